@@ -1,0 +1,5 @@
+#![deny(unsafe_code)]
+mod numeric;
+mod real;
+
+pub use real::Real;

@@ -1,0 +1,94 @@
+//! Instruction sets, chosen once at run time.
+//!
+//! A loop body is an `#[inline(always)]` function generic over `const FMA: bool`; the macro
+//! `multiversion!` wraps it in one function for each instruction set, in which the compiler
+//! vectorises it for that set, and picks one by an [`Isa`].
+
+use std::sync::OnceLock;
+
+/// An instruction set that this machine has.
+///
+/// Holding a value is the proof that its instructions may run: values come only from detection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Isa(Level);
+
+/// The instruction sets that the loops are compiled for, from least to most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    /// What the target guarantees: SSE2 on x86-64, NEON on AArch64.
+    Portable,
+    /// AVX2 with fused multiply-add.
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL.
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
+}
+
+/// Whether the baseline itself has a fused multiply-add (elsewhere `mul_add` is a slow library call).
+pub(super) const BASELINE_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
+
+impl Isa {
+    /// Every instruction set of this machine, least first.
+    pub fn available() -> Vec<Isa> {
+        #[allow(unused_mut)]
+        let mut all = vec![Isa(Level::Portable)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma");
+            let avx512 = is_x86_feature_detected!("avx512f")
+                && is_x86_feature_detected!("avx512bw")
+                && is_x86_feature_detected!("avx512dq")
+                && is_x86_feature_detected!("avx512vl");
+            if avx2 {
+                all.push(Isa(Level::Avx2));
+            }
+            if avx2 && avx512 {
+                all.push(Isa(Level::Avx512));
+            }
+        }
+        all
+    }
+
+    /// The best instruction set of this machine; detected once.
+    pub fn best() -> Isa {
+        static BEST: OnceLock<Isa> = OnceLock::new();
+        *BEST.get_or_init(|| Isa::available().pop().unwrap_or(Isa(Level::Portable)))
+    }
+
+    pub(super) fn level(self) -> Level {
+        self.0
+    }
+}
+
+/// Defines a safe function `name(isa, …)` that runs `body::<T, FMA>(…)`, compiled for each instruction set.
+macro_rules! multiversion {
+    (
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident;
+    ) => {
+        $(#[$meta])*
+        $vis fn $name<$T: crate::numeric::Lane>(isa: crate::numeric::Isa, $($arg: $ty),*) $(-> $ret)? {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            fn avx2<$T: crate::numeric::Lane>($($arg: $ty),*) $(-> $ret)? {
+                $body::<$T, true>($($arg),*)
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+            fn avx512<$T: crate::numeric::Lane>($($arg: $ty),*) $(-> $ret)? {
+                $body::<$T, true>($($arg),*)
+            }
+            use crate::numeric::isa::{BASELINE_FMA, Level};
+            match isa.level() {
+                // SAFETY: an `Isa` of this level exists only where the machine was found to have it.
+                #[cfg(target_arch = "x86_64")]
+                Level::Avx512 => unsafe { avx512($($arg),*) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                Level::Avx2 => unsafe { avx2($($arg),*) },
+                Level::Portable => $body::<$T, BASELINE_FMA>($($arg),*),
+            }
+        }
+    };
+}

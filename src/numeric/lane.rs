@@ -1,0 +1,87 @@
+//! [`Lane`]: what a loop body needs of an element, implemented for `f32` and `f64`.
+
+use num_traits::Float;
+
+use super::product::Block;
+use super::{exp, sincos};
+
+/// An element of a vectorised loop. Public in a private module: it seals [`Real`](crate::Real).
+pub trait Lane: Float + Default + Send + Sync + 'static {
+    /// Columns of a packed panel: two cache lines of elements.
+    const PANEL: usize;
+    /// The largest |x| for which [`Lane::fast_cos_sin`] is accurate.
+    const COS_SIN_LIMIT: Self;
+
+    /// `self · b + c`, fused where `FMA`.
+    fn madd<const FMA: bool>(self, b: Self, c: Self) -> Self;
+    /// eˣ, without a branch.
+    fn fast_exp<const FMA: bool>(self) -> Self;
+    /// (cos x, sin x) for |x| ≤ [`Lane::COS_SIN_LIMIT`], without a branch.
+    fn fast_cos_sin<const FMA: bool>(self) -> (Self, Self);
+    /// Runs a block product with this type's register blocking for the instruction set.
+    fn run_block(isa: super::Isa, block: Block<'_, Self>);
+
+    /// The exact `f64`.
+    fn widen(self) -> f64;
+    /// The nearest value; overflow gives ±∞.
+    fn narrow(x: f64) -> Self;
+}
+
+macro_rules! lane {
+    ($T:ident, panel: $panel:literal, avx512: $m512:literal x $n512:literal,
+     avx2: $m2:literal x $n2:literal, portable: $mp:literal x $np:literal) => {
+        impl Lane for $T {
+            const PANEL: usize = $panel;
+            const COS_SIN_LIMIT: Self = 1e5;
+
+            #[inline(always)]
+            fn madd<const FMA: bool>(self, b: Self, c: Self) -> Self {
+                if FMA { self.mul_add(b, c) } else { self * b + c }
+            }
+            #[inline(always)]
+            fn fast_exp<const FMA: bool>(self) -> Self {
+                exp::$T::<FMA>(self)
+            }
+            #[inline(always)]
+            fn fast_cos_sin<const FMA: bool>(self) -> (Self, Self) {
+                sincos::$T::<FMA>(self)
+            }
+
+            fn run_block(isa: super::Isa, block: Block<'_, Self>) {
+                use super::isa::{BASELINE_FMA, Level};
+                #[cfg(target_arch = "x86_64")]
+                #[target_feature(enable = "avx2,fma")]
+                fn avx2(block: Block<'_, $T>) {
+                    block.run::<true, $m2, $n2>();
+                }
+                #[cfg(target_arch = "x86_64")]
+                #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+                fn avx512(block: Block<'_, $T>) {
+                    block.run::<true, $m512, $n512>();
+                }
+                match isa.level() {
+                    // SAFETY: an `Isa` of this level exists only where the machine was found to have it.
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx512 => unsafe { avx512(block) },
+                    // SAFETY: as above.
+                    #[cfg(target_arch = "x86_64")]
+                    Level::Avx2 => unsafe { avx2(block) },
+                    Level::Portable => block.run::<BASELINE_FMA, $mp, $np>(),
+                }
+            }
+
+            #[inline(always)]
+            fn widen(self) -> f64 {
+                f64::from(self)
+            }
+            #[inline(always)]
+            fn narrow(x: f64) -> Self {
+                x as $T
+            }
+        }
+    };
+}
+
+// Rows × columns of accumulators: as many vector registers as leave room for the operands.
+lane!(f32, panel: 32, avx512: 12 x 32, avx2: 6 x 16, portable: 4 x 8);
+lane!(f64, panel: 16, avx512: 12 x 16, avx2: 6 x 8, portable: 4 x 4);

@@ -1,0 +1,43 @@
+//! Vectorised loops without probability: exponentials, sines, products, sums.
+//!
+//! Everything hot in this crate ends here. The loops are written once, in portable Rust that the
+//! compiler vectorises, and compiled once for each instruction set by [`isa`]; the floors above
+//! call safe functions and never name an instruction set's features. This is the only folder with
+//! `unsafe` code.
+//!
+//! The order of operations never depends on the length of a slice, on the position of an element in
+//! it, or on the number of threads, so results are bit-identical for one row and for a million. Between
+//! instruction sets they differ by the rounding of fused multiply-adds.
+
+#![allow(unsafe_code)]
+
+#[macro_use]
+mod isa;
+mod exp;
+mod lane;
+mod product;
+mod reduce;
+mod sincos;
+
+pub use exp::{exp_minus, exp_pair_minus};
+pub use isa::Isa;
+pub use lane::Lane;
+pub use product::{Packed, product};
+pub use reduce::{add_scaled, dot, max, max_abs, squared_norm};
+pub use sincos::cos_sin;
+
+#[cfg(test)]
+mod test_support {
+    /// |y − reference| in units of the last place of the reference in single precision.
+    pub fn ulps32(y: f32, reference: f64) -> f64 {
+        let near = (reference as f32).abs();
+        let ulp = f64::from(f32::from_bits(near.to_bits() + 1)) - f64::from(near);
+        (f64::from(y) - reference).abs() / ulp
+    }
+
+    /// |y − reference| in units of the last place of the reference in double precision.
+    pub fn ulps64(y: f64, reference: f64) -> f64 {
+        let near = reference.abs();
+        (y - reference).abs() / (f64::from_bits(near.to_bits() + 1) - near)
+    }
+}

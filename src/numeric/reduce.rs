@@ -1,0 +1,134 @@
+//! Sums and maxima over slices, in a fixed order.
+//!
+//! A sum is split over [`LANES`] accumulators and folded from the left, so that it vectorises and its value
+//! depends on the elements alone. Sums are taken in `f64` whatever the element.
+
+use super::Lane;
+
+/// Independent accumulators of a reduction: two vectors of the widest instruction set.
+const LANES: usize = 16;
+
+#[inline(always)]
+fn squared_norm_body<T: Lane, const FMA: bool>(x: &[T], weights: Option<&[f64]>) -> f64 {
+    match weights {
+        None => sum::<FMA>(x.len(), |k| {
+            let v = x[k].widen();
+            (v, v)
+        }),
+        Some(w) => {
+            let w = &w[..x.len()];
+            sum::<FMA>(x.len(), |k| {
+                let v = x[k].widen();
+                (v * w[k], v)
+            })
+        }
+    }
+}
+
+multiversion! {
+    /// Σ wₖ xₖ², with weights 1 if `None`.
+    pub fn squared_norm<T>(x: &[T], weights: Option<&[f64]>) -> f64 = squared_norm_body;
+}
+
+#[inline(always)]
+fn dot_body<T: Lane, const FMA: bool>(x: &[T], y: &[f64]) -> f64 {
+    let y = &y[..x.len()];
+    sum::<FMA>(x.len(), |k| (x[k].widen(), y[k]))
+}
+
+multiversion! {
+    /// Σ xₖ yₖ over the length of x.
+    pub fn dot<T>(x: &[T], y: &[f64]) -> f64 = dot_body;
+}
+
+/// Σ aₖ bₖ for the pairs that `term` gives.
+#[inline(always)]
+fn sum<const FMA: bool>(len: usize, term: impl Fn(usize) -> (f64, f64)) -> f64 {
+    let mut lanes = [0.0; LANES];
+    let whole = len - len % LANES;
+    for start in (0..whole).step_by(LANES) {
+        for (l, lane) in lanes.iter_mut().enumerate() {
+            let (a, b) = term(start + l);
+            *lane = a.madd::<FMA>(b, *lane);
+        }
+    }
+    for k in whole..len {
+        let (a, b) = term(k);
+        lanes[k - whole] = a.madd::<FMA>(b, lanes[k - whole]);
+    }
+    lanes.iter().sum()
+}
+
+#[inline(always)]
+fn add_scaled_body<T: Lane, const FMA: bool>(sum: &mut [f64], weight: f64, x: &[T]) {
+    for (s, v) in sum.iter_mut().zip(x) {
+        *s = weight.madd::<FMA>(v.widen(), *s);
+    }
+}
+
+multiversion! {
+    /// sum ← sum + weight · x.
+    pub fn add_scaled<T>(sum: &mut [f64], weight: f64, x: &[T]) = add_scaled_body;
+}
+
+#[inline(always)]
+fn max_of<T: Lane>(x: &[T], value: impl Fn(T) -> T) -> T {
+    let mut lanes = [T::neg_infinity(); LANES];
+    let (whole, rest) = x.as_chunks::<LANES>();
+    let larger = |a: T, b: T| if b > a { b } else { a };
+    for chunk in whole {
+        for (lane, v) in lanes.iter_mut().zip(chunk) {
+            *lane = larger(*lane, value(*v));
+        }
+    }
+    for (lane, v) in lanes.iter_mut().zip(rest) {
+        *lane = larger(*lane, value(*v));
+    }
+    lanes.into_iter().fold(T::neg_infinity(), larger)
+}
+
+#[inline(always)]
+fn max_body<T: Lane, const FMA: bool>(x: &[T]) -> T {
+    max_of(x, |v| v)
+}
+
+#[inline(always)]
+fn max_abs_body<T: Lane, const FMA: bool>(x: &[T]) -> T {
+    max_of(x, T::abs)
+}
+
+multiversion! {
+    /// The largest element; NaN is passed over, and nothing gives −∞.
+    pub fn max<T>(x: &[T]) -> T = max_body;
+}
+
+multiversion! {
+    /// The largest magnitude; NaN is passed over, and nothing gives −∞.
+    pub fn max_abs<T>(x: &[T]) -> T = max_abs_body;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::Isa;
+
+    #[test]
+    fn agree_with_naive_loops_at_every_length() {
+        for isa in Isa::available() {
+            for len in 0..70 {
+                let x: Vec<f32> = (0..len).map(|i| ((i * 37) % 19) as f32 - 9.5).collect();
+                let w: Vec<f64> = (0..len).map(|i| f64::from((i * 11) % 7) + 0.5).collect();
+                let naive = |f: &dyn Fn(usize) -> f64| (0..len as usize).map(f).sum::<f64>();
+                // Small integers and halves: every sum is exact.
+                assert_eq!(squared_norm(isa, &x, None), naive(&|k| f64::from(x[k]).powi(2)));
+                assert_eq!(squared_norm(isa, &x, Some(&w)), naive(&|k| w[k] * f64::from(x[k]).powi(2)));
+                assert_eq!(dot(isa, &x, &w), naive(&|k| w[k] * f64::from(x[k])));
+                let mut sum = vec![1.0; len as usize];
+                add_scaled(isa, &mut sum, 2.0, &x);
+                assert!(sum.iter().zip(&x).all(|(s, v)| *s == 1.0 + 2.0 * f64::from(*v)));
+                assert_eq!(max(isa, &x), x.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+                assert_eq!(max_abs(isa, &x), x.iter().map(|v| v.abs()).fold(f32::NEG_INFINITY, f32::max));
+            }
+        }
+    }
+}
