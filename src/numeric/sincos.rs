@@ -83,13 +83,14 @@ fn reduce_f32_in_f64(x: f32) -> (u32, f32) {
     (shifted.to_bits() as u32, r as f32)
 }
 
-// π/2 in parts of 33 bits: their products with a quadrant number below 2²⁰ are exact, fused or not.
+// π/2 in parts. The first two have 33 bits: their products with a quadrant number below 2²⁰ are exact, fused or
+// not. The third carries the sum to 119 bits, for arguments next to a multiple of π/2.
 #[allow(clippy::excessive_precision)]
 const PIO2_1: f64 = 1.570_796_326_734_125_614_166;
 #[allow(clippy::excessive_precision)]
 const PIO2_2: f64 = 6.077_100_506_303_965_976_596e-11;
 #[allow(clippy::excessive_precision)]
-const PIO2_3: f64 = 2.022_266_248_711_166_455_796e-21;
+const PIO2_3: f64 = 2.022_266_248_795_950_63e-21;
 
 /// (cos x, sin x) in double precision, |x| ≤ 1e5.
 #[inline(always)]
