@@ -1,0 +1,65 @@
+//! [`Error`]: everything that a call can refuse.
+
+/// Why a call was refused. Nothing has been written when one is returned.
+///
+/// Errors depend on shapes, parameters and, where a method says so, on data that is not finite. Each message names
+/// the value and its domain.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// An array has the wrong size along an axis.
+    #[error("{what} is {found}, but must be {expected}")]
+    Shape {
+        /// What was counted, such as "the number of columns of x".
+        what: &'static str,
+        /// The size that fits.
+        expected: usize,
+        /// The size that was given.
+        found: usize,
+    },
+    /// A number is outside its domain.
+    #[error("{name} is {value}, but must be {domain}")]
+    Parameter {
+        /// The parameter's name.
+        name: &'static str,
+        /// The value that was given.
+        value: f64,
+        /// The values that are allowed, in words.
+        domain: &'static str,
+    },
+    /// Data holds NaN or an infinity where only finite numbers make sense.
+    #[error("row {row} of {what} holds a number that is not finite")]
+    NotFinite {
+        /// The array.
+        what: &'static str,
+        /// The first such row, from 0.
+        row: usize,
+    },
+    /// Features were paired that do not belong together.
+    #[error("features of {left} cannot be paired with features of {right}")]
+    Pairing {
+        /// What the features on the left are.
+        left: String,
+        /// What the features on the right are.
+        right: String,
+    },
+    /// A result was asked for before there was any data.
+    #[error("{what} needs at least one data point first")]
+    NoData {
+        /// What was asked.
+        what: &'static str,
+    },
+}
+
+/// `Result` with this crate's [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Checks a size.
+pub(crate) fn check_size(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    if expected == found { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
+}
+
+/// Checks that a count is at least one.
+pub(crate) fn check_positive(name: &'static str, value: usize) -> Result<()> {
+    if value > 0 { Ok(()) } else { Err(Error::Parameter { name, value: 0.0, domain: "at least 1" }) }
+}

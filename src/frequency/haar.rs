@@ -1,0 +1,109 @@
+//! Haar-distributed orthonormal rows.
+
+use ndarray::{Array2, Axis};
+use rand::Rng;
+
+use super::radius::fill_normal;
+use crate::numeric::{Isa, add_scaled, dot};
+
+/// One Householder reflection I − β v vᵀ on the coordinates from its index on.
+struct Reflection {
+    v: Vec<f64>,
+    beta: f64,
+    /// The sign of the diagonal of R that it leaves.
+    sign: f64,
+}
+
+impl Reflection {
+    /// The reflection that takes a standard normal vector of length `len` to a multiple of the first axis.
+    fn draw(len: usize, rng: &mut dyn Rng) -> Self {
+        let mut v = vec![0.0; len];
+        let norm = loop {
+            fill_normal(&mut v, rng);
+            let norm = dot(Isa::best(), &v, &v).sqrt();
+            if norm > 0.0 {
+                break norm;
+            }
+        };
+        // v − R e₁ with R = −sgn(v₁)‖v‖: the sign that does not cancel.
+        let sign = if v[0] >= 0.0 { -1.0 } else { 1.0 };
+        let beta = 1.0 / (norm * (norm + v[0].abs()));
+        v[0] -= sign * norm;
+        Reflection { v, beta, sign }
+    }
+
+    fn apply(&self, row: &mut [f64]) {
+        let isa = Isa::best();
+        let projection = dot(isa, &self.v, row);
+        add_scaled(isa, row, -self.beta * projection, &self.v);
+    }
+}
+
+/// The first `count` ≤ d columns of a Haar-distributed orthogonal d × d matrix, as rows.
+///
+/// It is the Q of a Householder QR decomposition of a Gaussian matrix whose column k is drawn when the reflections before it
+/// have been applied: the trailing part of a Gaussian matrix is still Gaussian then, and independent of them (Stewart
+/// 1980), so that R need not be computed. **The signs of R's diagonal are absorbed in Q.** Without them Q is
+/// not Haar-distributed: E[Q_kk] ≈ −0.8/√d, and exponential features are biased by 15–30 %.
+///
+/// Cost O(count · d²) at most.
+pub(super) fn haar_rows(count: usize, d: usize, rng: &mut dyn Rng) -> Array2<f64> {
+    let reflections: Vec<_> = (0..count).map(|k| Reflection::draw(d - k, rng)).collect();
+    let mut rows = Array2::zeros((count, d));
+    for (k, reflection) in reflections.iter().enumerate() {
+        rows[[k, k]] = reflection.sign;
+    }
+    // Backwards, so that reflection k meets only the columns and coordinates from k on.
+    for (k, reflection) in reflections.iter().enumerate().rev() {
+        for mut row in rows.axis_iter_mut(Axis(0)).skip(k) {
+            if let Some(row) = row.as_slice_mut() {
+                reflection.apply(&mut row[k..]);
+            }
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_orthonormal() {
+        let mut rng = crate::rng(3);
+        for (count, d) in [(1, 1), (1, 5), (5, 5), (7, 16), (64, 64), (65, 130)] {
+            let q = haar_rows(count, d, &mut rng);
+            let gram = q.dot(&q.t());
+            for ((i, j), g) in gram.indexed_iter() {
+                assert!(
+                    (g - f64::from(u8::from(i == j))).abs() < 1e-14 * d as f64,
+                    "{count} of {d}: {i},{j}: {g}"
+                );
+            }
+        }
+    }
+
+    /// E[Q] = 0 and E[Q²] = 1/d entrywise, that is, no entry is special. A raw QR has E[Q_kk] ≈ −0.8/√d: z ≈ −60 here.
+    /// Bounds of 4.9 standard errors on 2·36 and 2 means: false-alarm rate below 1e-4.
+    #[test]
+    fn every_entry_has_mean_zero() {
+        const D: usize = 6;
+        const N: usize = 20_000;
+        let mut rng = crate::rng(11);
+        let (mut mean, mut square) = (Array2::<f64>::zeros((D, D)), Array2::<f64>::zeros((D, D)));
+        for _ in 0..N {
+            let q = haar_rows(D, D, &mut rng);
+            mean += &q;
+            square += &(&q * &q);
+        }
+        let d = D as f64;
+        let n = N as f64;
+        let deviation = (2.0 * (d - 1.0) / (d * d * (d + 2.0))).sqrt();
+        for (m, s) in mean.iter().zip(&square) {
+            assert!((m / n).abs() < 4.9 / (n * d).sqrt(), "mean {}", m / n);
+            assert!((s / n - 1.0 / d).abs() < 4.9 * deviation / n.sqrt(), "mean square {}", s / n);
+        }
+        let trace = mean.diag().sum() / n;
+        assert!(trace.abs() < 4.9 / n.sqrt(), "mean trace {trace}");
+    }
+}

@@ -1,0 +1,58 @@
+//! Orthogonal frequencies.
+
+use ndarray::ArrayViewMut2;
+use rand::Rng;
+
+use super::Coupling;
+use super::haar::haar_rows;
+use super::radius::chi;
+use crate::error::Result;
+use crate::theory::{Block, Dependence, Radius};
+
+/// Orthogonal frequencies (ORF): blocks of up to d mutually orthogonal rows, each ~ N(0, I).
+///
+/// # Definition
+/// ωᵢ = rᵢ qᵢ with independent rᵢ ~ χ_d and qᵢ the rows of a Haar-distributed orthogonal matrix. For m < d the first m
+/// rows are kept; for m > d independent blocks are drawn, the last one partial.
+///
+/// # Variance
+/// Below that of independent rows for the positive and hyperbolic maps everywhere, and for the trigonometric map where ‖x−y‖ is
+/// moderate. Closed forms are not in this version yet.
+///
+/// # Exact where
+/// The law is exact: the signs of R are absorbed in Q, without which a QR decomposition is not Haar-distributed
+/// and exponential features are biased by 15–30 %.
+///
+/// # Cost
+/// O(m d²) to draw; maps cost the same as with independent rows.
+///
+/// # Example
+/// ```
+/// use random_features::frequency::{Orthogonal, draw};
+/// let omega = draw(8, 8, &Orthogonal, &mut random_features::rng(1))?;
+/// let rows = omega.rows();
+/// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Yu et al., *Orthogonal Random Features*; Choromanski et al., *Rethinking Attention with Performers*, section 2.4; Mezzadri, *How to generate random
+/// matrices from the classical compact groups*.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Orthogonal;
+
+impl Coupling for Orthogonal {
+    fn capacity(&self, d: usize) -> usize {
+        d
+    }
+
+    fn draw_block(&self, mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
+        let (size, d) = rows.dim();
+        let radii = chi(d, size, rng)?;
+        let directions = haar_rows(size, d, rng);
+        for ((mut row, direction), radius) in rows.rows_mut().into_iter().zip(directions.rows()).zip(radii) {
+            row.zip_mut_with(&direction, |out, v| *out = radius * v);
+        }
+        Ok(Block { size, dependence: Dependence::Orthogonal, radius: Radius::Chi, antithetic: false })
+    }
+}

@@ -1,0 +1,71 @@
+//! [`Lengthscale`]: one scale for all coordinates or one for each.
+
+use crate::error::{Error, Result, check_positive, check_size};
+
+/// The lengthscale ℓ by which points are divided before anything else: K_ℓ(x, y) = K₁(x/ℓ, y/ℓ).
+///
+/// One number, or one for each dimension ("automatic relevance determination"). Made from `f64` or `Vec<f64>`; kernels and maps check it:
+/// every ℓ must be positive, with ℓ² and 1/ℓ² in the range of `f64`.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Lengthscale {
+    /// The same for all coordinates.
+    Isotropic(f64),
+    /// One for each coordinate.
+    PerDimension(Vec<f64>),
+}
+
+impl Default for Lengthscale {
+    fn default() -> Self {
+        Lengthscale::Isotropic(1.0)
+    }
+}
+
+impl From<f64> for Lengthscale {
+    fn from(scale: f64) -> Self {
+        Lengthscale::Isotropic(scale)
+    }
+}
+
+impl From<Vec<f64>> for Lengthscale {
+    fn from(scales: Vec<f64>) -> Self {
+        Lengthscale::PerDimension(scales)
+    }
+}
+
+impl Lengthscale {
+    /// The lengthscale of coordinate `k`.
+    pub fn at(&self, k: usize) -> f64 {
+        match self {
+            Lengthscale::Isotropic(scale) => *scale,
+            Lengthscale::PerDimension(scales) => scales[k],
+        }
+    }
+
+    /// Refuses scales outside the domain.
+    pub(crate) fn checked(self) -> Result<Self> {
+        let scales = match &self {
+            Lengthscale::Isotropic(scale) => std::slice::from_ref(scale),
+            Lengthscale::PerDimension(scales) => scales,
+        };
+        check_positive("the number of lengthscales", scales.len())?;
+        let fits =
+            |scale: f64| scale > 0.0 && (scale * scale).is_normal() && (scale * scale).recip().is_normal();
+        match scales.iter().find(|scale| !fits(**scale)) {
+            None => Ok(self),
+            Some(&value) => Err(Error::Parameter {
+                name: "the lengthscale",
+                value,
+                domain: "positive, with its square and the inverse of that in range",
+            }),
+        }
+    }
+
+    /// Whether points of dimension `d` can be divided by this.
+    pub(crate) fn check_dim(&self, d: usize) -> Result<()> {
+        match self {
+            Lengthscale::Isotropic(_) => Ok(()),
+            Lengthscale::PerDimension(scales) => check_size("the dimension", scales.len(), d),
+        }
+    }
+}

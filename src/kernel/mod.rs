@@ -1,0 +1,132 @@
+//! Exact kernels: the definitions that feature maps approximate.
+//!
+//! They are the oracle of the tests and the reference of the examples. Each gives the kernel and its logarithm,
+//! for one pair of points or for all pairs of two sets. Everything is computed in `f64` from the
+//! inputs and rounded once at the end. Below this module stands nothing but [`Error`] and [`Real`]; maps stand above it.
+
+mod gaussian;
+mod lengthscale;
+mod softmax;
+
+pub use gaussian::Gaussian;
+pub use lengthscale::Lengthscale;
+pub use softmax::Softmax;
+
+use ndarray::{Array2, ArrayRef1, ArrayRef2};
+
+use crate::error::{Result, check_size};
+use crate::{Real, SignedLog};
+
+/// An exact kernel K(x, y) on ℝᵈ.
+///
+/// A kernel states [`check_dim`](Kernel::check_dim) and [`log_of_slices`](Kernel::log_of_slices); the rest follows. NaN in a
+/// point gives NaN; infinities follow IEEE arithmetic.
+pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
+    /// Whether points of dimension `d` fit this kernel.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if the kernel has parameters for another dimension.
+    fn check_dim(&self, d: usize) -> Result<()>;
+
+    /// ln K(x, y) for two slices of equal length that [`check_dim`](Kernel::check_dim) accepts.
+    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog;
+
+    /// ln K(x, y) for two points of equal dimension.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if the dimensions differ or do not fit.
+    fn log_value(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
+        check_size("the dimension of y", x.len(), y.len())?;
+        self.check_dim(x.len())?;
+        let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
+        Ok(self.log_of_slices(x.as_slice().unwrap_or(&[]), y.as_slice().unwrap_or(&[])))
+    }
+
+    /// K(x, y); 0 or ±∞ where it leaves the range of `T`.
+    ///
+    /// # Errors
+    /// As [`log_value`](Kernel::log_value).
+    fn value(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<T> {
+        Ok(T::narrow(self.log_value(x, y)?.value()))
+    }
+
+    /// The matrix of K(xᵢ, yⱼ) for points in rows, n × l. Cost O(n l d).
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if the numbers of columns differ or do not fit.
+    fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
+        pairwise(self, x, y, |k| T::narrow(k.value()))
+    }
+
+    /// The matrix of ln |K(xᵢ, yⱼ)| for points in rows, n × l. Cost O(n l d).
+    ///
+    /// # Errors
+    /// As [`gram`](Kernel::gram).
+    fn log_gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<f64>> {
+        pairwise(self, x, y, |k| k.ln_abs)
+    }
+}
+
+fn pairwise<T: Real, K: Kernel<T> + ?Sized, A>(
+    kernel: &K,
+    x: &ArrayRef2<T>,
+    y: &ArrayRef2<T>,
+    entry: impl Fn(SignedLog) -> A,
+) -> Result<Array2<A>> {
+    check_size("the number of columns of y", x.ncols(), y.ncols())?;
+    kernel.check_dim(x.ncols())?;
+    let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
+    Ok(Array2::from_shape_fn((x.nrows(), y.nrows()), |(i, j)| {
+        let (x, y) = (x.row(i), y.row(j));
+        entry(kernel.log_of_slices(x.to_slice().unwrap_or(&[]), y.to_slice().unwrap_or(&[])))
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::{Axis, arr1, arr2, s};
+
+    #[test]
+    fn values_of_the_definition() {
+        let (x, y) = (arr1(&[1.0f64, -2.0]), arr1(&[0.5, 0.25]));
+        assert_eq!(Softmax::new(1.0).unwrap().value(&x, &y).unwrap(), 1.0);
+        assert_eq!(Softmax::new(2.0).unwrap().log_value(&arr1(&[3.0]), &arr1(&[4.0])).unwrap().ln_abs, 3.0);
+        let distance = 0.25 + 2.25f64.powi(2);
+        assert_eq!(Gaussian::new(1.0).unwrap().value(&x, &y).unwrap(), (-0.5 * distance).exp());
+        let ard = Gaussian::new(vec![0.5, 2.25]).unwrap();
+        assert_eq!(ard.log_value(&x, &y).unwrap().ln_abs, -1.0);
+    }
+
+    #[test]
+    fn batches_take_any_layout() {
+        let x = arr2(&[[1.0f32, 2.0, 3.0], [0.0, -1.0, 0.5]]);
+        let kernel = Gaussian::new(1.5).unwrap();
+        let plain = kernel.gram(&x, &x).unwrap();
+        let columns = x.t().as_standard_layout().reversed_axes().to_owned();
+        assert_eq!(kernel.gram(&columns, &x.slice(s![.., ..])).unwrap(), plain);
+        assert_eq!(plain[[0, 1]], kernel.value(&x.row(0), &x.row(1)).unwrap());
+        assert_eq!(plain.diag().to_vec(), [1.0, 1.0]);
+        assert_eq!(kernel.gram(&x.slice(s![..0, ..]), &x).unwrap().len_of(Axis(0)), 0);
+    }
+
+    #[test]
+    fn logs_outlive_the_range() {
+        let x = arr1(&[1e30f32]);
+        let log = Softmax::new(1.0).unwrap().log_value(&x, &x).unwrap();
+        assert_eq!((log.ln_abs, log.sign), (f64::from(1e30f32).powi(2), 1.0));
+        assert_eq!(Softmax::new(1.0).unwrap().value(&x, &x).unwrap(), f32::INFINITY);
+    }
+
+    #[test]
+    fn refusals_name_the_value() {
+        for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-200] {
+            let error = Gaussian::new(bad).unwrap_err().to_string();
+            assert!(error.contains("lengthscale") && error.contains(&bad.to_string()), "{error}");
+        }
+        assert!(Gaussian::new(vec![]).is_err());
+        let ard = Softmax::new(vec![1.0, 2.0]).unwrap();
+        assert!(ard.value(&arr1(&[1.0f64]), &arr1(&[1.0])).is_err());
+        assert!(ard.value(&arr1(&[1.0f64, 2.0]), &arr1(&[1.0])).is_err());
+    }
+}

@@ -1,0 +1,55 @@
+//! The softmax kernel.
+
+use super::{Kernel, Lengthscale};
+use crate::error::Result;
+use crate::{Real, SignedLog};
+
+/// The softmax kernel exp(x·y).
+///
+/// # Definition
+/// K(x, y) = exp(Σₖ xₖ yₖ / ℓₖ²). It is the kernel of attention: exp(q·k/√d) is this kernel with ℓ = d^{1/4}.
+///
+/// ```
+/// use ndarray::arr1;
+/// use random_features::kernel::{Kernel, Softmax};
+/// let kernel = Softmax::default();
+/// assert_eq!(kernel.value(&arr1(&[1.0, 2.0]), &arr1(&[2.0, -1.0]))?, 1.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Choromanski et al., *Rethinking Attention with Performers*, equation 6.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Softmax {
+    lengthscale: Lengthscale,
+}
+
+impl Softmax {
+    /// The kernel with lengthscale ℓ.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain.
+    pub fn new(lengthscale: impl Into<Lengthscale>) -> Result<Self> {
+        Ok(Softmax { lengthscale: lengthscale.into().checked()? })
+    }
+
+    /// The lengthscale.
+    pub fn lengthscale(&self) -> &Lengthscale {
+        &self.lengthscale
+    }
+}
+
+impl<T: Real> Kernel<T> for Softmax {
+    fn check_dim(&self, d: usize) -> Result<()> {
+        self.lengthscale.check_dim(d)
+    }
+
+    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
+        let products = x.iter().zip(y).map(|(x, y)| x.widen() * y.widen());
+        SignedLog::positive(match &self.lengthscale {
+            Lengthscale::Isotropic(scale) => products.sum::<f64>() / (scale * scale),
+            Lengthscale::PerDimension(scales) => products.zip(scales).map(|(p, s)| p / (s * s)).sum(),
+        })
+    }
+}
