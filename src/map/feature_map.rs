@@ -1,0 +1,282 @@
+//! [`FeatureMap`], the core trait.
+
+use std::sync::Arc;
+
+use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
+
+use super::{Features, Scratch, Tile, tiles};
+use crate::error::{Result, check_size};
+use crate::kernel::Kernel;
+use crate::numeric::{Isa, dot};
+use crate::{Real, SignedLog};
+
+/// The side of the kernel that a point stands on.
+///
+/// K(x, y) ≈ φ(x)·ψ(y): queries and test points on side [`X`](Side::X), keys and training points on side [`Y`](Side::Y). For
+/// [symmetric](Properties::symmetric) maps φ = ψ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Side {
+    /// The first argument of the kernel; its features are φ.
+    X,
+    /// The second argument of the kernel; its features are ψ.
+    Y,
+}
+
+/// What a map promises of its features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Properties {
+    /// φ = ψ: a point has the same features on both sides, so Gram matrices are positive semidefinite.
+    pub symmetric: bool,
+    /// Every feature is ≥ 0, so estimates are too.
+    pub non_negative: bool,
+}
+
+/// A random feature map: K(x, y) ≈ φ(x)·ψ(y).
+///
+/// A map states its dimensions and properties and fills tiles of features; the rest is provided. It is object-safe:
+/// `Box<dyn FeatureMap<f32>>` and generics both work, and you can write your own. Maps are immutable, and
+/// every method gives bit-identical results for any number of threads and for any split of a batch.
+///
+/// Points are rows of arrays of any layout; standard layout is fastest. A row that holds NaN or an infinity, or whose squared norm
+/// overflows `f64`, gets NaN features and no other row is affected.
+pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
+    /// d, the dimension of points.
+    fn input_dim(&self) -> usize;
+
+    /// The number of features in each block. Plain maps have one block; each block has a scale for each row.
+    fn blocks(&self) -> &[usize];
+
+    /// What the map promises.
+    fn properties(&self) -> Properties;
+
+    /// Writes the features of the rows of `x` to a tile of as many rows, [`feature_dim`](FeatureMap::feature_dim) columns and one scale for each block.
+    ///
+    /// `x` has [`input_dim`](FeatureMap::input_dim) columns; the tile may hold anything before.
+    fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>);
+
+    /// As [`fill`](FeatureMap::fill), but stops before exponentials are taken: values become ln φ relative to the scales.
+    ///
+    /// Products of scaled features lose an estimate that is far below the product of the scales (queries that oppose keys, at norms above 20 in `f32`);
+    /// exponents do not. Returns `false`, with the tile untouched, for maps whose features are not exponentials.
+    fn fill_exponents(
+        &self,
+        _side: Side,
+        _x: ArrayView2<'_, T>,
+        _tile: &mut Tile<'_, T>,
+        _scratch: &mut Scratch<T>,
+    ) -> bool {
+        false
+    }
+
+    /// The exact kernel that estimates are unbiased for, if it has a closed form.
+    fn kernel(&self) -> Option<&dyn Kernel<T>> {
+        None
+    }
+
+    /// A number that tells this map from others, so that features of different maps are not paired by mistake; 0 if unknown.
+    fn fingerprint(&self) -> u64 {
+        0
+    }
+
+    /// ln of the variance of [`estimate`](FeatureMap::estimate) over draws of the frequencies, or `None` where no closed form is known for their law.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if a point has another dimension than d.
+    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
+        check_pair(self.input_dim(), x, y)?;
+        Ok(None)
+    }
+
+    /// D, the number of real features.
+    fn feature_dim(&self) -> usize {
+        self.blocks().iter().sum()
+    }
+
+    /// Features of the rows of `x`, into buffers of yours: `values` n × D, `log_scales` n × blocks. Allocates nothing
+    /// that grows with n.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then.
+    fn features_into(
+        &self,
+        side: Side,
+        x: &ArrayRef2<T>,
+        values: &mut ArrayRef2<T>,
+        log_scales: &mut ArrayRef2<f64>,
+    ) -> Result<()> {
+        check_size("the number of columns of x", self.input_dim(), x.ncols())?;
+        check_size("the number of rows of values", x.nrows(), values.nrows())?;
+        check_size("the number of columns of values", self.feature_dim(), values.ncols())?;
+        check_size("the number of rows of log_scales", x.nrows(), log_scales.nrows())?;
+        check_size("the number of columns of log_scales", self.blocks().len(), log_scales.ncols())?;
+        tiles::fill(x.view(), values.view_mut(), log_scales.view_mut(), |x, tile, scratch| {
+            self.fill(side, x, tile, scratch);
+        });
+        Ok(())
+    }
+
+    /// Features of the rows of `x`. Cost for an exponential map O(n m d).
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if `x` does not have d columns.
+    fn features(&self, side: Side, x: &ArrayRef2<T>) -> Result<Features<T>> {
+        let mut values = Array2::zeros((x.nrows(), self.feature_dim()));
+        let mut log_scales = Array2::zeros((x.nrows(), self.blocks().len()));
+        self.features_into(side, x, &mut values, &mut log_scales)?;
+        Ok(Features::new(self, side, values, log_scales))
+    }
+
+    /// Features of one point, as a batch of one.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if `x` does not have d entries.
+    fn features_of(&self, side: Side, x: &ArrayRef1<T>) -> Result<Features<T>> {
+        self.features(side, &x.view().insert_axis(Axis(0)))
+    }
+
+    /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where they leave the range of `T`.
+    ///
+    /// Entries that scaled features cannot resolve are computed again from exponents, one by one.
+    /// Cost O((n + l) m d + n l D) without those.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns.
+    fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
+        let (left, right) = (self.features(Side::X, x)?, self.features(Side::Y, y)?);
+        left.gram_or(&right, |i, j| {
+            let (x, y) = (x.row(i).insert_axis(Axis(0)), y.row(j).insert_axis(Axis(0)));
+            log_sum_of_exponents(self, x, y).map(|log| T::narrow(log.value()))
+        })
+    }
+
+    /// The estimate of K(x, y); ±∞ or 0 where it leaves the range of `T`.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if a point does not have d entries.
+    fn estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<T> {
+        Ok(T::narrow(self.log_estimate(x, y)?.value()))
+    }
+
+    /// The sign and logarithm of the estimate of K(x, y), from exponents where the map has them.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if a point does not have d entries.
+    fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
+        check_pair(self.input_dim(), x, y)?;
+        let (x, y) = (x.view().insert_axis(Axis(0)), y.view().insert_axis(Axis(0)));
+        Ok(log_sum_of_exponents(self, x, y).unwrap_or_else(|| log_sum_of_products(self, x, y)))
+    }
+}
+
+/// Checks that two points have dimension `d`.
+pub(super) fn check_pair<T: Real>(d: usize, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<()> {
+    check_size("the dimension of x", d, x.len())?;
+    check_size("the dimension of y", d, y.len())
+}
+
+/// The features of one point, or their logarithms.
+struct Row<T> {
+    values: Vec<T>,
+    log_scales: Vec<f64>,
+}
+
+impl<T: Real> Row<T> {
+    /// Lets `fill` write a row; `None` if it refuses.
+    fn new<M: FeatureMap<T> + ?Sized>(map: &M, fill: impl Fn(&mut Tile<'_, T>) -> bool) -> Option<Self> {
+        let (width, blocks) = (map.feature_dim(), map.blocks().len());
+        let mut row = Row { values: vec![T::zero(); width], log_scales: vec![0.0; blocks] };
+        let mut tile = Tile::new(&mut row.values, &mut row.log_scales, 1, width, blocks)?;
+        fill(&mut tile).then_some(row)
+    }
+}
+
+/// The sum of e^(pⱼ(x) + pⱼ(y)) over all features, if the map has exponents.
+fn log_sum_of_exponents<T: Real, M: FeatureMap<T> + ?Sized>(
+    map: &M,
+    x: ArrayView2<'_, T>,
+    y: ArrayView2<'_, T>,
+) -> Option<SignedLog> {
+    let exponents = |side, x: ArrayView2<'_, T>| {
+        Row::new(map, |tile| map.fill_exponents(side, x, tile, &mut Scratch::default()))
+    };
+    let (x, y) = (exponents(Side::X, x)?, exponents(Side::Y, y)?);
+    let scales = block_scales(map, &x, &y);
+    let terms = scales.zip(x.values.iter().zip(&y.values));
+    Some(SignedLog::sum(terms.map(|(scale, (p, q))| SignedLog::positive(scale + (p.widen() + q.widen())))))
+}
+
+/// The sum of φⱼ(x) ψⱼ(y) over all features.
+fn log_sum_of_products<T: Real, M: FeatureMap<T> + ?Sized>(
+    map: &M,
+    x: ArrayView2<'_, T>,
+    y: ArrayView2<'_, T>,
+) -> SignedLog {
+    let features = |side, x: ArrayView2<'_, T>| {
+        Row::new(map, |tile| {
+            map.fill(side, x, tile, &mut Scratch::default());
+            true
+        })
+    };
+    let (Some(x), Some(y)) = (features(Side::X, x), features(Side::Y, y)) else {
+        return SignedLog::from(f64::NAN);
+    };
+    let mut start = 0;
+    let blocks = map.blocks().iter().zip(x.log_scales.iter().zip(&y.log_scales)).map(|(width, (s, t))| {
+        let block = start..start + width;
+        start = block.end;
+        let right: Vec<f64> = y.values[block.clone()].iter().map(|v| v.widen()).collect();
+        SignedLog::from(dot(Isa::best(), &x.values[block], &right)).scaled(s + t)
+    });
+    SignedLog::sum(blocks.collect::<Vec<_>>().into_iter())
+}
+
+/// For each feature, the sum of both sides' log scales of its block.
+fn block_scales<T: Real, M: FeatureMap<T> + ?Sized>(
+    map: &M,
+    x: &Row<T>,
+    y: &Row<T>,
+) -> impl Iterator<Item = f64> + Clone {
+    let scales = x.log_scales.iter().zip(&y.log_scales).map(|(s, t)| s + t);
+    map.blocks().iter().zip(scales).flat_map(|(width, scale)| std::iter::repeat_n(scale, *width))
+}
+
+/// A pointer to a map is a map.
+macro_rules! delegate {
+    ($($pointer:ty),*) => {$(
+        impl<T: Real, M: FeatureMap<T> + ?Sized> FeatureMap<T> for $pointer {
+            fn input_dim(&self) -> usize {
+                (**self).input_dim()
+            }
+            fn blocks(&self) -> &[usize] {
+                (**self).blocks()
+            }
+            fn properties(&self) -> Properties {
+                (**self).properties()
+            }
+            fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+                (**self).fill(side, x, tile, scratch);
+            }
+            fn fill_exponents(
+                &self,
+                side: Side,
+                x: ArrayView2<'_, T>,
+                tile: &mut Tile<'_, T>,
+                scratch: &mut Scratch<T>,
+            ) -> bool {
+                (**self).fill_exponents(side, x, tile, scratch)
+            }
+            fn kernel(&self) -> Option<&dyn Kernel<T>> {
+                (**self).kernel()
+            }
+            fn fingerprint(&self) -> u64 {
+                (**self).fingerprint()
+            }
+            fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
+                (**self).log_variance(x, y)
+            }
+        }
+    )*};
+}
+
+delegate!(&M, Box<M>, Arc<M>);

@@ -1,0 +1,25 @@
+//! Feature maps: a kernel becomes the product φ(x)·ψ(y).
+//!
+//! [`FeatureMap`] is the core trait: a map fills tiles of features, and everything else (batches, Gram matrices, estimates) follows.
+//! [`Exponential`] is the normal form that does the work; the maps with names are one page each:
+//! [`Trigonometric`], [`Positive`], [`Hyperbolic`]. Below stand projections and lifts; above stand the applications.
+//!
+//! # Scales
+//! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1 in magnitude. So
+//! features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
+
+mod exponential;
+mod feature_map;
+mod features;
+mod hyperbolic;
+mod positive;
+pub(crate) mod tiles;
+mod trigonometric;
+
+pub use crate::projection::{Scratch, Tile};
+pub use exponential::{Exponential, Mechanism, Target};
+pub use feature_map::{FeatureMap, Properties, Side};
+pub use features::Features;
+pub use hyperbolic::Hyperbolic;
+pub use positive::Positive;
+pub use trigonometric::Trigonometric;

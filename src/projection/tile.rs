@@ -1,0 +1,128 @@
+//! [`Tile`]: where features are written, and [`Scratch`]: room to work in.
+
+use ndarray::ArrayView2;
+
+use crate::Real;
+
+/// A tile of features under construction: a few rows of values and their logarithmic scales.
+///
+/// Feature f of row i, in block b, is exp(scale\[b\]) · values\[f\]. A tile may be a range of the columns of a wider one
+/// ([`part`](Tile::part)), so that a composed map can let its parts write in place.
+#[derive(Debug)]
+pub struct Tile<'a, T> {
+    values: &'a mut [T],
+    log_scales: &'a mut [f64],
+    rows: usize,
+    columns: Columns,
+    blocks: Columns,
+}
+
+/// A range of the columns of a row-major matrix.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    first: usize,
+    count: usize,
+    stride: usize,
+}
+
+impl Columns {
+    fn of_row(self, i: usize) -> std::ops::Range<usize> {
+        let start = i * self.stride + self.first;
+        start..start + self.count
+    }
+
+    fn part(self, range: std::ops::Range<usize>) -> Self {
+        assert!(range.end <= self.count, "a part of a tile lies inside it");
+        Columns { first: self.first + range.start, count: range.len(), ..self }
+    }
+}
+
+impl<'a, T: Real> Tile<'a, T> {
+    /// A tile of `rows` rows over row-major buffers of `rows` × `width` values and `rows` × `blocks` scales; `None` if
+    /// the buffers have other lengths.
+    pub fn new(
+        values: &'a mut [T],
+        log_scales: &'a mut [f64],
+        rows: usize,
+        width: usize,
+        blocks: usize,
+    ) -> Option<Self> {
+        let fits = values.len() == rows * width && log_scales.len() == rows * blocks;
+        let all = |count| Columns { first: 0, count, stride: count };
+        fits.then_some(Tile { values, log_scales, rows, columns: all(width), blocks: all(blocks) })
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The number of feature values in a row.
+    pub fn width(&self) -> usize {
+        self.columns.count
+    }
+
+    /// Row `i`: its values and its scales, one for each block.
+    pub fn row(&mut self, i: usize) -> (&mut [T], &mut [f64]) {
+        (&mut self.values[self.columns.of_row(i)], &mut self.log_scales[self.blocks.of_row(i)])
+    }
+
+    /// The tile of a range of the columns and a range of the blocks.
+    ///
+    /// # Panics
+    /// If a range does not lie inside the tile.
+    pub fn part(&mut self, columns: std::ops::Range<usize>, blocks: std::ops::Range<usize>) -> Tile<'_, T> {
+        Tile {
+            columns: self.columns.part(columns),
+            blocks: self.blocks.part(blocks),
+            values: self.values,
+            log_scales: self.log_scales,
+            rows: self.rows,
+        }
+    }
+
+    /// The values from the first row's first one on, and the distance between rows.
+    pub(super) fn strided(&mut self) -> (&mut [T], usize) {
+        let start = self.columns.first.min(self.values.len());
+        (&mut self.values[start..], self.columns.stride)
+    }
+}
+
+/// Buffers that a map may use while it fills a tile. Starts empty; grows when first needed and is kept between tiles.
+#[derive(Debug, Default)]
+pub struct Scratch<T> {
+    rows: Vec<T>,
+}
+
+impl<T: Real> Scratch<T> {
+    /// The points in row-major order: as they lie if they lie so, else copied.
+    pub fn contiguous<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> &'a [T] {
+        match x.to_slice() {
+            Some(slice) => slice,
+            None => {
+                self.rows.clear();
+                self.rows.extend(x.iter().copied());
+                &self.rows
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_columns_of_the_whole() {
+        let (mut values, mut scales) = ([0.0f32; 12], [0.0; 4]);
+        assert!(Tile::new(&mut values, &mut scales, 2, 5, 2).is_none());
+        let mut tile = Tile::new(&mut values, &mut scales, 2, 6, 2).unwrap();
+        let mut part = tile.part(2..5, 1..2);
+        let mut inner = part.part(1..3, 0..1);
+        let (v, s) = inner.row(1);
+        v.fill(7.0);
+        s[0] = 3.0;
+        assert_eq!(values, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 7.0, 7.0, 0.0]);
+        assert_eq!(scales, [0.0, 0.0, 0.0, 3.0]);
+    }
+}
