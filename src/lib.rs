@@ -1,4 +1,5 @@
 #![deny(unsafe_code)]
+pub mod apply;
 mod error;
 pub mod frequency;
 pub mod kernel;

@@ -15,7 +15,9 @@ use crate::projection::{Scratch, Tile};
 /// Bytes of output that a tile should not exceed: they stay in the second cache until they are lifted.
 const TILE_BYTES: usize = 256 << 10;
 /// Rows of a tile: enough to reuse a packed panel, few enough to balance threads.
-const TILE_ROWS: Range<usize> = 32..256;
+const TILE_ROWS: Range<usize> = 36..252;
+/// Rows of a tile are a multiple of every register block's rows (4, 6 and 12), so that none is ragged.
+const ROW_STEP: usize = 12;
 /// Multiplications below which starting threads costs more than it saves.
 const SMALL: usize = 1 << 18;
 /// Partial sums that exist at a time.
@@ -23,7 +25,8 @@ const PARTIALS: usize = 16;
 
 /// The rows of a tile for rows of `width` elements of `T`.
 fn tile_rows<T>(width: usize) -> usize {
-    (TILE_BYTES / (width * size_of::<T>()).max(1)).clamp(TILE_ROWS.start, TILE_ROWS.end)
+    let rows = (TILE_BYTES / (width * size_of::<T>()).max(1)).clamp(TILE_ROWS.start, TILE_ROWS.end);
+    rows / ROW_STEP * ROW_STEP
 }
 
 /// Lets `fill` write every row of `values` and `log_scales` from the same row of `x`, tile by tile.

@@ -79,7 +79,7 @@ pub struct Block<'a, T> {
 }
 
 impl<T: Lane> Block<'_, T> {
-    /// Cuts the block into register tiles of `MR` rows × `NR` columns, fewer rows at the end.
+    /// Cuts the block into register tiles of `MR` rows × `NR` columns; what is left of the rows goes in fours, twos and ones.
     #[inline(always)]
     pub(super) fn run<const FMA: bool, const MR: usize, const NR: usize>(mut self) {
         let rows = self.x.len() / self.depth;
@@ -93,25 +93,31 @@ impl<T: Lane> Block<'_, T> {
                 self.tile::<FMA, 4, NR>(row, lane);
                 row += 4;
             }
-            while row < rows {
+            while row + 2 <= rows {
+                self.tile::<FMA, 2, NR>(row, lane);
+                row += 2;
+            }
+            if row < rows {
                 self.tile::<FMA, 1, NR>(row, lane);
-                row += 1;
             }
         }
     }
 
     #[inline(always)]
-    fn tile<const FMA: bool, const M: usize, const N: usize>(&mut self, row: usize, lane: usize) {
+    fn tile<const FMA: bool, const M: usize, const N: usize>(&mut self, first: usize, lane: usize) {
         let depth = self.to - self.from;
-        let x: [&[T]; M] = std::array::from_fn(|i| &self.x[(row + i) * self.depth + self.from..][..depth]);
+        let x: [&[T]; M] = std::array::from_fn(|i| &self.x[(first + i) * self.depth + self.from..][..depth]);
         let panel = &self.panel[..depth * T::PANEL];
         assert!(lane + N <= T::PANEL);
 
-        let mut sums = [[T::zero(); N]; M];
+        // Ragged columns go through a row of their own, so that the sums stay in registers.
         let columns = N.min(self.columns - lane);
+        let mut sums = [[T::zero(); N]; M];
         if self.from > 0 {
             for (i, sums) in sums.iter_mut().enumerate() {
-                sums[..columns].copy_from_slice(&self.out[(row + i) * self.stride + lane..][..columns]);
+                let mut row = [T::zero(); N];
+                row[..columns].copy_from_slice(&self.out[(first + i) * self.stride + lane..][..columns]);
+                *sums = row;
             }
         }
         for k in 0..depth {
@@ -126,12 +132,12 @@ impl<T: Lane> Block<'_, T> {
                 }
             }
         }
-        for (i, sums) in sums.iter().enumerate() {
-            let out = &mut self.out[(row + i) * self.stride + lane..];
+        for (i, row) in sums.into_iter().enumerate() {
+            let out = &mut self.out[(first + i) * self.stride + lane..];
             if columns == N {
-                out[..N].copy_from_slice(sums);
+                out[..N].copy_from_slice(&row);
             } else {
-                out[..columns].copy_from_slice(&sums[..columns]);
+                out[..columns].copy_from_slice(&row[..columns]);
             }
         }
     }

@@ -1,0 +1,118 @@
+//! [`ExactSmoother`]: kernel regression with the kernel itself, the reference.
+
+use ndarray::{Array2, ArrayRef2, Axis, concatenate};
+
+use super::sums::rows;
+use super::{check_finite, largest_columns, one_hot};
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::kernel::Kernel;
+use crate::map::tiles;
+use crate::{Real, SignedLog};
+
+/// Kernel regression (Nadaraya–Watson smoothing) with an exact kernel.
+///
+/// # Definition
+/// ŷ(x) = Σᵢ K(x, xᵢ) yᵢ / Σᵢ K(x, xᵢ). Sums are taken relative to the largest weight, so they never underflow.
+///
+/// # Cost
+/// O(n t d) to predict, O(n d) memory: what [`Smoother`](super::Smoother) approximates without either.
+///
+/// # Example
+/// ```
+/// use ndarray::arr2;
+/// use random_features::apply::ExactSmoother;
+/// use random_features::kernel::Gaussian;
+/// let mut smoother = ExactSmoother::new(Gaussian::default(), 1, 1)?;
+/// smoother.update(&arr2(&[[0.0], [2.0]]), &arr2(&[[1.0], [3.0]]))?;
+/// assert_eq!(smoother.predict(&arr2(&[[1.0f64]]))?[[0, 0]], 2.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ExactSmoother<T, K> {
+    kernel: K,
+    x: Array2<T>,
+    targets: Array2<T>,
+}
+
+impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
+    /// A smoother that has seen nothing, for points in ℝᵈ with `targets` numbers each (for labels: the number of classes).
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if `d` or `targets` is 0, [`Shape`](Error::Shape) if the kernel is for another dimension.
+    pub fn new(kernel: K, d: usize, targets: usize) -> Result<Self> {
+        check_positive("the dimension d", d)?;
+        check_positive("the number of targets", targets)?;
+        kernel.check_dim(d)?;
+        Ok(ExactSmoother { kernel, x: Array2::zeros((0, d)), targets: Array2::zeros((0, targets)) })
+    }
+
+    /// Takes in training points `x`, n × d, with their targets, n × targets.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite; nothing has been taken in then.
+    pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
+        check_size("the number of columns of x", self.x.ncols(), x.ncols())?;
+        check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
+        check_size("the number of columns of targets", self.targets.ncols(), targets.ncols())?;
+        check_finite("x", x)?;
+        check_finite("the targets", targets)?;
+        let append = |old: &Array2<T>, new: &ArrayRef2<T>| {
+            concatenate(Axis(0), &[old.view(), new.view()]).map_err(|_| Error::Parameter {
+                name: "the number of training points",
+                value: old.nrows() as f64 + new.nrows() as f64,
+                domain: "small enough to be addressed",
+            })
+        };
+        let (x, targets) = (append(&self.x, x)?, append(&self.targets, targets)?);
+        (self.x, self.targets) = (x, targets);
+        Ok(())
+    }
+
+    /// Takes in training points `x`, n × d, with their labels below the number of classes.
+    ///
+    /// # Errors
+    /// As [`update`](ExactSmoother::update); [`Parameter`](Error::Parameter) if a label is too large.
+    pub fn update_labels(&mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<()> {
+        self.update(x, &one_hot(labels, self.targets.ncols())?)
+    }
+
+    /// The regression ŷ at the rows of `x`: t × targets. A row that is not finite gives NaN.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first training point.
+    pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
+        check_size("the number of columns of x", self.x.ncols(), x.ncols())?;
+        if self.x.nrows() == 0 {
+            return Err(Error::NoData { what: "a prediction" });
+        }
+        let mut out = Array2::zeros((x.nrows(), self.targets.ncols()));
+        let work = self.x.len() + self.targets.len();
+        let x = x.as_standard_layout();
+        let train = self.x.as_standard_layout();
+        tiles::fill_rows(out.view_mut(), work, |first, mut out| {
+            let x = rows(&x, first..first + out.nrows());
+            for (x, mut out) in x.rows().into_iter().zip(out.rows_mut()) {
+                let x = x.to_slice().unwrap_or(&[]);
+                let weight =
+                    |y: ndarray::ArrayView1<'_, T>| self.kernel.log_of_slices(x, y.to_slice().unwrap_or(&[]));
+                let weights: Vec<SignedLog> = train.rows().into_iter().map(weight).collect();
+                let top = weights.iter().map(|w| w.ln_abs).fold(f64::NEG_INFINITY, f64::max);
+                let weights: Vec<f64> = weights.iter().map(|w| w.scaled(-top).value()).collect();
+                let total: f64 = weights.iter().sum();
+                for (out, column) in out.iter_mut().zip(self.targets.columns()) {
+                    let sum: f64 = weights.iter().zip(column).map(|(w, y)| w * y.widen()).sum();
+                    *out = T::narrow(sum / total);
+                }
+            }
+        });
+        Ok(out)
+    }
+
+    /// The class with the largest score Σᵢ K(x, xᵢ) [label i = class] for each row of `x`; the first of equals.
+    ///
+    /// # Errors
+    /// As [`predict`](ExactSmoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
+    pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
+        largest_columns(&self.predict(x)?)
+    }
+}

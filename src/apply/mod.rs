@@ -1,0 +1,47 @@
+//! What feature maps are for.
+//!
+//! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in O(n t), as the
+//! reference. They take any feature map or kernel from the floors below; nothing stands above.
+
+mod exact_smoother;
+mod smoother;
+mod sums;
+
+pub use exact_smoother::ExactSmoother;
+pub use smoother::Smoother;
+
+use ndarray::{Array2, ArrayRef2};
+
+use crate::Real;
+use crate::error::{Error, Result};
+
+/// Refuses data that is not finite.
+fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<()> {
+    match x.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
+        None => Ok(()),
+        Some(row) => Err(Error::NotFinite { what, row }),
+    }
+}
+
+/// Labels as indicator rows: n × classes.
+fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array2<T>> {
+    let mut targets = Array2::zeros((labels.len(), classes));
+    for (mut row, &label) in targets.rows_mut().into_iter().zip(labels) {
+        *row.get_mut(label).ok_or(Error::Parameter {
+            name: "a label",
+            value: label as f64,
+            domain: "below the number of classes",
+        })? = T::one();
+    }
+    Ok(targets)
+}
+
+/// The column of the largest entry of each row; the first of equals.
+fn largest_columns<T: Real>(scores: &Array2<T>) -> Result<Vec<usize>> {
+    check_finite("the scores (from the points of the same row)", scores)?;
+    let largest = |row: ndarray::ArrayView1<'_, T>| {
+        let better = |best: usize, (j, v): (usize, &T)| if *v > row[best] { j } else { best };
+        row.indexed_iter().fold(0, better)
+    };
+    Ok(scores.rows().into_iter().map(largest).collect())
+}

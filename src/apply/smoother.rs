@@ -1,0 +1,144 @@
+//! [`Smoother`]: kernel regression from features.
+
+use ndarray::{Array2, ArrayRef2};
+
+use super::sums::{Batch, Sums, rows};
+use super::{check_finite, largest_columns, one_hot};
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::map::{FeatureMap, Side, tiles};
+
+/// Points whose sums are computed together.
+const RUN: usize = 128;
+
+/// Kernel regression (Nadaraya–Watson smoothing) from random features. Approximate: the kernel is the map's estimate.
+///
+/// # Definition
+/// ŷ(x) = Σᵢ K̂(x, xᵢ) yᵢ / Σᵢ K̂(x, xᵢ) with K̂(x, xᵢ) = φ(x)·ψ(xᵢ), so that Σᵢ ψ(xᵢ) yᵢ is all that is kept of the training points. Labels are
+/// regressed as indicator vectors; a class is the largest score.
+///
+/// Points come in as many batches as you like. Sums are `f64` and, for maps with exponents, carry a scale for
+/// each feature: weights cannot vanish, whatever the norms. Estimates of other maps may be negative; where a point's total weight is
+/// then not positive, [`predict`](Smoother::predict) gives the mean of the training targets, which is what an infinite lengthscale gives.
+///
+/// # Cost
+/// O(n m d) to train, O(t m (d + targets)) to predict, O(m · targets) memory; the exact kernel needs O(n t d).
+///
+/// # Example
+/// ```
+/// use ndarray::arr2;
+/// use random_features::apply::Smoother;
+/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::Positive;
+/// let omega = draw(2, 256, &Orthogonal, &mut random_features::rng(5))?;
+/// let mut smoother = Smoother::new(Positive::gaussian::<f64>(omega, 1.0)?, 2)?;
+/// smoother.update_labels(&arr2(&[[1.0, 1.0], [1.2, 0.9], [-1.0, -1.1]]), &[0, 0, 1])?;
+/// assert_eq!(smoother.classify(&arr2(&[[0.9, 1.1], [-1.0, -1.0]]))?, [0, 1]);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Reid et al., *Simplex Random Features*, section 5.3.
+#[derive(Clone, Debug)]
+pub struct Smoother<T, M> {
+    map: M,
+    sums: Sums,
+    /// Σᵢ yᵢ.
+    totals: Vec<f64>,
+    count: usize,
+    scalar: std::marker::PhantomData<T>,
+}
+
+impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
+    /// A smoother that has seen nothing, for `targets` numbers at each point (for labels: the number of classes).
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if `targets` is 0.
+    pub fn new(map: M, targets: usize) -> Result<Self> {
+        check_positive("the number of targets", targets)?;
+        let sums = Sums::new(targets, map.feature_dim());
+        Ok(Smoother { map, sums, totals: vec![0.0; targets], count: 0, scalar: std::marker::PhantomData })
+    }
+
+    /// The map.
+    pub fn map(&self) -> &M {
+        &self.map
+    }
+
+    /// The number of training points so far.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Takes in training points `x`, n × d, with their targets, n × targets.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite; nothing has been taken in then.
+    pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
+        check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
+        check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
+        check_size("the number of columns of targets", self.totals.len(), targets.ncols())?;
+        check_finite("x", x)?;
+        check_finite("the targets", targets)?;
+        let (map, sums) = (&self.map, &mut self.sums);
+        let of_run = |run: std::ops::Range<usize>| {
+            let batch = Batch::new(map, Side::Y, rows(x, run.clone()));
+            Sums::of(batch, map.blocks(), &rows(targets, run))
+        };
+        tiles::fold(x.nrows(), RUN, of_run, |run| sums.add(&run));
+        for (total, column) in self.totals.iter_mut().zip(targets.columns()) {
+            *total += column.iter().map(|y| y.widen()).sum::<f64>();
+        }
+        self.count += x.nrows();
+        Ok(())
+    }
+
+    /// Takes in training points `x`, n × d, with their labels below the number of classes.
+    ///
+    /// # Errors
+    /// As [`update`](Smoother::update); [`Parameter`](Error::Parameter) if a label is too large.
+    pub fn update_labels(&mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<()> {
+        self.update(x, &one_hot(labels, self.totals.len())?)
+    }
+
+    /// The regression ŷ at the rows of `x`: t × targets. For labels, estimates of the classes' probabilities.
+    ///
+    /// A row that is not finite gives NaN.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first training point.
+    pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
+        self.apply(x, |sums, j| {
+            let weight = sums[self.totals.len()];
+            let mean = self.totals[j] / self.count as f64;
+            if weight <= 0.0 { mean } else { sums[j] / weight }
+        })
+    }
+
+    /// The class with the largest score Σᵢ K̂(x, xᵢ) [label i = class] for each row of `x`; the first of equals.
+    ///
+    /// # Errors
+    /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
+    pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
+        largest_columns(&self.apply(x, |sums, j| sums[j])?)
+    }
+
+    /// Lets `entry(sums of a row, target)` compute each entry of the result.
+    fn apply(&self, x: &ArrayRef2<T>, entry: impl Fn(&[f64], usize) -> f64 + Sync) -> Result<Array2<T>> {
+        check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
+        if self.count == 0 {
+            return Err(Error::NoData { what: "a prediction" });
+        }
+        let mut out = Array2::zeros((x.nrows(), self.totals.len()));
+        let work = self.map.feature_dim() * (x.ncols() + self.totals.len());
+        tiles::fill_rows(out.view_mut(), work, |first, mut out| {
+            let mut batch = Batch::new(&self.map, Side::X, rows(x, first..first + out.nrows()));
+            let sums = self.sums.apply(&mut batch, self.map.blocks());
+            for (mut out, sums) in out.rows_mut().into_iter().zip(sums.rows()) {
+                let sums = sums.to_slice().unwrap_or(&[]);
+                out.iter_mut().enumerate().for_each(|(j, out)| *out = T::narrow(entry(sums, j)));
+            }
+        });
+        Ok(out)
+    }
+}
