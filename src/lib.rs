@@ -1,16 +1,87 @@
-#![deny(unsafe_code)]
-pub mod apply;
+//! Random feature maps: kernels as inner products, so that kernel methods cost O(n) instead of O(n²).
+//!
+//! A kernel method on n points asks for n² kernel values. A random feature map φ draws m frequencies ω once and turns
+//! each point into D features such that K(x, y) ≈ φ(x)·φ(y), without bias, with an error that is known in closed form. Sums over points then
+//! go through the features, once.
+//!
+//! # The flow
+//! ```
+//! use random_features::frequency::{Orthogonal, draw};
+//! use random_features::{FeatureMap, Positive, Side, rng};
+//! # let queries = ndarray::Array2::<f32>::from_elem((5, 64), 0.1);
+//! # let keys = ndarray::Array2::<f32>::from_elem((7, 64), -0.1);
+//!
+//! let mut rng = rng(42);                                //  a named, portable generator
+//! let omega = draw(64, 256, &Orthogonal, &mut rng)?;    //  frequencies: m = 256 rows in ℝ⁶⁴
+//! let map = Positive::softmax(omega);                   //  a projection and a lift
+//! let q = map.features(Side::X, &queries)?;             //  values and scales
+//! let k = map.features(Side::Y, &keys)?;
+//! let gram = q.gram(&k)?;                               //  estimates of exp(xᵢ·yⱼ)
+//! # assert_eq!(gram.dim(), (5, 7));
+//! # assert!((gram[[0, 0]] - (-0.64f32).exp()).abs() < 1e-4);
+//! # Ok::<(), random_features::Error>(())
+//! ```
+//! Drawing is construction: randomness enters at [`draw`](frequency::draw) and nowhere else, so a map gives the same features for
+//! the same points, on any number of threads, to the bit.
+//!
+//! # Which map?
+//! | map | features | exact where | choose it when |
+//! |---|---|---|---|
+//! | [`Trigonometric`] | 2m, signed | x = y | kernel values are large: the Gaussian kernel on points at distances of a lengthscale or so |
+//! | [`Positive`] | m, positive | x = −y | kernel values are small and must not turn negative: softmax attention |
+//! | [`Hyperbolic`] | 2m, positive | x = −y | as positive, with lower variance for each projection |
+//!
+//! Each serves the [softmax](kernel::Softmax) and the [Gaussian](kernel::Gaussian) kernel with one lengthscale or one for each dimension: a target
+//! is only a factor. [`FeatureMap::log_variance`] gives the error before anything is computed, where it is known.
+//!
+//! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never worse for positive
+//! features), and [`Antithetic`](frequency::Antithetic) over either.
+//!
+//! # Architecture
+//! Floors; each uses only what stands below it.
+//!
+//! - [`Error`], [`Real`], [`SignedLog`], and the exact kernels ([`kernel`]), which are the definitions
+//! - vectorised loops (private), closed forms ([`theory`])
+//! - frequencies and couplings ([`frequency`])
+//! - projections and lifts of a tile of points ([`projection`])
+//! - feature maps ([`map`])
+//! - applications ([`apply`])
+//!
+//! # Conventions
+//! - Points are rows of `ndarray` arrays of any layout; `f32` in, `f32` out. `_into` methods write to buffers of yours.
+//! - A feature is exp(log scale) · value with `f64` scales: norms of 10³ neither overflow nor lose digits, and estimates are
+//!   reachable as logarithms.
+//! - m counts frequencies, D features. ℓ divides points before anything else.
+//! - Wrong shapes and parameters are [`Error`]s; nothing panics. A row with NaN or an infinity gets NaN features and
+//!   affects no other row.
+//! - Results are bit-identical for any number of threads; between instruction sets they agree to rounding.
+
+#![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
 mod error;
-pub mod frequency;
-pub mod kernel;
-pub mod map;
-mod numeric;
-pub mod projection;
 mod real;
 mod signed_log;
+
+pub mod kernel;
+
+mod numeric;
 pub mod theory;
+
+pub mod frequency;
+
+pub mod projection;
+
+pub mod map;
+
+pub mod apply;
+
 pub use error::{Error, Result};
 pub use frequency::rng;
 pub use map::{Exponential, FeatureMap, Features, Hyperbolic, Positive, Side, Trigonometric};
 pub use real::Real;
 pub use signed_log::SignedLog;
+
+/// README's code is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

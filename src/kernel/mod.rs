@@ -2,7 +2,7 @@
 //!
 //! They are the oracle of the tests and the reference of the examples. Each gives the kernel and its logarithm,
 //! for one pair of points or for all pairs of two sets. Everything is computed in `f64` from the
-//! inputs and rounded once at the end. Below this module stands nothing but [`Error`] and [`Real`]; maps stand above it.
+//! inputs and rounded once at the end. Below this module stands nothing but [`Real`] and the errors; maps stand above it.
 
 mod gaussian;
 mod lengthscale;

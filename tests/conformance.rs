@@ -1,0 +1,275 @@
+//! Every map × every coupling × `f32` and `f64` keeps what `FeatureMap` promises.
+
+mod common;
+
+use common::{MAPS, couplings, frequencies, gaussian, points, softmax};
+use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
+use random_features::map::Target;
+use random_features::{Error, FeatureMap, Features, Real, Side};
+
+const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 64, 100)];
+
+/// Runs `check` on every combination, with the naive features of the softmax kernel as oracle.
+fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64>)) {
+    for (n, d, m) in SHAPES {
+        for coupling in couplings() {
+            let omega = frequencies(d, m, coupling.as_ref(), 5);
+            let x = points::<T>(n, d, 1.5 / (d as f64).sqrt());
+            for name in MAPS {
+                let map = name.make::<T>(omega.clone(), softmax());
+                check(map.as_ref(), &x, &|x| name.naive(&omega, x));
+            }
+        }
+    }
+}
+
+fn both(
+    f32s: impl Fn(&dyn FeatureMap<f32>, &Array2<f32>),
+    f64s: impl Fn(&dyn FeatureMap<f64>, &Array2<f64>),
+) {
+    every::<f32>(|map, x, _| f32s(map, x));
+    every::<f64>(|map, x, _| f64s(map, x));
+}
+
+fn features<T: Real>(map: &dyn FeatureMap<T>, x: ArrayView2<'_, T>) -> Features<T> {
+    map.features(Side::X, &x).unwrap()
+}
+
+fn matches_naive<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>, naive: &dyn Fn(&[f64]) -> Vec<f64>) {
+    let phi = features(map, x.view()).to_array();
+    for (row, x) in phi.rows().into_iter().zip(x.rows()) {
+        let x: Vec<f64> = x.iter().map(|v| v.widen()).collect();
+        let expected = naive(&x);
+        assert_eq!(row.len(), expected.len());
+        let size = expected.iter().fold(0.0f64, |a, v| a.max(v.abs()));
+        // Exponents are accurate to eps · (|ω·x| + ½‖x‖²); here both are below 8, d adds its rounding.
+        let tolerance = T::epsilon().widen() * (20.0 + x.len() as f64) * size;
+        for (value, expected) in row.iter().zip(expected) {
+            assert!((value.widen() - expected).abs() <= tolerance, "{map:?}: {value} instead of {expected}");
+        }
+    }
+}
+
+#[test]
+fn features_are_the_naive_loop() {
+    every::<f32>(matches_naive);
+    every::<f64>(matches_naive);
+}
+
+fn batch_is_rows<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let batch = features(map, x.view());
+    for run in [1, 5, 100] {
+        for start in (0..x.nrows()).step_by(run * 7) {
+            let rows = s![start..x.nrows().min(start + run), ..];
+            let part = features(map, x.slice(rows));
+            assert_eq!(part.values(), batch.values().slice(rows));
+            assert_eq!(part.log_scales(), batch.log_scales().slice(rows));
+        }
+    }
+    let one = map.features_of(Side::X, &x.row(0)).unwrap();
+    assert_eq!(one.values().row(0), batch.values().row(0));
+}
+
+#[test]
+fn a_batch_is_its_rows_to_the_bit() {
+    both(batch_is_rows, batch_is_rows);
+}
+
+fn threads_change_nothing<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| (features(map, x.view()), map.gram(x, x).unwrap()))
+    };
+    let one = run(1);
+    assert_eq!(run(2), one);
+    assert_eq!(run(7), one);
+}
+
+#[test]
+fn threads_change_no_bit() {
+    both(threads_change_nothing, threads_change_nothing);
+}
+
+fn any_layout<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let (n, d) = x.dim();
+    let plain = features(map, x.view());
+    let mut columns = Array2::zeros((n, d).f());
+    columns.assign(x);
+    let mut wide = Array2::from_elem((n, 2 * d + 3), T::nan());
+    wide.slice_mut(s![.., 1..2 * d;2]).assign(x);
+    let mut backwards = x.slice(s![..;-1, ..;-1]).to_owned();
+    backwards.invert_axis(ndarray::Axis(0));
+    backwards.invert_axis(ndarray::Axis(1));
+    for view in [columns.view(), wide.slice(s![.., 1..2 * d;2]), backwards.view()] {
+        assert_eq!(view, x);
+        assert_eq!(features(map, view), plain);
+    }
+
+    // Outputs that hold rubbish, in rows, in columns and inside a wider array.
+    let (width, blocks) = (map.feature_dim(), map.blocks().len());
+    let mut rows = Array2::from_elem((n, width), T::nan());
+    let mut columns = Array2::from_elem((n, width).f(), T::nan());
+    let mut wide = Array2::from_elem((n, width + 2), T::nan());
+    let mut scales = Array2::from_elem((n, blocks), f64::NAN);
+    let mut scale_columns = Array2::from_elem((n, blocks + 1).f(), f64::NAN);
+    map.features_into(Side::X, x, &mut rows, &mut scales).unwrap();
+    map.features_into(Side::X, x, &mut columns, &mut scale_columns.slice_mut(s![.., ..blocks])).unwrap();
+    map.features_into(Side::X, x, &mut wide.slice_mut(s![.., 1..=width]), &mut scales).unwrap();
+    assert_eq!((rows.view(), scales.view()), (plain.values(), plain.log_scales()));
+    assert_eq!((columns.view(), scale_columns.slice(s![.., ..blocks])), (plain.values(), plain.log_scales()));
+    assert_eq!(wide.slice(s![.., 1..=width]), plain.values());
+    assert!(wide.column(0).iter().chain(wide.column(width + 1)).all(|v| v.is_nan()));
+}
+
+#[test]
+fn any_layout_and_dirty_buffers() {
+    both(any_layout, any_layout);
+}
+
+fn promises<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    assert_eq!(map.blocks().iter().sum::<usize>(), map.feature_dim());
+    assert_eq!(map.input_dim(), x.ncols());
+    let (left, right) = (map.features(Side::X, x).unwrap(), map.features(Side::Y, x).unwrap());
+    assert!(left.values().iter().all(|v| v.abs() <= T::one()));
+    if map.properties().symmetric {
+        assert_eq!((left.values(), left.log_scales()), (right.values(), right.log_scales()));
+        assert!(left.gram(&left).is_ok());
+    } else {
+        assert!(left.gram(&left).is_err());
+    }
+    if map.properties().non_negative {
+        assert!(left.values().iter().all(|v| *v >= T::zero()));
+    }
+    // No rows is no work, not an error.
+    let none = map.features(Side::X, &x.slice(s![..0, ..])).unwrap();
+    assert!(none.is_empty() && none.values().dim() == (0, map.feature_dim()));
+    assert_eq!(none.gram(&right).unwrap().dim(), (0, x.nrows()));
+    assert_eq!(map.gram(x, &x.slice(s![..0, ..])).unwrap().dim(), (x.nrows(), 0));
+}
+
+#[test]
+fn properties_hold() {
+    both(promises, promises);
+}
+
+fn gram_is_estimates<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let few = x.slice(s![..x.nrows().min(9), ..]);
+    let gram = map.gram(&few, x).unwrap();
+    let scales = map.features(Side::X, x).unwrap().log_scales().column(0).to_vec();
+    for ((i, j), value) in gram.indexed_iter() {
+        let log = map.log_estimate(&x.row(i), &x.row(j)).unwrap();
+        assert_eq!(map.estimate(&x.row(i), &x.row(j)).unwrap(), T::narrow(log.value()));
+        // Signed features cancel: relative to the sum of their sizes, at most D e^(both scales).
+        let size = log.value().max((scales[i] + scales[j]).exp() * map.feature_dim() as f64);
+        let tolerance = T::epsilon().widen() * (30.0 + x.ncols() as f64) * size;
+        assert!((value.widen() - log.value()).abs() <= tolerance, "{map:?}: {value} and {}", log.value());
+    }
+}
+
+#[test]
+fn gram_and_estimates_agree() {
+    both(gram_is_estimates, gram_is_estimates);
+}
+
+fn refusals<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let (n, d) = x.dim();
+    let wrong = Array2::<T>::zeros((n, d + 1));
+    let shape = |r: Result<(), Error>| assert!(matches!(r, Err(Error::Shape { .. })), "{r:?}");
+    shape(map.features(Side::X, &wrong).map(drop));
+    shape(map.gram(x, &wrong).map(drop));
+    shape(map.gram(&wrong, x).map(drop));
+    shape(map.estimate(&x.row(0), &wrong.row(0)).map(drop));
+    shape(map.log_variance(&wrong.row(0), &x.row(0)).map(drop));
+    let width = map.feature_dim();
+    for (rows, columns, blocks) in [(n + 1, width, 1), (n, width + 1, 1), (n, width, 2)] {
+        let mut values = Array2::from_elem((rows, columns), T::nan());
+        let mut scales = Array2::from_elem((rows, blocks), f64::NAN);
+        shape(map.features_into(Side::X, x, &mut values, &mut scales));
+        assert!(
+            values.iter().all(|v| v.is_nan()) && scales.iter().all(|v| v.is_nan()),
+            "written before refused"
+        );
+    }
+}
+
+#[test]
+fn wrong_shapes_are_refused_and_nothing_is_written() {
+    both(refusals, refusals);
+}
+
+fn gaussian_is_scaled_softmax<T: Real>() {
+    let (d, m) = (6, 11);
+    let omega = frequencies(d, m, &random_features::frequency::Independent, 2);
+    let x = points::<T>(20, d, 1.0);
+    for name in MAPS {
+        let softmax = name.make::<T>(omega.clone(), softmax()).features(Side::X, &x).unwrap();
+        let gaussian = name.make::<T>(omega.clone(), gaussian()).features(Side::X, &x).unwrap();
+        assert_eq!(softmax.values(), gaussian.values());
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let half_norm = 0.5 * x.iter().map(|v| v.widen().powi(2)).sum::<f64>();
+            let difference = softmax.log_scales()[[i, 0]] - gaussian.log_scales()[[i, 0]];
+            assert!((difference - half_norm).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn the_target_is_only_a_scale() {
+    gaussian_is_scaled_softmax::<f32>();
+    gaussian_is_scaled_softmax::<f64>();
+}
+
+#[test]
+fn a_lengthscale_divides_the_points() {
+    use random_features::kernel::{Gaussian, Softmax};
+    let omega = frequencies(3, 8, &random_features::frequency::Independent, 3);
+    let x = points::<f64>(10, 3, 2.0);
+    let scales = vec![0.5, 2.0, 3.0];
+    let divided = &x / &ndarray::arr1(&scales);
+    for name in MAPS {
+        let pairs: [(Target, Target); 2] = [
+            (Softmax::new(scales.clone()).unwrap().into(), softmax()),
+            (Gaussian::new(scales.clone()).unwrap().into(), gaussian()),
+        ];
+        for (with, without) in pairs {
+            let one = name.make::<f64>(omega.clone(), with);
+            let other = name.make::<f64>(omega.clone(), without);
+            let (a, b) = (one.gram(&x, &x).unwrap(), other.gram(&divided, &divided).unwrap());
+            assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs().max(1.0)));
+            let variance =
+                |map: &dyn FeatureMap<f64>, x: &Array2<f64>| map.log_variance(&x.row(0), &x.row(1));
+            let (a, b) = (variance(one.as_ref(), &x), variance(other.as_ref(), &divided));
+            assert!((a.unwrap().unwrap() - b.unwrap().unwrap()).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn features_of_different_maps_do_not_pair() {
+    let x = points::<f32>(4, 3, 1.0);
+    let make = |seed, target| {
+        let omega = frequencies(3, 8, &random_features::frequency::Independent, seed);
+        common::Name::Positive.make::<f32>(omega, target).features(Side::X, &x).unwrap()
+    };
+    let one = make(1, softmax());
+    assert!(one.gram(&make(1, softmax())).is_ok(), "the same map made twice");
+    for other in [make(2, softmax()), make(1, gaussian())] {
+        let error = one.gram(&other).unwrap_err();
+        assert!(matches!(error, Error::Pairing { .. }), "{error}");
+    }
+}
+
+#[test]
+fn pointers_to_maps_are_maps() {
+    let omega = frequencies(2, 4, &random_features::frequency::Independent, 1);
+    let map = random_features::Positive::softmax::<f64>(omega);
+    let (x, y) = (points(3, 2, 1.0), points(2, 2, 1.0));
+    let gram = map.gram(&x, &y).unwrap();
+    let boxed: Box<dyn FeatureMap<f64>> = Box::new(map.clone());
+    let shared = std::sync::Arc::new(map.clone());
+    for other in [&boxed as &dyn FeatureMap<f64>, &shared, &&map] {
+        assert_eq!(other.gram(&x, &y).unwrap(), gram);
+        assert_eq!(other.fingerprint(), map.fingerprint());
+        assert_eq!(other.log_variance(&x.row(0), &y.row(0)), map.log_variance(&x.row(0), &y.row(0)));
+    }
+}

@@ -1,0 +1,142 @@
+//! Draws: pinned streams, the law of radii, orthogonality, refusals.
+
+mod common;
+
+use approx::assert_abs_diff_eq;
+use common::{couplings, frequencies};
+use ndarray::Array2;
+use rand::Rng;
+use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, draw};
+use random_features::theory::{Dependence, Law};
+use random_features::{Error, rng};
+
+#[test]
+fn the_generator_is_pinned() {
+    let mut rng = rng(42);
+    let words: Vec<u64> = (0..3).map(|_| rng.next_u64()).collect();
+    assert_eq!(words, [12_578_764_544_318_200_737, 17_529_487_244_874_322_312, 7_886_285_670_807_131_020]);
+}
+
+/// First entries of draws with seed 42. A change of stream must be announced in the changelog.
+#[test]
+fn draws_are_pinned() {
+    let first = |coupling: &dyn Coupling| {
+        let omega = frequencies(3, 4, coupling, 42);
+        omega.rows().iter().take(6).copied().collect::<Vec<_>>()
+    };
+    let golden: [[f64; 6]; 3] = [
+        [1.7782750937939897, -0.6022760908519877, 0.026301311385818302, 0.6239697352341066, 1.2134405473262848, 0.21221028663213418],
+        [-0.7471355183868875, 0.6832472483190632, 1.5813450833482783, -0.4512535828593552, -1.2620953301288083, 0.33210688002475536],
+        [-0.6574029722776625, -1.1990069378880113, -1.2868155472862062, 0.6574029722776625, 1.1990069378880113, 1.2868155472862062],
+    ];
+    let couplings: [&dyn Coupling; 3] = [&Independent, &Orthogonal, &Antithetic(Independent)];
+    for (coupling, golden) in couplings.into_iter().zip(golden) {
+        for (value, golden) in first(coupling).iter().zip(golden) {
+            assert_abs_diff_eq!(*value, golden, epsilon = 1e-13);
+        }
+    }
+}
+
+#[test]
+fn any_generator_draws_the_same() {
+    let seeded = frequencies(5, 9, &Orthogonal, 7);
+    let mut boxed: Box<dyn Rng> = Box::new(rng(7));
+    assert_eq!(draw(5, 9, &Orthogonal, &mut boxed).unwrap(), seeded);
+    let unsized_rng: &mut dyn Rng = &mut rng(7);
+    assert_eq!(draw(5, 9, &Orthogonal, unsized_rng).unwrap(), seeded);
+    assert_ne!(frequencies(5, 9, &Orthogonal, 8), seeded);
+}
+
+/// The distribution function of χ² with 2 or 4 degrees of freedom, which are elementary.
+fn chi_squared(d: usize, q: f64) -> f64 {
+    let h = q / 2.0;
+    1.0 - (-h).exp() * if d == 2 { 1.0 } else { 1.0 + h }
+}
+
+/// Kolmogorov–Smirnov on one vector of each independent draw, α = 1e-6 for each of the 24 cases: false alarms below 3e-5.
+#[test]
+fn radii_follow_chi() {
+    const N: usize = 5000;
+    let critical = (-(1e-6f64 / 2.0).ln() / 2.0).sqrt() / (N as f64).sqrt();
+    for d in [2, 4] {
+        for coupling in couplings() {
+            for row in [0, 1, 2] {
+                let of_draw = |seed| {
+                    let omega = frequencies(d, 3, coupling.as_ref(), seed);
+                    let row = omega.rows().row(row).to_owned();
+                    chi_squared(d, row.dot(&row))
+                };
+                let mut u: Vec<f64> = (0..N as u64).map(of_draw).collect();
+                u.sort_by(f64::total_cmp);
+                let distance = u.iter().enumerate().map(|(i, u)| {
+                    let (low, high) = (i as f64 / N as f64, (i + 1) as f64 / N as f64);
+                    (u - low).abs().max((high - u).abs())
+                });
+                let distance = distance.fold(0.0, f64::max);
+                assert!(distance < critical, "{coupling:?}, d {d}, row {row}: {distance}");
+            }
+        }
+    }
+}
+
+#[test]
+fn orthogonal_blocks_are_orthogonal_and_independent() {
+    let (d, m) = (6, 16);
+    let omega = frequencies(d, m, &Orthogonal, 1);
+    let sizes: Vec<usize> = omega.law().blocks.iter().map(|b| b.size).collect();
+    assert_eq!(sizes, [6, 6, 4]);
+    assert!(omega.law().blocks.iter().all(|b| b.dependence == Dependence::Orthogonal));
+    let rows = omega.rows();
+    let cosine = |i: usize, j: usize| {
+        let (a, b) = (rows.row(i), rows.row(j));
+        a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt()
+    };
+    for i in 0..m {
+        for j in 0..i {
+            assert_eq!(cosine(i, j).abs() < 1e-13, i / d == j / d, "rows {i} and {j}");
+        }
+    }
+    // Norms are drawn, not shared: they differ within and between blocks.
+    let mut norms: Vec<f64> = rows.rows().into_iter().map(|r| r.dot(&r)).collect();
+    norms.sort_by(f64::total_cmp);
+    assert!(norms.windows(2).all(|w| w[1] - w[0] > 1e-9));
+}
+
+#[test]
+fn antithetic_pairs_are_opposite() {
+    for (m, last_alone) in [(8, false), (7, true), (1, true)] {
+        let omega = frequencies(3, m, &Antithetic(Orthogonal), 2);
+        for i in (0..m - m % 2).step_by(2) {
+            assert_eq!(omega.rows().row(i + 1), -&omega.rows().row(i));
+        }
+        assert_eq!(m % 2 == 1, last_alone);
+        assert_eq!(omega.law().len(), m);
+        assert!(omega.law().blocks.iter().all(|b| b.antithetic && b.size <= 6));
+    }
+}
+
+#[test]
+fn one_dimension_works() {
+    for coupling in couplings() {
+        let omega = frequencies(1, 5, coupling.as_ref(), 3);
+        assert!(omega.rows().iter().all(|v| v.is_finite() && *v != 0.0));
+    }
+}
+
+#[test]
+fn refusals_are_sentences() {
+    let mut rng = rng(0);
+    for coupling in couplings() {
+        for (d, m) in [(0, 3), (3, 0), (usize::MAX, 2), (2, usize::MAX)] {
+            let error = draw(d, m, coupling.as_ref(), &mut rng).unwrap_err();
+            assert!(matches!(error, Error::Parameter { .. }), "{error:?}");
+            assert!(error.to_string().contains("must be"), "{error}");
+        }
+    }
+    assert!(matches!(Frequencies::from_rows(Array2::zeros((0, 3))), Err(Error::Parameter { .. })));
+    assert!(matches!(Frequencies::from_rows(Array2::zeros((3, 0))), Err(Error::Parameter { .. })));
+    let nan = Array2::from_shape_fn((3, 2), |(i, _)| if i == 1 { f64::NAN } else { 0.0 });
+    assert_eq!(Frequencies::from_rows(nan), Err(Error::NotFinite { what: "the frequencies", row: 1 }));
+    let law = Law::independent(4);
+    assert!(matches!(Frequencies::from_parts(Array2::zeros((3, 2)), law), Err(Error::Shape { .. })));
+}

@@ -1,0 +1,166 @@
+//! Kernel regression: features against the exact kernel, batches, threads, refusals.
+
+mod common;
+
+use common::{MAPS, Name, couplings, frequencies, gaussian, points, softmax};
+use ndarray::{Array1, Array2, s};
+use random_features::apply::{ExactSmoother, Smoother};
+use random_features::frequency::Independent;
+use random_features::kernel::Gaussian;
+use random_features::{Error, FeatureMap, Real};
+
+fn targets<T: Real>(x: &Array2<T>) -> Array2<T> {
+    Array2::from_shape_fn(
+        (x.nrows(), 2),
+        |(i, j)| if j == 0 { x[[i, 0]].sin() } else { x[[i, 1]] + T::one() },
+    )
+}
+
+/// Σ K̂ y / Σ K̂ with one estimate for each pair.
+fn naive<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>, train: &Array2<T>, y: &Array2<T>) -> Array2<f64> {
+    Array2::from_shape_fn((x.nrows(), y.ncols()), |(i, j)| {
+        let log = |k: usize| map.log_estimate(&x.row(i), &train.row(k)).unwrap();
+        let top = (0..train.nrows()).map(|k| log(k).ln_abs).fold(f64::NEG_INFINITY, f64::max);
+        let weights: Array1<f64> = (0..train.nrows()).map(|k| log(k).scaled(-top).value()).collect();
+        let column = y.column(j).mapv(|v| v.widen());
+        weights.dot(&column) / weights.sum()
+    })
+}
+
+fn agrees<T: Real>(tolerance: f64) {
+    for name in MAPS {
+        for target in [softmax(), gaussian()] {
+            let map = name.make::<T>(frequencies(3, 40, couplings()[1].as_ref(), 2), target);
+            let train = points::<T>(300, 3, 1.2);
+            let (x, y) = (train.slice(s![..20, ..]).mapv(|v| v * T::narrow(0.8)), targets(&train));
+            let mut smoother = Smoother::new(&map, 2).unwrap();
+            smoother.update(&train, &y).unwrap();
+            let predicted = smoother.predict(&x).unwrap();
+            for (a, b) in predicted.iter().zip(naive(map.as_ref(), &x, &train, &y)) {
+                assert!((a.widen() - b).abs() < tolerance, "{name:?}: {a} instead of {b}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_of_features_are_sums_of_estimates() {
+    agrees::<f64>(1e-11);
+    agrees::<f32>(2e-4);
+}
+
+#[test]
+fn many_features_approach_the_exact_smoother() {
+    let train = points::<f64>(200, 2, 1.0);
+    let (x, y) = (points::<f64>(10, 2, 0.7), targets(&train));
+    let mut exact = ExactSmoother::new(Gaussian::new(0.8).unwrap(), 2, 2).unwrap();
+    exact.update(&train, &y).unwrap();
+    let exact = exact.predict(&x).unwrap();
+    let map = random_features::Trigonometric::gaussian::<f64>(frequencies(2, 20_000, &Independent, 1), 0.8)
+        .unwrap();
+    let mut smoother = Smoother::new(map, 2).unwrap();
+    smoother.update(&train, &y).unwrap();
+    let error = (&smoother.predict(&x).unwrap() - &exact).mapv(f64::abs).fold(0.0, |a: f64, b| a.max(*b));
+    // Each weight is a mean of 20 000 cosines (error 0.005), a prediction a ratio of means of 200 of them.
+    assert!(error < 0.03, "{error}");
+}
+
+#[test]
+fn batches_and_threads() {
+    let map = Name::Positive.make::<f32>(frequencies(4, 64, &Independent, 2), gaussian());
+    let train = points::<f32>(5000, 4, 2.0);
+    let y = targets(&train);
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut smoother = Smoother::new(&map, 2).unwrap();
+            smoother.update(&train, &y).unwrap();
+            smoother.predict(&train).unwrap()
+        })
+    };
+    let whole = run(1);
+    assert_eq!(run(2), whole);
+    assert_eq!(run(5), whole);
+    let mut parts = Smoother::new(&map, 2).unwrap();
+    for run in [0..1, 1..700, 700..700, 700..5000] {
+        parts.update(&train.slice(s![run.clone(), ..]), &y.slice(s![run, ..])).unwrap();
+    }
+    assert_eq!(parts.count(), 5000);
+    assert!(parts.predict(&train).unwrap().iter().zip(&whole).all(|(a, b)| (a - b).abs() < 1e-5));
+}
+
+/// Queries that oppose all training points, at norms where every product of scaled features underflows.
+#[test]
+fn weights_never_vanish() {
+    let map = Name::Positive.make::<f32>(frequencies(2, 32, &Independent, 3), gaussian());
+    let train = ndarray::arr2(&[[200.0f32, 0.0], [201.0, 1.0], [0.0, 200.0]]);
+    let y = ndarray::arr2(&[[1.0f32], [2.0], [3.0]]);
+    let mut smoother = Smoother::new(&map, 1).unwrap();
+    smoother.update(&train, &y).unwrap();
+    let x = train.mapv(|v| -v);
+    let predicted = smoother.predict(&x).unwrap();
+    assert!(predicted.iter().all(|v| (1.0..=3.0).contains(v)), "{predicted}");
+    assert!(
+        predicted
+            .iter()
+            .zip(naive(map.as_ref(), &x, &train, &y))
+            .all(|(a, b)| (f64::from(*a) - b).abs() < 1e-2)
+    );
+}
+
+/// Signed features may weigh a point negatively in all; then the mean of the targets stands in.
+#[test]
+fn weights_that_are_not_positive_give_the_mean() {
+    let omega = random_features::frequency::Frequencies::from_rows(ndarray::arr2(&[[1.0]])).unwrap();
+    let map = Name::Trigonometric.make::<f64>(omega, gaussian());
+    let mut smoother = Smoother::new(map, 1).unwrap();
+    smoother.update(&ndarray::arr2(&[[0.0], [0.1]]), &ndarray::arr2(&[[1.0], [2.0]])).unwrap();
+    assert_eq!(smoother.predict(&ndarray::arr2(&[[std::f64::consts::PI]])).unwrap()[[0, 0]], 1.5);
+}
+
+#[test]
+fn labels() {
+    let map = Name::Hyperbolic.make::<f64>(frequencies(2, 128, &Independent, 3), gaussian());
+    let train = ndarray::arr2(&[[1.0, 1.0], [1.1, 0.8], [-1.0, 1.0], [-0.9, 1.2], [0.0, -1.0]]);
+    let labels = [0, 0, 1, 1, 2];
+    let mut smoother = Smoother::new(map, 3).unwrap();
+    smoother.update_labels(&train, &labels).unwrap();
+    assert_eq!(smoother.classify(&train).unwrap(), labels);
+    let probabilities = smoother.predict(&train).unwrap();
+    assert!(probabilities.rows().into_iter().all(|p| (p.sum() - 1.0).abs() < 1e-12));
+    let mut exact = ExactSmoother::new(Gaussian::default(), 2, 3).unwrap();
+    exact.update_labels(&train, &labels).unwrap();
+    assert_eq!(exact.classify(&train).unwrap(), labels);
+}
+
+#[test]
+fn refusals_take_nothing_in() {
+    let map = Name::Positive.make::<f64>(frequencies(2, 4, &Independent, 3), gaussian());
+    assert!(matches!(Smoother::new(&map, 0), Err(Error::Parameter { .. })));
+    let mut smoother = Smoother::new(&map, 2).unwrap();
+    let mut exact = ExactSmoother::new(Gaussian::default(), 2, 2).unwrap();
+    let x = points::<f64>(3, 2, 1.0);
+    assert!(matches!(smoother.predict(&x), Err(Error::NoData { .. })));
+    assert!(matches!(exact.predict(&x), Err(Error::NoData { .. })));
+    let mut nan = x.clone();
+    nan[[1, 0]] = f64::NAN;
+    let refused: [(Array2<f64>, Array2<f64>); 5] = [
+        (points(3, 3, 1.0), points(3, 2, 1.0)),
+        (x.clone(), points(2, 2, 1.0)),
+        (x.clone(), points(3, 1, 1.0)),
+        (nan.clone(), x.clone()),
+        (x.clone(), nan.clone()),
+    ];
+    for (x, y) in &refused {
+        assert!(smoother.update(x, y).is_err() && exact.update(x, y).is_err());
+    }
+    assert!(matches!(smoother.update_labels(&x, &[0, 1, 2]), Err(Error::Parameter { .. })));
+    assert!(smoother.update_labels(&x, &[0]).is_err());
+    assert_eq!(smoother.count(), 0);
+    smoother.update_labels(&x, &[0, 1, 1]).unwrap();
+    exact.update_labels(&x, &[0, 1, 1]).unwrap();
+    assert!(smoother.predict(&nan).unwrap().row(1).iter().all(|v| v.is_nan()));
+    assert!(exact.predict(&nan).unwrap().row(1).iter().all(|v| v.is_nan()));
+    assert!(matches!(smoother.classify(&nan), Err(Error::NotFinite { row: 1, .. })));
+    assert_eq!(smoother.predict(&x.slice(s![..0, ..])).unwrap().dim(), (0, 2));
+}

@@ -1,0 +1,45 @@
+//! Frequencies and maps can be stored and read back to the bit (feature `serde`).
+
+mod common;
+
+use common::{couplings, frequencies, points};
+use random_features::frequency::{Frequencies, Orthogonal};
+use random_features::map::Exponential;
+use random_features::{FeatureMap, Hyperbolic, Positive, Side, Trigonometric};
+use serde_json::{from_str, from_value, json, to_string, to_value};
+
+#[test]
+fn frequencies_survive() {
+    for coupling in couplings() {
+        let omega = frequencies(5, 13, coupling.as_ref(), 4);
+        let read: Frequencies = from_str(&to_string(&omega).unwrap()).unwrap();
+        assert_eq!(read, omega);
+    }
+}
+
+#[test]
+fn maps_survive() {
+    let omega = || frequencies(3, 8, &Orthogonal, 4);
+    let x = points::<f32>(10, 3, 1.0);
+    let map = Positive::gaussian::<f32>(omega(), vec![0.5, 1.0, 2.0]).unwrap();
+    let read: Exponential<f32, Positive> = from_str(&to_string(&map).unwrap()).unwrap();
+    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+    assert_eq!(read.fingerprint(), map.fingerprint());
+    let map = Trigonometric::softmax::<f32>(omega());
+    let read: Exponential<f32, Trigonometric> = from_str(&to_string(&map).unwrap()).unwrap();
+    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+}
+
+#[test]
+fn what_is_wrong_is_refused() {
+    let map = Positive::softmax::<f64>(frequencies(2, 3, &Orthogonal, 1));
+    let stored = to_value(&map).unwrap();
+    let error = from_value::<Exponential<f64, Hyperbolic>>(stored.clone()).unwrap_err().to_string();
+    assert!(error.contains("positive") && error.contains("hyperbolic"), "{error}");
+    let mut short = stored.clone();
+    short["frequencies"]["law"]["blocks"][0]["size"] = json!(1);
+    assert!(from_value::<Exponential<f64, Positive>>(short).is_err());
+    let mut negative = stored;
+    negative["target"]["Softmax"]["lengthscale"] = json!({ "Isotropic": -1.0 });
+    assert!(from_value::<Exponential<f64, Positive>>(negative).is_err());
+}
