@@ -40,8 +40,8 @@
 //! # Architecture
 //! Floors; each uses only what stands below it.
 //!
-//! - [`Error`], [`Real`], [`SignedLog`], and the exact kernels ([`kernel`]), which are the definitions
-//! - vectorised loops (private), closed forms ([`theory`])
+//! - [`Error`], [`Real`], [`SignedLog`]; vectorised loops, special functions and small linear algebra (private)
+//! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
 //! - frequencies and couplings ([`frequency`])
 //! - projections and lifts of a tile of points ([`projection`])
 //! - feature maps ([`map`])
@@ -62,9 +62,10 @@ mod error;
 mod real;
 mod signed_log;
 
-pub mod kernel;
-
+mod linalg;
 mod numeric;
+
+pub mod kernel;
 pub mod theory;
 
 pub mod frequency;

@@ -48,11 +48,6 @@ impl<T: Real> Kernel<T> for Gaussian {
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
         // Differences before squares: no cancellation between large norms.
-        let squares = x.iter().zip(y).map(|(x, y)| (x.widen() - y.widen()).powi(2));
-        let distance: f64 = match &self.lengthscale {
-            Lengthscale::Isotropic(scale) => squares.sum::<f64>() / (scale * scale),
-            Lengthscale::PerDimension(scales) => squares.zip(scales).map(|(q, s)| q / (s * s)).sum(),
-        };
-        SignedLog::positive(-0.5 * distance)
+        SignedLog::positive(-0.5 * self.lengthscale.sum(x, y, |x, y| (x - y) * (x - y)))
     }
 }

@@ -1,5 +1,6 @@
 //! [`Lengthscale`]: one scale for all coordinates or one for each.
 
+use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// The lengthscale ℓ by which points are divided before anything else: K_ℓ(x, y) = K₁(x/ℓ, y/ℓ).
@@ -39,6 +40,15 @@ impl Lengthscale {
         match self {
             Lengthscale::Isotropic(scale) => *scale,
             Lengthscale::PerDimension(scales) => scales[k],
+        }
+    }
+
+    /// Σₖ term(xₖ, yₖ)/ℓₖ², in `f64`.
+    pub(super) fn sum<T: Real>(&self, x: &[T], y: &[T], term: impl Fn(f64, f64) -> f64) -> f64 {
+        let terms = x.iter().zip(y).map(|(x, y)| term(x.widen(), y.widen()));
+        match self {
+            Lengthscale::Isotropic(scale) => terms.sum::<f64>() / (scale * scale),
+            Lengthscale::PerDimension(scales) => terms.zip(scales).map(|(t, s)| t / (s * s)).sum(),
         }
     }
 

@@ -2,14 +2,22 @@
 //!
 //! They are the oracle of the tests and the reference of the examples. Each gives the kernel and its logarithm,
 //! for one pair of points or for all pairs of two sets. Everything is computed in `f64` from the
-//! inputs and rounded once at the end. Below this module stands nothing but [`Real`] and the errors; maps stand above it.
+//! inputs and rounded once at the end. Below stand scalars and special functions; closed forms and maps stand above.
 
+mod angular;
 mod gaussian;
 mod lengthscale;
+mod matern;
+mod nonlinear;
+mod regularised;
 mod softmax;
 
+pub use angular::{Angular, angle};
 pub use gaussian::Gaussian;
 pub use lengthscale::Lengthscale;
+pub use matern::{Matern, Smoothness};
+pub use nonlinear::Nonlinear;
+pub use regularised::RegularisedSoftmax;
 pub use softmax::Softmax;
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2};

@@ -46,10 +46,6 @@ impl<T: Real> Kernel<T> for Softmax {
     }
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        let products = x.iter().zip(y).map(|(x, y)| x.widen() * y.widen());
-        SignedLog::positive(match &self.lengthscale {
-            Lengthscale::Isotropic(scale) => products.sum::<f64>() / (scale * scale),
-            Lengthscale::PerDimension(scales) => products.zip(scales).map(|(p, s)| p / (s * s)).sum(),
-        })
+        SignedLog::positive(self.lengthscale.sum(x, y, |x, y| x * y))
     }
 }

@@ -18,6 +18,7 @@ mod lane;
 mod product;
 mod reduce;
 mod sincos;
+pub mod special;
 
 pub use exp::{exp_minus, exp_pair_minus};
 pub use isa::Isa;

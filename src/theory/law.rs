@@ -7,8 +7,13 @@
 pub enum Dependence {
     /// Not at all.
     Independent,
-    /// Directions are orthogonal, otherwise uniform.
+    /// Directions are orthogonal, otherwise uniform; radii are independent.
     Orthogonal,
+    /// Directions have a fixed angle between each two, otherwise uniform; radii are independent.
+    Angle {
+        /// The cosine of the angle.
+        cos: f64,
+    },
     /// Nothing is known.
     Unknown,
 }
@@ -20,6 +25,8 @@ pub enum Dependence {
 pub enum Radius {
     /// χ with d degrees of freedom, independent of everything else: with a uniform direction, ω ~ N(0, I).
     Chi,
+    /// √d, without randomness: estimates are of the regularised softmax kernel.
+    RootDim,
     /// Nothing is known.
     Unknown,
 }
@@ -46,19 +53,61 @@ pub struct Law {
     pub blocks: Vec<Block>,
 }
 
+/// How many pairs of rows depend on each other, and how.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Pairs {
+    /// Pairs ω, −ω.
+    pub antithetic: f64,
+    /// Ordered pairs of other dependent rows, with the cosine of their angle.
+    pub angles: Vec<(f64, f64)>,
+}
+
+impl Pairs {
+    fn add(&mut self, cos: f64, count: f64) {
+        match self.angles.iter_mut().find(|(known, _)| *known == cos) {
+            Some((_, sum)) => *sum += count,
+            None => self.angles.push((cos, count)),
+        }
+    }
+}
+
 impl Law {
+    /// `m` rows with radii χ_d in blocks of up to `capacity` rows, the last one partial.
+    ///
+    /// # Panics
+    /// Never; a capacity of 0 counts as 1.
+    pub fn blocks(m: usize, capacity: usize, dependence: Dependence, radius: Radius) -> Self {
+        let capacity = capacity.max(1);
+        let size = |start: usize| capacity.min(m - start);
+        let block = |start| Block { size: size(start), dependence, radius, antithetic: false };
+        Law { blocks: (0..m).step_by(capacity).map(block).collect() }
+    }
+
     /// `m` independent rows ~ N(0, I).
     pub fn independent(m: usize) -> Self {
-        Law::of_one(m, Dependence::Independent, Radius::Chi)
+        Law::blocks(m, m, Dependence::Independent, Radius::Chi)
+    }
+
+    /// `m` rows ~ N(0, I) in independent blocks of up to `d` orthogonal ones.
+    pub fn orthogonal(d: usize, m: usize) -> Self {
+        Law::blocks(m, d, Dependence::Orthogonal, Radius::Chi)
     }
 
     /// `m` rows of which nothing is known.
     pub fn unknown(m: usize) -> Self {
-        Law::of_one(m, Dependence::Unknown, Radius::Unknown)
+        Law::blocks(m, m, Dependence::Unknown, Radius::Unknown)
     }
 
-    fn of_one(size: usize, dependence: Dependence, radius: Radius) -> Self {
-        Law { blocks: vec![Block { size, dependence, radius, antithetic: false }] }
+    /// These rows with radii of another law.
+    pub fn with_radius(mut self, radius: Radius) -> Self {
+        self.blocks.iter_mut().for_each(|block| block.radius = radius);
+        self
+    }
+
+    /// These rows made into antithetic pairs: the rows' number stays, the blocks hold pairs.
+    pub fn antithetic(mut self) -> Self {
+        self.blocks.iter_mut().for_each(|block| block.antithetic = true);
+        self
     }
 
     /// The number of rows.
@@ -71,19 +120,54 @@ impl Law {
         self.len() == 0
     }
 
-    /// The number of antithetic pairs, if rows ~ N(0, I) are independent but for these; else `None`.
-    pub fn antithetic_pairs(&self) -> Option<usize> {
-        let mut pairs = 0;
+    /// The dependent pairs of rows, if all radii follow `radius` and the rows' dependence is known.
+    pub(super) fn pairs(&self, radius: Radius) -> Option<Pairs> {
+        let mut pairs = Pairs::default();
         for block in &self.blocks {
-            let of_block = if block.antithetic { block.size / 2 } else { 0 };
-            let vectors = block.size - of_block;
-            // A single vector is independent of itself, whatever the coupling.
-            let independent = block.dependence == Dependence::Independent || vectors <= 1;
-            if !independent || block.radius != Radius::Chi {
+            if block.radius != radius {
                 return None;
             }
-            pairs += of_block;
+            let opposite = if block.antithetic { block.size / 2 } else { 0 };
+            pairs.antithetic += opposite as f64;
+            let cos = match block.dependence {
+                _ if block.size - opposite <= 1 => continue,
+                Dependence::Independent => continue,
+                Dependence::Orthogonal => 0.0,
+                Dependence::Angle { cos } => cos,
+                Dependence::Unknown => return None,
+            };
+            let (n, opposite) = (block.size as f64, opposite as f64);
+            if block.antithetic {
+                // Rows of different pairs: as many with equal as with opposite signs.
+                let half = 0.5 * (n * n - 4.0 * opposite - (n - 2.0 * opposite));
+                pairs.add(cos, half);
+                pairs.add(-cos, half);
+            } else {
+                pairs.add(cos, n * (n - 1.0));
+            }
         }
         Some(pairs)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_counted() {
+        let law = Law::orthogonal(4, 10);
+        assert_eq!(law.blocks.iter().map(|b| b.size).collect::<Vec<_>>(), [4, 4, 2]);
+        let pairs = law.pairs(Radius::Chi).unwrap();
+        assert_eq!((pairs.antithetic, pairs.angles), (0.0, vec![(0.0, 12.0 + 12.0 + 2.0)]));
+        assert_eq!(law.pairs(Radius::RootDim), None);
+        assert_eq!(Law::unknown(3).pairs(Radius::Unknown), None);
+        let angle = Law::blocks(7, 8, Dependence::Angle { cos: 0.5 }, Radius::Chi).antithetic();
+        let pairs = angle.pairs(Radius::Chi).unwrap();
+        // Rows a, −a, b, −b, c, −c, d: 42 ordered pairs, 6 of them antithetic.
+        assert_eq!((pairs.antithetic, pairs.angles), (3.0, vec![(0.5, 18.0), (-0.5, 18.0)]));
+        let alone = Law::blocks(3, 1, Dependence::Unknown, Radius::Chi);
+        assert_eq!(alone.pairs(Radius::Chi), Some(Pairs::default()));
+        assert!(Law::independent(0).is_empty());
     }
 }

@@ -1,5 +1,9 @@
 //! Sums and differences of exponentials, as logarithms.
 
+use std::f64::consts::LN_2;
+
+use crate::SignedLog;
+
 /// ln(eᵗ − 1) for t ≥ 0, without overflow or cancellation; −∞ at 0.
 pub fn ln_expm1(t: f64) -> f64 {
     if t > 1.0 { t + (-(-t).exp()).ln_1p() } else { t.exp_m1().ln() }
@@ -7,13 +11,31 @@ pub fn ln_expm1(t: f64) -> f64 {
 
 /// ln(1 − e⁻ᵗ) for t ≥ 0, without cancellation; −∞ at 0.
 pub fn ln_1m_exp(t: f64) -> f64 {
-    if t > std::f64::consts::LN_2 { (-(-t).exp()).ln_1p() } else { (-(-t).exp_m1()).ln() }
+    if t > LN_2 { (-(-t).exp()).ln_1p() } else { (-(-t).exp_m1()).ln() }
 }
 
 /// ln(eᵃ + eᵇ).
 pub fn ln_add_exp(a: f64, b: f64) -> f64 {
     let (low, high) = if a < b { (a, b) } else { (b, a) };
     if high == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
+}
+
+/// eᵗ − 1 for any t, without overflow or cancellation.
+pub fn expm1(t: f64) -> SignedLog {
+    if t >= 0.0 { SignedLog::positive(ln_expm1(t)) } else { SignedLog::from(t.exp_m1()) }
+}
+
+/// ln |sinh t|; −∞ at 0.
+pub fn ln_sinh(t: f64) -> f64 {
+    t.abs() + ln_1m_exp(2.0 * t.abs()) - LN_2
+}
+
+/// e^p cosh q − e^{p−q} sin²(b/2) − 1, without overflow or cancellation: what ½ Re e^{p−q+ib} + ½ e^{p+q} exceeds 1 by.
+pub(super) fn real_part_excess(p: f64, q: f64, b: f64) -> SignedLog {
+    let grown = expm1(p).scaled(super::special::ln_cosh(q));
+    let spread = SignedLog::positive(LN_2 + 2.0 * ln_sinh(0.5 * q));
+    let turned = SignedLog::from(-(0.5 * b).sin().powi(2)).scaled(p - q);
+    SignedLog::sum([grown, spread, turned].into_iter())
 }
 
 #[cfg(test)]
@@ -31,6 +53,21 @@ mod tests {
         assert!((ln_1m_exp(50.0) + (-50f64).exp()).abs() < 1e-36);
         assert_eq!(ln_add_exp(f64::NEG_INFINITY, f64::NEG_INFINITY), f64::NEG_INFINITY);
         assert_eq!(ln_add_exp(3.0, f64::NEG_INFINITY), 3.0);
-        assert!((ln_add_exp(1e3, 1e3) - 1e3 - std::f64::consts::LN_2).abs() < 1e-12);
+        assert!((ln_add_exp(1e3, 1e3) - 1e3 - LN_2).abs() < 1e-12);
+        assert_eq!(ln_sinh(0.0), f64::NEG_INFINITY);
+        assert!((ln_sinh(-1e-9) - 1e-9f64.ln()).abs() < 1e-14);
+        assert_eq!(expm1(-800.0).value(), -1.0);
+    }
+
+    #[test]
+    fn excess_is_its_definition() {
+        for (p, q, b) in [(0.3f64, 0.2f64, 0.4f64), (2.0, 1.0, -2.5), (0.0, 1e-7, 0.0), (-0.4, 0.5, 1.0)] {
+            let naive = 0.5 * (p - q).exp() * b.cos() + 0.5 * (p + q).exp() - 1.0;
+            let value = real_part_excess(p, q, b).value();
+            assert!((value - naive).abs() < 1e-15 * (1.0 + naive.abs()), "{value} {naive}");
+        }
+        // ½(e⁻ᵗ + eᵗ) − 1 = t²/2 where the terms differ from 1 by rounding alone.
+        assert!((real_part_excess(0.0, 1e-9, 0.0).value() / 5e-19 - 1.0).abs() < 1e-14);
+        assert_eq!(real_part_excess(1e4, 1e4, 0.0).ln_abs, 2e4 - LN_2);
     }
 }

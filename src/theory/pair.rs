@@ -1,16 +1,24 @@
 //! [`Pair`]: the scalars of two points that closed forms need.
 
-/// What the closed forms need to know of two points x and y, already divided by the lengthscale.
+use crate::kernel::angle;
+
+/// What the closed forms need to know of two points x and y in ℝᵈ, already divided by the lengthscale.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pair {
+    /// d.
+    pub dim: usize,
     /// ‖x‖² + ‖y‖².
     pub norms: f64,
+    /// ‖x‖² − ‖y‖².
+    pub norm_difference: f64,
     /// ‖x + y‖².
     pub sum: f64,
     /// ‖x − y‖².
     pub difference: f64,
     /// x·y.
     pub dot: f64,
+    /// The angle between x and y, from 0 to π; π/2 if one of them is 0.
+    pub angle: f64,
 }
 
 impl Pair {
@@ -19,18 +27,37 @@ impl Pair {
     /// ```
     /// use random_features::theory::Pair;
     /// let pair = Pair::new([(1.0, 2.0), (0.0, -1.0)]);
-    /// assert_eq!((pair.norms, pair.sum, pair.difference, pair.dot), (6.0, 10.0, 2.0, 2.0));
+    /// assert_eq!((pair.dim, pair.norms, pair.sum, pair.difference, pair.dot), (2, 6.0, 10.0, 2.0, 2.0));
     /// ```
-    pub fn new(coordinates: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        // Each from its own sum: x·y from norms and distances would cancel.
-        coordinates.into_iter().fold(
-            Pair { norms: 0.0, sum: 0.0, difference: 0.0, dot: 0.0 },
-            |pair, (x, y)| Pair {
-                norms: pair.norms + (x * x + y * y),
-                sum: pair.sum + (x + y).powi(2),
-                difference: pair.difference + (x - y).powi(2),
-                dot: pair.dot + x * y,
-            },
-        )
+    pub fn new<I>(coordinates: I) -> Self
+    where
+        I: IntoIterator<Item = (f64, f64)>,
+        I::IntoIter: Clone,
+    {
+        let coordinates = coordinates.into_iter();
+        // Each from its own sum: one from the others would cancel.
+        let sum = |term: fn(f64, f64) -> f64| coordinates.clone().map(|(x, y)| term(x, y)).sum();
+        Pair {
+            dim: coordinates.clone().count(),
+            norms: sum(|x, y| x * x + y * y),
+            norm_difference: sum(|x, y| (x - y) * (x + y)),
+            sum: sum(|x, y| (x + y) * (x + y)),
+            difference: sum(|x, y| (x - y) * (x - y)),
+            dot: sum(|x, y| x * y),
+            angle: angle(coordinates),
+        }
+    }
+
+    /// The scalars of the points σx and σy.
+    pub fn scaled(&self, sigma: f64) -> Self {
+        let s2 = sigma * sigma;
+        Pair {
+            norms: s2 * self.norms,
+            norm_difference: s2 * self.norm_difference,
+            sum: s2 * self.sum,
+            difference: s2 * self.difference,
+            dot: s2 * self.dot,
+            ..*self
+        }
     }
 }

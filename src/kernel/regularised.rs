@@ -1,0 +1,58 @@
+//! The regularised softmax kernel.
+
+use super::{Kernel, Lengthscale};
+use crate::error::Result;
+use crate::numeric::special::ln_0f1;
+use crate::{Real, SignedLog};
+
+/// The regularised softmax kernel: what positive features with ‖ω‖ = √d estimate.
+///
+/// # Definition
+/// K(x, y) = e^{−(‖x‖²+‖y‖²)/2} E exp(√d u·(x+y)) with u uniform on the sphere
+/// = e^{−(‖x‖²+‖y‖²)/2} ₀F₁(; d/2; d‖x+y‖²/4). Between 0 and the softmax kernel, which it meets at x = −y; the ratio is 1 − O(1/d). Points are
+/// divided by ℓ first. The logarithm is accurate for any d and norm.
+///
+/// ```
+/// use ndarray::arr1;
+/// use random_features::kernel::{Kernel, RegularisedSoftmax, Softmax};
+/// let (x, y) = (arr1(&[1.0, 0.5]), arr1(&[0.5, -1.0]));
+/// let regularised: f64 = RegularisedSoftmax::default().value(&x, &y)?;
+/// assert!(0.0 < regularised && regularised < Softmax::default().value(&x, &y)?);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Choromanski et al., *Rethinking Attention with Performers*, Theorem 1 and equations 29–30.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RegularisedSoftmax {
+    lengthscale: Lengthscale,
+}
+
+impl RegularisedSoftmax {
+    /// The kernel with lengthscale ℓ.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain.
+    pub fn new(lengthscale: impl Into<Lengthscale>) -> Result<Self> {
+        Ok(RegularisedSoftmax { lengthscale: lengthscale.into().checked()? })
+    }
+
+    /// The lengthscale.
+    pub fn lengthscale(&self) -> &Lengthscale {
+        &self.lengthscale
+    }
+}
+
+impl<T: Real> Kernel<T> for RegularisedSoftmax {
+    fn check_dim(&self, d: usize) -> Result<()> {
+        self.lengthscale.check_dim(d)
+    }
+
+    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
+        let d = x.len() as f64;
+        let norms = self.lengthscale.sum(x, y, |x, y| x * x + y * y);
+        let sum = self.lengthscale.sum(x, y, |x, y| (x + y) * (x + y));
+        SignedLog::positive(ln_0f1(0.5 * d, 0.25 * d * sum) - 0.5 * norms)
+    }
+}

@@ -1,0 +1,64 @@
+//! Bounds on errors that the papers prove, in the form that is true.
+
+use std::f64::consts::PI;
+
+use super::{Pair, ln_expm1, ln_sinh};
+
+/// ln of the least amount by which m ≤ d orthogonal positive features beat independent ones in mean squared error: 2(m−1)/(m(d+2)) (exp(x·y) − e^{−(‖x‖²+‖y‖²)/2})².
+///
+/// Sharp as ‖x+y‖ → 0. Source: Performers, Theorem 2.
+pub fn ln_orthogonality_gap(pair: &Pair, m: usize) -> f64 {
+    let (d, m) = (pair.dim as f64, m as f64);
+    (2.0 * (m - 1.0) / (m * (d + 2.0))).ln() + 2.0 * (ln_expm1(0.5 * pair.sum) - 0.5 * pair.norms)
+}
+
+/// ln of the least amount by which m ≤ d orthogonal OPRF features beat independent ones, for the Gaussian kernel and any real A: (1 − 1/m)(2/(d+2))F² with
+/// F = K − e^{−‖x‖²−‖y‖²}.
+///
+/// Source: Chefs' Random Tables, Theorem 4.1 (C1, C2).
+pub fn ln_gerf_orthogonality_gap(pair: &Pair, m: usize) -> f64 {
+    ln_orthogonality_gap(pair, m) - pair.norms
+}
+
+/// ln of the largest value that a term of the OPRF estimate of the Gaussian kernel can take, A < 0.
+///
+/// (d/2) ln(1−4A) − (1−4A)‖x+y‖²/(8A) − ‖x‖² − ‖y‖²: attained. Source: new; tighter than [`ln_separable_supremum`].
+pub fn ln_supremum(pair: &Pair, a: f64) -> f64 {
+    0.5 * pair.dim as f64 * (-4.0 * a).ln_1p() - (1.0 - 4.0 * a) * pair.sum / (8.0 * a) - pair.norms
+}
+
+/// ln of the product of the largest values of both features of OPRF, A < 0: (d/2) ln(1−4A) − (‖x‖²+‖y‖²)/(4A).
+///
+/// Source: Chefs' Random Tables, Theorem 4.2.
+pub fn ln_separable_supremum(pair: &Pair, a: f64) -> f64 {
+    0.5 * pair.dim as f64 * (-4.0 * a).ln_1p() - pair.norms / (4.0 * a)
+}
+
+/// ln of a bound of the angular hybrid's relative root mean squared error over all angles, for norms r ≥ 1.
+///
+/// (W/√(2m)) √((1−1/n)/(πr²) + 1/(n√π r)), W = e^{2r²}(1 − e^{−4r²}). Source: Hybrid Random Features, Theorem 3.5, whose 1/r² for the last term is wrong
+/// (erratum H6): see [`ln_angular_bound_as_published`].
+pub fn ln_angular_bound(r: f64, m: usize, n: usize) -> f64 {
+    ln_angular_bound_with(r, m, n, r)
+}
+
+/// ln of the bound of [`ln_angular_bound`] as it was published. **False**: exceeded for n = 1 from r = 5 on, n = 2 from 8, n = 4 from 12.
+pub fn ln_angular_bound_as_published(r: f64, m: usize, n: usize) -> f64 {
+    ln_angular_bound_with(r, m, n, r * r)
+}
+
+fn ln_angular_bound_with(r: f64, m: usize, n: usize, power: f64) -> f64 {
+    let (m, n) = (m as f64, n as f64);
+    let amplitude = std::f64::consts::LN_2 + ln_sinh(2.0 * r * r);
+    let factor = (1.0 - 1.0 / n) / (PI * r * r) + 1.0 / (n * PI.sqrt() * power);
+    amplitude - 0.5 * (2.0 * m).ln() + 0.5 * factor.ln()
+}
+
+/// The ratio of the mean squared errors of orthogonal and independent trigonometric features at ‖x−y‖ = z, up to O(1/d²): 1 − ((m−1)/d) e^{−z²}z⁴/(1−e^{−z²})².
+///
+/// Approximate. Source: Simplex Random Features, equation 27.
+pub fn asymptotic_trigonometric_ratio(d: usize, z: f64, m: usize) -> f64 {
+    // e^{−z²}/(1−e^{−z²})² = 1/(4 sinh²(z²/2))
+    let scaled = if z == 0.0 { 0.0 } else { 2.0 * (2.0 * z.ln() - ln_sinh(0.5 * z * z)) - 4f64.ln() };
+    1.0 - (m as f64 - 1.0) / d as f64 * scaled.exp()
+}

@@ -1,0 +1,173 @@
+//! RF-conformity: how strongly two coupled frequencies act together.
+//!
+//! For frequencies ωᵢ, ωⱼ with independent radii χ_d and a fixed angle θ between uniform directions, the conformity of exponential features is
+//! ρ(v) = E exp((ωᵢ+ωⱼ)·z) with v = ‖z‖, and of trigonometric ones κ = E cos(ωᵢ·z) cos(ωⱼ·z) = ½(ρ_θ + ρ_{π−θ}) at v² → −‖z‖². Independent
+//! frequencies have e^{v²} and e^{−‖z‖²}; the mean squared errors need the excess over these, which cancels for small arguments and is computed
+//! there from its own series.
+//!
+//! Source: Simplex Random Features, equations 10 and 18–24; trigonometric with an angle: new.
+
+use crate::SignedLog;
+use crate::numeric::special::{alternating_1f1, gauss_legendre, ln_1f1};
+
+/// Arguments up to which the excess is summed from its power series.
+const SMALL: f64 = 1.0;
+
+/// Which angles a conformity averages over.
+#[derive(Clone, Copy)]
+enum Angles {
+    /// One, with this cosine.
+    One(f64),
+    /// One with this cosine and its complement to π, for functions that are even in ω.
+    Both(f64),
+}
+
+impl Angles {
+    /// The cosines.
+    fn cosines(self) -> impl Iterator<Item = f64> + Clone {
+        let (first, second) = match self {
+            Angles::One(cos) | Angles::Both(cos) if cos == 0.0 => (0.0, None),
+            Angles::One(cos) => (cos, None),
+            Angles::Both(cos) => (cos, Some(-cos)),
+        };
+        std::iter::once(first).chain(second)
+    }
+
+    /// The mean of `f` over the cosines.
+    fn mean(self, f: impl Fn(f64) -> f64) -> f64 {
+        let cosines = self.cosines();
+        let count = cosines.clone().count() as f64;
+        cosines.map(f).sum::<f64>() / count
+    }
+}
+
+/// ln ρ for two frequencies at an angle with cosine `cos`, in ℝᵈ, at v² = `v2` ≥ 0. NaN for d = 0 or |cos| > 1.
+///
+/// ρ = ∫ sin^{d−1}φ ₁F₁(d; d/2; ½v²(1 + cos θ sin φ)) dφ / ∫ sin^{d−1}φ dφ over \[0, π/2\], for orthogonal directions ₁F₁(d; d/2; ½v²). All terms are
+/// positive, for any d and v. Source: Simplex Random Features, equations 21 and 23.
+pub fn ln_conformity(d: usize, v2: f64, cos: f64) -> f64 {
+    let (n, t) = (d as f64, 0.5 * v2);
+    if d == 0 || cos.abs() > 1.0 {
+        return f64::NAN;
+    }
+    if cos == 0.0 {
+        return ln_1f1(n, t);
+    }
+    let value = |phi: f64| ln_1f1(n, t * (1.0 + cos * phi.sin()));
+    let weight = |phi: f64| (n - 1.0) * phi.sin().ln();
+    ln_integral(|phi| weight(phi) + value(phi)) - ln_integral(weight)
+}
+
+/// ρ/e^{v²} − 1 for two frequencies at an angle with cosine `cos`: at most 0 for cos ≤ 0.
+///
+/// Its negative at `cos` = 0, times e^{v²}, is the orthogonality gap of positive features (Simplex Random Features, equation 25).
+pub fn conformity_excess(d: usize, v2: f64, cos: f64) -> SignedLog {
+    excess(d, v2, Angles::One(cos))
+}
+
+/// ½(ρ_θ + ρ_{π−θ})/e^{v²} − 1: as [`conformity_excess`], for functions that are even in ω.
+pub fn even_conformity_excess(d: usize, v2: f64, cos: f64) -> SignedLog {
+    excess(d, v2, Angles::Both(cos))
+}
+
+fn excess(d: usize, v2: f64, angles: Angles) -> SignedLog {
+    if v2 <= SMALL {
+        return SignedLog::from(excess_series(d, v2, angles)).scaled(-v2);
+    }
+    let relative = |cos| (ln_conformity(d, v2, cos) - v2).exp_m1();
+    SignedLog::from(angles.mean(relative))
+}
+
+/// κ = E cos(ωᵢ·z) cos(ωⱼ·z) at ‖z‖² = `z2`: absolute error about 1e-15.
+///
+/// For orthogonal directions ₁F₁(d; d/2; −½‖z‖²). Source: Simplex Random Features, section 5 of the appendix; with an angle: new.
+pub fn trigonometric_conformity(d: usize, z2: f64, cos: f64) -> f64 {
+    let (n, t) = (d as f64, 0.5 * z2);
+    if d == 0 || cos.abs() > 1.0 {
+        return f64::NAN;
+    }
+    if cos == 0.0 {
+        return alternating_1f1(n, t);
+    }
+    let value = |sine: f64| Angles::Both(cos).mean(|cos| alternating_1f1(n, t * (1.0 + cos * sine)));
+    sine_law(d).iter().map(|(sine, weight)| weight * value(*sine)).sum()
+}
+
+/// κ − e^{−‖z‖²} at ‖z‖² = `z2`. Negative where coupling helps trigonometric features.
+pub fn trigonometric_excess(d: usize, z2: f64, cos: f64) -> f64 {
+    if z2 <= SMALL {
+        excess_series(d, -z2, Angles::Both(cos))
+    } else {
+        trigonometric_conformity(d, z2, cos) - (-z2).exp()
+    }
+}
+
+/// ρ(x) − eˣ by the power series Σ xᵏ/k! (Πₖ Eₖ − 1), for |x| ≤ 1: each coefficient is computed without cancellation.
+///
+/// Πₖ = (d)ₖ/(2ᵏ (d/2)ₖ) is the series of orthogonal frequencies, Eₖ the mean of (1 + cos θ sin φ)ᵏ.
+fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {
+    if d == 0 {
+        return f64::NAN;
+    }
+    let n = d as f64;
+    let coupled = angles.cosines().any(|cos| cos != 0.0);
+    let (mut power, mut ln_pi, mut sum) = (1.0, 0.0, 0.0);
+    for k in 1..30 {
+        let k = f64::from(k);
+        power *= x / k;
+        ln_pi += (-(k - 1.0) / (n + 2.0 * (k - 1.0))).ln_1p();
+        let growth = |sine: f64| angles.mean(|cos| (k * (cos * sine).ln_1p()).exp_m1());
+        let grown: f64 = if coupled { sine_law(d).iter().map(|(s, w)| w * growth(*s)).sum() } else { 0.0 };
+        let term = power * (ln_pi.exp_m1() + ln_pi.exp() * grown);
+        sum += term;
+        if power.abs() < 1e-18 * sum.abs() {
+            break;
+        }
+    }
+    sum
+}
+
+/// Nodes and weights for means over sin φ with density ∝ sin^{d−1}φ on \[0, π/2\].
+fn sine_law(d: usize) -> Vec<(f64, f64)> {
+    let weight = |phi: f64| (d as f64 - 1.0) * phi.sin().ln();
+    let (low, high) = window(weight);
+    let nodes = gauss_legendre().iter().map(|(x, w)| (0.5 * (low + high + x * (high - low)), w));
+    let nodes: Vec<(f64, f64)> = nodes.map(|(phi, w)| (phi.sin(), w * weight(phi).exp())).collect();
+    let total: f64 = nodes.iter().map(|(_, w)| w).sum();
+    nodes.into_iter().map(|(sine, w)| (sine, w / total)).collect()
+}
+
+/// ln ∫ e^{h(φ)} dφ over \[0, π/2\] for unimodal h.
+fn ln_integral(h: impl Fn(f64) -> f64) -> f64 {
+    let (low, high) = window(&h);
+    let values: Vec<(f64, f64)> =
+        gauss_legendre().iter().map(|(x, w)| (h(0.5 * (low + high + x * (high - low))), *w)).collect();
+    let top = values.iter().map(|(h, _)| *h).fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = values.iter().map(|(h, w)| w * (h - top).exp()).sum();
+    top + (0.5 * (high - low) * sum).ln()
+}
+
+/// The part of \[0, π/2\] where unimodal h is within 45 of its maximum, so that a smooth rule resolves it.
+fn window(h: impl Fn(f64) -> f64) -> (f64, f64) {
+    const DEPTH: f64 = 45.0;
+    let end = std::f64::consts::FRAC_PI_2;
+    let (mut a, mut b) = (0.0, end);
+    for _ in 0..80 {
+        let (left, right) = (a + 0.382 * (b - a), b - 0.382 * (b - a));
+        if h(left) < h(right) { a = left } else { b = right }
+    }
+    let peak = 0.5 * (a + b);
+    let level = h(peak).max(h(end)) - DEPTH;
+    let edge = |mut outside: f64| {
+        if h(outside) >= level {
+            return outside;
+        }
+        let mut inside = peak;
+        for _ in 0..40 {
+            let middle = 0.5 * (inside + outside);
+            if h(middle) >= level { inside = middle } else { outside = middle }
+        }
+        outside
+    };
+    (edge(0.0), edge(end))
+}

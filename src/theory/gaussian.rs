@@ -1,0 +1,136 @@
+//! Mean squared errors of the maps on Gaussian frequencies, under any known law.
+//!
+//! An estimate is the mean of m terms f(ωᵢ), so m² MSE is the sum of the m variances and of the covariances of all ordered pairs.
+//! Independent pairs have none; an antithetic pair's is added to the variances of its two terms at once, since they may cancel; coupled
+//! pairs have the excess of their conformity. Everything is relative to the squared kernel, as logarithms.
+
+use std::f64::consts::LN_2;
+
+use super::conformity::{conformity_excess, even_conformity_excess, trigonometric_excess};
+use super::{Law, Pair, Radius, expm1, ln_1m_exp, ln_expm1, ln_sinh};
+use crate::SignedLog;
+use crate::numeric::special::ln_0f1;
+
+/// What the variance of a mean is made of.
+pub(super) struct Terms<'a> {
+    /// The variance of one term.
+    pub single: SignedLog,
+    /// The mean of the variances of an antithetic pair's terms, plus their covariance.
+    pub antithetic: SignedLog,
+    /// The covariance of two terms whose frequencies have an angle with this cosine.
+    pub angle: &'a dyn Fn(f64) -> SignedLog,
+}
+
+impl Terms<'_> {
+    /// ln of the variance of the mean under a law with radii of the given kind, or `None` if the law is not known.
+    pub(super) fn ln_variance(&self, law: &Law, radius: Radius) -> Option<f64> {
+        let pairs = law.pairs(radius)?;
+        let m = law.len() as f64;
+        let times = |count: f64, term: SignedLog| term.scaled(count.ln());
+        let opposite = 2.0 * pairs.antithetic;
+        let variances = [times(m - opposite, self.single), times(opposite, self.antithetic)];
+        let covariances: Vec<SignedLog> =
+            pairs.angles.iter().map(|(cos, count)| times(*count, (self.angle)(*cos))).collect();
+        let total = SignedLog::sum(variances.into_iter().chain(covariances));
+        // A variance below the rounding of its terms counts as zero.
+        Some(if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs - 2.0 * m.ln() })
+    }
+}
+
+/// ln MSE of the positive estimate of exp(x·y).
+///
+/// Independent: exp(2x·y)(e^{‖x+y‖²} − 1)/m; coupled pairs add exp(−‖x‖²−‖y‖²)(ρ − e^{‖x+y‖²})/m² each; an antithetic pair is one hyperbolic projection.
+///
+/// Source: Performers, Lemma 2; Simplex Random Features, Theorem 3.2; antithetic: Hybrid Random Features, equation 3.
+pub fn positive(pair: &Pair, law: &Law) -> Option<f64> {
+    let terms = Terms {
+        single: SignedLog::positive(ln_expm1(pair.sum)),
+        // (e^{v²} − 1)² e^{−v²} = 4 sinh²(v²/2)
+        antithetic: SignedLog::positive(2.0 * (LN_2 + ln_sinh(0.5 * pair.sum))),
+        angle: &|cos| conformity_excess(pair.dim, pair.sum, cos),
+    };
+    Some(terms.ln_variance(law, Radius::Chi)? + 2.0 * pair.dot)
+}
+
+/// ln MSE of the hyperbolic estimate of exp(x·y).
+///
+/// Independent: exp(−‖x‖²−‖y‖²)(e^{‖x+y‖²} − 1)²/(2m). Even in ω: an antithetic pair counts once.
+///
+/// Source: Performers, Lemma 2; Hybrid Random Features, Lemma 2.2; coupled: new.
+pub fn hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
+    let single = SignedLog::positive(LN_2 + 2.0 * ln_sinh(0.5 * pair.sum));
+    let terms = Terms {
+        single,
+        antithetic: single.scaled(LN_2),
+        angle: &|cos| even_conformity_excess(pair.dim, pair.sum, cos),
+    };
+    Some(terms.ln_variance(law, Radius::Chi)? + 2.0 * pair.dot)
+}
+
+/// ln MSE of the trigonometric estimate of exp(x·y).
+///
+/// Independent: exp(‖x‖²+‖y‖²)(1 − e^{−‖x−y‖²})²/(2m). Even in ω: an antithetic pair counts once. Orthogonality helps where
+/// ‖x−y‖ is moderate and may hurt where it is large.
+///
+/// Source: Performers, Lemma 2; Hybrid Random Features, Lemma 2.2; Simplex Random Features, equation 26; with an angle: new.
+pub fn trigonometric(pair: &Pair, law: &Law) -> Option<f64> {
+    let single = SignedLog::positive(2.0 * ln_1m_exp(pair.difference) - LN_2);
+    let terms = Terms {
+        single,
+        antithetic: single.scaled(LN_2),
+        angle: &|cos| SignedLog::from(trigonometric_excess(pair.dim, pair.difference, cos)),
+    };
+    Some(terms.ln_variance(law, Radius::Chi)? + pair.norms)
+}
+
+/// ln of the variance of the positive estimate with ‖ω‖ = √d, about the regularised softmax kernel.
+///
+/// exp(−‖x‖²−‖y‖²) (q(4d‖x+y‖²) − q(d‖x+y‖²)²)/m with q(t) = ₀F₁(; d/2; t/4), plus (q((2+2cos θ)d‖x+y‖²) − q²)/m² for each coupled pair. The mean
+/// squared error about the softmax kernel is larger by the squared difference of the kernels.
+///
+/// Source: new (the kernel: Performers, Theorem 1).
+pub fn regularised_positive(pair: &Pair, law: &Law) -> Option<f64> {
+    let q = SphereMeans::new(pair);
+    let terms = Terms {
+        single: q.excess(4.0),
+        antithetic: SignedLog::sum([q.excess(4.0), q.excess(0.0)].into_iter()),
+        angle: &|cos| q.excess(2.0 + 2.0 * cos),
+    };
+    Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
+}
+
+/// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, about the regularised softmax kernel. Source: new.
+pub fn regularised_hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
+    let q = SphereMeans::new(pair);
+    let mean = |a: SignedLog, b: SignedLog| SignedLog::sum([a, b].into_iter()).scaled(-LN_2);
+    let single = mean(q.excess(4.0), q.excess(0.0));
+    let terms = Terms {
+        single,
+        antithetic: single.scaled(LN_2),
+        angle: &|cos| mean(q.excess(2.0 + 2.0 * cos), q.excess(2.0 - 2.0 * cos)),
+    };
+    Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
+}
+
+/// Means of exponentials on the sphere of radius √d.
+struct SphereMeans {
+    half_dim: f64,
+    /// d‖x+y‖².
+    argument: f64,
+}
+
+impl SphereMeans {
+    fn new(pair: &Pair) -> Self {
+        SphereMeans { half_dim: 0.5 * pair.dim as f64, argument: pair.dim as f64 * pair.sum }
+    }
+
+    /// ln q(d‖x+y‖²).
+    fn ln_mean(&self) -> f64 {
+        ln_0f1(self.half_dim, 0.25 * self.argument)
+    }
+
+    /// q(g d‖x+y‖²)/q(d‖x+y‖²)² − 1.
+    fn excess(&self, g: f64) -> SignedLog {
+        expm1(ln_0f1(self.half_dim, 0.25 * g * self.argument) - 2.0 * self.ln_mean())
+    }
+}

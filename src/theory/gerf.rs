@@ -1,0 +1,97 @@
+//! Generalised exponential features (GERF) and optimal positive features (OPRF).
+//!
+//! f(ω, x) = D exp(A‖ω‖² + B ω·x + C‖x‖²) and the same with sB for y, for the Gaussian kernel: A complex, s = ±1.
+//! s = 1, A = 0 is the positive map; s = −1, A = 0 the trigonometric one; s = 1 with the best real A is OPRF. For softmax add ‖x‖² + ‖y‖² to a logarithmic variance.
+
+use num_complex::Complex64;
+
+use super::conformity::conformity_excess;
+use super::gaussian::Terms;
+use super::log_space::real_part_excess;
+use super::{Law, Pair, Radius};
+use crate::SignedLog;
+
+/// The sign s of a generalised exponential feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Sign {
+    /// s = 1: positive features and their relatives.
+    Plus,
+    /// s = −1: trigonometric features and their relatives.
+    Minus,
+}
+
+impl Sign {
+    /// 1 or −1.
+    pub fn value(self) -> f64 {
+        match self {
+            Sign::Plus => 1.0,
+            Sign::Minus => -1.0,
+        }
+    }
+
+    /// ‖x + s y‖².
+    fn distance(self, pair: &Pair) -> f64 {
+        match self {
+            Sign::Plus => pair.sum,
+            Sign::Minus => pair.difference,
+        }
+    }
+}
+
+/// The coefficients (B, C, D) that make the estimate unbiased for the Gaussian kernel; needs Re(1 − 4A) > 0, else NaN.
+///
+/// B = √(s(1 − 4A)), C = −(s + 1)/2, D = (1 − 4A)^{d/4}. Source: Chefs' Random Tables, Theorem 3.1.
+pub fn coefficients(a: Complex64, s: Sign, d: usize) -> (Complex64, f64, Complex64) {
+    let base = 1.0 - 4.0 * a;
+    if base.re.is_nan() || base.re <= 0.0 {
+        let nan = Complex64::new(f64::NAN, f64::NAN);
+        return (nan, f64::NAN, nan);
+    }
+    let root = base.sqrt();
+    let b = match s {
+        Sign::Plus => root,
+        Sign::Minus => root * Complex64::i(),
+    };
+    (b, -0.5 * (s.value() + 1.0), base.powf(0.25 * d as f64))
+}
+
+/// ln of the variance of the estimate of the Gaussian kernel; `None` without a closed form.
+///
+/// Finite for Re(1 − 8A) > 0, else +∞. Known for independent frequencies and, with real A and s = 1, for any known angles: the covariance of coupled
+/// terms does not depend on A. Source: Chefs' Random Tables, Theorem 3.2; coupled: new.
+pub fn ln_variance(pair: &Pair, a: Complex64, s: Sign, law: &Law) -> Option<f64> {
+    let contraction = 1.0 - 8.0 * a;
+    if contraction.re <= 0.0 {
+        return Some(f64::INFINITY);
+    }
+    let (half, w) = (0.5 * pair.dim as f64, s.distance(pair));
+    // E (Re f)² = ½ Re E f² + ½ E |f|², each relative to K².
+    let square = half * (1.0 + 16.0 * a * a / contraction).ln() + s.value() * w / contraction;
+    let modulus = half * (16.0 * a.norm_sqr() / contraction.re).ln_1p()
+        + w * ((s.value() + 2.0 * (1.0 - 4.0 * a).norm()) / contraction.re - s.value()) * 0.5;
+    let single = real_part_excess(0.5 * (modulus + square.re), 0.5 * (modulus - square.re), square.im);
+    let real_positive = a.im == 0.0 && s == Sign::Plus;
+    let dependent = law.pairs(Radius::Chi)?;
+    if dependent.antithetic > 0.0 || (!real_positive && !dependent.angles.is_empty()) {
+        return None;
+    }
+    let angle = |cos| conformity_excess(pair.dim, pair.sum, cos);
+    let terms = Terms { single, antithetic: SignedLog::from(f64::NAN), angle: &angle };
+    Some(terms.ln_variance(law, Radius::Chi)? - pair.difference)
+}
+
+/// (ρ*, A*): the real A ≤ 0 that minimises the variance of OPRF at ‖x+y‖² = `v2`, and ρ* = 1/(1 − 8A*) ∈ (0, 1\].
+///
+/// `v2` may be the mean of ‖x+y‖² over pairs of data: then A* minimises the mean logarithm of the second moment. Valid from 0 to the largest number.
+/// Source: Chefs' Random Tables, Theorem 3.3, in a form that is not 0/0 at 0.
+pub fn optimal(d: usize, v2: f64) -> (f64, f64) {
+    let d = d as f64;
+    // Relative to d, so that the square of a huge v² does not overflow.
+    let u = v2 / d;
+    let root = (2.0 * u + 1.0).hypot((8.0 * u).sqrt());
+    let rho = 2.0 / (root + 2.0 * u + 1.0);
+    let root_minus_one = u * (4.0 * u + 12.0) / (root + 1.0);
+    let excess = if u > 1e100 { 2.0 * u } else { 0.5 * (root_minus_one + 2.0 * u) };
+    (rho, -excess / 8.0)
+}
