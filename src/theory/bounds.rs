@@ -58,7 +58,20 @@ fn ln_angular_bound_with(r: f64, m: usize, n: usize, power: f64) -> f64 {
 ///
 /// Approximate. Source: Simplex Random Features, equation 27.
 pub fn asymptotic_trigonometric_ratio(d: usize, z: f64, m: usize) -> f64 {
-    // e^{−z²}/(1−e^{−z²})² = 1/(4 sinh²(z²/2))
-    let scaled = if z == 0.0 { 0.0 } else { 2.0 * (2.0 * z.ln() - ln_sinh(0.5 * z * z)) - 4f64.ln() };
-    1.0 - (m as f64 - 1.0) / d as f64 * scaled.exp()
+    // z⁴e^{−z²}/(1−e^{−z²})² = (u/sinh u)² with u = z²/2, by its distance from 1, which is small where z is.
+    let u = 0.5 * z * z;
+    let distance = if u < 1.0 {
+        let rest: f64 = (1..12)
+            .map(f64::from)
+            .scan(u, |term, k| {
+                *term *= u * u / (2.0 * k * (2.0 * k + 1.0));
+                Some(*term)
+            })
+            .sum();
+        if u == 0.0 { 0.0 } else { rest * (2.0 * u + rest) / (u + rest).powi(2) }
+    } else {
+        1.0 - (-2.0 * (ln_sinh(u) - u.ln())).exp()
+    };
+    let weight = (m as f64 - 1.0) / d as f64;
+    (1.0 - weight) + weight * distance
 }

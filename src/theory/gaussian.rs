@@ -26,12 +26,12 @@ impl Terms<'_> {
     pub(super) fn ln_variance(&self, law: &Law, radius: Radius) -> Option<f64> {
         let pairs = law.pairs(radius)?;
         let m = law.len() as f64;
-        let times = |count: f64, term: SignedLog| term.scaled(count.ln());
         let opposite = 2.0 * pairs.antithetic;
-        let variances = [times(m - opposite, self.single), times(opposite, self.antithetic)];
-        let covariances: Vec<SignedLog> =
-            pairs.angles.iter().map(|(cos, count)| times(*count, (self.angle)(*cos))).collect();
-        let total = SignedLog::sum(variances.into_iter().chain(covariances));
+        let variances = [(m - opposite, self.single), (opposite, self.antithetic)];
+        let covariances = pairs.angles.iter().map(|(cos, count)| (*count, (self.angle)(*cos)));
+        let terms = variances.into_iter().chain(covariances).filter(|(count, _)| *count > 0.0);
+        let terms: Vec<SignedLog> = terms.map(|(count, term)| term.scaled(count.ln())).collect();
+        let total = SignedLog::sum(terms.into_iter());
         // A variance below the rounding of its terms counts as zero.
         Some(if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs - 2.0 * m.ln() })
     }

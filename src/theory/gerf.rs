@@ -48,11 +48,8 @@ pub fn coefficients(a: Complex64, s: Sign, d: usize) -> (Complex64, f64, Complex
         let nan = Complex64::new(f64::NAN, f64::NAN);
         return (nan, f64::NAN, nan);
     }
-    let root = base.sqrt();
-    let b = match s {
-        Sign::Plus => root,
-        Sign::Minus => root * Complex64::i(),
-    };
+    // Adding 0 makes a negative zero positive: √ of a negative real number is i times a positive one.
+    let b = (s.value() * base + Complex64::new(0.0, 0.0)).sqrt();
     (b, -0.5 * (s.value() + 1.0), base.powf(0.25 * d as f64))
 }
 

@@ -32,10 +32,14 @@ pub fn ln_sinh(t: f64) -> f64 {
 
 /// e^p cosh q − e^{p−q} sin²(b/2) − 1, without overflow or cancellation: what ½ Re e^{p−q+ib} + ½ e^{p+q} exceeds 1 by.
 pub(super) fn real_part_excess(p: f64, q: f64, b: f64) -> SignedLog {
-    let grown = expm1(p).scaled(super::special::ln_cosh(q));
-    let spread = SignedLog::positive(LN_2 + 2.0 * ln_sinh(0.5 * q));
     let turned = SignedLog::from(-(0.5 * b).sin().powi(2)).scaled(p - q);
-    SignedLog::sum([grown, spread, turned].into_iter())
+    let parts = if p.abs() + q.abs() < 1.0 {
+        // The halves may be opposite to first order: (eᵖ − 1) cosh q + 2 sinh²(q/2) has that taken out.
+        [expm1(p).scaled(super::special::ln_cosh(q)), SignedLog::positive(LN_2 + 2.0 * ln_sinh(0.5 * q))]
+    } else {
+        [expm1(p + q).scaled(-LN_2), expm1(p - q).scaled(-LN_2)]
+    };
+    SignedLog::sum(parts.into_iter().chain([turned]))
 }
 
 #[cfg(test)]
@@ -61,7 +65,9 @@ mod tests {
 
     #[test]
     fn excess_is_its_definition() {
-        for (p, q, b) in [(0.3f64, 0.2f64, 0.4f64), (2.0, 1.0, -2.5), (0.0, 1e-7, 0.0), (-0.4, 0.5, 1.0)] {
+        for (p, q, b) in
+            [(0.3f64, 0.2f64, 0.4f64), (2.0, 1.0, -2.5), (-5.0, 5.5, 0.0), (0.0, 1e-7, 0.0), (-0.4, 0.5, 1.0)]
+        {
             let naive = 0.5 * (p - q).exp() * b.cos() + 0.5 * (p + q).exp() - 1.0;
             let value = real_part_excess(p, q, b).value();
             assert!((value - naive).abs() < 1e-15 * (1.0 + naive.abs()), "{value} {naive}");
