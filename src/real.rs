@@ -5,7 +5,28 @@ use crate::numeric::Lane;
 /// A scalar that maps compute in: `f32` or `f64`. Sealed.
 ///
 /// What comes in as `f32` goes out as `f32`; scales, squared norms and logarithms are `f64` for both.
-pub trait Real: ndarray::NdFloat + Lane {}
+pub trait Real: ndarray::NdFloat + Lane {
+    /// The same number as `f64`.
+    fn widen(self) -> f64;
 
-impl Real for f32 {}
-impl Real for f64 {}
+    /// The nearest number of this type; ±∞ beyond its range.
+    fn narrow(x: f64) -> Self;
+}
+
+macro_rules! real {
+    ($($T:ty),*) => {$(
+        impl Real for $T {
+            #[inline(always)]
+            fn widen(self) -> f64 {
+                f64::from(self)
+            }
+
+            #[inline(always)]
+            fn narrow(x: f64) -> Self {
+                x as $T
+            }
+        }
+    )*};
+}
+
+real!(f32, f64);

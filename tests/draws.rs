@@ -7,7 +7,7 @@ use common::{couplings, frequencies};
 use ndarray::Array2;
 use rand::Rng;
 use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, draw};
-use random_features::theory::{Dependence, Law};
+use random_features::theory::{Block, Dependence, Law};
 use random_features::{Error, rng};
 
 #[test]
@@ -144,8 +144,27 @@ fn one_dimension_works() {
     }
 }
 
+/// A coupling that does not exist anywhere.
+#[derive(Debug)]
+struct Nowhere;
+
+impl Coupling for Nowhere {
+    fn capacity(&self, _: usize) -> usize {
+        0
+    }
+
+    fn draw_block(
+        &self,
+        _: ndarray::ArrayViewMut2<'_, f64>,
+        _: &mut dyn Rng,
+    ) -> random_features::Result<Block> {
+        unreachable!("nothing to draw")
+    }
+}
+
 #[test]
 fn refusals_are_sentences() {
+    assert!(matches!(draw(2, 2, &Nowhere, &mut rng(0)), Err(Error::Parameter { .. })));
     let mut rng = rng(0);
     for coupling in couplings() {
         for (d, m) in [(0, 3), (3, 0), (usize::MAX, 2), (2, usize::MAX)] {
@@ -158,6 +177,9 @@ fn refusals_are_sentences() {
     assert!(matches!(Frequencies::from_rows(Array2::zeros((3, 0))), Err(Error::Parameter { .. })));
     let nan = Array2::from_shape_fn((3, 2), |(i, _)| if i == 1 { f64::NAN } else { 0.0 });
     assert_eq!(Frequencies::from_rows(nan), Err(Error::NotFinite { what: "the frequencies", row: 1 }));
-    let law = Law::independent(4);
+    let mut law = Law::independent(4);
+    assert!(matches!(Frequencies::from_parts(Array2::zeros((3, 2)), law.clone()), Err(Error::Shape { .. })));
+    law.blocks[0].size = usize::MAX;
+    law.blocks.push(Law::independent(4).blocks[0].clone());
     assert!(matches!(Frequencies::from_parts(Array2::zeros((3, 2)), law), Err(Error::Shape { .. })));
 }

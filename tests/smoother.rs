@@ -162,5 +162,24 @@ fn refusals_take_nothing_in() {
     assert!(smoother.predict(&nan).unwrap().row(1).iter().all(|v| v.is_nan()));
     assert!(exact.predict(&nan).unwrap().row(1).iter().all(|v| v.is_nan()));
     assert!(matches!(smoother.classify(&nan), Err(Error::NotFinite { row: 1, .. })));
+    for bad in [usize::MAX, usize::MAX / 16] {
+        assert!(Smoother::new(&map, bad).is_err());
+        assert!(ExactSmoother::<f64, _>::new(Gaussian::default(), 2, bad).is_err());
+        assert!(ExactSmoother::<f64, _>::new(Gaussian::default(), bad, 2).is_err());
+    }
+    // A finite point whose squared norm overflows has no features; with exact kernels it weighs nothing.
+    let far = ndarray::arr2(&[[1e160, 0.0]]);
+    assert!(matches!(smoother.update_labels(&far, &[0]), Err(Error::NotFinite { row: 0, .. })));
+    assert_eq!(smoother.count(), 3);
+    assert!(exact.predict(&far).unwrap().iter().all(|v| v.is_finite()));
+}
+
+#[test]
+fn no_points_are_no_predictions() {
+    let map = Name::Positive.make::<f32>(frequencies(2, 100, &Independent, 3), gaussian());
+    let mut smoother = Smoother::new(&map, 2).unwrap();
+    let x = points::<f32>(3, 2, 1.0);
+    smoother.update_labels(&x, &[0, 1, 1]).unwrap();
     assert_eq!(smoother.predict(&x.slice(s![..0, ..])).unwrap().dim(), (0, 2));
+    assert!(smoother.classify(&x.slice(s![..0, ..])).unwrap().is_empty());
 }

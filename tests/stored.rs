@@ -30,6 +30,16 @@ fn maps_survive() {
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
 }
 
+/// Frequencies beyond single precision, which saturate.
+#[test]
+fn saturated_maps_survive() {
+    let omega = Frequencies::from_rows(ndarray::arr2(&[[1e300, -2.0]])).unwrap();
+    let map = Positive::softmax::<f32>(omega);
+    let read: Exponential<f32, Positive> = from_str(&to_string(&map).unwrap()).unwrap();
+    let x = points::<f32>(2, 2, 1.0);
+    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+}
+
 #[test]
 fn what_is_wrong_is_refused() {
     let map = Positive::softmax::<f64>(frequencies(2, 3, &Orthogonal, 1));
@@ -39,6 +49,8 @@ fn what_is_wrong_is_refused() {
     let mut short = stored.clone();
     short["frequencies"]["law"]["blocks"][0]["size"] = json!(1);
     assert!(from_value::<Exponential<f64, Positive>>(short).is_err());
+    let kernel = json!({ "lengthscale": { "PerDimension": [1.0, 0.0] } });
+    assert!(from_value::<random_features::kernel::Gaussian>(kernel).is_err());
     let mut negative = stored;
     negative["target"]["Softmax"]["lengthscale"] = json!({ "Isotropic": -1.0 });
     assert!(from_value::<Exponential<f64, Positive>>(negative).is_err());

@@ -1,6 +1,6 @@
 //! Data files: points in rows, the label in the last column.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::seq::SliceRandom;
@@ -28,7 +28,10 @@ pub struct Split {
     pub classes: usize,
 }
 
-/// A field and the line it stands in, from 1.
+/// Values that a column may have to be text without being mostly text.
+const CATEGORIES: usize = 20;
+
+/// The line a row stands in, from 1, and its fields.
 type Row = (usize, Vec<String>);
 
 impl Dataset {
@@ -50,6 +53,9 @@ impl Dataset {
             columns.extend(coded(name, &rows, column)?);
         }
         let points = Array2::from_shape_fn((rows.len(), columns.len()), |(i, j)| columns[j][i]);
+        if let Some((line, _)) = rows.iter().find(|(_, row)| row[width - 1].is_empty()) {
+            return Err(format!("{name}, line {line}: the label is missing"));
+        }
         let label = |row: &Row| row.1[width - 1].clone();
         let classes: Vec<String> = rows.iter().map(label).collect::<BTreeSet<_>>().into_iter().collect();
         let labels = rows.iter().filter_map(|row| classes.binary_search(&label(row)).ok()).collect();
@@ -118,17 +124,14 @@ fn blank_separated(text: &str) -> Vec<Row> {
 }
 
 fn comma_separated(name: &str, text: &str) -> Result<Vec<Row>, String> {
-    let mut reader = csv::ReaderBuilder::new()
-        .has_headers(false)
-        .flexible(true)
-        .trim(csv::Trim::All)
-        .from_reader(text.as_bytes());
     let mut rows = Vec::new();
-    for record in reader.records() {
-        let record = record.map_err(|e| format!("{name}: {e}"))?;
-        let line = record.position().map_or(0, csv::Position::line) as usize;
-        if record.iter().any(|field| !field.is_empty()) {
-            rows.push((line, record.iter().map(String::from).collect()));
+    // Line by line, so that an error can name the line whatever ends it and however many are blank.
+    for (i, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
+        let mut reader =
+            csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(line.as_bytes());
+        for record in reader.records() {
+            let record = record.map_err(|e| format!("{name}, line {}: {e}", i + 1))?;
+            rows.push((i + 1, record.iter().map(String::from).collect()));
         }
     }
     Ok(rows)
@@ -143,23 +146,26 @@ fn number(field: &str) -> Option<f64> {
 /// A column is text if most of its fields are, or if it has few values and those that are no numbers recur, like "2, 3, 4, more". In
 /// other columns a field that is no number is a mistake in the file.
 fn coded(name: &str, rows: &[Row], column: usize) -> Result<Vec<Vec<f64>>, String> {
-    let field = |row: &Row| row.1[column].clone();
-    let stray: Vec<&Row> = rows.iter().filter(|row| number(&row.1[column]).is_none()).collect();
-    let values: BTreeSet<String> = rows.iter().map(field).collect();
-    let recur = stray.iter().all(|row| {
-        stray.iter().filter(|other| field(other) == field(row)).count() * 20 >= rows.len().max(40)
-    });
-    let text = 2 * stray.len() > rows.len() || (values.len() <= 20 && recur);
-    match stray.first() {
-        None => Ok(vec![rows.iter().filter_map(|row| number(&row.1[column])).collect()]),
-        Some(_) if text => {
-            let indicator = |value: &String| {
-                rows.iter().map(|row| f64::from(u8::from(row.1[column] == *value))).collect()
-            };
-            Ok(values.iter().skip(usize::from(values.len() > 1)).map(indicator).collect())
-        }
-        Some((line, row)) => {
-            Err(format!("{name}, line {line}: '{}' in column {} is not a number", row[column], column + 1))
-        }
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    rows.iter().for_each(|row| *counts.entry(&row.1[column]).or_default() += 1);
+    let strays = || counts.iter().filter(|(value, _)| number(value).is_none());
+    let stray_rows: usize = strays().map(|(_, count)| count).sum();
+    if stray_rows == 0 {
+        return Ok(vec![rows.iter().filter_map(|row| number(&row.1[column])).collect()]);
     }
+    let recur = strays().all(|(_, count)| count * 20 >= rows.len().max(40));
+    if 2 * stray_rows <= rows.len() && !(recur && counts.len() <= CATEGORIES) {
+        let first = rows.iter().find(|row| number(&row.1[column]).is_none());
+        let (line, field) = first.map_or((0, ""), |(line, row)| (*line, row[column].as_str()));
+        return Err(format!("{name}, line {line}: '{field}' in column {} is not a number", column + 1));
+    }
+    if counts.len() > CATEGORIES && 2 * counts.len() > rows.len() {
+        let (values, column) = (counts.len(), column + 1);
+        return Err(format!(
+            "{name}: column {column} has {values} different texts, too many to be categories"
+        ));
+    }
+    let indicator =
+        |value: &&str| rows.iter().map(|row| f64::from(u8::from(row.1[column] == **value))).collect();
+    Ok(counts.keys().skip(usize::from(counts.len() > 1)).map(indicator).collect())
 }

@@ -14,13 +14,17 @@
 mod dataset;
 mod methods;
 
-use std::io::{IsTerminal, Write};
+use std::ffi::OsString;
+use std::io::{ErrorKind, IsTerminal, Write};
 use std::process::ExitCode;
 
 use dataset::Dataset;
 use methods::Method;
 
 const USAGE: &str = "classification [DATA_FILE…] [--m M] [--seeds SEEDS]";
+
+/// The largest number that an option takes.
+const MOST: u64 = 1_000_000;
 
 /// What was asked on the command line.
 struct Request {
@@ -29,27 +33,32 @@ struct Request {
     seeds: u64,
 }
 
-fn request(mut arguments: impl Iterator<Item = String>) -> Result<Request, String> {
+/// The request, or `None` for a request for help.
+fn request(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+    let mut next = || match arguments.next().map(OsString::into_string).transpose() {
+        Ok(argument) => Ok(argument),
+        Err(argument) => Err(format!("{} is not text in UTF-8", argument.to_string_lossy())),
+    };
     let mut request = Request { files: Vec::new(), m: 128, seeds: 50 };
-    while let Some(argument) = arguments.next() {
+    while let Some(argument) = next()? {
         let mut number = || {
-            let value = arguments.next().ok_or(format!("{argument} needs a number; usage: {USAGE}"))?;
+            let value = next()?.ok_or(format!("{argument} needs a number; usage: {USAGE}"))?;
             match value.parse() {
-                Ok(number) if number > 0 => Ok(number),
-                _ => Err(format!("{argument} takes a whole number from 1 on, not '{value}'")),
+                Ok(number) if (1..=MOST).contains(&number) => Ok(number),
+                _ => Err(format!("{argument} takes a whole number from 1 to {MOST}, not '{value}'")),
             }
         };
         match argument.as_str() {
             "--m" => request.m = number()? as usize,
             "--seeds" => request.seeds = number()?,
-            "--help" | "-h" => return Err(format!("usage: {USAGE}")),
+            "--help" | "-h" => return Ok(None),
             option if option.starts_with('-') => {
                 return Err(format!("there is no option {option}; usage: {USAGE}"));
             }
             _ => request.files.push(argument),
         }
     }
-    Ok(request)
+    Ok(Some(request))
 }
 
 fn datasets(files: &[String]) -> Result<Vec<Dataset>, String> {
@@ -87,48 +96,63 @@ impl Outcome {
         let n = self.accuracies.len() as f64;
         let mean = self.accuracies.iter().sum::<f64>() / n;
         let squares: f64 = self.accuracies.iter().map(|a| (a - mean).powi(2)).sum();
-        let error = if n > 1.0 { (squares / (n - 1.0) / n).sqrt() } else { f64::NAN };
+        let error = (squares / (n - 1.0) / n).sqrt();
+        let error = if n > 1.0 { format!("{:.2}", 100.0 * error) } else { "–".into() };
         self.lengthscales.sort_by(f64::total_cmp);
         let median = self.lengthscales[self.lengthscales.len() / 2];
-        format!("  {:<29}{:>8.2} ± {:<8.2}{median:>8.2}", method.name(), 100.0 * mean, 100.0 * error)
+        format!("  {:<29}{:>8.2} ± {error:<8}{median:>8.2}\n", method.name(), 100.0 * mean)
     }
 }
 
-fn run(request: &Request) -> Result<(), String> {
-    for data in datasets(&request.files)? {
-        println!(
-            "{}: {} points, {} attributes, {} classes; m = {}, {} seeds",
-            data.name,
-            data.points.nrows(),
-            data.points.ncols(),
-            data.classes.len(),
-            request.m,
-            request.seeds
-        );
-        let methods = Method::all();
-        let mut outcomes: Vec<Outcome> = methods.iter().map(|_| Outcome::default()).collect();
-        for seed in 0..request.seeds {
-            progress(seed, request.seeds);
-            let split = data.split(seed)?;
-            for (method, outcome) in methods.iter().zip(&mut outcomes) {
-                let (accuracy, lengthscale) =
-                    methods::tuned_accuracy(method, &split, request.m, seed).map_err(|e| e.to_string())?;
-                outcome.accuracies.push(accuracy);
-                outcome.lengthscales.push(lengthscale);
-            }
-        }
-        progress(request.seeds, request.seeds);
-        println!("  {:<29}{:>8} ± {:<8}{:>8}", "method", "test %", "s.e.", "median ℓ");
+/// Runs all methods on a data set for all seeds and reports on it.
+fn report(data: &Dataset, m: usize, seeds: u64) -> Result<String, String> {
+    let methods = Method::all();
+    let mut outcomes: Vec<Outcome> = methods.iter().map(|_| Outcome::default()).collect();
+    for seed in 0..seeds {
+        progress(seed, seeds);
+        let split = data.split(seed)?;
         for (method, outcome) in methods.iter().zip(&mut outcomes) {
-            println!("{}", outcome.row(method));
+            let (accuracy, lengthscale) = methods::tuned_accuracy(method, &split, m, seed)
+                .map_err(|error| format!("{}: {error}", data.name))?;
+            outcome.accuracies.push(accuracy);
+            outcome.lengthscales.push(lengthscale);
         }
-        println!();
+    }
+    progress(seeds, seeds);
+    let (points, attributes) = data.points.dim();
+    let classes = data.classes.len();
+    let mut text = format!(
+        "{}: {points} points, {attributes} attributes, {classes} classes; m = {m}, {seeds} seeds\n",
+        data.name
+    );
+    text += &format!("  {:<29}{:>8} ± {:<8}{:>8}\n", "method", "test %", "s.e.", "median ℓ");
+    methods.iter().zip(&mut outcomes).for_each(|(method, outcome)| text += &outcome.row(method));
+    Ok(text + "\n")
+}
+
+/// Writes to standard output; false if nobody reads it any more.
+fn print(text: &str) -> Result<bool, String> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(format!("the table cannot be written: {error}")),
+    }
+}
+
+fn run() -> Result<(), String> {
+    let Some(request) = request(std::env::args_os().skip(1))? else {
+        return print(&format!("usage: {USAGE}\n")).map(drop);
+    };
+    for data in datasets(&request.files)? {
+        if !print(&report(&data, request.m, request.seeds)?)? {
+            break;
+        }
     }
     Ok(())
 }
 
 fn main() -> ExitCode {
-    match request(std::env::args().skip(1)).and_then(|request| run(&request)) {
+    match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(sentence) => {
             eprintln!("{sentence}");

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayRef2, Axis, concatenate};
 
 use super::sums::rows;
-use super::{check_finite, largest_columns, one_hot};
+use super::{check_finite, check_targets, largest_columns, one_hot};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
 use crate::map::tiles;
@@ -12,7 +12,8 @@ use crate::{Real, SignedLog};
 /// Kernel regression (Nadaraya–Watson smoothing) with an exact kernel.
 ///
 /// # Definition
-/// ŷ(x) = Σᵢ K(x, xᵢ) yᵢ / Σᵢ K(x, xᵢ). Sums are taken relative to the largest weight, so they never underflow.
+/// ŷ(x) = Σᵢ K(x, xᵢ) yᵢ / Σᵢ K(x, xᵢ). Sums are taken relative to the largest weight, so they do not
+/// underflow; where the logarithms of all weights overflow, ŷ is the mean.
 ///
 /// # Cost
 /// O(n t d) to predict, O(n d) memory: what [`Smoother`](super::Smoother) approximates without either.
@@ -41,7 +42,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// [`Parameter`](Error::Parameter) if `d` or `targets` is 0, [`Shape`](Error::Shape) if the kernel is for another dimension.
     pub fn new(kernel: K, d: usize, targets: usize) -> Result<Self> {
         check_positive("the dimension d", d)?;
-        check_positive("the number of targets", targets)?;
+        check_targets(targets, d)?;
         kernel.check_dim(d)?;
         Ok(ExactSmoother { kernel, x: Array2::zeros((0, d)), targets: Array2::zeros((0, targets)) })
     }
@@ -97,7 +98,11 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
                     |y: ndarray::ArrayView1<'_, T>| self.kernel.log_of_slices(x, y.to_slice().unwrap_or(&[]));
                 let weights: Vec<SignedLog> = train.rows().into_iter().map(weight).collect();
                 let top = weights.iter().map(|w| w.ln_abs).fold(f64::NEG_INFINITY, f64::max);
-                let weights: Vec<f64> = weights.iter().map(|w| w.scaled(-top).value()).collect();
+                // Where all logarithms overflow, all points are as good.
+                let weight = |w: &SignedLog| {
+                    if top == f64::NEG_INFINITY { 1.0 + w.value() } else { w.scaled(-top).value() }
+                };
+                let weights: Vec<f64> = weights.iter().map(weight).collect();
                 let total: f64 = weights.iter().sum();
                 for (out, column) in out.iter_mut().zip(self.targets.columns()) {
                     let sum: f64 = weights.iter().zip(column).map(|(w, y)| w * y.widen()).sum();

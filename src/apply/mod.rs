@@ -23,6 +23,18 @@ fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<()> {
     }
 }
 
+/// Checks that a matrix of targets × `width` can exist.
+fn check_targets(targets: usize, width: usize) -> Result<()> {
+    let most = isize::MAX as usize / size_of::<f64>();
+    let fits = |size: usize| size <= most;
+    if targets > 0 && targets.checked_add(1).and_then(|rows| rows.checked_mul(width.max(1))).is_some_and(fits)
+    {
+        return Ok(());
+    }
+    let domain = "at least 1 and small enough for their sums to be addressed";
+    Err(Error::Parameter { name: "the number of targets", value: targets as f64, domain })
+}
+
 /// Labels as indicator rows: n × classes.
 fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array2<T>> {
     let mut targets = Array2::zeros((labels.len(), classes));

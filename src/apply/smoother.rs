@@ -2,10 +2,11 @@
 
 use ndarray::{Array2, ArrayRef2};
 
-use super::sums::{Batch, Sums, rows};
-use super::{check_finite, largest_columns, one_hot};
+use super::sums::{Sums, rows};
+use super::{check_finite, check_targets, largest_columns, one_hot};
 use crate::Real;
-use crate::error::{Error, Result, check_positive, check_size};
+use crate::error::{Error, Result, check_size};
+use crate::map::batch::Batch;
 use crate::map::{FeatureMap, Side, tiles};
 
 /// Points whose sums are computed together.
@@ -53,9 +54,9 @@ impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
     /// A smoother that has seen nothing, for `targets` numbers at each point (for labels: the number of classes).
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `targets` is 0.
+    /// [`Parameter`](Error::Parameter) if `targets` is 0 or too large to be addressed.
     pub fn new(map: M, targets: usize) -> Result<Self> {
-        check_positive("the number of targets", targets)?;
+        check_targets(targets, map.feature_dim())?;
         let sums = Sums::new(targets, map.feature_dim());
         Ok(Smoother { map, sums, totals: vec![0.0; targets], count: 0, scalar: std::marker::PhantomData })
     }
@@ -73,19 +74,31 @@ impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
     /// Takes in training points `x`, n × d, with their targets, n × targets.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite; nothing has been taken in then.
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared norm is not finite; nothing has been
+    /// taken in then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
         check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
         check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
         check_size("the number of columns of targets", self.totals.len(), targets.ncols())?;
         check_finite("x", x)?;
         check_finite("the targets", targets)?;
-        let (map, sums) = (&self.map, &mut self.sums);
+        let map = &self.map;
         let of_run = |run: std::ops::Range<usize>| {
             let batch = Batch::new(map, Side::Y, rows(x, run.clone()));
-            Sums::of(batch, map.blocks(), &rows(targets, run))
+            // Finite points whose squared norm overflows have no features.
+            let overflow = batch.log_scales.rows().into_iter().position(|row| row.iter().any(|s| s.is_nan()));
+            match overflow {
+                None => Ok(Sums::of(batch, map.blocks(), &rows(targets, run))),
+                Some(row) => Err(Error::NotFinite { what: "the features of x", row: run.start + row }),
+            }
         };
-        tiles::fold(x.nrows(), RUN, of_run, |run| sums.add(&run));
+        let mut sums = Ok(Sums::new(self.totals.len(), map.feature_dim()));
+        tiles::fold(x.nrows(), RUN, of_run, |run| match (&mut sums, run) {
+            (Ok(sums), Ok(run)) => sums.add(&run),
+            (Ok(_), Err(error)) => sums = Err(error),
+            (Err(_), _) => {}
+        });
+        self.sums.add(&sums?);
         for (total, column) in self.totals.iter_mut().zip(targets.columns()) {
             *total += column.iter().map(|y| y.widen()).sum::<f64>();
         }
@@ -132,8 +145,8 @@ impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
         let mut out = Array2::zeros((x.nrows(), self.totals.len()));
         let work = self.map.feature_dim() * (x.ncols() + self.totals.len());
         tiles::fill_rows(out.view_mut(), work, |first, mut out| {
-            let mut batch = Batch::new(&self.map, Side::X, rows(x, first..first + out.nrows()));
-            let sums = self.sums.apply(&mut batch, self.map.blocks());
+            let batch = Batch::new(&self.map, Side::X, rows(x, first..first + out.nrows()));
+            let sums = self.sums.apply(batch, self.map.blocks());
             for (mut out, sums) in out.rows_mut().into_iter().zip(sums.rows()) {
                 let sums = sums.to_slice().unwrap_or(&[]);
                 out.iter_mut().enumerate().for_each(|(j, out)| *out = T::narrow(entry(sums, j)));

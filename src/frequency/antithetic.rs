@@ -5,7 +5,7 @@ use rand::Rng;
 
 use super::Coupling;
 use crate::error::Result;
-use crate::theory::Block;
+use crate::theory::{Block, Dependence};
 
 /// Antithetic pairs ω, −ω over any coupling.
 ///
@@ -48,6 +48,8 @@ impl<C: Coupling> Coupling for Antithetic<C> {
             let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
             row.zip_mut_with(&half.row(i / 2), |out, v| *out = sign * v);
         }
-        Ok(Block { size, antithetic: true, ..block })
+        // Pairs of pairs hold each row twice: a law that blocks do not speak of.
+        let dependence = if block.antithetic { Dependence::Unknown } else { block.dependence };
+        Ok(Block { size, antithetic: true, dependence, ..block })
     }
 }

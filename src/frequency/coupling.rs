@@ -12,7 +12,7 @@ use crate::theory::{Block, Law};
 /// A coupling draws one block of mutually dependent rows at a time; [`draw`] puts independent blocks together. It promises
 /// that each row on its own follows N(0, I), which alone makes every estimate unbiased.
 pub trait Coupling: std::fmt::Debug + Send + Sync {
-    /// The most rows that a block in ℝᵈ can hold.
+    /// The most rows that a block in ℝᵈ can hold; 0 if the coupling does not exist there.
     fn capacity(&self, d: usize) -> usize;
 
     /// Fills `rows` (at least one row, at most the capacity) with one block and says what its law is.
@@ -62,11 +62,19 @@ where
             domain: "small enough for m × d numbers to be addressed",
         });
     }
+    let capacity = coupling.capacity(d);
+    if capacity == 0 {
+        return Err(Error::Parameter {
+            name: "the dimension d",
+            value: d as f64,
+            domain: "one in which the coupling exists",
+        });
+    }
     let mut rows = Array2::zeros((m, d));
     let mut blocks = Vec::new();
     let mut start = 0;
     while start < m {
-        let end = start.saturating_add(coupling.capacity(d)).min(m);
+        let end = start.saturating_add(capacity).min(m);
         blocks.push(coupling.draw_block(rows.slice_mut(s![start..end, ..]), &mut rng)?);
         start = end;
     }

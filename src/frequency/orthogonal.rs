@@ -17,7 +17,7 @@ use crate::theory::{Block, Dependence, Radius};
 ///
 /// # Variance
 /// Below that of independent rows for the positive and hyperbolic maps everywhere, and for the trigonometric map where ‖x−y‖ is
-/// moderate. Closed forms are not in this version yet.
+/// moderate. Closed forms for all three: [`theory`](crate::theory).
 ///
 /// # Exact where
 /// The law is exact: the signs of R are absorbed in Q, without which a QR decomposition is not Haar-distributed

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, check_positive, check_size};
 /// One number, or one for each dimension ("automatic relevance determination"). Made from `f64` or `Vec<f64>`; kernels and maps check it:
 /// every ℓ must be positive, with ℓ² and 1/ℓ² in the range of `f64`.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
 pub enum Lengthscale {
     /// The same for all coordinates.
     Isotropic(f64),
@@ -35,8 +35,8 @@ impl From<Vec<f64>> for Lengthscale {
 }
 
 impl Lengthscale {
-    /// The lengthscale of coordinate `k`.
-    pub fn at(&self, k: usize) -> f64 {
+    /// The lengthscale of coordinate `k`, for which there is one.
+    pub(crate) fn at(&self, k: usize) -> f64 {
         match self {
             Lengthscale::Isotropic(scale) => *scale,
             Lengthscale::PerDimension(scales) => scales[k],
@@ -76,6 +76,26 @@ impl Lengthscale {
         match self {
             Lengthscale::Isotropic(_) => Ok(()),
             Lengthscale::PerDimension(scales) => check_size("the dimension", scales.len(), d),
+        }
+    }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+enum Stored {
+    Isotropic(f64),
+    PerDimension(Vec<f64>),
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Stored> for Lengthscale {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        match stored {
+            Stored::Isotropic(scale) => Lengthscale::from(scale).checked(),
+            Stored::PerDimension(scales) => Lengthscale::from(scales).checked(),
         }
     }
 }

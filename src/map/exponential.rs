@@ -238,7 +238,7 @@ mod stored {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Exponential, Frequencies, Mechanism, Real, Target};
+    use super::{Exponential, Frequencies, Mechanism, Real, Softmax, Target};
 
     #[derive(Serialize, Deserialize)]
     struct Recipe<'a, M: Clone> {
@@ -267,7 +267,12 @@ mod stored {
                 return Err(D::Error::custom(format!("a {} map, but must be {}", recipe.map, M::NAME)));
             }
             let (frequencies, target) = (recipe.frequencies.into_owned(), recipe.target.into_owned());
-            Exponential::new(recipe.mechanism.into_owned(), frequencies, target).map_err(D::Error::custom)
+            let mechanism = recipe.mechanism.into_owned();
+            if target == Target::from(Softmax::default()) {
+                // As it was made, saturated frequencies included.
+                return Ok(Exponential::softmax(mechanism, frequencies));
+            }
+            Exponential::new(mechanism, frequencies, target).map_err(D::Error::custom)
         }
     }
 }

@@ -1,13 +1,14 @@
 //! [`FeatureMap`], the core trait.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
+use super::batch::Batch;
 use super::{Features, Scratch, Tile, tiles};
 use crate::error::{Result, check_size};
 use crate::kernel::Kernel;
-use crate::numeric::{Isa, dot};
 use crate::{Real, SignedLog};
 
 /// The side of the kernel that a point stands on.
@@ -52,13 +53,15 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
 
     /// Writes the features of the rows of `x` to a tile of as many rows, [`feature_dim`](FeatureMap::feature_dim) columns and one scale for each block.
     ///
-    /// `x` has [`input_dim`](FeatureMap::input_dim) columns; the tile may hold anything before.
+    /// `x` has [`input_dim`](FeatureMap::input_dim) columns; the tile may hold anything before. Values should be at most 1 in
+    /// magnitude. A block whose scale is −∞ is absent from its row: its values are never read.
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>);
 
     /// As [`fill`](FeatureMap::fill), but stops before exponentials are taken: values become ln φ relative to the scales.
     ///
     /// Products of scaled features lose an estimate that is far below the product of the scales (queries that oppose keys, at norms above 20 in `f32`);
-    /// exponents do not. Returns `false`, with the tile untouched, for maps whose features are not exponentials.
+    /// exponents do not. Returns `false`, with the tile untouched, for maps whose features are not exponentials;
+    /// the answer must be the same for both sides and all points.
     fn fill_exponents(
         &self,
         _side: Side,
@@ -137,17 +140,14 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
 
     /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where they leave the range of `T`.
     ///
-    /// Entries that scaled features cannot resolve are computed again from exponents, one by one.
-    /// Cost O((n + l) m d + n l D) without those.
+    /// Entries that scaled features cannot resolve are computed again from exponents, where the map has them.
+    /// Cost O((n + l) m d + n l D), more where many entries are.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns.
     fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         let (left, right) = (self.features(Side::X, x)?, self.features(Side::Y, y)?);
-        left.gram_or(&right, |i, j| {
-            let (x, y) = (x.row(i).insert_axis(Axis(0)), y.row(j).insert_axis(Axis(0)));
-            log_sum_of_exponents(self, x, y).map(|log| T::narrow(log.value()))
-        })
+        left.gram_or(&right, |pairs| estimates_from_exponents(self, (x, y), pairs))
     }
 
     /// The estimate of K(x, y); ±∞ or 0 where it leaves the range of `T`.
@@ -165,7 +165,8 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
         check_pair(self.input_dim(), x, y)?;
         let (x, y) = (x.view().insert_axis(Axis(0)), y.view().insert_axis(Axis(0)));
-        Ok(log_sum_of_exponents(self, x, y).unwrap_or_else(|| log_sum_of_products(self, x, y)))
+        let (left, right) = Batch::of_pair(self, x, y);
+        Ok(left.estimate(0, &right, 0, self.blocks()))
     }
 }
 
@@ -175,70 +176,27 @@ pub(super) fn check_pair<T: Real>(d: usize, x: &ArrayRef1<T>, y: &ArrayRef1<T>) 
     check_size("the dimension of y", d, y.len())
 }
 
-/// The features of one point, or their logarithms.
-struct Row<T> {
-    values: Vec<T>,
-    log_scales: Vec<f64>,
-}
-
-impl<T: Real> Row<T> {
-    /// Lets `fill` write a row; `None` if it refuses.
-    fn new<M: FeatureMap<T> + ?Sized>(map: &M, fill: impl Fn(&mut Tile<'_, T>) -> bool) -> Option<Self> {
-        let (width, blocks) = (map.feature_dim(), map.blocks().len());
-        let mut row = Row { values: vec![T::zero(); width], log_scales: vec![0.0; blocks] };
-        let mut tile = Tile::new(&mut row.values, &mut row.log_scales, 1, width, blocks)?;
-        fill(&mut tile).then_some(row)
+/// Estimates of pairs of rows from exponents, each affected row projected once; `None` if the map has no exponents.
+fn estimates_from_exponents<T: Real, M: FeatureMap<T> + ?Sized>(
+    map: &M,
+    (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),
+    pairs: &[(usize, usize)],
+) -> Option<Vec<T>> {
+    let affected = |of: fn(&(usize, usize)) -> usize| {
+        let rows: BTreeSet<usize> = pairs.iter().map(of).collect();
+        rows.into_iter().collect::<Vec<_>>()
+    };
+    let (left_rows, right_rows) = (affected(|pair| pair.0), affected(|pair| pair.1));
+    let left = Batch::new(map, Side::X, x.select(Axis(0), &left_rows).view());
+    if !left.logarithmic {
+        return None;
     }
-}
-
-/// The sum of e^(pⱼ(x) + pⱼ(y)) over all features, if the map has exponents.
-fn log_sum_of_exponents<T: Real, M: FeatureMap<T> + ?Sized>(
-    map: &M,
-    x: ArrayView2<'_, T>,
-    y: ArrayView2<'_, T>,
-) -> Option<SignedLog> {
-    let exponents = |side, x: ArrayView2<'_, T>| {
-        Row::new(map, |tile| map.fill_exponents(side, x, tile, &mut Scratch::default()))
+    let right = Batch::new(map, Side::Y, y.select(Axis(0), &right_rows).view());
+    let estimate = |(i, j): &(usize, usize)| {
+        let (i, j) = (left_rows.binary_search(i).ok()?, right_rows.binary_search(j).ok()?);
+        Some(T::narrow(left.estimate(i, &right, j, map.blocks()).value()))
     };
-    let (x, y) = (exponents(Side::X, x)?, exponents(Side::Y, y)?);
-    let scales = block_scales(map, &x, &y);
-    let terms = scales.zip(x.values.iter().zip(&y.values));
-    Some(SignedLog::sum(terms.map(|(scale, (p, q))| SignedLog::positive(scale + (p.widen() + q.widen())))))
-}
-
-/// The sum of φⱼ(x) ψⱼ(y) over all features.
-fn log_sum_of_products<T: Real, M: FeatureMap<T> + ?Sized>(
-    map: &M,
-    x: ArrayView2<'_, T>,
-    y: ArrayView2<'_, T>,
-) -> SignedLog {
-    let features = |side, x: ArrayView2<'_, T>| {
-        Row::new(map, |tile| {
-            map.fill(side, x, tile, &mut Scratch::default());
-            true
-        })
-    };
-    let (Some(x), Some(y)) = (features(Side::X, x), features(Side::Y, y)) else {
-        return SignedLog::from(f64::NAN);
-    };
-    let mut start = 0;
-    let blocks = map.blocks().iter().zip(x.log_scales.iter().zip(&y.log_scales)).map(|(width, (s, t))| {
-        let block = start..start + width;
-        start = block.end;
-        let right: Vec<f64> = y.values[block.clone()].iter().map(|v| v.widen()).collect();
-        SignedLog::from(dot(Isa::best(), &x.values[block], &right)).scaled(s + t)
-    });
-    SignedLog::sum(blocks.collect::<Vec<_>>().into_iter())
-}
-
-/// For each feature, the sum of both sides' log scales of its block.
-fn block_scales<T: Real, M: FeatureMap<T> + ?Sized>(
-    map: &M,
-    x: &Row<T>,
-    y: &Row<T>,
-) -> impl Iterator<Item = f64> + Clone {
-    let scales = x.log_scales.iter().zip(&y.log_scales).map(|(s, t)| s + t);
-    map.blocks().iter().zip(scales).flat_map(|(width, scale)| std::iter::repeat_n(scale, *width))
+    if right.logarithmic { pairs.iter().map(estimate).collect() } else { None }
 }
 
 /// A pointer to a map is a map.
@@ -274,6 +232,33 @@ macro_rules! delegate {
             }
             fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
                 (**self).log_variance(x, y)
+            }
+            fn feature_dim(&self) -> usize {
+                (**self).feature_dim()
+            }
+            fn features_into(
+                &self,
+                side: Side,
+                x: &ArrayRef2<T>,
+                values: &mut ArrayRef2<T>,
+                log_scales: &mut ArrayRef2<f64>,
+            ) -> Result<()> {
+                (**self).features_into(side, x, values, log_scales)
+            }
+            fn features(&self, side: Side, x: &ArrayRef2<T>) -> Result<Features<T>> {
+                (**self).features(side, x)
+            }
+            fn features_of(&self, side: Side, x: &ArrayRef1<T>) -> Result<Features<T>> {
+                (**self).features_of(side, x)
+            }
+            fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
+                (**self).gram(x, y)
+            }
+            fn estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<T> {
+                (**self).estimate(x, y)
+            }
+            fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
+                (**self).log_estimate(x, y)
             }
         }
     )*};

@@ -1,8 +1,8 @@
 //! [`Features`]: a batch of features with their scales.
 
-use ndarray::linalg::general_mat_mul;
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, Slice, s};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, s};
 
+use super::batch::ranges;
 use super::{FeatureMap, Side, tiles};
 use crate::error::{Error, Result};
 use crate::numeric::{Isa, exp_minus};
@@ -89,7 +89,10 @@ impl<T: Real> Features<T> {
         let mut out = self.values.clone();
         for (mut row, scales) in out.rows_mut().into_iter().zip(self.log_scales.rows()) {
             let scales = self.blocks.iter().zip(scales).flat_map(|(w, s)| std::iter::repeat_n(s, *w));
-            row.iter_mut().zip(scales).for_each(|(v, s)| *v = T::narrow(scaled(v.widen(), *s)));
+            row.iter_mut().zip(scales).for_each(|(v, scale)| {
+                let absent = *scale == f64::NEG_INFINITY;
+                *v = if absent { T::zero() } else { T::narrow(scaled(v.widen(), *scale)) };
+            });
         }
         out
     }
@@ -103,14 +106,14 @@ impl<T: Real> Features<T> {
     /// [`Pairing`](Error::Pairing) if the features come from different maps, or from the same side of a map that is not
     /// symmetric.
     pub fn gram(&self, other: &Features<T>) -> Result<Array2<T>> {
-        self.gram_or(other, |_, _| None)
+        self.gram_or(other, |_| None)
     }
 
-    /// As [`gram`](Features::gram); `exact(i, j)` gives what scaled features cannot resolve, if it can.
+    /// As [`gram`](Features::gram); `resolve(pairs)` gives the estimates of pairs that scaled features cannot resolve, if it can.
     pub(super) fn gram_or(
         &self,
         other: &Features<T>,
-        exact: impl Fn(usize, usize) -> Option<T> + Sync,
+        resolve: impl Fn(&[(usize, usize)]) -> Option<Vec<T>> + Sync,
     ) -> Result<Array2<T>> {
         if !self.origin.pairs_with(other.origin) || self.blocks != other.blocks {
             let (left, right) = (self.origin.to_string(), other.origin.to_string());
@@ -118,56 +121,89 @@ impl<T: Real> Features<T> {
         }
         let mut out = Array2::zeros((self.len(), other.len()));
         let work = other.len() * self.values.ncols();
+        let other_scales: Vec<Vec<f64>> =
+            other.log_scales.columns().into_iter().map(|c| c.to_vec()).collect();
         tiles::fill_rows(out.view_mut(), work, |first, mut out| {
-            let mut unresolved = Array2::zeros(out.dim());
-            let mut column = 0;
-            for (b, width) in self.blocks.iter().enumerate() {
-                let columns = column..column + width;
-                column = columns.end;
-                let rows = first..first + out.nrows();
-                let products = BlockProducts {
-                    left: self.values.slice(s![rows.clone(), columns.clone()]),
-                    right: other.values.slice_axis(Axis(1), Slice::from(columns)),
-                    left_scales: self.log_scales.slice(s![rows, b]).to_vec(),
-                    right_scales: other.log_scales.column(b).to_vec(),
-                };
-                products.add(&mut out, &mut unresolved);
-            }
-            for (((i, j), estimate), floor) in out.indexed_iter_mut().zip(&unresolved) {
-                // Below the range of T anyway, nothing is lost.
-                if *floor >= T::min_positive_value().widen() && estimate.widen() <= *floor {
-                    *estimate = exact(first + i, j).unwrap_or(*estimate);
+            let rows = first..first + out.nrows();
+            let products: Vec<Array2<T>> = ranges(&self.blocks)
+                .map(|columns| {
+                    let left = self.values.slice(s![rows.clone(), columns.clone()]);
+                    left.dot(&other.values.slice(s![.., columns]).t())
+                })
+                .collect();
+            let mut sums = RowSums::new(other.len());
+            let mut unresolved = Vec::new();
+            for (i, out) in out.rows_mut().into_iter().enumerate() {
+                sums.start(self.log_scales.row(first + i), &other_scales);
+                for (b, width) in self.blocks.iter().enumerate() {
+                    let scale = self.log_scales[[first + i, b]];
+                    sums.add(products[b].row(i), scale, &other_scales[b], *width);
                 }
+                sums.finish(out, |j| unresolved.push((first + i, j)));
+            }
+            if let Some(estimates) = (!unresolved.is_empty()).then(|| resolve(&unresolved)).flatten() {
+                unresolved.iter().zip(estimates).for_each(|((i, j), v)| out[[i - first, *j]] = v);
             }
         });
         Ok(out)
     }
 }
 
-/// One block's contribution to a run of rows of a Gram matrix.
-struct BlockProducts<'a, T> {
-    left: ArrayView2<'a, T>,
-    right: ArrayView2<'a, T>,
-    left_scales: Vec<f64>,
-    right_scales: Vec<f64>,
+/// One row of a Gram matrix under construction: for each entry, a sum over blocks relative to its largest scale.
+struct RowSums {
+    /// ln of the largest scale of the entry's blocks.
+    top: Vec<f64>,
+    sum: Vec<f64>,
+    /// The size below which the sum has lost digits to underflow.
+    floor: Vec<f64>,
+    /// e^(a block's scale − top), then e^top.
+    weight: Vec<f64>,
 }
 
-impl<T: Real> BlockProducts<'_, T> {
-    /// Adds the scaled products to `out`, and to `unresolved` the size below which they have lost digits to underflow.
-    fn add(&self, out: &mut ArrayViewMut2<'_, T>, unresolved: &mut Array2<f64>) {
-        let mut products = Array2::zeros(out.dim());
-        general_mat_mul(T::one(), &self.left, &self.right.t(), T::zero(), &mut products);
-        // Each of D products may have lost one least normal number; relative to the sum that is rounding from here on.
-        let floor = self.left.ncols() as f64 * T::min_positive_value().widen() / T::epsilon().widen();
-        let mut scales = vec![0.0; self.right_scales.len()];
-        for (i, left) in self.left_scales.iter().enumerate() {
-            scales.copy_from_slice(&self.right_scales);
-            exp_minus(Isa::best(), &mut scales, -left);
-            for (j, scale) in scales.iter().enumerate() {
-                let log = left + self.right_scales[j];
-                let times = |v: f64| if scale.is_finite() { v * scale } else { scaled(v, log) };
-                out[[i, j]] = T::narrow(out[[i, j]].widen() + times(products[[i, j]].widen()));
-                unresolved[[i, j]] += times(floor);
+impl RowSums {
+    fn new(len: usize) -> Self {
+        let zeros = || vec![0.0; len];
+        RowSums { top: zeros(), sum: zeros(), floor: zeros(), weight: zeros() }
+    }
+
+    /// Begins a row with these scales, one for each block, against the other side's.
+    fn start(&mut self, scales: ArrayView1<'_, f64>, others: &[Vec<f64>]) {
+        self.sum.fill(0.0);
+        self.floor.fill(0.0);
+        self.top.fill(f64::NEG_INFINITY);
+        for (scale, others) in scales.iter().zip(others) {
+            self.top.iter_mut().zip(others).for_each(|(top, other)| *top = top.max(scale + other));
+        }
+    }
+
+    /// Adds a block of `width` features.
+    fn add<T: Real>(&mut self, products: ArrayView1<'_, T>, scale: f64, others: &[f64], width: usize) {
+        // Each product may have lost one least normal number; relative to the sum that is rounding from here on.
+        let floor = width as f64 * T::min_positive_value().widen() / T::epsilon().widen();
+        let relative = others.iter().zip(&self.top).map(|(other, top)| scale + other - top);
+        self.weight.iter_mut().zip(relative).for_each(|(weight, log)| *weight = log);
+        exp_minus(Isa::best(), &mut self.weight, 0.0);
+        for (j, product) in products.iter().enumerate() {
+            // An absent block is not read.
+            if scale + others[j] != f64::NEG_INFINITY {
+                self.sum[j] += product.widen() * self.weight[j];
+                self.floor[j] += floor * self.weight[j];
+            }
+        }
+    }
+
+    /// Writes the row and names the entries that are not resolved.
+    fn finish<T: Real>(&mut self, out: ArrayViewMut1<'_, T>, mut unresolved: impl FnMut(usize)) {
+        self.weight.copy_from_slice(&self.top);
+        exp_minus(Isa::best(), &mut self.weight, 0.0);
+        for (j, out) in out.into_iter().enumerate() {
+            let weight = self.weight[j];
+            let times =
+                |v: f64| if weight > 0.0 && weight.is_finite() { v * weight } else { scaled(v, self.top[j]) };
+            *out = T::narrow(times(self.sum[j]));
+            // Below the range of T anyway, nothing is lost.
+            if self.sum[j].abs() <= self.floor[j] && times(self.floor[j]) >= T::min_positive_value().widen() {
+                unresolved(j);
             }
         }
     }

@@ -8,6 +8,7 @@
 //! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1 in magnitude. So
 //! features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
 
+pub(crate) mod batch;
 mod exponential;
 mod feature_map;
 mod features;

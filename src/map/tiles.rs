@@ -106,14 +106,15 @@ impl<T: Real> Buffers<T> {
     }
 }
 
-/// Lets `fill` write runs of rows of `out`, each with the index of its first row. `work` is the cost of one row.
+/// Lets `fill` write runs of rows of `out`, each with the index of its first row. `work` is the number of multiplications of one row.
 pub(crate) fn fill_rows<T: Real>(
     mut out: ArrayViewMut2<'_, T>,
     work: usize,
     fill: impl Fn(usize, ArrayViewMut2<'_, T>) + Sync,
 ) {
-    let rows = tile_rows::<T>(out.ncols());
-    if out.nrows().saturating_mul(work) < SMALL {
+    let rows = tile_rows::<T>(out.ncols()).min((4 * SMALL / work.max(1)).max(ROW_STEP));
+    if out.is_empty() {
+    } else if out.nrows().saturating_mul(work) < SMALL {
         fill(0, out);
     } else {
         let chunks = out.axis_chunks_iter_mut(Axis(0), rows).into_par_iter().enumerate();

@@ -129,7 +129,7 @@ mod tests {
         }
     }
 
-    fn edges<T: Lane + std::fmt::Debug>(low: T, high: T) {
+    fn edges<T: crate::Real>(low: T, high: T) {
         for isa in Isa::available() {
             let (inf, nan) = (T::infinity(), T::nan());
             let mut x = [

@@ -68,15 +68,15 @@ macro_rules! multiversion {
         $vis:vis fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident;
     ) => {
         $(#[$meta])*
-        $vis fn $name<$T: crate::numeric::Lane>(isa: crate::numeric::Isa, $($arg: $ty),*) $(-> $ret)? {
+        $vis fn $name<$T: crate::Real>(isa: crate::numeric::Isa, $($arg: $ty),*) $(-> $ret)? {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
-            fn avx2<$T: crate::numeric::Lane>($($arg: $ty),*) $(-> $ret)? {
+            fn avx2<$T: crate::Real>($($arg: $ty),*) $(-> $ret)? {
                 $body::<$T, true>($($arg),*)
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-            fn avx512<$T: crate::numeric::Lane>($($arg: $ty),*) $(-> $ret)? {
+            fn avx512<$T: crate::Real>($($arg: $ty),*) $(-> $ret)? {
                 $body::<$T, true>($($arg),*)
             }
             use crate::numeric::isa::{BASELINE_FMA, Level};

@@ -20,11 +20,6 @@ pub trait Lane: Float + Default + Send + Sync + 'static {
     fn fast_cos_sin<const FMA: bool>(self) -> (Self, Self);
     /// Runs a block product with this type's register blocking for the instruction set.
     fn run_block(isa: super::Isa, block: Block<'_, Self>);
-
-    /// The exact `f64`.
-    fn widen(self) -> f64;
-    /// The nearest value; overflow gives ±∞.
-    fn narrow(x: f64) -> Self;
 }
 
 macro_rules! lane {
@@ -68,15 +63,6 @@ macro_rules! lane {
                     Level::Avx2 => unsafe { avx2(block) },
                     Level::Portable => block.run::<BASELINE_FMA, $mp, $np>(),
                 }
-            }
-
-            #[inline(always)]
-            fn widen(self) -> f64 {
-                f64::from(self)
-            }
-            #[inline(always)]
-            fn narrow(x: f64) -> Self {
-                x as $T
             }
         }
     };

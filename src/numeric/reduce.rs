@@ -4,34 +4,28 @@
 //! depends on the elements alone. Sums are taken in `f64` whatever the element.
 
 use super::Lane;
+use crate::Real;
 
 /// Independent accumulators of a reduction: two vectors of the widest instruction set.
 const LANES: usize = 16;
 
 #[inline(always)]
-fn squared_norm_body<T: Lane, const FMA: bool>(x: &[T], weights: Option<&[f64]>) -> f64 {
-    match weights {
-        None => sum::<FMA>(x.len(), |k| {
-            let v = x[k].widen();
-            (v, v)
-        }),
-        Some(w) => {
-            let w = &w[..x.len()];
-            sum::<FMA>(x.len(), |k| {
-                let v = x[k].widen();
-                (v * w[k], v)
-            })
-        }
+fn squared_norm_body<T: Real, const FMA: bool>(x: &[T], scale: f64, scales: &[f64]) -> f64 {
+    let square = |v: f64| (v, v);
+    if scales.is_empty() {
+        return sum::<FMA>(x.len(), |k| square(scale * x[k].widen()));
     }
+    let scales = &scales[..x.len()];
+    sum::<FMA>(x.len(), |k| square(scales[k] * x[k].widen()))
 }
 
 multiversion! {
-    /// Σ wₖ xₖ², with weights 1 if `None`.
-    pub fn squared_norm<T>(x: &[T], weights: Option<&[f64]>) -> f64 = squared_norm_body;
+    /// Σ (sₖ xₖ)² with sₖ = `scales[k]`, or `scale` for all k if there are none.
+    pub fn squared_norm<T>(x: &[T], scale: f64, scales: &[f64]) -> f64 = squared_norm_body;
 }
 
 #[inline(always)]
-fn dot_body<T: Lane, const FMA: bool>(x: &[T], y: &[f64]) -> f64 {
+fn dot_body<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> f64 {
     let y = &y[..x.len()];
     sum::<FMA>(x.len(), |k| (x[k].widen(), y[k]))
 }
@@ -60,7 +54,7 @@ fn sum<const FMA: bool>(len: usize, term: impl Fn(usize) -> (f64, f64)) -> f64 {
 }
 
 #[inline(always)]
-fn add_scaled_body<T: Lane, const FMA: bool>(sum: &mut [f64], weight: f64, x: &[T]) {
+fn add_scaled_body<T: Real, const FMA: bool>(sum: &mut [f64], weight: f64, x: &[T]) {
     for (s, v) in sum.iter_mut().zip(x) {
         *s = weight.madd::<FMA>(v.widen(), *s);
     }
@@ -72,7 +66,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn max_of<T: Lane>(x: &[T], value: impl Fn(T) -> T) -> T {
+fn max_of<T: Real>(x: &[T], value: impl Fn(T) -> T) -> T {
     let mut lanes = [T::neg_infinity(); LANES];
     let (whole, rest) = x.as_chunks::<LANES>();
     let larger = |a: T, b: T| if b > a { b } else { a };
@@ -88,12 +82,12 @@ fn max_of<T: Lane>(x: &[T], value: impl Fn(T) -> T) -> T {
 }
 
 #[inline(always)]
-fn max_body<T: Lane, const FMA: bool>(x: &[T]) -> T {
+fn max_body<T: Real, const FMA: bool>(x: &[T]) -> T {
     max_of(x, |v| v)
 }
 
 #[inline(always)]
-fn max_abs_body<T: Lane, const FMA: bool>(x: &[T]) -> T {
+fn max_abs_body<T: Real, const FMA: bool>(x: &[T]) -> T {
     max_of(x, T::abs)
 }
 
@@ -120,8 +114,8 @@ mod tests {
                 let w: Vec<f64> = (0..len).map(|i| f64::from((i * 11) % 7) + 0.5).collect();
                 let naive = |f: &dyn Fn(usize) -> f64| (0..len as usize).map(f).sum::<f64>();
                 // Small integers and halves: every sum is exact.
-                assert_eq!(squared_norm(isa, &x, None), naive(&|k| f64::from(x[k]).powi(2)));
-                assert_eq!(squared_norm(isa, &x, Some(&w)), naive(&|k| w[k] * f64::from(x[k]).powi(2)));
+                assert_eq!(squared_norm(isa, &x, 2.0, &[]), naive(&|k| 4.0 * f64::from(x[k]).powi(2)));
+                assert_eq!(squared_norm(isa, &x, 9.0, &w), naive(&|k| (w[k] * f64::from(x[k])).powi(2)));
                 assert_eq!(dot(isa, &x, &w), naive(&|k| w[k] * f64::from(x[k])));
                 let mut sum = vec![1.0; len as usize];
                 add_scaled(isa, &mut sum, 2.0, &x);

@@ -12,15 +12,16 @@ use crate::numeric::{self, Isa, Packed};
 /// The linear part of a feature map: x ↦ (⟨ωⱼ, x/ℓ⟩)ⱼ.
 ///
 /// Holds the frequencies, rounded to `T`, divided by the lengthscale and packed once for the product kernel. Immutable; maps share
-/// it behind an `Arc`. Cost O(md) a point, memory m(d + PANEL) elements of `T` beside the `f64` frequencies.
+/// it behind an `Arc`. Cost O(md) a point; memory d elements of `T` for each frequency, their number rounded up to a multiple of two
+/// cache lines, beside the `f64` frequencies.
 #[derive(Debug)]
 pub struct Projection<T> {
     frequencies: Frequencies,
     packed: Packed<T>,
-    /// 1/ℓₖ² for each coordinate, if they differ.
-    weights: Option<Vec<f64>>,
-    /// 1/ℓ² for all coordinates, else 1.
-    weight: f64,
+    /// 1/ℓ, if it is the same for all coordinates.
+    inverse: f64,
+    /// 1/ℓₖ for each coordinate, else empty.
+    inverses: Vec<f64>,
     /// Not less than any |ωⱼ·u| with ‖u‖ = 1, rounding included.
     reach: f64,
 }
@@ -56,13 +57,11 @@ impl<T: Real> Projection<T> {
         // By the Cauchy–Schwarz inequality; infinite, and still a bound, for frequencies beyond 1e150.
         let rounding = 1.0 + T::epsilon().widen() * (rows.ncols() + 8) as f64;
         let reach = rows.rows().into_iter().map(|row| row.dot(&row).sqrt()).fold(0.0, f64::max) * rounding;
-        let (weight, weights) = match lengthscale {
-            Lengthscale::Isotropic(scale) => ((scale * scale).recip(), None),
-            Lengthscale::PerDimension(scales) => {
-                (1.0, Some(scales.iter().map(|s| (s * s).recip()).collect()))
-            }
+        let (inverse, inverses) = match lengthscale {
+            Lengthscale::Isotropic(scale) => (scale.recip(), Vec::new()),
+            Lengthscale::PerDimension(scales) => (1.0, scales.iter().map(|s| s.recip()).collect()),
         };
-        Projection { packed, weights, weight, reach, frequencies }
+        Projection { packed, inverse, inverses, reach, frequencies }
     }
 
     /// m, the number of projections.
@@ -81,8 +80,11 @@ impl<T: Real> Projection<T> {
     }
 
     /// ‖x/ℓ‖², in `f64`.
+    ///
+    /// # Panics
+    /// If there is a lengthscale for each coordinate and `x` has more.
     pub fn squared_norm(&self, x: &[T]) -> f64 {
-        self.weight * numeric::squared_norm(Isa::best(), x, self.weights.as_deref())
+        numeric::squared_norm(Isa::best(), x, self.inverse, &self.inverses)
     }
 
     /// An upper bound of |⟨ωⱼ, x/ℓ⟩| over all j, from ‖x/ℓ‖².
@@ -94,7 +96,19 @@ impl<T: Real> Projection<T> {
     ///
     /// The tile has as many rows as `x`, at least m columns and a block. Where the product would overflow `T` (norms
     /// above 1e37 in `f32`) it saturates, so that what is written is finite for every x whose squared norm is.
+    ///
+    /// # Panics
+    /// If the tile does not fit.
     pub fn project(&self, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+        assert!(
+            x.ncols() == self.input_dim() && x.nrows() == tile.rows() && tile.width() >= self.count(),
+            "a tile of {} × {} takes no projections of {} × {} points on {} frequencies",
+            tile.rows(),
+            tile.width(),
+            x.nrows(),
+            x.ncols(),
+            self.count()
+        );
         let x = scratch.contiguous(&x);
         let (out, stride) = tile.strided();
         numeric::product(Isa::best(), x, &self.packed, out, stride);

@@ -1,6 +1,6 @@
 //! [`Tile`]: where features are written, and [`Scratch`]: room to work in.
 
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2};
 
 use crate::Real;
 
@@ -47,9 +47,23 @@ impl<'a, T: Real> Tile<'a, T> {
         width: usize,
         blocks: usize,
     ) -> Option<Self> {
-        let fits = values.len() == rows * width && log_scales.len() == rows * blocks;
+        let fits = rows.checked_mul(width) == Some(values.len())
+            && rows.checked_mul(blocks) == Some(log_scales.len());
         let all = |count| Columns { first: 0, count, stride: count };
         fits.then_some(Tile { values, log_scales, rows, columns: all(width), blocks: all(blocks) })
+    }
+
+    /// The tile that is all of two arrays with as many rows, both in standard layout.
+    pub(crate) fn of_arrays(values: &'a mut Array2<T>, log_scales: &'a mut Array2<f64>) -> Self {
+        let (rows, width, blocks) = (values.nrows(), values.ncols(), log_scales.ncols());
+        let all = |count| Columns { first: 0, count, stride: count };
+        Tile {
+            values: values.as_slice_mut().unwrap_or_default(),
+            log_scales: log_scales.as_slice_mut().unwrap_or_default(),
+            rows,
+            columns: all(width),
+            blocks: all(blocks),
+        }
     }
 
     /// The number of rows.
@@ -63,6 +77,9 @@ impl<'a, T: Real> Tile<'a, T> {
     }
 
     /// Row `i`: its values and its scales, one for each block.
+    ///
+    /// # Panics
+    /// If there is no such row.
     pub fn row(&mut self, i: usize) -> (&mut [T], &mut [f64]) {
         (&mut self.values[self.columns.of_row(i)], &mut self.log_scales[self.blocks.of_row(i)])
     }

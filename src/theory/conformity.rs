@@ -53,6 +53,9 @@ pub fn ln_conformity(d: usize, v2: f64, cos: f64) -> f64 {
     if cos == 0.0 {
         return ln_1f1(n, t);
     }
+    if v2 <= SMALL {
+        return (v2.exp_m1() + excess_series(d, v2, Angles::One(cos))).ln_1p();
+    }
     let value = |phi: f64| ln_1f1(n, t * (1.0 + cos * phi.sin()));
     let weight = |phi: f64| (n - 1.0) * phi.sin().ln();
     ln_integral(|phi| weight(phi) + value(phi)) - ln_integral(weight)
@@ -112,7 +115,7 @@ fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {
     let n = d as f64;
     let coupled = angles.cosines().any(|cos| cos != 0.0);
     let (mut power, mut ln_pi, mut sum) = (1.0, 0.0, 0.0);
-    for k in 1..30 {
+    for k in 1..60 {
         let k = f64::from(k);
         power *= x / k;
         ln_pi += (-(k - 1.0) / (n + 2.0 * (k - 1.0))).ln_1p();
@@ -120,7 +123,8 @@ fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {
         let grown: f64 = if coupled { sine_law(d).iter().map(|(s, w)| w * growth(*s)).sum() } else { 0.0 };
         let term = power * (ln_pi.exp_m1() + ln_pi.exp() * grown);
         sum += term;
-        if power.abs() < 1e-18 * sum.abs() {
+        // Each factor of a term grows at most as 2ᵏ.
+        if (power * k.exp2()).abs() < 1e-18 * sum.abs() {
             break;
         }
     }

@@ -110,9 +110,9 @@ impl Law {
         self
     }
 
-    /// The number of rows.
+    /// The number of rows; the largest number if they are more.
     pub fn len(&self) -> usize {
-        self.blocks.iter().map(|block| block.size).sum()
+        self.blocks.iter().fold(0, |sum, block| sum.saturating_add(block.size))
     }
 
     /// Whether there are no rows.
@@ -123,6 +123,9 @@ impl Law {
     /// The dependent pairs of rows, if all radii follow `radius` and the rows' dependence is known.
     pub(super) fn pairs(&self, radius: Radius) -> Option<Pairs> {
         let mut pairs = Pairs::default();
+        if self.is_empty() {
+            return None;
+        }
         for block in &self.blocks {
             if block.radius != radius {
                 return None;

@@ -17,7 +17,7 @@ pub fn ln_1m_exp(t: f64) -> f64 {
 /// ln(eᵃ + eᵇ).
 pub fn ln_add_exp(a: f64, b: f64) -> f64 {
     let (low, high) = if a < b { (a, b) } else { (b, a) };
-    if high == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
+    if high.is_infinite() { high } else { high + (low - high).exp().ln_1p() }
 }
 
 /// eᵗ − 1 for any t, without overflow or cancellation.
@@ -57,6 +57,7 @@ mod tests {
         assert!((ln_1m_exp(50.0) + (-50f64).exp()).abs() < 1e-36);
         assert_eq!(ln_add_exp(f64::NEG_INFINITY, f64::NEG_INFINITY), f64::NEG_INFINITY);
         assert_eq!(ln_add_exp(3.0, f64::NEG_INFINITY), 3.0);
+        assert_eq!(ln_add_exp(f64::INFINITY, f64::INFINITY), f64::INFINITY);
         assert!((ln_add_exp(1e3, 1e3) - 1e3 - LN_2).abs() < 1e-12);
         assert_eq!(ln_sinh(0.0), f64::NEG_INFINITY);
         assert!((ln_sinh(-1e-9) - 1e-9f64.ln()).abs() < 1e-14);

@@ -1,0 +1,193 @@
+//! Maps that users write: several blocks, absent blocks, two different sides.
+
+mod common;
+
+use common::{frequencies, points, softmax};
+use ndarray::{Array2, ArrayView2, Axis, s};
+use random_features::apply::Smoother;
+use random_features::frequency::Independent;
+use random_features::map::{Exponential, Properties, Scratch, Tile};
+use random_features::{FeatureMap, Positive, Real, Side, SignedLog, Trigonometric};
+
+/// sign · e^boost times a positive estimate plus a trigonometric one. The first block is absent where the first coordinate is negative; its values are NaN
+/// then. The sign goes to side Y.
+#[derive(Debug)]
+struct Sum<T> {
+    positive: Exponential<T, Positive>,
+    trigonometric: Exponential<T, Trigonometric>,
+    blocks: [usize; 3],
+    boost: f64,
+    sign: f64,
+}
+
+impl<T: Real> Sum<T> {
+    fn new(boost: f64, sign: f64) -> Self {
+        let omega = |seed| frequencies(3, 20, &Independent, seed);
+        let (positive, trigonometric) = (Positive::softmax(omega(1)), Trigonometric::softmax(omega(2)));
+        Sum { positive, trigonometric, blocks: [20, 0, 40], boost, sign }
+    }
+
+    /// The estimate from the parts.
+    fn naive(&self, x: &ndarray::ArrayRef1<T>, y: &ndarray::ArrayRef1<T>) -> f64 {
+        let present = x[0] >= T::zero() && y[0] >= T::zero();
+        let boosted = |log: SignedLog| self.sign * log.scaled(self.boost).value();
+        let first = if present { boosted(self.positive.log_estimate(x, y).unwrap()) } else { 0.0 };
+        first + self.trigonometric.log_estimate(x, y).unwrap().value()
+    }
+}
+
+impl<T: Real> FeatureMap<T> for Sum<T> {
+    fn input_dim(&self) -> usize {
+        3
+    }
+
+    fn blocks(&self) -> &[usize] {
+        &self.blocks
+    }
+
+    fn properties(&self) -> Properties {
+        Properties { symmetric: false, non_negative: false }
+    }
+
+    fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+        self.positive.fill(side, x, &mut tile.part(0..20, 0..1), scratch);
+        self.trigonometric.fill(side, x, &mut tile.part(20..60, 2..3), scratch);
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let (values, scales) = tile.row(i);
+            scales[0] += 0.5 * self.boost;
+            scales[1] = 0.0;
+            if side == Side::Y {
+                values[..20].iter_mut().for_each(|v| *v = *v * T::narrow(self.sign));
+            }
+            if x[0] < T::zero() {
+                scales[0] = f64::NEG_INFINITY;
+                values[..20].fill(T::nan());
+            }
+        }
+    }
+}
+
+fn agrees<T: Real>(tolerance: f64) {
+    let map = Sum::<T>::new(0.0, 1.0);
+    let (x, y) = (points::<T>(40, 3, 1.0), points::<T>(70, 3, 1.3));
+    let gram = map.gram(&x, &y).unwrap();
+    let (left, right) = (map.features(Side::X, &x).unwrap(), map.features(Side::Y, &y).unwrap());
+    assert!(left.gram(&left).is_err());
+    assert_eq!(left.gram(&right).unwrap(), gram);
+    let dense = left.to_array().dot(&right.to_array().t());
+    for ((i, j), value) in gram.indexed_iter() {
+        let naive = map.naive(&x.row(i), &y.row(j));
+        let log = map.log_estimate(&x.row(i), &y.row(j)).unwrap().value();
+        for v in [value.widen(), dense[[i, j]].widen(), log] {
+            assert!((v - naive).abs() <= tolerance * (1.0 + naive.abs()), "{v} instead of {naive}");
+        }
+    }
+    let targets = Array2::from_shape_fn((70, 1), |(i, _)| T::narrow((i % 7) as f64));
+    let mut smoother = Smoother::new(&map, 1).unwrap();
+    smoother.update(&y, &targets).unwrap();
+    let predicted = smoother.predict(&x).unwrap();
+    for (i, value) in predicted.column(0).iter().enumerate() {
+        let weight = |j: usize| map.naive(&x.row(i), &y.row(j));
+        let total: f64 = (0..70).map(weight).sum();
+        let sum: f64 = (0..70).map(|j| weight(j) * targets[[j, 0]].widen()).sum();
+        assert!(
+            (value.widen() - sum / total).abs() <= 50.0 * tolerance,
+            "{value} instead of {}",
+            sum / total
+        );
+    }
+}
+
+#[test]
+fn absent_blocks_are_never_read() {
+    agrees::<f64>(1e-13);
+    agrees::<f32>(1e-5);
+}
+
+/// Blocks whose sizes leave the range of the scalar, and cancel.
+#[test]
+fn large_blocks_may_cancel() {
+    for boost in [100.0, 800.0] {
+        let (plus, minus) = (Sum::<f32>::new(boost, 1.0), Sum::<f32>::new(boost, -1.0));
+        let x = points::<f32>(5, 3, 0.5).mapv(f32::abs);
+        assert!(plus.gram(&x, &x).unwrap().iter().all(|v| *v == f32::INFINITY));
+        assert!(minus.gram(&x, &x).unwrap().iter().all(|v| *v == f32::NEG_INFINITY));
+        let log = minus.log_estimate(&x.row(0), &x.row(1)).unwrap();
+        assert!(log.sign == -1.0 && (log.ln_abs - boost).abs() < 3.0);
+    }
+}
+
+/// A map with exponents of −∞: features that are 0.
+#[derive(Debug)]
+struct Masked(Exponential<f64, Positive>);
+
+impl FeatureMap<f64> for Masked {
+    fn input_dim(&self) -> usize {
+        self.0.input_dim()
+    }
+
+    fn blocks(&self) -> &[usize] {
+        self.0.blocks()
+    }
+
+    fn properties(&self) -> Properties {
+        self.0.properties()
+    }
+
+    fn fill(&self, side: Side, x: ArrayView2<'_, f64>, tile: &mut Tile<'_, f64>, scratch: &mut Scratch<f64>) {
+        self.fill_exponents(side, x, tile, scratch);
+        (0..tile.rows()).for_each(|i| tile.row(i).0.iter_mut().for_each(|v| *v = v.exp()));
+    }
+
+    fn fill_exponents(
+        &self,
+        side: Side,
+        x: ArrayView2<'_, f64>,
+        tile: &mut Tile<'_, f64>,
+        scratch: &mut Scratch<f64>,
+    ) -> bool {
+        let exponents = self.0.fill_exponents(side, x, tile, scratch);
+        for (i, x) in x.rows().into_iter().enumerate() {
+            if x[0] < 0.0 {
+                tile.row(i).0[..5].fill(f64::NEG_INFINITY);
+            }
+        }
+        exponents
+    }
+
+    fn log_estimate(
+        &self,
+        _: &ndarray::ArrayRef1<f64>,
+        _: &ndarray::ArrayRef1<f64>,
+    ) -> random_features::Result<SignedLog> {
+        Ok(SignedLog::from(42.0))
+    }
+}
+
+#[test]
+fn features_that_are_zero() {
+    let map = Masked(Positive::softmax(frequencies(2, 12, &Independent, 4)));
+    let mut train = points::<f64>(300, 2, 1.0);
+    // A run in which the masked features are all 0, after one in which they are not.
+    train.slice_mut(s![..128, 0]).mapv_inplace(f64::abs);
+    train.slice_mut(s![128..256, 0]).mapv_inplace(|v| -v.abs() - 0.1);
+    let targets = train.column(1).to_owned().insert_axis(Axis(1));
+    let mut smoother = Smoother::new(&map, 1).unwrap();
+    smoother.update(&train, &targets).unwrap();
+    let predicted = smoother.predict(&train).unwrap();
+    let gram = map.features(Side::X, &train).unwrap().gram(&map.features(Side::Y, &train).unwrap()).unwrap();
+    let expected = gram.dot(&targets) / gram.sum_axis(Axis(1)).insert_axis(Axis(1));
+    assert!(predicted.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-11));
+}
+
+#[test]
+fn pointers_keep_what_a_map_overrides() {
+    let map = Masked(Positive::softmax(frequencies(2, 12, &Independent, 4)));
+    let x = points::<f64>(1, 2, 1.0);
+    let boxed: Box<dyn FeatureMap<f64>> = Box::new(map);
+    assert_eq!((&boxed).log_estimate(&x.row(0), &x.row(0)).unwrap(), SignedLog::from(42.0));
+    assert_eq!(
+        common::Name::Positive.make::<f64>(frequencies(2, 3, &Independent, 1), softmax()).blocks(),
+        [3]
+    );
+}
