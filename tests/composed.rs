@@ -57,7 +57,7 @@ impl<T: Real> FeatureMap<T> for Sum<T> {
             scales[0] += 0.5 * self.boost;
             scales[1] = 0.0;
             if side == Side::Y {
-                values[..20].iter_mut().for_each(|v| *v = *v * T::narrow(self.sign));
+                values[..20].iter_mut().for_each(|v| *v *= T::narrow(self.sign));
             }
             if x[0] < T::zero() {
                 scales[0] = f64::NEG_INFINITY;
@@ -184,8 +184,9 @@ fn features_that_are_zero() {
 fn pointers_keep_what_a_map_overrides() {
     let map = Masked(Positive::softmax(frequencies(2, 12, &Independent, 4)));
     let x = points::<f64>(1, 2, 1.0);
-    let boxed: Box<dyn FeatureMap<f64>> = Box::new(map);
-    assert_eq!((&boxed).log_estimate(&x.row(0), &x.row(0)).unwrap(), SignedLog::from(42.0));
+    // Through the pointer's own implementation, not the map's.
+    let boxed: &dyn FeatureMap<f64> = &Box::new(map);
+    assert_eq!(boxed.log_estimate(&x.row(0), &x.row(0)).unwrap(), SignedLog::from(42.0));
     assert_eq!(
         common::Name::Positive.make::<f64>(frequencies(2, 3, &Independent, 1), softmax()).blocks(),
         [3]

@@ -8,7 +8,7 @@ use random_features::theory::complex_exponential::{self, Symmetry};
 use random_features::theory::gerf::{self, Sign};
 use random_features::theory::hybrid::{self, Bases};
 use random_features::theory::{
-    self, Dependence, Law, Pair, Radius, bounds, coefficient, conformity, counts, diagonal,
+    self, Dependence, Law, Pair, Radius, bounds, coefficient, conformity, counts, diagonal, relative_error,
 };
 use random_features::{FeatureMap, Hyperbolic, Positive, SignedLog, Trigonometric};
 use serde_json::Value;
@@ -318,11 +318,11 @@ fn hybrid_map(case: &Case) -> Found {
         )),
         "relerr.trig" => {
             let (theta, r) = (case.number("theta")?, case.number("r")?);
-            ln(hybrid::ln_relative_error_trigonometric(theta, r, case.count("m")?))
+            ln(relative_error::ln_trigonometric(theta, r, case.count("m")?))
         }
         "relerr.angular_hybrid" => {
             let (theta, r) = (case.number("theta")?, case.number("r")?);
-            let computed = hybrid::ln_relative_error_angular(theta, r, case.count("m")?, case.count("n")?);
+            let computed = relative_error::ln_angular(theta, r, case.count("m")?, case.count("n")?);
             // At θ = 0 the error vanishes. The table has what 90-digit arithmetic leaves of π − θ there, some 1e-90 squared:
             // exactly 0 meets a value that is no more than that.
             let residue = decimal(&case.json["expected"]["ln_abs"]).is_ok_and(|ln| ln < -400.0);
@@ -332,11 +332,13 @@ fn hybrid_map(case: &Case) -> Found {
             ln(computed)
         }
         "bound.hrf_thm35.corrected" => {
-            ln(bounds::ln_angular_bound(case.number("r")?, case.count("m")?, case.count("n")?))
+            ln(relative_error::ln_max_angular_bound(case.number("r")?, case.count("m")?, case.count("n")?))
         }
-        "bound.hrf_thm35.as_published_false" => {
-            ln(bounds::ln_angular_bound_as_published(case.number("r")?, case.count("m")?, case.count("n")?))
-        }
+        "bound.hrf_thm35.as_published_false" => ln(relative_error::ln_max_angular_bound_as_published(
+            case.number("r")?,
+            case.count("m")?,
+            case.count("n")?,
+        )),
         _ => Ok(None),
     }
 }

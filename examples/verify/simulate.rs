@@ -7,7 +7,10 @@ use random_features::{FeatureMap, Hyperbolic, Positive, Result, Trigonometric, r
 /// z-scores beyond this are failures: with some 100 of them, one false alarm in 10 000 runs.
 const LIMIT: f64 = 5.0;
 
-const MAPS: [(&str, fn(Frequencies) -> Box<dyn FeatureMap<f64>>); 3] = [
+/// How to make a map of drawn frequencies.
+type Make = fn(Frequencies) -> Box<dyn FeatureMap<f64>>;
+
+const MAPS: [(&str, Make); 3] = [
     ("trigonometric", |omega| Box::new(Trigonometric::softmax(omega))),
     ("positive", |omega| Box::new(Positive::softmax(omega))),
     ("hyperbolic", |omega| Box::new(Hyperbolic::softmax(omega))),

@@ -1,7 +1,5 @@
 //! Bounds on errors that the papers prove, in the form that is true.
 
-use std::f64::consts::PI;
-
 use super::{Pair, ln_expm1, ln_sinh};
 
 /// ln of the least amount by which m ≤ d orthogonal positive features beat independent ones in mean squared error: 2(m−1)/(m(d+2)) (exp(x·y) − e^{−(‖x‖²+‖y‖²)/2})².
@@ -32,26 +30,6 @@ pub fn ln_supremum(pair: &Pair, a: f64) -> f64 {
 /// Source: Chefs' Random Tables, Theorem 4.2.
 pub fn ln_separable_supremum(pair: &Pair, a: f64) -> f64 {
     0.5 * pair.dim as f64 * (-4.0 * a).ln_1p() - pair.norms / (4.0 * a)
-}
-
-/// ln of a bound of the angular hybrid's relative root mean squared error over all angles, for norms r ≥ 1.
-///
-/// (W/√(2m)) √((1−1/n)/(πr²) + 1/(n√π r)), W = e^{2r²}(1 − e^{−4r²}). Source: Hybrid Random Features, Theorem 3.5, whose 1/r² for the last term is wrong
-/// (erratum H6): see [`ln_angular_bound_as_published`].
-pub fn ln_angular_bound(r: f64, m: usize, n: usize) -> f64 {
-    ln_angular_bound_with(r, m, n, r)
-}
-
-/// ln of the bound of [`ln_angular_bound`] as it was published. **False**: exceeded for n = 1 from r = 5 on, n = 2 from 8, n = 4 from 12.
-pub fn ln_angular_bound_as_published(r: f64, m: usize, n: usize) -> f64 {
-    ln_angular_bound_with(r, m, n, r * r)
-}
-
-fn ln_angular_bound_with(r: f64, m: usize, n: usize, power: f64) -> f64 {
-    let (m, n) = (m as f64, n as f64);
-    let amplitude = std::f64::consts::LN_2 + ln_sinh(2.0 * r * r);
-    let factor = (1.0 - 1.0 / n) / (PI * r * r) + 1.0 / (n * PI.sqrt() * power);
-    amplitude - 0.5 * (2.0 * m).ln() + 0.5 * factor.ln()
 }
 
 /// The ratio of the mean squared errors of orthogonal and independent trigonometric features at ‖x−y‖ = z, up to O(1/d²): 1 − ((m−1)/d) e^{−z²}z⁴/(1−e^{−z²})².

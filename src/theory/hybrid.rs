@@ -3,8 +3,6 @@
 //! Since the coefficients of an estimate Σ λ̂ₖ Pₖ sum to 1, its error is Σ λ̂ₖ (Pₖ − K): with coefficients independent of the bases,
 //! MSE = Σₖₗ E\[λ̂ₖ λ̂ₗ\] Cov(Pₖ, Pₗ).
 
-use std::f64::consts::LN_2;
-
 use super::coefficient::{self, Moments};
 use super::{Law, Pair, gaussian};
 use crate::SignedLog;
@@ -57,26 +55,4 @@ pub fn ln_nested_mse(
     let inner = ln_bipolar_mse(&scaled, &inner_moments, inner_m, Bases::Independent)? - scaled.norms;
     let moments = coefficient::nested(pair, sigma, r, inner.exp());
     ln_bipolar_mse(pair, &moments, m, Bases::Independent)
-}
-
-/// ln of the root mean squared error of the trigonometric estimate, relative to exp(x·y), for two points of norm r at angle θ.
-///
-/// (2m)^{−1/2} e^{2r²s}(1 − e^{−4r²s}), s = sin²(θ/2); that of the hyperbolic estimate is the same at π − θ. Source: Hybrid Random Features, Lemma 3.4.
-pub fn ln_relative_error_trigonometric(angle: f64, r: f64, m: usize) -> f64 {
-    ln_relative_amplitude(2.0 * r * r * (0.5 * angle).sin().powi(2)) - 0.5 * (2.0 * m as f64).ln()
-}
-
-/// ln of the root mean squared error of the angular hybrid, relative to exp(x·y), for two points of norm r at angle θ.
-///
-/// Source: Hybrid Random Features, appendix D.3 with the corrected equation 47 (errata H5, H7).
-pub fn ln_relative_error_angular(angle: f64, r: f64, m: usize, n: usize) -> f64 {
-    let moments = coefficient::angular(angle, n);
-    let hyperbolic = ln_relative_amplitude(2.0 * r * r * (0.5 * angle).cos().powi(2));
-    let trigonometric = ln_relative_amplitude(2.0 * r * r * (0.5 * angle).sin().powi(2));
-    0.5 * (ln_mse(&moments, 2.0 * hyperbolic, 2.0 * trigonometric) - (2.0 * m as f64).ln())
-}
-
-/// ln(eᵗ − e⁻ᵗ).
-fn ln_relative_amplitude(t: f64) -> f64 {
-    LN_2 + super::ln_sinh(t)
 }

@@ -30,6 +30,7 @@ pub mod hybrid;
 mod law;
 mod log_space;
 mod pair;
+pub mod relative_error;
 
 pub use crate::numeric::special;
 pub use gaussian::{hyperbolic, positive, regularised_hyperbolic, regularised_positive, trigonometric};
