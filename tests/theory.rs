@@ -9,7 +9,7 @@ use random_features::theory::gerf::{self, Sign};
 use random_features::theory::hybrid::{self, Bases};
 use random_features::theory::{
     Dependence, Law, Pair, Radius, bounds, coefficient, concentration, counts, diagonal, hyperbolic,
-    positive, regularised_hyperbolic, regularised_positive, special, trigonometric,
+    positive, regularised_hyperbolic, regularised_positive, relative_error, special, trigonometric,
 };
 
 const DIMENSIONS: [usize; 8] = [2, 3, 4, 7, 16, 65, 256, 1024];
