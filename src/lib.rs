@@ -49,10 +49,10 @@
 //!
 //! # Conventions
 //! - Points are rows of `ndarray` arrays of any layout; `f32` in, `f32` out. `_into` methods write to buffers of yours.
-//! - A feature is exp(log scale) · value with `f64` scales: norms of 10³ neither overflow nor lose digits, and estimates are
-//!   reachable as logarithms.
+//! - A feature is exp(log scale) · value with `f64` scales: no norm overflows, and estimates are reachable as
+//!   logarithms, accurate to eps · (|ω·x| + ½‖x‖²).
 //! - m counts frequencies, D features. ℓ divides points before anything else.
-//! - Wrong shapes and parameters are [`Error`]s; nothing panics. A row with NaN or an infinity gets NaN features and
+//! - Wrong shapes and parameters are [`Error`]s; what can panic, inside a map of your own, says so. A row with NaN or an infinity gets NaN features and
 //!   affects no other row.
 //! - Results are bit-identical for any number of threads; between instruction sets they agree to rounding.
 

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayRef2, Axis, concatenate};
 
 use super::sums::rows;
-use super::{check_finite, check_targets, largest_columns, one_hot};
+use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
 use crate::map::tiles;
@@ -52,11 +52,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite; nothing has been taken in then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
-        check_size("the number of columns of x", self.x.ncols(), x.ncols())?;
-        check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
-        check_size("the number of columns of targets", self.targets.ncols(), targets.ncols())?;
-        check_finite("x", x)?;
-        check_finite("the targets", targets)?;
+        check_training(x, self.x.ncols(), targets, self.targets.ncols())?;
         let append = |old: &Array2<T>, new: &ArrayRef2<T>| {
             concatenate(Axis(0), &[old.view(), new.view()]).map_err(|_| Error::Parameter {
                 name: "the number of training points",

@@ -13,7 +13,16 @@ pub use smoother::Smoother;
 use ndarray::{Array2, ArrayRef2};
 
 use crate::Real;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_size};
+
+/// Checks training points in ℝᵈ and their targets, of which each point has `count`.
+fn check_training<T: Real>(x: &ArrayRef2<T>, d: usize, targets: &ArrayRef2<T>, count: usize) -> Result<()> {
+    check_size("the number of columns of x", d, x.ncols())?;
+    check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
+    check_size("the number of columns of targets", count, targets.ncols())?;
+    check_finite("x", x)?;
+    check_finite("the targets", targets)
+}
 
 /// Refuses data that is not finite.
 fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<()> {

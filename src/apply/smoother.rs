@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayRef2};
 
 use super::sums::{Sums, rows};
-use super::{check_finite, check_targets, largest_columns, one_hot};
+use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::map::batch::Batch;
@@ -77,11 +77,7 @@ impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared norm is not finite; nothing has been
     /// taken in then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
-        check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
-        check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
-        check_size("the number of columns of targets", self.totals.len(), targets.ncols())?;
-        check_finite("x", x)?;
-        check_finite("the targets", targets)?;
+        check_training(x, self.map.input_dim(), targets, self.totals.len())?;
         let map = &self.map;
         let of_run = |run: std::ops::Range<usize>| {
             let batch = Batch::new(map, Side::Y, rows(x, run.clone()));
