@@ -88,11 +88,13 @@ impl<T: Real> Features<T> {
     pub fn to_array(&self) -> Array2<T> {
         let mut out = self.values.clone();
         for (mut row, scales) in out.rows_mut().into_iter().zip(self.log_scales.rows()) {
-            let scales = self.blocks.iter().zip(scales).flat_map(|(w, s)| std::iter::repeat_n(s, *w));
-            row.iter_mut().zip(scales).for_each(|(v, scale)| {
+            for (columns, scale) in ranges(&self.blocks).zip(scales) {
+                let factor = scale.exp();
+                let times = |v: f64| if factor.is_normal() { v * factor } else { scaled(v, *scale) };
                 let absent = *scale == f64::NEG_INFINITY;
-                *v = if absent { T::zero() } else { T::narrow(scaled(v.widen(), *scale)) };
-            });
+                let value = |v: T| if absent { T::zero() } else { T::narrow(times(v.widen())) };
+                row.slice_mut(s![columns]).mapv_inplace(value);
+            }
         }
         out
     }

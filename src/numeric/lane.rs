@@ -47,12 +47,12 @@ macro_rules! lane {
                 #[cfg(target_arch = "x86_64")]
                 #[target_feature(enable = "avx2,fma")]
                 fn avx2(block: Block<'_, $T>) {
-                    block.run::<true, $m2, $n2>();
+                    block.run::<true, $m2, $n2, $panel>();
                 }
                 #[cfg(target_arch = "x86_64")]
                 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
                 fn avx512(block: Block<'_, $T>) {
-                    block.run::<true, $m512, $n512>();
+                    block.run::<true, $m512, $n512, $panel>();
                 }
                 match isa.level() {
                     // SAFETY: an `Isa` of this level exists only where the machine was found to have it.
@@ -61,7 +61,7 @@ macro_rules! lane {
                     // SAFETY: as above.
                     #[cfg(target_arch = "x86_64")]
                     Level::Avx2 => unsafe { avx2(block) },
-                    Level::Portable => block.run::<BASELINE_FMA, $mp, $np>(),
+                    Level::Portable => block.run::<BASELINE_FMA, $mp, $np, $panel>(),
                 }
             }
         }

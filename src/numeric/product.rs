@@ -82,27 +82,23 @@ pub struct Block<'a, T> {
 }
 
 impl<T: Lane> Block<'_, T> {
-    /// Cuts the block into register tiles of `MR` rows × `NR` columns; what is left of the rows goes in fours, twos and ones.
+    /// Cuts the block into register tiles of `MR` rows × `NR` columns. What is left of the rows goes in twos and ones, a whole panel wide: as many
+    /// independent sums as a few rows can have.
     #[inline(always)]
-    pub(super) fn run<const FMA: bool, const MR: usize, const NR: usize>(mut self) {
+    pub(super) fn run<const FMA: bool, const MR: usize, const NR: usize, const PANEL: usize>(mut self) {
         let rows = self.x.len() / self.depth;
+        let whole = rows - rows % MR;
         for lane in (0..self.columns).step_by(NR) {
-            let mut row = 0;
-            while row + MR <= rows {
+            for row in (0..whole).step_by(MR) {
                 self.tile::<FMA, MR, NR>(row, lane);
-                row += MR;
             }
-            while row + 4 <= rows {
-                self.tile::<FMA, 4, NR>(row, lane);
-                row += 4;
-            }
-            while row + 2 <= rows {
-                self.tile::<FMA, 2, NR>(row, lane);
-                row += 2;
-            }
-            if row < rows {
-                self.tile::<FMA, 1, NR>(row, lane);
-            }
+        }
+        let pairs = whole + (rows - whole) / 2 * 2;
+        for row in (whole..pairs).step_by(2) {
+            self.tile::<FMA, 2, PANEL>(row, 0);
+        }
+        if pairs < rows {
+            self.tile::<FMA, 1, PANEL>(pairs, 0);
         }
     }
 
