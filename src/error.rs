@@ -2,8 +2,8 @@
 
 /// Why a call was refused. Nothing has been written when one is returned.
 ///
-/// Errors depend on shapes, parameters and, where a method says so, on data that is not finite. Each message names
-/// the value and its domain.
+/// Errors depend on shapes, parameters and, where a method says so, on data that is not finite. Each message
+/// names the value and its domain.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {

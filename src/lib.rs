@@ -1,8 +1,8 @@
 //! Random feature maps: kernels as inner products, so that kernel methods cost O(n) instead of O(n²).
 //!
-//! A kernel method on n points asks for n² kernel values. A random feature map φ draws m frequencies ω once and turns
-//! each point into D features such that K(x, y) ≈ φ(x)·φ(y), without bias, with an error that is known in closed form. Sums over points then
-//! go through the features, once.
+//! A kernel method on n points asks for n² kernel values. A random feature map φ draws m frequencies ω once
+//! and turns each point into D features such that K(x, y) ≈ φ(x)·φ(y), without bias, with an error that is
+//! known in closed form. Sums over points then go through the features, once.
 //!
 //! # The flow
 //! ```
@@ -21,8 +21,8 @@
 //! # assert!((gram[[0, 0]] - (-0.64f32).exp()).abs() < 1e-4);
 //! # Ok::<(), random_features::Error>(())
 //! ```
-//! Drawing is construction: randomness enters at [`draw`](frequency::draw) and nowhere else, so a map gives the same features for
-//! the same points, on any number of threads, to the bit.
+//! Drawing is construction: randomness enters at [`draw`](frequency::draw) and nowhere else, so a map gives
+//! the same features for the same points, on any number of threads, to the bit.
 //!
 //! # Which map?
 //! | map | features | exact where | choose it when |
@@ -31,11 +31,12 @@
 //! | [`Positive`] | m, positive | x = −y | kernel values are small and must not turn negative: softmax attention |
 //! | [`Hyperbolic`] | 2m, positive | x = −y | as positive, with lower variance for each projection |
 //!
-//! Each serves the [softmax](kernel::Softmax) and the [Gaussian](kernel::Gaussian) kernel with one lengthscale or one for each dimension: a target
-//! is only a factor. [`FeatureMap::log_variance`] gives the error before anything is computed, where it is known.
+//! Each serves the [softmax](kernel::Softmax) and the [Gaussian](kernel::Gaussian) kernel with one
+//! lengthscale or one for each dimension: a target is only a factor. [`FeatureMap::log_variance`] gives the
+//! error before anything is computed, where it is known.
 //!
-//! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never worse for positive
-//! features), and [`Antithetic`](frequency::Antithetic) over either.
+//! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never
+//! worse for positive features), and [`Antithetic`](frequency::Antithetic) over either.
 //!
 //! # Architecture
 //! Floors; each uses only what stands below it.
@@ -52,8 +53,8 @@
 //! - A feature is exp(log scale) · value with `f64` scales: no norm overflows, and estimates are reachable as
 //!   logarithms, accurate to eps · (|ω·x| + ½‖x‖²).
 //! - m counts frequencies, D features. ℓ divides points before anything else.
-//! - Wrong shapes and parameters are [`Error`]s; what can panic, inside a map of your own, says so. A row with NaN or an infinity gets NaN features and
-//!   affects no other row.
+//! - Wrong shapes and parameters are [`Error`]s; what can panic, inside a map of your own, says so. A row with
+//!   NaN or an infinity gets NaN features and affects no other row.
 //! - Results are bit-identical for any number of threads; between instruction sets they agree to rounding.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]

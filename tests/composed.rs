@@ -9,8 +9,8 @@ use random_features::frequency::Independent;
 use random_features::map::{Exponential, Properties, Scratch, Tile};
 use random_features::{FeatureMap, Positive, Real, Side, SignedLog, Trigonometric};
 
-/// sign · e^boost times a positive estimate plus a trigonometric one. The first block is absent where the first coordinate is negative; its values are NaN
-/// then. The sign goes to side Y.
+/// sign · e^boost times a positive estimate plus a trigonometric one. The first block is absent where the
+/// first coordinate is negative; its values are NaN then. The sign goes to side Y.
 #[derive(Debug)]
 struct Sum<T> {
     positive: Exponential<T, Positive>,

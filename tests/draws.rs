@@ -74,7 +74,8 @@ fn chi_squared(d: usize, q: f64) -> f64 {
     1.0 - (-h).exp() * if d == 2 { 1.0 } else { 1.0 + h }
 }
 
-/// Kolmogorov–Smirnov on one vector of each independent draw, α = 1e-6 for each of the 24 cases: false alarms below 3e-5.
+/// Kolmogorov–Smirnov on one vector of each independent draw, α = 1e-6 for each of the 24 cases: false alarms
+/// below 3e-5.
 #[test]
 fn radii_follow_chi() {
     const N: usize = 5000;

@@ -46,7 +46,8 @@ fn trigonometric_where_x_is_y() {
     exact_at::<f64>(Name::Trigonometric, 1.0);
 }
 
-/// Where queries oppose keys, products of scaled features underflow to 0; a map's Gram matrix does not lose them.
+/// Where queries oppose keys, products of scaled features underflow to 0; a map's Gram matrix does not lose
+/// them.
 #[test]
 fn gram_resolves_what_scaled_features_cannot() {
     let map = Name::Positive.make::<f32>(frequencies(8, 64, couplings()[0].as_ref(), 1), softmax());
@@ -57,7 +58,8 @@ fn gram_resolves_what_scaled_features_cannot() {
     let scaled =
         map.features(Side::X, &rows).unwrap().gram(&map.features(Side::Y, &columns).unwrap()).unwrap();
     assert_eq!(scaled[[0, 0]], 0.0);
-    // exp(−‖x‖² + x·near) is far below f32; the Gaussian kernel exp(−½‖x−y‖²) even more so. With norm 7 it is in range.
+    // exp(−‖x‖² + x·near) is far below f32; the Gaussian kernel exp(−½‖x−y‖²) even more so. With norm 7 it is
+    // in range.
     let log = map.log_estimate(&x, &opposed).unwrap();
     let exact = map.kernel().unwrap().log_value(&x, &opposed).unwrap();
     assert!((log.ln_abs - exact.ln_abs).abs() < 1.5, "{} and {}", log.ln_abs, exact.ln_abs);

@@ -8,7 +8,8 @@ mod golden;
 use formulas::Outcome;
 use serde_json::{Value, json};
 
-/// The distance of a case's computed value from the expected one in tolerances, or `None` if it needs a later capability.
+/// The distance of a case's computed value from the expected one in tolerances, or `None` if it needs a later
+/// capability.
 fn distance(case: &Value) -> Result<Option<f64>, String> {
     match formulas::compute(case)? {
         Outcome::Later => Ok(None),

@@ -1,9 +1,9 @@
 //! Estimates are unbiased and vary as the closed forms say.
 //!
 //! Seeds are fixed, so a test passes or fails for good; the bounds say how often an honest implementation
-//! would have failed with another seed. A z-score beyond 4.5 has probability 7e-6, and there are below 100 of them here: the rate of false alarms is below
-//! 1e-3. Points are such that ‖x+y‖² ≲ 1: beyond it, a sample's variance says nothing, since the fourth
-//! moments of the exponential maps explode.
+//! would have failed with another seed. A z-score beyond 4.5 has probability 7e-6, and there are below 100 of
+//! them here: the rate of false alarms is below 1e-3. Points are such that ‖x+y‖² ≲ 1: beyond it, a sample's
+//! variance says nothing, since the fourth moments of the exponential maps explode.
 
 mod common;
 
@@ -85,7 +85,8 @@ fn closed_forms_exist_where_the_law_is_known() {
     }
 }
 
-/// A QR decomposition whose R keeps its signs gives −26 % here (FAVOR+ as published by several); a Haar draw gives nothing.
+/// A QR decomposition whose R keeps its signs gives −26 % here (FAVOR+ as published by several); a Haar draw
+/// gives nothing.
 #[test]
 fn orthogonal_positive_features_have_no_bias() {
     const D: usize = 16;

@@ -1,4 +1,5 @@
-//! Closed forms at the edges of their domains, their limits into each other, and the theorems that they must obey.
+//! Closed forms at the edges of their domains, their limits into each other, and the theorems that they must
+//! obey.
 
 use num_complex::Complex64;
 use random_features::theory::complex_exponential::{Symmetry, ln_mse, zeta_diagonal};
@@ -54,7 +55,8 @@ fn series_and_direct_forms_meet() {
     for d in DIMENSIONS {
         for cos in [0.0, simplex(d), 0.4, -0.7, 0.95] {
             let (below, above) = (1.0, 1.0 + 1e-13);
-            // Beyond the series the excess is e^{ln ρ − v²} − 1 with ln ρ accurate to some 1e-14; the step itself is 1e-13 times a slope below 3.
+            // Beyond the series the excess is e^{ln ρ − v²} − 1 with ln ρ accurate to some 1e-14; the step
+            // itself is 1e-13 times a slope below 3.
             let meets = |step: f64, value: f64| step.abs() <= 5e-14 + 3e-13 * value.abs();
             let at = |v2| conformity_excess(d, v2, cos).value();
             assert!(meets(at(above) - at(below), at(below)), "d {d}, cos {cos}: {}", at(above) - at(below));
@@ -104,8 +106,8 @@ fn trigonometric_conformity_is_a_mean_of_cosines() {
     }
 }
 
-/// Closed forms against simulation of the two coupled vectors themselves, in two dimensions, for an angle that no sampler here has.
-/// 4.5 standard errors on six means: false alarms below 5e-5.
+/// Closed forms against simulation of the two coupled vectors themselves, in two dimensions, for an angle
+/// that no sampler here has. 4.5 standard errors on six means: false alarms below 5e-5.
 #[test]
 fn conformity_is_what_it_says() {
     use rand_distr::{ChiSquared, Distribution};
@@ -309,7 +311,8 @@ fn orthogonality_gaps_hold() {
     }
 }
 
-/// The largest value of f(ω, x) f(ω, y) over a fine grid of ω in one dimension is the supremum, below the separable one.
+/// The largest value of f(ω, x) f(ω, y) over a fine grid of ω in one dimension is the supremum, below the
+/// separable one.
 #[test]
 fn suprema_are_attained() {
     let (x, y, a) = (0.7f64, 0.4f64, -0.3f64);
@@ -341,7 +344,8 @@ fn counts_keep_their_promises() {
     close(gap, (-2.0 * 0.625f64).exp() * 16.0 * 2.0 / 16.0, 1e-12, "Chernoff gap");
 }
 
-/// Performers' Theorem 3 as printed is false for m = 2 (erratum P2); as corrected it holds. E exp(θΣX) by quadrature over the circle, d = m = 2.
+/// Performers' Theorem 3 as printed is false for m = 2 (erratum P2); as corrected it holds. E exp(θΣX) by
+/// quadrature over the circle, d = m = 2.
 #[test]
 fn the_chernoff_gap_holds_as_corrected() {
     let (norm_x, norm_y, theta) = (1.5f64, 1.4f64, 2.0f64);

@@ -1,7 +1,7 @@
 //! The engine's two loops and the maps that they make, in nanoseconds per point and feature.
 //!
-//! `cargo bench --bench engine` sweeps n, d and m one at a time from a middle shape; add a filter such as `-- map/positive/f32` for
-//! some of it. Outputs are allocated once: what is timed is the work, not page faults.
+//! `cargo bench --bench engine` sweeps n, d and m one at a time from a middle shape; add a filter such as `--
+//! map/positive/f32` for some of it. Outputs are allocated once: what is timed is the work, not page faults.
 
 mod per_feature;
 

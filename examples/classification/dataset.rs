@@ -88,7 +88,8 @@ impl Dataset {
 }
 
 impl Split {
-    /// Gives each attribute mean 0 and deviation 1 over the training part; constant attributes are only centred.
+    /// Gives each attribute mean 0 and deviation 1 over the training part; constant attributes are only
+    /// centred.
     fn standardise(&mut self) {
         let moments = |points: ArrayView2<f64>| {
             let mean = points.mean_axis(Axis(0)).unwrap_or_default();
@@ -143,8 +144,8 @@ fn number(field: &str) -> Option<f64> {
 
 /// The attributes that a column gives: itself if numeric, an indicator of each value but the first if text.
 ///
-/// A column is text if most of its fields are, or if it has few values and those that are no numbers recur, like "2, 3, 4, more". In
-/// other columns a field that is no number is a mistake in the file.
+/// A column is text if most of its fields are, or if it has few values and those that are no numbers recur,
+/// like "2, 3, 4, more". In other columns a field that is no number is a mistake in the file.
 fn coded(name: &str, rows: &[Row], column: usize) -> Result<Vec<Vec<f64>>, String> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     rows.iter().for_each(|row| *counts.entry(&row.1[column]).or_default() += 1);

@@ -1,15 +1,15 @@
 //! Kernel regression on real data: random features against the exact kernel.
 //!
-//! A point's class is the one whose training points have the largest summed kernel to it. With the exact kernel that costs
-//! a kernel evaluation for each training point; with m random features it costs m products. How much accuracy does it
-//! cost? For each data set and each seed the points are split 90/5/5 into training, validation and test parts, attributes are
-//! standardised on the training part, and each method picks its lengthscale on the validation part. The table shows the
-//! accuracy on the test part, averaged over seeds.
+//! A point's class is the one whose training points have the largest summed kernel to it. With the exact
+//! kernel that costs a kernel evaluation for each training point; with m random features it costs m products.
+//! How much accuracy does it cost? For each data set and each seed the points are split 90/5/5 into training,
+//! validation and test parts, attributes are standardised on the training part, and each method picks its
+//! lengthscale on the validation part. The table shows the accuracy on the test part, averaged over seeds.
 //!
 //!     cargo run --release --example classification -- [DATA_FILE…] [--m 128] [--seeds 50]
 //!
-//! A data file has one point in a row, separated by commas or blanks, with the label in the last column. Text columns are
-//! coded as indicators. Without files the bundled banknote and wifi sets are used.
+//! A data file has one point in a row, separated by commas or blanks, with the label in the last column. Text
+//! columns are coded as indicators. Without files the bundled banknote and wifi sets are used.
 
 mod dataset;
 mod methods;

@@ -78,7 +78,8 @@ fn accuracy(part: &Part, classes: &[usize]) -> f64 {
     right as f64 / part.labels.len() as f64
 }
 
-/// Accuracy on the test part with the lengthscale that does best on the validation part; the middle one of equals.
+/// Accuracy on the test part with the lengthscale that does best on the validation part; the middle one of
+/// equals.
 pub fn tuned_accuracy(method: &Method, split: &Split, m: usize, seed: u64) -> Result<(f64, f64)> {
     let classify = |lengthscale, part: &Part| {
         let classes = method.classify(split, lengthscale, m, seed, part.points.view())?;

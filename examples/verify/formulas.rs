@@ -323,8 +323,8 @@ fn hybrid_map(case: &Case) -> Found {
         "relerr.angular_hybrid" => {
             let (theta, r) = (case.number("theta")?, case.number("r")?);
             let computed = relative_error::ln_angular(theta, r, case.count("m")?, case.count("n")?);
-            // At θ = 0 the error vanishes. The table has what 90-digit arithmetic leaves of π − θ there, some 1e-90 squared:
-            // exactly 0 meets a value that is no more than that.
+            // At θ = 0 the error vanishes. The table has what 90-digit arithmetic leaves of π − θ there, some
+            // 1e-90 squared: exactly 0 meets a value that is no more than that.
             let residue = decimal(&case.json["expected"]["ln_abs"]).is_ok_and(|ln| ln < -400.0);
             if theta == 0.0 && computed == f64::NEG_INFINITY && residue {
                 return plain(decimal(&case.json["expected"]["value"])?);
@@ -390,7 +390,8 @@ fn count_map(case: &Case) -> Found {
             ln(counts::ln_geometric_variance(&x, &y, case.number("p")?, case.count("m")?))
         }
         "geometric.p_star" => {
-            // Flat at the optimum: what is compared is the objective, which the table keeps among the tolerances.
+            // Flat at the optimum: what is compared is the objective, which the table keeps among the
+            // tolerances.
             let p = counts::optimal_p(&products);
             let tolerance = &case.json["tolerance"];
             let expected = decimal(&tolerance["objective"])?;

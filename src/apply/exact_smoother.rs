@@ -36,10 +36,12 @@ pub struct ExactSmoother<T, K> {
 }
 
 impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
-    /// A smoother that has seen nothing, for points in ℝᵈ with `targets` numbers each (for labels: the number of classes).
+    /// A smoother that has seen nothing, for points in ℝᵈ with `targets` numbers each (for labels: the number
+    /// of classes).
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `d` or `targets` is 0, [`Shape`](Error::Shape) if the kernel is for another dimension.
+    /// [`Parameter`](Error::Parameter) if `d` or `targets` is 0, [`Shape`](Error::Shape) if the kernel is for
+    /// another dimension.
     pub fn new(kernel: K, d: usize, targets: usize) -> Result<Self> {
         check_positive("the dimension d", d)?;
         check_targets(targets, d)?;
@@ -50,7 +52,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// Takes in training points `x`, n × d, with their targets, n × targets.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite; nothing has been taken in then.
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not
+    /// finite; nothing has been taken in then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
         check_training(x, self.x.ncols(), targets, self.targets.ncols())?;
         let append = |old: &Array2<T>, new: &ArrayRef2<T>| {
@@ -76,7 +79,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// The regression ŷ at the rows of `x`: t × targets. A row that is not finite gives NaN.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first training point.
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
+    /// training point.
     pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
         check_size("the number of columns of x", self.x.ncols(), x.ncols())?;
         if self.x.nrows() == 0 {

@@ -1,7 +1,7 @@
 //! What feature maps are for.
 //!
-//! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in O(n t), as the
-//! reference. They take any feature map or kernel from the floors below; nothing stands above.
+//! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in
+//! O(n t), as the reference. They take any feature map or kernel from the floors below; nothing stands above.
 
 mod exact_smoother;
 mod smoother;

@@ -12,15 +12,17 @@ use crate::map::{FeatureMap, Side, tiles};
 /// Points whose sums are computed together.
 const RUN: usize = 128;
 
-/// Kernel regression (Nadaraya–Watson smoothing) from random features. Approximate: the kernel is the map's estimate.
+/// Kernel regression (Nadaraya–Watson smoothing) from random features. Approximate: the kernel is the map's
+/// estimate.
 ///
 /// # Definition
-/// ŷ(x) = Σᵢ K̂(x, xᵢ) yᵢ / Σᵢ K̂(x, xᵢ) with K̂(x, xᵢ) = φ(x)·ψ(xᵢ), so that Σᵢ ψ(xᵢ) yᵢ is all that is kept of the training points. Labels are
-/// regressed as indicator vectors; a class is the largest score.
+/// ŷ(x) = Σᵢ K̂(x, xᵢ) yᵢ / Σᵢ K̂(x, xᵢ) with K̂(x, xᵢ) = φ(x)·ψ(xᵢ), so that Σᵢ ψ(xᵢ) yᵢ is all that is kept
+/// of the training points. Labels are regressed as indicator vectors; a class is the largest score.
 ///
 /// Points come in as many batches as you like. Sums are `f64` and, for maps with exponents, carry a scale for
-/// each feature: weights cannot vanish, whatever the norms. Estimates of other maps may be negative; where a point's total weight is
-/// then not positive, [`predict`](Smoother::predict) gives the mean of the training targets, which is what an infinite lengthscale gives.
+/// each feature: weights cannot vanish, whatever the norms. Estimates of other maps may be negative; where a
+/// point's total weight is then not positive, [`predict`](Smoother::predict) gives the mean of the training
+/// targets, which is what an infinite lengthscale gives.
 ///
 /// # Cost
 /// O(n m d) to train, O(t m (d + targets)) to predict, O(m · targets) memory; the exact kernel needs O(n t d).
@@ -51,7 +53,8 @@ pub struct Smoother<T, M> {
 }
 
 impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
-    /// A smoother that has seen nothing, for `targets` numbers at each point (for labels: the number of classes).
+    /// A smoother that has seen nothing, for `targets` numbers at each point (for labels: the number of
+    /// classes).
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `targets` is 0 or too large to be addressed.
@@ -74,8 +77,8 @@ impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
     /// Takes in training points `x`, n × d, with their targets, n × targets.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared norm is not finite; nothing has been
-    /// taken in then.
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a
+    /// point's squared norm is not finite; nothing has been taken in then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
         check_training(x, self.map.input_dim(), targets, self.totals.len())?;
         let map = &self.map;
@@ -115,7 +118,8 @@ impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
     /// A row that is not finite gives NaN.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first training point.
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
+    /// training point.
     pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.apply(x, |sums, j| {
             let weight = sums[self.totals.len()];
@@ -124,7 +128,8 @@ impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
         })
     }
 
-    /// The class with the largest score Σᵢ K̂(x, xᵢ) [label i = class] for each row of `x`; the first of equals.
+    /// The class with the largest score Σᵢ K̂(x, xᵢ) [label i = class] for each row of `x`; the first of
+    /// equals.
     ///
     /// # Errors
     /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.

@@ -10,8 +10,9 @@ use crate::numeric::{Isa, add_scaled, dot, exp_minus, max};
 
 /// Σᵢ yᵢ φ_f(xᵢ) for every feature f and target, each e^reference\[f\] times what is stored, in `f64`.
 ///
-/// Exponential features have a reference each, the largest exponent seen: no sum of them underflows whatever the
-/// norms, so a weight is never 0/0. Other features share one in each block. −∞ is the reference of what has not been seen, or is 0 so far.
+/// Exponential features have a reference each, the largest exponent seen: no sum of them underflows whatever
+/// the norms, so a weight is never 0/0. Other features share one in each block. −∞ is the reference of what
+/// has not been seen, or is 0 so far.
 #[derive(Clone, Debug)]
 pub(super) struct Sums {
     reference: Vec<f64>,
@@ -81,7 +82,8 @@ impl Sums {
         }
     }
 
-    /// For each row of the batch, Σ_f φ_f(x) sums\[·, f\] up to a positive factor of the row: rows × (targets + 1).
+    /// For each row of the batch, Σ_f φ_f(x) sums\[·, f\] up to a positive factor of the row: rows × (targets
+    /// + 1).
     pub(super) fn apply<T: Real>(&self, mut batch: Batch<T>, blocks: &[usize]) -> Array2<f64> {
         let tops: Vec<f64> = ranges(blocks)
             .map(|columns| self.reference[columns].iter().copied().fold(f64::NEG_INFINITY, f64::max))
@@ -121,7 +123,8 @@ impl Sums {
     }
 }
 
-/// Replaces exponents by exponentials relative to the largest of each column, which is added to `reference`. Rows with an offset of −∞ are absent and not read.
+/// Replaces exponents by exponentials relative to the largest of each column, which is added to `reference`.
+/// Rows with an offset of −∞ are absent and not read.
 fn exponentiate<T: Real>(mut values: ArrayViewMut2<'_, T>, offsets: &[f64], reference: &mut [f64]) {
     let mut tops = vec![T::neg_infinity(); values.ncols()];
     let present = |(_, offset): &(_, &f64)| **offset != f64::NEG_INFINITY;

@@ -10,7 +10,8 @@ use crate::theory::{Block, Dependence};
 /// Antithetic pairs ω, −ω over any coupling.
 ///
 /// # Definition
-/// Rows 0, 2, 4, … are drawn by the coupling inside; row 2i+1 is −(row 2i). With an odd number of rows the last one is alone.
+/// Rows 0, 2, 4, … are drawn by the coupling inside; row 2i+1 is −(row 2i). With an odd number of rows the
+/// last one is alone.
 ///
 /// # Variance
 /// For the positive map a pair is one hyperbolic projection, never worse than two independent rows. The

@@ -9,8 +9,8 @@ use crate::theory::{Block, Law};
 
 /// How the frequencies of a map depend on each other.
 ///
-/// A coupling draws one block of mutually dependent rows at a time; [`draw`] puts independent blocks together. It promises
-/// that each row on its own follows N(0, I), which alone makes every estimate unbiased.
+/// A coupling draws one block of mutually dependent rows at a time; [`draw`] puts independent blocks
+/// together. It promises that each row on its own follows N(0, I), which alone makes every estimate unbiased.
 pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// The most rows that a block in ℝᵈ can hold; 0 if the coupling does not exist there.
     fn capacity(&self, d: usize) -> usize;
@@ -46,8 +46,8 @@ impl<C: Coupling + ?Sized> Coupling for Box<C> {
 /// ```
 ///
 /// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or the coupling does not
-/// exist in dimension `d`.
+/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or the coupling
+/// does not exist in dimension `d`.
 pub fn draw<C, R>(d: usize, m: usize, coupling: &C, mut rng: &mut R) -> Result<Frequencies>
 where
     C: Coupling + ?Sized,

@@ -7,8 +7,8 @@ use crate::error::{Error, Result, check_positive, check_size};
 
 /// Drawn frequencies ω₁ … ω_m ∈ ℝᵈ, in rows, and their law.
 ///
-/// Immutable. Comes from [`draw`](super::draw), from a matrix of your own ([`from_rows`](Frequencies::from_rows)), or from a stored
-/// copy (feature `serde`).
+/// Immutable. Comes from [`draw`](super::draw), from a matrix of your own
+/// ([`from_rows`](Frequencies::from_rows)), or from a stored copy (feature `serde`).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -33,8 +33,8 @@ impl Frequencies {
     /// Frequencies and the law that you state for them.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if there is no row or no column, [`NotFinite`](Error::NotFinite) if a number
-    /// is not finite, [`Shape`](Error::Shape) if the law is for another number of rows.
+    /// [`Parameter`](Error::Parameter) if there is no row or no column, [`NotFinite`](Error::NotFinite) if a
+    /// number is not finite, [`Shape`](Error::Shape) if the law is for another number of rows.
     pub fn from_parts(rows: Array2<f64>, law: Law) -> Result<Self> {
         check_positive("the number of frequencies m", rows.nrows())?;
         check_positive("the dimension d", rows.ncols())?;

@@ -1,11 +1,12 @@
 //! Drawing frequencies ω: what is random about a feature map.
 //!
-//! A [`Coupling`] says how the rows ω₁ … ω_m depend on each other; [`draw`] turns it into [`Frequencies`], plain immutable data
-//! that remembers its law. Randomness enters here, once, and nowhere else. Below stand the closed forms, whose
-//! language ([`Law`]) a draw speaks; above stand projections and maps.
+//! A [`Coupling`] says how the rows ω₁ … ω_m depend on each other; [`draw`] turns it into [`Frequencies`],
+//! plain immutable data that remembers its law. Randomness enters here, once, and nowhere else. Below stand
+//! the closed forms, whose language ([`Law`]) a draw speaks; above stand projections and maps.
 //!
-//! Every coupling has a polar form ω = r·u: a block's radii r are drawn before its directions u. Draws are made in `f64` whatever the map computes
-//! in, so `f32` and `f64` share a stream. Streams are pinned by tests; a change is announced in the changelog.
+//! Every coupling has a polar form ω = r·u: a block's radii r are drawn before its directions u. Draws are
+//! made in `f64` whatever the map computes in, so `f32` and `f64` share a stream. Streams are pinned by
+//! tests; a change is announced in the changelog.
 
 mod antithetic;
 mod coupling;

@@ -12,12 +12,12 @@ use crate::theory::{Block, Dependence, Radius};
 /// Orthogonal frequencies (ORF): blocks of up to d mutually orthogonal rows, each ~ N(0, I).
 ///
 /// # Definition
-/// ωᵢ = rᵢ qᵢ with independent rᵢ ~ χ_d and qᵢ the rows of a Haar-distributed orthogonal matrix. For m < d the first m
-/// rows are kept; for m > d independent blocks are drawn, the last one partial.
+/// ωᵢ = rᵢ qᵢ with independent rᵢ ~ χ_d and qᵢ the rows of a Haar-distributed orthogonal matrix. For m < d
+/// the first m rows are kept; for m > d independent blocks are drawn, the last one partial.
 ///
 /// # Variance
-/// Below that of independent rows for the positive and hyperbolic maps everywhere, and for the trigonometric map where ‖x−y‖ is
-/// moderate. Closed forms for all three: [`theory`](crate::theory).
+/// Below that of independent rows for the positive and hyperbolic maps everywhere, and for the trigonometric
+/// map where ‖x−y‖ is moderate. Closed forms for all three: [`theory`](crate::theory).
 ///
 /// # Exact where
 /// The law is exact: the signs of R are absorbed in Q, without which a QR decomposition is not Haar-distributed
@@ -36,8 +36,8 @@ use crate::theory::{Block, Dependence, Radius};
 /// ```
 ///
 /// # References
-/// Yu et al., *Orthogonal Random Features*; Choromanski et al., *Rethinking Attention with Performers*, section 2.4; Mezzadri, *How to generate random
-/// matrices from the classical compact groups*.
+/// Yu et al., *Orthogonal Random Features*; Choromanski et al., *Rethinking Attention with Performers*,
+/// section 2.4; Mezzadri, *How to generate random matrices from the classical compact groups*.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Orthogonal;
 

@@ -23,7 +23,8 @@ where
     Angle::between(coordinates.into_iter()).theta()
 }
 
-/// An angle by the sum and difference of unit vectors, from which all that is near 0 comes without cancellation.
+/// An angle by the sum and difference of unit vectors, from which all that is near 0 comes without
+/// cancellation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Angle {
     /// ‖x̂ + ŷ‖
@@ -103,7 +104,8 @@ impl Norm {
 /// The angular kernel 1 − 2θ/π.
 ///
 /// # Definition
-/// K(x, y) = 1 − 2θ/π = E\[sgn(ω·x) sgn(ω·y)\] with θ the angle between x and y; from −1 to 1, 0 if a point is 0.
+/// K(x, y) = 1 − 2θ/π = E\[sgn(ω·x) sgn(ω·y)\] with θ the angle between x and y; from −1 to 1, 0 if a point
+/// is 0.
 ///
 /// ```
 /// use ndarray::arr1;

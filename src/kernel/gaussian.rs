@@ -7,8 +7,8 @@ use crate::{Real, SignedLog};
 /// The Gaussian (radial basis function) kernel exp(−‖x−y‖²/(2ℓ²)).
 ///
 /// # Definition
-/// K(x, y) = exp(−½ Σₖ (xₖ − yₖ)²/ℓₖ²). With γ of scikit-learn, γ = 1/(2ℓ²). It is the softmax kernel between two
-/// factors, exp(−½‖x‖²) exp(x·y) exp(−½‖y‖²), which is why every map here serves both.
+/// K(x, y) = exp(−½ Σₖ (xₖ − yₖ)²/ℓₖ²). With γ of scikit-learn, γ = 1/(2ℓ²). It is the softmax kernel between
+/// two factors, exp(−½‖x‖²) exp(x·y) exp(−½‖y‖²), which is why every map here serves both.
 ///
 /// ```
 /// use ndarray::arr1;

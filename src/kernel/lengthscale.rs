@@ -5,8 +5,8 @@ use crate::error::{Error, Result, check_positive, check_size};
 
 /// The lengthscale ℓ by which points are divided before anything else: K_ℓ(x, y) = K₁(x/ℓ, y/ℓ).
 ///
-/// One number, or one for each dimension ("automatic relevance determination"). Made from `f64` or `Vec<f64>`; kernels and maps check it:
-/// every ℓ must be positive, with ℓ² and 1/ℓ² in the range of `f64`.
+/// One number, or one for each dimension ("automatic relevance determination"). Made from `f64` or
+/// `Vec<f64>`; kernels and maps check it: every ℓ must be positive, with ℓ² and 1/ℓ² in the range of `f64`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
 pub enum Lengthscale {

@@ -1,8 +1,9 @@
 //! Exact kernels: the definitions that feature maps approximate.
 //!
-//! They are the oracle of the tests and the reference of the examples. Each gives the kernel and its logarithm,
-//! for one pair of points or for all pairs of two sets. Everything is computed in `f64` from the
-//! inputs and rounded once at the end. Below stand scalars and special functions; closed forms and maps stand above.
+//! They are the oracle of the tests and the reference of the examples. Each gives the kernel and its
+//! logarithm, for one pair of points or for all pairs of two sets. Everything is computed in `f64` from the
+//! inputs and rounded once at the end. Below stand scalars and special functions; closed forms and maps stand
+//! above.
 
 mod angular;
 mod gaussian;
@@ -27,8 +28,8 @@ use crate::{Real, SignedLog};
 
 /// An exact kernel K(x, y) on ℝᵈ.
 ///
-/// A kernel states [`check_dim`](Kernel::check_dim) and [`log_of_slices`](Kernel::log_of_slices); the rest follows. NaN in a
-/// point gives NaN; infinities follow IEEE arithmetic.
+/// A kernel states [`check_dim`](Kernel::check_dim) and [`log_of_slices`](Kernel::log_of_slices); the rest
+/// follows. NaN in a point gives NaN; infinities follow IEEE arithmetic.
 pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// Whether points of dimension `d` fit this kernel.
     ///

@@ -11,8 +11,8 @@ use crate::{Real, SignedLog};
 /// The kernel K_f(x, y) = E\[f(ω·x) f(ω·y)\], ω ~ N(0, I), of a function f for which it has a closed form.
 ///
 /// # Definition
-/// With θ the angle between x and y, S = ‖x‖² + ‖y‖² and r = ‖x‖‖y‖; each variant states its kernel. Values near zeros of a kernel keep
-/// their relative accuracy; a point 0 counts as orthogonal to all others.
+/// With θ the angle between x and y, S = ‖x‖² + ‖y‖² and r = ‖x‖‖y‖; each variant states its kernel. Values
+/// near zeros of a kernel keep their relative accuracy; a point 0 counts as orthogonal to all others.
 ///
 /// ```
 /// use ndarray::arr1;
@@ -23,8 +23,8 @@ use crate::{Real, SignedLog};
 /// ```
 ///
 /// # References
-/// Choromanski et al., *Rethinking Attention with Performers*, equations 3 and 5; Cho and Saul, *Kernel Methods for Deep Learning*; Williams,
-/// *Computing with Infinite Networks*.
+/// Choromanski et al., *Rethinking Attention with Performers*, equations 3 and 5; Cho and Saul, *Kernel
+/// Methods for Deep Learning*; Williams, *Computing with Infinite Networks*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -102,7 +102,8 @@ fn relu(angle: Angle) -> f64 {
     if phi < 0.5 { odd_series(phi, |j| -2.0 * j) } else { angle.sin() + phi * angle.cos }
 }
 
-/// 3 sin θ cos θ + (π−θ)(1 + 2cos²θ): with u = 2(π − θ), u + (u cos u − 3 sin u)/2, which is u⁵/120 − … near u = 0.
+/// 3 sin θ cos θ + (π−θ)(1 + 2cos²θ): with u = 2(π − θ), u + (u cos u − 3 sin u)/2, which is u⁵/120 − … near
+/// u = 0.
 fn relu_squared(angle: Angle) -> f64 {
     let phi = angle.supplement();
     if phi < 0.5 {

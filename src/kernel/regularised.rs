@@ -8,9 +8,9 @@ use crate::{Real, SignedLog};
 /// The regularised softmax kernel: what positive features with ‖ω‖ = √d estimate.
 ///
 /// # Definition
-/// K(x, y) = e^{−(‖x‖²+‖y‖²)/2} E exp(√d u·(x+y)) with u uniform on the sphere
-/// = e^{−(‖x‖²+‖y‖²)/2} ₀F₁(; d/2; d‖x+y‖²/4). Between 0 and the softmax kernel, which it meets at x = −y; the ratio is 1 − O(1/d). Points are
-/// divided by ℓ first. The logarithm is accurate for any d and norm.
+/// K(x, y) = e^{−(‖x‖²+‖y‖²)/2} E exp(√d u·(x+y)) with u uniform on the sphere = e^{−(‖x‖²+‖y‖²)/2} ₀F₁(;
+/// d/2; d‖x+y‖²/4). Between 0 and the softmax kernel, which it meets at x = −y; the ratio is 1 − O(1/d).
+/// Points are divided by ℓ first. The logarithm is accurate for any d and norm.
 ///
 /// ```
 /// use ndarray::arr1;

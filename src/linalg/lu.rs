@@ -8,8 +8,8 @@ use crate::error::{Error, Result, check_size};
 /// Solves `matrix` · u = `rhs`.
 ///
 /// # Errors
-/// [`Shape`](Error::Shape) if the matrix is not square or does not fit; [`Parameter`](Error::Parameter) if it is singular or holds a number that is not
-/// finite.
+/// [`Shape`](Error::Shape) if the matrix is not square or does not fit; [`Parameter`](Error::Parameter) if it
+/// is singular or holds a number that is not finite.
 pub(crate) fn solve(mut matrix: Array2<Complex64>, mut rhs: Array1<Complex64>) -> Result<Array1<Complex64>> {
     let d = matrix.nrows();
     check_size("the number of columns of the matrix", d, matrix.ncols())?;

@@ -52,7 +52,8 @@ impl<T: Real> Batch<T> {
         Tile::of_arrays(&mut self.values, &mut self.log_scales)
     }
 
-    /// The estimate of row `i` and row `j` of `other`, from the blocks' widths. Both must be logarithmic or neither.
+    /// The estimate of row `i` and row `j` of `other`, from the blocks' widths. Both must be logarithmic or
+    /// neither.
     pub fn estimate(&self, i: usize, other: &Batch<T>, j: usize, blocks: &[usize]) -> SignedLog {
         let scale = |b: usize| self.log_scales[[i, b]] + other.log_scales[[j, b]];
         let present = ranges(blocks).enumerate().filter(|(b, _)| scale(*b) != f64::NEG_INFINITY);

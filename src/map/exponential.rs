@@ -76,9 +76,10 @@ impl Target {
 
 /// A map in the normal form φⱼ(x) = m^{−1/2} lift(⟨ωⱼ, x/ℓ⟩) exp(a + c‖x/ℓ‖²).
 ///
-/// Does the work of every named map `M`, which supplies the lift, the constant a and the coefficient c; the projection is packed
-/// once and may be shared. Immutable, cheap to clone. Made by the constructors of [`Trigonometric`](super::Trigonometric),
-/// [`Positive`](super::Positive) and [`Hyperbolic`](super::Hyperbolic); with the feature `serde` it can be stored and read back to the bit.
+/// Does the work of every named map `M`, which supplies the lift, the constant a and the coefficient c; the
+/// projection is packed once and may be shared. Immutable, cheap to clone. Made by the constructors of
+/// [`Trigonometric`](super::Trigonometric), [`Positive`](super::Positive) and
+/// [`Hyperbolic`](super::Hyperbolic); with the feature `serde` it can be stored and read back to the bit.
 ///
 /// Cost O(m d) a point.
 #[derive(Clone, Debug)]
@@ -99,15 +100,16 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
     /// The map of these frequencies for a target kernel.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if the kernel's lengthscales are for another dimension, [`NotFinite`](crate::Error::NotFinite) if a frequency divided by the
-    /// lengthscale overflows `T`.
+    /// [`Shape`](crate::Error::Shape) if the kernel's lengthscales are for another dimension,
+    /// [`NotFinite`](crate::Error::NotFinite) if a frequency divided by the lengthscale overflows `T`.
     pub fn new(mechanism: M, frequencies: Frequencies, target: impl Into<Target>) -> Result<Self> {
         let target = target.into();
         let projection = Projection::new(frequencies, target.lengthscale().clone())?;
         Ok(Self::from_parts(mechanism, target, projection))
     }
 
-    /// The map of these frequencies for the softmax kernel with ℓ = 1. Frequencies beyond the range of `T` saturate.
+    /// The map of these frequencies for the softmax kernel with ℓ = 1. Frequencies beyond the range of `T`
+    /// saturate.
     pub fn softmax(mechanism: M, frequencies: Frequencies) -> Self {
         Self::from_parts(mechanism, Softmax::default().into(), Projection::unscaled(frequencies))
     }
@@ -140,7 +142,8 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
         &self.projection
     }
 
-    /// Projects a tile, then lets `finish(values, bound)` turn each row of exponents into what is wanted and say its log scale.
+    /// Projects a tile, then lets `finish(values, bound)` turn each row of exponents into what is wanted and
+    /// say its log scale.
     fn fill_with(
         &self,
         x: ArrayView2<'_, T>,

@@ -13,8 +13,8 @@ use crate::{Real, SignedLog};
 
 /// The side of the kernel that a point stands on.
 ///
-/// K(x, y) ≈ φ(x)·ψ(y): queries and test points on side [`X`](Side::X), keys and training points on side [`Y`](Side::Y). For
-/// [symmetric](Properties::symmetric) maps φ = ψ.
+/// K(x, y) ≈ φ(x)·ψ(y): queries and test points on side [`X`](Side::X), keys and training points on side
+/// [`Y`](Side::Y). For [symmetric](Properties::symmetric) maps φ = ψ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Side {
@@ -35,12 +35,13 @@ pub struct Properties {
 
 /// A random feature map: K(x, y) ≈ φ(x)·ψ(y).
 ///
-/// A map states its dimensions and properties and fills tiles of features; the rest is provided. It is object-safe:
-/// `Box<dyn FeatureMap<f32>>` and generics both work, and you can write your own. Maps are immutable, and
-/// every method gives bit-identical results for any number of threads and for any split of a batch.
+/// A map states its dimensions and properties and fills tiles of features; the rest is provided. It is
+/// object-safe: `Box<dyn FeatureMap<f32>>` and generics both work, and you can write your own. Maps are
+/// immutable, and every method gives bit-identical results for any number of threads and for any split of a
+/// batch.
 ///
-/// Points are rows of arrays of any layout; standard layout is fastest. A row that holds NaN or an infinity, or whose squared norm
-/// overflows `f64`, gets NaN features and no other row is affected.
+/// Points are rows of arrays of any layout; standard layout is fastest. A row that holds NaN or an infinity,
+/// or whose squared norm overflows `f64`, gets NaN features and no other row is affected.
 pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     /// d, the dimension of points.
     fn input_dim(&self) -> usize;
@@ -51,17 +52,21 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     /// What the map promises.
     fn properties(&self) -> Properties;
 
-    /// Writes the features of the rows of `x` to a tile of as many rows, [`feature_dim`](FeatureMap::feature_dim) columns and one scale for each block.
+    /// Writes the features of the rows of `x` to a tile of as many rows,
+    /// [`feature_dim`](FeatureMap::feature_dim) columns and one scale for each block.
     ///
-    /// `x` has [`input_dim`](FeatureMap::input_dim) columns; the tile may hold anything before. Values should be at most 1 in
-    /// magnitude. A block whose scale is −∞ is absent from its row: its values are never read.
+    /// `x` has [`input_dim`](FeatureMap::input_dim) columns; the tile may hold anything before. Values should
+    /// be at most 1 in magnitude. A block whose scale is −∞ is absent from its row: its values are never
+    /// read.
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>);
 
-    /// As [`fill`](FeatureMap::fill), but stops before exponentials are taken: values become ln φ relative to the scales.
+    /// As [`fill`](FeatureMap::fill), but stops before exponentials are taken: values become ln φ relative to
+    /// the scales.
     ///
-    /// Products of scaled features lose an estimate that is far below the product of the scales (queries that oppose keys, at norms above 20 in `f32`);
-    /// exponents do not. Returns `false`, with the tile untouched, for maps whose features are not exponentials;
-    /// the answer must be the same for both sides and all points.
+    /// Products of scaled features lose an estimate that is far below the product of the scales (queries that
+    /// oppose keys, at norms above 20 in `f32`); exponents do not. Returns `false`, with the tile untouched,
+    /// for maps whose features are not exponentials; the answer must be the same for both sides and all
+    /// points.
     fn fill_exponents(
         &self,
         _side: Side,
@@ -77,12 +82,14 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// A number that tells this map from others, so that features of different maps are not paired by mistake; 0 if unknown.
+    /// A number that tells this map from others, so that features of different maps are not paired by
+    /// mistake; 0 if unknown.
     fn fingerprint(&self) -> u64 {
         0
     }
 
-    /// ln of the variance of [`estimate`](FeatureMap::estimate) over draws of the frequencies, or `None` where no closed form is known for their law.
+    /// ln of the variance of [`estimate`](FeatureMap::estimate) over draws of the frequencies, or `None`
+    /// where no closed form is known for their law.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if a point has another dimension than d.
@@ -96,8 +103,8 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
         self.blocks().iter().sum()
     }
 
-    /// Features of the rows of `x`, into buffers of yours: `values` n × D, `log_scales` n × blocks. Allocates nothing
-    /// that grows with n.
+    /// Features of the rows of `x`, into buffers of yours: `values` n × D, `log_scales` n × blocks. Allocates
+    /// nothing that grows with n.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then.
@@ -138,7 +145,8 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
         self.features(side, &x.view().insert_axis(Axis(0)))
     }
 
-    /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where they leave the range of `T`.
+    /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where they leave the range of
+    /// `T`.
     ///
     /// Entries that scaled features cannot resolve are computed again from exponents, where the map has them.
     /// Cost O((n + l) m d + n l D), more where many entries are.
@@ -176,7 +184,8 @@ pub(super) fn check_pair<T: Real>(d: usize, x: &ArrayRef1<T>, y: &ArrayRef1<T>) 
     check_size("the dimension of y", d, y.len())
 }
 
-/// Estimates of pairs of rows from exponents, each affected row projected once; `None` if the map has no exponents.
+/// Estimates of pairs of rows from exponents, each affected row projected once; `None` if the map has no
+/// exponents.
 fn estimates_from_exponents<T: Real, M: FeatureMap<T> + ?Sized>(
     map: &M,
     (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),

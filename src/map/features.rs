@@ -10,8 +10,9 @@ use crate::{Real, SignedLog};
 
 /// Features of n points on one side of a map.
 ///
-/// Feature f of point i, in block b, is exp(log_scales\[i, b\]) · values\[i, f\]. Values are at most 1 in magnitude for
-/// the maps of this crate; scales are `f64` for every `T`. A scale of −∞ marks a block that is absent.
+/// Feature f of point i, in block b, is exp(log_scales\[i, b\]) · values\[i, f\]. Values are at most 1 in
+/// magnitude for the maps of this crate; scales are `f64` for every `T`. A scale of −∞ marks a block that is
+/// absent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Features<T> {
     values: Array2<T>,
@@ -84,7 +85,8 @@ impl<T: Real> Features<T> {
         &self.blocks
     }
 
-    /// The features themselves, scales multiplied in, n × D: what a linear model takes. Beyond the range of `T` (norms of about 13 in `f32`) they are 0 or ±∞.
+    /// The features themselves, scales multiplied in, n × D: what a linear model takes. Beyond the range of
+    /// `T` (norms of about 13 in `f32`) they are 0 or ±∞.
     pub fn to_array(&self) -> Array2<T> {
         let mut out = self.values.clone();
         for (mut row, scales) in out.rows_mut().into_iter().zip(self.log_scales.rows()) {
@@ -99,19 +101,22 @@ impl<T: Real> Features<T> {
         out
     }
 
-    /// The estimates φ(xᵢ)·ψ(yⱼ) of the kernel for all pairs, n × l; ±∞ or 0 where they leave the range of `T`. Cost O(n l D).
+    /// The estimates φ(xᵢ)·ψ(yⱼ) of the kernel for all pairs, n × l; ±∞ or 0 where they leave the range of
+    /// `T`. Cost O(n l D).
     ///
-    /// Accurate to rounding relative to exp of the summed scales: an estimate that is smaller than that by a factor
-    /// beyond the range of `T` comes out as 0. [`FeatureMap::gram`] computes such entries again from exponents.
+    /// Accurate to rounding relative to exp of the summed scales: an estimate that is smaller than that by a
+    /// factor beyond the range of `T` comes out as 0. [`FeatureMap::gram`] computes such entries again from
+    /// exponents.
     ///
     /// # Errors
-    /// [`Pairing`](Error::Pairing) if the features come from different maps, or from the same side of a map that is not
-    /// symmetric.
+    /// [`Pairing`](Error::Pairing) if the features come from different maps, or from the same side of a map
+    /// that is not symmetric.
     pub fn gram(&self, other: &Features<T>) -> Result<Array2<T>> {
         self.gram_or(other, |_| None)
     }
 
-    /// As [`gram`](Features::gram); `resolve(pairs)` gives the estimates of pairs that scaled features cannot resolve, if it can.
+    /// As [`gram`](Features::gram); `resolve(pairs)` gives the estimates of pairs that scaled features cannot
+    /// resolve, if it can.
     pub(super) fn gram_or(
         &self,
         other: &Features<T>,
@@ -151,7 +156,8 @@ impl<T: Real> Features<T> {
     }
 }
 
-/// One row of a Gram matrix under construction: for each entry, a sum over blocks relative to its largest scale.
+/// One row of a Gram matrix under construction: for each entry, a sum over blocks relative to its largest
+/// scale.
 struct RowSums {
     /// ln of the largest scale of the entry's blocks.
     top: Vec<f64>,
@@ -180,7 +186,8 @@ impl RowSums {
 
     /// Adds a block of `width` features.
     fn add<T: Real>(&mut self, products: ArrayView1<'_, T>, scale: f64, others: &[f64], width: usize) {
-        // Each product may have lost one least normal number; relative to the sum that is rounding from here on.
+        // Each product may have lost one least normal number; relative to the sum that is rounding from here
+        // on.
         let floor = width as f64 * T::min_positive_value().widen() / T::epsilon().widen();
         let relative = others.iter().zip(&self.top).map(|(other, top)| scale + other - top);
         self.weight.iter_mut().zip(relative).for_each(|(weight, log)| *weight = log);

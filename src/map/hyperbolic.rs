@@ -11,8 +11,8 @@ use crate::theory::{self, Law, Pair};
 /// Hyperbolic random features: positive ones on ω and −ω.
 ///
 /// # Definition
-/// φ(x) = (2m)^{−1/2} exp(−½‖x‖²) (exp(ωⱼ·x), exp(−ωⱼ·x))ⱼ, 2m features, for the softmax kernel; for the Gaussian kernel
-/// with exp(−‖x‖²). The estimate is exp(−½(‖x‖²+‖y‖²)) times the mean of cosh(ωⱼ·(x+y)).
+/// φ(x) = (2m)^{−1/2} exp(−½‖x‖²) (exp(ωⱼ·x), exp(−ωⱼ·x))ⱼ, 2m features, for the softmax kernel; for the
+/// Gaussian kernel with exp(−‖x‖²). The estimate is exp(−½(‖x‖²+‖y‖²)) times the mean of cosh(ωⱼ·(x+y)).
 ///
 /// # Variance
 /// exp(−‖x‖²−‖y‖²)(e^{‖x+y‖²} − 1)²/(2m) for independent ω: below that of 2m positive features. Closed forms:

@@ -1,12 +1,13 @@
 //! Feature maps: a kernel becomes the product φ(x)·ψ(y).
 //!
-//! [`FeatureMap`] is the core trait: a map fills tiles of features, and everything else (batches, Gram matrices, estimates) follows.
-//! [`Exponential`] is the normal form that does the work; the maps with names are one page each:
-//! [`Trigonometric`], [`Positive`], [`Hyperbolic`]. Below stand projections and lifts; above stand the applications.
+//! [`FeatureMap`] is the core trait: a map fills tiles of features, and everything else (batches, Gram
+//! matrices, estimates) follows. [`Exponential`] is the normal form that does the work; the maps with names
+//! are one page each: [`Trigonometric`], [`Positive`], [`Hyperbolic`]. Below stand projections and lifts;
+//! above stand the applications.
 //!
 //! # Scales
-//! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1 in magnitude. So
-//! features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
+//! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1
+//! in magnitude. So features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
 
 pub(crate) mod batch;
 mod exponential;

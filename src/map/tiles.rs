@@ -1,8 +1,8 @@
 //! Work cut into tiles of rows, and threads over the tiles. The one file that names rayon.
 //!
 //! Tiles have a fixed size that depends on shapes alone, rows are computed on their own, and sums over tiles
-//! are taken in order, so no result depends on the number of threads. The caller's rayon pool is used; small work stays on the
-//! calling thread.
+//! are taken in order, so no result depends on the number of threads. The caller's rayon pool is used; small
+//! work stays on the calling thread.
 
 use std::ops::Range;
 
@@ -106,7 +106,8 @@ impl<T: Real> Buffers<T> {
     }
 }
 
-/// Lets `fill` write runs of rows of `out`, each with the index of its first row. `work` is the number of multiplications of one row.
+/// Lets `fill` write runs of rows of `out`, each with the index of its first row. `work` is the number of
+/// multiplications of one row.
 pub(crate) fn fill_rows<T: Real>(
     mut out: ArrayViewMut2<'_, T>,
     work: usize,

@@ -11,12 +11,12 @@ use crate::theory::{self, Law, Pair};
 /// Trigonometric random features, known as random Fourier features.
 ///
 /// # Definition
-/// φ(x) = m^{−1/2} (cos ωⱼ·x, sin ωⱼ·x)ⱼ, 2m features, for the Gaussian kernel; for the softmax kernel times exp(+½‖x‖²).
-/// The estimate is the mean of cos(ωⱼ·(x−y)): it may be negative.
+/// φ(x) = m^{−1/2} (cos ωⱼ·x, sin ωⱼ·x)ⱼ, 2m features, for the Gaussian kernel; for the softmax kernel times
+/// exp(+½‖x‖²). The estimate is the mean of cos(ωⱼ·(x−y)): it may be negative.
 ///
 /// # Variance
-/// (1 − e^{−‖x−y‖²})²/(2m) for the Gaussian kernel and independent ω: never above 1/(2m), but large beside kernel values that are
-/// small. Closed forms: [`theory::trigonometric`].
+/// (1 − e^{−‖x−y‖²})²/(2m) for the Gaussian kernel and independent ω: never above 1/(2m), but large beside
+/// kernel values that are small. Closed forms: [`theory::trigonometric`].
 ///
 /// # Exact where
 /// x = y, for any draw.

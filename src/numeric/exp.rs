@@ -1,8 +1,8 @@
 //! eˣ over slices, for `f32` and `f64`.
 //!
-//! Method: x = n ln 2 + r with |r| ≤ ½ ln 2, a minimax polynomial for eʳ, and n added to the exponent
-//! field. Error at most 1.5 ulp (tested). Results below the smallest normal number are flushed to zero,
-//! so that no value falls into the slow microcode for denormals; +∞ from the overflow threshold on; exp(±∞) and NaN as
+//! Method: x = n ln 2 + r with |r| ≤ ½ ln 2, a minimax polynomial for eʳ, and n added to the exponent field.
+//! Error at most 1.5 ulp (tested). Results below the smallest normal number are flushed to zero, so that no
+//! value falls into the slow microcode for denormals; +∞ from the overflow threshold on; exp(±∞) and NaN as
 //! in IEEE 754.
 
 use super::Lane;

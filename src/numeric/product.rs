@@ -1,9 +1,10 @@
 //! X Wᵀ for a tile of rows X and a matrix W that is packed once.
 //!
-//! W lies in panels of [`Lane::PANEL`] rows of W side by side, `[panel][k][lane]`, padded with zeros. A block of the
-//! result is held in registers while k runs; elements of X are broadcast from their rows, which are not packed.
-//! k is cut into runs of [`DEPTH`], so that a run of a panel stays in the first cache while all rows of the
-//! tile pass. Each element of the result is summed over k from left to right, whatever the shape of the tile.
+//! W lies in panels of [`Lane::PANEL`] rows of W side by side, `[panel][k][lane]`, padded with zeros. A block
+//! of the result is held in registers while k runs; elements of X are broadcast from their rows, which are
+//! not packed. k is cut into runs of [`DEPTH`], so that a run of a panel stays in the first cache while all
+//! rows of the tile pass. Each element of the result is summed over k from left to right, whatever the shape
+//! of the tile.
 
 use super::{Isa, Lane};
 
@@ -82,8 +83,8 @@ pub struct Block<'a, T> {
 }
 
 impl<T: Lane> Block<'_, T> {
-    /// Cuts the block into register tiles of `MR` rows × `NR` columns. What is left of the rows goes in twos and ones, a whole panel wide: as many
-    /// independent sums as a few rows can have.
+    /// Cuts the block into register tiles of `MR` rows × `NR` columns. What is left of the rows goes in twos
+    /// and ones, a whole panel wide: as many independent sums as a few rows can have.
     #[inline(always)]
     pub(super) fn run<const FMA: bool, const MR: usize, const NR: usize, const PANEL: usize>(mut self) {
         let rows = self.x.len() / self.depth;

@@ -1,8 +1,9 @@
 //! cos x and sin x over slices, for `f32` and `f64`.
 //!
 //! Method: x = q π/2 + r with |r| ≤ π/4 by subtracting π/2 in parts (Cody and Waite), minimax polynomials for
-//! cos r and sin r, then quadrant q swaps and signs them. Error at most 2.5 ulp for |x| ≤ 1e5 (tested). Beyond that
-//! bound an element takes the standard library's path, accurate for every finite x; ±∞ and NaN give NaN.
+//! cos r and sin r, then quadrant q swaps and signs them. Error at most 2.5 ulp for |x| ≤ 1e5 (tested).
+//! Beyond that bound an element takes the standard library's path, accurate for every finite x; ±∞ and NaN
+//! give NaN.
 
 use super::Lane;
 

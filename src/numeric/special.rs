@@ -1,8 +1,8 @@
 //! Special functions, as logarithms where their values leave the range of `f64`.
 //!
-//! ln Γ and the error functions are those of the crate `libm` (relative error about 1e-16 away from zeros); the others are sums of positive terms, taken
-//! from the largest term outwards, or asymptotic series where those have more than 1e-16. No function here
-//! allocates or fails; outside its domain each gives NaN.
+//! ln Γ and the error functions are those of the crate `libm` (relative error about 1e-16 away from zeros);
+//! the others are sums of positive terms, taken from the largest term outwards, or asymptotic series where
+//! those have more than 1e-16. No function here allocates or fails; outside its domain each gives NaN.
 
 use std::f64::consts::{FRAC_1_SQRT_2, LN_2, PI};
 
@@ -23,7 +23,8 @@ pub fn normal_cdf(x: f64) -> f64 {
 
 /// The quantile of N(0, 1): x with Φ(x) = p, for 0 < p < 1; ∓∞ at 0 and 1.
 ///
-/// A rational approximation (Abramowitz and Stegun 26.2.23) refined by three steps of Halley's method on Φ: relative error about 1e-15.
+/// A rational approximation (Abramowitz and Stegun 26.2.23) refined by three steps of Halley's method on Φ:
+/// relative error about 1e-15.
 pub fn normal_quantile(p: f64) -> f64 {
     if p >= 0.5 {
         return if p == 0.5 { 0.0 } else { -normal_quantile(1.0 - p) };
@@ -44,8 +45,8 @@ pub fn normal_quantile(p: f64) -> f64 {
 /// Terms smaller than this relative to a sum are left out.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// ln(1 + Σ_{k≥1} tₖ) for positive terms with t₀ = 1 and tₖ₊₁/tₖ = `ratio(k)`, decreasing in k; accurate relative to the result even where that
-/// is small.
+/// ln(1 + Σ_{k≥1} tₖ) for positive terms with t₀ = 1 and tₖ₊₁/tₖ = `ratio(k)`, decreasing in k; accurate
+/// relative to the result even where that is small.
 fn ln_series(ratio: impl Fn(f64) -> f64) -> f64 {
     const LARGE: f64 = 1e250;
     let (mut rest, mut term, mut k, mut scalings) = (0.0, ratio(0.0), 1.0, 0.0);
@@ -64,7 +65,8 @@ fn ln_series(ratio: impl Fn(f64) -> f64) -> f64 {
     if scalings == 0.0 { rest.ln_1p() } else { rest.ln() + scalings * LARGE.ln() }
 }
 
-/// The same sum from its largest term outwards, where the way from t₀ is too long; `ln_term(k)` is ln tₖ, `peak` near the largest.
+/// The same sum from its largest term outwards, where the way from t₀ is too long; `ln_term(k)` is ln tₖ,
+/// `peak` near the largest.
 fn ln_series_around(peak: f64, ln_term: impl Fn(f64) -> f64, ratio: impl Fn(f64) -> f64) -> f64 {
     let peak = peak.floor();
     let (mut sum, mut term, mut k) = (0.0, 1.0, peak);
@@ -164,9 +166,11 @@ pub fn ln_1f1(d: f64, t: f64) -> f64 {
     ln_series_around(peak, ln_term, direct)
 }
 
-/// ₁F₁(d; d/2; −t) for t ≥ 0, absolute error about 1e-15: the trigonometric conformity of orthogonal frequencies, in [−1, 1].
+/// ₁F₁(d; d/2; −t) for t ≥ 0, absolute error about 1e-15: the trigonometric conformity of orthogonal
+/// frequencies, in [−1, 1].
 ///
-/// Kummer's form Σ (−d/2)ₖ/(d/2)ₖ e⁻ᵗ tᵏ/k!: Poisson weights times factors of at most 1, alternating up to k = d/2.
+/// Kummer's form Σ (−d/2)ₖ/(d/2)ₖ e⁻ᵗ tᵏ/k!: Poisson weights times factors of at most 1, alternating up to k
+/// = d/2.
 pub fn alternating_1f1(d: f64, t: f64) -> f64 {
     let half = 0.5 * d;
     let factor = |k: f64| (k - half) / (half + k);

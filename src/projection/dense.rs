@@ -11,9 +11,9 @@ use crate::numeric::{self, Isa, Packed};
 
 /// The linear part of a feature map: x ↦ (⟨ωⱼ, x/ℓ⟩)ⱼ.
 ///
-/// Holds the frequencies, rounded to `T`, divided by the lengthscale and packed once for the product kernel. Immutable; maps share
-/// it behind an `Arc`. Cost O(md) a point; memory d elements of `T` for each frequency, their number rounded up to a multiple of two
-/// cache lines, beside the `f64` frequencies.
+/// Holds the frequencies, rounded to `T`, divided by the lengthscale and packed once for the product kernel.
+/// Immutable; maps share it behind an `Arc`. Cost O(md) a point; memory d elements of `T` for each frequency,
+/// their number rounded up to a multiple of two cache lines, beside the `f64` frequencies.
 #[derive(Debug)]
 pub struct Projection<T> {
     frequencies: Frequencies,
@@ -30,8 +30,9 @@ impl<T: Real> Projection<T> {
     /// Packs the frequencies for points divided by `lengthscale`.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if a lengthscale is outside its domain, [`Shape`](Error::Shape) if there is one for each of
-    /// another number of dimensions, [`NotFinite`](Error::NotFinite) if some ω/ℓ overflows `T`.
+    /// [`Parameter`](Error::Parameter) if a lengthscale is outside its domain, [`Shape`](Error::Shape) if
+    /// there is one for each of another number of dimensions, [`NotFinite`](Error::NotFinite) if some ω/ℓ
+    /// overflows `T`.
     pub fn new(frequencies: Frequencies, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
         let lengthscale = lengthscale.into().checked()?;
         lengthscale.check_dim(frequencies.dim())?;
@@ -94,8 +95,9 @@ impl<T: Real> Projection<T> {
 
     /// Writes ⟨ωⱼ, xᵢ/ℓ⟩ to column j of row i, and ‖xᵢ/ℓ‖² to the first scale of row i.
     ///
-    /// The tile has as many rows as `x`, at least m columns and a block. Where the product would overflow `T` (norms
-    /// above 1e37 in `f32`) it saturates, so that what is written is finite for every x whose squared norm is.
+    /// The tile has as many rows as `x`, at least m columns and a block. Where the product would overflow `T`
+    /// (norms above 1e37 in `f32`) it saturates, so that what is written is finite for every x whose squared
+    /// norm is.
     ///
     /// # Panics
     /// If the tile does not fit.

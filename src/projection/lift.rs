@@ -24,11 +24,13 @@ impl Lift {
         }
     }
 
-    /// Lifts one row in place and returns its logarithmic scale s: features are eˢ times what the row holds then.
+    /// Lifts one row in place and returns its logarithmic scale s: features are eˢ times what the row holds
+    /// then.
     ///
     /// The row holds m exponents at its beginning and has room for all features. `bound` is not less than any
-    /// exponent's magnitude. Values are at most 1 in magnitude. Exponentials are scaled by the bound where it is so small that no product of two features can underflow, else by
-    /// the largest exponent; which of the two depends on the row alone.
+    /// exponent's magnitude. Values are at most 1 in magnitude. Exponentials are scaled by the bound where it
+    /// is so small that no product of two features can underflow, else by the largest exponent; which of the
+    /// two depends on the row alone.
     pub fn apply<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
         let isa = Isa::best();
         let count = row.len() / self.width();
@@ -52,7 +54,8 @@ impl Lift {
     }
 }
 
-/// The bound if e⁻⁴ᵇ, the least product of two scaled features, is a normal number with room to spare; else the maximum.
+/// The bound if e⁻⁴ᵇ, the least product of two scaled features, is a normal number with room to spare; else
+/// the maximum.
 fn shift<T: Real>(bound: f64, max: impl FnOnce() -> T) -> T {
     let small = T::max_value().widen().ln() / 5.0;
     if bound <= small { T::narrow(bound) } else { max() }

@@ -1,9 +1,9 @@
 //! Projections ⟨ωⱼ, x⟩ of a tile of points, and the lifts that turn them into features.
 //!
-//! The two hot loops of every exponential map. A [`Projection`] holds the frequencies packed once for the product kernel and writes
-//! a tile of exponents; a [`Lift`] replaces each row of exponents by feature values in place, while it is in cache.
-//! Below stand the vectorised loops and the frequencies; above stand the maps, which add row terms
-//! and constants.
+//! The two hot loops of every exponential map. A [`Projection`] holds the frequencies packed once for the
+//! product kernel and writes a tile of exponents; a [`Lift`] replaces each row of exponents by feature values
+//! in place, while it is in cache. Below stand the vectorised loops and the frequencies; above stand the
+//! maps, which add row terms and constants.
 
 mod dense;
 mod lift;

@@ -6,8 +6,8 @@ use crate::Real;
 
 /// A tile of features under construction: a few rows of values and their logarithmic scales.
 ///
-/// Feature f of row i, in block b, is exp(scale\[b\]) · values\[f\]. A tile may be a range of the columns of a wider one
-/// ([`part`](Tile::part)), so that a composed map can let its parts write in place.
+/// Feature f of row i, in block b, is exp(scale\[b\]) · values\[f\]. A tile may be a range of the columns of
+/// a wider one ([`part`](Tile::part)), so that a composed map can let its parts write in place.
 #[derive(Debug)]
 pub struct Tile<'a, T> {
     values: &'a mut [T],
@@ -38,8 +38,8 @@ impl Columns {
 }
 
 impl<'a, T: Real> Tile<'a, T> {
-    /// A tile of `rows` rows over row-major buffers of `rows` × `width` values and `rows` × `blocks` scales; `None` if
-    /// the buffers have other lengths.
+    /// A tile of `rows` rows over row-major buffers of `rows` × `width` values and `rows` × `blocks` scales;
+    /// `None` if the buffers have other lengths.
     pub fn new(
         values: &'a mut [T],
         log_scales: &'a mut [f64],
@@ -105,7 +105,8 @@ impl<'a, T: Real> Tile<'a, T> {
     }
 }
 
-/// Buffers that a map may use while it fills a tile. Starts empty; grows when first needed and is kept between tiles.
+/// Buffers that a map may use while it fills a tile. Starts empty; grows when first needed and is kept
+/// between tiles.
 #[derive(Debug, Default)]
 pub struct Scratch<T> {
     rows: Vec<T>,

@@ -2,7 +2,8 @@
 
 use super::{Pair, ln_expm1, ln_sinh};
 
-/// ln of the least amount by which m ≤ d orthogonal positive features beat independent ones in mean squared error: 2(m−1)/(m(d+2)) (exp(x·y) − e^{−(‖x‖²+‖y‖²)/2})².
+/// ln of the least amount by which m ≤ d orthogonal positive features beat independent ones in mean squared
+/// error: 2(m−1)/(m(d+2)) (exp(x·y) − e^{−(‖x‖²+‖y‖²)/2})².
 ///
 /// Sharp as ‖x+y‖ → 0. Source: Performers, Theorem 2.
 pub fn ln_orthogonality_gap(pair: &Pair, m: usize) -> f64 {
@@ -10,8 +11,8 @@ pub fn ln_orthogonality_gap(pair: &Pair, m: usize) -> f64 {
     (2.0 * (m - 1.0) / (m * (d + 2.0))).ln() + 2.0 * (ln_expm1(0.5 * pair.sum) - 0.5 * pair.norms)
 }
 
-/// ln of the least amount by which m ≤ d orthogonal OPRF features beat independent ones, for the Gaussian kernel and any real A: (1 − 1/m)(2/(d+2))F² with
-/// F = K − e^{−‖x‖²−‖y‖²}.
+/// ln of the least amount by which m ≤ d orthogonal OPRF features beat independent ones, for the Gaussian
+/// kernel and any real A: (1 − 1/m)(2/(d+2))F² with F = K − e^{−‖x‖²−‖y‖²}.
 ///
 /// Source: Chefs' Random Tables, Theorem 4.1 (C1, C2).
 pub fn ln_gerf_orthogonality_gap(pair: &Pair, m: usize) -> f64 {
@@ -20,7 +21,8 @@ pub fn ln_gerf_orthogonality_gap(pair: &Pair, m: usize) -> f64 {
 
 /// ln of the largest value that a term of the OPRF estimate of the Gaussian kernel can take, A < 0.
 ///
-/// (d/2) ln(1−4A) − (1−4A)‖x+y‖²/(8A) − ‖x‖² − ‖y‖²: attained. Source: new; tighter than [`ln_separable_supremum`].
+/// (d/2) ln(1−4A) − (1−4A)‖x+y‖²/(8A) − ‖x‖² − ‖y‖²: attained. Source: new; tighter than
+/// [`ln_separable_supremum`].
 pub fn ln_supremum(pair: &Pair, a: f64) -> f64 {
     0.5 * pair.dim as f64 * (-4.0 * a).ln_1p() - (1.0 - 4.0 * a) * pair.sum / (8.0 * a) - pair.norms
 }
@@ -32,7 +34,8 @@ pub fn ln_separable_supremum(pair: &Pair, a: f64) -> f64 {
     0.5 * pair.dim as f64 * (-4.0 * a).ln_1p() - pair.norms / (4.0 * a)
 }
 
-/// The ratio of the mean squared errors of orthogonal and independent trigonometric features at ‖x−y‖ = z, up to O(1/d²): 1 − ((m−1)/d) e^{−z²}z⁴/(1−e^{−z²})².
+/// The ratio of the mean squared errors of orthogonal and independent trigonometric features at ‖x−y‖ = z, up
+/// to O(1/d²): 1 − ((m−1)/d) e^{−z²}z⁴/(1−e^{−z²})².
 ///
 /// Approximate. Source: Simplex Random Features, equation 27.
 pub fn asymptotic_trigonometric_ratio(d: usize, z: f64, m: usize) -> f64 {

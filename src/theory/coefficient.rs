@@ -45,7 +45,8 @@ pub fn angular(angle: f64, n: usize) -> Moments {
     }
 }
 
-/// The normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, ρ = 1 − e^{−2σ²r²}, from n trigonometric features; 0 at x = y, 1 at x = −y with norms r.
+/// The normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, ρ = 1 − e^{−2σ²r²}, from n trigonometric
+/// features; 0 at x = y, 1 at x = −y with norms r.
 ///
 /// Source: Hybrid Random Features, appendix F.1 (equation 70 lacks σ).
 pub fn gaussian_normalised(pair: &Pair, sigma: f64, r: f64, n: usize) -> Moments {
@@ -65,7 +66,8 @@ fn normalised(exponent: f64, end: f64, variance: f64) -> Moments {
     Moments::new(mean, complement, variance)
 }
 
-/// The Gaussian coefficient λ = exp(−‖u−u′‖²/2) from n trigonometric features, for the pair (u, u′) = (x/c, −My/c).
+/// The Gaussian coefficient λ = exp(−‖u−u′‖²/2) from n trigonometric features, for the pair (u, u′) = (x/c,
+/// −My/c).
 ///
 /// E λ̂² = λ² + (1 − e^{−‖u−u′‖²})²/(2n). Source: Hybrid Random Features, equation 20.
 pub fn gaussian_trigonometric(pair: &Pair, n: usize) -> Moments {
@@ -87,9 +89,11 @@ fn gaussian(pair: &Pair, variance: f64) -> Moments {
     Moments::new(exponent.exp(), -exponent.exp_m1(), variance)
 }
 
-/// The normalised Gaussian coefficient whose Gaussian kernel is itself estimated with mean squared error `mse` at (σx, σy).
+/// The normalised Gaussian coefficient whose Gaussian kernel is itself estimated with mean squared error
+/// `mse` at (σx, σy).
 ///
-/// E λ̂ = (1 − g)/ρ, E λ̂² = ((1 − g)² + MSE)/ρ², g = e^{−σ²‖x−y‖²/2}. Source: Hybrid Random Features, remark in appendix F.
+/// E λ̂ = (1 − g)/ρ, E λ̂² = ((1 − g)² + MSE)/ρ², g = e^{−σ²‖x−y‖²/2}. Source: Hybrid Random Features, remark
+/// in appendix F.
 pub fn nested(pair: &Pair, sigma: f64, r: f64, mse: f64) -> Moments {
     let s2 = sigma * sigma;
     let end = 2.0 * s2 * r * r;

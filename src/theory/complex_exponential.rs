@@ -1,7 +1,8 @@
 //! Complex-exponential features: exp(ω·Mu) with M = A for x and A⁻ᵀ for y.
 //!
-//! Everything depends on ζ = Ax + A⁻ᵀy alone, through the bilinear square ζ² = Σ ζₖ² and the norm ‖ζ‖² = Σ |ζₖ|²; the error vanishes if and only if ζ = 0. A
-//! general (not diagonal) A enters by its ζ. The symmetric variant averages over ω and −ω. Independent frequencies, softmax kernel.
+//! Everything depends on ζ = Ax + A⁻ᵀy alone, through the bilinear square ζ² = Σ ζₖ² and the norm ‖ζ‖² = Σ
+//! |ζₖ|²; the error vanishes if and only if ζ = 0. A general (not diagonal) A enters by its ζ. The symmetric
+//! variant averages over ω and −ω. Independent frequencies, softmax kernel.
 
 use std::f64::consts::LN_2;
 
@@ -33,7 +34,8 @@ pub fn zeta_diagonal(a: &[Complex64], x: &[f64], y: &[f64]) -> Vec<Complex64> {
 /// ζ = Ax + A⁻ᵀy.
 ///
 /// # Errors
-/// [`Shape`](crate::Error::Shape) if sizes do not fit, [`Parameter`](crate::Error::Parameter) if A is singular or not finite.
+/// [`Shape`](crate::Error::Shape) if sizes do not fit, [`Parameter`](crate::Error::Parameter) if A is
+/// singular or not finite.
 pub fn zeta(a: &ArrayRef2<Complex64>, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Result<Vec<Complex64>> {
     check_size("the dimension of x", a.ncols(), x.len())?;
     let transformed = linalg::solve(a.t().to_owned(), y.mapv(Complex64::from))?;
@@ -63,8 +65,9 @@ impl Squares {
 
 /// ln MSE of the real part of the estimate of exp(x·y), with m frequencies.
 ///
-/// (e^{2x·y}/m) (½ Re e^{ζ²} + ½ e^{‖ζ‖²} − 1); with cosh for the symmetric variant. Contains the trigonometric (A = iI) and positive (A = I) maps. Source: new
-/// (Hybrid Random Features, equation 37, is a part).
+/// (e^{2x·y}/m) (½ Re e^{ζ²} + ½ e^{‖ζ‖²} − 1); with cosh for the symmetric variant. Contains the
+/// trigonometric (A = iI) and positive (A = I) maps. Source: new (Hybrid Random Features, equation 37, is a
+/// part).
 pub fn ln_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize) -> f64 {
     let Squares { real, imaginary, cross } = Squares::of(zeta);
     let excess = match symmetry {
@@ -80,9 +83,11 @@ pub fn ln_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize) -> f64
     2.0 * dot + excess - (m as f64).ln()
 }
 
-/// ln E|K̂ − K|² of the complex-valued estimate of exp(x·y), with m frequencies: (e^{2x·y}/m)(e^{‖ζ‖²} − 1), with cosh for the symmetric variant.
+/// ln E|K̂ − K|² of the complex-valued estimate of exp(x·y), with m frequencies: (e^{2x·y}/m)(e^{‖ζ‖²} − 1),
+/// with cosh for the symmetric variant.
 ///
-/// Monotone in ‖ζ‖², which is therefore the right loss to choose A by. Source: new (Hybrid Random Features, equation 21, is the loss).
+/// Monotone in ‖ζ‖², which is therefore the right loss to choose A by. Source: new (Hybrid Random Features,
+/// equation 21, is the loss).
 pub fn ln_complex_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize) -> f64 {
     let norm: f64 = zeta.iter().map(Complex64::norm_sqr).sum();
     let excess = match symmetry {

@@ -1,8 +1,9 @@
 //! RF-conformity: how strongly two coupled frequencies act together.
 //!
-//! For frequencies ωᵢ, ωⱼ with independent radii χ_d and a fixed angle θ between uniform directions, the conformity of exponential features is
-//! ρ(v) = E exp((ωᵢ+ωⱼ)·z) with v = ‖z‖, and of trigonometric ones κ = E cos(ωᵢ·z) cos(ωⱼ·z) = ½(ρ_θ + ρ_{π−θ}) at v² → −‖z‖². Independent
-//! frequencies have e^{v²} and e^{−‖z‖²}; the mean squared errors need the excess over these, which cancels for small arguments and is computed
+//! For frequencies ωᵢ, ωⱼ with independent radii χ_d and a fixed angle θ between uniform directions, the
+//! conformity of exponential features is ρ(v) = E exp((ωᵢ+ωⱼ)·z) with v = ‖z‖, and of trigonometric ones κ =
+//! E cos(ωᵢ·z) cos(ωⱼ·z) = ½(ρ_θ + ρ_{π−θ}) at v² → −‖z‖². Independent frequencies have e^{v²} and e^{−‖z‖²};
+//! the mean squared errors need the excess over these, which cancels for small arguments and is computed
 //! there from its own series.
 //!
 //! Source: Simplex Random Features, equations 10 and 18–24; trigonometric with an angle: new.
@@ -43,8 +44,9 @@ impl Angles {
 
 /// ln ρ for two frequencies at an angle with cosine `cos`, in ℝᵈ, at v² = `v2` ≥ 0. NaN for d = 0 or |cos| > 1.
 ///
-/// ρ = ∫ sin^{d−1}φ ₁F₁(d; d/2; ½v²(1 + cos θ sin φ)) dφ / ∫ sin^{d−1}φ dφ over \[0, π/2\], for orthogonal directions ₁F₁(d; d/2; ½v²). All terms are
-/// positive, for any d and v. Source: Simplex Random Features, equations 21 and 23.
+/// ρ = ∫ sin^{d−1}φ ₁F₁(d; d/2; ½v²(1 + cos θ sin φ)) dφ / ∫ sin^{d−1}φ dφ over \[0, π/2\], for orthogonal
+/// directions ₁F₁(d; d/2; ½v²). All terms are positive, for any d and v. Source: Simplex Random Features,
+/// equations 21 and 23.
 pub fn ln_conformity(d: usize, v2: f64, cos: f64) -> f64 {
     let (n, t) = (d as f64, 0.5 * v2);
     if d == 0 || cos.abs() > 1.0 {
@@ -63,7 +65,8 @@ pub fn ln_conformity(d: usize, v2: f64, cos: f64) -> f64 {
 
 /// ρ/e^{v²} − 1 for two frequencies at an angle with cosine `cos`: at most 0 for cos ≤ 0.
 ///
-/// Its negative at `cos` = 0, times e^{v²}, is the orthogonality gap of positive features (Simplex Random Features, equation 25).
+/// Its negative at `cos` = 0, times e^{v²}, is the orthogonality gap of positive features (Simplex Random
+/// Features, equation 25).
 pub fn conformity_excess(d: usize, v2: f64, cos: f64) -> SignedLog {
     excess(d, v2, Angles::One(cos))
 }
@@ -83,7 +86,8 @@ fn excess(d: usize, v2: f64, angles: Angles) -> SignedLog {
 
 /// κ = E cos(ωᵢ·z) cos(ωⱼ·z) at ‖z‖² = `z2`: absolute error about 1e-15.
 ///
-/// For orthogonal directions ₁F₁(d; d/2; −½‖z‖²). Source: Simplex Random Features, section 5 of the appendix; with an angle: new.
+/// For orthogonal directions ₁F₁(d; d/2; −½‖z‖²). Source: Simplex Random Features, section 5 of the appendix;
+/// with an angle: new.
 pub fn trigonometric_conformity(d: usize, z2: f64, cos: f64) -> f64 {
     let (n, t) = (d as f64, 0.5 * z2);
     if d == 0 || cos.abs() > 1.0 {
@@ -105,7 +109,8 @@ pub fn trigonometric_excess(d: usize, z2: f64, cos: f64) -> f64 {
     }
 }
 
-/// ρ(x) − eˣ by the power series Σ xᵏ/k! (Πₖ Eₖ − 1), for |x| ≤ 1: each coefficient is computed without cancellation.
+/// ρ(x) − eˣ by the power series Σ xᵏ/k! (Πₖ Eₖ − 1), for |x| ≤ 1: each coefficient is computed without
+/// cancellation.
 ///
 /// Πₖ = (d)ₖ/(2ᵏ (d/2)ₖ) is the series of orthogonal frequencies, Eₖ the mean of (1 + cos θ sin φ)ᵏ.
 fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {

@@ -6,7 +6,8 @@ use super::ln_expm1;
 
 /// ln of the variance of the Poisson estimate: (exp(λd + Σ xₗ²yₗ²/λ − ‖x‖² − ‖y‖²) − K²)/m.
 ///
-/// `lambda` > 0. Computed as K² (exp(Σ (λ − xₗyₗ)²/λ) − 1)/m, without cancellation. Source: Chefs' Random Tables, Theorem 3.4.
+/// `lambda` > 0. Computed as K² (exp(Σ (λ − xₗyₗ)²/λ) − 1)/m, without cancellation. Source: Chefs' Random
+/// Tables, Theorem 3.4.
 pub fn ln_poisson_variance(x: &[f64], y: &[f64], lambda: f64, m: usize) -> f64 {
     let excess: f64 = x.iter().zip(y).map(|(x, y)| (lambda - x * y).powi(2) / lambda).sum();
     ln_squared_gaussian(x, y) + ln_expm1(excess) - (m as f64).ln()
@@ -22,8 +23,8 @@ pub fn ln_geometric_variance(x: &[f64], y: &[f64], p: f64, m: usize) -> f64 {
     ln_squared_gaussian(x, y) + ln_expm1(excess.max(0.0)) - (m as f64).ln()
 }
 
-/// The λ that minimises the Poisson variance: √(Σ t²/d) for the products tₗ = xₗyₗ, or for root mean squares of data with
-/// tₗ² = mean(xₗ²) mean(yₗ²). 0, where the infimum is not attained, if all t are 0.
+/// The λ that minimises the Poisson variance: √(Σ t²/d) for the products tₗ = xₗyₗ, or for root mean squares
+/// of data with tₗ² = mean(xₗ²) mean(yₗ²). 0, where the infimum is not attained, if all t are 0.
 ///
 /// Source: Chefs' Random Tables, Theorem 3.4.
 pub fn optimal_lambda(products: &[f64]) -> f64 {
@@ -31,10 +32,11 @@ pub fn optimal_lambda(products: &[f64]) -> f64 {
     mean.sqrt()
 }
 
-/// The p that minimises the geometric variance for |tₗ| = |xₗyₗ|, or mean|xₗ| mean|yₗ| of data, in \[ε, 1 − ε\] with ε = 1e-12.
+/// The p that minimises the geometric variance for |tₗ| = |xₗyₗ|, or mean|xₗ| mean|yₗ| of data, in \[ε, 1 −
+/// ε\] with ε = 1e-12.
 ///
-/// The minimum of g(p) = −d ln p + Σ ln I₀(2|tₗ|(1−p)^{−1/2}), which is convex, by bisection of its derivative. 1 − ε if all t are 0.
-/// Source: Chefs' Random Tables, Theorem 3.5; derivative and clamp: new.
+/// The minimum of g(p) = −d ln p + Σ ln I₀(2|tₗ|(1−p)^{−1/2}), which is convex, by bisection of its
+/// derivative. 1 − ε if all t are 0. Source: Chefs' Random Tables, Theorem 3.5; derivative and clamp: new.
 pub fn optimal_p(products: &[f64]) -> f64 {
     const EDGE: f64 = 1e-12;
     let slope = |p: f64| {

@@ -1,8 +1,9 @@
 //! Mean squared errors of the maps on Gaussian frequencies, under any known law.
 //!
-//! An estimate is the mean of m terms f(ωᵢ), so m² MSE is the sum of the m variances and of the covariances of all ordered pairs.
-//! Independent pairs have none; an antithetic pair's is added to the variances of its two terms at once, since they may cancel; coupled
-//! pairs have the excess of their conformity. Everything is relative to the squared kernel, as logarithms.
+//! An estimate is the mean of m terms f(ωᵢ), so m² MSE is the sum of the m variances and of the covariances
+//! of all ordered pairs. Independent pairs have none; an antithetic pair's is added to the variances of its
+//! two terms at once, since they may cancel; coupled pairs have the excess of their conformity. Everything is
+//! relative to the squared kernel, as logarithms.
 
 use std::f64::consts::LN_2;
 
@@ -22,7 +23,8 @@ pub(super) struct Terms<'a> {
 }
 
 impl Terms<'_> {
-    /// ln of the variance of the mean under a law with radii of the given kind, or `None` if the law is not known.
+    /// ln of the variance of the mean under a law with radii of the given kind, or `None` if the law is not
+    /// known.
     pub(super) fn ln_variance(&self, law: &Law, radius: Radius) -> Option<f64> {
         let pairs = law.pairs(radius)?;
         let m = law.len() as f64;
@@ -39,9 +41,11 @@ impl Terms<'_> {
 
 /// ln MSE of the positive estimate of exp(x·y).
 ///
-/// Independent: exp(2x·y)(e^{‖x+y‖²} − 1)/m; coupled pairs add exp(−‖x‖²−‖y‖²)(ρ − e^{‖x+y‖²})/m² each; an antithetic pair is one hyperbolic projection.
+/// Independent: exp(2x·y)(e^{‖x+y‖²} − 1)/m; coupled pairs add exp(−‖x‖²−‖y‖²)(ρ − e^{‖x+y‖²})/m² each; an
+/// antithetic pair is one hyperbolic projection.
 ///
-/// Source: Performers, Lemma 2; Simplex Random Features, Theorem 3.2; antithetic: Hybrid Random Features, equation 3.
+/// Source: Performers, Lemma 2; Simplex Random Features, Theorem 3.2; antithetic: Hybrid Random Features,
+/// equation 3.
 pub fn positive(pair: &Pair, law: &Law) -> Option<f64> {
     let terms = Terms {
         single: SignedLog::positive(ln_expm1(pair.sum)),
@@ -69,10 +73,11 @@ pub fn hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
 
 /// ln MSE of the trigonometric estimate of exp(x·y).
 ///
-/// Independent: exp(‖x‖²+‖y‖²)(1 − e^{−‖x−y‖²})²/(2m). Even in ω: an antithetic pair counts once. Orthogonality helps where
-/// ‖x−y‖ is moderate and may hurt where it is large.
+/// Independent: exp(‖x‖²+‖y‖²)(1 − e^{−‖x−y‖²})²/(2m). Even in ω: an antithetic pair counts once.
+/// Orthogonality helps where ‖x−y‖ is moderate and may hurt where it is large.
 ///
-/// Source: Performers, Lemma 2; Hybrid Random Features, Lemma 2.2; Simplex Random Features, equation 26; with an angle: new.
+/// Source: Performers, Lemma 2; Hybrid Random Features, Lemma 2.2; Simplex Random Features, equation 26; with
+/// an angle: new.
 pub fn trigonometric(pair: &Pair, law: &Law) -> Option<f64> {
     let single = SignedLog::positive(2.0 * ln_1m_exp(pair.difference) - LN_2);
     let terms = Terms {
@@ -85,8 +90,9 @@ pub fn trigonometric(pair: &Pair, law: &Law) -> Option<f64> {
 
 /// ln of the variance of the positive estimate with ‖ω‖ = √d, about the regularised softmax kernel.
 ///
-/// exp(−‖x‖²−‖y‖²) (q(4d‖x+y‖²) − q(d‖x+y‖²)²)/m with q(t) = ₀F₁(; d/2; t/4), plus (q((2+2cos θ)d‖x+y‖²) − q²)/m² for each coupled pair. The mean
-/// squared error about the softmax kernel is larger by the squared difference of the kernels.
+/// exp(−‖x‖²−‖y‖²) (q(4d‖x+y‖²) − q(d‖x+y‖²)²)/m with q(t) = ₀F₁(; d/2; t/4), plus (q((2+2cos θ)d‖x+y‖²) −
+/// q²)/m² for each coupled pair. The mean squared error about the softmax kernel is larger by the squared
+/// difference of the kernels.
 ///
 /// Source: new (the kernel: Performers, Theorem 1).
 pub fn regularised_positive(pair: &Pair, law: &Law) -> Option<f64> {
@@ -99,7 +105,8 @@ pub fn regularised_positive(pair: &Pair, law: &Law) -> Option<f64> {
     Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
 }
 
-/// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, about the regularised softmax kernel. Source: new.
+/// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, about the regularised softmax kernel. Source:
+/// new.
 pub fn regularised_hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
     let q = SphereMeans::new(pair);
     let mean = |a: SignedLog, b: SignedLog| SignedLog::sum([a, b].into_iter()).scaled(-LN_2);

@@ -1,7 +1,8 @@
 //! Generalised exponential features (GERF) and optimal positive features (OPRF).
 //!
-//! f(ω, x) = D exp(A‖ω‖² + B ω·x + C‖x‖²) and the same with sB for y, for the Gaussian kernel: A complex, s = ±1.
-//! s = 1, A = 0 is the positive map; s = −1, A = 0 the trigonometric one; s = 1 with the best real A is OPRF. For softmax add ‖x‖² + ‖y‖² to a logarithmic variance.
+//! f(ω, x) = D exp(A‖ω‖² + B ω·x + C‖x‖²) and the same with sB for y, for the Gaussian kernel: A complex, s =
+//! ±1. s = 1, A = 0 is the positive map; s = −1, A = 0 the trigonometric one; s = 1 with the best real A is
+//! OPRF. For softmax add ‖x‖² + ‖y‖² to a logarithmic variance.
 
 use num_complex::Complex64;
 
@@ -39,7 +40,8 @@ impl Sign {
     }
 }
 
-/// The coefficients (B, C, D) that make the estimate unbiased for the Gaussian kernel; needs Re(1 − 4A) > 0, else NaN.
+/// The coefficients (B, C, D) that make the estimate unbiased for the Gaussian kernel; needs Re(1 − 4A) > 0,
+/// else NaN.
 ///
 /// B = √(s(1 − 4A)), C = −(s + 1)/2, D = (1 − 4A)^{d/4}. Source: Chefs' Random Tables, Theorem 3.1.
 pub fn coefficients(a: Complex64, s: Sign, d: usize) -> (Complex64, f64, Complex64) {
@@ -55,8 +57,9 @@ pub fn coefficients(a: Complex64, s: Sign, d: usize) -> (Complex64, f64, Complex
 
 /// ln of the variance of the estimate of the Gaussian kernel; `None` without a closed form.
 ///
-/// Finite for Re(1 − 8A) > 0, else +∞. Known for independent frequencies and, with real A and s = 1, for any known angles: the covariance of coupled
-/// terms does not depend on A. Source: Chefs' Random Tables, Theorem 3.2; coupled: new.
+/// Finite for Re(1 − 8A) > 0, else +∞. Known for independent frequencies and, with real A and s = 1, for any
+/// known angles: the covariance of coupled terms does not depend on A. Source: Chefs' Random Tables, Theorem
+/// 3.2; coupled: new.
 pub fn ln_variance(pair: &Pair, a: Complex64, s: Sign, law: &Law) -> Option<f64> {
     let contraction = 1.0 - 8.0 * a;
     if contraction.re <= 0.0 {
@@ -78,10 +81,12 @@ pub fn ln_variance(pair: &Pair, a: Complex64, s: Sign, law: &Law) -> Option<f64>
     Some(terms.ln_variance(law, Radius::Chi)? - pair.difference)
 }
 
-/// (ρ*, A*): the real A ≤ 0 that minimises the variance of OPRF at ‖x+y‖² = `v2`, and ρ* = 1/(1 − 8A*) ∈ (0, 1\].
+/// (ρ*, A*): the real A ≤ 0 that minimises the variance of OPRF at ‖x+y‖² = `v2`, and ρ* = 1/(1 − 8A*) ∈ (0,
+/// 1\].
 ///
-/// `v2` may be the mean of ‖x+y‖² over pairs of data: then A* minimises the mean logarithm of the second moment. Valid from 0 to the largest number.
-/// Source: Chefs' Random Tables, Theorem 3.3, in a form that is not 0/0 at 0.
+/// `v2` may be the mean of ‖x+y‖² over pairs of data: then A* minimises the mean logarithm of the second
+/// moment. Valid from 0 to the largest number. Source: Chefs' Random Tables, Theorem 3.3, in a form that is
+/// not 0/0 at 0.
 pub fn optimal(d: usize, v2: f64) -> (f64, f64) {
     let d = d as f64;
     // Relative to d, so that the square of a huge v² does not overflow.

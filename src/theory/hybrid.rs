@@ -1,7 +1,7 @@
 //! Mean squared errors of hybrid estimators, composed from those of their parts.
 //!
-//! Since the coefficients of an estimate Σ λ̂ₖ Pₖ sum to 1, its error is Σ λ̂ₖ (Pₖ − K): with coefficients independent of the bases,
-//! MSE = Σₖₗ E\[λ̂ₖ λ̂ₗ\] Cov(Pₖ, Pₗ).
+//! Since the coefficients of an estimate Σ λ̂ₖ Pₖ sum to 1, its error is Σ λ̂ₖ (Pₖ − K): with coefficients
+//! independent of the bases, MSE = Σₖₗ E\[λ̂ₖ λ̂ₗ\] Cov(Pₖ, Pₗ).
 
 use super::coefficient::{self, Moments};
 use super::{Law, Pair, gaussian};
@@ -24,10 +24,12 @@ pub fn ln_mse(moments: &Moments, ln_mse_p: f64, ln_mse_q: f64) -> f64 {
     super::ln_add_exp(moments.square.ln() + ln_mse_p, moments.complement_square.ln() + ln_mse_q)
 }
 
-/// ln MSE of the bipolar hybrid of exp(x·y): λ̂ times the hyperbolic estimate plus (1 − λ̂) times the trigonometric one, m independent frequencies each.
+/// ln MSE of the bipolar hybrid of exp(x·y): λ̂ times the hyperbolic estimate plus (1 − λ̂) times the
+/// trigonometric one, m independent frequencies each.
 ///
-/// Shared frequencies add −(2/m) e^{2x·y} (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\]: nothing for equal norms. That helps where E\[λ̂(1−λ̂)\] > 0, always so for the
-/// angular coefficient. Source: Hybrid Random Features, Theorems 3.1 and F.1; the term for unequal norms: erratum H8.
+/// Shared frequencies add −(2/m) e^{2x·y} (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\]: nothing for equal norms. That
+/// helps where E\[λ̂(1−λ̂)\] > 0, always so for the angular coefficient. Source: Hybrid Random Features,
+/// Theorems 3.1 and F.1; the term for unequal norms: erratum H8.
 pub fn ln_bipolar_mse(pair: &Pair, moments: &Moments, m: usize, bases: Bases) -> Option<f64> {
     let law = Law::independent(m);
     let independent =
@@ -41,7 +43,8 @@ pub fn ln_bipolar_mse(pair: &Pair, moments: &Moments, m: usize, bases: Bases) ->
     Some(if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs })
 }
 
-/// ln MSE of the bipolar hybrid of exp(x·y) whose Gaussian coefficient is estimated by an inner angular hybrid with `inner_m` and `inner_n` frequencies.
+/// ln MSE of the bipolar hybrid of exp(x·y) whose Gaussian coefficient is estimated by an inner angular
+/// hybrid with `inner_m` and `inner_n` frequencies.
 ///
 /// Source: Hybrid Random Features, remark in appendix F.
 pub fn ln_nested_mse(

@@ -30,7 +30,8 @@ pub fn ln_sinh(t: f64) -> f64 {
     t.abs() + ln_1m_exp(2.0 * t.abs()) - LN_2
 }
 
-/// e^p cosh q − e^{p−q} sin²(b/2) − 1, without overflow or cancellation: what ½ Re e^{p−q+ib} + ½ e^{p+q} exceeds 1 by.
+/// e^p cosh q − e^{p−q} sin²(b/2) − 1, without overflow or cancellation: what ½ Re e^{p−q+ib} + ½ e^{p+q}
+/// exceeds 1 by.
 pub(super) fn real_part_excess(p: f64, q: f64, b: f64) -> SignedLog {
     let turned = SignedLog::from(-(0.5 * b).sin().powi(2)).scaled(p - q);
     let parts = if p.abs() + q.abs() < 1.0 {

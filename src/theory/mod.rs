@@ -1,13 +1,16 @@
-//! Closed forms: the variance of an estimate before anything is drawn, bounds, and the parameters that minimise it.
+//! Closed forms: the variance of an estimate before anything is drawn, bounds, and the parameters that
+//! minimise it.
 //!
-//! Pure functions of a few scalars of a pair of points ([`Pair`]) and of what is known about the frequencies ([`Law`]). Logarithms come
-//! first, since variances leave the range of `f64` at norms of about 13. Errors of the Gaussian maps ([`positive`], [`hyperbolic`], [`trigonometric`],
-//! regularised) hold under any known law; the modules have the rest. Values are for the softmax kernel unless a module says otherwise: for the
-//! Gaussian kernel subtract ‖x‖² + ‖y‖² from the logarithm. "No closed form" is `None`, never a guess; arguments outside a
-//! domain give NaN.
+//! Pure functions of a few scalars of a pair of points ([`Pair`]) and of what is known about the frequencies
+//! ([`Law`]). Logarithms come first, since variances leave the range of `f64` at norms of about 13. Errors of
+//! the Gaussian maps ([`positive`], [`hyperbolic`], [`trigonometric`], regularised) hold under any known law;
+//! the modules have the rest. Values are for the softmax kernel unless a module says otherwise: for the
+//! Gaussian kernel subtract ‖x‖² + ‖y‖² from the logarithm. "No closed form" is `None`, never a guess;
+//! arguments outside a domain give NaN.
 //!
-//! Each function names its source (paper, equation), or says "new"; where a paper is wrong it cites [`errata`]. The example `verify` checks them against values
-//! of an independent implementation and, with `--simulate`, against estimates.
+//! Each function names its source (paper, equation), or says "new"; where a paper is wrong it cites
+//! [`errata`]. The example `verify` checks them against values of an independent implementation and, with
+//! `--simulate`, against estimates.
 //!
 //! ```
 //! use random_features::theory::{Law, Pair, positive};

@@ -1,6 +1,8 @@
-//! Errors relative to the softmax kernel, for two points of equal norm r at an angle θ, and their maxima over θ.
+//! Errors relative to the softmax kernel, for two points of equal norm r at an angle θ, and their maxima over
+//! θ.
 //!
-//! Root mean squared errors of estimates with m independent frequencies, divided by exp(x·y), as logarithms. W = e^{2r²}(1 − e^{−4r²}).
+//! Root mean squared errors of estimates with m independent frequencies, divided by exp(x·y), as logarithms.
+//! W = e^{2r²}(1 − e^{−4r²}).
 
 use std::f64::consts::{LN_2, PI};
 
@@ -23,7 +25,8 @@ pub fn ln_positive(angle: f64, r: f64, m: usize) -> f64 {
     0.5 * (ln_expm1(4.0 * r * r * (0.5 * angle).cos().powi(2)) - (m as f64).ln())
 }
 
-/// The angular hybrid of hyperbolic and trigonometric estimates with m frequencies each and n for the coefficient.
+/// The angular hybrid of hyperbolic and trigonometric estimates with m frequencies each and n for the
+/// coefficient.
 ///
 /// Source: Hybrid Random Features, appendix D.3 with the corrected equation 47 (errata H5, H7).
 pub fn ln_angular(angle: f64, r: f64, m: usize, n: usize) -> f64 {
@@ -32,7 +35,8 @@ pub fn ln_angular(angle: f64, r: f64, m: usize, n: usize) -> f64 {
     0.5 * hybrid::ln_mse(&moments, 2.0 * p, 2.0 * q)
 }
 
-/// The largest trigonometric error over all angles, at θ = π, and the largest hyperbolic one, at θ = 0: W/√(2m).
+/// The largest trigonometric error over all angles, at θ = π, and the largest hyperbolic one, at θ = 0:
+/// W/√(2m).
 ///
 /// Source: Hybrid Random Features, Lemma 3.4.
 pub fn ln_max_trigonometric(r: f64, m: usize) -> f64 {
@@ -52,7 +56,8 @@ pub fn ln_max_angular_bound(r: f64, m: usize, n: usize) -> f64 {
     ln_max_angular_bound_with(r, m, n, r)
 }
 
-/// The bound of [`ln_max_angular_bound`] as it was published. **False**: exceeded for n = 1 from r = 5 on, n = 2 from 8, n = 4 from 12.
+/// The bound of [`ln_max_angular_bound`] as it was published. **False**: exceeded for n = 1 from r = 5 on, n
+/// = 2 from 8, n = 4 from 12.
 pub fn ln_max_angular_bound_as_published(r: f64, m: usize, n: usize) -> f64 {
     ln_max_angular_bound_with(r, m, n, r * r)
 }
