@@ -36,7 +36,8 @@
 //! error before anything is computed, where it is known.
 //!
 //! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never
-//! worse for positive features), and [`Antithetic`](frequency::Antithetic) over either.
+//! worse for positive features), [`Simplex`](frequency::Simplex) (best for them), and
+//! [`Antithetic`](frequency::Antithetic) pairs over any of these.
 //!
 //! # Architecture
 //! Floors; each uses only what stands below it.

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{MAPS, couplings, frequencies, gaussian, points, softmax};
+use common::{MAPS, couplings, couplings_from_two_dimensions, frequencies, gaussian, points, softmax};
 use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
 use random_features::map::Target;
 use random_features::{Error, FeatureMap, Features, Real, Side};
@@ -12,7 +12,8 @@ const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40),
 /// Runs `check` on every combination, with the naive features of the softmax kernel as oracle.
 fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64>)) {
     for (n, d, m) in SHAPES {
-        for coupling in couplings() {
+        let couplings = if d > 1 { couplings_from_two_dimensions() } else { couplings() };
+        for coupling in couplings {
             let omega = frequencies(d, m, coupling.as_ref(), 5);
             let x = points::<T>(n, d, 1.5 / (d as f64).sqrt());
             for name in MAPS {

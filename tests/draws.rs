@@ -3,10 +3,11 @@
 mod common;
 
 use approx::assert_abs_diff_eq;
-use common::{couplings, frequencies};
+use common::{couplings, couplings_from_two_dimensions, frequencies};
 use ndarray::Array2;
 use rand::Rng;
-use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, draw};
+use random_features::frequency::simplex::Partial;
+use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, draw};
 use random_features::theory::{Block, Dependence, Law};
 use random_features::{Error, rng};
 
@@ -81,7 +82,7 @@ fn radii_follow_chi() {
     const N: usize = 5000;
     let critical = (-(1e-6f64 / 2.0).ln() / 2.0).sqrt() / (N as f64).sqrt();
     for d in [2, 4] {
-        for coupling in couplings() {
+        for coupling in couplings_from_two_dimensions() {
             for row in [0, 1, 2] {
                 let of_draw = |seed| {
                     let omega = frequencies(d, 3, coupling.as_ref(), seed);
@@ -122,6 +123,31 @@ fn orthogonal_blocks_are_orthogonal_and_independent() {
     let mut norms: Vec<f64> = rows.rows().into_iter().map(|r| r.dot(&r)).collect();
     norms.sort_by(f64::total_cmp);
     assert!(norms.windows(2).all(|w| w[1] - w[0] > 1e-9));
+}
+
+#[test]
+fn simplex_blocks_have_the_angles_that_they_state() {
+    for partial in [Partial::Fitted, Partial::Truncated] {
+        let omega = frequencies(5, 13, &Simplex { partial }, 1);
+        let mut start = 0;
+        for block in &omega.law().blocks {
+            let Dependence::Angle { cos } = block.dependence else { panic!("{block:?}") };
+            let corners = if partial == Partial::Fitted { block.size } else { 5 };
+            assert_abs_diff_eq!(cos, -1.0 / (corners as f64 - 1.0), epsilon = 1e-15);
+            for i in start..start + block.size {
+                for j in start..i {
+                    let (a, b) = (omega.rows().row(i).to_owned(), omega.rows().row(j).to_owned());
+                    let found = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
+                    assert_abs_diff_eq!(found, cos, epsilon = 1e-13);
+                }
+            }
+            start += block.size;
+        }
+        let single = frequencies(5, 6, &Simplex { partial }, 1);
+        assert_eq!(single.law().blocks[1].dependence, Dependence::Independent);
+        let error = draw(1, 3, &Simplex { partial }, &mut rng(0)).unwrap_err();
+        assert!(error.to_string().contains("dimension d is 1"), "{error}");
+    }
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
-use random_features::frequency::Frequencies;
+use random_features::frequency::{Frequencies, simplex};
 use random_features::kernel::{Gaussian, Kernel, Nonlinear, RegularisedSoftmax, Softmax, angle};
 use random_features::theory::complex_exponential::{self, Symmetry};
 use random_features::theory::gerf::{self, Sign};
@@ -139,6 +139,7 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "gerf" | "oprf" | "crt" => generalised(&case)?,
         "poisson" | "geometric" => count_map(&case)?,
         "estimate" => estimate(&case)?,
+        "simplex" => simplex_matrix(&case)?,
         _ => None,
     };
     match computed {
@@ -398,6 +399,24 @@ fn count_map(case: &Case) -> Found {
             let error = (counts::geometric_objective(&products, p) - expected).abs();
             let meets = error <= decimal(&tolerance["objective_rel"])? * expected.abs();
             if meets { number(SignedLog::from(decimal(&case.json["expected"]["value"])?)) } else { plain(p) }
+        }
+        _ => Ok(None),
+    }
+}
+
+fn simplex_matrix(case: &Case) -> Found {
+    match case.formula {
+        "simplex.rows" => parts(vec![("rows", simplex::vertices(case.count("d")?).into_iter().collect())]),
+        "simplex.apply" => {
+            let v = case.json["params"]["v"].as_array().ok_or("v is missing")?;
+            let v = v.iter().map(|v| Ok([decimal(v)?])).collect::<Result<Vec<_>, String>>()?;
+            let (mut out, mut transposed) = (Array2::from(v.clone()), Array2::from(v));
+            simplex::multiply(out.view_mut());
+            simplex::multiply_transposed(transposed.view_mut());
+            parts(vec![
+                ("out", out.into_iter().collect()),
+                ("out_transpose", transposed.into_iter().collect()),
+            ])
         }
         _ => Ok(None),
     }

@@ -1,7 +1,8 @@
 //! Estimators are drawn, and their sample errors compared with the closed forms.
 
 use ndarray::{Array1, arr1};
-use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, draw};
+use random_features::frequency::simplex::Partial;
+use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, draw};
 use random_features::{FeatureMap, Hyperbolic, Positive, Result, Trigonometric, rng};
 
 /// z-scores beyond this are failures: with some 100 of them, one false alarm in 10 000 runs.
@@ -29,9 +30,11 @@ pub fn run(draws: u64) -> Result<bool> {
     // ‖x+y‖² = 1.0: beyond, fourth moments are too large for a sample's variance to mean much.
     let x: Array1<f64> = arr1(&[0.3, -0.5, 0.2, 0.4]);
     let y = arr1(&[0.35, -0.1, -0.5, 0.0]);
-    let couplings: [Box<dyn Coupling>; 4] = [
+    let couplings: [Box<dyn Coupling>; 6] = [
         Box::new(Independent),
         Box::new(Orthogonal),
+        Box::new(Simplex::default()),
+        Box::new(Simplex { partial: Partial::Truncated }),
         Box::new(Antithetic(Independent)),
         Box::new(Antithetic(Orthogonal)),
     ];
@@ -41,7 +44,7 @@ pub fn run(draws: u64) -> Result<bool> {
         squared(&(&x - &y))
     );
     println!(
-        "{:<15}{:<26}{:>4}{:>12}{:>8}{:>14}{:>14}{:>8}",
+        "{:<15}{:<30}{:>4}{:>12}{:>8}{:>14}{:>14}{:>8}",
         "map", "coupling", "m", "bias", "z", "sample MSE", "closed form", "z"
     );
     let mut well = true;
@@ -63,7 +66,7 @@ pub fn run(draws: u64) -> Result<bool> {
                 well &= bias_z.abs() <= LIMIT && z.abs() <= LIMIT;
                 let coupling = format!("{coupling:?}");
                 println!(
-                    "{name:<15}{coupling:<26}{m:>4}{bias:>12.5}{bias_z:>8.2}{mse:>14.6}{closed:>14}{z:>8.2}"
+                    "{name:<15}{coupling:<30}{m:>4}{bias:>12.5}{bias_z:>8.2}{mse:>14.6}{closed:>14}{z:>8.2}"
                 );
             }
         }

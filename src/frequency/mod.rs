@@ -15,12 +15,14 @@ mod haar;
 mod independent;
 mod orthogonal;
 mod radius;
+pub mod simplex;
 
 pub use antithetic::Antithetic;
 pub use coupling::{Coupling, draw};
 pub use frequencies::Frequencies;
 pub use independent::Independent;
 pub use orthogonal::Orthogonal;
+pub use simplex::Simplex;
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;

@@ -2,7 +2,8 @@
 #![allow(dead_code)]
 
 use ndarray::{Array1, Array2};
-use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, draw};
+use random_features::frequency::simplex::Partial;
+use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, draw};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::Target;
 use random_features::{FeatureMap, Hyperbolic, Positive, Real, Trigonometric, rng};
@@ -54,6 +55,18 @@ pub fn couplings() -> Vec<Box<dyn Coupling>> {
         Box::new(Antithetic(Independent)),
         Box::new(Antithetic(Orthogonal)),
     ]
+}
+
+/// Those that exist in two dimensions and more, besides.
+pub fn couplings_from_two_dimensions() -> Vec<Box<dyn Coupling>> {
+    let truncated = Simplex { partial: Partial::Truncated };
+    let mut all = couplings();
+    all.extend([
+        Box::new(Simplex::default()) as Box<dyn Coupling>,
+        Box::new(truncated),
+        Box::new(Antithetic(Simplex::default())),
+    ]);
+    all
 }
 
 pub fn frequencies(d: usize, m: usize, coupling: &dyn Coupling, seed: u64) -> Frequencies {

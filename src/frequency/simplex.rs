@@ -1,0 +1,160 @@
+//! Simplex frequencies (SimRF), and the product with the simplex matrix that makes them.
+
+use ndarray::{Array2, ArrayViewMut2, Axis, s};
+use rand::Rng;
+
+use super::Coupling;
+use super::haar::haar_rows;
+use super::radius::chi;
+use crate::error::Result;
+use crate::theory::{Block, Dependence, Radius};
+
+/// Simplex frequencies (SimRF): blocks of up to d rows whose directions are the vertices of a regular simplex.
+///
+/// # Definition
+/// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the matrix of [`vertices`]: unit rows with
+/// inner products −1/(d−1). A block of r < d rows is [`Partial::Fitted`] with an r-vertex simplex of its own, or
+/// [`Partial::Truncated`] to the first rows of that with d. A single row is a plain one.
+///
+/// # Variance
+/// The least for positive features among all couplings that do not look at the radii; for the hyperbolic and
+/// trigonometric maps [`Orthogonal`](super::Orthogonal) is better. Closed forms: [`theory`](crate::theory).
+///
+/// # Exact where
+/// The law is exact: each row ~ N(0, I). There is no simplex in one dimension: d = 1 is an error.
+///
+/// # Cost
+/// That of orthogonal frequencies and O(d) more for each row.
+///
+/// # Example
+/// ```
+/// use random_features::frequency::{Simplex, draw};
+/// let omega = draw(5, 5, &Simplex::default(), &mut random_features::rng(1))?;
+/// let (a, b) = (omega.rows().row(0).to_owned(), omega.rows().row(1).to_owned());
+/// let cos = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
+/// assert!((cos + 0.25).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Reid et al., *Simplex Random Features*, equations 8 and 9; fitted blocks: new.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Simplex {
+    /// What blocks of fewer than d rows are.
+    pub partial: Partial,
+}
+
+/// What a simplex block of r < d rows is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Partial {
+    /// An r-vertex simplex, inner products −1/(r−1): lower variance.
+    #[default]
+    Fitted,
+    /// The first r vertices of the d-vertex simplex, inner products −1/(d−1), as in the paper.
+    Truncated,
+}
+
+impl Coupling for Simplex {
+    fn capacity(&self, d: usize) -> usize {
+        if d < 2 { 0 } else { d }
+    }
+
+    fn draw_block(&self, mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
+        let (size, d) = rows.dim();
+        let radii = chi(d, size, rng)?;
+        let corners = match self.partial {
+            Partial::Fitted => size,
+            Partial::Truncated => d,
+        };
+        let directions = directions(corners, d, rng);
+        for ((mut row, direction), radius) in rows.rows_mut().into_iter().zip(directions.rows()).zip(radii) {
+            row.zip_mut_with(&direction, |out, v| *out = radius * v);
+        }
+        let dependence = if size == 1 {
+            Dependence::Independent
+        } else {
+            Dependence::Angle { cos: -1.0 / (corners as f64 - 1.0) }
+        };
+        Ok(Block { size, dependence, radius: Radius::Chi, antithetic: false })
+    }
+}
+
+/// The vertices of a randomly rotated regular simplex in ℝᵈ, `corners` ≤ d of them.
+fn directions(corners: usize, d: usize, rng: &mut dyn Rng) -> Array2<f64> {
+    if corners == 1 {
+        return haar_rows(1, d, rng);
+    }
+    // The last column of S is 0: one rotated axis fewer than vertices.
+    let mut directions = Array2::zeros((corners, d));
+    directions.slice_mut(s![..corners - 1, ..]).assign(&haar_rows(corners - 1, d, rng));
+    multiply(directions.view_mut());
+    directions
+}
+
+/// The matrix S of `d` ≥ 2 unit rows with inner products −1/(d−1), whose last column is 0.
+///
+/// sᵢ = √(d/(d−1)) eᵢ − (√d+1)/(d−1)^{3/2} (1, …, 1, 0) for i < d, and s_d = (d−1)^{−1/2} (1, …, 1, 0).
+pub fn vertices(d: usize) -> Array2<f64> {
+    let mut matrix = Array2::eye(d);
+    multiply(matrix.view_mut());
+    matrix
+}
+
+/// Replaces the d rows v of a matrix by those of S v, in O(1) operations for each entry. Fewer than two rows stay.
+pub fn multiply(mut v: ArrayViewMut2<'_, f64>) {
+    let d = v.nrows();
+    if d < 2 {
+        return;
+    }
+    let (stretch, shift, last) = coefficients(d);
+    let (mut upper, mut bottom) = v.view_mut().split_at(Axis(0), d - 1);
+    let sum = upper.sum_axis(Axis(0));
+    for mut row in upper.rows_mut() {
+        row.zip_mut_with(&sum, |v, sum| *v = stretch * *v - shift * sum);
+    }
+    bottom.row_mut(0).zip_mut_with(&sum, |v, sum| *v = last * sum);
+}
+
+/// Replaces the d rows u of a matrix by those of Sᵀ u, in O(1) operations for each entry. Fewer than two rows stay.
+pub fn multiply_transposed(mut u: ArrayViewMut2<'_, f64>) {
+    let d = u.nrows();
+    if d < 2 {
+        return;
+    }
+    let (stretch, shift, last) = coefficients(d);
+    let (mut upper, mut bottom) = u.view_mut().split_at(Axis(0), d - 1);
+    let common = bottom.row(0).mapv(|u| last * u) - upper.sum_axis(Axis(0)).mapv(|sum| shift * sum);
+    for mut row in upper.rows_mut() {
+        row.zip_mut_with(&common, |u, common| *u = stretch * *u + common);
+    }
+    bottom.fill(0.0);
+}
+
+/// √(d/(d−1)), (√d+1)/(d−1)^{3/2} and (d−1)^{−1/2}.
+fn coefficients(d: usize) -> (f64, f64, f64) {
+    let d = d as f64;
+    ((d / (d - 1.0)).sqrt(), (d.sqrt() + 1.0) / (d - 1.0).powf(1.5), (d - 1.0).sqrt().recip())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vertices_are_a_simplex_and_products_are_products() {
+        for d in 2..40 {
+            let s = vertices(d);
+            for ((i, j), inner) in s.dot(&s.t()).indexed_iter() {
+                let expected = if i == j { 1.0 } else { -1.0 / (d as f64 - 1.0) };
+                assert!((inner - expected).abs() < 1e-14, "d {d}: {i},{j}: {inner}");
+            }
+            assert!(s.column(d - 1).iter().all(|v| *v == 0.0));
+            let v = Array2::from_shape_fn((d, 3), |(i, k)| ((i * 7 + k * 3) % 11) as f64 - 5.0);
+            let (mut product, mut transposed) = (v.clone(), v.clone());
+            multiply(product.view_mut());
+            multiply_transposed(transposed.view_mut());
+            let close = |a: &Array2<f64>, b: Array2<f64>| (a - &b).iter().all(|e| e.abs() < 1e-12);
+            assert!(close(&product, s.dot(&v)) && close(&transposed, s.t().dot(&v)), "d {d}");
+        }
+    }
+}
