@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
-use random_features::frequency::{Frequencies, simplex};
+use random_features::frequency::{Frequencies, simplex, simplex_plus};
 use random_features::kernel::{Gaussian, Kernel, Nonlinear, RegularisedSoftmax, Softmax, angle};
 use random_features::theory::complex_exponential::{self, Symmetry};
 use random_features::theory::gerf::{self, Sign};
@@ -139,7 +139,7 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "gerf" | "oprf" | "crt" => generalised(&case)?,
         "poisson" | "geometric" => count_map(&case)?,
         "estimate" => estimate(&case)?,
-        "simplex" => simplex_matrix(&case)?,
+        "simplex" | "simrf_plus" => simplex_matrix(&case)?,
         _ => None,
     };
     match computed {
@@ -416,6 +416,16 @@ fn simplex_matrix(case: &Case) -> Found {
             parts(vec![
                 ("out", out.into_iter().collect()),
                 ("out_transpose", transposed.into_iter().collect()),
+            ])
+        }
+        "simrf_plus.directions" => {
+            let norms = case.json["params"]["norms"].as_array().ok_or("norms are missing")?;
+            let norms = norms.iter().map(decimal).collect::<Result<Vec<_>, _>>()?;
+            let directions = simplex_plus::place(&norms, case.count("passes")?);
+            let sum = Array1::from(norms).dot(&directions);
+            parts(vec![
+                ("resultant_norm", vec![sum.dot(&sum).sqrt()]),
+                ("rows", directions.into_iter().collect()),
             ])
         }
         _ => Ok(None),

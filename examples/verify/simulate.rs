@@ -2,7 +2,9 @@
 
 use ndarray::{Array1, arr1};
 use random_features::frequency::simplex::Partial;
-use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, draw};
+use random_features::frequency::{
+    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus, draw,
+};
 use random_features::{FeatureMap, Hyperbolic, Positive, Result, Trigonometric, rng};
 
 /// z-scores beyond this are failures: with some 100 of them, one false alarm in 10 000 runs.
@@ -30,11 +32,12 @@ pub fn run(draws: u64) -> Result<bool> {
     // ‖x+y‖² = 1.0: beyond, fourth moments are too large for a sample's variance to mean much.
     let x: Array1<f64> = arr1(&[0.3, -0.5, 0.2, 0.4]);
     let y = arr1(&[0.35, -0.1, -0.5, 0.0]);
-    let couplings: [Box<dyn Coupling>; 6] = [
+    let couplings: [Box<dyn Coupling>; 7] = [
         Box::new(Independent),
         Box::new(Orthogonal),
         Box::new(Simplex::default()),
         Box::new(Simplex { partial: Partial::Truncated }),
+        Box::new(SimplexPlus::default()),
         Box::new(Antithetic(Independent)),
         Box::new(Antithetic(Orthogonal)),
     ];

@@ -16,6 +16,7 @@ mod independent;
 mod orthogonal;
 mod radius;
 pub mod simplex;
+pub mod simplex_plus;
 
 pub use antithetic::Antithetic;
 pub use coupling::{Coupling, draw};
@@ -23,6 +24,7 @@ pub use frequencies::Frequencies;
 pub use independent::Independent;
 pub use orthogonal::Orthogonal;
 pub use simplex::Simplex;
+pub use simplex_plus::SimplexPlus;
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;

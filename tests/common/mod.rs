@@ -3,7 +3,9 @@
 
 use ndarray::{Array1, Array2};
 use random_features::frequency::simplex::Partial;
-use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, draw};
+use random_features::frequency::{
+    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus, draw,
+};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::Target;
 use random_features::{FeatureMap, Hyperbolic, Positive, Real, Trigonometric, rng};
@@ -64,6 +66,7 @@ pub fn couplings_from_two_dimensions() -> Vec<Box<dyn Coupling>> {
     all.extend([
         Box::new(Simplex::default()) as Box<dyn Coupling>,
         Box::new(truncated),
+        Box::new(SimplexPlus::default()),
         Box::new(Antithetic(Simplex::default())),
     ]);
     all

@@ -1,0 +1,122 @@
+//! Simplex frequencies placed by their radii (SimRF+).
+
+use ndarray::{Array1, Array2, ArrayViewMut2};
+use rand::Rng;
+
+use super::Coupling;
+use super::haar::haar_rows;
+use super::radius::chi;
+use super::simplex::vertices;
+use crate::error::{Result, check_positive};
+use crate::theory::{Block, Dependence, Radius};
+
+/// Simplex frequencies placed by their radii (SimRF+): blocks of up to d rows whose sum is as short as can be.
+///
+/// # Definition
+/// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, fresh for every block, Q Haar-distributed, and S from [`place`]:
+/// passes of coordinate descent on ‖Σ rᵢ sᵢ‖ that start at the simplex. A block of r < d rows starts at the
+/// r-vertex simplex.
+///
+/// # Variance
+/// Below that of [`Simplex`](super::Simplex) for positive features. No closed form is known.
+///
+/// # Exact where
+/// The law of each row is exact, N(0, I): the rotation is uniform and independent of the radii. There is no
+/// simplex in one dimension: d = 1 is an error.
+///
+/// # Cost
+/// O(d³) for a block of d rows, of which a pass takes O(d²).
+///
+/// # Example
+/// ```
+/// use random_features::frequency::{SimplexPlus, draw};
+/// let omega = draw(6, 6, &SimplexPlus::default(), &mut random_features::rng(1))?;
+/// let sum = omega.rows().sum_axis(ndarray::Axis(0));
+/// assert!(sum.dot(&sum).sqrt() < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Reid et al., *Simplex Random Features*, equations 12–17.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SimplexPlus {
+    /// Passes over the rows of a block, from 1 on.
+    pub passes: usize,
+}
+
+impl Default for SimplexPlus {
+    fn default() -> Self {
+        SimplexPlus { passes: 3 }
+    }
+}
+
+impl Coupling for SimplexPlus {
+    fn capacity(&self, d: usize) -> usize {
+        if d < 2 { 0 } else { d }
+    }
+
+    fn draw_block(&self, mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
+        check_positive("the number of passes", self.passes)?;
+        let (size, d) = rows.dim();
+        let radii = chi(d, size, rng)?;
+        let directions = place(&radii, self.passes).dot(&haar_rows(size, d, rng));
+        for ((mut row, direction), radius) in rows.rows_mut().into_iter().zip(directions.rows()).zip(radii) {
+            row.zip_mut_with(&direction, |out, v| *out = radius * v);
+        }
+        let dependence = if size == 1 { Dependence::Independent } else { Dependence::Unknown };
+        Ok(Block { size, dependence, radius: Radius::Chi, antithetic: false })
+    }
+}
+
+/// Unit vectors sᵢ, in rows, for which ‖Σ rᵢ sᵢ‖ is small: `passes` of coordinate descent from the simplex.
+///
+/// Each step turns one vector against the sum of the others, sᵢ ← −Σ_{j≠i} rⱼ sⱼ/‖·‖, with what the steps
+/// before have left (Gauss–Seidel), so the length never grows; it tends to max(0, 2 max r − Σ r). A vector stays
+/// where the others sum to 0. O(n²) a pass, by a running sum.
+pub fn place(radii: &[f64], passes: usize) -> Array2<f64> {
+    let mut directions = vertices(radii.len());
+    let mut sum = Array1::from(radii.to_vec()).dot(&directions);
+    for _ in 0..passes {
+        for (mut direction, radius) in directions.rows_mut().into_iter().zip(radii) {
+            sum.scaled_add(-radius, &direction);
+            let length = sum.dot(&sum).sqrt();
+            if length > 0.0 {
+                direction.zip_mut_with(&sum, |s, others| *s = -others / length);
+            }
+            sum.scaled_add(*radius, &direction);
+        }
+    }
+    directions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_never_grows_and_vanishes_where_it_can() {
+        let mut rng = crate::rng(5);
+        for d in 2..30 {
+            let radii = chi(d, d, &mut rng).unwrap();
+            let length = |passes| {
+                let directions = place(&radii, passes);
+                for row in directions.rows() {
+                    assert!((row.dot(&row) - 1.0).abs() < 1e-13);
+                }
+                let sum = Array1::from(radii.clone()).dot(&directions);
+                sum.dot(&sum).sqrt()
+            };
+            let lengths: Vec<f64> = (0..6).map(length).collect();
+            assert!(lengths.windows(2).all(|w| w[1] <= w[0] + 1e-13), "d {d}: {lengths:?}");
+            let largest = radii.iter().copied().fold(0.0, f64::max);
+            let least = (2.0 * largest - radii.iter().sum::<f64>()).max(0.0);
+            assert!(
+                lengths[5] >= least - 1e-12 && (d < 4 || lengths[5] < 1e-3 + least),
+                "d {d}: {lengths:?}"
+            );
+        }
+        // Where the others cancel a vector stays: no division by 0.
+        assert!(place(&[1.0, 1.0, 1.0, 1e-300], 3).iter().all(|v| v.is_finite()));
+        assert_eq!(place(&[2.0], 2).dim(), (1, 1));
+    }
+}
