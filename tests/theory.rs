@@ -103,6 +103,11 @@ fn trigonometric_conformity_is_a_mean_of_cosines() {
             }
         }
         assert_eq!(trigonometric_conformity(d, 0.0, 0.0), 1.0);
+        // Far away nothing is left, and nothing takes long.
+        for z2 in [1e9, 1e18, 1e300] {
+            assert!(trigonometric_conformity(d, z2, 0.0).abs() < 1e-9);
+            assert!(trigonometric_conformity(d, z2, simplex(d)).abs() < 1e-6 || d == 2);
+        }
     }
 }
 

@@ -29,6 +29,9 @@ const LATER: [&str; 10] = [
     "sampled_softmax",
 ];
 
+/// The largest count that a case may have.
+const MOST: u64 = 1_000_000;
+
 /// What became of a formula.
 pub enum Outcome {
     Computed(Computed),
@@ -45,7 +48,11 @@ struct Case<'a> {
 impl Case<'_> {
     fn count(&self, name: &str) -> Result<usize, String> {
         let value = self.json.get(name).filter(|v| !v.is_null()).unwrap_or(&self.json["params"][name]);
-        value.as_u64().map(|v| v as usize).ok_or(format!("{name} is missing"))
+        match value.as_u64() {
+            Some(count @ 0..=MOST) => Ok(count as usize),
+            Some(count) => Err(format!("{name} is {count}, beyond {MOST}")),
+            None => Err(format!("{name} is missing")),
+        }
     }
 
     fn number(&self, name: &str) -> Result<f64, String> {
@@ -406,7 +413,13 @@ fn count_map(case: &Case) -> Found {
 
 fn simplex_matrix(case: &Case) -> Found {
     match case.formula {
-        "simplex.rows" => parts(vec![("rows", simplex::vertices(case.count("d")?).into_iter().collect())]),
+        "simplex.rows" => {
+            let d = case.count("d")?;
+            if d > 10_000 {
+                return Err(format!("d is {d}, and its matrix too large"));
+            }
+            parts(vec![("rows", simplex::vertices(d).into_iter().collect())])
+        }
         "simplex.apply" => {
             let v = case.json["params"]["v"].as_array().ok_or("v is missing")?;
             let v = v.iter().map(|v| Ok([decimal(v)?])).collect::<Result<Vec<_>, String>>()?;

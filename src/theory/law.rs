@@ -74,8 +74,7 @@ impl Pairs {
 impl Law {
     /// `m` rows with radii χ_d in blocks of up to `capacity` rows, the last one partial.
     ///
-    /// # Panics
-    /// Never; a capacity of 0 counts as 1.
+    /// A capacity of 0 counts as 1. Takes memory for each block.
     pub fn blocks(m: usize, capacity: usize, dependence: Dependence, radius: Radius) -> Self {
         let capacity = capacity.max(1);
         let size = |start: usize| capacity.min(m - start);
