@@ -41,7 +41,8 @@ impl SignedLog {
 
     /// The number times e^`ln`.
     pub fn scaled(self, ln: f64) -> Self {
-        SignedLog { ln_abs: self.ln_abs + ln, ..self }
+        let ln_abs = self.ln_abs + ln;
+        SignedLog { ln_abs, sign: if ln_abs == f64::NEG_INFINITY { 0.0 } else { self.sign } }
     }
 }
 

@@ -10,7 +10,9 @@ use random_features::theory::gerf::{self, Sign};
 use random_features::theory::hybrid::{self, Bases};
 use random_features::theory::{
     Dependence, Law, Pair, Radius, bounds, coefficient, concentration, counts, diagonal, hyperbolic,
-    positive, regularised_hyperbolic, regularised_positive, relative_error, special, trigonometric,
+    ln_positive_orthogonality_gap, positive, regularised_hyperbolic, regularised_positive,
+    regularised_positive_about_softmax, relative_error, special, trigonometric,
+    trigonometric_orthogonality_gap,
 };
 
 const DIMENSIONS: [usize; 8] = [2, 3, 4, 7, 16, 65, 256, 1024];
@@ -371,4 +373,75 @@ fn the_chernoff_gap_holds_as_corrected() {
     // As printed: e^{−(m/2)S} instead of e^{−2S}.
     let printed = corrected * norms.exp();
     assert!(gap >= corrected && gap < printed, "{corrected} {gap} {printed}");
+}
+
+/// Places where terms cancel to first order, or leave the range on the way.
+#[test]
+fn nothing_cancels_or_overflows_on_the_way() {
+    for d in [2, 3, 64] {
+        let n = d as f64;
+        let law = Law::independent(1).with_radius(Radius::RootDim);
+        let v2 = 1e-12f64;
+        let pair = pair(d, v2.sqrt(), 0.5);
+        // Var cosh(ω·z) = v⁴(d−1)/(2(d+2)) + …
+        let leading = (v2 * v2 * (n - 1.0) / (2.0 * (n + 2.0))).ln() - pair.norms;
+        assert!((regularised_hyperbolic(&pair, &law).unwrap() - leading).abs() < 1e-9, "d {d}");
+        let about = regularised_positive_about_softmax(&pair, &law).unwrap();
+        assert!((about - regularised_positive(&pair, &law).unwrap()).abs() < 1e-9);
+        // Even excess: v⁴/2 (Π₂(1 + cos² E sin²φ) − 1) + …, E sin²φ = d/(d+1), Π₂ = (d+1)/(d+2).
+        let even = even_conformity_excess(d, v2, 0.3).value();
+        let growth = (n + 1.0) / (n + 2.0) * (1.0 + 0.09 * n / (n + 1.0)) - 1.0;
+        close(even, 0.5 * v2 * v2 * growth, 1e-9, "even excess");
+        // GERF at x = −y: K² ((1 + 16A²)^{d/2} − 1) to leading order.
+        let opposite = self::pair(d, 0.0, 0.5);
+        let tiny = gerf::ln_variance(&opposite, (-1e-9).into(), Sign::Plus, &Law::independent(1)).unwrap();
+        assert!((tiny - (8.0 * n * 1e-18f64).ln() + opposite.difference).abs() < 1e-7, "d {d}: {tiny}");
+    }
+    let moments = coefficient::gaussian_normalised(&pair(2, 50.0, 0.1), 1.0, 25.0, 3);
+    assert!(moments.complement_square > 0.9 && moments.product.is_finite());
+    let beyond = conformity_excess(1024, 1e5, 0.999).ln_abs;
+    assert!(beyond > 709.0 && beyond.is_finite(), "{beyond}");
+    let positive_angle = Law::blocks(2, 2, Dependence::Angle { cos: 0.999 }, Radius::Chi);
+    assert!(positive(&pair(1024, 300.0, 1.0), &positive_angle).unwrap().is_finite());
+    // Gaps are the differences of errors, where those can be told apart.
+    let (points, m) = (pair(4, 1.2, 0.8), 10);
+    let difference = |error: fn(&Pair, &Law) -> Option<f64>| {
+        error(&points, &Law::independent(m)).unwrap().exp()
+            - error(&points, &Law::orthogonal(4, m)).unwrap().exp()
+    };
+    close(
+        ln_positive_orthogonality_gap(&points, m).unwrap().exp(),
+        difference(positive),
+        1e-10,
+        "positive gap",
+    );
+    let gap = trigonometric_orthogonality_gap(&points, m).unwrap().value();
+    close(gap, difference(trigonometric), 1e-10, "trigonometric gap");
+    let regularised =
+        |law: Law| regularised_positive(&points, &law.with_radius(Radius::RootDim)).unwrap().exp();
+    let gap = regularised(Law::independent(4)) - regularised(Law::orthogonal(4, 4));
+    assert!(gap >= bounds::ln_regularised_orthogonality_gap(&points, 4).exp());
+}
+
+#[test]
+fn arguments_outside_a_domain_give_nan() {
+    let points = pair(3, 1.0, 0.5);
+    let nan = [
+        counts::ln_geometric_variance(&[1.0], &[0.5], 1.5, 1),
+        counts::optimal_p(&[f64::NAN]),
+        counts::optimal_p(&[]),
+        concentration::chebyshev_count(f64::NAN, 0.1, 0.1),
+        concentration::hoeffding_count(-0.1, 0.1, 0.0),
+        concentration::uniform_count(8, 1.0, 0.1, 0.1, 0.1),
+        bounds::ln_supremum(&points, 0.1),
+        bounds::ln_separable_supremum(&points, 0.0),
+        gerf::ln_variance(&points, 0.3.into(), Sign::Plus, &Law::independent(1)).unwrap(),
+        special::ln_0f1(-1.0, 1.0),
+        special::ln_1f1(3.0, -1.0),
+    ];
+    assert!(nan.iter().all(|v| v.is_nan()), "{nan:?}");
+    assert_eq!(gerf::ln_variance(&points, 0.3.into(), Sign::Plus, &Law::unknown(1)), None);
+    assert!(concentration::uniform_count(4, 1e-6, -0.1, 0.01, 0.01) > 100.0);
+    assert_eq!(concentration::chernoff_count(1.0, 2.0, 1.0, 1.0 / 10f64.exp()), 10.0);
+    assert_eq!(concentration::chernoff_count(1.0, 1.0, 2.0, 0.1), f64::INFINITY);
 }

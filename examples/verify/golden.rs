@@ -40,6 +40,10 @@ pub enum Computed {
 /// The distance of a computed value from the expected one, in units of the tolerance: at most 1 passes.
 pub fn distance(computed: &Computed, case: &Value) -> Result<f64, String> {
     let (expected, tolerance) = (&case["expected"], &case["tolerance"]);
+    let bounds = tolerance.as_object().ok_or("the tolerance is missing")?;
+    if bounds.is_empty() || bounds.values().filter_map(Value::as_f64).any(|bound| bound < 0.0) {
+        return Err("the tolerance allows nothing".into());
+    }
     match computed {
         Computed::Number(number) => of_number(*number, expected, tolerance),
         Computed::Parts(parts) => parts.iter().try_fold(0.0, |worst: f64, (name, values)| {
@@ -52,24 +56,32 @@ pub fn distance(computed: &Computed, case: &Value) -> Result<f64, String> {
 fn of_number(computed: SignedLog, expected: &Value, tolerance: &Value) -> Result<f64, String> {
     let value = decimal(&expected["value"])?;
     let sign = expected["sign"].as_f64().ok_or("the expected sign is missing")?;
+    if (sign == 0.0) != (value == 0.0) && expected["ln_abs"].is_null() {
+        return Err("the expected sign and value contradict each other".into());
+    }
     let error = (computed.value() - value).abs();
     if sign == 0.0 && computed.value().abs() <= 1e-300 {
         return Ok(0.0);
     }
     let mut ways = Vec::new();
     if let Some(absolute) = tolerance["abs"].as_f64() {
-        ways.push(error / absolute);
+        ways.push(ratio(error, absolute));
     }
     if sign != 0.0 {
         if let Some(relative) = tolerance["rel"].as_f64() {
-            ways.push(error / (relative * value.abs()));
+            ways.push(ratio(error, relative * value.abs()));
         }
         if let (Some(logarithmic), true) = (tolerance["ln_abs"].as_f64(), computed.sign == sign) {
-            ways.push((computed.ln_abs - decimal(&expected["ln_abs"])?).abs() / logarithmic);
+            ways.push(ratio((computed.ln_abs - decimal(&expected["ln_abs"])?).abs(), logarithmic));
         }
     }
     // Where the value leaves the range its differences are NaN, and the logarithm decides.
     Ok(ways.into_iter().filter(|way| !way.is_nan()).fold(f64::INFINITY, f64::min))
+}
+
+/// An error in units of a tolerance, which may be 0.
+fn ratio(error: f64, tolerance: f64) -> f64 {
+    if error == 0.0 { 0.0 } else { error / tolerance }
 }
 
 /// A named part passes elementwise, absolutely or relatively; some have tolerances of their own.
@@ -86,7 +98,7 @@ fn of_part(name: &str, computed: &[f64], expected: &Value, tolerance: &Value) ->
     let (relative, absolute) = (key("rel").unwrap_or(0.0), key("abs").unwrap_or(0.0));
     Ok(computed.iter().zip(values).fold(0.0, |worst, (computed, value)| {
         let error = (computed - value).abs();
-        let distance = if error == 0.0 { 0.0 } else { error / (relative * value.abs()).max(absolute) };
+        let distance = ratio(error, (relative * value.abs()).max(absolute));
         if distance.is_nan() { f64::INFINITY } else { worst.max(distance) }
     }))
 }

@@ -14,6 +14,9 @@ mod golden;
 mod simulate;
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
 use formulas::Outcome;
@@ -28,7 +31,14 @@ struct Request {
     draws: u64,
 }
 
-fn request(mut arguments: impl Iterator<Item = String>) -> Result<Request, String> {
+fn request(arguments: impl Iterator<Item = OsString>) -> Result<Request, String> {
+    let text = |argument: OsString| {
+        argument
+            .into_string()
+            .map_err(|argument| format!("{} is not text in UTF-8", argument.to_string_lossy()))
+    };
+    let arguments = arguments.map(text).collect::<Result<Vec<_>, _>>()?;
+    let mut arguments = arguments.into_iter();
     let mut request = Request { file: None, simulate: false, draws: 20_000 };
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -97,39 +107,52 @@ impl Tally {
     }
 }
 
-/// Checks all cases and prints the table; whether none failed.
-fn verify(cases: &[Value]) -> bool {
+/// Checks all cases: the table, and whether none failed.
+fn verify(cases: &[Value]) -> Result<(String, bool), std::fmt::Error> {
     let mut formulas: BTreeMap<&str, Tally> = BTreeMap::new();
     for case in cases {
         formulas.entry(case["formula"].as_str().unwrap_or("(no formula)")).or_default().take(case);
     }
-    println!("{:<40}{:>6}{:>18}  verdict", "formula", "cases", "error/tolerance");
+    let mut table = String::new();
+    writeln!(table, "{:<42}{:>6}{:>18}  verdict", "formula", "cases", "error/tolerance")?;
     let (mut passed, mut failed, mut skipped) = (0, 0, 0);
     for (formula, tally) in &formulas {
         let cases = tally.passed + tally.failed + tally.skipped;
         let worst = if tally.skipped == cases { "-".into() } else { format!("{:.3}", tally.worst) };
-        println!("{formula:<40}{cases:>6}{worst:>18}  {}", tally.verdict());
+        writeln!(table, "{formula:<42}{cases:>6}{worst:>18}  {}", tally.verdict())?;
         if let Some(complaint) = &tally.complaint {
-            println!("    {complaint}");
+            writeln!(table, "    {complaint}")?;
         }
         passed += tally.passed;
         failed += tally.failed;
         skipped += tally.skipped;
     }
-    println!("{passed} passed, {failed} failed, {skipped} skipped");
-    failed == 0
+    writeln!(table, "{passed} passed, {failed} failed, {skipped} skipped")?;
+    Ok((table, failed == 0))
+}
+
+/// Writes to standard output; a reader that has gone is no mistake.
+fn print(text: &str) -> Result<(), String> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("the table cannot be written: {error}"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn run(request: &Request) -> Result<bool, String> {
     if request.simulate {
-        return simulate::run(request.draws).map_err(|e| e.to_string());
+        let (table, well) = simulate::run(request.draws).map_err(|e| e.to_string())?;
+        return print(&table).map(|()| well);
     }
     let cases = request.file.as_deref().map_or_else(golden::bundled, golden::read)?;
-    Ok(verify(&cases))
+    let (table, well) = verify(&cases).map_err(|e| e.to_string())?;
+    print(&table).map(|()| well)
 }
 
 fn main() -> ExitCode {
-    match request(std::env::args().skip(1)).and_then(|request| run(&request)) {
+    match request(std::env::args_os().skip(1)).and_then(|request| run(&request)) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(sentence) => {

@@ -66,6 +66,9 @@ impl<T: Real> Kernel<T> for Matern {
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
         let distance = self.lengthscale.sum(x, y, |x, y| (x - y) * (x - y)).sqrt();
+        if distance.is_infinite() {
+            return SignedLog::from(0.0);
+        }
         SignedLog::positive(match self.smoothness {
             Smoothness::Half => -distance,
             Smoothness::ThreeHalves => {

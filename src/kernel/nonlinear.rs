@@ -5,7 +5,6 @@ use std::f64::consts::{FRAC_2_PI, LN_2, PI};
 use super::Kernel;
 use super::angular::Angle;
 use crate::error::Result;
-use crate::numeric::special::ln_cosh;
 use crate::{Real, SignedLog};
 
 /// The kernel K_f(x, y) = E\[f(ω·x) f(ω·y)\], ω ~ N(0, I), of a function f for which it has a closed form.
@@ -64,6 +63,7 @@ impl<T: Real> Kernel<T> for Nonlinear {
         let sum = |term: fn(f64, f64) -> f64| pairs.clone().map(|(x, y)| term(x, y)).sum::<f64>();
         let dot = || sum(|x, y| x * y);
         let norms = || sum(|x, y| x * x + y * y);
+        let nearer = || sum(|x, y| (x - y) * (x - y)).min(sum(|x, y| (x + y) * (x + y)));
         match self {
             Nonlinear::Sign => SignedLog::from(FRAC_2_PI * angle.complement()),
             Nonlinear::Step => SignedLog::from(angle.supplement() / (2.0 * PI)),
@@ -72,12 +72,15 @@ impl<T: Real> Kernel<T> for Nonlinear {
                 SignedLog::positive(2.0 * angle.ln_norms + (2.0 * angle.cos * angle.cos).ln_1p())
             }
             Nonlinear::Exp => SignedLog::positive(0.5 * sum(|x, y| (x + y) * (x + y))),
-            Nonlinear::Cos => SignedLog::positive(ln_cosh(dot()) - 0.5 * norms()),
+            // ½(e^{−‖x−y‖²/2} ± e^{−‖x+y‖²/2}), from the larger one.
+            Nonlinear::Cos => {
+                let dot = dot().abs();
+                SignedLog::positive((-2.0 * dot).exp().ln_1p() - LN_2 - 0.5 * nearer())
+            }
             Nonlinear::Sin => {
                 let dot = dot();
-                // sinh t = sgn(t) (e^{2|t|} − 1) e^{−|t|}/2
                 let size = -(-2.0 * dot.abs()).exp_m1();
-                SignedLog::from(size * dot.signum()).scaled(dot.abs() - LN_2 - 0.5 * norms())
+                SignedLog::from(size * dot.signum()).scaled(-LN_2 - 0.5 * nearer())
             }
             Nonlinear::Erf => {
                 // The arc sine as an arc tangent: (1+2‖x‖²)(1+2‖y‖²) − 4(x·y)² = 1 + 2S + 4r² sin²θ.

@@ -1,5 +1,6 @@
 //! Bounds on errors that the papers prove, in the form that is true.
 
+use super::special::ln_0f1;
 use super::{Pair, ln_expm1, ln_sinh};
 
 /// ln of the least amount by which m ≤ d orthogonal positive features beat independent ones in mean squared
@@ -9,6 +10,16 @@ use super::{Pair, ln_expm1, ln_sinh};
 pub fn ln_orthogonality_gap(pair: &Pair, m: usize) -> f64 {
     let (d, m) = (pair.dim as f64, m as f64);
     (2.0 * (m - 1.0) / (m * (d + 2.0))).ln() + 2.0 * (ln_expm1(0.5 * pair.sum) - 0.5 * pair.norms)
+}
+
+/// The same for regularised positive features, with the regularised softmax kernel in place of the softmax
+/// kernel.
+///
+/// Source: Performers, Theorem 6.
+pub fn ln_regularised_orthogonality_gap(pair: &Pair, m: usize) -> f64 {
+    let (d, m) = (pair.dim as f64, m as f64);
+    let ln_mean = ln_0f1(0.5 * d, 0.25 * d * pair.sum);
+    (2.0 * (m - 1.0) / (m * (d + 2.0))).ln() + 2.0 * (ln_expm1(ln_mean) - 0.5 * pair.norms)
 }
 
 /// ln of the least amount by which m ≤ d orthogonal OPRF features beat independent ones, for the Gaussian
@@ -24,6 +35,9 @@ pub fn ln_gerf_orthogonality_gap(pair: &Pair, m: usize) -> f64 {
 /// (d/2) ln(1−4A) − (1−4A)‖x+y‖²/(8A) − ‖x‖² − ‖y‖²: attained. Source: new; tighter than
 /// [`ln_separable_supremum`].
 pub fn ln_supremum(pair: &Pair, a: f64) -> f64 {
+    if a >= 0.0 {
+        return f64::NAN;
+    }
     0.5 * pair.dim as f64 * (-4.0 * a).ln_1p() - (1.0 - 4.0 * a) * pair.sum / (8.0 * a) - pair.norms
 }
 
@@ -31,6 +45,9 @@ pub fn ln_supremum(pair: &Pair, a: f64) -> f64 {
 ///
 /// Source: Chefs' Random Tables, Theorem 4.2.
 pub fn ln_separable_supremum(pair: &Pair, a: f64) -> f64 {
+    if a >= 0.0 {
+        return f64::NAN;
+    }
     0.5 * pair.dim as f64 * (-4.0 * a).ln_1p() - pair.norms / (4.0 * a)
 }
 

@@ -4,7 +4,8 @@ use std::f64::consts::PI;
 
 use super::Pair;
 
-/// The first two moments of a coefficient λ̂ and its complement.
+/// The first two moments of a coefficient λ̂ and its complement, as plain numbers: those of positive estimates
+/// overflow at norms of about 15.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moments {
     /// E λ̂.
@@ -35,7 +36,7 @@ impl Moments {
 /// Source: Hybrid Random Features, Lemma 3.2.
 pub fn angular(angle: f64, n: usize) -> Moments {
     let (t, n) = (angle / PI, n as f64);
-    // π − θ before dividing: exact near π.
+    // π − θ before dividing, not 1 − t after.
     let rest = (PI - angle) / PI;
     Moments {
         mean: t,
@@ -61,8 +62,12 @@ pub fn gaussian_normalised(pair: &Pair, sigma: f64, r: f64, n: usize) -> Moments
 fn normalised(exponent: f64, end: f64, variance: f64) -> Moments {
     let rho = -(-end).exp_m1();
     let mean = -(-exponent).exp_m1() / rho;
-    // (e^{−a} − e^{−b})/ρ
-    let complement = (-end).exp() * (end - exponent).exp_m1() / rho;
+    // (e^{−a} − e^{−b})/ρ, from the larger of the two.
+    let complement = if exponent <= end {
+        -(-exponent).exp() * (exponent - end).exp_m1() / rho
+    } else {
+        (-end).exp() * (end - exponent).exp_m1() / rho
+    };
     Moments::new(mean, complement, variance)
 }
 

@@ -7,7 +7,7 @@
 ///
 /// For any map and any law whose variance falls as 1/m. ε is absolute.
 pub fn chebyshev_count(ln_single_variance: f64, epsilon: f64, delta: f64) -> f64 {
-    (ln_single_variance - 2.0 * epsilon.ln() - delta.ln()).exp().ceil().max(1.0)
+    at_least_one((ln_single_variance - 2.0 * epsilon.ln() - delta.ln()).exp())
 }
 
 /// ln of Hoeffding's bound of P\[|K̂ − K| ≥ ε\] for m independent terms between 0 and e^`ln_supremum`: 2
@@ -20,7 +20,12 @@ pub fn ln_hoeffding(m: f64, epsilon: f64, ln_supremum: f64) -> f64 {
 
 /// m by [`ln_hoeffding`]: sup² ln(2/δ)/(2ε²).
 pub fn hoeffding_count(epsilon: f64, delta: f64, ln_supremum: f64) -> f64 {
-    (0.5 * (2.0 / delta).ln() * (2.0 * (ln_supremum - epsilon.ln())).exp()).ceil().max(1.0)
+    at_least_one(0.5 * (2.0 / delta).ln() * (2.0 * (ln_supremum - epsilon.ln())).exp())
+}
+
+/// A count, rounded up; NaN stays.
+fn at_least_one(count: f64) -> f64 {
+    if count < 1.0 { 1.0 } else { count.ceil() }
 }
 
 /// ln of Chernoff's bound of P\[K̂ ≥ a\] for m independent terms with moment generating function M: M(θ)ᵐ
@@ -30,6 +35,12 @@ pub fn hoeffding_count(epsilon: f64, delta: f64, ln_supremum: f64) -> f64 {
 /// where the minus sign is missing (erratum P1).
 pub fn ln_chernoff(theta: f64, m: f64, a: f64, ln_mgf: f64) -> f64 {
     m * (ln_mgf - theta * a)
+}
+
+/// m by [`ln_chernoff`]: ln(1/δ)/(θa − ln M(θ)); +∞ where θa ≤ ln M(θ), for which the bound says nothing.
+pub fn chernoff_count(theta: f64, a: f64, ln_mgf: f64, delta: f64) -> f64 {
+    let rate = theta * a - ln_mgf;
+    if rate <= 0.0 { f64::INFINITY } else { at_least_one(-delta.ln() / rate) }
 }
 
 /// What orthogonality takes off M(θ)ᵐ for regularised positive features, m ≤ d: e^{−2(‖x‖²+‖y‖²)} θ⁴
@@ -45,8 +56,7 @@ pub fn regularised_chernoff_gap(pair: &super::Pair, theta: f64, m: usize) -> f64
 /// δ, for all ‖q‖, ‖k‖ ≤ `radius` at once: independent OPRF features with A < 0.
 ///
 /// m ≥ (2M²(d+1)/ε²) ln(256 ρ²γ²/(ε²δ)), ℓ² = R²/√d, M = (1−4A)^{d/2} e^{(1−1/(2A))ℓ²}, γ² = 2(4M²((1−4A)d +
-/// ℓ²) + 2ℓ²e^{2ℓ²}), ρ² = 2ℓ². Sufficient and very loose. Where 8ργ < ε a count of 1 is enough by the
-/// proof's condition. Source: new proof of Chefs' Random Tables, Theorem 4.3 (erratum C3).
+/// ℓ²) + 2ℓ²e^{2ℓ²}), ρ² = 2ℓ². Sufficient and very loose.  Source: new proof of Chefs' Random Tables, Theorem 4.3 (erratum C3).
 pub fn uniform_count(d: usize, radius: f64, a: f64, epsilon: f64, delta: f64) -> f64 {
     let n = d as f64;
     let l2 = radius * radius / n.sqrt();
@@ -56,10 +66,12 @@ pub fn uniform_count(d: usize, radius: f64, a: f64, epsilon: f64, delta: f64) ->
         (4.0 * l2).ln() + 2.0 * l2,
     );
     let ln_rho2 = (2.0 * l2).ln();
-    if 8f64.ln() + 0.5 * (ln_rho2 + ln_gamma2) < epsilon.ln() {
-        return 1.0;
-    }
+    // γ is an upper bound and may be enlarged until the net has more than one ball.
     let ln_cover = 256f64.ln() + ln_rho2 + ln_gamma2 - 2.0 * epsilon.ln() - delta.ln();
+    let ln_cover = if ln_cover < (4.0 / delta).ln() { (4.0 / delta).ln() } else { ln_cover };
+    if a.is_nan() || a >= 0.0 {
+        return f64::NAN;
+    }
     ((2.0 * (n + 1.0)).ln() + 2.0 * (ln_max - epsilon.ln()) + ln_cover.ln()).exp().ceil()
 }
 

@@ -8,6 +8,7 @@
 //!
 //! Source: Simplex Random Features, equations 10 and 18–24; trigonometric with an angle: new.
 
+use super::expm1;
 use crate::SignedLog;
 use crate::numeric::special::{alternating_1f1, gauss_legendre, ln_1f1};
 
@@ -80,13 +81,14 @@ fn excess(d: usize, v2: f64, angles: Angles) -> SignedLog {
     if v2 <= SMALL {
         return SignedLog::from(excess_series(d, v2, angles)).scaled(-v2);
     }
-    let relative = |cos| (ln_conformity(d, v2, cos) - v2).exp_m1();
-    SignedLog::from(angles.mean(relative))
+    let relative = angles.cosines().map(|cos| expm1(ln_conformity(d, v2, cos) - v2));
+    let count = relative.clone().count() as f64;
+    SignedLog::sum(relative).scaled(-count.ln())
 }
 
 /// κ = E cos(ωᵢ·z) cos(ωⱼ·z) at ‖z‖² = `z2`: absolute error about 1e-15.
 ///
-/// For orthogonal directions ₁F₁(d; d/2; −½‖z‖²). Source: Simplex Random Features, section 5 of the appendix;
+/// For orthogonal directions ₁F₁(d; d/2; −½‖z‖²). Source: Simplex Random Features, appendix A.8;
 /// with an angle: new.
 pub fn trigonometric_conformity(d: usize, z2: f64, cos: f64) -> f64 {
     let (n, t) = (d as f64, 0.5 * z2);
@@ -124,7 +126,10 @@ fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {
         let k = f64::from(k);
         power *= x / k;
         ln_pi += (-(k - 1.0) / (n + 2.0 * (k - 1.0))).ln_1p();
-        let growth = |sine: f64| angles.mean(|cos| (k * (cos * sine).ln_1p()).exp_m1());
+        let growth = |sine: f64| match angles {
+            Angles::One(cos) => (k * (cos * sine).ln_1p()).exp_m1(),
+            Angles::Both(cos) => even_growth(k, cos * sine),
+        };
         let grown: f64 = if coupled { sine_law(d).iter().map(|(s, w)| w * growth(*s)).sum() } else { 0.0 };
         let term = power * (ln_pi.exp_m1() + ln_pi.exp() * grown);
         sum += term;
@@ -132,6 +137,17 @@ fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {
         if (power * k.exp2()).abs() < 1e-18 * sum.abs() {
             break;
         }
+    }
+    sum
+}
+
+/// ½((1+z)ᵏ + (1−z)ᵏ) − 1 = Σ binom(k, 2j) z²ʲ from j = 1 on: positive terms, none for k = 1.
+fn even_growth(k: f64, z: f64) -> f64 {
+    let (mut sum, mut term, mut j) = (0.0, 1.0, 0.0);
+    while 2.0 * j + 2.0 <= k {
+        term *= (k - 2.0 * j) * (k - 2.0 * j - 1.0) / ((2.0 * j + 1.0) * (2.0 * j + 2.0)) * z * z;
+        sum += term;
+        j += 1.0;
     }
     sum
 }

@@ -20,7 +20,8 @@ pub fn ln_geometric_variance(x: &[f64], y: &[f64], p: f64, m: usize) -> f64 {
     // Coordinate by coordinate: each excess is positive, so sizes do not cancel between coordinates.
     let coordinate = |(x, y): (&f64, &f64)| -p.ln() + ln_i0(x * y, p) - 2.0 * x * y;
     let excess: f64 = x.iter().zip(y).map(coordinate).sum();
-    ln_squared_gaussian(x, y) + ln_expm1(excess.max(0.0)) - (m as f64).ln()
+    let excess = if excess < 0.0 { 0.0 } else { excess };
+    ln_squared_gaussian(x, y) + ln_expm1(excess) - (m as f64).ln()
 }
 
 /// The λ that minimises the Poisson variance: √(Σ t²/d) for the products tₗ = xₗyₗ, or for root mean squares
@@ -39,6 +40,9 @@ pub fn optimal_lambda(products: &[f64]) -> f64 {
 /// derivative. 1 − ε if all t are 0. Source: Chefs' Random Tables, Theorem 3.5; derivative and clamp: new.
 pub fn optimal_p(products: &[f64]) -> f64 {
     const EDGE: f64 = 1e-12;
+    if products.is_empty() || products.iter().any(|t| t.is_nan()) {
+        return f64::NAN;
+    }
     let slope = |p: f64| {
         let root = (1.0 - p).sqrt();
         let rise = |t: &f64| t.abs() * bessel_i_ratio(2.0 * t.abs() / root) / (root * root * root);

@@ -98,25 +98,52 @@ pub fn trigonometric(pair: &Pair, law: &Law) -> Option<f64> {
 pub fn regularised_positive(pair: &Pair, law: &Law) -> Option<f64> {
     let q = SphereMeans::new(pair);
     let terms = Terms {
-        single: q.excess(4.0),
-        antithetic: SignedLog::sum([q.excess(4.0), q.excess(0.0)].into_iter()),
-        angle: &|cos| q.excess(2.0 + 2.0 * cos),
+        single: q.excess(Turns::One(1.0)),
+        // The mean of both terms' squares and their product: q(4·) and q(0).
+        antithetic: q.excess(Turns::Both(1.0)).scaled(LN_2),
+        angle: &|cos| q.excess(Turns::One(cos)),
     };
     Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
 }
 
-/// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, about the regularised softmax kernel. Source:
-/// new.
+/// ln of the mean squared error of the positive estimate with ‖ω‖ = √d about the softmax kernel: its variance and the squared
+/// difference of the kernels. Source: new.
+pub fn regularised_positive_about_softmax(pair: &Pair, law: &Law) -> Option<f64> {
+    let variance = regularised_positive(pair, law)?;
+    let ratio = SphereMeans::new(pair).ln_mean() - 0.5 * pair.sum;
+    Some(super::ln_add_exp(variance, 2.0 * (pair.dot + ln_1m_exp((-ratio).max(0.0)))))
+}
+
+/// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, about the regularised softmax kernel. Source: new.
 pub fn regularised_hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
     let q = SphereMeans::new(pair);
-    let mean = |a: SignedLog, b: SignedLog| SignedLog::sum([a, b].into_iter()).scaled(-LN_2);
-    let single = mean(q.excess(4.0), q.excess(0.0));
-    let terms = Terms {
-        single,
-        antithetic: single.scaled(LN_2),
-        angle: &|cos| mean(q.excess(2.0 + 2.0 * cos), q.excess(2.0 - 2.0 * cos)),
-    };
+    let single = q.excess(Turns::Both(1.0));
+    let terms = Terms { single, antithetic: single.scaled(LN_2), angle: &|cos| q.excess(Turns::Both(cos)) };
     Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
+}
+
+/// ln of the exact amount by which `m` orthogonal positive features, in blocks of d, beat independent ones in mean squared
+/// error: (P/m)e^{−‖x‖²−‖y‖²}(e^{v²} − ρ) with P the mean number of other rows in a row's block.
+///
+/// Source: Simplex Random Features, equation 25; m > d: new.
+pub fn ln_positive_orthogonality_gap(pair: &Pair, m: usize) -> Option<f64> {
+    let gap = conformity_excess(pair.dim, pair.sum, 0.0);
+    Some(gap.ln_abs + ln_pair_factor(pair.dim, m)? + 2.0 * pair.dot)
+}
+
+/// The exact amount by which `m` orthogonal trigonometric features, in blocks of d, beat independent ones in mean squared error;
+/// negative where they are worse.
+///
+/// Source: Simplex Random Features, equation 26; m > d: new.
+pub fn trigonometric_orthogonality_gap(pair: &Pair, m: usize) -> Option<SignedLog> {
+    let gap = SignedLog::from(-trigonometric_excess(pair.dim, pair.difference, 0.0));
+    Some(gap.scaled(ln_pair_factor(pair.dim, m)? + pair.norms))
+}
+
+/// ln of the number of ordered pairs in blocks of `d` among `m` rows, over m².
+fn ln_pair_factor(d: usize, m: usize) -> Option<f64> {
+    let pairs = Law::orthogonal(d, m).pairs(Radius::Chi)?;
+    Some(pairs.angles.iter().map(|(_, count)| count).sum::<f64>().ln() - 2.0 * (m as f64).ln())
 }
 
 /// Means of exponentials on the sphere of radius √d.
@@ -136,8 +163,49 @@ impl SphereMeans {
         ln_0f1(self.half_dim, 0.25 * self.argument)
     }
 
-    /// q(g d‖x+y‖²)/q(d‖x+y‖²)² − 1.
-    fn excess(&self, g: f64) -> SignedLog {
-        expm1(ln_0f1(self.half_dim, 0.25 * g * self.argument) - 2.0 * self.ln_mean())
+    /// The mean of q((2+2cos)d‖x+y‖²) over the cosines, relative to q(d‖x+y‖²)², minus 1.
+    fn excess(&self, turns: Turns) -> SignedLog {
+        if self.argument <= 2.0 * self.half_dim {
+            return SignedLog::from(self.excess_series(turns)).scaled(-2.0 * self.ln_mean());
+        }
+        let relative =
+            |cos: f64| expm1(ln_0f1(self.half_dim, 0.5 * (1.0 + cos) * self.argument) - 2.0 * self.ln_mean());
+        match turns {
+            Turns::One(cos) => relative(cos),
+            Turns::Both(cos) => SignedLog::sum([relative(cos), relative(-cos)].into_iter()).scaled(-LN_2),
+        }
     }
+
+    /// The mean of q((2+2cos)·) minus q(·)², by the power series of both, for ‖x+y‖ ≤ 1: what they share is taken out of each coefficient.
+    fn excess_series(&self, turns: Turns) -> f64 {
+        const TERMS: usize = 40;
+        // Coefficients of (d‖x+y‖²/4)ᵏ in q, and of its square.
+        let mut of_mean = [1.0; TERMS];
+        for k in 1..TERMS {
+            let n = k as f64;
+            of_mean[k] = of_mean[k - 1] / ((self.half_dim + n - 1.0) * n);
+        }
+        let power = 0.25 * self.argument;
+        let term = |k: usize| {
+            let square: f64 = (1..k).map(|j| of_mean[j] * of_mean[k - j]).sum();
+            let n = k as i32;
+            // 2 aₖ of the square's coefficient is taken off the growth, exactly for k = 1.
+            let growth = match turns {
+                Turns::One(cos) => (2.0 + 2.0 * cos).powi(n) - 2.0,
+                Turns::Both(_) if k == 1 => 0.0,
+                Turns::Both(cos) => 0.5 * ((2.0 + 2.0 * cos).powi(n) + (2.0 - 2.0 * cos).powi(n)) - 2.0,
+            };
+            power.powi(n) * (of_mean[k] * growth - square)
+        };
+        (1..TERMS).map(term).sum()
+    }
+}
+
+/// Which angles a mean of products is over.
+#[derive(Clone, Copy)]
+enum Turns {
+    /// One, with this cosine.
+    One(f64),
+    /// One and its complement to π.
+    Both(f64),
 }

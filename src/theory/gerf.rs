@@ -57,28 +57,41 @@ pub fn coefficients(a: Complex64, s: Sign, d: usize) -> (Complex64, f64, Complex
 
 /// ln of the variance of the estimate of the Gaussian kernel; `None` without a closed form.
 ///
-/// Finite for Re(1 − 8A) > 0, else +∞. Known for independent frequencies and, with real A and s = 1, for any
+/// Finite for Re(1 − 8A) > 0, else +∞; NaN where the estimate does not exist, Re(1 − 4A) ≤ 0. Known for independent frequencies and, with real A and s = 1, for any
 /// known angles: the covariance of coupled terms does not depend on A. Source: Chefs' Random Tables, Theorem
 /// 3.2; coupled: new.
 pub fn ln_variance(pair: &Pair, a: Complex64, s: Sign, law: &Law) -> Option<f64> {
-    let contraction = 1.0 - 8.0 * a;
+    let dependent = law.pairs(Radius::Chi)?;
+    let (contraction, base) = (1.0 - 8.0 * a, 1.0 - 4.0 * a);
+    if base.re.is_nan() || base.re <= 0.0 {
+        return Some(f64::NAN);
+    }
     if contraction.re <= 0.0 {
         return Some(f64::INFINITY);
     }
     let (half, w) = (0.5 * pair.dim as f64, s.distance(pair));
     // E (Re f)² = ½ Re E f² + ½ E |f|², each relative to K².
-    let square = half * (1.0 + 16.0 * a * a / contraction).ln() + s.value() * w / contraction;
-    let modulus = half * (16.0 * a.norm_sqr() / contraction.re).ln_1p()
-        + w * ((s.value() + 2.0 * (1.0 - 4.0 * a).norm()) / contraction.re - s.value()) * 0.5;
+    let square = half * ln_1p(16.0 * a * a / contraction) + s.value() * w / contraction;
+    // (s/2)(…) of the paper, with |1−4A| − Re(1−4A) taken out: what is left cancels nothing.
+    let turn = 16.0 * a.im * a.im / (base.norm() + base.re) / contraction.re;
+    let growth = match s {
+        Sign::Plus => 1.0 / contraction.re + turn,
+        Sign::Minus => 1.0 + turn,
+    };
+    let modulus = half * (16.0 * a.norm_sqr() / contraction.re).ln_1p() + w * growth;
     let single = real_part_excess(0.5 * (modulus + square.re), 0.5 * (modulus - square.re), square.im);
     let real_positive = a.im == 0.0 && s == Sign::Plus;
-    let dependent = law.pairs(Radius::Chi)?;
     if dependent.antithetic > 0.0 || (!real_positive && !dependent.angles.is_empty()) {
         return None;
     }
     let angle = |cos| conformity_excess(pair.dim, pair.sum, cos);
     let terms = Terms { single, antithetic: SignedLog::from(f64::NAN), angle: &angle };
     Some(terms.ln_variance(law, Radius::Chi)? - pair.difference)
+}
+
+/// ln(1 + z), accurate where z is small.
+fn ln_1p(z: Complex64) -> Complex64 {
+    Complex64::new(0.5 * (2.0 * z.re + z.norm_sqr()).ln_1p(), z.im.atan2(1.0 + z.re))
 }
 
 /// (ρ*, A*): the real A ≤ 0 that minimises the variance of OPRF at ‖x+y‖² = `v2`, and ρ* = 1/(1 − 8A*) ∈ (0,

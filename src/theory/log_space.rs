@@ -16,6 +16,9 @@ pub fn ln_1m_exp(t: f64) -> f64 {
 
 /// ln(eᵃ + eᵇ).
 pub fn ln_add_exp(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() {
+        return f64::NAN;
+    }
     let (low, high) = if a < b { (a, b) } else { (b, a) };
     if high.is_infinite() { high } else { high + (low - high).exp().ln_1p() }
 }

@@ -2,7 +2,7 @@
 //! minimise it.
 //!
 //! Pure functions of a few scalars of a pair of points ([`Pair`]) and of what is known about the frequencies
-//! ([`Law`]). Logarithms come first, since variances leave the range of `f64` at norms of about 13. Errors of
+//! ([`Law`]). Logarithms come first, since variances leave the range of `f64` at norms of about 11. Errors of
 //! the Gaussian maps ([`positive`], [`hyperbolic`], [`trigonometric`], regularised) hold under any known law;
 //! the modules have the rest. Values are for the softmax kernel unless a module says otherwise: for the
 //! Gaussian kernel subtract ‖x‖² + ‖y‖² from the logarithm. "No closed form" is `None`, never a guess;
@@ -36,7 +36,10 @@ mod pair;
 pub mod relative_error;
 
 pub use crate::numeric::special;
-pub use gaussian::{hyperbolic, positive, regularised_hyperbolic, regularised_positive, trigonometric};
+pub use gaussian::{
+    hyperbolic, ln_positive_orthogonality_gap, positive, regularised_hyperbolic, regularised_positive,
+    regularised_positive_about_softmax, trigonometric, trigonometric_orthogonality_gap,
+};
 pub use law::{Block, Dependence, Law, Radius};
 pub use log_space::{expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh};
 pub use pair::Pair;
