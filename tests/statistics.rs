@@ -89,8 +89,9 @@ fn closed_forms_exist_where_the_law_is_known() {
     }
 }
 
-/// SimRF+ has no closed form; its conformity lies below that of SimRF with the same radii. The mean over rotations is exact,
-/// ₀F₁(; d/2; ‖ωᵢ+ωⱼ‖²v²/4), so that 4000 draws tell the two apart by some 50 standard errors.
+/// SimRF+ has no closed form; its conformity lies below that of SimRF with the same radii. The mean over
+/// rotations is exact, ₀F₁(; d/2; ‖ωᵢ+ωⱼ‖²v²/4), so that 4000 draws tell the two apart by some 50 standard
+/// errors.
 #[test]
 fn placed_simplices_conform_less() {
     const D: usize = 6;

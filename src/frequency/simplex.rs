@@ -12,9 +12,9 @@ use crate::theory::{Block, Dependence, Radius};
 /// Simplex frequencies (SimRF): blocks of up to d rows whose directions are the vertices of a regular simplex.
 ///
 /// # Definition
-/// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the matrix of [`vertices`]: unit rows with
-/// inner products −1/(d−1). A block of r < d rows is [`Partial::Fitted`] with an r-vertex simplex of its own, or
-/// [`Partial::Truncated`] to the first rows of that with d. A single row is a plain one.
+/// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the matrix of [`vertices`]: unit rows
+/// with inner products −1/(d−1). A block of r < d rows is [`Partial::Fitted`] with an r-vertex simplex of its
+/// own, or [`Partial::Truncated`] to the first rows of that with d. A single row is a plain one.
 ///
 /// # Variance
 /// The least for positive features among all couplings that do not look at the radii; for the hyperbolic and
@@ -100,7 +100,8 @@ pub fn vertices(d: usize) -> Array2<f64> {
     matrix
 }
 
-/// Replaces the d rows v of a matrix by those of S v, in O(1) operations for each entry. Fewer than two rows stay.
+/// Replaces the d rows v of a matrix by those of S v, in O(1) operations for each entry. Fewer than two rows
+/// stay.
 pub fn multiply(mut v: ArrayViewMut2<'_, f64>) {
     let d = v.nrows();
     if d < 2 {
@@ -115,7 +116,8 @@ pub fn multiply(mut v: ArrayViewMut2<'_, f64>) {
     bottom.row_mut(0).zip_mut_with(&sum, |v, sum| *v = last * sum);
 }
 
-/// Replaces the d rows u of a matrix by those of Sᵀ u, in O(1) operations for each entry. Fewer than two rows stay.
+/// Replaces the d rows u of a matrix by those of Sᵀ u, in O(1) operations for each entry. Fewer than two rows
+/// stay.
 pub fn multiply_transposed(mut u: ArrayViewMut2<'_, f64>) {
     let d = u.nrows();
     if d < 2 {

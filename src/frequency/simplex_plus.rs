@@ -71,8 +71,8 @@ impl Coupling for SimplexPlus {
 /// Unit vectors sᵢ, in rows, for which ‖Σ rᵢ sᵢ‖ is small: `passes` of coordinate descent from the simplex.
 ///
 /// Each step turns one vector against the sum of the others, sᵢ ← −Σ_{j≠i} rⱼ sⱼ/‖·‖, with what the steps
-/// before have left (Gauss–Seidel), so the length never grows; it tends to max(0, 2 max r − Σ r). A vector stays
-/// where the others sum to 0. O(n²) a pass, by a running sum.
+/// before have left (Gauss–Seidel), so the length never grows; it tends to max(0, 2 max r − Σ r). A vector
+/// stays where the others sum to 0. O(n²) a pass, by a running sum.
 pub fn place(radii: &[f64], passes: usize) -> Array2<f64> {
     let mut directions = vertices(radii.len());
     let mut sum = Array1::from(radii.to_vec()).dot(&directions);

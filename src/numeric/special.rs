@@ -124,7 +124,8 @@ pub fn ln_bessel_i(order: f64, a: f64) -> f64 {
     power - ln_gamma(order + 1.0) + ln_0f1(order + 1.0, 0.25 * a * a)
 }
 
-/// ln I_ν(a) − √(ν² + a²) by Debye's uniform expansion, whose error is of the order of (ν² + a²)^{−5/2}. NIST DLMF 10.41.3.
+/// ln I_ν(a) − √(ν² + a²) by Debye's uniform expansion, whose error is of the order of (ν² + a²)^{−5/2}. NIST
+/// DLMF 10.41.3.
 fn uniform_rest(order: f64, a: f64) -> f64 {
     let r = order.hypot(a);
     let p2 = (order / r).powi(2);
@@ -222,7 +223,8 @@ pub fn alternating_1f1(d: f64, t: f64) -> f64 {
     sum
 }
 
-/// The same for t ≫ d²: Γ(d/2)/Γ(−d/2) t^{−d} Σ (d)ₛ(1+d/2)ₛ/(s! tˢ), which is 0 for even d, where e⁻ᵗ is all that is left.
+/// The same for t ≫ d²: Γ(d/2)/Γ(−d/2) t^{−d} Σ (d)ₛ(1+d/2)ₛ/(s! tˢ), which is 0 for even d, where e⁻ᵗ is all
+/// that is left.
 fn alternating_1f1_far(d: f64, t: f64) -> f64 {
     let half = 0.5 * d;
     if half.fract() == 0.0 {

@@ -56,7 +56,8 @@ pub fn regularised_chernoff_gap(pair: &super::Pair, theta: f64, m: usize) -> f64
 /// δ, for all ‖q‖, ‖k‖ ≤ `radius` at once: independent OPRF features with A < 0.
 ///
 /// m ≥ (2M²(d+1)/ε²) ln(256 ρ²γ²/(ε²δ)), ℓ² = R²/√d, M = (1−4A)^{d/2} e^{(1−1/(2A))ℓ²}, γ² = 2(4M²((1−4A)d +
-/// ℓ²) + 2ℓ²e^{2ℓ²}), ρ² = 2ℓ². Sufficient and very loose.  Source: new proof of Chefs' Random Tables, Theorem 4.3 (erratum C3).
+/// ℓ²) + 2ℓ²e^{2ℓ²}), ρ² = 2ℓ². Sufficient and very loose. Source: new proof of Chefs' Random Tables,
+/// Theorem 4.3 (erratum C3).
 pub fn uniform_count(d: usize, radius: f64, a: f64, epsilon: f64, delta: f64) -> f64 {
     let n = d as f64;
     let l2 = radius * radius / n.sqrt();

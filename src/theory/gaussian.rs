@@ -106,15 +106,16 @@ pub fn regularised_positive(pair: &Pair, law: &Law) -> Option<f64> {
     Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
 }
 
-/// ln of the mean squared error of the positive estimate with ‖ω‖ = √d about the softmax kernel: its variance and the squared
-/// difference of the kernels. Source: new.
+/// ln of the mean squared error of the positive estimate with ‖ω‖ = √d about the softmax kernel: its variance
+/// and the squared difference of the kernels. Source: new.
 pub fn regularised_positive_about_softmax(pair: &Pair, law: &Law) -> Option<f64> {
     let variance = regularised_positive(pair, law)?;
     let ratio = SphereMeans::new(pair).ln_mean() - 0.5 * pair.sum;
     Some(super::ln_add_exp(variance, 2.0 * (pair.dot + ln_1m_exp((-ratio).max(0.0)))))
 }
 
-/// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, about the regularised softmax kernel. Source: new.
+/// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, about the regularised softmax kernel. Source:
+/// new.
 pub fn regularised_hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
     let q = SphereMeans::new(pair);
     let single = q.excess(Turns::Both(1.0));
@@ -122,8 +123,8 @@ pub fn regularised_hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
     Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
 }
 
-/// ln of the exact amount by which `m` orthogonal positive features, in blocks of d, beat independent ones in mean squared
-/// error: (P/m)e^{−‖x‖²−‖y‖²}(e^{v²} − ρ) with P the mean number of other rows in a row's block.
+/// ln of the exact amount by which `m` orthogonal positive features, in blocks of d, beat independent ones in
+/// mean squared error: (P/m)e^{−‖x‖²−‖y‖²}(e^{v²} − ρ) with P the mean number of other rows in a row's block.
 ///
 /// Source: Simplex Random Features, equation 25; m > d: new.
 pub fn ln_positive_orthogonality_gap(pair: &Pair, m: usize) -> Option<f64> {
@@ -131,8 +132,8 @@ pub fn ln_positive_orthogonality_gap(pair: &Pair, m: usize) -> Option<f64> {
     Some(gap.ln_abs + ln_pair_factor(pair.dim, m)? + 2.0 * pair.dot)
 }
 
-/// The exact amount by which `m` orthogonal trigonometric features, in blocks of d, beat independent ones in mean squared error;
-/// negative where they are worse.
+/// The exact amount by which `m` orthogonal trigonometric features, in blocks of d, beat independent ones in
+/// mean squared error; negative where they are worse.
 ///
 /// Source: Simplex Random Features, equation 26; m > d: new.
 pub fn trigonometric_orthogonality_gap(pair: &Pair, m: usize) -> Option<SignedLog> {
@@ -176,7 +177,8 @@ impl SphereMeans {
         }
     }
 
-    /// The mean of q((2+2cos)·) minus q(·)², by the power series of both, for ‖x+y‖ ≤ 1: what they share is taken out of each coefficient.
+    /// The mean of q((2+2cos)·) minus q(·)², by the power series of both, for ‖x+y‖ ≤ 1: what they share is
+    /// taken out of each coefficient.
     fn excess_series(&self, turns: Turns) -> f64 {
         const TERMS: usize = 40;
         // Coefficients of (d‖x+y‖²/4)ᵏ in q, and of its square.

@@ -57,9 +57,9 @@ pub fn coefficients(a: Complex64, s: Sign, d: usize) -> (Complex64, f64, Complex
 
 /// ln of the variance of the estimate of the Gaussian kernel; `None` without a closed form.
 ///
-/// Finite for Re(1 − 8A) > 0, else +∞; NaN where the estimate does not exist, Re(1 − 4A) ≤ 0. Known for independent frequencies and, with real A and s = 1, for any
-/// known angles: the covariance of coupled terms does not depend on A. Source: Chefs' Random Tables, Theorem
-/// 3.2; coupled: new.
+/// Finite for Re(1 − 8A) > 0, else +∞; NaN where the estimate does not exist, Re(1 − 4A) ≤ 0. Known for
+/// independent frequencies and, with real A and s = 1, for any known angles: the covariance of coupled terms
+/// does not depend on A. Source: Chefs' Random Tables, Theorem 3.2; coupled: new.
 pub fn ln_variance(pair: &Pair, a: Complex64, s: Sign, law: &Law) -> Option<f64> {
     let dependent = law.pairs(Radius::Chi)?;
     let (contraction, base) = (1.0 - 8.0 * a, 1.0 - 4.0 * a);
