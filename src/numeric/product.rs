@@ -83,10 +83,10 @@ pub struct Block<'a, T> {
 }
 
 impl<T: Lane> Block<'_, T> {
-    /// Cuts the block into register tiles of `MR` rows × `NR` columns. What is left of the rows goes in twos
-    /// and ones, a whole panel wide: as many independent sums as a few rows can have.
+    /// Cuts the block into register tiles of `MR` rows × `NR` columns. What is left of the rows goes in twos and
+    /// ones, `FEW` columns wide: as many independent sums as a few rows can have.
     #[inline(always)]
-    pub(super) fn run<const FMA: bool, const MR: usize, const NR: usize, const PANEL: usize>(mut self) {
+    pub(super) fn run<const FMA: bool, const MR: usize, const NR: usize, const FEW: usize>(mut self) {
         let rows = self.x.len() / self.depth;
         let whole = rows - rows % MR;
         for lane in (0..self.columns).step_by(NR) {
@@ -95,11 +95,13 @@ impl<T: Lane> Block<'_, T> {
             }
         }
         let pairs = whole + (rows - whole) / 2 * 2;
-        for row in (whole..pairs).step_by(2) {
-            self.tile::<FMA, 2, PANEL>(row, 0);
-        }
-        if pairs < rows {
-            self.tile::<FMA, 1, PANEL>(pairs, 0);
+        for lane in (0..self.columns).step_by(FEW) {
+            for row in (whole..pairs).step_by(2) {
+                self.tile::<FMA, 2, FEW>(row, lane);
+            }
+            if pairs < rows {
+                self.tile::<FMA, 1, FEW>(pairs, lane);
+            }
         }
     }
 
