@@ -5,7 +5,7 @@ use rand::Rng;
 
 use super::Coupling;
 use super::haar::haar_rows;
-use super::radius::chi;
+use super::radius::{assemble, chi};
 use crate::error::Result;
 use crate::theory::{Block, Dependence, Radius};
 
@@ -46,13 +46,11 @@ impl Coupling for Orthogonal {
         d
     }
 
-    fn draw_block(&self, mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
+    fn draw_block(&self, rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
         let (size, d) = rows.dim();
         let radii = chi(d, size, rng)?;
         let directions = haar_rows(size, d, rng);
-        for ((mut row, direction), radius) in rows.rows_mut().into_iter().zip(directions.rows()).zip(radii) {
-            row.zip_mut_with(&direction, |out, v| *out = radius * v);
-        }
+        assemble(rows, &radii, &directions);
         Ok(Block { size, dependence: Dependence::Orthogonal, radius: Radius::Chi, antithetic: false })
     }
 }

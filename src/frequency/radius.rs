@@ -1,5 +1,6 @@
 //! Radii ‖ω‖ and uniform directions: the two halves of the polar form.
 
+use ndarray::{Array2, ArrayViewMut2};
 use rand::Rng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
 
@@ -13,6 +14,13 @@ pub(super) fn chi(d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>>
         domain: "at least 1",
     })?;
     Ok((0..count).map(|_| squared.sample(rng).sqrt()).collect())
+}
+
+/// ωᵢ = rᵢ uᵢ: writes the directions, one in each row, times their radii.
+pub(super) fn assemble(mut rows: ArrayViewMut2<'_, f64>, radii: &[f64], directions: &Array2<f64>) {
+    for ((mut row, direction), radius) in rows.rows_mut().into_iter().zip(directions.rows()).zip(radii) {
+        row.zip_mut_with(&direction, |out, v| *out = radius * v);
+    }
 }
 
 /// Fills `v` with independent standard normal numbers.

@@ -5,7 +5,7 @@ use rand::Rng;
 
 use super::Coupling;
 use super::haar::haar_rows;
-use super::radius::chi;
+use super::radius::{assemble, chi};
 use crate::error::Result;
 use crate::theory::{Block, Dependence, Radius};
 
@@ -59,7 +59,7 @@ impl Coupling for Simplex {
         if d < 2 { 0 } else { d }
     }
 
-    fn draw_block(&self, mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
+    fn draw_block(&self, rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
         let (size, d) = rows.dim();
         let radii = chi(d, size, rng)?;
         let corners = match self.partial {
@@ -67,9 +67,7 @@ impl Coupling for Simplex {
             Partial::Truncated => d,
         };
         let directions = directions(corners, d, rng);
-        for ((mut row, direction), radius) in rows.rows_mut().into_iter().zip(directions.rows()).zip(radii) {
-            row.zip_mut_with(&direction, |out, v| *out = radius * v);
-        }
+        assemble(rows, &radii, &directions);
         let dependence = if size == 1 {
             Dependence::Independent
         } else {

@@ -5,7 +5,7 @@ use rand::Rng;
 
 use super::Coupling;
 use super::haar::haar_rows;
-use super::radius::chi;
+use super::radius::{assemble, chi};
 use super::simplex::vertices;
 use crate::error::{Result, check_positive};
 use crate::theory::{Block, Dependence, Radius};
@@ -55,14 +55,12 @@ impl Coupling for SimplexPlus {
         if d < 2 { 0 } else { d }
     }
 
-    fn draw_block(&self, mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
+    fn draw_block(&self, rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
         check_positive("the number of passes", self.passes)?;
         let (size, d) = rows.dim();
         let radii = chi(d, size, rng)?;
         let directions = place(&radii, self.passes).dot(&haar_rows(size, d, rng));
-        for ((mut row, direction), radius) in rows.rows_mut().into_iter().zip(directions.rows()).zip(radii) {
-            row.zip_mut_with(&direction, |out, v| *out = radius * v);
-        }
+        assemble(rows, &radii, &directions);
         let dependence = if size == 1 { Dependence::Independent } else { Dependence::Unknown };
         Ok(Block { size, dependence, radius: Radius::Chi, antithetic: false })
     }
