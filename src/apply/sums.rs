@@ -88,10 +88,13 @@ impl Sums {
         let tops: Vec<f64> = ranges(blocks)
             .map(|columns| self.reference[columns].iter().copied().fold(f64::NEG_INFINITY, f64::max))
             .collect();
-        let bias: Vec<T> = ranges(blocks)
+        let mut bias: Vec<T> = ranges(blocks)
             .zip(&tops)
             .flat_map(|(columns, top)| self.reference[columns].iter().map(move |r| T::narrow(r - top)))
             .collect();
+        if !batch.logarithmic {
+            exp_minus(Isa::best(), &mut bias, T::zero());
+        }
         let mut out = Array2::zeros((batch.values.nrows(), self.sums.nrows()));
         let rows = batch.values.rows_mut().into_iter().zip(batch.log_scales.rows()).zip(out.rows_mut());
         for ((mut row, scales), mut out) in rows {
@@ -106,7 +109,7 @@ impl Sums {
                 if batch.logarithmic {
                     scales[b] += exponentiate_row(row, bias);
                 } else {
-                    row.iter_mut().zip(bias).for_each(|(v, b)| *v *= num_traits::Float::exp(*b));
+                    row.iter_mut().zip(bias).for_each(|(v, factor)| *v *= *factor);
                 }
             }
             let top = scales.iter().copied().fold(f64::NEG_INFINITY, f64::max);
