@@ -14,15 +14,19 @@
 #[macro_use]
 mod isa;
 mod exp;
+mod hadamard;
 mod lane;
+mod planes;
 mod product;
 mod reduce;
 mod sincos;
 pub mod special;
 
 pub use exp::{exp_minus, exp_pair_minus};
+pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
 pub use lane::Lane;
+pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{Packed, product};
 pub use reduce::{add_scaled, dot, max, max_abs, squared_norm};
 pub use sincos::cos_sin;

@@ -1,0 +1,335 @@
+//! Rounds of sign flips and Walsh–Hadamard transforms, in place.
+//!
+//! Stages inside a vector are a shuffle and a fused multiply-add, which no compiler finds in the plain loop;
+//! stages between vectors are sums and differences, three at a time while eight vectors are in registers. The
+//! first pass of a round does the signs, the stages inside vectors and three more. Every element is the result of
+//! the same sums whatever the instruction set, so results are bit-identical everywhere.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+use super::{Isa, Lane};
+
+/// For each run of as many `signs` as there are elements, in order: v ← H (signs ∘ v), with the Sylvester–Hadamard
+/// matrix H of entries ±1. A factor d^{−1/2} in the signs makes every round a rotation.
+///
+/// The number of elements must be a power of two, and that of signs a multiple of it; else nothing happens.
+pub fn hadamard_rounds<T: Lane>(isa: Isa, v: &mut [T], signs: &[T]) {
+    if v.len().is_power_of_two() {
+        for signs in signs.chunks_exact(v.len()) {
+            T::run_hadamard(isa, v, signs);
+        }
+    }
+}
+
+/// A vector register of elements `T`. Methods may be called where the machine has its instruction set only.
+pub(super) trait Vector<T>: Copy {
+    /// Elements; a power of two.
+    const WIDTH: usize;
+    /// Reads [`WIDTH`](Self::WIDTH) elements from `from`, which must be readable.
+    unsafe fn load(from: *const T) -> Self;
+    /// Writes the elements to `to`, which must be writable.
+    unsafe fn store(self, to: *mut T);
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn sub(self, other: Self) -> Self;
+    unsafe fn mul(self, other: Self) -> Self;
+    /// The transform of the elements.
+    unsafe fn transform(self) -> Self;
+}
+
+/// Vectors that a pass holds in registers.
+const RADIX: usize = 8;
+
+/// One round; `v` and `signs` are of the same length, a power of two.
+///
+/// # Safety
+/// The machine must have the instruction set of `V`.
+#[inline(always)]
+pub(super) unsafe fn round<T: Lane, V: Vector<T>>(v: &mut [T], signs: &[T]) {
+    debug_assert!(v.len() == signs.len() && v.len().is_power_of_two());
+    let vectors = v.len() / V::WIDTH;
+    // SAFETY: the caller's promise; the lengths are multiples of what the passes take.
+    unsafe {
+        match vectors {
+            0 => return few(v, signs),
+            1 => first::<T, V, 1>(v, signs),
+            2 => first::<T, V, 2>(v, signs),
+            4 => first::<T, V, 4>(v, signs),
+            _ => first::<T, V, RADIX>(v, signs),
+        }
+        let mut stride = RADIX;
+        while stride < vectors {
+            match vectors / stride {
+                2 => pass::<T, V, 2>(v, stride),
+                4 => pass::<T, V, 4>(v, stride),
+                _ => pass::<T, V, RADIX>(v, stride),
+            }
+            stride *= RADIX;
+        }
+    }
+}
+
+/// The round of fewer elements than a vector has.
+#[inline(always)]
+fn few<T: Lane>(v: &mut [T], signs: &[T]) {
+    v.iter_mut().zip(signs).for_each(|(v, s)| *v = *v * *s);
+    let mut half = 1;
+    while half < v.len() {
+        for i in (0..v.len()).filter(|i| i & half == 0) {
+            let (a, b) = (v[i], v[i + half]);
+            (v[i], v[i + half]) = (a + b, a - b);
+        }
+        half *= 2;
+    }
+}
+
+/// Signs and all stages inside runs of `R` neighbouring vectors.
+///
+/// # Safety
+/// `v` and `signs` must be of one length, a multiple of `R` vectors; the machine must have the instruction set.
+#[inline(always)]
+unsafe fn first<T, V: Vector<T>, const R: usize>(v: &mut [T], signs: &[T]) {
+    for start in (0..v.len()).step_by(R * V::WIDTH) {
+        // SAFETY: the caller's promise: runs of R vectors lie inside both slices.
+        unsafe {
+            let (v, signs) = (v.as_mut_ptr().add(start), signs.as_ptr().add(start));
+            // Plain loops: a closure would not be compiled for the instruction set.
+            let mut x = [V::load(v); R];
+            for (i, x) in x.iter_mut().enumerate() {
+                let at = i * V::WIDTH;
+                *x = V::load(v.add(at)).mul(V::load(signs.add(at))).transform();
+            }
+            butterflies(&mut x);
+            for (i, x) in x.into_iter().enumerate() {
+                x.store(v.add(i * V::WIDTH));
+            }
+        }
+    }
+}
+
+/// The stages between `R` vectors that are `stride` vectors apart.
+///
+/// # Safety
+/// The length of `v` must be a multiple of `R * stride` vectors; the machine must have the instruction set.
+#[inline(always)]
+unsafe fn pass<T, V: Vector<T>, const R: usize>(v: &mut [T], stride: usize) {
+    let stride = stride * V::WIDTH;
+    for block in (0..v.len()).step_by(R * stride) {
+        for start in (block..block + stride).step_by(V::WIDTH) {
+            // SAFETY: the caller's promise: the last vector ends at start + (R − 1) stride + WIDTH, inside the block.
+            unsafe {
+                let v = v.as_mut_ptr().add(start);
+                let mut x = [V::load(v); R];
+                for i in 1..R {
+                    x[i] = V::load(v.add(i * stride));
+                }
+                butterflies(&mut x);
+                for i in 0..R {
+                    x[i].store(v.add(i * stride));
+                }
+            }
+        }
+    }
+}
+
+/// The transform across vectors.
+///
+/// # Safety
+/// The machine must have the instruction set.
+#[inline(always)]
+unsafe fn butterflies<T, V: Vector<T>, const R: usize>(x: &mut [V; R]) {
+    let mut half = 1;
+    while half < R {
+        for i in 0..R {
+            if i & half == 0 {
+                let (a, b) = (x[i], x[i + half]);
+                // SAFETY: the caller's promise.
+                unsafe { (x[i], x[i + half]) = (a.add(b), a.sub(b)) };
+            }
+        }
+        half *= 2;
+    }
+}
+
+/// Where no shuffle is known: what the compiler makes of an array.
+impl<T: Lane, const N: usize> Vector<T> for [T; N] {
+    const WIDTH: usize = N;
+
+    #[inline(always)]
+    unsafe fn load(from: *const T) -> Self {
+        // SAFETY: the caller's promise; arrays need no more alignment than their elements.
+        unsafe { from.cast::<[T; N]>().read() }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut T) {
+        // SAFETY: as above.
+        unsafe { to.cast::<[T; N]>().write(self) }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        std::array::from_fn(|i| self[i] + other[i])
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        std::array::from_fn(|i| self[i] - other[i])
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        std::array::from_fn(|i| self[i] * other[i])
+    }
+    #[inline(always)]
+    unsafe fn transform(mut self) -> Self {
+        let mut half = 1;
+        while half < N {
+            let x = self;
+            self =
+                std::array::from_fn(|i| if i & half == 0 { x[i] + x[i + half] } else { x[i - half] - x[i] });
+            half *= 2;
+        }
+        self
+    }
+}
+
+/// A register type: its loads, stores and arithmetic, and for each stage inside it the shuffle that swaps
+/// partners.
+#[cfg(target_arch = "x86_64")]
+macro_rules! register {
+    ($V:ident of $T:ident x $width:literal: $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $fma:ident;
+     $(stage $half:literal: |$x:ident| $swap:expr),*) => {
+        impl Vector<$T> for $V {
+            const WIDTH: usize = $width;
+
+            #[inline(always)]
+            unsafe fn load(from: *const $T) -> Self {
+                // SAFETY: the caller's promises.
+                unsafe { $load(from) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $T) {
+                // SAFETY: the caller's promises.
+                unsafe { $store(to, self) }
+            }
+            #[inline(always)]
+            unsafe fn add(self, other: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $add(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn sub(self, other: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $sub(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn mul(self, other: Self) -> Self {
+                // SAFETY: the caller's promise.
+                unsafe { $mul(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn transform(self) -> Self {
+                let mut x = self;
+                $({
+                    /// The upper one of two partners is subtracted: partner ± self.
+                    const SIGNS: [$T; $width] = {
+                        let mut signs = [1.0; $width];
+                        let mut i = 0;
+                        while i < $width {
+                            if i & $half != 0 {
+                                signs[i] = -1.0;
+                            }
+                            i += 1;
+                        }
+                        signs
+                    };
+                    // SAFETY: the caller's promise; the array holds a vector.
+                    unsafe {
+                        let $x = x;
+                        x = $fma(x, $load(SIGNS.as_ptr()), $swap);
+                    }
+                })*
+                x
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+register!(__m256 of f32 x 8: _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps;
+    stage 1: |x| _mm256_permute_ps::<0b10_11_00_01>(x),
+    stage 2: |x| _mm256_permute_ps::<0b01_00_11_10>(x),
+    stage 4: |x| _mm256_permute2f128_ps::<1>(x, x));
+
+#[cfg(target_arch = "x86_64")]
+register!(__m256d of f64 x 4: _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd;
+    stage 1: |x| _mm256_permute_pd::<0b01_01>(x),
+    stage 2: |x| _mm256_permute2f128_pd::<1>(x, x));
+
+#[cfg(target_arch = "x86_64")]
+register!(__m512 of f32 x 16: _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps;
+    stage 1: |x| _mm512_permute_ps::<0b10_11_00_01>(x),
+    stage 2: |x| _mm512_permute_ps::<0b01_00_11_10>(x),
+    stage 4: |x| _mm512_shuffle_f32x4::<0b10_11_00_01>(x, x),
+    stage 8: |x| _mm512_shuffle_f32x4::<0b01_00_11_10>(x, x));
+
+#[cfg(target_arch = "x86_64")]
+register!(__m512d of f64 x 8: _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd;
+    stage 1: |x| _mm512_permute_pd::<0b01_01_01_01>(x),
+    stage 2: |x| _mm512_shuffle_f64x2::<0b10_11_00_01>(x, x),
+    stage 4: |x| _mm512_shuffle_f64x2::<0b01_00_11_10>(x, x));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Real;
+
+    /// Entry (i, j) of the Sylvester–Hadamard matrix: (−1) to the number of common bits.
+    fn entry(i: usize, j: usize) -> f64 {
+        if (i & j).count_ones() % 2 == 0 { 1.0 } else { -1.0 }
+    }
+
+    fn against_the_matrix<T: Real>() {
+        for d in (0..12).map(|q| 1usize << q) {
+            let signs: Vec<T> =
+                (0..3 * d).map(|i| if i * i % 7 < 3 { T::one() } else { -T::one() }).collect();
+            // Small integers: every sum is exact, also in single precision.
+            let x: Vec<T> = (0..d).map(|i| T::narrow(((i * 5 + 3) % 3) as f64 - 1.0)).collect();
+            let mut expected: Vec<f64> = x.iter().map(|v| v.widen()).collect();
+            let rounds = if d > 256 { 1 } else { 2 };
+            for signs in signs.chunks_exact(d).take(rounds) {
+                let flipped: Vec<f64> = expected.iter().zip(signs).map(|(v, s)| v * s.widen()).collect();
+                expected = (0..d).map(|i| (0..d).map(|j| entry(i, j) * flipped[j]).sum()).collect();
+            }
+            for isa in Isa::available() {
+                let mut v = x.clone();
+                hadamard_rounds(isa, &mut v, &signs[..rounds * d]);
+                assert!(v.iter().zip(&expected).all(|(v, e)| v.widen() == *e), "{isa:?}, d {d}");
+            }
+        }
+    }
+
+    #[test]
+    fn is_the_matrix_on_every_instruction_set() {
+        against_the_matrix::<f32>();
+        against_the_matrix::<f64>();
+    }
+
+    #[test]
+    fn every_instruction_set_gives_the_same_bits() {
+        let x: Vec<f32> = (0..1024).map(|i| (i as f32 * 0.37).sin()).collect();
+        let signs: Vec<f32> = (0..3072).map(|i| if i % 3 == 0 { 0.03125 } else { -0.03125 }).collect();
+        let run = |isa| {
+            let mut v = x.clone();
+            hadamard_rounds(isa, &mut v, &signs);
+            v
+        };
+        let portable = run(Isa::available()[0]);
+        assert!(Isa::available().into_iter().all(|isa| run(isa) == portable));
+    }
+
+    #[test]
+    fn other_lengths_stay() {
+        let mut v = [1.0f64, 2.0, 3.0];
+        hadamard_rounds(Isa::best(), &mut v, &[1.0; 3]);
+        assert_eq!(v, [1.0, 2.0, 3.0]);
+        hadamard_rounds::<f64>(Isa::best(), &mut [], &[]);
+    }
+}
