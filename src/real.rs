@@ -11,6 +11,11 @@ pub trait Real: ndarray::NdFloat + Lane {
 
     /// The nearest number of this type; ±∞ beyond its range.
     fn narrow(x: f64) -> Self;
+
+    /// The nearest finite number of this type; NaN stays.
+    fn saturated(x: f64) -> Self {
+        Self::narrow(x.clamp(Self::min_value().widen(), Self::max_value().widen()))
+    }
 }
 
 macro_rules! real {

@@ -7,8 +7,10 @@ use common::{couplings, couplings_from_two_dimensions, frequencies};
 use ndarray::Array2;
 use rand::Rng;
 use random_features::frequency::simplex::Partial;
-use random_features::frequency::{Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, draw};
-use random_features::theory::{Block, Dependence, Law};
+use random_features::frequency::{
+    Antithetic, Coupling, Drawn, Frequencies, Independent, Orthogonal, Radii, Simplex, draw,
+};
+use random_features::theory::{Dependence, Law};
 use random_features::{Error, rng};
 
 #[test]
@@ -128,7 +130,7 @@ fn orthogonal_blocks_are_orthogonal_and_independent() {
 #[test]
 fn simplex_blocks_have_the_angles_that_they_state() {
     for partial in [Partial::Fitted, Partial::Truncated] {
-        let omega = frequencies(5, 13, &Simplex { partial }, 1);
+        let omega = frequencies(5, 13, &Simplex { partial, ..Simplex::default() }, 1);
         let mut start = 0;
         for block in &omega.law().blocks {
             let Dependence::Angle { cos } = block.dependence else { panic!("{block:?}") };
@@ -143,9 +145,9 @@ fn simplex_blocks_have_the_angles_that_they_state() {
             }
             start += block.size;
         }
-        let single = frequencies(5, 6, &Simplex { partial }, 1);
+        let single = frequencies(5, 6, &Simplex { partial, ..Simplex::default() }, 1);
         assert_eq!(single.law().blocks[1].dependence, Dependence::Independent);
-        let error = draw(1, 3, &Simplex { partial }, &mut rng(0)).unwrap_err();
+        let error = draw(1, 3, &Simplex { partial, ..Simplex::default() }, &mut rng(0)).unwrap_err();
         assert!(error.to_string().contains("dimension d is 1"), "{error}");
     }
 }
@@ -182,9 +184,11 @@ impl Coupling for Nowhere {
 
     fn draw_block(
         &self,
-        _: ndarray::ArrayViewMut2<'_, f64>,
+        _: usize,
+        _: usize,
+        _: &dyn Radii,
         _: &mut dyn Rng,
-    ) -> random_features::Result<Block> {
+    ) -> random_features::Result<Drawn> {
         unreachable!("nothing to draw")
     }
 }

@@ -1,9 +1,10 @@
 //! Antithetic pairs over any coupling.
 
-use ndarray::{Array2, ArrayViewMut2};
+use ndarray::Array2;
 use rand::Rng;
 
-use super::Coupling;
+use super::structured::Rotated;
+use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::Result;
 use crate::theory::{Block, Dependence};
 
@@ -41,16 +42,21 @@ impl<C: Coupling> Coupling for Antithetic<C> {
         self.0.capacity(d).saturating_mul(2)
     }
 
-    fn draw_block(&self, mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
-        let (size, d) = rows.dim();
-        let mut half = Array2::zeros((size.div_ceil(2), d));
-        let block = self.0.draw_block(half.view_mut(), rng)?;
-        for (i, mut row) in rows.rows_mut().into_iter().enumerate() {
-            let sign = if i % 2 == 0 { 1.0 } else { -1.0 };
-            row.zip_mut_with(&half.row(i / 2), |out, v| *out = sign * v);
-        }
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        let half = self.0.draw_block(d, size.div_ceil(2), radii, rng)?;
+        let sign = |j: usize| if j.is_multiple_of(2) { 1.0 } else { -1.0 };
+        let rows = match half.rows {
+            Rows::Dense(half) => {
+                Rows::Dense(Array2::from_shape_fn((size, d), |(j, k)| sign(j) * half[[j / 2, k]]))
+            }
+            Rows::Structured { padded, block } => {
+                let radii = (0..size).map(|j| sign(j) * block.radii[j / 2]).collect();
+                let block = Rotated { copies: 2 * block.copies, radii, ..block };
+                Rows::Structured { padded, block }
+            }
+        };
         // Pairs of pairs hold each row twice: a law that blocks do not speak of.
-        let dependence = if block.antithetic { Dependence::Unknown } else { block.dependence };
-        Ok(Block { size, antithetic: true, dependence, ..block })
+        let dependence = if half.law.antithetic { Dependence::Unknown } else { half.law.dependence };
+        Ok(Drawn { rows, law: Block { size, antithetic: true, dependence, ..half.law } })
     }
 }

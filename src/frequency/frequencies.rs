@@ -1,14 +1,17 @@
 //! [`Frequencies`]: what a draw leaves behind.
 
-use ndarray::{Array2, ArrayView2};
+use std::hash::Hasher;
+
+use ndarray::{Array2, CowArray, Ix2};
 
 use super::Law;
+use super::structured::{Product, Structured};
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// Drawn frequencies ω₁ … ω_m ∈ ℝᵈ, in rows, and their law.
 ///
-/// Immutable. Comes from [`draw`](super::draw), from a matrix of your own
-/// ([`from_rows`](Frequencies::from_rows)), or from a stored copy (feature `serde`).
+/// Immutable. Comes from [`draw`](super::draw), from a matrix of your own ([`from_rows`](Frequencies::from_rows)), or
+/// from a stored copy (feature `serde`). Frequencies of a structured coupling are not written out.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -16,8 +19,15 @@ use crate::error::{Error, Result, check_positive, check_size};
     serde(try_from = "Parts", into = "Parts")
 )]
 pub struct Frequencies {
-    rows: Array2<f64>,
+    form: Form,
     law: Law,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+enum Form {
+    Dense(Array2<f64>),
+    Structured(Structured),
 }
 
 impl Frequencies {
@@ -40,29 +50,85 @@ impl Frequencies {
         check_positive("the dimension d", rows.ncols())?;
         check_size("the number of rows in the law", rows.nrows(), law.len())?;
         match rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
-            None => Ok(Frequencies { rows, law }),
+            None => Ok(Frequencies { form: Form::Dense(rows), law }),
             Some(row) => Err(Error::NotFinite { what: "the frequencies", row }),
         }
     }
 
+    /// Structured frequencies and the law that you state for them.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the law is for another number of rows.
+    pub fn from_structured(structured: Structured, law: Law) -> Result<Self> {
+        check_size("the number of rows in the law", structured.count(), law.len())?;
+        Ok(Frequencies { form: Form::Structured(structured), law })
+    }
+
     /// m, the number of frequencies.
     pub fn count(&self) -> usize {
-        self.rows.nrows()
+        match &self.form {
+            Form::Dense(rows) => rows.nrows(),
+            Form::Structured(structured) => structured.count(),
+        }
     }
 
     /// d, the dimension of each.
     pub fn dim(&self) -> usize {
-        self.rows.ncols()
+        match &self.form {
+            Form::Dense(rows) => rows.ncols(),
+            Form::Structured(structured) => structured.dim(),
+        }
     }
 
-    /// The frequencies, one in each row: m × d.
-    pub fn rows(&self) -> ArrayView2<'_, f64> {
-        self.rows.view()
+    /// The dimension in which radii were drawn: that to which a structured coupling pads points, else d.
+    pub fn padded_dim(&self) -> usize {
+        match &self.form {
+            Form::Dense(rows) => rows.ncols(),
+            Form::Structured(structured) => structured.padded(),
+        }
+    }
+
+    /// The frequencies, one in each row: m × d. Structured ones are written out, which costs O(m d log d).
+    pub fn rows(&self) -> CowArray<'_, f64, Ix2> {
+        match &self.form {
+            Form::Dense(rows) => rows.view().into(),
+            Form::Structured(structured) => structured.to_rows().into(),
+        }
+    }
+
+    /// The structure of the rows, if they have one.
+    pub fn structured(&self) -> Option<&Structured> {
+        match &self.form {
+            Form::Dense(_) => None,
+            Form::Structured(structured) => Some(structured),
+        }
     }
 
     /// What is known of their joint law.
     pub fn law(&self) -> &Law {
         &self.law
+    }
+
+    /// Feeds all numbers that the frequencies are made of to `hasher`.
+    pub(crate) fn hash_numbers(&self, hasher: &mut impl Hasher) {
+        let mut numbers = |v: f64| hasher.write_u64(v.to_bits());
+        match &self.form {
+            Form::Dense(rows) => rows.iter().copied().for_each(numbers),
+            Form::Structured(structured) => {
+                for block in structured.blocks() {
+                    [block.corners, block.copies].iter().for_each(|n| numbers(*n as f64));
+                    block.radii.iter().copied().for_each(&mut numbers);
+                    match &block.rotation {
+                        Product::Hadamard(flips) => {
+                            flips.iter().for_each(|f| numbers(f64::from(u8::from(*f))))
+                        }
+                        Product::Givens(rotations) => rotations.iter().for_each(|r| {
+                            [r.axes[0] as f64, r.axes[1] as f64, r.angle].into_iter().for_each(&mut numbers);
+                        }),
+                    }
+                }
+            }
+        }
     }
 }
 
@@ -70,7 +136,7 @@ impl Frequencies {
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {
-    rows: Array2<f64>,
+    form: Form,
     law: Law,
 }
 
@@ -79,13 +145,16 @@ impl TryFrom<Parts> for Frequencies {
     type Error = Error;
 
     fn try_from(parts: Parts) -> Result<Self> {
-        Frequencies::from_parts(parts.rows, parts.law)
+        match parts.form {
+            Form::Dense(rows) => Frequencies::from_parts(rows, parts.law),
+            Form::Structured(structured) => Frequencies::from_structured(structured, parts.law),
+        }
     }
 }
 
 #[cfg(feature = "serde")]
 impl From<Frequencies> for Parts {
     fn from(frequencies: Frequencies) -> Self {
-        Parts { rows: frequencies.rows, law: frequencies.law }
+        Parts { form: frequencies.form, law: frequencies.law }
     }
 }

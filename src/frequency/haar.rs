@@ -3,7 +3,7 @@
 use ndarray::{Array2, Axis};
 use rand::Rng;
 
-use super::radius::fill_normal;
+use super::radii::fill_normal;
 use crate::numeric::{Isa, add_scaled, dot};
 
 /// One Householder reflection I − β v vᵀ on the coordinates from its index on.
@@ -18,13 +18,7 @@ impl Reflection {
     /// The reflection that takes a standard normal vector of length `len` to a multiple of the first axis.
     fn draw(len: usize, rng: &mut dyn Rng) -> Self {
         let mut v = vec![0.0; len];
-        let norm = loop {
-            fill_normal(&mut v, rng);
-            let norm = dot(Isa::best(), &v, &v).sqrt();
-            if norm > 0.0 {
-                break norm;
-            }
-        };
+        let norm = fill_normal(&mut v, rng);
         // v − R e₁ with R = −sgn(v₁)‖v‖: the sign that does not cancel.
         let sign = if v[0] >= 0.0 { -1.0 } else { 1.0 };
         let beta = 1.0 / (norm * (norm + v[0].abs()));

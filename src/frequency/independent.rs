@@ -1,12 +1,12 @@
 //! Independent frequencies.
 
-use ndarray::ArrayViewMut2;
+use ndarray::Array2;
 use rand::Rng;
 
-use super::Coupling;
-use super::radius::{chi, fill_normal};
+use super::radii::fill_normal;
+use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::Result;
-use crate::theory::{Block, Dependence, Radius};
+use crate::theory::{Block, Dependence};
 
 /// Independent frequencies ω ~ N(0, I).
 ///
@@ -40,20 +40,16 @@ impl Coupling for Independent {
         usize::MAX
     }
 
-    fn draw_block(&self, mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
-        let (size, d) = rows.dim();
-        let radii = chi(d, size, rng)?;
-        let mut direction = vec![0.0; d];
-        for (mut row, radius) in rows.rows_mut().into_iter().zip(radii) {
-            let norm = loop {
-                fill_normal(&mut direction, rng);
-                let norm = direction.iter().map(|v| v * v).sum::<f64>().sqrt();
-                if norm > 0.0 {
-                    break norm;
-                }
-            };
-            row.iter_mut().zip(&direction).for_each(|(out, v)| *out = radius * (v / norm));
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        let lengths = radii.draw(d, size, rng)?;
+        let mut rows = Array2::zeros((size, d));
+        for (mut row, radius) in rows.rows_mut().into_iter().zip(lengths) {
+            if let Some(row) = row.as_slice_mut() {
+                let norm = fill_normal(row, rng);
+                row.iter_mut().for_each(|v| *v = radius * (*v / norm));
+            }
         }
-        Ok(Block { size, dependence: Dependence::Independent, radius: Radius::Chi, antithetic: false })
+        let law = Block { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
+        Ok(Drawn { rows: Rows::Dense(rows), law })
     }
 }

@@ -1,13 +1,12 @@
 //! Orthogonal frequencies.
 
-use ndarray::ArrayViewMut2;
 use rand::Rng;
 
-use super::Coupling;
 use super::haar::haar_rows;
-use super::radius::{assemble, chi};
+use super::radii::assemble;
+use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::Result;
-use crate::theory::{Block, Dependence, Radius};
+use crate::theory::{Block, Dependence};
 
 /// Orthogonal frequencies (ORF): blocks of up to d mutually orthogonal rows, each ~ N(0, I).
 ///
@@ -46,11 +45,10 @@ impl Coupling for Orthogonal {
         d
     }
 
-    fn draw_block(&self, rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
-        let (size, d) = rows.dim();
-        let radii = chi(d, size, rng)?;
-        let directions = haar_rows(size, d, rng);
-        assemble(rows, &radii, &directions);
-        Ok(Block { size, dependence: Dependence::Orthogonal, radius: Radius::Chi, antithetic: false })
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        let lengths = radii.draw(d, size, rng)?;
+        let rows = Rows::Dense(assemble(&lengths, haar_rows(size, d, rng)));
+        let law = Block { size, dependence: Dependence::Orthogonal, radius: radii.law(), antithetic: false };
+        Ok(Drawn { rows, law })
     }
 }

@@ -3,28 +3,32 @@
 use ndarray::{Array2, ArrayViewMut2, Axis, s};
 use rand::Rng;
 
-use super::Coupling;
 use super::haar::haar_rows;
-use super::radius::{assemble, chi};
+use super::radii::assemble;
+use super::structured::{Product, Rotated};
+use super::{Coupling, Drawn, Givens, Hadamard, Radii, Rows};
 use crate::error::Result;
-use crate::theory::{Block, Dependence, Radius};
+use crate::theory::{Block, Dependence};
 
 /// Simplex frequencies (SimRF): blocks of up to d rows whose directions are the vertices of a regular simplex.
 ///
 /// # Definition
 /// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the matrix of [`vertices`]: unit rows
 /// with inner products −1/(d−1). A block of r < d rows is [`Partial::Fitted`] with an r-vertex simplex of its
-/// own, or [`Partial::Truncated`] to the first rows of that with d. A single row is a plain one.
+/// own, or [`Partial::Truncated`] to the first rows of that with d. A single row is a plain one. Q may instead be a
+/// fast [`Rotation`]: with an HD product no matrix is formed and S costs O(1) a row ("fast SimRF").
 ///
 /// # Variance
 /// The least for positive features among all couplings that do not look at the radii; for the hyperbolic and
 /// trigonometric maps [`Orthogonal`](super::Orthogonal) is better. Closed forms: [`theory`](crate::theory).
 ///
 /// # Exact where
-/// The law is exact: each row ~ N(0, I). There is no simplex in one dimension: d = 1 is an error.
+/// With [`Rotation::Haar`] the law is exact: each row ~ N(0, I); with others it is approximate, and no closed form
+/// is known. There is no simplex in one dimension: d = 1 is an error.
 ///
 /// # Cost
-/// That of orthogonal frequencies and O(d) more for each row.
+/// That of frequencies with the same rotation and O(d) more for each row to draw (dense), O(1) more for each
+/// row and point (structured).
 ///
 /// # Example
 /// ```
@@ -38,14 +42,18 @@ use crate::theory::{Block, Dependence, Radius};
 ///
 /// # References
 /// Reid et al., *Simplex Random Features*, equations 8 and 9; fitted blocks: new.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Simplex {
-    /// What blocks of fewer than d rows are.
+    /// What blocks of fewer rows than the largest are.
     pub partial: Partial,
+    /// Where the rotation Q comes from.
+    pub rotation: Rotation,
 }
 
-/// What a simplex block of r < d rows is.
+/// What a simplex block of r rows is, if r is less than d.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Partial {
     /// An r-vertex simplex, inner products −1/(r−1): lower variance.
     #[default]
@@ -54,26 +62,80 @@ pub enum Partial {
     Truncated,
 }
 
-impl Coupling for Simplex {
-    fn capacity(&self, d: usize) -> usize {
-        if d < 2 { 0 } else { d }
+/// The law of the rotation under a simplex.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Rotation {
+    /// Haar, the uniform law: exact. Frequencies are written out.
+    #[default]
+    Haar,
+    /// An HD product: fast and **approximate**; d is the padded dimension everywhere.
+    Hadamard(Hadamard),
+    /// A product of plane rotations: **approximate**.
+    Givens(Givens),
+}
+
+impl Simplex {
+    /// The simplex on a rotation of another law: `Simplex::on(Rotation::Hadamard(Hadamard::default()))` is fast SimRF.
+    pub fn on(rotation: Rotation) -> Self {
+        Simplex { rotation, ..Simplex::default() }
     }
 
-    fn draw_block(&self, rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
-        let (size, d) = rows.dim();
-        let radii = chi(d, size, rng)?;
-        let corners = match self.partial {
+    /// The number of vertices of the simplex of a block in ℝᵈ.
+    fn corners(&self, size: usize, d: usize) -> usize {
+        match self.partial {
             Partial::Fitted => size,
             Partial::Truncated => d,
-        };
-        let directions = directions(corners, d, rng);
-        assemble(rows, &radii, &directions);
+        }
+    }
+
+    fn draw_structured(
+        &self,
+        (padded, size): (usize, usize),
+        product: impl FnOnce(&mut dyn Rng) -> Result<Product>,
+        radii: &dyn Radii,
+        rng: &mut dyn Rng,
+    ) -> Result<Drawn> {
+        let lengths = radii.draw(padded, size, rng)?;
+        let corners = self.corners(size, padded);
+        // A single vertex is any direction.
+        let corners = if corners == 1 { 0 } else { corners };
+        let block = Rotated { rotation: product(rng)?, corners, copies: 1, radii: lengths };
+        Ok(Drawn { rows: Rows::Structured { padded, block }, law: Block::unknown(size, radii.law()) })
+    }
+}
+
+impl Coupling for Simplex {
+    fn capacity(&self, d: usize) -> usize {
+        match self.rotation {
+            _ if d < 2 => 0,
+            Rotation::Hadamard(_) => Hadamard::padded(d),
+            Rotation::Haar | Rotation::Givens(_) => d,
+        }
+    }
+
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        match self.rotation {
+            Rotation::Haar => {}
+            Rotation::Hadamard(hadamard) => {
+                let product = |rng: &mut dyn Rng| hadamard.draw_product(d, rng);
+                return self.draw_structured((Hadamard::padded(d), size), product, radii, rng);
+            }
+            Rotation::Givens(givens) => {
+                let product = |rng: &mut dyn Rng| givens.draw_product(d, rng);
+                return self.draw_structured((d, size), product, radii, rng);
+            }
+        }
+        let lengths = radii.draw(d, size, rng)?;
+        let corners = self.corners(size, d);
+        let rows = Rows::Dense(assemble(&lengths, directions(corners, d, rng)));
         let dependence = if size == 1 {
             Dependence::Independent
         } else {
             Dependence::Angle { cos: -1.0 / (corners as f64 - 1.0) }
         };
-        Ok(Block { size, dependence, radius: Radius::Chi, antithetic: false })
+        Ok(Drawn { rows, law: Block { size, dependence, radius: radii.law(), antithetic: false } })
     }
 }
 
@@ -131,7 +193,7 @@ pub fn multiply_transposed(mut u: ArrayViewMut2<'_, f64>) {
 }
 
 /// √(d/(d−1)), (√d+1)/(d−1)^{3/2} and (d−1)^{−1/2}.
-fn coefficients(d: usize) -> (f64, f64, f64) {
+pub(crate) fn coefficients(d: usize) -> (f64, f64, f64) {
     let d = d as f64;
     ((d / (d - 1.0)).sqrt(), (d.sqrt() + 1.0) / (d - 1.0).powf(1.5), (d - 1.0).sqrt().recip())
 }

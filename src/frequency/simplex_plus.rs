@@ -1,19 +1,19 @@
 //! Simplex frequencies placed by their radii (SimRF+).
 
-use ndarray::{Array1, Array2, ArrayViewMut2};
+use ndarray::{Array1, Array2};
 use rand::Rng;
 
-use super::Coupling;
 use super::haar::haar_rows;
-use super::radius::{assemble, chi};
+use super::radii::assemble;
 use super::simplex::vertices;
+use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::{Result, check_positive};
-use crate::theory::{Block, Dependence, Radius};
+use crate::theory::{Block, Dependence};
 
 /// Simplex frequencies placed by their radii (SimRF+): blocks of up to d rows whose sum is as short as can be.
 ///
 /// # Definition
-/// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, fresh for every block, Q Haar-distributed, and S from [`place`]:
+/// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, fresh for every block, Q Haar-distributed, and S from [`place`]:
 /// passes of coordinate descent on ‖Σ rᵢ sᵢ‖ that start at the simplex. A block of r < d rows starts at the
 /// r-vertex simplex.
 ///
@@ -55,14 +55,13 @@ impl Coupling for SimplexPlus {
         if d < 2 { 0 } else { d }
     }
 
-    fn draw_block(&self, rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<Block> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         check_positive("the number of passes", self.passes)?;
-        let (size, d) = rows.dim();
-        let radii = chi(d, size, rng)?;
-        let directions = place(&radii, self.passes).dot(&haar_rows(size, d, rng));
-        assemble(rows, &radii, &directions);
-        let dependence = if size == 1 { Dependence::Independent } else { Dependence::Unknown };
-        Ok(Block { size, dependence, radius: Radius::Chi, antithetic: false })
+        let lengths = radii.draw(d, size, rng)?;
+        let directions = place(&lengths, self.passes).dot(&haar_rows(size, d, rng));
+        let rows = Rows::Dense(assemble(&lengths, directions));
+        let law = Block { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
+        Ok(Drawn { rows, law: if size == 1 { law } else { Block::unknown(size, radii.law()) } })
     }
 }
 
@@ -90,12 +89,13 @@ pub fn place(radii: &[f64], passes: usize) -> Array2<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frequency::Chi;
 
     #[test]
     fn the_sum_never_grows_and_vanishes_where_it_can() {
         let mut rng = crate::rng(5);
         for d in 2..30 {
-            let radii = chi(d, d, &mut rng).unwrap();
+            let radii = Chi.draw(d, d, &mut rng).unwrap();
             let length = |passes| {
                 let directions = place(&radii, passes);
                 for row in directions.rows() {

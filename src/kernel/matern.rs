@@ -17,6 +17,17 @@ pub enum Smoothness {
     FiveHalves,
 }
 
+impl Smoothness {
+    /// ν.
+    pub fn nu(self) -> f64 {
+        match self {
+            Smoothness::Half => 0.5,
+            Smoothness::ThreeHalves => 1.5,
+            Smoothness::FiveHalves => 2.5,
+        }
+    }
+}
+
 /// The isotropic Matérn kernel of smoothness ½, 3/2 or 5/2.
 ///
 /// # Definition

@@ -229,7 +229,7 @@ impl<T: Real, M: Mechanism> FeatureMap<T> for Exponential<T, M> {
 fn fingerprint<M: Mechanism>(mechanism: &M, target: &Target, frequencies: &Frequencies) -> u64 {
     let mut hasher = DefaultHasher::new();
     (M::NAME, format!("{mechanism:?} {target:?}")).hash(&mut hasher);
-    frequencies.rows().iter().for_each(|v| hasher.write_u64(v.to_bits()));
+    frequencies.hash_numbers(&mut hasher);
     hasher.finish().max(1)
 }
 

@@ -13,6 +13,7 @@
 
 #[macro_use]
 mod isa;
+mod elementwise;
 mod exp;
 mod hadamard;
 mod lane;
@@ -22,6 +23,7 @@ mod reduce;
 mod sincos;
 pub mod special;
 
+pub use elementwise::{multiply, simplex};
 pub use exp::{exp_minus, exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;

@@ -1,6 +1,5 @@
 //! Products of plane rotations, for a few points at once.
 
-use super::Isa;
 use crate::Real;
 
 /// Points that are rotated together: their coordinates lie side by side, so that a rotation is a loop over points.
@@ -38,6 +37,7 @@ multiversion! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numeric::Isa;
 
     #[test]
     fn rotations_turn_every_point_in_order() {

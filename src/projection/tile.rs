@@ -110,17 +110,24 @@ impl<'a, T: Real> Tile<'a, T> {
 #[derive(Debug, Default)]
 pub struct Scratch<T> {
     rows: Vec<T>,
+    work: Vec<T>,
 }
 
 impl<T: Real> Scratch<T> {
     /// The points in row-major order: as they lie if they lie so, else copied.
     pub fn contiguous<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> &'a [T] {
+        self.contiguous_and_work(x).0
+    }
+
+    /// As [`contiguous`](Scratch::contiguous), and a buffer for other use.
+    pub(super) fn contiguous_and_work<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> (&'a [T], &'a mut Vec<T>) {
+        let Scratch { rows, work } = self;
         match x.to_slice() {
-            Some(slice) => slice,
+            Some(slice) => (slice, work),
             None => {
-                self.rows.clear();
-                self.rows.extend(x.iter().copied());
-                &self.rows
+                rows.clear();
+                rows.extend(x.iter().copied());
+                (rows, work)
             }
         }
     }

@@ -1,5 +1,7 @@
 //! [`Law`]: what is known of the joint law of drawn frequencies, as data.
 
+use crate::kernel::Smoothness;
+
 /// How the rows of one block depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -14,7 +16,7 @@ pub enum Dependence {
         /// The cosine of the angle.
         cos: f64,
     },
-    /// Nothing is known.
+    /// Nothing is known; directions need not even be uniform.
     Unknown,
 }
 
@@ -27,6 +29,8 @@ pub enum Radius {
     Chi,
     /// √d, without randomness: estimates are of the regularised softmax kernel.
     RootDim,
+    /// That of the multivariate t distribution: estimates are of the Matérn kernel of this smoothness.
+    Matern(Smoothness),
     /// Nothing is known.
     Unknown,
 }
@@ -43,6 +47,13 @@ pub struct Block {
     pub radius: Radius,
     /// Rows come in pairs (ω, −ω); with an odd size the last row is alone.
     pub antithetic: bool,
+}
+
+impl Block {
+    /// Rows of which no more is known than the law of their norms.
+    pub fn unknown(size: usize, radius: Radius) -> Self {
+        Block { size, dependence: Dependence::Unknown, radius, antithetic: false }
+    }
 }
 
 /// The joint law of all rows: independent blocks.
@@ -132,11 +143,11 @@ impl Law {
             let opposite = if block.antithetic { block.size / 2 } else { 0 };
             pairs.antithetic += opposite as f64;
             let cos = match block.dependence {
+                Dependence::Unknown => return None,
                 _ if block.size - opposite <= 1 => continue,
                 Dependence::Independent => continue,
                 Dependence::Orthogonal => 0.0,
                 Dependence::Angle { cos } => cos,
-                Dependence::Unknown => return None,
             };
             let (n, opposite) = (block.size as f64, opposite as f64);
             if block.antithetic {
@@ -169,7 +180,7 @@ mod tests {
         // Rows a, −a, b, −b, c, −c, d: 42 ordered pairs, 6 of them antithetic.
         assert_eq!((pairs.antithetic, pairs.angles), (3.0, vec![(0.5, 18.0), (-0.5, 18.0)]));
         let alone = Law::blocks(3, 1, Dependence::Unknown, Radius::Chi);
-        assert_eq!(alone.pairs(Radius::Chi), Some(Pairs::default()));
+        assert_eq!(alone.pairs(Radius::Chi), None);
         assert!(Law::independent(0).is_empty());
     }
 }

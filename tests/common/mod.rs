@@ -61,7 +61,7 @@ pub fn couplings() -> Vec<Box<dyn Coupling>> {
 
 /// Those that exist in two dimensions and more, besides.
 pub fn couplings_from_two_dimensions() -> Vec<Box<dyn Coupling>> {
-    let truncated = Simplex { partial: Partial::Truncated };
+    let truncated = Simplex { partial: Partial::Truncated, ..Simplex::default() };
     let mut all = couplings();
     all.extend([
         Box::new(Simplex::default()) as Box<dyn Coupling>,

@@ -1,0 +1,268 @@
+//! Structured frequencies: rows that are never written out, only multiplied with.
+//!
+//! A block of them is a rotation R of ℝᴺ that is a product of sparse factors, perhaps a regular simplex S on top of
+//! it, and a signed radius for each row. N ≥ d is the dimension that points are padded to, with zeros.
+
+use ndarray::{Array1, Array2, ArrayView1, s};
+
+use super::simplex;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::numeric::{Isa, hadamard_rounds};
+
+/// A rotation of ℝᴺ as a product of sparse factors.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Product {
+    /// Rounds of sign flips and Hadamard transforms, v ← N^{−1/2} H D v, one for each row of flips (`true`: the
+    /// coordinate changes sign), first row first. N is a power of two, H the Sylvester–Hadamard matrix.
+    Hadamard(Array2<bool>),
+    /// Plane rotations, first one first.
+    Givens(Vec<PlaneRotation>),
+}
+
+/// A rotation in the plane of two coordinates: (a, b) → (a cos t − b sin t, a sin t + b cos t).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PlaneRotation {
+    /// The coordinates a and b, which differ.
+    pub axes: [usize; 2],
+    /// t.
+    pub angle: f64,
+}
+
+impl Product {
+    /// v ← R v. Cost O(N log N) a round, or O(1) a plane.
+    ///
+    /// ```
+    /// use random_features::frequency::structured::{Product, PlaneRotation};
+    /// let mut v = ndarray::arr1(&[1.0, 0.0]);
+    /// let quarter = PlaneRotation { axes: [0, 1], angle: std::f64::consts::FRAC_PI_2 };
+    /// Product::Givens(vec![quarter]).apply(&mut v)?;
+    /// assert!(v[0].abs() < 1e-15 && (v[1] - 1.0f64).abs() < 1e-15);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the factors are not of the vector's dimension.
+    pub fn apply(&self, v: &mut Array1<f64>) -> Result<()> {
+        self.check(v.len())?;
+        self.rotate(v);
+        Ok(())
+    }
+
+    fn rotate(&self, v: &mut Array1<f64>) {
+        match self {
+            Product::Hadamard(flips) => {
+                if let Some(v) = v.as_slice_mut() {
+                    hadamard_rounds(Isa::best(), v, &signs(flips));
+                }
+            }
+            Product::Givens(rotations) => {
+                for PlaneRotation { axes: [i, j], angle } in rotations {
+                    let ((sin, cos), (a, b)) = (angle.sin_cos(), (v[*i], v[*j]));
+                    (v[*i], v[*j]) = (a * cos - b * sin, a * sin + b * cos);
+                }
+            }
+        }
+    }
+
+    fn check(&self, dim: usize) -> Result<()> {
+        match self {
+            Product::Hadamard(flips) => {
+                check_size("the number of sign flips in a round", dim, flips.ncols())?;
+                check_positive("the number of rounds", flips.nrows())?;
+                if dim.is_power_of_two() {
+                    Ok(())
+                } else {
+                    Err(outside("the dimension N", dim, "a power of two"))
+                }
+            }
+            Product::Givens(rotations) => {
+                let wrong =
+                    |r: &&PlaneRotation| r.axes[0] == r.axes[1] || r.axes.iter().any(|axis| *axis >= dim);
+                if let Some(rotation) = rotations.iter().find(wrong) {
+                    return Err(outside(
+                        "an axis of a plane",
+                        rotation.axes[1],
+                        "below N and unlike the other",
+                    ));
+                }
+                match rotations.iter().position(|r| !r.angle.is_finite()) {
+                    Some(row) => Err(Error::NotFinite { what: "the angles", row }),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+fn outside(name: &'static str, value: usize, domain: &'static str) -> Error {
+    Error::Parameter { name, value: value as f64, domain }
+}
+
+/// ±N^{−1/2} for all flips of all rounds.
+pub(crate) fn signs(flips: &Array2<bool>) -> Vec<f64> {
+    let size = (flips.ncols() as f64).sqrt().recip();
+    flips.iter().map(|flip| if *flip { -size } else { size }).collect()
+}
+
+/// A block of structured rows: ωⱼ = rⱼ (S R)_{⌊j/c⌋}, cut to the first d coordinates.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Rotated {
+    /// R.
+    pub rotation: Product,
+    /// The number of rows of S, a regular simplex ([`simplex::vertices`]) on the first coordinates of Rx; 0 if S is
+    /// the identity.
+    pub corners: usize,
+    /// c, the number of rows in a run that share a direction: 2 for antithetic pairs, else 1.
+    pub copies: usize,
+    /// r, with signs; one for each row.
+    pub radii: Vec<f64>,
+}
+
+impl Rotated {
+    fn check(&self, padded: usize) -> Result<()> {
+        self.rotation.check(padded)?;
+        check_positive("the number of rows of a block", self.radii.len())?;
+        check_positive("the number of copies of a direction", self.copies)?;
+        if self.corners == 1 || self.corners > padded {
+            return Err(outside("the number of corners", self.corners, "0, or from 2 to N"));
+        }
+        let directions = if self.corners == 0 { padded } else { self.corners };
+        if self.radii.len().div_ceil(self.copies) > directions {
+            return Err(outside(
+                "the number of rows of a block",
+                self.radii.len(),
+                "at most N or the corners, each copied",
+            ));
+        }
+        match self.radii.iter().position(|radius| !radius.is_finite()) {
+            Some(row) => Err(Error::NotFinite { what: "the radii", row }),
+            None => Ok(()),
+        }
+    }
+
+    /// The inner products of the rows with a padded point, which is lost.
+    fn project(&self, mut v: Array1<f64>) -> Array1<f64> {
+        self.rotation.rotate(&mut v);
+        if self.corners > 0 {
+            let corners = v.slice_mut(s![..self.corners]);
+            simplex::multiply(corners.insert_axis(ndarray::Axis(1)));
+        }
+        self.radii.iter().enumerate().map(|(j, radius)| radius * v[j / self.copies]).collect()
+    }
+}
+
+/// Frequencies in structured blocks: O(m) numbers, and O(m log d) operations for a product with a point.
+///
+/// # Example
+/// ```
+/// use random_features::frequency::{Hadamard, draw};
+/// let omega = draw(100, 300, &Hadamard::default(), &mut random_features::rng(1))?;
+/// let structured = omega.structured().unwrap();
+/// assert_eq!((structured.padded(), structured.blocks().len()), (128, 3));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Parts", into = "Parts")
+)]
+pub struct Structured {
+    dim: usize,
+    padded: usize,
+    blocks: Vec<Rotated>,
+}
+
+impl Structured {
+    /// Blocks of rows in ℝᵈ with d = `dim`, made in ℝᴺ with N = `padded` ≥ d.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter), [`Shape`](Error::Shape) or [`NotFinite`](Error::NotFinite) if a part does
+    /// not fit the others or is outside its domain.
+    pub fn new(dim: usize, padded: usize, blocks: Vec<Rotated>) -> Result<Self> {
+        check_positive("the dimension d", dim)?;
+        check_positive("the number of frequencies m", blocks.len())?;
+        if padded < dim || dim.checked_next_power_of_two().is_none_or(|most| padded > most) {
+            return Err(outside("the padded dimension N", padded, "from d to the next power of two"));
+        }
+        blocks.iter().try_for_each(|block| block.check(padded))?;
+        Ok(Structured { dim, padded, blocks })
+    }
+
+    /// d, the dimension of points.
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// N, the dimension that points are padded to.
+    pub fn padded(&self) -> usize {
+        self.padded
+    }
+
+    /// The blocks, in the order of the rows.
+    pub fn blocks(&self) -> &[Rotated] {
+        &self.blocks
+    }
+
+    /// m, the number of rows.
+    pub fn count(&self) -> usize {
+        self.blocks.iter().map(|block| block.radii.len()).sum()
+    }
+
+    /// The inner products of all rows with a point of dimension d, straight from the definition. Maps take a faster
+    /// way.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the point does not have d entries.
+    pub fn project(&self, x: ArrayView1<'_, f64>) -> Result<Array1<f64>> {
+        check_size("the dimension of x", self.dim, x.len())?;
+        let mut padded = Array1::zeros(self.padded);
+        padded.slice_mut(s![..self.dim]).assign(&x);
+        Ok(self.blocks.iter().flat_map(|block| block.project(padded.clone())).collect())
+    }
+
+    /// The rows, written out: m × d, one column for each coordinate's unit vector.
+    pub fn to_rows(&self) -> Array2<f64> {
+        let mut rows = Array2::zeros((self.count(), self.dim));
+        let mut first = 0;
+        for block in &self.blocks {
+            let last = first + block.radii.len();
+            for (k, mut column) in rows.slice_mut(s![first..last, ..]).columns_mut().into_iter().enumerate() {
+                let mut unit = Array1::zeros(self.padded);
+                unit[k] = 1.0;
+                column.assign(&block.project(unit));
+            }
+            first = last;
+        }
+        rows
+    }
+}
+
+/// The stored form, checked again when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Parts {
+    dim: usize,
+    padded: usize,
+    blocks: Vec<Rotated>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Parts> for Structured {
+    type Error = Error;
+
+    fn try_from(parts: Parts) -> Result<Self> {
+        Structured::new(parts.dim, parts.padded, parts.blocks)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Structured> for Parts {
+    fn from(structured: Structured) -> Self {
+        Parts { dim: structured.dim, padded: structured.padded, blocks: structured.blocks }
+    }
+}

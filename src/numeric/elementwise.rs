@@ -1,0 +1,63 @@
+//! Elementwise products, and the product with a simplex matrix.
+
+use crate::Real;
+
+#[inline(always)]
+fn multiply_body<T: Real, const FMA: bool>(out: &mut [T], a: &[T], b: &[T]) {
+    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+        *out = *a * *b;
+    }
+}
+
+multiversion! {
+    /// out ← a ∘ b.
+    pub fn multiply<T>(out: &mut [T], a: &[T], b: &[T]) = multiply_body;
+}
+
+/// Independent sums of [`simplex`].
+const LANES: usize = 16;
+
+#[inline(always)]
+fn simplex_body<T: Real, const FMA: bool>(v: &mut [T], stretch: T, shift: T, last: T) {
+    let Some((bottom, upper)) = v.split_last_mut() else { return };
+    let mut sums = [T::zero(); LANES];
+    let (whole, rest) = upper.as_chunks::<LANES>();
+    for chunk in whole {
+        sums.iter_mut().zip(chunk).for_each(|(sum, v)| *sum = *sum + *v);
+    }
+    sums.iter_mut().zip(rest).for_each(|(sum, v)| *sum = *sum + *v);
+    let sum = sums.into_iter().fold(T::zero(), |a, b| a + b);
+    let common = -(shift * sum);
+    upper.iter_mut().for_each(|v| *v = stretch.madd::<FMA>(*v, common));
+    *bottom = last * sum;
+}
+
+multiversion! {
+    /// With σ the sum of all elements but the last: vᵢ ← stretch · vᵢ − shift · σ, and last · σ in the end.
+    pub fn simplex<T>(v: &mut [T], stretch: T, shift: T, last: T) = simplex_body;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::Isa;
+
+    #[test]
+    fn agree_with_naive_loops() {
+        for isa in Isa::available() {
+            for len in 0..70usize {
+                let v: Vec<f64> = (0..len).map(|i| ((i * 7) % 11) as f64 - 5.0).collect();
+                let mut out = vec![f64::NAN; len];
+                multiply(isa, &mut out, &v, &v);
+                assert!(out.iter().zip(&v).all(|(o, v)| *o == v * v));
+                // Small integers: every sum is exact.
+                let mut w = v.clone();
+                simplex(isa, &mut w, 3.0, 2.0, 5.0);
+                let sum: f64 = v.iter().take(len.saturating_sub(1)).sum();
+                for (i, (w, v)) in w.iter().zip(&v).enumerate() {
+                    assert_eq!(*w, if i + 1 < len { 3.0 * v - 2.0 * sum } else { 5.0 * sum });
+                }
+            }
+        }
+    }
+}

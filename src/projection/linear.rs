@@ -1,0 +1,251 @@
+//! [`Projection`]: ⟨ωⱼ, x/ℓ⟩ for a tile of points.
+
+use ndarray::ArrayView2;
+
+use super::structured::Fast;
+use super::{Scratch, Tile};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::frequency::Frequencies;
+use crate::frequency::structured::{Product, Structured};
+use crate::kernel::Lengthscale;
+use crate::numeric::{self, Isa, Packed};
+
+/// The linear part of a feature map: x ↦ (⟨ωⱼ, x/ℓ⟩)ⱼ.
+///
+/// Holds the frequencies, rounded to `T` and divided by the lengthscale: packed once for the product kernel, or,
+/// where they are [structured](Frequencies::structured) and it pays, as factors. Immutable; maps share it behind an
+/// `Arc`. Cost O(md) a point, or O(m log d); memory d elements of `T` for each frequency, their number rounded up to a
+/// multiple of two cache lines, or O(1), beside the `f64` frequencies.
+///
+/// ```
+/// use random_features::frequency::{Hadamard, draw};
+/// use random_features::projection::{Method, Projection};
+/// let draw_in = |d| draw(d, d, &Hadamard::default(), &mut random_features::rng(1));
+/// assert_eq!(Projection::<f32>::new(draw_in(16)?, 1.0)?.method(), Method::Dense);
+/// assert_eq!(Projection::<f32>::new(draw_in(1024)?, 1.0)?.method(), Method::Structured);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Projection<T> {
+    frequencies: Frequencies,
+    matrix: Matrix<T>,
+    /// 1/ℓ, if it is the same for all coordinates.
+    inverse: f64,
+    /// 1/ℓₖ for each coordinate, else empty.
+    inverses: Vec<f64>,
+    /// Not less than any |ωⱼ·u| with ‖u‖ = 1, rounding included.
+    reach: f64,
+    /// Not less than any number on the way there.
+    detour: f64,
+}
+
+/// How products with frequencies are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Method {
+    /// With a packed matrix: O(d) a frequency.
+    Dense,
+    /// With the factors of structured frequencies: O(log d) a frequency.
+    Structured,
+}
+
+#[derive(Debug)]
+enum Matrix<T> {
+    Dense(Packed<T>),
+    Structured(Fast<T>),
+}
+
+impl<T: Real> Projection<T> {
+    /// Rounds and packs the frequencies for points divided by `lengthscale`, for the faster method.
+    ///
+    /// Which one is faster is estimated from the shape alone, so that it is the same on every machine.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if a lengthscale is outside its domain, [`Shape`](Error::Shape) if
+    /// there is one for each of another number of dimensions, [`NotFinite`](Error::NotFinite) if some ω/ℓ
+    /// overflows `T`.
+    pub fn new(frequencies: Frequencies, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
+        let method = faster(&frequencies);
+        Self::with_method(frequencies, lengthscale, method)
+    }
+
+    /// As [`new`](Projection::new), with a method of your choice; frequencies without structure are
+    /// [`Dense`](Method::Dense) whatever it is.
+    ///
+    /// # Errors
+    /// As [`new`](Projection::new).
+    pub fn with_method(
+        frequencies: Frequencies,
+        lengthscale: impl Into<Lengthscale>,
+        method: Method,
+    ) -> Result<Self> {
+        let lengthscale = lengthscale.into().checked()?;
+        lengthscale.check_dim(frequencies.dim())?;
+        match first_overflow::<T>(&frequencies, &lengthscale) {
+            None => Ok(Self::pack(frequencies, &lengthscale, method)),
+            Some(row) => Err(Error::NotFinite { what: "the frequencies divided by the lengthscale", row }),
+        }
+    }
+
+    /// The projection with ℓ = 1, clamping to the range of `T` what would overflow (|ω| > 3e38 in `f32`).
+    pub(crate) fn unscaled(frequencies: Frequencies) -> Self {
+        let method = faster(&frequencies);
+        Self::pack(frequencies, &Lengthscale::default(), method)
+    }
+
+    fn pack(frequencies: Frequencies, lengthscale: &Lengthscale, method: Method) -> Self {
+        let (inverse, inverses) = match lengthscale {
+            Lengthscale::Isotropic(scale) => (scale.recip(), Vec::new()),
+            Lengthscale::PerDimension(scales) => (1.0, scales.iter().map(|s| s.recip()).collect()),
+        };
+        // By the Cauchy–Schwarz inequality.
+        let rounding = 1.0 + T::epsilon().widen() * (frequencies.padded_dim() + 8) as f64;
+        let (matrix, reach, detour) = match frequencies.structured() {
+            Some(structured) if method == Method::Structured => {
+                // Rows are no longer than their radii; points are rotated before they are divided by an isotropic ℓ.
+                let reach = longest_radius(structured) * rounding;
+                (Matrix::Structured(Fast::new(structured, lengthscale)), reach, reach.max(rounding / inverse))
+            }
+            _ => {
+                let rows = frequencies.rows();
+                let element = |j, k| T::saturated(rows[[j, k]] / lengthscale.at(k));
+                let packed = Packed::new(rows.nrows(), rows.ncols(), element);
+                // Infinite, and still a bound, for frequencies beyond 1e150.
+                let longest = rows.rows().into_iter().map(|row| row.dot(&row).sqrt()).fold(0.0, f64::max);
+                (Matrix::Dense(packed), longest * rounding, longest * rounding)
+            }
+        };
+        Projection { matrix, inverse, inverses, reach, detour, frequencies }
+    }
+
+    /// m, the number of projections.
+    pub fn count(&self) -> usize {
+        match &self.matrix {
+            Matrix::Dense(packed) => packed.rows(),
+            Matrix::Structured(fast) => fast.count(),
+        }
+    }
+
+    /// d, the dimension of the points.
+    pub fn input_dim(&self) -> usize {
+        match &self.matrix {
+            Matrix::Dense(packed) => packed.depth(),
+            Matrix::Structured(fast) => fast.dim(),
+        }
+    }
+
+    /// How products are taken.
+    pub fn method(&self) -> Method {
+        match &self.matrix {
+            Matrix::Dense(_) => Method::Dense,
+            Matrix::Structured(_) => Method::Structured,
+        }
+    }
+
+    /// The frequencies.
+    pub fn frequencies(&self) -> &Frequencies {
+        &self.frequencies
+    }
+
+    /// ‖x/ℓ‖², in `f64`.
+    ///
+    /// # Panics
+    /// If there is a lengthscale for each coordinate and `x` has more.
+    pub fn squared_norm(&self, x: &[T]) -> f64 {
+        numeric::squared_norm(Isa::best(), x, self.inverse, &self.inverses)
+    }
+
+    /// An upper bound of |⟨ωⱼ, x/ℓ⟩| over all j, from ‖x/ℓ‖².
+    pub fn bound(&self, squared_norm: f64) -> f64 {
+        self.reach * squared_norm.sqrt()
+    }
+
+    /// Writes ⟨ωⱼ, xᵢ/ℓ⟩ to column j of row i, and ‖xᵢ/ℓ‖² to the first scale of row i.
+    ///
+    /// The tile has as many rows as `x`, at least m columns and a block. Where the product would overflow `T`
+    /// (norms above 1e37 in `f32`) it saturates, so that what is written is finite for every x whose squared
+    /// norm is.
+    ///
+    /// # Panics
+    /// If the tile does not fit.
+    pub fn project(&self, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+        assert!(
+            x.ncols() == self.input_dim() && x.nrows() == tile.rows() && tile.width() >= self.count(),
+            "a tile of {} × {} takes no projections of {} × {} points on {} frequencies",
+            tile.rows(),
+            tile.width(),
+            x.nrows(),
+            x.ncols(),
+            self.count()
+        );
+        let (x, work) = scratch.contiguous_and_work(&x);
+        let (out, stride) = tile.strided();
+        self.multiply(x, out, stride, work);
+        let safe = T::max_value().widen() / 4.0;
+        for (i, x) in x.chunks_exact(self.input_dim()).enumerate() {
+            let squared_norm = self.squared_norm(x);
+            let (values, scales) = tile.row(i);
+            scales[0] = squared_norm;
+            if self.detour * squared_norm.sqrt() > safe {
+                self.project_saturating(x, &mut values[..self.count()], work);
+            }
+        }
+    }
+
+    fn multiply(&self, x: &[T], out: &mut [T], stride: usize, work: &mut Vec<T>) {
+        match &self.matrix {
+            Matrix::Dense(packed) => numeric::product(Isa::best(), x, packed, out, stride),
+            Matrix::Structured(fast) => fast.product(x, out, stride, work),
+        }
+    }
+
+    #[cold]
+    fn project_saturating(&self, x: &[T], out: &mut [T], work: &mut Vec<T>) {
+        let largest = x.iter().fold(T::zero(), |a, v| a.max(v.abs()));
+        // Entries of at most 1/d keep every sum below the largest frequency.
+        let scale = largest.widen() * x.len() as f64;
+        let small: Vec<T> = x.iter().map(|v| T::narrow(v.widen() / scale)).collect();
+        self.multiply(&small, out, self.count(), work);
+        let limit = T::max_value() / T::narrow(4.0);
+        for p in out {
+            *p = T::narrow(p.widen() * scale).max(-limit).min(limit);
+        }
+    }
+}
+
+fn longest_radius(structured: &Structured) -> f64 {
+    let radii = structured.blocks().iter().flat_map(|block| &block.radii);
+    radii.fold(0.0, |longest, radius| radius.abs().max(longest))
+}
+
+/// The first row that overflows `T` when it is divided by the lengthscale.
+fn first_overflow<T: Real>(frequencies: &Frequencies, lengthscale: &Lengthscale) -> Option<usize> {
+    let overflows = |v: f64| !T::narrow(v).is_finite();
+    if let Some(structured) = frequencies.structured() {
+        // A row may be as long as its radius in any one coordinate.
+        let least = (0..structured.dim()).map(|k| lengthscale.at(k)).fold(f64::INFINITY, f64::min);
+        let mut radii = structured.blocks().iter().flat_map(|block| &block.radii);
+        return radii.position(|radius| overflows(radius / least) || overflows(least.recip()));
+    }
+    let overflows = |(k, w): (usize, &f64)| overflows(w / lengthscale.at(k));
+    frequencies.rows().rows().into_iter().position(|row| row.iter().enumerate().any(overflows))
+}
+
+/// The method that is estimated to be faster, from operations alone and times measured once.
+fn faster(frequencies: &Frequencies) -> Method {
+    let Some(structured) = frequencies.structured() else { return Method::Dense };
+    let padded = structured.padded() as f64;
+    let factors = |product: &Product| match product {
+        Product::Hadamard(flips) => ROUND * flips.nrows() as f64 * padded,
+        Product::Givens(rotations) => PLANE * rotations.len() as f64 + padded,
+    };
+    let cost: f64 = structured.blocks().iter().map(|block| factors(&block.rotation)).sum();
+    let dense = structured.count() as f64 * structured.dim() as f64;
+    if cost < dense { Method::Structured } else { Method::Dense }
+}
+
+/// What a round of signs and transform takes for each coordinate, in multiplications of the dense product.
+const ROUND: f64 = 10.0;
+/// What a plane rotation takes for each point, in multiplications of the dense product.
+const PLANE: f64 = 10.0;

@@ -1,0 +1,153 @@
+//! [`Fast`]: products with structured frequencies that never form a matrix.
+
+use crate::Real;
+use crate::frequency::simplex;
+use crate::frequency::structured::{PlaneRotation, Product, Rotated, Structured, signs};
+use crate::kernel::Lengthscale;
+use crate::numeric::{self, Isa, POINTS, Plane, hadamard_rounds, rotate_planes};
+
+/// Structured frequencies, rounded to `T` and divided by the lengthscale.
+#[derive(Debug)]
+pub(super) struct Fast<T> {
+    dim: usize,
+    padded: usize,
+    count: usize,
+    /// 1/ℓₖ for each coordinate, if they differ.
+    inverses: Vec<T>,
+    blocks: Vec<Block<T>>,
+}
+
+#[derive(Debug)]
+struct Block<T> {
+    rotation: Factors<T>,
+    /// The number of corners of the simplex and its coefficients.
+    simplex: Option<(usize, [T; 3])>,
+    /// r/ℓ with signs, for each row.
+    scales: Vec<T>,
+    /// Rows in a run that share a direction.
+    copies: usize,
+}
+
+#[derive(Debug)]
+enum Factors<T> {
+    /// ±N^{−1/2}, round by round.
+    Signs(Vec<T>),
+    Planes(Vec<Plane<T>>),
+}
+
+impl<T: Real> Fast<T> {
+    /// Rounds and scales; numbers beyond the range of `T` saturate.
+    pub fn new(structured: &Structured, lengthscale: &Lengthscale) -> Self {
+        let (inverse, inverses) = match lengthscale {
+            Lengthscale::Isotropic(scale) => (scale.recip(), Vec::new()),
+            Lengthscale::PerDimension(scales) => {
+                (1.0, scales.iter().map(|s| T::saturated(s.recip())).collect())
+            }
+        };
+        Fast {
+            dim: structured.dim(),
+            padded: structured.padded(),
+            count: structured.count(),
+            inverses,
+            blocks: structured.blocks().iter().map(|block| Block::new(block, inverse)).collect(),
+        }
+    }
+
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    pub fn dim(&self) -> usize {
+        self.dim
+    }
+
+    /// out[i · stride + j] ← ⟨ωⱼ, xᵢ/ℓ⟩ for all rows i of x. `work` is a buffer.
+    pub fn product(&self, x: &[T], out: &mut [T], stride: usize, work: &mut Vec<T>) {
+        let planes = self.blocks.iter().any(|block| matches!(block.rotation, Factors::Planes(_)));
+        work.resize(self.padded * if planes { 1 + POINTS } else { 1 }, T::zero());
+        let mut first = 0;
+        // Block by block, so that its factors stay in cache while all points pass.
+        for block in &self.blocks {
+            let columns = first..first + block.scales.len();
+            match &block.rotation {
+                Factors::Signs(signs) => {
+                    let v = &mut work[..self.padded];
+                    for (i, x) in x.chunks_exact(self.dim).enumerate() {
+                        self.load(x, v);
+                        hadamard_rounds(Isa::best(), v, signs);
+                        block.finish(v, &mut out[i * stride..][columns.clone()]);
+                    }
+                }
+                Factors::Planes(planes) => {
+                    let (v, points) = work.split_at_mut(self.padded);
+                    let points = points.as_chunks_mut::<POINTS>().0;
+                    for (chunk, x) in x.chunks(self.dim * POINTS).enumerate() {
+                        self.load_points(x, v, points);
+                        rotate_planes(Isa::best(), points, planes);
+                        for l in 0..x.len() / self.dim {
+                            v.iter_mut().zip(&*points).for_each(|(v, points)| *v = points[l]);
+                            block.finish(v, &mut out[(chunk * POINTS + l) * stride..][columns.clone()]);
+                        }
+                    }
+                }
+            }
+            first = columns.end;
+        }
+    }
+
+    /// v ← x/ℓ, padded with zeros; an isotropic ℓ is in the scales instead.
+    fn load(&self, x: &[T], v: &mut [T]) {
+        let (head, tail) = v.split_at_mut(self.dim);
+        if self.inverses.is_empty() {
+            head.copy_from_slice(x);
+        } else {
+            numeric::multiply(Isa::best(), head, x, &self.inverses);
+        }
+        tail.fill(T::zero());
+    }
+
+    /// Up to [`POINTS`] points side by side; what is left of the places may hold anything.
+    fn load_points(&self, x: &[T], v: &mut [T], points: &mut [[T; POINTS]]) {
+        for (l, x) in x.chunks_exact(self.dim).enumerate() {
+            self.load(x, v);
+            points.iter_mut().zip(&*v).for_each(|(points, v)| points[l] = *v);
+        }
+    }
+}
+
+impl<T: Real> Block<T> {
+    fn new(block: &Rotated, inverse: f64) -> Self {
+        let plane = |PlaneRotation { axes, angle }: &PlaneRotation| {
+            let (sin, cos) = angle.sin_cos();
+            Plane { axes: *axes, turn: (T::narrow(cos), T::narrow(sin)) }
+        };
+        let coefficients = || {
+            let (stretch, shift, last) = simplex::coefficients(block.corners);
+            (block.corners, [stretch, shift, last].map(T::narrow))
+        };
+        Block {
+            rotation: match &block.rotation {
+                Product::Hadamard(flips) => Factors::Signs(signs(flips).into_iter().map(T::narrow).collect()),
+                Product::Givens(rotations) => Factors::Planes(rotations.iter().map(plane).collect()),
+            },
+            simplex: (block.corners > 0).then(coefficients),
+            scales: block.radii.iter().map(|radius| T::saturated(radius * inverse)).collect(),
+            copies: block.copies,
+        }
+    }
+
+    /// From R x to the rows' products: simplex, copies, radii.
+    fn finish(&self, v: &mut [T], out: &mut [T]) {
+        let isa = Isa::best();
+        if let Some((corners, [stretch, shift, last])) = self.simplex {
+            numeric::simplex(isa, &mut v[..corners], stretch, shift, last);
+        }
+        if self.copies == 1 {
+            numeric::multiply(isa, out, &self.scales, v);
+        } else {
+            for ((j, out), scale) in out.iter_mut().enumerate().zip(&self.scales) {
+                *out = *scale * v[j / self.copies];
+            }
+        }
+    }
+}
