@@ -37,7 +37,8 @@
 //!
 //! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never
 //! worse for positive features), [`Simplex`](frequency::Simplex) (best for them), and
-//! [`Antithetic`](frequency::Antithetic) pairs over any of these.
+//! [`Antithetic`](frequency::Antithetic) pairs over any of these; in few dimensions
+//! [`Sobol`](frequency::Sobol) points, without closed forms.
 //!
 //! # Architecture
 //! Floors; each uses only what stands below it.

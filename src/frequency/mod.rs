@@ -4,7 +4,7 @@
 //! plain immutable data that remembers its law. Randomness enters here, once, and nowhere else. Below stand
 //! the closed forms, whose language ([`Law`]) a draw speaks; above stand projections and maps.
 //!
-//! Every coupling has a polar form ω = r·u: a block's [`Radii`] r are drawn before its directions u. Radii choose the
+//! Every coupling but those of [`quasi`] has a polar form ω = r·u: a block's [`Radii`] r are drawn before its directions u. Radii choose the
 //! kernel, directions the variance. Draws are made in `f64` whatever the map computes in, so `f32` and `f64` share a
 //! stream. Streams are pinned by tests; a change is announced in the changelog.
 
@@ -16,6 +16,7 @@ mod haar;
 mod hadamard;
 mod independent;
 mod orthogonal;
+pub mod quasi;
 mod radii;
 pub mod simplex;
 pub mod simplex_plus;
@@ -28,6 +29,7 @@ pub use givens::Givens;
 pub use hadamard::Hadamard;
 pub use independent::Independent;
 pub use orthogonal::Orthogonal;
+pub use quasi::{Halton, Sobol};
 pub use radii::{Chi, Radii, RootDim};
 pub use simplex::Simplex;
 pub use simplex_plus::SimplexPlus;

@@ -1,0 +1,151 @@
+//! Halton frequencies, and the radical inverse that makes them.
+
+use ndarray::{Array2, ArrayViewMut2};
+use rand::Rng;
+
+use super::{CELLS, drawn, gaussian};
+use crate::error::Result;
+use crate::frequency::{Coupling, Drawn, Radii};
+
+/// Halton frequencies: Gaussian images of the Halton sequence, randomly shifted.
+///
+/// # Definition
+/// ωₙₗ = Φ⁻¹(uₙₗ) with uₙₗ = φ(n; pₗ) + Δₗ mod 1 for n = 1 … m, where φ is the [`radical_inverse`], pₗ the l-th
+/// prime, and the shifts Δₗ are uniform on (0, 1) and independent. All rows are one block.
+///
+/// # Variance
+/// No closed form. Coordinate l is even only over runs of pₗ points, and over fewer points the coordinates of
+/// large primes advance in step: good in few dimensions, harmful in many. Gaussian kernel with trigonometric
+/// features, ‖x‖ = 0.6, ‖y‖ = 0.5, m = 256, mean squared error of independent frequencies over that of these,
+/// measured to 10 %: 12 for d = 2, 3.0 for d = 8, 1.2 for d = 16, 0.13 for d = 64.
+/// [`Sobol`](super::Sobol) is the better one.
+///
+/// # Exact where
+/// The law is exact: each row ~ N(0, I), in any dimension.
+///
+/// # Cost
+/// O(md) quantiles and O(md log m) steps to draw, and a sieve of O(d log d) bytes for the primes.
+///
+/// # Example
+/// ```
+/// use random_features::frequency::{Halton, draw};
+/// let omega = draw(3, 100, &Halton, &mut random_features::rng(1))?;
+/// // The first coordinate, in base 2: half of 64 successive points lie on either side, give or take one.
+/// let below = omega.rows().column(0).iter().take(64).filter(|w| **w < 0.0).count();
+/// assert!((31..=33).contains(&below));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Halton, *On the efficiency of certain quasi-random sequences of points in evaluating multi-dimensional
+/// integrals*; Cranley and Patterson, *Randomization of number theoretic methods for multiple integration*;
+/// for features: Yang et al., *Quasi-Monte Carlo Feature Maps for Shift-Invariant Kernels*.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Halton;
+
+impl Coupling for Halton {
+    fn capacity(&self, _: usize) -> usize {
+        usize::MAX
+    }
+
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        let mut rows = Array2::zeros((size, d));
+        fill(rows.view_mut(), rng);
+        drawn(rows, radii, rng)
+    }
+}
+
+/// Writes the frequencies, one coordinate after the other, each with one number of the generator.
+fn fill(mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) {
+    let primes = primes(rows.ncols());
+    for (column, prime) in rows.columns_mut().into_iter().zip(primes) {
+        let shift = rng.next_u64();
+        for (omega, n) in column.into_iter().zip(1..) {
+            let cell = (radical_inverse(n, prime) * CELLS) as u64;
+            *omega = gaussian(cell.wrapping_add(shift));
+        }
+    }
+}
+
+/// The radical inverse Σₖ aₖ b⁻ᵏ⁻¹ of Σₖ aₖ bᵏ: the digits of `index` in base b, mirrored at the point.
+///
+/// In \[0, 1\], where 1 comes only from rounding, with an error below 4e-16: the mirrored digits are an exact
+/// integer, divided once. NaN if the base is below 2.
+///
+/// ```
+/// use random_features::frequency::quasi::radical_inverse;
+/// assert_eq!(radical_inverse(6, 2), 0.375); // 110 becomes 0.011
+/// assert_eq!(radical_inverse(5, 3), 7.0 / 9.0); // 12 becomes 0.21
+/// ```
+pub fn radical_inverse(index: u64, base: u64) -> f64 {
+    if base < 2 {
+        return f64::NAN;
+    }
+    // At most base · index: no overflow in 128 bits.
+    let (mut mirrored, mut power, mut rest) = (0u128, 1u128, index);
+    while rest > 0 {
+        mirrored = mirrored * u128::from(base) + u128::from(rest % base);
+        power *= u128::from(base);
+        rest /= base;
+    }
+    mirrored as f64 / power as f64
+}
+
+/// The first primes, by the sieve of Eratosthenes.
+fn primes(count: usize) -> Vec<u64> {
+    // Rosser and Schoenfeld: the n-th prime is below n (ln n + ln ln n) for n ≥ 6.
+    let n = count.max(6) as f64;
+    let bound = (n * (n.ln() + n.ln().ln())) as usize;
+    let mut composite = vec![false; bound + 1];
+    let mut primes = Vec::with_capacity(count);
+    for candidate in 2..=bound {
+        if primes.len() == count {
+            break;
+        }
+        if !composite[candidate] {
+            primes.push(candidate as u64);
+            let multiples = (candidate.saturating_mul(candidate)..=bound).step_by(candidate);
+            multiples.for_each(|multiple| composite[multiple] = true);
+        }
+    }
+    primes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn primes_are_prime_and_complete() {
+        for count in 0..2000 {
+            assert_eq!(primes(count).len(), count);
+        }
+        let primes = primes(2000);
+        assert_eq!((primes[0], primes[999], primes[1999]), (2, 7919, 17389));
+        let divides = |n: u64| (2..n).take_while(|q| q * q <= n).any(|q| n.is_multiple_of(q));
+        let expected: Vec<u64> = (2..=17389).filter(|n| !divides(*n)).collect();
+        assert_eq!(primes, expected);
+    }
+
+    /// Against digits added from the last one on, which is another order of operations.
+    #[test]
+    fn radical_inverses_are_accurate() {
+        for base in [2, 3, 5, 7, 97, 7919, 1 << 40, u64::MAX] {
+            for index in (0..3000).chain([1 << 32, u64::MAX / 3, u64::MAX - 1, u64::MAX]) {
+                let mut digits = Vec::new();
+                let mut rest = index;
+                while rest > 0 {
+                    digits.push((rest % base) as f64);
+                    rest /= base;
+                }
+                let expected = digits.iter().rev().fold(0.0, |sum, digit| (sum + digit) / base as f64);
+                let found = radical_inverse(index, base);
+                assert!((found - expected).abs() < 4e-16, "{index} in base {base}: {found}, {expected}");
+                assert!((0.0..=1.0).contains(&found));
+            }
+        }
+        assert!(radical_inverse(5, 1).is_nan() && radical_inverse(5, 0).is_nan());
+        assert_eq!(radical_inverse(0, 3), 0.0);
+    }
+}
