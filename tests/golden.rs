@@ -27,7 +27,7 @@ fn every_case_is_met() {
             failure => panic!("{failure:?} for {case}"),
         }
     }
-    assert_eq!((met, later), (2807, 234));
+    assert_eq!((met, later), (2813, 228));
 }
 
 /// Every value that is expected matters: a change of it by more than its tolerance is seen.
@@ -83,5 +83,5 @@ fn what_is_not_understood_is_an_error() {
     assert!(formulas::compute(&json!({ "formula": "nonsense" })).is_err());
     assert!(formulas::compute(&json!({ "formula": "poisson.variance", "x": [1.0] })).is_err());
     assert!(formulas::compute(&json!({})).is_err());
-    assert!(matches!(formulas::compute(&json!({ "formula": "qmc.halton" })), Ok(Outcome::Later)));
+    assert!(matches!(formulas::compute(&json!({ "formula": "sampled_softmax" })), Ok(Outcome::Later)));
 }

@@ -2,13 +2,14 @@
 
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
-use random_features::frequency::{Frequencies, simplex, simplex_plus};
+use random_features::frequency::{Frequencies, quasi, simplex, simplex_plus};
 use random_features::kernel::{Gaussian, Kernel, Nonlinear, RegularisedSoftmax, Softmax, angle};
 use random_features::theory::complex_exponential::{self, Symmetry};
 use random_features::theory::gerf::{self, Sign};
 use random_features::theory::hybrid::{self, Bases};
 use random_features::theory::{
     self, Dependence, Law, Pair, Radius, bounds, coefficient, conformity, counts, diagonal, relative_error,
+    special,
 };
 use random_features::{FeatureMap, Hyperbolic, Positive, SignedLog, Trigonometric};
 use serde_json::Value;
@@ -16,7 +17,7 @@ use serde_json::Value;
 use crate::golden::{Computed, decimal};
 
 /// Families that a later capability will compute.
-const LATER: [&str; 14] = [
+const LATER: [&str; 13] = [
     "estimate.ce_real",
     "estimate.gerf_real",
     "estimate.poisson",
@@ -25,7 +26,6 @@ const LATER: [&str; 14] = [
     "estimate.angular_hybrid_shared",
     "estimate.gaussian_hybrid_shared",
     "structured.",
-    "qmc.",
     "data.statistics",
     "attention.",
     "krr.",
@@ -153,6 +153,7 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "poisson" | "geometric" => count_map(&case)?,
         "estimate" => estimate(&case)?,
         "simplex" | "simrf_plus" => simplex_matrix(&case)?,
+        "qmc" => quasi_random(&case)?,
         _ => None,
     };
     match computed {
@@ -456,6 +457,20 @@ fn simplex_matrix(case: &Case) -> Found {
         }
         _ => Ok(None),
     }
+}
+
+fn quasi_random(case: &Case) -> Found {
+    if case.formula != "qmc.halton" {
+        return Ok(None);
+    }
+    let bases = case.json["params"]["bases"].as_array().ok_or("bases are missing")?;
+    let index = case.count("index")? as u64;
+    let inverse = |base: &Value| {
+        let base = base.as_u64().ok_or(format!("{base} is not a base"))?;
+        Ok::<_, String>(quasi::radical_inverse(index, base))
+    };
+    let u = bases.iter().map(inverse).collect::<Result<Vec<_>, _>>()?;
+    parts(vec![("gaussian", u.iter().map(|u| special::normal_quantile(*u)).collect()), ("u", u)])
 }
 
 fn estimate(case: &Case) -> Found {
