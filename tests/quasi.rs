@@ -127,8 +127,8 @@ fn coordinates_are_normal() {
 }
 
 /// Products of two coordinates of one vector have mean 0; so have those of the digits of two points behind
-/// different first digits, which scrambling by one shift for all points would not give. A z-score beyond 4.5 has
-/// probability 7e-6, and there are six: false alarms below 5e-5.
+/// different first digits, which scrambling by one shift for all points would not give. A z-score beyond 4.5
+/// has probability 7e-6, and there are six: false alarms below 5e-5.
 #[test]
 fn coordinates_and_lower_digits_are_independent() {
     const N: u64 = 20_000;
@@ -227,9 +227,9 @@ fn estimates_are_unbiased() {
     }
 }
 
-/// The mean squared error in two dimensions, with 1024 frequencies and 400 draws: some 26 times (Halton) and 1000
-/// times (Sobol) below the closed form of independent frequencies, each within 8 %. The bounds lie six standard
-/// errors and more from that.
+/// The mean squared error in two dimensions, with 1024 frequencies and 400 draws: some 26 times (Halton) and
+/// 1000 times (Sobol) below the closed form of independent frequencies, each within 8 %. The bounds lie
+/// nine standard errors and more from that.
 #[test]
 fn errors_are_smaller_than_independent_ones() {
     let (x, y) = (point::<f64>(2, 1, 0.6), point::<f64>(2, 5, 0.5));

@@ -110,8 +110,8 @@ fn points(directions: Directions) -> impl Iterator<Item = u32> {
     })
 }
 
-/// The coins of one coordinate: one for each node of a binary tree, that is, for each start of up to `depth` − 1
-/// digits.
+/// The coins of one coordinate: one for each node of a binary tree, that is, for each start of up to
+/// `depth` − 1 digits.
 struct Coins {
     depth: u32,
     /// Bit 2ᵗ + v is the coin of digit t after t digits that make the number v.
@@ -135,8 +135,8 @@ impl Coins {
     }
 }
 
-/// Joe and Kuo's table new-joe-kuo-6 for the dimensions 2 to 1111, as little-endian numbers of 16 bits: for each
-/// dimension 4096 s + a, then m₁ … mₛ. Made from <https://web.maths.unsw.edu.au/~fkuo/sobol/> by
+/// Joe and Kuo's table new-joe-kuo-6 for the dimensions 2 to 1111, as little-endian numbers of 16 bits: for
+/// each dimension 4096 s + a, then m₁ … mₛ. Made from <https://web.maths.unsw.edu.au/~fkuo/sobol/> by
 ///
 /// ```sh
 /// sed -n 2,1111p new-joe-kuo-6.21201 | perl -ane 'print pack "v*", $F[1] << 12 | $F[2], @F[3..$#F]'
