@@ -27,6 +27,18 @@ pub enum Error {
         /// The values that are allowed, in words.
         domain: &'static str,
     },
+    /// An entry of an array is outside its domain.
+    #[error("row {row} of {what} is {value}, but must be {domain}")]
+    Entry {
+        /// The array.
+        what: &'static str,
+        /// The first such row, from 0.
+        row: usize,
+        /// The value that was given.
+        value: f64,
+        /// The values that are allowed, in words.
+        domain: &'static str,
+    },
     /// Data holds NaN or an infinity where only finite numbers make sense.
     #[error("row {row} of {what} holds a number that is not finite")]
     NotFinite {

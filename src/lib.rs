@@ -48,6 +48,7 @@
 //! - frequencies and couplings ([`frequency`])
 //! - projections and lifts of a tile of points ([`projection`])
 //! - feature maps ([`map`])
+//! - parameters from data ([`plan`])
 //! - applications ([`apply`])
 //!
 //! # Conventions
@@ -76,6 +77,8 @@ pub mod frequency;
 pub mod projection;
 
 pub mod map;
+
+pub mod plan;
 
 pub mod apply;
 

@@ -4,6 +4,7 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::frequency::{Frequencies, quasi, simplex, simplex_plus};
 use random_features::kernel::{Gaussian, Kernel, Nonlinear, RegularisedSoftmax, Softmax, angle};
+use random_features::plan::{Sides, Statistics};
 use random_features::theory::complex_exponential::{self, Symmetry};
 use random_features::theory::gerf::{self, Sign};
 use random_features::theory::hybrid::{self, Bases};
@@ -17,7 +18,7 @@ use serde_json::Value;
 use crate::golden::{Computed, decimal};
 
 /// Families that a later capability will compute.
-const LATER: [&str; 13] = [
+const LATER: [&str; 12] = [
     "estimate.ce_real",
     "estimate.gerf_real",
     "estimate.poisson",
@@ -26,7 +27,6 @@ const LATER: [&str; 13] = [
     "estimate.angular_hybrid_shared",
     "estimate.gaussian_hybrid_shared",
     "structured.",
-    "data.statistics",
     "attention.",
     "krr.",
     "metrics.",
@@ -154,6 +154,7 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "estimate" => estimate(&case)?,
         "simplex" | "simrf_plus" => simplex_matrix(&case)?,
         "qmc" => quasi_random(&case)?,
+        "data" => data(&case)?,
         _ => None,
     };
     match computed {
@@ -471,6 +472,28 @@ fn quasi_random(case: &Case) -> Found {
     };
     let u = bases.iter().map(inverse).collect::<Result<Vec<_>, _>>()?;
     parts(vec![("gaussian", u.iter().map(|u| special::normal_quantile(*u)).collect()), ("u", u)])
+}
+
+fn data(case: &Case) -> Found {
+    if case.formula != "data.statistics" {
+        return Ok(None);
+    }
+    let statistics = |name| Statistics::of(&case.matrix(name)?).map_err(|e| e.to_string());
+    let (x, y) = (statistics("X")?, statistics("Y")?);
+    let sides = Sides::new(&x, &y).map_err(|e| e.to_string())?;
+    let (rho, a) = sides.oprf();
+    let squares = sides.root_mean_square_products().iter().map(|t| t * t).sum();
+    parts(vec![
+        ("mean_sq_plus", vec![sides.mean_squared_sum(Sign::Plus)]),
+        ("mean_sq_minus", vec![sides.mean_squared_sum(Sign::Minus)]),
+        ("oprf_rho", vec![rho]),
+        ("oprf_A", vec![a]),
+        ("pois_T", vec![squares]),
+        ("pois_lambda", vec![sides.poisson()]),
+        ("geom_t", sides.magnitude_products()),
+        ("geom_p", vec![sides.geometric()]),
+        ("shift", sides.shift(case.number("eps")?).map_err(|e| e.to_string())?),
+    ])
 }
 
 fn estimate(case: &Case) -> Found {

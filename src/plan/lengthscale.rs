@@ -1,0 +1,145 @@
+//! Heuristics for the lengthscale ℓ of a Gaussian kernel exp(−‖x−y‖²/(2ℓ²)).
+//!
+//! [`median`] takes ℓ from the distances between points, [`scale`] from their variance. Both give a number
+//! that [`Gaussian::new`](crate::kernel::Gaussian::new) accepts, or an error. They are a place to start a
+//! search, not its end.
+
+use std::collections::BTreeSet;
+
+use ndarray::{ArrayRef2, ArrayView2, Axis};
+use rand::{Rng, RngExt};
+
+use super::Statistics;
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::kernel::Lengthscale;
+
+/// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j of at most
+/// `subsample` of the rows of `points`, n × d.
+///
+/// A point's distance to itself is not among them. The rows are drawn without replacement; if there are no
+/// more than `subsample`, all are taken and `rng` is not used. 1000 normal points give the
+/// median to 2.5 % in one dimension and 0.6 % in ten (one standard deviation). Of an
+/// even number of distances the two in the middle are averaged.
+///
+/// **The factor √2.** This is ℓ in exp(−‖x−y‖²/(2ℓ²)), so that the kernel at the median distance is e^{−1/2}.
+/// Where the kernel is written exp(−‖x−y‖²/σ²) and σ is the median, the same kernel has ℓ = σ/√2: divide by √2
+/// to follow that convention, by which the kernel at the median distance is e^{−1}. (With γ of scikit-learn
+/// they are γ = 1/(2 median²) and γ = 1/median².)
+///
+/// If more than half of the points coincide, so that the median is 0, it is taken over the distances that are
+/// not 0. Distances below 1e-162 or so count as 0, since their squares do.
+///
+/// Cost O(nd + k²d) time and O(k²) memory for k = min(n, `subsample`).
+///
+/// ```
+/// use ndarray::arr2;
+/// use random_features::{kernel::Gaussian, plan::lengthscale, rng};
+/// let points = arr2(&[[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]);
+/// // The distances are 1, √18 and 5.
+/// let ell = lengthscale::median(&points, 1000, &mut rng(1))?;
+/// assert_eq!(ell, 18f64.sqrt());
+/// let kernel = Gaussian::new(ell)?;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Parameter`](Error::Parameter) if there are fewer than 2 points or `subsample` is below 2, if the chosen
+/// points are all equal, or if ℓ² or 1/ℓ² would overflow; [`NotFinite`](Error::NotFinite) with the first row
+/// of `points`, drawn or not, that is not finite.
+pub fn median<T, R>(points: &ArrayRef2<T>, subsample: usize, rng: &mut R) -> Result<f64>
+where
+    T: Real,
+    R: Rng + ?Sized,
+{
+    check_pairs("the number of points", points.nrows())?;
+    check_pairs("the size of the subsample", subsample)?;
+    if let Some(row) = points.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
+        return Err(Error::NotFinite { what: "the points", row });
+    }
+    let mut squares = if points.nrows() <= subsample {
+        squared_distances(points.view())
+    } else {
+        squared_distances(points.select(Axis(0), &choose(points.nrows(), subsample, rng)).view())
+    };
+    let mut median = root_median(&mut squares);
+    if median == Some(0.0) {
+        squares.retain(|square| *square > 0.0);
+        median = root_median(&mut squares);
+    }
+    let domain = "positive, but all points are equal";
+    checked(median.ok_or(Error::Parameter { name: "the median distance", value: 0.0, domain })?)
+}
+
+/// scikit-learn's `gamma="scale"`: γ = 1/(d Var) as a lengthscale, ℓ = 1/√(2γ) = √(d Var/2).
+///
+/// Var is the variance of all coordinates of all points about their common mean, `X.var()`
+/// ([`Statistics::overall_variance`]).
+///
+/// ```
+/// use ndarray::arr2;
+/// use random_features::plan::{Statistics, lengthscale};
+/// let statistics = Statistics::of(&arr2(&[[1.0, 5.0], [1.0, 5.0]]))?;
+/// assert_eq!(lengthscale::scale(&statistics)?, 2.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Errors
+/// [`NoData`](Error::NoData) if there are no points, [`Parameter`](Error::Parameter) if the variance is 0 (where
+/// scikit-learn takes γ = 1), or if ℓ² or 1/ℓ² would overflow.
+pub fn scale(statistics: &Statistics) -> Result<f64> {
+    let variance = statistics.overall_variance()?;
+    if variance == 0.0 {
+        let domain = "positive, but all coordinates of all points are equal";
+        return Err(Error::Parameter { name: "the variance", value: variance, domain });
+    }
+    checked((0.5 * statistics.dim() as f64 * variance).sqrt())
+}
+
+/// Refuses fewer than two points.
+fn check_pairs(name: &'static str, count: usize) -> Result<()> {
+    if count >= 2 {
+        return Ok(());
+    }
+    Err(Error::Parameter { name, value: count as f64, domain: "at least 2" })
+}
+
+/// Refuses what no kernel accepts.
+fn checked(scale: f64) -> Result<f64> {
+    Lengthscale::from(scale).checked().map(|_| scale)
+}
+
+/// `k` of `n` numbers from 0, all subsets with the same probability, in order (Floyd's algorithm).
+fn choose<R: Rng + ?Sized>(n: usize, k: usize, rng: &mut R) -> Vec<usize> {
+    let mut chosen = BTreeSet::new();
+    for last in n - k..n {
+        let any = rng.random_range(0..=last);
+        if !chosen.insert(any) {
+            chosen.insert(last);
+        }
+    }
+    chosen.into_iter().collect()
+}
+
+/// ‖xᵢ − xⱼ‖² for all i < j.
+fn squared_distances<T: Real>(points: ArrayView2<'_, T>) -> Vec<f64> {
+    let points = points.mapv(|v| v.widen());
+    let of_row = |i: usize| {
+        let x = points.row(i);
+        let square =
+            move |y: ndarray::ArrayView1<'_, f64>| x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum();
+        points.rows().into_iter().skip(i + 1).map(square).collect::<Vec<f64>>()
+    };
+    (0..points.nrows()).flat_map(of_row).collect()
+}
+
+/// The median of the roots; `None` of nothing.
+fn root_median(squares: &mut [f64]) -> Option<f64> {
+    if squares.is_empty() {
+        return None;
+    }
+    let (half, even) = (squares.len() / 2, squares.len().is_multiple_of(2));
+    let (below, middle, _) = squares.select_nth_unstable_by(half, f64::total_cmp);
+    let (below, middle) = (below.iter().copied().fold(0.0, f64::max).sqrt(), middle.sqrt());
+    Some(if even { 0.5 * below + 0.5 * middle } else { middle })
+}

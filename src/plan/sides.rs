@@ -1,0 +1,234 @@
+//! [`Sides`]: the parameters that suit the queries and keys at hand.
+
+use crate::error::{Error, Result, check_size};
+use crate::theory::gerf::{self, Sign};
+use crate::theory::{Law, Pair, counts, diagonal};
+
+use super::Statistics;
+use super::statistics::Coordinate;
+
+/// The largest mean that goes into closed forms: they take twice its double.
+const LARGEST: f64 = f64::MAX / 8.0;
+/// The least λ that is chosen, in expected counts.
+const LEAST_LAMBDA: f64 = 1e-12;
+
+/// The statistics of the points x of the queries and y of the keys, for parameters that are best on average.
+///
+/// # Definition
+/// "On average" is over all pairs (xᵢ, yⱼ), each with the product of its points' weights: what minimises the
+/// mean logarithm of the second moment of an estimate. For OPRF and the Poisson map that mean is a function of
+/// the statistics alone; for the others the closed form is taken at averages, as each method says. Points must
+/// have been divided by the lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of points
+/// both sides are the same statistics.
+///
+/// # Cost
+/// O(d) each, whatever the number of points.
+///
+/// # Example
+/// ```
+/// use ndarray::arr2;
+/// use random_features::plan::{Sides, Statistics};
+/// use random_features::theory::gerf::Sign;
+/// let x = Statistics::of(&arr2(&[[1.0, 0.0], [0.0, 2.0]]))?;
+/// let y = Statistics::of(&arr2(&[[0.0, -2.0]]))?;
+/// let sides = Sides::new(&x, &y)?;
+/// // ‖x+y‖² is 5 and 0, ‖x−y‖² is 5 and 16.
+/// assert_eq!(sides.mean_squared_sum(Sign::Plus), 2.5);
+/// assert_eq!(sides.mean_squared_sum(Sign::Minus), 10.5);
+/// assert_eq!(sides.poisson_per_dimension(), [1e-12, 8f64.sqrt()]);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Likhosherstov et al., *Chefs' Random Tables*, theorems 3.2 to 3.5 and appendix 9.10.2.
+#[derive(Clone, Copy, Debug)]
+pub struct Sides<'a> {
+    x: &'a Statistics,
+    y: &'a Statistics,
+}
+
+impl<'a> Sides<'a> {
+    /// Both sides together.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the dimensions differ, [`NoData`](Error::NoData) if a side has no weight.
+    pub fn new(x: &'a Statistics, y: &'a Statistics) -> Result<Self> {
+        check_size("the dimension of y", x.dim(), y.dim())?;
+        x.check_data("the choice of a parameter for x")?;
+        y.check_data("the choice of a parameter for y")?;
+        Ok(Sides { x, y })
+    }
+
+    /// The mean of ‖x + s y‖² over all pairs: mean ‖x‖² + mean ‖y‖² + 2s mean x · mean y; +∞ where it
+    /// overflows.
+    ///
+    /// Summed as Σₗ Var xₗ + Var yₗ + (mean xₗ + s mean yₗ)², which does not cancel.
+    pub fn mean_squared_sum(&self, s: Sign) -> f64 {
+        self.sum(|x, y| x.variance + y.variance + (x.mean + s.value() * y.mean).powi(2))
+    }
+
+    /// (ρ, A) of OPRF: the real A ≤ 0 that minimises the mean logarithm of the second moment.
+    ///
+    /// [`gerf::optimal`] at the mean of ‖x+y‖², which is exact: the logarithm is affine in ‖x+y‖².
+    pub fn oprf(&self) -> (f64, f64) {
+        gerf::optimal(self.x.dim(), self.mean_squared_sum(Sign::Plus).min(LARGEST))
+    }
+
+    /// (A, s) of the best generalised exponential map: the A and s that minimise the second moment of an
+    /// average pair.
+    ///
+    /// The closed form is taken at the means of ‖x+y‖² and ‖x−y‖². For s = 1 the best A is that of
+    /// [`oprf`](Sides::oprf); for s = −1 it lies between 0, which is the trigonometric map, and ⅛. Among
+    /// equals s = 1 is chosen, whose features are half as many.
+    ///
+    /// A is real although complex ones are allowed. At the best real A the second derivative along Im A is
+    /// positive for s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to 1e5,
+    /// no complex A was better for either s. Source: Chefs' Random Tables, Theorem 3.2; where the minimum
+    /// lies: new.
+    pub fn gerf(&self) -> (f64, Sign) {
+        let pair = self.mean_pair();
+        let ln_variance = |a: f64, s| {
+            let ln_variance = gerf::ln_variance(&pair, a.into(), s, &Law::independent(1));
+            ln_variance.unwrap_or(f64::INFINITY)
+        };
+        let plus = gerf::optimal(pair.dim, pair.sum).1;
+        let minus = optimal_minus(pair.dim, pair.difference);
+        if ln_variance(minus, Sign::Minus) < ln_variance(plus, Sign::Plus) {
+            (minus, Sign::Minus)
+        } else {
+            (plus, Sign::Plus)
+        }
+    }
+
+    /// λ of the Poisson map: √(Σ tₗ²/d) with tₗ² = mean xₗ² · mean yₗ², but at least 1e-12.
+    ///
+    /// Minimises the mean over pairs of ln E f² = dλ + Σ xₗ²yₗ²/λ − ‖x‖² − ‖y‖², since the mean of xₗ²yₗ² over
+    /// pairs is tₗ². The bound is in expected counts, since λ must be positive: where it holds, as for data
+    /// that are all 0, the estimate's relative variance for such pairs is some d · 1e-12. Source: Chefs'
+    /// Random Tables, Theorem 3.4.
+    pub fn poisson(&self) -> f64 {
+        let products = self.root_mean_square_products();
+        let largest = products.iter().copied().fold(0.0, f64::max);
+        if largest <= LEAST_LAMBDA {
+            return LEAST_LAMBDA;
+        }
+        // Relative to the largest, so that squares do not overflow.
+        let relative: Vec<f64> = products.iter().map(|t| t / largest).collect();
+        (largest * counts::optimal_lambda(&relative)).max(LEAST_LAMBDA)
+    }
+
+    /// λₗ of the Poisson map with a rate for each coordinate: tₗ = √(mean xₗ² · mean yₗ²), each at least 1e-12.
+    ///
+    /// With rates λₗ the logarithm of the second moment is Σₗ (λₗ + xₗ²yₗ²/λₗ) − ‖x‖² − ‖y‖². Its mean over
+    /// pairs is Σₗ (λₗ + tₗ²/λₗ) plus a constant: each coordinate has its minimum 2tₗ at λₗ = tₗ. One rate for
+    /// all leaves 2√(d Σ tₗ²), which is never less than 2 Σ tₗ (Cauchy–Schwarz). Source: new.
+    pub fn poisson_per_dimension(&self) -> Vec<f64> {
+        self.root_mean_square_products().into_iter().map(|t| t.max(LEAST_LAMBDA)).collect()
+    }
+
+    /// p of the geometric map: [`counts::optimal_p`] of the products mean|xₗ| · mean|yₗ|; 1 − 1e-12 if all of
+    /// them are 0.
+    ///
+    /// The logarithm of the second moment is taken at mean|xₗyₗ|, the mean over pairs; it is convex there, so
+    /// that this bounds its mean from below. Source: Chefs' Random Tables, Theorem 3.5.
+    pub fn geometric(&self) -> f64 {
+        counts::optimal_p(&self.magnitude_products())
+    }
+
+    /// tₗ = √(mean xₗ² · mean yₗ²): the root mean square of xₗyₗ over all pairs.
+    pub fn root_mean_square_products(&self) -> Vec<f64> {
+        // Roots first: the product of squares may leave the range.
+        self.each(|x, y| x.mean_square().sqrt() * y.mean_square().sqrt())
+    }
+
+    /// tₗ = mean|xₗ| · mean|yₗ|: the mean of |xₗyₗ| over all pairs.
+    pub fn magnitude_products(&self) -> Vec<f64> {
+        self.each(|x, y| x.magnitude * y.magnitude)
+    }
+
+    /// The shift c that makes every coordinate of all these points positive: the minimum of each coordinate on
+    /// both sides, less `epsilon`.
+    ///
+    /// K(x, y) = K(x − c, y − c) for the Gaussian kernel, and Poisson and geometric features of points with
+    /// positive coordinates are positive. Where `epsilon` is below the resolution of `f64` the next number
+    /// below the minimum is taken. Parameters must be chosen again for the shifted points. Source: Chefs'
+    /// Random Tables, appendix 9.10.2.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if `epsilon` is not positive and finite.
+    pub fn shift(&self, epsilon: f64) -> Result<Vec<f64>> {
+        check_epsilon(epsilon)?;
+        Ok(self.each(|x, y| {
+            let least = x.min.min(y.min);
+            (least - epsilon).min(least.next_down())
+        }))
+    }
+
+    /// The real diagonal of the complex-exponential map for two clusters: aₖ = (mean yₖ²/mean xₖ²)^{1/4},
+    /// which minimises the mean of ‖Ax + A⁻¹y‖² over them.
+    ///
+    /// Clamped to `epsilon` where only y is 0, to 1/`epsilon` where only x is; 1 where both are. See
+    /// [`diagonal::robust`].
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if `epsilon` is not positive and finite.
+    pub fn robust_diagonal(&self, epsilon: f64) -> Result<Vec<f64>> {
+        check_epsilon(epsilon)?;
+        let of =
+            |side: &Statistics| side.coordinates().iter().map(Coordinate::mean_square).collect::<Vec<_>>();
+        Ok(diagonal::robust(&of(self.x), &of(self.y), epsilon))
+    }
+
+    /// The scalars of an average pair, in the range of closed forms. It has no angle.
+    fn mean_pair(&self) -> Pair {
+        let dot = self.sum(|x, y| x.mean * y.mean);
+        Pair {
+            dim: self.x.dim(),
+            norms: self.sum(|x, y| x.mean_square() + y.mean_square()).min(LARGEST),
+            norm_difference: self.sum(|x, y| x.mean_square() - y.mean_square()),
+            sum: self.mean_squared_sum(Sign::Plus).min(LARGEST),
+            difference: self.mean_squared_sum(Sign::Minus).min(LARGEST),
+            dot,
+            angle: f64::NAN,
+        }
+    }
+
+    fn coordinates(&self) -> impl Iterator<Item = (&'a Coordinate, &'a Coordinate)> {
+        self.x.coordinates().iter().zip(self.y.coordinates())
+    }
+
+    fn sum(&self, term: impl Fn(&Coordinate, &Coordinate) -> f64) -> f64 {
+        self.coordinates().map(|(x, y)| term(x, y)).sum()
+    }
+
+    fn each(&self, value: impl Fn(&Coordinate, &Coordinate) -> f64) -> Vec<f64> {
+        self.coordinates().map(|(x, y)| value(x, y)).collect()
+    }
+}
+
+fn check_epsilon(epsilon: f64) -> Result<()> {
+    if epsilon > 0.0 && epsilon.is_finite() {
+        return Ok(());
+    }
+    Err(Error::Parameter { name: "epsilon", value: epsilon, domain: "positive and finite" })
+}
+
+/// The real A that minimises the second moment for s = −1 at ‖x−y‖² = `w`: in \[0, ⅛).
+///
+/// With c = 1 − 8A and relative to the squared kernel it is ½ ((1+c)²/(4c))^{d/2} (e^w + e^{−w/c}). Its
+/// logarithm has the derivative 16dA/(c(1−4A)) − 8v/(c(e^{w+v} + 1)) with v = w/c, which is negative at A = 0,
+/// positive near ⅛ and has one zero between, found by bisection. Source: new.
+fn optimal_minus(d: usize, w: f64) -> f64 {
+    // Beyond this A is 0 to the last digit.
+    let w = w.min(1e3);
+    let rises = |a: f64| {
+        let v = w / (1.0 - 8.0 * a);
+        2.0 * d as f64 * a / (1.0 - 4.0 * a) >= v / ((w + v).exp() + 1.0)
+    };
+    let (mut low, mut high) = (0.0, 0.125);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if rises(middle) { high = middle } else { low = middle }
+    }
+    low
+}

@@ -1,0 +1,389 @@
+//! [`Statistics`]: what parameters need to know of the points of one side.
+
+use ndarray::{ArrayRef1, ArrayRef2, Axis};
+
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::kernel::Lengthscale;
+use crate::numeric::{Isa, squared_norm};
+
+/// Rows whose statistics are computed together: enough that merging them costs little, and few enough that
+/// they stay in the first caches.
+const RUN: usize = 64;
+
+/// Weighted statistics of points in ℝᵈ: means, variances, mean magnitudes and ranges of each coordinate.
+///
+/// # Definition
+/// Points come in as many batches as you like, and what different threads or machines have seen can be
+/// [merged](Statistics::merge): the result is that of all points at once, in any order, to rounding. A point
+/// of weight 2 is the same as that point twice; one of weight 0 is checked, and otherwise as if it were not
+/// there. Variances are those of the whole (divided by the weight, not the weight less 1, as scikit-learn's
+/// `X.var()`), kept as such and not as a difference of sums, so that a mean far from 0 does not drown them.
+///
+/// Everything is `f64` whatever the points are. A point that is refused, because it holds NaN or an infinity
+/// or because its squared norm overflows, leaves nothing of its batch behind.
+///
+/// # Cost
+/// One pass, O(nd) time; O(d) memory.
+///
+/// # Example
+/// ```
+/// use ndarray::{arr1, arr2};
+/// use random_features::plan::Statistics;
+/// let mut statistics = Statistics::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
+/// assert_eq!((statistics.mean()?, statistics.variance()?), (vec![2.0, 0.25], vec![1.0, 0.0625]));
+/// statistics.update_weighted(&arr2(&[[5.0, -1.0f32]]), &arr1(&[2.0]))?;
+/// assert_eq!((statistics.count(), statistics.weight(), statistics.max()?), (3, 4.0, vec![5.0, 0.5]));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*; West,
+/// *Updating Mean and Variance Estimates: An Improved Method*.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
+pub struct Statistics {
+    count: usize,
+    weight: f64,
+    /// Zeros before the first point.
+    coordinates: Vec<Coordinate>,
+}
+
+/// The statistics of one coordinate: means, not sums, so that they stay in range whatever the weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Coordinate {
+    pub mean: f64,
+    pub variance: f64,
+    /// The mean of |x|.
+    pub magnitude: f64,
+    pub min: f64,
+    pub max: f64,
+}
+
+impl Coordinate {
+    /// Takes in what makes up the share `new` of the total weight; `old` is the share of what was there.
+    fn merge(&mut self, old: f64, new: f64, other: &Coordinate) {
+        let delta = other.mean - self.mean;
+        let step = new * delta;
+        // The product of shares is at most ¼, so this is in range where δ² is not.
+        self.variance = old * self.variance + new * other.variance + step * (old * delta);
+        self.mean += step;
+        self.magnitude += new * (other.magnitude - self.magnitude);
+        self.min = if other.min < self.min { other.min } else { self.min };
+        self.max = if other.max > self.max { other.max } else { self.max };
+    }
+
+    /// The mean of x².
+    pub fn mean_square(&self) -> f64 {
+        self.variance + self.mean * self.mean
+    }
+
+    fn is_finite(&self) -> bool {
+        [self.mean_square(), self.magnitude, self.min, self.max].iter().all(|v| v.is_finite())
+    }
+
+    /// Refuses what no points have.
+    #[cfg(feature = "serde")]
+    fn check(&self, row: usize) -> Result<()> {
+        if !self.is_finite() {
+            return Err(Error::NotFinite { what: "the coordinates", row });
+        }
+        let least = [
+            ("the variances", self.variance, 0.0),
+            ("the mean magnitudes", self.magnitude, 0.0),
+            ("the maxima", self.max, self.min),
+        ];
+        match least.into_iter().find(|(_, value, least)| value < least) {
+            None => Ok(()),
+            Some((what, value, _)) => Err(Error::Entry { what, row, value, domain: "possible" }),
+        }
+    }
+}
+
+impl Statistics {
+    /// Of no points yet, in ℝᵈ.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if `d` is 0.
+    pub fn new(d: usize) -> Result<Self> {
+        check_positive("the dimension d", d)?;
+        Ok(Statistics { count: 0, weight: 0.0, coordinates: vec![Coordinate::default(); d] })
+    }
+
+    /// Of the rows of `x`, n × d, each with weight 1.
+    ///
+    /// # Errors
+    /// As [`new`](Statistics::new) and [`update`](Statistics::update).
+    pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
+        let mut statistics = Statistics::new(x.ncols())?;
+        statistics.update(x)?;
+        Ok(statistics)
+    }
+
+    /// Takes in the rows of `x`, n × d, each with weight 1.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) with the first
+    /// row whose squared norm is not finite. Nothing has been taken in then.
+    pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
+        self.take(x, |_| Ok(1.0))
+    }
+
+    /// Takes in the rows of `x`, n × d, with these n weights.
+    ///
+    /// # Errors
+    /// As [`update`](Statistics::update), and [`Shape`](Error::Shape) for the number of weights;
+    /// [`Entry`](Error::Entry) with the first row whose weight is negative or not finite,
+    /// [`Parameter`](Error::Parameter) if the sum of all weights overflows. Nothing has been taken in then.
+    pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<T>) -> Result<()> {
+        check_size("the number of weights", x.nrows(), weights.len())?;
+        self.take(x, |row| match weights[row].widen() {
+            weight if weight.is_finite() && weight >= 0.0 => Ok(weight),
+            value => Err(Error::Entry { what: "the weights", row, value, domain: "finite and not negative" }),
+        })
+    }
+
+    /// Takes in the rows of `x` with the weights that `weight` gives, all or none.
+    fn take<T: Real>(&mut self, x: &ArrayRef2<T>, weight: impl Fn(usize) -> Result<f64>) -> Result<()> {
+        check_size("the number of columns of x", self.dim(), x.ncols())?;
+        let mut batch = Statistics::new(self.dim())?;
+        for (run, first) in x.axis_chunks_iter(Axis(0), RUN).zip((0..).step_by(RUN)) {
+            let run = run.as_standard_layout();
+            let rows = || run.rows().into_iter().filter_map(|row| row.to_slice());
+            let weights = (first..first + run.nrows()).map(&weight).collect::<Result<Vec<_>>>()?;
+            rows().zip(first..).try_for_each(|(row, i)| check_row(row, i))?;
+            let present = rows().zip(weights).filter(|(_, weight)| *weight > 0.0);
+            batch.merge(&Statistics::of_run(self.dim(), &present.collect::<Vec<_>>())?)?;
+        }
+        self.merge(&batch)
+    }
+
+    /// Of a few checked rows with positive weights.
+    fn of_run<T: Real>(d: usize, rows: &[(&[T], f64)]) -> Result<Self> {
+        let mut run = Statistics::new(d)?;
+        let Some((origin, _)) = rows.first() else { return Ok(run) };
+        run.count = rows.len();
+        run.weight = checked_weight(rows.iter().map(|(_, weight)| weight).sum())?;
+        let rows = || rows.iter().map(|(row, weight)| (*row, weight / run.weight));
+        // From the first row, so that the mean of what is constant is exact.
+        let origin: Vec<f64> = origin.iter().map(|v| v.widen()).collect();
+        let (mut mean, mut magnitude) = (vec![0.0; d], vec![0.0; d]);
+        for (row, share) in rows() {
+            let values = || row.iter().map(|v| v.widen());
+            let offsets = values().zip(&origin).map(|(v, origin)| v - origin);
+            mean.iter_mut().zip(offsets).for_each(|(mean, offset)| *mean += share * offset);
+            magnitude.iter_mut().zip(values()).for_each(|(magnitude, v)| *magnitude += share * v.abs());
+        }
+        mean.iter_mut().zip(&origin).for_each(|(mean, origin)| *mean += origin);
+        let (mut variance, mut min, mut max) = (vec![0.0; d], origin.clone(), origin);
+        for (row, share) in rows() {
+            let values = || row.iter().map(|v| v.widen());
+            let offsets = values().zip(&mean).map(|(v, mean)| v - mean);
+            // The share first: δ² may leave the range.
+            variance.iter_mut().zip(offsets).for_each(|(variance, delta)| *variance += share * delta * delta);
+            min.iter_mut().zip(values()).for_each(|(min, v)| *min = if v < *min { v } else { *min });
+            max.iter_mut().zip(values()).for_each(|(max, v)| *max = if v > *max { v } else { *max });
+        }
+        for (k, c) in run.coordinates.iter_mut().enumerate() {
+            let (mean, variance, magnitude) = (mean[k], variance[k], magnitude[k]);
+            *c = Coordinate { mean, variance, magnitude, min: min[k], max: max[k] };
+        }
+        Ok(run)
+    }
+
+    /// Takes in all that `other` has seen.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the dimensions differ, [`Parameter`](Error::Parameter) if the sum of the
+    /// weights overflows; nothing has been taken in then.
+    pub fn merge(&mut self, other: &Statistics) -> Result<()> {
+        check_size("the dimension", self.dim(), other.dim())?;
+        if other.weight == 0.0 {
+            return Ok(());
+        }
+        if self.weight == 0.0 {
+            self.clone_from(other);
+            return Ok(());
+        }
+        let weight = checked_weight(self.weight + other.weight)?;
+        let (old, new) = (self.weight / weight, other.weight / weight);
+        let coordinates = self.coordinates.iter_mut().zip(&other.coordinates);
+        coordinates.for_each(|(own, their)| own.merge(old, new, their));
+        self.weight = weight;
+        self.count = self.count.saturating_add(other.count);
+        Ok(())
+    }
+
+    /// The statistics of the points divided by a lengthscale, without another look at them.
+    ///
+    /// ```
+    /// use ndarray::arr2;
+    /// use random_features::plan::Statistics;
+    /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?.divided_by(vec![1.0, 4.0])?;
+    /// assert_eq!(statistics.mean_squares()?, [5.0, 4.0]);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if an ℓ is outside its domain or so small that squares overflow,
+    /// [`Shape`](Error::Shape) if there are ℓ for another dimension.
+    pub fn divided_by(&self, lengthscale: impl Into<Lengthscale>) -> Result<Statistics> {
+        let lengthscale = lengthscale.into().checked()?;
+        lengthscale.check_dim(self.dim())?;
+        let divided = |(k, c): (usize, &Coordinate)| {
+            let scale = lengthscale.at(k);
+            let divided = Coordinate {
+                mean: c.mean / scale,
+                variance: c.variance / (scale * scale),
+                magnitude: c.magnitude / scale,
+                min: c.min / scale,
+                max: c.max / scale,
+            };
+            let domain = "large enough for the squares of what it divides to be finite";
+            let error = Error::Parameter { name: "the lengthscale", value: scale, domain };
+            if divided.is_finite() { Ok(divided) } else { Err(error) }
+        };
+        let coordinates = self.coordinates.iter().enumerate().map(divided).collect::<Result<_>>()?;
+        Ok(Statistics { coordinates, ..*self })
+    }
+
+    /// The number of points with a positive weight.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The sum of the weights: without weights, the number of points.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// d.
+    pub fn dim(&self) -> usize {
+        self.coordinates.len()
+    }
+
+    /// The mean of each coordinate.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0.
+    pub fn mean(&self) -> Result<Vec<f64>> {
+        self.each("the mean", |c| c.mean)
+    }
+
+    /// The variance of each coordinate about its own mean.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0.
+    pub fn variance(&self) -> Result<Vec<f64>> {
+        self.each("the variance", |c| c.variance)
+    }
+
+    /// The mean of xₗ² for each coordinate l.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0.
+    pub fn mean_squares(&self) -> Result<Vec<f64>> {
+        self.each("the mean of squares", Coordinate::mean_square)
+    }
+
+    /// The mean of |xₗ| for each coordinate l.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0.
+    pub fn mean_magnitudes(&self) -> Result<Vec<f64>> {
+        self.each("the mean of magnitudes", |c| c.magnitude)
+    }
+
+    /// The smallest value of each coordinate.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0.
+    pub fn min(&self) -> Result<Vec<f64>> {
+        self.each("a minimum", |c| c.min)
+    }
+
+    /// The largest value of each coordinate.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0.
+    pub fn max(&self) -> Result<Vec<f64>> {
+        self.each("a maximum", |c| c.max)
+    }
+
+    /// The mean of ‖x‖².
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0.
+    pub fn mean_squared_norm(&self) -> Result<f64> {
+        Ok(self.mean_squares()?.iter().sum())
+    }
+
+    /// The variance of all coordinates of all points about their common mean, as scikit-learn's `X.var()`.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0.
+    pub fn overall_variance(&self) -> Result<f64> {
+        let (d, means) = (self.dim() as f64, self.mean()?);
+        // From the first mean, so that the centre of equal ones is exact.
+        let centre = means[0] + means.iter().map(|mean| (mean - means[0]) / d).sum::<f64>();
+        let about_centre = |c: &Coordinate| (c.variance + (c.mean - centre).powi(2)) / d;
+        Ok(self.coordinates.iter().map(about_centre).sum())
+    }
+
+    fn each(&self, what: &'static str, value: impl Fn(&Coordinate) -> f64) -> Result<Vec<f64>> {
+        self.check_data(what)?;
+        Ok(self.coordinates.iter().map(value).collect())
+    }
+
+    pub(super) fn coordinates(&self) -> &[Coordinate] {
+        &self.coordinates
+    }
+
+    /// Refuses to tell `what` of nothing.
+    pub(super) fn check_data(&self, what: &'static str) -> Result<()> {
+        if self.weight > 0.0 { Ok(()) } else { Err(Error::NoData { what }) }
+    }
+}
+
+/// Refuses row `i` of x if its squared norm is not finite, as where an element is not.
+fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
+    if squared_norm(Isa::best(), row, 1.0, &[]).is_finite() {
+        return Ok(());
+    }
+    let what = if row.iter().all(|v| v.is_finite()) { "the squared norms of x" } else { "x" };
+    Err(Error::NotFinite { what, row: i })
+}
+
+fn checked_weight(sum: f64) -> Result<f64> {
+    let error = Error::Parameter { name: "the sum of the weights", value: sum, domain: "finite" };
+    if sum.is_finite() { Ok(sum) } else { Err(error) }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct Stored {
+    count: usize,
+    weight: f64,
+    coordinates: Vec<Coordinate>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Stored> for Statistics {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        let Stored { count, weight, coordinates } = stored;
+        check_positive("the dimension d", coordinates.len())?;
+        if !weight.is_finite() || weight < 0.0 || (weight > 0.0) != (count > 0) {
+            let domain = "finite, and positive if and only if there are points";
+            return Err(Error::Parameter { name: "the weight", value: weight, domain });
+        }
+        if count == 0 {
+            return Statistics::new(coordinates.len());
+        }
+        coordinates.iter().enumerate().try_for_each(|(row, c)| c.check(row))?;
+        Ok(Statistics { count, weight, coordinates })
+    }
+}
