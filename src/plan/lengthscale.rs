@@ -18,9 +18,9 @@ use crate::kernel::Lengthscale;
 /// `subsample` of the rows of `points`, n × d.
 ///
 /// A point's distance to itself is not among them. The rows are drawn without replacement; if there are no
-/// more than `subsample`, all are taken and `rng` is not used. 1000 normal points give the
-/// median to 2.5 % in one dimension and 0.6 % in ten (one standard deviation). Of an
-/// even number of distances the two in the middle are averaged.
+/// more than `subsample`, all are taken and `rng` is not used. 1000 normal points give the median to 2.5 % in
+/// one dimension and 0.6 % in ten (one standard deviation). Of an even number of distances the two in the
+/// middle are averaged.
 ///
 /// **The factor √2.** This is ℓ in exp(−‖x−y‖²/(2ℓ²)), so that the kernel at the median distance is e^{−1/2}.
 /// Where the kernel is written exp(−‖x−y‖²/σ²) and σ is the median, the same kernel has ℓ = σ/√2: divide by √2

@@ -7,7 +7,7 @@ use crate::theory::{Law, Pair, counts, diagonal};
 use super::Statistics;
 use super::statistics::Coordinate;
 
-/// The largest mean that goes into closed forms: they take twice its double.
+/// The largest mean that goes into closed forms, which compute with four times as much.
 const LARGEST: f64 = f64::MAX / 8.0;
 /// The least λ that is chosen, in expected counts.
 const LEAST_LAMBDA: f64 = 1e-12;
