@@ -85,8 +85,8 @@ where
 /// ```
 ///
 /// # Errors
-/// [`NoData`](Error::NoData) if there are no points, [`Parameter`](Error::Parameter) if the variance is 0 (where
-/// scikit-learn takes γ = 1), or if ℓ² or 1/ℓ² would overflow.
+/// [`NoData`](Error::NoData) if there are no points, [`Parameter`](Error::Parameter) if the variance is 0
+/// (where scikit-learn takes γ = 1), or if ℓ² or 1/ℓ² would overflow.
 pub fn scale(statistics: &Statistics) -> Result<f64> {
     let variance = statistics.overall_variance()?;
     if variance == 0.0 {
