@@ -475,8 +475,8 @@ fn subsamples_are_uniform() {
     }
 }
 
-/// 500 points in ten dimensions give a normal sample's median to 0.8 %; 3 % is more than three of that, and draws
-/// are fixed.
+/// 500 points in ten dimensions give a normal sample's median to 0.8 %; 3 % is more than three of that, and
+/// draws are fixed.
 #[test]
 fn subsamples_come_close() {
     let x = points::<f64>(5000, 10, 1.0);

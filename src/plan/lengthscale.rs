@@ -23,9 +23,9 @@ use crate::kernel::Lengthscale;
 /// middle are averaged.
 ///
 /// **The factor √2.** This is ℓ in exp(−‖x−y‖²/(2ℓ²)), so that the kernel at the median distance is e^{−1/2}.
-/// Where the kernel is written exp(−‖x−y‖²/σ²) and σ is the median, the same kernel has ℓ = σ/√2: divide by √2
-/// to follow that convention, by which the kernel at the median distance is e^{−1}. (With γ of scikit-learn
-/// they are γ = 1/(2 median²) and γ = 1/median².)
+/// Where the kernel is written exp(−‖x−y‖²/σ²) and σ is the median, the same kernel has ℓ = σ/√2: divide by
+/// √2 to follow that convention, by which the kernel at the median distance is e^{−1}. (With γ of
+/// scikit-learn they are γ = 1/(2 median²) and γ = 1/median².)
 ///
 /// If more than half of the points coincide, so that the median is 0, it is taken over the distances that are
 /// not 0. Distances below 1e-162 or so count as 0, since their squares do.

@@ -1,9 +1,9 @@
 //! Choosing the parameters of maps and kernels from data.
 //!
-//! [`Statistics`] takes in points once, in O(nd), and keeps a few numbers for each coordinate; [`Sides`] takes
-//! those of the queries and of the keys, from which the best parameters of the maps follow as averages over
-//! all pairs, without a loop over pairs. [`lengthscale`] has the usual heuristics for ℓ. Below stand kernels
-//! and closed forms; a parameter chosen here is a plain number that goes into a constructor.
+//! [`Statistics`] takes in points once, in O(nd), and keeps a few numbers for each coordinate; [`Sides`]
+//! takes those of the queries and of the keys, from which the best parameters of the maps follow as averages
+//! over all pairs, without a loop over pairs. [`lengthscale`] has the usual heuristics for ℓ. Below stand
+//! kernels and closed forms; a parameter chosen here is a plain number that goes into a constructor.
 //!
 //! ```
 //! use ndarray::arr2;

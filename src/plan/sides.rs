@@ -16,10 +16,10 @@ const LEAST_LAMBDA: f64 = 1e-12;
 ///
 /// # Definition
 /// "On average" is over all pairs (xᵢ, yⱼ), each with the product of its points' weights: what minimises the
-/// mean logarithm of the second moment of an estimate. For OPRF and the Poisson map that mean is a function of
-/// the statistics alone; for the others the closed form is taken at averages, as each method says. Points must
-/// have been divided by the lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of points
-/// both sides are the same statistics.
+/// mean logarithm of the second moment of an estimate. For OPRF and the Poisson map that mean is a function
+/// of the statistics alone; for the others the closed form is taken at averages, as each method says. Points
+/// must have been divided by the lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of
+/// points both sides are the same statistics.
 ///
 /// # Cost
 /// O(d) each, whatever the number of points.
@@ -82,9 +82,9 @@ impl<'a> Sides<'a> {
     /// equals s = 1 is chosen, whose features are half as many.
     ///
     /// A is real although complex ones are allowed. At the best real A the second derivative along Im A is
-    /// positive for s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to 1e5,
-    /// no complex A was better for either s. Source: Chefs' Random Tables, Theorem 3.2; where the minimum
-    /// lies: new.
+    /// positive for s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to
+    /// 1e5, no complex A was better for either s. Source: Chefs' Random Tables, Theorem 3.2; where the
+    /// minimum lies: new.
     pub fn gerf(&self) -> (f64, Sign) {
         let pair = self.mean_pair();
         let ln_variance = |a: f64, s| {
@@ -102,9 +102,9 @@ impl<'a> Sides<'a> {
 
     /// λ of the Poisson map: √(Σ tₗ²/d) with tₗ² = mean xₗ² · mean yₗ², but at least 1e-12.
     ///
-    /// Minimises the mean over pairs of ln E f² = dλ + Σ xₗ²yₗ²/λ − ‖x‖² − ‖y‖², since the mean of xₗ²yₗ² over
-    /// pairs is tₗ². The bound is in expected counts, since λ must be positive: where it holds, as for data
-    /// that are all 0, the estimate's relative variance for such pairs is some d · 1e-12. Source: Chefs'
+    /// Minimises the mean over pairs of ln E f² = dλ + Σ xₗ²yₗ²/λ − ‖x‖² − ‖y‖², since the mean of xₗ²yₗ²
+    /// over pairs is tₗ². The bound is in expected counts, since λ must be positive: where it holds, as for
+    /// data that are all 0, the estimate's relative variance for such pairs is some d · 1e-12. Source: Chefs'
     /// Random Tables, Theorem 3.4.
     pub fn poisson(&self) -> f64 {
         let products = self.root_mean_square_products();
@@ -117,11 +117,12 @@ impl<'a> Sides<'a> {
         (largest * counts::optimal_lambda(&relative)).max(LEAST_LAMBDA)
     }
 
-    /// λₗ of the Poisson map with a rate for each coordinate: tₗ = √(mean xₗ² · mean yₗ²), each at least 1e-12.
+    /// λₗ of the Poisson map with a rate for each coordinate: tₗ = √(mean xₗ² · mean yₗ²), each at least
+    /// 1e-12.
     ///
     /// With rates λₗ the logarithm of the second moment is Σₗ (λₗ + xₗ²yₗ²/λₗ) − ‖x‖² − ‖y‖². Its mean over
-    /// pairs is Σₗ (λₗ + tₗ²/λₗ) plus a constant: each coordinate has its minimum 2tₗ at λₗ = tₗ. One rate for
-    /// all leaves 2√(d Σ tₗ²), which is never less than 2 Σ tₗ (Cauchy–Schwarz). Source: new.
+    /// pairs is Σₗ (λₗ + tₗ²/λₗ) plus a constant: each coordinate has its minimum 2tₗ at λₗ = tₗ. One rate
+    /// for all leaves 2√(d Σ tₗ²), which is never less than 2 Σ tₗ (Cauchy–Schwarz). Source: new.
     pub fn poisson_per_dimension(&self) -> Vec<f64> {
         self.root_mean_square_products().into_iter().map(|t| t.max(LEAST_LAMBDA)).collect()
     }
@@ -146,8 +147,8 @@ impl<'a> Sides<'a> {
         self.each(|x, y| x.magnitude * y.magnitude)
     }
 
-    /// The shift c that makes every coordinate of all these points positive: the minimum of each coordinate on
-    /// both sides, less `epsilon`.
+    /// The shift c that makes every coordinate of all these points positive: the minimum of each coordinate
+    /// on both sides, less `epsilon`.
     ///
     /// K(x, y) = K(x − c, y − c) for the Gaussian kernel, and Poisson and geometric features of points with
     /// positive coordinates are positive. Where `epsilon` is below the resolution of `f64` the next number
@@ -216,8 +217,8 @@ fn check_epsilon(epsilon: f64) -> Result<()> {
 /// The real A that minimises the second moment for s = −1 at ‖x−y‖² = `w`: in \[0, ⅛).
 ///
 /// With c = 1 − 8A and relative to the squared kernel it is ½ ((1+c)²/(4c))^{d/2} (e^w + e^{−w/c}). Its
-/// logarithm has the derivative 16dA/(c(1−4A)) − 8v/(c(e^{w+v} + 1)) with v = w/c, which is negative at A = 0,
-/// positive near ⅛ and has one zero between, found by bisection. Source: new.
+/// logarithm has the derivative 16dA/(c(1−4A)) − 8v/(c(e^{w+v} + 1)) with v = w/c, which is negative at A =
+/// 0, positive near ⅛ and has one zero between, found by bisection. Source: new.
 fn optimal_minus(d: usize, w: f64) -> f64 {
     // Beyond this A is 0 to the last digit.
     let w = w.min(1e3);

@@ -38,8 +38,8 @@ const RUN: usize = 64;
 /// ```
 ///
 /// # References
-/// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*; West,
-/// *Updating Mean and Variance Estimates: An Improved Method*.
+/// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*;
+/// West, *Updating Mean and Variance Estimates: An Improved Method*.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
 pub struct Statistics {
