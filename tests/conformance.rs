@@ -2,18 +2,22 @@
 
 mod common;
 
-use common::{MAPS, couplings, couplings_from_two_dimensions, frequencies, gaussian, points, softmax};
+use common::{
+    MAPS, approximate_couplings, couplings, couplings_from_two_dimensions, frequencies, gaussian, points,
+    quasi_couplings, softmax,
+};
 use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
 use random_features::map::Target;
 use random_features::{Error, FeatureMap, Features, Real, Side};
 
-const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 64, 100)];
+const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 128, 150)];
 
 /// Runs `check` on every combination, with the naive features of the softmax kernel as oracle.
 fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64>)) {
     for (n, d, m) in SHAPES {
-        let couplings = if d > 1 { couplings_from_two_dimensions() } else { couplings() };
-        for coupling in couplings {
+        let everywhere = if d > 1 { couplings_from_two_dimensions() } else { couplings() };
+        let others = quasi_couplings().into_iter().chain(approximate_couplings());
+        for coupling in everywhere.into_iter().chain(others).filter(|c| c.capacity(d) > 0) {
             let omega = frequencies(d, m, coupling.as_ref(), 5);
             let x = points::<T>(n, d, 1.5 / (d as f64).sqrt());
             for name in MAPS {

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Name, Sample, frequencies, gaussian, point, softmax};
 use ndarray::{Array1, Array2};
-use random_features::frequency::{Coupling, Halton, Sobol, draw, quasi};
+use random_features::frequency::{Chi, Coupling, Halton, Radii, RootDim, Sobol, draw, draw_with, quasi};
 use random_features::theory::special::normal_cdf;
 use random_features::theory::{self, Dependence, Law, Pair, Radius};
 use random_features::{Error, rng};
@@ -64,7 +64,7 @@ fn laws_are_stated() {
 fn dimensions_end_where_the_numbers_do() {
     assert_eq!((Sobol.capacity(0), Sobol.capacity(1112)), (0, 0));
     assert_eq!((Sobol.capacity(1) as u64, Sobol.capacity(1111) as u64), (1 << 32, 1 << 32));
-    let direct = Sobol.draw_block(Array2::zeros((1, 1112)).view_mut(), &mut rng(0)).map(drop);
+    let direct = Sobol.draw_block(1112, 1, &Chi, &mut rng(0)).map(drop);
     for refusal in [direct, draw(1112, 3, &Sobol, &mut rng(0)).map(drop)] {
         assert!(matches!(refusal, Err(Error::Parameter { value: 1112.0, .. })), "{refusal:?}");
     }
@@ -77,7 +77,7 @@ fn every_size_is_finite() {
     for coupling in COUPLINGS {
         for (d, m) in [(1, 1), (1, 2), (1, 3), (2, 1), (5, 63), (5, 64), (5, 65), (1111, 1), (1111, 3)] {
             let omega = frequencies(d, m, coupling, 9);
-            let mut all = omega.rows().into_iter().copied().collect::<Vec<_>>();
+            let mut all = omega.rows().iter().copied().collect::<Vec<_>>();
             all.sort_by(f64::total_cmp);
             assert!(all.iter().all(|w| w.abs() < 9.2), "{coupling:?}, d {d}, m {m}");
             assert!(all.windows(2).all(|w| w[0] < w[1]), "{coupling:?}, d {d}, m {m}");
@@ -85,11 +85,17 @@ fn every_size_is_finite() {
     }
 }
 
+/// Radii of another law stretch the rows, whose directions stay.
 #[test]
-fn an_empty_block_is_one() {
+fn rows_take_other_radii() {
     for coupling in COUPLINGS {
-        let block = coupling.draw_block(Array2::zeros((0, 3)).view_mut(), &mut rng(0)).unwrap();
-        assert_eq!(block.size, 0);
+        let stretched = draw_with(3, 20, coupling, &RootDim, &mut rng(4)).unwrap();
+        let plain = frequencies(3, 20, coupling, 4);
+        for (a, b) in stretched.rows().rows().into_iter().zip(plain.rows().rows()) {
+            assert!((a.dot(&a) - 3.0).abs() < 1e-14);
+            assert!((a.dot(&b).powi(2) - 3.0 * b.dot(&b)).abs() < 1e-12);
+        }
+        assert_eq!(stretched.law().blocks[0].radius, RootDim.law());
     }
 }
 

@@ -2,19 +2,55 @@
 
 mod common;
 
-use common::{couplings, frequencies, points};
-use random_features::frequency::{Frequencies, Orthogonal};
+use common::{approximate_couplings, couplings, frequencies, points, quasi_couplings};
+use random_features::frequency::simplex::{Partial, Rotation};
+use random_features::frequency::{
+    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
+    SimplexPlus, Sobol,
+};
 use random_features::map::Exponential;
 use random_features::{FeatureMap, Hyperbolic, Positive, Side, Trigonometric};
 use serde_json::{from_str, from_value, json, to_string, to_value};
 
 #[test]
 fn frequencies_survive() {
-    for coupling in couplings() {
+    for coupling in couplings().into_iter().chain(quasi_couplings()).chain(approximate_couplings()) {
         let omega = frequencies(5, 13, coupling.as_ref(), 4);
         let read: Frequencies = from_str(&to_string(&omega).unwrap()).unwrap();
         assert_eq!(read, omega);
     }
+}
+
+/// A coupling is a recipe: stored with its options, it draws the same again.
+#[test]
+fn couplings_survive() {
+    fn survives<C: Coupling + PartialEq + serde::Serialize + serde::de::DeserializeOwned>(coupling: C) {
+        let read: C = from_str(&to_string(&coupling).unwrap()).unwrap();
+        assert_eq!(read, coupling);
+        assert_eq!(frequencies(5, 13, &read, 4), frequencies(5, 13, &coupling, 4));
+    }
+    survives(Independent);
+    survives(Orthogonal);
+    survives(Antithetic(SimplexPlus { passes: 2 }));
+    survives(Simplex { partial: Partial::Truncated, rotation: Rotation::Haar });
+    survives(Simplex::on(Rotation::Hadamard(Hadamard { rounds: 2 })));
+    survives(Givens { rotations: Some(7) });
+    survives(Halton);
+    survives(Sobol);
+}
+
+#[test]
+fn structured_maps_survive() {
+    let omega = frequencies(128, 200, &Hadamard::default(), 4);
+    let map = Positive::gaussian::<f32>(omega, 2.0).unwrap();
+    let text = to_string(&map).unwrap();
+    let read: Exponential<f32, Positive> = from_str(&text).unwrap();
+    let x = points::<f32>(10, 128, 1.0);
+    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+    assert_eq!(read.fingerprint(), map.fingerprint());
+    // Factors that do not fit are refused.
+    let wrong = text.replacen("\"padded\":128", "\"padded\":64", 1);
+    assert!(wrong != text && from_str::<Exponential<f32, Positive>>(&wrong).is_err());
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 mod common;
 
-use common::{Name, Sample, points, softmax};
+use common::{Name, Sample, approximate_couplings, points, softmax};
 use ndarray::{Array1, Array2, s};
-use random_features::frequency::simplex::{Partial, Rotation};
+use random_features::frequency::simplex::Rotation;
 use random_features::frequency::structured::{PlaneRotation, Product, Rotated, Structured};
 use random_features::frequency::{
     Antithetic, Chi, Coupling, Frequencies, Givens, Hadamard, Radii, RootDim, Simplex, draw, draw_with,
@@ -14,22 +14,6 @@ use random_features::kernel::{Kernel, RegularisedSoftmax};
 use random_features::projection::{Method, Projection, Scratch, Tile};
 use random_features::theory::Law;
 use random_features::{Error, Real, rng};
-
-fn structured_couplings() -> Vec<Box<dyn Coupling>> {
-    let hadamard = Rotation::Hadamard(Hadamard::default());
-    let truncated = Simplex { partial: Partial::Truncated, rotation: hadamard };
-    vec![
-        Box::new(Hadamard::default()),
-        Box::new(Hadamard { rounds: 1 }),
-        Box::new(Antithetic(Hadamard::default())),
-        Box::new(Antithetic(Antithetic(Hadamard::default()))),
-        Box::new(Simplex::on(hadamard)),
-        Box::new(truncated),
-        Box::new(Givens::default()),
-        Box::new(Antithetic(Givens { rotations: Some(5) })),
-        Box::new(Simplex::on(Rotation::Givens(Givens::default()))),
-    ]
-}
 
 /// Exponents of all points and the squared norms, by a projection.
 fn project<T: Real>(projection: &Projection<T>, x: &Array2<T>) -> (Array2<T>, Vec<f64>) {
@@ -41,7 +25,7 @@ fn project<T: Real>(projection: &Projection<T>, x: &Array2<T>) -> (Array2<T>, Ve
 }
 
 fn products_agree<T: Real>(d: usize) {
-    for coupling in structured_couplings().into_iter().filter(|c| c.capacity(d) > 0) {
+    for coupling in approximate_couplings().into_iter().filter(|c| c.capacity(d) > 0) {
         // Less than a block, and a block and a part.
         for m in [d.div_ceil(2), coupling.capacity(d) + 3] {
             let omega = draw(d, m, coupling.as_ref(), &mut rng(d as u64)).unwrap();
@@ -98,7 +82,7 @@ fn structured_products_are_dense_ones() {
 
 #[test]
 fn written_out_rows_are_the_definition() {
-    for coupling in structured_couplings() {
+    for coupling in approximate_couplings() {
         let omega = draw(5, 21, coupling.as_ref(), &mut rng(3)).unwrap();
         let x = Array1::from(vec![0.3, -1.0, 0.2, 0.9, -0.4]);
         let structured = omega.structured().unwrap();
@@ -117,7 +101,7 @@ fn written_out_rows_are_the_definition() {
 #[test]
 fn blocks_have_their_gram_matrix() {
     let d = 16;
-    for coupling in structured_couplings() {
+    for coupling in approximate_couplings() {
         let m = 2 * coupling.capacity(d);
         let omega = draw(d, m, coupling.as_ref(), &mut rng(2)).unwrap();
         let (rows, radii) = (omega.rows(), radii(&omega));

@@ -2,6 +2,7 @@
 
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
+use random_features::frequency::structured::{PlaneRotation, Product};
 use random_features::frequency::{Frequencies, quasi, simplex, simplex_plus};
 use random_features::kernel::{Gaussian, Kernel, Nonlinear, RegularisedSoftmax, Softmax, angle};
 use random_features::plan::{Sides, Statistics};
@@ -18,15 +19,13 @@ use serde_json::Value;
 use crate::golden::{Computed, decimal};
 
 /// Families that a later capability will compute.
-const LATER: [&str; 12] = [
+const LATER: [&str; 10] = [
     "estimate.ce_real",
     "estimate.gerf_real",
     "estimate.poisson",
     "estimate.geometric",
-    "estimate.smreg_positive",
     "estimate.angular_hybrid_shared",
     "estimate.gaussian_hybrid_shared",
-    "structured.",
     "attention.",
     "krr.",
     "metrics.",
@@ -153,6 +152,7 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "poisson" | "geometric" => count_map(&case)?,
         "estimate" => estimate(&case)?,
         "simplex" | "simrf_plus" => simplex_matrix(&case)?,
+        "structured" => structured(&case)?,
         "qmc" => quasi_random(&case)?,
         "data" => data(&case)?,
         _ => None,
@@ -460,6 +460,33 @@ fn simplex_matrix(case: &Case) -> Found {
     }
 }
 
+fn structured(case: &Case) -> Found {
+    let list = |name: &str| case.json["params"][name].as_array().ok_or(format!("{name} is missing"));
+    let mut v = list("v")?.iter().map(decimal).collect::<Result<Array1<_>, _>>()?;
+    let product = match case.formula {
+        "structured.hd3" => {
+            let padded = case.count("padded")?;
+            if padded < v.len() {
+                return Err(format!("v is longer than {padded}"));
+            }
+            v.append(ndarray::Axis(0), Array1::zeros(padded - v.len()).view()).map_err(|e| e.to_string())?;
+            let signs = rows(&case.json["params"]["signs_first_to_last"], decimal)?;
+            Product::Hadamard(signs.mapv(|sign| sign < 0.0))
+        }
+        "structured.givens" => {
+            let axis = |value: &Value| value.as_u64().map(|axis| axis as usize).ok_or("an axis is missing");
+            let rotation = |value: &Value| {
+                let axes = [axis(&value[0])?, axis(&value[1])?];
+                Ok::<_, String>(PlaneRotation { axes, angle: decimal(&value[2])? })
+            };
+            Product::Givens(list("rotations_in_order")?.iter().map(rotation).collect::<Result<_, _>>()?)
+        }
+        _ => return Ok(None),
+    };
+    product.apply(&mut v).map_err(|e| e.to_string())?;
+    parts(vec![("out", v.to_vec())])
+}
+
 fn quasi_random(case: &Case) -> Found {
     if case.formula != "qmc.halton" {
         return Ok(None);
@@ -502,6 +529,13 @@ fn estimate(case: &Case) -> Found {
         "estimate.trig" => Box::new(Trigonometric::softmax(omega()?)),
         "estimate.positive" => Box::new(Positive::softmax(omega()?)),
         "estimate.hyperbolic" => Box::new(Hyperbolic::softmax(omega()?)),
+        "estimate.smreg_positive" => {
+            // Rows of norm √d.
+            let mut rows = case.matrix("W")?;
+            let root = (rows.ncols() as f64).sqrt();
+            rows.rows_mut().into_iter().for_each(|mut row| row *= root / row.dot(&row).sqrt());
+            Box::new(Positive::softmax(Frequencies::from_rows(rows).map_err(|e| e.to_string())?))
+        }
         _ => return Ok(None),
     };
     let (x, y) = case.points()?;

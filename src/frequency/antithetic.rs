@@ -35,6 +35,7 @@ use crate::theory::{Block, Dependence};
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, equation 3.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Antithetic<C>(pub C);
 
 impl<C: Coupling> Coupling for Antithetic<C> {

@@ -33,6 +33,7 @@ use crate::theory::{Block, Dependence};
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Independent;
 
 impl Coupling for Independent {

@@ -38,6 +38,7 @@ use crate::theory::{Block, Dependence};
 /// Yu et al., *Orthogonal Random Features*; Choromanski et al., *Rethinking Attention with Performers*,
 /// section 2.4; Mezzadri, *How to generate random matrices from the classical compact groups*.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Orthogonal;
 
 impl Coupling for Orthogonal {

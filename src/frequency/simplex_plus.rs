@@ -39,6 +39,7 @@ use crate::theory::{Block, Dependence};
 /// # References
 /// Reid et al., *Simplex Random Features*, equations 12–17.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct SimplexPlus {
     /// Passes over the rows of a block, from 1 on.
     pub passes: usize,

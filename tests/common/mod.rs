@@ -2,9 +2,10 @@
 #![allow(dead_code)]
 
 use ndarray::{Array1, Array2};
-use random_features::frequency::simplex::Partial;
+use random_features::frequency::simplex::{Partial, Rotation};
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus, draw,
+    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
+    SimplexPlus, Sobol, draw,
 };
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::Target;
@@ -70,6 +71,27 @@ pub fn couplings_from_two_dimensions() -> Vec<Box<dyn Coupling>> {
         Box::new(Antithetic(Simplex::default())),
     ]);
     all
+}
+
+/// Those without a closed form that are exact in law.
+pub fn quasi_couplings() -> Vec<Box<dyn Coupling>> {
+    vec![Box::new(Halton), Box::new(Sobol), Box::new(Antithetic(Sobol))]
+}
+
+/// Those whose law is approximate.
+pub fn approximate_couplings() -> Vec<Box<dyn Coupling>> {
+    let hadamard = Rotation::Hadamard(Hadamard::default());
+    vec![
+        Box::new(Hadamard::default()),
+        Box::new(Hadamard { rounds: 1 }),
+        Box::new(Antithetic(Hadamard::default())),
+        Box::new(Antithetic(Antithetic(Hadamard::default()))),
+        Box::new(Simplex::on(hadamard)),
+        Box::new(Simplex { partial: Partial::Truncated, rotation: hadamard }),
+        Box::new(Givens::default()),
+        Box::new(Antithetic(Givens { rotations: Some(5) })),
+        Box::new(Simplex::on(Rotation::Givens(Givens::default()))),
+    ]
 }
 
 pub fn frequencies(d: usize, m: usize, coupling: &dyn Coupling, seed: u64) -> Frequencies {
