@@ -1,22 +1,29 @@
 //! The samplers, the maps, and the errors of their estimates over many draws.
 
 use ndarray::Array1;
-use random_features::frequency::simplex::Partial;
+use random_features::frequency::simplex::{Partial, Rotation};
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus, draw,
+    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
+    SimplexPlus, Sobol, draw,
 };
 use random_features::{FeatureMap, Positive, Result, Trigonometric, rng};
 use rayon::prelude::*;
 
 /// The samplers that are compared, with the names that they get.
 fn samplers() -> Vec<(&'static str, Box<dyn Coupling>)> {
+    let hadamard = Hadamard::default();
     vec![
         ("independent", Box::new(Independent)),
         ("antithetic", Box::new(Antithetic(Independent))),
         ("orthogonal", Box::new(Orthogonal)),
-        ("simplex, fitted", Box::new(Simplex { partial: Partial::Fitted })),
-        ("simplex, truncated", Box::new(Simplex { partial: Partial::Truncated })),
+        ("hadamard", Box::new(hadamard)),
+        ("givens", Box::new(Givens::default())),
+        ("simplex, fitted", Box::new(Simplex::default())),
+        ("simplex, truncated", Box::new(Simplex { partial: Partial::Truncated, ..Simplex::default() })),
+        ("simplex on hadamard", Box::new(Simplex::on(Rotation::Hadamard(hadamard)))),
         ("simplex+", Box::new(SimplexPlus::default())),
+        ("halton", Box::new(Halton)),
+        ("sobol", Box::new(Sobol)),
     ]
 }
 

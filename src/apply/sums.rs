@@ -38,7 +38,9 @@ impl Sums {
             let reference = &mut sums.reference[columns.clone()];
             reference.fill(top);
             let weights = if batch.logarithmic {
-                exponentiate(batch.values.slice_mut(s![.., columns.clone()]), &offsets, reference);
+                let mut values = batch.values.slice_mut(s![.., columns.clone()]);
+                exponentiate(values.view_mut(), &offsets, reference);
+                values *= &batch.signs.slice(s![.., columns.clone()]);
                 offsets.iter().map(|offset| f64::from(*offset > f64::NEG_INFINITY)).collect()
             } else {
                 offsets.iter().map(|offset| offset.exp()).collect()
@@ -96,8 +98,8 @@ impl Sums {
             exp_minus(Isa::best(), &mut bias, T::zero());
         }
         let mut out = Array2::zeros((batch.values.nrows(), self.sums.nrows()));
-        let rows = batch.values.rows_mut().into_iter().zip(batch.log_scales.rows()).zip(out.rows_mut());
-        for ((mut row, scales), mut out) in rows {
+        let rows = batch.values.rows_mut().into_iter().zip(batch.log_scales.rows());
+        for (((mut row, scales), signs), mut out) in rows.zip(batch.signs.rows()).zip(out.rows_mut()) {
             let Some(row) = row.as_slice_mut() else { continue };
             let mut scales: Vec<f64> = scales.iter().zip(&tops).map(|(scale, top)| scale + top).collect();
             // A scale of −∞ is an absent block: neither computed nor added.
@@ -105,9 +107,10 @@ impl Sums {
                 ranges(blocks).enumerate().filter(|(b, _)| scales[*b] != f64::NEG_INFINITY).collect()
             };
             for (b, columns) in present(&scales) {
-                let (row, bias) = (&mut row[columns.clone()], &bias[columns]);
+                let (row, bias) = (&mut row[columns.clone()], &bias[columns.clone()]);
                 if batch.logarithmic {
                     scales[b] += exponentiate_row(row, bias);
+                    row.iter_mut().zip(signs.slice(s![columns])).for_each(|(v, sign)| *v *= *sign);
                 } else {
                     row.iter_mut().zip(bias).for_each(|(v, factor)| *v *= *factor);
                 }

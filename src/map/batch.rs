@@ -9,6 +9,8 @@ use crate::{Real, SignedLog};
 /// Features of a few points: ln φ relative to the scales if `logarithmic`, else φ relative to them.
 pub(crate) struct Batch<T> {
     pub values: Array2<T>,
+    /// The signs of what `values` are the logarithms of.
+    pub signs: Array2<T>,
     pub log_scales: Array2<f64>,
     pub logarithmic: bool,
 }
@@ -18,7 +20,9 @@ impl<T: Real> Batch<T> {
     pub fn new<M: FeatureMap<T> + ?Sized>(map: &M, side: Side, x: ArrayView2<'_, T>) -> Self {
         let mut batch = Batch::empty(map, x.nrows());
         let mut scratch = Scratch::default();
-        batch.logarithmic = map.fill_exponents(side, x, &mut batch.tile(), &mut scratch);
+        let signs = batch.signs.as_slice_mut().unwrap_or_default();
+        let mut tile = Tile::of_arrays(&mut batch.values, &mut batch.log_scales).with_signs(signs);
+        batch.logarithmic = map.fill_exponents(side, x, &mut tile, &mut scratch);
         if !batch.logarithmic {
             map.fill(side, x, &mut batch.tile(), &mut scratch);
         }
@@ -43,6 +47,7 @@ impl<T: Real> Batch<T> {
     fn empty<M: FeatureMap<T> + ?Sized>(map: &M, rows: usize) -> Self {
         Batch {
             values: Array2::zeros((rows, map.feature_dim())),
+            signs: Array2::ones((rows, map.feature_dim())),
             log_scales: Array2::zeros((rows, map.blocks().len())),
             logarithmic: false,
         }
@@ -59,9 +64,12 @@ impl<T: Real> Batch<T> {
         let present = ranges(blocks).enumerate().filter(|(b, _)| scale(*b) != f64::NEG_INFINITY);
         if self.logarithmic {
             let (p, q) = (self.values.row(i), other.values.row(j));
-            let exponent = |b: usize, f: usize| scale(b) + (p[f].widen() + q[f].widen());
-            let terms = present.flat_map(|(b, columns)| columns.map(move |f| (b, f)));
-            SignedLog::sum(terms.map(|(b, f)| SignedLog::positive(exponent(b, f))))
+            let (s, t) = (self.signs.row(i), other.signs.row(j));
+            let term = |(b, f): (usize, usize)| {
+                let exponent = SignedLog::positive(scale(b) + (p[f].widen() + q[f].widen()));
+                SignedLog { sign: (s[f] * t[f]).widen() * exponent.sign, ..exponent }
+            };
+            SignedLog::sum(present.flat_map(|(b, columns)| columns.map(move |f| (b, f))).map(term))
         } else {
             let product = |columns: std::ops::Range<usize>| {
                 let right = other.values.slice(s![j, columns.clone()]).mapv(|v| v.widen()).to_vec();

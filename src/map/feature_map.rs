@@ -60,9 +60,10 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     /// read.
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>);
 
-    /// As [`fill`](FeatureMap::fill), but stops before exponentials are taken: values become ln φ relative to
-    /// the scales.
+    /// As [`fill`](FeatureMap::fill), but stops before exponentials are taken: values become ln |φ| relative to
+    /// the scales, −∞ where φ = 0, and [`signs`](Tile::signs) those of φ.
     ///
+    /// Signs are 1 when the tile comes: a map whose features are not negative need not look at them.
     /// Products of scaled features lose an estimate that is far below the product of the scales (queries that
     /// oppose keys, at norms above 20 in `f32`); exponents do not. Returns `false`, with the tile untouched,
     /// for maps whose features are not exponentials; the answer must be the same for both sides and all

@@ -7,11 +7,14 @@ use crate::Real;
 /// A tile of features under construction: a few rows of values and their logarithmic scales.
 ///
 /// Feature f of row i, in block b, is exp(scale\[b\]) · values\[f\]. A tile may be a range of the columns of
-/// a wider one ([`part`](Tile::part)), so that a composed map can let its parts write in place.
+/// a wider one ([`part`](Tile::part)), so that a composed map can let its parts write in place. A tile for exponents
+/// may have a sign for each of them ([`signs`](Tile::signs)).
 #[derive(Debug)]
 pub struct Tile<'a, T> {
     values: &'a mut [T],
     log_scales: &'a mut [f64],
+    /// As many as values, or none.
+    signs: &'a mut [T],
     rows: usize,
     columns: Columns,
     blocks: Columns,
@@ -50,7 +53,14 @@ impl<'a, T: Real> Tile<'a, T> {
         let fits = rows.checked_mul(width) == Some(values.len())
             && rows.checked_mul(blocks) == Some(log_scales.len());
         let all = |count| Columns { first: 0, count, stride: count };
-        fits.then_some(Tile { values, log_scales, rows, columns: all(width), blocks: all(blocks) })
+        let signs = &mut [];
+        fits.then_some(Tile { values, log_scales, signs, rows, columns: all(width), blocks: all(blocks) })
+    }
+
+    /// The tile with `signs`, one for each value; without them if they have another length.
+    pub fn with_signs(self, signs: &'a mut [T]) -> Self {
+        let fits = signs.len() == self.values.len();
+        Tile { signs: if fits { signs } else { &mut [] }, ..self }
     }
 
     /// The tile that is all of two arrays with as many rows, both in standard layout.
@@ -60,6 +70,7 @@ impl<'a, T: Real> Tile<'a, T> {
         Tile {
             values: values.as_slice_mut().unwrap_or_default(),
             log_scales: log_scales.as_slice_mut().unwrap_or_default(),
+            signs: &mut [],
             rows,
             columns: all(width),
             blocks: all(blocks),
@@ -84,6 +95,14 @@ impl<'a, T: Real> Tile<'a, T> {
         (&mut self.values[self.columns.of_row(i)], &mut self.log_scales[self.blocks.of_row(i)])
     }
 
+    /// The signs of row `i`, ±1 for each value; none if the tile has none, which means that all are 1.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn signs(&mut self, i: usize) -> &mut [T] {
+        if self.signs.is_empty() { &mut [] } else { &mut self.signs[self.columns.of_row(i)] }
+    }
+
     /// The tile of a range of the columns and a range of the blocks.
     ///
     /// # Panics
@@ -94,6 +113,7 @@ impl<'a, T: Real> Tile<'a, T> {
             blocks: self.blocks.part(blocks),
             values: self.values,
             log_scales: self.log_scales,
+            signs: self.signs,
             rows: self.rows,
         }
     }
