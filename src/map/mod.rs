@@ -10,18 +10,24 @@
 //! in magnitude. So features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
 
 pub(crate) mod batch;
+mod complex_exponential;
 mod exponential;
 mod feature_map;
 mod features;
+mod gerf;
 mod hyperbolic;
 mod positive;
+mod target;
 pub(crate) mod tiles;
 mod trigonometric;
 
 pub use crate::projection::{Scratch, Tile};
-pub use exponential::{Exponential, Mechanism, Target};
+pub use complex_exponential::{ComplexExponential, Transform};
+pub use exponential::{Exponential, Mechanism};
 pub use feature_map::{FeatureMap, Properties, Side};
 pub use features::Features;
+pub use gerf::Gerf;
 pub use hyperbolic::Hyperbolic;
 pub use positive::Positive;
+pub use target::Target;
 pub use trigonometric::Trigonometric;

@@ -1,4 +1,4 @@
-//! Elementwise products, and the product with a simplex matrix.
+//! Elementwise products and affine forms, and the product with a simplex matrix.
 
 use crate::Real;
 
@@ -12,6 +12,20 @@ fn multiply_body<T: Real, const FMA: bool>(out: &mut [T], a: &[T], b: &[T]) {
 multiversion! {
     /// out ← a ∘ b.
     pub fn multiply<T>(out: &mut [T], a: &[T], b: &[T]) = multiply_body;
+}
+
+#[inline(always)]
+fn affine_body<T: Real, const FMA: bool>(x: &mut [T], slope: T, bias: &[T]) {
+    if bias.is_empty() {
+        x.iter_mut().for_each(|x| *x = slope * *x);
+    } else {
+        x.iter_mut().zip(bias).for_each(|(x, bias)| *x = slope.madd::<FMA>(*x, *bias));
+    }
+}
+
+multiversion! {
+    /// x ← slope · x + bias; an empty bias is 0.
+    pub fn affine<T>(x: &mut [T], slope: T, bias: &[T]) = affine_body;
 }
 
 /// Independent sums of [`simplex`].
@@ -50,6 +64,11 @@ mod tests {
                 let mut out = vec![f64::NAN; len];
                 multiply(isa, &mut out, &v, &v);
                 assert!(out.iter().zip(&v).all(|(o, v)| *o == v * v));
+                let mut w = v.clone();
+                affine(isa, &mut w, 3.0, &v);
+                assert!(w.iter().zip(&v).all(|(w, v)| *w == 4.0 * v));
+                affine(isa, &mut w, 0.5, &[]);
+                assert!(w.iter().zip(&v).all(|(w, v)| *w == 2.0 * v));
                 // Small integers: every sum is exact.
                 let mut w = v.clone();
                 simplex(isa, &mut w, 3.0, 2.0, 5.0);

@@ -103,6 +103,16 @@ impl<'a, T: Real> Tile<'a, T> {
         if self.signs.is_empty() { &mut [] } else { &mut self.signs[self.columns.of_row(i)] }
     }
 
+    /// The values and the signs of row `i`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row_with_signs(&mut self, i: usize) -> (&mut [T], &mut [T]) {
+        let columns = self.columns.of_row(i);
+        let signs = if self.signs.is_empty() { 0..0 } else { columns.clone() };
+        (&mut self.values[columns], &mut self.signs[signs])
+    }
+
     /// The tile of a range of the columns and a range of the blocks.
     ///
     /// # Panics
@@ -131,6 +141,7 @@ impl<'a, T: Real> Tile<'a, T> {
 pub struct Scratch<T> {
     rows: Vec<T>,
     work: Vec<T>,
+    points: Vec<T>,
 }
 
 impl<T: Real> Scratch<T> {
@@ -139,9 +150,19 @@ impl<T: Real> Scratch<T> {
         self.contiguous_and_work(x).0
     }
 
+    /// A buffer for transformed points, to be given back after use.
+    pub(crate) fn take_points(&mut self) -> Vec<T> {
+        std::mem::take(&mut self.points)
+    }
+
+    /// Takes back the buffer of [`take_points`](Scratch::take_points).
+    pub(crate) fn give_points(&mut self, points: Vec<T>) {
+        self.points = points;
+    }
+
     /// As [`contiguous`](Scratch::contiguous), and a buffer for other use.
     pub(super) fn contiguous_and_work<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> (&'a [T], &'a mut Vec<T>) {
-        let Scratch { rows, work } = self;
+        let Scratch { rows, work, .. } = self;
         match x.to_slice() {
             Some(slice) => (slice, work),
             None => {
