@@ -12,7 +12,7 @@ use super::{FeatureMap, Properties, Scratch, Side, Target, Tile};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, RegularisedSoftmax, Softmax};
 use crate::numeric::{self, Isa};
 use crate::projection::{Lift, Projection};
 use crate::theory::{Law, Pair, Radius};
@@ -154,8 +154,17 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
     /// The map of these frequencies for the softmax kernel with ℓ = 1, or for its regularised form if their radii are
     /// √d. Frequencies beyond the range of `T` saturate.
     pub fn softmax(mechanism: M, frequencies: Frequencies) -> Self {
-        let target = Target::softmax(&frequencies);
+        let target = Self::softmax_target(&mechanism, &frequencies);
         Self::from_parts(mechanism, target, Arc::new(Projection::unscaled(frequencies)))
+    }
+
+    /// The softmax kernel, or its regularised form if the radii are √d and the map estimates it.
+    fn softmax_target(mechanism: &M, frequencies: &Frequencies) -> Target {
+        if mechanism.serves(Radius::RootDim) && frequencies.law().radius() == Radius::RootDim {
+            RegularisedSoftmax::in_dimension(frequencies.padded_dim()).into()
+        } else {
+            Softmax::default().into()
+        }
     }
 
     fn from_parts(mechanism: M, target: Target, projection: Arc<Projection<T>>) -> Self {
@@ -342,7 +351,7 @@ mod stored {
             }
             let (frequencies, target) = (recipe.frequencies.into_owned(), recipe.target.into_owned());
             let mechanism = recipe.mechanism.into_owned();
-            if target == Target::softmax(&frequencies) {
+            if target == Self::softmax_target(&mechanism, &frequencies) {
                 // As it was made, saturated frequencies included.
                 return Ok(Exponential::softmax(mechanism, frequencies));
             }

@@ -3,7 +3,6 @@
 use ndarray::ArrayRef1;
 
 use crate::Real;
-use crate::frequency::Frequencies;
 use crate::kernel::{Gaussian, Kernel, Lengthscale, Matern, RegularisedSoftmax, Softmax};
 use crate::theory::{Pair, Radius};
 
@@ -38,14 +37,6 @@ macro_rules! from {
 from!(Softmax, Gaussian, RegularisedSoftmax, Matern);
 
 impl Target {
-    /// The softmax kernel, or its regularised form if the radii of the frequencies are √d.
-    pub(super) fn softmax(frequencies: &Frequencies) -> Self {
-        match frequencies.law().radius() {
-            Radius::RootDim => RegularisedSoftmax::in_dimension(frequencies.padded_dim()).into(),
-            _ => Softmax::default().into(),
-        }
-    }
-
     /// The lengthscale.
     pub fn lengthscale(&self) -> &Lengthscale {
         match self {

@@ -37,7 +37,7 @@ const fn c(re: f64, im: f64) -> Complex64 {
 /// Generalised and complex-exponential maps.
 pub const MORE_MAPS: [Name; 8] = [
     Name::Gerf(c(-0.3, 0.0), Sign::Plus),
-    Name::Gerf(c(0.05, 0.04), Sign::Plus),
+    Name::Gerf(c(-0.05, 0.06), Sign::Plus),
     Name::Gerf(c(-0.04, 0.0), Sign::Minus),
     Name::Gerf(c(-0.02, -0.03), Sign::Minus),
     Name::Complex([c(1.2, 0.0), c(0.8, 0.0)], Symmetry::Plain),
