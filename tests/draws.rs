@@ -8,7 +8,8 @@ use ndarray::Array2;
 use rand::Rng;
 use random_features::frequency::simplex::Partial;
 use random_features::frequency::{
-    Antithetic, Coupling, Drawn, Frequencies, Independent, Orthogonal, Radii, Simplex, draw,
+    Antithetic, Coupling, Drawn, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Radii,
+    Simplex, SimplexPlus, Sobol, draw,
 };
 use random_features::theory::special::normal_cdf;
 use random_features::theory::{Dependence, Law};
@@ -28,7 +29,7 @@ fn draws_are_pinned() {
         let omega = frequencies(3, 4, coupling, 42);
         omega.rows().iter().take(6).copied().collect::<Vec<_>>()
     };
-    let golden: [[f64; 6]; 3] = [
+    let golden: [[f64; 6]; 9] = [
         [
             1.7782750937939897,
             -0.6022760908519877,
@@ -53,8 +54,59 @@ fn draws_are_pinned() {
             1.1990069378880113,
             1.2868155472862062,
         ],
+        [
+            0.39932432594655254,
+            1.8345315024703206,
+            -0.026922238983945364,
+            0.41393828557561824,
+            -0.8120022754070277,
+            -1.0373604959726654,
+        ],
+        [
+            0.290316564327542,
+            1.8471663777349159,
+            0.17141535299765448,
+            0.2588677835939196,
+            -1.0551355912487241,
+            -0.8523413358704974,
+        ],
+        [2.173948495899887, 0.0, 0.0, 0.0, 0.0, 1.6786849289900685],
+        [
+            1.0178464975992694,
+            1.1318361217758652,
+            1.0993753037834062,
+            -1.0522023202797297,
+            0.8925378158492598,
+            0.05528039990008137,
+        ],
+        [
+            -0.9081624788363204,
+            -0.5721542452892592,
+            0.32528260573760154,
+            1.490063214147953,
+            0.29745933278001835,
+            0.9443962554393531,
+        ],
+        [
+            -0.7141447064465195,
+            0.9424159580589119,
+            -0.7539127967889341,
+            0.271194037531114,
+            -0.1232155862329711,
+            2.299001299117199,
+        ],
     ];
-    let couplings: [&dyn Coupling; 3] = [&Independent, &Orthogonal, &Antithetic(Independent)];
+    let couplings: [&dyn Coupling; 9] = [
+        &Independent,
+        &Orthogonal,
+        &Antithetic(Independent),
+        &Simplex::default(),
+        &SimplexPlus::default(),
+        &Hadamard::default(),
+        &Givens::default(),
+        &Halton,
+        &Sobol,
+    ];
     for (coupling, golden) in couplings.into_iter().zip(golden) {
         for (value, golden) in first(coupling).iter().zip(golden) {
             assert_abs_diff_eq!(*value, golden, epsilon = 1e-13);
