@@ -37,9 +37,9 @@ fn simplex_body<T: Real, const FMA: bool>(v: &mut [T], stretch: T, shift: T, las
     let mut sums = [T::zero(); LANES];
     let (whole, rest) = upper.as_chunks::<LANES>();
     for chunk in whole {
-        sums.iter_mut().zip(chunk).for_each(|(sum, v)| *sum = *sum + *v);
+        sums.iter_mut().zip(chunk).for_each(|(sum, v)| *sum += *v);
     }
-    sums.iter_mut().zip(rest).for_each(|(sum, v)| *sum = *sum + *v);
+    sums.iter_mut().zip(rest).for_each(|(sum, v)| *sum += *v);
     let sum = sums.into_iter().fold(T::zero(), |a, b| a + b);
     let common = -(shift * sum);
     upper.iter_mut().for_each(|v| *v = stretch.madd::<FMA>(*v, common));
