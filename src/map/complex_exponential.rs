@@ -304,7 +304,7 @@ impl<T: Real> ComplexExponential<T> {
         finish: impl Fn(&mut Tile<'_, T>, usize, f64) -> f64,
     ) {
         let (rows, m, real) = (x.nrows(), self.projection.count(), self.transform.is_real());
-        let mut points = scratch.take_points();
+        let mut points = scratch.take(2 * x.len());
         let terms = self.transform_points(side, x, &mut points);
         let (re, im) = points.split_at(points.len() / 2);
         let project = |part: &[T], first: usize, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>| {
@@ -331,14 +331,12 @@ impl<T: Real> ComplexExponential<T> {
             };
             tile.row(i).1[0] = scale;
         }
-        scratch.give_points(points);
+        scratch.give(points);
     }
 
     /// Re Mu of all points u = x/ℓ and then Im Mu, and for each the logarithm of its factor, −½(Mu)² and the target's.
-    fn transform_points(&self, side: Side, x: ArrayView2<'_, T>, points: &mut Vec<T>) -> Vec<Complex64> {
+    fn transform_points(&self, side: Side, x: ArrayView2<'_, T>, points: &mut [T]) -> Vec<Complex64> {
         let (lengthscale, d) = (self.target.lengthscale(), x.ncols());
-        points.clear();
-        points.resize(2 * x.len(), T::zero());
         let (re, im) = points.split_at_mut(x.len());
         let mut u = vec![0.0; d];
         let mut term = |x: ndarray::ArrayView1<'_, T>, re: &mut [T], im: &mut [T]| {

@@ -8,7 +8,7 @@ use ndarray::{ArrayRef1, ArrayView2};
 use num_complex::Complex64;
 
 use super::feature_map::check_pair;
-use super::{FeatureMap, Properties, Scratch, Side, Target, Tile};
+use super::{FeatureMap, Projected, Properties, Scratch, Side, Target, Tile};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
@@ -199,17 +199,13 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
         &self.projection
     }
 
-    /// Projects a tile, then lets `finish(row, values, bound)` turn each row of exponents into what is wanted and say
-    /// its log scale.
-    fn fill_with(
+    /// Lets `finish(row, values, bound)` turn each row of a projected tile into what is wanted and say its log scale.
+    fn finish(
         &self,
         side: Side,
-        x: ArrayView2<'_, T>,
         tile: &mut Tile<'_, T>,
-        scratch: &mut Scratch<T>,
         finish: impl Fn(&mut Tile<'_, T>, usize, f64) -> f64,
     ) {
-        self.projection.project(x, tile, scratch);
         let slope = self.mechanism.slope(side);
         let spread = self.biases.as_ref().map_or(0.0, |biases| biases.spread);
         for i in 0..tile.rows() {
@@ -225,6 +221,12 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
             };
             tile.row(i).1[0] = scale;
         }
+    }
+
+    /// Turns a projected tile into features.
+    fn lift(&self, side: Side, tile: &mut Tile<'_, T>) {
+        let lift = self.mechanism.lift(side);
+        self.finish(side, tile, |tile, i, bound| lift.apply(tile.row(i).0, bound));
     }
 
     /// From projections t to exponents: βt + a, as all real parts and, if the lift wants them, all imaginary parts.
@@ -264,8 +266,23 @@ impl<T: Real, M: Mechanism> FeatureMap<T> for Exponential<T, M> {
     }
 
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
-        let lift = self.mechanism.lift(side);
-        self.fill_with(side, x, tile, scratch, |tile, i, bound| lift.apply(tile.row(i).0, bound));
+        self.projection.project(x, tile, scratch);
+        self.lift(side, tile);
+    }
+
+    fn projection(&self) -> Option<&Arc<Projection<T>>> {
+        Some(&self.projection)
+    }
+
+    fn fill_projected(&self, side: Side, projected: &Projected<'_, T>, tile: &mut Tile<'_, T>) {
+        let count = self.projection.count();
+        let rows = projected.values.chunks_exact(count).zip(projected.squared_norms);
+        for (i, (projections, squared_norm)) in rows.enumerate().take(tile.rows()) {
+            let (values, scales) = tile.row(i);
+            values[..count].copy_from_slice(projections);
+            scales[0] = *squared_norm;
+        }
+        self.lift(side, tile);
     }
 
     fn fill_exponents(
@@ -279,7 +296,8 @@ impl<T: Real, M: Mechanism> FeatureMap<T> for Exponential<T, M> {
         if lift == Lift::Polar {
             return false;
         }
-        self.fill_with(side, x, tile, scratch, |tile, i, _| {
+        self.projection.project(x, tile, scratch);
+        self.finish(side, tile, |tile, i, _| {
             let (values, signs) = tile.row_with_signs(i);
             lift.logarithms(values, signs);
             0.0

@@ -21,7 +21,7 @@ mod target;
 pub(crate) mod tiles;
 mod trigonometric;
 
-pub use crate::projection::{Scratch, Tile};
+pub use crate::projection::{Projected, Scratch, Tile};
 pub use complex_exponential::{ComplexExponential, Transform};
 pub use exponential::{Exponential, Mechanism};
 pub use feature_map::{FeatureMap, Properties, Side};

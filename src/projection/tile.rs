@@ -135,13 +135,22 @@ impl<'a, T: Real> Tile<'a, T> {
     }
 }
 
+/// What a projection says of a few points.
+#[derive(Clone, Copy, Debug)]
+pub struct Projected<'a, T> {
+    /// ⟨ωⱼ, xᵢ/ℓ⟩, row by row.
+    pub values: &'a [T],
+    /// ‖xᵢ/ℓ‖².
+    pub squared_norms: &'a [f64],
+}
+
 /// Buffers that a map may use while it fills a tile. Starts empty; grows when first needed and is kept
 /// between tiles.
 #[derive(Debug, Default)]
 pub struct Scratch<T> {
     rows: Vec<T>,
     work: Vec<T>,
-    points: Vec<T>,
+    pool: Vec<Vec<T>>,
 }
 
 impl<T: Real> Scratch<T> {
@@ -150,14 +159,16 @@ impl<T: Real> Scratch<T> {
         self.contiguous_and_work(x).0
     }
 
-    /// A buffer for transformed points, to be given back after use.
-    pub(crate) fn take_points(&mut self) -> Vec<T> {
-        std::mem::take(&mut self.points)
+    /// A buffer of `len` elements, which hold anything, to be given back after use.
+    pub(crate) fn take(&mut self, len: usize) -> Vec<T> {
+        let mut buffer = self.pool.pop().unwrap_or_default();
+        buffer.resize(len, T::zero());
+        buffer
     }
 
-    /// Takes back the buffer of [`take_points`](Scratch::take_points).
-    pub(crate) fn give_points(&mut self, points: Vec<T>) {
-        self.points = points;
+    /// Takes back a buffer of [`take`](Scratch::take).
+    pub(crate) fn give(&mut self, buffer: Vec<T>) {
+        self.pool.push(buffer);
     }
 
     /// As [`contiguous`](Scratch::contiguous), and a buffer for other use.
