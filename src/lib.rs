@@ -80,6 +80,8 @@ pub mod map;
 
 pub mod plan;
 
+pub mod hybrid;
+
 pub mod apply;
 
 pub use error::{Error, Result};

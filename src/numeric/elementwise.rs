@@ -15,6 +15,18 @@ multiversion! {
 }
 
 #[inline(always)]
+fn scaled_body<T: Real, const FMA: bool>(out: &mut [T], factor: T, x: &[T]) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = factor * *x;
+    }
+}
+
+multiversion! {
+    /// out ← factor · x.
+    pub fn scaled<T>(out: &mut [T], factor: T, x: &[T]) = scaled_body;
+}
+
+#[inline(always)]
 fn affine_body<T: Real, const FMA: bool>(x: &mut [T], slope: T, bias: &[T]) {
     if bias.is_empty() {
         x.iter_mut().for_each(|x| *x = slope * *x);
@@ -64,6 +76,8 @@ mod tests {
                 let mut out = vec![f64::NAN; len];
                 multiply(isa, &mut out, &v, &v);
                 assert!(out.iter().zip(&v).all(|(o, v)| *o == v * v));
+                scaled(isa, &mut out, -2.0, &v);
+                assert!(out.iter().zip(&v).all(|(o, v)| *o == -2.0 * v));
                 let mut w = v.clone();
                 affine(isa, &mut w, 3.0, &v);
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == 4.0 * v));

@@ -23,7 +23,7 @@ mod reduce;
 mod sincos;
 pub mod special;
 
-pub use elementwise::{affine, multiply, simplex};
+pub use elementwise::{affine, multiply, scaled, simplex};
 pub use exp::{exp_minus, exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;

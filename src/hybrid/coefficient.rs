@@ -1,0 +1,118 @@
+//! [`Coefficient`]: the weights λ̂ of a hybrid.
+
+use std::sync::Arc;
+
+use ndarray::{Array2, ArrayRef1};
+
+use super::sided::Sided;
+use crate::error::{Error, Result};
+use crate::frequency::Frequencies;
+use crate::map::Sign;
+use crate::theory::coefficient::{self, Moments};
+use crate::{FeatureMap, Positive, Real, Trigonometric};
+
+/// A coefficient λ̂ = a + c·Ĉ(x, y) with the estimate Ĉ of a feature map, which may be a hybrid itself.
+///
+/// Independent of the bases that it weighs if its frequencies are.
+#[derive(Clone, Debug)]
+pub struct Coefficient<T> {
+    pub(super) constant: f64,
+    pub(super) factor: f64,
+    pub(super) map: Option<Arc<dyn FeatureMap<T>>>,
+    angular: bool,
+}
+
+impl<T: Real> Coefficient<T> {
+    /// λ = a for all points.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if a is not finite.
+    pub fn constant(a: f64) -> Result<Self> {
+        Ok(Coefficient { constant: finite("the coefficient a", a)?, factor: 0.0, map: None, angular: false })
+    }
+
+    /// λ̂ = a + c·Ĉ for any map that estimates C.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if a or c is not finite.
+    pub fn affine(a: f64, c: f64, map: impl FeatureMap<T> + 'static) -> Result<Self> {
+        let (constant, factor) = (finite("the coefficient a", a)?, finite("the coefficient c", c)?);
+        Ok(Coefficient { constant, factor, map: Some(Arc::new(map)), angular: false })
+    }
+
+    /// The angular coefficient λ = θ/π with the angle θ between x and y: λ̂ = ½ − ½ Σ sgn(τ·x) sgn(τ·y)/n.
+    ///
+    /// Exactly 0 at x = y and 1 at x = −y. Hybrid Random Features, equation 19.
+    pub fn angular(tau: Frequencies) -> Self {
+        Coefficient { constant: 0.5, factor: -0.5, map: Some(Arc::new(Sign::new(tau))), angular: true }
+    }
+
+    /// The normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, ρ = 1 − e^{−2σ²r²}, from trigonometric
+    /// features: 0 at x = y, 1 at x = −y with norms r. Hybrid Random Features, appendix F.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; as [`Trigonometric::gaussian`].
+    pub fn gaussian(tau: Frequencies, sigma: f64, r: f64) -> Result<Self> {
+        let map = Trigonometric::gaussian::<T>(tau, positive("σ", sigma)?.recip())?;
+        Self::normalised(map, sigma, r)
+    }
+
+    /// The normalised Gaussian coefficient, with any map that estimates the Gaussian kernel e^{−σ²‖x−y‖²/2}: a hybrid,
+    /// for instance.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite.
+    pub fn normalised(map: impl FeatureMap<T> + 'static, sigma: f64, r: f64) -> Result<Self> {
+        let rho = -(-2.0 * (positive("σ", sigma)? * positive("r", r)?).powi(2)).exp_m1();
+        // Where σr is so small that ρ is 0 there is no such coefficient.
+        let inverse = positive("1/(1 − e^{−2σ²r²})", rho.recip())?;
+        Self::affine(inverse, -inverse, map)
+    }
+
+    /// The general Gaussian coefficient λ = exp(−‖x + My‖²/(2c²)), largest where x = −My, from trigonometric features.
+    /// Hybrid Random Features, equation 20.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if c is not positive and finite, [`Shape`](Error::Shape) if M does not fit,
+    /// [`NotFinite`](Error::NotFinite) if it holds a number that is not finite; as [`Trigonometric::gaussian`].
+    pub fn gaussian_trigonometric(tau: Frequencies, m: Array2<f64>, c: f64) -> Result<Self> {
+        Self::affine(0.0, 1.0, Sided::new(Trigonometric::gaussian(tau, positive("c", c)?)?, -m)?)
+    }
+
+    /// As [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric), from positive features: λ̂ > 0 always.
+    ///
+    /// # Errors
+    /// As [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric).
+    pub fn gaussian_positive(tau: Frequencies, m: Array2<f64>, c: f64) -> Result<Self> {
+        Self::affine(0.0, 1.0, Sided::new(Positive::gaussian(tau, positive("c", c)?)?, -m)?)
+    }
+
+    /// The moments of λ̂, if they have a closed form.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a point has another dimension than the map's.
+    pub fn moments(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<Moments>> {
+        let Some(map) = &self.map else {
+            return Ok(Some(Moments::new(self.constant, 1.0 - self.constant, 0.0)));
+        };
+        let Some(variance) = map.log_variance(x, y)? else { return Ok(None) };
+        let Some(kernel) = map.kernel() else { return Ok(None) };
+        if self.angular {
+            // π − θ, not 1 − λ: both ends are exact.
+            let angle = crate::kernel::angle(x.iter().map(|v| v.widen()).zip(y.iter().map(|v| v.widen())));
+            return Ok(Some(coefficient::angular(angle, map.feature_dim())));
+        }
+        let term = self.factor * kernel.log_value(x, y)?.value();
+        let square = (variance + 2.0 * self.factor.abs().ln()).exp();
+        Ok(Some(Moments::new(self.constant + term, 1.0 - self.constant - term, square)))
+    }
+}
+
+fn finite(name: &'static str, value: f64) -> Result<f64> {
+    if value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain: "finite" }) }
+}
+
+fn positive(name: &'static str, value: f64) -> Result<f64> {
+    let domain = "positive and finite";
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
+}

@@ -1,0 +1,484 @@
+//! [`Hybrid`]: the algebra of hybrid estimators.
+
+use std::hash::{DefaultHasher, Hasher};
+use std::sync::Arc;
+
+use ndarray::{ArrayRef1, ArrayView2};
+
+use super::Coefficient;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::kernel::Kernel;
+use crate::map::batch::ranges;
+use crate::map::{Projected, Properties, Scratch, Side, Tile};
+use crate::numeric::{self, Isa};
+use crate::projection::Projection;
+use crate::theory::{self, Pair};
+use crate::{FeatureMap, Real, SignedLog};
+
+/// A hybrid map Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q of any maps and coefficients.
+///
+/// # Definition
+/// With λ̂ₖ = aₖ + cₖ Ĉₖ the estimate is the sum of aₖ Pₖ, cₖ Ĉₖ Pₖ, (1 − Σ aₖ) Q and −cₖ Ĉₖ Q: features are blocks, the
+/// products are tensor products of features, signs of weights go to side Y. Pₖ, Q and Ĉₖ may be any maps, hybrids too.
+///
+/// # Variance
+/// Unbiased for the bases' kernel if coefficients are independent of the bases. Closed form where the parts have one:
+/// Σ E λ̂ₖ² Var Pₖ + E (1 − Σ λ̂ₖ)² Var Q for independent parts ([`theory::hybrid`](crate::theory::hybrid)), and for the
+/// bipolar hybrids with shared frequencies ([`angular`](Hybrid::angular), [`gaussian`](Hybrid::gaussian)).
+///
+/// # Exact where
+/// Each base is exact that has all the weight there.
+///
+/// # Cost
+/// That of all parts and of writing the features, Dᵢ(1 + n) for a base of Dᵢ and a coefficient of n features: O(nd + md
+/// + mn) a point. Bases that share a [`Projection`](crate::projection::Projection) project once.
+///
+/// # Example
+/// ```
+/// use ndarray::arr1;
+/// use random_features::frequency::{Independent, Orthogonal, draw};
+/// use random_features::hybrid::{Coefficient, Hybrid};
+/// use random_features::{FeatureMap, Positive, Trigonometric, rng};
+/// let mut rng = rng(1);
+/// let mut omega = || draw(2, 32, &Orthogonal, &mut rng);
+/// let (positive, trigonometric) = (Positive::softmax(omega()?), Trigonometric::softmax(omega()?));
+/// let lambda = Coefficient::angular(draw(2, 8, &Independent, &mut rng)?);
+/// let map = Hybrid::<f64>::new(vec![(lambda, Box::new(positive))], Box::new(trigonometric))?;
+/// // (1 + 8) (32 + 64) features.
+/// assert_eq!(map.feature_dim(), 864);
+/// let x = arr1(&[0.3, 1.2]);
+/// assert!((map.estimate(&x, &x)? / x.dot(&x).exp() - 1.0).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Choromanski et al., *Hybrid Random Features*, equations 8–11; signs instead of imaginary factors: new.
+#[derive(Clone, Debug)]
+pub struct Hybrid<T> {
+    coefficients: Vec<Coefficient<T>>,
+    /// P₁, …, Q.
+    bases: Vec<Arc<dyn FeatureMap<T>>>,
+    pieces: Vec<Piece>,
+    blocks: Vec<usize>,
+    properties: Properties,
+    fingerprint: u64,
+    covariance: Covariance,
+}
+
+/// What is known of the covariance of different bases.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Covariance {
+    /// None: they are independent.
+    Zero,
+    /// Hyperbolic and trigonometric features share m independent frequencies, for kernels whose logarithm differs from
+    /// softmax's by this multiple of ‖x‖² + ‖y‖².
+    Bipolar(f64),
+    /// They share frequencies otherwise.
+    Unknown,
+}
+
+/// A term of the sum: weight · Ĉ · base, or weight · base.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
+    weight: f64,
+    coefficient: Option<usize>,
+    base: usize,
+}
+
+/// The features of one part on a tile.
+struct Filled<T> {
+    values: Vec<T>,
+    log_scales: Vec<f64>,
+    signs: Vec<T>,
+    width: usize,
+    blocks: usize,
+}
+
+impl<T: Real> Filled<T> {
+    fn row(&self, i: usize) -> (&[T], &[T], &[f64]) {
+        let columns = i * self.width..(i + 1) * self.width;
+        let signs = if self.signs.is_empty() { &[][..] } else { &self.signs[columns.clone()] };
+        (&self.values[columns], signs, &self.log_scales[i * self.blocks..(i + 1) * self.blocks])
+    }
+}
+
+impl<T: Real> Hybrid<T> {
+    /// The hybrid of terms (λ̂ₖ, Pₖ) and Q, which has the rest of the weight.
+    ///
+    /// All bases should estimate the same kernel. Coefficients and bases should have frequencies of their own; bases
+    /// that share a projection are seen, and the variance has no closed form then.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) without terms or if Σ aₖ overflows; [`Shape`](Error::Shape) if the maps are for
+    /// points of different dimensions.
+    pub fn new(
+        terms: Vec<(Coefficient<T>, Box<dyn FeatureMap<T>>)>,
+        rest: Box<dyn FeatureMap<T>>,
+    ) -> Result<Self> {
+        check_positive("the number of terms of a hybrid", terms.len())?;
+        let (coefficients, bases): (Vec<_>, Vec<_>) = terms.into_iter().unzip();
+        let bases: Vec<Arc<dyn FeatureMap<T>>> = bases.into_iter().chain([rest]).map(Arc::from).collect();
+        let d = bases[0].input_dim();
+        for map in maps_of(&coefficients, &bases) {
+            check_size("the dimension of a part of the hybrid", d, map.input_dim())?;
+        }
+        let pieces = pieces(&coefficients)?;
+        let blocks = pieces.iter().flat_map(|piece| blocks_of(piece, &coefficients, &bases)).collect();
+        let every = |promise: fn(Properties) -> bool| {
+            maps_of(&coefficients, &bases).all(|map| promise(map.properties()))
+                && pieces.iter().all(|piece| piece.weight > 0.0)
+        };
+        let properties =
+            Properties { symmetric: every(|p| p.symmetric), non_negative: every(|p| p.non_negative) };
+        let shares = |(i, map): (usize, &Arc<dyn FeatureMap<T>>)| {
+            bases[..i].iter().any(|other| same_projection(map.as_ref(), other.as_ref()))
+        };
+        let covariance =
+            if bases.iter().enumerate().any(shares) { Covariance::Unknown } else { Covariance::Zero };
+        let fingerprint = fingerprint(&coefficients, &bases);
+        Ok(Hybrid { coefficients, bases, pieces, blocks, properties, fingerprint, covariance })
+    }
+
+    pub(super) fn with_covariance(self, covariance: Covariance) -> Self {
+        Hybrid { covariance, ..self }
+    }
+
+    /// The coefficients λ̂ₖ, in order.
+    pub fn coefficients(&self) -> &[Coefficient<T>] {
+        &self.coefficients
+    }
+
+    /// The features of all bases and then of all coefficients' maps on a tile, projections that are shared taken once.
+    fn fill_parts(
+        &self,
+        side: Side,
+        x: ArrayView2<'_, T>,
+        scratch: &mut Scratch<T>,
+        logarithmic: bool,
+    ) -> Vec<Filled<T>> {
+        let maps: Vec<&dyn FeatureMap<T>> = maps_of(&self.coefficients, &self.bases).collect();
+        let mut shared: Vec<Shared<'_, T>> = Vec::new();
+        let mut parts = Vec::with_capacity(maps.len());
+        for map in &maps {
+            let sharers = maps.iter().filter(|other| same_projection(*map, **other)).count();
+            let part = match map.projection().filter(|_| sharers > 1 && !logarithmic) {
+                None => fill_one(*map, side, x, scratch, logarithmic),
+                Some(projection) => {
+                    let known = shared.iter().position(|known| Arc::ptr_eq(known.projection, projection));
+                    let known = known.unwrap_or_else(|| {
+                        shared.push(Shared::project(projection, x, scratch));
+                        shared.len() - 1
+                    });
+                    shared[known].fill(*map, side, x.nrows(), scratch)
+                }
+            };
+            parts.push(part);
+        }
+        shared.into_iter().for_each(|shared| scratch.give(shared.values));
+        parts
+    }
+
+    /// Multiplies the parts into the tile: values, or logarithms and signs.
+    fn fill_with(
+        &self,
+        side: Side,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+        logarithmic: bool,
+    ) {
+        let parts = self.fill_parts(side, x, scratch, logarithmic);
+        // Coefficients without a map have no part.
+        let part_of: Vec<Option<usize>> = self
+            .coefficients
+            .iter()
+            .scan(self.bases.len(), |next, coefficient| {
+                let part = coefficient.map.is_some().then_some(*next);
+                *next += usize::from(part.is_some());
+                Some(part)
+            })
+            .collect();
+        for i in 0..x.nrows() {
+            let (mut columns, mut block) = (0, 0);
+            for piece in &self.pieces {
+                let base = &parts[piece.base];
+                let coefficient = piece.coefficient.and_then(|k| part_of[k]).map(|part| &parts[part]);
+                let sign = if side == Side::Y && piece.weight < 0.0 { -T::one() } else { T::one() };
+                let product = Product { sign, half_weight: 0.5 * piece.weight.abs().ln(), logarithmic };
+                product.write(i, (coefficient, &self.widths(piece)), base, tile, (&mut columns, &mut block));
+            }
+        }
+        parts.into_iter().for_each(|part| scratch.give(part.values));
+    }
+
+    /// The widths of the coefficient's blocks and of the base's.
+    fn widths(&self, piece: &Piece) -> (&[usize], &[usize]) {
+        let map = piece.coefficient.and_then(|k| self.coefficients[k].map.as_ref());
+        (map.map_or(&[1], |map| map.blocks()), self.bases[piece.base].blocks())
+    }
+}
+
+/// Bases, then the maps of coefficients.
+fn maps_of<'a, T: Real>(
+    coefficients: &'a [Coefficient<T>],
+    bases: &'a [Arc<dyn FeatureMap<T>>],
+) -> impl Iterator<Item = &'a dyn FeatureMap<T>> {
+    let maps = coefficients.iter().filter_map(|coefficient| coefficient.map.as_deref());
+    bases.iter().map(|base| base.as_ref()).chain(maps)
+}
+
+/// The terms of the sum that are not 0.
+fn pieces<T>(coefficients: &[Coefficient<T>]) -> Result<Vec<Piece>> {
+    let rest = coefficients.len();
+    let mut pieces = Vec::new();
+    for (k, coefficient) in coefficients.iter().enumerate() {
+        pieces.push(Piece { weight: coefficient.constant, coefficient: None, base: k });
+        pieces.push(Piece { weight: coefficient.factor, coefficient: Some(k), base: k });
+    }
+    let left = 1.0 - coefficients.iter().map(|coefficient| coefficient.constant).sum::<f64>();
+    pieces.push(Piece { weight: left, coefficient: None, base: rest });
+    for (k, coefficient) in coefficients.iter().enumerate() {
+        pieces.push(Piece { weight: -coefficient.factor, coefficient: Some(k), base: rest });
+    }
+    if let Some(piece) = pieces.iter().find(|piece| !piece.weight.is_finite()) {
+        let (name, value) = ("the sum of the coefficients' constants", piece.weight);
+        return Err(Error::Parameter { name, value, domain: "finite" });
+    }
+    pieces.retain(|piece| piece.weight != 0.0);
+    Ok(pieces)
+}
+
+/// The widths of the blocks of a piece.
+fn blocks_of<T: Real>(
+    piece: &Piece,
+    coefficients: &[Coefficient<T>],
+    bases: &[Arc<dyn FeatureMap<T>>],
+) -> Vec<usize> {
+    let map = piece.coefficient.and_then(|k| coefficients[k].map.as_deref());
+    let left = map.map_or(&[1][..], |map| map.blocks());
+    left.iter().flat_map(|p| bases[piece.base].blocks().iter().map(move |q| p * q)).collect()
+}
+
+fn same_projection<T: Real>(a: &dyn FeatureMap<T>, b: &dyn FeatureMap<T>) -> bool {
+    matches!((a.projection(), b.projection()), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
+}
+
+fn fingerprint<T: Real>(coefficients: &[Coefficient<T>], bases: &[Arc<dyn FeatureMap<T>>]) -> u64 {
+    let parts: Vec<u64> = maps_of(coefficients, bases).map(|map| map.fingerprint()).collect();
+    if parts.contains(&0) {
+        return 0;
+    }
+    let mut hasher = DefaultHasher::new();
+    parts.into_iter().for_each(|part| hasher.write_u64(part));
+    let weights = coefficients.iter().flat_map(|c| [c.constant, c.factor]);
+    weights.for_each(|weight| hasher.write_u64(weight.to_bits()));
+    hasher.finish().max(1)
+}
+
+/// A projection that several parts share, taken once.
+struct Shared<'a, T> {
+    projection: &'a Arc<Projection<T>>,
+    values: Vec<T>,
+    squared_norms: Vec<f64>,
+}
+
+impl<'a, T: Real> Shared<'a, T> {
+    fn project(projection: &'a Arc<Projection<T>>, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Self {
+        let (rows, count) = (x.nrows(), projection.count());
+        let (mut values, mut squared_norms) = (scratch.take(rows * count), vec![0.0; rows]);
+        if let Some(mut tile) = Tile::new(&mut values, &mut squared_norms, rows, count, 1) {
+            projection.project(x, &mut tile, scratch);
+        }
+        Shared { projection, values, squared_norms }
+    }
+
+    fn fill(&self, map: &dyn FeatureMap<T>, side: Side, rows: usize, scratch: &mut Scratch<T>) -> Filled<T> {
+        let mut filled = Filled::empty(map, rows, scratch);
+        let projected = Projected { values: &self.values, squared_norms: &self.squared_norms };
+        if let Some(mut tile) = filled.tile(rows) {
+            map.fill_projected(side, &projected, &mut tile);
+        }
+        filled
+    }
+}
+
+impl<T: Real> Filled<T> {
+    fn empty(map: &dyn FeatureMap<T>, rows: usize, scratch: &mut Scratch<T>) -> Self {
+        let (width, blocks) = (map.feature_dim(), map.blocks().len());
+        let (values, log_scales) = (scratch.take(rows * width), vec![0.0; rows * blocks]);
+        Filled { values, log_scales, signs: Vec::new(), width, blocks }
+    }
+
+    fn tile(&mut self, rows: usize) -> Option<Tile<'_, T>> {
+        Tile::new(&mut self.values, &mut self.log_scales, rows, self.width, self.blocks)
+    }
+}
+
+/// The features of one map, or their logarithms and signs, which are taken of the features if it has none itself.
+fn fill_one<T: Real>(
+    map: &dyn FeatureMap<T>,
+    side: Side,
+    x: ArrayView2<'_, T>,
+    scratch: &mut Scratch<T>,
+    logarithmic: bool,
+) -> Filled<T> {
+    let rows = x.nrows();
+    let mut filled = Filled::empty(map, rows, scratch);
+    if logarithmic {
+        let mut signs = vec![T::one(); filled.values.len()];
+        let tile = filled.tile(rows).map(|tile| tile.with_signs(&mut signs));
+        let done = tile.is_some_and(|mut tile| map.fill_exponents(side, x, &mut tile, scratch));
+        filled.signs = signs;
+        if done {
+            return filled;
+        }
+    }
+    if let Some(mut tile) = filled.tile(rows) {
+        map.fill(side, x, &mut tile, scratch);
+    }
+    if logarithmic {
+        for (sign, value) in filled.signs.iter_mut().zip(&mut filled.values) {
+            (*sign, *value) = (value.signum(), value.abs().ln());
+        }
+    }
+    filled
+}
+
+/// How the product of a coefficient's features and a base's is written.
+struct Product<T> {
+    sign: T,
+    half_weight: f64,
+    logarithmic: bool,
+}
+
+impl<T: Real> Product<T> {
+    /// Writes the tensor products of all blocks for row `i`, from column and block `at` on, which it moves on.
+    fn write(
+        &self,
+        i: usize,
+        (coefficient, (coefficient_widths, base_widths)): (Option<&Filled<T>>, &(&[usize], &[usize])),
+        base: &Filled<T>,
+        tile: &mut Tile<'_, T>,
+        (column, block): (&mut usize, &mut usize),
+    ) {
+        // Without a coefficient its feature is 1, whose logarithm is 0.
+        let unit = if self.logarithmic { T::zero() } else { T::one() };
+        let (one, plus, zero) = ([unit], [T::one()], [0.0]);
+        let (left, left_signs, left_scales) =
+            coefficient.map_or((&one[..], &plus[..], &zero[..]), |coefficient| coefficient.row(i));
+        let (right, right_signs, right_scales) = base.row(i);
+        for (left_columns, left_scale) in ranges(coefficient_widths).zip(left_scales) {
+            for (right_columns, right_scale) in ranges(base_widths).zip(right_scales) {
+                let columns = *column..*column + left_columns.len() * right_columns.len();
+                let scale = left_scale + right_scale + self.half_weight;
+                tile.row(i).1[*block] = scale;
+                (*column, *block) = (columns.end, *block + 1);
+                // An absent block is neither computed nor read.
+                if scale == f64::NEG_INFINITY {
+                    continue;
+                }
+                let (values, signs) = tile.row_with_signs(i);
+                let rows = values[columns.clone()].chunks_exact_mut(right_columns.len().max(1));
+                for (p, row) in left_columns.clone().zip(rows) {
+                    if self.logarithmic {
+                        row.iter_mut()
+                            .zip(&right[right_columns.clone()])
+                            .for_each(|(out, q)| *out = left[p] + *q);
+                    } else {
+                        numeric::scaled(Isa::best(), row, self.sign * left[p], &right[right_columns.clone()]);
+                    }
+                }
+                if self.logarithmic && !signs.is_empty() {
+                    let rows = signs[columns].chunks_exact_mut(right_columns.len().max(1));
+                    for (p, row) in left_columns.clone().zip(rows) {
+                        let sign = self.sign * left_signs[p];
+                        row.iter_mut()
+                            .zip(&right_signs[right_columns.clone()])
+                            .for_each(|(out, q)| *out = sign * *q);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl<T: Real> FeatureMap<T> for Hybrid<T> {
+    fn input_dim(&self) -> usize {
+        self.bases[0].input_dim()
+    }
+
+    fn blocks(&self) -> &[usize] {
+        &self.blocks
+    }
+
+    fn properties(&self) -> Properties {
+        self.properties
+    }
+
+    fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+        self.fill_with(side, x, tile, scratch, false);
+    }
+
+    fn fill_exponents(
+        &self,
+        side: Side,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) -> bool {
+        self.fill_with(side, x, tile, scratch, true);
+        true
+    }
+
+    fn kernel(&self) -> Option<&dyn Kernel<T>> {
+        self.bases.last().and_then(|rest| rest.kernel())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        self.fingerprint
+    }
+
+    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
+        let mut terms = Vec::new();
+        let (mut mean, mut variance, mut complement_square, mut product) = (0.0, 0.0, 1.0, 0.0);
+        for (coefficient, base) in self.coefficients.iter().zip(&self.bases) {
+            let (Some(moments), Some(base)) = (coefficient.moments(x, y)?, base.log_variance(x, y)?) else {
+                return Ok(None);
+            };
+            terms.push(moments.square.ln() + base);
+            mean += moments.mean;
+            variance += moments.square - moments.mean * moments.mean;
+            (complement_square, product) = (moments.complement_square, moments.product);
+        }
+        let last = self.bases.last().map(|rest| rest.log_variance(x, y)).transpose()?.flatten();
+        let (Some(rest), true) = (last, self.covariance != Covariance::Unknown) else { return Ok(None) };
+        if self.coefficients.len() > 1 {
+            complement_square = (1.0 - mean) * (1.0 - mean) + variance;
+        }
+        let independent = terms.into_iter().fold(complement_square.ln() + rest, theory::ln_add_exp);
+        Ok(Some(match self.covariance {
+            Covariance::Bipolar(row) => self.shared_variance(independent, product, row, x, y),
+            _ => independent,
+        }))
+    }
+}
+
+impl<T: Real> Hybrid<T> {
+    /// The variance with the covariance of hyperbolic and trigonometric features on the same frequencies.
+    fn shared_variance(
+        &self,
+        independent: f64,
+        product: f64,
+        row: f64,
+        x: &ArrayRef1<T>,
+        y: &ArrayRef1<T>,
+    ) -> f64 {
+        let m = self.bases[0].projection().map_or(f64::NAN, |projection| projection.count() as f64);
+        let pair = Pair::new(x.iter().map(|v| v.widen()).zip(y.iter().map(|v| v.widen())));
+        let turn = (0.5 * pair.norm_difference).sin().powi(2);
+        let scale = 2.0 * (pair.dot + row * pair.norms) - m.ln();
+        let shared = SignedLog::from(-4.0 * turn * product).scaled(scale);
+        let total = SignedLog::sum([SignedLog::positive(independent), shared].into_iter());
+        if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs }
+    }
+}
