@@ -87,7 +87,8 @@ pub mod apply;
 pub use error::{Error, Result};
 pub use frequency::rng;
 pub use map::{
-    ComplexExponential, Exponential, FeatureMap, Features, Gerf, Hyperbolic, Positive, Side, Trigonometric,
+    ComplexExponential, EluPlusOne, Exponential, FeatureMap, Features, Gerf, Hyperbolic, Nonlinear, Positive,
+    Side, Sign, Trigonometric,
 };
 pub use real::Real;
 pub use signed_log::SignedLog;

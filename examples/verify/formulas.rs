@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::frequency::structured::{PlaneRotation, Product};
 use random_features::frequency::{Frequencies, quasi, simplex, simplex_plus};
-use random_features::kernel::{Gaussian, Kernel, Nonlinear, RegularisedSoftmax, Softmax, angle};
+use random_features::kernel::{Activation, Gaussian, Kernel, RegularisedSoftmax, Softmax, angle};
 use random_features::map::Transform;
 use random_features::plan::{Sides, Statistics};
 use random_features::theory::complex_exponential::{self, Symmetry};
@@ -193,20 +193,30 @@ fn kernel(case: &Case) -> Found {
         "kernel.softmax" => Box::new(Softmax::default()),
         "kernel.gaussian" => Box::new(Gaussian::new(case.number("lengthscale")?).map_err(|e| e.to_string())?),
         "kernel.smreg" => Box::new(RegularisedSoftmax::default()),
-        "kernel.generalized.sgn" => Box::new(Nonlinear::Sign),
-        "kernel.generalized.step" => Box::new(Nonlinear::Step),
-        "kernel.generalized.identity" => Box::new(Nonlinear::Identity),
-        "kernel.generalized.square" => Box::new(Nonlinear::Square),
-        "kernel.generalized.exp" => Box::new(Nonlinear::Exp),
-        "kernel.generalized.cos" => Box::new(Nonlinear::Cos),
-        "kernel.generalized.sin" => Box::new(Nonlinear::Sin),
-        "kernel.generalized.erf" => Box::new(Nonlinear::Erf),
-        "kernel.generalized.relu" => Box::new(Nonlinear::Relu),
-        "kernel.generalized.relu2" => Box::new(Nonlinear::ReluSquared),
-        "kernel.generalized.abs" => Box::new(Nonlinear::Abs),
-        _ => return Ok(None),
+        other => match activation(other).and_then(Activation::kernel) {
+            Some(kernel) => Box::new(kernel),
+            None => return Ok(None),
+        },
     };
     number(kernel.log_value(&x, &y).map_err(|e| e.to_string())?)
+}
+
+/// The function of a kernel of generalised attention.
+fn activation(formula: &str) -> Option<Activation> {
+    Some(match formula.strip_prefix("kernel.generalized.")? {
+        "sgn" => Activation::Sign,
+        "step" => Activation::Step,
+        "identity" => Activation::Identity,
+        "square" => Activation::Square,
+        "exp" => Activation::Exp,
+        "cos" => Activation::Cos,
+        "sin" => Activation::Sin,
+        "erf" => Activation::Erf,
+        "relu" => Activation::Relu,
+        "relu2" => Activation::ReluSquared,
+        "abs" => Activation::Abs,
+        _ => return None,
+    })
 }
 
 fn gaussian_map(case: &Case) -> Found {

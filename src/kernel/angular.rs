@@ -87,6 +87,12 @@ fn norm(x: impl Iterator<Item = f64> + Clone) -> Norm {
     Norm { largest, rest: x.map(|v| (v / largest) * (v / largest)).sum::<f64>().sqrt() }
 }
 
+/// ln ‖x‖; −∞ for 0.
+pub(super) fn ln_norm(x: impl Iterator<Item = f64> + Clone) -> f64 {
+    let norm = norm(x);
+    if norm.is_zero() { f64::NEG_INFINITY } else { norm.ln() }
+}
+
 impl Norm {
     fn is_zero(self) -> bool {
         self.largest == 0.0

@@ -5,6 +5,7 @@
 //! inputs and rounded once at the end. Below stand scalars and special functions; closed forms and maps stand
 //! above.
 
+mod activation;
 mod angular;
 mod gaussian;
 mod lengthscale;
@@ -13,11 +14,13 @@ mod nonlinear;
 mod regularised;
 mod softmax;
 
+pub use activation::Activation;
 pub use angular::{Angular, angle};
 pub use gaussian::Gaussian;
 pub use lengthscale::Lengthscale;
 pub use matern::{Matern, Smoothness};
 pub use nonlinear::Nonlinear;
+pub(crate) use nonlinear::checked_offset;
 pub use regularised::RegularisedSoftmax;
 pub use softmax::Softmax;
 

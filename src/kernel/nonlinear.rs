@@ -2,100 +2,202 @@
 
 use std::f64::consts::{FRAC_2_PI, LN_2, PI};
 
-use super::Kernel;
-use super::angular::Angle;
-use crate::error::Result;
+use super::angular::{Angle, ln_norm};
+use super::{Activation, Kernel, Lengthscale};
+use crate::error::{Error, Result};
 use crate::{Real, SignedLog};
 
-/// The kernel K_f(x, y) = E\[f(ω·x) f(ω·y)\], ω ~ N(0, I), of a function f for which it has a closed form.
+/// The kernel E\[(f(ω·x) + ε)(f(ω·y) + ε)\], ω ~ N(0, I), of a function f for which it has a closed form.
 ///
 /// # Definition
-/// With θ the angle between x and y, S = ‖x‖² + ‖y‖² and r = ‖x‖‖y‖; each variant states its kernel. Values
-/// near zeros of a kernel keep their relative accuracy; a point 0 counts as orthogonal to all others.
+/// K_f(x, y) + ε (E f(ω·x) + E f(ω·y)) + ε² at points divided by the lengthscale ℓ; ε = 0 and ℓ = 1 unless
+/// set. With θ the angle between x and y, S = ‖x‖² + ‖y‖² and r = ‖x‖‖y‖:
+///
+/// | f | K_f | E f(ω·x) |
+/// |---|---|---|
+/// | u | x·y | 0 |
+/// | u² | r² + 2(x·y)² | ‖x‖² |
+/// | exp | exp(‖x+y‖²/2) | exp(‖x‖²/2) |
+/// | cos | e^{−S/2} cosh x·y | exp(−‖x‖²/2) |
+/// | sin | e^{−S/2} sinh x·y | 0 |
+/// | sgn | 1 − 2θ/π | 0 |
+/// | step | ½ − θ/(2π) | ½ |
+/// | erf | (2/π) asin(2x·y/√((1+2‖x‖²)(1+2‖y‖²))) | 0 |
+/// | ReLU | (r/2π)(sin θ + (π−θ) cos θ) | ‖x‖/√(2π) |
+/// | ReLU² | (r²/2π)(3 sin θ cos θ + (π−θ)(1 + 2cos²θ)) | ‖x‖²/2 |
+/// | \|u\| | (2r/π)(sin θ + (π/2−θ) cos θ) | ‖x‖√(2/π) |
+///
+/// Values near zeros of K_f keep their relative accuracy; a point 0 counts as orthogonal to all points.
 ///
 /// ```
 /// use ndarray::arr1;
-/// use random_features::kernel::{Kernel, Nonlinear};
+/// use random_features::kernel::{Activation, Kernel};
 /// let x = arr1(&[2.0f64, 0.0]);
-/// assert!((Nonlinear::Relu.value(&x, &x)? - 2.0).abs() < 1e-15);
+/// if let Some(kernel) = Activation::Relu.kernel() {
+///     assert!((kernel.value(&x, &x)? - 2.0).abs() < 1e-15);
+/// }
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, equations 3 and 5; Cho and Saul, *Kernel
 /// Methods for Deep Learning*; Williams, *Computing with Infinite Networks*.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum Nonlinear {
-    /// f = sgn: 1 − 2θ/π.
-    Sign,
-    /// f = \[· > 0\]: ½ − θ/(2π).
-    Step,
-    /// f(u) = u: x·y.
-    Identity,
-    /// f(u) = u²: r² + 2(x·y)².
-    Square,
-    /// f = exp: exp(‖x+y‖²/2).
-    Exp,
-    /// f = cos: e^{−S/2} cosh x·y.
-    Cos,
-    /// f = sin: e^{−S/2} sinh x·y.
-    Sin,
-    /// f = erf: (2/π) asin(2x·y/√((1+2‖x‖²)(1+2‖y‖²))).
-    Erf,
-    /// f = max(·, 0): (r/2π)(sin θ + (π−θ) cos θ).
-    Relu,
-    /// f = max(·, 0)²: (r²/2π)(3 sin θ cos θ + (π−θ)(1 + 2cos²θ)).
-    ReluSquared,
-    /// f = |·|: (2r/π)(sin θ + (π/2−θ) cos θ).
-    Abs,
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
+pub struct Nonlinear {
+    activation: Activation,
+    offset: f64,
+    lengthscale: Lengthscale,
+}
+
+impl Nonlinear {
+    /// The kernel of `activation` with ε = 0 and ℓ = 1, or `None` if it has no closed form: GELU, the sigmoid and
+    /// tanh have none.
+    pub fn new(activation: Activation) -> Option<Self> {
+        let open = matches!(activation, Activation::Gelu | Activation::Sigmoid | Activation::Tanh);
+        let lengthscale = Lengthscale::default();
+        (!open).then_some(Nonlinear { activation, offset: 0.0, lengthscale })
+    }
+
+    /// The kernel of f + ε.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if ε is not finite.
+    pub fn with_offset(self, offset: f64) -> Result<Self> {
+        Ok(Nonlinear { offset: checked_offset(offset)?, ..self })
+    }
+
+    /// The kernel with lengthscale ℓ.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if an ℓ is outside its domain.
+    pub fn with_lengthscale(self, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
+        Ok(Nonlinear { lengthscale: lengthscale.into().checked()?, ..self })
+    }
+
+    /// f.
+    pub fn activation(&self) -> Activation {
+        self.activation
+    }
+
+    /// ε.
+    pub fn offset(&self) -> f64 {
+        self.offset
+    }
+
+    /// The lengthscale.
+    pub fn lengthscale(&self) -> &Lengthscale {
+        &self.lengthscale
+    }
+}
+
+/// ε, if it is finite; −0 becomes 0.
+pub(crate) fn checked_offset(offset: f64) -> Result<f64> {
+    let wrong = Error::Parameter { name: "the offset ε", value: offset, domain: "finite" };
+    if offset.is_finite() { Ok(offset + 0.0) } else { Err(wrong) }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct Stored {
+    activation: Activation,
+    offset: f64,
+    lengthscale: Lengthscale,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Stored> for Nonlinear {
+    type Error = String;
+
+    fn try_from(stored: Stored) -> Result<Self, String> {
+        let kernel = Nonlinear::new(stored.activation)
+            .ok_or_else(|| format!("the kernel of {:?} has no closed form", stored.activation))?;
+        let kernel = kernel.with_offset(stored.offset).map_err(|e| e.to_string())?;
+        kernel.with_lengthscale(stored.lengthscale).map_err(|e| e.to_string())
+    }
 }
 
 impl<T: Real> Kernel<T> for Nonlinear {
-    fn check_dim(&self, _: usize) -> Result<()> {
-        Ok(())
+    fn check_dim(&self, d: usize) -> Result<()> {
+        self.lengthscale.check_dim(d)
     }
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        let pairs = x.iter().zip(y).map(|(x, y)| (x.widen(), y.widen()));
-        let angle = Angle::between(pairs.clone());
-        let sum = |term: fn(f64, f64) -> f64| pairs.clone().map(|(x, y)| term(x, y)).sum::<f64>();
-        let dot = || sum(|x, y| x * y);
-        let norms = || sum(|x, y| x * x + y * y);
-        let nearer = || sum(|x, y| (x - y) * (x - y)).min(sum(|x, y| (x + y) * (x + y)));
-        match self {
-            Nonlinear::Sign => SignedLog::from(FRAC_2_PI * angle.complement()),
-            Nonlinear::Step => SignedLog::from(angle.supplement() / (2.0 * PI)),
-            Nonlinear::Identity => SignedLog::from(dot()),
-            Nonlinear::Square => {
-                SignedLog::positive(2.0 * angle.ln_norms + (2.0 * angle.cos * angle.cos).ln_1p())
-            }
-            Nonlinear::Exp => SignedLog::positive(0.5 * sum(|x, y| (x + y) * (x + y))),
-            // ½(e^{−‖x−y‖²/2} ± e^{−‖x+y‖²/2}), from the larger one.
-            Nonlinear::Cos => {
-                let dot = dot().abs();
-                SignedLog::positive((-2.0 * dot).exp().ln_1p() - LN_2 - 0.5 * nearer())
-            }
-            Nonlinear::Sin => {
-                let dot = dot();
-                let size = -(-2.0 * dot.abs()).exp_m1();
-                SignedLog::from(size * dot.signum()).scaled(-LN_2 - 0.5 * nearer())
-            }
-            Nonlinear::Erf => {
-                // The arc sine as an arc tangent: (1+2‖x‖²)(1+2‖y‖²) − 4(x·y)² = 1 + 2S + 4r² sin²θ.
-                let cross = 2.0 * angle.ln_norms.exp() * angle.sin();
-                SignedLog::from(FRAC_2_PI * (2.0 * dot()).atan2((1.0 + 2.0 * norms()).sqrt().hypot(cross)))
-            }
-            Nonlinear::Relu => SignedLog::from(relu(angle) / (2.0 * PI)).scaled(angle.ln_norms),
-            Nonlinear::ReluSquared => {
-                SignedLog::from(relu_squared(angle) / (2.0 * PI)).scaled(2.0 * angle.ln_norms)
-            }
-            Nonlinear::Abs => {
-                let value = angle.sin() + angle.complement() * angle.cos;
-                SignedLog::from(FRAC_2_PI * value).scaled(angle.ln_norms)
-            }
+        let scaled = |(k, (x, y)): (usize, (&T, &T))| {
+            let scale = self.lengthscale.at(k);
+            (x.widen() / scale, y.widen() / scale)
+        };
+        let pairs = x.iter().zip(y).enumerate().map(scaled);
+        let product = product_mean(self.activation, pairs.clone());
+        if self.offset == 0.0 {
+            return product;
         }
+        let offset = SignedLog::from(self.offset);
+        let times_offset =
+            |mean: SignedLog| SignedLog { sign: mean.sign * offset.sign, ..mean.scaled(offset.ln_abs) };
+        let of_x = mean(self.activation, ln_norm(pairs.clone().map(|(x, _)| x)));
+        let of_y = mean(self.activation, ln_norm(pairs.map(|(_, y)| y)));
+        let terms = [product, times_offset(of_x), times_offset(of_y), times_offset(offset)];
+        SignedLog::sum(terms.into_iter())
+    }
+}
+
+/// E f(ω·x) f(ω·y) from the coordinates of x and y side by side; NaN without a closed form.
+fn product_mean(f: Activation, pairs: impl Iterator<Item = (f64, f64)> + Clone) -> SignedLog {
+    let angle = Angle::between(pairs.clone());
+    let sum = |term: fn(f64, f64) -> f64| pairs.clone().map(|(x, y)| term(x, y)).sum::<f64>();
+    let dot = || sum(|x, y| x * y);
+    let norms = || sum(|x, y| x * x + y * y);
+    let nearer = || sum(|x, y| (x - y) * (x - y)).min(sum(|x, y| (x + y) * (x + y)));
+    match f {
+        Activation::Sign => SignedLog::from(FRAC_2_PI * angle.complement()),
+        Activation::Step => SignedLog::from(angle.supplement() / (2.0 * PI)),
+        Activation::Identity => SignedLog::from(dot()),
+        Activation::Square => {
+            SignedLog::positive(2.0 * angle.ln_norms + (2.0 * angle.cos * angle.cos).ln_1p())
+        }
+        Activation::Exp => SignedLog::positive(0.5 * sum(|x, y| (x + y) * (x + y))),
+        // ½(e^{−‖x−y‖²/2} ± e^{−‖x+y‖²/2}), from the larger one.
+        Activation::Cos => {
+            let dot = dot().abs();
+            SignedLog::positive((-2.0 * dot).exp().ln_1p() - LN_2 - 0.5 * nearer())
+        }
+        Activation::Sin => {
+            let dot = dot();
+            let size = -(-2.0 * dot.abs()).exp_m1();
+            SignedLog::from(size * dot.signum()).scaled(-LN_2 - 0.5 * nearer())
+        }
+        Activation::Erf => {
+            // The arc sine as an arc tangent: (1+2‖x‖²)(1+2‖y‖²) − 4(x·y)² = 1 + 2S + 4r² sin²θ.
+            let cross = 2.0 * angle.ln_norms.exp() * angle.sin();
+            SignedLog::from(FRAC_2_PI * (2.0 * dot()).atan2((1.0 + 2.0 * norms()).sqrt().hypot(cross)))
+        }
+        Activation::Relu => SignedLog::from(relu(angle) / (2.0 * PI)).scaled(angle.ln_norms),
+        Activation::ReluSquared => {
+            SignedLog::from(relu_squared(angle) / (2.0 * PI)).scaled(2.0 * angle.ln_norms)
+        }
+        Activation::Abs => {
+            let value = angle.sin() + angle.complement() * angle.cos;
+            SignedLog::from(FRAC_2_PI * value).scaled(angle.ln_norms)
+        }
+        Activation::Gelu | Activation::Sigmoid | Activation::Tanh => SignedLog::from(f64::NAN),
+    }
+}
+
+/// E f(ω·x) from ln ‖x‖; NaN without a closed form.
+fn mean(f: Activation, ln_norm: f64) -> SignedLog {
+    let half_square = || 0.5 * (2.0 * ln_norm).exp();
+    match f {
+        Activation::Identity | Activation::Sin | Activation::Sign | Activation::Erf => SignedLog::from(0.0),
+        Activation::Step => SignedLog::from(0.5),
+        Activation::Square => SignedLog::positive(2.0 * ln_norm),
+        Activation::ReluSquared => SignedLog::positive(2.0 * ln_norm - LN_2),
+        Activation::Exp => SignedLog::positive(half_square()),
+        Activation::Cos => SignedLog::positive(-half_square()),
+        Activation::Relu => SignedLog::positive(ln_norm - 0.5 * (2.0 * PI).ln()),
+        Activation::Abs => SignedLog::positive(ln_norm + 0.5 * FRAC_2_PI.ln()),
+        Activation::Gelu | Activation::Sigmoid | Activation::Tanh => SignedLog::from(f64::NAN),
     }
 }
 

@@ -11,23 +11,29 @@
 
 pub(crate) mod batch;
 mod complex_exponential;
+mod elu_plus_one;
 mod exponential;
 mod feature_map;
 mod features;
 mod gerf;
 mod hyperbolic;
+mod nonlinear;
 mod positive;
+mod sign;
 mod target;
 pub(crate) mod tiles;
 mod trigonometric;
 
 pub use crate::projection::{Projected, Scratch, Tile};
 pub use complex_exponential::{ComplexExponential, Transform};
+pub use elu_plus_one::EluPlusOne;
 pub use exponential::{Exponential, Mechanism};
 pub use feature_map::{FeatureMap, Properties, Side};
 pub use features::Features;
 pub use gerf::Gerf;
 pub use hyperbolic::Hyperbolic;
+pub use nonlinear::Nonlinear;
 pub use positive::Positive;
+pub use sign::Sign;
 pub use target::Target;
 pub use trigonometric::Trigonometric;

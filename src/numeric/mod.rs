@@ -18,6 +18,7 @@ mod exp;
 mod hadamard;
 mod lane;
 mod planes;
+pub mod pointwise;
 mod product;
 mod reduce;
 mod sincos;

@@ -1,0 +1,269 @@
+//! Functions of one number over slices: those that features f(ω·x) apply to projections.
+//!
+//! erf, tanh and u Φ(u) are those of the crate `libm` in `f64`, rounded, one element after the other; the
+//! rest is vectorised. Errors: none for polynomials and signs but rounding, at most 3 ulp for the sigmoid, at most
+//! 2 ulp for erf and tanh. u Φ(u) is within 4 ulp from −3 on; for lower u its relative error grows as u² (tested).
+
+use super::{Isa, cos_sin};
+use crate::Real;
+
+#[inline(always)]
+fn each<T: Real>(x: &mut [T], f: impl Fn(T) -> T) {
+    x.iter_mut().for_each(|v| *v = f(*v));
+}
+
+#[inline(always)]
+fn scale_body<T: Real, const FMA: bool>(x: &mut [T], factor: T) {
+    each(x, |v| v * factor);
+}
+
+multiversion! {
+    /// x ← factor · x.
+    pub fn scale<T>(x: &mut [T], factor: T) = scale_body;
+}
+
+#[inline(always)]
+fn affine_body<T: Real, const FMA: bool>(x: &mut [T], factor: T, constant: T, least: T) {
+    each(x, |v| v.madd::<FMA>(factor, constant).max(least));
+}
+
+multiversion! {
+    /// x ← max(factor · x + constant, least).
+    pub fn affine<T>(x: &mut [T], factor: T, constant: T, least: T) = affine_body;
+}
+
+#[inline(always)]
+fn sign_body<T: Real, const FMA: bool>(x: &mut [T]) {
+    each(x, |v| if v >= T::zero() { T::one() } else { -T::one() });
+}
+
+multiversion! {
+    /// x ← sgn x, with sgn 0 = 1.
+    pub fn sign<T>(x: &mut [T]) = sign_body;
+}
+
+#[inline(always)]
+fn step_body<T: Real, const FMA: bool>(x: &mut [T]) {
+    let half = T::narrow(0.5);
+    let at = |reached: bool| if reached { half } else { T::zero() };
+    each(x, |v| at(v >= T::zero()) + at(v > T::zero()));
+}
+
+multiversion! {
+    /// x ← 0 below 0, 1 above, ½ at 0.
+    pub fn step<T>(x: &mut [T]) = step_body;
+}
+
+#[inline(always)]
+fn abs_body<T: Real, const FMA: bool>(x: &mut [T]) {
+    each(x, T::abs);
+}
+
+multiversion! {
+    /// x ← |x|.
+    pub fn abs<T>(x: &mut [T]) = abs_body;
+}
+
+#[inline(always)]
+fn square_body<T: Real, const FMA: bool>(x: &mut [T]) {
+    each(x, |v| v * v);
+}
+
+multiversion! {
+    /// x ← x².
+    pub fn square<T>(x: &mut [T]) = square_body;
+}
+
+#[inline(always)]
+fn relu_body<T: Real, const FMA: bool>(x: &mut [T]) {
+    each(x, |v| if v > T::zero() { v } else { T::zero() });
+}
+
+multiversion! {
+    /// x ← max(x, 0).
+    pub fn relu<T>(x: &mut [T]) = relu_body;
+}
+
+#[inline(always)]
+fn sigmoid_body<T: Real, const FMA: bool>(x: &mut [T]) {
+    each(x, |v| {
+        let small = (-v.abs()).fast_exp::<FMA>();
+        let numerator = if v >= T::zero() { T::one() } else { small };
+        numerator / (T::one() + small)
+    });
+}
+
+multiversion! {
+    /// x ← 1/(1 + e⁻ˣ).
+    pub fn sigmoid<T>(x: &mut [T]) = sigmoid_body;
+}
+
+/// x ← tanh x.
+pub fn tanh<T: Real>(x: &mut [T]) {
+    each(x, |v| T::narrow(libm::tanh(v.widen())));
+}
+
+/// x ← erf x.
+pub fn erf<T: Real>(x: &mut [T]) {
+    each(x, |v| T::narrow(libm::erf(v.widen())));
+}
+
+/// x ← x Φ(x).
+pub fn gelu<T: Real>(x: &mut [T]) {
+    each(x, |v| {
+        let u = v.widen();
+        T::narrow(u * super::special::normal_cdf(u))
+    });
+}
+
+/// Elements whose other wave is kept on the stack.
+const CHUNK: usize = 64;
+
+/// x ← cos x.
+pub fn cos<T: Real>(isa: Isa, x: &mut [T]) {
+    let mut sine = [T::zero(); CHUNK];
+    x.chunks_mut(CHUNK).for_each(|x| cos_sin(isa, x, &mut sine[..x.len()]));
+}
+
+/// x ← sin x.
+pub fn sin<T: Real>(isa: Isa, x: &mut [T]) {
+    let mut sine = [T::zero(); CHUNK];
+    for x in x.chunks_mut(CHUNK) {
+        let sine = &mut sine[..x.len()];
+        cos_sin(isa, x, sine);
+        x.copy_from_slice(sine);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::excessive_precision)]
+mod tests {
+    use super::*;
+    use crate::numeric::test_support::{ulps32, ulps64};
+
+    /// Both signs of zero, both signs of numbers from 1e-10 to 1e10, and lengths that leave a remainder.
+    fn numbers<T: Real>(len: usize) -> Vec<T> {
+        let number = |i: usize| match i % 7 {
+            0 => 0.0,
+            1 => -0.0,
+            k => [1.0, -1.0][i % 2] * 10f64.powf((i * 37 % 201) as f64 * 0.1 - 10.0 + k as f64 * 1e-3),
+        };
+        (0..len).map(|i| T::narrow(number(i))).collect()
+    }
+
+    fn is_exact<T: Real>(apply: impl Fn(Isa, &mut [T]), definition: impl Fn(T) -> T) {
+        for isa in Isa::available() {
+            for len in [0, 1, 63, 64, 65, 500] {
+                let x = numbers::<T>(len);
+                let mut y = x.clone();
+                apply(isa, &mut y);
+                assert!(x.iter().zip(&y).all(|(x, y)| *y == definition(*x)), "{isa:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn elementary_ones_are_their_definitions() {
+        is_exact::<f32>(sign, |v| if v < 0.0 { -1.0 } else { 1.0 });
+        is_exact::<f64>(sign, |v| if v < 0.0 { -1.0 } else { 1.0 });
+        is_exact::<f64>(step, |v| if v == 0.0 { 0.5 } else { f64::from(u8::from(v > 0.0)) });
+        is_exact::<f32>(abs, f32::abs);
+        is_exact::<f32>(square, |v| v * v);
+        is_exact::<f64>(relu, |v| v.max(0.0));
+        is_exact::<f64>(|isa, x| scale(isa, x, -0.25), |v| -0.25 * v);
+        is_exact::<f64>(|isa, x| affine(isa, x, 0.5, 0.0, -1.0), |v| (0.5 * v).max(-1.0));
+        let wave = |f: fn(f64) -> f64| move |v: f64| f(v);
+        let close = |apply: fn(Isa, &mut [f64]), f: &dyn Fn(f64) -> f64| {
+            for isa in Isa::available() {
+                let (x, mut y) = (numbers::<f64>(500), numbers::<f64>(500));
+                apply(isa, &mut y);
+                assert!(x.iter().zip(&y).all(|(x, y)| (y - f(*x)).abs() < 1e-15), "{isa:?}");
+            }
+        };
+        close(cos, &wave(f64::cos));
+        close(sin, &wave(f64::sin));
+    }
+
+    /// Values to 20 digits, from arbitrary-precision arithmetic.
+    #[test]
+    fn reference_values() {
+        let of = |apply: &dyn Fn(&mut [f64]), u: f64| {
+            let mut x = [u];
+            apply(&mut x);
+            x[0]
+        };
+        let sigmoid = |u| of(&|x| super::sigmoid(Isa::best(), x), u);
+        for (value, reference) in REFERENCE_SIGMOID.map(|(u, r)| (sigmoid(u), r)) {
+            assert!(ulps64(value, reference) <= 3.0, "{value} {reference}");
+        }
+        for (value, reference) in REFERENCE_TANH.map(|(u, r)| (of(&|x| tanh(x), u), r)) {
+            assert!(ulps64(value, reference) <= 2.0, "{value} {reference}");
+        }
+        for (u, reference) in REFERENCE_GELU {
+            let value = of(&|x| gelu(x), u);
+            assert!(ulps64(value, reference) <= 4.0 + u * u, "{u}: {value} {reference}");
+        }
+    }
+
+    /// In single precision against the same functions in double precision.
+    #[test]
+    fn single_precision_is_rounded_double_precision() {
+        let check = |single: &dyn Fn(&mut [f32]), double: &dyn Fn(f64) -> f64, limit: f64| {
+            let x: Vec<f32> = (0..100_001).map(|i| -20.0 + 4e-4 * i as f32).collect();
+            let mut y = x.clone();
+            single(&mut y);
+            for (x, y) in x.iter().zip(&y) {
+                assert!(ulps32(*y, double(f64::from(*x))) <= limit, "{x}: {y}");
+            }
+        };
+        for isa in Isa::available() {
+            check(&|x| sigmoid(isa, x), &|u| 1.0 / (1.0 + (-u).exp()), 3.0);
+        }
+        check(&|x| tanh(x), &f64::tanh, 0.51);
+        check(&|x| erf(x), &libm::erf, 0.51);
+        check(&|x| gelu(x), &|u| 0.5 * u * libm::erfc(-u / std::f64::consts::SQRT_2), 0.51);
+    }
+
+    #[test]
+    fn far_arguments_are_limits() {
+        let far = [1e30f32, -1e30];
+        let of = |apply: &dyn Fn(&mut [f32])| {
+            let mut x = far;
+            apply(&mut x);
+            x
+        };
+        assert_eq!(of(&|x| sigmoid(Isa::best(), x)), [1.0, 0.0]);
+        assert_eq!(of(&|x| tanh(x)), [1.0, -1.0]);
+        assert_eq!(of(&|x| erf(x)), [1.0, -1.0]);
+        assert_eq!(of(&|x| gelu(x)), [1e30, 0.0]);
+    }
+
+    const REFERENCE_SIGMOID: [(f64, f64); 7] = [
+        (-30.0, 9.3576229688392989538e-14),
+        (-3.0, 0.047425873177566780879),
+        (-0.5, 0.37754066879814543536),
+        (-1e-9, 0.49999999975),
+        (0.25, 0.56217650088579810403),
+        (2.0, 0.88079707797788244406),
+        (15.0, 0.99999969409777307438),
+    ];
+    const REFERENCE_TANH: [(f64, f64); 7] = [
+        (-30.0, -1.0),
+        (-3.0, -0.99505475368673045133),
+        (-0.5, -0.4621171572600097585),
+        (-1e-9, -1.0000000000000000619e-9),
+        (0.25, 0.24491866240370912928),
+        (2.0, 0.96402758007581688395),
+        (15.0, 0.99999999999981284754),
+    ];
+    const REFERENCE_GELU: [(f64, f64); 8] = [
+        (-30.0, -1.4720141781444561179e-196),
+        (-3.0, -4.04969409489028358e-3),
+        (-0.5, -0.15426876936299344818),
+        (-1e-9, -4.9999999960105775074e-10),
+        (0.25, 0.14967658142073093106),
+        (2.0, 1.9544997361036415856),
+        (15.0, 15.0),
+        (-10.0, -7.619853024160526066e-23),
+    ];
+}

@@ -1,0 +1,614 @@
+//! Sign features, features f(ω·x) + ε and elu + 1: their definitions, their kernels, and what every map promises.
+
+mod common;
+
+use common::{Sample, couplings_from_two_dimensions, frequencies, point, points};
+use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
+use random_features::frequency::{
+    Antithetic, Coupling, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,
+};
+use random_features::kernel::{Activation, Angular, Kernel, Nonlinear as NonlinearKernel, angle};
+use random_features::theory::special::{erf, normal_cdf};
+use random_features::{EluPlusOne, Error, FeatureMap, Features, Nonlinear, Real, Side, Sign, rng};
+
+const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];
+const OFFSETS: [f64; 3] = [0.0, 0.25, -1e3];
+
+/// f, from its definition.
+fn value(f: Activation, u: f64) -> f64 {
+    match f {
+        Activation::Identity => u,
+        Activation::Square => u * u,
+        Activation::Exp => u.exp(),
+        Activation::Cos => u.cos(),
+        Activation::Sin => u.sin(),
+        Activation::Sign => {
+            if u < 0.0 {
+                -1.0
+            } else {
+                1.0
+            }
+        }
+        Activation::Step => {
+            if u < 0.0 {
+                0.0
+            } else if u > 0.0 {
+                1.0
+            } else {
+                0.5
+            }
+        }
+        Activation::Erf => erf(u),
+        Activation::Relu => u.max(0.0),
+        Activation::ReluSquared => u.max(0.0).powi(2),
+        Activation::Abs => u.abs(),
+        Activation::Gelu => u * normal_cdf(u),
+        Activation::Sigmoid => 1.0 / (1.0 + (-u).exp()),
+        Activation::Tanh => u.tanh(),
+        other => panic!("{other:?} has no definition here"),
+    }
+}
+
+fn nonlinear<T: Real>(omega: &Frequencies, f: Activation, offset: f64) -> Nonlinear<T> {
+    Nonlinear::new(omega.clone(), f).with_offset(offset).unwrap()
+}
+
+/// The features of a point from the definition, each with a bound of its error: what a projection may be off by
+/// in `T`, and rounding relative to the largest feature.
+fn naive<T: Real>(f: Activation, offset: f64, omega: &Frequencies, x: &[f64]) -> Vec<(f64, f64)> {
+    let epsilon = T::epsilon().widen();
+    let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
+    let length = norm(&mut x.iter().copied());
+    let mean = (omega.count() as f64).sqrt();
+    let feature = |row: ndarray::ArrayView1<'_, f64>| {
+        let u: f64 = row.iter().zip(x).map(|(w, v)| w * v).sum();
+        let error = epsilon * (x.len() + 8) as f64 * length * norm(&mut row.iter().copied());
+        let around = [u - error, u + error].map(|v| (value(f, v) - value(f, u)).abs());
+        ((value(f, u) + offset) / mean, around[0].max(around[1]) / mean)
+    };
+    let features: Vec<_> = omega.rows().rows().into_iter().map(feature).collect();
+    let largest = features.iter().fold(0.0f64, |a, (v, _)| a.max(v.abs())).max(offset.abs() / mean);
+    features.into_iter().map(|(v, error)| (v, error + 16.0 * epsilon * largest)).collect()
+}
+
+fn is_the_definition<T: Real>() {
+    for (n, d, m) in [(1, 1, 1), (7, 3, 5), (40, 17, 70), (20, 128, 150)] {
+        for norm in [0.0, 1e-8, 1e-3, 1.5, 40.0, 1e3] {
+            let omega = frequencies(d, m, &Independent, 5);
+            let x = points::<T>(n, d, norm / (d as f64).sqrt());
+            for f in Activation::ALL {
+                for offset in OFFSETS {
+                    if f == Activation::Exp && norm > 10.0 {
+                        continue; // Out of range; see exponents_at_any_norm.
+                    }
+                    let phi = nonlinear::<T>(&omega, f, offset).features(Side::X, &x).unwrap();
+                    let phi = phi.to_array();
+                    for (phi, x) in phi.rows().into_iter().zip(x.rows()) {
+                        let x: Vec<f64> = x.iter().map(|v| v.widen()).collect();
+                        for (v, (expected, error)) in phi.iter().zip(naive::<T>(f, offset, &omega, &x)) {
+                            let found = (v.widen() - expected).abs();
+                            assert!(found <= error, "{f:?} + {offset}, norm {norm}: {v} not {expected}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn features_are_the_definition() {
+    is_the_definition::<f32>();
+    is_the_definition::<f64>();
+}
+
+fn sign_is_the_definition<T: Real>() {
+    let omega = frequencies(5, 30, &Orthogonal, 2);
+    let map = Sign::<T>::new(omega.clone());
+    let same = nonlinear::<T>(&omega, Activation::Sign, 0.0);
+    for norm in [0.0, 1e-30, 1e-8, 1.0, 1e3, 1e30] {
+        let x = points::<T>(20, 5, norm);
+        let phi = map.features(Side::X, &x).unwrap();
+        assert!(phi.values().iter().all(|v| v.abs() == T::one()));
+        assert!(phi.log_scales().iter().all(|s| *s == -0.5 * 30f64.ln()));
+        assert_eq!(phi.values(), same.features(Side::X, &x).unwrap().values());
+        let unit = map.features(Side::X, &points::<T>(20, 5, 1.0)).unwrap();
+        let zero = map.features(Side::X, &Array2::zeros((20, 5))).unwrap();
+        assert!(zero.values().iter().all(|v| *v == T::one()));
+        // The length of a point does not matter.
+        assert_eq!(phi, if norm == 0.0 { zero } else { unit });
+    }
+    let x = point::<T>(5, 1, 3.0);
+    assert_eq!(map.estimate(&x, &x.mapv(|v| v + v)).unwrap(), T::one());
+    assert_eq!(map.estimate(&x, &x.mapv(|v| -v)).unwrap(), -T::one());
+}
+
+#[test]
+fn sign_features_are_the_definition() {
+    sign_is_the_definition::<f32>();
+    sign_is_the_definition::<f64>();
+}
+
+/// At norms of 1e30 and 1e-30, where f itself leaves the range of `f32`: scaling points by a power of two changes
+/// the scale alone.
+fn homogeneous<T: Real>() {
+    let degrees = [
+        (Activation::Identity, 1.0),
+        (Activation::Abs, 1.0),
+        (Activation::Relu, 1.0),
+        (Activation::Square, 2.0),
+        (Activation::ReluSquared, 2.0),
+    ];
+    let x = points::<T>(50, 7, 1.0);
+    for (f, degree) in degrees {
+        for coupling in couplings_from_two_dimensions() {
+            let map = nonlinear::<T>(&frequencies(7, 20, coupling.as_ref(), 3), f, 0.0);
+            let phi = map.features(Side::X, &x).unwrap();
+            for power in [100, -100] {
+                let factor = T::narrow(2f64.powi(power));
+                let scaled = map.features(Side::X, &x.mapv(|v| v * factor)).unwrap();
+                assert_eq!(scaled.values(), phi.values(), "{f:?}");
+                let shift = degree * f64::from(power) * std::f64::consts::LN_2;
+                let scales = scaled.log_scales().to_owned() - phi.log_scales();
+                assert!(scales.iter().all(|s| (s - shift).abs() < 1e-12));
+            }
+        }
+    }
+    // With an ε that is lost beside the largest value, but not where f is 0.
+    let omega = frequencies(7, 20, &Independent, 3);
+    let map = nonlinear::<f64>(&omega, Activation::ReluSquared, 1e-3);
+    let phi = map.features(Side::X, &points(10, 7, 1e30)).unwrap();
+    let least = phi.to_array().iter().fold(f64::INFINITY, |a, v| a.min(*v));
+    assert!((least * 20f64.sqrt() / 1e-3 - 1.0).abs() < 1e-12, "{least}");
+}
+
+#[test]
+fn any_norm_is_a_scale() {
+    homogeneous::<f32>();
+    homogeneous::<f64>();
+}
+
+fn is_finite_at<T: Real>(norm: f64) {
+    let (omega, x) = (frequencies(6, 33, &Independent, 1), points::<T>(30, 6, norm));
+    for f in Activation::ALL {
+        for offset in [0.0, 1e-3, -2.0, 1e300, 5e-324] {
+            let phi = nonlinear::<T>(&omega, f, offset).features(Side::X, &x).unwrap();
+            assert!(phi.values().iter().all(|v| v.abs() <= T::one()), "{f:?} + {offset} at {norm}");
+            assert!(phi.log_scales().iter().all(|s| s.is_finite()), "{f:?} + {offset} at {norm}");
+            if offset == 1e300 && norm < 1e3 {
+                let log = phi.log_scales()[[0, 0]] + phi.values()[[0, 0]].widen().ln() + 0.5 * 33f64.ln();
+                assert!((log - 1e300f64.ln()).abs() < 1e-6, "{f:?}: {log}");
+            }
+        }
+    }
+}
+
+#[test]
+fn features_are_finite_at_any_norm() {
+    for norm in [0.0, 1e-30, 1e-8, 1.0, 1e3, 1e30, 1e37] {
+        is_finite_at::<f32>(norm);
+        is_finite_at::<f64>(norm);
+    }
+    is_finite_at::<f64>(1e150);
+}
+
+/// Estimates of the exponential kernel far beyond the range of `f32`, and far below: the log-sum-exp of the
+/// projections.
+#[test]
+fn exponents_at_any_norm() {
+    let omega = frequencies(6, 40, &Orthogonal, 2);
+    let map = nonlinear::<f32>(&omega, Activation::Exp, 0.0);
+    for (norm, sign) in [(1.0, 1.0), (1e3, 1.0), (1e3, -1.0)] {
+        let (x, y) = (point::<f32>(6, 1, norm), point::<f32>(6, 1, norm) * sign);
+        let z = (&x + &y).mapv(f64::from);
+        let terms: Vec<f64> = omega.rows().dot(&z).to_vec();
+        let top = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let exact = top + (terms.iter().map(|t| (t - top).exp()).sum::<f64>() / 40.0).ln();
+        let log = map.log_estimate(&x, &y).unwrap();
+        assert!((log.ln_abs - exact).abs() < 1e-5 * norm.max(1.0), "{log:?} {exact}");
+        let phi = map.features_of(Side::X, &x).unwrap();
+        assert!(phi.values().iter().all(|v| *v <= 1.0) && phi.log_scales()[[0, 0]].is_finite());
+    }
+    // Scaled features cannot resolve it, exponents can.
+    let x = point::<f32>(6, 1, 200.0).insert_axis(ndarray::Axis(0));
+    assert!((map.gram(&x, &-&x).unwrap()[[0, 0]] - 1.0).abs() < 1e-3);
+}
+
+/// All maps of this file by shape.
+fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>)) {
+    for (n, d, m) in [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 64, 130)] {
+        let omega = frequencies(d, m, &Orthogonal, 5);
+        let x = points::<T>(n, d, 1.5 / (d as f64).sqrt());
+        check(&Sign::new(omega.clone()), &x);
+        check(&EluPlusOne::new(d, 0.5).unwrap(), &x);
+        for f in Activation::ALL {
+            check(&Nonlinear::new(omega.clone(), f), &x);
+            check(&nonlinear(&omega, f, 0.5), &x);
+        }
+    }
+}
+
+fn features<T: Real>(map: &dyn FeatureMap<T>, x: ArrayView2<'_, T>) -> Features<T> {
+    map.features(Side::X, &x).unwrap()
+}
+
+fn keeps_promises<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let (n, d) = x.dim();
+    let batch = features(map, x.view());
+    assert_eq!(
+        (map.input_dim(), map.blocks(), batch.values().ncols()),
+        (d, batch.blocks(), map.feature_dim())
+    );
+    assert!(batch.values().iter().all(|v| v.abs() <= T::one()));
+    assert!(!map.properties().non_negative || batch.values().iter().all(|v| *v >= T::zero()));
+    assert!(map.properties().symmetric && batch.gram(&batch).is_ok());
+    assert_eq!(map.features(Side::Y, x).unwrap().values(), batch.values());
+
+    // A batch is its rows, whatever the threads.
+    for (start, run) in [(0, 1), (n / 2, 3), (n / 3, 100)] {
+        let rows = s![start..n.min(start + run), ..];
+        let part = features(map, x.slice(rows));
+        assert_eq!(
+            (part.values(), part.log_scales()),
+            (batch.values().slice(rows), batch.log_scales().slice(rows))
+        );
+    }
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        assert_eq!(pool.install(|| features(map, x.view())), batch);
+    }
+
+    // Any layout of points, and buffers that hold rubbish.
+    let mut columns = Array2::zeros((n, d).f());
+    columns.assign(x);
+    let mut wide = Array2::from_elem((n, 2 * d + 3), T::nan());
+    wide.slice_mut(s![.., 1..2 * d;2]).assign(x);
+    for view in [columns.view(), wide.slice(s![.., 1..2 * d;2])] {
+        assert_eq!(features(map, view), batch);
+    }
+    let mut values = Array2::from_elem((n, map.feature_dim()).f(), T::nan());
+    let mut scales = Array2::from_elem((n, 1), f64::NAN);
+    map.features_into(Side::X, x, &mut values, &mut scales).unwrap();
+    assert_eq!((values.view(), scales.view()), (batch.values(), batch.log_scales()));
+
+    // Rows that are not numbers affect no other.
+    if n > 3 {
+        let mut spoilt = x.clone();
+        spoilt[[1, d - 1]] = T::nan();
+        spoilt[[2, 0]] = T::neg_infinity();
+        let phi = features(map, spoilt.view());
+        for i in [1, 2] {
+            assert!(phi.values().row(i).iter().all(|v| v.is_nan()) && phi.log_scales()[[i, 0]].is_nan());
+        }
+        assert_eq!(phi.values().slice(s![3.., ..]), batch.values().slice(s![3.., ..]));
+        assert_eq!(phi.values().row(0), batch.values().row(0));
+    }
+
+    // Refusals.
+    let wrong = Array2::<T>::zeros((n, d + 1));
+    assert!(matches!(map.features(Side::X, &wrong), Err(Error::Shape { .. })));
+    assert!(matches!(map.log_variance(&wrong.row(0), &x.row(0)), Err(Error::Shape { .. })));
+}
+
+#[test]
+fn maps_keep_their_promises() {
+    every::<f32>(keeps_promises);
+    every::<f64>(keeps_promises);
+}
+
+fn gram_is_estimates<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let few = x.slice(s![..x.nrows().min(5), ..]);
+    let (gram, scales) = (map.gram(&few, x).unwrap(), features(map, x.view()).log_scales().to_owned());
+    for ((i, j), value) in gram.indexed_iter() {
+        let log = map.log_estimate(&x.row(i), &x.row(j)).unwrap().value();
+        let size = (scales[[i, 0]] + scales[[j, 0]]).exp() * map.feature_dim() as f64;
+        let tolerance = T::epsilon().widen() * (30.0 + x.ncols() as f64) * size.max(log.abs());
+        assert!((value.widen() - log).abs() <= tolerance, "{map:?}: {value} and {log}");
+    }
+}
+
+#[test]
+fn gram_and_estimates_agree() {
+    every::<f32>(gram_is_estimates);
+    every::<f64>(gram_is_estimates);
+}
+
+/// A z-score beyond it has probability 7e-6, and there are fewer than 140: false alarms below 1e-3.
+const LIMIT: f64 = 4.5;
+
+/// Estimates over many draws of seven frequencies: odd, and more than one block with a partial one.
+fn estimates(
+    draws: u64,
+    coupling: &dyn Coupling,
+    map: impl Fn(Frequencies) -> Box<dyn FeatureMap<f64>>,
+    (x, y): (&Array1<f64>, &Array1<f64>),
+) -> Vec<f64> {
+    (0..draws).map(|seed| map(frequencies(x.len(), 7, coupling, seed)).estimate(x, y).unwrap()).collect()
+}
+
+#[test]
+fn unbiased_where_there_is_a_kernel() {
+    let (x, y) = (point::<f64>(4, 1, 0.6), point::<f64>(4, 5, 0.9));
+    let couplings: [&dyn Coupling; 3] = [&Independent, &Orthogonal, &Simplex::default()];
+    for coupling in couplings {
+        for f in Activation::ALL.into_iter().filter(|f| f.kernel().is_some()) {
+            for (offset, scale) in [(0.0, 1.0), (-0.4, 1.7)] {
+                let make = |omega| -> Box<dyn FeatureMap<f64>> {
+                    let map = Nonlinear::new(omega, f).with_offset(offset).unwrap();
+                    Box::new(map.with_lengthscale(scale).unwrap())
+                };
+                let map = make(frequencies(4, 7, coupling, 0));
+                let exact = map.kernel().unwrap().value(&x, &y).unwrap();
+                let mean = Sample::of(&estimates(20_000, coupling, make, (&x, &y)));
+                let z = mean.z(exact);
+                assert!(z.abs() < LIMIT, "{f:?} + {offset}, {coupling:?}: {} of {exact}, z {z}", mean.mean);
+                // The test has teeth: 5 % of the size of a product of features would be seen.
+                let size = [&x, &y].map(|v| map.kernel().unwrap().value(v, v).unwrap());
+                assert!(LIMIT * mean.error < 0.05 * (size[0] * size[1]).sqrt(), "{f:?}: too few draws");
+            }
+        }
+        let make = |omega| -> Box<dyn FeatureMap<f64>> { Box::new(Sign::new(omega)) };
+        let mean = Sample::of(&estimates(20_000, coupling, make, (&x, &y)));
+        let exact: f64 = Angular.value(&x, &y).unwrap();
+        assert!(mean.z(exact).abs() < LIMIT && exact.abs() > 0.1, "{} of {exact}", mean.mean);
+    }
+}
+
+#[test]
+fn of_the_closed_form_variance() {
+    let (x, y) = (point::<f64>(4, 1, 0.6), point::<f64>(4, 5, 0.9));
+    let mut closed = Vec::new();
+    for f in Activation::ALL {
+        for coupling in [&Independent as &dyn Coupling, &Antithetic(Independent)] {
+            let make = |omega| -> Box<dyn FeatureMap<f64>> {
+                Box::new(Nonlinear::new(omega, f).with_lengthscale(1.2).unwrap())
+            };
+            let map = make(frequencies(4, 7, coupling, 0));
+            let Some(log) = map.log_variance(&x, &y).unwrap() else { continue };
+            closed.push(f);
+            let exact = map.kernel().unwrap().value(&x, &y).unwrap();
+            let sample = estimates(60_000, coupling, make, (&x, &y));
+            let errors: Vec<f64> = sample.iter().map(|v| (v - exact).powi(2)).collect();
+            let mse = Sample::of(&errors);
+            let z = mse.z(log.exp());
+            assert!(z.abs() < LIMIT, "{f:?}, {coupling:?}: MSE {} of {}, z {z}", mse.mean, log.exp());
+            assert!(mse.error < 0.1 * mse.mean / 3.0, "{f:?}, {coupling:?}: too few draws, {}", mse.error);
+        }
+    }
+    use Activation::{Abs, Cos, Exp, Identity, Relu, Sin, Square, Step};
+    let pairs = |f: Activation| [f, f].into_iter().take(if matches!(f, Exp | Relu | Step) { 1 } else { 2 });
+    let all = [Identity, Square, Exp, Cos, Sin, Activation::Sign, Step, Relu, Abs];
+    assert_eq!(closed, all.into_iter().flat_map(pairs).collect::<Vec<_>>());
+}
+
+#[test]
+fn variances_of_signs() {
+    let (x, y, zero) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
+    let map = |coupling: &dyn Coupling, radii: &dyn random_features::frequency::Radii| {
+        Sign::<f64>::new(draw_with(2, 5, coupling, radii, &mut rng(1)).unwrap())
+    };
+    let sign = map(&Independent, &RootDim);
+    let variance = |x: &Array1<f64>, y: &Array1<f64>| sign.log_variance(x, y).unwrap().unwrap().exp();
+    assert!((variance(&x, &y) - 0.75 / 5.0).abs() < 1e-15, "1 − (1 − 2/4)²");
+    assert!((variance(&x, &zero) - 0.2).abs() < 1e-15);
+    assert_eq!([variance(&x, &x), variance(&y, &-&y), variance(&zero, &zero)], [0.0; 3]);
+    // Near θ = π nothing cancels: 4(1 − t)/m with 1 − t = 1e-9/π.
+    let near = variance(&x, &arr1(&[-1.0, 1e-9]));
+    assert!((near * 5.0 / 4e-9 * std::f64::consts::PI - 1.0).abs() < 1e-9, "{near}");
+    assert_eq!(map(&Orthogonal, &RootDim).log_variance(&x, &y).unwrap(), None);
+    // Four of five are pairs: three independent terms of weights 2, 2 and 1.
+    let paired = map(&Antithetic(Independent), &RootDim).log_variance(&x, &y).unwrap().unwrap().exp();
+    assert!((paired - 0.75 * 9.0 / 25.0).abs() < 1e-15);
+
+    let step = Nonlinear::<f64>::new(frequencies(2, 5, &Independent, 1), Activation::Step);
+    let variance = |x: &Array1<f64>, y: &Array1<f64>| step.log_variance(x, y).unwrap().unwrap().exp();
+    assert!((variance(&x, &zero) - 0.0625 / 5.0).abs() < 1e-15);
+    assert_eq!(variance(&zero, &zero), 0.0);
+    assert!((step.estimate(&zero, &zero).unwrap() - 0.25).abs() < 1e-15);
+    for f in Activation::ALL {
+        let map = Nonlinear::<f64>::new(frequencies(2, 5, &Independent, 1), f);
+        if let (Some(log), false) =
+            (map.log_variance(&zero, &x).unwrap(), matches!(f, Activation::Sign | Activation::Step))
+        {
+            let at_zero = value(f, 0.0);
+            assert!(if at_zero == 0.0 { log == f64::NEG_INFINITY } else { log.is_finite() }, "{f:?}: {log}");
+        }
+    }
+}
+
+#[test]
+fn kernels_and_closed_forms_are_known_where_they_are() {
+    let (x, y) = (point::<f64>(4, 1, 0.6), point::<f64>(4, 5, 0.9));
+    let omega = frequencies(4, 7, &Independent, 1);
+    for f in Activation::ALL {
+        let map = Nonlinear::<f64>::new(omega.clone(), f);
+        assert_eq!(map.kernel().is_none(), WITHOUT_KERNEL.contains(&f));
+        let sphere = draw_with(4, 7, &Independent, &RootDim, &mut rng(1)).unwrap();
+        assert!(Nonlinear::<f64>::new(sphere, f).kernel().is_none());
+        let orthogonal = Nonlinear::<f64>::new(frequencies(4, 7, &Orthogonal, 1), f);
+        assert_eq!(orthogonal.kernel().is_none(), map.kernel().is_none());
+        assert_eq!(orthogonal.log_variance(&x, &y).unwrap(), None);
+        assert_eq!(map.with_offset(0.1).unwrap().log_variance(&x, &y).unwrap(), None);
+    }
+    let theta = angle(x.iter().copied().zip(y.iter().copied()));
+    let angular = Sign::<f64>::new(omega).kernel().unwrap().value(&x, &y).unwrap();
+    assert!((angular - (1.0 - 2.0 * theta / std::f64::consts::PI)).abs() < 1e-15);
+}
+
+#[test]
+fn offsets_make_features_non_negative() {
+    let omega = frequencies(3, 400, &Independent, 1);
+    let x = points::<f32>(50, 3, 3.0);
+    let bounds = [
+        (Activation::Relu, 0.0, true),
+        (Activation::Relu, -1e-9, false),
+        (Activation::Sigmoid, 0.0, true),
+        (Activation::Tanh, 1.0, true),
+        (Activation::Cos, 1.0 + f64::EPSILON, true),
+        (Activation::Erf, 0.999, false),
+        (Activation::Gelu, 0.17, true),
+        (Activation::Gelu, 0.169, false),
+        (Activation::Identity, 1e9, false),
+    ];
+    for (f, offset, non_negative) in bounds {
+        let map = nonlinear::<f32>(&omega, f, offset);
+        assert_eq!(map.properties().non_negative, non_negative, "{f:?} + {offset}");
+        let phi = map.features(Side::X, &x).unwrap();
+        assert!(!non_negative || phi.values().iter().all(|v| *v >= 0.0), "{f:?} + {offset}");
+    }
+}
+
+#[test]
+fn fingerprints_tell_maps_apart() {
+    let omega = frequencies(3, 8, &Independent, 1);
+    let mut all = vec![
+        Sign::<f64>::new(omega.clone()).fingerprint(),
+        Sign::<f64>::new(frequencies(3, 8, &Independent, 2)).fingerprint(),
+        FeatureMap::<f64>::fingerprint(&EluPlusOne::new(3, 1.0).unwrap()),
+        FeatureMap::<f64>::fingerprint(&EluPlusOne::new(3, 2.0).unwrap()),
+    ];
+    for f in Activation::ALL {
+        let map = || Nonlinear::<f64>::new(omega.clone(), f);
+        all.push(map().fingerprint());
+        all.push(map().with_offset(1e-3).unwrap().fingerprint());
+        all.push(map().with_lengthscale(2.0).unwrap().fingerprint());
+        assert_eq!(map().with_offset(-0.0).unwrap().fingerprint(), map().fingerprint());
+    }
+    let count = all.len();
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), count);
+    let x = points::<f64>(2, 3, 1.0);
+    let phi = |offset| nonlinear::<f64>(&omega, Activation::Relu, offset).features(Side::X, &x).unwrap();
+    assert!(matches!(phi(0.0).gram(&phi(0.1)), Err(Error::Pairing { .. })));
+    assert!(phi(0.1).gram(&phi(0.1)).is_ok());
+}
+
+#[test]
+fn a_lengthscale_divides_the_points() {
+    let omega = frequencies(3, 8, &Independent, 3);
+    let (x, scales) = (points::<f64>(10, 3, 2.0), vec![0.5, 2.0, 3.0]);
+    let divided = &x / &arr1(&scales);
+    for f in Activation::ALL {
+        for offset in [0.0, 0.3] {
+            let other = nonlinear::<f64>(&omega, f, offset);
+            let one = other.clone().with_lengthscale(scales.clone()).unwrap();
+            let (a, b) = (one.gram(&x, &x).unwrap(), other.gram(&divided, &divided).unwrap());
+            let size = b.iter().fold(0.0f64, |a, v| a.max(v.abs()));
+            assert!((a - b).iter().all(|v| v.abs() < 1e-13 * size));
+            if let (Some(a), Some(b)) = (one.kernel(), other.kernel()) {
+                let (a, b) = (a.gram(&x, &x).unwrap(), b.gram(&divided, &divided).unwrap());
+                assert!((&a - &b).iter().zip(&b).all(|(v, b)| v.abs() < 1e-13 * b.abs().max(1.0)));
+            }
+        }
+    }
+}
+
+#[test]
+fn wrong_parameters_are_refused() {
+    let map = || Nonlinear::<f32>::new(frequencies(3, 8, &Independent, 1), Activation::Relu);
+    for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        let error = map().with_offset(wrong).unwrap_err().to_string();
+        assert!(error.contains("offset") && error.contains("finite"), "{error}");
+        assert!(Activation::Relu.kernel().unwrap().with_offset(wrong).is_err());
+    }
+    assert!(matches!(map().with_lengthscale(0.0), Err(Error::Parameter { .. })));
+    assert!(matches!(map().with_lengthscale(vec![1.0]), Err(Error::Shape { .. })));
+    assert!(matches!(map().with_lengthscale(1e-80), Err(Error::NotFinite { .. })));
+    assert!(matches!(EluPlusOne::new(0, 1.0), Err(Error::Parameter { .. })));
+    assert!(matches!(EluPlusOne::new(2, -1.0), Err(Error::Parameter { .. })));
+    assert!(matches!(EluPlusOne::new(2, vec![1.0; 3]), Err(Error::Shape { .. })));
+    assert_eq!(Activation::ALL.map(NonlinearKernel::new).iter().flatten().count(), 11);
+}
+
+fn elu_is_the_definition<T: Real>() {
+    let elu = |u: f64| if u > 0.0 { 1.0 + u } else { u.exp() };
+    for scale in [1.0, 0.3] {
+        let map = EluPlusOne::new(4, scale).unwrap();
+        for norm in [0.0, 1e-8, 1.0, 20.0, 1e3] {
+            let x = points::<T>(40, 4, norm);
+            let phi = map.features(Side::X, &x).unwrap().to_array();
+            for (phi, x) in phi.rows().into_iter().zip(x.rows()) {
+                for (v, u) in phi.iter().zip(x.iter().map(|x| x.widen() / scale)) {
+                    let (v, exact) = (v.widen(), elu(u));
+                    let tolerance = T::epsilon().widen() * (8.0 + 2.0 * u.abs()) * exact;
+                    // Beside larger features small ones are flushed to 0.
+                    let floor = T::min_positive_value().widen() * (1.0 + norm / scale);
+                    assert!((v - exact).abs() <= tolerance.max(floor), "{u}: {v} not {exact}");
+                }
+            }
+        }
+    }
+    let map = EluPlusOne::new(2, 1.0).unwrap();
+    let huge = arr1(&[1e30, -1e30].map(T::narrow));
+    let log = map.log_estimate(&huge, &huge).unwrap().ln_abs;
+    assert!((log - 2.0 * huge[0].widen().ln()).abs() < 1e-4, "{log}");
+    // All features below the range of T, and products of opposites.
+    let (low, high) = (arr1(&[-1e3, -2e3].map(T::narrow)), arr1(&[-2e3, 1e3].map(T::narrow)));
+    let log = |x: &Array1<T>, y: &Array1<T>| map.log_estimate(x, y).unwrap().ln_abs;
+    assert!((log(&low, &low) + 2e3).abs() < 1e-3, "{}", log(&low, &low));
+    assert!((log(&low, &high) + 2e3 - 1001f64.ln()).abs() < 1e-3, "{}", log(&low, &high));
+    assert_eq!(map.features_of(Side::X, &low).unwrap().log_scales()[[0, 0]], -1e3);
+    let properties = FeatureMap::<T>::properties(&map);
+    assert!(properties.symmetric && properties.non_negative && FeatureMap::<T>::kernel(&map).is_none());
+    assert_eq!(map.log_variance(&low, &high).unwrap(), Some(f64::NEG_INFINITY));
+}
+
+#[test]
+fn elu_plus_one_is_the_definition() {
+    elu_is_the_definition::<f32>();
+    elu_is_the_definition::<f64>();
+}
+
+#[cfg(feature = "serde")]
+mod stored {
+    use super::*;
+    use serde_json::{from_str, from_value, json, to_string, to_value};
+
+    fn survives<M>(map: &M)
+    where
+        M: FeatureMap<f32> + serde::Serialize + serde::de::DeserializeOwned,
+    {
+        let read: M = from_str(&to_string(map).unwrap()).unwrap();
+        let x = points::<f32>(10, map.input_dim(), 1.0);
+        assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+        assert_eq!(read.fingerprint(), map.fingerprint());
+    }
+
+    #[test]
+    fn maps_survive() {
+        let omega = frequencies(3, 8, &Orthogonal, 4);
+        survives(&Sign::<f32>::new(omega.clone()));
+        survives(&EluPlusOne::new(3, vec![1.0, 2.0, 3.0]).unwrap());
+        for f in Activation::ALL {
+            survives(&Nonlinear::<f32>::new(omega.clone(), f));
+            survives(&nonlinear::<f32>(&omega, f, 0.1).with_lengthscale(2.0).unwrap());
+        }
+        let saturated = Frequencies::from_rows(ndarray::arr2(&[[1e300, -2.0]])).unwrap();
+        survives(&nonlinear::<f32>(&saturated, Activation::Tanh, 0.5));
+        let kernel = Activation::Relu.kernel().unwrap().with_offset(0.1).unwrap();
+        assert_eq!(from_str::<NonlinearKernel>(&to_string(&kernel).unwrap()).unwrap(), kernel);
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused() {
+        let omega = frequencies(3, 8, &Orthogonal, 4);
+        let sign = to_value(Sign::<f32>::new(omega.clone())).unwrap();
+        let error = from_value::<Nonlinear<f32>>(sign.clone()).map(drop).unwrap_err().to_string();
+        assert!(error.contains("activation"), "{error}");
+        let mut stored = to_value(nonlinear::<f32>(&omega, Activation::Tanh, 0.1)).unwrap();
+        let error = from_value::<Sign<f32>>(stored.clone()).map(drop).unwrap_err().to_string();
+        assert!(error.contains("nonlinear") && error.contains("sign"), "{error}");
+        stored["lengthscale"] = json!({ "Isotropic": -1.0 });
+        assert!(from_value::<Nonlinear<f32>>(stored).is_err());
+        assert!(
+            from_value::<EluPlusOne>(
+                json!({ "map": "elu+1", "dim": 0, "lengthscale": { "Isotropic": 1.0 } })
+            )
+            .is_err()
+        );
+        let lengthscale = json!({ "Isotropic": 1.0 });
+        let kernel = json!({ "activation": "Tanh", "offset": 0.0, "lengthscale": lengthscale });
+        assert!(from_value::<NonlinearKernel>(kernel).unwrap_err().to_string().contains("Tanh"));
+    }
+}
