@@ -1,4 +1,5 @@
-//! Sign features, features f(ω·x) + ε and elu + 1: their definitions, their kernels, and what every map promises.
+//! Sign features, features f(ω·x) + ε and elu + 1: their definitions, their kernels, and what every map
+//! promises.
 
 mod common;
 
@@ -53,8 +54,8 @@ fn nonlinear<T: Real>(omega: &Frequencies, f: Activation, offset: f64) -> Nonlin
     Nonlinear::new(omega.clone(), f).with_offset(offset).unwrap()
 }
 
-/// The features of a point from the definition, each with a bound of its error: what a projection may be off by
-/// in `T`, and rounding relative to the largest feature.
+/// The features of a point from the definition, each with a bound of its error: what a projection may be off
+/// by in `T`, and rounding relative to the largest feature.
 fn naive<T: Real>(f: Activation, offset: f64, omega: &Frequencies, x: &[f64]) -> Vec<(f64, f64)> {
     let epsilon = T::epsilon().widen();
     let norm = |v: &mut dyn Iterator<Item = f64>| v.map(|v| v * v).sum::<f64>().sqrt();
@@ -129,8 +130,8 @@ fn sign_features_are_the_definition() {
     sign_is_the_definition::<f64>();
 }
 
-/// At norms of 1e30 and 1e-30, where f itself leaves the range of `f32`: scaling points by a power of two changes
-/// the scale alone.
+/// At norms of 1e30 and 1e-30, where f itself leaves the range of `f32`: scaling points by a power of two
+/// changes the scale alone.
 fn homogeneous<T: Real>() {
     let degrees = [
         (Activation::Identity, 1.0),

@@ -51,8 +51,8 @@ pub struct Nonlinear {
 }
 
 impl Nonlinear {
-    /// The kernel of `activation` with ε = 0 and ℓ = 1, or `None` if it has no closed form: GELU, the sigmoid and
-    /// tanh have none.
+    /// The kernel of `activation` with ε = 0 and ℓ = 1, or `None` if it has no closed form: GELU, the sigmoid
+    /// and tanh have none.
     pub fn new(activation: Activation) -> Option<Self> {
         let open = matches!(activation, Activation::Gelu | Activation::Sigmoid | Activation::Tanh);
         let lengthscale = Lengthscale::default();

@@ -87,8 +87,8 @@ impl EluPlusOne {
         x.iter().enumerate().map(move |(k, v)| inverse(k) * v.widen())
     }
 
-    /// Lets `write(x, values)` fill each row from its point and return the log scale. Rows without a finite norm
-    /// become NaN.
+    /// Lets `write(x, values)` fill each row from its point and return the log scale. Rows without a finite
+    /// norm become NaN.
     fn fill_with<T: Real>(
         &self,
         x: ArrayView2<'_, T>,
@@ -126,7 +126,7 @@ impl<T: Real> FeatureMap<T> for EluPlusOne {
     fn fill(&self, _: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         self.fill_with(x, tile, scratch, |x, values| {
             let largest = self.scaled(x).fold(f64::NEG_INFINITY, f64::max);
-            // Where all are negative, the exponentials' common factor; else a divisor that keeps 1 + u in range.
+            // Where all are negative, the exponentials' common factor; else a divisor.
             let shift = T::saturated(largest.min(0.0));
             let divisor = 1.0 + largest.max(0.0);
             values.iter_mut().zip(self.scaled(x)).for_each(|(v, u)| *v = T::saturated(u.min(0.0)));

@@ -18,8 +18,8 @@ use crate::theory;
 /// Sign features, for the angular kernel 1 − 2θ/π.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} sgn(ωⱼ·x), with sgn 0 = 1: m features of which only the direction of x matters. Values are
-/// ±1, the log scale is −½ ln m. Unbiased if each ω has a uniform direction, whatever its radius and the
+/// φⱼ(x) = m^{−1/2} sgn(ωⱼ·x), with sgn 0 = 1: m features of which only the direction of x matters. Values
+/// are ±1, the log scale is −½ ln m. Unbiased if each ω has a uniform direction, whatever its radius and the
 /// coupling. The features of the point 0 are all positive; the [kernel](Angular) counts it as orthogonal to
 /// all points, so that it is unbiased between 0 and another point, but not between 0 and 0.
 ///

@@ -7,8 +7,8 @@ use crate::SignedLog;
 use crate::kernel::{Activation, Kernel, angle};
 
 /// ln of the variance of (1/m) Σ f(ωⱼ·x) f(ωⱼ·y) at points of equal dimension, already divided by the
-/// lengthscale; `None` where no closed form is known: for erf, ReLU², GELU, the sigmoid and tanh, and for rows
-/// that depend on each other.
+/// lengthscale; `None` where no closed form is known: for erf, ReLU², GELU, the sigmoid and tanh, and for
+/// rows that depend on each other.
 ///
 /// A single term has the variance E f²(ω·x) f²(ω·y) − K², and f² is again a function with a kernel, or a
 /// sum of such. With t = θ/π it is 4t(1−t) for sgn and (1−t)(1+t)/4 for the step, whatever the law of the
