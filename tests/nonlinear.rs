@@ -9,7 +9,7 @@ use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,
 };
 use random_features::kernel::{Activation, Angular, Kernel, Nonlinear as NonlinearKernel, angle};
-use random_features::theory::special::{erf, normal_cdf};
+use random_features::theory::special::{erf, gauss_legendre, normal_cdf};
 use random_features::{EluPlusOne, Error, FeatureMap, Features, Nonlinear, Real, Side, Sign, rng};
 
 const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];
@@ -380,6 +380,51 @@ fn of_the_closed_form_variance() {
     let pairs = |f: Activation| [f, f].into_iter().take(if matches!(f, Exp | Relu | Step) { 1 } else { 2 });
     let all = [Identity, Square, Exp, Cos, Sin, Activation::Sign, Step, Relu, Abs];
     assert_eq!(closed, all.into_iter().flat_map(pairs).collect::<Vec<_>>());
+}
+
+/// E g(a, b) for a = ω·x and b = ω·y at norms X and Y and angle θ, by quadrature in polar coordinates, cut where a
+/// or b changes sign.
+fn expectation(norms: [f64; 2], theta: f64, g: impl Fn(f64, f64) -> f64) -> f64 {
+    use std::f64::consts::PI;
+    let mut cuts = [-0.5 * PI, theta - 0.5 * PI, 0.5 * PI, theta + 0.5 * PI, 1.5 * PI];
+    cuts.sort_by(f64::total_cmp);
+    let rule = |from: f64, to: f64| {
+        let node =
+            move |(x, w): &(f64, f64)| (0.5 * (from + to) + 0.5 * (to - from) * x, 0.5 * (to - from) * w);
+        gauss_legendre().iter().map(node)
+    };
+    let radial = |phi: f64| {
+        let (a, b) = (norms[0] * phi.cos(), norms[1] * (phi - theta).cos());
+        rule(0.0, 16.0).map(|(r, w)| w * r * (-0.5 * r * r).exp() * g(r * a, r * b)).sum::<f64>()
+    };
+    let sector = |ends: &[f64]| rule(ends[0], ends[1]).map(|(phi, w)| w * radial(phi)).sum::<f64>();
+    cuts.windows(2).map(sector).sum::<f64>() / (2.0 * PI)
+}
+
+#[test]
+fn kernels_and_variances_are_their_integrals() {
+    let omega = frequencies(2, 1, &Independent, 1);
+    for norms in [[0.6, 0.9], [1.1, 0.2], [1e-3, 0.7]] {
+        for theta in [0.01, 0.8, 1.7, 3.1f64] {
+            let (x, y) = (arr1(&[norms[0], 0.0]), arr1(&[theta.cos(), theta.sin()]) * norms[1]);
+            for f in Activation::ALL {
+                for offset in [0.0, 0.7, -0.2] {
+                    let map = nonlinear::<f64>(&omega, f, offset);
+                    let Some(kernel) = map.kernel() else { continue };
+                    let g = |a: f64, b: f64| (value(f, a) + offset) * (value(f, b) + offset);
+                    let (mean, exact) = (expectation(norms, theta, g), kernel.value(&x, &y).unwrap());
+                    let square = expectation(norms, theta, |a, b| g(a, b).powi(2));
+                    let case = format!("{f:?} + {offset} at {norms:?}, {theta}");
+                    assert!((mean - exact).abs() < 1e-10 * square.sqrt(), "{case}: {exact} not {mean}");
+                    if let Some(log) = map.log_variance(&x, &y).unwrap() {
+                        let variance = square - mean * mean;
+                        let found = (log.exp() - variance).abs();
+                        assert!(found < 1e-10 * square, "{case}: {} not {variance}", log.exp());
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]
