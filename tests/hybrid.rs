@@ -1,0 +1,417 @@
+//! Hybrids: their products are composed from their parts, they are unbiased, and their errors are the closed forms'.
+//!
+//! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6, and there are some 60 of them here: false alarms below
+//! 1e-3 over all seeds.
+
+mod common;
+
+use common::{Sample, frequencies, gaussian, point, points, softmax};
+use ndarray::{Array1, Array2, Axis, s};
+use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, Simplex};
+use random_features::hybrid::{Bases, Coefficient, Hybrid};
+use random_features::map::Target;
+use random_features::theory::hybrid::{self, Bases as Sharing};
+use random_features::theory::{Law, Pair, coefficient};
+use random_features::{
+    Error, FeatureMap, Hyperbolic, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng,
+};
+
+const LIMIT: f64 = 4.5;
+const DRAWS: u64 = 20_000;
+
+fn omega(d: usize, m: usize, seed: u64) -> random_features::frequency::Frequencies {
+    frequencies(d, m, &Independent, seed)
+}
+
+fn bases(d: usize, m: usize, seed: u64, shared: bool) -> Bases {
+    if shared {
+        Bases::Shared(omega(d, m, seed))
+    } else {
+        Bases::Independent(omega(d, m, seed), omega(d, m, seed + 1))
+    }
+}
+
+/// A hybrid of two terms with different blocks, one of them nested.
+fn composed<T: Real>(d: usize, target: &Target) -> (Hybrid<T>, impl Fn(&Array1<T>, &Array1<T>) -> f64) {
+    let seeds = [11, 12, 13, 14, 15, 16, 17, 18];
+    let [a, b, c, e, f, g, h, i] = seeds;
+    let positive = || Positive::new::<T>(omega(d, 5, a), target.clone()).unwrap();
+    let hyperbolic = || Hyperbolic::new::<T>(omega(d, 4, b), target.clone()).unwrap();
+    let inner = || {
+        Hybrid::<T>::bipolar(bases(d, 3, c, false), Coefficient::angular(omega(d, 3, f)), target.clone())
+            .unwrap()
+    };
+    let first = || Coefficient::<T>::gaussian(omega(d, 6, g), 0.7, 1.2).unwrap();
+    let second = || Coefficient::<T>::affine(0.3, -0.2, Sign::new(omega(d, 2, h))).unwrap();
+    let _ = (e, i);
+    let hybrid = Hybrid::new(
+        vec![(first(), Box::new(positive())), (second(), Box::new(inner()))],
+        Box::new(hyperbolic()),
+    )
+    .unwrap();
+    let (p, q, r) = (positive(), inner(), hyperbolic());
+    let rho = -(-2.0 * (0.7f64 * 1.2).powi(2)).exp_m1();
+    let g1 = Trigonometric::gaussian::<T>(omega(d, 6, g), 0.7f64.recip()).unwrap();
+    let s1 = Sign::<T>::new(omega(d, 2, h));
+    let estimate = move |x: &Array1<T>, y: &Array1<T>| {
+        let value = |map: &dyn FeatureMap<T>| map.log_estimate(x, y).unwrap().value();
+        let (l1, l2) = ((1.0 - value(&g1)) / rho, 0.3 - 0.2 * value(&s1));
+        l1 * value(&p) + l2 * value(&q) + (1.0 - l1 - l2) * value(&r)
+    };
+    (hybrid, estimate)
+}
+
+fn is_composed<T: Real>() {
+    for d in [1, 3, 8] {
+        for target in [softmax(), gaussian()] {
+            let (map, estimate) = composed::<T>(d, &target);
+            let (x, y) = (points::<T>(13, d, 1.2), points::<T>(9, d, 0.9));
+            let gram = map.gram(&x, &y).unwrap();
+            for ((i, j), found) in gram.indexed_iter() {
+                let (x, y) = (x.row(i).to_owned(), y.row(j).to_owned());
+                let expected = estimate(&x, &y);
+                let log = map.log_estimate(&x, &y).unwrap().value();
+                // Relative to the sizes of the terms: some tens here.
+                let tolerance = T::epsilon().widen() * 3e3;
+                assert!((found.widen() - expected).abs() < tolerance, "d {d}: {found} instead of {expected}");
+                assert!((log - expected).abs() < tolerance, "d {d}: {log} instead of {expected}");
+            }
+        }
+    }
+}
+
+#[test]
+fn products_are_those_of_the_parts() {
+    is_composed::<f32>();
+    is_composed::<f64>();
+}
+
+#[test]
+fn dimensions_are_the_papers() {
+    let (d, m, n) = (4, 6, 5);
+    let map = Hybrid::<f32>::angular(bases(d, m, 1, true), omega(d, n, 9)).unwrap();
+    assert_eq!(map.feature_dim(), 4 * m + 4 * m * n);
+    assert_eq!(map.blocks(), [2 * m, 2 * m * n, 2 * m, 2 * m * n]);
+    assert!(!map.properties().symmetric && !map.properties().non_negative);
+    // Positive weights and symmetric parts make a symmetric map: λ = ¼ of two positive maps.
+    let quarter = Coefficient::constant(0.25).unwrap();
+    let positive = |seed| Box::new(Positive::softmax::<f32>(omega(d, m, seed)));
+    let mean = Hybrid::new(vec![(quarter, positive(1) as Box<dyn FeatureMap<f32>>)], positive(2)).unwrap();
+    assert!(mean.properties().symmetric && mean.properties().non_negative);
+    assert_eq!(mean.feature_dim(), 2 * m);
+}
+
+/// Sample means and errors against the exact kernel and the closed form, for angular and Gaussian coefficients, with
+/// frequencies of their own and shared ones, and norms that differ.
+#[test]
+fn unbiased_and_of_the_closed_form_error() {
+    let (d, m, n) = (3, 3, 2);
+    let (x, y) = (point::<f64>(d, 1, 0.75), point::<f64>(d, 5, 0.3));
+    let exact = x.dot(&y).exp();
+    let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
+    for shared in [false, true] {
+        let sharing = if shared { Sharing::Shared } else { Sharing::Independent };
+        let cases: [(&str, Box<dyn Fn(u64) -> Hybrid<f64>>, _); 2] = [
+            (
+                "angular",
+                Box::new(move |seed| {
+                    Hybrid::angular(bases(d, m, 3 * seed, shared), omega(d, n, 3 * seed + 2)).unwrap()
+                }),
+                coefficient::angular(pair.angle, n),
+            ),
+            (
+                "gaussian",
+                Box::new(move |seed| {
+                    Hybrid::gaussian(bases(d, m, 3 * seed, shared), omega(d, n, 3 * seed + 2), 0.8, 0.9)
+                        .unwrap()
+                }),
+                coefficient::gaussian_normalised(&pair, 0.8, 0.9, n),
+            ),
+        ];
+        for (name, make, moments) in cases {
+            let stated = make(0).log_variance(&x, &y).unwrap().unwrap();
+            let closed = hybrid::ln_bipolar_mse(&pair, &moments, m, sharing).unwrap();
+            assert!((stated - closed).abs() < 1e-10, "{name}, shared {shared}: {stated} and {closed}");
+            let sample: Vec<f64> = (0..DRAWS).map(|seed| make(seed).estimate(&x, &y).unwrap()).collect();
+            let mean = Sample::of(&sample);
+            assert!(mean.z(exact).abs() < LIMIT, "{name}, shared {shared}: {} of {exact}", mean.mean);
+            let mse = Sample::of(&sample.iter().map(|v| (v - exact).powi(2)).collect::<Vec<_>>());
+            assert!(
+                mse.z(closed.exp()).abs() < LIMIT,
+                "{name}, shared {shared}: MSE {} of {}",
+                mse.mean,
+                closed.exp()
+            );
+            assert!(mse.error < 0.1 * mse.mean / 3.0, "too few draws");
+        }
+    }
+}
+
+/// A Gaussian coefficient whose kernel is estimated by an angular hybrid: a hybrid in a hybrid's coefficient.
+#[test]
+fn nested_coefficients() {
+    let (d, m) = (3, 3);
+    let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 5, 0.5));
+    let (sigma, r) = (0.8, 0.7);
+    let make = |seed: u64| -> Hybrid<f64> {
+        let target = random_features::kernel::Gaussian::new(1.0 / sigma).unwrap();
+        let angular = Coefficient::angular(omega(d, 4, 5 * seed));
+        let inner = Hybrid::bipolar(
+            Bases::Independent(omega(d, 5, 5 * seed + 1), omega(d, 5, 5 * seed + 2)),
+            angular,
+            target,
+        );
+        let coefficient = Coefficient::normalised(inner.unwrap(), sigma, r).unwrap();
+        Hybrid::bipolar(
+            Bases::Independent(omega(d, m, 5 * seed + 3), omega(d, m, 5 * seed + 4)),
+            coefficient,
+            random_features::kernel::Softmax::default(),
+        )
+        .unwrap()
+    };
+    let exact = x.dot(&y).exp();
+    let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
+    let closed = hybrid::ln_nested_mse(&pair, (sigma, r), m, (5, 4)).unwrap();
+    let stated = make(0).log_variance(&x, &y).unwrap().unwrap();
+    assert!((stated - closed).abs() < 1e-10, "{stated} and {closed}");
+    let sample: Vec<f64> = (0..DRAWS).map(|seed| make(seed).estimate(&x, &y).unwrap()).collect();
+    assert!(Sample::of(&sample).z(exact).abs() < LIMIT);
+    let mse = Sample::of(&sample.iter().map(|v| (v - exact).powi(2)).collect::<Vec<_>>());
+    assert!(mse.z(closed.exp()).abs() < LIMIT, "MSE {} of {}", mse.mean, closed.exp());
+}
+
+/// General Gaussian coefficients, largest where x = −My, from trigonometric and from positive features.
+#[test]
+fn general_gaussian_coefficients() {
+    let (d, n, c) = (2, 5, 1.3);
+    let m = ndarray::arr2(&[[0.9, 0.2], [-0.1, 1.1]]);
+    let (x, y) = (point::<f64>(d, 1, 0.5), point::<f64>(d, 5, 0.4));
+    let my = m.dot(&y);
+    let lambda = (-(&x + &my).mapv(|v| v * v).sum() / (2.0 * c * c)).exp();
+    let pair = Pair::new(x.iter().map(|v| v / c).zip(my.iter().map(|v| -v / c)));
+    for positive in [false, true] {
+        let make = |seed| -> Coefficient<f64> {
+            let tau = omega(d, n, seed);
+            if positive {
+                Coefficient::gaussian_positive(tau, m.clone(), c).unwrap()
+            } else {
+                Coefficient::gaussian_trigonometric(tau, m.clone(), c).unwrap()
+            }
+        };
+        let expected = if positive {
+            coefficient::gaussian_positive(&pair, n)
+        } else {
+            coefficient::gaussian_trigonometric(&pair, n)
+        };
+        let moments = make(0).moments(&x, &y).unwrap().unwrap();
+        assert!((moments.mean - lambda).abs() < 1e-13 && (moments.square - expected.square).abs() < 1e-12);
+        // As the estimate of a hybrid of constants 1 and 0 … seen through two maps that differ by a known factor.
+        let estimate = |seed| {
+            let base = |seed| Positive::softmax::<f64>(omega(d, 2, seed));
+            let hybrid = Hybrid::new(
+                vec![(make(seed), Box::new(base(7)) as Box<dyn FeatureMap<f64>>)],
+                Box::new(base(8)),
+            );
+            let (p, q) = (base(7).estimate(&x, &y).unwrap(), base(8).estimate(&x, &y).unwrap());
+            (hybrid.unwrap().estimate(&x, &y).unwrap() - q) / (p - q)
+        };
+        let sample: Vec<f64> = (0..DRAWS).map(|seed| estimate(100 + seed)).collect();
+        assert!(Sample::of(&sample).z(lambda).abs() < LIMIT, "positive {positive}");
+        let squares: Vec<f64> = sample.iter().map(|v| v * v).collect();
+        assert!(Sample::of(&squares).z(expected.square).abs() < LIMIT, "positive {positive}");
+    }
+    assert!(matches!(
+        Coefficient::<f64>::gaussian_positive(omega(3, 2, 1), m.clone(), 1.0),
+        Err(Error::Shape { .. })
+    ));
+    assert!(Coefficient::<f64>::gaussian_positive(omega(2, 2, 1), m * f64::NAN, 1.0).is_err());
+}
+
+/// At θ = 0 and θ = π, for equal norms, the estimate is exact up to eps times the sizes of the terms.
+#[test]
+fn angular_hybrids_are_exact_at_both_ends() {
+    fn check<T: Real>() {
+        for (d, norm) in [(2, 0.5), (8, 1.5), (64, 5.0), (16, 20.0)] {
+            for shared in [false, true] {
+                let map = Hybrid::<T>::angular(bases(d, 16, 3, shared), omega(d, 7, 1)).unwrap();
+                let x = point::<T>(d, 2, norm);
+                for y in [x.clone(), x.mapv(|v| -v)] {
+                    let exact = x.iter().zip(&y).map(|(a, b)| a.widen() * b.widen()).sum::<f64>();
+                    let log = map.log_estimate(&x, &y).unwrap();
+                    // Terms are as large as e^{‖x‖²} and, for hyperbolic features at x = y, far larger: in logarithms.
+                    let terms = size_of_terms(&map, &x, &y);
+                    let error = SignedLog::sum(
+                        [log, SignedLog { sign: -1.0, ..SignedLog::positive(exact) }].into_iter(),
+                    );
+                    let allowed = terms + (T::epsilon().widen() * (100.0 + 20.0 * norm * norm)).ln();
+                    assert!(
+                        error.ln_abs <= allowed.max(exact - 30.0),
+                        "{norm}, {log:?} of {exact}, allowed {allowed}"
+                    );
+                }
+            }
+        }
+    }
+    check::<f32>();
+    check::<f64>();
+}
+
+/// ln of the sum of the magnitudes of all products of features.
+fn size_of_terms<T: Real>(map: &Hybrid<T>, x: &Array1<T>, y: &Array1<T>) -> f64 {
+    let (left, right) = (map.features_of(Side::X, x).unwrap(), map.features_of(Side::Y, y).unwrap());
+    let mut start = 0;
+    let mut terms = Vec::new();
+    for (b, width) in map.blocks().iter().enumerate() {
+        let columns = s![0, start..start + width];
+        let sum: f64 = left
+            .values()
+            .slice(columns)
+            .iter()
+            .zip(right.values().slice(columns))
+            .map(|(a, b)| (*a * *b).abs().widen())
+            .sum();
+        terms.push(SignedLog::from(sum).scaled(left.log_scales()[[0, b]] + right.log_scales()[[0, b]]));
+        start += width;
+    }
+    SignedLog::sum(terms.into_iter()).ln_abs
+}
+
+#[test]
+fn sharing_is_seen() {
+    let d = 3;
+    let shared = omega(d, 5, 1);
+    let angular = Hybrid::<f64>::angular(Bases::Shared(shared.clone()), omega(d, 4, 2)).unwrap();
+    // The same features as with two projections of the same frequencies, to the bit.
+    let twice = Hybrid::<f64>::angular(Bases::Independent(shared.clone(), shared), omega(d, 4, 2)).unwrap();
+    let x = points::<f64>(50, d, 1.0);
+    let (a, b) = (angular.features(Side::Y, &x).unwrap(), twice.features(Side::Y, &x).unwrap());
+    assert_eq!((a.values(), a.log_scales()), (b.values(), b.log_scales()));
+    // Orthogonal shared frequencies have no closed form, orthogonal ones of their own have.
+    let (p, q) = (x.row(0), x.row(1));
+    let orthogonal = |seed| frequencies(d, 3, &Orthogonal, seed);
+    let map = Hybrid::<f64>::angular(Bases::Shared(orthogonal(1)), omega(d, 4, 2)).unwrap();
+    assert_eq!(map.log_variance(&p, &q).unwrap(), None);
+    let map =
+        Hybrid::<f64>::angular(Bases::Independent(orthogonal(1), orthogonal(2)), omega(d, 4, 2)).unwrap();
+    let pair = Pair::new(p.iter().copied().zip(q.iter().copied()));
+    let law = Law::orthogonal(d, 3);
+    let expected = hybrid::ln_mse(
+        &coefficient::angular(pair.angle, 4),
+        random_features::theory::hyperbolic(&pair, &law).unwrap(),
+        random_features::theory::trigonometric(&pair, &law).unwrap(),
+    );
+    assert!((map.log_variance(&p, &q).unwrap().unwrap() - expected).abs() < 1e-12);
+}
+
+/// What every map keeps: batches are their rows, any layout, any number of threads, norms up to 20, wrong shapes.
+fn conforms<T: Real>() {
+    let couplings: [&dyn Coupling; 3] = [&Orthogonal, &Simplex::default(), &Hadamard::default()];
+    for coupling in couplings {
+        let draw = |m, seed| frequencies(16, m, coupling, seed);
+        let inner = Hybrid::<T>::angular(Bases::Shared(draw(6, 1)), draw(3, 2)).unwrap();
+        let map = Hybrid::new(
+            vec![(
+                Coefficient::gaussian(draw(4, 3), 0.5, 1.0).unwrap(),
+                Box::new(inner) as Box<dyn FeatureMap<T>>,
+            )],
+            Box::new(Trigonometric::softmax(draw(8, 4))),
+        )
+        .unwrap();
+        let x = points::<T>(300, 16, 1.0);
+        let batch = map.features(Side::Y, &x).unwrap();
+        assert!(batch.values().iter().all(|v| v.abs() <= T::one()));
+        for i in [0, 11, 12, 299] {
+            let one = map.features_of(Side::Y, &x.row(i)).unwrap();
+            assert_eq!(
+                (one.values().row(0), one.log_scales().row(0)),
+                (batch.values().row(i), batch.log_scales().row(i))
+            );
+        }
+        let columns = x.t().as_standard_layout().reversed_axes().to_owned();
+        assert_eq!(map.features(Side::Y, &columns).unwrap(), batch);
+        let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+        assert_eq!(
+            pool(1).install(|| map.features(Side::Y, &x).unwrap()),
+            pool(5).install(|| map.features(Side::Y, &x).unwrap())
+        );
+        let gram = map.gram(&x.slice(s![..5, ..]), &x.slice(s![..7, ..])).unwrap();
+        for ((i, j), value) in gram.indexed_iter() {
+            let log = map.log_estimate(&x.row(i), &x.row(j)).unwrap();
+            let size = size_of_terms_of(&map, &x.row(i).to_owned(), &x.row(j).to_owned()).exp();
+            assert!((value.widen() - log.value()).abs() <= 60.0 * T::epsilon().widen() * size);
+        }
+        for norm in [1e-8, 1.0, 20.0, 1e3] {
+            let (a, b) = (point::<T>(16, 1, norm), point::<T>(16, 4, 0.9 * norm));
+            let features = map.features_of(Side::X, &a).unwrap();
+            assert!(features.values().iter().all(|v| v.is_finite()));
+            assert!(features.log_scales().iter().all(|v| v.is_finite()));
+            let log = map.log_estimate(&a, &b).unwrap();
+            assert!(!log.ln_abs.is_nan() && log.ln_abs < f64::INFINITY, "{norm}: {log:?}");
+        }
+        let mut dirty = x.slice(s![..4, ..]).to_owned();
+        dirty[[2, 3]] = T::nan();
+        let features = map.features(Side::X, &dirty).unwrap();
+        assert!(features.log_scales().row(2).iter().all(|v| v.is_nan()));
+        let clean = map.features(Side::X, &x.slice(s![..4, ..])).unwrap();
+        for i in [0, 1, 3] {
+            assert_eq!(features.values().row(i), clean.values().row(i));
+        }
+        assert!(map.features(Side::X, &Array2::<T>::zeros((3, 5))).is_err());
+    }
+}
+
+fn size_of_terms_of<T: Real>(map: &Hybrid<T>, x: &Array1<T>, y: &Array1<T>) -> f64 {
+    size_of_terms(map, x, y)
+}
+
+#[test]
+fn hybrids_are_maps() {
+    conforms::<f32>();
+    conforms::<f64>();
+}
+
+#[test]
+fn a_smoother_takes_a_hybrid() {
+    use random_features::apply::Smoother;
+    let x = points::<f64>(60, 3, 1.0);
+    let y = x.map_axis(Axis(1), |row| row.sum()).insert_axis(Axis(1));
+    let target = || random_features::kernel::Gaussian::new(0.7).unwrap();
+    let map =
+        Hybrid::bipolar(bases(3, 400, 1, true), Coefficient::angular(omega(3, 20, 5)), target()).unwrap();
+    let mut smoother = Smoother::new(map, 1).unwrap();
+    smoother.update(&x, &y).unwrap();
+    let found = smoother.predict(&x).unwrap();
+    let kernel = random_features::kernel::Kernel::gram(&target(), &x, &x).unwrap();
+    let exact = kernel.dot(&y) / kernel.sum_axis(Axis(1)).insert_axis(Axis(1));
+    let error = (&found - &exact).mapv(|v: f64| v * v).mean().unwrap().sqrt();
+    let spread = exact.std(0.0);
+    assert!(error < 0.25 * spread, "{error} of {spread}");
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let positive =
+        |d, seed| Box::new(Positive::softmax::<f32>(omega(d, 3, seed))) as Box<dyn FeatureMap<f32>>;
+    assert!(matches!(Hybrid::new(vec![], positive(2, 1)), Err(Error::Parameter { .. })));
+    let half = || Coefficient::constant(0.5).unwrap();
+    assert!(matches!(Hybrid::new(vec![(half(), positive(2, 1))], positive(3, 1)), Err(Error::Shape { .. })));
+    let tau = Coefficient::angular(omega(4, 3, 1));
+    assert!(matches!(Hybrid::new(vec![(tau, positive(2, 1))], positive(2, 1)), Err(Error::Shape { .. })));
+    for bad in [f64::NAN, f64::INFINITY] {
+        assert!(Coefficient::<f32>::constant(bad).is_err());
+        assert!(Coefficient::<f32>::affine(0.0, bad, Sign::new(omega(2, 2, 1))).is_err());
+    }
+    for (sigma, r) in
+        [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1e-200, 1.0), (f64::NAN, 1.0), (1.0, f64::INFINITY)]
+    {
+        assert!(
+            matches!(Coefficient::<f32>::gaussian(omega(2, 2, 1), sigma, r), Err(Error::Parameter { .. })),
+            "{sigma}, {r}"
+        );
+    }
+    let huge = || Coefficient::<f32>::constant(f64::MAX).unwrap();
+    let terms = vec![(huge(), positive(2, 1)), (huge(), positive(2, 2))];
+    assert!(matches!(Hybrid::new(terms, positive(2, 3)), Err(Error::Parameter { .. })));
+    let mut generator = rng(0);
+    assert!(random_features::frequency::draw(0, 1, &Independent, &mut generator).is_err());
+}
