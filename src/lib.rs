@@ -30,15 +30,24 @@
 //! | [`Trigonometric`] | 2m, signed | x = y | kernel values are large: the Gaussian kernel on points at distances of a lengthscale or so |
 //! | [`Positive`] | m, positive | x = −y | kernel values are small and must not turn negative: softmax attention |
 //! | [`Hyperbolic`] | 2m, positive | x = −y | as positive, with lower variance for each projection |
+//! | [`Gerf`] with s = 1 and real A (OPRF) | m, positive | – | as positive, for points of larger norms: A comes from the data |
+//! | [`ComplexExponential`] | m or 2m | Ax + A⁻ᵀy = 0 | queries and keys lie around known centres |
+//! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign ([`Shifted`](map::Shifted): positive) |
+//! | [`Hybrid`](hybrid::Hybrid) | products of those of its parts | x = y and x = −y | pairs of both kinds occur |
+//! | [`Sign`] | m, ±1 | – | the angular kernel |
+//! | [`Nonlinear`], [`EluPlusOne`] | m | – | a nonlinearity is asked for, not a kernel |
 //!
-//! Each serves the [softmax](kernel::Softmax) and the [Gaussian](kernel::Gaussian) kernel with one
-//! lengthscale or one for each dimension: a target is only a factor. [`FeatureMap::log_variance`] gives the
-//! error before anything is computed, where it is known.
+//! All but the last two rows serve the [softmax](kernel::Softmax) and the [Gaussian](kernel::Gaussian) kernel with one
+//! lengthscale or one for each dimension: a target is only a factor. Trigonometric features serve
+//! [Matérn](kernel::Matern) kernels too, positive and hyperbolic ones the
+//! [regularised softmax](kernel::RegularisedSoftmax) kernel, on frequencies with other [radii](frequency::Radii).
+//! [`FeatureMap::log_variance`] gives the error before anything is computed, where it is known; [`plan`] chooses
+//! parameters from data.
 //!
 //! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never
 //! worse for positive features), [`Simplex`](frequency::Simplex) (best for them), and
-//! [`Antithetic`](frequency::Antithetic) pairs over any of these; in few dimensions
-//! [`Sobol`](frequency::Sobol) points, without closed forms.
+//! [`Antithetic`](frequency::Antithetic) pairs over any of these; in few dimensions [`Sobol`](frequency::Sobol) points,
+//! without closed forms; in many [`Hadamard`](frequency::Hadamard) products, which are fast and approximate.
 //!
 //! # Architecture
 //! Floors; each uses only what stands below it.
@@ -48,7 +57,7 @@
 //! - frequencies and couplings ([`frequency`])
 //! - projections and lifts of a tile of points ([`projection`])
 //! - feature maps ([`map`])
-//! - parameters from data ([`plan`])
+//! - parameters from data ([`plan`]); sums of products of maps ([`hybrid`])
 //! - applications ([`apply`])
 //!
 //! # Conventions
