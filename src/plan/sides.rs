@@ -78,8 +78,9 @@ impl<'a> Sides<'a> {
     /// average pair.
     ///
     /// The closed form is taken at the means of ‖x+y‖² and ‖x−y‖². For s = 1 the best A is that of
-    /// [`oprf`](Sides::oprf); for s = −1 it lies between 0, which is the trigonometric map, and ⅛. Among
-    /// equals s = 1 is chosen, whose features are half as many.
+    /// [`oprf`](Sides::oprf); for s = −1 it lies between 0, which is the trigonometric map, and ⅛. The two are compared
+    /// at an equal number of frequencies; features are 2m for s = −1 and m for s = 1, which is chosen among equals.
+    /// Where many pairs are far from the average one, A = 0 (exact at x = y or x = −y) may be better.
     ///
     /// A is real although complex ones are allowed. At the best real A the second derivative along Im A is
     /// positive for s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to
