@@ -2,7 +2,8 @@
 //!
 //! [`FeatureMap`] is the core trait: a map fills tiles of features, and everything else (batches, Gram
 //! matrices, estimates) follows. [`Exponential`] is the normal form that does the work; the maps with names
-//! are one page each: [`Trigonometric`], [`Positive`], [`Hyperbolic`]. Below stand projections and lifts;
+//! are one page each: [`Trigonometric`], [`Positive`], [`Hyperbolic`]. [`Counting`] is its counterpart for
+//! frequencies that are counts: [`Poisson`], [`Geometric`], and [`Shifted`] with positive features. Below stand projections and lifts;
 //! above stand the applications.
 //!
 //! # Scales
@@ -10,18 +11,26 @@
 //! in magnitude. So features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
 
 pub(crate) mod batch;
+mod counting;
 mod exponential;
 mod feature_map;
 mod features;
+mod geometric;
 mod hyperbolic;
+mod poisson;
 mod positive;
+mod shifted;
 pub(crate) mod tiles;
 mod trigonometric;
 
 pub use crate::projection::{Scratch, Tile};
+pub use counting::{CountMechanism, Counting};
 pub use exponential::{Exponential, Mechanism, Target};
 pub use feature_map::{FeatureMap, Properties, Side};
 pub use features::Features;
+pub use geometric::Geometric;
 pub use hyperbolic::Hyperbolic;
+pub use poisson::Poisson;
 pub use positive::Positive;
+pub use shifted::Shifted;
 pub use trigonometric::Trigonometric;

@@ -14,6 +14,18 @@ multiversion! {
     pub fn multiply<T>(out: &mut [T], a: &[T], b: &[T]) = multiply_body;
 }
 
+#[inline(always)]
+fn add_minus_body<T: Real, const FMA: bool>(x: &mut [T], bias: &[f64], shift: f64) {
+    for (v, b) in x.iter_mut().zip(bias) {
+        *v = T::narrow(v.widen() + b - shift);
+    }
+}
+
+multiversion! {
+    /// x ← x + bias − shift, taken in `f64` and rounded once.
+    pub fn add_minus<T>(x: &mut [T], bias: &[f64], shift: f64) = add_minus_body;
+}
+
 /// Independent sums of [`simplex`].
 const LANES: usize = 16;
 
@@ -50,6 +62,9 @@ mod tests {
                 let mut out = vec![f64::NAN; len];
                 multiply(isa, &mut out, &v, &v);
                 assert!(out.iter().zip(&v).all(|(o, v)| *o == v * v));
+                let mut sum: Vec<f32> = v.iter().map(|v| *v as f32).collect();
+                add_minus(isa, &mut sum, &v, 2.0);
+                assert!(sum.iter().zip(&v).all(|(s, v)| f64::from(*s) == 2.0 * v - 2.0));
                 // Small integers: every sum is exact.
                 let mut w = v.clone();
                 simplex(isa, &mut w, 3.0, 2.0, 5.0);

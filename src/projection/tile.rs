@@ -131,6 +131,10 @@ impl<'a, T: Real> Tile<'a, T> {
 pub struct Scratch<T> {
     rows: Vec<T>,
     work: Vec<T>,
+    /// Points as a map transforms them before it projects; the map takes the buffer and puts it back.
+    pub(crate) transformed: Vec<T>,
+    /// Sets of coordinates of a point.
+    pub(crate) masks: Vec<u64>,
 }
 
 impl<T: Real> Scratch<T> {
@@ -141,7 +145,7 @@ impl<T: Real> Scratch<T> {
 
     /// As [`contiguous`](Scratch::contiguous), and a buffer for other use.
     pub(super) fn contiguous_and_work<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> (&'a [T], &'a mut Vec<T>) {
-        let Scratch { rows, work } = self;
+        let Scratch { rows, work, .. } = self;
         match x.to_slice() {
             Some(slice) => (slice, work),
             None => {
