@@ -84,7 +84,9 @@ pub mod apply;
 
 pub use error::{Error, Result};
 pub use frequency::rng;
-pub use map::{Exponential, FeatureMap, Features, Geometric, Hyperbolic, Poisson, Positive, Shifted, Side, Trigonometric};
+pub use map::{
+    Exponential, FeatureMap, Features, Geometric, Hyperbolic, Poisson, Positive, Shifted, Side, Trigonometric,
+};
 pub use real::Real;
 pub use signed_log::SignedLog;
 

@@ -93,16 +93,17 @@ impl CountLaw {
 
 /// Refuses p outside (0, 1).
 pub(crate) fn check_probability(p: f64) -> Result<()> {
-    let error = Error::Parameter { name: "the probability p", value: p, domain: "between 0 and 1, exclusive" };
+    let error =
+        Error::Parameter { name: "the probability p", value: p, domain: "between 0 and 1, exclusive" };
     if p > 0.0 && p < 1.0 { Ok(()) } else { Err(error) }
 }
 
 /// Counts ω₁ … ω_m ∈ ℕᵈ, in rows, and their law.
 ///
 /// Immutable. Comes from [`draw_poisson`] or [`draw_geometric`], from a matrix of your own
-/// ([`from_rows`](Counts::from_rows)), or from a stored copy (feature `serde`). `u64`, and at most 2⁵³: geometric
-/// counts for points of norm 1e5 go beyond `u32`, and up to 2⁵³ they are `f64` numbers, so that projections lose
-/// nothing.
+/// ([`from_rows`](Counts::from_rows)), or from a stored copy (feature `serde`). `u64`, and at most 2⁵³:
+/// geometric counts for points of norm 1e5 go beyond `u32`, and up to 2⁵³ they are `f64` numbers, so that
+/// projections lose nothing.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -115,7 +116,8 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts of your own, one frequency in each row, whose law is unknown: variances will have no closed form.
+    /// Counts of your own, one frequency in each row, whose law is unknown: variances will have no closed
+    /// form.
     ///
     /// # Errors
     /// As [`from_parts`](Counts::from_parts).
@@ -126,9 +128,9 @@ impl Counts {
     /// Counts and the law that you state for them.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if there is no row or no column or a parameter of the law is outside its domain,
-    /// [`Shape`](Error::Shape) if the law has rates for another dimension, [`Entry`](Error::Entry) with the first row
-    /// that holds a count beyond 2⁵³.
+    /// [`Parameter`](Error::Parameter) if there is no row or no column or a parameter of the law is outside
+    /// its domain, [`Shape`](Error::Shape) if the law has rates for another dimension,
+    /// [`Entry`](Error::Entry) with the first row that holds a count beyond 2⁵³.
     pub fn from_parts(rows: Array2<u64>, law: CountLaw) -> Result<Self> {
         check_positive("the number of frequencies m", rows.nrows())?;
         check_positive("the dimension d", rows.ncols())?;
@@ -162,11 +164,12 @@ impl Counts {
     }
 }
 
-/// Draws `m` frequencies in ℕᵈ whose coordinates are independent Poisson counts of rate λ, or λₗ for coordinate l.
+/// Draws `m` frequencies in ℕᵈ whose coordinates are independent Poisson counts of rate λ, or λₗ for
+/// coordinate l.
 ///
 /// [`Sides::poisson`](crate::plan::Sides::poisson) and
-/// [`Sides::poisson_per_dimension`](crate::plan::Sides::poisson_per_dimension) choose rates that suit data. Rows are
-/// drawn one after the other, each from left to right.
+/// [`Sides::poisson_per_dimension`](crate::plan::Sides::poisson_per_dimension) choose rates that suit data.
+/// Rows are drawn one after the other, each from left to right.
 ///
 /// ```
 /// use random_features::frequency::draw_poisson;
@@ -176,8 +179,8 @@ impl Counts {
 /// ```
 ///
 /// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or a rate is not positive
-/// or beyond 1e15; [`Shape`](Error::Shape) if there are rates for another dimension.
+/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or a rate is not
+/// positive or beyond 1e15; [`Shape`](Error::Shape) if there are rates for another dimension.
 pub fn draw_poisson<R: Rng + ?Sized>(
     d: usize,
     m: usize,
@@ -200,10 +203,12 @@ pub fn draw_poisson<R: Rng + ?Sized>(
     Counts::from_parts(rows, CountLaw::Poisson(rates))
 }
 
-/// Draws `m` frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k = 0.
+/// Draws `m` frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k
+/// = 0.
 ///
-/// [`Sides::geometric`](crate::plan::Sides::geometric) chooses a p that suits data. Rows are drawn one after the other,
-/// each from left to right. Counts beyond 2⁵³ saturate; with p ≥ 1e-14 they have probability below 1e-39.
+/// [`Sides::geometric`](crate::plan::Sides::geometric) chooses a p that suits data. Rows are drawn one after
+/// the other, each from left to right. Counts beyond 2⁵³ saturate; with p ≥ 1e-14 they have probability below
+/// 1e-39.
 ///
 /// ```
 /// use random_features::frequency::draw_geometric;
@@ -213,8 +218,8 @@ pub fn draw_poisson<R: Rng + ?Sized>(
 /// ```
 ///
 /// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or p is not between 0 and
-/// 1, exclusive.
+/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or p is not
+/// between 0 and 1, exclusive.
 pub fn draw_geometric<R: Rng + ?Sized>(d: usize, m: usize, p: f64, rng: &mut R) -> Result<Counts> {
     check_shape(d, m)?;
     check_probability(p)?;

@@ -3,7 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use ndarray::{ArrayRef1, ArrayView2, ArrayView1};
+use ndarray::{ArrayRef1, ArrayView1, ArrayView2};
 
 use super::feature_map::check_pair;
 use super::{FeatureMap, Properties, Scratch, Side, Target, Tile};
@@ -44,17 +44,19 @@ pub trait CountMechanism: std::fmt::Debug + Clone + PartialEq + Send + Sync + 's
 
 /// A map φⱼ(x) = m^{−1/2} Πₗ (uₗ/rₗ)^{ωⱼₗ} exp(bⱼ + a + c(x)) with u = x/ℓ and counts ωⱼ.
 ///
-/// Does the work of every named map `M`, which supplies the divisors r, the biases b and the constant a; c is −½‖u‖² for
-/// the Gaussian kernel and 0 for softmax, and 0⁰ = 1. Logarithms of magnitudes go through a [`Projection`], signs are
-/// parities of bit masks. Features of any magnitude, zeros and counts of 1e9 included, neither overflow nor turn NaN.
-/// Immutable, cheap to clone. Made by the constructors of [`Poisson`](super::Poisson) and
-/// [`Geometric`](super::Geometric); with the feature `serde` it can be stored and read back to the bit.
+/// Does the work of every named map `M`, which supplies the divisors r, the biases b and the constant a; c is
+/// −½‖u‖² for the Gaussian kernel and 0 for softmax, and 0⁰ = 1. Logarithms of magnitudes go through a
+/// [`Projection`], signs are parities of bit masks. Features of any magnitude, zeros and counts of 1e9
+/// included, neither overflow nor turn NaN. Immutable, cheap to clone. Made by the constructors of
+/// [`Poisson`](super::Poisson) and [`Geometric`](super::Geometric); with the feature `serde` it can be stored
+/// and read back to the bit.
 ///
-/// Logarithms of features are accurate to ε (d + 4) Σₗ ωⱼₗ |ln |uₗ/rₗ|| with the ε of `T`, and to the ε of `f64` relative
-/// to ‖u‖² and bⱼ: counts that are large for the point at hand, as for rates that do not suit it, cost digits.
+/// Logarithms of features are accurate to ε (d + 4) Σₗ ωⱼₗ |ln |uₗ/rₗ|| with the ε of `T`, and to the ε of
+/// `f64` relative to ‖u‖² and bⱼ: counts that are large for the point at hand, as for rates that do not suit
+/// it, cost digits.
 ///
-/// Cost O(m d) a point, with d logarithms and m exponentials. Memory for each of m d counts: 16 bytes and one element of
-/// `T`.
+/// Cost O(m d) a point, with d logarithms and m exponentials. Memory for each of m d counts: 16 bytes and one
+/// element of `T`.
 #[derive(Clone, Debug)]
 pub struct Counting<T, M> {
     mechanism: M,
@@ -87,8 +89,8 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
     /// The map of these counts for a target kernel, whatever their law.
     ///
     /// # Errors
-    /// Those of [`CountMechanism::check`], and [`Shape`](crate::Error::Shape) if the kernel has lengthscales for another
-    /// dimension.
+    /// Those of [`CountMechanism::check`], and [`Shape`](crate::Error::Shape) if the kernel has lengthscales
+    /// for another dimension.
     pub fn new(mechanism: M, counts: Counts, target: impl Into<Target>) -> Result<Self> {
         let (target, d) = (target.into(), counts.dim());
         mechanism.check(d)?;
@@ -131,8 +133,8 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
         lengthscale(&self.target)
     }
 
-    /// Writes ln |φ| relative to the scales for the points whose coordinates are `at(l, xₗ/ℓₗ)`, and lets `finish` have
-    /// each row with its signs.
+    /// Writes ln |φ| relative to the scales for the points whose coordinates are `at(l, xₗ/ℓₗ)`, and lets
+    /// `finish` have each row with its signs.
     pub(super) fn fill_at(
         &self,
         x: ArrayView2<'_, T>,
@@ -152,10 +154,13 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
         }
         scratch.transformed = logarithms;
         for (i, x) in x.rows().into_iter().enumerate() {
-            let point = Point::new(&mut scratch.masks, x.iter().enumerate().map(|(l, v)| {
-                let scaled = self.scaled(l, v);
-                (scaled, at(l, scaled))
-            }));
+            let point = Point::new(
+                &mut scratch.masks,
+                x.iter().enumerate().map(|(l, v)| {
+                    let scaled = self.scaled(l, v);
+                    (scaled, at(l, scaled))
+                }),
+            );
             let (values, scales) = tile.row(i);
             if !point.squared_norms.iter().all(|norm| norm.is_finite()) {
                 values.fill(T::nan());
@@ -187,7 +192,8 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
         })
     }
 
-    /// Adds biases to exponents, marks features that are 0 and makes the largest exponent 0; by how much it was reduced.
+    /// Adds biases to exponents, marks features that are 0 and makes the largest exponent 0; by how much it
+    /// was reduced.
     fn settle(&self, values: &mut [T], point: &Point<'_>) -> f64 {
         let Prepared { biases, positive, .. } = self.prepared.as_ref();
         if let Some(zero) = point.zero {
@@ -239,9 +245,11 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
         if !self.mechanism.fits(self.counts().law(), self.input_dim()) {
             return Ok(None);
         }
-        let scaled = |x: &ArrayRef1<T>| x.iter().enumerate().map(|(l, v)| self.scaled(l, v)).collect::<Vec<_>>();
+        let scaled =
+            |x: &ArrayRef1<T>| x.iter().enumerate().map(|(l, v)| self.scaled(l, v)).collect::<Vec<_>>();
         let (x, y) = (scaled(x), scaled(y));
-        // φ for softmax is φ for the Gaussian kernel times exp(½‖x‖²), so the variance scales with its square.
+        // φ for softmax is φ for the Gaussian kernel times exp(½‖x‖²), so the variance scales with its
+        // square.
         let norms: f64 = x.iter().chain(&y).map(|v| v * v).sum();
         let moved = |x: Vec<f64>| x.into_iter().enumerate().map(|(l, v)| at(l, v)).collect::<Vec<_>>();
         let gaussian = self.mechanism.log_variance(&moved(x), &moved(y), self.counts().count());
@@ -402,15 +410,34 @@ impl Signs<'_> {
 #[cfg(feature = "serde")]
 mod stored {
     use std::borrow::Cow;
+    use std::marker::PhantomData;
 
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     use super::{CountMechanism, Counting, Counts, Real, Target};
 
+    /// The map's name, refused where it is another map's before anything else is read.
+    struct Name<M>(PhantomData<M>);
+
+    impl<M: CountMechanism> Serialize for Name<M> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            M::NAME.serialize(serializer)
+        }
+    }
+
+    impl<'de, M: CountMechanism> Deserialize<'de> for Name<M> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let name = String::deserialize(deserializer)?;
+            let error = || D::Error::custom(format!("a {name} map, but must be {}", M::NAME));
+            if name == M::NAME { Ok(Name(PhantomData)) } else { Err(error()) }
+        }
+    }
+
     #[derive(Serialize, Deserialize)]
-    struct Recipe<'a, M: Clone> {
-        map: Cow<'a, str>,
+    #[serde(bound(serialize = "M: Serialize", deserialize = "M: Deserialize<'de>"))]
+    struct Recipe<'a, M: CountMechanism> {
+        map: Name<M>,
         mechanism: Cow<'a, M>,
         target: Cow<'a, Target>,
         counts: Cow<'a, Counts>,
@@ -419,7 +446,7 @@ mod stored {
     impl<T: Real, M: CountMechanism + Serialize> Serialize for Counting<T, M> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             Recipe {
-                map: Cow::Borrowed(M::NAME),
+                map: Name(PhantomData),
                 mechanism: Cow::Borrowed(&self.mechanism),
                 target: Cow::Borrowed(&self.target),
                 counts: Cow::Borrowed(self.counts()),
@@ -431,9 +458,6 @@ mod stored {
     impl<'de, T: Real, M: CountMechanism + Deserialize<'de>> Deserialize<'de> for Counting<T, M> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let recipe = Recipe::<M>::deserialize(deserializer)?;
-            if recipe.map != M::NAME {
-                return Err(D::Error::custom(format!("a {} map, but must be {}", recipe.map, M::NAME)));
-            }
             let (counts, target) = (recipe.counts.into_owned(), recipe.target.into_owned());
             Counting::new(recipe.mechanism.into_owned(), counts, target).map_err(D::Error::custom)
         }

@@ -13,14 +13,15 @@ use crate::theory::special::ln_gamma;
 /// Geometric random features.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} p^{−d/2} Πₗ (xₗ/√(1−p))^{ωⱼₗ}/√(ωⱼₗ!), m features, for the softmax kernel, with 0⁰ = 1; for the
-/// Gaussian kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent geometric counts, P(ω = k) = p(1−p)ᵏ from k = 0
-/// on. Features and estimates may be negative; with [`Shifted`](super::Shifted) they are not.
+/// φⱼ(x) = m^{−1/2} p^{−d/2} Πₗ (xₗ/√(1−p))^{ωⱼₗ}/√(ωⱼₗ!), m features, for the softmax kernel, with 0⁰ = 1;
+/// for the Gaussian kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent geometric counts, P(ω = k) =
+/// p(1−p)ᵏ from k = 0 on. Features and estimates may be negative; with [`Shifted`](super::Shifted) they are
+/// not.
 ///
 /// # Variance
 /// (p^{−d} Πₗ I₀(2|xₗyₗ|(1−p)^{−½}) − e^{2x·y})/m: least for the p of
-/// [`Sides::geometric`](crate::plan::Sides::geometric). It does not depend on the signs of coordinates, but for the
-/// kernel. Closed form: [`theory::counts`](crate::theory::counts).
+/// [`Sides::geometric`](crate::plan::Sides::geometric). It does not depend on the signs of coordinates, but
+/// for the kernel. Closed form: [`theory::counts`](crate::theory::counts).
 ///
 /// # Exact where
 /// Nowhere; nearly so with p near 1 where x or y is 0.
@@ -54,7 +55,8 @@ pub struct Geometric {
 }
 
 impl Geometric {
-    /// The map for a target kernel: [`Softmax`] or [`Gaussian`] with any lengthscale. p is that of the counts' law.
+    /// The map for a target kernel: [`Softmax`] or [`Gaussian`] with any lengthscale. p is that of the
+    /// counts' law.
     ///
     /// # Errors
     /// [`Law`](Error::Law) if the counts' law is not geometric, and as [`Counting::new`].
@@ -84,12 +86,12 @@ impl Geometric {
         Self::new(omega, Gaussian::new(lengthscale)?)
     }
 
-    /// The map with this p, whatever the law of the counts. If it is not geometric with the same p, there is no closed
-    /// form of the variance.
+    /// The map with this p, whatever the law of the counts. If it is not geometric with the same p, there is
+    /// no closed form of the variance.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if p is not between 0 and 1, exclusive; [`Shape`](Error::Shape) if there are
-    /// lengthscales for another dimension.
+    /// [`Parameter`](Error::Parameter) if p is not between 0 and 1, exclusive; [`Shape`](Error::Shape) if
+    /// there are lengthscales for another dimension.
     pub fn with_p<T: Real>(omega: Counts, p: f64, target: impl Into<Target>) -> Result<Counting<T, Self>> {
         Counting::new(Geometric { p }, omega, target)
     }

@@ -3,8 +3,8 @@
 //! [`FeatureMap`] is the core trait: a map fills tiles of features, and everything else (batches, Gram
 //! matrices, estimates) follows. [`Exponential`] is the normal form that does the work; the maps with names
 //! are one page each: [`Trigonometric`], [`Positive`], [`Hyperbolic`]. [`Counting`] is its counterpart for
-//! frequencies that are counts: [`Poisson`], [`Geometric`], and [`Shifted`] with positive features. Below stand projections and lifts;
-//! above stand the applications.
+//! frequencies that are counts: [`Poisson`], [`Geometric`], and [`Shifted`] with positive features. Below
+//! stand projections and lifts; above stand the applications.
 //!
 //! # Scales
 //! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1

@@ -12,15 +12,16 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 /// Poisson random features.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} e^{Σ λₗ/2} Πₗ (xₗ/√λₗ)^{ωⱼₗ}, m features, for the softmax kernel, with 0⁰ = 1; for the Gaussian
-/// kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent Poisson counts of rates λₗ > 0, one for all coordinates
-/// or one for each. Features and estimates may be negative; with [`Shifted`](super::Shifted) they are not.
+/// φⱼ(x) = m^{−1/2} e^{Σ λₗ/2} Πₗ (xₗ/√λₗ)^{ωⱼₗ}, m features, for the softmax kernel, with 0⁰ = 1; for the
+/// Gaussian kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent Poisson counts of rates λₗ > 0, one
+/// for all coordinates or one for each. Features and estimates may be negative; with
+/// [`Shifted`](super::Shifted) they are not.
 ///
 /// # Variance
-/// e^{2x·y} (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m: least on average for λₗ the root mean square of xₗyₗ over the pairs at hand
-/// ([`Sides::poisson_per_dimension`](crate::plan::Sides::poisson_per_dimension), and
-/// [`Sides::poisson`](crate::plan::Sides::poisson) for one λ). It explodes where |xₗyₗ| is much larger than λₗ. Closed
-/// form: [`theory::counts`](crate::theory::counts).
+/// e^{2x·y} (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m: least on average for λₗ the root mean square of xₗyₗ over the
+/// pairs at hand ([`Sides::poisson_per_dimension`](crate::plan::Sides::poisson_per_dimension), and
+/// [`Sides::poisson`](crate::plan::Sides::poisson) for one λ). It explodes where |xₗyₗ| is much larger than
+/// λₗ. Closed form: [`theory::counts`](crate::theory::counts).
 ///
 /// # Exact where
 /// xₗyₗ = λₗ for every l, for any draw; with tiny λ, where x or y is 0.
@@ -54,7 +55,8 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// The map for a target kernel: [`Softmax`] or [`Gaussian`] with any lengthscale. λ is that of the counts' law.
+    /// The map for a target kernel: [`Softmax`] or [`Gaussian`] with any lengthscale. λ is that of the
+    /// counts' law.
     ///
     /// # Errors
     /// [`Law`](Error::Law) if the counts' law is not Poisson, and as [`Counting::new`].
@@ -84,12 +86,12 @@ impl Poisson {
         Self::new(omega, Gaussian::new(lengthscale)?)
     }
 
-    /// The map with these λ, whatever the law of the counts. If it is not Poisson with the same λ, there is no closed
-    /// form of the variance.
+    /// The map with these λ, whatever the law of the counts. If it is not Poisson with the same λ, there is
+    /// no closed form of the variance.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if a rate is not positive or beyond 1e15, [`Shape`](Error::Shape) if there are
-    /// rates or lengthscales for another dimension.
+    /// [`Parameter`](Error::Parameter) if a rate is not positive or beyond 1e15, [`Shape`](Error::Shape) if
+    /// there are rates or lengthscales for another dimension.
     pub fn with_rates<T: Real>(
         omega: Counts,
         rates: impl Into<Rates>,

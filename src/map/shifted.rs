@@ -11,21 +11,23 @@ use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 
-/// Poisson or geometric features of shifted points, all positive; unbiased but for points beyond the shift, whose
-/// coordinates are clamped and [counted](Shifted::clamped).
+/// Poisson or geometric features of shifted points, all positive; unbiased but for points beyond the shift,
+/// whose coordinates are clamped and [counted](Shifted::clamped).
 ///
 /// # Definition
-/// The Gaussian kernel is invariant under shifts: K(x, y) = K(x − c, y − c). Features of the [`Poisson`](super::Poisson)
-/// or the [`Geometric`](super::Geometric) map at u = x/ℓ − c, where every coordinate is at least ε > 0, are products of
-/// positive numbers. For softmax the factor e^{½‖x/ℓ‖²} is that of the unshifted x. A coordinate of u below ε is set to
-/// ε: the features are then those of another point, and estimates with it are biased for K(x, y).
+/// The Gaussian kernel is invariant under shifts: K(x, y) = K(x − c, y − c). Features of the
+/// [`Poisson`](super::Poisson) or the [`Geometric`](super::Geometric) map at u = x/ℓ − c, where every
+/// coordinate is at least ε > 0, are products of positive numbers. For softmax the factor e^{½‖x/ℓ‖²} is that
+/// of the unshifted x. A coordinate of u below ε is set to ε: the features are then those of another point,
+/// and estimates with it are biased for K(x, y).
 ///
 /// c is in units of the lengthscale, as [`Sides::shift`](crate::plan::Sides::shift) of
-/// [divided](crate::plan::Statistics::divided_by) statistics gives it. The rates or p must suit the shifted points:
-/// choose them from [shifted](crate::plan::Statistics::shifted) statistics.
+/// [divided](crate::plan::Statistics::divided_by) statistics gives it. The rates or p must suit the shifted
+/// points: choose them from [shifted](crate::plan::Statistics::shifted) statistics.
 ///
 /// # Variance
-/// That of the map at u: larger than without a shift as a rule, since ‖u‖ is. The price of signs that never cancel.
+/// That of the map at u: larger than without a shift as a rule, since ‖u‖ is. The price of signs that never
+/// cancel.
 ///
 /// # Exact where
 /// As for the map, with u in place of x.
@@ -64,12 +66,12 @@ pub struct Shifted<T, M> {
 }
 
 impl<T: Real, M: CountMechanism> Shifted<T, M> {
-    /// The features of `map` at points shifted by c = `shift`, with coordinates of at least ε = `epsilon`, both in units
-    /// of the lengthscale.
+    /// The features of `map` at points shifted by c = `shift`, with coordinates of at least ε = `epsilon`,
+    /// both in units of the lengthscale.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `shift` does not have d entries, [`Entry`](Error::Entry) with the first that has no
-    /// finite square, [`Parameter`](Error::Parameter) if `epsilon` is not positive and finite.
+    /// [`Shape`](Error::Shape) if `shift` does not have d entries, [`Entry`](Error::Entry) with the first
+    /// that has no finite square, [`Parameter`](Error::Parameter) if `epsilon` is not positive and finite.
     pub fn new(map: Counting<T, M>, shift: Vec<f64>, epsilon: f64) -> Result<Self> {
         check_size("the number of entries of the shift", map.input_dim(), shift.len())?;
         if let Some(row) = shift.iter().position(|c| !(c * c).is_finite()) {
@@ -99,9 +101,9 @@ impl<T: Real, M: CountMechanism> Shifted<T, M> {
 
     /// How many coordinates were below ε after the shift, and so were clamped, since the map was made.
     ///
-    /// Counted whenever features or exponents are computed: a point that is used twice counts twice. Rows that hold NaN
-    /// or an infinity do not count. Clones share the count; threads may compute and read at the same time. It is not
-    /// stored.
+    /// Counted whenever features or exponents are computed: a point that is used twice counts twice. Rows
+    /// that hold NaN or an infinity do not count. Clones share the count; threads may compute and read at the
+    /// same time. It is not stored.
     pub fn clamped(&self) -> u64 {
         self.clamped.load(Ordering::Relaxed)
     }

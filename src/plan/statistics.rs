@@ -248,8 +248,8 @@ impl Statistics {
         Ok(Statistics { coordinates, ..*self })
     }
 
-    /// The statistics of the points x − c, without another look at them, for a c that is nowhere above a point, such as
-    /// [`Sides::shift`](super::Sides::shift) of these statistics and others.
+    /// The statistics of the points x − c, without another look at them, for a c that is nowhere above a
+    /// point, such as [`Sides::shift`](super::Sides::shift) of these statistics and others.
     ///
     /// Below the minimum of each coordinate the mean of |x − c| is the mean less c. With it parameters of
     /// [`Shifted`](crate::map::Shifted) maps are chosen.
@@ -264,8 +264,8 @@ impl Statistics {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) if the weight is 0, [`Shape`](Error::Shape) if `c` does not have d entries,
-    /// [`Entry`](Error::Entry) with the first coordinate in which `c` is above a point, or so far below that squares
-    /// overflow.
+    /// [`Entry`](Error::Entry) with the first coordinate in which `c` is above a point, or so far below that
+    /// squares overflow.
     pub fn shifted(&self, c: &[f64]) -> Result<Statistics> {
         self.check_data("a shift")?;
         check_size("the number of entries of the shift", self.dim(), c.len())?;

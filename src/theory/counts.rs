@@ -12,11 +12,11 @@ pub fn ln_poisson_variance(x: &[f64], y: &[f64], lambda: f64, m: usize) -> f64 {
     ln_poisson(x, y, std::iter::repeat(lambda), m)
 }
 
-/// ln of the variance of the Poisson estimate with a rate λₗ for each coordinate: (exp(Σ (λₗ + xₗ²yₗ²/λₗ) − ‖x‖² −
-/// ‖y‖²) − K²)/m.
+/// ln of the variance of the Poisson estimate with a rate λₗ for each coordinate: (exp(Σ (λₗ + xₗ²yₗ²/λₗ) −
+/// ‖x‖² − ‖y‖²) − K²)/m.
 ///
-/// `lambdas` > 0, as many as coordinates. Computed as K² (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m, which vanishes where λₗ =
-/// xₗyₗ throughout. Source: new.
+/// `lambdas` > 0, as many as coordinates. Computed as K² (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m, which vanishes where
+/// λₗ = xₗyₗ throughout. Source: new.
 pub fn ln_poisson_variance_per_dimension(x: &[f64], y: &[f64], lambdas: &[f64], m: usize) -> f64 {
     ln_poisson(x, y, lambdas.iter().copied(), m)
 }
