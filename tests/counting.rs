@@ -303,20 +303,27 @@ fn zeros_and_signs() {
     assert!(phi.values()[[0, 0]] == 0.0 && phi.log_scales()[[0, 0]].is_finite());
 }
 
-/// One-hot inputs in more dimensions than a mask's word has bits: signs and zeros of single coordinates.
+/// One-hot inputs and frequencies in more dimensions than a mask's word has bits: signs and zeros of single
+/// coordinates.
 #[test]
 fn one_hot_points() {
+    let (d, coordinates) = (130, [0, 63, 64, 127, 128, 129]);
+    let mut rows = Array2::<u64>::zeros((4 * coordinates.len(), d));
+    for (j, mut row) in rows.rows_mut().into_iter().enumerate() {
+        row[coordinates[j / 4]] = j as u64 % 4;
+    }
     for name in NAMES {
-        let (d, m) = (130, 400);
-        let omega = name.draw(d, m, 9);
+        let law = name.draw(d, 1, 1).law().clone();
+        let omega = Counts::from_parts(rows.clone(), law).unwrap();
         let map = name.make::<f64>(omega.clone(), softmax());
-        for l in [0, 63, 64, 127, 128, 129] {
+        for (i, l) in coordinates.into_iter().enumerate() {
             let mut x = Array1::zeros(d);
             x[l] = -0.7;
             let phi = map.features_of(Side::X, &x).unwrap().to_array();
             let naive = name.naive(&omega, x.as_slice().unwrap());
             let close = |a: &f64, b: &f64| (a - b).abs() <= 1e-12 * b.abs();
             assert!(phi.iter().zip(&naive).all(|(a, b)| close(a, b)));
+            assert!(phi[[0, 4 * i + 1]] < 0.0 && phi[[0, 4 * i + 2]] > 0.0 && phi[[0, 4 * i + 3]] < 0.0);
         }
     }
 }
