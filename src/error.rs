@@ -47,6 +47,16 @@ pub enum Error {
         /// The first such row, from 0.
         row: usize,
     },
+    /// Frequencies are for another kernel than the one that is asked for.
+    #[error("the {map} map with radii of the law {radius:?} does not estimate the kernel {target}")]
+    Target {
+        /// The name of the map.
+        map: &'static str,
+        /// The law of the frequencies' radii.
+        radius: crate::theory::Radius,
+        /// The kernel.
+        target: String,
+    },
     /// Features were paired that do not belong together.
     #[error("features of {left} cannot be paired with features of {right}")]
     Pairing {

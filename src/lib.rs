@@ -85,7 +85,8 @@ pub mod apply;
 pub use error::{Error, Result};
 pub use frequency::rng;
 pub use map::{
-    Exponential, FeatureMap, Features, Geometric, Hyperbolic, Poisson, Positive, Shifted, Side, Trigonometric,
+    ComplexExponential, Exponential, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Poisson, Positive,
+    Shifted, Side, Trigonometric,
 };
 pub use real::Real;
 pub use signed_log::SignedLog;

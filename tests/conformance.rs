@@ -3,27 +3,48 @@
 mod common;
 
 use common::{
-    MAPS, approximate_couplings, couplings, couplings_from_two_dimensions, frequencies, gaussian, points,
-    quasi_couplings, softmax,
+    MAPS, MORE_MAPS, Name, couplings, couplings_from_two_dimensions, frequencies, gaussian, points, softmax,
 };
 use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
+use random_features::frequency::simplex::Rotation;
+use random_features::frequency::{Antithetic, Coupling, Givens, Hadamard, Orthogonal, Simplex, Sobol};
 use random_features::map::Target;
 use random_features::{Error, FeatureMap, Features, Real, Side};
 
 const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 128, 150)];
 
+/// The maps and couplings that are run in ℝᵈ: the Gaussian maps under every coupling, the others under a few.
+fn cases(d: usize) -> Vec<(Name, Box<dyn Coupling>)> {
+    let everywhere = || if d > 1 { couplings_from_two_dimensions() } else { couplings() };
+    let others = || -> Vec<Box<dyn Coupling>> {
+        vec![
+            Box::new(Sobol),
+            Box::new(Hadamard::default()),
+            Box::new(Antithetic(Hadamard::default())),
+            Box::new(Simplex::on(Rotation::Hadamard(Hadamard::default()))),
+            Box::new(Givens::default()),
+        ]
+    };
+    let few = || -> Vec<Box<dyn Coupling>> { vec![Box::new(Orthogonal), Box::new(Hadamard::default())] };
+    let mut cases = Vec::new();
+    for name in MAPS {
+        let all = everywhere().into_iter().chain(others()).filter(|c| c.capacity(d) > 0);
+        cases.extend(all.map(|coupling| (name, coupling)));
+    }
+    for name in MORE_MAPS.into_iter().chain([Name::Full(num_complex::Complex64::new(0.01, 0.02))]) {
+        cases.extend(few().into_iter().map(|coupling| (name, coupling)));
+    }
+    cases
+}
+
 /// Runs `check` on every combination, with the naive features of the softmax kernel as oracle.
 fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64>)) {
     for (n, d, m) in SHAPES {
-        let everywhere = if d > 1 { couplings_from_two_dimensions() } else { couplings() };
-        let others = quasi_couplings().into_iter().chain(approximate_couplings());
-        for coupling in everywhere.into_iter().chain(others).filter(|c| c.capacity(d) > 0) {
+        let x = points::<T>(n, d, 1.5 / (d as f64).sqrt());
+        for (name, coupling) in cases(d) {
             let omega = frequencies(d, m, coupling.as_ref(), 5);
-            let x = points::<T>(n, d, 1.5 / (d as f64).sqrt());
-            for name in MAPS {
-                let map = name.make::<T>(omega.clone(), softmax());
-                check(map.as_ref(), &x, &|x| name.naive(&omega, x));
-            }
+            let map = name.make::<T>(omega.clone(), softmax());
+            check(map.as_ref(), &x, &|x| name.naive(&omega, x));
         }
     }
 }
@@ -206,7 +227,7 @@ fn gaussian_is_scaled_softmax<T: Real>() {
     let (d, m) = (6, 11);
     let omega = frequencies(d, m, &random_features::frequency::Independent, 2);
     let x = points::<T>(20, d, 1.0);
-    for name in MAPS {
+    for name in MAPS.into_iter().chain(MORE_MAPS) {
         let softmax = name.make::<T>(omega.clone(), softmax()).features(Side::X, &x).unwrap();
         let gaussian = name.make::<T>(omega.clone(), gaussian()).features(Side::X, &x).unwrap();
         assert_eq!(softmax.values(), gaussian.values());
@@ -231,7 +252,7 @@ fn a_lengthscale_divides_the_points() {
     let x = points::<f64>(10, 3, 2.0);
     let scales = vec![0.5, 2.0, 3.0];
     let divided = &x / &ndarray::arr1(&scales);
-    for name in MAPS {
+    for name in MAPS.into_iter().chain(MORE_MAPS) {
         let pairs: [(Target, Target); 2] = [
             (Softmax::new(scales.clone()).unwrap().into(), softmax()),
             (Gaussian::new(scales.clone()).unwrap().into(), gaussian()),

@@ -227,6 +227,10 @@ fn refusals_are_sentences() {
     for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         parameter(shifted(vec![0.0, 1.0], epsilon).unwrap_err());
     }
+    let matern =
+        random_features::kernel::Matern::new(random_features::kernel::Smoothness::Half, 1.0).unwrap();
+    let error = Poisson::new::<f64>(omega(), matern).unwrap_err();
+    assert!(matches!(error, Error::Target { .. }), "{error}");
     // The wrong law.
     let error = Geometric::softmax::<f64>(omega()).unwrap_err().to_string();
     assert!(error.contains("geometric") && error.contains("Poisson"), "{error}");

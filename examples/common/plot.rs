@@ -1,4 +1,4 @@
-//! Pictures for the examples: panels side by side with logarithmic y axes, in one SVG file.
+//! Pictures for the examples: panels with logarithmic y axes, up to three side by side, in one SVG file.
 
 use std::ops::Range;
 use std::path::Path;
@@ -33,7 +33,7 @@ pub struct Series {
 const UNITS: u32 = 4;
 /// Width and height of a panel, and the width of the legend.
 const PANEL: (u32, u32) = (620 * UNITS, 560 * UNITS);
-const LEGEND: u32 = 230 * UNITS;
+const LEGEND: u32 = 290 * UNITS;
 const STROKE: u32 = 2 * UNITS;
 /// Half the size of a marker.
 const RADIUS: f64 = 5.0 * UNITS as f64;
@@ -113,7 +113,8 @@ type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 /// Draws the panels and one legend for all, and writes the file; its directory is made if there is none.
 pub fn write(panels: &[Panel], path: &Path) -> Result<(), String> {
     let mut svg = String::new();
-    let size = (PANEL.0 * panels.len() as u32 + LEGEND, PANEL.1);
+    let (rows, columns) = grid(panels.len());
+    let size = (PANEL.0 * columns as u32 + LEGEND, PANEL.1 * rows as u32);
     draw(panels, size, &mut svg).map_err(|error| format!("the picture cannot be drawn: {error}"))?;
     // The backend's size counts units; the view box, which comes later, keeps them.
     let attributes = |unit: u32| format!(r#"width="{}" height="{}""#, size.0 / unit, size.1 / unit);
@@ -121,6 +122,12 @@ pub fn write(panels: &[Panel], path: &Path) -> Result<(), String> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let written = directory.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(path, svg));
     written.map_err(|error| format!("{} cannot be written: {error}", path.display()))
+}
+
+/// The numbers of rows and columns of panels.
+fn grid(panels: usize) -> (usize, usize) {
+    let rows = panels.div_ceil(3);
+    (rows, panels.div_ceil(rows.max(1)))
 }
 
 fn draw(panels: &[Panel], size: (u32, u32), svg: &mut String) -> Drawn {
@@ -133,7 +140,7 @@ fn draw(panels: &[Panel], size: (u32, u32), svg: &mut String) -> Drawn {
     let root = SVGBackend::with_string(svg, size).into_drawing_area();
     root.fill(&WHITE)?;
     let (left, right) = root.split_horizontally(size.0 - LEGEND);
-    for (panel, area) in panels.iter().zip(left.split_evenly((1, panels.len()))) {
+    for (panel, area) in panels.iter().zip(left.split_evenly(grid(panels.len()))) {
         chart(panel, &names, &area)?;
     }
     legend(panels, &names, &right)?;

@@ -96,6 +96,19 @@ impl Frequencies {
         }
     }
 
+    /// ‖ω‖² for every row, of the rows before they are cut if a structured coupling pads.
+    pub fn squared_norms(&self) -> Vec<f64> {
+        match &self.form {
+            Form::Dense(rows) => rows.rows().into_iter().map(|row| row.dot(&row)).collect(),
+            Form::Structured(structured) => structured
+                .blocks()
+                .iter()
+                .flat_map(|block| &block.radii)
+                .map(|radius| radius * radius)
+                .collect(),
+        }
+    }
+
     /// The structure of the rows, if they have one.
     pub fn structured(&self) -> Option<&Structured> {
         match &self.form {

@@ -1,7 +1,7 @@
 //! The regularised softmax kernel.
 
 use super::{Kernel, Lengthscale};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::numeric::special::ln_0f1;
 use crate::{Real, SignedLog};
 
@@ -27,15 +27,37 @@ use crate::{Real, SignedLog};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RegularisedSoftmax {
     lengthscale: Lengthscale,
+    /// N, if it is not the dimension of the points.
+    dim: Option<usize>,
 }
 
 impl RegularisedSoftmax {
+    /// The kernel of dimension N = `dim`: points of fewer dimensions count as padded with zeros.
+    ///
+    /// It is what maps estimate whose coupling pads, with ‖ω‖ = √N.
+    pub fn in_dimension(dim: usize) -> Self {
+        RegularisedSoftmax { dim: Some(dim), ..Self::default() }
+    }
+
+    /// N, if it is fixed; else it is the dimension of the points.
+    pub fn dim(&self) -> Option<usize> {
+        self.dim
+    }
+
+    /// The same kernel with another lengthscale ℓ.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain.
+    pub fn with_lengthscale(self, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
+        Ok(RegularisedSoftmax { lengthscale: lengthscale.into().checked()?, ..self })
+    }
+
     /// The kernel with lengthscale ℓ.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain.
     pub fn new(lengthscale: impl Into<Lengthscale>) -> Result<Self> {
-        Ok(RegularisedSoftmax { lengthscale: lengthscale.into().checked()? })
+        Self::default().with_lengthscale(lengthscale)
     }
 
     /// The lengthscale.
@@ -46,11 +68,17 @@ impl RegularisedSoftmax {
 
 impl<T: Real> Kernel<T> for RegularisedSoftmax {
     fn check_dim(&self, d: usize) -> Result<()> {
-        self.lengthscale.check_dim(d)
+        match self.dim {
+            Some(dim) if d > dim => {
+                let (name, value) = ("the dimension of the points", d as f64);
+                Err(Error::Parameter { name, value, domain: "at most that of the kernel" })
+            }
+            _ => self.lengthscale.check_dim(d),
+        }
     }
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        let d = x.len() as f64;
+        let d = self.dim.unwrap_or(x.len()) as f64;
         let norms = self.lengthscale.sum(x, y, |x, y| x * x + y * y);
         let sum = self.lengthscale.sum(x, y, |x, y| (x + y) * (x + y));
         SignedLog::positive(ln_0f1(0.5 * d, 0.25 * d * sum) - 0.5 * norms)

@@ -8,11 +8,12 @@ use ndarray::{ArrayRef1, ArrayView1, ArrayView2};
 use super::feature_map::check_pair;
 use super::{FeatureMap, Properties, Scratch, Side, Target, Tile};
 use crate::Real;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frequency::{CountLaw, Counts, Frequencies};
-use crate::kernel::{Kernel, Lengthscale};
+use crate::kernel::Kernel;
 use crate::numeric::{self, Isa};
 use crate::projection::Projection;
+use crate::theory::Radius;
 
 /// What tells one map of counts from another: the terms of the normal form, as plain data.
 pub trait CountMechanism: std::fmt::Debug + Clone + PartialEq + Send + Sync + 'static {
@@ -89,17 +90,21 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
     /// The map of these counts for a target kernel, whatever their law.
     ///
     /// # Errors
-    /// Those of [`CountMechanism::check`], and [`Shape`](crate::Error::Shape) if the kernel has lengthscales
-    /// for another dimension.
+    /// Those of [`CountMechanism::check`], [`Target`](Error::Target) if the kernel is neither softmax nor
+    /// Gaussian, and [`Shape`](Error::Shape) if the kernel has lengthscales for another dimension.
     pub fn new(mechanism: M, counts: Counts, target: impl Into<Target>) -> Result<Self> {
         let (target, d) = (target.into(), counts.dim());
         mechanism.check(d)?;
-        lengthscale(&target).check_dim(d)?;
+        if target.radius() != Radius::Chi {
+            let (radius, target) = (Radius::Unknown, format!("{target:?}"));
+            return Err(Error::Target { map: M::NAME, radius, target });
+        }
+        target.lengthscale().check_dim(d)?;
         let frequencies = Frequencies::from_rows(counts.rows().mapv(|count| count as f64))?;
         Ok(Counting {
             width: [counts.count()],
             constant: mechanism.constant(d) - 0.5 * (counts.count() as f64).ln(),
-            excess: if matches!(target, Target::Softmax(_)) { 0.5 } else { 0.0 },
+            excess: 0.5 + target.row(),
             fingerprint: fingerprint(&mechanism, &target, &counts),
             prepared: Arc::new(Prepared {
                 projection: Projection::unscaled(frequencies),
@@ -129,10 +134,6 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
         &self.prepared.counts
     }
 
-    fn lengthscale(&self) -> &Lengthscale {
-        lengthscale(&self.target)
-    }
-
     /// Writes ln |φ| relative to the scales for the points whose coordinates are `at(l, xₗ/ℓₗ)`, and lets
     /// `finish` have each row with its signs.
     pub(super) fn fill_at(
@@ -143,16 +144,16 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
         at: impl Fn(usize, f64) -> f64,
         finish: impl Fn(&mut Tile<'_, T>, usize, Signs<'_>),
     ) {
-        let mut logarithms = std::mem::take(&mut scratch.transformed);
-        logarithms.clear();
-        for x in x.rows() {
-            let coordinate = |(l, v): (usize, &T)| self.logarithm(l, at(l, self.scaled(l, v)));
-            logarithms.extend(x.iter().enumerate().map(coordinate));
+        let mut logarithms = scratch.take(x.len());
+        for (x, logarithms) in x.rows().into_iter().zip(logarithms.chunks_exact_mut(x.ncols())) {
+            for (l, (v, logarithm)) in x.iter().zip(logarithms).enumerate() {
+                *logarithm = self.logarithm(l, at(l, self.scaled(l, v)));
+            }
         }
         if let Ok(logarithms) = ArrayView2::from_shape(x.dim(), &logarithms) {
             self.prepared.projection.project(logarithms, tile, scratch);
         }
-        scratch.transformed = logarithms;
+        scratch.give(logarithms);
         for (i, x) in x.rows().into_iter().enumerate() {
             let point = Point::new(
                 &mut scratch.masks,
@@ -176,7 +177,7 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
 
     /// xₗ/ℓₗ.
     pub(super) fn scaled(&self, l: usize, v: &T) -> f64 {
-        v.widen() / self.lengthscale().at(l)
+        v.widen() / self.target.lengthscale().at(l)
     }
 
     /// ln |uₗ/rₗ|, or 0 where that is −∞ and features with a count there are 0.
@@ -286,10 +287,7 @@ impl<T: Real, M: CountMechanism> FeatureMap<T> for Counting<T, M> {
     }
 
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        Some(match &self.target {
-            Target::Softmax(kernel) => kernel,
-            Target::Gaussian(kernel) => kernel,
-        })
+        Some(self.target.kernel())
     }
 
     fn fingerprint(&self) -> u64 {
@@ -298,13 +296,6 @@ impl<T: Real, M: CountMechanism> FeatureMap<T> for Counting<T, M> {
 
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
         self.log_variance_at(x, y, |_, v| v)
-    }
-}
-
-fn lengthscale(target: &Target) -> &Lengthscale {
-    match target {
-        Target::Softmax(kernel) => kernel.lengthscale(),
-        Target::Gaussian(kernel) => kernel.lengthscale(),
     }
 }
 

@@ -1,87 +1,72 @@
 //! [`Exponential`]: the normal form of the maps.
 
+use std::f64::consts::TAU;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use ndarray::{ArrayRef1, ArrayView2};
+use num_complex::Complex64;
 
 use super::feature_map::check_pair;
-use super::{FeatureMap, Properties, Scratch, Side, Tile};
+use super::{FeatureMap, Projected, Properties, Scratch, Side, Target, Tile};
 use crate::Real;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
-use crate::kernel::{Gaussian, Kernel, Lengthscale, Softmax};
+use crate::kernel::{Kernel, RegularisedSoftmax, Softmax};
+use crate::numeric::{self, Isa};
 use crate::projection::{Lift, Projection};
-use crate::theory::{Law, Pair};
+use crate::theory::{Law, Pair, Radius};
 
 /// What tells one exponential map from another: the terms of the normal form, as plain data.
+///
+/// For the softmax kernel, φⱼ(x) = m^{−1/2} lift(β ωⱼ·x + a(‖ωⱼ‖²) + b + c‖x‖²).
 pub trait Mechanism: std::fmt::Debug + Clone + PartialEq + Send + Sync + 'static {
     /// The name of the map, as stored copies carry it.
     const NAME: &'static str;
 
-    /// The pointwise function.
-    fn lift(&self) -> Lift;
+    /// The pointwise function of a side.
+    fn lift(&self, side: Side) -> Lift;
 
-    /// The coefficient of ‖x‖² in the row term, for the softmax kernel.
+    /// β on a side; its imaginary part turns the phase.
+    fn slope(&self, _side: Side) -> Complex64 {
+        Complex64::ONE
+    }
+
+    /// The coefficient c of ‖x‖² in the row term.
     fn row(&self) -> f64;
 
-    /// The constant term of every exponent.
-    fn bias(&self) -> f64;
+    /// b, for frequencies in ℝᵈ.
+    fn constant(&self, _d: usize) -> Complex64 {
+        Complex64::ZERO
+    }
+
+    /// a as a multiple of ‖ω‖²; `None` if there is no such term.
+    fn bias(&self) -> Option<Complex64> {
+        None
+    }
+
+    /// Whether the map estimates the kernels whose radii have this law.
+    fn serves(&self, radius: Radius) -> bool {
+        radius == Radius::Chi
+    }
 
     /// What the features promise.
     fn properties(&self) -> Properties;
 
-    /// ln of the variance for the softmax kernel, or `None` without a closed form.
+    /// ln of the variance for frequencies of this law, as if the target were scaled like the softmax kernel, or
+    /// `None` without a closed form.
     fn log_variance(&self, pair: &Pair, law: &Law) -> Option<f64>;
 }
 
-/// The kernel that a Gaussian map approximates: softmax or Gaussian, with its lengthscale.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Target {
-    /// exp(x·y/ℓ²).
-    Softmax(Softmax),
-    /// exp(−‖x−y‖²/(2ℓ²)).
-    Gaussian(Gaussian),
-}
-
-impl From<Softmax> for Target {
-    fn from(kernel: Softmax) -> Self {
-        Target::Softmax(kernel)
-    }
-}
-
-impl From<Gaussian> for Target {
-    fn from(kernel: Gaussian) -> Self {
-        Target::Gaussian(kernel)
-    }
-}
-
-impl Target {
-    fn lengthscale(&self) -> &Lengthscale {
-        match self {
-            Target::Softmax(kernel) => kernel.lengthscale(),
-            Target::Gaussian(kernel) => kernel.lengthscale(),
-        }
-    }
-
-    /// The coefficient of ‖x‖² by which features differ from those for softmax.
-    fn row(&self) -> f64 {
-        match self {
-            Target::Softmax(_) => 0.0,
-            Target::Gaussian(_) => -0.5,
-        }
-    }
-}
-
-/// A map in the normal form φⱼ(x) = m^{−1/2} lift(⟨ωⱼ, x/ℓ⟩) exp(a + c‖x/ℓ‖²).
+/// A map in the normal form φⱼ(x) = m^{−1/2} lift(β⟨ωⱼ, x/ℓ⟩ + aⱼ + c‖x/ℓ‖²).
 ///
-/// Does the work of every named map `M`, which supplies the lift, the constant a and the coefficient c; the
-/// projection is packed once and may be shared. Immutable, cheap to clone. Made by the constructors of
-/// [`Trigonometric`](super::Trigonometric), [`Positive`](super::Positive) and
-/// [`Hyperbolic`](super::Hyperbolic); with the feature `serde` it can be stored and read back to the bit.
+/// Does the work of every named map `M`, which supplies the lift, the slope β, the biases a and the coefficient c; the
+/// projection is packed once and may be shared ([`with_projection`](Exponential::with_projection)). Immutable, cheap to
+/// clone. Made by the constructors of [`Trigonometric`](super::Trigonometric), [`Positive`](super::Positive),
+/// [`Hyperbolic`](super::Hyperbolic) and [`Gerf`](super::Gerf); with the feature `serde` it can be stored and read back
+/// to the bit.
 ///
-/// Cost O(m d) a point.
+/// Cost O(m d) a point, or O(m log d) with structured frequencies.
 #[derive(Clone, Debug)]
 pub struct Exponential<T, M> {
     mechanism: M,
@@ -91,39 +76,111 @@ pub struct Exponential<T, M> {
     width: [usize; 1],
     /// The coefficient of ‖x/ℓ‖² in the log scale.
     row: f64,
-    /// a − ½ ln m.
+    /// The real parts of b and of the largest a, and −½ ln m.
     constant: f64,
+    biases: Option<Biases<T>>,
     fingerprint: u64,
+}
+
+/// The terms of each frequency's exponent that do not depend on the point.
+#[derive(Clone, Debug)]
+struct Biases<T> {
+    /// Re a, less the largest of them.
+    sizes: Arc<[T]>,
+    /// Im (a + b), modulo 2π.
+    phases: Arc<[T]>,
+    /// The largest magnitude of `sizes`.
+    spread: f64,
+}
+
+impl<T: Real> Biases<T> {
+    /// The biases a‖ω‖² + b, and the largest real part of the first term.
+    fn new(a: Complex64, b: Complex64, squared_norms: &[f64]) -> (Self, f64) {
+        let sizes: Vec<f64> = squared_norms.iter().map(|norm| a.re * norm).collect();
+        let top = sizes.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let phase = |norm: &f64| T::narrow((a.im * norm + b.im).rem_euclid(TAU));
+        let biases = Biases {
+            sizes: sizes.iter().map(|size| T::saturated(size - top)).collect(),
+            phases: squared_norms.iter().map(phase).collect(),
+            spread: sizes.iter().fold(0.0, |spread, size| (top - size).max(spread)),
+        };
+        (biases, top)
+    }
 }
 
 impl<T: Real, M: Mechanism> Exponential<T, M> {
     /// The map of these frequencies for a target kernel.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if the kernel's lengthscales are for another dimension,
-    /// [`NotFinite`](crate::Error::NotFinite) if a frequency divided by the lengthscale overflows `T`.
+    /// [`Shape`](Error::Shape) if the kernel's lengthscales are for another dimension,
+    /// [`NotFinite`](Error::NotFinite) if a frequency divided by the lengthscale overflows `T`,
+    /// [`Target`](Error::Target) if the law of the frequencies' radii is known and that of another kernel, or the map
+    /// does not estimate such kernels.
     pub fn new(mechanism: M, frequencies: Frequencies, target: impl Into<Target>) -> Result<Self> {
         let target = target.into();
         let projection = Projection::new(frequencies, target.lengthscale().clone())?;
+        Self::with_projection(mechanism, Arc::new(projection), target)
+    }
+
+    /// The map of a projection that may be shared with other maps; its lengthscale must be the target's.
+    ///
+    /// # Errors
+    /// [`Target`](Error::Target) as [`new`](Exponential::new); [`Parameter`](Error::Parameter) if the lengthscale of
+    /// the target is not that of the projection.
+    pub fn with_projection(
+        mechanism: M,
+        projection: Arc<Projection<T>>,
+        target: impl Into<Target>,
+    ) -> Result<Self> {
+        let target = target.into();
+        let frequencies = projection.frequencies();
+        let radius = frequencies.law().radius();
+        let known = radius != Radius::Unknown;
+        if known && radius != target.radius()
+            || !mechanism.serves(target.radius())
+            || !fits(&target, frequencies)
+        {
+            return Err(Error::Target { map: M::NAME, radius, target: format!("{target:?}") });
+        }
+        if let Some(k) =
+            (0..frequencies.dim()).find(|k| projection.lengthscale_at(*k) != target.lengthscale().at(*k))
+        {
+            let (name, value) = ("the lengthscale of the target", target.lengthscale().at(k));
+            return Err(Error::Parameter { name, value, domain: "that of the projection" });
+        }
         Ok(Self::from_parts(mechanism, target, projection))
     }
 
-    /// The map of these frequencies for the softmax kernel with ℓ = 1. Frequencies beyond the range of `T`
-    /// saturate.
+    /// The map of these frequencies for the softmax kernel with ℓ = 1, or for its regularised form if their radii are
+    /// √d. Frequencies beyond the range of `T` saturate.
     pub fn softmax(mechanism: M, frequencies: Frequencies) -> Self {
-        Self::from_parts(mechanism, Softmax::default().into(), Projection::unscaled(frequencies))
+        let target = Self::softmax_target(&mechanism, &frequencies);
+        Self::from_parts(mechanism, target, Arc::new(Projection::unscaled(frequencies)))
     }
 
-    fn from_parts(mechanism: M, target: Target, projection: Projection<T>) -> Self {
-        let m = projection.count();
+    /// The softmax kernel, or its regularised form if the radii are √d and the map estimates it.
+    fn softmax_target(mechanism: &M, frequencies: &Frequencies) -> Target {
+        if mechanism.serves(Radius::RootDim) && frequencies.law().radius() == Radius::RootDim {
+            RegularisedSoftmax::in_dimension(frequencies.padded_dim()).into()
+        } else {
+            Softmax::default().into()
+        }
+    }
+
+    fn from_parts(mechanism: M, target: Target, projection: Arc<Projection<T>>) -> Self {
+        let (m, frequencies) = (projection.count(), projection.frequencies());
+        let b = mechanism.constant(frequencies.padded_dim());
+        let biases = mechanism.bias().map(|a| Biases::new(a, b, &frequencies.squared_norms()));
+        let (biases, top) = biases.map_or((None, 0.0), |(biases, top)| (Some(biases), top));
         Exponential {
-            width: [m * mechanism.lift().width()],
+            width: [m * mechanism.lift(Side::X).width()],
             row: mechanism.row() + target.row(),
-            constant: mechanism.bias() - 0.5 * (m as f64).ln(),
-            fingerprint: fingerprint::<M>(&mechanism, &target, projection.frequencies()),
+            constant: b.re + top - 0.5 * (m as f64).ln(),
+            biases,
+            fingerprint: fingerprint::<M>(&mechanism, &target, frequencies),
             mechanism,
             target,
-            projection: Arc::new(projection),
+            projection,
         }
     }
 
@@ -142,26 +199,56 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
         &self.projection
     }
 
-    /// Projects a tile, then lets `finish(values, bound)` turn each row of exponents into what is wanted and
-    /// say its log scale.
-    fn fill_with(
+    /// Lets `finish(row, values, bound)` turn each row of a projected tile into what is wanted and say its log scale.
+    fn finish(
         &self,
-        x: ArrayView2<'_, T>,
+        side: Side,
         tile: &mut Tile<'_, T>,
-        scratch: &mut Scratch<T>,
-        finish: impl Fn(&mut [T], f64) -> f64,
+        finish: impl Fn(&mut Tile<'_, T>, usize, f64) -> f64,
     ) {
-        self.projection.project(x, tile, scratch);
+        let slope = self.mechanism.slope(side);
+        let spread = self.biases.as_ref().map_or(0.0, |biases| biases.spread);
         for i in 0..tile.rows() {
             let (values, scales) = tile.row(i);
             let squared_norm = scales[0];
-            scales[0] = if squared_norm.is_finite() {
-                finish(values, self.projection.bound(squared_norm)) + self.row * squared_norm + self.constant
+            let scale = if squared_norm.is_finite() {
+                self.add_biases(slope, values);
+                let bound = slope.re.abs() * self.projection.bound(squared_norm) + spread;
+                finish(tile, i, bound) + self.row * squared_norm + self.constant
             } else {
                 values.fill(T::nan());
                 f64::NAN
             };
+            tile.row(i).1[0] = scale;
         }
+    }
+
+    /// Turns a projected tile into features.
+    fn lift(&self, side: Side, tile: &mut Tile<'_, T>) {
+        let lift = self.mechanism.lift(side);
+        self.finish(side, tile, |tile, i, bound| lift.apply(tile.row(i).0, bound));
+    }
+
+    /// From projections t to exponents: βt + a, as all real parts and, if the lift wants them, all imaginary parts.
+    fn add_biases(&self, slope: Complex64, values: &mut [T]) {
+        let Some(biases) = &self.biases else { return };
+        let isa = Isa::best();
+        let (first, second) = values.split_at_mut(self.projection.count());
+        if !second.is_empty() {
+            second.copy_from_slice(first);
+            numeric::affine(isa, second, T::narrow(slope.im), &biases.phases);
+        }
+        numeric::affine(isa, first, T::narrow(slope.re), &biases.sizes);
+    }
+}
+
+/// Whether the dimension of a regularised kernel is that of the frequencies.
+fn fits(target: &Target, frequencies: &Frequencies) -> bool {
+    match target {
+        Target::RegularisedSoftmax(kernel) => {
+            kernel.dim().unwrap_or(frequencies.dim()) == frequencies.padded_dim()
+        }
+        _ => true,
     }
 }
 
@@ -178,36 +265,49 @@ impl<T: Real, M: Mechanism> FeatureMap<T> for Exponential<T, M> {
         self.mechanism.properties()
     }
 
-    fn fill(&self, _: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
-        let lift = self.mechanism.lift();
-        self.fill_with(x, tile, scratch, |values, bound| lift.apply(values, bound));
+    fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+        self.projection.project(x, tile, scratch);
+        self.lift(side, tile);
+    }
+
+    fn projection(&self) -> Option<&Arc<Projection<T>>> {
+        Some(&self.projection)
+    }
+
+    fn fill_projected(&self, side: Side, projected: &Projected<'_, T>, tile: &mut Tile<'_, T>) {
+        let count = self.projection.count();
+        let rows = projected.values.chunks_exact(count).zip(projected.squared_norms);
+        for (i, (projections, squared_norm)) in rows.enumerate().take(tile.rows()) {
+            let (values, scales) = tile.row(i);
+            values[..count].copy_from_slice(projections);
+            scales[0] = *squared_norm;
+        }
+        self.lift(side, tile);
     }
 
     fn fill_exponents(
         &self,
-        _: Side,
+        side: Side,
         x: ArrayView2<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) -> bool {
-        let lift = self.mechanism.lift();
+        let lift = self.mechanism.lift(side);
         if lift == Lift::Polar {
             return false;
         }
-        let count = self.projection.count();
-        self.fill_with(x, tile, scratch, |values, _| {
-            let (plus, minus) = values.split_at_mut(count);
-            minus.iter_mut().zip(plus).for_each(|(m, p)| *m = -*p);
+        self.projection.project(x, tile, scratch);
+        self.finish(side, tile, |tile, i, _| {
+            let (values, signs) = tile.row_with_signs(i);
+            lift.logarithms(values, signs);
             0.0
         });
         true
     }
 
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        Some(match &self.target {
-            Target::Softmax(kernel) => kernel,
-            Target::Gaussian(kernel) => kernel,
-        })
+        let radius = self.projection.frequencies().law().radius();
+        (radius == Radius::Unknown || radius == self.target.radius()).then(|| self.target.kernel())
     }
 
     fn fingerprint(&self) -> u64 {
@@ -216,9 +316,7 @@ impl<T: Real, M: Mechanism> FeatureMap<T> for Exponential<T, M> {
 
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
         check_pair(self.input_dim(), x, y)?;
-        let lengthscale = self.target.lengthscale();
-        let scaled = |(k, v): (usize, &T)| v.widen() / lengthscale.at(k);
-        let pair = Pair::new(x.iter().enumerate().map(scaled).zip(y.iter().enumerate().map(scaled)));
+        let pair = self.target.pair(x, y);
         let softmax = self.mechanism.log_variance(&pair, self.projection.frequencies().law());
         // φ for another target is φ for softmax times exp(row ‖x‖²), so the variance scales with its square.
         Ok(softmax.map(|log| log + 2.0 * self.target.row() * pair.norms))
@@ -241,7 +339,7 @@ mod stored {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Exponential, Frequencies, Mechanism, Real, Softmax, Target};
+    use super::{Exponential, Frequencies, Mechanism, Real, Target};
 
     #[derive(Serialize, Deserialize)]
     struct Recipe<'a, M: Clone> {
@@ -271,7 +369,7 @@ mod stored {
             }
             let (frequencies, target) = (recipe.frequencies.into_owned(), recipe.target.into_owned());
             let mechanism = recipe.mechanism.into_owned();
-            if target == Target::from(Softmax::default()) {
+            if target == Self::softmax_target(&mechanism, &frequencies) {
                 // As it was made, saturated frequencies included.
                 return Ok(Exponential::softmax(mechanism, frequencies));
             }

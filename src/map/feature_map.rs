@@ -9,6 +9,7 @@ use super::batch::Batch;
 use super::{Features, Scratch, Tile, tiles};
 use crate::error::{Result, check_size};
 use crate::kernel::Kernel;
+use crate::projection::{Projected, Projection};
 use crate::{Real, SignedLog};
 
 /// The side of the kernel that a point stands on.
@@ -77,6 +78,16 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     ) -> bool {
         false
     }
+
+    /// The projection that [`fill`](FeatureMap::fill) takes of the points, if it is all that it needs of them: composed
+    /// maps take one that several parts share only once.
+    fn projection(&self) -> Option<&Arc<Projection<T>>> {
+        None
+    }
+
+    /// As [`fill`](FeatureMap::fill), from the points' projections on [`projection`](FeatureMap::projection), one row
+    /// for each, and their squared norms. Called only for maps that have one.
+    fn fill_projected(&self, _side: Side, _projected: &Projected<'_, T>, _tile: &mut Tile<'_, T>) {}
 
     /// The exact kernel that estimates are unbiased for, if it has a closed form.
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
@@ -233,6 +244,12 @@ macro_rules! delegate {
                 scratch: &mut Scratch<T>,
             ) -> bool {
                 (**self).fill_exponents(side, x, tile, scratch)
+            }
+            fn projection(&self) -> Option<&Arc<Projection<T>>> {
+                (**self).projection()
+            }
+            fn fill_projected(&self, side: Side, projected: &Projected<'_, T>, tile: &mut Tile<'_, T>) {
+                (**self).fill_projected(side, projected, tile);
             }
             fn kernel(&self) -> Option<&dyn Kernel<T>> {
                 (**self).kernel()

@@ -1,12 +1,14 @@
 //! Hyperbolic (antithetic positive) random features.
 
-use super::{Exponential, Mechanism, Properties, Target};
+use num_complex::Complex64;
+
+use super::{Exponential, Mechanism, Properties, Side, Target};
 use crate::Real;
 use crate::error::Result;
 use crate::frequency::Frequencies;
 use crate::kernel::{Gaussian, Lengthscale};
 use crate::projection::Lift;
-use crate::theory::{self, Law, Pair};
+use crate::theory::{self, Law, Pair, Radius};
 
 /// Hyperbolic random features: positive ones on ω and −ω.
 ///
@@ -44,7 +46,8 @@ use crate::theory::{self, Law, Pair};
 pub struct Hyperbolic;
 
 impl Hyperbolic {
-    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax) or [`Gaussian`] with any lengthscale.
+    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax), [`Gaussian`] or, on frequencies with radii √d,
+    /// [`RegularisedSoftmax`](crate::kernel::RegularisedSoftmax), with any lengthscale.
     ///
     /// # Errors
     /// As [`Exponential::new`].
@@ -52,7 +55,8 @@ impl Hyperbolic {
         Exponential::new(Hyperbolic, omega, target)
     }
 
-    /// The map for the softmax kernel exp(x·y).
+    /// The map for the softmax kernel exp(x·y), or for its regularised form if the frequencies have radii √d
+    /// ([`RootDim`](crate::frequency::RootDim)).
     pub fn softmax<T: Real>(omega: Frequencies) -> Exponential<T, Self> {
         Exponential::softmax(Hyperbolic, omega)
     }
@@ -72,7 +76,7 @@ impl Hyperbolic {
 impl Mechanism for Hyperbolic {
     const NAME: &'static str = "hyperbolic";
 
-    fn lift(&self) -> Lift {
+    fn lift(&self, _: Side) -> Lift {
         Lift::ExpPair
     }
 
@@ -80,8 +84,12 @@ impl Mechanism for Hyperbolic {
         -0.5
     }
 
-    fn bias(&self) -> f64 {
-        -0.5 * std::f64::consts::LN_2
+    fn constant(&self, _: usize) -> Complex64 {
+        Complex64::from(-0.5 * std::f64::consts::LN_2)
+    }
+
+    fn serves(&self, radius: Radius) -> bool {
+        matches!(radius, Radius::Chi | Radius::RootDim)
     }
 
     fn properties(&self) -> Properties {
@@ -89,6 +97,9 @@ impl Mechanism for Hyperbolic {
     }
 
     fn log_variance(&self, pair: &Pair, law: &Law) -> Option<f64> {
-        theory::hyperbolic(pair, law)
+        match law.radius() {
+            Radius::RootDim => theory::regularised_hyperbolic(pair, law),
+            _ => theory::hyperbolic(pair, law),
+        }
     }
 }

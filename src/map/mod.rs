@@ -11,26 +11,32 @@
 //! in magnitude. So features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
 
 pub(crate) mod batch;
+mod complex_exponential;
 mod counting;
 mod exponential;
 mod feature_map;
 mod features;
 mod geometric;
+mod gerf;
 mod hyperbolic;
 mod poisson;
 mod positive;
 mod shifted;
+mod target;
 pub(crate) mod tiles;
 mod trigonometric;
 
-pub use crate::projection::{Scratch, Tile};
+pub use crate::projection::{Projected, Scratch, Tile};
+pub use complex_exponential::{ComplexExponential, Transform};
 pub use counting::{CountMechanism, Counting};
-pub use exponential::{Exponential, Mechanism, Target};
+pub use exponential::{Exponential, Mechanism};
 pub use feature_map::{FeatureMap, Properties, Side};
 pub use features::Features;
 pub use geometric::Geometric;
+pub use gerf::Gerf;
 pub use hyperbolic::Hyperbolic;
 pub use poisson::Poisson;
 pub use positive::Positive;
 pub use shifted::Shifted;
+pub use target::Target;
 pub use trigonometric::Trigonometric;

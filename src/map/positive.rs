@@ -1,12 +1,12 @@
 //! Positive random features.
 
-use super::{Exponential, Mechanism, Properties, Target};
+use super::{Exponential, Mechanism, Properties, Side, Target};
 use crate::Real;
 use crate::error::Result;
 use crate::frequency::Frequencies;
 use crate::kernel::{Gaussian, Lengthscale};
 use crate::projection::Lift;
-use crate::theory::{self, Law, Pair};
+use crate::theory::{self, Law, Pair, Radius};
 
 /// Positive random features, the map of FAVOR+.
 ///
@@ -46,7 +46,8 @@ use crate::theory::{self, Law, Pair};
 pub struct Positive;
 
 impl Positive {
-    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax) or [`Gaussian`] with any lengthscale.
+    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax), [`Gaussian`] or, on frequencies with radii √d,
+    /// [`RegularisedSoftmax`](crate::kernel::RegularisedSoftmax), with any lengthscale.
     ///
     /// # Errors
     /// As [`Exponential::new`].
@@ -54,7 +55,8 @@ impl Positive {
         Exponential::new(Positive, omega, target)
     }
 
-    /// The map for the softmax kernel exp(x·y).
+    /// The map for the softmax kernel exp(x·y), or for its regularised form if the frequencies have radii √d
+    /// ([`RootDim`](crate::frequency::RootDim)).
     pub fn softmax<T: Real>(omega: Frequencies) -> Exponential<T, Self> {
         Exponential::softmax(Positive, omega)
     }
@@ -74,7 +76,7 @@ impl Positive {
 impl Mechanism for Positive {
     const NAME: &'static str = "positive";
 
-    fn lift(&self) -> Lift {
+    fn lift(&self, _: Side) -> Lift {
         Lift::Exp
     }
 
@@ -82,8 +84,8 @@ impl Mechanism for Positive {
         -0.5
     }
 
-    fn bias(&self) -> f64 {
-        0.0
+    fn serves(&self, radius: Radius) -> bool {
+        matches!(radius, Radius::Chi | Radius::RootDim)
     }
 
     fn properties(&self) -> Properties {
@@ -91,6 +93,9 @@ impl Mechanism for Positive {
     }
 
     fn log_variance(&self, pair: &Pair, law: &Law) -> Option<f64> {
-        theory::positive(pair, law)
+        match law.radius() {
+            Radius::RootDim => theory::regularised_positive(pair, law),
+            _ => theory::positive(pair, law),
+        }
     }
 }

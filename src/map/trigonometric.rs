@@ -1,12 +1,12 @@
 //! Trigonometric (random Fourier) features.
 
-use super::{Exponential, Mechanism, Properties, Target};
+use super::{Exponential, Mechanism, Properties, Side, Target};
 use crate::Real;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
-use crate::kernel::{Gaussian, Lengthscale};
+use crate::kernel::{Gaussian, Lengthscale, Matern};
 use crate::projection::Lift;
-use crate::theory::{self, Law, Pair};
+use crate::theory::{self, Law, Pair, Radius};
 
 /// Trigonometric random features, known as random Fourier features.
 ///
@@ -45,12 +45,29 @@ use crate::theory::{self, Law, Pair};
 pub struct Trigonometric;
 
 impl Trigonometric {
-    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax) or [`Gaussian`] with any lengthscale.
+    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax), [`Gaussian`] or, on frequencies that were drawn
+    /// for it, [`Matern`], with any lengthscale.
     ///
     /// # Errors
     /// As [`Exponential::new`].
     pub fn new<T: Real>(omega: Frequencies, target: impl Into<Target>) -> Result<Exponential<T, Self>> {
         Exponential::new(Trigonometric, omega, target)
+    }
+
+    /// The map for a Matérn kernel with lengthscale ℓ, of the smoothness that the frequencies were drawn for
+    /// ([`draw_with`](crate::frequency::draw_with) and a [`Smoothness`](crate::kernel::Smoothness)).
+    ///
+    /// # Errors
+    /// [`Target`](crate::Error::Target) if the frequencies were drawn for another kernel or their law is not known
+    /// (then state the kernel: [`new`](Trigonometric::new)); as [`Matern::new`] and [`Exponential::new`].
+    pub fn matern<T: Real>(
+        omega: Frequencies,
+        lengthscale: impl Into<Lengthscale>,
+    ) -> Result<Exponential<T, Self>> {
+        match omega.law().radius() {
+            Radius::Matern(smoothness) => Self::new(omega, Matern::new(smoothness, lengthscale)?),
+            radius => Err(Error::Target { map: Self::NAME, radius, target: "Matern".into() }),
+        }
     }
 
     /// The map for the softmax kernel exp(x·y).
@@ -73,7 +90,7 @@ impl Trigonometric {
 impl Mechanism for Trigonometric {
     const NAME: &'static str = "trigonometric";
 
-    fn lift(&self) -> Lift {
+    fn lift(&self, _: Side) -> Lift {
         Lift::Polar
     }
 
@@ -81,8 +98,8 @@ impl Mechanism for Trigonometric {
         0.5
     }
 
-    fn bias(&self) -> f64 {
-        0.0
+    fn serves(&self, radius: Radius) -> bool {
+        matches!(radius, Radius::Chi | Radius::Matern(_))
     }
 
     fn properties(&self) -> Properties {
@@ -90,6 +107,12 @@ impl Mechanism for Trigonometric {
     }
 
     fn log_variance(&self, pair: &Pair, law: &Law) -> Option<f64> {
-        theory::trigonometric(pair, law)
+        match law.radius() {
+            // Scaled as for softmax.
+            Radius::Matern(smoothness) => {
+                Some(theory::matern_trigonometric(smoothness, pair.difference, law)? + pair.norms)
+            }
+            _ => theory::trigonometric(pair, law),
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Elementwise products, and the product with a simplex matrix.
+//! Elementwise products and affine forms, and the product with a simplex matrix.
 
 use crate::Real;
 
@@ -26,6 +26,20 @@ multiversion! {
     pub fn add_minus<T>(x: &mut [T], bias: &[f64], shift: f64) = add_minus_body;
 }
 
+#[inline(always)]
+fn affine_body<T: Real, const FMA: bool>(x: &mut [T], slope: T, bias: &[T]) {
+    if bias.is_empty() {
+        x.iter_mut().for_each(|x| *x = slope * *x);
+    } else {
+        x.iter_mut().zip(bias).for_each(|(x, bias)| *x = slope.madd::<FMA>(*x, *bias));
+    }
+}
+
+multiversion! {
+    /// x ← slope · x + bias; an empty bias is 0.
+    pub fn affine<T>(x: &mut [T], slope: T, bias: &[T]) = affine_body;
+}
+
 /// Independent sums of [`simplex`].
 const LANES: usize = 16;
 
@@ -35,9 +49,9 @@ fn simplex_body<T: Real, const FMA: bool>(v: &mut [T], stretch: T, shift: T, las
     let mut sums = [T::zero(); LANES];
     let (whole, rest) = upper.as_chunks::<LANES>();
     for chunk in whole {
-        sums.iter_mut().zip(chunk).for_each(|(sum, v)| *sum = *sum + *v);
+        sums.iter_mut().zip(chunk).for_each(|(sum, v)| *sum += *v);
     }
-    sums.iter_mut().zip(rest).for_each(|(sum, v)| *sum = *sum + *v);
+    sums.iter_mut().zip(rest).for_each(|(sum, v)| *sum += *v);
     let sum = sums.into_iter().fold(T::zero(), |a, b| a + b);
     let common = -(shift * sum);
     upper.iter_mut().for_each(|v| *v = stretch.madd::<FMA>(*v, common));
@@ -65,6 +79,11 @@ mod tests {
                 let mut sum: Vec<f32> = v.iter().map(|v| *v as f32).collect();
                 add_minus(isa, &mut sum, &v, 2.0);
                 assert!(sum.iter().zip(&v).all(|(s, v)| f64::from(*s) == 2.0 * v - 2.0));
+                let mut w = v.clone();
+                affine(isa, &mut w, 3.0, &v);
+                assert!(w.iter().zip(&v).all(|(w, v)| *w == 4.0 * v));
+                affine(isa, &mut w, 0.5, &[]);
+                assert!(w.iter().zip(&v).all(|(w, v)| *w == 2.0 * v));
                 // Small integers: every sum is exact.
                 let mut w = v.clone();
                 simplex(isa, &mut w, 3.0, 2.0, 5.0);

@@ -120,12 +120,12 @@ unsafe fn pass<T, V: Vector<T>, const R: usize>(v: &mut [T], stride: usize) {
             unsafe {
                 let v = v.as_mut_ptr().add(start);
                 let mut x = [V::load(v); R];
-                for i in 1..R {
-                    x[i] = V::load(v.add(i * stride));
+                for (i, x) in x.iter_mut().enumerate() {
+                    *x = V::load(v.add(i * stride));
                 }
                 butterflies(&mut x);
-                for i in 0..R {
-                    x[i].store(v.add(i * stride));
+                for (i, x) in x.into_iter().enumerate() {
+                    x.store(v.add(i * stride));
                 }
             }
         }
@@ -283,7 +283,7 @@ mod tests {
 
     /// Entry (i, j) of the Sylvester–Hadamard matrix: (−1) to the number of common bits.
     fn entry(i: usize, j: usize) -> f64 {
-        if (i & j).count_ones() % 2 == 0 { 1.0 } else { -1.0 }
+        if (i & j).count_ones().is_multiple_of(2) { 1.0 } else { -1.0 }
     }
 
     fn against_the_matrix<T: Real>() {

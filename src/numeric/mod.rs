@@ -23,7 +23,7 @@ mod reduce;
 mod sincos;
 pub mod special;
 
-pub use elementwise::{add_minus, multiply, simplex};
+pub use elementwise::{add_minus, affine, multiply, simplex};
 pub use exp::{exp_minus, exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
@@ -31,7 +31,7 @@ pub use lane::Lane;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{Packed, product};
 pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_norm};
-pub use sincos::cos_sin;
+pub use sincos::{cos_sin, exp_polar};
 
 #[cfg(test)]
 mod test_support {

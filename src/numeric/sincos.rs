@@ -41,6 +41,24 @@ multiversion! {
     pub fn cos_sin<T>(cos: &mut [T], sin: &mut [T]) = cos_sin_body;
 }
 
+#[inline(always)]
+fn exp_polar_body<T: Lane, const FMA: bool>(first: &mut [T], second: &mut [T], shift: T, sign: T) {
+    for (first, second) in first.chunks_mut(CHUNK).zip(second.chunks_mut(CHUNK)) {
+        let mut sines = [T::zero(); CHUNK];
+        let sines = &mut sines[..second.len()];
+        cos_sin_body::<T, FMA>(second, sines);
+        for ((first, second), sine) in first.iter_mut().zip(second).zip(sines) {
+            let size = (*first - shift).fast_exp::<FMA>();
+            (*first, *second) = (size * *second, sign * size * *sine);
+        }
+    }
+}
+
+multiversion! {
+    /// With u in `first` and v in `second`: first ← e^(u − shift) cos v, second ← sign · e^(u − shift) sin v.
+    pub fn exp_polar<T>(first: &mut [T], second: &mut [T], shift: T, sign: T) = exp_polar_body;
+}
+
 /// (cos x, sin x) in single precision, |x| ≤ 1e5.
 #[inline(always)]
 #[allow(clippy::excessive_precision)]

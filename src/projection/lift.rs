@@ -3,16 +3,25 @@
 use crate::Real;
 use crate::numeric::{self, Isa};
 
-/// The pointwise function that turns m exponents into features.
+/// The pointwise function that turns exponents into features.
+///
+/// A row that is lifted holds exponents p = u + iv at its beginning: m numbers u, or m numbers v where u is 0
+/// ([`Polar`](Lift::Polar)), or first all u and then all v.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lift {
-    /// eᵖ: m features.
+    /// eᵘ: m features.
     Exp,
-    /// (eᵖ, e⁻ᵖ): 2m features, the first m with plus.
+    /// (eᵘ, e⁻ᵘ): 2m features, the first m with plus.
     ExpPair,
-    /// (cos p, sin p): 2m features, cosines first.
+    /// (cos v, sin v): 2m features, cosines first.
     Polar,
+    /// (eᵘ cos v, eᵘ sin v): 2m features, cosines first. Products with conjugate features are the real parts of complex
+    /// products.
+    ExpPolar {
+        /// Whether sines are negative.
+        conjugate: bool,
+    },
 }
 
 impl Lift {
@@ -20,15 +29,15 @@ impl Lift {
     pub fn width(self) -> usize {
         match self {
             Lift::Exp => 1,
-            Lift::ExpPair | Lift::Polar => 2,
+            Lift::ExpPair | Lift::Polar | Lift::ExpPolar { .. } => 2,
         }
     }
 
     /// Lifts one row in place and returns its logarithmic scale s: features are eˢ times what the row holds
     /// then.
     ///
-    /// The row holds m exponents at its beginning and has room for all features. `bound` is not less than any
-    /// exponent's magnitude. Values are at most 1 in magnitude. Exponentials are scaled by the bound where it
+    /// The row holds exponents at its beginning and has room for all features. `bound` is not less than any
+    /// |u|. Values are at most 1 in magnitude. Exponentials are scaled by the bound where it
     /// is so small that no product of two features can underflow, else by the largest exponent; which of the
     /// two depends on the row alone.
     pub fn apply<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
@@ -50,7 +59,37 @@ impl Lift {
                 numeric::cos_sin(isa, first, second);
                 0.0
             }
+            Lift::ExpPolar { conjugate } => {
+                let shift = shift(bound, || numeric::max(isa, first));
+                let sign = if conjugate { -T::one() } else { T::one() };
+                numeric::exp_polar(isa, first, second, shift, sign);
+                shift.widen()
+            }
         }
+    }
+
+    /// As [`apply`](Lift::apply), but the row becomes the logarithms of the features' magnitudes and `signs` their
+    /// signs; `false`, and nothing is done, for lifts whose features are not exponentials.
+    pub fn logarithms<T: Real>(self, row: &mut [T], signs: &mut [T]) -> bool {
+        let count = row.len() / self.width();
+        let (first, second) = row.split_at_mut(count);
+        match self {
+            Lift::Exp => {}
+            Lift::ExpPair => second.iter_mut().zip(first).for_each(|(minus, u)| *minus = -*u),
+            Lift::Polar => return false,
+            Lift::ExpPolar { conjugate } => {
+                let (cosines, sines) = signs.split_at_mut(count.min(signs.len()));
+                for (j, (u, v)) in first.iter_mut().zip(second).enumerate() {
+                    let (sin, cos) = v.sin_cos();
+                    let sin = if conjugate { -sin } else { sin };
+                    (*u, *v) = (*u + cos.abs().ln(), *u + sin.abs().ln());
+                    if let (Some(c), Some(s)) = (cosines.get_mut(j), sines.get_mut(j)) {
+                        (*c, *s) = (cos.signum(), sin.signum());
+                    }
+                }
+            }
+        }
+        true
     }
 }
 
@@ -77,10 +116,25 @@ mod tests {
             assert!((0..3).all(|j| ((s + row[j].ln()) - p[j]).abs() < 1e-12));
             assert!((0..3).all(|j| ((s + row[3 + j].ln()) + p[j]).abs() < 1e-12));
             assert!(row.iter().all(|v| *v <= 1.0));
+            for conjugate in [false, true] {
+                let (v, lift) = ([0.4f64, 2.9, -1e6], Lift::ExpPolar { conjugate });
+                let exponents = [p[0], p[1], p[2], v[0], v[1], v[2]];
+                let (mut row, mut logs, mut signs) = (exponents, exponents, [1.0; 6]);
+                let s = lift.apply(&mut row, bound);
+                assert!(lift.logarithms(&mut logs, &mut signs));
+                for j in 0..3 {
+                    let sine = if conjugate { -v[j].sin() } else { v[j].sin() };
+                    for (k, expected) in [(j, p[j].exp() * v[j].cos()), (3 + j, p[j].exp() * sine)] {
+                        assert!((s.exp() * row[k] - expected).abs() < 1e-12 && row[k].abs() <= 1.0);
+                        assert!((signs[k] * logs[k].exp() - expected).abs() < 1e-12);
+                    }
+                }
+            }
         }
         let mut row = [0.0f32, 1.0, f32::NAN, f32::NAN];
         assert_eq!(Lift::Polar.apply(&mut row, 1.0), 0.0);
         assert_eq!((row[0], row[2]), (1.0, 0.0));
         assert!((row[1] - 1f32.cos()).abs() < 1e-7 && (row[3] - 1f32.sin()).abs() < 1e-7);
+        assert!(!Lift::Polar.logarithms(&mut row, &mut []));
     }
 }

@@ -29,6 +29,7 @@ use crate::numeric::{self, Isa, Packed};
 #[derive(Debug)]
 pub struct Projection<T> {
     frequencies: Frequencies,
+    lengthscale: Lengthscale,
     matrix: Matrix<T>,
     /// 1/ℓ, if it is the same for all coordinates.
     inverse: f64,
@@ -116,7 +117,7 @@ impl<T: Real> Projection<T> {
                 (Matrix::Dense(packed), longest * rounding, longest * rounding)
             }
         };
-        Projection { matrix, inverse, inverses, reach, detour, frequencies }
+        Projection { matrix, inverse, inverses, reach, detour, frequencies, lengthscale: lengthscale.clone() }
     }
 
     /// m, the number of projections.
@@ -141,6 +142,11 @@ impl<T: Real> Projection<T> {
             Matrix::Dense(_) => Method::Dense,
             Matrix::Structured(_) => Method::Structured,
         }
+    }
+
+    /// The lengthscale of coordinate `k`.
+    pub(crate) fn lengthscale_at(&self, k: usize) -> f64 {
+        self.lengthscale.at(k)
     }
 
     /// The frequencies.

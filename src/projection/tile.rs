@@ -103,6 +103,16 @@ impl<'a, T: Real> Tile<'a, T> {
         if self.signs.is_empty() { &mut [] } else { &mut self.signs[self.columns.of_row(i)] }
     }
 
+    /// The values and the signs of row `i`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    pub fn row_with_signs(&mut self, i: usize) -> (&mut [T], &mut [T]) {
+        let columns = self.columns.of_row(i);
+        let signs = if self.signs.is_empty() { 0..0 } else { columns.clone() };
+        (&mut self.values[columns], &mut self.signs[signs])
+    }
+
     /// The tile of a range of the columns and a range of the blocks.
     ///
     /// # Panics
@@ -125,14 +135,22 @@ impl<'a, T: Real> Tile<'a, T> {
     }
 }
 
+/// What a projection says of a few points.
+#[derive(Clone, Copy, Debug)]
+pub struct Projected<'a, T> {
+    /// ⟨ωⱼ, xᵢ/ℓ⟩, row by row.
+    pub values: &'a [T],
+    /// ‖xᵢ/ℓ‖².
+    pub squared_norms: &'a [f64],
+}
+
 /// Buffers that a map may use while it fills a tile. Starts empty; grows when first needed and is kept
 /// between tiles.
 #[derive(Debug, Default)]
 pub struct Scratch<T> {
     rows: Vec<T>,
     work: Vec<T>,
-    /// Points as a map transforms them before it projects; the map takes the buffer and puts it back.
-    pub(crate) transformed: Vec<T>,
+    pool: Vec<Vec<T>>,
     /// Sets of coordinates of a point.
     pub(crate) masks: Vec<u64>,
 }
@@ -141,6 +159,18 @@ impl<T: Real> Scratch<T> {
     /// The points in row-major order: as they lie if they lie so, else copied.
     pub fn contiguous<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> &'a [T] {
         self.contiguous_and_work(x).0
+    }
+
+    /// A buffer of `len` elements, which hold anything, to be given back after use.
+    pub(crate) fn take(&mut self, len: usize) -> Vec<T> {
+        let mut buffer = self.pool.pop().unwrap_or_default();
+        buffer.resize(len, T::zero());
+        buffer
+    }
+
+    /// Takes back a buffer of [`take`](Scratch::take).
+    pub(crate) fn give(&mut self, buffer: Vec<T>) {
+        self.pool.push(buffer);
     }
 
     /// As [`contiguous`](Scratch::contiguous), and a buffer for other use.

@@ -120,6 +120,17 @@ impl Law {
         self
     }
 
+    /// The law of all radii, if it is the same for all blocks; else unknown.
+    pub fn radius(&self) -> Radius {
+        let first = self.blocks.first().map_or(Radius::Unknown, |block| block.radius);
+        if self.blocks.iter().all(|block| block.radius == first) { first } else { Radius::Unknown }
+    }
+
+    /// Whether all rows are independent and ~ N(0, I).
+    pub fn is_independent(&self) -> bool {
+        self.pairs(Radius::Chi).is_some_and(|pairs| pairs == Pairs::default())
+    }
+
     /// The number of rows; the largest number if they are more.
     pub fn len(&self) -> usize {
         self.blocks.iter().fold(0, |sum, block| sum.saturating_add(block.size))

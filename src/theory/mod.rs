@@ -32,6 +32,7 @@ pub mod gerf;
 pub mod hybrid;
 mod law;
 mod log_space;
+mod matern;
 mod pair;
 pub mod relative_error;
 
@@ -42,6 +43,7 @@ pub use gaussian::{
 };
 pub use law::{Block, Dependence, Law, Radius};
 pub use log_space::{expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh};
+pub use matern::matern_trigonometric;
 pub use pair::Pair;
 
 #[doc = include_str!("../doc/errata.md")]

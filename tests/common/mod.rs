@@ -2,14 +2,17 @@
 #![allow(dead_code)]
 
 use ndarray::{Array1, Array2};
+use num_complex::Complex64;
 use random_features::frequency::simplex::{Partial, Rotation};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
     SimplexPlus, Sobol, draw,
 };
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::Target;
-use random_features::{FeatureMap, Hyperbolic, Positive, Real, Trigonometric, rng};
+use random_features::map::{Target, Transform};
+use random_features::theory::complex_exponential::Symmetry;
+use random_features::theory::gerf::Sign;
+use random_features::{ComplexExponential, FeatureMap, Gerf, Hyperbolic, Positive, Real, Trigonometric, rng};
 
 /// A map by name: how to make it, and its definition as a naive loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -17,16 +20,62 @@ pub enum Name {
     Trigonometric,
     Positive,
     Hyperbolic,
+    /// A and s.
+    Gerf(Complex64, Sign),
+    /// Diagonal entries of A, in turn, and whether the map is symmetric in ω.
+    Complex([Complex64; 2], Symmetry),
+    /// A full A: the identity plus a multiple of the matrix i + 2j mod 5.
+    Full(Complex64),
 }
 
 pub const MAPS: [Name; 3] = [Name::Trigonometric, Name::Positive, Name::Hyperbolic];
 
+const fn c(re: f64, im: f64) -> Complex64 {
+    Complex64::new(re, im)
+}
+
+/// Generalised and complex-exponential maps.
+pub const MORE_MAPS: [Name; 8] = [
+    Name::Gerf(c(-0.3, 0.0), Sign::Plus),
+    Name::Gerf(c(-0.05, 0.06), Sign::Plus),
+    Name::Gerf(c(-0.04, 0.0), Sign::Minus),
+    Name::Gerf(c(-0.02, -0.03), Sign::Minus),
+    Name::Complex([c(1.2, 0.0), c(0.8, 0.0)], Symmetry::Plain),
+    Name::Complex([c(1.2, 0.0), c(0.8, 0.0)], Symmetry::Symmetric),
+    Name::Complex([c(1.0, 0.4), c(0.0, 1.1)], Symmetry::Plain),
+    Name::Complex([c(0.9, -0.3), c(1.0, 0.2)], Symmetry::Symmetric),
+];
+
 impl Name {
     pub fn make<T: Real>(self, omega: Frequencies, target: Target) -> Box<dyn FeatureMap<T>> {
+        let d = omega.dim();
         match self {
             Name::Trigonometric => Box::new(Trigonometric::new(omega, target).unwrap()),
             Name::Positive => Box::new(Positive::new(omega, target).unwrap()),
             Name::Hyperbolic => Box::new(Hyperbolic::new(omega, target).unwrap()),
+            Name::Gerf(a, sign) => Box::new(Gerf::new(a, sign).unwrap().map(omega, target).unwrap()),
+            Name::Complex(_, symmetry) => {
+                let entries = (0..d).map(|k| self.matrix(d)[[k, k]]).collect();
+                let a = Transform::diagonal(entries).unwrap();
+                Box::new(ComplexExponential::new(omega, a, symmetry, target).unwrap())
+            }
+            Name::Full(_) => {
+                let a = Transform::full(self.matrix(d)).unwrap();
+                Box::new(ComplexExponential::new(omega, a, Symmetry::Plain, target).unwrap())
+            }
+        }
+    }
+
+    /// A of the complex-exponential maps.
+    pub fn matrix(self, d: usize) -> Array2<Complex64> {
+        match self {
+            Name::Complex(entries, _) => {
+                Array2::from_shape_fn((d, d), |(i, j)| if i == j { entries[i % 2] } else { c(0.0, 0.0) })
+            }
+            Name::Full(step) => Array2::from_shape_fn((d, d), |(i, j)| {
+                c(f64::from(u8::from(i == j)), 0.0) + step * ((i + 2 * j) % 5) as f64
+            }),
+            _ => unreachable!("no matrix"),
         }
     }
 
@@ -47,7 +96,38 @@ impl Name {
                 let scale = (2.0 * m).sqrt();
                 [each(&|p| (p - half_norm).exp() / scale), each(&|p| (-p - half_norm).exp() / scale)].concat()
             }
+            Name::Gerf(a, sign) => {
+                let s = sign.value();
+                let b = (s * (1.0 - 4.0 * a) + c(0.0, 0.0)).sqrt();
+                let factor = (1.0 - 4.0 * a).powf(0.25 * omega.padded_dim() as f64) / m.sqrt();
+                let feature = |(p, norm): (&f64, &f64)| factor * (a * norm + b * p - s * half_norm).exp();
+                let norms = omega.squared_norms();
+                let features: Vec<Complex64> = projections.iter().zip(&norms).map(feature).collect();
+                let real = a.im == 0.0 && sign == Sign::Plus;
+                let sines = features.iter().map(|f| f.im).filter(|_| !real);
+                features.iter().map(|f| f.re).chain(sines).collect()
+            }
+            Name::Complex(_, symmetry) => self.naive_complex(omega, x, symmetry),
+            Name::Full(_) => self.naive_complex(omega, x, Symmetry::Plain),
         }
+    }
+
+    fn naive_complex(self, omega: &Frequencies, x: &[f64], symmetry: Symmetry) -> Vec<f64> {
+        let a = self.matrix(x.len());
+        let z = a.dot(&Array1::from(x.to_vec()).mapv(Complex64::from));
+        let half = 0.5 * z.iter().map(|z| z * z).sum::<Complex64>();
+        let signs: &[f64] = if symmetry == Symmetry::Symmetric { &[1.0, -1.0] } else { &[1.0] };
+        let scale = (omega.count() as f64 * signs.len() as f64).sqrt();
+        let mut features = Vec::new();
+        for sign in signs {
+            for row in omega.rows().rows() {
+                let p: Complex64 = row.iter().zip(&z).map(|(w, z)| *w * z).sum();
+                features.push((*sign * p - half).exp() / scale);
+            }
+        }
+        let real = a.iter().all(|a| a.im == 0.0);
+        let sines = features.iter().map(|f| f.im).filter(|_| !real);
+        features.iter().map(|f| f.re).chain(sines).collect()
     }
 }
 

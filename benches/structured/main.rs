@@ -1,0 +1,94 @@
+//! Dense against structured projections: where the crossover lies.
+//!
+//! `cargo bench --bench structured` projects the same Hadamard frequencies (three rounds) by both methods, on one thread,
+//! over d and m, and prints nanoseconds for each point and frequency, their ratio, and the method that `Projection`
+//! chooses. Methods run in alternation; the medians are shown. Add `-- --all` for d up to 8192, `-- --f64` for double
+//! precision.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use ndarray::Array2;
+use random_features::frequency::simplex::Rotation;
+use random_features::frequency::{Coupling, Givens, Hadamard, Simplex, draw};
+use random_features::projection::{Method, Projection, Scratch, Tile};
+use random_features::{Real, Result, rng};
+
+/// Points of a tile.
+const POINTS: usize = 48;
+/// Alternations.
+const ROUNDS: usize = 9;
+/// Seconds that a measurement should take at least.
+const LEAST: f64 = 2e-3;
+
+/// Seconds for one projection of a tile.
+fn time<T: Real>(
+    projection: &Projection<T>,
+    x: &Array2<T>,
+    scratch: &mut Scratch<T>,
+    values: &mut [T],
+) -> f64 {
+    let mut scales = [0.0; POINTS];
+    let mut repeats = 1;
+    loop {
+        let start = Instant::now();
+        for _ in 0..repeats {
+            if let Some(mut tile) = Tile::new(values, &mut scales, POINTS, projection.count(), 1) {
+                projection.project(black_box(x.view()), &mut tile, scratch);
+            }
+        }
+        let seconds = start.elapsed().as_secs_f64();
+        if seconds > LEAST {
+            return seconds / f64::from(repeats);
+        }
+        repeats *= 2;
+    }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn compare<T: Real>(name: &str, coupling: &dyn Coupling, d: usize, m: usize) -> Result<()> {
+    let omega = draw(d, m, coupling, &mut rng(1))?;
+    let chosen = Projection::<T>::new(omega.clone(), 1.0)?.method();
+    let dense = Projection::<T>::with_method(omega.clone(), 1.0, Method::Dense)?;
+    let structured = Projection::<T>::with_method(omega, 1.0, Method::Structured)?;
+    let x =
+        Array2::from_shape_fn((POINTS, d), |(i, k)| T::narrow(((i * 31 + k * 7) % 17) as f64 / 17.0 - 0.5));
+    let (mut scratch, mut values) = (Scratch::default(), vec![T::zero(); POINTS * m]);
+    let mut times = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        times.0.push(time(&dense, &x, &mut scratch, &mut values));
+        times.1.push(time(&structured, &x, &mut scratch, &mut values));
+    }
+    let each = 1e9 / (POINTS * m) as f64;
+    let (dense, structured) = (median(times.0) * each, median(times.1) * each);
+    let ratio = dense / structured;
+    println!("| {name} | {d} | {m} | {dense:.2} | {structured:.2} | {ratio:.1} | {chosen:?} |");
+    Ok(())
+}
+
+fn run<T: Real>(largest: usize) -> Result<()> {
+    println!("| coupling | d | m | dense | structured | ratio | chosen |\n|---|---|---|---|---|---|---|");
+    let hadamard = Hadamard::default();
+    for d in (4..14).map(|q| 1 << q).chain([48, 96, 100, 200, 600, 1100]).filter(|d| *d <= largest) {
+        compare::<T>("Hadamard", &hadamard, d, d)?;
+        compare::<T>("Hadamard", &hadamard, d, 4 * d)?;
+    }
+    for (d, m) in [(64, 16), (256, 16), (1024, 64)] {
+        compare::<T>("Hadamard", &hadamard, d, m)?;
+    }
+    for d in [64, 256, 1024] {
+        compare::<T>("simplex on Hadamard", &Simplex::on(Rotation::Hadamard(hadamard)), d, d)?;
+        compare::<T>("Givens", &Givens::default(), d, d)?;
+    }
+    Ok(())
+}
+
+fn main() -> Result<()> {
+    let asked = |option: &str| std::env::args().any(|argument| argument == option);
+    let largest = if asked("--all") { 8192 } else { 2048 };
+    if asked("--f64") { run::<f64>(largest) } else { run::<f32>(largest) }
+}

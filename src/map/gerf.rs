@@ -1,0 +1,195 @@
+//! Generalised exponential random features, and the optimal positive ones among them.
+
+use num_complex::Complex64;
+
+use super::{Exponential, Mechanism, Properties, Side, Target};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::frequency::Frequencies;
+use crate::kernel::{Gaussian, Lengthscale};
+use crate::projection::Lift;
+use crate::theory::gerf::{self, Sign};
+use crate::theory::{Law, Pair};
+
+/// Generalised exponential random features (GERF); with s = 1 and real A optimal positive ones (OPRF), the map of
+/// FAVOR++.
+///
+/// # Definition
+/// φⱼ(x) = m^{−1/2} D exp(A‖ωⱼ‖² + B ωⱼ·x + C‖x‖²) for the Gaussian kernel, and ψ(y) with sB for B: s = ±1, A complex
+/// with Re(1 − 8A) > 0, B = √(s(1 − 4A)), C = −(s+1)/2, D = (1 − 4A)^{d/4}; for softmax C = −s/2. The estimate is the
+/// real part of the product: 2m real features, (Re φ, Im φ) against (Re ψ, −Im ψ), or m positive ones for s = 1 and
+/// real A. A = 0 is [`Positive`](super::Positive) for s = 1 and [`Trigonometric`](super::Trigonometric) for s = −1. If
+/// the coupling pads, ‖ω‖ and d are those of the padded dimension.
+///
+/// # Variance
+/// Finite for Re(1 − 8A) > 0. Closed forms ([`theory::gerf`](crate::theory::gerf)) for independent frequencies, and for
+/// s = 1 and real A under any known coupling. The real A ≤ 0 that is best for a pair of points or for data
+/// ([`optimal`](Gerf::optimal), [`Sides`](crate::plan::Sides)) beats positive features everywhere but at x = −y.
+///
+/// # Exact where
+/// Only where A = 0 is: the term A‖ω‖² trades exactness at x = −y for lower variance elsewhere.
+///
+/// # Cost
+/// O(md) a point, O(m log d) with structured frequencies; one exponential for each frequency, with a sine and a cosine
+/// where features are complex.
+///
+/// # Example
+/// ```
+/// use ndarray::arr1;
+/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::{FeatureMap, Gerf};
+/// let omega = draw(2, 512, &Orthogonal, &mut random_features::rng(1))?;
+/// let (x, y) = (arr1(&[0.9, -0.2]), arr1(&[0.7, 0.4]));
+/// // The best A for these points: ‖x+y‖² = 2.6.
+/// let map = Gerf::optimal(2, 2.6)?.softmax(omega);
+/// let estimate: f64 = map.estimate(&x, &y)?;
+/// assert!((estimate / x.dot(&y).exp() - 1.0).abs() < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Likhosherstov et al., *Chefs' Random Tables*, Theorems 3.1 to 3.3.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Parts", into = "Parts")
+)]
+pub struct Gerf {
+    a: Complex64,
+    sign: Sign,
+}
+
+impl Gerf {
+    /// The mechanism with parameters A and s.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless A is finite and Re(1 − 8A) > 0: else the variance is infinite.
+    pub fn new(a: impl Into<Complex64>, sign: Sign) -> Result<Self> {
+        let a = a.into();
+        if a.re < 0.125 && a.is_finite() && gerf::coefficients(a, sign, 1).0.is_finite() {
+            return Ok(Gerf { a, sign });
+        }
+        let domain = "finite, with a real part below 1/8";
+        Err(Error::Parameter { name: "the parameter A of GERF", value: a.re, domain })
+    }
+
+    /// The positive features (s = 1) with the real A that minimises the variance where ‖(x+y)/ℓ‖² is `squared_sum`, in
+    /// ℝᵈ.
+    ///
+    /// For data take its mean over pairs ([`Sides::mean_squared_sum`](crate::plan::Sides::mean_squared_sum)). With a
+    /// coupling that pads, d is the padded dimension.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if d is 0 or `squared_sum` is not a finite number from 0 on.
+    pub fn optimal(d: usize, squared_sum: f64) -> Result<Self> {
+        crate::error::check_positive("the dimension d", d)?;
+        if !(0.0..=f64::MAX / 8.0).contains(&squared_sum) {
+            let (name, domain) = ("‖x+y‖²", "from 0 on and finite");
+            return Err(Error::Parameter { name, value: squared_sum, domain });
+        }
+        Gerf::new(gerf::optimal(d, squared_sum).1, Sign::Plus)
+    }
+
+    /// A.
+    pub fn a(&self) -> Complex64 {
+        self.a
+    }
+
+    /// s.
+    pub fn sign(&self) -> Sign {
+        self.sign
+    }
+
+    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax) or [`Gaussian`] with any lengthscale.
+    ///
+    /// # Errors
+    /// As [`Exponential::new`].
+    pub fn map<T: Real>(self, omega: Frequencies, target: impl Into<Target>) -> Result<Exponential<T, Self>> {
+        Exponential::new(self, omega, target)
+    }
+
+    /// The map for the softmax kernel exp(x·y).
+    pub fn softmax<T: Real>(self, omega: Frequencies) -> Exponential<T, Self> {
+        Exponential::softmax(self, omega)
+    }
+
+    /// The map for the Gaussian kernel with lengthscale ℓ.
+    ///
+    /// # Errors
+    /// As [`Gaussian::new`] and [`Exponential::new`].
+    pub fn gaussian<T: Real>(
+        self,
+        omega: Frequencies,
+        lengthscale: impl Into<Lengthscale>,
+    ) -> Result<Exponential<T, Self>> {
+        self.map(omega, Gaussian::new(lengthscale)?)
+    }
+
+    /// Whether features are m positive numbers.
+    fn positive(&self) -> bool {
+        self.sign == Sign::Plus && self.a.im == 0.0
+    }
+}
+
+impl Mechanism for Gerf {
+    const NAME: &'static str = "generalised exponential";
+
+    fn lift(&self, side: Side) -> Lift {
+        if self.positive() { Lift::Exp } else { Lift::ExpPolar { conjugate: side == Side::Y } }
+    }
+
+    fn slope(&self, side: Side) -> Complex64 {
+        let b = gerf::coefficients(self.a, self.sign, 1).0;
+        match side {
+            Side::X => b,
+            Side::Y => b * self.sign.value(),
+        }
+    }
+
+    fn row(&self) -> f64 {
+        -0.5 * self.sign.value()
+    }
+
+    fn constant(&self, d: usize) -> Complex64 {
+        (1.0 - 4.0 * self.a).ln() * (0.25 * d as f64)
+    }
+
+    fn bias(&self) -> Option<Complex64> {
+        Some(self.a)
+    }
+
+    fn properties(&self) -> Properties {
+        // With s = −1 the sign of the slope and the conjugation cancel.
+        Properties { symmetric: self.a.im == 0.0, non_negative: self.positive() }
+    }
+
+    fn log_variance(&self, pair: &Pair, law: &Law) -> Option<f64> {
+        Some(gerf::ln_variance(pair, self.a, self.sign, law)? + pair.norms)
+    }
+}
+
+/// The stored form, checked again when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Parts {
+    a: [f64; 2],
+    sign: Sign,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Parts> for Gerf {
+    type Error = Error;
+
+    fn try_from(parts: Parts) -> Result<Self> {
+        let [re, im] = parts.a;
+        Gerf::new(Complex64::new(re, im), parts.sign)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Gerf> for Parts {
+    fn from(gerf: Gerf) -> Self {
+        Parts { a: [gerf.a.re, gerf.a.im], sign: gerf.sign }
+    }
+}
