@@ -65,6 +65,14 @@ pub enum Error {
         /// What the features on the right are.
         right: String,
     },
+    /// Frequencies were given to a map for which they were not drawn.
+    #[error("the law of the counts is {found}, but must be {expected}")]
+    Law {
+        /// The name of the law that fits.
+        expected: &'static str,
+        /// The name of the law that the counts have.
+        found: &'static str,
+    },
     /// A result was asked for before there was any data.
     #[error("{what} needs at least one data point first")]
     NoData {

@@ -32,7 +32,7 @@
 //! | [`Hyperbolic`] | 2m, positive | x = −y | as positive, with lower variance for each projection |
 //! | [`Gerf`] with s = 1 and real A (OPRF) | m, positive | – | as positive, for points of larger norms: A comes from the data |
 //! | [`ComplexExponential`] | m or 2m | Ax + A⁻ᵀy = 0 | queries and keys lie around known centres |
-//! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign ([`Shifted`](map::Shifted): positive) |
+//! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign ([`Shifted`]: positive) |
 //! | [`Hybrid`](hybrid::Hybrid) | products of those of its parts | x = y and x = −y | pairs of both kinds occur |
 //! | [`Sign`] | m, ±1 | – | the angular kernel |
 //! | [`Nonlinear`], [`EluPlusOne`] | m | – | a nonlinearity is asked for, not a kernel |
@@ -96,8 +96,8 @@ pub mod apply;
 pub use error::{Error, Result};
 pub use frequency::rng;
 pub use map::{
-    ComplexExponential, EluPlusOne, Exponential, FeatureMap, Features, Gerf, Hyperbolic, Nonlinear, Positive,
-    Side, Sign, Trigonometric,
+    ComplexExponential, EluPlusOne, Exponential, FeatureMap, Features, Geometric, Gerf, Hyperbolic,
+    Nonlinear, Poisson, Positive, Shifted, Side, Sign, Trigonometric,
 };
 pub use real::Real;
 pub use signed_log::SignedLog;

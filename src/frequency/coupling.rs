@@ -106,13 +106,7 @@ where
     C: Coupling + ?Sized,
     R: Rng + ?Sized,
 {
-    check_positive("the dimension d", d)?;
-    check_positive("the number of frequencies m", m)?;
-    let most = isize::MAX as usize / size_of::<f64>() / 2;
-    if d.checked_mul(m).is_none_or(|size| size > most) || d > most {
-        let domain = "small enough for m × d numbers to be addressed";
-        return Err(Error::Parameter { name: "the number of frequencies m", value: m as f64, domain });
-    }
+    check_shape(d, m)?;
     let capacity = coupling.capacity(d);
     if capacity == 0 {
         let domain = "one in which the coupling exists";
@@ -125,6 +119,18 @@ where
         start += size;
     }
     assemble(d, m, blocks)
+}
+
+/// Refuses sizes for which there is no matrix of m × d numbers.
+pub(super) fn check_shape(d: usize, m: usize) -> Result<()> {
+    check_positive("the dimension d", d)?;
+    check_positive("the number of frequencies m", m)?;
+    let most = isize::MAX as usize / size_of::<f64>() / 2;
+    if d.checked_mul(m).is_none_or(|size| size > most) || d > most {
+        let domain = "small enough for m × d numbers to be addressed";
+        return Err(Error::Parameter { name: "the number of frequencies m", value: m as f64, domain });
+    }
+    Ok(())
 }
 
 /// One set of frequencies from the blocks of a draw: structured if all of them are.

@@ -4,11 +4,13 @@
 //! plain immutable data that remembers its law. Randomness enters here, once, and nowhere else. Below stand
 //! the closed forms, whose language ([`Law`]) a draw speaks; above stand projections and maps.
 //!
-//! Every coupling but those of [`quasi`] has a polar form ω = r·u: a block's [`Radii`] r are drawn before its directions u. Radii choose the
-//! kernel, directions the variance. Draws are made in `f64` whatever the map computes in, so `f32` and `f64` share a
-//! stream. Streams are pinned by tests; a change is announced in the changelog.
+//! Every coupling but those of [`quasi`] has a polar form ω = r·u: a block's [`Radii`] r are drawn before its
+//! directions u. Radii choose the kernel, directions the variance. [`Counts`] are frequencies of another
+//! kind, for the Poisson and the geometric map. Draws are made in `f64` whatever the map computes in, so
+//! `f32` and `f64` share a stream. Streams are pinned by tests; a change is announced in the changelog.
 
 mod antithetic;
+mod counts;
 mod coupling;
 mod frequencies;
 mod givens;
@@ -23,6 +25,8 @@ pub mod simplex_plus;
 pub mod structured;
 
 pub use antithetic::Antithetic;
+pub(crate) use counts::check_probability;
+pub use counts::{CountLaw, Counts, Rates, draw_geometric, draw_poisson};
 pub use coupling::{Coupling, Drawn, Rows, draw, draw_with};
 pub use frequencies::Frequencies;
 pub use givens::Givens;

@@ -27,6 +27,18 @@ multiversion! {
 }
 
 #[inline(always)]
+fn add_minus_body<T: Real, const FMA: bool>(x: &mut [T], bias: &[f64], shift: f64) {
+    for (v, b) in x.iter_mut().zip(bias) {
+        *v = T::narrow(v.widen() + b - shift);
+    }
+}
+
+multiversion! {
+    /// x ← x + bias − shift, taken in `f64` and rounded once.
+    pub fn add_minus<T>(x: &mut [T], bias: &[f64], shift: f64) = add_minus_body;
+}
+
+#[inline(always)]
 fn affine_body<T: Real, const FMA: bool>(x: &mut [T], slope: T, bias: &[T]) {
     if bias.is_empty() {
         x.iter_mut().for_each(|x| *x = slope * *x);
@@ -78,6 +90,9 @@ mod tests {
                 assert!(out.iter().zip(&v).all(|(o, v)| *o == v * v));
                 scaled(isa, &mut out, -2.0, &v);
                 assert!(out.iter().zip(&v).all(|(o, v)| *o == -2.0 * v));
+                let mut sum: Vec<f32> = v.iter().map(|v| *v as f32).collect();
+                add_minus(isa, &mut sum, &v, 2.0);
+                assert!(sum.iter().zip(&v).all(|(s, v)| f64::from(*s) == 2.0 * v - 2.0));
                 let mut w = v.clone();
                 affine(isa, &mut w, 3.0, &v);
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == 4.0 * v));

@@ -24,14 +24,14 @@ mod reduce;
 mod sincos;
 pub mod special;
 
-pub use elementwise::{affine, multiply, scaled, simplex};
+pub use elementwise::{add_minus, affine, multiply, scaled, simplex};
 pub use exp::{exp_minus, exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
 pub use lane::Lane;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{Packed, product};
-pub use reduce::{add_scaled, dot, max, max_abs, squared_norm};
+pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_norm};
 pub use sincos::{cos_sin, exp_polar};
 
 #[cfg(test)]

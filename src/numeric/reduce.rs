@@ -101,6 +101,27 @@ multiversion! {
     pub fn max_abs<T>(x: &[T]) -> T = max_abs_body;
 }
 
+#[inline(always)]
+fn max_sum_body<T: Real, const FMA: bool>(x: &[T], bias: &[f64]) -> f64 {
+    let larger = |a: f64, b: f64| if b > a { b } else { a };
+    let mut lanes = [f64::NEG_INFINITY; LANES];
+    let ((x, x_rest), (bias, bias_rest)) = (x.as_chunks::<LANES>(), bias.as_chunks::<LANES>());
+    for (x, bias) in x.iter().zip(bias) {
+        for (lane, (v, b)) in lanes.iter_mut().zip(x.iter().zip(bias)) {
+            *lane = larger(*lane, v.widen() + b);
+        }
+    }
+    for (lane, (v, b)) in lanes.iter_mut().zip(x_rest.iter().zip(bias_rest)) {
+        *lane = larger(*lane, v.widen() + b);
+    }
+    lanes.into_iter().fold(f64::NEG_INFINITY, larger)
+}
+
+multiversion! {
+    /// The largest xₖ + biasₖ, for slices of equal length; NaN is passed over, and nothing gives −∞.
+    pub fn max_sum<T>(x: &[T], bias: &[f64]) -> f64 = max_sum_body;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +142,8 @@ mod tests {
                 add_scaled(isa, &mut sum, 2.0, &x);
                 assert!(sum.iter().zip(&x).all(|(s, v)| *s == 1.0 + 2.0 * f64::from(*v)));
                 assert_eq!(max(isa, &x), x.iter().copied().fold(f32::NEG_INFINITY, f32::max));
+                let sums = x.iter().zip(&w).map(|(v, w)| f64::from(*v) + w);
+                assert_eq!(max_sum(isa, &x, &w), sums.fold(f64::NEG_INFINITY, f64::max));
                 assert_eq!(max_abs(isa, &x), x.iter().map(|v| v.abs()).fold(f32::NEG_INFINITY, f32::max));
             }
         }

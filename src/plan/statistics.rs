@@ -248,6 +248,40 @@ impl Statistics {
         Ok(Statistics { coordinates, ..*self })
     }
 
+    /// The statistics of the points x − c, without another look at them, for a c that is nowhere above a
+    /// point, such as [`Sides::shift`](super::Sides::shift) of these statistics and others.
+    ///
+    /// Below the minimum of each coordinate the mean of |x − c| is the mean less c. With it parameters of
+    /// [`Shifted`](crate::map::Shifted) maps are chosen.
+    ///
+    /// ```
+    /// use ndarray::arr2;
+    /// use random_features::plan::Statistics;
+    /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?.shifted(&[1.0, -9.0])?;
+    /// assert_eq!((statistics.mean_magnitudes()?, statistics.min()?), (vec![1.0, 9.0], vec![0.0, 1.0]));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0, [`Shape`](Error::Shape) if `c` does not have d entries,
+    /// [`Entry`](Error::Entry) with the first coordinate in which `c` is above a point, or so far below that
+    /// squares overflow.
+    pub fn shifted(&self, c: &[f64]) -> Result<Statistics> {
+        self.check_data("a shift")?;
+        check_size("the number of entries of the shift", self.dim(), c.len())?;
+        let shifted = |(row, (own, c)): (usize, (&Coordinate, &f64))| {
+            let (min, max) = (own.min - c, own.max - c);
+            // The mean may be rounded below the minimum.
+            let mean = (own.mean - c).max(min);
+            let shifted = Coordinate { mean, magnitude: mean, min, max, ..*own };
+            let domain = "no more than the minimum, with differences whose squares are finite";
+            let error = Error::Entry { what: "the shift", row, value: *c, domain };
+            if min >= 0.0 && shifted.is_finite() { Ok(shifted) } else { Err(error) }
+        };
+        let coordinates = self.coordinates.iter().zip(c).enumerate().map(shifted).collect::<Result<_>>()?;
+        Ok(Statistics { coordinates, ..*self })
+    }
+
     /// The number of points with a positive weight.
     pub fn count(&self) -> usize {
         self.count

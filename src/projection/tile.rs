@@ -151,6 +151,8 @@ pub struct Scratch<T> {
     rows: Vec<T>,
     work: Vec<T>,
     pool: Vec<Vec<T>>,
+    /// Sets of coordinates of a point.
+    pub(crate) masks: Vec<u64>,
 }
 
 impl<T: Real> Scratch<T> {

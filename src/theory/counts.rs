@@ -9,7 +9,21 @@ use super::ln_expm1;
 /// `lambda` > 0. Computed as K² (exp(Σ (λ − xₗyₗ)²/λ) − 1)/m, without cancellation. Source: Chefs' Random
 /// Tables, Theorem 3.4.
 pub fn ln_poisson_variance(x: &[f64], y: &[f64], lambda: f64, m: usize) -> f64 {
-    let excess: f64 = x.iter().zip(y).map(|(x, y)| (lambda - x * y).powi(2) / lambda).sum();
+    ln_poisson(x, y, std::iter::repeat(lambda), m)
+}
+
+/// ln of the variance of the Poisson estimate with a rate λₗ for each coordinate: (exp(Σ (λₗ + xₗ²yₗ²/λₗ) −
+/// ‖x‖² − ‖y‖²) − K²)/m.
+///
+/// `lambdas` > 0, as many as coordinates. Computed as K² (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m, which vanishes where
+/// λₗ = xₗyₗ throughout. Source: new.
+pub fn ln_poisson_variance_per_dimension(x: &[f64], y: &[f64], lambdas: &[f64], m: usize) -> f64 {
+    ln_poisson(x, y, lambdas.iter().copied(), m)
+}
+
+fn ln_poisson(x: &[f64], y: &[f64], lambdas: impl Iterator<Item = f64>, m: usize) -> f64 {
+    let term = |((x, y), lambda): ((&f64, &f64), f64)| (lambda - x * y).powi(2) / lambda;
+    let excess: f64 = x.iter().zip(y).zip(lambdas).map(term).sum();
     ln_squared_gaussian(x, y) + ln_expm1(excess) - (m as f64).ln()
 }
 

@@ -1,0 +1,838 @@
+//! Poisson and geometric maps, with and without a shift: draws, features, estimates, statistics.
+//!
+//! Statistical tests have fixed seeds. A z-score beyond 4.5 has probability 7e-6 for another seed, and there
+//! are below 100 of them here: the rate of false alarms is below 1e-3. Points are such that |xₗyₗ| ≤ λₗ or p
+//! is best for them: features are bounded there, so that a sample's variance means something.
+
+mod common;
+
+use common::{Sample, gaussian, point, points, softmax};
+use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, arr2, s};
+use random_features::frequency::{CountLaw, Counts, Rates, draw_geometric, draw_poisson};
+use random_features::kernel::{Gaussian, Softmax};
+use random_features::map::{Counting, Target};
+use random_features::plan::{Sides, Statistics};
+use random_features::theory::counts::{
+    ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
+};
+use random_features::{Error, FeatureMap, Features, Geometric, Poisson, Real, Shifted, Side, rng};
+
+const LIMIT: f64 = 4.5;
+const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 130, 150)];
+const EPSILON: f64 = 1e-3;
+
+/// A map by name, with its parameters for dimension d.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Name {
+    Poisson,
+    PoissonPerDimension,
+    Geometric,
+}
+
+const NAMES: [Name; 3] = [Name::Poisson, Name::PoissonPerDimension, Name::Geometric];
+const P: f64 = 0.6;
+
+impl Name {
+    fn rates(self, d: usize) -> Vec<f64> {
+        let rate = |l| if self == Name::Poisson { 0.4 } else { 0.1 + 0.2 * (l % 5) as f64 };
+        (0..d).map(rate).collect()
+    }
+
+    fn draw(self, d: usize, m: usize, seed: u64) -> Counts {
+        match self {
+            Name::Poisson => draw_poisson(d, m, 0.4, &mut rng(seed)).unwrap(),
+            Name::PoissonPerDimension => draw_poisson(d, m, self.rates(d), &mut rng(seed)).unwrap(),
+            Name::Geometric => draw_geometric(d, m, P, &mut rng(seed)).unwrap(),
+        }
+    }
+
+    fn make<T: Real>(self, omega: Counts, target: Target) -> Box<dyn FeatureMap<T>> {
+        match self {
+            Name::Geometric => Box::new(Geometric::new(omega, target).unwrap()),
+            _ => Box::new(Poisson::new(omega, target).unwrap()),
+        }
+    }
+
+    fn shifted<T: Real>(self, omega: Counts, target: Target, shift: Vec<f64>) -> Box<dyn FeatureMap<T>> {
+        match self {
+            Name::Geometric => {
+                Box::new(Shifted::new(Geometric::new(omega, target).unwrap(), shift, EPSILON).unwrap())
+            }
+            _ => Box::new(Shifted::new(Poisson::new(omega, target).unwrap(), shift, EPSILON).unwrap()),
+        }
+    }
+
+    /// What a coordinate is divided by.
+    fn divisors(self, d: usize) -> Vec<f64> {
+        match self {
+            Name::Geometric => vec![(1.0 - P).sqrt(); d],
+            _ => self.rates(d).into_iter().map(f64::sqrt).collect(),
+        }
+    }
+
+    /// The features of one point for the softmax kernel, straight from the definition, in `f64`.
+    fn naive(self, omega: &Counts, x: &[f64]) -> Vec<f64> {
+        let (d, m) = (omega.dim(), omega.count() as f64);
+        let factorial = |k: u64| (1..=k).map(|i| i as f64).product::<f64>();
+        let (rates, divisors) = (self.rates(d), self.divisors(d));
+        let constant = match self {
+            Name::Geometric => P.powf(-0.5 * d as f64),
+            _ => (0.5 * rates.iter().sum::<f64>()).exp(),
+        };
+        let feature = |w: ndarray::ArrayView1<u64>| {
+            let factor = |l: usize| {
+                let power = (x[l] / divisors[l]).powi(w[l] as i32);
+                if self == Name::Geometric { power / factorial(w[l]).sqrt() } else { power }
+            };
+            constant / m.sqrt() * (0..d).map(factor).product::<f64>()
+        };
+        omega.rows().rows().into_iter().map(feature).collect()
+    }
+
+    /// Σₗ ωⱼₗ |ln |xₗ/rₗ||, to which the documented accuracy is relative.
+    fn sizes(self, omega: &Counts, x: &[f64]) -> Vec<f64> {
+        let divisors = self.divisors(omega.dim());
+        let term = |l: usize| if x[l] == 0.0 { 0.0 } else { (x[l].abs() / divisors[l]).ln().abs() };
+        let size = |w: ndarray::ArrayView1<u64>| (0..w.len()).map(|l| w[l] as f64 * term(l)).sum();
+        omega.rows().rows().into_iter().map(size).collect()
+    }
+}
+
+/// Points with coordinates of both signs, exact zeros, and a row of zeros.
+fn mixed<T: Real>(n: usize, d: usize, scale: f64) -> Array2<T> {
+    let mut x = points::<T>(n, d, scale);
+    x.indexed_iter_mut()
+        .filter(|((i, k), _)| (i + 3 * k) % 11 == 0 || *i == 3)
+        .for_each(|(_, v)| *v = T::zero());
+    x
+}
+
+fn widened<T: Real>(x: impl IntoIterator<Item = T>) -> Vec<f64> {
+    x.into_iter().map(|v| v.widen()).collect()
+}
+
+/// Runs `check` on every map, shape and target.
+fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>)) {
+    for (n, d, m) in SHAPES {
+        let x = mixed::<T>(n, d, 1.5 / (d as f64).sqrt());
+        for name in NAMES {
+            let omega = name.draw(d, m, 5);
+            check(name.make::<T>(omega.clone(), softmax()).as_ref(), &x);
+            // Some coordinates are clamped.
+            let shift = vec![-1.3 / (d as f64).sqrt(); d];
+            check(name.shifted::<T>(omega, gaussian(), shift).as_ref(), &x);
+        }
+    }
+}
+
+fn both(
+    f32s: impl Fn(&dyn FeatureMap<f32>, &Array2<f32>),
+    f64s: impl Fn(&dyn FeatureMap<f64>, &Array2<f64>),
+) {
+    every::<f32>(f32s);
+    every::<f64>(f64s);
+}
+
+fn features<T: Real>(map: &dyn FeatureMap<T>, x: ArrayView2<'_, T>) -> Features<T> {
+    map.features(Side::X, &x).unwrap()
+}
+
+/// First rows of draws with seed 42. A change of stream must be announced in the changelog.
+#[test]
+fn draws_are_pinned() {
+    let row = |omega: Counts| omega.rows().iter().copied().collect::<Vec<_>>();
+    assert_eq!(row(draw_poisson(3, 3, 1.5, &mut rng(42)).unwrap()), [3, 1, 2, 1, 4, 1, 1, 0, 2]);
+    let rates = vec![0.1, 20.0, 1e6];
+    assert_eq!(
+        row(draw_poisson(3, 3, rates, &mut rng(42)).unwrap()),
+        [0, 25, 999_789, 0, 15, 1_000_916, 0, 16, 1_001_044]
+    );
+    assert_eq!(row(draw_geometric(3, 3, 0.2, &mut rng(42)).unwrap()), [0, 0, 4, 1, 7, 14, 5, 3, 10]);
+    assert_eq!(
+        row(draw_geometric(3, 2, 1e-9, &mut rng(42)).unwrap()),
+        [628_724_104, 1_018_577_584, 1_624_116_224, 93_848_397, 1_521_387_235, 3_858_910_530]
+    );
+    let mut boxed: Box<dyn rand::Rng> = Box::new(rng(42));
+    assert_eq!(
+        draw_geometric(3, 3, 0.2, &mut boxed).unwrap(),
+        draw_geometric(3, 3, 0.2, &mut rng(42)).unwrap()
+    );
+}
+
+/// Means of sʷ against the generating functions e^{λ(s−1)} and p/(1−(1−p)s): 36 z-scores.
+#[test]
+fn draws_follow_their_law() {
+    const N: usize = 100_000;
+    let check = |omega: &Counts, column: usize, expected: &dyn Fn(f64) -> f64| {
+        for s in [0.0, 0.5, 0.9] {
+            let sample: Vec<f64> =
+                omega.rows().column(column).iter().map(|k| f64::powi(s, *k as i32)).collect();
+            let (sample, expected) = (Sample::of(&sample), expected(s));
+            // Events so rare that none occurs have no error to measure by.
+            if expected > 1e-3 {
+                let z = sample.z(expected);
+                assert!(z.abs() < LIMIT, "{:?} at {s}: {} of {expected}, z {z}", omega.law(), sample.mean);
+            }
+        }
+    };
+    let rates = vec![0.05, 0.8, 3.0, 11.0, 13.0, 40.0];
+    let omega = draw_poisson(6, N, rates.clone(), &mut rng(1)).unwrap();
+    for (l, rate) in rates.iter().enumerate() {
+        check(&omega, l, &|s| (rate * (s - 1.0)).exp());
+        let mean = Sample::of(&omega.rows().column(l).mapv(|k| k as f64).to_vec());
+        assert!(mean.z(*rate).abs() < LIMIT);
+    }
+    for p in [0.1, 0.5, 0.9] {
+        let omega = draw_geometric(1, N, p, &mut rng(2)).unwrap();
+        check(&omega, 0, &|s| p / (1.0 - (1.0 - p) * s));
+    }
+}
+
+#[test]
+fn refusals_are_sentences() {
+    let parameter = |error: Error| assert!(matches!(error, Error::Parameter { .. }), "{error}");
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 2e15] {
+        parameter(draw_poisson(2, 2, rate, &mut rng(1)).unwrap_err());
+        let rates = vec![1.0, rate];
+        parameter(draw_poisson(2, 2, rates.clone(), &mut rng(1)).unwrap_err());
+        let law = CountLaw::Poisson(rates.clone().into());
+        parameter(Counts::from_parts(Array2::zeros((1, 2)), law).unwrap_err());
+        let omega = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
+        parameter(Poisson::with_rates::<f64>(omega, rates, softmax()).unwrap_err());
+    }
+    for p in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
+        parameter(draw_geometric(2, 2, p, &mut rng(1)).unwrap_err());
+        parameter(Counts::from_parts(Array2::zeros((1, 2)), CountLaw::Geometric(p)).unwrap_err());
+        let omega = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
+        parameter(Geometric::with_p::<f64>(omega, p, softmax()).unwrap_err());
+    }
+    for (d, m) in [(0, 3), (3, 0), (usize::MAX, 2), (2, usize::MAX)] {
+        parameter(draw_poisson(d, m, 1.0, &mut rng(1)).unwrap_err());
+        parameter(draw_geometric(d, m, 0.5, &mut rng(1)).unwrap_err());
+    }
+    parameter(Counts::from_rows(Array2::zeros((0, 3))).unwrap_err());
+    parameter(Counts::from_rows(Array2::zeros((3, 0))).unwrap_err());
+    let shape = |error: Error| assert!(matches!(error, Error::Shape { .. }), "{error}");
+    shape(draw_poisson(3, 2, vec![1.0, 2.0], &mut rng(1)).unwrap_err());
+    let omega = || Name::Poisson.draw(2, 3, 1);
+    shape(Poisson::gaussian::<f64>(omega(), vec![1.0; 3]).unwrap_err());
+    shape(Shifted::new(Poisson::softmax::<f64>(omega()).unwrap(), vec![0.0], 1.0).unwrap_err());
+    let error = Counts::from_rows(arr2(&[[1 << 53], [(1 << 53) + 1]])).unwrap_err();
+    assert!(matches!(error, Error::Entry { row: 1, .. }), "{error}");
+    let shifted = |shift, epsilon| Shifted::new(Poisson::softmax::<f64>(omega()).unwrap(), shift, epsilon);
+    for bad in [f64::NAN, f64::INFINITY, 1e200] {
+        let error = shifted(vec![0.0, bad], 1.0).unwrap_err();
+        assert!(matches!(error, Error::Entry { row: 1, .. }), "{error}");
+    }
+    for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        parameter(shifted(vec![0.0, 1.0], epsilon).unwrap_err());
+    }
+    let matern =
+        random_features::kernel::Matern::new(random_features::kernel::Smoothness::Half, 1.0).unwrap();
+    let error = Poisson::new::<f64>(omega(), matern).unwrap_err();
+    assert!(matches!(error, Error::Target { .. }), "{error}");
+    // The wrong law.
+    let error = Geometric::softmax::<f64>(omega()).unwrap_err().to_string();
+    assert!(error.contains("geometric") && error.contains("Poisson"), "{error}");
+    let unknown = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
+    let error = Poisson::softmax::<f64>(unknown).unwrap_err().to_string();
+    assert!(error.contains("unknown") && error.contains("Poisson"), "{error}");
+}
+
+/// Features against the definition, within the accuracy that the docs state.
+fn matches_naive<T: Real>() {
+    let epsilon = T::epsilon().widen();
+    for (n, d, m) in SHAPES {
+        let x = mixed::<T>(n, d, 1.5 / (d as f64).sqrt());
+        let shift = vec![-1.3 / (d as f64).sqrt(); d];
+        for name in NAMES {
+            let omega = name.draw(d, m, 5);
+            let plain = name.make::<T>(omega.clone(), softmax()).features(Side::X, &x).unwrap().to_array();
+            let shifted = name.shifted::<T>(omega.clone(), gaussian(), shift.clone());
+            let shifted = shifted.features(Side::X, &x).unwrap().to_array();
+            for (i, x) in x.rows().into_iter().enumerate() {
+                let x = widened(x.iter().copied());
+                let u: Vec<f64> = x.iter().zip(&shift).map(|(x, c)| (x - c).max(EPSILON)).collect();
+                let factor = (-0.5 * u.iter().map(|u| u * u).sum::<f64>()).exp();
+                for (row, x, factor) in [(plain.row(i), x, 1.0), (shifted.row(i), u, factor)] {
+                    let (expected, sizes) = (name.naive(&omega, &x), name.sizes(&omega, &x));
+                    let largest = expected.iter().fold(0.0f64, |a, v| a.max(v.abs())) * factor;
+                    for ((value, expected), size) in row.iter().zip(expected).zip(sizes) {
+                        let (value, expected) = (value.widen(), factor * expected);
+                        let relative = epsilon * ((d as f64 + 4.0) * size + 10.0) + 1e-14 * d as f64;
+                        let floor = 2.0 * T::min_positive_value().widen() * largest.max(1.0);
+                        let tolerance = relative * expected.abs() + floor;
+                        assert!((value - expected).abs() <= tolerance, "{name:?}: {value} not {expected}");
+                        assert!(expected != 0.0 || value == 0.0, "{name:?}: {value} is not 0");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn features_are_the_naive_loop() {
+    matches_naive::<f32>();
+    matches_naive::<f64>();
+}
+
+#[test]
+fn zeros_and_signs() {
+    let omega =
+        Counts::from_parts(arr2(&[[0, 0], [1, 0], [0, 2], [3, 1], [2, 2]]), CountLaw::Poisson(1.0.into()));
+    let map = Poisson::softmax::<f64>(omega.unwrap()).unwrap();
+    let signs = |x: [f64; 2]| {
+        let phi = map.features_of(Side::X, &arr1(&x)).unwrap();
+        assert!(phi.log_scales()[[0, 0]].is_finite());
+        phi.values().iter().map(|v| if *v == 0.0 { 0.0 } else { v.signum() }).collect::<Vec<_>>()
+    };
+    assert_eq!(signs([0.0, 0.0]), [1.0, 0.0, 0.0, 0.0, 0.0]);
+    assert_eq!(signs([-0.0, 2.0]), [1.0, 0.0, 1.0, 0.0, 0.0]);
+    assert_eq!(signs([2.0, 3.0]), [1.0, 1.0, 1.0, 1.0, 1.0]);
+    assert_eq!(signs([-2.0, 3.0]), [1.0, -1.0, 1.0, -1.0, 1.0]);
+    assert_eq!(signs([-2.0, -3.0]), [1.0, -1.0, 1.0, 1.0, 1.0]);
+    // A negative estimate, and one of nothing but zeros.
+    let single = |row: [u64; 2]| {
+        let omega = Counts::from_parts(arr2(&[row]), CountLaw::Poisson(1.0.into())).unwrap();
+        Poisson::softmax::<f64>(omega).unwrap()
+    };
+    let estimate = single([1, 2]).log_estimate(&arr1(&[2.0, -3.0]), &arr1(&[-0.5, 1.0])).unwrap();
+    assert_eq!(estimate.sign, -1.0);
+    assert!((estimate.ln_abs - (2.0 + 9f64.ln())).abs() < 1e-14);
+    let nothing = single([1, 2]);
+    let zero = arr1(&[0.0, 1.0]);
+    assert_eq!(nothing.log_estimate(&zero, &zero).unwrap().ln_abs, f64::NEG_INFINITY);
+    let phi = nothing.features_of(Side::Y, &zero).unwrap();
+    assert!(phi.values()[[0, 0]] == 0.0 && phi.log_scales()[[0, 0]].is_finite());
+}
+
+/// One-hot inputs and frequencies in more dimensions than a mask's word has bits: signs and zeros of single
+/// coordinates.
+#[test]
+fn one_hot_points() {
+    let (d, coordinates) = (130, [0, 63, 64, 127, 128, 129]);
+    let mut rows = Array2::<u64>::zeros((4 * coordinates.len(), d));
+    for (j, mut row) in rows.rows_mut().into_iter().enumerate() {
+        row[coordinates[j / 4]] = j as u64 % 4;
+    }
+    for name in NAMES {
+        let law = name.draw(d, 1, 1).law().clone();
+        let omega = Counts::from_parts(rows.clone(), law).unwrap();
+        let map = name.make::<f64>(omega.clone(), softmax());
+        for (i, l) in coordinates.into_iter().enumerate() {
+            let mut x = Array1::zeros(d);
+            x[l] = -0.7;
+            let phi = map.features_of(Side::X, &x).unwrap().to_array();
+            let naive = name.naive(&omega, x.as_slice().unwrap());
+            let close = |a: &f64, b: &f64| (a - b).abs() <= 1e-12 * b.abs();
+            assert!(phi.iter().zip(&naive).all(|(a, b)| close(a, b)));
+            assert!(phi[[0, 4 * i + 1]] < 0.0 && phi[[0, 4 * i + 2]] > 0.0 && phi[[0, 4 * i + 3]] < 0.0);
+        }
+    }
+}
+
+fn batch_is_rows<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let batch = features(map, x.view());
+    for run in [1, 5, 100] {
+        for start in (0..x.nrows()).step_by(run * 7) {
+            let rows = s![start..x.nrows().min(start + run), ..];
+            let part = features(map, x.slice(rows));
+            assert_eq!(part.values(), batch.values().slice(rows));
+            assert_eq!(part.log_scales(), batch.log_scales().slice(rows));
+        }
+    }
+    let one = map.features_of(Side::X, &x.row(0)).unwrap();
+    assert_eq!(one.values().row(0), batch.values().row(0));
+}
+
+#[test]
+fn a_batch_is_its_rows_to_the_bit() {
+    both(batch_is_rows, batch_is_rows);
+}
+
+fn threads_change_nothing<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| (features(map, x.view()), map.gram(x, x).unwrap()))
+    };
+    let one = run(1);
+    assert_eq!(run(2), one);
+    assert_eq!(run(7), one);
+}
+
+#[test]
+fn threads_change_no_bit() {
+    both(threads_change_nothing, threads_change_nothing);
+}
+
+fn any_layout<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let (n, d) = x.dim();
+    let plain = features(map, x.view());
+    let mut columns = Array2::zeros((n, d).f());
+    columns.assign(x);
+    let mut wide = Array2::from_elem((n, 2 * d + 3), T::nan());
+    wide.slice_mut(s![.., 1..2 * d;2]).assign(x);
+    for view in [columns.view(), wide.slice(s![.., 1..2 * d;2])] {
+        assert_eq!(features(map, view), plain);
+    }
+    let width = map.feature_dim();
+    let mut columns = Array2::from_elem((n, width).f(), T::nan());
+    let mut wide = Array2::from_elem((n, width + 2), T::nan());
+    let mut scales = Array2::from_elem((n, 1), f64::NAN);
+    map.features_into(Side::X, x, &mut columns, &mut scales).unwrap();
+    assert_eq!((columns.view(), scales.view()), (plain.values(), plain.log_scales()));
+    scales.fill(f64::NAN);
+    map.features_into(Side::X, x, &mut wide.slice_mut(s![.., 1..=width]), &mut scales).unwrap();
+    assert_eq!((wide.slice(s![.., 1..=width]), scales.view()), (plain.values(), plain.log_scales()));
+    assert!(wide.column(0).iter().chain(wide.column(width + 1)).all(|v| v.is_nan()));
+}
+
+#[test]
+fn any_layout_and_dirty_buffers() {
+    both(any_layout, any_layout);
+}
+
+fn promises<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let (left, right) = (map.features(Side::X, x).unwrap(), map.features(Side::Y, x).unwrap());
+    assert_eq!((left.values(), left.log_scales()), (right.values(), right.log_scales()));
+    assert!(map.properties().symmetric && left.gram(&left).is_ok());
+    assert!(left.values().iter().all(|v| v.abs() <= T::one()));
+    assert!(left.log_scales().iter().all(|v| v.is_finite()));
+    // Scaled by the largest feature of a row, if it has any.
+    for row in left.values().rows() {
+        let largest = row.iter().fold(T::zero(), |a, v| a.max(v.abs()));
+        assert!(largest == T::zero() || largest == T::one());
+    }
+    if map.properties().non_negative {
+        assert!(left.values().iter().all(|v| *v >= T::zero()));
+    }
+    let none = map.features(Side::X, &x.slice(s![..0, ..])).unwrap();
+    assert!(none.is_empty() && none.values().dim() == (0, map.feature_dim()));
+    assert!(map.features(Side::X, &Array2::zeros((2, x.ncols() + 1))).is_err());
+    assert!(map.log_variance(&x.row(0), &Array1::zeros(x.ncols() + 1)).is_err());
+}
+
+#[test]
+fn properties_hold() {
+    both(promises, promises);
+}
+
+fn gram_is_estimates<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let few = x.slice(s![..x.nrows().min(9), ..]);
+    let gram = map.gram(&few, x).unwrap();
+    let scales = map.features(Side::X, x).unwrap().log_scales().column(0).to_vec();
+    for ((i, j), value) in gram.indexed_iter() {
+        let log = map.log_estimate(&x.row(i), &x.row(j)).unwrap();
+        assert_eq!(map.estimate(&x.row(i), &x.row(j)).unwrap(), T::narrow(log.value()));
+        // Signed features cancel: relative to the sum of their sizes, at most D e^(both scales).
+        let size = (scales[i] + scales[j]).exp() * map.feature_dim() as f64;
+        let rounding = T::epsilon().widen() * (30.0 + x.ncols() as f64) * size;
+        let tolerance = rounding + T::min_positive_value().widen();
+        assert!((value.widen() - log.value()).abs() <= tolerance, "{value} and {}", log.value());
+    }
+}
+
+#[test]
+fn gram_and_estimates_agree() {
+    both(gram_is_estimates, gram_is_estimates);
+}
+
+fn not_finite<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+    let plain = features(map, x.view());
+    for bad in [T::nan(), T::infinity(), T::neg_infinity()] {
+        let mut x = x.clone();
+        let row = x.nrows() / 2;
+        x[[row, 0]] = bad;
+        let phi = features(map, x.view());
+        for i in 0..x.nrows() {
+            if i == row {
+                assert!(phi.values().row(i).iter().all(|v| v.is_nan()) && phi.log_scales()[[i, 0]].is_nan());
+            } else {
+                assert_eq!(phi.values().row(i), plain.values().row(i));
+                assert_eq!(phi.log_scales().row(i), plain.log_scales().row(i));
+            }
+        }
+        let log = map.log_estimate(&x.row(row), &x.row(row)).unwrap();
+        assert!(log.ln_abs.is_nan() && log.sign.is_nan());
+    }
+}
+
+#[test]
+fn rows_that_are_not_finite_affect_no_other() {
+    both(not_finite, not_finite);
+}
+
+/// Where xₗyₗ = λₗ a Poisson estimate is the kernel for any draw: the log-estimate at any norm, within the
+/// accuracy that the docs state.
+fn exact_at_any_norm<T: Real>() {
+    for norm in [1e-8, 1e-3, 1.0, 30.0, 1e3] {
+        for (d, m) in [(1, 1), (5, 9), (70, 32)] {
+            let x = point::<T>(d, 2, norm).mapv(|v| if v == T::zero() { T::narrow(0.1 * norm) } else { v });
+            let y = Array1::from_shape_fn(d, |l| x[l] * T::narrow(0.3 + 0.2 * (l % 7) as f64));
+            let rates: Vec<f64> = x.iter().zip(&y).map(|(x, y)| x.widen() * y.widen()).collect();
+            let omega = draw_poisson(d, m, rates.clone(), &mut rng(3)).unwrap();
+            let size = |w: ndarray::ArrayView1<u64>| {
+                let term = |l: usize| (x[l].widen().abs() / rates[l].sqrt()).ln().abs() * w[l] as f64;
+                (0..d).map(term).sum::<f64>()
+            };
+            let size = omega.rows().rows().into_iter().map(size).fold(0.0, f64::max);
+            for target in [softmax(), gaussian()] {
+                let map = Poisson::new::<T>(omega.clone(), target).unwrap();
+                let exact = map.kernel().unwrap().log_value(&x, &y).unwrap().ln_abs;
+                let log = map.log_estimate(&x, &y).unwrap();
+                let squared = widened(x.iter().chain(&y).copied()).iter().map(|v| v * v).sum::<f64>();
+                let rounding = T::epsilon().widen() * (d as f64 + 4.0) * 2.0 * size;
+                let tolerance = rounding + f64::EPSILON * (10.0 + 4.0 * squared);
+                assert_eq!(log.sign, 1.0);
+                let error = (log.ln_abs - exact).abs();
+                assert!(error <= tolerance, "norm {norm}, d {d}: {error} of {tolerance}");
+                assert_eq!(map.log_variance(&x, &x).unwrap().map(|v| v.is_nan()), Some(false));
+            }
+        }
+    }
+}
+
+#[test]
+fn poisson_is_exact_where_products_are_rates() {
+    exact_at_any_norm::<f32>();
+    exact_at_any_norm::<f64>();
+    let (x, y) = (arr1(&[0.5, -2.0]), arr1(&[2.0, -0.25]));
+    let omega = draw_poisson(2, 3, vec![1.0, 0.5], &mut rng(1)).unwrap();
+    let map = Poisson::softmax::<f64>(omega).unwrap();
+    assert_eq!(map.log_variance(&x, &y).unwrap(), Some(f64::NEG_INFINITY));
+}
+
+/// A single feature's log-estimate is the sum of the definition, at any norm and for counts up to 2⁵³.
+fn exponents_are_accurate<T: Real>() {
+    let row = [3u64, 0, 17, 1_000_000_007, 1 << 53];
+    for norm in [1e-30, 1e-8, 1.0, 1e3, 1e18] {
+        for used in 1..=row.len() {
+            let (x, y) = (point::<T>(used, 1, norm), point::<T>(used, 5, 0.5 * norm));
+            if x.iter().chain(&y).any(|v| *v == T::zero()) {
+                continue;
+            }
+            let omega = || Counts::from_rows(arr2(&[row]).slice(s![.., ..used]).to_owned()).unwrap();
+            let poisson = Poisson::with_rates::<T>(omega(), 0.4, softmax()).unwrap();
+            let geometric = Geometric::with_p::<T>(omega(), P, softmax()).unwrap();
+            let logs = |divisor: f64| {
+                let log =
+                    |x: &Array1<T>, l: usize| row[l] as f64 * (x[l].widen().abs() / divisor.sqrt()).ln();
+                let all = || (0..used).flat_map(|l| [log(&x, l), log(&y, l)]).filter(|v| *v != 0.0);
+                (all().sum::<f64>(), all().map(f64::abs).sum::<f64>())
+            };
+            let factorials: f64 =
+                (0..used).map(|l| random_features::theory::special::ln_gamma(row[l] as f64 + 1.0)).sum();
+            let ((p_sum, p_size), (g_sum, g_size)) = (logs(0.4), logs(1.0 - P));
+            let g_sum = g_sum - factorials - used as f64 * P.ln();
+            let p = poisson.log_estimate(&x, &y).unwrap().ln_abs;
+            let g = geometric.log_estimate(&x, &y).unwrap().ln_abs;
+            let tolerance = |size: f64| {
+                T::epsilon().widen() * (used as f64 + 4.0) * size
+                    + 8.0 * f64::EPSILON * (1.0 + size + factorials)
+            };
+            let p_sum = p_sum + 0.4 * used as f64;
+            assert!((p - p_sum).abs() <= tolerance(p_size), "{norm}, {used}: {p} instead of {p_sum}");
+            assert!((g - g_sum).abs() <= tolerance(g_size), "{norm}, {used}: {g} instead of {g_sum}");
+        }
+    }
+}
+
+#[test]
+fn exponents_of_huge_counts_are_accurate() {
+    exponents_are_accurate::<f32>();
+    exponents_are_accurate::<f64>();
+}
+
+/// Rates that do not suit the points: features of any norm stay finite, and estimates are not NaN.
+fn finite_at_any_norm<T: Real>() {
+    for name in NAMES {
+        for d in [1, 6, 65] {
+            let omega = name.draw(d, 50, 4);
+            for norm in [0.0, 1e-30, 1e-8, 1.0, 1e3, 1e15] {
+                for target in [softmax(), gaussian()] {
+                    let map = name.make::<T>(omega.clone(), target.clone());
+                    let shifted = name.shifted::<T>(omega.clone(), target, vec![-0.5 * norm; d]);
+                    let (x, y) = (point::<T>(d, 1, norm), point::<T>(d, 4, norm));
+                    for map in [map, shifted] {
+                        let phi = map.features_of(Side::X, &x).unwrap();
+                        assert!(phi.values().iter().all(|v| v.is_finite()));
+                        assert!(phi.log_scales()[[0, 0]].is_finite());
+                        let log = map.log_estimate(&x, &y).unwrap();
+                        assert!(!log.ln_abs.is_nan() && log.ln_abs < f64::INFINITY && !log.sign.is_nan());
+                        assert!(map.log_variance(&x, &y).unwrap().is_some_and(|v| !v.is_nan()));
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_overflows() {
+    finite_at_any_norm::<f32>();
+    finite_at_any_norm::<f64>();
+}
+
+#[test]
+fn targets_and_lengthscales() {
+    let x = mixed::<f64>(20, 3, 1.0);
+    let scales = vec![0.5, 2.0, 3.0];
+    let divided = &x / &arr1(&scales);
+    for name in NAMES {
+        let make = |target: Target| name.make::<f64>(name.draw(3, 11, 2), target);
+        let (plain, of_gaussian) = (make(softmax()), make(gaussian()));
+        let (a, b) = (features(plain.as_ref(), x.view()), features(of_gaussian.as_ref(), x.view()));
+        assert_eq!(a.values(), b.values());
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let difference = a.log_scales()[[i, 0]] - b.log_scales()[[i, 0]];
+            assert!((difference - 0.5 * x.dot(&x)).abs() < 1e-12);
+        }
+        assert!(a.gram(&b).is_err(), "features of different maps pair");
+        let pairs: [(Target, &dyn FeatureMap<f64>); 2] = [
+            (Softmax::new(scales.clone()).unwrap().into(), plain.as_ref()),
+            (Gaussian::new(scales.clone()).unwrap().into(), of_gaussian.as_ref()),
+        ];
+        for (target, without) in pairs {
+            let with = make(target);
+            let (a, b) = (with.gram(&x, &x).unwrap(), without.gram(&divided, &divided).unwrap());
+            assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs().max(1.0)));
+            let a = with.log_variance(&x.row(1), &x.row(2)).unwrap().unwrap();
+            let b = without.log_variance(&divided.row(1), &divided.row(2)).unwrap().unwrap();
+            assert!((a - b).abs() < 1e-12);
+        }
+    }
+}
+
+#[test]
+fn closed_forms_exist_where_the_law_is_known() {
+    let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
+    let rows = Name::Poisson.draw(2, 5, 1).rows().to_owned();
+    let unknown = || Counts::from_rows(rows.clone()).unwrap();
+    let map = Poisson::with_rates::<f64>(unknown(), 0.4, softmax()).unwrap();
+    assert_eq!(map.log_variance(&x, &y).unwrap(), None);
+    assert_eq!(map.mechanism().rates(), &Rates::Same(0.4));
+    let map = Geometric::with_p::<f64>(unknown(), 0.4, softmax()).unwrap();
+    assert_eq!((map.log_variance(&x, &y).unwrap(), map.mechanism().p()), (None, 0.4));
+    // Drawn for another λ than the map's.
+    let other = Poisson::with_rates::<f64>(Name::Poisson.draw(2, 5, 1), 0.5, softmax()).unwrap();
+    assert_eq!(other.log_variance(&x, &y).unwrap(), None);
+    // One λ or the same for each coordinate.
+    let omega = draw_poisson(2, 5, vec![0.4, 0.4], &mut rng(1)).unwrap();
+    let same = Poisson::with_rates::<f64>(omega, 0.4, gaussian()).unwrap();
+    let (a, b) = (x.as_slice().unwrap(), y.as_slice().unwrap());
+    let expected = ln_poisson_variance(a, b, 0.4, 5);
+    assert_eq!(same.log_variance(&x, &y).unwrap(), Some(expected));
+    assert_eq!(ln_poisson_variance_per_dimension(a, b, &[0.4, 0.4], 5), expected);
+    let map = Geometric::gaussian::<f64>(draw_geometric(2, 5, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap();
+    assert_eq!(map.log_variance(&x, &y).unwrap(), Some(ln_geometric_variance(a, b, 0.4, 5)));
+}
+
+/// Mean and mean squared error of a map's estimates over 20 000 draws against kernel and closed form.
+fn unbiased(
+    what: &str,
+    (x, y): (&Array1<f64>, &Array1<f64>),
+    make: impl Fn(u64) -> Box<dyn FeatureMap<f64>>,
+) {
+    let map = make(0);
+    let exact = map.kernel().unwrap().value(x, y).unwrap();
+    let sample: Vec<f64> = (0..20_000).map(|seed| make(seed).estimate(x, y).unwrap()).collect();
+    let mean = Sample::of(&sample);
+    assert!(mean.z(exact).abs() < LIMIT, "{what}: mean {} of {exact}, z {}", mean.mean, mean.z(exact));
+    let errors: Vec<f64> = sample.iter().map(|v| (v - exact).powi(2)).collect();
+    let (mse, expected) = (Sample::of(&errors), map.log_variance(x, y).unwrap().unwrap().exp());
+    let z = mse.z(expected);
+    assert!(z.abs() < LIMIT, "{what}: MSE {} of {expected}, z {z}", mse.mean);
+    // The test has teeth: 10 % off would be seen.
+    assert!(mse.error < 0.1 * mse.mean / 3.0, "{what}: too few draws, {} of {}", mse.error, mse.mean);
+}
+
+#[test]
+fn unbiased_and_of_the_closed_form_variance() {
+    let (x, y) = (arr1(&[0.6, -0.5, 0.3]), arr1(&[0.7, 0.4, -0.8]));
+    let lengthscale = vec![0.9, 1.0, 1.2];
+    let targets: [Target; 4] = [
+        softmax(),
+        gaussian(),
+        Softmax::new(lengthscale.clone()).unwrap().into(),
+        Gaussian::new(lengthscale).unwrap().into(),
+    ];
+    for target in targets {
+        for rates in [Rates::Same(0.6), Rates::PerDimension(vec![0.8, 0.4, 0.5])] {
+            unbiased(&format!("{rates:?}, {target:?}"), (&x, &y), |seed| {
+                let omega = draw_poisson(3, 5, rates.clone(), &mut rng(seed)).unwrap();
+                Box::new(Poisson::new(omega, target.clone()).unwrap())
+            });
+        }
+        let p = optimal_p(&(&x * &y).to_vec());
+        unbiased(&format!("p {p}, {target:?}"), (&x, &y), |seed| {
+            let omega = draw_geometric(3, 5, p, &mut rng(seed)).unwrap();
+            Box::new(Geometric::new(omega, target.clone()).unwrap())
+        });
+    }
+}
+
+#[test]
+fn shifted_maps_are_unbiased_where_nothing_is_clamped() {
+    let data = arr2(&[[0.6, -0.5], [0.7, -0.9], [0.1, 0.2]]);
+    let (x, y) = (data.row(0).to_owned(), data.row(1).to_owned());
+    let statistics = Statistics::of(&data).unwrap().divided_by(1.3).unwrap();
+    let sides = Sides::new(&statistics, &statistics).unwrap();
+    let shift = sides.shift(0.05).unwrap();
+    let statistics = statistics.shifted(&shift).unwrap();
+    let sides = Sides::new(&statistics, &statistics).unwrap();
+    let (rates, p) = (sides.poisson_per_dimension(), sides.geometric());
+    let targets: [Target; 2] = [Softmax::new(1.3).unwrap().into(), Gaussian::new(1.3).unwrap().into()];
+    for target in targets {
+        unbiased(&format!("shifted Poisson, {target:?}"), (&x, &y), |seed| {
+            let omega = draw_poisson(2, 5, rates.clone(), &mut rng(seed)).unwrap();
+            let map =
+                Shifted::new(Poisson::new(omega, target.clone()).unwrap(), shift.clone(), 0.05).unwrap();
+            assert!(map.features(Side::X, &data).unwrap().values().iter().all(|v| *v > 0.0));
+            assert_eq!(map.clamped(), 0);
+            Box::new(map)
+        });
+        unbiased(&format!("shifted geometric, {target:?}"), (&x, &y), |seed| {
+            let omega = draw_geometric(2, 5, p, &mut rng(seed)).unwrap();
+            let map =
+                Shifted::new(Geometric::new(omega, target.clone()).unwrap(), shift.clone(), 0.05).unwrap();
+            assert!(map.features(Side::X, &data).unwrap().values().iter().all(|v| *v > 0.0));
+            assert_eq!(map.clamped(), 0);
+            Box::new(map)
+        });
+    }
+}
+
+/// Data that gave the shift is inside it for every ε, size and lengthscale, whatever rounding does.
+#[test]
+fn what_gave_the_shift_is_not_clamped() {
+    for epsilon in [1e-300, 1e-12, 1e-8, 0.3, 100.0] {
+        for offset in [0.0, 1e-9, -0.7, 1.0 / 3.0, 1e4, -1e9] {
+            for lengthscale in [1.0, 0.37, 1e3] {
+                let x = points::<f32>(50, 3, 1.7).mapv(|v| f64::from(v) + offset);
+                let statistics = Statistics::of(&x).unwrap().divided_by(lengthscale).unwrap();
+                let shift = Sides::new(&statistics, &statistics).unwrap().shift(epsilon).unwrap();
+                let map = Poisson::gaussian::<f64>(Name::Poisson.draw(3, 4, 1), lengthscale).unwrap();
+                let map = Shifted::new(map, shift, epsilon).unwrap();
+                map.features(Side::X, &x).unwrap();
+                assert_eq!(map.clamped(), 0, "{epsilon}, {offset}, {lengthscale}");
+            }
+        }
+    }
+}
+
+#[test]
+fn clamped_coordinates_are_counted() {
+    let shift = vec![1.0, -1.0];
+    let map = Shifted::new(Poisson::gaussian::<f32>(Name::Poisson.draw(2, 4, 1), 2.0).unwrap(), shift, 0.5);
+    let map = map.unwrap();
+    // In units of the lengthscale: inside from 1.5 and −0.5 on.
+    let x = arr2(&[[4.0f32, 0.0], [3.0, -1.0], [2.9, 0.0], [-9.0, -9.0], [f32::NAN, -9.0]]);
+    let phi = map.features(Side::X, &x).unwrap();
+    assert_eq!(map.clamped(), 3);
+    assert!(phi.values().slice(s![..4, ..]).iter().all(|v| *v > 0.0));
+    // Clamped points have the features of the points that they are clamped to.
+    let inside = map.features(Side::X, &arr2(&[[3.0f32, 0.0], [3.0, -1.0]])).unwrap();
+    assert_eq!(map.clamped(), 3);
+    assert_eq!(phi.values().slice(s![2..4, ..]), inside.values());
+    assert_eq!(phi.log_scales().slice(s![2..4, ..]), inside.log_scales());
+    // Exponents count, clones share the count, closed forms do not count.
+    let clone = map.clone();
+    clone.log_estimate(&x.row(2), &x.row(3)).unwrap();
+    clone.log_variance(&x.row(2), &x.row(3)).unwrap();
+    assert_eq!(map.clamped(), 6);
+    // From several threads at once.
+    let many = Array2::from_shape_fn((5000, 2), |(i, _)| if i % 2 == 0 { -9.0 } else { 9.0 });
+    map.features(Side::Y, &many).unwrap();
+    assert_eq!(map.clamped(), 6 + 5000);
+    // The softmax factor is that of the point itself, clamped or not.
+    let omega = Name::Poisson.draw(2, 4, 1);
+    let softmax =
+        Shifted::new(Poisson::softmax::<f64>(omega.clone()).unwrap(), vec![1.0, -1.0], 0.5).unwrap();
+    let gaussian = Shifted::new(Poisson::gaussian::<f64>(omega, 1.0).unwrap(), vec![1.0, -1.0], 0.5).unwrap();
+    let x = arr2(&[[-2.0, 3.0]]);
+    let scale = |map: &dyn FeatureMap<f64>| map.features(Side::X, &x).unwrap().log_scales()[[0, 0]];
+    assert!((scale(&softmax) - scale(&gaussian) - 6.5).abs() < 1e-14);
+    assert_ne!(softmax.fingerprint(), softmax.map().fingerprint());
+    assert_eq!((softmax.shift(), softmax.epsilon()), ([1.0, -1.0].as_slice(), 0.5));
+}
+
+#[test]
+fn shifted_statistics_are_those_of_shifted_points() {
+    let x = points::<f64>(100, 3, 2.0);
+    let statistics = Statistics::of(&x).unwrap();
+    let shift = Sides::new(&statistics, &statistics).unwrap().shift(0.1).unwrap();
+    let (own, direct) = (statistics.shifted(&shift).unwrap(), Statistics::of(&(&x - &arr1(&shift))).unwrap());
+    let numbers = |s: &Statistics| {
+        let all = [s.mean(), s.variance(), s.mean_squares(), s.mean_magnitudes(), s.min(), s.max()];
+        all.into_iter().flat_map(Result::unwrap).collect::<Vec<_>>()
+    };
+    assert!(numbers(&own).iter().zip(numbers(&direct)).all(|(a, b)| (a - b).abs() < 1e-13));
+    assert!(matches!(statistics.shifted(&[0.0; 2]), Err(Error::Shape { .. })));
+    assert!(matches!(statistics.shifted(&[-3.0, -3.0, 0.0]), Err(Error::Entry { row: 2, .. })));
+    assert!(matches!(statistics.shifted(&[f64::NAN, -3.0, -3.0]), Err(Error::Entry { row: 0, .. })));
+    assert!(matches!(statistics.shifted(&[-1e200, -3.0, -3.0]), Err(Error::Entry { row: 0, .. })));
+    assert!(matches!(Statistics::new(1).unwrap().shifted(&[0.0]), Err(Error::NoData { .. })));
+}
+
+/// Data that are all 0: the planned λ and p are at their clamps, and the kernel, which is 1, comes out.
+#[test]
+fn degenerate_data() {
+    let zeros = Array2::<f64>::zeros((4, 3));
+    let statistics = Statistics::of(&zeros).unwrap();
+    let sides = Sides::new(&statistics, &statistics).unwrap();
+    let omega = draw_poisson(3, 20, sides.poisson(), &mut rng(1)).unwrap();
+    let poisson = Poisson::softmax::<f64>(omega).unwrap().gram(&zeros, &zeros).unwrap();
+    let omega = draw_geometric(3, 20, sides.geometric(), &mut rng(1)).unwrap();
+    let geometric = Geometric::softmax::<f64>(omega).unwrap().gram(&zeros, &zeros).unwrap();
+    assert!(poisson.iter().chain(&geometric).all(|v| (v - 1.0).abs() < 1e-11));
+    // A λ that draws nothing but zeros for points that are not 0 is finite, too.
+    let omega = draw_poisson(3, 20, 1e-300, &mut rng(1)).unwrap();
+    let x = points::<f32>(4, 3, 1.0);
+    assert!(Poisson::softmax(omega).unwrap().gram(&x, &x).unwrap().iter().all(|v| *v == 1.0));
+}
+
+/// A geometric count may exceed any bound; it saturates where `f64` stops being exact.
+#[test]
+fn geometric_counts_saturate() {
+    let omega = draw_geometric(2, 2, 1e-300, &mut rng(1)).unwrap();
+    assert!(omega.rows().iter().all(|count| *count == 1 << 53));
+    let phi = Geometric::softmax::<f32>(omega).unwrap().features(Side::X, &arr2(&[[0.5, 2.0]])).unwrap();
+    assert!(phi.values().iter().all(|v| v.is_finite()) && phi.log_scales()[[0, 0]].is_finite());
+}
+
+/// With the feature `serde`, counts and maps are stored and read back to the bit.
+#[cfg(feature = "serde")]
+#[test]
+fn stored_and_read_back() {
+    use serde_json::{from_str, from_value, json, to_string, to_value};
+    for name in NAMES {
+        let omega = name.draw(3, 7, 2);
+        assert_eq!(from_str::<Counts>(&to_string(&omega).unwrap()).unwrap(), omega);
+    }
+    let x = mixed::<f32>(10, 3, 1.0);
+    let map = Poisson::gaussian::<f32>(Name::PoissonPerDimension.draw(3, 7, 2), vec![0.5, 1.0, 2.0]).unwrap();
+    let text = to_string(&map).unwrap();
+    let read: Counting<f32, Poisson> = from_str(&text).unwrap();
+    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+    assert_eq!(read.fingerprint(), map.fingerprint());
+    let error = from_str::<Counting<f32, Geometric>>(&text).unwrap_err().to_string();
+    assert!(error.contains("Poisson"), "{error}");
+
+    let map = Geometric::softmax::<f32>(Name::Geometric.draw(3, 7, 2)).unwrap();
+    let map = Shifted::new(map, vec![-1.0, -1.5, 0.3], 1e-8).unwrap();
+    let read: Shifted<f32, Geometric> = from_str(&to_string(&map).unwrap()).unwrap();
+    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+    assert_eq!((read.fingerprint(), read.epsilon()), (map.fingerprint(), 1e-8));
+    assert_eq!(read.clamped(), map.clamped());
+
+    let mut stored = to_value(&map).unwrap();
+    stored["epsilon"] = json!(0.0);
+    assert!(from_value::<Shifted<f32, Geometric>>(stored).is_err());
+    let mut stored = to_value(map.map()).unwrap();
+    stored["mechanism"]["p"] = json!(1.5);
+    assert!(from_value::<Counting<f32, Geometric>>(stored).is_err());
+    let mut stored = to_value(Name::Poisson.draw(2, 1, 1)).unwrap();
+    stored["law"] = json!({ "Poisson": { "PerDimension": [1.0] } });
+    assert!(from_value::<Counts>(stored).is_err());
+}
