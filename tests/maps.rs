@@ -252,6 +252,78 @@ fn any_norm_is_finite() {
     }
 }
 
+/// Slopes above 4 take saturated projections beyond the range, where exponents saturate again.
+#[test]
+fn steep_maps_are_finite_to_the_end_of_the_range() {
+    let huge = [1e20, 1e30, 1e38].map(|norm| (norm, Gerf::optimal(2, 2.0 * norm * norm).unwrap()));
+    let steep = [-4.1, -125.0, -1e6].map(|a| Gerf::new(a, Sign::Plus).unwrap());
+    let turned = Gerf::new(Complex64::new(-125.0, 3.0), Sign::Minus).unwrap();
+    let cases = huge.into_iter().chain(steep.into_iter().chain([turned]).map(|gerf| (1e38, gerf)));
+    for (norm, gerf) in cases {
+        let map = gerf.softmax::<f32>(frequencies(2, 5, &Independent, 1));
+        let x = ndarray::arr1(&[norm as f32, 2.0 * norm as f32]);
+        for side in [Side::X, Side::Y] {
+            let features = map.features_of(side, &x).unwrap();
+            assert!(features.values().iter().all(|v| v.abs() <= 1.0), "{gerf:?}, {norm}");
+            assert!(features.log_scales()[[0, 0]].is_finite(), "{gerf:?}, {norm}");
+        }
+        let log = map.log_estimate(&x, &x).unwrap();
+        assert!(!log.ln_abs.is_nan() && log.ln_abs < f64::INFINITY, "{gerf:?}, {norm}: {log:?}");
+        let variance = map.log_variance(&x, &x).unwrap().unwrap();
+        assert!(!variance.is_nan(), "{gerf:?}, {norm}");
+    }
+}
+
+/// Variances for kernels of x − y do not depend on where the points lie: no sums of norms that cancel.
+#[test]
+fn variances_of_shift_invariant_kernels_are_shift_invariant() {
+    let matern = |seed| draw_with(2, 8, &Independent, &Smoothness::ThreeHalves, &mut rng(seed)).unwrap();
+    let omega = || frequencies(2, 8, &Independent, 1);
+    let maps: [Box<dyn FeatureMap<f64>>; 3] = [
+        Box::new(Trigonometric::matern(matern(1), 1.0).unwrap()),
+        Box::new(Trigonometric::gaussian(omega(), 1.0).unwrap()),
+        Box::new(Gerf::new(-0.02, Sign::Minus).unwrap().gaussian(omega(), 1.0).unwrap()),
+    ];
+    for map in maps {
+        let at = |s: f64| {
+            let (x, y) = (ndarray::arr1(&[s, 0.0]), ndarray::arr1(&[s + 1.0, 0.0]));
+            map.log_variance(&x, &y).unwrap().unwrap()
+        };
+        for s in [1e3, 1e7, 1.7e9] {
+            assert!((at(s) - at(0.0)).abs() < 1e-12, "{} and {} at {s}", at(s), at(0.0));
+        }
+    }
+    // For a positive map it does, through ‖x+y‖² alone; the factor K² does not.
+    let map = Positive::gaussian::<f64>(omega(), 1.0).unwrap();
+    let (x, y) = (ndarray::arr1(&[0.3, 0.1]), ndarray::arr1(&[-0.2, 0.5]));
+    let pair = random_features::theory::Pair::new(x.iter().copied().zip(y.iter().copied()));
+    let expected = -pair.difference + pair.sum.exp_m1().ln() - 8f64.ln();
+    assert!((map.log_variance(&x, &y).unwrap().unwrap() - expected).abs() < 1e-13);
+}
+
+/// Antithetic positive features with a real A, and the trigonometric limit under any coupling.
+#[test]
+fn closed_forms_of_generalised_maps_under_couplings() {
+    let d = 3;
+    let pair = (&point::<f64>(d, 1, 0.6), &point::<f64>(d, 5, 0.5));
+    for a in [-0.2, -0.03] {
+        let gerf = Gerf::new(a, Sign::Plus).unwrap();
+        for coupling in [&Antithetic(Independent) as &dyn Coupling, &Antithetic(Orthogonal)] {
+            let make = |seed| -> Box<dyn FeatureMap<f64>> {
+                Box::new(gerf.softmax(frequencies(d, 7, coupling, seed)))
+            };
+            check(&format!("A = {a}, {coupling:?}"), make, pair, true);
+        }
+    }
+    let variance = |map: &dyn FeatureMap<f64>| map.log_variance(pair.0, pair.1).unwrap().unwrap();
+    for coupling in [&Antithetic(Orthogonal) as &dyn Coupling, &Orthogonal, &Simplex::default()] {
+        let omega = || frequencies(d, 7, coupling, 1);
+        let zero = |sign| Gerf::new(0.0, sign).unwrap().softmax::<f64>(omega());
+        assert!((variance(&zero(Sign::Plus)) - variance(&Positive::softmax(omega()))).abs() < 1e-12);
+        assert!((variance(&zero(Sign::Minus)) - variance(&Trigonometric::softmax(omega()))).abs() < 1e-12);
+    }
+}
+
 #[test]
 fn parameters_outside_their_domain_are_refused() {
     for a in [0.125, 1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
@@ -326,6 +398,11 @@ fn projections_are_shared() {
     assert!(Arc::ptr_eq(shared.projection(), other.projection()));
     let refused = Exponential::with_projection(Positive, projection.clone(), Gaussian::new(0.7).unwrap());
     assert!(matches!(refused, Err(Error::Parameter { .. })));
+    for wrong in [vec![0.5; 2], vec![0.5; 4]] {
+        let target = Gaussian::new(wrong).unwrap();
+        let refused = Exponential::with_projection(Positive, projection.clone(), target);
+        assert!(matches!(refused, Err(Error::Shape { .. })));
+    }
     let a = Transform::diagonal(vec![Complex64::I; 3]).unwrap();
     assert!(ComplexExponential::with_projection(projection, a, Symmetry::Plain, target()).is_err());
 }

@@ -300,6 +300,55 @@ fn what_does_not_fit_is_refused() {
     }
 }
 
+/// A vector of any layout is rotated.
+#[test]
+fn strided_vectors_are_rotated() {
+    let product = Product::Hadamard(Array2::from_elem((1, 4), false));
+    let mut strided = Array1::from(vec![1.0, 9.0, 0.0, 9.0, 0.0, 9.0, 0.0, 9.0]).slice_move(s![..;2]);
+    product.apply(&mut strided).unwrap();
+    assert_eq!(strided.to_vec(), [0.5; 4]);
+    let mut backwards = Array1::from(vec![0.0, 0.0, 0.0, 1.0]).slice_move(s![..;-1]);
+    product.apply(&mut backwards).unwrap();
+    assert_eq!(backwards.to_vec(), [0.5; 4]);
+}
+
+/// Radii that draw too few or too many, blocks that are too large, counts that no memory holds.
+#[test]
+fn extensions_that_break_their_promise_are_refused() {
+    #[derive(Debug)]
+    struct Off(usize);
+    impl Radii for Off {
+        fn draw(&self, _: usize, _: usize, _: &mut dyn rand::Rng) -> random_features::Result<Vec<f64>> {
+            Ok(vec![1.0; self.0])
+        }
+    }
+    let others = common::couplings_from_two_dimensions().into_iter().chain(common::quasi_couplings());
+    for coupling in others.chain(approximate_couplings()) {
+        for count in [3, 9] {
+            let refused = draw_with(4, 4, coupling.as_ref(), &Off(count), &mut rng(0));
+            assert!(matches!(refused, Err(Error::Shape { .. })), "{coupling:?}: {refused:?}");
+        }
+        let most = coupling.capacity(4);
+        if most < 100 {
+            let refused = coupling.draw_block(4, most + 2, &Chi, &mut rng(0));
+            assert!(matches!(refused, Err(Error::Parameter { .. })), "{coupling:?}");
+        }
+    }
+    let huge: [&dyn Coupling; 2] =
+        [&Hadamard { rounds: usize::MAX }, &Givens { rotations: Some(usize::MAX) }];
+    for coupling in huge {
+        assert!(matches!(draw(4, 4, coupling, &mut rng(0)), Err(Error::Parameter { .. })), "{coupling:?}");
+    }
+    assert!(Givens::default().draw_block(1, 1, &Chi, &mut rng(0)).is_err());
+    let rotation = Product::Givens(vec![PlaneRotation { axes: [0, 1], angle: 1.0 }]);
+    let block = Rotated { rotation, corners: 0, copies: 1, radii: vec![1.0; 9] };
+    assert!(Structured::new(1 << 61, 1 << 61, vec![block]).is_err());
+    for cos in [f64::NAN, -5.0, 1.5] {
+        let law = Law::blocks(2, 2, random_features::theory::Dependence::Angle { cos }, Chi.law());
+        assert!(matches!(Frequencies::from_parts(Array2::zeros((2, 2)), law), Err(Error::Parameter { .. })));
+    }
+}
+
 #[test]
 fn radii_are_those_of_the_padded_dimension() {
     let omega = draw_with(5, 8, &Hadamard::default(), &RootDim, &mut rng(1)).unwrap();

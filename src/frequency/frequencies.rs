@@ -44,11 +44,13 @@ impl Frequencies {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is no row or no column, [`NotFinite`](Error::NotFinite) if a
-    /// number is not finite, [`Shape`](Error::Shape) if the law is for another number of rows.
+    /// number is not finite, [`Shape`](Error::Shape) if the law is for another number of rows,
+    /// [`Parameter`](Error::Parameter) if the cosine of an angle in it is none.
     pub fn from_parts(rows: Array2<f64>, law: Law) -> Result<Self> {
         check_positive("the number of frequencies m", rows.nrows())?;
         check_positive("the dimension d", rows.ncols())?;
         check_size("the number of rows in the law", rows.nrows(), law.len())?;
+        law.check()?;
         match rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
             None => Ok(Frequencies { form: Form::Dense(rows), law }),
             Some(row) => Err(Error::NotFinite { what: "the frequencies", row }),
@@ -58,9 +60,11 @@ impl Frequencies {
     /// Structured frequencies and the law that you state for them.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the law is for another number of rows.
+    /// [`Shape`](Error::Shape) if the law is for another number of rows, [`Parameter`](Error::Parameter) if the cosine
+    /// of an angle in it is none.
     pub fn from_structured(structured: Structured, law: Law) -> Result<Self> {
         check_size("the number of rows in the law", structured.count(), law.len())?;
+        law.check()?;
         Ok(Frequencies { form: Form::Structured(structured), law })
     }
 

@@ -4,6 +4,8 @@ use std::f64::consts::TAU;
 
 use rand::{Rng, RngExt};
 
+use super::coupling::check_shape;
+use super::radii::draw_radii;
 use super::structured::{PlaneRotation, Product, Rotated};
 use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::{Result, check_positive};
@@ -50,6 +52,8 @@ impl Givens {
     pub(super) fn draw_product(&self, d: usize, rng: &mut dyn Rng) -> Result<Product> {
         let count = self.rotations.unwrap_or_else(|| (d as f64 * (d as f64).log2()).ceil() as usize);
         check_positive("the number of rotations", count)?;
+        // As many as fit into memory.
+        check_shape(size_of::<PlaneRotation>(), count)?;
         let rotation = |_| {
             // The second axis is drawn among those that are left, so that the two never coincide.
             let (i, j) = (rng.random_range(0..d as u64) as usize, rng.random_range(0..d as u64 - 1) as usize);
@@ -66,7 +70,7 @@ impl Coupling for Givens {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-        let lengths = radii.draw(d, size, rng)?;
+        let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let block = Rotated { rotation: self.draw_product(d, rng)?, corners: 0, copies: 1, radii: lengths };
         Ok(Drawn { rows: Rows::Structured { padded: d, block }, law: Block::unknown(size, radii.law()) })
     }

@@ -3,7 +3,7 @@
 use ndarray::Array2;
 use rand::Rng;
 
-use super::radii::fill_normal;
+use super::radii::{draw_radii, fill_normal};
 use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::Result;
 use crate::theory::{Block, Dependence};
@@ -42,7 +42,7 @@ impl Coupling for Independent {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-        let lengths = radii.draw(d, size, rng)?;
+        let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let mut rows = Array2::zeros((size, d));
         for (mut row, radius) in rows.rows_mut().into_iter().zip(lengths) {
             if let Some(row) = row.as_slice_mut() {

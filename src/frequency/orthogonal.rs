@@ -3,7 +3,7 @@
 use rand::Rng;
 
 use super::haar::haar_rows;
-use super::radii::assemble;
+use super::radii::{assemble, draw_radii};
 use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::Result;
 use crate::theory::{Block, Dependence};
@@ -47,7 +47,7 @@ impl Coupling for Orthogonal {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-        let lengths = radii.draw(d, size, rng)?;
+        let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let rows = Rows::Dense(assemble(&lengths, haar_rows(size, d, rng)));
         let law = Block { size, dependence: Dependence::Orthogonal, radius: radii.law(), antithetic: false };
         Ok(Drawn { rows, law })

@@ -4,7 +4,7 @@ use ndarray::{Array2, s};
 use rand::Rng;
 use rand_distr::{ChiSquared, Distribution, StandardNormal};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_size};
 use crate::kernel::Smoothness;
 use crate::theory::Radius;
 
@@ -94,6 +94,22 @@ impl Radii for Smoothness {
     fn law(&self) -> Radius {
         Radius::Matern(*self)
     }
+}
+
+/// Draws the radii of a block of a coupling whose blocks hold up to `capacity` rows.
+pub(super) fn draw_radii(
+    radii: &dyn Radii,
+    d: usize,
+    (size, capacity): (usize, usize),
+    rng: &mut dyn Rng,
+) -> Result<Vec<f64>> {
+    if size == 0 || size > capacity {
+        let (name, domain) = ("the number of rows of a block", "from 1 to the capacity of the coupling");
+        return Err(Error::Parameter { name, value: size as f64, domain });
+    }
+    let lengths = radii.draw(d, size, rng)?;
+    check_size("the number of radii that were drawn", size, lengths.len())?;
+    Ok(lengths)
 }
 
 /// Draws from χ with any number of degrees of freedom.

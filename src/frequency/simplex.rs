@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayViewMut2, Axis, s};
 use rand::Rng;
 
 use super::haar::haar_rows;
-use super::radii::assemble;
+use super::radii::{assemble, draw_radii};
 use super::structured::{Product, Rotated};
 use super::{Coupling, Drawn, Givens, Hadamard, Radii, Rows};
 use crate::error::Result;
@@ -97,7 +97,7 @@ impl Simplex {
         radii: &dyn Radii,
         rng: &mut dyn Rng,
     ) -> Result<Drawn> {
-        let lengths = radii.draw(padded, size, rng)?;
+        let lengths = draw_radii(radii, padded, (size, padded), rng)?;
         let corners = self.corners(size, padded);
         // A single vertex is any direction.
         let corners = if corners == 1 { 0 } else { corners };
@@ -127,7 +127,7 @@ impl Coupling for Simplex {
                 return self.draw_structured((d, size), product, radii, rng);
             }
         }
-        let lengths = radii.draw(d, size, rng)?;
+        let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let corners = self.corners(size, d);
         let rows = Rows::Dense(assemble(&lengths, directions(corners, d, rng)));
         let dependence = if size == 1 {

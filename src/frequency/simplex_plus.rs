@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2};
 use rand::Rng;
 
 use super::haar::haar_rows;
-use super::radii::assemble;
+use super::radii::{assemble, draw_radii};
 use super::simplex::vertices;
 use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::{Result, check_positive};
@@ -58,7 +58,7 @@ impl Coupling for SimplexPlus {
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         check_positive("the number of passes", self.passes)?;
-        let lengths = radii.draw(d, size, rng)?;
+        let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let directions = place(&lengths, self.passes).dot(&haar_rows(size, d, rng));
         let rows = Rows::Dense(assemble(&lengths, directions));
         let law = Block { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
@@ -72,10 +72,14 @@ impl Coupling for SimplexPlus {
 /// before have left (Gauss–Seidel), so the length never grows; it tends to max(0, 2 max r − Σ r). A vector
 /// stays where the others sum to 0. O(n²) a pass, by a running sum.
 pub fn place(radii: &[f64], passes: usize) -> Array2<f64> {
+    // Relative to the largest, so that no square leaves the range.
+    let largest = radii.iter().fold(0.0f64, |largest, radius| largest.max(radius.abs()));
+    let unit = if largest > 0.0 { largest } else { 1.0 };
+    let radii: Array1<f64> = radii.iter().map(|radius| radius / unit).collect();
     let mut directions = vertices(radii.len());
-    let mut sum = Array1::from(radii.to_vec()).dot(&directions);
+    let mut sum = radii.dot(&directions);
     for _ in 0..passes {
-        for (mut direction, radius) in directions.rows_mut().into_iter().zip(radii) {
+        for (mut direction, radius) in directions.rows_mut().into_iter().zip(&radii) {
             sum.scaled_add(-radius, &direction);
             let length = sum.dot(&sum).sqrt();
             if length > 0.0 {
@@ -117,5 +121,11 @@ mod tests {
         // Where the others cancel a vector stays: no division by 0.
         assert!(place(&[1.0, 1.0, 1.0, 1e-300], 3).iter().all(|v| v.is_finite()));
         assert_eq!(place(&[2.0], 2).dim(), (1, 1));
+        // Radii of any size are placed alike.
+        let radii = [1.0, 2.0, 1.5, 0.5];
+        for unit in [1e-170, 1e160, 1e200] {
+            let placed = place(&radii.map(|radius| radius * unit), 3);
+            assert!((placed - place(&radii, 3)).iter().all(|v| v.abs() < 1e-12));
+        }
     }
 }

@@ -5,6 +5,7 @@
 
 use ndarray::{Array1, Array2, ArrayView1, s};
 
+use super::coupling::check_shape;
 use super::simplex;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{Isa, hadamard_rounds};
@@ -54,9 +55,11 @@ impl Product {
     fn rotate(&self, v: &mut Array1<f64>) {
         match self {
             Product::Hadamard(flips) => {
-                if let Some(v) = v.as_slice_mut() {
-                    hadamard_rounds(Isa::best(), v, &signs(flips));
+                let mut rotated = v.as_standard_layout().into_owned();
+                if let Some(rotated) = rotated.as_slice_mut() {
+                    hadamard_rounds(Isa::best(), rotated, &signs(flips));
                 }
+                v.assign(&rotated);
             }
             Product::Givens(rotations) => {
                 for PlaneRotation { axes: [i, j], angle } in rotations {
@@ -190,6 +193,8 @@ impl Structured {
             return Err(outside("the padded dimension N", padded, "from d to the next power of two"));
         }
         blocks.iter().try_for_each(|block| block.check(padded))?;
+        let count: usize = blocks.iter().map(|block| block.radii.len()).sum();
+        check_shape(padded, count)?;
         Ok(Structured { dim, padded, blocks })
     }
 

@@ -70,8 +70,8 @@ pub struct Hybrid<T> {
 pub(super) enum Covariance {
     /// None: they are independent.
     Zero,
-    /// Hyperbolic and trigonometric features share m independent frequencies, for kernels whose logarithm differs from
-    /// softmax's by this multiple of ‖x‖² + ‖y‖².
+    /// Hyperbolic and trigonometric features share m independent frequencies, for a target with this
+    /// [`row`](crate::map::Target::row).
     Bipolar(f64),
     /// They share frequencies otherwise.
     Unknown,
@@ -476,7 +476,8 @@ impl<T: Real> Hybrid<T> {
         let m = self.bases[0].projection().map_or(f64::NAN, |projection| projection.count() as f64);
         let pair = Pair::new(x.iter().map(|v| v.widen()).zip(y.iter().map(|v| v.widen())));
         let turn = (0.5 * pair.norm_difference).sin().powi(2);
-        let scale = 2.0 * (pair.dot + row * pair.norms) - m.ln();
+        let squared_kernel = if row == -0.5 { -pair.difference } else { 2.0 * pair.dot };
+        let scale = squared_kernel - m.ln();
         let shared = SignedLog::from(-4.0 * turn * product).scaled(scale);
         let total = SignedLog::sum([SignedLog::positive(independent), shared].into_iter());
         if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs }

@@ -10,7 +10,8 @@ use crate::{Real, SignedLog};
 /// # Definition
 /// K(x, y) = e^{−(‖x‖²+‖y‖²)/2} E exp(√d u·(x+y)) with u uniform on the sphere = e^{−(‖x‖²+‖y‖²)/2} ₀F₁(;
 /// d/2; d‖x+y‖²/4). Between 0 and the softmax kernel, which it meets at x = −y; the ratio is 1 − O(1/d).
-/// Points are divided by ℓ first. The logarithm is accurate for any d and norm.
+/// Points are divided by ℓ first. The logarithm is accurate for any norm and d up to some 10⁴, to 1e-9 up to d = 10⁶; for
+/// larger d take the softmax kernel, from which it differs by O(1/d).
 ///
 /// ```
 /// use ndarray::arr1;

@@ -46,17 +46,23 @@ impl Transform {
     /// ```
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if there is no entry, or one is 0 or not finite or has no finite inverse.
+    /// [`Parameter`](Error::Parameter) if there is no entry, or one is 0 or not finite, or its square or inverse square
+    /// leaves the range of `f64`.
     pub fn diagonal(entries: Vec<Complex64>) -> Result<Self> {
         check_positive("the dimension of A", entries.len())?;
         let inverses: Vec<Complex64> = entries.iter().map(|a| a.finv()).collect();
-        let usable =
-            |(a, inverse): (&Complex64, &Complex64)| a.is_finite() && inverse.is_finite() && a.norm() > 0.0;
+        let usable = |(a, inverse): (&Complex64, &Complex64)| {
+            a.norm_sqr().is_normal() && inverse.norm_sqr().is_normal()
+        };
         match entries.iter().zip(&inverses).position(|pair| !usable(pair)) {
             None => Ok(Transform { sides: [Matrix::Diagonal(entries), Matrix::Diagonal(inverses)] }),
             Some(k) => {
                 let (name, value) = ("the magnitude of an entry of A", entries[k].norm());
-                Err(Error::Parameter { name, value, domain: "finite, not 0, and with a finite inverse" })
+                Err(Error::Parameter {
+                    name,
+                    value,
+                    domain: "not 0 and finite, with a square and an inverse square in range",
+                })
             }
         }
     }
@@ -161,7 +167,7 @@ impl From<Transform> for Matrix {
 /// independent frequencies; under any known coupling for real A.
 ///
 /// # Exact where
-/// ζ = 0, for any draw. For two given points a complex diagonal A makes it so
+/// ζ = 0, for any draw. A point whose image Ax has a squared norm beyond `f64` counts as infinite. For two given points a complex diagonal A makes it so
 /// ([`theory::diagonal`](crate::theory::diagonal)).
 ///
 /// # Cost
@@ -427,14 +433,15 @@ impl<T: Real> FeatureMap<T> for ComplexExponential<T> {
         };
         let zeta = self.transform.zeta(&scaled(x), &scaled(y));
         let pair = self.target.pair(x, y);
-        let softmax = self.softmax_variance(&pair, &zeta, self.projection.frequencies().law());
-        Ok(softmax.map(|log| log + 2.0 * self.target.row() * pair.norms))
+        // Everything is relative to the squared kernel, 2x·y for softmax.
+        let pair = Pair { dot: 0.5 * self.target.ln_squared_scale(&pair), ..pair };
+        Ok(self.variance(&pair, &zeta, self.projection.frequencies().law()))
     }
 }
 
 impl<T: Real> ComplexExponential<T> {
-    /// ln of the variance for the softmax kernel.
-    fn softmax_variance(&self, pair: &Pair, zeta: &[Complex64], law: &Law) -> Option<f64> {
+    /// ln of the variance, for a pair whose `dot` is ln K.
+    fn variance(&self, pair: &Pair, zeta: &[Complex64], law: &Law) -> Option<f64> {
         if self.transform.is_real() {
             // That of positive features, whose ζ is x + y.
             let pair = Pair { sum: zeta.iter().map(Complex64::norm_sqr).sum(), ..*pair };

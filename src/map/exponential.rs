@@ -27,7 +27,8 @@ pub trait Mechanism: std::fmt::Debug + Clone + PartialEq + Send + Sync + 'static
     /// The pointwise function of a side.
     fn lift(&self, side: Side) -> Lift;
 
-    /// β on a side; its imaginary part turns the phase.
+    /// β on a side. Its imaginary part, like those of a and b, is for the lift
+    /// [`ExpPolar`](Lift::ExpPolar) alone; with [`Polar`](Lift::Polar) β, a and b must be the defaults.
     fn slope(&self, _side: Side) -> Complex64 {
         Complex64::ONE
     }
@@ -53,9 +54,10 @@ pub trait Mechanism: std::fmt::Debug + Clone + PartialEq + Send + Sync + 'static
     /// What the features promise.
     fn properties(&self) -> Properties;
 
-    /// ln of the variance for frequencies of this law, as if the target were scaled like the softmax kernel, or
-    /// `None` without a closed form.
-    fn log_variance(&self, pair: &Pair, law: &Law) -> Option<f64>;
+    /// ln of the variance for a target and frequencies of this law, or `None` without a closed form.
+    ///
+    /// `pair` is of points divided by the lengthscale.
+    fn log_variance(&self, target: &Target, pair: &Pair, law: &Law) -> Option<f64>;
 }
 
 /// A map in the normal form φⱼ(x) = m^{−1/2} lift(β⟨ωⱼ, x/ℓ⟩ + aⱼ + c‖x/ℓ‖²).
@@ -125,7 +127,7 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
     /// The map of a projection that may be shared with other maps; its lengthscale must be the target's.
     ///
     /// # Errors
-    /// [`Target`](Error::Target) as [`new`](Exponential::new); [`Parameter`](Error::Parameter) if the lengthscale of
+    /// [`Shape`](Error::Shape) and [`Target`](Error::Target) as [`new`](Exponential::new); [`Parameter`](Error::Parameter) if the lengthscale of
     /// the target is not that of the projection.
     pub fn with_projection(
         mechanism: M,
@@ -134,6 +136,7 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
     ) -> Result<Self> {
         let target = target.into();
         let frequencies = projection.frequencies();
+        target.lengthscale().check_dim(frequencies.dim())?;
         let radius = frequencies.law().radius();
         let known = radius != Radius::Unknown;
         if known && radius != target.radius()
@@ -152,7 +155,8 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
     }
 
     /// The map of these frequencies for the softmax kernel with ℓ = 1, or for its regularised form if their radii are
-    /// √d. Frequencies beyond the range of `T` saturate.
+    /// √d. Frequencies beyond the range of `T` saturate. On frequencies with radii of another law nothing useful is
+    /// estimated, and [`kernel`](FeatureMap::kernel) is `None`.
     pub fn softmax(mechanism: M, frequencies: Frequencies) -> Self {
         let target = Self::softmax_target(&mechanism, &frequencies);
         Self::from_parts(mechanism, target, Arc::new(Projection::unscaled(frequencies)))
@@ -170,7 +174,9 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
     fn from_parts(mechanism: M, target: Target, projection: Arc<Projection<T>>) -> Self {
         let (m, frequencies) = (projection.count(), projection.frequencies());
         let b = mechanism.constant(frequencies.padded_dim());
-        let biases = mechanism.bias().map(|a| Biases::new(a, b, &frequencies.squared_norms()));
+        let sloped = [Side::X, Side::Y].iter().any(|side| mechanism.slope(*side) != Complex64::ONE);
+        let a = mechanism.bias().or((sloped || b.im != 0.0).then_some(Complex64::ZERO));
+        let biases = a.map(|a| Biases::new(a, b, &frequencies.squared_norms()));
         let (biases, top) = biases.map_or((None, 0.0), |(biases, top)| (Some(biases), top));
         Exponential {
             width: [m * mechanism.lift(Side::X).width()],
@@ -212,8 +218,9 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
             let (values, scales) = tile.row(i);
             let squared_norm = scales[0];
             let scale = if squared_norm.is_finite() {
-                self.add_biases(slope, values);
-                let bound = slope.re.abs() * self.projection.bound(squared_norm) + spread;
+                let reach = self.projection.bound(squared_norm);
+                let bound = slope.re.abs() * reach + spread;
+                self.add_biases(slope, values, slope.norm() * reach + spread);
                 finish(tile, i, bound) + self.row * squared_norm + self.constant
             } else {
                 values.fill(T::nan());
@@ -230,15 +237,20 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
     }
 
     /// From projections t to exponents: βt + a, as all real parts and, if the lift wants them, all imaginary parts.
-    fn add_biases(&self, slope: Complex64, values: &mut [T]) {
+    /// Where they might overflow `T` they saturate; `bound` is not less than any magnitude.
+    fn add_biases(&self, slope: Complex64, values: &mut [T], bound: f64) {
         let Some(biases) = &self.biases else { return };
         let isa = Isa::best();
         let (first, second) = values.split_at_mut(self.projection.count());
-        if !second.is_empty() {
+        if self.mechanism.lift(Side::X).is_complex() {
             second.copy_from_slice(first);
-            numeric::affine(isa, second, T::narrow(slope.im), &biases.phases);
+            numeric::affine(isa, second, T::saturated(slope.im), &biases.phases);
         }
-        numeric::affine(isa, first, T::narrow(slope.re), &biases.sizes);
+        numeric::affine(isa, first, T::saturated(slope.re), &biases.sizes);
+        let limit = T::max_value() / T::narrow(4.0);
+        if bound > limit.widen() {
+            values.iter_mut().for_each(|v| *v = v.max(-limit).min(limit));
+        }
     }
 }
 
@@ -317,9 +329,7 @@ impl<T: Real, M: Mechanism> FeatureMap<T> for Exponential<T, M> {
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
         check_pair(self.input_dim(), x, y)?;
         let pair = self.target.pair(x, y);
-        let softmax = self.mechanism.log_variance(&pair, self.projection.frequencies().law());
-        // φ for another target is φ for softmax times exp(row ‖x‖²), so the variance scales with its square.
-        Ok(softmax.map(|log| log + 2.0 * self.target.row() * pair.norms))
+        Ok(self.mechanism.log_variance(&self.target, &pair, self.projection.frequencies().law()))
     }
 }
 

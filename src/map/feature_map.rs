@@ -89,7 +89,9 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     /// for each, and their squared norms. Called only for maps that have one.
     fn fill_projected(&self, _side: Side, _projected: &Projected<'_, T>, _tile: &mut Tile<'_, T>) {}
 
-    /// The exact kernel that estimates are unbiased for, if it has a closed form.
+    /// The exact kernel that is estimated, if it has a closed form: without bias where the law of the frequencies is
+    /// exact, nearly so with approximate couplings ([`Hadamard`](crate::frequency::Hadamard),
+    /// [`Givens`](crate::frequency::Givens)).
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         None
     }

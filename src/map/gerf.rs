@@ -164,8 +164,8 @@ impl Mechanism for Gerf {
         Properties { symmetric: self.a.im == 0.0, non_negative: self.positive() }
     }
 
-    fn log_variance(&self, pair: &Pair, law: &Law) -> Option<f64> {
-        Some(gerf::ln_variance(pair, self.a, self.sign, law)? + pair.norms)
+    fn log_variance(&self, target: &Target, pair: &Pair, law: &Law) -> Option<f64> {
+        Some(gerf::ln_variance(pair, self.a, self.sign, law)? + target.ln_norm_scale(pair))
     }
 }
 

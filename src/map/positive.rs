@@ -92,10 +92,11 @@ impl Mechanism for Positive {
         Properties { symmetric: true, non_negative: true }
     }
 
-    fn log_variance(&self, pair: &Pair, law: &Law) -> Option<f64> {
-        match law.radius() {
-            Radius::RootDim => theory::regularised_positive(pair, law),
-            _ => theory::positive(pair, law),
+    fn log_variance(&self, target: &Target, pair: &Pair, law: &Law) -> Option<f64> {
+        if target.radius() == Radius::RootDim {
+            return theory::regularised_positive(pair, law);
         }
+        let relative = theory::positive(&Pair { dot: 0.0, ..*pair }, law)?;
+        Some(relative + target.ln_squared_scale(pair))
     }
 }

@@ -70,6 +70,18 @@ impl Target {
         Pair::new(x.iter().enumerate().map(scaled).zip(y.iter().enumerate().map(scaled)))
     }
 
+    /// The factor of variances of positive features: 2x·y for softmax, −‖x−y‖² for the Gaussian kernel.
+    ///
+    /// From ‖x−y‖² where that is all that matters: sums of norms would cancel for points far from the origin.
+    pub fn ln_squared_scale(&self, pair: &Pair) -> f64 {
+        if self.row() == -0.5 { -pair.difference } else { 2.0 * pair.dot }
+    }
+
+    /// The factor of variances of trigonometric features: ‖x‖² + ‖y‖² for softmax, exactly 0 for the Gaussian kernel.
+    pub fn ln_norm_scale(&self, pair: &Pair) -> f64 {
+        if self.row() == -0.5 { 0.0 } else { pair.norms }
+    }
+
     /// The kernel itself.
     pub fn kernel<T: Real>(&self) -> &dyn Kernel<T> {
         match self {

@@ -106,13 +106,11 @@ impl Mechanism for Trigonometric {
         Properties { symmetric: true, non_negative: false }
     }
 
-    fn log_variance(&self, pair: &Pair, law: &Law) -> Option<f64> {
-        match law.radius() {
-            // Scaled as for softmax.
-            Radius::Matern(smoothness) => {
-                Some(theory::matern_trigonometric(smoothness, pair.difference, law)? + pair.norms)
-            }
-            _ => theory::trigonometric(pair, law),
+    fn log_variance(&self, target: &Target, pair: &Pair, law: &Law) -> Option<f64> {
+        if let Radius::Matern(smoothness) = target.radius() {
+            return theory::matern_trigonometric(smoothness, pair.difference, law);
         }
+        let relative = theory::trigonometric(&Pair { norms: 0.0, ..*pair }, law)?;
+        Some(relative + target.ln_norm_scale(pair))
     }
 }

@@ -33,6 +33,11 @@ impl Lift {
         }
     }
 
+    /// Whether rows hold imaginary parts behind the real ones.
+    pub(crate) fn is_complex(self) -> bool {
+        matches!(self, Lift::ExpPolar { .. })
+    }
+
     /// Lifts one row in place and returns its logarithmic scale s: features are eˢ times what the row holds
     /// then.
     ///

@@ -4,12 +4,15 @@
 //! ±1. s = 1, A = 0 is the positive map; s = −1, A = 0 the trigonometric one; s = 1 with the best real A is
 //! OPRF. For softmax add ‖x‖² + ‖y‖² to a logarithmic variance.
 
+use std::f64::consts::LN_2;
+
 use num_complex::Complex64;
 
 use super::conformity::conformity_excess;
-use super::gaussian::Terms;
+use super::gaussian::{Terms, trigonometric};
+use super::law::Pairs;
 use super::log_space::real_part_excess;
-use super::{Law, Pair, Radius};
+use super::{Law, Pair, Radius, expm1, ln_sinh};
 use crate::SignedLog;
 
 /// The sign s of a generalised exponential feature.
@@ -58,8 +61,8 @@ pub fn coefficients(a: Complex64, s: Sign, d: usize) -> (Complex64, f64, Complex
 /// ln of the variance of the estimate of the Gaussian kernel; `None` without a closed form.
 ///
 /// Finite for Re(1 − 8A) > 0, else +∞; NaN where the estimate does not exist, Re(1 − 4A) ≤ 0. Known for
-/// independent frequencies and, with real A and s = 1, for any known angles: the covariance of coupled terms
-/// does not depend on A. Source: Chefs' Random Tables, Theorem 3.2; coupled: new.
+/// independent frequencies and, with real A and s = 1, for any known angles and antithetic pairs: the covariance of
+/// terms with an angle does not depend on A. A = 0 and s = −1 is the trigonometric map under any known law. Source: Chefs' Random Tables, Theorem 3.2; coupled: new.
 pub fn ln_variance(pair: &Pair, a: Complex64, s: Sign, law: &Law) -> Option<f64> {
     let dependent = law.pairs(Radius::Chi)?;
     let (contraction, base) = (1.0 - 8.0 * a, 1.0 - 4.0 * a);
@@ -71,27 +74,44 @@ pub fn ln_variance(pair: &Pair, a: Complex64, s: Sign, law: &Law) -> Option<f64>
     }
     let (half, w) = (0.5 * pair.dim as f64, s.distance(pair));
     // E (Re f)² = ½ Re E f² + ½ E |f|², each relative to K².
-    let square = half * ln_1p(16.0 * a * a / contraction) + s.value() * w / contraction;
+    let square = half * ln_1p(16.0 * a / contraction * a) + s.value() * w / contraction;
     // (s/2)(…) of the paper, with |1−4A| − Re(1−4A) taken out: what is left cancels nothing.
     let turn = 16.0 * a.im * a.im / (base.norm() + base.re) / contraction.re;
     let growth = match s {
         Sign::Plus => 1.0 / contraction.re + turn,
         Sign::Minus => 1.0 + turn,
     };
-    let modulus = half * (16.0 * a.norm_sqr() / contraction.re).ln_1p() + w * growth;
+    let modulus = half * (16.0 * a.norm() / contraction.re * a.norm()).ln_1p() + w * growth;
     let single = real_part_excess(0.5 * (modulus + square.re), 0.5 * (modulus - square.re), square.im);
+    if a == Complex64::ZERO && s == Sign::Minus {
+        // The trigonometric map, relative to e^{‖x‖²+‖y‖²}.
+        return trigonometric(&Pair { norms: 0.0, ..*pair }, law);
+    }
     let real_positive = a.im == 0.0 && s == Sign::Plus;
-    if dependent.antithetic > 0.0 || (!real_positive && !dependent.angles.is_empty()) {
+    if !real_positive && dependent != Pairs::default() {
         return None;
     }
     let angle = |cos| conformity_excess(pair.dim, pair.sum, cos);
-    let terms = Terms { single, antithetic: SignedLog::from(f64::NAN), angle: &angle };
+    let antithetic = antithetic(half, a.re, w, single);
+    let terms = Terms { single, antithetic, angle: &angle };
     Some(terms.ln_variance(law, Radius::Chi)? - pair.difference)
+}
+
+/// The variance of a term and its covariance with that of −ω, for s = 1 and real A: with the mean of f(ω)f(−ω) relative
+/// to K², (1 + 16A²/(1 − 8A))^{d/2} e^{−w}.
+fn antithetic(half: f64, a: f64, w: f64, single: SignedLog) -> SignedLog {
+    if a == 0.0 {
+        // (e^w − 1) + (e^{−w} − 1) without cancellation.
+        return SignedLog::positive(2.0 * (LN_2 + ln_sinh(0.5 * w)));
+    }
+    let covariance = expm1(half * (16.0 * a / (1.0 - 8.0 * a) * a).ln_1p() - w);
+    SignedLog::sum([single, covariance].into_iter())
 }
 
 /// ln(1 + z), accurate where z is small.
 fn ln_1p(z: Complex64) -> Complex64 {
-    Complex64::new(0.5 * (2.0 * z.re + z.norm_sqr()).ln_1p(), z.im.atan2(1.0 + z.re))
+    let size = if z.norm() < 1e8 { 0.5 * (2.0 * z.re + z.norm_sqr()).ln_1p() } else { (1.0 + z).norm().ln() };
+    Complex64::new(size, z.im.atan2(1.0 + z.re))
 }
 
 /// (ρ*, A*): the real A ≤ 0 that minimises the variance of OPRF at ‖x+y‖² = `v2`, and ρ* = 1/(1 − 8A*) ∈ (0,

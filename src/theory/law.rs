@@ -126,6 +126,22 @@ impl Law {
         if self.blocks.iter().all(|block| block.radius == first) { first } else { Radius::Unknown }
     }
 
+    /// Refuses angles whose cosine is none.
+    pub(crate) fn check(&self) -> crate::Result<()> {
+        let cos = |block: &Block| match block.dependence {
+            Dependence::Angle { cos } => Some(cos),
+            _ => None,
+        };
+        match self.blocks.iter().filter_map(cos).find(|cos| !(-1.0..=1.0).contains(cos)) {
+            None => Ok(()),
+            Some(value) => {
+                Err(crate::Error::Parameter {
+                    name: "the cosine of an angle", value, domain: "from −1 to 1"
+                })
+            }
+        }
+    }
+
     /// Whether all rows are independent and ~ N(0, I).
     pub fn is_independent(&self) -> bool {
         self.pairs(Radius::Chi).is_some_and(|pairs| pairs == Pairs::default())

@@ -34,6 +34,10 @@ fn ln_tail(n: u32, t: f64) -> f64 {
     if t == 0.0 {
         return f64::NEG_INFINITY;
     }
+    if t > 800.0 {
+        // All of the probability, to the last bit; powers of t would overflow.
+        return 0.0;
+    }
     // Terms relative to the n-th: the series where they fall, the complement where the rest is small.
     if t < f64::from(n) {
         let ratios = (1..200).scan(1.0, |term, j| {
@@ -80,6 +84,8 @@ mod tests {
             };
             let found = matern_trigonometric(smoothness, 1e-12, &law).unwrap();
             assert!((found - (leading / 14.0).ln()).abs() < 1e-5);
+            let far = matern_trigonometric(smoothness, 1e170, &law).unwrap();
+            assert!((far + 14f64.ln()).abs() < 1e-15);
             assert_eq!(matern_trigonometric(smoothness, 0.0, &law), Some(f64::NEG_INFINITY));
             assert_eq!(matern_trigonometric(smoothness, 1.0, &Law::independent(7)), None);
         }

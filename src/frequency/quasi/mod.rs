@@ -19,6 +19,7 @@ pub use sobol::Sobol;
 use ndarray::Array2;
 use rand::Rng;
 
+use super::radii::draw_radii;
 use super::{Drawn, Radii, Rows};
 use crate::error::Result;
 use crate::numeric::special::normal_quantile;
@@ -40,7 +41,7 @@ fn gaussian(cell: u64) -> f64 {
 fn drawn(mut rows: Array2<f64>, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
     let (size, d) = rows.dim();
     if radii.law() != Radius::Chi {
-        for (mut row, radius) in rows.rows_mut().into_iter().zip(radii.draw(d, size, rng)?) {
+        for (mut row, radius) in rows.rows_mut().into_iter().zip(draw_radii(radii, d, (size, size), rng)?) {
             // No coordinate is 0, since no cell's centre is ½.
             let norm = row.dot(&row).sqrt();
             row.mapv_inplace(|v| radius * (v / norm));
