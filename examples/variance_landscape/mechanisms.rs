@@ -5,9 +5,11 @@ use num_complex::Complex64;
 use random_features::Result;
 use random_features::plan::{Sides, Statistics};
 use random_features::theory::complex_exponential::{Symmetry, ln_mse, zeta_diagonal};
-use random_features::theory::counts::{ln_geometric_variance, ln_poisson_variance};
+use random_features::theory::counts::{
+    ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension,
+};
 use random_features::theory::gerf::{self, Sign};
-use random_features::theory::{self, Block, Dependence, Law, Pair, Radius, ln_expm1};
+use random_features::theory::{self, Block, Dependence, Law, Pair, Radius};
 
 /// How far below zero shifted points may come, see [`Sides::shift`].
 const MARGIN: f64 = 1e-8;
@@ -171,11 +173,14 @@ fn shifted_poisson(fit: &Fit, points: &Points, law: &Law) -> Option<f64> {
 }
 
 fn poisson_each(fit: &Fit, points: &Points, law: &Law) -> Option<f64> {
-    Some(poisson_per_dimension([points.x, points.y], &fit.counts.lambdas, law.len()))
+    let lambdas = &fit.counts.lambdas;
+    points.over_gaussian(Some(ln_poisson_variance_per_dimension(points.x, points.y, lambdas, law.len())))
 }
 
 fn shifted_poisson_each(fit: &Fit, points: &Points, law: &Law) -> Option<f64> {
-    Some(poisson_per_dimension(points.shifted(), &fit.shifted_counts.lambdas, law.len()))
+    let [x, y] = points.shifted();
+    let lambdas = &fit.shifted_counts.lambdas;
+    points.over_gaussian(Some(ln_poisson_variance_per_dimension(x, y, lambdas, law.len())))
 }
 
 fn geometric(fit: &Fit, points: &Points, law: &Law) -> Option<f64> {
@@ -185,13 +190,6 @@ fn geometric(fit: &Fit, points: &Points, law: &Law) -> Option<f64> {
 fn shifted_geometric(fit: &Fit, points: &Points, law: &Law) -> Option<f64> {
     let [x, y] = points.shifted();
     points.over_gaussian(Some(ln_geometric_variance(x, y, fit.shifted_counts.p, law.len())))
-}
-
-/// ln(Var/K²) of Poisson features with a rate λₗ for each coordinate: ln((exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m).
-fn poisson_per_dimension([x, y]: [&[f64]; 2], lambdas: &[f64], m: usize) -> f64 {
-    let excess = |(lambda, (x, y)): (&f64, (&f64, &f64))| (lambda - x * y).powi(2) / lambda;
-    let excess: f64 = lambdas.iter().zip(x.iter().zip(y)).map(excess).sum();
-    ln_expm1(excess) - (m as f64).ln()
 }
 
 /// Real features for each frequency.
