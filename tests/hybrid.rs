@@ -111,7 +111,8 @@ fn unbiased_and_of_the_closed_form_error() {
     let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
     for shared in [false, true] {
         let sharing = if shared { Sharing::Shared } else { Sharing::Independent };
-        let cases: [(&str, Box<dyn Fn(u64) -> Hybrid<f64>>, _); 2] = [
+        type Make = Box<dyn Fn(u64) -> Hybrid<f64>>;
+        let cases: [(&str, Make, _); 2] = [
             (
                 "angular",
                 Box::new(move |seed| {

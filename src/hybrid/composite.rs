@@ -6,12 +6,10 @@ use std::sync::Arc;
 use ndarray::{ArrayRef1, ArrayView2};
 
 use super::Coefficient;
+use super::tensor::{Filled, Product, Shared, fill_one};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
-use crate::map::batch::ranges;
-use crate::map::{Projected, Properties, Scratch, Side, Tile};
-use crate::numeric::{self, Isa};
-use crate::projection::Projection;
+use crate::map::{Properties, Scratch, Side, Tile};
 use crate::theory::{self, Pair};
 use crate::{FeatureMap, Real, SignedLog};
 
@@ -83,23 +81,6 @@ struct Piece {
     weight: f64,
     coefficient: Option<usize>,
     base: usize,
-}
-
-/// The features of one part on a tile.
-struct Filled<T> {
-    values: Vec<T>,
-    log_scales: Vec<f64>,
-    signs: Vec<T>,
-    width: usize,
-    blocks: usize,
-}
-
-impl<T: Real> Filled<T> {
-    fn row(&self, i: usize) -> (&[T], &[T], &[f64]) {
-        let columns = i * self.width..(i + 1) * self.width;
-        let signs = if self.signs.is_empty() { &[][..] } else { &self.signs[columns.clone()] };
-        (&self.values[columns], signs, &self.log_scales[i * self.blocks..(i + 1) * self.blocks])
-    }
 }
 
 impl<T: Real> Hybrid<T> {
@@ -199,13 +180,19 @@ impl<T: Real> Hybrid<T> {
             })
             .collect();
         for i in 0..x.nrows() {
-            let (mut columns, mut block) = (0, 0);
+            let mut at = (0, 0);
             for piece in &self.pieces {
-                let base = &parts[piece.base];
-                let coefficient = piece.coefficient.and_then(|k| part_of[k]).map(|part| &parts[part]);
-                let sign = if side == Side::Y && piece.weight < 0.0 { -T::one() } else { T::one() };
-                let product = Product { sign, half_weight: 0.5 * piece.weight.abs().ln(), logarithmic };
-                product.write(i, (coefficient, &self.widths(piece)), base, tile, (&mut columns, &mut block));
+                let (left_widths, right_widths) = self.widths(piece);
+                let product = Product {
+                    left: piece.coefficient.and_then(|k| part_of[k]).map(|part| &parts[part]),
+                    left_widths,
+                    right: &parts[piece.base],
+                    right_widths,
+                    sign: if side == Side::Y && piece.weight < 0.0 { -T::one() } else { T::one() },
+                    half_weight: 0.5 * piece.weight.abs().ln(),
+                    logarithmic,
+                };
+                product.write(i, tile, &mut at);
             }
         }
         parts.into_iter().for_each(|part| scratch.give(part.values));
@@ -273,133 +260,6 @@ fn fingerprint<T: Real>(coefficients: &[Coefficient<T>], bases: &[Arc<dyn Featur
     let weights = coefficients.iter().flat_map(|c| [c.constant, c.factor]);
     weights.for_each(|weight| hasher.write_u64(weight.to_bits()));
     hasher.finish().max(1)
-}
-
-/// A projection that several parts share, taken once.
-struct Shared<'a, T> {
-    projection: &'a Arc<Projection<T>>,
-    values: Vec<T>,
-    squared_norms: Vec<f64>,
-}
-
-impl<'a, T: Real> Shared<'a, T> {
-    fn project(projection: &'a Arc<Projection<T>>, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Self {
-        let (rows, count) = (x.nrows(), projection.count());
-        let (mut values, mut squared_norms) = (scratch.take(rows * count), vec![0.0; rows]);
-        if let Some(mut tile) = Tile::new(&mut values, &mut squared_norms, rows, count, 1) {
-            projection.project(x, &mut tile, scratch);
-        }
-        Shared { projection, values, squared_norms }
-    }
-
-    fn fill(&self, map: &dyn FeatureMap<T>, side: Side, rows: usize, scratch: &mut Scratch<T>) -> Filled<T> {
-        let mut filled = Filled::empty(map, rows, scratch);
-        let projected = Projected { values: &self.values, squared_norms: &self.squared_norms };
-        if let Some(mut tile) = filled.tile(rows) {
-            map.fill_projected(side, &projected, &mut tile);
-        }
-        filled
-    }
-}
-
-impl<T: Real> Filled<T> {
-    fn empty(map: &dyn FeatureMap<T>, rows: usize, scratch: &mut Scratch<T>) -> Self {
-        let (width, blocks) = (map.feature_dim(), map.blocks().len());
-        let (values, log_scales) = (scratch.take(rows * width), vec![0.0; rows * blocks]);
-        Filled { values, log_scales, signs: Vec::new(), width, blocks }
-    }
-
-    fn tile(&mut self, rows: usize) -> Option<Tile<'_, T>> {
-        Tile::new(&mut self.values, &mut self.log_scales, rows, self.width, self.blocks)
-    }
-}
-
-/// The features of one map, or their logarithms and signs, which are taken of the features if it has none itself.
-fn fill_one<T: Real>(
-    map: &dyn FeatureMap<T>,
-    side: Side,
-    x: ArrayView2<'_, T>,
-    scratch: &mut Scratch<T>,
-    logarithmic: bool,
-) -> Filled<T> {
-    let rows = x.nrows();
-    let mut filled = Filled::empty(map, rows, scratch);
-    if logarithmic {
-        let mut signs = vec![T::one(); filled.values.len()];
-        let tile = filled.tile(rows).map(|tile| tile.with_signs(&mut signs));
-        let done = tile.is_some_and(|mut tile| map.fill_exponents(side, x, &mut tile, scratch));
-        filled.signs = signs;
-        if done {
-            return filled;
-        }
-    }
-    if let Some(mut tile) = filled.tile(rows) {
-        map.fill(side, x, &mut tile, scratch);
-    }
-    if logarithmic {
-        for (sign, value) in filled.signs.iter_mut().zip(&mut filled.values) {
-            (*sign, *value) = (value.signum(), value.abs().ln());
-        }
-    }
-    filled
-}
-
-/// How the product of a coefficient's features and a base's is written.
-struct Product<T> {
-    sign: T,
-    half_weight: f64,
-    logarithmic: bool,
-}
-
-impl<T: Real> Product<T> {
-    /// Writes the tensor products of all blocks for row `i`, from column and block `at` on, which it moves on.
-    fn write(
-        &self,
-        i: usize,
-        (coefficient, (coefficient_widths, base_widths)): (Option<&Filled<T>>, &(&[usize], &[usize])),
-        base: &Filled<T>,
-        tile: &mut Tile<'_, T>,
-        (column, block): (&mut usize, &mut usize),
-    ) {
-        // Without a coefficient its feature is 1, whose logarithm is 0.
-        let unit = if self.logarithmic { T::zero() } else { T::one() };
-        let (one, plus, zero) = ([unit], [T::one()], [0.0]);
-        let (left, left_signs, left_scales) =
-            coefficient.map_or((&one[..], &plus[..], &zero[..]), |coefficient| coefficient.row(i));
-        let (right, right_signs, right_scales) = base.row(i);
-        for (left_columns, left_scale) in ranges(coefficient_widths).zip(left_scales) {
-            for (right_columns, right_scale) in ranges(base_widths).zip(right_scales) {
-                let columns = *column..*column + left_columns.len() * right_columns.len();
-                let scale = left_scale + right_scale + self.half_weight;
-                tile.row(i).1[*block] = scale;
-                (*column, *block) = (columns.end, *block + 1);
-                // An absent block is neither computed nor read.
-                if scale == f64::NEG_INFINITY {
-                    continue;
-                }
-                let (values, signs) = tile.row_with_signs(i);
-                let rows = values[columns.clone()].chunks_exact_mut(right_columns.len().max(1));
-                for (p, row) in left_columns.clone().zip(rows) {
-                    if self.logarithmic {
-                        row.iter_mut()
-                            .zip(&right[right_columns.clone()])
-                            .for_each(|(out, q)| *out = left[p] + *q);
-                    } else {
-                        numeric::scaled(Isa::best(), row, self.sign * left[p], &right[right_columns.clone()]);
-                    }
-                }
-                if self.logarithmic && !signs.is_empty() {
-                    let rows = signs[columns].chunks_exact_mut(right_columns.len().max(1));
-                    for (p, row) in left_columns.clone().zip(rows) {
-                        let sign = self.sign * left_signs[p];
-                        row.iter_mut()
-                            .zip(&right_signs[right_columns.clone()])
-                            .for_each(|(out, q)| *out = sign * *q);
-                    }
-                }
-            }
-        }
-    }
 }
 
 impl<T: Real> FeatureMap<T> for Hybrid<T> {

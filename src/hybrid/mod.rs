@@ -25,6 +25,7 @@ mod bipolar;
 mod coefficient;
 mod composite;
 mod sided;
+mod tensor;
 
 pub use bipolar::Bases;
 pub use coefficient::Coefficient;
