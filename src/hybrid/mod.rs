@@ -22,10 +22,14 @@
 //! ```
 
 mod bipolar;
+mod cluster;
 mod coefficient;
 mod composite;
+mod kmeans;
 mod sided;
 
 pub use bipolar::Bases;
+pub use cluster::{Choice, Clustered, Diagonal};
 pub use coefficient::Coefficient;
 pub use composite::Hybrid;
+pub use kmeans::Clustering;
