@@ -12,7 +12,6 @@ use super::Clustering;
 use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
 use crate::kernel::{Kernel, Softmax};
-use crate::map::batch::ranges;
 use crate::map::{Properties, Scratch, Side, Target, Tile, Transform};
 use crate::numeric::{Isa, squared_norm};
 use crate::projection::Projection;
@@ -191,12 +190,17 @@ impl<T: Real> Clustered<T> {
     ) -> Result<Self> {
         let (choice, target) = (choice.into(), target.into());
         let projection = Arc::new(Projection::unscaled(omega));
-        let base = |(i, j): (usize, usize)| {
-            let a = Transform::diagonal(choice.entries((queries, i), (keys, j))?)?;
-            let map = ComplexExponential::with_projection(projection.clone(), a, symmetry, target.clone())?;
-            Ok(Arc::new(map) as Arc<dyn FeatureMap<T>>)
-        };
-        Self::from_bases(queries.clone(), keys.clone(), grid(queries.len(), keys.len(), base)?)
+        let mut bases: Vec<Arc<dyn FeatureMap<T>>> = Vec::with_capacity(queries.len() * keys.len());
+        for i in 0..queries.len() {
+            for j in 0..keys.len() {
+                let a = Transform::diagonal(choice.entries((queries, i), (keys, j))?)?;
+                let (projection, target) = (projection.clone(), target.clone());
+                bases.push(Arc::new(ComplexExponential::with_projection(projection, a, symmetry, target)?));
+            }
+        }
+        let shape = (queries.len(), keys.len());
+        let wrong = |_| Error::Shape { what: "the number of pairs", expected: shape.0 * shape.1, found: 0 };
+        Self::from_bases(queries.clone(), keys.clone(), Array2::from_shape_vec(shape, bases).map_err(wrong)?)
     }
 
     /// As [`new`](Clustered::new), for the softmax kernel, with C_q clusters of the rows of `queries` and C_k of those of
@@ -232,12 +236,13 @@ impl<T: Real> Clustered<T> {
         for base in &bases {
             check_size("the dimension of a base", queries.dim(), base.input_dim())?;
         }
+        let bases = bases.as_standard_layout().into_owned();
         let blocks: Vec<usize> = bases.iter().flat_map(|base| base.blocks()).copied().collect();
         let non_negative = bases.iter().all(|base| base.properties().non_negative);
         // A pair's blocks are those of one query cluster and of one key cluster, so sides agree only if all points share them.
         let symmetric = bases.len() == 1 && bases.iter().all(|base| base.properties().symmetric);
         Ok(Clustered {
-            parts: parts(&bases)?,
+            parts: parts(&bases),
             blocks,
             properties: Properties { symmetric, non_negative },
             logarithmic: bases.iter().all(|base| has_exponents(base.as_ref())),
@@ -322,21 +327,15 @@ impl<T: Real> Clustered<T> {
     }
 }
 
-/// A grid of what `entry` gives.
-fn grid<V>(rows: usize, columns: usize, entry: impl Fn((usize, usize)) -> Result<V>) -> Result<Array2<V>> {
-    let indices = (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j)));
-    let entries = indices.map(entry).collect::<Result<Vec<V>>>()?;
-    let wrong = |_| Error::Shape { what: "the number of pairs", expected: rows * columns, found: 0 };
-    Array2::from_shape_vec((rows, columns), entries).map_err(wrong)
-}
-
 /// Where the features of each pair stand: one after another.
-fn parts<T: Real>(bases: &Array2<Arc<dyn FeatureMap<T>>>) -> Result<Array2<Part>> {
-    let widths: Vec<usize> = bases.iter().map(|base| base.feature_dim()).collect();
-    let counts: Vec<usize> = bases.iter().map(|base| base.blocks().len()).collect();
-    let parts: Vec<Part> =
-        ranges(&widths).zip(ranges(&counts)).map(|(columns, blocks)| Part { columns, blocks }).collect();
-    grid(bases.nrows(), bases.ncols(), |(i, j)| Ok(parts[i * bases.ncols() + j].clone()))
+fn parts<T: Real>(bases: &Array2<Arc<dyn FeatureMap<T>>>) -> Array2<Part> {
+    let (mut column, mut block) = (0, 0);
+    bases.map(|base| {
+        let part =
+            Part { columns: column..column + base.feature_dim(), blocks: block..block + base.blocks().len() };
+        (column, block) = (part.columns.end, part.blocks.end);
+        part
+    })
 }
 
 /// Whether a map can stop before exponentials; it says the same for all points, so that one will do.

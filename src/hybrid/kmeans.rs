@@ -1,6 +1,6 @@
 //! [`Clustering`]: centres of clusters, by k-means or of your own.
 
-use ndarray::{Array2, ArrayRef1, ArrayRef2, Axis};
+use ndarray::{Array2, ArrayRef1, ArrayRef2};
 use rand::{Rng, RngExt};
 
 use crate::Real;
@@ -15,15 +15,15 @@ const STEPS: usize = 100;
 ///
 /// # Definition
 /// A point belongs to the cluster of the nearest centre, the first of these if several are. [`of`](Clustering::of) finds
-/// k centres by k-means: the first are points, each chosen with a probability proportional to its squared distance from
-/// the nearest one so far (k-means++); then every centre moves to the mean of its points until no point changes its
+/// k centres by k-means: the first are points, each the best of a few that are drawn with probabilities proportional to
+/// their squared distances from the nearest one so far (greedy k-means++); then every centre moves to the mean of its points until no point changes its
 /// cluster, at most 100 times. A cluster that loses all points gets the one that is farthest from its centre.
 ///
 /// Everything is `f64` whatever the points are. The same points and the same generator give the same clusters, on any
 /// machine. k-means finds a local optimum; where clusters overlap, other seeds find others.
 ///
 /// # Cost
-/// O(nkd) a step; memory for a copy of the points. Finding the nearest centre is O(kd).
+/// O(nkd) a step, O(nkd log k) to begin; memory for a copy of the points. Finding the nearest centre is O(kd).
 ///
 /// # Example
 /// ```
@@ -111,18 +111,17 @@ impl Clustering {
     }
 
     fn with_points(mut self, points: &Points) -> Result<Self> {
-        let members = points.rows().map(|point| self.nearest_to(point));
-        let mut clusters: Vec<Vec<&[f64]>> = vec![Vec::new(); self.len()];
-        members.zip(points.rows()).for_each(|(cluster, point)| clusters[cluster].push(point));
-        for (members, mut row) in clusters.iter().zip(self.mean_squares.rows_mut()) {
-            if members.is_empty() {
-                continue;
-            }
-            let mut statistics = Statistics::new(points.dim)?;
-            for point in members {
-                statistics.update(&ndarray::aview1(point).insert_axis(Axis(0)))?;
-            }
-            row.iter_mut().zip(statistics.mean_squares()?).for_each(|(own, square)| *own = square);
+        let mut members: Vec<Vec<f64>> = vec![Vec::new(); self.len()];
+        points.rows().for_each(|point| members[self.nearest_to(point)].extend(point));
+        for (members, mut row) in members.into_iter().zip(self.mean_squares.rows_mut()) {
+            let shape = (members.len() / points.dim, points.dim);
+            let statistics =
+                Array2::from_shape_vec(shape, members).ok().map(|members| Statistics::of(&members));
+            let mean_squares = match statistics.transpose()? {
+                Some(statistics) if statistics.count() > 0 => statistics.mean_squares()?,
+                _ => continue,
+            };
+            row.iter_mut().zip(mean_squares).for_each(|(own, square)| *own = square);
         }
         Ok(self)
     }
@@ -220,15 +219,32 @@ fn first_centres<R: Rng + ?Sized>(points: &Points, k: usize, rng: &mut R) -> Res
     }
     let mut centres = Array2::zeros((k, points.dim));
     let mut distances = vec![f64::INFINITY; n];
+    let mut chosen = rng.random_range(0..n);
     for i in 0..k {
-        let chosen = if i == 0 { Some(rng.random_range(0..n)) } else { draw(&distances, rng) };
-        let centre = points.row(chosen.ok_or(too_many.clone())?);
+        if i > 0 {
+            let candidates =
+                (0..2 + k.ilog2()).map(|_| draw(&distances, rng)).collect::<Option<Vec<usize>>>();
+            chosen = best(points, &distances, &candidates.ok_or(too_many.clone())?);
+        }
+        let centre = points.row(chosen);
         centres.row_mut(i).assign(&ndarray::aview1(centre));
         for (distance, point) in distances.iter_mut().zip(points.rows()) {
             *distance = distance.min(squared_distance(Isa::best(), point, centre));
         }
     }
     Ok(centres)
+}
+
+/// The first of the candidates that leave the least sum of squared distances.
+fn best(points: &Points, distances: &[f64], candidates: &[usize]) -> usize {
+    let largest = distances.iter().copied().fold(0.0, f64::max);
+    let left = |candidate: &usize| -> f64 {
+        let to = |point: &[f64]| squared_distance(Isa::best(), point, points.row(*candidate));
+        // Relative to the largest: the sum itself may overflow.
+        distances.iter().zip(points.rows()).map(|(distance, point)| distance.min(to(point)) / largest).sum()
+    };
+    let sums = candidates.iter().map(|candidate| (*candidate, left(candidate)));
+    sums.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(candidate, _)| candidate)
 }
 
 /// An index with probability proportional to its weight; `None` if all are 0.
@@ -243,7 +259,7 @@ fn draw<R: Rng + ?Sized>(weights: &[f64], rng: &mut R) -> Option<usize> {
         sum > target
     };
     // Rounding may put the target beyond the last sum.
-    shares().find(reached).or(shares().last()).map(|(i, _)| i)
+    shares().find(reached).or(shares().next_back()).map(|(i, _)| i)
 }
 
 /// Moves centres to the means of their points until no point changes its cluster.
