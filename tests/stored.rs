@@ -8,6 +8,7 @@ use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
     SimplexPlus, Sobol,
 };
+use random_features::hybrid::Clustering;
 use random_features::map::Exponential;
 use random_features::{FeatureMap, Hyperbolic, Positive, Side, Trigonometric};
 use serde_json::{from_str, from_value, json, to_string, to_value};
@@ -74,6 +75,16 @@ fn saturated_maps_survive() {
     let read: Exponential<f32, Positive> = from_str(&to_string(&map).unwrap()).unwrap();
     let x = points::<f32>(2, 2, 1.0);
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+}
+
+#[test]
+fn clusters_survive() {
+    let clusters = Clustering::of(&points::<f64>(20, 3, 1.0), 4, &mut random_features::rng(1)).unwrap();
+    let stored = to_value(&clusters).unwrap();
+    assert_eq!(from_value::<Clustering>(stored.clone()).unwrap(), clusters);
+    let mut negative = stored;
+    negative["mean_squares"]["data"][5] = json!(-1.0);
+    assert!(from_value::<Clustering>(negative).unwrap_err().to_string().contains("mean squares"));
 }
 
 #[test]

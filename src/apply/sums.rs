@@ -133,8 +133,8 @@ impl Sums {
 /// Rows with an offset of −∞ are absent and not read.
 fn exponentiate<T: Real>(mut values: ArrayViewMut2<'_, T>, offsets: &[f64], reference: &mut [f64]) {
     let mut tops = vec![T::neg_infinity(); values.ncols()];
-    let present = |(_, offset): &(_, &f64)| **offset != f64::NEG_INFINITY;
-    for (row, offset) in values.rows_mut().into_iter().zip(offsets).filter(present) {
+    let present = |offset: f64| offset != f64::NEG_INFINITY;
+    for (row, offset) in values.rows_mut().into_iter().zip(offsets).filter(|(_, offset)| present(**offset)) {
         let offset = T::narrow(*offset);
         for (v, top) in row.into_iter().zip(&mut tops) {
             *v += offset;
@@ -144,7 +144,7 @@ fn exponentiate<T: Real>(mut values: ArrayViewMut2<'_, T>, offsets: &[f64], refe
     reference.iter_mut().zip(&tops).for_each(|(r, top)| *r += top.widen());
     // A column of nothing but −∞ is a feature that is 0: relative to 0 it stays so.
     tops.iter_mut().filter(|top| **top == T::neg_infinity()).for_each(|top| *top = T::zero());
-    for mut row in values.rows_mut() {
+    for (mut row, _) in values.rows_mut().into_iter().zip(offsets).filter(|(_, offset)| present(**offset)) {
         row.iter_mut().zip(&tops).for_each(|(v, top)| *v -= *top);
         if let Some(row) = row.as_slice_mut() {
             exp_minus(Isa::best(), row, T::zero());

@@ -22,11 +22,15 @@
 //! ```
 
 mod bipolar;
+mod cluster;
 mod coefficient;
 mod composite;
+mod kmeans;
 mod sided;
 mod tensor;
 
 pub use bipolar::Bases;
+pub use cluster::{Choice, Clustered, Diagonal};
 pub use coefficient::Coefficient;
 pub use composite::Hybrid;
+pub use kmeans::Clustering;

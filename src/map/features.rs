@@ -1,6 +1,8 @@
 //! [`Features`]: a batch of features with their scales.
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, s};
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, CowArray, Ix2, s};
 
 use super::batch::ranges;
 use super::{FeatureMap, Side, tiles};
@@ -101,6 +103,22 @@ impl<T: Real> Features<T> {
         out
     }
 
+    /// A block of a run of rows, without the rows where it is absent.
+    fn block(&self, b: usize, run: Range<usize>) -> Block<'_, T> {
+        let columns = ranges(&self.blocks).nth(b).unwrap_or_default();
+        let scales = self.log_scales.slice(s![run.clone(), b]).to_vec();
+        let values = self.values.slice(s![run, columns]);
+        if !scales.contains(&f64::NEG_INFINITY) {
+            return Block { values: values.into(), scales, places: None };
+        }
+        let places: Vec<usize> = (0..scales.len()).filter(|i| scales[*i] != f64::NEG_INFINITY).collect();
+        Block {
+            values: values.select(Axis(0), &places).into(),
+            scales: places.iter().map(|i| scales[*i]).collect(),
+            places: Some(places),
+        }
+    }
+
     /// The estimates φ(xᵢ)·ψ(yⱼ) of the kernel for all pairs, n × l; ±∞ or 0 where they leave the range of
     /// `T`. Cost O(n l D).
     ///
@@ -128,24 +146,22 @@ impl<T: Real> Features<T> {
         }
         let mut out = Array2::zeros((self.len(), other.len()));
         let work = other.len() * self.values.ncols();
-        let other_scales: Vec<Vec<f64>> =
-            other.log_scales.columns().into_iter().map(|c| c.to_vec()).collect();
+        let blocks: Vec<Block<'_, T>> =
+            (0..self.blocks.len()).map(|b| other.block(b, 0..other.len())).collect();
         tiles::fill_rows(out.view_mut(), work, |first, mut out| {
             let rows = first..first + out.nrows();
-            let products: Vec<Array2<T>> = ranges(&self.blocks)
-                .map(|columns| {
-                    let left = self.values.slice(s![rows.clone(), columns.clone()]);
-                    left.dot(&other.values.slice(s![.., columns]).t())
-                })
+            let products: Vec<Product<T>> = blocks
+                .iter()
+                .enumerate()
+                .map(|(b, right)| Product::new(&self.block(b, rows.clone()), right))
                 .collect();
             let mut sums = RowSums::new(other.len());
             let mut unresolved = Vec::new();
             for (i, out) in out.rows_mut().into_iter().enumerate() {
-                sums.start(self.log_scales.row(first + i), &other_scales);
-                for (b, width) in self.blocks.iter().enumerate() {
-                    let scale = self.log_scales[[first + i, b]];
-                    sums.add(products[b].row(i), scale, &other_scales[b], *width);
-                }
+                let present =
+                    || products.iter().zip(&blocks).filter_map(|(product, right)| product.row(i, right));
+                sums.start(present());
+                present().for_each(|terms| sums.add(&terms));
                 sums.finish(out, |j| unresolved.push((first + i, j)));
             }
             if let Some(estimates) = (!unresolved.is_empty()).then(|| resolve(&unresolved)).flatten() {
@@ -154,6 +170,49 @@ impl<T: Real> Features<T> {
         });
         Ok(out)
     }
+}
+
+/// The rows of a run in which a block is present.
+struct Block<'a, T> {
+    values: CowArray<'a, T, Ix2>,
+    scales: Vec<f64>,
+    /// Which rows of the run they are; `None` if all.
+    places: Option<Vec<usize>>,
+}
+
+/// The products of a block's rows on two sides.
+struct Product<T> {
+    values: Array2<T>,
+    /// The scales on the left.
+    scales: Vec<f64>,
+    places: Option<Vec<usize>>,
+}
+
+impl<T: Real> Product<T> {
+    fn new(left: &Block<'_, T>, right: &Block<'_, T>) -> Self {
+        let values = left.values.dot(&right.values.t());
+        Product { values, scales: left.scales.clone(), places: left.places.clone() }
+    }
+
+    /// Row `i` of the run, if the block is present there.
+    fn row<'a>(&'a self, i: usize, right: &'a Block<'_, T>) -> Option<Terms<'a, T>> {
+        let row = match &self.places {
+            None => i,
+            Some(places) => places.binary_search(&i).ok()?,
+        };
+        let (others, places, width) = (&right.scales[..], right.places.as_deref(), right.values.ncols());
+        Some(Terms { products: self.values.row(row), scale: self.scales[row], others, places, width })
+    }
+}
+
+/// What a block adds to a row of a Gram matrix.
+struct Terms<'a, T> {
+    products: ArrayView1<'a, T>,
+    scale: f64,
+    /// The scales on the right, and the entries that they are for.
+    others: &'a [f64],
+    places: Option<&'a [usize]>,
+    width: usize,
 }
 
 /// One row of a Gram matrix under construction: for each entry, a sum over blocks relative to its largest
@@ -174,30 +233,50 @@ impl RowSums {
         RowSums { top: zeros(), sum: zeros(), floor: zeros(), weight: zeros() }
     }
 
-    /// Begins a row with these scales, one for each block, against the other side's.
-    fn start(&mut self, scales: ArrayView1<'_, f64>, others: &[Vec<f64>]) {
+    /// Begins a row with the blocks that are present in it.
+    fn start<'a, T: Real>(&mut self, blocks: impl Iterator<Item = Terms<'a, T>>) {
         self.sum.fill(0.0);
         self.floor.fill(0.0);
         self.top.fill(f64::NEG_INFINITY);
-        for (scale, others) in scales.iter().zip(others) {
-            self.top.iter_mut().zip(others).for_each(|(top, other)| *top = top.max(scale + other));
+        for Terms { scale, others, places, .. } in blocks {
+            match places {
+                None => {
+                    let tops = self.top.iter_mut().zip(others);
+                    tops.for_each(|(top, other)| *top = top.max(scale + other));
+                }
+                Some(places) => {
+                    let each = places.iter().zip(others);
+                    each.for_each(|(j, other)| self.top[*j] = self.top[*j].max(scale + other));
+                }
+            }
         }
     }
 
-    /// Adds a block of `width` features.
-    fn add<T: Real>(&mut self, products: ArrayView1<'_, T>, scale: f64, others: &[f64], width: usize) {
+    /// Adds a block.
+    fn add<T: Real>(&mut self, terms: &Terms<'_, T>) {
+        match terms.places {
+            None => self.add_at(terms, 0..terms.others.len()),
+            Some(places) => self.add_at(terms, places.iter().copied()),
+        }
+    }
+
+    /// Adds a block to the entries `places`.
+    fn add_at<T: Real>(
+        &mut self,
+        terms: &Terms<'_, T>,
+        places: impl ExactSizeIterator<Item = usize> + Clone,
+    ) {
         // Each product may have lost one least normal number; relative to the sum that is rounding from here
         // on.
-        let floor = width as f64 * T::min_positive_value().widen() / T::epsilon().widen();
-        let relative = others.iter().zip(&self.top).map(|(other, top)| scale + other - top);
-        self.weight.iter_mut().zip(relative).for_each(|(weight, log)| *weight = log);
-        exp_minus(Isa::best(), &mut self.weight, 0.0);
-        for (j, product) in products.iter().enumerate() {
-            // An absent block is not read.
-            if scale + others[j] != f64::NEG_INFINITY {
-                self.sum[j] += product.widen() * self.weight[j];
-                self.floor[j] += floor * self.weight[j];
-            }
+        let floor = terms.width as f64 * T::min_positive_value().widen() / T::epsilon().widen();
+        let weight = &mut self.weight[..places.len()];
+        for ((weight, other), j) in weight.iter_mut().zip(terms.others).zip(places.clone()) {
+            *weight = terms.scale + other - self.top[j];
+        }
+        exp_minus(Isa::best(), weight, 0.0);
+        for ((product, weight), j) in terms.products.iter().zip(weight).zip(places) {
+            self.sum[j] += product.widen() * *weight;
+            self.floor[j] += floor * *weight;
         }
     }
 

@@ -31,7 +31,7 @@ pub use isa::Isa;
 pub use lane::Lane;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{Packed, product};
-pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_norm};
+pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_distance, squared_norm};
 pub use sincos::{cos_sin, exp_polar};
 
 #[cfg(test)]

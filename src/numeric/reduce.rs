@@ -35,6 +35,21 @@ multiversion! {
     pub fn dot<T>(x: &[T], y: &[f64]) -> f64 = dot_body;
 }
 
+#[inline(always)]
+fn squared_distance_body<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> f64 {
+    let y = &y[..x.len()];
+    // Never fused: which of two distances is smaller must not depend on the machine.
+    sum::<false>(x.len(), |k| {
+        let difference = x[k].widen() - y[k];
+        (difference, difference)
+    })
+}
+
+multiversion! {
+    /// Σ (xₖ − yₖ)² over the length of x, the same on all instruction sets.
+    pub fn squared_distance<T>(x: &[T], y: &[f64]) -> f64 = squared_distance_body;
+}
+
 /// Σ aₖ bₖ for the pairs that `term` gives.
 #[inline(always)]
 fn sum<const FMA: bool>(len: usize, term: impl Fn(usize) -> (f64, f64)) -> f64 {
@@ -138,6 +153,7 @@ mod tests {
                 assert_eq!(squared_norm(isa, &x, 2.0, &[]), naive(&|k| 4.0 * f64::from(x[k]).powi(2)));
                 assert_eq!(squared_norm(isa, &x, 9.0, &w), naive(&|k| (w[k] * f64::from(x[k])).powi(2)));
                 assert_eq!(dot(isa, &x, &w), naive(&|k| w[k] * f64::from(x[k])));
+                assert_eq!(squared_distance(isa, &x, &w), naive(&|k| (f64::from(x[k]) - w[k]).powi(2)));
                 let mut sum = vec![1.0; len as usize];
                 add_scaled(isa, &mut sum, 2.0, &x);
                 assert!(sum.iter().zip(&x).all(|(s, v)| *s == 1.0 + 2.0 * f64::from(*v)));

@@ -1,0 +1,370 @@
+//! [`Clustering`]: centres of clusters, by k-means or of your own.
+
+use ndarray::{Array2, ArrayRef1, ArrayRef2};
+use rand::{Rng, RngExt};
+
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::numeric::{Isa, squared_distance, squared_norm};
+use crate::plan::Statistics;
+
+/// Steps after which k-means stops even if points still change their clusters: rarely are more than 20 needed.
+const STEPS: usize = 100;
+
+/// Clusters of points in ℝᵈ: a centre for each, and how the points spread.
+///
+/// # Definition
+/// A point belongs to the cluster of the nearest centre, the first of these if several are. [`of`](Clustering::of) finds
+/// k centres by k-means: the first are points, each the best of a few that are drawn with probabilities proportional to
+/// their squared distances from the nearest one so far (greedy k-means++); then every centre moves to the mean of its points until no point changes its
+/// cluster, at most 100 times. A cluster that loses all points gets the one that is farthest from its centre.
+///
+/// Everything is `f64` whatever the points are. The same points and the same generator give the same clusters, on any
+/// machine. k-means finds a local optimum; where clusters overlap, other seeds find others.
+///
+/// # Cost
+/// O(nkd) a step, O(nkd log k) to begin; memory for a copy of the points. Finding the nearest centre is O(kd).
+///
+/// # Example
+/// ```
+/// use ndarray::{arr1, arr2};
+/// use random_features::hybrid::Clustering;
+/// let points = arr2(&[[0.0f32, 1.0], [4.0, 5.0], [0.0, 3.0], [6.0, 5.0]]);
+/// let clusters = Clustering::of(&points, 2, &mut random_features::rng(1))?;
+/// let near = clusters.nearest(&arr1(&[1.0, 1.0]))?;
+/// assert_eq!(clusters.centres().row(near), arr1(&[0.0, 2.0]));
+/// assert_eq!(clusters.mean_squares().row(near), arr1(&[0.0, 5.0]));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Arthur and Vassilvitskii, *k-means++: The Advantages of Careful Seeding*; Lloyd, *Least Squares Quantization in PCM*.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Parts", into = "Parts")
+)]
+pub struct Clustering {
+    /// k × d, in standard layout.
+    centres: Array2<f64>,
+    /// The mean of xₗ² over the points of each cluster, k × d.
+    mean_squares: Array2<f64>,
+}
+
+impl Clustering {
+    /// k clusters of the rows of `points`, n × d.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if k or d is 0 or there are fewer than k distinct points (points at a distance
+    /// whose square is 0 in `f64` are not distinct), [`NotFinite`](Error::NotFinite) with the first row that holds NaN
+    /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points.
+    pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, rng: &mut R) -> Result<Self> {
+        check_positive("the number of clusters k", k)?;
+        let points = Points::new(points)?;
+        let centres = lloyd(&points, first_centres(&points, k, rng)?);
+        Clustering::new(centres)?.with_points(&points)
+    }
+
+    /// Clusters of your own, by their centres in rows, k × d; without spread, as if all points were at the centres.
+    ///
+    /// # Errors
+    /// As [`from_parts`](Clustering::from_parts).
+    pub fn new(centres: Array2<f64>) -> Result<Self> {
+        let mean_squares = centres.mapv(|v| v * v);
+        Self::from_parts(centres, mean_squares)
+    }
+
+    /// Clusters by their centres and the means of xₗ² over the points x of each, both k × d.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if there is no cluster or no dimension, [`Shape`](Error::Shape) if the arrays do
+    /// not fit, [`NotFinite`](Error::NotFinite) with the first centre that is not finite or has a norm above 6·10¹⁵³,
+    /// [`Entry`](Error::Entry) with the first row of a mean square that is negative or not finite.
+    pub fn from_parts(centres: Array2<f64>, mean_squares: Array2<f64>) -> Result<Self> {
+        check_positive("the number of clusters k", centres.nrows())?;
+        check_positive("the dimension d", centres.ncols())?;
+        check_size("the number of rows of the mean squares", centres.nrows(), mean_squares.nrows())?;
+        check_size("the number of columns of the mean squares", centres.ncols(), mean_squares.ncols())?;
+        let standard = |array: Array2<f64>| array.as_standard_layout().into_owned();
+        let centres = standard(centres);
+        let rows = centres.as_slice().unwrap_or_default().chunks_exact(centres.ncols());
+        check_rows("the centres", rows)?;
+        let wrong = |(_, v): &(_, &f64)| !(v.is_finite() && **v >= 0.0);
+        match mean_squares.indexed_iter().find(wrong) {
+            None => Ok(Clustering { mean_squares: standard(mean_squares), centres }),
+            Some(((row, _), value)) => {
+                let (what, domain) = ("the mean squares", "finite and not negative");
+                Err(Error::Entry { what, row, value: *value, domain })
+            }
+        }
+    }
+
+    /// The same clusters with the mean squares of these points, n × d; clusters without a point keep theirs.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the points do not have d columns, [`NotFinite`](Error::NotFinite) as
+    /// [`of`](Clustering::of).
+    pub fn with_spread_of<T: Real>(self, points: &ArrayRef2<T>) -> Result<Self> {
+        check_size("the number of columns of the points", self.dim(), points.ncols())?;
+        self.with_points(&Points::new(points)?)
+    }
+
+    fn with_points(mut self, points: &Points) -> Result<Self> {
+        let mut members: Vec<Vec<f64>> = vec![Vec::new(); self.len()];
+        points.rows().for_each(|point| members[self.nearest_to(point)].extend(point));
+        for (members, mut row) in members.into_iter().zip(self.mean_squares.rows_mut()) {
+            let shape = (members.len() / points.dim, points.dim);
+            let statistics =
+                Array2::from_shape_vec(shape, members).ok().map(|members| Statistics::of(&members));
+            let mean_squares = match statistics.transpose()? {
+                Some(statistics) if statistics.count() > 0 => statistics.mean_squares()?,
+                _ => continue,
+            };
+            row.iter_mut().zip(mean_squares).for_each(|(own, square)| *own = square);
+        }
+        Ok(self)
+    }
+
+    /// k, the number of clusters.
+    #[allow(clippy::len_without_is_empty)] // There is at least one.
+    pub fn len(&self) -> usize {
+        self.centres.nrows()
+    }
+
+    /// d, the dimension of points.
+    pub fn dim(&self) -> usize {
+        self.centres.ncols()
+    }
+
+    /// The centres, k × d.
+    pub fn centres(&self) -> &Array2<f64> {
+        &self.centres
+    }
+
+    /// The means of xₗ² over the points x of each cluster, k × d.
+    pub fn mean_squares(&self) -> &Array2<f64> {
+        &self.mean_squares
+    }
+
+    /// The cluster of a point: the index of the nearest centre, the lowest one if several are.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the point does not have d entries, [`NotFinite`](Error::NotFinite) if one is not
+    /// finite.
+    pub fn nearest<T: Real>(&self, point: &ArrayRef1<T>) -> Result<usize> {
+        check_size("the dimension of the point", self.dim(), point.len())?;
+        if point.iter().any(|v| !v.is_finite()) {
+            return Err(Error::NotFinite { what: "the point", row: 0 });
+        }
+        Ok(self.nearest_to(&point.to_vec()))
+    }
+
+    /// The nearest centre of a point in ℝᵈ; 0 if it is not finite.
+    pub(super) fn nearest_to<T: Real>(&self, point: &[T]) -> usize {
+        nearest(&self.centres, point).0
+    }
+}
+
+/// The first of the nearest centres, and the squared distance from it.
+fn nearest<T: Real>(centres: &Array2<f64>, point: &[T]) -> (usize, f64) {
+    let rows = centres.as_slice().unwrap_or_default().chunks_exact(point.len());
+    let distances = rows.map(|centre| squared_distance(Isa::best(), point, centre)).enumerate();
+    distances.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
+}
+
+/// Refuses points whose distances from others may overflow.
+fn check_rows<'a>(what: &'static str, mut rows: impl Iterator<Item = &'a [f64]>) -> Result<()> {
+    // ‖x − y‖² ≤ 4 max(‖x‖², ‖y‖²)
+    match rows.position(|row| !(4.0 * squared_norm(Isa::best(), row, 1.0, &[])).is_finite()) {
+        None => Ok(()),
+        Some(row) => Err(Error::NotFinite { what, row }),
+    }
+}
+
+/// Checked points in standard layout.
+struct Points {
+    values: Vec<f64>,
+    dim: usize,
+}
+
+impl Points {
+    fn new<T: Real>(points: &ArrayRef2<T>) -> Result<Self> {
+        check_positive("the dimension d", points.ncols())?;
+        let values = points.iter().map(|v| v.widen()).collect();
+        let points = Points { values, dim: points.ncols() };
+        check_rows("the points", points.rows())?;
+        Ok(points)
+    }
+
+    fn rows(&self) -> impl ExactSizeIterator<Item = &[f64]> + Clone {
+        self.values.chunks_exact(self.dim)
+    }
+
+    fn row(&self, i: usize) -> &[f64] {
+        &self.values[i * self.dim..(i + 1) * self.dim]
+    }
+}
+
+/// Centres to begin with, by k-means++.
+fn first_centres<R: Rng + ?Sized>(points: &Points, k: usize, rng: &mut R) -> Result<Array2<f64>> {
+    let n = points.rows().len();
+    if n == 0 {
+        return Err(Error::NoData { what: "k-means" });
+    }
+    let (name, domain) = ("the number of clusters k", "at most the number of distinct points");
+    let too_many = Error::Parameter { name, value: k as f64, domain };
+    if k > n {
+        return Err(too_many);
+    }
+    let mut centres = Array2::zeros((k, points.dim));
+    let mut distances = vec![f64::INFINITY; n];
+    let mut chosen = rng.random_range(0..n);
+    for i in 0..k {
+        if i > 0 {
+            let candidates =
+                (0..2 + k.ilog2()).map(|_| draw(&distances, rng)).collect::<Option<Vec<usize>>>();
+            chosen = best(points, &distances, &candidates.ok_or(too_many.clone())?);
+        }
+        let centre = points.row(chosen);
+        centres.row_mut(i).assign(&ndarray::aview1(centre));
+        for (distance, point) in distances.iter_mut().zip(points.rows()) {
+            *distance = distance.min(squared_distance(Isa::best(), point, centre));
+        }
+    }
+    Ok(centres)
+}
+
+/// The first of the candidates that leave the least sum of squared distances.
+fn best(points: &Points, distances: &[f64], candidates: &[usize]) -> usize {
+    let largest = distances.iter().copied().fold(0.0, f64::max);
+    let left = |candidate: &usize| -> f64 {
+        let to = |point: &[f64]| squared_distance(Isa::best(), point, points.row(*candidate));
+        // Relative to the largest: the sum itself may overflow.
+        distances.iter().zip(points.rows()).map(|(distance, point)| distance.min(to(point)) / largest).sum()
+    };
+    let sums = candidates.iter().map(|candidate| (*candidate, left(candidate)));
+    sums.min_by(|a, b| a.1.total_cmp(&b.1)).map_or(0, |(candidate, _)| candidate)
+}
+
+/// An index with probability proportional to its weight; `None` if all are 0.
+fn draw<R: Rng + ?Sized>(weights: &[f64], rng: &mut R) -> Option<usize> {
+    let largest = weights.iter().copied().fold(0.0, f64::max);
+    let shares =
+        || weights.iter().map(|weight| weight / largest).enumerate().filter(|(_, share)| *share > 0.0);
+    let target = rng.random::<f64>() * shares().map(|(_, share)| share).sum::<f64>();
+    let mut sum = 0.0;
+    let reached = |(_, share): &(usize, f64)| {
+        sum += share;
+        sum > target
+    };
+    // Rounding may put the target beyond the last sum.
+    shares().find(reached).or(shares().next_back()).map(|(i, _)| i)
+}
+
+/// Moves centres to the means of their points until no point changes its cluster.
+fn lloyd(points: &Points, mut centres: Array2<f64>) -> Array2<f64> {
+    let mut clusters = Vec::new();
+    for _ in 0..STEPS {
+        let assigned = assign(points, &centres);
+        if assigned == clusters {
+            break;
+        }
+        clusters = assigned;
+        move_to_means(points, &clusters, &mut centres);
+    }
+    centres
+}
+
+/// The cluster of each point; no cluster is left without one if there are enough points that differ from their centres.
+fn assign(points: &Points, centres: &Array2<f64>) -> Vec<usize> {
+    let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) =
+        points.rows().map(|point| nearest(centres, point)).unzip();
+    let mut counts = vec![0usize; centres.nrows()];
+    clusters.iter().for_each(|cluster| counts[*cluster] += 1);
+    for empty in 0..counts.len() {
+        if counts[empty] > 0 {
+            continue;
+        }
+        let candidates = (0..clusters.len()).filter(|i| counts[clusters[*i]] > 1);
+        let farther = |best: Option<usize>, i: usize| match best {
+            Some(best) if distances[i] <= distances[best] => Some(best),
+            _ => Some(i),
+        };
+        if let Some(i) = candidates.fold(None, farther).filter(|i| distances[*i] > 0.0) {
+            counts[clusters[i]] -= 1;
+            (clusters[i], distances[i], counts[empty]) = (empty, 0.0, 1);
+        }
+    }
+    clusters
+}
+
+fn move_to_means(points: &Points, clusters: &[usize], centres: &mut Array2<f64>) {
+    let mut offsets = Array2::<f64>::zeros(centres.dim());
+    let mut counts = vec![0.0; centres.nrows()];
+    for (point, cluster) in points.rows().zip(clusters) {
+        counts[*cluster] += 1.0;
+        // From the old centre, so that the mean of points that are all there is exact.
+        let sums = offsets.row_mut(*cluster).into_iter().zip(centres.row(*cluster));
+        sums.zip(point).for_each(|((sum, centre), v)| *sum += v - centre);
+    }
+    for ((mut centre, offset), count) in centres.rows_mut().into_iter().zip(offsets.rows()).zip(counts) {
+        if count > 0.0 {
+            centre.iter_mut().zip(offset).for_each(|(centre, offset)| *centre += offset / count);
+        }
+    }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Parts {
+    centres: Array2<f64>,
+    mean_squares: Array2<f64>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Parts> for Clustering {
+    type Error = Error;
+
+    fn try_from(parts: Parts) -> Result<Self> {
+        Clustering::from_parts(parts.centres, parts.mean_squares)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Clustering> for Parts {
+    fn from(clustering: Clustering) -> Self {
+        Parts { centres: clustering.centres, mean_squares: clustering.mean_squares }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ndarray::arr2;
+
+    #[test]
+    fn empty_clusters_get_the_farthest_points() {
+        let points = Points::new(&arr2(&[[0.0], [1.0], [10.0], [12.0], [30.0]])).unwrap();
+        // Nothing is near the second and the third.
+        let centres = arr2(&[[0.0], [1000.0], [2000.0]]);
+        assert_eq!(assign(&points, &centres), [0, 0, 0, 2, 1]);
+        assert_eq!(lloyd(&points, centres), arr2(&[[0.5], [30.0], [11.0]]));
+        // Nobody moves to where nobody is missed.
+        let equal = Points::new(&arr2(&[[2.0], [2.0]])).unwrap();
+        assert_eq!(assign(&equal, &arr2(&[[2.0], [5.0]])), [0, 0]);
+        assert_eq!(lloyd(&equal, arr2(&[[2.0], [5.0]])), arr2(&[[2.0], [5.0]]));
+    }
+
+    #[test]
+    fn draws_follow_the_weights() {
+        let mut rng = crate::rng(3);
+        assert_eq!(draw(&[0.0, 0.0], &mut rng), None);
+        let weights = [0.0, 1e300, 0.0, 3e300, 0.0];
+        let third = (0..4000).filter(|_| draw(&weights, &mut rng) == Some(3)).count();
+        // Of 4000 with probability ¾: 5 standard deviations are 137, a false alarm in 1.7 million.
+        assert!(third.abs_diff(3000) < 137, "{third}");
+        assert!((0..1000).all(|_| [Some(1), Some(3)].contains(&draw(&weights, &mut rng))));
+    }
+}
