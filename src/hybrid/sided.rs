@@ -90,8 +90,12 @@ impl<T: Real, F: FeatureMap<T>> FeatureMap<T> for Sided<F> {
     }
 
     fn fingerprint(&self) -> u64 {
+        let inner = self.map.fingerprint();
+        if inner == 0 {
+            return 0;
+        }
         let mut hasher = DefaultHasher::new();
-        hasher.write_u64(self.map.fingerprint());
+        hasher.write_u64(inner);
         self.m.iter().for_each(|v| v.to_bits().hash(&mut hasher));
         hasher.finish().max(1)
     }
