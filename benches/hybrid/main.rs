@@ -7,8 +7,9 @@
 //!
 //!     ((D/2) d + D + D) / ((b m + n) d + (4m + n) + D),    b = 1 with shared, 2 with independent bases:
 //!
-//! multiply-adds of projections, lifted values and written features, each counted as one. It is a guide, not a
-//! model of time: a sine costs more than a multiply-add, which runs in vectors, and large results wait for memory.
+//! multiply-adds of projections, lifted values and written features, each counted as one. It bounds the gain rather
+//! than predicts it: multiply-adds, which the hybrid saves, are the cheapest of the three, since they run in vectors
+//! from cache, while features are written to memory, and every point has its overhead, which shows where D is small.
 
 use std::hint::black_box;
 use std::time::Instant;
