@@ -6,7 +6,8 @@ use crate::surface::{self, SURFACES, Surface};
 
 /// Samples further than this from their closed form, in standard errors, are failures.
 /// With some 150 of them, many on the same frequencies, a false alarm in fewer than 1 of 10 000 runs at the default
-/// size if they are normal. With few draws they are not: at 200, no alarm in 300 seeds, the largest |z| being 4.7.
+/// size if they are normal. With few draws they are not: at 200, no alarm in 300 seeds but a |z|
+/// of 4.95, so fewer than 1 in 100.
 const LIMIT: f64 = 5.0;
 
 /// Closed forms of `theory` and of the maps differ by no more, relative to the error.
