@@ -30,7 +30,7 @@ pub struct Series {
 
 /// Units of the picture in a pixel: the backend rounds coordinates to whole units, which must be small for
 /// curves to be smooth.
-const UNITS: u32 = 4;
+pub const UNITS: u32 = 4;
 /// Width and height of a panel, and the width of the legend.
 const PANEL: (u32, u32) = (620 * UNITS, 560 * UNITS);
 const LEGEND: u32 = 290 * UNITS;
@@ -38,9 +38,9 @@ const STROKE: u32 = 2 * UNITS;
 /// Half the size of a marker.
 const RADIUS: f64 = 5.0 * UNITS as f64;
 const FONT: &str = "DejaVu Sans, Verdana, sans-serif";
-const TITLE: u32 = 18 * UNITS;
-const TEXT: u32 = 15 * UNITS;
-const INK: RGBColor = RGBColor(40, 40, 40);
+pub const TITLE: u32 = 18 * UNITS;
+pub const TEXT: u32 = 15 * UNITS;
+pub const INK: RGBColor = RGBColor(40, 40, 40);
 
 /// Okabe and Ito's colours, which most colour-blind readers can tell apart, without their yellow, which is
 /// faint on white.
@@ -106,16 +106,24 @@ impl Style {
 }
 
 /// A part of the picture.
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+pub type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
+pub type Drawn = Result<(), DrawingAreaErrorKind<std::io::Error>>;
 
 /// Draws the panels and one legend for all, and writes the file; its directory is made if there is none.
 pub fn write(panels: &[Panel], path: &Path) -> Result<(), String> {
-    let mut svg = String::new();
     let (rows, columns) = grid(panels.len());
     let size = (PANEL.0 * columns as u32 + LEGEND, PANEL.1 * rows as u32);
-    draw(panels, size, &mut svg).map_err(|error| format!("the picture cannot be drawn: {error}"))?;
+    save(size, path, |root| draw(panels, root))
+}
+
+/// Writes what `draw` draws on white, width × height units, to a file; its directory is made if there is none.
+pub fn save(size: (u32, u32), path: &Path, draw: impl FnOnce(&Area<'_>) -> Drawn) -> Result<(), String> {
+    let mut svg = String::new();
+    let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+    let drawn = root.fill(&WHITE).and_then(|()| draw(&root)).and_then(|()| root.present());
+    drop(root);
+    drawn.map_err(|error| format!("the picture cannot be drawn: {error}"))?;
     // The backend's size counts units; the view box, which comes later, keeps them.
     let attributes = |unit: u32| format!(r#"width="{}" height="{}""#, size.0 / unit, size.1 / unit);
     let svg = svg.replacen(&attributes(1), &attributes(UNITS), 1);
@@ -130,21 +138,18 @@ fn grid(panels: usize) -> (usize, usize) {
     (rows, panels.div_ceil(rows.max(1)))
 }
 
-fn draw(panels: &[Panel], size: (u32, u32), svg: &mut String) -> Drawn {
+fn draw(panels: &[Panel], root: &Area<'_>) -> Drawn {
     let mut names: Vec<&str> = Vec::new();
     for series in panels.iter().flat_map(|panel| &panel.series) {
         if !names.contains(&series.name.as_str()) {
             names.push(&series.name);
         }
     }
-    let root = SVGBackend::with_string(svg, size).into_drawing_area();
-    root.fill(&WHITE)?;
-    let (left, right) = root.split_horizontally(size.0 - LEGEND);
+    let (left, right) = root.split_horizontally(root.dim_in_pixel().0 - LEGEND);
     for (panel, area) in panels.iter().zip(left.split_evenly(grid(panels.len()))) {
         chart(panel, &names, &area)?;
     }
-    legend(panels, &names, &right)?;
-    root.present()
+    legend(panels, &names, &right)
 }
 
 /// What a logarithmic axis can show.
@@ -225,11 +230,11 @@ fn legend(panels: &[Panel], names: &[&str], area: &Area<'_>) -> Drawn {
     Ok(())
 }
 
-fn text(text: &str, place: (i32, i32), size: u32, anchor: HPos) -> Text<'_, (i32, i32), &str> {
+pub fn text(text: &str, place: (i32, i32), size: u32, anchor: HPos) -> Text<'_, (i32, i32), &str> {
     Text::new(text, place, font(size).pos(Pos::new(anchor, VPos::Center)))
 }
 
-fn font(size: u32) -> TextStyle<'static> {
+pub fn font(size: u32) -> TextStyle<'static> {
     // The backend divides sizes by 1.24.
     FontDesc::from((FONT, 1.24 * f64::from(size))).color(&INK)
 }
@@ -261,7 +266,7 @@ fn ticks(exponents: &Range<f64>) -> (Vec<f64>, Vec<f64>) {
 }
 
 /// A tick's value: 0.02, 1, 50, 10⁻⁵, 2·10⁷.
-fn power(value: f64) -> String {
+pub fn power(value: f64) -> String {
     let text = format!("{value:.0e}");
     let (digit, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent = exponent.parse().unwrap_or(0i32);

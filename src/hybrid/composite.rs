@@ -79,6 +79,8 @@ pub(super) enum Covariance {
 #[derive(Clone, Copy, Debug)]
 struct Piece {
     weight: f64,
+    /// Half the logarithm of its magnitude.
+    half_weight: f64,
     coefficient: Option<usize>,
     base: usize,
 }
@@ -189,7 +191,7 @@ impl<T: Real> Hybrid<T> {
                     right: &parts[piece.base],
                     right_widths,
                     sign: if side == Side::Y && piece.weight < 0.0 { -T::one() } else { T::one() },
-                    half_weight: 0.5 * piece.weight.abs().ln(),
+                    half_weight: piece.half_weight,
                     logarithmic,
                 };
                 product.write(i, tile, &mut at);
@@ -214,18 +216,24 @@ fn maps_of<'a, T: Real>(
     bases.iter().map(|base| base.as_ref()).chain(maps)
 }
 
+impl Piece {
+    fn new(weight: f64, coefficient: Option<usize>, base: usize) -> Self {
+        Piece { weight, half_weight: 0.5 * weight.abs().ln(), coefficient, base }
+    }
+}
+
 /// The terms of the sum that are not 0.
 fn pieces<T>(coefficients: &[Coefficient<T>]) -> Result<Vec<Piece>> {
     let rest = coefficients.len();
     let mut pieces = Vec::new();
     for (k, coefficient) in coefficients.iter().enumerate() {
-        pieces.push(Piece { weight: coefficient.constant, coefficient: None, base: k });
-        pieces.push(Piece { weight: coefficient.factor, coefficient: Some(k), base: k });
+        pieces.push(Piece::new(coefficient.constant, None, k));
+        pieces.push(Piece::new(coefficient.factor, Some(k), k));
     }
     let left = 1.0 - coefficients.iter().map(|coefficient| coefficient.constant).sum::<f64>();
-    pieces.push(Piece { weight: left, coefficient: None, base: rest });
+    pieces.push(Piece::new(left, None, rest));
     for (k, coefficient) in coefficients.iter().enumerate() {
-        pieces.push(Piece { weight: -coefficient.factor, coefficient: Some(k), base: rest });
+        pieces.push(Piece::new(-coefficient.factor, Some(k), rest));
     }
     if let Some(piece) = pieces.iter().find(|piece| !piece.weight.is_finite()) {
         let (name, value) = ("the sum of the coefficients' constants", piece.weight);

@@ -1,0 +1,122 @@
+//! Hybrid features against plain ones: relative errors over the angle between x and y, at equal cost.
+//!
+//! Points of equal norm r at an angle θ, and the softmax kernel K = exp(x·y). Trigonometric features are exact at
+//! θ = 0 and hyperbolic ones at θ = π. The angular hybrid of both is exact at both ends, the Gaussian hybrid at θ = 0
+//! alone, since its λ̂ varies at θ = π. Which largest error over all angles is smallest? A table shows the relative errors √MSE/K by their closed forms and as sampled, at an equal
+//! number of features and at equal work for making them, and a picture draws the closed forms as lines through the
+//! samples (Hybrid Random Features, Figures 2 and 5). A second table and picture show surfaces over θ and r: the MSE
+//! (Figure 1), and the relative error.
+//!
+//!     cargo run --release --example hybrid_sweep -- [--d 64] [--features 128] [--draws 10000] [--seed 0]
+//!         [--out target/hybrid_sweep.svg]
+//!
+//! `--features` is the number of positive features whose cost every method has. The surfaces are written beside the
+//! picture, as `hybrid_sweep_surface.svg`.
+//!
+//! Exit code 0 if all is well, 1 if a sample is more than 5 standard errors from its closed form or a map states
+//! another variance, 2 if the request cannot be understood or fulfilled.
+
+mod methods;
+mod picture;
+#[path = "../common/plot.rs"]
+mod plot;
+mod simulation;
+mod surface;
+mod table;
+
+use std::ffi::OsString;
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use simulation::Setup;
+
+const USAGE: &str =
+    "hybrid_sweep [--d D] [--features FEATURES] [--draws DRAWS] [--seed SEED] [--out FILE.svg]";
+
+/// What was asked on the command line.
+struct Request {
+    setup: Setup,
+    out: PathBuf,
+}
+
+/// A whole number from `least` to `most`.
+fn number(option: &str, value: &str, least: u64, most: u64) -> Result<u64, String> {
+    let number = value.parse().ok().filter(|number| (least..=most).contains(number));
+    number.ok_or_else(|| format!("{option} takes a whole number from {least} to {most}, not '{value}'"))
+}
+
+/// The request, or `None` for a request for help.
+fn request(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+    let mut request = Request {
+        setup: Setup { d: 64, features: 128, draws: 10_000, seed: 0 },
+        out: ["target", "hybrid_sweep.svg"].iter().collect(),
+    };
+    while let Some(argument) = arguments.next() {
+        let option = argument.to_string_lossy().into_owned();
+        if option == "--help" || option == "-h" {
+            return Ok(None);
+        }
+        if !["--d", "--features", "--draws", "--seed", "--out"].contains(&option.as_str()) {
+            return Err(format!("'{option}' is not an option; usage: {USAGE}"));
+        }
+        let value = arguments.next().ok_or(format!("{option} needs a value; usage: {USAGE}"))?;
+        let text = value.to_string_lossy();
+        match option.as_str() {
+            "--d" => request.setup.d = number(&option, &text, 2, 4096)? as usize,
+            // One base frequency of a Gaussian hybrid has 12 features.
+            "--features" => request.setup.features = number(&option, &text, 12, 4096)? as usize,
+            "--draws" => request.setup.draws = number(&option, &text, 200, 10_000_000)?,
+            "--seed" => request.setup.seed = number(&option, &text, 0, u64::MAX)?,
+            _ => request.out = PathBuf::from(value),
+        }
+    }
+    Ok(Some(request))
+}
+
+/// Writes to standard output; a reader that has gone is no mistake.
+fn print(text: &str) -> Result<(), String> {
+    match std::io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(format!("the table cannot be written: {error}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The surfaces' file, beside the picture's.
+fn beside(path: &Path) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push("_surface.");
+    name.push(path.extension().unwrap_or("svg".as_ref()));
+    path.with_file_name(name)
+}
+
+/// Whether all samples agree with their closed forms, and these with the maps.
+fn run(request: &Request) -> Result<bool, String> {
+    let blocks = simulation::run(&request.setup).map_err(|error| error.to_string())?;
+    let disagreement =
+        simulation::disagreement(&request.setup, &blocks).map_err(|error| error.to_string())?;
+    let (table, well) = table::write(&request.setup, &blocks, disagreement);
+    print(&table)?;
+    let surface = beside(&request.out);
+    picture::draw(&blocks, &request.out)?;
+    surface::draw(&surface)?;
+    print(&format!("picture: {}\nsurfaces: {}\n", request.out.display(), surface.display()))?;
+    Ok(well)
+}
+
+fn main() -> ExitCode {
+    let well = request(std::env::args_os().skip(1)).and_then(|request| match request {
+        Some(request) => run(&request),
+        None => print(&format!("usage: {USAGE}\n")).map(|()| true),
+    });
+    match well {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::from(1),
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            ExitCode::from(2)
+        }
+    }
+}
