@@ -228,6 +228,54 @@ fn general_gaussian_coefficients() {
     assert!(Coefficient::<f64>::gaussian_positive(omega(2, 2, 1), m * f64::NAN, 1.0).is_err());
 }
 
+/// Gaussian coefficients for every pair of clusters and a rest: unbiased, and of the composed error.
+#[test]
+fn mixtures_of_clusters() {
+    use num_complex::Complex64;
+    use random_features::hybrid::{Choice, Clustering};
+    let d = 2;
+    let queries = Clustering::new(ndarray::arr2(&[[0.5, 0.4], [-0.4, 0.3]])).unwrap();
+    let keys = Clustering::new(ndarray::arr2(&[[0.3, -0.5]])).unwrap();
+    let (x, y) = (ndarray::arr1(&[0.45, 0.35]), ndarray::arr1(&[0.25, -0.4]));
+    let exact: f64 = f64::exp(x.dot(&y));
+    let make = |seed: u64| {
+        let (mut bases, mut coefficients) = (20 * seed, 20 * seed + 10);
+        let rest = Box::new(Hyperbolic::softmax(omega(d, 3, 20 * seed + 19)));
+        Hybrid::<f64>::clustered(
+            (&queries, &keys),
+            Choice::Complex,
+            0.9,
+            || {
+                bases += 1;
+                Ok(omega(d, 4, bases))
+            },
+            || {
+                coefficients += 1;
+                Ok(omega(d, 3, coefficients))
+            },
+            rest,
+        )
+        .unwrap()
+    };
+    let closed = make(0).log_variance(&x, &y).unwrap().unwrap();
+    let sample: Vec<f64> = (0..DRAWS).map(|seed| make(seed).estimate(&x, &y).unwrap()).collect();
+    let mean = Sample::of(&sample);
+    assert!(mean.z(exact).abs() < LIMIT, "{} of {exact}", mean.mean);
+    let mse = Sample::of(&sample.iter().map(|v| (v - exact).powi(2)).collect::<Vec<_>>());
+    assert!(mse.z(closed.exp()).abs() < LIMIT, "MSE {} of {}", mse.mean, closed.exp());
+    assert!(mse.error < 0.1 * mse.mean / 3.0, "too few draws");
+    // λ is the Gaussian of the Hermitian norm of Ax + A⁻¹y, and the closed form its sum over pairs and rest.
+    let entries = [Complex64::new(0.0, 0.8), Complex64::new(1.2, 0.0)];
+    let coefficient = Coefficient::<f64>::around(omega(d, 5, 1), &entries, 0.9).unwrap();
+    let zeta: f64 = (0..d).map(|k| (entries[k] * x[k] + y[k] / entries[k]).norm_sqr()).sum();
+    let moments = coefficient.moments(&x, &y).unwrap().unwrap();
+    assert!((moments.mean - (-zeta / (2.0 * 0.81)).exp()).abs() < 1e-13, "{moments:?}");
+    for wrong in [Complex64::new(1.0, 1.0), Complex64::new(0.0, 0.0), Complex64::new(f64::NAN, 0.0)] {
+        assert!(Coefficient::<f64>::around(omega(1, 2, 1), &[wrong], 1.0).is_err(), "{wrong}");
+    }
+    assert!(Coefficient::<f64>::around(omega(2, 2, 1), &entries, 0.0).is_err());
+}
+
 /// At θ = 0 and θ = π, for equal norms, the estimate is exact up to eps times the sizes of the terms.
 #[test]
 fn angular_hybrids_are_exact_at_both_ends() {

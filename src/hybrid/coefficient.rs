@@ -112,7 +112,7 @@ fn finite(name: &'static str, value: f64) -> Result<f64> {
     if value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain: "finite" }) }
 }
 
-fn positive(name: &'static str, value: f64) -> Result<f64> {
+pub(super) fn positive(name: &'static str, value: f64) -> Result<f64> {
     let domain = "positive and finite";
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
 }

@@ -26,6 +26,7 @@ mod cluster;
 mod coefficient;
 mod composite;
 mod kmeans;
+mod mixture;
 mod sided;
 mod tensor;
 
