@@ -193,7 +193,13 @@ fn maps_are_limits_of_each_other() {
     close(gerf(Sign::Minus, &law), trigonometric(&pair, &law).unwrap(), 1e-13, "GERF −");
     let orthogonal = Law::orthogonal(3, 5);
     close(gerf(Sign::Plus, &orthogonal), positive(&pair, &orthogonal).unwrap(), 1e-12, "orthogonal GERF");
-    assert_eq!(gerf::ln_variance(&pair, 0.0.into(), Sign::Minus, &orthogonal), None);
+    close(
+        gerf(Sign::Minus, &orthogonal),
+        trigonometric(&pair, &orthogonal).unwrap(),
+        1e-12,
+        "orthogonal GERF −",
+    );
+    assert_eq!(gerf::ln_variance(&pair, (-0.1).into(), Sign::Minus, &orthogonal), None);
     assert_eq!(gerf::ln_variance(&pair, 0.2.into(), Sign::Plus, &law), Some(f64::INFINITY));
     let (b, _, d) = gerf::coefficients(0.3.into(), Sign::Plus, 3);
     assert!(b.is_nan() && d.is_nan());
