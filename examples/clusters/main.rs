@@ -12,6 +12,8 @@
 //!
 //! The full size takes some minutes. Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 mod data;
 mod experiment;
 mod paper;
@@ -21,7 +23,6 @@ mod plot;
 mod table;
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::str::FromStr;
@@ -48,20 +49,14 @@ fn number<N: FromStr + PartialOrd + std::fmt::Display>(
 }
 
 /// The request, or `None` for a request for help.
-fn request(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+fn request(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+    let known = ["--points", "--repetitions", "--means", "--norm", "--seed", "--out"];
+    let Some(options) = arguments::options(arguments, &known, USAGE)? else { return Ok(None) };
     let mut request = Request {
         setup: Setup { points: 1000, repetitions: 20, means: 100.0, norm: 0.7, seed: 0 },
         out: ["target", "clusters.svg"].iter().collect(),
     };
-    while let Some(argument) = arguments.next() {
-        let option = argument.to_string_lossy().into_owned();
-        if option == "--help" || option == "-h" {
-            return Ok(None);
-        }
-        if !["--points", "--repetitions", "--means", "--norm", "--seed", "--out"].contains(&option.as_str()) {
-            return Err(format!("'{option}' is not an option; usage: {USAGE}"));
-        }
-        let value = arguments.next().ok_or(format!("{option} needs a value; usage: {USAGE}"))?;
+    for (option, value) in options {
         let (text, setup) = (value.to_string_lossy(), &mut request.setup);
         match option.as_str() {
             "--points" => setup.points = number(&option, &text, (10, 10_000))?,
@@ -75,33 +70,23 @@ fn request(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Reque
     Ok(Some(request))
 }
 
-/// Writes to standard output; a reader that has gone is no mistake.
-fn print(text: &str) -> Result<(), String> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("the table cannot be written: {error}"))
-        }
-        _ => Ok(()),
-    }
-}
-
 fn run(request: &Request) -> Result<(), String> {
-    print(&table::head(&request.setup))?;
+    arguments::print(&table::head(&request.setup))?;
     let mut sets = Vec::new();
     for published in &paper::SETS {
         let set = experiment::run(&request.setup, published).map_err(|error| error.to_string())?;
-        print(&table::block(&set))?;
+        arguments::print(&table::block(&set))?;
         sets.push(set);
     }
-    print(&table::notes())?;
+    arguments::print(&table::notes())?;
     picture::draw(&sets, &request.out)?;
-    print(&format!("picture: {}\n", request.out.display()))
+    arguments::print(&format!("picture: {}\n", request.out.display()))
 }
 
 fn main() -> ExitCode {
     let done = request(std::env::args_os().skip(1)).and_then(|request| match request {
         Some(request) => run(&request),
-        None => print(&format!("usage: {USAGE}\n")),
+        None => arguments::print(&format!("usage: {USAGE}\n")),
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -14,6 +14,8 @@
 //! Exit code 0 if all is well, 1 if a sample is more than 5 standard errors from its closed form, 2 if the
 //! request cannot be understood or fulfilled.
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 mod picture;
 #[path = "../common/plot.rs"]
 mod plot;
@@ -21,7 +23,6 @@ mod simulation;
 mod table;
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,63 +36,41 @@ struct Request {
     out: PathBuf,
 }
 
-/// A whole number from `least` to `most`.
-fn number(option: &str, value: &str, least: u64, most: u64) -> Result<u64, String> {
-    let number = value.parse().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| format!("{option} takes a whole number from {least} to {most}, not '{value}'"))
-}
-
 /// The request, or `None` for a request for help.
-fn request(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+fn request(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+    let known = ["--d", "--m", "--draws", "--seed", "--out"];
+    let Some(options) = arguments::options(arguments, &known, USAGE)? else { return Ok(None) };
     let mut request = Request {
         setup: Setup { d: 16, m: 16, draws: 200_000, seed: 0 },
         out: ["target", "couplings.svg"].iter().collect(),
     };
-    while let Some(argument) = arguments.next() {
-        let option = argument.to_string_lossy().into_owned();
-        if option == "--help" || option == "-h" {
-            return Ok(None);
-        }
-        if !["--d", "--m", "--draws", "--seed", "--out"].contains(&option.as_str()) {
-            return Err(format!("'{option}' is not an option; usage: {USAGE}"));
-        }
-        let value = arguments.next().ok_or(format!("{option} needs a value; usage: {USAGE}"))?;
+    for (option, value) in options {
         let text = value.to_string_lossy();
         match option.as_str() {
-            "--d" => request.setup.d = number(&option, &text, 2, 4096)? as usize,
-            "--m" => request.setup.m = number(&option, &text, 1, 4096)? as usize,
-            "--draws" => request.setup.draws = number(&option, &text, 200, 10_000_000)?,
-            "--seed" => request.setup.seed = number(&option, &text, 0, u64::MAX)?,
+            "--d" => request.setup.d = arguments::whole(&option, &text, 2, 4096)? as usize,
+            "--m" => request.setup.m = arguments::whole(&option, &text, 1, 4096)? as usize,
+            "--draws" => request.setup.draws = arguments::whole(&option, &text, 200, 10_000_000)?,
+            "--seed" => request.setup.seed = arguments::whole(&option, &text, 0, u64::MAX)?,
             _ => request.out = PathBuf::from(value),
         }
     }
     Ok(Some(request))
 }
 
-/// Writes to standard output; a reader that has gone is no mistake.
-fn print(text: &str) -> Result<(), String> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("the table cannot be written: {error}"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Whether all samples agree with their closed forms.
 fn run(request: &Request) -> Result<bool, String> {
     let panels = simulation::run(&request.setup).map_err(|error| error.to_string())?;
     let (table, well) = table::write(&request.setup, &panels);
-    print(&table)?;
+    arguments::print(&table)?;
     picture::draw(&request.setup, &panels, &request.out)?;
-    print(&format!("picture: {}\n", request.out.display()))?;
+    arguments::print(&format!("picture: {}\n", request.out.display()))?;
     Ok(well)
 }
 
 fn main() -> ExitCode {
     let well = request(std::env::args_os().skip(1)).and_then(|request| match request {
         Some(request) => run(&request),
-        None => print(&format!("usage: {USAGE}\n")).map(|()| true),
+        None => arguments::print(&format!("usage: {USAGE}\n")).map(|()| true),
     });
     match well {
         Ok(true) => ExitCode::SUCCESS,

@@ -16,6 +16,8 @@
 //! Exit code 0 if all is well, 1 if a sample is more than 5 standard errors from its closed form or a map states
 //! another variance, 2 if the request cannot be understood or fulfilled.
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 mod methods;
 mod picture;
 #[path = "../common/plot.rs"]
@@ -25,7 +27,6 @@ mod surface;
 mod table;
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -40,48 +41,26 @@ struct Request {
     out: PathBuf,
 }
 
-/// A whole number from `least` to `most`.
-fn number(option: &str, value: &str, least: u64, most: u64) -> Result<u64, String> {
-    let number = value.parse().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| format!("{option} takes a whole number from {least} to {most}, not '{value}'"))
-}
-
 /// The request, or `None` for a request for help.
-fn request(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+fn request(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+    let known = ["--d", "--features", "--draws", "--seed", "--out"];
+    let Some(options) = arguments::options(arguments, &known, USAGE)? else { return Ok(None) };
     let mut request = Request {
         setup: Setup { d: 64, features: 128, draws: 10_000, seed: 0 },
         out: ["target", "hybrid_sweep.svg"].iter().collect(),
     };
-    while let Some(argument) = arguments.next() {
-        let option = argument.to_string_lossy().into_owned();
-        if option == "--help" || option == "-h" {
-            return Ok(None);
-        }
-        if !["--d", "--features", "--draws", "--seed", "--out"].contains(&option.as_str()) {
-            return Err(format!("'{option}' is not an option; usage: {USAGE}"));
-        }
-        let value = arguments.next().ok_or(format!("{option} needs a value; usage: {USAGE}"))?;
+    for (option, value) in options {
         let text = value.to_string_lossy();
         match option.as_str() {
-            "--d" => request.setup.d = number(&option, &text, 2, 4096)? as usize,
+            "--d" => request.setup.d = arguments::whole(&option, &text, 2, 4096)? as usize,
             // One base frequency of a Gaussian hybrid has 12 features.
-            "--features" => request.setup.features = number(&option, &text, 12, 4096)? as usize,
-            "--draws" => request.setup.draws = number(&option, &text, 200, 10_000_000)?,
-            "--seed" => request.setup.seed = number(&option, &text, 0, u64::MAX)?,
+            "--features" => request.setup.features = arguments::whole(&option, &text, 12, 4096)? as usize,
+            "--draws" => request.setup.draws = arguments::whole(&option, &text, 200, 10_000_000)?,
+            "--seed" => request.setup.seed = arguments::whole(&option, &text, 0, u64::MAX)?,
             _ => request.out = PathBuf::from(value),
         }
     }
     Ok(Some(request))
-}
-
-/// Writes to standard output; a reader that has gone is no mistake.
-fn print(text: &str) -> Result<(), String> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("the table cannot be written: {error}"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The surfaces' file, beside the picture's.
@@ -98,18 +77,18 @@ fn run(request: &Request) -> Result<bool, String> {
     let disagreement =
         simulation::disagreement(&request.setup, &blocks).map_err(|error| error.to_string())?;
     let (table, well) = table::write(&request.setup, &blocks, disagreement);
-    print(&table)?;
+    arguments::print(&table)?;
     let surface = beside(&request.out);
     picture::draw(&blocks, &request.out)?;
     surface::draw(&surface)?;
-    print(&format!("picture: {}\nsurfaces: {}\n", request.out.display(), surface.display()))?;
+    arguments::print(&format!("picture: {}\nsurfaces: {}\n", request.out.display(), surface.display()))?;
     Ok(well)
 }
 
 fn main() -> ExitCode {
     let well = request(std::env::args_os().skip(1)).and_then(|request| match request {
         Some(request) => run(&request),
-        None => print(&format!("usage: {USAGE}\n")).map(|()| true),
+        None => arguments::print(&format!("usage: {USAGE}\n")).map(|()| true),
     });
     match well {
         Ok(true) => ExitCode::SUCCESS,

@@ -15,6 +15,8 @@
 //!
 //! Exit code 0 if all is well, 1 if a value is not finite, 2 if the request cannot be understood or fulfilled.
 
+#[path = "../common/arguments.rs"]
+mod arguments;
 #[path = "../classification/dataset.rs"]
 #[allow(dead_code, reason = "labels and the reading of files are for the example `classification`")]
 mod dataset;
@@ -27,7 +29,6 @@ mod regimes;
 mod table;
 
 use std::ffi::OsString;
-use std::io::{ErrorKind, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -46,36 +47,26 @@ struct Request {
     out: PathBuf,
 }
 
-/// A whole number from `least` to `most`.
-fn number(option: &str, value: &str, least: u64, most: u64) -> Result<u64, String> {
-    let number = value.parse().ok().filter(|number| (least..=most).contains(number));
-    number.ok_or_else(|| format!("{option} takes a whole number from {least} to {most}, not '{value}'"))
-}
-
 /// The request, or `None` for a request for help.
-fn request(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+fn request(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+    let known = ["--d", "--pairs", "--features", "--quantile", "--seed", "--out"];
+    let Some(options) = arguments::options(arguments, &known, USAGE)? else { return Ok(None) };
     let mut request = Request {
         setup: Setup { d: 64, pairs: 1000, seed: 0 },
         features: 128,
         statistic: Statistic::Mean,
         out: ["target", "variance_landscape.svg"].iter().collect(),
     };
-    while let Some(argument) = arguments.next() {
-        let option = argument.to_string_lossy().into_owned();
-        if option == "--help" || option == "-h" {
-            return Ok(None);
-        }
-        if !["--d", "--pairs", "--features", "--quantile", "--seed", "--out"].contains(&option.as_str()) {
-            return Err(format!("'{option}' is not an option; usage: {USAGE}"));
-        }
-        let value = arguments.next().ok_or(format!("{option} needs a value; usage: {USAGE}"))?;
+    for (option, value) in options {
         let text = value.to_string_lossy();
         match option.as_str() {
-            "--d" => request.setup.d = number(&option, &text, 2, 4096)? as usize,
-            "--pairs" => request.setup.pairs = number(&option, &text, 2, 100_000)? as usize,
-            "--features" => request.features = number(&option, &text, 2, 1_000_000)? as usize,
-            "--quantile" => request.statistic = Statistic::Quantile(number(&option, &text, 1, 100)?),
-            "--seed" => request.setup.seed = number(&option, &text, 0, u64::MAX)?,
+            "--d" => request.setup.d = arguments::whole(&option, &text, 2, 4096)? as usize,
+            "--pairs" => request.setup.pairs = arguments::whole(&option, &text, 2, 100_000)? as usize,
+            "--features" => request.features = arguments::whole(&option, &text, 2, 1_000_000)? as usize,
+            "--quantile" => {
+                request.statistic = Statistic::Quantile(arguments::whole(&option, &text, 1, 100)?)
+            }
+            "--seed" => request.setup.seed = arguments::whole(&option, &text, 0, u64::MAX)?,
             _ => request.out = PathBuf::from(value),
         }
     }
@@ -85,43 +76,33 @@ fn request(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Reque
     Ok(Some(request))
 }
 
-/// Writes to standard output; a reader that has gone is no mistake.
-fn print(text: &str) -> Result<(), String> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("the table cannot be written: {error}"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Whether all values are finite.
 fn run(request: &Request) -> Result<bool, String> {
     let Request { setup, features, statistic, out } = request;
     let mechanisms = Mechanism::all();
-    print(&table::heading(setup, *features, *statistic))?;
+    arguments::print(&table::heading(setup, *features, *statistic))?;
     let mut blocks: Vec<(Regime, Block)> = Vec::new();
     for regime in Regime::all(setup)? {
         let block = landscape::block(&regime, &mechanisms, *features, *statistic)
             .map_err(|error| format!("{}: {error}", regime.name))?;
-        print(&table::block(&regime, &mechanisms, &block))?;
+        arguments::print(&table::block(&regime, &mechanisms, &block))?;
         blocks.push((regime, block));
     }
-    print(&table::notes())?;
+    arguments::print(&table::notes())?;
     let cells = || blocks.iter().flat_map(|(_, block)| block.cells.iter().flatten());
     let strays = cells().filter(|cell: &&Cell| !cell.value.is_finite()).count();
     if strays > 0 {
-        print(&format!("{strays} OF {} VALUES ARE NOT FINITE\n", cells().count()))?;
+        arguments::print(&format!("{strays} OF {} VALUES ARE NOT FINITE\n", cells().count()))?;
     }
     picture::draw(&blocks, &mechanisms, *features, *statistic, out)?;
-    print(&format!("picture: {}\n", out.display()))?;
+    arguments::print(&format!("picture: {}\n", out.display()))?;
     Ok(strays == 0)
 }
 
 fn main() -> ExitCode {
     let well = request(std::env::args_os().skip(1)).and_then(|request| match request {
         Some(request) => run(&request),
-        None => print(&format!("usage: {USAGE}\n")).map(|()| true),
+        None => arguments::print(&format!("usage: {USAGE}\n")).map(|()| true),
     });
     match well {
         Ok(true) => ExitCode::SUCCESS,
