@@ -76,6 +76,8 @@ mod real;
 mod signed_log;
 
 mod linalg;
+#[doc(hidden)]
+pub mod machine;
 mod numeric;
 
 pub mod kernel;

@@ -8,31 +8,28 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-use super::{Isa, Lane};
+use super::{Isa, Lane, Vector};
+use crate::Real;
 
 /// For each run of as many `signs` as there are elements, in order: v ← H (signs ∘ v), with the Sylvester–Hadamard
 /// matrix H of entries ±1. A factor d^{−1/2} in the signs makes every round a rotation.
 ///
 /// The number of elements must be a power of two, and that of signs a multiple of it; else nothing happens.
-pub fn hadamard_rounds<T: Lane>(isa: Isa, v: &mut [T], signs: &[T]) {
+pub fn hadamard_rounds<T: Real>(isa: Isa, v: &mut [T], signs: &[T]) {
     if v.len().is_power_of_two() {
         for signs in signs.chunks_exact(v.len()) {
-            T::run_hadamard(isa, v, signs);
+            one_round(isa, v, signs);
         }
     }
 }
 
-/// A vector register of elements `T`. Methods may be called where the machine has its instruction set only.
-pub(super) trait Vector<T>: Copy {
-    /// Elements; a power of two.
-    const WIDTH: usize;
-    /// Reads [`WIDTH`](Self::WIDTH) elements from `from`, which must be readable.
-    unsafe fn load(from: *const T) -> Self;
-    /// Writes the elements to `to`, which must be writable.
-    unsafe fn store(self, to: *mut T);
-    unsafe fn add(self, other: Self) -> Self;
-    unsafe fn sub(self, other: Self) -> Self;
-    unsafe fn mul(self, other: Self) -> Self;
+multiversion! {
+    /// One round; `v` and `signs` are of the same length, a power of two.
+    fn one_round<T, vector>(v: &mut [T], signs: &[T]) = round;
+}
+
+/// A vector that is transformed in place.
+pub trait Transform<T>: Vector<T> {
     /// The transform of the elements.
     unsafe fn transform(self) -> Self;
 }
@@ -45,7 +42,7 @@ const RADIX: usize = 8;
 /// # Safety
 /// The machine must have the instruction set of `V`.
 #[inline(always)]
-pub(super) unsafe fn round<T: Lane, V: Vector<T>>(v: &mut [T], signs: &[T]) {
+unsafe fn round<T: Lane, V: Transform<T>>(v: &mut [T], signs: &[T]) {
     debug_assert!(v.len() == signs.len() && v.len().is_power_of_two());
     let vectors = v.len() / V::WIDTH;
     // SAFETY: the caller's promise; the lengths are multiples of what the passes take.
@@ -88,7 +85,7 @@ fn few<T: Lane>(v: &mut [T], signs: &[T]) {
 /// # Safety
 /// `v` and `signs` must be of one length, a multiple of `R` vectors; the machine must have the instruction set.
 #[inline(always)]
-unsafe fn first<T, V: Vector<T>, const R: usize>(v: &mut [T], signs: &[T]) {
+unsafe fn first<T, V: Transform<T>, const R: usize>(v: &mut [T], signs: &[T]) {
     for start in (0..v.len()).step_by(R * V::WIDTH) {
         // SAFETY: the caller's promise: runs of R vectors lie inside both slices.
         unsafe {
@@ -151,32 +148,7 @@ unsafe fn butterflies<T, V: Vector<T>, const R: usize>(x: &mut [V; R]) {
     }
 }
 
-/// Where no shuffle is known: what the compiler makes of an array.
-impl<T: Lane, const N: usize> Vector<T> for [T; N] {
-    const WIDTH: usize = N;
-
-    #[inline(always)]
-    unsafe fn load(from: *const T) -> Self {
-        // SAFETY: the caller's promise; arrays need no more alignment than their elements.
-        unsafe { from.cast::<[T; N]>().read() }
-    }
-    #[inline(always)]
-    unsafe fn store(self, to: *mut T) {
-        // SAFETY: as above.
-        unsafe { to.cast::<[T; N]>().write(self) }
-    }
-    #[inline(always)]
-    unsafe fn add(self, other: Self) -> Self {
-        std::array::from_fn(|i| self[i] + other[i])
-    }
-    #[inline(always)]
-    unsafe fn sub(self, other: Self) -> Self {
-        std::array::from_fn(|i| self[i] - other[i])
-    }
-    #[inline(always)]
-    unsafe fn mul(self, other: Self) -> Self {
-        std::array::from_fn(|i| self[i] * other[i])
-    }
+impl<T: Lane, const N: usize> Transform<T> for [T; N] {
     #[inline(always)]
     unsafe fn transform(mut self) -> Self {
         let mut half = 1;
@@ -190,49 +162,20 @@ impl<T: Lane, const N: usize> Vector<T> for [T; N] {
     }
 }
 
-/// A register type: its loads, stores and arithmetic, and for each stage inside it the shuffle that swaps
-/// partners.
+/// A register type, from its stages: for each the shuffle that swaps partners.
 #[cfg(target_arch = "x86_64")]
 macro_rules! register {
-    ($V:ident of $T:ident x $width:literal: $load:ident, $store:ident, $add:ident, $sub:ident, $mul:ident, $fma:ident;
-     $(stage $half:literal: |$x:ident| $swap:expr),*) => {
-        impl Vector<$T> for $V {
-            const WIDTH: usize = $width;
-
-            #[inline(always)]
-            unsafe fn load(from: *const $T) -> Self {
-                // SAFETY: the caller's promises.
-                unsafe { $load(from) }
-            }
-            #[inline(always)]
-            unsafe fn store(self, to: *mut $T) {
-                // SAFETY: the caller's promises.
-                unsafe { $store(to, self) }
-            }
-            #[inline(always)]
-            unsafe fn add(self, other: Self) -> Self {
-                // SAFETY: the caller's promise.
-                unsafe { $add(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn sub(self, other: Self) -> Self {
-                // SAFETY: the caller's promise.
-                unsafe { $sub(self, other) }
-            }
-            #[inline(always)]
-            unsafe fn mul(self, other: Self) -> Self {
-                // SAFETY: the caller's promise.
-                unsafe { $mul(self, other) }
-            }
+    ($V:ident of $T:ident: $(stage $half:literal: |$x:ident| $swap:expr),*) => {
+        impl Transform<$T> for $V {
             #[inline(always)]
             unsafe fn transform(self) -> Self {
                 let mut x = self;
                 $({
                     /// The upper one of two partners is subtracted: partner ± self.
-                    const SIGNS: [$T; $width] = {
-                        let mut signs = [1.0; $width];
+                    const SIGNS: [$T; <$V as Vector<$T>>::WIDTH] = {
+                        let mut signs = [1.0; <$V as Vector<$T>>::WIDTH];
                         let mut i = 0;
-                        while i < $width {
+                        while i < signs.len() {
                             if i & $half != 0 {
                                 signs[i] = -1.0;
                             }
@@ -243,7 +186,7 @@ macro_rules! register {
                     // SAFETY: the caller's promise; the array holds a vector.
                     unsafe {
                         let $x = x;
-                        x = $fma(x, $load(SIGNS.as_ptr()), $swap);
+                        x = x.madd(Self::load(SIGNS.as_ptr()), $swap);
                     }
                 })*
                 x
@@ -253,25 +196,25 @@ macro_rules! register {
 }
 
 #[cfg(target_arch = "x86_64")]
-register!(__m256 of f32 x 8: _mm256_loadu_ps, _mm256_storeu_ps, _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps;
+register!(__m256 of f32:
     stage 1: |x| _mm256_permute_ps::<0b10_11_00_01>(x),
     stage 2: |x| _mm256_permute_ps::<0b01_00_11_10>(x),
     stage 4: |x| _mm256_permute2f128_ps::<1>(x, x));
 
 #[cfg(target_arch = "x86_64")]
-register!(__m256d of f64 x 4: _mm256_loadu_pd, _mm256_storeu_pd, _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd;
+register!(__m256d of f64:
     stage 1: |x| _mm256_permute_pd::<0b01_01>(x),
     stage 2: |x| _mm256_permute2f128_pd::<1>(x, x));
 
 #[cfg(target_arch = "x86_64")]
-register!(__m512 of f32 x 16: _mm512_loadu_ps, _mm512_storeu_ps, _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps;
+register!(__m512 of f32:
     stage 1: |x| _mm512_permute_ps::<0b10_11_00_01>(x),
     stage 2: |x| _mm512_permute_ps::<0b01_00_11_10>(x),
     stage 4: |x| _mm512_shuffle_f32x4::<0b10_11_00_01>(x, x),
     stage 8: |x| _mm512_shuffle_f32x4::<0b01_00_11_10>(x, x));
 
 #[cfg(target_arch = "x86_64")]
-register!(__m512d of f64 x 8: _mm512_loadu_pd, _mm512_storeu_pd, _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd;
+register!(__m512d of f64:
     stage 1: |x| _mm512_permute_pd::<0b01_01_01_01>(x),
     stage 2: |x| _mm512_shuffle_f64x2::<0b10_11_00_01>(x, x),
     stage 4: |x| _mm512_shuffle_f64x2::<0b01_00_11_10>(x, x));

@@ -61,8 +61,39 @@ impl Isa {
     }
 }
 
-/// Defines a safe function `name(isa, …)` that runs `body::<T, FMA>(…)`, compiled for each instruction set.
+/// Defines a safe function `name(isa, …)` that runs `body::<T, FMA>(…)`, compiled for each instruction set; or
+/// `body::<T, V>(…)` with the set's [`Vector`](super::Vector) V, if `vector` follows T.
 macro_rules! multiversion {
+    (
+        $(#[$meta:meta])*
+        $vis:vis fn $name:ident<$T:ident, vector>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident;
+    ) => {
+        $(#[$meta])*
+        $vis fn $name<$T: crate::Real>(isa: crate::numeric::Isa, $($arg: $ty),*) $(-> $ret)? {
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            fn avx2<$T: crate::Real>($($arg: $ty),*) $(-> $ret)? {
+                // SAFETY: this function's own instruction set.
+                unsafe { $body::<$T, $T::Avx2>($($arg),*) }
+            }
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+            fn avx512<$T: crate::Real>($($arg: $ty),*) $(-> $ret)? {
+                // SAFETY: as above.
+                unsafe { $body::<$T, $T::Avx512>($($arg),*) }
+            }
+            match isa.level() {
+                // SAFETY: an `Isa` of this level exists only where the machine was found to have it.
+                #[cfg(target_arch = "x86_64")]
+                crate::numeric::isa::Level::Avx512 => unsafe { avx512::<$T>($($arg),*) },
+                // SAFETY: as above.
+                #[cfg(target_arch = "x86_64")]
+                crate::numeric::isa::Level::Avx2 => unsafe { avx2::<$T>($($arg),*) },
+                // SAFETY: what the target guarantees.
+                crate::numeric::isa::Level::Portable => unsafe { $body::<$T, $T::Portable>($($arg),*) },
+            }
+        }
+    };
     (
         $(#[$meta:meta])*
         $vis:vis fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident;
@@ -83,10 +114,10 @@ macro_rules! multiversion {
             match isa.level() {
                 // SAFETY: an `Isa` of this level exists only where the machine was found to have it.
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx512 => unsafe { avx512($($arg),*) },
+                Level::Avx512 => unsafe { avx512::<$T>($($arg),*) },
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx2 => unsafe { avx2($($arg),*) },
+                Level::Avx2 => unsafe { avx2::<$T>($($arg),*) },
                 Level::Portable => $body::<$T, BASELINE_FMA>($($arg),*),
             }
         }

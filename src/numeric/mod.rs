@@ -17,22 +17,26 @@ mod elementwise;
 mod exp;
 mod hadamard;
 mod lane;
+mod peak;
 mod planes;
 pub mod pointwise;
 mod product;
 mod reduce;
 mod sincos;
 pub mod special;
+mod vector;
 
 pub use elementwise::{add_minus, affine, multiply, scaled, simplex};
 pub use exp::{exp_minus, exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
 pub use lane::Lane;
+pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{Packed, product};
 pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_distance, squared_norm};
 pub use sincos::{cos_sin, exp_polar};
+pub use vector::Vector;
 
 #[cfg(test)]
 mod test_support {

@@ -1,17 +1,23 @@
 //! X Wᵀ for a tile of rows X and a matrix W that is packed once.
 //!
-//! W lies in panels of [`Lane::PANEL`] rows of W side by side, `[panel][k][lane]`, padded with zeros. A block
-//! of the result is held in registers while k runs; elements of X are broadcast from their rows, which are
-//! not packed. k is cut into runs of [`DEPTH`], so that a run of a panel stays in the first cache while all
-//! rows of the tile pass. Each element of the result is summed over k from left to right, whatever the shape
-//! of the tile.
+//! W lies in panels of [`Lane::PANEL`] rows of W side by side, `[panel][k][lane]`, padded with zeros. A tile of the
+//! result is held in registers while k runs; elements of X are broadcast from their rows, which are not packed. k is cut
+//! into runs of [`RUN`] bytes, so that what a panel's tiles read again stays in the second cache. Each element of the result
+//! is summed over k from left to right, whatever the shape of the tile.
 
-use super::{Isa, Lane};
+use super::Lane;
+use super::vector::{Vector, prefetch};
 
-/// Length of a run of k: a panel's run is 32 KiB.
-const DEPTH: usize = 256;
+/// Bytes of a run of k: 128 rows of X then take half of a second cache of 1 MiB.
+const RUN: usize = 4096;
+/// Steps of k by which panels are fetched ahead: they may come from memory.
+const AHEAD: usize = 24;
 /// Bytes to which panels are aligned.
 const ALIGN: usize = 64;
+/// Vectors of a tile of one row: as many sums as hide the latency of an addition.
+const WIDE: usize = 8;
+/// Not less than any panel: room for the ragged edge of a row.
+const EDGE: usize = 32;
 
 /// A matrix W of `rows` × `depth`, packed for [`product`].
 #[derive(Debug)]
@@ -51,95 +57,179 @@ impl<T: Lane> Packed<T> {
     }
 }
 
-/// out[i · stride + j] ← Σₖ x[i · depth + k] W[j, k] for all rows i of x and all rows j of W.
-///
-/// `out` must hold `stride` elements for each row of x but the last, and `w.rows()` for that one.
-pub fn product<T: Lane>(isa: Isa, x: &[T], w: &Packed<T>, out: &mut [T], stride: usize) {
-    if x.is_empty() {
+multiversion! {
+    /// out[i · stride + j] ← Σₖ x[i · x_stride + k] W[j, k] for all rows i of x and all rows j of W.
+    ///
+    /// There are as many rows as begin in `x`; the last one of `x` and of `out` may end with its last element.
+    ///
+    /// # Panics
+    /// If a row of `x` or `out` is cut short.
+    pub fn product<T, vector>(x: &[T], x_stride: usize, w: &Packed<T>, out: &mut [T], stride: usize) = body;
+}
+
+/// # Safety
+/// The machine must have the instruction set of `V`.
+#[inline(always)]
+unsafe fn body<T: Lane, V: Vector<T>>(x: &[T], x_stride: usize, w: &Packed<T>, out: &mut [T], stride: usize) {
+    if x.is_empty() || w.rows == 0 {
         return;
     }
-    let depth = w.depth;
-    for from in (0..depth).step_by(DEPTH) {
-        let to = depth.min(from + DEPTH);
-        for column in (0..w.rows).step_by(T::PANEL) {
-            let panel = &w.panels()[column * depth..][from * T::PANEL..to * T::PANEL];
-            let columns = T::PANEL.min(w.rows - column);
-            let out = &mut out[column..];
-            T::run_block(isa, Block { x, depth, from, to, panel, out, stride, columns });
+    let rows = x.len().div_ceil(x_stride);
+    assert!(x.len() >= (rows - 1) * x_stride + w.depth && x_stride >= w.depth, "whole rows of points");
+    assert!(out.len() >= (rows - 1) * stride + w.rows && stride >= w.rows, "room for all products");
+    assert!(T::PANEL <= EDGE && T::PANEL.is_multiple_of(2 * V::WIDTH), "panels of whole tiles");
+    let run = RUN / size_of::<T>();
+    for from in (0..w.depth).step_by(run) {
+        let to = w.depth.min(from + run);
+        let mut run = Run {
+            x: &x[from..],
+            x_stride,
+            panels: &w.panels()[from * T::PANEL..],
+            panel: w.depth * T::PANEL,
+            len: to - from,
+            add: from > 0,
+            out,
+            stride,
+            columns: w.rows,
+        };
+        // SAFETY: the assertions above are what tiles rely on.
+        unsafe {
+            match V::ROWS {
+                12 => run.tiles::<V, 12>(rows),
+                6 => run.tiles::<V, 6>(rows),
+                _ => run.tiles::<V, 4>(rows),
+            }
         }
     }
 }
 
-/// One run of one panel against all rows of a tile.
-pub struct Block<'a, T> {
+/// One run of k for all rows and columns.
+struct Run<'a, T> {
     x: &'a [T],
-    depth: usize,
-    from: usize,
-    to: usize,
-    panel: &'a [T],
+    x_stride: usize,
+    /// From the first element of the run in the first panel on.
+    panels: &'a [T],
+    /// Elements of a panel.
+    panel: usize,
+    len: usize,
+    /// Whether the sums of the runs before are in `out`.
+    add: bool,
     out: &'a mut [T],
     stride: usize,
     columns: usize,
 }
 
-impl<T: Lane> Block<'_, T> {
-    /// Cuts the block into register tiles of `MR` rows × `NR` columns. What is left of the rows goes in twos and
-    /// ones, `FEW` columns wide: as many independent sums as a few rows can have.
+impl<T: Lane> Run<'_, T> {
+    /// Cuts the result into tiles of `M` rows × 2 vectors; what is left of the rows goes in fours and ones.
+    ///
+    /// # Safety
+    /// `x`, `panels` and `out` must hold what the fields say for `rows` rows; the machine must have the instruction set.
     #[inline(always)]
-    pub(super) fn run<const FMA: bool, const MR: usize, const NR: usize, const FEW: usize>(mut self) {
-        let rows = self.x.len() / self.depth;
-        let whole = rows - rows % MR;
-        for lane in (0..self.columns).step_by(NR) {
-            for row in (0..whole).step_by(MR) {
-                self.tile::<FMA, MR, NR>(row, lane);
+    unsafe fn tiles<V: Vector<T>, const M: usize>(&mut self, rows: usize) {
+        let whole = rows - rows % M;
+        let fours = whole + (rows - whole) / 4 * 4;
+        // SAFETY: rows and columns lie inside the result; the caller's promises.
+        unsafe {
+            for column in (0..self.columns).step_by(2 * V::WIDTH) {
+                if self.columns - column > V::WIDTH {
+                    self.column::<V, M, 2>(column, 0..whole);
+                    self.column::<V, 4, 2>(column, whole..fours);
+                } else {
+                    self.column::<V, M, 1>(column, 0..whole);
+                    self.column::<V, 4, 1>(column, whole..fours);
+                }
             }
-        }
-        let pairs = whole + (rows - whole) / 2 * 2;
-        for lane in (0..self.columns).step_by(FEW) {
-            for row in (whole..pairs).step_by(2) {
-                self.tile::<FMA, 2, FEW>(row, lane);
-            }
-            if pairs < rows {
-                self.tile::<FMA, 1, FEW>(pairs, lane);
+            let wide = self.columns - self.columns % (WIDE * V::WIDTH);
+            for row in fours..rows {
+                for column in (0..wide).step_by(WIDE * V::WIDTH) {
+                    self.tile::<V, 1, WIDE>(row, column);
+                }
+                for column in (wide..self.columns).step_by(2 * V::WIDTH) {
+                    self.tile::<V, 1, 2>(row, column);
+                }
             }
         }
     }
 
+    /// The tiles of `M` rows × `N` vectors from a column on.
+    ///
+    /// # Safety
+    /// As [`tile`](Run::tile).
     #[inline(always)]
-    fn tile<const FMA: bool, const M: usize, const N: usize>(&mut self, first: usize, lane: usize) {
-        let depth = self.to - self.from;
-        let x: [&[T]; M] = std::array::from_fn(|i| &self.x[(first + i) * self.depth + self.from..][..depth]);
-        let panel = &self.panel[..depth * T::PANEL];
-        assert!(lane + N <= T::PANEL);
-
-        // Ragged columns go through a row of their own, so that the sums stay in registers.
-        let columns = N.min(self.columns - lane);
-        let mut sums = [[T::zero(); N]; M];
-        if self.from > 0 {
-            for (i, sums) in sums.iter_mut().enumerate() {
-                let mut row = [T::zero(); N];
-                row[..columns].copy_from_slice(&self.out[(first + i) * self.stride + lane..][..columns]);
-                *sums = row;
-            }
+    unsafe fn column<V: Vector<T>, const M: usize, const N: usize>(
+        &mut self,
+        column: usize,
+        rows: std::ops::Range<usize>,
+    ) {
+        for row in rows.step_by(M) {
+            // SAFETY: the caller's promise.
+            unsafe { self.tile::<V, M, N>(row, column) };
         }
-        for k in 0..depth {
-            // SAFETY: k < depth, the length of every x[i]; k · PANEL + lane + N ≤ depth · PANEL, the length
-            // of panel, by the assertion above. Checked indexing here costs a third of the speed.
-            let w = unsafe { &*panel.as_ptr().add(k * T::PANEL + lane).cast::<[T; N]>() };
-            for i in 0..M {
-                // SAFETY: as above.
-                let x = unsafe { *x[i].get_unchecked(k) };
-                for j in 0..N {
-                    sums[i][j] = x.madd::<FMA>(w[j], sums[i][j]);
+    }
+
+    /// # Safety
+    /// `row + M` rows must exist, and `column`; the column must be a multiple of `N` vectors. Where the tile is wider than
+    /// the columns left, it must not be wider than a panel. The machine must have the instruction set.
+    #[inline(always)]
+    unsafe fn tile<V: Vector<T>, const M: usize, const N: usize>(&mut self, row: usize, column: usize) {
+        // SAFETY: all x are inside rows and all w inside panels, by the caller's promise and the padding of panels; a
+        // tile that is narrower than its vectors goes through a row of its own, which holds a panel. Checked indexing
+        // here costs a third of the speed.
+        unsafe {
+            let x = self.x.as_ptr().add(row * self.x_stride);
+            let w = self.panels.as_ptr().add(column / T::PANEL * self.panel + column % T::PANEL);
+            let out = self.out.as_mut_ptr().add(row * self.stride + column);
+            let columns = self.columns - column;
+            let mut sums = [[V::splat(T::zero()); N]; M];
+            // Indices, not iterators: arrays of vectors that are moved go through memory.
+            if self.add {
+                for i in 0..M {
+                    let from = out.add(i * self.stride).cast_const();
+                    if columns >= N * V::WIDTH {
+                        for j in 0..N {
+                            sums[i][j] = V::load(from.add(j * V::WIDTH));
+                        }
+                    } else {
+                        let mut edge = [T::zero(); EDGE];
+                        from.copy_to_nonoverlapping(edge.as_mut_ptr(), columns);
+                        for j in 0..N {
+                            sums[i][j] = V::load(edge.as_ptr().add(j * V::WIDTH));
+                        }
+                    }
                 }
             }
-        }
-        for (i, row) in sums.into_iter().enumerate() {
-            let out = &mut self.out[(first + i) * self.stride + lane..];
-            if columns == N {
-                out[..N].copy_from_slice(&row);
-            } else {
-                out[..columns].copy_from_slice(&row[..columns]);
+            for k in 0..self.len {
+                let mut vectors = [V::splat(T::zero()); N];
+                for j in 0..N {
+                    let lane = j * V::WIDTH;
+                    vectors[j] =
+                        V::load(w.add(lane / T::PANEL * self.panel + k * T::PANEL + lane % T::PANEL));
+                }
+                if M > 1 {
+                    let next = w.wrapping_add((k + AHEAD) * T::PANEL);
+                    prefetch(next);
+                    prefetch(next.wrapping_add(T::PANEL / 2));
+                }
+                for i in 0..M {
+                    let x = V::splat(*x.add(i * self.x_stride + k));
+                    for j in 0..N {
+                        sums[i][j] = x.madd(vectors[j], sums[i][j]);
+                    }
+                }
+            }
+            for i in 0..M {
+                let to = out.add(i * self.stride);
+                if columns >= N * V::WIDTH {
+                    for j in 0..N {
+                        sums[i][j].store(to.add(j * V::WIDTH));
+                    }
+                } else {
+                    let mut edge = [T::zero(); EDGE];
+                    for j in 0..N {
+                        sums[i][j].store(edge.as_mut_ptr().add(j * V::WIDTH));
+                    }
+                    to.copy_from_nonoverlapping(edge.as_ptr(), columns);
+                }
             }
         }
     }
@@ -148,6 +238,7 @@ impl<T: Lane> Block<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numeric::Isa;
 
     fn value(i: usize) -> f64 {
         ((i * 7919) % 1009) as f64 / 1009.0 - 0.5
@@ -159,7 +250,7 @@ mod tests {
         let packed = Packed::new(columns, depth, |j, k| w[j * depth + k]);
         let stride = columns + 3;
         let mut out = vec![T::nan(); rows * stride];
-        product(isa, &x, &packed, &mut out, stride);
+        product(isa, &x, depth, &packed, &mut out, stride);
         let eps = T::epsilon().widen();
         for i in 0..rows {
             for j in 0..columns {
@@ -176,7 +267,7 @@ mod tests {
         // One row at a time gives the same bits.
         for i in 0..rows {
             let mut one = vec![T::zero(); columns];
-            product(isa, &x[i * depth..(i + 1) * depth], &packed, &mut one, columns);
+            product(isa, &x[i * depth..(i + 1) * depth], depth, &packed, &mut one, columns);
             assert_eq!(one, out[i * stride..][..columns]);
         }
     }
@@ -196,6 +287,6 @@ mod tests {
     #[test]
     fn no_rows_is_no_work() {
         let packed = Packed::new(100, 2, |_, _| 1.0f32);
-        product(Isa::best(), &[], &packed, &mut [], 100);
+        product(Isa::best(), &[], 2, &packed, &mut [], 100);
     }
 }

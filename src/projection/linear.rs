@@ -185,11 +185,12 @@ impl<T: Real> Projection<T> {
             x.ncols(),
             self.count()
         );
-        let (x, work) = scratch.contiguous_and_work(&x);
+        let (x, x_stride, work) = scratch.rows_and_work(&x);
         let (out, stride) = tile.strided();
-        self.multiply(x, out, stride, work);
+        self.multiply((x, x_stride), (out, stride), work);
         let safe = T::max_value().widen() / 4.0;
-        for (i, x) in x.chunks_exact(self.input_dim()).enumerate() {
+        for (i, x) in x.chunks(x_stride).enumerate() {
+            let x = &x[..self.input_dim()];
             let squared_norm = self.squared_norm(x);
             let (values, scales) = tile.row(i);
             scales[0] = squared_norm;
@@ -199,10 +200,11 @@ impl<T: Real> Projection<T> {
         }
     }
 
-    fn multiply(&self, x: &[T], out: &mut [T], stride: usize, work: &mut Vec<T>) {
+    /// Rows of points and of products, each with the distance between rows.
+    fn multiply(&self, (x, x_stride): (&[T], usize), (out, stride): (&mut [T], usize), work: &mut Vec<T>) {
         match &self.matrix {
-            Matrix::Dense(packed) => numeric::product(Isa::best(), x, packed, out, stride),
-            Matrix::Structured(fast) => fast.product(x, out, stride, work),
+            Matrix::Dense(packed) => numeric::product(Isa::best(), x, x_stride, packed, out, stride),
+            Matrix::Structured(fast) => fast.product((x, x_stride), (out, stride), work),
         }
     }
 
@@ -212,7 +214,7 @@ impl<T: Real> Projection<T> {
         // Entries of at most 1/d keep every sum below the largest frequency.
         let scale = largest.widen() * x.len() as f64;
         let small: Vec<T> = x.iter().map(|v| T::narrow(v.widen() / scale)).collect();
-        self.multiply(&small, out, self.count(), work);
+        self.multiply((&small, x.len()), (out, self.count()), work);
         let limit = T::max_value() / T::narrow(4.0);
         for p in out {
             *p = T::narrow(p.widen() * scale).max(-limit).min(limit);

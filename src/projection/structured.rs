@@ -61,8 +61,8 @@ impl<T: Real> Fast<T> {
         self.dim
     }
 
-    /// out[i · stride + j] ← ⟨ωⱼ, xᵢ/ℓ⟩ for all rows i of x. `work` is a buffer.
-    pub fn product(&self, x: &[T], out: &mut [T], stride: usize, work: &mut Vec<T>) {
+    /// out[i · stride + j] ← ⟨ωⱼ, xᵢ/ℓ⟩ for all rows i of x, which begin every `x_stride`. `work` is a buffer.
+    pub fn product(&self, (x, x_stride): (&[T], usize), (out, stride): (&mut [T], usize), work: &mut Vec<T>) {
         let planes = self.blocks.iter().any(|block| matches!(block.rotation, Factors::Planes(_)));
         work.resize(self.padded * if planes { 1 + POINTS } else { 1 }, T::zero());
         let mut first = 0;
@@ -72,8 +72,8 @@ impl<T: Real> Fast<T> {
             match &block.rotation {
                 Factors::Signs(signs) => {
                     let v = &mut work[..self.padded];
-                    for (i, x) in x.chunks_exact(self.dim).enumerate() {
-                        self.load(x, v);
+                    for (i, x) in x.chunks(x_stride).enumerate() {
+                        self.load(&x[..self.dim], v);
                         hadamard_rounds(Isa::best(), v, signs);
                         block.finish(v, &mut out[i * stride..][columns.clone()]);
                     }
@@ -81,10 +81,10 @@ impl<T: Real> Fast<T> {
                 Factors::Planes(planes) => {
                     let (v, points) = work.split_at_mut(self.padded);
                     let points = points.as_chunks_mut::<POINTS>().0;
-                    for (chunk, x) in x.chunks(self.dim * POINTS).enumerate() {
-                        self.load_points(x, v, points);
+                    for (chunk, x) in x.chunks(x_stride * POINTS).enumerate() {
+                        self.load_points((x, x_stride), v, points);
                         rotate_planes(Isa::best(), points, planes);
-                        for l in 0..x.len() / self.dim {
+                        for l in 0..x.len().div_ceil(x_stride) {
                             v.iter_mut().zip(&*points).for_each(|(v, points)| *v = points[l]);
                             block.finish(v, &mut out[(chunk * POINTS + l) * stride..][columns.clone()]);
                         }
@@ -107,9 +107,9 @@ impl<T: Real> Fast<T> {
     }
 
     /// Up to [`POINTS`] points side by side; what is left of the places may hold anything.
-    fn load_points(&self, x: &[T], v: &mut [T], points: &mut [[T; POINTS]]) {
-        for (l, x) in x.chunks_exact(self.dim).enumerate() {
-            self.load(x, v);
+    fn load_points(&self, (x, x_stride): (&[T], usize), v: &mut [T], points: &mut [[T; POINTS]]) {
+        for (l, x) in x.chunks(x_stride).enumerate() {
+            self.load(&x[..self.dim], v);
             points.iter_mut().zip(&*v).for_each(|(points, v)| points[l] = *v);
         }
     }

@@ -158,7 +158,14 @@ pub struct Scratch<T> {
 impl<T: Real> Scratch<T> {
     /// The points in row-major order: as they lie if they lie so, else copied.
     pub fn contiguous<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> &'a [T] {
-        self.contiguous_and_work(x).0
+        match x.to_slice() {
+            Some(slice) => slice,
+            None => {
+                self.rows.clear();
+                self.rows.extend(x.iter().copied());
+                &self.rows
+            }
+        }
     }
 
     /// A buffer of `len` elements, which hold anything, to be given back after use.
@@ -173,19 +180,30 @@ impl<T: Real> Scratch<T> {
         self.pool.push(buffer);
     }
 
-    /// As [`contiguous`](Scratch::contiguous), and a buffer for other use.
-    pub(super) fn contiguous_and_work<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> (&'a [T], &'a mut Vec<T>) {
+    /// The points row by row, the distance between rows, and a buffer for other use. Rows are as they lie, or copied
+    /// where they lie otherwise or so that all begin in the same few sets of the first cache.
+    pub(super) fn rows_and_work<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> (&'a [T], usize, &'a mut Vec<T>) {
         let Scratch { rows, work, .. } = self;
+        let d = x.ncols();
+        let aliased = (d * size_of::<T>()).is_multiple_of(ALIASING) && x.nrows() > 1;
+        let stride = if aliased { d + LINE / size_of::<T>() } else { d };
         match x.to_slice() {
-            Some(slice) => (slice, work),
-            None => {
-                rows.clear();
-                rows.extend(x.iter().copied());
-                (rows, work)
+            Some(slice) if !aliased => (slice, stride, work),
+            _ => {
+                rows.resize(x.nrows() * stride, T::zero());
+                for (to, from) in rows.chunks_exact_mut(stride).zip(x.rows()) {
+                    to.iter_mut().zip(from).for_each(|(to, from)| *to = *from);
+                }
+                (rows, stride, work)
             }
         }
     }
 }
+
+/// Rows that are a multiple of this many bytes apart share too few sets of the first cache.
+const ALIASING: usize = 2048;
+/// Bytes of a line of the caches.
+const LINE: usize = 64;
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,147 @@
+//! [`Vector`]: a register of elements, for the loops that the compiler does not vectorise well by itself.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+use super::Lane;
+
+/// A vector register of elements `T`. Methods may be called where the machine has its instruction set only.
+///
+/// Arrays stand in where no register type is known: what the compiler makes of them.
+pub trait Vector<T>: Copy {
+    /// Elements; a power of two.
+    const WIDTH: usize;
+    /// Rows of a tile of the product: with two vectors for each row, as many sums as leave room for the operands.
+    const ROWS: usize;
+
+    /// `x` in every place.
+    unsafe fn splat(x: T) -> Self;
+    /// Reads [`WIDTH`](Self::WIDTH) elements from `from`, which must be readable.
+    unsafe fn load(from: *const T) -> Self;
+    /// Writes the elements to `to`, which must be writable.
+    unsafe fn store(self, to: *mut T);
+    /// As [`store`](Self::store), past the caches where the machine can; `to` must be aligned to the whole vector.
+    unsafe fn stream(self, to: *mut T);
+    unsafe fn add(self, other: Self) -> Self;
+    unsafe fn sub(self, other: Self) -> Self;
+    unsafe fn mul(self, other: Self) -> Self;
+    /// `self · b + c`, fused where the instruction set can.
+    unsafe fn madd(self, b: Self, c: Self) -> Self;
+}
+
+impl<T: Lane, const N: usize> Vector<T> for [T; N] {
+    const WIDTH: usize = N;
+    const ROWS: usize = 4;
+
+    #[inline(always)]
+    unsafe fn splat(x: T) -> Self {
+        [x; N]
+    }
+    #[inline(always)]
+    unsafe fn load(from: *const T) -> Self {
+        // SAFETY: the caller's promise; arrays need no more alignment than their elements.
+        unsafe { from.cast::<[T; N]>().read() }
+    }
+    #[inline(always)]
+    unsafe fn store(self, to: *mut T) {
+        // SAFETY: as above.
+        unsafe { to.cast::<[T; N]>().write(self) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut T) {
+        // SAFETY: the caller's promise.
+        unsafe { self.store(to) }
+    }
+    #[inline(always)]
+    unsafe fn add(self, other: Self) -> Self {
+        std::array::from_fn(|i| self[i] + other[i])
+    }
+    #[inline(always)]
+    unsafe fn sub(self, other: Self) -> Self {
+        std::array::from_fn(|i| self[i] - other[i])
+    }
+    #[inline(always)]
+    unsafe fn mul(self, other: Self) -> Self {
+        std::array::from_fn(|i| self[i] * other[i])
+    }
+    #[inline(always)]
+    unsafe fn madd(self, b: Self, c: Self) -> Self {
+        std::array::from_fn(|i| self[i].madd::<{ super::isa::BASELINE_FMA }>(b[i], c[i]))
+    }
+}
+
+/// Asks for a line of memory that will soon be read; any address will do.
+#[inline(always)]
+pub fn prefetch<T>(_line: *const T) {
+    // SAFETY: every x86-64 has the instruction, and it never faults.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(_line.cast());
+    }
+}
+
+/// A register type, from its intrinsics.
+#[cfg(target_arch = "x86_64")]
+macro_rules! register {
+    ($V:ident of $T:ident x $width:literal, $rows:literal rows: $splat:ident, $load:ident, $store:ident, $stream:ident,
+     $add:ident, $sub:ident, $mul:ident, $fma:ident) => {
+        impl Vector<$T> for $V {
+            const WIDTH: usize = $width;
+            const ROWS: usize = $rows;
+
+            #[inline(always)]
+            unsafe fn splat(x: $T) -> Self {
+                // SAFETY: the caller's promise, here and below.
+                unsafe { $splat(x) }
+            }
+            #[inline(always)]
+            unsafe fn load(from: *const $T) -> Self {
+                // SAFETY: as above.
+                unsafe { $load(from) }
+            }
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $T) {
+                // SAFETY: as above.
+                unsafe { $store(to, self) }
+            }
+            #[inline(always)]
+            unsafe fn stream(self, to: *mut $T) {
+                // SAFETY: as above.
+                unsafe { $stream(to, self) }
+            }
+            #[inline(always)]
+            unsafe fn add(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { $add(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn sub(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { $sub(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn mul(self, other: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { $mul(self, other) }
+            }
+            #[inline(always)]
+            unsafe fn madd(self, b: Self, c: Self) -> Self {
+                // SAFETY: as above.
+                unsafe { $fma(self, b, c) }
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+register!(__m256 of f32 x 8, 6 rows: _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_stream_ps,
+    _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps);
+#[cfg(target_arch = "x86_64")]
+register!(__m256d of f64 x 4, 6 rows: _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_stream_pd,
+    _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd);
+#[cfg(target_arch = "x86_64")]
+register!(__m512 of f32 x 16, 12 rows: _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_stream_ps,
+    _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps);
+#[cfg(target_arch = "x86_64")]
+register!(__m512d of f64 x 8, 12 rows: _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_stream_pd,
+    _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd);
