@@ -1,8 +1,9 @@
-//! The engine's two loops and the maps that they make, in nanoseconds per point and feature.
+//! The engine's two loops and the maps that they make, in nanoseconds per point and feature; and orthogonal draws.
 //!
 //! `cargo bench --bench engine` sweeps n, d and m one at a time from a middle shape; add a filter such as `--
 //! map/positive/f32` for some of it. Outputs are allocated once: what is timed is the work, not page faults.
 
+mod draws;
 mod per_feature;
 
 use std::hint::black_box;
@@ -115,6 +116,7 @@ fn engine(c: &mut Bench) {
     map::<f32>(c, "hyperbolic", |omega| Box::new(Hyperbolic::softmax(omega)));
     map::<f32>(c, "trigonometric", |omega| Box::new(Trigonometric::softmax(omega)));
     map::<f64>(c, "trigonometric", |omega| Box::new(Trigonometric::softmax(omega)));
+    draws::orthogonal(c);
 }
 
 criterion_group! {

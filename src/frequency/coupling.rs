@@ -1,6 +1,6 @@
 //! [`Coupling`] and [`draw`].
 
-use ndarray::{Array2, s};
+use ndarray::{Array2, Axis};
 use rand::Rng;
 
 use super::structured::{Rotated, Structured};
@@ -112,13 +112,15 @@ where
         let domain = "one in which the coupling exists";
         return Err(Error::Parameter { name: "the dimension d", value: d as f64, domain });
     }
-    let (mut blocks, mut start) = (Vec::new(), 0);
+    let (mut blocks, mut law, mut start) = (Vec::new(), Law { blocks: Vec::new() }, 0);
     while start < m {
         let size = capacity.min(m - start);
-        blocks.push(coupling.draw_block(d, size, radii, &mut rng)?);
+        let block = coupling.draw_block(d, size, radii, &mut rng)?;
+        push(&mut blocks, block.rows, m)?;
+        law.blocks.push(block.law);
         start += size;
     }
-    assemble(d, m, blocks)
+    assemble(d, m, blocks, law)
 }
 
 /// Refuses sizes for which there is no matrix of m × d numbers.
@@ -126,48 +128,97 @@ pub(super) fn check_shape(d: usize, m: usize) -> Result<()> {
     check_positive("the dimension d", d)?;
     check_positive("the number of frequencies m", m)?;
     let most = isize::MAX as usize / size_of::<f64>() / 2;
-    if d.checked_mul(m).is_none_or(|size| size > most) || d > most {
-        let domain = "small enough for m × d numbers to be addressed";
-        return Err(Error::Parameter { name: "the number of frequencies m", value: m as f64, domain });
+    if d.checked_mul(m).is_none_or(|size| size > most) || d > most { Err(too_many(m)) } else { Ok(()) }
+}
+
+fn too_many(m: usize) -> Error {
+    let domain = "small enough for m × d numbers to be addressed";
+    Error::Parameter { name: "the number of frequencies m", value: m as f64, domain }
+}
+
+/// Adds a block to those of a draw of `m` rows. Rows that are written out join the matrix before them at once, so that
+/// the next block can have their memory.
+fn push(blocks: &mut Vec<Rows>, block: Rows, m: usize) -> Result<()> {
+    match (blocks.last_mut(), block) {
+        (Some(Rows::Dense(matrix)), Rows::Dense(block)) => append(matrix, block, m),
+        (_, block) => {
+            blocks.push(block);
+            Ok(())
+        }
     }
-    Ok(())
+}
+
+/// Adds rows to a matrix that will have `m`.
+fn append(matrix: &mut Array2<f64>, block: Array2<f64>, m: usize) -> Result<()> {
+    check_size("the number of columns of a block", matrix.ncols(), block.ncols())?;
+    if matrix.is_empty() {
+        *matrix = block;
+        return Ok(());
+    }
+    let room = matrix.reserve_rows(m.saturating_sub(matrix.nrows()));
+    room.and_then(|()| matrix.append(Axis(0), block.view())).map_err(|_| too_many(m))
 }
 
 /// One set of frequencies from the blocks of a draw: structured if all of them are.
-fn assemble(d: usize, m: usize, drawn: Vec<Drawn>) -> Result<Frequencies> {
-    let (rows, blocks): (Vec<Rows>, Vec<Block>) = drawn.into_iter().map(|b| (b.rows, b.law)).unzip();
-    let law = Law { blocks };
-    let Some(padded) = rows.iter().try_fold(0, |widest, rows| match rows {
+fn assemble(d: usize, m: usize, blocks: Vec<Rows>, law: Law) -> Result<Frequencies> {
+    let Some(padded) = blocks.iter().try_fold(0, |widest, block| match block {
         Rows::Dense(_) => None,
         Rows::Structured { padded, .. } => Some((*padded).max(widest)),
     }) else {
-        return Frequencies::from_parts(written_out(d, m, rows)?, law);
+        return Frequencies::from_parts(written_out(d, m, blocks)?, law);
     };
     let block = |rows| match rows {
         Rows::Structured { block, .. } => Some(block),
         Rows::Dense(_) => None,
     };
-    let blocks = rows.into_iter().filter_map(block).collect();
+    let blocks = blocks.into_iter().filter_map(block).collect();
     Frequencies::from_structured(Structured::new(d, padded, blocks)?, law)
 }
 
 /// All rows of all blocks in one matrix.
-fn written_out(d: usize, m: usize, rows: Vec<Rows>) -> Result<Array2<f64>> {
-    let dense = |rows| match rows {
-        Rows::Dense(rows) => Ok(rows),
-        Rows::Structured { padded, block } => Ok(Structured::new(d, padded, vec![block])?.to_rows()),
-    };
-    let mut blocks = rows.into_iter().map(dense).collect::<Result<Vec<_>>>()?;
-    let mut matrix = if blocks.len() == 1 { blocks.remove(0) } else { Array2::zeros((m, d)) };
-    let mut start = 0;
+fn written_out(d: usize, m: usize, blocks: Vec<Rows>) -> Result<Array2<f64>> {
+    let mut matrix = Array2::zeros((0, d));
     for block in blocks {
-        check_size("the number of columns of a block", d, block.ncols())?;
-        let end = start + block.nrows();
-        if end <= m {
-            matrix.slice_mut(s![start..end, ..]).assign(&block);
-        }
-        start = end;
+        let rows = match block {
+            Rows::Dense(rows) => rows,
+            Rows::Structured { padded, block } => Structured::new(d, padded, vec![block])?.to_rows(),
+        };
+        append(&mut matrix, rows, m)?;
     }
-    check_size("the number of columns of a block", d, matrix.ncols())?;
     Ok(matrix)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frequency::{Hadamard, Independent};
+
+    /// Blocks of two rows, every third one structured.
+    #[derive(Debug)]
+    struct Mixed(std::sync::atomic::AtomicUsize);
+
+    impl Coupling for Mixed {
+        fn capacity(&self, _: usize) -> usize {
+            2
+        }
+
+        fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+            match self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 3 {
+                2 => Hadamard::default().draw_block(d, size, radii, rng),
+                _ => Independent.draw_block(d, size, radii, rng),
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_of_both_kinds_are_written_out_in_order() {
+        let (d, m) = (4, 9);
+        let omega = draw(d, m, &Mixed(0.into()), &mut crate::rng(5)).unwrap();
+        assert!(omega.structured().is_none() && omega.law().blocks.len() == 5);
+        let (mut rng, mixed) = (crate::rng(5), Mixed(0.into()));
+        for (rows, size) in omega.rows().axis_chunks_iter(Axis(0), 2).zip([2, 2, 2, 2, 1]) {
+            let drawn = mixed.draw_block(d, size, &Chi, &mut rng).unwrap();
+            assert_eq!(rows, written_out(d, size, vec![drawn.rows]).unwrap());
+        }
+    }
 }

@@ -1,62 +1,22 @@
 //! Haar-distributed orthonormal rows.
 
-use ndarray::{Array2, Axis};
+use ndarray::Array2;
 use rand::Rng;
 
 use super::radii::fill_normal;
-use crate::numeric::{Isa, add_scaled, dot};
-
-/// One Householder reflection I − β v vᵀ on the coordinates from its index on.
-struct Reflection {
-    v: Vec<f64>,
-    beta: f64,
-    /// The sign of the diagonal of R that it leaves.
-    sign: f64,
-}
-
-impl Reflection {
-    /// The reflection that takes a standard normal vector of length `len` to a multiple of the first axis.
-    fn draw(len: usize, rng: &mut dyn Rng) -> Self {
-        let mut v = vec![0.0; len];
-        let norm = fill_normal(&mut v, rng);
-        // v − R e₁ with R = −sgn(v₁)‖v‖: the sign that does not cancel.
-        let sign = if v[0] >= 0.0 { -1.0 } else { 1.0 };
-        let beta = 1.0 / (norm * (norm + v[0].abs()));
-        v[0] -= sign * norm;
-        Reflection { v, beta, sign }
-    }
-
-    fn apply(&self, row: &mut [f64]) {
-        let isa = Isa::best();
-        let projection = dot(isa, &self.v, row);
-        add_scaled(isa, row, -self.beta * projection, &self.v);
-    }
-}
+use crate::linalg::orthonormal_rows;
 
 /// The first `count` ≤ d columns of a Haar-distributed orthogonal d × d matrix, as rows.
 ///
 /// It is the Q of a Householder QR decomposition of a Gaussian matrix whose column k is drawn when the
 /// reflections before it have been applied: the trailing part of a Gaussian matrix is still Gaussian then,
-/// and independent of them (Stewart 1980), so that R need not be computed. **The signs of R's diagonal are
-/// absorbed in Q.** Without them Q is not Haar-distributed: E[Q_kk] ≈ −0.8/√d, and exponential features are
-/// biased by 15–30 %.
+/// and independent of them (Stewart, *The efficient generation of random orthogonal matrices*), so that R need not
+/// be computed. **The signs of R's diagonal are absorbed in Q.** Without them Q is not Haar-distributed:
+/// E[Q_kk] ≈ −0.8/√d, and exponential features are biased by 15–30 %.
 ///
 /// Cost O(count · d²) at most.
 pub(super) fn haar_rows(count: usize, d: usize, rng: &mut dyn Rng) -> Array2<f64> {
-    let reflections: Vec<_> = (0..count).map(|k| Reflection::draw(d - k, rng)).collect();
-    let mut rows = Array2::zeros((count, d));
-    for (k, reflection) in reflections.iter().enumerate() {
-        rows[[k, k]] = reflection.sign;
-    }
-    // Backwards, so that reflection k meets only the columns and coordinates from k on.
-    for (k, reflection) in reflections.iter().enumerate().rev() {
-        for mut row in rows.axis_iter_mut(Axis(0)).skip(k) {
-            if let Some(row) = row.as_slice_mut() {
-                reflection.apply(&mut row[k..]);
-            }
-        }
-    }
-    rows
+    orthonormal_rows(count, d, |column| fill_normal(column, rng))
 }
 
 #[cfg(test)]
@@ -66,7 +26,7 @@ mod tests {
     #[test]
     fn rows_are_orthonormal() {
         let mut rng = crate::rng(3);
-        for (count, d) in [(1, 1), (1, 5), (5, 5), (7, 16), (64, 64), (65, 130)] {
+        for (count, d) in [(1, 1), (1, 5), (5, 5), (7, 16), (64, 64), (65, 130), (512, 512)] {
             let q = haar_rows(count, d, &mut rng);
             let gram = q.dot(&q.t());
             for ((i, j), g) in gram.indexed_iter() {

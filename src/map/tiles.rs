@@ -1,4 +1,4 @@
-//! Work cut into tiles of rows, and threads over the tiles. The one file that names rayon.
+//! Work cut into tiles of rows, and threads over the tiles. Elsewhere only Householder reflections name rayon.
 //!
 //! Tiles have a fixed size that depends on shapes alone, rows are computed on their own, and sums over tiles
 //! are taken in order, so no result depends on the number of threads. The caller's rayon pool is used; small
