@@ -1,0 +1,123 @@
+//! What this machine can do at best, measured on all threads of the current pool.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use random_features::Real;
+use random_features::projection::Lift;
+use rayon::prelude::*;
+
+use crate::machine;
+use crate::work::Cost;
+
+/// Bytes that are written and read: more than any cache holds.
+const BUFFER: usize = 512 << 20;
+/// Bytes of a row of exponents: with its features a part of the first cache.
+const ROW: usize = 4 << 10;
+/// What a measurement in registers or in cache should take at least: far longer than waking a thread.
+const LEAST: Duration = Duration::from_millis(4);
+/// Repetitions; the best one counts.
+const REPEAT: usize = 12;
+const REPEAT_BUFFER: usize = 3;
+
+/// Rates of all threads together.
+pub struct Ceilings {
+    /// Operations of multiply-adds a second, two for each.
+    pub flops: f64,
+    /// Bytes a second.
+    pub write: f64,
+    pub read: f64,
+}
+
+impl Ceilings {
+    pub fn measure<T: Real>() -> Result<Self, String> {
+        let mut buffer = Vec::new();
+        let reserved = buffer.try_reserve_exact(BUFFER);
+        reserved.map_err(|error| format!("no {} MB to measure bandwidth: {error}", BUFFER >> 20))?;
+        buffer.resize(BUFFER, 1);
+        let chunk = BUFFER.div_ceil(rayon::current_num_threads());
+        // A fill with one byte has the stores that pass by the cache.
+        let write = best(REPEAT_BUFFER, BUFFER as f64, || {
+            black_box(&mut buffer).par_chunks_mut(chunk).for_each(|chunk| chunk.fill(2));
+        });
+        let read = best(REPEAT_BUFFER, BUFFER as f64, || {
+            black_box(black_box(&buffer).par_chunks(chunk).map(sum).reduce(|| 0, u64::wrapping_add));
+        });
+        Ok(Ceilings { flops: multiply_adds::<T>(), write, read })
+    }
+
+    /// Seconds that a case takes at least.
+    pub fn least_time<T: Real>(&self, cost: &Cost) -> f64 {
+        let lifts: f64 = cost.lifts.iter().map(|(lift, count)| count / lifts::<T>(*lift)).sum();
+        let compute = cost.flops / self.flops + lifts;
+        let memory = cost.written / self.write + cost.read / self.read;
+        compute.max(memory)
+    }
+}
+
+/// Operations a second of one thread.
+pub fn multiply_adds_of_one<T: Real>() -> f64 {
+    let run = |rounds| black_box(machine::multiply_adds::<T>(black_box(rounds)));
+    let rounds = rounds(&run);
+    best(REPEAT, run(rounds) as f64, || {
+        run(rounds);
+    })
+}
+
+fn multiply_adds<T: Real>() -> f64 {
+    rate(|rounds| machine::multiply_adds::<T>(black_box(rounds)))
+}
+
+/// Exponents a second.
+fn lifts<T: Real>(lift: Lift) -> f64 {
+    let count = ROW / size_of::<T>();
+    let exponents = vec![T::narrow(0.5); count * lift.width()];
+    rate(|rounds| {
+        let mut row = exponents.clone();
+        for round in 0..rounds {
+            // The features of one round are the exponents of the next and stay within the bound. Now and then they
+            // start anew, lest they vanish.
+            if round % 64 == 0 {
+                row.copy_from_slice(&exponents);
+            }
+            lift.apply(black_box(&mut row), 1.0);
+        }
+        (rounds * count) as u64
+    })
+}
+
+/// What `run`, given a number of rounds, says that it did, a second, all threads running it together.
+fn rate(run: impl Fn(usize) -> u64 + Sync) -> f64 {
+    let run = |rounds| rayon::broadcast(|_| black_box(run(rounds))).into_iter().sum();
+    let rounds = rounds(&run);
+    best(REPEAT, run(rounds) as f64, || {
+        run(rounds);
+    })
+}
+
+/// A number of rounds that takes long enough.
+fn rounds(run: &impl Fn(usize) -> u64) -> usize {
+    let mut rounds = 1;
+    loop {
+        let start = Instant::now();
+        run(rounds);
+        if start.elapsed() >= LEAST {
+            return rounds;
+        }
+        rounds *= 2;
+    }
+}
+
+/// `amount` by the seconds of the fastest repetition.
+fn best(repeat: usize, amount: f64, mut run: impl FnMut()) -> f64 {
+    let times = (0..repeat).map(|_| {
+        let start = Instant::now();
+        run();
+        start.elapsed().as_secs_f64()
+    });
+    amount / times.fold(f64::INFINITY, f64::min)
+}
+
+fn sum(bytes: &[u8]) -> u64 {
+    bytes.as_chunks().0.iter().fold(0, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word)))
+}
