@@ -1,24 +1,24 @@
 //! What this machine can do at best, measured on all threads of the current pool.
 
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use random_features::Real;
 use random_features::projection::Lift;
+use random_features::{Real, machine};
 use rayon::prelude::*;
 
-use crate::machine;
 use crate::work::Cost;
 
 /// Bytes that are written and read: more than any cache holds.
 const BUFFER: usize = 512 << 20;
 /// Bytes of a row of exponents: with its features a part of the first cache.
 const ROW: usize = 4 << 10;
-/// What a measurement in registers or in cache should take at least: far longer than waking a thread.
-const LEAST: Duration = Duration::from_millis(4);
+/// Operations and exponents of a measurement: a few milliseconds, which other work on the machine often spares.
+const OPERATIONS: u64 = 300_000_000;
+const EXPONENTS: u64 = 4_000_000;
 /// Repetitions; the best one counts.
-const REPEAT: usize = 12;
-const REPEAT_BUFFER: usize = 3;
+const REPEAT: usize = 16;
+const REPEAT_BUFFER: usize = 4;
 
 /// Rates of all threads together.
 pub struct Ceilings {
@@ -57,22 +57,19 @@ impl Ceilings {
 
 /// Operations a second of one thread.
 pub fn multiply_adds_of_one<T: Real>() -> f64 {
-    let run = |rounds| black_box(machine::multiply_adds::<T>(black_box(rounds)));
-    let rounds = rounds(&run);
-    best(REPEAT, run(rounds) as f64, || {
-        run(rounds);
-    })
+    rate(OPERATIONS, |rounds| machine::multiply_adds::<T>(black_box(rounds)))
 }
 
+/// Operations a second of all threads.
 fn multiply_adds<T: Real>() -> f64 {
-    rate(|rounds| machine::multiply_adds::<T>(black_box(rounds)))
+    rate_of_all(OPERATIONS, |rounds| machine::multiply_adds::<T>(black_box(rounds)))
 }
 
-/// Exponents a second.
+/// Exponents a second of all threads.
 fn lifts<T: Real>(lift: Lift) -> f64 {
     let count = ROW / size_of::<T>();
     let exponents = vec![T::narrow(0.5); count * lift.width()];
-    rate(|rounds| {
+    rate_of_all(EXPONENTS, |rounds| {
         let mut row = exponents.clone();
         for round in 0..rounds {
             // The features of one round are the exponents of the next and stay within the bound. Now and then they
@@ -86,26 +83,20 @@ fn lifts<T: Real>(lift: Lift) -> f64 {
     })
 }
 
-/// What `run`, given a number of rounds, says that it did, a second, all threads running it together.
-fn rate(run: impl Fn(usize) -> u64 + Sync) -> f64 {
-    let run = |rounds| rayon::broadcast(|_| black_box(run(rounds))).into_iter().sum();
-    let rounds = rounds(&run);
-    best(REPEAT, run(rounds) as f64, || {
-        run(rounds);
-    })
+/// As [`rate`], of all threads while they run together.
+fn rate_of_all(amount: u64, run: impl Fn(usize) -> u64 + Sync) -> f64 {
+    let rates = rayon::broadcast(|_| rate(amount, &run));
+    // Threads beyond the cores take turns.
+    let cores = std::thread::available_parallelism().map_or(rates.len(), usize::from);
+    rates.iter().sum::<f64>() * cores.min(rates.len()) as f64 / rates.len() as f64
 }
 
-/// A number of rounds that takes long enough.
-fn rounds(run: &impl Fn(usize) -> u64) -> usize {
-    let mut rounds = 1;
-    loop {
-        let start = Instant::now();
-        run(rounds);
-        if start.elapsed() >= LEAST {
-            return rounds;
-        }
-        rounds *= 2;
-    }
+/// What `run`, given a number of rounds, says that it did, a second: so many rounds that it is `amount` or a little more.
+fn rate(amount: u64, run: impl Fn(usize) -> u64) -> f64 {
+    let rounds = amount.div_ceil(run(1)) as usize;
+    best(REPEAT, run(rounds) as f64, || {
+        black_box(run(rounds));
+    })
 }
 
 /// `amount` by the seconds of the fastest repetition.

@@ -3,7 +3,6 @@
 #[path = "../common/arguments.rs"]
 mod arguments;
 mod ceilings;
-mod machine;
 mod report;
 mod request;
 mod work;
