@@ -4,14 +4,15 @@
     python benches/compare.py [--threads T] [--rounds 5] [--repeat 7] [--cases SUBSTRING] [--quick]
         [--out FILE]
 
-Needs cargo and the packages that are to be compared: numpy, torch, jax, scikit-learn. Those that are not
-installed are left out; without NumPy, which makes the points, all are. Writes a Markdown table to standard
-output and to FILE.
+Needs Python 3.10, cargo, and the packages that are to be compared: numpy, torch, jax, scikit-learn. Those that are
+not installed are left out; without NumPy, which makes the points, only draws are compared. Writes a Markdown table
+to standard output and to FILE.
 
-In every round each case runs here first and then in each peer, R times after a warm-up, on the same T cores
-(where the system can pin processes; else JAX takes all of them unless T is 1). Times are the least of all, the
-median of the rounds' medians, and the largest of all. Ratios are those of medians, and those of least times, which
-other work on the machine disturbs least; above 1 this crate is faster.
+In every round each case runs here first and then in each peer, R times after a warm-up, on the same T cores (where
+the system can pin processes; else JAX takes all of them unless T is 1). Times are the least of all, the median of
+the rounds' medians, and the largest of all. Ratios are those of medians and those of least times; above 1 this
+crate is faster. Where other work runs on the machine, believe the least times, or use one thread: threads that wait
+for each other, as those of PyTorch and NumPy do, lose far more than their share.
 
 Every peer is written as its users would write it for speed, and checked against the formula:
 

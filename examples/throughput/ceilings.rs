@@ -13,11 +13,11 @@ use crate::work::Cost;
 const BUFFER: usize = 512 << 20;
 /// Bytes of a row of exponents: with its features a part of the first cache.
 const ROW: usize = 4 << 10;
-/// Operations and exponents of a measurement: a few milliseconds, which other work on the machine often spares.
-const OPERATIONS: u64 = 300_000_000;
-const EXPONENTS: u64 = 4_000_000;
+/// Operations and exponents of a measurement: a millisecond or so, which other work on the machine often spares.
+const OPERATIONS: u64 = 100_000_000;
+const EXPONENTS: u64 = 1_000_000;
 /// Repetitions; the best one counts.
-const REPEAT: usize = 16;
+const REPEAT: usize = 50;
 const REPEAT_BUFFER: usize = 4;
 
 /// Rates of all threads together.
