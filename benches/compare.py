@@ -11,8 +11,8 @@ to standard output and to FILE.
 In every round each case runs here first and then in each peer, R times after a warm-up, on the same T cores (where
 the system can pin processes; else JAX takes all of them unless T is 1). Times are the least of all, the median of
 the rounds' medians, and the largest of all. Ratios are those of medians and those of least times; above 1 this
-crate is faster. Where other work runs on the machine, believe the least times, or use one thread: threads that wait
-for each other, as those of PyTorch and NumPy do, lose far more than their share.
+crate is faster. Where other work runs on the machine, believe the least times, or use one thread: threads that
+wait for each other, as those of PyTorch and NumPy do, lose far more than their share.
 
 Every peer is written as its users would write it for speed, and checked against the formula:
 
@@ -381,7 +381,8 @@ def heading(modules: Modules, binary: str, options: argparse.Namespace) -> str:
     rustc = subprocess.run(["rustc", "--version"], stdout=subprocess.PIPE, check=False, text=True).stdout
     versions = [f"{PACKAGES[name]} {module.__version__}" for name, module in modules.items()]
     missing = [title for name, title in PACKAGES.items() if name not in modules]
-    text = f"{machine()}; {options.threads} threads; {', '.join([rustc.strip(), *versions])}"
+    threads = f"{options.threads} thread{'s' if options.threads > 1 else ''}"
+    text = f"{machine()}; {threads}; {', '.join([rustc.strip(), *versions])}"
     text += f"; not installed: {', '.join(missing)}\n" if missing else "\n"
     for dtype in ("f32", "f64"):
         arguments = ["--case", "peak", "--dtype", dtype, "--threads", str(options.threads)]
