@@ -1,0 +1,199 @@
+//! The cases: what runs, and what it costs at least.
+
+use std::error::Error;
+use std::hint::black_box;
+use std::time::Instant;
+
+use ndarray::parallel::prelude::*;
+use ndarray::{Array2, ArrayView2, Axis};
+use num_complex::Complex64;
+use rand::distr::{Distribution, StandardUniform};
+use random_features::frequency::{Hadamard, Independent, Orthogonal, draw, draw_poisson};
+use random_features::hybrid::{Bases, Hybrid};
+use random_features::projection::{Lift, Method, Projection, Scratch, Tile};
+use random_features::theory::gerf::Sign;
+use random_features::{FeatureMap, Gerf, Hyperbolic, Poisson, Positive, Real, Side, Trigonometric, rng};
+
+use crate::request::{Case, Request, SIGNS};
+
+/// Points of a tile that is projected: a multiple of the rows of every register block.
+const TILE: usize = 48;
+
+pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
+
+/// A case, ready to run.
+pub struct Work {
+    /// Runs once; the seconds that it took.
+    pub run: Box<dyn FnMut() -> Result<f64>>,
+    pub cost: Cost,
+}
+
+/// What must be done at least.
+#[derive(Default)]
+pub struct Cost {
+    /// Operations of the linear part.
+    pub flops: f64,
+    /// How many exponents are lifted by what.
+    pub lifts: Vec<(Lift, f64)>,
+    /// Bytes.
+    pub written: f64,
+    pub read: f64,
+}
+
+pub fn prepare<T: Real>(request: &Request) -> Result<Work>
+where
+    StandardUniform: Distribution<T>,
+{
+    let Request { case, d, m, .. } = *request;
+    let mut rng = rng(1);
+    let mut omega = |count| draw(d, count, &Independent, &mut rng);
+    match case {
+        Case::Positive => map::<T>(request, Positive::softmax(omega(m)?), &[Lift::Exp]),
+        Case::Trigonometric => map::<T>(request, Trigonometric::softmax(omega(m)?), &[Lift::Polar]),
+        Case::Hyperbolic => map::<T>(request, Hyperbolic::softmax(omega(m)?), &[Lift::ExpPair]),
+        Case::Oprf => {
+            // The mean of ‖x+y‖² over these points.
+            let gerf = Gerf::optimal(d, 7.0 / 6.0)?;
+            map::<T>(request, gerf.softmax(omega(m)?), &[Lift::Exp])
+        }
+        Case::Gerf => {
+            let gerf = Gerf::new(Complex64::new(-0.02, 0.02), Sign::Plus)?;
+            map::<T>(request, gerf.softmax(omega(m)?), &[Lift::ExpPolar { conjugate: false }])
+        }
+        Case::Poisson => {
+            // The root mean square of a coordinate of x times the same one of y.
+            let counts = draw_poisson(d, m, 1.0 / (3 * d) as f64, &mut rng)?;
+            map::<T>(request, Poisson::softmax(counts)?, &[])
+        }
+        Case::AngularHybrid => {
+            let hybrid = Hybrid::<T>::angular(Bases::Shared(omega(m)?), omega(SIGNS)?)?;
+            let mut work = map(request, hybrid, &[Lift::ExpPair, Lift::Polar])?;
+            work.cost.flops += product(request, SIGNS);
+            Ok(work)
+        }
+        Case::ProjectDense => project::<T>(request, Method::Dense),
+        Case::ProjectStructured => project::<T>(request, Method::Structured),
+        Case::DrawOrthogonal => Ok(draw_orthogonal(d, m)),
+        Case::Peak => Err("the ceilings are no work".into()),
+    }
+}
+
+/// The features of all points; every frequency's projection is lifted by each of `lifts`.
+fn map<T: Real>(request: &Request, map: impl FeatureMap<T> + 'static, lifts: &[Lift]) -> Result<Work>
+where
+    StandardUniform: Distribution<T>,
+{
+    let Request { n, d, m, .. } = *request;
+    let (features, blocks) = (map.feature_dim(), map.blocks().len());
+    let x = points::<T>(n, d)?;
+    let cost = Cost {
+        flops: product(request, m),
+        lifts: lifts.iter().map(|lift| (*lift, n as f64 * m as f64)).collect(),
+        written: n as f64 * (features * size_of::<T>() + blocks * size_of::<f64>()) as f64,
+        read: size_of_val(x.as_slice().unwrap_or_default()) as f64,
+    };
+    let run = if request.fresh {
+        timed(move || Ok(map.features(Side::X, black_box(&x))?))
+    } else {
+        let (mut values, mut log_scales) = (zeros::<T>(n, features)?, zeros::<f64>(n, blocks)?);
+        timed(move || Ok(map.features_into(Side::X, black_box(&x), &mut values, &mut log_scales)?))
+    };
+    Ok(Work { run, cost })
+}
+
+/// Projections of all points, tile by tile, a run of tiles for each thread.
+fn project<T: Real>(request: &Request, method: Method) -> Result<Work>
+where
+    StandardUniform: Distribution<T>,
+{
+    let Request { n, d, m, threads, .. } = *request;
+    let hadamard = Hadamard::default();
+    let omega = draw(d, m, &hadamard, &mut rng(1))?;
+    let flops = match method {
+        Method::Dense => product(request, m),
+        Method::Structured => n as f64 * transforms(hadamard.rounds, omega.padded_dim(), m),
+    };
+    let projection = Projection::<T>::with_method(omega, 1.0, method)?;
+    let x = points::<T>(n, d)?;
+    let read = size_of_val(x.as_slice().unwrap_or_default()) as f64;
+    let buffers = || (vec![T::zero(); TILE * m], [0.0; TILE], Scratch::default());
+    let mut buffers: Vec<_> = (0..threads).map(|_| buffers()).collect();
+    let run = timed(move || {
+        let runs = x.axis_chunks_iter(Axis(0), n.div_ceil(threads)).into_par_iter();
+        runs.zip(&mut buffers).for_each(|(x, (values, norms, scratch))| {
+            project_tiles(&projection, black_box(x), values, norms, scratch);
+        });
+        Ok(())
+    });
+    Ok(Work { run, cost: Cost { flops, read, ..Cost::default() } })
+}
+
+fn project_tiles<T: Real>(
+    projection: &Projection<T>,
+    x: ArrayView2<'_, T>,
+    values: &mut [T],
+    norms: &mut [f64],
+    scratch: &mut Scratch<T>,
+) {
+    let m = projection.count();
+    for x in x.axis_chunks_iter(Axis(0), TILE) {
+        let rows = x.nrows();
+        if let Some(mut tile) = Tile::new(&mut values[..rows * m], &mut norms[..rows], rows, m, 1) {
+            projection.project(x, &mut tile, scratch);
+        }
+        black_box(&*values);
+    }
+}
+
+/// Orthogonal frequencies.
+fn draw_orthogonal(d: usize, m: usize) -> Work {
+    let run = timed(move || Ok(draw(d, m, &Orthogonal, &mut rng(black_box(1)))?));
+    let flops = (m / d) as f64 * reflections(d, d) + reflections(d, m % d);
+    let written = (d * m * size_of::<f64>()) as f64;
+    Work { run, cost: Cost { flops, written, ..Cost::default() } }
+}
+
+/// `work` with a clock, which stops before the result is dropped.
+fn timed<R>(mut work: impl FnMut() -> Result<R> + 'static) -> Box<dyn FnMut() -> Result<f64>> {
+    Box::new(move || {
+        let start = Instant::now();
+        let _result = black_box(work()?);
+        Ok(start.elapsed().as_secs_f64())
+    })
+}
+
+fn points<T: Real>(n: usize, d: usize) -> Result<Array2<T>>
+where
+    StandardUniform: Distribution<T>,
+{
+    let mut rng = rng(2);
+    let scale = T::narrow((d as f64).sqrt().recip());
+    let mut points = zeros(n, d)?;
+    points.mapv_inplace(|_: T| StandardUniform.sample(&mut rng) * scale);
+    Ok(points)
+}
+
+/// An array, or an error where an array would end the program.
+fn zeros<T: Real>(rows: usize, columns: usize) -> Result<Array2<T>> {
+    let bytes = rows * columns * size_of::<T>();
+    let reserved = Vec::<u8>::new().try_reserve_exact(bytes);
+    reserved.map_err(|_| format!("no {} MB for points or features", bytes.div_ceil(1 << 20)))?;
+    Ok(Array2::zeros((rows, columns)))
+}
+
+/// Operations of the product of all points with `count` frequencies.
+fn product(request: &Request, count: usize) -> f64 {
+    2.0 * request.n as f64 * request.d as f64 * count as f64
+}
+
+/// Additions of the Hadamard transforms of one point.
+fn transforms(rounds: usize, padded: usize, m: usize) -> f64 {
+    let blocks = m.div_ceil(padded);
+    (blocks * rounds * padded * padded.ilog2() as usize) as f64
+}
+
+/// Operations of `count` reflections in ℝᵈ, k on the coordinates and rows from k on: Σₖ 4(d − k)(count − k).
+fn reflections(d: usize, count: usize) -> f64 {
+    let (d, count) = (d as f64, count as f64);
+    2.0 * count * count * (d - count / 3.0)
+}
