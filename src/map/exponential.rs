@@ -227,6 +227,7 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
                 f64::NAN
             };
             tile.row(i).1[0] = scale;
+            tile.complete(i + 1);
         }
     }
 

@@ -10,6 +10,7 @@ use ndarray::parallel::prelude::*;
 use ndarray::{ArrayView2, ArrayViewMut2, Axis};
 
 use crate::Real;
+use crate::numeric::Buffer;
 use crate::projection::{Scratch, Tile};
 
 /// Bytes of output that a tile should not exceed: they stay in the second cache until they are lifted.
@@ -20,6 +21,10 @@ const TILE_ROWS: Range<usize> = 36..252;
 const ROW_STEP: usize = 12;
 /// Multiplications below which starting threads costs more than it saves.
 const SMALL: usize = 1 << 18;
+/// Bytes of output from which on it is written past the caches.
+const STREAMED: usize = 8 << 20;
+/// Shares of the work for each thread, at most: enough to even out what they take.
+const SHARES: usize = 4;
 /// Partial sums that exist at a time.
 const PARTIALS: usize = 16;
 
@@ -50,58 +55,71 @@ fn fill_by<T: Real>(
     fill: impl Fn(ArrayView2<'_, T>, &mut Tile<'_, T>, &mut Scratch<T>) + Sync,
 ) {
     let work = values.len().saturating_mul(x.ncols());
-    let tile = |buffers: &mut Buffers<T>, x: ArrayView2<'_, T>, values, log_scales| {
-        buffers.fill(x, values, log_scales, &fill);
-    };
-    if work < SMALL || values.nrows() <= rows {
-        let mut buffers = Buffers::default();
+    // What does not fit into the caches is written past them.
+    let streamed = values.len() * size_of::<T>() > STREAMED;
+    if work < SMALL || x.nrows() <= rows {
+        let mut worker = Worker::default();
         for ((x, values), log_scales) in x
             .axis_chunks_iter(Axis(0), rows)
             .zip(values.axis_chunks_iter_mut(Axis(0), rows))
             .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows))
         {
-            tile(&mut buffers, x, values, log_scales);
+            worker.fill(x, values, log_scales, streamed, &fill);
         }
     } else {
+        // Each share has buffers of its own, whose first touch is dear.
+        let share = x.nrows().div_ceil(rows) / (SHARES * rayon::current_num_threads());
         x.axis_chunks_iter(Axis(0), rows)
             .into_par_iter()
             .zip(values.axis_chunks_iter_mut(Axis(0), rows))
             .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows))
-            .for_each_init(Buffers::default, |buffers, ((x, values), log_scales)| {
-                tile(buffers, x, values, log_scales);
+            .with_min_len(share.max(1))
+            .for_each_init(Worker::default, |worker, ((x, values), log_scales)| {
+                worker.fill(x, values, log_scales, streamed, &fill);
             });
     }
 }
 
-/// What a thread keeps from tile to tile. Empty, and never allocated, while arrays are in standard layout.
+/// What a thread keeps from tile to tile. Nothing is allocated while arrays are small and in standard layout.
 #[derive(Default)]
-struct Buffers<T> {
+struct Worker<T> {
     scratch: Scratch<T>,
-    values: Vec<T>,
+    values: Buffer<T>,
     log_scales: Vec<f64>,
 }
 
-impl<T: Real> Buffers<T> {
+impl<T: Real> Worker<T> {
     fn fill(
         &mut self,
         x: ArrayView2<'_, T>,
         mut values: ArrayViewMut2<'_, T>,
         mut log_scales: ArrayViewMut2<'_, f64>,
+        streamed: bool,
         fill: &impl Fn(ArrayView2<'_, T>, &mut Tile<'_, T>, &mut Scratch<T>),
     ) {
         let (rows, width, blocks) = (values.nrows(), values.ncols(), log_scales.ncols());
-        if let (Some(values), Some(log_scales)) = (values.as_slice_mut(), log_scales.as_slice_mut()) {
-            if let Some(mut tile) = Tile::new(values, log_scales, rows, width, blocks) {
+        let mut out = values.as_slice_mut();
+        if let (Some(out), Some(log_scales), false) = (&mut out, log_scales.as_slice_mut(), streamed) {
+            if let Some(mut tile) = Tile::new(out, log_scales, rows, width, blocks) {
                 fill(x, &mut tile, &mut self.scratch);
             }
             return;
         }
-        self.values.resize(rows * width, T::zero());
         self.log_scales.resize(rows * blocks, 0.0);
-        if let Some(mut tile) = Tile::new(&mut self.values, &mut self.log_scales, rows, width, blocks) {
-            fill(x, &mut tile, &mut self.scratch);
+        let buffer = self.values.take(rows * width);
+        let Some(tile) = Tile::new(buffer, &mut self.log_scales, rows, width, blocks) else { return };
+        match out {
+            Some(out) => {
+                let mut tile = tile.streamed_to(out);
+                fill(x, &mut tile, &mut self.scratch);
+                tile.complete(rows);
+            }
+            None => {
+                let mut tile = tile;
+                fill(x, &mut tile, &mut self.scratch);
+                values.iter_mut().zip(&*buffer).for_each(|(out, v)| *out = *v);
+            }
         }
-        values.iter_mut().zip(&self.values).for_each(|(out, v)| *out = *v);
         log_scales.iter_mut().zip(&self.log_scales).for_each(|(out, v)| *out = *v);
     }
 }

@@ -13,6 +13,7 @@
 
 #[macro_use]
 mod isa;
+mod buffer;
 mod elementwise;
 mod exp;
 mod hadamard;
@@ -26,6 +27,7 @@ mod sincos;
 pub mod special;
 mod vector;
 
+pub use buffer::{Buffer, Stream};
 pub use elementwise::{add_minus, affine, multiply, scaled, simplex};
 pub use exp::{exp_minus, exp_pair_minus};
 pub use hadamard::hadamard_rounds;

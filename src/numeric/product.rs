@@ -5,15 +5,13 @@
 //! into runs of [`RUN`] bytes, so that what a panel's tiles read again stays in the second cache. Each element of the result
 //! is summed over k from left to right, whatever the shape of the tile.
 
-use super::Lane;
 use super::vector::{Vector, prefetch};
+use super::{Buffer, Lane};
 
 /// Bytes of a run of k: 128 rows of X then take half of a second cache of 1 MiB.
 const RUN: usize = 4096;
 /// Steps of k by which panels are fetched ahead: they may come from memory.
 const AHEAD: usize = 24;
-/// Bytes to which panels are aligned.
-const ALIGN: usize = 64;
 /// Vectors of a tile of one row: as many sums as hide the latency of an addition.
 const WIDE: usize = 8;
 /// Not less than any panel: room for the ragged edge of a row.
@@ -22,9 +20,7 @@ const EDGE: usize = 32;
 /// A matrix W of `rows` × `depth`, packed for [`product`].
 #[derive(Debug)]
 pub struct Packed<T> {
-    storage: Vec<T>,
-    /// Where the aligned panels begin in `storage`.
-    start: usize,
+    panels: Buffer<T>,
     rows: usize,
     depth: usize,
 }
@@ -32,14 +28,13 @@ pub struct Packed<T> {
 impl<T: Lane> Packed<T> {
     /// Packs the matrix whose element (j, k) is `element(j, k)`.
     pub fn new(rows: usize, depth: usize, element: impl Fn(usize, usize) -> T) -> Self {
-        let panels = rows.div_ceil(T::PANEL);
-        let mut storage = vec![T::zero(); panels * depth * T::PANEL + ALIGN];
-        let start = storage.as_ptr().align_offset(ALIGN).min(ALIGN);
+        let mut panels = Buffer::default();
+        let elements = panels.take(rows.div_ceil(T::PANEL) * depth * T::PANEL);
         for (j, k) in (0..rows).flat_map(|j| (0..depth).map(move |k| (j, k))) {
             let panel = j / T::PANEL * depth * T::PANEL;
-            storage[start + panel + k * T::PANEL + j % T::PANEL] = element(j, k);
+            elements[panel + k * T::PANEL + j % T::PANEL] = element(j, k);
         }
-        Packed { storage, start, rows, depth }
+        Packed { panels, rows, depth }
     }
 
     /// Rows of W: columns of the product.
@@ -50,10 +45,6 @@ impl<T: Lane> Packed<T> {
     /// Columns of W: the length of the sums.
     pub fn depth(&self) -> usize {
         self.depth
-    }
-
-    fn panels(&self) -> &[T] {
-        &self.storage[self.start..]
     }
 }
 
@@ -84,7 +75,7 @@ unsafe fn body<T: Lane, V: Vector<T>>(x: &[T], x_stride: usize, w: &Packed<T>, o
         let mut run = Run {
             x: &x[from..],
             x_stride,
-            panels: &w.panels()[from * T::PANEL..],
+            panels: &w.panels[from * T::PANEL..],
             panel: w.depth * T::PANEL,
             len: to - from,
             add: from > 0,
@@ -171,6 +162,7 @@ impl<T: Lane> Run<'_, T> {
     /// `row + M` rows must exist, and `column`; the column must be a multiple of `N` vectors. Where the tile is wider than
     /// the columns left, it must not be wider than a panel. The machine must have the instruction set.
     #[inline(always)]
+    #[allow(clippy::needless_range_loop, reason = "arrays of vectors that iterators move go through memory")]
     unsafe fn tile<V: Vector<T>, const M: usize, const N: usize>(&mut self, row: usize, column: usize) {
         // SAFETY: all x are inside rows and all w inside panels, by the caller's promise and the padding of panels; a
         // tile that is narrower than its vectors goes through a row of its own, which holds a panel. Checked indexing
@@ -181,7 +173,6 @@ impl<T: Lane> Run<'_, T> {
             let out = self.out.as_mut_ptr().add(row * self.stride + column);
             let columns = self.columns - column;
             let mut sums = [[V::splat(T::zero()); N]; M];
-            // Indices, not iterators: arrays of vectors that are moved go through memory.
             if self.add {
                 for i in 0..M {
                     let from = out.add(i * self.stride).cast_const();

@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayView2};
 
 use crate::Real;
+use crate::numeric::Stream;
 
 /// A tile of features under construction: a few rows of values and their logarithmic scales.
 ///
@@ -15,6 +16,8 @@ pub struct Tile<'a, T> {
     log_scales: &'a mut [f64],
     /// As many as values, or none.
     signs: &'a mut [T],
+    /// Where complete rows go, if the values are but a buffer.
+    stream: Option<Stream<'a, T>>,
     rows: usize,
     columns: Columns,
     blocks: Columns,
@@ -53,8 +56,32 @@ impl<'a, T: Real> Tile<'a, T> {
         let fits = rows.checked_mul(width) == Some(values.len())
             && rows.checked_mul(blocks) == Some(log_scales.len());
         let all = |count| Columns { first: 0, count, stride: count };
-        let signs = &mut [];
-        fits.then_some(Tile { values, log_scales, signs, rows, columns: all(width), blocks: all(blocks) })
+        let (signs, stream) = (&mut [], None);
+        fits.then_some(Tile {
+            values,
+            log_scales,
+            signs,
+            stream,
+            rows,
+            columns: all(width),
+            blocks: all(blocks),
+        })
+    }
+
+    /// The tile, with rows that are written on to a slice of the same length when they are complete.
+    pub(crate) fn streamed_to(self, to: &'a mut [T]) -> Self {
+        Tile { stream: Some(Stream::new(to)), ..self }
+    }
+
+    /// Says that the first `rows` rows will not change any more. It is never needed; a large result may be written sooner,
+    /// while the rows are in the first cache.
+    ///
+    /// # Panics
+    /// If there are not so many rows.
+    pub fn complete(&mut self, rows: usize) {
+        if let Some(stream) = &mut self.stream {
+            stream.advance(&self.values[..rows * self.columns.stride]);
+        }
     }
 
     /// The tile with `signs`, one for each value; without them if they have another length.
@@ -71,6 +98,7 @@ impl<'a, T: Real> Tile<'a, T> {
             values: values.as_slice_mut().unwrap_or_default(),
             log_scales: log_scales.as_slice_mut().unwrap_or_default(),
             signs: &mut [],
+            stream: None,
             rows,
             columns: all(width),
             blocks: all(blocks),
@@ -124,6 +152,7 @@ impl<'a, T: Real> Tile<'a, T> {
             values: self.values,
             log_scales: self.log_scales,
             signs: self.signs,
+            stream: None,
             rows: self.rows,
         }
     }

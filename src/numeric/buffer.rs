@@ -1,0 +1,117 @@
+//! [`Buffer`]: memory that begins with a line of the caches. [`Stream`]: writing past the caches.
+
+use super::{Isa, Lane, Vector};
+use crate::Real;
+
+/// Bytes of a line of the caches, and of the widest vector.
+const LINE: usize = 64;
+
+/// Elements that begin with a line of the caches. Grows when first needed and is kept.
+#[derive(Debug, Default)]
+pub struct Buffer<T> {
+    storage: Vec<T>,
+    /// Where the first line begins in `storage`.
+    start: usize,
+}
+
+impl<T: Lane> Buffer<T> {
+    /// `len` elements, which hold anything.
+    pub fn take(&mut self, len: usize) -> &mut [T] {
+        if self.storage.len() < self.start + len {
+            self.storage = vec![T::zero(); len + LINE / size_of::<T>()];
+            self.start = self.storage.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());
+        }
+        &mut self.storage[self.start..][..len]
+    }
+}
+
+impl<T> std::ops::Deref for Buffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.storage[self.start..]
+    }
+}
+
+/// A slice that is written from its beginning on, past the caches: for memory that is not read soon.
+#[derive(Debug)]
+pub struct Stream<'a, T> {
+    to: &'a mut [T],
+    written: usize,
+}
+
+impl<'a, T: Real> Stream<'a, T> {
+    /// Nothing is written yet.
+    pub fn new(to: &'a mut [T]) -> Self {
+        Stream { to, written: 0 }
+    }
+
+    /// Copies what is new in `from`, which has all that is known: as far as whole vectors go, or to the end of the slice.
+    pub fn advance(&mut self, from: &[T]) {
+        advance(Isa::best(), self.to, &mut self.written, from);
+    }
+}
+
+multiversion! {
+    /// Copies `from` from `written` on to `to`, and says how far it came.
+    fn advance<T, vector>(to: &mut [T], written: &mut usize, from: &[T]) = body;
+}
+
+/// # Safety
+/// The machine must have the instruction set of `V`.
+#[inline(always)]
+unsafe fn body<T: Lane, V: Vector<T>>(to: &mut [T], written: &mut usize, from: &[T]) {
+    let known = to.len().min(from.len());
+    let head = to.as_ptr().align_offset(size_of::<V>());
+    let mut at = *written;
+    if at < head.min(known) {
+        to[at..head.min(known)].copy_from_slice(&from[at..head.min(known)]);
+        at = head.min(known);
+    }
+    while at >= head && at + V::WIDTH <= known {
+        // SAFETY: at + WIDTH ≤ known, which is at most both lengths; `to` is aligned to a vector, of WIDTH elements, at
+        // its head, and hence at the end of each vector that follows.
+        unsafe { V::load(from.as_ptr().add(at)).stream(to.as_mut_ptr().add(at)) };
+        at += V::WIDTH;
+    }
+    if known == to.len() {
+        to[at..].copy_from_slice(&from[at..known]);
+        at = known;
+        // SAFETY: the caller's promise.
+        unsafe { V::fence() };
+    }
+    *written = at;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn begins_with_a_line() {
+        let mut buffer = Buffer::<f32>::default();
+        for len in [0, 1, 1000, 17] {
+            let slice = buffer.take(len);
+            assert_eq!((slice.len(), slice.as_ptr().align_offset(LINE)), (len, 0));
+        }
+    }
+
+    #[test]
+    fn streams_in_steps_to_any_place() {
+        let from: Vec<f32> = (0..200).map(|i| i as f32).collect();
+        for isa in Isa::available() {
+            for (first, len) in [(0, 200), (1, 150), (7, 100), (16, 3), (1, 0)] {
+                for steps in [1, 2, 5, 29, 150] {
+                    let (mut to, mut written) = (vec![-1.0; 200], 0);
+                    for step in 1..=steps {
+                        let known = len * step / steps;
+                        advance(isa, &mut to[first..][..len], &mut written, &from[..known]);
+                        assert!(written <= known && known < written + 2 * 16, "{isa:?}");
+                    }
+                    assert_eq!((&to[first..][..len], written), (&from[..len], len), "{isa:?}");
+                    assert!(to[..first].iter().chain(&to[first + len..]).all(|v| *v == -1.0), "{isa:?}");
+                }
+            }
+        }
+    }
+}
