@@ -9,6 +9,7 @@ use super::batch::Batch;
 use super::{Features, Scratch, Tile, tiles};
 use crate::error::{Result, check_size};
 use crate::kernel::Kernel;
+use crate::numeric::zeros;
 use crate::projection::{Projected, Projection};
 use crate::{Real, SignedLog};
 
@@ -145,7 +146,7 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` does not have d columns.
     fn features(&self, side: Side, x: &ArrayRef2<T>) -> Result<Features<T>> {
-        let mut values = Array2::zeros((x.nrows(), self.feature_dim()));
+        let mut values = zeros(x.nrows(), self.feature_dim());
         let mut log_scales = Array2::zeros((x.nrows(), self.blocks().len()));
         self.features_into(side, x, &mut values, &mut log_scales)?;
         Ok(Features::new(self, side, values, log_scales))

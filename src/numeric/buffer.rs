@@ -17,7 +17,7 @@ pub struct Buffer<T> {
 impl<T: Lane> Buffer<T> {
     /// `len` elements, which hold anything.
     pub fn take(&mut self, len: usize) -> &mut [T] {
-        if self.storage.len() < self.start + len {
+        if self.storage.is_empty() || self.storage.len() < self.start + len {
             self.storage = vec![T::zero(); len + LINE / size_of::<T>()];
             self.start = self.storage.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());
         }

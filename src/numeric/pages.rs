@@ -1,0 +1,51 @@
+//! Matrices that are written once and read much later.
+
+use ndarray::Array2;
+
+use crate::Real;
+
+/// Bytes of a huge page.
+#[cfg(target_os = "linux")]
+const HUGE: usize = 2 << 20;
+
+/// A matrix of zeros, of huge pages where it has some: a first touch of each small page would take longer than most
+/// results take to compute.
+///
+/// # Panics
+/// If the number of elements overflows, as [`Array2::zeros`].
+pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
+    let array = Array2::<T>::zeros((rows, columns));
+    #[cfg(target_os = "linux")]
+    {
+        let start = array.as_ptr().addr().next_multiple_of(HUGE);
+        let end = (array.as_ptr().addr() + array.len() * size_of::<T>()) / HUGE * HUGE;
+        if start < end {
+            let offset = start - array.as_ptr().addr();
+            // SAFETY: the range lies inside the array's memory and holds whole pages; the advice changes no contents. That it
+            // may not be heard is no error.
+            unsafe {
+                libc::madvise(
+                    array.as_ptr().wrapping_byte_add(offset).cast_mut().cast(),
+                    end - start,
+                    libc::MADV_HUGEPAGE,
+                )
+            };
+        }
+    }
+    array
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holds_zeros_whatever_the_size() {
+        for (rows, columns) in [(0, 3), (3, 0), (1, 1), (1000, 1025), (1500, 3000)] {
+            let mut array = zeros::<f32>(rows, columns);
+            assert_eq!(array.dim(), (rows, columns));
+            assert!(array.iter().all(|v| *v == 0.0));
+            array.fill(1.0);
+        }
+    }
+}
