@@ -95,7 +95,8 @@ where
     let run = if request.fresh {
         timed(move || Ok(map.features(Side::X, black_box(&x))?))
     } else {
-        let (mut values, mut log_scales) = (zeros::<T>(n, features)?, zeros::<f64>(n, blocks)?);
+        zeros::<T>(n, features)?;
+        let (mut values, mut log_scales) = map.features(Side::X, &x)?.into_arrays();
         timed(move || Ok(map.features_into(Side::X, black_box(&x), &mut values, &mut log_scales)?))
     };
     Ok(Work { run, cost })

@@ -87,6 +87,12 @@ impl<T: Real> Features<T> {
         &self.blocks
     }
 
+    /// The values, n × D, and the logarithmic scales, n × blocks: arrays that can be filled again by
+    /// [`features_into`](FeatureMap::features_into).
+    pub fn into_arrays(self) -> (Array2<T>, Array2<f64>) {
+        (self.values, self.log_scales)
+    }
+
     /// The features themselves, scales multiplied in, n × D: what a linear model takes. Beyond the range of
     /// `T` (norms of about 13 in `f32`) they are 0 or ±∞.
     pub fn to_array(&self) -> Array2<T> {
