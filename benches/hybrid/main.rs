@@ -82,7 +82,9 @@ impl Model {
 
     /// Nanoseconds for a point.
     fn predict(&self, projections: usize, lifted: usize, written: usize) -> f64 {
-        self.multiply_add * (projections * DIM) as f64 + self.lift * lifted as f64 + self.write * written as f64
+        self.multiply_add * (projections * DIM) as f64
+            + self.lift * lifted as f64
+            + self.write * written as f64
     }
 }
 
@@ -163,7 +165,9 @@ fn run<T: Real>() -> Result<()> {
 }
 
 fn main() -> Result<()> {
-    println!("| | bases | m | n | D | hybrid | model | plain | model | ratio | model | model/measured | hybrid/model");
+    println!(
+        "| | bases | m | n | D | hybrid | model | plain | model | ratio | model | model/measured | hybrid/model"
+    );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let all = || run::<f32>().and_then(|()| run::<f64>());
     match rayon::ThreadPoolBuilder::new().num_threads(1).build() {

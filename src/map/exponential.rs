@@ -8,7 +8,7 @@ use ndarray::{ArrayRef1, ArrayView2};
 use num_complex::Complex64;
 
 use super::feature_map::check_pair;
-use super::{FeatureMap, Projected, Properties, Scratch, Side, Target, Tile};
+use super::{FeatureMap, Properties, Scratch, Side, Target, Tile};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
@@ -287,14 +287,7 @@ impl<T: Real, M: Mechanism> FeatureMap<T> for Exponential<T, M> {
         Some(&self.projection)
     }
 
-    fn fill_projected(&self, side: Side, projected: &Projected<'_, T>, tile: &mut Tile<'_, T>) {
-        let count = self.projection.count();
-        let rows = projected.values.chunks_exact(count).zip(projected.squared_norms);
-        for (i, (projections, squared_norm)) in rows.enumerate().take(tile.rows()) {
-            let (values, scales) = tile.row(i);
-            values[..count].copy_from_slice(projections);
-            scales[0] = *squared_norm;
-        }
+    fn fill_projected(&self, side: Side, tile: &mut Tile<'_, T>) {
         self.lift(side, tile);
     }
 

@@ -28,7 +28,7 @@ pub mod special;
 mod vector;
 
 pub use buffer::{Buffer, Stream};
-pub use elementwise::{add_minus, affine, multiply, scaled, simplex};
+pub use elementwise::{add_minus, affine, multiply, outer, simplex};
 pub use exp::{exp_minus, exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
