@@ -8,7 +8,7 @@ use ndarray::{ArrayRef1, ArrayView2};
 
 use super::Coefficient;
 use super::room::Room;
-use super::tensor::{self, Block, Product};
+use super::tensor::{Block, Product};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
 use crate::map::batch::ranges;
@@ -151,14 +151,19 @@ impl<T: Real> Hybrid<T> {
         scratch: &mut Scratch<T>,
         logarithmic: bool,
     ) {
-        let shape = self.parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
+        let shape = self.parts.last().map_or((1, 1), |last| (last.columns.end, last.blocks.end));
         let mut room = Room::new(x.nrows(), shape, logarithmic, scratch);
         room.fill(|tile| {
+            let one = if logarithmic { T::zero() } else { T::one() };
+            (0..tile.rows()).for_each(|i| tile.row(i).0[0] = one);
             let fill = if logarithmic { Self::fill_exponents_of } else { Self::fill_part };
             (0..self.parts.len()).for_each(|p| fill(self, p, side, x, tile, scratch));
         });
-        let write = if logarithmic { tensor::add } else { tensor::multiply };
-        (0..x.nrows()).for_each(|i| write(&self.products, &room.row(i), side, tile, i));
+        let write = if logarithmic { Product::add } else { Product::multiply };
+        let columns = ranges(&self.blocks);
+        for (b, (product, columns)) in self.products.iter().zip(columns).enumerate() {
+            write(product, side, &room, &mut tile.part(columns, b..b + 1));
+        }
         room.give_back(scratch);
     }
 
@@ -227,11 +232,11 @@ impl<T: Real> Part<T> {
     }
 }
 
-/// The maps side by side.
+/// The maps side by side, behind the one feature 1.
 fn parts<T: Real>(maps: impl Iterator<Item = Arc<dyn FeatureMap<T>>>) -> Vec<Part<T>> {
     let mut parts: Vec<Part<T>> = Vec::new();
     for map in maps {
-        let (column, block) = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
+        let (column, block) = parts.last().map_or((1, 1), |last| (last.columns.end, last.blocks.end));
         let leader = parts.iter().position(|part| same_projection(part.map.as_ref(), map.as_ref()));
         parts.push(Part {
             columns: column..column + map.feature_dim(),
@@ -263,8 +268,9 @@ fn products<T: Real>(coefficients: &[Coefficient<T>], parts: &[Part<T>]) -> Resu
             return Err(Error::Parameter { name, value, domain: "finite" });
         }
         if weight != 0.0 {
-            let left = left.map_or(vec![None], |part: usize| parts[part].each_block().map(Some).collect());
-            let pair = |left: Option<Block>| parts[base].each_block().map(move |right| (left.clone(), right));
+            let one = Block { columns: 0..1, index: 0 };
+            let left = left.map_or(vec![one], |part: usize| parts[part].each_block().collect());
+            let pair = |left: Block| parts[base].each_block().map(move |right| (left.clone(), right));
             let half_weight = 0.5 * weight.abs().ln();
             let product = |(left, right)| Product { left, right, half_weight, negative: weight < 0.0 };
             products.extend(left.into_iter().flat_map(pair).map(product));

@@ -15,12 +15,12 @@ multiversion! {
 }
 
 #[inline(always)]
-fn outer_body<T: Real, const FMA: bool>(out: &mut [T], factor: T, a: &[T], b: &[T]) {
-    for (row, a) in out.chunks_exact_mut(b.len().max(1)).zip(a) {
+fn outer_body<T: Real, const FMA: bool>(mut out: &mut [T], factor: T, a: &[T], b: &[T]) {
+    for a in a {
+        let Some((row, rest)) = out.split_at_mut_checked(b.len()) else { return };
         let scaled = factor * *a;
-        for (out, b) in row.iter_mut().zip(b) {
-            *out = scaled * *b;
-        }
+        row.iter_mut().zip(b).for_each(|(out, b)| *out = scaled * *b);
+        out = rest;
     }
 }
 
