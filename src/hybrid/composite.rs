@@ -8,7 +8,7 @@ use ndarray::{ArrayRef1, ArrayView2};
 
 use super::Coefficient;
 use super::room::Room;
-use super::tensor::{Block, Product};
+use super::tensor::{self, Block, Product};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
 use crate::map::batch::ranges;
@@ -159,11 +159,8 @@ impl<T: Real> Hybrid<T> {
             let fill = if logarithmic { Self::fill_exponents_of } else { Self::fill_part };
             (0..self.parts.len()).for_each(|p| fill(self, p, side, x, tile, scratch));
         });
-        let write = if logarithmic { Product::add } else { Product::multiply };
-        let columns = ranges(&self.blocks);
-        for (b, (product, columns)) in self.products.iter().zip(columns).enumerate() {
-            write(product, side, &room, &mut tile.part(columns, b..b + 1));
-        }
+        let write = if logarithmic { tensor::add } else { tensor::multiply };
+        (0..x.nrows()).for_each(|i| write(&self.products, side, &room.row(i), tile, i));
         room.give_back(scratch);
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::room::Room;
+use super::room::Row;
 use crate::Real;
 use crate::map::{Side, Tile};
 use crate::numeric::{self, Isa};
@@ -29,38 +29,9 @@ pub(super) struct Block {
 
 impl Product {
     /// The number of features.
+    #[inline]
     pub fn width(&self) -> usize {
         self.left.columns.len() * self.right.columns.len()
-    }
-
-    /// Writes the products of the parts' features to a tile of their own.
-    pub fn multiply<T: Real>(&self, side: Side, parts: &Room<T>, tile: &mut Tile<'_, T>) {
-        let (isa, sign) = (Isa::best(), self.sign(side));
-        for i in 0..tile.rows() {
-            let (parts, (values, scales)) = (parts.row(i), tile.row(i));
-            scales[0] = self.scale(parts.log_scales);
-            // An absent block is neither computed nor read.
-            if scales[0] != f64::NEG_INFINITY {
-                let (left, right) =
-                    (&parts.values[self.left.columns.clone()], &parts.values[self.right.columns.clone()]);
-                numeric::outer(isa, values, sign, left, right);
-            }
-        }
-    }
-
-    /// As [`multiply`](Product::multiply), where values are logarithms.
-    pub fn add<T: Real>(&self, side: Side, parts: &Room<T>, tile: &mut Tile<'_, T>) {
-        let sign = self.sign::<T>(side);
-        for i in 0..tile.rows() {
-            let parts = parts.row(i);
-            let scale = self.scale(parts.log_scales);
-            tile.row(i).1[0] = scale;
-            if scale != f64::NEG_INFINITY {
-                let (values, signs) = tile.row_with_signs(i);
-                self.combine(values, parts.values, |a, b| a + b);
-                self.combine(signs, parts.signs, |a, b| sign * a * b);
-            }
-        }
     }
 
     fn sign<T: Real>(&self, side: Side) -> T {
@@ -68,15 +39,64 @@ impl Product {
     }
 
     /// The logarithmic scale, from those of the parts.
+    #[inline]
     fn scale(&self, parts: &[f64]) -> f64 {
         parts[self.left.index] + parts[self.right.index] + self.half_weight
     }
 
-    /// out ← combine(aₚ, b_q), for one p after the other.
-    fn combine<T: Real>(&self, out: &mut [T], parts: &[T], combine: impl Fn(T, T) -> T) {
-        let (left, right) = (&parts[self.left.columns.clone()], &parts[self.right.columns.clone()]);
-        for (row, a) in out.chunks_exact_mut(right.len().max(1)).zip(left) {
-            row.iter_mut().zip(right).for_each(|(out, b)| *out = combine(*a, *b));
+    fn blocks_of<'a, T>(&self, row: &'a [T]) -> (&'a [T], &'a [T]) {
+        (&row[self.left.columns.clone()], &row[self.right.columns.clone()])
+    }
+}
+
+/// Writes products one after the other to row `i` of a tile, from the features of all parts.
+pub(super) fn multiply<T: Real>(
+    products: &[Product],
+    side: Side,
+    parts: &Row<'_, T>,
+    tile: &mut Tile<'_, T>,
+    i: usize,
+) {
+    let isa = Isa::best();
+    let (mut values, scales) = tile.row(i);
+    for (product, scale) in products.iter().zip(scales) {
+        let (own, rest) = values.split_at_mut(product.width());
+        *scale = product.scale(parts.log_scales);
+        // An absent block is neither computed nor read.
+        if *scale != f64::NEG_INFINITY {
+            let (left, right) = product.blocks_of(parts.values);
+            numeric::outer(isa, own, product.sign(side), left, right);
         }
+        values = rest;
+    }
+}
+
+/// As [`multiply`], where values are logarithms and have signs.
+pub(super) fn add<T: Real>(
+    products: &[Product],
+    side: Side,
+    parts: &Row<'_, T>,
+    tile: &mut Tile<'_, T>,
+    i: usize,
+) {
+    let scales = tile.row(i).1;
+    scales.iter_mut().zip(products).for_each(|(scale, product)| *scale = product.scale(parts.log_scales));
+    let (mut values, mut signs) = tile.row_with_signs(i);
+    for product in products {
+        let width = product.width();
+        let (own, rest) = values.split_at_mut(width);
+        let (own_signs, rest_of_signs) = signs.split_at_mut(width.min(signs.len()));
+        if product.scale(parts.log_scales) != f64::NEG_INFINITY {
+            combine(own, product.blocks_of(parts.values), |a, b| a + b);
+            combine(own_signs, product.blocks_of(parts.signs), |a, b| product.sign::<T>(side) * a * b);
+        }
+        (values, signs) = (rest, rest_of_signs);
+    }
+}
+
+/// out ← combine(aₚ, b_q), for one p after the other.
+fn combine<T: Real>(out: &mut [T], (a, b): (&[T], &[T]), combine: impl Fn(T, T) -> T) {
+    for (row, a) in out.chunks_exact_mut(b.len().max(1)).zip(a) {
+        row.iter_mut().zip(b).for_each(|(out, b)| *out = combine(*a, *b));
     }
 }
