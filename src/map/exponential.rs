@@ -213,14 +213,15 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
         finish: impl Fn(&mut Tile<'_, T>, usize, f64) -> f64,
     ) {
         let slope = self.mechanism.slope(side);
+        let (real, size) = (slope.re.abs(), slope.norm());
         let spread = self.biases.as_ref().map_or(0.0, |biases| biases.spread);
         for i in 0..tile.rows() {
             let (values, scales) = tile.row(i);
             let squared_norm = scales[0];
             let scale = if squared_norm.is_finite() {
                 let reach = self.projection.bound(squared_norm);
-                let bound = slope.re.abs() * reach + spread;
-                self.add_biases(slope, values, slope.norm() * reach + spread);
+                let bound = real * reach + spread;
+                self.add_biases(slope, values, size * reach + spread);
                 finish(tile, i, bound) + self.row * squared_norm + self.constant
             } else {
                 values.fill(T::nan());
