@@ -4,13 +4,15 @@
 //! cache, of the angular hybrid with m base frequencies and n sign features, D = 4m(1 + n) features in all, and of
 //! `Trigonometric` with D features. The model of their times is
 //!
-//!     plain:  a (D/2) d + (b + c) D,
-//!     hybrid: a (k m + n) d + b (4m + n) + c D,    k = 1 with shared, 2 with independent bases:
+//!     plain:  a [D/2] d + b D,
+//!     hybrid: a (k [m] + [n]) d + 2m b + 2m b' + c D,    k = 1 with shared, 2 with independent bases:
 //!
-//! multiply-adds of projections, lifted values and written features. Its constants are measured in the same process: a
-//! on a projection on 256 frequencies; b on the two bases with these frequencies, projections taken off; c on rows
-//! copied from the first cache to the second. The table has nanoseconds per point and the ratio plain/hybrid, as measured
-//! and by the model, and what the measured one lacks: model/measured. All are minima over alternations.
+//! multiply-adds of projections, whose numbers are rounded up to whole cache lines [·], as vectors take them; values
+//! that are lifted in place to waves (b) and to exponentials (b'); features written elsewhere. The constants are measured in the same
+//! process: a on a projection on 256 frequencies; b and b' on maps with these frequencies, less the projection; c on rows
+//! that are copied from the first cache to the second. The table has nanoseconds per point, by measurement and model, the
+//! ratio plain/hybrid by both, and by what factor the measured hybrid exceeds its model and the measured ratio falls
+//! short of that of the model. Times are minima over alternations.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -32,12 +34,14 @@ const ROUNDS: usize = 41;
 const SIZES: [(usize, usize); 7] = [(16, 1), (16, 8), (64, 1), (64, 4), (64, 16), (256, 1), (256, 4)];
 /// The frequencies of the maps that the model is measured on.
 const COUNT: usize = 256;
+/// Bytes.
+const CACHE_LINE: usize = 64;
 
-/// Nanoseconds for each multiply-add, lifted value and written feature.
-#[derive(Debug)]
+/// Nanoseconds for each multiply-add, value lifted to a wave or to an exponential, and written feature.
 struct Model {
     multiply_add: f64,
-    lift: f64,
+    wave: f64,
+    exponential: f64,
     write: f64,
 }
 
@@ -75,16 +79,26 @@ impl Model {
         let features = (2 * COUNT) as f64;
         Ok(Model {
             multiply_add: project / (COUNT * DIM) as f64,
-            lift: (0.5 * (hyperbolic + trigonometric) - project) / features,
+            wave: (trigonometric - project) / features,
+            exponential: (hyperbolic - project) / features,
             write: write / features,
         })
     }
 
-    /// Nanoseconds for a point.
-    fn predict(&self, projections: usize, lifted: usize, written: usize) -> f64 {
-        self.multiply_add * (projections * DIM) as f64
-            + self.lift * lifted as f64
-            + self.write * written as f64
+    /// Nanoseconds for a point of a plain map of D features.
+    fn plain<T>(&self, features: usize) -> f64 {
+        self.project::<T>(features / 2) + self.wave * features as f64
+    }
+
+    /// Nanoseconds for a point of a hybrid with `bases` projections on m frequencies.
+    fn hybrid<T>(&self, m: usize, n: usize, bases: usize) -> f64 {
+        let lifted = (2 * m) as f64 * (self.wave + self.exponential);
+        let projected = bases as f64 * self.project::<T>(m) + self.project::<T>(n);
+        projected + lifted + self.write * (4 * m * (1 + n)) as f64
+    }
+
+    fn project<T>(&self, count: usize) -> f64 {
+        self.multiply_add * (count.next_multiple_of(CACHE_LINE / size_of::<T>()) * DIM) as f64
     }
 }
 
@@ -139,25 +153,29 @@ fn compare<T: Real>(model: &Model, m: usize, n: usize, shared: bool) -> Result<(
         best.iter_mut().zip(times).for_each(|(best, time)| *best = best.min(time));
     }
     let [hybrid, plain] = best.map(|time| time / own.x.nrows() as f64);
-    let projections = n + if shared { m } else { 2 * m };
-    let predicted =
-        [model.predict(projections, 4 * m + n, features), model.predict(features / 2, features, features)];
-    let (measured, expected) = (plain / hybrid, predicted[1] / predicted[0]);
+    let modelled = [model.hybrid::<T>(m, n, if shared { 1 } else { 2 }), model.plain::<T>(features)];
+    let ratios = [plain / hybrid, modelled[1] / modelled[0]];
     println!(
-        "| {} | {} | {m} | {n} | {features} | {hybrid:.0} | {:.0} | {plain:.0} | {:.0} | {measured:.1} | {expected:.1} | {:.2} | {:.2} |",
+        "| {} | {} | {m} | {n} | {features} | {hybrid:.0} | {:.0} | {plain:.0} | {:.0} | {:.1} | {:.1} | {:.2} | {:.2} |",
         std::any::type_name::<T>(),
         if shared { "shared" } else { "independent" },
-        predicted[0],
-        predicted[1],
-        expected / measured,
-        hybrid / predicted[0],
+        modelled[0],
+        modelled[1],
+        ratios[0],
+        ratios[1],
+        hybrid / modelled[0],
+        ratios[1] / ratios[0],
     );
     Ok(())
 }
 
 fn run<T: Real>() -> Result<()> {
     let model = Model::measure::<T>()?;
-    eprintln!("{} {model:.4?}", std::any::type_name::<T>());
+    let Model { multiply_add, wave, exponential, write } = model;
+    eprintln!(
+        "{}: a = {multiply_add:.4}, b = {wave:.3}, b' = {exponential:.3}, c = {write:.3} ns",
+        std::any::type_name::<T>()
+    );
     for shared in [true, false] {
         SIZES.iter().try_for_each(|&(m, n)| compare::<T>(&model, m, n, shared))?;
     }
@@ -166,7 +184,7 @@ fn run<T: Real>() -> Result<()> {
 
 fn main() -> Result<()> {
     println!(
-        "| | bases | m | n | D | hybrid | model | plain | model | ratio | model | model/measured | hybrid/model"
+        "| | bases | m | n | D | hybrid | model | plain | model | ratio | model | hybrid/model | model/ratio |"
     );
     println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let all = || run::<f32>().and_then(|()| run::<f64>());
