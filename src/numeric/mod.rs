@@ -23,6 +23,7 @@ mod planes;
 pub mod pointwise;
 mod product;
 mod reduce;
+mod sets;
 mod sincos;
 pub mod special;
 mod vector;
@@ -37,6 +38,7 @@ pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{Packed, product};
 pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_distance, squared_norm};
+pub use sets::{negate_odd, replace_meeting};
 pub use sincos::{cos_sin, exp_polar};
 pub use vector::Vector;
 
