@@ -8,11 +8,11 @@
 //!     hybrid: a (k [m] + [n]) d + 2m b + 2m b' + c D,    k = 1 with shared, 2 with independent bases:
 //!
 //! multiply-adds of projections, whose numbers are rounded up to whole cache lines [·], as vectors take them; values
-//! that are lifted in place to waves (b) and to exponentials (b'); features written elsewhere. The constants are measured in the same
-//! process: a on a projection on 256 frequencies; b and b' on maps with these frequencies, less the projection; c on rows
-//! that are copied from the first cache to the second. The table has nanoseconds per point, by measurement and model, the
-//! ratio plain/hybrid by both, and by what factor the measured hybrid exceeds its model and the measured ratio falls
-//! short of that of the model. Times are minima over alternations.
+//! that are lifted in place to waves (b) and to exponentials (b'); features written elsewhere. The constants are measured
+//! in the same process: a on a projection on 256 frequencies; b and b' on maps with these frequencies, less the
+//! projection; c on rows that are copied from the first cache to the second. The table has nanoseconds per point, by
+//! measurement and model, the ratio plain/hybrid by both, and by what factor the measured hybrid exceeds its model and the
+//! measured ratio falls short of that of the model. Times are minima over alternations.
 
 use std::hint::black_box;
 use std::time::Instant;

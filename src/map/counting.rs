@@ -369,7 +369,7 @@ pub(super) struct Signs<'a> {
 impl Signs<'_> {
     /// Changes the signs of those entries that belong to negative features.
     fn apply<T: Real>(&self, entries: &mut [T]) {
-        if let Some(negative) = self.negative.filter(|_| !entries.is_empty()) {
+        if let Some(negative) = self.negative {
             numeric::negate_odd(Isa::best(), entries, self.odd, negative);
         }
     }
