@@ -160,7 +160,7 @@ impl<T: Real> Hybrid<T> {
             (0..self.parts.len()).for_each(|p| fill(self, p, side, x, tile, scratch));
         });
         let write = if logarithmic { tensor::add } else { tensor::multiply };
-        (0..x.nrows()).for_each(|i| write(&self.products, side, &room.row(i), tile, i));
+        write(&self.products, side, &room, tile);
         room.give_back(scratch);
     }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::room::Row;
+use super::room::Room;
 use crate::Real;
 use crate::map::{Side, Tile};
 use crate::numeric::{self, Isa};
@@ -49,48 +49,40 @@ impl Product {
     }
 }
 
-/// Writes products one after the other to row `i` of a tile, from the features of all parts.
-pub(super) fn multiply<T: Real>(
-    products: &[Product],
-    side: Side,
-    parts: &Row<'_, T>,
-    tile: &mut Tile<'_, T>,
-    i: usize,
-) {
+/// Writes products one after the other to the rows of a tile, from the features of all parts.
+pub(super) fn multiply<T: Real>(products: &[Product], side: Side, parts: &Room<T>, tile: &mut Tile<'_, T>) {
     let isa = Isa::best();
-    let (mut values, scales) = tile.row(i);
-    for (product, scale) in products.iter().zip(scales) {
-        let (own, rest) = values.split_at_mut(product.width());
-        *scale = product.scale(parts.log_scales);
-        // An absent block is neither computed nor read.
-        if *scale != f64::NEG_INFINITY {
-            let (left, right) = product.blocks_of(parts.values);
-            numeric::outer(isa, own, product.sign(side), left, right);
+    for i in 0..tile.rows() {
+        let (parts, (mut values, scales)) = (parts.row(i), tile.row(i));
+        for (product, scale) in products.iter().zip(scales) {
+            let (own, rest) = values.split_at_mut(product.width());
+            *scale = product.scale(parts.log_scales);
+            // An absent block is neither computed nor read.
+            if *scale != f64::NEG_INFINITY {
+                let (left, right) = product.blocks_of(parts.values);
+                numeric::outer(isa, own, product.sign(side), left, right);
+            }
+            values = rest;
         }
-        values = rest;
     }
 }
 
 /// As [`multiply`], where values are logarithms and have signs.
-pub(super) fn add<T: Real>(
-    products: &[Product],
-    side: Side,
-    parts: &Row<'_, T>,
-    tile: &mut Tile<'_, T>,
-    i: usize,
-) {
-    let scales = tile.row(i).1;
-    scales.iter_mut().zip(products).for_each(|(scale, product)| *scale = product.scale(parts.log_scales));
-    let (mut values, mut signs) = tile.row_with_signs(i);
-    for product in products {
-        let width = product.width();
-        let (own, rest) = values.split_at_mut(width);
-        let (own_signs, rest_of_signs) = signs.split_at_mut(width.min(signs.len()));
-        if product.scale(parts.log_scales) != f64::NEG_INFINITY {
-            combine(own, product.blocks_of(parts.values), |a, b| a + b);
-            combine(own_signs, product.blocks_of(parts.signs), |a, b| product.sign::<T>(side) * a * b);
+pub(super) fn add<T: Real>(products: &[Product], side: Side, parts: &Room<T>, tile: &mut Tile<'_, T>) {
+    for i in 0..tile.rows() {
+        let parts = parts.row(i);
+        let scales = tile.row(i).1.iter_mut().zip(products);
+        scales.for_each(|(scale, product)| *scale = product.scale(parts.log_scales));
+        let (mut values, mut signs) = tile.row_with_signs(i);
+        for product in products {
+            let (own, rest) = values.split_at_mut(product.width());
+            let (own_signs, rest_of_signs) = signs.split_at_mut(own.len().min(signs.len()));
+            if product.scale(parts.log_scales) != f64::NEG_INFINITY {
+                combine(own, product.blocks_of(parts.values), |a, b| a + b);
+                combine(own_signs, product.blocks_of(parts.signs), |a, b| product.sign::<T>(side) * a * b);
+            }
+            (values, signs) = (rest, rest_of_signs);
         }
-        (values, signs) = (rest, rest_of_signs);
     }
 }
 
