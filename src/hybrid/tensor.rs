@@ -64,6 +64,7 @@ pub(super) fn multiply<T: Real>(products: &[Product], side: Side, parts: &Room<T
             }
             values = rest;
         }
+        tile.complete(i + 1);
     }
 }
 
