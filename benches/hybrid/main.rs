@@ -1,107 +1,192 @@
-//! Hybrid against plain features of equal dimension: what the tensor product saves.
+//! Hybrid against plain features of equal dimension, and both against the count of their operations.
 //!
-//! `cargo bench --bench hybrid` times `features_into`, on one thread and into arrays that exist, of the angular
-//! hybrid with m base frequencies and n sign features, D = 4m(1 + n) features in all, and of `Trigonometric` with D
-//! features. Both run in alternation. The table has milliseconds for all points and the ratio plain/hybrid, by
-//! medians and by minima, which other work on the machine disturbs least. Beside it stands the ratio of operations,
+//! `cargo bench --bench hybrid` times `features_into`, on one thread and into arrays that exist and fit in the second
+//! cache, of the angular hybrid with m base frequencies and n sign features, D = 4m(1 + n) features in all, and of
+//! `Trigonometric` with D features. The model of their times is
 //!
-//!     ((D/2) d + D + D) / ((b m + n) d + (4m + n) + D),    b = 1 with shared, 2 with independent bases:
+//!     plain:  a [D/2] d + b D,
+//!     hybrid: a (k [m] + [n]) d + 2m b + 2m b' + c D,    k = 1 with shared, 2 with independent bases:
 //!
-//! multiply-adds of projections, lifted values and written features, each counted as one. It bounds the gain rather
-//! than predicts it: multiply-adds, which the hybrid saves, are the cheapest of the three, since they run in vectors
-//! from cache, while features are written to memory, and every point has its overhead, which shows where D is small.
+//! multiply-adds of projections, whose numbers are rounded up to whole cache lines [·], as vectors take them; values
+//! that are lifted in place to waves (b) and to exponentials (b'); features written elsewhere. The constants are measured
+//! in the same process: a on a projection on 256 frequencies; b and b' on maps with these frequencies, less the
+//! projection; c on rows that are copied from the first cache to the second. The table has nanoseconds per point, by
+//! measurement and model, the ratio plain/hybrid by both, and by what factor the measured hybrid exceeds its model and the
+//! measured ratio falls short of that of the model. Times are minima over alternations.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use ndarray::Array2;
-use random_features::frequency::{Independent, draw};
+use random_features::frequency::{Frequencies, Independent, draw};
 use random_features::hybrid::{Bases, Hybrid};
-use random_features::{FeatureMap, Real, Result, Side, Trigonometric, rng};
+use random_features::projection::{Projection, Scratch, Tile};
+use random_features::{FeatureMap, Hyperbolic, Real, Result, Side, Trigonometric, rng};
 
-/// The dimension of the points, and how many there are.
+/// The dimension of the points.
 const DIM: usize = 64;
-const POINTS: usize = 4096;
+/// Bytes of features, and the points that they may belong to.
+const BYTES: usize = 512 << 10;
+const POINTS: std::ops::RangeInclusive<usize> = 24..=1008;
 /// Alternations.
-const ROUNDS: usize = 9;
+const ROUNDS: usize = 41;
 /// m and n.
 const SIZES: [(usize, usize); 7] = [(16, 1), (16, 8), (64, 1), (64, 4), (64, 16), (256, 1), (256, 4)];
+/// The frequencies of the maps that the model is measured on.
+const COUNT: usize = 256;
+/// Bytes.
+const CACHE_LINE: usize = 64;
 
-/// Milliseconds for the features of all points.
-fn time<T: Real>(
-    map: &dyn FeatureMap<T>,
-    x: &Array2<T>,
-    values: &mut Array2<T>,
-    log_scales: &mut Array2<f64>,
-) -> Result<f64> {
-    let start = Instant::now();
-    map.features_into(Side::X, black_box(x), values, log_scales)?;
-    Ok(1e3 * start.elapsed().as_secs_f64())
+/// Nanoseconds for each multiply-add, value lifted to a wave or to an exponential, and written feature.
+struct Model {
+    multiply_add: f64,
+    wave: f64,
+    exponential: f64,
+    write: f64,
 }
 
-/// The median and the minimum.
-fn summary(mut times: Vec<f64>) -> [f64; 2] {
-    times.sort_by(f64::total_cmp);
-    [times[times.len() / 2], times[0]]
-}
-
-/// The ratio of operations, plain to hybrid.
-fn predicted(m: usize, n: usize, shared: bool) -> f64 {
-    let features = 4 * m * (1 + n);
-    let projections = n + if shared { m } else { 2 * m };
-    let plain = features / 2 * DIM + 2 * features;
-    let hybrid = projections * DIM + 4 * m + n + features;
-    plain as f64 / hybrid as f64
-}
-
-fn compare<T: Real>(m: usize, n: usize, shared: bool) -> Result<()> {
-    let mut rng = rng(1);
-    let mut omega = |count: usize| draw(DIM, count, &Independent, &mut rng);
-    let bases = if shared { Bases::Shared(omega(m)?) } else { Bases::Independent(omega(m)?, omega(m)?) };
-    let hybrid = Hybrid::<T>::angular(bases, omega(n)?)?;
-    let features = hybrid.feature_dim();
-    let plain = Trigonometric::softmax::<T>(omega(features / 2)?);
-    let x = Array2::from_shape_fn((POINTS, DIM), |(i, k)| {
-        T::narrow((((i * 31 + k * 7) % 17) as f64 / 17.0 - 0.5) / 4.0)
-    });
-    // Both write the same values' memory, touched before it is timed.
-    let mut values = Array2::from_elem((POINTS, features), T::one());
-    let mut scales = [hybrid.blocks().len(), 1].map(|blocks| Array2::zeros((POINTS, blocks)));
-    let mut times = [Vec::new(), Vec::new()];
-    for _ in 0..ROUNDS {
-        times[0].push(time(&hybrid, &x, &mut values, &mut scales[0])?);
-        times[1].push(time(&plain, &x, &mut values, &mut scales[1])?);
+impl Model {
+    fn measure<T: Real>() -> Result<Self> {
+        let omega = frequencies(COUNT, 1)?;
+        let projection = Projection::<T>::new(omega.clone(), 1.0)?;
+        let (hyperbolic, trigonometric) =
+            (Hyperbolic::softmax::<T>(omega.clone()), Trigonometric::softmax::<T>(omega));
+        let mut arena = Arena::new(2 * COUNT, 1);
+        let row = vec![T::one(); 2 * COUNT];
+        let (mut best, mut scratch) = ([f64::INFINITY; 4], Scratch::default());
+        let n = arena.x.nrows();
+        for _ in 0..ROUNDS {
+            let times = [
+                nanoseconds(|| {
+                    let (values, scales) = (arena.values.as_slice_mut(), arena.scales.as_slice_mut());
+                    let (values, scales) = (values.unwrap_or_default(), scales.unwrap_or_default());
+                    if let Some(mut tile) = Tile::new(values, scales, n, 2 * COUNT, 1) {
+                        projection.project(black_box(arena.x.view()), &mut tile, &mut scratch);
+                    }
+                }),
+                arena.time(&hyperbolic)?,
+                arena.time(&trigonometric)?,
+                nanoseconds(|| {
+                    let values = arena.values.as_slice_mut().unwrap_or_default();
+                    for out in black_box(values).chunks_exact_mut(row.len()) {
+                        out.copy_from_slice(black_box(&row));
+                    }
+                }),
+            ];
+            best.iter_mut().zip(times).for_each(|(best, time)| *best = best.min(time));
+        }
+        let [project, hyperbolic, trigonometric, write] = best.map(|time| time / n as f64);
+        let features = (2 * COUNT) as f64;
+        Ok(Model {
+            multiply_add: project / (COUNT * DIM) as f64,
+            wave: (trigonometric - project) / features,
+            exponential: (hyperbolic - project) / features,
+            write: write / features,
+        })
     }
-    let [hybrid, plain] = times.map(summary);
-    let bases = if shared { "shared" } else { "independent" };
+
+    /// Nanoseconds for a point of a plain map of D features.
+    fn plain<T>(&self, features: usize) -> f64 {
+        self.project::<T>(features / 2) + self.wave * features as f64
+    }
+
+    /// Nanoseconds for a point of a hybrid with `bases` projections on m frequencies.
+    fn hybrid<T>(&self, m: usize, n: usize, bases: usize) -> f64 {
+        let lifted = (2 * m) as f64 * (self.wave + self.exponential);
+        let projected = bases as f64 * self.project::<T>(m) + self.project::<T>(n);
+        projected + lifted + self.write * (4 * m * (1 + n)) as f64
+    }
+
+    fn project<T>(&self, count: usize) -> f64 {
+        self.multiply_add * (count.next_multiple_of(CACHE_LINE / size_of::<T>()) * DIM) as f64
+    }
+}
+
+/// Points and room for their features.
+struct Arena<T> {
+    x: Array2<T>,
+    values: Array2<T>,
+    scales: Array2<f64>,
+}
+
+impl<T: Real> Arena<T> {
+    fn new(features: usize, blocks: usize) -> Self {
+        let n = (BYTES / (features * size_of::<T>())).clamp(*POINTS.start(), *POINTS.end());
+        let coordinate = |(i, k)| T::narrow((((i * 31 + k * 7) % 17) as f64 / 17.0 - 0.5) / 4.0);
+        Arena {
+            x: Array2::from_shape_fn((n, DIM), coordinate),
+            values: Array2::from_elem((n, features), T::one()),
+            scales: Array2::zeros((n, blocks)),
+        }
+    }
+
+    /// Nanoseconds for the features of all points.
+    fn time(&mut self, map: &dyn FeatureMap<T>) -> Result<f64> {
+        let mut result = Ok(());
+        let time = nanoseconds(|| {
+            result = map.features_into(Side::X, black_box(&self.x), &mut self.values, &mut self.scales);
+        });
+        result.map(|()| time)
+    }
+}
+
+fn nanoseconds(mut work: impl FnMut()) -> f64 {
+    let start = Instant::now();
+    work();
+    1e9 * start.elapsed().as_secs_f64()
+}
+
+fn frequencies(count: usize, seed: u64) -> Result<Frequencies> {
+    draw(DIM, count, &Independent, &mut rng(seed))
+}
+
+fn compare<T: Real>(model: &Model, m: usize, n: usize, shared: bool) -> Result<()> {
+    let omega = frequencies(m, 1)?;
+    let bases = if shared { Bases::Shared(omega) } else { Bases::Independent(omega, frequencies(m, 2)?) };
+    let hybrid = Hybrid::<T>::angular(bases, frequencies(n, 3)?)?;
+    let features = hybrid.feature_dim();
+    let plain = Trigonometric::softmax::<T>(frequencies(features / 2, 4)?);
+    let (mut own, mut plains) = (Arena::new(features, hybrid.blocks().len()), Arena::new(features, 1));
+    let mut best = [f64::INFINITY; 2];
+    for _ in 0..ROUNDS {
+        let times = [own.time(&hybrid)?, plains.time(&plain)?];
+        best.iter_mut().zip(times).for_each(|(best, time)| *best = best.min(time));
+    }
+    let [hybrid, plain] = best.map(|time| time / own.x.nrows() as f64);
+    let modelled = [model.hybrid::<T>(m, n, if shared { 1 } else { 2 }), model.plain::<T>(features)];
+    let ratios = [plain / hybrid, modelled[1] / modelled[0]];
     println!(
-        "| {} | {bases} | {m} | {n} | {features} | {:.2} | {:.2} | {:.2} | {:.2} | {:.1} | {:.1} | {:.1} |",
+        "| {} | {} | {m} | {n} | {features} | {hybrid:.0} | {:.0} | {plain:.0} | {:.0} | {:.1} | {:.1} | {:.2} | {:.2} |",
         std::any::type_name::<T>(),
-        hybrid[0],
-        plain[0],
-        hybrid[1],
-        plain[1],
-        plain[0] / hybrid[0],
-        plain[1] / hybrid[1],
-        predicted(m, n, shared),
+        if shared { "shared" } else { "independent" },
+        modelled[0],
+        modelled[1],
+        ratios[0],
+        ratios[1],
+        hybrid / modelled[0],
+        ratios[1] / ratios[0],
     );
     Ok(())
 }
 
 fn run<T: Real>() -> Result<()> {
+    let model = Model::measure::<T>()?;
+    let Model { multiply_add, wave, exponential, write } = model;
+    eprintln!(
+        "{}: a = {multiply_add:.4}, b = {wave:.3}, b' = {exponential:.3}, c = {write:.3} ns",
+        std::any::type_name::<T>()
+    );
     for shared in [true, false] {
-        SIZES.iter().try_for_each(|&(m, n)| compare::<T>(m, n, shared))?;
+        SIZES.iter().try_for_each(|&(m, n)| compare::<T>(&model, m, n, shared))?;
     }
     Ok(())
 }
 
 fn main() -> Result<()> {
-    println!("d = {DIM}, {POINTS} points, one thread; milliseconds, and ratios plain/hybrid");
-    println!("operations: ((D/2)d + 2D) / ((bm + n)d + 4m + n + D), b = 1 if shared, 2 if independent\n");
     println!(
-        "| | bases | m | n | D | hybrid median | plain median | hybrid min | plain min | median ratio | min ratio | operations |"
+        "| | bases | m | n | D | hybrid | model | plain | model | ratio | model | hybrid/model | model/ratio |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|---|---|");
     let all = || run::<f32>().and_then(|()| run::<f64>());
     match rayon::ThreadPoolBuilder::new().num_threads(1).build() {
         Ok(pool) => pool.install(all),

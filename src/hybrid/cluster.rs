@@ -9,6 +9,7 @@ use num_complex::Complex64;
 use rand::Rng;
 
 use super::Clustering;
+use super::room::Room;
 use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
 use crate::kernel::{Kernel, Softmax};
@@ -316,10 +317,11 @@ impl<T: Real> Clustered<T> {
                     continue;
                 };
                 for (base, part) in self.line(side, cluster) {
-                    let mut own = Own::new(base, group.len(), signed, scratch);
-                    own.fill(|tile| fill(base, gathered, tile, scratch));
-                    own.scatter(rows(), part, tile);
-                    own.give_back(scratch);
+                    let shape = (part.columns.len(), part.blocks.len());
+                    let mut room = Room::new(group.len(), shape, signed, scratch);
+                    room.fill(|tile| fill(base, gathered, tile, scratch));
+                    scatter(&room, rows(), part, tile);
+                    room.give_back(scratch);
                 }
                 scratch.give(points);
             }
@@ -375,56 +377,15 @@ fn no_numbers<T: Real>(tile: &mut Tile<'_, T>, i: usize) {
     scales.fill(f64::NAN);
 }
 
-/// A tile of a base's own for the rows of one cluster.
-struct Own<T> {
-    values: Vec<T>,
-    signs: Vec<T>,
-    scales: Vec<f64>,
-    rows: usize,
-    width: usize,
-    blocks: usize,
-}
-
-impl<T: Real> Own<T> {
-    fn new(base: &dyn FeatureMap<T>, rows: usize, signed: bool, scratch: &mut Scratch<T>) -> Self {
-        let (width, blocks) = (base.feature_dim(), base.blocks().len());
-        let mut signs = scratch.take(if signed { rows * width } else { 0 });
-        signs.fill(T::one());
-        Own {
-            values: scratch.take(rows * width),
-            signs,
-            scales: vec![0.0; rows * blocks],
-            rows,
-            width,
-            blocks,
-        }
-    }
-
-    fn fill(&mut self, fill: impl FnOnce(&mut Tile<'_, T>)) {
-        let tile = Tile::new(&mut self.values, &mut self.scales, self.rows, self.width, self.blocks);
-        if let Some(tile) = tile {
-            fill(&mut tile.with_signs(&mut self.signs));
-        }
-    }
-
-    /// Copies the rows to these rows of a part of a tile.
-    fn scatter(&self, rows: impl Iterator<Item = usize>, part: &Part, tile: &mut Tile<'_, T>) {
-        let mut tile = tile.part(part.columns.clone(), part.blocks.clone());
-        for (own, i) in rows.enumerate() {
-            let columns = own * self.width..(own + 1) * self.width;
-            let (values, scales) = tile.row(i);
-            values.copy_from_slice(&self.values[columns.clone()]);
-            scales.copy_from_slice(&self.scales[own * self.blocks..(own + 1) * self.blocks]);
-            if !self.signs.is_empty() {
-                let signs = tile.signs(i).iter_mut().zip(&self.signs[columns]);
-                signs.for_each(|(out, sign)| *out = *sign);
-            }
-        }
-    }
-
-    fn give_back(self, scratch: &mut Scratch<T>) {
-        scratch.give(self.values);
-        scratch.give(self.signs);
+/// Copies rows of features to these rows of a part of a tile.
+fn scatter<T: Real>(room: &Room<T>, rows: impl Iterator<Item = usize>, part: &Part, tile: &mut Tile<'_, T>) {
+    let mut tile = tile.part(part.columns.clone(), part.blocks.clone());
+    for (own, i) in rows.enumerate() {
+        let own = room.row(own);
+        let (values, scales) = tile.row(i);
+        values.copy_from_slice(own.values);
+        scales.copy_from_slice(own.log_scales);
+        tile.signs(i).iter_mut().zip(own.signs).for_each(|(out, sign)| *out = *sign);
     }
 }
 

@@ -1,14 +1,17 @@
 //! [`Hybrid`]: the algebra of hybrid estimators.
 
 use std::hash::{DefaultHasher, Hasher};
+use std::ops::Range;
 use std::sync::Arc;
 
 use ndarray::{ArrayRef1, ArrayView2};
 
 use super::Coefficient;
-use super::tensor::{Filled, Product, Shared, fill_one};
+use super::room::Room;
+use super::tensor::{self, Block, Product};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
+use crate::map::batch::ranges;
 use crate::map::{Properties, Scratch, Side, Tile};
 use crate::theory::{self, Pair};
 use crate::{FeatureMap, Real, SignedLog};
@@ -54,9 +57,9 @@ use crate::{FeatureMap, Real, SignedLog};
 #[derive(Clone, Debug)]
 pub struct Hybrid<T> {
     coefficients: Vec<Coefficient<T>>,
-    /// P₁, …, Q.
-    bases: Vec<Arc<dyn FeatureMap<T>>>,
-    pieces: Vec<Piece>,
+    /// P₁, …, Q, and then the maps of the coefficients.
+    parts: Vec<Part<T>>,
+    products: Vec<Product>,
     blocks: Vec<usize>,
     properties: Properties,
     fingerprint: u64,
@@ -75,14 +78,14 @@ pub(super) enum Covariance {
     Unknown,
 }
 
-/// A term of the sum: weight · Ĉ · base, or weight · base.
-#[derive(Clone, Copy, Debug)]
-struct Piece {
-    weight: f64,
-    /// Half the logarithm of its magnitude.
-    half_weight: f64,
-    coefficient: Option<usize>,
-    base: usize,
+/// A map that the hybrid is made of, and where its features stand among those of all parts.
+#[derive(Clone, Debug)]
+struct Part<T> {
+    map: Arc<dyn FeatureMap<T>>,
+    columns: Range<usize>,
+    blocks: Range<usize>,
+    /// The first part on the same projection: itself, if no earlier one shares it.
+    leader: usize,
 }
 
 impl<T: Real> Hybrid<T> {
@@ -100,26 +103,29 @@ impl<T: Real> Hybrid<T> {
     ) -> Result<Self> {
         check_positive("the number of terms of a hybrid", terms.len())?;
         let (coefficients, bases): (Vec<_>, Vec<_>) = terms.into_iter().unzip();
-        let bases: Vec<Arc<dyn FeatureMap<T>>> = bases.into_iter().chain([rest]).map(Arc::from).collect();
-        let d = bases[0].input_dim();
-        for map in maps_of(&coefficients, &bases) {
-            check_size("the dimension of a part of the hybrid", d, map.input_dim())?;
+        let maps = coefficients.iter().filter_map(|coefficient: &Coefficient<T>| coefficient.map.clone());
+        let parts = parts(bases.into_iter().chain([rest]).map(Arc::from).chain(maps));
+        let d = parts[0].map.input_dim();
+        for part in &parts {
+            check_size("the dimension of a part of the hybrid", d, part.map.input_dim())?;
         }
-        let pieces = pieces(&coefficients)?;
-        let blocks = pieces.iter().flat_map(|piece| blocks_of(piece, &coefficients, &bases)).collect();
+        let products = products(&coefficients, &parts)?;
         let every = |promise: fn(Properties) -> bool| {
-            maps_of(&coefficients, &bases).all(|map| promise(map.properties()))
-                && pieces.iter().all(|piece| piece.weight > 0.0)
+            parts.iter().all(|part| promise(part.map.properties())) && !products.iter().any(|p| p.negative)
         };
-        let properties =
-            Properties { symmetric: every(|p| p.symmetric), non_negative: every(|p| p.non_negative) };
-        let shares = |(i, map): (usize, &Arc<dyn FeatureMap<T>>)| {
-            bases[..i].iter().any(|other| same_projection(map.as_ref(), other.as_ref()))
-        };
-        let covariance =
-            if bases.iter().enumerate().any(shares) { Covariance::Unknown } else { Covariance::Zero };
-        let fingerprint = fingerprint(&coefficients, &bases);
-        Ok(Hybrid { coefficients, bases, pieces, blocks, properties, fingerprint, covariance })
+        let shares = parts[..=coefficients.len()].iter().enumerate().any(|(i, part)| part.leader != i);
+        Ok(Hybrid {
+            blocks: products.iter().map(Product::width).collect(),
+            properties: Properties {
+                symmetric: every(|p| p.symmetric),
+                non_negative: every(|p| p.non_negative),
+            },
+            fingerprint: fingerprint(&coefficients, &parts),
+            covariance: if shares { Covariance::Unknown } else { Covariance::Zero },
+            coefficients,
+            parts,
+            products,
+        })
     }
 
     pub(super) fn with_covariance(self, covariance: Covariance) -> Self {
@@ -131,37 +137,12 @@ impl<T: Real> Hybrid<T> {
         &self.coefficients
     }
 
-    /// The features of all bases and then of all coefficients' maps on a tile, projections that are shared taken once.
-    fn fill_parts(
-        &self,
-        side: Side,
-        x: ArrayView2<'_, T>,
-        scratch: &mut Scratch<T>,
-        logarithmic: bool,
-    ) -> Vec<Filled<T>> {
-        let maps: Vec<&dyn FeatureMap<T>> = maps_of(&self.coefficients, &self.bases).collect();
-        let mut shared: Vec<Shared<'_, T>> = Vec::new();
-        let mut parts = Vec::with_capacity(maps.len());
-        for map in &maps {
-            let sharers = maps.iter().filter(|other| same_projection(*map, **other)).count();
-            let part = match map.projection().filter(|_| sharers > 1 && !logarithmic) {
-                None => fill_one(*map, side, x, scratch, logarithmic),
-                Some(projection) => {
-                    let known = shared.iter().position(|known| Arc::ptr_eq(known.projection, projection));
-                    let known = known.unwrap_or_else(|| {
-                        shared.push(Shared::project(projection, x, scratch));
-                        shared.len() - 1
-                    });
-                    shared[known].fill(*map, side, x.nrows(), scratch)
-                }
-            };
-            parts.push(part);
-        }
-        shared.into_iter().for_each(|shared| scratch.give(shared.values));
-        parts
+    /// P₁, …, Q.
+    fn bases(&self) -> impl Iterator<Item = &dyn FeatureMap<T>> {
+        self.parts[..=self.coefficients.len()].iter().map(|part| part.map.as_ref())
     }
 
-    /// Multiplies the parts into the tile: values, or logarithms and signs.
+    /// Fills all parts and multiplies them into the tile: values, or logarithms and signs.
     fn fill_with(
         &self,
         side: Side,
@@ -170,96 +151,137 @@ impl<T: Real> Hybrid<T> {
         scratch: &mut Scratch<T>,
         logarithmic: bool,
     ) {
-        let parts = self.fill_parts(side, x, scratch, logarithmic);
-        // Coefficients without a map have no part.
-        let part_of: Vec<Option<usize>> = self
-            .coefficients
-            .iter()
-            .scan(self.bases.len(), |next, coefficient| {
-                let part = coefficient.map.is_some().then_some(*next);
-                *next += usize::from(part.is_some());
-                Some(part)
-            })
-            .collect();
-        for i in 0..x.nrows() {
-            let mut at = (0, 0);
-            for piece in &self.pieces {
-                let (left_widths, right_widths) = self.widths(piece);
-                let product = Product {
-                    left: piece.coefficient.and_then(|k| part_of[k]).map(|part| &parts[part]),
-                    left_widths,
-                    right: &parts[piece.base],
-                    right_widths,
-                    sign: if side == Side::Y && piece.weight < 0.0 { -T::one() } else { T::one() },
-                    half_weight: piece.half_weight,
-                    logarithmic,
-                };
-                product.write(i, tile, &mut at);
+        let shape = self.parts.last().map_or((1, 1), |last| (last.columns.end, last.blocks.end));
+        let mut room = Room::new(x.nrows(), shape, logarithmic, scratch);
+        room.fill(|tile| {
+            let one = if logarithmic { T::zero() } else { T::one() };
+            (0..tile.rows()).for_each(|i| tile.row(i).0[0] = one);
+            let fill = if logarithmic { Self::fill_exponents_of } else { Self::fill_part };
+            (0..self.parts.len()).for_each(|p| fill(self, p, side, x, tile, scratch));
+        });
+        let write = if logarithmic { tensor::add } else { tensor::multiply };
+        write(&self.products, side, &room, tile);
+        room.give_back(scratch);
+    }
+
+    /// Fills part `p`. The first on a projection takes it for all.
+    fn fill_part(
+        &self,
+        p: usize,
+        side: Side,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let part = &self.parts[p];
+        let Some(projection) = part.map.projection() else {
+            return part.map.fill(side, x, &mut part.of(tile), scratch);
+        };
+        if part.leader == p {
+            projection.project(x, &mut part.of(tile), scratch);
+            for sharer in self.parts[p + 1..].iter().filter(|other| other.leader == p) {
+                for i in 0..tile.rows() {
+                    let (values, scales) = tile.row(i);
+                    let projections = part.columns.start..part.columns.start + projection.count();
+                    values.copy_within(projections, sharer.columns.start);
+                    scales[sharer.blocks.start] = scales[part.blocks.start];
+                }
             }
         }
-        parts.into_iter().for_each(|part| scratch.give(part.values));
+        part.map.fill_projected(side, &mut part.of(tile));
     }
 
-    /// The widths of the coefficient's blocks and of the base's.
-    fn widths(&self, piece: &Piece) -> (&[usize], &[usize]) {
-        let map = piece.coefficient.and_then(|k| self.coefficients[k].map.as_ref());
-        (map.map_or(&[1], |map| map.blocks()), self.bases[piece.base].blocks())
+    /// Fills part `p` with logarithms and signs, which are taken of the features if it has none itself.
+    fn fill_exponents_of(
+        &self,
+        p: usize,
+        side: Side,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let part = &self.parts[p];
+        let mut tile = part.of(tile);
+        if !part.map.fill_exponents(side, x, &mut tile, scratch) {
+            part.map.fill(side, x, &mut tile, scratch);
+            for i in 0..tile.rows() {
+                let (values, signs) = tile.row_with_signs(i);
+                for (value, sign) in values.iter_mut().zip(signs) {
+                    (*sign, *value) = (value.signum(), value.abs().ln());
+                }
+            }
+        }
     }
 }
 
-/// Bases, then the maps of coefficients.
-fn maps_of<'a, T: Real>(
-    coefficients: &'a [Coefficient<T>],
-    bases: &'a [Arc<dyn FeatureMap<T>>],
-) -> impl Iterator<Item = &'a dyn FeatureMap<T>> {
-    let maps = coefficients.iter().filter_map(|coefficient| coefficient.map.as_deref());
-    bases.iter().map(|base| base.as_ref()).chain(maps)
-}
+impl<T: Real> Part<T> {
+    /// Its part of a tile of all parts.
+    fn of<'a>(&self, tile: &'a mut Tile<'_, T>) -> Tile<'a, T> {
+        tile.part(self.columns.clone(), self.blocks.clone())
+    }
 
-impl Piece {
-    fn new(weight: f64, coefficient: Option<usize>, base: usize) -> Self {
-        Piece { weight, half_weight: 0.5 * weight.abs().ln(), coefficient, base }
+    fn each_block(&self) -> impl Iterator<Item = Block> + Clone {
+        let of = |(columns, index): (Range<usize>, usize)| Block {
+            columns: self.columns.start + columns.start..self.columns.start + columns.end,
+            index,
+        };
+        ranges(self.map.blocks()).zip(self.blocks.clone()).map(of)
     }
 }
 
-/// The terms of the sum that are not 0.
-fn pieces<T>(coefficients: &[Coefficient<T>]) -> Result<Vec<Piece>> {
+/// The maps side by side, behind the one feature 1.
+fn parts<T: Real>(maps: impl Iterator<Item = Arc<dyn FeatureMap<T>>>) -> Vec<Part<T>> {
+    let mut parts: Vec<Part<T>> = Vec::new();
+    for map in maps {
+        let (column, block) = parts.last().map_or((1, 1), |last| (last.columns.end, last.blocks.end));
+        let leader = parts.iter().position(|part| same_projection(part.map.as_ref(), map.as_ref()));
+        parts.push(Part {
+            columns: column..column + map.feature_dim(),
+            blocks: block..block + map.blocks().len(),
+            leader: leader.unwrap_or(parts.len()),
+            map,
+        });
+    }
+    parts
+}
+
+/// The blocks of the terms of the sum that are not 0.
+fn products<T: Real>(coefficients: &[Coefficient<T>], parts: &[Part<T>]) -> Result<Vec<Product>> {
     let rest = coefficients.len();
-    let mut pieces = Vec::new();
-    for (k, coefficient) in coefficients.iter().enumerate() {
-        pieces.push(Piece::new(coefficient.constant, None, k));
-        pieces.push(Piece::new(coefficient.factor, Some(k), k));
-    }
+    // The part of a coefficient; without a map it has none, and no factor.
+    let part_of = coefficients.iter().scan(rest + 1, |next, coefficient| {
+        let part = *next;
+        *next += usize::from(coefficient.map.is_some());
+        Some((coefficient, part))
+    });
     let left = 1.0 - coefficients.iter().map(|coefficient| coefficient.constant).sum::<f64>();
-    pieces.push(Piece::new(left, None, rest));
-    for (k, coefficient) in coefficients.iter().enumerate() {
-        pieces.push(Piece::new(-coefficient.factor, Some(k), rest));
+    let terms = part_of.clone().enumerate();
+    let terms = terms.flat_map(|(k, (c, part))| [(c.constant, None, k), (c.factor, Some(part), k)]);
+    let of_rest = part_of.map(|(c, part)| (-c.factor, Some(part), rest));
+    let mut products = Vec::new();
+    for (weight, left, base) in terms.chain([(left, None, rest)]).chain(of_rest) {
+        if !weight.is_finite() {
+            let (name, value) = ("the sum of the coefficients' constants", weight);
+            return Err(Error::Parameter { name, value, domain: "finite" });
+        }
+        if weight != 0.0 {
+            let one = Block { columns: 0..1, index: 0 };
+            let left = left.map_or(vec![one], |part: usize| parts[part].each_block().collect());
+            let pair = |left: Block| parts[base].each_block().map(move |right| (left.clone(), right));
+            let half_weight = 0.5 * weight.abs().ln();
+            let product = |(left, right)| Product { left, right, half_weight, negative: weight < 0.0 };
+            products.extend(left.into_iter().flat_map(pair).map(product));
+        }
     }
-    if let Some(piece) = pieces.iter().find(|piece| !piece.weight.is_finite()) {
-        let (name, value) = ("the sum of the coefficients' constants", piece.weight);
-        return Err(Error::Parameter { name, value, domain: "finite" });
-    }
-    pieces.retain(|piece| piece.weight != 0.0);
-    Ok(pieces)
-}
-
-/// The widths of the blocks of a piece.
-fn blocks_of<T: Real>(
-    piece: &Piece,
-    coefficients: &[Coefficient<T>],
-    bases: &[Arc<dyn FeatureMap<T>>],
-) -> Vec<usize> {
-    let map = piece.coefficient.and_then(|k| coefficients[k].map.as_deref());
-    let left = map.map_or(&[1][..], |map| map.blocks());
-    left.iter().flat_map(|p| bases[piece.base].blocks().iter().map(move |q| p * q)).collect()
+    Ok(products)
 }
 
 fn same_projection<T: Real>(a: &dyn FeatureMap<T>, b: &dyn FeatureMap<T>) -> bool {
     matches!((a.projection(), b.projection()), (Some(a), Some(b)) if Arc::ptr_eq(a, b))
 }
 
-fn fingerprint<T: Real>(coefficients: &[Coefficient<T>], bases: &[Arc<dyn FeatureMap<T>>]) -> u64 {
-    let parts: Vec<u64> = maps_of(coefficients, bases).map(|map| map.fingerprint()).collect();
+fn fingerprint<T: Real>(coefficients: &[Coefficient<T>], parts: &[Part<T>]) -> u64 {
+    let parts: Vec<u64> = parts.iter().map(|part| part.map.fingerprint()).collect();
     if parts.contains(&0) {
         return 0;
     }
@@ -272,7 +294,7 @@ fn fingerprint<T: Real>(coefficients: &[Coefficient<T>], bases: &[Arc<dyn Featur
 
 impl<T: Real> FeatureMap<T> for Hybrid<T> {
     fn input_dim(&self) -> usize {
-        self.bases[0].input_dim()
+        self.parts[0].map.input_dim()
     }
 
     fn blocks(&self) -> &[usize] {
@@ -299,7 +321,7 @@ impl<T: Real> FeatureMap<T> for Hybrid<T> {
     }
 
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        self.bases.last().and_then(|rest| rest.kernel())
+        self.bases().last().and_then(|rest| rest.kernel())
     }
 
     fn fingerprint(&self) -> u64 {
@@ -309,7 +331,7 @@ impl<T: Real> FeatureMap<T> for Hybrid<T> {
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
         let mut terms = Vec::new();
         let (mut mean, mut variance, mut complement_square, mut product) = (0.0, 0.0, 1.0, 0.0);
-        for (coefficient, base) in self.coefficients.iter().zip(&self.bases) {
+        for (coefficient, base) in self.coefficients.iter().zip(self.bases()) {
             let (Some(moments), Some(base)) = (coefficient.moments(x, y)?, base.log_variance(x, y)?) else {
                 return Ok(None);
             };
@@ -318,7 +340,7 @@ impl<T: Real> FeatureMap<T> for Hybrid<T> {
             variance += moments.square - moments.mean * moments.mean;
             (complement_square, product) = (moments.complement_square, moments.product);
         }
-        let last = self.bases.last().map(|rest| rest.log_variance(x, y)).transpose()?.flatten();
+        let last = self.bases().last().map(|rest| rest.log_variance(x, y)).transpose()?.flatten();
         let (Some(rest), true) = (last, self.covariance != Covariance::Unknown) else { return Ok(None) };
         if self.coefficients.len() > 1 {
             complement_square = (1.0 - mean) * (1.0 - mean) + variance;
@@ -341,7 +363,7 @@ impl<T: Real> Hybrid<T> {
         x: &ArrayRef1<T>,
         y: &ArrayRef1<T>,
     ) -> f64 {
-        let m = self.bases[0].projection().map_or(f64::NAN, |projection| projection.count() as f64);
+        let m = self.parts[0].map.projection().map_or(f64::NAN, |projection| projection.count() as f64);
         let pair = Pair::new(x.iter().map(|v| v.widen()).zip(y.iter().map(|v| v.widen())));
         let turn = (0.5 * pair.norm_difference).sin().powi(2);
         let squared_kernel = if row == -0.5 { -pair.difference } else { 2.0 * pair.dot };

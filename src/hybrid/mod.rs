@@ -27,6 +27,7 @@ mod coefficient;
 mod composite;
 mod kmeans;
 mod mixture;
+mod room;
 mod sided;
 mod tensor;
 

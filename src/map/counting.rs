@@ -80,10 +80,10 @@ struct Prepared<T> {
     biases: Vec<f64>,
     /// What coordinates are divided by after the lengthscale.
     divisors: Vec<f64>,
-    /// Where a count is odd.
-    odd: Masks,
-    /// Where a count is not 0.
-    positive: Masks,
+    /// Where the counts of each frequency are odd, as [sets of coordinates](numeric::negate_odd).
+    odd: Vec<u64>,
+    /// Where they are not 0.
+    positive: Vec<u64>,
 }
 
 impl<T: Real, M: CountMechanism> Counting<T, M> {
@@ -110,8 +110,8 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
                 projection: Projection::unscaled(frequencies),
                 biases: counts.rows().rows().into_iter().map(|omega| mechanism.bias(omega)).collect(),
                 divisors: mechanism.divisors(d),
-                odd: Masks::new(counts.rows(), |count| count % 2 == 1),
-                positive: Masks::new(counts.rows(), |count| count > 0),
+                odd: sets(counts.rows(), |count| count % 2 == 1),
+                positive: sets(counts.rows(), |count| count > 0),
                 counts,
             }),
             mechanism,
@@ -198,8 +198,7 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
     fn settle(&self, values: &mut [T], point: &Point<'_>) -> f64 {
         let Prepared { biases, positive, .. } = self.prepared.as_ref();
         if let Some(zero) = point.zero {
-            let vanishing = values.iter_mut().zip(positive.rows()).filter(|(_, row)| meet(row, zero));
-            vanishing.for_each(|(v, _)| *v = T::neg_infinity());
+            numeric::replace_meeting(Isa::best(), values, positive, zero, T::neg_infinity());
         }
         let largest = numeric::max_sum(Isa::best(), values, biases);
         let shift = if largest == f64::NEG_INFINITY { 0.0 } else { largest };
@@ -218,7 +217,7 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
         self.fill_at(x, tile, scratch, at, |tile, i, signs| {
             let (values, _) = tile.row(i);
             numeric::exp_minus(Isa::best(), values, T::zero());
-            signs.for_negative(values, |v| *v = -*v);
+            signs.apply(values);
         });
     }
 
@@ -231,7 +230,7 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
         at: impl Fn(usize, f64) -> f64,
     ) {
         self.fill_at(x, tile, scratch, at, |tile, i, signs| {
-            signs.for_negative(tile.signs(i), |sign| *sign = -T::one());
+            signs.apply(tile.signs(i));
         });
     }
 
@@ -307,27 +306,15 @@ fn fingerprint<M: CountMechanism>(mechanism: &M, target: &Target, counts: &Count
     hasher.finish().max(1)
 }
 
-/// A set of coordinates for each frequency, as bits.
-#[derive(Debug)]
-struct Masks {
-    bits: Vec<u64>,
-    /// Words of a row.
-    words: usize,
-}
-
-impl Masks {
-    fn new(counts: ArrayView2<'_, u64>, member: impl Fn(u64) -> bool) -> Self {
-        let words = words(counts.ncols());
-        let mut bits = vec![0; counts.nrows() * words];
-        for (row, counts) in bits.chunks_exact_mut(words).zip(counts.rows()) {
-            counts.iter().enumerate().filter(|(_, count)| member(**count)).for_each(|(l, _)| insert(row, l));
-        }
-        Masks { bits, words }
+/// The coordinates of each frequency whose counts are members, word by word.
+fn sets(counts: ArrayView2<'_, u64>, member: impl Fn(u64) -> bool) -> Vec<u64> {
+    let m = counts.nrows();
+    let mut sets = vec![0; words(counts.ncols()) * m];
+    for ((j, l), _) in counts.indexed_iter().filter(|(_, count)| member(**count)) {
+        let (word, bit) = place(l);
+        sets[word * m + j] |= bit;
     }
-
-    fn rows(&self) -> std::slice::ChunksExact<'_, u64> {
-        self.bits.chunks_exact(self.words)
-    }
+    sets
 }
 
 /// The words of a set of `d` coordinates.
@@ -335,18 +322,9 @@ fn words(d: usize) -> usize {
     d.div_ceil(u64::BITS as usize)
 }
 
-fn insert(set: &mut [u64], l: usize) {
-    set[l / u64::BITS as usize] |= 1 << (l % u64::BITS as usize);
-}
-
-/// Whether two sets have a coordinate in common.
-fn meet(a: &[u64], b: &[u64]) -> bool {
-    a.iter().zip(b).any(|(a, b)| a & b != 0)
-}
-
-/// Whether two sets have an odd number of coordinates in common.
-fn meet_oddly(a: &[u64], b: &[u64]) -> bool {
-    a.iter().zip(b).fold(0, |sum, (a, b)| sum ^ (a & b)).count_ones() % 2 == 1
+/// The word of a coordinate and its bit there.
+fn place(l: usize) -> (usize, u64) {
+    (l / u64::BITS as usize, 1 << (l % u64::BITS as usize))
 }
 
 /// What the features of a point need beside its logarithms.
@@ -370,10 +348,11 @@ impl<'a> Point<'a> {
         for (l, (scaled, u)) in coordinates.enumerate() {
             squared_norms[0] += scaled * scaled;
             squared_norms[1] += u * u;
+            let (word, bit) = place(l);
             if u < 0.0 {
-                insert(negative, l);
+                negative[word] |= bit;
             } else if u == 0.0 {
-                insert(zero, l);
+                zero[word] |= bit;
             }
         }
         let some = |set: &'a mut [u64]| set.iter().any(|word| *word != 0).then_some(&*set);
@@ -383,16 +362,15 @@ impl<'a> Point<'a> {
 
 /// The signs of a point's features.
 pub(super) struct Signs<'a> {
-    odd: &'a Masks,
+    odd: &'a [u64],
     negative: Option<&'a [u64]>,
 }
 
 impl Signs<'_> {
-    /// Applies `change` to those of the features' entries that belong to negative features.
-    fn for_negative<T>(&self, entries: &mut [T], change: impl Fn(&mut T)) {
+    /// Changes the signs of those entries that belong to negative features.
+    fn apply<T: Real>(&self, entries: &mut [T]) {
         if let Some(negative) = self.negative {
-            let odd = entries.iter_mut().zip(self.odd.rows()).filter(|(_, row)| meet_oddly(row, negative));
-            odd.for_each(|(entry, _)| change(entry));
+            numeric::negate_odd(Isa::best(), entries, self.odd, negative);
         }
     }
 }

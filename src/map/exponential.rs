@@ -8,7 +8,7 @@ use ndarray::{ArrayRef1, ArrayView2};
 use num_complex::Complex64;
 
 use super::feature_map::check_pair;
-use super::{FeatureMap, Projected, Properties, Scratch, Side, Target, Tile};
+use super::{FeatureMap, Properties, Scratch, Side, Target, Tile};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
@@ -213,14 +213,15 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
         finish: impl Fn(&mut Tile<'_, T>, usize, f64) -> f64,
     ) {
         let slope = self.mechanism.slope(side);
+        let (real, size) = (slope.re.abs(), slope.norm());
         let spread = self.biases.as_ref().map_or(0.0, |biases| biases.spread);
         for i in 0..tile.rows() {
             let (values, scales) = tile.row(i);
             let squared_norm = scales[0];
             let scale = if squared_norm.is_finite() {
                 let reach = self.projection.bound(squared_norm);
-                let bound = slope.re.abs() * reach + spread;
-                self.add_biases(slope, values, slope.norm() * reach + spread);
+                let bound = real * reach + spread;
+                self.add_biases(slope, values, size * reach + spread);
                 finish(tile, i, bound) + self.row * squared_norm + self.constant
             } else {
                 values.fill(T::nan());
@@ -287,14 +288,7 @@ impl<T: Real, M: Mechanism> FeatureMap<T> for Exponential<T, M> {
         Some(&self.projection)
     }
 
-    fn fill_projected(&self, side: Side, projected: &Projected<'_, T>, tile: &mut Tile<'_, T>) {
-        let count = self.projection.count();
-        let rows = projected.values.chunks_exact(count).zip(projected.squared_norms);
-        for (i, (projections, squared_norm)) in rows.enumerate().take(tile.rows()) {
-            let (values, scales) = tile.row(i);
-            values[..count].copy_from_slice(projections);
-            scales[0] = *squared_norm;
-        }
+    fn fill_projected(&self, side: Side, tile: &mut Tile<'_, T>) {
         self.lift(side, tile);
     }
 

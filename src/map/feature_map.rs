@@ -10,7 +10,7 @@ use super::{Features, Scratch, Tile, tiles};
 use crate::error::{Result, check_size};
 use crate::kernel::Kernel;
 use crate::numeric::zeros;
-use crate::projection::{Projected, Projection};
+use crate::projection::Projection;
 use crate::{Real, SignedLog};
 
 /// The side of the kernel that a point stands on.
@@ -86,9 +86,9 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// As [`fill`](FeatureMap::fill), from the points' projections on [`projection`](FeatureMap::projection), one row
-    /// for each, and their squared norms. Called only for maps that have one.
-    fn fill_projected(&self, _side: Side, _projected: &Projected<'_, T>, _tile: &mut Tile<'_, T>) {}
+    /// As [`fill`](FeatureMap::fill), for a tile that holds what [`projection`](FeatureMap::projection)
+    /// [writes](Projection::project) of the points. Called only for maps that have one.
+    fn fill_projected(&self, _side: Side, _tile: &mut Tile<'_, T>) {}
 
     /// The exact kernel that is estimated, if it has a closed form: without bias where the law of the frequencies is
     /// exact, nearly so with approximate couplings ([`Hadamard`](crate::frequency::Hadamard),
@@ -251,8 +251,8 @@ macro_rules! delegate {
             fn projection(&self) -> Option<&Arc<Projection<T>>> {
                 (**self).projection()
             }
-            fn fill_projected(&self, side: Side, projected: &Projected<'_, T>, tile: &mut Tile<'_, T>) {
-                (**self).fill_projected(side, projected, tile);
+            fn fill_projected(&self, side: Side, tile: &mut Tile<'_, T>) {
+                (**self).fill_projected(side, tile);
             }
             fn kernel(&self) -> Option<&dyn Kernel<T>> {
                 (**self).kernel()

@@ -29,7 +29,7 @@ mod target;
 pub(crate) mod tiles;
 mod trigonometric;
 
-pub use crate::projection::{Projected, Scratch, Tile};
+pub use crate::projection::{Scratch, Tile};
 pub use complex_exponential::{ComplexExponential, Transform};
 pub use counting::{CountMechanism, Counting};
 pub use elu_plus_one::EluPlusOne;

@@ -15,15 +15,18 @@ multiversion! {
 }
 
 #[inline(always)]
-fn scaled_body<T: Real, const FMA: bool>(out: &mut [T], factor: T, x: &[T]) {
-    for (out, x) in out.iter_mut().zip(x) {
-        *out = factor * *x;
+fn outer_body<T: Real, const FMA: bool>(mut out: &mut [T], factor: T, a: &[T], b: &[T]) {
+    for a in a {
+        let Some((row, rest)) = out.split_at_mut_checked(b.len()) else { return };
+        let scaled = factor * *a;
+        row.iter_mut().zip(b).for_each(|(out, b)| *out = scaled * *b);
+        out = rest;
     }
 }
 
 multiversion! {
-    /// out ← factor · x.
-    pub fn scaled<T>(out: &mut [T], factor: T, x: &[T]) = scaled_body;
+    /// out ← factor · a ⊗ b: aₚ times all of b, for one p after the other.
+    pub fn outer<T>(out: &mut [T], factor: T, a: &[T], b: &[T]) = outer_body;
 }
 
 #[inline(always)]
@@ -88,8 +91,10 @@ mod tests {
                 let mut out = vec![f64::NAN; len];
                 multiply(isa, &mut out, &v, &v);
                 assert!(out.iter().zip(&v).all(|(o, v)| *o == v * v));
-                scaled(isa, &mut out, -2.0, &v);
-                assert!(out.iter().zip(&v).all(|(o, v)| *o == -2.0 * v));
+                let mut products = vec![f64::NAN; 3 * len];
+                outer(isa, &mut products, -2.0, &[3.0, 0.0, -1.0], &v);
+                let naive = [3.0, 0.0, -1.0].iter().flat_map(|a| v.iter().map(move |v| -2.0 * a * v));
+                assert!(products.into_iter().eq(naive));
                 let mut sum: Vec<f32> = v.iter().map(|v| *v as f32).collect();
                 add_minus(isa, &mut sum, &v, 2.0);
                 assert!(sum.iter().zip(&v).all(|(s, v)| f64::from(*s) == 2.0 * v - 2.0));

@@ -51,6 +51,7 @@ impl Isa {
     }
 
     /// The best instruction set of this machine; detected once.
+    #[inline]
     pub fn best() -> Isa {
         static BEST: OnceLock<Isa> = OnceLock::new();
         *BEST.get_or_init(|| Isa::available().pop().unwrap_or(Isa(Level::Portable)))

@@ -24,12 +24,13 @@ mod planes;
 pub mod pointwise;
 mod product;
 mod reduce;
+mod sets;
 mod sincos;
 pub mod special;
 mod vector;
 
 pub use buffer::{Buffer, Stream};
-pub use elementwise::{add_minus, affine, multiply, scaled, simplex};
+pub use elementwise::{add_minus, affine, multiply, outer, simplex};
 pub use exp::{exp_minus, exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
@@ -39,6 +40,7 @@ pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{Packed, product};
 pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_distance, squared_norm};
+pub use sets::{negate_odd, replace_meeting};
 pub use sincos::{cos_sin, exp_polar};
 pub use vector::Vector;
 

@@ -80,13 +80,11 @@ fn sum_of_pairs<T: Real, const FMA: bool>(x: &[T], y: &[f64], term: impl Fn(f64,
 /// By halves: four additions that wait for each other instead of fifteen.
 #[inline(always)]
 fn folded(lanes: [f64; LANES]) -> f64 {
-    // Opaque: the compiler would else shuffle the sums inside the loop to suit the fold.
-    let mut lanes = std::hint::black_box(lanes);
+    let mut lanes = lanes;
     let mut half = LANES / 2;
     while half > 0 {
-        for l in 0..half {
-            lanes[l] += lanes[l + half];
-        }
+        let (low, high) = lanes.split_at_mut(half);
+        low.iter_mut().zip(high).for_each(|(low, high)| *low += *high);
         half /= 2;
     }
     lanes[0]

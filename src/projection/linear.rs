@@ -188,13 +188,14 @@ impl<T: Real> Projection<T> {
         let (x, x_stride, work) = scratch.rows_and_work(&x);
         let (out, stride) = tile.strided();
         self.multiply((x, x_stride), (out, stride), work);
-        let safe = T::max_value().widen() / 4.0;
+        // The squared norm from which on numbers might overflow.
+        let safe = (T::max_value().widen() / 4.0 / self.detour).powi(2);
         for (i, x) in x.chunks(x_stride).enumerate() {
             let x = &x[..self.input_dim()];
             let squared_norm = self.squared_norm(x);
             let (values, scales) = tile.row(i);
             scales[0] = squared_norm;
-            if self.detour * squared_norm.sqrt() > safe {
+            if squared_norm > safe {
                 self.project_saturating(x, &mut values[..self.count()], work);
             }
         }

@@ -12,4 +12,4 @@ mod tile;
 
 pub use lift::Lift;
 pub use linear::{Method, Projection};
-pub use tile::{Projected, Scratch, Tile};
+pub use tile::{Scratch, Tile};

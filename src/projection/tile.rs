@@ -164,15 +164,6 @@ impl<'a, T: Real> Tile<'a, T> {
     }
 }
 
-/// What a projection says of a few points.
-#[derive(Clone, Copy, Debug)]
-pub struct Projected<'a, T> {
-    /// ⟨ωⱼ, xᵢ/ℓ⟩, row by row.
-    pub values: &'a [T],
-    /// ‖xᵢ/ℓ‖².
-    pub squared_norms: &'a [f64],
-}
-
 /// Buffers that a map may use while it fills a tile. Starts empty; grows when first needed and is kept
 /// between tiles.
 #[derive(Debug, Default)]
