@@ -9,7 +9,8 @@ use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
 use random_features::frequency::simplex::Rotation;
 use random_features::frequency::{Antithetic, Coupling, Givens, Hadamard, Orthogonal, Simplex, Sobol};
 use random_features::map::Target;
-use random_features::{Error, FeatureMap, Features, Real, Side};
+use random_features::{Error, FeatureMap, Features, Positive, Real, Side};
+use rayon::prelude::*;
 
 const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 128, 150)];
 
@@ -114,6 +115,18 @@ fn threads_change_nothing<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
 #[test]
 fn threads_change_no_bit() {
     both(threads_change_nothing, threads_change_nothing);
+}
+
+/// The pool of the caller's parallel region does the work inside it too.
+#[test]
+fn parallel_regions_change_no_bit() {
+    let map = Positive::softmax::<f32>(frequencies(64, 200, &Orthogonal, 1));
+    let x = points::<f32>(3000, 64, 0.2);
+    let plain = map.features(Side::X, &x).unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    let inside: Vec<_> =
+        pool.install(|| (0..8).into_par_iter().map(|_| map.features(Side::X, &x).unwrap()).collect());
+    assert!(inside.iter().all(|features| *features == plain));
 }
 
 fn any_layout<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {

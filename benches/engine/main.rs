@@ -106,7 +106,24 @@ fn map<T: Real>(
     }
 }
 
+/// Small work, which no thread and no allocation should slow: nanoseconds a call are the number to look at.
+fn calls(c: &mut Bench) {
+    let mut group = c.benchmark_group("call/positive/f32");
+    for (n, m) in [(1, 16), (1, 256), (16, 16)] {
+        let map = Positive::softmax::<f32>(draw(64, m, &Independent, &mut rng(2)).expect("a valid shape"));
+        let x = points::<f32>(n, 64);
+        let (mut values, mut scales) = (Array2::zeros((n, m)), Array2::zeros((n, 1)));
+        group.bench_function(format!("features_into/n{n}/m{m}"), |b| {
+            b.iter(|| map.features_into(Side::X, black_box(&x), &mut values, &mut scales));
+        });
+        group.bench_function(format!("features/n{n}/m{m}"), |b| {
+            b.iter(|| map.features(Side::X, black_box(&x)))
+        });
+    }
+}
+
 fn engine(c: &mut Bench) {
+    calls(c);
     lifts::<f32>(c);
     lifts::<f64>(c);
     projections::<f32>(c);

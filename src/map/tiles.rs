@@ -44,19 +44,19 @@ pub(crate) fn fill<T: Real>(
     fill: impl Fn(ArrayView2<'_, T>, &mut Tile<'_, T>, &mut Scratch<T>) + Sync,
 ) {
     let rows = tile_rows::<T>(values.ncols());
-    fill_by(rows, x, values, log_scales, fill);
+    // What does not fit into the caches is written past them.
+    let streamed = values.len() * size_of::<T>() > STREAMED;
+    fill_by((rows, streamed), x, values, log_scales, fill);
 }
 
 fn fill_by<T: Real>(
-    rows: usize,
+    (rows, streamed): (usize, bool),
     x: ArrayView2<'_, T>,
     mut values: ArrayViewMut2<'_, T>,
     mut log_scales: ArrayViewMut2<'_, f64>,
     fill: impl Fn(ArrayView2<'_, T>, &mut Tile<'_, T>, &mut Scratch<T>) + Sync,
 ) {
     let work = values.len().saturating_mul(x.ncols());
-    // What does not fit into the caches is written past them.
-    let streamed = values.len() * size_of::<T>() > STREAMED;
     if work < SMALL || x.nrows() <= rows {
         let mut worker = Worker::default();
         for ((x, values), log_scales) in x
@@ -177,7 +177,8 @@ mod tests {
     #[test]
     fn any_tile_size_and_layout_gives_the_same() {
         let x = Array2::from_shape_fn((601, 30), |(i, j)| (i * 30 + j) as f32);
-        for rows in [1, 7, 256, 1000] {
+        for rows in [(1, true), (7, false), (7, true), (256, false), (256, true), (1000, false), (1000, true)]
+        {
             let (mut values, mut scales) = (Array2::zeros((601, 30)), Array2::zeros((601, 1)));
             fill_by(rows, x.view(), values.view_mut(), scales.view_mut(), double);
             assert_eq!(values, &x * 2.0);

@@ -124,3 +124,22 @@ macro_rules! multiversion {
         }
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Tests of loops run on every set that there is; this one says which of them nobody has tested here.
+    #[test]
+    fn what_is_absent_is_named() {
+        let available = Isa::available();
+        assert_eq!(available[0], Isa(Level::Portable));
+        assert_eq!(available.last(), Some(&Isa::best()));
+        #[cfg(target_arch = "x86_64")]
+        for level in [Level::Avx2, Level::Avx512] {
+            if !available.contains(&Isa(level)) {
+                println!("{level:?}: skipped, this machine does not have it");
+            }
+        }
+    }
+}

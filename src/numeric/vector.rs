@@ -33,7 +33,8 @@ pub trait Vector<T>: Copy {
 
 impl<T: Lane, const N: usize> Vector<T> for [T; N] {
     const WIDTH: usize = N;
-    const ROWS: usize = 4;
+    /// NEON has 32 registers of 128 bits, SSE2 has 16.
+    const ROWS: usize = if cfg!(target_arch = "aarch64") { 8 } else { 4 };
 
     #[inline(always)]
     unsafe fn splat(x: T) -> Self {
