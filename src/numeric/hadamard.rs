@@ -1,8 +1,9 @@
 //! Rounds of sign flips and Walsh–Hadamard transforms, in place.
 //!
 //! Stages inside a vector are a shuffle and a fused multiply-add, which no compiler finds in the plain loop;
-//! stages between vectors are sums and differences, three at a time while eight vectors are in registers. The
-//! first pass of a round does the signs, the stages inside vectors and three more. Every element is the result of
+//! stages between vectors are sums and differences, three at a time while eight vectors are in registers. What
+//! fits into eight vectors stays there for all rounds; else the first pass of a round does the signs, the stages inside
+//! vectors and three more. Every element is the result of
 //! the same sums whatever the instruction set, so results are bit-identical everywhere.
 
 #[cfg(target_arch = "x86_64")]
@@ -17,15 +18,12 @@ use crate::Real;
 /// The number of elements must be a power of two, and that of signs a multiple of it; else nothing happens.
 pub fn hadamard_rounds<T: Real>(isa: Isa, v: &mut [T], signs: &[T]) {
     if v.len().is_power_of_two() {
-        for signs in signs.chunks_exact(v.len()) {
-            one_round(isa, v, signs);
-        }
+        rounds(isa, v, signs);
     }
 }
 
 multiversion! {
-    /// One round; `v` and `signs` are of the same length, a power of two.
-    fn one_round<T, vector>(v: &mut [T], signs: &[T]) = round;
+    fn rounds<T, vector>(v: &mut [T], signs: &[T]) = body;
 }
 
 /// A vector that is transformed in place.
@@ -37,32 +35,53 @@ pub trait Transform<T>: Vector<T> {
 /// Vectors that a pass holds in registers.
 const RADIX: usize = 8;
 
-/// One round; `v` and `signs` are of the same length, a power of two.
+/// The length of `v` must be a power of two.
 ///
 /// # Safety
 /// The machine must have the instruction set of `V`.
 #[inline(always)]
-unsafe fn round<T: Lane, V: Transform<T>>(v: &mut [T], signs: &[T]) {
-    debug_assert!(v.len() == signs.len() && v.len().is_power_of_two());
+unsafe fn body<T: Lane, V: Transform<T>>(v: &mut [T], signs: &[T]) {
     let vectors = v.len() / V::WIDTH;
     // SAFETY: the caller's promise; the lengths are multiples of what the passes take.
     unsafe {
         match vectors {
-            0 => return few(v, signs),
+            0 => signs.chunks_exact(v.len()).for_each(|signs| few(v, signs)),
             1 => first::<T, V, 1>(v, signs),
             2 => first::<T, V, 2>(v, signs),
             4 => first::<T, V, 4>(v, signs),
-            _ => first::<T, V, RADIX>(v, signs),
+            RADIX => first::<T, V, RADIX>(v, signs),
+            _ => {
+                for signs in signs.chunks_exact(v.len()) {
+                    for (v, signs) in
+                        v.chunks_exact_mut(RADIX * V::WIDTH).zip(signs.chunks_exact(RADIX * V::WIDTH))
+                    {
+                        first::<T, V, RADIX>(v, signs);
+                    }
+                    between::<T, V>(v);
+                }
+            }
         }
-        let mut stride = RADIX;
-        while stride < vectors {
+    }
+}
+
+/// The stages between runs of [`RADIX`] vectors.
+///
+/// # Safety
+/// The number of vectors must be a power of two; the machine must have the instruction set.
+#[inline(always)]
+unsafe fn between<T: Lane, V: Vector<T>>(v: &mut [T]) {
+    let vectors = v.len() / V::WIDTH;
+    let mut stride = RADIX;
+    while stride < vectors {
+        // SAFETY: the caller's promise.
+        unsafe {
             match vectors / stride {
                 2 => pass::<T, V, 2>(v, stride),
                 4 => pass::<T, V, 4>(v, stride),
                 _ => pass::<T, V, RADIX>(v, stride),
             }
-            stride *= RADIX;
         }
+        stride *= RADIX;
     }
 }
 
@@ -80,26 +99,28 @@ fn few<T: Lane>(v: &mut [T], signs: &[T]) {
     }
 }
 
-/// Signs and all stages inside runs of `R` neighbouring vectors.
+/// For each run of signs, in order: signs and all stages inside `R` vectors, which stay in registers.
 ///
 /// # Safety
-/// `v` and `signs` must be of one length, a multiple of `R` vectors; the machine must have the instruction set.
+/// `v` must be of `R` vectors; the machine must have the instruction set.
 #[inline(always)]
 unsafe fn first<T, V: Transform<T>, const R: usize>(v: &mut [T], signs: &[T]) {
-    for start in (0..v.len()).step_by(R * V::WIDTH) {
-        // SAFETY: the caller's promise: runs of R vectors lie inside both slices.
-        unsafe {
-            let (v, signs) = (v.as_mut_ptr().add(start), signs.as_ptr().add(start));
-            // Plain loops: a closure would not be compiled for the instruction set.
-            let mut x = [V::load(v); R];
+    // SAFETY: the caller's promise: R vectors lie inside `v` and each run of signs.
+    unsafe {
+        let to = v.as_mut_ptr();
+        // Plain loops: a closure would not be compiled for the instruction set.
+        let mut x = [V::load(to); R];
+        for (i, x) in x.iter_mut().enumerate() {
+            *x = V::load(to.add(i * V::WIDTH));
+        }
+        for signs in signs.chunks_exact(R * V::WIDTH) {
             for (i, x) in x.iter_mut().enumerate() {
-                let at = i * V::WIDTH;
-                *x = V::load(v.add(at)).mul(V::load(signs.add(at))).transform();
+                *x = x.mul(V::load(signs.as_ptr().add(i * V::WIDTH))).transform();
             }
             butterflies(&mut x);
-            for (i, x) in x.into_iter().enumerate() {
-                x.store(v.add(i * V::WIDTH));
-            }
+        }
+        for (i, x) in x.into_iter().enumerate() {
+            x.store(to.add(i * V::WIDTH));
         }
     }
 }
