@@ -10,9 +10,9 @@ to standard output and to FILE.
 
 In every round each case runs here first and then in each peer, R times after a warm-up, on the same T cores (where
 the system can pin processes; else JAX takes all of them unless T is 1). Times are the least of all, the median of
-the rounds' medians, and the largest of all. Ratios are those of medians and those of least times; above 1 this
-crate is faster. Where other work runs on the machine, believe the least times, or use one thread: threads that
-wait for each other, as those of PyTorch and NumPy do, lose far more than their share.
+the rounds' medians, and the largest of all. Ratios are those of medians; above 1 this crate is faster. Where other
+work runs on the machine, believe the least times, or use one thread: threads that wait for each other, as those of
+PyTorch and NumPy do, lose far more than their share.
 
 Every peer is written as its users would write it for speed, and checked against the formula:
 
@@ -209,7 +209,7 @@ def jax_maps(modules: Modules, case: Case, x: Any, w: Any) -> Iterator[Peer]:
         return jnp.cos(dots) / root, jnp.sin(dots) / root
 
     features = positive if case.name == "positive" else trigonometric
-    run = lambda: jax.block_until_ready(features(points, frequencies))  # noqa: E731
+    run = lambda: jax.block_until_ready(features(points, frequencies))
     yield Peer("JAX jit", run, row_check(case, x, w))
 
 
@@ -307,8 +307,8 @@ def throughput(binary: str, arguments: Sequence[str]) -> dict[str, Any]:
     return json.loads(done.stdout)
 
 
-def compare(modules: Modules, binary: str, case: Case, options: argparse.Namespace) -> list[str]:
-    """The rows of a case."""
+def compare(modules: Modules, binary: str, case: Case, options: argparse.Namespace) -> str:
+    """The row of a case."""
     arguments = ["--case", case.name, "--n", str(case.n), "--d", str(case.d), "--m", str(case.m)]
     arguments += ["--dtype", case.dtype, "--threads", str(options.threads), "--repeat", str(options.repeat)]
     arguments += ["--fresh"] * case.fresh
@@ -321,11 +321,11 @@ def compare(modules: Modules, binary: str, case: Case, options: argparse.Namespa
         for peer in others:
             peer.times.rounds.append(timed(peer.run, options.repeat))
     start = f"| {case.label()} | {ours.cell()} | {statistics.median(fractions):.2f} |"
-    rows = []
-    for peer in others:
-        medians, least = peer.times.median() / ours.median(), peer.times.least() / ours.least()
-        rows.append(f"{start} {peer.name} | {peer.times.cell()} | {medians:.2f} | {least:.2f} |")
-    return rows or [f"{start} – | – | – | – |"]
+    # The best peer first.
+    others.sort(key=lambda peer: peer.times.median())
+    ratio = {peer.name: peer.times.median() / ours.median() for peer in others}
+    cells = [f"**{ratio[peer.name]:.2f}** {peer.name} ({peer.times.cell()})" for peer in others]
+    return f"{start} {'; '.join(cells) or '–'} |\n"
 
 
 def confine(threads: int) -> None:
@@ -390,8 +390,7 @@ def heading(modules: Modules, binary: str, options: argparse.Namespace) -> str:
         text += f"{dtype}: {peak['multiply_add_gflops']:.0f} GFLOPS of multiply-adds, "
         text += f"{peak['write_gbs']:.1f} GB/s written, {peak['read_gbs']:.1f} GB/s read\n"
     text += f"{options.rounds} rounds of {options.repeat} repetitions; min / median / max in milliseconds\n\n"
-    text += "| case | ours | of roofline | peer | peer's | peer / ours, medians | minima |\n"
-    text += "|---|---|---|---|---|---|---|\n"
+    text += "| case | ours | of roofline | ratio, peer / ours, and peer |\n|---|---|---|---|\n"
     return text
 
 
@@ -433,9 +432,9 @@ def main() -> None:
     table = heading(modules, binary, options)
     print(table, end="")
     for case in options.chosen:
-        rows = "".join(f"{row}\n" for row in compare(modules, binary, case, options))
-        print(rows, end="", flush=True)
-        table += rows
+        row = compare(modules, binary, case, options)
+        print(row, end="", flush=True)
+        table += row
     if options.out:
         options.out.write_text(table, encoding="utf-8")
 

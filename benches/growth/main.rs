@@ -2,8 +2,9 @@
 //!
 //! `cargo bench --bench growth` times `features_into` of the positive map in single precision, on one thread and into arrays
 //! that exist, on dense and on Hadamard frequencies (three rounds), over three decades of n, d and m each while the other two
-//! stay. The tables, in Markdown, have nanoseconds for each point; those divided by what they should grow with, md or
-//! (padded) m log₂ d; and the method that `Projection` chooses for the Hadamard frequencies. Times are minima.
+//! stay. The tables, in Markdown, have nanoseconds for each point; those divided by what they should grow with, md, or
+//! M log₂ N with the power of two N ≥ d and the multiple M ≥ m of N; and the method that `Projection` chooses for the Hadamard
+//! frequencies. Times are minima.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -47,9 +48,12 @@ fn time(coupling: &dyn Coupling, n: usize, d: usize, m: usize) -> Result<(f64, b
 fn row(swept: usize, n: usize, d: usize, m: usize) -> Result<()> {
     let (dense, _) = time(&Independent, n, d, m)?;
     let (hadamard, structured) = time(&Hadamard::default(), n, d, m)?;
-    let (each, logarithm) = (dense / (m * d) as f64, f64::from(d.next_power_of_two().ilog2().max(1)));
-    let unit = if structured { hadamard / (m as f64 * logarithm) } else { hadamard / (m * d) as f64 };
-    let method = if structured { "structured" } else { "dense" };
+    // Whole blocks are transformed, whatever is used of the last.
+    let padded = d.next_power_of_two();
+    let transformed = (m.next_multiple_of(padded) as f64) * f64::from(padded.ilog2().max(1));
+    let multiplied = (m * d) as f64;
+    let (work, method) = if structured { (transformed, "structured") } else { (multiplied, "dense") };
+    let (each, unit) = (dense / multiplied, hadamard / work);
     println!("| {swept} | {dense:.0} | {each:.4} | {hadamard:.0} | {unit:.4} | {method} |");
     Ok(())
 }
@@ -61,7 +65,7 @@ fn table(
     shape: impl Fn(usize) -> (usize, usize, usize),
 ) -> Result<()> {
     println!(
-        "\n| {name} ({others}) | dense, ns a point | / md | Hadamard, ns a point | / m log₂ d, or md | chosen |"
+        "\n| {name} ({others}) | dense, ns a point | / md | Hadamard, ns a point | / M log₂ N, or / md | chosen |"
     );
     println!("|---|---|---|---|---|---|");
     sizes.iter().try_for_each(|size| {
