@@ -8,35 +8,49 @@
 use super::Lane;
 
 #[inline(always)]
-fn exp_minus_body<T: Lane, const FMA: bool>(x: &mut [T], shift: T) {
+fn exp_minus_body<T: Lane, const FMA: bool, const SMALL: bool>(x: &mut [T], shift: T) {
     for v in x {
-        *v = (*v - shift).fast_exp::<FMA>();
+        *v = (*v - shift).fast_exp::<FMA, SMALL>();
+    }
+}
+
+#[inline(always)]
+fn exp_pair_minus_body<T: Lane, const FMA: bool, const SMALL: bool>(
+    plus: &mut [T],
+    minus: &mut [T],
+    shift: T,
+) {
+    for (p, m) in plus.iter_mut().zip(minus) {
+        let x = *p;
+        *p = (x - shift).fast_exp::<FMA, SMALL>();
+        *m = (-x - shift).fast_exp::<FMA, SMALL>();
     }
 }
 
 multiversion! {
     /// x ← exp(x − shift).
-    pub fn exp_minus<T>(x: &mut [T], shift: T) = exp_minus_body;
+    pub fn exp_minus<T>(x: &mut [T], shift: T) = exp_minus_body[false];
 }
 
-#[inline(always)]
-fn exp_pair_minus_body<T: Lane, const FMA: bool>(plus: &mut [T], minus: &mut [T], shift: T) {
-    for (p, m) in plus.iter_mut().zip(minus) {
-        let x = *p;
-        *p = (x - shift).fast_exp::<FMA>();
-        *m = (-x - shift).fast_exp::<FMA>();
-    }
+multiversion! {
+    /// As [`exp_minus`], the same to the bit, where eˣ⁻ˢʰⁱᶠᵗ is a normal number for each x; else it may be any.
+    pub fn small_exp_minus<T>(x: &mut [T], shift: T) = exp_minus_body[true];
 }
 
 multiversion! {
     /// With x in `plus`: plus ← exp(x − shift), minus ← exp(−x − shift).
-    pub fn exp_pair_minus<T>(plus: &mut [T], minus: &mut [T], shift: T) = exp_pair_minus_body;
+    pub fn exp_pair_minus<T>(plus: &mut [T], minus: &mut [T], shift: T) = exp_pair_minus_body[false];
 }
 
-/// eˣ in single precision.
+multiversion! {
+    /// As [`exp_pair_minus`], the same to the bit, where all results are normal numbers; else they may be any.
+    pub fn small_exp_pair_minus<T>(plus: &mut [T], minus: &mut [T], shift: T) = exp_pair_minus_body[true];
+}
+
+/// eˣ in single precision; a normal number, if `SMALL`.
 #[inline(always)]
 #[allow(clippy::excessive_precision)]
-pub(super) fn f32<const FMA: bool>(x: f32) -> f32 {
+pub(super) fn f32<const FMA: bool, const SMALL: bool>(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 · 2²³: adding it rounds to an integer, kept in the low bits
     const LN2_HI: f32 = 0.693_145_751_953_125; // 15 bits: its product with n is exact
     const LN2_LO: f32 = 1.428_606_820e-6;
@@ -53,15 +67,18 @@ pub(super) fn f32<const FMA: bool>(x: f32) -> f32 {
         .madd::<FMA>(r, 4.999_999_345e-1);
     let p = q.madd::<FMA>(r * r, r) + 1.0;
     let y = f32::from_bits(p.to_bits().wrapping_add(shifted.to_bits() << 23));
+    if SMALL {
+        return y;
+    }
     let y = if x < LOW { 0.0 } else { y };
     // One choice for overflow and NaN: x + ∞ is ∞ for the one and NaN for the other.
     if x <= HIGH { y } else { x + f32::INFINITY }
 }
 
-/// eˣ in double precision.
+/// eˣ in double precision; a normal number, if `SMALL`.
 #[inline(always)]
 #[allow(clippy::excessive_precision)]
-pub(super) fn f64<const FMA: bool>(x: f64) -> f64 {
+pub(super) fn f64<const FMA: bool, const SMALL: bool>(x: f64) -> f64 {
     const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
     const LN2_HI: f64 = 0.693_147_180_560_117_703_862_5; // 41 bits
     const LN2_LO: f64 = -1.723_944_452_561_082_611_706e-13;
@@ -83,6 +100,9 @@ pub(super) fn f64<const FMA: bool>(x: f64) -> f64 {
         .madd::<FMA>(r, 5.000_000_000_000_011_10e-1);
     let p = q.madd::<FMA>(r * r, r) + 1.0;
     let y = f64::from_bits(p.to_bits().wrapping_add(shifted.to_bits() << 52));
+    if SMALL {
+        return y;
+    }
     let y = if x < LOW { 0.0 } else { y };
     if x <= HIGH { y } else { x + f64::INFINITY }
 }
@@ -170,6 +190,27 @@ mod tests {
             exp_minus(isa, &mut x, 0.0);
             assert!(x.iter().all(|y| *y == 0.0 || *y >= f64::MIN_POSITIVE));
         }
+    }
+
+    fn small_is_any<T: crate::Real>(low: f64, high: f64) {
+        for isa in Isa::available() {
+            let x: Vec<T> = (0..=9999).map(|i| T::narrow(low + (high - low) * f64::from(i) / 9999.0)).collect();
+            let (mut any, mut small) = (x.clone(), x.clone());
+            exp_minus(isa, &mut any, T::zero());
+            small_exp_minus(isa, &mut small, T::zero());
+            assert_eq!(any, small, "{isa:?}");
+            let x: Vec<T> = x.into_iter().map(|x| x * T::narrow(0.4)).collect();
+            let (mut any, mut small) = ((x.clone(), x.clone()), (x.clone(), x));
+            exp_pair_minus(isa, &mut any.0, &mut any.1, T::one());
+            small_exp_pair_minus(isa, &mut small.0, &mut small.1, T::one());
+            assert_eq!(any, small, "{isa:?}");
+        }
+    }
+
+    #[test]
+    fn promises_change_no_bit() {
+        small_is_any::<f32>(-87.3, 88.7);
+        small_is_any::<f64>(-708.3, 709.7);
     }
 
     #[test]

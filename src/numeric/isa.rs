@@ -62,7 +62,7 @@ impl Isa {
     }
 }
 
-/// Defines a safe function `name(isa, …)` that runs `body::<T, FMA>(…)`, compiled for each instruction set; or
+/// Defines a safe function `name(isa, …)` that runs `body::<T, FMA>(…)`, or `body::<T, FMA, option>(…)`, compiled for each instruction set; or
 /// `body::<T, V>(…)` with the set's [`Vector`](super::Vector) V, if `vector` follows T.
 macro_rules! multiversion {
     (
@@ -97,19 +97,19 @@ macro_rules! multiversion {
     };
     (
         $(#[$meta:meta])*
-        $vis:vis fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident;
+        $vis:vis fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident$([$option:literal])?;
     ) => {
         $(#[$meta])*
         $vis fn $name<$T: crate::Real>(isa: crate::numeric::Isa, $($arg: $ty),*) $(-> $ret)? {
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma")]
             fn avx2<$T: crate::Real>($($arg: $ty),*) $(-> $ret)? {
-                $body::<$T, true>($($arg),*)
+                $body::<$T, true $(, $option)?>($($arg),*)
             }
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
             fn avx512<$T: crate::Real>($($arg: $ty),*) $(-> $ret)? {
-                $body::<$T, true>($($arg),*)
+                $body::<$T, true $(, $option)?>($($arg),*)
             }
             use crate::numeric::isa::{BASELINE_FMA, Level};
             match isa.level() {
@@ -119,7 +119,7 @@ macro_rules! multiversion {
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
                 Level::Avx2 => unsafe { avx2::<$T>($($arg),*) },
-                Level::Portable => $body::<$T, BASELINE_FMA>($($arg),*),
+                Level::Portable => $body::<$T, BASELINE_FMA $(, $option)?>($($arg),*),
             }
         }
     };

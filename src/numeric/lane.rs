@@ -26,8 +26,8 @@ pub trait Lane: Float + Default + Send + Sync + 'static {
 
     /// `self · b + c`, fused where `FMA`.
     fn madd<const FMA: bool>(self, b: Self, c: Self) -> Self;
-    /// eˣ, without a branch.
-    fn fast_exp<const FMA: bool>(self) -> Self;
+    /// eˣ, without a branch; if `SMALL`, for x whose eˣ is a normal number.
+    fn fast_exp<const FMA: bool, const SMALL: bool>(self) -> Self;
     /// (cos x, sin x) for |x| ≤ [`Lane::COS_SIN_LIMIT`], without a branch.
     fn fast_cos_sin<const FMA: bool>(self) -> (Self, Self);
 }
@@ -49,8 +49,8 @@ macro_rules! lane {
                 if FMA { self.mul_add(b, c) } else { self * b + c }
             }
             #[inline(always)]
-            fn fast_exp<const FMA: bool>(self) -> Self {
-                exp::$T::<FMA>(self)
+            fn fast_exp<const FMA: bool, const SMALL: bool>(self) -> Self {
+                exp::$T::<FMA, SMALL>(self)
             }
             #[inline(always)]
             fn fast_cos_sin<const FMA: bool>(self) -> (Self, Self) {

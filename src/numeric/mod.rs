@@ -31,7 +31,7 @@ mod vector;
 
 pub use buffer::{Buffer, Stream};
 pub use elementwise::{add_minus, affine, multiply, outer, simplex};
-pub use exp::{exp_minus, exp_pair_minus};
+pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
 pub use lane::Lane;
@@ -41,7 +41,7 @@ pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{Packed, product};
 pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_distance, squared_norm};
 pub use sets::{negate_odd, replace_meeting};
-pub use sincos::{cos_sin, exp_polar};
+pub use sincos::{cos_sin, exp_polar, small_cos_sin};
 pub use vector::Vector;
 
 #[cfg(test)]

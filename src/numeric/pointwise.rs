@@ -87,7 +87,7 @@ multiversion! {
 #[inline(always)]
 fn sigmoid_body<T: Real, const FMA: bool>(x: &mut [T]) {
     each(x, |v| {
-        let small = (-v.abs()).fast_exp::<FMA>();
+        let small = (-v.abs()).fast_exp::<FMA, false>();
         let numerator = if v >= T::zero() { T::one() } else { small };
         numerator / (T::one() + small)
     });

@@ -42,13 +42,25 @@ multiversion! {
 }
 
 #[inline(always)]
+fn small_cos_sin_body<T: Lane, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
+    for (c, s) in cos.iter_mut().zip(sin) {
+        (*c, *s) = c.fast_cos_sin::<FMA>();
+    }
+}
+
+multiversion! {
+    /// As [`cos_sin`], the same to the bit, where no |x| exceeds [`Lane::COS_SIN_LIMIT`]; else they may be any.
+    pub fn small_cos_sin<T>(cos: &mut [T], sin: &mut [T]) = small_cos_sin_body;
+}
+
+#[inline(always)]
 fn exp_polar_body<T: Lane, const FMA: bool>(first: &mut [T], second: &mut [T], shift: T, sign: T) {
     for (first, second) in first.chunks_mut(CHUNK).zip(second.chunks_mut(CHUNK)) {
         let mut sines = [T::zero(); CHUNK];
         let sines = &mut sines[..second.len()];
         cos_sin_body::<T, FMA>(second, sines);
         for ((first, second), sine) in first.iter_mut().zip(second).zip(sines) {
-            let size = (*first - shift).fast_exp::<FMA>();
+            let size = (*first - shift).fast_exp::<FMA, false>();
             (*first, *second) = (size * *second, sign * size * *sine);
         }
     }
@@ -159,6 +171,9 @@ mod tests {
                     (0x2f00_0000..=0x47c3_5000u32).step_by(101).map(|b| f32::from_bits(b | sign)).collect();
                 let (mut c, mut s) = (xs.clone(), vec![0.0; xs.len()]);
                 cos_sin(isa, &mut c, &mut s);
+                let (mut small_c, mut small_s) = (xs.clone(), vec![0.0; xs.len()]);
+                small_cos_sin(isa, &mut small_c, &mut small_s);
+                assert_eq!((&small_c, &small_s), (&c, &s), "{isa:?}");
                 for (i, x) in xs.iter().enumerate() {
                     let (sin, cos) = f64::from(*x).sin_cos();
                     worst = worst.max(ulps32(c[i], cos)).max(ulps32(s[i], sin));

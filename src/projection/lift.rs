@@ -41,31 +41,38 @@ impl Lift {
     /// Lifts one row in place and returns its logarithmic scale s: features are eˢ times what the row holds
     /// then.
     ///
-    /// The row holds exponents at its beginning and has room for all features. `bound` is not less than any
-    /// |u|. Values are at most 1 in magnitude. Exponentials are scaled by the bound where it
-    /// is so small that no product of two features can underflow, else by the largest exponent; which of the
-    /// two depends on the row alone.
+    /// The row holds exponents at its beginning and has room for all features. `bound` is not less than any |u|, for
+    /// [`Polar`](Lift::Polar) than any |v|. Values are at most 1 in magnitude. Exponentials are scaled by the bound where it
+    /// is so small that no product of two features can underflow, else by the largest exponent, and become 0 where they
+    /// would be denormal numbers; which of the two depends on the row alone.
     pub fn apply<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
         let isa = Isa::best();
         let count = row.len() / self.width();
         let (first, second) = row.split_at_mut(count);
+        // e⁻⁴ᵇ, the least product of two features that are scaled by the bound, is a normal number with room to spare.
+        let small = bound <= T::max_value().widen().ln() / 5.0;
+        let shift = |max: &dyn Fn() -> T| if small { T::narrow(bound) } else { max() };
         match self {
             Lift::Exp => {
-                let shift = shift(bound, || numeric::max(isa, first));
-                numeric::exp_minus(isa, first, shift);
+                let shift = shift(&|| numeric::max(isa, first));
+                let exp_minus = if small { numeric::small_exp_minus } else { numeric::exp_minus };
+                exp_minus(isa, first, shift);
                 shift.widen()
             }
             Lift::ExpPair => {
-                let shift = shift(bound, || numeric::max_abs(isa, first));
-                numeric::exp_pair_minus(isa, first, second, shift);
+                let shift = shift(&|| numeric::max_abs(isa, first));
+                let pair = if small { numeric::small_exp_pair_minus } else { numeric::exp_pair_minus };
+                pair(isa, first, second, shift);
                 shift.widen()
             }
             Lift::Polar => {
-                numeric::cos_sin(isa, first, second);
+                let fast = bound <= T::COS_SIN_LIMIT.widen();
+                let cos_sin = if fast { numeric::small_cos_sin } else { numeric::cos_sin };
+                cos_sin(isa, first, second);
                 0.0
             }
             Lift::ExpPolar { conjugate } => {
-                let shift = shift(bound, || numeric::max(isa, first));
+                let shift = shift(&|| numeric::max(isa, first));
                 let sign = if conjugate { -T::one() } else { T::one() };
                 numeric::exp_polar(isa, first, second, shift, sign);
                 shift.widen()
@@ -96,13 +103,6 @@ impl Lift {
         }
         true
     }
-}
-
-/// The bound if e⁻⁴ᵇ, the least product of two scaled features, is a normal number with room to spare; else
-/// the maximum.
-fn shift<T: Real>(bound: f64, max: impl FnOnce() -> T) -> T {
-    let small = T::max_value().widen().ln() / 5.0;
-    if bound <= small { T::narrow(bound) } else { max() }
 }
 
 #[cfg(test)]
