@@ -192,3 +192,37 @@ fn pointers_keep_what_a_map_overrides() {
         [3]
     );
 }
+
+/// The features of another map, all halved.
+#[derive(Debug)]
+struct Halved<M>(M);
+
+impl<T: Real, M: FeatureMap<T>> FeatureMap<T> for Halved<M> {
+    fn input_dim(&self) -> usize {
+        self.0.input_dim()
+    }
+
+    fn blocks(&self) -> &[usize] {
+        self.0.blocks()
+    }
+
+    fn properties(&self) -> Properties {
+        self.0.properties()
+    }
+
+    fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+        self.0.fill(side, x, tile, scratch);
+        for i in 0..tile.rows() {
+            tile.row(i).0.iter_mut().for_each(|v| *v = *v / T::narrow(2.0));
+        }
+    }
+}
+
+/// Whatever the size of the result, a map may change what another one has written.
+#[test]
+fn rows_of_another_map_may_change() {
+    let map = Positive::softmax::<f32>(frequencies(3, 256, &Independent, 1));
+    let (x, halved) = (points::<f32>(9000, 3, 1.0), Halved(map.clone()));
+    let (whole, half) = (map.features(Side::X, &x).unwrap(), halved.features(Side::X, &x).unwrap());
+    assert!(whole.values().iter().zip(half.values()).all(|(whole, half)| *half == whole / 2.0));
+}

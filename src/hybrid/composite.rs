@@ -320,6 +320,10 @@ impl<T: Real> FeatureMap<T> for Hybrid<T> {
         true
     }
 
+    fn writes_once(&self) -> bool {
+        self.parts.iter().all(|part| part.map.writes_once())
+    }
+
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         self.bases().last().and_then(|rest| rest.kernel())
     }
