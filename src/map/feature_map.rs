@@ -81,7 +81,7 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     }
 
     /// The projection that [`fill`](FeatureMap::fill) takes of the points, if it is all that it needs of them: composed
-    /// maps take one that several parts share only once.
+    /// maps take one that several parts share only once. A map that has one has at least as many features.
     fn projection(&self) -> Option<&Arc<Projection<T>>> {
         None
     }
