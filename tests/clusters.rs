@@ -633,3 +633,22 @@ fn nearest_centres() {
         Clustering::new(Array2::zeros((0, 2))).is_err() && Clustering::new(Array2::zeros((2, 0))).is_err()
     );
 }
+
+/// Absent values are those that the arrays had before, in large results and in any layout.
+#[test]
+fn absent_values_stay() {
+    let map = map::<f32>(1.5, Choice::Complex, Symmetry::Plain, softmax(), 3);
+    let n = 30_000;
+    let x = around::<f32>(&centres(1.5)[0], n, 0.2);
+    let absent = |mut values: Array2<f32>| {
+        let mut scales = Array2::zeros((n, map.blocks().len()));
+        values.fill(7.0);
+        map.features_into(Side::X, &x, &mut values, &mut scales).unwrap();
+        let mut present = values.clone();
+        mask(&mut present, &scales, map.blocks());
+        values.iter().zip(&present).filter(|(_, present)| **present == 0.0).all(|(value, _)| *value == 7.0)
+    };
+    let shape = (n, map.feature_dim());
+    assert!(n * map.feature_dim() * size_of::<f32>() > 8 << 20);
+    assert!(absent(Array2::zeros(shape)) && absent(Array2::zeros(shape.f())));
+}

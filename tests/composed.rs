@@ -2,11 +2,15 @@
 
 mod common;
 
+use std::sync::Arc;
+
 use common::{frequencies, points, softmax};
 use ndarray::{Array2, ArrayView2, Axis, s};
 use random_features::apply::Smoother;
 use random_features::frequency::Independent;
+use random_features::hybrid::{Coefficient, Hybrid};
 use random_features::map::{Exponential, Properties, Scratch, Tile};
+use random_features::projection::Projection;
 use random_features::{FeatureMap, Positive, Real, Side, SignedLog, Trigonometric};
 
 /// sign · e^boost times a positive estimate plus a trigonometric one. The first block is absent where the
@@ -191,4 +195,85 @@ fn pointers_keep_what_a_map_overrides() {
         common::Name::Positive.make::<f64>(frequencies(2, 3, &Independent, 1), softmax()).blocks(),
         [3]
     );
+}
+
+/// The features of another map, all halved.
+#[derive(Debug)]
+struct Halved<M>(M);
+
+impl<T: Real, M: FeatureMap<T>> FeatureMap<T> for Halved<M> {
+    fn input_dim(&self) -> usize {
+        self.0.input_dim()
+    }
+
+    fn blocks(&self) -> &[usize] {
+        self.0.blocks()
+    }
+
+    fn properties(&self) -> Properties {
+        self.0.properties()
+    }
+
+    fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+        self.0.fill(side, x, tile, scratch);
+        for i in 0..tile.rows() {
+            tile.row(i).0.iter_mut().for_each(|v| *v = *v / T::narrow(2.0));
+        }
+    }
+}
+
+/// Whatever the size of the result, a map may change what another one has written.
+#[test]
+fn rows_of_another_map_may_change() {
+    let map = Positive::softmax::<f32>(frequencies(3, 256, &Independent, 1));
+    let (x, halved) = (points::<f32>(9000, 3, 1.0), Halved(map.clone()));
+    let (whole, half) = (map.features(Side::X, &x).unwrap(), halved.features(Side::X, &x).unwrap());
+    assert!(whole.values().iter().zip(half.values()).all(|(whole, half)| *half == whole / 2.0));
+}
+
+/// The first half of another map's features.
+#[derive(Debug)]
+struct Few([usize; 1], Exponential<f64, Positive>);
+
+impl FeatureMap<f64> for Few {
+    fn input_dim(&self) -> usize {
+        self.1.input_dim()
+    }
+
+    fn blocks(&self) -> &[usize] {
+        &self.0
+    }
+
+    fn properties(&self) -> Properties {
+        self.1.properties()
+    }
+
+    fn fill(&self, side: Side, x: ArrayView2<'_, f64>, tile: &mut Tile<'_, f64>, _: &mut Scratch<f64>) {
+        let features = self.1.features(side, &x).unwrap();
+        for (i, row) in features.values().rows().into_iter().enumerate() {
+            let (values, scales) = tile.row(i);
+            values.iter_mut().zip(row).for_each(|(value, v)| *value = *v);
+            scales[0] = features.log_scales()[[i, 0]];
+        }
+    }
+
+    fn projection(&self) -> Option<&Arc<Projection<f64>>> {
+        Some(self.1.projection())
+    }
+}
+
+/// A part of a hybrid that shares its projection with no other fills itself.
+#[test]
+fn projections_of_one_part_are_its_own() {
+    let omega = |seed| frequencies(3, 20, &Independent, seed);
+    let few = Few([10], Positive::softmax(omega(1)));
+    let rest = || Box::new(Trigonometric::softmax::<f64>(omega(2)));
+    let half = || Coefficient::constant(0.5).unwrap();
+    let (x, y) = (points::<f64>(1, 3, 1.0), points::<f64>(1, 3, 0.7));
+    let (x, y) = (x.row(0), y.row(0));
+    let expected = 0.5 * (few.estimate(&x, &y).unwrap() + rest().estimate(&x, &y).unwrap());
+    let map = Hybrid::new(vec![(half(), Box::new(few) as Box<dyn FeatureMap<f64>>)], rest()).unwrap();
+    assert!((map.estimate(&x, &y).unwrap() - expected).abs() < 1e-12 * expected.abs());
+    let gram = map.gram(&x.insert_axis(Axis(0)), &y.insert_axis(Axis(0))).unwrap();
+    assert!((gram[[0, 0]] - expected).abs() < 1e-12 * expected.abs());
 }

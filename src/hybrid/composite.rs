@@ -164,7 +164,7 @@ impl<T: Real> Hybrid<T> {
         room.give_back(scratch);
     }
 
-    /// Fills part `p`. The first on a projection takes it for all.
+    /// Fills part `p`. The first of several on a projection takes it for all.
     fn fill_part(
         &self,
         p: usize,
@@ -174,7 +174,8 @@ impl<T: Real> Hybrid<T> {
         scratch: &mut Scratch<T>,
     ) {
         let part = &self.parts[p];
-        let Some(projection) = part.map.projection() else {
+        let sharers = self.parts.iter().filter(|other| other.leader == part.leader).count();
+        let Some(projection) = part.map.projection().filter(|_| sharers > 1) else {
             return part.map.fill(side, x, &mut part.of(tile), scratch);
         };
         if part.leader == p {
@@ -318,6 +319,10 @@ impl<T: Real> FeatureMap<T> for Hybrid<T> {
     ) -> bool {
         self.fill_with(side, x, tile, scratch, true);
         true
+    }
+
+    fn writes_once(&self) -> bool {
+        self.parts.iter().all(|part| part.map.writes_once())
     }
 
     fn kernel(&self) -> Option<&dyn Kernel<T>> {

@@ -85,6 +85,10 @@ impl<T: Real, F: FeatureMap<T>> FeatureMap<T> for Sided<F> {
         self.with_points(side, x, scratch, |x, scratch| self.map.fill_exponents(side, x, tile, scratch))
     }
 
+    fn writes_once(&self) -> bool {
+        self.map.writes_once()
+    }
+
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         self.map.kernel().is_some().then_some(self)
     }

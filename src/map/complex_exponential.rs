@@ -418,6 +418,10 @@ impl<T: Real> FeatureMap<T> for ComplexExponential<T> {
         true
     }
 
+    fn writes_once(&self) -> bool {
+        true
+    }
+
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         Some(self.target.kernel())
     }

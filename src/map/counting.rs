@@ -285,6 +285,10 @@ impl<T: Real, M: CountMechanism> FeatureMap<T> for Counting<T, M> {
         true
     }
 
+    fn writes_once(&self) -> bool {
+        true
+    }
+
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         Some(self.target.kernel())
     }

@@ -153,6 +153,10 @@ impl<T: Real> FeatureMap<T> for EluPlusOne {
         true
     }
 
+    fn writes_once(&self) -> bool {
+        true
+    }
+
     fn fingerprint(&self) -> u64 {
         fingerprint(&(NAME, self.dim, &self.lengthscale), None)
     }

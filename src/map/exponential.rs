@@ -312,6 +312,10 @@ impl<T: Real, M: Mechanism> FeatureMap<T> for Exponential<T, M> {
         true
     }
 
+    fn writes_once(&self) -> bool {
+        true
+    }
+
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         let radius = self.projection.frequencies().law().radius();
         (radius == Radius::Unknown || radius == self.target.radius()).then(|| self.target.kernel())

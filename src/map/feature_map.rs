@@ -81,7 +81,7 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     }
 
     /// The projection that [`fill`](FeatureMap::fill) takes of the points, if it is all that it needs of them: composed
-    /// maps take one that several parts share only once.
+    /// maps take one that several parts share only once. A map that has one has at least as many features.
     fn projection(&self) -> Option<&Arc<Projection<T>>> {
         None
     }
@@ -89,6 +89,13 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     /// As [`fill`](FeatureMap::fill), for a tile that holds what [`projection`](FeatureMap::projection)
     /// [writes](Projection::project) of the points. Called only for maps that have one.
     fn fill_projected(&self, _side: Side, _tile: &mut Tile<'_, T>) {}
+
+    /// Whether [`fill`](FeatureMap::fill) writes every value, so that no block is ever absent, and changes no row that
+    /// it, or a map that it calls, has said to be [complete](Tile::complete). Large results are written past the caches
+    /// then.
+    fn writes_once(&self) -> bool {
+        false
+    }
 
     /// The exact kernel that is estimated, if it has a closed form: without bias where the law of the frequencies is
     /// exact, nearly so with approximate couplings ([`Hadamard`](crate::frequency::Hadamard),
@@ -135,9 +142,10 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
         check_size("the number of columns of values", self.feature_dim(), values.ncols())?;
         check_size("the number of rows of log_scales", x.nrows(), log_scales.nrows())?;
         check_size("the number of columns of log_scales", self.blocks().len(), log_scales.ncols())?;
-        tiles::fill(x.view(), values.view_mut(), log_scales.view_mut(), |x, tile, scratch| {
+        let fill = |x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>| {
             self.fill(side, x, tile, scratch);
-        });
+        };
+        tiles::fill(self.writes_once(), x.view(), values.view_mut(), log_scales.view_mut(), fill);
         Ok(())
     }
 
@@ -253,6 +261,9 @@ macro_rules! delegate {
             }
             fn fill_projected(&self, side: Side, tile: &mut Tile<'_, T>) {
                 (**self).fill_projected(side, tile);
+            }
+            fn writes_once(&self) -> bool {
+                (**self).writes_once()
             }
             fn kernel(&self) -> Option<&dyn Kernel<T>> {
                 (**self).kernel()

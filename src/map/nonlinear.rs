@@ -291,6 +291,10 @@ impl<T: Real> FeatureMap<T> for Nonlinear<T> {
         exponential
     }
 
+    fn writes_once(&self) -> bool {
+        true
+    }
+
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         self.kernel.as_ref().map(|kernel| kernel as &dyn Kernel<T>)
     }

@@ -161,6 +161,10 @@ impl<T: Real, M: CountMechanism> FeatureMap<T> for Shifted<T, M> {
         true
     }
 
+    fn writes_once(&self) -> bool {
+        true
+    }
+
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         self.map.kernel()
     }

@@ -95,6 +95,10 @@ impl<T: Real> FeatureMap<T> for Sign<T> {
         });
     }
 
+    fn writes_once(&self) -> bool {
+        true
+    }
+
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         Some(&Angular)
     }

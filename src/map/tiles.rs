@@ -36,8 +36,10 @@ fn tile_rows<T>(width: usize) -> usize {
 
 /// Lets `fill` write every row of `values` and `log_scales` from the same row of `x`, tile by tile.
 ///
-/// `log_scales` must be in standard layout or empty; `values` in another layout are written through a buffer.
+/// Arrays in another than the standard layout are written through a buffer; so are large values, if every value is
+/// written `once`. Else values that `fill` does not write stay as they are.
 pub(crate) fn fill<T: Real>(
+    once: bool,
     x: ArrayView2<'_, T>,
     values: ArrayViewMut2<'_, T>,
     log_scales: ArrayViewMut2<'_, f64>,
@@ -45,7 +47,7 @@ pub(crate) fn fill<T: Real>(
 ) {
     let rows = tile_rows::<T>(values.ncols());
     // What does not fit into the caches is written past them.
-    let streamed = values.len() * size_of::<T>() > STREAMED;
+    let streamed = once && values.len() * size_of::<T>() > STREAMED;
     fill_by((rows, streamed), x, values, log_scales, fill);
 }
 
@@ -98,25 +100,30 @@ impl<T: Real> Worker<T> {
         fill: &impl Fn(ArrayView2<'_, T>, &mut Tile<'_, T>, &mut Scratch<T>),
     ) {
         let (rows, width, blocks) = (values.nrows(), values.ncols(), log_scales.ncols());
-        let mut out = values.as_slice_mut();
-        if let (Some(out), Some(log_scales), false) = (&mut out, log_scales.as_slice_mut(), streamed) {
-            if let Some(mut tile) = Tile::new(out, log_scales, rows, width, blocks) {
+        if let (Some(values), Some(log_scales), false) =
+            (values.as_slice_mut(), log_scales.as_slice_mut(), streamed)
+        {
+            if let Some(mut tile) = Tile::new(values, log_scales, rows, width, blocks) {
                 fill(x, &mut tile, &mut self.scratch);
             }
             return;
         }
         self.log_scales.resize(rows * blocks, 0.0);
         let buffer = self.values.take(rows * width);
-        let Some(tile) = Tile::new(buffer, &mut self.log_scales, rows, width, blocks) else { return };
-        match out {
-            Some(out) => {
-                let mut tile = tile.streamed_to(out);
-                fill(x, &mut tile, &mut self.scratch);
-                tile.complete(rows);
+        match values.as_slice_mut() {
+            Some(out) if streamed => {
+                if let Some(tile) = Tile::new(buffer, &mut self.log_scales, rows, width, blocks) {
+                    let mut tile = tile.streamed_to(out);
+                    fill(x, &mut tile, &mut self.scratch);
+                    tile.complete(rows);
+                }
             }
-            None => {
-                let mut tile = tile;
-                fill(x, &mut tile, &mut self.scratch);
+            _ => {
+                // Values of absent blocks stay as they are.
+                buffer.iter_mut().zip(&values).for_each(|(v, out)| *v = *out);
+                if let Some(mut tile) = Tile::new(buffer, &mut self.log_scales, rows, width, blocks) {
+                    fill(x, &mut tile, &mut self.scratch);
+                }
                 values.iter_mut().zip(&*buffer).for_each(|(out, v)| *out = *v);
             }
         }

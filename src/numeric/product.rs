@@ -66,8 +66,12 @@ unsafe fn body<T: Lane, V: Vector<T>>(x: &[T], x_stride: usize, w: &Packed<T>, o
         return;
     }
     let rows = x.len().div_ceil(x_stride);
-    assert!(x.len() >= (rows - 1) * x_stride + w.depth && x_stride >= w.depth, "whole rows of points");
-    assert!(out.len() >= (rows - 1) * stride + w.rows && stride >= w.rows, "room for all products");
+    let last_fits = |len: usize, stride: usize, width: usize| {
+        let last = (rows - 1).checked_mul(stride).and_then(|last| last.checked_add(width));
+        stride >= width && last.is_some_and(|last| last <= len)
+    };
+    assert!(last_fits(x.len(), x_stride, w.depth), "whole rows of points");
+    assert!(last_fits(out.len(), stride, w.rows), "room for all products");
     assert!(T::PANEL <= EDGE && T::PANEL.is_multiple_of(2 * V::WIDTH), "panels of whole tiles");
     let run = RUN / size_of::<T>();
     for from in (0..w.depth).step_by(run) {
@@ -286,6 +290,13 @@ mod tests {
                 against_naive::<f64>(isa, rows, depth, columns);
             }
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "room for all products")]
+    fn strides_that_overflow_are_refused() {
+        let packed = Packed::new(1, 1, |_, _| 1.0f32);
+        product(Isa::best(), &[1.0; 3], 1, &packed, &mut [0.0; 2], 1 << (usize::BITS - 1));
     }
 
     #[test]

@@ -73,11 +73,11 @@ impl<'a, T: Real> Tile<'a, T> {
         Tile { stream: Some(Stream::new(to)), ..self }
     }
 
-    /// Says that the first `rows` rows will not change any more. It is never needed; a large result may be written sooner,
-    /// while the rows are in the first cache.
+    /// Says that the first `rows` rows will not change any more. It is never needed; the large result of a map that
+    /// [writes once](crate::FeatureMap::writes_once) may be written sooner, while the rows are in the first cache.
     ///
     /// # Panics
-    /// If there are not so many rows.
+    /// If there are not so many rows, in a tile that is written on.
     pub fn complete(&mut self, rows: usize) {
         if let Some(stream) = &mut self.stream {
             stream.advance(&self.values[..rows * self.columns.stride]);
