@@ -10,6 +10,9 @@ const USAGE: &str = "throughput --case CASE [--n N] [--d D] [--m M] [--dtype f32
 /// Frequencies of the hybrid's coefficient.
 pub const SIGNS: usize = 4;
 
+/// Points of a tile that is projected: a multiple of the rows of every register block.
+pub const TILE: usize = 48;
+
 /// Most numbers in an array of points or features, and in one of frequencies.
 const MOST_POINTS: usize = 1 << 30;
 const MOST_FREQUENCIES: usize = 1 << 28;
@@ -175,6 +178,7 @@ fn check(request: &Request) -> Result<(), String> {
     if case.has_points() {
         fits("points", n, d, MOST_POINTS)?;
         fits("rows of features", n, case.width() * m, MOST_POINTS)?;
+        fits("rows of projections", request.threads * TILE, m, MOST_POINTS)?;
     }
     Ok(())
 }

@@ -14,10 +14,7 @@ use random_features::projection::{Lift, Method, Projection, Scratch, Tile};
 use random_features::theory::gerf::Sign;
 use random_features::{FeatureMap, Gerf, Hyperbolic, Poisson, Positive, Real, Side, Trigonometric, rng};
 
-use crate::request::{Case, Request, SIGNS};
-
-/// Points of a tile that is projected: a multiple of the rows of every register block.
-const TILE: usize = 48;
+use crate::request::{Case, Request, SIGNS, TILE};
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 

@@ -10,7 +10,7 @@ use ndarray::parallel::prelude::*;
 use ndarray::{ArrayView2, ArrayViewMut2, Axis};
 
 use crate::Real;
-use crate::numeric::Buffer;
+use crate::numeric::{Buffer, Fence};
 use crate::projection::{Scratch, Tile};
 
 /// Bytes of output that a tile should not exceed: they stay in the second cache until they are lifted.
@@ -23,6 +23,8 @@ const ROW_STEP: usize = 12;
 const SMALL: usize = 1 << 18;
 /// Bytes of output from which on it is written past the caches.
 const STREAMED: usize = 8 << 20;
+/// Bytes of the largest tile that is written on from a buffer.
+const CACHED: usize = 2 << 20;
 /// Shares of the work for each thread, at most: enough to even out what they take.
 const SHARES: usize = 4;
 /// Partial sums that exist at a time.
@@ -46,8 +48,9 @@ pub(crate) fn fill<T: Real>(
     fill: impl Fn(ArrayView2<'_, T>, &mut Tile<'_, T>, &mut Scratch<T>) + Sync,
 ) {
     let rows = tile_rows::<T>(values.ncols());
-    // What does not fit into the caches is written past them.
-    let streamed = once && values.len() * size_of::<T>() > STREAMED;
+    // What does not fit into the caches is written past them, from tiles that do.
+    let bytes = |rows: usize| rows * values.ncols() * size_of::<T>();
+    let streamed = once && bytes(x.nrows()) > STREAMED && bytes(rows) <= CACHED;
     fill_by((rows, streamed), x, values, log_scales, fill);
 }
 
@@ -100,34 +103,35 @@ impl<T: Real> Worker<T> {
         fill: &impl Fn(ArrayView2<'_, T>, &mut Tile<'_, T>, &mut Scratch<T>),
     ) {
         let (rows, width, blocks) = (values.nrows(), values.ncols(), log_scales.ncols());
+        let Worker { scratch, values: buffer, log_scales: scales } = self;
         if let (Some(values), Some(log_scales), false) =
             (values.as_slice_mut(), log_scales.as_slice_mut(), streamed)
         {
             if let Some(mut tile) = Tile::new(values, log_scales, rows, width, blocks) {
-                fill(x, &mut tile, &mut self.scratch);
+                fill(x, &mut tile, scratch);
             }
             return;
         }
-        self.log_scales.resize(rows * blocks, 0.0);
-        let buffer = self.values.take(rows * width);
+        scales.resize(rows * blocks, 0.0);
+        let (buffer, fence) = (buffer.take(rows * width), Fence);
         match values.as_slice_mut() {
             Some(out) if streamed => {
-                if let Some(tile) = Tile::new(buffer, &mut self.log_scales, rows, width, blocks) {
-                    let mut tile = tile.streamed_to(out);
-                    fill(x, &mut tile, &mut self.scratch);
+                if let Some(tile) = Tile::new(buffer, scales, rows, width, blocks) {
+                    let mut tile = tile.streamed_to(out, &fence);
+                    fill(x, &mut tile, scratch);
                     tile.complete(rows);
                 }
             }
             _ => {
                 // Values of absent blocks stay as they are.
                 buffer.iter_mut().zip(&values).for_each(|(v, out)| *v = *out);
-                if let Some(mut tile) = Tile::new(buffer, &mut self.log_scales, rows, width, blocks) {
-                    fill(x, &mut tile, &mut self.scratch);
+                if let Some(mut tile) = Tile::new(buffer, scales, rows, width, blocks) {
+                    fill(x, &mut tile, scratch);
                 }
                 values.iter_mut().zip(&*buffer).for_each(|(out, v)| *out = *v);
             }
         }
-        log_scales.iter_mut().zip(&self.log_scales).for_each(|(out, v)| *out = *v);
+        log_scales.iter_mut().zip(scales).for_each(|(out, v)| *out = *v);
     }
 }
 

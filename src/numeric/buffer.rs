@@ -33,6 +33,20 @@ impl<T> std::ops::Deref for Buffer<T> {
     }
 }
 
+/// Orders what was written past the caches before what follows, when it is dropped: also where a stream is given up.
+#[derive(Debug)]
+pub struct Fence;
+
+impl Drop for Fence {
+    fn drop(&mut self) {
+        // SAFETY: every x86-64 has the instruction.
+        #[cfg(target_arch = "x86_64")]
+        unsafe {
+            std::arch::x86_64::_mm_sfence();
+        }
+    }
+}
+
 /// A slice that is written from its beginning on, past the caches: for memory that is not read soon.
 #[derive(Debug)]
 pub struct Stream<'a, T> {
@@ -41,8 +55,8 @@ pub struct Stream<'a, T> {
 }
 
 impl<'a, T: Real> Stream<'a, T> {
-    /// Nothing is written yet.
-    pub fn new(to: &'a mut [T]) -> Self {
+    /// Nothing is written yet; the fence outlives the stream.
+    pub fn new(to: &'a mut [T], _fence: &'a Fence) -> Self {
         Stream { to, written: 0 }
     }
 
@@ -77,8 +91,6 @@ unsafe fn body<T: Lane, V: Vector<T>>(to: &mut [T], written: &mut usize, from: &
     if known == to.len() {
         to[at..].copy_from_slice(&from[at..known]);
         at = known;
-        // SAFETY: the caller's promise.
-        unsafe { V::fence() };
     }
     *written = at;
 }

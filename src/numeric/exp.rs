@@ -194,7 +194,8 @@ mod tests {
 
     fn small_is_any<T: crate::Real>(low: f64, high: f64) {
         for isa in Isa::available() {
-            let x: Vec<T> = (0..=9999).map(|i| T::narrow(low + (high - low) * f64::from(i) / 9999.0)).collect();
+            let x: Vec<T> =
+                (0..=9999).map(|i| T::narrow(low + (high - low) * f64::from(i) / 9999.0)).collect();
             let (mut any, mut small) = (x.clone(), x.clone());
             exp_minus(isa, &mut any, T::zero());
             small_exp_minus(isa, &mut small, T::zero());

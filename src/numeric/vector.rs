@@ -22,8 +22,6 @@ pub trait Vector<T>: Copy {
     unsafe fn store(self, to: *mut T);
     /// As [`store`](Self::store), past the caches where the machine can; `to` must be aligned to the whole vector.
     unsafe fn stream(self, to: *mut T);
-    /// Orders streamed stores before what follows.
-    unsafe fn fence();
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
@@ -55,8 +53,6 @@ impl<T: Lane, const N: usize> Vector<T> for [T; N] {
         // SAFETY: the caller's promise.
         unsafe { self.store(to) }
     }
-    #[inline(always)]
-    unsafe fn fence() {}
     #[inline(always)]
     unsafe fn add(self, other: Self) -> Self {
         std::array::from_fn(|i| self[i] + other[i])
@@ -113,11 +109,6 @@ macro_rules! register {
             unsafe fn stream(self, to: *mut $T) {
                 // SAFETY: as above.
                 unsafe { $stream(to, self) }
-            }
-            #[inline(always)]
-            unsafe fn fence() {
-                // SAFETY: as above.
-                unsafe { _mm_sfence() }
             }
             #[inline(always)]
             unsafe fn add(self, other: Self) -> Self {

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2};
 
 use crate::Real;
-use crate::numeric::Stream;
+use crate::numeric::{Fence, Stream};
 
 /// A tile of features under construction: a few rows of values and their logarithmic scales.
 ///
@@ -69,8 +69,8 @@ impl<'a, T: Real> Tile<'a, T> {
     }
 
     /// The tile, with rows that are written on to a slice of the same length when they are complete.
-    pub(crate) fn streamed_to(self, to: &'a mut [T]) -> Self {
-        Tile { stream: Some(Stream::new(to)), ..self }
+    pub(crate) fn streamed_to(self, to: &'a mut [T], fence: &'a Fence) -> Self {
+        Tile { stream: Some(Stream::new(to, fence)), ..self }
     }
 
     /// Says that the first `rows` rows will not change any more. It is never needed; the large result of a map that
