@@ -217,7 +217,7 @@ impl<T: Real, M: FeatureMap<T>> FeatureMap<T> for Halved<M> {
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         self.0.fill(side, x, tile, scratch);
         for i in 0..tile.rows() {
-            tile.row(i).0.iter_mut().for_each(|v| *v = *v / T::narrow(2.0));
+            tile.row(i).0.iter_mut().for_each(|v| *v /= T::narrow(2.0));
         }
     }
 }
