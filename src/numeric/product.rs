@@ -180,18 +180,7 @@ impl<T: Lane> Run<'_, T> {
             let mut sums = [[V::splat(T::zero()); N]; M];
             if self.add {
                 for i in 0..M {
-                    let from = out.add(i * self.stride).cast_const();
-                    if columns >= N * V::WIDTH {
-                        for j in 0..N {
-                            sums[i][j] = V::load(from.add(j * V::WIDTH));
-                        }
-                    } else {
-                        let mut edge = [T::zero(); EDGE];
-                        from.copy_to_nonoverlapping(edge.as_mut_ptr(), columns);
-                        for j in 0..N {
-                            sums[i][j] = V::load(edge.as_ptr().add(j * V::WIDTH));
-                        }
-                    }
+                    sums[i] = load_row(out.add(i * self.stride), columns);
                 }
             }
             for k in 0..self.len {
@@ -214,20 +203,67 @@ impl<T: Lane> Run<'_, T> {
                 }
             }
             for i in 0..M {
-                let to = out.add(i * self.stride);
-                if columns >= N * V::WIDTH {
-                    for j in 0..N {
-                        sums[i][j].store(to.add(j * V::WIDTH));
-                    }
-                } else {
-                    let mut edge = [T::zero(); EDGE];
-                    for j in 0..N {
-                        sums[i][j].store(edge.as_mut_ptr().add(j * V::WIDTH));
-                    }
-                    to.copy_from_nonoverlapping(edge.as_ptr(), columns);
-                }
+                store_row(sums[i], out.add(i * self.stride), columns);
             }
         }
+    }
+}
+
+/// `N` vectors of a row that has `columns` more elements; what a ragged edge lacks is zero.
+///
+/// # Safety
+/// The elements must be readable; a ragged edge must not be wider than [`EDGE`]. The machine must have the instruction set.
+#[inline(always)]
+unsafe fn load_row<T: Lane, V: Vector<T>, const N: usize>(from: *const T, columns: usize) -> [V; N] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if columns >= N * V::WIDTH {
+            return load(from);
+        }
+        let mut edge = [T::zero(); EDGE];
+        from.copy_to_nonoverlapping(edge.as_mut_ptr(), columns);
+        load(edge.as_ptr())
+    }
+}
+
+/// Writes as much of `N` vectors as a row of `columns` more elements has room for.
+///
+/// # Safety
+/// As [`load_row`], with elements that are writable.
+#[inline(always)]
+unsafe fn store_row<T: Lane, V: Vector<T>, const N: usize>(row: [V; N], to: *mut T, columns: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if columns >= N * V::WIDTH {
+            return store(row, to);
+        }
+        let mut edge = [T::zero(); EDGE];
+        store(row, edge.as_mut_ptr());
+        to.copy_from_nonoverlapping(edge.as_ptr(), columns);
+    }
+}
+
+/// # Safety
+/// `N` vectors must be readable; the machine must have the instruction set.
+#[inline(always)]
+unsafe fn load<T: Lane, V: Vector<T>, const N: usize>(from: *const T) -> [V; N] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut row = [V::splat(T::zero()); N];
+        for (j, vector) in row.iter_mut().enumerate() {
+            *vector = V::load(from.add(j * V::WIDTH));
+        }
+        row
+    }
+}
+
+/// # Safety
+/// `N` vectors must be writable; the machine must have the instruction set.
+#[inline(always)]
+unsafe fn store<T: Lane, V: Vector<T>, const N: usize>(row: [V; N], to: *mut T) {
+    for (j, vector) in row.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { vector.store(to.add(j * V::WIDTH)) };
     }
 }
 
