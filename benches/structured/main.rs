@@ -2,26 +2,27 @@
 //!
 //! `cargo bench --bench structured` projects the same Hadamard frequencies (three rounds) by both methods, on one thread,
 //! over d and m, and prints nanoseconds for each point and frequency, their ratio, and the method that `Projection`
-//! chooses. Methods run in alternation; medians of the times and of the ratios of neighbouring runs are shown. Add `-- --all` for d up to 8192, `-- --f64` for double
-//! precision.
+//! chooses. Methods run in alternation; medians of the times and of the ratios of neighbouring runs are shown. Add `-- --all`
+//! for d up to 8192, `-- --f64` for double precision.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use ndarray::Array2;
+use ndarray::{Array2, Axis};
 use random_features::frequency::simplex::Rotation;
 use random_features::frequency::{Coupling, Givens, Hadamard, Simplex, draw};
 use random_features::projection::{Method, Projection, Scratch, Tile};
 use random_features::{Real, Result, rng};
 
-/// Points of a tile.
+/// Points of a tile, and tiles of points.
 const POINTS: usize = 48;
+const TILES: usize = 8;
 /// Alternations.
 const ROUNDS: usize = 15;
 /// Seconds that a measurement should take at least.
 const LEAST: f64 = 2e-3;
 
-/// Seconds for one projection of a tile.
+/// Seconds for the projection of a tile, one tile of points after the other into the same room.
 fn time<T: Real>(
     projection: &Projection<T>,
     x: &Array2<T>,
@@ -33,13 +34,15 @@ fn time<T: Real>(
     loop {
         let start = Instant::now();
         for _ in 0..repeats {
-            if let Some(mut tile) = Tile::new(values, &mut scales, POINTS, projection.count(), 1) {
-                projection.project(black_box(x.view()), &mut tile, scratch);
+            for x in x.axis_chunks_iter(Axis(0), POINTS) {
+                if let Some(mut tile) = Tile::new(values, &mut scales, POINTS, projection.count(), 1) {
+                    projection.project(black_box(x), &mut tile, scratch);
+                }
             }
         }
         let seconds = start.elapsed().as_secs_f64();
         if seconds > LEAST {
-            return seconds / f64::from(repeats);
+            return seconds / f64::from(repeats) / TILES as f64;
         }
         repeats *= 2;
     }
@@ -55,8 +58,8 @@ fn compare<T: Real>(name: &str, coupling: &dyn Coupling, d: usize, m: usize) -> 
     let chosen = Projection::<T>::new(omega.clone(), 1.0)?.method();
     let dense = Projection::<T>::with_method(omega.clone(), 1.0, Method::Dense)?;
     let structured = Projection::<T>::with_method(omega, 1.0, Method::Structured)?;
-    let x =
-        Array2::from_shape_fn((POINTS, d), |(i, k)| T::narrow(((i * 31 + k * 7) % 17) as f64 / 17.0 - 0.5));
+    let coordinate = |(i, k)| T::narrow(((i * 31 + k * 7) % 17) as f64 / 17.0 - 0.5);
+    let x = Array2::from_shape_fn((POINTS * TILES, d), coordinate);
     let (mut scratch, mut values) = (Scratch::default(), vec![T::zero(); POINTS * m]);
     let mut times = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

@@ -6,21 +6,32 @@ use crate::Real;
 /// Bytes of a line of the caches, and of the widest vector.
 const LINE: usize = 64;
 
-/// Elements that begin with a line of the caches. Grows when first needed and is kept.
+/// Elements that begin with a line of the caches: those that were [taken](Buffer::take) last. Grows when first needed and
+/// is kept.
 #[derive(Debug, Default)]
 pub struct Buffer<T> {
     storage: Vec<T>,
     /// Where the first line begins in `storage`.
     start: usize,
+    /// Elements that were taken last.
+    len: usize,
 }
 
 impl<T: Lane> Buffer<T> {
+    /// These elements.
+    pub fn of(elements: impl ExactSizeIterator<Item = T>) -> Self {
+        let mut buffer = Buffer::default();
+        buffer.take(elements.len()).iter_mut().zip(elements).for_each(|(to, element)| *to = element);
+        buffer
+    }
+
     /// `len` elements, which hold anything.
     pub fn take(&mut self, len: usize) -> &mut [T] {
         if self.storage.is_empty() || self.storage.len() < self.start + len {
             self.storage = vec![T::zero(); len + LINE / size_of::<T>()];
             self.start = self.storage.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());
         }
+        self.len = len;
         &mut self.storage[self.start..][..len]
     }
 }
@@ -29,7 +40,7 @@ impl<T> std::ops::Deref for Buffer<T> {
     type Target = [T];
 
     fn deref(&self) -> &[T] {
-        &self.storage[self.start..]
+        &self.storage[self.start..][..self.len]
     }
 }
 
@@ -105,7 +116,9 @@ mod tests {
         for len in [0, 1, 1000, 17] {
             let slice = buffer.take(len);
             assert_eq!((slice.len(), slice.as_ptr().align_offset(LINE)), (len, 0));
+            assert_eq!(buffer.len(), len);
         }
+        assert_eq!(*Buffer::of([3.0f64, 4.0].into_iter()), [3.0, 4.0]);
     }
 
     #[test]

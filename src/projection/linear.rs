@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
 use crate::frequency::structured::{Product, Structured};
 use crate::kernel::Lengthscale;
-use crate::numeric::{self, Isa, Packed};
+use crate::numeric::{self, Buffer, Isa, Packed};
 
 /// The linear part of a feature map: x ↦ (⟨ωⱼ, x/ℓ⟩)ⱼ.
 ///
@@ -202,7 +202,7 @@ impl<T: Real> Projection<T> {
     }
 
     /// Rows of points and of products, each with the distance between rows.
-    fn multiply(&self, (x, x_stride): (&[T], usize), (out, stride): (&mut [T], usize), work: &mut Vec<T>) {
+    fn multiply(&self, (x, x_stride): (&[T], usize), (out, stride): (&mut [T], usize), work: &mut Buffer<T>) {
         match &self.matrix {
             Matrix::Dense(packed) => numeric::product(Isa::best(), x, x_stride, packed, out, stride),
             Matrix::Structured(fast) => fast.product((x, x_stride), (out, stride), work),
@@ -210,7 +210,7 @@ impl<T: Real> Projection<T> {
     }
 
     #[cold]
-    fn project_saturating(&self, x: &[T], out: &mut [T], work: &mut Vec<T>) {
+    fn project_saturating(&self, x: &[T], out: &mut [T], work: &mut Buffer<T>) {
         let largest = x.iter().fold(T::zero(), |a, v| a.max(v.abs()));
         // Entries of at most 1/d keep every sum below the largest frequency.
         let scale = largest.widen() * x.len() as f64;

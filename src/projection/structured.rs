@@ -4,7 +4,7 @@ use crate::Real;
 use crate::frequency::simplex;
 use crate::frequency::structured::{PlaneRotation, Product, Rotated, Structured, signs};
 use crate::kernel::Lengthscale;
-use crate::numeric::{self, Isa, POINTS, Plane, hadamard_rounds, rotate_planes};
+use crate::numeric::{self, Buffer, Isa, POINTS, Plane, hadamard_rounds, rotate_planes};
 
 /// Structured frequencies, rounded to `T` and divided by the lengthscale.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ struct Block<T> {
 #[derive(Debug)]
 enum Factors<T> {
     /// ±N^{−1/2}, round by round.
-    Signs(Vec<T>),
+    Signs(Buffer<T>),
     Planes(Vec<Plane<T>>),
 }
 
@@ -62,9 +62,14 @@ impl<T: Real> Fast<T> {
     }
 
     /// out[i · stride + j] ← ⟨ωⱼ, xᵢ/ℓ⟩ for all rows i of x, which begin every `x_stride`. `work` is a buffer.
-    pub fn product(&self, (x, x_stride): (&[T], usize), (out, stride): (&mut [T], usize), work: &mut Vec<T>) {
+    pub fn product(
+        &self,
+        (x, x_stride): (&[T], usize),
+        (out, stride): (&mut [T], usize),
+        work: &mut Buffer<T>,
+    ) {
         let planes = self.blocks.iter().any(|block| matches!(block.rotation, Factors::Planes(_)));
-        work.resize(self.padded * if planes { 1 + POINTS } else { 1 }, T::zero());
+        let work = work.take(self.padded * if planes { 1 + POINTS } else { 1 });
         let mut first = 0;
         // Block by block, so that its factors stay in cache while all points pass.
         for block in &self.blocks {
@@ -127,7 +132,9 @@ impl<T: Real> Block<T> {
         };
         Block {
             rotation: match &block.rotation {
-                Product::Hadamard(flips) => Factors::Signs(signs(flips).into_iter().map(T::narrow).collect()),
+                Product::Hadamard(flips) => {
+                    Factors::Signs(Buffer::of(signs(flips).into_iter().map(T::narrow)))
+                }
                 Product::Givens(rotations) => Factors::Planes(rotations.iter().map(plane).collect()),
             },
             simplex: (block.corners > 0).then(coefficients),

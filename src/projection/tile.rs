@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2};
 
 use crate::Real;
-use crate::numeric::{Fence, Stream};
+use crate::numeric::{Buffer, Fence, Stream};
 
 /// A tile of features under construction: a few rows of values and their logarithmic scales.
 ///
@@ -169,7 +169,7 @@ impl<'a, T: Real> Tile<'a, T> {
 #[derive(Debug, Default)]
 pub struct Scratch<T> {
     rows: Vec<T>,
-    work: Vec<T>,
+    work: Buffer<T>,
     pool: Vec<Vec<T>>,
     /// Sets of coordinates of a point.
     pub(crate) masks: Vec<u64>,
@@ -202,7 +202,10 @@ impl<T: Real> Scratch<T> {
 
     /// The points row by row, the distance between rows, and a buffer for other use. Rows are as they lie, or copied
     /// where they lie otherwise or so that all begin in the same few sets of the first cache.
-    pub(super) fn rows_and_work<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> (&'a [T], usize, &'a mut Vec<T>) {
+    pub(super) fn rows_and_work<'a>(
+        &'a mut self,
+        x: &ArrayView2<'a, T>,
+    ) -> (&'a [T], usize, &'a mut Buffer<T>) {
         let Scratch { rows, work, .. } = self;
         let d = x.ncols();
         let aliased = (d * size_of::<T>()).is_multiple_of(ALIASING) && x.nrows() > 1;
