@@ -4,7 +4,7 @@ use super::{Isa, Lane, Vector};
 use crate::Real;
 
 /// Bytes of a line of the caches, and of the widest vector.
-const LINE: usize = 64;
+pub const LINE: usize = 64;
 
 /// Elements that begin with a line of the caches: those that were [taken](Buffer::take) last. Grows when first needed and
 /// is kept.

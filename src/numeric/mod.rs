@@ -29,7 +29,7 @@ mod sincos;
 pub mod special;
 mod vector;
 
-pub use buffer::{Buffer, Fence, Stream};
+pub use buffer::{Buffer, Fence, LINE, Stream};
 pub use elementwise::{add_minus, affine, multiply, outer, simplex};
 pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
 pub use hadamard::hadamard_rounds;

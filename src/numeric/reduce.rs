@@ -79,8 +79,7 @@ fn sum_of_pairs<T: Real, const FMA: bool>(x: &[T], y: &[f64], term: impl Fn(f64,
 
 /// By halves: four additions that wait for each other instead of fifteen.
 #[inline(always)]
-fn folded(lanes: [f64; LANES]) -> f64 {
-    let mut lanes = lanes;
+fn folded(mut lanes: [f64; LANES]) -> f64 {
     let mut half = LANES / 2;
     while half > 0 {
         let (low, high) = lanes.split_at_mut(half);

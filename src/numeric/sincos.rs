@@ -18,9 +18,7 @@ fn cos_sin_body<T: Lane, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
             fast &= x.abs() <= T::COS_SIN_LIMIT;
         }
         if fast {
-            for (c, s) in cos.iter_mut().zip(sin) {
-                (*c, *s) = c.fast_cos_sin::<FMA>();
-            }
+            small_cos_sin_body::<T, FMA>(cos, sin);
         } else {
             with_outliers::<T, FMA>(cos, sin);
         }

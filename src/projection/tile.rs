@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2};
 
 use crate::Real;
-use crate::numeric::{Buffer, Fence, Stream};
+use crate::numeric::{Buffer, Fence, LINE, Stream};
 
 /// A tile of features under construction: a few rows of values and their logarithmic scales.
 ///
@@ -225,8 +225,6 @@ impl<T: Real> Scratch<T> {
 
 /// Rows that are a multiple of this many bytes apart share too few sets of the first cache.
 const ALIASING: usize = 2048;
-/// Bytes of a line of the caches.
-const LINE: usize = 64;
 
 #[cfg(test)]
 mod tests {
