@@ -1,8 +1,7 @@
 //! [`Target`]: the kernel that a map on isotropic frequencies approximates.
 
-use ndarray::ArrayRef1;
-
 use crate::Real;
+use crate::error::Result;
 use crate::kernel::{Gaussian, Kernel, Lengthscale, Matern, RegularisedSoftmax, Softmax};
 use crate::theory::{Pair, Radius};
 
@@ -22,6 +21,8 @@ pub enum Target {
     RegularisedSoftmax(RegularisedSoftmax),
     /// A Matérn kernel; its spectral radii.
     Matern(Matern),
+    /// No kernel with a name: what the frequencies and the map imply, of points divided by this lengthscale.
+    Implied(Lengthscale),
 }
 
 macro_rules! from {
@@ -36,6 +37,24 @@ macro_rules! from {
 
 from!(Softmax, Gaussian, RegularisedSoftmax, Matern);
 
+impl From<f64> for Target {
+    fn from(lengthscale: f64) -> Self {
+        Target::Implied(lengthscale.into())
+    }
+}
+
+impl From<Vec<f64>> for Target {
+    fn from(lengthscales: Vec<f64>) -> Self {
+        Target::Implied(lengthscales.into())
+    }
+}
+
+impl From<Lengthscale> for Target {
+    fn from(lengthscale: Lengthscale) -> Self {
+        Target::Implied(lengthscale)
+    }
+}
+
 impl Target {
     /// The lengthscale.
     pub fn lengthscale(&self) -> &Lengthscale {
@@ -44,51 +63,67 @@ impl Target {
             Target::Gaussian(kernel) => kernel.lengthscale(),
             Target::RegularisedSoftmax(kernel) => kernel.lengthscale(),
             Target::Matern(kernel) => kernel.lengthscale(),
+            Target::Implied(lengthscale) => lengthscale,
         }
     }
 
-    /// The law of the radii that the kernel needs.
-    pub fn radius(&self) -> Radius {
+    /// The law of the radii that the kernel needs; `None` where any will do.
+    pub fn radius(&self) -> Option<Radius> {
         match self {
-            Target::Softmax(_) | Target::Gaussian(_) => Radius::Chi,
-            Target::RegularisedSoftmax(_) => Radius::RootDim,
-            Target::Matern(kernel) => Radius::Matern(kernel.smoothness()),
+            Target::Softmax(_) | Target::Gaussian(_) => Some(Radius::Chi),
+            Target::RegularisedSoftmax(_) => Some(Radius::RootDim),
+            Target::Matern(kernel) => Some(Radius::Matern(kernel.smoothness())),
+            Target::Implied(_) => None,
         }
+    }
+
+    /// Refuses lengthscales outside their domain or for another dimension than `d`.
+    pub(crate) fn check(&self, d: usize) -> Result<()> {
+        let lengthscale = self.lengthscale().clone().checked()?;
+        lengthscale.check_dim(d)
+    }
+
+    /// The padded dimension that a regularised kernel is for, with frequencies in ℝᵈ.
+    pub(crate) fn padded_dim(&self, d: usize) -> Option<usize> {
+        match self {
+            Target::RegularisedSoftmax(kernel) => Some(kernel.dim().unwrap_or(d)),
+            _ => None,
+        }
+    }
+
+    /// Whether the kernel is a function of x − y.
+    pub fn is_shift_invariant(&self) -> bool {
+        matches!(self, Target::Gaussian(_) | Target::Matern(_) | Target::Implied(_))
     }
 
     /// The coefficient of ‖x/ℓ‖² by which logarithms of features differ from those for the softmax kernel.
     pub fn row(&self) -> f64 {
         match self {
             Target::Softmax(_) | Target::RegularisedSoftmax(_) => 0.0,
-            Target::Gaussian(_) | Target::Matern(_) => -0.5,
+            Target::Gaussian(_) | Target::Matern(_) | Target::Implied(_) => -0.5,
         }
-    }
-
-    /// The scalars of two points divided by the lengthscale.
-    pub(super) fn pair<T: Real>(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Pair {
-        let scaled = |(k, v): (usize, &T)| v.widen() / self.lengthscale().at(k);
-        Pair::new(x.iter().enumerate().map(scaled).zip(y.iter().enumerate().map(scaled)))
     }
 
     /// The factor of variances of positive features: 2x·y for softmax, −‖x−y‖² for the Gaussian kernel.
     ///
     /// From ‖x−y‖² where that is all that matters: sums of norms would cancel for points far from the origin.
     pub fn ln_squared_scale(&self, pair: &Pair) -> f64 {
-        if self.row() == -0.5 { -pair.difference } else { 2.0 * pair.dot }
+        if self.is_shift_invariant() { -pair.difference } else { 2.0 * pair.dot }
     }
 
     /// The factor of variances of trigonometric features: ‖x‖² + ‖y‖² for softmax, exactly 0 for the Gaussian kernel.
     pub fn ln_norm_scale(&self, pair: &Pair) -> f64 {
-        if self.row() == -0.5 { 0.0 } else { pair.norms }
+        if self.is_shift_invariant() { 0.0 } else { pair.norms }
     }
 
-    /// The kernel itself.
-    pub fn kernel<T: Real>(&self) -> &dyn Kernel<T> {
-        match self {
-            Target::Softmax(kernel) => kernel,
-            Target::Gaussian(kernel) => kernel,
-            Target::RegularisedSoftmax(kernel) => kernel,
-            Target::Matern(kernel) => kernel,
-        }
+    /// The kernel itself; `None` if it has no name.
+    pub fn kernel<T: Real>(&self) -> Option<Box<dyn Kernel<T>>> {
+        Some(match self {
+            Target::Softmax(kernel) => Box::new(kernel.clone()),
+            Target::Gaussian(kernel) => Box::new(kernel.clone()),
+            Target::RegularisedSoftmax(kernel) => Box::new(kernel.clone()),
+            Target::Matern(kernel) => Box::new(kernel.clone()),
+            Target::Implied(_) => return None,
+        })
     }
 }

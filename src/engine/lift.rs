@@ -1,13 +1,15 @@
 //! [`Lift`]: from exponents to features, in place.
 
+use super::{Form, Side, function};
 use crate::Real;
+use crate::kernel::Activation;
 use crate::numeric::{self, Isa};
 
 /// The pointwise function that turns exponents into features.
 ///
 /// A row that is lifted holds exponents p = u + iv at its beginning: m numbers u, or m numbers v where u is 0
 /// ([`Polar`](Lift::Polar)), or first all u and then all v.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Lift {
     /// eᵘ: m features.
@@ -22,13 +24,20 @@ pub enum Lift {
         /// Whether sines are negative.
         conjugate: bool,
     },
+    /// f(u) + ε: m features.
+    Function {
+        /// f.
+        activation: Activation,
+        /// ε.
+        offset: f64,
+    },
 }
 
 impl Lift {
     /// Features for each exponent.
     pub fn width(self) -> usize {
         match self {
-            Lift::Exp => 1,
+            Lift::Exp | Lift::Function { .. } => 1,
             Lift::ExpPair | Lift::Polar | Lift::ExpPolar { .. } => 2,
         }
     }
@@ -36,6 +45,36 @@ impl Lift {
     /// Whether rows hold imaginary parts behind the real ones.
     pub(crate) fn is_complex(self) -> bool {
         matches!(self, Lift::ExpPolar { .. })
+    }
+
+    /// Whether features are exponentials, so that their logarithms can be had.
+    pub(crate) fn is_exponential(self) -> bool {
+        match self {
+            Lift::Exp | Lift::ExpPair | Lift::ExpPolar { .. } => true,
+            Lift::Polar => false,
+            Lift::Function { activation, offset } => activation == Activation::Exp && offset == 0.0,
+        }
+    }
+
+    /// The function of a side: features of side Y are conjugate, where they are complex.
+    #[inline]
+    pub(crate) fn on(self, side: Side) -> Self {
+        match self {
+            Lift::ExpPolar { .. } => Lift::ExpPolar { conjugate: side == Side::Y },
+            other => other,
+        }
+    }
+
+    /// Turns a row of exponents, of magnitudes of at most `bound`, into values or logarithms; its logarithmic scale.
+    #[inline]
+    pub(crate) fn finish<T: Real>(self, form: Form, values: &mut [T], signs: &mut [T], bound: f64) -> f64 {
+        match form {
+            Form::Values => self.apply(values, bound),
+            Form::Logarithms => {
+                self.logarithms(values, signs);
+                0.0
+            }
+        }
     }
 
     /// Lifts one row in place and returns its logarithmic scale s: features are eˢ times what the row holds
@@ -66,7 +105,7 @@ impl Lift {
                 shift.widen()
             }
             Lift::Polar => {
-                let fast = bound <= T::COS_SIN_LIMIT.widen();
+                let fast = bound <= numeric::COS_SIN_LIMIT;
                 let cos_sin = if fast { numeric::small_cos_sin } else { numeric::cos_sin };
                 cos_sin(isa, first, second);
                 0.0
@@ -77,6 +116,7 @@ impl Lift {
                 numeric::exp_polar(isa, first, second, shift, sign);
                 shift.widen()
             }
+            Lift::Function { activation, offset } => function::apply(activation, offset, first, bound),
         }
     }
 
@@ -87,6 +127,7 @@ impl Lift {
         let (first, second) = row.split_at_mut(count);
         match self {
             Lift::Exp => {}
+            Lift::Function { .. } => return self.is_exponential(),
             Lift::ExpPair => second.iter_mut().zip(first).for_each(|(minus, u)| *minus = -*u),
             Lift::Polar => return false,
             Lift::ExpPolar { conjugate } => {

@@ -1,11 +1,13 @@
 //! [`Projection`]: ⟨ωⱼ, x/ℓ⟩ for a tile of points.
 
-use ndarray::ArrayView2;
+use std::sync::{Arc, OnceLock};
+
+use ndarray::{Array1, Array2, ArrayRef2, ArrayView2};
 
 use super::structured::Fast;
-use super::{Scratch, Tile};
+use crate::engine::{Scratch, Tile};
 use crate::Real;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
 use crate::frequency::structured::{Product, Structured};
 use crate::kernel::Lengthscale;
@@ -28,7 +30,7 @@ use crate::numeric::{self, Buffer, Isa, Packed};
 /// ```
 #[derive(Debug)]
 pub struct Projection<T> {
-    frequencies: Frequencies,
+    frequencies: Arc<Frequencies>,
     lengthscale: Lengthscale,
     matrix: Matrix<T>,
     /// 1/ℓ, if it is the same for all coordinates.
@@ -37,8 +39,10 @@ pub struct Projection<T> {
     inverses: Vec<f64>,
     /// Not less than any |ωⱼ·u| with ‖u‖ = 1, rounding included.
     reach: f64,
-    /// Not less than any number on the way there.
+    /// Bounds every intermediate value for ‖u‖ = 1.
     detour: f64,
+    /// ωᵀ, packed when gradients first need it.
+    transposed: OnceLock<Packed<T>>,
 }
 
 /// How products with frequencies are taken.
@@ -66,7 +70,11 @@ impl<T: Real> Projection<T> {
     /// [`Parameter`](Error::Parameter) if a lengthscale is outside its domain, [`Shape`](Error::Shape) if
     /// there is one for each of another number of dimensions, [`NotFinite`](Error::NotFinite) if some ω/ℓ
     /// overflows `T`.
-    pub fn new(frequencies: Frequencies, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
+    pub fn new(
+        frequencies: impl Into<Arc<Frequencies>>,
+        lengthscale: impl Into<Lengthscale>,
+    ) -> Result<Self> {
+        let frequencies = frequencies.into();
         let method = faster(&frequencies);
         Self::with_method(frequencies, lengthscale, method)
     }
@@ -77,10 +85,11 @@ impl<T: Real> Projection<T> {
     /// # Errors
     /// As [`new`](Projection::new).
     pub fn with_method(
-        frequencies: Frequencies,
+        frequencies: impl Into<Arc<Frequencies>>,
         lengthscale: impl Into<Lengthscale>,
         method: Method,
     ) -> Result<Self> {
+        let frequencies = frequencies.into();
         let lengthscale = lengthscale.into().checked()?;
         lengthscale.check_dim(frequencies.dim())?;
         match first_overflow::<T>(&frequencies, &lengthscale) {
@@ -89,13 +98,7 @@ impl<T: Real> Projection<T> {
         }
     }
 
-    /// The projection with ℓ = 1, clamping to the range of `T` what would overflow (|ω| > 3e38 in `f32`).
-    pub(crate) fn unscaled(frequencies: Frequencies) -> Self {
-        let method = faster(&frequencies);
-        Self::pack(frequencies, &Lengthscale::default(), method)
-    }
-
-    fn pack(frequencies: Frequencies, lengthscale: &Lengthscale, method: Method) -> Self {
+    fn pack(frequencies: Arc<Frequencies>, lengthscale: &Lengthscale, method: Method) -> Self {
         let (inverse, inverses) = match lengthscale {
             Lengthscale::Isotropic(scale) => (scale.recip(), Vec::new()),
             Lengthscale::PerDimension(scales) => (1.0, scales.iter().map(|s| s.recip()).collect()),
@@ -117,7 +120,7 @@ impl<T: Real> Projection<T> {
                 (Matrix::Dense(packed), longest * rounding, longest * rounding)
             }
         };
-        Projection { matrix, inverse, inverses, reach, detour, frequencies, lengthscale: lengthscale.clone() }
+        Projection { matrix, inverse, inverses, reach, detour, frequencies, lengthscale: lengthscale.clone(), transposed: OnceLock::new() }
     }
 
     /// m, the number of projections.
@@ -144,26 +147,63 @@ impl<T: Real> Projection<T> {
         }
     }
 
-    /// The lengthscale of coordinate `k`.
-    pub(crate) fn lengthscale_at(&self, k: usize) -> f64 {
-        self.lengthscale.at(k)
-    }
-
     /// The frequencies.
-    pub fn frequencies(&self) -> &Frequencies {
+    pub fn frequencies(&self) -> &Arc<Frequencies> {
         &self.frequencies
     }
 
-    /// ‖x/ℓ‖², in `f64`.
+    /// The lengthscale.
+    pub fn lengthscale(&self) -> &Lengthscale {
+        &self.lengthscale
+    }
+
+    /// The frequencies as columns, before the lengthscale divides them. Structured ones are written out.
+    pub(crate) fn transposed(&self) -> &Packed<T> {
+        self.transposed.get_or_init(|| {
+            let rows = self.frequencies.rows();
+            Packed::new(rows.ncols(), rows.nrows(), |k, j| T::saturated(rows[[j, k]]))
+        })
+    }
+
+    /// Whether both project alike.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        let same = |a: &Arc<Frequencies>, b: &Arc<Frequencies>| Arc::ptr_eq(a, b) || a == b;
+        self.method() == other.method()
+            && self.lengthscale == other.lengthscale
+            && same(&self.frequencies, &other.frequencies)
+    }
+
+    /// ⟨ωⱼ, xᵢ/ℓ⟩ for all rows of `x`, n × m, and ‖xᵢ/ℓ‖², in buffers of yours. On the calling thread.
     ///
-    /// # Panics
-    /// If there is a lengthscale for each coordinate and `x` has more.
-    pub fn squared_norm(&self, x: &[T]) -> f64 {
+    /// # Errors
+    /// [`Shape`](Error::Shape) if an array does not fit or is not in standard layout.
+    pub fn project_into(
+        &self,
+        x: &ArrayRef2<T>,
+        products: &mut Array2<T>,
+        squared_norms: &mut Array1<f64>,
+    ) -> Result<()> {
+        check_size("the number of columns of x", self.input_dim(), x.ncols())?;
+        check_size("the number of rows of the products", x.nrows(), products.nrows())?;
+        check_size("the number of columns of the products", self.count(), products.ncols())?;
+        check_size("the number of squared norms", x.nrows(), squared_norms.len())?;
+        let shape = (x.nrows(), self.count(), 1);
+        let (values, norms) = (products.as_slice_mut(), squared_norms.as_slice_mut());
+        let (Some(values), Some(norms)) = (values, norms) else {
+            let (what, expected, found) = ("the stride of a row of the products", self.count(), 0);
+            return Err(Error::Shape { what, expected, found });
+        };
+        self.project(x.view(), &mut Tile::new(values, &mut [], norms, shape), &mut Scratch::default());
+        Ok(())
+    }
+
+    /// ‖x/ℓ‖², in `f64`.
+    fn squared_norm(&self, x: &[T]) -> f64 {
         numeric::squared_norm(Isa::best(), x, self.inverse, &self.inverses)
     }
 
     /// An upper bound of |⟨ωⱼ, x/ℓ⟩| over all j, from ‖x/ℓ‖².
-    pub fn bound(&self, squared_norm: f64) -> f64 {
+    pub(crate) fn bound(&self, squared_norm: f64) -> f64 {
         self.reach * squared_norm.sqrt()
     }
 
@@ -172,19 +212,7 @@ impl<T: Real> Projection<T> {
     /// The tile has as many rows as `x`, at least m columns and a block. Where the product would overflow `T`
     /// (norms above 1e37 in `f32`) it saturates, so that what is written is finite for every x whose squared
     /// norm is.
-    ///
-    /// # Panics
-    /// If the tile does not fit.
-    pub fn project(&self, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
-        assert!(
-            x.ncols() == self.input_dim() && x.nrows() == tile.rows() && tile.width() >= self.count(),
-            "a tile of {} × {} takes no projections of {} × {} points on {} frequencies",
-            tile.rows(),
-            tile.width(),
-            x.nrows(),
-            x.ncols(),
-            self.count()
-        );
+    pub(crate) fn project(&self, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         let (x, x_stride, work) = scratch.rows_and_work(&x);
         let (out, stride) = tile.strided();
         self.multiply((x, x_stride), (out, stride), work);
@@ -193,10 +221,10 @@ impl<T: Real> Projection<T> {
         for (i, x) in x.chunks(x_stride).enumerate() {
             let x = &x[..self.input_dim()];
             let squared_norm = self.squared_norm(x);
-            let (values, scales) = tile.row(i);
-            scales[0] = squared_norm;
+            let row = tile.row(i);
+            row.log_scales[0] = squared_norm;
             if squared_norm > safe {
-                self.project_saturating(x, &mut values[..self.count()], work);
+                self.project_saturating(x, &mut row.values[..self.count()], work);
             }
         }
     }

@@ -1,0 +1,75 @@
+//! [`Batch`]: features of a run of points in buffers that are used again.
+
+use ndarray::ArrayView2;
+
+use super::{Form, Program, Scratch, Side, Tile};
+use crate::Real;
+
+/// Features of a run of points, to be read row by row.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batch<T> {
+    values: Vec<T>,
+    /// As many as values for logarithms, else none.
+    signs: Vec<T>,
+    log_scales: Vec<f64>,
+    rows: usize,
+    width: usize,
+    blocks: usize,
+}
+
+/// A row of features.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Features<'a, T> {
+    pub values: &'a [T],
+    pub signs: &'a [T],
+    pub log_scales: &'a [f64],
+}
+
+impl<T: Real> Batch<T> {
+    /// Room for `rows` rows of `width` features in `blocks` blocks, which hold anything; signs are 1.
+    pub fn resize(&mut self, rows: usize, (width, blocks): (usize, usize), form: Form) {
+        (self.rows, self.width, self.blocks) = (rows, width, blocks);
+        self.values.resize(rows * width, T::zero());
+        self.log_scales.resize(rows * blocks, 0.0);
+        self.signs.clear();
+        if form == Form::Logarithms {
+            self.signs.resize(rows * width, T::one());
+        }
+    }
+
+    /// The features of the rows of `x`.
+    pub fn fill(
+        &mut self,
+        program: &Program<T>,
+        (side, form): (Side, Form),
+        x: ArrayView2<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        self.resize(x.nrows(), (program.width(), program.blocks().len()), form);
+        program.fill((side, form), x, &mut self.tile(), scratch);
+    }
+
+    pub fn tile(&mut self) -> Tile<'_, T> {
+        let shape = (self.rows, self.width, self.blocks);
+        Tile::new(&mut self.values, &mut self.signs, &mut self.log_scales, shape)
+    }
+
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// All values, row by row.
+    pub fn values(&self) -> &[T] {
+        &self.values
+    }
+
+    #[inline]
+    pub fn row(&self, i: usize) -> Features<'_, T> {
+        let columns = i * self.width..(i + 1) * self.width;
+        Features {
+            values: &self.values[columns.clone()],
+            signs: if self.signs.is_empty() { &[] } else { &self.signs[columns] },
+            log_scales: &self.log_scales[i * self.blocks..(i + 1) * self.blocks],
+        }
+    }
+}

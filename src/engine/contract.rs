@@ -1,0 +1,155 @@
+//! [`FeatureMap`]: what a feature map of one's own states, and all that the engine asks of it.
+
+use ndarray::{ArrayRef1, ArrayView2};
+
+use super::Tile;
+use crate::Real;
+use crate::error::{Error, Result, check_positive};
+use crate::kernel::Kernel;
+
+/// The side of the kernel that a point stands on.
+///
+/// K(x, y) ≈ φ(x)·ψ(y): queries and test points on side [`X`](Side::X), keys and training points on side
+/// [`Y`](Side::Y). For [symmetric](Facts::symmetric) maps φ = ψ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub enum Side {
+    /// The first argument of the kernel; its features are φ.
+    X,
+    /// The second argument of the kernel; its features are ψ.
+    Y,
+}
+
+/// What the values of a tile mean.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Form {
+    /// φ relative to the scales: φ = exp(scale) · value.
+    Values,
+    /// ln |φ| relative to the scales, −∞ where φ = 0, with the signs of φ beside them.
+    Logarithms,
+}
+
+/// What a map states of itself, once: its sizes and its promises.
+///
+/// ```
+/// use random_features::map::Facts;
+/// let facts = Facts { symmetric: true, ..Facts::new(3, vec![8]) };
+/// assert_eq!((facts.input_dim, facts.feature_dim(), facts.non_negative), (3, 8, false));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// d, the dimension of points.
+    pub input_dim: usize,
+    /// The number of features in each block. Each block has a scale for each row; plain maps have one block.
+    pub blocks: Vec<usize>,
+    /// φ = ψ: a point has the same features on both sides, so Gram matrices are positive semidefinite.
+    pub symmetric: bool,
+    /// Every feature is ≥ 0, so estimates are too.
+    pub non_negative: bool,
+    /// The map can be asked for [`Logarithms`](Form::Logarithms).
+    pub logarithms: bool,
+}
+
+impl Facts {
+    /// A map from ℝᵈ with d = `input_dim` to these blocks of features, which promises nothing.
+    pub fn new(input_dim: usize, blocks: Vec<usize>) -> Self {
+        Facts { input_dim, blocks, symmetric: false, non_negative: false, logarithms: false }
+    }
+
+    /// D, the number of real features.
+    pub fn feature_dim(&self) -> usize {
+        self.blocks.iter().sum()
+    }
+
+    /// Refuses sizes that no map has.
+    pub(crate) fn checked(self) -> Result<Self> {
+        check_positive("the dimension d of a map", self.input_dim)?;
+        check_positive("the number of blocks of a map", self.blocks.len())?;
+        let most = isize::MAX as usize / size_of::<f64>() / 2;
+        let total = self.blocks.iter().try_fold(0usize, |sum, width| sum.checked_add(*width));
+        match total.filter(|total| (1..=most).contains(total)) {
+            Some(_) => Ok(self),
+            None => Err(Error::Parameter {
+                name: "the number of features of a map",
+                value: self.blocks.iter().map(|width| *width as f64).sum(),
+                domain: "at least 1 and small enough to be addressed",
+            }),
+        }
+    }
+}
+
+/// A random feature map of your own: K(x, y) ≈ φ(x)·ψ(y).
+///
+/// Implement [`facts`](FeatureMap::facts) and [`fill`](FeatureMap::fill), and [`Map::new`](crate::Map::new) gives you
+/// batches, Gram matrices, estimates, hybrids and everything in [`apply`](crate::apply). The maps of this crate are made
+/// by their own constructors; [`Map`](crate::Map) is what all of them are in the end.
+///
+/// A map is immutable: the same point has the same features whenever and wherever it is asked for, alone or among
+/// others. The engine relies on nothing else. It reads the facts once, hands `fill` tiles of the right shape, and works
+/// on what is in a tile when `fill` returns.
+///
+/// # Example
+/// ```
+/// use ndarray::{ArrayView2, arr1};
+/// use random_features::map::{Facts, FeatureMap, Form, Side, Tile};
+/// use random_features::Map;
+///
+/// /// The features (1, x₁, …, x_d) of the kernel 1 + x·y.
+/// #[derive(Debug)]
+/// struct Affine(usize);
+///
+/// impl FeatureMap<f64> for Affine {
+///     fn facts(&self) -> Facts {
+///         Facts { symmetric: true, ..Facts::new(self.0, vec![1 + self.0]) }
+///     }
+///
+///     fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
+///         for (i, x) in x.rows().into_iter().enumerate() {
+///             let row = tile.row(i);
+///             row.values[0] = 1.0;
+///             row.values[1..].iter_mut().zip(x).for_each(|(value, x)| *value = *x);
+///             row.log_scales[0] = 0.0;
+///         }
+///     }
+/// }
+///
+/// let map = Map::new(Affine(2))?;
+/// assert_eq!(map.estimate(&arr1(&[1.0, 2.0]), &arr1(&[3.0, -1.0]))?, 2.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
+    /// The map's sizes and promises. Read once, when a [`Map`](crate::Map) is made.
+    fn facts(&self) -> Facts;
+
+    /// Writes the features of the rows of `x` to a tile of as many rows.
+    ///
+    /// `x` has d columns; rows of the tile have D values and a logarithmic scale for each block, and may hold anything
+    /// before. Values should be at most 1 in magnitude. A block whose scale is −∞ is absent from its row: its values are
+    /// never read. `form` is [`Logarithms`](Form::Logarithms) only if the [facts](Facts::logarithms) offer it; signs are 1
+    /// then until `fill` changes them.
+    fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>);
+
+    /// The exact kernel that is estimated, if it has a closed form.
+    fn kernel(&self) -> Option<&dyn Kernel<T>> {
+        None
+    }
+
+    /// ln of the variance of an estimate over draws of the map, or `None` where no closed form is known. The points have
+    /// d entries each.
+    fn log_variance(&self, _x: &ArrayRef1<T>, _y: &ArrayRef1<T>) -> Option<f64> {
+        None
+    }
+
+    /// For each row xᵢ the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, with the scales s of
+    /// [`fill`](FeatureMap::fill) held fixed, written to `out`, n × d. `false`, with `out` untouched, if the map has no
+    /// gradients; the answer must be the same for all points.
+    fn pull_back(
+        &self,
+        _side: Side,
+        _x: ArrayView2<'_, T>,
+        _cotangents: ArrayView2<'_, T>,
+        _out: ndarray::ArrayViewMut2<'_, T>,
+    ) -> bool {
+        false
+    }
+}

@@ -1,0 +1,153 @@
+//! Features of many points: tiles of rows, threads over the tiles, results past the caches.
+//!
+//! Rows are computed on their own, so no result depends on the size of tiles or the number of threads. The caller's rayon
+//! pool is used; small work stays on the calling thread, and where there are fewer tiles than threads a tile's projections
+//! are cut into ranges of frequencies.
+
+use ndarray::parallel::prelude::*;
+use ndarray::{ArrayView2, ArrayViewMut2, Axis};
+
+use super::{Form, Program, Scratch, Side, Tile};
+use crate::Real;
+use crate::numeric::{Buffer, Fence};
+
+/// Bytes of output that a tile should not exceed: they stay in the second cache until they are lifted.
+const TILE_BYTES: usize = 256 << 10;
+/// Rows of a tile: enough to reuse a packed panel, few enough to balance threads.
+const TILE_ROWS: std::ops::Range<usize> = 36..252;
+/// Rows of a tile are a multiple of every register block's rows (4, 6 and 12), so that none is ragged.
+const ROW_STEP: usize = 12;
+/// Multiplications below which starting threads costs more than it saves.
+pub(super) const SMALL: usize = 1 << 18;
+/// Bytes of output from which on it is written past the caches.
+const STREAMED: usize = 8 << 20;
+/// Bytes of the largest tile that is written on from a buffer.
+const CACHED: usize = 2 << 20;
+/// Jobs for each thread, at most: enough to balance the load.
+const SHARES: usize = 4;
+
+/// The rows of a tile for rows of `width` elements of `T`.
+pub(super) fn tile_rows<T>(width: usize) -> usize {
+    let rows = (TILE_BYTES / (width * size_of::<T>()).max(1)).clamp(TILE_ROWS.start, TILE_ROWS.end);
+    rows / ROW_STEP * ROW_STEP
+}
+
+/// As many rows, or fewer if `n` rows would not give each thread a tile.
+pub(super) fn for_all_threads(rows: usize, n: usize) -> usize {
+    rows.min(n.div_ceil(rayon::current_num_threads()).next_multiple_of(ROW_STEP)).max(1)
+}
+
+/// Whether one tile may use all threads, since there are fewer tiles than threads.
+pub(super) fn is_wide(n: usize, rows: usize, work: usize) -> bool {
+    work >= SMALL && n.div_ceil(rows) < rayon::current_num_threads()
+}
+
+/// Arrays of features: values, signs (n × D, or n × 0 for values) and scales.
+pub(crate) struct Arrays<'a, T> {
+    pub values: ArrayViewMut2<'a, T>,
+    pub signs: ArrayViewMut2<'a, T>,
+    pub log_scales: ArrayViewMut2<'a, f64>,
+}
+
+/// Writes the features of the rows of `x`, with as many rows in each array.
+///
+/// Arrays in another than the standard layout are written through a buffer; so are large values, if the map writes every
+/// value once. Values of absent blocks stay as they are.
+pub(crate) fn fill<T: Real>(
+    program: &Program<T>,
+    (side, form): (Side, Form),
+    x: ArrayView2<'_, T>,
+    arrays: Arrays<'_, T>,
+) {
+    let (n, width) = (x.nrows(), program.width());
+    let rows = for_all_threads(tile_rows::<T>(width), n);
+    // What does not fit into the caches is written past them, from tiles that do.
+    let bytes = |rows: usize| rows * width * size_of::<T>();
+    let streamed =
+        form == Form::Values && program.writes_once() && bytes(n) > STREAMED && bytes(rows) <= CACHED;
+    fill_by(program, (side, form), x, arrays, (rows, streamed));
+}
+
+fn fill_by<T: Real>(
+    program: &Program<T>,
+    what: (Side, Form),
+    x: ArrayView2<'_, T>,
+    arrays: Arrays<'_, T>,
+    (rows, streamed): (usize, bool),
+) {
+    let Arrays { mut values, mut signs, mut log_scales } = arrays;
+    let work = values.len().saturating_mul(x.ncols());
+    if work < SMALL || x.nrows() <= rows {
+        let mut worker = Worker::default();
+        worker.scratch.wide = is_wide(x.nrows(), rows, work);
+        let chunks = x
+            .axis_chunks_iter(Axis(0), rows)
+            .zip(values.axis_chunks_iter_mut(Axis(0), rows))
+            .zip(signs.axis_chunks_iter_mut(Axis(0), rows))
+            .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows));
+        for (((x, values), signs), log_scales) in chunks {
+            worker.fill(program, what, x, Arrays { values, signs, log_scales }, streamed);
+        }
+    } else {
+        // Each job has buffers of its own, whose first use faults in their pages.
+        let share = x.nrows().div_ceil(rows) / (SHARES * rayon::current_num_threads());
+        x.axis_chunks_iter(Axis(0), rows)
+            .into_par_iter()
+            .zip(values.axis_chunks_iter_mut(Axis(0), rows))
+            .zip(signs.axis_chunks_iter_mut(Axis(0), rows))
+            .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows))
+            .with_min_len(share.max(1))
+            .for_each_init(Worker::default, |worker, (((x, values), signs), log_scales)| {
+                worker.fill(program, what, x, Arrays { values, signs, log_scales }, streamed);
+            });
+    }
+}
+
+/// What a thread keeps from tile to tile. Nothing is allocated while arrays are small and in standard layout.
+#[derive(Default)]
+struct Worker<T> {
+    scratch: Scratch<T>,
+    values: Buffer<T>,
+    signs: Vec<T>,
+    log_scales: Vec<f64>,
+}
+
+impl<T: Real> Worker<T> {
+    fn fill(
+        &mut self,
+        program: &Program<T>,
+        what: (Side, Form),
+        x: ArrayView2<'_, T>,
+        arrays: Arrays<'_, T>,
+        streamed: bool,
+    ) {
+        let Arrays { mut values, mut signs, mut log_scales } = arrays;
+        let shape = (values.nrows(), values.ncols(), log_scales.ncols());
+        let (rows, width, blocks) = shape;
+        let Worker { scratch, values: buffer, signs: sign_buffer, log_scales: scales } = self;
+        if let (Some(values), Some(signs), Some(log_scales), false) =
+            (values.as_slice_mut(), signs.as_slice_mut(), log_scales.as_slice_mut(), streamed)
+        {
+            return program.fill(what, x, &mut Tile::new(values, signs, log_scales, shape), scratch);
+        }
+        scales.resize(rows * blocks, 0.0);
+        sign_buffer.clear();
+        sign_buffer.resize(signs.len(), T::one());
+        let (buffer, fence) = (buffer.take(rows * width), Fence);
+        match values.as_slice_mut() {
+            Some(out) if streamed => {
+                let mut tile = Tile::new(buffer, sign_buffer, scales, shape).streamed_to(out, &fence);
+                program.fill(what, x, &mut tile, scratch);
+                tile.complete(rows);
+            }
+            _ => {
+                // Values of absent blocks stay as they are.
+                buffer.iter_mut().zip(&values).for_each(|(v, out)| *v = *out);
+                program.fill(what, x, &mut Tile::new(buffer, sign_buffer, scales, shape), scratch);
+                values.iter_mut().zip(&*buffer).for_each(|(out, v)| *out = *v);
+            }
+        }
+        signs.iter_mut().zip(&*sign_buffer).for_each(|(out, sign)| *out = *sign);
+        log_scales.iter_mut().zip(&*scales).for_each(|(out, v)| *out = *v);
+    }
+}

@@ -1,0 +1,127 @@
+//! Values of functions f(u) + ε, for rows of any magnitude.
+
+use std::f64::consts::LN_2;
+
+use super::Lift;
+use crate::Real;
+use crate::kernel::Activation;
+use crate::numeric::{self, Isa, pointwise};
+
+/// Replaces projections of magnitudes of at most `bound` by values of f + ε, of magnitudes of at most 1; their
+/// logarithmic scale.
+pub(super) fn apply<T: Real>(f: Activation, offset: f64, values: &mut [T], bound: f64) -> f64 {
+    let mut scale = activate(f, values, bound);
+    if offset != 0.0 {
+        // Relative to what is left of the values: ε must not vanish beside ones that f has made 0.
+        scale += halve_until_one(values);
+        scale = add_offset(f, offset, values, scale);
+    }
+    scale += halve_until_one(values);
+    // A row of zeros has any scale.
+    if scale == f64::NEG_INFINITY { 0.0 } else { scale }
+}
+
+/// Adds ε to values of the log scale `scale`, which is −∞ if all are 0; the log scale of the sums, which are at most 2.
+fn add_offset<T: Real>(f: Activation, offset: f64, values: &mut [T], scale: f64) -> f64 {
+    // Where all is smaller, e⁷⁰⁰ still has a finite inverse.
+    let top = scale.max(offset.abs().ln()).max(-700.0);
+    let constant = T::narrow(offset * (-top).exp());
+    // A bound that holds for f + ε holds for rounded values too.
+    let least = if f.lower_bound() + offset >= 0.0 { T::zero() } else { T::neg_infinity() };
+    pointwise::affine(Isa::best(), values, T::narrow((scale - top).exp()), constant, least);
+    top
+}
+
+/// f of each projection, of magnitude at most `bound`; returns the log scale of the values, at most 1 each.
+fn activate<T: Real>(f: Activation, values: &mut [T], bound: f64) -> f64 {
+    let isa = Isa::best();
+    match f {
+        Activation::Exp => return Lift::Exp.apply(values, bound),
+        // f(cu) = cf(u) or c²f(u) for c > 0, so that the scale may go first and nothing overflows.
+        Activation::Identity => return halve_until_one(values),
+        Activation::Relu | Activation::Abs => {
+            let scale = halve_until_one(values);
+            if f == Activation::Abs {
+                pointwise::abs(isa, values)
+            } else {
+                pointwise::relu(isa, values)
+            }
+            return scale;
+        }
+        Activation::Square | Activation::ReluSquared => {
+            let scale = halve_until_one(values);
+            if f == Activation::ReluSquared {
+                pointwise::relu(isa, values);
+            }
+            pointwise::square(isa, values);
+            return 2.0 * scale;
+        }
+        Activation::Gelu => {
+            pointwise::gelu(values);
+            return halve_until_one(values);
+        }
+        Activation::Cos => pointwise::cos(isa, values),
+        Activation::Sin => pointwise::sin(isa, values),
+        Activation::Sign => pointwise::sign(isa, values),
+        Activation::Step => pointwise::step(isa, values),
+        Activation::Sigmoid => pointwise::sigmoid(isa, values),
+        Activation::Erf => pointwise::erf(values),
+        Activation::Tanh => pointwise::tanh(values),
+    }
+    0.0
+}
+
+/// Multiplies a row by the power of two that puts its largest magnitude between ½ and 1, as far as that is in
+/// the range of `T`; the log scale, −∞ for a row of zeros.
+fn halve_until_one<T: Real>(values: &mut [T]) -> f64 {
+    let isa = Isa::best();
+    let largest = numeric::max_abs(isa, values).widen();
+    if largest == 0.0 {
+        return f64::NEG_INFINITY;
+    }
+    if !largest.is_finite() {
+        return 0.0;
+    }
+    let (fraction, exponent) = libm::frexp(largest);
+    // 1 stays as it is.
+    let exponent = if fraction == 0.5 { exponent - 1 } else { exponent };
+    let (_, limit) = libm::frexp(T::max_value().widen());
+    let exponent = exponent.max(2 - limit);
+    if exponent != 0 {
+        pointwise::scale(isa, values, T::narrow(libm::ldexp(1.0, -exponent)));
+    }
+    f64::from(exponent) * LN_2
+}
+
+
+/// f′(u) e^`scale`.
+pub(super) fn slope(f: Activation, u: f64, scale: f64) -> f64 {
+    use std::f64::consts::{FRAC_2_SQRT_PI, PI};
+    let factor = scale.exp();
+    let step = if u > 0.0 { 1.0 } else { 0.0 };
+    match f {
+        Activation::Exp => (u + scale).exp(),
+        Activation::Identity => factor,
+        Activation::Square => 2.0 * u * factor,
+        Activation::Cos => -u.sin() * factor,
+        Activation::Sin => u.cos() * factor,
+        // 0 almost everywhere.
+        Activation::Sign | Activation::Step => 0.0,
+        Activation::Erf => FRAC_2_SQRT_PI * (-u * u).exp() * factor,
+        Activation::Relu => step * factor,
+        Activation::ReluSquared => 2.0 * u * step * factor,
+        Activation::Abs => (2.0 * step - 1.0) * factor,
+        Activation::Gelu => {
+            let density = (-0.5 * u * u).exp() / (2.0 * PI).sqrt();
+            (numeric::special::normal_cdf(u) + u * density) * factor
+        }
+        Activation::Sigmoid => {
+            let small = (-u.abs()).exp();
+            small / ((1.0 + small) * (1.0 + small)) * factor
+        }
+        Activation::Tanh => {
+            let cosh = u.cosh();
+            factor / (cosh * cosh)
+        }
+    }
+}

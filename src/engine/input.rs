@@ -1,0 +1,123 @@
+//! [`Input`]: what of a point is projected.
+
+use ndarray::{Array2, ArrayView1, ArrayView2};
+use num_complex::Complex64;
+
+use super::Side;
+use super::logarithms::Logarithms;
+use crate::Real;
+use crate::kernel::Lengthscale;
+
+/// What of a point is projected, and what else of it a row of exponents needs.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// The point itself.
+    Points,
+    /// A linear image of it.
+    Linear(Linear),
+    /// The logarithms of its coordinates.
+    Logarithms(Logarithms),
+    /// Nothing: its coordinates are the exponents.
+    Coordinates,
+}
+
+/// z = Mu with u = x/ℓ and a matrix M for each side; exponents have the row term `inner` z·z + `outer` u·u.
+///
+/// z·z is bilinear, without conjugation.
+#[derive(Clone, Debug)]
+pub(crate) struct Linear {
+    pub matrices: [Matrix; 2],
+    pub lengthscale: Lengthscale,
+    pub inner: f64,
+    pub outer: f64,
+}
+
+/// A complex matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Matrix {
+    Identity,
+    Diagonal(Vec<Complex64>),
+    Full(Array2<Complex64>),
+}
+
+impl Matrix {
+    /// Calls `put(k, (Mu)ₖ)` for all k.
+    pub fn times(&self, u: &[f64], mut put: impl FnMut(usize, Complex64)) {
+        match self {
+            Matrix::Identity => u.iter().enumerate().for_each(|(k, u)| put(k, Complex64::from(*u))),
+            Matrix::Diagonal(entries) => {
+                entries.iter().zip(u).enumerate().for_each(|(k, (a, u))| put(k, a * u));
+            }
+            Matrix::Full(a) => {
+                for (k, row) in a.rows().into_iter().enumerate() {
+                    put(k, row.iter().zip(u).map(|(a, u)| a * u).sum());
+                }
+            }
+        }
+    }
+
+    /// out ← Re(Mᵀz).
+    pub fn transposed_times(&self, z: &[Complex64], out: &mut [f64]) {
+        match self {
+            Matrix::Identity => out.iter_mut().zip(z).for_each(|(out, z)| *out = z.re),
+            Matrix::Diagonal(entries) => {
+                out.iter_mut().zip(entries.iter().zip(z)).for_each(|(out, (a, z))| *out = (a * z).re);
+            }
+            Matrix::Full(a) => {
+                for (out, column) in out.iter_mut().zip(a.columns()) {
+                    *out = column.iter().zip(z).map(|(a, z)| (a * z).re).sum();
+                }
+            }
+        }
+    }
+
+    pub fn is_real(&self) -> bool {
+        match self {
+            Matrix::Identity => true,
+            Matrix::Diagonal(entries) => entries.iter().all(|a| a.im == 0.0),
+            Matrix::Full(a) => a.iter().all(|a| a.im == 0.0),
+        }
+    }
+}
+
+impl Linear {
+    /// Whether images are real.
+    pub fn is_real(&self) -> bool {
+        self.matrices.iter().all(Matrix::is_real)
+    }
+
+    /// Writes Re z of all rows of `x` to `re`, Im z to `im`, if it has room, and the real and imaginary part of each
+    /// row's term to `terms`.
+    pub fn transform<T: Real>(
+        &self,
+        side: Side,
+        x: ArrayView2<'_, T>,
+        (re, im): (&mut [T], &mut [T]),
+        terms: &mut [[f64; 2]],
+        u: &mut [f64],
+    ) {
+        let d = x.ncols();
+        for (i, (x, term)) in x.rows().into_iter().zip(terms).enumerate() {
+            self.divide(x, u);
+            let mut square = Complex64::ZERO;
+            let (re, im) = (&mut re[i * d..], im.get_mut(i * d..).unwrap_or_default());
+            self.matrices[side as usize].times(u, |k, z| {
+                re[k] = T::saturated(z.re);
+                if let Some(im) = im.get_mut(k) {
+                    *im = T::saturated(z.im);
+                }
+                square += z * z;
+            });
+            // A coefficient of 0 takes no part: its square may be infinite.
+            let outer = if self.outer == 0.0 { 0.0 } else { self.outer * u.iter().map(|u| u * u).sum::<f64>() };
+            let finite = square.is_finite();
+            let inner = if self.inner == 0.0 && finite { Complex64::ZERO } else { self.inner * square };
+            *term = [inner.re + outer, inner.im];
+        }
+    }
+
+    /// u ← x/ℓ.
+    pub fn divide<T: Real>(&self, x: ArrayView1<'_, T>, u: &mut [f64]) {
+        u.iter_mut().zip(x).enumerate().for_each(|(k, (u, v))| *u = v.widen() / self.lengthscale.at(k));
+    }
+}

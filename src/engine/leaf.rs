@@ -1,0 +1,191 @@
+//! [`Leaf`]: the normal form of the maps.
+
+use std::sync::Arc;
+
+use ndarray::ArrayView2;
+use num_complex::Complex64;
+
+use super::bias::Bias;
+use super::coordinates;
+use super::input::{Input, Linear};
+use super::logarithms::Logarithms;
+use super::{Facts, Form, Lift, Pass, Projection, Scratch, Tile};
+use crate::Real;
+use crate::kernel::Lengthscale;
+
+/// A map in the normal form φⱼ(x) = m^{−½} lift(β⟨ωⱼ, g(x)⟩ + aⱼ) e^{c(x)}, with real features side by side.
+#[derive(Clone, Debug)]
+pub(crate) struct Leaf<T> {
+    pub facts: Facts,
+    /// g and c.
+    pub input: Arc<Input>,
+    /// ω; none if the exponents are coordinates.
+    pub projection: Option<Arc<Projection<T>>>,
+    /// β on each side.
+    pub slopes: [Complex64; 2],
+    /// a; none if it is 0 and β is 1.
+    pub bias: Option<Arc<Bias<T>>>,
+    pub lift: Lift,
+    /// Whether features of −ω follow those of ω, where that is not a matter of the lift.
+    pub mirrored: bool,
+    /// The coefficient of ‖x/ℓ‖² in c, for points that are projected themselves.
+    pub row: f64,
+    /// What is added to every exponent, −½ ln m with it.
+    pub constant: f64,
+    pub lengthscale: Lengthscale,
+}
+
+/// What a row of exponents needs beside its projections.
+struct Term {
+    /// c(x), less the constant; not finite for points without features.
+    log: f64,
+    /// The imaginary part of c(x).
+    phase: f64,
+    /// Not less than any |⟨ωⱼ, g(x)⟩|.
+    reach: f64,
+}
+
+impl<T: Real> Leaf<T> {
+    /// The projection, if it is taken of the points themselves, so that other maps may share what it gives.
+    pub fn shareable(&self) -> Option<&Arc<Projection<T>>> {
+        self.projection.as_ref().filter(|_| matches!(*self.input, Input::Points))
+    }
+
+    pub fn fill(
+        &self,
+        pass: Pass<'_, T>,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        match (&*self.input, &self.projection) {
+            (Input::Points, Some(projection)) => {
+                pass.project(projection, x, tile, scratch);
+                self.finish(pass, tile, |_, squared_norm| {
+                    let log = if squared_norm.is_finite() { self.row * squared_norm } else { f64::NAN };
+                    Term { log, phase: 0.0, reach: projection.bound(squared_norm) }
+                });
+            }
+            (Input::Linear(linear), Some(projection)) => {
+                self.fill_linear(linear, projection, pass, x, tile, scratch);
+            }
+            (Input::Logarithms(logarithms), Some(projection)) => {
+                self.fill_powers(logarithms, projection, pass, x, tile, scratch);
+            }
+            _ => coordinates::fill(&self.lengthscale, pass.form, x, tile),
+        }
+    }
+
+    /// Turns projections into exponents and these into features, row by row.
+    #[inline]
+    fn finish(&self, pass: Pass<'_, T>, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> Term) {
+        let (lift, slope) = (self.lift.on(pass.side), self.slopes[pass.side as usize]);
+        for i in 0..tile.rows() {
+            let row = tile.row(i);
+            let term = term(i, row.log_scales[0]);
+            if term.log.is_finite() {
+                let bound = self.exponents(slope, row.values, &term);
+                let shift = lift.finish(pass.form, row.values, row.signs, bound);
+                row.log_scales[0] = shift + term.log + self.constant;
+            } else {
+                row.values.fill(T::nan());
+                row.log_scales[0] = f64::NAN;
+            }
+            tile.complete(i + 1);
+        }
+    }
+
+    /// From projections to exponents, in place; a bound of their real parts.
+    #[inline]
+    fn exponents(&self, slope: Complex64, values: &mut [T], term: &Term) -> f64 {
+        let Some(bias) = &self.bias else {
+            if self.mirrored || term.phase != 0.0 {
+                self.mirror(values, T::narrow(term.phase.rem_euclid(std::f64::consts::TAU)));
+            }
+            return term.reach;
+        };
+        bias.apply(slope, values, slope.norm() * term.reach + bias.spread);
+        slope.re.abs() * term.reach + bias.spread
+    }
+
+    /// Makes the exponents of −ω from those of ω, and adds a phase to the imaginary parts.
+    fn mirror(&self, values: &mut [T], phase: T) {
+        let (u, v) = values.split_at_mut(values.len() / 2);
+        if self.mirrored {
+            for part in [&mut *u, &mut *v] {
+                let (plus, minus) = part.split_at_mut(part.len() / 2);
+                minus.iter_mut().zip(plus).for_each(|(minus, plus)| *minus = -*plus);
+            }
+        }
+        v.iter_mut().for_each(|v| *v += phase);
+    }
+
+    fn fill_linear(
+        &self,
+        linear: &Linear,
+        projection: &Projection<T>,
+        pass: Pass<'_, T>,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let (rows, d, complex) = (x.nrows(), x.ncols(), self.lift.is_complex());
+        let mut points = scratch.take(if complex { 2 * x.len() } else { x.len() });
+        let mut wide = scratch.take_wide(2 * rows + rows + d);
+        let (terms, rest) = wide.split_at_mut(2 * rows);
+        let (reaches, u) = rest.split_at_mut(rows);
+        let terms = terms.as_chunks_mut::<2>().0;
+        let (re, im) = points.split_at_mut(x.len());
+        linear.transform(pass.side, x, (&mut *re, &mut *im), terms, u);
+        let mut project = |part: &[T], first: usize, tile: &mut Tile<'_, T>| {
+            if let Ok(part) = ArrayView2::from_shape(x.dim(), part) {
+                projection.project(part, &mut tile.part(first..first + projection.count(), 0..1), scratch);
+            }
+        };
+        project(re, 0, tile);
+        reaches.iter_mut().enumerate().for_each(|(i, reach)| *reach = projection.bound(tile.row(i).log_scales[0]));
+        if complex {
+            project(im, tile.width() / 2, tile);
+        }
+        self.finish(pass, tile, |i, _| {
+            let [log, phase] = terms[i];
+            Term { log: if phase.is_finite() { log } else { f64::NAN }, phase, reach: reaches[i] }
+        });
+        scratch.give(points);
+        scratch.give_wide(wide);
+    }
+
+    fn fill_powers(
+        &self,
+        logarithms: &Logarithms,
+        projection: &Projection<T>,
+        pass: Pass<'_, T>,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let mut points = scratch.take(x.len());
+        logarithms.transform(x, &mut points);
+        if let Ok(points) = ArrayView2::from_shape(x.dim(), &points) {
+            projection.project(points, tile, scratch);
+        }
+        scratch.give(points);
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let point = logarithms.point(&mut scratch.masks, x);
+            if !point.term.is_finite() {
+                tile.poison(i);
+            } else {
+                let row = tile.row(i);
+                row.log_scales[0] = logarithms.settle(row.values, &point) + point.term + self.constant;
+                match pass.form {
+                    Form::Values => {
+                        crate::numeric::exp_minus(crate::numeric::Isa::best(), row.values, T::zero());
+                        logarithms.sign(row.values, &point);
+                    }
+                    Form::Logarithms => logarithms.sign(row.signs, &point),
+                }
+            }
+            tile.complete(i + 1);
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The engine: features of many points from what is known of a map.
+//!
+//! A [`Plan`] is what the engine knows of a map: a leaf in the normal form (input, projection, bias, lift, row term), a sum
+//! of products of plans, a plan for each pair of clusters, or a foreign map. Whatever may be decided about a plan is
+//! decided once, when a [`Program`] is made of it: equal projections become one, and large results are written past the
+//! caches where nothing can change them afterwards. [`drive`] writes features to arrays; [`fold`] hands them to
+//! consumers tile by tile.
+//!
+//! Two loops are hot: a projection (packed product or fast transform) and a lift of each row in place. They are compiled
+//! for AVX-512, for AVX2 with fused multiply-add and for what the target guarantees, and chosen once at run time. Below
+//! stand the vectorised loops and the frequencies; above stand the pages of the maps, which know nothing of tiles.
+
+mod batch;
+mod bias;
+mod contract;
+mod coordinates;
+pub(crate) mod drive;
+mod fold;
+mod function;
+mod gradient;
+mod input;
+mod leaf;
+mod lift;
+mod logarithms;
+mod plan;
+mod projection;
+mod routed;
+mod scratch;
+mod sum;
+mod tile;
+
+pub use contract::{Facts, FeatureMap, Form, Side};
+pub use lift::Lift;
+pub use projection::{Method, Projection};
+pub use tile::{Row, Tile};
+
+pub(crate) use batch::{Batch, Features as FeatureRow};
+pub(crate) use bias::Bias;
+pub(crate) use fold::{fold, map_rows};
+pub(crate) use gradient::pull_back;
+pub(crate) use input::{Input, Linear, Matrix};
+pub(crate) use leaf::Leaf;
+pub(crate) use logarithms::{Logarithms, Shift};
+pub(crate) use plan::{Plan, Program, ranges};
+pub(crate) use routed::{Routed, nearest};
+pub(crate) use scratch::Scratch;
+pub(crate) use sum::{Sum, Term};

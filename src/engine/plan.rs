@@ -1,0 +1,229 @@
+//! [`Plan`]: what the engine knows of a map, and [`Program`]: a plan that is ready to run.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ndarray::ArrayView2;
+
+use super::leaf::Leaf;
+use super::routed::Routed;
+use super::sum::Sum;
+use super::{Facts, FeatureMap, Form, Projection, Scratch, Side, Tile};
+use crate::Real;
+use crate::error::Result;
+
+/// What the engine knows of a map.
+#[derive(Clone, Debug)]
+pub(crate) enum Plan<T> {
+    /// A map in the normal form.
+    Leaf(Leaf<T>),
+    /// A sum of products of maps.
+    Sum(Sum<T>),
+    /// A map of its own for each pair of clusters.
+    Routed(Routed<T>),
+    /// A map of which no more is known than its facts.
+    Foreign(Arc<dyn FeatureMap<T>>, Facts),
+}
+
+impl<T: Real> Plan<T> {
+    pub fn facts(&self) -> &Facts {
+        match self {
+            Plan::Leaf(leaf) => &leaf.facts,
+            Plan::Sum(sum) => &sum.facts,
+            Plan::Routed(routed) => &routed.facts,
+            Plan::Foreign(_, facts) => facts,
+        }
+    }
+
+    /// Writes the features of the rows of `x` to a tile of as many rows.
+    pub fn fill(
+        &self,
+        pass: Pass<'_, T>,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        match self {
+            Plan::Leaf(leaf) => leaf.fill(pass, x, tile, scratch),
+            Plan::Sum(sum) => sum.fill(pass, x, tile, scratch),
+            Plan::Routed(routed) => routed.fill(pass, x, tile, scratch),
+            Plan::Foreign(map, _) => map.fill(pass.side, x, pass.form, tile),
+        }
+    }
+
+    /// Whether every value of a row is written once and is complete when the row is: then it may be written past the
+    /// caches.
+    fn writes_once(&self) -> bool {
+        match self {
+            Plan::Leaf(_) => true,
+            Plan::Sum(sum) => sum.parts().all(|part| part.writes_once()),
+            // Absent blocks are left as they are; other people's maps may write as they like.
+            Plan::Routed(_) | Plan::Foreign(..) => false,
+        }
+    }
+
+    /// Lets every leaf use the equal one of the projections `pool`, to which new ones are added with the number of leaves
+    /// that project the same points on them.
+    fn merge(&mut self, pool: &mut Vec<(Arc<Projection<T>>, usize)>, count: bool) {
+        match self {
+            Plan::Leaf(leaf) => {
+                let shareable = count && leaf.shareable().is_some();
+                let Some(own) = &mut leaf.projection else { return };
+                match pool.iter_mut().find(|(known, _)| known.same(own)) {
+                    Some((known, uses)) => {
+                        *own = known.clone();
+                        *uses += usize::from(shareable);
+                    }
+                    None => pool.push((own.clone(), usize::from(shareable))),
+                }
+            }
+            Plan::Sum(sum) => sum.parts_mut().for_each(|part| part.merge(pool, count)),
+            Plan::Routed(routed) => routed.plans_mut().for_each(|plan| plan.merge(pool, false)),
+            Plan::Foreign(..) => {}
+        }
+    }
+}
+
+/// What holds for all maps of a plan while a tile is filled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pass<'a, T> {
+    pub side: Side,
+    pub form: Form,
+    shared: &'a [Shared<T>],
+}
+
+/// The projections of a tile that several maps use.
+#[derive(Debug)]
+pub(super) struct Shared<T> {
+    projection: Arc<Projection<T>>,
+    values: Vec<T>,
+    squared_norms: Vec<f64>,
+}
+
+impl<'a, T: Real> Pass<'a, T> {
+    /// With nothing shared.
+    pub fn new(side: Side, form: Form) -> Self {
+        Pass { side, form, shared: &[] }
+    }
+
+    /// The same for other points, whose projections are not known.
+    pub fn of_other_points(self) -> Self {
+        Pass { shared: &[], ..self }
+    }
+
+    /// The same in another form.
+    pub fn in_form(self, form: Form) -> Self {
+        Pass { form, ..self }
+    }
+
+    /// As [`Projection::project`], from what is shared if it is there.
+    #[inline]
+    pub fn project(
+        self,
+        projection: &Arc<Projection<T>>,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let Some(shared) = self.shared.iter().find(|shared| Arc::ptr_eq(&shared.projection, projection)) else {
+            return projection.project(x, tile, scratch);
+        };
+        let m = projection.count();
+        for (i, (values, norm)) in shared.values.chunks_exact(m).zip(&shared.squared_norms).enumerate() {
+            let row = tile.row(i);
+            row.values[..m].copy_from_slice(values);
+            row.log_scales[0] = *norm;
+        }
+    }
+}
+
+/// A plan with everything decided that can be decided once.
+#[derive(Clone, Debug)]
+pub(crate) struct Program<T> {
+    plan: Plan<T>,
+    /// Projections that several maps of the plan take of the same points: taken once.
+    shared: Vec<Arc<Projection<T>>>,
+    columns: Vec<Range<usize>>,
+    width: usize,
+    writes_once: bool,
+}
+
+impl<T: Real> Program<T> {
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if the plan has no dimension or no features, or too many.
+    pub fn new(mut plan: Plan<T>) -> Result<Self> {
+        let facts = plan.facts().clone().checked()?;
+        let mut pool = Vec::new();
+        plan.merge(&mut pool, true);
+        Ok(Program {
+            shared: pool.into_iter().filter(|(_, uses)| *uses > 1).map(|(projection, _)| projection).collect(),
+            columns: ranges(&facts.blocks).collect(),
+            width: facts.feature_dim(),
+            writes_once: plan.writes_once(),
+            plan,
+        })
+    }
+
+    pub fn plan(&self) -> &Plan<T> {
+        &self.plan
+    }
+
+    pub fn facts(&self) -> &Facts {
+        self.plan.facts()
+    }
+
+    /// D.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The columns of each block.
+    pub fn blocks(&self) -> &[Range<usize>] {
+        &self.columns
+    }
+
+    pub fn writes_once(&self) -> bool {
+        self.writes_once
+    }
+
+    /// The best form that the map has.
+    pub fn best_form(&self) -> Form {
+        if self.facts().logarithms { Form::Logarithms } else { Form::Values }
+    }
+
+    /// Writes the features of the rows of `x` to a tile of as many rows.
+    pub fn fill(
+        &self,
+        (side, form): (Side, Form),
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        if self.shared.is_empty() {
+            return self.plan.fill(Pass::new(side, form), x, tile, scratch);
+        }
+        let rows = x.nrows();
+        let project = |projection: &Arc<Projection<T>>| {
+            let mut values = scratch.take(rows * projection.count());
+            let mut squared_norms = scratch.take_wide(rows);
+            let shape = (rows, projection.count(), 1);
+            projection.project(x, &mut Tile::new(&mut values, &mut [], &mut squared_norms, shape), scratch);
+            Shared { projection: projection.clone(), values, squared_norms }
+        };
+        let shared: Vec<Shared<T>> = self.shared.iter().map(project).collect();
+        self.plan.fill(Pass { side, form, shared: &shared }, x, tile, scratch);
+        for Shared { values, squared_norms, .. } in shared {
+            scratch.give(values);
+            scratch.give_wide(squared_norms);
+        }
+    }
+}
+
+/// The column ranges of blocks of these widths.
+pub(crate) fn ranges(blocks: &[usize]) -> impl Iterator<Item = Range<usize>> + Clone + '_ {
+    blocks.iter().scan(0, |start, width| {
+        let range = *start..*start + width;
+        *start = range.end;
+        Some(range)
+    })
+}

@@ -1,0 +1,165 @@
+//! [`Routed`]: a map of its own for each pair of clusters.
+
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+
+use super::batch::Batch;
+use super::plan::{Pass, Plan};
+use super::{Facts, Scratch, Side, Tile};
+use crate::Real;
+use crate::numeric::{Isa, squared_distance, squared_norm};
+
+/// Points go to the nearest centre of their side; a pair of clusters has its own blocks, and all others are absent.
+#[derive(Clone, Debug)]
+pub(crate) struct Routed<T> {
+    pub facts: Facts,
+    /// Centres of each side in rows, in standard layout.
+    centres: [Array2<f64>; 2],
+    /// C_q × C_k.
+    plans: Array2<Plan<T>>,
+    /// Where the features of each pair stand.
+    parts: Array2<Part>,
+}
+
+/// The columns and blocks of a pair of clusters.
+#[derive(Clone, Debug)]
+struct Part {
+    columns: Range<usize>,
+    blocks: Range<usize>,
+}
+
+impl<T: Real> Routed<T> {
+    /// One plan for each pair of centres, all for points of the centres' dimension.
+    pub fn new(centres: [Array2<f64>; 2], plans: Array2<Plan<T>>) -> Self {
+        let plans = plans.as_standard_layout().into_owned();
+        let every = |promise: fn(&Facts) -> bool| plans.iter().all(|plan| promise(plan.facts()));
+        let facts = Facts {
+            // A pair's blocks are those of one query cluster and of one key cluster: sides agree if all points share
+            // them.
+            symmetric: plans.len() == 1 && every(|facts| facts.symmetric),
+            non_negative: every(|facts| facts.non_negative),
+            logarithms: every(|facts| facts.logarithms),
+            ..Facts::new(
+                centres[0].ncols(),
+                plans.iter().flat_map(|plan| &plan.facts().blocks).copied().collect(),
+            )
+        };
+        Routed { facts, parts: parts(&plans), centres, plans }
+    }
+
+    pub fn plans(&self) -> impl Iterator<Item = &Plan<T>> {
+        self.plans.iter()
+    }
+
+    /// The number of clusters of a side.
+    pub fn clusters(&self, side: Side) -> usize {
+        self.centres[side as usize].nrows()
+    }
+
+    pub fn plans_mut(&mut self) -> impl Iterator<Item = &mut Plan<T>> {
+        self.plans.iter_mut()
+    }
+
+    /// The cluster of a point, or the number of clusters if its squared norm is not finite.
+    pub fn cluster(&self, side: Side, x: ArrayView1<'_, T>) -> usize {
+        let centres = &self.centres[side as usize];
+        let finite = |row: &&[T]| squared_norm(Isa::best(), row, 1.0, &[]).is_finite();
+        x.to_slice().filter(finite).map_or(centres.nrows(), |x| nearest(centres, x).0)
+    }
+
+    /// The plans, columns and blocks of a cluster of a side.
+    pub fn line(
+        &self,
+        side: Side,
+        cluster: usize,
+    ) -> impl Iterator<Item = (&Plan<T>, Range<usize>, Range<usize>)> {
+        let axis = Axis(side as usize);
+        let (plans, parts) = (self.plans.index_axis(axis, cluster), self.parts.index_axis(axis, cluster));
+        plans.into_iter().zip(parts).map(|(plan, part)| (plan, part.columns.clone(), part.blocks.clone()))
+    }
+
+    pub fn fill(
+        &self,
+        pass: Pass<'_, T>,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let x = x.as_standard_layout();
+        let outside = self.clusters(pass.side);
+        (0..x.nrows()).for_each(|i| tile.row(i).log_scales.fill(f64::NEG_INFINITY));
+        let mut sorted = std::mem::take(&mut scratch.sorted);
+        sorted.clear();
+        sorted.extend(x.rows().into_iter().map(|row| self.cluster(pass.side, row)).zip(0..));
+        sorted.sort_unstable();
+        for group in sorted.chunk_by(|a, b| a.0 == b.0) {
+            if group[0].0 == outside {
+                group.iter().for_each(|(_, i)| tile.poison(*i));
+            } else if group.len() == x.nrows() {
+                for (plan, columns, blocks) in self.line(pass.side, group[0].0) {
+                    plan.fill(pass, x.view(), &mut tile.part(columns, blocks), scratch);
+                }
+            } else {
+                self.fill_group(pass.of_other_points(), group, x.view(), tile, scratch);
+            }
+        }
+        scratch.sorted = sorted;
+    }
+
+    /// Gathers the points of a cluster, fills their blocks elsewhere and writes these to their rows.
+    fn fill_group(
+        &self,
+        pass: Pass<'_, T>,
+        group: &[(usize, usize)],
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let mut points = scratch.take(group.len() * x.ncols());
+        for (place, (_, i)) in points.chunks_exact_mut(x.ncols()).zip(group) {
+            place.iter_mut().zip(x.row(*i)).for_each(|(out, v)| *out = *v);
+        }
+        let mut room = scratch.take_batch();
+        for (plan, columns, blocks) in self.line(pass.side, group[0].0) {
+            room.resize(group.len(), (columns.len(), blocks.len()), pass.form);
+            if let Ok(points) = ArrayView2::from_shape((group.len(), x.ncols()), &points) {
+                plan.fill(pass, points, &mut room.tile(), scratch);
+            }
+            scatter(&room, group, &mut tile.part(columns, blocks));
+        }
+        scratch.give_batch(room);
+        scratch.give(points);
+    }
+}
+
+/// Copies rows of features to the rows of a group.
+fn scatter<T: Real>(room: &Batch<T>, group: &[(usize, usize)], tile: &mut Tile<'_, T>) {
+    for (own, (_, i)) in group.iter().enumerate() {
+        let (own, row) = (room.row(own), tile.row(*i));
+        row.values.copy_from_slice(own.values);
+        row.log_scales.copy_from_slice(own.log_scales);
+        row.signs.iter_mut().zip(own.signs).for_each(|(out, sign)| *out = *sign);
+    }
+}
+
+/// Where the features of each pair stand: one after another.
+fn parts<T: Real>(plans: &Array2<Plan<T>>) -> Array2<Part> {
+    let (mut column, mut block) = (0, 0);
+    plans.map(|plan| {
+        let facts = plan.facts();
+        let part = Part {
+            columns: column..column + facts.feature_dim(),
+            blocks: block..block + facts.blocks.len(),
+        };
+        (column, block) = (part.columns.end, part.blocks.end);
+        part
+    })
+}
+
+/// The first of the nearest centres, and the squared distance from it. Centres are rows in standard layout.
+pub(crate) fn nearest<T: Real>(centres: &Array2<f64>, point: &[T]) -> (usize, f64) {
+    let rows = centres.as_slice().unwrap_or_default().chunks_exact(point.len());
+    let distances = rows.map(|centre| squared_distance(Isa::best(), point, centre)).enumerate();
+    distances.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
+}

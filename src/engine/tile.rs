@@ -1,0 +1,156 @@
+//! [`Tile`]: where features are written.
+
+use std::ops::Range;
+
+use crate::Real;
+use crate::numeric::{Fence, Stream};
+
+/// A tile of features under construction: a few rows of values and their logarithmic scales.
+///
+/// Feature f of row i, in block b, is exp(scale\[b\]) · value\[f\].
+#[derive(Debug)]
+pub struct Tile<'a, T> {
+    values: &'a mut [T],
+    log_scales: &'a mut [f64],
+    /// As many as values, or none.
+    signs: &'a mut [T],
+    /// Where complete rows go, if the values are but a buffer.
+    stream: Option<Stream<'a, T>>,
+    rows: usize,
+    columns: Columns,
+    blocks: Columns,
+}
+
+/// A row of a tile.
+#[derive(Debug)]
+pub struct Row<'a, T> {
+    /// One for each feature.
+    pub values: &'a mut [T],
+    /// ±1 for each feature in a tile of logarithms; else none.
+    pub signs: &'a mut [T],
+    /// One for each block.
+    pub log_scales: &'a mut [f64],
+}
+
+/// A range of the columns of a row-major matrix.
+#[derive(Clone, Copy, Debug)]
+struct Columns {
+    first: usize,
+    count: usize,
+    stride: usize,
+}
+
+impl Columns {
+    fn all(count: usize) -> Self {
+        Columns { first: 0, count, stride: count }
+    }
+
+    fn of_row(self, i: usize) -> Range<usize> {
+        let start = i * self.stride + self.first;
+        start..start + self.count
+    }
+
+    fn part(self, range: Range<usize>) -> Self {
+        debug_assert!(range.start <= range.end && range.end <= self.count, "a part lies inside its tile");
+        Columns { first: self.first + range.start, count: range.len(), ..self }
+    }
+}
+
+impl<'a, T: Real> Tile<'a, T> {
+    /// A tile of `rows` rows over row-major buffers of `rows` × `width` values and `rows` × `blocks` scales, and as many
+    /// signs as values or none.
+    pub(crate) fn new(
+        values: &'a mut [T],
+        signs: &'a mut [T],
+        log_scales: &'a mut [f64],
+        (rows, width, blocks): (usize, usize, usize),
+    ) -> Self {
+        debug_assert!(values.len() == rows * width && log_scales.len() == rows * blocks);
+        debug_assert!(signs.is_empty() || signs.len() == values.len());
+        let (columns, blocks) = (Columns::all(width), Columns::all(blocks));
+        Tile { values, log_scales, signs, stream: None, rows, columns, blocks }
+    }
+
+    /// The tile, with rows that are written on to a slice of the same length when they are complete.
+    pub(crate) fn streamed_to(self, to: &'a mut [T], fence: &'a Fence) -> Self {
+        Tile { stream: Some(Stream::new(to, fence)), ..self }
+    }
+
+    /// Says that the first `rows` rows will not change any more: they are written on while they are in the first cache.
+    /// Only the engine's own maps say so, of which it knows that no other map changes what they have written.
+    #[inline]
+    pub(crate) fn complete(&mut self, rows: usize) {
+        if let Some(stream) = &mut self.stream {
+            stream.advance(&self.values[..rows * self.columns.stride]);
+        }
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// D, the number of values in a row.
+    pub fn width(&self) -> usize {
+        self.columns.count
+    }
+
+    /// Row `i`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[inline]
+    pub fn row(&mut self, i: usize) -> Row<'_, T> {
+        let columns = self.columns.of_row(i);
+        Row {
+            signs: if self.signs.is_empty() { &mut [] } else { &mut self.signs[columns.clone()] },
+            values: &mut self.values[columns],
+            log_scales: &mut self.log_scales[self.blocks.of_row(i)],
+        }
+    }
+
+    /// The tile of a range of the columns and a range of the blocks.
+    pub(crate) fn part(&mut self, columns: Range<usize>, blocks: Range<usize>) -> Tile<'_, T> {
+        Tile {
+            columns: self.columns.part(columns),
+            blocks: self.blocks.part(blocks),
+            values: self.values,
+            log_scales: self.log_scales,
+            signs: self.signs,
+            stream: None,
+            rows: self.rows,
+        }
+    }
+
+    /// The values from the first row's first one on, and the distance between rows.
+    pub(crate) fn strided(&mut self) -> (&mut [T], usize) {
+        let start = self.columns.first.min(self.values.len());
+        (&mut self.values[start..], self.columns.stride)
+    }
+
+    /// Makes row `i` NaN in every block.
+    pub(crate) fn poison(&mut self, i: usize) {
+        let row = self.row(i);
+        row.values.fill(T::nan());
+        row.log_scales.fill(f64::NAN);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_columns_of_the_whole() {
+        let (mut values, mut scales) = ([0.0f32; 12], [0.0; 4]);
+        let mut tile = Tile::new(&mut values, &mut [], &mut scales, (2, 6, 2));
+        let mut part = tile.part(2..5, 1..2);
+        let mut inner = part.part(1..3, 0..1);
+        let row = inner.row(1);
+        row.values.fill(7.0);
+        row.log_scales[0] = 3.0;
+        assert!(row.signs.is_empty());
+        assert_eq!(values, [0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 7.0, 7.0, 0.0]);
+        assert_eq!(scales, [0.0, 0.0, 0.0, 3.0]);
+    }
+}

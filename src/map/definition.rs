@@ -1,0 +1,185 @@
+//! [`Definition`]: what the page of a map states, and how that becomes a plan of the engine.
+
+use std::sync::Arc;
+
+use ndarray::Array2;
+use num_complex::Complex64;
+
+use super::identity::Digest;
+use super::omega::Omega;
+use super::target::Target;
+use crate::Real;
+use crate::engine::{Bias, Facts, Input, Leaf, Lift, Linear, Matrix, Plan, Projection};
+use crate::error::{Error, Result};
+use crate::frequency::Frequencies;
+use crate::kernel::{Kernel, Lengthscale};
+use crate::theory::{Law, Pair, Radius};
+
+/// The data that a map is made of, beside its parameters.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting<'a> {
+    pub omega: &'a Omega,
+    pub target: &'a Target,
+}
+
+impl<'a> Setting<'a> {
+    /// The law of the frequencies; unknown where there are none.
+    pub fn law(&self) -> Option<&'a Law> {
+        match self.omega {
+            Omega::Frequencies(omega) => Some(omega.law()),
+            _ => None,
+        }
+    }
+
+    /// What is known of the norms of the frequencies.
+    pub fn radius(&self) -> Radius {
+        self.law().map_or(Radius::Unstated, Law::radius)
+    }
+
+    /// The target's kernel, if the radii are those that it needs.
+    pub fn target_kernel<T: Real>(&self) -> Option<Box<dyn Kernel<T>>> {
+        let fits = self.target.radius() == Some(self.radius());
+        if fits { self.target.kernel() } else { None }
+    }
+
+    /// Real frequencies whose radii, where they are stated, are those of a target that `serves` accepts.
+    pub fn check_radii(&self, map: &'static str, serves: impl Fn(Radius) -> bool) -> Result<&'a Arc<Frequencies>> {
+        let (omega, radius) = (self.omega.frequencies()?, self.radius());
+        let stated = !matches!(radius, Radius::Other | Radius::Unstated);
+        let served = self.target.radius().is_some_and(|needed| serves(needed) && (!stated || radius == needed));
+        let padded = self.target.padded_dim(omega.dim()).is_none_or(|dim| dim == omega.padded_dim());
+        if served && padded { Ok(omega) } else { Err(self.refused(map)) }
+    }
+
+    /// The error that the map does not estimate the target on these frequencies.
+    pub fn refused(&self, map: &'static str) -> Error {
+        Error::Target { map, radius: format!("{:?}", self.radius()), target: format!("{:?}", self.target) }
+    }
+}
+
+/// What the page of a map states.
+pub(crate) trait Definition {
+    /// The name of the map in errors and in print.
+    fn name(&self) -> &'static str;
+
+    /// Refuses frequencies and targets that do not fit, and parameters for another dimension. Lengthscales are checked
+    /// before.
+    fn check(&self, setting: Setting<'_>) -> Result<()>;
+
+    /// The terms of the normal form, for what has been checked.
+    fn form(&self, setting: Setting<'_>) -> Result<NormalForm>;
+
+    /// The kernel that is estimated; `None` where it is not known to be.
+    fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
+        setting.target_kernel()
+    }
+
+    /// ln of the variance of an estimate at two points divided by the lengthscale, whose scalars are `pair`; `None`
+    /// without a closed form.
+    fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64>;
+
+    /// Takes in the parameters.
+    fn identify(&self, digest: &mut Digest)
+    where
+        Self: std::fmt::Debug,
+    {
+        digest.text(&format!("{self:?}"));
+    }
+}
+
+/// φⱼ(x) = m^{−½} lift(β⟨ωⱼ, g(x)⟩ + aⱼ) e^{c(x)}, as plain data.
+pub(crate) struct NormalForm {
+    /// g, and c where g is not the identity.
+    pub input: Input,
+    /// β on each side.
+    pub slopes: [Complex64; 2],
+    /// a for each frequency; none if all are 0.
+    pub weights: Option<Vec<Complex64>>,
+    pub lift: Lift,
+    /// Whether features of −ω follow those of ω.
+    pub mirrored: bool,
+    /// The coefficient of ‖x/ℓ‖² in c.
+    pub row: f64,
+    /// What is added to every exponent; −½ ln m is not in it.
+    pub constant: f64,
+    pub symmetric: bool,
+    pub non_negative: bool,
+}
+
+impl NormalForm {
+    /// With g(x) = x, β = 1, a = 0 and no constant: a symmetric map.
+    pub fn new(lift: Lift, row: f64) -> Self {
+        NormalForm {
+            input: Input::Points,
+            slopes: [Complex64::ONE; 2],
+            weights: None,
+            lift,
+            mirrored: false,
+            row,
+            constant: 0.0,
+            symmetric: true,
+            non_negative: false,
+        }
+    }
+
+    /// The same for K(x, My): points on side Y go through M first.
+    pub fn with_matrix(self, m: &Array2<f64>, lengthscale: &Lengthscale) -> Result<Self> {
+        let Input::Points = self.input else {
+            return Err(Error::Unsupported { what: "a matrix on points that are transformed already" });
+        };
+        // M acts before the lengthscale divides, the engine's matrix after.
+        let entry = |((k, l), v): ((usize, usize), &f64)| {
+            Complex64::from(v * lengthscale.at(l) / lengthscale.at(k))
+        };
+        let scaled: Vec<Complex64> = m.indexed_iter().map(entry).collect();
+        let full = Array2::from_shape_vec(m.dim(), scaled).unwrap_or_default();
+        let input = Input::Linear(Linear {
+            matrices: [Matrix::Identity, Matrix::Full(full)],
+            lengthscale: lengthscale.clone(),
+            inner: self.row,
+            outer: 0.0,
+        });
+        Ok(NormalForm { input, row: 0.0, symmetric: false, ..self })
+    }
+
+    /// The plan of the engine.
+    pub fn plan<T: Real>(self, omega: &Omega, lengthscale: &Lengthscale) -> Result<Plan<T>> {
+        let projection = match (&self.input, omega) {
+            (Input::Coordinates, _) => None,
+            (Input::Points, Omega::Frequencies(omega)) => {
+                Some(Projection::new(omega.clone(), lengthscale.clone())?)
+            }
+            (_, Omega::Frequencies(omega)) => Some(Projection::new(omega.clone(), 1.0)?),
+            (_, Omega::Counts(counts)) => {
+                let rows = counts.rows().mapv(|count| count as f64);
+                Some(Projection::new(Frequencies::from_rows(rows)?, 1.0)?)
+            }
+            (_, other) => return Err(other.frequencies().err().unwrap_or(Error::NoData { what: "a map" })),
+        };
+        let copies = self.lift.width() * if self.mirrored { 2 } else { 1 };
+        let m = projection.as_ref().map(|projection| projection.count());
+        let facts = Facts {
+            symmetric: self.symmetric,
+            non_negative: self.non_negative,
+            logarithms: self.lift.is_exponential() || m.is_none(),
+            ..Facts::new(omega.dim(), vec![m.map_or(omega.dim(), |m| m * copies)])
+        };
+        // Exponents must be affine forms with numbers of their own if the slope is not 1.
+        let sloped = self.slopes.iter().any(|slope| *slope != Complex64::ONE);
+        let weights = self.weights.or_else(|| sloped.then(|| vec![Complex64::ZERO; m.unwrap_or(0)]));
+        let bias = weights.map(|weights| Bias::new(&weights));
+        let mean = m.map_or(0.0, |m| -0.5 * (m as f64).ln());
+        Ok(Plan::Leaf(Leaf {
+            facts,
+            input: Arc::new(self.input),
+            projection: projection.map(Arc::new),
+            slopes: self.slopes,
+            constant: self.constant + bias.as_ref().map_or(0.0, |bias| bias.top) + mean,
+            bias: bias.map(Arc::new),
+            lift: self.lift,
+            mirrored: self.mirrored,
+            row: self.row,
+            lengthscale: lengthscale.clone(),
+        }))
+    }
+}

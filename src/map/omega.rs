@@ -1,0 +1,145 @@
+//! [`Omega`]: the frequencies of a map, drawn or to be drawn.
+
+use std::sync::Arc;
+
+use super::identity::Digest;
+use crate::error::{Error, Result};
+use crate::frequency::{CountLaw, Counts, Draw, DrawCounts, Frequencies};
+
+/// The frequencies of a map, drawn or to be drawn.
+///
+/// Made from [`Frequencies`], from [`Counts`], from how they are to be drawn, or from d for maps that have none. Maps that
+/// are made from one `Arc` share its memory; equal frequencies are projected on once, whether they share it or not.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Omega {
+    /// Real frequencies.
+    Frequencies(Arc<Frequencies>),
+    /// Frequencies that are counts.
+    Counts(Arc<Counts>),
+    /// Real frequencies that are to be drawn.
+    Draw(Draw),
+    /// Counts that are to be drawn.
+    DrawCounts(DrawCounts),
+    /// None: the map is a function of the coordinates of points in ℝᵈ.
+    None(usize),
+}
+
+macro_rules! from {
+    ($($source:ty => $variant:ident($convert:expr)),* $(,)?) => {$(
+        impl From<$source> for Omega {
+            fn from(source: $source) -> Self {
+                let convert: fn($source) -> _ = $convert;
+                Omega::$variant(convert(source))
+            }
+        }
+    )*};
+}
+
+from! {
+    Frequencies => Frequencies(Arc::new),
+    Arc<Frequencies> => Frequencies(|omega| omega),
+    Counts => Counts(Arc::new),
+    Arc<Counts> => Counts(|omega| omega),
+    Draw => Draw(|draw| draw),
+    DrawCounts => DrawCounts(|draw| draw),
+    usize => None(|d| d),
+}
+
+impl From<&Arc<Frequencies>> for Omega {
+    fn from(omega: &Arc<Frequencies>) -> Self {
+        Omega::Frequencies(omega.clone())
+    }
+}
+
+impl Omega {
+    /// d, the dimension of points.
+    pub fn dim(&self) -> usize {
+        match self {
+            Omega::Frequencies(omega) => omega.dim(),
+            Omega::Counts(omega) => omega.dim(),
+            Omega::Draw(draw) => draw.d,
+            Omega::DrawCounts(draw) => draw.d,
+            Omega::None(d) => *d,
+        }
+    }
+
+    /// m, the number of frequencies; 0 if there are none.
+    pub fn count(&self) -> usize {
+        match self {
+            Omega::Frequencies(omega) => omega.count(),
+            Omega::Counts(omega) => omega.count(),
+            Omega::Draw(draw) => draw.m,
+            Omega::DrawCounts(draw) => draw.m,
+            Omega::None(_) => 0,
+        }
+    }
+
+    /// Whether nothing is left to be drawn.
+    pub fn is_drawn(&self) -> bool {
+        !matches!(self, Omega::Draw(_) | Omega::DrawCounts(_))
+    }
+
+    /// With what was to be drawn drawn from `seed`: the same whatever else is drawn from it.
+    ///
+    /// # Errors
+    /// Those of the draw.
+    pub fn drawn(&self, seed: u64) -> Result<Omega> {
+        Ok(match self {
+            Omega::Draw(draw) => draw.of_seed(seed)?.into(),
+            Omega::DrawCounts(draw) => draw.of_seed(seed)?.into(),
+            drawn => drawn.clone(),
+        })
+    }
+
+    pub(crate) fn frequencies(&self) -> Result<&Arc<Frequencies>> {
+        match self {
+            Omega::Frequencies(omega) => Ok(omega),
+            other => Err(Error::Law { expected: "real frequencies", found: other.name() }),
+        }
+    }
+
+    pub(crate) fn counts(&self) -> Result<&Arc<Counts>> {
+        match self {
+            Omega::Counts(omega) => Ok(omega),
+            other => Err(Error::Law { expected: "counts", found: other.name() }),
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        match self {
+            Omega::Frequencies(_) => "real frequencies",
+            Omega::Counts(_) => "counts",
+            Omega::Draw(_) | Omega::DrawCounts(_) => "frequencies that are not drawn yet",
+            Omega::None(_) => "no frequencies",
+        }
+    }
+
+    pub(crate) fn identify(&self, digest: &mut Digest) {
+        digest.text(self.name());
+        digest.number(self.dim());
+        digest.number(self.count());
+        match self {
+            Omega::Frequencies(omega) => {
+                omega.hash_numbers(digest);
+                digest.text(&format!("{:?}", omega.law()));
+            }
+            Omega::Counts(omega) => {
+                omega.rows().iter().for_each(|count| std::hash::Hasher::write_u64(digest, *count));
+                digest.text(&format!("{:?}", omega.law()));
+            }
+            Omega::Draw(draw) => digest.text(&format!("{draw:?}")),
+            Omega::DrawCounts(draw) => digest.text(&format!("{draw:?}")),
+            Omega::None(_) => {}
+        }
+    }
+}
+
+/// The law of counts, or that nothing is known.
+pub(crate) fn count_law(omega: &Omega) -> &CountLaw {
+    match omega {
+        Omega::Counts(omega) => omega.law(),
+        Omega::DrawCounts(draw) => &draw.law,
+        _ => &CountLaw::Unknown,
+    }
+}
