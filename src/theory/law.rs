@@ -38,7 +38,7 @@ pub enum Radius {
 /// The law of a run of rows that may depend on each other, but not on other blocks.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Block {
+pub struct BlockLaw {
     /// Number of rows.
     pub size: usize,
     /// How they depend on each other; with `antithetic`, how rows of different pairs do.
@@ -49,10 +49,10 @@ pub struct Block {
     pub antithetic: bool,
 }
 
-impl Block {
+impl BlockLaw {
     /// Rows of which no more is known than the law of their norms.
     pub fn unknown(size: usize, radius: Radius) -> Self {
-        Block { size, dependence: Dependence::Unknown, radius, antithetic: false }
+        BlockLaw { size, dependence: Dependence::Unknown, radius, antithetic: false }
     }
 }
 
@@ -61,7 +61,7 @@ impl Block {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Law {
     /// The blocks, in the order of the rows.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<BlockLaw>,
 }
 
 /// How many pairs of rows depend on each other, and how.
@@ -89,7 +89,7 @@ impl Law {
     pub fn blocks(m: usize, capacity: usize, dependence: Dependence, radius: Radius) -> Self {
         let capacity = capacity.max(1);
         let size = |start: usize| capacity.min(m - start);
-        let block = |start| Block { size: size(start), dependence, radius, antithetic: false };
+        let block = |start| BlockLaw { size: size(start), dependence, radius, antithetic: false };
         Law { blocks: (0..m).step_by(capacity).map(block).collect() }
     }
 
@@ -128,7 +128,7 @@ impl Law {
 
     /// Refuses angles whose cosine is none.
     pub(crate) fn check(&self) -> crate::Result<()> {
-        let cos = |block: &Block| match block.dependence {
+        let cos = |block: &BlockLaw| match block.dependence {
             Dependence::Angle { cos } => Some(cos),
             _ => None,
         };
