@@ -611,18 +611,22 @@ fn closed_forms_exist_where_the_law_is_known() {
     let unknown = || Counts::from_rows(rows.clone()).unwrap();
     let map = Poisson::with_rates::<f64>(unknown(), 0.4, softmax()).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), None);
+    assert!(map.kernel().is_none());
     assert_eq!(map.mechanism().rates(), &Rates::Same(0.4));
     let map = Geometric::with_p::<f64>(unknown(), 0.4, softmax()).unwrap();
     assert_eq!((map.log_variance(&x, &y).unwrap(), map.mechanism().p()), (None, 0.4));
+    assert!(map.kernel().is_none());
     // Drawn for another λ than the map's.
     let other = Poisson::with_rates::<f64>(Name::Poisson.draw(2, 5, 1), 0.5, softmax()).unwrap();
     assert_eq!(other.log_variance(&x, &y).unwrap(), None);
+    assert!(other.kernel().is_none());
     // One λ or the same for each coordinate.
     let omega = draw_poisson(2, 5, vec![0.4, 0.4], &mut rng(1)).unwrap();
     let same = Poisson::with_rates::<f64>(omega, 0.4, gaussian()).unwrap();
     let (a, b) = (x.as_slice().unwrap(), y.as_slice().unwrap());
     let expected = ln_poisson_variance(a, b, 0.4, 5);
     assert_eq!(same.log_variance(&x, &y).unwrap(), Some(expected));
+    assert!(same.kernel().is_some());
     assert_eq!(ln_poisson_variance_per_dimension(a, b, &[0.4, 0.4], 5), expected);
     let map = Geometric::gaussian::<f64>(draw_geometric(2, 5, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), Some(ln_geometric_variance(a, b, 0.4, 5)));

@@ -1,5 +1,5 @@
-//! GERF, complex-exponential, regularised-softmax and Matérn maps: unbiased, of the closed-form variance, with the right
-//! limits, and clear about what they refuse.
+//! GERF, complex-exponential, regularised-softmax and Matérn maps: unbiased, of the closed-form variance, with the
+//! right limits, and clear about what they refuse.
 //!
 //! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6, and there are some 150 of them here: the rate of false
 //! alarms is about 1e-3 over all seeds.
@@ -16,7 +16,7 @@ use random_features::kernel::{Gaussian, Matern, RegularisedSoftmax, Smoothness, 
 use random_features::map::{Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
-use random_features::theory::{diagonal, gerf};
+use random_features::theory::{BlockLaw, Law, Radius, diagonal, gerf};
 use random_features::{
     ComplexExponential, Error, FeatureMap, Gerf, Hyperbolic, Positive, Side, Trigonometric, rng,
 };
@@ -236,7 +236,8 @@ fn any_norm_is_finite() {
                     let log = map.log_estimate(&x, &y).unwrap();
                     assert!(!log.ln_abs.is_nan() && log.ln_abs < f64::INFINITY, "{name:?}, {norm}: {log:?}");
                     if norm <= 1e-8 {
-                        // Features of 0 are constants; the estimate of the kernel there is near 1 but for GERF's ω-term.
+                        // Features of 0 are constants; the estimate of the kernel there is near 1 but for GERF's
+                        // ω-term.
                         assert!(log.value().is_finite());
                     }
                 }
@@ -382,9 +383,44 @@ fn targets_go_with_radii() {
     }
     // Infallible constructors say that no exact kernel is known.
     assert!(gerf.softmax::<f64>(root()).kernel().is_none());
-    // Frequencies of your own take any target.
-    let own = Frequencies::from_rows(matern().rows().into_owned()).unwrap();
-    assert!(Trigonometric::new::<f64>(own, half()).unwrap().kernel().is_some());
+}
+
+/// Frequencies without a stated law, or of a law without a name, take any target; but only where the law is stated
+/// and the target's is the kernel known.
+#[test]
+fn kernels_are_known_where_laws_are_stated() {
+    let omega = || frequencies(3, 6, &Independent, 1);
+    let rows = || omega().rows().into_owned();
+    let law = Law::independent(6);
+    let stated = Frequencies::from_parts(rows(), law.clone()).unwrap();
+    let mut mixed = law.clone();
+    mixed.blocks = vec![BlockLaw { size: 3, ..law.blocks[0].clone() }; 2];
+    mixed.blocks[1].radius = Radius::RootDim;
+    assert_eq!(mixed.radius(), Radius::Other);
+    assert_eq!(Law::unknown(6).radius(), Radius::Unstated);
+    let others = [Law::unknown(6), law.clone().with_radius(Radius::Other), mixed];
+    let unknown = others.map(|law| Frequencies::from_parts(rows(), law).unwrap());
+    let identity = || Transform::diagonal(vec![Complex64::ONE; 3]).unwrap();
+    let smoothness = Smoothness::Half;
+    let matern = Frequencies::from_parts(rows(), law.with_radius(Radius::Matern(smoothness))).unwrap();
+    let known = |omega: &Frequencies| {
+        let gerf = Gerf::new(-0.1, GerfSign::Plus).unwrap();
+        let conditioned = ComplexExponential::<f64>::softmax(omega.clone(), identity(), Symmetry::Plain);
+        [
+            Positive::softmax::<f64>(omega.clone()).kernel().is_some(),
+            Positive::new::<f64>(omega.clone(), Softmax::default()).unwrap().kernel().is_some(),
+            Trigonometric::gaussian::<f64>(omega.clone(), 1.0).unwrap().kernel().is_some(),
+            gerf.softmax::<f64>(omega.clone()).kernel().is_some(),
+            conditioned.unwrap().kernel().is_some(),
+        ]
+    };
+    let target = || Matern::new(smoothness, 1.0).unwrap();
+    assert_eq!(known(&stated), [true; 5]);
+    assert!(Trigonometric::new::<f64>(matern, target()).unwrap().kernel().is_some());
+    for omega in unknown {
+        assert_eq!(known(&omega), [false; 5], "{:?}", omega.law());
+        assert!(Trigonometric::new::<f64>(omega, target()).unwrap().kernel().is_none());
+    }
 }
 
 #[test]

@@ -442,6 +442,10 @@ fn variances_of_signs() {
     let near = variance(&x, &arr1(&[-1.0, 1e-9]));
     assert!((near * 5.0 / 4e-9 * std::f64::consts::PI - 1.0).abs() < 1e-9, "{near}");
     assert_eq!(map(&Orthogonal, &RootDim).log_variance(&x, &y).unwrap(), None);
+    // The angular kernel is that of any radii, but nothing is known of frequencies whose law is not stated.
+    assert!(sign.kernel().is_some());
+    let own = Frequencies::from_rows(sign.projection().frequencies().rows().into_owned()).unwrap();
+    assert!(Sign::<f64>::new(own).kernel().is_none());
     // Four of five are pairs: three independent terms of weights 2, 2 and 1.
     let paired = map(&Antithetic(Independent), &RootDim).log_variance(&x, &y).unwrap().unwrap().exp();
     assert!((paired - 0.75 * 9.0 / 25.0).abs() < 1e-15);

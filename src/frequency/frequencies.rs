@@ -31,7 +31,8 @@ enum Form {
 }
 
 impl Frequencies {
-    /// Frequencies of your own, one in each row, whose law is unknown: variances will have no closed form.
+    /// Frequencies of your own, one in each row, whose law is not stated: maps will know neither their
+    /// kernel nor their variance.
     ///
     /// # Errors
     /// As [`from_parts`](Frequencies::from_parts).

@@ -96,7 +96,7 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
         let (target, d) = (target.into(), counts.dim());
         mechanism.check(d)?;
         if target.radius() != Radius::Chi {
-            let (radius, target) = (Radius::Unknown, format!("{target:?}"));
+            let (radius, target) = (Radius::Unstated, format!("{target:?}"));
             return Err(Error::Target { map: M::NAME, radius, target });
         }
         target.lengthscale().check_dim(d)?;
@@ -290,7 +290,8 @@ impl<T: Real, M: CountMechanism> FeatureMap<T> for Counting<T, M> {
     }
 
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        Some(self.target.kernel())
+        let fits = self.mechanism.fits(self.counts().law(), self.input_dim());
+        fits.then(|| self.target.kernel())
     }
 
     fn fingerprint(&self) -> u64 {

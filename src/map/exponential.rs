@@ -127,8 +127,8 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
     /// The map of a projection that may be shared with other maps; its lengthscale must be the target's.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) and [`Target`](Error::Target) as [`new`](Exponential::new); [`Parameter`](Error::Parameter) if the lengthscale of
-    /// the target is not that of the projection.
+    /// [`Shape`](Error::Shape) and [`Target`](Error::Target) as [`new`](Exponential::new);
+    /// [`Parameter`](Error::Parameter) if the lengthscale of the target is not that of the projection.
     pub fn with_projection(
         mechanism: M,
         projection: Arc<Projection<T>>,
@@ -138,8 +138,7 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
         let frequencies = projection.frequencies();
         target.lengthscale().check_dim(frequencies.dim())?;
         let radius = frequencies.law().radius();
-        let known = radius != Radius::Unknown;
-        if known && radius != target.radius()
+        if !radius.may_be(target.radius())
             || !mechanism.serves(target.radius())
             || !fits(&target, frequencies)
         {
@@ -318,7 +317,7 @@ impl<T: Real, M: Mechanism> FeatureMap<T> for Exponential<T, M> {
 
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         let radius = self.projection.frequencies().law().radius();
-        (radius == Radius::Unknown || radius == self.target.radius()).then(|| self.target.kernel())
+        (radius == self.target.radius()).then(|| self.target.kernel())
     }
 
     fn fingerprint(&self) -> u64 {

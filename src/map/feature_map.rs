@@ -97,9 +97,9 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
         false
     }
 
-    /// The exact kernel that is estimated, if it has a closed form: without bias where the law of the frequencies is
-    /// exact, nearly so with approximate couplings ([`Hadamard`](crate::frequency::Hadamard),
-    /// [`Givens`](crate::frequency::Givens)).
+    /// The exact kernel that is estimated, if it has a closed form and the stated law of the frequencies is the one
+    /// that it needs: without bias where that law is exact, nearly so with approximate couplings
+    /// ([`Hadamard`](crate::frequency::Hadamard), [`Givens`](crate::frequency::Givens)).
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         None
     }

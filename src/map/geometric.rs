@@ -20,8 +20,8 @@ use crate::theory::special::ln_gamma;
 ///
 /// # Variance
 /// (p^{−d} Πₗ I₀(2|xₗyₗ|(1−p)^{−½}) − e^{2x·y})/m: least for the p of
-/// [`PairStatistics::geometric`](crate::plan::PairStatistics::geometric). It does not depend on the signs of coordinates, but
-/// for the kernel. Closed form: [`theory::counts`](crate::theory::counts).
+/// [`PairStatistics::geometric`](crate::plan::PairStatistics::geometric). It does not depend on the signs of
+/// coordinates, but for the kernel. Closed form: [`theory::counts`](crate::theory::counts).
 ///
 /// # Exact where
 /// Nowhere; nearly so with p near 1 where x or y is 0.
@@ -86,8 +86,8 @@ impl Geometric {
         Self::new(omega, Gaussian::new(lengthscale)?)
     }
 
-    /// The map with this p, whatever the law of the counts. If it is not geometric with the same p, there is
-    /// no closed form of the variance.
+    /// The map with this p, whatever the law of the counts. If it is not geometric with the same p, neither
+    /// the kernel nor the variance is known.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if p is not between 0 and 1, exclusive; [`Shape`](Error::Shape) if

@@ -20,8 +20,8 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 /// # Variance
 /// e^{2x·y} (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m: least on average for λₗ the root mean square of xₗyₗ over the
 /// pairs at hand ([`PairStatistics::poisson_per_dimension`](crate::plan::PairStatistics::poisson_per_dimension), and
-/// [`PairStatistics::poisson`](crate::plan::PairStatistics::poisson) for one λ). It explodes where |xₗyₗ| is much larger than
-/// λₗ. Closed form: [`theory::counts`](crate::theory::counts).
+/// [`PairStatistics::poisson`](crate::plan::PairStatistics::poisson) for one λ). It explodes where |xₗyₗ| is much
+/// larger than λₗ. Closed form: [`theory::counts`](crate::theory::counts).
 ///
 /// # Exact where
 /// xₗyₗ = λₗ for every l, for any draw; with tiny λ, where x or y is 0.
@@ -86,8 +86,8 @@ impl Poisson {
         Self::new(omega, Gaussian::new(lengthscale)?)
     }
 
-    /// The map with these λ, whatever the law of the counts. If it is not Poisson with the same λ, there is
-    /// no closed form of the variance.
+    /// The map with these λ, whatever the law of the counts. If it is not Poisson with the same λ, neither
+    /// the kernel nor the variance is known.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if a rate is not positive or beyond 1e15, [`Shape`](Error::Shape) if

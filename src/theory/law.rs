@@ -31,8 +31,17 @@ pub enum Radius {
     RootDim,
     /// That of the multivariate t distribution: estimates are of the Matérn kernel of this smoothness.
     Matern(Smoothness),
-    /// Nothing is known.
-    Unknown,
+    /// The radii have another law than those named here.
+    Other,
+    /// The law is not stated: frequencies of unknown origin.
+    Unstated,
+}
+
+impl Radius {
+    /// Whether radii of this law may be those of `other`: they are, or this law has no name here.
+    pub fn may_be(self, other: Radius) -> bool {
+        self == other || matches!(self, Radius::Other | Radius::Unstated)
+    }
 }
 
 /// The law of a run of rows that may depend on each other, but not on other blocks.
@@ -103,9 +112,9 @@ impl Law {
         Law::blocks(m, d, Dependence::Orthogonal, Radius::Chi)
     }
 
-    /// `m` rows of which nothing is known.
+    /// `m` rows of which nothing is stated.
     pub fn unknown(m: usize) -> Self {
-        Law::blocks(m, m, Dependence::Unknown, Radius::Unknown)
+        Law::blocks(m, m, Dependence::Unknown, Radius::Unstated)
     }
 
     /// These rows with radii of another law.
@@ -120,10 +129,16 @@ impl Law {
         self
     }
 
-    /// The law of all radii, if it is the same for all blocks; else unknown.
+    /// The law of all radii, if it is the same for all blocks; else [`Other`](Radius::Other). Not stated if there are
+    /// no blocks.
     pub fn radius(&self) -> Radius {
-        let first = self.blocks.first().map_or(Radius::Unknown, |block| block.radius);
-        if self.blocks.iter().all(|block| block.radius == first) { first } else { Radius::Unknown }
+        let first = self.blocks.first().map_or(Radius::Unstated, |block| block.radius);
+        if self.blocks.iter().all(|block| block.radius == first) { first } else { Radius::Other }
+    }
+
+    /// Whether the law of every radius is stated, by name or as another one.
+    pub fn is_stated(&self) -> bool {
+        self.blocks.iter().all(|block| block.radius != Radius::Unstated)
     }
 
     /// Refuses angles whose cosine is none.
@@ -201,7 +216,7 @@ mod tests {
         let pairs = law.pairs(Radius::Chi).unwrap();
         assert_eq!((pairs.antithetic, pairs.angles), (0.0, vec![(0.0, 12.0 + 12.0 + 2.0)]));
         assert_eq!(law.pairs(Radius::RootDim), None);
-        assert_eq!(Law::unknown(3).pairs(Radius::Unknown), None);
+        assert_eq!(Law::unknown(3).pairs(Radius::Unstated), None);
         let angle = Law::blocks(7, 8, Dependence::Angle { cos: 0.5 }, Radius::Chi).antithetic();
         let pairs = angle.pairs(Radius::Chi).unwrap();
         // Rows a, −a, b, −b, c, −c, d: 42 ordered pairs, 6 of them antithetic.
