@@ -9,7 +9,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, arr1, arr2, concat
 use num_complex::Complex64;
 use random_features::apply::Smoother;
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal};
-use random_features::hybrid::{Choice, Clustered, Clustering, Coefficient, Diagonal, Hybrid};
+use random_features::hybrid::{Clustered, Clustering, Coefficient, Diagonal, Formula, Hybrid};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Properties, Scratch, Target, Tile, Transform};
 use random_features::theory::complex_exponential::Symmetry;
@@ -18,7 +18,7 @@ use random_features::{
     ComplexExponential, Error, FeatureMap, Features, Positive, Real, Side, Trigonometric, rng,
 };
 
-const CHOICES: [Choice; 4] = [Choice::Complex, Choice::Real, Choice::Robust, Choice::RobustReal];
+const FORMULAS: [Formula; 4] = [Formula::Complex, Formula::Real, Formula::Robust, Formula::RobustReal];
 const D: usize = 6;
 
 /// Three clusters of queries and two of keys, in ℝ⁶, with centres of this norm.
@@ -46,10 +46,10 @@ fn clusterings(norm: f64, spread: f64) -> [Clustering; 2] {
     })
 }
 
-fn map<T: Real>(norm: f64, choice: Choice, symmetry: Symmetry, target: Target, seed: u64) -> Clustered<T> {
+fn map<T: Real>(norm: f64, formula: Formula, symmetry: Symmetry, target: Target, seed: u64) -> Clustered<T> {
     let [queries, keys] = clusterings(norm, 0.2);
     let omega = frequencies(D, 7, &Independent, seed);
-    Clustered::new(omega, &queries, &keys, choice, symmetry, target).unwrap()
+    Clustered::new(omega, &queries, &keys, formula, symmetry, target).unwrap()
 }
 
 /// Values with those of absent blocks, which may be anything, set to 0; and scales.
@@ -72,8 +72,8 @@ fn mask<T: Real>(values: &mut Array2<T>, scales: &Array2<f64>, blocks: &[usize])
 }
 
 /// Blocks and estimates are those of the base of the pair of clusters, made here on its own.
-fn is_its_bases<T: Real>(choice: Choice, symmetry: Symmetry, target: Target, norm: f64) {
-    let map = map::<T>(norm, choice, symmetry, target.clone(), 1);
+fn is_its_bases<T: Real>(formula: Formula, symmetry: Symmetry, target: Target, norm: f64) {
+    let map = map::<T>(norm, formula, symmetry, target.clone(), 1);
     let [queries, keys] = clusterings(norm, 0.2);
     let (x, y) = (around::<T>(queries.centres(), 20, 0.2), around::<T>(keys.centres(), 30, 0.2));
     let (left, right) = (map.features(Side::X, &x).unwrap(), map.features(Side::Y, &y).unwrap());
@@ -86,7 +86,7 @@ fn is_its_bases<T: Real>(choice: Choice, symmetry: Symmetry, target: Target, nor
     assert_eq!(y_clusters.iter().max(), Some(&1));
     let mut start = 0;
     for (block, (i, j)) in (0..3).flat_map(|i| [(i, 0), (i, 1)]).enumerate() {
-        let a = Diagonal::from(choice).entries((&queries, i), (&keys, j)).unwrap();
+        let a = Diagonal::from(formula).entries((&queries, i), (&keys, j)).unwrap();
         let omega = frequencies(D, 7, &Independent, 1);
         let a = Transform::diagonal(a).unwrap();
         let base = ComplexExponential::<T>::new(omega, a, symmetry, target.clone()).unwrap();
@@ -123,7 +123,7 @@ fn is_its_bases<T: Real>(choice: Choice, symmetry: Symmetry, target: Target, nor
             let beyond = T::narrow(size).is_infinite();
             assert!(
                 beyond || (value - own).abs() <= tolerance + T::min_positive_value().widen(),
-                "{choice:?}: {value} instead of {own}"
+                "{formula:?}: {value} instead of {own}"
             );
         }
     }
@@ -135,12 +135,12 @@ fn is_its_bases<T: Real>(choice: Choice, symmetry: Symmetry, target: Target, nor
 
 #[test]
 fn features_are_those_of_the_pairs_bases() {
-    for choice in CHOICES {
+    for formula in FORMULAS {
         for symmetry in [Symmetry::Plain, Symmetry::Symmetric] {
             for norm in [1.0, 5.0, 20.0] {
                 for target in [softmax(), gaussian(), Softmax::new(2.0).unwrap().into()] {
-                    is_its_bases::<f64>(choice, symmetry, target.clone(), norm);
-                    is_its_bases::<f32>(choice, symmetry, target, norm);
+                    is_its_bases::<f64>(formula, symmetry, target.clone(), norm);
+                    is_its_bases::<f32>(formula, symmetry, target, norm);
                 }
             }
         }
@@ -154,13 +154,14 @@ fn exact_at_the_centres() {
         for seed in 0..10 {
             let coupling: [&dyn Coupling; 3] = [&Independent, &Orthogonal, &Hadamard::default()];
             let [queries, keys] = centres(norm).map(|centres| Clustering::new(centres).unwrap());
-            for choice in [Choice::Complex, Choice::Robust] {
+            for formula in [Formula::Complex, Formula::Robust] {
                 let omega = || frequencies(D, 5, coupling[seed as usize % 3], seed);
-                let make = || (omega(), choice, Symmetry::Plain, Softmax::default());
-                let (omega, choice, symmetry, target) = make();
-                let map = Clustered::<f64>::new(omega, &queries, &keys, choice, symmetry, target).unwrap();
-                let (omega, choice, symmetry, target) = make();
-                let single = Clustered::<f32>::new(omega, &queries, &keys, choice, symmetry, target).unwrap();
+                let make = || (omega(), formula, Symmetry::Plain, Softmax::default());
+                let (omega, formula, symmetry, target) = make();
+                let map = Clustered::<f64>::new(omega, &queries, &keys, formula, symmetry, target).unwrap();
+                let (omega, formula, symmetry, target) = make();
+                let single =
+                    Clustered::<f32>::new(omega, &queries, &keys, formula, symmetry, target).unwrap();
                 for (x, y) in queries
                     .centres()
                     .rows()
@@ -188,8 +189,8 @@ fn exact_at_the_centres() {
 /// each normal to good accuracy since ‖ζ‖² is small. Beyond 5 standard errors in one of 48: 1 run in 36 000.
 #[test]
 fn unbiased_with_the_stated_variance() {
-    for choice in CHOICES {
-        let real = matches!(choice, Choice::Real | Choice::RobustReal);
+    for formula in FORMULAS {
+        let real = matches!(formula, Formula::Real | Formula::RobustReal);
         let (norm, spread) = if real { (0.35, 0.1) } else { (0.7, 0.2) };
         let [queries, keys] = clusterings(norm, spread);
         let (x, y) = (around::<f64>(queries.centres(), 3, spread), around::<f64>(keys.centres(), 2, spread));
@@ -199,7 +200,8 @@ fn unbiased_with_the_stated_variance() {
         for seed in 0..40_000 {
             let omega = frequencies(D, 4, &Independent, seed);
             let target = Softmax::default();
-            let map = Clustered::<f64>::new(omega, &queries, &keys, choice, Symmetry::Plain, target).unwrap();
+            let map =
+                Clustered::<f64>::new(omega, &queries, &keys, formula, Symmetry::Plain, target).unwrap();
             for (k, (x, y)) in
                 x.rows().into_iter().flat_map(|x| y.rows().into_iter().map(move |y| (x, y))).enumerate()
             {
@@ -213,10 +215,10 @@ fn unbiased_with_the_stated_variance() {
             assert!((4.0 * variance / (exact * exact)).ln_1p() < 0.6);
             let n = estimates.len() as f64;
             let z = (Sample::of(estimates).mean - exact) / (variance / n).sqrt();
-            assert!(z.abs() < 5.0, "{choice:?}: mean {z}");
+            assert!(z.abs() < 5.0, "{formula:?}: mean {z}");
             let squares: Vec<f64> = estimates.iter().map(|e| (e - exact).powi(2)).collect();
             let z = Sample::of(&squares).z(variance);
-            assert!(z.abs() < 5.0, "{choice:?}: mean squared error {z}");
+            assert!(z.abs() < 5.0, "{formula:?}: mean squared error {z}");
         }
     }
 }
@@ -272,8 +274,8 @@ impl<T: Real> FeatureMap<T> for Poisoned<T> {
     }
 }
 
-fn poison_is_not_read<T: Real>(choice: Choice, norm: f64) {
-    let clean = map::<T>(norm, choice, Symmetry::Plain, softmax(), 3);
+fn poison_is_not_read<T: Real>(formula: Formula, norm: f64) {
+    let clean = map::<T>(norm, formula, Symmetry::Plain, softmax(), 3);
     let poisoned = Poisoned(clean.clone());
     let [queries, keys] = centres(norm);
     let (x, y) = (around::<T>(&queries, 50, 0.3), around::<T>(&keys, 90, 0.3));
@@ -296,16 +298,16 @@ fn poison_is_not_read<T: Real>(choice: Choice, norm: f64) {
 
 #[test]
 fn absent_blocks_are_not_read() {
-    for (choice, norm) in CHOICES.into_iter().zip([1.0, 3.0, 2.0, 4.0]) {
-        poison_is_not_read::<f64>(choice, norm);
-        poison_is_not_read::<f32>(choice, norm);
+    for (formula, norm) in FORMULAS.into_iter().zip([1.0, 3.0, 2.0, 4.0]) {
+        poison_is_not_read::<f64>(formula, norm);
+        poison_is_not_read::<f32>(formula, norm);
     }
 }
 
 /// Sums of products in blocks are what the smoother computes.
 #[test]
 fn smoother_is_the_weighted_mean() {
-    let map = map::<f64>(1.0, Choice::Real, Symmetry::Plain, softmax(), 3);
+    let map = map::<f64>(1.0, Formula::Real, Symmetry::Plain, softmax(), 3);
     let [queries, keys] = centres(1.0);
     let (x, y) = (around::<f64>(&queries, 20, 0.3), around::<f64>(&keys, 40, 0.3));
     let targets = Array2::from_shape_fn((40, 1), |(i, _)| (i % 5) as f64);
@@ -317,8 +319,8 @@ fn smoother_is_the_weighted_mean() {
     assert!(error.iter().all(|e| *e < 1e-12), "{error}");
 }
 
-fn batch_threads_layouts<T: Real>(choice: Choice) {
-    let map = map::<T>(1.5, choice, Symmetry::Plain, gaussian(), 5);
+fn batch_threads_layouts<T: Real>(formula: Formula) {
+    let map = map::<T>(1.5, formula, Symmetry::Plain, gaussian(), 5);
     let [queries, keys] = centres(1.5);
     for (side, centres) in [(Side::X, &queries), (Side::Y, &keys)] {
         let x = around::<T>(centres, 700, 0.8);
@@ -356,15 +358,15 @@ fn batch_threads_layouts<T: Real>(choice: Choice) {
 
 #[test]
 fn rows_threads_and_layouts_change_no_bit() {
-    for choice in CHOICES {
-        batch_threads_layouts::<f32>(choice);
-        batch_threads_layouts::<f64>(choice);
+    for formula in FORMULAS {
+        batch_threads_layouts::<f32>(formula);
+        batch_threads_layouts::<f64>(formula);
     }
 }
 
 #[test]
 fn rows_that_are_not_finite() {
-    let map = map::<f64>(1.0, Choice::Complex, Symmetry::Plain, softmax(), 2);
+    let map = map::<f64>(1.0, Formula::Complex, Symmetry::Plain, softmax(), 2);
     let [queries, keys] = centres(1.0);
     let clean = around::<f64>(&queries, 30, 0.2);
     let y = around::<f64>(&keys, 10, 0.2);
@@ -385,9 +387,9 @@ fn rows_that_are_not_finite() {
 
 #[test]
 fn promises() {
-    for choice in CHOICES {
-        let map = map::<f32>(1.0, choice, Symmetry::Plain, softmax(), 2);
-        let real = matches!(choice, Choice::Real | Choice::RobustReal);
+    for formula in FORMULAS {
+        let map = map::<f32>(1.0, formula, Symmetry::Plain, softmax(), 2);
+        let real = matches!(formula, Formula::Real | Formula::RobustReal);
         assert_eq!(map.properties(), Properties { symmetric: false, non_negative: real });
         let [x, _] = centres(1.0);
         let x = around::<f32>(&x, 30, 0.5);
@@ -402,23 +404,23 @@ fn promises() {
     let one = || Clustering::new(arr2(&[[1.0, -1.0]])).unwrap();
     let omega = || frequencies(2, 8, &Independent, 1);
     let other = Clustering::new(arr2(&[[-1.0, 1.0]])).unwrap();
-    let (choice, symmetry) = (Choice::Complex, Symmetry::Plain);
-    let map = Clustered::<f64>::new(omega(), &one(), &other, choice, symmetry, Softmax::default()).unwrap();
+    let (formula, symmetry) = (Formula::Complex, Symmetry::Plain);
+    let map = Clustered::<f64>::new(omega(), &one(), &other, formula, symmetry, Softmax::default()).unwrap();
     assert_eq!(map.properties(), Properties { symmetric: true, non_negative: true });
     let x = points::<f64>(5, 2, 1.0);
     let positive = Positive::softmax::<f64>(omega());
     assert!((map.gram(&x, &x).unwrap() - positive.gram(&x, &x).unwrap()).iter().all(|e| e.abs() < 1e-13));
     // Features of the same map made twice pair, those of others do not.
-    let make = |seed, choice| map_of(seed, choice).features(Side::X, &x).unwrap();
-    fn map_of(seed: u64, choice: Choice) -> Clustered<f64> {
+    let make = |seed, formula| map_of(seed, formula).features(Side::X, &x).unwrap();
+    fn map_of(seed: u64, formula: Formula) -> Clustered<f64> {
         let side = |shift| Clustering::new(arr2(&[[1.0, shift], [-1.0, 0.5]])).unwrap();
         let omega = frequencies(2, 8, &Independent, seed);
-        Clustered::new(omega, &side(0.5), &side(-0.25), choice, Symmetry::Plain, Softmax::default()).unwrap()
+        Clustered::new(omega, &side(0.5), &side(-0.25), formula, Symmetry::Plain, Softmax::default()).unwrap()
     }
-    let right = map_of(1, Choice::Real).features(Side::Y, &x).unwrap();
-    assert!(make(1, Choice::Real).gram(&right).is_ok());
-    assert!(matches!(make(2, Choice::Real).gram(&right), Err(Error::Pairing { .. })));
-    assert!(matches!(make(1, Choice::Robust).gram(&right), Err(Error::Pairing { .. })));
+    let right = map_of(1, Formula::Real).features(Side::Y, &x).unwrap();
+    assert!(make(1, Formula::Real).gram(&right).is_ok());
+    assert!(matches!(make(2, Formula::Real).gram(&right), Err(Error::Pairing { .. })));
+    assert!(matches!(make(1, Formula::Robust).gram(&right), Err(Error::Pairing { .. })));
 }
 
 type Grid = Array2<Arc<dyn FeatureMap<f64>>>;
@@ -471,16 +473,16 @@ fn any_bases() {
 #[test]
 fn entries_of_the_diagonals() {
     let [queries, keys] = clusterings(1.0, 0.4);
-    let entries = |choice: Choice, q: &Clustering, k: &Clustering| {
-        Diagonal::from(choice).entries((q, 1), (k, 0)).unwrap()
+    let entries = |formula: Formula, q: &Clustering, k: &Clustering| {
+        Diagonal::from(formula).entries((q, 1), (k, 0)).unwrap()
     };
     let (r, q) = (queries.centres().row(1).to_vec(), keys.centres().row(0).to_vec());
-    assert_eq!(entries(Choice::Complex, &queries, &keys), diagonal::complex(&r, &q, 1e-3));
+    assert_eq!(entries(Formula::Complex, &queries, &keys), diagonal::complex(&r, &q, 1e-3));
     let real: Vec<Complex64> = diagonal::real(&r, &q, 1e-3).into_iter().map(Complex64::from).collect();
-    assert_eq!(entries(Choice::Real, &queries, &keys), real);
+    assert_eq!(entries(Formula::Real, &queries, &keys), real);
     // Without spread the robust choices are those by centres.
     let bare = |clusters: &Clustering| Clustering::new(clusters.centres().clone()).unwrap();
-    for (robust, plain) in [(Choice::Robust, Choice::Complex), (Choice::RobustReal, Choice::Real)] {
+    for (robust, plain) in [(Formula::Robust, Formula::Complex), (Formula::RobustReal, Formula::Real)] {
         let robust = entries(robust, &bare(&queries), &bare(&keys));
         let plain = entries(plain, &queries, &keys);
         assert!(robust.iter().zip(plain).all(|(a, b)| (a - b).norm() < 1e-14 * b.norm()));
@@ -495,8 +497,8 @@ fn entries_of_the_diagonals() {
     let mean = |a: &[Complex64]| -> f64 {
         xs.iter().flat_map(|x| ys.iter().map(|y| diagonal::loss(a, x, y))).sum::<f64>()
     };
-    for choice in [Choice::Robust, Choice::RobustReal] {
-        let best = entries(choice, &queries, &keys);
+    for formula in [Formula::Robust, Formula::RobustReal] {
+        let best = entries(formula, &queries, &keys);
         for (k, factor) in (0..D).flat_map(|k| [(k, 0.9), (k, 1.1)]) {
             let mut other = best.clone();
             other[k] *= factor;
@@ -506,18 +508,19 @@ fn entries_of_the_diagonals() {
     // Limits.
     let zeros = Clustering::new(arr2(&[[0.0, 1.0, 0.0, 1e-9]])).unwrap();
     let ones = Clustering::new(arr2(&[[1.0, 0.0, 0.0, 1.0]])).unwrap();
-    for choice in CHOICES {
-        let limited = Diagonal { choice, epsilon: 0.25 };
+    for formula in FORMULAS {
+        let limited = Diagonal { formula, epsilon: 0.25 };
         let sizes: Vec<f64> =
             limited.entries((&zeros, 0), (&ones, 0)).unwrap().iter().map(|a| a.norm()).collect();
         assert_eq!(sizes, [4.0, 0.25, 1.0, 4.0]);
     }
     for epsilon in [0.0, -1.0, 1.5, f64::NAN, f64::INFINITY] {
-        let error = Diagonal { choice: Choice::Real, epsilon }.entries((&zeros, 0), (&ones, 0)).unwrap_err();
+        let error =
+            Diagonal { formula: Formula::Real, epsilon }.entries((&zeros, 0), (&ones, 0)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name: "ε", .. }), "{error}");
     }
-    assert!(Diagonal::from(Choice::Real).entries((&zeros, 1), (&ones, 0)).is_err());
-    assert!(Diagonal::from(Choice::Real).entries((&zeros, 0), (&queries, 0)).is_err());
+    assert!(Diagonal::from(Formula::Real).entries((&zeros, 1), (&ones, 0)).is_err());
+    assert!(Diagonal::from(Formula::Real).entries((&zeros, 0), (&queries, 0)).is_err());
 }
 
 #[test]
@@ -525,14 +528,14 @@ fn constructors_refuse_what_does_not_fit() {
     let [queries, keys] = clusterings(1.0, 0.2);
     let make = |d, target: Target| {
         let omega = frequencies(d, 4, &Independent, 1);
-        Clustered::<f64>::new(omega, &queries, &keys, Choice::Complex, Symmetry::Plain, target)
+        Clustered::<f64>::new(omega, &queries, &keys, Formula::Complex, Symmetry::Plain, target)
     };
     assert!(matches!(make(D + 1, softmax()), Err(Error::Shape { .. })));
     assert!(matches!(make(D, Gaussian::new(vec![1.0, 2.0]).unwrap().into()), Err(Error::Shape { .. })));
     let (x, y) = (around::<f64>(queries.centres(), 30, 0.2), around::<f64>(keys.centres(), 20, 0.2));
     let data = |clusters, x: &Array2<f64>| {
         let omega = frequencies(D, 4, &Independent, 1);
-        Clustered::of_data(omega, x, &y, clusters, Choice::Robust, &mut rng(1))
+        Clustered::of_data(omega, x, &y, clusters, Formula::Robust, &mut rng(1))
     };
     let map = data((2, 2), &x).unwrap();
     assert_eq!((map.bases().dim(), map.clusters(Side::X).len()), ((2, 2), 2));
@@ -637,7 +640,7 @@ fn nearest_centres() {
 /// Absent values are those that the arrays had before, in large results and in any layout.
 #[test]
 fn absent_values_stay() {
-    let map = map::<f32>(1.5, Choice::Complex, Symmetry::Plain, softmax(), 3);
+    let map = map::<f32>(1.5, Formula::Complex, Symmetry::Plain, softmax(), 3);
     let n = 30_000;
     let x = around::<f32>(&centres(1.5)[0], n, 0.2);
     let absent = |mut values: Array2<f32>| {

@@ -6,7 +6,7 @@ use common::{
     MAPS, MORE_MAPS, Name, couplings, couplings_from_two_dimensions, frequencies, gaussian, points, softmax,
 };
 use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
-use random_features::frequency::simplex::Rotation;
+use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::{Antithetic, Coupling, Givens, Hadamard, Orthogonal, Simplex, Sobol};
 use random_features::map::Target;
 use random_features::{Error, FeatureMap, Features, Positive, Real, Side};
@@ -22,7 +22,7 @@ fn cases(d: usize) -> Vec<(Name, Box<dyn Coupling>)> {
             Box::new(Sobol),
             Box::new(Hadamard::default()),
             Box::new(Antithetic(Hadamard::default())),
-            Box::new(Simplex::on(Rotation::Hadamard(Hadamard::default()))),
+            Box::new(Simplex::on(RotationLaw::Hadamard(Hadamard::default()))),
             Box::new(Givens::default()),
         ]
     };

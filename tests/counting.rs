@@ -11,7 +11,7 @@ use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, arr2, s};
 use random_features::frequency::{CountLaw, Counts, Rates, draw_geometric, draw_poisson};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Counting, Target};
-use random_features::plan::{Sides, Statistics};
+use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };
@@ -611,18 +611,22 @@ fn closed_forms_exist_where_the_law_is_known() {
     let unknown = || Counts::from_rows(rows.clone()).unwrap();
     let map = Poisson::with_rates::<f64>(unknown(), 0.4, softmax()).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), None);
+    assert!(map.kernel().is_none());
     assert_eq!(map.mechanism().rates(), &Rates::Same(0.4));
     let map = Geometric::with_p::<f64>(unknown(), 0.4, softmax()).unwrap();
     assert_eq!((map.log_variance(&x, &y).unwrap(), map.mechanism().p()), (None, 0.4));
+    assert!(map.kernel().is_none());
     // Drawn for another λ than the map's.
     let other = Poisson::with_rates::<f64>(Name::Poisson.draw(2, 5, 1), 0.5, softmax()).unwrap();
     assert_eq!(other.log_variance(&x, &y).unwrap(), None);
+    assert!(other.kernel().is_none());
     // One λ or the same for each coordinate.
     let omega = draw_poisson(2, 5, vec![0.4, 0.4], &mut rng(1)).unwrap();
     let same = Poisson::with_rates::<f64>(omega, 0.4, gaussian()).unwrap();
     let (a, b) = (x.as_slice().unwrap(), y.as_slice().unwrap());
     let expected = ln_poisson_variance(a, b, 0.4, 5);
     assert_eq!(same.log_variance(&x, &y).unwrap(), Some(expected));
+    assert!(same.kernel().is_some());
     assert_eq!(ln_poisson_variance_per_dimension(a, b, &[0.4, 0.4], 5), expected);
     let map = Geometric::gaussian::<f64>(draw_geometric(2, 5, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), Some(ln_geometric_variance(a, b, 0.4, 5)));
@@ -677,11 +681,11 @@ fn shifted_maps_are_unbiased_where_nothing_is_clamped() {
     let data = arr2(&[[0.6, -0.5], [0.7, -0.9], [0.1, 0.2]]);
     let (x, y) = (data.row(0).to_owned(), data.row(1).to_owned());
     let statistics = Statistics::of(&data).unwrap().divided_by(1.3).unwrap();
-    let sides = Sides::new(&statistics, &statistics).unwrap();
-    let shift = sides.shift(0.05).unwrap();
+    let pairs = PairStatistics::new(&statistics, &statistics).unwrap();
+    let shift = pairs.shift(0.05).unwrap();
     let statistics = statistics.shifted(&shift).unwrap();
-    let sides = Sides::new(&statistics, &statistics).unwrap();
-    let (rates, p) = (sides.poisson_per_dimension(), sides.geometric());
+    let pairs = PairStatistics::new(&statistics, &statistics).unwrap();
+    let (rates, p) = (pairs.poisson_per_dimension(), pairs.geometric());
     let targets: [Target; 2] = [Softmax::new(1.3).unwrap().into(), Gaussian::new(1.3).unwrap().into()];
     for target in targets {
         unbiased(&format!("shifted Poisson, {target:?}"), (&x, &y), |seed| {
@@ -711,7 +715,7 @@ fn what_gave_the_shift_is_not_clamped() {
             for lengthscale in [1.0, 0.37, 1e3] {
                 let x = points::<f32>(50, 3, 1.7).mapv(|v| f64::from(v) + offset);
                 let statistics = Statistics::of(&x).unwrap().divided_by(lengthscale).unwrap();
-                let shift = Sides::new(&statistics, &statistics).unwrap().shift(epsilon).unwrap();
+                let shift = PairStatistics::new(&statistics, &statistics).unwrap().shift(epsilon).unwrap();
                 let map = Poisson::gaussian::<f64>(Name::Poisson.draw(3, 4, 1), lengthscale).unwrap();
                 let map = Shifted::new(map, shift, epsilon).unwrap();
                 map.features(Side::X, &x).unwrap();
@@ -761,7 +765,7 @@ fn clamped_coordinates_are_counted() {
 fn shifted_statistics_are_those_of_shifted_points() {
     let x = points::<f64>(100, 3, 2.0);
     let statistics = Statistics::of(&x).unwrap();
-    let shift = Sides::new(&statistics, &statistics).unwrap().shift(0.1).unwrap();
+    let shift = PairStatistics::new(&statistics, &statistics).unwrap().shift(0.1).unwrap();
     let (own, direct) = (statistics.shifted(&shift).unwrap(), Statistics::of(&(&x - &arr1(&shift))).unwrap());
     let numbers = |s: &Statistics| {
         let all = [s.mean(), s.variance(), s.mean_squares(), s.mean_magnitudes(), s.min(), s.max()];
@@ -780,10 +784,10 @@ fn shifted_statistics_are_those_of_shifted_points() {
 fn degenerate_data() {
     let zeros = Array2::<f64>::zeros((4, 3));
     let statistics = Statistics::of(&zeros).unwrap();
-    let sides = Sides::new(&statistics, &statistics).unwrap();
-    let omega = draw_poisson(3, 20, sides.poisson(), &mut rng(1)).unwrap();
+    let pairs = PairStatistics::new(&statistics, &statistics).unwrap();
+    let omega = draw_poisson(3, 20, pairs.poisson(), &mut rng(1)).unwrap();
     let poisson = Poisson::softmax::<f64>(omega).unwrap().gram(&zeros, &zeros).unwrap();
-    let omega = draw_geometric(3, 20, sides.geometric(), &mut rng(1)).unwrap();
+    let omega = draw_geometric(3, 20, pairs.geometric(), &mut rng(1)).unwrap();
     let geometric = Geometric::softmax::<f64>(omega).unwrap().gram(&zeros, &zeros).unwrap();
     assert!(poisson.iter().chain(&geometric).all(|v| (v - 1.0).abs() < 1e-11));
     // A λ that draws nothing but zeros for points that are not 0 is finite, too.

@@ -207,8 +207,8 @@ fn simplex_blocks_have_the_angles_that_they_state() {
         let mut start = 0;
         for block in &omega.law().blocks {
             let Dependence::Angle { cos } = block.dependence else { panic!("{block:?}") };
-            let corners = if partial == Partial::Fitted { block.size } else { 5 };
-            assert_abs_diff_eq!(cos, -1.0 / (corners as f64 - 1.0), epsilon = 1e-15);
+            let vertices = if partial == Partial::Fitted { block.size } else { 5 };
+            assert_abs_diff_eq!(cos, -1.0 / (vertices as f64 - 1.0), epsilon = 1e-15);
             for i in start..start + block.size {
                 for j in start..i {
                     let (a, b) = (omega.rows().row(i).to_owned(), omega.rows().row(j).to_owned());

@@ -6,7 +6,7 @@ mod common;
 
 use common::{Sample, couplings_from_two_dimensions, frequencies, points, quasi_couplings};
 use ndarray::{Array1, Axis, s};
-use random_features::frequency::structured::Product;
+use random_features::frequency::structured::Rotation;
 use random_features::frequency::{
     Coupling, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, draw, rng_of_step,
 };
@@ -100,7 +100,7 @@ fn blocks_are_drawn_afresh() {
 fn products_of_rotations_are_orthogonal() {
     for d in [2, 8, 16, 64] {
         let omega = frequencies(d, d, &Givens::default(), 5);
-        let Product::Givens(rotations) = &omega.structured().unwrap().blocks()[0].rotation else { panic!() };
+        let Rotation::Givens(rotations) = &omega.structured().unwrap().blocks()[0].rotation else { panic!() };
         assert!(rotations.iter().all(|r| r.axes[0] != r.axes[1]));
         let gram = omega.rows().dot(&omega.rows().t());
         assert!(gram.indexed_iter().all(|((i, j), g)| i == j || g.abs() < 1e-12), "d {d}");

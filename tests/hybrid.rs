@@ -10,7 +10,7 @@ use ndarray::{Array1, Array2, Axis, s};
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, Simplex};
 use random_features::hybrid::{Bases, Coefficient, Hybrid};
 use random_features::map::Target;
-use random_features::theory::hybrid::{self, Bases as Sharing};
+use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{Law, Pair, coefficient};
 use random_features::{
     Error, FeatureMap, Hyperbolic, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng,
@@ -232,7 +232,7 @@ fn general_gaussian_coefficients() {
 #[test]
 fn mixtures_of_clusters() {
     use num_complex::Complex64;
-    use random_features::hybrid::{Choice, Clustering};
+    use random_features::hybrid::{Clustering, Formula};
     let d = 2;
     let queries = Clustering::new(ndarray::arr2(&[[0.5, 0.4], [-0.4, 0.3]])).unwrap();
     let keys = Clustering::new(ndarray::arr2(&[[0.3, -0.5]])).unwrap();
@@ -243,7 +243,7 @@ fn mixtures_of_clusters() {
         let rest = Box::new(Hyperbolic::softmax(omega(d, 3, 20 * seed + 19)));
         Hybrid::<f64>::clustered(
             (&queries, &keys),
-            Choice::Complex,
+            Formula::Complex,
             0.9,
             || {
                 bases += 1;

@@ -1,5 +1,5 @@
-//! GERF, complex-exponential, regularised-softmax and Matérn maps: unbiased, of the closed-form variance, with the right
-//! limits, and clear about what they refuse.
+//! GERF, complex-exponential, regularised-softmax and Matérn maps: unbiased, of the closed-form variance, with the
+//! right limits, and clear about what they refuse.
 //!
 //! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6, and there are some 150 of them here: the rate of false
 //! alarms is about 1e-3 over all seeds.
@@ -15,8 +15,8 @@ use random_features::frequency::{
 use random_features::kernel::{Gaussian, Matern, RegularisedSoftmax, Smoothness, Softmax};
 use random_features::map::{Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
-use random_features::theory::gerf::Sign;
-use random_features::theory::{diagonal, gerf};
+use random_features::theory::gerf::GerfSign;
+use random_features::theory::{BlockLaw, Law, Radius, diagonal, gerf};
 use random_features::{
     ComplexExponential, Error, FeatureMap, Gerf, Hyperbolic, Positive, Side, Trigonometric, rng,
 };
@@ -57,7 +57,7 @@ fn generalised_maps_are_unbiased_and_of_the_closed_form_variance() {
         for coupling in couplings {
             // Closed forms under couplings: for real positive features only.
             let positive = match name {
-                Name::Gerf(a, sign) => a.im == 0.0 && sign == Sign::Plus,
+                Name::Gerf(a, sign) => a.im == 0.0 && sign == GerfSign::Plus,
                 _ => name.matrix(d).iter().all(|a| a.im == 0.0),
             };
             let known = positive || format!("{coupling:?}") == "Independent";
@@ -134,8 +134,8 @@ fn limits_between_maps() {
             same(&complex(Complex64::I, Symmetry::Plain, target.clone()), &trigonometric);
             let hyperbolic = Hyperbolic::new(omega(), target.clone()).unwrap();
             same(&complex(Complex64::ONE, Symmetry::Symmetric, target.clone()), &hyperbolic);
-            same(&zero(Sign::Plus).map(omega(), target.clone()).unwrap(), &positive);
-            same(&zero(Sign::Minus).map(omega(), target.clone()).unwrap(), &trigonometric);
+            same(&zero(GerfSign::Plus).map(omega(), target.clone()).unwrap(), &positive);
+            same(&zero(GerfSign::Minus).map(omega(), target.clone()).unwrap(), &trigonometric);
             // A full matrix that is diagonal.
             let entry = Complex64::new(0.8, 0.3);
             let full = Array2::from_diag(&Array1::from_elem(d, entry));
@@ -180,9 +180,9 @@ fn optimal_positive_features_are_optimal() {
         gerf.softmax::<f64>(frequencies(6, 10, &Independent, 1)).log_variance(&x, &y).unwrap().unwrap()
     };
     let best = Gerf::optimal(6, sum).unwrap();
-    assert!(best.a().re < 0.0 && best.sign() == Sign::Plus);
+    assert!(best.a().re < 0.0 && best.sign() == GerfSign::Plus);
     for step in [-0.05, -0.01, 0.01, 0.05] {
-        let other = Gerf::new(best.a() * (1.0 + step), Sign::Plus).unwrap();
+        let other = Gerf::new(best.a() * (1.0 + step), GerfSign::Plus).unwrap();
         assert!(variance(other) > variance(best), "{step}");
     }
     let positive = Positive::softmax::<f64>(frequencies(6, 10, &Independent, 1));
@@ -195,7 +195,7 @@ fn optimal_positive_features_are_optimal() {
 fn padding_uses_the_padded_dimension_throughout() {
     // d = 5 in N = 8. The bias of GERF with D and ‖ω‖ of different dimensions would be (1 − 4A)^{±3/4}, some 50 %.
     let (x, y) = (point::<f64>(5, 1, 0.6), point::<f64>(5, 5, 0.5));
-    let gerf = Gerf::new(-0.2, Sign::Plus).unwrap();
+    let gerf = Gerf::new(-0.2, GerfSign::Plus).unwrap();
     let sample: Vec<f64> = (0..DRAWS)
         .map(|seed| gerf.softmax(frequencies(5, 8, &Hadamard::default(), seed)).estimate(&x, &y).unwrap())
         .collect();
@@ -236,7 +236,8 @@ fn any_norm_is_finite() {
                     let log = map.log_estimate(&x, &y).unwrap();
                     assert!(!log.ln_abs.is_nan() && log.ln_abs < f64::INFINITY, "{name:?}, {norm}: {log:?}");
                     if norm <= 1e-8 {
-                        // Features of 0 are constants; the estimate of the kernel there is near 1 but for GERF's ω-term.
+                        // Features of 0 are constants; the estimate of the kernel there is near 1 but for GERF's
+                        // ω-term.
                         assert!(log.value().is_finite());
                     }
                 }
@@ -256,8 +257,8 @@ fn any_norm_is_finite() {
 #[test]
 fn steep_maps_are_finite_to_the_end_of_the_range() {
     let huge = [1e20, 1e30, 1e38].map(|norm| (norm, Gerf::optimal(2, 2.0 * norm * norm).unwrap()));
-    let steep = [-4.1, -125.0, -1e6].map(|a| Gerf::new(a, Sign::Plus).unwrap());
-    let turned = Gerf::new(Complex64::new(-125.0, 3.0), Sign::Minus).unwrap();
+    let steep = [-4.1, -125.0, -1e6].map(|a| Gerf::new(a, GerfSign::Plus).unwrap());
+    let turned = Gerf::new(Complex64::new(-125.0, 3.0), GerfSign::Minus).unwrap();
     let cases = huge.into_iter().chain(steep.into_iter().chain([turned]).map(|gerf| (1e38, gerf)));
     for (norm, gerf) in cases {
         let map = gerf.softmax::<f32>(frequencies(2, 5, &Independent, 1));
@@ -282,7 +283,7 @@ fn variances_of_shift_invariant_kernels_are_shift_invariant() {
     let maps: [Box<dyn FeatureMap<f64>>; 3] = [
         Box::new(Trigonometric::matern(matern(1), 1.0).unwrap()),
         Box::new(Trigonometric::gaussian(omega(), 1.0).unwrap()),
-        Box::new(Gerf::new(-0.02, Sign::Minus).unwrap().gaussian(omega(), 1.0).unwrap()),
+        Box::new(Gerf::new(-0.02, GerfSign::Minus).unwrap().gaussian(omega(), 1.0).unwrap()),
     ];
     for map in maps {
         let at = |s: f64| {
@@ -307,7 +308,7 @@ fn closed_forms_of_generalised_maps_under_couplings() {
     let d = 3;
     let pair = (&point::<f64>(d, 1, 0.6), &point::<f64>(d, 5, 0.5));
     for a in [-0.2, -0.03] {
-        let gerf = Gerf::new(a, Sign::Plus).unwrap();
+        let gerf = Gerf::new(a, GerfSign::Plus).unwrap();
         for coupling in [&Antithetic(Independent) as &dyn Coupling, &Antithetic(Orthogonal)] {
             let make = |seed| -> Box<dyn FeatureMap<f64>> {
                 Box::new(gerf.softmax(frequencies(d, 7, coupling, seed)))
@@ -319,18 +320,20 @@ fn closed_forms_of_generalised_maps_under_couplings() {
     for coupling in [&Antithetic(Orthogonal) as &dyn Coupling, &Orthogonal, &Simplex::default()] {
         let omega = || frequencies(d, 7, coupling, 1);
         let zero = |sign| Gerf::new(0.0, sign).unwrap().softmax::<f64>(omega());
-        assert!((variance(&zero(Sign::Plus)) - variance(&Positive::softmax(omega()))).abs() < 1e-12);
-        assert!((variance(&zero(Sign::Minus)) - variance(&Trigonometric::softmax(omega()))).abs() < 1e-12);
+        assert!((variance(&zero(GerfSign::Plus)) - variance(&Positive::softmax(omega()))).abs() < 1e-12);
+        assert!(
+            (variance(&zero(GerfSign::Minus)) - variance(&Trigonometric::softmax(omega()))).abs() < 1e-12
+        );
     }
 }
 
 #[test]
 fn parameters_outside_their_domain_are_refused() {
     for a in [0.125, 1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let error = Gerf::new(a, Sign::Plus).unwrap_err();
+        let error = Gerf::new(a, GerfSign::Plus).unwrap_err();
         assert!(error.to_string().contains("A of GERF"), "{error}");
     }
-    assert!(Gerf::new(Complex64::new(0.0, f64::NAN), Sign::Minus).is_err());
+    assert!(Gerf::new(Complex64::new(0.0, f64::NAN), GerfSign::Minus).is_err());
     assert!(
         Gerf::optimal(0, 1.0).is_err()
             && Gerf::optimal(2, -1.0).is_err()
@@ -361,7 +364,7 @@ fn targets_go_with_radii() {
     let chi = || frequencies(2, 3, &Orthogonal, 1);
     let other = Matern::new(Smoothness::FiveHalves, 1.0).unwrap();
     let half = || Matern::new(Smoothness::Half, 1.0).unwrap();
-    let gerf = Gerf::new(-0.1, Sign::Plus).unwrap();
+    let gerf = Gerf::new(-0.1, GerfSign::Plus).unwrap();
     let refused = [
         Positive::new::<f32>(root(), Softmax::default()).map(drop),
         Positive::new::<f32>(chi(), RegularisedSoftmax::default()).map(drop),
@@ -380,9 +383,44 @@ fn targets_go_with_radii() {
     }
     // Infallible constructors say that no exact kernel is known.
     assert!(gerf.softmax::<f64>(root()).kernel().is_none());
-    // Frequencies of your own take any target.
-    let own = Frequencies::from_rows(matern().rows().into_owned()).unwrap();
-    assert!(Trigonometric::new::<f64>(own, half()).unwrap().kernel().is_some());
+}
+
+/// Frequencies without a stated law, or of a law without a name, take any target; but only where the law is stated
+/// and the target's is the kernel known.
+#[test]
+fn kernels_are_known_where_laws_are_stated() {
+    let omega = || frequencies(3, 6, &Independent, 1);
+    let rows = || omega().rows().into_owned();
+    let law = Law::independent(6);
+    let stated = Frequencies::from_parts(rows(), law.clone()).unwrap();
+    let mut mixed = law.clone();
+    mixed.blocks = vec![BlockLaw { size: 3, ..law.blocks[0].clone() }; 2];
+    mixed.blocks[1].radius = Radius::RootDim;
+    assert_eq!(mixed.radius(), Radius::Other);
+    assert_eq!(Law::unknown(6).radius(), Radius::Unstated);
+    let others = [Law::unknown(6), law.clone().with_radius(Radius::Other), mixed];
+    let unknown = others.map(|law| Frequencies::from_parts(rows(), law).unwrap());
+    let identity = || Transform::diagonal(vec![Complex64::ONE; 3]).unwrap();
+    let smoothness = Smoothness::Half;
+    let matern = Frequencies::from_parts(rows(), law.with_radius(Radius::Matern(smoothness))).unwrap();
+    let known = |omega: &Frequencies| {
+        let gerf = Gerf::new(-0.1, GerfSign::Plus).unwrap();
+        let conditioned = ComplexExponential::<f64>::softmax(omega.clone(), identity(), Symmetry::Plain);
+        [
+            Positive::softmax::<f64>(omega.clone()).kernel().is_some(),
+            Positive::new::<f64>(omega.clone(), Softmax::default()).unwrap().kernel().is_some(),
+            Trigonometric::gaussian::<f64>(omega.clone(), 1.0).unwrap().kernel().is_some(),
+            gerf.softmax::<f64>(omega.clone()).kernel().is_some(),
+            conditioned.unwrap().kernel().is_some(),
+        ]
+    };
+    let target = || Matern::new(smoothness, 1.0).unwrap();
+    assert_eq!(known(&stated), [true; 5]);
+    assert!(Trigonometric::new::<f64>(matern, target()).unwrap().kernel().is_some());
+    for omega in unknown {
+        assert_eq!(known(&omega), [false; 5], "{:?}", omega.law());
+        assert!(Trigonometric::new::<f64>(omega, target()).unwrap().kernel().is_none());
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,
 };
-use random_features::kernel::{Activation, Angular, Kernel, Nonlinear as NonlinearKernel, angle};
+use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
 use random_features::theory::special::{erf, gauss_legendre, normal_cdf};
 use random_features::{EluPlusOne, Error, FeatureMap, Features, Nonlinear, Real, Side, Sign, rng};
 
@@ -442,6 +442,10 @@ fn variances_of_signs() {
     let near = variance(&x, &arr1(&[-1.0, 1e-9]));
     assert!((near * 5.0 / 4e-9 * std::f64::consts::PI - 1.0).abs() < 1e-9, "{near}");
     assert_eq!(map(&Orthogonal, &RootDim).log_variance(&x, &y).unwrap(), None);
+    // The angular kernel is that of any radii, but nothing is known of frequencies whose law is not stated.
+    assert!(sign.kernel().is_some());
+    let own = Frequencies::from_rows(sign.projection().frequencies().rows().into_owned()).unwrap();
+    assert!(Sign::<f64>::new(own).kernel().is_none());
     // Four of five are pairs: three independent terms of weights 2, 2 and 1.
     let paired = map(&Antithetic(Independent), &RootDim).log_variance(&x, &y).unwrap().unwrap().exp();
     assert!((paired - 0.75 * 9.0 / 25.0).abs() < 1e-15);
@@ -564,7 +568,7 @@ fn wrong_parameters_are_refused() {
     assert!(matches!(EluPlusOne::new(0, 1.0), Err(Error::Parameter { .. })));
     assert!(matches!(EluPlusOne::new(2, -1.0), Err(Error::Parameter { .. })));
     assert!(matches!(EluPlusOne::new(2, vec![1.0; 3]), Err(Error::Shape { .. })));
-    assert_eq!(Activation::ALL.map(NonlinearKernel::new).iter().flatten().count(), 11);
+    assert_eq!(Activation::ALL.map(ActivationKernel::new).iter().flatten().count(), 11);
 }
 
 fn elu_is_the_definition<T: Real>() {
@@ -633,7 +637,7 @@ mod stored {
         let saturated = Frequencies::from_rows(ndarray::arr2(&[[1e300, -2.0]])).unwrap();
         survives(&nonlinear::<f32>(&saturated, Activation::Tanh, 0.5));
         let kernel = Activation::Relu.kernel().unwrap().with_offset(0.1).unwrap();
-        assert_eq!(from_str::<NonlinearKernel>(&to_string(&kernel).unwrap()).unwrap(), kernel);
+        assert_eq!(from_str::<ActivationKernel>(&to_string(&kernel).unwrap()).unwrap(), kernel);
     }
 
     #[test]
@@ -655,6 +659,6 @@ mod stored {
         );
         let lengthscale = json!({ "Isotropic": 1.0 });
         let kernel = json!({ "activation": "Tanh", "offset": 0.0, "lengthscale": lengthscale });
-        assert!(from_value::<NonlinearKernel>(kernel).unwrap_err().to_string().contains("Tanh"));
+        assert!(from_value::<ActivationKernel>(kernel).unwrap_err().to_string().contains("Tanh"));
     }
 }

@@ -6,12 +6,12 @@ use common::points;
 use ndarray::{Array1, Array2, arr1, arr2, concatenate, s};
 use proptest::prelude::*;
 use random_features::kernel::Gaussian;
-use random_features::plan::{Sides, Statistics, lengthscale};
-use random_features::theory::gerf::{self, Sign};
+use random_features::plan::{PairStatistics, Statistics, lengthscale};
+use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Law, Pair, counts};
 use random_features::{Error, Real, rng};
 
-const SIGNS: [Sign; 2] = [Sign::Plus, Sign::Minus];
+const SIGNS: [GerfSign; 2] = [GerfSign::Plus, GerfSign::Minus];
 
 fn close(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * (1.0 + b.abs())
@@ -126,17 +126,17 @@ proptest! {
     fn sides_are_loops_over_pairs(n in 1usize..20, l in 1usize..20, d in 1usize..6, scale in 0.01f64..30.0) {
         let (x, y) = (points::<f64>(n, d, scale) + 0.2, points::<f64>(l + 7, d, scale).slice_move(s![7.., ..]));
         let (of_x, of_y) = (Statistics::of(&x).unwrap(), Statistics::of(&y).unwrap());
-        let sides = Sides::new(&of_x, &of_y).unwrap();
+        let pairs = PairStatistics::new(&of_x, &of_y).unwrap();
         let over_pairs = |term: &dyn Fn(usize, usize) -> f64| {
             let pairs = (0..n).flat_map(|i| (0..l).map(move |j| (i, j)));
             pairs.map(|(i, j)| term(i, j)).sum::<f64>() / (n * l) as f64
         };
         for sign in SIGNS {
             let naive = over_pairs(&|i, j| (&x.row(i) + &(&y.row(j) * sign.value())).powi(2).sum());
-            prop_assert!(close(sides.mean_squared_sum(sign), naive, 1e-12));
+            prop_assert!(close(pairs.mean_squared_sum(sign), naive, 1e-12));
         }
-        let (root_mean_squares, magnitudes) = (sides.root_mean_square_products(), sides.magnitude_products());
-        let each = sides.poisson_per_dimension();
+        let (root_mean_squares, magnitudes) = (pairs.root_mean_square_products(), pairs.magnitude_products());
+        let each = pairs.poisson_per_dimension();
         let mut total = 0.0;
         for k in 0..d {
             let square = over_pairs(&|i, j| (x[[i, k]] * y[[j, k]]).powi(2));
@@ -145,8 +145,8 @@ proptest! {
             prop_assert!(close(each[k], square.sqrt(), 1e-12));
             prop_assert!(close(magnitudes[k], over_pairs(&|i, j| (x[[i, k]] * y[[j, k]]).abs()), 1e-12));
         }
-        prop_assert!(close(sides.poisson(), (total / d as f64).sqrt(), 1e-12));
-        let shift = sides.shift(1e-8).unwrap();
+        prop_assert!(close(pairs.poisson(), (total / d as f64).sqrt(), 1e-12));
+        let shift = pairs.shift(1e-8).unwrap();
         let positive = |side: &Array2<f64>| side.rows().into_iter().all(|row| (&row - &arr1(&shift)).iter().all(|v| *v > 0.0));
         prop_assert!(positive(&x) && positive(&y));
     }
@@ -157,7 +157,7 @@ proptest! {
 fn choices_minimise_the_mean_over_pairs() {
     let (x, y) = (points::<f64>(12, 3, 1.2) + 0.3, points::<f64>(30, 3, 0.8).slice_move(s![12.., ..]));
     let (of_x, of_y) = (Statistics::of(&x).unwrap(), Statistics::of(&y).unwrap());
-    let sides = Sides::new(&of_x, &of_y).unwrap();
+    let pairs = PairStatistics::new(&of_x, &of_y).unwrap();
     let mean = |second_moment: &dyn Fn(&Array1<f64>, &Array1<f64>) -> f64| {
         let pairs = x.rows().into_iter().flat_map(|x| y.rows().into_iter().map(move |y| (x, y)));
         pairs.map(|(x, y)| second_moment(&x.to_owned(), &y.to_owned())).sum::<f64>()
@@ -168,7 +168,7 @@ fn choices_minimise_the_mean_over_pairs() {
     let oprf = |a: f64| {
         mean(&|x, y| {
             let pair = pair_of(x, y);
-            let ln = gerf::ln_variance(&pair, a.into(), Sign::Plus, &Law::independent(1)).unwrap();
+            let ln = gerf::ln_variance(&pair, a.into(), GerfSign::Plus, &Law::independent(1)).unwrap();
             ln_second_moment(ln, &pair)
         })
     };
@@ -178,13 +178,13 @@ fn choices_minimise_the_mean_over_pairs() {
             ln_second_moment(ln, &pair_of(x, y))
         })
     };
-    let (_, a) = sides.oprf();
-    let lambda = sides.poisson();
+    let (_, a) = pairs.oprf();
+    let lambda = pairs.poisson();
     for factor in [0.5, 0.9, 0.99, 1.01, 1.1, 2.0] {
         assert!(oprf(a) < oprf(factor * a) && poisson(lambda) < poisson(factor * lambda), "{factor}");
     }
     // A rate for each coordinate: Σ λₗ + xₗ²yₗ²/λₗ, directly.
-    let rates = sides.poisson_per_dimension();
+    let rates = pairs.poisson_per_dimension();
     let with =
         |rates: &[f64]| mean(&|x, y| (0..3).map(|l| rates[l] + (x[l] * y[l]).powi(2) / rates[l]).sum());
     assert!(with(&rates) < with(&[lambda; 3]));
@@ -195,10 +195,10 @@ fn choices_minimise_the_mean_over_pairs() {
             assert!(with(&rates) < with(&other), "{l}");
         }
     }
-    let p = sides.geometric();
-    let objective = |p| counts::geometric_objective(&sides.magnitude_products(), p);
+    let p = pairs.geometric();
+    let objective = |p| counts::geometric_objective(&pairs.magnitude_products(), p);
     assert!(objective(p) < objective(0.99 * p) && objective(p) < objective(1.01 * p));
-    let diagonal = sides.robust_diagonal(1e-6).unwrap();
+    let diagonal = pairs.robust_diagonal(1e-6).unwrap();
     let loss = |a: &[f64]| mean(&|x, y| (0..3).map(|k| (a[k] * x[k] + y[k] / a[k]).powi(2)).sum());
     for k in 0..3 {
         for factor in [0.95, 1.05] {
@@ -209,7 +209,7 @@ fn choices_minimise_the_mean_over_pairs() {
     }
 }
 
-/// Sides in ℝᵈ with given means of ‖x+y‖² and ‖x−y‖²: one point each.
+/// Statistics of two sides in ℝᵈ with given means of ‖x+y‖² and ‖x−y‖²: one point each.
 fn opposite(d: usize, plus: f64, minus: f64) -> (Statistics, Statistics) {
     let (u, v) = (0.5 * plus.sqrt(), 0.5 * minus.sqrt());
     let mut points = [vec![0.0; d], vec![0.0; d]];
@@ -241,8 +241,8 @@ fn gerf_is_the_minimum_over_the_half_plane() {
             (1e4, 4.0),
         ] {
             let (x, y) = opposite(d, plus, minus);
-            let sides = Sides::new(&x, &y).unwrap();
-            let (best, sign) = sides.gerf();
+            let pairs = PairStatistics::new(&x, &y).unwrap();
+            let (best, sign) = pairs.gerf();
             signs.push(sign);
             let pair = Pair {
                 dim: d,
@@ -317,16 +317,16 @@ fn dividing_statistics_is_dividing_points() {
 
 /// Every choice for two sides.
 fn choices(x: &Statistics, y: &Statistics) -> Vec<f64> {
-    let sides = Sides::new(x, y).unwrap();
-    let (rho, oprf) = sides.oprf();
-    let (a, sign) = sides.gerf();
+    let pairs = PairStatistics::new(x, y).unwrap();
+    let (rho, oprf) = pairs.oprf();
+    let (a, sign) = pairs.gerf();
     assert!(rho > 0.0 && rho <= 1.0 && oprf <= 0.0, "{rho}, {oprf}");
-    assert!(a < 0.125 && (sign == Sign::Minus || a == oprf));
-    let p = sides.geometric();
+    assert!(a < 0.125 && (sign == GerfSign::Minus || a == oprf));
+    let p = pairs.geometric();
     assert!(p > 0.0 && p < 1.0);
-    let lambdas = [vec![sides.poisson()], sides.poisson_per_dimension()].concat();
+    let lambdas = [vec![pairs.poisson()], pairs.poisson_per_dimension()].concat();
     assert!(lambdas.iter().all(|lambda| *lambda >= 1e-12));
-    [vec![rho, oprf, a, p], lambdas, sides.shift(1e-8).unwrap(), sides.robust_diagonal(1e-6).unwrap()]
+    [vec![rho, oprf, a, p], lambdas, pairs.shift(1e-8).unwrap(), pairs.robust_diagonal(1e-6).unwrap()]
         .concat()
 }
 
@@ -334,17 +334,17 @@ fn choices(x: &Statistics, y: &Statistics) -> Vec<f64> {
 fn degenerate_data_has_parameters() {
     let of = |x: Array2<f64>| Statistics::of(&x).unwrap();
     let zeros = of(Array2::zeros((5, 2)));
-    let sides = Sides::new(&zeros, &zeros).unwrap();
-    assert_eq!((sides.oprf(), sides.gerf()), ((1.0, 0.0), (0.0, Sign::Plus)));
-    assert_eq!((sides.poisson(), sides.poisson_per_dimension()), (1e-12, vec![1e-12; 2]));
-    assert_eq!(sides.geometric(), 1.0 - 1e-12);
+    let pairs = PairStatistics::new(&zeros, &zeros).unwrap();
+    assert_eq!((pairs.oprf(), pairs.gerf()), ((1.0, 0.0), (0.0, GerfSign::Plus)));
+    assert_eq!((pairs.poisson(), pairs.poisson_per_dimension()), (1e-12, vec![1e-12; 2]));
+    assert_eq!(pairs.geometric(), 1.0 - 1e-12);
     assert_eq!(
-        (sides.shift(1e-8).unwrap(), sides.robust_diagonal(0.1).unwrap()),
+        (pairs.shift(1e-8).unwrap(), pairs.robust_diagonal(0.1).unwrap()),
         (vec![-1e-8; 2], vec![1.0; 2])
     );
     // Queries that are their keys, all alike: the trigonometric map is exact there.
     let alike = of(arr2(&[[1.0, 2.0]]));
-    assert_eq!(Sides::new(&alike, &alike).unwrap().gerf(), (0.0, Sign::Minus));
+    assert_eq!(PairStatistics::new(&alike, &alike).unwrap().gerf(), (0.0, GerfSign::Minus));
     let sized = |size: f64| of(arr2(&[[size, -size], [0.5 * size, size]]));
     for (a, b) in [(1e150, 1e150), (1e150, 1e-150), (9e153, 9e153), (1e-200, 1e-200), (5e-324, 1.0)] {
         for pair in [(sized(a), sized(b)), (sized(a), zeros.clone())] {
@@ -354,10 +354,10 @@ fn degenerate_data_has_parameters() {
     // Mean squares of 0.625 and 1, times 1e300: T itself overflows.
     let huge = sized(1e150);
     let lambda = 1e300 * (0.5f64 * (0.625 * 0.625 + 1.0)).sqrt();
-    assert!((Sides::new(&huge, &huge).unwrap().poisson() / lambda - 1.0).abs() < 1e-14);
+    assert!((PairStatistics::new(&huge, &huge).unwrap().poisson() / lambda - 1.0).abs() < 1e-14);
     // An ε below the resolution.
     let large = of(arr2(&[[1e10]]));
-    assert!(Sides::new(&large, &large).unwrap().shift(1e-8).unwrap()[0] < 1e10);
+    assert!(PairStatistics::new(&large, &large).unwrap().shift(1e-8).unwrap()[0] < 1e10);
 }
 
 #[test]
@@ -410,13 +410,13 @@ fn nothing_is_an_identity_without_averages() {
     assert!(
         none(empty.mean_squared_norm().map(|v| vec![v])) && none(empty.overall_variance().map(|v| vec![v]))
     );
-    assert!(matches!(Sides::new(&some, &empty), Err(Error::NoData { .. })));
-    assert!(matches!(Sides::new(&empty, &some), Err(Error::NoData { .. })));
+    assert!(matches!(PairStatistics::new(&some, &empty), Err(Error::NoData { .. })));
+    assert!(matches!(PairStatistics::new(&empty, &some), Err(Error::NoData { .. })));
     let other = Statistics::of(&points::<f32>(10, 3, 1.0)).unwrap();
-    assert!(matches!(Sides::new(&some, &other), Err(Error::Shape { .. })));
+    assert!(matches!(PairStatistics::new(&some, &other), Err(Error::Shape { .. })));
     for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        let sides = Sides::new(&some, &some).unwrap();
-        assert!(sides.shift(epsilon).is_err() && sides.robust_diagonal(epsilon).is_err());
+        let pairs = PairStatistics::new(&some, &some).unwrap();
+        assert!(pairs.shift(epsilon).is_err() && pairs.robust_diagonal(epsilon).is_err());
     }
     assert!(matches!(lengthscale::scale(&empty), Err(Error::NoData { .. })));
 }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{approximate_couplings, couplings, frequencies, points, quasi_couplings};
-use random_features::frequency::simplex::{Partial, Rotation};
+use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
     SimplexPlus, Sobol,
@@ -33,8 +33,8 @@ fn couplings_survive() {
     survives(Independent);
     survives(Orthogonal);
     survives(Antithetic(SimplexPlus { passes: 2 }));
-    survives(Simplex { partial: Partial::Truncated, rotation: Rotation::Haar });
-    survives(Simplex::on(Rotation::Hadamard(Hadamard { rounds: 2 })));
+    survives(Simplex { partial: Partial::Truncated, rotation: RotationLaw::Haar });
+    survives(Simplex::on(RotationLaw::Hadamard(Hadamard { rounds: 2 })));
     survives(Givens { rotations: Some(7) });
     survives(Halton);
     survives(Sobol);

@@ -5,8 +5,8 @@ mod common;
 
 use common::{Name, Sample, approximate_couplings, points, softmax};
 use ndarray::{Array1, Array2, s};
-use random_features::frequency::simplex::Rotation;
-use random_features::frequency::structured::{PlaneRotation, Product, Rotated, Structured};
+use random_features::frequency::simplex::RotationLaw;
+use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
     Antithetic, Chi, Coupling, Frequencies, Givens, Hadamard, Radii, RootDim, Simplex, draw, draw_with,
 };
@@ -135,7 +135,7 @@ fn the_bias_of_hadamard_rows_is_what_is_known() {
         let estimate = |pattern: usize| {
             let flips = Array2::from_shape_fn((rounds, 4), |(r, k)| pattern >> (4 * r + k) & 1 == 1);
             let mut v = Array1::from(z.to_vec());
-            Product::Hadamard(flips).apply(&mut v).unwrap();
+            Rotation::Hadamard(flips).apply(&mut v).unwrap();
             v.iter().map(|v| (2.0 * v).exp()).sum::<f64>() / 4.0
         };
         (0..patterns).map(estimate).sum::<f64>() / patterns as f64
@@ -166,7 +166,7 @@ fn biases_of_approximate_couplings_are_small() {
         ((sample.mean - exact) / exact, sample.error / exact)
     };
     for d in [5, 16] {
-        let hadamard = Rotation::Hadamard(Hadamard::default());
+        let hadamard = RotationLaw::Hadamard(Hadamard::default());
         let couplings: [&dyn Coupling; 4] = [
             &Hadamard::default(),
             &Simplex::on(hadamard),
@@ -205,7 +205,7 @@ fn plane_rotations_have_distinct_axes_and_blocks_of_their_own() {
     let mut seen = Array2::<usize>::zeros((6, 6));
     let mut products = Vec::new();
     for block in omega.structured().unwrap().blocks() {
-        let Product::Givens(rotations) = &block.rotation else { panic!("{block:?}") };
+        let Rotation::Givens(rotations) = &block.rotation else { panic!("{block:?}") };
         assert_eq!(rotations.len(), 500);
         for rotation in rotations {
             let [i, j] = rotation.axes;
@@ -226,7 +226,7 @@ fn plane_rotations_have_distinct_axes_and_blocks_of_their_own() {
 #[test]
 fn one_dimension() {
     assert!(draw(1, 2, &Givens::default(), &mut rng(0)).is_err());
-    assert!(draw(1, 2, &Simplex::on(Rotation::Hadamard(Hadamard::default())), &mut rng(0)).is_err());
+    assert!(draw(1, 2, &Simplex::on(RotationLaw::Hadamard(Hadamard::default())), &mut rng(0)).is_err());
     let omega = draw(1, 50, &Hadamard::default(), &mut rng(0)).unwrap();
     let rows = omega.rows();
     assert!(rows.iter().any(|v| *v > 0.0) && rows.iter().any(|v| *v < 0.0));
@@ -262,8 +262,8 @@ fn no_norm_overflows() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let rotation = || Product::Givens(vec![PlaneRotation { axes: [0, 1], angle: 1.0 }]);
-    let block = || Rotated { rotation: rotation(), corners: 0, copies: 1, radii: vec![1.0; 3] };
+    let rotation = || Rotation::Givens(vec![PlaneRotation { axes: [0, 1], angle: 1.0 }]);
+    let block = || Rotated { rotation: rotation(), vertices: 0, copies: 1, radii: vec![1.0; 3] };
     assert!(Structured::new(3, 3, vec![block()]).is_ok());
     let wrong = [
         Structured::new(0, 3, vec![block()]),
@@ -274,20 +274,20 @@ fn what_does_not_fit_is_refused() {
         Structured::new(3, 3, vec![Rotated { radii: vec![], ..block() }]),
         Structured::new(3, 3, vec![Rotated { radii: vec![f64::NAN], ..block() }]),
         Structured::new(3, 3, vec![Rotated { copies: 0, ..block() }]),
-        Structured::new(3, 3, vec![Rotated { corners: 1, ..block() }]),
-        Structured::new(3, 3, vec![Rotated { corners: 4, ..block() }]),
-        Structured::new(3, 3, vec![Rotated { corners: 2, ..block() }]),
+        Structured::new(3, 3, vec![Rotated { vertices: 1, ..block() }]),
+        Structured::new(3, 3, vec![Rotated { vertices: 4, ..block() }]),
+        Structured::new(3, 3, vec![Rotated { vertices: 2, ..block() }]),
     ];
     for (i, wrong) in wrong.into_iter().enumerate() {
         assert!(wrong.is_err(), "case {i}");
     }
     let rotations = [
-        Product::Givens(vec![PlaneRotation { axes: [1, 1], angle: 1.0 }]),
-        Product::Givens(vec![PlaneRotation { axes: [0, 3], angle: 1.0 }]),
-        Product::Givens(vec![PlaneRotation { axes: [0, 2], angle: f64::INFINITY }]),
-        Product::Hadamard(Array2::from_elem((1, 3), true)),
-        Product::Hadamard(Array2::from_elem((1, 4), true)),
-        Product::Hadamard(Array2::from_elem((0, 3), true)),
+        Rotation::Givens(vec![PlaneRotation { axes: [1, 1], angle: 1.0 }]),
+        Rotation::Givens(vec![PlaneRotation { axes: [0, 3], angle: 1.0 }]),
+        Rotation::Givens(vec![PlaneRotation { axes: [0, 2], angle: f64::INFINITY }]),
+        Rotation::Hadamard(Array2::from_elem((1, 3), true)),
+        Rotation::Hadamard(Array2::from_elem((1, 4), true)),
+        Rotation::Hadamard(Array2::from_elem((0, 3), true)),
     ];
     for rotation in rotations {
         assert!(rotation.clone().apply(&mut Array1::zeros(3)).is_err(), "{rotation:?}");
@@ -303,12 +303,12 @@ fn what_does_not_fit_is_refused() {
 /// A vector of any layout is rotated.
 #[test]
 fn strided_vectors_are_rotated() {
-    let product = Product::Hadamard(Array2::from_elem((1, 4), false));
+    let rotation = Rotation::Hadamard(Array2::from_elem((1, 4), false));
     let mut strided = Array1::from(vec![1.0, 9.0, 0.0, 9.0, 0.0, 9.0, 0.0, 9.0]).slice_move(s![..;2]);
-    product.apply(&mut strided).unwrap();
+    rotation.apply(&mut strided).unwrap();
     assert_eq!(strided.to_vec(), [0.5; 4]);
     let mut backwards = Array1::from(vec![0.0, 0.0, 0.0, 1.0]).slice_move(s![..;-1]);
-    product.apply(&mut backwards).unwrap();
+    rotation.apply(&mut backwards).unwrap();
     assert_eq!(backwards.to_vec(), [0.5; 4]);
 }
 
@@ -340,8 +340,8 @@ fn extensions_that_break_their_promise_are_refused() {
         assert!(matches!(draw(4, 4, coupling, &mut rng(0)), Err(Error::Parameter { .. })), "{coupling:?}");
     }
     assert!(Givens::default().draw_block(1, 1, &Chi, &mut rng(0)).is_err());
-    let rotation = Product::Givens(vec![PlaneRotation { axes: [0, 1], angle: 1.0 }]);
-    let block = Rotated { rotation, corners: 0, copies: 1, radii: vec![1.0; 9] };
+    let rotation = Rotation::Givens(vec![PlaneRotation { axes: [0, 1], angle: 1.0 }]);
+    let block = Rotated { rotation, vertices: 0, copies: 1, radii: vec![1.0; 9] };
     assert!(Structured::new(1 << 61, 1 << 61, vec![block]).is_err());
     for cos in [f64::NAN, -5.0, 1.5] {
         let law = Law::blocks(2, 2, random_features::theory::Dependence::Angle { cos }, Chi.law());

@@ -6,8 +6,8 @@ use random_features::theory::complex_exponential::{Symmetry, ln_mse, zeta_diagon
 use random_features::theory::conformity::{
     conformity_excess, even_conformity_excess, ln_conformity, trigonometric_conformity, trigonometric_excess,
 };
-use random_features::theory::gerf::{self, Sign};
-use random_features::theory::hybrid::{self, Bases};
+use random_features::theory::gerf::{self, GerfSign};
+use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{
     Dependence, Law, Pair, Radius, bounds, coefficient, concentration, counts, diagonal, hyperbolic,
     ln_positive_orthogonality_gap, positive, regularised_hyperbolic, regularised_positive,
@@ -189,19 +189,19 @@ fn maps_are_limits_of_each_other() {
     close(complex(one, Symmetry::Symmetric), hyperbolic(&pair, &law).unwrap(), 1e-13, "A = I, symmetric");
     close(complex(i, Symmetry::Plain), trigonometric(&pair, &law).unwrap(), 1e-13, "A = iI");
     let gerf = |sign, law: &Law| gerf::ln_variance(&pair, 0.0.into(), sign, law).unwrap() + pair.norms;
-    close(gerf(Sign::Plus, &law), positive(&pair, &law).unwrap(), 1e-13, "GERF +");
-    close(gerf(Sign::Minus, &law), trigonometric(&pair, &law).unwrap(), 1e-13, "GERF −");
+    close(gerf(GerfSign::Plus, &law), positive(&pair, &law).unwrap(), 1e-13, "GERF +");
+    close(gerf(GerfSign::Minus, &law), trigonometric(&pair, &law).unwrap(), 1e-13, "GERF −");
     let orthogonal = Law::orthogonal(3, 5);
-    close(gerf(Sign::Plus, &orthogonal), positive(&pair, &orthogonal).unwrap(), 1e-12, "orthogonal GERF");
+    close(gerf(GerfSign::Plus, &orthogonal), positive(&pair, &orthogonal).unwrap(), 1e-12, "orthogonal GERF");
     close(
-        gerf(Sign::Minus, &orthogonal),
+        gerf(GerfSign::Minus, &orthogonal),
         trigonometric(&pair, &orthogonal).unwrap(),
         1e-12,
         "orthogonal GERF −",
     );
-    assert_eq!(gerf::ln_variance(&pair, (-0.1).into(), Sign::Minus, &orthogonal), None);
-    assert_eq!(gerf::ln_variance(&pair, 0.2.into(), Sign::Plus, &law), Some(f64::INFINITY));
-    let (b, _, d) = gerf::coefficients(0.3.into(), Sign::Plus, 3);
+    assert_eq!(gerf::ln_variance(&pair, (-0.1).into(), GerfSign::Minus, &orthogonal), None);
+    assert_eq!(gerf::ln_variance(&pair, 0.2.into(), GerfSign::Plus, &law), Some(f64::INFINITY));
+    let (b, _, d) = gerf::coefficients(0.3.into(), GerfSign::Plus, 3);
     assert!(b.is_nan() && d.is_nan());
 }
 
@@ -219,7 +219,7 @@ fn parameters_are_optimal() {
     };
     let (rho, a) = gerf::optimal(3, pair.sum);
     close(1.0 / (1.0 - 8.0 * a), rho, 1e-14, "ρ");
-    minimal(a, &|a| gerf::ln_variance(&pair, a.into(), Sign::Plus, &law).unwrap());
+    minimal(a, &|a| gerf::ln_variance(&pair, a.into(), GerfSign::Plus, &law).unwrap());
     minimal(counts::optimal_lambda(&products), &|l| counts::ln_poisson_variance(&x, &y, l, 1));
     minimal(counts::optimal_p(&products), &|p| counts::ln_geometric_variance(&x, &y, p, 1));
     // Degenerate and extreme data.
@@ -247,7 +247,7 @@ fn parameters_are_optimal() {
 
 #[test]
 fn hybrids_vanish_where_a_base_is_exact() {
-    for (n, bases) in [(1, Bases::Independent), (8, Bases::Independent), (8, Bases::Shared)] {
+    for (n, bases) in [(1, Sharing::Independent), (8, Sharing::Independent), (8, Sharing::Shared)] {
         for (v, w) in [(0.0, 1.6), (1.6, 0.0)] {
             let pair = pair(3, v, w);
             let moments = coefficient::angular(pair.angle, n);
@@ -315,7 +315,7 @@ fn orthogonality_gaps_hold() {
             let exact = -conformity_excess(d, pair.sum, 0.0).value() * (m as f64 - 1.0) / m as f64;
             let relative = exact * (2.0 * pair.dot).exp() / bound;
             assert!(relative >= 1.0 - 1e-12 && (v > 0.1 || relative < 1.01), "d {d}, v {v}: {relative}");
-            let gerf = |law| gerf::ln_variance(&pair, (-0.1).into(), Sign::Plus, law).unwrap().exp();
+            let gerf = |law| gerf::ln_variance(&pair, (-0.1).into(), GerfSign::Plus, law).unwrap().exp();
             let bound = bounds::ln_gerf_orthogonality_gap(&pair, m).exp();
             let gap = gerf(&iid) - gerf(&orthogonal);
             // Where the variance is large the difference is rounding.
@@ -400,7 +400,8 @@ fn nothing_cancels_or_overflows_on_the_way() {
         close(even, 0.5 * v2 * v2 * growth, 1e-9, "even excess");
         // GERF at x = −y: K² ((1 + 16A²)^{d/2} − 1) to leading order.
         let opposite = self::pair(d, 0.0, 0.5);
-        let tiny = gerf::ln_variance(&opposite, (-1e-9).into(), Sign::Plus, &Law::independent(1)).unwrap();
+        let tiny =
+            gerf::ln_variance(&opposite, (-1e-9).into(), GerfSign::Plus, &Law::independent(1)).unwrap();
         assert!((tiny - (8.0 * n * 1e-18f64).ln() + opposite.difference).abs() < 1e-7, "d {d}: {tiny}");
     }
     let moments = coefficient::gaussian_normalised(&pair(2, 50.0, 0.1), 1.0, 25.0, 3);
@@ -441,12 +442,12 @@ fn arguments_outside_a_domain_give_nan() {
         concentration::uniform_count(8, 1.0, 0.1, 0.1, 0.1),
         bounds::ln_supremum(&points, 0.1),
         bounds::ln_separable_supremum(&points, 0.0),
-        gerf::ln_variance(&points, 0.3.into(), Sign::Plus, &Law::independent(1)).unwrap(),
+        gerf::ln_variance(&points, 0.3.into(), GerfSign::Plus, &Law::independent(1)).unwrap(),
         special::ln_0f1(-1.0, 1.0),
         special::ln_1f1(3.0, -1.0),
     ];
     assert!(nan.iter().all(|v| v.is_nan()), "{nan:?}");
-    assert_eq!(gerf::ln_variance(&points, 0.3.into(), Sign::Plus, &Law::unknown(1)), None);
+    assert_eq!(gerf::ln_variance(&points, 0.3.into(), GerfSign::Plus, &Law::unknown(1)), None);
     assert!(concentration::uniform_count(4, 1e-6, -0.1, 0.01, 0.01) > 100.0);
     assert_eq!(concentration::chernoff_count(1.0, 2.0, 1.0, 1.0 / 10f64.exp()), 10.0);
     assert_eq!(concentration::chernoff_count(1.0, 1.0, 2.0, 0.1), f64::INFINITY);

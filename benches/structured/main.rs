@@ -1,15 +1,15 @@
 //! Dense against structured projections: where the crossover lies.
 //!
-//! `cargo bench --bench structured` projects the same Hadamard frequencies (three rounds) by both methods, on one thread,
-//! over d and m, and prints nanoseconds for each point and frequency, their ratio, and the method that `Projection`
-//! chooses. Methods run in alternation; medians of the times and of the ratios of neighbouring runs are shown. Add `-- --all`
-//! for d up to 8192, `-- --f64` for double precision.
+//! `cargo bench --bench structured` projects the same Hadamard frequencies (three rounds) by both methods, on one
+//! thread, over d and m, and prints nanoseconds for each point and frequency, their ratio, and the method that
+//! `Projection` chooses. Methods run in alternation; medians of the times and of the ratios of neighbouring runs are
+//! shown. Add `-- --all` for d up to 8192, `-- --f64` for double precision.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use ndarray::{Array2, Axis};
-use random_features::frequency::simplex::Rotation;
+use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::{Coupling, Givens, Hadamard, Simplex, draw};
 use random_features::projection::{Method, Projection, Scratch, Tile};
 use random_features::{Real, Result, rng};
@@ -84,7 +84,7 @@ fn run<T: Real>(largest: usize) -> Result<()> {
         compare::<T>("Hadamard", &hadamard, d, m)?;
     }
     for d in [64, 256, 1024] {
-        compare::<T>("simplex on Hadamard", &Simplex::on(Rotation::Hadamard(hadamard)), d, d)?;
+        compare::<T>("simplex on Hadamard", &Simplex::on(RotationLaw::Hadamard(hadamard)), d, d)?;
         compare::<T>("Givens", &Givens::default(), d, d)?;
     }
     Ok(())

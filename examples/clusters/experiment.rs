@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, Zip};
 use random_features::frequency::{Independent, draw};
-use random_features::hybrid::{Choice, Clustered, Clustering};
+use random_features::hybrid::{Clustered, Clustering, Formula};
 use random_features::kernel::{Kernel, Softmax};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::{FeatureMap, Positive, Result, Side, Trigonometric, rng};
@@ -24,15 +24,15 @@ pub struct Method {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    Clusters(Choice),
+    Clusters(Formula),
     Positive,
     Trigonometric,
 }
 
 pub const METHODS: [Method; 5] = [
-    Method { name: "clusters, real A", kind: Kind::Clusters(Choice::Real), published: Some(0) },
-    Method { name: "clusters, robust real A", kind: Kind::Clusters(Choice::RobustReal), published: None },
-    Method { name: "clusters, robust A", kind: Kind::Clusters(Choice::Robust), published: None },
+    Method { name: "clusters, real A", kind: Kind::Clusters(Formula::Real), published: Some(0) },
+    Method { name: "clusters, robust real A", kind: Kind::Clusters(Formula::RobustReal), published: None },
+    Method { name: "clusters, robust A", kind: Kind::Clusters(Formula::Robust), published: None },
     Method { name: "positive (FAVOR+)", kind: Kind::Positive, published: Some(1) },
     Method { name: "trigonometric", kind: Kind::Trigonometric, published: Some(2) },
 ];
@@ -67,11 +67,11 @@ fn make(
     Ok(match kind {
         Kind::Positive => Box::new(Positive::softmax(omega(features)?)),
         Kind::Trigonometric => Box::new(Trigonometric::softmax(omega(features / 2)?)),
-        Kind::Clusters(choice) => {
-            let each = if choice == Choice::Robust { 2 } else { 1 };
+        Kind::Clusters(formula) => {
+            let each = if formula == Formula::Robust { 2 } else { 1 };
             let [queries, keys] = clusters;
             let (plain, target) = (Symmetry::Plain, Softmax::default());
-            Box::new(Clustered::new(omega(features / each)?, queries, keys, choice, plain, target)?)
+            Box::new(Clustered::new(omega(features / each)?, queries, keys, formula, plain, target)?)
         }
     })
 }

@@ -1,7 +1,7 @@
 //! The samplers, the maps, and the errors of their estimates over many draws.
 
 use ndarray::Array1;
-use random_features::frequency::simplex::{Partial, Rotation};
+use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
     SimplexPlus, Sobol, draw,
@@ -20,7 +20,7 @@ fn samplers() -> Vec<(&'static str, Box<dyn Coupling>)> {
         ("givens", Box::new(Givens::default())),
         ("simplex, fitted", Box::new(Simplex::default())),
         ("simplex, truncated", Box::new(Simplex { partial: Partial::Truncated, ..Simplex::default() })),
-        ("simplex on hadamard", Box::new(Simplex::on(Rotation::Hadamard(hadamard)))),
+        ("simplex on hadamard", Box::new(Simplex::on(RotationLaw::Hadamard(hadamard)))),
         ("simplex+", Box::new(SimplexPlus::default())),
         ("halton", Box::new(Halton)),
         ("sobol", Box::new(Sobol)),

@@ -81,7 +81,7 @@ impl Method {
             Method::Gaussian => {
                 let pair = plane_pair(angle, r);
                 let moments = coefficient::gaussian_normalised(&pair, SIGMA, r, n);
-                let mse = hybrid::ln_bipolar_mse(&pair, &moments, m, hybrid::Bases::Shared);
+                let mse = hybrid::ln_bipolar_mse(&pair, &moments, m, hybrid::Sharing::Shared);
                 mse.map_or(f64::NAN, |mse| 0.5 * mse - pair.dot)
             }
         }

@@ -11,7 +11,7 @@ use rand::distr::{Distribution, StandardUniform};
 use random_features::frequency::{Hadamard, Independent, Orthogonal, draw, draw_poisson};
 use random_features::hybrid::{Bases, Hybrid};
 use random_features::projection::{Lift, Method, Projection, Scratch, Tile};
-use random_features::theory::gerf::Sign;
+use random_features::theory::gerf::GerfSign;
 use random_features::{FeatureMap, Gerf, Hyperbolic, Poisson, Positive, Real, Side, Trigonometric, rng};
 
 use crate::request::{Case, Request, SIGNS, TILE};
@@ -54,7 +54,7 @@ where
             map::<T>(request, gerf.softmax(omega(m)?), &[Lift::Exp])
         }
         Case::Gerf => {
-            let gerf = Gerf::new(Complex64::new(-0.02, 0.02), Sign::Plus)?;
+            let gerf = Gerf::new(Complex64::new(-0.02, 0.02), GerfSign::Plus)?;
             map::<T>(request, gerf.softmax(omega(m)?), &[Lift::ExpPolar { conjugate: false }])
         }
         Case::Poisson => {

@@ -3,7 +3,7 @@
 use rayon::prelude::*;
 
 use random_features::Result;
-use random_features::theory::gerf::Sign;
+use random_features::theory::gerf::GerfSign;
 
 use crate::mechanisms::{Fit, Mechanism, Points};
 use crate::regimes::Regime;
@@ -44,7 +44,7 @@ pub struct Cell {
 /// A regime's cells.
 pub struct Block {
     /// For each norm.
-    pub signs: Vec<Sign>,
+    pub signs: Vec<GerfSign>,
     /// For each mechanism, for each norm.
     pub cells: Vec<Vec<Cell>>,
 }

@@ -3,17 +3,17 @@
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::Result;
-use random_features::plan::{Sides, Statistics};
+use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::complex_exponential::{Symmetry, ln_mse, zeta_diagonal};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension,
 };
-use random_features::theory::gerf::{self, Sign};
-use random_features::theory::{self, Block, Dependence, Law, Pair, Radius};
+use random_features::theory::gerf::{self, GerfSign};
+use random_features::theory::{self, BlockLaw, Dependence, Law, Pair, Radius};
 
-/// How far below zero shifted points may come, see [`Sides::shift`].
+/// How far below zero shifted points may come, see [`PairStatistics::shift`].
 const MARGIN: f64 = 1e-8;
-/// The clamp of the diagonal A, see [`Sides::robust_diagonal`]; coordinates that are all 0 do not occur.
+/// The clamp of the diagonal A, see [`PairStatistics::robust_diagonal`]; coordinates that are all 0 do not occur.
 const CLAMP: f64 = 1e-3;
 
 /// A coupling of the frequencies.
@@ -45,10 +45,10 @@ impl Coupling {
 }
 
 /// As many vertices of a regular simplex as the block has rows.
-fn simplex(block: Block) -> Block {
+fn simplex(block: BlockLaw) -> BlockLaw {
     match block.size {
         1 => block,
-        size => Block { dependence: Dependence::Angle { cos: -1.0 / (size as f64 - 1.0) }, ..block },
+        size => BlockLaw { dependence: Dependence::Angle { cos: -1.0 / (size as f64 - 1.0) }, ..block },
     }
 }
 
@@ -60,15 +60,15 @@ struct Counts {
 }
 
 impl Counts {
-    fn fit(sides: &Sides<'_>) -> Self {
-        Counts { lambda: sides.poisson(), lambdas: sides.poisson_per_dimension(), p: sides.geometric() }
+    fn fit(pairs: &PairStatistics<'_>) -> Self {
+        Counts { lambda: pairs.poisson(), lambdas: pairs.poisson_per_dimension(), p: pairs.geometric() }
     }
 }
 
 /// All parameters that are chosen from data.
 pub struct Fit {
     oprf: Complex64,
-    gerf: (Complex64, Sign),
+    gerf: (Complex64, GerfSign),
     diagonal: Vec<Complex64>,
     counts: Counts,
     shift: Array1<f64>,
@@ -79,22 +79,22 @@ pub struct Fit {
 impl Fit {
     pub fn new(queries: &Array2<f64>, keys: &Array2<f64>) -> Result<Self> {
         let (x, y) = (Statistics::of(queries)?, Statistics::of(keys)?);
-        let sides = Sides::new(&x, &y)?;
-        let shift = Array1::from(sides.shift(MARGIN)?);
+        let pairs = PairStatistics::new(&x, &y)?;
+        let shift = Array1::from(pairs.shift(MARGIN)?);
         let (x, y) = (Statistics::of(&(queries - &shift))?, Statistics::of(&(keys - &shift))?);
-        let (a, s) = sides.gerf();
+        let (a, s) = pairs.gerf();
         Ok(Fit {
-            oprf: sides.oprf().1.into(),
+            oprf: pairs.oprf().1.into(),
             gerf: (a.into(), s),
-            diagonal: sides.robust_diagonal(CLAMP)?.into_iter().map(Complex64::from).collect(),
-            counts: Counts::fit(&sides),
-            shifted_counts: Counts::fit(&Sides::new(&x, &y)?),
+            diagonal: pairs.robust_diagonal(CLAMP)?.into_iter().map(Complex64::from).collect(),
+            counts: Counts::fit(&pairs),
+            shifted_counts: Counts::fit(&PairStatistics::new(&x, &y)?),
             shift,
         })
     }
 
     /// The sign s of the best generalised exponential map.
-    pub fn sign(&self) -> Sign {
+    pub fn sign(&self) -> GerfSign {
         self.gerf.1
     }
 }
@@ -155,7 +155,7 @@ fn regularised(_: &Fit, points: &Points, law: &Law) -> Option<f64> {
 }
 
 fn oprf(fit: &Fit, points: &Points, law: &Law) -> Option<f64> {
-    points.over_gaussian(gerf::ln_variance(&points.scalars, fit.oprf, Sign::Plus, law))
+    points.over_gaussian(gerf::ln_variance(&points.scalars, fit.oprf, GerfSign::Plus, law))
 }
 
 fn best_gerf(fit: &Fit, points: &Points, law: &Law) -> Option<f64> {
@@ -246,8 +246,8 @@ impl Mechanism {
     /// The number of frequencies that give `features` real features.
     pub fn frequencies(&self, fit: &Fit, features: usize) -> usize {
         match (self.width, fit.sign()) {
-            (Width::One, _) | (Width::OfGerf, Sign::Plus) => features,
-            (Width::Two, _) | (Width::OfGerf, Sign::Minus) => features / 2,
+            (Width::One, _) | (Width::OfGerf, GerfSign::Plus) => features,
+            (Width::Two, _) | (Width::OfGerf, GerfSign::Minus) => features / 2,
         }
     }
 

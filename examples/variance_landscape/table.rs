@@ -1,6 +1,6 @@
 //! The table: a block for each regime, a row for each mechanism, a column for each norm.
 
-use random_features::theory::gerf::Sign;
+use random_features::theory::gerf::GerfSign;
 
 use crate::landscape::{Block, Cell, NORMS, Statistic};
 use crate::mechanisms::Mechanism;
@@ -60,7 +60,7 @@ pub fn block(regime: &Regime, mechanisms: &[Mechanism], block: &Block) -> String
             text.push('\n');
         }
     }
-    let sign = |s: &Sign| format!("{:>9}", if *s == Sign::Plus { "1" } else { "−1" });
+    let sign = |s: &GerfSign| format!("{:>9}", if *s == GerfSign::Plus { "1" } else { "−1" });
     text + &format!("  {:<33}{}\n\n", "s of GERF", block.signs.iter().map(sign).collect::<String>())
 }
 

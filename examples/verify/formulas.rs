@@ -2,14 +2,14 @@
 
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
-use random_features::frequency::structured::{PlaneRotation, Product};
+use random_features::frequency::structured::{PlaneRotation, Rotation};
 use random_features::frequency::{CountLaw, Counts, Frequencies, quasi, simplex, simplex_plus};
 use random_features::hybrid::{Bases, Hybrid};
 use random_features::kernel::{Activation, Gaussian, Kernel, RegularisedSoftmax, Softmax, angle};
 use random_features::map::Transform;
-use random_features::plan::{Sides, Statistics};
+use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::complex_exponential::{self, Symmetry};
-use random_features::theory::gerf::{self, Sign};
+use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::hybrid;
 use random_features::theory::{
     self, Dependence, Law, Pair, Radius, bounds, coefficient, conformity, counts, diagonal, relative_error,
@@ -85,10 +85,10 @@ impl Case<'_> {
         values.iter().map(complex).collect()
     }
 
-    fn sign(&self) -> Result<Sign, String> {
+    fn sign(&self) -> Result<GerfSign, String> {
         match self.number("s")? {
-            1.0 => Ok(Sign::Plus),
-            -1.0 => Ok(Sign::Minus),
+            1.0 => Ok(GerfSign::Plus),
+            -1.0 => Ok(GerfSign::Minus),
             s => Err(format!("s is {s}")),
         }
     }
@@ -323,11 +323,11 @@ fn hybrid_map(case: &Case) -> Found {
     let angular = || Ok::<_, String>(coefficient::angular(case.pair()?.angle, case.count("n")?));
     match case.formula {
         "hybrid.angular.lambda" => moments(angular()?),
-        "hybrid.angular.mse.independent" => bipolar(&angular()?, hybrid::Bases::Independent),
-        "hybrid.angular.mse.shared" => bipolar(&angular()?, hybrid::Bases::Shared),
+        "hybrid.angular.mse.independent" => bipolar(&angular()?, hybrid::Sharing::Independent),
+        "hybrid.angular.mse.shared" => bipolar(&angular()?, hybrid::Sharing::Shared),
         "hybrid.gaussian.lambda" => moments(gaussian(&case.pair()?)?),
-        "hybrid.gaussian.mse.independent" => bipolar(&gaussian(&case.pair()?)?, hybrid::Bases::Independent),
-        "hybrid.gaussian.mse.shared" => bipolar(&gaussian(&case.pair()?)?, hybrid::Bases::Shared),
+        "hybrid.gaussian.mse.independent" => bipolar(&gaussian(&case.pair()?)?, hybrid::Sharing::Independent),
+        "hybrid.gaussian.mse.shared" => bipolar(&gaussian(&case.pair()?)?, hybrid::Sharing::Shared),
         "hybrid.gaussian_general.lambda.trig" => {
             moments(coefficient::gaussian_trigonometric(&case.pair()?, case.count("n")?))
         }
@@ -378,7 +378,7 @@ fn generalised(case: &Case) -> Found {
         "gerf.mse_ort" => {
             let pair = case.pair()?;
             let law = Law::orthogonal(pair.dim, case.count("m")?);
-            known(gerf::ln_variance(&pair, case.complex("A")?, Sign::Plus, &law))
+            known(gerf::ln_variance(&pair, case.complex("A")?, GerfSign::Plus, &law))
         }
         "gerf.coefficients" => {
             let (b, c, d) = gerf::coefficients(case.complex("A")?, case.sign()?, case.count("d")?);
@@ -391,7 +391,7 @@ fn generalised(case: &Case) -> Found {
         "oprf.variance" => {
             let pair = case.pair()?;
             let (_, a) = gerf::optimal(pair.dim, pair.sum);
-            known(gerf::ln_variance(&pair, a.into(), Sign::Plus, &Law::independent(case.count("m")?)))
+            known(gerf::ln_variance(&pair, a.into(), GerfSign::Plus, &Law::independent(case.count("m")?)))
         }
         "crt.thm41_gap_bound" => ln(bounds::ln_gerf_orthogonality_gap(&case.pair()?, case.count("m")?)),
         "crt.thm42_sup" => {
@@ -466,7 +466,7 @@ fn simplex_matrix(case: &Case) -> Found {
 fn structured(case: &Case) -> Found {
     let list = |name: &str| case.json["params"][name].as_array().ok_or(format!("{name} is missing"));
     let mut v = list("v")?.iter().map(decimal).collect::<Result<Array1<_>, _>>()?;
-    let product = match case.formula {
+    let rotation = match case.formula {
         "structured.hd3" => {
             let padded = case.count("padded")?;
             if padded < v.len() {
@@ -474,19 +474,19 @@ fn structured(case: &Case) -> Found {
             }
             v.append(ndarray::Axis(0), Array1::zeros(padded - v.len()).view()).map_err(|e| e.to_string())?;
             let signs = rows(&case.json["params"]["signs_first_to_last"], decimal)?;
-            Product::Hadamard(signs.mapv(|sign| sign < 0.0))
+            Rotation::Hadamard(signs.mapv(|sign| sign < 0.0))
         }
         "structured.givens" => {
             let axis = |value: &Value| value.as_u64().map(|axis| axis as usize).ok_or("an axis is missing");
-            let rotation = |value: &Value| {
+            let plane = |value: &Value| {
                 let axes = [axis(&value[0])?, axis(&value[1])?];
                 Ok::<_, String>(PlaneRotation { axes, angle: decimal(&value[2])? })
             };
-            Product::Givens(list("rotations_in_order")?.iter().map(rotation).collect::<Result<_, _>>()?)
+            Rotation::Givens(list("rotations_in_order")?.iter().map(plane).collect::<Result<_, _>>()?)
         }
         _ => return Ok(None),
     };
-    product.apply(&mut v).map_err(|e| e.to_string())?;
+    rotation.apply(&mut v).map_err(|e| e.to_string())?;
     parts(vec![("out", v.to_vec())])
 }
 
@@ -510,19 +510,19 @@ fn data(case: &Case) -> Found {
     }
     let statistics = |name| Statistics::of(&case.matrix(name)?).map_err(|e| e.to_string());
     let (x, y) = (statistics("X")?, statistics("Y")?);
-    let sides = Sides::new(&x, &y).map_err(|e| e.to_string())?;
-    let (rho, a) = sides.oprf();
-    let squares = sides.root_mean_square_products().iter().map(|t| t * t).sum();
+    let pairs = PairStatistics::new(&x, &y).map_err(|e| e.to_string())?;
+    let (rho, a) = pairs.oprf();
+    let squares = pairs.root_mean_square_products().iter().map(|t| t * t).sum();
     parts(vec![
-        ("mean_sq_plus", vec![sides.mean_squared_sum(Sign::Plus)]),
-        ("mean_sq_minus", vec![sides.mean_squared_sum(Sign::Minus)]),
+        ("mean_sq_plus", vec![pairs.mean_squared_sum(GerfSign::Plus)]),
+        ("mean_sq_minus", vec![pairs.mean_squared_sum(GerfSign::Minus)]),
         ("oprf_rho", vec![rho]),
         ("oprf_A", vec![a]),
         ("pois_T", vec![squares]),
-        ("pois_lambda", vec![sides.poisson()]),
-        ("geom_t", sides.magnitude_products()),
-        ("geom_p", vec![sides.geometric()]),
-        ("shift", sides.shift(case.number("eps")?).map_err(|e| e.to_string())?),
+        ("pois_lambda", vec![pairs.poisson()]),
+        ("geom_t", pairs.magnitude_products()),
+        ("geom_p", vec![pairs.geometric()]),
+        ("shift", pairs.shift(case.number("eps")?).map_err(|e| e.to_string())?),
     ])
 }
 

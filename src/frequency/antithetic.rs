@@ -6,7 +6,7 @@ use rand::Rng;
 use super::structured::Rotated;
 use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::Result;
-use crate::theory::{Block, Dependence};
+use crate::theory::{BlockLaw, Dependence};
 
 /// Antithetic pairs ω, −ω over any coupling.
 ///
@@ -58,6 +58,6 @@ impl<C: Coupling> Coupling for Antithetic<C> {
         };
         // Pairs of pairs hold each row twice: a law that blocks do not speak of.
         let dependence = if half.law.antithetic { Dependence::Unknown } else { half.law.dependence };
-        Ok(Drawn { rows, law: Block { size, antithetic: true, dependence, ..half.law } })
+        Ok(Drawn { rows, law: BlockLaw { size, antithetic: true, dependence, ..half.law } })
     }
 }

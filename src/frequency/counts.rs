@@ -167,9 +167,9 @@ impl Counts {
 /// Draws `m` frequencies in ℕᵈ whose coordinates are independent Poisson counts of rate λ, or λₗ for
 /// coordinate l.
 ///
-/// [`Sides::poisson`](crate::plan::Sides::poisson) and
-/// [`Sides::poisson_per_dimension`](crate::plan::Sides::poisson_per_dimension) choose rates that suit data.
-/// Rows are drawn one after the other, each from left to right.
+/// [`PairStatistics::poisson`](crate::plan::PairStatistics::poisson) and
+/// [`PairStatistics::poisson_per_dimension`](crate::plan::PairStatistics::poisson_per_dimension) choose rates that suit
+/// data. Rows are drawn one after the other, each from left to right.
 ///
 /// ```
 /// use random_features::frequency::draw_poisson;
@@ -206,8 +206,8 @@ pub fn draw_poisson<R: Rng + ?Sized>(
 /// Draws `m` frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k
 /// = 0.
 ///
-/// [`Sides::geometric`](crate::plan::Sides::geometric) chooses a p that suits data. Rows are drawn one after
-/// the other, each from left to right. Counts beyond 2⁵³ saturate; with p ≥ 1e-14 they have probability below
+/// [`PairStatistics::geometric`](crate::plan::PairStatistics::geometric) chooses a p that suits data. Rows are drawn
+/// one after the other, each from left to right. Counts beyond 2⁵³ saturate; with p ≥ 1e-14 they have probability below
 /// 1e-39.
 ///
 /// ```

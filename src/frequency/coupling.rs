@@ -6,7 +6,7 @@ use rand::Rng;
 use super::structured::{Rotated, Structured};
 use super::{Chi, Frequencies, Radii};
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::theory::{Block, Law};
+use crate::theory::{BlockLaw, Law};
 
 /// How the frequencies of a map depend on each other.
 ///
@@ -41,7 +41,7 @@ pub struct Drawn {
     /// The rows.
     pub rows: Rows,
     /// What is known of their joint law.
-    pub law: Block,
+    pub law: BlockLaw,
 }
 
 /// The rows of a block: written out, or as a product.

@@ -5,7 +5,7 @@ use std::hash::Hasher;
 use ndarray::{Array2, CowArray, Ix2};
 
 use super::Law;
-use super::structured::{Product, Structured};
+use super::structured::{Rotation, Structured};
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// Drawn frequencies ω₁ … ω_m ∈ ℝᵈ, in rows, and their law.
@@ -31,7 +31,8 @@ enum Form {
 }
 
 impl Frequencies {
-    /// Frequencies of your own, one in each row, whose law is unknown: variances will have no closed form.
+    /// Frequencies of your own, one in each row, whose law is not stated: maps will know neither their
+    /// kernel nor their variance.
     ///
     /// # Errors
     /// As [`from_parts`](Frequencies::from_parts).
@@ -133,13 +134,13 @@ impl Frequencies {
             Form::Dense(rows) => rows.iter().copied().for_each(numbers),
             Form::Structured(structured) => {
                 for block in structured.blocks() {
-                    [block.corners, block.copies].iter().for_each(|n| numbers(*n as f64));
+                    [block.vertices, block.copies].iter().for_each(|n| numbers(*n as f64));
                     block.radii.iter().copied().for_each(&mut numbers);
                     match &block.rotation {
-                        Product::Hadamard(flips) => {
+                        Rotation::Hadamard(flips) => {
                             flips.iter().for_each(|f| numbers(f64::from(u8::from(*f))))
                         }
-                        Product::Givens(rotations) => rotations.iter().for_each(|r| {
+                        Rotation::Givens(rotations) => rotations.iter().for_each(|r| {
                             [r.axes[0] as f64, r.axes[1] as f64, r.angle].into_iter().for_each(&mut numbers);
                         }),
                     }

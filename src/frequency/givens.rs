@@ -6,10 +6,10 @@ use rand::{Rng, RngExt};
 
 use super::coupling::check_shape;
 use super::radii::draw_radii;
-use super::structured::{PlaneRotation, Product, Rotated};
+use super::structured::{PlaneRotation, Rotated, Rotation};
 use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::{Result, check_positive};
-use crate::theory::Block;
+use crate::theory::BlockLaw;
 
 /// Givens frequencies: orthogonal ones from a product of random plane rotations, **approximate**: estimates have a
 /// small bias.
@@ -49,7 +49,7 @@ pub struct Givens {
 
 impl Givens {
     /// Draws R in ℝᵈ.
-    pub(super) fn draw_product(&self, d: usize, rng: &mut dyn Rng) -> Result<Product> {
+    pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
         let count = self.rotations.unwrap_or_else(|| (d as f64 * (d as f64).log2()).ceil() as usize);
         check_positive("the number of rotations", count)?;
         // As many as fit into memory.
@@ -60,7 +60,7 @@ impl Givens {
             let j = if j < i { j } else { j + 1 };
             PlaneRotation { axes: [i.min(j), i.max(j)], angle: TAU * rng.random::<f64>() }
         };
-        Ok(Product::Givens((0..count).map(rotation).collect()))
+        Ok(Rotation::Givens((0..count).map(rotation).collect()))
     }
 }
 
@@ -71,7 +71,7 @@ impl Coupling for Givens {
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
-        let block = Rotated { rotation: self.draw_product(d, rng)?, corners: 0, copies: 1, radii: lengths };
-        Ok(Drawn { rows: Rows::Structured { padded: d, block }, law: Block::unknown(size, radii.law()) })
+        let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };
+        Ok(Drawn { rows: Rows::Structured { padded: d, block }, law: BlockLaw::unknown(size, radii.law()) })
     }
 }

@@ -5,10 +5,10 @@ use rand::Rng;
 
 use super::coupling::check_shape;
 use super::radii::draw_radii;
-use super::structured::{Product, Rotated};
+use super::structured::{Rotated, Rotation};
 use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::{Result, check_positive};
-use crate::theory::Block;
+use crate::theory::BlockLaw;
 
 /// Hadamard frequencies (HD products): orthogonal ones of O(log d) operations each, **approximate**: estimates have a
 /// small bias.
@@ -61,11 +61,11 @@ impl Hadamard {
     }
 
     /// Draws R for points in ℝᵈ, 64 flips from a word.
-    pub(super) fn draw_product(&self, d: usize, rng: &mut dyn Rng) -> Result<Product> {
+    pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
         check_positive("the number of rounds", self.rounds)?;
         check_shape(Self::padded(d), self.rounds)?;
         let mut word = 0;
-        Ok(Product::Hadamard(Array2::from_shape_fn((self.rounds, Self::padded(d)), |(_, k)| {
+        Ok(Rotation::Hadamard(Array2::from_shape_fn((self.rounds, Self::padded(d)), |(_, k)| {
             word = if k % 64 == 0 { rng.next_u64() } else { word >> 1 };
             word & 1 == 1
         })))
@@ -80,7 +80,7 @@ impl Coupling for Hadamard {
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         let padded = Self::padded(d);
         let lengths = draw_radii(radii, padded, (size, padded), rng)?;
-        let block = Rotated { rotation: self.draw_product(d, rng)?, corners: 0, copies: 1, radii: lengths };
-        Ok(Drawn { rows: Rows::Structured { padded, block }, law: Block::unknown(size, radii.law()) })
+        let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };
+        Ok(Drawn { rows: Rows::Structured { padded, block }, law: BlockLaw::unknown(size, radii.law()) })
     }
 }

@@ -6,7 +6,7 @@ use rand::Rng;
 use super::radii::{draw_radii, fill_normal};
 use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::Result;
-use crate::theory::{Block, Dependence};
+use crate::theory::{BlockLaw, Dependence};
 
 /// Independent frequencies ω ~ N(0, I).
 ///
@@ -50,7 +50,8 @@ impl Coupling for Independent {
                 row.iter_mut().for_each(|v| *v = radius * (*v / norm));
             }
         }
-        let law = Block { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
+        let law =
+            BlockLaw { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
         Ok(Drawn { rows: Rows::Dense(rows), law })
     }
 }

@@ -6,7 +6,7 @@ use super::haar::haar_rows;
 use super::radii::{assemble, draw_radii};
 use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::Result;
-use crate::theory::{Block, Dependence};
+use crate::theory::{BlockLaw, Dependence};
 
 /// Orthogonal frequencies (ORF): blocks of up to d mutually orthogonal rows, each ~ N(0, I).
 ///
@@ -49,7 +49,8 @@ impl Coupling for Orthogonal {
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let rows = Rows::Dense(assemble(&lengths, haar_rows(size, d, rng)));
-        let law = Block { size, dependence: Dependence::Orthogonal, radius: radii.law(), antithetic: false };
+        let law =
+            BlockLaw { size, dependence: Dependence::Orthogonal, radius: radii.law(), antithetic: false };
         Ok(Drawn { rows, law })
     }
 }

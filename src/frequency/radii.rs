@@ -42,9 +42,9 @@ pub trait Radii: std::fmt::Debug + Send + Sync {
     /// [`Parameter`](Error::Parameter) if the law does not exist in this dimension.
     fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>>;
 
-    /// What closed forms may know of the law.
+    /// What closed forms may know of the law; unless it is one of those that have a name, [`Other`](Radius::Other).
     fn law(&self) -> Radius {
-        Radius::Unknown
+        Radius::Other
     }
 }
 

@@ -5,10 +5,10 @@ use rand::Rng;
 
 use super::haar::haar_rows;
 use super::radii::{assemble, draw_radii};
-use super::structured::{Product, Rotated};
+use super::structured::{Rotated, Rotation};
 use super::{Coupling, Drawn, Givens, Hadamard, Radii, Rows};
 use crate::error::Result;
-use crate::theory::{Block, Dependence};
+use crate::theory::{BlockLaw, Dependence};
 
 /// Simplex frequencies (SimRF): blocks of up to d rows whose directions are the vertices of a regular simplex.
 ///
@@ -16,14 +16,14 @@ use crate::theory::{Block, Dependence};
 /// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the matrix of [`vertices`]: unit rows
 /// with inner products −1/(d−1). A block of r < d rows is [`Partial::Fitted`] with an r-vertex simplex of its
 /// own, or [`Partial::Truncated`] to the first rows of that with d. A single row is a plain one. Q may instead be a
-/// fast [`Rotation`]: with an HD product no matrix is formed and S costs O(1) a row ("fast SimRF").
+/// fast [`RotationLaw`]: with an HD product no matrix is formed and S costs O(1) a row ("fast SimRF").
 ///
 /// # Variance
 /// The least for positive features among all couplings that do not look at the radii; for the hyperbolic and
 /// trigonometric maps [`Orthogonal`](super::Orthogonal) is better. Closed forms: [`theory`](crate::theory).
 ///
 /// # Exact where
-/// With [`Rotation::Haar`] the law is exact: each row ~ N(0, I); with others it is approximate, and no closed form
+/// With [`RotationLaw::Haar`] the law is exact: each row ~ N(0, I); with others it is approximate, and no closed form
 /// is known. There is no simplex in one dimension: d = 1 is an error.
 ///
 /// # Cost
@@ -48,7 +48,7 @@ pub struct Simplex {
     /// What blocks of fewer rows than the largest are.
     pub partial: Partial,
     /// Where the rotation Q comes from.
-    pub rotation: Rotation,
+    pub rotation: RotationLaw,
 }
 
 /// What a simplex block of r rows is, if r is less than d.
@@ -66,7 +66,7 @@ pub enum Partial {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
-pub enum Rotation {
+pub enum RotationLaw {
     /// Haar, the uniform law: exact. Frequencies are written out.
     #[default]
     Haar,
@@ -77,13 +77,14 @@ pub enum Rotation {
 }
 
 impl Simplex {
-    /// The simplex on a rotation of another law: `Simplex::on(Rotation::Hadamard(Hadamard::default()))` is fast SimRF.
-    pub fn on(rotation: Rotation) -> Self {
+    /// The simplex on a rotation of another law: `Simplex::on(RotationLaw::Hadamard(Hadamard::default()))` is fast
+    /// SimRF.
+    pub fn on(rotation: RotationLaw) -> Self {
         Simplex { rotation, ..Simplex::default() }
     }
 
     /// The number of vertices of the simplex of a block in ℝᵈ.
-    fn corners(&self, size: usize, d: usize) -> usize {
+    fn vertices(&self, size: usize, d: usize) -> usize {
         match self.partial {
             Partial::Fitted => size,
             Partial::Truncated => d,
@@ -93,16 +94,16 @@ impl Simplex {
     fn draw_structured(
         &self,
         (padded, size): (usize, usize),
-        product: impl FnOnce(&mut dyn Rng) -> Result<Product>,
+        rotation: impl FnOnce(&mut dyn Rng) -> Result<Rotation>,
         radii: &dyn Radii,
         rng: &mut dyn Rng,
     ) -> Result<Drawn> {
         let lengths = draw_radii(radii, padded, (size, padded), rng)?;
-        let corners = self.corners(size, padded);
+        let vertices = self.vertices(size, padded);
         // A single vertex is any direction.
-        let corners = if corners == 1 { 0 } else { corners };
-        let block = Rotated { rotation: product(rng)?, corners, copies: 1, radii: lengths };
-        Ok(Drawn { rows: Rows::Structured { padded, block }, law: Block::unknown(size, radii.law()) })
+        let vertices = if vertices == 1 { 0 } else { vertices };
+        let block = Rotated { rotation: rotation(rng)?, vertices, copies: 1, radii: lengths };
+        Ok(Drawn { rows: Rows::Structured { padded, block }, law: BlockLaw::unknown(size, radii.law()) })
     }
 }
 
@@ -110,43 +111,43 @@ impl Coupling for Simplex {
     fn capacity(&self, d: usize) -> usize {
         match self.rotation {
             _ if d < 2 => 0,
-            Rotation::Hadamard(_) => Hadamard::padded(d),
-            Rotation::Haar | Rotation::Givens(_) => d,
+            RotationLaw::Hadamard(_) => Hadamard::padded(d),
+            RotationLaw::Haar | RotationLaw::Givens(_) => d,
         }
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         match self.rotation {
-            Rotation::Haar => {}
-            Rotation::Hadamard(hadamard) => {
-                let product = |rng: &mut dyn Rng| hadamard.draw_product(d, rng);
-                return self.draw_structured((Hadamard::padded(d), size), product, radii, rng);
+            RotationLaw::Haar => {}
+            RotationLaw::Hadamard(hadamard) => {
+                let rotation = |rng: &mut dyn Rng| hadamard.draw_rotation(d, rng);
+                return self.draw_structured((Hadamard::padded(d), size), rotation, radii, rng);
             }
-            Rotation::Givens(givens) => {
-                let product = |rng: &mut dyn Rng| givens.draw_product(d, rng);
-                return self.draw_structured((d, size), product, radii, rng);
+            RotationLaw::Givens(givens) => {
+                let rotation = |rng: &mut dyn Rng| givens.draw_rotation(d, rng);
+                return self.draw_structured((d, size), rotation, radii, rng);
             }
         }
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
-        let corners = self.corners(size, d);
-        let rows = Rows::Dense(assemble(&lengths, directions(corners, d, rng)));
+        let vertices = self.vertices(size, d);
+        let rows = Rows::Dense(assemble(&lengths, directions(vertices, d, rng)));
         let dependence = if size == 1 {
             Dependence::Independent
         } else {
-            Dependence::Angle { cos: -1.0 / (corners as f64 - 1.0) }
+            Dependence::Angle { cos: -1.0 / (vertices as f64 - 1.0) }
         };
-        Ok(Drawn { rows, law: Block { size, dependence, radius: radii.law(), antithetic: false } })
+        Ok(Drawn { rows, law: BlockLaw { size, dependence, radius: radii.law(), antithetic: false } })
     }
 }
 
-/// The vertices of a randomly rotated regular simplex in ℝᵈ, `corners` ≤ d of them.
-fn directions(corners: usize, d: usize, rng: &mut dyn Rng) -> Array2<f64> {
-    if corners == 1 {
+/// The vertices of a randomly rotated regular simplex in ℝᵈ, `vertices` ≤ d of them.
+fn directions(vertices: usize, d: usize, rng: &mut dyn Rng) -> Array2<f64> {
+    if vertices == 1 {
         return haar_rows(1, d, rng);
     }
     // The last column of S is 0: one rotated axis fewer than vertices.
-    let mut directions = Array2::zeros((corners, d));
-    directions.slice_mut(s![..corners - 1, ..]).assign(&haar_rows(corners - 1, d, rng));
+    let mut directions = Array2::zeros((vertices, d));
+    directions.slice_mut(s![..vertices - 1, ..]).assign(&haar_rows(vertices - 1, d, rng));
     multiply(directions.view_mut());
     directions
 }

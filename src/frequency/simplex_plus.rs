@@ -8,7 +8,7 @@ use super::radii::{assemble, draw_radii};
 use super::simplex::vertices;
 use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::{Result, check_positive};
-use crate::theory::{Block, Dependence};
+use crate::theory::{BlockLaw, Dependence};
 
 /// Simplex frequencies placed by their radii (SimRF+): blocks of up to d rows whose sum is as short as can be.
 ///
@@ -61,8 +61,9 @@ impl Coupling for SimplexPlus {
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let directions = place(&lengths, self.passes).dot(&haar_rows(size, d, rng));
         let rows = Rows::Dense(assemble(&lengths, directions));
-        let law = Block { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
-        Ok(Drawn { rows, law: if size == 1 { law } else { Block::unknown(size, radii.law()) } })
+        let law =
+            BlockLaw { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
+        Ok(Drawn { rows, law: if size == 1 { law } else { BlockLaw::unknown(size, radii.law()) } })
     }
 }
 

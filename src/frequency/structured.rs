@@ -14,7 +14,7 @@ use crate::numeric::{Isa, hadamard_rounds};
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
-pub enum Product {
+pub enum Rotation {
     /// Rounds of sign flips and Hadamard transforms, v ← N^{−1/2} H D v, one for each row of flips (`true`: the
     /// coordinate changes sign), first row first. N is a power of two, H the Sylvester–Hadamard matrix.
     Hadamard(Array2<bool>),
@@ -32,14 +32,14 @@ pub struct PlaneRotation {
     pub angle: f64,
 }
 
-impl Product {
+impl Rotation {
     /// v ← R v. Cost O(N log N) a round, or O(1) a plane.
     ///
     /// ```
-    /// use random_features::frequency::structured::{Product, PlaneRotation};
+    /// use random_features::frequency::structured::{Rotation, PlaneRotation};
     /// let mut v = ndarray::arr1(&[1.0, 0.0]);
     /// let quarter = PlaneRotation { axes: [0, 1], angle: std::f64::consts::FRAC_PI_2 };
-    /// Product::Givens(vec![quarter]).apply(&mut v)?;
+    /// Rotation::Givens(vec![quarter]).apply(&mut v)?;
     /// assert!(v[0].abs() < 1e-15 && (v[1] - 1.0f64).abs() < 1e-15);
     /// # Ok::<(), random_features::Error>(())
     /// ```
@@ -54,14 +54,14 @@ impl Product {
 
     fn rotate(&self, v: &mut Array1<f64>) {
         match self {
-            Product::Hadamard(flips) => {
+            Rotation::Hadamard(flips) => {
                 let mut rotated = v.as_standard_layout().into_owned();
                 if let Some(rotated) = rotated.as_slice_mut() {
                     hadamard_rounds(Isa::best(), rotated, &signs(flips));
                 }
                 v.assign(&rotated);
             }
-            Product::Givens(rotations) => {
+            Rotation::Givens(rotations) => {
                 for PlaneRotation { axes: [i, j], angle } in rotations {
                     let ((sin, cos), (a, b)) = (angle.sin_cos(), (v[*i], v[*j]));
                     (v[*i], v[*j]) = (a * cos - b * sin, a * sin + b * cos);
@@ -72,7 +72,7 @@ impl Product {
 
     fn check(&self, dim: usize) -> Result<()> {
         match self {
-            Product::Hadamard(flips) => {
+            Rotation::Hadamard(flips) => {
                 check_size("the number of sign flips in a round", dim, flips.ncols())?;
                 check_positive("the number of rounds", flips.nrows())?;
                 if dim.is_power_of_two() {
@@ -81,7 +81,7 @@ impl Product {
                     Err(outside("the dimension N", dim, "a power of two"))
                 }
             }
-            Product::Givens(rotations) => {
+            Rotation::Givens(rotations) => {
                 let wrong =
                     |r: &&PlaneRotation| r.axes[0] == r.axes[1] || r.axes.iter().any(|axis| *axis >= dim);
                 if let Some(rotation) = rotations.iter().find(wrong) {
@@ -115,10 +115,10 @@ pub(crate) fn signs(flips: &Array2<bool>) -> Vec<f64> {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rotated {
     /// R.
-    pub rotation: Product,
+    pub rotation: Rotation,
     /// The number of rows of S, a regular simplex ([`simplex::vertices`]) on the first coordinates of Rx; 0 if S is
     /// the identity.
-    pub corners: usize,
+    pub vertices: usize,
     /// c, the number of rows in a run that share a direction: 2 for antithetic pairs, else 1.
     pub copies: usize,
     /// r, with signs; one for each row.
@@ -130,15 +130,15 @@ impl Rotated {
         self.rotation.check(padded)?;
         check_positive("the number of rows of a block", self.radii.len())?;
         check_positive("the number of copies of a direction", self.copies)?;
-        if self.corners == 1 || self.corners > padded {
-            return Err(outside("the number of corners", self.corners, "0, or from 2 to N"));
+        if self.vertices == 1 || self.vertices > padded {
+            return Err(outside("the number of vertices", self.vertices, "0, or from 2 to N"));
         }
-        let directions = if self.corners == 0 { padded } else { self.corners };
+        let directions = if self.vertices == 0 { padded } else { self.vertices };
         if self.radii.len().div_ceil(self.copies) > directions {
             return Err(outside(
                 "the number of rows of a block",
                 self.radii.len(),
-                "at most N or the corners, each copied",
+                "at most N or the vertices, each copied",
             ));
         }
         match self.radii.iter().position(|radius| !radius.is_finite()) {
@@ -150,9 +150,9 @@ impl Rotated {
     /// The inner products of the rows with a padded point, which is lost.
     fn project(&self, mut v: Array1<f64>) -> Array1<f64> {
         self.rotation.rotate(&mut v);
-        if self.corners > 0 {
-            let corners = v.slice_mut(s![..self.corners]);
-            simplex::multiply(corners.insert_axis(ndarray::Axis(1)));
+        if self.vertices > 0 {
+            let vertices = v.slice_mut(s![..self.vertices]);
+            simplex::multiply(vertices.insert_axis(ndarray::Axis(1)));
         }
         self.radii.iter().enumerate().map(|(j, radius)| radius * v[j / self.copies]).collect()
     }

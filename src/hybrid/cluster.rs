@@ -5,11 +5,10 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Axis};
-use num_complex::Complex64;
 use rand::Rng;
 
-use super::Clustering;
 use super::room::Room;
+use super::{Clustering, Diagonal};
 use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
 use crate::kernel::{Kernel, Softmax};
@@ -17,101 +16,15 @@ use crate::map::{Properties, Scratch, Side, Target, Tile, Transform};
 use crate::numeric::{Isa, squared_norm};
 use crate::projection::Projection;
 use crate::theory::complex_exponential::Symmetry;
-use crate::theory::diagonal;
 use crate::{ComplexExponential, FeatureMap, Real};
-
-/// How the diagonal matrix A of a pair of clusters is chosen: see [`Diagonal`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum Choice {
-    /// From the centres r and r′: aₖ = √(−r′ₖ/rₖ), by which the estimate at the centres is exact.
-    Complex,
-    /// The best real diagonal for the centres: aₖ = √|r′ₖ/rₖ|. Half the features, all positive; exact at the centres if
-    /// no coordinates of theirs agree in sign.
-    Real,
-    /// The best diagonal on average over the points of the clusters: |aₖ| = (E yₖ²/E xₖ²)^{1/4}, imaginary where the
-    /// centres' signs agree. As [`Complex`](Choice::Complex) if there is no spread.
-    Robust,
-    /// The best real diagonal on average over the points of the clusters.
-    RobustReal,
-}
-
-/// A [`Choice`] of A and the limits of its entries.
-///
-/// Entries are kept to ε ≤ |aₖ| ≤ 1/ε. Where a coordinate of one centre is 0, or nearly so, the choices by centres would
-/// take aₖ to 0 or to infinity, and then the variance away from the centres explodes: by ζₖ = aₖxₖ + yₖ/aₖ it grows with
-/// the spread times the larger of |aₖ| and 1/|aₖ|. Source: Hybrid Random Features, equations 83–88; limits and the
-/// robust choices: new.
-///
-/// ```
-/// use random_features::hybrid::{Choice, Diagonal};
-/// let limited = Diagonal { choice: Choice::Complex, epsilon: 0.25 };
-/// assert_eq!(Diagonal::from(Choice::Complex).epsilon, Diagonal::EPSILON);
-/// # let _ = limited;
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Diagonal {
-    /// The formula.
-    pub choice: Choice,
-    /// ε, in (0, 1].
-    pub epsilon: f64,
-}
-
-impl From<Choice> for Diagonal {
-    fn from(choice: Choice) -> Self {
-        Diagonal { choice, epsilon: Self::EPSILON }
-    }
-}
-
-impl Diagonal {
-    /// The usual ε: coordinates of centres may differ by a factor of a million before entries are limited.
-    pub const EPSILON: f64 = 1e-3;
-
-    /// The entries of A for cluster `i` of the queries and cluster `j` of the keys.
-    ///
-    /// # Errors
-    /// [`Parameter`](Error::Parameter) if ε is outside (0, 1], [`Shape`](Error::Shape) if the dimensions differ or there
-    /// are no such clusters.
-    pub fn entries(
-        &self,
-        (queries, i): (&Clustering, usize),
-        (keys, j): (&Clustering, usize),
-    ) -> Result<Vec<Complex64>> {
-        let epsilon = self.epsilon;
-        if !(epsilon > 0.0 && epsilon <= 1.0) {
-            return Err(Error::Parameter { name: "ε", value: epsilon, domain: "in (0, 1]" });
-        }
-        check_size("the dimension of the keys' clusters", queries.dim(), keys.dim())?;
-        check_size("the number of clusters of the queries", queries.len().max(i + 1), queries.len())?;
-        check_size("the number of clusters of the keys", keys.len().max(j + 1), keys.len())?;
-        let row = |array: &Array2<f64>, i: usize| array.row(i).to_vec();
-        let (r, q) = (row(queries.centres(), i), row(keys.centres(), j));
-        let robust =
-            || diagonal::robust(&row(queries.mean_squares(), i), &row(keys.mean_squares(), j), epsilon);
-        let sizes = match self.choice {
-            Choice::Complex | Choice::Real => diagonal::real(&r, &q, epsilon),
-            Choice::Robust | Choice::RobustReal => robust(),
-        };
-        let complex = matches!(self.choice, Choice::Complex | Choice::Robust);
-        let entry = |(size, (r, q)): (f64, (&f64, &f64))| {
-            let size = size.clamp(epsilon, epsilon.recip());
-            // Signs, not the product, which may underflow.
-            let agree = *r != 0.0 && *q != 0.0 && r.signum() == q.signum();
-            if complex && agree { Complex64::new(0.0, size) } else { Complex64::from(size) }
-        };
-        Ok(sizes.into_iter().zip(r.iter().zip(&q)).map(entry).collect())
-    }
-}
 
 /// The cluster hybrid: for each pair of a cluster of queries and a cluster of keys a map that is accurate there.
 ///
 /// # Definition
-/// K̂(x, y) = Σᵢⱼ λᵢⱼ P̂ᵢⱼ(x, y) with λᵢⱼ = 1 if x is in cluster i of the queries and y in cluster j of the keys, else 0. A
-/// pair of clusters has its own blocks of features: x in i has the features of P̂ᵢⱼ for all j, y in j those of P̂ᵢⱼ for all i, and
-/// all other blocks are absent (log scale −∞). They are neither computed nor multiplied, and their values stay as they
-/// were. So exactly one P̂ᵢⱼ estimates each pair of points.
+/// K̂(x, y) = Σᵢⱼ λᵢⱼ P̂ᵢⱼ(x, y) with λᵢⱼ = 1 if x is in cluster i of the queries and y in cluster j of the keys, else
+/// 0. A pair of clusters has its own blocks of features: x in i has the features of P̂ᵢⱼ for all j, y in j those of
+/// P̂ᵢⱼ for all i, and all other blocks are absent (log scale −∞). They are neither computed nor multiplied, and their
+/// values stay as they were. So exactly one P̂ᵢⱼ estimates each pair of points.
 ///
 /// [`new`](Clustered::new) takes [complex-exponential](ComplexExponential) maps with the diagonal A of each pair of
 /// centres, all on one projection; [`from_bases`](Clustered::from_bases) takes any maps. A point that holds NaN or an
@@ -121,18 +34,18 @@ impl Diagonal {
 /// That of P̂ᵢⱼ for the clusters of x and y. Unbiased if clusters are chosen without a look at the frequencies.
 ///
 /// # Exact where
-/// x and y are centres, with [`Choice::Complex`], for any draw, if no entry of A had to be limited.
+/// x and y are centres, with [`Formula::Complex`], for any draw, if no entry of A had to be limited.
 ///
 /// # Cost
-/// The nearest centre and C_k bases for a query, C_q for a key: O(C_q d + C_k m d). Σ Dᵢⱼ values a point, of which all but
-/// those of one row or column of pairs are untouched. A tile's points are sorted by cluster first, so many clusters make
-/// small products.
+/// The nearest centre and C_k bases for a query, C_q for a key: O(C_q d + C_k m d). Σ Dᵢⱼ values a point, of which all
+/// but those of one row or column of pairs are untouched. A tile's points are sorted by cluster first, so many clusters
+/// make small products.
 ///
 /// # Example
 /// ```
 /// use ndarray::arr2;
 /// use random_features::frequency::{Independent, draw};
-/// use random_features::hybrid::{Choice, Clustered, Clustering};
+/// use random_features::hybrid::{Clustered, Clustering, Formula};
 /// use random_features::kernel::Softmax;
 /// use random_features::theory::complex_exponential::Symmetry;
 /// use random_features::FeatureMap;
@@ -140,7 +53,7 @@ impl Diagonal {
 /// let (clusters, others) = (Clustering::new(queries.clone())?, Clustering::new(keys.clone())?);
 /// let omega = draw(2, 8, &Independent, &mut random_features::rng(1))?;
 /// let map = Clustered::<f64>::new(
-///     omega, &clusters, &others, Choice::Complex, Symmetry::Plain, Softmax::default(),
+///     omega, &clusters, &others, Formula::Complex, Symmetry::Plain, Softmax::default(),
 /// )?;
 /// let gram = map.gram(&queries, &keys)?;
 /// assert!((gram[[0, 0]] / 1.25f64.exp() - 1.0).abs() < 1e-12);
@@ -175,7 +88,8 @@ struct Part {
 impl<T: Real> Clustered<T> {
     /// Complex-exponential maps on these frequencies, with A from the centres of each pair of clusters.
     ///
-    /// Clusters are those of the points themselves, before the target's lengthscale divides them; A is the same for both.
+    /// Clusters are those of the points themselves, before the target's lengthscale divides them; A is the same for
+    /// both.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the frequencies, the clusters or the target's lengthscales are for different
@@ -185,16 +99,16 @@ impl<T: Real> Clustered<T> {
         omega: Frequencies,
         queries: &Clustering,
         keys: &Clustering,
-        choice: impl Into<Diagonal>,
+        diagonal: impl Into<Diagonal>,
         symmetry: Symmetry,
         target: impl Into<Target>,
     ) -> Result<Self> {
-        let (choice, target) = (choice.into(), target.into());
+        let (diagonal, target) = (diagonal.into(), target.into());
         let projection = Arc::new(Projection::unscaled(omega));
         let mut bases: Vec<Arc<dyn FeatureMap<T>>> = Vec::with_capacity(queries.len() * keys.len());
         for i in 0..queries.len() {
             for j in 0..keys.len() {
-                let a = Transform::diagonal(choice.entries((queries, i), (keys, j))?)?;
+                let a = Transform::diagonal(diagonal.entries((queries, i), (keys, j))?)?;
                 let (projection, target) = (projection.clone(), target.clone());
                 bases.push(Arc::new(ComplexExponential::with_projection(projection, a, symmetry, target)?));
             }
@@ -204,8 +118,8 @@ impl<T: Real> Clustered<T> {
         Self::from_bases(queries.clone(), keys.clone(), Array2::from_shape_vec(shape, bases).map_err(wrong)?)
     }
 
-    /// As [`new`](Clustered::new), for the softmax kernel, with C_q clusters of the rows of `queries` and C_k of those of
-    /// `keys` by k-means.
+    /// As [`new`](Clustered::new), for the softmax kernel, with C_q clusters of the rows of `queries` and C_k of those
+    /// of `keys` by k-means.
     ///
     /// # Errors
     /// As [`Clustering::of`] and [`new`](Clustered::new).
@@ -214,12 +128,12 @@ impl<T: Real> Clustered<T> {
         queries: &ArrayRef2<T>,
         keys: &ArrayRef2<T>,
         clusters: (usize, usize),
-        choice: impl Into<Diagonal>,
+        diagonal: impl Into<Diagonal>,
         rng: &mut R,
     ) -> Result<Self> {
         let queries = Clustering::of(queries, clusters.0, rng)?;
         let keys = Clustering::of(keys, clusters.1, rng)?;
-        Self::new(omega, &queries, &keys, choice, Symmetry::Plain, Softmax::default())
+        Self::new(omega, &queries, &keys, diagonal, Symmetry::Plain, Softmax::default())
     }
 
     /// Any map for each pair of clusters, C_q × C_k; all should estimate the same kernel.
@@ -240,7 +154,8 @@ impl<T: Real> Clustered<T> {
         let bases = bases.as_standard_layout().into_owned();
         let blocks: Vec<usize> = bases.iter().flat_map(|base| base.blocks()).copied().collect();
         let non_negative = bases.iter().all(|base| base.properties().non_negative);
-        // A pair's blocks are those of one query cluster and of one key cluster, so sides agree only if all points share them.
+        // A pair's blocks are those of one query cluster and of one key cluster, so sides agree only if all points
+        // share them.
         let symmetric = bases.len() == 1 && bases.iter().all(|base| base.properties().symmetric);
         Ok(Clustered {
             parts: parts(&bases),

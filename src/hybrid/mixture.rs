@@ -17,12 +17,12 @@ impl<T: Real> Coefficient<T> {
     /// imaginary entries, from trigonometric features.
     ///
     /// Largest, 1, where the complex-exponential map with this A is exact: around the centres that A was chosen for. It
-    /// is a Gaussian kernel of |A|x and −S|A|⁻¹y with Sₖ = 1 for real and −1 for imaginary entries. Source: Hybrid Random
-    /// Features, equation 93 (erratum H4).
+    /// is a Gaussian kernel of |A|x and −S|A|⁻¹y with Sₖ = 1 for real and −1 for imaginary entries. Source: Hybrid
+    /// Random Features, equation 93 (erratum H4).
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if c is not positive and finite, or an entry is 0, not finite, or neither real nor
-    /// imaginary; as [`Trigonometric::gaussian`].
+    /// [`Parameter`](Error::Parameter) if c is not positive and finite, or an entry is 0, not finite, or neither real
+    /// nor imaginary; as [`Trigonometric::gaussian`].
     pub fn around(tau: Frequencies, entries: &[Complex64], c: f64) -> Result<Self> {
         let c = positive("c", c)?;
         let wrong = |a: &&Complex64| !a.norm_sqr().is_normal() || a.re != 0.0 && a.im != 0.0;
@@ -41,17 +41,17 @@ impl<T: Real> Coefficient<T> {
 }
 
 impl<T: Real> Hybrid<T> {
-    /// The cluster hybrid with Gaussian coefficients for the softmax kernel: for each pair of a query and a key cluster a
-    /// complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width c;
-    /// `rest` has the mass that no pair claims.
+    /// The cluster hybrid with Gaussian coefficients for the softmax kernel: for each pair of a query and a key cluster
+    /// a complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width
+    /// c; `rest` has the mass that no pair claims.
     ///
-    /// Where each point belongs to one cluster, [`Clustered`](super::Clustered) is cheaper. `omega` draws the frequencies
-    /// of a base, `tau` those of a coefficient, anew at each call: parts must be independent of each other.
+    /// Where each point belongs to one cluster, [`Clustered`](super::Clustered) is cheaper. `omega` draws the
+    /// frequencies of a base, `tau` those of a coefficient, anew at each call: parts must be independent of each other.
     ///
     /// ```
     /// use ndarray::{Array2, arr2};
     /// use random_features::frequency::{Independent, draw};
-    /// use random_features::hybrid::{Choice, Clustering, Hybrid};
+    /// use random_features::hybrid::{Clustering, Formula, Hybrid};
     /// use random_features::{FeatureMap, Trigonometric, rng};
     /// let queries = Clustering::of(&arr2(&[[1.0, 0.2], [1.1, 0.1]]), 1, &mut rng(1))?;
     /// let keys = Clustering::of(&arr2(&[[-0.9, 0.3], [-1.0, 0.2]]), 1, &mut rng(1))?;
@@ -59,7 +59,9 @@ impl<T: Real> Hybrid<T> {
     /// let rest = Box::new(Trigonometric::softmax(draw(2, 16, &Independent, &mut rng)?));
     /// let mut draws = |m| draw(2, m, &Independent, &mut rng);
     /// let (omega, tau) = (draws(16)?, draws(8)?);
-    /// let map = Hybrid::<f64>::clustered((&queries, &keys), Choice::Complex, 1.0, || Ok(omega.clone()), || Ok(tau.clone()), rest)?;
+    /// let map = Hybrid::<f64>::clustered(
+    ///     (&queries, &keys), Formula::Complex, 1.0, || Ok(omega.clone()), || Ok(tau.clone()), rest,
+    /// )?;
     /// let (x, y) = (queries.centres().row(0).to_owned(), keys.centres().row(0).to_owned());
     /// // At the centres λ = 1, and the base is exact.
     /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 1e-9);
@@ -70,16 +72,16 @@ impl<T: Real> Hybrid<T> {
     /// As [`Coefficient::around`], [`ComplexExponential::new`] and [`new`](Hybrid::new); those of the draws.
     pub fn clustered(
         (queries, keys): (&Clustering, &Clustering),
-        choice: impl Into<Diagonal>,
+        diagonal: impl Into<Diagonal>,
         c: f64,
         mut omega: impl FnMut() -> Result<Frequencies>,
         mut tau: impl FnMut() -> Result<Frequencies>,
         rest: Box<dyn FeatureMap<T>>,
     ) -> Result<Self> {
-        let choice = choice.into();
+        let diagonal = diagonal.into();
         let mut terms = Vec::with_capacity(queries.len() * keys.len());
         for (i, j) in (0..queries.len()).flat_map(|i| (0..keys.len()).map(move |j| (i, j))) {
-            let entries = choice.entries((queries, i), (keys, j))?;
+            let entries = diagonal.entries((queries, i), (keys, j))?;
             let coefficient = Coefficient::around(tau()?, &entries, c)?;
             let base = ComplexExponential::softmax(omega()?, Transform::diagonal(entries)?, Symmetry::Plain)?;
             terms.push((coefficient, Box::new(base) as Box<dyn FeatureMap<T>>));

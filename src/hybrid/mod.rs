@@ -25,6 +25,7 @@ mod bipolar;
 mod cluster;
 mod coefficient;
 mod composite;
+mod diagonal;
 mod kmeans;
 mod mixture;
 mod room;
@@ -32,7 +33,8 @@ mod sided;
 mod tensor;
 
 pub use bipolar::Bases;
-pub use cluster::{Choice, Clustered, Diagonal};
+pub use cluster::Clustered;
 pub use coefficient::Coefficient;
 pub use composite::Hybrid;
+pub use diagonal::{Diagonal, Formula};
 pub use kmeans::Clustering;

@@ -1,6 +1,6 @@
 //! [`Activation`]: the functions f of the features f(ω·x).
 
-use super::Nonlinear;
+use super::ActivationKernel;
 
 /// A function f of one real number, for the features f(ω·x) and the kernels E\[f(ω·x) f(ω·y)\].
 ///
@@ -63,8 +63,8 @@ impl Activation {
     ];
 
     /// The kernel E\[f(ω·x) f(ω·y)\], ω ~ N(0, I), if it has a closed form.
-    pub fn kernel(self) -> Option<Nonlinear> {
-        Nonlinear::new(self)
+    pub fn kernel(self) -> Option<ActivationKernel> {
+        ActivationKernel::new(self)
     }
 
     /// A lower bound of f, the greatest one but for rounding.

@@ -6,21 +6,21 @@
 //! above.
 
 mod activation;
+mod activation_kernel;
 mod angular;
 mod gaussian;
 mod lengthscale;
 mod matern;
-mod nonlinear;
 mod regularised;
 mod softmax;
 
 pub use activation::Activation;
+pub use activation_kernel::ActivationKernel;
+pub(crate) use activation_kernel::checked_offset;
 pub use angular::{Angular, angle};
 pub use gaussian::Gaussian;
 pub use lengthscale::Lengthscale;
 pub use matern::{Matern, Smoothness};
-pub use nonlinear::Nonlinear;
-pub(crate) use nonlinear::checked_offset;
 pub use regularised::RegularisedSoftmax;
 pub use softmax::Softmax;
 

@@ -167,8 +167,8 @@ impl From<Transform> for Matrix {
 /// independent frequencies; under any known coupling for real A.
 ///
 /// # Exact where
-/// ζ = 0, for any draw. A point whose image Ax has a squared norm beyond `f64` counts as infinite. For two given points a complex diagonal A makes it so
-/// ([`theory::diagonal`](crate::theory::diagonal)).
+/// ζ = 0, for any draw. A point whose image Ax has a squared norm beyond `f64` counts as infinite. For two given points
+/// a complex diagonal A makes it so ([`theory::diagonal`](crate::theory::diagonal)).
 ///
 /// # Cost
 /// O(md) a point for real A, twice that for complex A; O(d²) more for a full A.
@@ -256,7 +256,7 @@ impl<T: Real> ComplexExponential<T> {
         check_size("the dimension of A", d, a.dim())?;
         target.lengthscale().check_dim(d)?;
         let radius = frequencies.law().radius();
-        if !matches!(radius, Radius::Chi | Radius::Unknown) || target.radius() != Radius::Chi {
+        if !radius.may_be(Radius::Chi) || target.radius() != Radius::Chi {
             return Err(Error::Target { map: NAME, radius, target: format!("{target:?}") });
         }
         if let Some(k) = (0..d).find(|k| projection.lengthscale_at(*k) != 1.0) {
@@ -423,7 +423,8 @@ impl<T: Real> FeatureMap<T> for ComplexExponential<T> {
     }
 
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        Some(self.target.kernel())
+        let radius = self.projection.frequencies().law().radius();
+        (radius == self.target.radius()).then(|| self.target.kernel())
     }
 
     fn fingerprint(&self) -> u64 {

@@ -20,8 +20,8 @@ use crate::theory::special::ln_gamma;
 ///
 /// # Variance
 /// (p^{−d} Πₗ I₀(2|xₗyₗ|(1−p)^{−½}) − e^{2x·y})/m: least for the p of
-/// [`Sides::geometric`](crate::plan::Sides::geometric). It does not depend on the signs of coordinates, but
-/// for the kernel. Closed form: [`theory::counts`](crate::theory::counts).
+/// [`PairStatistics::geometric`](crate::plan::PairStatistics::geometric). It does not depend on the signs of
+/// coordinates, but for the kernel. Closed form: [`theory::counts`](crate::theory::counts).
 ///
 /// # Exact where
 /// Nowhere; nearly so with p near 1 where x or y is 0.
@@ -33,11 +33,11 @@ use crate::theory::special::ln_gamma;
 /// ```
 /// use ndarray::{arr1, arr2};
 /// use random_features::frequency::draw_geometric;
-/// use random_features::plan::{Sides, Statistics};
+/// use random_features::plan::{PairStatistics, Statistics};
 /// use random_features::{FeatureMap, Geometric};
 /// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
 /// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
-/// let p = Sides::new(&x, &y)?.geometric();
+/// let p = PairStatistics::new(&x, &y)?.geometric();
 /// let omega = draw_geometric(2, 512, p, &mut random_features::rng(1))?;
 /// let map = Geometric::softmax(omega)?;
 /// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
@@ -86,8 +86,8 @@ impl Geometric {
         Self::new(omega, Gaussian::new(lengthscale)?)
     }
 
-    /// The map with this p, whatever the law of the counts. If it is not geometric with the same p, there is
-    /// no closed form of the variance.
+    /// The map with this p, whatever the law of the counts. If it is not geometric with the same p, neither
+    /// the kernel nor the variance is known.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if p is not between 0 and 1, exclusive; [`Shape`](Error::Shape) if

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
 use crate::kernel::{Gaussian, Lengthscale};
 use crate::projection::Lift;
-use crate::theory::gerf::{self, Sign};
+use crate::theory::gerf::{self, GerfSign};
 use crate::theory::{Law, Pair};
 
 /// Generalised exponential random features (GERF); with s = 1 and real A optimal positive ones (OPRF), the map of
@@ -24,7 +24,8 @@ use crate::theory::{Law, Pair};
 /// # Variance
 /// Finite for Re(1 − 8A) > 0. Closed forms ([`theory::gerf`](crate::theory::gerf)) for independent frequencies, and for
 /// s = 1 and real A under any known coupling. The real A ≤ 0 that is best for a pair of points or for data
-/// ([`optimal`](Gerf::optimal), [`Sides`](crate::plan::Sides)) beats positive features everywhere but at x = −y.
+/// ([`optimal`](Gerf::optimal), [`PairStatistics`](crate::plan::PairStatistics)) beats positive features everywhere but
+/// at x = −y.
 ///
 /// # Exact where
 /// Only where A = 0 is: the term A‖ω‖² trades exactness at x = −y for lower variance elsewhere.
@@ -57,7 +58,7 @@ use crate::theory::{Law, Pair};
 )]
 pub struct Gerf {
     a: Complex64,
-    sign: Sign,
+    sign: GerfSign,
 }
 
 impl Gerf {
@@ -65,7 +66,7 @@ impl Gerf {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless A is finite and Re(1 − 8A) > 0: else the variance is infinite.
-    pub fn new(a: impl Into<Complex64>, sign: Sign) -> Result<Self> {
+    pub fn new(a: impl Into<Complex64>, sign: GerfSign) -> Result<Self> {
         let a = a.into();
         if a.re < 0.125 && a.is_finite() && gerf::coefficients(a, sign, 1).0.is_finite() {
             return Ok(Gerf { a, sign });
@@ -77,8 +78,9 @@ impl Gerf {
     /// The positive features (s = 1) with the real A that minimises the variance where ‖(x+y)/ℓ‖² is `squared_sum`, in
     /// ℝᵈ.
     ///
-    /// For data take its mean over pairs ([`Sides::mean_squared_sum`](crate::plan::Sides::mean_squared_sum)). With a
-    /// coupling that pads, d is the padded dimension.
+    /// For data take its mean over pairs
+    /// ([`PairStatistics::mean_squared_sum`](crate::plan::PairStatistics::mean_squared_sum)). With a coupling that
+    /// pads, d is the padded dimension.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if d is 0 or `squared_sum` is not a finite number from 0 on.
@@ -88,7 +90,7 @@ impl Gerf {
             let (name, domain) = ("‖x+y‖²", "from 0 on and finite");
             return Err(Error::Parameter { name, value: squared_sum, domain });
         }
-        Gerf::new(gerf::optimal(d, squared_sum).1, Sign::Plus)
+        Gerf::new(gerf::optimal(d, squared_sum).1, GerfSign::Plus)
     }
 
     /// A.
@@ -97,7 +99,7 @@ impl Gerf {
     }
 
     /// s.
-    pub fn sign(&self) -> Sign {
+    pub fn sign(&self) -> GerfSign {
         self.sign
     }
 
@@ -128,7 +130,7 @@ impl Gerf {
 
     /// Whether features are m positive numbers.
     fn positive(&self) -> bool {
-        self.sign == Sign::Plus && self.a.im == 0.0
+        self.sign == GerfSign::Plus && self.a.im == 0.0
     }
 }
 
@@ -174,7 +176,7 @@ impl Mechanism for Gerf {
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {
     a: [f64; 2],
-    sign: Sign,
+    sign: GerfSign,
 }
 
 #[cfg(feature = "serde")]

@@ -22,7 +22,7 @@ use crate::theory::{self, Radius};
 /// # Definition
 /// φⱼ(x) = m^{−1/2} (f(ωⱼ·x/ℓ) + ε), m features; [`Activation`] lists the functions. They estimate
 /// E\[(f(ω·x) + ε)(f(ω·y) + ε)\], whatever the coupling. Where that has a closed form and ω ~ N(0, I),
-/// [`kernel`](FeatureMap::kernel) is that [kernel](kernel::Nonlinear); for GELU, the sigmoid and tanh, and
+/// [`kernel`](FeatureMap::kernel) is that [kernel](kernel::ActivationKernel); for GELU, the sigmoid and tanh, and
 /// for radii of another law, it is `None`. An ε > 0 keeps sums of features away from 0 where f vanishes; with
 /// it features may become [non-negative](Properties::non_negative).
 ///
@@ -67,7 +67,7 @@ pub struct Nonlinear<T> {
     lengthscale: Lengthscale,
     projection: Arc<Projection<T>>,
     /// The exact kernel, if it is known.
-    kernel: Option<kernel::Nonlinear>,
+    kernel: Option<kernel::ActivationKernel>,
     width: [usize; 1],
     fingerprint: u64,
 }
@@ -111,7 +111,7 @@ impl<T: Real> Nonlinear<T> {
         let frequencies = projection.frequencies();
         let gaussian = frequencies.law().blocks.iter().all(|block| block.radius == Radius::Chi);
         let exact = activation.kernel().filter(|_| gaussian);
-        let with_parameters = |kernel: kernel::Nonlinear| {
+        let with_parameters = |kernel: kernel::ActivationKernel| {
             kernel.with_offset(offset).and_then(|kernel| kernel.with_lengthscale(lengthscale.clone())).ok()
         };
         Nonlinear {

@@ -19,9 +19,9 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 ///
 /// # Variance
 /// e^{2x·y} (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m: least on average for λₗ the root mean square of xₗyₗ over the
-/// pairs at hand ([`Sides::poisson_per_dimension`](crate::plan::Sides::poisson_per_dimension), and
-/// [`Sides::poisson`](crate::plan::Sides::poisson) for one λ). It explodes where |xₗyₗ| is much larger than
-/// λₗ. Closed form: [`theory::counts`](crate::theory::counts).
+/// pairs at hand ([`PairStatistics::poisson_per_dimension`](crate::plan::PairStatistics::poisson_per_dimension), and
+/// [`PairStatistics::poisson`](crate::plan::PairStatistics::poisson) for one λ). It explodes where |xₗyₗ| is much
+/// larger than λₗ. Closed form: [`theory::counts`](crate::theory::counts).
 ///
 /// # Exact where
 /// xₗyₗ = λₗ for every l, for any draw; with tiny λ, where x or y is 0.
@@ -33,11 +33,11 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 /// ```
 /// use ndarray::{arr1, arr2};
 /// use random_features::frequency::draw_poisson;
-/// use random_features::plan::{Sides, Statistics};
+/// use random_features::plan::{PairStatistics, Statistics};
 /// use random_features::{FeatureMap, Poisson};
 /// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
 /// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
-/// let rates = Sides::new(&x, &y)?.poisson_per_dimension();
+/// let rates = PairStatistics::new(&x, &y)?.poisson_per_dimension();
 /// let omega = draw_poisson(2, 512, rates, &mut random_features::rng(1))?;
 /// let map = Poisson::softmax(omega)?;
 /// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
@@ -86,8 +86,8 @@ impl Poisson {
         Self::new(omega, Gaussian::new(lengthscale)?)
     }
 
-    /// The map with these λ, whatever the law of the counts. If it is not Poisson with the same λ, there is
-    /// no closed form of the variance.
+    /// The map with these λ, whatever the law of the counts. If it is not Poisson with the same λ, neither
+    /// the kernel nor the variance is known.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if a rate is not positive or beyond 1e15, [`Shape`](Error::Shape) if

@@ -21,7 +21,7 @@ use crate::kernel::Kernel;
 /// of the unshifted x. A coordinate of u below ε is set to ε: the features are then those of another point,
 /// and estimates with it are biased for K(x, y).
 ///
-/// c is in units of the lengthscale, as [`Sides::shift`](crate::plan::Sides::shift) of
+/// c is in units of the lengthscale, as [`PairStatistics::shift`](crate::plan::PairStatistics::shift) of
 /// [divided](crate::plan::Statistics::divided_by) statistics gives it. The rates or p must suit the shifted
 /// points: choose them from [shifted](crate::plan::Statistics::shifted) statistics.
 ///
@@ -39,13 +39,13 @@ use crate::kernel::Kernel;
 /// ```
 /// use ndarray::arr2;
 /// use random_features::frequency::draw_poisson;
-/// use random_features::plan::{Sides, Statistics};
+/// use random_features::plan::{PairStatistics, Statistics};
 /// use random_features::{FeatureMap, Poisson, Shifted, Side};
 /// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
 /// let (x, y) = (Statistics::of(&queries)?.divided_by(2.0)?, Statistics::of(&keys)?.divided_by(2.0)?);
-/// let shift = Sides::new(&x, &y)?.shift(1e-8)?;
+/// let shift = PairStatistics::new(&x, &y)?.shift(1e-8)?;
 /// let (x, y) = (x.shifted(&shift)?, y.shifted(&shift)?);
-/// let rates = Sides::new(&x, &y)?.poisson_per_dimension();
+/// let rates = PairStatistics::new(&x, &y)?.poisson_per_dimension();
 /// let omega = draw_poisson(2, 512, rates, &mut random_features::rng(1))?;
 /// let map = Shifted::new(Poisson::gaussian::<f64>(omega, 2.0)?, shift, 1e-8)?;
 /// assert!(map.gram(&queries, &keys)?.iter().all(|v| *v > 0.0));

@@ -100,7 +100,9 @@ impl<T: Real> FeatureMap<T> for Sign<T> {
     }
 
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        Some(&Angular)
+        // Radii do not matter, but of frequencies without a stated law directions are not known either.
+        let stated = self.projection.frequencies().law().is_stated();
+        stated.then_some(&Angular as &dyn Kernel<T>)
     }
 
     fn fingerprint(&self) -> u64 {

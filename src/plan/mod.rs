@@ -1,26 +1,26 @@
 //! Choosing the parameters of maps and kernels from data.
 //!
-//! [`Statistics`] takes in points once, in O(nd), and keeps a few numbers for each coordinate; [`Sides`]
+//! [`Statistics`] takes in points once, in O(nd), and keeps a few numbers for each coordinate; [`PairStatistics`]
 //! takes those of the queries and of the keys, from which the best parameters of the maps follow as averages
 //! over all pairs, without a loop over pairs. [`lengthscale`] has the usual heuristics for ℓ. Below stand
 //! kernels and closed forms; a parameter chosen here is a plain number that goes into a constructor.
 //!
 //! ```
 //! use ndarray::arr2;
-//! use random_features::plan::{Sides, Statistics, lengthscale};
+//! use random_features::plan::{PairStatistics, Statistics, lengthscale};
 //! let queries = Statistics::of(&arr2(&[[0.5, 1.0], [0.25, -1.0], [1.0, 0.0]]))?;
 //! let keys = Statistics::of(&arr2(&[[1.0, 0.5], [-0.5, 0.5]]))?;
 //! let scale = lengthscale::scale(&queries)?;
 //! // Closed forms are for points divided by the lengthscale.
 //! let (queries, keys) = (queries.divided_by(scale)?, keys.divided_by(scale)?);
-//! let (rho, a) = Sides::new(&queries, &keys)?.oprf();
+//! let (rho, a) = PairStatistics::new(&queries, &keys)?.oprf();
 //! assert!(a < 0.0 && (1.0 / (1.0 - 8.0 * a) - rho).abs() < 1e-15);
 //! # Ok::<(), random_features::Error>(())
 //! ```
 
 pub mod lengthscale;
-mod sides;
+mod pair_statistics;
 mod statistics;
 
-pub use sides::Sides;
+pub use pair_statistics::PairStatistics;
 pub use statistics::Statistics;

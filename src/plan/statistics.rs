@@ -249,7 +249,7 @@ impl Statistics {
     }
 
     /// The statistics of the points x − c, without another look at them, for a c that is nowhere above a
-    /// point, such as [`Sides::shift`](super::Sides::shift) of these statistics and others.
+    /// point, such as [`PairStatistics::shift`](super::PairStatistics::shift) of these statistics and others.
     ///
     /// Below the minimum of each coordinate the mean of |x − c| is the mean less c. With it parameters of
     /// [`Shifted`](crate::map::Shifted) maps are chosen.

@@ -18,27 +18,27 @@ use crate::SignedLog;
 /// The sign s of a generalised exponential feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Sign {
+pub enum GerfSign {
     /// s = 1: positive features and their relatives.
     Plus,
     /// s = −1: trigonometric features and their relatives.
     Minus,
 }
 
-impl Sign {
+impl GerfSign {
     /// 1 or −1.
     pub fn value(self) -> f64 {
         match self {
-            Sign::Plus => 1.0,
-            Sign::Minus => -1.0,
+            GerfSign::Plus => 1.0,
+            GerfSign::Minus => -1.0,
         }
     }
 
     /// ‖x + s y‖².
     fn distance(self, pair: &Pair) -> f64 {
         match self {
-            Sign::Plus => pair.sum,
-            Sign::Minus => pair.difference,
+            GerfSign::Plus => pair.sum,
+            GerfSign::Minus => pair.difference,
         }
     }
 }
@@ -47,7 +47,7 @@ impl Sign {
 /// else NaN.
 ///
 /// B = √(s(1 − 4A)), C = −(s + 1)/2, D = (1 − 4A)^{d/4}. Source: Chefs' Random Tables, Theorem 3.1.
-pub fn coefficients(a: Complex64, s: Sign, d: usize) -> (Complex64, f64, Complex64) {
+pub fn coefficients(a: Complex64, s: GerfSign, d: usize) -> (Complex64, f64, Complex64) {
     let base = 1.0 - 4.0 * a;
     if base.re.is_nan() || base.re <= 0.0 {
         let nan = Complex64::new(f64::NAN, f64::NAN);
@@ -62,8 +62,9 @@ pub fn coefficients(a: Complex64, s: Sign, d: usize) -> (Complex64, f64, Complex
 ///
 /// Finite for Re(1 − 8A) > 0, else +∞; NaN where the estimate does not exist, Re(1 − 4A) ≤ 0. Known for
 /// independent frequencies and, with real A and s = 1, for any known angles and antithetic pairs: the covariance of
-/// terms with an angle does not depend on A. A = 0 and s = −1 is the trigonometric map under any known law. Source: Chefs' Random Tables, Theorem 3.2; coupled: new.
-pub fn ln_variance(pair: &Pair, a: Complex64, s: Sign, law: &Law) -> Option<f64> {
+/// terms with an angle does not depend on A. A = 0 and s = −1 is the trigonometric map under any known law. Source:
+/// Chefs' Random Tables, Theorem 3.2; coupled: new.
+pub fn ln_variance(pair: &Pair, a: Complex64, s: GerfSign, law: &Law) -> Option<f64> {
     let dependent = law.pairs(Radius::Chi)?;
     let (contraction, base) = (1.0 - 8.0 * a, 1.0 - 4.0 * a);
     if base.re.is_nan() || base.re <= 0.0 {
@@ -78,16 +79,16 @@ pub fn ln_variance(pair: &Pair, a: Complex64, s: Sign, law: &Law) -> Option<f64>
     // (s/2)(…) of the paper, with |1−4A| − Re(1−4A) taken out: what is left cancels nothing.
     let turn = 16.0 * a.im * a.im / (base.norm() + base.re) / contraction.re;
     let growth = match s {
-        Sign::Plus => 1.0 / contraction.re + turn,
-        Sign::Minus => 1.0 + turn,
+        GerfSign::Plus => 1.0 / contraction.re + turn,
+        GerfSign::Minus => 1.0 + turn,
     };
     let modulus = half * (16.0 * a.norm() / contraction.re * a.norm()).ln_1p() + w * growth;
     let single = real_part_excess(0.5 * (modulus + square.re), 0.5 * (modulus - square.re), square.im);
-    if a == Complex64::ZERO && s == Sign::Minus {
+    if a == Complex64::ZERO && s == GerfSign::Minus {
         // The trigonometric map, relative to e^{‖x‖²+‖y‖²}.
         return trigonometric(&Pair { norms: 0.0, ..*pair }, law);
     }
-    let real_positive = a.im == 0.0 && s == Sign::Plus;
+    let real_positive = a.im == 0.0 && s == GerfSign::Plus;
     if !real_positive && dependent != Pairs::default() {
         return None;
     }

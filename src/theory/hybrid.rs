@@ -10,7 +10,7 @@ use crate::SignedLog;
 /// Whether the two bases of a bipolar hybrid use the same frequencies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub enum Bases {
+pub enum Sharing {
     /// Each has frequencies of its own.
     Independent,
     /// They project on the same frequencies.
@@ -30,11 +30,11 @@ pub fn ln_mse(moments: &Moments, ln_mse_p: f64, ln_mse_q: f64) -> f64 {
 /// Shared frequencies add −(2/m) e^{2x·y} (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\]: nothing for equal norms. That
 /// helps where E\[λ̂(1−λ̂)\] > 0, always so for the angular coefficient. Source: Hybrid Random Features,
 /// Theorems 3.1 and F.1; the term for unequal norms: erratum H8.
-pub fn ln_bipolar_mse(pair: &Pair, moments: &Moments, m: usize, bases: Bases) -> Option<f64> {
+pub fn ln_bipolar_mse(pair: &Pair, moments: &Moments, m: usize, sharing: Sharing) -> Option<f64> {
     let law = Law::independent(m);
     let independent =
         ln_mse(moments, gaussian::hyperbolic(pair, &law)?, gaussian::trigonometric(pair, &law)?);
-    if bases == Bases::Independent {
+    if sharing == Sharing::Independent {
         return Some(independent);
     }
     let turn = (0.5 * pair.norm_difference).sin().powi(2);
@@ -55,7 +55,7 @@ pub fn ln_nested_mse(
 ) -> Option<f64> {
     let scaled = pair.scaled(sigma);
     let inner_moments = coefficient::angular(pair.angle, inner_n);
-    let inner = ln_bipolar_mse(&scaled, &inner_moments, inner_m, Bases::Independent)? - scaled.norms;
+    let inner = ln_bipolar_mse(&scaled, &inner_moments, inner_m, Sharing::Independent)? - scaled.norms;
     let moments = coefficient::nested(pair, sigma, r, inner.exp());
-    ln_bipolar_mse(pair, &moments, m, Bases::Independent)
+    ln_bipolar_mse(pair, &moments, m, Sharing::Independent)
 }

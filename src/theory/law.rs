@@ -31,14 +31,23 @@ pub enum Radius {
     RootDim,
     /// That of the multivariate t distribution: estimates are of the Matérn kernel of this smoothness.
     Matern(Smoothness),
-    /// Nothing is known.
-    Unknown,
+    /// The radii have another law than those named here.
+    Other,
+    /// The law is not stated: frequencies of unknown origin.
+    Unstated,
+}
+
+impl Radius {
+    /// Whether radii of this law may be those of `other`: they are, or this law has no name here.
+    pub fn may_be(self, other: Radius) -> bool {
+        self == other || matches!(self, Radius::Other | Radius::Unstated)
+    }
 }
 
 /// The law of a run of rows that may depend on each other, but not on other blocks.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub struct Block {
+pub struct BlockLaw {
     /// Number of rows.
     pub size: usize,
     /// How they depend on each other; with `antithetic`, how rows of different pairs do.
@@ -49,10 +58,10 @@ pub struct Block {
     pub antithetic: bool,
 }
 
-impl Block {
+impl BlockLaw {
     /// Rows of which no more is known than the law of their norms.
     pub fn unknown(size: usize, radius: Radius) -> Self {
-        Block { size, dependence: Dependence::Unknown, radius, antithetic: false }
+        BlockLaw { size, dependence: Dependence::Unknown, radius, antithetic: false }
     }
 }
 
@@ -61,7 +70,7 @@ impl Block {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Law {
     /// The blocks, in the order of the rows.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<BlockLaw>,
 }
 
 /// How many pairs of rows depend on each other, and how.
@@ -89,7 +98,7 @@ impl Law {
     pub fn blocks(m: usize, capacity: usize, dependence: Dependence, radius: Radius) -> Self {
         let capacity = capacity.max(1);
         let size = |start: usize| capacity.min(m - start);
-        let block = |start| Block { size: size(start), dependence, radius, antithetic: false };
+        let block = |start| BlockLaw { size: size(start), dependence, radius, antithetic: false };
         Law { blocks: (0..m).step_by(capacity).map(block).collect() }
     }
 
@@ -103,9 +112,9 @@ impl Law {
         Law::blocks(m, d, Dependence::Orthogonal, Radius::Chi)
     }
 
-    /// `m` rows of which nothing is known.
+    /// `m` rows of which nothing is stated.
     pub fn unknown(m: usize) -> Self {
-        Law::blocks(m, m, Dependence::Unknown, Radius::Unknown)
+        Law::blocks(m, m, Dependence::Unknown, Radius::Unstated)
     }
 
     /// These rows with radii of another law.
@@ -120,15 +129,21 @@ impl Law {
         self
     }
 
-    /// The law of all radii, if it is the same for all blocks; else unknown.
+    /// The law of all radii, if it is the same for all blocks; else [`Other`](Radius::Other). Not stated if there are
+    /// no blocks.
     pub fn radius(&self) -> Radius {
-        let first = self.blocks.first().map_or(Radius::Unknown, |block| block.radius);
-        if self.blocks.iter().all(|block| block.radius == first) { first } else { Radius::Unknown }
+        let first = self.blocks.first().map_or(Radius::Unstated, |block| block.radius);
+        if self.blocks.iter().all(|block| block.radius == first) { first } else { Radius::Other }
+    }
+
+    /// Whether the law of every radius is stated, by name or as another one.
+    pub fn is_stated(&self) -> bool {
+        self.blocks.iter().all(|block| block.radius != Radius::Unstated)
     }
 
     /// Refuses angles whose cosine is none.
     pub(crate) fn check(&self) -> crate::Result<()> {
-        let cos = |block: &Block| match block.dependence {
+        let cos = |block: &BlockLaw| match block.dependence {
             Dependence::Angle { cos } => Some(cos),
             _ => None,
         };
@@ -201,7 +216,7 @@ mod tests {
         let pairs = law.pairs(Radius::Chi).unwrap();
         assert_eq!((pairs.antithetic, pairs.angles), (0.0, vec![(0.0, 12.0 + 12.0 + 2.0)]));
         assert_eq!(law.pairs(Radius::RootDim), None);
-        assert_eq!(Law::unknown(3).pairs(Radius::Unknown), None);
+        assert_eq!(Law::unknown(3).pairs(Radius::Unstated), None);
         let angle = Law::blocks(7, 8, Dependence::Angle { cos: 0.5 }, Radius::Chi).antithetic();
         let pairs = angle.pairs(Radius::Chi).unwrap();
         // Rows a, −a, b, −b, c, −c, d: 42 ordered pairs, 6 of them antithetic.

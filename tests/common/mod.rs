@@ -3,7 +3,7 @@
 
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
-use random_features::frequency::simplex::{Partial, Rotation};
+use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
     SimplexPlus, Sobol, draw,
@@ -11,7 +11,7 @@ use random_features::frequency::{
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
-use random_features::theory::gerf::Sign;
+use random_features::theory::gerf::GerfSign;
 use random_features::{ComplexExponential, FeatureMap, Gerf, Hyperbolic, Positive, Real, Trigonometric, rng};
 
 /// A map by name: how to make it, and its definition as a naive loop.
@@ -21,7 +21,7 @@ pub enum Name {
     Positive,
     Hyperbolic,
     /// A and s.
-    Gerf(Complex64, Sign),
+    Gerf(Complex64, GerfSign),
     /// Diagonal entries of A, in turn, and whether the map is symmetric in ω.
     Complex([Complex64; 2], Symmetry),
     /// A full A: the identity plus a multiple of the matrix i + 2j mod 5.
@@ -36,10 +36,10 @@ const fn c(re: f64, im: f64) -> Complex64 {
 
 /// Generalised and complex-exponential maps.
 pub const MORE_MAPS: [Name; 8] = [
-    Name::Gerf(c(-0.3, 0.0), Sign::Plus),
-    Name::Gerf(c(-0.05, 0.06), Sign::Plus),
-    Name::Gerf(c(-0.04, 0.0), Sign::Minus),
-    Name::Gerf(c(-0.02, -0.03), Sign::Minus),
+    Name::Gerf(c(-0.3, 0.0), GerfSign::Plus),
+    Name::Gerf(c(-0.05, 0.06), GerfSign::Plus),
+    Name::Gerf(c(-0.04, 0.0), GerfSign::Minus),
+    Name::Gerf(c(-0.02, -0.03), GerfSign::Minus),
     Name::Complex([c(1.2, 0.0), c(0.8, 0.0)], Symmetry::Plain),
     Name::Complex([c(1.2, 0.0), c(0.8, 0.0)], Symmetry::Symmetric),
     Name::Complex([c(1.0, 0.4), c(0.0, 1.1)], Symmetry::Plain),
@@ -103,7 +103,7 @@ impl Name {
                 let feature = |(p, norm): (&f64, &f64)| factor * (a * norm + b * p - s * half_norm).exp();
                 let norms = omega.squared_norms();
                 let features: Vec<Complex64> = projections.iter().zip(&norms).map(feature).collect();
-                let real = a.im == 0.0 && sign == Sign::Plus;
+                let real = a.im == 0.0 && sign == GerfSign::Plus;
                 let sines = features.iter().map(|f| f.im).filter(|_| !real);
                 features.iter().map(|f| f.re).chain(sines).collect()
             }
@@ -160,7 +160,7 @@ pub fn quasi_couplings() -> Vec<Box<dyn Coupling>> {
 
 /// Those whose law is approximate.
 pub fn approximate_couplings() -> Vec<Box<dyn Coupling>> {
-    let hadamard = Rotation::Hadamard(Hadamard::default());
+    let hadamard = RotationLaw::Hadamard(Hadamard::default());
     vec![
         Box::new(Hadamard::default()),
         Box::new(Hadamard { rounds: 1 }),
@@ -170,7 +170,7 @@ pub fn approximate_couplings() -> Vec<Box<dyn Coupling>> {
         Box::new(Simplex { partial: Partial::Truncated, rotation: hadamard }),
         Box::new(Givens::default()),
         Box::new(Antithetic(Givens { rotations: Some(5) })),
-        Box::new(Simplex::on(Rotation::Givens(Givens::default()))),
+        Box::new(Simplex::on(RotationLaw::Givens(Givens::default()))),
     ]
 }
 

@@ -9,7 +9,7 @@ use crate::engine::{Scratch, Tile};
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
-use crate::frequency::structured::{Product, Structured};
+use crate::frequency::structured::{Rotation, Structured};
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Buffer, Isa, Packed};
 
@@ -273,9 +273,9 @@ fn first_overflow<T: Real>(frequencies: &Frequencies, lengthscale: &Lengthscale)
 fn faster(frequencies: &Frequencies) -> Method {
     let Some(structured) = frequencies.structured() else { return Method::Dense };
     let padded = structured.padded() as f64;
-    let factors = |product: &Product| match product {
-        Product::Hadamard(flips) => ROUND * flips.nrows() as f64 * padded,
-        Product::Givens(rotations) => PLANE * rotations.len() as f64 + padded,
+    let factors = |product: &Rotation| match product {
+        Rotation::Hadamard(flips) => ROUND * flips.nrows() as f64 * padded,
+        Rotation::Givens(rotations) => PLANE * rotations.len() as f64 + padded,
     };
     let cost: f64 = structured.blocks().iter().map(|block| factors(&block.rotation)).sum();
     let dense = structured.count() as f64 * structured.dim() as f64;

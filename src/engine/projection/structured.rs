@@ -2,7 +2,7 @@
 
 use crate::Real;
 use crate::frequency::simplex;
-use crate::frequency::structured::{PlaneRotation, Product, Rotated, Structured, signs};
+use crate::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured, signs};
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Buffer, Isa, POINTS, Plane, hadamard_rounds, rotate_planes};
 
@@ -20,7 +20,7 @@ pub(super) struct Fast<T> {
 #[derive(Debug)]
 struct Block<T> {
     rotation: Factors<T>,
-    /// The number of corners of the simplex and its coefficients.
+    /// The number of vertices of the simplex and its coefficients.
     simplex: Option<(usize, [T; 3])>,
     /// r/ℓ with signs, for each row.
     scales: Vec<T>,
@@ -127,17 +127,17 @@ impl<T: Real> Block<T> {
             Plane { axes: *axes, turn: (T::narrow(cos), T::narrow(sin)) }
         };
         let coefficients = || {
-            let (stretch, shift, last) = simplex::coefficients(block.corners);
-            (block.corners, [stretch, shift, last].map(T::narrow))
+            let (stretch, shift, last) = simplex::coefficients(block.vertices);
+            (block.vertices, [stretch, shift, last].map(T::narrow))
         };
         Block {
             rotation: match &block.rotation {
-                Product::Hadamard(flips) => {
+                Rotation::Hadamard(flips) => {
                     Factors::Signs(Buffer::of(signs(flips).into_iter().map(T::narrow)))
                 }
-                Product::Givens(rotations) => Factors::Planes(rotations.iter().map(plane).collect()),
+                Rotation::Givens(rotations) => Factors::Planes(rotations.iter().map(plane).collect()),
             },
-            simplex: (block.corners > 0).then(coefficients),
+            simplex: (block.vertices > 0).then(coefficients),
             scales: block.radii.iter().map(|radius| T::saturated(radius * inverse)).collect(),
             copies: block.copies,
         }
@@ -146,8 +146,8 @@ impl<T: Real> Block<T> {
     /// From R x to the rows' products: simplex, copies, radii.
     fn finish(&self, v: &mut [T], out: &mut [T]) {
         let isa = Isa::best();
-        if let Some((corners, [stretch, shift, last])) = self.simplex {
-            numeric::simplex(isa, &mut v[..corners], stretch, shift, last);
+        if let Some((vertices, [stretch, shift, last])) = self.simplex {
+            numeric::simplex(isa, &mut v[..vertices], stretch, shift, last);
         }
         if self.copies == 1 {
             numeric::multiply(isa, out, &self.scales, v);

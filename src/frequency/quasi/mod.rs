@@ -23,7 +23,7 @@ use super::radii::draw_radii;
 use super::{Drawn, Radii, Rows};
 use crate::error::Result;
 use crate::numeric::special::normal_quantile;
-use crate::theory::{Block, Dependence, Radius};
+use crate::theory::{BlockLaw, Dependence, Radius};
 
 /// 2⁶⁴, the number of cells.
 const CELLS: f64 = (1u128 << 64) as f64;
@@ -47,10 +47,10 @@ fn drawn(mut rows: Array2<f64>, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<
             row.mapv_inplace(|v| radius * (v / norm));
         }
     }
-    let law = Block { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
+    let law = BlockLaw { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
     Ok(Drawn {
         rows: Rows::Dense(rows),
-        law: if size == 1 { law } else { Block::unknown(size, radii.law()) },
+        law: if size == 1 { law } else { BlockLaw::unknown(size, radii.law()) },
     })
 }
 

@@ -1,7 +1,7 @@
-//! [`Sides`]: the parameters that suit the queries and keys at hand.
+//! [`PairStatistics`]: the parameters that suit the queries and keys at hand.
 
 use crate::error::{Error, Result, check_size};
-use crate::theory::gerf::{self, Sign};
+use crate::theory::gerf::{self, GerfSign};
 use crate::theory::{Law, Pair, counts, diagonal};
 
 use super::Statistics;
@@ -27,27 +27,27 @@ const LEAST_LAMBDA: f64 = 1e-12;
 /// # Example
 /// ```
 /// use ndarray::arr2;
-/// use random_features::plan::{Sides, Statistics};
-/// use random_features::theory::gerf::Sign;
+/// use random_features::plan::{PairStatistics, Statistics};
+/// use random_features::theory::gerf::GerfSign;
 /// let x = Statistics::of(&arr2(&[[1.0, 0.0], [0.0, 2.0]]))?;
 /// let y = Statistics::of(&arr2(&[[0.0, -2.0]]))?;
-/// let sides = Sides::new(&x, &y)?;
+/// let pairs = PairStatistics::new(&x, &y)?;
 /// // ‖x+y‖² is 5 and 0, ‖x−y‖² is 5 and 16.
-/// assert_eq!(sides.mean_squared_sum(Sign::Plus), 2.5);
-/// assert_eq!(sides.mean_squared_sum(Sign::Minus), 10.5);
-/// assert_eq!(sides.poisson_per_dimension(), [1e-12, 8f64.sqrt()]);
+/// assert_eq!(pairs.mean_squared_sum(GerfSign::Plus), 2.5);
+/// assert_eq!(pairs.mean_squared_sum(GerfSign::Minus), 10.5);
+/// assert_eq!(pairs.poisson_per_dimension(), [1e-12, 8f64.sqrt()]);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
 /// # References
 /// Likhosherstov et al., *Chefs' Random Tables*, theorems 3.2 to 3.5 and appendix 9.10.2.
 #[derive(Clone, Copy, Debug)]
-pub struct Sides<'a> {
+pub struct PairStatistics<'a> {
     x: &'a Statistics,
     y: &'a Statistics,
 }
 
-impl<'a> Sides<'a> {
+impl<'a> PairStatistics<'a> {
     /// Both sides together.
     ///
     /// # Errors
@@ -56,14 +56,14 @@ impl<'a> Sides<'a> {
         check_size("the dimension of y", x.dim(), y.dim())?;
         x.check_data("the choice of a parameter for x")?;
         y.check_data("the choice of a parameter for y")?;
-        Ok(Sides { x, y })
+        Ok(PairStatistics { x, y })
     }
 
     /// The mean of ‖x + s y‖² over all pairs: mean ‖x‖² + mean ‖y‖² + 2s mean x · mean y; +∞ where it
     /// overflows.
     ///
     /// Summed as Σₗ Var xₗ + Var yₗ + (mean xₗ + s mean yₗ)², which does not cancel.
-    pub fn mean_squared_sum(&self, s: Sign) -> f64 {
+    pub fn mean_squared_sum(&self, s: GerfSign) -> f64 {
         self.sum(|x, y| x.variance + y.variance + (x.mean + s.value() * y.mean).powi(2))
     }
 
@@ -71,22 +71,22 @@ impl<'a> Sides<'a> {
     ///
     /// [`gerf::optimal`] at the mean of ‖x+y‖², which is exact: the logarithm is affine in ‖x+y‖².
     pub fn oprf(&self) -> (f64, f64) {
-        gerf::optimal(self.x.dim(), self.mean_squared_sum(Sign::Plus).min(LARGEST))
+        gerf::optimal(self.x.dim(), self.mean_squared_sum(GerfSign::Plus).min(LARGEST))
     }
 
     /// (A, s) of the best generalised exponential map: the A and s that minimise the second moment of an
     /// average pair.
     ///
     /// The closed form is taken at the means of ‖x+y‖² and ‖x−y‖². For s = 1 the best A is that of
-    /// [`oprf`](Sides::oprf); for s = −1 it lies between 0, which is the trigonometric map, and ⅛. The two are compared
-    /// at an equal number of frequencies; features are 2m for s = −1 and m for s = 1, which is chosen among equals.
-    /// Where many pairs are far from the average one, A = 0 (exact at x = y or x = −y) may be better.
+    /// [`oprf`](PairStatistics::oprf); for s = −1 it lies between 0, which is the trigonometric map, and ⅛. The two are
+    /// compared at an equal number of frequencies; features are 2m for s = −1 and m for s = 1, which is chosen among
+    /// equals. Where many pairs are far from the average one, A = 0 (exact at x = y or x = −y) may be better.
     ///
     /// A is real although complex ones are allowed. At the best real A the second derivative along Im A is
     /// positive for s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to
     /// 1e5, no complex A was better for either s. Source: Chefs' Random Tables, Theorem 3.2; where the
     /// minimum lies: new.
-    pub fn gerf(&self) -> (f64, Sign) {
+    pub fn gerf(&self) -> (f64, GerfSign) {
         let pair = self.mean_pair();
         let ln_variance = |a: f64, s| {
             let ln_variance = gerf::ln_variance(&pair, a.into(), s, &Law::independent(1));
@@ -94,10 +94,10 @@ impl<'a> Sides<'a> {
         };
         let plus = gerf::optimal(pair.dim, pair.sum).1;
         let minus = optimal_minus(pair.dim, pair.difference);
-        if ln_variance(minus, Sign::Minus) < ln_variance(plus, Sign::Plus) {
-            (minus, Sign::Minus)
+        if ln_variance(minus, GerfSign::Minus) < ln_variance(plus, GerfSign::Plus) {
+            (minus, GerfSign::Minus)
         } else {
-            (plus, Sign::Plus)
+            (plus, GerfSign::Plus)
         }
     }
 
@@ -188,8 +188,8 @@ impl<'a> Sides<'a> {
             dim: self.x.dim(),
             norms: self.sum(|x, y| x.mean_square() + y.mean_square()).min(LARGEST),
             norm_difference: self.sum(|x, y| x.mean_square() - y.mean_square()),
-            sum: self.mean_squared_sum(Sign::Plus).min(LARGEST),
-            difference: self.mean_squared_sum(Sign::Minus).min(LARGEST),
+            sum: self.mean_squared_sum(GerfSign::Plus).min(LARGEST),
+            difference: self.mean_squared_sum(GerfSign::Minus).min(LARGEST),
             dot,
             angle: f64::NAN,
         }

@@ -44,19 +44,19 @@ use crate::{Real, SignedLog};
 /// Methods for Deep Learning*; Williams, *Computing with Infinite Networks*.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
-pub struct Nonlinear {
+pub struct ActivationKernel {
     activation: Activation,
     offset: f64,
     lengthscale: Lengthscale,
 }
 
-impl Nonlinear {
+impl ActivationKernel {
     /// The kernel of `activation` with ε = 0 and ℓ = 1, or `None` if it has no closed form: GELU, the sigmoid
     /// and tanh have none.
     pub fn new(activation: Activation) -> Option<Self> {
         let open = matches!(activation, Activation::Gelu | Activation::Sigmoid | Activation::Tanh);
         let lengthscale = Lengthscale::default();
-        (!open).then_some(Nonlinear { activation, offset: 0.0, lengthscale })
+        (!open).then_some(ActivationKernel { activation, offset: 0.0, lengthscale })
     }
 
     /// The kernel of f + ε.
@@ -64,7 +64,7 @@ impl Nonlinear {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if ε is not finite.
     pub fn with_offset(self, offset: f64) -> Result<Self> {
-        Ok(Nonlinear { offset: checked_offset(offset)?, ..self })
+        Ok(ActivationKernel { offset: checked_offset(offset)?, ..self })
     }
 
     /// The kernel with lengthscale ℓ.
@@ -72,7 +72,7 @@ impl Nonlinear {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if an ℓ is outside its domain.
     pub fn with_lengthscale(self, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
-        Ok(Nonlinear { lengthscale: lengthscale.into().checked()?, ..self })
+        Ok(ActivationKernel { lengthscale: lengthscale.into().checked()?, ..self })
     }
 
     /// f.
@@ -107,18 +107,18 @@ struct Stored {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Stored> for Nonlinear {
+impl TryFrom<Stored> for ActivationKernel {
     type Error = String;
 
     fn try_from(stored: Stored) -> Result<Self, String> {
-        let kernel = Nonlinear::new(stored.activation)
+        let kernel = ActivationKernel::new(stored.activation)
             .ok_or_else(|| format!("the kernel of {:?} has no closed form", stored.activation))?;
         let kernel = kernel.with_offset(stored.offset).map_err(|e| e.to_string())?;
         kernel.with_lengthscale(stored.lengthscale).map_err(|e| e.to_string())
     }
 }
 
-impl<T: Real> Kernel<T> for Nonlinear {
+impl<T: Real> Kernel<T> for ActivationKernel {
     fn check_dim(&self, d: usize) -> Result<()> {
         self.lengthscale.check_dim(d)
     }

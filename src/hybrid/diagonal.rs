@@ -1,0 +1,119 @@
+//! [`Diagonal`]: the diagonal matrix A of a pair of clusters.
+
+use ndarray::Array2;
+use num_complex::Complex64;
+
+use super::Clustering;
+use crate::error::{Error, Result, check_size};
+use crate::theory::diagonal;
+
+/// How the entries of a [`Diagonal`] follow from two clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Formula {
+    /// From the centres r and r′: aₖ = √(−r′ₖ/rₖ), by which the estimate at the centres is exact.
+    Complex,
+    /// The best real diagonal for the centres: aₖ = √|r′ₖ/rₖ|. Half the features, all positive; exact at the centres if
+    /// no coordinates of theirs agree in sign.
+    Real,
+    /// The best diagonal on average over the points of the clusters: |aₖ| = (E yₖ²/E xₖ²)^{1/4}, imaginary where the
+    /// centres' signs agree. As [`Complex`](Formula::Complex) if there is no spread.
+    Robust,
+    /// The best real diagonal on average over the points of the clusters.
+    RobustReal,
+}
+
+/// The diagonal matrix A of a complex-exponential map for a pair of clusters: a formula and the limits of its entries.
+///
+/// Entries are kept to ε ≤ |aₖ| ≤ 1/ε. Where a coordinate of one centre is 0, or nearly so, the formulas by centres
+/// would take aₖ to 0 or to infinity, and then the variance away from the centres explodes: by ζₖ = aₖxₖ + yₖ/aₖ it
+/// grows with the spread times the larger of |aₖ| and 1/|aₖ|. Source: Hybrid Random Features, equations 83–88; limits
+/// and the robust formulas: new.
+///
+/// ```
+/// use random_features::hybrid::{Diagonal, Formula};
+/// assert_eq!(Diagonal::complex(), Formula::Complex.into());
+/// assert_eq!(Diagonal::complex().epsilon, Diagonal::EPSILON);
+/// let limited = Diagonal::robust().with_limit(0.25);
+/// assert_eq!(limited, Diagonal { formula: Formula::Robust, epsilon: 0.25 });
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Diagonal {
+    /// The formula.
+    pub formula: Formula,
+    /// ε, in (0, 1].
+    pub epsilon: f64,
+}
+
+impl From<Formula> for Diagonal {
+    fn from(formula: Formula) -> Self {
+        Diagonal { formula, epsilon: Self::EPSILON }
+    }
+}
+
+impl Diagonal {
+    /// The usual ε: coordinates of centres may differ by a factor of a million before entries are limited.
+    pub const EPSILON: f64 = 1e-3;
+
+    /// [`Formula::Complex`] with the usual ε.
+    pub fn complex() -> Self {
+        Formula::Complex.into()
+    }
+
+    /// [`Formula::Real`] with the usual ε.
+    pub fn real() -> Self {
+        Formula::Real.into()
+    }
+
+    /// [`Formula::Robust`] with the usual ε.
+    pub fn robust() -> Self {
+        Formula::Robust.into()
+    }
+
+    /// [`Formula::RobustReal`] with the usual ε.
+    pub fn robust_real() -> Self {
+        Formula::RobustReal.into()
+    }
+
+    /// The same formula with another ε, which is checked where [entries](Diagonal::entries) are computed.
+    pub fn with_limit(self, epsilon: f64) -> Self {
+        Diagonal { epsilon, ..self }
+    }
+
+    /// The entries of A for cluster `i` of the queries and cluster `j` of the keys.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if ε is outside (0, 1], [`Shape`](Error::Shape) if the dimensions differ or
+    /// there are no such clusters.
+    pub fn entries(
+        &self,
+        (queries, i): (&Clustering, usize),
+        (keys, j): (&Clustering, usize),
+    ) -> Result<Vec<Complex64>> {
+        let epsilon = self.epsilon;
+        if !(epsilon > 0.0 && epsilon <= 1.0) {
+            return Err(Error::Parameter { name: "ε", value: epsilon, domain: "in (0, 1]" });
+        }
+        check_size("the dimension of the keys' clusters", queries.dim(), keys.dim())?;
+        check_size("the number of clusters of the queries", queries.len().max(i + 1), queries.len())?;
+        check_size("the number of clusters of the keys", keys.len().max(j + 1), keys.len())?;
+        let row = |array: &Array2<f64>, i: usize| array.row(i).to_vec();
+        let (r, q) = (row(queries.centres(), i), row(keys.centres(), j));
+        let robust =
+            || diagonal::robust(&row(queries.mean_squares(), i), &row(keys.mean_squares(), j), epsilon);
+        let sizes = match self.formula {
+            Formula::Complex | Formula::Real => diagonal::real(&r, &q, epsilon),
+            Formula::Robust | Formula::RobustReal => robust(),
+        };
+        let complex = matches!(self.formula, Formula::Complex | Formula::Robust);
+        let entry = |(size, (r, q)): (f64, (&f64, &f64))| {
+            let size = size.clamp(epsilon, epsilon.recip());
+            // Signs, not the product, which may underflow.
+            let agree = *r != 0.0 && *q != 0.0 && r.signum() == q.signum();
+            if complex && agree { Complex64::new(0.0, size) } else { Complex64::from(size) }
+        };
+        Ok(sizes.into_iter().zip(r.iter().zip(&q)).map(entry).collect())
+    }
+}
