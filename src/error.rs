@@ -48,12 +48,12 @@ pub enum Error {
         row: usize,
     },
     /// Frequencies are for another kernel than the one that is asked for.
-    #[error("the {map} map with radii of the law {radius:?} does not estimate the kernel {target}")]
+    #[error("the {map} map with radii of the law {radius} does not estimate the kernel {target}")]
     Target {
         /// The name of the map.
         map: &'static str,
         /// The law of the frequencies' radii.
-        radius: crate::theory::Radius,
+        radius: String,
         /// The kernel.
         target: String,
     },
@@ -72,6 +72,12 @@ pub enum Error {
         expected: &'static str,
         /// The name of the law that the counts have.
         found: &'static str,
+    },
+    /// The map cannot do this.
+    #[error("this map has no {what}")]
+    Unsupported {
+        /// What was asked.
+        what: &'static str,
     },
     /// A result was asked for before there was any data.
     #[error("{what} needs at least one data point first")]

@@ -86,21 +86,22 @@ pub mod theory;
 
 pub mod frequency;
 
+pub mod plan;
+
+mod engine;
 pub mod projection;
 
 pub mod map;
-
-pub mod plan;
 
 pub mod hybrid;
 
 pub mod apply;
 
 pub use error::{Error, Result};
-pub use frequency::rng;
+pub use frequency::{rng, rng_of_step};
 pub use map::{
-    ComplexExponential, EluPlusOne, Exponential, FeatureMap, Features, Geometric, Gerf, Hyperbolic,
-    Nonlinear, Poisson, Positive, Shifted, Side, Sign, Trigonometric,
+    ComplexExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Map, Nonlinear,
+    Poisson, Positive, Recipe, Side, Sign, Trigonometric,
 };
 pub use real::Real;
 pub use signed_log::SignedLog;

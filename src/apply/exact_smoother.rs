@@ -1,13 +1,15 @@
 //! [`ExactSmoother`]: kernel regression with the kernel itself, the reference.
 
-use ndarray::{Array2, ArrayRef2, Axis, concatenate};
+use ndarray::parallel::prelude::*;
+use ndarray::{Array2, ArrayRef2, ArrayView1, Axis};
 
-use super::sums::rows;
 use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
-use crate::map::tiles;
 use crate::{Real, SignedLog};
+
+/// Rows that are predicted together.
+const ROWS: usize = 12;
 
 /// Kernel regression (Nadaraya–Watson smoothing) with an exact kernel.
 ///
@@ -56,15 +58,17 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// finite; nothing has been taken in then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
         check_training(x, self.x.ncols(), targets, self.targets.ncols())?;
-        let append = |old: &Array2<T>, new: &ArrayRef2<T>| {
-            concatenate(Axis(0), &[old.view(), new.view()]).map_err(|_| Error::Parameter {
-                name: "the number of training points",
-                value: old.nrows() as f64 + new.nrows() as f64,
-                domain: "small enough to be addressed",
-            })
+        let count = self.x.nrows() as f64 + x.nrows() as f64;
+        let full = |_| Error::Parameter {
+            name: "the number of training points",
+            value: count,
+            domain: "small enough to be addressed",
         };
-        let (x, targets) = (append(&self.x, x)?, append(&self.targets, targets)?);
-        (self.x, self.targets) = (x, targets);
+        // Room for both first, so that nothing is half taken in. Amortised: no update copies all that came before.
+        self.x.reserve_rows(x.nrows()).map_err(full)?;
+        self.targets.reserve_rows(x.nrows()).map_err(full)?;
+        self.x.append(Axis(0), x.view()).map_err(full)?;
+        self.targets.append(Axis(0), targets.view()).map_err(full)?;
         Ok(())
     }
 
@@ -87,22 +91,12 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
             return Err(Error::NoData { what: "a prediction" });
         }
         let mut out = Array2::zeros((x.nrows(), self.targets.ncols()));
-        let work = self.x.len() + self.targets.len();
         let x = x.as_standard_layout();
-        let train = self.x.as_standard_layout();
-        tiles::fill_rows(out.view_mut(), work, |first, mut out| {
-            let x = rows(&x, first..first + out.nrows());
+        let runs =
+            out.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter().zip(x.axis_chunks_iter(Axis(0), ROWS));
+        runs.for_each(|(mut out, x)| {
             for (x, mut out) in x.rows().into_iter().zip(out.rows_mut()) {
-                let x = x.to_slice().unwrap_or(&[]);
-                let weight =
-                    |y: ndarray::ArrayView1<'_, T>| self.kernel.log_of_slices(x, y.to_slice().unwrap_or(&[]));
-                let weights: Vec<SignedLog> = train.rows().into_iter().map(weight).collect();
-                let top = weights.iter().map(|w| w.ln_abs).fold(f64::NEG_INFINITY, f64::max);
-                // Where all logarithms overflow, all points are as good.
-                let weight = |w: &SignedLog| {
-                    if top == f64::NEG_INFINITY { 1.0 + w.value() } else { w.scaled(-top).value() }
-                };
-                let weights: Vec<f64> = weights.iter().map(weight).collect();
+                let weights = self.weights(x.to_slice().unwrap_or(&[]));
                 let total: f64 = weights.iter().sum();
                 for (out, column) in out.iter_mut().zip(self.targets.columns()) {
                     let sum: f64 = weights.iter().zip(column).map(|(w, y)| w * y.widen()).sum();
@@ -111,6 +105,20 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
             }
         });
         Ok(out)
+    }
+
+    /// K(x, xᵢ) for all training points, relative to the largest.
+    fn weights(&self, x: &[T]) -> Vec<f64> {
+        let log = |y: ArrayView1<'_, T>| self.kernel.log_of_slices(x, y.to_slice().unwrap_or(&[]));
+        let logs: Vec<SignedLog> = self.x.rows().into_iter().map(log).collect();
+        let top = logs.iter().map(|w| w.ln_abs).fold(f64::NEG_INFINITY, f64::max);
+        let relative = |w: &SignedLog| match top {
+            // Where all logarithms overflow, all points are as good; where some do, only those count.
+            f64::NEG_INFINITY => 1.0 + w.value(),
+            f64::INFINITY if !w.ln_abs.is_nan() => w.sign * f64::from(w.ln_abs == top),
+            top => w.scaled(-top).value(),
+        };
+        logs.iter().map(relative).collect()
     }
 
     /// The class with the largest score Σᵢ K(x, xᵢ) [label i = class] for each row of `x`; the first of equals.

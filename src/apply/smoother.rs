@@ -1,19 +1,21 @@
 //! [`Smoother`]: kernel regression from features.
 
+use std::ops::Range;
+
 use ndarray::{Array2, ArrayRef2};
 
-use super::sums::{Sums, rows};
+use super::sums::{Out, Room, Sums, rows};
 use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::Real;
+use crate::engine::{Batch, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
-use crate::map::batch::Batch;
-use crate::map::{FeatureMap, Side, tiles};
+use crate::map::Map;
 
 /// Points whose sums are computed together.
 const RUN: usize = 128;
 
-/// Kernel regression (Nadaraya–Watson smoothing) from random features. Approximate: the kernel is the map's
-/// estimate.
+/// Kernel regression (Nadaraya–Watson smoothing) from random features, which is also non-causal linear attention:
+/// `update(keys, values)`, `predict(queries)`. Approximate: the kernel is the map's estimate.
 ///
 /// # Definition
 /// ŷ(x) = Σᵢ K̂(x, xᵢ) yᵢ / Σᵢ K̂(x, xᵢ) with K̂(x, xᵢ) = φ(x)·ψ(xᵢ), so that Σᵢ ψ(xᵢ) yᵢ is all that is kept
@@ -34,7 +36,7 @@ const RUN: usize = 128;
 /// use random_features::frequency::{Orthogonal, draw};
 /// use random_features::Positive;
 /// let omega = draw(2, 256, &Orthogonal, &mut random_features::rng(5))?;
-/// let mut smoother = Smoother::new(Positive::gaussian::<f64>(omega, 1.0)?, 2)?;
+/// let mut smoother = Smoother::<f64>::new(Positive.gaussian(omega, 1.0)?, 2)?;
 /// smoother.update_labels(&arr2(&[[1.0, 1.0], [1.2, 0.9], [-1.0, -1.1]]), &[0, 0, 1])?;
 /// assert_eq!(smoother.classify(&arr2(&[[0.9, 1.1], [-1.0, -1.0]]))?, [0, 1]);
 /// # Ok::<(), random_features::Error>(())
@@ -43,29 +45,28 @@ const RUN: usize = 128;
 /// # References
 /// Reid et al., *Simplex Random Features*, section 5.3.
 #[derive(Clone, Debug)]
-pub struct Smoother<T, M> {
-    map: M,
+pub struct Smoother<T: Real> {
+    map: Map<T>,
     sums: Sums,
     /// Σᵢ yᵢ.
     totals: Vec<f64>,
     count: usize,
-    scalar: std::marker::PhantomData<T>,
 }
 
-impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
+impl<T: Real> Smoother<T> {
     /// A smoother that has seen nothing, for `targets` numbers at each point (for labels: the number of
     /// classes).
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `targets` is 0 or too large to be addressed.
-    pub fn new(map: M, targets: usize) -> Result<Self> {
+    pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         check_targets(targets, map.feature_dim())?;
         let sums = Sums::new(targets, map.feature_dim());
-        Ok(Smoother { map, sums, totals: vec![0.0; targets], count: 0, scalar: std::marker::PhantomData })
+        Ok(Smoother { map, sums, totals: vec![0.0; targets], count: 0 })
     }
 
     /// The map.
-    pub fn map(&self) -> &M {
+    pub fn map(&self) -> &Map<T> {
         &self.map
     }
 
@@ -81,18 +82,18 @@ impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
     /// point's squared norm is not finite; nothing has been taken in then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
         check_training(x, self.map.input_dim(), targets, self.totals.len())?;
-        let map = &self.map;
-        let of_run = |run: std::ops::Range<usize>| {
-            let batch = Batch::new(map, Side::Y, rows(x, run.clone()));
+        let (program, form) = (self.map.program(), self.map.program().best_form());
+        let of_run = |run: Range<usize>, batch: &mut Batch<T>, room: &mut Room<T>| {
             // Finite points whose squared norm overflows have no features.
-            let overflow = batch.log_scales.rows().into_iter().position(|row| row.iter().any(|s| s.is_nan()));
+            let overflow = (0..batch.rows()).find(|i| batch.row(*i).log_scales.iter().any(|s| s.is_nan()));
             match overflow {
-                None => Ok(Sums::of(batch, map.blocks(), &rows(targets, run))),
+                None => Ok(Sums::of(batch, (form, program.blocks()), rows(targets, run), room)),
                 Some(row) => Err(Error::NotFinite { what: "the features of x", row: run.start + row }),
             }
         };
-        let mut sums = Ok(Sums::new(self.totals.len(), map.feature_dim()));
-        tiles::fold(x.nrows(), RUN, of_run, |run| match (&mut sums, run) {
+        let mut sums = Ok(Sums::new(self.totals.len(), program.width()));
+        let shape = Runs { rows: RUN, bytes: Sums::size(self.totals.len(), program.width()) };
+        fold(program, (Side::Y, form), x.view(), shape, of_run, |run| match (&mut sums, run) {
             (Ok(sums), Ok(run)) => sums.add(&run),
             (Ok(_), Err(error)) => sums = Err(error),
             (Err(_), _) => {}
@@ -144,15 +145,16 @@ impl<T: Real, M: FeatureMap<T>> Smoother<T, M> {
             return Err(Error::NoData { what: "a prediction" });
         }
         let mut out = Array2::zeros((x.nrows(), self.totals.len()));
-        let work = self.map.feature_dim() * (x.ncols() + self.totals.len());
-        tiles::fill_rows(out.view_mut(), work, |first, mut out| {
-            let batch = Batch::new(&self.map, Side::X, rows(x, first..first + out.nrows()));
-            let sums = self.sums.apply(batch, self.map.blocks());
-            for (mut out, sums) in out.rows_mut().into_iter().zip(sums.rows()) {
+        let (program, form) = (self.map.program(), self.map.program().best_form());
+        let (sums, work) = (self.sums.prepared(program, form), program.width() * self.totals.len());
+        let write = |_: Range<usize>, batch: &mut Batch<T>, mut out: Out<'_, T>, room: &mut Array2<f64>| {
+            sums.apply(batch, program.blocks(), room);
+            for (mut out, sums) in out.rows_mut().into_iter().zip(room.rows()) {
                 let sums = sums.to_slice().unwrap_or(&[]);
                 out.iter_mut().enumerate().for_each(|(j, out)| *out = T::narrow(entry(sums, j)));
             }
-        });
+        };
+        map_rows(program, (Side::X, form), x.view(), out.view_mut(), work, write);
         Ok(out)
     }
 }

@@ -63,6 +63,21 @@ impl<T: Real> Batch<T> {
         &self.values
     }
 
+    /// The values, signs and scales of row `i`, to be changed.
+    pub fn row_mut(&mut self, i: usize) -> super::Row<'_, T> {
+        let columns = i * self.width..(i + 1) * self.width;
+        super::Row {
+            signs: if self.signs.is_empty() { &mut [] } else { &mut self.signs[columns.clone()] },
+            values: &mut self.values[columns],
+            log_scales: &mut self.log_scales[i * self.blocks..(i + 1) * self.blocks],
+        }
+    }
+
+    /// All scales, row by row.
+    pub fn log_scales(&self) -> &[f64] {
+        &self.log_scales
+    }
+
     #[inline]
     pub fn row(&self, i: usize) -> Features<'_, T> {
         let columns = i * self.width..(i + 1) * self.width;

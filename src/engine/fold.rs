@@ -10,8 +10,19 @@ use super::drive::{SMALL, for_all_threads, is_wide, tile_rows};
 use super::{Form, Program, Scratch, Side};
 use crate::Real;
 
-/// Partial sums that exist at a time.
+/// Partial sums that exist at a time, at most.
 const PARTIALS: usize = 16;
+/// Bytes of partial sums that exist at a time, if that leaves one for each of a few threads.
+const PARTIAL_BYTES: usize = 32 << 20;
+
+/// How a fold is cut.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Runs {
+    /// Rows of a run.
+    pub rows: usize,
+    /// Bytes of a partial sum.
+    pub bytes: usize,
+}
 
 /// What a thread keeps from tile to tile.
 #[derive(Default)]
@@ -21,7 +32,7 @@ struct Worker<T, W> {
     own: W,
 }
 
-/// Folds the features of runs of `rows` rows of `x` into a sum, in the order of the rows: `part` computes the sum of a
+/// Folds the features of runs of rows of `x` into a sum, in the order of the rows: `part` computes the sum of a
 /// run from its features, `add` adds it.
 ///
 /// Runs depend on shapes alone, so the result does not depend on the number of threads. `part` may keep things of type
@@ -30,7 +41,7 @@ pub(crate) fn fold<T: Real, W: Default, A: Send>(
     program: &Program<T>,
     what: (Side, Form),
     x: ArrayView2<'_, T>,
-    rows: usize,
+    Runs { rows, bytes }: Runs,
     part: impl Fn(Range<usize>, &mut Batch<T>, &mut W) -> A + Sync,
     mut add: impl FnMut(A),
 ) {
@@ -40,8 +51,9 @@ pub(crate) fn fold<T: Real, W: Default, A: Send>(
         part(run, &mut worker.batch, &mut worker.own)
     };
     let n = x.nrows();
-    for group in (0..n).step_by(rows * PARTIALS) {
-        let group = group..n.min(group + rows * PARTIALS);
+    let partials = (PARTIAL_BYTES / bytes.max(1)).clamp(rayon::current_num_threads().min(PARTIALS), PARTIALS);
+    for group in (0..n).step_by(rows * partials) {
+        let group = group..n.min(group + rows * partials);
         let runs = group.len().div_ceil(rows);
         let run = |i: usize| group.start + i * rows..group.end.min(group.start + (i + 1) * rows);
         if runs == 1 {

@@ -93,7 +93,6 @@ fn halve_until_one<T: Real>(values: &mut [T]) -> f64 {
     f64::from(exponent) * LN_2
 }
 
-
 /// f′(u) e^`scale`.
 pub(super) fn slope(f: Activation, u: f64, scale: f64) -> f64 {
     use std::f64::consts::{FRAC_2_SQRT_PI, PI};

@@ -101,8 +101,9 @@ fn of_sum<T: Real>(
             sum.pull_back(side, room.row(i), c, out);
         }
     }
-    sum.each_part()
-        .all(|(plan, columns, _)| of_plan(plan, side, x, of_parts.slice(s![.., columns]), out.view_mut(), scratch))
+    sum.each_part().all(|(plan, columns, _)| {
+        of_plan(plan, side, x, of_parts.slice(s![.., columns]), out.view_mut(), scratch)
+    })
 }
 
 fn of_routed<T: Real>(
@@ -143,9 +144,8 @@ fn of_leaf<T: Real>(
     let mut out = Array2::zeros(x.dim());
     match (&*leaf.input, &leaf.projection) {
         (Input::Logarithms(logarithms), Some(projection)) => {
-            let weights = Array2::from_shape_fn(cotangents.dim(), |(i, f)| {
-                cotangents[[i, f]] * batch.row(i).values[f]
-            });
+            let weights =
+                Array2::from_shape_fn(cotangents.dim(), |(i, f)| cotangents[[i, f]] * batch.row(i).values[f]);
             let sums = projection.times_frequencies(weights.view());
             for i in 0..x.nrows() {
                 let scale = batch.row(i).log_scales[0];
@@ -153,7 +153,9 @@ fn of_leaf<T: Real>(
                 of_powers(leaf, logarithms, projection, side, x.row(i), parts, out.row_mut(i), scratch);
             }
         }
-        (_, Some(projection)) => of_exponents(leaf, projection, side, x, cotangents, &batch, &mut out, scratch),
+        (_, Some(projection)) => {
+            of_exponents(leaf, projection, side, x, cotangents, &batch, &mut out, scratch)
+        }
         (_, None) => {
             for (i, mut out) in out.rows_mut().into_iter().enumerate() {
                 let scale = batch.row(i).log_scales[0];
@@ -351,7 +353,11 @@ fn single_powers<T: Real>(
     sum * (row.log_scales[0] - scale - factor).exp() / divisor
 }
 
-fn projections<T: Real>(projection: &Projection<T>, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Array2<T> {
+fn projections<T: Real>(
+    projection: &Projection<T>,
+    x: ArrayView2<'_, T>,
+    scratch: &mut Scratch<T>,
+) -> Array2<T> {
     let (mut values, mut norms) = (vec![T::zero(); x.nrows() * projection.count()], vec![0.0; x.nrows()]);
     let shape = (x.nrows(), projection.count(), 1);
     projection.project(x, &mut super::Tile::new(&mut values, &mut [], &mut norms, shape), scratch);

@@ -81,11 +81,6 @@ impl Matrix {
 }
 
 impl Linear {
-    /// Whether images are real.
-    pub fn is_real(&self) -> bool {
-        self.matrices.iter().all(Matrix::is_real)
-    }
-
     /// Writes Re z of all rows of `x` to `re`, Im z to `im`, if it has room, and the real and imaginary part of each
     /// row's term to `terms`.
     pub fn transform<T: Real>(
@@ -109,7 +104,8 @@ impl Linear {
                 square += z * z;
             });
             // A coefficient of 0 takes no part: its square may be infinite.
-            let outer = if self.outer == 0.0 { 0.0 } else { self.outer * u.iter().map(|u| u * u).sum::<f64>() };
+            let outer =
+                if self.outer == 0.0 { 0.0 } else { self.outer * u.iter().map(|u| u * u).sum::<f64>() };
             let finite = square.is_finite();
             let inner = if self.inner == 0.0 && finite { Complex64::ZERO } else { self.inner * square };
             *term = [inner.re + outer, inner.im];

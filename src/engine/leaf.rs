@@ -143,7 +143,10 @@ impl<T: Real> Leaf<T> {
             }
         };
         project(re, 0, tile);
-        reaches.iter_mut().enumerate().for_each(|(i, reach)| *reach = projection.bound(tile.row(i).log_scales[0]));
+        reaches
+            .iter_mut()
+            .enumerate()
+            .for_each(|(i, reach)| *reach = projection.bound(tile.row(i).log_scales[0]));
         if complex {
             project(im, tile.width() / 2, tile);
         }

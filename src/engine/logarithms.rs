@@ -2,6 +2,7 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
+use super::shift::Shift;
 use crate::Real;
 use crate::frequency::Counts;
 use crate::kernel::Lengthscale;
@@ -23,27 +24,6 @@ pub(crate) struct Logarithms {
     odd: Vec<u64>,
     /// Where they are not 0.
     positive: Vec<u64>,
-}
-
-/// c and ε: u = max(x/ℓ − c, ε), so that all coordinates are positive.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(crate) struct Shift {
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact::vec"))]
-    pub by: Vec<f64>,
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact::number"))]
-    pub least: f64,
-}
-
-impl Shift {
-    /// Coordinate `l` of the shifted point before it is clamped, if it need not be.
-    pub fn inside(&self, l: usize, scaled: f64) -> Option<f64> {
-        let (c, u) = (self.by[l], scaled - self.by[l]);
-        // What c was made from comes back as ε to the rounding of both.
-        let floor = self.least - (c.abs() + self.least) * f64::EPSILON;
-        let outside = u < floor.max(f64::MIN_POSITIVE);
-        (!outside).then_some(u)
-    }
 }
 
 /// A row of a tile of logarithms, between its projection and its lift.
@@ -70,10 +50,7 @@ impl Logarithms {
 
     /// uₗ, from x/ℓ.
     pub fn moved(&self, l: usize, scaled: f64) -> f64 {
-        match &self.shift {
-            None => scaled,
-            Some(shift) => shift.inside(l, scaled).unwrap_or(shift.least),
-        }
+        self.shift.as_ref().map_or(scaled, |shift| shift.moved(l, scaled))
     }
 
     /// xₗ/ℓₗ.

@@ -26,22 +26,24 @@ mod plan;
 mod projection;
 mod routed;
 mod scratch;
+mod shift;
 mod sum;
 mod tile;
 
 pub use contract::{Facts, FeatureMap, Form, Side};
 pub use lift::Lift;
 pub use projection::{Method, Projection};
+pub use shift::Shift;
 pub use tile::{Row, Tile};
 
 pub(crate) use batch::{Batch, Features as FeatureRow};
 pub(crate) use bias::Bias;
-pub(crate) use fold::{fold, map_rows};
+pub(crate) use fold::{Runs, fold, map_rows};
 pub(crate) use gradient::pull_back;
 pub(crate) use input::{Input, Linear, Matrix};
 pub(crate) use leaf::Leaf;
-pub(crate) use logarithms::{Logarithms, Shift};
-pub(crate) use plan::{Plan, Program, ranges};
-pub(crate) use routed::{Routed, nearest};
+pub(crate) use logarithms::Logarithms;
+pub(crate) use plan::{Pass, Plan, Program};
+pub(crate) use routed::Routed;
 pub(crate) use scratch::Scratch;
 pub(crate) use sum::{Sum, Term};

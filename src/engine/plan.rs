@@ -51,6 +51,15 @@ impl<T: Real> Plan<T> {
         }
     }
 
+    /// Calls `each` for all leaves and foreign maps.
+    pub fn each_leaf<'a>(&'a self, each: &mut dyn FnMut(&'a Plan<T>)) {
+        match self {
+            Plan::Leaf(_) | Plan::Foreign(..) => each(self),
+            Plan::Sum(sum) => sum.parts().for_each(|part| part.each_leaf(each)),
+            Plan::Routed(routed) => routed.plans().for_each(|plan| plan.each_leaf(each)),
+        }
+    }
+
     /// Whether every value of a row is written once and is complete when the row is: then it may be written past the
     /// caches.
     fn writes_once(&self) -> bool {
@@ -125,7 +134,8 @@ impl<'a, T: Real> Pass<'a, T> {
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        let Some(shared) = self.shared.iter().find(|shared| Arc::ptr_eq(&shared.projection, projection)) else {
+        let Some(shared) = self.shared.iter().find(|shared| Arc::ptr_eq(&shared.projection, projection))
+        else {
             return projection.project(x, tile, scratch);
         };
         let m = projection.count();
@@ -156,7 +166,11 @@ impl<T: Real> Program<T> {
         let mut pool = Vec::new();
         plan.merge(&mut pool, true);
         Ok(Program {
-            shared: pool.into_iter().filter(|(_, uses)| *uses > 1).map(|(projection, _)| projection).collect(),
+            shared: pool
+                .into_iter()
+                .filter(|(_, uses)| *uses > 1)
+                .map(|(projection, _)| projection)
+                .collect(),
             columns: ranges(&facts.blocks).collect(),
             width: facts.feature_dim(),
             writes_once: plan.writes_once(),

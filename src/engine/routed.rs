@@ -8,7 +8,8 @@ use super::batch::Batch;
 use super::plan::{Pass, Plan};
 use super::{Facts, Scratch, Side, Tile};
 use crate::Real;
-use crate::numeric::{Isa, squared_distance, squared_norm};
+use crate::numeric::{Isa, squared_norm};
+use crate::plan::nearest;
 
 /// Points go to the nearest centre of their side; a pair of clusters has its own blocks, and all others are absent.
 #[derive(Clone, Debug)]
@@ -148,18 +149,9 @@ fn parts<T: Real>(plans: &Array2<Plan<T>>) -> Array2<Part> {
     let (mut column, mut block) = (0, 0);
     plans.map(|plan| {
         let facts = plan.facts();
-        let part = Part {
-            columns: column..column + facts.feature_dim(),
-            blocks: block..block + facts.blocks.len(),
-        };
+        let part =
+            Part { columns: column..column + facts.feature_dim(), blocks: block..block + facts.blocks.len() };
         (column, block) = (part.columns.end, part.blocks.end);
         part
     })
-}
-
-/// The first of the nearest centres, and the squared distance from it. Centres are rows in standard layout.
-pub(crate) fn nearest<T: Real>(centres: &Array2<f64>, point: &[T]) -> (usize, f64) {
-    let rows = centres.as_slice().unwrap_or_default().chunks_exact(point.len());
-    let distances = rows.map(|centre| squared_distance(Isa::best(), point, centre)).enumerate();
-    distances.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
 }

@@ -130,7 +130,7 @@ impl<T: Real> Sum<T> {
 
     /// Writes products one after the other to the rows of a tile.
     fn multiply(&self, side: Side, parts: &Batch<T>, tile: &mut Tile<'_, T>) {
-        let isa = Isa::best();
+        let (isa, one) = (Isa::best(), [T::one()]);
         for i in 0..tile.rows() {
             let (parts, row) = (parts.row(i), tile.row(i));
             let mut values = row.values;
@@ -139,7 +139,7 @@ impl<T: Real> Sum<T> {
                 *scale = product.scale(parts.log_scales);
                 // An absent block is neither computed nor read.
                 if *scale != f64::NEG_INFINITY {
-                    let left = product.left.as_ref().map_or(&[T::one()][..], |left| left.of(parts.values));
+                    let left = product.left.as_ref().map_or(&one[..], |left| left.of(parts.values));
                     numeric::outer(isa, own, product.sign(side), left, product.right.of(parts.values));
                 }
                 values = rest;
@@ -168,7 +168,7 @@ impl<T: Real> Sum<T> {
     /// From cotangents of the products' values in row `i` to those of the values of the parts, which are added to
     /// `out`.
     pub fn pull_back(&self, side: Side, parts: Features<'_, T>, cotangents: &[T], out: &mut [T]) {
-        let mut rest = cotangents;
+        let (mut rest, one) = (cotangents, [T::one()]);
         for product in &self.products {
             let (own, later) = rest.split_at(product.width);
             rest = later;
@@ -176,7 +176,7 @@ impl<T: Real> Sum<T> {
                 continue;
             }
             let (sign, right) = (product.sign::<T>(side), product.right.of(parts.values));
-            let left = product.left.as_ref().map_or(&[T::one()][..], |left| left.of(parts.values));
+            let left = product.left.as_ref().map_or(&one[..], |left| left.of(parts.values));
             for (p, (a, own)) in left.iter().zip(own.chunks_exact(right.len().max(1))).enumerate() {
                 for (q, cotangent) in own.iter().enumerate() {
                     let cotangent = sign * *cotangent;

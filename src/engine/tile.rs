@@ -90,6 +90,11 @@ impl<'a, T: Real> Tile<'a, T> {
         self.rows
     }
 
+    /// The number of scales in a row.
+    pub fn blocks(&self) -> usize {
+        self.blocks.count
+    }
+
     /// D, the number of values in a row.
     pub fn width(&self) -> usize {
         self.columns.count

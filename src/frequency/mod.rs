@@ -20,6 +20,7 @@ mod independent;
 mod orthogonal;
 pub mod quasi;
 mod radii;
+mod recipe;
 pub mod simplex;
 pub mod simplex_plus;
 pub mod structured;
@@ -35,6 +36,7 @@ pub use independent::Independent;
 pub use orthogonal::Orthogonal;
 pub use quasi::{Halton, Sobol};
 pub use radii::{Chi, Radii, RootDim};
+pub use recipe::{AnyCoupling, AnyRadii, Draw, DrawCounts};
 pub use simplex::Simplex;
 pub use simplex_plus::SimplexPlus;
 

@@ -1,25 +1,34 @@
 //! Bipolar hybrids: hyperbolic features where points oppose each other, trigonometric ones where they agree.
 
-use std::sync::Arc;
-
-use super::composite::Covariance;
 use super::{Coefficient, Hybrid};
 use crate::error::Result;
-use crate::frequency::Frequencies;
-use crate::map::{Exponential, Target};
-use crate::projection::Projection;
-use crate::{FeatureMap, Hyperbolic, Real, Trigonometric};
+use crate::kernel::Softmax;
+use crate::map::{Map, Omega, Target};
+use crate::{Hyperbolic, Real, Trigonometric};
 
-/// The frequencies of the two bases of a bipolar hybrid.
+/// The frequencies of the two bases of a bipolar hybrid: [`shared`](Bases::shared) or
+/// [`independent`](Bases::independent).
 #[derive(Clone, Debug, PartialEq)]
 pub enum Bases {
     /// Each base has its own: hyperbolic, then trigonometric.
-    Independent(Frequencies, Frequencies),
+    Independent(Omega, Omega),
     /// They share them: projected once and lifted twice. For points of equal norms the variance is the same.
-    Shared(Frequencies),
+    Shared(Omega),
 }
 
-impl<T: Real> Hybrid<T> {
+impl Bases {
+    /// Both bases on the same frequencies: projected once and lifted twice.
+    pub fn shared(omega: impl Into<Omega>) -> Self {
+        Bases::Shared(omega.into())
+    }
+
+    /// Frequencies of the hyperbolic base, and of the trigonometric one.
+    pub fn independent(hyperbolic: impl Into<Omega>, trigonometric: impl Into<Omega>) -> Self {
+        Bases::Independent(hyperbolic.into(), trigonometric.into())
+    }
+}
+
+impl Hybrid {
     /// The angular hybrid for the softmax kernel: λ = θ/π, estimated from the signs of τ.
     ///
     /// The relative error vanishes at θ = 0 and at θ = π (for equal norms), and is small between. τ must not be the
@@ -27,8 +36,8 @@ impl<T: Real> Hybrid<T> {
     ///
     /// # Errors
     /// As [`bipolar`](Hybrid::bipolar).
-    pub fn angular(bases: Bases, tau: Frequencies) -> Result<Self> {
-        Self::bipolar(bases, Coefficient::angular(tau), crate::kernel::Softmax::default())
+    pub fn angular<T: Real>(bases: Bases, tau: impl Into<Omega>) -> Result<Map<T>> {
+        Self::bipolar(bases, Coefficient::angular(tau)?, Softmax::default())
     }
 
     /// The Gaussian hybrid for the softmax kernel: λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, estimated from trigonometric features on
@@ -36,38 +45,26 @@ impl<T: Real> Hybrid<T> {
     ///
     /// # Errors
     /// As [`Coefficient::gaussian`] and [`bipolar`](Hybrid::bipolar).
-    pub fn gaussian(bases: Bases, tau: Frequencies, sigma: f64, r: f64) -> Result<Self> {
-        Self::bipolar(bases, Coefficient::gaussian(tau, sigma, r)?, crate::kernel::Softmax::default())
+    pub fn gaussian<T: Real>(bases: Bases, tau: impl Into<Omega>, sigma: f64, r: f64) -> Result<Map<T>> {
+        Self::bipolar(bases, Coefficient::gaussian(tau, sigma, r)?, Softmax::default())
     }
 
     /// λ̂ times hyperbolic features plus 1 − λ̂ times trigonometric ones, for a target kernel (softmax or Gaussian) and
     /// any coefficient.
     ///
     /// # Errors
-    /// As [`Exponential::new`] and [`Hybrid::new`].
-    pub fn bipolar(bases: Bases, coefficient: Coefficient<T>, target: impl Into<Target>) -> Result<Self> {
+    /// As [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum).
+    pub fn bipolar<T: Real>(
+        bases: Bases,
+        coefficient: Coefficient<T>,
+        target: impl Into<Target>,
+    ) -> Result<Map<T>> {
         let target = target.into();
-        let lengthscale = || target.lengthscale().clone();
-        let (shared, hyperbolic, trigonometric) = match bases {
-            Bases::Independent(first, second) => {
-                let first = Arc::new(Projection::new(first, lengthscale())?);
-                (None, first, Arc::new(Projection::new(second, lengthscale())?))
-            }
-            Bases::Shared(omega) => {
-                let unit = (0..omega.dim()).all(|k| target.lengthscale().at(k) == 1.0);
-                let known = unit && omega.law().is_independent();
-                let covariance = if known { Covariance::Bipolar(target.row()) } else { Covariance::Unknown };
-                let projection = Arc::new(Projection::new(omega, lengthscale())?);
-                (Some(covariance), projection.clone(), projection)
-            }
+        let (first, second) = match bases {
+            Bases::Independent(first, second) => (first, second),
+            Bases::Shared(omega) => (omega.clone(), omega),
         };
-        let hyperbolic: Box<dyn FeatureMap<T>> =
-            Box::new(Exponential::with_projection(Hyperbolic, hyperbolic, target.clone())?);
-        let trigonometric = Exponential::with_projection(Trigonometric, trigonometric, target)?;
-        let hybrid = Hybrid::new(vec![(coefficient, hyperbolic)], Box::new(trigonometric))?;
-        Ok(match shared {
-            Some(covariance) => hybrid.with_covariance(covariance),
-            None => hybrid,
-        })
+        let hyperbolic = Hyperbolic.map(first, target.clone())?;
+        Self::sum(vec![(coefficient, hyperbolic)], Trigonometric.map(second, target)?)
     }
 }

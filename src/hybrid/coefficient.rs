@@ -1,25 +1,22 @@
 //! [`Coefficient`]: the weights λ̂ of a hybrid.
 
-use std::sync::Arc;
-
 use ndarray::{Array2, ArrayRef1};
 
-use super::sided::Sided;
 use crate::error::{Error, Result};
-use crate::frequency::Frequencies;
-use crate::map::Sign;
+use crate::kernel::Gaussian;
+use crate::map::{CoefficientRecipe, Map, Mechanism, Omega, PlainRecipe, Recipe, Target};
+use crate::theory::Radius;
 use crate::theory::coefficient::{self, Moments};
-use crate::{FeatureMap, Positive, Real, Trigonometric};
+use crate::{Positive, Real, Sign, Trigonometric};
 
 /// A coefficient λ̂ = a + c·Ĉ(x, y) with the estimate Ĉ of a feature map, which may be a hybrid itself.
 ///
 /// Independent of the bases that it weighs if its frequencies are.
 #[derive(Clone, Debug)]
-pub struct Coefficient<T> {
+pub struct Coefficient<T: Real> {
     pub(super) constant: f64,
     pub(super) factor: f64,
-    pub(super) map: Option<Arc<dyn FeatureMap<T>>>,
-    angular: bool,
+    pub(super) map: Option<Map<T>>,
 }
 
 impl<T: Real> Coefficient<T> {
@@ -28,32 +25,35 @@ impl<T: Real> Coefficient<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if a is not finite.
     pub fn constant(a: f64) -> Result<Self> {
-        Ok(Coefficient { constant: finite("the coefficient a", a)?, factor: 0.0, map: None, angular: false })
+        Ok(Coefficient { constant: finite("the coefficient a", a)?, factor: 0.0, map: None })
     }
 
     /// λ̂ = a + c·Ĉ for any map that estimates C.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if a or c is not finite.
-    pub fn affine(a: f64, c: f64, map: impl FeatureMap<T> + 'static) -> Result<Self> {
+    pub fn affine(a: f64, c: f64, map: Map<T>) -> Result<Self> {
         let (constant, factor) = (finite("the coefficient a", a)?, finite("the coefficient c", c)?);
-        Ok(Coefficient { constant, factor, map: Some(Arc::new(map)), angular: false })
+        Ok(Coefficient { constant, factor, map: Some(map) })
     }
 
     /// The angular coefficient λ = θ/π with the angle θ between x and y: λ̂ = ½ − ½ Σ sgn(τ·x) sgn(τ·y)/n.
     ///
     /// Exactly 0 at x = y and 1 at x = −y. Hybrid Random Features, equation 19.
-    pub fn angular(tau: Frequencies) -> Self {
-        Coefficient { constant: 0.5, factor: -0.5, map: Some(Arc::new(Sign::new(tau))), angular: true }
+    ///
+    /// # Errors
+    /// As [`PlainRecipe::map`].
+    pub fn angular(tau: impl Into<Omega>) -> Result<Self> {
+        Self::affine(0.5, -0.5, Sign.map(tau, 1.0)?)
     }
 
     /// The normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, ρ = 1 − e^{−2σ²r²}, from trigonometric
     /// features: 0 at x = y, 1 at x = −y with norms r. Hybrid Random Features, appendix F.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; as [`Trigonometric::gaussian`].
-    pub fn gaussian(tau: Frequencies, sigma: f64, r: f64) -> Result<Self> {
-        let map = Trigonometric::gaussian::<T>(tau, positive("σ", sigma)?.recip())?;
+    /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; as [`PlainRecipe::map`].
+    pub fn gaussian(tau: impl Into<Omega>, sigma: f64, r: f64) -> Result<Self> {
+        let map = Trigonometric.gaussian(tau, positive("σ", sigma)?.recip())?;
         Self::normalised(map, sigma, r)
     }
 
@@ -62,7 +62,7 @@ impl<T: Real> Coefficient<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite.
-    pub fn normalised(map: impl FeatureMap<T> + 'static, sigma: f64, r: f64) -> Result<Self> {
+    pub fn normalised(map: Map<T>, sigma: f64, r: f64) -> Result<Self> {
         let rho = -(-2.0 * (positive("σ", sigma)? * positive("r", r)?).powi(2)).exp_m1();
         // Where σr is so small that ρ is 0 there is no such coefficient.
         let inverse = positive("1/(1 − e^{−2σ²r²})", rho.recip())?;
@@ -74,17 +74,58 @@ impl<T: Real> Coefficient<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if c is not positive and finite, [`Shape`](Error::Shape) if M does not fit,
-    /// [`NotFinite`](Error::NotFinite) if it holds a number that is not finite; as [`Trigonometric::gaussian`].
-    pub fn gaussian_trigonometric(tau: Frequencies, m: Array2<f64>, c: f64) -> Result<Self> {
-        Self::affine(0.0, 1.0, Sided::new(Trigonometric::gaussian(tau, positive("c", c)?)?, -m)?)
+    /// [`NotFinite`](Error::NotFinite) if it holds a number that is not finite; as [`PlainRecipe::map`].
+    pub fn gaussian_trigonometric(tau: impl Into<Omega>, m: Array2<f64>, c: f64) -> Result<Self> {
+        let kernel = Gaussian::new(positive("c", c)?)?;
+        Self::affine(0.0, 1.0, turned(Trigonometric, tau, kernel, -m)?)
     }
 
     /// As [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric), from positive features: λ̂ > 0 always.
     ///
     /// # Errors
     /// As [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric).
-    pub fn gaussian_positive(tau: Frequencies, m: Array2<f64>, c: f64) -> Result<Self> {
-        Self::affine(0.0, 1.0, Sided::new(Positive::gaussian(tau, positive("c", c)?)?, -m)?)
+    pub fn gaussian_positive(tau: impl Into<Omega>, m: Array2<f64>, c: f64) -> Result<Self> {
+        let kernel = Gaussian::new(positive("c", c)?)?;
+        Self::affine(0.0, 1.0, turned(Positive, tau, kernel, -m)?)
+    }
+
+    /// a.
+    pub fn constant_part(&self) -> f64 {
+        self.constant
+    }
+
+    /// c.
+    pub fn factor(&self) -> f64 {
+        self.factor
+    }
+
+    /// The map that estimates C; none for a constant.
+    pub fn map(&self) -> Option<&Map<T>> {
+        self.map.as_ref()
+    }
+
+    /// The coefficient as data; `None` if its map is of someone else's.
+    pub fn recipe(&self) -> Option<CoefficientRecipe> {
+        let map = match &self.map {
+            None => None,
+            Some(map) => Some(Box::new(map.recipe()?)),
+        };
+        Some(CoefficientRecipe { constant: self.constant, factor: self.factor, map })
+    }
+
+    /// Whether λ = θ/π, from independent signs.
+    fn is_angular(&self) -> bool {
+        let signs = |recipe: &Recipe| match recipe {
+            Recipe::Plain(PlainRecipe { mechanism: Mechanism::Sign(_), omega, target, .. }) => {
+                let spherical = *target.lengthscale() == 1.0.into();
+                let law = omega.frequencies().map(|omega| omega.law().clone());
+                spherical && law.is_ok_and(|law| law.with_radius(Radius::Chi).is_independent())
+            }
+            _ => false,
+        };
+        self.constant == 0.5
+            && self.factor == -0.5
+            && self.map.as_ref().and_then(Map::recipe).is_some_and(|recipe| signs(&recipe))
     }
 
     /// The moments of λ̂, if they have a closed form.
@@ -97,7 +138,7 @@ impl<T: Real> Coefficient<T> {
         };
         let Some(variance) = map.log_variance(x, y)? else { return Ok(None) };
         let Some(kernel) = map.kernel() else { return Ok(None) };
-        if self.angular {
+        if self.is_angular() {
             // π − θ, not 1 − λ: both ends are exact.
             let angle = crate::kernel::angle(x.iter().map(|v| v.widen()).zip(y.iter().map(|v| v.widen())));
             return Ok(Some(coefficient::angular(angle, map.feature_dim())));
@@ -106,6 +147,17 @@ impl<T: Real> Coefficient<T> {
         let square = (variance + 2.0 * self.factor.abs().ln()).exp();
         Ok(Some(Moments::new(self.constant + term, 1.0 - self.constant - term, square)))
     }
+}
+
+/// The map for K(x, My).
+pub(super) fn turned<T: Real>(
+    mechanism: impl Into<Mechanism>,
+    omega: impl Into<Omega>,
+    target: impl Into<Target>,
+    m: Array2<f64>,
+) -> Result<Map<T>> {
+    let (mechanism, omega, target) = (mechanism.into(), omega.into(), target.into());
+    PlainRecipe { mechanism, omega, target, matrix: Some(m) }.map()
 }
 
 fn finite(name: &'static str, value: f64) -> Result<f64> {

@@ -3,14 +3,14 @@
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 
-use super::coefficient::positive;
-use super::sided::Sided;
+use super::coefficient::{positive, turned};
 use super::{Clustering, Coefficient, Diagonal, Hybrid};
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
-use crate::map::Transform;
+use crate::kernel::Gaussian;
+use crate::map::{Map, Omega, Transform};
 use crate::theory::complex_exponential::Symmetry;
-use crate::{ComplexExponential, FeatureMap, Real, Trigonometric};
+use crate::{ComplexExponential, Real, Trigonometric};
 
 impl<T: Real> Coefficient<T> {
     /// The Gaussian coefficient λ = exp(−‖Ax + A⁻¹y‖²/(2c²)) with the Hermitian norm and a diagonal A of real or
@@ -22,8 +22,8 @@ impl<T: Real> Coefficient<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if c is not positive and finite, or an entry is 0, not finite, or neither real
-    /// nor imaginary; as [`Trigonometric::gaussian`].
-    pub fn around(tau: Frequencies, entries: &[Complex64], c: f64) -> Result<Self> {
+    /// nor imaginary; as [`PlainRecipe::map`](crate::map::PlainRecipe::map).
+    pub fn around(tau: impl Into<Omega>, entries: &[Complex64], c: f64) -> Result<Self> {
         let c = positive("c", c)?;
         let wrong = |a: &&Complex64| !a.norm_sqr().is_normal() || a.re != 0.0 && a.im != 0.0;
         if let Some(a) = entries.iter().find(wrong) {
@@ -36,11 +36,11 @@ impl<T: Real> Coefficient<T> {
         let turn = |a: &Complex64| if a.im == 0.0 { -1.0 } else { 1.0 };
         let diagonal: Array1<f64> = entries.iter().map(|a| turn(a) / a.norm_sqr()).collect();
         let m = Array2::from_diag(&diagonal);
-        Self::affine(0.0, 1.0, Sided::new(Trigonometric::gaussian(tau, scales)?, m)?)
+        Self::affine(0.0, 1.0, turned(Trigonometric, tau, Gaussian::new(scales)?, m)?)
     }
 }
 
-impl<T: Real> Hybrid<T> {
+impl Hybrid {
     /// The cluster hybrid with Gaussian coefficients for the softmax kernel: for each pair of a query and a key cluster
     /// a complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width
     /// c; `rest` has the mass that no pair claims.
@@ -52,14 +52,15 @@ impl<T: Real> Hybrid<T> {
     /// use ndarray::{Array2, arr2};
     /// use random_features::frequency::{Independent, draw};
     /// use random_features::hybrid::{Clustering, Formula, Hybrid};
-    /// use random_features::{FeatureMap, Trigonometric, rng};
+    /// use random_features::{Map, Trigonometric, rng};
     /// let queries = Clustering::of(&arr2(&[[1.0, 0.2], [1.1, 0.1]]), 1, &mut rng(1))?;
     /// let keys = Clustering::of(&arr2(&[[-0.9, 0.3], [-1.0, 0.2]]), 1, &mut rng(1))?;
     /// let mut rng = rng(2);
-    /// let rest = Box::new(Trigonometric::softmax(draw(2, 16, &Independent, &mut rng)?));
-    /// let mut draws = |m| draw(2, m, &Independent, &mut rng);
-    /// let (omega, tau) = (draws(16)?, draws(8)?);
-    /// let map = Hybrid::<f64>::clustered(
+    /// let rest = Trigonometric.softmax(draw(2, 16, &Independent, &mut rng)?)?;
+    /// let mut others = random_features::rng(3);
+    /// let omega = || draw(2, 16, &Independent, &mut rng);
+    /// let tau = || draw(2, 8, &Independent, &mut others);
+    /// let map: Map<f64> = Hybrid::clustered((&queries, &keys), Formula::Complex, 1.0, omega, tau, rest)?;
     ///     (&queries, &keys), Formula::Complex, 1.0, || Ok(omega.clone()), || Ok(tau.clone()), rest,
     /// )?;
     /// let (x, y) = (queries.centres().row(0).to_owned(), keys.centres().row(0).to_owned());
@@ -69,23 +70,23 @@ impl<T: Real> Hybrid<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Coefficient::around`], [`ComplexExponential::new`] and [`new`](Hybrid::new); those of the draws.
-    pub fn clustered(
+    /// As [`Coefficient::around`], [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum); those of the draws.
+    pub fn clustered<T: Real>(
         (queries, keys): (&Clustering, &Clustering),
         diagonal: impl Into<Diagonal>,
         c: f64,
         mut omega: impl FnMut() -> Result<Frequencies>,
         mut tau: impl FnMut() -> Result<Frequencies>,
-        rest: Box<dyn FeatureMap<T>>,
-    ) -> Result<Self> {
+        rest: Map<T>,
+    ) -> Result<Map<T>> {
         let diagonal = diagonal.into();
         let mut terms = Vec::with_capacity(queries.len() * keys.len());
         for (i, j) in (0..queries.len()).flat_map(|i| (0..keys.len()).map(move |j| (i, j))) {
             let entries = diagonal.entries((queries, i), (keys, j))?;
             let coefficient = Coefficient::around(tau()?, &entries, c)?;
-            let base = ComplexExponential::softmax(omega()?, Transform::diagonal(entries)?, Symmetry::Plain)?;
-            terms.push((coefficient, Box::new(base) as Box<dyn FeatureMap<T>>));
+            let base = ComplexExponential::new(Transform::diagonal(entries)?, Symmetry::Plain);
+            terms.push((coefficient, base.softmax(omega()?)?));
         }
-        Self::new(terms, rest)
+        Self::sum(terms, rest)
     }
 }

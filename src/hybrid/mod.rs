@@ -2,19 +2,19 @@
 //!
 //! A hybrid estimate Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q chooses, pair by pair, the estimator that is accurate there; its
 //! coefficients λ̂ are estimated as well. Products of estimates are tensor products of features and sums are more
-//! blocks, so a hybrid is again a [`FeatureMap`](crate::FeatureMap), and everything that takes a map takes a hybrid:
+//! blocks, so a hybrid is again a [`Map`](crate::Map), and everything that takes a map takes a hybrid:
 //! other hybrids too. Below stand the maps; nothing in them knows of hybrids.
 //!
 //! ```
 //! use ndarray::arr1;
 //! use random_features::frequency::{Independent, draw};
 //! use random_features::hybrid::{Bases, Hybrid};
-//! use random_features::{FeatureMap, rng};
+//! use random_features::{Map, rng};
 //! let mut rng = rng(1);
 //! let omega = draw(3, 64, &Independent, &mut rng)?;
 //! let tau = draw(3, 16, &Independent, &mut rng)?;
 //! // Hyperbolic features where x and y oppose each other, trigonometric ones where they agree.
-//! let map = Hybrid::<f64>::angular(Bases::Shared(omega), tau)?;
+//! let map: Map<f64> = Hybrid::angular(Bases::shared(omega), tau)?;
 //! let x = arr1(&[0.5, 1.0, -0.5]);
 //! assert!((map.estimate(&x, &x)? / x.dot(&x).exp() - 1.0).abs() < 1e-12);
 //! assert!((map.estimate(&x, &-&x)? / (-x.dot(&x)).exp() - 1.0).abs() < 1e-12);
@@ -24,17 +24,15 @@
 mod bipolar;
 mod cluster;
 mod coefficient;
-mod composite;
 mod diagonal;
-mod kmeans;
 mod mixture;
-mod room;
-mod sided;
-mod tensor;
+mod recipe;
+mod sum;
 
 pub use bipolar::Bases;
 pub use cluster::Clustered;
 pub use coefficient::Coefficient;
-pub use composite::Hybrid;
 pub use diagonal::{Diagonal, Formula};
-pub use kmeans::Clustering;
+pub use sum::Hybrid;
+
+use crate::plan::Clustering;

@@ -12,7 +12,7 @@ use crate::Real;
 use crate::engine::{Bias, Facts, Input, Leaf, Lift, Linear, Matrix, Plan, Projection};
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
-use crate::kernel::{Kernel, Lengthscale};
+use crate::kernel::{Kernel, Lengthscale, RegularisedSoftmax, Softmax};
 use crate::theory::{Law, Pair, Radius};
 
 /// The data that a map is made of, beside its parameters.
@@ -43,12 +43,26 @@ impl<'a> Setting<'a> {
     }
 
     /// Real frequencies whose radii, where they are stated, are those of a target that `serves` accepts.
-    pub fn check_radii(&self, map: &'static str, serves: impl Fn(Radius) -> bool) -> Result<&'a Arc<Frequencies>> {
+    pub fn check_radii(
+        &self,
+        map: &'static str,
+        serves: impl Fn(Radius) -> bool,
+    ) -> Result<&'a Arc<Frequencies>> {
         let (omega, radius) = (self.omega.frequencies()?, self.radius());
         let stated = !matches!(radius, Radius::Other | Radius::Unstated);
-        let served = self.target.radius().is_some_and(|needed| serves(needed) && (!stated || radius == needed));
+        let served =
+            self.target.radius().is_some_and(|needed| serves(needed) && (!stated || radius == needed));
         let padded = self.target.padded_dim(omega.dim()).is_none_or(|dim| dim == omega.padded_dim());
         if served && padded { Ok(omega) } else { Err(self.refused(map)) }
+    }
+
+    /// A target without a kernel of its own.
+    pub fn check_implied(&self, map: &'static str) -> Result<()> {
+        match (self.target, self.omega) {
+            (Target::Implied(_), Omega::Frequencies(_) | Omega::None(_)) => Ok(()),
+            (Target::Implied(_), other) => other.frequencies().map(drop),
+            _ => Err(self.refused(map)),
+        }
     }
 
     /// The error that the map does not estimate the target on these frequencies.
@@ -78,12 +92,27 @@ pub(crate) trait Definition {
     /// without a closed form.
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64>;
 
+    /// The softmax kernel with ℓ = 1, in the form that frequencies of this law estimate.
+    fn softmax_target(&self, _omega: &Omega) -> Target {
+        Softmax::default().into()
+    }
+
     /// Takes in the parameters.
     fn identify(&self, digest: &mut Digest)
     where
         Self: std::fmt::Debug,
     {
         digest.text(&format!("{self:?}"));
+    }
+}
+
+/// The softmax kernel, or its regularised form if the radii are √d.
+pub(crate) fn softmax_or_regularised(omega: &Omega) -> Target {
+    match omega {
+        Omega::Frequencies(omega) if omega.law().radius() == Radius::RootDim => {
+            RegularisedSoftmax::in_dimension(omega.padded_dim()).into()
+        }
+        _ => Softmax::default().into(),
     }
 }
 
@@ -128,9 +157,8 @@ impl NormalForm {
             return Err(Error::Unsupported { what: "a matrix on points that are transformed already" });
         };
         // M acts before the lengthscale divides, the engine's matrix after.
-        let entry = |((k, l), v): ((usize, usize), &f64)| {
-            Complex64::from(v * lengthscale.at(l) / lengthscale.at(k))
-        };
+        let entry =
+            |((k, l), v): ((usize, usize), &f64)| Complex64::from(v * lengthscale.at(l) / lengthscale.at(k));
         let scaled: Vec<Complex64> = m.indexed_iter().map(entry).collect();
         let full = Array2::from_shape_vec(m.dim(), scaled).unwrap_or_default();
         let input = Input::Linear(Linear {

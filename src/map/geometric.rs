@@ -2,11 +2,15 @@
 
 use ndarray::ArrayView1;
 
-use super::{CountMechanism, Counting, Target};
+use super::counting;
+use super::definition::{Definition, NormalForm, Setting};
+use super::omega::count_law;
 use crate::Real;
+use crate::engine::Shift;
 use crate::error::{Error, Result};
-use crate::frequency::{CountLaw, Counts, check_probability};
-use crate::kernel::{Gaussian, Lengthscale, Softmax};
+use crate::frequency::{CountLaw, check_probability};
+use crate::kernel::Kernel;
+use crate::theory::Pair;
 use crate::theory::counts::ln_geometric_variance;
 use crate::theory::special::ln_gamma;
 
@@ -15,7 +19,7 @@ use crate::theory::special::ln_gamma;
 /// # Definition
 /// φⱼ(x) = m^{−1/2} p^{−d/2} Πₗ (xₗ/√(1−p))^{ωⱼₗ}/√(ωⱼₗ!), m features, for the softmax kernel, with 0⁰ = 1;
 /// for the Gaussian kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent geometric counts, P(ω = k) =
-/// p(1−p)ᵏ from k = 0 on. Features and estimates may be negative; with [`Shifted`](super::Shifted) they are
+/// p(1−p)ᵏ from k = 0 on. Features and estimates may be negative; with a [`Shift`](super::Shift) they are
 /// not.
 ///
 /// # Variance
@@ -34,12 +38,12 @@ use crate::theory::special::ln_gamma;
 /// use ndarray::{arr1, arr2};
 /// use random_features::frequency::draw_geometric;
 /// use random_features::plan::{PairStatistics, Statistics};
-/// use random_features::{FeatureMap, Geometric};
+/// use random_features::Geometric;
 /// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
 /// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
 /// let p = PairStatistics::new(&x, &y)?.geometric();
 /// let omega = draw_geometric(2, 512, p, &mut random_features::rng(1))?;
-/// let map = Geometric::softmax(omega)?;
+/// let map = Geometric::default().softmax(omega)?;
 /// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
 /// let estimate: f64 = map.estimate(&x, &y)?;
 /// assert!((estimate - x.dot(&y).exp()).abs() < 0.1);
@@ -48,85 +52,80 @@ use crate::theory::special::ln_gamma;
 ///
 /// # References
 /// Likhosherstov et al., *Chefs' Random Tables*, Theorem 3.5.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Geometric {
-    p: f64,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact::optional"))]
+    p: Option<f64>,
+    shift: Option<Shift>,
 }
 
 impl Geometric {
-    /// The map for a target kernel: [`Softmax`] or [`Gaussian`] with any lengthscale. p is that of the
-    /// counts' law.
-    ///
-    /// # Errors
-    /// [`Law`](Error::Law) if the counts' law is not geometric, and as [`Counting::new`].
-    pub fn new<T: Real>(omega: Counts, target: impl Into<Target>) -> Result<Counting<T, Self>> {
-        match omega.law() {
-            CountLaw::Geometric(p) => Counting::new(Geometric { p: *p }, omega, target),
-            law => Err(Error::Law { expected: Self::NAME, found: law.name() }),
-        }
+    /// With this p, whatever the law of the counts. If it is not geometric with the same p, no kernel is known to be
+    /// estimated. The [default](Geometric::default) takes p from the law of the counts.
+    pub fn with_p(p: f64) -> Self {
+        Geometric { p: Some(p), shift: None }
     }
 
-    /// The map for the softmax kernel exp(x·y).
-    ///
-    /// # Errors
-    /// As [`new`](Geometric::new).
-    pub fn softmax<T: Real>(omega: Counts) -> Result<Counting<T, Self>> {
-        Self::new(omega, Softmax::default())
+    /// At shifted points: all features are positive.
+    pub fn shifted(self, shift: Shift) -> Self {
+        Geometric { shift: Some(shift), ..self }
     }
 
-    /// The map for the Gaussian kernel with lengthscale ℓ.
-    ///
-    /// # Errors
-    /// As [`new`](Geometric::new) and [`Gaussian::new`].
-    pub fn gaussian<T: Real>(
-        omega: Counts,
-        lengthscale: impl Into<Lengthscale>,
-    ) -> Result<Counting<T, Self>> {
-        Self::new(omega, Gaussian::new(lengthscale)?)
-    }
-
-    /// The map with this p, whatever the law of the counts. If it is not geometric with the same p, neither
-    /// the kernel nor the variance is known.
-    ///
-    /// # Errors
-    /// [`Parameter`](Error::Parameter) if p is not between 0 and 1, exclusive; [`Shape`](Error::Shape) if
-    /// there are lengthscales for another dimension.
-    pub fn with_p<T: Real>(omega: Counts, p: f64, target: impl Into<Target>) -> Result<Counting<T, Self>> {
-        Counting::new(Geometric { p }, omega, target)
-    }
-
-    /// p.
-    pub fn p(&self) -> f64 {
+    /// The p that is stated; none if it is that of the counts.
+    pub fn p(&self) -> Option<f64> {
         self.p
+    }
+
+    /// The shift of the points.
+    pub fn shift(&self) -> Option<&Shift> {
+        self.shift.as_ref()
+    }
+
+    fn probability(&self, setting: Setting<'_>) -> Result<f64> {
+        let p = match (self.p, count_law(setting.omega)) {
+            (Some(p), _) => p,
+            (None, CountLaw::Geometric(p)) => *p,
+            (None, law) => return Err(Error::Law { expected: self.name(), found: law.name() }),
+        };
+        check_probability(p)?;
+        Ok(p)
+    }
+
+    /// Whether the counts have the p of the map.
+    fn fits(&self, setting: Setting<'_>) -> bool {
+        let law = count_law(setting.omega);
+        matches!(law, CountLaw::Geometric(p) if self.probability(setting).is_ok_and(|own| own == *p))
     }
 }
 
-impl CountMechanism for Geometric {
-    const NAME: &'static str = "geometric";
-
-    fn check(&self, _: usize) -> Result<()> {
-        check_probability(self.p)
+impl Definition for Geometric {
+    fn name(&self) -> &'static str {
+        "geometric"
     }
 
-    fn divisors(&self, d: usize) -> Vec<f64> {
-        vec![(1.0 - self.p).sqrt(); d]
+    fn check(&self, setting: Setting<'_>) -> Result<()> {
+        counting::check(self.name(), setting, self.shift.as_ref())?;
+        self.probability(setting).map(drop)
     }
 
-    fn bias(&self, omega: ArrayView1<'_, u64>) -> f64 {
+    fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
+        let (p, d) = (self.probability(setting)?, setting.omega.dim());
         // Exact but for rounding: Γ(ω+1) = ω!.
-        -0.5 * omega.iter().map(|count| ln_gamma(*count as f64 + 1.0)).sum::<f64>()
+        let bias = |omega: ArrayView1<'_, u64>| {
+            -0.5 * omega.iter().map(|count| ln_gamma(*count as f64 + 1.0)).sum::<f64>()
+        };
+        let constant = -0.5 * d as f64 * p.ln();
+        counting::form(setting, self.shift.clone(), vec![(1.0 - p).sqrt(); d], bias, constant)
     }
 
-    fn constant(&self, d: usize) -> f64 {
-        -0.5 * d as f64 * self.p.ln()
+    fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
+        if self.fits(setting) { setting.target.kernel() } else { None }
     }
 
-    fn fits(&self, law: &CountLaw, _: usize) -> bool {
-        matches!(law, CountLaw::Geometric(p) if *p == self.p)
-    }
-
-    fn log_variance(&self, x: &[f64], y: &[f64], m: usize) -> f64 {
-        ln_geometric_variance(x, y, self.p, m)
+    fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
+        let p = self.probability(setting).ok().filter(|_| self.fits(setting))?;
+        let gaussian = |u: &[f64], v: &[f64]| ln_geometric_variance(u, v, p, setting.omega.count());
+        Some(counting::log_variance(setting, self.shift.as_ref(), u, v, pair, gaussian))
     }
 }

@@ -2,14 +2,11 @@
 
 use num_complex::Complex64;
 
-use super::{Exponential, Mechanism, Properties, Side, Target};
-use crate::Real;
+use super::definition::{Definition, NormalForm, Setting};
+use crate::engine::Lift;
 use crate::error::{Error, Result};
-use crate::frequency::Frequencies;
-use crate::kernel::{Gaussian, Lengthscale};
-use crate::projection::Lift;
 use crate::theory::gerf::{self, GerfSign};
-use crate::theory::{Law, Pair};
+use crate::theory::{Pair, Radius};
 
 /// Generalised exponential random features (GERF); with s = 1 and real A optimal positive ones (OPRF), the map of
 /// FAVOR++.
@@ -38,11 +35,11 @@ use crate::theory::{Law, Pair};
 /// ```
 /// use ndarray::arr1;
 /// use random_features::frequency::{Orthogonal, draw};
-/// use random_features::{FeatureMap, Gerf};
+/// use random_features::Gerf;
 /// let omega = draw(2, 512, &Orthogonal, &mut random_features::rng(1))?;
 /// let (x, y) = (arr1(&[0.9, -0.2]), arr1(&[0.7, 0.4]));
 /// // The best A for these points: ‖x+y‖² = 2.6.
-/// let map = Gerf::optimal(2, 2.6)?.softmax(omega);
+/// let map = Gerf::optimal(2, 2.6)?.softmax(omega)?;
 /// let estimate: f64 = map.estimate(&x, &y)?;
 /// assert!((estimate / x.dot(&y).exp() - 1.0).abs() < 0.1);
 /// # Ok::<(), random_features::Error>(())
@@ -103,71 +100,48 @@ impl Gerf {
         self.sign
     }
 
-    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax) or [`Gaussian`] with any lengthscale.
-    ///
-    /// # Errors
-    /// As [`Exponential::new`].
-    pub fn map<T: Real>(self, omega: Frequencies, target: impl Into<Target>) -> Result<Exponential<T, Self>> {
-        Exponential::new(self, omega, target)
-    }
-
-    /// The map for the softmax kernel exp(x·y).
-    pub fn softmax<T: Real>(self, omega: Frequencies) -> Exponential<T, Self> {
-        Exponential::softmax(self, omega)
-    }
-
-    /// The map for the Gaussian kernel with lengthscale ℓ.
-    ///
-    /// # Errors
-    /// As [`Gaussian::new`] and [`Exponential::new`].
-    pub fn gaussian<T: Real>(
-        self,
-        omega: Frequencies,
-        lengthscale: impl Into<Lengthscale>,
-    ) -> Result<Exponential<T, Self>> {
-        self.map(omega, Gaussian::new(lengthscale)?)
-    }
-
     /// Whether features are m positive numbers.
     fn positive(&self) -> bool {
         self.sign == GerfSign::Plus && self.a.im == 0.0
     }
 }
 
-impl Mechanism for Gerf {
-    const NAME: &'static str = "generalised exponential";
-
-    fn lift(&self, side: Side) -> Lift {
-        if self.positive() { Lift::Exp } else { Lift::ExpPolar { conjugate: side == Side::Y } }
+impl Definition for Gerf {
+    fn name(&self) -> &'static str {
+        "generalised exponential"
     }
 
-    fn slope(&self, side: Side) -> Complex64 {
-        let b = gerf::coefficients(self.a, self.sign, 1).0;
-        match side {
-            Side::X => b,
-            Side::Y => b * self.sign.value(),
+    fn check(&self, setting: Setting<'_>) -> Result<()> {
+        let omega = setting.check_radii(self.name(), |radius| radius == Radius::Chi)?;
+        match omega.squared_norms().iter().position(|norm| !norm.is_finite()) {
+            None => Ok(()),
+            Some(row) => Err(Error::NotFinite { what: "the squared norms of the frequencies", row }),
         }
     }
 
-    fn row(&self) -> f64 {
-        -0.5 * self.sign.value()
+    fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
+        let (omega, target) = (setting.omega.frequencies()?, setting.target);
+        let b = gerf::coefficients(self.a, self.sign, 1).0;
+        let constant = (1.0 - 4.0 * self.a).ln() * (0.25 * omega.padded_dim() as f64);
+        let weight = |norm: &f64| self.a * *norm + Complex64::new(0.0, constant.im);
+        let conjugate = Lift::ExpPolar { conjugate: false };
+        let form = NormalForm::new(
+            if self.positive() { Lift::Exp } else { conjugate },
+            -0.5 * self.sign.value() + target.row(),
+        );
+        Ok(NormalForm {
+            slopes: [b, b * self.sign.value()],
+            weights: Some(omega.squared_norms().iter().map(weight).collect()),
+            constant: constant.re,
+            // With s = −1 the sign of the slope and the conjugation cancel.
+            symmetric: self.a.im == 0.0,
+            non_negative: self.positive(),
+            ..form
+        })
     }
 
-    fn constant(&self, d: usize) -> Complex64 {
-        (1.0 - 4.0 * self.a).ln() * (0.25 * d as f64)
-    }
-
-    fn bias(&self) -> Option<Complex64> {
-        Some(self.a)
-    }
-
-    fn properties(&self) -> Properties {
-        // With s = −1 the sign of the slope and the conjugation cancel.
-        Properties { symmetric: self.a.im == 0.0, non_negative: self.positive() }
-    }
-
-    fn log_variance(&self, target: &Target, pair: &Pair, law: &Law) -> Option<f64> {
-        Some(gerf::ln_variance(pair, self.a, self.sign, law)? + target.ln_norm_scale(pair))
+    fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
+        Some(gerf::ln_variance(pair, self.a, self.sign, setting.law()?)? + setting.target.ln_norm_scale(pair))
     }
 }
 
@@ -175,6 +149,7 @@ impl Mechanism for Gerf {
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {
+    #[serde(with = "crate::exact::array")]
     a: [f64; 2],
     sign: GerfSign,
 }

@@ -1,14 +1,10 @@
 //! Hyperbolic (antithetic positive) random features.
 
-use num_complex::Complex64;
-
-use super::{Exponential, Mechanism, Properties, Side, Target};
-use crate::Real;
+use super::definition::{Definition, NormalForm, Setting};
+use super::{Omega, Target};
+use crate::engine::Lift;
 use crate::error::Result;
-use crate::frequency::Frequencies;
-use crate::kernel::{Gaussian, Lengthscale};
-use crate::projection::Lift;
-use crate::theory::{self, Law, Pair, Radius};
+use crate::theory::{self, Pair, Radius};
 
 /// Hyperbolic random features: positive ones on ω and −ω.
 ///
@@ -30,9 +26,9 @@ use crate::theory::{self, Law, Pair, Radius};
 /// ```
 /// use ndarray::arr1;
 /// use random_features::frequency::{Independent, draw};
-/// use random_features::{FeatureMap, Hyperbolic};
+/// use random_features::Hyperbolic;
 /// let omega = draw(2, 512, &Independent, &mut random_features::rng(1))?;
-/// let map = Hyperbolic::gaussian(omega, 1.5)?;
+/// let map = Hyperbolic.gaussian(omega, 1.5)?;
 /// let (x, y) = (arr1(&[0.3f32, -0.2]), arr1(&[0.1, 0.4]));
 /// let exact = (-(0.04f32 + 0.36) / (2.0 * 2.25)).exp();
 /// assert!((map.estimate(&x, &y)? - exact).abs() < 0.05);
@@ -45,62 +41,30 @@ use crate::theory::{self, Law, Pair, Radius};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hyperbolic;
 
-impl Hyperbolic {
-    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax), [`Gaussian`] or, on frequencies with radii √d,
-    /// [`RegularisedSoftmax`](crate::kernel::RegularisedSoftmax), with any lengthscale.
-    ///
-    /// # Errors
-    /// As [`Exponential::new`].
-    pub fn new<T: Real>(omega: Frequencies, target: impl Into<Target>) -> Result<Exponential<T, Self>> {
-        Exponential::new(Hyperbolic, omega, target)
+impl Definition for Hyperbolic {
+    fn name(&self) -> &'static str {
+        "hyperbolic"
     }
 
-    /// The map for the softmax kernel exp(x·y), or for its regularised form if the frequencies have radii √d
-    /// ([`RootDim`](crate::frequency::RootDim)).
-    pub fn softmax<T: Real>(omega: Frequencies) -> Exponential<T, Self> {
-        Exponential::softmax(Hyperbolic, omega)
+    fn check(&self, setting: Setting<'_>) -> Result<()> {
+        setting.check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::RootDim)).map(drop)
     }
 
-    /// The map for the Gaussian kernel with lengthscale ℓ.
-    ///
-    /// # Errors
-    /// As [`Gaussian::new`] and [`Exponential::new`].
-    pub fn gaussian<T: Real>(
-        omega: Frequencies,
-        lengthscale: impl Into<Lengthscale>,
-    ) -> Result<Exponential<T, Self>> {
-        Self::new(omega, Gaussian::new(lengthscale)?)
-    }
-}
-
-impl Mechanism for Hyperbolic {
-    const NAME: &'static str = "hyperbolic";
-
-    fn lift(&self, _: Side) -> Lift {
-        Lift::ExpPair
+    fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
+        let form = NormalForm::new(Lift::ExpPair, -0.5 + setting.target.row());
+        Ok(NormalForm { constant: -0.5 * std::f64::consts::LN_2, non_negative: true, ..form })
     }
 
-    fn row(&self) -> f64 {
-        -0.5
-    }
-
-    fn constant(&self, _: usize) -> Complex64 {
-        Complex64::from(-0.5 * std::f64::consts::LN_2)
-    }
-
-    fn serves(&self, radius: Radius) -> bool {
-        matches!(radius, Radius::Chi | Radius::RootDim)
-    }
-
-    fn properties(&self) -> Properties {
-        Properties { symmetric: true, non_negative: true }
-    }
-
-    fn log_variance(&self, target: &Target, pair: &Pair, law: &Law) -> Option<f64> {
-        if target.radius() == Radius::RootDim {
+    fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
+        let (law, target) = (setting.law()?, setting.target);
+        if target.radius() == Some(Radius::RootDim) {
             return theory::regularised_hyperbolic(pair, law);
         }
         let relative = theory::hyperbolic(&Pair { dot: 0.0, ..*pair }, law)?;
         Some(relative + target.ln_squared_scale(pair))
+    }
+
+    fn softmax_target(&self, omega: &Omega) -> Target {
+        super::definition::softmax_or_regularised(omega)
     }
 }

@@ -1,48 +1,185 @@
 //! Feature maps: a kernel becomes the product φ(x)·ψ(y).
 //!
-//! [`FeatureMap`] is the core trait: a map fills tiles of features, and everything else (batches, Gram
-//! matrices, estimates) follows. [`Exponential`] is the normal form that does the work; the maps with names
-//! are one page each: [`Trigonometric`], [`Positive`], [`Hyperbolic`]. [`Counting`] is its counterpart for
-//! frequencies that are counts: [`Poisson`], [`Geometric`], and [`Shifted`] with positive features. Below
-//! stand projections and lifts; above stand the applications.
+//! [`Map`] is what a map is used through, whatever it is made of: batches of [`Features`], Gram matrices, estimates,
+//! variances. A page for each plain map states its definition: [`Trigonometric`], [`Positive`], [`Hyperbolic`], … Each has
+//! the same constructors: `map(frequencies, target)`, and `softmax(frequencies)` and `gaussian(frequencies, lengthscale)`
+//! where the map serves these kernels. A [`Recipe`] is a map as plain data; [`FeatureMap`] is for maps of your own.
+//! Below stands the engine, which computes; above stand hybrids and applications.
 //!
 //! # Scales
 //! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1
 //! in magnitude. So features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
 
-pub(crate) mod batch;
-mod complex_exponential;
 mod counting;
-mod elu_plus_one;
-mod exponential;
-mod feature_map;
+mod definition;
 mod features;
+mod gram;
+pub(crate) mod identity;
+mod node;
+mod omega;
+mod plain;
+mod recipe;
+mod target;
+mod transform;
+
+mod complex_exponential;
+mod elu_plus_one;
 mod geometric;
 mod gerf;
 mod hyperbolic;
 mod nonlinear;
 mod poisson;
 mod positive;
-mod shifted;
 mod sign;
-mod target;
-pub(crate) mod tiles;
 mod trigonometric;
 
-pub use crate::projection::{Scratch, Tile};
-pub use complex_exponential::{ComplexExponential, Transform};
-pub use counting::{CountMechanism, Counting};
-pub use elu_plus_one::EluPlusOne;
-pub use exponential::{Exponential, Mechanism};
-pub use feature_map::{FeatureMap, Properties, Side};
-pub use features::Features;
-pub use geometric::Geometric;
-pub use gerf::Gerf;
-pub use hyperbolic::Hyperbolic;
-pub use nonlinear::Nonlinear;
-pub use poisson::Poisson;
-pub use positive::Positive;
-pub use shifted::Shifted;
-pub use sign::Sign;
+pub use crate::engine::{Facts, FeatureMap, Form, Row, Shift, Side, Tile};
+pub use features::{Features, LogFeatures};
+pub use identity::Identity;
+pub use node::Map;
+pub(crate) use node::Origin;
+pub use omega::Omega;
+pub use recipe::{ClusteredRecipe, CoefficientRecipe, HybridRecipe, PlainRecipe, Recipe};
 pub use target::Target;
-pub use trigonometric::Trigonometric;
+pub use transform::Transform;
+
+use crate::Real;
+use crate::error::Result;
+use crate::kernel::{Gaussian, Kernel, Lengthscale};
+use crate::theory::Pair;
+use definition::{Definition, NormalForm, Setting};
+
+/// Makes the plain maps known: their constructors and the enum of all of them.
+macro_rules! mechanisms {
+    (
+        kernels { $($module:ident::$Name:ident,)* }
+        others { $($other:ident::$Other:ident,)* }
+    ) => {
+        $(pub use $module::$Name;)*
+        $(pub use $other::$Other;)*
+
+        /// The definition of a plain map with its parameters, as data.
+        #[derive(Clone, Debug, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[non_exhaustive]
+        pub enum Mechanism {
+            $(#[doc = concat!("[`", stringify!($Name), "`].")] $Name($Name),)*
+            $(#[doc = concat!("[`", stringify!($Other), "`].")] $Other($Other),)*
+        }
+
+        $(
+            constructors!($Name);
+
+            impl $Name {
+                /// The map for the softmax kernel exp(x·y).
+                ///
+                /// # Errors
+                /// As [`PlainRecipe::map`].
+                pub fn softmax<T: Real>(self, omega: impl Into<Omega>) -> Result<Map<T>> {
+                    let omega = omega.into();
+                    let target = self.softmax_target(&omega);
+                    self.map(omega, target)
+                }
+
+                /// The map for the Gaussian kernel with lengthscale ℓ.
+                ///
+                /// # Errors
+                /// As [`Gaussian::new`] and [`PlainRecipe::map`].
+                pub fn gaussian<T: Real>(
+                    self,
+                    omega: impl Into<Omega>,
+                    lengthscale: impl Into<Lengthscale>,
+                ) -> Result<Map<T>> {
+                    self.map(omega, Gaussian::new(lengthscale)?)
+                }
+            }
+        )*
+        $(constructors!($Other);)*
+
+        /// What every definition answers.
+        macro_rules! of_each {
+            ($own:expr, $definition:ident => $answer:expr) => {
+                match $own {
+                    $(Mechanism::$Name($definition) => $answer,)*
+                    $(Mechanism::$Other($definition) => $answer,)*
+                }
+            };
+        }
+    };
+}
+
+/// The constructors of all plain maps.
+macro_rules! constructors {
+    ($Name:ident) => {
+        impl From<$Name> for Mechanism {
+            fn from(definition: $Name) -> Self {
+                Mechanism::$Name(definition)
+            }
+        }
+
+        impl $Name {
+            /// The map of these frequencies for a target kernel.
+            ///
+            /// # Errors
+            /// As [`PlainRecipe::map`].
+            pub fn map<T: Real>(self, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<Map<T>> {
+                self.plain(omega, target).map()
+            }
+
+            /// The map as data, of frequencies that are drawn or to be drawn.
+            pub fn recipe(self, omega: impl Into<Omega>, target: impl Into<Target>) -> Recipe {
+                Recipe::Plain(self.plain(omega, target))
+            }
+
+            fn plain(self, omega: impl Into<Omega>, target: impl Into<Target>) -> PlainRecipe {
+                let (omega, target) = (omega.into(), target.into());
+                PlainRecipe { mechanism: self.into(), omega, target, matrix: None }
+            }
+        }
+    };
+}
+
+// A new map has a page, a line among the modules above, and one here.
+mechanisms! {
+    kernels {
+        trigonometric::Trigonometric,
+        positive::Positive,
+        hyperbolic::Hyperbolic,
+        gerf::Gerf,
+        complex_exponential::ComplexExponential,
+        poisson::Poisson,
+        geometric::Geometric,
+    }
+    others {
+        sign::Sign,
+        nonlinear::Nonlinear,
+        elu_plus_one::EluPlusOne,
+    }
+}
+
+impl Mechanism {
+    /// The name of the map.
+    pub fn name(&self) -> &'static str {
+        of_each!(self, definition => definition.name())
+    }
+
+    fn check(&self, setting: Setting<'_>) -> Result<()> {
+        of_each!(self, definition => definition.check(setting))
+    }
+
+    fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
+        of_each!(self, definition => definition.form(setting))
+    }
+
+    fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
+        of_each!(self, definition => definition.kernel(setting))
+    }
+
+    fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
+        of_each!(self, definition => definition.log_variance(setting, u, v, pair))
+    }
+
+    fn identify(&self, digest: &mut identity::Digest) {
+        of_each!(self, definition => definition.identify(digest))
+    }
+}

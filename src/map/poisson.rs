@@ -1,12 +1,14 @@
 //! Poisson random features.
 
-use ndarray::ArrayView1;
-
-use super::{CountMechanism, Counting, Target};
+use super::counting;
+use super::definition::{Definition, NormalForm, Setting};
+use super::omega::count_law;
 use crate::Real;
+use crate::engine::Shift;
 use crate::error::{Error, Result};
-use crate::frequency::{CountLaw, Counts, Rates};
-use crate::kernel::{Gaussian, Lengthscale, Softmax};
+use crate::frequency::{CountLaw, Rates};
+use crate::kernel::Kernel;
+use crate::theory::Pair;
 use crate::theory::counts::ln_poisson_variance_per_dimension;
 
 /// Poisson random features.
@@ -15,7 +17,7 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 /// φⱼ(x) = m^{−1/2} e^{Σ λₗ/2} Πₗ (xₗ/√λₗ)^{ωⱼₗ}, m features, for the softmax kernel, with 0⁰ = 1; for the
 /// Gaussian kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent Poisson counts of rates λₗ > 0, one
 /// for all coordinates or one for each. Features and estimates may be negative; with
-/// [`Shifted`](super::Shifted) they are not.
+/// a [`Shift`](super::Shift) they are not.
 ///
 /// # Variance
 /// e^{2x·y} (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m: least on average for λₗ the root mean square of xₗyₗ over the
@@ -34,12 +36,12 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 /// use ndarray::{arr1, arr2};
 /// use random_features::frequency::draw_poisson;
 /// use random_features::plan::{PairStatistics, Statistics};
-/// use random_features::{FeatureMap, Poisson};
+/// use random_features::Poisson;
 /// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
 /// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
 /// let rates = PairStatistics::new(&x, &y)?.poisson_per_dimension();
 /// let omega = draw_poisson(2, 512, rates, &mut random_features::rng(1))?;
-/// let map = Poisson::softmax(omega)?;
+/// let map = Poisson::default().softmax(omega)?;
 /// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
 /// let estimate: f64 = map.estimate(&x, &y)?;
 /// assert!((estimate - x.dot(&y).exp()).abs() < 0.1);
@@ -48,89 +50,84 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 ///
 /// # References
 /// Likhosherstov et al., *Chefs' Random Tables*, Theorem 3.4. A rate for each coordinate: new.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Poisson {
-    rates: Rates,
+    rates: Option<Rates>,
+    shift: Option<Shift>,
 }
 
 impl Poisson {
-    /// The map for a target kernel: [`Softmax`] or [`Gaussian`] with any lengthscale. λ is that of the
-    /// counts' law.
-    ///
-    /// # Errors
-    /// [`Law`](Error::Law) if the counts' law is not Poisson, and as [`Counting::new`].
-    pub fn new<T: Real>(omega: Counts, target: impl Into<Target>) -> Result<Counting<T, Self>> {
-        match omega.law() {
-            CountLaw::Poisson(rates) => Counting::new(Poisson { rates: rates.clone() }, omega, target),
-            law => Err(Error::Law { expected: Self::NAME, found: law.name() }),
-        }
+    /// With these λ, whatever the law of the counts. If it is not Poisson with the same λ, no kernel is known to be
+    /// estimated. The [default](Poisson::default) takes λ from the law of the counts.
+    pub fn with_rates(rates: impl Into<Rates>) -> Self {
+        Poisson { rates: Some(rates.into()), shift: None }
     }
 
-    /// The map for the softmax kernel exp(x·y).
-    ///
-    /// # Errors
-    /// As [`new`](Poisson::new).
-    pub fn softmax<T: Real>(omega: Counts) -> Result<Counting<T, Self>> {
-        Self::new(omega, Softmax::default())
+    /// At shifted points: all features are positive.
+    pub fn shifted(self, shift: Shift) -> Self {
+        Poisson { shift: Some(shift), ..self }
     }
 
-    /// The map for the Gaussian kernel with lengthscale ℓ.
-    ///
-    /// # Errors
-    /// As [`new`](Poisson::new) and [`Gaussian::new`].
-    pub fn gaussian<T: Real>(
-        omega: Counts,
-        lengthscale: impl Into<Lengthscale>,
-    ) -> Result<Counting<T, Self>> {
-        Self::new(omega, Gaussian::new(lengthscale)?)
+    /// The λ that are stated; none if they are those of the counts.
+    pub fn rates(&self) -> Option<&Rates> {
+        self.rates.as_ref()
     }
 
-    /// The map with these λ, whatever the law of the counts. If it is not Poisson with the same λ, neither
-    /// the kernel nor the variance is known.
-    ///
-    /// # Errors
-    /// [`Parameter`](Error::Parameter) if a rate is not positive or beyond 1e15, [`Shape`](Error::Shape) if
-    /// there are rates or lengthscales for another dimension.
-    pub fn with_rates<T: Real>(
-        omega: Counts,
-        rates: impl Into<Rates>,
-        target: impl Into<Target>,
-    ) -> Result<Counting<T, Self>> {
-        Counting::new(Poisson { rates: rates.into() }, omega, target)
+    /// The shift of the points.
+    pub fn shift(&self) -> Option<&Shift> {
+        self.shift.as_ref()
     }
 
-    /// λ.
-    pub fn rates(&self) -> &Rates {
-        &self.rates
+    /// λ of each of d coordinates.
+    fn each<'a>(&'a self, setting: Setting<'a>) -> Result<Vec<f64>> {
+        let rates = match (&self.rates, count_law(setting.omega)) {
+            (Some(rates), _) | (None, CountLaw::Poisson(rates)) => rates,
+            (None, law) => return Err(Error::Law { expected: self.name(), found: law.name() }),
+        };
+        rates.check(setting.omega.dim())?;
+        Ok(rates.each(setting.omega.dim()).collect())
     }
 }
 
-impl CountMechanism for Poisson {
-    const NAME: &'static str = "Poisson";
-
-    fn check(&self, d: usize) -> Result<()> {
-        self.rates.check(d)
+impl Definition for Poisson {
+    fn name(&self) -> &'static str {
+        "Poisson"
     }
 
-    fn divisors(&self, d: usize) -> Vec<f64> {
-        self.rates.each(d).map(f64::sqrt).collect()
+    fn check(&self, setting: Setting<'_>) -> Result<()> {
+        counting::check(self.name(), setting, self.shift.as_ref())?;
+        self.each(setting).map(drop)
     }
 
-    fn bias(&self, _: ArrayView1<'_, u64>) -> f64 {
-        0.0
+    fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
+        let rates = self.each(setting)?;
+        let (constant, divisors) =
+            (0.5 * rates.iter().sum::<f64>(), rates.into_iter().map(f64::sqrt).collect());
+        counting::form(setting, self.shift.clone(), divisors, |_| 0.0, constant)
     }
 
-    fn constant(&self, d: usize) -> f64 {
-        0.5 * self.rates.each(d).sum::<f64>()
+    fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
+        if self.fits(setting) { setting.target.kernel() } else { None }
     }
 
-    fn fits(&self, law: &CountLaw, d: usize) -> bool {
-        matches!(law, CountLaw::Poisson(rates) if rates.each(d).eq(self.rates.each(d)))
+    fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
+        if !self.fits(setting) {
+            return None;
+        }
+        let (rates, m) = (self.each(setting).ok()?, setting.omega.count());
+        let gaussian = |u: &[f64], v: &[f64]| ln_poisson_variance_per_dimension(u, v, &rates, m);
+        Some(counting::log_variance(setting, self.shift.as_ref(), u, v, pair, gaussian))
     }
+}
 
-    fn log_variance(&self, x: &[f64], y: &[f64], m: usize) -> f64 {
-        let rates: Vec<f64> = self.rates.each(x.len()).collect();
-        ln_poisson_variance_per_dimension(x, y, &rates, m)
+impl Poisson {
+    /// Whether the counts have the rates of the map.
+    fn fits(&self, setting: Setting<'_>) -> bool {
+        let d = setting.omega.dim();
+        match count_law(setting.omega) {
+            CountLaw::Poisson(rates) => self.each(setting).is_ok_and(|own| rates.each(d).eq(own)),
+            _ => false,
+        }
     }
 }

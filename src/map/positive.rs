@@ -1,12 +1,10 @@
 //! Positive random features.
 
-use super::{Exponential, Mechanism, Properties, Side, Target};
-use crate::Real;
+use super::definition::{Definition, NormalForm, Setting};
+use super::{Omega, Target};
+use crate::engine::Lift;
 use crate::error::Result;
-use crate::frequency::Frequencies;
-use crate::kernel::{Gaussian, Lengthscale};
-use crate::projection::Lift;
-use crate::theory::{self, Law, Pair, Radius};
+use crate::theory::{self, Pair, Radius};
 
 /// Positive random features, the map of FAVOR+.
 ///
@@ -28,9 +26,9 @@ use crate::theory::{self, Law, Pair, Radius};
 /// ```
 /// use ndarray::arr1;
 /// use random_features::frequency::{Orthogonal, draw};
-/// use random_features::{FeatureMap, Positive};
+/// use random_features::Positive;
 /// let omega = draw(2, 512, &Orthogonal, &mut random_features::rng(1))?;
-/// let map = Positive::softmax(omega);
+/// let map = Positive.softmax(omega)?;
 /// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
 /// let estimate: f64 = map.estimate(&x, &y)?;
 /// let deviation = (0.5 * map.log_variance(&x, &-&x)?.unwrap_or(f64::NEG_INFINITY)).exp();
@@ -45,58 +43,30 @@ use crate::theory::{self, Law, Pair, Radius};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Positive;
 
-impl Positive {
-    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax), [`Gaussian`] or, on frequencies with radii √d,
-    /// [`RegularisedSoftmax`](crate::kernel::RegularisedSoftmax), with any lengthscale.
-    ///
-    /// # Errors
-    /// As [`Exponential::new`].
-    pub fn new<T: Real>(omega: Frequencies, target: impl Into<Target>) -> Result<Exponential<T, Self>> {
-        Exponential::new(Positive, omega, target)
+impl Definition for Positive {
+    fn name(&self) -> &'static str {
+        "positive"
     }
 
-    /// The map for the softmax kernel exp(x·y), or for its regularised form if the frequencies have radii √d
-    /// ([`RootDim`](crate::frequency::RootDim)).
-    pub fn softmax<T: Real>(omega: Frequencies) -> Exponential<T, Self> {
-        Exponential::softmax(Positive, omega)
+    fn check(&self, setting: Setting<'_>) -> Result<()> {
+        setting.check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::RootDim)).map(drop)
     }
 
-    /// The map for the Gaussian kernel with lengthscale ℓ.
-    ///
-    /// # Errors
-    /// As [`Gaussian::new`] and [`Exponential::new`].
-    pub fn gaussian<T: Real>(
-        omega: Frequencies,
-        lengthscale: impl Into<Lengthscale>,
-    ) -> Result<Exponential<T, Self>> {
-        Self::new(omega, Gaussian::new(lengthscale)?)
-    }
-}
-
-impl Mechanism for Positive {
-    const NAME: &'static str = "positive";
-
-    fn lift(&self, _: Side) -> Lift {
-        Lift::Exp
+    fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
+        let form = NormalForm::new(Lift::Exp, -0.5 + setting.target.row());
+        Ok(NormalForm { non_negative: true, ..form })
     }
 
-    fn row(&self) -> f64 {
-        -0.5
-    }
-
-    fn serves(&self, radius: Radius) -> bool {
-        matches!(radius, Radius::Chi | Radius::RootDim)
-    }
-
-    fn properties(&self) -> Properties {
-        Properties { symmetric: true, non_negative: true }
-    }
-
-    fn log_variance(&self, target: &Target, pair: &Pair, law: &Law) -> Option<f64> {
-        if target.radius() == Radius::RootDim {
+    fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
+        let (law, target) = (setting.law()?, setting.target);
+        if target.radius() == Some(Radius::RootDim) {
             return theory::regularised_positive(pair, law);
         }
         let relative = theory::positive(&Pair { dot: 0.0, ..*pair }, law)?;
         Some(relative + target.ln_squared_scale(pair))
+    }
+
+    fn softmax_target(&self, omega: &Omega) -> Target {
+        super::definition::softmax_or_regularised(omega)
     }
 }

@@ -1,12 +1,12 @@
 //! Trigonometric (random Fourier) features.
 
-use super::{Exponential, Mechanism, Properties, Side, Target};
+use super::definition::{Definition, NormalForm, Setting};
+use super::{Map, Omega, Target};
 use crate::Real;
-use crate::error::{Error, Result};
-use crate::frequency::Frequencies;
-use crate::kernel::{Gaussian, Lengthscale, Matern};
-use crate::projection::Lift;
-use crate::theory::{self, Law, Pair, Radius};
+use crate::engine::Lift;
+use crate::error::Result;
+use crate::kernel::{Lengthscale, Matern};
+use crate::theory::{self, Pair, Radius};
 
 /// Trigonometric random features, known as random Fourier features.
 ///
@@ -28,9 +28,9 @@ use crate::theory::{self, Law, Pair, Radius};
 /// ```
 /// use ndarray::arr2;
 /// use random_features::frequency::{Orthogonal, draw};
-/// use random_features::{FeatureMap, Trigonometric};
+/// use random_features::Trigonometric;
 /// let omega = draw(2, 512, &Orthogonal, &mut random_features::rng(1))?;
-/// let map = Trigonometric::gaussian(omega, 1.0)?;
+/// let map = Trigonometric.gaussian(omega, 1.0)?;
 /// let points = arr2(&[[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]);
 /// let gram = map.gram(&points, &points)?;
 /// assert!((gram[[0, 0]] - 1.0f64).abs() < 1e-12);
@@ -45,69 +45,47 @@ use crate::theory::{self, Law, Pair, Radius};
 pub struct Trigonometric;
 
 impl Trigonometric {
-    /// The map for a target kernel: [`Softmax`](crate::kernel::Softmax), [`Gaussian`] or, on frequencies that were drawn
-    /// for it, [`Matern`], with any lengthscale.
-    ///
-    /// # Errors
-    /// As [`Exponential::new`].
-    pub fn new<T: Real>(omega: Frequencies, target: impl Into<Target>) -> Result<Exponential<T, Self>> {
-        Exponential::new(Trigonometric, omega, target)
-    }
-
     /// The map for a Matérn kernel with lengthscale ℓ, of the smoothness that the frequencies were drawn for
     /// ([`draw_with`](crate::frequency::draw_with) and a [`Smoothness`](crate::kernel::Smoothness)).
     ///
     /// # Errors
     /// [`Target`](crate::Error::Target) if the frequencies were drawn for another kernel or their law is not known
-    /// (then state the kernel: [`new`](Trigonometric::new)); as [`Matern::new`] and [`Exponential::new`].
+    /// (then state the kernel: [`map`](Trigonometric::map)); as [`Matern::new`] and [`map`](Trigonometric::map).
     pub fn matern<T: Real>(
-        omega: Frequencies,
+        self,
+        omega: impl Into<Omega>,
         lengthscale: impl Into<Lengthscale>,
-    ) -> Result<Exponential<T, Self>> {
-        match omega.law().radius() {
-            Radius::Matern(smoothness) => Self::new(omega, Matern::new(smoothness, lengthscale)?),
-            radius => Err(Error::Target { map: Self::NAME, radius, target: "Matern".into() }),
-        }
-    }
-
-    /// The map for the softmax kernel exp(x·y).
-    pub fn softmax<T: Real>(omega: Frequencies) -> Exponential<T, Self> {
-        Exponential::softmax(Trigonometric, omega)
-    }
-
-    /// The map for the Gaussian kernel with lengthscale ℓ.
-    ///
-    /// # Errors
-    /// As [`Gaussian::new`] and [`Exponential::new`].
-    pub fn gaussian<T: Real>(
-        omega: Frequencies,
-        lengthscale: impl Into<Lengthscale>,
-    ) -> Result<Exponential<T, Self>> {
-        Self::new(omega, Gaussian::new(lengthscale)?)
+    ) -> Result<Map<T>> {
+        let (omega, target) = (omega.into(), Target::Implied(lengthscale.into()));
+        let setting = Setting { omega: &omega, target: &target };
+        let Radius::Matern(smoothness) = setting.radius() else { return Err(setting.refused("Matérn")) };
+        let kernel = Matern::new(smoothness, target.lengthscale().clone())?;
+        self.map(omega, kernel)
     }
 }
 
-impl Mechanism for Trigonometric {
-    const NAME: &'static str = "trigonometric";
-
-    fn lift(&self, _: Side) -> Lift {
-        Lift::Polar
+impl Definition for Trigonometric {
+    fn name(&self) -> &'static str {
+        "trigonometric"
     }
 
-    fn row(&self) -> f64 {
-        0.5
+    fn check(&self, setting: Setting<'_>) -> Result<()> {
+        match setting.target {
+            // Any frequencies estimate the kernel of which they are the spectrum.
+            Target::Implied(_) => setting.omega.frequencies().map(drop),
+            _ => setting
+                .check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::Matern(_)))
+                .map(drop),
+        }
     }
 
-    fn serves(&self, radius: Radius) -> bool {
-        matches!(radius, Radius::Chi | Radius::Matern(_))
+    fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
+        Ok(NormalForm::new(Lift::Polar, 0.5 + setting.target.row()))
     }
 
-    fn properties(&self) -> Properties {
-        Properties { symmetric: true, non_negative: false }
-    }
-
-    fn log_variance(&self, target: &Target, pair: &Pair, law: &Law) -> Option<f64> {
-        if let Radius::Matern(smoothness) = target.radius() {
+    fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
+        let (law, target) = (setting.law()?, setting.target);
+        if let Some(Radius::Matern(smoothness)) = target.radius() {
             return theory::matern_trigonometric(smoothness, pair.difference, law);
         }
         let relative = theory::trigonometric(&Pair { norms: 0.0, ..*pair }, law)?;

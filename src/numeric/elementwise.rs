@@ -42,6 +42,35 @@ multiversion! {
 }
 
 #[inline(always)]
+fn weigh_body<T: Real, const FMA: bool>(out: &mut [T], products: &[T], weight: f64, weights: &[f64]) -> T {
+    let mut least = [T::infinity(); LANES];
+    let weigh = |out: &mut T, product: &T, other: &f64, least: &mut T| {
+        *out = T::narrow(product.widen() * (weight * other));
+        let size = product.abs();
+        // NaN, too, is no number to trust.
+        *least = if size > *least { *least } else { size };
+    };
+    let len = out.len().min(products.len()).min(weights.len());
+    let (whole, rest) = out[..len].as_chunks_mut::<LANES>();
+    let (products, rest_of_products) = products[..len].as_chunks::<LANES>();
+    let (weights, rest_of_weights) = weights[..len].as_chunks::<LANES>();
+    for ((out, products), weights) in whole.iter_mut().zip(products).zip(weights) {
+        for l in 0..LANES {
+            weigh(&mut out[l], &products[l], &weights[l], &mut least[l]);
+        }
+    }
+    let rest = rest.iter_mut().zip(rest_of_products).zip(rest_of_weights);
+    rest.for_each(|((out, product), other)| weigh(out, product, other, &mut least[0]));
+    least.into_iter().fold(T::infinity(), |a, b| if b > a { a } else { b })
+}
+
+multiversion! {
+    /// out ← products · (weight · weights), taken in `f64` and rounded once; the least magnitude of the products, NaN if
+    /// one is.
+    pub fn weigh<T>(out: &mut [T], products: &[T], weight: f64, weights: &[f64]) -> T = weigh_body;
+}
+
+#[inline(always)]
 fn affine_body<T: Real, const FMA: bool>(x: &mut [T], slope: T, bias: &[T]) {
     if bias.is_empty() {
         x.iter_mut().for_each(|x| *x = slope * *x);

@@ -18,7 +18,7 @@ const WIDE: usize = 8;
 const EDGE: usize = 32;
 
 /// A matrix W of `rows` × `depth`, packed for [`product`].
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Packed<T> {
     panels: Buffer<T>,
     rows: usize,
@@ -35,6 +35,20 @@ impl<T: Lane> Packed<T> {
             elements[panel + k * T::PANEL + j % T::PANEL] = element(j, k);
         }
         Packed { panels, rows, depth }
+    }
+
+    /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, where another matrix was.
+    pub fn refill_columns(&mut self, values: &[T], (depth, rows): (usize, usize)) {
+        (self.rows, self.depth) = (rows, depth);
+        let panel = depth * T::PANEL;
+        let elements = self.panels.take(rows.div_ceil(T::PANEL) * panel);
+        for (k, row) in values.chunks_exact(rows.max(1)).take(depth).enumerate() {
+            for (p, row) in row.chunks(T::PANEL).enumerate() {
+                let lanes = &mut elements[p * panel + k * T::PANEL..][..T::PANEL];
+                lanes[..row.len()].copy_from_slice(row);
+                lanes[row.len()..].fill(T::zero());
+            }
+        }
     }
 
     /// Rows of W: columns of the product.

@@ -18,9 +18,12 @@
 //! # Ok::<(), random_features::Error>(())
 //! ```
 
+mod clustering;
 pub mod lengthscale;
 mod pair_statistics;
 mod statistics;
 
+pub use clustering::Clustering;
+pub(crate) use clustering::nearest;
 pub use pair_statistics::PairStatistics;
 pub use statistics::Statistics;

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView2};
 
 use super::structured::Fast;
-use crate::engine::{Scratch, Tile};
 use crate::Real;
+use crate::engine::{Scratch, Tile};
 use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
 use crate::frequency::structured::{Rotation, Structured};
@@ -120,7 +120,16 @@ impl<T: Real> Projection<T> {
                 (Matrix::Dense(packed), longest * rounding, longest * rounding)
             }
         };
-        Projection { matrix, inverse, inverses, reach, detour, frequencies, lengthscale: lengthscale.clone(), transposed: OnceLock::new() }
+        Projection {
+            matrix,
+            inverse,
+            inverses,
+            reach,
+            detour,
+            frequencies,
+            lengthscale: lengthscale.clone(),
+            transposed: OnceLock::new(),
+        }
     }
 
     /// m, the number of projections.

@@ -3,10 +3,10 @@
 use ndarray::{Array2, ArrayRef1, ArrayRef2};
 use rand::{Rng, RngExt};
 
+use super::Statistics;
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{Isa, squared_distance, squared_norm};
-use crate::plan::Statistics;
 
 /// Steps after which k-means stops even if points still change their clusters: rarely are more than 20 needed.
 const STEPS: usize = 100;
@@ -28,7 +28,7 @@ const STEPS: usize = 100;
 /// # Example
 /// ```
 /// use ndarray::{arr1, arr2};
-/// use random_features::hybrid::Clustering;
+/// use random_features::plan::Clustering;
 /// let points = arr2(&[[0.0f32, 1.0], [4.0, 5.0], [0.0, 3.0], [6.0, 5.0]]);
 /// let clusters = Clustering::of(&points, 2, &mut random_features::rng(1))?;
 /// let near = clusters.nearest(&arr1(&[1.0, 1.0]))?;
@@ -161,13 +161,13 @@ impl Clustering {
     }
 
     /// The nearest centre of a point in ℝᵈ; 0 if it is not finite.
-    pub(super) fn nearest_to<T: Real>(&self, point: &[T]) -> usize {
+    pub(crate) fn nearest_to<T: Real>(&self, point: &[T]) -> usize {
         nearest(&self.centres, point).0
     }
 }
 
-/// The first of the nearest centres, and the squared distance from it.
-fn nearest<T: Real>(centres: &Array2<f64>, point: &[T]) -> (usize, f64) {
+/// The first of the nearest centres, rows in standard layout, and the squared distance from it.
+pub(crate) fn nearest<T: Real>(centres: &Array2<f64>, point: &[T]) -> (usize, f64) {
     let rows = centres.as_slice().unwrap_or_default().chunks_exact(point.len());
     let distances = rows.map(|centre| squared_distance(Isa::best(), point, centre)).enumerate();
     distances.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })

@@ -1,0 +1,149 @@
+//! [`Shift`]: positive features from counts.
+
+use ndarray::ArrayRef2;
+
+use crate::Real;
+use crate::error::{Error, Result, check_size};
+use crate::kernel::Lengthscale;
+
+/// A shift of points that makes features of counts positive; unbiased but for points beyond the shift, whose coordinates
+/// are clamped ([`clamped`](Shift::clamped) counts them).
+///
+/// # Definition
+/// The Gaussian kernel is invariant under shifts: K(x, y) = K(x − c, y − c). Features of the
+/// [`Poisson`](crate::Poisson) or the [`Geometric`](crate::Geometric) map at u = x/ℓ − c, where every
+/// coordinate is at least ε > 0, are products of positive numbers. For softmax the factor e^{½‖x/ℓ‖²} is that
+/// of the unshifted x. A coordinate of u below ε is set to ε: the features are then those of another point,
+/// and estimates with it are biased for K(x, y).
+///
+/// c is in units of the lengthscale, as [`PairStatistics::shift`](crate::plan::PairStatistics::shift) of
+/// [divided](crate::plan::Statistics::divided_by) statistics gives it. The rates or p must suit the shifted
+/// points: choose them from [shifted](crate::plan::Statistics::shifted) statistics.
+///
+/// # Variance
+/// That of the map at u: larger than without a shift as a rule, since ‖u‖ is. The price of signs that never
+/// cancel.
+///
+/// # Exact where
+/// As for the map, with u in place of x.
+///
+/// # Cost
+/// As for the map.
+///
+/// # Example
+/// ```
+/// use ndarray::arr2;
+/// use random_features::frequency::draw_poisson;
+/// use random_features::map::Shift;
+/// use random_features::plan::{PairStatistics, Statistics};
+/// use random_features::Poisson;
+/// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
+/// let (x, y) = (Statistics::of(&queries)?.divided_by(2.0)?, Statistics::of(&keys)?.divided_by(2.0)?);
+/// let shift = PairStatistics::new(&x, &y)?.shift(1e-8)?;
+/// let (x, y) = (x.shifted(&shift)?, y.shifted(&shift)?);
+/// let rates = PairStatistics::new(&x, &y)?.poisson_per_dimension();
+/// let omega = draw_poisson(2, 512, rates, &mut random_features::rng(1))?;
+/// let shift = Shift::new(shift, 1e-8)?;
+/// let map = Poisson::default().shifted(shift.clone()).gaussian(omega, 2.0)?;
+/// assert!(map.gram(&queries, &keys)?.iter().all(|v: &f64| *v > 0.0));
+/// assert_eq!(shift.clamped(&queries, &2.0.into())?, 0);
+/// assert_eq!(shift.clamped(&arr2(&[[-9.0, 0.0]]), &2.0.into())?, 1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Likhosherstov et al., *Chefs' Random Tables*, appendix 9.10.2.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Parts", into = "Parts")
+)]
+pub struct Shift {
+    by: Vec<f64>,
+    least: f64,
+}
+
+impl Shift {
+    /// The shift by c = `by` that keeps coordinates at ε = `least` or above, both in units of the lengthscale.
+    ///
+    /// # Errors
+    /// [`Entry`](Error::Entry) with the first entry of c that has no finite square, [`Parameter`](Error::Parameter) if ε
+    /// is not positive and finite or c is empty.
+    pub fn new(by: Vec<f64>, least: f64) -> Result<Self> {
+        crate::error::check_positive("the dimension of the shift", by.len())?;
+        if let Some(row) = by.iter().position(|c| !(c * c).is_finite()) {
+            let (value, domain) = (by[row], "a number with a finite square");
+            return Err(Error::Entry { what: "the shift", row, value, domain });
+        }
+        if !(least > 0.0 && least.is_finite()) {
+            return Err(Error::Parameter { name: "epsilon", value: least, domain: "positive and finite" });
+        }
+        Ok(Shift { by, least })
+    }
+
+    /// c.
+    pub fn by(&self) -> &[f64] {
+        &self.by
+    }
+
+    /// ε.
+    pub fn least(&self) -> f64 {
+        self.least
+    }
+
+    /// How many coordinates of the rows of `x`, n × d, are clamped: estimates with them are biased. Rows that hold NaN or
+    /// an infinity do not count. Cost O(nd).
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` does not have d columns or the lengthscale is for another dimension,
+    /// [`Parameter`](Error::Parameter) if the lengthscale is outside its domain.
+    pub fn clamped<T: Real>(&self, x: &ArrayRef2<T>, lengthscale: &Lengthscale) -> Result<usize> {
+        check_size("the number of columns of x", self.by.len(), x.ncols())?;
+        let lengthscale = lengthscale.clone().checked()?;
+        lengthscale.check_dim(x.ncols())?;
+        let finite = x.rows().into_iter().filter(|x| x.iter().all(|v| v.is_finite()));
+        let outside = |(l, v): (usize, &T)| self.inside(l, v.widen() / lengthscale.at(l)).is_none();
+        Ok(finite.map(|x| x.iter().enumerate().filter(|v| outside(*v)).count()).sum())
+    }
+
+    /// Coordinate `l` of the shifted point, if it need not be clamped.
+    pub(super) fn inside(&self, l: usize, scaled: f64) -> Option<f64> {
+        let (c, u) = (self.by[l], scaled - self.by[l]);
+        // What c was made from comes back as ε to the rounding of both.
+        let floor = self.least - (c.abs() + self.least) * f64::EPSILON;
+        let outside = u < floor.max(f64::MIN_POSITIVE);
+        (!outside).then_some(u)
+    }
+
+    /// Coordinate `l` of the shifted point.
+    pub(crate) fn moved(&self, l: usize, scaled: f64) -> f64 {
+        self.inside(l, scaled).unwrap_or(self.least)
+    }
+}
+
+/// The stored form, checked again when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Parts {
+    #[serde(with = "crate::exact::vec")]
+    by: Vec<f64>,
+    #[serde(with = "crate::exact::number")]
+    least: f64,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Parts> for Shift {
+    type Error = Error;
+
+    fn try_from(parts: Parts) -> Result<Self> {
+        Shift::new(parts.by, parts.least)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Shift> for Parts {
+    fn from(shift: Shift) -> Self {
+        Parts { by: shift.by, least: shift.least }
+    }
+}

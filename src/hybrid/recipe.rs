@@ -1,0 +1,50 @@
+//! From a [`Recipe`] to a [`Map`].
+
+use super::{Clustered, Coefficient, Hybrid};
+use crate::Real;
+use crate::error::Result;
+use crate::map::{CoefficientRecipe, Map, Recipe};
+
+impl Recipe {
+    /// The map. All frequencies must be drawn.
+    ///
+    /// # Errors
+    /// As [`PlainRecipe::map`](crate::map::PlainRecipe::map), [`Hybrid::sum`] and [`Clustered::from_bases`].
+    pub fn map<T: Real>(&self) -> Result<Map<T>> {
+        match self {
+            Recipe::Plain(plain) => plain.map(),
+            Recipe::Hybrid(hybrid) => {
+                let term = |(coefficient, base): &(CoefficientRecipe, Recipe)| {
+                    Ok((coefficient.coefficient()?, base.map()?))
+                };
+                let terms = hybrid.terms.iter().map(term).collect::<Result<Vec<_>>>()?;
+                Hybrid::sum(terms, hybrid.rest.map()?)
+            }
+            Recipe::Clustered(clustered) => {
+                let bases = clustered.bases.iter().map(Recipe::map).collect::<Result<Vec<_>>>()?;
+                Clustered::from_bases(clustered.queries.clone(), clustered.keys.clone(), bases)
+            }
+        }
+    }
+
+    /// The map, with everything drawn from one seed that is still to be drawn.
+    ///
+    /// # Errors
+    /// As [`drawn`](Recipe::drawn) and [`map`](Recipe::map).
+    pub fn draw<T: Real>(&self, seed: u64) -> Result<Map<T>> {
+        self.drawn(seed)?.map()
+    }
+}
+
+impl CoefficientRecipe {
+    /// The coefficient. All frequencies must be drawn.
+    ///
+    /// # Errors
+    /// As [`Coefficient::affine`] and [`Recipe::map`].
+    pub fn coefficient<T: Real>(&self) -> Result<Coefficient<T>> {
+        match &self.map {
+            None => Coefficient::constant(self.constant),
+            Some(map) => Coefficient::affine(self.constant, self.factor, map.map()?),
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! [`Hybrid`]: the algebra of hybrid estimators.
+
+use std::sync::Arc;
+
+use ndarray::ArrayRef1;
+
+use super::Coefficient;
+use crate::engine::{FeatureMap, Plan, Sum, Term};
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::frequency::Frequencies;
+use crate::kernel::Kernel;
+use crate::map::{HybridRecipe, Map, Mechanism, Origin, Recipe, Target};
+use crate::theory::{self, Pair};
+use crate::{Real, SignedLog};
+
+/// A hybrid map Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q of any maps and coefficients.
+///
+/// # Definition
+/// With λ̂ₖ = aₖ + cₖ Ĉₖ the estimate is the sum of aₖ Pₖ, cₖ Ĉₖ Pₖ, (1 − Σ aₖ) Q and −cₖ Ĉₖ Q: features are blocks, the
+/// products are tensor products of features, signs of weights go to side Y. Pₖ, Q and Ĉₖ may be any maps, hybrids too.
+///
+/// # Variance
+/// Unbiased for the bases' kernel if coefficients are independent of the bases. Closed form where the parts have one:
+/// Σ E λ̂ₖ² Var Pₖ + E (1 − Σ λ̂ₖ)² Var Q for independent parts ([`theory::hybrid`](crate::theory::hybrid)), and for the
+/// bipolar hybrids with shared frequencies ([`angular`](Hybrid::angular), [`gaussian`](Hybrid::gaussian)).
+///
+/// # Exact where
+/// Each base is exact that has all the weight there.
+///
+/// # Cost
+/// That of all parts and of writing the features, Dᵢ(1 + n) for a base of Dᵢ and a coefficient of n features: O(nd + md
+/// + mn) a point. Equal projections of the points, in nested hybrids too, are taken once.
+///
+/// # Example
+/// ```
+/// use ndarray::arr1;
+/// use random_features::frequency::{Independent, Orthogonal, draw};
+/// use random_features::hybrid::{Coefficient, Hybrid};
+/// use random_features::{Positive, Trigonometric, rng};
+/// let mut rng = rng(1);
+/// let mut omega = || draw(2, 32, &Orthogonal, &mut rng);
+/// let (positive, trigonometric) = (Positive.softmax(omega()?)?, Trigonometric.softmax(omega()?)?);
+/// let lambda = Coefficient::<f64>::angular(draw(2, 8, &Independent, &mut rng)?)?;
+/// let map = Hybrid::sum(vec![(lambda, positive)], trigonometric)?;
+/// // (1 + 8) (32 + 64) features.
+/// assert_eq!(map.feature_dim(), 864);
+/// let x = arr1(&[0.3, 1.2]);
+/// assert!((map.estimate(&x, &x)? / x.dot(&x).exp() - 1.0).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Choromanski et al., *Hybrid Random Features*, equations 8–11; signs instead of imaginary factors: new.
+#[derive(Clone, Copy, Debug)]
+pub struct Hybrid;
+
+impl Hybrid {
+    /// The hybrid of terms (λ̂ₖ, Pₖ) and Q = `rest`, which has the rest of the weight.
+    ///
+    /// All bases should estimate the same kernel. Coefficients and bases should have frequencies of their own; ones that
+    /// share some are seen, and the variance has no closed form then.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) without terms or if Σ aₖ overflows; [`Shape`](Error::Shape) if the maps are for
+    /// points of different dimensions.
+    pub fn sum<T: Real>(terms: Vec<(Coefficient<T>, Map<T>)>, rest: Map<T>) -> Result<Map<T>> {
+        check_positive("the number of terms of a hybrid", terms.len())?;
+        let (coefficients, mut bases): (Vec<_>, Vec<_>) = terms.into_iter().unzip();
+        bases.push(rest);
+        let maps = || bases.iter().chain(coefficients.iter().filter_map(|c| c.map.as_ref()));
+        for map in maps() {
+            check_size("the dimension of a part of the hybrid", bases[0].input_dim(), map.input_dim())?;
+        }
+        let weighed = weighed_parts(&coefficients)?;
+        let plans = maps().map(|map| map.program().plan().clone()).collect();
+        let covariance = Covariance::of(&bases, &maps().cloned().collect::<Vec<_>>());
+        let plan = Plan::Sum(Sum::new(plans, &weighed));
+        Map::of_plan(plan, Composition { coefficients, bases, covariance })
+    }
+}
+
+/// The terms that are not 0 of aₖ Pₖ + cₖ Ĉₖ Pₖ + (1 − Σ aₖ) Q − Σ cₖ Ĉₖ Q, over P₁, …, Q and then the maps Ĉ.
+fn weighed_parts<T: Real>(coefficients: &[Coefficient<T>]) -> Result<Vec<Term>> {
+    let rest = coefficients.len();
+    let mut next = rest + 1;
+    let (mut terms, mut of_rest, mut left) = (Vec::new(), Vec::new(), 1.0);
+    for (base, coefficient) in coefficients.iter().enumerate() {
+        terms.push(Term { weight: coefficient.constant, left: None, right: base });
+        left -= coefficient.constant;
+        if coefficient.map.is_some() {
+            terms.push(Term { weight: coefficient.factor, left: Some(next), right: base });
+            of_rest.push(Term { weight: -coefficient.factor, left: Some(next), right: rest });
+            next += 1;
+        }
+    }
+    if !left.is_finite() {
+        let (name, domain) = ("the sum of the coefficients' constants", "finite");
+        return Err(Error::Parameter { name, value: left, domain });
+    }
+    terms.push(Term { weight: left, left: None, right: rest });
+    terms.extend(of_rest);
+    Ok(terms)
+}
+
+/// What is known of the covariance of different bases.
+#[derive(Clone, Debug)]
+enum Covariance {
+    /// None: they are independent.
+    Zero,
+    /// Hyperbolic and trigonometric features share m independent frequencies, for this target.
+    Bipolar(Target, usize),
+    /// They share frequencies otherwise.
+    Unknown,
+}
+
+impl Covariance {
+    /// From the bases and all parts: those whose frequencies are equal depend on each other.
+    fn of<T: Real>(bases: &[Map<T>], parts: &[Map<T>]) -> Self {
+        let random: Vec<Randomness<T>> = parts.iter().map(Randomness::of).collect();
+        let pairs = (0..parts.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
+        let shared: Vec<(usize, usize)> = pairs.filter(|(i, j)| random[*i].meets(&random[*j])).collect();
+        match (&shared[..], bases) {
+            ([], _) => Covariance::Zero,
+            ([(0, 1)], [first, second]) => bipolar(first, second).unwrap_or(Covariance::Unknown),
+            _ => Covariance::Unknown,
+        }
+    }
+}
+
+/// Hyperbolic and trigonometric features for one target on the same independent frequencies.
+fn bipolar<T: Real>(first: &Map<T>, second: &Map<T>) -> Option<Covariance> {
+    let (Recipe::Plain(first), Recipe::Plain(second)) = (first.recipe()?, second.recipe()?) else {
+        return None;
+    };
+    let kinds = matches!(
+        (&first.mechanism, &second.mechanism),
+        (Mechanism::Hyperbolic(_), Mechanism::Trigonometric(_))
+    );
+    let omega = first.omega.frequencies().ok()?;
+    let plain = first.matrix.is_none() && second.matrix.is_none() && first.target == second.target;
+    (kinds && plain && omega.law().is_independent())
+        .then(|| Covariance::Bipolar(first.target.clone(), omega.count()))
+}
+
+/// What is random in a map.
+struct Randomness<'a, T: Real> {
+    frequencies: Vec<Arc<Frequencies>>,
+    foreign: Vec<&'a Arc<dyn FeatureMap<T>>>,
+}
+
+impl<'a, T: Real> Randomness<'a, T> {
+    fn of(map: &'a Map<T>) -> Self {
+        let mut own = Randomness { frequencies: Vec::new(), foreign: Vec::new() };
+        map.program().plan().each_leaf(&mut |leaf| match leaf {
+            Plan::Leaf(leaf) => {
+                own.frequencies.extend(leaf.projection.iter().map(|p| p.frequencies().clone()))
+            }
+            Plan::Foreign(map, _) => own.foreign.push(map),
+            _ => {}
+        });
+        own
+    }
+
+    fn meets(&self, other: &Self) -> bool {
+        let same = |a: &Arc<Frequencies>, b: &Arc<Frequencies>| Arc::ptr_eq(a, b) || a == b;
+        self.frequencies.iter().any(|a| other.frequencies.iter().any(|b| same(a, b)))
+            || self.foreign.iter().any(|a| other.foreign.iter().any(|b| Arc::ptr_eq(a, b)))
+    }
+}
+
+/// The origin of a hybrid.
+#[derive(Debug)]
+struct Composition<T: Real> {
+    coefficients: Vec<Coefficient<T>>,
+    /// P₁, …, Q.
+    bases: Vec<Map<T>>,
+    covariance: Covariance,
+}
+
+impl<T: Real> Origin<T> for Composition<T> {
+    fn kernel(&self) -> Option<&dyn Kernel<T>> {
+        self.bases.last().and_then(|rest| rest.kernel())
+    }
+
+    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
+        let mut terms = Vec::new();
+        let (mut mean, mut variance, mut complement_square, mut product) = (0.0, 0.0, 1.0, 0.0);
+        for (coefficient, base) in self.coefficients.iter().zip(&self.bases) {
+            let moments = coefficient.moments(x, y).ok()??;
+            terms.push(moments.square.ln() + base.log_variance(x, y).ok()??);
+            mean += moments.mean;
+            variance += moments.square - moments.mean * moments.mean;
+            (complement_square, product) = (moments.complement_square, moments.product);
+        }
+        if self.coefficients.len() > 1 {
+            complement_square = (1.0 - mean) * (1.0 - mean) + variance;
+        }
+        let rest = self.bases.last()?.log_variance(x, y).ok()??;
+        let independent = terms.into_iter().fold(complement_square.ln() + rest, theory::ln_add_exp);
+        match &self.covariance {
+            Covariance::Zero => Some(independent),
+            Covariance::Bipolar(target, m) => Some(shared_variance(independent, product, (target, *m), x, y)),
+            Covariance::Unknown => None,
+        }
+    }
+
+    fn recipe(&self) -> Option<Recipe> {
+        let rest = Box::new(self.bases.last()?.recipe()?);
+        let pairs = self.coefficients.iter().zip(&self.bases);
+        let terms = pairs.map(|(coefficient, base)| Some((coefficient.recipe()?, base.recipe()?)));
+        Some(Recipe::Hybrid(HybridRecipe { terms: terms.collect::<Option<Vec<_>>>()?, rest }))
+    }
+}
+
+/// The variance with the covariance of hyperbolic and trigonometric features on the same m frequencies.
+fn shared_variance<T: Real>(
+    independent: f64,
+    product: f64,
+    (target, m): (&Target, usize),
+    x: &ArrayRef1<T>,
+    y: &ArrayRef1<T>,
+) -> f64 {
+    let divided = |x: &ArrayRef1<T>| -> Vec<f64> {
+        x.iter().enumerate().map(|(k, v)| v.widen() / target.lengthscale().at(k)).collect()
+    };
+    let pair = Pair::new(divided(x).into_iter().zip(divided(y)));
+    let turn = (0.5 * pair.norm_difference).sin().powi(2);
+    let scale = target.ln_squared_scale(&pair) - (m as f64).ln();
+    let shared = SignedLog::from(-4.0 * turn * product).scaled(scale);
+    let total = SignedLog::sum([SignedLog::positive(independent), shared].into_iter());
+    if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs }
+}

@@ -1,0 +1,55 @@
+//! What the maps of counts have in common.
+
+use ndarray::ArrayView1;
+
+use super::definition::{NormalForm, Setting};
+use crate::engine::{Input, Lift, Logarithms, Shift};
+use crate::error::{Result, check_size};
+use crate::theory::{Pair, Radius};
+
+/// Refuses other kernels than softmax and Gaussian, other frequencies than counts, and shifts for another dimension.
+pub(super) fn check(map: &'static str, setting: Setting<'_>, shift: Option<&Shift>) -> Result<()> {
+    let counts = setting.omega.counts()?;
+    if let Some(shift) = shift {
+        check_size("the number of entries of the shift", counts.dim(), shift.by().len())?;
+    }
+    if setting.target.radius() == Some(Radius::Chi) { Ok(()) } else { Err(setting.refused(map)) }
+}
+
+/// The form of features Πₗ (uₗ/rₗ)^{ωⱼₗ} e^{bⱼ + a} with divisors r, biases b and the constant a.
+pub(super) fn form(
+    setting: Setting<'_>,
+    shift: Option<Shift>,
+    divisors: Vec<f64>,
+    bias: impl Fn(ArrayView1<'_, u64>) -> f64,
+    constant: f64,
+) -> Result<NormalForm> {
+    let (counts, target) = (setting.omega.counts()?, setting.target);
+    let biases = counts.rows().rows().into_iter().map(bias).collect();
+    let non_negative = shift.is_some();
+    let lengthscale = target.lengthscale().clone();
+    let logarithms = Logarithms::new(counts, lengthscale, shift, (divisors, biases), excess(setting));
+    let form = NormalForm::new(Lift::Exp, 0.0);
+    Ok(NormalForm { input: Input::Logarithms(logarithms), constant, non_negative, ..form })
+}
+
+/// The coefficient of ‖x/ℓ‖² by which logarithms of features exceed those for the Gaussian kernel.
+fn excess(setting: Setting<'_>) -> f64 {
+    0.5 + setting.target.row()
+}
+
+/// ln of the variance from that for the Gaussian kernel at the points that are taken.
+pub(super) fn log_variance(
+    setting: Setting<'_>,
+    shift: Option<&Shift>,
+    u: &[f64],
+    v: &[f64],
+    pair: &Pair,
+    gaussian: impl Fn(&[f64], &[f64]) -> f64,
+) -> f64 {
+    let moved = |u: &[f64]| -> Vec<f64> {
+        u.iter().enumerate().map(|(l, u)| shift.map_or(*u, |shift| shift.moved(l, *u))).collect()
+    };
+    // φ for softmax is φ for the Gaussian kernel times exp(½‖x‖²), so the variance scales with its square.
+    gaussian(&moved(u), &moved(v)) + 2.0 * excess(setting) * pair.norms
+}

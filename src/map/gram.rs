@@ -1,0 +1,348 @@
+//! Gram matrices: products of features on two sides, with their scales.
+
+use std::ops::Range;
+
+use ndarray::parallel::prelude::*;
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+
+use super::Features;
+use crate::engine::{Batch, FeatureRow, Form, Program, Side, map_rows};
+use crate::numeric::{self, Isa, Packed, dot, exp_minus};
+use crate::{Real, SignedLog};
+
+/// Columns of the matrix that are computed together: their packed features stay in the second cache.
+const COLUMNS: usize = 256;
+/// Rows that are computed together, where features exist already.
+const ROWS: usize = 60;
+/// Scales up to which exponentials of two of them, and their product, are normal numbers.
+const SAFE: f64 = 300.0;
+
+/// The rows of the matrix.
+pub(super) enum Left<'a, T: Real> {
+    /// Points, whose features are computed on the way.
+    Points(&'a Program<T>, ArrayView2<'a, T>),
+    /// Features.
+    Features(&'a Features<T>),
+}
+
+/// The estimates φ(xᵢ)·ψ(yⱼ) for all pairs; `resolve(pairs)` gives the estimates of pairs that scaled features cannot
+/// resolve, if it can.
+pub(super) fn gram<T: Real>(
+    left: Left<'_, T>,
+    right: &Features<T>,
+    resolve: impl Fn(&[(usize, usize)]) -> Option<Vec<T>> + Sync,
+) -> Array2<T> {
+    let program = right.map().program();
+    let n = match &left {
+        Left::Points(_, x) => x.nrows(),
+        Left::Features(features) => features.len(),
+    };
+    let mut out = Array2::zeros((n, right.len()));
+    if out.is_empty() {
+        return out;
+    }
+    let starts: Vec<usize> = (0..right.len()).step_by(COLUMNS).collect();
+    let chunk = |start: &usize| Chunk::new(right, *start..right.len().min(start + COLUMNS));
+    let chunks: Vec<Chunk<T>> = starts.par_iter().map(chunk).collect();
+    let write = |first: usize, rows: Rows<'_, T>, mut out: ArrayViewMut2<'_, T>, room: &mut Room<T>| {
+        let mut unresolved = std::mem::take(&mut room.unresolved);
+        unresolved.clear();
+        for chunk in &chunks {
+            chunk.write(first, rows, &mut out, room, &mut unresolved);
+        }
+        if let Some(estimates) = (!unresolved.is_empty()).then(|| resolve(&unresolved)).flatten() {
+            unresolved.iter().zip(estimates).for_each(|((i, j), v)| out[[i - first, *j]] = v);
+        }
+        room.unresolved = unresolved;
+    };
+    let work = right.len() * program.width();
+    match left {
+        Left::Points(program, x) => {
+            let write =
+                |run: Range<usize>, batch: &mut Batch<T>, out: ArrayViewMut2<'_, T>, room: &mut Room<T>| {
+                    write(run.start, Rows::of_batch(batch, program), out, room);
+                };
+            map_rows(program, (Side::X, Form::Values), x, out.view_mut(), work, write);
+        }
+        Left::Features(features) => {
+            let runs = out.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter().enumerate();
+            runs.for_each_init(Room::default, |room, (i, out)| {
+                let run = i * ROWS..i * ROWS + out.nrows();
+                write(run.start, features.rows(run), out, room);
+            });
+        }
+    }
+    out
+}
+
+/// Features of a run of points, row by row.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a, T> {
+    pub values: &'a [T],
+    pub log_scales: &'a [f64],
+    pub columns: &'a [Range<usize>],
+    pub width: usize,
+}
+
+impl<'a, T: Real> Rows<'a, T> {
+    fn of_batch(batch: &'a Batch<T>, program: &'a Program<T>) -> Self {
+        let (columns, width) = (program.blocks(), program.width());
+        Rows { values: batch.values(), log_scales: batch.log_scales(), columns, width }
+    }
+
+    fn len(&self) -> usize {
+        self.log_scales.len() / self.columns.len()
+    }
+
+    fn scale(&self, i: usize, block: usize) -> f64 {
+        self.log_scales[i * self.columns.len() + block]
+    }
+}
+
+/// What a thread keeps from run to run.
+#[derive(Default)]
+struct Room<T> {
+    products: Vec<Vec<T>>,
+    gathered: Vec<T>,
+    sums: RowSums,
+    unresolved: Vec<(usize, usize)>,
+}
+
+/// The points of a range of columns of the matrix.
+struct Chunk<T> {
+    columns: Range<usize>,
+    blocks: Vec<Block<T>>,
+}
+
+/// A block of features of a chunk's points, without those from which it is absent.
+struct Block<T> {
+    packed: Packed<T>,
+    scales: Vec<f64>,
+    /// e^scale, if there is no danger in that and no point is absent; else empty.
+    weights: Vec<f64>,
+    /// Which points of the chunk they are; `None` if all.
+    places: Option<Vec<usize>>,
+    width: usize,
+}
+
+impl<T: Real> Chunk<T> {
+    fn new(features: &Features<T>, columns: Range<usize>) -> Self {
+        let rows = features.rows(columns.clone());
+        let blocks = (0..rows.columns.len()).map(|b| Block::new(rows, b)).collect();
+        Chunk { columns, blocks }
+    }
+
+    /// Writes the products of these rows with the chunk's points to their columns of `out`.
+    fn write(
+        &self,
+        first: usize,
+        rows: Rows<'_, T>,
+        out: &mut ArrayViewMut2<'_, T>,
+        room: &mut Room<T>,
+        unresolved: &mut Vec<(usize, usize)>,
+    ) {
+        let Room { products, gathered, sums, .. } = room;
+        products.resize_with(products.len().max(self.blocks.len()), Vec::new);
+        let present: Vec<Option<Vec<usize>>> = self
+            .blocks
+            .iter()
+            .zip(&mut *products)
+            .enumerate()
+            .map(|(b, (block, products))| block.multiply(rows, b, gathered, products))
+            .collect();
+        for i in 0..rows.len() {
+            let mut row = out.row_mut(i);
+            let Some(row) = row.as_slice_mut() else { continue };
+            let row = &mut row[self.columns.clone()];
+            let unresolved = |j: usize| unresolved.push((first + i, self.columns.start + j));
+            if let ([block], [products], [None]) = (&self.blocks[..], &products[..1], &present[..])
+                && block.weigh(rows.scale(i, 0), &products[i * block.scales.len()..], row)
+            {
+                continue;
+            }
+            let terms = |b: usize| {
+                let block = &self.blocks[b];
+                let place = present[b].as_ref().map_or(Some(i), |present| present.binary_search(&i).ok())?;
+                let count = block.scales.len();
+                Some(Terms {
+                    products: &products[b][place * count..][..count],
+                    scale: rows.scale(i, b),
+                    block,
+                })
+            };
+            let present = || (0..self.blocks.len()).filter_map(terms);
+            sums.start(row.len(), present());
+            present().for_each(|terms| sums.add(&terms));
+            sums.finish(row, unresolved);
+        }
+    }
+}
+
+impl<T: Real> Block<T> {
+    fn new(rows: Rows<'_, T>, b: usize) -> Self {
+        let columns = rows.columns[b].clone();
+        let all = |i: &usize| rows.scale(*i, b) != f64::NEG_INFINITY;
+        let places: Vec<usize> = (0..rows.len()).filter(all).collect();
+        let value = |j: usize, k: usize| rows.values[places[j] * rows.width + columns.start + k];
+        let scales: Vec<f64> = places.iter().map(|i| rows.scale(*i, b)).collect();
+        let complete = places.len() == rows.len();
+        let safe = complete && scales.iter().all(|scale| scale.abs() <= SAFE);
+        let mut weights = if safe { scales.clone() } else { Vec::new() };
+        exp_minus(Isa::best(), &mut weights, 0.0);
+        Block {
+            packed: Packed::new(places.len(), columns.len(), value),
+            width: columns.len(),
+            places: (!complete).then_some(places),
+            weights,
+            scales,
+        }
+    }
+
+    /// Products of the rows in which the block is present with those of the chunk; which rows they are, unless all.
+    fn multiply(
+        &self,
+        rows: Rows<'_, T>,
+        b: usize,
+        gathered: &mut Vec<T>,
+        products: &mut Vec<T>,
+    ) -> Option<Vec<usize>> {
+        let columns = rows.columns[b].clone();
+        let absent = |i: usize| rows.scale(i, b) == f64::NEG_INFINITY;
+        let count = self.scales.len();
+        if !(0..rows.len()).any(absent) {
+            products.resize(rows.len() * count, T::zero());
+            if count > 0 {
+                let x = &rows.values[columns.start..];
+                numeric::product(Isa::best(), x, rows.width, &self.packed, products, count);
+            }
+            return None;
+        }
+        let present: Vec<usize> = (0..rows.len()).filter(|i| !absent(*i)).collect();
+        gathered.clear();
+        for i in &present {
+            gathered.extend_from_slice(&rows.values[i * rows.width..][columns.clone()]);
+        }
+        products.resize(present.len() * count, T::zero());
+        if count > 0 && !present.is_empty() {
+            numeric::product(Isa::best(), gathered, columns.len(), &self.packed, products, count);
+        }
+        Some(present)
+    }
+
+    /// Writes a row of estimates from its products, if nothing can be lost on the way.
+    fn weigh(&self, scale: f64, products: &[T], out: &mut [T]) -> bool {
+        if self.weights.is_empty() || scale.is_nan() || scale.abs() > SAFE {
+            return false;
+        }
+        let least = numeric::weigh(Isa::best(), out, &products[..out.len()], scale.exp(), &self.weights);
+        least.widen() > floor::<T>(self.width)
+    }
+}
+
+/// The size below which a product of features has lost digits to underflow: each term may have lost one least normal
+/// number, which is rounding relative to anything larger.
+fn floor<T: Real>(width: usize) -> f64 {
+    width as f64 * T::min_positive_value().widen() / T::epsilon().widen()
+}
+
+/// What a block adds to a row of a chunk.
+struct Terms<'a, T> {
+    products: &'a [T],
+    scale: f64,
+    block: &'a Block<T>,
+}
+
+impl<T> Terms<'_, T> {
+    /// The entries that the products are for, with the sums of the scales on both sides.
+    fn each(&self) -> impl Iterator<Item = (usize, f64)> {
+        let place = |k: usize| self.block.places.as_ref().map_or(k, |places| places[k]);
+        self.block.scales.iter().enumerate().map(move |(k, other)| (place(k), self.scale + other))
+    }
+}
+
+/// One row of a Gram matrix under construction: for each entry, a sum over blocks relative to its largest scale.
+#[derive(Default)]
+struct RowSums {
+    /// ln of the largest scale of the entry's blocks.
+    top: Vec<f64>,
+    sum: Vec<f64>,
+    /// The size below which the sum has lost digits to underflow.
+    floor: Vec<f64>,
+    /// e^(a block's scale − top), then e^top.
+    weight: Vec<f64>,
+}
+
+impl RowSums {
+    /// Begins a row with the blocks that are present in it.
+    fn start<'a, T: Real>(&mut self, len: usize, blocks: impl Iterator<Item = Terms<'a, T>>) {
+        for (v, start) in [(&mut self.sum, 0.0), (&mut self.floor, 0.0), (&mut self.top, f64::NEG_INFINITY)] {
+            v.clear();
+            v.resize(len, start);
+        }
+        self.weight.resize(len, 0.0);
+        for terms in blocks {
+            // A NaN stays.
+            let larger = |top: f64, scale: f64| if scale <= top { top } else { scale };
+            terms.each().for_each(|(j, scale)| self.top[j] = larger(self.top[j], scale));
+        }
+    }
+
+    /// Adds a block.
+    fn add<T: Real>(&mut self, terms: &Terms<'_, T>) {
+        let floor = floor::<T>(terms.block.width);
+        let weight = &mut self.weight[..terms.products.len()];
+        for (weight, (j, scale)) in weight.iter_mut().zip(terms.each()) {
+            // A product of scales beyond the range of f64 is no number to relate others to.
+            *weight = if self.top[j] == f64::NEG_INFINITY { scale } else { scale - self.top[j] };
+        }
+        exp_minus(Isa::best(), weight, 0.0);
+        for ((product, weight), (j, _)) in terms.products.iter().zip(weight).zip(terms.each()) {
+            self.sum[j] += product.widen() * *weight;
+            self.floor[j] += floor * *weight;
+        }
+    }
+
+    /// Writes the row and names the entries that are not resolved.
+    fn finish<T: Real>(&mut self, out: &mut [T], mut unresolved: impl FnMut(usize)) {
+        self.weight.copy_from_slice(&self.top);
+        exp_minus(Isa::best(), &mut self.weight, 0.0);
+        for (j, out) in out.iter_mut().enumerate() {
+            let weight = self.weight[j];
+            let times =
+                |v: f64| if weight > 0.0 && weight.is_finite() { v * weight } else { scaled(v, self.top[j]) };
+            *out = T::narrow(times(self.sum[j]));
+            // Below the range of T anyway, nothing is lost.
+            if self.sum[j].abs() <= self.floor[j] && times(self.floor[j]) >= T::min_positive_value().widen() {
+                unresolved(j);
+            }
+        }
+    }
+}
+
+/// v · e^`log`, without an intermediate overflow.
+pub(super) fn scaled(v: f64, log: f64) -> f64 {
+    SignedLog::from(v).scaled(log).value()
+}
+
+/// The estimate of two points from their features, both as values or both as logarithms.
+pub(super) fn estimate<T: Real>(
+    blocks: &[Range<usize>],
+    left: FeatureRow<'_, T>,
+    right: FeatureRow<'_, T>,
+) -> SignedLog {
+    let scale = |b: usize| left.log_scales[b] + right.log_scales[b];
+    let present = blocks.iter().enumerate().filter(|(b, _)| scale(*b) != f64::NEG_INFINITY);
+    if left.signs.is_empty() || right.signs.is_empty() {
+        let product = |(b, columns): (usize, &Range<usize>)| {
+            let wide: Vec<f64> = right.values[columns.clone()].iter().map(|v| v.widen()).collect();
+            SignedLog::from(dot(Isa::best(), &left.values[columns.clone()], &wide)).scaled(scale(b))
+        };
+        let terms: Vec<SignedLog> = present.map(product).collect();
+        return SignedLog::sum(terms.into_iter());
+    }
+    let term = |(b, f): (usize, usize)| {
+        let exponent = SignedLog::positive(scale(b) + (left.values[f].widen() + right.values[f].widen()));
+        SignedLog { sign: (left.signs[f] * right.signs[f]).widen() * exponent.sign, ..exponent }
+    };
+    SignedLog::sum(present.flat_map(|(b, columns)| columns.clone().map(move |f| (b, f))).map(term))
+}

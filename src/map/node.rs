@@ -1,0 +1,349 @@
+//! [`Map`]: any feature map, ready to use.
+
+use std::collections::BTreeSet;
+use std::hash::Hasher;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
+
+use super::gram::{self, Left};
+use super::identity::{Digest, Identity};
+use super::{Features, LogFeatures, Recipe};
+use crate::engine::{self, Batch, Facts, FeatureMap, Form, Plan, Program, Scratch, Side, Tile, drive};
+use crate::error::{Error, Result, check_size};
+use crate::kernel::Kernel;
+use crate::numeric::zeros;
+use crate::{Real, SignedLog};
+
+/// A random feature map, ready to use: K(x, y) ≈ φ(x)·ψ(y).
+///
+/// Whatever a map is made of, this is what it is used through: the constructors of the mechanisms and of hybrids give it,
+/// a [`Recipe`] is read back into it, and [`Map::new`] makes it of a [`FeatureMap`] of your own. Immutable and cheap to
+/// clone; clones share their memory.
+///
+/// Points are rows of arrays of any layout; standard layout is fastest. Every method gives bit-identical results for any
+/// number of threads and for any split of a batch. A row that holds NaN or an infinity, or whose squared norm overflows
+/// `f64`, gets NaN features, and no other row is affected.
+///
+/// ```
+/// use ndarray::arr2;
+/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::{Map, Positive, Side};
+/// let map: Map<f32> = Positive.softmax(draw(2, 64, &Orthogonal, &mut random_features::rng(1))?)?;
+/// let features = map.features(Side::X, &arr2(&[[0.1, 0.2], [0.3, -0.4]]))?;
+/// assert_eq!(features.values().dim(), (2, 64));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+pub struct Map<T: Real> {
+    node: Arc<Node<T>>,
+}
+
+/// A program and where it comes from.
+struct Node<T: Real> {
+    program: Program<T>,
+    origin: Box<dyn Origin<T>>,
+    identity: OnceLock<Identity>,
+}
+
+/// Where a map comes from: what is known of it beside its features.
+pub(crate) trait Origin<T: Real>: std::fmt::Debug + Send + Sync {
+    /// The exact kernel that is estimated, where it is known.
+    fn kernel(&self) -> Option<&dyn Kernel<T>>;
+
+    /// ln of the variance, for points of the map's dimension.
+    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64>;
+
+    /// The map as data, if it is not foreign.
+    fn recipe(&self) -> Option<Recipe>;
+}
+
+impl<T: Real> Clone for Map<T> {
+    fn clone(&self) -> Self {
+        Map { node: self.node.clone() }
+    }
+}
+
+impl<T: Real> std::fmt::Debug for Map<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Map").field("facts", self.facts()).field("origin", &self.node.origin).finish()
+    }
+}
+
+/// A map of someone else's.
+impl<T: Real> Origin<T> for Arc<dyn FeatureMap<T>> {
+    fn kernel(&self) -> Option<&dyn Kernel<T>> {
+        (**self).kernel()
+    }
+
+    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
+        (**self).log_variance(x, y)
+    }
+
+    fn recipe(&self) -> Option<Recipe> {
+        None
+    }
+}
+
+impl<T: Real> Map<T> {
+    /// The map of a [`FeatureMap`] of your own. Its features pair with those of clones of this `Map` alone.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if its facts name no dimension, no block or no feature, or too many.
+    pub fn new(map: impl FeatureMap<T> + 'static) -> Result<Self> {
+        let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
+        Self::of_plan(Plan::Foreign(map.clone(), map.facts()), map)
+    }
+
+    pub(crate) fn of_plan(plan: Plan<T>, origin: impl Origin<T> + 'static) -> Result<Self> {
+        let (program, origin) = (Program::new(plan)?, Box::new(origin));
+        Ok(Map { node: Arc::new(Node { program, origin, identity: OnceLock::new() }) })
+    }
+
+    pub(crate) fn program(&self) -> &Program<T> {
+        &self.node.program
+    }
+
+    /// What the map states of itself.
+    pub fn facts(&self) -> &Facts {
+        self.program().facts()
+    }
+
+    /// d, the dimension of points.
+    pub fn input_dim(&self) -> usize {
+        self.facts().input_dim
+    }
+
+    /// D, the number of real features.
+    pub fn feature_dim(&self) -> usize {
+        self.program().width()
+    }
+
+    /// The number of features in each block; each block has a scale for each row.
+    pub fn blocks(&self) -> &[usize] {
+        &self.facts().blocks
+    }
+
+    /// The exact kernel that is estimated, if it has a closed form and the law of the frequencies is stated and fits:
+    /// without bias where that law is exact, nearly so with approximate couplings
+    /// ([`Hadamard`](crate::frequency::Hadamard), [`Givens`](crate::frequency::Givens)).
+    pub fn kernel(&self) -> Option<&dyn Kernel<T>> {
+        self.node.origin.kernel()
+    }
+
+    /// ln of the variance of [`estimate`](Map::estimate) over draws of the frequencies, or `None` where no closed form is
+    /// known for their law.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a point has another dimension than d.
+    pub fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
+        self.check_pair(x, y)?;
+        Ok(self.node.origin.log_variance(x, y))
+    }
+
+    /// What the map is made of, as plain data; `None` if a [`FeatureMap`] of someone else's is in it.
+    pub fn recipe(&self) -> Option<Recipe> {
+        self.node.origin.recipe()
+    }
+
+    /// A number that tells this map from others. Features of different maps cannot be paired. A map without a
+    /// [recipe](Map::recipe) has one of its own, which it shares with its clones alone.
+    pub fn identity(&self) -> Identity {
+        let of_foreign = || {
+            static COUNT: AtomicU64 = AtomicU64::new(0);
+            let mut digest = Digest::new();
+            digest.text("foreign");
+            digest.write_u64(COUNT.fetch_add(1, Ordering::Relaxed));
+            digest.identity()
+        };
+        let identify = || self.recipe().map_or_else(of_foreign, |recipe| recipe.identity());
+        *self.node.identity.get_or_init(identify)
+    }
+
+    /// Whether both have the same features: they are one map, or made of equal data.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.node, &other.node) || self.identity() == other.identity()
+    }
+
+    /// Features of the rows of `x`, into buffers of yours: `values` n × D, `log_scales` n × blocks. Values of blocks
+    /// that are absent from a row stay as they are. Allocates nothing that grows with n.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if an array does not fit; nothing is written then.
+    pub fn features_into(
+        &self,
+        side: Side,
+        x: &ArrayRef2<T>,
+        values: &mut ArrayRef2<T>,
+        log_scales: &mut ArrayRef2<f64>,
+    ) -> Result<()> {
+        check_size("the number of columns of x", self.input_dim(), x.ncols())?;
+        check_size("the number of rows of values", x.nrows(), values.nrows())?;
+        check_size("the number of columns of values", self.feature_dim(), values.ncols())?;
+        check_size("the number of rows of log_scales", x.nrows(), log_scales.nrows())?;
+        check_size("the number of columns of log_scales", self.blocks().len(), log_scales.ncols())?;
+        let mut none = Array2::zeros((x.nrows(), 0));
+        let (values, log_scales) = (values.view_mut(), log_scales.view_mut());
+        let arrays = drive::Arrays { values, signs: none.view_mut(), log_scales };
+        drive::fill(self.program(), (side, Form::Values), x.view(), arrays);
+        Ok(())
+    }
+
+    /// Features of the rows of `x`. Cost for an exponential map O(n m d).
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` does not have d columns or so many rows that their features cannot be addressed.
+    pub fn features(&self, side: Side, x: &ArrayRef2<T>) -> Result<Features<T>> {
+        self.check_points(x)?;
+        let mut values = zeros(x.nrows(), self.feature_dim());
+        let mut log_scales = Array2::zeros((x.nrows(), self.blocks().len()));
+        self.features_into(side, x, &mut values, &mut log_scales)?;
+        Ok(Features::new(self.clone(), side, values, log_scales))
+    }
+
+    /// Features of one point, as a batch of one.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` does not have d entries.
+    pub fn features_of(&self, side: Side, x: &ArrayRef1<T>) -> Result<Features<T>> {
+        self.features(side, &x.view().insert_axis(Axis(0)))
+    }
+
+    /// Logarithms and signs of the features of the rows of `x`: what there is before exponentials are taken, for any
+    /// norm. For users who build on top of maps.
+    ///
+    /// # Errors
+    /// As [`features`](Map::features); [`Unsupported`](Error::Unsupported) if the features are not exponentials.
+    pub fn log_features(&self, side: Side, x: &ArrayRef2<T>) -> Result<LogFeatures<T>> {
+        self.check_points(x)?;
+        if !self.facts().logarithms {
+            return Err(Error::Unsupported { what: "logarithms of features that are not exponentials" });
+        }
+        let shape = (x.nrows(), self.feature_dim());
+        let mut features = LogFeatures {
+            logarithms: Array2::zeros(shape),
+            signs: Array2::ones(shape),
+            log_scales: Array2::zeros((x.nrows(), self.blocks().len())),
+        };
+        let arrays = drive::Arrays {
+            values: features.logarithms.view_mut(),
+            signs: features.signs.view_mut(),
+            log_scales: features.log_scales.view_mut(),
+        };
+        drive::fill(self.program(), (side, Form::Logarithms), x.view(), arrays);
+        Ok(features)
+    }
+
+    /// Writes the features of the rows of `x` to a tile, for a [`FeatureMap`] of your own that stands on this map.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the points or the tile do not fit, [`Unsupported`](Error::Unsupported) if the map does
+    /// not have this form.
+    pub fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) -> Result<()> {
+        check_size("the number of columns of x", self.input_dim(), x.ncols())?;
+        check_size("the number of rows of the tile", x.nrows(), tile.rows())?;
+        check_size("the number of values in a row of the tile", self.feature_dim(), tile.width())?;
+        check_size("the number of scales in a row of the tile", self.blocks().len(), tile.blocks())?;
+        if form == Form::Logarithms && !self.facts().logarithms {
+            return Err(Error::Unsupported { what: "logarithms of features that are not exponentials" });
+        }
+        self.program().fill((side, form), x, tile, &mut Scratch::default());
+        Ok(())
+    }
+
+    /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where they leave the range of `T`.
+    ///
+    /// Features of `x` never reach memory. Entries that scaled features cannot resolve are computed again from
+    /// logarithms, where the map has them. Cost O((n + l) m d + n l D), more where many entries are.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` or `y` does not have d columns.
+    pub fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
+        self.check_points(x)?;
+        self.check_points(y)?;
+        let right = self.features(Side::Y, y)?;
+        let resolve = |pairs: &[(usize, usize)]| self.from_logarithms((x, y), pairs);
+        Ok(gram::gram(Left::Points(self.program(), x.view()), &right, resolve))
+    }
+
+    /// The estimate of K(x, y); ±∞ or 0 where it leaves the range of `T`.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a point does not have d entries.
+    pub fn estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<T> {
+        Ok(T::narrow(self.log_estimate(x, y)?.value()))
+    }
+
+    /// The sign and logarithm of the estimate of K(x, y), from logarithms of features where the map has them.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a point does not have d entries.
+    pub fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
+        self.check_pair(x, y)?;
+        let form = self.program().best_form();
+        let left = self.batch(Side::X, form, x.view().insert_axis(Axis(0)));
+        let right = self.batch(Side::Y, form, y.view().insert_axis(Axis(0)));
+        Ok(gram::estimate(self.program().blocks(), left.row(0), right.row(0)))
+    }
+
+    /// For each row xᵢ of `x` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, n × d: a vector–Jacobian
+    /// product. c are the `cotangents`, n × D, and s the log scales of the features, held fixed: with the cotangents g of
+    /// the features themselves, c = g e^s.
+    ///
+    /// Cost as for the features, twice over, and a product of n × m by m × d.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if an array does not fit, [`Unsupported`](Error::Unsupported) if the map or a part of it is
+    /// a [`FeatureMap`] without gradients.
+    pub fn pull_back(&self, side: Side, x: &ArrayRef2<T>, cotangents: &ArrayRef2<T>) -> Result<Array2<T>> {
+        self.check_points(x)?;
+        check_size("the number of rows of the cotangents", x.nrows(), cotangents.nrows())?;
+        check_size("the number of columns of the cotangents", self.feature_dim(), cotangents.ncols())?;
+        let mut out = Array2::zeros(x.dim());
+        if engine::pull_back(self.program(), side, x.view(), cotangents.view(), out.view_mut()) {
+            Ok(out)
+        } else {
+            Err(Error::Unsupported { what: "gradients of a map that does not offer them" })
+        }
+    }
+
+    fn batch(&self, side: Side, form: Form, x: ArrayView2<'_, T>) -> Batch<T> {
+        let mut batch = Batch::default();
+        batch.fill(self.program(), (side, form), x, &mut Scratch::default());
+        batch
+    }
+
+    /// Estimates of pairs of rows from logarithms, each affected row projected once; `None` if the map has none.
+    fn from_logarithms(
+        &self,
+        (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),
+        pairs: &[(usize, usize)],
+    ) -> Option<Vec<T>> {
+        if !self.facts().logarithms {
+            return None;
+        }
+        let affected = |of: fn(&(usize, usize)) -> usize| -> Vec<usize> {
+            pairs.iter().map(of).collect::<BTreeSet<_>>().into_iter().collect()
+        };
+        let (left_rows, right_rows) = (affected(|pair| pair.0), affected(|pair| pair.1));
+        let left = self.batch(Side::X, Form::Logarithms, x.select(Axis(0), &left_rows).view());
+        let right = self.batch(Side::Y, Form::Logarithms, y.select(Axis(0), &right_rows).view());
+        let estimate = |(i, j): &(usize, usize)| {
+            let (i, j) = (left_rows.binary_search(i).ok()?, right_rows.binary_search(j).ok()?);
+            Some(T::narrow(gram::estimate(self.program().blocks(), left.row(i), right.row(j)).value()))
+        };
+        pairs.iter().map(estimate).collect()
+    }
+
+    fn check_points(&self, x: &ArrayRef2<T>) -> Result<()> {
+        check_size("the number of columns of x", self.input_dim(), x.ncols())?;
+        let most = isize::MAX as usize / size_of::<f64>();
+        let width = self.feature_dim().max(self.blocks().len()).max(1);
+        check_size("the number of rows of x", x.nrows().min(most / width), x.nrows())
+    }
+
+    fn check_pair(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<()> {
+        check_size("the dimension of x", self.input_dim(), x.len())?;
+        check_size("the dimension of y", self.input_dim(), y.len())
+    }
+}

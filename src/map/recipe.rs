@@ -1,0 +1,207 @@
+//! [`Recipe`]: what a map is made of, as plain data.
+
+use ndarray::Array2;
+
+use super::{Identity, Mechanism, Omega, Target};
+use crate::error::Result;
+use crate::plan::Clustering;
+
+/// What a map is made of, as plain data: the form in which maps are stored, compared, printed and passed on.
+///
+/// A recipe whose frequencies are drawn makes the same map, to the bit, wherever it is read; one whose frequencies are
+/// still to be drawn makes one for each seed. With the feature `serde` it is stored together with a format version and its
+/// [identity](Recipe::identity), by which damage is noticed when it is read; equal frequencies are stored once.
+///
+/// ```
+/// use random_features::frequency::{Draw, Simplex};
+/// use random_features::kernel::Softmax;
+/// use random_features::{Map, Positive};
+/// let recipe = Positive.recipe(Draw::new(16, 64, Simplex::default()), Softmax::default());
+/// let map: Map<f32> = recipe.draw(7)?;
+/// assert_eq!(map.recipe(), Some(recipe.drawn(7)?));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Recipe {
+    /// A map in the normal form.
+    Plain(PlainRecipe),
+    /// A sum of products of maps.
+    Hybrid(HybridRecipe),
+    /// A map for each pair of clusters.
+    Clustered(ClusteredRecipe),
+}
+
+/// A map in the normal form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlainRecipe {
+    /// The definition with its parameters.
+    pub mechanism: Mechanism,
+    /// The frequencies.
+    pub omega: Omega,
+    /// The kernel and its lengthscale.
+    pub target: Target,
+    /// M, d × d, if the map is for K(x, My).
+    pub matrix: Option<Array2<f64>>,
+}
+
+/// A hybrid Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HybridRecipe {
+    /// λ̂ₖ and Pₖ.
+    pub terms: Vec<(CoefficientRecipe, Recipe)>,
+    /// Q.
+    pub rest: Box<Recipe>,
+}
+
+/// A coefficient λ̂ = a + c·Ĉ.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CoefficientRecipe {
+    /// a.
+    pub constant: f64,
+    /// c.
+    pub factor: f64,
+    /// The map that estimates C; none for a constant.
+    pub map: Option<Box<Recipe>>,
+}
+
+/// A map for each pair of clusters.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClusteredRecipe {
+    /// C_q clusters of the points on side X.
+    pub queries: Clustering,
+    /// C_k clusters of the points on side Y.
+    pub keys: Clustering,
+    /// C_q · C_k maps, those of the first cluster of queries first.
+    pub bases: Vec<Recipe>,
+}
+
+impl Recipe {
+    /// d, the dimension of points.
+    pub fn dim(&self) -> usize {
+        match self {
+            Recipe::Plain(plain) => plain.omega.dim(),
+            Recipe::Hybrid(hybrid) => hybrid.rest.dim(),
+            Recipe::Clustered(clustered) => clustered.queries.dim(),
+        }
+    }
+
+    /// Whether nothing is left to be drawn.
+    pub fn is_drawn(&self) -> bool {
+        let mut drawn = true;
+        self.each_plain(&mut |plain| drawn &= plain.omega.is_drawn());
+        drawn
+    }
+
+    /// With everything drawn that was to be drawn, from one seed: equal draws become the same frequencies, draws of
+    /// different streams are independent.
+    ///
+    /// # Errors
+    /// Those of the draws.
+    pub fn drawn(&self, seed: u64) -> Result<Recipe> {
+        let mut recipe = self.clone();
+        let mut known: Vec<(Omega, Omega)> = Vec::new();
+        recipe.try_each_plain_mut(&mut |plain| {
+            let found = known.iter().find(|(draw, _)| *draw == plain.omega).map(|(_, drawn)| drawn.clone());
+            let drawn = match found {
+                Some(drawn) => drawn,
+                None => plain.omega.drawn(seed)?,
+            };
+            known.push((std::mem::replace(&mut plain.omega, drawn.clone()), drawn));
+            Ok(())
+        })?;
+        Ok(recipe)
+    }
+
+    /// A number that tells what is made of this recipe from other maps.
+    pub fn identity(&self) -> Identity {
+        let mut digest = super::identity::Digest::new();
+        self.identify(&mut digest);
+        digest.identity()
+    }
+
+    pub(crate) fn identify(&self, digest: &mut super::identity::Digest) {
+        match self {
+            Recipe::Plain(plain) => plain.identify(digest),
+            Recipe::Hybrid(hybrid) => {
+                digest.text("hybrid");
+                digest.number(hybrid.terms.len());
+                for (coefficient, base) in &hybrid.terms {
+                    digest.float(coefficient.constant);
+                    digest.float(coefficient.factor);
+                    digest.number(usize::from(coefficient.map.is_some()));
+                    coefficient.map.iter().for_each(|map| digest.text(&map.identity().to_string()));
+                    digest.text(&base.identity().to_string());
+                }
+                digest.text(&hybrid.rest.identity().to_string());
+            }
+            Recipe::Clustered(clustered) => {
+                digest.text("clustered");
+                for clusters in [&clustered.queries, &clustered.keys] {
+                    digest.number(clusters.len());
+                    digest.number(clusters.dim());
+                    clusters.centres().iter().for_each(|v| digest.float(*v));
+                }
+                clustered.bases.iter().for_each(|base| digest.text(&base.identity().to_string()));
+            }
+        }
+    }
+
+    /// Calls `each` for all plain maps, in the order in which they are written.
+    pub(crate) fn each_plain<'a>(&'a self, each: &mut dyn FnMut(&'a PlainRecipe)) {
+        match self {
+            Recipe::Plain(plain) => each(plain),
+            Recipe::Hybrid(hybrid) => {
+                for (coefficient, base) in &hybrid.terms {
+                    coefficient.map.iter().for_each(|map| map.each_plain(each));
+                    base.each_plain(each);
+                }
+                hybrid.rest.each_plain(each);
+            }
+            Recipe::Clustered(clustered) => clustered.bases.iter().for_each(|base| base.each_plain(each)),
+        }
+    }
+
+    /// As [`each_plain`](Recipe::each_plain), for changes.
+    pub(crate) fn try_each_plain_mut(
+        &mut self,
+        each: &mut dyn FnMut(&mut PlainRecipe) -> Result<()>,
+    ) -> Result<()> {
+        match self {
+            Recipe::Plain(plain) => each(plain),
+            Recipe::Hybrid(hybrid) => {
+                for (coefficient, base) in &mut hybrid.terms {
+                    coefficient.map.iter_mut().try_for_each(|map| map.try_each_plain_mut(each))?;
+                    base.try_each_plain_mut(each)?;
+                }
+                hybrid.rest.try_each_plain_mut(each)
+            }
+            Recipe::Clustered(clustered) => {
+                clustered.bases.iter_mut().try_for_each(|base| base.try_each_plain_mut(each))
+            }
+        }
+    }
+}
+
+impl std::fmt::Display for Recipe {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Recipe::Plain(plain) => plain.fmt(f),
+            Recipe::Hybrid(hybrid) => {
+                for (coefficient, base) in &hybrid.terms {
+                    write!(f, "({}", coefficient.constant)?;
+                    if let Some(map) = &coefficient.map {
+                        write!(f, " + {} × [{map}]", coefficient.factor)?;
+                    }
+                    write!(f, ") × [{base}] + ")?;
+                }
+                write!(f, "the rest × [{}]", hybrid.rest)
+            }
+            Recipe::Clustered(clustered) => {
+                let (queries, keys) = (clustered.queries.len(), clustered.keys.len());
+                write!(f, "a map for each of {queries} × {keys} pairs of clusters")?;
+                clustered.bases.first().map_or(Ok(()), |first| write!(f, ", the first one [{first}]"))
+            }
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! [`Transform`]: the matrix of a complex-exponential map.
+
+use ndarray::{Array1, Array2};
+use num_complex::Complex64;
+
+use crate::engine::Matrix;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::linalg;
+
+/// An invertible complex matrix A and its inverse transpose: what a complex-exponential map does to points.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Stored", into = "Stored")
+)]
+pub struct Transform {
+    /// A, then A⁻ᵀ.
+    sides: [Matrix; 2],
+}
+
+impl Transform {
+    /// A diagonal A with these entries, one for each coordinate.
+    ///
+    /// ```
+    /// use num_complex::Complex64;
+    /// use random_features::map::Transform;
+    /// assert!(Transform::diagonal(vec![Complex64::I, Complex64::ONE]).is_ok());
+    /// assert!(Transform::diagonal(vec![Complex64::ZERO]).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if there is no entry, or one is 0 or not finite, or its square or inverse square
+    /// leaves the range of `f64`.
+    pub fn diagonal(entries: Vec<Complex64>) -> Result<Self> {
+        check_positive("the dimension of A", entries.len())?;
+        let inverses: Vec<Complex64> = entries.iter().map(|a| a.finv()).collect();
+        let usable = |(a, inverse): (&Complex64, &Complex64)| {
+            a.norm_sqr().is_normal() && inverse.norm_sqr().is_normal()
+        };
+        match entries.iter().zip(&inverses).position(|pair| !usable(pair)) {
+            None => Ok(Transform { sides: [Matrix::Diagonal(entries), Matrix::Diagonal(inverses)] }),
+            Some(k) => {
+                let (name, value) = ("the magnitude of an entry of A", entries[k].norm());
+                Err(Error::Parameter {
+                    name,
+                    value,
+                    domain: "not 0 and finite, with a square and an inverse square in range",
+                })
+            }
+        }
+    }
+
+    /// A full matrix A, d × d. Cost O(d⁴) at most.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if A is not square, [`Parameter`](Error::Parameter) if it is empty, singular or not
+    /// finite.
+    pub fn full(a: Array2<Complex64>) -> Result<Self> {
+        check_positive("the dimension of A", a.nrows())?;
+        check_size("the number of columns of A", a.nrows(), a.ncols())?;
+        // Column k of A⁻ᵀ solves Aᵀ u = eₖ.
+        let mut inverse = Array2::zeros(a.dim());
+        for (k, mut column) in inverse.columns_mut().into_iter().enumerate() {
+            let mut unit = Array1::zeros(a.nrows());
+            unit[k] = Complex64::ONE;
+            column.assign(&linalg::solve(a.t().to_owned(), unit)?);
+        }
+        Ok(Transform { sides: [Matrix::Full(a), Matrix::Full(inverse)] })
+    }
+
+    /// d.
+    pub fn dim(&self) -> usize {
+        match &self.sides[0] {
+            Matrix::Diagonal(entries) => entries.len(),
+            Matrix::Full(a) => a.nrows(),
+            Matrix::Identity => 0,
+        }
+    }
+
+    /// ζ = Ax + A⁻ᵀy.
+    pub(crate) fn zeta(&self, x: &[f64], y: &[f64]) -> Vec<Complex64> {
+        let mut zeta = vec![Complex64::ZERO; x.len()];
+        self.sides[0].times(x, |k, z| zeta[k] += z);
+        self.sides[1].times(y, |k, z| zeta[k] += z);
+        zeta
+    }
+
+    /// Whether A is real.
+    pub(crate) fn is_real(&self) -> bool {
+        self.sides[0].is_real()
+    }
+
+    /// Whether both sides have the same features: A is the conjugate of A⁻ᵀ.
+    pub(crate) fn is_symmetric(&self) -> bool {
+        match &self.sides {
+            [Matrix::Diagonal(a), Matrix::Diagonal(b)] => a.iter().zip(b).all(|(a, b)| *a == b.conj()),
+            [Matrix::Full(a), Matrix::Full(b)] => a.iter().zip(b).all(|(a, b)| *a == b.conj()),
+            _ => false,
+        }
+    }
+
+    /// A, then A⁻ᵀ.
+    pub(crate) fn sides(&self) -> &[Matrix; 2] {
+        &self.sides
+    }
+
+    /// The entries of A, row by row; those of a diagonal if it is one.
+    pub(crate) fn entries(&self) -> Vec<Complex64> {
+        match &self.sides[0] {
+            Matrix::Full(a) => a.iter().copied().collect(),
+            Matrix::Diagonal(entries) => entries.clone(),
+            Matrix::Identity => Vec::new(),
+        }
+    }
+}
+
+/// The stored form, checked again when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+enum Stored {
+    Diagonal(#[serde(with = "crate::exact::complex_vec")] Vec<Complex64>),
+    Full(#[serde(with = "crate::exact::complex_array2")] Array2<Complex64>),
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Stored> for Transform {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        match stored {
+            Stored::Diagonal(entries) => Transform::diagonal(entries),
+            Stored::Full(a) => Transform::full(a),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Transform> for Stored {
+    fn from(transform: Transform) -> Self {
+        let [a, _] = transform.sides;
+        match a {
+            Matrix::Full(a) => Stored::Full(a),
+            Matrix::Diagonal(entries) => Stored::Diagonal(entries),
+            Matrix::Identity => Stored::Diagonal(Vec::new()),
+        }
+    }
+}
