@@ -81,8 +81,7 @@ pub fn read<A: Element, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A,
     let path = path.as_ref();
     let (mut file, header) = open(path)?;
     if !holds::<A>(&header) {
-        let reason = format!("holds elements of type {}, not {}", header.type_descriptor, A::NAME);
-        return Err(failure(path, reason));
+        return Err(wrong_type(path, &header, A::NAME));
     }
     if let Some(wanted) = D::NDIM.filter(|&wanted| wanted != header.shape.len()) {
         let reason = format!("holds an array of dimension {}, not {wanted}", header.shape.len());
@@ -99,10 +98,13 @@ pub fn read<A: Element, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A,
 /// As [`read`].
 pub fn read_as<T: Real, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<T, D>> {
     let path = path.as_ref();
-    if holds::<f32>(&open(path)?.1) {
+    let header = open(path)?.1;
+    if holds::<f32>(&header) {
         Ok(read::<f32, D>(path)?.mapv(|x| T::narrow(f64::from(x))))
-    } else {
+    } else if holds::<f64>(&header) {
         Ok(read::<f64, D>(path)?.mapv(T::narrow))
+    } else {
+        Err(wrong_type(path, &header, "f32 or f64"))
     }
 }
 
@@ -171,6 +173,10 @@ fn beside(path: &Path) -> Option<PathBuf> {
     name.push(path.file_name()?);
     name.push(format!(".{}-{}.part", std::process::id(), WRITES.fetch_add(1, Ordering::Relaxed)));
     Some(path.with_file_name(name))
+}
+
+fn wrong_type(path: &Path, header: &Header, wanted: &str) -> Error {
+    failure(path, format!("holds elements of type {}, not {wanted}", header.type_descriptor))
 }
 
 fn failure(path: &Path, reason: impl Display) -> Error {
