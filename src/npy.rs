@@ -1,6 +1,6 @@
 //! Arrays in files of NumPy's `.npy` format (feature `npy`).
 //!
-//! [`write`] and [`read`] carry arrays of any dimension to and from Python: `numpy.load` and `numpy.save` are their
+//! [`write()`] and [`read()`] carry arrays of any dimension to and from Python: `numpy.load` and `numpy.save` are their
 //! counterparts there. The format is described in
 //! [NumPy's reference](https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 //!
@@ -70,7 +70,7 @@ impl Stored for u64 {
     const CODE: &'static str = "u8";
 }
 
-/// The array in a file. `D` is its dimension, such as [`Ix2`](ndarray::Ix2), or [`IxDyn`](ndarray::IxDyn) for any.
+/// The array in a file. `D` is its dimension, such as [`Ix2`](type@ndarray::Ix2), or [`IxDyn`](type@ndarray::IxDyn) for any.
 ///
 /// Either order of bytes and of axes is read; an array in Fortran order stays so.
 ///

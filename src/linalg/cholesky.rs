@@ -123,10 +123,9 @@ impl<T: Real> Cholesky<T> {
         // A − v vᵀ = L (I − w wᵀ) Lᵀ with w = L⁻¹v: the leading k × k minor is positive while |w₁…ₖ|² < 1.
         let limit = 1.0 - self.dim() as f64 * T::epsilon().widen();
         let mut sum = 0.0;
-        // The negation catches NaN.
         let beyond = |weight: &T| {
             sum += weight.widen().powi(2);
-            !(sum <= limit)
+            sum > limit || sum.is_nan()
         };
         if let Some(row) = weights.iter().position(beyond) {
             return Err(not_positive_definite(Some(row)));
