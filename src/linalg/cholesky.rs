@@ -130,13 +130,13 @@ impl<T: Real> Cholesky<T> {
         if let Some(row) = weights.iter().position(beyond) {
             return Err(not_positive_definite(Some(row)));
         }
-        // Rotations that take (√(1 − |w|²), w) to (1, 0), from the last entry to the first, take (0, Lᵀ) to (vᵀ, ·).
+        // Rotations that take (√(1 − |w|²), w) to (1, 0), from the last entry to the first, take (0, Lᵀ) to (−vᵀ, ·).
         let mut last = T::narrow((1.0 - sum).sqrt());
         let mut v = Array1::zeros(self.dim());
         for (k, mut row) in self.upper.rows_mut().into_iter().enumerate().rev() {
             let radius = last.hypot(weights[k]);
             let (cos, sin) = (last / radius, weights[k] / radius);
-            rotate(cos, -sin, row.slice_mut(s![k..]), v.slice_mut(s![k..]));
+            rotate(cos, sin, row.slice_mut(s![k..]), v.slice_mut(s![k..]));
             last = radius;
         }
         Ok(())
