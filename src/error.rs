@@ -85,6 +85,24 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
+    /// A matrix could not be factorised.
+    #[error("{what} failed{}: {reason}", .row.map_or(String::new(), |row| format!(" at row {row}")))]
+    Factorisation {
+        /// The factorisation.
+        what: &'static str,
+        /// The first row where it cannot go on, from 0, if that is known.
+        row: Option<usize>,
+        /// Why.
+        reason: &'static str,
+    },
+    /// A file of NumPy's format could not be read or written.
+    #[error("{file}: {reason}")]
+    Npy {
+        /// The file.
+        file: String,
+        /// Why, with what was found and what was asked for.
+        reason: String,
+    },
 }
 
 /// `Result` with this crate's [`Error`].

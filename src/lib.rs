@@ -76,7 +76,7 @@ mod error;
 mod real;
 mod signed_log;
 
-mod linalg;
+pub mod linalg;
 #[doc(hidden)]
 pub mod machine;
 mod numeric;
@@ -96,6 +96,9 @@ pub mod map;
 pub mod hybrid;
 
 pub mod apply;
+
+#[cfg(feature = "npy")]
+pub mod npy;
 
 pub use error::{Error, Result};
 pub use frequency::{rng, rng_of_step};

@@ -1,7 +1,51 @@
-//! Small dense linear algebra: what theory, frequencies and maps need of it.
+//! Dense linear algebra of real symmetric matrices, for ridge regression and principal components.
+//!
+//! A [`Backend`] makes the factorisations: [`cholesky`](Backend::cholesky), [`eigen`](Backend::eigen),
+//! [`svd`](Backend::svd), [`singular_values`](Backend::singular_values). What it returns is ours: a [`Cholesky`] factor
+//! solves and takes rank-one updates by the same code whoever made it; vectors have the same signs.
+//!
+//! # Backends
+//! | value | cargo feature | what it is |
+//! |---|---|---|
+//! | `Backend::Faer` | `faer`, in `default` | faer, in Rust. One thread; the bits of a result do not depend on the number of threads. |
+//! | `Backend::Lapack` | `ndarray-linalg` | A LAPACK. Its threads are its own and may change bits: `OPENBLAS_NUM_THREADS=1`, for one, keeps OpenBLAS to one. |
+//!
+//! `Backend::default()` is faer where both are there. Without either feature this module is empty; all else in the crate
+//! works, and frequencies are the same to the bit, for their rotations use no backend.
+//!
+//! The feature `ndarray-linalg` alone links no LAPACK. A program selects exactly one of `openblas-system`,
+//! `openblas-static`, `intel-mkl-system`, `intel-mkl-static`, `netlib-system` and `netlib-static`; a library should
+//! select none and leave the choice to programs.
+//!
+//! # Conventions
+//! Arrays are taken by reference, in any layout. Of a symmetric matrix only the lower triangle, with the diagonal, is
+//! read. Matrices with no entry, and NaN and infinities in what is read, are [`Error`](crate::Error)s.
 
 mod householder;
 mod lu;
 
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod backend;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod cholesky;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod spectral;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod triangular;
+
+#[cfg(feature = "faer")]
+mod faer;
+#[cfg(feature = "ndarray-linalg")]
+mod lapack;
+
 pub(crate) use householder::orthonormal_rows;
+#[allow(unused_imports, reason = "for parameters that are full matrices")]
+pub(crate) use lu::Lu;
 pub(crate) use lu::solve;
+
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub use self::{
+    backend::{Backend, Scalar},
+    cholesky::Cholesky,
+    spectral::{Eigen, Svd},
+};

@@ -1,0 +1,175 @@
+//! [`Backend`]: who factorises, and the checks that come first.
+
+use ndarray::{Array1, Array2, ArrayRef2, s};
+
+use super::{Cholesky, Eigen, Svd};
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+
+/// The code that factorises matrices. Its results have the same form, and agree to rounding, for all backends.
+///
+/// # Example
+/// ```
+/// use ndarray::array;
+/// use random_features::linalg::Backend;
+///
+/// let a = array![[2.0, 1.0], [1.0, 2.0]];
+/// for backend in Backend::ALL {
+///     let eigen = backend.eigen(&a)?;
+///     assert!((eigen.values[0] - 1.0f64).abs() < 1e-15 && (eigen.values[1] - 3.0).abs() < 1e-15);
+/// }
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Backend {
+    /// faer, on one thread.
+    #[cfg(feature = "faer")]
+    Faer,
+    /// The LAPACK that the program links.
+    #[cfg(feature = "ndarray-linalg")]
+    Lapack,
+}
+
+impl Default for Backend {
+    /// The first of [`Backend::ALL`]: faer where it is enabled.
+    fn default() -> Self {
+        Backend::ALL[0]
+    }
+}
+
+impl Backend {
+    /// The backends that are enabled.
+    pub const ALL: &[Backend] = &[
+        #[cfg(feature = "faer")]
+        Backend::Faer,
+        #[cfg(feature = "ndarray-linalg")]
+        Backend::Lapack,
+    ];
+
+    /// The Cholesky factor of a symmetric positive definite n × n matrix. Cost n³/3.
+    ///
+    /// Only the lower triangle is read.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the matrix is not square, [`Parameter`](Error::Parameter) if it is empty,
+    /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) with the
+    /// first row whose pivot is not above 0 if it is not positive definite up to rounding.
+    pub fn cholesky<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Cholesky<T>> {
+        let upper = T::cholesky(self, symmetric(a)?);
+        upper.map(Cholesky::new).map_err(super::cholesky::not_positive_definite)
+    }
+
+    /// The eigenvalues, ascending, and eigenvectors of a symmetric n × n matrix. Cost O(n³).
+    ///
+    /// Only the lower triangle is read.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the matrix is not square, [`Parameter`](Error::Parameter) if it is empty,
+    /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) if the
+    /// backend's iteration does not converge.
+    pub fn eigen<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Eigen<T>> {
+        let (a, unit) = in_units(symmetric(a)?);
+        let eigen = T::eigen(self, a).ok_or_else(|| no_convergence("the eigendecomposition"))?;
+        Ok(eigen.finish(unit))
+    }
+
+    /// The thin singular value decomposition of an m × n matrix. Cost O(m n min(m, n)).
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if the matrix is empty, [`NotFinite`](Error::NotFinite) if it holds NaN or an
+    /// infinity, [`Factorisation`](Error::Factorisation) if the backend's iteration does not converge.
+    pub fn svd<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Svd<T>> {
+        let (a, unit) = in_units(rectangular(a)?);
+        let svd = T::thin_svd(self, a).ok_or_else(|| no_convergence("the singular value decomposition"))?;
+        Ok(svd.finish(unit))
+    }
+
+    /// The min(m, n) singular values of an m × n matrix, descending, for less than [`svd`](Backend::svd).
+    ///
+    /// # Errors
+    /// As [`svd`](Backend::svd).
+    pub fn singular_values<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Array1<T>> {
+        let (a, unit) = in_units(rectangular(a)?);
+        let values = T::singular_values(self, a);
+        Ok(values.ok_or_else(|| no_convergence("the singular value decomposition"))? * unit)
+    }
+}
+
+/// A scalar whose matrices every enabled [`Backend`] factorises: `f32` and `f64`, that is, every [`Real`]. Sealed.
+pub trait Scalar: Real + Factorise {}
+
+impl<T: Real + Factorise> Scalar for T {}
+
+/// What backends do for a scalar. Public in a private module: it seals [`Scalar`].
+///
+/// Matrices are in standard layout, with entries that are finite, and symmetric where that is needed.
+pub trait Factorise: Sized {
+    /// U, upper triangular with `a` = Uᵀ U, or the row that fails.
+    fn cholesky(backend: Backend, a: Array2<Self>) -> Result<Array2<Self>, Option<usize>>;
+    /// Eigenvalues, ascending, and vectors.
+    fn eigen(backend: Backend, a: Array2<Self>) -> Option<Eigen<Self>>;
+    /// Singular values, descending, and vectors.
+    fn thin_svd(backend: Backend, a: Array2<Self>) -> Option<Svd<Self>>;
+    /// Singular values, descending.
+    fn singular_values(backend: Backend, a: Array2<Self>) -> Option<Array1<Self>>;
+}
+
+macro_rules! factorise {
+    ($T:ty: $($name:ident -> $result:ty),*) => {
+        impl Factorise for $T {$(
+            fn $name(backend: Backend, a: Array2<Self>) -> $result {
+                match backend {
+                    #[cfg(feature = "faer")]
+                    Backend::Faer => super::faer::$name(a),
+                    #[cfg(feature = "ndarray-linalg")]
+                    Backend::Lapack => super::lapack::$name(a),
+                }
+            }
+        )*}
+    };
+    ($($T:ty),*) => {$(
+        factorise! {
+            $T: cholesky -> Result<Array2<Self>, Option<usize>>, eigen -> Option<Eigen<Self>>,
+            thin_svd -> Option<Svd<Self>>, singular_values -> Option<Array1<Self>>
+        }
+    )*};
+}
+
+factorise!(f32, f64);
+
+/// The symmetric matrix with the lower triangle of `a`.
+fn symmetric<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
+    check_positive("the dimension of the matrix", a.nrows())?;
+    check_size("the number of columns of the matrix", a.nrows(), a.ncols())?;
+    let finite = |i: usize| a.slice(s![i, ..=i]).iter().all(|entry| entry.is_finite());
+    match (0..a.nrows()).find(|&i| !finite(i)) {
+        Some(row) => Err(Error::NotFinite { what: "the lower triangle of the matrix", row }),
+        None => Ok(Array2::from_shape_fn(a.dim(), |(i, j)| a[[i.max(j), i.min(j)]])),
+    }
+}
+
+/// `a` in standard layout.
+fn rectangular<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
+    check_positive("the number of rows of the matrix", a.nrows())?;
+    check_positive("the number of columns of the matrix", a.ncols())?;
+    match a.rows().into_iter().position(|row| !row.iter().all(|entry| entry.is_finite())) {
+        Some(row) => Err(Error::NotFinite { what: "the matrix", row }),
+        None => Ok(a.as_standard_layout().into_owned()),
+    }
+}
+
+/// The matrix over a power of two near its largest entry, which is exact, and that power. Squares of entries, which
+/// backends form, then neither overflow nor vanish.
+fn in_units<T: Real>(mut a: Array2<T>) -> (Array2<T>, T) {
+    let largest = a.iter().fold(T::zero(), |largest, entry| largest.max(entry.abs()));
+    // Below this, numbers are denormal.
+    let largest = largest.max(T::min_positive_value());
+    let unit = T::narrow(largest.widen().log2().floor().exp2());
+    a /= unit;
+    (a, unit)
+}
+
+fn no_convergence(what: &'static str) -> Error {
+    Error::Factorisation { what, row: None, reason: "the iteration did not converge" }
+}

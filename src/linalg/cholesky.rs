@@ -1,0 +1,166 @@
+//! [`Cholesky`]: a factored symmetric positive definite matrix, which solves and takes rank-one changes.
+
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, ArrayViewMut1, Axis, Zip, s};
+
+use super::triangular::{backward, forward};
+use crate::Real;
+use crate::error::{Error, Result, check_size};
+
+/// The factor L of a symmetric positive definite n × n matrix A = L Lᵀ: lower triangular, with a positive diagonal.
+///
+/// [`Backend::cholesky`](super::Backend::cholesky) makes one. The matrix can then grow by v vᵀ, or lose it, for O(n²)
+/// instead of a new factorisation: a point is added to a regression, or taken out of it. Solving and changing is the
+/// same code for all backends, on one thread.
+///
+/// # Example
+/// ```
+/// use ndarray::array;
+/// use random_features::linalg::Backend;
+///
+/// let mut factor = Backend::default().cholesky(&array![[4.0, 2.0], [2.0, 5.0f64]])?;
+/// assert_eq!(factor.lower(), array![[2.0, 0.0], [1.0, 2.0]]);
+/// assert!((factor.log_determinant() - 16f64.ln()).abs() < 1e-15);
+/// let u = factor.solve(&array![[8.0, 4.0], [12.0, 2.0]])?;    //  two right-hand sides
+/// assert_eq!(u, array![[1.0, 1.0], [2.0, 0.0]]);
+///
+/// factor.update(&array![1.0, -2.0])?;                         //  A + v vᵀ = [[5, 0], [0, 9]]
+/// let u = factor.solve_vector(&array![5.0, 18.0])?;
+/// assert!((u[0] - 1.0).abs() < 1e-14 && (u[1] - 2.0).abs() < 1e-14);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// G. H. Golub, C. F. Van Loan, *Matrix Computations*, 4th edition, section 6.5.4, for changes by rotations;
+/// J. J. Dongarra and others, *LINPACK Users' Guide*, chapter 10, for the downdate.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cholesky<T> {
+    /// Lᵀ in standard layout: column k of L is in row k, so that changes and substitutions go along rows.
+    upper: Array2<T>,
+}
+
+impl<T: Real> Cholesky<T> {
+    /// From Lᵀ.
+    pub(super) fn new(upper: Array2<T>) -> Self {
+        Cholesky { upper }
+    }
+
+    /// n.
+    pub fn dim(&self) -> usize {
+        self.upper.nrows()
+    }
+
+    /// L, n × n, with zeros above the diagonal.
+    pub fn lower(&self) -> ArrayView2<'_, T> {
+        self.upper.t()
+    }
+
+    /// ln det A, which does not overflow where the determinant does. Cost O(n).
+    pub fn log_determinant(&self) -> f64 {
+        2.0 * self.upper.diag().iter().map(|entry| entry.widen().ln()).sum::<f64>()
+    }
+
+    /// U with A U = `rhs`, for an n × k matrix of k right-hand sides in columns. Cost 2 n² k.
+    ///
+    /// # Errors
+    /// As [`solve_inplace`](Cholesky::solve_inplace).
+    pub fn solve(&self, rhs: &ArrayRef2<T>) -> Result<Array2<T>> {
+        let mut solution = rhs.to_owned();
+        self.solve_inplace(&mut solution)?;
+        Ok(solution)
+    }
+
+    /// u with A u = `rhs`. Cost 2 n².
+    ///
+    /// # Errors
+    /// As [`solve_inplace`](Cholesky::solve_inplace).
+    pub fn solve_vector(&self, rhs: &ArrayRef1<T>) -> Result<Array1<T>> {
+        let mut solution = rhs.to_owned();
+        self.solve_inplace(&mut solution.view_mut().insert_axis(Axis(1)))?;
+        Ok(solution)
+    }
+
+    /// Puts U with A U = `rhs` in the place of `rhs`, n × k.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `rhs` has not n rows, [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity.
+    pub fn solve_inplace(&self, rhs: &mut ArrayRef2<T>) -> Result<()> {
+        check_size("the number of rows of the right-hand side", self.dim(), rhs.nrows())?;
+        if let Some(row) = rhs.rows().into_iter().position(|row| !row.iter().all(|entry| entry.is_finite())) {
+            return Err(Error::NotFinite { what: "the right-hand side", row });
+        }
+        forward(&self.upper, rhs);
+        backward(&self.upper, rhs);
+        Ok(())
+    }
+
+    /// Becomes the factor of A + v vᵀ. Cost 3 n².
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if v has not n entries, [`NotFinite`](Error::NotFinite) if one is NaN or infinite.
+    pub fn update(&mut self, v: &ArrayRef1<T>) -> Result<()> {
+        let mut v = self.checked(v)?;
+        for (k, mut row) in self.upper.rows_mut().into_iter().enumerate() {
+            // The rotation that brings v[k] into the diagonal.
+            let radius = row[k].hypot(v[k]);
+            let (cos, sin) = (row[k] / radius, v[k] / radius);
+            rotate(cos, sin, row.slice_mut(s![k..]), v.slice_mut(s![k..]));
+        }
+        Ok(())
+    }
+
+    /// Becomes the factor of A − v vᵀ. Cost 4 n². Stays what it is if an error is returned.
+    ///
+    /// The result is as accurate as a factorisation of A − v vᵀ where that is well conditioned; a downdate loses what an
+    /// update of comparable size has rounded away.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if v has not n entries, [`NotFinite`](Error::NotFinite) if one is NaN or infinite,
+    /// [`Factorisation`](Error::Factorisation) with the first row whose pivot is not above 0 if A − v vᵀ is not positive
+    /// definite up to rounding, that is, if vᵀA⁻¹v > 1 − n ε.
+    pub fn downdate(&mut self, v: &ArrayRef1<T>) -> Result<()> {
+        let mut weights = self.checked(v)?;
+        forward(&self.upper, &mut weights.view_mut().insert_axis(Axis(1)));
+        // A − v vᵀ = L (I − w wᵀ) Lᵀ with w = L⁻¹v: the leading k × k minor is positive while |w₁…ₖ|² < 1.
+        let limit = 1.0 - self.dim() as f64 * T::epsilon().widen();
+        let mut sum = 0.0;
+        let beyond = |weight: &T| {
+            sum += weight.widen().powi(2);
+            sum > limit || sum.is_nan()
+        };
+        if let Some(row) = weights.iter().position(beyond) {
+            return Err(not_positive_definite(Some(row)));
+        }
+        // Rotations that take (√(1 − |w|²), w) to (1, 0), from the last entry to the first, take (0, Lᵀ) to (−vᵀ, ·).
+        let mut last = T::narrow((1.0 - sum).sqrt());
+        let mut v = Array1::zeros(self.dim());
+        for (k, mut row) in self.upper.rows_mut().into_iter().enumerate().rev() {
+            let radius = last.hypot(weights[k]);
+            let (cos, sin) = (last / radius, weights[k] / radius);
+            rotate(cos, sin, row.slice_mut(s![k..]), v.slice_mut(s![k..]));
+            last = radius;
+        }
+        Ok(())
+    }
+
+    /// A copy of v, if it fits.
+    fn checked(&self, v: &ArrayRef1<T>) -> Result<Array1<T>> {
+        check_size("the dimension of v", self.dim(), v.len())?;
+        match v.iter().position(|entry| !entry.is_finite()) {
+            Some(row) => Err(Error::NotFinite { what: "v", row }),
+            None => Ok(v.to_owned()),
+        }
+    }
+}
+
+/// (x, y) ← (cos x + sin y, cos y − sin x).
+fn rotate<T: Real>(cos: T, sin: T, x: ArrayViewMut1<'_, T>, y: ArrayViewMut1<'_, T>) {
+    Zip::from(x).and(y).for_each(|x, y| (*x, *y) = (cos * *x + sin * *y, cos * *y - sin * *x));
+}
+
+pub(super) fn not_positive_definite(row: Option<usize>) -> Error {
+    Error::Factorisation {
+        what: "the Cholesky factorisation",
+        row,
+        reason: "the matrix is not positive definite",
+    }
+}

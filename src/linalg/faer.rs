@@ -1,0 +1,78 @@
+//! The factorisations by [`faer`], on one thread, whatever threads other users of it allow: the bits of a result do not
+//! depend on them.
+
+use faer::diag::Diag;
+use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
+use faer::linalg::cholesky::llt::factor::{LltError, cholesky_in_place, cholesky_in_place_scratch};
+use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
+use faer::traits::RealField;
+use faer::{Mat, MatRef, Par};
+use ndarray::{Array1, Array2, ArrayRef2};
+
+use super::spectral::{Eigen, Svd};
+
+/// U, upper triangular with `a` = Uᵀ U, or the row that fails.
+pub(super) fn cholesky<T: RealField + Copy>(a: Array2<T>) -> Result<Array2<T>, Option<usize>> {
+    let (n, mut l) = (a.nrows(), matrix(&a));
+    drop(a);
+    with_stack(cholesky_in_place_scratch::<T>(n, Par::Seq, Default::default()), |stack| {
+        cholesky_in_place(l.as_mut(), Default::default(), Par::Seq, stack, Default::default())
+    })
+    .map_err(|LltError::NonPositivePivot { index }| Some(index))?;
+    let zero = T::zero_impl();
+    Ok(Array2::from_shape_fn((n, n), |(i, j)| if i <= j { l[(j, i)] } else { zero }))
+}
+
+/// Eigenvalues and eigenvectors of a symmetric matrix, if the iteration converges.
+pub(super) fn eigen<T: RealField + Copy>(a: Array2<T>) -> Option<Eigen<T>> {
+    let n = a.nrows();
+    let (mut values, mut vectors) = (Diag::zeros(n), Mat::zeros(n, n));
+    let scratch = self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, Par::Seq, Default::default());
+    with_stack(scratch, |stack| {
+        let (values, vectors) = (values.as_mut(), Some(vectors.as_mut()));
+        self_adjoint_evd(matrix(&a).as_ref(), values, vectors, Par::Seq, stack, Default::default())
+    })
+    .ok()?;
+    Some(Eigen { values: list(&values), vectors: array(vectors.as_ref()) })
+}
+
+/// Singular values and vectors, if the iteration converges.
+pub(super) fn thin_svd<T: RealField + Copy>(a: Array2<T>) -> Option<Svd<T>> {
+    let ((m, n), thin) = (a.dim(), ComputeSvdVectors::Thin);
+    let rank = m.min(n);
+    let (mut left, mut values, mut right) = (Mat::zeros(m, rank), Diag::zeros(rank), Mat::zeros(n, rank));
+    with_stack(svd_scratch::<T>(m, n, thin, thin, Par::Seq, Default::default()), |stack| {
+        let (left, right) = (Some(left.as_mut()), Some(right.as_mut()));
+        svd(matrix(&a).as_ref(), values.as_mut(), left, right, Par::Seq, stack, Default::default())
+    })
+    .ok()?;
+    Some(Svd { left: array(left.as_ref()), values: list(&values), right: array(right.as_ref()) })
+}
+
+/// Singular values, if the iteration converges.
+pub(super) fn singular_values<T: RealField + Copy>(a: Array2<T>) -> Option<Array1<T>> {
+    let ((m, n), none) = (a.dim(), ComputeSvdVectors::No);
+    let mut values = Diag::zeros(m.min(n));
+    with_stack(svd_scratch::<T>(m, n, none, none, Par::Seq, Default::default()), |stack| {
+        svd(matrix(&a).as_ref(), values.as_mut(), None, None, Par::Seq, stack, Default::default())
+    })
+    .ok()?;
+    Some(list(&values))
+}
+
+fn with_stack<R>(scratch: StackReq, run: impl FnOnce(&mut MemStack) -> R) -> R {
+    run(MemStack::new(&mut MemBuffer::new(scratch)))
+}
+
+fn matrix<T: Copy>(a: &ArrayRef2<T>) -> Mat<T> {
+    Mat::from_fn(a.nrows(), a.ncols(), |i, j| a[[i, j]])
+}
+
+fn array<T: Copy>(a: MatRef<'_, T>) -> Array2<T> {
+    Array2::from_shape_fn(a.shape(), |(i, j)| a[(i, j)])
+}
+
+fn list<T: Copy>(values: &Diag<T>) -> Array1<T> {
+    values.column_vector().iter().copied().collect()
+}

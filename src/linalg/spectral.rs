@@ -1,0 +1,91 @@
+//! [`Eigen`] and [`Svd`]: what they hold, and the signs of their vectors.
+
+use ndarray::{Array1, Array2, ArrayView1};
+
+use crate::Real;
+
+/// The eigendecomposition A = V diag(λ) Vᵀ of a symmetric n × n matrix: [`Backend::eigen`](super::Backend::eigen).
+///
+/// The sign of a vector is such that the first of its large entries, those within a tenth of the largest in size, is
+/// positive. Vectors whose eigenvalues differ by a few ε‖A‖ or less are only determined as a space.
+///
+/// # Example
+/// ```
+/// use ndarray::array;
+/// use random_features::linalg::Backend;
+///
+/// let eigen = Backend::default().eigen(&array![[0.0, 2.0], [2.0, 3.0f64]])?;
+/// let error = eigen.values - array![-1.0, 4.0];
+/// assert!(error.iter().all(|error| error.abs() < 1e-14));
+/// let error = eigen.vectors.column(1).to_owned() - array![1.0, 2.0] / 5f64.sqrt();
+/// assert!(error.iter().all(|error| error.abs() < 1e-14));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Eigen<T> {
+    /// λ, ascending.
+    pub values: Array1<T>,
+    /// V, n × n and orthogonal: the vector of `values[k]` is column k.
+    pub vectors: Array2<T>,
+}
+
+/// The thin singular value decomposition A = U diag(σ) Vᵀ of an m × n matrix, with r = min(m, n):
+/// [`Backend::svd`](super::Backend::svd).
+///
+/// The signs of the pairs of vectors are such that in each column of V the first of the large entries, those within a
+/// tenth of the largest in size, is positive.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, array};
+/// use random_features::linalg::Backend;
+///
+/// let a = array![[3.0, 0.0], [4.0, 5.0], [0.0, 0.0f64]];
+/// let svd = Backend::default().svd(&a)?;
+/// let error = (svd.left * &svd.values).dot(&svd.right.t()) - a;
+/// assert!(error.iter().all(|error| error.abs() < 1e-14));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Svd<T> {
+    /// U, m × r, with orthonormal columns.
+    pub left: Array2<T>,
+    /// σ, descending and not negative.
+    pub values: Array1<T>,
+    /// V, n × r, with orthonormal columns.
+    pub right: Array2<T>,
+}
+
+impl<T: Real> Eigen<T> {
+    /// Gives values their unit and vectors their signs.
+    pub(super) fn finish(mut self, unit: T) -> Self {
+        self.values *= unit;
+        for mut vector in self.vectors.columns_mut() {
+            let sign = sign(vector.view());
+            vector *= sign;
+        }
+        self
+    }
+}
+
+impl<T: Real> Svd<T> {
+    /// Gives values their unit and vectors their signs.
+    pub(super) fn finish(mut self, unit: T) -> Self {
+        self.values *= unit;
+        for (mut left, mut right) in self.left.columns_mut().into_iter().zip(self.right.columns_mut()) {
+            let sign = sign(right.view());
+            left *= sign;
+            right *= sign;
+        }
+        self
+    }
+}
+
+/// The sign of the first large entry. The margin keeps rounding from deciding between entries of equal size.
+fn sign<T: Real>(vector: ArrayView1<'_, T>) -> T {
+    let largest = vector.iter().fold(T::zero(), |largest, entry| largest.max(entry.abs()));
+    let large = vector.iter().find(|entry| entry.abs() >= largest * T::narrow(0.9));
+    large.map_or(T::one(), |entry| entry.signum())
+}

@@ -1,0 +1,184 @@
+//! Arrays in files of NumPy's `.npy` format (feature `npy`).
+//!
+//! [`write()`] and [`read()`] carry arrays of any dimension to and from Python: `numpy.load` and `numpy.save` are their
+//! counterparts there. The format is described in
+//! [NumPy's reference](https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+//!
+//! # Example
+//! ```
+//! use ndarray::{Array2, Ix2, array};
+//! use random_features::npy;
+//!
+//! # let folder = std::env::temp_dir().join(format!("random-features-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder).unwrap();
+//! # let path = folder.join("points.npy");
+//! let points: Array2<f64> = array![[1.0, 2.0], [3.0, 0.1]];
+//! npy::write(&path, &points)?;
+//! assert_eq!(npy::read::<f64, Ix2>(&path)?, points);
+//!
+//! let single = npy::read_as::<f32, Ix2>(&path)?;               //  rounds
+//! assert_eq!(single[[1, 1]], 0.1f32);
+//! let message = npy::read::<f32, Ix2>(&path).unwrap_err().to_string();
+//! assert!(message.ends_with("holds elements of type '<f8', not f32"));
+//! # std::fs::remove_dir_all(&folder).unwrap();
+//! # Ok::<(), random_features::Error>(())
+//! ```
+
+use std::ffi::OsString;
+use std::fmt::Display;
+use std::fs::{self, File};
+use std::io::{BufReader, BufWriter, Seek};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ndarray::{Array, ArrayRef, Dimension};
+use ndarray_npy::npy::header::Header;
+use ndarray_npy::{ReadNpyExt, ReadableElement, WritableElement, WriteNpyExt};
+
+use crate::Real;
+use crate::error::{Error, Result};
+
+/// A number that can be stored: `f32`, `f64` or `u64`. Sealed.
+pub trait Element: Stored {}
+
+impl<A: Stored> Element for A {}
+
+/// Public in a private module: it seals [`Element`].
+mod sealed {
+    /// An element with its name in NumPy.
+    pub trait Stored: Copy + super::ReadableElement + super::WritableElement {
+        /// The name in Rust.
+        const NAME: &'static str;
+        /// NumPy's name, without the order of bytes.
+        const CODE: &'static str;
+    }
+}
+use sealed::Stored;
+
+impl Stored for f32 {
+    const NAME: &'static str = "f32";
+    const CODE: &'static str = "f4";
+}
+
+impl Stored for f64 {
+    const NAME: &'static str = "f64";
+    const CODE: &'static str = "f8";
+}
+
+impl Stored for u64 {
+    const NAME: &'static str = "u64";
+    const CODE: &'static str = "u8";
+}
+
+/// The array in a file. `D` is its dimension, such as [`Ix2`](type@ndarray::Ix2), or [`IxDyn`](type@ndarray::IxDyn) for any.
+///
+/// Either order of bytes and of axes is read; an array in Fortran order stays so.
+///
+/// # Errors
+/// [`Npy`](Error::Npy) if the file cannot be read, has another format, holds elements of another type or an array of
+/// another dimension, or is shorter or longer than its header says.
+pub fn read<A: Element, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A, D>> {
+    let path = path.as_ref();
+    let (mut file, header) = open(path)?;
+    if !holds::<A>(&header) {
+        return Err(wrong_type(path, &header, A::NAME));
+    }
+    if let Some(wanted) = D::NDIM.filter(|&wanted| wanted != header.shape.len()) {
+        let reason = format!("holds an array of dimension {}, not {wanted}", header.shape.len());
+        return Err(failure(path, reason));
+    }
+    let checked = check_length::<A>(&mut file, &header);
+    checked.and_then(|()| contents(file)).map_err(|reason| failure(path, reason))
+}
+
+/// As [`read`], from a file of `f32` or `f64`: its numbers are rounded to the nearest `T`, and become infinite beyond
+/// its range.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_as<T: Real, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<T, D>> {
+    let path = path.as_ref();
+    let header = open(path)?.1;
+    if holds::<f32>(&header) {
+        Ok(read::<f32, D>(path)?.mapv(|x| T::narrow(f64::from(x))))
+    } else if holds::<f64>(&header) {
+        Ok(read::<f64, D>(path)?.mapv(T::narrow))
+    } else {
+        Err(wrong_type(path, &header, "f32 or f64"))
+    }
+}
+
+/// Writes an array of any layout, in place of a file that may be there.
+///
+/// It goes to a new file in the same folder, which takes the name once it is whole and on the disk: nobody sees a part
+/// of it, and if it fails, what was there stays.
+///
+/// # Errors
+/// [`Npy`](Error::Npy) if the folder is not there or cannot be written to, or the disk is full.
+pub fn write<A: Element, D: Dimension>(path: impl AsRef<Path>, array: &ArrayRef<A, D>) -> Result<()> {
+    let path = path.as_ref();
+    let part = beside(path).ok_or_else(|| failure(path, "is not the name of a file"))?;
+    let written = write_new(&part, array).and_then(|()| Ok(fs::rename(&part, path)?));
+    written.map_err(|reason| {
+        // The error that matters is the first one.
+        let _ = fs::remove_file(&part);
+        failure(path, reason)
+    })
+}
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// A file, after its header.
+fn open(path: &Path) -> Result<(BufReader<File>, Header)> {
+    let opened = || -> Outcome<_> {
+        let mut file = BufReader::new(File::open(path)?);
+        let header = Header::from_reader(&mut file)?;
+        Ok((file, header))
+    };
+    opened().map_err(|reason| failure(path, reason))
+}
+
+/// Whether the elements of a file are `A`, in either order of bytes.
+fn holds<A: Stored>(header: &Header) -> bool {
+    let name = header.type_descriptor.as_string().map_or("", String::as_str);
+    name.strip_prefix(['<', '>']).is_some_and(|code| code == A::CODE)
+}
+
+/// Checks that what follows the header is as long as it says, before that much memory is asked for.
+fn check_length<A>(file: &mut BufReader<File>, header: &Header) -> Outcome<()> {
+    let bytes = header.shape.iter().try_fold(size_of::<A>() as u64, |bytes, &n| bytes.checked_mul(n as u64));
+    let rest = file.get_ref().metadata()?.len().saturating_sub(file.stream_position()?);
+    if bytes == Some(rest) {
+        return Ok(());
+    }
+    Err(format!("has {rest} bytes of elements, which is not an array of shape {:?}", header.shape).into())
+}
+
+/// The array of a whole file.
+fn contents<A: Element, D: Dimension>(mut file: BufReader<File>) -> Outcome<Array<A, D>> {
+    file.rewind()?;
+    Ok(Array::read_npy(file)?)
+}
+
+fn write_new<A: Element, D: Dimension>(path: &Path, array: &ArrayRef<A, D>) -> Outcome<()> {
+    let file = File::create_new(path)?;
+    array.write_npy(BufWriter::new(&file))?;
+    Ok(file.sync_all()?)
+}
+
+/// A name in the same folder that no other write uses.
+fn beside(path: &Path) -> Option<PathBuf> {
+    static WRITES: AtomicU64 = AtomicU64::new(0);
+    let mut name = OsString::from(".");
+    name.push(path.file_name()?);
+    name.push(format!(".{}-{}.part", std::process::id(), WRITES.fetch_add(1, Ordering::Relaxed)));
+    Some(path.with_file_name(name))
+}
+
+fn wrong_type(path: &Path, header: &Header, wanted: &str) -> Error {
+    failure(path, format!("holds elements of type {}, not {wanted}", header.type_descriptor))
+}
+
+fn failure(path: &Path, reason: impl Display) -> Error {
+    Error::Npy { file: path.display().to_string(), reason: reason.to_string() }
+}

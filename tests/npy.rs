@@ -1,0 +1,187 @@
+//! Files of NumPy's format: what is written is read, what is wrong is said, and what was there stays if a write fails.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ndarray::{Array, Array2, Dimension, Ix0, Ix1, Ix2, Ix3, IxDyn, ShapeBuilder, array, s};
+use random_features::{Error, npy};
+
+/// An empty folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("random-features-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Folder(path)
+    }
+
+    fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.unwrap().file_name().into_string().unwrap();
+        fs::read_dir(&self.0).unwrap().map(name).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A file of version 1.0 by hand.
+fn by_hand(path: &Path, header: &str, elements: &[u8]) {
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((header.len() as u16 + 1).to_le_bytes());
+    bytes.extend(header.bytes().chain([b'\n']).chain(elements.iter().copied()));
+    fs::write(path, bytes).unwrap();
+}
+
+#[track_caller]
+fn reason<T: std::fmt::Debug>(result: Result<T, Error>) -> String {
+    match result {
+        Err(Error::Npy { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn round_trip<A: npy::Element + PartialEq + std::fmt::Debug, D: Dimension>(array: Array<A, D>) {
+    let folder = Folder::new(&format!("round-{}-{}", std::any::type_name::<A>(), array.ndim()));
+    let path = folder.join("array.npy");
+    npy::write(&path, &array).unwrap();
+    assert_eq!(npy::read::<A, D>(&path).unwrap(), array);
+    assert_eq!(npy::read::<A, IxDyn>(&path).unwrap(), array.into_dyn());
+    assert_eq!(folder.names(), ["array.npy"]);
+}
+
+#[test]
+fn what_is_written_is_read() {
+    for number in [f64::MIN_POSITIVE, -0.1, f64::INFINITY] {
+        round_trip(Array::<f64, Ix0>::from_elem((), number));
+    }
+    round_trip(array![1.5f32, f32::MAX]);
+    round_trip(array![u64::MAX, 0]);
+    round_trip(Array::<f64, Ix1>::zeros(0));
+    round_trip(Array::<f32, Ix2>::from_shape_fn((3, 5), |(i, j)| i as f32 / (j + 1) as f32));
+    round_trip(Array::<f64, Ix2>::zeros((0, 5)));
+    round_trip(Array::<u64, Ix3>::from_shape_fn((2, 3, 4), |(i, j, k)| (i * 100 + j * 10 + k) as u64));
+    let folder = Folder::new("nan");
+    npy::write(folder.join("a"), &array![f64::NAN]).unwrap();
+    assert!(npy::read::<f64, Ix1>(folder.join("a")).unwrap()[0].is_nan());
+}
+
+#[test]
+fn any_layout_is_written() {
+    let folder = Folder::new("layouts");
+    let path = folder.join("array.npy");
+    let a = Array2::from_shape_fn((6, 9), |(i, j)| (i * 10 + j) as f64);
+    let mut fortran = Array2::zeros((6, 9).f());
+    fortran.assign(&a);
+    for view in [fortran.view(), a.t(), a.slice(s![..;2, 1..]), a.slice(s![..;-1, ..;-3])] {
+        npy::write(&path, &view).unwrap();
+        assert_eq!(npy::read::<f64, Ix2>(&path).unwrap(), view);
+    }
+}
+
+#[test]
+fn numpys_own_files_are_read() {
+    let folder = Folder::new("numpy");
+    let path = folder.join("big.npy");
+    let bytes: Vec<u8> = [1.0f64, 2.0, 3.0, 4.0].iter().flat_map(|x| x.to_be_bytes()).collect();
+    by_hand(&path, "{'descr': '>f8', 'fortran_order': True, 'shape': (2, 2), }", &bytes);
+    assert_eq!(npy::read::<f64, Ix2>(&path).unwrap(), array![[1.0, 3.0], [2.0, 4.0]]);
+}
+
+#[test]
+fn numbers_are_converted_only_when_asked() {
+    let folder = Folder::new("convert");
+    let (wide, narrow) = (folder.join("wide.npy"), folder.join("narrow.npy"));
+    npy::write(&wide, &array![0.1f64, 1e300]).unwrap();
+    npy::write(&narrow, &array![0.1f32]).unwrap();
+    assert_eq!(npy::read_as::<f32, Ix1>(&wide).unwrap(), array![0.1f32, f32::INFINITY]);
+    assert_eq!(npy::read_as::<f64, Ix1>(&wide).unwrap(), array![0.1f64, 1e300]);
+    assert_eq!(npy::read_as::<f64, Ix1>(&narrow).unwrap(), array![f64::from(0.1f32)]);
+    assert_eq!(npy::read_as::<f32, Ix1>(&narrow).unwrap(), array![0.1f32]);
+    assert_eq!(reason(npy::read::<f32, Ix1>(&wide)), "holds elements of type '<f8', not f32");
+    assert_eq!(reason(npy::read::<u64, Ix1>(&narrow)), "holds elements of type '<f4', not u64");
+    npy::write(&wide, &array![1u64]).unwrap();
+    assert_eq!(reason(npy::read_as::<f32, Ix1>(&wide)), "holds elements of type '<u8', not f32 or f64");
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let folder = Folder::new("wrong");
+    let path = folder.join("array.npy");
+    let missing = npy::read::<f64, Ix1>(&path).unwrap_err().to_string();
+    assert!(missing.contains("array.npy: ") && missing.contains("No such file"), "{missing}");
+    assert!(npy::read::<f64, Ix1>(&folder.0).is_err());
+
+    npy::write(&path, &Array2::<f64>::zeros((2, 3))).unwrap();
+    assert_eq!(reason(npy::read::<f64, Ix1>(&path)), "holds an array of dimension 2, not 1");
+
+    let whole = fs::read(&path).unwrap();
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        reason(npy::read::<f64, Ix2>(&path));
+        reason(npy::read_as::<f32, Ix2>(&path));
+    }
+    fs::write(&path, [&whole[..], &[0]].concat()).unwrap();
+    assert!(reason(npy::read::<f64, Ix2>(&path)).contains("49 bytes"));
+    for text in ["", "1,2,3\n4,5,6\n", "\u{93}NUMPY"] {
+        fs::write(&path, text).unwrap();
+        reason(npy::read::<f64, Ix2>(&path));
+    }
+}
+
+/// A header that promises more than memory holds is refused before memory is asked for.
+#[test]
+fn headers_may_lie() {
+    let folder = Folder::new("lie");
+    let path = folder.join("array.npy");
+    let lies = [
+        "(1152921504606846975,)",
+        "(4294967296, 4294967296)",
+        "(9223372036854775808, 2)",
+        "(1000000000000,)",
+    ];
+    for shape in lies {
+        by_hand(&path, &format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}"), &[0; 16]);
+        let reason = reason(npy::read::<f64, IxDyn>(&path));
+        assert!(reason.starts_with("has 16 bytes of elements"), "{reason}");
+    }
+    for header in [
+        "",
+        "{}",
+        "{'descr': '<f8'}",
+        "{'descr': [('a', '<f8')], 'fortran_order': False, 'shape': (1,)}",
+        "(",
+    ] {
+        by_hand(&path, header, &[0; 8]);
+        reason(npy::read::<f64, Ix1>(&path));
+    }
+}
+
+#[test]
+fn what_was_there_stays_if_a_write_fails() {
+    let folder = Folder::new("atomic");
+    let path = folder.join("array.npy");
+    npy::write(&path, &array![1.0f64]).unwrap();
+    npy::write(&path, &array![2.0f64, 3.0]).unwrap();
+    assert_eq!(npy::read::<f64, Ix1>(&path).unwrap(), array![2.0, 3.0]);
+
+    // A folder cannot be replaced by a file.
+    let inner = folder.join("folder");
+    fs::create_dir(&inner).unwrap();
+    reason(npy::write(&inner, &array![1.0f64]));
+    reason(npy::write(folder.join("missing").join("array.npy"), &array![1.0f64]));
+    reason(npy::write(folder.join(".."), &array![1.0f64]));
+    reason(npy::write("", &array![1.0f64]));
+    let mut names = folder.names();
+    names.sort();
+    assert_eq!(names, ["array.npy", "folder"]);
+    assert_eq!(fs::read_dir(inner).unwrap().count(), 0);
+}
