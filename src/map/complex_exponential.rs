@@ -257,7 +257,8 @@ impl<T: Real> ComplexExponential<T> {
         target.lengthscale().check_dim(d)?;
         let radius = frequencies.law().radius();
         if !radius.may_be(Radius::Chi) || target.radius() != Radius::Chi {
-            return Err(Error::Target { map: NAME, radius, target: format!("{target:?}") });
+            let (law, target) = (format!("{radius:?}"), format!("{target:?}"));
+            return Err(Error::Target { map: NAME, law, target });
         }
         if let Some(k) = (0..d).find(|k| projection.lengthscale_at(*k) != 1.0) {
             let (name, value) = ("the lengthscale of the projection", projection.lengthscale_at(k));

@@ -96,8 +96,8 @@ impl<T: Real, M: CountMechanism> Counting<T, M> {
         let (target, d) = (target.into(), counts.dim());
         mechanism.check(d)?;
         if target.radius() != Radius::Chi {
-            let (radius, target) = (Radius::Unstated, format!("{target:?}"));
-            return Err(Error::Target { map: M::NAME, radius, target });
+            let (law, target) = (counts.law().name().into(), format!("{target:?}"));
+            return Err(Error::Target { map: M::NAME, law, target });
         }
         target.lengthscale().check_dim(d)?;
         let frequencies = Frequencies::from_rows(counts.rows().mapv(|count| count as f64))?;

@@ -142,7 +142,8 @@ impl<T: Real, M: Mechanism> Exponential<T, M> {
             || !mechanism.serves(target.radius())
             || !fits(&target, frequencies)
         {
-            return Err(Error::Target { map: M::NAME, radius, target: format!("{target:?}") });
+            let (law, target) = (format!("{radius:?}"), format!("{target:?}"));
+            return Err(Error::Target { map: M::NAME, law, target });
         }
         if let Some(k) =
             (0..frequencies.dim()).find(|k| projection.lengthscale_at(*k) != target.lengthscale().at(*k))

@@ -66,7 +66,9 @@ impl Trigonometric {
     ) -> Result<Exponential<T, Self>> {
         match omega.law().radius() {
             Radius::Matern(smoothness) => Self::new(omega, Matern::new(smoothness, lengthscale)?),
-            radius => Err(Error::Target { map: Self::NAME, radius, target: "Matern".into() }),
+            radius => {
+                Err(Error::Target { map: Self::NAME, law: format!("{radius:?}"), target: "Matern".into() })
+            }
         }
     }
 
