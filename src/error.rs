@@ -48,12 +48,12 @@ pub enum Error {
         row: usize,
     },
     /// Frequencies are for another kernel than the one that is asked for.
-    #[error("the {map} map with radii of the law {radius} does not estimate the kernel {target}")]
+    #[error("the {map} map with frequencies of the law {law} does not estimate the kernel {target}")]
     Target {
         /// The name of the map.
         map: &'static str,
-        /// The law of the frequencies' radii.
-        radius: String,
+        /// The law of the frequencies: that of their radii, or of the counts.
+        law: String,
         /// The kernel.
         target: String,
     },

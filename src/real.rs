@@ -1,11 +1,9 @@
 //! [`Real`]: the scalars, `f32` and `f64`.
 
-use crate::numeric::Lane;
-
 /// A scalar that maps compute in: `f32` or `f64`. Sealed.
 ///
 /// What comes in as `f32` goes out as `f32`; scales, squared norms and logarithms are `f64` for both.
-pub trait Real: ndarray::NdFloat + Lane {
+pub trait Real: ndarray::NdFloat + Default + sealed::Sealed {
     /// The same number as `f64`.
     fn widen(self) -> f64;
 
@@ -15,6 +13,35 @@ pub trait Real: ndarray::NdFloat + Lane {
     /// The nearest finite number of this type; NaN stays.
     fn saturated(x: f64) -> Self {
         Self::narrow(x.clamp(Self::min_value().widen(), Self::max_value().widen()))
+    }
+}
+
+/// The way from a generic scalar to what is written for `f32` and for `f64`. Nobody outside can name a [`Family`], so
+/// nobody can take it.
+pub(crate) mod sealed {
+    /// A type for each scalar.
+    pub trait Family {
+        /// That of the scalar `T`.
+        type Of<T>;
+    }
+
+    pub trait Sealed: Sized {
+        /// The one of two values that is for this scalar.
+        fn choose<F: Family>(f32: F::Of<f32>, f64: F::Of<f64>) -> F::Of<Self>;
+    }
+
+    impl Sealed for f32 {
+        #[inline(always)]
+        fn choose<F: Family>(f32: F::Of<f32>, _: F::Of<f64>) -> F::Of<f32> {
+            f32
+        }
+    }
+
+    impl Sealed for f64 {
+        #[inline(always)]
+        fn choose<F: Family>(_: F::Of<f32>, f64: F::Of<f64>) -> F::Of<f64> {
+            f64
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use random_features::map::{Properties, Scratch, Target, Tile, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::diagonal;
 use random_features::{
-    ComplexExponential, Error, FeatureMap, Features, Positive, Real, Side, Trigonometric, rng,
+    ComplexExponential, Error, Map, Features, Positive, Real, Side, Trigonometric, rng,
 };
 
 const FORMULAS: [Formula; 4] = [Formula::Complex, Formula::Real, Formula::Robust, Formula::RobustReal];
@@ -46,10 +46,10 @@ fn clusterings(norm: f64, spread: f64) -> [Clustering; 2] {
     })
 }
 
-fn map<T: Real>(norm: f64, formula: Formula, symmetry: Symmetry, target: Target, seed: u64) -> Clustered<T> {
+fn map<T: Real>(norm: f64, formula: Formula, symmetry: Symmetry, target: Target, seed: u64) -> Map<T> {
     let [queries, keys] = clusterings(norm, 0.2);
     let omega = frequencies(D, 7, &Independent, seed);
-    Clustered::new(omega, &queries, &keys, formula, symmetry, target).unwrap()
+    Clustered::by_centres(omega, &queries, &keys, formula, symmetry, target).unwrap()
 }
 
 /// Values with those of absent blocks, which may be anything, set to 0; and scales.
@@ -89,7 +89,7 @@ fn is_its_bases<T: Real>(formula: Formula, symmetry: Symmetry, target: Target, n
         let a = Diagonal::from(formula).entries((&queries, i), (&keys, j)).unwrap();
         let omega = frequencies(D, 7, &Independent, 1);
         let a = Transform::diagonal(a).unwrap();
-        let base = ComplexExponential::<T>::new(omega, a, symmetry, target.clone()).unwrap();
+        let base = ComplexExponential::new(a, symmetry).map::<T>(omega, target.clone()).unwrap();
         let columns = start..start + base.feature_dim();
         start = columns.end;
         let check = |features: &Features<T>, side, points: &Array2<T>, here: &dyn Fn(usize) -> bool| {
@@ -158,10 +158,10 @@ fn exact_at_the_centres() {
                 let omega = || frequencies(D, 5, coupling[seed as usize % 3], seed);
                 let make = || (omega(), formula, Symmetry::Plain, Softmax::default());
                 let (omega, formula, symmetry, target) = make();
-                let map = Clustered::<f64>::new(omega, &queries, &keys, formula, symmetry, target).unwrap();
+                let map = Clustered::by_centres::<f64>(omega, &queries, &keys, formula, symmetry, target).unwrap();
                 let (omega, formula, symmetry, target) = make();
                 let single =
-                    Clustered::<f32>::new(omega, &queries, &keys, formula, symmetry, target).unwrap();
+                    Clustered::by_centres::<f32>(omega, &queries, &keys, formula, symmetry, target).unwrap();
                 for (x, y) in queries
                     .centres()
                     .rows()
@@ -201,7 +201,7 @@ fn unbiased_with_the_stated_variance() {
             let omega = frequencies(D, 4, &Independent, seed);
             let target = Softmax::default();
             let map =
-                Clustered::<f64>::new(omega, &queries, &keys, formula, Symmetry::Plain, target).unwrap();
+                Clustered::by_centres::<f64>(omega, &queries, &keys, formula, Symmetry::Plain, target).unwrap();
             for (k, (x, y)) in
                 x.rows().into_iter().flat_map(|x| y.rows().into_iter().map(move |y| (x, y))).enumerate()
             {
@@ -225,7 +225,7 @@ fn unbiased_with_the_stated_variance() {
 
 /// A cluster hybrid that fills its absent blocks with NaN.
 #[derive(Debug)]
-struct Poisoned<T>(Clustered<T>);
+struct Poisoned<T>(Map<T>);
 
 impl<T: Real> Poisoned<T> {
     fn poison(&self, tile: &mut Tile<'_, T>) {
@@ -253,7 +253,7 @@ impl<T: Real> FeatureMap<T> for Poisoned<T> {
     }
 
     fn properties(&self) -> Properties {
-        self.0.properties()
+        self.0.facts()
     }
 
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
@@ -283,12 +283,12 @@ fn poison_is_not_read<T: Real>(formula: Formula, norm: f64) {
     let gram = clean.gram(&x, &y).unwrap();
     assert!(gram.iter().all(|v| !v.is_nan()));
     assert_eq!(poisoned.gram(&x, &y).unwrap(), gram);
-    let sums = |map: &dyn FeatureMap<T>| map.features(Side::X, &x).unwrap().to_array();
+    let sums = |map: &Map<T>| map.features(Side::X, &x).unwrap().to_array();
     assert_eq!(sums(&poisoned), sums(&clean));
     let (first, second) = (x.row(0), y.row(1));
     assert_eq!(poisoned.estimate(&first, &second).unwrap(), clean.estimate(&first, &second).unwrap());
     let targets = Array2::from_shape_fn((90, 2), |(i, k)| T::narrow((i % 5 + k) as f64));
-    let smooth = |map: &dyn FeatureMap<T>| {
+    let smooth = |map: &Map<T>| {
         let mut smoother = Smoother::new(map, 2).unwrap();
         smoother.update(&y, &targets).unwrap();
         smoother.predict(&x).unwrap()
@@ -390,7 +390,7 @@ fn promises() {
     for formula in FORMULAS {
         let map = map::<f32>(1.0, formula, Symmetry::Plain, softmax(), 2);
         let real = matches!(formula, Formula::Real | Formula::RobustReal);
-        assert_eq!(map.properties(), Properties { symmetric: false, non_negative: real });
+        assert_eq!(map.facts(), Properties { symmetric: false, non_negative: real });
         let [x, _] = centres(1.0);
         let x = around::<f32>(&x, 30, 0.5);
         let features = map.features(Side::X, &x).unwrap();
@@ -405,17 +405,17 @@ fn promises() {
     let omega = || frequencies(2, 8, &Independent, 1);
     let other = Clustering::new(arr2(&[[-1.0, 1.0]])).unwrap();
     let (formula, symmetry) = (Formula::Complex, Symmetry::Plain);
-    let map = Clustered::<f64>::new(omega(), &one(), &other, formula, symmetry, Softmax::default()).unwrap();
-    assert_eq!(map.properties(), Properties { symmetric: true, non_negative: true });
+    let map = Clustered::by_centres::<f64>(omega(), &one(), &other, formula, symmetry, Softmax::default()).unwrap();
+    assert_eq!(map.facts(), Properties { symmetric: true, non_negative: true });
     let x = points::<f64>(5, 2, 1.0);
-    let positive = Positive::softmax::<f64>(omega());
+    let positive = Positive.softmax::<f64>(omega()).unwrap();
     assert!((map.gram(&x, &x).unwrap() - positive.gram(&x, &x).unwrap()).iter().all(|e| e.abs() < 1e-13));
     // Features of the same map made twice pair, those of others do not.
     let make = |seed, formula| map_of(seed, formula).features(Side::X, &x).unwrap();
-    fn map_of(seed: u64, formula: Formula) -> Clustered<f64> {
+    fn map_of(seed: u64, formula: Formula) -> Map<f64> {
         let side = |shift| Clustering::new(arr2(&[[1.0, shift], [-1.0, 0.5]])).unwrap();
         let omega = frequencies(2, 8, &Independent, seed);
-        Clustered::new(omega, &side(0.5), &side(-0.25), formula, Symmetry::Plain, Softmax::default()).unwrap()
+        Clustered::by_centres(omega, &side(0.5), &side(-0.25), formula, Symmetry::Plain, Softmax::default()).unwrap()
     }
     let right = map_of(1, Formula::Real).features(Side::Y, &x).unwrap();
     assert!(make(1, Formula::Real).gram(&right).is_ok());
@@ -423,16 +423,16 @@ fn promises() {
     assert!(matches!(make(1, Formula::Robust).gram(&right), Err(Error::Pairing { .. })));
 }
 
-type Grid = Array2<Arc<dyn FeatureMap<f64>>>;
+type Grid = Array2<Map<f64>>;
 
 #[test]
 fn any_bases() {
     let [queries, keys] = clusterings(1.0, 0.2);
-    let base = |(i, j): (usize, usize)| -> Arc<dyn FeatureMap<f64>> {
+    let base = |(i, j): (usize, usize)| -> Map<f64> {
         let omega = frequencies(D, 3 + i + j, &Orthogonal, (i * 2 + j) as u64);
         match (i + j) % 2 {
-            0 => Arc::new(Trigonometric::softmax(omega)),
-            _ => Arc::new(Positive::softmax(omega)),
+            0 => Arc::new(Trigonometric.softmax(omega).unwrap()),
+            _ => Arc::new(Positive.softmax(omega).unwrap()),
         }
     };
     let bases: Grid = Array2::from_shape_fn((3, 2), base);
@@ -453,19 +453,19 @@ fn any_bases() {
     assert_eq!(other.gram(&x, &y).unwrap(), gram);
     columns.swap_axes(0, 1);
     let shape =
-        |map: Result<Clustered<f64>, Error>| assert!(matches!(map, Err(Error::Shape { .. })), "{map:?}");
+        |map: Result<Map<f64>, Error>| assert!(matches!(map, Err(Error::Shape { .. })), "{map:?}");
     shape(Clustered::from_bases(queries.clone(), keys.clone(), columns));
-    let narrow: Arc<dyn FeatureMap<f64>> =
-        Arc::new(Positive::softmax::<f64>(frequencies(D - 1, 3, &Independent, 1)));
+    let narrow: Map<f64> =
+        Arc::new(Positive.softmax::<f64>(frequencies(D - 1, 3, &Independent, 1)).unwrap());
     shape(Clustered::from_bases(queries.clone(), keys.clone(), Array2::from_elem((3, 2), narrow)));
     let one = Clustering::new(arr2(&[[1.0]])).unwrap();
     shape(Clustered::from_bases(queries, one, bases.slice(s![.., ..1]).to_owned()));
     // A cluster hybrid is a base too: half of it and half of positive features.
-    let positive = Positive::softmax::<f64>(frequencies(D, 9, &Independent, 77));
+    let positive = Positive.softmax::<f64>(frequencies(D, 9, &Independent, 77)).unwrap();
     let expected = (map.gram(&x, &y).unwrap() + positive.gram(&x, &y).unwrap()) / 2.0;
     let half = Coefficient::constant(0.5).unwrap();
     let hybrid =
-        Hybrid::new(vec![(half, Box::new(map) as Box<dyn FeatureMap<f64>>)], Box::new(positive)).unwrap();
+        Hybrid::sum(vec![(half, map as Map<f64>)], positive).unwrap();
     let error = hybrid.gram(&x, &y).unwrap() - expected;
     assert!(error.iter().all(|e| e.abs() < 1e-12));
 }
@@ -528,7 +528,7 @@ fn constructors_refuse_what_does_not_fit() {
     let [queries, keys] = clusterings(1.0, 0.2);
     let make = |d, target: Target| {
         let omega = frequencies(d, 4, &Independent, 1);
-        Clustered::<f64>::new(omega, &queries, &keys, Formula::Complex, Symmetry::Plain, target)
+        Clustered::by_centres::<f64>(omega, &queries, &keys, Formula::Complex, Symmetry::Plain, target)
     };
     assert!(matches!(make(D + 1, softmax()), Err(Error::Shape { .. })));
     assert!(matches!(make(D, Gaussian::new(vec![1.0, 2.0]).unwrap().into()), Err(Error::Shape { .. })));

@@ -11,14 +11,14 @@ use random_features::frequency::Independent;
 use random_features::hybrid::{Coefficient, Hybrid};
 use random_features::map::{Exponential, Properties, Scratch, Tile};
 use random_features::projection::Projection;
-use random_features::{FeatureMap, Positive, Real, Side, SignedLog, Trigonometric};
+use random_features::{Map, Positive, Real, Side, SignedLog, Trigonometric};
 
 /// sign · e^boost times a positive estimate plus a trigonometric one. The first block is absent where the
 /// first coordinate is negative; its values are NaN then. The sign goes to side Y.
 #[derive(Debug)]
 struct Sum<T> {
-    positive: Exponential<T, Positive>,
-    trigonometric: Exponential<T, Trigonometric>,
+    positive: Map<T>,
+    trigonometric: Map<T>,
     blocks: [usize; 3],
     boost: f64,
     sign: f64,
@@ -27,7 +27,7 @@ struct Sum<T> {
 impl<T: Real> Sum<T> {
     fn new(boost: f64, sign: f64) -> Self {
         let omega = |seed| frequencies(3, 20, &Independent, seed);
-        let (positive, trigonometric) = (Positive::softmax(omega(1)), Trigonometric::softmax(omega(2)));
+        let (positive, trigonometric) = (Positive.softmax(omega(1)).unwrap(), Trigonometric.softmax(omega(2)).unwrap());
         Sum { positive, trigonometric, blocks: [20, 0, 40], boost, sign }
     }
 
@@ -123,9 +123,9 @@ fn large_blocks_may_cancel() {
 
 /// A map with exponents of −∞: features that are 0.
 #[derive(Debug)]
-struct Masked(Exponential<f64, Positive>);
+struct Masked(Map<f64>);
 
-impl FeatureMap<f64> for Masked {
+Map<f64> for Masked {
     fn input_dim(&self) -> usize {
         self.0.input_dim()
     }
@@ -135,7 +135,7 @@ impl FeatureMap<f64> for Masked {
     }
 
     fn properties(&self) -> Properties {
-        self.0.properties()
+        self.0.facts()
     }
 
     fn fill(&self, side: Side, x: ArrayView2<'_, f64>, tile: &mut Tile<'_, f64>, scratch: &mut Scratch<f64>) {
@@ -170,7 +170,7 @@ impl FeatureMap<f64> for Masked {
 
 #[test]
 fn features_that_are_zero() {
-    let map = Masked(Positive::softmax(frequencies(2, 12, &Independent, 4)));
+    let map = Masked(Positive.softmax(frequencies(2, 12, &Independent, 4)).unwrap());
     let mut train = points::<f64>(300, 2, 1.0);
     // A run in which the masked features are all 0, after one in which they are not.
     train.slice_mut(s![..128, 0]).mapv_inplace(f64::abs);
@@ -186,10 +186,10 @@ fn features_that_are_zero() {
 
 #[test]
 fn pointers_keep_what_a_map_overrides() {
-    let map = Masked(Positive::softmax(frequencies(2, 12, &Independent, 4)));
+    let map = Masked(Positive.softmax(frequencies(2, 12, &Independent, 4)).unwrap());
     let x = points::<f64>(1, 2, 1.0);
     // Through the pointer's own implementation, not the map's.
-    let boxed: &dyn FeatureMap<f64> = &Box::new(map);
+    let boxed: &Map<f64> = &map;
     assert_eq!(boxed.log_estimate(&x.row(0), &x.row(0)).unwrap(), SignedLog::from(42.0));
     assert_eq!(
         common::Name::Positive.make::<f64>(frequencies(2, 3, &Independent, 1), softmax()).blocks(),
@@ -211,7 +211,7 @@ impl<T: Real, M: FeatureMap<T>> FeatureMap<T> for Halved<M> {
     }
 
     fn properties(&self) -> Properties {
-        self.0.properties()
+        self.0.facts()
     }
 
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
@@ -225,7 +225,7 @@ impl<T: Real, M: FeatureMap<T>> FeatureMap<T> for Halved<M> {
 /// Whatever the size of the result, a map may change what another one has written.
 #[test]
 fn rows_of_another_map_may_change() {
-    let map = Positive::softmax::<f32>(frequencies(3, 256, &Independent, 1));
+    let map = Positive.softmax::<f32>(frequencies(3, 256, &Independent, 1)).unwrap();
     let (x, halved) = (points::<f32>(9000, 3, 1.0), Halved(map.clone()));
     let (whole, half) = (map.features(Side::X, &x).unwrap(), halved.features(Side::X, &x).unwrap());
     assert!(whole.values().iter().zip(half.values()).all(|(whole, half)| *half == whole / 2.0));
@@ -233,9 +233,9 @@ fn rows_of_another_map_may_change() {
 
 /// The first half of another map's features.
 #[derive(Debug)]
-struct Few([usize; 1], Exponential<f64, Positive>);
+struct Few([usize; 1], Map<f64>);
 
-impl FeatureMap<f64> for Few {
+Map<f64> for Few {
     fn input_dim(&self) -> usize {
         self.1.input_dim()
     }
@@ -245,7 +245,7 @@ impl FeatureMap<f64> for Few {
     }
 
     fn properties(&self) -> Properties {
-        self.1.properties()
+        self.1.facts()
     }
 
     fn fill(&self, side: Side, x: ArrayView2<'_, f64>, tile: &mut Tile<'_, f64>, _: &mut Scratch<f64>) {
@@ -266,13 +266,13 @@ impl FeatureMap<f64> for Few {
 #[test]
 fn projections_of_one_part_are_its_own() {
     let omega = |seed| frequencies(3, 20, &Independent, seed);
-    let few = Few([10], Positive::softmax(omega(1)));
-    let rest = || Box::new(Trigonometric::softmax::<f64>(omega(2)));
+    let few = Few([10], Positive.softmax(omega(1)).unwrap());
+    let rest = || Trigonometric.softmax::<f64>(omega(2)).unwrap();
     let half = || Coefficient::constant(0.5).unwrap();
     let (x, y) = (points::<f64>(1, 3, 1.0), points::<f64>(1, 3, 0.7));
     let (x, y) = (x.row(0), y.row(0));
     let expected = 0.5 * (few.estimate(&x, &y).unwrap() + rest().estimate(&x, &y).unwrap());
-    let map = Hybrid::new(vec![(half(), Box::new(few) as Box<dyn FeatureMap<f64>>)], rest()).unwrap();
+    let map = Hybrid::sum(vec![(half(), few as Map<f64>)], rest()).unwrap();
     assert!((map.estimate(&x, &y).unwrap() - expected).abs() < 1e-12 * expected.abs());
     let gram = map.gram(&x.insert_axis(Axis(0)), &y.insert_axis(Axis(0))).unwrap();
     assert!((gram[[0, 0]] - expected).abs() < 1e-12 * expected.abs());

@@ -9,7 +9,7 @@ use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
 use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::{Antithetic, Coupling, Givens, Hadamard, Orthogonal, Simplex, Sobol};
 use random_features::map::Target;
-use random_features::{Error, FeatureMap, Features, Positive, Real, Side};
+use random_features::{Error, Map, Features, Positive, Real, Side};
 use rayon::prelude::*;
 
 const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 128, 150)];
@@ -39,7 +39,7 @@ fn cases(d: usize) -> Vec<(Name, Box<dyn Coupling>)> {
 }
 
 /// Runs `check` on every combination, with the naive features of the softmax kernel as oracle.
-fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64>)) {
+fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64>)) {
     for (n, d, m) in SHAPES {
         let x = points::<T>(n, d, 1.5 / (d as f64).sqrt());
         for (name, coupling) in cases(d) {
@@ -51,18 +51,18 @@ fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>, &dyn Fn(&[f64])
 }
 
 fn both(
-    f32s: impl Fn(&dyn FeatureMap<f32>, &Array2<f32>),
-    f64s: impl Fn(&dyn FeatureMap<f64>, &Array2<f64>),
+    f32s: impl Fn(&Map<f32>, &Array2<f32>),
+    f64s: impl Fn(&Map<f64>, &Array2<f64>),
 ) {
     every::<f32>(|map, x, _| f32s(map, x));
     every::<f64>(|map, x, _| f64s(map, x));
 }
 
-fn features<T: Real>(map: &dyn FeatureMap<T>, x: ArrayView2<'_, T>) -> Features<T> {
+fn features<T: Real>(map: &Map<T>, x: ArrayView2<'_, T>) -> Features<T> {
     map.features(Side::X, &x).unwrap()
 }
 
-fn matches_naive<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>, naive: &dyn Fn(&[f64]) -> Vec<f64>) {
+fn matches_naive<T: Real>(map: &Map<T>, x: &Array2<T>, naive: &dyn Fn(&[f64]) -> Vec<f64>) {
     let phi = features(map, x.view()).to_array();
     for (row, x) in phi.rows().into_iter().zip(x.rows()) {
         let x: Vec<f64> = x.iter().map(|v| v.widen()).collect();
@@ -83,7 +83,7 @@ fn features_are_the_naive_loop() {
     every::<f64>(matches_naive);
 }
 
-fn batch_is_rows<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn batch_is_rows<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let batch = features(map, x.view());
     for run in [1, 5, 100] {
         for start in (0..x.nrows()).step_by(run * 7) {
@@ -102,7 +102,7 @@ fn a_batch_is_its_rows_to_the_bit() {
     both(batch_is_rows, batch_is_rows);
 }
 
-fn threads_change_nothing<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn threads_change_nothing<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| (features(map, x.view()), map.gram(x, x).unwrap()))
@@ -120,7 +120,7 @@ fn threads_change_no_bit() {
 /// The pool of the caller's parallel region does the work inside it too.
 #[test]
 fn parallel_regions_change_no_bit() {
-    let map = Positive::softmax::<f32>(frequencies(64, 200, &Orthogonal, 1));
+    let map = Positive.softmax::<f32>(frequencies(64, 200, &Orthogonal, 1)).unwrap();
     let x = points::<f32>(3000, 64, 0.2);
     let plain = map.features(Side::X, &x).unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
@@ -129,7 +129,7 @@ fn parallel_regions_change_no_bit() {
     assert!(inside.iter().all(|features| *features == plain));
 }
 
-fn any_layout<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn any_layout<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let (n, d) = x.dim();
     let plain = features(map, x.view());
     let mut columns = Array2::zeros((n, d).f());
@@ -165,18 +165,18 @@ fn any_layout_and_dirty_buffers() {
     both(any_layout, any_layout);
 }
 
-fn promises<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn promises<T: Real>(map: &Map<T>, x: &Array2<T>) {
     assert_eq!(map.blocks().iter().sum::<usize>(), map.feature_dim());
     assert_eq!(map.input_dim(), x.ncols());
     let (left, right) = (map.features(Side::X, x).unwrap(), map.features(Side::Y, x).unwrap());
     assert!(left.values().iter().all(|v| v.abs() <= T::one()));
-    if map.properties().symmetric {
+    if map.facts().symmetric {
         assert_eq!((left.values(), left.log_scales()), (right.values(), right.log_scales()));
         assert!(left.gram(&left).is_ok());
     } else {
         assert!(left.gram(&left).is_err());
     }
-    if map.properties().non_negative {
+    if map.facts().non_negative {
         assert!(left.values().iter().all(|v| *v >= T::zero()));
     }
     // No rows is no work, not an error.
@@ -191,7 +191,7 @@ fn properties_hold() {
     both(promises, promises);
 }
 
-fn gram_is_estimates<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn gram_is_estimates<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let few = x.slice(s![..x.nrows().min(9), ..]);
     let gram = map.gram(&few, x).unwrap();
     let scales = map.features(Side::X, x).unwrap().log_scales().column(0).to_vec();
@@ -210,7 +210,7 @@ fn gram_and_estimates_agree() {
     both(gram_is_estimates, gram_is_estimates);
 }
 
-fn refusals<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn refusals<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let (n, d) = x.dim();
     let wrong = Array2::<T>::zeros((n, d + 1));
     let shape = |r: Result<(), Error>| assert!(matches!(r, Err(Error::Shape { .. })), "{r:?}");
@@ -276,7 +276,7 @@ fn a_lengthscale_divides_the_points() {
             let (a, b) = (one.gram(&x, &x).unwrap(), other.gram(&divided, &divided).unwrap());
             assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs().max(1.0)));
             let variance =
-                |map: &dyn FeatureMap<f64>, x: &Array2<f64>| map.log_variance(&x.row(0), &x.row(1));
+                |map: &Map<f64>, x: &Array2<f64>| map.log_variance(&x.row(0), &x.row(1));
             let (a, b) = (variance(one.as_ref(), &x), variance(other.as_ref(), &divided));
             assert!((a.unwrap().unwrap() - b.unwrap().unwrap()).abs() < 1e-12);
         }
@@ -301,14 +301,14 @@ fn features_of_different_maps_do_not_pair() {
 #[test]
 fn pointers_to_maps_are_maps() {
     let omega = frequencies(2, 4, &random_features::frequency::Independent, 1);
-    let map = random_features::Positive::softmax::<f64>(omega);
+    let map = random_features::Positive.softmax::<f64>(omega).unwrap();
     let (x, y) = (points(3, 2, 1.0), points(2, 2, 1.0));
     let gram = map.gram(&x, &y).unwrap();
-    let boxed: Box<dyn FeatureMap<f64>> = Box::new(map.clone());
+    let boxed: Map<f64> = map.clone();
     let shared = std::sync::Arc::new(map.clone());
-    for other in [&boxed as &dyn FeatureMap<f64>, &shared, &&map] {
+    for other in [&boxed as &Map<f64>, &shared, &&map] {
         assert_eq!(other.gram(&x, &y).unwrap(), gram);
-        assert_eq!(other.fingerprint(), map.fingerprint());
+        assert_eq!(other.identity(), map.identity());
         assert_eq!(other.log_variance(&x.row(0), &y.row(0)), map.log_variance(&x.row(0), &y.row(0)));
     }
 }

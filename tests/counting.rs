@@ -15,7 +15,7 @@ use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };
-use random_features::{Error, FeatureMap, Features, Geometric, Poisson, Real, Shifted, Side, rng};
+use random_features::{Error, Map, Features, Geometric, Poisson, Real, Shifted, Side, rng};
 
 const LIMIT: f64 = 4.5;
 const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 130, 150)];
@@ -46,19 +46,19 @@ impl Name {
         }
     }
 
-    fn make<T: Real>(self, omega: Counts, target: Target) -> Box<dyn FeatureMap<T>> {
+    fn make<T: Real>(self, omega: Counts, target: Target) -> Map<T> {
         match self {
-            Name::Geometric => Box::new(Geometric::new(omega, target).unwrap()),
-            _ => Box::new(Poisson::new(omega, target).unwrap()),
+            Name::Geometric => Geometric::default().map(omega, target).unwrap(),
+            _ => Poisson::default().map(omega, target).unwrap(),
         }
     }
 
-    fn shifted<T: Real>(self, omega: Counts, target: Target, shift: Vec<f64>) -> Box<dyn FeatureMap<T>> {
+    fn shifted<T: Real>(self, omega: Counts, target: Target, shift: Vec<f64>) -> Map<T> {
         match self {
             Name::Geometric => {
-                Box::new(Shifted::new(Geometric::new(omega, target).unwrap(), shift, EPSILON).unwrap())
+                Box::new(Shifted::new(Geometric::default().map(omega, target).unwrap(), shift, EPSILON).unwrap())
             }
-            _ => Box::new(Shifted::new(Poisson::new(omega, target).unwrap(), shift, EPSILON).unwrap()),
+            _ => Box::new(Shifted::new(Poisson::default().map(omega, target).unwrap(), shift, EPSILON).unwrap()),
         }
     }
 
@@ -112,7 +112,7 @@ fn widened<T: Real>(x: impl IntoIterator<Item = T>) -> Vec<f64> {
 }
 
 /// Runs `check` on every map, shape and target.
-fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>)) {
+fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>)) {
     for (n, d, m) in SHAPES {
         let x = mixed::<T>(n, d, 1.5 / (d as f64).sqrt());
         for name in NAMES {
@@ -126,14 +126,14 @@ fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>)) {
 }
 
 fn both(
-    f32s: impl Fn(&dyn FeatureMap<f32>, &Array2<f32>),
-    f64s: impl Fn(&dyn FeatureMap<f64>, &Array2<f64>),
+    f32s: impl Fn(&Map<f32>, &Array2<f32>),
+    f64s: impl Fn(&Map<f64>, &Array2<f64>),
 ) {
     every::<f32>(f32s);
     every::<f64>(f64s);
 }
 
-fn features<T: Real>(map: &dyn FeatureMap<T>, x: ArrayView2<'_, T>) -> Features<T> {
+fn features<T: Real>(map: &Map<T>, x: ArrayView2<'_, T>) -> Features<T> {
     map.features(Side::X, &x).unwrap()
 }
 
@@ -198,13 +198,13 @@ fn refusals_are_sentences() {
         let law = CountLaw::Poisson(rates.clone().into());
         parameter(Counts::from_parts(Array2::zeros((1, 2)), law).unwrap_err());
         let omega = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
-        parameter(Poisson::with_rates::<f64>(omega, rates, softmax()).unwrap_err());
+        parameter(Poisson::with_rates(rates).map::<f64>(omega, softmax()).unwrap_err());
     }
     for p in [0.0, 1.0, -0.5, f64::NAN, f64::INFINITY] {
         parameter(draw_geometric(2, 2, p, &mut rng(1)).unwrap_err());
         parameter(Counts::from_parts(Array2::zeros((1, 2)), CountLaw::Geometric(p)).unwrap_err());
         let omega = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
-        parameter(Geometric::with_p::<f64>(omega, p, softmax()).unwrap_err());
+        parameter(Geometric::with_p(p).map::<f64>(omega, softmax()).unwrap_err());
     }
     for (d, m) in [(0, 3), (3, 0), (usize::MAX, 2), (2, usize::MAX)] {
         parameter(draw_poisson(d, m, 1.0, &mut rng(1)).unwrap_err());
@@ -215,11 +215,11 @@ fn refusals_are_sentences() {
     let shape = |error: Error| assert!(matches!(error, Error::Shape { .. }), "{error}");
     shape(draw_poisson(3, 2, vec![1.0, 2.0], &mut rng(1)).unwrap_err());
     let omega = || Name::Poisson.draw(2, 3, 1);
-    shape(Poisson::gaussian::<f64>(omega(), vec![1.0; 3]).unwrap_err());
-    shape(Shifted::new(Poisson::softmax::<f64>(omega()).unwrap(), vec![0.0], 1.0).unwrap_err());
+    shape(Poisson::default().gaussian::<f64>(omega(), vec![1.0; 3]).unwrap_err());
+    shape(Shifted::new(Poisson::default().softmax::<f64>(omega()).unwrap(), vec![0.0], 1.0).unwrap_err());
     let error = Counts::from_rows(arr2(&[[1 << 53], [(1 << 53) + 1]])).unwrap_err();
     assert!(matches!(error, Error::Entry { row: 1, .. }), "{error}");
-    let shifted = |shift, epsilon| Shifted::new(Poisson::softmax::<f64>(omega()).unwrap(), shift, epsilon);
+    let shifted = |shift, epsilon| Shifted::new(Poisson::default().softmax::<f64>(omega()).unwrap(), shift, epsilon);
     for bad in [f64::NAN, f64::INFINITY, 1e200] {
         let error = shifted(vec![0.0, bad], 1.0).unwrap_err();
         assert!(matches!(error, Error::Entry { row: 1, .. }), "{error}");
@@ -229,13 +229,13 @@ fn refusals_are_sentences() {
     }
     let matern =
         random_features::kernel::Matern::new(random_features::kernel::Smoothness::Half, 1.0).unwrap();
-    let error = Poisson::new::<f64>(omega(), matern).unwrap_err();
+    let error = Poisson::default().map::<f64>(omega(), matern).unwrap_err();
     assert!(matches!(error, Error::Target { .. }), "{error}");
     // The wrong law.
-    let error = Geometric::softmax::<f64>(omega()).unwrap_err().to_string();
+    let error = Geometric::default().softmax::<f64>(omega()).unwrap_err().to_string();
     assert!(error.contains("geometric") && error.contains("Poisson"), "{error}");
     let unknown = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
-    let error = Poisson::softmax::<f64>(unknown).unwrap_err().to_string();
+    let error = Poisson::default().softmax::<f64>(unknown).unwrap_err().to_string();
     assert!(error.contains("unknown") && error.contains("Poisson"), "{error}");
 }
 
@@ -281,7 +281,7 @@ fn features_are_the_naive_loop() {
 fn zeros_and_signs() {
     let omega =
         Counts::from_parts(arr2(&[[0, 0], [1, 0], [0, 2], [3, 1], [2, 2]]), CountLaw::Poisson(1.0.into()));
-    let map = Poisson::softmax::<f64>(omega.unwrap()).unwrap();
+    let map = Poisson::default().softmax::<f64>(omega.unwrap()).unwrap();
     let signs = |x: [f64; 2]| {
         let phi = map.features_of(Side::X, &arr1(&x)).unwrap();
         assert!(phi.log_scales()[[0, 0]].is_finite());
@@ -295,7 +295,7 @@ fn zeros_and_signs() {
     // A negative estimate, and one of nothing but zeros.
     let single = |row: [u64; 2]| {
         let omega = Counts::from_parts(arr2(&[row]), CountLaw::Poisson(1.0.into())).unwrap();
-        Poisson::softmax::<f64>(omega).unwrap()
+        Poisson::default().softmax::<f64>(omega).unwrap()
     };
     let estimate = single([1, 2]).log_estimate(&arr1(&[2.0, -3.0]), &arr1(&[-0.5, 1.0])).unwrap();
     assert_eq!(estimate.sign, -1.0);
@@ -332,7 +332,7 @@ fn one_hot_points() {
     }
 }
 
-fn batch_is_rows<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn batch_is_rows<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let batch = features(map, x.view());
     for run in [1, 5, 100] {
         for start in (0..x.nrows()).step_by(run * 7) {
@@ -351,7 +351,7 @@ fn a_batch_is_its_rows_to_the_bit() {
     both(batch_is_rows, batch_is_rows);
 }
 
-fn threads_change_nothing<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn threads_change_nothing<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| (features(map, x.view()), map.gram(x, x).unwrap()))
@@ -366,7 +366,7 @@ fn threads_change_no_bit() {
     both(threads_change_nothing, threads_change_nothing);
 }
 
-fn any_layout<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn any_layout<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let (n, d) = x.dim();
     let plain = features(map, x.view());
     let mut columns = Array2::zeros((n, d).f());
@@ -393,10 +393,10 @@ fn any_layout_and_dirty_buffers() {
     both(any_layout, any_layout);
 }
 
-fn promises<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn promises<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let (left, right) = (map.features(Side::X, x).unwrap(), map.features(Side::Y, x).unwrap());
     assert_eq!((left.values(), left.log_scales()), (right.values(), right.log_scales()));
-    assert!(map.properties().symmetric && left.gram(&left).is_ok());
+    assert!(map.facts().symmetric && left.gram(&left).is_ok());
     assert!(left.values().iter().all(|v| v.abs() <= T::one()));
     assert!(left.log_scales().iter().all(|v| v.is_finite()));
     // Scaled by the largest feature of a row, if it has any.
@@ -404,7 +404,7 @@ fn promises<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
         let largest = row.iter().fold(T::zero(), |a, v| a.max(v.abs()));
         assert!(largest == T::zero() || largest == T::one());
     }
-    if map.properties().non_negative {
+    if map.facts().non_negative {
         assert!(left.values().iter().all(|v| *v >= T::zero()));
     }
     let none = map.features(Side::X, &x.slice(s![..0, ..])).unwrap();
@@ -418,7 +418,7 @@ fn properties_hold() {
     both(promises, promises);
 }
 
-fn gram_is_estimates<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn gram_is_estimates<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let few = x.slice(s![..x.nrows().min(9), ..]);
     let gram = map.gram(&few, x).unwrap();
     let scales = map.features(Side::X, x).unwrap().log_scales().column(0).to_vec();
@@ -438,7 +438,7 @@ fn gram_and_estimates_agree() {
     both(gram_is_estimates, gram_is_estimates);
 }
 
-fn not_finite<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn not_finite<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let plain = features(map, x.view());
     for bad in [T::nan(), T::infinity(), T::neg_infinity()] {
         let mut x = x.clone();
@@ -478,7 +478,7 @@ fn exact_at_any_norm<T: Real>() {
             };
             let size = omega.rows().rows().into_iter().map(size).fold(0.0, f64::max);
             for target in [softmax(), gaussian()] {
-                let map = Poisson::new::<T>(omega.clone(), target).unwrap();
+                let map = Poisson::default().map::<T>(omega.clone(), target).unwrap();
                 let exact = map.kernel().unwrap().log_value(&x, &y).unwrap().ln_abs;
                 let log = map.log_estimate(&x, &y).unwrap();
                 let squared = widened(x.iter().chain(&y).copied()).iter().map(|v| v * v).sum::<f64>();
@@ -499,7 +499,7 @@ fn poisson_is_exact_where_products_are_rates() {
     exact_at_any_norm::<f64>();
     let (x, y) = (arr1(&[0.5, -2.0]), arr1(&[2.0, -0.25]));
     let omega = draw_poisson(2, 3, vec![1.0, 0.5], &mut rng(1)).unwrap();
-    let map = Poisson::softmax::<f64>(omega).unwrap();
+    let map = Poisson::default().softmax::<f64>(omega).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), Some(f64::NEG_INFINITY));
 }
 
@@ -513,8 +513,8 @@ fn exponents_are_accurate<T: Real>() {
                 continue;
             }
             let omega = || Counts::from_rows(arr2(&[row]).slice(s![.., ..used]).to_owned()).unwrap();
-            let poisson = Poisson::with_rates::<T>(omega(), 0.4, softmax()).unwrap();
-            let geometric = Geometric::with_p::<T>(omega(), P, softmax()).unwrap();
+            let poisson = Poisson::with_rates(0.4).map::<T>(omega(), softmax()).unwrap();
+            let geometric = Geometric::with_p(P).map::<T>(omega(), softmax()).unwrap();
             let logs = |divisor: f64| {
                 let log =
                     |x: &Array1<T>, l: usize| row[l] as f64 * (x[l].widen().abs() / divisor.sqrt()).ln();
@@ -589,7 +589,7 @@ fn targets_and_lengthscales() {
             assert!((difference - 0.5 * x.dot(&x)).abs() < 1e-12);
         }
         assert!(a.gram(&b).is_err(), "features of different maps pair");
-        let pairs: [(Target, &dyn FeatureMap<f64>); 2] = [
+        let pairs: [(Target, &Map<f64>); 2] = [
             (Softmax::new(scales.clone()).unwrap().into(), plain.as_ref()),
             (Gaussian::new(scales.clone()).unwrap().into(), of_gaussian.as_ref()),
         ];
@@ -609,26 +609,26 @@ fn closed_forms_exist_where_the_law_is_known() {
     let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
     let rows = Name::Poisson.draw(2, 5, 1).rows().to_owned();
     let unknown = || Counts::from_rows(rows.clone()).unwrap();
-    let map = Poisson::with_rates::<f64>(unknown(), 0.4, softmax()).unwrap();
+    let map = Poisson::with_rates(0.4).map::<f64>(unknown(), softmax()).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), None);
     assert!(map.kernel().is_none());
     assert_eq!(map.mechanism().rates(), &Rates::Same(0.4));
-    let map = Geometric::with_p::<f64>(unknown(), 0.4, softmax()).unwrap();
+    let map = Geometric::with_p(0.4).map::<f64>(unknown(), softmax()).unwrap();
     assert_eq!((map.log_variance(&x, &y).unwrap(), map.mechanism().p()), (None, 0.4));
     assert!(map.kernel().is_none());
     // Drawn for another λ than the map's.
-    let other = Poisson::with_rates::<f64>(Name::Poisson.draw(2, 5, 1), 0.5, softmax()).unwrap();
+    let other = Poisson::with_rates(0.5).map::<f64>(Name::Poisson.draw(2, 5, 1), softmax()).unwrap();
     assert_eq!(other.log_variance(&x, &y).unwrap(), None);
     assert!(other.kernel().is_none());
     // One λ or the same for each coordinate.
     let omega = draw_poisson(2, 5, vec![0.4, 0.4], &mut rng(1)).unwrap();
-    let same = Poisson::with_rates::<f64>(omega, 0.4, gaussian()).unwrap();
+    let same = Poisson::with_rates(0.4).map::<f64>(omega, gaussian()).unwrap();
     let (a, b) = (x.as_slice().unwrap(), y.as_slice().unwrap());
     let expected = ln_poisson_variance(a, b, 0.4, 5);
     assert_eq!(same.log_variance(&x, &y).unwrap(), Some(expected));
     assert!(same.kernel().is_some());
     assert_eq!(ln_poisson_variance_per_dimension(a, b, &[0.4, 0.4], 5), expected);
-    let map = Geometric::gaussian::<f64>(draw_geometric(2, 5, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap();
+    let map = Geometric::default().gaussian::<f64>(draw_geometric(2, 5, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), Some(ln_geometric_variance(a, b, 0.4, 5)));
 }
 
@@ -636,7 +636,7 @@ fn closed_forms_exist_where_the_law_is_known() {
 fn unbiased(
     what: &str,
     (x, y): (&Array1<f64>, &Array1<f64>),
-    make: impl Fn(u64) -> Box<dyn FeatureMap<f64>>,
+    make: impl Fn(u64) -> Map<f64>,
 ) {
     let map = make(0);
     let exact = map.kernel().unwrap().value(x, y).unwrap();
@@ -665,13 +665,13 @@ fn unbiased_and_of_the_closed_form_variance() {
         for rates in [Rates::Same(0.6), Rates::PerDimension(vec![0.8, 0.4, 0.5])] {
             unbiased(&format!("{rates:?}, {target:?}"), (&x, &y), |seed| {
                 let omega = draw_poisson(3, 5, rates.clone(), &mut rng(seed)).unwrap();
-                Box::new(Poisson::new(omega, target.clone()).unwrap())
+                Poisson::default().map(omega, target.clone()).unwrap()
             });
         }
         let p = optimal_p(&(&x * &y).to_vec());
         unbiased(&format!("p {p}, {target:?}"), (&x, &y), |seed| {
             let omega = draw_geometric(3, 5, p, &mut rng(seed)).unwrap();
-            Box::new(Geometric::new(omega, target.clone()).unwrap())
+            Geometric::default().map(omega, target.clone()).unwrap()
         });
     }
 }
@@ -691,18 +691,18 @@ fn shifted_maps_are_unbiased_where_nothing_is_clamped() {
         unbiased(&format!("shifted Poisson, {target:?}"), (&x, &y), |seed| {
             let omega = draw_poisson(2, 5, rates.clone(), &mut rng(seed)).unwrap();
             let map =
-                Shifted::new(Poisson::new(omega, target.clone()).unwrap(), shift.clone(), 0.05).unwrap();
+                Shifted::new(Poisson::default().map(omega, target.clone()).unwrap(), shift.clone(), 0.05).unwrap();
             assert!(map.features(Side::X, &data).unwrap().values().iter().all(|v| *v > 0.0));
             assert_eq!(map.clamped(), 0);
-            Box::new(map)
+            map
         });
         unbiased(&format!("shifted geometric, {target:?}"), (&x, &y), |seed| {
             let omega = draw_geometric(2, 5, p, &mut rng(seed)).unwrap();
             let map =
-                Shifted::new(Geometric::new(omega, target.clone()).unwrap(), shift.clone(), 0.05).unwrap();
+                Shifted::new(Geometric::default().map(omega, target.clone()).unwrap(), shift.clone(), 0.05).unwrap();
             assert!(map.features(Side::X, &data).unwrap().values().iter().all(|v| *v > 0.0));
             assert_eq!(map.clamped(), 0);
-            Box::new(map)
+            map
         });
     }
 }
@@ -716,7 +716,7 @@ fn what_gave_the_shift_is_not_clamped() {
                 let x = points::<f32>(50, 3, 1.7).mapv(|v| f64::from(v) + offset);
                 let statistics = Statistics::of(&x).unwrap().divided_by(lengthscale).unwrap();
                 let shift = PairStatistics::new(&statistics, &statistics).unwrap().shift(epsilon).unwrap();
-                let map = Poisson::gaussian::<f64>(Name::Poisson.draw(3, 4, 1), lengthscale).unwrap();
+                let map = Poisson::default().gaussian::<f64>(Name::Poisson.draw(3, 4, 1), lengthscale).unwrap();
                 let map = Shifted::new(map, shift, epsilon).unwrap();
                 map.features(Side::X, &x).unwrap();
                 assert_eq!(map.clamped(), 0, "{epsilon}, {offset}, {lengthscale}");
@@ -728,7 +728,7 @@ fn what_gave_the_shift_is_not_clamped() {
 #[test]
 fn clamped_coordinates_are_counted() {
     let shift = vec![1.0, -1.0];
-    let map = Shifted::new(Poisson::gaussian::<f32>(Name::Poisson.draw(2, 4, 1), 2.0).unwrap(), shift, 0.5);
+    let map = Shifted::new(Poisson::default().gaussian::<f32>(Name::Poisson.draw(2, 4, 1), 2.0).unwrap(), shift, 0.5);
     let map = map.unwrap();
     // In units of the lengthscale: inside from 1.5 and −0.5 on.
     let x = arr2(&[[4.0f32, 0.0], [3.0, -1.0], [2.9, 0.0], [-9.0, -9.0], [f32::NAN, -9.0]]);
@@ -752,12 +752,12 @@ fn clamped_coordinates_are_counted() {
     // The softmax factor is that of the point itself, clamped or not.
     let omega = Name::Poisson.draw(2, 4, 1);
     let softmax =
-        Shifted::new(Poisson::softmax::<f64>(omega.clone()).unwrap(), vec![1.0, -1.0], 0.5).unwrap();
-    let gaussian = Shifted::new(Poisson::gaussian::<f64>(omega, 1.0).unwrap(), vec![1.0, -1.0], 0.5).unwrap();
+        Shifted::new(Poisson::default().softmax::<f64>(omega.clone()).unwrap(), vec![1.0, -1.0], 0.5).unwrap();
+    let gaussian = Shifted::new(Poisson::default().gaussian::<f64>(omega, 1.0).unwrap(), vec![1.0, -1.0], 0.5).unwrap();
     let x = arr2(&[[-2.0, 3.0]]);
-    let scale = |map: &dyn FeatureMap<f64>| map.features(Side::X, &x).unwrap().log_scales()[[0, 0]];
+    let scale = |map: &Map<f64>| map.features(Side::X, &x).unwrap().log_scales()[[0, 0]];
     assert!((scale(&softmax) - scale(&gaussian) - 6.5).abs() < 1e-14);
-    assert_ne!(softmax.fingerprint(), softmax.map().fingerprint());
+    assert_ne!(softmax.identity(), softmax.map().identity());
     assert_eq!((softmax.shift(), softmax.epsilon()), ([1.0, -1.0].as_slice(), 0.5));
 }
 
@@ -786,14 +786,14 @@ fn degenerate_data() {
     let statistics = Statistics::of(&zeros).unwrap();
     let pairs = PairStatistics::new(&statistics, &statistics).unwrap();
     let omega = draw_poisson(3, 20, pairs.poisson(), &mut rng(1)).unwrap();
-    let poisson = Poisson::softmax::<f64>(omega).unwrap().gram(&zeros, &zeros).unwrap();
+    let poisson = Poisson::default().softmax::<f64>(omega).unwrap().gram(&zeros, &zeros).unwrap();
     let omega = draw_geometric(3, 20, pairs.geometric(), &mut rng(1)).unwrap();
-    let geometric = Geometric::softmax::<f64>(omega).unwrap().gram(&zeros, &zeros).unwrap();
+    let geometric = Geometric::default().softmax::<f64>(omega).unwrap().gram(&zeros, &zeros).unwrap();
     assert!(poisson.iter().chain(&geometric).all(|v| (v - 1.0).abs() < 1e-11));
     // A λ that draws nothing but zeros for points that are not 0 is finite, too.
     let omega = draw_poisson(3, 20, 1e-300, &mut rng(1)).unwrap();
     let x = points::<f32>(4, 3, 1.0);
-    assert!(Poisson::softmax(omega).unwrap().gram(&x, &x).unwrap().iter().all(|v| *v == 1.0));
+    assert!(Poisson::default().softmax(omega).unwrap().gram(&x, &x).unwrap().iter().all(|v| *v == 1.0));
 }
 
 /// A geometric count may exceed any bound; it saturates where `f64` stops being exact.
@@ -801,7 +801,7 @@ fn degenerate_data() {
 fn geometric_counts_saturate() {
     let omega = draw_geometric(2, 2, 1e-300, &mut rng(1)).unwrap();
     assert!(omega.rows().iter().all(|count| *count == 1 << 53));
-    let phi = Geometric::softmax::<f32>(omega).unwrap().features(Side::X, &arr2(&[[0.5, 2.0]])).unwrap();
+    let phi = Geometric::default().softmax::<f32>(omega).unwrap().features(Side::X, &arr2(&[[0.5, 2.0]])).unwrap();
     assert!(phi.values().iter().all(|v| v.is_finite()) && phi.log_scales()[[0, 0]].is_finite());
 }
 
@@ -815,19 +815,19 @@ fn stored_and_read_back() {
         assert_eq!(from_str::<Counts>(&to_string(&omega).unwrap()).unwrap(), omega);
     }
     let x = mixed::<f32>(10, 3, 1.0);
-    let map = Poisson::gaussian::<f32>(Name::PoissonPerDimension.draw(3, 7, 2), vec![0.5, 1.0, 2.0]).unwrap();
+    let map = Poisson::default().gaussian::<f32>(Name::PoissonPerDimension.draw(3, 7, 2), vec![0.5, 1.0, 2.0]).unwrap();
     let text = to_string(&map).unwrap();
     let read: Counting<f32, Poisson> = from_str(&text).unwrap();
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
-    assert_eq!(read.fingerprint(), map.fingerprint());
+    assert_eq!(read.identity(), map.identity());
     let error = from_str::<Counting<f32, Geometric>>(&text).unwrap_err().to_string();
     assert!(error.contains("Poisson"), "{error}");
 
-    let map = Geometric::softmax::<f32>(Name::Geometric.draw(3, 7, 2)).unwrap();
+    let map = Geometric::default().softmax::<f32>(Name::Geometric.draw(3, 7, 2)).unwrap();
     let map = Shifted::new(map, vec![-1.0, -1.5, 0.3], 1e-8).unwrap();
     let read: Shifted<f32, Geometric> = from_str(&to_string(&map).unwrap()).unwrap();
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
-    assert_eq!((read.fingerprint(), read.epsilon()), (map.fingerprint(), 1e-8));
+    assert_eq!((read.identity(), read.epsilon()), (map.identity(), 1e-8));
     assert_eq!(read.clamped(), map.clamped());
 
     let mut stored = to_value(&map).unwrap();

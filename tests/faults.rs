@@ -10,7 +10,7 @@ use random_features::frequency::structured::Rotation;
 use random_features::frequency::{
     Coupling, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, draw, rng_of_step,
 };
-use random_features::{FeatureMap, Positive, Side, Trigonometric};
+use random_features::{Map, Positive, Side, Trigonometric};
 
 const LIMIT: f64 = 4.5;
 
@@ -22,7 +22,7 @@ fn exponential_features_are_unbiased_along_both_diagonals() {
     for sign in [1.0, -1.0] {
         let x = Array1::from_elem(d, sign / (d as f64).sqrt());
         let estimate =
-            |seed| Positive::softmax::<f64>(frequencies(d, d, &Orthogonal, seed)).estimate(&x, &x).unwrap();
+            |seed| Positive.softmax::<f64>(frequencies(d, d, &Orthogonal, seed)).unwrap().estimate(&x, &x).unwrap();
         let sample = Sample::of(&(0..30_000).map(estimate).collect::<Vec<_>>());
         assert!(sample.z(1f64.exp()).abs() < LIMIT, "{}", sample.mean);
         assert!(0.26 * 1f64.exp() > 20.0 * sample.error);
@@ -37,7 +37,7 @@ fn norms_belong_to_frequencies() {
         let x = Array1::from_elem(d, 2.0 / (d as f64).sqrt());
         let zero = Array1::zeros(d);
         let estimate = |seed| {
-            let map = Trigonometric::gaussian::<f64>(frequencies(d, d, &Orthogonal, seed), 1.0).unwrap();
+            let map = Trigonometric.gaussian::<f64>(frequencies(d, d, &Orthogonal, seed), 1.0).unwrap();
             map.estimate(&x, &zero).unwrap()
         };
         let sample = Sample::of(&(0..10_000).map(estimate).collect::<Vec<_>>());
@@ -116,7 +116,7 @@ fn any_number_of_frequencies_in_any_dimension() {
         .chain([Box::new(Hadamard::default()) as Box<dyn Coupling>, Box::new(Givens::default())])
     {
         for (d, m) in [(2, 1), (3, 7), (5, 13), (12, 30)] {
-            let map = Positive::softmax::<f32>(frequencies(d, m, coupling.as_ref(), 1));
+            let map = Positive.softmax::<f32>(frequencies(d, m, coupling.as_ref(), 1)).unwrap();
             assert_eq!((map.input_dim(), map.feature_dim()), (d, m), "{coupling:?}");
         }
     }
@@ -143,7 +143,7 @@ fn redraws_depend_on_the_step_alone() {
 /// Maps that are drawn again on each call, or that differ for queries and keys.
 #[test]
 fn a_map_is_the_same_map_every_time() {
-    let map = Positive::softmax::<f32>(frequencies(4, 8, &Orthogonal, 2));
+    let map = Positive.softmax::<f32>(frequencies(4, 8, &Orthogonal, 2)).unwrap();
     let x = points::<f32>(5, 4, 1.0);
     let (first, second) = (map.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
     assert_eq!(first, second);

@@ -13,7 +13,7 @@ use random_features::map::Target;
 use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{Law, Pair, coefficient};
 use random_features::{
-    Error, FeatureMap, Hyperbolic, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng,
+    Error, Map, Hyperbolic, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng,
 };
 
 const LIMIT: f64 = 4.5;
@@ -25,36 +25,36 @@ fn omega(d: usize, m: usize, seed: u64) -> random_features::frequency::Frequenci
 
 fn bases(d: usize, m: usize, seed: u64, shared: bool) -> Bases {
     if shared {
-        Bases::Shared(omega(d, m, seed))
+        Bases::shared(omega(d, m, seed))
     } else {
-        Bases::Independent(omega(d, m, seed), omega(d, m, seed + 1))
+        Bases::independent(omega(d, m, seed), omega(d, m, seed + 1))
     }
 }
 
 /// A hybrid of two terms with different blocks, one of them nested.
-fn composed<T: Real>(d: usize, target: &Target) -> (Hybrid<T>, impl Fn(&Array1<T>, &Array1<T>) -> f64) {
+fn composed<T: Real>(d: usize, target: &Target) -> (Map<T>, impl Fn(&Array1<T>, &Array1<T>) -> f64) {
     let seeds = [11, 12, 13, 14, 15, 16, 17, 18];
     let [a, b, c, e, f, g, h, i] = seeds;
-    let positive = || Positive::new::<T>(omega(d, 5, a), target.clone()).unwrap();
-    let hyperbolic = || Hyperbolic::new::<T>(omega(d, 4, b), target.clone()).unwrap();
+    let positive = || Positive.map::<T>(omega(d, 5, a), target.clone()).unwrap();
+    let hyperbolic = || Hyperbolic.map::<T>(omega(d, 4, b), target.clone()).unwrap();
     let inner = || {
-        Hybrid::<T>::bipolar(bases(d, 3, c, false), Coefficient::angular(omega(d, 3, f)), target.clone())
+        Hybrid::bipolar::<T>(bases(d, 3, c, false), Coefficient::angular(omega(d, 3, f)).unwrap(), target.clone())
             .unwrap()
     };
     let first = || Coefficient::<T>::gaussian(omega(d, 6, g), 0.7, 1.2).unwrap();
-    let second = || Coefficient::<T>::affine(0.3, -0.2, Sign::new(omega(d, 2, h))).unwrap();
+    let second = || Coefficient::<T>::affine(0.3, -0.2, Sign.map(omega(d, 2, h), 1.0).unwrap()).unwrap();
     let _ = (e, i);
-    let hybrid = Hybrid::new(
-        vec![(first(), Box::new(positive())), (second(), Box::new(inner()))],
-        Box::new(hyperbolic()),
+    let hybrid = Hybrid::sum(
+        vec![(first(), positive()), (second(), inner())],
+        hyperbolic(),
     )
     .unwrap();
     let (p, q, r) = (positive(), inner(), hyperbolic());
     let rho = -(-2.0 * (0.7f64 * 1.2).powi(2)).exp_m1();
-    let g1 = Trigonometric::gaussian::<T>(omega(d, 6, g), 0.7f64.recip()).unwrap();
-    let s1 = Sign::<T>::new(omega(d, 2, h));
+    let g1 = Trigonometric.gaussian::<T>(omega(d, 6, g), 0.7f64.recip()).unwrap();
+    let s1 = Sign.map::<T>(omega(d, 2, h), 1.0).unwrap();
     let estimate = move |x: &Array1<T>, y: &Array1<T>| {
-        let value = |map: &dyn FeatureMap<T>| map.log_estimate(x, y).unwrap().value();
+        let value = |map: &Map<T>| map.log_estimate(x, y).unwrap().value();
         let (l1, l2) = ((1.0 - value(&g1)) / rho, 0.3 - 0.2 * value(&s1));
         l1 * value(&p) + l2 * value(&q) + (1.0 - l1 - l2) * value(&r)
     };
@@ -89,15 +89,15 @@ fn products_are_those_of_the_parts() {
 #[test]
 fn dimensions_are_the_papers() {
     let (d, m, n) = (4, 6, 5);
-    let map = Hybrid::<f32>::angular(bases(d, m, 1, true), omega(d, n, 9)).unwrap();
+    let map = Hybrid::angular::<f32>(bases(d, m, 1, true), omega(d, n, 9)).unwrap();
     assert_eq!(map.feature_dim(), 4 * m + 4 * m * n);
     assert_eq!(map.blocks(), [2 * m, 2 * m * n, 2 * m, 2 * m * n]);
-    assert!(!map.properties().symmetric && !map.properties().non_negative);
+    assert!(!map.facts().symmetric && !map.facts().non_negative);
     // Positive weights and symmetric parts make a symmetric map: λ = ¼ of two positive maps.
     let quarter = Coefficient::constant(0.25).unwrap();
-    let positive = |seed| Box::new(Positive::softmax::<f32>(omega(d, m, seed)));
-    let mean = Hybrid::new(vec![(quarter, positive(1) as Box<dyn FeatureMap<f32>>)], positive(2)).unwrap();
-    assert!(mean.properties().symmetric && mean.properties().non_negative);
+    let positive = |seed| Positive.softmax::<f32>(omega(d, m, seed)).unwrap();
+    let mean = Hybrid::sum(vec![(quarter, positive(1))], positive(2)).unwrap();
+    assert!(mean.facts().symmetric && mean.facts().non_negative);
     assert_eq!(mean.feature_dim(), 2 * m);
 }
 
@@ -111,7 +111,7 @@ fn unbiased_and_of_the_closed_form_error() {
     let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
     for shared in [false, true] {
         let sharing = if shared { Sharing::Shared } else { Sharing::Independent };
-        type Make = Box<dyn Fn(u64) -> Hybrid<f64>>;
+        type Make = Box<dyn Fn(u64) -> Map<f64>>;
         let cases: [(&str, Make, _); 2] = [
             (
                 "angular",
@@ -154,17 +154,17 @@ fn nested_coefficients() {
     let (d, m) = (3, 3);
     let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 5, 0.5));
     let (sigma, r) = (0.8, 0.7);
-    let make = |seed: u64| -> Hybrid<f64> {
+    let make = |seed: u64| -> Map<f64> {
         let target = random_features::kernel::Gaussian::new(1.0 / sigma).unwrap();
-        let angular = Coefficient::angular(omega(d, 4, 5 * seed));
+        let angular = Coefficient::angular(omega(d, 4, 5 * seed)).unwrap();
         let inner = Hybrid::bipolar(
-            Bases::Independent(omega(d, 5, 5 * seed + 1), omega(d, 5, 5 * seed + 2)),
+            Bases::independent(omega(d, 5, 5 * seed + 1), omega(d, 5, 5 * seed + 2)),
             angular,
             target,
         );
         let coefficient = Coefficient::normalised(inner.unwrap(), sigma, r).unwrap();
         Hybrid::bipolar(
-            Bases::Independent(omega(d, m, 5 * seed + 3), omega(d, m, 5 * seed + 4)),
+            Bases::independent(omega(d, m, 5 * seed + 3), omega(d, m, 5 * seed + 4)),
             coefficient,
             random_features::kernel::Softmax::default(),
         )
@@ -208,10 +208,10 @@ fn general_gaussian_coefficients() {
         assert!((moments.mean - lambda).abs() < 1e-13 && (moments.square - expected.square).abs() < 1e-12);
         // As the estimate of a hybrid of constants 1 and 0 … seen through two maps that differ by a known factor.
         let estimate = |seed| {
-            let base = |seed| Positive::softmax::<f64>(omega(d, 2, seed));
-            let hybrid = Hybrid::new(
-                vec![(make(seed), Box::new(base(7)) as Box<dyn FeatureMap<f64>>)],
-                Box::new(base(8)),
+            let base = |seed| Positive.softmax::<f64>(omega(d, 2, seed)).unwrap();
+            let hybrid = Hybrid::sum(
+                vec![(make(seed), base(7))],
+                base(8),
             );
             let (p, q) = (base(7).estimate(&x, &y).unwrap(), base(8).estimate(&x, &y).unwrap());
             (hybrid.unwrap().estimate(&x, &y).unwrap() - q) / (p - q)
@@ -240,8 +240,8 @@ fn mixtures_of_clusters() {
     let exact: f64 = f64::exp(x.dot(&y));
     let make = |seed: u64| {
         let (mut bases, mut coefficients) = (20 * seed, 20 * seed + 10);
-        let rest = Box::new(Hyperbolic::softmax(omega(d, 3, 20 * seed + 19)));
-        Hybrid::<f64>::clustered(
+        let rest = Hyperbolic.softmax(omega(d, 3, 20 * seed + 19)).unwrap();
+        Hybrid::clustered::<f64>(
             (&queries, &keys),
             Formula::Complex,
             0.9,
@@ -282,7 +282,7 @@ fn angular_hybrids_are_exact_at_both_ends() {
     fn check<T: Real>() {
         for (d, norm) in [(2, 0.5), (8, 1.5), (64, 5.0), (16, 20.0)] {
             for shared in [false, true] {
-                let map = Hybrid::<T>::angular(bases(d, 16, 3, shared), omega(d, 7, 1)).unwrap();
+                let map = Hybrid::angular::<T>(bases(d, 16, 3, shared), omega(d, 7, 1)).unwrap();
                 let x = point::<T>(d, 2, norm);
                 for y in [x.clone(), x.mapv(|v| -v)] {
                     let exact = x.iter().zip(&y).map(|(a, b)| a.widen() * b.widen()).sum::<f64>();
@@ -306,7 +306,7 @@ fn angular_hybrids_are_exact_at_both_ends() {
 }
 
 /// ln of the sum of the magnitudes of all products of features.
-fn size_of_terms<T: Real>(map: &Hybrid<T>, x: &Array1<T>, y: &Array1<T>) -> f64 {
+fn size_of_terms<T: Real>(map: &Map<T>, x: &Array1<T>, y: &Array1<T>) -> f64 {
     let (left, right) = (map.features_of(Side::X, x).unwrap(), map.features_of(Side::Y, y).unwrap());
     let mut start = 0;
     let mut terms = Vec::new();
@@ -329,19 +329,19 @@ fn size_of_terms<T: Real>(map: &Hybrid<T>, x: &Array1<T>, y: &Array1<T>) -> f64 
 fn sharing_is_seen() {
     let d = 3;
     let shared = omega(d, 5, 1);
-    let angular = Hybrid::<f64>::angular(Bases::Shared(shared.clone()), omega(d, 4, 2)).unwrap();
+    let angular = Hybrid::angular::<f64>(Bases::shared(shared.clone()), omega(d, 4, 2)).unwrap();
     // The same features as with two projections of the same frequencies, to the bit.
-    let twice = Hybrid::<f64>::angular(Bases::Independent(shared.clone(), shared), omega(d, 4, 2)).unwrap();
+    let twice = Hybrid::angular::<f64>(Bases::independent(shared.clone(), shared), omega(d, 4, 2)).unwrap();
     let x = points::<f64>(50, d, 1.0);
     let (a, b) = (angular.features(Side::Y, &x).unwrap(), twice.features(Side::Y, &x).unwrap());
     assert_eq!((a.values(), a.log_scales()), (b.values(), b.log_scales()));
     // Orthogonal shared frequencies have no closed form, orthogonal ones of their own have.
     let (p, q) = (x.row(0), x.row(1));
     let orthogonal = |seed| frequencies(d, 3, &Orthogonal, seed);
-    let map = Hybrid::<f64>::angular(Bases::Shared(orthogonal(1)), omega(d, 4, 2)).unwrap();
+    let map = Hybrid::angular::<f64>(Bases::shared(orthogonal(1)), omega(d, 4, 2)).unwrap();
     assert_eq!(map.log_variance(&p, &q).unwrap(), None);
     let map =
-        Hybrid::<f64>::angular(Bases::Independent(orthogonal(1), orthogonal(2)), omega(d, 4, 2)).unwrap();
+        Hybrid::angular::<f64>(Bases::independent(orthogonal(1), orthogonal(2)), omega(d, 4, 2)).unwrap();
     let pair = Pair::new(p.iter().copied().zip(q.iter().copied()));
     let law = Law::orthogonal(d, 3);
     let expected = hybrid::ln_mse(
@@ -357,13 +357,13 @@ fn conforms<T: Real>() {
     let couplings: [&dyn Coupling; 3] = [&Orthogonal, &Simplex::default(), &Hadamard::default()];
     for coupling in couplings {
         let draw = |m, seed| frequencies(16, m, coupling, seed);
-        let inner = Hybrid::<T>::angular(Bases::Shared(draw(6, 1)), draw(3, 2)).unwrap();
-        let map = Hybrid::new(
+        let inner = Hybrid::angular::<T>(Bases::shared(draw(6, 1)), draw(3, 2)).unwrap();
+        let map = Hybrid::sum(
             vec![(
                 Coefficient::gaussian(draw(4, 3), 0.5, 1.0).unwrap(),
-                Box::new(inner) as Box<dyn FeatureMap<T>>,
+                inner as Map<T>,
             )],
-            Box::new(Trigonometric::softmax(draw(8, 4))),
+            Trigonometric.softmax(draw(8, 4)).unwrap(),
         )
         .unwrap();
         let x = points::<T>(300, 16, 1.0);
@@ -409,7 +409,7 @@ fn conforms<T: Real>() {
     }
 }
 
-fn size_of_terms_of<T: Real>(map: &Hybrid<T>, x: &Array1<T>, y: &Array1<T>) -> f64 {
+fn size_of_terms_of<T: Real>(map: &Map<T>, x: &Array1<T>, y: &Array1<T>) -> f64 {
     size_of_terms(map, x, y)
 }
 
@@ -426,7 +426,7 @@ fn a_smoother_takes_a_hybrid() {
     let y = x.map_axis(Axis(1), |row| row.sum()).insert_axis(Axis(1));
     let target = || random_features::kernel::Gaussian::new(0.7).unwrap();
     let map =
-        Hybrid::bipolar(bases(3, 400, 1, true), Coefficient::angular(omega(3, 20, 5)), target()).unwrap();
+        Hybrid::bipolar(bases(3, 400, 1, true), Coefficient::angular(omega(3, 20, 5)).unwrap(), target()).unwrap();
     let mut smoother = Smoother::new(map, 1).unwrap();
     smoother.update(&x, &y).unwrap();
     let found = smoother.predict(&x).unwrap();
@@ -440,15 +440,15 @@ fn a_smoother_takes_a_hybrid() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let positive =
-        |d, seed| Box::new(Positive::softmax::<f32>(omega(d, 3, seed))) as Box<dyn FeatureMap<f32>>;
-    assert!(matches!(Hybrid::new(vec![], positive(2, 1)), Err(Error::Parameter { .. })));
+        |d, seed| Positive.softmax::<f32>(omega(d, 3, seed)).unwrap();
+    assert!(matches!(Hybrid::sum(vec![], positive(2, 1)), Err(Error::Parameter { .. })));
     let half = || Coefficient::constant(0.5).unwrap();
-    assert!(matches!(Hybrid::new(vec![(half(), positive(2, 1))], positive(3, 1)), Err(Error::Shape { .. })));
-    let tau = Coefficient::angular(omega(4, 3, 1));
-    assert!(matches!(Hybrid::new(vec![(tau, positive(2, 1))], positive(2, 1)), Err(Error::Shape { .. })));
+    assert!(matches!(Hybrid::sum(vec![(half(), positive(2, 1))], positive(3, 1)), Err(Error::Shape { .. })));
+    let tau = Coefficient::angular(omega(4, 3, 1)).unwrap();
+    assert!(matches!(Hybrid::sum(vec![(tau, positive(2, 1))], positive(2, 1)), Err(Error::Shape { .. })));
     for bad in [f64::NAN, f64::INFINITY] {
         assert!(Coefficient::<f32>::constant(bad).is_err());
-        assert!(Coefficient::<f32>::affine(0.0, bad, Sign::new(omega(2, 2, 1))).is_err());
+        assert!(Coefficient::<f32>::affine(0.0, bad, Sign.map(omega(2, 2, 1), 1.0).unwrap()).is_err());
     }
     for (sigma, r) in
         [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1e-200, 1.0), (f64::NAN, 1.0), (1.0, f64::INFINITY)]
@@ -460,7 +460,7 @@ fn what_does_not_fit_is_refused() {
     }
     let huge = || Coefficient::<f32>::constant(f64::MAX).unwrap();
     let terms = vec![(huge(), positive(2, 1)), (huge(), positive(2, 2))];
-    assert!(matches!(Hybrid::new(terms, positive(2, 3)), Err(Error::Parameter { .. })));
+    assert!(matches!(Hybrid::sum(terms, positive(2, 3)), Err(Error::Parameter { .. })));
     let mut generator = rng(0);
     assert!(random_features::frequency::draw(0, 1, &Independent, &mut generator).is_err());
 }

@@ -18,7 +18,7 @@ use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Law, Radius, diagonal, gerf};
 use random_features::{
-    ComplexExponential, Error, FeatureMap, Gerf, Hyperbolic, Positive, Side, Trigonometric, rng,
+    ComplexExponential, Error, Map, Gerf, Hyperbolic, Positive, Side, Trigonometric, rng,
 };
 
 const LIMIT: f64 = 4.5;
@@ -28,7 +28,7 @@ const DRAWS: u64 = 20_000;
 /// which must be there if `known`.
 fn check(
     case: &str,
-    make: impl Fn(u64) -> Box<dyn FeatureMap<f64>>,
+    make: impl Fn(u64) -> Map<f64>,
     (x, y): (&Array1<f64>, &Array1<f64>),
     known: bool,
 ) {
@@ -77,16 +77,16 @@ fn radii_of_root_d_estimate_the_regularised_kernel() {
     for coupling in couplings {
         let omega = |seed| draw_with(d, 7, coupling, &RootDim, &mut rng(seed)).unwrap();
         let case = format!("{coupling:?}");
-        check(&case, |seed| Box::new(Positive::softmax(omega(seed))), pair, true);
+        check(&case, |seed| Positive.softmax(omega(seed)).unwrap(), pair, true);
         check(
             &case,
-            |seed| Box::new(Hyperbolic::new(omega(seed), RegularisedSoftmax::default()).unwrap()),
+            |seed| Hyperbolic.map(omega(seed), RegularisedSoftmax::default()).unwrap(),
             pair,
             true,
         );
     }
     let sobol = |seed| draw_with(d, 7, &Sobol, &RootDim, &mut rng(seed)).unwrap();
-    check("Sobol", |seed| Box::new(Positive::softmax(sobol(seed))), pair, false);
+    check("Sobol", |seed| Positive.softmax(sobol(seed)).unwrap(), pair, false);
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn spectral_radii_estimate_matern_kernels() {
     for smoothness in [Smoothness::Half, Smoothness::ThreeHalves, Smoothness::FiveHalves] {
         for (coupling, known) in couplings {
             let omega = |seed| draw_with(d, 6, coupling, &smoothness, &mut rng(seed)).unwrap();
-            let make = |seed| -> Box<dyn FeatureMap<f64>> {
-                Box::new(Trigonometric::matern(omega(seed), vec![1.0, 0.8, 1.5]).unwrap())
+            let make = |seed| -> Map<f64> {
+                Trigonometric.matern(omega(seed), vec![1.0, 0.8, 1.5]).unwrap()
             };
             check(&format!("{smoothness:?}, {coupling:?}"), make, pair, known);
         }
@@ -107,7 +107,7 @@ fn spectral_radii_estimate_matern_kernels() {
 }
 
 /// Features of two maps agree to rounding.
-fn same(a: &dyn FeatureMap<f64>, b: &dyn FeatureMap<f64>) {
+fn same(a: &Map<f64>, b: &Map<f64>) {
     let x = points::<f64>(9, a.input_dim(), 1.3);
     for side in [Side::X, Side::Y] {
         let (a, b) = (a.features(side, &x).unwrap().to_array(), b.features(side, &x).unwrap().to_array());
@@ -122,29 +122,24 @@ fn limits_between_maps() {
         let omega = || frequencies(d, 6, &Independent, 3);
         let complex = |entry: Complex64, symmetry, target: Target| {
             let a = Transform::diagonal(vec![entry; d]).unwrap();
-            ComplexExponential::new(omega(), a, symmetry, target).unwrap()
+            ComplexExponential::new(a, symmetry).map(omega(), target).unwrap()
         };
         let zero = |sign| Gerf::new(0.0, sign).unwrap();
         for target in
             [softmax(), gaussian(), Gaussian::new(0.7).unwrap().into(), Softmax::new(2.0).unwrap().into()]
         {
-            let positive = Positive::new(omega(), target.clone()).unwrap();
-            let trigonometric = Trigonometric::new(omega(), target.clone()).unwrap();
+            let positive = Positive.map(omega(), target.clone()).unwrap();
+            let trigonometric = Trigonometric.map(omega(), target.clone()).unwrap();
             same(&complex(Complex64::ONE, Symmetry::Plain, target.clone()), &positive);
             same(&complex(Complex64::I, Symmetry::Plain, target.clone()), &trigonometric);
-            let hyperbolic = Hyperbolic::new(omega(), target.clone()).unwrap();
+            let hyperbolic = Hyperbolic.map(omega(), target.clone()).unwrap();
             same(&complex(Complex64::ONE, Symmetry::Symmetric, target.clone()), &hyperbolic);
             same(&zero(GerfSign::Plus).map(omega(), target.clone()).unwrap(), &positive);
             same(&zero(GerfSign::Minus).map(omega(), target.clone()).unwrap(), &trigonometric);
             // A full matrix that is diagonal.
             let entry = Complex64::new(0.8, 0.3);
             let full = Array2::from_diag(&Array1::from_elem(d, entry));
-            let full = ComplexExponential::new(
-                omega(),
-                Transform::full(full).unwrap(),
-                Symmetry::Plain,
-                target.clone(),
-            );
+            let full = ComplexExponential::new(Transform::full(full).unwrap(), Symmetry::Plain).map(omega(), target.clone());
             same(&full.unwrap(), &complex(entry, Symmetry::Plain, target));
         }
     }
@@ -157,7 +152,7 @@ fn a_complex_diagonal_is_exact_at_its_centres() {
         let (x, y) = (point::<f64>(d, 1, norm) + 0.01, point::<f64>(d, 6, 0.7 * norm) + 0.01);
         let a = Transform::diagonal(diagonal::complex(&x.to_vec(), &y.to_vec(), 1e-9)).unwrap();
         let omega = frequencies(d, 3, &Independent, 1);
-        let map = ComplexExponential::<f64>::softmax(omega, a, Symmetry::Plain).unwrap();
+        let map = ComplexExponential::new(a, Symmetry::Plain).softmax::<f64>(omega).unwrap();
         let log = map.log_estimate(&x, &y).unwrap();
         // To eps · (|ω·Mx| + …): some hundred at norm 20, where phases are compared.
         assert!(
@@ -185,7 +180,7 @@ fn optimal_positive_features_are_optimal() {
         let other = Gerf::new(best.a() * (1.0 + step), GerfSign::Plus).unwrap();
         assert!(variance(other) > variance(best), "{step}");
     }
-    let positive = Positive::softmax::<f64>(frequencies(6, 10, &Independent, 1));
+    let positive = Positive.softmax::<f64>(frequencies(6, 10, &Independent, 1)).unwrap();
     assert!(variance(best) < positive.log_variance(&x, &y).unwrap().unwrap());
     assert_eq!(Gerf::optimal(3, 0.0).unwrap().a().re, 0.0);
     assert!(Gerf::optimal(3, 1e300).unwrap().a().re.is_finite());
@@ -204,11 +199,11 @@ fn padding_uses_the_padded_dimension_throughout() {
     assert!(mean.error < 0.005 * exact && (mean.mean / exact - 1.0).abs() < 0.02, "{} of {exact}", mean.mean);
 
     let omega = |seed| draw_with(5, 8, &Hadamard::default(), &RootDim, &mut rng(seed)).unwrap();
-    let map = Positive::softmax::<f64>(omega(0));
+    let map = Positive.softmax::<f64>(omega(0)).unwrap();
     assert_eq!(map.target(), &RegularisedSoftmax::in_dimension(8).into());
     let kernel = map.kernel().unwrap().value(&x, &y).unwrap();
     let sample: Vec<f64> =
-        (0..DRAWS).map(|s| Positive::softmax(omega(s)).estimate(&x, &y).unwrap()).collect();
+        (0..DRAWS).map(|s| Positive.softmax(omega(s)).unwrap().estimate(&x, &y).unwrap()).collect();
     let mean = Sample::of(&sample);
     assert!(
         mean.error < 0.005 * kernel && (mean.mean / kernel - 1.0).abs() < 0.02,
@@ -217,7 +212,7 @@ fn padding_uses_the_padded_dimension_throughout() {
     );
     // The kernel of dimension 5 is another one and is refused.
     assert!(matches!(
-        Positive::new::<f64>(omega(0), RegularisedSoftmax::default()),
+        Positive.map::<f64>(omega(0), RegularisedSoftmax::default()),
         Err(Error::Target { .. })
     ));
 }
@@ -280,10 +275,10 @@ fn steep_maps_are_finite_to_the_end_of_the_range() {
 fn variances_of_shift_invariant_kernels_are_shift_invariant() {
     let matern = |seed| draw_with(2, 8, &Independent, &Smoothness::ThreeHalves, &mut rng(seed)).unwrap();
     let omega = || frequencies(2, 8, &Independent, 1);
-    let maps: [Box<dyn FeatureMap<f64>>; 3] = [
-        Box::new(Trigonometric::matern(matern(1), 1.0).unwrap()),
-        Box::new(Trigonometric::gaussian(omega(), 1.0).unwrap()),
-        Box::new(Gerf::new(-0.02, GerfSign::Minus).unwrap().gaussian(omega(), 1.0).unwrap()),
+    let maps: [Map<f64>; 3] = [
+        Trigonometric.matern(matern(1), 1.0).unwrap(),
+        Trigonometric.gaussian(omega(), 1.0).unwrap(),
+        Gerf::new(-0.02, GerfSign::Minus).unwrap().gaussian(omega(), 1.0).unwrap(),
     ];
     for map in maps {
         let at = |s: f64| {
@@ -295,7 +290,7 @@ fn variances_of_shift_invariant_kernels_are_shift_invariant() {
         }
     }
     // For a positive map it does, through ‖x+y‖² alone; the factor K² does not.
-    let map = Positive::gaussian::<f64>(omega(), 1.0).unwrap();
+    let map = Positive.gaussian::<f64>(omega(), 1.0).unwrap();
     let (x, y) = (ndarray::arr1(&[0.3, 0.1]), ndarray::arr1(&[-0.2, 0.5]));
     let pair = random_features::theory::Pair::new(x.iter().copied().zip(y.iter().copied()));
     let expected = -pair.difference + pair.sum.exp_m1().ln() - 8f64.ln();
@@ -310,19 +305,19 @@ fn closed_forms_of_generalised_maps_under_couplings() {
     for a in [-0.2, -0.03] {
         let gerf = Gerf::new(a, GerfSign::Plus).unwrap();
         for coupling in [&Antithetic(Independent) as &dyn Coupling, &Antithetic(Orthogonal)] {
-            let make = |seed| -> Box<dyn FeatureMap<f64>> {
-                Box::new(gerf.softmax(frequencies(d, 7, coupling, seed)))
+            let make = |seed| -> Map<f64> {
+                gerf.softmax(frequencies(d, 7, coupling, seed))
             };
             check(&format!("A = {a}, {coupling:?}"), make, pair, true);
         }
     }
-    let variance = |map: &dyn FeatureMap<f64>| map.log_variance(pair.0, pair.1).unwrap().unwrap();
+    let variance = |map: &Map<f64>| map.log_variance(pair.0, pair.1).unwrap().unwrap();
     for coupling in [&Antithetic(Orthogonal) as &dyn Coupling, &Orthogonal, &Simplex::default()] {
         let omega = || frequencies(d, 7, coupling, 1);
         let zero = |sign| Gerf::new(0.0, sign).unwrap().softmax::<f64>(omega());
-        assert!((variance(&zero(GerfSign::Plus)) - variance(&Positive::softmax(omega()))).abs() < 1e-12);
+        assert!((variance(&zero(GerfSign::Plus)) - variance(&Positive.softmax(omega()).unwrap())).abs() < 1e-12);
         assert!(
-            (variance(&zero(GerfSign::Minus)) - variance(&Trigonometric::softmax(omega()))).abs() < 1e-12
+            (variance(&zero(GerfSign::Minus)) - variance(&Trigonometric.softmax(omega()).unwrap())).abs() < 1e-12
         );
     }
 }
@@ -353,7 +348,7 @@ fn parameters_outside_their_domain_are_refused() {
     assert!(Transform::full(Array2::zeros((0, 0))).is_err());
     let three = Transform::diagonal(vec![Complex64::ONE; 3]).unwrap();
     let omega = || frequencies(2, 3, &Independent, 1);
-    let refused = ComplexExponential::<f32>::softmax(omega(), three, Symmetry::Plain);
+    let refused = ComplexExponential::new(three, Symmetry::Plain).softmax::<f32>(omega());
     assert!(matches!(refused, Err(Error::Shape { .. })));
 }
 
@@ -366,13 +361,13 @@ fn targets_go_with_radii() {
     let half = || Matern::new(Smoothness::Half, 1.0).unwrap();
     let gerf = Gerf::new(-0.1, GerfSign::Plus).unwrap();
     let refused = [
-        Positive::new::<f32>(root(), Softmax::default()).map(drop),
-        Positive::new::<f32>(chi(), RegularisedSoftmax::default()).map(drop),
-        Positive::new::<f32>(matern(), half()).map(drop),
-        Trigonometric::new::<f32>(matern(), other).map(drop),
-        Trigonometric::new::<f32>(root(), RegularisedSoftmax::default()).map(drop),
-        Trigonometric::matern::<f32>(chi(), 1.0).map(drop),
-        Trigonometric::gaussian::<f32>(matern(), 1.0).map(drop),
+        Positive.map::<f32>(root(), Softmax::default()).map(drop),
+        Positive.map::<f32>(chi(), RegularisedSoftmax::default()).map(drop),
+        Positive.map::<f32>(matern(), half()).map(drop),
+        Trigonometric.map::<f32>(matern(), other).map(drop),
+        Trigonometric.map::<f32>(root(), RegularisedSoftmax::default()).map(drop),
+        Trigonometric.matern::<f32>(chi(), 1.0).map(drop),
+        Trigonometric.gaussian::<f32>(matern(), 1.0).map(drop),
         gerf.gaussian::<f32>(root(), 1.0).map(drop),
         gerf.map::<f32>(matern(), half()).map(drop),
     ];
@@ -405,21 +400,21 @@ fn kernels_are_known_where_laws_are_stated() {
     let matern = Frequencies::from_parts(rows(), law.with_radius(Radius::Matern(smoothness))).unwrap();
     let known = |omega: &Frequencies| {
         let gerf = Gerf::new(-0.1, GerfSign::Plus).unwrap();
-        let conditioned = ComplexExponential::<f64>::softmax(omega.clone(), identity(), Symmetry::Plain);
+        let conditioned = ComplexExponential::new(identity(), Symmetry::Plain).softmax::<f64>(omega.clone());
         [
-            Positive::softmax::<f64>(omega.clone()).kernel().is_some(),
-            Positive::new::<f64>(omega.clone(), Softmax::default()).unwrap().kernel().is_some(),
-            Trigonometric::gaussian::<f64>(omega.clone(), 1.0).unwrap().kernel().is_some(),
+            Positive.softmax::<f64>(omega.clone()).unwrap().kernel().is_some(),
+            Positive.map::<f64>(omega.clone(), Softmax::default()).unwrap().kernel().is_some(),
+            Trigonometric.gaussian::<f64>(omega.clone(), 1.0).unwrap().kernel().is_some(),
             gerf.softmax::<f64>(omega.clone()).kernel().is_some(),
             conditioned.unwrap().kernel().is_some(),
         ]
     };
     let target = || Matern::new(smoothness, 1.0).unwrap();
     assert_eq!(known(&stated), [true; 5]);
-    assert!(Trigonometric::new::<f64>(matern, target()).unwrap().kernel().is_some());
+    assert!(Trigonometric.map::<f64>(matern, target()).unwrap().kernel().is_some());
     for omega in unknown {
         assert_eq!(known(&omega), [false; 5], "{:?}", omega.law());
-        assert!(Trigonometric::new::<f64>(omega, target()).unwrap().kernel().is_none());
+        assert!(Trigonometric.map::<f64>(omega, target()).unwrap().kernel().is_none());
     }
 }
 
@@ -431,7 +426,7 @@ fn projections_are_shared() {
     let projection = Arc::new(Projection::<f64>::new(frequencies(3, 8, &Orthogonal, 1), 0.5).unwrap());
     let target = || Gaussian::new(0.5).unwrap();
     let shared = Exponential::with_projection(Positive, projection.clone(), target()).unwrap();
-    same(&shared, &Positive::gaussian(frequencies(3, 8, &Orthogonal, 1), 0.5).unwrap());
+    same(&shared, &Positive.gaussian(frequencies(3, 8, &Orthogonal, 1), 0.5).unwrap());
     let other = Exponential::with_projection(Trigonometric, projection.clone(), target()).unwrap();
     assert!(Arc::ptr_eq(shared.projection(), other.projection()));
     let refused = Exponential::with_projection(Positive, projection.clone(), Gaussian::new(0.7).unwrap());

@@ -10,7 +10,7 @@ use random_features::frequency::{
 };
 use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
 use random_features::theory::special::{erf, gauss_legendre, normal_cdf};
-use random_features::{EluPlusOne, Error, FeatureMap, Features, Nonlinear, Real, Side, Sign, rng};
+use random_features::{EluPlusOne, Error, Map, Features, Nonlinear, Real, Side, Sign, rng};
 
 const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];
 const OFFSETS: [f64; 3] = [0.0, 0.25, -1e3];
@@ -51,7 +51,7 @@ fn value(f: Activation, u: f64) -> f64 {
 }
 
 fn nonlinear<T: Real>(omega: &Frequencies, f: Activation, offset: f64) -> Nonlinear<T> {
-    Nonlinear::new(omega.clone(), f).with_offset(offset).unwrap()
+    Nonlinear::new(f).map(omega.clone(), 1.0).unwrap().with_offset(offset).unwrap()
 }
 
 /// The features of a point from the definition, each with a bound of its error: what a projection may be off
@@ -105,7 +105,7 @@ fn features_are_the_definition() {
 
 fn sign_is_the_definition<T: Real>() {
     let omega = frequencies(5, 30, &Orthogonal, 2);
-    let map = Sign::<T>::new(omega.clone());
+    let map = Sign.map::<T>(omega.clone(), 1.0).unwrap();
     let same = nonlinear::<T>(&omega, Activation::Sign, 0.0);
     for norm in [0.0, 1e-30, 1e-8, 1.0, 1e3, 1e30] {
         let x = points::<T>(20, 5, norm);
@@ -216,24 +216,24 @@ fn exponents_at_any_norm() {
 }
 
 /// All maps of this file by shape.
-fn every<T: Real>(check: impl Fn(&dyn FeatureMap<T>, &Array2<T>)) {
+fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>)) {
     for (n, d, m) in [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 64, 130)] {
         let omega = frequencies(d, m, &Orthogonal, 5);
         let x = points::<T>(n, d, 1.5 / (d as f64).sqrt());
-        check(&Sign::new(omega.clone()), &x);
-        check(&EluPlusOne::new(d, 0.5).unwrap(), &x);
+        check(&Sign.map(omega.clone(), 1.0).unwrap(), &x);
+        check(&EluPlusOne.map(d, 0.5).unwrap(), &x);
         for f in Activation::ALL {
-            check(&Nonlinear::new(omega.clone(), f), &x);
+            check(&Nonlinear::new(f).map(omega.clone(), 1.0).unwrap(), &x);
             check(&nonlinear(&omega, f, 0.5), &x);
         }
     }
 }
 
-fn features<T: Real>(map: &dyn FeatureMap<T>, x: ArrayView2<'_, T>) -> Features<T> {
+fn features<T: Real>(map: &Map<T>, x: ArrayView2<'_, T>) -> Features<T> {
     map.features(Side::X, &x).unwrap()
 }
 
-fn keeps_promises<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn keeps_promises<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let (n, d) = x.dim();
     let batch = features(map, x.view());
     assert_eq!(
@@ -241,8 +241,8 @@ fn keeps_promises<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
         (d, batch.blocks(), map.feature_dim())
     );
     assert!(batch.values().iter().all(|v| v.abs() <= T::one()));
-    assert!(!map.properties().non_negative || batch.values().iter().all(|v| *v >= T::zero()));
-    assert!(map.properties().symmetric && batch.gram(&batch).is_ok());
+    assert!(!map.facts().non_negative || batch.values().iter().all(|v| *v >= T::zero()));
+    assert!(map.facts().symmetric && batch.gram(&batch).is_ok());
     assert_eq!(map.features(Side::Y, x).unwrap().values(), batch.values());
 
     // A batch is its rows, whatever the threads.
@@ -297,7 +297,7 @@ fn maps_keep_their_promises() {
     every::<f64>(keeps_promises);
 }
 
-fn gram_is_estimates<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>) {
+fn gram_is_estimates<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let few = x.slice(s![..x.nrows().min(5), ..]);
     let (gram, scales) = (map.gram(&few, x).unwrap(), features(map, x.view()).log_scales().to_owned());
     for ((i, j), value) in gram.indexed_iter() {
@@ -321,7 +321,7 @@ const LIMIT: f64 = 4.5;
 fn estimates(
     draws: u64,
     coupling: &dyn Coupling,
-    map: impl Fn(Frequencies) -> Box<dyn FeatureMap<f64>>,
+    map: impl Fn(Frequencies) -> Map<f64>,
     (x, y): (&Array1<f64>, &Array1<f64>),
 ) -> Vec<f64> {
     (0..draws).map(|seed| map(frequencies(x.len(), 7, coupling, seed)).estimate(x, y).unwrap()).collect()
@@ -334,9 +334,9 @@ fn unbiased_where_there_is_a_kernel() {
     for coupling in couplings {
         for f in Activation::ALL.into_iter().filter(|f| f.kernel().is_some()) {
             for (offset, scale) in [(0.0, 1.0), (-0.4, 1.7)] {
-                let make = |omega| -> Box<dyn FeatureMap<f64>> {
-                    let map = Nonlinear::new(omega, f).with_offset(offset).unwrap();
-                    Box::new(map.with_lengthscale(scale).unwrap())
+                let make = |omega| -> Map<f64> {
+                    let map = Nonlinear::new(f).map(omega, 1.0).unwrap().with_offset(offset).unwrap();
+                    map.with_lengthscale(scale).unwrap()
                 };
                 let map = make(frequencies(4, 7, coupling, 0));
                 let exact = map.kernel().unwrap().value(&x, &y).unwrap();
@@ -348,7 +348,7 @@ fn unbiased_where_there_is_a_kernel() {
                 assert!(LIMIT * mean.error < 0.05 * (size[0] * size[1]).sqrt(), "{f:?}: too few draws");
             }
         }
-        let make = |omega| -> Box<dyn FeatureMap<f64>> { Box::new(Sign::new(omega)) };
+        let make = |omega| -> Map<f64> { Sign.map(omega, 1.0).unwrap() };
         let mean = Sample::of(&estimates(20_000, coupling, make, (&x, &y)));
         let exact: f64 = Angular.value(&x, &y).unwrap();
         assert!(mean.z(exact).abs() < LIMIT && exact.abs() > 0.1, "{} of {exact}", mean.mean);
@@ -361,8 +361,8 @@ fn of_the_closed_form_variance() {
     let mut closed = Vec::new();
     for f in Activation::ALL {
         for coupling in [&Independent as &dyn Coupling, &Antithetic(Independent)] {
-            let make = |omega| -> Box<dyn FeatureMap<f64>> {
-                Box::new(Nonlinear::new(omega, f).with_lengthscale(1.2).unwrap())
+            let make = |omega| -> Map<f64> {
+                Nonlinear::new(f).map(omega, 1.0).unwrap().with_lengthscale(1.2).unwrap()
             };
             let map = make(frequencies(4, 7, coupling, 0));
             let Some(log) = map.log_variance(&x, &y).unwrap() else { continue };
@@ -431,7 +431,7 @@ fn kernels_and_variances_are_their_integrals() {
 fn variances_of_signs() {
     let (x, y, zero) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
     let map = |coupling: &dyn Coupling, radii: &dyn random_features::frequency::Radii| {
-        Sign::<f64>::new(draw_with(2, 5, coupling, radii, &mut rng(1)).unwrap())
+        Sign.map::<f64>(draw_with(2, 5, coupling, radii, &mut rng(1)).unwrap(), 1.0).unwrap()
     };
     let sign = map(&Independent, &RootDim);
     let variance = |x: &Array1<f64>, y: &Array1<f64>| sign.log_variance(x, y).unwrap().unwrap().exp();
@@ -445,18 +445,18 @@ fn variances_of_signs() {
     // The angular kernel is that of any radii, but nothing is known of frequencies whose law is not stated.
     assert!(sign.kernel().is_some());
     let own = Frequencies::from_rows(sign.projection().frequencies().rows().into_owned()).unwrap();
-    assert!(Sign::<f64>::new(own).kernel().is_none());
+    assert!(Sign.map::<f64>(own, 1.0).unwrap().kernel().is_none());
     // Four of five are pairs: three independent terms of weights 2, 2 and 1.
     let paired = map(&Antithetic(Independent), &RootDim).log_variance(&x, &y).unwrap().unwrap().exp();
     assert!((paired - 0.75 * 9.0 / 25.0).abs() < 1e-15);
 
-    let step = Nonlinear::<f64>::new(frequencies(2, 5, &Independent, 1), Activation::Step);
+    let step = Nonlinear::new(Activation::Step).map::<f64>(frequencies(2, 5, &Independent, 1), 1.0).unwrap();
     let variance = |x: &Array1<f64>, y: &Array1<f64>| step.log_variance(x, y).unwrap().unwrap().exp();
     assert!((variance(&x, &zero) - 0.0625 / 5.0).abs() < 1e-15);
     assert_eq!(variance(&zero, &zero), 0.0);
     assert!((step.estimate(&zero, &zero).unwrap() - 0.25).abs() < 1e-15);
     for f in Activation::ALL {
-        let map = Nonlinear::<f64>::new(frequencies(2, 5, &Independent, 1), f);
+        let map = Nonlinear::new(f).map::<f64>(frequencies(2, 5, &Independent, 1), 1.0).unwrap();
         if let (Some(log), false) =
             (map.log_variance(&zero, &x).unwrap(), matches!(f, Activation::Sign | Activation::Step))
         {
@@ -471,17 +471,17 @@ fn kernels_and_closed_forms_are_known_where_they_are() {
     let (x, y) = (point::<f64>(4, 1, 0.6), point::<f64>(4, 5, 0.9));
     let omega = frequencies(4, 7, &Independent, 1);
     for f in Activation::ALL {
-        let map = Nonlinear::<f64>::new(omega.clone(), f);
+        let map = Nonlinear::new(f).map::<f64>(omega.clone(), 1.0).unwrap();
         assert_eq!(map.kernel().is_none(), WITHOUT_KERNEL.contains(&f));
         let sphere = draw_with(4, 7, &Independent, &RootDim, &mut rng(1)).unwrap();
-        assert!(Nonlinear::<f64>::new(sphere, f).kernel().is_none());
-        let orthogonal = Nonlinear::<f64>::new(frequencies(4, 7, &Orthogonal, 1), f);
+        assert!(Nonlinear::new(f).map::<f64>(sphere, 1.0).unwrap().kernel().is_none());
+        let orthogonal = Nonlinear::new(f).map::<f64>(frequencies(4, 7, &Orthogonal, 1), 1.0).unwrap();
         assert_eq!(orthogonal.kernel().is_none(), map.kernel().is_none());
         assert_eq!(orthogonal.log_variance(&x, &y).unwrap(), None);
         assert_eq!(map.with_offset(0.1).unwrap().log_variance(&x, &y).unwrap(), None);
     }
     let theta = angle(x.iter().copied().zip(y.iter().copied()));
-    let angular = Sign::<f64>::new(omega).kernel().unwrap().value(&x, &y).unwrap();
+    let angular = Sign.map::<f64>(omega, 1.0).unwrap().kernel().unwrap().value(&x, &y).unwrap();
     assert!((angular - (1.0 - 2.0 * theta / std::f64::consts::PI)).abs() < 1e-15);
 }
 
@@ -502,7 +502,7 @@ fn offsets_make_features_non_negative() {
     ];
     for (f, offset, non_negative) in bounds {
         let map = nonlinear::<f32>(&omega, f, offset);
-        assert_eq!(map.properties().non_negative, non_negative, "{f:?} + {offset}");
+        assert_eq!(map.facts().non_negative, non_negative, "{f:?} + {offset}");
         let phi = map.features(Side::X, &x).unwrap();
         assert!(!non_negative || phi.values().iter().all(|v| *v >= 0.0), "{f:?} + {offset}");
     }
@@ -512,17 +512,17 @@ fn offsets_make_features_non_negative() {
 fn fingerprints_tell_maps_apart() {
     let omega = frequencies(3, 8, &Independent, 1);
     let mut all = vec![
-        Sign::<f64>::new(omega.clone()).fingerprint(),
-        Sign::<f64>::new(frequencies(3, 8, &Independent, 2)).fingerprint(),
-        FeatureMap::<f64>::fingerprint(&EluPlusOne::new(3, 1.0).unwrap()),
-        FeatureMap::<f64>::fingerprint(&EluPlusOne::new(3, 2.0).unwrap()),
+        Sign.map::<f64>(omega.clone(), 1.0).unwrap().identity(),
+        Sign.map::<f64>(frequencies(3, 8, &Independent, 2), 1.0).unwrap().identity(),
+        FeatureMap::<f64>::fingerprint(&EluPlusOne.map(3, 1.0).unwrap()),
+        FeatureMap::<f64>::fingerprint(&EluPlusOne.map(3, 2.0).unwrap()),
     ];
     for f in Activation::ALL {
-        let map = || Nonlinear::<f64>::new(omega.clone(), f);
-        all.push(map().fingerprint());
-        all.push(map().with_offset(1e-3).unwrap().fingerprint());
-        all.push(map().with_lengthscale(2.0).unwrap().fingerprint());
-        assert_eq!(map().with_offset(-0.0).unwrap().fingerprint(), map().fingerprint());
+        let map = || Nonlinear::new(f).map::<f64>(omega.clone(), 1.0).unwrap();
+        all.push(map().identity());
+        all.push(map().with_offset(1e-3).unwrap().identity());
+        all.push(map().with_lengthscale(2.0).unwrap().identity());
+        assert_eq!(map().with_offset(-0.0).unwrap().identity(), map().identity());
     }
     let count = all.len();
     all.sort_unstable();
@@ -556,7 +556,7 @@ fn a_lengthscale_divides_the_points() {
 
 #[test]
 fn wrong_parameters_are_refused() {
-    let map = || Nonlinear::<f32>::new(frequencies(3, 8, &Independent, 1), Activation::Relu);
+    let map = || Nonlinear::new(Activation::Relu).map::<f32>(frequencies(3, 8, &Independent, 1), 1.0).unwrap();
     for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let error = map().with_offset(wrong).unwrap_err().to_string();
         assert!(error.contains("offset") && error.contains("finite"), "{error}");
@@ -565,16 +565,16 @@ fn wrong_parameters_are_refused() {
     assert!(matches!(map().with_lengthscale(0.0), Err(Error::Parameter { .. })));
     assert!(matches!(map().with_lengthscale(vec![1.0]), Err(Error::Shape { .. })));
     assert!(matches!(map().with_lengthscale(1e-80), Err(Error::NotFinite { .. })));
-    assert!(matches!(EluPlusOne::new(0, 1.0), Err(Error::Parameter { .. })));
-    assert!(matches!(EluPlusOne::new(2, -1.0), Err(Error::Parameter { .. })));
-    assert!(matches!(EluPlusOne::new(2, vec![1.0; 3]), Err(Error::Shape { .. })));
+    assert!(matches!(EluPlusOne.map(0, 1.0), Err(Error::Parameter { .. })));
+    assert!(matches!(EluPlusOne.map(2, -1.0), Err(Error::Parameter { .. })));
+    assert!(matches!(EluPlusOne.map(2, vec![1.0; 3]), Err(Error::Shape { .. })));
     assert_eq!(Activation::ALL.map(ActivationKernel::new).iter().flatten().count(), 11);
 }
 
 fn elu_is_the_definition<T: Real>() {
     let elu = |u: f64| if u > 0.0 { 1.0 + u } else { u.exp() };
     for scale in [1.0, 0.3] {
-        let map = EluPlusOne::new(4, scale).unwrap();
+        let map = EluPlusOne.map(4, scale).unwrap();
         for norm in [0.0, 1e-8, 1.0, 20.0, 1e3] {
             let x = points::<T>(40, 4, norm);
             let phi = map.features(Side::X, &x).unwrap().to_array();
@@ -589,7 +589,7 @@ fn elu_is_the_definition<T: Real>() {
             }
         }
     }
-    let map = EluPlusOne::new(2, 1.0).unwrap();
+    let map = EluPlusOne.map(2, 1.0).unwrap();
     let huge = arr1(&[1e30, -1e30].map(T::narrow));
     let log = map.log_estimate(&huge, &huge).unwrap().ln_abs;
     assert!((log - 2.0 * huge[0].widen().ln()).abs() < 1e-4, "{log}");
@@ -622,16 +622,16 @@ mod stored {
         let read: M = from_str(&to_string(map).unwrap()).unwrap();
         let x = points::<f32>(10, map.input_dim(), 1.0);
         assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
-        assert_eq!(read.fingerprint(), map.fingerprint());
+        assert_eq!(read.identity(), map.identity());
     }
 
     #[test]
     fn maps_survive() {
         let omega = frequencies(3, 8, &Orthogonal, 4);
-        survives(&Sign::<f32>::new(omega.clone()));
-        survives(&EluPlusOne::new(3, vec![1.0, 2.0, 3.0]).unwrap());
+        survives(&Sign.map::<f32>(omega.clone(), 1.0).unwrap());
+        survives(&EluPlusOne.map(3, vec![1.0, 2.0, 3.0]).unwrap());
         for f in Activation::ALL {
-            survives(&Nonlinear::<f32>::new(omega.clone(), f));
+            survives(&Nonlinear::new(f).map::<f32>(omega.clone(), 1.0).unwrap());
             survives(&nonlinear::<f32>(&omega, f, 0.1).with_lengthscale(2.0).unwrap());
         }
         let saturated = Frequencies::from_rows(ndarray::arr2(&[[1e300, -2.0]])).unwrap();
@@ -643,7 +643,7 @@ mod stored {
     #[test]
     fn what_is_wrong_is_refused() {
         let omega = frequencies(3, 8, &Orthogonal, 4);
-        let sign = to_value(Sign::<f32>::new(omega.clone())).unwrap();
+        let sign = to_value(Sign.map::<f32>(omega.clone(), 1.0).unwrap()).unwrap();
         let error = from_value::<Nonlinear<f32>>(sign.clone()).map(drop).unwrap_err().to_string();
         assert!(error.contains("activation"), "{error}");
         let mut stored = to_value(nonlinear::<f32>(&omega, Activation::Tanh, 0.1)).unwrap();

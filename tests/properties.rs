@@ -7,7 +7,7 @@ use ndarray::{Array2, s};
 use proptest::prelude::*;
 use random_features::frequency::{Frequencies, Independent, Orthogonal};
 use random_features::kernel::Gaussian;
-use random_features::{Error, FeatureMap, Positive, Real, Side};
+use random_features::{Error, Map, Positive, Real, Side};
 
 /// Scales and log-estimates are finite for points of this norm, and values are at most 1.
 fn finite<T: Real>(name: Name, d: usize, m: usize, norms: (f64, f64), seed: u64) {
@@ -67,10 +67,10 @@ proptest! {
         let expected = top + (sum / m as f64).ln() - 0.5 * squares;
         let reach = omega.rows().rows().into_iter().map(|w| w.dot(&w).sqrt()).fold(0.0, f64::max);
         let size = reach * (norms.0 + norms.1) + 0.5 * squares;
-        let f64_map = Positive::softmax::<f64>(omega.clone());
+        let f64_map = Positive.softmax::<f64>(omega.clone()).unwrap();
         let log = f64_map.log_estimate(&x, &y).unwrap().ln_abs;
         prop_assert!((log - expected).abs() <= 4.0 * f64::EPSILON * (size + 4.0), "{} {}", log, expected);
-        let f32_map = Positive::softmax::<f32>(omega);
+        let f32_map = Positive.softmax::<f32>(omega).unwrap();
         let (x, y) = (x.mapv(|v| v as f32), y.mapv(|v| v as f32));
         let log = f32_map.log_estimate(&x, &y).unwrap().ln_abs;
         prop_assert!((log - expected).abs() <= 4.0 * f64::from(f32::EPSILON) * (size + 4.0), "{} {}", log, expected);
@@ -121,15 +121,15 @@ fn rubbish_stays_in_its_row() {
 fn overflowing_parameters_are_refused() {
     let omega = || frequencies(2, 3, &Independent, 1);
     for bad in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        assert!(matches!(Positive::gaussian::<f32>(omega(), bad), Err(Error::Parameter { .. })), "{bad}");
+        assert!(matches!(Positive.gaussian::<f32>(omega(), bad), Err(Error::Parameter { .. })), "{bad}");
     }
-    assert!(matches!(Positive::gaussian::<f32>(omega(), vec![1.0; 3]), Err(Error::Shape { .. })));
-    assert!(matches!(Positive::gaussian::<f32>(omega(), 1e-60), Err(Error::NotFinite { .. })));
-    assert!(Positive::gaussian::<f64>(omega(), 1e-60).is_ok());
+    assert!(matches!(Positive.gaussian::<f32>(omega(), vec![1.0; 3]), Err(Error::Shape { .. })));
+    assert!(matches!(Positive.gaussian::<f32>(omega(), 1e-60), Err(Error::NotFinite { .. })));
+    assert!(Positive.gaussian::<f64>(omega(), 1e-60).is_ok());
     let huge = Frequencies::from_rows(Array2::from_elem((2, 2), 1e300)).unwrap();
-    assert!(Positive::new::<f32>(huge.clone(), Gaussian::default()).is_err());
+    assert!(Positive.map::<f32>(huge.clone(), Gaussian::default()).is_err());
     // The infallible constructor saturates instead.
-    let map = Positive::softmax::<f32>(huge);
+    let map = Positive.softmax::<f32>(huge).unwrap();
     let log = map.log_estimate(&ndarray::arr1(&[1.0, 2.0]), &ndarray::arr1(&[0.5, -3.0])).unwrap();
     assert!(log.ln_abs.is_finite());
 }

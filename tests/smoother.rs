@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, s};
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::frequency::Independent;
 use random_features::kernel::Gaussian;
-use random_features::{Error, FeatureMap, Real};
+use random_features::{Error, Map, Real};
 
 fn targets<T: Real>(x: &Array2<T>) -> Array2<T> {
     Array2::from_shape_fn(
@@ -17,7 +17,7 @@ fn targets<T: Real>(x: &Array2<T>) -> Array2<T> {
 }
 
 /// Σ K̂ y / Σ K̂ with one estimate for each pair.
-fn naive<T: Real>(map: &dyn FeatureMap<T>, x: &Array2<T>, train: &Array2<T>, y: &Array2<T>) -> Array2<f64> {
+fn naive<T: Real>(map: &Map<T>, x: &Array2<T>, train: &Array2<T>, y: &Array2<T>) -> Array2<f64> {
     Array2::from_shape_fn((x.nrows(), y.ncols()), |(i, j)| {
         let log = |k: usize| map.log_estimate(&x.row(i), &train.row(k)).unwrap();
         let top = (0..train.nrows()).map(|k| log(k).ln_abs).fold(f64::NEG_INFINITY, f64::max);
@@ -56,7 +56,7 @@ fn many_features_approach_the_exact_smoother() {
     let mut exact = ExactSmoother::new(Gaussian::new(0.8).unwrap(), 2, 2).unwrap();
     exact.update(&train, &y).unwrap();
     let exact = exact.predict(&x).unwrap();
-    let map = random_features::Trigonometric::gaussian::<f64>(frequencies(2, 20_000, &Independent, 1), 0.8)
+    let map = random_features::Trigonometric.gaussian::<f64>(frequencies(2, 20_000, &Independent, 1), 0.8)
         .unwrap();
     let mut smoother = Smoother::new(map, 2).unwrap();
     smoother.update(&train, &y).unwrap();

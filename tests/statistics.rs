@@ -19,7 +19,7 @@ use random_features::map::Target;
 use random_features::theory::Law;
 use random_features::theory::conformity::ln_conformity;
 use random_features::theory::special::ln_0f1;
-use random_features::{FeatureMap, Positive};
+use random_features::{Map, Positive};
 
 const LIMIT: f64 = 4.5;
 const DRAWS: u64 = 20_000;
@@ -128,7 +128,7 @@ fn orthogonal_positive_features_have_no_bias() {
     const D: usize = 16;
     let x = Array1::from_elem(D, 1.0 / (D as f64).sqrt());
     let sample: Vec<f64> = (0..100_000)
-        .map(|seed| Positive::softmax::<f64>(frequencies(D, D, &Orthogonal, seed)).estimate(&x, &x).unwrap())
+        .map(|seed| Positive.softmax::<f64>(frequencies(D, D, &Orthogonal, seed)).unwrap().estimate(&x, &x).unwrap())
         .collect();
     let mean = Sample::of(&sample);
     let exact = 1f64.exp();

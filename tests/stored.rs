@@ -10,7 +10,7 @@ use random_features::frequency::{
 };
 use random_features::hybrid::Clustering;
 use random_features::map::Exponential;
-use random_features::{FeatureMap, Hyperbolic, Positive, Side, Trigonometric};
+use random_features::{Map, Hyperbolic, Positive, Side, Trigonometric};
 use serde_json::{from_str, from_value, json, to_string, to_value};
 
 #[test]
@@ -43,27 +43,27 @@ fn couplings_survive() {
 #[test]
 fn structured_maps_survive() {
     let omega = frequencies(128, 200, &Hadamard::default(), 4);
-    let map = Positive::gaussian::<f32>(omega, 2.0).unwrap();
+    let map = Positive.gaussian::<f32>(omega, 2.0).unwrap();
     let text = to_string(&map).unwrap();
-    let read: Exponential<f32, Positive> = from_str(&text).unwrap();
+    let read: Map<f32> = from_str(&text).unwrap();
     let x = points::<f32>(10, 128, 1.0);
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
-    assert_eq!(read.fingerprint(), map.fingerprint());
+    assert_eq!(read.identity(), map.identity());
     // Factors that do not fit are refused.
     let wrong = text.replacen("\"padded\":128", "\"padded\":64", 1);
-    assert!(wrong != text && from_str::<Exponential<f32, Positive>>(&wrong).is_err());
+    assert!(wrong != text && from_str::<Map<f32>>(&wrong).is_err());
 }
 
 #[test]
 fn maps_survive() {
     let omega = || frequencies(3, 8, &Orthogonal, 4);
     let x = points::<f32>(10, 3, 1.0);
-    let map = Positive::gaussian::<f32>(omega(), vec![0.5, 1.0, 2.0]).unwrap();
-    let read: Exponential<f32, Positive> = from_str(&to_string(&map).unwrap()).unwrap();
+    let map = Positive.gaussian::<f32>(omega(), vec![0.5, 1.0, 2.0]).unwrap();
+    let read: Map<f32> = from_str(&to_string(&map).unwrap()).unwrap();
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
-    assert_eq!(read.fingerprint(), map.fingerprint());
-    let map = Trigonometric::softmax::<f32>(omega());
-    let read: Exponential<f32, Trigonometric> = from_str(&to_string(&map).unwrap()).unwrap();
+    assert_eq!(read.identity(), map.identity());
+    let map = Trigonometric.softmax::<f32>(omega()).unwrap();
+    let read: Map<f32> = from_str(&to_string(&map).unwrap()).unwrap();
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
 }
 
@@ -71,8 +71,8 @@ fn maps_survive() {
 #[test]
 fn saturated_maps_survive() {
     let omega = Frequencies::from_rows(ndarray::arr2(&[[1e300, -2.0]])).unwrap();
-    let map = Positive::softmax::<f32>(omega);
-    let read: Exponential<f32, Positive> = from_str(&to_string(&map).unwrap()).unwrap();
+    let map = Positive.softmax::<f32>(omega).unwrap();
+    let read: Map<f32> = from_str(&to_string(&map).unwrap()).unwrap();
     let x = points::<f32>(2, 2, 1.0);
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
 }
@@ -89,16 +89,16 @@ fn clusters_survive() {
 
 #[test]
 fn what_is_wrong_is_refused() {
-    let map = Positive::softmax::<f64>(frequencies(2, 3, &Orthogonal, 1));
+    let map = Positive.softmax::<f64>(frequencies(2, 3, &Orthogonal, 1)).unwrap();
     let stored = to_value(&map).unwrap();
-    let error = from_value::<Exponential<f64, Hyperbolic>>(stored.clone()).unwrap_err().to_string();
+    let error = from_value::<Map<f64>>(stored.clone()).unwrap_err().to_string();
     assert!(error.contains("positive") && error.contains("hyperbolic"), "{error}");
     let mut short = stored.clone();
     short["frequencies"]["law"]["blocks"][0]["size"] = json!(1);
-    assert!(from_value::<Exponential<f64, Positive>>(short).is_err());
+    assert!(from_value::<Map<f64>>(short).is_err());
     let kernel = json!({ "lengthscale": { "PerDimension": [1.0, 0.0] } });
     assert!(from_value::<random_features::kernel::Gaussian>(kernel).is_err());
     let mut negative = stored;
     negative["target"]["Softmax"]["lengthscale"] = json!({ "Isotropic": -1.0 });
-    assert!(from_value::<Exponential<f64, Positive>>(negative).is_err());
+    assert!(from_value::<Map<f64>>(negative).is_err());
 }

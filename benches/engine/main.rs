@@ -14,7 +14,7 @@ use ndarray::Array2;
 use rand::distr::{Distribution, StandardUniform};
 use random_features::frequency::{Independent, draw};
 use random_features::projection::{Lift, Projection, Scratch, Tile};
-use random_features::{FeatureMap, Hyperbolic, Positive, Real, Side, Trigonometric, rng};
+use random_features::{Map, Hyperbolic, Positive, Real, Side, Trigonometric, rng};
 
 use per_feature::PerFeature;
 
@@ -89,7 +89,7 @@ where
 fn map<T: Real>(
     c: &mut Bench,
     name: &str,
-    make: impl Fn(random_features::frequency::Frequencies) -> Box<dyn FeatureMap<T>>,
+    make: impl Fn(random_features::frequency::Frequencies) -> Map<T>,
 ) where
     StandardUniform: Distribution<T>,
 {
@@ -110,7 +110,7 @@ fn map<T: Real>(
 fn calls(c: &mut Bench) {
     let mut group = c.benchmark_group("call/positive/f32");
     for (n, m) in [(1, 16), (1, 256), (16, 16)] {
-        let map = Positive::softmax::<f32>(draw(64, m, &Independent, &mut rng(2)).expect("a valid shape"));
+        let map = Positive.softmax::<f32>(draw(64, m, &Independent, &mut rng(2)).expect("a valid shape"))?;
         let x = points::<f32>(n, 64);
         let (mut values, mut scales) = (Array2::zeros((n, m)), Array2::zeros((n, 1)));
         group.bench_function(format!("features_into/n{n}/m{m}"), |b| {
@@ -128,11 +128,11 @@ fn engine(c: &mut Bench) {
     lifts::<f64>(c);
     projections::<f32>(c);
     projections::<f64>(c);
-    map::<f32>(c, "positive", |omega| Box::new(Positive::softmax(omega)));
-    map::<f64>(c, "positive", |omega| Box::new(Positive::softmax(omega)));
-    map::<f32>(c, "hyperbolic", |omega| Box::new(Hyperbolic::softmax(omega)));
-    map::<f32>(c, "trigonometric", |omega| Box::new(Trigonometric::softmax(omega)));
-    map::<f64>(c, "trigonometric", |omega| Box::new(Trigonometric::softmax(omega)));
+    map::<f32>(c, "positive", |omega| Positive.softmax(omega)?);
+    map::<f64>(c, "positive", |omega| Positive.softmax(omega)?);
+    map::<f32>(c, "hyperbolic", |omega| Hyperbolic.softmax(omega)?);
+    map::<f32>(c, "trigonometric", |omega| Trigonometric.softmax(omega)?);
+    map::<f64>(c, "trigonometric", |omega| Trigonometric.softmax(omega)?);
     draws::orthogonal(c);
 }
 

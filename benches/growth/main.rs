@@ -12,7 +12,7 @@ use std::time::Instant;
 use ndarray::Array2;
 use random_features::frequency::{Coupling, Hadamard, Independent, draw};
 use random_features::projection::Method;
-use random_features::{FeatureMap, Positive, Result, Side, rng};
+use random_features::{Map, Positive, Result, Side, rng};
 
 /// Repetitions, and the seconds after which no other one begins.
 const REPEATS: usize = 200;
@@ -22,7 +22,7 @@ const LEAST: f64 = 1e-4;
 
 /// Nanoseconds for each point, and whether the projection is structured.
 fn time(coupling: &dyn Coupling, n: usize, d: usize, m: usize) -> Result<(f64, bool)> {
-    let map = Positive::softmax::<f32>(draw(d, m, coupling, &mut rng(1))?);
+    let map = Positive.softmax::<f32>(draw(d, m, coupling, &mut rng(1))?)?;
     let scale = (d as f32).sqrt().recip();
     let x = Array2::from_shape_fn((n, d), |(i, k)| scale * ((i * 31 + k * 7) % 17) as f32 / 17.0);
     let (mut values, mut log_scales) = map.features(Side::X, &x)?.into_arrays();

@@ -21,7 +21,7 @@ use ndarray::Array2;
 use random_features::frequency::{Frequencies, Independent, draw};
 use random_features::hybrid::{Bases, Hybrid};
 use random_features::projection::{Projection, Scratch, Tile};
-use random_features::{FeatureMap, Hyperbolic, Real, Result, Side, Trigonometric, rng};
+use random_features::{Map, Hyperbolic, Real, Result, Side, Trigonometric, rng};
 
 /// The dimension of the points.
 const DIM: usize = 64;
@@ -50,7 +50,7 @@ impl Model {
         let omega = frequencies(COUNT, 1)?;
         let projection = Projection::<T>::new(omega.clone(), 1.0)?;
         let (hyperbolic, trigonometric) =
-            (Hyperbolic::softmax::<T>(omega.clone()), Trigonometric::softmax::<T>(omega));
+            (Hyperbolic.softmax::<T>(omega.clone())?, Trigonometric.softmax::<T>(omega)?);
         let mut arena = Arena::new(2 * COUNT, 1);
         let row = vec![T::one(); 2 * COUNT];
         let (mut best, mut scratch) = ([f64::INFINITY; 4], Scratch::default());
@@ -121,7 +121,7 @@ impl<T: Real> Arena<T> {
     }
 
     /// Nanoseconds for the features of all points.
-    fn time(&mut self, map: &dyn FeatureMap<T>) -> Result<f64> {
+    fn time(&mut self, map: &Map<T>) -> Result<f64> {
         let mut result = Ok(());
         let time = nanoseconds(|| {
             result = map.features_into(Side::X, black_box(&self.x), &mut self.values, &mut self.scales);
@@ -142,10 +142,10 @@ fn frequencies(count: usize, seed: u64) -> Result<Frequencies> {
 
 fn compare<T: Real>(model: &Model, m: usize, n: usize, shared: bool) -> Result<()> {
     let omega = frequencies(m, 1)?;
-    let bases = if shared { Bases::Shared(omega) } else { Bases::Independent(omega, frequencies(m, 2)?) };
-    let hybrid = Hybrid::<T>::angular(bases, frequencies(n, 3)?)?;
+    let bases = if shared { Bases::shared(omega) } else { Bases::independent(omega, frequencies(m, 2)?) };
+    let hybrid = Hybrid::angular::<T>(bases, frequencies(n, 3)?)?;
     let features = hybrid.feature_dim();
-    let plain = Trigonometric::softmax::<T>(frequencies(features / 2, 4)?);
+    let plain = Trigonometric.softmax::<T>(frequencies(features / 2, 4)?)?;
     let (mut own, mut plains) = (Arena::new(features, hybrid.blocks().len()), Arena::new(features, 1));
     let mut best = [f64::INFINITY; 2];
     for _ in 0..ROUNDS {

@@ -4,7 +4,7 @@ use ndarray::ArrayView2;
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::frequency::{Coupling, Independent, Orthogonal, draw};
 use random_features::kernel::Gaussian;
-use random_features::{FeatureMap, Hyperbolic, Positive, Result, Trigonometric, rng};
+use random_features::{Map, Hyperbolic, Positive, Result, Trigonometric, rng};
 
 use crate::dataset::{Part, Split};
 
@@ -55,10 +55,10 @@ impl Method {
             }
             Method::Features { map, coupling } => {
                 let omega = draw(d, m, coupling.as_ref(), &mut rng(seed))?;
-                let map: Box<dyn FeatureMap<f64>> = match map {
-                    MapName::Trigonometric => Box::new(Trigonometric::gaussian(omega, lengthscale)?),
-                    MapName::Positive => Box::new(Positive::gaussian(omega, lengthscale)?),
-                    MapName::Hyperbolic => Box::new(Hyperbolic::gaussian(omega, lengthscale)?),
+                let map: Map<f64> = match map {
+                    MapName::Trigonometric => Trigonometric.gaussian(omega, lengthscale)?,
+                    MapName::Positive => Positive.gaussian(omega, lengthscale)?,
+                    MapName::Hyperbolic => Hyperbolic.gaussian(omega, lengthscale)?,
                 };
                 let mut smoother = Smoother::new(map, classes)?;
                 smoother.update_labels(&train.points, &train.labels)?;

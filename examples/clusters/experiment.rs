@@ -5,7 +5,7 @@ use random_features::frequency::{Independent, draw};
 use random_features::hybrid::{Clustered, Clustering, Formula};
 use random_features::kernel::{Kernel, Softmax};
 use random_features::theory::complex_exponential::Symmetry;
-use random_features::{FeatureMap, Positive, Result, Side, Trigonometric, rng};
+use random_features::{Map, Positive, Result, Side, Trigonometric, rng};
 
 use crate::data::{self, D, Data, Setup};
 use crate::paper;
@@ -62,22 +62,22 @@ fn make(
     features: usize,
     clusters: &[Clustering; 2],
     seed: u64,
-) -> Result<Box<dyn FeatureMap<f32>>> {
+) -> Result<Map<f32>> {
     let omega = |frequencies: usize| draw(D, frequencies, &Independent, &mut rng(seed));
     Ok(match kind {
-        Kind::Positive => Box::new(Positive::softmax(omega(features)?)),
-        Kind::Trigonometric => Box::new(Trigonometric::softmax(omega(features / 2)?)),
+        Kind::Positive => Positive.softmax(omega(features)?)?,
+        Kind::Trigonometric => Trigonometric.softmax(omega(features / 2)?)?,
         Kind::Clusters(formula) => {
             let each = if formula == Formula::Robust { 2 } else { 1 };
             let [queries, keys] = clusters;
             let (plain, target) = (Symmetry::Plain, Softmax::default());
-            Box::new(Clustered::new(omega(features / each)?, queries, keys, formula, plain, target)?)
+            Clustered::by_centres(omega(features / each)?, queries, keys, formula, plain, target)?
         }
     })
 }
 
 /// The mean squared error over all pairs of points.
-fn error(map: &dyn FeatureMap<f32>, data: &Data, exact: &Array2<f32>) -> Result<f64> {
+fn error(map: &Map<f32>, data: &Data, exact: &Array2<f32>) -> Result<f64> {
     let estimates = map.features(Side::X, &data.x)?.gram(&map.features(Side::Y, &data.y)?)?;
     let rows = Zip::from(estimates.rows()).and(exact.rows());
     let square = |a: &f32, b: &f32| f64::from(a - b).powi(2);
@@ -89,7 +89,7 @@ fn error(map: &dyn FeatureMap<f32>, data: &Data, exact: &Array2<f32>) -> Result<
 const PAIRS: usize = 5000;
 
 /// The closed form of the mean squared error, averaged over some pairs.
-fn closed(map: &dyn FeatureMap<f32>, data: &Data) -> Result<f64> {
+fn closed(map: &Map<f32>, data: &Data) -> Result<f64> {
     let (n, l) = (data.x.nrows(), data.y.nrows());
     let mut sum = 0.0;
     for pair in 0..PAIRS {

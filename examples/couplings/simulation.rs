@@ -6,7 +6,7 @@ use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
     SimplexPlus, Sobol, draw,
 };
-use random_features::{FeatureMap, Positive, Result, Trigonometric, rng};
+use random_features::{Map, Positive, Result, Trigonometric, rng};
 use rayon::prelude::*;
 
 /// The samplers that are compared, with the names that they get.
@@ -30,7 +30,7 @@ fn samplers() -> Vec<(&'static str, Box<dyn Coupling>)> {
 /// A feature map and where its errors are sampled.
 struct Map {
     name: &'static str,
-    make: fn(Frequencies) -> Result<Box<dyn FeatureMap<f64>>>,
+    make: fn(Frequencies) -> Result<Map<f64>>,
     /// The values of ‖x+y‖.
     grid: &'static [f64],
     /// Up to this ‖x+y‖ samples are compared with the closed form.
@@ -43,13 +43,13 @@ struct Map {
 const MAPS: [Map; 2] = [
     Map {
         name: "positive",
-        make: |omega| Ok(Box::new(Positive::gaussian(omega, 1.0)?)),
+        make: |omega| Ok(Positive.gaussian(omega, 1.0)?),
         grid: &[0.25, 0.375, 0.5, 0.625, 0.75, 0.875, 1.0, 1.25, 1.5],
         tested: 0.75,
     },
     Map {
         name: "trigonometric",
-        make: |omega| Ok(Box::new(Trigonometric::gaussian(omega, 1.0)?)),
+        make: |omega| Ok(Trigonometric.gaussian(omega, 1.0)?),
         grid: &[0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0],
         tested: f64::INFINITY,
     },

@@ -6,10 +6,10 @@ use rand::Rng;
 use random_features::frequency::{Independent, draw};
 use random_features::hybrid::{Bases, Hybrid};
 use random_features::theory::{Pair, coefficient, hybrid, relative_error};
-use random_features::{FeatureMap, Hyperbolic, Positive, Result, Trigonometric};
+use random_features::{Map, Hyperbolic, Positive, Result, Trigonometric};
 
 /// Any method's map.
-pub type Map = Box<dyn FeatureMap<f64>>;
+pub type Map = Map<f64>;
 
 /// σ of the Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ. For the norms that are compared, its largest errors are
 /// within a tenth of the least that any σ gives.
@@ -91,14 +91,14 @@ impl Method {
     pub fn draw(self, d: usize, norms: &[f64], size: Size, rng: &mut impl Rng) -> Result<Vec<Map>> {
         let omega = draw(d, size.m, &Independent, rng)?;
         let tau = self.is_hybrid().then(|| draw(d, size.n, &Independent, rng)).transpose()?;
-        let bases = || Bases::Shared(omega.clone());
+        let bases = || Bases::shared(omega.clone());
         let map = |r: &f64| -> Result<Map> {
             Ok(match (self, tau.clone()) {
-                (Method::Angular, Some(tau)) => Box::new(Hybrid::angular(bases(), tau)?),
-                (Method::Gaussian, Some(tau)) => Box::new(Hybrid::gaussian(bases(), tau, SIGMA, *r)?),
-                (Method::Positive, _) => Box::new(Positive::softmax(omega.clone())),
-                (Method::Hyperbolic, _) => Box::new(Hyperbolic::softmax(omega.clone())),
-                _ => Box::new(Trigonometric::softmax(omega.clone())),
+                (Method::Angular, Some(tau)) => Hybrid::angular(bases(), tau)?,
+                (Method::Gaussian, Some(tau)) => Hybrid::gaussian(bases(), tau, SIGMA, *r)?,
+                (Method::Positive, _) => Positive.softmax(omega.clone())?,
+                (Method::Hyperbolic, _) => Hyperbolic.softmax(omega.clone())?,
+                _ => Trigonometric.softmax(omega.clone())?,
             })
         };
         norms.iter().map(map).collect()

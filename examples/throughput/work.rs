@@ -12,7 +12,7 @@ use random_features::frequency::{Hadamard, Independent, Orthogonal, draw, draw_p
 use random_features::hybrid::{Bases, Hybrid};
 use random_features::projection::{Lift, Method, Projection, Scratch, Tile};
 use random_features::theory::gerf::GerfSign;
-use random_features::{FeatureMap, Gerf, Hyperbolic, Poisson, Positive, Real, Side, Trigonometric, rng};
+use random_features::{Map, Gerf, Hyperbolic, Poisson, Positive, Real, Side, Trigonometric, rng};
 
 use crate::request::{Case, Request, SIGNS, TILE};
 
@@ -45,9 +45,9 @@ where
     let mut rng = rng(1);
     let mut omega = |count| draw(d, count, &Independent, &mut rng);
     match case {
-        Case::Positive => map::<T>(request, Positive::softmax(omega(m)?), &[Lift::Exp]),
-        Case::Trigonometric => map::<T>(request, Trigonometric::softmax(omega(m)?), &[Lift::Polar]),
-        Case::Hyperbolic => map::<T>(request, Hyperbolic::softmax(omega(m)?), &[Lift::ExpPair]),
+        Case::Positive => map::<T>(request, Positive.softmax(omega(m)?)?, &[Lift::Exp]),
+        Case::Trigonometric => map::<T>(request, Trigonometric.softmax(omega(m)?)?, &[Lift::Polar]),
+        Case::Hyperbolic => map::<T>(request, Hyperbolic.softmax(omega(m)?)?, &[Lift::ExpPair]),
         Case::Oprf => {
             // The mean of ‖x+y‖² over these points.
             let gerf = Gerf::optimal(d, 7.0 / 6.0)?;
@@ -60,10 +60,10 @@ where
         Case::Poisson => {
             // The root mean square of a coordinate of x times the same one of y.
             let counts = draw_poisson(d, m, 1.0 / (3 * d) as f64, &mut rng)?;
-            map::<T>(request, Poisson::softmax(counts)?, &[])
+            map::<T>(request, Poisson::default().softmax(counts)?, &[])
         }
         Case::AngularHybrid => {
-            let hybrid = Hybrid::<T>::angular(Bases::Shared(omega(m)?), omega(SIGNS)?)?;
+            let hybrid = Hybrid::angular::<T>(Bases::shared(omega(m)?), omega(SIGNS)?)?;
             let mut work = map(request, hybrid, &[Lift::ExpPair, Lift::Polar])?;
             work.cost.flops += product(request, SIGNS);
             Ok(work)
@@ -76,7 +76,7 @@ where
 }
 
 /// The features of all points; every frequency's projection is lifted by each of `lifts`.
-fn map<T: Real>(request: &Request, map: impl FeatureMap<T> + 'static, lifts: &[Lift]) -> Result<Work>
+fn map<T: Real>(request: &Request, map: Map<T>, lifts: &[Lift]) -> Result<Work>
 where
     StandardUniform: Distribution<T>,
 {

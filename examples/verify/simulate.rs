@@ -5,18 +5,18 @@ use random_features::frequency::simplex::Partial;
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus, draw,
 };
-use random_features::{FeatureMap, Hyperbolic, Positive, Result, Trigonometric, rng};
+use random_features::{Map, Hyperbolic, Positive, Result, Trigonometric, rng};
 
 /// z-scores beyond this are failures: with some 100 of them, one false alarm in 10 000 runs.
 const LIMIT: f64 = 5.0;
 
 /// How to make a map of drawn frequencies.
-type Make = fn(Frequencies) -> Box<dyn FeatureMap<f64>>;
+type Make = fn(Frequencies) -> Map<f64>;
 
 const MAPS: [(&str, Make); 3] = [
-    ("trigonometric", |omega| Box::new(Trigonometric::softmax(omega))),
-    ("positive", |omega| Box::new(Positive::softmax(omega))),
-    ("hyperbolic", |omega| Box::new(Hyperbolic::softmax(omega))),
+    ("trigonometric", |omega| Trigonometric.softmax(omega)?),
+    ("positive", |omega| Positive.softmax(omega)?),
+    ("hyperbolic", |omega| Hyperbolic.softmax(omega)?),
 ];
 
 /// Mean and standard error of a sample.

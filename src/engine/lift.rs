@@ -105,7 +105,7 @@ impl Lift {
                 shift.widen()
             }
             Lift::Polar => {
-                let fast = bound <= T::COS_SIN_LIMIT.widen();
+                let fast = bound <= numeric::COS_SIN_LIMIT;
                 let cos_sin = if fast { numeric::small_cos_sin } else { numeric::cos_sin };
                 cos_sin(isa, first, second);
                 0.0

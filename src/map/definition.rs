@@ -67,7 +67,7 @@ impl<'a> Setting<'a> {
 
     /// The error that the map does not estimate the target on these frequencies.
     pub fn refused(&self, map: &'static str) -> Error {
-        Error::Target { map, radius: format!("{:?}", self.radius()), target: format!("{:?}", self.target) }
+        Error::Target { map, law: format!("{:?}", self.radius()), target: format!("{:?}", self.target) }
     }
 }
 

@@ -17,7 +17,7 @@ pub struct Buffer<T> {
     len: usize,
 }
 
-impl<T: Lane> Buffer<T> {
+impl<T: Real> Buffer<T> {
     /// These elements.
     pub fn of(elements: impl ExactSizeIterator<Item = T>) -> Self {
         let mut buffer = Buffer::default();

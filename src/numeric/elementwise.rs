@@ -1,9 +1,9 @@
 //! Elementwise products and affine forms, and the product with a simplex matrix.
 
-use crate::Real;
+use super::Lane;
 
 #[inline(always)]
-fn multiply_body<T: Real, const FMA: bool>(out: &mut [T], a: &[T], b: &[T]) {
+fn multiply_body<T: Lane, const FMA: bool>(out: &mut [T], a: &[T], b: &[T]) {
     for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
         *out = *a * *b;
     }
@@ -15,7 +15,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn outer_body<T: Real, const FMA: bool>(mut out: &mut [T], factor: T, a: &[T], b: &[T]) {
+fn outer_body<T: Lane, const FMA: bool>(mut out: &mut [T], factor: T, a: &[T], b: &[T]) {
     for a in a {
         let Some((row, rest)) = out.split_at_mut_checked(b.len()) else { return };
         let scaled = factor * *a;
@@ -30,7 +30,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn add_minus_body<T: Real, const FMA: bool>(x: &mut [T], bias: &[f64], shift: f64) {
+fn add_minus_body<T: Lane, const FMA: bool>(x: &mut [T], bias: &[f64], shift: f64) {
     for (v, b) in x.iter_mut().zip(bias) {
         *v = T::narrow(v.widen() + b - shift);
     }
@@ -42,7 +42,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn weigh_body<T: Real, const FMA: bool>(out: &mut [T], products: &[T], weight: f64, weights: &[f64]) -> T {
+fn weigh_body<T: Lane, const FMA: bool>(out: &mut [T], products: &[T], weight: f64, weights: &[f64]) -> T {
     let mut least = [T::infinity(); LANES];
     let weigh = |out: &mut T, product: &T, other: &f64, least: &mut T| {
         *out = T::narrow(product.widen() * (weight * other));
@@ -71,7 +71,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn affine_body<T: Real, const FMA: bool>(x: &mut [T], slope: T, bias: &[T]) {
+fn affine_body<T: Lane, const FMA: bool>(x: &mut [T], slope: T, bias: &[T]) {
     if bias.is_empty() {
         x.iter_mut().for_each(|x| *x = slope * *x);
     } else {
@@ -88,7 +88,7 @@ multiversion! {
 const LANES: usize = 16;
 
 #[inline(always)]
-fn simplex_body<T: Real, const FMA: bool>(v: &mut [T], stretch: T, shift: T, last: T) {
+fn simplex_body<T: Lane, const FMA: bool>(v: &mut [T], stretch: T, shift: T, last: T) {
     let Some((bottom, upper)) = v.split_last_mut() else { return };
     let mut sums = [T::zero(); LANES];
     let (whole, rest) = upper.as_chunks::<LANES>();

@@ -88,7 +88,7 @@ unsafe fn between<T: Lane, V: Vector<T>>(v: &mut [T]) {
 /// The round of fewer elements than a vector has.
 #[inline(always)]
 fn few<T: Lane>(v: &mut [T], signs: &[T]) {
-    v.iter_mut().zip(signs).for_each(|(v, s)| *v = *v * *s);
+    v.iter_mut().zip(signs).for_each(|(v, s)| *v *= *s);
     let mut half = 1;
     while half < v.len() {
         for i in (0..v.len()).filter(|i| i & half == 0) {

@@ -1,8 +1,8 @@
 //! Instruction sets, chosen once at run time.
 //!
-//! A loop body is an `#[inline(always)]` function generic over `const FMA: bool`; the macro
-//! `multiversion!` wraps it in one function for each instruction set, in which the compiler
-//! vectorises it for that set, and picks one by an [`Isa`].
+//! A loop body is an `#[inline(always)]` function generic over its scalar and `const FMA: bool`; the macro
+//! `multiversion!` wraps it in one function for each scalar and instruction set, in which the compiler
+//! vectorises it for that set, and picks one by the scalar and an [`Isa`].
 
 use std::sync::OnceLock;
 
@@ -62,67 +62,96 @@ impl Isa {
     }
 }
 
-/// Defines a safe function `name(isa, …)` that runs `body::<T, FMA>(…)`, or `body::<T, FMA, option>(…)`, compiled for each instruction set; or
-/// `body::<T, V>(…)` with the set's [`Vector`](super::Vector) V, if `vector` follows T.
+/// Defines a safe function `name(isa, …)` of any [`Real`](crate::Real) T that runs `body::<T, FMA>(…)`, or
+/// `body::<T, FMA, option>(…)`, compiled for each instruction set; or `body::<T, V>(…)` with the set's
+/// [`Vector`](super::Vector) V, if `vector` follows T.
+///
+/// Bodies are for a [`Lane`](super::Lane): what is generic ends at the entrance, which chooses the function of its
+/// scalar. So the loops are compiled here, once, and not again wherever a generic function is used.
 macro_rules! multiversion {
     (
         $(#[$meta:meta])*
         $vis:vis fn $name:ident<$T:ident, vector>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident;
     ) => {
-        $(#[$meta])*
-        $vis fn $name<$T: crate::Real>(isa: crate::numeric::Isa, $($arg: $ty),*) $(-> $ret)? {
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma")]
-            fn avx2<$T: crate::Real>($($arg: $ty),*) $(-> $ret)? {
-                // SAFETY: this function's own instruction set.
-                unsafe { $body::<$T, $T::Avx2>($($arg),*) }
-            }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-            fn avx512<$T: crate::Real>($($arg: $ty),*) $(-> $ret)? {
-                // SAFETY: as above.
-                unsafe { $body::<$T, $T::Avx512>($($arg),*) }
-            }
-            match isa.level() {
-                // SAFETY: an `Isa` of this level exists only where the machine was found to have it.
-                #[cfg(target_arch = "x86_64")]
-                crate::numeric::isa::Level::Avx512 => unsafe { avx512::<$T>($($arg),*) },
-                // SAFETY: as above.
-                #[cfg(target_arch = "x86_64")]
-                crate::numeric::isa::Level::Avx2 => unsafe { avx2::<$T>($($arg),*) },
-                // SAFETY: what the target guarantees.
-                crate::numeric::isa::Level::Portable => unsafe { $body::<$T, $T::Portable>($($arg),*) },
-            }
+        multiversion! {
+            @entrance $(#[$meta])* $vis fn $name<$T>($($arg: $ty),*) $(-> $ret)?;
+            // SAFETY: this function's own instruction set.
+            avx512: unsafe { $body::<$T, <$T as crate::numeric::Lane>::Avx512>($($arg),*) },
+            // SAFETY: as above.
+            avx2: unsafe { $body::<$T, <$T as crate::numeric::Lane>::Avx2>($($arg),*) },
+            // SAFETY: what the target guarantees.
+            portable: unsafe { $body::<$T, <$T as crate::numeric::Lane>::Portable>($($arg),*) },
         }
     };
     (
         $(#[$meta:meta])*
         $vis:vis fn $name:ident<$T:ident>($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $body:ident$([$option:literal])?;
     ) => {
+        multiversion! {
+            @entrance $(#[$meta])* $vis fn $name<$T>($($arg: $ty),*) $(-> $ret)?;
+            avx512: $body::<$T, true $(, $option)?>($($arg),*),
+            avx2: $body::<$T, true $(, $option)?>($($arg),*),
+            portable: $body::<$T, { crate::numeric::isa::BASELINE_FMA } $(, $option)?>($($arg),*),
+        }
+    };
+    (
+        @entrance $(#[$meta:meta])*
+        $vis:vis fn $name:ident<$T:ident>($($arg:ident: $ty:ty),*) $(-> $ret:ty)?;
+        avx512: $avx512:expr, avx2: $avx2:expr, portable: $portable:expr,
+    ) => {
         $(#[$meta])*
+        #[inline]
         $vis fn $name<$T: crate::Real>(isa: crate::numeric::Isa, $($arg: $ty),*) $(-> $ret)? {
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma")]
-            fn avx2<$T: crate::Real>($($arg: $ty),*) $(-> $ret)? {
-                $body::<$T, true $(, $option)?>($($arg),*)
+            /// The function's type for a scalar.
+            struct Loop;
+            impl crate::real::sealed::Family for Loop {
+                type Of<$T> = fn(crate::numeric::Isa, $($ty),*) $(-> $ret)?;
             }
-            #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
-            fn avx512<$T: crate::Real>($($arg: $ty),*) $(-> $ret)? {
-                $body::<$T, true $(, $option)?>($($arg),*)
-            }
-            use crate::numeric::isa::{BASELINE_FMA, Level};
+            let chosen = <$T as crate::real::sealed::Sealed>::choose::<Loop>(
+                multiversion! {
+                    @scalar f32; fn<$T>($($arg: $ty),*) $(-> $ret)?;
+                    avx512: $avx512, avx2: $avx2, portable: $portable,
+                },
+                multiversion! {
+                    @scalar f64; fn<$T>($($arg: $ty),*) $(-> $ret)?;
+                    avx512: $avx512, avx2: $avx2, portable: $portable,
+                },
+            );
+            chosen(isa, $($arg),*)
+        }
+    };
+    (
+        @scalar $scalar:ident; fn<$T:ident>($($arg:ident: $ty:ty),*) $(-> $ret:ty)?;
+        avx512: $avx512:expr, avx2: $avx2:expr, portable: $portable:expr,
+    ) => {{
+        type $T = $scalar;
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")]
+        fn avx512($($arg: $ty),*) $(-> $ret)? {
+            $avx512
+        }
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma")]
+        fn avx2($($arg: $ty),*) $(-> $ret)? {
+            $avx2
+        }
+        fn portable($($arg: $ty),*) $(-> $ret)? {
+            $portable
+        }
+        #[inline]
+        fn run(isa: crate::numeric::Isa, $($arg: $ty),*) $(-> $ret)? {
             match isa.level() {
                 // SAFETY: an `Isa` of this level exists only where the machine was found to have it.
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx512 => unsafe { avx512::<$T>($($arg),*) },
+                crate::numeric::isa::Level::Avx512 => unsafe { avx512($($arg),*) },
                 // SAFETY: as above.
                 #[cfg(target_arch = "x86_64")]
-                Level::Avx2 => unsafe { avx2::<$T>($($arg),*) },
-                Level::Portable => $body::<$T, BASELINE_FMA $(, $option)?>($($arg),*),
+                crate::numeric::isa::Level::Avx2 => unsafe { avx2($($arg),*) },
+                crate::numeric::isa::Level::Portable => portable($($arg),*),
             }
         }
-    };
+        run
+    }};
 }
 
 #[cfg(test)]

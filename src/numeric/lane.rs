@@ -3,18 +3,12 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
-use num_traits::Float;
-
 use super::hadamard::Transform;
 use super::{exp, sincos};
+use crate::Real;
 
-/// An element of a vectorised loop. Public in a private module: it seals [`Real`](crate::Real).
-pub trait Lane: Float + Default + Send + Sync + 'static {
-    /// Columns of a packed panel: two cache lines of elements, two vectors of the widest instruction set.
-    const PANEL: usize;
-    /// The largest |x| for which [`Lane::fast_cos_sin`] is accurate.
-    const COS_SIN_LIMIT: Self;
-
+/// An element of a vectorised loop.
+pub trait Lane: Real {
     /// The vectors of AVX-512.
     #[cfg(target_arch = "x86_64")]
     type Avx512: Transform<Self>;
@@ -28,16 +22,13 @@ pub trait Lane: Float + Default + Send + Sync + 'static {
     fn madd<const FMA: bool>(self, b: Self, c: Self) -> Self;
     /// eˣ, without a branch; if `SMALL`, for x whose eˣ is a normal number.
     fn fast_exp<const FMA: bool, const SMALL: bool>(self) -> Self;
-    /// (cos x, sin x) for |x| ≤ [`Lane::COS_SIN_LIMIT`], without a branch.
+    /// (cos x, sin x) for |x| ≤ [`COS_SIN_LIMIT`](super::COS_SIN_LIMIT), without a branch.
     fn fast_cos_sin<const FMA: bool>(self) -> (Self, Self);
 }
 
 macro_rules! lane {
-    ($T:ident, panel: $panel:literal, vectors: $avx512:ident, $avx2:ident, $portable:literal) => {
+    ($T:ident, vectors: $avx512:ident, $avx2:ident, $portable:literal) => {
         impl Lane for $T {
-            const PANEL: usize = $panel;
-            const COS_SIN_LIMIT: Self = 1e5;
-
             #[cfg(target_arch = "x86_64")]
             type Avx512 = $avx512;
             #[cfg(target_arch = "x86_64")]
@@ -60,5 +51,5 @@ macro_rules! lane {
     };
 }
 
-lane!(f32, panel: 32, vectors: __m512, __m256, 4);
-lane!(f64, panel: 16, vectors: __m512d, __m256d, 2);
+lane!(f32, vectors: __m512, __m256, 4);
+lane!(f64, vectors: __m512d, __m256d, 2);

@@ -1,6 +1,6 @@
 //! Products of plane rotations, for a few points at once.
 
-use crate::Real;
+use super::Lane;
 
 /// Points that are rotated together: their coordinates lie side by side, so that a rotation is a loop over points.
 pub const POINTS: usize = 16;
@@ -15,7 +15,7 @@ pub struct Plane<T> {
 }
 
 #[inline(always)]
-fn rotate_body<T: Real, const FMA: bool>(v: &mut [[T; POINTS]], planes: &[Plane<T>]) {
+fn rotate_body<T: Lane, const FMA: bool>(v: &mut [[T; POINTS]], planes: &[Plane<T>]) {
     for plane in planes {
         let (cos, sin) = plane.turn;
         if let Ok([a, b]) = v.get_disjoint_mut(plane.axes) {

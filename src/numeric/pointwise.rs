@@ -4,7 +4,7 @@
 //! rest is vectorised. Errors: none for polynomials and signs but rounding, at most 3 ulp for the sigmoid, at
 //! most 2 ulp for erf and tanh, and 4 + u² ulp for u Φ(u) (tested).
 
-use super::{Isa, cos_sin};
+use super::{Isa, Lane, cos_sin};
 use crate::Real;
 
 #[inline(always)]
@@ -13,7 +13,7 @@ fn each<T: Real>(x: &mut [T], f: impl Fn(T) -> T) {
 }
 
 #[inline(always)]
-fn scale_body<T: Real, const FMA: bool>(x: &mut [T], factor: T) {
+fn scale_body<T: Lane, const FMA: bool>(x: &mut [T], factor: T) {
     each(x, |v| v * factor);
 }
 
@@ -23,7 +23,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn affine_body<T: Real, const FMA: bool>(x: &mut [T], factor: T, constant: T, least: T) {
+fn affine_body<T: Lane, const FMA: bool>(x: &mut [T], factor: T, constant: T, least: T) {
     each(x, |v| v.madd::<FMA>(factor, constant).max(least));
 }
 
@@ -33,7 +33,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn sign_body<T: Real, const FMA: bool>(x: &mut [T]) {
+fn sign_body<T: Lane, const FMA: bool>(x: &mut [T]) {
     each(x, |v| if v >= T::zero() { T::one() } else { -T::one() });
 }
 
@@ -43,7 +43,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn step_body<T: Real, const FMA: bool>(x: &mut [T]) {
+fn step_body<T: Lane, const FMA: bool>(x: &mut [T]) {
     let half = T::narrow(0.5);
     let at = |reached: bool| if reached { half } else { T::zero() };
     each(x, |v| at(v >= T::zero()) + at(v > T::zero()));
@@ -55,7 +55,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn abs_body<T: Real, const FMA: bool>(x: &mut [T]) {
+fn abs_body<T: Lane, const FMA: bool>(x: &mut [T]) {
     each(x, T::abs);
 }
 
@@ -65,7 +65,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn square_body<T: Real, const FMA: bool>(x: &mut [T]) {
+fn square_body<T: Lane, const FMA: bool>(x: &mut [T]) {
     each(x, |v| v * v);
 }
 
@@ -75,7 +75,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn relu_body<T: Real, const FMA: bool>(x: &mut [T]) {
+fn relu_body<T: Lane, const FMA: bool>(x: &mut [T]) {
     each(x, |v| if v > T::zero() { v } else { T::zero() });
 }
 
@@ -85,7 +85,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn sigmoid_body<T: Real, const FMA: bool>(x: &mut [T]) {
+fn sigmoid_body<T: Lane, const FMA: bool>(x: &mut [T]) {
     each(x, |v| {
         let small = (-v.abs()).fast_exp::<FMA, false>();
         let numerator = if v >= T::zero() { T::one() } else { small };

@@ -1,12 +1,13 @@
 //! X Wᵀ for a tile of rows X and a matrix W that is packed once.
 //!
-//! W lies in panels of [`Lane::PANEL`] rows of W side by side, `[panel][k][lane]`, padded with zeros. A tile of the
+//! W lies in panels of [`panel_width`] rows of W side by side, `[panel][k][lane]`, padded with zeros. A tile of the
 //! result is held in registers while k runs; elements of X are broadcast from their rows, which are not packed. k is cut
 //! into runs of [`RUN`] bytes, so that what a panel's tiles read again stays in the second cache. Each element of the result
 //! is summed over k from left to right, whatever the shape of the tile.
 
 use super::vector::{Vector, prefetch};
-use super::{Buffer, Lane};
+use super::{Buffer, LINE, Lane};
+use crate::Real;
 
 /// Bytes of a run of k: 128 rows of X then take half of a second cache of 1 MiB.
 const RUN: usize = 4096;
@@ -17,6 +18,12 @@ const WIDE: usize = 8;
 /// Not less than any panel: room for the ragged edge of a row.
 const EDGE: usize = 32;
 
+/// Columns of a panel: two lines of the caches, two vectors of the widest instruction set.
+#[inline(always)]
+const fn panel_width<T>() -> usize {
+    2 * LINE / size_of::<T>()
+}
+
 /// A matrix W of `rows` × `depth`, packed for [`product`].
 #[derive(Debug, Default)]
 pub struct Packed<T> {
@@ -25,14 +32,14 @@ pub struct Packed<T> {
     depth: usize,
 }
 
-impl<T: Lane> Packed<T> {
+impl<T: Real> Packed<T> {
     /// Packs the matrix whose element (j, k) is `element(j, k)`.
     pub fn new(rows: usize, depth: usize, element: impl Fn(usize, usize) -> T) -> Self {
         let mut panels = Buffer::default();
-        let elements = panels.take(rows.div_ceil(T::PANEL) * depth * T::PANEL);
+        let elements = panels.take(rows.div_ceil(panel_width::<T>()) * depth * panel_width::<T>());
         for (j, k) in (0..rows).flat_map(|j| (0..depth).map(move |k| (j, k))) {
-            let panel = j / T::PANEL * depth * T::PANEL;
-            elements[panel + k * T::PANEL + j % T::PANEL] = element(j, k);
+            let panel = j / panel_width::<T>() * depth * panel_width::<T>();
+            elements[panel + k * panel_width::<T>() + j % panel_width::<T>()] = element(j, k);
         }
         Packed { panels, rows, depth }
     }
@@ -40,11 +47,11 @@ impl<T: Lane> Packed<T> {
     /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, where another matrix was.
     pub fn refill_columns(&mut self, values: &[T], (depth, rows): (usize, usize)) {
         (self.rows, self.depth) = (rows, depth);
-        let panel = depth * T::PANEL;
-        let elements = self.panels.take(rows.div_ceil(T::PANEL) * panel);
+        let panel = depth * panel_width::<T>();
+        let elements = self.panels.take(rows.div_ceil(panel_width::<T>()) * panel);
         for (k, row) in values.chunks_exact(rows.max(1)).take(depth).enumerate() {
-            for (p, row) in row.chunks(T::PANEL).enumerate() {
-                let lanes = &mut elements[p * panel + k * T::PANEL..][..T::PANEL];
+            for (p, row) in row.chunks(panel_width::<T>()).enumerate() {
+                let lanes = &mut elements[p * panel + k * panel_width::<T>()..][..panel_width::<T>()];
                 lanes[..row.len()].copy_from_slice(row);
                 lanes[row.len()..].fill(T::zero());
             }
@@ -86,15 +93,18 @@ unsafe fn body<T: Lane, V: Vector<T>>(x: &[T], x_stride: usize, w: &Packed<T>, o
     };
     assert!(last_fits(x.len(), x_stride, w.depth), "whole rows of points");
     assert!(last_fits(out.len(), stride, w.rows), "room for all products");
-    assert!(T::PANEL <= EDGE && T::PANEL.is_multiple_of(2 * V::WIDTH), "panels of whole tiles");
+    assert!(
+        panel_width::<T>() <= EDGE && panel_width::<T>().is_multiple_of(2 * V::WIDTH),
+        "panels of whole tiles"
+    );
     let run = RUN / size_of::<T>();
     for from in (0..w.depth).step_by(run) {
         let to = w.depth.min(from + run);
         let mut run = Run {
             x: &x[from..],
             x_stride,
-            panels: &w.panels[from * T::PANEL..],
-            panel: w.depth * T::PANEL,
+            panels: &w.panels[from * panel_width::<T>()..],
+            panel: w.depth * panel_width::<T>(),
             len: to - from,
             add: from > 0,
             out,
@@ -188,7 +198,10 @@ impl<T: Lane> Run<'_, T> {
         // here costs a third of the speed.
         unsafe {
             let x = self.x.as_ptr().add(row * self.x_stride);
-            let w = self.panels.as_ptr().add(column / T::PANEL * self.panel + column % T::PANEL);
+            let w = self
+                .panels
+                .as_ptr()
+                .add(column / panel_width::<T>() * self.panel + column % panel_width::<T>());
             let out = self.out.as_mut_ptr().add(row * self.stride + column);
             let columns = self.columns - column;
             let mut sums = [[V::splat(T::zero()); N]; M];
@@ -201,13 +214,16 @@ impl<T: Lane> Run<'_, T> {
                 let mut vectors = [V::splat(T::zero()); N];
                 for j in 0..N {
                     let lane = j * V::WIDTH;
-                    vectors[j] =
-                        V::load(w.add(lane / T::PANEL * self.panel + k * T::PANEL + lane % T::PANEL));
+                    vectors[j] = V::load(w.add(
+                        lane / panel_width::<T>() * self.panel
+                            + k * panel_width::<T>()
+                            + lane % panel_width::<T>(),
+                    ));
                 }
                 if M > 1 {
-                    let next = w.wrapping_add((k + AHEAD) * T::PANEL);
+                    let next = w.wrapping_add((k + AHEAD) * panel_width::<T>());
                     prefetch(next);
-                    prefetch(next.wrapping_add(T::PANEL / 2));
+                    prefetch(next.wrapping_add(panel_width::<T>() / 2));
                 }
                 for i in 0..M {
                     let x = V::splat(*x.add(i * self.x_stride + k));

@@ -7,15 +7,18 @@
 
 use super::Lane;
 
+/// The largest |x| for which the fast path is accurate.
+pub const COS_SIN_LIMIT: f64 = 1e5;
+
 /// Elements that are examined together for the range of the fast path.
 const CHUNK: usize = 64;
 
 #[inline(always)]
 fn cos_sin_body<T: Lane, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
     for (cos, sin) in cos.chunks_mut(CHUNK).zip(sin.chunks_mut(CHUNK)) {
-        let mut fast = true;
+        let (mut fast, limit) = (true, T::narrow(COS_SIN_LIMIT));
         for x in cos.iter() {
-            fast &= x.abs() <= T::COS_SIN_LIMIT;
+            fast &= x.abs() <= limit;
         }
         if fast {
             small_cos_sin_body::<T, FMA>(cos, sin);
@@ -30,7 +33,8 @@ fn cos_sin_body<T: Lane, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
 #[inline(never)]
 fn with_outliers<T: Lane, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
     for (c, s) in cos.iter_mut().zip(sin) {
-        (*c, *s) = if c.abs() <= T::COS_SIN_LIMIT { c.fast_cos_sin::<FMA>() } else { (c.cos(), c.sin()) };
+        (*c, *s) =
+            if c.abs() <= T::narrow(COS_SIN_LIMIT) { c.fast_cos_sin::<FMA>() } else { (c.cos(), c.sin()) };
     }
 }
 
@@ -47,7 +51,7 @@ fn small_cos_sin_body<T: Lane, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
 }
 
 multiversion! {
-    /// As [`cos_sin`], the same to the bit, where no |x| exceeds [`Lane::COS_SIN_LIMIT`]; else they may be any.
+    /// As [`cos_sin`], the same to the bit, where no |x| exceeds [`COS_SIN_LIMIT`]; else they may be any.
     pub fn small_cos_sin<T>(cos: &mut [T], sin: &mut [T]) = small_cos_sin_body;
 }
 

@@ -12,7 +12,7 @@ use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
-use random_features::{ComplexExponential, FeatureMap, Gerf, Hyperbolic, Positive, Real, Trigonometric, rng};
+use random_features::{ComplexExponential, Map, Gerf, Hyperbolic, Positive, Real, Trigonometric, rng};
 
 /// A map by name: how to make it, and its definition as a naive loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,21 +47,21 @@ pub const MORE_MAPS: [Name; 8] = [
 ];
 
 impl Name {
-    pub fn make<T: Real>(self, omega: Frequencies, target: Target) -> Box<dyn FeatureMap<T>> {
+    pub fn make<T: Real>(self, omega: Frequencies, target: Target) -> Map<T> {
         let d = omega.dim();
         match self {
-            Name::Trigonometric => Box::new(Trigonometric::new(omega, target).unwrap()),
-            Name::Positive => Box::new(Positive::new(omega, target).unwrap()),
-            Name::Hyperbolic => Box::new(Hyperbolic::new(omega, target).unwrap()),
-            Name::Gerf(a, sign) => Box::new(Gerf::new(a, sign).unwrap().map(omega, target).unwrap()),
+            Name::Trigonometric => Trigonometric.map(omega, target).unwrap(),
+            Name::Positive => Positive.map(omega, target).unwrap(),
+            Name::Hyperbolic => Hyperbolic.map(omega, target).unwrap(),
+            Name::Gerf(a, sign) => Gerf::new(a, sign).unwrap().map(omega, target).unwrap(),
             Name::Complex(_, symmetry) => {
                 let entries = (0..d).map(|k| self.matrix(d)[[k, k]]).collect();
                 let a = Transform::diagonal(entries).unwrap();
-                Box::new(ComplexExponential::new(omega, a, symmetry, target).unwrap())
+                ComplexExponential::new(a, symmetry).map(omega, target).unwrap()
             }
             Name::Full(_) => {
                 let a = Transform::full(self.matrix(d)).unwrap();
-                Box::new(ComplexExponential::new(omega, a, Symmetry::Plain, target).unwrap())
+                ComplexExponential::new(a, Symmetry::Plain).map(omega, target).unwrap()
             }
         }
     }
