@@ -1,11 +1,11 @@
 //! [`Transform`]: the matrix of a complex-exponential map.
 
-use ndarray::{Array1, Array2};
+use ndarray::Array2;
 use num_complex::Complex64;
 
 use crate::engine::Matrix;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::linalg;
+use crate::linalg::Lu;
 
 /// An invertible complex matrix A and its inverse transpose: what a complex-exponential map does to points.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,7 +51,7 @@ impl Transform {
         }
     }
 
-    /// A full matrix A, d × d. Cost O(d⁴) at most.
+    /// A full matrix A, d × d. Cost O(d³).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if A is not square, [`Parameter`](Error::Parameter) if it is empty, singular or not
@@ -59,13 +59,7 @@ impl Transform {
     pub fn full(a: Array2<Complex64>) -> Result<Self> {
         check_positive("the dimension of A", a.nrows())?;
         check_size("the number of columns of A", a.nrows(), a.ncols())?;
-        // Column k of A⁻ᵀ solves Aᵀ u = eₖ.
-        let mut inverse = Array2::zeros(a.dim());
-        for (k, mut column) in inverse.columns_mut().into_iter().enumerate() {
-            let mut unit = Array1::zeros(a.nrows());
-            unit[k] = Complex64::ONE;
-            column.assign(&linalg::solve(a.t().to_owned(), unit)?);
-        }
+        let inverse = Lu::factor(a.t().to_owned())?.inverse();
         Ok(Transform { sides: [Matrix::Full(a), Matrix::Full(inverse)] })
     }
 
