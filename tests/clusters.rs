@@ -14,9 +14,7 @@ use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Properties, Scratch, Target, Tile, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::diagonal;
-use random_features::{
-    ComplexExponential, Error, Map, Features, Positive, Real, Side, Trigonometric, rng,
-};
+use random_features::{ComplexExponential, Error, Features, Map, Positive, Real, Side, Trigonometric, rng};
 
 const FORMULAS: [Formula; 4] = [Formula::Complex, Formula::Real, Formula::Robust, Formula::RobustReal];
 const D: usize = 6;
@@ -158,7 +156,8 @@ fn exact_at_the_centres() {
                 let omega = || frequencies(D, 5, coupling[seed as usize % 3], seed);
                 let make = || (omega(), formula, Symmetry::Plain, Softmax::default());
                 let (omega, formula, symmetry, target) = make();
-                let map = Clustered::by_centres::<f64>(omega, &queries, &keys, formula, symmetry, target).unwrap();
+                let map =
+                    Clustered::by_centres::<f64>(omega, &queries, &keys, formula, symmetry, target).unwrap();
                 let (omega, formula, symmetry, target) = make();
                 let single =
                     Clustered::by_centres::<f32>(omega, &queries, &keys, formula, symmetry, target).unwrap();
@@ -200,8 +199,8 @@ fn unbiased_with_the_stated_variance() {
         for seed in 0..40_000 {
             let omega = frequencies(D, 4, &Independent, seed);
             let target = Softmax::default();
-            let map =
-                Clustered::by_centres::<f64>(omega, &queries, &keys, formula, Symmetry::Plain, target).unwrap();
+            let map = Clustered::by_centres::<f64>(omega, &queries, &keys, formula, Symmetry::Plain, target)
+                .unwrap();
             for (k, (x, y)) in
                 x.rows().into_iter().flat_map(|x| y.rows().into_iter().map(move |y| (x, y))).enumerate()
             {
@@ -405,7 +404,8 @@ fn promises() {
     let omega = || frequencies(2, 8, &Independent, 1);
     let other = Clustering::new(arr2(&[[-1.0, 1.0]])).unwrap();
     let (formula, symmetry) = (Formula::Complex, Symmetry::Plain);
-    let map = Clustered::by_centres::<f64>(omega(), &one(), &other, formula, symmetry, Softmax::default()).unwrap();
+    let map =
+        Clustered::by_centres::<f64>(omega(), &one(), &other, formula, symmetry, Softmax::default()).unwrap();
     assert_eq!(map.facts(), Properties { symmetric: true, non_negative: true });
     let x = points::<f64>(5, 2, 1.0);
     let positive = Positive.softmax::<f64>(omega()).unwrap();
@@ -415,7 +415,8 @@ fn promises() {
     fn map_of(seed: u64, formula: Formula) -> Map<f64> {
         let side = |shift| Clustering::new(arr2(&[[1.0, shift], [-1.0, 0.5]])).unwrap();
         let omega = frequencies(2, 8, &Independent, seed);
-        Clustered::by_centres(omega, &side(0.5), &side(-0.25), formula, Symmetry::Plain, Softmax::default()).unwrap()
+        Clustered::by_centres(omega, &side(0.5), &side(-0.25), formula, Symmetry::Plain, Softmax::default())
+            .unwrap()
     }
     let right = map_of(1, Formula::Real).features(Side::Y, &x).unwrap();
     assert!(make(1, Formula::Real).gram(&right).is_ok());
@@ -452,11 +453,9 @@ fn any_bases() {
     let other = Clustered::from_bases(queries.clone(), keys.clone(), columns.clone()).unwrap();
     assert_eq!(other.gram(&x, &y).unwrap(), gram);
     columns.swap_axes(0, 1);
-    let shape =
-        |map: Result<Map<f64>, Error>| assert!(matches!(map, Err(Error::Shape { .. })), "{map:?}");
+    let shape = |map: Result<Map<f64>, Error>| assert!(matches!(map, Err(Error::Shape { .. })), "{map:?}");
     shape(Clustered::from_bases(queries.clone(), keys.clone(), columns));
-    let narrow: Map<f64> =
-        Arc::new(Positive.softmax::<f64>(frequencies(D - 1, 3, &Independent, 1)).unwrap());
+    let narrow: Map<f64> = Arc::new(Positive.softmax::<f64>(frequencies(D - 1, 3, &Independent, 1)).unwrap());
     shape(Clustered::from_bases(queries.clone(), keys.clone(), Array2::from_elem((3, 2), narrow)));
     let one = Clustering::new(arr2(&[[1.0]])).unwrap();
     shape(Clustered::from_bases(queries, one, bases.slice(s![.., ..1]).to_owned()));
@@ -464,8 +463,7 @@ fn any_bases() {
     let positive = Positive.softmax::<f64>(frequencies(D, 9, &Independent, 77)).unwrap();
     let expected = (map.gram(&x, &y).unwrap() + positive.gram(&x, &y).unwrap()) / 2.0;
     let half = Coefficient::constant(0.5).unwrap();
-    let hybrid =
-        Hybrid::sum(vec![(half, map as Map<f64>)], positive).unwrap();
+    let hybrid = Hybrid::sum(vec![(half, map as Map<f64>)], positive).unwrap();
     let error = hybrid.gram(&x, &y).unwrap() - expected;
     assert!(error.iter().all(|e| e.abs() < 1e-12));
 }
