@@ -3,6 +3,7 @@
 use ndarray::ArrayView2;
 
 use super::batch::Batch;
+use super::plan::Shared;
 use crate::Real;
 use crate::numeric::{Buffer, LINE};
 
@@ -18,6 +19,7 @@ pub struct Scratch<T> {
     pub(crate) masks: Vec<u64>,
     /// Row numbers by cluster.
     pub(crate) sorted: Vec<(usize, usize)>,
+    pub(super) shared: Vec<Shared<T>>,
     /// Whether one tile may use all threads: there are not enough tiles for them.
     pub(crate) wide: bool,
 }
