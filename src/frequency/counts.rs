@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayView2};
 use rand::Rng;
 use rand_distr::Distribution;
 
-use super::coupling::check_shape;
+use super::shape::check_shape;
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// 2⁵³: counts up to here are `f64` numbers.

@@ -4,9 +4,10 @@ use std::hash::Hasher;
 
 use ndarray::{Array2, CowArray, Ix2};
 
-use super::Law;
-use super::structured::{Rotation, Structured};
+use super::rotation::Rotation;
+use super::structured::Structured;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::theory::Law;
 
 /// Drawn frequencies ω₁ … ω_m ∈ ℝᵈ, in rows, and their law.
 ///
