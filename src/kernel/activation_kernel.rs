@@ -91,6 +91,13 @@ impl ActivationKernel {
     }
 }
 
+impl Activation {
+    /// The kernel E\[f(ω·x) f(ω·y)\], ω ~ N(0, I), if it has a closed form.
+    pub fn kernel(self) -> Option<ActivationKernel> {
+        ActivationKernel::new(self)
+    }
+}
+
 /// ε, if it is finite; −0 becomes 0.
 pub(crate) fn checked_offset(offset: f64) -> Result<f64> {
     let wrong = Error::Parameter { name: "the offset ε", value: offset, domain: "finite" };
