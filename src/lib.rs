@@ -73,6 +73,8 @@
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod error;
+#[cfg(feature = "serde")]
+mod exact;
 mod real;
 mod signed_log;
 

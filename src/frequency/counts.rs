@@ -19,9 +19,9 @@ const LARGEST_RATE: f64 = 1e15;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Rates {
     /// The same for all coordinates.
-    Same(f64),
+    Same(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] f64),
     /// One for each coordinate.
-    PerDimension(Vec<f64>),
+    PerDimension(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Vec<f64>),
 }
 
 impl From<f64> for Rates {
@@ -67,7 +67,7 @@ pub enum CountLaw {
     /// Poisson with these rates: P(ω = k) = e^{−λ} λᵏ/k!.
     Poisson(Rates),
     /// Geometric with this p: P(ω = k) = p(1−p)ᵏ, from k = 0.
-    Geometric(f64),
+    Geometric(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] f64),
     /// Nothing is known.
     Unknown,
 }

@@ -27,7 +27,7 @@ pub struct Frequencies {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Form {
-    Dense(Array2<f64>),
+    Dense(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Array2<f64>),
     Structured(Structured),
 }
 

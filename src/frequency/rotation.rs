@@ -25,6 +25,7 @@ pub struct PlaneRotation {
     /// The coordinates a and b, which differ.
     pub axes: [usize; 2],
     /// t.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub angle: f64,
 }
 

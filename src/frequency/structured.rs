@@ -23,6 +23,7 @@ pub struct Rotated {
     /// c, the number of rows in a run that share a direction: 2 for antithetic pairs, else 1.
     pub copies: usize,
     /// r, with signs; one for each row.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub radii: Vec<f64>,
 }
 

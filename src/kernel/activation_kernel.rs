@@ -46,6 +46,7 @@ use crate::{Real, SignedLog};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
 pub struct ActivationKernel {
     activation: Activation,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     offset: f64,
     lengthscale: Lengthscale,
 }
@@ -109,6 +110,7 @@ pub(crate) fn checked_offset(offset: f64) -> Result<f64> {
 #[derive(serde::Deserialize)]
 struct Stored {
     activation: Activation,
+    #[serde(with = "crate::exact")]
     offset: f64,
     lengthscale: Lengthscale,
 }

@@ -31,8 +31,8 @@ pub struct Transform {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Matrix {
-    Diagonal(Vec<Complex64>),
-    Full(Array2<Complex64>),
+    Diagonal(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Vec<Complex64>),
+    Full(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Array2<Complex64>),
 }
 
 impl Transform {

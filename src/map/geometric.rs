@@ -51,6 +51,7 @@ use crate::theory::special::ln_gamma;
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Geometric {
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     p: f64,
 }
 

@@ -328,6 +328,7 @@ mod stored {
     struct Recipe<'a> {
         map: Cow<'a, str>,
         activation: Activation,
+        #[serde(with = "crate::exact")]
         offset: f64,
         lengthscale: Cow<'a, Lengthscale>,
         frequencies: Cow<'a, Frequencies>,

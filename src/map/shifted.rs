@@ -193,7 +193,9 @@ mod stored {
     #[serde(bound = "Counting<T, M>: Serialize")]
     struct Parts<'a, T, M> {
         map: &'a Counting<T, M>,
-        shift: &'a [f64],
+        #[serde(with = "crate::exact")]
+        shift: Vec<f64>,
+        #[serde(with = "crate::exact")]
         epsilon: f64,
     }
 
@@ -201,13 +203,15 @@ mod stored {
     #[serde(bound = "Counting<T, M>: Deserialize<'de>")]
     struct Owned<T, M> {
         map: Counting<T, M>,
+        #[serde(with = "crate::exact")]
         shift: Vec<f64>,
+        #[serde(with = "crate::exact")]
         epsilon: f64,
     }
 
     impl<T: Real, M: CountMechanism + Serialize> Serialize for Shifted<T, M> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            Parts { map: &self.map, shift: &self.shift, epsilon: self.epsilon }.serialize(serializer)
+            Parts { map: &self.map, shift: self.shift.to_vec(), epsilon: self.epsilon }.serialize(serializer)
         }
     }
 

@@ -7,11 +7,16 @@ use crate::error::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Coordinate {
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub mean: f64,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub variance: f64,
     /// The mean of |x|.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub magnitude: f64,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub min: f64,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub max: f64,
 }
 

@@ -49,6 +49,7 @@ const RUN: usize = 64;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
 pub struct Statistics {
     count: usize,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     weight: f64,
     /// Zeros before the first point.
     coordinates: Vec<Coordinate>,
@@ -212,6 +213,7 @@ fn checked_weight(sum: f64) -> Result<f64> {
 #[derive(serde::Deserialize)]
 struct Stored {
     count: usize,
+    #[serde(with = "crate::exact")]
     weight: f64,
     coordinates: Vec<Coordinate>,
 }
