@@ -1,4 +1,5 @@
-//! Everything that holds numbers can be stored and read back to the bit (feature `serde`), as text and in a binary format.
+//! Everything that holds numbers can be stored and read back to the bit (feature `serde`), as text and in a binary
+//! format.
 
 mod common;
 

@@ -10,9 +10,10 @@ use crate::theory::BlockLaw;
 
 /// How the frequencies of a map depend on each other.
 ///
-/// A coupling draws one block of mutually dependent rows at a time; [`draw`] puts independent blocks together. It
-/// promises that each row on its own has a uniform direction and a radius of the law that it is given, which alone
-/// makes every estimate unbiased; [`Hadamard`](super::Hadamard) and [`Givens`](super::Givens) keep that approximately.
+/// A coupling draws one block of mutually dependent rows at a time; [`draw`](super::draw()) puts independent blocks
+/// together. It promises that each row on its own has a uniform direction and a radius of the law that it is given,
+/// which alone makes every estimate unbiased; [`Hadamard`](super::Hadamard) and [`Givens`](super::Givens) keep that
+/// approximately.
 pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// The most rows that a block for points in ℝᵈ can hold; 0 if the coupling does not exist there.
     fn capacity(&self, d: usize) -> usize;
@@ -20,8 +21,8 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// Draws one block of `size` rows in ℝᵈ: at least one row, at most the capacity. Radii come before directions.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if a parameter of the coupling is outside its domain, or the coupling or the
-    /// radii do not exist in this dimension.
+    /// [`Parameter`](crate::Error::Parameter) if a parameter of the coupling is outside its domain, or the coupling or
+    /// the radii do not exist in this dimension.
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn>;
 }
 

@@ -17,8 +17,8 @@ use crate::error::{Error, Result, check_positive, check_size};
 pub struct Rotated {
     /// R.
     pub rotation: Rotation,
-    /// The number of rows of S, a regular simplex ([`simplex::vertices`](super::simplex::vertices)) on the first coordinates of Rx; 0 if S is
-    /// the identity.
+    /// The number of rows of S, a regular simplex ([`simplex::vertices`](super::simplex::vertices)) on the first
+    /// coordinates of Rx; 0 if S is the identity.
     pub vertices: usize,
     /// c, the number of rows in a run that share a direction: 2 for antithetic pairs, else 1.
     pub copies: usize,

@@ -7,7 +7,7 @@ impl Statistics {
     /// The mean of each coordinate.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
+    /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn mean(&self) -> Result<Vec<f64>> {
         self.each("the mean", |c| c.mean)
     }
@@ -15,7 +15,7 @@ impl Statistics {
     /// The variance of each coordinate about its own mean.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
+    /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn variance(&self) -> Result<Vec<f64>> {
         self.each("the variance", |c| c.variance)
     }
@@ -23,7 +23,7 @@ impl Statistics {
     /// The mean of xₗ² for each coordinate l.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
+    /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn mean_squares(&self) -> Result<Vec<f64>> {
         self.each("the mean of squares", Coordinate::mean_square)
     }
@@ -31,7 +31,7 @@ impl Statistics {
     /// The mean of |xₗ| for each coordinate l.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
+    /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn mean_magnitudes(&self) -> Result<Vec<f64>> {
         self.each("the mean of magnitudes", |c| c.magnitude)
     }
@@ -39,7 +39,7 @@ impl Statistics {
     /// The smallest value of each coordinate.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
+    /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn min(&self) -> Result<Vec<f64>> {
         self.each("a minimum", |c| c.min)
     }
@@ -47,7 +47,7 @@ impl Statistics {
     /// The largest value of each coordinate.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
+    /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn max(&self) -> Result<Vec<f64>> {
         self.each("a maximum", |c| c.max)
     }
@@ -55,7 +55,7 @@ impl Statistics {
     /// The mean of ‖x‖².
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
+    /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn mean_squared_norm(&self) -> Result<f64> {
         Ok(self.mean_squares()?.iter().sum())
     }
@@ -63,7 +63,7 @@ impl Statistics {
     /// The variance of all coordinates of all points about their common mean, as scikit-learn's `X.var()`.
     ///
     /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
+    /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn overall_variance(&self) -> Result<f64> {
         let (d, means) = (self.dim() as f64, self.mean()?);
         // From the first mean, so that the centre of equal ones is exact.
