@@ -52,7 +52,8 @@
 //! # Architecture
 //! Floors; each uses only what stands below it.
 //!
-//! - [`Error`], [`Real`], [`SignedLog`]; vectorised loops, special functions and small linear algebra (private)
+//! - [`Error`], [`Real`], [`SignedLog`]; exact storage, vectorised loops, special functions and small linear algebra
+//!   (private)
 //! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
 //! - frequencies and couplings ([`frequency`])
 //! - projections and lifts of a tile of points ([`projection`])
@@ -69,10 +70,13 @@
 //! - Wrong shapes and parameters are [`Error`]s; what can panic, inside a map of your own, says so. A row with
 //!   NaN or an infinity gets NaN features and affects no other row.
 //! - Results are bit-identical for any number of threads; between instruction sets they agree to rounding.
+//! - What can be stored (feature `serde`) is read back to the bit in every format: in text, numbers are strings.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod error;
+#[cfg(feature = "serde")]
+mod exact;
 mod real;
 mod signed_log;
 

@@ -16,8 +16,8 @@ pub trait Real: ndarray::NdFloat + Default + sealed::Sealed {
     }
 }
 
-/// The way from a generic scalar to what is written for `f32` and for `f64`. Nobody outside can name a [`Family`], so
-/// nobody can take it.
+/// The way from a generic scalar to what is written for `f32` and for `f64`. Nobody outside can name a
+/// [`Family`](sealed::Family), so nobody can take it.
 pub(crate) mod sealed {
     /// A type for each scalar.
     pub trait Family {

@@ -1,6 +1,6 @@
 //! The golden table, as the example `verify` checks it, and that the check can fail.
 
-#[path = "../examples/verify/formulas.rs"]
+#[path = "../examples/verify/formulas/mod.rs"]
 mod formulas;
 #[path = "../examples/verify/golden.rs"]
 mod golden;

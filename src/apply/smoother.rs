@@ -158,3 +158,39 @@ impl<T: Real> Smoother<T> {
         Ok(out)
     }
 }
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+mod stored {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Map, Real, Smoother, Sums};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Smoother", bound = "")]
+    struct Stored<T: Real> {
+        map: Map<T>,
+        sums: Sums,
+        #[serde(with = "crate::exact")]
+        totals: Vec<f64>,
+        count: usize,
+    }
+
+    impl<T: Real> Serialize for Smoother<T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let Smoother { map, sums, totals, count } = self.clone();
+            Stored { map, sums, totals, count }.serialize(serializer)
+        }
+    }
+
+    impl<'de, T: Real> Deserialize<'de> for Smoother<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let Stored { map, sums, totals, count } = Stored::deserialize(deserializer)?;
+            if totals.is_empty() || !sums.fits(totals.len(), map.feature_dim()) {
+                return Err(D::Error::custom("sums of another shape than that of the map and the targets"));
+            }
+            Ok(Smoother { map, sums, totals, count })
+        }
+    }
+}

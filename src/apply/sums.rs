@@ -14,9 +14,12 @@ use crate::numeric::{self, Isa, Packed, dot, exp_minus, max};
 /// the norms, so a weight is never 0/0. Other features share one in each block. −∞ is the reference of what
 /// has not been seen, or is 0 so far.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Sums {
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     reference: Vec<f64>,
     /// (targets + 1) × D; the last row is for the target 1.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     sums: Array2<f64>,
 }
 
@@ -76,6 +79,12 @@ impl Sums {
                 *own = *own * keep + their * add;
             }
         }
+    }
+
+    /// Whether these are sums for so many targets and features.
+    #[cfg(feature = "serde")]
+    pub(super) fn fits(&self, targets: usize, features: usize) -> bool {
+        self.reference.len() == features && self.sums.dim() == (targets + 1, features)
     }
 
     /// Bytes.

@@ -126,9 +126,9 @@ impl Shift {
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {
-    #[serde(with = "crate::exact::vec")]
+    #[serde(with = "crate::exact")]
     by: Vec<f64>,
-    #[serde(with = "crate::exact::number")]
+    #[serde(with = "crate::exact")]
     least: f64,
 }
 

@@ -3,8 +3,9 @@
 use ndarray::Array2;
 use rand::Rng;
 
+use super::coupling::{Coupling, Drawn, Rows};
+use super::radii::Radii;
 use super::structured::Rotated;
-use super::{Coupling, Drawn, Radii, Rows};
 use crate::error::Result;
 use crate::theory::{BlockLaw, Dependence};
 

@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayView2};
 use rand::Rng;
 use rand_distr::Distribution;
 
-use super::coupling::check_shape;
+use super::shape::check_shape;
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// 2⁵³: counts up to here are `f64` numbers.
@@ -19,9 +19,9 @@ const LARGEST_RATE: f64 = 1e15;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Rates {
     /// The same for all coordinates.
-    Same(f64),
+    Same(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] f64),
     /// One for each coordinate.
-    PerDimension(Vec<f64>),
+    PerDimension(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Vec<f64>),
 }
 
 impl From<f64> for Rates {
@@ -67,7 +67,7 @@ pub enum CountLaw {
     /// Poisson with these rates: P(ω = k) = e^{−λ} λᵏ/k!.
     Poisson(Rates),
     /// Geometric with this p: P(ω = k) = p(1−p)ᵏ, from k = 0.
-    Geometric(f64),
+    Geometric(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] f64),
     /// Nothing is known.
     Unknown,
 }

@@ -4,9 +4,10 @@ use std::hash::Hasher;
 
 use ndarray::{Array2, CowArray, Ix2};
 
-use super::Law;
-use super::structured::{Rotation, Structured};
+use super::rotation::Rotation;
+use super::structured::Structured;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::theory::Law;
 
 /// Drawn frequencies ω₁ … ω_m ∈ ℝᵈ, in rows, and their law.
 ///
@@ -26,7 +27,7 @@ pub struct Frequencies {
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 enum Form {
-    Dense(Array2<f64>),
+    Dense(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Array2<f64>),
     Structured(Structured),
 }
 

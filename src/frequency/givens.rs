@@ -4,10 +4,11 @@ use std::f64::consts::TAU;
 
 use rand::{Rng, RngExt};
 
-use super::coupling::check_shape;
-use super::radii::draw_radii;
-use super::structured::{PlaneRotation, Rotated, Rotation};
-use super::{Coupling, Drawn, Radii, Rows};
+use super::coupling::{Coupling, Drawn, Rows};
+use super::radii::{Radii, draw_radii};
+use super::rotation::{PlaneRotation, Rotation};
+use super::shape::check_shape;
+use super::structured::Rotated;
 use crate::error::{Result, check_positive};
 use crate::theory::BlockLaw;
 

@@ -3,10 +3,11 @@
 use ndarray::Array2;
 use rand::Rng;
 
-use super::coupling::check_shape;
-use super::radii::draw_radii;
-use super::structured::{Rotated, Rotation};
-use super::{Coupling, Drawn, Radii, Rows};
+use super::coupling::{Coupling, Drawn, Rows};
+use super::radii::{Radii, draw_radii};
+use super::rotation::Rotation;
+use super::shape::check_shape;
+use super::structured::Rotated;
 use crate::error::{Result, check_positive};
 use crate::theory::BlockLaw;
 

@@ -3,8 +3,8 @@
 use ndarray::Array2;
 use rand::Rng;
 
-use super::radii::{draw_radii, fill_normal};
-use super::{Coupling, Drawn, Radii, Rows};
+use super::coupling::{Coupling, Drawn, Rows};
+use super::radii::{Radii, draw_radii, fill_normal};
 use crate::error::Result;
 use crate::theory::{BlockLaw, Dependence};
 

@@ -2,9 +2,9 @@
 
 use rand::Rng;
 
+use super::coupling::{Coupling, Drawn, Rows};
 use super::haar::haar_rows;
-use super::radii::{assemble, draw_radii};
-use super::{Coupling, Drawn, Radii, Rows};
+use super::radii::{Radii, assemble, draw_radii};
 use crate::error::Result;
 use crate::theory::{BlockLaw, Dependence};
 

@@ -3,10 +3,10 @@
 use ndarray::{Array1, Array2};
 use rand::Rng;
 
+use super::coupling::{Coupling, Drawn, Rows};
 use super::haar::haar_rows;
-use super::radii::{assemble, draw_radii};
-use super::simplex::vertices;
-use super::{Coupling, Drawn, Radii, Rows};
+use super::radii::{Radii, assemble, draw_radii};
+use super::simplex_matrix::vertices;
 use crate::error::{Result, check_positive};
 use crate::theory::{BlockLaw, Dependence};
 
@@ -95,7 +95,7 @@ pub fn place(radii: &[f64], passes: usize) -> Array2<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frequency::Chi;
+    use crate::frequency::radii::Chi;
 
     #[test]
     fn the_sum_never_grows_and_vanishes_where_it_can() {

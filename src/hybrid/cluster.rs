@@ -27,7 +27,8 @@ use crate::{ComplexExponential, Real};
 /// That of P̂ᵢⱼ for the clusters of x and y. Unbiased if clusters are chosen without a look at the frequencies.
 ///
 /// # Exact where
-/// x and y are centres, with [`Formula::Complex`], for any draw, if no entry of A had to be limited.
+/// x and y are centres, with [`Formula::Complex`](super::Formula::Complex), for any draw, if no entry of A had to be
+/// limited.
 ///
 /// # Cost
 /// The nearest centre and C_k bases for a query, C_q for a key: O(C_q d + C_k m d). Σ Dᵢⱼ values a point, of which all

@@ -44,6 +44,7 @@ pub struct Diagonal {
     /// The formula.
     pub formula: Formula,
     /// ε, in (0, 1].
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub epsilon: f64,
 }
 

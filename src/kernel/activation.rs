@@ -1,7 +1,5 @@
 //! [`Activation`]: the functions f of the features f(ω·x).
 
-use super::ActivationKernel;
-
 /// A function f of one real number, for the features f(ω·x) and the kernels E\[f(ω·x) f(ω·y)\].
 ///
 /// ```
@@ -61,11 +59,6 @@ impl Activation {
         Activation::Sigmoid,
         Activation::Tanh,
     ];
-
-    /// The kernel E\[f(ω·x) f(ω·y)\], ω ~ N(0, I), if it has a closed form.
-    pub fn kernel(self) -> Option<ActivationKernel> {
-        ActivationKernel::new(self)
-    }
 
     /// A lower bound of f, the greatest one but for rounding.
     pub(crate) fn lower_bound(self) -> f64 {

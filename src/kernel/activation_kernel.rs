@@ -46,6 +46,7 @@ use crate::{Real, SignedLog};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
 pub struct ActivationKernel {
     activation: Activation,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     offset: f64,
     lengthscale: Lengthscale,
 }
@@ -91,6 +92,13 @@ impl ActivationKernel {
     }
 }
 
+impl Activation {
+    /// The kernel E\[f(ω·x) f(ω·y)\], ω ~ N(0, I), if it has a closed form.
+    pub fn kernel(self) -> Option<ActivationKernel> {
+        ActivationKernel::new(self)
+    }
+}
+
 /// ε, if it is finite; −0 becomes 0.
 pub(crate) fn checked_offset(offset: f64) -> Result<f64> {
     let wrong = Error::Parameter { name: "the offset ε", value: offset, domain: "finite" };
@@ -102,6 +110,7 @@ pub(crate) fn checked_offset(offset: f64) -> Result<f64> {
 #[derive(serde::Deserialize)]
 struct Stored {
     activation: Activation,
+    #[serde(with = "crate::exact")]
     offset: f64,
     lengthscale: Lengthscale,
 }

@@ -11,9 +11,9 @@ use crate::error::{Error, Result, check_positive, check_size};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
 pub enum Lengthscale {
     /// The same for all coordinates.
-    Isotropic(f64),
+    Isotropic(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] f64),
     /// One for each coordinate.
-    PerDimension(Vec<f64>),
+    PerDimension(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Vec<f64>),
 }
 
 impl Default for Lengthscale {
@@ -84,8 +84,8 @@ impl Lengthscale {
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 enum Stored {
-    Isotropic(f64),
-    PerDimension(Vec<f64>),
+    Isotropic(#[serde(with = "crate::exact")] f64),
+    PerDimension(#[serde(with = "crate::exact")] Vec<f64>),
 }
 
 #[cfg(feature = "serde")]

@@ -55,7 +55,7 @@ use crate::theory::special::ln_gamma;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Geometric {
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact::optional"))]
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     p: Option<f64>,
     shift: Option<Shift>,
 }

@@ -149,8 +149,8 @@ impl Definition for Gerf {
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {
-    #[serde(with = "crate::exact::array")]
-    a: [f64; 2],
+    #[serde(with = "crate::exact")]
+    a: Complex64,
     sign: GerfSign,
 }
 
@@ -159,14 +159,13 @@ impl TryFrom<Parts> for Gerf {
     type Error = Error;
 
     fn try_from(parts: Parts) -> Result<Self> {
-        let [re, im] = parts.a;
-        Gerf::new(Complex64::new(re, im), parts.sign)
+        Gerf::new(parts.a, parts.sign)
     }
 }
 
 #[cfg(feature = "serde")]
 impl From<Gerf> for Parts {
     fn from(gerf: Gerf) -> Self {
-        Parts { a: [gerf.a.re, gerf.a.im], sign: gerf.sign }
+        Parts { a: gerf.a, sign: gerf.sign }
     }
 }

@@ -19,6 +19,8 @@ mod node;
 mod omega;
 mod plain;
 mod recipe;
+#[cfg(feature = "serde")]
+mod stored;
 mod target;
 mod transform;
 

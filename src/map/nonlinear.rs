@@ -118,7 +118,7 @@ impl Definition for Nonlinear {
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {
     activation: Activation,
-    #[serde(with = "crate::exact::number")]
+    #[serde(with = "crate::exact")]
     offset: f64,
 }
 

@@ -92,6 +92,15 @@ impl Omega {
         })
     }
 
+    /// Whether both are equal; at once, if they share their memory.
+    pub(crate) fn same(&self, other: &Omega) -> bool {
+        match (self, other) {
+            (Omega::Frequencies(a), Omega::Frequencies(b)) if Arc::ptr_eq(a, b) => true,
+            (Omega::Counts(a), Omega::Counts(b)) if Arc::ptr_eq(a, b) => true,
+            (a, b) => a == b,
+        }
+    }
+
     pub(crate) fn frequencies(&self) -> Result<&Arc<Frequencies>> {
         match self {
             Omega::Frequencies(omega) => Ok(omega),

@@ -113,8 +113,8 @@ impl Transform {
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 enum Stored {
-    Diagonal(#[serde(with = "crate::exact::complex_vec")] Vec<Complex64>),
-    Full(#[serde(with = "crate::exact::complex_array2")] Array2<Complex64>),
+    Diagonal(#[serde(with = "crate::exact")] Vec<Complex64>),
+    Full(#[serde(with = "crate::exact")] Array2<Complex64>),
 }
 
 #[cfg(feature = "serde")]

@@ -6,8 +6,8 @@ use crate::Real;
 /// Bytes of a line of the caches, and of the widest vector.
 pub const LINE: usize = 64;
 
-/// Elements that begin with a line of the caches: those that were [taken](Buffer::take) last. Grows when first needed and
-/// is kept.
+/// Elements that begin with a line of the caches: those that were [taken](Buffer::take) last. Grows when first needed
+/// and is kept.
 #[derive(Debug, Default)]
 pub struct Buffer<T> {
     storage: Vec<T>,
@@ -71,7 +71,8 @@ impl<'a, T: Real> Stream<'a, T> {
         Stream { to, written: 0 }
     }
 
-    /// Copies what is new in `from`, which has all that is known: as far as whole vectors go, or to the end of the slice.
+    /// Copies what is new in `from`, which has all that is known: as far as whole vectors go, or to the end of the
+    /// slice.
     pub fn advance(&mut self, from: &[T]) {
         advance(Isa::best(), self.to, &mut self.written, from);
     }

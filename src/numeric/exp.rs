@@ -7,15 +7,35 @@
 
 use super::Lane;
 
+/// An element with an exponential.
+pub trait Exp: Lane {
+    /// eˣ, without a branch; if `SMALL`, for x whose eˣ is a normal number.
+    fn fast_exp<const FMA: bool, const SMALL: bool>(self) -> Self;
+}
+
+impl Exp for f32 {
+    #[inline(always)]
+    fn fast_exp<const FMA: bool, const SMALL: bool>(self) -> f32 {
+        single::<FMA, SMALL>(self)
+    }
+}
+
+impl Exp for f64 {
+    #[inline(always)]
+    fn fast_exp<const FMA: bool, const SMALL: bool>(self) -> f64 {
+        double::<FMA, SMALL>(self)
+    }
+}
+
 #[inline(always)]
-fn exp_minus_body<T: Lane, const FMA: bool, const SMALL: bool>(x: &mut [T], shift: T) {
+fn exp_minus_body<T: Exp, const FMA: bool, const SMALL: bool>(x: &mut [T], shift: T) {
     for v in x {
         *v = (*v - shift).fast_exp::<FMA, SMALL>();
     }
 }
 
 #[inline(always)]
-fn exp_pair_minus_body<T: Lane, const FMA: bool, const SMALL: bool>(
+fn exp_pair_minus_body<T: Exp, const FMA: bool, const SMALL: bool>(
     plus: &mut [T],
     minus: &mut [T],
     shift: T,
@@ -50,7 +70,7 @@ multiversion! {
 /// eˣ in single precision; a normal number, if `SMALL`.
 #[inline(always)]
 #[allow(clippy::excessive_precision)]
-pub(super) fn f32<const FMA: bool, const SMALL: bool>(x: f32) -> f32 {
+fn single<const FMA: bool, const SMALL: bool>(x: f32) -> f32 {
     const ROUND: f32 = 12_582_912.0; // 1.5 · 2²³: adding it rounds to an integer, kept in the low bits
     const LN2_HI: f32 = 0.693_145_751_953_125; // 15 bits: its product with n is exact
     const LN2_LO: f32 = 1.428_606_820e-6;
@@ -78,7 +98,7 @@ pub(super) fn f32<const FMA: bool, const SMALL: bool>(x: f32) -> f32 {
 /// eˣ in double precision; a normal number, if `SMALL`.
 #[inline(always)]
 #[allow(clippy::excessive_precision)]
-pub(super) fn f64<const FMA: bool, const SMALL: bool>(x: f64) -> f64 {
+fn double<const FMA: bool, const SMALL: bool>(x: f64) -> f64 {
     const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
     const LN2_HI: f64 = 0.693_147_180_560_117_703_862_5; // 41 bits
     const LN2_LO: f64 = -1.723_944_452_561_082_611_706e-13;

@@ -27,7 +27,7 @@ multiversion! {
 }
 
 /// A vector that is transformed in place.
-pub trait Transform<T>: Vector<T> {
+trait Transform<T>: Vector<T> {
     /// The transform of the elements.
     unsafe fn transform(self) -> Self;
 }

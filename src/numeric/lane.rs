@@ -3,27 +3,21 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
-use super::hadamard::Transform;
-use super::{exp, sincos};
 use crate::Real;
 
-/// An element of a vectorised loop.
+/// An element of a vectorised loop. Loops that need more of it have a trait of their own.
 pub trait Lane: Real {
     /// The vectors of AVX-512.
     #[cfg(target_arch = "x86_64")]
-    type Avx512: Transform<Self>;
+    type Avx512;
     /// The vectors of AVX2.
     #[cfg(target_arch = "x86_64")]
-    type Avx2: Transform<Self>;
+    type Avx2;
     /// The vectors that the target guarantees: 128 bits.
-    type Portable: Transform<Self>;
+    type Portable;
 
     /// `self · b + c`, fused where `FMA`.
     fn madd<const FMA: bool>(self, b: Self, c: Self) -> Self;
-    /// eˣ, without a branch; if `SMALL`, for x whose eˣ is a normal number.
-    fn fast_exp<const FMA: bool, const SMALL: bool>(self) -> Self;
-    /// (cos x, sin x) for |x| ≤ [`COS_SIN_LIMIT`](super::COS_SIN_LIMIT), without a branch.
-    fn fast_cos_sin<const FMA: bool>(self) -> (Self, Self);
 }
 
 macro_rules! lane {
@@ -38,14 +32,6 @@ macro_rules! lane {
             #[inline(always)]
             fn madd<const FMA: bool>(self, b: Self, c: Self) -> Self {
                 if FMA { self.mul_add(b, c) } else { self * b + c }
-            }
-            #[inline(always)]
-            fn fast_exp<const FMA: bool, const SMALL: bool>(self) -> Self {
-                exp::$T::<FMA, SMALL>(self)
-            }
-            #[inline(always)]
-            fn fast_cos_sin<const FMA: bool>(self) -> (Self, Self) {
-                sincos::$T::<FMA>(self)
             }
         }
     };

@@ -35,7 +35,7 @@ pub use elementwise::{add_minus, affine, multiply, outer, simplex, weigh};
 pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
-pub use lane::Lane;
+use lane::Lane;
 pub use ln::ln;
 pub use pages::zeros;
 pub use peak::multiply_adds;
@@ -44,7 +44,7 @@ pub use product::{Packed, product};
 pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_distance, squared_norm};
 pub use sets::{negate_odd, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};
-pub use vector::Vector;
+use vector::Vector;
 
 #[cfg(test)]
 mod test_support {

@@ -4,6 +4,7 @@
 //! rest is vectorised. Errors: none for polynomials and signs but rounding, at most 3 ulp for the sigmoid, at
 //! most 2 ulp for erf and tanh, and 4 + u² ulp for u Φ(u) (tested).
 
+use super::exp::Exp;
 use super::{Isa, Lane, cos_sin};
 use crate::Real;
 
@@ -85,7 +86,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn sigmoid_body<T: Lane, const FMA: bool>(x: &mut [T]) {
+fn sigmoid_body<T: Exp, const FMA: bool>(x: &mut [T]) {
     each(x, |v| {
         let small = (-v.abs()).fast_exp::<FMA, false>();
         let numerator = if v >= T::zero() { T::one() } else { small };

@@ -1,9 +1,9 @@
 //! X Wᵀ for a tile of rows X and a matrix W that is packed once.
 //!
 //! W lies in panels of [`panel_width`] rows of W side by side, `[panel][k][lane]`, padded with zeros. A tile of the
-//! result is held in registers while k runs; elements of X are broadcast from their rows, which are not packed. k is cut
-//! into runs of [`RUN`] bytes, so that what a panel's tiles read again stays in the second cache. Each element of the result
-//! is summed over k from left to right, whatever the shape of the tile.
+//! result is held in registers while k runs; elements of X are broadcast from their rows, which are not packed. k is
+//! cut into runs of [`RUN`] bytes, so that what a panel's tiles read again stays in the second cache. Each element of
+//! the result is summed over k from left to right, whatever the shape of the tile.
 
 use super::vector::{Vector, prefetch};
 use super::{Buffer, LINE, Lane};
@@ -143,7 +143,8 @@ impl<T: Lane> Run<'_, T> {
     /// Cuts the result into tiles of `M` rows × 2 vectors; what is left of the rows goes in fours and ones.
     ///
     /// # Safety
-    /// `x`, `panels` and `out` must hold what the fields say for `rows` rows; the machine must have the instruction set.
+    /// `x`, `panels` and `out` must hold what the fields say for `rows` rows; the machine must have the instruction
+    /// set.
     #[inline(always)]
     unsafe fn tiles<V: Vector<T>, const M: usize>(&mut self, rows: usize) {
         let whole = rows - rows % M;
@@ -188,8 +189,8 @@ impl<T: Lane> Run<'_, T> {
     }
 
     /// # Safety
-    /// `row + M` rows must exist, and `column`; the column must be a multiple of `N` vectors. Where the tile is wider than
-    /// the columns left, it must not be wider than a panel. The machine must have the instruction set.
+    /// `row + M` rows must exist, and `column`; the column must be a multiple of `N` vectors. Where the tile is wider
+    /// than the columns left, it must not be wider than a panel. The machine must have the instruction set.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "arrays of vectors that iterators move go through memory")]
     unsafe fn tile<V: Vector<T>, const M: usize, const N: usize>(&mut self, row: usize, column: usize) {
@@ -242,7 +243,8 @@ impl<T: Lane> Run<'_, T> {
 /// `N` vectors of a row that has `columns` more elements; what a ragged edge lacks is zero.
 ///
 /// # Safety
-/// The elements must be readable; a ragged edge must not be wider than [`EDGE`]. The machine must have the instruction set.
+/// The elements must be readable; a ragged edge must not be wider than [`EDGE`]. The machine must have the instruction
+/// set.
 #[inline(always)]
 unsafe fn load_row<T: Lane, V: Vector<T>, const N: usize>(from: *const T, columns: usize) -> [V; N] {
     // SAFETY: the caller's promise.

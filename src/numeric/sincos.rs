@@ -5,16 +5,37 @@
 //! Beyond that bound an element takes the standard library's path, accurate for every finite x; ±∞ and NaN
 //! give NaN.
 
-use super::Lane;
+use super::exp::Exp;
+use super::lane::Lane;
 
 /// The largest |x| for which the fast path is accurate.
 pub const COS_SIN_LIMIT: f64 = 1e5;
+
+/// An element with waves.
+trait CosSin: Lane {
+    /// (cos x, sin x) for |x| ≤ [`COS_SIN_LIMIT`], without a branch.
+    fn fast_cos_sin<const FMA: bool>(self) -> (Self, Self);
+}
+
+impl CosSin for f32 {
+    #[inline(always)]
+    fn fast_cos_sin<const FMA: bool>(self) -> (f32, f32) {
+        single::<FMA>(self)
+    }
+}
+
+impl CosSin for f64 {
+    #[inline(always)]
+    fn fast_cos_sin<const FMA: bool>(self) -> (f64, f64) {
+        double::<FMA>(self)
+    }
+}
 
 /// Elements that are examined together for the range of the fast path.
 const CHUNK: usize = 64;
 
 #[inline(always)]
-fn cos_sin_body<T: Lane, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
+fn cos_sin_body<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
     for (cos, sin) in cos.chunks_mut(CHUNK).zip(sin.chunks_mut(CHUNK)) {
         let (mut fast, limit) = (true, T::narrow(COS_SIN_LIMIT));
         for x in cos.iter() {
@@ -31,7 +52,7 @@ fn cos_sin_body<T: Lane, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
 /// The path of a chunk in which some element is beyond the limit, infinite or NaN.
 #[cold]
 #[inline(never)]
-fn with_outliers<T: Lane, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
+fn with_outliers<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
     for (c, s) in cos.iter_mut().zip(sin) {
         (*c, *s) =
             if c.abs() <= T::narrow(COS_SIN_LIMIT) { c.fast_cos_sin::<FMA>() } else { (c.cos(), c.sin()) };
@@ -44,7 +65,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn small_cos_sin_body<T: Lane, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
+fn small_cos_sin_body<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
     for (c, s) in cos.iter_mut().zip(sin) {
         (*c, *s) = c.fast_cos_sin::<FMA>();
     }
@@ -56,7 +77,7 @@ multiversion! {
 }
 
 #[inline(always)]
-fn exp_polar_body<T: Lane, const FMA: bool>(first: &mut [T], second: &mut [T], shift: T, sign: T) {
+fn exp_polar_body<T: CosSin + Exp, const FMA: bool>(first: &mut [T], second: &mut [T], shift: T, sign: T) {
     for (first, second) in first.chunks_mut(CHUNK).zip(second.chunks_mut(CHUNK)) {
         let mut sines = [T::zero(); CHUNK];
         let sines = &mut sines[..second.len()];
@@ -76,7 +97,7 @@ multiversion! {
 /// (cos x, sin x) in single precision, |x| ≤ 1e5.
 #[inline(always)]
 #[allow(clippy::excessive_precision)]
-pub(super) fn f32<const FMA: bool>(x: f32) -> (f32, f32) {
+fn single<const FMA: bool>(x: f32) -> (f32, f32) {
     let (q, r) = if FMA { reduce_f32(x) } else { reduce_f32_in_f64(x) };
     let z = r * r;
     let s = (-1.951_723_469e-4_f32).madd::<FMA>(z, 8.332_177_686e-3).madd::<FMA>(z, -1.666_665_494e-1);
@@ -128,7 +149,7 @@ const PIO2_3: f64 = 2.022_266_248_795_950_63e-21;
 /// (cos x, sin x) in double precision, |x| ≤ 1e5.
 #[inline(always)]
 #[allow(clippy::excessive_precision)]
-pub(super) fn f64<const FMA: bool>(x: f64) -> (f64, f64) {
+fn double<const FMA: bool>(x: f64) -> (f64, f64) {
     const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
     let shifted = x.madd::<FMA>(std::f64::consts::FRAC_2_PI, ROUND);
     let n = shifted - ROUND;

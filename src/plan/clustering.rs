@@ -319,7 +319,9 @@ fn move_to_means(points: &Points, clusters: &[usize], centres: &mut Array2<f64>)
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {
+    #[serde(with = "crate::exact")]
     centres: Array2<f64>,
+    #[serde(with = "crate::exact")]
     mean_squares: Array2<f64>,
 }
 

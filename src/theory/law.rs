@@ -14,6 +14,7 @@ pub enum Dependence {
     /// Directions have a fixed angle between each two, otherwise uniform; radii are independent.
     Angle {
         /// The cosine of the angle.
+        #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
         cos: f64,
     },
     /// Nothing is known; directions need not even be uniform.

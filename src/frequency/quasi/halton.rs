@@ -3,9 +3,10 @@
 use ndarray::{Array2, ArrayViewMut2};
 use rand::Rng;
 
-use super::{CELLS, drawn, gaussian};
+use super::cells::{CELLS, drawn, gaussian};
 use crate::error::Result;
-use crate::frequency::{Coupling, Drawn, Radii};
+use crate::frequency::coupling::{Coupling, Drawn};
+use crate::frequency::radii::Radii;
 
 /// Halton frequencies: Gaussian images of the Halton sequence, randomly shifted.
 ///

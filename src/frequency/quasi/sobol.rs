@@ -5,9 +5,10 @@ use std::iter;
 use ndarray::{Array2, ArrayViewMut2};
 use rand::Rng;
 
-use super::{drawn, gaussian};
+use super::cells::{drawn, gaussian};
 use crate::error::{Error, Result};
-use crate::frequency::{Coupling, Drawn, Radii};
+use crate::frequency::coupling::{Coupling, Drawn};
+use crate::frequency::radii::Radii;
 
 /// Sobol frequencies: Gaussian images of the first points of the Sobol sequence, scrambled as Owen did.
 ///

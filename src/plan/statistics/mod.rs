@@ -1,10 +1,15 @@
 //! [`Statistics`]: what parameters need to know of the points of one side.
 
+mod coordinate;
+mod moved;
+mod summary;
+
+pub(super) use coordinate::Coordinate;
+
 use ndarray::{ArrayRef1, ArrayRef2, Axis};
 
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::kernel::Lengthscale;
 use crate::numeric::{Isa, squared_norm};
 
 /// Rows whose statistics are computed together: enough that merging them costs little, and few enough that
@@ -44,61 +49,10 @@ const RUN: usize = 64;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
 pub struct Statistics {
     count: usize,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     weight: f64,
     /// Zeros before the first point.
     coordinates: Vec<Coordinate>,
-}
-
-/// The statistics of one coordinate: means, not sums, so that they stay in range whatever the weights.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Coordinate {
-    pub mean: f64,
-    pub variance: f64,
-    /// The mean of |x|.
-    pub magnitude: f64,
-    pub min: f64,
-    pub max: f64,
-}
-
-impl Coordinate {
-    /// Takes in what makes up the share `new` of the total weight; `old` is the share of what was there.
-    fn merge(&mut self, old: f64, new: f64, other: &Coordinate) {
-        let delta = other.mean - self.mean;
-        let step = new * delta;
-        // The product of shares is at most ¼, so this is in range where δ² is not.
-        self.variance = old * self.variance + new * other.variance + step * (old * delta);
-        self.mean += step;
-        self.magnitude += new * (other.magnitude - self.magnitude);
-        self.min = if other.min < self.min { other.min } else { self.min };
-        self.max = if other.max > self.max { other.max } else { self.max };
-    }
-
-    /// The mean of x².
-    pub fn mean_square(&self) -> f64 {
-        self.variance + self.mean * self.mean
-    }
-
-    fn is_finite(&self) -> bool {
-        [self.mean_square(), self.magnitude, self.min, self.max].iter().all(|v| v.is_finite())
-    }
-
-    /// Refuses what no points have.
-    #[cfg(feature = "serde")]
-    fn check(&self, row: usize) -> Result<()> {
-        if !self.is_finite() {
-            return Err(Error::NotFinite { what: "the coordinates", row });
-        }
-        let least = [
-            ("the variances", self.variance, 0.0),
-            ("the mean magnitudes", self.magnitude, 0.0),
-            ("the maxima", self.max, self.min),
-        ];
-        match least.into_iter().find(|(_, value, least)| value < least) {
-            None => Ok(()),
-            Some((what, value, _)) => Err(Error::Entry { what, row, value, domain: "possible" }),
-        }
-    }
 }
 
 impl Statistics {
@@ -215,73 +169,6 @@ impl Statistics {
         Ok(())
     }
 
-    /// The statistics of the points divided by a lengthscale, without another look at them.
-    ///
-    /// ```
-    /// use ndarray::arr2;
-    /// use random_features::plan::Statistics;
-    /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?.divided_by(vec![1.0, 4.0])?;
-    /// assert_eq!(statistics.mean_squares()?, [5.0, 4.0]);
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Parameter`](Error::Parameter) if an ℓ is outside its domain or so small that squares overflow,
-    /// [`Shape`](Error::Shape) if there are ℓ for another dimension.
-    pub fn divided_by(&self, lengthscale: impl Into<Lengthscale>) -> Result<Statistics> {
-        let lengthscale = lengthscale.into().checked()?;
-        lengthscale.check_dim(self.dim())?;
-        let divided = |(k, c): (usize, &Coordinate)| {
-            let scale = lengthscale.at(k);
-            let divided = Coordinate {
-                mean: c.mean / scale,
-                variance: c.variance / (scale * scale),
-                magnitude: c.magnitude / scale,
-                min: c.min / scale,
-                max: c.max / scale,
-            };
-            let domain = "large enough for the squares of what it divides to be finite";
-            let error = Error::Parameter { name: "the lengthscale", value: scale, domain };
-            if divided.is_finite() { Ok(divided) } else { Err(error) }
-        };
-        let coordinates = self.coordinates.iter().enumerate().map(divided).collect::<Result<_>>()?;
-        Ok(Statistics { coordinates, ..*self })
-    }
-
-    /// The statistics of the points x − c, without another look at them, for a c that is nowhere above a
-    /// point, such as [`PairStatistics::shift`](super::PairStatistics::shift) of these statistics and others.
-    ///
-    /// Below the minimum of each coordinate the mean of |x − c| is the mean less c. With it parameters of
-    /// [`Shifted`](crate::map::Shifted) maps are chosen.
-    ///
-    /// ```
-    /// use ndarray::arr2;
-    /// use random_features::plan::Statistics;
-    /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?.shifted(&[1.0, -9.0])?;
-    /// assert_eq!((statistics.mean_magnitudes()?, statistics.min()?), (vec![1.0, 9.0], vec![0.0, 1.0]));
-    /// # Ok::<(), random_features::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0, [`Shape`](Error::Shape) if `c` does not have d entries,
-    /// [`Entry`](Error::Entry) with the first coordinate in which `c` is above a point, or so far below that
-    /// squares overflow.
-    pub fn shifted(&self, c: &[f64]) -> Result<Statistics> {
-        self.check_data("a shift")?;
-        check_size("the number of entries of the shift", self.dim(), c.len())?;
-        let shifted = |(row, (own, c)): (usize, (&Coordinate, &f64))| {
-            let (min, max) = (own.min - c, own.max - c);
-            // The mean may be rounded below the minimum.
-            let mean = (own.mean - c).max(min);
-            let shifted = Coordinate { mean, magnitude: mean, min, max, ..*own };
-            let domain = "no more than the minimum, with differences whose squares are finite";
-            let error = Error::Entry { what: "the shift", row, value: *c, domain };
-            if min >= 0.0 && shifted.is_finite() { Ok(shifted) } else { Err(error) }
-        };
-        let coordinates = self.coordinates.iter().zip(c).enumerate().map(shifted).collect::<Result<_>>()?;
-        Ok(Statistics { coordinates, ..*self })
-    }
-
     /// The number of points with a positive weight.
     pub fn count(&self) -> usize {
         self.count
@@ -297,80 +184,7 @@ impl Statistics {
         self.coordinates.len()
     }
 
-    /// The mean of each coordinate.
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
-    pub fn mean(&self) -> Result<Vec<f64>> {
-        self.each("the mean", |c| c.mean)
-    }
-
-    /// The variance of each coordinate about its own mean.
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
-    pub fn variance(&self) -> Result<Vec<f64>> {
-        self.each("the variance", |c| c.variance)
-    }
-
-    /// The mean of xₗ² for each coordinate l.
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
-    pub fn mean_squares(&self) -> Result<Vec<f64>> {
-        self.each("the mean of squares", Coordinate::mean_square)
-    }
-
-    /// The mean of |xₗ| for each coordinate l.
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
-    pub fn mean_magnitudes(&self) -> Result<Vec<f64>> {
-        self.each("the mean of magnitudes", |c| c.magnitude)
-    }
-
-    /// The smallest value of each coordinate.
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
-    pub fn min(&self) -> Result<Vec<f64>> {
-        self.each("a minimum", |c| c.min)
-    }
-
-    /// The largest value of each coordinate.
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
-    pub fn max(&self) -> Result<Vec<f64>> {
-        self.each("a maximum", |c| c.max)
-    }
-
-    /// The mean of ‖x‖².
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
-    pub fn mean_squared_norm(&self) -> Result<f64> {
-        Ok(self.mean_squares()?.iter().sum())
-    }
-
-    /// The variance of all coordinates of all points about their common mean, as scikit-learn's `X.var()`.
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) if the weight is 0.
-    pub fn overall_variance(&self) -> Result<f64> {
-        let (d, means) = (self.dim() as f64, self.mean()?);
-        // From the first mean, so that the centre of equal ones is exact.
-        let centre = means[0] + means.iter().map(|mean| (mean - means[0]) / d).sum::<f64>();
-        let about_centre = |c: &Coordinate| (c.variance + (c.mean - centre).powi(2)) / d;
-        Ok(self.coordinates.iter().map(about_centre).sum())
-    }
-
-    fn each(&self, what: &'static str, value: impl Fn(&Coordinate) -> f64) -> Result<Vec<f64>> {
-        self.check_data(what)?;
-        Ok(self.coordinates.iter().map(value).collect())
-    }
-
-    pub(super) fn coordinates(&self) -> &[Coordinate] {
+    pub(in crate::plan) fn coordinates(&self) -> &[Coordinate] {
         &self.coordinates
     }
 
@@ -399,6 +213,7 @@ fn checked_weight(sum: f64) -> Result<f64> {
 #[derive(serde::Deserialize)]
 struct Stored {
     count: usize,
+    #[serde(with = "crate::exact")]
     weight: f64,
     coordinates: Vec<Coordinate>,
 }

@@ -1,0 +1,51 @@
+//! From a formula's name and a case's parameters to what the crate computes.
+
+mod case;
+mod drawn;
+mod estimate;
+mod gaussian;
+mod generalised;
+mod hybrid;
+
+use serde_json::Value;
+
+use case::Case;
+
+use crate::golden::Computed;
+
+/// Families that a later capability will compute.
+const LATER: [&str; 4] = ["attention.", "krr.", "metrics.", "sampled_softmax"];
+
+/// What became of a formula.
+pub enum Outcome {
+    Computed(Computed),
+    /// It needs code of a later capability.
+    Later,
+}
+
+/// Computes a case; `Err` is a sentence about what cannot be.
+pub fn compute(json: &Value) -> Result<Outcome, String> {
+    let formula = json["formula"].as_str().ok_or("a case has no formula")?;
+    let case = Case { formula, json };
+    let family = formula.split('.').next().unwrap_or_default();
+    let computed = match family {
+        "kernel" | "angle" => gaussian::kernel(&case)?,
+        "mse" | "performers" | "gap" => gaussian::gaussian_map(&case)?,
+        "conformity" | "rff" => gaussian::conformity(&case)?,
+        "ce" => hybrid::complex_exponential(&case)?,
+        "hybrid" | "relerr" | "bound" => hybrid::hybrid_map(&case)?,
+        "gerf" | "oprf" | "crt" => generalised::generalised(&case)?,
+        "poisson" | "geometric" => generalised::count_map(&case)?,
+        "estimate" => estimate::estimate(&case)?,
+        "simplex" | "simrf_plus" => drawn::simplex_matrix(&case)?,
+        "structured" => drawn::structured(&case)?,
+        "qmc" => drawn::quasi_random(&case)?,
+        "data" => drawn::data(&case)?,
+        _ => None,
+    };
+    match computed {
+        Some(computed) => Ok(Outcome::Computed(computed)),
+        None if LATER.iter().any(|later| formula.starts_with(later)) => Ok(Outcome::Later),
+        None => Err(format!("there is no formula {formula}")),
+    }
+}

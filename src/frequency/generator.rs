@@ -1,0 +1,34 @@
+//! The generators that frequencies are drawn with.
+
+use rand::SeedableRng;
+use rand::rngs::ChaCha8Rng;
+
+/// The crate's generator: ChaCha8, portable and seedable, the same on every machine.
+///
+/// ```
+/// use random_features::frequency::{Independent, draw};
+/// let omega = draw(3, 2, &Independent, &mut random_features::rng(42))?;
+/// assert_eq!(omega, draw(3, 2, &Independent, &mut random_features::rng(42))?);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+pub fn rng(seed: u64) -> ChaCha8Rng {
+    ChaCha8Rng::seed_from_u64(seed)
+}
+
+/// The generator for redraw number `step` of a seed: a stream of its own for each step, that of [`rng`] for step 0.
+///
+/// To redraw frequencies while training, draw again with the next step. What is drawn depends on the seed and the
+/// step alone, never on data, so a run can be repeated from any step on.
+///
+/// ```
+/// use random_features::frequency::{Independent, draw, rng_of_step};
+/// let draw_of_step = |step| draw(3, 2, &Independent, &mut rng_of_step(42, step));
+/// assert_eq!(draw_of_step(0)?, draw(3, 2, &Independent, &mut random_features::rng(42))?);
+/// assert_ne!(draw_of_step(7)?, draw_of_step(8)?);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+pub fn rng_of_step(seed: u64, step: u64) -> ChaCha8Rng {
+    let mut rng = rng(seed);
+    rng.set_stream(step);
+    rng
+}

@@ -1,0 +1,57 @@
+//! From cells of the unit interval to frequencies.
+
+use ndarray::Array2;
+use rand::Rng;
+
+use crate::error::Result;
+use crate::frequency::coupling::{Drawn, Rows};
+use crate::frequency::radii::{Radii, draw_radii};
+use crate::numeric::special::normal_quantile;
+use crate::theory::{BlockLaw, Dependence, Radius};
+
+/// 2⁶⁴, the number of cells.
+pub(super) const CELLS: f64 = (1u128 << 64) as f64;
+
+/// Φ⁻¹ at the centre of a cell; opposite cells have opposite values, the largest is 9.2.
+pub(super) fn gaussian(cell: u64) -> f64 {
+    // From the nearer end of the interval, where centres are accurate.
+    let tail = cell.min(!cell);
+    let omega = normal_quantile((tail as f64 + 0.5) / CELLS);
+    if tail == cell { omega } else { -omega }
+}
+
+/// A block of Gaussian rows, which radii of another law than χ stretch. Points of a net depend on each other in ways
+/// that no closed form speaks of.
+pub(super) fn drawn(mut rows: Array2<f64>, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    let (size, d) = rows.dim();
+    if radii.law() != Radius::Chi {
+        for (mut row, radius) in rows.rows_mut().into_iter().zip(draw_radii(radii, d, (size, size), rng)?) {
+            // No coordinate is 0, since no cell's centre is ½.
+            let norm = row.dot(&row).sqrt();
+            row.mapv_inplace(|v| radius * (v / norm));
+        }
+    }
+    let law = BlockLaw { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
+    Ok(Drawn {
+        rows: Rows::Dense(rows),
+        law: if size == 1 { law } else { BlockLaw::unknown(size, radii.law()) },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_finite_and_symmetric() {
+        let exact = |cell: u64, omega: f64| assert!((gaussian(cell) / omega - 1.0).abs() < 1e-14, "{cell}");
+        // Φ⁻¹ of 2⁻⁶⁵, ¼ and 3/32, by scipy.
+        exact(0, -9.155_293_772_686_072);
+        exact(1 << 62, -0.674_489_750_196_081_7);
+        exact(3 << 59, -1.318_010_897_303_537);
+        for cell in [0, 1, 12_345, 1 << 33, 1 << 62, (1 << 63) - 1] {
+            assert!(gaussian(cell).is_finite() && gaussian(cell) <= 0.0);
+            assert_eq!(gaussian(!cell), -gaussian(cell));
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! [`Rotation`]: rotations that are products of sparse factors.
+
+use ndarray::{Array1, Array2};
+
+use super::shape::outside;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::numeric::{Isa, hadamard_rounds};
+
+/// A rotation of ℝᴺ as a product of sparse factors.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Rotation {
+    /// Rounds of sign flips and Hadamard transforms, v ← N^{−1/2} H D v, one for each row of flips (`true`: the
+    /// coordinate changes sign), first row first. N is a power of two, H the Sylvester–Hadamard matrix.
+    Hadamard(Array2<bool>),
+    /// Plane rotations, first one first.
+    Givens(Vec<PlaneRotation>),
+}
+
+/// A rotation in the plane of two coordinates: (a, b) → (a cos t − b sin t, a sin t + b cos t).
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct PlaneRotation {
+    /// The coordinates a and b, which differ.
+    pub axes: [usize; 2],
+    /// t.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub angle: f64,
+}
+
+impl Rotation {
+    /// v ← R v. Cost O(N log N) a round, or O(1) a plane.
+    ///
+    /// ```
+    /// use random_features::frequency::structured::{PlaneRotation, Rotation};
+    /// let mut v = ndarray::arr1(&[1.0, 0.0]);
+    /// let quarter = PlaneRotation { axes: [0, 1], angle: std::f64::consts::FRAC_PI_2 };
+    /// Rotation::Givens(vec![quarter]).apply(&mut v)?;
+    /// assert!(v[0].abs() < 1e-15 && (v[1] - 1.0f64).abs() < 1e-15);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the factors are not of the vector's dimension.
+    pub fn apply(&self, v: &mut Array1<f64>) -> Result<()> {
+        self.check(v.len())?;
+        self.rotate(v);
+        Ok(())
+    }
+
+    pub(super) fn rotate(&self, v: &mut Array1<f64>) {
+        match self {
+            Rotation::Hadamard(flips) => {
+                let mut rotated = v.as_standard_layout().into_owned();
+                if let Some(rotated) = rotated.as_slice_mut() {
+                    hadamard_rounds(Isa::best(), rotated, &signs(flips));
+                }
+                v.assign(&rotated);
+            }
+            Rotation::Givens(rotations) => {
+                for PlaneRotation { axes: [i, j], angle } in rotations {
+                    let ((sin, cos), (a, b)) = (angle.sin_cos(), (v[*i], v[*j]));
+                    (v[*i], v[*j]) = (a * cos - b * sin, a * sin + b * cos);
+                }
+            }
+        }
+    }
+
+    /// Refuses factors that are not of this dimension.
+    pub(super) fn check(&self, dim: usize) -> Result<()> {
+        match self {
+            Rotation::Hadamard(flips) => {
+                check_size("the number of sign flips in a round", dim, flips.ncols())?;
+                check_positive("the number of rounds", flips.nrows())?;
+                if dim.is_power_of_two() {
+                    Ok(())
+                } else {
+                    Err(outside("the dimension N", dim, "a power of two"))
+                }
+            }
+            Rotation::Givens(rotations) => {
+                let wrong =
+                    |r: &&PlaneRotation| r.axes[0] == r.axes[1] || r.axes.iter().any(|axis| *axis >= dim);
+                if let Some(rotation) = rotations.iter().find(wrong) {
+                    return Err(outside(
+                        "an axis of a plane",
+                        rotation.axes[1],
+                        "below N and unlike the other",
+                    ));
+                }
+                match rotations.iter().position(|r| !r.angle.is_finite()) {
+                    Some(row) => Err(Error::NotFinite { what: "the angles", row }),
+                    None => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// ±N^{−1/2} for all flips of all rounds.
+pub(crate) fn signs(flips: &Array2<bool>) -> Vec<f64> {
+    let size = (flips.ncols() as f64).sqrt().recip();
+    flips.iter().map(|flip| if *flip { -size } else { size }).collect()
+}

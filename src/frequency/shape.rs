@@ -1,0 +1,22 @@
+//! Sizes for which there are frequencies.
+
+use crate::error::{Error, Result, check_positive};
+
+/// Refuses sizes for which there is no matrix of m × d numbers.
+pub(super) fn check_shape(d: usize, m: usize) -> Result<()> {
+    check_positive("the dimension d", d)?;
+    check_positive("the number of frequencies m", m)?;
+    let most = isize::MAX as usize / size_of::<f64>() / 2;
+    if d.checked_mul(m).is_none_or(|size| size > most) || d > most { Err(too_many(m)) } else { Ok(()) }
+}
+
+/// The error for more frequencies than can be addressed.
+pub(super) fn too_many(m: usize) -> Error {
+    let domain = "small enough for m × d numbers to be addressed";
+    Error::Parameter { name: "the number of frequencies m", value: m as f64, domain }
+}
+
+/// The error for a whole number outside its domain.
+pub(super) fn outside(name: &'static str, value: usize, domain: &'static str) -> Error {
+    Error::Parameter { name, value: value as f64, domain }
+}

@@ -1,0 +1,62 @@
+//! [`Coordinate`]: what is kept of one coordinate.
+
+#[cfg(feature = "serde")]
+use crate::error::{Error, Result};
+
+/// The statistics of one coordinate: means, not sums, so that they stay in range whatever the weights.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(crate) struct Coordinate {
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub mean: f64,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub variance: f64,
+    /// The mean of |x|.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub magnitude: f64,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub min: f64,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub max: f64,
+}
+
+impl Coordinate {
+    /// Takes in what makes up the share `new` of the total weight; `old` is the share of what was there.
+    pub fn merge(&mut self, old: f64, new: f64, other: &Coordinate) {
+        let delta = other.mean - self.mean;
+        let step = new * delta;
+        // The product of shares is at most ¼, so this is in range where δ² is not.
+        self.variance = old * self.variance + new * other.variance + step * (old * delta);
+        self.mean += step;
+        self.magnitude += new * (other.magnitude - self.magnitude);
+        self.min = if other.min < self.min { other.min } else { self.min };
+        self.max = if other.max > self.max { other.max } else { self.max };
+    }
+
+    /// The mean of x².
+    pub fn mean_square(&self) -> f64 {
+        self.variance + self.mean * self.mean
+    }
+
+    /// Whether squares are in range.
+    pub fn is_finite(&self) -> bool {
+        [self.mean_square(), self.magnitude, self.min, self.max].iter().all(|v| v.is_finite())
+    }
+
+    /// Refuses what no points have.
+    #[cfg(feature = "serde")]
+    pub fn check(&self, row: usize) -> Result<()> {
+        if !self.is_finite() {
+            return Err(Error::NotFinite { what: "the coordinates", row });
+        }
+        let least = [
+            ("the variances", self.variance, 0.0),
+            ("the mean magnitudes", self.magnitude, 0.0),
+            ("the maxima", self.max, self.min),
+        ];
+        match least.into_iter().find(|(_, value, least)| value < least) {
+            None => Ok(()),
+            Some((what, value, _)) => Err(Error::Entry { what, row, value, domain: "possible" }),
+        }
+    }
+}
