@@ -6,28 +6,30 @@ mod common;
 use std::fmt::Debug;
 
 use common::{approximate_couplings, couplings, frequencies, points, quasi_couplings};
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayView2};
 use num_complex::Complex64;
 use rand::{Rng, RngExt};
+use random_features::apply::Smoother;
 use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::structured::Structured;
 use random_features::frequency::{
-    Antithetic, CountLaw, Counts, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal,
-    Radii, Rates, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric, draw_poisson, draw_with,
+    Antithetic, AnyRadii, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
+    Halton, Independent, Orthogonal, Radii, Rates, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric,
+    draw_poisson, draw_with,
 };
-use random_features::hybrid::{Clustering, Diagonal};
+use random_features::hybrid::{Bases, Clustered, Coefficient, Diagonal, Formula, Hybrid};
 use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, RegularisedSoftmax, Smoothness,
     Softmax,
 };
-use random_features::map::{Counting, Exponential, Target, Transform};
-use random_features::plan::Statistics;
+use random_features::map::{Facts, FeatureMap, Form, Shift, Target, Tile, Transform};
+use random_features::plan::{Clustering, Statistics};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law, Radius};
 use random_features::{
-    ComplexExponential, EluPlusOne, FeatureMap, Geometric, Gerf, Hyperbolic, Nonlinear, Poisson, Positive,
-    Shifted, Side, Sign, Trigonometric, rng,
+    ComplexExponential, EluPlusOne, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Recipe,
+    Side, Sign, Trigonometric, rng,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -43,12 +45,20 @@ fn survives<V: Serialize + DeserializeOwned + Debug>(value: &V) -> [V; 2] {
     read
 }
 
-/// As [`survives`], for maps, which are what they are made of.
-fn map_survives<M: FeatureMap<f64> + Serialize + DeserializeOwned + Debug>(map: &M) {
+/// As [`survives`], for maps, which are what they are made of; and so are their recipes.
+fn map_survives(map: &Map<f64>) {
     let x = points::<f64>(5, map.input_dim(), 1.0);
+    let recipe = map.recipe().unwrap();
+    for read in survives(&recipe) {
+        assert_eq!(read, recipe);
+        assert_eq!(read.identity(), map.identity());
+    }
     for read in survives(map) {
-        assert_eq!(read.fingerprint(), map.fingerprint());
-        assert_eq!(read.features(Side::Y, &x).unwrap(), map.features(Side::Y, &x).unwrap());
+        assert_eq!(read.recipe(), Some(recipe.clone()));
+        for side in [Side::X, Side::Y] {
+            assert_eq!(read.features(side, &x).unwrap(), map.features(side, &x).unwrap());
+        }
+        assert!(read.features(Side::X, &x).unwrap().gram(&map.features(Side::Y, &x).unwrap()).is_ok());
     }
 }
 
@@ -174,28 +184,12 @@ fn couplings_survive() {
 #[test]
 fn structured_maps_survive() {
     let omega = frequencies(128, 200, &Hadamard::default(), 4);
-    let map = Positive::gaussian::<f32>(omega, 2.0).unwrap();
-    let text = to_string(&map).unwrap();
-    let read: Exponential<f32, Positive> = from_str(&text).unwrap();
-    let x = points::<f32>(10, 128, 1.0);
-    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
-    assert_eq!(read.fingerprint(), map.fingerprint());
+    let map = Positive.gaussian::<f64>(omega, 2.0).unwrap();
+    map_survives(&map);
     // Factors that do not fit are refused.
+    let text = to_string(&map).unwrap();
     let wrong = text.replacen("\"padded\":128", "\"padded\":64", 1);
-    assert!(wrong != text && from_str::<Exponential<f32, Positive>>(&wrong).is_err());
-}
-
-#[test]
-fn maps_survive() {
-    let omega = || frequencies(3, 8, &Orthogonal, 4);
-    let x = points::<f32>(10, 3, 1.0);
-    let map = Positive::gaussian::<f32>(omega(), vec![0.5, 1.0, 2.0]).unwrap();
-    let read: Exponential<f32, Positive> = from_str(&to_string(&map).unwrap()).unwrap();
-    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
-    assert_eq!(read.fingerprint(), map.fingerprint());
-    let map = Trigonometric::softmax::<f32>(omega());
-    let read: Exponential<f32, Trigonometric> = from_str(&to_string(&map).unwrap()).unwrap();
-    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+    assert!(wrong != text && from_str::<Recipe>(&wrong).is_err());
 }
 
 #[test]
@@ -203,40 +197,108 @@ fn every_map_survives_in_every_format() {
     let omega = |m| frequencies(3, m, &Orthogonal, 4);
     let each = || scales(3, 7);
     let gaussian = || Gaussian::new(each()).unwrap();
-    map_survives(&Positive::new::<f64>(omega(8), gaussian()).unwrap());
-    map_survives(&Hyperbolic::new::<f64>(omega(8), gaussian()).unwrap());
-    map_survives(&Trigonometric::softmax::<f64>(omega(8)));
-    map_survives(&Sign::<f64>::new(omega(8)));
-    map_survives(&EluPlusOne::new(3, each()).unwrap());
+    map_survives(&Positive.map(omega(8), gaussian()).unwrap());
+    map_survives(&Hyperbolic.map(omega(8), gaussian()).unwrap());
+    map_survives(&Trigonometric.softmax(omega(8)).unwrap());
+    map_survives(&Trigonometric.map(omega(8), each()).unwrap());
+    map_survives(&Sign.map(omega(8), 1.0).unwrap());
+    map_survives(&EluPlusOne.map(3, each()).unwrap());
     for (k, scale) in scales(30, 8).into_iter().enumerate() {
         let a = Complex64::new(0.1 - scale, 1.0 / scale);
-        survives(&Gerf::new(a, GerfSign::Minus).unwrap());
-        map_survives(&Gerf::new(-scale, GerfSign::Plus).unwrap().gaussian::<f64>(omega(5), scale).unwrap());
+        map_survives(&Gerf::new(a, GerfSign::Minus).unwrap().softmax(omega(5)).unwrap());
+        map_survives(&Gerf::new(-scale, GerfSign::Plus).unwrap().gaussian(omega(5), scale).unwrap());
         let diagonal = Transform::diagonal(complex(3, k as u64)).unwrap();
         let full = Array2::from_shape_vec((3, 3), complex(9, k as u64)).unwrap();
         for a in [diagonal, Transform::full(full).unwrap()] {
             survives(&a).into_iter().for_each(|read| assert_eq!(read, a));
-            map_survives(&ComplexExponential::<f64>::new(omega(5), a, Symmetry::Plain, gaussian()).unwrap());
+            for symmetry in [Symmetry::Plain, Symmetry::Symmetric] {
+                map_survives(
+                    &ComplexExponential::new(a.clone(), symmetry).map(omega(5), gaussian()).unwrap(),
+                );
+            }
         }
-        let map = Nonlinear::<f64>::new(omega(5), Activation::Relu);
-        map_survives(&map.with_lengthscale(each()).unwrap().with_offset(scale).unwrap());
+        let map = Nonlinear::new(Activation::Relu).with_offset(scale).unwrap();
+        map_survives(&map.map(omega(5), each()).unwrap());
         let counts = draw_poisson(3, 6, vec![scale, 1.0, 2.0], &mut rng(1)).unwrap();
-        let map: Counting<f64, Poisson> = Poisson::gaussian(counts, each()).unwrap();
-        map_survives(&map);
-        map_survives(&Shifted::new(map, numbers(3, k as u64), 1.0 / scale).unwrap());
+        let shift = Shift::new(numbers(3, k as u64), 1.0 / scale).unwrap();
+        map_survives(&Poisson::default().gaussian(counts.clone(), each()).unwrap());
+        map_survives(&Poisson::with_rates(scale).shifted(shift.clone()).gaussian(counts, each()).unwrap());
         let counts = draw_geometric(3, 6, 0.09 * scale, &mut rng(1)).unwrap();
-        map_survives(&Geometric::softmax::<f64>(counts).unwrap());
+        map_survives(&Geometric::default().softmax(counts.clone()).unwrap());
+        map_survives(&Geometric::with_p(0.05 * scale).shifted(shift).softmax(counts).unwrap());
     }
 }
 
-/// Frequencies beyond single precision, which saturate.
 #[test]
-fn saturated_maps_survive() {
-    let omega = Frequencies::from_rows(ndarray::arr2(&[[1e300, -2.0]])).unwrap();
-    let map = Positive::softmax::<f32>(omega);
-    let read: Exponential<f32, Positive> = from_str(&to_string(&map).unwrap()).unwrap();
-    let x = points::<f32>(2, 2, 1.0);
-    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+fn composed_maps_survive_and_frequencies_are_stored_once() {
+    let omega = |m, seed| frequencies(3, m, &Independent, seed);
+    let angular = Hybrid::angular(Bases::shared(omega(40, 1)), omega(4, 2)).unwrap();
+    map_survives(&angular);
+    let text = to_string(&angular).unwrap();
+    assert_eq!(text.matches("\"law\"").count(), 2, "bases share their frequencies");
+    let matrix = matrix(3, 3, 5).mapv(|v| v.signum() * 0.7);
+    let lambda = Coefficient::gaussian_trigonometric(omega(5, 3), matrix, 1.3).unwrap();
+    let gaussian =
+        Hybrid::gaussian(Bases::independent(omega(4, 4), omega(4, 5)), omega(3, 6), 0.7, 1.1).unwrap();
+    let half = Coefficient::constant(0.3).unwrap();
+    let nested =
+        Hybrid::sum(vec![(lambda, gaussian), (half, angular)], Positive.softmax(omega(5, 7)).unwrap());
+    let nested = nested.unwrap();
+    map_survives(&nested);
+    let (queries, keys) = (points::<f64>(30, 3, 1.0), points::<f64>(30, 3, 0.5));
+    let (queries, keys) =
+        (Clustering::of(&queries, 2, &mut rng(1)).unwrap(), Clustering::of(&keys, 3, &mut rng(2)).unwrap());
+    let clustered = Clustered::by_centres(
+        omega(6, 8),
+        &queries,
+        &keys,
+        Formula::Complex,
+        Symmetry::Plain,
+        Softmax::default(),
+    );
+    let clustered = clustered.unwrap();
+    map_survives(&clustered);
+    assert_eq!(to_string(&clustered).unwrap().matches("\"law\"").count(), 1);
+    map_survives(&Hybrid::sum(vec![(Coefficient::constant(0.5).unwrap(), clustered)], nested).unwrap());
+}
+
+#[test]
+fn recipes_that_are_not_drawn_survive() {
+    let draw = Draw::new(4, 9, Antithetic(Simplex::on(RotationLaw::Hadamard(Hadamard { rounds: 2 }))));
+    let counts = DrawCounts { d: 4, m: 5, law: CountLaw::Poisson(Rates::Same(0.1 + 0.2)), stream: 3 };
+    let other = draw.clone().with_stream(1).with_radii(AnyRadii::Matern(Smoothness::FiveHalves));
+    let recipes = [
+        Positive.recipe(draw, Softmax::default()),
+        Trigonometric.recipe(other, Matern::new(Smoothness::FiveHalves, 0.1).unwrap()),
+        Poisson::default().recipe(counts, Gaussian::new(0.7).unwrap()),
+    ];
+    for recipe in recipes {
+        for read in survives(&recipe) {
+            assert_eq!(read, recipe);
+            let (map, again) = (recipe.draw::<f64>(7).unwrap(), read.draw::<f64>(7).unwrap());
+            assert_eq!(map.identity(), again.identity());
+            assert_ne!(map.identity(), recipe.draw::<f64>(8).unwrap().identity());
+            map_survives(&map);
+        }
+        assert!(recipe.map::<f64>().is_err());
+    }
+}
+
+/// With what a map was fitted to.
+#[test]
+fn smoothers_survive() {
+    let map = Positive.gaussian::<f32>(frequencies(3, 20, &Orthogonal, 1), 0.8).unwrap();
+    let (x, y) = (points::<f32>(50, 3, 1.0), points::<f32>(50, 2, 1.0));
+    let mut smoother = Smoother::new(map, 2).unwrap();
+    smoother.update(&x, &y).unwrap();
+    for mut read in survives(&smoother) {
+        assert_eq!(read.predict(&x).unwrap(), smoother.predict(&x).unwrap());
+        read.update(&x, &y).unwrap();
+        assert_eq!(read.count(), 100);
+    }
+    let mut short = to_value(&smoother).unwrap();
+    short["totals"] = json!(["1.0"]);
+    assert!(from_value::<Smoother<f32>>(short).unwrap_err().to_string().contains("another shape"));
 }
 
 #[test]
@@ -249,18 +311,48 @@ fn clusters_survive() {
     assert!(from_value::<Clustering>(negative).unwrap_err().to_string().contains("mean squares"));
 }
 
+/// A map of one's own.
+#[derive(Debug)]
+struct Ones;
+
+impl FeatureMap<f64> for Ones {
+    fn facts(&self) -> Facts {
+        Facts::new(2, vec![1])
+    }
+
+    fn fill(&self, _: Side, _: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
+        for i in 0..tile.rows() {
+            let row = tile.row(i);
+            (row.values[0], row.log_scales[0]) = (1.0, 0.0);
+        }
+    }
+}
+
 #[test]
 fn what_is_wrong_is_refused() {
-    let map = Positive::softmax::<f64>(frequencies(2, 3, &Orthogonal, 1));
+    let map = Positive.softmax::<f64>(frequencies(2, 3, &Orthogonal, 1)).unwrap();
     let stored = to_value(&map).unwrap();
-    let error = from_value::<Exponential<f64, Hyperbolic>>(stored.clone()).unwrap_err().to_string();
-    assert!(error.contains("positive") && error.contains("hyperbolic"), "{error}");
+    let error = |stored| from_value::<Map<f64>>(stored).unwrap_err().to_string();
+    let mut damaged = stored.clone();
+    damaged["frequencies"][0]["Frequencies"]["form"]["Dense"]["data"][0] = json!("0.5");
+    assert!(error(damaged).contains("what was stored is"));
     let mut short = stored.clone();
-    short["frequencies"]["law"]["blocks"][0]["size"] = json!(1);
-    assert!(from_value::<Exponential<f64, Positive>>(short).is_err());
+    short["frequencies"][0]["Frequencies"]["law"]["blocks"][0]["size"] = json!(1);
+    assert!(error(short).contains("law"));
+    let mut later = stored.clone();
+    later["version"] = json!(2);
+    assert!(error(later).contains("format version 2"));
+    let mut missing = stored.clone();
+    missing["map"]["Plain"]["frequencies"] = json!(1);
+    assert!(error(missing).contains("no frequencies number 1"));
     let kernel = json!({ "lengthscale": { "PerDimension": [1.0, 0.0] } });
-    assert!(from_value::<random_features::kernel::Gaussian>(kernel).is_err());
+    assert!(from_value::<Gaussian>(kernel).is_err());
     let mut negative = stored;
-    negative["target"]["Softmax"]["lengthscale"] = json!({ "Isotropic": -1.0 });
-    assert!(from_value::<Exponential<f64, Positive>>(negative).is_err());
+    negative["map"]["Plain"]["target"]["Softmax"]["lengthscale"] = json!({ "Isotropic": -1.0 });
+    assert!(error(negative).contains("lengthscale"));
+    // Nobody could read it back.
+    let foreign = Map::new(Ones).unwrap();
+    assert!(foreign.recipe().is_none() && to_string(&foreign).is_err());
+    let half = Coefficient::constant(0.5).unwrap();
+    assert!(to_string(&Hybrid::sum(vec![(half, map)], foreign).unwrap()).is_err());
 }

@@ -60,8 +60,8 @@ impl Hasher for Digest {
 
     fn write_u64(&mut self, word: u64) {
         // Multiply, then fold the high half down: every bit of the word reaches every bit of the state.
-        let mixed = u128::from(self.0 ^ word) * 0xd6e8_feb8_6659_fd93_a076_1d64_78bd_642f_u128;
-        self.0 = (mixed as u64) ^ ((mixed >> 64) as u64).rotate_left(29);
+        let mixed = u128::from(self.0 ^ word) * 0xa076_1d64_78bd_642f_u128;
+        self.0 = ((mixed as u64) ^ ((mixed >> 64) as u64)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     }
 
     fn finish(&self) -> u64 {
@@ -103,7 +103,7 @@ mod tests {
             }
         }
         assert_eq!(of(&[1]).to_string().parse::<Identity>(), Ok(of(&[1])));
-        // The same in all versions.
-        assert_eq!(of(&[1, 2, 3]).to_string(), of(&[1, 2, 3]).to_string());
+        // Stored identities are compared with later ones: a change here is a change of the format.
+        assert_eq!(of(&[1, 2, 3]).to_string(), "a3600b361aa894f9");
     }
 }
