@@ -24,11 +24,30 @@ pub fn read(file: &str) -> Result<Vec<Value>, String> {
 }
 
 fn cases(name: &str, text: &str) -> Result<Vec<Value>, String> {
-    let mut table: Value = serde_json::from_str(text).map_err(|e| format!("{name} is not JSON: {e}"))?;
+    let mut table: Value =
+        serde_json::from_str(&with_decimals_quoted(text)).map_err(|e| format!("{name} is not JSON: {e}"))?;
     match table.get_mut("cases").map(Value::take) {
         Some(Value::Array(cases)) => Ok(cases),
         _ => Err(format!("{name} has no list of \"cases\"")),
     }
+}
+
+/// The same JSON with every decimal as a string, which [`decimal`] reads to the bit: where it stands as a number,
+/// serde_json may read a neighbour. Whole numbers stay.
+fn with_decimals_quoted(text: &str) -> String {
+    let in_number = |c: char| c.is_ascii_alphanumeric() || ['.', '+', '-'].contains(&c);
+    let quote = |token: &str| {
+        let (number, rest) = token.split_at(token.trim_end_matches(|c| !in_number(c)).len());
+        let starts = number.starts_with(|c: char| c.is_ascii_digit() || c == '-');
+        let mark = if starts && number.contains(['.', 'e', 'E']) { "\"" } else { "" };
+        [mark, number, mark, rest].concat()
+    };
+    // Every second part is a string; none in the table holds a quotation mark itself.
+    let parts = text.split('"').enumerate().map(|(i, part)| match i % 2 {
+        0 => part.split_inclusive(|c| !in_number(c)).map(quote).collect(),
+        _ => part.to_string(),
+    });
+    parts.collect::<Vec<_>>().join("\"")
 }
 
 /// What the crate computes for a case: a number, or several by name.
@@ -41,7 +60,7 @@ pub enum Computed {
 pub fn distance(computed: &Computed, case: &Value) -> Result<f64, String> {
     let (expected, tolerance) = (&case["expected"], &case["tolerance"]);
     let bounds = tolerance.as_object().ok_or("the tolerance is missing")?;
-    if bounds.is_empty() || bounds.values().filter_map(Value::as_f64).any(|bound| bound < 0.0) {
+    if bounds.is_empty() || bounds.values().filter_map(|v| decimal(v).ok()).any(|bound| bound < 0.0) {
         return Err("the tolerance allows nothing".into());
     }
     match computed {
@@ -64,14 +83,14 @@ fn of_number(computed: SignedLog, expected: &Value, tolerance: &Value) -> Result
         return Ok(0.0);
     }
     let mut ways = Vec::new();
-    if let Some(absolute) = tolerance["abs"].as_f64() {
+    if let Ok(absolute) = decimal(&tolerance["abs"]) {
         ways.push(ratio(error, absolute));
     }
     if sign != 0.0 {
-        if let Some(relative) = tolerance["rel"].as_f64() {
+        if let Ok(relative) = decimal(&tolerance["rel"]) {
             ways.push(ratio(error, relative * value.abs()));
         }
-        if let (Some(logarithmic), true) = (tolerance["ln_abs"].as_f64(), computed.sign == sign) {
+        if let (Ok(logarithmic), true) = (decimal(&tolerance["ln_abs"]), computed.sign == sign) {
             ways.push(ratio((computed.ln_abs - decimal(&expected["ln_abs"])?).abs(), logarithmic));
         }
     }
@@ -93,7 +112,7 @@ fn of_part(name: &str, computed: &[f64], expected: &Value, tolerance: &Value) ->
     }
     let key = |kind: &str| {
         let own = &tolerance[format!("{kind}_{name}")];
-        own.as_f64().or(tolerance[kind].as_f64())
+        decimal(own).or_else(|_| decimal(&tolerance[kind]))
     };
     let (relative, absolute) = (key("rel").unwrap_or(0.0), key("abs").unwrap_or(0.0));
     Ok(computed.iter().zip(values).fold(0.0, |worst, (computed, value)| {
