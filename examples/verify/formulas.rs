@@ -545,9 +545,9 @@ fn estimate(case: &Case) -> Found {
             let omega = counts(CountLaw::Geometric(case.number("p")?))?;
             Geometric::default().gaussian(omega, 1.0).map_err(|e| e.to_string())?
         }
-        "estimate.trig" => Trigonometric.softmax(omega()?)?,
-        "estimate.positive" => Positive.softmax(omega()?)?,
-        "estimate.hyperbolic" => Hyperbolic.softmax(omega()?)?,
+        "estimate.trig" => Trigonometric.softmax(omega()?).map_err(|e| e.to_string())?,
+        "estimate.positive" => Positive.softmax(omega()?).map_err(|e| e.to_string())?,
+        "estimate.hyperbolic" => Hyperbolic.softmax(omega()?).map_err(|e| e.to_string())?,
         "estimate.gerf_real" => {
             let gerf = Gerf::new(case.complex("A")?, case.sign()?).map_err(|e| e.to_string())?;
             gerf.gaussian(omega()?, 1.0).map_err(|e| e.to_string())?
@@ -570,7 +570,8 @@ fn estimate(case: &Case) -> Found {
             let mut rows = case.matrix("W")?;
             let root = (rows.ncols() as f64).sqrt();
             rows.rows_mut().into_iter().for_each(|mut row| row *= root / row.dot(&row).sqrt());
-            Positive.softmax(Frequencies::from_rows(rows).map_err(|e| e.to_string())?)?
+            let omega = Frequencies::from_rows(rows).map_err(|e| e.to_string())?;
+            Positive.softmax(omega).map_err(|e| e.to_string())?
         }
         _ => return Ok(None),
     };
