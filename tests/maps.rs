@@ -371,14 +371,13 @@ fn targets_go_with_radii() {
         Trigonometric.gaussian::<f32>(matern(), 1.0).map(drop),
         gerf.gaussian::<f32>(root(), 1.0).map(drop),
         gerf.map::<f32>(matern(), half()).map(drop),
+        gerf.softmax::<f32>(root()).map(drop),
     ];
     for (i, refused) in refused.into_iter().enumerate() {
         let error = refused.unwrap_err();
         assert!(matches!(error, Error::Target { .. }), "case {i}: {error}");
         assert!(error.to_string().contains("does not estimate"), "{error}");
     }
-    // Infallible constructors say that no exact kernel is known.
-    assert!(gerf.softmax::<f64>(root()).unwrap().kernel().is_none());
 }
 
 /// Frequencies without a stated law, or of a law without a name, take any target; but only where the law is stated
