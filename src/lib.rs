@@ -77,8 +77,6 @@ mod real;
 mod signed_log;
 
 pub mod linalg;
-#[doc(hidden)]
-pub mod machine;
 mod numeric;
 
 pub mod kernel;
@@ -96,6 +94,9 @@ pub mod map;
 pub mod hybrid;
 
 pub mod apply;
+
+#[doc(hidden)]
+pub mod machine;
 
 #[cfg(feature = "npy")]
 pub mod npy;

@@ -1,10 +1,36 @@
-//! What the machine can do at most, for benchmarks.
+//! What the machine can do, and what the parts of the engine take: for benchmarks.
+
+use ndarray::ArrayView2;
 
 use crate::Real;
+use crate::engine::Tile;
+pub use crate::engine::{Lift, Scratch};
 use crate::numeric::{self, Isa};
+use crate::projection::Projection;
 
 /// Does `rounds` rounds of independent fused multiply-adds in registers, with the vectors that the crate's loops use, and
 /// returns the number of floating-point operations: two for each multiply-add.
 pub fn multiply_adds<T: Real>(rounds: usize) -> u64 {
     numeric::multiply_adds::<T>(Isa::best(), rounds)
+}
+
+/// Writes the projections of a tile of points to the first columns of `values`, whose rows are `width` ≥ m elements
+/// apart, and their squared norms.
+///
+/// # Panics
+/// If a size does not fit.
+pub fn project<T: Real>(
+    projection: &Projection<T>,
+    x: ArrayView2<'_, T>,
+    (values, width): (&mut [T], usize),
+    squared_norms: &mut [f64],
+    scratch: &mut Scratch<T>,
+) {
+    let rows = x.nrows();
+    assert!(
+        x.ncols() == projection.input_dim() && width >= projection.count(),
+        "a projection of these points"
+    );
+    assert!(values.len() == rows * width && squared_norms.len() == rows, "room for all projections");
+    projection.project(x, &mut Tile::new(values, &mut [], squared_norms, (rows, width, 1)), scratch);
 }

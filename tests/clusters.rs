@@ -157,7 +157,8 @@ fn exact_at_the_centres() {
                 let omega = || frequencies(D, 5, coupling[seed as usize % 3], seed);
                 let make = || (omega(), formula, Symmetry::Plain, Softmax::default());
                 let (omega, formula, symmetry, target) = make();
-                let map = Clustered::by_centres::<f64>(omega, &queries, &keys, formula, symmetry, target).unwrap();
+                let map =
+                    Clustered::by_centres::<f64>(omega, &queries, &keys, formula, symmetry, target).unwrap();
                 let (omega, formula, symmetry, target) = make();
                 let single =
                     Clustered::by_centres::<f32>(omega, &queries, &keys, formula, symmetry, target).unwrap();
@@ -199,8 +200,8 @@ fn unbiased_with_the_stated_variance() {
         for seed in 0..40_000 {
             let omega = frequencies(D, 4, &Independent, seed);
             let target = Softmax::default();
-            let map =
-                Clustered::by_centres::<f64>(omega, &queries, &keys, formula, Symmetry::Plain, target).unwrap();
+            let map = Clustered::by_centres::<f64>(omega, &queries, &keys, formula, Symmetry::Plain, target)
+                .unwrap();
             for (k, (x, y)) in
                 x.rows().into_iter().flat_map(|x| y.rows().into_iter().map(move |y| (x, y))).enumerate()
             {
@@ -379,7 +380,8 @@ fn promises() {
     let omega = || frequencies(2, 8, &Independent, 1);
     let other = Clustering::new(arr2(&[[-1.0, 1.0]])).unwrap();
     let (formula, symmetry) = (Formula::Complex, Symmetry::Plain);
-    let map = Clustered::by_centres::<f64>(omega(), &one(), &other, formula, symmetry, Softmax::default()).unwrap();
+    let map =
+        Clustered::by_centres::<f64>(omega(), &one(), &other, formula, symmetry, Softmax::default()).unwrap();
     assert!(map.facts().symmetric && map.facts().non_negative);
     let x = points::<f64>(5, 2, 1.0);
     let positive = Positive.softmax::<f64>(omega()).unwrap();
@@ -389,7 +391,8 @@ fn promises() {
     fn map_of(seed: u64, formula: Formula) -> Map<f64> {
         let side = |shift| Clustering::new(arr2(&[[1.0, shift], [-1.0, 0.5]])).unwrap();
         let omega = frequencies(2, 8, &Independent, seed);
-        Clustered::by_centres(omega, &side(0.5), &side(-0.25), formula, Symmetry::Plain, Softmax::default()).unwrap()
+        Clustered::by_centres(omega, &side(0.5), &side(-0.25), formula, Symmetry::Plain, Softmax::default())
+            .unwrap()
     }
     let right = map_of(1, Formula::Real).features(Side::Y, &x).unwrap();
     assert!(make(1, Formula::Real).gram(&right).is_ok());
@@ -424,8 +427,7 @@ fn any_bases() {
     let other = Clustered::from_bases(queries.clone(), keys.clone(), bases.clone()).unwrap();
     assert_eq!(other.gram(&x, &y).unwrap(), gram);
     assert_eq!(other.identity(), map.identity());
-    let shape =
-        |map: Result<Map<f64>, Error>| assert!(matches!(map, Err(Error::Shape { .. })), "{map:?}");
+    let shape = |map: Result<Map<f64>, Error>| assert!(matches!(map, Err(Error::Shape { .. })), "{map:?}");
     shape(Clustered::from_bases(queries.clone(), keys.clone(), bases[..5].to_vec()));
     shape(Clustered::from_bases(queries.clone(), keys.clone(), Vec::new()));
     shape(Clustered::from_bases(queries.clone(), keys.clone(), [&bases[..], &bases[..1]].concat()));
@@ -437,8 +439,7 @@ fn any_bases() {
     let positive = Positive.softmax::<f64>(frequencies(D, 9, &Independent, 77)).unwrap();
     let expected = (map.gram(&x, &y).unwrap() + positive.gram(&x, &y).unwrap()) / 2.0;
     let half = Coefficient::constant(0.5).unwrap();
-    let hybrid =
-        Hybrid::sum(vec![(half, map)], positive).unwrap();
+    let hybrid = Hybrid::sum(vec![(half, map)], positive).unwrap();
     let error = hybrid.gram(&x, &y).unwrap() - expected;
     assert!(error.iter().all(|e| e.abs() < 1e-12));
 }
@@ -511,7 +512,9 @@ fn constructors_refuse_what_does_not_fit() {
         Clustered::of_data(omega, x, &y, clusters, Formula::Robust, &mut rng(1))
     };
     let map = data((2, 2), &x).unwrap();
-    let Some(Recipe::Clustered(ClusteredRecipe { queries, keys, bases })) = map.recipe() else { panic!("{map:?}") };
+    let Some(Recipe::Clustered(ClusteredRecipe { queries, keys, bases })) = map.recipe() else {
+        panic!("{map:?}")
+    };
     assert_eq!((bases.len(), queries.len(), keys.len()), (4, 2, 2));
     assert!(data((0, 2), &x).is_err() && data((2, 21), &x).is_err());
     assert!(data((2, 2), &x.slice(s![.., ..3]).to_owned()).is_err());

@@ -23,7 +23,8 @@ struct Sum<T: Real> {
 impl<T: Real> Sum<T> {
     fn new(boost: f64, sign: f64) -> Self {
         let omega = |seed| frequencies(3, 20, &Independent, seed);
-        let (positive, trigonometric) = (Positive.softmax(omega(1)).unwrap(), Trigonometric.softmax(omega(2)).unwrap());
+        let (positive, trigonometric) =
+            (Positive.softmax(omega(1)).unwrap(), Trigonometric.softmax(omega(2)).unwrap());
         Sum { positive, trigonometric, boost, sign }
     }
 
@@ -238,7 +239,8 @@ fn halves<T: Real>(map: &Map<T>, n: usize, present: impl Fn(f64) -> bool) {
             for (b, width) in map.blocks().iter().enumerate() {
                 if present(whole.log_scales()[[i, b]]) {
                     let columns = s![i, start..start + width];
-                    let pairs = whole.values().slice_move(columns).into_iter().zip(half.values().slice_move(columns));
+                    let pairs =
+                        whole.values().slice_move(columns).into_iter().zip(half.values().slice_move(columns));
                     for (whole, half) in pairs {
                         assert!(*half == *whole / T::narrow(2.0), "row {i}, block {b}: {half} of {whole}");
                     }
@@ -271,7 +273,8 @@ fn rows_of_another_map_may_change() {
     let x = points::<f32>(7, 3, 1.0);
     let c = points::<f32>(7, 256, 1.0);
     let halved = Map::new(Halved(positive.clone())).unwrap();
-    let (whole, half) = (positive.pull_back(Side::X, &x, &c).unwrap(), halved.pull_back(Side::X, &x, &c).unwrap());
+    let (whole, half) =
+        (positive.pull_back(Side::X, &x, &c).unwrap(), halved.pull_back(Side::X, &x, &c).unwrap());
     assert_eq!(whole / 2.0, half);
 }
 

@@ -9,7 +9,7 @@ use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
 use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::{Antithetic, Coupling, Givens, Hadamard, Orthogonal, Simplex, Sobol};
 use random_features::map::Target;
-use random_features::{Error, Map, Features, Positive, Real, Side};
+use random_features::{Error, Features, Map, Positive, Real, Side};
 use rayon::prelude::*;
 
 const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 128, 150)];
@@ -50,10 +50,7 @@ fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64
     }
 }
 
-fn both(
-    f32s: impl Fn(&Map<f32>, &Array2<f32>),
-    f64s: impl Fn(&Map<f64>, &Array2<f64>),
-) {
+fn both(f32s: impl Fn(&Map<f32>, &Array2<f32>), f64s: impl Fn(&Map<f64>, &Array2<f64>)) {
     every::<f32>(|map, x, _| f32s(map, x));
     every::<f64>(|map, x, _| f64s(map, x));
 }
@@ -275,8 +272,7 @@ fn a_lengthscale_divides_the_points() {
             let other = name.make::<f64>(omega.clone(), without);
             let (a, b) = (one.gram(&x, &x).unwrap(), other.gram(&divided, &divided).unwrap());
             assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs().max(1.0)));
-            let variance =
-                |map: &Map<f64>, x: &Array2<f64>| map.log_variance(&x.row(0), &x.row(1));
+            let variance = |map: &Map<f64>, x: &Array2<f64>| map.log_variance(&x.row(0), &x.row(1));
             let (a, b) = (variance(one.as_ref(), &x), variance(other.as_ref(), &divided));
             assert!((a.unwrap().unwrap() - b.unwrap().unwrap()).abs() < 1e-12);
         }

@@ -15,7 +15,7 @@ use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };
-use random_features::{Error, Map, Features, Geometric, Poisson, Real, Shifted, Side, rng};
+use random_features::{Error, Features, Geometric, Map, Poisson, Real, Shifted, Side, rng};
 
 const LIMIT: f64 = 4.5;
 const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 130, 150)];
@@ -55,10 +55,12 @@ impl Name {
 
     fn shifted<T: Real>(self, omega: Counts, target: Target, shift: Vec<f64>) -> Map<T> {
         match self {
-            Name::Geometric => {
-                Box::new(Shifted::new(Geometric::default().map(omega, target).unwrap(), shift, EPSILON).unwrap())
-            }
-            _ => Box::new(Shifted::new(Poisson::default().map(omega, target).unwrap(), shift, EPSILON).unwrap()),
+            Name::Geometric => Box::new(
+                Shifted::new(Geometric::default().map(omega, target).unwrap(), shift, EPSILON).unwrap(),
+            ),
+            _ => Box::new(
+                Shifted::new(Poisson::default().map(omega, target).unwrap(), shift, EPSILON).unwrap(),
+            ),
         }
     }
 
@@ -125,10 +127,7 @@ fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>)) {
     }
 }
 
-fn both(
-    f32s: impl Fn(&Map<f32>, &Array2<f32>),
-    f64s: impl Fn(&Map<f64>, &Array2<f64>),
-) {
+fn both(f32s: impl Fn(&Map<f32>, &Array2<f32>), f64s: impl Fn(&Map<f64>, &Array2<f64>)) {
     every::<f32>(f32s);
     every::<f64>(f64s);
 }
@@ -219,7 +218,8 @@ fn refusals_are_sentences() {
     shape(Shifted::new(Poisson::default().softmax::<f64>(omega()).unwrap(), vec![0.0], 1.0).unwrap_err());
     let error = Counts::from_rows(arr2(&[[1 << 53], [(1 << 53) + 1]])).unwrap_err();
     assert!(matches!(error, Error::Entry { row: 1, .. }), "{error}");
-    let shifted = |shift, epsilon| Shifted::new(Poisson::default().softmax::<f64>(omega()).unwrap(), shift, epsilon);
+    let shifted =
+        |shift, epsilon| Shifted::new(Poisson::default().softmax::<f64>(omega()).unwrap(), shift, epsilon);
     for bad in [f64::NAN, f64::INFINITY, 1e200] {
         let error = shifted(vec![0.0, bad], 1.0).unwrap_err();
         assert!(matches!(error, Error::Entry { row: 1, .. }), "{error}");
@@ -628,16 +628,13 @@ fn closed_forms_exist_where_the_law_is_known() {
     assert_eq!(same.log_variance(&x, &y).unwrap(), Some(expected));
     assert!(same.kernel().is_some());
     assert_eq!(ln_poisson_variance_per_dimension(a, b, &[0.4, 0.4], 5), expected);
-    let map = Geometric::default().gaussian::<f64>(draw_geometric(2, 5, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap();
+    let map =
+        Geometric::default().gaussian::<f64>(draw_geometric(2, 5, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), Some(ln_geometric_variance(a, b, 0.4, 5)));
 }
 
 /// Mean and mean squared error of a map's estimates over 20 000 draws against kernel and closed form.
-fn unbiased(
-    what: &str,
-    (x, y): (&Array1<f64>, &Array1<f64>),
-    make: impl Fn(u64) -> Map<f64>,
-) {
+fn unbiased(what: &str, (x, y): (&Array1<f64>, &Array1<f64>), make: impl Fn(u64) -> Map<f64>) {
     let map = make(0);
     let exact = map.kernel().unwrap().value(x, y).unwrap();
     let sample: Vec<f64> = (0..20_000).map(|seed| make(seed).estimate(x, y).unwrap()).collect();
@@ -691,7 +688,8 @@ fn shifted_maps_are_unbiased_where_nothing_is_clamped() {
         unbiased(&format!("shifted Poisson, {target:?}"), (&x, &y), |seed| {
             let omega = draw_poisson(2, 5, rates.clone(), &mut rng(seed)).unwrap();
             let map =
-                Shifted::new(Poisson::default().map(omega, target.clone()).unwrap(), shift.clone(), 0.05).unwrap();
+                Shifted::new(Poisson::default().map(omega, target.clone()).unwrap(), shift.clone(), 0.05)
+                    .unwrap();
             assert!(map.features(Side::X, &data).unwrap().values().iter().all(|v| *v > 0.0));
             assert_eq!(map.clamped(), 0);
             map
@@ -699,7 +697,8 @@ fn shifted_maps_are_unbiased_where_nothing_is_clamped() {
         unbiased(&format!("shifted geometric, {target:?}"), (&x, &y), |seed| {
             let omega = draw_geometric(2, 5, p, &mut rng(seed)).unwrap();
             let map =
-                Shifted::new(Geometric::default().map(omega, target.clone()).unwrap(), shift.clone(), 0.05).unwrap();
+                Shifted::new(Geometric::default().map(omega, target.clone()).unwrap(), shift.clone(), 0.05)
+                    .unwrap();
             assert!(map.features(Side::X, &data).unwrap().values().iter().all(|v| *v > 0.0));
             assert_eq!(map.clamped(), 0);
             map
@@ -716,7 +715,8 @@ fn what_gave_the_shift_is_not_clamped() {
                 let x = points::<f32>(50, 3, 1.7).mapv(|v| f64::from(v) + offset);
                 let statistics = Statistics::of(&x).unwrap().divided_by(lengthscale).unwrap();
                 let shift = PairStatistics::new(&statistics, &statistics).unwrap().shift(epsilon).unwrap();
-                let map = Poisson::default().gaussian::<f64>(Name::Poisson.draw(3, 4, 1), lengthscale).unwrap();
+                let map =
+                    Poisson::default().gaussian::<f64>(Name::Poisson.draw(3, 4, 1), lengthscale).unwrap();
                 let map = Shifted::new(map, shift, epsilon).unwrap();
                 map.features(Side::X, &x).unwrap();
                 assert_eq!(map.clamped(), 0, "{epsilon}, {offset}, {lengthscale}");
@@ -728,7 +728,11 @@ fn what_gave_the_shift_is_not_clamped() {
 #[test]
 fn clamped_coordinates_are_counted() {
     let shift = vec![1.0, -1.0];
-    let map = Shifted::new(Poisson::default().gaussian::<f32>(Name::Poisson.draw(2, 4, 1), 2.0).unwrap(), shift, 0.5);
+    let map = Shifted::new(
+        Poisson::default().gaussian::<f32>(Name::Poisson.draw(2, 4, 1), 2.0).unwrap(),
+        shift,
+        0.5,
+    );
     let map = map.unwrap();
     // In units of the lengthscale: inside from 1.5 and −0.5 on.
     let x = arr2(&[[4.0f32, 0.0], [3.0, -1.0], [2.9, 0.0], [-9.0, -9.0], [f32::NAN, -9.0]]);
@@ -752,8 +756,10 @@ fn clamped_coordinates_are_counted() {
     // The softmax factor is that of the point itself, clamped or not.
     let omega = Name::Poisson.draw(2, 4, 1);
     let softmax =
-        Shifted::new(Poisson::default().softmax::<f64>(omega.clone()).unwrap(), vec![1.0, -1.0], 0.5).unwrap();
-    let gaussian = Shifted::new(Poisson::default().gaussian::<f64>(omega, 1.0).unwrap(), vec![1.0, -1.0], 0.5).unwrap();
+        Shifted::new(Poisson::default().softmax::<f64>(omega.clone()).unwrap(), vec![1.0, -1.0], 0.5)
+            .unwrap();
+    let gaussian =
+        Shifted::new(Poisson::default().gaussian::<f64>(omega, 1.0).unwrap(), vec![1.0, -1.0], 0.5).unwrap();
     let x = arr2(&[[-2.0, 3.0]]);
     let scale = |map: &Map<f64>| map.features(Side::X, &x).unwrap().log_scales()[[0, 0]];
     assert!((scale(&softmax) - scale(&gaussian) - 6.5).abs() < 1e-14);
@@ -801,7 +807,8 @@ fn degenerate_data() {
 fn geometric_counts_saturate() {
     let omega = draw_geometric(2, 2, 1e-300, &mut rng(1)).unwrap();
     assert!(omega.rows().iter().all(|count| *count == 1 << 53));
-    let phi = Geometric::default().softmax::<f32>(omega).unwrap().features(Side::X, &arr2(&[[0.5, 2.0]])).unwrap();
+    let phi =
+        Geometric::default().softmax::<f32>(omega).unwrap().features(Side::X, &arr2(&[[0.5, 2.0]])).unwrap();
     assert!(phi.values().iter().all(|v| v.is_finite()) && phi.log_scales()[[0, 0]].is_finite());
 }
 
@@ -815,7 +822,9 @@ fn stored_and_read_back() {
         assert_eq!(from_str::<Counts>(&to_string(&omega).unwrap()).unwrap(), omega);
     }
     let x = mixed::<f32>(10, 3, 1.0);
-    let map = Poisson::default().gaussian::<f32>(Name::PoissonPerDimension.draw(3, 7, 2), vec![0.5, 1.0, 2.0]).unwrap();
+    let map = Poisson::default()
+        .gaussian::<f32>(Name::PoissonPerDimension.draw(3, 7, 2), vec![0.5, 1.0, 2.0])
+        .unwrap();
     let text = to_string(&map).unwrap();
     let read: Counting<f32, Poisson> = from_str(&text).unwrap();
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());

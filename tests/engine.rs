@@ -82,18 +82,25 @@ fn equal_projections_are_merged<T: Real>() {
                 }
                 let variance = one.log_variance(&p, &q).unwrap();
                 assert_eq!(variance, other.log_variance(&p, &q).unwrap());
-                assert_eq!(variance.is_some(), k == 0 && coupling.capacity(d) == usize::MAX || is_known(k, coupling));
+                assert_eq!(
+                    variance.is_some(),
+                    k == 0 && coupling.capacity(d) == usize::MAX || is_known(k, coupling)
+                );
             }
             // The parts alone give the same rows: what is merged is what each would have had.
             let alone = Hyperbolic.map::<T>(&shared, target.clone()).unwrap();
-            let (whole, part) = (by_value[0].features(Side::X, &x).unwrap(), alone.features(Side::X, &x).unwrap());
+            let (whole, part) =
+                (by_value[0].features(Side::X, &x).unwrap(), alone.features(Side::X, &x).unwrap());
             let ratio = 0.5f64.sqrt();
             for i in 0..150 {
                 let a: Vec<f64> = whole.values().slice(s![i, ..12]).iter().map(|v| v.widen()).collect();
                 let shift = (whole.log_scales()[[i, 0]] - part.log_scales()[[i, 0]]).exp();
                 for (a, b) in a.iter().zip(part.values().row(i)) {
                     let expected = ratio * b.widen();
-                    assert!((a * shift - expected).abs() <= 8.0 * T::epsilon().widen() * expected.abs().max(1e-30));
+                    assert!(
+                        (a * shift - expected).abs()
+                            <= 8.0 * T::epsilon().widen() * expected.abs().max(1e-30)
+                    );
                 }
             }
         }
@@ -108,7 +115,9 @@ fn is_known(hybrid: usize, coupling: &dyn Coupling) -> bool {
 fn bits_agree<T: Real>(a: &Features<T>, b: &Features<T>) -> bool {
     let scales = a.log_scales().iter().zip(b.log_scales()).all(|(a, b)| a.to_bits() == b.to_bits());
     let bits = |v: &T| v.widen().to_bits();
-    scales && a.values().dim() == b.values().dim() && a.values().iter().zip(b.values()).all(|(a, b)| bits(a) == bits(b))
+    scales
+        && a.values().dim() == b.values().dim()
+        && a.values().iter().zip(b.values()).all(|(a, b)| bits(a) == bits(b))
 }
 
 #[test]
@@ -123,7 +132,8 @@ fn sharing_is_in_the_variance() {
     let (x, y) = (point::<f64>(3, 1, 0.5), point::<f64>(3, 5, 0.35));
     for target in targets().into_iter().skip(1) {
         let make = |seed: u64| {
-            let maps = on_shared::<f64>(&target, || omega(3, 4, 2 * seed).into(), omega(3, 3, 2 * seed + 1).into());
+            let maps =
+                on_shared::<f64>(&target, || omega(3, 4, 2 * seed).into(), omega(3, 3, 2 * seed + 1).into());
             maps.into_iter().next().unwrap()
         };
         let exact = make(0).kernel().unwrap().value(&x, &y).unwrap();
@@ -201,7 +211,8 @@ fn off_kinks(x: Array2<f64>, omega: &Frequencies, lengthscale: &[f64]) -> Array2
     let projection = Projection::<f64>::new(omega.clone(), scales).unwrap();
     let (mut products, mut norms) = (Array2::zeros((x.nrows(), omega.count())), Array1::zeros(x.nrows()));
     projection.project_into(&x, &mut products, &mut norms).unwrap();
-    let near: Vec<usize> = (0..x.nrows()).filter(|i| products.row(*i).iter().all(|u| u.abs() > 0.05)).collect();
+    let near: Vec<usize> =
+        (0..x.nrows()).filter(|i| products.row(*i).iter().all(|u| u.abs() > 0.05)).collect();
     assert!(near.len() > 4, "{} rows are left", near.len());
     x.select(Axis(0), &near)
 }
@@ -218,7 +229,11 @@ fn gradients_agree(name: &str, map: &Map<f64>, x: &Array2<f64>) {
                 let (mut sum, mut size, mut start) = (0.0, 0.0, 0);
                 for (b, columns) in map.blocks().iter().enumerate() {
                     let (own, fixed) = (moved.log_scales()[[i, b]], base.log_scales()[[i, b]]);
-                    assert_eq!(own == f64::NEG_INFINITY, fixed == f64::NEG_INFINITY, "{name}: row {i}, block {b}");
+                    assert_eq!(
+                        own == f64::NEG_INFINITY,
+                        fixed == f64::NEG_INFINITY,
+                        "{name}: row {i}, block {b}"
+                    );
                     if own > f64::NEG_INFINITY {
                         for f in start..start + columns {
                             let term = c[[i, f]] * moved.values()[[i, f]] * (own - fixed).exp();
@@ -286,7 +301,8 @@ fn gradients_of_exponential_maps() {
     for step in [c(0.05, 0.03), c(0.05, 0.0)] {
         let a = Transform::full(Name::Full(step).matrix(3)).unwrap();
         for target in targets() {
-            let map = ComplexExponential::new(a.clone(), Symmetry::Symmetric).map(omega(3, 5, 1), target).unwrap();
+            let map =
+                ComplexExponential::new(a.clone(), Symmetry::Symmetric).map(omega(3, 5, 1), target).unwrap();
             gradients_agree("full and symmetric", &map, &points(5, 3, 1.0));
         }
     }
@@ -321,7 +337,8 @@ fn gradients_through_a_matrix() {
     for coefficient in [
         Coefficient::gaussian_trigonometric(omega(3, 3, 4), m.clone(), 1.3).unwrap(),
         Coefficient::gaussian_positive(omega(3, 3, 4), m.clone(), 1.3).unwrap(),
-        Coefficient::around(omega(3, 3, 4), &[Complex64::new(0.0, 0.8), 1.2.into(), 0.9.into()], 0.9).unwrap(),
+        Coefficient::around(omega(3, 3, 4), &[Complex64::new(0.0, 0.8), 1.2.into(), 0.9.into()], 0.9)
+            .unwrap(),
     ] {
         let hybrid = Hybrid::sum(vec![(coefficient, positive())], trigonometric()).unwrap();
         gradients_agree("hybrid with a matrix", &hybrid, &points(9, 3, 0.8));
@@ -389,7 +406,11 @@ fn gradients_of_functions() {
             assert!(zero.iter().all(|v| *v == 0.0));
             let away = x.mapv(|v| if v.abs() < 0.05 { v + 0.2 } else { v });
             gradients_agree("elu + 1", &EluPlusOne.map(3, target()).unwrap(), &away);
-            gradients_agree("elu + 1, negative", &EluPlusOne.map(3, target()).unwrap(), &-away.mapv(f64::abs));
+            gradients_agree(
+                "elu + 1, negative",
+                &EluPlusOne.map(3, target()).unwrap(),
+                &-away.mapv(f64::abs),
+            );
         }
     }
 }
@@ -408,7 +429,8 @@ fn gradients_of_hybrids_and_clusters() {
             gradients_agree(&format!("gaussian, {target:?}"), &gaussian, &x);
             // Hybrids as bases, as the rest and in a coefficient, with negative weights.
             let weight = Coefficient::affine(0.3, -0.4, map.clone()).unwrap();
-            let poisson = Poisson::default().map(draw_poisson(3, 4, 0.8, &mut rng(3)).unwrap(), target.clone());
+            let poisson =
+                Poisson::default().map(draw_poisson(3, 4, 0.8, &mut rng(3)).unwrap(), target.clone());
             let terms = vec![(weight, poisson.unwrap()), (angular, gaussian)];
             let nested = Hybrid::sum(terms, map).unwrap();
             gradients_agree(&format!("nested, {target:?}"), &nested, &x.slice(s![..6, ..]).to_owned());
@@ -424,7 +446,8 @@ fn gradients_of_hybrids_and_clusters() {
         for formula in [Formula::Complex, Formula::Robust, Formula::Real] {
             for symmetry in [Symmetry::Plain, Symmetry::Symmetric] {
                 let map =
-                    Clustered::by_centres(omega(3, 4, 1), &queries, &keys, formula, symmetry, target.clone()).unwrap();
+                    Clustered::by_centres(omega(3, 4, 1), &queries, &keys, formula, symmetry, target.clone())
+                        .unwrap();
                 gradients_agree(&format!("{formula:?}, {symmetry:?}, {target:?}"), &map, &x);
                 let rest = Trigonometric.map(omega(3, 4, 1), target.clone()).unwrap();
                 let hybrid = Hybrid::sum(vec![(Coefficient::constant(0.3).unwrap(), map)], rest).unwrap();
@@ -446,12 +469,14 @@ fn gradients_of_hybrids_and_clusters() {
 #[test]
 fn gradients_in_single_precision() {
     for name in MAPS.into_iter().chain(MORE_MAPS) {
-        let (single, double) = (name.make::<f32>(omega(4, 33, 1), softmax()), name.make::<f64>(omega(4, 33, 1), softmax()));
+        let (single, double) =
+            (name.make::<f32>(omega(4, 33, 1), softmax()), name.make::<f64>(omega(4, 33, 1), softmax()));
         let (x, c) = (points::<f32>(130, 4, 1.0), points::<f32>(130, single.feature_dim(), 1.0));
         for side in SIDES {
             let found = single.pull_back(side, &x, &c).unwrap();
             let exact = double.pull_back(side, &x.mapv(f64::from), &c.mapv(f64::from)).unwrap();
-            let (a, b) = (single.features(side, &x).unwrap(), double.features(side, &x.mapv(f64::from)).unwrap());
+            let (a, b) =
+                (single.features(side, &x).unwrap(), double.features(side, &x.mapv(f64::from)).unwrap());
             for ((i, k), found) in found.indexed_iter() {
                 let exact = exact[[i, k]] * (b.log_scales()[[i, 0]] - a.log_scales()[[i, 0]]).exp();
                 let error = (f64::from(*found) - exact).abs();
@@ -619,7 +644,10 @@ fn identities_tell_maps_apart() {
         let features = map.features(Side::X, &x).unwrap();
         let right = again[i].features(Side::Y, &x).unwrap();
         // In the order of products of features, which `Map::gram` may resolve further.
-        assert_eq!(features.gram(&right).unwrap(), features.gram(&rebuilt.features(Side::Y, &x).unwrap()).unwrap());
+        assert_eq!(
+            features.gram(&right).unwrap(),
+            features.gram(&rebuilt.features(Side::Y, &x).unwrap()).unwrap()
+        );
         assert_eq!(features.gram(&features).is_ok(), map.facts().symmetric, "{i}");
     }
     let x = |map: &Map<f64>| points::<f64>(2, map.input_dim(), 1.0);
@@ -687,7 +715,8 @@ fn ranges(blocks: &[usize]) -> impl Iterator<Item = std::ops::Range<usize>> + '_
 fn wide_and_narrow<T: Real>(d: usize, width: usize) -> Vec<Map<T>> {
     let o = |m: usize, seed| omega(d, m, seed);
     let all = Arc::new(o(width, 1));
-    let a = Transform::diagonal((0..d).map(|k| Complex64::new(1.0, 0.01 * (k % 3) as f64)).collect()).unwrap();
+    let a =
+        Transform::diagonal((0..d).map(|k| Complex64::new(1.0, 0.01 * (k % 3) as f64)).collect()).unwrap();
     let side = |seed| Clustering::new(points::<f64>(2, d, 0.1) + point::<f64>(d, seed, 0.05)).unwrap();
     let routed = (0..4).map(|k| Positive.softmax::<T>(o(width / 4, 20 + k)).unwrap()).collect();
     let n = (width / 20).max(1);
@@ -753,7 +782,12 @@ impl Own {
 impl<T: Real> FeatureMap<T> for Own {
     fn facts(&self) -> Facts {
         let (symmetric, non_negative, logarithms) = (true, true, true);
-        Facts { symmetric, non_negative, logarithms, ..Facts::new(self.omega.ncols(), vec![self.omega.nrows()]) }
+        Facts {
+            symmetric,
+            non_negative,
+            logarithms,
+            ..Facts::new(self.omega.ncols(), vec![self.omega.nrows()])
+        }
     }
 
     fn fill(&self, _: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) {
@@ -803,10 +837,15 @@ impl<T: Real> FeatureMap<T> for Own {
 }
 
 fn own_maps_are_maps<T: Real>(tolerance: f64) {
-    let (own, known) =
-        (Map::<T>::new(Own::new(omega(3, 30, 1), true)).unwrap(), Positive.softmax::<T>(omega(3, 30, 1)).unwrap());
+    let (own, known) = (
+        Map::<T>::new(Own::new(omega(3, 30, 1), true)).unwrap(),
+        Positive.softmax::<T>(omega(3, 30, 1)).unwrap(),
+    );
     let close = |a: SignedLog, b: SignedLog| {
-        assert!(a.sign == b.sign && (a.ln_abs - b.ln_abs).abs() <= tolerance * (1.0 + a.ln_abs.abs()), "{a:?}, {b:?}");
+        assert!(
+            a.sign == b.sign && (a.ln_abs - b.ln_abs).abs() <= tolerance * (1.0 + a.ln_abs.abs()),
+            "{a:?}, {b:?}"
+        );
     };
     // Logarithms far beyond the range of values.
     for norm in [0.1, 1.0, 20.0, 60.0] {
@@ -815,7 +854,8 @@ fn own_maps_are_maps<T: Real>(tolerance: f64) {
         let (x, y) = (x.insert_axis(Axis(0)), y.insert_axis(Axis(0)));
         let (a, b) = (own.log_features(Side::X, &x).unwrap(), known.log_features(Side::X, &x).unwrap());
         for (j, a_log) in a.logarithms.iter().enumerate() {
-            let (a, b) = (a_log.widen() + a.log_scales[[0, 0]], b.logarithms[[0, j]].widen() + b.log_scales[[0, 0]]);
+            let (a, b) =
+                (a_log.widen() + a.log_scales[[0, 0]], b.logarithms[[0, j]].widen() + b.log_scales[[0, 0]]);
             assert!((a - b).abs() <= tolerance * (1.0 + norm * norm), "{a} instead of {b}");
         }
         assert!(own.gram(&x, &y).unwrap().iter().all(|v| !v.is_nan()));
@@ -824,7 +864,8 @@ fn own_maps_are_maps<T: Real>(tolerance: f64) {
     let trigonometric = || Trigonometric.softmax::<T>(omega(3, 10, 2)).unwrap();
     let make = |map: &Map<T>| {
         let weight = Coefficient::affine(0.2, 0.1, map.clone()).unwrap();
-        let inner = Hybrid::sum(vec![(Coefficient::angular(omega(3, 4, 3)).unwrap(), map.clone())], trigonometric());
+        let inner =
+            Hybrid::sum(vec![(Coefficient::angular(omega(3, 4, 3)).unwrap(), map.clone())], trigonometric());
         Hybrid::sum(vec![(weight, inner.unwrap()), (half(), trigonometric())], map.clone()).unwrap()
     };
     let (hybrid, expected) = (make(&own), make(&known));
@@ -835,7 +876,8 @@ fn own_maps_are_maps<T: Real>(tolerance: f64) {
     let size = b.iter().fold(1.0, |top: f64, v| top.max(v.widen().abs()));
     assert!(a.iter().zip(&b).all(|(a, b)| (a.widen() - b.widen()).abs() <= 30.0 * tolerance * size));
     for (x, y) in x.rows().into_iter().zip(y.rows()) {
-        let (a, b) = (hybrid.log_estimate(&x, &y).unwrap().value(), expected.log_estimate(&x, &y).unwrap().value());
+        let (a, b) =
+            (hybrid.log_estimate(&x, &y).unwrap().value(), expected.log_estimate(&x, &y).unwrap().value());
         assert!((a - b).abs() <= 30.0 * tolerance * size, "{a} instead of {b}");
     }
     // In smoothers, of itself and of the hybrid.

@@ -12,9 +12,7 @@ use random_features::hybrid::{Bases, Coefficient, Hybrid};
 use random_features::map::Target;
 use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{Law, Pair, coefficient};
-use random_features::{
-    Error, Map, Hyperbolic, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng,
-};
+use random_features::{Error, Hyperbolic, Map, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng};
 
 const LIMIT: f64 = 4.5;
 const DRAWS: u64 = 20_000;
@@ -38,17 +36,17 @@ fn composed<T: Real>(d: usize, target: &Target) -> (Map<T>, impl Fn(&Array1<T>, 
     let positive = || Positive.map::<T>(omega(d, 5, a), target.clone()).unwrap();
     let hyperbolic = || Hyperbolic.map::<T>(omega(d, 4, b), target.clone()).unwrap();
     let inner = || {
-        Hybrid::bipolar::<T>(bases(d, 3, c, false), Coefficient::angular(omega(d, 3, f)).unwrap(), target.clone())
-            .unwrap()
+        Hybrid::bipolar::<T>(
+            bases(d, 3, c, false),
+            Coefficient::angular(omega(d, 3, f)).unwrap(),
+            target.clone(),
+        )
+        .unwrap()
     };
     let first = || Coefficient::<T>::gaussian(omega(d, 6, g), 0.7, 1.2).unwrap();
     let second = || Coefficient::<T>::affine(0.3, -0.2, Sign.map(omega(d, 2, h), 1.0).unwrap()).unwrap();
     let _ = (e, i);
-    let hybrid = Hybrid::sum(
-        vec![(first(), positive()), (second(), inner())],
-        hyperbolic(),
-    )
-    .unwrap();
+    let hybrid = Hybrid::sum(vec![(first(), positive()), (second(), inner())], hyperbolic()).unwrap();
     let (p, q, r) = (positive(), inner(), hyperbolic());
     let rho = -(-2.0 * (0.7f64 * 1.2).powi(2)).exp_m1();
     let g1 = Trigonometric.gaussian::<T>(omega(d, 6, g), 0.7f64.recip()).unwrap();
@@ -209,10 +207,7 @@ fn general_gaussian_coefficients() {
         // As the estimate of a hybrid of constants 1 and 0 … seen through two maps that differ by a known factor.
         let estimate = |seed| {
             let base = |seed| Positive.softmax::<f64>(omega(d, 2, seed)).unwrap();
-            let hybrid = Hybrid::sum(
-                vec![(make(seed), base(7))],
-                base(8),
-            );
+            let hybrid = Hybrid::sum(vec![(make(seed), base(7))], base(8));
             let (p, q) = (base(7).estimate(&x, &y).unwrap(), base(8).estimate(&x, &y).unwrap());
             (hybrid.unwrap().estimate(&x, &y).unwrap() - q) / (p - q)
         };
@@ -360,10 +355,7 @@ fn conforms<T: Real>() {
         let draw = |m, seed| frequencies(16, m, coupling, seed);
         let inner = Hybrid::angular::<T>(Bases::shared(draw(6, 1)), draw(3, 2)).unwrap();
         let map = Hybrid::sum(
-            vec![(
-                Coefficient::gaussian(draw(4, 3), 0.5, 1.0).unwrap(),
-                inner as Map<T>,
-            )],
+            vec![(Coefficient::gaussian(draw(4, 3), 0.5, 1.0).unwrap(), inner as Map<T>)],
             Trigonometric.softmax(draw(8, 4)).unwrap(),
         )
         .unwrap();
@@ -427,7 +419,8 @@ fn a_smoother_takes_a_hybrid() {
     let y = x.map_axis(Axis(1), |row| row.sum()).insert_axis(Axis(1));
     let target = || random_features::kernel::Gaussian::new(0.7).unwrap();
     let map =
-        Hybrid::bipolar(bases(3, 400, 1, true), Coefficient::angular(omega(3, 20, 5)).unwrap(), target()).unwrap();
+        Hybrid::bipolar(bases(3, 400, 1, true), Coefficient::angular(omega(3, 20, 5)).unwrap(), target())
+            .unwrap();
     let mut smoother = Smoother::new(map, 1).unwrap();
     smoother.update(&x, &y).unwrap();
     let found = smoother.predict(&x).unwrap();
@@ -440,8 +433,7 @@ fn a_smoother_takes_a_hybrid() {
 
 #[test]
 fn what_does_not_fit_is_refused() {
-    let positive =
-        |d, seed| Positive.softmax::<f32>(omega(d, 3, seed)).unwrap();
+    let positive = |d, seed| Positive.softmax::<f32>(omega(d, 3, seed)).unwrap();
     assert!(matches!(Hybrid::sum(vec![], positive(2, 1)), Err(Error::Parameter { .. })));
     let half = || Coefficient::constant(0.5).unwrap();
     assert!(matches!(Hybrid::sum(vec![(half(), positive(2, 1))], positive(3, 1)), Err(Error::Shape { .. })));

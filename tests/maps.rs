@@ -17,21 +17,14 @@ use random_features::map::{Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Law, Radius, diagonal, gerf};
-use random_features::{
-    ComplexExponential, Error, Map, Gerf, Hyperbolic, Positive, Side, Trigonometric, rng,
-};
+use random_features::{ComplexExponential, Error, Gerf, Hyperbolic, Map, Positive, Side, Trigonometric, rng};
 
 const LIMIT: f64 = 4.5;
 const DRAWS: u64 = 20_000;
 
 /// Draws maps and compares their estimates with the exact kernel and, where there is one, the closed-form variance,
 /// which must be there if `known`.
-fn check(
-    case: &str,
-    make: impl Fn(u64) -> Map<f64>,
-    (x, y): (&Array1<f64>, &Array1<f64>),
-    known: bool,
-) {
+fn check(case: &str, make: impl Fn(u64) -> Map<f64>, (x, y): (&Array1<f64>, &Array1<f64>), known: bool) {
     let map = make(0);
     let exact = map.kernel().unwrap().value(x, y).unwrap();
     let sample: Vec<f64> = (0..DRAWS).map(|seed| make(seed).estimate(x, y).unwrap()).collect();
@@ -78,12 +71,7 @@ fn radii_of_root_d_estimate_the_regularised_kernel() {
         let omega = |seed| draw_with(d, 7, coupling, &RootDim, &mut rng(seed)).unwrap();
         let case = format!("{coupling:?}");
         check(&case, |seed| Positive.softmax(omega(seed)).unwrap(), pair, true);
-        check(
-            &case,
-            |seed| Hyperbolic.map(omega(seed), RegularisedSoftmax::default()).unwrap(),
-            pair,
-            true,
-        );
+        check(&case, |seed| Hyperbolic.map(omega(seed), RegularisedSoftmax::default()).unwrap(), pair, true);
     }
     let sobol = |seed| draw_with(d, 7, &Sobol, &RootDim, &mut rng(seed)).unwrap();
     check("Sobol", |seed| Positive.softmax(sobol(seed)).unwrap(), pair, false);
@@ -98,9 +86,7 @@ fn spectral_radii_estimate_matern_kernels() {
     for smoothness in [Smoothness::Half, Smoothness::ThreeHalves, Smoothness::FiveHalves] {
         for (coupling, known) in couplings {
             let omega = |seed| draw_with(d, 6, coupling, &smoothness, &mut rng(seed)).unwrap();
-            let make = |seed| -> Map<f64> {
-                Trigonometric.matern(omega(seed), vec![1.0, 0.8, 1.5]).unwrap()
-            };
+            let make = |seed| -> Map<f64> { Trigonometric.matern(omega(seed), vec![1.0, 0.8, 1.5]).unwrap() };
             check(&format!("{smoothness:?}, {coupling:?}"), make, pair, known);
         }
     }
@@ -139,7 +125,8 @@ fn limits_between_maps() {
             // A full matrix that is diagonal.
             let entry = Complex64::new(0.8, 0.3);
             let full = Array2::from_diag(&Array1::from_elem(d, entry));
-            let full = ComplexExponential::new(Transform::full(full).unwrap(), Symmetry::Plain).map(omega(), target.clone());
+            let full = ComplexExponential::new(Transform::full(full).unwrap(), Symmetry::Plain)
+                .map(omega(), target.clone());
             same(&full.unwrap(), &complex(entry, Symmetry::Plain, target));
         }
     }
@@ -172,7 +159,11 @@ fn optimal_positive_features_are_optimal() {
     let (x, y) = (point::<f64>(6, 1, 1.1), point::<f64>(6, 5, 0.9));
     let sum = (&x + &y).mapv(|v| v * v).sum();
     let variance = |gerf: Gerf| {
-        gerf.softmax::<f64>(frequencies(6, 10, &Independent, 1)).unwrap().log_variance(&x, &y).unwrap().unwrap()
+        gerf.softmax::<f64>(frequencies(6, 10, &Independent, 1))
+            .unwrap()
+            .log_variance(&x, &y)
+            .unwrap()
+            .unwrap()
     };
     let best = Gerf::optimal(6, sum).unwrap();
     assert!(best.a().re < 0.0 && best.sign() == GerfSign::Plus);
@@ -192,7 +183,9 @@ fn padding_uses_the_padded_dimension_throughout() {
     let (x, y) = (point::<f64>(5, 1, 0.6), point::<f64>(5, 5, 0.5));
     let gerf = Gerf::new(-0.2, GerfSign::Plus).unwrap();
     let sample: Vec<f64> = (0..DRAWS)
-        .map(|seed| gerf.softmax(frequencies(5, 8, &Hadamard::default(), seed)).unwrap().estimate(&x, &y).unwrap())
+        .map(|seed| {
+            gerf.softmax(frequencies(5, 8, &Hadamard::default(), seed)).unwrap().estimate(&x, &y).unwrap()
+        })
         .collect();
     let mean = Sample::of(&sample);
     let exact = x.dot(&y).exp();
@@ -306,9 +299,7 @@ fn closed_forms_of_generalised_maps_under_couplings() {
     for a in [-0.2, -0.03] {
         let gerf = Gerf::new(a, GerfSign::Plus).unwrap();
         for coupling in [&Antithetic(Independent) as &dyn Coupling, &Antithetic(Orthogonal)] {
-            let make = |seed| -> Map<f64> {
-                gerf.softmax(frequencies(d, 7, coupling, seed)).unwrap()
-            };
+            let make = |seed| -> Map<f64> { gerf.softmax(frequencies(d, 7, coupling, seed)).unwrap() };
             check(&format!("A = {a}, {coupling:?}"), make, pair, true);
         }
     }
@@ -316,9 +307,12 @@ fn closed_forms_of_generalised_maps_under_couplings() {
     for coupling in [&Antithetic(Orthogonal) as &dyn Coupling, &Orthogonal, &Simplex::default()] {
         let omega = || frequencies(d, 7, coupling, 1);
         let zero = |sign| Gerf::new(0.0, sign).unwrap().softmax::<f64>(omega()).unwrap();
-        assert!((variance(&zero(GerfSign::Plus)) - variance(&Positive.softmax(omega()).unwrap())).abs() < 1e-12);
         assert!(
-            (variance(&zero(GerfSign::Minus)) - variance(&Trigonometric.softmax(omega()).unwrap())).abs() < 1e-12
+            (variance(&zero(GerfSign::Plus)) - variance(&Positive.softmax(omega()).unwrap())).abs() < 1e-12
+        );
+        assert!(
+            (variance(&zero(GerfSign::Minus)) - variance(&Trigonometric.softmax(omega()).unwrap())).abs()
+                < 1e-12
         );
     }
 }

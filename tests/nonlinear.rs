@@ -10,7 +10,7 @@ use random_features::frequency::{
 };
 use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
 use random_features::theory::special::{erf, gauss_legendre, normal_cdf};
-use random_features::{EluPlusOne, Error, Map, Features, Nonlinear, Real, Side, Sign, rng};
+use random_features::{EluPlusOne, Error, Features, Map, Nonlinear, Real, Side, Sign, rng};
 
 const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];
 const OFFSETS: [f64; 3] = [0.0, 0.25, -1e3];
@@ -556,7 +556,8 @@ fn a_lengthscale_divides_the_points() {
 
 #[test]
 fn wrong_parameters_are_refused() {
-    let map = || Nonlinear::new(Activation::Relu).map::<f32>(frequencies(3, 8, &Independent, 1), 1.0).unwrap();
+    let map =
+        || Nonlinear::new(Activation::Relu).map::<f32>(frequencies(3, 8, &Independent, 1), 1.0).unwrap();
     for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
         let error = map().with_offset(wrong).unwrap_err().to_string();
         assert!(error.contains("offset") && error.contains("finite"), "{error}");

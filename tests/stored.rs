@@ -10,7 +10,7 @@ use random_features::frequency::{
 };
 use random_features::hybrid::Clustering;
 use random_features::map::Exponential;
-use random_features::{Map, Hyperbolic, Positive, Side, Trigonometric};
+use random_features::{Hyperbolic, Map, Positive, Side, Trigonometric};
 use serde_json::{from_str, from_value, json, to_string, to_value};
 
 #[test]

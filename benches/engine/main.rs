@@ -13,8 +13,9 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use ndarray::Array2;
 use rand::distr::{Distribution, StandardUniform};
 use random_features::frequency::{Independent, draw};
-use random_features::projection::{Lift, Projection, Scratch, Tile};
-use random_features::{Map, Hyperbolic, Positive, Real, Side, Trigonometric, rng};
+use random_features::machine::{Lift, Scratch, project};
+use random_features::projection::Projection;
+use random_features::{Hyperbolic, Map, Positive, Real, Side, Trigonometric, rng};
 
 use per_feature::PerFeature;
 
@@ -79,8 +80,8 @@ where
         group.throughput(Throughput::Elements((n * m) as u64));
         group.bench_function(format!("d{d}/m{m}"), |b| {
             b.iter(|| {
-                let mut tile = Tile::new(&mut values, &mut scales, n, m, 1).expect("buffers that fit");
-                projection.project(black_box(x.view()), &mut tile, &mut Scratch::default());
+                let scratch = &mut Scratch::default();
+                project(&projection, black_box(x.view()), (&mut values, m), &mut scales, scratch);
             });
         });
     }
@@ -89,14 +90,14 @@ where
 fn map<T: Real>(
     c: &mut Bench,
     name: &str,
-    make: impl Fn(random_features::frequency::Frequencies) -> Map<T>,
+    make: impl Fn(random_features::frequency::Frequencies) -> random_features::Result<Map<T>>,
 ) where
     StandardUniform: Distribution<T>,
 {
     let mut group = c.benchmark_group(format!("map/{name}/{}", type_name::<T>()));
     group.sample_size(20);
     for (n, d, m) in SHAPES {
-        let map = make(draw(d, m, &Independent, &mut rng(2)).expect("a valid shape"));
+        let map = make(draw(d, m, &Independent, &mut rng(2)).expect("a valid shape")).expect("a valid map");
         let x = points::<T>(n, d);
         let (mut values, mut scales) = (Array2::zeros((n, map.feature_dim())), Array2::zeros((n, 1)));
         group.throughput(Throughput::Elements(values.len() as u64));
@@ -110,7 +111,8 @@ fn map<T: Real>(
 fn calls(c: &mut Bench) {
     let mut group = c.benchmark_group("call/positive/f32");
     for (n, m) in [(1, 16), (1, 256), (16, 16)] {
-        let map = Positive.softmax::<f32>(draw(64, m, &Independent, &mut rng(2)).expect("a valid shape"))?;
+        let map = Positive.softmax::<f32>(draw(64, m, &Independent, &mut rng(2)).expect("a valid shape"));
+        let map = map.expect("a valid map");
         let x = points::<f32>(n, 64);
         let (mut values, mut scales) = (Array2::zeros((n, m)), Array2::zeros((n, 1)));
         group.bench_function(format!("features_into/n{n}/m{m}"), |b| {
@@ -128,11 +130,11 @@ fn engine(c: &mut Bench) {
     lifts::<f64>(c);
     projections::<f32>(c);
     projections::<f64>(c);
-    map::<f32>(c, "positive", |omega| Positive.softmax(omega)?);
-    map::<f64>(c, "positive", |omega| Positive.softmax(omega)?);
-    map::<f32>(c, "hyperbolic", |omega| Hyperbolic.softmax(omega)?);
-    map::<f32>(c, "trigonometric", |omega| Trigonometric.softmax(omega)?);
-    map::<f64>(c, "trigonometric", |omega| Trigonometric.softmax(omega)?);
+    map::<f32>(c, "positive", |omega| Positive.softmax(omega));
+    map::<f64>(c, "positive", |omega| Positive.softmax(omega));
+    map::<f32>(c, "hyperbolic", |omega| Hyperbolic.softmax(omega));
+    map::<f32>(c, "trigonometric", |omega| Trigonometric.softmax(omega));
+    map::<f64>(c, "trigonometric", |omega| Trigonometric.softmax(omega));
     draws::orthogonal(c);
 }
 

@@ -20,8 +20,9 @@ use std::time::Instant;
 use ndarray::Array2;
 use random_features::frequency::{Frequencies, Independent, draw};
 use random_features::hybrid::{Bases, Hybrid};
-use random_features::projection::{Projection, Scratch, Tile};
-use random_features::{Map, Hyperbolic, Real, Result, Side, Trigonometric, rng};
+use random_features::machine::{Scratch, project};
+use random_features::projection::Projection;
+use random_features::{Hyperbolic, Map, Real, Result, Side, Trigonometric, rng};
 
 /// The dimension of the points.
 const DIM: usize = 64;
@@ -60,9 +61,8 @@ impl Model {
                 nanoseconds(|| {
                     let (values, scales) = (arena.values.as_slice_mut(), arena.scales.as_slice_mut());
                     let (values, scales) = (values.unwrap_or_default(), scales.unwrap_or_default());
-                    if let Some(mut tile) = Tile::new(values, scales, n, 2 * COUNT, 1) {
-                        projection.project(black_box(arena.x.view()), &mut tile, &mut scratch);
-                    }
+                    let x = black_box(arena.x.view());
+                    project(&projection, x, (values, 2 * COUNT), scales, &mut scratch);
                 }),
                 arena.time(&hyperbolic)?,
                 arena.time(&trigonometric)?,

@@ -11,7 +11,8 @@ use std::time::Instant;
 use ndarray::{Array2, Axis};
 use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::{Coupling, Givens, Hadamard, Simplex, draw};
-use random_features::projection::{Method, Projection, Scratch, Tile};
+use random_features::machine::{Scratch, project};
+use random_features::projection::{Method, Projection};
 use random_features::{Real, Result, rng};
 
 /// Points of a tile, and tiles of points.
@@ -35,9 +36,7 @@ fn time<T: Real>(
         let start = Instant::now();
         for _ in 0..repeats {
             for x in x.axis_chunks_iter(Axis(0), POINTS) {
-                if let Some(mut tile) = Tile::new(values, &mut scales, POINTS, projection.count(), 1) {
-                    projection.project(black_box(x), &mut tile, scratch);
-                }
+                project(projection, black_box(x), (values, projection.count()), &mut scales, scratch);
             }
         }
         let seconds = start.elapsed().as_secs_f64();

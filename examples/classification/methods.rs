@@ -4,7 +4,7 @@ use ndarray::ArrayView2;
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::frequency::{Coupling, Independent, Orthogonal, draw};
 use random_features::kernel::Gaussian;
-use random_features::{Map, Hyperbolic, Positive, Result, Trigonometric, rng};
+use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric, rng};
 
 use crate::dataset::{Part, Split};
 

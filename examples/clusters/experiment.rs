@@ -2,8 +2,9 @@
 
 use ndarray::{Array2, Zip};
 use random_features::frequency::{Independent, draw};
-use random_features::hybrid::{Clustered, Clustering, Formula};
+use random_features::hybrid::{Clustered, Formula};
 use random_features::kernel::{Kernel, Softmax};
+use random_features::plan::Clustering;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::{Map, Positive, Result, Side, Trigonometric, rng};
 
@@ -57,12 +58,7 @@ pub struct Set {
 }
 
 /// A map whose estimate of each pair of points takes `features` real features.
-fn make(
-    kind: Kind,
-    features: usize,
-    clusters: &[Clustering; 2],
-    seed: u64,
-) -> Result<Map<f32>> {
+fn make(kind: Kind, features: usize, clusters: &[Clustering; 2], seed: u64) -> Result<Map<f32>> {
     let omega = |frequencies: usize| draw(D, frequencies, &Independent, &mut rng(seed));
     Ok(match kind {
         Kind::Positive => Positive.softmax(omega(features)?)?,
@@ -114,12 +110,12 @@ pub fn run(setup: &Setup, published: &'static paper::Set) -> Result<Set> {
             for repetition in 0..setup.repetitions {
                 let seed = setup.seed.wrapping_add(1 + repetition);
                 let map = make(method.kind, features, &clusters, seed)?;
-                let error = error(map.as_ref(), &data, &exact)?;
+                let error = error(&map, &data, &exact)?;
                 mean += error / setup.repetitions as f64;
                 (least, most) = (least.min(error), most.max(error));
             }
             errors.push([mean, least, most]);
-            forms.push(closed(make(method.kind, features, &clusters, setup.seed)?.as_ref(), &data)?);
+            forms.push(closed(&make(method.kind, features, &clusters, setup.seed)?, &data)?);
         }
         curves.push(Curve { method, errors, closed: forms });
     }

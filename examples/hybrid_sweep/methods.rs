@@ -6,10 +6,7 @@ use rand::Rng;
 use random_features::frequency::{Independent, draw};
 use random_features::hybrid::{Bases, Hybrid};
 use random_features::theory::{Pair, coefficient, hybrid, relative_error};
-use random_features::{Map, Hyperbolic, Positive, Result, Trigonometric};
-
-/// Any method's map.
-pub type Map = Map<f64>;
+use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric};
 
 /// σ of the Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ. For the norms that are compared, its largest errors are
 /// within a tenth of the least that any σ gives.
@@ -88,11 +85,11 @@ impl Method {
     }
 
     /// The maps in ℝᵈ for points of each norm, all on the same frequencies.
-    pub fn draw(self, d: usize, norms: &[f64], size: Size, rng: &mut impl Rng) -> Result<Vec<Map>> {
+    pub fn draw(self, d: usize, norms: &[f64], size: Size, rng: &mut impl Rng) -> Result<Vec<Map<f64>>> {
         let omega = draw(d, size.m, &Independent, rng)?;
         let tau = self.is_hybrid().then(|| draw(d, size.n, &Independent, rng)).transpose()?;
         let bases = || Bases::shared(omega.clone());
-        let map = |r: &f64| -> Result<Map> {
+        let map = |r: &f64| -> Result<Map<f64>> {
             Ok(match (self, tau.clone()) {
                 (Method::Angular, Some(tau)) => Hybrid::angular(bases(), tau)?,
                 (Method::Gaussian, Some(tau)) => Hybrid::gaussian(bases(), tau, SIGMA, *r)?,

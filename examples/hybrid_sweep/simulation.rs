@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, Axis};
 use random_features::frequency::{Orthogonal, draw};
-use random_features::{Map, Result, rng};
+use random_features::{Result, rng};
 use rayon::prelude::*;
 
 use crate::methods::{Cost, METHODS, Method, SIZED_FOR, Size};

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use random_features::projection::Lift;
-use random_features::{Real, machine};
+use random_features::Real;
+use random_features::machine::{self, Lift};
 use rayon::prelude::*;
 
 use crate::work::Cost;

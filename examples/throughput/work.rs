@@ -10,9 +10,10 @@ use num_complex::Complex64;
 use rand::distr::{Distribution, StandardUniform};
 use random_features::frequency::{Hadamard, Independent, Orthogonal, draw, draw_poisson};
 use random_features::hybrid::{Bases, Hybrid};
-use random_features::projection::{Lift, Method, Projection, Scratch, Tile};
+use random_features::machine::{Lift, Scratch, project as project_tile};
+use random_features::projection::{Method, Projection};
 use random_features::theory::gerf::GerfSign;
-use random_features::{Map, Gerf, Hyperbolic, Poisson, Positive, Real, Side, Trigonometric, rng};
+use random_features::{Gerf, Hyperbolic, Map, Poisson, Positive, Real, Side, Trigonometric, rng};
 
 use crate::request::{Case, Request, SIGNS, TILE};
 
@@ -51,11 +52,11 @@ where
         Case::Oprf => {
             // The mean of ‖x+y‖² over these points.
             let gerf = Gerf::optimal(d, 7.0 / 6.0)?;
-            map::<T>(request, gerf.softmax(omega(m)?), &[Lift::Exp])
+            map::<T>(request, gerf.softmax(omega(m)?)?, &[Lift::Exp])
         }
         Case::Gerf => {
             let gerf = Gerf::new(Complex64::new(-0.02, 0.02), GerfSign::Plus)?;
-            map::<T>(request, gerf.softmax(omega(m)?), &[Lift::ExpPolar { conjugate: false }])
+            map::<T>(request, gerf.softmax(omega(m)?)?, &[Lift::ExpPolar { conjugate: false }])
         }
         Case::Poisson => {
             // The root mean square of a coordinate of x times the same one of y.
@@ -136,9 +137,7 @@ fn project_tiles<T: Real>(
     let m = projection.count();
     for x in x.axis_chunks_iter(Axis(0), TILE) {
         let rows = x.nrows();
-        if let Some(mut tile) = Tile::new(&mut values[..rows * m], &mut norms[..rows], rows, m, 1) {
-            projection.project(x, &mut tile, scratch);
-        }
+        project_tile(projection, x, (&mut values[..rows * m], m), &mut norms[..rows], scratch);
         black_box(&*values);
     }
 }

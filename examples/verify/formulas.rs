@@ -16,7 +16,7 @@ use random_features::theory::{
     special,
 };
 use random_features::{
-    ComplexExponential, Map, Geometric, Gerf, Hyperbolic, Poisson, Positive, SignedLog, Trigonometric,
+    ComplexExponential, Geometric, Gerf, Hyperbolic, Map, Poisson, Positive, SignedLog, Trigonometric,
 };
 use serde_json::Value;
 

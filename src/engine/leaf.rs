@@ -12,6 +12,7 @@ use super::logarithms::Logarithms;
 use super::{Facts, Form, Lift, Pass, Projection, Scratch, Tile};
 use crate::Real;
 use crate::kernel::Lengthscale;
+use crate::numeric::{self, Isa};
 
 /// A map in the normal form φⱼ(x) = m^{−½} lift(β⟨ωⱼ, g(x)⟩ + aⱼ) e^{c(x)}, with real features side by side.
 #[derive(Clone, Debug)]
@@ -51,13 +52,7 @@ impl<T: Real> Leaf<T> {
         self.projection.as_ref().filter(|_| matches!(*self.input, Input::Points))
     }
 
-    pub fn fill(
-        &self,
-        pass: Pass<'_, T>,
-        x: ArrayView2<'_, T>,
-        tile: &mut Tile<'_, T>,
-        scratch: &mut Scratch<T>,
-    ) {
+    pub fn fill(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         match (&*self.input, &self.projection) {
             (Input::Points, Some(projection)) => {
                 pass.project(projection, x, tile, scratch);
@@ -78,7 +73,7 @@ impl<T: Real> Leaf<T> {
 
     /// Turns projections into exponents and these into features, row by row.
     #[inline]
-    fn finish(&self, pass: Pass<'_, T>, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> Term) {
+    fn finish(&self, pass: Pass, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> Term) {
         let (lift, slope) = (self.lift.on(pass.side), self.slopes[pass.side as usize]);
         for i in 0..tile.rows() {
             let row = tile.row(i);
@@ -124,7 +119,7 @@ impl<T: Real> Leaf<T> {
         &self,
         linear: &Linear,
         projection: &Projection<T>,
-        pass: Pass<'_, T>,
+        pass: Pass,
         x: ArrayView2<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
@@ -162,33 +157,35 @@ impl<T: Real> Leaf<T> {
         &self,
         logarithms: &Logarithms,
         projection: &Projection<T>,
-        pass: Pass<'_, T>,
+        pass: Pass,
         x: ArrayView2<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        let mut points = scratch.take(x.len());
-        logarithms.transform(x, &mut points);
+        let (rows, d) = x.dim();
+        let (mut points, mut wide) = (scratch.take(x.len()), scratch.take_wide(x.len() + d + rows));
+        let (u, terms) = wide.split_at_mut(x.len() + d);
+        logarithms.transform(x, u, &mut points, terms);
         if let Ok(points) = ArrayView2::from_shape(x.dim(), &points) {
             projection.project(points, tile, scratch);
         }
-        scratch.give(points);
-        for (i, x) in x.rows().into_iter().enumerate() {
-            let point = logarithms.point(&mut scratch.masks, x);
-            if !point.term.is_finite() {
-                tile.poison(i);
-            } else {
-                let row = tile.row(i);
-                row.log_scales[0] = logarithms.settle(row.values, &point) + point.term + self.constant;
+        for (i, (u, term)) in u.chunks_exact(d).zip(terms).enumerate() {
+            if term.is_finite() {
+                let (point, row) = (logarithms.point(&mut scratch.masks, u), tile.row(i));
+                row.log_scales[0] = logarithms.settle(row.values, &point) + *term + self.constant;
                 match pass.form {
                     Form::Values => {
-                        crate::numeric::exp_minus(crate::numeric::Isa::best(), row.values, T::zero());
+                        numeric::exp_minus(Isa::best(), row.values, T::zero());
                         logarithms.sign(row.values, &point);
                     }
                     Form::Logarithms => logarithms.sign(row.signs, &point),
                 }
+            } else {
+                tile.poison(i);
             }
             tile.complete(i + 1);
         }
+        scratch.give(points);
+        scratch.give_wide(wide);
     }
 }

@@ -6,13 +6,15 @@ use super::shift::Shift;
 use crate::Real;
 use crate::frequency::Counts;
 use crate::kernel::Lengthscale;
-use crate::numeric::{self, Isa};
+use crate::numeric::{self, Isa, squared_norm};
 
 /// Features Πₗ (uₗ/rₗ)^{ωⱼₗ} e^{bⱼ} with u = x/ℓ − c and counts ω: logarithms of magnitudes are projected, signs are
 /// parities of bit masks, and 0⁰ = 1.
 #[derive(Debug)]
 pub(crate) struct Logarithms {
     pub lengthscale: Lengthscale,
+    /// ℓ of each coordinate.
+    scales: Vec<f64>,
     pub shift: Option<Shift>,
     /// r.
     pub divisors: Vec<f64>,
@@ -28,8 +30,6 @@ pub(crate) struct Logarithms {
 
 /// A row of a tile of logarithms, between its projection and its lift.
 pub(super) struct Point<'a> {
-    /// The row term; not finite for points without features.
-    pub term: f64,
     /// Where u is negative, if anywhere.
     negative: Option<&'a [u64]>,
     /// Where u is 0, if anywhere.
@@ -45,7 +45,8 @@ impl Logarithms {
         unshifted: f64,
     ) -> Self {
         let (odd, positive) = (sets(counts.rows(), |n| n % 2 == 1), sets(counts.rows(), |n| n > 0));
-        Logarithms { lengthscale, shift, divisors, biases, unshifted, odd, positive }
+        let scales = (0..counts.dim()).map(|l| lengthscale.at(l)).collect();
+        Logarithms { lengthscale, scales, shift, divisors, biases, unshifted, odd, positive }
     }
 
     /// uₗ, from x/ℓ.
@@ -58,51 +59,63 @@ impl Logarithms {
         v.widen() / self.lengthscale.at(l)
     }
 
-    /// Writes ln |u/r| of all rows of `x`.
-    pub fn transform<T: Real>(&self, x: ArrayView2<'_, T>, out: &mut [T]) {
-        for (x, out) in x.rows().into_iter().zip(out.chunks_exact_mut(x.ncols())) {
-            for (l, (v, out)) in x.iter().zip(out).enumerate() {
-                *out = self.logarithm(l, self.moved(l, self.scaled(l, *v)));
+    /// Writes u of all rows of `x`, behind which `u` has room for one more, ln |u/r| and the row terms, which are not finite
+    /// for points without features.
+    pub fn transform<T: Real>(
+        &self,
+        x: ArrayView2<'_, T>,
+        u: &mut [f64],
+        logarithms: &mut [T],
+        terms: &mut [f64],
+    ) {
+        let d = x.ncols();
+        let (u, ratios) = u.split_at_mut(x.len());
+        let rows = u.chunks_exact_mut(d).zip(logarithms.chunks_exact_mut(d)).zip(terms);
+        for (x, ((u, logarithms), term)) in x.rows().into_iter().zip(rows) {
+            *term = self.term(x, u);
+            let mut usual = true;
+            for ((ratio, u), divisor) in ratios.iter_mut().zip(&*u).zip(&self.divisors) {
+                *ratio = u.abs() / divisor;
+                usual &= ratio.is_normal();
+            }
+            numeric::ln(Isa::best(), logarithms, &ratios);
+            if !usual {
+                let rest = logarithms.iter_mut().zip(&*u).zip(&self.divisors);
+                rest.for_each(|((out, u), divisor)| *out = logarithm(u.abs(), *divisor));
             }
         }
     }
 
-    /// ln |uₗ/rₗ|, or 0 where that is −∞ and features with a count there are 0.
-    fn logarithm<T: Real>(&self, l: usize, u: f64) -> T {
-        let (magnitude, divisor) = (u.abs(), self.divisors[l]);
-        let ratio = magnitude / divisor;
-        T::narrow(if magnitude == 0.0 {
-            0.0
-        } else if ratio.is_normal() {
-            ratio.ln()
-        } else {
-            magnitude.ln() - divisor.ln()
-        })
+    /// Writes u; the row term.
+    fn term<T: Real>(&self, x: ArrayView1<'_, T>, u: &mut [f64]) -> f64 {
+        u.iter_mut().zip(x).zip(&self.scales).for_each(|((u, v), scale)| *u = v.widen() / scale);
+        let whole = squared_norm(Isa::best(), u, 1.0, &[]);
+        let own = match &self.shift {
+            None => whole,
+            Some(shift) => {
+                u.iter_mut().enumerate().for_each(|(l, u)| *u = shift.moved(l, *u));
+                squared_norm(Isa::best(), u, 1.0, &[])
+            }
+        };
+        let finite = whole.is_finite() && own.is_finite();
+        if finite { self.unshifted * whole - 0.5 * own } else { f64::NAN }
     }
 
-    /// The row term of a point, and where its coordinates are negative or 0.
-    pub(super) fn point<'a, T: Real>(&self, masks: &'a mut Vec<u64>, x: ArrayView1<'_, T>) -> Point<'a> {
-        let words = words(x.len());
+    /// Where the coordinates u of a point are negative or 0.
+    pub(super) fn point<'a>(&self, masks: &'a mut Vec<u64>, u: &[f64]) -> Point<'a> {
+        let words = words(u.len());
         masks.clear();
         masks.resize(2 * words, 0);
         let (negative, zero) = masks.split_at_mut(words);
-        let mut squares = [0.0; 2];
-        for (l, v) in x.iter().enumerate() {
-            let scaled = self.scaled(l, *v);
-            let u = self.moved(l, scaled);
-            squares[0] += scaled * scaled;
-            squares[1] += u * u;
-            let (word, bit) = place(l);
-            if u < 0.0 {
-                negative[word] |= bit;
-            } else if u == 0.0 {
-                zero[word] |= bit;
+        for (chunk, (negative, zero)) in u.chunks(u64::BITS as usize).zip(negative.iter_mut().zip(&mut *zero))
+        {
+            for (bit, u) in chunk.iter().enumerate() {
+                *negative |= u64::from(*u < 0.0) << bit;
+                *zero |= u64::from(*u == 0.0) << bit;
             }
         }
-        let finite = squares.iter().all(|square| square.is_finite());
-        let term = if finite { self.unshifted * squares[0] - 0.5 * squares[1] } else { f64::NAN };
         let some = |set: &'a mut [u64]| set.iter().any(|word| *word != 0).then_some(&*set);
-        Point { term, negative: some(negative), zero: some(zero) }
+        Point { negative: some(negative), zero: some(zero) }
     }
 
     /// Adds biases to exponents, marks features that are 0 and makes the largest exponent 0; by how much it was reduced.
@@ -122,6 +135,18 @@ impl Logarithms {
             numeric::negate_odd(Isa::best(), entries, &self.odd, negative);
         }
     }
+}
+
+/// ln |uₗ/rₗ|, or 0 where that is −∞ and features with a count there are 0.
+fn logarithm<T: Real>(magnitude: f64, divisor: f64) -> T {
+    let ratio = magnitude / divisor;
+    T::narrow(if magnitude == 0.0 {
+        0.0
+    } else if ratio.is_normal() {
+        ratio.ln()
+    } else {
+        magnitude.ln() - divisor.ln()
+    })
 }
 
 /// The coordinates of each frequency whose counts are members, word by word.

@@ -33,6 +33,7 @@ mod tile;
 pub use contract::{Facts, FeatureMap, Form, Side};
 pub use lift::Lift;
 pub use projection::{Method, Projection};
+pub use scratch::Scratch;
 pub use shift::Shift;
 pub use tile::{Row, Tile};
 
@@ -45,5 +46,4 @@ pub(crate) use leaf::Leaf;
 pub(crate) use logarithms::Logarithms;
 pub(crate) use plan::{Pass, Plan, Program};
 pub(crate) use routed::Routed;
-pub(crate) use scratch::Scratch;
 pub(crate) use sum::{Sum, Term};

@@ -36,13 +36,7 @@ impl<T: Real> Plan<T> {
     }
 
     /// Writes the features of the rows of `x` to a tile of as many rows.
-    pub fn fill(
-        &self,
-        pass: Pass<'_, T>,
-        x: ArrayView2<'_, T>,
-        tile: &mut Tile<'_, T>,
-        scratch: &mut Scratch<T>,
-    ) {
+    pub fn fill(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         match self {
             Plan::Leaf(leaf) => leaf.fill(pass, x, tile, scratch),
             Plan::Sum(sum) => sum.fill(pass, x, tile, scratch),
@@ -95,29 +89,31 @@ impl<T: Real> Plan<T> {
 
 /// What holds for all maps of a plan while a tile is filled.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pass<'a, T> {
+pub(crate) struct Pass {
     pub side: Side,
     pub form: Form,
-    shared: &'a [Shared<T>],
+    /// Whether the points are those of the whole plan, so that projections of them may be shared.
+    whole: bool,
 }
 
-/// The projections of a tile that several maps use.
+/// The projections of a tile's points that several maps use: written by the first of them.
 #[derive(Debug)]
 pub(super) struct Shared<T> {
     projection: Arc<Projection<T>>,
     values: Vec<T>,
     squared_norms: Vec<f64>,
+    known: bool,
 }
 
-impl<'a, T: Real> Pass<'a, T> {
-    /// With nothing shared.
+impl Pass {
+    /// With nothing to share.
     pub fn new(side: Side, form: Form) -> Self {
-        Pass { side, form, shared: &[] }
+        Pass { side, form, whole: false }
     }
 
-    /// The same for other points, whose projections are not known.
+    /// The same for other points.
     pub fn of_other_points(self) -> Self {
-        Pass { shared: &[], ..self }
+        Pass { whole: false, ..self }
     }
 
     /// The same in another form.
@@ -125,21 +121,49 @@ impl<'a, T: Real> Pass<'a, T> {
         Pass { form, ..self }
     }
 
-    /// As [`Projection::project`], from what is shared if it is there.
+    /// As [`Projection::project`], once for all maps that need the same.
     #[inline]
-    pub fn project(
+    pub fn project<T: Real>(
         self,
         projection: &Arc<Projection<T>>,
         x: ArrayView2<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        let Some(shared) = self.shared.iter().find(|shared| Arc::ptr_eq(&shared.projection, projection))
-        else {
+        let same = |shared: &Shared<T>| Arc::ptr_eq(&shared.projection, projection);
+        let Some(place) = scratch.shared.iter().position(same).filter(|_| self.whole) else {
             return projection.project(x, tile, scratch);
         };
-        let m = projection.count();
-        for (i, (values, norm)) in shared.values.chunks_exact(m).zip(&shared.squared_norms).enumerate() {
+        if scratch.shared[place].known {
+            return scratch.shared[place].read(tile);
+        }
+        projection.project(x, tile, scratch);
+        scratch.shared[place].write(tile);
+    }
+}
+
+impl<T: Real> Shared<T> {
+    fn new(projection: &Arc<Projection<T>>) -> Self {
+        let (values, squared_norms) = (Vec::new(), Vec::new());
+        Shared { projection: projection.clone(), values, squared_norms, known: false }
+    }
+
+    fn write(&mut self, tile: &mut Tile<'_, T>) {
+        let m = self.projection.count();
+        self.values.resize(tile.rows() * m, T::zero());
+        self.squared_norms.resize(tile.rows(), 0.0);
+        let rows = self.values.chunks_exact_mut(m).zip(&mut self.squared_norms);
+        for (i, (values, norm)) in rows.enumerate() {
+            let row = tile.row(i);
+            values.copy_from_slice(&row.values[..m]);
+            *norm = row.log_scales[0];
+        }
+        self.known = true;
+    }
+
+    fn read(&self, tile: &mut Tile<'_, T>) {
+        let m = self.projection.count();
+        for (i, (values, norm)) in self.values.chunks_exact(m).zip(&self.squared_norms).enumerate() {
             let row = tile.row(i);
             row.values[..m].copy_from_slice(values);
             row.log_scales[0] = *norm;
@@ -216,20 +240,12 @@ impl<T: Real> Program<T> {
         if self.shared.is_empty() {
             return self.plan.fill(Pass::new(side, form), x, tile, scratch);
         }
-        let rows = x.nrows();
-        let project = |projection: &Arc<Projection<T>>| {
-            let mut values = scratch.take(rows * projection.count());
-            let mut squared_norms = scratch.take_wide(rows);
-            let shape = (rows, projection.count(), 1);
-            projection.project(x, &mut Tile::new(&mut values, &mut [], &mut squared_norms, shape), scratch);
-            Shared { projection: projection.clone(), values, squared_norms }
-        };
-        let shared: Vec<Shared<T>> = self.shared.iter().map(project).collect();
-        self.plan.fill(Pass { side, form, shared: &shared }, x, tile, scratch);
-        for Shared { values, squared_norms, .. } in shared {
-            scratch.give(values);
-            scratch.give_wide(squared_norms);
+        let stays = |(shared, own): (&Shared<T>, _)| Arc::ptr_eq(&shared.projection, own);
+        if scratch.shared.len() != self.shared.len() || !scratch.shared.iter().zip(&self.shared).all(stays) {
+            scratch.shared = self.shared.iter().map(Shared::new).collect();
         }
+        scratch.shared.iter_mut().for_each(|shared| shared.known = false);
+        self.plan.fill(Pass { side, form, whole: true }, x, tile, scratch);
     }
 }
 

@@ -80,13 +80,7 @@ impl<T: Real> Routed<T> {
         plans.into_iter().zip(parts).map(|(plan, part)| (plan, part.columns.clone(), part.blocks.clone()))
     }
 
-    pub fn fill(
-        &self,
-        pass: Pass<'_, T>,
-        x: ArrayView2<'_, T>,
-        tile: &mut Tile<'_, T>,
-        scratch: &mut Scratch<T>,
-    ) {
+    pub fn fill(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         let x = x.as_standard_layout();
         let outside = self.clusters(pass.side);
         (0..x.nrows()).for_each(|i| tile.row(i).log_scales.fill(f64::NEG_INFINITY));
@@ -111,7 +105,7 @@ impl<T: Real> Routed<T> {
     /// Gathers the points of a cluster, fills their blocks elsewhere and writes these to their rows.
     fn fill_group(
         &self,
-        pass: Pass<'_, T>,
+        pass: Pass,
         group: &[(usize, usize)],
         x: ArrayView2<'_, T>,
         tile: &mut Tile<'_, T>,

@@ -3,23 +3,25 @@
 use ndarray::ArrayView2;
 
 use super::batch::Batch;
+use super::plan::Shared;
 use crate::Real;
 use crate::numeric::{Buffer, LINE};
 
 /// Buffers that filling a tile may use. Starts empty; grows when first needed and is kept between tiles.
 #[derive(Debug, Default)]
-pub(crate) struct Scratch<T> {
+pub struct Scratch<T> {
     rows: Vec<T>,
     work: Buffer<T>,
     pool: Vec<Vec<T>>,
     wide_pool: Vec<Vec<f64>>,
     batches: Vec<Batch<T>>,
     /// Sets of coordinates of a point.
-    pub masks: Vec<u64>,
+    pub(crate) masks: Vec<u64>,
     /// Row numbers by cluster.
-    pub sorted: Vec<(usize, usize)>,
+    pub(crate) sorted: Vec<(usize, usize)>,
+    pub(super) shared: Vec<Shared<T>>,
     /// Whether one tile may use all threads: there are not enough tiles for them.
-    pub wide: bool,
+    pub(crate) wide: bool,
 }
 
 /// Rows that are a multiple of this many bytes apart share too few sets of the first cache.
@@ -27,42 +29,45 @@ const ALIASING: usize = 2048;
 
 impl<T: Real> Scratch<T> {
     /// A buffer of `len` elements, which hold anything, to be given back after use.
-    pub fn take(&mut self, len: usize) -> Vec<T> {
+    pub(crate) fn take(&mut self, len: usize) -> Vec<T> {
         let mut buffer = self.pool.pop().unwrap_or_default();
         buffer.resize(len, T::zero());
         buffer
     }
 
     /// Takes back a buffer of [`take`](Scratch::take).
-    pub fn give(&mut self, buffer: Vec<T>) {
+    pub(crate) fn give(&mut self, buffer: Vec<T>) {
         self.pool.push(buffer);
     }
 
     /// A buffer of `len` `f64`, which hold anything, to be given back after use.
-    pub fn take_wide(&mut self, len: usize) -> Vec<f64> {
+    pub(crate) fn take_wide(&mut self, len: usize) -> Vec<f64> {
         let mut buffer = self.wide_pool.pop().unwrap_or_default();
         buffer.resize(len, 0.0);
         buffer
     }
 
     /// Takes back a buffer of [`take_wide`](Scratch::take_wide).
-    pub fn give_wide(&mut self, buffer: Vec<f64>) {
+    pub(crate) fn give_wide(&mut self, buffer: Vec<f64>) {
         self.wide_pool.push(buffer);
     }
 
     /// A batch that holds anything, to be given back after use.
-    pub fn take_batch(&mut self) -> Batch<T> {
+    pub(crate) fn take_batch(&mut self) -> Batch<T> {
         self.batches.pop().unwrap_or_default()
     }
 
     /// Takes back a batch of [`take_batch`](Scratch::take_batch).
-    pub fn give_batch(&mut self, batch: Batch<T>) {
+    pub(crate) fn give_batch(&mut self, batch: Batch<T>) {
         self.batches.push(batch);
     }
 
     /// The points in row-major order and the distance between rows, and a buffer for other use. Borrows contiguous rows;
     /// copies others, and those whose distance would map all of them to a few sets of the first cache.
-    pub fn rows_and_work<'a>(&'a mut self, x: &ArrayView2<'a, T>) -> (&'a [T], usize, &'a mut Buffer<T>) {
+    pub(crate) fn rows_and_work<'a>(
+        &'a mut self,
+        x: &ArrayView2<'a, T>,
+    ) -> (&'a [T], usize, &'a mut Buffer<T>) {
         let Scratch { rows, work, .. } = self;
         let d = x.ncols();
         let aliased = (d * size_of::<T>()).is_multiple_of(ALIASING) && x.nrows() > 1;

@@ -91,13 +91,7 @@ impl<T: Real> Sum<T> {
         self.parts.iter_mut().map(|part| &mut part.plan)
     }
 
-    pub fn fill(
-        &self,
-        pass: Pass<'_, T>,
-        x: ArrayView2<'_, T>,
-        tile: &mut Tile<'_, T>,
-        scratch: &mut Scratch<T>,
-    ) {
+    pub fn fill(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         let mut room = scratch.take_batch();
         self.fill_parts(pass, x, &mut room, scratch);
         match pass.form {
@@ -110,7 +104,7 @@ impl<T: Real> Sum<T> {
     /// The features of all parts side by side.
     pub fn fill_parts(
         &self,
-        pass: Pass<'_, T>,
+        pass: Pass,
         x: ArrayView2<'_, T>,
         room: &mut Batch<T>,
         scratch: &mut Scratch<T>,

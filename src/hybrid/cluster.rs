@@ -38,7 +38,8 @@ use crate::{ComplexExponential, Real};
 /// ```
 /// use ndarray::arr2;
 /// use random_features::frequency::{Independent, draw};
-/// use random_features::hybrid::{Clustered, Clustering, Formula};
+/// use random_features::hybrid::{Clustered, Formula};
+/// use random_features::plan::Clustering;
 /// use random_features::kernel::Softmax;
 /// use random_features::theory::complex_exponential::Symmetry;
 /// use random_features::Map;
