@@ -2,19 +2,20 @@
 
 mod common;
 
-use std::sync::Arc;
-
 use common::{Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, arr1, arr2, concatenate, s};
 use num_complex::Complex64;
 use random_features::apply::Smoother;
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal};
-use random_features::hybrid::{Clustered, Clustering, Coefficient, Diagonal, Formula, Hybrid};
+use random_features::hybrid::{Clustered, Coefficient, Diagonal, Formula, Hybrid};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::{Properties, Scratch, Target, Tile, Transform};
+use random_features::map::{ClusteredRecipe, Facts, Form, Recipe, Target, Tile, Transform};
+use random_features::plan::Clustering;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::diagonal;
-use random_features::{ComplexExponential, Error, Features, Map, Positive, Real, Side, Trigonometric, rng};
+use random_features::{
+    ComplexExponential, Error, FeatureMap, Features, Map, Positive, Real, Side, Trigonometric, rng,
+};
 
 const FORMULAS: [Formula; 4] = [Formula::Complex, Formula::Real, Formula::Robust, Formula::RobustReal];
 const D: usize = 6;
@@ -224,17 +225,22 @@ fn unbiased_with_the_stated_variance() {
 
 /// A cluster hybrid that fills its absent blocks with NaN.
 #[derive(Debug)]
-struct Poisoned<T>(Map<T>);
+struct Poisoned<T: Real>(Map<T>);
 
-impl<T: Real> Poisoned<T> {
-    fn poison(&self, tile: &mut Tile<'_, T>) {
+impl<T: Real> FeatureMap<T> for Poisoned<T> {
+    fn facts(&self) -> Facts {
+        self.0.facts().clone()
+    }
+
+    fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) {
+        self.0.fill(side, x, form, tile).unwrap();
         for i in 0..tile.rows() {
-            let scales = tile.row(i).1.to_vec();
+            let row = tile.row(i);
             let mut start = 0;
-            for (width, scale) in self.0.blocks().iter().zip(scales) {
-                if scale == f64::NEG_INFINITY {
-                    tile.row(i).0[start..start + width].fill(T::nan());
-                    tile.signs(i).iter_mut().skip(start).take(*width).for_each(|sign| *sign = T::nan());
+            for (width, scale) in self.0.blocks().iter().zip(row.log_scales) {
+                if *scale == f64::NEG_INFINITY {
+                    row.values[start..start + width].fill(T::nan());
+                    row.signs.iter_mut().skip(start).take(*width).for_each(|sign| *sign = T::nan());
                 }
                 start += width;
             }
@@ -242,40 +248,10 @@ impl<T: Real> Poisoned<T> {
     }
 }
 
-impl<T: Real> FeatureMap<T> for Poisoned<T> {
-    fn input_dim(&self) -> usize {
-        self.0.input_dim()
-    }
-
-    fn blocks(&self) -> &[usize] {
-        self.0.blocks()
-    }
-
-    fn properties(&self) -> Properties {
-        self.0.facts()
-    }
-
-    fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
-        self.0.fill(side, x, tile, scratch);
-        self.poison(tile);
-    }
-
-    fn fill_exponents(
-        &self,
-        side: Side,
-        x: ArrayView2<'_, T>,
-        tile: &mut Tile<'_, T>,
-        scratch: &mut Scratch<T>,
-    ) -> bool {
-        let done = self.0.fill_exponents(side, x, tile, scratch);
-        self.poison(tile);
-        done
-    }
-}
-
 fn poison_is_not_read<T: Real>(formula: Formula, norm: f64) {
     let clean = map::<T>(norm, formula, Symmetry::Plain, softmax(), 3);
-    let poisoned = Poisoned(clean.clone());
+    let poisoned = Map::new(Poisoned(clean.clone())).unwrap();
+    assert!(poisoned.facts().logarithms);
     let [queries, keys] = centres(norm);
     let (x, y) = (around::<T>(&queries, 50, 0.3), around::<T>(&keys, 90, 0.3));
     assert!(poisoned.features(Side::X, &x).unwrap().values().iter().any(|v| v.is_nan()));
@@ -288,7 +264,7 @@ fn poison_is_not_read<T: Real>(formula: Formula, norm: f64) {
     assert_eq!(poisoned.estimate(&first, &second).unwrap(), clean.estimate(&first, &second).unwrap());
     let targets = Array2::from_shape_fn((90, 2), |(i, k)| T::narrow((i % 5 + k) as f64));
     let smooth = |map: &Map<T>| {
-        let mut smoother = Smoother::new(map, 2).unwrap();
+        let mut smoother = Smoother::new(map.clone(), 2).unwrap();
         smoother.update(&y, &targets).unwrap();
         smoother.predict(&x).unwrap()
     };
@@ -310,7 +286,7 @@ fn smoother_is_the_weighted_mean() {
     let [queries, keys] = centres(1.0);
     let (x, y) = (around::<f64>(&queries, 20, 0.3), around::<f64>(&keys, 40, 0.3));
     let targets = Array2::from_shape_fn((40, 1), |(i, _)| (i % 5) as f64);
-    let mut smoother = Smoother::new(&map, 1).unwrap();
+    let mut smoother = Smoother::new(map.clone(), 1).unwrap();
     smoother.update(&y, &targets).unwrap();
     let gram = map.gram(&x, &y).unwrap();
     let expected = gram.dot(&targets) / gram.sum_axis(Axis(1)).insert_axis(Axis(1));
@@ -389,7 +365,7 @@ fn promises() {
     for formula in FORMULAS {
         let map = map::<f32>(1.0, formula, Symmetry::Plain, softmax(), 2);
         let real = matches!(formula, Formula::Real | Formula::RobustReal);
-        assert_eq!(map.facts(), Properties { symmetric: false, non_negative: real });
+        assert_eq!((map.facts().symmetric, map.facts().non_negative), (false, real));
         let [x, _] = centres(1.0);
         let x = around::<f32>(&x, 30, 0.5);
         let features = map.features(Side::X, &x).unwrap();
@@ -406,7 +382,7 @@ fn promises() {
     let (formula, symmetry) = (Formula::Complex, Symmetry::Plain);
     let map =
         Clustered::by_centres::<f64>(omega(), &one(), &other, formula, symmetry, Softmax::default()).unwrap();
-    assert_eq!(map.facts(), Properties { symmetric: true, non_negative: true });
+    assert!(map.facts().symmetric && map.facts().non_negative);
     let x = points::<f64>(5, 2, 1.0);
     let positive = Positive.softmax::<f64>(omega()).unwrap();
     assert!((map.gram(&x, &x).unwrap() - positive.gram(&x, &x).unwrap()).iter().all(|e| e.abs() < 1e-13));
@@ -424,46 +400,46 @@ fn promises() {
     assert!(matches!(make(1, Formula::Robust).gram(&right), Err(Error::Pairing { .. })));
 }
 
-type Grid = Array2<Map<f64>>;
-
 #[test]
 fn any_bases() {
     let [queries, keys] = clusterings(1.0, 0.2);
     let base = |(i, j): (usize, usize)| -> Map<f64> {
         let omega = frequencies(D, 3 + i + j, &Orthogonal, (i * 2 + j) as u64);
         match (i + j) % 2 {
-            0 => Arc::new(Trigonometric.softmax(omega).unwrap()),
-            _ => Arc::new(Positive.softmax(omega).unwrap()),
+            0 => Trigonometric.softmax(omega).unwrap(),
+            _ => Positive.softmax(omega).unwrap(),
         }
     };
-    let bases: Grid = Array2::from_shape_fn((3, 2), base);
+    // Those of the first cluster of queries first.
+    let bases: Vec<Map<f64>> = (0..3).flat_map(|i| [(i, 0), (i, 1)]).map(base).collect();
     let map = Clustered::from_bases(queries.clone(), keys.clone(), bases.clone()).unwrap();
     let (x, y) = (around::<f64>(queries.centres(), 30, 0.2), around::<f64>(keys.centres(), 20, 0.2));
     let gram = map.gram(&x, &y).unwrap();
     for ((p, q), value) in gram.indexed_iter() {
         let (x, y) = (x.row(p), y.row(q));
-        let base = &bases[[queries.nearest(&x).unwrap(), keys.nearest(&y).unwrap()]];
+        let base = &bases[2 * queries.nearest(&x).unwrap() + keys.nearest(&y).unwrap()];
         let expected = base.estimate(&x, &y).unwrap();
         assert!((value - expected).abs() < 1e-12 * (1.0 + expected.abs()));
         assert!((map.estimate(&x, &y).unwrap() - expected).abs() < 1e-12 * (1.0 + expected.abs()));
         assert_eq!(map.log_variance(&x, &y).unwrap(), base.log_variance(&x, &y).unwrap());
     }
-    // Bases in another layout are the same bases.
-    let mut columns: Grid = Array2::from_shape_fn((3, 2).f(), base);
-    let other = Clustered::from_bases(queries.clone(), keys.clone(), columns.clone()).unwrap();
+    // Made again it is the same map.
+    let other = Clustered::from_bases(queries.clone(), keys.clone(), bases.clone()).unwrap();
     assert_eq!(other.gram(&x, &y).unwrap(), gram);
-    columns.swap_axes(0, 1);
+    assert_eq!(other.identity(), map.identity());
     let shape = |map: Result<Map<f64>, Error>| assert!(matches!(map, Err(Error::Shape { .. })), "{map:?}");
-    shape(Clustered::from_bases(queries.clone(), keys.clone(), columns));
-    let narrow: Map<f64> = Arc::new(Positive.softmax::<f64>(frequencies(D - 1, 3, &Independent, 1)).unwrap());
-    shape(Clustered::from_bases(queries.clone(), keys.clone(), Array2::from_elem((3, 2), narrow)));
+    shape(Clustered::from_bases(queries.clone(), keys.clone(), bases[..5].to_vec()));
+    shape(Clustered::from_bases(queries.clone(), keys.clone(), Vec::new()));
+    shape(Clustered::from_bases(queries.clone(), keys.clone(), [&bases[..], &bases[..1]].concat()));
+    let narrow = Positive.softmax::<f64>(frequencies(D - 1, 3, &Independent, 1)).unwrap();
+    shape(Clustered::from_bases(queries.clone(), keys.clone(), vec![narrow; 6]));
     let one = Clustering::new(arr2(&[[1.0]])).unwrap();
-    shape(Clustered::from_bases(queries, one, bases.slice(s![.., ..1]).to_owned()));
+    shape(Clustered::from_bases(queries, one, bases[..3].to_vec()));
     // A cluster hybrid is a base too: half of it and half of positive features.
     let positive = Positive.softmax::<f64>(frequencies(D, 9, &Independent, 77)).unwrap();
     let expected = (map.gram(&x, &y).unwrap() + positive.gram(&x, &y).unwrap()) / 2.0;
     let half = Coefficient::constant(0.5).unwrap();
-    let hybrid = Hybrid::sum(vec![(half, map as Map<f64>)], positive).unwrap();
+    let hybrid = Hybrid::sum(vec![(half, map)], positive).unwrap();
     let error = hybrid.gram(&x, &y).unwrap() - expected;
     assert!(error.iter().all(|e| e.abs() < 1e-12));
 }
@@ -536,7 +512,10 @@ fn constructors_refuse_what_does_not_fit() {
         Clustered::of_data(omega, x, &y, clusters, Formula::Robust, &mut rng(1))
     };
     let map = data((2, 2), &x).unwrap();
-    assert_eq!((map.bases().dim(), map.clusters(Side::X).len()), ((2, 2), 2));
+    let Some(Recipe::Clustered(ClusteredRecipe { queries, keys, bases })) = map.recipe() else {
+        panic!("{map:?}")
+    };
+    assert_eq!((bases.len(), queries.len(), keys.len()), (4, 2, 2));
     assert!(data((0, 2), &x).is_err() && data((2, 21), &x).is_err());
     assert!(data((2, 2), &x.slice(s![.., ..3]).to_owned()).is_err());
 }

@@ -2,24 +2,20 @@
 
 mod common;
 
-use std::sync::Arc;
-
-use common::{frequencies, points, softmax};
-use ndarray::{Array2, ArrayView2, Axis, s};
+use common::{frequencies, points};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use random_features::apply::Smoother;
 use random_features::frequency::Independent;
 use random_features::hybrid::{Coefficient, Hybrid};
-use random_features::map::{Exponential, Properties, Scratch, Tile};
-use random_features::projection::Projection;
-use random_features::{Map, Positive, Real, Side, SignedLog, Trigonometric};
+use random_features::map::{Facts, Form, Tile};
+use random_features::{Error, FeatureMap, Map, Positive, Real, Side, SignedLog, Trigonometric};
 
 /// sign · e^boost times a positive estimate plus a trigonometric one. The first block is absent where the
 /// first coordinate is negative; its values are NaN then. The sign goes to side Y.
 #[derive(Debug)]
-struct Sum<T> {
+struct Sum<T: Real> {
     positive: Map<T>,
     trigonometric: Map<T>,
-    blocks: [usize; 3],
     boost: f64,
     sign: f64,
 }
@@ -27,8 +23,9 @@ struct Sum<T> {
 impl<T: Real> Sum<T> {
     fn new(boost: f64, sign: f64) -> Self {
         let omega = |seed| frequencies(3, 20, &Independent, seed);
-        let (positive, trigonometric) = (Positive.softmax(omega(1)).unwrap(), Trigonometric.softmax(omega(2)).unwrap());
-        Sum { positive, trigonometric, blocks: [20, 0, 40], boost, sign }
+        let (positive, trigonometric) =
+            (Positive.softmax(omega(1)).unwrap(), Trigonometric.softmax(omega(2)).unwrap());
+        Sum { positive, trigonometric, boost, sign }
     }
 
     /// The estimate from the parts.
@@ -41,38 +38,34 @@ impl<T: Real> Sum<T> {
 }
 
 impl<T: Real> FeatureMap<T> for Sum<T> {
-    fn input_dim(&self) -> usize {
-        3
+    fn facts(&self) -> Facts {
+        Facts::new(3, vec![20, 0, 40])
     }
 
-    fn blocks(&self) -> &[usize] {
-        &self.blocks
-    }
-
-    fn properties(&self) -> Properties {
-        Properties { symmetric: false, non_negative: false }
-    }
-
-    fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
-        self.positive.fill(side, x, &mut tile.part(0..20, 0..1), scratch);
-        self.trigonometric.fill(side, x, &mut tile.part(20..60, 2..3), scratch);
+    fn fill(&self, side: Side, x: ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
+        let positive = self.positive.features(side, &x).unwrap();
+        let trigonometric = self.trigonometric.features(side, &x).unwrap();
         for (i, x) in x.rows().into_iter().enumerate() {
-            let (values, scales) = tile.row(i);
-            scales[0] += 0.5 * self.boost;
-            scales[1] = 0.0;
+            let row = tile.row(i);
+            let own = [positive.values().row(i).to_vec(), trigonometric.values().row(i).to_vec()].concat();
+            row.values.copy_from_slice(&own);
+            row.log_scales[0] = positive.log_scales()[[i, 0]] + 0.5 * self.boost;
+            row.log_scales[1] = 0.0;
+            row.log_scales[2] = trigonometric.log_scales()[[i, 0]];
             if side == Side::Y {
-                values[..20].iter_mut().for_each(|v| *v *= T::narrow(self.sign));
+                row.values[..20].iter_mut().for_each(|v| *v *= T::narrow(self.sign));
             }
             if x[0] < T::zero() {
-                scales[0] = f64::NEG_INFINITY;
-                values[..20].fill(T::nan());
+                row.log_scales[0] = f64::NEG_INFINITY;
+                row.values[..20].fill(T::nan());
             }
         }
     }
 }
 
 fn agrees<T: Real>(tolerance: f64) {
-    let map = Sum::<T>::new(0.0, 1.0);
+    let parts = Sum::<T>::new(0.0, 1.0);
+    let map = Map::new(Sum::<T>::new(0.0, 1.0)).unwrap();
     let (x, y) = (points::<T>(40, 3, 1.0), points::<T>(70, 3, 1.3));
     let gram = map.gram(&x, &y).unwrap();
     let (left, right) = (map.features(Side::X, &x).unwrap(), map.features(Side::Y, &y).unwrap());
@@ -80,18 +73,18 @@ fn agrees<T: Real>(tolerance: f64) {
     assert_eq!(left.gram(&right).unwrap(), gram);
     let dense = left.to_array().dot(&right.to_array().t());
     for ((i, j), value) in gram.indexed_iter() {
-        let naive = map.naive(&x.row(i), &y.row(j));
+        let naive = parts.naive(&x.row(i), &y.row(j));
         let log = map.log_estimate(&x.row(i), &y.row(j)).unwrap().value();
         for v in [value.widen(), dense[[i, j]].widen(), log] {
             assert!((v - naive).abs() <= tolerance * (1.0 + naive.abs()), "{v} instead of {naive}");
         }
     }
     let targets = Array2::from_shape_fn((70, 1), |(i, _)| T::narrow((i % 7) as f64));
-    let mut smoother = Smoother::new(&map, 1).unwrap();
+    let mut smoother = Smoother::new(map.clone(), 1).unwrap();
     smoother.update(&y, &targets).unwrap();
     let predicted = smoother.predict(&x).unwrap();
     for (i, value) in predicted.column(0).iter().enumerate() {
-        let weight = |j: usize| map.naive(&x.row(i), &y.row(j));
+        let weight = |j: usize| parts.naive(&x.row(i), &y.row(j));
         let total: f64 = (0..70).map(weight).sum();
         let sum: f64 = (0..70).map(|j| weight(j) * targets[[j, 0]].widen()).sum();
         assert!(
@@ -112,7 +105,7 @@ fn absent_blocks_are_never_read() {
 #[test]
 fn large_blocks_may_cancel() {
     for boost in [100.0, 800.0] {
-        let (plus, minus) = (Sum::<f32>::new(boost, 1.0), Sum::<f32>::new(boost, -1.0));
+        let [plus, minus] = [1.0, -1.0].map(|sign| Map::new(Sum::<f32>::new(boost, sign)).unwrap());
         let x = points::<f32>(5, 3, 0.5).mapv(f32::abs);
         assert!(plus.gram(&x, &x).unwrap().iter().all(|v| *v == f32::INFINITY));
         assert!(minus.gram(&x, &x).unwrap().iter().all(|v| *v == f32::NEG_INFINITY));
@@ -125,58 +118,39 @@ fn large_blocks_may_cancel() {
 #[derive(Debug)]
 struct Masked(Map<f64>);
 
-Map<f64> for Masked {
-    fn input_dim(&self) -> usize {
-        self.0.input_dim()
+impl FeatureMap<f64> for Masked {
+    fn facts(&self) -> Facts {
+        self.0.facts().clone()
     }
 
-    fn blocks(&self) -> &[usize] {
-        self.0.blocks()
-    }
-
-    fn properties(&self) -> Properties {
-        self.0.facts()
-    }
-
-    fn fill(&self, side: Side, x: ArrayView2<'_, f64>, tile: &mut Tile<'_, f64>, scratch: &mut Scratch<f64>) {
-        self.fill_exponents(side, x, tile, scratch);
-        (0..tile.rows()).for_each(|i| tile.row(i).0.iter_mut().for_each(|v| *v = v.exp()));
-    }
-
-    fn fill_exponents(
-        &self,
-        side: Side,
-        x: ArrayView2<'_, f64>,
-        tile: &mut Tile<'_, f64>,
-        scratch: &mut Scratch<f64>,
-    ) -> bool {
-        let exponents = self.0.fill_exponents(side, x, tile, scratch);
+    fn fill(&self, side: Side, x: ArrayView2<'_, f64>, form: Form, tile: &mut Tile<'_, f64>) {
+        self.0.fill(side, x, form, tile).unwrap();
         for (i, x) in x.rows().into_iter().enumerate() {
             if x[0] < 0.0 {
-                tile.row(i).0[..5].fill(f64::NEG_INFINITY);
+                let zero = if form == Form::Values { 0.0 } else { f64::NEG_INFINITY };
+                tile.row(i).values[..5].fill(zero);
             }
         }
-        exponents
     }
 
-    fn log_estimate(
-        &self,
-        _: &ndarray::ArrayRef1<f64>,
-        _: &ndarray::ArrayRef1<f64>,
-    ) -> random_features::Result<SignedLog> {
-        Ok(SignedLog::from(42.0))
+    fn log_variance(&self, _: &ndarray::ArrayRef1<f64>, _: &ndarray::ArrayRef1<f64>) -> Option<f64> {
+        Some(42.0)
     }
+}
+
+fn masked() -> Map<f64> {
+    Map::new(Masked(Positive.softmax(frequencies(2, 12, &Independent, 4)).unwrap())).unwrap()
 }
 
 #[test]
 fn features_that_are_zero() {
-    let map = Masked(Positive.softmax(frequencies(2, 12, &Independent, 4)).unwrap());
+    let map = masked();
     let mut train = points::<f64>(300, 2, 1.0);
     // A run in which the masked features are all 0, after one in which they are not.
     train.slice_mut(s![..128, 0]).mapv_inplace(f64::abs);
     train.slice_mut(s![128..256, 0]).mapv_inplace(|v| -v.abs() - 0.1);
     let targets = train.column(1).to_owned().insert_axis(Axis(1));
-    let mut smoother = Smoother::new(&map, 1).unwrap();
+    let mut smoother = Smoother::new(map.clone(), 1).unwrap();
     smoother.update(&train, &targets).unwrap();
     let predicted = smoother.predict(&train).unwrap();
     let gram = map.features(Side::X, &train).unwrap().gram(&map.features(Side::Y, &train).unwrap()).unwrap();
@@ -184,96 +158,174 @@ fn features_that_are_zero() {
     assert!(predicted.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-11));
 }
 
+/// What a map of one's own answers is what the `Map` of it answers, and its clones, and a hybrid of it uses.
 #[test]
-fn pointers_keep_what_a_map_overrides() {
-    let map = Masked(Positive.softmax(frequencies(2, 12, &Independent, 4)).unwrap());
-    let x = points::<f64>(1, 2, 1.0);
-    // Through the pointer's own implementation, not the map's.
-    let boxed: &Map<f64> = &map;
-    assert_eq!(boxed.log_estimate(&x.row(0), &x.row(0)).unwrap(), SignedLog::from(42.0));
-    assert_eq!(
-        common::Name::Positive.make::<f64>(frequencies(2, 3, &Independent, 1), softmax()).blocks(),
-        [3]
-    );
+fn answers_are_the_maps_own() {
+    let (map, x) = (masked(), points::<f64>(2, 2, 1.0));
+    let (x, y) = (x.row(0), x.row(1));
+    for map in [&map, &map.clone()] {
+        assert_eq!(map.log_variance(&x, &y).unwrap(), Some(42.0));
+        assert!(map.kernel().is_none() && map.recipe().is_none());
+        assert_eq!((map.input_dim(), map.blocks()), (2, &[12][..]));
+        assert!(map.facts().logarithms && map.facts().symmetric && map.facts().non_negative);
+    }
+    let rest = Positive.softmax::<f64>(frequencies(2, 7, &Independent, 5)).unwrap();
+    let half = Coefficient::constant(0.5).unwrap();
+    let hybrid = Hybrid::sum(vec![(half, map)], rest.clone()).unwrap();
+    let expected = 0.25 * (42f64.exp() + rest.log_variance(&x, &y).unwrap().unwrap().exp());
+    assert!((hybrid.log_variance(&x, &y).unwrap().unwrap() - expected.ln()).abs() < 1e-12);
+}
+
+/// Clones of a `Map` are one map; two `Map`s of equal things are two.
+#[test]
+fn clones_pair_and_others_do_not() {
+    let (map, other, x) = (masked(), masked(), points::<f64>(5, 2, 1.0));
+    let (left, right) = (map.features(Side::X, &x).unwrap(), map.clone().features(Side::Y, &x).unwrap());
+    assert_eq!(map.identity(), map.clone().identity());
+    assert_eq!(left.gram(&right).unwrap(), map.gram(&x, &x).unwrap());
+    let right = other.features(Side::Y, &x).unwrap();
+    assert_ne!(map.identity(), other.identity());
+    assert!(matches!(left.gram(&right), Err(Error::Pairing { .. })));
+    assert_ne!(left, other.features(Side::X, &x).unwrap());
+    // So it is for hybrids of them.
+    let half = || Coefficient::constant(0.5).unwrap();
+    let make = |part: &Map<f64>| Hybrid::sum(vec![(half(), part.clone())], map.clone()).unwrap();
+    let (hybrid, again) = (make(&other), make(&other));
+    let left = hybrid.features(Side::X, &x).unwrap();
+    assert!(left.gram(&hybrid.clone().features(Side::Y, &x).unwrap()).is_ok());
+    assert!(matches!(left.gram(&again.features(Side::Y, &x).unwrap()), Err(Error::Pairing { .. })));
 }
 
 /// The features of another map, all halved.
 #[derive(Debug)]
-struct Halved<M>(M);
+struct Halved<T: Real>(Map<T>);
 
-impl<T: Real, M: FeatureMap<T>> FeatureMap<T> for Halved<M> {
-    fn input_dim(&self) -> usize {
-        self.0.input_dim()
+impl<T: Real> FeatureMap<T> for Halved<T> {
+    fn facts(&self) -> Facts {
+        self.0.facts().clone()
     }
 
-    fn blocks(&self) -> &[usize] {
-        self.0.blocks()
-    }
-
-    fn properties(&self) -> Properties {
-        self.0.facts()
-    }
-
-    fn fill(&self, side: Side, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
-        self.0.fill(side, x, tile, scratch);
+    fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) {
+        self.0.fill(side, x, form, tile).unwrap();
         for i in 0..tile.rows() {
-            tile.row(i).0.iter_mut().for_each(|v| *v /= T::narrow(2.0));
+            let halved = |v: T| match form {
+                Form::Values => v / T::narrow(2.0),
+                Form::Logarithms => v - T::narrow(std::f64::consts::LN_2),
+            };
+            tile.row(i).values.iter_mut().for_each(|v| *v = halved(*v));
+        }
+    }
+
+    fn pull_back(
+        &self,
+        side: Side,
+        x: ArrayView2<'_, T>,
+        cotangents: ArrayView2<'_, T>,
+        mut out: ArrayViewMut2<'_, T>,
+    ) -> bool {
+        let inner = self.0.pull_back(side, &x, &cotangents);
+        inner.map(|gradient| out.assign(&(gradient / T::narrow(2.0)))).is_ok()
+    }
+}
+
+fn halves<T: Real>(map: &Map<T>, n: usize, present: impl Fn(f64) -> bool) {
+    let halved = Map::new(Halved(map.clone())).unwrap();
+    let x = points::<T>(n, map.input_dim(), 1.0);
+    for side in [Side::X, Side::Y] {
+        let (whole, half) = (map.features(side, &x).unwrap(), halved.features(side, &x).unwrap());
+        assert_eq!(whole.log_scales(), half.log_scales());
+        for i in 0..n {
+            let mut start = 0;
+            for (b, width) in map.blocks().iter().enumerate() {
+                if present(whole.log_scales()[[i, b]]) {
+                    let columns = s![i, start..start + width];
+                    let pairs =
+                        whole.values().slice_move(columns).into_iter().zip(half.values().slice_move(columns));
+                    for (whole, half) in pairs {
+                        assert!(*half == *whole / T::narrow(2.0), "row {i}, block {b}: {half} of {whole}");
+                    }
+                }
+                start += width;
+            }
         }
     }
 }
 
-/// Whatever the size of the result, a map may change what another one has written.
+/// Whatever the size of the result, a map may change what another one has written: here 20,000 rows, far more than the
+/// caches hold, of plain maps, of a hybrid, of clusters, and of another foreign map.
 #[test]
 fn rows_of_another_map_may_change() {
-    let map = Positive.softmax::<f32>(frequencies(3, 256, &Independent, 1)).unwrap();
-    let (x, halved) = (points::<f32>(9000, 3, 1.0), Halved(map.clone()));
-    let (whole, half) = (map.features(Side::X, &x).unwrap(), halved.features(Side::X, &x).unwrap());
-    assert!(whole.values().iter().zip(half.values()).all(|(whole, half)| *half == whole / 2.0));
+    use random_features::hybrid::{Bases, Clustered};
+    use random_features::plan::Clustering;
+    let omega = |m, seed| frequencies(3, m, &Independent, seed);
+    let present = |scale: f64| scale != f64::NEG_INFINITY;
+    let positive = Positive.softmax::<f32>(omega(256, 1)).unwrap();
+    halves(&positive, 20_000, present);
+    halves(&Map::new(Halved(positive.clone())).unwrap(), 20_000, present);
+    halves(&Positive.softmax::<f64>(omega(96, 1)).unwrap(), 20_000, present);
+    halves(&Trigonometric.softmax::<f32>(omega(128, 1)).unwrap(), 20_000, present);
+    let hybrid = Hybrid::angular::<f32>(Bases::shared(omega(16, 1)), omega(3, 2)).unwrap();
+    halves(&hybrid, 20_000, present);
+    let side = |shift| Clustering::new(ndarray::arr2(&[[1.0, shift, 0.0], [-1.0, 0.0, shift]])).unwrap();
+    let bases = (0..4).map(|seed| Positive.softmax::<f32>(omega(32, seed)).unwrap()).collect();
+    halves(&Clustered::from_bases(side(0.5), side(-0.5), bases).unwrap(), 20_000, present);
+    // And of one's own gradients, from those of the inner map.
+    let x = points::<f32>(7, 3, 1.0);
+    let c = points::<f32>(7, 256, 1.0);
+    let halved = Map::new(Halved(positive.clone())).unwrap();
+    let (whole, half) =
+        (positive.pull_back(Side::X, &x, &c).unwrap(), halved.pull_back(Side::X, &x, &c).unwrap());
+    assert_eq!(whole / 2.0, half);
 }
 
 /// The first half of another map's features.
 #[derive(Debug)]
-struct Few([usize; 1], Map<f64>);
+struct Few(usize, Map<f64>);
 
-Map<f64> for Few {
-    fn input_dim(&self) -> usize {
-        self.1.input_dim()
+impl FeatureMap<f64> for Few {
+    fn facts(&self) -> Facts {
+        Facts { blocks: vec![self.0], logarithms: false, ..self.1.facts().clone() }
     }
 
-    fn blocks(&self) -> &[usize] {
-        &self.0
-    }
-
-    fn properties(&self) -> Properties {
-        self.1.facts()
-    }
-
-    fn fill(&self, side: Side, x: ArrayView2<'_, f64>, tile: &mut Tile<'_, f64>, _: &mut Scratch<f64>) {
+    fn fill(&self, side: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
         let features = self.1.features(side, &x).unwrap();
-        for (i, row) in features.values().rows().into_iter().enumerate() {
-            let (values, scales) = tile.row(i);
-            values.iter_mut().zip(row).for_each(|(value, v)| *value = *v);
-            scales[0] = features.log_scales()[[i, 0]];
+        for (i, own) in features.values().rows().into_iter().enumerate() {
+            let row = tile.row(i);
+            row.values.iter_mut().zip(own).for_each(|(value, v)| *value = *v);
+            row.log_scales[0] = features.log_scales()[[i, 0]];
         }
-    }
-
-    fn projection(&self) -> Option<&Arc<Projection<f64>>> {
-        Some(self.1.projection())
     }
 }
 
-/// A part of a hybrid that shares its projection with no other fills itself.
+/// A hybrid of foreign maps, of which one has fewer features than the frequencies that the other parts share with the map
+/// inside it: each fills itself.
 #[test]
-fn projections_of_one_part_are_its_own() {
+fn foreign_parts_fill_themselves() {
     let omega = |seed| frequencies(3, 20, &Independent, seed);
-    let few = Few([10], Positive.softmax(omega(1)).unwrap());
-    let rest = || Trigonometric.softmax::<f64>(omega(2)).unwrap();
+    let few = Map::new(Few(10, Positive.softmax(omega(1)).unwrap())).unwrap();
+    let halved = Map::new(Halved(Positive.softmax(omega(1)).unwrap())).unwrap();
+    let rest = || Trigonometric.softmax::<f64>(omega(1)).unwrap();
     let half = || Coefficient::constant(0.5).unwrap();
-    let (x, y) = (points::<f64>(1, 3, 1.0), points::<f64>(1, 3, 0.7));
-    let (x, y) = (x.row(0), y.row(0));
-    let expected = 0.5 * (few.estimate(&x, &y).unwrap() + rest().estimate(&x, &y).unwrap());
-    let map = Hybrid::sum(vec![(half(), few as Map<f64>)], rest()).unwrap();
-    assert!((map.estimate(&x, &y).unwrap() - expected).abs() < 1e-12 * expected.abs());
-    let gram = map.gram(&x.insert_axis(Axis(0)), &y.insert_axis(Axis(0))).unwrap();
-    assert!((gram[[0, 0]] - expected).abs() < 1e-12 * expected.abs());
+    let (x, y) = (points::<f64>(9, 3, 1.0), points::<f64>(5, 3, 0.7));
+    let map = Hybrid::sum(vec![(half(), few.clone()), (half(), halved.clone())], rest()).unwrap();
+    let affine = Coefficient::affine(0.25, 0.5, halved.clone()).unwrap();
+    let weighed = Hybrid::sum(vec![(affine, few.clone())], halved.clone()).unwrap();
+    let (gram, weighed_gram) = (map.gram(&x, &y).unwrap(), weighed.gram(&x, &y).unwrap());
+    for ((i, j), value) in gram.indexed_iter() {
+        let (x, y) = (x.row(i), y.row(j));
+        let (p, q) = (few.estimate(&x, &y).unwrap(), halved.estimate(&x, &y).unwrap());
+        // Weights ½ and ½, and 0 for the rest.
+        let expected = 0.5 * p + 0.5 * q;
+        assert!((map.estimate(&x, &y).unwrap() - expected).abs() < 1e-12 * expected.abs());
+        assert!((value - expected).abs() < 1e-12 * expected.abs());
+        let lambda = 0.25 + 0.5 * q;
+        let expected = lambda * p + (1.0 - lambda) * q;
+        let size = 1e-12 * (1.0 + q) * (p + q);
+        assert!((weighed.estimate(&x, &y).unwrap() - expected).abs() < size);
+        assert!((weighed_gram[[i, j]] - expected).abs() < size);
+    }
+    // Without a closed form of their own they have none together.
+    assert_eq!(map.log_variance(&x.row(0), &y.row(0)).unwrap(), None);
+    let single = map.gram(&x.slice(s![..1, ..]), &y.row(0).insert_axis(Axis(0))).unwrap();
+    assert_eq!(single[[0, 0]], gram[[0, 0]]);
 }

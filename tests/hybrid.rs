@@ -227,7 +227,8 @@ fn general_gaussian_coefficients() {
 #[test]
 fn mixtures_of_clusters() {
     use num_complex::Complex64;
-    use random_features::hybrid::{Clustering, Formula};
+    use random_features::hybrid::Formula;
+    use random_features::plan::Clustering;
     let d = 2;
     let queries = Clustering::new(ndarray::arr2(&[[0.5, 0.4], [-0.4, 0.3]])).unwrap();
     let keys = Clustering::new(ndarray::arr2(&[[0.3, -0.5]])).unwrap();

@@ -159,7 +159,11 @@ fn optimal_positive_features_are_optimal() {
     let (x, y) = (point::<f64>(6, 1, 1.1), point::<f64>(6, 5, 0.9));
     let sum = (&x + &y).mapv(|v| v * v).sum();
     let variance = |gerf: Gerf| {
-        gerf.softmax::<f64>(frequencies(6, 10, &Independent, 1)).log_variance(&x, &y).unwrap().unwrap()
+        gerf.softmax::<f64>(frequencies(6, 10, &Independent, 1))
+            .unwrap()
+            .log_variance(&x, &y)
+            .unwrap()
+            .unwrap()
     };
     let best = Gerf::optimal(6, sum).unwrap();
     assert!(best.a().re < 0.0 && best.sign() == GerfSign::Plus);
@@ -179,7 +183,9 @@ fn padding_uses_the_padded_dimension_throughout() {
     let (x, y) = (point::<f64>(5, 1, 0.6), point::<f64>(5, 5, 0.5));
     let gerf = Gerf::new(-0.2, GerfSign::Plus).unwrap();
     let sample: Vec<f64> = (0..DRAWS)
-        .map(|seed| gerf.softmax(frequencies(5, 8, &Hadamard::default(), seed)).estimate(&x, &y).unwrap())
+        .map(|seed| {
+            gerf.softmax(frequencies(5, 8, &Hadamard::default(), seed)).unwrap().estimate(&x, &y).unwrap()
+        })
         .collect();
     let mean = Sample::of(&sample);
     let exact = x.dot(&y).exp();
@@ -187,7 +193,8 @@ fn padding_uses_the_padded_dimension_throughout() {
 
     let omega = |seed| draw_with(5, 8, &Hadamard::default(), &RootDim, &mut rng(seed)).unwrap();
     let map = Positive.softmax::<f64>(omega(0)).unwrap();
-    assert_eq!(map.target(), &RegularisedSoftmax::in_dimension(8).into());
+    let Some(random_features::Recipe::Plain(recipe)) = map.recipe() else { panic!("{map:?}") };
+    assert_eq!(recipe.target, RegularisedSoftmax::in_dimension(8).into());
     let kernel = map.kernel().unwrap().value(&x, &y).unwrap();
     let sample: Vec<f64> =
         (0..DRAWS).map(|s| Positive.softmax(omega(s)).unwrap().estimate(&x, &y).unwrap()).collect();
@@ -243,7 +250,7 @@ fn steep_maps_are_finite_to_the_end_of_the_range() {
     let turned = Gerf::new(Complex64::new(-125.0, 3.0), GerfSign::Minus).unwrap();
     let cases = huge.into_iter().chain(steep.into_iter().chain([turned]).map(|gerf| (1e38, gerf)));
     for (norm, gerf) in cases {
-        let map = gerf.softmax::<f32>(frequencies(2, 5, &Independent, 1));
+        let map = gerf.softmax::<f32>(frequencies(2, 5, &Independent, 1)).unwrap();
         let x = ndarray::arr1(&[norm as f32, 2.0 * norm as f32]);
         for side in [Side::X, Side::Y] {
             let features = map.features_of(side, &x).unwrap();
@@ -292,14 +299,14 @@ fn closed_forms_of_generalised_maps_under_couplings() {
     for a in [-0.2, -0.03] {
         let gerf = Gerf::new(a, GerfSign::Plus).unwrap();
         for coupling in [&Antithetic(Independent) as &dyn Coupling, &Antithetic(Orthogonal)] {
-            let make = |seed| -> Map<f64> { gerf.softmax(frequencies(d, 7, coupling, seed)) };
+            let make = |seed| -> Map<f64> { gerf.softmax(frequencies(d, 7, coupling, seed)).unwrap() };
             check(&format!("A = {a}, {coupling:?}"), make, pair, true);
         }
     }
     let variance = |map: &Map<f64>| map.log_variance(pair.0, pair.1).unwrap().unwrap();
     for coupling in [&Antithetic(Orthogonal) as &dyn Coupling, &Orthogonal, &Simplex::default()] {
         let omega = || frequencies(d, 7, coupling, 1);
-        let zero = |sign| Gerf::new(0.0, sign).unwrap().softmax::<f64>(omega());
+        let zero = |sign| Gerf::new(0.0, sign).unwrap().softmax::<f64>(omega()).unwrap();
         assert!(
             (variance(&zero(GerfSign::Plus)) - variance(&Positive.softmax(omega()).unwrap())).abs() < 1e-12
         );
@@ -358,14 +365,13 @@ fn targets_go_with_radii() {
         Trigonometric.gaussian::<f32>(matern(), 1.0).map(drop),
         gerf.gaussian::<f32>(root(), 1.0).map(drop),
         gerf.map::<f32>(matern(), half()).map(drop),
+        gerf.softmax::<f32>(root()).map(drop),
     ];
     for (i, refused) in refused.into_iter().enumerate() {
         let error = refused.unwrap_err();
         assert!(matches!(error, Error::Target { .. }), "case {i}: {error}");
         assert!(error.to_string().contains("does not estimate"), "{error}");
     }
-    // Infallible constructors say that no exact kernel is known.
-    assert!(gerf.softmax::<f64>(root()).kernel().is_none());
 }
 
 /// Frequencies without a stated law, or of a law without a name, take any target; but only where the law is stated
@@ -393,7 +399,7 @@ fn kernels_are_known_where_laws_are_stated() {
             Positive.softmax::<f64>(omega.clone()).unwrap().kernel().is_some(),
             Positive.map::<f64>(omega.clone(), Softmax::default()).unwrap().kernel().is_some(),
             Trigonometric.gaussian::<f64>(omega.clone(), 1.0).unwrap().kernel().is_some(),
-            gerf.softmax::<f64>(omega.clone()).kernel().is_some(),
+            gerf.softmax::<f64>(omega.clone()).unwrap().kernel().is_some(),
             conditioned.unwrap().kernel().is_some(),
         ]
     };
@@ -406,24 +412,38 @@ fn kernels_are_known_where_laws_are_stated() {
     }
 }
 
+/// Maps that are made from one `Arc` keep no copy of its frequencies, and are those made from equal ones.
 #[test]
-fn projections_are_shared() {
-    use random_features::map::Exponential;
-    use random_features::projection::Projection;
+fn frequencies_are_shared() {
+    use random_features::frequency::Frequencies;
+    use random_features::map::{Omega, Recipe};
     use std::sync::Arc;
-    let projection = Arc::new(Projection::<f64>::new(frequencies(3, 8, &Orthogonal, 1), 0.5).unwrap());
+    let omega = Arc::new(frequencies(3, 8, &Orthogonal, 1));
     let target = || Gaussian::new(0.5).unwrap();
-    let shared = Exponential::with_projection(Positive, projection.clone(), target()).unwrap();
+    let (shared, other) = (
+        Positive.map::<f64>(&omega, target()).unwrap(),
+        Trigonometric.map::<f64>(omega.clone(), target()).unwrap(),
+    );
     same(&shared, &Positive.gaussian(frequencies(3, 8, &Orthogonal, 1), 0.5).unwrap());
-    let other = Exponential::with_projection(Trigonometric, projection.clone(), target()).unwrap();
-    assert!(Arc::ptr_eq(shared.projection(), other.projection()));
-    let refused = Exponential::with_projection(Positive, projection.clone(), Gaussian::new(0.7).unwrap());
-    assert!(matches!(refused, Err(Error::Parameter { .. })));
+    for map in [&shared, &other] {
+        let Some(Recipe::Plain(recipe)) = map.recipe() else { panic!("{map:?}") };
+        let Omega::Frequencies(own) = recipe.omega else { panic!("{map:?}") };
+        assert!(Arc::ptr_eq(&own, &omega));
+    }
     for wrong in [vec![0.5; 2], vec![0.5; 4]] {
-        let target = Gaussian::new(wrong).unwrap();
-        let refused = Exponential::with_projection(Positive, projection.clone(), target);
+        let refused = Positive.map::<f64>(&omega, Gaussian::new(wrong).unwrap());
         assert!(matches!(refused, Err(Error::Shape { .. })));
     }
-    let a = Transform::diagonal(vec![Complex64::I; 3]).unwrap();
-    assert!(ComplexExponential::with_projection(projection, a, Symmetry::Plain, target()).is_err());
+    // Frequencies of counts are another kind, and a transform is for one dimension.
+    let a = |d| Transform::diagonal(vec![Complex64::I; d]).unwrap();
+    let narrow = ComplexExponential::new(a(2), Symmetry::Plain).map::<f64>(&omega, target());
+    assert!(matches!(narrow, Err(Error::Shape { .. })));
+    let counts = random_features::frequency::draw_poisson(3, 8, 1.0, &mut random_features::rng(1)).unwrap();
+    assert!(matches!(Positive.map::<f64>(counts, target()), Err(Error::Law { .. })));
+    // What overflows T once the lengthscale has divided it is refused, not made smaller.
+    let large = || Frequencies::from_rows(ndarray::arr2(&[[1e38, 1.0]])).unwrap();
+    assert!(Positive.gaussian::<f64>(large(), 0.1).is_ok() && Positive.softmax::<f32>(large()).is_ok());
+    assert!(matches!(Positive.gaussian::<f32>(large(), 0.1), Err(Error::NotFinite { .. })));
+    let beyond = Frequencies::from_rows(ndarray::arr2(&[[1e39, 1.0]])).unwrap();
+    assert!(matches!(Positive.softmax::<f32>(beyond), Err(Error::NotFinite { .. })));
 }

@@ -11,17 +11,16 @@ use random_features::frequency::{
     Antithetic, Chi, Coupling, Frequencies, Givens, Hadamard, Radii, RootDim, Simplex, draw, draw_with,
 };
 use random_features::kernel::{Kernel, RegularisedSoftmax};
-use random_features::projection::{Method, Projection, Scratch, Tile};
+use random_features::projection::{Method, Projection};
 use random_features::theory::Law;
 use random_features::{Error, Real, rng};
 
 /// Exponents of all points and the squared norms, by a projection.
 fn project<T: Real>(projection: &Projection<T>, x: &Array2<T>) -> (Array2<T>, Vec<f64>) {
     let (n, m) = (x.nrows(), projection.count());
-    let (mut values, mut scales) = (vec![T::nan(); n * m], vec![f64::NAN; n]);
-    let mut tile = Tile::new(&mut values, &mut scales, n, m, 1).unwrap();
-    projection.project(x.view(), &mut tile, &mut Scratch::default());
-    (Array2::from_shape_vec((n, m), values).unwrap(), scales)
+    let (mut values, mut norms) = (Array2::from_elem((n, m), T::nan()), Array1::from_elem(n, f64::NAN));
+    projection.project_into(x, &mut values, &mut norms).unwrap();
+    (values, norms.to_vec())
 }
 
 fn products_agree<T: Real>(d: usize) {

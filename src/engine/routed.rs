@@ -140,11 +140,12 @@ fn scatter<T: Real>(room: &Batch<T>, group: &[(usize, usize)], tile: &mut Tile<'
 
 /// Where the features of each pair stand: one after another.
 fn parts<T: Real>(plans: &Array2<Plan<T>>) -> Array2<Part> {
-    let (mut column, mut block) = (0, 0);
+    let (mut column, mut block) = (0usize, 0);
     plans.map(|plan| {
         let facts = plan.facts();
-        let part =
-            Part { columns: column..column + facts.feature_dim(), blocks: block..block + facts.blocks.len() };
+        // What is too large stays so, and is refused with the facts.
+        let columns = column..column.saturating_add(facts.feature_dim());
+        let part = Part { columns, blocks: block..block + facts.blocks.len() };
         (column, block) = (part.columns.end, part.blocks.end);
         part
     })

@@ -62,7 +62,9 @@ impl<T: Real> Sum<T> {
         for plan in plans {
             let (column, block) = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
             let facts = plan.facts();
-            let (columns, blocks) = (column..column + facts.feature_dim(), block..block + facts.blocks.len());
+            // What is too large stays so, and is refused with the facts.
+            let columns = column..column.saturating_add(facts.feature_dim());
+            let blocks = block..block + facts.blocks.len();
             parts.push(Part { plan, columns, blocks });
         }
         let products: Vec<Product> =
@@ -235,7 +237,8 @@ fn products<T: Real>(parts: &[Part<T>], term: Term) -> Vec<Product> {
     let blocks = |part: usize| -> Vec<Block> {
         let part = &parts[part];
         let shifted = |(columns, index): (Range<usize>, usize)| Block {
-            columns: part.columns.start + columns.start..part.columns.start + columns.end,
+            columns: part.columns.start.saturating_add(columns.start)
+                ..part.columns.start.saturating_add(columns.end),
             index,
         };
         ranges(&part.plan.facts().blocks).zip(part.blocks.clone()).map(shifted).collect()
@@ -243,7 +246,7 @@ fn products<T: Real>(parts: &[Part<T>], term: Term) -> Vec<Product> {
     let left = term.left.map_or(vec![None], |part| blocks(part).into_iter().map(Some).collect());
     let right = blocks(term.right);
     let product = |left: &Option<Block>, right: &Block| Product {
-        width: left.as_ref().map_or(1, |left| left.columns.len()) * right.columns.len(),
+        width: left.as_ref().map_or(1, |left| left.columns.len()).saturating_mul(right.columns.len()),
         left: left.clone(),
         right: right.clone(),
         half_weight: 0.5 * term.weight.abs().ln(),
