@@ -45,7 +45,7 @@ fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64
         for (name, coupling) in cases(d) {
             let omega = frequencies(d, m, coupling.as_ref(), 5);
             let map = name.make::<T>(omega.clone(), softmax());
-            check(map.as_ref(), &x, &|x| name.naive(&omega, x));
+            check(&map, &x, &|x| name.naive(&omega, x));
         }
     }
 }
@@ -277,7 +277,7 @@ fn a_lengthscale_divides_the_points() {
             assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs().max(1.0)));
             let variance =
                 |map: &Map<f64>, x: &Array2<f64>| map.log_variance(&x.row(0), &x.row(1));
-            let (a, b) = (variance(one.as_ref(), &x), variance(other.as_ref(), &divided));
+            let (a, b) = (variance(&one, &x), variance(&other, &divided));
             assert!((a.unwrap().unwrap() - b.unwrap().unwrap()).abs() < 1e-12);
         }
     }

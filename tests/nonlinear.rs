@@ -6,11 +6,12 @@ mod common;
 use common::{Sample, couplings_from_two_dimensions, frequencies, point, points};
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,
+    Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,
 };
 use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
+use random_features::map::{Omega, PlainRecipe};
 use random_features::theory::special::{erf, gauss_legendre, normal_cdf};
-use random_features::{EluPlusOne, Error, Map, Features, Nonlinear, Real, Side, Sign, rng};
+use random_features::{EluPlusOne, Error, Features, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
 const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];
 const OFFSETS: [f64; 3] = [0.0, 0.25, -1e3];
@@ -50,8 +51,8 @@ fn value(f: Activation, u: f64) -> f64 {
     }
 }
 
-fn nonlinear<T: Real>(omega: &Frequencies, f: Activation, offset: f64) -> Nonlinear<T> {
-    Nonlinear::new(f).map(omega.clone(), 1.0).unwrap().with_offset(offset).unwrap()
+fn nonlinear<T: Real>(omega: &Frequencies, f: Activation, offset: f64) -> Map<T> {
+    Nonlinear::new(f).with_offset(offset).unwrap().map(omega.clone(), 1.0).unwrap()
 }
 
 /// The features of a point from the definition, each with a bound of its error: what a projection may be off
@@ -335,8 +336,7 @@ fn unbiased_where_there_is_a_kernel() {
         for f in Activation::ALL.into_iter().filter(|f| f.kernel().is_some()) {
             for (offset, scale) in [(0.0, 1.0), (-0.4, 1.7)] {
                 let make = |omega| -> Map<f64> {
-                    let map = Nonlinear::new(f).map(omega, 1.0).unwrap().with_offset(offset).unwrap();
-                    map.with_lengthscale(scale).unwrap()
+                    Nonlinear::new(f).with_offset(offset).unwrap().map(omega, scale).unwrap()
                 };
                 let map = make(frequencies(4, 7, coupling, 0));
                 let exact = map.kernel().unwrap().value(&x, &y).unwrap();
@@ -362,7 +362,7 @@ fn of_the_closed_form_variance() {
     for f in Activation::ALL {
         for coupling in [&Independent as &dyn Coupling, &Antithetic(Independent)] {
             let make = |omega| -> Map<f64> {
-                Nonlinear::new(f).map(omega, 1.0).unwrap().with_lengthscale(1.2).unwrap()
+                Nonlinear::new(f).map(omega, 1.2).unwrap()
             };
             let map = make(frequencies(4, 7, coupling, 0));
             let Some(log) = map.log_variance(&x, &y).unwrap() else { continue };
@@ -444,7 +444,9 @@ fn variances_of_signs() {
     assert_eq!(map(&Orthogonal, &RootDim).log_variance(&x, &y).unwrap(), None);
     // The angular kernel is that of any radii, but nothing is known of frequencies whose law is not stated.
     assert!(sign.kernel().is_some());
-    let own = Frequencies::from_rows(sign.projection().frequencies().rows().into_owned()).unwrap();
+    let Some(Recipe::Plain(recipe)) = sign.recipe() else { panic!("{sign:?}") };
+    let Omega::Frequencies(omega) = recipe.omega else { panic!("{sign:?}") };
+    let own = Frequencies::from_rows(omega.rows().into_owned()).unwrap();
     assert!(Sign.map::<f64>(own, 1.0).unwrap().kernel().is_none());
     // Four of five are pairs: three independent terms of weights 2, 2 and 1.
     let paired = map(&Antithetic(Independent), &RootDim).log_variance(&x, &y).unwrap().unwrap().exp();
@@ -478,7 +480,7 @@ fn kernels_and_closed_forms_are_known_where_they_are() {
         let orthogonal = Nonlinear::new(f).map::<f64>(frequencies(4, 7, &Orthogonal, 1), 1.0).unwrap();
         assert_eq!(orthogonal.kernel().is_none(), map.kernel().is_none());
         assert_eq!(orthogonal.log_variance(&x, &y).unwrap(), None);
-        assert_eq!(map.with_offset(0.1).unwrap().log_variance(&x, &y).unwrap(), None);
+        assert_eq!(nonlinear::<f64>(&omega, f, 0.1).log_variance(&x, &y).unwrap(), None);
     }
     let theta = angle(x.iter().copied().zip(y.iter().copied()));
     let angular = Sign.map::<f64>(omega, 1.0).unwrap().kernel().unwrap().value(&x, &y).unwrap();
@@ -509,25 +511,23 @@ fn offsets_make_features_non_negative() {
 }
 
 #[test]
-fn fingerprints_tell_maps_apart() {
+fn identities_tell_maps_apart() {
     let omega = frequencies(3, 8, &Independent, 1);
     let mut all = vec![
         Sign.map::<f64>(omega.clone(), 1.0).unwrap().identity(),
         Sign.map::<f64>(frequencies(3, 8, &Independent, 2), 1.0).unwrap().identity(),
-        FeatureMap::<f64>::fingerprint(&EluPlusOne.map(3, 1.0).unwrap()),
-        FeatureMap::<f64>::fingerprint(&EluPlusOne.map(3, 2.0).unwrap()),
+        EluPlusOne.map::<f64>(3, 1.0).unwrap().identity(),
+        EluPlusOne.map::<f64>(3, 2.0).unwrap().identity(),
     ];
     for f in Activation::ALL {
-        let map = || Nonlinear::new(f).map::<f64>(omega.clone(), 1.0).unwrap();
-        all.push(map().identity());
-        all.push(map().with_offset(1e-3).unwrap().identity());
-        all.push(map().with_lengthscale(2.0).unwrap().identity());
-        assert_eq!(map().with_offset(-0.0).unwrap().identity(), map().identity());
+        let identity = |offset, lengthscale: f64| {
+            let mechanism = Nonlinear::new(f).with_offset(offset).unwrap();
+            mechanism.map::<f64>(omega.clone(), lengthscale).unwrap().identity()
+        };
+        all.extend([identity(0.0, 1.0), identity(1e-3, 1.0), identity(0.0, 2.0)]);
+        assert_eq!(identity(-0.0, 1.0), identity(0.0, 1.0));
     }
-    let count = all.len();
-    all.sort_unstable();
-    all.dedup();
-    assert_eq!(all.len(), count);
+    assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), all.len());
     let x = points::<f64>(2, 3, 1.0);
     let phi = |offset| nonlinear::<f64>(&omega, Activation::Relu, offset).features(Side::X, &x).unwrap();
     assert!(matches!(phi(0.0).gram(&phi(0.1)), Err(Error::Pairing { .. })));
@@ -542,7 +542,8 @@ fn a_lengthscale_divides_the_points() {
     for f in Activation::ALL {
         for offset in [0.0, 0.3] {
             let other = nonlinear::<f64>(&omega, f, offset);
-            let one = other.clone().with_lengthscale(scales.clone()).unwrap();
+            let mechanism = Nonlinear::new(f).with_offset(offset).unwrap();
+            let one = mechanism.map::<f64>(omega.clone(), scales.clone()).unwrap();
             let (a, b) = (one.gram(&x, &x).unwrap(), other.gram(&divided, &divided).unwrap());
             let size = b.iter().fold(0.0f64, |a, v| a.max(v.abs()));
             assert!((a - b).iter().all(|v| v.abs() < 1e-13 * size));
@@ -556,18 +557,19 @@ fn a_lengthscale_divides_the_points() {
 
 #[test]
 fn wrong_parameters_are_refused() {
-    let map = || Nonlinear::new(Activation::Relu).map::<f32>(frequencies(3, 8, &Independent, 1), 1.0).unwrap();
+    let omega = || frequencies(3, 8, &Independent, 1);
+    let relu = Nonlinear::new(Activation::Relu);
     for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let error = map().with_offset(wrong).unwrap_err().to_string();
+        let error = relu.with_offset(wrong).unwrap_err().to_string();
         assert!(error.contains("offset") && error.contains("finite"), "{error}");
         assert!(Activation::Relu.kernel().unwrap().with_offset(wrong).is_err());
     }
-    assert!(matches!(map().with_lengthscale(0.0), Err(Error::Parameter { .. })));
-    assert!(matches!(map().with_lengthscale(vec![1.0]), Err(Error::Shape { .. })));
-    assert!(matches!(map().with_lengthscale(1e-80), Err(Error::NotFinite { .. })));
-    assert!(matches!(EluPlusOne.map(0, 1.0), Err(Error::Parameter { .. })));
-    assert!(matches!(EluPlusOne.map(2, -1.0), Err(Error::Parameter { .. })));
-    assert!(matches!(EluPlusOne.map(2, vec![1.0; 3]), Err(Error::Shape { .. })));
+    assert!(matches!(relu.map::<f32>(omega(), 0.0), Err(Error::Parameter { .. })));
+    assert!(matches!(relu.map::<f32>(omega(), vec![1.0]), Err(Error::Shape { .. })));
+    assert!(matches!(relu.map::<f32>(omega(), 1e-80), Err(Error::NotFinite { .. })));
+    assert!(matches!(EluPlusOne.map::<f32>(0, 1.0), Err(Error::Parameter { .. })));
+    assert!(matches!(EluPlusOne.map::<f32>(2, -1.0), Err(Error::Parameter { .. })));
+    assert!(matches!(EluPlusOne.map::<f32>(2, vec![1.0; 3]), Err(Error::Shape { .. })));
     assert_eq!(Activation::ALL.map(ActivationKernel::new).iter().flatten().count(), 11);
 }
 
@@ -599,8 +601,7 @@ fn elu_is_the_definition<T: Real>() {
     assert!((log(&low, &low) + 2e3).abs() < 1e-3, "{}", log(&low, &low));
     assert!((log(&low, &high) + 2e3 - 1001f64.ln()).abs() < 1e-3, "{}", log(&low, &high));
     assert_eq!(map.features_of(Side::X, &low).unwrap().log_scales()[[0, 0]], -1e3);
-    let properties = FeatureMap::<T>::properties(&map);
-    assert!(properties.symmetric && properties.non_negative && FeatureMap::<T>::kernel(&map).is_none());
+    assert!(map.facts().symmetric && map.facts().non_negative && map.kernel().is_none());
     assert_eq!(map.log_variance(&low, &high).unwrap(), Some(f64::NEG_INFINITY));
 }
 
@@ -610,55 +611,42 @@ fn elu_plus_one_is_the_definition() {
     elu_is_the_definition::<f64>();
 }
 
-#[cfg(feature = "serde")]
-mod stored {
-    use super::*;
-    use serde_json::{from_str, from_value, json, to_string, to_value};
-
-    fn survives<M>(map: &M)
-    where
-        M: FeatureMap<f32> + serde::Serialize + serde::de::DeserializeOwned,
-    {
-        let read: M = from_str(&to_string(map).unwrap()).unwrap();
+/// A recipe holds all that a map is made of: the map comes back to the bit, and what is wrong is refused.
+#[test]
+fn recipes_make_the_same_map() {
+    let survives = |map: &Map<f32>| {
+        let recipe = map.recipe().unwrap();
+        let read = recipe.map::<f32>().unwrap();
         let x = points::<f32>(10, map.input_dim(), 1.0);
         assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
-        assert_eq!(read.identity(), map.identity());
+        assert_eq!((read.identity(), read.recipe()), (map.identity(), Some(recipe)));
+    };
+    let omega = frequencies(3, 8, &Orthogonal, 4);
+    survives(&Sign.map(omega.clone(), 1.0).unwrap());
+    survives(&EluPlusOne.map(3, vec![1.0, 2.0, 3.0]).unwrap());
+    for f in Activation::ALL {
+        survives(&Nonlinear::new(f).map(omega.clone(), 1.0).unwrap());
+        survives(&Nonlinear::new(f).with_offset(0.1).unwrap().map(omega.clone(), 2.0).unwrap());
     }
-
-    #[test]
-    fn maps_survive() {
-        let omega = frequencies(3, 8, &Orthogonal, 4);
-        survives(&Sign.map::<f32>(omega.clone(), 1.0).unwrap());
-        survives(&EluPlusOne.map(3, vec![1.0, 2.0, 3.0]).unwrap());
-        for f in Activation::ALL {
-            survives(&Nonlinear::new(f).map::<f32>(omega.clone(), 1.0).unwrap());
-            survives(&nonlinear::<f32>(&omega, f, 0.1).with_lengthscale(2.0).unwrap());
-        }
-        let saturated = Frequencies::from_rows(ndarray::arr2(&[[1e300, -2.0]])).unwrap();
-        survives(&nonlinear::<f32>(&saturated, Activation::Tanh, 0.5));
-        let kernel = Activation::Relu.kernel().unwrap().with_offset(0.1).unwrap();
-        assert_eq!(from_str::<ActivationKernel>(&to_string(&kernel).unwrap()).unwrap(), kernel);
-    }
-
-    #[test]
-    fn what_is_wrong_is_refused() {
-        let omega = frequencies(3, 8, &Orthogonal, 4);
-        let sign = to_value(Sign.map::<f32>(omega.clone(), 1.0).unwrap()).unwrap();
-        let error = from_value::<Nonlinear<f32>>(sign.clone()).map(drop).unwrap_err().to_string();
-        assert!(error.contains("activation"), "{error}");
-        let mut stored = to_value(nonlinear::<f32>(&omega, Activation::Tanh, 0.1)).unwrap();
-        let error = from_value::<Sign<f32>>(stored.clone()).map(drop).unwrap_err().to_string();
-        assert!(error.contains("nonlinear") && error.contains("sign"), "{error}");
-        stored["lengthscale"] = json!({ "Isotropic": -1.0 });
-        assert!(from_value::<Nonlinear<f32>>(stored).is_err());
-        assert!(
-            from_value::<EluPlusOne>(
-                json!({ "map": "elu+1", "dim": 0, "lengthscale": { "Isotropic": 1.0 } })
-            )
-            .is_err()
-        );
-        let lengthscale = json!({ "Isotropic": 1.0 });
-        let kernel = json!({ "activation": "Tanh", "offset": 0.0, "lengthscale": lengthscale });
-        assert!(from_value::<ActivationKernel>(kernel).unwrap_err().to_string().contains("Tanh"));
-    }
+    let plain = |map: &Map<f32>| match map.recipe() {
+        Some(Recipe::Plain(recipe)) => recipe,
+        other => panic!("{other:?}"),
+    };
+    // The same frequencies with another map are another map; what does not fit them is refused.
+    let tanh = plain(&nonlinear(&omega, Activation::Tanh, 0.1));
+    assert_eq!(tanh.mechanism, Nonlinear::new(Activation::Tanh).with_offset(0.1).unwrap().into());
+    let sign = PlainRecipe { mechanism: Sign.into(), ..tanh.clone() };
+    assert_ne!(sign.map::<f32>().unwrap().identity(), tanh.map::<f32>().unwrap().identity());
+    assert!(matches!(
+        PlainRecipe { target: (-1.0).into(), ..tanh.clone() }.map::<f32>(),
+        Err(Error::Parameter { .. })
+    ));
+    assert!(PlainRecipe { mechanism: EluPlusOne.into(), ..tanh.clone() }.map::<f32>().is_err());
+    assert!(PlainRecipe { omega: 3.into(), ..tanh }.map::<f32>().is_err());
+    assert!(EluPlusOne.recipe(0, 1.0).map::<f32>().is_err());
+    // To be drawn: one map for each seed.
+    let recipe = Sign.recipe(Draw::new(3, 8, Orthogonal), 1.0);
+    assert!(recipe.map::<f32>().is_err());
+    assert_eq!(recipe.draw::<f32>(4).unwrap().identity(), recipe.draw::<f32>(4).unwrap().identity());
+    assert_ne!(recipe.draw::<f32>(4).unwrap().identity(), recipe.draw::<f32>(5).unwrap().identity());
 }

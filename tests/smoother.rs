@@ -33,10 +33,10 @@ fn agrees<T: Real>(tolerance: f64) {
             let map = name.make::<T>(frequencies(3, 40, couplings()[1].as_ref(), 2), target);
             let train = points::<T>(300, 3, 1.2);
             let (x, y) = (train.slice(s![..20, ..]).mapv(|v| v * T::narrow(0.8)), targets(&train));
-            let mut smoother = Smoother::new(&map, 2).unwrap();
+            let mut smoother = Smoother::new(map.clone(), 2).unwrap();
             smoother.update(&train, &y).unwrap();
             let predicted = smoother.predict(&x).unwrap();
-            for (a, b) in predicted.iter().zip(naive(map.as_ref(), &x, &train, &y)) {
+            for (a, b) in predicted.iter().zip(naive(&map, &x, &train, &y)) {
                 assert!((a.widen() - b).abs() < tolerance, "{name:?}: {a} instead of {b}");
             }
         }
@@ -73,7 +73,7 @@ fn batches_and_threads() {
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let mut smoother = Smoother::new(&map, 2).unwrap();
+            let mut smoother = Smoother::new(map.clone(), 2).unwrap();
             smoother.update(&train, &y).unwrap();
             smoother.predict(&train).unwrap()
         })
@@ -81,7 +81,7 @@ fn batches_and_threads() {
     let whole = run(1);
     assert_eq!(run(2), whole);
     assert_eq!(run(5), whole);
-    let mut parts = Smoother::new(&map, 2).unwrap();
+    let mut parts = Smoother::new(map.clone(), 2).unwrap();
     for run in [0..1, 1..700, 700..700, 700..5000] {
         parts.update(&train.slice(s![run.clone(), ..]), &y.slice(s![run, ..])).unwrap();
     }
@@ -95,7 +95,7 @@ fn weights_never_vanish() {
     let map = Name::Positive.make::<f32>(frequencies(2, 32, &Independent, 3), gaussian());
     let train = ndarray::arr2(&[[200.0f32, 0.0], [201.0, 1.0], [0.0, 200.0]]);
     let y = ndarray::arr2(&[[1.0f32], [2.0], [3.0]]);
-    let mut smoother = Smoother::new(&map, 1).unwrap();
+    let mut smoother = Smoother::new(map.clone(), 1).unwrap();
     smoother.update(&train, &y).unwrap();
     let x = train.mapv(|v| -v);
     let predicted = smoother.predict(&x).unwrap();
@@ -103,7 +103,7 @@ fn weights_never_vanish() {
     assert!(
         predicted
             .iter()
-            .zip(naive(map.as_ref(), &x, &train, &y))
+            .zip(naive(&map, &x, &train, &y))
             .all(|(a, b)| (f64::from(*a) - b).abs() < 1e-2)
     );
 }
@@ -136,8 +136,8 @@ fn labels() {
 #[test]
 fn refusals_take_nothing_in() {
     let map = Name::Positive.make::<f64>(frequencies(2, 4, &Independent, 3), gaussian());
-    assert!(matches!(Smoother::new(&map, 0), Err(Error::Parameter { .. })));
-    let mut smoother = Smoother::new(&map, 2).unwrap();
+    assert!(matches!(Smoother::new(map.clone(), 0), Err(Error::Parameter { .. })));
+    let mut smoother = Smoother::new(map.clone(), 2).unwrap();
     let mut exact = ExactSmoother::new(Gaussian::default(), 2, 2).unwrap();
     let x = points::<f64>(3, 2, 1.0);
     assert!(matches!(smoother.predict(&x), Err(Error::NoData { .. })));
@@ -163,7 +163,7 @@ fn refusals_take_nothing_in() {
     assert!(exact.predict(&nan).unwrap().row(1).iter().all(|v| v.is_nan()));
     assert!(matches!(smoother.classify(&nan), Err(Error::NotFinite { row: 1, .. })));
     for bad in [usize::MAX, usize::MAX / 16] {
-        assert!(Smoother::new(&map, bad).is_err());
+        assert!(Smoother::new(map.clone(), bad).is_err());
         assert!(ExactSmoother::<f64, _>::new(Gaussian::default(), 2, bad).is_err());
         assert!(ExactSmoother::<f64, _>::new(Gaussian::default(), bad, 2).is_err());
     }
@@ -177,7 +177,7 @@ fn refusals_take_nothing_in() {
 #[test]
 fn no_points_are_no_predictions() {
     let map = Name::Positive.make::<f32>(frequencies(2, 100, &Independent, 3), gaussian());
-    let mut smoother = Smoother::new(&map, 2).unwrap();
+    let mut smoother = Smoother::new(map.clone(), 2).unwrap();
     let x = points::<f32>(3, 2, 1.0);
     smoother.update_labels(&x, &[0, 1, 1]).unwrap();
     assert_eq!(smoother.predict(&x.slice(s![..0, ..])).unwrap().dim(), (0, 2));

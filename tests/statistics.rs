@@ -19,7 +19,7 @@ use random_features::map::Target;
 use random_features::theory::Law;
 use random_features::theory::conformity::ln_conformity;
 use random_features::theory::special::ln_0f1;
-use random_features::{Map, Positive};
+use random_features::Positive;
 
 const LIMIT: f64 = 4.5;
 const DRAWS: u64 = 20_000;
