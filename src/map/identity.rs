@@ -60,7 +60,7 @@ impl Hasher for Digest {
 
     fn write_u64(&mut self, word: u64) {
         // Multiply, then fold the high half down: every bit of the word reaches every bit of the state.
-        let mixed = u128::from(self.0 ^ word) * 0xd6e8_feb8_6659_fd93_a076_1d64_78bd_642f_u128;
+        let mixed = u128::from(self.0 ^ word).wrapping_mul(0xd6e8_feb8_6659_fd93_a076_1d64_78bd_642f);
         self.0 = (mixed as u64) ^ ((mixed >> 64) as u64).rotate_left(29);
     }
 
