@@ -2,8 +2,10 @@
 
 mod common;
 
+use std::cell::OnceCell;
+
 use common::{
-    MAPS, MORE_MAPS, Name, couplings, couplings_from_two_dimensions, frequencies, gaussian, points, softmax,
+    MAPS, MORE_MAPS, Name, Written, couplings, couplings_from_two_dimensions, frequencies, gaussian, points, softmax,
 };
 use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
 use random_features::frequency::simplex::RotationLaw;
@@ -45,7 +47,8 @@ fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64
         for (name, coupling) in cases(d) {
             let omega = frequencies(d, m, coupling.as_ref(), 5);
             let map = name.make::<T>(omega.clone(), softmax());
-            check(&map, &x, &|x| name.naive(&omega, x));
+            let written = OnceCell::new();
+            check(&map, &x, &|x| name.naive_of(written.get_or_init(|| Written::new(&omega)), x));
         }
     }
 }
@@ -299,7 +302,7 @@ fn features_of_different_maps_do_not_pair() {
 }
 
 #[test]
-fn pointers_to_maps_are_maps() {
+fn clones_and_pointers_are_the_same_map() {
     let omega = frequencies(2, 4, &random_features::frequency::Independent, 1);
     let map = random_features::Positive.softmax::<f64>(omega).unwrap();
     let (x, y) = (points(3, 2, 1.0), points(2, 2, 1.0));
@@ -311,4 +314,22 @@ fn pointers_to_maps_are_maps() {
         assert_eq!(other.identity(), map.identity());
         assert_eq!(other.log_variance(&x.row(0), &y.row(0)), map.log_variance(&x.row(0), &y.row(0)));
     }
+}
+
+/// Features with their scales multiplied in: in new memory and in that of the values.
+fn arrays<T: Real>(map: &Map<T>, x: &Array2<T>) {
+    let phi = features(map, x.view());
+    let plain = phi.to_array();
+    let scale = phi.log_scales()[[0, 0]];
+    let first = phi.values()[[0, 0]].widen() * scale.exp();
+    assert!((plain[[0, 0]].widen() - first).abs() <= T::epsilon().widen() * first.abs());
+    assert_eq!(phi.lost_rows(), 0);
+    assert_eq!(phi.clone().into_array(), plain);
+    let (values, scales) = phi.clone().into_arrays();
+    assert_eq!((values.view(), scales.view()), (phi.values(), phi.log_scales()));
+}
+
+#[test]
+fn scales_are_multiplied_in() {
+    both(arrays, arrays);
 }

@@ -860,3 +860,58 @@ fn recipes_make_the_same_map() {
     assert_ne!(map.identity(), recipe.draw::<f32>(3).unwrap().identity());
     assert!(map.kernel().is_some());
 }
+
+/// A kernel is named only where the counts have the law of the map.
+#[test]
+fn kernels_are_known_where_the_law_fits() {
+    let poisson = || draw_poisson(2, 5, 0.5, &mut rng(1)).unwrap();
+    let geometric = || draw_geometric(2, 5, 0.9, &mut rng(1)).unwrap();
+    let known = |map: Result<Map<f32>, Error>| map.unwrap().kernel().is_some();
+    assert!(known(Poisson::default().softmax(poisson())));
+    assert!(known(Poisson::with_rates(0.5).gaussian(poisson(), 2.0)));
+    assert!(known(Poisson::with_rates(vec![0.5, 0.5]).softmax(poisson())));
+    assert!(!known(Poisson::with_rates(3.0).softmax(poisson())));
+    assert!(!known(Poisson::with_rates(3.0).gaussian(poisson(), 1.0)));
+    assert!(!known(Poisson::with_rates(vec![0.5, 0.6]).softmax(poisson())));
+    assert!(!known(Poisson::with_rates(0.5).softmax(geometric())));
+    assert!(known(Geometric::default().softmax(geometric())));
+    assert!(known(Geometric::with_p(0.9).gaussian(geometric(), 2.0)));
+    assert!(!known(Geometric::with_p(0.3).softmax(geometric())));
+    assert!(!known(Geometric::with_p(0.5).softmax(poisson())));
+    // A shift changes neither.
+    let shift = Shift::new(vec![-3.0, -3.0], 1e-3).unwrap();
+    assert!(known(Poisson::default().shifted(shift.clone()).gaussian(poisson(), 1.0)));
+    assert!(!known(Poisson::with_rates(3.0).shifted(shift.clone()).gaussian(poisson(), 1.0)));
+    assert!(!known(Geometric::with_p(0.3).shifted(shift).softmax(geometric())));
+}
+
+/// Features, estimates and counts of clamped coordinates are the same in both precisions.
+#[test]
+fn shifts_in_both_precisions() {
+    let x = mixed::<f32>(40, 3, 1.0);
+    let wide = x.mapv(f64::from);
+    let lengthscale = vec![0.5, 1.0, 2.0];
+    // Some coordinates are clamped, most are not.
+    let shift = Shift::new(vec![-1.2, -0.8, -0.6], EPSILON).unwrap();
+    let clamped = shift.clamped(&x, &lengthscale.clone().into()).unwrap();
+    assert_eq!(clamped, shift.clamped(&wide, &lengthscale.clone().into()).unwrap());
+    assert!((5..60).contains(&clamped), "{clamped}");
+    let targets: [Target; 2] = [
+        Softmax::new(lengthscale.clone()).unwrap().into(),
+        Gaussian::new(lengthscale).unwrap().into(),
+    ];
+    for name in NAMES {
+        for target in targets.clone() {
+            let make = || name.draw(3, 25, 8);
+            let single = name.shifted::<f32>(make(), target.clone(), shift.by().to_vec());
+            let double = name.shifted::<f64>(make(), target.clone(), shift.by().to_vec());
+            assert!(single.facts().non_negative && double.facts().non_negative);
+            let (a, b) = (single.gram(&x, &x).unwrap(), double.gram(&wide, &wide).unwrap());
+            for (a, b) in a.iter().zip(&b) {
+                assert!(*a > 0.0 && (f64::from(*a) / b - 1.0).abs() < 3e-4, "{name:?}: {a} and {b}");
+            }
+            let squared = |i: usize| double.log_variance(&wide.row(i), &wide.row(i)).unwrap().unwrap();
+            assert!((0..40).all(|i| squared(i).is_finite()));
+        }
+    }
+}

@@ -650,3 +650,63 @@ fn recipes_make_the_same_map() {
     assert_eq!(recipe.draw::<f32>(4).unwrap().identity(), recipe.draw::<f32>(4).unwrap().identity());
     assert_ne!(recipe.draw::<f32>(4).unwrap().identity(), recipe.draw::<f32>(5).unwrap().identity());
 }
+
+/// Where f is 0 on a whole row, what is left is ε, however small beside the numbers that f has made 0: the estimate is
+/// the mean of ε², whose logarithm is 2 ln ε.
+fn offsets_survive<T: Real>() {
+    let rows = Array2::from_shape_fn((9, 3), |(j, k)| 0.2 + 0.1 * ((3 * j + k) % 7) as f64);
+    let omega = Frequencies::from_rows(rows).unwrap();
+    let zero = Array1::<T>::zeros(3);
+    let negative = |norm: f64| arr1(&[-1.0, -0.4, -2.0]).mapv(|v| T::narrow(norm * v));
+    // f is 0 at these points: where u = 0 or where u < 0.
+    let at_zero = [
+        Activation::Identity,
+        Activation::Square,
+        Activation::Sin,
+        Activation::Erf,
+        Activation::Relu,
+        Activation::ReluSquared,
+        Activation::Abs,
+        Activation::Gelu,
+        Activation::Tanh,
+    ];
+    let below_zero = [Activation::Step, Activation::Relu, Activation::ReluSquared];
+    let cases = at_zero.into_iter().map(|f| (f, zero.clone())).chain(
+        below_zero.into_iter().flat_map(|f| [1e-30, 1.0, 1e30].map(|norm| (f, negative(norm)))),
+    );
+    for (f, x) in cases {
+        for offset in [1e-50, -1e-50, 1e-3, 1e-300, 5e-324, 1e300] {
+            let map = nonlinear::<T>(&omega, f, offset);
+            let exact = 2.0 * f64::abs(offset).ln();
+            let log = map.log_estimate(&x, &x).unwrap();
+            let tolerance = 8.0 * T::epsilon().widen() + 8.0 * f64::EPSILON * exact.abs();
+            assert_eq!(log.sign, 1.0, "{f:?} + {offset} at {x}");
+            assert!((log.ln_abs - exact).abs() <= tolerance, "{f:?} + {offset} at {x}: {log:?} not {exact}");
+            let phi = map.features_of(Side::X, &x).unwrap();
+            assert!(phi.values().iter().all(|v| v.abs() <= T::one() && v.widen() * offset > 0.0));
+            // Against another point: ε(f(v) + ε).
+            let other = nonlinear::<T>(&omega, f, offset).log_estimate(&x, &zero).unwrap();
+            let at = value(f, 0.0) + offset;
+            let exact = offset.abs().ln() + at.abs().ln();
+            assert!((other.ln_abs - exact).abs() <= 2.0 * tolerance, "{f:?} + {offset} at {x} and 0: {other:?}");
+        }
+    }
+    // 2 ln 1e-50, far below f32.
+    let log = nonlinear::<T>(&omega, Activation::ReluSquared, 1e-50).log_estimate(&zero, &zero).unwrap();
+    assert!((log.ln_abs + 230.26).abs() < 5e-3, "{log:?}");
+    // In a batch, beside rows where f is not 0.
+    let map = nonlinear::<T>(&omega, Activation::Relu, 1e-10);
+    let x = ndarray::stack![ndarray::Axis(0), negative(1e30), -negative(1e30), zero, negative(1.0)];
+    let gram = map.gram(&x, &x).unwrap();
+    for (i, j) in [(0, 0), (0, 2), (2, 3), (3, 3)] {
+        assert!((gram[[i, j]].widen() / 1e-20 - 1.0).abs() < 1e-5, "{}", gram[[i, j]]);
+    }
+    // ε f(v) = 1e-10 · 1e30 or so.
+    assert!((1e18..1e22).contains(&gram[[0, 1]].widen()) && gram[[0, 1]] == gram[[1, 0]]);
+}
+
+#[test]
+fn an_offset_is_never_lost_where_f_is_zero() {
+    offsets_survive::<f32>();
+    offsets_survive::<f64>();
+}

@@ -6,7 +6,7 @@ use common::{MAPS, Name, couplings, frequencies, gaussian, points, softmax};
 use ndarray::{Array1, Array2, s};
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::frequency::Independent;
-use random_features::kernel::Gaussian;
+use random_features::kernel::{Gaussian, Softmax};
 use random_features::{Error, Map, Real};
 
 fn targets<T: Real>(x: &Array2<T>) -> Array2<T> {
@@ -182,4 +182,40 @@ fn no_points_are_no_predictions() {
     smoother.update_labels(&x, &[0, 1, 1]).unwrap();
     assert_eq!(smoother.predict(&x.slice(s![..0, ..])).unwrap().dim(), (0, 2));
     assert!(smoother.classify(&x.slice(s![..0, ..])).unwrap().is_empty());
+}
+
+/// e^(x·y) beyond the range of the logarithm: only points with infinite weights count, all alike.
+#[test]
+fn infinite_weights_count_alone() {
+    let mut smoother = ExactSmoother::new(Softmax::default(), 2, 2).unwrap();
+    let train = ndarray::arr2(&[[1e200, 0.0], [1.0, 0.0], [-1e200, 0.0], [2e200, 1.0], [0.0, 0.0]]);
+    let y = ndarray::arr2(&[[1.0, -4.0], [100.0, 1e5], [7.0, 7.0], [2.0, 4.0], [9.0, 9.0]]);
+    smoother.update(&train, &y).unwrap();
+    let predicted = smoother.predict(&ndarray::arr2(&[[1e200, 0.0], [1e200, 1.0], [-1e200, 3.0]])).unwrap();
+    assert_eq!(predicted, ndarray::arr2(&[[1.5, 0.0], [1.5, 0.0], [7.0, 7.0]]));
+    // Logarithms of 1e200 are weights like others: the largest is alone.
+    let predicted = smoother.predict(&ndarray::arr2(&[[1.0, 0.0], [-1.0, 0.0]])).unwrap();
+    assert_eq!(predicted, ndarray::arr2(&[[2.0, 4.0], [7.0, 7.0]]));
+    assert_eq!(smoother.classify(&ndarray::arr2(&[[1e200, 0.0]])).unwrap(), [0]);
+    // Where all weights are 0 to any precision, all points are as good.
+    let mut opposed = ExactSmoother::new(Softmax::default(), 2, 2).unwrap();
+    opposed.update(&train.slice(s![..1, ..]), &y.slice(s![..1, ..])).unwrap();
+    opposed.update(&train.slice(s![3..4, ..]), &y.slice(s![3..4, ..])).unwrap();
+    assert_eq!(opposed.predict(&ndarray::arr2(&[[-1e200, 0.0]])).unwrap(), ndarray::arr2(&[[1.5, 0.0]]));
+}
+
+/// Points that come one by one cost what they cost together: no update copies those before it. Were each of these a
+/// copy of all before it, 20 000 of them would move 77 GB.
+#[test]
+fn many_small_updates_are_one_large_one() {
+    let n = 20_000;
+    let (x, y) = (points::<f32>(n, 48, 1.0), points::<f32>(n, 48, 3.0));
+    let mut whole = ExactSmoother::new(Gaussian::default(), 48, 48).unwrap();
+    whole.update(&x, &y).unwrap();
+    let mut single = ExactSmoother::new(Gaussian::default(), 48, 48).unwrap();
+    for i in 0..n {
+        single.update(&x.slice(s![i..=i, ..]), &y.slice(s![i..=i, ..])).unwrap();
+    }
+    let queries = x.slice(s![..5, ..]);
+    assert_eq!(single.predict(&queries).unwrap(), whole.predict(&queries).unwrap());
 }
