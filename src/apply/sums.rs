@@ -198,6 +198,7 @@ fn exponentiate<T: Real>(
         let offset = row.log_scales[b] - top;
         if row.log_scales[b] == f64::NEG_INFINITY {
             row.values[columns.clone()].fill(T::neg_infinity());
+            row.signs[columns.clone()].fill(T::one());
             continue;
         }
         let offset = T::narrow(offset);
