@@ -124,10 +124,7 @@ fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>)) {
     }
 }
 
-fn both(
-    f32s: impl Fn(&Map<f32>, &Array2<f32>),
-    f64s: impl Fn(&Map<f64>, &Array2<f64>),
-) {
+fn both(f32s: impl Fn(&Map<f32>, &Array2<f32>), f64s: impl Fn(&Map<f64>, &Array2<f64>)) {
     every::<f32>(f32s);
     every::<f64>(f64s);
 }
@@ -638,16 +635,13 @@ fn closed_forms_exist_where_the_law_is_known() {
     assert_eq!(same.log_variance(&x, &y).unwrap(), Some(expected));
     assert!(same.kernel().is_some());
     assert_eq!(ln_poisson_variance_per_dimension(a, b, &[0.4, 0.4], 5), expected);
-    let map = Geometric::default().gaussian::<f64>(draw_geometric(2, 5, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap();
+    let map =
+        Geometric::default().gaussian::<f64>(draw_geometric(2, 5, 0.4, &mut rng(1)).unwrap(), 1.0).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), Some(ln_geometric_variance(a, b, 0.4, 5)));
 }
 
 /// Mean and mean squared error of a map's estimates over 20 000 draws against kernel and closed form.
-fn unbiased(
-    what: &str,
-    (x, y): (&Array1<f64>, &Array1<f64>),
-    make: impl Fn(u64) -> Map<f64>,
-) {
+fn unbiased(what: &str, (x, y): (&Array1<f64>, &Array1<f64>), make: impl Fn(u64) -> Map<f64>) {
     let map = make(0);
     let exact = map.kernel().unwrap().value(x, y).unwrap();
     let sample: Vec<f64> = (0..20_000).map(|seed| make(seed).estimate(x, y).unwrap()).collect();
@@ -817,7 +811,8 @@ fn degenerate_data() {
 fn geometric_counts_saturate() {
     let omega = draw_geometric(2, 2, 1e-300, &mut rng(1)).unwrap();
     assert!(omega.rows().iter().all(|count| *count == 1 << 53));
-    let phi = Geometric::default().softmax::<f32>(omega).unwrap().features(Side::X, &arr2(&[[0.5, 2.0]])).unwrap();
+    let phi =
+        Geometric::default().softmax::<f32>(omega).unwrap().features(Side::X, &arr2(&[[0.5, 2.0]])).unwrap();
     assert!(phi.values().iter().all(|v| v.is_finite()) && phi.log_scales()[[0, 0]].is_finite());
 }
 
@@ -896,10 +891,8 @@ fn shifts_in_both_precisions() {
     let clamped = shift.clamped(&x, &lengthscale.clone().into()).unwrap();
     assert_eq!(clamped, shift.clamped(&wide, &lengthscale.clone().into()).unwrap());
     assert!((5..60).contains(&clamped), "{clamped}");
-    let targets: [Target; 2] = [
-        Softmax::new(lengthscale.clone()).unwrap().into(),
-        Gaussian::new(lengthscale).unwrap().into(),
-    ];
+    let targets: [Target; 2] =
+        [Softmax::new(lengthscale.clone()).unwrap().into(), Gaussian::new(lengthscale).unwrap().into()];
     for name in NAMES {
         for target in targets.clone() {
             let make = || name.draw(3, 25, 8);

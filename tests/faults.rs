@@ -21,8 +21,9 @@ fn exponential_features_are_unbiased_along_both_diagonals() {
     let d = 16;
     for sign in [1.0, -1.0] {
         let x = Array1::from_elem(d, sign / (d as f64).sqrt());
-        let estimate =
-            |seed| Positive.softmax::<f64>(frequencies(d, d, &Orthogonal, seed)).unwrap().estimate(&x, &x).unwrap();
+        let estimate = |seed| {
+            Positive.softmax::<f64>(frequencies(d, d, &Orthogonal, seed)).unwrap().estimate(&x, &x).unwrap()
+        };
         let sample = Sample::of(&(0..30_000).map(estimate).collect::<Vec<_>>());
         assert!(sample.z(1f64.exp()).abs() < LIMIT, "{}", sample.mean);
         assert!(0.26 * 1f64.exp() > 20.0 * sample.error);

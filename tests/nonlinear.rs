@@ -361,9 +361,7 @@ fn of_the_closed_form_variance() {
     let mut closed = Vec::new();
     for f in Activation::ALL {
         for coupling in [&Independent as &dyn Coupling, &Antithetic(Independent)] {
-            let make = |omega| -> Map<f64> {
-                Nonlinear::new(f).map(omega, 1.2).unwrap()
-            };
+            let make = |omega| -> Map<f64> { Nonlinear::new(f).map(omega, 1.2).unwrap() };
             let map = make(frequencies(4, 7, coupling, 0));
             let Some(log) = map.log_variance(&x, &y).unwrap() else { continue };
             closed.push(f);
@@ -671,9 +669,10 @@ fn offsets_survive<T: Real>() {
         Activation::Tanh,
     ];
     let below_zero = [Activation::Step, Activation::Relu, Activation::ReluSquared];
-    let cases = at_zero.into_iter().map(|f| (f, zero.clone())).chain(
-        below_zero.into_iter().flat_map(|f| [1e-30, 1.0, 1e30].map(|norm| (f, negative(norm)))),
-    );
+    let cases = at_zero
+        .into_iter()
+        .map(|f| (f, zero.clone()))
+        .chain(below_zero.into_iter().flat_map(|f| [1e-30, 1.0, 1e30].map(|norm| (f, negative(norm)))));
     for (f, x) in cases {
         for offset in [1e-50, -1e-50, 1e-3, 1e-300, 5e-324, 1e300] {
             let map = nonlinear::<T>(&omega, f, offset);
@@ -688,7 +687,10 @@ fn offsets_survive<T: Real>() {
             let other = nonlinear::<T>(&omega, f, offset).log_estimate(&x, &zero).unwrap();
             let at = value(f, 0.0) + offset;
             let exact = offset.abs().ln() + at.abs().ln();
-            assert!((other.ln_abs - exact).abs() <= 2.0 * tolerance, "{f:?} + {offset} at {x} and 0: {other:?}");
+            assert!(
+                (other.ln_abs - exact).abs() <= 2.0 * tolerance,
+                "{f:?} + {offset} at {x} and 0: {other:?}"
+            );
         }
     }
     // 2 ln 1e-50, far below f32.

@@ -5,8 +5,8 @@ mod common;
 use common::{MAPS, Name, frequencies, gaussian, point, softmax};
 use ndarray::{Array2, ArrayView2, s};
 use proptest::prelude::*;
-use random_features::frequency::{Frequencies, Independent, Orthogonal};
 use random_features::apply::Smoother;
+use random_features::frequency::{Frequencies, Independent, Orthogonal};
 use random_features::kernel::Gaussian;
 use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::theory::gerf::GerfSign;
@@ -162,6 +162,12 @@ fn lost_rows_are_counted() {
     assert_eq!(lost(&positive, &around(60.0, 20.0)), 9);
     assert_eq!(lost(&positive, &around(0.0, 20.0)), 9);
     assert_eq!(lost(&positive, &around(0.0, 3.0)), 0);
+    // A denormal number has lost its digits; e^(−90) is one.
+    let flat = Frequencies::from_rows(Array2::zeros((2, 1))).unwrap();
+    let map = Positive.gaussian::<f32>(flat, 1.0).unwrap();
+    let x = ndarray::arr2(&[[86f32.sqrt()], [90f32.sqrt()], [110f32.sqrt()], [0.0]]);
+    let phi = map.features(Side::X, &x).unwrap();
+    assert!(phi.lost_rows() == 2 && phi.to_array()[[2, 0]] == 0.0 && phi.to_array()[[0, 0]].is_normal());
     // Some rows of a batch.
     let mut some = around(0.0, 1.0);
     some.row_mut(3).fill(30.0);
@@ -192,7 +198,8 @@ fn zero_keys_are_points() {
             let gram = map.gram(&x.clone().insert_axis(ndarray::Axis(0)), &zero).unwrap();
             let estimate = map.estimate(&x, &zero.row(0)).unwrap();
             // Cosines cancel, beside the factor e^(½‖x‖²).
-            let size = (0.5 * f64::from(x.dot(&x))).exp() as f32 * f32::from(u8::from(name == Name::Trigonometric));
+            let size =
+                (0.5 * f64::from(x.dot(&x))).exp() as f32 * f32::from(u8::from(name == Name::Trigonometric));
             assert!(!estimate.is_nan());
             for v in gram {
                 let close = (v - estimate).abs() <= 1e-5 * size.max(estimate.abs()) || v == estimate;

@@ -56,8 +56,8 @@ fn many_features_approach_the_exact_smoother() {
     let mut exact = ExactSmoother::new(Gaussian::new(0.8).unwrap(), 2, 2).unwrap();
     exact.update(&train, &y).unwrap();
     let exact = exact.predict(&x).unwrap();
-    let map = random_features::Trigonometric.gaussian::<f64>(frequencies(2, 20_000, &Independent, 1), 0.8)
-        .unwrap();
+    let map =
+        random_features::Trigonometric.gaussian::<f64>(frequencies(2, 20_000, &Independent, 1), 0.8).unwrap();
     let mut smoother = Smoother::new(map, 2).unwrap();
     smoother.update(&train, &y).unwrap();
     let error = (&smoother.predict(&x).unwrap() - &exact).mapv(f64::abs).fold(0.0, |a: f64, b| a.max(*b));
@@ -100,12 +100,7 @@ fn weights_never_vanish() {
     let x = train.mapv(|v| -v);
     let predicted = smoother.predict(&x).unwrap();
     assert!(predicted.iter().all(|v| (1.0..=3.0).contains(v)), "{predicted}");
-    assert!(
-        predicted
-            .iter()
-            .zip(naive(&map, &x, &train, &y))
-            .all(|(a, b)| (f64::from(*a) - b).abs() < 1e-2)
-    );
+    assert!(predicted.iter().zip(naive(&map, &x, &train, &y)).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-2));
 }
 
 /// Signed features may weigh a point negatively in all; then the mean of the targets stands in.

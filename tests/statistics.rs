@@ -14,7 +14,8 @@ use common::{
 use ndarray::{Array1, Array2, arr1};
 use rand::RngExt;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Radii, RootDim, Simplex, SimplexPlus, draw_with,
+    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Radii, RootDim, Simplex, SimplexPlus,
+    draw_with,
 };
 use random_features::map::Target;
 use random_features::theory::Law;
@@ -129,7 +130,9 @@ fn orthogonal_positive_features_have_no_bias() {
     const D: usize = 16;
     let x = Array1::from_elem(D, 1.0 / (D as f64).sqrt());
     let sample: Vec<f64> = (0..100_000)
-        .map(|seed| Positive.softmax::<f64>(frequencies(D, D, &Orthogonal, seed)).unwrap().estimate(&x, &x).unwrap())
+        .map(|seed| {
+            Positive.softmax::<f64>(frequencies(D, D, &Orthogonal, seed)).unwrap().estimate(&x, &x).unwrap()
+        })
         .collect();
     let mean = Sample::of(&sample);
     let exact = 1f64.exp();

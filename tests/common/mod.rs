@@ -12,7 +12,7 @@ use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
-use random_features::{ComplexExponential, Map, Gerf, Hyperbolic, Positive, Real, Trigonometric, rng};
+use random_features::{ComplexExponential, Gerf, Hyperbolic, Map, Positive, Real, Trigonometric, rng};
 
 /// A map by name: how to make it, and its definition as a naive loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
