@@ -2,8 +2,11 @@
 
 mod common;
 
+use std::cell::OnceCell;
+
 use common::{
-    MAPS, MORE_MAPS, Name, couplings, couplings_from_two_dimensions, frequencies, gaussian, points, softmax,
+    MAPS, MORE_MAPS, Name, Written, couplings, couplings_from_two_dimensions, frequencies, gaussian, points,
+    softmax,
 };
 use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
 use random_features::frequency::simplex::RotationLaw;
@@ -45,7 +48,8 @@ fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64
         for (name, coupling) in cases(d) {
             let omega = frequencies(d, m, coupling.as_ref(), 5);
             let map = name.make::<T>(omega.clone(), softmax());
-            check(map.as_ref(), &x, &|x| name.naive(&omega, x));
+            let written = OnceCell::new();
+            check(&map, &x, &|x| name.naive_of(written.get_or_init(|| Written::new(&omega)), x));
         }
     }
 }
@@ -194,7 +198,9 @@ fn gram_is_estimates<T: Real>(map: &Map<T>, x: &Array2<T>) {
     let scales = map.features(Side::X, x).unwrap().log_scales().column(0).to_vec();
     for ((i, j), value) in gram.indexed_iter() {
         let log = map.log_estimate(&x.row(i), &x.row(j)).unwrap();
-        assert_eq!(map.estimate(&x.row(i), &x.row(j)).unwrap(), T::narrow(log.value()));
+        if i == 0 || x.nrows() < 100 {
+            assert_eq!(map.estimate(&x.row(i), &x.row(j)).unwrap(), T::narrow(log.value()));
+        }
         // Signed features cancel: relative to the sum of their sizes, at most D e^(both scales).
         let size = log.value().max((scales[i] + scales[j]).exp() * map.feature_dim() as f64);
         let tolerance = T::epsilon().widen() * (30.0 + x.ncols() as f64) * size;
@@ -273,7 +279,7 @@ fn a_lengthscale_divides_the_points() {
             let (a, b) = (one.gram(&x, &x).unwrap(), other.gram(&divided, &divided).unwrap());
             assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * b.abs().max(1.0)));
             let variance = |map: &Map<f64>, x: &Array2<f64>| map.log_variance(&x.row(0), &x.row(1));
-            let (a, b) = (variance(one.as_ref(), &x), variance(other.as_ref(), &divided));
+            let (a, b) = (variance(&one, &x), variance(&other, &divided));
             assert!((a.unwrap().unwrap() - b.unwrap().unwrap()).abs() < 1e-12);
         }
     }
@@ -295,7 +301,7 @@ fn features_of_different_maps_do_not_pair() {
 }
 
 #[test]
-fn pointers_to_maps_are_maps() {
+fn clones_and_pointers_are_the_same_map() {
     let omega = frequencies(2, 4, &random_features::frequency::Independent, 1);
     let map = random_features::Positive.softmax::<f64>(omega).unwrap();
     let (x, y) = (points(3, 2, 1.0), points(2, 2, 1.0));
@@ -307,4 +313,22 @@ fn pointers_to_maps_are_maps() {
         assert_eq!(other.identity(), map.identity());
         assert_eq!(other.log_variance(&x.row(0), &y.row(0)), map.log_variance(&x.row(0), &y.row(0)));
     }
+}
+
+/// Features with their scales multiplied in: in new memory and in that of the values.
+fn arrays<T: Real>(map: &Map<T>, x: &Array2<T>) {
+    let phi = features(map, x.view());
+    let plain = phi.to_array();
+    let scale = phi.log_scales()[[0, 0]];
+    let first = phi.values()[[0, 0]].widen() * scale.exp();
+    assert!((plain[[0, 0]].widen() - first).abs() <= T::epsilon().widen() * first.abs());
+    assert_eq!(phi.lost_rows(), 0);
+    assert_eq!(phi.clone().into_array(), plain);
+    let (values, scales) = phi.clone().into_arrays();
+    assert_eq!((values.view(), scales.view()), (phi.values(), phi.log_scales()));
+}
+
+#[test]
+fn scales_are_multiplied_in() {
+    both(arrays, arrays);
 }

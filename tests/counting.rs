@@ -8,14 +8,14 @@ mod common;
 
 use common::{Sample, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, arr2, s};
-use random_features::frequency::{CountLaw, Counts, Rates, draw_geometric, draw_poisson};
+use random_features::frequency::{CountLaw, Counts, DrawCounts, Rates, draw_geometric, draw_poisson};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::{Counting, Target};
+use random_features::map::{Mechanism, PlainRecipe, Shift, Target};
 use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };
-use random_features::{Error, Features, Geometric, Map, Poisson, Real, Shifted, Side, rng};
+use random_features::{Error, Features, Geometric, Map, Poisson, Real, Recipe, Side, rng};
 
 const LIMIT: f64 = 4.5;
 const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 130, 150)];
@@ -54,13 +54,10 @@ impl Name {
     }
 
     fn shifted<T: Real>(self, omega: Counts, target: Target, shift: Vec<f64>) -> Map<T> {
+        let shift = Shift::new(shift, EPSILON).unwrap();
         match self {
-            Name::Geometric => Box::new(
-                Shifted::new(Geometric::default().map(omega, target).unwrap(), shift, EPSILON).unwrap(),
-            ),
-            _ => Box::new(
-                Shifted::new(Poisson::default().map(omega, target).unwrap(), shift, EPSILON).unwrap(),
-            ),
+            Name::Geometric => Geometric::default().shifted(shift).map(omega, target).unwrap(),
+            _ => Poisson::default().shifted(shift).map(omega, target).unwrap(),
         }
     }
 
@@ -119,10 +116,10 @@ fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>)) {
         let x = mixed::<T>(n, d, 1.5 / (d as f64).sqrt());
         for name in NAMES {
             let omega = name.draw(d, m, 5);
-            check(name.make::<T>(omega.clone(), softmax()).as_ref(), &x);
+            check(&name.make::<T>(omega.clone(), softmax()), &x);
             // Some coordinates are clamped.
             let shift = vec![-1.3 / (d as f64).sqrt(); d];
-            check(name.shifted::<T>(omega, gaussian(), shift).as_ref(), &x);
+            check(&name.shifted::<T>(omega, gaussian(), shift), &x);
         }
     }
 }
@@ -215,17 +212,21 @@ fn refusals_are_sentences() {
     shape(draw_poisson(3, 2, vec![1.0, 2.0], &mut rng(1)).unwrap_err());
     let omega = || Name::Poisson.draw(2, 3, 1);
     shape(Poisson::default().gaussian::<f64>(omega(), vec![1.0; 3]).unwrap_err());
-    shape(Shifted::new(Poisson::default().softmax::<f64>(omega()).unwrap(), vec![0.0], 1.0).unwrap_err());
+    let short = Shift::new(vec![0.0], 1.0).unwrap();
+    shape(Poisson::default().shifted(short.clone()).softmax::<f64>(omega()).unwrap_err());
+    shape(Geometric::with_p(P).shifted(short.clone()).softmax::<f64>(omega()).unwrap_err());
+    shape(short.clamped(&Array2::<f64>::zeros((1, 2)), &1.0.into()).unwrap_err());
+    shape(short.clamped(&Array2::<f64>::zeros((1, 1)), &vec![1.0; 2].into()).unwrap_err());
+    parameter(short.clamped(&Array2::<f64>::zeros((1, 1)), &0.0.into()).unwrap_err());
+    parameter(Shift::new(Vec::new(), 1.0).unwrap_err());
     let error = Counts::from_rows(arr2(&[[1 << 53], [(1 << 53) + 1]])).unwrap_err();
     assert!(matches!(error, Error::Entry { row: 1, .. }), "{error}");
-    let shifted =
-        |shift, epsilon| Shifted::new(Poisson::default().softmax::<f64>(omega()).unwrap(), shift, epsilon);
     for bad in [f64::NAN, f64::INFINITY, 1e200] {
-        let error = shifted(vec![0.0, bad], 1.0).unwrap_err();
+        let error = Shift::new(vec![0.0, bad], 1.0).unwrap_err();
         assert!(matches!(error, Error::Entry { row: 1, .. }), "{error}");
     }
     for epsilon in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-        parameter(shifted(vec![0.0, 1.0], epsilon).unwrap_err());
+        parameter(Shift::new(vec![0.0, 1.0], epsilon).unwrap_err());
     }
     let matern =
         random_features::kernel::Matern::new(random_features::kernel::Smoothness::Half, 1.0).unwrap();
@@ -582,7 +583,7 @@ fn targets_and_lengthscales() {
     for name in NAMES {
         let make = |target: Target| name.make::<f64>(name.draw(3, 11, 2), target);
         let (plain, of_gaussian) = (make(softmax()), make(gaussian()));
-        let (a, b) = (features(plain.as_ref(), x.view()), features(of_gaussian.as_ref(), x.view()));
+        let (a, b) = (features(&plain, x.view()), features(&of_gaussian, x.view()));
         assert_eq!(a.values(), b.values());
         for (i, x) in x.rows().into_iter().enumerate() {
             let difference = a.log_scales()[[i, 0]] - b.log_scales()[[i, 0]];
@@ -590,8 +591,8 @@ fn targets_and_lengthscales() {
         }
         assert!(a.gram(&b).is_err(), "features of different maps pair");
         let pairs: [(Target, &Map<f64>); 2] = [
-            (Softmax::new(scales.clone()).unwrap().into(), plain.as_ref()),
-            (Gaussian::new(scales.clone()).unwrap().into(), of_gaussian.as_ref()),
+            (Softmax::new(scales.clone()).unwrap().into(), &plain),
+            (Gaussian::new(scales.clone()).unwrap().into(), &of_gaussian),
         ];
         for (target, without) in pairs {
             let with = make(target);
@@ -612,9 +613,15 @@ fn closed_forms_exist_where_the_law_is_known() {
     let map = Poisson::with_rates(0.4).map::<f64>(unknown(), softmax()).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), None);
     assert!(map.kernel().is_none());
-    assert_eq!(map.mechanism().rates(), &Rates::Same(0.4));
+    let mechanism = |map: &Map<f64>| match map.recipe() {
+        Some(Recipe::Plain(recipe)) => recipe.mechanism,
+        other => panic!("{other:?}"),
+    };
+    let Mechanism::Poisson(poisson) = mechanism(&map) else { panic!("{map:?}") };
+    assert_eq!(poisson.rates(), Some(&Rates::Same(0.4)));
     let map = Geometric::with_p(0.4).map::<f64>(unknown(), softmax()).unwrap();
-    assert_eq!((map.log_variance(&x, &y).unwrap(), map.mechanism().p()), (None, 0.4));
+    let Mechanism::Geometric(geometric) = mechanism(&map) else { panic!("{map:?}") };
+    assert_eq!((map.log_variance(&x, &y).unwrap(), geometric.p()), (None, Some(0.4)));
     assert!(map.kernel().is_none());
     // Drawn for another λ than the map's.
     let other = Poisson::with_rates(0.5).map::<f64>(Name::Poisson.draw(2, 5, 1), softmax()).unwrap();
@@ -683,24 +690,20 @@ fn shifted_maps_are_unbiased_where_nothing_is_clamped() {
     let statistics = statistics.shifted(&shift).unwrap();
     let pairs = PairStatistics::new(&statistics, &statistics).unwrap();
     let (rates, p) = (pairs.poisson_per_dimension(), pairs.geometric());
+    let shift = Shift::new(shift, 0.05).unwrap();
+    assert_eq!(shift.clamped(&data, &1.3.into()).unwrap(), 0);
     let targets: [Target; 2] = [Softmax::new(1.3).unwrap().into(), Gaussian::new(1.3).unwrap().into()];
     for target in targets {
         unbiased(&format!("shifted Poisson, {target:?}"), (&x, &y), |seed| {
             let omega = draw_poisson(2, 5, rates.clone(), &mut rng(seed)).unwrap();
-            let map =
-                Shifted::new(Poisson::default().map(omega, target.clone()).unwrap(), shift.clone(), 0.05)
-                    .unwrap();
+            let map = Poisson::default().shifted(shift.clone()).map(omega, target.clone()).unwrap();
             assert!(map.features(Side::X, &data).unwrap().values().iter().all(|v| *v > 0.0));
-            assert_eq!(map.clamped(), 0);
             map
         });
         unbiased(&format!("shifted geometric, {target:?}"), (&x, &y), |seed| {
             let omega = draw_geometric(2, 5, p, &mut rng(seed)).unwrap();
-            let map =
-                Shifted::new(Geometric::default().map(omega, target.clone()).unwrap(), shift.clone(), 0.05)
-                    .unwrap();
+            let map = Geometric::default().shifted(shift.clone()).map(omega, target.clone()).unwrap();
             assert!(map.features(Side::X, &data).unwrap().values().iter().all(|v| *v > 0.0));
-            assert_eq!(map.clamped(), 0);
             map
         });
     }
@@ -715,56 +718,57 @@ fn what_gave_the_shift_is_not_clamped() {
                 let x = points::<f32>(50, 3, 1.7).mapv(|v| f64::from(v) + offset);
                 let statistics = Statistics::of(&x).unwrap().divided_by(lengthscale).unwrap();
                 let shift = PairStatistics::new(&statistics, &statistics).unwrap().shift(epsilon).unwrap();
-                let map =
-                    Poisson::default().gaussian::<f64>(Name::Poisson.draw(3, 4, 1), lengthscale).unwrap();
-                let map = Shifted::new(map, shift, epsilon).unwrap();
-                map.features(Side::X, &x).unwrap();
-                assert_eq!(map.clamped(), 0, "{epsilon}, {offset}, {lengthscale}");
+                let clamped = Shift::new(shift, epsilon).unwrap().clamped(&x, &lengthscale.into()).unwrap();
+                assert_eq!(clamped, 0, "{epsilon}, {offset}, {lengthscale}");
             }
         }
     }
 }
 
-#[test]
-fn clamped_coordinates_are_counted() {
-    let shift = vec![1.0, -1.0];
-    let map = Shifted::new(
-        Poisson::default().gaussian::<f32>(Name::Poisson.draw(2, 4, 1), 2.0).unwrap(),
-        shift,
-        0.5,
-    );
-    let map = map.unwrap();
+fn clamped_are_counted<T: Real>() {
+    let shift = Shift::new(vec![1.0, -1.0], 0.5).unwrap();
+    let mechanism = Poisson::default().shifted(shift.clone());
+    let map = mechanism.gaussian::<T>(Name::Poisson.draw(2, 4, 1), 2.0).unwrap();
+    let two = 2.0.into();
+    let clamped = |x: &Array2<T>| shift.clamped(x, &two).unwrap();
     // In units of the lengthscale: inside from 1.5 and −0.5 on.
-    let x = arr2(&[[4.0f32, 0.0], [3.0, -1.0], [2.9, 0.0], [-9.0, -9.0], [f32::NAN, -9.0]]);
+    let x = arr2(&[[4.0, 0.0], [3.0, -1.0], [2.9, 0.0], [-9.0, -9.0], [f64::NAN, -9.0]]).mapv(T::narrow);
     let phi = map.features(Side::X, &x).unwrap();
-    assert_eq!(map.clamped(), 3);
-    assert!(phi.values().slice(s![..4, ..]).iter().all(|v| *v > 0.0));
+    assert_eq!(clamped(&x), 3);
+    assert_eq!([0, 1, 2, 3, 4].map(|i| clamped(&x.slice(s![i..=i, ..]).to_owned())), [0, 0, 1, 2, 0]);
+    assert_eq!(clamped(&Array2::zeros((0, 2))), 0);
+    assert!(phi.values().slice(s![..4, ..]).iter().all(|v| *v > T::zero()));
     // Clamped points have the features of the points that they are clamped to.
-    let inside = map.features(Side::X, &arr2(&[[3.0f32, 0.0], [3.0, -1.0]])).unwrap();
-    assert_eq!(map.clamped(), 3);
+    let inside = arr2(&[[3.0, 0.0], [3.0, -1.0]]).mapv(T::narrow);
+    assert_eq!(clamped(&inside), 0);
+    let inside = map.features(Side::X, &inside).unwrap();
     assert_eq!(phi.values().slice(s![2..4, ..]), inside.values());
     assert_eq!(phi.log_scales().slice(s![2..4, ..]), inside.log_scales());
-    // Exponents count, clones share the count, closed forms do not count.
-    let clone = map.clone();
-    clone.log_estimate(&x.row(2), &x.row(3)).unwrap();
-    clone.log_variance(&x.row(2), &x.row(3)).unwrap();
-    assert_eq!(map.clamped(), 6);
-    // From several threads at once.
-    let many = Array2::from_shape_fn((5000, 2), |(i, _)| if i % 2 == 0 { -9.0 } else { 9.0 });
-    map.features(Side::Y, &many).unwrap();
-    assert_eq!(map.clamped(), 6 + 5000);
+    // A lengthscale for each coordinate: 4 and 2 are inside from 6 and −1 on.
+    let x = arr2(&[[6.0, -1.0], [5.9, -1.1]]).mapv(T::narrow);
+    assert_eq!(shift.clamped(&x, &vec![4.0, 2.0].into()).unwrap(), 2);
+    // Any layout.
+    let many = Array2::from_shape_fn((2, 5000).f(), |(_, i)| T::narrow(if i % 2 == 0 { -9.0 } else { 9.0 }));
+    assert_eq!(clamped(&many.t().to_owned()), 5000);
+    assert_eq!(shift.clamped(&many.t(), &two).unwrap(), 5000);
+}
+
+#[test]
+fn clamped_coordinates_are_counted() {
+    clamped_are_counted::<f32>();
+    clamped_are_counted::<f64>();
     // The softmax factor is that of the point itself, clamped or not.
+    let shift = Shift::new(vec![1.0, -1.0], 0.5).unwrap();
     let omega = Name::Poisson.draw(2, 4, 1);
-    let softmax =
-        Shifted::new(Poisson::default().softmax::<f64>(omega.clone()).unwrap(), vec![1.0, -1.0], 0.5)
-            .unwrap();
-    let gaussian =
-        Shifted::new(Poisson::default().gaussian::<f64>(omega, 1.0).unwrap(), vec![1.0, -1.0], 0.5).unwrap();
+    let mechanism = Poisson::default().shifted(shift.clone());
+    let softmax = mechanism.clone().softmax::<f64>(omega.clone()).unwrap();
+    let gaussian = mechanism.clone().gaussian::<f64>(omega.clone(), 1.0).unwrap();
     let x = arr2(&[[-2.0, 3.0]]);
     let scale = |map: &Map<f64>| map.features(Side::X, &x).unwrap().log_scales()[[0, 0]];
     assert!((scale(&softmax) - scale(&gaussian) - 6.5).abs() < 1e-14);
-    assert_ne!(softmax.identity(), softmax.map().identity());
-    assert_eq!((softmax.shift(), softmax.epsilon()), ([1.0, -1.0].as_slice(), 0.5));
+    assert_ne!(softmax.identity(), Poisson::default().softmax::<f64>(omega).unwrap().identity());
+    assert_eq!(mechanism.shift(), Some(&shift));
+    assert_eq!((shift.by(), shift.least()), ([1.0, -1.0].as_slice(), 0.5));
 }
 
 #[test]
@@ -812,40 +816,95 @@ fn geometric_counts_saturate() {
     assert!(phi.values().iter().all(|v| v.is_finite()) && phi.log_scales()[[0, 0]].is_finite());
 }
 
-/// With the feature `serde`, counts and maps are stored and read back to the bit.
-#[cfg(feature = "serde")]
+/// A recipe holds all that a map is made of: the map comes back to the bit, and what is wrong is refused.
 #[test]
-fn stored_and_read_back() {
-    use serde_json::{from_str, from_value, json, to_string, to_value};
-    for name in NAMES {
-        let omega = name.draw(3, 7, 2);
-        assert_eq!(from_str::<Counts>(&to_string(&omega).unwrap()).unwrap(), omega);
-    }
+fn recipes_make_the_same_map() {
     let x = mixed::<f32>(10, 3, 1.0);
-    let map = Poisson::default()
-        .gaussian::<f32>(Name::PoissonPerDimension.draw(3, 7, 2), vec![0.5, 1.0, 2.0])
-        .unwrap();
-    let text = to_string(&map).unwrap();
-    let read: Counting<f32, Poisson> = from_str(&text).unwrap();
+    let omega = Name::PoissonPerDimension.draw(3, 7, 2);
+    let map = Poisson::default().gaussian::<f32>(omega, vec![0.5, 1.0, 2.0]).unwrap();
+    let Some(Recipe::Plain(recipe)) = map.recipe() else { panic!("not a plain map") };
+    let read = recipe.map::<f32>().unwrap();
+    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
+    assert_eq!((read.identity(), read.recipe()), (map.identity(), map.recipe()));
+    // Another map on the same counts.
+    let other = PlainRecipe { mechanism: Geometric::default().into(), ..recipe.clone() };
+    let error = other.map::<f32>().unwrap_err().to_string();
+    assert!(error.contains("Poisson") && error.contains("geometric"), "{error}");
+    assert_ne!(Recipe::Plain(other).identity(), map.identity());
+
+    let shift = Shift::new(vec![-1.0, -1.5, 0.3], 1e-8).unwrap();
+    let mechanism = Geometric::default().shifted(shift.clone());
+    let map = mechanism.clone().softmax::<f32>(Name::Geometric.draw(3, 7, 2)).unwrap();
+    let Some(Recipe::Plain(recipe)) = map.recipe() else { panic!("not a plain map") };
+    assert_eq!(recipe.mechanism, mechanism.into());
+    let read = recipe.map::<f32>().unwrap();
     assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
     assert_eq!(read.identity(), map.identity());
-    let error = from_str::<Counting<f32, Geometric>>(&text).unwrap_err().to_string();
-    assert!(error.contains("Poisson"), "{error}");
+    let refused = |mechanism: Geometric| {
+        PlainRecipe { mechanism: mechanism.into(), ..recipe.clone() }.map::<f32>().is_err()
+    };
+    assert!(refused(Geometric::with_p(1.5)));
+    assert!(refused(Geometric::default().shifted(Shift::new(vec![1.0], 1e-8).unwrap())));
 
-    let map = Geometric::default().softmax::<f32>(Name::Geometric.draw(3, 7, 2)).unwrap();
-    let map = Shifted::new(map, vec![-1.0, -1.5, 0.3], 1e-8).unwrap();
-    let read: Shifted<f32, Geometric> = from_str(&to_string(&map).unwrap()).unwrap();
-    assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
-    assert_eq!((read.identity(), read.epsilon()), (map.identity(), 1e-8));
-    assert_eq!(read.clamped(), map.clamped());
+    // To be drawn: one map for each seed, with the law of the draw.
+    let draw = DrawCounts { d: 3, m: 7, law: CountLaw::Poisson(0.4.into()), stream: 0 };
+    let recipe = Poisson::default().recipe(draw, softmax());
+    assert!(matches!(recipe.map::<f32>(), Err(Error::Law { .. })));
+    let map = recipe.draw::<f32>(2).unwrap();
+    assert_eq!(map.identity(), recipe.draw::<f32>(2).unwrap().identity());
+    assert_ne!(map.identity(), recipe.draw::<f32>(3).unwrap().identity());
+    assert!(map.kernel().is_some());
+}
 
-    let mut stored = to_value(&map).unwrap();
-    stored["epsilon"] = json!(0.0);
-    assert!(from_value::<Shifted<f32, Geometric>>(stored).is_err());
-    let mut stored = to_value(map.map()).unwrap();
-    stored["mechanism"]["p"] = json!(1.5);
-    assert!(from_value::<Counting<f32, Geometric>>(stored).is_err());
-    let mut stored = to_value(Name::Poisson.draw(2, 1, 1)).unwrap();
-    stored["law"] = json!({ "Poisson": { "PerDimension": [1.0] } });
-    assert!(from_value::<Counts>(stored).is_err());
+/// A kernel is named only where the counts have the law of the map.
+#[test]
+fn kernels_are_known_where_the_law_fits() {
+    let poisson = || draw_poisson(2, 5, 0.5, &mut rng(1)).unwrap();
+    let geometric = || draw_geometric(2, 5, 0.9, &mut rng(1)).unwrap();
+    let known = |map: Result<Map<f32>, Error>| map.unwrap().kernel().is_some();
+    assert!(known(Poisson::default().softmax(poisson())));
+    assert!(known(Poisson::with_rates(0.5).gaussian(poisson(), 2.0)));
+    assert!(known(Poisson::with_rates(vec![0.5, 0.5]).softmax(poisson())));
+    assert!(!known(Poisson::with_rates(3.0).softmax(poisson())));
+    assert!(!known(Poisson::with_rates(3.0).gaussian(poisson(), 1.0)));
+    assert!(!known(Poisson::with_rates(vec![0.5, 0.6]).softmax(poisson())));
+    assert!(!known(Poisson::with_rates(0.5).softmax(geometric())));
+    assert!(known(Geometric::default().softmax(geometric())));
+    assert!(known(Geometric::with_p(0.9).gaussian(geometric(), 2.0)));
+    assert!(!known(Geometric::with_p(0.3).softmax(geometric())));
+    assert!(!known(Geometric::with_p(0.5).softmax(poisson())));
+    // A shift changes neither.
+    let shift = Shift::new(vec![-3.0, -3.0], 1e-3).unwrap();
+    assert!(known(Poisson::default().shifted(shift.clone()).gaussian(poisson(), 1.0)));
+    assert!(!known(Poisson::with_rates(3.0).shifted(shift.clone()).gaussian(poisson(), 1.0)));
+    assert!(!known(Geometric::with_p(0.3).shifted(shift).softmax(geometric())));
+}
+
+/// Features, estimates and counts of clamped coordinates are the same in both precisions.
+#[test]
+fn shifts_in_both_precisions() {
+    let x = mixed::<f32>(40, 3, 1.0);
+    let wide = x.mapv(f64::from);
+    let lengthscale = vec![0.5, 1.0, 2.0];
+    // Some coordinates are clamped, most are not.
+    let shift = Shift::new(vec![-1.2, -0.8, -0.6], EPSILON).unwrap();
+    let clamped = shift.clamped(&x, &lengthscale.clone().into()).unwrap();
+    assert_eq!(clamped, shift.clamped(&wide, &lengthscale.clone().into()).unwrap());
+    assert!((5..60).contains(&clamped), "{clamped}");
+    let targets: [Target; 2] =
+        [Softmax::new(lengthscale.clone()).unwrap().into(), Gaussian::new(lengthscale).unwrap().into()];
+    for name in NAMES {
+        for target in targets.clone() {
+            let make = || name.draw(3, 25, 8);
+            let single = name.shifted::<f32>(make(), target.clone(), shift.by().to_vec());
+            let double = name.shifted::<f64>(make(), target.clone(), shift.by().to_vec());
+            assert!(single.facts().non_negative && double.facts().non_negative);
+            let (a, b) = (single.gram(&x, &x).unwrap(), double.gram(&wide, &wide).unwrap());
+            for (a, b) in a.iter().zip(&b) {
+                assert!(*a > 0.0 && (f64::from(*a) / b - 1.0).abs() < 3e-4, "{name:?}: {a} and {b}");
+            }
+            let squared = |i: usize| double.log_variance(&wide.row(i), &wide.row(i)).unwrap().unwrap();
+            assert!((0..40).all(|i| squared(i).is_finite()));
+        }
+    }
 }

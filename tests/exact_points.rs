@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Name, couplings, frequencies, gaussian, point, softmax};
-use random_features::{Map, Real, Side};
+use random_features::{Real, Side};
 
 fn exact_at<T: Real>(name: Name, sign: f64) {
     for norm in [0.0, 1e-8, 1e-3, 1.0, 20.0, 300.0, 1e3] {

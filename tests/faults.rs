@@ -10,7 +10,7 @@ use random_features::frequency::structured::Rotation;
 use random_features::frequency::{
     Coupling, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, draw, rng_of_step,
 };
-use random_features::{Map, Positive, Side, Trigonometric};
+use random_features::{Positive, Side, Trigonometric};
 
 const LIMIT: f64 = 4.5;
 

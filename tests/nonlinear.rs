@@ -6,11 +6,12 @@ mod common;
 use common::{Sample, couplings_from_two_dimensions, frequencies, point, points};
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,
+    Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,
 };
 use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
+use random_features::map::{Omega, PlainRecipe};
 use random_features::theory::special::{erf, gauss_legendre, normal_cdf};
-use random_features::{EluPlusOne, Error, Features, Map, Nonlinear, Real, Side, Sign, rng};
+use random_features::{EluPlusOne, Error, Features, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
 const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];
 const OFFSETS: [f64; 3] = [0.0, 0.25, -1e3];
@@ -50,8 +51,8 @@ fn value(f: Activation, u: f64) -> f64 {
     }
 }
 
-fn nonlinear<T: Real>(omega: &Frequencies, f: Activation, offset: f64) -> Nonlinear<T> {
-    Nonlinear::new(f).map(omega.clone(), 1.0).unwrap().with_offset(offset).unwrap()
+fn nonlinear<T: Real>(omega: &Frequencies, f: Activation, offset: f64) -> Map<T> {
+    Nonlinear::new(f).with_offset(offset).unwrap().map(omega.clone(), 1.0).unwrap()
 }
 
 /// The features of a point from the definition, each with a bound of its error: what a projection may be off
@@ -335,8 +336,7 @@ fn unbiased_where_there_is_a_kernel() {
         for f in Activation::ALL.into_iter().filter(|f| f.kernel().is_some()) {
             for (offset, scale) in [(0.0, 1.0), (-0.4, 1.7)] {
                 let make = |omega| -> Map<f64> {
-                    let map = Nonlinear::new(f).map(omega, 1.0).unwrap().with_offset(offset).unwrap();
-                    map.with_lengthscale(scale).unwrap()
+                    Nonlinear::new(f).with_offset(offset).unwrap().map(omega, scale).unwrap()
                 };
                 let map = make(frequencies(4, 7, coupling, 0));
                 let exact = map.kernel().unwrap().value(&x, &y).unwrap();
@@ -361,9 +361,7 @@ fn of_the_closed_form_variance() {
     let mut closed = Vec::new();
     for f in Activation::ALL {
         for coupling in [&Independent as &dyn Coupling, &Antithetic(Independent)] {
-            let make = |omega| -> Map<f64> {
-                Nonlinear::new(f).map(omega, 1.0).unwrap().with_lengthscale(1.2).unwrap()
-            };
+            let make = |omega| -> Map<f64> { Nonlinear::new(f).map(omega, 1.2).unwrap() };
             let map = make(frequencies(4, 7, coupling, 0));
             let Some(log) = map.log_variance(&x, &y).unwrap() else { continue };
             closed.push(f);
@@ -444,7 +442,9 @@ fn variances_of_signs() {
     assert_eq!(map(&Orthogonal, &RootDim).log_variance(&x, &y).unwrap(), None);
     // The angular kernel is that of any radii, but nothing is known of frequencies whose law is not stated.
     assert!(sign.kernel().is_some());
-    let own = Frequencies::from_rows(sign.projection().frequencies().rows().into_owned()).unwrap();
+    let Some(Recipe::Plain(recipe)) = sign.recipe() else { panic!("{sign:?}") };
+    let Omega::Frequencies(omega) = recipe.omega else { panic!("{sign:?}") };
+    let own = Frequencies::from_rows(omega.rows().into_owned()).unwrap();
     assert!(Sign.map::<f64>(own, 1.0).unwrap().kernel().is_none());
     // Four of five are pairs: three independent terms of weights 2, 2 and 1.
     let paired = map(&Antithetic(Independent), &RootDim).log_variance(&x, &y).unwrap().unwrap().exp();
@@ -478,7 +478,7 @@ fn kernels_and_closed_forms_are_known_where_they_are() {
         let orthogonal = Nonlinear::new(f).map::<f64>(frequencies(4, 7, &Orthogonal, 1), 1.0).unwrap();
         assert_eq!(orthogonal.kernel().is_none(), map.kernel().is_none());
         assert_eq!(orthogonal.log_variance(&x, &y).unwrap(), None);
-        assert_eq!(map.with_offset(0.1).unwrap().log_variance(&x, &y).unwrap(), None);
+        assert_eq!(nonlinear::<f64>(&omega, f, 0.1).log_variance(&x, &y).unwrap(), None);
     }
     let theta = angle(x.iter().copied().zip(y.iter().copied()));
     let angular = Sign.map::<f64>(omega, 1.0).unwrap().kernel().unwrap().value(&x, &y).unwrap();
@@ -509,25 +509,23 @@ fn offsets_make_features_non_negative() {
 }
 
 #[test]
-fn fingerprints_tell_maps_apart() {
+fn identities_tell_maps_apart() {
     let omega = frequencies(3, 8, &Independent, 1);
     let mut all = vec![
         Sign.map::<f64>(omega.clone(), 1.0).unwrap().identity(),
         Sign.map::<f64>(frequencies(3, 8, &Independent, 2), 1.0).unwrap().identity(),
-        FeatureMap::<f64>::fingerprint(&EluPlusOne.map(3, 1.0).unwrap()),
-        FeatureMap::<f64>::fingerprint(&EluPlusOne.map(3, 2.0).unwrap()),
+        EluPlusOne.map::<f64>(3, 1.0).unwrap().identity(),
+        EluPlusOne.map::<f64>(3, 2.0).unwrap().identity(),
     ];
     for f in Activation::ALL {
-        let map = || Nonlinear::new(f).map::<f64>(omega.clone(), 1.0).unwrap();
-        all.push(map().identity());
-        all.push(map().with_offset(1e-3).unwrap().identity());
-        all.push(map().with_lengthscale(2.0).unwrap().identity());
-        assert_eq!(map().with_offset(-0.0).unwrap().identity(), map().identity());
+        let identity = |offset, lengthscale: f64| {
+            let mechanism = Nonlinear::new(f).with_offset(offset).unwrap();
+            mechanism.map::<f64>(omega.clone(), lengthscale).unwrap().identity()
+        };
+        all.extend([identity(0.0, 1.0), identity(1e-3, 1.0), identity(0.0, 2.0)]);
+        assert_eq!(identity(-0.0, 1.0), identity(0.0, 1.0));
     }
-    let count = all.len();
-    all.sort_unstable();
-    all.dedup();
-    assert_eq!(all.len(), count);
+    assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), all.len());
     let x = points::<f64>(2, 3, 1.0);
     let phi = |offset| nonlinear::<f64>(&omega, Activation::Relu, offset).features(Side::X, &x).unwrap();
     assert!(matches!(phi(0.0).gram(&phi(0.1)), Err(Error::Pairing { .. })));
@@ -542,7 +540,8 @@ fn a_lengthscale_divides_the_points() {
     for f in Activation::ALL {
         for offset in [0.0, 0.3] {
             let other = nonlinear::<f64>(&omega, f, offset);
-            let one = other.clone().with_lengthscale(scales.clone()).unwrap();
+            let mechanism = Nonlinear::new(f).with_offset(offset).unwrap();
+            let one = mechanism.map::<f64>(omega.clone(), scales.clone()).unwrap();
             let (a, b) = (one.gram(&x, &x).unwrap(), other.gram(&divided, &divided).unwrap());
             let size = b.iter().fold(0.0f64, |a, v| a.max(v.abs()));
             assert!((a - b).iter().all(|v| v.abs() < 1e-13 * size));
@@ -556,19 +555,19 @@ fn a_lengthscale_divides_the_points() {
 
 #[test]
 fn wrong_parameters_are_refused() {
-    let map =
-        || Nonlinear::new(Activation::Relu).map::<f32>(frequencies(3, 8, &Independent, 1), 1.0).unwrap();
+    let omega = || frequencies(3, 8, &Independent, 1);
+    let relu = Nonlinear::new(Activation::Relu);
     for wrong in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
-        let error = map().with_offset(wrong).unwrap_err().to_string();
+        let error = relu.with_offset(wrong).unwrap_err().to_string();
         assert!(error.contains("offset") && error.contains("finite"), "{error}");
         assert!(Activation::Relu.kernel().unwrap().with_offset(wrong).is_err());
     }
-    assert!(matches!(map().with_lengthscale(0.0), Err(Error::Parameter { .. })));
-    assert!(matches!(map().with_lengthscale(vec![1.0]), Err(Error::Shape { .. })));
-    assert!(matches!(map().with_lengthscale(1e-80), Err(Error::NotFinite { .. })));
-    assert!(matches!(EluPlusOne.map(0, 1.0), Err(Error::Parameter { .. })));
-    assert!(matches!(EluPlusOne.map(2, -1.0), Err(Error::Parameter { .. })));
-    assert!(matches!(EluPlusOne.map(2, vec![1.0; 3]), Err(Error::Shape { .. })));
+    assert!(matches!(relu.map::<f32>(omega(), 0.0), Err(Error::Parameter { .. })));
+    assert!(matches!(relu.map::<f32>(omega(), vec![1.0]), Err(Error::Shape { .. })));
+    assert!(matches!(relu.map::<f32>(omega(), 1e-80), Err(Error::NotFinite { .. })));
+    assert!(matches!(EluPlusOne.map::<f32>(0, 1.0), Err(Error::Parameter { .. })));
+    assert!(matches!(EluPlusOne.map::<f32>(2, -1.0), Err(Error::Parameter { .. })));
+    assert!(matches!(EluPlusOne.map::<f32>(2, vec![1.0; 3]), Err(Error::Shape { .. })));
     assert_eq!(Activation::ALL.map(ActivationKernel::new).iter().flatten().count(), 11);
 }
 
@@ -600,8 +599,7 @@ fn elu_is_the_definition<T: Real>() {
     assert!((log(&low, &low) + 2e3).abs() < 1e-3, "{}", log(&low, &low));
     assert!((log(&low, &high) + 2e3 - 1001f64.ln()).abs() < 1e-3, "{}", log(&low, &high));
     assert_eq!(map.features_of(Side::X, &low).unwrap().log_scales()[[0, 0]], -1e3);
-    let properties = FeatureMap::<T>::properties(&map);
-    assert!(properties.symmetric && properties.non_negative && FeatureMap::<T>::kernel(&map).is_none());
+    assert!(map.facts().symmetric && map.facts().non_negative && map.kernel().is_none());
     assert_eq!(map.log_variance(&low, &high).unwrap(), Some(f64::NEG_INFINITY));
 }
 
@@ -611,55 +609,106 @@ fn elu_plus_one_is_the_definition() {
     elu_is_the_definition::<f64>();
 }
 
-#[cfg(feature = "serde")]
-mod stored {
-    use super::*;
-    use serde_json::{from_str, from_value, json, to_string, to_value};
-
-    fn survives<M>(map: &M)
-    where
-        M: FeatureMap<f32> + serde::Serialize + serde::de::DeserializeOwned,
-    {
-        let read: M = from_str(&to_string(map).unwrap()).unwrap();
+/// A recipe holds all that a map is made of: the map comes back to the bit, and what is wrong is refused.
+#[test]
+fn recipes_make_the_same_map() {
+    let survives = |map: &Map<f32>| {
+        let recipe = map.recipe().unwrap();
+        let read = recipe.map::<f32>().unwrap();
         let x = points::<f32>(10, map.input_dim(), 1.0);
         assert_eq!(read.features(Side::X, &x).unwrap(), map.features(Side::X, &x).unwrap());
-        assert_eq!(read.identity(), map.identity());
+        assert_eq!((read.identity(), read.recipe()), (map.identity(), Some(recipe)));
+    };
+    let omega = frequencies(3, 8, &Orthogonal, 4);
+    survives(&Sign.map(omega.clone(), 1.0).unwrap());
+    survives(&EluPlusOne.map(3, vec![1.0, 2.0, 3.0]).unwrap());
+    for f in Activation::ALL {
+        survives(&Nonlinear::new(f).map(omega.clone(), 1.0).unwrap());
+        survives(&Nonlinear::new(f).with_offset(0.1).unwrap().map(omega.clone(), 2.0).unwrap());
     }
+    let plain = |map: &Map<f32>| match map.recipe() {
+        Some(Recipe::Plain(recipe)) => recipe,
+        other => panic!("{other:?}"),
+    };
+    // The same frequencies with another map are another map; what does not fit them is refused.
+    let tanh = plain(&nonlinear(&omega, Activation::Tanh, 0.1));
+    assert_eq!(tanh.mechanism, Nonlinear::new(Activation::Tanh).with_offset(0.1).unwrap().into());
+    let sign = PlainRecipe { mechanism: Sign.into(), ..tanh.clone() };
+    assert_ne!(sign.map::<f32>().unwrap().identity(), tanh.map::<f32>().unwrap().identity());
+    assert!(matches!(
+        PlainRecipe { target: (-1.0).into(), ..tanh.clone() }.map::<f32>(),
+        Err(Error::Parameter { .. })
+    ));
+    assert!(PlainRecipe { mechanism: EluPlusOne.into(), ..tanh.clone() }.map::<f32>().is_err());
+    assert!(PlainRecipe { omega: 3.into(), ..tanh }.map::<f32>().is_err());
+    assert!(EluPlusOne.recipe(0, 1.0).map::<f32>().is_err());
+    // To be drawn: one map for each seed.
+    let recipe = Sign.recipe(Draw::new(3, 8, Orthogonal), 1.0);
+    assert!(recipe.map::<f32>().is_err());
+    assert_eq!(recipe.draw::<f32>(4).unwrap().identity(), recipe.draw::<f32>(4).unwrap().identity());
+    assert_ne!(recipe.draw::<f32>(4).unwrap().identity(), recipe.draw::<f32>(5).unwrap().identity());
+}
 
-    #[test]
-    fn maps_survive() {
-        let omega = frequencies(3, 8, &Orthogonal, 4);
-        survives(&Sign.map::<f32>(omega.clone(), 1.0).unwrap());
-        survives(&EluPlusOne.map(3, vec![1.0, 2.0, 3.0]).unwrap());
-        for f in Activation::ALL {
-            survives(&Nonlinear::new(f).map::<f32>(omega.clone(), 1.0).unwrap());
-            survives(&nonlinear::<f32>(&omega, f, 0.1).with_lengthscale(2.0).unwrap());
+/// Where f is 0 on a whole row, what is left is ε, however small beside the numbers that f has made 0: the estimate is
+/// the mean of ε², whose logarithm is 2 ln ε.
+fn offsets_survive<T: Real>() {
+    let rows = Array2::from_shape_fn((9, 3), |(j, k)| 0.2 + 0.1 * ((3 * j + k) % 7) as f64);
+    let omega = Frequencies::from_rows(rows).unwrap();
+    let zero = Array1::<T>::zeros(3);
+    let negative = |norm: f64| arr1(&[-1.0, -0.4, -2.0]).mapv(|v| T::narrow(norm * v));
+    // f is 0 at these points: where u = 0 or where u < 0.
+    let at_zero = [
+        Activation::Identity,
+        Activation::Square,
+        Activation::Sin,
+        Activation::Erf,
+        Activation::Relu,
+        Activation::ReluSquared,
+        Activation::Abs,
+        Activation::Gelu,
+        Activation::Tanh,
+    ];
+    let below_zero = [Activation::Step, Activation::Relu, Activation::ReluSquared];
+    let cases = at_zero
+        .into_iter()
+        .map(|f| (f, zero.clone()))
+        .chain(below_zero.into_iter().flat_map(|f| [1e-30, 1.0, 1e30].map(|norm| (f, negative(norm)))));
+    for (f, x) in cases {
+        for offset in [1e-50, -1e-50, 1e-3, 1e-300, 5e-324, 1e300] {
+            let map = nonlinear::<T>(&omega, f, offset);
+            let exact = 2.0 * f64::abs(offset).ln();
+            let log = map.log_estimate(&x, &x).unwrap();
+            let tolerance = 8.0 * T::epsilon().widen() + 8.0 * f64::EPSILON * exact.abs();
+            assert_eq!(log.sign, 1.0, "{f:?} + {offset} at {x}");
+            assert!((log.ln_abs - exact).abs() <= tolerance, "{f:?} + {offset} at {x}: {log:?} not {exact}");
+            let phi = map.features_of(Side::X, &x).unwrap();
+            assert!(phi.values().iter().all(|v| v.abs() <= T::one() && v.widen() * offset > 0.0));
+            // Against another point: ε(f(v) + ε).
+            let other = nonlinear::<T>(&omega, f, offset).log_estimate(&x, &zero).unwrap();
+            let at = value(f, 0.0) + offset;
+            let exact = offset.abs().ln() + at.abs().ln();
+            assert!(
+                (other.ln_abs - exact).abs() <= 2.0 * tolerance,
+                "{f:?} + {offset} at {x} and 0: {other:?}"
+            );
         }
-        let saturated = Frequencies::from_rows(ndarray::arr2(&[[1e300, -2.0]])).unwrap();
-        survives(&nonlinear::<f32>(&saturated, Activation::Tanh, 0.5));
-        let kernel = Activation::Relu.kernel().unwrap().with_offset(0.1).unwrap();
-        assert_eq!(from_str::<ActivationKernel>(&to_string(&kernel).unwrap()).unwrap(), kernel);
     }
+    // 2 ln 1e-50, far below f32.
+    let log = nonlinear::<T>(&omega, Activation::ReluSquared, 1e-50).log_estimate(&zero, &zero).unwrap();
+    assert!((log.ln_abs + 230.26).abs() < 5e-3, "{log:?}");
+    // In a batch, beside rows where f is not 0.
+    let map = nonlinear::<T>(&omega, Activation::Relu, 1e-10);
+    let x = ndarray::stack![ndarray::Axis(0), negative(1e30), -negative(1e30), zero, negative(1.0)];
+    let gram = map.gram(&x, &x).unwrap();
+    for (i, j) in [(0, 0), (0, 2), (2, 3), (3, 3)] {
+        assert!((gram[[i, j]].widen() / 1e-20 - 1.0).abs() < 1e-5, "{}", gram[[i, j]]);
+    }
+    // ε f(v) = 1e-10 · 1e30 or so.
+    assert!((1e18..1e22).contains(&gram[[0, 1]].widen()) && gram[[0, 1]] == gram[[1, 0]]);
+}
 
-    #[test]
-    fn what_is_wrong_is_refused() {
-        let omega = frequencies(3, 8, &Orthogonal, 4);
-        let sign = to_value(Sign.map::<f32>(omega.clone(), 1.0).unwrap()).unwrap();
-        let error = from_value::<Nonlinear<f32>>(sign.clone()).map(drop).unwrap_err().to_string();
-        assert!(error.contains("activation"), "{error}");
-        let mut stored = to_value(nonlinear::<f32>(&omega, Activation::Tanh, 0.1)).unwrap();
-        let error = from_value::<Sign<f32>>(stored.clone()).map(drop).unwrap_err().to_string();
-        assert!(error.contains("nonlinear") && error.contains("sign"), "{error}");
-        stored["lengthscale"] = json!({ "Isotropic": -1.0 });
-        assert!(from_value::<Nonlinear<f32>>(stored).is_err());
-        assert!(
-            from_value::<EluPlusOne>(
-                json!({ "map": "elu+1", "dim": 0, "lengthscale": { "Isotropic": 1.0 } })
-            )
-            .is_err()
-        );
-        let lengthscale = json!({ "Isotropic": 1.0 });
-        let kernel = json!({ "activation": "Tanh", "offset": 0.0, "lengthscale": lengthscale });
-        assert!(from_value::<ActivationKernel>(kernel).unwrap_err().to_string().contains("Tanh"));
-    }
+#[test]
+fn an_offset_is_never_lost_where_f_is_zero() {
+    offsets_survive::<f32>();
+    offsets_survive::<f64>();
 }

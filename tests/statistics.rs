@@ -11,15 +11,17 @@ use common::{
     MAPS, Sample, couplings, couplings_from_two_dimensions, frequencies, gaussian, point, quasi_couplings,
     softmax,
 };
-use ndarray::Array1;
+use ndarray::{Array1, Array2, arr1};
+use rand::RngExt;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus,
+    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Radii, RootDim, Simplex, SimplexPlus,
+    draw_with,
 };
 use random_features::map::Target;
 use random_features::theory::Law;
 use random_features::theory::conformity::ln_conformity;
 use random_features::theory::special::ln_0f1;
-use random_features::{Map, Positive};
+use random_features::{Error, Positive, Sign, Trigonometric, rng};
 
 const LIMIT: f64 = 4.5;
 const DRAWS: u64 = 20_000;
@@ -136,4 +138,77 @@ fn orthogonal_positive_features_have_no_bias() {
     let exact = 1f64.exp();
     assert!(mean.z(exact).abs() < LIMIT, "mean {}, z {}", mean.mean, mean.z(exact));
     assert!(0.26 * exact > 20.0 * mean.error, "the known bias would not be seen");
+}
+
+/// A law of radii that no kernel with a name has.
+#[derive(Debug)]
+struct Ones;
+
+impl Radii for Ones {
+    fn draw(&self, _: usize, count: usize, _: &mut dyn rand::Rng) -> random_features::Result<Vec<f64>> {
+        Ok(vec![1.0; count])
+    }
+}
+
+/// A kernel is named only where the law of the frequencies is stated and is its own.
+#[test]
+fn kernels_are_known_where_the_law_is() {
+    let drawn = || frequencies(4, 7, &Orthogonal, 1);
+    let own = || Frequencies::from_rows(drawn().rows().into_owned()).unwrap();
+    let other = || draw_with(4, 7, &Orthogonal, &Ones, &mut rng(1)).unwrap();
+    let sphere = || draw_with(4, 7, &Orthogonal, &RootDim, &mut rng(1)).unwrap();
+    for name in MAPS {
+        for target in [softmax(), gaussian()] {
+            let known = |omega| name.make::<f64>(omega, target.clone()).kernel().is_some();
+            assert!(known(drawn()), "{name:?}");
+            assert!(!known(own()) && !known(other()), "{name:?}");
+        }
+    }
+    assert!(Trigonometric.gaussian::<f32>(own(), 1.0).unwrap().kernel().is_none());
+    assert!(Trigonometric.gaussian::<f32>(other(), 1.0).unwrap().kernel().is_none());
+    assert!(Trigonometric.gaussian::<f32>(drawn(), 1.0).unwrap().kernel().is_some());
+    // A law that is stated and that of another kernel is refused.
+    let error = Trigonometric.gaussian::<f32>(sphere(), 1.0).unwrap_err();
+    assert!(matches!(error, Error::Target { .. }), "{error}");
+    assert!(Positive.softmax::<f32>(sphere()).unwrap().kernel().is_some(), "the regularised kernel");
+    let stated = Frequencies::from_parts(drawn().rows().into_owned(), Law::orthogonal(4, 7)).unwrap();
+    assert!(Trigonometric.gaussian::<f32>(stated, 1.0).unwrap().kernel().is_some());
+    // Directions alone matter to signs, whatever the radii.
+    let sign = |omega| Sign.map::<f32>(omega, 1.0).unwrap().kernel().is_some();
+    assert!(sign(drawn()) && sign(sphere()) && sign(other()) && !sign(own()));
+    assert!(Trigonometric.map::<f32>(drawn(), 1.0).unwrap().kernel().is_none(), "none has been named");
+}
+
+/// Frequencies of independent Laplace coordinates are the spectrum of Π 1/(1 + (xₗ−yₗ)²/ℓ²): the target that they imply.
+/// Four z-scores.
+#[test]
+fn own_frequencies_estimate_the_kernel_that_they_imply() {
+    let (x, y) = (arr1(&[0.3, -0.5, 1.1]), arr1(&[0.9, 0.2, -0.1]));
+    let lengthscale = 1.5;
+    let kernel = |stretch: f64| -> f64 {
+        x.iter().zip(&y).map(|(x, y)| 1.0 / (1.0 + (stretch * (x - y) / lengthscale).powi(2))).product()
+    };
+    let m = 5;
+    let estimate = |seed: u64| {
+        let mut rng = rng(seed);
+        let laplace = |_| {
+            let u: f64 = rng.random::<f64>() - 0.5;
+            -u.signum() * (1.0 - 2.0 * u.abs()).ln()
+        };
+        let omega = Frequencies::from_rows(Array2::from_shape_simple_fn((m, 3), {
+            let mut laplace = laplace;
+            move || laplace(())
+        }));
+        let map = Trigonometric.map::<f64>(omega.unwrap(), lengthscale).unwrap();
+        assert!(map.kernel().is_none() && map.log_variance(&x, &y).unwrap().is_none());
+        assert!((map.estimate(&x, &x).unwrap() - 1.0).abs() < 1e-15);
+        map.estimate(&x, &y).unwrap()
+    };
+    let sample: Vec<f64> = (0..DRAWS).map(estimate).collect();
+    let (mean, exact) = (Sample::of(&sample), kernel(1.0));
+    assert!(mean.z(exact).abs() < LIMIT, "mean {} of {exact}, z {}", mean.mean, mean.z(exact));
+    assert!(mean.error < 0.05 * exact / LIMIT, "the test has no teeth");
+    let errors: Vec<f64> = sample.iter().map(|v| (v - exact).powi(2)).collect();
+    let variance = (0.5 * (1.0 + kernel(2.0)) - exact * exact) / m as f64;
+    assert!(Sample::of(&errors).z(variance).abs() < LIMIT, "{} of {variance}", Sample::of(&errors).mean);
 }

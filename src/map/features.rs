@@ -91,8 +91,8 @@ impl<T: Real> Features<T> {
         out
     }
 
-    /// The number of rows of which [`to_array`](Features::to_array) leaves only zeros, or infinities, though the features
-    /// are neither.
+    /// The number of rows whose largest feature [`to_array`](Features::to_array) leaves below the least normal number of
+    /// `T`, where digits go until it is 0, or makes infinite. Rows of features that are all 0 do not count.
     pub fn lost_rows(&self) -> usize {
         let least = T::min_positive_value().widen().ln();
         let largest = T::max_value().widen().ln();

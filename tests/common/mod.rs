@@ -46,6 +46,20 @@ pub const MORE_MAPS: [Name; 8] = [
     Name::Complex([c(0.9, -0.3), c(1.0, 0.2)], Symmetry::Symmetric),
 ];
 
+/// Frequencies, written out once: for structured ones that costs more than all features of a point.
+pub struct Written {
+    rows: Array2<f64>,
+    squared_norms: Vec<f64>,
+    padded_dim: usize,
+}
+
+impl Written {
+    pub fn new(omega: &Frequencies) -> Self {
+        let (squared_norms, padded_dim) = (omega.squared_norms(), omega.padded_dim());
+        Written { rows: omega.rows().into_owned(), squared_norms, padded_dim }
+    }
+}
+
 impl Name {
     pub fn make<T: Real>(self, omega: Frequencies, target: Target) -> Map<T> {
         let d = omega.dim();
@@ -81,10 +95,15 @@ impl Name {
 
     /// The features of one point for the softmax kernel, straight from the definition, in `f64`.
     pub fn naive(self, omega: &Frequencies, x: &[f64]) -> Vec<f64> {
-        let m = omega.count() as f64;
+        self.naive_of(&Written::new(omega), x)
+    }
+
+    /// The same from frequencies that have been written out.
+    pub fn naive_of(self, omega: &Written, x: &[f64]) -> Vec<f64> {
+        let m = omega.rows.nrows() as f64;
         let half_norm = 0.5 * x.iter().map(|v| v * v).sum::<f64>();
         let projections: Vec<f64> =
-            omega.rows().rows().into_iter().map(|w| w.iter().zip(x).map(|(w, v)| w * v).sum()).collect();
+            omega.rows.rows().into_iter().map(|w| w.iter().zip(x).map(|(w, v)| w * v).sum()).collect();
         let each = |f: &dyn Fn(f64) -> f64| projections.iter().map(|p| f(*p)).collect::<Vec<_>>();
         match self {
             Name::Trigonometric => {
@@ -99,10 +118,10 @@ impl Name {
             Name::Gerf(a, sign) => {
                 let s = sign.value();
                 let b = (s * (1.0 - 4.0 * a) + c(0.0, 0.0)).sqrt();
-                let factor = (1.0 - 4.0 * a).powf(0.25 * omega.padded_dim() as f64) / m.sqrt();
+                let factor = (1.0 - 4.0 * a).powf(0.25 * omega.padded_dim as f64) / m.sqrt();
                 let feature = |(p, norm): (&f64, &f64)| factor * (a * norm + b * p - s * half_norm).exp();
-                let norms = omega.squared_norms();
-                let features: Vec<Complex64> = projections.iter().zip(&norms).map(feature).collect();
+                let features: Vec<Complex64> =
+                    projections.iter().zip(&omega.squared_norms).map(feature).collect();
                 let real = a.im == 0.0 && sign == GerfSign::Plus;
                 let sines = features.iter().map(|f| f.im).filter(|_| !real);
                 features.iter().map(|f| f.re).chain(sines).collect()
@@ -112,15 +131,15 @@ impl Name {
         }
     }
 
-    fn naive_complex(self, omega: &Frequencies, x: &[f64], symmetry: Symmetry) -> Vec<f64> {
+    fn naive_complex(self, omega: &Written, x: &[f64], symmetry: Symmetry) -> Vec<f64> {
         let a = self.matrix(x.len());
         let z = a.dot(&Array1::from(x.to_vec()).mapv(Complex64::from));
         let half = 0.5 * z.iter().map(|z| z * z).sum::<Complex64>();
         let signs: &[f64] = if symmetry == Symmetry::Symmetric { &[1.0, -1.0] } else { &[1.0] };
-        let scale = (omega.count() as f64 * signs.len() as f64).sqrt();
+        let scale = (omega.rows.nrows() as f64 * signs.len() as f64).sqrt();
         let mut features = Vec::new();
         for sign in signs {
-            for row in omega.rows().rows() {
+            for row in omega.rows.rows() {
                 let p: Complex64 = row.iter().zip(&z).map(|(w, z)| *w * z).sum();
                 features.push((*sign * p - half).exp() / scale);
             }
