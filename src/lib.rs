@@ -7,13 +7,13 @@
 //! # The flow
 //! ```
 //! use random_features::frequency::{Orthogonal, draw};
-//! use random_features::{FeatureMap, Positive, Side, rng};
+//! use random_features::{Positive, Side, rng};
 //! # let queries = ndarray::Array2::<f32>::from_elem((5, 64), 0.1);
 //! # let keys = ndarray::Array2::<f32>::from_elem((7, 64), -0.1);
 //!
 //! let mut rng = rng(42);                                //  a named, portable generator
 //! let omega = draw(64, 256, &Orthogonal, &mut rng)?;    //  frequencies: m = 256 rows in ℝ⁶⁴
-//! let map = Positive::softmax(omega);                   //  a projection and a lift
+//! let map = Positive.softmax(omega)?;                   //  a projection and a lift
 //! let q = map.features(Side::X, &queries)?;             //  values and scales
 //! let k = map.features(Side::Y, &keys)?;
 //! let gram = q.gram(&k)?;                               //  estimates of exp(xᵢ·yⱼ)
@@ -21,6 +21,9 @@
 //! # assert!((gram[[0, 0]] - (-0.64f32).exp()).abs() < 1e-4);
 //! # Ok::<(), random_features::Error>(())
 //! ```
+//! Every map is a [`Map`], whatever it is made of, and is used through its methods. Maps of your own implement
+//! [`FeatureMap`]; a [`Recipe`] is a map as plain data.
+//!
 //! Drawing is construction: randomness enters at [`draw`](frequency::draw) and nowhere else, so a map gives
 //! the same features for the same points, on any number of threads, to the bit.
 //!
@@ -32,7 +35,7 @@
 //! | [`Hyperbolic`] | 2m, positive | x = −y | as positive, with lower variance for each projection |
 //! | [`Gerf`] with s = 1 and real A (OPRF) | m, positive | – | as positive, for points of larger norms: A comes from the data |
 //! | [`ComplexExponential`] | m or 2m | Ax + A⁻ᵀy = 0 | queries and keys lie around known centres |
-//! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign ([`Shifted`]: positive) |
+//! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign (with a [`Shift`](map::Shift): positive) |
 //! | [`Hybrid`](hybrid::Hybrid) | products of those of its parts | x = y and x = −y | pairs of both kinds occur |
 //! | [`Sign`] | m, ±1 | – | the angular kernel |
 //! | [`Nonlinear`], [`EluPlusOne`] | m | – | a nonlinearity is asked for, not a kernel |
@@ -41,7 +44,7 @@
 //! lengthscale or one for each dimension: a target is only a factor. Trigonometric features serve
 //! [Matérn](kernel::Matern) kernels too, positive and hyperbolic ones the
 //! [regularised softmax](kernel::RegularisedSoftmax) kernel, on frequencies with other [radii](frequency::Radii).
-//! [`FeatureMap::log_variance`] gives the error before anything is computed, where it is known; [`plan`] chooses
+//! [`Map::log_variance`] gives the error before anything is computed, where it is known; [`plan`] chooses
 //! parameters from data.
 //!
 //! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never
@@ -52,13 +55,12 @@
 //! # Architecture
 //! Floors; each uses only what stands below it.
 //!
-//! - [`Error`], [`Real`], [`SignedLog`]; exact storage, vectorised loops, special functions and small linear algebra
-//!   (private)
+//! - [`Error`], [`Real`], [`SignedLog`]; vectorised loops and special functions (private); linear algebra ([`linalg`])
 //! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
-//! - frequencies and couplings ([`frequency`])
-//! - projections and lifts of a tile of points ([`projection`])
-//! - feature maps ([`map`])
-//! - parameters from data ([`plan`]); sums of products of maps ([`hybrid`])
+//! - frequencies and couplings ([`frequency`]); parameters from data ([`plan`])
+//! - the engine (private): projections and lifts of tiles of points, threads, folds over features that never reach memory
+//! - feature maps ([`map`]): a page for each, and recipes
+//! - sums of products of maps ([`hybrid`])
 //! - applications ([`apply`])
 //!
 //! # Conventions

@@ -59,7 +59,7 @@ impl Sums {
         room.targets.resize((targets.ncols() + 1) * n, T::one());
         room.products.resize(sums.sums.len(), T::zero());
         room.packed.refill_columns(batch.values(), (n, width));
-        numeric::product(Isa::best(), &room.targets, n, &room.packed, &mut room.products, width);
+        numeric::product(Isa::best(), &room.targets, n, room.packed.all(), &mut room.products, width);
         sums.sums.iter_mut().zip(&room.products).for_each(|(sum, product)| *sum = product.widen());
         sums
     }
@@ -180,7 +180,7 @@ impl<T: Real> Prepared<'_, T> {
         if let Some(packed) = self.packed.get(b) {
             wide.clear();
             wide.extend(values.iter().map(|v| v.widen()));
-            numeric::product(Isa::best(), wide, values.len(), packed, products, products.len());
+            numeric::product(Isa::best(), wide, values.len(), packed.all(), products, products.len());
             return;
         }
         for (product, sums) in products.iter_mut().zip(self.sums.rows()) {

@@ -370,7 +370,7 @@ impl<T: Real> Projection<T> {
         let mut out = Array2::zeros((weights.nrows(), self.input_dim()));
         let (weights, d) = (weights.as_standard_layout(), self.input_dim());
         if let (Some(weights), Some(out)) = (weights.as_slice(), out.as_slice_mut()) {
-            numeric::product(Isa::best(), weights, self.count(), self.transposed(), out, d);
+            numeric::product(Isa::best(), weights, self.count(), self.transposed().all(), out, d);
         }
         out
     }

@@ -213,7 +213,7 @@ impl<T: Real> Block<T> {
             products.resize(rows.len() * count, T::zero());
             if count > 0 {
                 let x = &rows.values[columns.start..];
-                numeric::product(Isa::best(), x, rows.width, &self.packed, products, count);
+                numeric::product(Isa::best(), x, rows.width, self.packed.all(), products, count);
             }
             return None;
         }
@@ -224,7 +224,7 @@ impl<T: Real> Block<T> {
         }
         products.resize(present.len() * count, T::zero());
         if count > 0 && !present.is_empty() {
-            numeric::product(Isa::best(), gathered, columns.len(), &self.packed, products, count);
+            numeric::product(Isa::best(), gathered, columns.len(), self.packed.all(), products, count);
         }
         Some(present)
     }

@@ -262,7 +262,7 @@ impl<T: Real> Map<T> {
         self.check_points(x)?;
         self.check_points(y)?;
         let right = self.features(Side::Y, y)?;
-        let resolve = |pairs: &[(usize, usize)]| self.from_logarithms((x, y), pairs);
+        let resolve = |pairs: &[(usize, usize)]| self.resolve_pairs((x, y), pairs);
         Ok(gram::gram(Left::Points(self.program(), x.view()), &right, resolve))
     }
 
@@ -314,7 +314,7 @@ impl<T: Real> Map<T> {
     }
 
     /// Estimates of pairs of rows from logarithms, each affected row projected once; `None` if the map has none.
-    fn from_logarithms(
+    fn resolve_pairs(
         &self,
         (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),
         pairs: &[(usize, usize)],

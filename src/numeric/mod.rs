@@ -40,7 +40,7 @@ pub use ln::ln;
 pub use pages::zeros;
 pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
-pub use product::{Packed, product};
+pub use product::{Packed, Panels, product};
 pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_distance, squared_norm};
 pub use sets::{negate_odd, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};

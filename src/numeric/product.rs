@@ -32,7 +32,37 @@ pub struct Packed<T> {
     depth: usize,
 }
 
+/// Some of the rows of a packed matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Panels<'a, T> {
+    panels: &'a [T],
+    rows: usize,
+    depth: usize,
+}
+
+impl<T> Panels<'_, T> {
+    /// Columns of the product.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
 impl<T: Real> Packed<T> {
+    /// All rows.
+    pub fn all(&self) -> Panels<'_, T> {
+        Panels { panels: &self.panels, rows: self.rows, depth: self.depth }
+    }
+
+    /// The rows of runs of at least `least` rows.
+    pub fn runs(&self, least: usize) -> impl ExactSizeIterator<Item = Panels<'_, T>> {
+        let (depth, step) = (self.depth, least.max(1).next_multiple_of(panel_width::<T>()));
+        (0..self.rows).step_by(step).map(move |first| {
+            let rows = step.min(self.rows - first);
+            let panels = &self.panels[first * depth..][..rows.next_multiple_of(panel_width::<T>()) * depth];
+            Panels { panels, rows, depth }
+        })
+    }
+
     /// Packs the matrix whose element (j, k) is `element(j, k)`.
     pub fn new(rows: usize, depth: usize, element: impl Fn(usize, usize) -> T) -> Self {
         let mut panels = Buffer::default();
@@ -76,13 +106,19 @@ multiversion! {
     ///
     /// # Panics
     /// If a row of `x` or `out` is cut short.
-    pub fn product<T, vector>(x: &[T], x_stride: usize, w: &Packed<T>, out: &mut [T], stride: usize) = body;
+    pub fn product<T, vector>(x: &[T], x_stride: usize, w: Panels<'_, T>, out: &mut [T], stride: usize) = body;
 }
 
 /// # Safety
 /// The machine must have the instruction set of `V`.
 #[inline(always)]
-unsafe fn body<T: Lane, V: Vector<T>>(x: &[T], x_stride: usize, w: &Packed<T>, out: &mut [T], stride: usize) {
+unsafe fn body<T: Lane, V: Vector<T>>(
+    x: &[T],
+    x_stride: usize,
+    w: Panels<'_, T>,
+    out: &mut [T],
+    stride: usize,
+) {
     if x.is_empty() || w.rows == 0 {
         return;
     }
@@ -317,7 +353,7 @@ mod tests {
         let w: Vec<T> = (0..columns * depth).map(|i| T::narrow(value(3 * i + 1))).collect();
         let packed = Packed::new(columns, depth, |j, k| w[j * depth + k]);
         let mut out = vec![T::nan(); len + 1];
-        product(isa, x, x_stride, &packed, &mut out[1..], stride);
+        product(isa, x, x_stride, packed.all(), &mut out[1..], stride);
         assert!(out[0].is_nan());
         let out = &out[1..];
         let eps = T::epsilon().widen();
@@ -335,7 +371,7 @@ mod tests {
             assert!(row[columns..].iter().all(|v| v.is_nan()), "gap written");
             // One row at a time gives the same bits.
             let mut one = vec![T::zero(); columns];
-            product(isa, x, depth, &packed, &mut one, columns);
+            product(isa, x, depth, packed.all(), &mut one, columns);
             assert_eq!(one, row[..columns]);
         }
     }
@@ -364,12 +400,12 @@ mod tests {
     #[should_panic(expected = "room for all products")]
     fn strides_that_overflow_are_refused() {
         let packed = Packed::new(1, 1, |_, _| 1.0f32);
-        product(Isa::best(), &[1.0; 3], 1, &packed, &mut [0.0; 2], 1 << (usize::BITS - 1));
+        product(Isa::best(), &[1.0; 3], 1, packed.all(), &mut [0.0; 2], 1 << (usize::BITS - 1));
     }
 
     #[test]
     fn no_rows_is_no_work() {
         let packed = Packed::new(100, 2, |_, _| 1.0f32);
-        product(Isa::best(), &[], 2, &packed, &mut [], 100);
+        product(Isa::best(), &[], 2, packed.all(), &mut [], 100);
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, OnceLock};
 
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView2};
+use rayon::prelude::*;
 
 use super::structured::Fast;
 use crate::Real;
@@ -11,7 +12,7 @@ use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
 use crate::frequency::structured::{Rotation, Structured};
 use crate::kernel::Lengthscale;
-use crate::numeric::{self, Buffer, Isa, Packed};
+use crate::numeric::{self, Buffer, Isa, Packed, Panels};
 
 /// The linear part of a feature map: x ↦ (⟨ωⱼ, x/ℓ⟩)ⱼ.
 ///
@@ -222,9 +223,15 @@ impl<T: Real> Projection<T> {
     /// (norms above 1e37 in `f32`) it saturates, so that what is written is finite for every x whose squared
     /// norm is.
     pub(crate) fn project(&self, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+        let wide = scratch.wide;
         let (x, x_stride, work) = scratch.rows_and_work(&x);
         let (out, stride) = tile.strided();
-        self.multiply((x, x_stride), (out, stride), work);
+        match &self.matrix {
+            Matrix::Dense(packed) if wide && packed.rows() > COLUMNS => {
+                multiply_wide((x, x_stride), packed, (out, stride));
+            }
+            _ => self.multiply((x, x_stride), (out, stride), work),
+        }
         // The squared norm from which on numbers might overflow.
         let safe = (T::max_value().widen() / 4.0 / self.detour).powi(2);
         for (i, x) in x.chunks(x_stride).enumerate() {
@@ -241,7 +248,7 @@ impl<T: Real> Projection<T> {
     /// Rows of points and of products, each with the distance between rows.
     fn multiply(&self, (x, x_stride): (&[T], usize), (out, stride): (&mut [T], usize), work: &mut Buffer<T>) {
         match &self.matrix {
-            Matrix::Dense(packed) => numeric::product(Isa::best(), x, x_stride, packed, out, stride),
+            Matrix::Dense(packed) => numeric::product(Isa::best(), x, x_stride, packed.all(), out, stride),
             Matrix::Structured(fast) => fast.product((x, x_stride), (out, stride), work),
         }
     }
@@ -259,6 +266,33 @@ impl<T: Real> Projection<T> {
         }
     }
 }
+
+/// The product of few rows with many frequencies, of which each thread takes ranges. The same to the bit.
+fn multiply_wide<T: Real>(
+    (x, x_stride): (&[T], usize),
+    packed: &Packed<T>,
+    (out, stride): (&mut [T], usize),
+) {
+    let rows = x.len().div_ceil(x_stride);
+    let run = |panels: Panels<'_, T>| {
+        let mut products = vec![T::zero(); rows * panels.rows()];
+        numeric::product(Isa::best(), x, x_stride, panels, &mut products, panels.rows());
+        products
+    };
+    let runs: Vec<Panels<'_, T>> = packed.runs(COLUMNS).collect();
+    let products: Vec<Vec<T>> = runs.into_par_iter().map(run).collect();
+    out.par_chunks_mut(stride).take(rows).enumerate().for_each(|(i, out)| {
+        let mut first = 0;
+        for products in &products {
+            let width = products.len() / rows;
+            out[first..first + width].copy_from_slice(&products[i * width..][..width]);
+            first += width;
+        }
+    });
+}
+
+/// Frequencies that a thread takes at a time, where there are more of them than points.
+const COLUMNS: usize = 1024;
 
 fn longest_radius(structured: &Structured) -> f64 {
     let radii = structured.blocks().iter().flat_map(|block| &block.radii);

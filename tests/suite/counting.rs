@@ -4,9 +4,7 @@
 //! are below 100 of them here: the rate of false alarms is below 1e-3. Points are such that |xₗyₗ| ≤ λₗ or p
 //! is best for them: features are bounded there, so that a sample's variance means something.
 
-mod common;
-
-use common::{Sample, gaussian, point, points, softmax};
+use crate::common::{Sample, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, arr2, s};
 use random_features::frequency::{CountLaw, Counts, DrawCounts, Rates, draw_geometric, draw_poisson};
 use random_features::kernel::{Gaussian, Softmax};

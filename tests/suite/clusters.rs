@@ -1,8 +1,6 @@
 //! The cluster hybrid: one map for each pair of clusters; and the k-means that finds them.
 
-mod common;
-
-use common::{Sample, frequencies, gaussian, point, points, softmax};
+use crate::common::{Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, arr1, arr2, concatenate, s};
 use num_complex::Complex64;
 use random_features::apply::Smoother;

@@ -4,9 +4,7 @@
 //! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6, and there are some 150 of them here: the rate of false
 //! alarms is about 1e-3 over all seeds.
 
-mod common;
-
-use common::{MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
+use crate::common::{MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::frequency::{

@@ -1,9 +1,7 @@
 //! Sign features, features f(ω·x) + ε and elu + 1: their definitions, their kernels, and what every map
 //! promises.
 
-mod common;
-
-use common::{Sample, couplings_from_two_dimensions, frequencies, point, points};
+use crate::common::{Sample, couplings_from_two_dimensions, frequencies, point, points};
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
 use random_features::frequency::{
     Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,

@@ -1,9 +1,7 @@
 //! Draws: pinned streams, the law of radii, orthogonality, refusals.
 
-mod common;
-
+use crate::common::{couplings, couplings_from_two_dimensions, frequencies, quasi_couplings};
 use approx::assert_abs_diff_eq;
-use common::{couplings, couplings_from_two_dimensions, frequencies, quasi_couplings};
 use ndarray::Array2;
 use rand::Rng;
 use random_features::frequency::simplex::Partial;

@@ -3,11 +3,9 @@
 //!
 //! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6; there are 8 here.
 
-mod common;
-
 use std::sync::Arc;
 
-use common::{MAPS, MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
+use crate::common::{MAPS, MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, arr2, s};
 use num_complex::Complex64;
 use random_features::apply::Smoother;

@@ -1,9 +1,7 @@
 //! Structured frequencies: their products are those of the rows written out, and what is approximate about them is
 //! measured.
 
-mod common;
-
-use common::{Name, Sample, approximate_couplings, points, softmax};
+use crate::common::{Name, Sample, approximate_couplings, points, softmax};
 use ndarray::{Array1, Array2, s};
 use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
@@ -321,7 +319,8 @@ fn extensions_that_break_their_promise_are_refused() {
             Ok(vec![1.0; self.0])
         }
     }
-    let others = common::couplings_from_two_dimensions().into_iter().chain(common::quasi_couplings());
+    let others =
+        crate::common::couplings_from_two_dimensions().into_iter().chain(crate::common::quasi_couplings());
     for coupling in others.chain(approximate_couplings()) {
         for count in [3, 9] {
             let refused = draw_with(4, 4, coupling.as_ref(), &Off(count), &mut rng(0));

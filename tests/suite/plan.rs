@@ -1,8 +1,6 @@
 //! Parameters from data, against loops over all pairs.
 
-mod common;
-
-use common::points;
+use crate::common::points;
 use ndarray::{Array1, Array2, arr1, arr2, concatenate, s};
 use proptest::prelude::*;
 use random_features::kernel::Gaussian;

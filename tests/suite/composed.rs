@@ -1,8 +1,6 @@
 //! Maps that users write: several blocks, absent blocks, two different sides.
 
-mod common;
-
-use common::{frequencies, points};
+use crate::common::{frequencies, points};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use random_features::apply::Smoother;
 use random_features::frequency::Independent;

@@ -1,11 +1,9 @@
 //! Everything that holds numbers can be stored and read back to the bit (feature `serde`), as text and in a binary
 //! format.
 
-mod common;
-
 use std::fmt::Debug;
 
-use common::{approximate_couplings, couplings, frequencies, points, quasi_couplings};
+use crate::common::{approximate_couplings, couplings, frequencies, points, quasi_couplings};
 use ndarray::{Array1, Array2, ArrayView2};
 use num_complex::Complex64;
 use rand::{Rng, RngExt};

@@ -1,8 +1,6 @@
 //! Kernel regression: features against the exact kernel, batches, threads, refusals.
 
-mod common;
-
-use common::{MAPS, Name, couplings, frequencies, gaussian, points, softmax};
+use crate::common::{MAPS, Name, couplings, frequencies, gaussian, points, softmax};
 use ndarray::{Array1, Array2, s};
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::frequency::Independent;

@@ -1,8 +1,6 @@
 //! Any shape, any norm, any rubbish: results are finite, or an error, or what the documentation says.
 
-mod common;
-
-use common::{MAPS, Name, frequencies, gaussian, point, softmax};
+use crate::common::{MAPS, Name, frequencies, gaussian, point, softmax};
 use ndarray::{Array2, ArrayView2, s};
 use proptest::prelude::*;
 use random_features::apply::Smoother;
@@ -98,7 +96,7 @@ fn the_ends_of_the_range_are_finite() {
 fn rubbish_stays_in_its_row() {
     for name in MAPS {
         let map = name.make::<f32>(frequencies(3, 10, &Orthogonal, 1), gaussian());
-        let clean = common::points::<f32>(5, 3, 1.0);
+        let clean = crate::common::points::<f32>(5, 3, 1.0);
         for bad in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let mut x = clean.clone();
             x[[2, 1]] = bad;

@@ -2,9 +2,7 @@
 //!
 //! Seeds are fixed; a z-score beyond 4.5 has probability 7e-6, and there are below 40 here: false alarms below 3e-4.
 
-mod common;
-
-use common::{Sample, couplings_from_two_dimensions, frequencies, points, quasi_couplings};
+use crate::common::{Sample, couplings_from_two_dimensions, frequencies, points, quasi_couplings};
 use ndarray::{Array1, Axis, s};
 use random_features::frequency::structured::Rotation;
 use random_features::frequency::{

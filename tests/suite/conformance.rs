@@ -1,10 +1,8 @@
 //! Every map × every coupling × `f32` and `f64` keeps what `FeatureMap` promises.
 
-mod common;
-
 use std::cell::OnceCell;
 
-use common::{
+use crate::common::{
     MAPS, MORE_MAPS, Name, Written, couplings, couplings_from_two_dimensions, frequencies, gaussian, points,
     softmax,
 };
@@ -290,7 +288,7 @@ fn features_of_different_maps_do_not_pair() {
     let x = points::<f32>(4, 3, 1.0);
     let make = |seed, target| {
         let omega = frequencies(3, 8, &random_features::frequency::Independent, seed);
-        common::Name::Positive.make::<f32>(omega, target).features(Side::X, &x).unwrap()
+        crate::common::Name::Positive.make::<f32>(omega, target).features(Side::X, &x).unwrap()
     };
     let one = make(1, softmax());
     assert!(one.gram(&make(1, softmax())).is_ok(), "the same map made twice");

@@ -1,8 +1,6 @@
 //! Where a map is exact for any draw, its log-estimate is the log-kernel to rounding, at any norm.
 
-mod common;
-
-use common::{Name, couplings, frequencies, gaussian, point, softmax};
+use crate::common::{Name, couplings, frequencies, gaussian, point, softmax};
 use random_features::{Real, Side};
 
 fn exact_at<T: Real>(name: Name, sign: f64) {

@@ -5,9 +5,7 @@
 //! them here: the rate of false alarms is below 1e-3. Points are such that ‖x+y‖² ≲ 1: beyond it, a sample's
 //! variance says nothing, since the fourth moments of the exponential maps explode.
 
-mod common;
-
-use common::{
+use crate::common::{
     MAPS, Sample, couplings, couplings_from_two_dimensions, frequencies, gaussian, point, quasi_couplings,
     softmax,
 };
@@ -28,7 +26,7 @@ const DRAWS: u64 = 20_000;
 
 /// Estimates of one kernel value over many draws.
 fn estimates(
-    name: common::Name,
+    name: crate::common::Name,
     target: &Target,
     coupling: &dyn Coupling,
     m: usize,

@@ -3,9 +3,7 @@
 //! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6, and there are some 60 of them here: false alarms below
 //! 1e-3 over all seeds.
 
-mod common;
-
-use common::{Sample, frequencies, gaussian, point, points, softmax};
+use crate::common::{Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2, Axis, s};
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, Simplex};
 use random_features::hybrid::{Bases, Coefficient, Hybrid};
