@@ -123,7 +123,8 @@ impl Clustered {
         let plan = |(i, j): (usize, usize)| bases[i * keys.len() + j].program().plan().clone();
         let plans = Array2::from_shape_fn((queries.len(), keys.len()), plan);
         let plan = Plan::Routed(Routed::new([queries.centres().clone(), keys.centres().clone()], plans));
-        Map::of_plan(plan, Composition { queries, keys, bases })
+        let agree = super::agree(&bases);
+        Map::of_plan(plan, Composition { queries, keys, bases, agree })
     }
 }
 
@@ -133,11 +134,13 @@ struct Composition<T: Real> {
     queries: Clustering,
     keys: Clustering,
     bases: Vec<Map<T>>,
+    /// Whether all estimate the same kernel.
+    agree: bool,
 }
 
 impl<T: Real> Origin<T> for Composition<T> {
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        self.bases.first().and_then(|base| base.kernel())
+        self.bases.first().filter(|_| self.agree).and_then(|base| base.kernel())
     }
 
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {

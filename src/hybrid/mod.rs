@@ -35,4 +35,13 @@ pub use coefficient::Coefficient;
 pub use diagonal::{Diagonal, Formula};
 pub use sum::Hybrid;
 
+use crate::Real;
+use crate::map::Map;
 use crate::plan::Clustering;
+
+/// Whether all maps are known to estimate the same kernel: one of the same parameters.
+fn agree<T: Real>(maps: &[Map<T>]) -> bool {
+    let mut kernels = maps.iter().map(|map| map.kernel().map(|kernel| format!("{kernel:?}")));
+    let first = kernels.next().flatten();
+    first.is_some() && kernels.all(|kernel| kernel == first)
+}

@@ -73,9 +73,14 @@ impl Hybrid {
         }
         let weighed = weighed_parts(&coefficients)?;
         let plans = maps().map(|map| map.program().plan().clone()).collect();
-        let covariance = Covariance::of(&bases, &maps().cloned().collect::<Vec<_>>());
+        let parts: Vec<Map<T>> = maps().cloned().collect();
+        let shared = shared(&parts);
+        let covariance = Covariance::of(&bases, &shared);
+        // A coefficient that depends on a base makes the hybrid biased.
+        let depends = shared.iter().any(|(i, j)| (*i < bases.len()) != (*j < bases.len()));
+        let unbiased = !depends && super::agree(&bases);
         let plan = Plan::Sum(Sum::new(plans, &weighed));
-        Map::of_plan(plan, Composition { coefficients, bases, covariance })
+        Map::of_plan(plan, Composition { coefficients, bases, covariance, unbiased })
     }
 }
 
@@ -114,17 +119,21 @@ enum Covariance {
 }
 
 impl Covariance {
-    /// From the bases and all parts: those whose frequencies are equal depend on each other.
-    fn of<T: Real>(bases: &[Map<T>], parts: &[Map<T>]) -> Self {
-        let random: Vec<Randomness<T>> = parts.iter().map(Randomness::of).collect();
-        let pairs = (0..parts.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
-        let shared: Vec<(usize, usize)> = pairs.filter(|(i, j)| random[*i].meets(&random[*j])).collect();
-        match (&shared[..], bases) {
+    /// From the bases and the pairs of parts that depend on each other.
+    fn of<T: Real>(bases: &[Map<T>], shared: &[(usize, usize)]) -> Self {
+        match (shared, bases) {
             ([], _) => Covariance::Zero,
             ([(0, 1)], [first, second]) => bipolar(first, second).unwrap_or(Covariance::Unknown),
             _ => Covariance::Unknown,
         }
     }
+}
+
+/// The pairs of maps whose frequencies are equal: they depend on each other.
+fn shared<T: Real>(parts: &[Map<T>]) -> Vec<(usize, usize)> {
+    let random: Vec<Randomness<'_, T>> = parts.iter().map(Randomness::of).collect();
+    let pairs = (0..parts.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
+    pairs.filter(|(i, j)| random[*i].meets(&random[*j])).collect()
 }
 
 /// Hyperbolic and trigonometric features for one target on the same independent frequencies.
@@ -175,11 +184,13 @@ struct Composition<T: Real> {
     /// P₁, …, Q.
     bases: Vec<Map<T>>,
     covariance: Covariance,
+    /// Whether the bases' kernel is estimated.
+    unbiased: bool,
 }
 
 impl<T: Real> Origin<T> for Composition<T> {
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        self.bases.last().and_then(|rest| rest.kernel())
+        self.bases.last().filter(|_| self.unbiased).and_then(|rest| rest.kernel())
     }
 
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {

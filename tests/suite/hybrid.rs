@@ -455,3 +455,22 @@ fn what_does_not_fit_is_refused() {
     let mut generator = rng(0);
     assert!(random_features::frequency::draw(0, 1, &Independent, &mut generator).is_err());
 }
+
+/// A hybrid names a kernel only if it estimates it: all bases do, and no coefficient depends on a base.
+#[test]
+fn kernels_are_named_where_they_are_estimated() {
+    let maps = |seed| Positive.softmax::<f64>(omega(3, 4, seed)).unwrap();
+    let half = || Coefficient::constant(0.5).unwrap();
+    let sum = |coefficient, base, rest| Hybrid::sum(vec![(coefficient, base)], rest).unwrap();
+    assert!(sum(half(), maps(1), maps(2)).kernel().is_some());
+    let other = Positive.gaussian::<f64>(omega(3, 4, 3), 1.0).unwrap();
+    assert!(sum(half(), other.clone(), maps(2)).kernel().is_none());
+    assert!(sum(half(), maps(1), other).kernel().is_none());
+    let unstated = random_features::frequency::Frequencies::from_rows(Array2::ones((2, 3))).unwrap();
+    assert!(sum(half(), maps(1), Positive.softmax(unstated).unwrap()).kernel().is_none());
+    let angular = |seed| Coefficient::angular(omega(3, 4, seed)).unwrap();
+    assert!(sum(angular(3), maps(1), maps(2)).kernel().is_some());
+    let dependent = sum(angular(1), maps(1), maps(2));
+    assert!(dependent.kernel().is_none());
+    assert!(dependent.log_variance(&point(3, 1, 0.5), &point(3, 2, 0.5)).unwrap().is_none());
+}
