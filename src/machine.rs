@@ -32,5 +32,5 @@ pub fn project<T: Real>(
         "a projection of these points"
     );
     assert!(values.len() == rows * width && squared_norms.len() == rows, "room for all projections");
-    projection.project(x, &mut Tile::new(values, &mut [], squared_norms, (rows, width, 1)), scratch);
+    projection.project(x, &mut Tile::new(values, &mut [], squared_norms, (rows, width, 1)), scratch, None);
 }

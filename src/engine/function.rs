@@ -10,6 +10,10 @@ use crate::numeric::{self, Isa, pointwise};
 /// Replaces projections of magnitudes of at most `bound` by values of f + ε, of magnitudes of at most 1; their
 /// logarithmic scale.
 pub(super) fn apply<T: Real>(f: Activation, offset: f64, values: &mut [T], bound: f64) -> f64 {
+    if f == Activation::Sign && offset == 0.0 {
+        pointwise::sign(Isa::best(), values);
+        return 0.0;
+    }
     let mut scale = activate(f, values, bound);
     if offset != 0.0 {
         // Relative to what is left of the values: ε must not vanish beside ones that f has made 0.

@@ -75,11 +75,13 @@ impl<T: Real> Leaf<T> {
     #[inline]
     fn finish(&self, pass: Pass, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> Term) {
         let (lift, slope) = (self.lift.on(pass.side), self.slopes[pass.side as usize]);
+        // Often projections are the exponents.
+        let plain = self.bias.is_none() && !lift.is_complex();
         for i in 0..tile.rows() {
             let row = tile.row(i);
             let term = term(i, row.log_scales[0]);
             if term.log.is_finite() {
-                let bound = self.exponents(slope, row.values, &term);
+                let bound = if plain { term.reach } else { self.exponents(slope, row.values, &term) };
                 let shift = lift.finish(pass.form, row.values, row.signs, bound);
                 row.log_scales[0] = shift + term.log + self.constant;
             } else {
@@ -91,12 +93,9 @@ impl<T: Real> Leaf<T> {
     }
 
     /// From projections to exponents, in place; a bound of their real parts.
-    #[inline]
     fn exponents(&self, slope: Complex64, values: &mut [T], term: &Term) -> f64 {
         let Some(bias) = &self.bias else {
-            if self.mirrored || term.phase != 0.0 {
-                self.mirror(values, T::narrow(term.phase.rem_euclid(std::f64::consts::TAU)));
-            }
+            self.mirror(values, T::narrow(term.phase.rem_euclid(std::f64::consts::TAU)));
             return term.reach;
         };
         bias.apply(slope, values, slope.norm() * term.reach + bias.spread);
@@ -134,7 +133,8 @@ impl<T: Real> Leaf<T> {
         linear.transform(pass.side, x, (&mut *re, &mut *im), terms, u);
         let mut project = |part: &[T], first: usize, tile: &mut Tile<'_, T>| {
             if let Ok(part) = ArrayView2::from_shape(x.dim(), part) {
-                projection.project(part, &mut tile.part(first..first + projection.count(), 0..1), scratch);
+                let tile = &mut tile.part(first..first + projection.count(), 0..1);
+                projection.project(part, tile, scratch, None);
             }
         };
         project(re, 0, tile);
@@ -167,7 +167,7 @@ impl<T: Real> Leaf<T> {
         let (u, terms) = wide.split_at_mut(x.len() + d);
         logarithms.transform(x, u, &mut points, terms);
         if let Ok(points) = ArrayView2::from_shape(x.dim(), &points) {
-            projection.project(points, tile, scratch);
+            projection.project(points, tile, scratch, None);
         }
         for (i, (u, term)) in u.chunks_exact(d).zip(terms).enumerate() {
             if term.is_finite() {

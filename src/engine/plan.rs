@@ -11,6 +11,7 @@ use super::sum::Sum;
 use super::{Facts, FeatureMap, Form, Projection, Scratch, Side, Tile};
 use crate::Real;
 use crate::error::Result;
+use crate::kernel::Lengthscale;
 
 /// What the engine knows of a map.
 #[derive(Clone, Debug)]
@@ -130,16 +131,34 @@ impl Pass {
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        let same = |shared: &Shared<T>| Arc::ptr_eq(&shared.projection, projection);
-        let Some(place) = scratch.shared.iter().position(same).filter(|_| self.whole) else {
-            return projection.project(x, tile, scratch);
-        };
-        if scratch.shared[place].known {
-            return scratch.shared[place].read(tile);
+        if !self.whole {
+            return projection.project(x, tile, scratch, None);
         }
-        projection.project(x, tile, scratch);
-        scratch.shared[place].write(tile);
+        let same = |shared: &Shared<T>| Arc::ptr_eq(&shared.projection, projection);
+        let place = scratch.shared.iter().position(same);
+        if let Some(known) = place.map(|place| &scratch.shared[place]).filter(|shared| shared.known) {
+            return known.read(tile);
+        }
+        let mut norms = std::mem::take(&mut scratch.norms);
+        let known = norms.scale.as_ref() == Some(projection.lengthscale());
+        projection.project(x, tile, scratch, known.then_some(&norms.squares[..]));
+        if !known {
+            norms.squares.clear();
+            norms.squares.extend((0..tile.rows()).map(|i| tile.row(i).log_scales[0]));
+            norms.scale = Some(projection.lengthscale().clone());
+        }
+        scratch.norms = norms;
+        if let Some(place) = place {
+            scratch.shared[place].write(tile);
+        }
     }
+}
+
+/// ‖x/ℓ‖² of a tile's points, for the lengthscale that was used first.
+#[derive(Debug, Default)]
+pub(super) struct Norms {
+    scale: Option<Lengthscale>,
+    squares: Vec<f64>,
 }
 
 impl<T: Real> Shared<T> {
@@ -237,9 +256,10 @@ impl<T: Real> Program<T> {
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        if self.shared.is_empty() {
+        if !matches!(self.plan, Plan::Sum(_)) {
             return self.plan.fill(Pass::new(side, form), x, tile, scratch);
         }
+        scratch.norms.scale = None;
         let stays = |(shared, own): (&Shared<T>, _)| Arc::ptr_eq(&shared.projection, own);
         if scratch.shared.len() != self.shared.len() || !scratch.shared.iter().zip(&self.shared).all(stays) {
             scratch.shared = self.shared.iter().map(Shared::new).collect();

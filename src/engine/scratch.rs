@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 
 use super::batch::Batch;
-use super::plan::Shared;
+use super::plan::{Norms, Shared};
 use crate::Real;
 use crate::numeric::{Buffer, LINE};
 
@@ -20,6 +20,7 @@ pub struct Scratch<T> {
     /// Row numbers by cluster.
     pub(crate) sorted: Vec<(usize, usize)>,
     pub(super) shared: Vec<Shared<T>>,
+    pub(super) norms: Norms,
     /// Whether one tile may use all threads: there are not enough tiles for them.
     pub(crate) wide: bool,
 }

@@ -8,7 +8,7 @@ use super::batch::{Batch, Features};
 use super::plan::{Pass, Plan, ranges};
 use super::{Facts, Form, Scratch, Side, Tile};
 use crate::Real;
-use crate::numeric::{self, Isa};
+use crate::numeric::{self, Isa, Outer};
 
 /// Σ wₜ Aₜ Bₜ: products of estimates are tensor products of features, sums are more blocks, and signs of weights are seen
 /// on side Y.
@@ -16,7 +16,9 @@ use crate::numeric::{self, Isa};
 pub(crate) struct Sum<T> {
     pub facts: Facts,
     parts: Vec<Part<T>>,
-    products: Vec<Product>,
+    /// The blocks of features, and their scales.
+    products: Vec<Outer>,
+    scales: Vec<Scale>,
     /// Features and blocks of all parts.
     room: (usize, usize),
 }
@@ -37,22 +39,13 @@ pub(crate) struct Term {
     pub right: usize,
 }
 
-/// A block of features: a block of the left part times one of the right part.
+/// The logarithmic scale of a block of features, a block of the left part times one of the right part.
 #[derive(Clone, Debug)]
-struct Product {
-    left: Option<Block>,
-    right: Block,
+struct Scale {
+    left: Option<usize>,
+    right: usize,
     /// Half the logarithm of the weight's magnitude, for each side.
     half_weight: f64,
-    negative: bool,
-    width: usize,
-}
-
-/// Where a block stands in a row of the features of all parts.
-#[derive(Clone, Debug)]
-struct Block {
-    columns: Range<usize>,
-    index: usize,
 }
 
 impl<T: Real> Sum<T> {
@@ -67,8 +60,10 @@ impl<T: Real> Sum<T> {
             let blocks = block..block + facts.blocks.len();
             parts.push(Part { plan, columns, blocks });
         }
-        let products: Vec<Product> =
-            terms.iter().filter(|term| term.weight != 0.0).flat_map(|term| products(&parts, *term)).collect();
+        let (mut products, mut scales) = (Vec::new(), Vec::new());
+        for term in terms.iter().filter(|term| term.weight != 0.0) {
+            push_blocks(&parts, *term, &mut products, &mut scales);
+        }
         let every = |promise: fn(&Facts) -> bool| {
             parts.iter().all(|part| promise(part.plan.facts())) && !products.iter().any(|p| p.negative)
         };
@@ -78,11 +73,11 @@ impl<T: Real> Sum<T> {
             logarithms: true,
             ..Facts::new(
                 parts.first().map_or(0, |part| part.plan.facts().input_dim),
-                products.iter().map(|product| product.width).collect(),
+                products.iter().map(width).collect(),
             )
         };
         let room = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
-        Sum { facts, parts, products, room }
+        Sum { facts, parts, products, scales, room }
     }
 
     pub fn parts(&self) -> impl Iterator<Item = &Plan<T>> {
@@ -126,20 +121,12 @@ impl<T: Real> Sum<T> {
 
     /// Writes products one after the other to the rows of a tile.
     fn multiply(&self, side: Side, parts: &Batch<T>, tile: &mut Tile<'_, T>) {
-        let (isa, one) = (Isa::best(), [T::one()]);
+        let isa = Isa::best();
         for i in 0..tile.rows() {
             let (parts, row) = (parts.row(i), tile.row(i));
-            let mut values = row.values;
-            for (product, scale) in self.products.iter().zip(row.log_scales) {
-                let (own, rest) = values.split_at_mut(product.width);
-                *scale = product.scale(parts.log_scales);
-                // An absent block is neither computed nor read.
-                if *scale != f64::NEG_INFINITY {
-                    let left = product.left.as_ref().map_or(&one[..], |left| left.of(parts.values));
-                    numeric::outer(isa, own, product.sign(side), left, product.right.of(parts.values));
-                }
-                values = rest;
-            }
+            self.write_scales(parts.log_scales, row.log_scales);
+            // Signs of weights are seen on side Y.
+            numeric::outers(isa, row.values, parts.values, &self.products, row.log_scales, side == Side::Y);
             tile.complete(i + 1);
         }
     }
@@ -148,37 +135,48 @@ impl<T: Real> Sum<T> {
     fn add(&self, side: Side, parts: &Batch<T>, tile: &mut Tile<'_, T>) {
         for i in 0..tile.rows() {
             let (parts, row) = (parts.row(i), tile.row(i));
-            let (mut values, mut signs) = (row.values, row.signs);
-            for (product, scale) in self.products.iter().zip(row.log_scales) {
-                let (own, rest) = values.split_at_mut(product.width);
-                let (own_signs, rest_of_signs) = signs.split_at_mut(own.len().min(signs.len()));
-                *scale = product.scale(parts.log_scales);
+            self.write_scales(parts.log_scales, row.log_scales);
+            let mut place = 0;
+            for (product, scale) in self.products.iter().zip(&*row.log_scales) {
+                let own = place..place + width(product);
+                place = own.end;
                 if *scale != f64::NEG_INFINITY {
-                    product.combine(parts, side, own, own_signs);
+                    let sign: T = sign(product, side);
+                    let (values, signs) = (&mut row.values[own.clone()], &mut row.signs[own]);
+                    combine(product, parts.values, T::zero(), values, |a, b| a + b);
+                    combine(product, parts.signs, T::one(), signs, |a, b| sign * a * b);
                 }
-                (values, signs) = (rest, rest_of_signs);
             }
         }
     }
 
-    /// From cotangents of the products' values in row `i` to those of the values of the parts, which are added to
-    /// `out`.
+    /// Logarithmic scales, from those of the parts.
+    #[inline]
+    fn write_scales(&self, parts: &[f64], scales: &mut [f64]) {
+        for (scale, Scale { left, right, half_weight }) in scales.iter_mut().zip(&self.scales) {
+            *scale = left.map_or(0.0, |left| parts[left]) + parts[*right] + half_weight;
+        }
+    }
+
+    /// From cotangents of the products' values in a row to those of the values of the parts, which are added to `out`.
     pub fn pull_back(&self, side: Side, parts: Features<'_, T>, cotangents: &[T], out: &mut [T]) {
         let (mut rest, one) = (cotangents, [T::one()]);
-        for product in &self.products {
-            let (own, later) = rest.split_at(product.width);
+        let mut scales = vec![0.0; self.scales.len()];
+        self.write_scales(parts.log_scales, &mut scales);
+        for (product, scale) in self.products.iter().zip(scales) {
+            let (own, later) = rest.split_at(width(product));
             rest = later;
-            if product.scale(parts.log_scales) == f64::NEG_INFINITY {
+            if scale == f64::NEG_INFINITY {
                 continue;
             }
-            let (sign, right) = (product.sign::<T>(side), product.right.of(parts.values));
-            let left = product.left.as_ref().map_or(&one[..], |left| left.of(parts.values));
+            let right = &parts.values[product.right.clone()];
+            let left = product.left.as_ref().map_or(&one[..], |left| &parts.values[left.clone()]);
             for (p, (a, own)) in left.iter().zip(own.chunks_exact(right.len().max(1))).enumerate() {
                 for (q, cotangent) in own.iter().enumerate() {
-                    let cotangent = sign * *cotangent;
-                    out[product.right.columns.start + q] += *a * cotangent;
+                    let cotangent = sign::<T>(product, side) * *cotangent;
+                    out[product.right.start + q] += *a * cotangent;
                     if let Some(left) = &product.left {
-                        out[left.columns.start + p] += right[q] * cotangent;
+                        out[left.start + p] += right[q] * cotangent;
                     }
                 }
             }
@@ -196,63 +194,43 @@ impl<T: Real> Sum<T> {
     }
 }
 
-impl Product {
-    #[inline]
-    fn sign<T: Real>(&self, side: Side) -> T {
-        if self.negative && side == Side::Y { -T::one() } else { T::one() }
-    }
+/// The number of features of a block.
+fn width(product: &Outer) -> usize {
+    // What is too large stays so, and is refused with the facts.
+    product.left.as_ref().map_or(1, Range::len).saturating_mul(product.right.len())
+}
 
-    /// The logarithmic scale, from those of the parts.
-    #[inline]
-    fn scale(&self, parts: &[f64]) -> f64 {
-        self.left.as_ref().map_or(0.0, |left| parts[left.index]) + parts[self.right.index] + self.half_weight
-    }
+/// The sign of a block's weight, as a side sees it.
+fn sign<T: Real>(product: &Outer, side: Side) -> T {
+    if product.negative && side == Side::Y { -T::one() } else { T::one() }
+}
 
-    /// The sums of logarithms and the products of signs.
-    fn combine<T: Real>(&self, parts: Features<'_, T>, side: Side, values: &mut [T], signs: &mut [T]) {
-        let sign = self.sign::<T>(side);
-        let of = |row: &'_ [T], one: T| -> Vec<T> {
-            self.left.as_ref().map_or(vec![one], |left| left.of(row).to_vec())
-        };
-        let width = self.right.columns.len().max(1);
-        let (left, left_signs) = (of(parts.values, T::zero()), of(parts.signs, T::one()));
-        let (right, right_signs) = (self.right.of(parts.values), self.right.of(parts.signs));
-        let rows = values.chunks_exact_mut(width).zip(signs.chunks_exact_mut(width));
-        for ((values, signs), (a, a_sign)) in rows.zip(left.iter().zip(&left_signs)) {
-            values.iter_mut().zip(right).for_each(|(out, b)| *out = *a + *b);
-            signs.iter_mut().zip(right_signs).for_each(|(out, b)| *out = sign * *a_sign * *b);
-        }
+/// out ← combine(aₚ, b_q), for one p after the other; a is `one` if there is no left factor.
+fn combine<T: Real>(product: &Outer, row: &[T], one: T, out: &mut [T], combine: impl Fn(T, T) -> T) {
+    let (one, right) = ([one], &row[product.right.clone()]);
+    let left = product.left.as_ref().map_or(&one[..], |left| &row[left.clone()]);
+    for (out, a) in out.chunks_exact_mut(right.len().max(1)).zip(left) {
+        out.iter_mut().zip(right).for_each(|(out, b)| *out = combine(*a, *b));
     }
 }
 
-impl Block {
-    #[inline]
-    fn of<'a, T>(&self, row: &'a [T]) -> &'a [T] {
-        &row[self.columns.clone()]
-    }
-}
-
-/// The blocks of a term: each block of the left part with each of the right part.
-fn products<T: Real>(parts: &[Part<T>], term: Term) -> Vec<Product> {
-    let blocks = |part: usize| -> Vec<Block> {
+/// Adds the blocks of a term: each block of the left part with each of the right part.
+fn push_blocks<T: Real>(parts: &[Part<T>], term: Term, products: &mut Vec<Outer>, scales: &mut Vec<Scale>) {
+    let blocks = |part: usize| -> Vec<(Range<usize>, usize)> {
         let part = &parts[part];
-        let shifted = |(columns, index): (Range<usize>, usize)| Block {
-            columns: part.columns.start.saturating_add(columns.start)
-                ..part.columns.start.saturating_add(columns.end),
-            index,
-        };
-        ranges(&part.plan.facts().blocks).zip(part.blocks.clone()).map(shifted).collect()
+        let shift = |k: usize| part.columns.start.saturating_add(k);
+        let columns = ranges(&part.plan.facts().blocks).map(|own| shift(own.start)..shift(own.end));
+        columns.zip(part.blocks.clone()).collect()
     };
     let left = term.left.map_or(vec![None], |part| blocks(part).into_iter().map(Some).collect());
     let right = blocks(term.right);
-    let product = |left: &Option<Block>, right: &Block| Product {
-        width: left.as_ref().map_or(1, |left| left.columns.len()).saturating_mul(right.columns.len()),
-        left: left.clone(),
-        right: right.clone(),
-        half_weight: 0.5 * term.weight.abs().ln(),
-        negative: term.weight < 0.0,
-    };
-    left.iter().flat_map(|left| right.iter().map(move |right| product(left, right))).collect()
+    let (half_weight, negative) = (0.5 * term.weight.abs().ln(), term.weight < 0.0);
+    for (left, (columns, index)) in left.iter().flat_map(|left| right.iter().map(move |right| (left, right)))
+    {
+        let (left_columns, left) = left.clone().unzip();
+        products.push(Outer { left: left_columns, right: columns.clone(), negative });
+        scales.push(Scale { left, right: *index, half_weight });
+    }
 }
 
 /// Replaces values by the logarithms of their magnitudes and their signs.

@@ -203,7 +203,7 @@ impl<T: Real> Projection<T> {
             let (what, expected, found) = ("the stride of a row of the products", self.count(), 0);
             return Err(Error::Shape { what, expected, found });
         };
-        self.project(x.view(), &mut Tile::new(values, &mut [], norms, shape), &mut Scratch::default());
+        self.project(x.view(), &mut Tile::new(values, &mut [], norms, shape), &mut Scratch::default(), None);
         Ok(())
     }
 
@@ -221,8 +221,14 @@ impl<T: Real> Projection<T> {
     ///
     /// The tile has as many rows as `x`, at least m columns and a block. Where the product would overflow `T`
     /// (norms above 1e37 in `f32`) it saturates, so that what is written is finite for every x whose squared
-    /// norm is.
-    pub(crate) fn project(&self, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+    /// norm is. `norms` are ‖xᵢ/ℓ‖², if they are known.
+    pub(crate) fn project(
+        &self,
+        x: ArrayView2<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+        norms: Option<&[f64]>,
+    ) {
         let wide = scratch.wide;
         let (x, x_stride, work) = scratch.rows_and_work(&x);
         let (out, stride) = tile.strided();
@@ -236,7 +242,7 @@ impl<T: Real> Projection<T> {
         let safe = (T::max_value().widen() / 4.0 / self.detour).powi(2);
         for (i, x) in x.chunks(x_stride).enumerate() {
             let x = &x[..self.input_dim()];
-            let squared_norm = self.squared_norm(x);
+            let squared_norm = norms.map_or_else(|| self.squared_norm(x), |norms| norms[i]);
             let row = tile.row(i);
             row.log_scales[0] = squared_norm;
             if squared_norm > safe {
