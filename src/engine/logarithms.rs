@@ -54,6 +54,11 @@ impl Logarithms {
         self.shift.as_ref().map_or(scaled, |shift| shift.moved(l, scaled))
     }
 
+    /// Whether uₗ is the least one that there may be, instead of what x/ℓ says.
+    pub fn clamps(&self, l: usize, scaled: f64) -> bool {
+        self.shift.as_ref().is_some_and(|shift| shift.inside(l, scaled).is_none())
+    }
+
     /// xₗ/ℓₗ.
     pub fn scaled<T: Real>(&self, l: usize, v: T) -> f64 {
         v.widen() / self.lengthscale.at(l)

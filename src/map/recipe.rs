@@ -102,7 +102,8 @@ impl Recipe {
         let mut recipe = self.clone();
         let mut known: Vec<(Omega, Omega)> = Vec::new();
         recipe.try_each_plain_mut(&mut |plain| {
-            let found = known.iter().find(|(draw, _)| draw.same(&plain.omega)).map(|(_, drawn)| drawn.clone());
+            let found =
+                known.iter().find(|(draw, _)| draw.same(&plain.omega)).map(|(_, drawn)| drawn.clone());
             let drawn = match found {
                 Some(drawn) => drawn,
                 None => plain.omega.drawn(seed)?,

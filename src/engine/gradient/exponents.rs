@@ -1,0 +1,147 @@
+//! Gradients through exponents βt + a of linear projections t.
+
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1};
+use num_complex::Complex64;
+
+use super::Rows;
+use crate::Real;
+use crate::engine::batch::Batch;
+use crate::engine::function;
+use crate::engine::input::{Input, Linear, Matrix};
+use crate::engine::leaf::Leaf;
+use crate::engine::{Lift, Projection, Scratch, Side, Tile};
+
+pub(super) fn gradient<T: Real>(
+    leaf: &Leaf<T>,
+    projection: &Projection<T>,
+    rows: Rows<'_, T>,
+    features: &Batch<T>,
+    scratch: &mut Scratch<T>,
+) -> Array2<T> {
+    let Rows { side, x, cotangents } = rows;
+    let (n, m) = (x.nrows(), projection.count());
+    let projected = match leaf.lift {
+        Lift::Function { .. } => projections(projection, x.view(), scratch),
+        _ => Array2::zeros((0, 0)),
+    };
+    // What one unit of each projection, real or imaginary, changes; and Σ of all features.
+    let complex = leaf.lift.is_complex() && matches!(*leaf.input, Input::Linear(_));
+    let (mut re, mut im) = (Array2::zeros((n, m)), Array2::zeros((if complex { n } else { 0 }, m)));
+    let mut sums = vec![Complex64::ZERO; n];
+    for i in 0..n {
+        let (row, c) = (features.row(i), cotangents.row(i));
+        sums[i] = match leaf.lift {
+            Lift::Function { activation, .. } => {
+                let scale = leaf.constant - row.log_scales[0];
+                for j in 0..m {
+                    let slope = function::slope(activation, projected[[i, j]].widen(), scale);
+                    re[[i, j]] = T::narrow(c[j].widen() * slope);
+                }
+                Complex64::ZERO
+            }
+            _ => weigh(leaf, side, c, row.values, (re.row_mut(i), im.rows_mut().into_iter().nth(i))),
+        };
+    }
+    let (re, im) = (projection.times_frequencies(re.view()), projection.times_frequencies(im.view()));
+    let mut out = Array2::zeros(x.dim());
+    for (i, out) in out.rows_mut().into_iter().enumerate() {
+        match &*leaf.input {
+            Input::Linear(linear) => {
+                let im = (im.nrows() > i).then(|| im.row(i));
+                through_matrix(linear, side, x.row(i), (re.row(i), im), sums[i], out);
+            }
+            _ => {
+                for (k, out) in out.into_iter().enumerate() {
+                    let scale = leaf.lengthscale.at(k);
+                    let term = 2.0 * leaf.row * sums[i].re * (x[[i, k]].widen() / scale);
+                    *out = T::narrow((re[[i, k]].widen() + term) / scale);
+                }
+            }
+        }
+    }
+    out
+}
+
+/// Writes what one unit of each projection changes, for features that are exponentials or waves; returns their weighted
+/// sum.
+fn weigh<T: Real>(
+    leaf: &Leaf<T>,
+    side: Side,
+    c: ArrayView1<'_, T>,
+    values: &[T],
+    (mut re, mut im): (ArrayViewMut1<'_, T>, Option<ArrayViewMut1<'_, T>>),
+) -> Complex64 {
+    let m = re.len();
+    let slope = leaf.slopes[side as usize];
+    let half = values.len() / 2;
+    let mut sum = Complex64::ZERO;
+    let real = |f: usize| c[f].widen() * values[f].widen();
+    for j in 0..m {
+        match leaf.lift {
+            Lift::Exp | Lift::Function { .. } => {
+                re[j] = T::narrow(slope.re * real(j));
+                sum += real(j);
+            }
+            Lift::ExpPair => {
+                re[j] = T::narrow(slope.re * (real(j) - real(m + j)));
+                sum += real(j) + real(m + j);
+            }
+            Lift::Polar => {
+                let (cos, sin) = (values[j].widen(), values[m + j].widen());
+                re[j] = T::narrow(c[m + j].widen() * cos - c[j].widen() * sin);
+                sum += real(j) + real(m + j);
+            }
+            Lift::ExpPolar { .. } => {
+                let sign = if side == Side::Y { -1.0 } else { 1.0 };
+                let of = |j: usize| {
+                    let z = Complex64::new(values[j].widen(), sign * values[half + j].widen());
+                    Complex64::new(c[j].widen(), -sign * c[half + j].widen()) * z
+                };
+                let (plus, minus) = (of(j), if leaf.mirrored { of(m + j) } else { Complex64::ZERO });
+                sum += plus + minus;
+                let weight = slope * (plus - minus);
+                re[j] = T::narrow(weight.re);
+                if let Some(im) = &mut im {
+                    im[j] = T::narrow(weight.im);
+                }
+            }
+        }
+    }
+    sum
+}
+
+/// From gradients with respect to the image z = Mu to those with respect to x.
+fn through_matrix<T: Real>(
+    linear: &Linear,
+    side: Side,
+    x: ArrayView1<'_, T>,
+    (re, im): (ArrayView1<'_, T>, Option<ArrayView1<'_, T>>),
+    sum: Complex64,
+    out: ArrayViewMut1<'_, T>,
+) {
+    let d = x.len();
+    let (mut u, mut image) = (vec![0.0; d], vec![Complex64::ZERO; d]);
+    linear.divide(x, &mut u);
+    let matrix: &Matrix = &linear.matrices[side as usize];
+    matrix.times(&u, |k, z| {
+        let im = im.as_ref().map_or(0.0, |im| im[k].widen());
+        image[k] = Complex64::new(re[k].widen(), im) + 2.0 * linear.inner * sum * z;
+    });
+    let mut gradient = vec![0.0; d];
+    matrix.transposed_times(&image, &mut gradient);
+    for (k, out) in out.into_iter().enumerate() {
+        let outer = 2.0 * linear.outer * sum.re * u[k];
+        *out = T::narrow((gradient[k] + outer) / linear.lengthscale.at(k));
+    }
+}
+
+fn projections<T: Real>(
+    projection: &Projection<T>,
+    x: ArrayView2<'_, T>,
+    scratch: &mut Scratch<T>,
+) -> Array2<T> {
+    let (mut values, mut norms) = (vec![T::zero(); x.nrows() * projection.count()], vec![0.0; x.nrows()]);
+    let shape = (x.nrows(), projection.count(), 1);
+    projection.project(x, &mut Tile::new(&mut values, &mut [], &mut norms, shape), scratch, None);
+    Array2::from_shape_vec((x.nrows(), projection.count()), values).unwrap_or_default()
+}

@@ -1,0 +1,183 @@
+//! Vector–Jacobian products: from cotangents of features to gradients with respect to points.
+
+mod exponents;
+mod powers;
+
+use std::ops::AddAssign;
+
+use ndarray::parallel::prelude::*;
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+
+use super::batch::Batch;
+use super::coordinates;
+use super::input::Input;
+use super::leaf::Leaf;
+use super::plan::{Pass, Plan};
+use super::routed::Routed;
+use super::sum::Sum;
+use super::{Form, Program, Projection, Scratch, Side};
+use crate::Real;
+use crate::numeric::{self, Isa};
+
+/// Rows whose gradients are computed together.
+const ROWS: usize = 60;
+
+/// Points and the cotangents of their features.
+struct Rows<'a, T> {
+    side: Side,
+    /// n × d.
+    x: ArrayView2<'a, T>,
+    /// n × D.
+    cotangents: ArrayView2<'a, T>,
+}
+
+/// Writes to each row i of `out` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, scales s held fixed;
+/// `false` if a map of the plan has no gradients. `out` is n × d, `cotangents` n × D.
+pub(crate) fn pull_back<T: Real>(
+    program: &Program<T>,
+    side: Side,
+    x: ArrayView2<'_, T>,
+    cotangents: ArrayView2<'_, T>,
+    mut out: ArrayViewMut2<'_, T>,
+) -> bool {
+    out.fill(T::zero());
+    let chunks = x
+        .axis_chunks_iter(Axis(0), ROWS)
+        .into_par_iter()
+        .zip(cotangents.axis_chunks_iter(Axis(0), ROWS))
+        .zip(out.axis_chunks_iter_mut(Axis(0), ROWS));
+    let results: Vec<bool> = chunks
+        .map_init(Scratch::default, |scratch, ((x, cotangents), out)| {
+            of_plan(program.plan(), Rows { side, x, cotangents }, out, scratch)
+        })
+        .collect();
+    // Without rows it is still asked.
+    results.into_iter().all(|known| known) && has_gradients(program.plan(), side)
+}
+
+fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
+    match plan {
+        Plan::Leaf(_) => true,
+        Plan::Sum(sum) => sum.parts().all(|part| has_gradients(part, side)),
+        Plan::Routed(routed) => routed.plans().all(|plan| has_gradients(plan, side)),
+        Plan::Foreign(map, facts) => {
+            let (x, c) = (Array2::zeros((0, facts.input_dim)), Array2::zeros((0, facts.feature_dim())));
+            let mut out = Array2::zeros((0, facts.input_dim));
+            map.pull_back(side, x.view(), c.view(), out.view_mut())
+        }
+    }
+}
+
+/// Adds gradients to `out`.
+fn of_plan<T: Real>(
+    plan: &Plan<T>,
+    rows: Rows<'_, T>,
+    mut out: ArrayViewMut2<'_, T>,
+    scratch: &mut Scratch<T>,
+) -> bool {
+    match plan {
+        Plan::Leaf(leaf) => {
+            out.add_assign(&of_leaf(leaf, rows, scratch));
+            true
+        }
+        Plan::Sum(sum) => of_sum(sum, rows, out, scratch),
+        Plan::Routed(routed) => of_routed(routed, rows, out, scratch),
+        Plan::Foreign(map, _) => {
+            let mut gradient = Array2::zeros(rows.x.dim());
+            let known = map.pull_back(rows.side, rows.x, rows.cotangents, gradient.view_mut());
+            out.add_assign(&gradient);
+            known
+        }
+    }
+}
+
+/// Through the products to the parts.
+fn of_sum<T: Real>(
+    sum: &Sum<T>,
+    rows: Rows<'_, T>,
+    mut out: ArrayViewMut2<'_, T>,
+    scratch: &mut Scratch<T>,
+) -> bool {
+    let Rows { side, x, cotangents } = rows;
+    let mut room = Batch::default();
+    sum.fill_parts(Pass::new(side, Form::Values), x.view(), &mut room, scratch);
+    let mut of_parts = Array2::zeros((x.nrows(), sum.room().0));
+    let cotangents = cotangents.as_standard_layout();
+    for (i, mut of_parts) in of_parts.rows_mut().into_iter().enumerate() {
+        if let (Some(c), Some(out)) = (cotangents.row(i).to_slice(), of_parts.as_slice_mut()) {
+            sum.pull_back(side, room.row(i), c, out);
+        }
+    }
+    sum.each_part().all(|(plan, columns, _)| {
+        let cotangents = of_parts.slice(s![.., columns]);
+        of_plan(plan, Rows { side, x: x.view(), cotangents }, out.view_mut(), scratch)
+    })
+}
+
+/// Each row through the maps of its cluster.
+fn of_routed<T: Real>(
+    routed: &Routed<T>,
+    rows: Rows<'_, T>,
+    mut out: ArrayViewMut2<'_, T>,
+    scratch: &mut Scratch<T>,
+) -> bool {
+    let x = rows.x.as_standard_layout();
+    let mut known = true;
+    for i in 0..x.nrows() {
+        let one = s![i..i + 1, ..];
+        let cluster = routed.cluster(rows.side, x.row(i));
+        if cluster == routed.clusters(rows.side) {
+            out.row_mut(i).fill(T::nan());
+            continue;
+        }
+        for (plan, columns, _) in routed.line(rows.side, cluster) {
+            let cotangents = rows.cotangents.slice(s![i..i + 1, columns]);
+            let row = Rows { side: rows.side, x: x.slice(one), cotangents };
+            known &= of_plan(plan, row, out.slice_mut(one), scratch);
+        }
+    }
+    known
+}
+
+fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>) -> Array2<T> {
+    let features = features(leaf, rows.side, rows.x.view(), scratch);
+    match (&*leaf.input, &leaf.projection) {
+        (Input::Logarithms(logarithms), Some(projection)) => {
+            powers::gradient(leaf, logarithms, projection, rows, &features, scratch)
+        }
+        (_, Some(projection)) => exponents::gradient(leaf, projection, rows, &features, scratch),
+        (_, None) => of_coordinates(leaf, rows, &features),
+    }
+}
+
+/// Of elu(u) + 1.
+fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T>) -> Array2<T> {
+    let mut out = Array2::zeros(rows.x.dim());
+    for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+        let scale = features.row(i).log_scales[0];
+        for (k, u) in coordinates::scaled(&leaf.lengthscale, rows.x.row(i)).enumerate() {
+            let slope = (u.min(0.0) - scale).exp() / leaf.lengthscale.at(k);
+            out[k] = T::narrow(rows.cotangents[[i, k]].widen() * slope);
+        }
+    }
+    out
+}
+
+fn features<T: Real>(leaf: &Leaf<T>, side: Side, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Batch<T> {
+    let mut batch = Batch::default();
+    batch.resize(x.nrows(), (leaf.facts.feature_dim(), 1), Form::Values);
+    leaf.fill(Pass::new(side, Form::Values), x, &mut batch.tile(), scratch);
+    batch
+}
+
+impl<T: Real> Projection<T> {
+    /// Σⱼ wᵢⱼ ωⱼ for each row of weights, n × m: n × d. Before the lengthscale divides it.
+    fn times_frequencies(&self, weights: ArrayView2<'_, T>) -> Array2<T> {
+        let mut out = Array2::zeros((weights.nrows(), self.input_dim()));
+        let (weights, d) = (weights.as_standard_layout(), self.input_dim());
+        if let (Some(weights), Some(out)) = (weights.as_slice(), out.as_slice_mut()) {
+            numeric::product(Isa::best(), weights, self.count(), self.transposed().all(), out, d);
+        }
+        out
+    }
+}
