@@ -83,7 +83,7 @@ impl Logarithms {
                 *ratio = u.abs() / divisor;
                 usual &= ratio.is_normal();
             }
-            numeric::ln(Isa::best(), logarithms, &ratios);
+            numeric::ln(Isa::best(), logarithms, ratios);
             if !usual {
                 let rest = logarithms.iter_mut().zip(&*u).zip(&self.divisors);
                 rest.for_each(|((out, u), divisor)| *out = logarithm(u.abs(), *divisor));

@@ -49,7 +49,7 @@ impl Hybrid {
     /// frequencies of a base, `tau` those of a coefficient, anew at each call: parts must be independent of each other.
     ///
     /// ```
-    /// use ndarray::{Array2, arr2};
+    /// use ndarray::arr2;
     /// use random_features::frequency::{Independent, draw};
     /// use random_features::hybrid::{Formula, Hybrid};
     /// use random_features::plan::Clustering;
@@ -62,8 +62,6 @@ impl Hybrid {
     /// let omega = || draw(2, 16, &Independent, &mut rng);
     /// let tau = || draw(2, 8, &Independent, &mut others);
     /// let map: Map<f64> = Hybrid::clustered((&queries, &keys), Formula::Complex, 1.0, omega, tau, rest)?;
-    ///     (&queries, &keys), Formula::Complex, 1.0, || Ok(omega.clone()), || Ok(tau.clone()), rest,
-    /// )?;
     /// let (x, y) = (queries.centres().row(0).to_owned(), keys.centres().row(0).to_owned());
     /// // At the centres λ = 1, and the base is exact.
     /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 1e-9);

@@ -2,7 +2,7 @@
 //!
 //! A hybrid estimate Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q chooses, pair by pair, the estimator that is accurate there; its
 //! coefficients λ̂ are estimated as well. Products of estimates are tensor products of features and sums are more
-//! blocks, so a hybrid is again a [`Map`](crate::Map), and everything that takes a map takes a hybrid:
+//! blocks, so a hybrid is again a [`Map`], and everything that takes a map takes a hybrid:
 //! other hybrids too. Below stand the maps; nothing in them knows of hybrids.
 //!
 //! ```

@@ -306,7 +306,7 @@ fn clones_and_pointers_are_the_same_map() {
     let gram = map.gram(&x, &y).unwrap();
     let boxed: Map<f64> = map.clone();
     let shared = std::sync::Arc::new(map.clone());
-    for other in [&boxed as &Map<f64>, &shared, &&map] {
+    for other in [&boxed as &Map<f64>, &shared] {
         assert_eq!(other.gram(&x, &y).unwrap(), gram);
         assert_eq!(other.identity(), map.identity());
         assert_eq!(other.log_variance(&x.row(0), &y.row(0)), map.log_variance(&x.row(0), &y.row(0)));
