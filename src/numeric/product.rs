@@ -5,9 +5,9 @@
 //! cut into runs of [`RUN`] bytes, so that what a panel's tiles read again stays in the second cache. Each element of
 //! the result is summed over k from left to right, whatever the shape of the tile.
 
+use super::Lane;
+use super::packed::{Panels, panel_width};
 use super::vector::{Vector, prefetch};
-use super::{Buffer, LINE, Lane};
-use crate::Real;
 
 /// Bytes of a run of k: 128 rows of X then take half of a second cache of 1 MiB.
 const RUN: usize = 4096;
@@ -17,87 +17,6 @@ const AHEAD: usize = 24;
 const WIDE: usize = 8;
 /// Not less than any panel: room for the ragged edge of a row.
 const EDGE: usize = 32;
-
-/// Columns of a panel: two lines of the caches, two vectors of the widest instruction set.
-#[inline(always)]
-const fn panel_width<T>() -> usize {
-    2 * LINE / size_of::<T>()
-}
-
-/// A matrix W of `rows` × `depth`, packed for [`product`].
-#[derive(Debug, Default)]
-pub struct Packed<T> {
-    panels: Buffer<T>,
-    rows: usize,
-    depth: usize,
-}
-
-/// Some of the rows of a packed matrix.
-#[derive(Clone, Copy, Debug)]
-pub struct Panels<'a, T> {
-    panels: &'a [T],
-    rows: usize,
-    depth: usize,
-}
-
-impl<T> Panels<'_, T> {
-    /// Columns of the product.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-}
-
-impl<T: Real> Packed<T> {
-    /// All rows.
-    pub fn all(&self) -> Panels<'_, T> {
-        Panels { panels: &self.panels, rows: self.rows, depth: self.depth }
-    }
-
-    /// The rows of runs of at least `least` rows.
-    pub fn runs(&self, least: usize) -> impl ExactSizeIterator<Item = Panels<'_, T>> {
-        let (depth, step) = (self.depth, least.max(1).next_multiple_of(panel_width::<T>()));
-        (0..self.rows).step_by(step).map(move |first| {
-            let rows = step.min(self.rows - first);
-            let panels = &self.panels[first * depth..][..rows.next_multiple_of(panel_width::<T>()) * depth];
-            Panels { panels, rows, depth }
-        })
-    }
-
-    /// Packs the matrix whose element (j, k) is `element(j, k)`.
-    pub fn new(rows: usize, depth: usize, element: impl Fn(usize, usize) -> T) -> Self {
-        let mut panels = Buffer::default();
-        let elements = panels.take(rows.div_ceil(panel_width::<T>()) * depth * panel_width::<T>());
-        for (j, k) in (0..rows).flat_map(|j| (0..depth).map(move |k| (j, k))) {
-            let panel = j / panel_width::<T>() * depth * panel_width::<T>();
-            elements[panel + k * panel_width::<T>() + j % panel_width::<T>()] = element(j, k);
-        }
-        Packed { panels, rows, depth }
-    }
-
-    /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, where another matrix was.
-    pub fn refill_columns(&mut self, values: &[T], (depth, rows): (usize, usize)) {
-        (self.rows, self.depth) = (rows, depth);
-        let panel = depth * panel_width::<T>();
-        let elements = self.panels.take(rows.div_ceil(panel_width::<T>()) * panel);
-        for (k, row) in values.chunks_exact(rows.max(1)).take(depth).enumerate() {
-            for (p, row) in row.chunks(panel_width::<T>()).enumerate() {
-                let lanes = &mut elements[p * panel + k * panel_width::<T>()..][..panel_width::<T>()];
-                lanes[..row.len()].copy_from_slice(row);
-                lanes[row.len()..].fill(T::zero());
-            }
-        }
-    }
-
-    /// Rows of W: columns of the product.
-    pub fn rows(&self) -> usize {
-        self.rows
-    }
-
-    /// Columns of W: the length of the sums.
-    pub fn depth(&self) -> usize {
-        self.depth
-    }
-}
 
 multiversion! {
     /// out[i · stride + j] ← Σₖ x[i · x_stride + k] W[j, k] for all rows i of x and all rows j of W.
@@ -338,7 +257,7 @@ unsafe fn store<T: Lane, V: Vector<T>, const N: usize>(row: [V; N], to: *mut T) 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numeric::Isa;
+    use crate::numeric::{Isa, Packed};
 
     fn value(i: usize) -> f64 {
         ((i * 7919) % 1009) as f64 / 1009.0 - 0.5

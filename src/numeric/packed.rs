@@ -1,0 +1,105 @@
+//! [`Packed`]: a matrix in the order in which products read it.
+
+use super::{Buffer, LINE};
+use crate::Real;
+
+/// Columns of a panel: two lines of the caches, two vectors of the widest instruction set.
+#[inline(always)]
+pub(super) const fn panel_width<T>() -> usize {
+    2 * LINE / size_of::<T>()
+}
+
+/// A matrix W of `rows` × `depth`, packed for [`product`](super::product).
+#[derive(Debug, Default)]
+pub struct Packed<T> {
+    panels: Buffer<T>,
+    rows: usize,
+    depth: usize,
+}
+
+/// Some of the rows of a packed matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Panels<'a, T> {
+    pub(super) panels: &'a [T],
+    pub(super) rows: usize,
+    pub(super) depth: usize,
+}
+
+impl<T> Panels<'_, T> {
+    /// Columns of the product.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+}
+
+impl<T: Real> Packed<T> {
+    /// All rows.
+    pub fn all(&self) -> Panels<'_, T> {
+        Panels { panels: &self.panels, rows: self.rows, depth: self.depth }
+    }
+
+    /// The rows of runs of at least `least` rows.
+    pub fn runs(&self, least: usize) -> impl ExactSizeIterator<Item = Panels<'_, T>> {
+        let (depth, step) = (self.depth, least.max(1).next_multiple_of(panel_width::<T>()));
+        (0..self.rows).step_by(step).map(move |first| {
+            let rows = step.min(self.rows - first);
+            let panels = &self.panels[first * depth..][..rows.next_multiple_of(panel_width::<T>()) * depth];
+            Panels { panels, rows, depth }
+        })
+    }
+
+    /// Packs the matrix whose element (j, k) is `element(j, k)`.
+    pub fn new(rows: usize, depth: usize, element: impl Fn(usize, usize) -> T) -> Self {
+        let mut panels = Buffer::default();
+        let elements = panels.take(rows.div_ceil(panel_width::<T>()) * depth * panel_width::<T>());
+        for (j, k) in (0..rows).flat_map(|j| (0..depth).map(move |k| (j, k))) {
+            let panel = j / panel_width::<T>() * depth * panel_width::<T>();
+            elements[panel + k * panel_width::<T>() + j % panel_width::<T>()] = element(j, k);
+        }
+        Packed { panels, rows, depth }
+    }
+
+    /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, where another matrix was.
+    pub fn refill_columns(&mut self, values: &[T], (depth, rows): (usize, usize)) {
+        (self.rows, self.depth) = (rows, depth);
+        let panel = depth * panel_width::<T>();
+        let elements = self.panels.take(rows.div_ceil(panel_width::<T>()) * panel);
+        for (k, row) in values.chunks_exact(rows.max(1)).take(depth).enumerate() {
+            for (p, row) in row.chunks(panel_width::<T>()).enumerate() {
+                let lanes = &mut elements[p * panel + k * panel_width::<T>()..][..panel_width::<T>()];
+                lanes[..row.len()].copy_from_slice(row);
+                lanes[row.len()..].fill(T::zero());
+            }
+        }
+    }
+
+    /// Rows of W: columns of the product.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// Columns of W: the length of the sums.
+    pub fn depth(&self) -> usize {
+        self.depth
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_and_runs_are_those_of_the_matrix() {
+        for (rows, depth) in [(1, 1), (31, 3), (32, 4), (70, 5)] {
+            let element = |j: usize, k: usize| (j * 100 + k) as f32;
+            let whole = Packed::new(rows, depth, element);
+            let columns: Vec<f32> = (0..depth).flat_map(|k| (0..rows).map(move |j| element(j, k))).collect();
+            let mut again = Packed::new(3, 200, |_, _| f32::NAN);
+            again.refill_columns(&columns, (depth, rows));
+            assert_eq!(whole.all().panels, again.all().panels);
+            let runs: Vec<Panels<'_, f32>> = whole.runs(10).collect();
+            assert_eq!(runs.iter().map(Panels::rows).sum::<usize>(), rows);
+            assert!(runs.iter().flat_map(|run| run.panels).eq(whole.all().panels));
+        }
+    }
+}
