@@ -62,14 +62,16 @@ pub fn coefficients(a: Complex64, s: GerfSign, d: usize) -> (Complex64, f64, Com
 /// Finite for Re(1 − 8A) > 0, else +∞; NaN where the estimate does not exist, Re(1 − 4A) ≤ 0. Known for any A and s
 /// under any known law of radii χ_d: independent rows, known angles, antithetic pairs.
 ///
-/// The covariance of two terms with an angle does not depend on A: it is that of positive features for s = 1, of
-/// trigonometric ones for s = −1. For let ωᵢ = rᵢûᵢ, B² = s(1 − 4A), z = x + sy, and B₂ = ±B or its conjugate with the
-/// A₂ that belongs to it. The mean of exp(Σ Aᵢ'rᵢ² + (Bᵢrᵢûᵢ)·z), A' = 2A, over all rotations of the pair (û₁, û₂) is
-/// e^{2A₁r₁²+2A₂r₂²} ₀F₁(; d/2; v·v ‖z‖²/4) with v = B₁r₁û₁ + B₂r₂û₂. The mean over independent radii χ_d has the
-/// density r^{d−1}e^{−r²/2}, which with e^{2Ar²} is r^{d−1}e^{−(1−4A)r²/2}: turning the path of integration to
-/// rᵢ = tᵢ/√(1−4Aᵢ), which Re(1−4A) > 0 and the second moment's Re(1−8A) > 0 allow, gives χ_d again, cancels D⁴, and
-/// makes of v·v the number s‖t₁û₁ ± t₂û₂‖², that of A = 0. Source: Chefs' Random Tables, Theorem 3.2; coupled and
-/// antithetic: new.
+/// The covariance of two terms whose rows have an angle does not depend on A: it is that of positive features for
+/// s = 1, of trigonometric ones for s = −1. Derivation: with z = x + sy, ωᵢ = rᵢûᵢ, and (Aᵢ, Bᵢ) either (A, B) or their
+/// conjugates, a product of two terms is Dᵢ² exp(2Aᵢrᵢ² + Bᵢrᵢ ûᵢ·z) over i = 1 and 2, but for a constant. Its mean over
+/// all rotations of û₁ and û₂ together is e^{2A₁r₁² + 2A₂r₂²} ₀F₁(; d/2; v·v ‖z‖²/4) with v = B₁r₁û₁ + B₂r₂û₂. Radii are
+/// independent, with densities ∝ r^{d−1}e^{−r²/2}, of which the factor makes r^{d−1}e^{−(1−4Aᵢ)r²/2}. Turning the paths of
+/// integration to rᵢ = tᵢ/√(1−4Aᵢ), which Re(1−8A) > 0 allows, gives the density of χ_d back and a factor that
+/// cancels Dᵢ². Since Bᵢ = ±√s √(1−4Aᵢ), v·v has become s‖t₁û₁ ± t₂û₂‖², that of A = 0. It takes radii χ_d that are
+/// independent of each other and of directions, and two dimensions.
+///
+/// Source: Chefs' Random Tables, Theorem 3.2; angles and antithetic pairs: new.
 pub fn ln_variance(pair: &Pair, a: Complex64, s: GerfSign, law: &Law) -> Option<f64> {
     let pairs = law.pairs(Radius::Chi)?;
     let (contraction, base) = (1.0 - 8.0 * a, 1.0 - 4.0 * a);
