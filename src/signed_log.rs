@@ -26,23 +26,29 @@ impl SignedLog {
 
     /// The number itself; ±∞ or 0 where it leaves the range of `f64`.
     pub fn value(self) -> f64 {
-        if self.sign == 0.0 { 0.0 } else { self.sign * self.ln_abs.exp() }
+        self.sign * self.ln_abs.exp()
     }
 
     /// The sum, accurate to rounding relative to the sum of magnitudes, whatever the terms' sizes.
     pub fn sum(terms: impl Iterator<Item = Self> + Clone) -> Self {
         let top = terms.clone().map(|term| term.ln_abs).fold(f64::NEG_INFINITY, f64::max);
         if !top.is_finite() {
-            // All zero, or one infinite: nothing to relate the others to.
-            return SignedLog::from(terms.map(SignedLog::value).sum::<f64>());
+            // All zero, or some infinite, beside which finite ones count for nothing. NaN is neither.
+            let finite = |term: &Self| term.ln_abs < f64::INFINITY && !term.sign.is_nan();
+            return SignedLog::from(terms.filter(|term| !finite(term)).map(SignedLog::value).sum::<f64>());
         }
         SignedLog::from(terms.map(|term| term.scaled(-top).value()).sum::<f64>()).scaled(top)
     }
 
-    /// The number times e^`ln`.
+    /// The number times e^`ln`; NaN for 0 times ∞ and ∞ times 0.
     pub fn scaled(self, ln: f64) -> Self {
         let ln_abs = self.ln_abs + ln;
-        SignedLog { ln_abs, sign: if ln_abs == f64::NEG_INFINITY { 0.0 } else { self.sign } }
+        let sign = match ln_abs {
+            f64::NEG_INFINITY => 0.0,
+            _ if ln_abs.is_nan() => f64::NAN,
+            _ => self.sign,
+        };
+        SignedLog { ln_abs, sign }
     }
 }
 
@@ -72,5 +78,31 @@ mod tests {
         assert!(sum(&[log(f64::NAN), log(1.0)]).ln_abs.is_nan());
         assert!(sum(&[log(f64::NAN)]).value().is_nan());
         assert_eq!(sum(&[log(f64::INFINITY), log(1.0)]).value(), f64::INFINITY);
+    }
+
+    #[test]
+    fn infinities_and_nan_stay_what_they_are() {
+        let (infinite, zero) = (SignedLog::positive(f64::INFINITY), SignedLog::from(0.0));
+        let minus = |ln| SignedLog { ln_abs: ln, sign: -1.0 };
+        let sum = |terms: &[SignedLog]| SignedLog::sum(terms.iter().copied());
+        // A finite number whose value overflows is not infinite.
+        assert_eq!(sum(&[infinite, minus(1e4)]), infinite);
+        assert_eq!(sum(&[minus(f64::INFINITY), SignedLog::positive(1e4)]), minus(f64::INFINITY));
+        let none = [
+            sum(&[infinite, minus(f64::INFINITY)]),
+            sum(&[infinite, SignedLog::from(f64::NAN)]),
+            sum(&[zero, SignedLog::from(f64::NAN)]),
+            zero.scaled(f64::NAN),
+            zero.scaled(f64::INFINITY),
+            infinite.scaled(f64::NEG_INFINITY),
+            SignedLog { ln_abs: f64::NAN, sign: 0.0 },
+        ];
+        for number in none {
+            assert!(number.value().is_nan(), "{number:?}");
+        }
+        assert!(none[..6].iter().all(|number| number.sign.is_nan() && number.ln_abs.is_nan()), "{none:?}");
+        assert_eq!(zero.scaled(1e4), zero);
+        assert_eq!(zero.value(), 0.0);
+        assert_eq!(SignedLog::positive(1.0).scaled(f64::NEG_INFINITY), zero);
     }
 }

@@ -86,7 +86,8 @@ impl Frequencies {
         }
     }
 
-    /// The dimension in which radii were drawn: that to which a structured coupling pads points, else d.
+    /// The dimension in which radii were drawn: that to which a structured coupling pads points (for
+    /// [`Hadamard`](super::Hadamard) the next power of two, and at least 16), else d.
     pub fn padded_dim(&self) -> usize {
         match &self.form {
             Form::Dense(rows) => rows.ncols(),

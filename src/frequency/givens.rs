@@ -1,4 +1,4 @@
-//! Givens frequencies: orthogonal ones from random plane rotations.
+//! Givens frequencies: orthogonal ones from rounds of random plane rotations.
 
 use std::f64::consts::TAU;
 
@@ -12,23 +12,34 @@ use super::structured::Rotated;
 use crate::error::{Result, check_positive};
 use crate::theory::BlockLaw;
 
-/// Givens frequencies: orthogonal ones from a product of random plane rotations, **approximate**: estimates have a
-/// small bias.
+/// Givens frequencies, **approximate**: orthogonal ones from rounds of random plane rotations; estimates have a small
+/// bias.
 ///
 /// # Definition
-/// ωᵢ = rᵢ (R)ᵢ with independent radii rᵢ ~ χ_d and R a product of k rotations in planes of two coordinates i < j,
-/// drawn uniformly among all pairs, by angles uniform on [0, 2π). Every block has rotations of its own, and holds up
-/// to d rows.
+/// ωᵢ = rᵢ (R)ᵢ with independent radii rᵢ ~ χ_d and R a product of k rounds. A round pairs the coordinates at random,
+/// every perfect matching as likely as any other, and rotates each of the ⌊d/2⌋ planes by an angle of its own, uniform
+/// on [0, 2π); for odd d one coordinate is left out. Every block has rotations of its own, and holds up to d rows.
 ///
 /// # Variance
 /// Close to that of [`Orthogonal`](super::Orthogonal). No closed form is known.
 ///
 /// # Exact where
-/// Nowhere for finite k: R tends to the uniform law on rotations as k grows, at a rate that is not known exactly;
-/// k = d log₂ d mixes well. There is no plane in one dimension: d = 1 is an error.
+/// For d = 2, where one round is the uniform law; else nowhere for finite k: R tends to the uniform law on rotations as
+/// k grows. For even d each round brings E Σⱼ Rᵢⱼ⁴ nearer to 3/(d+2), its value under the uniform law, by the factor
+/// ¾ (1 − 1/(d−1)) (new). Points along an axis are the worst: mean/K − 1 of positive features at x = y = e₀ (softmax,
+/// m = d; measured, standard errors of the last digit in brackets):
+///
+/// | k | d = 4 | d = 16 | d = 64 | d = 256 |
+/// |---|---|---|---|---|
+/// | 2 ⌈log₂ d⌉ | 7.4 (2) % | 50 (1) % | 290 (30) % | over 1000 % |
+/// | 4 ⌈log₂ d⌉ | 0.5 (2) % | 2.7 (2) % | 2.4 (4) % | 1.4 (5) % |
+/// | 6 ⌈log₂ d⌉ | −0.1 (2) % | 0.5 (2) % | −0.1 (4) % | 0.3 (5) % |
+///
+/// Along (1, 1, 0, …) the bias is smaller, and along (1, 1, …, 1) smaller and of the other sign. There is no plane in
+/// one dimension: d = 1 is an error.
 ///
 /// # Cost
-/// O(k) to draw and to store for a block, O(k) a point and block.
+/// O(kd) to draw and to store for a block, O(kd) a point and block.
 ///
 /// # Example
 /// ```
@@ -44,25 +55,38 @@ use crate::theory::BlockLaw;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Givens {
-    /// k, the number of rotations of a block, from 1 on; `None` is ⌈d log₂ d⌉.
-    pub rotations: Option<usize>,
+    /// k, the number of rounds of ⌊d/2⌋ rotations each, from 1 on; `None` is 6 ⌈log₂ d⌉.
+    pub rounds: Option<usize>,
 }
 
 impl Givens {
     /// Draws R in ℝᵈ.
     pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
-        let count = self.rotations.unwrap_or_else(|| (d as f64 * (d as f64).log2()).ceil() as usize);
-        check_positive("the number of rotations", count)?;
+        let rounds = self.rounds.unwrap_or_else(|| default_rounds(d));
+        check_positive("the number of rounds", rounds)?;
         // As many as fit into memory.
-        check_shape(size_of::<PlaneRotation>(), count)?;
-        let rotation = |_| {
-            // The second axis is drawn among those that are left, so that the two never coincide.
-            let (i, j) = (rng.random_range(0..d as u64) as usize, rng.random_range(0..d as u64 - 1) as usize);
-            let j = if j < i { j } else { j + 1 };
-            PlaneRotation { axes: [i.min(j), i.max(j)], angle: TAU * rng.random::<f64>() }
-        };
-        Ok(Rotation::Givens((0..count).map(rotation).collect()))
+        let planes = d / 2;
+        check_shape(size_of::<PlaneRotation>(), rounds.saturating_mul(planes))?;
+        let mut rotations = Vec::with_capacity(rounds * planes);
+        let mut axes: Vec<usize> = (0..d).collect();
+        for _ in 0..rounds {
+            // A uniform permutation, read in pairs.
+            for last in (1..d).rev() {
+                axes.swap(last, rng.random_range(0..=last as u64) as usize);
+            }
+            let rotation = |pair: &[usize]| PlaneRotation {
+                axes: [pair[0].min(pair[1]), pair[0].max(pair[1])],
+                angle: TAU * rng.random::<f64>(),
+            };
+            rotations.extend(axes.chunks_exact(2).map(rotation));
+        }
+        Ok(Rotation::Givens(rotations))
     }
+}
+
+/// 6 ⌈log₂ d⌉.
+fn default_rounds(d: usize) -> usize {
+    6 * d.max(1).next_power_of_two().ilog2() as usize
 }
 
 impl Coupling for Givens {

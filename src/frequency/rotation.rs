@@ -1,6 +1,6 @@
 //! [`Rotation`]: rotations that are products of sparse factors.
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut2, Axis, Zip, s};
 
 use super::shape::outside;
 use crate::error::{Error, Result, check_positive, check_size};
@@ -45,23 +45,28 @@ impl Rotation {
     /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if the factors are not of the vector's dimension.
     pub fn apply(&self, v: &mut Array1<f64>) -> Result<()> {
         self.check(v.len())?;
-        self.rotate(v);
+        self.rotate(v.view_mut().insert_axis(Axis(1)));
         Ok(())
     }
 
-    pub(super) fn rotate(&self, v: &mut Array1<f64>) {
+    /// Rotates every column.
+    pub(super) fn rotate(&self, mut v: ArrayViewMut2<'_, f64>) {
         match self {
             Rotation::Hadamard(flips) => {
-                let mut rotated = v.as_standard_layout().into_owned();
-                if let Some(rotated) = rotated.as_slice_mut() {
-                    hadamard_rounds(Isa::best(), rotated, &signs(flips));
+                let signs = signs(flips);
+                for mut column in v.columns_mut() {
+                    let mut rotated = column.to_vec();
+                    hadamard_rounds(Isa::best(), &mut rotated, &signs);
+                    column.assign(&ArrayView1::from(&rotated));
                 }
-                v.assign(&rotated);
             }
             Rotation::Givens(rotations) => {
                 for PlaneRotation { axes: [i, j], angle } in rotations {
-                    let ((sin, cos), (a, b)) = (angle.sin_cos(), (v[*i], v[*j]));
-                    (v[*i], v[*j]) = (a * cos - b * sin, a * sin + b * cos);
+                    let (sin, cos) = angle.sin_cos();
+                    let (a, b) = v.multi_slice_mut((s![*i, ..], s![*j, ..]));
+                    Zip::from(a)
+                        .and(b)
+                        .for_each(|a, b| (*a, *b) = (*a * cos - *b * sin, *a * sin + *b * cos));
                 }
             }
         }

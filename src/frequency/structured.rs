@@ -49,15 +49,21 @@ impl Rotated {
         }
     }
 
-    /// The inner products of the rows with a padded point, which is lost.
-    fn project(&self, mut v: Array1<f64>) -> Array1<f64> {
-        self.rotation.rotate(&mut v);
+    /// The inner products of the rows with padded points, which are the columns and lost: a row for each row.
+    fn project(&self, mut v: Array2<f64>) -> Array2<f64> {
+        self.rotation.rotate(v.view_mut());
         if self.vertices > 0 {
-            let vertices = v.slice_mut(s![..self.vertices]);
-            simplex_matrix::multiply(vertices.insert_axis(ndarray::Axis(1)));
+            simplex_matrix::multiply(v.slice_mut(s![..self.vertices, ..]));
         }
-        self.radii.iter().enumerate().map(|(j, radius)| radius * v[j / self.copies]).collect()
+        let product = |(j, k): (usize, usize)| self.radii[j] * v[[j / self.copies, k]];
+        Array2::from_shape_fn((self.radii.len(), v.ncols()), product)
     }
+}
+
+/// The largest N for points in ℝᵈ: the next power of two, and at least 16, below which rows of a transform are far from
+/// Gaussian. `None` if there is none.
+pub(super) fn widest(d: usize) -> Option<usize> {
+    d.checked_next_power_of_two().map(|power| power.max(16))
 }
 
 /// Frequencies in structured blocks: O(m) numbers, and O(m log d) operations for a product with a point.
@@ -83,7 +89,8 @@ pub struct Structured {
 }
 
 impl Structured {
-    /// Blocks of rows in ℝᵈ with d = `dim`, made in ℝᴺ with N = `padded` ≥ d.
+    /// Blocks of rows in ℝᵈ with d = `dim`, made in ℝᴺ with N = `padded` from d to the next power of two, or to 16 if
+    /// that is more.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter), [`Shape`](Error::Shape) or [`NotFinite`](Error::NotFinite) if a part does
@@ -91,8 +98,12 @@ impl Structured {
     pub fn new(dim: usize, padded: usize, blocks: Vec<Rotated>) -> Result<Self> {
         check_positive("the dimension d", dim)?;
         check_positive("the number of frequencies m", blocks.len())?;
-        if padded < dim || dim.checked_next_power_of_two().is_none_or(|most| padded > most) {
-            return Err(outside("the padded dimension N", padded, "from d to the next power of two"));
+        if padded < dim || widest(dim).is_none_or(|most| padded > most) {
+            return Err(outside(
+                "the padded dimension N",
+                padded,
+                "from d to the next power of two, or to 16",
+            ));
         }
         blocks.iter().try_for_each(|block| block.check(padded))?;
         let count: usize = blocks.iter().map(|block| block.radii.len()).sum();
@@ -127,22 +138,20 @@ impl Structured {
     /// [`Shape`](Error::Shape) if the point does not have d entries.
     pub fn project(&self, x: ArrayView1<'_, f64>) -> Result<Array1<f64>> {
         check_size("the dimension of x", self.dim, x.len())?;
-        let mut padded = Array1::zeros(self.padded);
-        padded.slice_mut(s![..self.dim]).assign(&x);
+        let mut padded = Array2::zeros((self.padded, 1));
+        padded.slice_mut(s![..self.dim, 0]).assign(&x);
         Ok(self.blocks.iter().flat_map(|block| block.project(padded.clone())).collect())
     }
 
     /// The rows, written out: m × d, one column for each coordinate's unit vector.
     pub fn to_rows(&self) -> Array2<f64> {
         let mut rows = Array2::zeros((self.count(), self.dim));
+        let mut units = Array2::zeros((self.padded, self.dim));
+        units.diag_mut().fill(1.0);
         let mut first = 0;
         for block in &self.blocks {
             let last = first + block.radii.len();
-            for (k, mut column) in rows.slice_mut(s![first..last, ..]).columns_mut().into_iter().enumerate() {
-                let mut unit = Array1::zeros(self.padded);
-                unit[k] = 1.0;
-                column.assign(&block.project(unit));
-            }
+            rows.slice_mut(s![first..last, ..]).assign(&block.project(units.clone()));
             first = last;
         }
         rows

@@ -97,6 +97,11 @@ impl Activation {
     pub fn kernel(self) -> Option<ActivationKernel> {
         ActivationKernel::new(self)
     }
+
+    /// E f(ω·x), ω ~ N(0, I), from ln ‖x‖; NaN without a closed form.
+    pub(crate) fn mean(self, ln_norm: f64) -> SignedLog {
+        mean(self, ln_norm)
+    }
 }
 
 /// ε, if it is finite; −0 becomes 0.

@@ -88,7 +88,7 @@ fn norm(x: impl Iterator<Item = f64> + Clone) -> Norm {
 }
 
 /// ln ‖x‖; −∞ for 0.
-pub(super) fn ln_norm(x: impl Iterator<Item = f64> + Clone) -> f64 {
+pub(crate) fn ln_norm(x: impl Iterator<Item = f64> + Clone) -> f64 {
     let norm = norm(x);
     if norm.is_zero() { f64::NEG_INFINITY } else { norm.ln() }
 }

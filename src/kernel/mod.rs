@@ -17,6 +17,7 @@ mod softmax;
 pub use activation::Activation;
 pub use activation_kernel::ActivationKernel;
 pub(crate) use activation_kernel::checked_offset;
+pub(crate) use angular::ln_norm;
 pub use angular::{Angular, angle};
 pub use gaussian::Gaussian;
 pub use lengthscale::Lengthscale;

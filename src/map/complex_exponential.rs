@@ -71,13 +71,19 @@ impl Definition for ComplexExponential {
         let (law, zeta) = (setting.law()?, self.transform.zeta(u, v));
         // Everything is relative to the squared kernel, 2x·y for softmax.
         let dot = 0.5 * setting.target.ln_squared_scale(pair);
-        if self.transform.is_real() {
+        let squared_norm = zeta.iter().map(Complex64::norm_sqr).sum();
+        if zeta.iter().all(|z| z.im == 0.0) {
             // That of positive features, whose ζ is x + y.
-            let pair = Pair { sum: zeta.iter().map(Complex64::norm_sqr).sum(), dot, ..*pair };
+            let pair = Pair { sum: squared_norm, dot, ..*pair };
             return match self.symmetry {
                 Symmetry::Plain => theory::positive(&pair, law),
                 Symmetry::Symmetric => theory::hyperbolic(&pair, law),
             };
+        }
+        if zeta.iter().all(|z| z.re == 0.0) {
+            // That of trigonometric features, whose ζ is i(x − y) and whose real part is even in ω.
+            let pair = Pair { difference: squared_norm, norms: 2.0 * dot + squared_norm, ..*pair };
+            return theory::trigonometric(&pair, law);
         }
         law.is_independent().then(|| complex_exponential::ln_mse(dot, &zeta, self.symmetry, law.len()))
     }

@@ -19,8 +19,7 @@ use crate::theory::{Pair, Radius};
 /// the coupling pads, ‖ω‖ and d are those of the padded dimension.
 ///
 /// # Variance
-/// Finite for Re(1 − 8A) > 0. Closed forms ([`theory::gerf`](crate::theory::gerf)) for independent frequencies, and for
-/// s = 1 and real A under any known coupling. The real A ≤ 0 that is best for a pair of points or for data
+/// Finite for Re(1 − 8A) > 0. Closed forms ([`theory::gerf`](crate::theory::gerf)) under any known coupling. The real A ≤ 0 that is best for a pair of points or for data
 /// ([`optimal`](Gerf::optimal), [`PairStatistics`](crate::plan::PairStatistics)) beats positive features everywhere but
 /// at x = −y.
 ///

@@ -22,7 +22,8 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Variance
 /// (E\[f²(ω·x) f²(ω·y)\] − K²)/m for independent ω and ε = 0, in closed form for u, u², exp, cos, sin, sgn,
-/// step, ReLU and |u|: [`theory::nonlinear`]. None otherwise.
+/// step, ReLU and |u|, antithetic pairs too; for exp and u under any known law: [`theory::nonlinear`]. With ε ≠ 0 for
+/// independent ω and u, u², |u|, step and ReLU: [`theory::nonlinear_with_offset`]. None otherwise.
 ///
 /// # Exact where
 /// Nowhere in general; for sgn where x = cy with c ≠ 0, for any draw.
@@ -108,8 +109,7 @@ impl Definition for Nonlinear {
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], _: &Pair) -> Option<f64> {
-        let law = setting.law().filter(|_| self.offset == 0.0)?;
-        theory::nonlinear(self.activation, u, v, law)
+        theory::nonlinear_with_offset(self.activation, self.offset, u, v, setting.law()?)
     }
 }
 

@@ -17,7 +17,9 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Variance
 /// (1 − K²)/m = 4t(1−t)/m with t = θ/π, for independent ω of any radii, an antithetic pair counting as one:
-/// ω and −ω give the same estimate. Closed form: [`theory::nonlinear`]. None is known for orthogonal ω.
+/// ω and −ω give the same estimate. Closed form: [`theory::nonlinear`]. None is known for orthogonal ω. Between 0 and
+/// another point, where sgn 0 = 1 is no odd value, the terms of an antithetic pair cancel: estimates from pairs alone
+/// are the kernel's 0 for any draw.
 ///
 /// # Exact where
 /// x = cy with c ≠ 0, for any draw.

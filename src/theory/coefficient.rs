@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use super::Pair;
+use super::{Law, Pair, Radius};
 
 /// The first two moments of a coefficient λ̂ and its complement, as plain numbers: those of positive estimates
 /// overflow at norms of about 15.
@@ -35,7 +35,22 @@ impl Moments {
 /// E λ̂² = t(t − t/n + 1/n) with t = θ/π, E(1−λ̂)² = (1−t)(1−t + t/n), E λ̂(1−λ̂) = t(1−t)(1 − 1/n).
 /// Source: Hybrid Random Features, Lemma 3.2.
 pub fn angular(angle: f64, n: usize) -> Moments {
-    let (t, n) = (angle / PI, n as f64);
+    angular_of_signs(angle, n as f64)
+}
+
+/// The same under a law of the frequencies, of which an antithetic pair gives the same sign product twice: n rows of
+/// which 2p are paired are worth n²/(n + 2p) independent ones. `None` for rows that depend on each other otherwise.
+///
+/// For points that are not 0, where a pair's terms cancel. Source: new.
+pub fn angular_of_law(angle: f64, law: &Law) -> Option<Moments> {
+    // Signs depend on directions alone.
+    let pairs = law.clone().with_radius(Radius::Chi).pairs(Radius::Chi)?;
+    let n = law.len() as f64;
+    pairs.angles.is_empty().then(|| angular_of_signs(angle, n * n / (n + 2.0 * pairs.antithetic)))
+}
+
+fn angular_of_signs(angle: f64, n: f64) -> Moments {
+    let t = angle / PI;
     // π − θ before dividing, not 1 − t after.
     let rest = (PI - angle) / PI;
     Moments {

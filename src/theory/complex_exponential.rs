@@ -2,7 +2,9 @@
 //!
 //! Everything depends on ζ = Ax + A⁻ᵀy alone, through the bilinear square ζ² = Σ ζₖ² and the norm ‖ζ‖² = Σ
 //! |ζₖ|²; the error vanishes if and only if ζ = 0. A general (not diagonal) A enters by its ζ. The symmetric
-//! variant averages over ω and −ω. Independent frequencies, softmax kernel.
+//! variant averages over ω and −ω. Independent frequencies, softmax kernel. Where ζ is real the estimate is that of
+//! [positive](super::positive) features with x + y = ζ (symmetric: [hyperbolic](super::hyperbolic) ones), where it is
+//! imaginary that of [trigonometric](super::trigonometric) ones, with their closed forms under any known law.
 
 use std::f64::consts::LN_2;
 

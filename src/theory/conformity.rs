@@ -10,7 +10,7 @@
 
 use super::expm1;
 use crate::SignedLog;
-use crate::numeric::special::{alternating_1f1, gauss_legendre, ln_1f1};
+use crate::numeric::special::{alternating_1f1, gauss_legendre, ln_1f1, signed_alternating_1f1};
 
 /// Arguments up to which the excess is summed from its power series.
 const SMALL: f64 = 1.0;
@@ -108,6 +108,17 @@ pub fn trigonometric_excess(d: usize, z2: f64, cos: f64) -> f64 {
         excess_series(d, -z2, Angles::Both(cos))
     } else {
         trigonometric_conformity(d, z2, cos) - (-z2).exp()
+    }
+}
+
+/// [`trigonometric_excess`] as sign and logarithm: for orthogonal directions and even d it has its digits where the
+/// number itself is below the range of `f64`.
+pub(super) fn signed_trigonometric_excess(d: usize, z2: f64, cos: f64) -> SignedLog {
+    let far =
+        if cos == 0.0 && z2 > SMALL && d > 0 { signed_alternating_1f1(d as f64, 0.5 * z2) } else { None };
+    match far {
+        Some(conformity) => SignedLog::sum([conformity, SignedLog { ln_abs: -z2, sign: -1.0 }].into_iter()),
+        None => SignedLog::from(trigonometric_excess(d, z2, cos)),
     }
 }
 

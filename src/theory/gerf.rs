@@ -8,11 +8,10 @@ use std::f64::consts::LN_2;
 
 use num_complex::Complex64;
 
-use super::conformity::conformity_excess;
+use super::conformity::{conformity_excess, signed_trigonometric_excess};
 use super::gaussian::{Terms, trigonometric};
-use super::law::Pairs;
 use super::log_space::real_part_excess;
-use super::{Law, Pair, Radius, expm1, ln_sinh};
+use super::{Law, Pair, Radius, ln_sinh};
 use crate::SignedLog;
 
 /// The sign s of a generalised exponential feature.
@@ -60,18 +59,34 @@ pub fn coefficients(a: Complex64, s: GerfSign, d: usize) -> (Complex64, f64, Com
 
 /// ln of the variance of the estimate of the Gaussian kernel; `None` without a closed form.
 ///
-/// Finite for Re(1 − 8A) > 0, else +∞; NaN where the estimate does not exist, Re(1 − 4A) ≤ 0. Known for
-/// independent frequencies and, with real A and s = 1, for any known angles and antithetic pairs: the covariance of
-/// terms with an angle does not depend on A. A = 0 and s = −1 is the trigonometric map under any known law. Source:
-/// Chefs' Random Tables, Theorem 3.2; coupled: new.
+/// Finite for Re(1 − 8A) > 0, else +∞; NaN where the estimate does not exist, Re(1 − 4A) ≤ 0. Known for any A and s
+/// under any known law of radii χ_d: independent rows, known angles, antithetic pairs.
+///
+/// The covariance of two terms whose rows have an angle does not depend on A: it is that of positive features for
+/// s = 1, of trigonometric ones for s = −1. Derivation: with z = x + sy, ωᵢ = rᵢûᵢ, and (Aᵢ, Bᵢ) either (A, B) or their
+/// conjugates, a product of two terms is Dᵢ² exp(2Aᵢrᵢ² + Bᵢrᵢ ûᵢ·z) over i = 1 and 2, but for a constant. Its mean over
+/// all rotations of û₁ and û₂ together is e^{2A₁r₁² + 2A₂r₂²} ₀F₁(; d/2; v·v ‖z‖²/4) with v = B₁r₁û₁ + B₂r₂û₂. Radii are
+/// independent, with densities ∝ r^{d−1}e^{−r²/2}, of which the factor makes r^{d−1}e^{−(1−4Aᵢ)r²/2}. Turning the paths of
+/// integration to rᵢ = tᵢ/√(1−4Aᵢ), which Re(1−8A) > 0 allows, gives the density of χ_d back and a factor that
+/// cancels Dᵢ². Since Bᵢ = ±√s √(1−4Aᵢ), v·v has become s‖t₁û₁ ± t₂û₂‖², that of A = 0. It takes radii χ_d that are
+/// independent of each other and of directions, and two dimensions.
+///
+/// Source: Chefs' Random Tables, Theorem 3.2; angles and antithetic pairs: new.
 pub fn ln_variance(pair: &Pair, a: Complex64, s: GerfSign, law: &Law) -> Option<f64> {
-    let dependent = law.pairs(Radius::Chi)?;
+    let pairs = law.pairs(Radius::Chi)?;
     let (contraction, base) = (1.0 - 8.0 * a, 1.0 - 4.0 * a);
     if base.re.is_nan() || base.re <= 0.0 {
         return Some(f64::NAN);
     }
     if contraction.re <= 0.0 {
         return Some(f64::INFINITY);
+    }
+    if a == Complex64::ZERO && s == GerfSign::Minus {
+        // The trigonometric map, relative to e^{‖x‖²+‖y‖²}.
+        return trigonometric(&Pair { norms: 0.0, ..*pair }, law);
+    }
+    if pair.dim < 2 && !pairs.angles.is_empty() {
+        return None;
     }
     let (half, w) = (0.5 * pair.dim as f64, s.distance(pair));
     // E (Re f)² = ½ Re E f² + ½ E |f|², each relative to K².
@@ -84,28 +99,27 @@ pub fn ln_variance(pair: &Pair, a: Complex64, s: GerfSign, law: &Law) -> Option<
     };
     let modulus = half * (16.0 * a.norm() / contraction.re * a.norm()).ln_1p() + w * growth;
     let single = real_part_excess(0.5 * (modulus + square.re), 0.5 * (modulus - square.re), square.im);
-    if a == Complex64::ZERO && s == GerfSign::Minus {
-        // The trigonometric map, relative to e^{‖x‖²+‖y‖²}.
-        return trigonometric(&Pair { norms: 0.0, ..*pair }, law);
-    }
-    let real_positive = a.im == 0.0 && s == GerfSign::Plus;
-    if !real_positive && dependent != Pairs::default() {
-        return None;
-    }
-    let angle = |cos| conformity_excess(pair.dim, pair.sum, cos);
-    let antithetic = antithetic(half, a.re, w, single);
+    let angle = |cos| match s {
+        GerfSign::Plus => conformity_excess(pair.dim, w, cos),
+        GerfSign::Minus => signed_trigonometric_excess(pair.dim, w, cos).scaled(w),
+    };
+    let antithetic = antithetic(half, a, s, w, single);
     let terms = Terms { single, antithetic, angle: &angle };
     Some(terms.ln_variance(law, Radius::Chi)? - pair.difference)
 }
 
-/// The variance of a term and its covariance with that of −ω, for s = 1 and real A: with the mean of f(ω)f(−ω) relative
-/// to K², (1 + 16A²/(1 − 8A))^{d/2} e^{−w}.
-fn antithetic(half: f64, a: f64, w: f64, single: SignedLog) -> SignedLog {
-    if a == 0.0 {
+/// The variance of a term and its covariance with that of −ω: E f(ω)f(−ω) is K² (1 + 16A²/(1 − 8A))^{d/2} e^{−sw}, and
+/// E f(ω)f̄(−ω) is K² (1 + 16|A|²/Re(1 − 8A))^{d/2} e^{−sw − 2(Im B)²w/Re(1 − 8A)}.
+fn antithetic(half: f64, a: Complex64, s: GerfSign, w: f64, single: SignedLog) -> SignedLog {
+    if a == Complex64::ZERO {
         // (e^w − 1) + (e^{−w} − 1) without cancellation.
         return SignedLog::positive(2.0 * (LN_2 + ln_sinh(0.5 * w)));
     }
-    let covariance = expm1(half * (16.0 * a / (1.0 - 8.0 * a) * a).ln_1p() - w);
+    let (contraction, b) = (1.0 - 8.0 * a, coefficients(a, s, 1).0);
+    let square = half * ln_1p(16.0 * a / contraction * a) - s.value() * w;
+    let growth = s.value() + 2.0 * b.im * b.im / contraction.re;
+    let modulus = half * (16.0 * a.norm() / contraction.re * a.norm()).ln_1p() - w * growth;
+    let covariance = real_part_excess(0.5 * (modulus + square.re), 0.5 * (modulus - square.re), square.im);
     SignedLog::sum([single, covariance].into_iter())
 }
 

@@ -45,7 +45,7 @@ pub use gaussian::{
 pub use law::{BlockLaw, Dependence, Law, Radius};
 pub use log_space::{expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh};
 pub use matern::matern_trigonometric;
-pub use nonlinear::nonlinear;
+pub use nonlinear::{nonlinear, nonlinear_with_offset};
 pub use pair::Pair;
 
 #[doc = include_str!("../doc/errata.md")]

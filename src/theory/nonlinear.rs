@@ -1,22 +1,31 @@
-//! Variances of the estimates from features f(ω·x), independent frequencies.
+//! Variances of the estimates from features f(ω·x).
 
-use std::f64::consts::PI;
+use std::f64::consts::{LN_2, PI};
 
-use super::{Law, Pair, Radius, ln_1m_exp, ln_expm1};
+use super::gaussian::Terms;
+use super::{Law, Pair, Radius, ln_1m_exp, ln_add_exp, positive};
 use crate::SignedLog;
-use crate::kernel::{Activation, Kernel, angle};
+use crate::kernel::{Activation, Kernel, angle, ln_norm};
 
 /// ln of the variance of (1/m) Σ f(ωⱼ·x) f(ωⱼ·y) at points of equal dimension, already divided by the
-/// lengthscale; `None` where no closed form is known: for erf, ReLU², GELU, the sigmoid and tanh, and for
-/// rows that depend on each other.
+/// lengthscale; `None` where no closed form is known: for erf, ReLU², GELU, the sigmoid and tanh, and, exp and u apart,
+/// for rows that depend on each other otherwise than as antithetic pairs.
 ///
 /// A single term has the variance E f²(ω·x) f²(ω·y) − K², and f² is again a function with a kernel, or a
 /// sum of such. With t = θ/π it is 4t(1−t) for sgn and (1−t)(1+t)/4 for the step, whatever the law of the
-/// radii; the others are for ω ~ N(0, I). An antithetic pair counts as one frequency where f is odd or even;
-/// for other f it has no closed form here.
+/// radii; the others are for ω ~ N(0, I). exp is the positive map times e^{(‖x‖²+‖y‖²)/2}, under any known law. For u two
+/// terms whose rows have an angle with cosine c have the covariance ((d−2)(x·y)² + d‖x‖²‖y‖²)(dc² − 1)/((d+2)(d−1)). An
+/// antithetic pair counts as one frequency where f is odd or even; the mean of a pair's two terms has the variance
+/// t(1−t)/4 for the step and ½E f²(ω·x) f²(ω·y) − K² for the ReLU, whose terms are never both other than 0. Where one
+/// point is 0 and f is sgn, of which sgn 0 = 1 is no odd value, the terms of a pair cancel: the estimate from pairs is
+/// the kernel's 0, without variance.
 ///
 /// Source: sgn, Hybrid Random Features, Lemma 3.2; others new.
 pub fn nonlinear(f: Activation, x: &[f64], y: &[f64], law: &Law) -> Option<f64> {
+    if f == Activation::Exp {
+        let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
+        return Some(positive(&pair, law)? + pair.norms);
+    }
     let of_directions = matches!(f, Activation::Sign | Activation::Step);
     let single = ln_single(f, x, y)?;
     let pairs = if of_directions {
@@ -24,36 +33,128 @@ pub fn nonlinear(f: Activation, x: &[f64], y: &[f64], law: &Law) -> Option<f64> 
     } else {
         law.pairs(Radius::Chi)?
     };
-    let parity = !matches!(f, Activation::Step | Activation::Relu | Activation::Exp);
-    let independent = pairs.angles.is_empty() && (parity || pairs.antithetic == 0.0);
-    let m = law.len() as f64;
-    independent.then(|| single + (m + 2.0 * pairs.antithetic).ln() - 2.0 * m.ln())
+    if !pairs.angles.is_empty() {
+        return if f == Activation::Identity && x.len() > 1 { of_linear(x, y, single, law) } else { None };
+    }
+    // Rows without a partner, and the pairs' rows with twice the variance of the mean of their two terms.
+    let (m, paired) = (law.len() as f64, 2.0 * pairs.antithetic);
+    let mut total = if paired < m { single + (m - paired).ln() } else { f64::NEG_INFINITY };
+    if paired > 0.0 {
+        total = ln_add_exp(total, ln_of_pair(f, x, y, single)? + (2.0 * paired).ln());
+    }
+    Some(total - 2.0 * m.ln())
+}
+
+/// For u and rows with angles. By the mean of u_a u_b v_c v_d over unit vectors with u·v = c, which is invariant under
+/// rotations and therefore a sum of three products of δ.
+fn of_linear(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
+    let d = x.len() as f64;
+    let ln_kernel = |f: Activation| f.kernel().map(|kernel| kernel.log_of_slices(x, y).ln_abs);
+    let ln_norms = ln_norm(x.iter().copied()) + ln_norm(y.iter().copied());
+    let squares =
+        ln_add_exp((d - 2.0).ln() + 2.0 * ln_kernel(Activation::Identity)?, d.ln() + 2.0 * ln_norms);
+    let of_angle =
+        |cos: f64| SignedLog::from((d * cos * cos - 1.0) / ((d + 2.0) * (d - 1.0))).scaled(squares);
+    let single = SignedLog::positive(single);
+    Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle }.ln_variance(law, Radius::Chi)
+}
+
+/// ln of the variance of the mean of a pair's terms, f(ω·x) f(ω·y) and f(−ω·x) f(−ω·y), from that of one.
+fn ln_of_pair(f: Activation, x: &[f64], y: &[f64], single: f64) -> Option<f64> {
+    let zero = |point: &[f64]| point.iter().all(|v| *v == 0.0);
+    match f {
+        // With one point 0 the sum of the terms is the same for every ω.
+        Activation::Sign | Activation::Step if zero(x) || zero(y) => Some(f64::NEG_INFINITY),
+        // (1 + sgn(ω·x) sgn(ω·y))/4.
+        Activation::Step => Some(ln_of_signs(Activation::Sign, x, y) - 16f64.ln()),
+        Activation::Relu => {
+            let kernel = |f: Activation| f.kernel().map(|kernel| kernel.log_of_slices(x, y));
+            Some(excess(kernel(Activation::ReluSquared)?.scaled(-LN_2), kernel(f)?))
+        }
+        _ => Some(single),
+    }
+}
+
+/// The same for (f(ωⱼ·x) + ε) (f(ωⱼ·y) + ε): `None` for ε ≠ 0 but for u, u², |u|, the step and the ReLU and rows that
+/// are independent.
+///
+/// With a = ω·x and b = ω·y the variance of a term is Var f(a)f(b) + 2ε Cov(f(a)f(b), f(a)+f(b)) + ε² Var(f(a)+f(b)).
+/// The mixed moments, with c = cos θ: E f²(a) f(b) is 0 for u, ‖x‖²‖y‖ √(2/π) (1 + c²) for |u|, ‖x‖⁴‖y‖² (3 + 12c²)
+/// for u², K for the step, ‖x‖²‖y‖ (1 + c)²/√(8π) for the ReLU. The error is relative to
+/// the largest of these terms. Source: new.
+pub fn nonlinear_with_offset(f: Activation, offset: f64, x: &[f64], y: &[f64], law: &Law) -> Option<f64> {
+    if offset == 0.0 {
+        return nonlinear(f, x, y, law);
+    }
+    if !law.is_independent() {
+        return None;
+    }
+    let kernel = |f: Activation, x: &[f64], y: &[f64]| f.kernel().map(|kernel| kernel.log_of_slices(x, y));
+    let product = |u: SignedLog, v: SignedLog| SignedLog { sign: u.sign * v.sign, ..u.scaled(v.ln_abs) };
+    let minus = |u: SignedLog| SignedLog { sign: -u.sign, ..u };
+    let (own, both) = (kernel(f, x, y)?, [(x, y), (y, x)]);
+    // Not from cos θ: 1 + cos θ would cancel near θ = π.
+    let theta = angle(x.iter().copied().zip(y.iter().copied()));
+    let (cos, half) = (theta.cos(), (0.5 * theta).cos());
+    let mixed = |x: &[f64], y: &[f64]| {
+        let (of_x, of_y) = (ln_norm(x.iter().copied()), ln_norm(y.iter().copied()));
+        match f {
+            Activation::Identity => Some(SignedLog::from(0.0)),
+            Activation::Abs => {
+                Some(SignedLog::from((2.0 / PI).sqrt() * (1.0 + cos * cos)).scaled(2.0 * of_x + of_y))
+            }
+            Activation::Square => {
+                Some(SignedLog::from(3.0 + 12.0 * cos * cos).scaled(4.0 * of_x + 2.0 * of_y))
+            }
+            // ½K where x is 0 and the step ½.
+            Activation::Step => Some(if of_x == f64::NEG_INFINITY { own.scaled(-LN_2) } else { own }),
+            Activation::Relu => {
+                Some(SignedLog::from(4.0 * half.powi(4) / (8.0 * PI).sqrt()).scaled(2.0 * of_x + of_y))
+            }
+            _ => None,
+        }
+    };
+    let mean = |x: &[f64]| f.mean(ln_norm(x.iter().copied()));
+    let mut terms = vec![SignedLog::positive(ln_single(f, x, y)?)];
+    let (twice, square) = (SignedLog::from(2.0 * offset), SignedLog::positive(2.0 * offset.abs().ln()));
+    for (x, y) in both {
+        // Cov(f(a)f(b), f(a)), and Var f(a) + Cov(f(a), f(b)).
+        terms.push(product(twice, mixed(x, y)?));
+        terms.push(minus(product(twice, product(own, mean(x)))));
+        terms.push(product(square, kernel(f, x, x)?));
+        terms.push(minus(product(square, product(mean(x), mean(x)))));
+        terms.push(product(square, own));
+        terms.push(minus(product(square, product(mean(x), mean(y)))));
+    }
+    let variance = SignedLog::sum(terms.into_iter());
+    // A variance below the rounding of its terms counts as zero.
+    let ln = if variance.sign < 0.0 { f64::NEG_INFINITY } else { variance.ln_abs };
+    Some(ln - (law.len() as f64).ln())
+}
+
+/// ln(second − kernel²) for second ≥ kernel².
+fn excess(second: SignedLog, kernel: SignedLog) -> f64 {
+    let excess = second.ln_abs - 2.0 * kernel.ln_abs;
+    if second.sign == 0.0 { f64::NEG_INFINITY } else { second.ln_abs + ln_1m_exp(excess) }
 }
 
 /// ln Var f(ω·x) f(ω·y).
 fn ln_single(f: Activation, x: &[f64], y: &[f64]) -> Option<f64> {
     let kernel = |f: Activation| f.kernel().map(|kernel| kernel.log_of_slices(x, y));
-    let above = |second: SignedLog, kernel: SignedLog| {
-        let excess = second.ln_abs - 2.0 * kernel.ln_abs;
-        if second.sign == 0.0 { f64::NEG_INFINITY } else { second.ln_abs + ln_1m_exp(excess) }
-    };
     match f {
         Activation::Sign | Activation::Step => Some(ln_of_signs(f, x, y)),
         // E a²b² = ‖x‖²‖y‖² + 2(x·y)² for a = ω·x and b = ω·y.
-        Activation::Identity | Activation::Abs => Some(above(kernel(Activation::Square)?, kernel(f)?)),
-        Activation::Relu => Some(above(kernel(Activation::ReluSquared)?, kernel(f)?)),
+        Activation::Identity | Activation::Abs => Some(excess(kernel(Activation::Square)?, kernel(f)?)),
+        Activation::Relu => Some(excess(kernel(Activation::ReluSquared)?, kernel(f)?)),
         Activation::Square => {
             // E a⁴b⁴ = 9r⁴ + 72r²(x·y)² + 24(x·y)⁴, and K = r² + 2(x·y)².
             let (kernel, dot) = (kernel(f)?.ln_abs, kernel(Activation::Identity)?.ln_abs);
             let share = if kernel == f64::NEG_INFINITY { 0.0 } else { (2.0 * dot - kernel).exp() };
             Some(2.0 * kernel + (8.0 + share * (36.0 - 84.0 * share)).ln())
         }
-        Activation::Exp => {
-            let sum = 2.0 * kernel(f)?.ln_abs;
-            Some(sum + ln_expm1(sum))
-        }
         Activation::Cos | Activation::Sin => of_waves(f, x, y).map(f64::ln),
-        Activation::Erf
+        Activation::Exp
+        | Activation::Erf
         | Activation::ReluSquared
         | Activation::Gelu
         | Activation::Sigmoid

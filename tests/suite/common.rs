@@ -188,7 +188,7 @@ pub fn approximate_couplings() -> Vec<Box<dyn Coupling>> {
         Box::new(Simplex::on(hadamard)),
         Box::new(Simplex { partial: Partial::Truncated, rotation: hadamard }),
         Box::new(Givens::default()),
-        Box::new(Antithetic(Givens { rotations: Some(5) })),
+        Box::new(Antithetic(Givens { rounds: Some(5) })),
         Box::new(Simplex::on(RotationLaw::Givens(Givens::default()))),
     ]
 }

@@ -77,7 +77,7 @@ fn norms_are_independent_of_directions() {
 /// One set of radii, or one rotation, for all blocks.
 #[test]
 fn blocks_are_drawn_afresh() {
-    let d = 8;
+    let d = 16;
     let couplings: [&dyn Coupling; 4] =
         [&Orthogonal, &SimplexPlus::default(), &Hadamard::default(), &Givens::default()];
     for coupling in couplings {

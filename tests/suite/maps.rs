@@ -1,8 +1,8 @@
 //! GERF, complex-exponential, regularised-softmax and Matérn maps: unbiased, of the closed-form variance, with the
 //! right limits, and clear about what they refuse.
 //!
-//! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6, and there are some 150 of them here: the rate of false
-//! alarms is about 1e-3 over all seeds.
+//! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6, and there are some 220 of them here: the rate of false
+//! alarms is below 2e-3 over all seeds.
 
 use crate::common::{MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2};
@@ -14,7 +14,7 @@ use random_features::kernel::{Gaussian, Matern, RegularisedSoftmax, Smoothness, 
 use random_features::map::{Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
-use random_features::theory::{BlockLaw, Law, Radius, diagonal, gerf};
+use random_features::theory::{self, BlockLaw, Law, Pair, Radius, diagonal, gerf};
 use random_features::{ComplexExponential, Error, Gerf, Hyperbolic, Map, Positive, Side, Trigonometric, rng};
 
 const LIMIT: f64 = 4.5;
@@ -46,12 +46,12 @@ fn generalised_maps_are_unbiased_and_of_the_closed_form_variance() {
     let couplings: [&dyn Coupling; 3] = [&Independent, &Orthogonal, &Simplex::default()];
     for name in MORE_MAPS.into_iter().chain([Name::Full(Complex64::new(0.02, 0.05))]) {
         for coupling in couplings {
-            // Closed forms under couplings: for real positive features only.
-            let positive = match name {
-                Name::Gerf(a, sign) => a.im == 0.0 && sign == GerfSign::Plus,
-                _ => name.matrix(d).iter().all(|a| a.im == 0.0),
+            // Closed forms under couplings: for GERF and real matrices.
+            let (gerf, positive) = match name {
+                Name::Gerf(a, sign) => (true, a.im == 0.0 && sign == GerfSign::Plus),
+                _ => (false, name.matrix(d).iter().all(|a| a.im == 0.0)),
             };
-            let known = positive || format!("{coupling:?}") == "Independent";
+            let known = gerf || positive || format!("{coupling:?}") == "Independent";
             let target = if positive { gaussian() } else { softmax() };
             let make = |seed| name.make(frequencies(d, 7, coupling, seed), target.clone());
             check(&format!("{name:?}, {coupling:?}"), make, pair, known);
@@ -177,12 +177,12 @@ fn optimal_positive_features_are_optimal() {
 
 #[test]
 fn padding_uses_the_padded_dimension_throughout() {
-    // d = 5 in N = 8. The bias of GERF with D and ‖ω‖ of different dimensions would be (1 − 4A)^{±3/4}, some 50 %.
+    // d = 5 in N = 16. The bias of GERF with D and ‖ω‖ of different dimensions would be (1 − 4A)^{±11/4}: −80 or 400 %.
     let (x, y) = (point::<f64>(5, 1, 0.6), point::<f64>(5, 5, 0.5));
     let gerf = Gerf::new(-0.2, GerfSign::Plus).unwrap();
     let sample: Vec<f64> = (0..DRAWS)
         .map(|seed| {
-            gerf.softmax(frequencies(5, 8, &Hadamard::default(), seed)).unwrap().estimate(&x, &y).unwrap()
+            gerf.softmax(frequencies(5, 32, &Hadamard::default(), seed)).unwrap().estimate(&x, &y).unwrap()
         })
         .collect();
     let mean = Sample::of(&sample);
@@ -192,7 +192,7 @@ fn padding_uses_the_padded_dimension_throughout() {
     let omega = |seed| draw_with(5, 8, &Hadamard::default(), &RootDim, &mut rng(seed)).unwrap();
     let map = Positive.softmax::<f64>(omega(0)).unwrap();
     let Some(random_features::Recipe::Plain(recipe)) = map.recipe() else { panic!("{map:?}") };
-    assert_eq!(recipe.target, RegularisedSoftmax::in_dimension(8).into());
+    assert_eq!(recipe.target, RegularisedSoftmax::in_dimension(16).into());
     let kernel = map.kernel().unwrap().value(&x, &y).unwrap();
     let sample: Vec<f64> =
         (0..DRAWS).map(|s| Positive.softmax(omega(s)).unwrap().estimate(&x, &y).unwrap()).collect();
@@ -289,16 +289,25 @@ fn variances_of_shift_invariant_kernels_are_shift_invariant() {
     assert!((map.log_variance(&x, &y).unwrap().unwrap() - expected).abs() < 1e-13);
 }
 
-/// Antithetic positive features with a real A, and the trigonometric limit under any coupling.
+/// Antithetic pairs with any A and s, and the trigonometric limit under any coupling. 24 z-scores.
 #[test]
 fn closed_forms_of_generalised_maps_under_couplings() {
     let d = 3;
     let pair = (&point::<f64>(d, 1, 0.6), &point::<f64>(d, 5, 0.5));
-    for a in [-0.2, -0.03] {
-        let gerf = Gerf::new(a, GerfSign::Plus).unwrap();
+    let complex = Complex64::new;
+    let cases = [
+        (complex(-0.2, 0.0), GerfSign::Plus),
+        (complex(-0.03, 0.0), GerfSign::Plus),
+        (complex(-0.05, 0.06), GerfSign::Plus),
+        (complex(-0.04, 0.0), GerfSign::Minus),
+        (complex(-0.02, -0.05), GerfSign::Minus),
+        (complex(0.01, 0.03), GerfSign::Minus),
+    ];
+    for (a, sign) in cases {
+        let gerf = Gerf::new(a, sign).unwrap();
         for coupling in [&Antithetic(Independent) as &dyn Coupling, &Antithetic(Orthogonal)] {
             let make = |seed| -> Map<f64> { gerf.softmax(frequencies(d, 7, coupling, seed)).unwrap() };
-            check(&format!("A = {a}, {coupling:?}"), make, pair, true);
+            check(&format!("A = {a}, {sign:?}, {coupling:?}"), make, pair, true);
         }
     }
     let variance = |map: &Map<f64>| map.log_variance(pair.0, pair.1).unwrap().unwrap();
@@ -313,6 +322,70 @@ fn closed_forms_of_generalised_maps_under_couplings() {
                 < 1e-12
         );
     }
+}
+
+/// The closed form of coupled GERF is seen by the test: the couplings change the error by many standard errors, and by the
+/// same amount for every A, that of A = 0.
+#[test]
+fn the_gain_of_couplings_does_not_depend_on_a() {
+    let d = 4;
+    let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 5, 0.5));
+    let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
+    for sign in [GerfSign::Plus, GerfSign::Minus] {
+        for law in [Law::orthogonal(d, 7), frequencies(d, 7, &Simplex::default(), 1).law().clone()] {
+            let gain = |a: Complex64| {
+                let variance = |law: &Law| gerf::ln_variance(&pair, a, sign, law).unwrap().exp();
+                variance(&Law::independent(7)) - variance(&law)
+            };
+            let plain = gain(Complex64::ZERO);
+            for a in [Complex64::new(-0.1, 0.0), Complex64::new(-0.05, 0.06), Complex64::new(0.02, -0.03)] {
+                assert!(
+                    (gain(a) - plain).abs() < 1e-13 * plain.abs() + 1e-15,
+                    "{a}: {} and {plain}",
+                    gain(a)
+                );
+            }
+        }
+    }
+    // No two directions in one dimension have an angle between.
+    let line = Pair::new([(0.3, 0.4)]);
+    let angle = Law::blocks(2, 2, theory::Dependence::Orthogonal, Radius::Chi);
+    assert_eq!(gerf::ln_variance(&line, Complex64::new(-0.1, 0.1), GerfSign::Plus, &angle), None);
+}
+
+/// Where ζ = Ax + A⁻ᵀy is imaginary the estimate is a cosine, where it is real an exponential, whatever A is. Twelve
+/// z-scores of means and as many of variances.
+#[test]
+fn complex_exponentials_with_real_or_imaginary_sums() {
+    let d = 4;
+    let (x, y) = (point::<f64>(d, 1, 0.6), point::<f64>(d, 5, 0.5));
+    let entries: Vec<Complex64> = [1.2, 0.8, -1.1, 0.9].iter().map(|v| Complex64::new(0.0, *v)).collect();
+    for symmetry in [Symmetry::Plain, Symmetry::Symmetric] {
+        for coupling in [&Orthogonal as &dyn Coupling, &Simplex::default(), &Antithetic(Orthogonal)] {
+            let make = |seed| -> Map<f64> {
+                let a = Transform::diagonal(entries.clone()).unwrap();
+                let omega = frequencies(d, 7, coupling, seed);
+                ComplexExponential::new(a, symmetry).softmax(omega).unwrap()
+            };
+            check(&format!("imaginary, {symmetry:?}, {coupling:?}"), make, (&x, &y), true);
+            // Points that are 0 where A is imaginary.
+            let mixed = vec![Complex64::new(1.0, 0.0), Complex64::new(0.0, 1.0)];
+            let (u, v) = (ndarray::arr1(&[0.5, 0.0]), ndarray::arr1(&[0.3, 0.0]));
+            let make = |seed| -> Map<f64> {
+                let a = Transform::diagonal(mixed.clone()).unwrap();
+                let omega = frequencies(2, 7, coupling, seed);
+                ComplexExponential::new(a, symmetry).softmax(omega).unwrap()
+            };
+            check(&format!("real, {symmetry:?}, {coupling:?}"), make, (&u, &v), true);
+        }
+    }
+    let identity = Transform::diagonal(vec![Complex64::I; d]).unwrap();
+    let complex = ComplexExponential::new(identity, Symmetry::Plain)
+        .softmax::<f64>(frequencies(d, 7, &Orthogonal, 1))
+        .unwrap();
+    let trigonometric = Trigonometric.softmax::<f64>(frequencies(d, 7, &Orthogonal, 1)).unwrap();
+    let variance = |map: &Map<f64>| map.log_variance(&x, &y).unwrap().unwrap();
+    assert!((variance(&complex) - variance(&trigonometric)).abs() < 1e-13);
 }
 
 #[test]

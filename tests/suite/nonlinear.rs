@@ -355,11 +355,16 @@ fn unbiased_where_there_is_a_kernel() {
 
 #[test]
 fn of_the_closed_form_variance() {
+    use Activation::{Abs, Cos, Exp, Identity, Relu, Sin, Square, Step};
     let (x, y) = (point::<f64>(4, 1, 0.6), point::<f64>(4, 5, 0.9));
     let mut closed = Vec::new();
+    let couplings: [&dyn Coupling; 4] =
+        [&Independent, &Antithetic(Independent), &Orthogonal, &Simplex::default()];
     for f in Activation::ALL {
-        for coupling in [&Independent as &dyn Coupling, &Antithetic(Independent)] {
-            let make = |omega| -> Map<f64> { Nonlinear::new(f).map(omega, 1.2).unwrap() };
+        for (coupling, offset) in couplings.into_iter().map(|c| (c, 0.0)).chain([(couplings[0], 0.3)]) {
+            let make = |omega| -> Map<f64> {
+                Nonlinear::new(f).with_offset(offset).unwrap().map(omega, 1.2).unwrap()
+            };
             let map = make(frequencies(4, 7, coupling, 0));
             let Some(log) = map.log_variance(&x, &y).unwrap() else { continue };
             closed.push(f);
@@ -368,14 +373,20 @@ fn of_the_closed_form_variance() {
             let errors: Vec<f64> = sample.iter().map(|v| (v - exact).powi(2)).collect();
             let mse = Sample::of(&errors);
             let z = mse.z(log.exp());
-            assert!(z.abs() < LIMIT, "{f:?}, {coupling:?}: MSE {} of {}, z {z}", mse.mean, log.exp());
-            assert!(mse.error < 0.1 * mse.mean / 3.0, "{f:?}, {coupling:?}: too few draws, {}", mse.error);
+            let case = format!("{f:?} + {offset}, {coupling:?}");
+            assert!(z.abs() < LIMIT, "{case}: MSE {} of {}, z {z}", mse.mean, log.exp());
+            assert!(mse.error < 0.1 * mse.mean / 3.0, "{case}: too few draws, {}", mse.error);
         }
     }
-    use Activation::{Abs, Cos, Exp, Identity, Relu, Sin, Square, Step};
-    let pairs = |f: Activation| [f, f].into_iter().take(if matches!(f, Exp | Relu | Step) { 1 } else { 2 });
+    // Independent rows and pairs; exp and u under any angles; an offset for five.
+    let times = |f: Activation| match f {
+        Exp => 4,
+        Identity => 5,
+        Square | Abs | Step | Relu => 3,
+        _ => 2,
+    };
     let all = [Identity, Square, Exp, Cos, Sin, Activation::Sign, Step, Relu, Abs];
-    assert_eq!(closed, all.into_iter().flat_map(pairs).collect::<Vec<_>>());
+    assert_eq!(closed, all.into_iter().flat_map(|f| vec![f; times(f)]).collect::<Vec<_>>());
 }
 
 /// E g(a, b) for a = ω·x and b = ω·y at norms X and Y and angle θ, by quadrature in polar coordinates, cut where a
@@ -399,7 +410,7 @@ fn expectation(norms: [f64; 2], theta: f64, g: impl Fn(f64, f64) -> f64) -> f64 
 
 #[test]
 fn kernels_and_variances_are_their_integrals() {
-    let omega = frequencies(2, 1, &Independent, 1);
+    let (omega, two) = (frequencies(2, 1, &Independent, 1), frequencies(2, 2, &Antithetic(Independent), 1));
     for norms in [[0.6, 0.9], [1.1, 0.2], [1e-3, 0.7]] {
         for theta in [0.01, 0.8, 1.7, 3.1f64] {
             let (x, y) = (arr1(&[norms[0], 0.0]), arr1(&[theta.cos(), theta.sin()]) * norms[1]);
@@ -416,6 +427,12 @@ fn kernels_and_variances_are_their_integrals() {
                         let variance = square - mean * mean;
                         let found = (log.exp() - variance).abs();
                         assert!(found < 1e-10 * square, "{case}: {} not {variance}", log.exp());
+                    }
+                    if let Some(log) = nonlinear::<f64>(&two, f, offset).log_variance(&x, &y).unwrap() {
+                        let pair = |a: f64, b: f64| (0.5 * (g(a, b) + g(-a, -b))).powi(2);
+                        let variance = expectation(norms, theta, pair) - mean * mean;
+                        let found = (log.exp() - variance).abs();
+                        assert!(found < 1e-10 * square, "{case}, a pair: {} not {variance}", log.exp());
                     }
                 }
             }
@@ -448,6 +465,19 @@ fn variances_of_signs() {
     let paired = map(&Antithetic(Independent), &RootDim).log_variance(&x, &y).unwrap().unwrap().exp();
     assert!((paired - 0.75 * 9.0 / 25.0).abs() < 1e-15);
 
+    // Between 0 and another point pairs cancel, and the row that is left alone has all the variance.
+    let antithetic = map(&Antithetic(Independent), &RootDim);
+    assert!((antithetic.log_variance(&zero, &y).unwrap().unwrap().exp() - 1.0 / 25.0).abs() < 1e-15);
+    let pairs = Sign.map::<f64>(frequencies(2, 4, &Antithetic(Independent), 1), 1.0).unwrap();
+    assert_eq!(pairs.estimate(&zero, &y).unwrap(), 0.0);
+    assert_eq!(pairs.log_variance(&zero, &y).unwrap(), Some(f64::NEG_INFINITY));
+    // The step of 0 is ½, and a pair's steps add up to 1.
+    let steps =
+        Nonlinear::new(Activation::Step).map::<f64>(frequencies(2, 4, &Antithetic(Independent), 1), 1.0);
+    let steps = steps.unwrap();
+    assert!((steps.estimate(&zero, &y).unwrap() - 0.25).abs() < 1e-15);
+    assert_eq!(steps.log_variance(&zero, &y).unwrap(), Some(f64::NEG_INFINITY));
+
     let step = Nonlinear::new(Activation::Step).map::<f64>(frequencies(2, 5, &Independent, 1), 1.0).unwrap();
     let variance = |x: &Array1<f64>, y: &Array1<f64>| step.log_variance(x, y).unwrap().unwrap().exp();
     assert!((variance(&x, &zero) - 0.0625 / 5.0).abs() < 1e-15);
@@ -464,6 +494,30 @@ fn variances_of_signs() {
     }
 }
 
+/// With ε the variance at points that are 0, where a step is ½.
+#[test]
+fn variances_with_an_offset_at_zero() {
+    let (x, zero) = (arr1(&[0.6, 0.8]), arr1(&[0.0, 0.0]));
+    let omega = frequencies(2, 1, &Independent, 1);
+    let offset = 0.3f64;
+    for (f, at_zero, spread) in [
+        (Activation::Identity, 0.0, 1.0),
+        (Activation::Square, 0.0, 2.0),
+        (Activation::Abs, 0.0, 1.0 - 2.0 / std::f64::consts::PI),
+        (Activation::Step, 0.5, 0.25),
+        (Activation::Relu, 0.0, 0.5 - 0.5 / std::f64::consts::PI),
+    ] {
+        let map = nonlinear::<f64>(&omega, f, offset);
+        let expected = (at_zero + offset).powi(2) * spread;
+        for (a, b) in [(&x, &zero), (&zero, &x)] {
+            let found = map.log_variance(a, b).unwrap().unwrap().exp();
+            assert!((found - expected).abs() < 1e-15, "{f:?}: {found} not {expected}");
+        }
+        let found = map.log_variance(&zero, &zero).unwrap().unwrap().exp();
+        assert!(found < 1e-16, "{f:?}: {found}");
+    }
+}
+
 #[test]
 fn kernels_and_closed_forms_are_known_where_they_are() {
     let (x, y) = (point::<f64>(4, 1, 0.6), point::<f64>(4, 5, 0.9));
@@ -475,8 +529,17 @@ fn kernels_and_closed_forms_are_known_where_they_are() {
         assert!(Nonlinear::new(f).map::<f64>(sphere, 1.0).unwrap().kernel().is_none());
         let orthogonal = Nonlinear::new(f).map::<f64>(frequencies(4, 7, &Orthogonal, 1), 1.0).unwrap();
         assert_eq!(orthogonal.kernel().is_none(), map.kernel().is_none());
-        assert_eq!(orthogonal.log_variance(&x, &y).unwrap(), None);
-        assert_eq!(nonlinear::<f64>(&omega, f, 0.1).log_variance(&x, &y).unwrap(), None);
+        let any_angle = matches!(f, Activation::Exp | Activation::Identity);
+        assert_eq!(orthogonal.log_variance(&x, &y).unwrap().is_some(), any_angle);
+        let moments = matches!(
+            f,
+            Activation::Identity | Activation::Square | Activation::Abs | Activation::Step | Activation::Relu
+        );
+        assert_eq!(
+            nonlinear::<f64>(&omega, f, 0.1).log_variance(&x, &y).unwrap().is_some(),
+            moments,
+            "{f:?}"
+        );
     }
     let theta = angle(x.iter().copied().zip(y.iter().copied()));
     let angular = Sign.map::<f64>(omega, 1.0).unwrap().kernel().unwrap().value(&x, &y).unwrap();

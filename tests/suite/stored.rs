@@ -174,7 +174,7 @@ fn couplings_survive() {
     survives(Antithetic(SimplexPlus { passes: 2 }));
     survives(Simplex { partial: Partial::Truncated, rotation: RotationLaw::Haar });
     survives(Simplex::on(RotationLaw::Hadamard(Hadamard { rounds: 2 })));
-    survives(Givens { rotations: Some(7) });
+    survives(Givens { rounds: Some(7) });
     survives(Halton);
     survives(Sobol);
 }

@@ -1,7 +1,10 @@
 //! Closed forms at the edges of their domains, their limits into each other, and the theorems that they must
 //! obey.
 
+use crate::common::Sample;
 use num_complex::Complex64;
+use random_features::Sign;
+use random_features::frequency::{Antithetic, Independent};
 use random_features::theory::complex_exponential::{Symmetry, ln_mse, zeta_diagonal};
 use random_features::theory::conformity::{
     conformity_excess, even_conformity_excess, ln_conformity, trigonometric_conformity, trigonometric_excess,
@@ -199,7 +202,9 @@ fn maps_are_limits_of_each_other() {
         1e-12,
         "orthogonal GERF −",
     );
-    assert_eq!(gerf::ln_variance(&pair, (-0.1).into(), GerfSign::Minus, &orthogonal), None);
+    let near = gerf::ln_variance(&pair, Complex64::new(-1e-9, 1e-9), GerfSign::Minus, &orthogonal).unwrap();
+    close(near + pair.norms, trigonometric(&pair, &orthogonal).unwrap(), 1e-7, "A near 0");
+    assert_eq!(gerf::ln_variance(&pair, (-0.1).into(), GerfSign::Minus, &Law::unknown(5)), None);
     assert_eq!(gerf::ln_variance(&pair, 0.2.into(), GerfSign::Plus, &law), Some(f64::INFINITY));
     let (b, _, d) = gerf::coefficients(0.3.into(), GerfSign::Plus, 3);
     assert!(b.is_nan() && d.is_nan());
@@ -428,6 +433,60 @@ fn nothing_cancels_or_overflows_on_the_way() {
         |law: Law| regularised_positive(&points, &law.with_radius(Radius::RootDim)).unwrap().exp();
     let gap = regularised(Law::independent(4)) - regularised(Law::orthogonal(4, 4));
     assert!(gap >= bounds::ln_regularised_orthogonality_gap(&points, 4).exp());
+}
+
+/// The angular coefficient from antithetic pairs: ω and −ω give the same product of signs, so that its moments are those
+/// of half as many. Four z-scores beyond 4.5: false alarms below 3e-5.
+#[test]
+fn angular_coefficients_from_pairs() {
+    let angle = 1.1f64;
+    let (x, y) = (ndarray::arr1(&[1.0, 0.0]), ndarray::arr1(&[angle.cos(), angle.sin()]));
+    assert_eq!(
+        coefficient::angular_of_law(angle, &Law::independent(6)),
+        Some(coefficient::angular(angle, 6))
+    );
+    let pairs = Law::independent(6).antithetic().with_radius(Radius::Other);
+    assert_eq!(coefficient::angular_of_law(angle, &pairs), Some(coefficient::angular(angle, 3)));
+    assert_eq!(coefficient::angular_of_law(angle, &Law::orthogonal(2, 6)), None);
+    assert_eq!(coefficient::angular_of_law(angle, &Law::unknown(6)), None);
+    // Seven rows: three pairs, and one that is alone.
+    let coefficients = |seed| {
+        let omega = crate::common::frequencies(2, 7, &Antithetic(Independent), seed);
+        0.5 - 0.5 * Sign.map::<f64>(omega, 1.0).unwrap().estimate(&x, &y).unwrap()
+    };
+    let sample: Vec<f64> = (0..20_000).map(coefficients).collect();
+    let moments = coefficient::angular_of_law(angle, &Law::independent(7).antithetic()).unwrap();
+    let mean = |f: fn(f64) -> f64| Sample::of(&sample.iter().map(|v| f(*v)).collect::<Vec<_>>());
+    let z = [
+        mean(|v| v).z(moments.mean),
+        mean(|v| v * v).z(moments.square),
+        mean(|v| (1.0 - v).powi(2)).z(moments.complement_square),
+        mean(|v| v * (1.0 - v)).z(moments.product),
+    ];
+    assert!(z.iter().all(|z| z.abs() < 4.5), "{z:?}");
+    // As independent signs the second moment would be far off.
+    assert!(mean(|v| v * v).z(coefficient::angular(angle, 7).square).abs() > 9.0);
+}
+
+/// Where points are far apart the conformity e⁻ᵗ P(t), t = ‖x−y‖²/2, is below the range of `f64` for even d, and the gap
+/// is not 0: for d = 2, P(t) = 1 − t; for d = 4, 1 − t + t²/6.
+#[test]
+fn trigonometric_gaps_of_far_points_are_not_zero() {
+    for w2 in [1000.0f64, 1600.0, 1e5] {
+        let t = 0.5 * w2;
+        for (d, polynomial) in [(2, 1.0 - t), (4, 1.0 - t + t * t / 6.0)] {
+            let points = pair(d, 0.5, w2.sqrt());
+            let gap = trigonometric_orthogonality_gap(&points, d).unwrap();
+            let pairs = (d as f64 - 1.0) / d as f64;
+            assert_eq!(gap.sign, -polynomial.signum());
+            let expected = polynomial.abs().ln() - t + pairs.ln() + points.norms;
+            assert!(
+                (gap.ln_abs - expected).abs() < 1e-15 * w2,
+                "d {d}: {} instead of {expected}",
+                gap.ln_abs
+            );
+        }
+    }
 }
 
 #[test]

@@ -68,9 +68,9 @@ impl<T: Real> Projection<T> {
     /// Which one is faster is estimated from the shape alone, so that it is the same on every machine.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if a lengthscale is outside its domain, [`Shape`](Error::Shape) if
-    /// there is one for each of another number of dimensions, [`NotFinite`](Error::NotFinite) if some ω/ℓ
-    /// overflows `T`.
+    /// [`Parameter`](Error::Parameter) if a lengthscale is outside its domain or so large that 1/ℓ is no normal
+    /// number of `T` (some 1e38 in `f32`), [`Shape`](Error::Shape) if there is one for each of another number of
+    /// dimensions, [`NotFinite`](Error::NotFinite) if some ω/ℓ overflows `T`.
     pub fn new(
         frequencies: impl Into<Arc<Frequencies>>,
         lengthscale: impl Into<Lengthscale>,
@@ -93,6 +93,7 @@ impl<T: Real> Projection<T> {
         let frequencies = frequencies.into();
         let lengthscale = lengthscale.into().checked()?;
         lengthscale.check_dim(frequencies.dim())?;
+        check_inverse::<T>(&lengthscale, frequencies.dim())?;
         match first_overflow::<T>(&frequencies, &lengthscale) {
             None => Ok(Self::pack(frequencies, &lengthscale, method)),
             Some(row) => Err(Error::NotFinite { what: "the frequencies divided by the lengthscale", row }),
@@ -303,6 +304,16 @@ const COLUMNS: usize = 1024;
 fn longest_radius(structured: &Structured) -> f64 {
     let radii = structured.blocks().iter().flat_map(|block| &block.radii);
     radii.fold(0.0, |longest, radius| radius.abs().max(longest))
+}
+
+/// Refuses lengthscales whose inverse is below the normal numbers of `T`, where ω/ℓ would lose its digits.
+fn check_inverse<T: Real>(lengthscale: &Lengthscale, dim: usize) -> Result<()> {
+    let lost = |value: &f64| T::narrow(value.recip()) < T::min_positive_value();
+    let domain = "small enough for 1/ℓ to be a normal number of the scalar type";
+    match (0..dim).map(|k| lengthscale.at(k)).find(lost) {
+        None => Ok(()),
+        Some(value) => Err(Error::Parameter { name: "the lengthscale", value, domain }),
+    }
 }
 
 /// The first row that overflows `T` when it is divided by the lengthscale.

@@ -20,9 +20,27 @@ pub fn ln_0f1(b: f64, x: f64) -> f64 {
         return ln_cosh(argument);
     }
     if x > b && order >= 0.0 && order.hypot(argument) > 1000.0 {
-        return ln_gamma(b) - order * (0.5 * argument).ln() + ln_bessel_i_uniform(order, argument);
+        if order < LARGE_ORDER {
+            return ln_gamma(b) - order * (0.5 * argument).ln() + ln_bessel_i_uniform(order, argument);
+        }
+        // Stirling's series for ln Γ(b), so that the large parts cancel on paper: r − ν is of the order of the result.
+        let r = order.hypot(argument);
+        let rise = argument * (argument / (r + order));
+        let half = 0.5 * rise / order;
+        return rise - order * half.ln_1p() - 0.5 * (2.0 * half).ln_1p()
+            + stirling_rest(order)
+            + debye_correction(order, r);
     }
     ln_series(|k| x / ((b + k) * (k + 1.0)))
+}
+
+/// Orders from which on Stirling's series has all digits.
+const LARGE_ORDER: f64 = 30.0;
+
+/// ln Γ(ν+1) − (ν + ½) ln ν + ν − ½ ln 2π for ν ≥ 30.
+fn stirling_rest(order: f64) -> f64 {
+    let u = (order * order).recip();
+    (1.0 / 12.0 - u * (1.0 / 360.0 - u * (1.0 / 1260.0 - u / 1680.0))) / order
 }
 
 /// ln I_ν(a) where √(ν² + a²) > 1000.
@@ -45,6 +63,11 @@ pub fn ln_bessel_i(order: f64, a: f64) -> f64 {
 /// DLMF 10.41.3.
 fn uniform_rest(order: f64, a: f64) -> f64 {
     let r = order.hypot(a);
+    debye_correction(order, r) - order * ((order + r) / a).ln() - 0.5 * (2.0 * PI * r).ln()
+}
+
+/// ln Σ uₖ(ν/r)/νᵏ of Debye's expansion, r = √(ν² + a²).
+fn debye_correction(order: f64, r: f64) -> f64 {
     let p2 = (order / r).powi(2);
     let u1 = (3.0 - 5.0 * p2) / 24.0;
     let u2 = (81.0 - p2 * (462.0 - p2 * 385.0)) / 1152.0;
@@ -52,11 +75,13 @@ fn uniform_rest(order: f64, a: f64) -> f64 {
     let u4 = (4_465_125.0
         - p2 * (94_121_676.0 - p2 * (349_922_430.0 - p2 * (446_185_740.0 - p2 * 185_910_725.0))))
         / 39_813_120.0;
-    let correction = (u1 + (u2 + (u3 + u4 / r) / r) / r) / r;
-    correction.ln_1p() - order * ((order + r) / a).ln() - 0.5 * (2.0 * PI * r).ln()
+    ((u1 + (u2 + (u3 + u4 / r) / r) / r) / r).ln_1p()
 }
 
-/// ln of the exponentially scaled e^{−a} I_ν(a) for ν ≥ 0 and a ≥ 0, without the cancellation of ln I_ν(a) − a.
+/// ln of the exponentially scaled e^{−a} I_ν(a) for ν ≥ 0 and a ≥ 0.
+///
+/// Without the cancellation of ln I_ν(a) − a where √(ν² + a²) > 1000; below, its absolute error is that of the
+/// difference, up to 5e-13.
 pub fn ln_bessel_i_scaled(order: f64, a: f64) -> f64 {
     if order.hypot(a) > 1000.0 && a > 0.0 {
         return uniform_rest(order, a) + order * order / (order.hypot(a) + a);
@@ -97,6 +122,30 @@ mod tests {
         close(ln_bessel_i(0.0, 5000.0), 4994.82248987358773, 1e-14);
         close(ln_bessel_i(511.0, 2000.0), 1930.33297200329257, 1e-14);
         close(ln_bessel_i(31.0, 1000000.0), 999992.172825812573, 1e-14);
+        // Large orders, where ln Γ(b) and ln I cancel.
+        close(ln_0f1(5e3, 6e3), 1.1998560748259052032, 4e-15);
+        close(ln_0f1(5e3, 1e7), 1726.5765561335537724, 4e-15);
+        close(ln_0f1(5e3, 1e12), 1968504.4682705227051, 4e-15);
+        close(ln_0f1(5e6, 6e6), 1.1999998560000748799, 4e-15);
+        close(ln_0f1(5e6, 1e9), 199.99600021411720663, 4e-15);
+        close(ln_0f1(5e6, 1e14), 10912460.149862568795, 4e-15);
+        close(ln_0f1(1e9, 3e9), 2.9999999955000000225, 4e-15);
+        // On both sides of the order from which on Stirling's series is used.
+        close(ln_0f1(29.5, 3e5), 980.51061241364417602, 4e-15);
+        close(ln_0f1(31.0, 3e5), 976.10104878904473408, 4e-15);
+        close(ln_0f1(30.5, 3e6), 3311.9521404444857142, 4e-15);
+        close(ln_0f1(800.0, 1e6), 863.64075742142794617, 4e-15);
+        for (order, a, expected) in [
+            (0.0, 10.0, -2.0570279168813044455),
+            (0.0, 100.0, -3.2202673100574162833),
+            (0.0, 999.0, -4.3721907347132345742),
+            (2.5, 700.0, -4.1987674762271758585),
+            (31.0, 500.0, -4.9876460819152214935),
+            (511.0, 700.0, -183.61177626034543342f64),
+        ] {
+            let found = ln_bessel_i_scaled(order, a);
+            assert!((found - expected).abs() < 5e-13, "{order}, {a}: {found} instead of {expected}");
+        }
         close(bessel_i_ratio(1e-08), 5.00000000000000004e-9, 1e-14);
         close(bessel_i_ratio(0.5), 0.242499612580801945, 1e-14);
         close(bessel_i_ratio(30.0), 0.983189555365336093, 1e-14);

@@ -12,6 +12,7 @@ mod quadrature;
 mod series;
 
 pub use bessel::{bessel_i_ratio, ln_0f1, ln_bessel_i, ln_bessel_i_scaled};
+pub(crate) use confluent::signed_alternating_1f1;
 pub use confluent::{alternating_1f1, ln_1f1};
 pub use elementary::{ln_2cosh, ln_cosh, ln_gamma};
 pub use normal::{erf, normal_cdf, normal_quantile};
