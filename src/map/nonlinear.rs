@@ -12,7 +12,7 @@ use crate::theory::{self, Pair, Radius};
 /// # Definition
 /// φⱼ(x) = m^{−1/2} (f(ωⱼ·x/ℓ) + ε), m features; [`Activation`] lists the functions. They estimate
 /// E\[(f(ω·x) + ε)(f(ω·y) + ε)\], whatever the coupling. Where that has a closed form and ω ~ N(0, I),
-/// [`kernel`](crate::Map::kernel) is that [kernel](kernel::ActivationKernel); for GELU, the sigmoid and tanh, and
+/// [`kernel`](crate::Map::kernel) is that [kernel](crate::kernel::ActivationKernel); for GELU, the sigmoid and tanh, and
 /// for radii of another law, it is `None`. An ε > 0 keeps sums of features away from 0 where f vanishes; with
 /// it features may become [non-negative](crate::map::Facts::non_negative).
 ///
