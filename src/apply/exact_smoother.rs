@@ -80,31 +80,45 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         self.update(x, &one_hot(labels, self.targets.ncols())?)
     }
 
-    /// The regression ŷ at the rows of `x`: t × targets. A row that is not finite gives NaN.
+    /// The regression ŷ at the rows of `x`: t × targets; the mean of the targets where the weights of a signed kernel do not
+    /// add up to a positive number. A row that is not finite gives NaN.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
     /// training point.
     pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
+        self.check(x)?;
+        let means = self.targets.columns().into_iter().map(|column| {
+            column.iter().map(|y| y.widen()).sum::<f64>() / self.targets.nrows() as f64
+        });
+        let means: Vec<f64> = means.collect();
+        Ok(self.apply(x, |sum, total, j| T::narrow(if total <= 0.0 { means[j] } else { sum / total })))
+    }
+
+    fn check(&self, x: &ArrayRef2<T>) -> Result<()> {
         check_size("the number of columns of x", self.x.ncols(), x.ncols())?;
-        if self.x.nrows() == 0 {
-            return Err(Error::NoData { what: "a prediction" });
-        }
-        let mut out = Array2::zeros((x.nrows(), self.targets.ncols()));
+        if self.x.nrows() == 0 { Err(Error::NoData { what: "a prediction" }) } else { Ok(()) }
+    }
+
+    /// Lets `entry(Σᵢ K(x, xᵢ) yᵢ, Σᵢ K(x, xᵢ), target)` compute each entry, up to a positive factor of the row.
+    fn apply<U>(&self, x: &ArrayRef2<T>, entry: impl Fn(f64, f64, usize) -> U + Sync) -> Array2<U>
+    where
+        U: Clone + Default + Send + Sync,
+    {
+        let mut out = Array2::default((x.nrows(), self.targets.ncols()));
         let x = x.as_standard_layout();
-        let runs =
-            out.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter().zip(x.axis_chunks_iter(Axis(0), ROWS));
-        runs.for_each(|(mut out, x)| {
+        let runs = out.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter();
+        runs.zip(x.axis_chunks_iter(Axis(0), ROWS)).for_each(|(mut out, x)| {
             for (x, mut out) in x.rows().into_iter().zip(out.rows_mut()) {
                 let weights = self.weights(x.to_slice().unwrap_or(&[]));
                 let total: f64 = weights.iter().sum();
-                for (out, column) in out.iter_mut().zip(self.targets.columns()) {
+                for (j, (out, column)) in out.iter_mut().zip(self.targets.columns()).enumerate() {
                     let sum: f64 = weights.iter().zip(column).map(|(w, y)| w * y.widen()).sum();
-                    *out = T::narrow(sum / total);
+                    *out = entry(sum, total, j);
                 }
             }
         });
-        Ok(out)
+        out
     }
 
     /// K(x, xᵢ) for all training points, relative to the largest.
@@ -126,6 +140,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// # Errors
     /// As [`predict`](ExactSmoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
     pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
-        largest_columns(&self.predict(x)?)
+        self.check(x)?;
+        largest_columns(&self.apply(x, |sum, _, _| sum))
     }
 }

@@ -58,10 +58,10 @@ fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array2<T>> {
 }
 
 /// The column of the largest entry of each row; the first of equals.
-fn largest_columns<T: Real>(scores: &Array2<T>) -> Result<Vec<usize>> {
-    check_finite("the scores (from the points of the same row)", scores)?;
-    let largest = |row: ndarray::ArrayView1<'_, T>| {
-        let better = |best: usize, (j, v): (usize, &T)| if *v > row[best] { j } else { best };
+fn largest_columns(scores: &Array2<f64>) -> Result<Vec<usize>> {
+    check_finite("x", scores)?;
+    let largest = |row: ndarray::ArrayView1<'_, f64>| {
+        let better = |best: usize, (j, v): (usize, &f64)| if *v > row[best] { j } else { best };
         row.indexed_iter().fold(0, better)
     };
     Ok(scores.rows().into_iter().map(largest).collect())

@@ -102,7 +102,7 @@ impl<T: Real> Smoother<T> {
         for (total, column) in self.totals.iter_mut().zip(targets.columns()) {
             *total += column.iter().map(|y| y.widen()).sum::<f64>();
         }
-        self.count += x.nrows();
+        self.count = self.count.saturating_add(x.nrows());
         Ok(())
     }
 
@@ -125,7 +125,7 @@ impl<T: Real> Smoother<T> {
         self.apply(x, |sums, j| {
             let weight = sums[self.totals.len()];
             let mean = self.totals[j] / self.count as f64;
-            if weight <= 0.0 { mean } else { sums[j] / weight }
+            T::narrow(if weight <= 0.0 { mean } else { sums[j] / weight })
         })
     }
 
@@ -139,19 +139,22 @@ impl<T: Real> Smoother<T> {
     }
 
     /// Lets `entry(sums of a row, target)` compute each entry of the result.
-    fn apply(&self, x: &ArrayRef2<T>, entry: impl Fn(&[f64], usize) -> f64 + Sync) -> Result<Array2<T>> {
+    fn apply<U>(&self, x: &ArrayRef2<T>, entry: impl Fn(&[f64], usize) -> U + Sync) -> Result<Array2<U>>
+    where
+        U: Clone + Default + Send + Sync,
+    {
         check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
         if self.count == 0 {
             return Err(Error::NoData { what: "a prediction" });
         }
-        let mut out = Array2::zeros((x.nrows(), self.totals.len()));
+        let mut out = Array2::default((x.nrows(), self.totals.len()));
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (sums, work) = (self.sums.prepared(program, form), program.width() * self.totals.len());
-        let write = |_: Range<usize>, batch: &mut Batch<T>, mut out: Out<'_, T>, room: &mut Array2<f64>| {
+        let write = |_: Range<usize>, batch: &mut Batch<T>, mut out: Out<'_, U>, room: &mut Array2<f64>| {
             sums.apply(batch, program.blocks(), room);
             for (mut out, sums) in out.rows_mut().into_iter().zip(room.rows()) {
                 let sums = sums.to_slice().unwrap_or(&[]);
-                out.iter_mut().enumerate().for_each(|(j, out)| *out = T::narrow(entry(sums, j)));
+                out.iter_mut().enumerate().for_each(|(j, out)| *out = entry(sums, j));
             }
         };
         map_rows(program, (Side::X, form), x.view(), out.view_mut(), work, write);
@@ -187,7 +190,8 @@ mod stored {
     impl<'de, T: Real> Deserialize<'de> for Smoother<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let Stored { map, sums, totals, count } = Stored::deserialize(deserializer)?;
-            if totals.is_empty() || !sums.fits(totals.len(), map.feature_dim()) {
+            let finite = totals.iter().all(|total| total.is_finite());
+            if !finite || totals.is_empty() || !sums.fits(totals.len(), map.feature_dim()) {
                 return Err(D::Error::custom("sums of another shape than that of the map and the targets"));
             }
             Ok(Smoother { map, sums, totals, count })

@@ -54,13 +54,21 @@ impl Sums {
                 Form::Values => rescale(batch, b, columns, reference),
             }
         }
+        // Divided by powers of two, so that no sum overflows T.
+        let units: Vec<f64> = targets.columns().into_iter().map(unit).collect();
         room.targets.clear();
-        targets.columns().into_iter().for_each(|column| room.targets.extend(column));
+        for (column, unit) in targets.columns().into_iter().zip(&units) {
+            room.targets.extend(column.iter().map(|y| T::narrow(y.widen() / unit)));
+        }
         room.targets.resize((targets.ncols() + 1) * n, T::one());
         room.products.resize(sums.sums.len(), T::zero());
         room.packed.refill_columns(batch.values(), (n, width));
         numeric::product(Isa::best(), &room.targets, n, room.packed.all(), &mut room.products, width);
-        sums.sums.iter_mut().zip(&room.products).for_each(|(sum, product)| *sum = product.widen());
+        let products = room.products.chunks_exact(width.max(1));
+        let units = units.iter().chain(std::iter::once(&1.0));
+        for ((mut sums, products), unit) in sums.sums.rows_mut().into_iter().zip(products).zip(units) {
+            sums.iter_mut().zip(products).for_each(|(sum, product)| *sum = product.widen() * unit);
+        }
         sums
     }
 
@@ -253,6 +261,14 @@ fn exponentiate_row<T: Real>(row: &mut [T], bias: &[T]) -> f64 {
         exp_minus(Isa::best(), row, top);
     }
     top.widen()
+}
+
+/// The power of two next to the largest magnitude of a column.
+fn unit<T: Real>(column: ndarray::ArrayView1<'_, T>) -> f64 {
+    let largest = column.iter().fold(0.0, |largest: f64, y| largest.max(y.widen().abs()));
+    let (_, exponent) = libm::frexp(largest);
+    // Within the normal numbers, so that division is exact.
+    if largest == 0.0 { 1.0 } else { libm::ldexp(1.0, exponent.clamp(-1000, 1000)) }
 }
 
 /// The rows `run` of a matrix.

@@ -2,7 +2,7 @@
 
 use super::{Clustered, Coefficient, Hybrid};
 use crate::Real;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::map::{CoefficientRecipe, Map, Recipe};
 
 impl Recipe {
@@ -40,9 +40,13 @@ impl CoefficientRecipe {
     /// The coefficient. All frequencies must be drawn.
     ///
     /// # Errors
-    /// As [`Coefficient::affine`] and [`Recipe::map`].
+    /// As [`Coefficient::affine`] and [`Recipe::map`]; [`Parameter`](Error::Parameter) if there is a factor, but no map.
     pub fn coefficient<T: Real>(&self) -> Result<Coefficient<T>> {
         match &self.map {
+            None if self.factor != 0.0 => {
+                let (name, value) = ("the factor of a coefficient without a map", self.factor);
+                Err(Error::Parameter { name, value, domain: "0" })
+            }
             None => Coefficient::constant(self.constant),
             Some(map) => Coefficient::affine(self.constant, self.factor, map.map()?),
         }

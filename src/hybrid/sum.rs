@@ -1,5 +1,6 @@
 //! [`Hybrid`]: the algebra of hybrid estimators.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ndarray::ArrayRef1;
@@ -58,7 +59,8 @@ impl Hybrid {
     /// The hybrid of terms (λ̂ₖ, Pₖ) and Q = `rest`, which has the rest of the weight.
     ///
     /// All bases should estimate the same kernel. Coefficients and bases should have frequencies of their own; ones that
-    /// share some are seen, and the variance has no closed form then.
+    /// share some are seen, and the variance has no closed form then. A [`FeatureMap`](crate::FeatureMap) of your own
+    /// counts as independent of all maps but itself.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) without terms or if Σ aₖ overflows; [`Shape`](Error::Shape) if the maps are for
@@ -171,10 +173,28 @@ impl<'a, T: Real> Randomness<'a, T> {
     }
 
     fn meets(&self, other: &Self) -> bool {
-        let same = |a: &Arc<Frequencies>, b: &Arc<Frequencies>| Arc::ptr_eq(a, b) || a == b;
-        self.frequencies.iter().any(|a| other.frequencies.iter().any(|b| same(a, b)))
+        self.frequencies.iter().any(|a| other.frequencies.iter().any(|b| share_rows(a, b)))
             || self.foreign.iter().any(|a| other.foreign.iter().any(|b| Arc::ptr_eq(a, b)))
     }
+}
+
+/// Whether frequencies depend on each other, since some are equal. Counts and frequencies in one dimension are so by
+/// chance: of these only the whole is compared.
+fn share_rows(a: &Arc<Frequencies>, b: &Arc<Frequencies>) -> bool {
+    if Arc::ptr_eq(a, b) || a.structured().is_some() && a.structured() == b.structured() {
+        return true;
+    }
+    if a.structured().is_some() || b.structured().is_some() || a.dim() != b.dim() {
+        return false;
+    }
+    let (a, b) = (a.rows(), b.rows());
+    let whole = |v: &f64| v.fract() == 0.0;
+    if a.ncols() == 1 || a.iter().all(whole) {
+        return a == b;
+    }
+    let bits = |row: ndarray::ArrayView1<'_, f64>| row.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+    let known: HashSet<Vec<u64>> = a.rows().into_iter().map(bits).collect();
+    b.rows().into_iter().any(|row| row.iter().any(|v| *v != 0.0) && known.contains(&bits(row)))
 }
 
 /// The origin of a hybrid.

@@ -42,7 +42,7 @@ impl Statistics {
     /// point, such as [`PairStatistics::shift`](crate::plan::PairStatistics::shift) of these statistics and others.
     ///
     /// Below the minimum of each coordinate the mean of |x − c| is the mean less c. With it parameters of
-    /// [`Shift`](crate::map::Shift)ed maps are chosen.
+    /// maps with a [`Shift`](crate::map::Shift) are chosen.
     ///
     /// ```
     /// use ndarray::arr2;
