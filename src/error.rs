@@ -79,6 +79,12 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
+    /// A feature map of your own does not do what it promises.
+    #[error("this feature map breaks its contract: {what}")]
+    Contract {
+        /// What it does.
+        what: &'static str,
+    },
     /// A result was asked for before there was any data.
     #[error("{what} needs at least one data point first")]
     NoData {

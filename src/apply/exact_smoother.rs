@@ -6,6 +6,7 @@ use ndarray::{Array2, ArrayRef2, ArrayView1, Axis};
 use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
+use crate::map::check_addressable;
 use crate::{Real, SignedLog};
 
 /// Rows that are predicted together.
@@ -97,7 +98,10 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
 
     fn check(&self, x: &ArrayRef2<T>) -> Result<()> {
         check_size("the number of columns of x", self.x.ncols(), x.ncols())?;
-        if self.x.nrows() == 0 { Err(Error::NoData { what: "a prediction" }) } else { Ok(()) }
+        if self.x.nrows() == 0 {
+            return Err(Error::NoData { what: "a prediction" });
+        }
+        check_addressable(x.nrows(), self.targets.ncols().max(x.ncols()))
     }
 
     /// Lets `entry(Σᵢ K(x, xᵢ) yᵢ, Σᵢ K(x, xᵢ), target)` compute each entry, up to a positive factor of the row.

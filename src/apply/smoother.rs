@@ -9,7 +9,7 @@ use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::Real;
 use crate::engine::{Batch, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
-use crate::map::Map;
+use crate::map::{Map, check_addressable};
 
 /// Points whose sums are computed together.
 const RUN: usize = 128;
@@ -147,6 +147,7 @@ impl<T: Real> Smoother<T> {
         if self.count == 0 {
             return Err(Error::NoData { what: "a prediction" });
         }
+        check_addressable(x.nrows(), self.totals.len())?;
         let mut out = Array2::default((x.nrows(), self.totals.len()));
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (sums, work) = (self.sums.prepared(program, form), program.width() * self.totals.len());

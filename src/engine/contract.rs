@@ -85,7 +85,7 @@ impl Facts {
 /// by their own constructors; [`Map`](crate::Map) is what all of them are in the end.
 ///
 /// A map is immutable: the same point has the same features whenever and wherever it is asked for, alone or among
-/// others. The engine relies on nothing else. It reads the facts once, hands `fill` tiles of the right shape, and works
+/// others. [`Map::new`](crate::Map::new) tries that, and the facts, on a few points, and refuses what it finds wrong. The engine relies on nothing else. It reads the facts once, hands `fill` tiles of the right shape, and works
 /// on what is in a tile when `fill` returns.
 ///
 /// # Example
@@ -103,6 +103,7 @@ impl Facts {
 ///         Facts { symmetric: true, ..Facts::new(self.0, vec![1 + self.0]) }
 ///     }
 ///
+///     // The facts offer no logarithms, so that the form is always `Form::Values`.
 ///     fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
 ///         for (i, x) in x.rows().into_iter().enumerate() {
 ///             let row = tile.row(i);
@@ -126,7 +127,7 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     /// `x` has d columns; rows of the tile have D values and a logarithmic scale for each block, and may hold anything
     /// before. Values should be at most 1 in magnitude. A block whose scale is −∞ is absent from its row: its values are
     /// never read. `form` is [`Logarithms`](Form::Logarithms) only if the [facts](Facts::logarithms) offer it; signs are 1
-    /// then until `fill` changes them.
+    /// then until `fill` changes them. A map whose facts offer logarithms must look at the form.
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>);
 
     /// The exact kernel that is estimated, if it has a closed form.

@@ -90,6 +90,11 @@ impl<'a, T: Real> Tile<'a, T> {
         self.rows
     }
 
+    /// The number of signs in a row: D in a tile of logarithms, else 0.
+    pub(crate) fn sign_count(&self) -> usize {
+        if self.signs.is_empty() { 0 } else { self.columns.count }
+    }
+
     /// The number of scales in a row.
     pub fn blocks(&self) -> usize {
         self.blocks.count

@@ -105,6 +105,8 @@ struct Room<T> {
     products: Vec<Vec<T>>,
     gathered: Vec<T>,
     sums: RowSums,
+    /// e^scale of each row, for maps of one block.
+    weights: Vec<f64>,
     unresolved: Vec<(usize, usize)>,
 }
 
@@ -118,8 +120,10 @@ struct Chunk<T> {
 struct Block<T> {
     packed: Packed<T>,
     scales: Vec<f64>,
-    /// e^scale, if there is no danger in that and no point is absent; else empty.
+    /// e^scale, where that is [safe](is_safe).
     weights: Vec<f64>,
+    /// Whether all of them are, and no point is absent.
+    safe: bool,
     /// Which points of the chunk they are; `None` if all.
     places: Option<Vec<usize>>,
     width: usize,
@@ -141,7 +145,7 @@ impl<T: Real> Chunk<T> {
         room: &mut Room<T>,
         unresolved: &mut Vec<(usize, usize)>,
     ) {
-        let Room { products, gathered, sums, .. } = room;
+        let Room { products, gathered, sums, weights, .. } = room;
         products.resize_with(products.len().max(self.blocks.len()), Vec::new);
         let present: Vec<Option<Vec<usize>>> = self
             .blocks
@@ -150,16 +154,16 @@ impl<T: Real> Chunk<T> {
             .enumerate()
             .map(|(b, (block, products))| block.multiply(rows, b, gathered, products))
             .collect();
+        if let [_] = self.blocks[..] {
+            weights.clear();
+            weights.extend((0..rows.len()).map(|i| rows.scale(i, 0)));
+            exp_minus(Isa::best(), weights, 0.0);
+        }
         for i in 0..rows.len() {
             let mut row = out.row_mut(i);
             let Some(row) = row.as_slice_mut() else { continue };
             let row = &mut row[self.columns.clone()];
             let unresolved = |j: usize| unresolved.push((first + i, self.columns.start + j));
-            if let ([block], [products], [None]) = (&self.blocks[..], &products[..1], &present[..])
-                && block.weigh(rows.scale(i, 0), &products[i * block.scales.len()..], row)
-            {
-                continue;
-            }
             let terms = |b: usize| {
                 let block = &self.blocks[b];
                 let place = present[b].as_ref().map_or(Some(i), |present| present.binary_search(&i).ok())?;
@@ -171,6 +175,13 @@ impl<T: Real> Chunk<T> {
                 })
             };
             let present = || (0..self.blocks.len()).filter_map(terms);
+            if let [_] = self.blocks[..] {
+                match terms(0) {
+                    Some(terms) => terms.write(weights[i], row, unresolved),
+                    None => row.fill(T::zero()),
+                }
+                continue;
+            }
             sums.start(row.len(), present());
             present().for_each(|terms| sums.add(&terms));
             sums.finish(row, unresolved);
@@ -186,13 +197,13 @@ impl<T: Real> Block<T> {
         let value = |j: usize, k: usize| rows.values[places[j] * rows.width + columns.start + k];
         let scales: Vec<f64> = places.iter().map(|i| rows.scale(*i, b)).collect();
         let complete = places.len() == rows.len();
-        let safe = complete && scales.iter().all(|scale| scale.abs() <= SAFE);
-        let mut weights = if safe { scales.clone() } else { Vec::new() };
+        let mut weights = scales.clone();
         exp_minus(Isa::best(), &mut weights, 0.0);
         Block {
             packed: Packed::new(places.len(), columns.len(), value),
             width: columns.len(),
             places: (!complete).then_some(places),
+            safe: complete && scales.iter().all(|scale| is_safe(*scale)),
             weights,
             scales,
         }
@@ -228,15 +239,11 @@ impl<T: Real> Block<T> {
         }
         Some(present)
     }
+}
 
-    /// Writes a row of estimates from its products, if nothing can be lost on the way.
-    fn weigh(&self, scale: f64, products: &[T], out: &mut [T]) -> bool {
-        if self.weights.is_empty() || scale.is_nan() || scale.abs() > SAFE {
-            return false;
-        }
-        let least = numeric::weigh(Isa::best(), out, &products[..out.len()], scale.exp(), &self.weights);
-        least.widen() > floor::<T>(self.width)
-    }
+/// Whether e^scale, and its product with another such one, is a normal number.
+fn is_safe(scale: f64) -> bool {
+    scale.abs() <= SAFE
 }
 
 /// The size below which a product of features has lost digits to underflow: each term may have lost one least normal
@@ -250,6 +257,38 @@ struct Terms<'a, T> {
     products: &'a [T],
     scale: f64,
     block: &'a Block<T>,
+}
+
+impl<T: Real> Terms<'_, T> {
+    /// Writes a row of estimates of a map of one block. Each entry depends on its two points alone, whatever the others
+    /// are.
+    fn write(&self, weight: f64, out: &mut [T], mut unresolved: impl FnMut(usize)) {
+        let (Block { scales, weights, places, .. }, floor) = (self.block, floor::<T>(self.block.width));
+        let row_is_safe = is_safe(self.scale);
+        if row_is_safe && self.block.safe {
+            let least = numeric::weigh(Isa::best(), out, self.products, weight, weights);
+            if least.widen() > floor {
+                return;
+            }
+        }
+        if places.is_some() {
+            out.fill(T::zero());
+        }
+        for (k, product) in self.products.iter().enumerate() {
+            let j = places.as_ref().map_or(k, |places| places[k]);
+            let product = product.widen();
+            if row_is_safe && is_safe(scales[k]) && product.abs() > floor {
+                out[j] = T::narrow(product * (weight * weights[k]));
+                continue;
+            }
+            let log = self.scale + scales[k];
+            out[j] = T::narrow(scaled(product, log));
+            // Below the range of T anyway, nothing is lost.
+            if product.abs() <= floor && scaled(floor, log) >= T::min_positive_value().widen() {
+                unresolved(j);
+            }
+        }
+    }
 }
 
 impl<T> Terms<'_, T> {

@@ -10,6 +10,7 @@
 //! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1
 //! in magnitude. So features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
 
+mod check;
 mod counting;
 mod definition;
 mod features;
@@ -39,6 +40,7 @@ pub use crate::engine::{Facts, FeatureMap, Form, Row, Shift, Side, Tile};
 pub use features::{Features, LogFeatures};
 pub use identity::Identity;
 pub use node::Map;
+pub(crate) use node::check_addressable;
 pub(crate) use node::Origin;
 pub use omega::Omega;
 pub use recipe::{ClusteredRecipe, CoefficientRecipe, HybridRecipe, PlainRecipe, Recipe};

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
+use super::check::check;
 use super::gram::{self, Left};
 use super::identity::{Digest, Identity};
 use super::{Features, LogFeatures, Recipe};
@@ -88,11 +89,17 @@ impl<T: Real> Origin<T> for Arc<dyn FeatureMap<T>> {
 impl<T: Real> Map<T> {
     /// The map of a [`FeatureMap`] of your own. Its features pair with those of clones of this `Map` alone.
     ///
+    /// Whether the map keeps its word is tried on three points near 0, if it has at most 2²⁰ features: that it writes all
+    /// of a tile, that the features of a point do not depend on other points, and that they are what its facts say.
+    ///
     /// # Errors
+    /// [`Contract`](Error::Contract) if it does not;
     /// [`Parameter`](Error::Parameter) if its facts name no dimension, no block or no feature, or too many.
     pub fn new(map: impl FeatureMap<T> + 'static) -> Result<Self> {
         let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
-        Self::of_plan(Plan::Foreign(map.clone(), map.facts()), map)
+        let facts = map.facts().checked()?;
+        check(map.as_ref(), &facts)?;
+        Self::of_plan(Plan::Foreign(map.clone(), facts), map)
     }
 
     pub(crate) fn of_plan(plan: Plan<T>, origin: impl Origin<T> + 'static) -> Result<Self> {
@@ -247,6 +254,9 @@ impl<T: Real> Map<T> {
         if form == Form::Logarithms && !self.facts().logarithms {
             return Err(Error::Unsupported { what: "logarithms of features that are not exponentials" });
         }
+        if form == Form::Logarithms {
+            check_size("the number of signs in a row of the tile", tile.width(), tile.sign_count())?;
+        }
         self.program().fill((side, form), x, tile, &mut Scratch::default());
         Ok(())
     }
@@ -261,6 +271,7 @@ impl<T: Real> Map<T> {
     pub fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check_points(x)?;
         self.check_points(y)?;
+        check_addressable(x.nrows(), y.nrows())?;
         let right = self.features(Side::Y, y)?;
         let resolve = |pairs: &[(usize, usize)]| self.resolve_pairs((x, y), pairs);
         Ok(gram::gram(Left::Points(self.program(), x.view()), &right, resolve))
@@ -337,13 +348,18 @@ impl<T: Real> Map<T> {
 
     fn check_points(&self, x: &ArrayRef2<T>) -> Result<()> {
         check_size("the number of columns of x", self.input_dim(), x.ncols())?;
-        let most = isize::MAX as usize / size_of::<f64>();
-        let width = self.feature_dim().max(self.blocks().len()).max(1);
-        check_size("the number of rows of x", x.nrows().min(most / width), x.nrows())
+        let width = self.feature_dim().max(self.blocks().len()).max(self.input_dim());
+        check_addressable(x.nrows(), width)
     }
 
     fn check_pair(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<()> {
         check_size("the dimension of x", self.input_dim(), x.len())?;
         check_size("the dimension of y", self.input_dim(), y.len())
     }
+}
+
+/// Refuses so many rows of `width` numbers that they cannot be addressed.
+pub(crate) fn check_addressable(rows: usize, width: usize) -> Result<()> {
+    let most = isize::MAX as usize / size_of::<f64>() / width.max(1);
+    check_size("the number of rows of x", rows.min(most), rows)
 }

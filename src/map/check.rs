@@ -1,0 +1,168 @@
+//! Whether a map of someone else's keeps its word, on a few points.
+
+use ndarray::{Array2, ArrayView2, s};
+
+use crate::Real;
+use crate::engine::{Facts, FeatureMap, Form, Side, Tile};
+use crate::error::{Error, Result};
+
+/// Points that are tried.
+const POINTS: usize = 3;
+/// Features of maps that are tried, at most: what is larger takes too much memory to try.
+const MOST: usize = 1 << 20;
+/// What tiles hold before they are filled.
+const RUBBISH: [f64; 2] = [7.0, -13.0];
+/// By how much logarithms of features may differ between forms and sides.
+const TOLERANCE: f64 = 1e-2;
+/// Features that are smaller than the largest by more than e to this may be lost to rounding.
+const DEPTH: f64 = 10.0;
+
+/// Features as they were written.
+#[derive(PartialEq)]
+struct Written<T> {
+    values: Vec<T>,
+    signs: Vec<T>,
+    log_scales: Vec<f64>,
+}
+
+/// Refuses maps that leave something unwritten, whose features depend on other points of a batch, or that are not what
+/// their facts say.
+///
+/// # Errors
+/// [`Contract`](Error::Contract) with what is wrong.
+pub(super) fn check<T: Real>(map: &dyn FeatureMap<T>, facts: &Facts) -> Result<()> {
+    if facts.feature_dim() > MOST || facts.input_dim > MOST {
+        return Ok(());
+    }
+    let coordinate = |(i, k)| ((i * 31 + k * 17 + 5) % 13) as f64 / 13.0 - 0.4;
+    let scale = (facts.input_dim as f64).sqrt().recip();
+    let x = Array2::from_shape_fn((POINTS, facts.input_dim), |at| T::narrow(scale * coordinate(at)));
+    let sides = [Side::X, Side::Y].map(|side| of_side(map, facts, side, x.view()));
+    let [left, right] = sides;
+    let (left, right) = (left?, right?);
+    if facts.symmetric && !agree(facts, &left, &right) {
+        return Err(Error::Contract { what: "its facts say that it is symmetric, but its sides differ" });
+    }
+    Ok(())
+}
+
+/// Tries one side; its features.
+fn of_side<T: Real>(
+    map: &dyn FeatureMap<T>,
+    facts: &Facts,
+    side: Side,
+    x: ArrayView2<'_, T>,
+) -> Result<Written<T>> {
+    let values = complete(map, facts, (side, Form::Values), x)?;
+    let negative = |i, columns: std::ops::Range<usize>| {
+        values.values[i * facts.feature_dim()..][columns].iter().any(|v| *v < T::zero())
+    };
+    if facts.non_negative && present(facts, &values).any(|(i, _, columns)| negative(i, columns)) {
+        return Err(Error::Contract { what: "its facts say that no feature is negative, but one is" });
+    }
+    if facts.logarithms && !agree(facts, &values, &complete(map, facts, (side, Form::Logarithms), x)?) {
+        return Err(Error::Contract {
+            what: "its facts offer logarithms, but these are not those of its values (does fill look at the form?)",
+        });
+    }
+    Ok(values)
+}
+
+/// What the map writes, if that does not depend on what was there before or on other points.
+fn complete<T: Real>(
+    map: &dyn FeatureMap<T>,
+    facts: &Facts,
+    what: (Side, Form),
+    x: ArrayView2<'_, T>,
+) -> Result<Written<T>> {
+    let [first, second] = RUBBISH.map(|rubbish| fill(map, facts, what, x, rubbish));
+    if !same(facts, &first, &second) {
+        return Err(Error::Contract { what: "it leaves values or scales of a present block unwritten" });
+    }
+    for i in 0..x.nrows() {
+        let alone = fill(map, facts, what, x.slice(s![i..i + 1, ..]), RUBBISH[0]);
+        let (width, blocks) = (facts.feature_dim(), facts.blocks.len());
+        let row = |v: &[T]| v.get(i * width..(i + 1) * width).unwrap_or_default().to_vec();
+        let own = Written {
+            values: row(&first.values),
+            signs: row(&first.signs),
+            log_scales: first.log_scales[i * blocks..(i + 1) * blocks].to_vec(),
+        };
+        if !same(facts, &alone, &own) {
+            return Err(Error::Contract { what: "features of a point depend on the other points of its batch" });
+        }
+    }
+    Ok(first)
+}
+
+fn fill<T: Real>(
+    map: &dyn FeatureMap<T>,
+    facts: &Facts,
+    (side, form): (Side, Form),
+    x: ArrayView2<'_, T>,
+    rubbish: f64,
+) -> Written<T> {
+    let (n, width, blocks) = (x.nrows(), facts.feature_dim(), facts.blocks.len());
+    let mut written = Written {
+        values: vec![T::narrow(rubbish); n * width],
+        signs: vec![T::one(); if form == Form::Logarithms { n * width } else { 0 }],
+        log_scales: vec![rubbish; n * blocks],
+    };
+    let Written { values, signs, log_scales } = &mut written;
+    map.fill(side, x, form, &mut Tile::new(values, signs, log_scales, (n, width, blocks)));
+    written
+}
+
+/// The rows and columns of all blocks that are present, and the block's number.
+fn present<T>(
+    facts: &Facts,
+    written: &Written<T>,
+) -> impl Iterator<Item = (usize, usize, std::ops::Range<usize>)> {
+    let blocks = facts.blocks.len();
+    let scales = written.log_scales.iter().enumerate().filter(|(_, scale)| **scale != f64::NEG_INFINITY);
+    scales.map(move |(place, _)| {
+        let (i, b) = (place / blocks, place % blocks);
+        let start: usize = facts.blocks[..b].iter().sum();
+        (i, b, start..start + facts.blocks[b])
+    })
+}
+
+/// Whether both are the same to the bit, but for blocks that are absent.
+fn same<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
+    let bits = |v: &[f64]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+    let wide = |v: &[T]| v.iter().map(|v| v.widen().to_bits()).collect::<Vec<_>>();
+    let of = |v: &[T], i: usize, columns: &std::ops::Range<usize>| {
+        wide(v.get(i * facts.feature_dim()..).and_then(|row| row.get(columns.clone())).unwrap_or_default())
+    };
+    bits(&a.log_scales) == bits(&b.log_scales)
+        && present(facts, a).all(|(i, _, columns)| {
+            of(&a.values, i, &columns) == of(&b.values, i, &columns)
+                && of(&a.signs, i, &columns) == of(&b.signs, i, &columns)
+        })
+}
+
+/// Whether both are the same features, to rounding.
+fn agree<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
+    // The sign and logarithm of a feature.
+    let feature = |written: &Written<T>, i: usize, b: usize, f: usize| {
+        let place = i * facts.feature_dim() + f;
+        let (value, scale) = (written.values[place].widen(), written.log_scales[i * facts.blocks.len() + b]);
+        match written.signs.get(place) {
+            Some(sign) => (sign.widen(), value + scale),
+            None => (value.signum(), value.abs().ln() + scale),
+        }
+    };
+    let absent = |written: &Written<T>| {
+        written.log_scales.iter().map(|scale| *scale == f64::NEG_INFINITY).collect::<Vec<_>>()
+    };
+    absent(a) == absent(b)
+        && present(facts, a).all(|(i, block, columns)| {
+            let pairs = columns.map(|f| (feature(a, i, block, f), feature(b, i, block, f)));
+            let top = pairs.clone().map(|(a, b)| a.1.max(b.1)).fold(f64::NEG_INFINITY, f64::max);
+            pairs.into_iter().all(|(a, b)| {
+                // What is not a number is so on purpose, or seen elsewhere.
+                let counts = a.1.max(b.1) >= top - DEPTH && a.1.is_finite() | b.1.is_finite();
+                !counts || a.0 == b.0 && (a.1 - b.1).abs() <= TOLERANCE * (1.0 + a.1.abs())
+            })
+        })
+}
