@@ -89,9 +89,11 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// training point.
     pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check(x)?;
-        let means = self.targets.columns().into_iter().map(|column| {
-            column.iter().map(|y| y.widen()).sum::<f64>() / self.targets.nrows() as f64
-        });
+        let means = self
+            .targets
+            .columns()
+            .into_iter()
+            .map(|column| column.iter().map(|y| y.widen()).sum::<f64>() / self.targets.nrows() as f64);
         let means: Vec<f64> = means.collect();
         Ok(self.apply(x, |sum, total, j| T::narrow(if total <= 0.0 { means[j] } else { sum / total })))
     }

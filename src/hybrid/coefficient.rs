@@ -104,7 +104,7 @@ impl<T: Real> Coefficient<T> {
         self.map.as_ref()
     }
 
-    /// The coefficient as data; `None` if its map is of someone else's.
+    /// The coefficient as data; `None` if a [`FeatureMap`](crate::FeatureMap) of your own is in it.
     pub fn recipe(&self) -> Option<CoefficientRecipe> {
         let map = match &self.map {
             None => None,

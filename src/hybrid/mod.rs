@@ -42,7 +42,8 @@ use crate::plan::Clustering;
 /// Whether all maps are known to estimate the same kernel: one of the same parameters.
 fn agree<T: Real>(maps: &[Map<T>]) -> bool {
     // In full: large arrays are abbreviated in print, and then nothing is known.
-    let name = |map: &Map<T>| map.kernel().map(|kernel| format!("{kernel:?}")).filter(|name| !name.contains("..."));
+    let name =
+        |map: &Map<T>| map.kernel().map(|kernel| format!("{kernel:?}")).filter(|name| !name.contains("..."));
     let mut kernels = maps.iter().map(name);
     let first = kernels.next().flatten();
     first.is_some() && kernels.all(|kernel| kernel == first)

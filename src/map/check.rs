@@ -89,7 +89,9 @@ fn complete<T: Real>(
             log_scales: first.log_scales[i * blocks..(i + 1) * blocks].to_vec(),
         };
         if !same(facts, &alone, &own) {
-            return Err(Error::Contract { what: "features of a point depend on the other points of its batch" });
+            return Err(Error::Contract {
+                what: "features of a point depend on the other points of its batch",
+            });
         }
     }
     Ok(first)

@@ -67,11 +67,16 @@ impl<T: Real> Clone for Map<T> {
 
 impl<T: Real> std::fmt::Debug for Map<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Map").field("facts", self.facts()).field("origin", &self.node.origin).finish()
+        let mut map = f.debug_struct("Map");
+        match self.recipe() {
+            Some(recipe) => map.field("recipe", &format_args!("{recipe}")),
+            None => map.field("origin", &self.node.origin),
+        };
+        map.field("facts", self.facts()).field("identity", &format_args!("{}", self.identity())).finish()
     }
 }
 
-/// A map of someone else's.
+/// A map of one's own.
 impl<T: Real> Origin<T> for Arc<dyn FeatureMap<T>> {
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         (**self).kernel()
@@ -148,7 +153,7 @@ impl<T: Real> Map<T> {
         Ok(self.node.origin.log_variance(x, y))
     }
 
-    /// What the map is made of, as plain data; `None` if a [`FeatureMap`] of someone else's is in it.
+    /// What the map is made of, as plain data; `None` if a [`FeatureMap`] of your own is in it.
     pub fn recipe(&self) -> Option<Recipe> {
         self.node.origin.recipe()
     }

@@ -1,7 +1,8 @@
 //! The stored form of a [`Recipe`] and of a [`Map`].
 //!
-//! Equal frequencies are written once, and maps name them by number: the maps of many clusters share theirs. With them go
-//! a format version and the identity of what was stored, which must be that of what is read.
+//! Maps are a list in which parts stand before what is made of them, so that no reader has to be as deep as a map. Equal
+//! frequencies are written once, and maps name them by number: the maps of many clusters share theirs. With them go a
+//! format version and the identity of what was stored, which must be that of what is read.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -27,7 +28,8 @@ struct Stored<'a> {
     version: u32,
     identity: Identity,
     frequencies: Vec<Source<'a>>,
-    map: Node<'a>,
+    /// Parts before what is made of them; the map itself is the last one.
+    maps: Vec<Node<'a>>,
 }
 
 /// Frequencies, drawn or to be drawn.
@@ -40,7 +42,7 @@ enum Source<'a> {
     None(usize),
 }
 
-/// A map that names its frequencies by their number.
+/// A map that names its frequencies and its parts by their numbers. Each map is a part once.
 #[derive(Serialize, Deserialize)]
 enum Node<'a> {
     Plain {
@@ -51,43 +53,138 @@ enum Node<'a> {
         matrix: Option<Array2<f64>>,
     },
     Hybrid {
-        terms: Vec<Term<'a>>,
-        rest: Box<Node<'a>>,
+        terms: Vec<Term>,
+        rest: usize,
     },
     Clustered {
         queries: Cow<'a, Clustering>,
         keys: Cow<'a, Clustering>,
-        bases: Vec<Node<'a>>,
+        bases: Vec<usize>,
     },
 }
 
 #[derive(Serialize, Deserialize)]
-struct Term<'a> {
+struct Term {
     #[serde(with = "crate::exact")]
     constant: f64,
     #[serde(with = "crate::exact")]
     factor: f64,
-    coefficient: Option<Node<'a>>,
-    base: Node<'a>,
+    coefficient: Option<usize>,
+    base: usize,
 }
 
-impl<'a> Stored<'a> {
-    fn of(recipe: &'a Recipe) -> Self {
-        let mut known: Vec<&Omega> = Vec::new();
-        let map = Node::of(recipe, &mut known);
-        let frequencies = known.into_iter().map(Source::of).collect();
-        Stored { version: VERSION, identity: recipe.identity(), frequencies, map }
+/// What is written, as it is found.
+#[derive(Default)]
+struct Writer<'a> {
+    omegas: Vec<&'a Omega>,
+    maps: Vec<Node<'a>>,
+}
+
+impl<'a> Writer<'a> {
+    /// Writes a map behind its parts; its number.
+    fn push(&mut self, recipe: &'a Recipe) -> usize {
+        let node = match recipe {
+            Recipe::Plain(plain) => {
+                let (mechanism, target) = (Cow::Borrowed(&plain.mechanism), Cow::Borrowed(&plain.target));
+                let frequencies = self.number(&plain.omega);
+                Node::Plain { mechanism, frequencies, target, matrix: plain.matrix.clone() }
+            }
+            Recipe::Hybrid(hybrid) => {
+                let term = |(coefficient, base): &'a (CoefficientRecipe, Recipe)| Term {
+                    constant: coefficient.constant,
+                    factor: coefficient.factor,
+                    coefficient: coefficient.map.as_ref().map(|map| self.push(map)),
+                    base: self.push(base),
+                };
+                let terms = hybrid.terms.iter().map(term).collect();
+                Node::Hybrid { terms, rest: self.push(&hybrid.rest) }
+            }
+            Recipe::Clustered(clustered) => Node::Clustered {
+                queries: Cow::Borrowed(&clustered.queries),
+                keys: Cow::Borrowed(&clustered.keys),
+                bases: clustered.bases.iter().map(|base| self.push(base)).collect(),
+            },
+        };
+        self.maps.push(node);
+        self.maps.len() - 1
     }
 
-    fn recipe<E: Error>(self) -> Result<Recipe, E> {
-        let sources: Vec<Omega> = self.frequencies.into_iter().map(Source::omega).collect();
-        let recipe = self.map.recipe(&sources)?;
-        let identity = recipe.identity();
-        if identity == self.identity {
-            Ok(recipe)
-        } else {
-            Err(E::custom(format!("this is map {identity}, but what was stored is {}", self.identity)))
+    /// The number of frequencies, which are written if they are new.
+    fn number(&mut self, omega: &'a Omega) -> usize {
+        self.omegas.iter().position(|known| known.same(omega)).unwrap_or_else(|| {
+            self.omegas.push(omega);
+            self.omegas.len() - 1
+        })
+    }
+}
+
+/// Maps that were read and are no parts yet, with their depths.
+struct Reader {
+    omegas: Vec<Omega>,
+    maps: Vec<Option<(Recipe, usize)>>,
+}
+
+impl Reader {
+    /// Makes a map of those before it.
+    fn push<E: Error>(&mut self, node: Node<'_>) -> Result<(), E> {
+        let mut depth = 0;
+        let recipe = match node {
+            Node::Plain { mechanism, frequencies, target, matrix } => {
+                let missing = || E::custom(format!("there are no frequencies number {frequencies}"));
+                let omega = self.omegas.get(frequencies).cloned().ok_or_else(missing)?;
+                let (mechanism, target) = (mechanism.into_owned(), target.into_owned());
+                Recipe::Plain(PlainRecipe { mechanism, omega, target, matrix })
+            }
+            Node::Hybrid { terms, rest } => {
+                let mut term = |term: Term| {
+                    let map = term.coefficient.map(|number| self.take(number, &mut depth)).transpose()?;
+                    let (constant, factor) = (term.constant, term.factor);
+                    let coefficient = CoefficientRecipe { constant, factor, map: map.map(Box::new) };
+                    Ok((coefficient, self.take(term.base, &mut depth)?))
+                };
+                let terms = terms.into_iter().map(&mut term).collect::<Result<_, E>>()?;
+                Recipe::Hybrid(HybridRecipe { terms, rest: Box::new(self.take(rest, &mut depth)?) })
+            }
+            Node::Clustered { queries, keys, bases } => {
+                let mut base = |number| self.take(number, &mut depth);
+                let bases = bases.into_iter().map(&mut base).collect::<Result<_, E>>()?;
+                let (queries, keys) = (queries.into_owned(), keys.into_owned());
+                Recipe::Clustered(ClusteredRecipe { queries, keys, bases })
+            }
+        };
+        if depth > DEPTH {
+            return Err(E::custom(too_deep()));
         }
+        self.maps.push(Some((recipe, depth)));
+        Ok(())
+    }
+
+    /// A map that becomes a part of one at least as deep as `depth`.
+    fn take<E: Error>(&mut self, number: usize, depth: &mut usize) -> Result<Recipe, E> {
+        let missing = || E::custom(format!("there is no map number {number} that is not a part already"));
+        let (recipe, own) = self.maps.get_mut(number).and_then(Option::take).ok_or_else(missing)?;
+        *depth = (*depth).max(own + 1);
+        Ok(recipe)
+    }
+}
+
+/// How deep maps may be made of maps, to be stored.
+const DEPTH: usize = 64;
+
+fn too_deep() -> String {
+    format!("maps that are made of maps more than {DEPTH} times over are not stored")
+}
+
+/// How often a map is made of maps.
+fn depth(recipe: &Recipe) -> usize {
+    let deeper = |recipe: &Recipe| depth(recipe) + 1;
+    match recipe {
+        Recipe::Plain(_) => 0,
+        Recipe::Hybrid(hybrid) => {
+            let parts = hybrid.terms.iter().flat_map(|(c, base)| c.map.as_deref().into_iter().chain([base]));
+            parts.chain([&*hybrid.rest]).map(deeper).max().unwrap_or(0)
+        }
+        Recipe::Clustered(clustered) => clustered.bases.iter().map(deeper).max().unwrap_or(0),
     }
 }
 
@@ -113,65 +210,16 @@ impl<'a> Source<'a> {
     }
 }
 
-impl<'a> Node<'a> {
-    fn of(recipe: &'a Recipe, known: &mut Vec<&'a Omega>) -> Self {
-        match recipe {
-            Recipe::Plain(plain) => {
-                let same = |omega: &&Omega| omega.same(&plain.omega);
-                let frequencies = known.iter().position(same).unwrap_or(known.len());
-                if frequencies == known.len() {
-                    known.push(&plain.omega);
-                }
-                let (mechanism, target) = (Cow::Borrowed(&plain.mechanism), Cow::Borrowed(&plain.target));
-                Node::Plain { mechanism, frequencies, target, matrix: plain.matrix.clone() }
-            }
-            Recipe::Hybrid(hybrid) => {
-                let mut term = |(coefficient, base): &'a (CoefficientRecipe, Recipe)| Term {
-                    constant: coefficient.constant,
-                    factor: coefficient.factor,
-                    coefficient: coefficient.map.as_ref().map(|map| Node::of(map, known)),
-                    base: Node::of(base, known),
-                };
-                let terms = hybrid.terms.iter().map(&mut term).collect();
-                Node::Hybrid { terms, rest: Box::new(Node::of(&hybrid.rest, known)) }
-            }
-            Recipe::Clustered(clustered) => Node::Clustered {
-                queries: Cow::Borrowed(&clustered.queries),
-                keys: Cow::Borrowed(&clustered.keys),
-                bases: clustered.bases.iter().map(|base| Node::of(base, known)).collect(),
-            },
-        }
-    }
-
-    fn recipe<E: Error>(self, sources: &[Omega]) -> Result<Recipe, E> {
-        Ok(match self {
-            Node::Plain { mechanism, frequencies, target, matrix } => {
-                let missing = || E::custom(format!("there are no frequencies number {frequencies}"));
-                let omega = sources.get(frequencies).cloned().ok_or_else(missing)?;
-                let (mechanism, target) = (mechanism.into_owned(), target.into_owned());
-                Recipe::Plain(PlainRecipe { mechanism, omega, target, matrix })
-            }
-            Node::Hybrid { terms, rest } => {
-                let term = |term: Term<'a>| {
-                    let map = term.coefficient.map(|node| node.recipe(sources)).transpose()?.map(Box::new);
-                    let coefficient = CoefficientRecipe { constant: term.constant, factor: term.factor, map };
-                    Ok((coefficient, term.base.recipe(sources)?))
-                };
-                let terms = terms.into_iter().map(term).collect::<Result<_, E>>()?;
-                Recipe::Hybrid(HybridRecipe { terms, rest: Box::new(rest.recipe(sources)?) })
-            }
-            Node::Clustered { queries, keys, bases } => {
-                let bases = bases.into_iter().map(|base| base.recipe(sources)).collect::<Result<_, E>>()?;
-                let (queries, keys) = (queries.into_owned(), keys.into_owned());
-                Recipe::Clustered(ClusteredRecipe { queries, keys, bases })
-            }
-        })
-    }
-}
-
 impl Serialize for Recipe {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        Stored::of(self).serialize(serializer)
+        if depth(self) > DEPTH {
+            return Err(serde::ser::Error::custom(too_deep()));
+        }
+        let mut writer = Writer::default();
+        writer.push(self);
+        let frequencies = writer.omegas.into_iter().map(Source::of).collect();
+        Stored { version: VERSION, identity: self.identity(), frequencies, maps: writer.maps }
+            .serialize(serializer)
     }
 }
 
@@ -184,7 +232,21 @@ impl<'de> Deserialize<'de> for Recipe {
                 stored.version
             )));
         }
-        stored.recipe()
+        let omegas = stored.frequencies.into_iter().map(Source::omega).collect();
+        let mut reader = Reader { omegas, maps: Vec::with_capacity(stored.maps.len()) };
+        stored.maps.into_iter().try_for_each(|node| reader.push(node))?;
+        let last = reader.maps.pop().flatten().filter(|_| reader.maps.iter().all(Option::is_none));
+        let (recipe, _) =
+            last.ok_or_else(|| D::Error::custom("not one map with all the others as its parts"))?;
+        let identity = recipe.identity();
+        if identity == stored.identity {
+            Ok(recipe)
+        } else {
+            Err(D::Error::custom(format!(
+                "this is map {identity}, but what was stored is {}",
+                stored.identity
+            )))
+        }
     }
 }
 

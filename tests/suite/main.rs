@@ -10,6 +10,7 @@ mod draws;
 mod engine;
 mod exact_points;
 mod faults;
+mod guards;
 mod hybrid;
 mod maps;
 mod nonlinear;

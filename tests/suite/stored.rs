@@ -282,6 +282,29 @@ fn recipes_that_are_not_drawn_survive() {
     }
 }
 
+/// As deep as may be: no format runs out of depth, and what is deeper is refused both ways.
+#[test]
+fn deep_maps_survive() {
+    let base: Map<f64> = EluPlusOne.map(2, 1.0).unwrap();
+    let deeper =
+        |map: Map<f64>| Hybrid::sum(vec![(Coefficient::constant(0.5).unwrap(), map)], base.clone()).unwrap();
+    let map = (0..64).fold(base.clone(), |map, _| deeper(map));
+    map_survives(&map);
+    assert!(to_string(&deeper(map)).unwrap_err().to_string().contains("more than 64"));
+    let mut maps = vec![json!({ "Plain": { "mechanism": { "EluPlusOne": null }, "frequencies": 0,
+        "target": { "Implied": { "Isotropic": 1.0 } }, "matrix": null } })];
+    maps.extend(
+        (0..100_000)
+            .map(|i| json!({ "Clustered": { "queries": clusters(), "keys": clusters(), "bases": [i] } })),
+    );
+    let hostile = json!({ "version": 1, "identity": "00", "frequencies": [{ "None": 1 }], "maps": maps });
+    assert!(from_value::<Recipe>(hostile).unwrap_err().to_string().contains("more than 64"));
+}
+
+fn clusters() -> serde_json::Value {
+    to_value(Clustering::new(ndarray::arr2(&[[0.0]])).unwrap()).unwrap()
+}
+
 /// With what a map was fitted to.
 #[test]
 fn smoothers_survive() {
@@ -341,12 +364,19 @@ fn what_is_wrong_is_refused() {
     later["version"] = json!(2);
     assert!(error(later).contains("format version 2"));
     let mut missing = stored.clone();
-    missing["map"]["Plain"]["frequencies"] = json!(1);
+    missing["maps"][0]["Plain"]["frequencies"] = json!(1);
     assert!(error(missing).contains("no frequencies number 1"));
+    let mut twice = stored.clone();
+    let again = twice["maps"][0].clone();
+    twice["maps"].as_array_mut().unwrap().push(again);
+    assert!(error(twice).contains("not one map"));
+    let mut forward = stored.clone();
+    forward["maps"] = json!([{ "Hybrid": { "terms": [], "rest": 0 } }]);
+    assert!(error(forward).contains("no map number 0"));
     let kernel = json!({ "lengthscale": { "PerDimension": [1.0, 0.0] } });
     assert!(from_value::<Gaussian>(kernel).is_err());
     let mut negative = stored;
-    negative["map"]["Plain"]["target"]["Softmax"]["lengthscale"] = json!({ "Isotropic": -1.0 });
+    negative["maps"][0]["Plain"]["target"]["Softmax"]["lengthscale"] = json!({ "Isotropic": -1.0 });
     assert!(error(negative).contains("lengthscale"));
     // Nobody could read it back.
     let foreign = Map::new(Ones).unwrap();
