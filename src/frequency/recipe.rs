@@ -138,7 +138,8 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// m frequencies in ℝᵈ with radii χ, from stream 0.
+    /// m frequencies in ℝᵈ with radii χ, from stream 0. Equal draws of one recipe are one draw: what must be independent
+    /// of each other needs [streams](Draw::with_stream) of its own.
     pub fn new(d: usize, m: usize, coupling: impl Into<AnyCoupling>) -> Self {
         Draw { d, m, coupling: coupling.into(), radii: AnyRadii::Chi, stream: 0 }
     }

@@ -1,4 +1,4 @@
-//! Whether a map of someone else's keeps its word, on a few points.
+//! Whether a map of one's own keeps its word, on a few points.
 
 use ndarray::{Array2, ArrayView2, s};
 

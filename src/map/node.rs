@@ -306,7 +306,8 @@ impl<T: Real> Map<T> {
     /// product. c are the `cotangents`, n × D, and s the log scales of the features, held fixed: with the cotangents g of
     /// the features themselves, c = g e^s.
     ///
-    /// Cost as for the features, twice over, and a product of n × m by m × d.
+    /// Cost as for the features, twice over, and a product of n × m by m × d; with counts as much again for each coordinate
+    /// of a point that is 0, and for hybrids of hybrids for each level.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit, [`Unsupported`](Error::Unsupported) if the map or a part of it is
