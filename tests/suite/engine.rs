@@ -412,6 +412,37 @@ fn gradients_of_functions() {
     }
 }
 
+/// Slopes beside scales whose exponential alone leaves the range of `f64`.
+#[test]
+fn gradients_of_functions_at_small_norms() {
+    let omega = || Frequencies::from_rows(arr2(&[[1.0], [-1.0], [0.5]])).unwrap();
+    let c = arr2(&[[1.0, 1.0, 1.0]]);
+    for small in [1e-150, 1e-156, 1e-200, 1e-300] {
+        let x = arr2(&[[small]]);
+        // Σ c (ωx)² e^{−s} over the features themselves is f e^{−s}, and its derivative 2f e^{−s}/x.
+        for activation in [Activation::Square, Activation::ReluSquared] {
+            let map = Nonlinear::new(activation).map::<f64>(omega(), 1.0).unwrap();
+            let sum = map.features(Side::X, &x).unwrap().values().sum();
+            let found = map.pull_back(Side::X, &x, &c).unwrap()[[0, 0]];
+            assert!(sum > 0.0 && found.is_finite(), "{activation:?} at {small:e}: {found}");
+            assert!(
+                (found * (0.5 * small) / sum - 1.0).abs() < 1e-11,
+                "{activation:?} at {small:e}: {found}"
+            );
+        }
+        for activation in [Activation::Identity, Activation::Relu, Activation::Abs, Activation::Gelu] {
+            let map = Nonlinear::new(activation).map::<f64>(omega(), 1.0).unwrap();
+            let found = map.pull_back(Side::X, &x, &c).unwrap();
+            assert!(found[[0, 0]].is_finite(), "{activation:?} at {small:e}: {found}");
+        }
+    }
+    // The gradient is beyond the range, but not that of features whose slope is 0.
+    let one = Frequencies::from_rows(arr2(&[[1.0], [-1.0]])).unwrap();
+    let map = Nonlinear::new(Activation::Relu).map::<f64>(one, 1.0).unwrap();
+    let found = map.pull_back(Side::X, &arr2(&[[1e-320]]), &arr2(&[[1.0, 1.0]])).unwrap();
+    assert!(!found[[0, 0]].is_nan(), "{found}");
+}
+
 #[test]
 fn gradients_of_hybrids_and_clusters() {
     let tau = || omega(3, 3, 7);
