@@ -48,15 +48,34 @@ pub enum Error {
         row: usize,
     },
     /// Frequencies are for another kernel than the one that is asked for.
-    #[error("the {map} map with frequencies of the law {law} does not estimate the kernel {target}")]
+    #[error("the {map} map with {frequencies} does not estimate {target}")]
     Target {
         /// The name of the map.
         map: &'static str,
-        /// The law of the frequencies: that of their radii, or of the counts.
-        law: String,
-        /// The kernel.
+        /// What the frequencies are, such as "frequencies of radii χ".
+        frequencies: String,
+        /// The kernel, such as "the kernel softmax, lengthscale 2".
         target: String,
     },
+    /// A map was given frequencies of another kind than it needs.
+    #[error("the {map} map needs {expected}, but got {found}")]
+    Frequencies {
+        /// The name of the map.
+        map: &'static str,
+        /// The kind that the map needs.
+        expected: &'static str,
+        /// The kind that was given.
+        found: &'static str,
+    },
+    /// A map without randomness was given frequencies.
+    #[error("the {map} map takes no frequencies: give the dimension d")]
+    NoFrequencies {
+        /// The name of the map.
+        map: &'static str,
+    },
+    /// A map was asked for before its frequencies were drawn.
+    #[error("the frequencies are not drawn yet: Recipe::draw(seed) draws them")]
+    NotDrawn,
     /// Features were paired that do not belong together.
     #[error("features of {left} cannot be paired with features of {right}")]
     Pairing {
@@ -65,7 +84,7 @@ pub enum Error {
         /// What the features on the right are.
         right: String,
     },
-    /// Frequencies were given to a map for which they were not drawn.
+    /// Counts were given to a map for which they were not drawn.
     #[error("the law of the counts is {found}, but must be {expected}")]
     Law {
         /// The name of the law that fits.
@@ -74,7 +93,7 @@ pub enum Error {
         found: &'static str,
     },
     /// The map cannot do this.
-    #[error("this map has no {what}")]
+    #[error("this map offers no {what}")]
     Unsupported {
         /// What was asked.
         what: &'static str,

@@ -24,9 +24,9 @@
 //! # Ok::<(), random_features::Error>(())
 //! ```
 
-use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{BufReader, BufWriter, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -111,14 +111,15 @@ pub fn read_as<T: Real, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<T,
 /// Writes an array of any layout, in place of a file that may be there.
 ///
 /// It goes to a new file in the same folder, which takes the name once it is whole and on the disk: nobody sees a part
-/// of it, and if it fails, what was there stays.
+/// of it, and if it fails, what was there stays. The permissions of a file that was there stay, too.
 ///
 /// # Errors
 /// [`Npy`](Error::Npy) if the folder is not there or cannot be written to, or the disk is full.
 pub fn write<A: Element, D: Dimension>(path: impl AsRef<Path>, array: &ArrayRef<A, D>) -> Result<()> {
     let path = path.as_ref();
     let part = beside(path).ok_or_else(|| failure(path, "is not the name of a file"))?;
-    let written = write_new(&part, array).and_then(|()| Ok(fs::rename(&part, path)?));
+    let written =
+        write_new(&part, fs::metadata(path).ok(), array).and_then(|()| Ok(fs::rename(&part, path)?));
     written.map_err(|reason| {
         // The error that matters is the first one.
         let _ = fs::remove_file(&part);
@@ -146,9 +147,14 @@ fn holds<A: Stored>(header: &Header) -> bool {
 
 /// Checks that what follows the header is as long as it says, before that much memory is asked for.
 fn check_length<A>(file: &mut BufReader<File>, header: &Header) -> Outcome<()> {
-    let bytes = header.shape.iter().try_fold(size_of::<A>() as u64, |bytes, &n| bytes.checked_mul(n as u64));
+    // With lengths of 0 taken as `least`.
+    let bytes = |least: usize| {
+        header.shape.iter().try_fold(size_of::<A>(), |bytes, &n| bytes.checked_mul(n.max(least)))
+    };
+    // An array without elements must be one that ndarray can have, too.
+    let possible = bytes(1).is_some_and(|bytes| isize::try_from(bytes).is_ok());
     let rest = file.get_ref().metadata()?.len().saturating_sub(file.stream_position()?);
-    if bytes == Some(rest) {
+    if possible && bytes(0).is_some_and(|bytes| bytes as u64 == rest) {
         return Ok(());
     }
     Err(format!("has {rest} bytes of elements, which is not an array of shape {:?}", header.shape).into())
@@ -160,19 +166,28 @@ fn contents<A: Element, D: Dimension>(mut file: BufReader<File>) -> Outcome<Arra
     Ok(Array::read_npy(file)?)
 }
 
-fn write_new<A: Element, D: Dimension>(path: &Path, array: &ArrayRef<A, D>) -> Outcome<()> {
+/// Writes a file that must not be there, with the permissions of the one in whose place it will be.
+fn write_new<A: Element, D: Dimension>(
+    path: &Path,
+    old: Option<fs::Metadata>,
+    array: &ArrayRef<A, D>,
+) -> Outcome<()> {
     let file = File::create_new(path)?;
+    if let Some(old) = old {
+        file.set_permissions(old.permissions())?;
+    }
     array.write_npy(BufWriter::new(&file))?;
     Ok(file.sync_all()?)
 }
 
-/// A name in the same folder that no other write uses.
+/// A name in the same folder that no other write uses, short whatever the length of the file's own name.
 fn beside(path: &Path) -> Option<PathBuf> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
-    let mut name = OsString::from(".");
-    name.push(path.file_name()?);
-    name.push(format!(".{}-{}.part", std::process::id(), WRITES.fetch_add(1, Ordering::Relaxed)));
-    Some(path.with_file_name(name))
+    let mut hasher = DefaultHasher::new();
+    path.file_name()?.hash(&mut hasher);
+    let (file, process, write) =
+        (hasher.finish(), std::process::id(), WRITES.fetch_add(1, Ordering::Relaxed));
+    Some(path.with_file_name(format!(".{file:016x}.{process}-{write}.part")))
 }
 
 fn wrong_type(path: &Path, header: &Header, wanted: &str) -> Error {

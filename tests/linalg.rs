@@ -33,6 +33,8 @@ everywhere!(
     singular_vectors_reconstruct,
     known_singular_values,
     units_do_not_matter,
+    the_largest_numbers_are_factorised,
+    updates_that_overflow_change_nothing,
     signs_are_fixed,
     layouts_give_the_same_bits,
     only_the_lower_triangle_is_read,
@@ -273,6 +275,29 @@ mod checks {
                 assert!((value.widen() - 2.0 * angle.sin()).abs() < tolerance::<T>(n, 8.0));
             }
         }
+    }
+
+    pub fn the_largest_numbers_are_factorised<T: Scalar>(backend: Backend) {
+        let (max, zero, one) = (T::max_value(), T::zero(), T::one());
+        let eigen = backend.eigen(&array![[max]]).unwrap();
+        assert_eq!((eigen.values[0], eigen.vectors[[0, 0]]), (max, one));
+        let a = array![[max, zero], [zero, one]];
+        for values in [backend.singular_values(&a).unwrap(), backend.svd(&a).unwrap().values] {
+            // What is small beside the largest is only as accurate as that.
+            assert!(values[0] == max && values[1] >= zero && values[1] <= one, "{values}");
+        }
+    }
+
+    pub fn updates_that_overflow_change_nothing<T: Scalar>(backend: Backend) {
+        let (max, zero, one) = (T::max_value(), T::zero(), T::one());
+        let large = max.sqrt();
+        let mut factor = backend.cholesky(&array![[one, zero], [zero, max]]).unwrap();
+        factor.update(&array![large, zero]).unwrap();
+        factor.update(&array![zero, max * T::narrow(0.9)]).unwrap();
+        let before = factor.clone();
+        let refused = factor.update(&array![zero, max * T::narrow(0.9)]);
+        assert!(matches!(refused, Err(Error::NotFinite { row: 1, .. })), "{refused:?}");
+        assert_eq!(factor, before);
     }
 
     /// Entries whose squares overflow or vanish.

@@ -185,3 +185,45 @@ fn what_was_there_stays_if_a_write_fails() {
     assert_eq!(names, ["array.npy", "folder"]);
     assert_eq!(fs::read_dir(inner).unwrap().count(), 0);
 }
+
+/// An array without elements whose other lengths no array can have.
+#[test]
+fn impossible_shapes_without_elements_are_errors() {
+    let folder = Folder::new("impossible");
+    let path = folder.join("array.npy");
+    let shapes = [
+        "(0, 18446744073709551615)",
+        "(0, 9223372036854775807, 9223372036854775807)",
+        "(0, 2305843009213693952)",
+    ];
+    for shape in shapes {
+        let header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}");
+        by_hand(&path, &header, &[]);
+        assert!(reason(npy::read::<f64, IxDyn>(&path)).contains("not an array of shape"), "{shape}");
+    }
+    by_hand(&path, "{'descr': '<f8', 'fortran_order': False, 'shape': (3, 0, 5), }", &[]);
+    assert_eq!(npy::read::<f64, IxDyn>(&path).unwrap().shape(), [3, 0, 5]);
+}
+
+#[test]
+fn long_names_are_written() {
+    let folder = Folder::new("long");
+    let name = "n".repeat(245) + ".npy";
+    npy::write(folder.join(&name), &array![1.0, 2.0]).unwrap();
+    assert_eq!(folder.names(), [name]);
+}
+
+#[cfg(unix)]
+#[test]
+fn permissions_stay() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new("permissions");
+    let path = folder.join("array.npy");
+    for mode in [0o600, 0o640, 0o444] {
+        npy::write(&path, &array![1.0]).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        npy::write(&path, &array![2.0]).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, mode);
+        assert_eq!(npy::read::<f64, Ix1>(&path).unwrap(), array![2.0]);
+    }
+}

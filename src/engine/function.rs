@@ -100,31 +100,46 @@ fn halve_until_one<T: Real>(values: &mut [T]) -> f64 {
 /// f′(u) e^`scale`.
 pub(super) fn slope(f: Activation, u: f64, scale: f64) -> f64 {
     use std::f64::consts::{FRAC_2_SQRT_PI, PI};
-    let factor = scale.exp();
+    if f == Activation::Exp {
+        return (u + scale).exp();
+    }
     let step = if u > 0.0 { 1.0 } else { 0.0 };
-    match f {
-        Activation::Exp => (u + scale).exp(),
-        Activation::Identity => factor,
-        Activation::Square => 2.0 * u * factor,
-        Activation::Cos => -u.sin() * factor,
-        Activation::Sin => u.cos() * factor,
+    let slope = match f {
+        Activation::Exp => u.exp(),
+        Activation::Identity => 1.0,
+        Activation::Square => 2.0 * u,
+        Activation::Cos => -u.sin(),
+        Activation::Sin => u.cos(),
         // 0 almost everywhere.
         Activation::Sign | Activation::Step => 0.0,
-        Activation::Erf => FRAC_2_SQRT_PI * (-u * u).exp() * factor,
-        Activation::Relu => step * factor,
-        Activation::ReluSquared => 2.0 * u * step * factor,
-        Activation::Abs => (2.0 * step - 1.0) * factor,
+        Activation::Erf => FRAC_2_SQRT_PI * (-u * u).exp(),
+        Activation::Relu => step,
+        Activation::ReluSquared => 2.0 * u * step,
+        Activation::Abs => 2.0 * step - 1.0,
         Activation::Gelu => {
             let density = (-0.5 * u * u).exp() / (2.0 * PI).sqrt();
-            (numeric::special::normal_cdf(u) + u * density) * factor
+            numeric::special::normal_cdf(u) + u * density
         }
         Activation::Sigmoid => {
             let small = (-u.abs()).exp();
-            small / ((1.0 + small) * (1.0 + small)) * factor
+            small / ((1.0 + small) * (1.0 + small))
         }
         Activation::Tanh => {
             let cosh = u.cosh();
-            factor / (cosh * cosh)
+            1.0 / (cosh * cosh)
         }
+    };
+    times_exp(slope, scale)
+}
+
+/// v e^`scale`, also where the exponential alone leaves the range of `f64`.
+fn times_exp(v: f64, scale: f64) -> f64 {
+    let factor = scale.exp();
+    if v == 0.0 {
+        0.0
+    } else if factor.is_normal() {
+        v * factor
+    } else {
+        v.signum() * (v.abs().ln() + scale).exp()
     }
 }

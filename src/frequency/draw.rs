@@ -62,7 +62,10 @@ where
     check_shape(d, m)?;
     let capacity = coupling.capacity(d);
     if capacity == 0 {
-        let domain = "one in which the coupling exists";
+        let domain = match d {
+            1 => "at least 2 for this coupling",
+            _ => "one in which the coupling exists: Sobol' points end at Sobol::MAX_DIMENSION",
+        };
         return Err(Error::Parameter { name: "the dimension d", value: d as f64, domain });
     }
     let (mut blocks, mut law, mut start) = (Vec::new(), Law { blocks: Vec::new() }, 0);

@@ -118,7 +118,7 @@ impl<T: Real> Coefficient<T> {
         let signs = |recipe: &Recipe| match recipe {
             Recipe::Plain(PlainRecipe { mechanism: Mechanism::Sign(_), omega, target, .. }) => {
                 let spherical = *target.lengthscale() == 1.0.into();
-                let law = omega.frequencies().map(|omega| omega.law().clone());
+                let law = omega.frequencies("sign").map(|omega| omega.law().clone());
                 spherical && law.is_ok_and(|law| law.with_radius(Radius::Chi).is_independent())
             }
             _ => false,

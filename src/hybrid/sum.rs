@@ -147,7 +147,7 @@ fn bipolar<T: Real>(first: &Map<T>, second: &Map<T>) -> Option<Covariance> {
         (&first.mechanism, &second.mechanism),
         (Mechanism::Hyperbolic(_), Mechanism::Trigonometric(_))
     );
-    let omega = first.omega.frequencies().ok()?;
+    let omega = first.omega.frequencies(first.mechanism.name()).ok()?;
     let plain = first.matrix.is_none() && second.matrix.is_none() && first.target == second.target;
     (kinds && plain && omega.law().is_independent())
         .then(|| Covariance::Bipolar(first.target.clone(), omega.count()))

@@ -165,7 +165,9 @@ fn in_units<T: Real>(mut a: Array2<T>) -> (Array2<T>, T) {
     let largest = a.iter().fold(T::zero(), |largest, entry| largest.max(entry.abs()));
     // Below this, numbers are denormal.
     let largest = largest.max(T::min_positive_value());
-    let unit = T::narrow(largest.widen().log2().floor().exp2());
+    // From the exponent's bits: a rounded logarithm of the largest number would be that of infinity.
+    let (_, exponent) = libm::frexp(largest.widen());
+    let unit = T::narrow(libm::ldexp(1.0, exponent - 1));
     a /= unit;
     (a, unit)
 }

@@ -1,10 +1,11 @@
 //! [`Cholesky`]: a factored symmetric positive definite matrix, which solves and takes rank-one changes.
 
-use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, ArrayViewMut1, Axis, Zip, s};
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, Zip, s};
 
 use super::triangular::{backward, forward};
 use crate::Real;
 use crate::error::{Error, Result, check_size};
+use crate::numeric::{self, Isa};
 
 /// The factor L of a symmetric positive definite n × n matrix A = L Lᵀ: lower triangular, with a positive diagonal.
 ///
@@ -93,19 +94,44 @@ impl<T: Real> Cholesky<T> {
         Ok(())
     }
 
-    /// Becomes the factor of A + v vᵀ. Cost 3 n².
+    /// Becomes the factor of A + v vᵀ. Cost 3 n². Stays what it is if an error is returned.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if v has not n entries, [`NotFinite`](Error::NotFinite) if one is NaN or infinite.
+    /// [`Shape`](Error::Shape) if v has not n entries, [`NotFinite`](Error::NotFinite) if one is NaN or infinite, or the
+    /// factor would leave the range of `T`.
     pub fn update(&mut self, v: &ArrayRef1<T>) -> Result<()> {
-        let mut v = self.checked(v)?;
+        let v = self.checked(v)?;
+        let largest = |values: Option<&[T]>| values.map_or(T::zero(), |v| numeric::max_abs(Isa::best(), v));
+        let largest = largest(self.upper.as_slice()).max(largest(v.as_slice()));
+        // A row of L and its entry of v become a row of the same norm: no entry grows by more than √(n + 1).
+        let growth = T::narrow(2.0 * (self.dim() as f64 + 1.0).sqrt());
+        if largest <= T::max_value() / growth {
+            self.add(v);
+            return Ok(());
+        }
+        let mut changed = self.clone();
+        changed.add(v);
+        // Division by an infinite radius leaves 0 on the diagonal.
+        let fits = |(i, row): (usize, ArrayView1<'_, T>)| {
+            row[i] > T::zero() && row.iter().all(|entry| entry.is_finite())
+        };
+        match changed.lower().rows().into_iter().enumerate().position(|row| !fits(row)) {
+            Some(row) => Err(Error::NotFinite { what: "the factor after the update", row }),
+            None => {
+                *self = changed;
+                Ok(())
+            }
+        }
+    }
+
+    /// Becomes the factor of A + v vᵀ, which may overflow.
+    fn add(&mut self, mut v: Array1<T>) {
         for (k, mut row) in self.upper.rows_mut().into_iter().enumerate() {
             // The rotation that brings v[k] into the diagonal.
             let radius = row[k].hypot(v[k]);
             let (cos, sin) = (row[k] / radius, v[k] / radius);
             rotate(cos, sin, row.slice_mut(s![k..]), v.slice_mut(s![k..]));
         }
-        Ok(())
     }
 
     /// Becomes the factor of A − v vᵀ. Cost 4 n². Stays what it is if an error is returned.

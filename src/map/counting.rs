@@ -9,7 +9,7 @@ use crate::theory::{Pair, Radius};
 
 /// Refuses other kernels than softmax and Gaussian, other frequencies than counts, and shifts for another dimension.
 pub(super) fn check(map: &'static str, setting: Setting<'_>, shift: Option<&Shift>) -> Result<()> {
-    let counts = setting.omega.counts()?;
+    let counts = setting.omega.counts(map)?;
     if let Some(shift) = shift {
         check_size("the number of entries of the shift", counts.dim(), shift.by().len())?;
     }
@@ -18,13 +18,14 @@ pub(super) fn check(map: &'static str, setting: Setting<'_>, shift: Option<&Shif
 
 /// The form of features Πₗ (uₗ/rₗ)^{ωⱼₗ} e^{bⱼ + a} with divisors r, biases b and the constant a.
 pub(super) fn form(
+    map: &'static str,
     setting: Setting<'_>,
     shift: Option<Shift>,
     divisors: Vec<f64>,
     bias: impl Fn(ArrayView1<'_, u64>) -> f64,
     constant: f64,
 ) -> Result<NormalForm> {
-    let (counts, target) = (setting.omega.counts()?, setting.target);
+    let (counts, target) = (setting.omega.counts(map)?, setting.target);
     let biases = counts.rows().rows().into_iter().map(bias).collect();
     let non_negative = shift.is_some();
     let lengthscale = target.lengthscale().clone();

@@ -7,7 +7,7 @@ use num_complex::Complex64;
 
 use super::identity::Digest;
 use super::omega::Omega;
-use super::target::Target;
+use super::target::{Target, smoothness_name};
 use crate::Real;
 use crate::engine::{Bias, Facts, Input, Leaf, Lift, Linear, Matrix, Plan, Projection};
 use crate::error::{Error, Result};
@@ -48,7 +48,7 @@ impl<'a> Setting<'a> {
         map: &'static str,
         serves: impl Fn(Radius) -> bool,
     ) -> Result<&'a Arc<Frequencies>> {
-        let (omega, radius) = (self.omega.frequencies()?, self.radius());
+        let (omega, radius) = (self.omega.frequencies(map)?, self.radius());
         let stated = !matches!(radius, Radius::Other | Radius::Unstated);
         let served =
             self.target.radius().is_some_and(|needed| serves(needed) && (!stated || radius == needed));
@@ -60,14 +60,34 @@ impl<'a> Setting<'a> {
     pub fn check_implied(&self, map: &'static str) -> Result<()> {
         match (self.target, self.omega) {
             (Target::Implied(_), Omega::Frequencies(_) | Omega::None(_)) => Ok(()),
-            (Target::Implied(_), other) => other.frequencies().map(drop),
+            (Target::Implied(_), other) => other.frequencies(map).map(drop),
             _ => Err(self.refused(map)),
         }
     }
 
     /// The error that the map does not estimate the target on these frequencies.
     pub fn refused(&self, map: &'static str) -> Error {
-        Error::Target { map, law: format!("{:?}", self.radius()), target: format!("{:?}", self.target) }
+        let target = match self.target {
+            Target::Implied(_) => "a kernel for a bare lengthscale, which names none".into(),
+            target => format!("the kernel {target}"),
+        };
+        self.does_not_estimate(map, target)
+    }
+
+    /// As [`refused`](Setting::refused), of a kernel in other words.
+    pub fn does_not_estimate(&self, map: &'static str, target: String) -> Error {
+        let frequencies = match (self.omega, self.radius()) {
+            (Omega::None(_), _) => "no frequencies".into(),
+            (Omega::Counts(_) | Omega::DrawCounts(_), _) => "counts".into(),
+            (_, Radius::Chi) => "frequencies of radii χ".into(),
+            (_, Radius::RootDim) => "frequencies of radii √d".into(),
+            (_, Radius::Matern(smoothness)) => {
+                format!("frequencies for the kernel Matérn {}", smoothness_name(smoothness))
+            }
+            (_, Radius::Other) => "frequencies of radii whose law has no name".into(),
+            (_, Radius::Unstated) => "frequencies of radii whose law is not stated".into(),
+        };
+        Error::Target { map, frequencies, target }
     }
 }
 
@@ -154,7 +174,7 @@ impl NormalForm {
     /// The same for K(x, My): points on side Y go through M first.
     pub fn with_matrix(self, m: &Array2<f64>, lengthscale: &Lengthscale) -> Result<Self> {
         let Input::Points = self.input else {
-            return Err(Error::Unsupported { what: "a matrix on points that are transformed already" });
+            return Err(Error::Unsupported { what: "matrix on points that are transformed already" });
         };
         // M acts before the lengthscale divides, the engine's matrix after.
         let entry =
@@ -182,7 +202,8 @@ impl NormalForm {
                 let rows = counts.rows().mapv(|count| count as f64);
                 Some(Projection::new(Frequencies::from_rows(rows)?, 1.0)?)
             }
-            (_, other) => return Err(other.frequencies().err().unwrap_or(Error::NoData { what: "a map" })),
+            (_, Omega::Draw(_) | Omega::DrawCounts(_)) => return Err(Error::NotDrawn),
+            (_, Omega::None(_)) => return Err(Error::NoData { what: "a map" }),
         };
         let copies = self.lift.width() * if self.mirrored { 2 } else { 1 };
         let m = projection.as_ref().map(|projection| projection.count());

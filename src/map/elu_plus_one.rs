@@ -4,7 +4,7 @@ use super::Omega;
 use super::definition::{Definition, NormalForm, Setting};
 use crate::Real;
 use crate::engine::{Input, Lift};
-use crate::error::{Result, check_positive};
+use crate::error::{Error, Result, check_positive};
 use crate::kernel::Kernel;
 use crate::theory::Pair;
 
@@ -54,7 +54,7 @@ impl Definition for EluPlusOne {
                 check_positive("the dimension d", *d)?;
                 setting.check_implied(self.name())
             }
-            _ => Err(setting.refused(self.name())),
+            _ => Err(Error::NoFrequencies { map: self.name() }),
         }
     }
 

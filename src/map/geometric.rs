@@ -116,7 +116,7 @@ impl Definition for Geometric {
             -0.5 * omega.iter().map(|count| ln_gamma(*count as f64 + 1.0)).sum::<f64>()
         };
         let constant = -0.5 * d as f64 * p.ln();
-        counting::form(setting, self.shift.clone(), vec![(1.0 - p).sqrt(); d], bias, constant)
+        counting::form(self.name(), setting, self.shift.clone(), vec![(1.0 - p).sqrt(); d], bias, constant)
     }
 
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {

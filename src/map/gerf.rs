@@ -119,7 +119,7 @@ impl Definition for Gerf {
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
-        let (omega, target) = (setting.omega.frequencies()?, setting.target);
+        let (omega, target) = (setting.omega.frequencies(self.name())?, setting.target);
         let b = gerf::coefficients(self.a, self.sign, 1).0;
         let constant = (1.0 - 4.0 * self.a).ln() * (0.25 * omega.padded_dim() as f64);
         let weight = |norm: &f64| self.a * *norm + Complex64::new(0.0, constant.im);

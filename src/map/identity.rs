@@ -4,8 +4,14 @@ use std::hash::Hasher;
 
 /// A number that tells one map from another: equal for maps that are made of the same data, on any machine and in any
 /// process. It guards against mistakes, not against forgery.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity(u64);
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Identity({self})")
+    }
+}
 
 impl std::fmt::Display for Identity {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -229,7 +229,7 @@ impl<T: Real> Map<T> {
     pub fn log_features(&self, side: Side, x: &ArrayRef2<T>) -> Result<LogFeatures<T>> {
         self.check_points(x)?;
         if !self.facts().logarithms {
-            return Err(Error::Unsupported { what: "logarithms of features that are not exponentials" });
+            return Err(Error::Unsupported { what: "logarithms of features" });
         }
         let shape = (x.nrows(), self.feature_dim());
         let mut features = LogFeatures {
@@ -257,7 +257,7 @@ impl<T: Real> Map<T> {
         check_size("the number of values in a row of the tile", self.feature_dim(), tile.width())?;
         check_size("the number of scales in a row of the tile", self.blocks().len(), tile.blocks())?;
         if form == Form::Logarithms && !self.facts().logarithms {
-            return Err(Error::Unsupported { what: "logarithms of features that are not exponentials" });
+            return Err(Error::Unsupported { what: "logarithms of features" });
         }
         if form == Form::Logarithms {
             check_size("the number of signs in a row of the tile", tile.width(), tile.sign_count())?;
@@ -320,7 +320,7 @@ impl<T: Real> Map<T> {
         if engine::pull_back(self.program(), side, x.view(), cotangents.view(), out.view_mut()) {
             Ok(out)
         } else {
-            Err(Error::Unsupported { what: "gradients of a map that does not offer them" })
+            Err(Error::Unsupported { what: "gradients" })
         }
     }
 

@@ -101,18 +101,30 @@ impl Omega {
         }
     }
 
-    pub(crate) fn frequencies(&self) -> Result<&Arc<Frequencies>> {
+    /// Real frequencies, for a map of this name.
+    pub(crate) fn frequencies(&self, map: &'static str) -> Result<&Arc<Frequencies>> {
         match self {
             Omega::Frequencies(omega) => Ok(omega),
-            other => Err(Error::Law { expected: "real frequencies", found: other.name() }),
+            other => Err(other.not("real frequencies", map)),
         }
     }
 
-    pub(crate) fn counts(&self) -> Result<&Arc<Counts>> {
+    /// Counts, for a map of this name.
+    pub(crate) fn counts(&self, map: &'static str) -> Result<&Arc<Counts>> {
         match self {
             Omega::Counts(omega) => Ok(omega),
-            other => Err(Error::Law { expected: "counts", found: other.name() }),
+            other => Err(other.not("counts", map)),
         }
+    }
+
+    /// The error that these are not the frequencies that a map needs.
+    fn not(&self, expected: &'static str, map: &'static str) -> Error {
+        let found = match self {
+            Omega::Draw(_) | Omega::DrawCounts(_) => return Error::NotDrawn,
+            Omega::None(_) => "only a dimension",
+            Omega::Frequencies(_) | Omega::Counts(_) => self.name(),
+        };
+        Error::Frequencies { map, expected, found }
     }
 
     fn name(&self) -> &'static str {

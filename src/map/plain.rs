@@ -5,7 +5,7 @@ use ndarray::ArrayRef1;
 use super::definition::Setting;
 use super::identity::Digest;
 use super::node::Origin;
-use super::{Map, PlainRecipe, Recipe, Target};
+use super::{Map, Omega, PlainRecipe, Recipe, Target};
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
@@ -16,8 +16,8 @@ impl PlainRecipe {
     /// The map. Cost O(md), to round and pack the frequencies.
     ///
     /// # Errors
-    /// [`Law`](Error::Law) if the frequencies are of the wrong kind or not drawn yet, [`Target`](Error::Target) if their
-    /// law is stated and that of another kernel, or the map does not estimate such kernels; [`Shape`](Error::Shape) if
+    /// [`Frequencies`](Error::Frequencies), [`NoFrequencies`](Error::NoFrequencies), [`NotDrawn`](Error::NotDrawn) or
+    /// [`Law`](Error::Law) if the frequencies are of the wrong kind or not drawn yet, [`Target`](Error::Target) if their law is stated and that of another kernel, or the map does not estimate such kernels; [`Shape`](Error::Shape) if
     /// parameters are for another dimension, [`Parameter`](Error::Parameter) if one is outside its domain,
     /// [`NotFinite`](Error::NotFinite) if a frequency divided by the lengthscale overflows `T`.
     pub fn map<T: Real>(&self) -> Result<Map<T>> {
@@ -68,8 +68,12 @@ impl std::fmt::Display for PlainRecipe {
         match (&self.target, m) {
             (Target::Implied(_), 0) => write!(f, "{name} in dimension {d}"),
             (target, _) => {
-                write!(f, "{name}, {m} frequencies in dimension {d}, {target:?}")?;
-                if self.omega.is_drawn() { Ok(()) } else { write!(f, ", to be drawn") }
+                write!(f, "{name}, {m} frequencies in dimension {d}, {target}")?;
+                match &self.omega {
+                    Omega::Draw(draw) => write!(f, ", to be drawn: {:?}", draw.coupling),
+                    Omega::DrawCounts(draw) => write!(f, ", to be drawn: {}", draw.law.name()),
+                    _ => Ok(()),
+                }
             }
         }
     }

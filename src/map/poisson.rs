@@ -104,7 +104,7 @@ impl Definition for Poisson {
         let rates = self.each(setting)?;
         let (constant, divisors) =
             (0.5 * rates.iter().sum::<f64>(), rates.into_iter().map(f64::sqrt).collect());
-        counting::form(setting, self.shift.clone(), divisors, |_| 0.0, constant)
+        counting::form(self.name(), setting, self.shift.clone(), divisors, |_| 0.0, constant)
     }
 
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {

@@ -253,7 +253,8 @@ impl<'de> Deserialize<'de> for Recipe {
 /// As its [`Recipe`]; an error for a map that has none.
 impl<T: Real> Serialize for Map<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let foreign = || serde::ser::Error::custom("a map of someone else's has no recipe");
+        let foreign =
+            || serde::ser::Error::custom("a FeatureMap of your own has no recipe and cannot be stored");
         self.recipe().ok_or_else(foreign)?.serialize(serializer)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Real;
 use crate::error::Result;
-use crate::kernel::{Gaussian, Kernel, Lengthscale, Matern, RegularisedSoftmax, Softmax};
+use crate::kernel::{Gaussian, Kernel, Lengthscale, Matern, RegularisedSoftmax, Smoothness, Softmax};
 use crate::theory::{Pair, Radius};
 
 /// The kernel that a map approximates, with its lengthscale.
@@ -125,5 +125,37 @@ impl Target {
             Target::Matern(kernel) => Box::new(kernel.clone()),
             Target::Implied(_) => return None,
         })
+    }
+}
+
+impl std::fmt::Display for Target {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Target::Softmax(_) => write!(f, "softmax")?,
+            Target::Gaussian(_) => write!(f, "Gaussian")?,
+            Target::RegularisedSoftmax(kernel) => {
+                write!(f, "regularised softmax")?;
+                if let Some(dim) = kernel.dim() {
+                    write!(f, " in dimension {dim}")?;
+                }
+            }
+            Target::Matern(kernel) => write!(f, "Matérn {}", smoothness_name(kernel.smoothness()))?,
+            Target::Implied(_) => write!(f, "a lengthscale without a kernel")?,
+        }
+        match (self, self.lengthscale()) {
+            (Target::Implied(_), Lengthscale::Isotropic(scale)) => write!(f, ": {scale}"),
+            (Target::Implied(_), Lengthscale::PerDimension(scales)) => write!(f, ": {scales:?}"),
+            (_, Lengthscale::Isotropic(scale)) => write!(f, ", lengthscale {scale}"),
+            (_, Lengthscale::PerDimension(scales)) => write!(f, ", lengthscales {scales:?}"),
+        }
+    }
+}
+
+/// ν as a fraction.
+pub(crate) fn smoothness_name(smoothness: Smoothness) -> &'static str {
+    match smoothness {
+        Smoothness::Half => "1/2",
+        Smoothness::ThreeHalves => "3/2",
+        Smoothness::FiveHalves => "5/2",
     }
 }

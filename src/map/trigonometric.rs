@@ -58,7 +58,11 @@ impl Trigonometric {
     ) -> Result<Map<T>> {
         let (omega, target) = (omega.into(), Target::Implied(lengthscale.into()));
         let setting = Setting { omega: &omega, target: &target };
-        let Radius::Matern(smoothness) = setting.radius() else { return Err(setting.refused("Matérn")) };
+        omega.frequencies(self.name())?;
+        let Radius::Matern(smoothness) = setting.radius() else {
+            let target = "a Matérn kernel: they were not drawn with a Matérn smoothness".into();
+            return Err(setting.does_not_estimate(self.name(), target));
+        };
         let kernel = Matern::new(smoothness, target.lengthscale().clone())?;
         self.map(omega, kernel)
     }
@@ -72,7 +76,7 @@ impl Definition for Trigonometric {
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         match setting.target {
             // Any frequencies estimate the kernel of which they are the spectrum.
-            Target::Implied(_) => setting.omega.frequencies().map(drop),
+            Target::Implied(_) => setting.omega.frequencies(self.name()).map(drop),
             _ => setting
                 .check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::Matern(_)))
                 .map(drop),

@@ -10,10 +10,12 @@ use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, arr
 use num_complex::Complex64;
 use random_features::apply::Smoother;
 use random_features::frequency::{
-    Coupling, Frequencies, Givens, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
+    Coupling, Draw, Frequencies, Givens, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
 };
 use random_features::hybrid::{Bases, Clustered, Coefficient, Formula, Hybrid};
-use random_features::kernel::{Activation, Gaussian, Kernel, Softmax};
+use random_features::kernel::{
+    Activation, Gaussian, Kernel, Matern, RegularisedSoftmax, Smoothness, Softmax,
+};
 use random_features::map::{Facts, Form, Omega, PlainRecipe, Shift, Target, Tile, Transform};
 use random_features::plan::Clustering;
 use random_features::projection::Projection;
@@ -410,6 +412,37 @@ fn gradients_of_functions() {
             );
         }
     }
+}
+
+/// Slopes beside scales whose exponential alone leaves the range of `f64`.
+#[test]
+fn gradients_of_functions_at_small_norms() {
+    let omega = || Frequencies::from_rows(arr2(&[[1.0], [-1.0], [0.5]])).unwrap();
+    let c = arr2(&[[1.0, 1.0, 1.0]]);
+    for small in [1e-150, 1e-156, 1e-200, 1e-300] {
+        let x = arr2(&[[small]]);
+        // Σ c (ωx)² e^{−s} over the features themselves is f e^{−s}, and its derivative 2f e^{−s}/x.
+        for activation in [Activation::Square, Activation::ReluSquared] {
+            let map = Nonlinear::new(activation).map::<f64>(omega(), 1.0).unwrap();
+            let sum = map.features(Side::X, &x).unwrap().values().sum();
+            let found = map.pull_back(Side::X, &x, &c).unwrap()[[0, 0]];
+            assert!(sum > 0.0 && found.is_finite(), "{activation:?} at {small:e}: {found}");
+            assert!(
+                (found * (0.5 * small) / sum - 1.0).abs() < 1e-11,
+                "{activation:?} at {small:e}: {found}"
+            );
+        }
+        for activation in [Activation::Identity, Activation::Relu, Activation::Abs, Activation::Gelu] {
+            let map = Nonlinear::new(activation).map::<f64>(omega(), 1.0).unwrap();
+            let found = map.pull_back(Side::X, &x, &c).unwrap();
+            assert!(found[[0, 0]].is_finite(), "{activation:?} at {small:e}: {found}");
+        }
+    }
+    // The gradient is beyond the range, but not that of features whose slope is 0.
+    let one = Frequencies::from_rows(arr2(&[[1.0], [-1.0]])).unwrap();
+    let map = Nonlinear::new(Activation::Relu).map::<f64>(one, 1.0).unwrap();
+    let found = map.pull_back(Side::X, &arr2(&[[1e-320]]), &arr2(&[[1.0, 1.0]])).unwrap();
+    assert!(!found[[0, 0]].is_nan(), "{found}");
 }
 
 #[test]
@@ -1037,4 +1070,58 @@ fn absent_blocks_of_ones_own_are_never_read() {
             assert!((&found - &mean).iter().all(|e| e.abs() < 1e-9), "{targets} targets");
         }
     }
+}
+
+#[test]
+fn errors_say_what_is_wrong() {
+    let says = |map: Result<Map<f64>, Error>, expected: &str| {
+        assert_eq!(map.unwrap_err().to_string(), expected);
+    };
+    let counts = || draw_poisson(2, 3, 1.0, &mut rng(1)).unwrap();
+    let draw = || Draw::new(2, 3, Orthogonal);
+    says(Positive.softmax(counts()), "the positive map needs real frequencies, but got counts");
+    says(Positive.softmax(4), "the positive map needs real frequencies, but got only a dimension");
+    says(
+        Poisson::default().softmax(omega(2, 3, 1)),
+        "the Poisson map needs counts, but got real frequencies",
+    );
+    let undrawn = "the frequencies are not drawn yet: Recipe::draw(seed) draws them";
+    says(Positive.softmax(draw()), undrawn);
+    says(Trigonometric.matern(draw(), 1.0), undrawn);
+    says(EluPlusOne.map(omega(2, 3, 1), 1.0), "the elu+1 map takes no frequencies: give the dimension d");
+    says(
+        Trigonometric.matern(omega(2, 3, 1), 1.0),
+        "the trigonometric map with frequencies of radii χ does not estimate a Matérn kernel: they were not drawn with a \
+         Matérn smoothness",
+    );
+    says(
+        Positive.map(omega(2, 3, 1), 1.0),
+        "the positive map with frequencies of radii χ does not estimate a kernel for a bare lengthscale, which names none",
+    );
+    says(
+        Nonlinear::new(Activation::Relu).map(omega(2, 3, 1), Softmax::new(2.0).unwrap()),
+        "the nonlinear map with frequencies of radii χ does not estimate the kernel softmax, lengthscale 2",
+    );
+    let d1 = random_features::frequency::Simplex::default();
+    let refused = random_features::frequency::draw(1, 2, &d1, &mut rng(1)).unwrap_err().to_string();
+    assert_eq!(refused, "the dimension d is 1, but must be at least 2 for this coupling");
+}
+
+#[test]
+fn targets_recipes_and_identities_in_print() {
+    let matern = Matern::new(Smoothness::ThreeHalves, 0.5).unwrap();
+    for (target, expected) in [
+        (Target::from(Softmax::new(2.0).unwrap()), "softmax, lengthscale 2"),
+        (Gaussian::new(vec![1.0, 0.5]).unwrap().into(), "Gaussian, lengthscales [1.0, 0.5]"),
+        (matern.into(), "Matérn 3/2, lengthscale 0.5"),
+        (RegularisedSoftmax::in_dimension(8).into(), "regularised softmax in dimension 8, lengthscale 1"),
+        (3.0.into(), "a lengthscale without a kernel: 3"),
+    ] {
+        assert_eq!(target.to_string(), expected);
+    }
+    let recipe = Positive.recipe(Draw::new(2, 3, Orthogonal), Softmax::default());
+    let expected = "positive, 3 frequencies in dimension 2, softmax, lengthscale 1, to be drawn: Orthogonal";
+    assert_eq!(recipe.to_string(), expected);
+    let identity = recipe.identity();
+    assert_eq!(format!("{identity:?}"), format!("Identity({identity})"));
 }

@@ -510,7 +510,7 @@ fn frequencies_are_shared() {
     let narrow = ComplexExponential::new(a(2), Symmetry::Plain).map::<f64>(&omega, target());
     assert!(matches!(narrow, Err(Error::Shape { .. })));
     let counts = random_features::frequency::draw_poisson(3, 8, 1.0, &mut random_features::rng(1)).unwrap();
-    assert!(matches!(Positive.map::<f64>(counts, target()), Err(Error::Law { .. })));
+    assert!(matches!(Positive.map::<f64>(counts, target()), Err(Error::Frequencies { .. })));
     // What overflows T once the lengthscale has divided it is refused, not made smaller.
     let large = || Frequencies::from_rows(ndarray::arr2(&[[1e38, 1.0]])).unwrap();
     assert!(Positive.gaussian::<f64>(large(), 0.1).is_ok() && Positive.softmax::<f32>(large()).is_ok());
