@@ -154,12 +154,10 @@ impl<T: Real> Chunk<T> {
             .enumerate()
             .map(|(b, (block, products))| block.multiply(rows, b, gathered, products))
             .collect();
-        if let [_] = self.blocks[..] {
-            weights.clear();
-            weights.extend((0..rows.len()).map(|i| rows.scale(i, 0)));
-            exp_minus(Isa::best(), weights, 0.0);
-        }
-        for i in 0..rows.len() {
+        weights.clear();
+        weights.extend((0..rows.len()).map(|i| rows.scale(i, 0)));
+        exp_minus(Isa::best(), weights, 0.0);
+        for (i, weight) in weights.iter().enumerate() {
             let mut row = out.row_mut(i);
             let Some(row) = row.as_slice_mut() else { continue };
             let row = &mut row[self.columns.clone()];
@@ -177,7 +175,7 @@ impl<T: Real> Chunk<T> {
             let present = || (0..self.blocks.len()).filter_map(terms);
             if let [_] = self.blocks[..] {
                 match terms(0) {
-                    Some(terms) => terms.write(weights[i], row, unresolved),
+                    Some(terms) => terms.write(*weight, row, unresolved),
                     None => row.fill(T::zero()),
                 }
                 continue;
