@@ -1,9 +1,9 @@
 //! [`ExactSmoother`]: kernel regression with the kernel itself, the reference.
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayRef2, ArrayView1, Axis};
 
 use super::{check_targets, check_training, largest_columns, one_hot};
+use crate::engine::for_runs;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
 use crate::map::check_addressable;
@@ -113,17 +113,23 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     {
         let mut out = Array2::default((x.nrows(), self.targets.ncols()));
         let x = x.as_standard_layout();
-        let runs = out.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter();
-        runs.zip(x.axis_chunks_iter(Axis(0), ROWS)).for_each(|(mut out, x)| {
-            for (x, mut out) in x.rows().into_iter().zip(out.rows_mut()) {
-                let weights = self.weights(x.to_slice().unwrap_or(&[]));
-                let total: f64 = weights.iter().sum();
-                for (j, (out, column)) in out.iter_mut().zip(self.targets.columns()).enumerate() {
-                    let sum: f64 = weights.iter().zip(column).map(|(w, y)| w * y.widen()).sum();
-                    *out = entry(sum, total, j);
+        let work = x.len().saturating_mul(self.x.nrows());
+        for_runs(
+            out.view_mut(),
+            (ROWS, work),
+            |_| (),
+            |_, run, mut out| {
+                for (i, mut out) in run.zip(out.rows_mut()) {
+                    let x = x.row(i);
+                    let weights = self.weights(x.to_slice().unwrap_or(&[]));
+                    let total: f64 = weights.iter().sum();
+                    for (j, (out, column)) in out.iter_mut().zip(self.targets.columns()).enumerate() {
+                        let sum: f64 = weights.iter().zip(column).map(|(w, y)| w * y.widen()).sum();
+                        *out = entry(sum, total, j);
+                    }
                 }
-            }
-        });
+            },
+        );
         out
     }
 

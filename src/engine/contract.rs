@@ -85,8 +85,9 @@ impl Facts {
 /// by their own constructors; [`Map`](crate::Map) is what all of them are in the end.
 ///
 /// A map is immutable: the same point has the same features whenever and wherever it is asked for, alone or among
-/// others. [`Map::new`](crate::Map::new) tries that, and the facts, on a few points, and refuses what it finds wrong. The engine relies on nothing else. It reads the facts once, hands `fill` tiles of the right shape, and works
-/// on what is in a tile when `fill` returns.
+/// others. [`Map::new`](crate::Map::new) tries that, and the facts, on a few points, and refuses what it finds wrong.
+/// The engine relies on nothing else. It reads the facts once, hands `fill` tiles of the right shape, and works on what
+/// is in a tile when `fill` returns.
 ///
 /// # Example
 /// ```

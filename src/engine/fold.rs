@@ -55,11 +55,12 @@ pub(crate) fn fold<T: Real, W: Default, A: Send>(
     for group in (0..n).step_by(rows * partials) {
         let group = group..n.min(group + rows * partials);
         let runs = group.len().div_ceil(rows);
+        let work = group.len().saturating_mul(program.width()).saturating_mul(x.ncols());
         let run = |i: usize| group.start + i * rows..group.end.min(group.start + (i + 1) * rows);
-        if runs == 1 {
+        if runs == 1 || work < SMALL {
             let mut worker = Worker::default();
-            worker.scratch.wide = is_wide(group.len(), rows, group.len() * program.width() * x.ncols());
-            add(of_run(&mut worker, run(0)));
+            worker.scratch.wide = is_wide(group.len(), rows, work);
+            (0..runs).for_each(|i| add(of_run(&mut worker, run(i))));
         } else {
             let parts: Vec<A> = (0..runs)
                 .into_par_iter()
@@ -76,26 +77,43 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
     program: &Program<T>,
     what: (Side, Form),
     x: ArrayView2<'_, T>,
-    mut out: ArrayViewMut2<'_, U>,
+    out: ArrayViewMut2<'_, U>,
     work: usize,
     write: impl Fn(Range<usize>, &mut Batch<T>, ArrayViewMut2<'_, U>, &mut W) + Sync,
 ) {
     let work = work.saturating_add(program.width().saturating_mul(x.ncols()));
     let total = work.saturating_mul(x.nrows());
     let rows = for_all_threads(tile_rows::<T>(program.width()), x.nrows());
-    let run = |worker: &mut Worker<T, W>, i: usize, out: ArrayViewMut2<'_, U>| {
-        let run = i * rows..i * rows + out.nrows();
+    let worker = |alone| {
+        let mut worker = Worker::<T, W>::default();
+        worker.scratch.wide = alone && is_wide(x.nrows(), rows, total);
+        worker
+    };
+    for_runs(out, (rows, total), worker, |worker, run, out| {
         let x = x.slice_axis(Axis(0), run.clone().into());
         worker.batch.fill(program, what, x, &mut worker.scratch);
         write(run, &mut worker.batch, out, &mut worker.own);
+    });
+}
+
+/// Lets `write` fill `out` in runs of `rows` rows, one after the other if the whole `work`, in multiplications, is small.
+///
+/// Each thread keeps from run to run what `worker(alone)` makes, where `alone` says that no other thread takes part.
+pub(crate) fn for_runs<U: Send + Sync, W>(
+    mut out: ArrayViewMut2<'_, U>,
+    (rows, work): (usize, usize),
+    worker: impl Fn(bool) -> W + Sync,
+    write: impl Fn(&mut W, Range<usize>, ArrayViewMut2<'_, U>) + Sync,
+) {
+    let alone = work < SMALL || out.nrows() <= rows;
+    let run = |worker: &mut W, (i, out): (usize, ArrayViewMut2<'_, U>)| {
+        write(worker, i * rows..i * rows + out.nrows(), out);
     };
-    if total < SMALL || x.nrows() <= rows {
-        let mut worker = Worker::default();
-        worker.scratch.wide = is_wide(x.nrows(), rows, total);
-        let runs = out.axis_chunks_iter_mut(Axis(0), rows).enumerate();
-        runs.for_each(|(i, out)| run(&mut worker, i, out));
+    let runs = out.axis_chunks_iter_mut(Axis(0), rows);
+    if alone {
+        let mut worker = worker(true);
+        runs.enumerate().for_each(|item| run(&mut worker, item));
     } else {
-        let runs = out.axis_chunks_iter_mut(Axis(0), rows).into_par_iter().enumerate();
-        runs.for_each_init(Worker::default, |worker, (i, out)| run(worker, i, out));
+        runs.into_par_iter().enumerate().for_each_init(|| worker(false), run);
     }
 }

@@ -85,8 +85,7 @@ impl<T: Real> Leaf<T> {
                 let shift = lift.finish(pass.form, row.values, row.signs, bound);
                 row.log_scales[0] = shift + term.log + self.constant;
             } else {
-                row.values.fill(T::nan());
-                row.log_scales[0] = f64::NAN;
+                tile.poison(i);
             }
             tile.complete(i + 1);
         }

@@ -12,9 +12,8 @@ use crate::numeric::{self, Isa, squared_norm};
 /// parities of bit masks, and 0⁰ = 1.
 #[derive(Debug)]
 pub(crate) struct Logarithms {
-    pub lengthscale: Lengthscale,
     /// ℓ of each coordinate.
-    scales: Vec<f64>,
+    pub scales: Vec<f64>,
     pub shift: Option<Shift>,
     /// r.
     pub divisors: Vec<f64>,
@@ -39,14 +38,14 @@ pub(super) struct Point<'a> {
 impl Logarithms {
     pub fn new(
         counts: &Counts,
-        lengthscale: Lengthscale,
+        lengthscale: &Lengthscale,
         shift: Option<Shift>,
         (divisors, biases): (Vec<f64>, Vec<f64>),
         unshifted: f64,
     ) -> Self {
         let (odd, positive) = (sets(counts.rows(), |n| n % 2 == 1), sets(counts.rows(), |n| n > 0));
         let scales = (0..counts.dim()).map(|l| lengthscale.at(l)).collect();
-        Logarithms { lengthscale, scales, shift, divisors, biases, unshifted, odd, positive }
+        Logarithms { scales, shift, divisors, biases, unshifted, odd, positive }
     }
 
     /// uₗ, from x/ℓ.
@@ -61,7 +60,7 @@ impl Logarithms {
 
     /// xₗ/ℓₗ.
     pub fn scaled<T: Real>(&self, l: usize, v: T) -> f64 {
-        v.widen() / self.lengthscale.at(l)
+        v.widen() / self.scales[l]
     }
 
     /// Writes u of all rows of `x`, behind which `u` has room for one more, ln |u/r| and the row terms, which are not finite

@@ -39,11 +39,11 @@ pub use tile::{Row, Tile};
 
 pub(crate) use batch::{Batch, Features as FeatureRow};
 pub(crate) use bias::Bias;
-pub(crate) use fold::{Runs, fold, map_rows};
+pub(crate) use fold::{Runs, fold, for_runs, map_rows};
 pub(crate) use gradient::pull_back;
 pub(crate) use input::{Input, Linear, Matrix};
 pub(crate) use leaf::Leaf;
 pub(crate) use logarithms::Logarithms;
-pub(crate) use plan::{Pass, Plan, Program};
+pub(crate) use plan::{Pass, Plan, Program, ranges};
 pub(crate) use routed::Routed;
 pub(crate) use sum::{Sum, Term};

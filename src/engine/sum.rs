@@ -169,8 +169,7 @@ impl<T: Real> Sum<T> {
             if scale == f64::NEG_INFINITY {
                 continue;
             }
-            let right = &parts.values[product.right.clone()];
-            let left = product.left.as_ref().map_or(&one[..], |left| &parts.values[left.clone()]);
+            let (left, right) = factors(product, parts.values, &one);
             for (p, (a, own)) in left.iter().zip(own.chunks_exact(right.len().max(1))).enumerate() {
                 for (q, cotangent) in own.iter().enumerate() {
                     let cotangent = sign::<T>(product, side) * *cotangent;
@@ -183,9 +182,9 @@ impl<T: Real> Sum<T> {
         }
     }
 
-    /// Each part with its columns and blocks among those of all parts.
-    pub fn each_part(&self) -> impl Iterator<Item = (&Plan<T>, Range<usize>, Range<usize>)> {
-        self.parts.iter().map(|part| (&part.plan, part.columns.clone(), part.blocks.clone()))
+    /// Each part with its columns among those of all parts.
+    pub fn each_part(&self) -> impl Iterator<Item = (&Plan<T>, Range<usize>)> {
+        self.parts.iter().map(|part| (&part.plan, part.columns.clone()))
     }
 
     /// Features and blocks of all parts.
@@ -205,10 +204,15 @@ fn sign<T: Real>(product: &Outer, side: Side) -> T {
     if product.negative && side == Side::Y { -T::one() } else { T::one() }
 }
 
+/// The factors of a block in a row of the parts' features; the left one is `one` if there is none.
+fn factors<'a, T>(product: &Outer, row: &'a [T], one: &'a [T]) -> (&'a [T], &'a [T]) {
+    (product.left.as_ref().map_or(one, |left| &row[left.clone()]), &row[product.right.clone()])
+}
+
 /// out ← combine(aₚ, b_q), for one p after the other; a is `one` if there is no left factor.
 fn combine<T: Real>(product: &Outer, row: &[T], one: T, out: &mut [T], combine: impl Fn(T, T) -> T) {
-    let (one, right) = ([one], &row[product.right.clone()]);
-    let left = product.left.as_ref().map_or(&one[..], |left| &row[left.clone()]);
+    let one = [one];
+    let (left, right) = factors(product, row, &one);
     for (out, a) in out.chunks_exact_mut(right.len().max(1)).zip(left) {
         out.iter_mut().zip(right).for_each(|(out, b)| *out = combine(*a, *b));
     }

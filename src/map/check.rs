@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2, s};
 
 use crate::Real;
-use crate::engine::{Facts, FeatureMap, Form, Side, Tile};
+use crate::engine::{Facts, FeatureMap, Form, Side, Tile, ranges};
 use crate::error::{Error, Result};
 
 /// Points that are tried.
@@ -120,13 +120,11 @@ fn present<T>(
     facts: &Facts,
     written: &Written<T>,
 ) -> impl Iterator<Item = (usize, usize, std::ops::Range<usize>)> {
-    let blocks = facts.blocks.len();
-    let scales = written.log_scales.iter().enumerate().filter(|(_, scale)| **scale != f64::NEG_INFINITY);
-    scales.map(move |(place, _)| {
-        let (i, b) = (place / blocks, place % blocks);
-        let start: usize = facts.blocks[..b].iter().sum();
-        (i, b, start..start + facts.blocks[b])
-    })
+    let rows = written.log_scales.chunks_exact(facts.blocks.len()).enumerate();
+    let blocks = ranges(&facts.blocks).enumerate();
+    let all = rows.flat_map(move |(i, scales)| blocks.clone().zip(scales).map(move |at| (i, at)));
+    let there = all.filter(|(_, (_, scale))| **scale != f64::NEG_INFINITY);
+    there.map(|(i, ((b, columns), _))| (i, b, columns))
 }
 
 /// Whether both are the same to the bit, but for blocks that are absent.

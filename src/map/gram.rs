@@ -3,10 +3,10 @@
 use std::ops::Range;
 
 use ndarray::parallel::prelude::*;
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use super::Features;
-use crate::engine::{Batch, FeatureRow, Form, Program, Side, map_rows};
+use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::{Real, SignedLog};
 
@@ -43,7 +43,10 @@ pub(super) fn gram<T: Real>(
     }
     let starts: Vec<usize> = (0..right.len()).step_by(COLUMNS).collect();
     let chunk = |start: &usize| Chunk::new(right, *start..right.len().min(start + COLUMNS));
-    let chunks: Vec<Chunk<T>> = starts.par_iter().map(chunk).collect();
+    let chunks: Vec<Chunk<T>> = match &starts[..] {
+        [start] => vec![chunk(start)],
+        starts => starts.par_iter().map(chunk).collect(),
+    };
     let write = |first: usize, rows: Rows<'_, T>, mut out: ArrayViewMut2<'_, T>, room: &mut Room<T>| {
         let mut unresolved = std::mem::take(&mut room.unresolved);
         unresolved.clear();
@@ -65,11 +68,15 @@ pub(super) fn gram<T: Real>(
             map_rows(program, (Side::X, Form::Values), x, out.view_mut(), work, write);
         }
         Left::Features(features) => {
-            let runs = out.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter().enumerate();
-            runs.for_each_init(Room::default, |room, (i, out)| {
-                let run = i * ROWS..i * ROWS + out.nrows();
-                write(run.start, features.rows(run), out, room);
-            });
+            let total = work.saturating_mul(n);
+            for_runs(
+                out.view_mut(),
+                (ROWS, total),
+                |_| Room::default(),
+                |room, run, out| {
+                    write(run.start, features.rows(run), out, room);
+                },
+            );
         }
     }
     out

@@ -1,7 +1,7 @@
 //! What the integration tests share: the maps, the couplings, the naive loops, and the statistics of a sample.
 #![allow(dead_code)]
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, s};
 use num_complex::Complex64;
 use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::{
@@ -12,7 +12,9 @@ use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
-use random_features::{ComplexExponential, Gerf, Hyperbolic, Map, Positive, Real, Trigonometric, rng};
+use random_features::{
+    ComplexExponential, Features, Gerf, Hyperbolic, Map, Positive, Real, Side, Trigonometric, rng,
+};
 
 /// A map by name: how to make it, and its definition as a naive loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -237,4 +239,68 @@ impl Sample {
     pub fn z(&self, expected: f64) -> f64 {
         (self.mean - expected) / self.error
     }
+}
+
+/// Features on the x side.
+pub fn features<T: Real>(map: &Map<T>, x: ArrayView2<'_, T>) -> Features<T> {
+    map.features(Side::X, &x).unwrap()
+}
+
+/// A batch has the features of its rows, in parts and one by one, to the bit.
+pub fn batch_is_rows<T: Real>(map: &Map<T>, x: &Array2<T>) {
+    let batch = features(map, x.view());
+    for run in [1, 5, 100] {
+        for start in (0..x.nrows()).step_by(run * 7) {
+            let rows = s![start..x.nrows().min(start + run), ..];
+            let part = features(map, x.slice(rows));
+            assert_eq!(part.values(), batch.values().slice(rows));
+            assert_eq!(part.log_scales(), batch.log_scales().slice(rows));
+        }
+    }
+    let one = map.features_of(Side::X, &x.row(0)).unwrap();
+    assert_eq!(one.values().row(0), batch.values().row(0));
+}
+
+/// Any number of threads gives the same features and Gram matrices, to the bit.
+pub fn threads_change_nothing<T: Real>(map: &Map<T>, x: &Array2<T>) {
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| (features(map, x.view()), map.gram(x, x).unwrap()))
+    };
+    let one = run(1);
+    assert_eq!(run(2), one);
+    assert_eq!(run(7), one);
+}
+
+/// Any layout of points and of outputs gives the same features, to the bit, and writes nothing else.
+pub fn any_layout<T: Real>(map: &Map<T>, x: &Array2<T>) {
+    let (n, d) = x.dim();
+    let plain = features(map, x.view());
+    let mut columns = Array2::zeros((n, d).f());
+    columns.assign(x);
+    let mut wide = Array2::from_elem((n, 2 * d + 3), T::nan());
+    wide.slice_mut(s![.., 1..2 * d;2]).assign(x);
+    let mut backwards = x.slice(s![..;-1, ..;-1]).to_owned();
+    backwards.invert_axis(Axis(0));
+    backwards.invert_axis(Axis(1));
+    for view in [columns.view(), wide.slice(s![.., 1..2 * d;2]), backwards.view()] {
+        assert_eq!(view, x);
+        assert_eq!(features(map, view), plain);
+    }
+
+    // Outputs that hold rubbish, in rows, in columns and inside a wider array.
+    let (width, blocks) = (map.feature_dim(), map.blocks().len());
+    let mut rows = Array2::from_elem((n, width), T::nan());
+    let mut columns = Array2::from_elem((n, width).f(), T::nan());
+    let mut wide = Array2::from_elem((n, width + 2), T::nan());
+    let mut scales = Array2::from_elem((n, blocks), f64::NAN);
+    let mut scale_columns = Array2::from_elem((n, blocks + 1).f(), f64::NAN);
+    map.features_into(Side::X, x, &mut rows, &mut scales).unwrap();
+    map.features_into(Side::X, x, &mut columns, &mut scale_columns.slice_mut(s![.., ..blocks])).unwrap();
+    assert_eq!((rows.view(), scales.view()), (plain.values(), plain.log_scales()));
+    assert_eq!((columns.view(), scale_columns.slice(s![.., ..blocks])), (plain.values(), plain.log_scales()));
+    scales.fill(f64::NAN);
+    map.features_into(Side::X, x, &mut wide.slice_mut(s![.., 1..=width]), &mut scales).unwrap();
+    assert_eq!((wide.slice(s![.., 1..=width]), scales.view()), (plain.values(), plain.log_scales()));
+    assert!(wide.column(0).iter().chain(wide.column(width + 1)).all(|v| v.is_nan()));
 }

@@ -3,14 +3,14 @@
 use std::cell::OnceCell;
 
 use crate::common::{
-    MAPS, MORE_MAPS, Name, Written, couplings, couplings_from_two_dimensions, frequencies, gaussian, points,
-    softmax,
+    MAPS, MORE_MAPS, Name, Written, any_layout, batch_is_rows, couplings, couplings_from_two_dimensions,
+    features, frequencies, gaussian, points, softmax, threads_change_nothing,
 };
-use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
+use ndarray::{Array2, s};
 use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::{Antithetic, Coupling, Givens, Hadamard, Orthogonal, Simplex, Sobol};
 use random_features::map::Target;
-use random_features::{Error, Features, Map, Positive, Real, Side};
+use random_features::{Error, Map, Positive, Real, Side};
 use rayon::prelude::*;
 
 const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 128, 150)];
@@ -57,10 +57,6 @@ fn both(f32s: impl Fn(&Map<f32>, &Array2<f32>), f64s: impl Fn(&Map<f64>, &Array2
     every::<f64>(|map, x, _| f64s(map, x));
 }
 
-fn features<T: Real>(map: &Map<T>, x: ArrayView2<'_, T>) -> Features<T> {
-    map.features(Side::X, &x).unwrap()
-}
-
 fn matches_naive<T: Real>(map: &Map<T>, x: &Array2<T>, naive: &dyn Fn(&[f64]) -> Vec<f64>) {
     let phi = features(map, x.view()).to_array();
     for (row, x) in phi.rows().into_iter().zip(x.rows()) {
@@ -82,33 +78,9 @@ fn features_are_the_naive_loop() {
     every::<f64>(matches_naive);
 }
 
-fn batch_is_rows<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let batch = features(map, x.view());
-    for run in [1, 5, 100] {
-        for start in (0..x.nrows()).step_by(run * 7) {
-            let rows = s![start..x.nrows().min(start + run), ..];
-            let part = features(map, x.slice(rows));
-            assert_eq!(part.values(), batch.values().slice(rows));
-            assert_eq!(part.log_scales(), batch.log_scales().slice(rows));
-        }
-    }
-    let one = map.features_of(Side::X, &x.row(0)).unwrap();
-    assert_eq!(one.values().row(0), batch.values().row(0));
-}
-
 #[test]
 fn a_batch_is_its_rows_to_the_bit() {
     both(batch_is_rows, batch_is_rows);
-}
-
-fn threads_change_nothing<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let run = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| (features(map, x.view()), map.gram(x, x).unwrap()))
-    };
-    let one = run(1);
-    assert_eq!(run(2), one);
-    assert_eq!(run(7), one);
 }
 
 #[test]
@@ -126,37 +98,6 @@ fn parallel_regions_change_no_bit() {
     let inside: Vec<_> =
         pool.install(|| (0..8).into_par_iter().map(|_| map.features(Side::X, &x).unwrap()).collect());
     assert!(inside.iter().all(|features| *features == plain));
-}
-
-fn any_layout<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let (n, d) = x.dim();
-    let plain = features(map, x.view());
-    let mut columns = Array2::zeros((n, d).f());
-    columns.assign(x);
-    let mut wide = Array2::from_elem((n, 2 * d + 3), T::nan());
-    wide.slice_mut(s![.., 1..2 * d;2]).assign(x);
-    let mut backwards = x.slice(s![..;-1, ..;-1]).to_owned();
-    backwards.invert_axis(ndarray::Axis(0));
-    backwards.invert_axis(ndarray::Axis(1));
-    for view in [columns.view(), wide.slice(s![.., 1..2 * d;2]), backwards.view()] {
-        assert_eq!(view, x);
-        assert_eq!(features(map, view), plain);
-    }
-
-    // Outputs that hold rubbish, in rows, in columns and inside a wider array.
-    let (width, blocks) = (map.feature_dim(), map.blocks().len());
-    let mut rows = Array2::from_elem((n, width), T::nan());
-    let mut columns = Array2::from_elem((n, width).f(), T::nan());
-    let mut wide = Array2::from_elem((n, width + 2), T::nan());
-    let mut scales = Array2::from_elem((n, blocks), f64::NAN);
-    let mut scale_columns = Array2::from_elem((n, blocks + 1).f(), f64::NAN);
-    map.features_into(Side::X, x, &mut rows, &mut scales).unwrap();
-    map.features_into(Side::X, x, &mut columns, &mut scale_columns.slice_mut(s![.., ..blocks])).unwrap();
-    map.features_into(Side::X, x, &mut wide.slice_mut(s![.., 1..=width]), &mut scales).unwrap();
-    assert_eq!((rows.view(), scales.view()), (plain.values(), plain.log_scales()));
-    assert_eq!((columns.view(), scale_columns.slice(s![.., ..blocks])), (plain.values(), plain.log_scales()));
-    assert_eq!(wide.slice(s![.., 1..=width]), plain.values());
-    assert!(wide.column(0).iter().chain(wide.column(width + 1)).all(|v| v.is_nan()));
 }
 
 #[test]

@@ -4,8 +4,10 @@
 //! are below 100 of them here: the rate of false alarms is below 1e-3. Points are such that |xₗyₗ| ≤ λₗ or p
 //! is best for them: features are bounded there, so that a sample's variance means something.
 
-use crate::common::{Sample, gaussian, point, points, softmax};
-use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, arr2, s};
+use crate::common::{
+    Sample, any_layout, batch_is_rows, features, gaussian, point, points, softmax, threads_change_nothing,
+};
+use ndarray::{Array1, Array2, ShapeBuilder, arr1, arr2, s};
 use random_features::frequency::{CountLaw, Counts, DrawCounts, Rates, draw_geometric, draw_poisson};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Mechanism, PlainRecipe, Shift, Target};
@@ -13,7 +15,7 @@ use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };
-use random_features::{Error, Features, Geometric, Map, Poisson, Real, Recipe, Side, rng};
+use random_features::{Error, Geometric, Map, Poisson, Real, Recipe, Side, rng};
 
 const LIMIT: f64 = 4.5;
 const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 130, 150)];
@@ -125,10 +127,6 @@ fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>)) {
 fn both(f32s: impl Fn(&Map<f32>, &Array2<f32>), f64s: impl Fn(&Map<f64>, &Array2<f64>)) {
     every::<f32>(f32s);
     every::<f64>(f64s);
-}
-
-fn features<T: Real>(map: &Map<T>, x: ArrayView2<'_, T>) -> Features<T> {
-    map.features(Side::X, &x).unwrap()
 }
 
 /// First rows of draws with seed 42. A change of stream must be announced in the changelog.
@@ -331,60 +329,14 @@ fn one_hot_points() {
     }
 }
 
-fn batch_is_rows<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let batch = features(map, x.view());
-    for run in [1, 5, 100] {
-        for start in (0..x.nrows()).step_by(run * 7) {
-            let rows = s![start..x.nrows().min(start + run), ..];
-            let part = features(map, x.slice(rows));
-            assert_eq!(part.values(), batch.values().slice(rows));
-            assert_eq!(part.log_scales(), batch.log_scales().slice(rows));
-        }
-    }
-    let one = map.features_of(Side::X, &x.row(0)).unwrap();
-    assert_eq!(one.values().row(0), batch.values().row(0));
-}
-
 #[test]
 fn a_batch_is_its_rows_to_the_bit() {
     both(batch_is_rows, batch_is_rows);
 }
 
-fn threads_change_nothing<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let run = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| (features(map, x.view()), map.gram(x, x).unwrap()))
-    };
-    let one = run(1);
-    assert_eq!(run(2), one);
-    assert_eq!(run(7), one);
-}
-
 #[test]
 fn threads_change_no_bit() {
     both(threads_change_nothing, threads_change_nothing);
-}
-
-fn any_layout<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let (n, d) = x.dim();
-    let plain = features(map, x.view());
-    let mut columns = Array2::zeros((n, d).f());
-    columns.assign(x);
-    let mut wide = Array2::from_elem((n, 2 * d + 3), T::nan());
-    wide.slice_mut(s![.., 1..2 * d;2]).assign(x);
-    for view in [columns.view(), wide.slice(s![.., 1..2 * d;2])] {
-        assert_eq!(features(map, view), plain);
-    }
-    let width = map.feature_dim();
-    let mut columns = Array2::from_elem((n, width).f(), T::nan());
-    let mut wide = Array2::from_elem((n, width + 2), T::nan());
-    let mut scales = Array2::from_elem((n, 1), f64::NAN);
-    map.features_into(Side::X, x, &mut columns, &mut scales).unwrap();
-    assert_eq!((columns.view(), scales.view()), (plain.values(), plain.log_scales()));
-    scales.fill(f64::NAN);
-    map.features_into(Side::X, x, &mut wide.slice_mut(s![.., 1..=width]), &mut scales).unwrap();
-    assert_eq!((wide.slice(s![.., 1..=width]), scales.view()), (plain.values(), plain.log_scales()));
-    assert!(wide.column(0).iter().chain(wide.column(width + 1)).all(|v| v.is_nan()));
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! Sign features, features f(ω·x) + ε and elu + 1: their definitions, their kernels, and what every map
 //! promises.
 
-use crate::common::{Sample, couplings_from_two_dimensions, frequencies, point, points};
-use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
+use crate::common::{Sample, couplings_from_two_dimensions, features, frequencies, point, points};
+use ndarray::{Array1, Array2, ShapeBuilder, arr1, s};
 use random_features::frequency::{
     Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,
 };
 use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
 use random_features::map::{Omega, PlainRecipe};
 use random_features::theory::special::{erf, gauss_legendre, normal_cdf};
-use random_features::{EluPlusOne, Error, Features, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
+use random_features::{EluPlusOne, Error, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
 const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];
 const OFFSETS: [f64; 3] = [0.0, 0.25, -1e3];
@@ -226,10 +226,6 @@ fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>)) {
             check(&nonlinear(&omega, f, 0.5), &x);
         }
     }
-}
-
-fn features<T: Real>(map: &Map<T>, x: ArrayView2<'_, T>) -> Features<T> {
-    map.features(Side::X, &x).unwrap()
 }
 
 fn keeps_promises<T: Real>(map: &Map<T>, x: &Array2<T>) {

@@ -39,7 +39,7 @@ pub(super) fn gradient<T: Real>(
                 }
                 Complex64::ZERO
             }
-            _ => weigh(leaf, side, c, row.values, (re.row_mut(i), im.rows_mut().into_iter().nth(i))),
+            _ => weigh(leaf, side, c, row.values, (re.row_mut(i), complex.then(|| im.row_mut(i)))),
         };
     }
     let (re, im) = (projection.times_frequencies(re.view()), projection.times_frequencies(im.view()));
@@ -47,7 +47,7 @@ pub(super) fn gradient<T: Real>(
     for (i, out) in out.rows_mut().into_iter().enumerate() {
         match &*leaf.input {
             Input::Linear(linear) => {
-                let im = (im.nrows() > i).then(|| im.row(i));
+                let im = complex.then(|| im.row(i));
                 through_matrix(linear, side, x.row(i), (re.row(i), im), sums[i], out);
             }
             _ => {

@@ -4,12 +4,13 @@ mod exponents;
 mod powers;
 
 use std::ops::AddAssign;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use ndarray::parallel::prelude::*;
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
 use super::batch::Batch;
 use super::coordinates;
+use super::fold::for_runs;
 use super::input::Input;
 use super::leaf::Leaf;
 use super::plan::{Pass, Plan};
@@ -41,18 +42,20 @@ pub(crate) fn pull_back<T: Real>(
     mut out: ArrayViewMut2<'_, T>,
 ) -> bool {
     out.fill(T::zero());
-    let chunks = x
-        .axis_chunks_iter(Axis(0), ROWS)
-        .into_par_iter()
-        .zip(cotangents.axis_chunks_iter(Axis(0), ROWS))
-        .zip(out.axis_chunks_iter_mut(Axis(0), ROWS));
-    let results: Vec<bool> = chunks
-        .map_init(Scratch::default, |scratch, ((x, cotangents), out)| {
-            of_plan(program.plan(), Rows { side, x, cotangents }, out, scratch)
-        })
-        .collect();
+    let work = cotangents.len().saturating_mul(x.ncols());
+    let known = AtomicBool::new(true);
+    for_runs(
+        out,
+        (ROWS, work),
+        |_| Scratch::default(),
+        |scratch, run, out| {
+            let rows = s![run, ..];
+            let rows = Rows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
+            known.fetch_and(of_plan(program.plan(), rows, out, scratch), Ordering::Relaxed);
+        },
+    );
     // Without rows it is still asked.
-    results.into_iter().all(|known| known) && has_gradients(program.plan(), side)
+    known.into_inner() && has_gradients(program.plan(), side)
 }
 
 fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
@@ -108,7 +111,7 @@ fn of_sum<T: Real>(
             sum.pull_back(side, room.row(i), c, out);
         }
     }
-    sum.each_part().all(|(plan, columns, _)| {
+    sum.each_part().all(|(plan, columns)| {
         let cotangents = of_parts.slice(s![.., columns]);
         of_plan(plan, Rows { side, x: x.view(), cotangents }, out.view_mut(), scratch)
     })

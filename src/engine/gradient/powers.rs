@@ -36,7 +36,7 @@ pub(super) fn gradient<T: Real>(
                 sums[[i, l]].widen() / u - u * sum
             };
             let gradient = 2.0 * logarithms.unshifted * scaled * sum + moved;
-            out[l] = T::narrow(gradient / logarithms.lengthscale.at(l));
+            out[l] = T::narrow(gradient / logarithms.scales[l]);
         }
     }
     out
@@ -60,11 +60,11 @@ impl<T: Real> Single<'_, T> {
         scale: f64,
         scratch: &mut Scratch<T>,
     ) -> f64 {
-        let Logarithms { divisors, lengthscale, unshifted, .. } = self.logarithms;
+        let Logarithms { divisors, scales, unshifted, .. } = self.logarithms;
         let divisor = divisors[l];
         let mut point = x.to_owned().insert_axis(Axis(0));
         // The point with uₗ = rₗ, where the first power is 1.
-        point[[0, l]] = T::narrow(divisor * lengthscale.at(l));
+        point[[0, l]] = T::narrow(divisor * scales[l]);
         let batch = features(self.leaf, self.side, point.view(), scratch);
         let row = batch.row(0);
         let factor = (unshifted - 0.5) * divisor * divisor;
