@@ -3,6 +3,7 @@
 //! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in
 //! O(n t), as the reference. They take any feature map or kernel from the floors below; nothing stands above.
 
+pub mod attention;
 mod exact_smoother;
 mod smoother;
 mod sums;

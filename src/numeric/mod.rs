@@ -38,12 +38,15 @@ pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
 use lane::Lane;
 pub use ln::ln;
-pub use packed::{Packed, Panels};
+pub use packed::{Packed, Panels, panel_width};
 pub use pages::zeros;
 pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
-pub use product::product;
-pub use reduce::{add_scaled, dot, max, max_abs, max_sum, squared_distance, squared_norm};
+pub use product::{add_product, product};
+pub use reduce::{
+    add_scaled, dot, max, max_abs, max_sum, min_abs, scale_and_add, squared_distance, squared_norm,
+    weighted_sum,
+};
 pub use sets::{negate_odd, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};
 use vector::Vector;

@@ -5,9 +5,12 @@ use crate::Real;
 
 /// Columns of a panel: two lines of the caches, two vectors of the widest instruction set.
 #[inline(always)]
-pub(super) const fn panel_width<T>() -> usize {
+pub const fn panel_width<T>() -> usize {
     2 * LINE / size_of::<T>()
 }
+
+/// Elements of a row that are transposed at a time.
+const TRANSPOSED: usize = 16;
 
 /// A matrix W of `rows` × `depth`, packed for [`product`](super::product).
 #[derive(Debug, Default)]
@@ -22,7 +25,10 @@ pub struct Packed<T> {
 pub struct Panels<'a, T> {
     pub(super) panels: &'a [T],
     pub(super) rows: usize,
+    /// The length of the sums.
     pub(super) depth: usize,
+    /// Elements of a panel.
+    pub(super) panel: usize,
 }
 
 impl<T> Panels<'_, T> {
@@ -30,12 +36,23 @@ impl<T> Panels<'_, T> {
     pub fn rows(&self) -> usize {
         self.rows
     }
+
+    /// The first of the rows, `rows` of them at most.
+    pub fn first(self, rows: usize) -> Self {
+        Panels { rows: rows.min(self.rows), ..self }
+    }
+
+    /// The first columns, `depth` of them at most: sums that end before the others do.
+    pub fn shallow(self, depth: usize) -> Self {
+        Panels { depth: depth.min(self.depth), ..self }
+    }
 }
 
 impl<T: Real> Packed<T> {
     /// All rows.
     pub fn all(&self) -> Panels<'_, T> {
-        Panels { panels: &self.panels, rows: self.rows, depth: self.depth }
+        let (rows, depth) = (self.rows, self.depth);
+        Panels { panels: &self.panels, rows, depth, panel: depth * panel_width::<T>() }
     }
 
     /// The rows of runs of at least `least` rows.
@@ -44,7 +61,7 @@ impl<T: Real> Packed<T> {
         (0..self.rows).step_by(step).map(move |first| {
             let rows = step.min(self.rows - first);
             let panels = &self.panels[first * depth..][..rows.next_multiple_of(panel_width::<T>()) * depth];
-            Panels { panels, rows, depth }
+            Panels { panels, rows, depth, panel: depth * panel_width::<T>() }
         })
     }
 
@@ -61,9 +78,7 @@ impl<T: Real> Packed<T> {
 
     /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, where another matrix was.
     pub fn refill_columns(&mut self, values: &[T], (depth, rows): (usize, usize)) {
-        (self.rows, self.depth) = (rows, depth);
-        let panel = depth * panel_width::<T>();
-        let elements = self.panels.take(rows.div_ceil(panel_width::<T>()) * panel);
+        let (panel, elements) = (depth * panel_width::<T>(), self.panels_mut((rows, depth)));
         for (k, row) in values.chunks_exact(rows.max(1)).take(depth).enumerate() {
             for (p, row) in row.chunks(panel_width::<T>()).enumerate() {
                 let lanes = &mut elements[p * panel + k * panel_width::<T>()..][..panel_width::<T>()];
@@ -71,6 +86,39 @@ impl<T: Real> Packed<T> {
                 lanes[row.len()..].fill(T::zero());
             }
         }
+    }
+
+    /// Packs W = `values`, `rows` × `depth` in row-major order, where another matrix was.
+    pub fn refill_rows(&mut self, values: &[T], (rows, depth): (usize, usize)) {
+        let (width, panel) = (panel_width::<T>(), depth * panel_width::<T>());
+        let elements = self.panels_mut((rows, depth));
+        let panels = elements.chunks_exact_mut(panel.max(1)).zip(values.chunks(panel.max(1)));
+        for (to, from) in panels {
+            let count = from.len() / depth.max(1);
+            // What is written at a time are a few lines of the caches, which stay there until they are full.
+            for (strip, to) in to.chunks_mut(TRANSPOSED * width).enumerate() {
+                let first = strip * TRANSPOSED;
+                for lane in 0..count {
+                    let row = &from[lane * depth + first..];
+                    for (lanes, v) in to.chunks_exact_mut(width).zip(row) {
+                        lanes[lane] = *v;
+                    }
+                }
+                to.chunks_exact_mut(width).for_each(|lanes| lanes[count..].fill(T::zero()));
+            }
+        }
+    }
+
+    /// Room for the panels of a matrix of `rows` × `depth`, `[panel][k][lane]`, where another matrix was. Whoever writes
+    /// them fills the lanes behind the last row with zeros.
+    pub fn panels_mut(&mut self, (rows, depth): (usize, usize)) -> &mut [T] {
+        (self.rows, self.depth) = (rows, depth);
+        self.panels.take(rows.div_ceil(panel_width::<T>()) * depth * panel_width::<T>())
+    }
+
+    /// Panels of Wᵀ: `depth` rows of [`panel_width`] rows of W side by side, the last of them padded with zeros.
+    pub fn transposed_panels(&self) -> impl Iterator<Item = &[T]> {
+        self.panels.chunks_exact((self.depth * panel_width::<T>()).max(1))
     }
 
     /// Rows of W: columns of the product.
@@ -97,6 +145,11 @@ mod tests {
             let mut again = Packed::new(3, 200, |_, _| f32::NAN);
             again.refill_columns(&columns, (depth, rows));
             assert_eq!(whole.all().panels, again.all().panels);
+            let by_rows: Vec<f32> = (0..rows).flat_map(|j| (0..depth).map(move |k| element(j, k))).collect();
+            let mut again = Packed::new(3, 200, |_, _| f32::NAN);
+            again.refill_rows(&by_rows, (rows, depth));
+            assert_eq!(whole.all().panels, again.all().panels);
+            assert!(again.transposed_panels().flatten().eq(again.all().panels));
             let runs: Vec<Panels<'_, f32>> = whole.runs(10).collect();
             assert_eq!(runs.iter().map(Panels::rows).sum::<usize>(), rows);
             assert!(runs.iter().flat_map(|run| run.panels).eq(whole.all().panels));

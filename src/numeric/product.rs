@@ -25,18 +25,53 @@ multiversion! {
     ///
     /// # Panics
     /// If a row of `x` or `out` is cut short.
-    pub fn product<T, vector>(x: &[T], x_stride: usize, w: Panels<'_, T>, out: &mut [T], stride: usize) = body;
+    pub fn product<T, vector>(x: &[T], x_stride: usize, w: Panels<'_, T>, out: &mut [T], stride: usize) = written;
+}
+
+multiversion! {
+    /// out[i · stride + j] ← out[i · stride + j] + Σₖ x[i · x_stride + k] W[j, k], from left to right; else as [`product`].
+    ///
+    /// # Panics
+    /// As [`product`].
+    pub fn add_product<T, vector>(x: &[T], x_stride: usize, w: Panels<'_, T>, out: &mut [T], stride: usize) = added;
+}
+
+/// # Safety
+/// As [`body`].
+#[inline(always)]
+unsafe fn written<T: Lane, V: Vector<T>>(
+    x: &[T],
+    x_stride: usize,
+    w: Panels<'_, T>,
+    out: &mut [T],
+    stride: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { body::<T, V>((x, x_stride), w, (out, stride), false) }
+}
+
+/// # Safety
+/// As [`body`].
+#[inline(always)]
+unsafe fn added<T: Lane, V: Vector<T>>(
+    x: &[T],
+    x_stride: usize,
+    w: Panels<'_, T>,
+    out: &mut [T],
+    stride: usize,
+) {
+    // SAFETY: the caller's promise.
+    unsafe { body::<T, V>((x, x_stride), w, (out, stride), true) }
 }
 
 /// # Safety
 /// The machine must have the instruction set of `V`.
 #[inline(always)]
 unsafe fn body<T: Lane, V: Vector<T>>(
-    x: &[T],
-    x_stride: usize,
+    (x, x_stride): (&[T], usize),
     w: Panels<'_, T>,
-    out: &mut [T],
-    stride: usize,
+    (out, stride): (&mut [T], usize),
+    add: bool,
 ) {
     if x.is_empty() || w.rows == 0 {
         return;
@@ -59,9 +94,9 @@ unsafe fn body<T: Lane, V: Vector<T>>(
             x: &x[from..],
             x_stride,
             panels: &w.panels[from * panel_width::<T>()..],
-            panel: w.depth * panel_width::<T>(),
+            panel: w.panel,
             len: to - from,
-            add: from > 0,
+            add: add || from > 0,
             out,
             stride,
             columns: w.rows,
@@ -311,6 +346,28 @@ mod tests {
             ] {
                 against_naive::<f32>(isa, rows, depth, columns);
                 against_naive::<f64>(isa, rows, depth, columns);
+            }
+        }
+    }
+
+    /// Sums that are taken in two parts, for the first of the columns, are those that are taken at once.
+    #[test]
+    fn parts_add_up_to_the_whole() {
+        for isa in Isa::available() {
+            for (rows, depth, columns, cut, first) in
+                [(13, 64, 65, 32, 40), (5, 7, 33, 1, 33), (30, 40, 3, 39, 1)]
+            {
+                let x: Vec<f32> = (0..rows * depth).map(|i| value(i) as f32).collect();
+                let w = |j: usize, k: usize| value(3 * (j * depth + k) + 1) as f32;
+                let (whole, right) =
+                    (Packed::new(columns, depth, w), Packed::new(columns, depth - cut, |j, k| w(j, cut + k)));
+                let (mut all, mut parts) = (vec![0.0; rows * columns], vec![f32::NAN; rows * first]);
+                product(isa, &x, depth, whole.all(), &mut all, columns);
+                product(isa, &x, depth, whole.all().shallow(cut).first(first), &mut parts, first);
+                add_product(isa, &x[cut..], depth, right.all().first(first), &mut parts, first);
+                for (all, parts) in all.chunks(columns).zip(parts.chunks(first)) {
+                    assert_eq!(all[..first], *parts, "{isa:?} {rows}x{depth}x{columns}");
+                }
             }
         }
     }

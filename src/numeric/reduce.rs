@@ -102,6 +102,30 @@ multiversion! {
 }
 
 #[inline(always)]
+fn scale_and_add_body<T: Real, const FMA: bool>(sum: &mut [f64], keep: f64, weight: f64, x: &[T]) {
+    for (s, v) in sum.iter_mut().zip(x) {
+        *s = keep.madd::<FMA>(*s, weight * v.widen());
+    }
+}
+
+multiversion! {
+    /// sum ← keep · sum + weight · x.
+    pub fn scale_and_add<T>(sum: &mut [f64], keep: f64, weight: f64, x: &[T]) = scale_and_add_body;
+}
+
+#[inline(always)]
+fn weighted_sum_body<T: Real, const FMA: bool>(out: &mut [T], a: (f64, &[f64]), b: (f64, &[f64])) {
+    for ((out, x), y) in out.iter_mut().zip(a.1).zip(b.1) {
+        *out = T::narrow(a.0.madd::<FMA>(*x, b.0 * y));
+    }
+}
+
+multiversion! {
+    /// out ← a.0 · a.1 + b.0 · b.1, taken in `f64` and rounded once.
+    pub fn weighted_sum<T>(out: &mut [T], a: (f64, &[f64]), b: (f64, &[f64])) = weighted_sum_body;
+}
+
+#[inline(always)]
 fn max_of<T: Real>(x: &[T], value: impl Fn(T) -> T) -> T {
     let mut lanes = [T::neg_infinity(); LANES];
     let (whole, rest) = x.as_chunks::<LANES>();
@@ -135,6 +159,16 @@ multiversion! {
 multiversion! {
     /// The largest magnitude; NaN is passed over, and nothing gives −∞.
     pub fn max_abs<T>(x: &[T]) -> T = max_abs_body;
+}
+
+#[inline(always)]
+fn min_abs_body<T: Real, const FMA: bool>(x: &[T]) -> T {
+    -max_of(x, |v| -v.abs())
+}
+
+multiversion! {
+    /// The least magnitude; NaN is passed over, and nothing gives ∞.
+    pub fn min_abs<T>(x: &[T]) -> T = min_abs_body;
 }
 
 #[inline(always)]
@@ -178,6 +212,12 @@ mod tests {
                 let mut sum = vec![1.0; len as usize];
                 add_scaled(isa, &mut sum, 2.0, &x);
                 assert!(sum.iter().zip(&x).all(|(s, v)| *s == 1.0 + 2.0 * f64::from(*v)));
+                scale_and_add(isa, &mut sum, 0.5, 2.0, &x);
+                assert!(sum.iter().zip(&x).all(|(s, v)| *s == 0.5 + 3.0 * f64::from(*v)));
+                let mut out = x.clone();
+                weighted_sum(isa, &mut out, (2.0, &w), (-0.5, &w));
+                assert!(out.iter().zip(&w).all(|(out, w)| f64::from(*out) == 1.5 * w));
+                assert_eq!(min_abs(isa, &x), x.iter().fold(f32::INFINITY, |a, v| a.min(v.abs())));
                 assert_eq!(max(isa, &x), x.iter().copied().fold(f32::NEG_INFINITY, f32::max));
                 let sums = x.iter().zip(&w).map(|(v, w)| f64::from(*v) + w);
                 assert_eq!(max_sum(isa, &x, &w), sums.fold(f64::NEG_INFINITY, f64::max));

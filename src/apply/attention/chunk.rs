@@ -1,0 +1,303 @@
+//! [`Chunk`]: a run of tokens whose keys enter a [`State`] together, and whose queries see those up to their own.
+//!
+//! Where no feature is lost to rounding, a chunk is a few matrix products; from the first key on of which one is, keys
+//! enter one by one, by the logarithms of their features. Which way a token goes depends on what it may see alone, and
+//! products take rows one by one, so nothing of a later token reaches an earlier one, not even a bit of rounding.
+
+use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
+
+use super::state::{LogRow, Part, Ready, State};
+use super::tokens::{Element, Reading, Tokens};
+use super::values::{Values, limit};
+use crate::Real;
+use crate::engine::{Program, Scratch, Side};
+use crate::numeric::{self, Isa, Packed, add_product, panel_width, product};
+
+/// Tokens of a chunk: what later tokens of a chunk cost for each token is half of this, what the state costs is divided by
+/// this.
+pub(super) const CHUNK: usize = 64;
+
+/// A map and how it is used.
+#[derive(Clone, Copy)]
+pub(super) struct Setup<'a, T> {
+    pub program: &'a Program<T>,
+    pub reading: &'a Reading,
+    /// Whether outputs are divided by their normaliser.
+    pub normalised: bool,
+}
+
+/// What a thread keeps from chunk to chunk.
+#[derive(Debug, Default)]
+pub(super) struct Chunk<T> {
+    scratch: Scratch<T>,
+    queries: Tokens<T>,
+    keys: Tokens<T>,
+    values: Values<T>,
+    packed_keys: Packed<T>,
+    packed_values: Packed<T>,
+    weighted: Vec<T>,
+    weights: Vec<T>,
+    part_sums: Vec<T>,
+    part_weights: Vec<f64>,
+    scores: Vec<T>,
+    out: Vec<T>,
+    row: Vec<f64>,
+    logs: LogRow,
+    ready: Ready<T>,
+}
+
+/// An output before it is divided: e^scale · (normaliser, sums).
+struct Sums<'a, T> {
+    scale: f64,
+    normaliser: f64,
+    sums: &'a mut [T],
+}
+
+impl<T: Real> Chunk<T> {
+    /// Takes in keys and values; keys whose `mask` is false are left out.
+    pub fn read_keys<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        (k, v): (ArrayView2<'_, E>, ArrayView2<'_, E>),
+        mask: Option<ArrayView1<'_, bool>>,
+    ) {
+        self.keys.fill(setup.program, (Side::Y, setup.reading), k, &mut self.scratch);
+        self.values.fill(v);
+        for (i, _) in mask.iter().flatten().enumerate().filter(|(_, seen)| !**seen) {
+            self.keys.clear_row(i);
+            self.values.clear_row(i);
+        }
+        let easy = self.easy();
+        self.packed_keys.refill_rows(&self.keys.values()[..easy * setup.program.width()], (easy, setup.program.width()));
+    }
+
+    /// The number of keys before the first one that enters on its own.
+    fn easy(&self) -> usize {
+        let all = self.keys.plain.iter().zip(&self.values.calm);
+        all.take_while(|(plain, calm)| **plain && **calm).count()
+    }
+
+    /// Adds the keys to a state.
+    pub fn add_to(&mut self, setup: Setup<'_, T>, state: &mut State<T>) {
+        let easy = self.easy();
+        self.add_easy(setup, easy, state);
+        for j in easy..self.keys.len() {
+            self.push(setup, j, state);
+        }
+    }
+
+    fn push(&mut self, setup: Setup<'_, T>, j: usize, state: &mut State<T>) {
+        self.keys.log_row(setup.program, Side::Y, j, &mut self.scratch, &mut self.logs);
+        let value = self.values.row(j);
+        state.push(&self.logs, |t| value[t].widen(), limit::<T>());
+    }
+
+    /// Adds the first `count` keys, as products.
+    fn add_easy(&mut self, setup: Setup<'_, T>, count: usize, state: &mut State<T>) {
+        let scales = &self.keys.scales[..count];
+        let reference = scales.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        if reference == f64::NEG_INFINITY {
+            return;
+        }
+        let (isa, width, features) = (Isa::best(), panel_width::<T>(), setup.program.width());
+        let targets = self.values.row(0).len();
+        self.weights.clear();
+        self.weights.extend(scales.iter().map(|scale| T::narrow(scale - reference)));
+        numeric::exp_minus(isa, &mut self.weights, T::zero());
+        self.weighted.clear();
+        self.weighted.resize(count.next_multiple_of(width) * targets, T::zero());
+        self.part_weights.clear();
+        self.part_weights.resize(features, 0.0);
+        let rows = self.weighted.chunks_exact_mut(targets).zip(self.values.first(count).chunks_exact(targets));
+        for (j, ((to, from), weight)) in rows.zip(&self.weights).enumerate() {
+            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from * *weight);
+            numeric::add_scaled(isa, &mut self.part_weights, weight.widen(), self.keys.row(j));
+        }
+        self.part_sums.resize(targets.next_multiple_of(width) * features, T::zero());
+        let panels = self.packed_keys.transposed_panels().zip(self.weighted.chunks_exact(width * targets));
+        for (b, (keys, values)) in panels.enumerate() {
+            self.packed_values.refill_columns(values, (width, targets));
+            for (values, sums) in self.packed_values.runs(width).zip(self.part_sums.chunks_mut(features * width)) {
+                let product = if b == 0 { product } else { add_product };
+                product(isa, keys, width, values, sums, width);
+            }
+        }
+        state.add(&Part { reference, weights: &self.part_weights, sums: &self.part_sums });
+    }
+
+    /// The outputs of queries that see `before` and the keys of this chunk up to their own row; then adds the keys to the
+    /// last of the two states. Rows without a positive normaliser are given to `report`.
+    pub fn causal<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        (before, last): (&State<T>, &mut State<T>),
+        queries: &mut [(ArrayView2<'_, E>, ArrayViewMut2<'_, T>)],
+        mut report: impl FnMut(usize, usize),
+    ) {
+        before.ready(last, &mut self.ready);
+        let easy = self.easy();
+        for (member, (q, out)) in queries.iter_mut().enumerate() {
+            self.queries.fill(setup.program, (Side::X, setup.reading), q.view(), &mut self.scratch);
+            let fast = if before.is_huge() || last.is_huge() { 0 } else { easy };
+            self.easy_outputs(setup, fast, out.view_mut(), &mut |i| report(member, i));
+            if fast < self.queries.len() || !self.queries.plain.iter().all(|plain| *plain) {
+                self.hard_outputs(setup, (before, last), fast, out.view_mut(), &mut |i| report(member, i));
+            }
+        }
+        self.add_to(setup, last);
+    }
+
+    /// The outputs of the plain ones of the first `count` queries, as products.
+    fn easy_outputs(
+        &mut self,
+        setup: Setup<'_, T>,
+        count: usize,
+        mut out: ArrayViewMut2<'_, T>,
+        report: &mut dyn FnMut(usize),
+    ) {
+        if count == 0 {
+            return;
+        }
+        let (isa, width, features) = (Isa::best(), panel_width::<T>(), setup.program.width());
+        let targets = out.ncols();
+        self.packed_values.refill_columns(self.values.first(count), (count, targets));
+        self.out.resize(count * targets, T::zero());
+        self.scores.resize(count * count, T::zero());
+        product(isa, &self.queries.values()[..count * features], features, self.ready.sums.all(), &mut self.out, targets);
+        self.weights.clear();
+        let mut reference = f64::NEG_INFINITY;
+        for first in (0..count).step_by(width) {
+            let rows = first..count.min(first + width);
+            let seen = rows.end;
+            let queries = &self.queries.values()[rows.start * features..rows.end * features];
+            let scores = &mut self.scores[rows.start * count..rows.end * count];
+            product(isa, queries, features, self.packed_keys.all().first(seen), scores, count);
+            let sums = &mut self.out[rows.start * targets..rows.end * targets];
+            let mut normalisers = [0.0; CHUNK];
+            let mut scales = [0.0; CHUNK];
+            for (r, (scores, sums)) in scores.chunks_exact_mut(count).zip(sums.chunks_exact_mut(targets)).enumerate() {
+                let i = rows.start + r;
+                // Relative to the largest scale that the row sees.
+                let own = self.ready.top.max(self.keys.scales[..=i].iter().copied().fold(f64::NEG_INFINITY, f64::max));
+                scales[r] = own;
+                if own == f64::NEG_INFINITY {
+                    scores[..seen].fill(T::zero());
+                    sums.fill(T::zero());
+                    continue;
+                }
+                let known = if own == reference { self.weights.len() } else { 0 };
+                reference = own;
+                self.weights.truncate(known);
+                self.weights.extend(self.keys.scales[known..=i].iter().map(|scale| T::narrow(scale - own)));
+                numeric::exp_minus(isa, &mut self.weights[known..], T::zero());
+                let (near, far) = scores[..seen].split_at_mut(i + 1);
+                near.iter_mut().zip(&self.weights).for_each(|(score, weight)| *score *= *weight);
+                far.fill(T::zero());
+                let rest = (self.ready.top - own).exp();
+                if rest != 1.0 {
+                    numeric::affine(isa, sums, T::narrow(rest), &[]);
+                }
+                normalisers[r] = rest * numeric::dot(isa, self.queries.row(i), &self.ready.weights)
+                    + near.iter().map(|v| v.widen()).sum::<f64>();
+            }
+            add_product(isa, scores, count, self.packed_values.all().shallow(seen), sums, targets);
+            for (r, sums) in sums.chunks_exact_mut(targets).enumerate() {
+                let i = rows.start + r;
+                if self.queries.plain[i] {
+                    let scale = scales[r] + self.queries.scales[i];
+                    let row = Sums { scale, normaliser: normalisers[r], sums };
+                    if !row.write(setup.normalised, out.row_mut(i).iter_mut()) {
+                        report(i);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The outputs of all other queries, in `f64` from logarithms.
+    #[cold]
+    fn hard_outputs(
+        &mut self,
+        setup: Setup<'_, T>,
+        (before, last): (&State<T>, &State<T>),
+        easy: usize,
+        mut out: ArrayViewMut2<'_, T>,
+        report: &mut dyn FnMut(usize),
+    ) {
+        let mut state = before.clone();
+        state.merge(last);
+        for i in 0..self.queries.len() {
+            self.push(setup, i, &mut state);
+            if i >= easy || !self.queries.plain[i] {
+                self.hard_output(setup, i, &state, out.row_mut(i), report);
+            }
+        }
+    }
+
+    fn hard_output(
+        &mut self,
+        setup: Setup<'_, T>,
+        i: usize,
+        state: &State<T>,
+        mut out: ndarray::ArrayViewMut1<'_, T>,
+        report: &mut dyn FnMut(usize),
+    ) {
+        self.queries.log_row(setup.program, Side::X, i, &mut self.scratch, &mut self.logs);
+        self.row.resize(out.len(), 0.0);
+        let (scale, normaliser) = state.query(&self.logs, &mut self.row);
+        let row = Sums { scale, normaliser, sums: &mut self.row[..] };
+        if !row.write(setup.normalised, out.iter_mut()) {
+            report(i);
+        }
+    }
+
+    /// The outputs of queries that see all of a state.
+    pub fn bidirectional<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        (state, ready): (&State<T>, &Ready<T>),
+        q: ArrayView2<'_, E>,
+        mut out: ArrayViewMut2<'_, T>,
+        report: &mut dyn FnMut(usize),
+    ) {
+        let (isa, features, targets) = (Isa::best(), setup.program.width(), out.ncols());
+        self.queries.fill(setup.program, (Side::X, setup.reading), q, &mut self.scratch);
+        self.out.resize(self.queries.len() * targets, T::zero());
+        product(isa, self.queries.values(), features, ready.sums.all(), &mut self.out, targets);
+        for i in 0..self.queries.len() {
+            if !self.queries.plain[i] || state.is_huge() {
+                self.hard_output(setup, i, state, out.row_mut(i), report);
+                continue;
+            }
+            let normaliser = numeric::dot(isa, self.queries.row(i), &ready.weights);
+            let (scale, sums) = (ready.top + self.queries.scales[i], &mut self.out[i * targets..][..targets]);
+            if !(Sums { scale, normaliser, sums }).write(setup.normalised, out.row_mut(i).iter_mut()) {
+                report(i);
+            }
+        }
+    }
+}
+
+impl<U: Real> Sums<'_, U> {
+    /// Writes an output; whether its normaliser is positive, or nothing can be said of it, or nothing was seen.
+    fn write<'a, T: Real>(self, normalised: bool, out: impl Iterator<Item = &'a mut T>) -> bool {
+        let Sums { scale, normaliser, sums } = self;
+        let factor = match normalised {
+            _ if normaliser.is_nan() => f64::NAN,
+            _ if scale == f64::NEG_INFINITY => 0.0,
+            false => scale.exp(),
+            true if normaliser > 0.0 => normaliser.recip(),
+            true => 0.0,
+        };
+        let in_range = T::narrow(factor).is_normal();
+        if in_range {
+            numeric::affine(Isa::best(), sums, U::narrow(factor), &[]);
+            out.zip(sums).for_each(|(out, sum)| *out = T::narrow(sum.widen()));
+        } else if factor == 0.0 {
+            out.for_each(|out| *out = T::zero());
+        } else {
+            out.zip(sums).for_each(|(out, sum)| *out = T::narrow(sum.widen() * factor));
+        }
+        normaliser > 0.0 || normaliser.is_nan() || scale == f64::NEG_INFINITY
+    }
+}

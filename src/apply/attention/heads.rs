@@ -1,0 +1,178 @@
+//! [`Heads`]: queries, keys and values of many heads, and how they are cut into jobs.
+
+use std::ops::Range;
+
+use ndarray::{
+    ArrayRef, ArrayView1, ArrayView2, ArrayView4, ArrayViewMut, ArrayViewMut2, ArrayViewMut4, Axis, Ix2, Ix4,
+    RemoveAxis,
+};
+
+use crate::error::{Error, Result, check_size};
+
+/// Queries, keys and values: `[batch, heads, length, dim]` each, any strides, borrowed.
+///
+/// Keys and values may have fewer heads than queries (grouped queries): query head h attends to key head h / (query
+/// heads / key heads). Queries and keys may differ in length, values in dimension.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, Array4};
+/// use random_features::apply::attention::Heads;
+/// let (q, kv) = (Array4::<f32>::zeros((2, 8, 10, 16)), Array4::<f32>::zeros((2, 2, 12, 16)));
+/// let heads = Heads::new(&q, &kv, &kv)?;
+/// // Keys 10 and 11 of the first sequence are padding.
+/// let mask = Array2::from_shape_fn((2, 12), |(b, j)| b == 1 || j < 10);
+/// let masked = heads.mask(&mask)?;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Heads<'a, E> {
+    pub(super) queries: ArrayView4<'a, E>,
+    pub(super) keys: ArrayView4<'a, E>,
+    pub(super) values: ArrayView4<'a, E>,
+    mask: Option<ArrayView2<'a, bool>>,
+    /// Where sequences begin and end, if a batch is many of them.
+    offsets: Option<(&'a [usize], &'a [usize])>,
+}
+
+/// The queries and keys that meet: those of one sequence and one head of keys.
+pub(super) struct Job<'a, E, T> {
+    /// The head of keys.
+    pub head: usize,
+    pub keys: ArrayView2<'a, E>,
+    pub values: ArrayView2<'a, E>,
+    pub mask: Option<ArrayView1<'a, bool>>,
+    pub members: Vec<Member<'a, E, T>>,
+}
+
+/// A head of queries of a job.
+pub(super) struct Member<'a, E, T> {
+    pub queries: ArrayView2<'a, E>,
+    pub out: ArrayViewMut2<'a, T>,
+    /// Batch, head and row of the first query.
+    pub place: [usize; 3],
+}
+
+impl<'a, E> Heads<'a, E> {
+    /// Queries \[b, h, n, d\], keys \[b, h′, l, d\] and values \[b, h′, l, d_v\], h a multiple of h′.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if they do not fit, or d_v is 0.
+    pub fn new(
+        queries: &'a ArrayRef<E, Ix4>,
+        keys: &'a ArrayRef<E, Ix4>,
+        values: &'a ArrayRef<E, Ix4>,
+    ) -> Result<Self> {
+        let ((b, h, _, d), (kb, kh, l, kd), (vb, vh, vl, dv)) = (queries.dim(), keys.dim(), values.dim());
+        check_size("the batch of the keys", b, kb)?;
+        check_size("the batch of the values", b, vb)?;
+        check_size("the number of heads of the values", kh, vh)?;
+        check_size("the length of the values", l, vl)?;
+        check_size("the dimension of the keys", d, kd)?;
+        check_size("the dimension of the values", dv.max(1), dv)?;
+        let fits = if kh == 0 { h == 0 } else { h % kh == 0 };
+        let whole = kh.max(1) * h.div_ceil(kh.max(1)).max(1);
+        check_size("the number of heads of the queries, a multiple of the keys'", if fits { h } else { whole }, h)?;
+        let (queries, keys, values) = (queries.view(), keys.view(), values.view());
+        Ok(Heads { queries, keys, values, mask: None, offsets: None })
+    }
+
+    /// Keys that count, \[b, l\]: where `mask` is false a key has no weight, whatever it holds. Queries that see no key get
+    /// the output 0.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if there is not one entry for each key.
+    pub fn mask(self, mask: &'a ArrayRef<bool, Ix2>) -> Result<Self> {
+        check_size("the number of rows of the mask", self.keys.dim().0, mask.nrows())?;
+        check_size("the number of columns of the mask", self.keys.dim().2, mask.ncols())?;
+        Ok(Heads { mask: Some(mask.view()), ..self })
+    }
+
+    /// Sequences of different lengths one after the other, without padding: sequence s has the queries from
+    /// `queries[s]` to `queries[s + 1]` and the keys from `keys[s]` to `keys[s + 1]` of each batch.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the lists differ in length or do not go from 0 to the lengths,
+    /// [`Entry`](Error::Entry) if one decreases.
+    pub fn sequences(self, queries: &'a [usize], keys: &'a [usize]) -> Result<Self> {
+        check_size("the number of offsets of the keys", queries.len(), keys.len())?;
+        check_size("the number of offsets", queries.len().max(2), queries.len())?;
+        for (what, offsets, length) in
+            [("the query offsets", queries, self.queries.dim().2), ("the key offsets", keys, self.keys.dim().2)]
+        {
+            check_size("the first offset", 0, offsets[0])?;
+            check_size("the last offset, which is the length,", length, offsets[offsets.len() - 1])?;
+            if let Some(row) = offsets.windows(2).position(|pair| pair[1] < pair[0]) {
+                let domain = "not less than the one before";
+                return Err(Error::Entry { what, row: row + 1, value: offsets[row + 1] as f64, domain });
+            }
+        }
+        Ok(Heads { offsets: Some((queries, keys)), ..self })
+    }
+
+    /// The shape of the output: \[b, h, n, d_v\].
+    pub fn output_dim(&self) -> [usize; 4] {
+        let (b, h, n, _) = self.queries.dim();
+        [b, h, n, self.values.dim().3]
+    }
+
+    /// Where sequences begin and end among the queries and the keys.
+    fn ranges(&self) -> Vec<(Range<usize>, Range<usize>)> {
+        match self.offsets {
+            None => vec![(0..self.queries.dim().2, 0..self.keys.dim().2)],
+            Some((queries, keys)) => {
+                let ranges = |offsets: &'a [usize]| offsets.windows(2).map(|pair| pair[0]..pair[1]);
+                ranges(queries).zip(ranges(keys)).collect()
+            }
+        }
+    }
+
+    /// For causal attention: every sequence has as many keys as queries.
+    pub(super) fn check_causal(&self) -> Result<()> {
+        self.ranges().iter().try_for_each(|(queries, keys)| {
+            check_size("the number of keys of a sequence in causal attention", queries.len(), keys.len())
+        })
+    }
+
+    /// Cuts everything into jobs, in order.
+    pub(super) fn jobs<'b, T>(&'b self, out: ArrayViewMut4<'b, T>) -> Vec<Job<'b, E, T>> {
+        let (ranges, mut jobs) = (self.ranges(), Vec::new());
+        let group = self.queries.dim().1 / self.keys.dim().1.max(1);
+        for (b, out) in each(out).into_iter().enumerate() {
+            let (queries, keys) = (self.queries.index_axis(Axis(0), b), self.keys.index_axis(Axis(0), b));
+            let values = self.values.index_axis(Axis(0), b);
+            let first = jobs.len();
+            for head in 0..keys.len_of(Axis(0)) {
+                jobs.extend(ranges.iter().map(|(_, run)| Job {
+                    head,
+                    keys: keys.index_axis_move(Axis(0), head).slice_axis_move(Axis(0), run.clone().into()),
+                    values: values.index_axis_move(Axis(0), head).slice_axis_move(Axis(0), run.clone().into()),
+                    mask: self.mask.map(|mask| mask.index_axis_move(Axis(0), b).slice_axis_move(Axis(0), run.clone().into())),
+                    members: Vec::with_capacity(group),
+                }));
+            }
+            for (h, mut out) in each(out).into_iter().enumerate() {
+                let queries = queries.index_axis_move(Axis(0), h);
+                for (s, (run, _)) in ranges.iter().enumerate() {
+                    let (own, rest) = out.split_at(Axis(0), run.len());
+                    out = rest;
+                    let queries = queries.slice_axis_move(Axis(0), run.clone().into());
+                    let member = Member { queries, out: own, place: [b, h, run.start] };
+                    jobs[first + h / group * ranges.len() + s].members.push(member);
+                }
+            }
+        }
+        jobs
+    }
+}
+
+/// The parts of an array along its first axis.
+fn each<T, D: RemoveAxis>(mut array: ArrayViewMut<'_, T, D>) -> Vec<ArrayViewMut<'_, T, D::Smaller>> {
+    let mut parts = Vec::with_capacity(array.len_of(Axis(0)));
+    while array.len_of(Axis(0)) > 0 {
+        let (first, rest) = array.split_at(Axis(0), 1);
+        parts.push(first.index_axis_move(Axis(0), 0));
+        array = rest;
+    }
+    parts
+}

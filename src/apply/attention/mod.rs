@@ -1,0 +1,252 @@
+//! Softmax attention in linear time: [`Attention`], beside [`ExactAttention`].
+//!
+//! Attention gives each query the mean of the values, weighted by exp(q·k·scale). With features, φ(q)·ψ(k) stands for the
+//! weights, so the sums Σⱼ ψ(kⱼ) \[vⱼ, 1\] are all that is kept of the keys: time O(L m (d + d_v)) and memory O(m d_v) instead
+//! of O(L² (d + d_v)).
+
+mod chunk;
+mod drive;
+mod heads;
+mod state;
+mod tokens;
+mod values;
+
+pub use heads::Heads;
+pub use tokens::Element;
+
+use ndarray::{Array4, ArrayRef, Ix4};
+use rayon::prelude::*;
+
+use self::chunk::Setup;
+use self::drive::Places;
+use self::heads::Job;
+use self::state::State;
+use self::tokens::Reading;
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::map::Map;
+
+/// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
+/// estimates of exp(q·k·scale) stand for the weights, and their ratio is biased by O(1/m) even where they are not.
+///
+/// # Definition
+/// out(q) = Σⱼ K̂(q, kⱼ) vⱼ / Σⱼ K̂(q, kⱼ) with K̂(q, k) = φ(√s q)·ψ(√s k), s = 1/√d unless
+/// [stated otherwise](Attention::scale), over all keys or, causally, those up to the query's own place. The map is one of
+/// the kernel exp(x·y), as [`Positive.softmax(ω)`](crate::Positive) is (FAVOR+), [`Gerf`](crate::Gerf) with OPRF
+/// parameters (FAVOR++), or any other.
+///
+/// # Accuracy
+/// Features, and products of features and values, are taken in `T`; sums over tokens in `f64`, each relative to the largest
+/// feature so far: nothing overflows or vanishes whatever the norms, the error does not grow with the length, and no ε is
+/// added. Where features of a token span more than `T` holds in a product (norms of some 8 in `f32`), that token goes through
+/// logarithms in `f64`, some ten times slower. Results are the same to the bit on any number of threads. A causal output
+/// depends on no later token, not in its last bit.
+///
+/// # Normalisers
+/// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](Attended::non_positive). With
+/// non-negative features that happens only where all weights are 0. A query that sees no key gets 0 and is not reported.
+/// A token that is not finite makes the outputs NaN that may see it, and no others.
+///
+/// # Cost
+/// O(L m (d + d_v)) time for each head, O(m d_v) memory for each thread beyond the output; causal attention of fewer heads
+/// than threads computes the features of some keys twice.
+///
+/// # Example
+/// ```
+/// use ndarray::Array4;
+/// use random_features::apply::attention::{Attention, Heads};
+/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::Positive;
+/// let token = |(b, h, i, k): (usize, usize, usize, usize)| ((b + 2 * h + 3 * i + 5 * k) % 7) as f32 / 7.0;
+/// let (q, k) = (Array4::from_shape_fn((1, 2, 100, 16), token), Array4::from_shape_fn((1, 2, 80, 16), token));
+/// let v = Array4::from_shape_fn((1, 2, 80, 8), token);
+/// let omega = draw(16, 64, &Orthogonal, &mut random_features::rng(5))?;
+/// let attention = Attention::new(Positive.softmax::<f32>(omega)?)?;
+/// let out = attention.bidirectional(&Heads::new(&q, &k, &v)?)?.output;
+/// assert_eq!(out.dim(), (1, 2, 100, 8));
+/// let causal = attention.causal(&Heads::new(&k, &k, &v)?)?.output;
+/// assert_eq!(causal.dim(), (1, 2, 80, 8));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Choromanski et al., *Rethinking Attention with Performers*, Algorithm 1; Likhosherstov et al., *Chefs' Random Tables*.
+#[derive(Clone, Debug)]
+pub struct Attention<T: Real> {
+    /// One, or one for each head of keys.
+    maps: Vec<Map<T>>,
+    reading: Reading,
+    normalised: bool,
+}
+
+/// What attention gives.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Attended<T> {
+    /// \[batch, heads, queries, d_v\].
+    pub output: Array4<T>,
+    /// Batch, head and row of queries whose normaliser was not positive, in order; their output is 0.
+    pub non_positive: Vec<[usize; 3]>,
+}
+
+impl<T: Real> Attention<T> {
+    /// Attention with one map for all heads, for points √s q and √s k with s = 1/√d.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) if features may be negative: see [`signed`](Attention::signed).
+    pub fn new(map: Map<T>) -> Result<Self> {
+        Self::per_head(vec![map])
+    }
+
+    /// As [`new`](Attention::new), with a map for each head of keys.
+    ///
+    /// # Errors
+    /// As [`new`](Attention::new); [`Shape`](Error::Shape) if there is no map, or maps are of different dimensions.
+    pub fn per_head(maps: Vec<Map<T>>) -> Result<Self> {
+        if maps.iter().any(|map| !map.facts().non_negative) {
+            return Err(Error::Unsupported { what: "attention with features that may be negative, but by Attention::signed," });
+        }
+        Self::signed(maps)
+    }
+
+    /// Attention with any maps, one or one for each head of keys. Where features may be negative (trigonometric ones, many
+    /// hybrids), so may weights and normalisers: an output need not be a mean of values, and grows without bound as its
+    /// normaliser falls to 0. Rows whose normaliser is not positive get 0 and are [reported](Attended::non_positive).
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if there is no map, or maps are of different dimensions.
+    pub fn signed(maps: Vec<Map<T>>) -> Result<Self> {
+        check_positive("the number of maps", maps.len())?;
+        let d = maps[0].input_dim();
+        maps.iter().try_for_each(|map| check_size("the dimension of a map", d, map.input_dim()))?;
+        let reading = Reading { factor: (d as f64).powf(-0.25), unit: false, epsilon: 0.0 };
+        Ok(Attention { maps, reading, normalised: true })
+    }
+
+    /// The same for logits q·k·`scale`.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
+    pub fn scale(mut self, scale: f64) -> Result<Self> {
+        self.reading.factor = positive("the scale", scale)?.sqrt();
+        Ok(self)
+    }
+
+    /// The same for logits q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
+    pub fn cosine(mut self, temperature: f64) -> Result<Self> {
+        self.reading.factor = positive("the temperature", temperature)?.sqrt().recip();
+        self.reading.unit = true;
+        Ok(self)
+    }
+
+    /// Whether outputs are divided by their normaliser, as they are by default. Without, they are Σⱼ K̂(q, kⱼ) vⱼ, which is
+    /// ±∞ or 0 where it leaves the range of `T`.
+    pub fn normalised(mut self, normalised: bool) -> Self {
+        self.normalised = normalised;
+        self
+    }
+
+    /// Biased: adds ε to every feature, relative to a query's largest one, and to keys' features as they are. The reference
+    /// code of FAVOR+ does so against division by 0, relative to the largest feature of all keys, future ones included;
+    /// nothing here needs it.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless ε is at least 0 and finite.
+    pub fn biased_epsilon(mut self, epsilon: f64) -> Result<Self> {
+        if !(epsilon >= 0.0 && epsilon.is_finite()) {
+            return Err(Error::Parameter { name: "ε", value: epsilon, domain: "at least 0 and finite" });
+        }
+        self.reading.epsilon = epsilon;
+        Ok(self)
+    }
+
+    /// The maps: one, or one for each head of keys.
+    pub fn maps(&self) -> &[Map<T>] {
+        &self.maps
+    }
+
+    /// Every query attends to all keys.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps.
+    pub fn bidirectional<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        let mut output = Array4::zeros(heads.output_dim());
+        let non_positive = self.bidirectional_into(heads, &mut output)?;
+        Ok(Attended { output, non_positive })
+    }
+
+    /// As [`bidirectional`](Attention::bidirectional), into an array of yours; the places of normalisers that are not
+    /// positive.
+    ///
+    /// # Errors
+    /// As [`bidirectional`](Attention::bidirectional), or if `out` does not fit; nothing is written then.
+    pub fn bidirectional_into<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+    ) -> Result<Vec<[usize; 3]>> {
+        self.check(heads, out)?;
+        let of_job = |job: Job<'_, E, T>| drive::bidirectional(self.setup(job.head), job);
+        Ok(in_order(heads.jobs(out.view_mut()).into_par_iter().map(of_job).collect()))
+    }
+
+    /// Every query attends to the keys up to its own place.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or a sequence has another number of keys
+    /// than of queries.
+    pub fn causal<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        let mut output = Array4::zeros(heads.output_dim());
+        let non_positive = self.causal_into(heads, &mut output)?;
+        Ok(Attended { output, non_positive })
+    }
+
+    /// As [`causal`](Attention::causal), into an array of yours; the places of normalisers that are not positive.
+    ///
+    /// # Errors
+    /// As [`causal`](Attention::causal), or if `out` does not fit; nothing is written then.
+    pub fn causal_into<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+    ) -> Result<Vec<[usize; 3]>> {
+        self.check(heads, out)?;
+        heads.check_causal()?;
+        let jobs = heads.jobs(out.view_mut());
+        let ways = rayon::current_num_threads().div_ceil(jobs.len().max(1));
+        let of_job = |job: Job<'_, E, T>| {
+            let (setup, targets) = (self.setup(job.head), job.values.ncols());
+            drive::causal(setup, job, State::new(setup.program.width(), targets), ways)
+        };
+        Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
+    }
+
+    fn setup(&self, head: usize) -> Setup<'_, T> {
+        let program = self.maps[head % self.maps.len()].program();
+        Setup { program, reading: &self.reading, normalised: self.normalised }
+    }
+
+    fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
+        check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
+        if self.maps.len() > 1 {
+            check_size("the number of heads of the keys", self.maps.len(), heads.keys.dim().1)?;
+        }
+        let names = ["the batch of the output", "the heads of the output", "the length of the output", "its dimension"];
+        let sizes = heads.output_dim().into_iter().zip(out.shape().iter().copied());
+        names.into_iter().zip(sizes).try_for_each(|(what, (expected, found))| check_size(what, expected, found))
+    }
+}
+
+fn in_order(places: Vec<Places>) -> Places {
+    let mut places = places.concat();
+    places.sort_unstable();
+    places
+}
+
+fn positive(name: &'static str, value: f64) -> Result<f64> {
+    let domain = "positive and finite";
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
+}

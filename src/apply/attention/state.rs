@@ -1,0 +1,222 @@
+//! [`State`]: what linear attention keeps of the keys and values that it has seen.
+
+use std::ops::Range;
+
+use crate::Real;
+use crate::numeric::{self, Isa, Packed, panel_width, scale_and_add, weighted_sum};
+
+/// Σⱼ ψ_f(kⱼ) \[vⱼ, 1\] for every feature f, each e^reference\[f\] times what is stored, in `f64`.
+///
+/// A reference is the largest logarithm of its feature so far, or of a whole run of tokens, so no sum vanishes or
+/// overflows whatever the norms of keys. −∞ is the reference of what has not been seen.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
+pub(super) struct State<T> {
+    targets: usize,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    reference: Vec<f64>,
+    /// Whether all references are the same.
+    even: bool,
+    /// Whether sums may be beyond what `T` holds.
+    huge: bool,
+    /// Σⱼ ψ_f(kⱼ).
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    weights: Vec<f64>,
+    /// Σⱼ ψ_f(kⱼ) vⱼ, in the order of a packed matrix of targets × features: `[panel][f][lane]`.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    sums: Vec<f64>,
+    #[cfg_attr(feature = "serde", serde(skip))]
+    scalar: std::marker::PhantomData<T>,
+}
+
+/// The sums over a run of tokens, all relative to one reference.
+pub(super) struct Part<'a, T> {
+    pub reference: f64,
+    pub weights: &'a [f64],
+    pub sums: &'a [T],
+}
+
+/// A token's features by their logarithms: factor\[f\] · e^log\[f\].
+#[derive(Clone, Debug, Default)]
+pub(super) struct LogRow {
+    pub logs: Vec<f64>,
+    pub factors: Vec<f64>,
+}
+
+/// Sums that are applied to queries, relative to their largest reference.
+#[derive(Debug, Default)]
+pub(super) struct Ready<T> {
+    pub top: f64,
+    pub weights: Vec<f64>,
+    pub sums: Packed<T>,
+}
+
+/// Bytes of a state, about.
+pub(super) fn size<T>(features: usize, targets: usize) -> usize {
+    features.saturating_mul(targets.next_multiple_of(panel_width::<T>()) + 2).saturating_mul(size_of::<f64>())
+}
+
+impl<T: Real> State<T> {
+    /// Nothing seen.
+    pub fn new(features: usize, targets: usize) -> Self {
+        let sums = vec![0.0; targets.next_multiple_of(panel_width::<T>()) * features];
+        let (reference, weights) = (vec![f64::NEG_INFINITY; features], vec![0.0; features]);
+        State { targets, reference, even: true, huge: false, weights, sums, scalar: Default::default() }
+    }
+
+    /// Forgets everything.
+    pub fn clear(&mut self) {
+        self.reference.fill(f64::NEG_INFINITY);
+        self.weights.fill(0.0);
+        self.sums.fill(0.0);
+        (self.even, self.huge) = (true, false);
+    }
+
+    /// Whether these are the sums of so many features and targets.
+    #[cfg(feature = "serde")]
+    pub fn fits(&self, features: usize, targets: usize) -> bool {
+        let empty = State::<T>::new(features, targets);
+        let lengths = |state: &Self| (state.reference.len(), state.weights.len(), state.sums.len());
+        self.targets == targets && lengths(self) == lengths(&empty)
+    }
+
+    /// Whether anything has been seen.
+    pub fn is_empty(&self) -> bool {
+        self.top() == f64::NEG_INFINITY
+    }
+
+    /// Whether sums may be beyond what `T` holds, so that queries need `f64`.
+    pub fn is_huge(&self) -> bool {
+        self.huge
+    }
+
+    /// The largest reference.
+    fn top(&self) -> f64 {
+        if self.even { self.reference[0] } else { self.reference.iter().copied().fold(f64::NEG_INFINITY, f64::max) }
+    }
+
+    /// Adds the sums over a run of tokens.
+    pub fn add(&mut self, part: &Part<'_, T>) {
+        if part.reference > f64::NEG_INFINITY {
+            let their = |_| part.reference;
+            self.combine(self.even, their, part.weights, part.sums);
+        }
+    }
+
+    /// Adds what another state has seen.
+    pub fn merge(&mut self, other: &Self) {
+        if !other.is_empty() {
+            let reference = &other.reference;
+            self.huge |= other.huge;
+            self.combine(self.even && other.even, |f| reference[f], &other.weights, &other.sums);
+        }
+    }
+
+    fn combine<U: Real>(&mut self, even: bool, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
+        let isa = Isa::best();
+        if even {
+            let (keep, add) = raise(&mut self.reference[0], their(0));
+            let reference = self.reference[0];
+            self.reference.fill(reference);
+            scale_and_add(isa, &mut self.weights, keep, add, weights);
+            return scale_and_add(isa, &mut self.sums, keep, add, sums);
+        }
+        self.even = false;
+        let (features, width) = (self.reference.len(), panel_width::<T>());
+        for f in 0..features {
+            let (keep, add) = raise(&mut self.reference[f], their(f));
+            self.weights[f] = keep * self.weights[f] + add * weights[f];
+            for at in lanes(f, features, width, self.sums.len()) {
+                scale_and_add(isa, &mut self.sums[at.clone()], keep, add, &sums[at]);
+            }
+        }
+    }
+
+    /// Adds one token from the logarithms of its features.
+    pub fn push(&mut self, row: &LogRow, value: impl Fn(usize) -> f64, limit: f64) {
+        if row.logs.iter().any(|log| log.is_nan()) {
+            return self.poison();
+        }
+        self.even = false;
+        let (features, width, targets) = (self.reference.len(), panel_width::<T>(), self.targets);
+        self.huge |= (0..targets).any(|t| value(t).abs() > limit);
+        for f in 0..features {
+            let (keep, add) = raise(&mut self.reference[f], row.logs[f]);
+            let add = add * row.factors[f];
+            self.weights[f] = keep * self.weights[f] + add;
+            for (panel, at) in lanes(f, features, width, self.sums.len()).enumerate() {
+                for (sum, t) in self.sums[at].iter_mut().zip(panel * width..targets) {
+                    *sum = if add == 0.0 { keep * *sum } else { keep * *sum + add * value(t) };
+                }
+            }
+        }
+    }
+
+    /// Makes every sum NaN: a key was not finite.
+    fn poison(&mut self) {
+        self.reference.iter_mut().for_each(|r| *r = r.max(0.0));
+        self.weights.fill(f64::NAN);
+        self.sums.fill(f64::NAN);
+    }
+
+    /// For a query given by logarithms: ln of the scale, the normaliser and the weighted sums relative to it. The scale is
+    /// −∞ where query and keys have no feature in common.
+    pub fn query(&self, row: &LogRow, out: &mut [f64]) -> (f64, f64) {
+        out.fill(0.0);
+        let sizes = || row.logs.iter().zip(&self.reference).map(|(log, reference)| log + reference);
+        if sizes().any(f64::is_nan) || row.logs.iter().any(|log| *log == f64::INFINITY) {
+            out.fill(f64::NAN);
+            return (0.0, f64::NAN);
+        }
+        let top = sizes().fold(f64::NEG_INFINITY, f64::max);
+        let (mut normaliser, isa) = (0.0, Isa::best());
+        let (features, width) = (self.reference.len(), panel_width::<T>());
+        for (f, size) in sizes().enumerate().filter(|(_, size)| *size > f64::NEG_INFINITY) {
+            let weight = row.factors[f] * (size - top).exp();
+            normaliser += weight * self.weights[f];
+            for (at, out) in lanes(f, features, width, self.sums.len()).zip(out.chunks_mut(width)) {
+                numeric::add_scaled(isa, out, weight, &self.sums[at]);
+            }
+        }
+        (top, normaliser)
+    }
+
+    /// The sums of two states, to be applied to queries in `T`.
+    pub fn ready(&self, other: &Self, ready: &mut Ready<T>) {
+        let (features, isa) = (self.reference.len(), Isa::best());
+        let top = self.top().max(other.top());
+        ready.top = top;
+        ready.weights.resize(features, 0.0);
+        let panels = ready.sums.panels_mut((self.targets, features));
+        let factor = |reference: f64| if top > f64::NEG_INFINITY { (reference - top).exp() } else { 0.0 };
+        if self.even && other.even {
+            let (a, b) = (factor(self.reference[0]), factor(other.reference[0]));
+            weighted_sum(isa, &mut ready.weights, (a, &self.weights), (b, &other.weights));
+            return weighted_sum(isa, panels, (a, &self.sums), (b, &other.sums));
+        }
+        for f in 0..features {
+            let (a, b) = (factor(self.reference[f]), factor(other.reference[f]));
+            ready.weights[f] = a * self.weights[f] + b * other.weights[f];
+            for at in lanes(f, features, panel_width::<T>(), self.sums.len()) {
+                weighted_sum(isa, &mut panels[at.clone()], (a, &self.sums[at.clone()]), (b, &other.sums[at]));
+            }
+        }
+    }
+}
+
+/// Raises a reference to another one; the factors of what was relative to the two.
+fn raise(reference: &mut f64, their: f64) -> (f64, f64) {
+    let top = reference.max(their);
+    if top == f64::NEG_INFINITY {
+        return (1.0, 0.0);
+    }
+    let factors = ((*reference - top).exp(), (their - top).exp());
+    *reference = top;
+    factors
+}
+
+/// Where the sums of feature `f` lie, panel by panel.
+fn lanes(f: usize, features: usize, width: usize, len: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..len).step_by((features * width).max(1)).map(move |panel| panel + f * width..panel + (f + 1) * width)
+}
