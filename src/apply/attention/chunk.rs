@@ -6,9 +6,11 @@
 
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 
-use super::state::{LogRow, Part, Ready, State};
+use super::adder::{Adder, Easy};
+use super::output::Sums;
+use super::state::{LogRow, Ready, State};
 use super::tokens::{Element, Reading, Tokens};
-use super::values::{Values, limit};
+use super::values::Values;
 use crate::Real;
 use crate::engine::{Program, Scratch, Side};
 use crate::numeric::{self, Isa, Packed, add_product, panel_width, product};
@@ -33,24 +35,14 @@ pub(super) struct Chunk<T> {
     queries: Tokens<T>,
     keys: Tokens<T>,
     values: Values<T>,
-    packed_keys: Packed<T>,
+    adder: Adder<T>,
     packed_values: Packed<T>,
-    weighted: Vec<T>,
     weights: Vec<T>,
-    part_sums: Vec<T>,
-    part_weights: Vec<f64>,
     scores: Vec<T>,
     out: Vec<T>,
     row: Vec<f64>,
     logs: LogRow,
     ready: Ready<T>,
-}
-
-/// An output before it is divided: e^scale · (normaliser, sums).
-struct Sums<'a, T> {
-    scale: f64,
-    normaliser: f64,
-    sums: &'a mut [T],
 }
 
 impl<T: Real> Chunk<T> {
@@ -68,7 +60,7 @@ impl<T: Real> Chunk<T> {
             self.values.clear_row(i);
         }
         let easy = self.easy();
-        self.packed_keys.refill_rows(&self.keys.values()[..easy * setup.program.width()], (easy, setup.program.width()));
+        self.adder.pack(&self.keys.values()[..easy * setup.program.width()], easy);
     }
 
     /// The number of keys before the first one that enters on its own.
@@ -79,50 +71,18 @@ impl<T: Real> Chunk<T> {
 
     /// Adds the keys to a state.
     pub fn add_to(&mut self, setup: Setup<'_, T>, state: &mut State<T>) {
-        let easy = self.easy();
-        self.add_easy(setup, easy, state);
-        for j in easy..self.keys.len() {
+        let count = self.easy();
+        let features = &self.keys.values()[..count * setup.program.width()];
+        let easy = Easy { features, scales: &self.keys.scales[..count], values: self.values.first(count) };
+        self.adder.add(easy, state);
+        for j in count..self.keys.len() {
             self.push(setup, j, state);
         }
     }
 
     fn push(&mut self, setup: Setup<'_, T>, j: usize, state: &mut State<T>) {
         self.keys.log_row(setup.program, Side::Y, j, &mut self.scratch, &mut self.logs);
-        let value = self.values.row(j);
-        state.push(&self.logs, |t| value[t].widen(), limit::<T>());
-    }
-
-    /// Adds the first `count` keys, as products.
-    fn add_easy(&mut self, setup: Setup<'_, T>, count: usize, state: &mut State<T>) {
-        let scales = &self.keys.scales[..count];
-        let reference = scales.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if reference == f64::NEG_INFINITY {
-            return;
-        }
-        let (isa, width, features) = (Isa::best(), panel_width::<T>(), setup.program.width());
-        let targets = self.values.row(0).len();
-        self.weights.clear();
-        self.weights.extend(scales.iter().map(|scale| T::narrow(scale - reference)));
-        numeric::exp_minus(isa, &mut self.weights, T::zero());
-        self.weighted.clear();
-        self.weighted.resize(count.next_multiple_of(width) * targets, T::zero());
-        self.part_weights.clear();
-        self.part_weights.resize(features, 0.0);
-        let rows = self.weighted.chunks_exact_mut(targets).zip(self.values.first(count).chunks_exact(targets));
-        for (j, ((to, from), weight)) in rows.zip(&self.weights).enumerate() {
-            to.iter_mut().zip(from).for_each(|(to, from)| *to = *from * *weight);
-            numeric::add_scaled(isa, &mut self.part_weights, weight.widen(), self.keys.row(j));
-        }
-        self.part_sums.resize(targets.next_multiple_of(width) * features, T::zero());
-        let panels = self.packed_keys.transposed_panels().zip(self.weighted.chunks_exact(width * targets));
-        for (b, (keys, values)) in panels.enumerate() {
-            self.packed_values.refill_columns(values, (width, targets));
-            for (values, sums) in self.packed_values.runs(width).zip(self.part_sums.chunks_mut(features * width)) {
-                let product = if b == 0 { product } else { add_product };
-                product(isa, keys, width, values, sums, width);
-            }
-        }
-        state.add(&Part { reference, weights: &self.part_weights, sums: &self.part_sums });
+        state.push(&self.logs, self.values.row(j));
     }
 
     /// The outputs of queries that see `before` and the keys of this chunk up to their own row; then adds the keys to the
@@ -163,7 +123,14 @@ impl<T: Real> Chunk<T> {
         self.packed_values.refill_columns(self.values.first(count), (count, targets));
         self.out.resize(count * targets, T::zero());
         self.scores.resize(count * count, T::zero());
-        product(isa, &self.queries.values()[..count * features], features, self.ready.sums.all(), &mut self.out, targets);
+        product(
+            isa,
+            &self.queries.values()[..count * features],
+            features,
+            self.ready.sums.all(),
+            &mut self.out,
+            targets,
+        );
         self.weights.clear();
         let mut reference = f64::NEG_INFINITY;
         for first in (0..count).step_by(width) {
@@ -171,14 +138,19 @@ impl<T: Real> Chunk<T> {
             let seen = rows.end;
             let queries = &self.queries.values()[rows.start * features..rows.end * features];
             let scores = &mut self.scores[rows.start * count..rows.end * count];
-            product(isa, queries, features, self.packed_keys.all().first(seen), scores, count);
+            product(isa, queries, features, self.adder.packed().first(seen), scores, count);
             let sums = &mut self.out[rows.start * targets..rows.end * targets];
             let mut normalisers = [0.0; CHUNK];
             let mut scales = [0.0; CHUNK];
-            for (r, (scores, sums)) in scores.chunks_exact_mut(count).zip(sums.chunks_exact_mut(targets)).enumerate() {
+            for (r, (scores, sums)) in
+                scores.chunks_exact_mut(count).zip(sums.chunks_exact_mut(targets)).enumerate()
+            {
                 let i = rows.start + r;
                 // Relative to the largest scale that the row sees.
-                let own = self.ready.top.max(self.keys.scales[..=i].iter().copied().fold(f64::NEG_INFINITY, f64::max));
+                let own = self
+                    .ready
+                    .top
+                    .max(self.keys.scales[..=i].iter().copied().fold(f64::NEG_INFINITY, f64::max));
                 scales[r] = own;
                 if own == f64::NEG_INFINITY {
                     scores[..seen].fill(T::zero());
@@ -275,29 +247,5 @@ impl<T: Real> Chunk<T> {
                 report(i);
             }
         }
-    }
-}
-
-impl<U: Real> Sums<'_, U> {
-    /// Writes an output; whether its normaliser is positive, or nothing can be said of it, or nothing was seen.
-    fn write<'a, T: Real>(self, normalised: bool, out: impl Iterator<Item = &'a mut T>) -> bool {
-        let Sums { scale, normaliser, sums } = self;
-        let factor = match normalised {
-            _ if normaliser.is_nan() => f64::NAN,
-            _ if scale == f64::NEG_INFINITY => 0.0,
-            false => scale.exp(),
-            true if normaliser > 0.0 => normaliser.recip(),
-            true => 0.0,
-        };
-        let in_range = T::narrow(factor).is_normal();
-        if in_range {
-            numeric::affine(Isa::best(), sums, U::narrow(factor), &[]);
-            out.zip(sums).for_each(|(out, sum)| *out = T::narrow(sum.widen()));
-        } else if factor == 0.0 {
-            out.for_each(|out| *out = T::zero());
-        } else {
-            out.zip(sums).for_each(|(out, sum)| *out = T::narrow(sum.widen() * factor));
-        }
-        normaliser > 0.0 || normaliser.is_nan() || scale == f64::NEG_INFINITY
     }
 }

@@ -123,7 +123,11 @@ fn walk<T: Real, E: Element<T>>(setup: Setup<'_, T>, mut job: Job<'_, E, T>, sta
 }
 
 /// Adds the keys and values of a job to a state, segment by segment.
-pub(super) fn add_keys<T: Real, E: Element<T>>(setup: Setup<'_, T>, job: &Job<'_, E, T>, state: &mut State<T>) {
+pub(super) fn add_keys<T: Real, E: Element<T>>(
+    setup: Setup<'_, T>,
+    job: &Job<'_, E, T>,
+    state: &mut State<T>,
+) {
     let (features, targets) = (setup.program.width(), job.values.ncols());
     let of_segment = |chunk: &mut Chunk<T>, segment: Range<usize>| {
         let mut state = State::new(features, targets);

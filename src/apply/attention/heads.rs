@@ -72,7 +72,11 @@ impl<'a, E> Heads<'a, E> {
         check_size("the dimension of the values", dv.max(1), dv)?;
         let fits = if kh == 0 { h == 0 } else { h % kh == 0 };
         let whole = kh.max(1) * h.div_ceil(kh.max(1)).max(1);
-        check_size("the number of heads of the queries, a multiple of the keys'", if fits { h } else { whole }, h)?;
+        check_size(
+            "the number of heads of the queries, a multiple of the keys'",
+            if fits { h } else { whole },
+            h,
+        )?;
         let (queries, keys, values) = (queries.view(), keys.view(), values.view());
         Ok(Heads { queries, keys, values, mask: None, offsets: None })
     }
@@ -97,9 +101,10 @@ impl<'a, E> Heads<'a, E> {
     pub fn sequences(self, queries: &'a [usize], keys: &'a [usize]) -> Result<Self> {
         check_size("the number of offsets of the keys", queries.len(), keys.len())?;
         check_size("the number of offsets", queries.len().max(2), queries.len())?;
-        for (what, offsets, length) in
-            [("the query offsets", queries, self.queries.dim().2), ("the key offsets", keys, self.keys.dim().2)]
-        {
+        for (what, offsets, length) in [
+            ("the query offsets", queries, self.queries.dim().2),
+            ("the key offsets", keys, self.keys.dim().2),
+        ] {
             check_size("the first offset", 0, offsets[0])?;
             check_size("the last offset, which is the length,", length, offsets[offsets.len() - 1])?;
             if let Some(row) = offsets.windows(2).position(|pair| pair[1] < pair[0]) {
@@ -146,8 +151,11 @@ impl<'a, E> Heads<'a, E> {
                 jobs.extend(ranges.iter().map(|(_, run)| Job {
                     head,
                     keys: keys.index_axis_move(Axis(0), head).slice_axis_move(Axis(0), run.clone().into()),
-                    values: values.index_axis_move(Axis(0), head).slice_axis_move(Axis(0), run.clone().into()),
-                    mask: self.mask.map(|mask| mask.index_axis_move(Axis(0), b).slice_axis_move(Axis(0), run.clone().into())),
+                    values:
+                        values.index_axis_move(Axis(0), head).slice_axis_move(Axis(0), run.clone().into()),
+                    mask: self.mask.map(|mask| {
+                        mask.index_axis_move(Axis(0), b).slice_axis_move(Axis(0), run.clone().into())
+                    }),
                     members: Vec::with_capacity(group),
                 }));
             }

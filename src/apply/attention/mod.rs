@@ -4,14 +4,19 @@
 //! weights, so the sums Σⱼ ψ(kⱼ) \[vⱼ, 1\] are all that is kept of the keys: time O(L m (d + d_v)) and memory O(m d_v) instead
 //! of O(L² (d + d_v)).
 
+mod adder;
 mod chunk;
 mod drive;
+mod head;
 mod heads;
+mod output;
 mod state;
+mod step;
 mod tokens;
 mod values;
 
 pub use heads::Heads;
+pub use step::{CausalState, Step};
 pub use tokens::Element;
 
 use ndarray::{Array4, ArrayRef, Ix4};
@@ -104,7 +109,9 @@ impl<T: Real> Attention<T> {
     /// As [`new`](Attention::new); [`Shape`](Error::Shape) if there is no map, or maps are of different dimensions.
     pub fn per_head(maps: Vec<Map<T>>) -> Result<Self> {
         if maps.iter().any(|map| !map.facts().non_negative) {
-            return Err(Error::Unsupported { what: "attention with features that may be negative, but by Attention::signed," });
+            return Err(Error::Unsupported {
+                what: "attention with features that may be negative, but by Attention::signed,",
+            });
         }
         Self::signed(maps)
     }
@@ -234,10 +241,20 @@ impl<T: Real> Attention<T> {
         if self.maps.len() > 1 {
             check_size("the number of heads of the keys", self.maps.len(), heads.keys.dim().1)?;
         }
-        let names = ["the batch of the output", "the heads of the output", "the length of the output", "its dimension"];
-        let sizes = heads.output_dim().into_iter().zip(out.shape().iter().copied());
-        names.into_iter().zip(sizes).try_for_each(|(what, (expected, found))| check_size(what, expected, found))
+        let what = [
+            "the batch of the output",
+            "the heads of the output",
+            "the length of the output",
+            "its dimension",
+        ];
+        check_shape(what, out.shape(), heads.output_dim())
     }
+}
+
+/// Checks the sizes of an array, which are called `what`.
+fn check_shape<const N: usize>(what: [&'static str; N], found: &[usize], expected: [usize; N]) -> Result<()> {
+    let sizes = expected.into_iter().zip(found);
+    what.into_iter().zip(sizes).try_for_each(|(what, (expected, found))| check_size(what, expected, *found))
 }
 
 fn in_order(places: Vec<Places>) -> Places {
@@ -249,4 +266,40 @@ fn in_order(places: Vec<Places>) -> Places {
 fn positive(name: &'static str, value: f64) -> Result<f64> {
     let domain = "positive and finite";
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+mod stored {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Attention, Map, Reading, Real};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Attention", bound = "")]
+    struct Stored<T: Real> {
+        maps: Vec<Map<T>>,
+        reading: Reading,
+        normalised: bool,
+    }
+
+    impl<T: Real> Serialize for Attention<T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let Attention { maps, reading, normalised } = self.clone();
+            Stored { maps, reading, normalised }.serialize(serializer)
+        }
+    }
+
+    impl<'de, T: Real> Deserialize<'de> for Attention<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let Stored { maps, reading, normalised } = Stored::deserialize(deserializer)?;
+            let whole = Attention::signed(maps).map_err(D::Error::custom)?;
+            let positive = reading.factor > 0.0 && reading.factor.is_finite();
+            if !positive || !(reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {
+                return Err(D::Error::custom("a scale that is not positive, or an ε that is negative"));
+            }
+            Ok(Attention { reading, normalised, ..whole })
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::values::limit;
 use crate::Real;
 use crate::numeric::{self, Isa, Packed, panel_width, scale_and_add, weighted_sum};
 
@@ -52,9 +53,14 @@ pub(super) struct Ready<T> {
     pub sums: Packed<T>,
 }
 
-/// Bytes of a state, about.
-pub(super) fn size<T>(features: usize, targets: usize) -> usize {
-    features.saturating_mul(targets.next_multiple_of(panel_width::<T>()) + 2).saturating_mul(size_of::<f64>())
+impl LogRow {
+    /// The features e^scale · features.
+    pub fn scaled<T: Real>(&mut self, features: &[T], scale: f64) {
+        self.logs.clear();
+        self.logs.resize(features.len(), scale);
+        self.factors.clear();
+        self.factors.extend(features.iter().map(|v| v.widen()));
+    }
 }
 
 impl<T: Real> State<T> {
@@ -93,7 +99,11 @@ impl<T: Real> State<T> {
 
     /// The largest reference.
     fn top(&self) -> f64 {
-        if self.even { self.reference[0] } else { self.reference.iter().copied().fold(f64::NEG_INFINITY, f64::max) }
+        if self.even {
+            self.reference[0]
+        } else {
+            self.reference.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+        }
     }
 
     /// Adds the sums over a run of tokens.
@@ -134,20 +144,20 @@ impl<T: Real> State<T> {
     }
 
     /// Adds one token from the logarithms of its features.
-    pub fn push(&mut self, row: &LogRow, value: impl Fn(usize) -> f64, limit: f64) {
+    pub fn push(&mut self, row: &LogRow, value: &[T]) {
         if row.logs.iter().any(|log| log.is_nan()) {
             return self.poison();
         }
         self.even = false;
         let (features, width, targets) = (self.reference.len(), panel_width::<T>(), self.targets);
-        self.huge |= (0..targets).any(|t| value(t).abs() > limit);
+        self.huge |= value.iter().any(|v| v.widen().abs() > limit::<T>());
         for f in 0..features {
             let (keep, add) = raise(&mut self.reference[f], row.logs[f]);
             let add = add * row.factors[f];
             self.weights[f] = keep * self.weights[f] + add;
             for (panel, at) in lanes(f, features, width, self.sums.len()).enumerate() {
                 for (sum, t) in self.sums[at].iter_mut().zip(panel * width..targets) {
-                    *sum = if add == 0.0 { keep * *sum } else { keep * *sum + add * value(t) };
+                    *sum = if add == 0.0 { keep * *sum } else { keep * *sum + add * value[t].widen() };
                 }
             }
         }

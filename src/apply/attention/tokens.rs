@@ -51,9 +51,11 @@ impl Element<f32> for half::f16 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Reading {
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub factor: f64,
     pub unit: bool,
     /// ε of [`Attention::biased_epsilon`](super::Attention::biased_epsilon).
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub epsilon: f64,
 }
 
@@ -186,13 +188,19 @@ impl<T: Real> Tokens<T> {
     }
 
     /// The features of row `i` by their logarithms.
-    pub fn log_row(&mut self, program: &Program<T>, side: Side, i: usize, scratch: &mut Scratch<T>, row: &mut LogRow) {
+    pub fn log_row(
+        &mut self,
+        program: &Program<T>,
+        side: Side,
+        i: usize,
+        scratch: &mut Scratch<T>,
+        row: &mut LogRow,
+    ) {
+        if self.plain[i] {
+            return row.scaled(self.row(i), self.scales[i]);
+        }
         row.logs.clear();
         row.factors.clear();
-        if self.plain[i] {
-            row.logs.resize(program.width(), self.scales[i]);
-            return row.factors.extend(self.row(i).iter().map(|v| v.widen()));
-        }
         let (d, form) = (program.facts().input_dim, program.best_form());
         if self.logs.is_none() {
             let mut logs = std::mem::take(&mut self.spare);

@@ -1,0 +1,274 @@
+//! [`Head`]: what causal attention keeps of a head from token to token.
+
+use ndarray::{ArrayView2, ArrayViewMut1, Axis};
+
+use super::adder::{Adder, Easy};
+use super::chunk::{CHUNK, Chunk, Setup};
+use super::drive::{self, SEGMENT};
+use super::heads::Job;
+use super::output::Sums;
+use super::state::{LogRow, Ready, State};
+use super::tokens::{Element, Tokens};
+use super::values::Values;
+use crate::Real;
+use crate::engine::{Scratch, Side};
+use crate::numeric::{self, Isa, product};
+
+/// The tokens of a head so far.
+#[derive(Debug)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
+pub(super) struct Head<T: Real> {
+    length: usize,
+    /// Whole segments.
+    before: State<T>,
+    /// What is summed up of the last segment.
+    last: State<T>,
+    /// The keys and values of the last chunk that are not summed up yet.
+    pending: Pending<T>,
+    /// The sums of both states, until one of them changes.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    ready: Option<Ready<T>>,
+}
+
+/// Keys of which no feature is lost to rounding, by their features, and their values.
+#[derive(Clone, Debug, Default)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(bound = ""))]
+struct Pending<T: Real> {
+    /// Whether a key of the chunk has entered on its own: so do all that follow.
+    closed: bool,
+    #[cfg_attr(feature = "serde", serde(with = "stored"))]
+    features: Vec<T>,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    scales: Vec<f64>,
+    #[cfg_attr(feature = "serde", serde(with = "stored"))]
+    values: Vec<T>,
+}
+
+/// Room to work in, which heads share.
+#[derive(Debug, Default)]
+pub(super) struct Work<T> {
+    scratch: Scratch<T>,
+    tokens: Tokens<T>,
+    values: Values<T>,
+    adder: Adder<T>,
+    logs: LogRow,
+    wide: Vec<f64>,
+    narrow: Vec<T>,
+}
+
+impl<T: Real> Work<T> {
+    /// Takes in keys and values of tokens, of one map.
+    pub fn read_keys<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        k: ArrayView2<'_, E>,
+        v: ArrayView2<'_, E>,
+    ) {
+        self.tokens.fill(setup.program, (Side::Y, setup.reading), k, &mut self.scratch);
+        self.values.fill(v);
+    }
+
+    /// Takes in queries of tokens, of one map.
+    pub fn read_queries<E: Element<T>>(&mut self, setup: Setup<'_, T>, q: ArrayView2<'_, E>) {
+        self.tokens.fill(setup.program, (Side::X, setup.reading), q, &mut self.scratch);
+    }
+}
+
+impl<T: Real> Head<T> {
+    /// Nothing seen.
+    pub fn new(features: usize, targets: usize) -> Self {
+        let state = State::new(features, targets);
+        Head { length: 0, before: state.clone(), last: state, pending: Pending::default(), ready: None }
+    }
+
+    /// The number of tokens so far.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Takes in the key in row `i` of what was read, and its value.
+    pub fn push(&mut self, setup: Setup<'_, T>, i: usize, work: &mut Work<T>) {
+        self.pending.closed |= !(work.tokens.plain[i] && work.values.calm[i]);
+        if self.pending.closed {
+            self.flush(&mut work.adder);
+            work.tokens.log_row(setup.program, Side::Y, i, &mut work.scratch, &mut work.logs);
+            self.last.push(&work.logs, work.values.row(i));
+            self.ready = None;
+        } else {
+            self.pending.features.extend_from_slice(work.tokens.row(i));
+            self.pending.scales.push(work.tokens.scales[i]);
+            self.pending.values.extend_from_slice(work.values.row(i));
+        }
+        self.length += 1;
+        if self.length.is_multiple_of(CHUNK) {
+            self.flush(&mut work.adder);
+            self.pending.closed = false;
+        }
+        self.close_segment();
+    }
+
+    /// Sums up the pending keys.
+    fn flush(&mut self, adder: &mut Adder<T>) {
+        let Pending { features, scales, values, .. } = &mut self.pending;
+        if !scales.is_empty() {
+            adder.pack(features, scales.len());
+            adder.add(Easy { features, scales, values }, &mut self.last);
+            features.clear();
+            scales.clear();
+            values.clear();
+            self.ready = None;
+        }
+    }
+
+    fn close_segment(&mut self) {
+        if self.length.is_multiple_of(SEGMENT) {
+            self.before.merge(&self.last);
+            self.last.clear();
+            self.ready = None;
+        }
+    }
+
+    /// Takes in many tokens: whole segments and chunks where they begin with one, else one by one.
+    pub fn prefill<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        k: ArrayView2<'_, E>,
+        v: ArrayView2<'_, E>,
+    ) {
+        let (mut work, mut chunk, mut at) = (Work::default(), Chunk::default(), 0);
+        while at < k.nrows() {
+            let left = k.nrows() - at;
+            let begins = |whole: usize| self.length.is_multiple_of(whole) && left >= whole;
+            let count = if begins(SEGMENT) {
+                let count = left - left % SEGMENT;
+                let (keys, values) = (rows(&k, at, count), rows(&v, at, count));
+                let job = Job { head: 0, keys, values, mask: None, members: Vec::new() };
+                drive::add_keys::<T, E>(setup, &job, &mut self.before);
+                self.length += count;
+                count
+            } else if begins(CHUNK) {
+                chunk.read_keys(setup, (rows(&k, at, CHUNK), rows(&v, at, CHUNK)), None);
+                chunk.add_to(setup, &mut self.last);
+                self.length += CHUNK;
+                self.close_segment();
+                CHUNK
+            } else {
+                work.read_keys(setup, rows(&k, at, 1), rows(&v, at, 1));
+                self.push(setup, 0, &mut work);
+                1
+            };
+            at += count;
+        }
+        self.ready = None;
+    }
+
+    /// The output of the query in row `i` of what was read; whether its normaliser is positive, or not a number, or it has
+    /// seen nothing.
+    pub fn query(
+        &mut self,
+        setup: Setup<'_, T>,
+        i: usize,
+        work: &mut Work<T>,
+        mut out: ArrayViewMut1<'_, T>,
+    ) -> bool {
+        let huge = self.before.is_huge() || self.last.is_huge();
+        work.wide.clear();
+        work.wide.resize(out.len(), 0.0);
+        let (scale, normaliser) = if huge || !work.tokens.plain[i] {
+            self.hard_query(setup, i, work)
+        } else {
+            self.easy_query(i, work)
+        };
+        Sums { scale, normaliser, sums: &mut work.wide[..] }.write(setup.normalised, out.iter_mut())
+    }
+
+    /// In `T`: the sums of values, which go to `work.wide`, and the normaliser, relative to a scale.
+    fn easy_query(&mut self, i: usize, work: &mut Work<T>) -> (f64, f64) {
+        let (isa, query) = (Isa::best(), work.tokens.row(i));
+        let (features, targets) = (query.len(), work.wide.len());
+        let ready = self.ready.get_or_insert_with(|| {
+            let mut ready = Ready::default();
+            self.before.ready(&self.last, &mut ready);
+            ready
+        });
+        let top = self.pending.scales.iter().copied().fold(ready.top, f64::max);
+        if top == f64::NEG_INFINITY {
+            return (top, 0.0);
+        }
+        work.narrow.resize(targets, T::zero());
+        product(isa, query, features, ready.sums.all(), &mut work.narrow, targets);
+        let rest = (ready.top - top).exp();
+        numeric::add_scaled(isa, &mut work.wide, rest, &work.narrow);
+        let mut normaliser = rest * numeric::dot(isa, query, &ready.weights);
+        let wide = &mut work.logs.factors;
+        wide.clear();
+        wide.extend(query.iter().map(|v| v.widen()));
+        let Pending { features: keys, scales, values, .. } = &self.pending;
+        let keys = keys.chunks_exact(features).zip(values.chunks_exact(targets));
+        for ((key, value), scale) in keys.zip(scales) {
+            let weight = (scale - top).exp() * numeric::dot(isa, key, wide);
+            normaliser += weight;
+            numeric::add_scaled(isa, &mut work.wide, weight, value);
+        }
+        (top + work.tokens.scales[i], normaliser)
+    }
+
+    /// The same in `f64`, from logarithms.
+    #[cold]
+    fn hard_query(&mut self, setup: Setup<'_, T>, i: usize, work: &mut Work<T>) -> (f64, f64) {
+        let mut state = self.before.clone();
+        state.merge(&self.last);
+        let Pending { features, scales, values, .. } = &self.pending;
+        let keys = features.chunks_exact(setup.program.width()).zip(values.chunks_exact(work.wide.len()));
+        for ((features, values), scale) in keys.zip(scales) {
+            work.logs.scaled(features, *scale);
+            state.push(&work.logs, values);
+        }
+        work.tokens.log_row(setup.program, Side::X, i, &mut work.scratch, &mut work.logs);
+        state.query(&work.logs, &mut work.wide)
+    }
+
+    /// Whether this is what so many features and targets leave behind.
+    #[cfg(feature = "serde")]
+    pub fn fits(&self, features: usize, targets: usize) -> bool {
+        let Pending { features: keys, scales, values, .. } = &self.pending;
+        let sizes = [scales.len().checked_mul(features), scales.len().checked_mul(targets)];
+        self.before.fits(features, targets)
+            && self.last.fits(features, targets)
+            && scales.len() <= self.length % CHUNK
+            && sizes == [Some(keys.len()), Some(values.len())]
+    }
+}
+
+/// `count` rows from row `at` on.
+fn rows<'a, E>(x: &'a ArrayView2<'_, E>, at: usize, count: usize) -> ArrayView2<'a, E> {
+    x.slice_axis(Axis(0), (at..at + count).into())
+}
+
+impl<T: Real> Clone for Head<T> {
+    fn clone(&self) -> Self {
+        let Head { length, before, last, pending, .. } = self;
+        let (before, last, pending) = (before.clone(), last.clone(), pending.clone());
+        Head { length: *length, before, last, pending, ready: None }
+    }
+}
+
+/// Numbers of any scalar, stored to the bit.
+#[cfg(feature = "serde")]
+mod stored {
+    use serde::{Deserializer, Serializer};
+
+    use crate::Real;
+    use crate::exact;
+
+    pub fn serialize<T: Real, S: Serializer>(numbers: &[T], serializer: S) -> Result<S::Ok, S::Error> {
+        exact::serialize(&numbers.iter().map(|v| v.widen()).collect::<Vec<f64>>(), serializer)
+    }
+
+    pub fn deserialize<'de, T: Real, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
+        let numbers: Vec<f64> = exact::deserialize(deserializer)?;
+        Ok(numbers.into_iter().map(T::narrow).collect())
+    }
+}

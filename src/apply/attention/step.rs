@@ -1,0 +1,259 @@
+//! [`CausalState`]: causal attention token by token.
+
+use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, ArrayView3, Axis, Ix4};
+use rayon::prelude::*;
+
+use super::head::{Head, Work};
+use super::tokens::Element;
+use super::{Attention, check_shape};
+use crate::Real;
+use crate::error::{Result, check_positive, check_size};
+
+/// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
+/// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are up to rounding.
+///
+/// Of the tokens so far it keeps sums of O(m d_v) numbers for each head of keys, and the features of the last few tokens,
+/// fewer than 64, whatever the length. With the feature `serde` it can be stored, with its maps, and goes on to the bit.
+///
+/// # Cost
+/// O(m (d + d_v)) for each head and token.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array3, Array4, s};
+/// use random_features::apply::attention::{Attention, Heads};
+/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::Positive;
+/// let omega = draw(8, 32, &Orthogonal, &mut random_features::rng(5))?;
+/// let attention = Attention::new(Positive.softmax::<f64>(omega)?)?;
+/// let token = |(_, h, i, k): (usize, usize, usize, usize)| ((2 * h + 3 * i + 5 * k) % 7) as f64 / 7.0;
+/// let x = Array4::from_shape_fn((1, 2, 30, 8), token);
+/// let whole = attention.causal(&Heads::new(&x, &x, &x)?)?.output;
+///
+/// let mut state = attention.state(1, 2, 8)?;
+/// state.prefill(&x.slice(s![.., .., ..20, ..]), &x.slice(s![.., .., ..20, ..]))?; // the prompt
+/// for i in 20..30 {
+///     let token = x.slice(s![.., .., i, ..]);
+///     state.push(&token, &token)?;
+///     let out = state.query(&token)?.output;
+///     assert!((&out - &whole.slice(s![.., .., i, ..])).iter().all(|error: &f64| error.abs() < 1e-12));
+/// }
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct CausalState<T: Real> {
+    attention: Attention<T>,
+    /// Batch, heads of keys and d_v.
+    shape: [usize; 3],
+    /// For each sequence and head of keys.
+    heads: Vec<Head<T>>,
+    work: Work<T>,
+}
+
+impl<T: Real> Clone for CausalState<T> {
+    fn clone(&self) -> Self {
+        let (attention, heads) = (self.attention.clone(), self.heads.clone());
+        CausalState { attention, shape: self.shape, heads, work: Work::default() }
+    }
+}
+
+/// What a step of causal attention gives.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Step<T> {
+    /// \[batch, heads, d_v\].
+    pub output: Array3<T>,
+    /// Batch and head of queries whose normaliser was not positive, in order; their output is 0.
+    pub non_positive: Vec<[usize; 2]>,
+}
+
+impl<T: Real> Attention<T> {
+    /// The state of causal attention that has seen nothing, for so many sequences and heads of keys.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
+    /// another number of heads.
+    pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
+        check_positive("the dimension of the values", d_v)?;
+        if self.maps.len() > 1 {
+            check_size("the number of heads of the keys", self.maps.len(), heads)?;
+        }
+        let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
+        let all = (0..batch * heads).map(head).collect();
+        Ok(CausalState {
+            attention: self.clone(),
+            shape: [batch, heads, d_v],
+            heads: all,
+            work: Work::default(),
+        })
+    }
+}
+
+impl<T: Real> CausalState<T> {
+    /// The attention that this is the state of.
+    pub fn attention(&self) -> &Attention<T> {
+        &self.attention
+    }
+
+    /// The number of tokens so far.
+    pub fn length(&self) -> usize {
+        self.heads.first().map_or(0, Head::length)
+    }
+
+    /// Takes in the next token's keys, \[batch, heads of keys, d\], and values, \[batch, heads of keys, d_v\].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if a size does not fit; nothing has been taken in then.
+    pub fn push<E: Element<T>>(&mut self, keys: &ArrayRef3<E>, values: &ArrayRef3<E>) -> Result<()> {
+        let [batch, heads, d_v] = self.shape;
+        check_shape(
+            ["the batch of the keys", "the heads of the keys", "the dimension of the keys"],
+            keys.shape(),
+            [batch, heads, self.input_dim()],
+        )?;
+        check_shape(
+            ["the batch of the values", "the heads of the values", "the dimension of the values"],
+            values.shape(),
+            [batch, heads, d_v],
+        )?;
+        for (map, tokens) in self.tokens(heads).into_iter().enumerate() {
+            let (setup, work) = (self.attention.setup(map), &mut self.work);
+            let (keys, values) = (gather(keys.view(), &tokens), gather(values.view(), &tokens));
+            work.read_keys(setup, rows(&keys, tokens.len()), rows(&values, tokens.len()));
+            for (i, (b, h)) in tokens.into_iter().enumerate() {
+                self.heads[b * heads + h].push(setup, i, work);
+            }
+        }
+        Ok(())
+    }
+
+    /// The outputs of queries, \[batch, heads, d\], that see all tokens so far; a multiple of the heads of keys.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if a size does not fit.
+    pub fn query<E: Element<T>>(&mut self, queries: &ArrayRef3<E>) -> Result<Step<T>> {
+        let [batch, heads, d_v] = self.shape;
+        let count = queries.len_of(Axis(1));
+        let group = count / heads.max(1);
+        check_size("the number of heads of the queries, a multiple of the keys'", group * heads, count)?;
+        check_shape(
+            ["the batch of the queries", "the heads of the queries", "the dimension of the queries"],
+            queries.shape(),
+            [batch, count, self.input_dim()],
+        )?;
+        let (mut output, mut non_positive) = (Array3::zeros((batch, count, d_v)), Vec::new());
+        for (map, tokens) in self.tokens(count).into_iter().enumerate() {
+            let (setup, work) = (self.attention.setup(map), &mut self.work);
+            let queries = gather(queries.view(), &tokens);
+            work.read_queries(setup, rows(&queries, tokens.len()));
+            for (i, (b, h)) in tokens.into_iter().enumerate() {
+                let out = output.index_axis_mut(Axis(0), b).index_axis_move(Axis(0), h);
+                if !self.heads[b * heads + h / group].query(setup, i, work, out) {
+                    non_positive.push([b, h]);
+                }
+            }
+        }
+        non_positive.sort_unstable();
+        Ok(Step { output, non_positive })
+    }
+
+    /// Takes in many tokens at once, such as a prompt: keys \[batch, heads of keys, length, d\] and values
+    /// \[batch, heads of keys, length, d_v\].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if a size does not fit; nothing has been taken in then.
+    pub fn prefill<E: Element<T>>(
+        &mut self,
+        keys: &ArrayRef<E, Ix4>,
+        values: &ArrayRef<E, Ix4>,
+    ) -> Result<()> {
+        let ([batch, heads, d_v], length) = (self.shape, keys.len_of(Axis(2)));
+        let what = [
+            "the batch of the keys",
+            "the heads of the keys",
+            "the number of the keys",
+            "the dimension of the keys",
+        ];
+        check_shape(what, keys.shape(), [batch, heads, length, self.input_dim()])?;
+        let what = [
+            "the batch of the values",
+            "the heads of the values",
+            "the number of the values",
+            "the dimension of the values",
+        ];
+        check_shape(what, values.shape(), [batch, heads, length, d_v])?;
+        let attention = &self.attention;
+        self.heads.par_iter_mut().enumerate().for_each(|(i, head)| {
+            let keys = keys.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
+            let values = values.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
+            head.prefill(attention.setup(i % heads), keys, values);
+        });
+        Ok(())
+    }
+
+    fn input_dim(&self) -> usize {
+        self.attention.maps[0].input_dim()
+    }
+
+    /// For each map the batch and head of the tokens that it takes, of which there are `heads` in each batch.
+    fn tokens(&self, heads: usize) -> Vec<Vec<(usize, usize)>> {
+        let (maps, group) = (self.attention.maps.len(), heads / self.shape[1].max(1));
+        let all = || (0..self.shape[0]).flat_map(move |b| (0..heads).map(move |h| (b, h)));
+        (0..maps).map(|map| all().filter(|(_, h)| maps == 1 || h / group == map).collect()).collect()
+    }
+}
+
+/// Some of the tokens, one after the other.
+fn gather<E: Copy>(x: ArrayView3<'_, E>, tokens: &[(usize, usize)]) -> Vec<E> {
+    let width = x.len_of(Axis(2));
+    tokens.iter().flat_map(|(b, h)| (0..width).map(move |k| x[[*b, *h, k]])).collect()
+}
+
+/// What was gathered, as rows.
+fn rows<E>(tokens: &[E], count: usize) -> ArrayView2<'_, E> {
+    let width = tokens.len() / count.max(1);
+    ArrayView2::from_shape((tokens.len() / width.max(1), width), tokens)
+        .unwrap_or_else(|_| ArrayView2::from(&[[]; 0]))
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+mod stored {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{Attention, CausalState, Head, Real, Work};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "CausalState", bound = "")]
+    struct Stored<T: Real> {
+        attention: Attention<T>,
+        shape: [usize; 3],
+        heads: Vec<Head<T>>,
+    }
+
+    impl<T: Real> Serialize for CausalState<T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let CausalState { attention, shape, heads, .. } = self.clone();
+            Stored { attention, shape, heads }.serialize(serializer)
+        }
+    }
+
+    impl<'de, T: Real> Deserialize<'de> for CausalState<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let Stored { attention, shape, heads } = Stored::deserialize(deserializer)?;
+            let [batch, count, d_v] = shape;
+            let maps = attention.maps.len();
+            let features = |i: usize| attention.setup(i % count).program.width();
+            let fits = |(i, head): (usize, &Head<T>)| {
+                head.fits(features(i), d_v) && head.length() == heads[0].length()
+            };
+            let whole =
+                d_v > 0 && (maps == 1 || maps == count) && batch.checked_mul(count) == Some(heads.len());
+            if !whole || !heads.iter().enumerate().all(fits) {
+                return Err(D::Error::custom("sums of another shape than that of the maps and the heads"));
+            }
+            Ok(CausalState { attention, shape, heads, work: Work::default() })
+        }
+    }
+}
