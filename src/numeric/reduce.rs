@@ -45,6 +45,16 @@ multiversion! {
     pub fn squared_distance<T>(x: &[T], y: &[f64]) -> f64 = squared_distance_body;
 }
 
+#[inline(always)]
+fn plain_sum_body<T: Real, const FMA: bool>(x: &[T]) -> f64 {
+    sum::<T, FMA>(x, |v| (v, 1.0))
+}
+
+multiversion! {
+    /// Σ xₖ.
+    pub fn plain_sum<T>(x: &[T]) -> f64 = plain_sum_body;
+}
+
 /// Σ aₖ bₖ for the pairs that `term` gives.
 #[inline(always)]
 fn sum<T: Real, const FMA: bool>(x: &[T], term: impl Fn(f64) -> (f64, f64)) -> f64 {
@@ -207,6 +217,7 @@ mod tests {
                 // Small integers and halves: every sum is exact.
                 assert_eq!(squared_norm(isa, &x, 2.0, &[]), naive(&|k| 4.0 * f64::from(x[k]).powi(2)));
                 assert_eq!(squared_norm(isa, &x, 9.0, &w), naive(&|k| (w[k] * f64::from(x[k])).powi(2)));
+                assert_eq!(plain_sum(isa, &x), naive(&|k| f64::from(x[k])));
                 assert_eq!(dot(isa, &x, &w), naive(&|k| w[k] * f64::from(x[k])));
                 assert_eq!(squared_distance(isa, &x, &w), naive(&|k| (f64::from(x[k]) - w[k]).powi(2)));
                 let mut sum = vec![1.0; len as usize];

@@ -26,6 +26,7 @@ pub mod complex_exponential;
 pub mod concentration;
 pub mod conformity;
 pub mod counts;
+pub mod covariance;
 pub mod diagonal;
 mod gaussian;
 pub mod gerf;

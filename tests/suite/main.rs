@@ -2,6 +2,8 @@
 
 mod common;
 
+mod attention;
+mod attention_report;
 mod clusters;
 mod composed;
 mod conformance;

@@ -170,7 +170,7 @@ impl<T: Real> Chunk<T> {
                     numeric::affine(isa, sums, T::narrow(rest), &[]);
                 }
                 normalisers[r] = rest * numeric::dot(isa, self.queries.row(i), &self.ready.weights)
-                    + near.iter().map(|v| v.widen()).sum::<f64>();
+                    + numeric::plain_sum(isa, near);
             }
             add_product(isa, scores, count, self.packed_values.all().shallow(seen), sums, targets);
             for (r, sums) in sums.chunks_exact_mut(targets).enumerate() {

@@ -71,7 +71,7 @@ impl<'a, E> Heads<'a, E> {
         check_size("the dimension of the keys", d, kd)?;
         check_size("the dimension of the values", dv.max(1), dv)?;
         let fits = if kh == 0 { h == 0 } else { h % kh == 0 };
-        let whole = kh.max(1) * h.div_ceil(kh.max(1)).max(1);
+        let whole = kh * h.div_ceil(kh.max(1)).max(1);
         check_size(
             "the number of heads of the queries, a multiple of the keys'",
             if fits { h } else { whole },
@@ -130,6 +130,18 @@ impl<'a, E> Heads<'a, E> {
                 ranges(queries).zip(ranges(keys)).collect()
             }
         }
+    }
+
+    /// Which keys a query sees.
+    pub(super) fn seen(&self, batch: usize, row: usize, causal: bool) -> Vec<bool> {
+        let mut seen = vec![false; self.keys.dim().2];
+        for (queries, keys) in self.ranges().into_iter().filter(|(queries, _)| queries.contains(&row)) {
+            let last = if causal { keys.end.min(keys.start + row - queries.start + 1) } else { keys.end };
+            seen[keys.start..last].fill(true);
+        }
+        let mask = self.mask.map(|mask| mask.index_axis_move(Axis(0), batch));
+        mask.iter().flatten().zip(&mut seen).for_each(|(mask, seen)| *seen &= *mask);
+        seen
     }
 
     /// For causal attention: every sequence has as many keys as queries.

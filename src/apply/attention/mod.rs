@@ -7,17 +7,23 @@
 mod adder;
 mod chunk;
 mod drive;
+mod exact;
 mod head;
 mod heads;
 mod output;
+mod report;
 mod state;
 mod step;
 mod tokens;
 mod values;
+mod weights;
 
+pub use exact::ExactAttention;
 pub use heads::Heads;
+pub use report::ErrorReport;
 pub use step::{CausalState, Step};
 pub use tokens::Element;
+pub use weights::Rows;
 
 use ndarray::{Array4, ArrayRef, Ix4};
 use rayon::prelude::*;
@@ -29,7 +35,8 @@ use self::state::State;
 use self::tokens::Reading;
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::map::Map;
+use crate::kernel::Lengthscale;
+use crate::map::{Map, Recipe, Target};
 
 /// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
 /// estimates of exp(q·k·scale) stand for the weights, and their ratio is biased by O(1/m) even where they are not.
@@ -83,6 +90,9 @@ pub struct Attention<T: Real> {
     reading: Reading,
     normalised: bool,
 }
+
+/// What a pair's weight costs beside its products, in multiplications.
+const PAIR: usize = 40;
 
 /// What attention gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -231,16 +241,65 @@ impl<T: Real> Attention<T> {
         Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
     }
 
+    /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal), whichever way is estimated to be faster:
+    /// by the [exact weights](ExactAttention) for sequences shorter than the [crossover](Attention::crossover), if every map
+    /// is one of the softmax kernel. Which way it goes depends on shapes alone.
+    ///
+    /// # Errors
+    /// As theirs.
+    pub fn auto<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
+        let [_, _, length, d_v] = heads.output_dim();
+        match self
+            .exact()
+            .filter(|_| self.normalised && length.min(heads.keys.dim().2) < self.crossover(d_v, causal))
+        {
+            Some(exact) => {
+                self.check_inputs(heads)?;
+                let output = if causal { exact.causal(heads)? } else { exact.bidirectional(heads)? };
+                Ok(Attended { output, non_positive: Vec::new() })
+            }
+            None if causal => self.causal(heads),
+            None => self.bidirectional(heads),
+        }
+    }
+
+    /// The attention that this one approximates, if every map is one of the softmax kernel with the same lengthscale in all
+    /// coordinates.
+    pub fn exact(&self) -> Option<ExactAttention> {
+        let lengthscale = |map: &Map<T>| match map.recipe()? {
+            Recipe::Plain(plain) if plain.matrix.is_none() => match plain.target {
+                Target::Softmax(softmax) => match softmax.lengthscale() {
+                    Lengthscale::Isotropic(scale) => Some(*scale),
+                    Lengthscale::PerDimension(_) => None,
+                },
+                _ => None,
+            },
+            _ => None,
+        };
+        let first = lengthscale(&self.maps[0])?;
+        let same = self.maps.iter().all(|map| lengthscale(map) == Some(first));
+        let scale = (self.reading.factor / first).powi(2);
+        let exact = ExactAttention::new();
+        let exact = if self.reading.unit { exact.cosine(scale.recip()) } else { exact.scale(scale) };
+        exact.ok().filter(|_| same && self.reading.epsilon == 0.0)
+    }
+
+    /// The length from which on linear attention is estimated to be faster than the exact one, from operations alone.
+    pub fn crossover(&self, d_v: usize, causal: bool) -> usize {
+        let (d, features) = (self.maps[0].input_dim(), self.maps[0].feature_dim());
+        // A token's features twice, the sums of its key and those for its query; beside a pair's logit, weight and value.
+        let token = 2 * features * (d + d_v);
+        let pair = d + d_v + PAIR;
+        if causal { 2 * token / pair } else { token / pair }
+    }
+
     fn setup(&self, head: usize) -> Setup<'_, T> {
         let program = self.maps[head % self.maps.len()].program();
         Setup { program, reading: &self.reading, normalised: self.normalised }
     }
 
     fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
-        check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
-        if self.maps.len() > 1 {
-            check_size("the number of heads of the keys", self.maps.len(), heads.keys.dim().1)?;
-        }
+        self.check_inputs(heads)?;
         let what = [
             "the batch of the output",
             "the heads of the output",
@@ -248,6 +307,14 @@ impl<T: Real> Attention<T> {
             "its dimension",
         ];
         check_shape(what, out.shape(), heads.output_dim())
+    }
+
+    fn check_inputs<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
+        check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
+        if self.maps.len() > 1 {
+            check_size("the number of heads of the keys", self.maps.len(), heads.keys.dim().1)?;
+        }
+        Ok(())
     }
 }
 

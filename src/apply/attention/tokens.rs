@@ -16,15 +16,14 @@ pub trait Element<T>: Copy + Send + Sync + sealed::Sealed {
 
 mod sealed {
     pub trait Sealed {}
-    impl Sealed for f32 {}
-    impl Sealed for f64 {}
+    impl<T: crate::Real> Sealed for T {}
     #[cfg(feature = "half")]
     impl Sealed for half::bf16 {}
     #[cfg(feature = "half")]
     impl Sealed for half::f16 {}
 }
 
-impl<T: Real + sealed::Sealed> Element<T> for T {
+impl<T: Real> Element<T> for T {
     #[inline(always)]
     fn convert(self) -> T {
         self

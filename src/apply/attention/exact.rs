@@ -1,0 +1,267 @@
+//! [`ExactAttention`]: softmax attention itself, the reference and the better choice for short sequences.
+
+use std::ops::Range;
+
+use ndarray::parallel::prelude::*;
+use ndarray::{Array4, ArrayRef, ArrayView2, ArrayViewMut2, Axis, Ix4};
+
+use super::heads::{Heads, Job, Member};
+use super::tokens::{Element, Reading};
+use super::{check_shape, positive};
+use crate::Real;
+use crate::error::Result;
+use crate::numeric::{self, Isa, Packed, add_product, affine, exp_minus, max, product};
+
+/// Keys of a block.
+const KEYS: usize = 256;
+/// Queries of a block.
+const QUERIES: usize = 48;
+
+/// Softmax attention itself, without approximation: out(q) = Σⱼ exp(s q·kⱼ) vⱼ / Σⱼ exp(s q·kⱼ), over all keys or, causally,
+/// those up to the query's own place. Blocks of the matrix of weights are computed one after the other, relative to the
+/// largest logit so far; the matrix never exists.
+///
+/// Sums over keys are taken in `T`. A query that sees no key gets 0. A token that is not finite makes the outputs NaN that
+/// may see it, and no others; logits beyond the range of `T` give NaN. Results are the same to the bit on any number of
+/// threads.
+///
+/// # Cost
+/// O(n l (d + d_v)) time for each head, O(l (d + d_v)) memory.
+///
+/// # Example
+/// ```
+/// use ndarray::Array4;
+/// use random_features::apply::attention::{ExactAttention, Heads};
+/// let (q, k) = (Array4::<f64>::zeros((1, 1, 3, 8)), Array4::ones((1, 1, 5, 8)));
+/// let v = Array4::from_shape_fn((1, 1, 5, 2), |(_, _, j, t)| (j + t) as f64);
+/// // A query of zeros attends to all alike.
+/// let out = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v)?)?;
+/// assert_eq!((out[[0, 0, 1, 0]], out[[0, 0, 1, 1]]), (2.0, 3.0));
+/// let causal = ExactAttention::new().causal(&Heads::new(&k, &k, &v)?)?;
+/// assert_eq!(causal[[0, 0, 2, 0]], 1.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Vaswani et al., *Attention Is All You Need*; the running maximum: Milakov and Gimelshein, *Online Normalizer Calculation
+/// for Softmax*.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ExactAttention {
+    /// s; 1/√d if it is not given.
+    scale: Option<f64>,
+    unit: bool,
+}
+
+/// Keys and values of a block, packed.
+struct Block<T> {
+    keys: Packed<T>,
+    values: Packed<T>,
+    /// Rows of values that are not finite, which are 0 among the packed ones.
+    wild: Vec<(usize, Vec<T>)>,
+    /// Whether keys count; all if there are none.
+    mask: Vec<bool>,
+    range: Range<usize>,
+}
+
+/// What a thread keeps from block to block.
+#[derive(Default)]
+struct Room<T> {
+    queries: Vec<T>,
+    scores: Vec<T>,
+    sums: Vec<T>,
+    /// The largest logit so far, and Σ exp(logit − that), of each query.
+    tops: Vec<T>,
+    totals: Vec<f64>,
+}
+
+impl ExactAttention {
+    /// With s = 1/√d.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same for logits q·k·`scale`.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) unless the scale is positive and finite.
+    pub fn scale(self, scale: f64) -> Result<Self> {
+        Ok(ExactAttention { scale: Some(positive("the scale", scale)?), ..self })
+    }
+
+    /// The same for logits q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) unless the temperature is positive and finite.
+    pub fn cosine(self, temperature: f64) -> Result<Self> {
+        Ok(ExactAttention { scale: Some(positive("the temperature", temperature)?.recip()), unit: true })
+    }
+
+    /// Every query attends to all keys: \[b, h, n, d_v\].
+    ///
+    /// # Errors
+    /// None today; sizes are checked by [`Heads`].
+    pub fn bidirectional<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Array4<T>> {
+        let mut out = Array4::zeros(heads.output_dim());
+        self.bidirectional_into(heads, &mut out)?;
+        Ok(out)
+    }
+
+    /// As [`bidirectional`](ExactAttention::bidirectional), into an array of yours.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if `out` does not fit; nothing is written then.
+    pub fn bidirectional_into<T: Real, E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+    ) -> Result<()> {
+        self.run(heads, out, false)
+    }
+
+    /// Every query attends to the keys up to its own place: \[b, h, n, d_v\].
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of queries.
+    pub fn causal<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Array4<T>> {
+        let mut out = Array4::zeros(heads.output_dim());
+        self.causal_into(heads, &mut out)?;
+        Ok(out)
+    }
+
+    /// As [`causal`](ExactAttention::causal), into an array of yours.
+    ///
+    /// # Errors
+    /// As [`causal`](ExactAttention::causal), or if `out` does not fit; nothing is written then.
+    pub fn causal_into<T: Real, E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+    ) -> Result<()> {
+        heads.check_causal()?;
+        self.run(heads, out, true)
+    }
+
+    fn run<T: Real, E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        out: &mut ArrayRef<T, Ix4>,
+        causal: bool,
+    ) -> Result<()> {
+        let what = [
+            "the batch of the output",
+            "the heads of the output",
+            "the length of the output",
+            "its dimension",
+        ];
+        check_shape(what, out.shape(), heads.output_dim())?;
+        let scale = self.scale.unwrap_or((heads.queries.dim().3 as f64).sqrt().recip());
+        // A zero-dimensional query has the logit 0 whatever the scale.
+        let scale = if scale.is_finite() { scale } else { 1.0 };
+        heads.jobs(out.view_mut()).into_par_iter().for_each(|job| self.of_job(job, scale, causal));
+        Ok(())
+    }
+
+    fn of_job<T: Real, E: Element<T>>(&self, job: Job<'_, E, T>, scale: f64, causal: bool) {
+        let reading = |factor| Reading { factor, unit: self.unit, epsilon: 0.0 };
+        let starts: Vec<usize> = (0..job.keys.nrows()).step_by(KEYS).collect();
+        let block =
+            |start: &usize| Block::new(&reading(1.0), &job, *start..job.keys.nrows().min(start + KEYS));
+        let blocks: Vec<Block<T>> = starts.par_iter().map(block).collect();
+        job.members.into_par_iter().for_each(|Member { queries, mut out, .. }| {
+            let runs = queries.axis_chunks_iter(Axis(0), QUERIES).into_par_iter();
+            let runs = runs.zip(out.axis_chunks_iter_mut(Axis(0), QUERIES)).enumerate();
+            runs.for_each_init(Room::default, |room, (run, (queries, out))| {
+                reading(scale).points(queries, &mut room.queries);
+                room.attend(&blocks, causal.then_some(run * QUERIES), out);
+            });
+        });
+    }
+}
+
+impl<T: Real> Block<T> {
+    fn new<E: Element<T>>(reading: &Reading, job: &Job<'_, E, T>, range: Range<usize>) -> Self {
+        let rows = |x: &ArrayView2<'_, E>| x.slice_axis(Axis(0), range.clone().into()).mapv(E::convert);
+        let mut points = Vec::new();
+        reading.points(job.keys.slice_axis(Axis(0), range.clone().into()), &mut points);
+        let mut keys = Packed::default();
+        keys.refill_rows(&points, (range.len(), job.keys.ncols()));
+        let mask: Vec<bool> = job
+            .mask
+            .iter()
+            .flat_map(|mask| mask.iter().skip(range.start).take(range.len()))
+            .copied()
+            .collect();
+        let (mut values, mut wild) = (rows(&job.values), Vec::new());
+        for (j, mut row) in values.rows_mut().into_iter().enumerate() {
+            let seen = mask.get(j).is_none_or(|seen| *seen);
+            if row.iter().any(|v| !v.is_finite()) {
+                wild.extend(seen.then(|| (j, row.to_vec())));
+                row.fill(T::zero());
+            }
+        }
+        let mut packed = Packed::default();
+        packed.refill_columns(values.as_slice().unwrap_or(&[]), values.dim());
+        Block { keys, values: packed, wild, mask, range }
+    }
+}
+
+impl<T: Real> Room<T> {
+    /// The outputs of a run of queries; the first one's place among the keys, if they see none beyond their own.
+    fn attend(&mut self, blocks: &[Block<T>], first: Option<usize>, mut out: ArrayViewMut2<'_, T>) {
+        let (count, targets) = out.dim();
+        self.sums.clear();
+        self.sums.resize(count * targets, T::zero());
+        self.tops.clear();
+        self.tops.resize(count, T::neg_infinity());
+        self.totals.clear();
+        self.totals.resize(count, 0.0);
+        let seen = |block: &&Block<T>| first.is_none_or(|first| block.range.start < first + count);
+        for block in blocks.iter().filter(seen) {
+            self.add(block, first, targets);
+        }
+        let rows = out.rows_mut().into_iter().zip(self.sums.chunks_exact(targets)).zip(&self.totals);
+        for ((mut out, sums), total) in rows {
+            let inverse = if *total == 0.0 { 0.0 } else { total.recip() };
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::narrow(sum.widen() * inverse));
+        }
+    }
+
+    fn add(&mut self, block: &Block<T>, first: Option<usize>, targets: usize) {
+        let (isa, width, count) = (Isa::best(), block.range.len(), self.tops.len());
+        let d = self.queries.len() / count;
+        self.scores.clear();
+        self.scores.resize(count * width, T::zero());
+        if d > 0 {
+            product(isa, &self.queries, d, block.keys.all(), &mut self.scores, width);
+        }
+        for (i, scores) in self.scores.chunks_exact_mut(width).enumerate() {
+            if let Some(first) = first {
+                let seen = (first + i + 1).saturating_sub(block.range.start).min(width);
+                scores[seen..].fill(T::neg_infinity());
+            }
+            let hidden = scores.iter_mut().zip(&block.mask).filter(|(_, seen)| !**seen);
+            hidden.for_each(|(score, _)| *score = T::neg_infinity());
+            let top = max(isa, scores).max(self.tops[i]);
+            if top == T::neg_infinity() && !scores.iter().any(|score| score.is_nan()) {
+                scores.fill(T::zero());
+                continue;
+            }
+            let keep = (self.tops[i] - top).widen().exp();
+            if keep != 1.0 {
+                affine(isa, &mut self.sums[i * targets..(i + 1) * targets], T::narrow(keep), &[]);
+            }
+            self.tops[i] = top;
+            exp_minus(isa, scores, top);
+            self.totals[i] = self.totals[i] * keep + numeric::plain_sum(isa, scores);
+        }
+        add_product(isa, &self.scores, width, block.values.all(), &mut self.sums, targets);
+        for (j, values) in &block.wild {
+            for (sums, scores) in self.sums.chunks_exact_mut(targets).zip(self.scores.chunks_exact(width)) {
+                // What a query does not see has the weight 0, and so has what underflows.
+                if scores[*j] != T::zero() {
+                    sums.iter_mut().zip(values).for_each(|(sum, v)| *sum += scores[*j] * *v);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Rows of the attention matrix, to be looked at.
+
+use ndarray::{Array1, Array2, Axis};
+
+use super::heads::Heads;
+use super::state::LogRow;
+use super::tokens::{Element, Tokens};
+use super::{Attention, check_shape};
+use crate::Real;
+use crate::engine::{Scratch, Side};
+use crate::error::{Error, Result, check_size};
+
+/// Which rows of the attention matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Rows<'a> {
+    /// The batch.
+    pub batch: usize,
+    /// The head of queries.
+    pub head: usize,
+    /// Rows of queries.
+    pub rows: &'a [usize],
+    /// Whether a query sees the keys up to its own place only.
+    pub causal: bool,
+}
+
+impl<T: Real> Attention<T> {
+    /// Rows of the attention matrix, rows × l: the weights with which these queries take the values. Sums to 1 where the
+    /// normaliser is positive; 0 elsewhere. For looking at: cost O(rows · l · m) exponentials.
+    ///
+    /// Of sequences in one batch, as [`Heads::sequences`] has them, keys of other sequences have no weight.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if dimensions or heads do not fit, [`Parameter`](Error::Parameter) if there is no such batch,
+    /// head or row.
+    pub fn weights<E: Element<T>>(&self, heads: &Heads<'_, E>, which: Rows<'_>) -> Result<Array2<f64>> {
+        let [batch, count, length, _] = heads.output_dim();
+        check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
+        if self.maps.len() > 1 {
+            check_shape(["the number of heads of the keys"], &[heads.keys.dim().1], [self.maps.len()])?;
+        }
+        let below = |name, value: usize, size: usize| match value < size {
+            true => Ok(()),
+            false => Err(Error::Parameter { name, value: value as f64, domain: "below their number" }),
+        };
+        below("the batch", which.batch, batch)?;
+        below("the head", which.head, count)?;
+        which.rows.iter().try_for_each(|row| below("a row", *row, length))?;
+        let key_head = which.head / (count / heads.keys.dim().1);
+        let (setup, mut scratch) = (self.setup(key_head), Scratch::default());
+        let mut features = |side, x| -> Vec<LogRow> {
+            let mut tokens = Tokens::default();
+            tokens.fill(setup.program, (side, setup.reading), x, &mut scratch);
+            let mut rows = vec![LogRow::default(); tokens.len()];
+            for (i, row) in rows.iter_mut().enumerate() {
+                tokens.log_row(setup.program, side, i, &mut scratch, row);
+            }
+            rows
+        };
+        let queries = heads.queries.index_axis(Axis(0), which.batch);
+        let queries = queries.index_axis(Axis(0), which.head).select(Axis(0), which.rows);
+        let left = features(Side::X, queries.view());
+        let right =
+            features(Side::Y, heads.keys.index_axis(Axis(0), which.batch).index_axis_move(Axis(0), key_head));
+        let mut weights = Array2::zeros((which.rows.len(), right.len()));
+        for ((query, row), mut out) in left.iter().zip(which.rows).zip(weights.rows_mut()) {
+            let seen = heads.seen(which.batch, *row, which.causal);
+            let terms = right
+                .iter()
+                .zip(&seen)
+                .map(|(key, seen)| if *seen { product(query, key) } else { (f64::NEG_INFINITY, 0.0) });
+            let terms: Vec<(f64, f64)> = terms.collect();
+            let top = terms.iter().map(|term| term.0).fold(f64::NEG_INFINITY, f64::max);
+            let terms: Array1<f64> =
+                terms.iter().map(|(log, v)| if *v == 0.0 { 0.0 } else { v * (log - top).exp() }).collect();
+            let total = terms.sum();
+            if total > 0.0 || total.is_nan() {
+                out.assign(&(terms / total));
+            }
+        }
+        Ok(weights)
+    }
+}
+
+/// ln of the scale of a product of features, and the product relative to it.
+fn product(query: &LogRow, key: &LogRow) -> (f64, f64) {
+    let logs = || query.logs.iter().zip(&key.logs).map(|(a, b)| a + b);
+    let top = logs().fold(f64::NEG_INFINITY, f64::max);
+    if top == f64::NEG_INFINITY {
+        return (top, 0.0);
+    }
+    let factors = query.factors.iter().zip(&key.factors).map(|(a, b)| a * b);
+    (top, logs().zip(factors).map(|(log, factor)| factor * (log - top).exp()).sum())
+}

@@ -1,0 +1,46 @@
+//! Covariances of two estimates that share a point, for errors of sums and of attention.
+//!
+//! With one frequency ω ~ N(0, I), estimates K̂(x, y) and K̂(x, y′) of the softmax or the Gaussian kernel have the
+//! relative covariance Cov(K̂(x, y), K̂(x, y′)) / (K(x, y) K(x, y′)) given here; with m independent frequencies it is the
+//! m-th part. Scalars are those of w = x + y and w′ = x + y′, or of the differences δ = x − y and δ′ = x − y′ where a
+//! function says so. For y = y′ they are relative variances.
+//!
+//! The product of two terms is again the exponential of a Gaussian: for positive features E e^{ω·(w + w′)} = e^{½‖w+w′‖²},
+//! which is K K′ e^{w·w′} after the terms' own factors e^{−½‖w‖²} e^{−½‖w′‖²}; the others follow by adding up signs.
+
+/// Positive features: e^{w·w′} − 1.
+///
+/// ```
+/// use random_features::theory::{Law, Pair, covariance, positive};
+/// let pair = Pair::new([(0.5, 0.25), (-1.0, 0.5)]);
+/// let relative = positive(&pair, &Law::independent(1)).unwrap() - 2.0 * pair.dot;
+/// assert!((covariance::positive(pair.sum).ln() - relative).abs() < 1e-12);
+/// ```
+pub fn positive(dot: f64) -> f64 {
+    dot.exp_m1()
+}
+
+/// Hyperbolic features, for one frequency of two features: cosh(w·w′) − 1.
+pub fn hyperbolic(dot: f64) -> f64 {
+    // 2 sinh²(z/2), without cancellation.
+    2.0 * (0.5 * dot).sinh().powi(2)
+}
+
+/// Trigonometric features, for one frequency of two features: cosh(δ·δ′) − 1 with differences for sums.
+pub fn trigonometric(dot: f64) -> f64 {
+    hyperbolic(dot)
+}
+
+/// Generalised exponential features with s = 1 and real A < ⅛, OPRF among them, in ℝᵈ with d = `dim`:
+/// ς^d e^{ρ‖(w+w′)/2‖² − ‖(w−w′)/2‖²} − 1 with ρ = 1/(1 − 8A) and ς = (1 + ρ)/(2√ρ). `squares` are ‖w‖² and ‖w′‖². NaN for
+/// other A.
+///
+/// At w = w′ this is Chefs' Random Tables, Theorem 3.2; the covariance is new.
+pub fn gerf(a: f64, dim: usize, dot: f64, squares: (f64, f64)) -> f64 {
+    let rho = 1.0 / (1.0 - 8.0 * a);
+    if rho.is_nan() || rho <= 0.0 {
+        return f64::NAN;
+    }
+    let (norms, stretch) = (squares.0 + squares.1, (0.5 * (1.0 + rho) / rho.sqrt()).ln());
+    (dim as f64 * stretch + 0.25 * (rho * (norms + 2.0 * dot) - (norms - 2.0 * dot))).exp_m1()
+}

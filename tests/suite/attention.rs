@@ -1,0 +1,741 @@
+//! Linear attention against the quadratic loop over the same features, on every path.
+
+use crate::common::frequencies;
+use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
+use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, Rows};
+use random_features::frequency::{Independent, Orthogonal, RootDim, Simplex, draw_poisson, draw_with};
+use random_features::hybrid::{Bases, Hybrid};
+use random_features::kernel::Activation;
+use random_features::map::Shift;
+use random_features::{
+    EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
+};
+
+/// Tokens that look random, of mean squared norm d · size², [batch, heads, length, d].
+fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
+    Array4::from_shape_fn(shape, |(b, h, i, k)| {
+        let n = (b * 7919 + h * 104_729 + i * 1_299_709 + k * 15_485_863 + seed * 32_452_843) as u64;
+        let u = (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
+        T::narrow(size * 12f64.sqrt() * (u - 0.5))
+    })
+}
+
+fn head<T>(x: &Array4<T>, b: usize, h: usize) -> ArrayView2<'_, T> {
+    x.slice(s![b, h, .., ..])
+}
+
+/// The logarithms and factors of all features of some tokens.
+fn log_features(map: &Map<f64>, side: Side, x: &Array2<f64>) -> (Array2<f64>, Array2<f64>) {
+    let column = |f: usize| {
+        map.blocks()
+            .iter()
+            .scan(0, |end, width| {
+                *end += width;
+                Some(*end)
+            })
+            .position(|end| f < end)
+            .unwrap()
+    };
+    if map.facts().logarithms {
+        let features = map.log_features(side, x).unwrap();
+        let logs = Array2::from_shape_fn(features.logarithms.dim(), |(i, f)| {
+            features.logarithms[[i, f]] + features.log_scales[[i, column(f)]]
+        });
+        return (logs, features.signs);
+    }
+    let features = map.features(side, x).unwrap();
+    let logs = Array2::from_shape_fn(features.values().dim(), |(i, f)| features.log_scales()[[i, column(f)]]);
+    (logs, features.values().to_owned())
+}
+
+/// Attention by its definition: all pairs, in logarithms.
+fn naive(
+    map: &Map<f64>,
+    (q, k, v): (&Array2<f64>, &Array2<f64>, &Array2<f64>),
+    sees: impl Fn(usize, usize) -> bool,
+) -> Array2<f64> {
+    let scale = (q.ncols() as f64).powf(-0.25);
+    let ((ql, qf), (kl, kf)) =
+        (log_features(map, Side::X, &(q * scale)), log_features(map, Side::Y, &(k * scale)));
+    let mut out = Array2::zeros((q.nrows(), v.ncols()));
+    for i in 0..q.nrows() {
+        let terms: Vec<(usize, f64, f64)> = (0..k.nrows())
+            .filter(|j| sees(i, *j))
+            .flat_map(|j| (0..ql.ncols()).map(move |f| (j, f)))
+            .map(|(j, f)| (j, ql[[i, f]] + kl[[j, f]], qf[[i, f]] * kf[[j, f]]))
+            .filter(|term| term.2 != 0.0 && term.1 > f64::NEG_INFINITY)
+            .collect();
+        let top = terms.iter().map(|term| term.1).fold(f64::NEG_INFINITY, f64::max);
+        let mut total = 0.0;
+        for (j, log, factor) in terms {
+            let weight = factor * (log - top).exp();
+            total += weight;
+            out.row_mut(i).scaled_add(weight, &v.row(j));
+        }
+        if total > 0.0 {
+            out.row_mut(i).mapv_inplace(|v| v / total);
+        } else {
+            out.row_mut(i).fill(0.0);
+        }
+    }
+    out
+}
+
+/// The same map in both scalars, by name; whether its features may be negative.
+fn maps(d: usize, m: usize) -> Vec<(&'static str, Map<f32>, Map<f64>, bool)> {
+    fn both(
+        name: &'static str,
+        make: &dyn Fn() -> (Map<f32>, Map<f64>),
+        signed: bool,
+    ) -> (&'static str, Map<f32>, Map<f64>, bool) {
+        let (single, double) = make();
+        (name, single, double, signed)
+    }
+    let omega = || frequencies(d, m, &Orthogonal, 3);
+    macro_rules! map {
+        ($name:literal, $signed:literal, $make:expr) => {{ both($name, &|| ($make.unwrap(), $make.unwrap()), $signed) }};
+    }
+    let counts = || draw_poisson(d, m, 1.5, &mut rng(4)).unwrap();
+    let regularised = || draw_with(d, m, &Independent, &RootDim, &mut rng(5)).unwrap();
+    let shift = || Shift::new(vec![3.0; d], 0.1).unwrap();
+    vec![
+        map!("positive", false, Positive.softmax(omega())),
+        map!("hyperbolic", false, Hyperbolic.softmax(omega())),
+        map!("OPRF", false, Gerf::optimal(d, 2.0).unwrap().softmax(omega())),
+        map!("SimRF", false, Positive.softmax(frequencies(d, m, &Simplex::default(), 3))),
+        map!("regularised", false, Positive.softmax(regularised())),
+        map!("shifted Poisson", false, Poisson::default().shifted(shift()).softmax(counts())),
+        map!("ReLU", false, Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().map(omega(), 1.0)),
+        map!("ELU + 1", false, EluPlusOne.map(d, 1.0)),
+        map!("trigonometric", true, Trigonometric.softmax(omega())),
+        map!(
+            "angular hybrid",
+            true,
+            Hybrid::angular(Bases::shared(omega()), frequencies(d, 8, &Independent, 6))
+        ),
+    ]
+}
+
+fn widened<T: Real>(x: ArrayView2<'_, T>) -> Array2<f64> {
+    x.mapv(|v| v.widen())
+}
+
+fn agrees<T: Real>(name: &str, map: &Map<T>, double: &Map<f64>, signed: bool) {
+    let (q, k, v) =
+        (tokens::<T>([2, 2, 150, 6], 0.6, 1), tokens([2, 2, 150, 6], 0.6, 2), tokens([2, 2, 150, 5], 1.0, 3));
+    let attention = if signed {
+        assert!(matches!(Attention::new(map.clone()), Err(Error::Unsupported { .. })));
+        Attention::signed(vec![map.clone()]).unwrap()
+    } else {
+        Attention::new(map.clone()).unwrap()
+    };
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let (all, causal) = (attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap());
+    assert!(signed || (all.non_positive.is_empty() && causal.non_positive.is_empty()), "{name}");
+    for (b, h) in [(0, 0), (1, 1)] {
+        let inputs = [&q, &k, &v].map(|x| widened(head(x, b, h)));
+        for (out, last) in [(&all.output, false), (&causal.output, true)] {
+            let expected = naive(double, (&inputs[0], &inputs[1], &inputs[2]), |i, j| !last || j <= i);
+            let got = widened(head(out, b, h));
+            // Signed weights cancel: their normalisers may be small.
+            let tolerance = T::epsilon().widen() * if signed { 2e4 } else { 500.0 };
+            let error = (&got - &expected).iter().fold(0.0f64, |a, e| a.max(e.abs()));
+            let size = expected.iter().fold(1.0f64, |a, e| a.max(e.abs()));
+            assert!(error <= tolerance * size, "{name}, causal {last}: {error:e} of {size}");
+        }
+    }
+}
+
+#[test]
+fn every_map_is_the_quadratic_loop() {
+    for (name, single, double, signed) in maps(6, 40) {
+        agrees(name, &single, &double, signed);
+        agrees(name, &double, &double, signed);
+    }
+}
+
+fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
+    Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
+}
+
+/// Segments and chunks are cut by shapes, and threads over them.
+#[test]
+fn threads_change_no_bit() {
+    let attention = Attention::new(positive::<f32>(8, 24)).unwrap();
+    for heads in [1, 3] {
+        let [q, k, v] = [1, 2, 3].map(|seed| tokens::<f32>([1, heads, 5000, 8], 1.0, seed));
+        let run = |threads: usize| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| {
+                let heads = Heads::new(&q, &k, &v).unwrap();
+                (attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap())
+            })
+        };
+        let one = run(1);
+        [2, 3, 7].into_iter().for_each(|threads| assert!(run(threads) == one, "{threads} threads"));
+    }
+}
+
+#[test]
+fn grouped_heads_are_repeated_ones() {
+    let attention = Attention::new(positive::<f64>(6, 20)).unwrap();
+    let (q, k, v) =
+        (tokens::<f64>([2, 6, 90, 6], 0.7, 1), tokens([2, 2, 90, 6], 0.7, 2), tokens([2, 2, 90, 3], 1.0, 3));
+    let repeated = |x: &Array4<f64>| {
+        let heads: Vec<_> = (0..6).map(|h| x.slice(s![.., h / 3..h / 3 + 1, .., ..])).collect();
+        concatenate(Axis(1), &heads).unwrap()
+    };
+    let (many_k, many_v) = (repeated(&k), repeated(&v));
+    let (few, many) = (Heads::new(&q, &k, &v).unwrap(), Heads::new(&q, &many_k, &many_v).unwrap());
+    assert_eq!(attention.bidirectional(&few).unwrap(), attention.bidirectional(&many).unwrap());
+    assert_eq!(attention.causal(&few).unwrap(), attention.causal(&many).unwrap());
+
+    // A map for each head of keys.
+    let maps = [20, 31].map(|m| positive::<f64>(6, m));
+    let each = Attention::per_head(maps.to_vec()).unwrap();
+    let out = each.bidirectional(&few).unwrap().output;
+    for (h, map) in [(0, &maps[0]), (5, &maps[1])] {
+        let own = Attention::new(map.clone()).unwrap().bidirectional(&few).unwrap().output;
+        assert_eq!(head(&out, 1, h), head(&own, 1, h));
+    }
+    assert!(matches!(each.bidirectional(&many), Err(Error::Shape { .. })));
+}
+
+/// A masked key is no key, whatever it holds.
+#[test]
+fn masks_leave_keys_out() {
+    let map = positive::<f64>(6, 20);
+    let attention = Attention::new(map.clone()).unwrap();
+    let (q, mut k, mut v) = (
+        tokens::<f64>([1, 1, 150, 6], 0.7, 1),
+        tokens([1, 1, 150, 6], 0.7, 2),
+        tokens([1, 1, 150, 3], 1.0, 3),
+    );
+    let mask = Array2::from_shape_fn((1, 150), |(_, j)| j % 3 != 0);
+    let inputs = [&q, &k, &v].map(|x| widened(head(x, 0, 0)));
+    for j in (0..150).step_by(3) {
+        k.slice_mut(s![0, 0, j, ..]).fill(if j % 2 == 0 { f64::NAN } else { 1e300 });
+        v.slice_mut(s![0, 0, j, ..]).fill(f64::INFINITY);
+    }
+    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    for causal in [false, true] {
+        let sees = |i: usize, j: usize| j % 3 != 0 && (!causal || j <= i);
+        let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
+        let expected = naive(&map, (&inputs[0], &inputs[1], &inputs[2]), sees);
+        assert!((&head(&out.output, 0, 0) - &expected).iter().all(|e| e.abs() < 1e-12));
+        // The first query sees no key: 0, and no cause to report it.
+        assert!(
+            out.non_positive.is_empty()
+                && (!causal || head(&out.output, 0, 0).row(0).iter().all(|v| *v == 0.0))
+        );
+        let exact = if causal {
+            ExactAttention::new().causal(&heads)
+        } else {
+            ExactAttention::new().bidirectional(&heads)
+        };
+        assert!(exact.unwrap().iter().all(|v: &f64| v.is_finite()));
+    }
+    let nothing = Array2::from_elem((1, 150), false);
+    let out = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap().mask(&nothing).unwrap()).unwrap();
+    assert!(out.output.iter().all(|v| *v == 0.0) && out.non_positive.is_empty());
+}
+
+/// Sequences side by side are the same as each on its own.
+#[test]
+fn sequences_do_not_see_each_other() {
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
+    let (q, k, v) = (
+        tokens::<f32>([2, 4, 180, 6], 0.7, 1),
+        tokens([2, 2, 200, 6], 0.7, 2),
+        tokens([2, 2, 200, 3], 1.0, 3),
+    );
+    let (of_q, of_k) = ([0, 70, 70, 180], [0, 0, 150, 200]);
+    let heads = Heads::new(&q, &k, &v).unwrap().sequences(&of_q, &of_k).unwrap();
+    let out = attention.bidirectional(&heads).unwrap().output;
+    let exact: Array4<f32> = ExactAttention::new().bidirectional(&heads).unwrap();
+    for s in 0..3 {
+        let (a, b) = (of_q[s]..of_q[s + 1], of_k[s]..of_k[s + 1]);
+        let (q, k, v) = (
+            q.slice(s![.., .., a.clone(), ..]),
+            k.slice(s![.., .., b.clone(), ..]),
+            v.slice(s![.., .., b, ..]),
+        );
+        let own = Heads::new(&q, &k, &v).unwrap();
+        assert_eq!(out.slice(s![.., .., a.clone(), ..]), attention.bidirectional(&own).unwrap().output);
+        assert_eq!(
+            exact.slice(s![.., .., a, ..]),
+            ExactAttention::new().bidirectional::<f32, f32>(&own).unwrap()
+        );
+    }
+    assert!(matches!(attention.causal(&heads), Err(Error::Shape { .. })));
+    let (of_q, k) = ([0, 1, 130, 180], k.slice(s![.., .., ..180, ..]).to_owned());
+    let v = v.slice(s![.., .., ..180, ..]).to_owned();
+    let heads = Heads::new(&q, &k, &v).unwrap().sequences(&of_q, &of_q).unwrap();
+    let out = attention.causal(&heads).unwrap().output;
+    let (q, k, v) =
+        (q.slice(s![.., .., 1..130, ..]), k.slice(s![.., .., 1..130, ..]), v.slice(s![.., .., 1..130, ..]));
+    assert_eq!(
+        out.slice(s![.., .., 1..130, ..]),
+        attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output
+    );
+}
+
+/// Nothing of a later token reaches an earlier output, not in its last bit, whatever the token is.
+#[test]
+fn the_future_changes_no_bit() {
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
+    let [q, k, v] = [(1, 6), (2, 6), (3, 40)].map(|(seed, d)| tokens::<f32>([1, 1, 1300, d], 0.7, seed));
+    let plain = attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    let exact: Array4<f32> = ExactAttention::new().causal(&Heads::new(&q, &k, &v).unwrap()).unwrap();
+    for from in [1, 31, 40, 64, 100, 1023, 1024, 1290] {
+        for (key, value) in
+            [(0.3, 0.1), (60.0, 1.0), (f32::NAN, 1.0), (0.5, f32::NAN), (1e30, 1e30), (0.0, f32::INFINITY)]
+        {
+            let (mut q, mut k, mut v) = (q.clone(), k.clone(), v.clone());
+            q.slice_mut(s![0, 0, from.., ..]).fill(key);
+            k.slice_mut(s![0, 0, from.., ..]).fill(key);
+            v.slice_mut(s![0, 0, from.., ..]).fill(value);
+            let heads = Heads::new(&q, &k, &v).unwrap();
+            for threads in [1, 4] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let out = pool.install(|| attention.causal(&heads)).unwrap().output;
+                assert_eq!(
+                    out.slice(s![.., .., ..from, ..]),
+                    plain.slice(s![.., .., ..from, ..]),
+                    "{from} {key} {value}"
+                );
+            }
+            let out: Array4<f32> = ExactAttention::new().causal(&heads).unwrap();
+            assert_eq!(
+                out.slice(s![.., .., ..from, ..]),
+                exact.slice(s![.., .., ..from, ..]),
+                "{from} {key} {value}"
+            );
+        }
+    }
+}
+
+/// NaN stays in what may see it.
+#[test]
+fn what_is_not_finite_stays_where_it_is_seen() {
+    let attention = Attention::new(positive::<f64>(6, 20)).unwrap();
+    let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f64>([1, 2, 200, d], 0.7, seed));
+    let good = attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    let (mut bad_q, mut bad_k, mut bad_v) = (q.clone(), k.clone(), v.clone());
+    bad_q[[0, 0, 9, 2]] = f64::NAN;
+    bad_k[[0, 1, 70, 0]] = f64::INFINITY;
+    bad_v[[0, 0, 100, 1]] = f64::NAN;
+    let heads = Heads::new(&bad_q, &bad_k, &bad_v).unwrap();
+    let out = attention.causal(&heads).unwrap().output;
+    for ((b, h, i, t), got) in out.indexed_iter() {
+        let seen = (h == 0 && i == 9) || (h == 1 && i >= 70) || (h == 0 && i >= 100 && t == 1);
+        assert_eq!(got.is_nan(), seen, "{h} {i} {t}");
+        assert!(seen || (got - good[[b, h, i, t]]).abs() < 1e-12);
+    }
+    let out = attention.bidirectional(&heads).unwrap().output;
+    for ((_, h, i, t), got) in out.indexed_iter() {
+        assert_eq!(got.is_nan(), h == 1 || i == 9 || t == 1, "{h} {i} {t}");
+    }
+}
+
+fn steps<T: Real>(
+    attention: &Attention<T>,
+    [q, k, v]: [&Array4<T>; 3],
+    prefix: usize,
+    mut store: impl FnMut(CausalState<T>) -> CausalState<T>,
+) {
+    let whole = attention.causal(&Heads::new(q, k, v).unwrap()).unwrap().output;
+    let (batch, heads) = (k.dim().0, k.dim().1);
+    let mut state = attention.state(batch, heads, v.dim().3).unwrap();
+    state.prefill(&k.slice(s![.., .., ..prefix, ..]), &v.slice(s![.., .., ..prefix, ..])).unwrap();
+    for i in prefix..k.dim().2 {
+        state.push(&k.slice(s![.., .., i, ..]), &v.slice(s![.., .., i, ..])).unwrap();
+        let out = state.query(&q.slice(s![.., .., i, ..])).unwrap();
+        let expected = whole.slice(s![.., .., i, ..]);
+        let close = |(a, b): (&T, &T)| {
+            a == b || (*a - *b).abs() <= T::narrow(20.0) * T::epsilon() * (b.abs() + T::one())
+        };
+        assert!(out.output.iter().zip(&expected).all(close), "token {i}");
+        assert_eq!(state.length(), i + 1);
+        if i == prefix + 5 || i == 1024 {
+            state = store(state);
+        }
+    }
+}
+
+#[test]
+fn steps_are_the_batch() {
+    for (prefix, length, size) in [
+        (0, 200, 0.7),
+        (37, 150, 0.7),
+        (1000, 1100, 0.7),
+        (1024, 1100, 0.7),
+        (2100, 2200, 1.0),
+        (3, 140, 40.0),
+    ] {
+        let [q, k, v] = [(1, 4, 6), (2, 2, 6), (3, 2, 5)]
+            .map(|(seed, heads, d)| tokens::<f32>([2, heads, length, d], size, seed));
+        let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
+        steps(&attention, [&q, &k, &v], prefix, |state| state.clone());
+        let maps = vec![positive::<f64>(6, 20), positive(6, 33)];
+        let wide = [&q, &k, &v].map(|x| x.mapv(f64::from));
+        steps(&Attention::per_head(maps).unwrap(), [&wide[0], &wide[1], &wide[2]], prefix, |state| state);
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn a_stored_state_goes_on_to_the_bit() {
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().cosine(0.3).unwrap();
+    let x = tokens::<f32>([2, 2, 90, 6], 0.7, 1);
+    for length in [0, 10, 64, 80] {
+        let mut state = attention.state(2, 2, 6).unwrap();
+        state.prefill(&x.slice(s![.., .., ..length, ..]), &x.slice(s![.., .., ..length, ..])).unwrap();
+        let text = serde_json::to_string(&state).unwrap();
+        let mut read: CausalState<f32> = serde_json::from_str(&text).unwrap();
+        let mut compact: CausalState<f32> =
+            postcard::from_bytes(&postcard::to_stdvec(&state).unwrap()).unwrap();
+        let token = x.slice(s![.., .., length, ..]);
+        for state in [&mut state, &mut read, &mut compact] {
+            state.push(&token, &token).unwrap();
+        }
+        let out = state.query(&token).unwrap();
+        assert_eq!((read.query(&token).unwrap(), compact.query(&token).unwrap()), (out.clone(), out));
+        // Another shape than that of the sums.
+        assert!(
+            serde_json::from_str::<CausalState<f32>>(&text.replacen(
+                "\"shape\":[2,2,6]",
+                "\"shape\":[2,2,7]",
+                1
+            ))
+            .is_err()
+        );
+    }
+}
+
+/// Norms of 50 in single precision: one scale a row would be 0/0.
+#[test]
+fn norms_of_fifty_are_the_double_precision_loop() {
+    let (single, double) = (positive::<f32>(16, 48), positive::<f64>(16, 48));
+    // Norm 50 after the scale d^{−¼}.
+    let size = 50.0 * 16f64.powf(0.25) / 4.0;
+    let [q, mut k, v] = [(1, 16), (2, 16), (3, 4)].map(|(seed, d)| tokens::<f32>([1, 1, 130, d], size, seed));
+    // Some keys are small, some are 0: their weights vanish beside the others.
+    k.slice_mut(s![0, 0, 100..110, ..]).mapv_inplace(|v| v * 0.01);
+    k.slice_mut(s![0, 0, 110..115, ..]).fill(0.0);
+    let attention = Attention::new(single).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let inputs = [&q, &k, &v].map(|x| widened(head(x, 0, 0)));
+    for causal in [false, true] {
+        let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
+        let expected = naive(&double, (&inputs[0], &inputs[1], &inputs[2]), |i, j| !causal || j <= i);
+        let error =
+            (&widened(head(&out.output, 0, 0)) - &expected).iter().fold(0.0f64, |a, e| a.max(e.abs()));
+        assert!(error < 1e-3 && out.non_positive.is_empty(), "{error}");
+    }
+}
+
+/// Large values, one token, no token.
+#[test]
+fn values_and_lengths_at_their_ends() {
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
+    let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f32>([1, 1, 100, d], 0.7, seed));
+    let plain = attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    for size in [1e-30f32, 1e30, 1e38] {
+        let large = v.mapv(|v| v * size / 2.0);
+        let heads = Heads::new(&q, &k, &large).unwrap();
+        for (out, small) in [(attention.causal(&heads).unwrap().output, &plain)] {
+            assert!(out.iter().zip(small).all(|(a, b)| (a / size * 2.0 - b).abs() < 1e-4), "{size}");
+        }
+        assert!(attention.bidirectional(&heads).unwrap().output.iter().all(|v| v.is_finite()));
+    }
+    let part = |x: &Array4<f32>, n: usize| x.slice(s![.., .., ..n, ..]).to_owned();
+    let (q1, k1, v1) = (part(&q, 1), part(&k, 1), part(&v, 1));
+    let out = attention.causal(&Heads::new(&q1, &k1, &v1).unwrap()).unwrap().output;
+    assert!((&out - &v1).iter().all(|e| e.abs() < 1e-6));
+    let (q0, k0, v0) = (part(&q, 0), part(&k, 0), part(&v, 0));
+    assert_eq!(attention.causal(&Heads::new(&q0, &k0, &v0).unwrap()).unwrap().output.dim(), (1, 1, 0, 3));
+    let no_key = attention.bidirectional(&Heads::new(&q, &k0, &v0).unwrap()).unwrap();
+    assert!(no_key.output.iter().all(|v| *v == 0.0) && no_key.non_positive.is_empty());
+    let empty = Array4::<f32>::zeros((0, 1, 4, 6));
+    assert_eq!(
+        attention.causal(&Heads::new(&empty, &empty, &empty).unwrap()).unwrap().output.dim(),
+        (0, 1, 4, 6)
+    );
+}
+
+/// Sums over tokens are in `f64`: the error at 10⁶ tokens is that at 10³.
+#[test]
+fn a_million_tokens_are_as_accurate_as_a_thousand() {
+    let (single, double) = (positive::<f32>(4, 8), positive::<f64>(4, 8));
+    let [q, k, v] = [(1, 4), (2, 4), (3, 2)].map(|(seed, d)| tokens::<f32>([1, 1, 1_000_000, d], 0.7, seed));
+    let v = v + 1.0;
+    let out = Attention::new(single).unwrap().causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    let [wide_q, wide_k, wide_v] = [&q, &k, &v].map(|x| x.mapv(f64::from));
+    let exact = Attention::new(double)
+        .unwrap()
+        .causal(&Heads::new(&wide_q, &wide_k, &wide_v).unwrap())
+        .unwrap()
+        .output;
+    let error = |rows: std::ops::Range<usize>| {
+        let (out, exact) = (out.slice(s![.., .., rows.clone(), ..]), exact.slice(s![.., .., rows, ..]));
+        out.iter().zip(exact).fold(0.0f64, |a, (x, y)| a.max((f64::from(*x) - y).abs()))
+    };
+    assert!(
+        error(0..1000) < 2e-6 && error(999_000..1_000_000) < 2e-6,
+        "{} {}",
+        error(0..1000),
+        error(999_000..1_000_000)
+    );
+}
+
+/// Signed weights: where the normaliser is not positive, the row is 0 and reported, on every path.
+#[test]
+fn normalisers_that_are_not_positive_are_reported() {
+    let map = Trigonometric.softmax::<f64>(frequencies(8, 12, &Independent, 9)).unwrap();
+    let [q, k, v] = [1, 2, 3].map(|seed| tokens::<f64>([1, 2, 80, 8], 2.0, seed));
+    let attention = Attention::signed(vec![map.clone()]).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let scale = 8f64.powf(-0.25);
+    for causal in [false, true] {
+        let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
+        assert!(!out.non_positive.is_empty() && out.non_positive.is_sorted());
+        for h in 0..2 {
+            let gram = map.gram(&(&head(&q, 0, h) * scale), &(&head(&k, 0, h) * scale)).unwrap();
+            for (i, row) in gram.rows().into_iter().enumerate() {
+                let total: f64 = row.iter().take(if causal { i + 1 } else { 80 }).sum();
+                let reported = out.non_positive.contains(&[0, h, i]);
+                assert_eq!(reported, total <= 0.0, "{h} {i} {total}");
+                assert!(!reported || head(&out.output, 0, h).row(i).iter().all(|v| *v == 0.0));
+            }
+        }
+    }
+    let mut state = attention.state(1, 2, 8).unwrap();
+    let causal = attention.causal(&heads).unwrap();
+    for i in 0..80 {
+        state.push(&k.slice(s![.., .., i, ..]), &v.slice(s![.., .., i, ..])).unwrap();
+        let step = state.query(&q.slice(s![.., .., i, ..])).unwrap();
+        let expected: Vec<[usize; 2]> =
+            causal.non_positive.iter().filter(|at| at[2] == i).map(|at| [at[0], at[1]]).collect();
+        assert_eq!(step.non_positive, expected);
+    }
+}
+
+/// Logits, normalisation, ε: each against its definition.
+#[test]
+fn options_are_their_definitions() {
+    let map = positive::<f64>(6, 20);
+    let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f64>([1, 1, 70, d], 0.7, seed));
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let inputs = [&q, &k, &v].map(|x| widened(head(x, 0, 0)));
+    let base = 6f64.powf(0.25);
+    let expected = |q: &Array2<f64>, k: &Array2<f64>, factor: f64| {
+        naive(&map, (&(q * (base * factor)), &(k * (base * factor)), &inputs[2]), |_, _| true)
+    };
+    let close = |a: ArrayView2<'_, f64>, b: &Array2<f64>| (&a - b).iter().all(|e| e.abs() < 1e-12);
+    let scaled = Attention::new(map.clone()).unwrap().scale(0.25).unwrap().bidirectional(&heads).unwrap();
+    assert!(close(head(&scaled.output, 0, 0), &expected(&inputs[0], &inputs[1], 0.5)));
+    let unit = |x: &Array2<f64>| {
+        let norms = x.mapv(|v| v * v).sum_axis(Axis(1)).mapv(f64::sqrt).insert_axis(Axis(1));
+        x / &norms
+    };
+    let cosine = Attention::new(map.clone()).unwrap().cosine(0.25).unwrap().bidirectional(&heads).unwrap();
+    assert!(close(head(&cosine.output, 0, 0), &expected(&unit(&inputs[0]), &unit(&inputs[1]), 2.0)));
+
+    // Not normalised: the plain sum of estimates.
+    let plain = Attention::new(map.clone()).unwrap().scale(1.0).unwrap().normalised(false);
+    let gram = map.gram(&inputs[0], &inputs[1]).unwrap();
+    let sum = gram.dot(&inputs[2]);
+    assert!(
+        (&head(&plain.bidirectional(&heads).unwrap().output, 0, 0) - &sum).iter().all(|e| e.abs() < 1e-10)
+    );
+    let last =
+        Array2::from_shape_fn(gram.dim(), |(i, j)| if j <= i { gram[[i, j]] } else { 0.0 }).dot(&inputs[2]);
+    assert!((&head(&plain.causal(&heads).unwrap().output, 0, 0) - &last).iter().all(|e| e.abs() < 1e-10));
+
+    // ε beside keys' features and queries' features relative to their largest.
+    let epsilon = Attention::new(map.clone()).unwrap().scale(1.0).unwrap().biased_epsilon(0.01).unwrap();
+    let (mut left, right) = (
+        map.features(Side::X, &inputs[0]).unwrap().to_array(),
+        map.features(Side::Y, &inputs[1]).unwrap().to_array() + 0.01,
+    );
+    for mut row in left.rows_mut() {
+        let top = row.iter().copied().fold(0.0, f64::max);
+        row.mapv_inplace(|v| v / top + 0.01);
+    }
+    let weights = left.dot(&right.t());
+    let expected = weights.dot(&inputs[2]) / weights.sum_axis(Axis(1)).insert_axis(Axis(1));
+    assert!(close(head(&epsilon.bidirectional(&heads).unwrap().output, 0, 0), &expected));
+
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let attention = || Attention::new(map.clone()).unwrap();
+        assert!(attention().scale(wrong).is_err() && attention().cosine(wrong).is_err());
+        assert!(
+            ExactAttention::new().scale(wrong).is_err()
+                && (wrong == 0.0 || attention().biased_epsilon(wrong).is_err())
+        );
+    }
+}
+
+/// Any strides; outputs of the caller.
+#[test]
+fn any_layout_gives_the_same_bits() {
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
+    let [q, k, v] = [1, 2, 3].map(|seed| tokens::<f32>([2, 3, 70, 6], 0.7, seed));
+    let swapped = |x: &Array4<f32>| {
+        // [batch, length, heads, dim] in memory.
+        let mut stored = x.view().permuted_axes([0, 2, 1, 3]).as_standard_layout().into_owned();
+        stored.swap_axes(1, 2);
+        stored
+    };
+    let (sq, sk, sv) = (swapped(&q), swapped(&k), swapped(&v));
+    assert!(!sq.is_standard_layout() && sq == q);
+    let (plain, other) = (Heads::new(&q, &k, &v).unwrap(), Heads::new(&sq, &sk, &sv).unwrap());
+    let expected = attention.causal(&plain).unwrap();
+    assert_eq!(attention.causal(&other).unwrap(), expected);
+    let mut out = swapped(&Array4::from_elem((2, 3, 70, 6), f32::NAN));
+    attention.causal_into(&other, &mut out).unwrap();
+    assert_eq!(out, expected.output);
+    let exact: Array4<f32> = ExactAttention::new().causal(&plain).unwrap();
+    ExactAttention::new().causal_into(&other, &mut out).unwrap();
+    assert_eq!(out, exact);
+    assert!(attention.causal_into(&plain, &mut Array4::zeros((2, 3, 70, 5))).is_err());
+}
+
+/// The exact weights against the definition, and where the two kinds meet.
+#[test]
+fn exact_attention_is_the_definition() {
+    let [q, k, v] =
+        [(1, 70, 6), (2, 600, 6), (3, 600, 5)].map(|(seed, n, d)| tokens::<f64>([1, 2, n, d], 1.5, seed));
+    let definition = |q: &Array2<f64>, k: &Array2<f64>, v: &Array2<f64>, causal: bool| {
+        let mut weights = q.dot(&k.t()).mapv(|logit| (logit / 6f64.sqrt()).exp());
+        weights.indexed_iter_mut().filter(|((i, j), _)| causal && j > i).for_each(|(_, w)| *w = 0.0);
+        weights.dot(v) / weights.sum_axis(Axis(1)).insert_axis(Axis(1))
+    };
+    let out: Array4<f64> = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap();
+    let causal: Array4<f64> = ExactAttention::new().causal(&Heads::new(&k, &k, &v).unwrap()).unwrap();
+    for h in 0..2 {
+        let [q, k, v] = [&q, &k, &v].map(|x| head(x, 0, h).to_owned());
+        assert!((&head(&out, 0, h) - &definition(&q, &k, &v, false)).iter().all(|e| e.abs() < 1e-13));
+        assert!((&head(&causal, 0, h) - &definition(&k, &k, &v, true)).iter().all(|e| e.abs() < 1e-13));
+    }
+    let run = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let heads = Heads::new(&k, &k, &v).unwrap();
+        pool.install(|| ExactAttention::new().causal::<f64, f64>(&heads).unwrap())
+    };
+    assert!(run(1) == run(3));
+    // Norms of 1e3: one key takes all, or keys share.
+    let large = k.mapv(|v| (v * 1e3) as f32);
+    let heads = Heads::new(&large, &large, &large).unwrap();
+    let out: Array4<f32> = ExactAttention::new().causal(&heads).unwrap();
+    assert!(out.iter().all(|v| v.is_finite()));
+
+    let attention = Attention::new(positive::<f64>(6, 20)).unwrap();
+    let exact = attention.exact().unwrap();
+    let crossover = attention.crossover(5, false);
+    assert!(crossover > 2 && attention.crossover(5, true) > crossover);
+    for n in [crossover - 1, crossover] {
+        let part = |x: &Array4<f64>| x.slice(s![.., .., ..n, ..]).to_owned();
+        let (k, v) = (part(&k), part(&v));
+        let heads = Heads::new(&k, &k, &v).unwrap();
+        let expected = if n < crossover {
+            exact.bidirectional(&heads).unwrap()
+        } else {
+            attention.bidirectional(&heads).unwrap().output
+        };
+        assert_eq!(attention.auto(&heads, false).unwrap().output, expected);
+    }
+    // Another kernel has no exact softmax attention.
+    let gaussian = Positive.gaussian::<f64>(frequencies(6, 8, &Orthogonal, 1), 1.0).unwrap();
+    assert_eq!(Attention::new(gaussian).unwrap().exact(), None);
+    let longer = Positive
+        .map::<f64>(frequencies(6, 8, &Orthogonal, 1), random_features::kernel::Softmax::new(2.0).unwrap())
+        .unwrap();
+    let heads = Heads::new(&k, &k, &v).unwrap();
+    let own: Array4<f64> = Attention::new(longer).unwrap().exact().unwrap().bidirectional(&heads).unwrap();
+    let quarter: Array4<f64> =
+        ExactAttention::new().scale(0.25 / 6f64.sqrt()).unwrap().bidirectional(&heads).unwrap();
+    assert!((own - quarter).iter().all(|e| e.abs() < 1e-13));
+}
+
+/// Rows of the attention matrix times the values are the outputs.
+#[test]
+fn weights_are_those_of_the_outputs() {
+    let attention = Attention::new(positive::<f64>(6, 20)).unwrap();
+    let (q, k, v) =
+        (tokens::<f64>([2, 4, 90, 6], 0.7, 1), tokens([2, 2, 90, 6], 0.7, 2), tokens([2, 2, 90, 3], 1.0, 3));
+    let (mask, offsets) = (Array2::from_shape_fn((2, 90), |(_, j)| j % 4 != 1), [0, 40, 90]);
+    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap().sequences(&offsets, &offsets).unwrap();
+    for causal in [false, true] {
+        let out =
+            if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap().output;
+        let which = Rows { batch: 1, head: 3, rows: &[0, 39, 40, 89], causal };
+        let weights = attention.weights(&heads, which).unwrap();
+        assert!(weights.sum_axis(Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-12));
+        let expected = weights.dot(&head(&v, 1, 1));
+        for (row, expected) in which.rows.iter().zip(expected.rows()) {
+            assert!((&head(&out, 1, 3).row(*row) - &expected).iter().all(|e| e.abs() < 1e-12));
+        }
+        for wrong in [Rows { batch: 2, ..which }, Rows { head: 4, ..which }, Rows { rows: &[90], ..which }] {
+            assert!(matches!(attention.weights(&heads, wrong), Err(Error::Parameter { .. })));
+        }
+    }
+}
+
+#[test]
+fn wrong_shapes_are_errors() {
+    let attention = Attention::new(positive::<f64>(6, 20)).unwrap();
+    let zeros = |b, h, n, d| Array4::<f64>::zeros((b, h, n, d));
+    let (q, k, v) = (zeros(1, 4, 5, 6), zeros(1, 2, 7, 6), zeros(1, 2, 7, 3));
+    assert!(Heads::new(&q, &k, &v).is_ok());
+    for (q, k, v) in [
+        (&zeros(2, 4, 5, 6), &k, &v),
+        (&zeros(1, 3, 5, 6), &k, &v),
+        (&q, &zeros(1, 2, 7, 5), &v),
+        (&q, &k, &zeros(1, 2, 6, 3)),
+        (&q, &k, &zeros(1, 1, 7, 3)),
+        (&q, &k, &zeros(1, 2, 7, 0)),
+        (&q, &zeros(1, 0, 7, 6), &zeros(1, 0, 7, 3)),
+    ] {
+        assert!(matches!(Heads::new(q, k, v), Err(Error::Shape { .. })));
+    }
+    let short = Array2::from_elem((1, 5), true);
+    assert!(Heads::new(&q, &k, &v).unwrap().mask(&short).is_err());
+    for (queries, keys) in
+        [(vec![0, 5], vec![0, 6]), (vec![0, 5], vec![0, 3, 7]), (vec![1, 5], vec![0, 7]), (vec![5], vec![7])]
+    {
+        assert!(Heads::new(&q, &k, &v).unwrap().sequences(&queries, &keys).is_err());
+    }
+    let heads = || Heads::new(&q, &k, &v).unwrap();
+    let decreasing = heads().sequences(&[0, 4, 2, 5], &[0, 1, 2, 7]);
+    assert!(matches!(decreasing, Err(Error::Entry { row: 2, .. })));
+    assert!(matches!(attention.causal(&heads()), Err(Error::Shape { .. })));
+    let narrow = Attention::new(positive::<f64>(5, 20)).unwrap();
+    assert!(matches!(narrow.bidirectional(&heads()), Err(Error::Shape { .. })));
+    assert!(Attention::<f64>::signed(vec![]).is_err());
+    assert!(Attention::per_head(vec![positive::<f64>(5, 20), positive(6, 20)]).is_err());
+    let mut state = attention.state(1, 2, 3).unwrap();
+    let token = |h, d| Array3::<f64>::zeros((1, h, d));
+    assert!(
+        state.push(&token(2, 6), &token(2, 4)).is_err() && state.push(&token(1, 6), &token(1, 3)).is_err()
+    );
+    assert!(state.query(&token(3, 6)).is_err() && state.query(&token(2, 5)).is_err());
+    assert!(state.prefill(&zeros(1, 2, 4, 6), &zeros(1, 2, 5, 3)).is_err());
+    assert_eq!(state.length(), 0);
+    // A query before the first key sees nothing.
+    let step = state.query(&token(4, 6)).unwrap();
+    assert!(step.output.iter().all(|v| *v == 0.0) && step.non_positive.is_empty());
+    assert!(attention.state(1, 2, 0).is_err());
+}
+
+#[cfg(feature = "half")]
+#[test]
+fn half_precision_is_converted() {
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
+    let x = tokens::<f32>([1, 2, 70, 6], 0.7, 1);
+    let short = x.mapv(half::bf16::from_f32);
+    let wide = short.mapv(half::bf16::to_f32);
+    let out = attention.causal(&Heads::new(&short, &short, &short).unwrap()).unwrap();
+    assert_eq!(out, attention.causal(&Heads::new(&wide, &wide, &wide).unwrap()).unwrap());
+}
