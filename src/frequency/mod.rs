@@ -38,7 +38,9 @@ mod shape;
 pub mod simplex;
 mod simplex_matrix;
 pub mod simplex_plus;
+mod source;
 pub mod structured;
+mod with_radii;
 
 pub use antithetic::Antithetic;
 pub(crate) use counts::check_probability;
@@ -56,3 +58,5 @@ pub use radii::{Chi, Radii, RootDim};
 pub use recipe::{AnyCoupling, AnyRadii, Draw, DrawCounts};
 pub use simplex::Simplex;
 pub use simplex_plus::SimplexPlus;
+pub use source::Source;
+pub use with_radii::WithRadii;
