@@ -66,7 +66,7 @@ use crate::theory::BlockLaw;
 /// assert!((norms[0] - norms[2]).abs() < 1e-12 && (norms[0] - norms[3]).abs() > 1e-12);
 /// # Ok::<(), random_features::Error>(())
 /// ```
-/// [`testing::check_unbiased`](crate::testing::check_unbiased) tests whether maps on it are unbiased.
+/// `testing::check_unbiased` tests whether maps on it are unbiased.
 pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// The most rows that a block for points in ℝᵈ can hold; 0 if the coupling does not exist there.
     fn capacity(&self, d: usize) -> usize;
