@@ -108,6 +108,9 @@ pub mod machine;
 #[cfg(feature = "npy")]
 pub mod npy;
 
+#[cfg(feature = "testing")]
+pub mod testing;
+
 pub use error::{Error, Result};
 pub use frequency::{rng, rng_of_step};
 pub use map::{

@@ -400,7 +400,7 @@ fn parameters_outside_their_domain_are_refused() {
             && Gerf::optimal(2, -1.0).is_err()
             && Gerf::optimal(2, f64::NAN).is_err()
     );
-    assert!(gerf::optimal(2, 1.0).1 < 0.0);
+    assert!(gerf::optimal(2, 1.0).a < 0.0);
     for bad in [0.0, f64::NAN, f64::INFINITY, 1e-320] {
         assert!(
             matches!(Transform::diagonal(vec![Complex64::from(bad)]), Err(Error::Parameter { .. })),
