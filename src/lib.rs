@@ -102,6 +102,8 @@ pub mod hybrid;
 
 pub mod apply;
 
+pub mod manual;
+
 #[doc(hidden)]
 pub mod machine;
 
@@ -119,6 +121,9 @@ pub use map::{
 };
 pub use real::Real;
 pub use signed_log::SignedLog;
+
+// The crates whose types stand in signatures here.
+pub use {ndarray, num_complex, rand};
 
 /// README's code is a test.
 #[cfg(doctest)]

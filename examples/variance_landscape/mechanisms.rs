@@ -48,7 +48,7 @@ impl Coupling {
 fn simplex(block: BlockLaw) -> BlockLaw {
     match block.size {
         1 => block,
-        size => BlockLaw { dependence: Dependence::Angle { cos: -1.0 / (size as f64 - 1.0) }, ..block },
+        size => BlockLaw::new(size, Dependence::Angle { cos: -1.0 / (size as f64 - 1.0) }, block.radius),
     }
 }
 

@@ -50,8 +50,7 @@ impl Coupling for Independent {
                 row.iter_mut().for_each(|v| *v = radius * (*v / norm));
             }
         }
-        let law =
-            BlockLaw { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
+        let law = BlockLaw::new(size, Dependence::Independent, radii.law());
         Ok(Drawn { rows: Rows::Dense(rows), law })
     }
 }

@@ -49,8 +49,7 @@ impl Coupling for Orthogonal {
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let rows = Rows::Dense(assemble(&lengths, haar_rows(size, d, rng)));
-        let law =
-            BlockLaw { size, dependence: Dependence::Orthogonal, radius: radii.law(), antithetic: false };
+        let law = BlockLaw::new(size, Dependence::Orthogonal, radii.law());
         Ok(Drawn { rows, law })
     }
 }

@@ -24,6 +24,7 @@ pub enum Dependence {
 /// The law of a run of rows that may depend on each other, but not on other blocks.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct BlockLaw {
     /// Number of rows.
     pub size: usize,
@@ -36,6 +37,16 @@ pub struct BlockLaw {
 }
 
 impl BlockLaw {
+    /// Rows with this dependence and norms of this law, without antithetic pairs.
+    pub fn new(size: usize, dependence: Dependence, radius: Radius) -> Self {
+        BlockLaw { size, dependence, radius, antithetic: false }
+    }
+
+    /// The same number of rows in [antithetic](BlockLaw::antithetic) pairs.
+    pub fn in_pairs(self) -> Self {
+        BlockLaw { antithetic: true, ..self }
+    }
+
     /// Rows of which no more is known than the law of their norms.
     pub fn unknown(size: usize, radius: Radius) -> Self {
         BlockLaw { size, dependence: Dependence::Unknown, radius, antithetic: false }

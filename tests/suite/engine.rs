@@ -817,13 +817,8 @@ impl Own {
 
 impl<T: Real> FeatureMap<T> for Own {
     fn facts(&self) -> Facts {
-        let (symmetric, non_negative, logarithms) = (true, true, true);
-        Facts {
-            symmetric,
-            non_negative,
-            logarithms,
-            ..Facts::new(self.omega.ncols(), vec![self.omega.nrows()])
-        }
+        let (m, d) = self.omega.dim();
+        Facts::new(d, vec![m]).symmetric().non_negative().logarithms()
     }
 
     fn fill(&self, _: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) {
@@ -1009,7 +1004,7 @@ struct Halfway(Own);
 impl FeatureMap<f64> for Halfway {
     fn facts(&self) -> Facts {
         let m = self.0.omega.nrows();
-        Facts { logarithms: true, ..Facts::new(self.0.omega.ncols(), vec![m, 0, m]) }
+        Facts::new(self.0.omega.ncols(), vec![m, 0, m]).logarithms()
     }
 
     fn fill(&self, _: Side, x: ArrayView2<'_, f64>, form: Form, tile: &mut Tile<'_, f64>) {

@@ -454,7 +454,7 @@ fn kernels_are_known_where_laws_are_stated() {
     let law = Law::independent(6);
     let stated = Frequencies::from_parts(rows(), law.clone()).unwrap();
     let mut mixed = law.clone();
-    mixed.blocks = vec![BlockLaw { size: 3, ..law.blocks[0].clone() }; 2];
+    mixed.blocks = vec![BlockLaw::new(3, law.blocks[0].dependence, Radius::Chi); 2];
     mixed.blocks[1].radius = Radius::RootDim;
     assert_eq!(mixed.radius(), Radius::Other);
     assert_eq!(Law::unknown(6).radius(), Radius::Unstated);

@@ -116,12 +116,8 @@ fn counts_and_laws_survive() {
         survives(&CountLaw::Poisson(Rates::Same(rate)));
         survives(&CountLaw::Geometric(rate / 10.0));
     }
-    let block = |cos| BlockLaw {
-        size: 3,
-        dependence: Dependence::Angle { cos },
-        radius: Radius::Matern(Smoothness::Half),
-        antithetic: true,
-    };
+    let matern = Radius::Matern(Smoothness::Half);
+    let block = |cos| BlockLaw::new(3, Dependence::Angle { cos }, matern).in_pairs();
     survives(&Law { blocks: (1..200).map(|k| block(-1.0 / f64::from(k))).collect() });
     survives(&Law::orthogonal(3, 7).with_radius(Radius::Other));
     survives(&Law::unknown(5));
