@@ -24,8 +24,8 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Independent, draw};
-/// let omega = draw(8, 32, &Independent, &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, Independent};
+/// let omega = Independent.draw(8, 32, 1)?;
 /// assert_eq!(omega.rows().dim(), (32, 8));
 /// # Ok::<(), random_features::Error>(())
 /// ```

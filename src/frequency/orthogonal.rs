@@ -27,8 +27,8 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Orthogonal, draw};
-/// let omega = draw(8, 8, &Orthogonal, &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// let omega = Orthogonal.draw(8, 8, 1)?;
 /// let rows = omega.rows();
 /// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
 /// # Ok::<(), random_features::Error>(())

@@ -34,8 +34,8 @@ use crate::theory::{BlockLaw, Dependence, Radius};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{SimplexPlus, draw};
-/// let omega = draw(6, 6, &SimplexPlus::default(), &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, SimplexPlus};
+/// let omega = SimplexPlus::default().draw(6, 6, 1)?;
 /// let sum = omega.rows().sum_axis(ndarray::Axis(0));
 /// assert!(sum.dot(&sum).sqrt() < 0.1);
 /// # Ok::<(), random_features::Error>(())

@@ -33,9 +33,9 @@ use crate::theory::{Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Gerf;
-/// let omega = draw(2, 512, &Orthogonal, &mut random_features::rng(1))?;
+/// let omega = Orthogonal.draw(2, 512, 1)?;
 /// let (x, y) = (arr1(&[0.9, -0.2]), arr1(&[0.7, 0.4]));
 /// // The best A for these points: ‖x+y‖² = 2.6.
 /// let map = Gerf::optimal(2, 2.6)?.softmax(omega)?;

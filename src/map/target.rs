@@ -28,11 +28,12 @@ pub enum Target {
     RationalQuadratic(RationalQuadratic),
     /// exp(−‖x−y‖₁/ℓ); coordinates with the Cauchy distribution.
     Laplace(Laplace),
+    /// No kernel with a name: what the frequencies and the map imply, of points divided by this lengthscale.
+    Implied(Lengthscale),
+    // The last one: formats that number variants do not count what is skipped.
     /// A shift-invariant kernel of your own, whose spectral law the frequencies have. A map for it cannot be stored.
     #[cfg_attr(feature = "serde", serde(skip))]
     Own(OwnKernel),
-    /// No kernel with a name: what the frequencies and the map imply, of points divided by this lengthscale.
-    Implied(Lengthscale),
 }
 
 macro_rules! from {

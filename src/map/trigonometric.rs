@@ -27,9 +27,9 @@ use crate::theory::{self, Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr2;
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Trigonometric;
-/// let omega = draw(2, 512, &Orthogonal, &mut random_features::rng(1))?;
+/// let omega = Orthogonal.draw(2, 512, 1)?;
 /// let map = Trigonometric.gaussian(omega, 1.0)?;
 /// let points = arr2(&[[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]);
 /// let gram = map.gram(&points, &points)?;

@@ -137,7 +137,7 @@ fn laws_that_do_not_fit_are_refused() {
     let refused = [
         Trigonometric.map::<f32>(chi(), Laplace::default()).map(drop),
         Trigonometric.gaussian::<f32>(cauchy(), 1.0).map(drop),
-        Trigonometric.map::<f32>(radii(), quadratic(3.0)).map(drop),
+        Trigonometric.map::<f32>(radii(), RationalQuadratic::new(3.0, 1.0).unwrap()).map(drop),
         Positive.map::<f32>(cauchy(), Laplace::default()).map(drop),
         Positive.map::<f32>(radii(), quadratic(2.0)).map(drop),
         Trigonometric.map::<f32>(chi(), Target::own(Cone::default())).map(drop),
@@ -145,7 +145,10 @@ fn laws_that_do_not_fit_are_refused() {
     for found in refused {
         assert!(matches!(found, Err(Error::Target { .. })), "{found:?}");
     }
-    let error = Trigonometric.map::<f32>(cauchy(), Target::from(quadratic(2.0))).unwrap_err().to_string();
+    let error = Trigonometric
+        .map::<f32>(cauchy(), RationalQuadratic::new(2.0, 1.0).unwrap())
+        .unwrap_err()
+        .to_string();
     assert!(
         error.contains("for the kernel Laplace") && error.contains("rational quadratic, α = 2"),
         "{error}"
