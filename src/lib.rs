@@ -6,25 +6,24 @@
 //!
 //! # The flow
 //! ```
-//! use random_features::frequency::{Orthogonal, draw};
-//! use random_features::{Positive, Side, rng};
+//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::{Positive, Side};
 //! # let queries = ndarray::Array2::<f32>::from_elem((5, 64), 0.1);
 //! # let keys = ndarray::Array2::<f32>::from_elem((7, 64), -0.1);
 //!
-//! let mut rng = rng(42);                                //  a named, portable generator
-//! let omega = draw(64, 256, &Orthogonal, &mut rng)?;    //  frequencies: m = 256 rows in ℝ⁶⁴
-//! let map = Positive.softmax(omega)?;                   //  a projection and a lift
-//! let q = map.features(Side::X, &queries)?;             //  values and scales
+//! let omega = Orthogonal.draw(64, 256, 42)?;    //  frequencies: m = 256 rows in ℝ⁶⁴, from a seed
+//! let map = Positive.softmax(omega)?;           //  a projection and a lift
+//! let q = map.features(Side::X, &queries)?;     //  values and scales
 //! let k = map.features(Side::Y, &keys)?;
-//! let gram = q.gram(&k)?;                               //  estimates of exp(xᵢ·yⱼ)
+//! let gram = q.gram(&k)?;                       //  estimates of exp(xᵢ·yⱼ)
 //! # assert_eq!(gram.dim(), (5, 7));
 //! # assert!((gram[[0, 0]] - (-0.64f32).exp()).abs() < 1e-4);
 //! # Ok::<(), random_features::Error>(())
 //! ```
 //! Every map is a [`Map`], whatever it is made of, and is used through its methods. Maps of your own implement
-//! [`FeatureMap`]; a [`Recipe`] is a map as plain data.
+//! [`FeatureMap`]; a [`Recipe`] is a map as plain data. The [first hour](manual::first_hour) goes on from here.
 //!
-//! Drawing is construction: randomness enters at [`draw`](frequency::draw) and nowhere else, so a map gives
+//! Drawing is construction: randomness enters at [`draw`](frequency::Coupling::draw) and nowhere else, so a map gives
 //! the same features for the same points, on any number of threads, to the bit.
 //!
 //! # Which map?
@@ -41,9 +40,10 @@
 //! | [`Nonlinear`], [`EluPlusOne`] | m | – | a nonlinearity is asked for, not a kernel |
 //!
 //! All but the last two rows serve the [softmax](kernel::Softmax) and the [Gaussian](kernel::Gaussian) kernel with one
-//! lengthscale or one for each dimension: a target is only a factor. Trigonometric features serve
-//! [Matérn](kernel::Matern) kernels too, positive and hyperbolic ones the
-//! [regularised softmax](kernel::RegularisedSoftmax) kernel, on frequencies with other [radii](frequency::Radii).
+//! lengthscale or one for each dimension: a target is only a factor. On frequencies with another spectral law,
+//! trigonometric features serve any shift-invariant kernel ([Matérn](kernel::Matern), [rational
+//! quadratic](kernel::RationalQuadratic), [Laplace](kernel::Laplace), [your own](kernel::ShiftInvariant)), positive and
+//! hyperbolic ones the [regularised softmax](kernel::RegularisedSoftmax) kernel.
 //! [`Map::log_variance`] gives the error before anything is computed, where it is known; [`plan`] chooses
 //! parameters from data.
 //!
@@ -62,6 +62,7 @@
 //! - feature maps ([`map`]): a page for each, and recipes
 //! - sums of products of maps ([`hybrid`])
 //! - applications ([`apply`])
+//! - beside them the [`manual`], and what verifies maps of your own (`testing`, a feature)
 //!
 //! # Conventions
 //! - Points are rows of `ndarray` arrays of any layout; `f32` in, `f32` out. `_into` methods write to buffers of yours.
@@ -102,11 +103,16 @@ pub mod hybrid;
 
 pub mod apply;
 
+pub mod manual;
+
 #[doc(hidden)]
 pub mod machine;
 
 #[cfg(feature = "npy")]
 pub mod npy;
+
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use error::{Error, Result};
 pub use frequency::{rng, rng_of_step};
@@ -116,6 +122,9 @@ pub use map::{
 };
 pub use real::Real;
 pub use signed_log::SignedLog;
+
+// The crates whose types stand in signatures here.
+pub use {ndarray, num_complex, rand};
 
 /// README's code is a test.
 #[cfg(doctest)]

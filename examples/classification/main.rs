@@ -10,65 +10,39 @@
 //!
 //! A data file has one point in a row, separated by commas or blanks, with the label in the last column. Text
 //! columns are coded as indicators. Without files the bundled banknote and wifi sets are used.
+//!
+//! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
+#[path = "../common/command.rs"]
+mod command;
 mod dataset;
 mod methods;
 
-use std::ffi::OsString;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use command::{Command, Request};
 use dataset::Dataset;
 use methods::Method;
 
-const USAGE: &str = "classification [DATA_FILE…] [--m M] [--seeds SEEDS]";
+const COMMAND: Command = Command {
+    options: &["--m", "--seeds"],
+    files: usize::MAX,
+    ..Command::new("classification [DATA_FILE…] [--m M] [--seeds SEEDS]")
+};
 
 /// The largest number that an option takes.
 const MOST: u64 = 1_000_000;
 
-/// What was asked on the command line.
-struct Request {
-    files: Vec<String>,
-    m: usize,
-    seeds: u64,
-}
-
-/// The request, or `None` for a request for help.
-fn request(mut arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
-    let mut next = || match arguments.next().map(OsString::into_string).transpose() {
-        Ok(argument) => Ok(argument),
-        Err(argument) => Err(format!("{} is not text in UTF-8", argument.to_string_lossy())),
-    };
-    let mut request = Request { files: Vec::new(), m: 128, seeds: 50 };
-    while let Some(argument) = next()? {
-        let mut number = || {
-            let value = next()?.ok_or(format!("{argument} needs a number; usage: {USAGE}"))?;
-            match value.parse() {
-                Ok(number) if (1..=MOST).contains(&number) => Ok(number),
-                _ => Err(format!("{argument} takes a whole number from 1 to {MOST}, not '{value}'")),
-            }
-        };
-        match argument.as_str() {
-            "--m" => request.m = number()? as usize,
-            "--seeds" => request.seeds = number()?,
-            "--help" | "-h" => return Ok(None),
-            option if option.starts_with('-') => {
-                return Err(format!("there is no option {option}; usage: {USAGE}"));
-            }
-            _ => request.files.push(argument),
-        }
-    }
-    Ok(Some(request))
-}
-
-fn datasets(files: &[String]) -> Result<Vec<Dataset>, String> {
+fn datasets(files: &[PathBuf]) -> Result<Vec<Dataset>, String> {
     if files.is_empty() {
         return Ok(vec![
             Dataset::parse("banknote", include_str!("../data/banknote.txt"))?,
             Dataset::parse("wifi", include_str!("../data/wifi.txt"))?,
         ]);
     }
-    files.iter().map(|file| Dataset::read(file)).collect()
+    files.iter().map(|file| Dataset::read(&file.to_string_lossy())).collect()
 }
 
 /// A line on the terminal that says how far the work is; nothing where standard error is not a terminal.
@@ -130,33 +104,15 @@ fn report(data: &Dataset, m: usize, seeds: u64) -> Result<String, String> {
     Ok(text + "\n")
 }
 
-/// Writes to standard output; false if nobody reads it any more.
-fn print(text: &str) -> Result<bool, String> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Ok(()) => Ok(true),
-        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(format!("the table cannot be written: {error}")),
-    }
-}
-
-fn run() -> Result<(), String> {
-    let Some(request) = request(std::env::args_os().skip(1))? else {
-        return print(&format!("usage: {USAGE}\n")).map(drop);
-    };
+fn run(request: &Request) -> Result<bool, String> {
+    let (m, seeds) =
+        (request.count("--m", 128, (1, MOST as usize))?, request.whole("--seeds", 50, (1, MOST))?);
     for data in datasets(&request.files)? {
-        if !print(&report(&data, request.m, request.seeds)?)? {
-            break;
-        }
+        command::print(&report(&data, m, seeds)?)?;
     }
-    Ok(())
+    Ok(true)
 }
 
 fn main() -> ExitCode {
-    match run() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::FAILURE
-        }
-    }
+    COMMAND.run(run)
 }

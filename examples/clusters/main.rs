@@ -12,8 +12,8 @@
 //!
 //! The full size takes some minutes. Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
-#[path = "../common/arguments.rs"]
-mod arguments;
+#[path = "../common/command.rs"]
+mod command;
 mod data;
 mod experiment;
 mod paper;
@@ -22,77 +22,40 @@ mod picture;
 mod plot;
 mod table;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
-use std::str::FromStr;
 
+use command::{Command, Request};
 use data::Setup;
 
-const USAGE: &str = "clusters [--points POINTS] [--repetitions REPETITIONS] [--means R] [--norm R] [--seed SEED] \
-                     [--out FILE.svg]";
+const COMMAND: Command = Command {
+    options: &["--points", "--repetitions", "--means", "--norm", "--seed", "--out"],
+    ..Command::new(
+        "clusters [--points POINTS] [--repetitions REPETITIONS] [--means R] [--norm R] [--seed SEED] [--out FILE.svg]",
+    )
+};
 
-/// What was asked on the command line.
-struct Request {
-    setup: Setup,
-    out: PathBuf,
-}
-
-/// A number from `least` to `most`.
-fn number<N: FromStr + PartialOrd + std::fmt::Display>(
-    option: &str,
-    value: &str,
-    (least, most): (N, N),
-) -> Result<N, String> {
-    let number = value.parse().ok().filter(|number| *number >= least && *number <= most);
-    number.ok_or_else(|| format!("{option} takes a number from {least} to {most}, not '{value}'"))
-}
-
-/// The request, or `None` for a request for help.
-fn request(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
-    let known = ["--points", "--repetitions", "--means", "--norm", "--seed", "--out"];
-    let Some(options) = arguments::options(arguments, &known, USAGE)? else { return Ok(None) };
-    let mut request = Request {
-        setup: Setup { points: 1000, repetitions: 20, means: 100.0, norm: 0.7, seed: 0 },
-        out: ["target", "clusters.svg"].iter().collect(),
+fn run(request: &Request) -> Result<bool, String> {
+    let setup = Setup {
+        points: request.count("--points", 1000, (10, 10_000))?,
+        repetitions: request.whole("--repetitions", 20, (1, 10_000))?,
+        means: request.number("--means", 100.0, (1.0, 1e6))?,
+        norm: request.number("--norm", 0.7, (0.01, 5.0))?,
+        seed: request.whole("--seed", 0, (0, u64::MAX))?,
     };
-    for (option, value) in options {
-        let (text, setup) = (value.to_string_lossy(), &mut request.setup);
-        match option.as_str() {
-            "--points" => setup.points = number(&option, &text, (10, 10_000))?,
-            "--repetitions" => setup.repetitions = number(&option, &text, (1, 10_000))?,
-            "--means" => setup.means = number(&option, &text, (1.0, 1e6))?,
-            "--norm" => setup.norm = number(&option, &text, (0.01, 5.0))?,
-            "--seed" => setup.seed = number(&option, &text, (0, u64::MAX))?,
-            _ => request.out = PathBuf::from(value),
-        }
-    }
-    Ok(Some(request))
-}
-
-fn run(request: &Request) -> Result<(), String> {
-    arguments::print(&table::head(&request.setup))?;
+    let out = request.out("clusters.svg");
+    command::print(&table::head(&setup))?;
     let mut sets = Vec::new();
     for published in &paper::SETS {
-        let set = experiment::run(&request.setup, published).map_err(|error| error.to_string())?;
-        arguments::print(&table::block(&set))?;
+        let set = experiment::run(&setup, published).map_err(|error| error.to_string())?;
+        command::print(&table::block(&set))?;
         sets.push(set);
     }
-    arguments::print(&table::notes())?;
-    picture::draw(&sets, &request.out)?;
-    arguments::print(&format!("picture: {}\n", request.out.display()))
+    command::print(&table::notes())?;
+    picture::draw(&sets, &out)?;
+    command::print(&format!("picture: {}\n", out.display()))?;
+    Ok(true)
 }
 
 fn main() -> ExitCode {
-    let done = request(std::env::args_os().skip(1)).and_then(|request| match request {
-        Some(request) => run(&request),
-        None => arguments::print(&format!("usage: {USAGE}\n")),
-    });
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::from(2)
-        }
-    }
+    COMMAND.run(run)
 }

@@ -16,8 +16,8 @@
 //! Exit code 0 if all is well, 1 if a sample is more than 5 standard errors from its closed form or a map states
 //! another variance, 2 if the request cannot be understood or fulfilled.
 
-#[path = "../common/arguments.rs"]
-mod arguments;
+#[path = "../common/command.rs"]
+mod command;
 mod methods;
 mod picture;
 #[path = "../common/plot.rs"]
@@ -26,42 +26,18 @@ mod simulation;
 mod surface;
 mod table;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use command::{Command, Request};
 use simulation::Setup;
 
-const USAGE: &str =
-    "hybrid_sweep [--d D] [--features FEATURES] [--draws DRAWS] [--seed SEED] [--out FILE.svg]";
-
-/// What was asked on the command line.
-struct Request {
-    setup: Setup,
-    out: PathBuf,
-}
-
-/// The request, or `None` for a request for help.
-fn request(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
-    let known = ["--d", "--features", "--draws", "--seed", "--out"];
-    let Some(options) = arguments::options(arguments, &known, USAGE)? else { return Ok(None) };
-    let mut request = Request {
-        setup: Setup { d: 64, features: 128, draws: 10_000, seed: 0 },
-        out: ["target", "hybrid_sweep.svg"].iter().collect(),
-    };
-    for (option, value) in options {
-        let text = value.to_string_lossy();
-        match option.as_str() {
-            "--d" => request.setup.d = arguments::whole(&option, &text, 2, 4096)? as usize,
-            // One base frequency of a Gaussian hybrid has 12 features.
-            "--features" => request.setup.features = arguments::whole(&option, &text, 12, 4096)? as usize,
-            "--draws" => request.setup.draws = arguments::whole(&option, &text, 200, 10_000_000)?,
-            "--seed" => request.setup.seed = arguments::whole(&option, &text, 0, u64::MAX)?,
-            _ => request.out = PathBuf::from(value),
-        }
-    }
-    Ok(Some(request))
-}
+const COMMAND: Command = Command {
+    options: &["--d", "--features", "--draws", "--seed", "--out"],
+    ..Command::new(
+        "hybrid_sweep [--d D] [--features FEATURES] [--draws DRAWS] [--seed SEED] [--out FILE.svg]",
+    )
+};
 
 /// The surfaces' file, beside the picture's.
 fn beside(path: &Path) -> PathBuf {
@@ -73,29 +49,25 @@ fn beside(path: &Path) -> PathBuf {
 
 /// Whether all samples agree with their closed forms, and these with the maps.
 fn run(request: &Request) -> Result<bool, String> {
-    let blocks = simulation::run(&request.setup).map_err(|error| error.to_string())?;
-    let disagreement =
-        simulation::disagreement(&request.setup, &blocks).map_err(|error| error.to_string())?;
-    let (table, well) = table::write(&request.setup, &blocks, disagreement);
-    arguments::print(&table)?;
-    let surface = beside(&request.out);
-    picture::draw(&blocks, &request.out)?;
+    let setup = Setup {
+        d: request.count("--d", 64, (2, 4096))?,
+        // One base frequency of a Gaussian hybrid has 12 features.
+        features: request.count("--features", 128, (12, 4096))?,
+        draws: request.whole("--draws", 10_000, (200, 10_000_000))?,
+        seed: request.whole("--seed", 0, (0, u64::MAX))?,
+    };
+    let out = request.out("hybrid_sweep.svg");
+    let blocks = simulation::run(&setup).map_err(|error| error.to_string())?;
+    let disagreement = simulation::disagreement(&setup, &blocks).map_err(|error| error.to_string())?;
+    let (table, well) = table::write(&setup, &blocks, disagreement);
+    command::print(&table)?;
+    let surface = beside(&out);
+    picture::draw(&blocks, &out)?;
     surface::draw(&surface)?;
-    arguments::print(&format!("picture: {}\nsurfaces: {}\n", request.out.display(), surface.display()))?;
+    command::print(&format!("picture: {}\nsurfaces: {}\n", out.display(), surface.display()))?;
     Ok(well)
 }
 
 fn main() -> ExitCode {
-    let well = request(std::env::args_os().skip(1)).and_then(|request| match request {
-        Some(request) => run(&request),
-        None => arguments::print(&format!("usage: {USAGE}\n")).map(|()| true),
-    });
-    match well {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::from(2)
-        }
-    }
+    COMMAND.run(run)
 }

@@ -4,7 +4,7 @@ use std::f64::consts::PI;
 
 use rand::Rng;
 use random_features::frequency::{Independent, draw};
-use random_features::hybrid::{Bases, Hybrid};
+use random_features::hybrid::{Bases, GaussianWeight, Hybrid};
 use random_features::theory::{Pair, coefficient, hybrid, relative_error};
 use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric};
 
@@ -92,7 +92,9 @@ impl Method {
         let map = |r: &f64| -> Result<Map<f64>> {
             Ok(match (self, tau.clone()) {
                 (Method::Angular, Some(tau)) => Hybrid::angular(bases(), tau)?,
-                (Method::Gaussian, Some(tau)) => Hybrid::gaussian(bases(), tau, SIGMA, *r)?,
+                (Method::Gaussian, Some(tau)) => {
+                    Hybrid::gaussian(bases(), tau, GaussianWeight { sigma: SIGMA, r: *r })?
+                }
                 (Method::Positive, _) => Positive.softmax(omega.clone())?,
                 (Method::Hyperbolic, _) => Hyperbolic.softmax(omega.clone())?,
                 _ => Trigonometric.softmax(omega.clone())?,

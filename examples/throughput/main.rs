@@ -1,8 +1,8 @@
 #![doc = include_str!("help.txt")]
 
-#[path = "../common/arguments.rs"]
-mod arguments;
 mod ceilings;
+#[path = "../common/command.rs"]
+mod command;
 mod report;
 mod request;
 mod work;
@@ -26,7 +26,7 @@ fn run(request: &Request) -> Result<(), String> {
         Dtype::F32 => line::<f32>(request),
         Dtype::F64 => line::<f64>(request),
     })?;
-    arguments::print(&format!("{line}\n"))
+    command::print(&format!("{line}\n"))
 }
 
 fn line<T: Real>(request: &Request) -> Result<String, String>
@@ -50,15 +50,5 @@ fn json(line: &impl Serialize) -> Result<String, String> {
 }
 
 fn main() -> ExitCode {
-    let done = request::read(std::env::args_os().skip(1)).and_then(|request| match request {
-        Some(request) => run(&request),
-        None => arguments::print(include_str!("help.txt")),
-    });
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::from(2)
-        }
-    }
+    request::COMMAND.run(|asked| run(&request::read(asked)?).map(|()| true))
 }

@@ -1,11 +1,16 @@
 //! What was asked on the command line.
 
-use std::ffi::OsString;
-
-use crate::arguments;
+use crate::command::{self, Command};
 
 const USAGE: &str = "throughput --case CASE [--n N] [--d D] [--m M] [--dtype f32|f64] [--threads T] \
                      [--repeat R] [--fresh]";
+
+pub const COMMAND: Command = Command {
+    help: include_str!("help.txt"),
+    options: &["--case", "--n", "--d", "--m", "--dtype", "--threads", "--repeat"],
+    flags: &["--fresh"],
+    ..Command::new(USAGE)
+};
 
 /// Frequencies of the hybrid's coefficient.
 pub const SIGNS: usize = 4;
@@ -110,44 +115,28 @@ pub struct Request {
     pub fresh: bool,
 }
 
-/// The request, or `None` for a request for help.
-pub fn read(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
-    let known = ["--case", "--n", "--d", "--m", "--dtype", "--threads", "--repeat"];
-    // The one option without a value.
-    let (fresh, others): (Vec<_>, Vec<_>) = arguments.partition(|argument| argument == "--fresh");
-    let Some(options) = arguments::options(others.into_iter(), &known, USAGE)? else { return Ok(None) };
-    let (mut case, mut points) = (None, None);
-    let mut request = Request {
-        case: Case::Peak,
-        n: 0,
-        d: 64,
-        m: 256,
-        dtype: Dtype::F32,
-        threads: std::thread::available_parallelism().map_or(1, usize::from),
-        repeat: 15,
-        fresh: !fresh.is_empty(),
+/// The request of a command line.
+pub fn read(asked: &command::Request) -> Result<Request, String> {
+    let case = asked.text("--case").ok_or(format!("no --case is named; usage: {USAGE}"))?;
+    let case = case_named(&case)?;
+    let dtype = asked.text("--dtype").map_or(Ok(Dtype::F32), |name| dtype_named(&name))?;
+    let request = Request {
+        case,
+        n: asked.count("--n", case.points(), (1, MOST_POINTS))?,
+        d: asked.count("--d", 64, (1, 1 << 20))?,
+        m: asked.count("--m", 256, (1, 1 << 24))?,
+        // Frequencies are drawn in double precision, whatever is made of them.
+        dtype: if case == Case::DrawOrthogonal { Dtype::F64 } else { dtype },
+        threads: asked.count(
+            "--threads",
+            std::thread::available_parallelism().map_or(1, usize::from),
+            (1, 1024),
+        )?,
+        repeat: asked.count("--repeat", 15, (1, 1_000_000))?,
+        fresh: asked.has("--fresh"),
     };
-    for (option, value) in options {
-        let text = value.to_string_lossy();
-        let whole = |most| arguments::whole(&option, &text, 1, most).map(|number| number as usize);
-        match option.as_str() {
-            "--case" => case = Some(case_named(&text)?),
-            "--n" => points = Some(whole(MOST_POINTS as u64)?),
-            "--d" => request.d = whole(1 << 20)?,
-            "--m" => request.m = whole(1 << 24)?,
-            "--dtype" => request.dtype = dtype_named(&text)?,
-            "--threads" => request.threads = whole(1024)?,
-            _ => request.repeat = whole(1_000_000)?,
-        }
-    }
-    request.case = case.ok_or(format!("no --case is named; usage: {USAGE}"))?;
-    request.n = points.unwrap_or(request.case.points());
-    // Frequencies are drawn in double precision, whatever is made of them.
-    if request.case == Case::DrawOrthogonal {
-        request.dtype = Dtype::F64;
-    }
     check(&request)?;
-    Ok(Some(request))
+    Ok(request)
 }
 
 fn case_named(name: &str) -> Result<Case, String> {

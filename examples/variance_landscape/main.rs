@@ -15,8 +15,8 @@
 //!
 //! Exit code 0 if all is well, 1 if a value is not finite, 2 if the request cannot be understood or fulfilled.
 
-#[path = "../common/arguments.rs"]
-mod arguments;
+#[path = "../common/command.rs"]
+mod command;
 #[path = "../classification/dataset.rs"]
 #[allow(dead_code, reason = "labels and the reading of files are for the example `classification`")]
 mod dataset;
@@ -28,88 +28,57 @@ mod plot;
 mod regimes;
 mod table;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
 use std::process::ExitCode;
 
+use command::{Command, Request};
 use landscape::{Block, Cell, Statistic};
 use mechanisms::Mechanism;
 use regimes::{Regime, Setup};
 
-const USAGE: &str = "variance_landscape [--d D] [--pairs PAIRS] [--features FEATURES] [--quantile PERCENT] \
-                     [--seed SEED] [--out FILE.svg]";
-
-/// What was asked on the command line.
-struct Request {
-    setup: Setup,
-    features: usize,
-    statistic: Statistic,
-    out: PathBuf,
-}
-
-/// The request, or `None` for a request for help.
-fn request(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
-    let known = ["--d", "--pairs", "--features", "--quantile", "--seed", "--out"];
-    let Some(options) = arguments::options(arguments, &known, USAGE)? else { return Ok(None) };
-    let mut request = Request {
-        setup: Setup { d: 64, pairs: 1000, seed: 0 },
-        features: 128,
-        statistic: Statistic::Mean,
-        out: ["target", "variance_landscape.svg"].iter().collect(),
-    };
-    for (option, value) in options {
-        let text = value.to_string_lossy();
-        match option.as_str() {
-            "--d" => request.setup.d = arguments::whole(&option, &text, 2, 4096)? as usize,
-            "--pairs" => request.setup.pairs = arguments::whole(&option, &text, 2, 100_000)? as usize,
-            "--features" => request.features = arguments::whole(&option, &text, 2, 1_000_000)? as usize,
-            "--quantile" => {
-                request.statistic = Statistic::Quantile(arguments::whole(&option, &text, 1, 100)?)
-            }
-            "--seed" => request.setup.seed = arguments::whole(&option, &text, 0, u64::MAX)?,
-            _ => request.out = PathBuf::from(value),
-        }
-    }
-    if !request.features.is_multiple_of(2) {
-        return Err(format!("--features takes an even number, not {}", request.features));
-    }
-    Ok(Some(request))
-}
+const COMMAND: Command = Command {
+    options: &["--d", "--pairs", "--features", "--quantile", "--seed", "--out"],
+    ..Command::new(
+        "variance_landscape [--d D] [--pairs PAIRS] [--features FEATURES] [--quantile PERCENT] [--seed SEED] \
+         [--out FILE.svg]",
+    )
+};
 
 /// Whether all values are finite.
 fn run(request: &Request) -> Result<bool, String> {
-    let Request { setup, features, statistic, out } = request;
+    let setup = &Setup {
+        d: request.count("--d", 64, (2, 4096))?,
+        pairs: request.count("--pairs", 1000, (2, 100_000))?,
+        seed: request.whole("--seed", 0, (0, u64::MAX))?,
+    };
+    let features = &request.count("--features", 128, (2, 1_000_000))?;
+    if !features.is_multiple_of(2) {
+        return Err(format!("--features takes an even number, not {features}"));
+    }
+    let statistic = &match request.whole("--quantile", 0, (1, 100))? {
+        0 => Statistic::Mean,
+        percent => Statistic::Quantile(percent),
+    };
+    let out = request.out("variance_landscape.svg");
     let mechanisms = Mechanism::all();
-    arguments::print(&table::heading(setup, *features, *statistic))?;
+    command::print(&table::heading(setup, *features, *statistic))?;
     let mut blocks: Vec<(Regime, Block)> = Vec::new();
     for regime in Regime::all(setup)? {
         let block = landscape::block(&regime, &mechanisms, *features, *statistic)
             .map_err(|error| format!("{}: {error}", regime.name))?;
-        arguments::print(&table::block(&regime, &mechanisms, &block))?;
+        command::print(&table::block(&regime, &mechanisms, &block))?;
         blocks.push((regime, block));
     }
-    arguments::print(&table::notes())?;
+    command::print(&table::notes())?;
     let cells = || blocks.iter().flat_map(|(_, block)| block.cells.iter().flatten());
     let strays = cells().filter(|cell: &&Cell| !cell.value.is_finite()).count();
     if strays > 0 {
-        arguments::print(&format!("{strays} OF {} VALUES ARE NOT FINITE\n", cells().count()))?;
+        command::print(&format!("{strays} OF {} VALUES ARE NOT FINITE\n", cells().count()))?;
     }
-    picture::draw(&blocks, &mechanisms, *features, *statistic, out)?;
-    arguments::print(&format!("picture: {}\n", out.display()))?;
+    picture::draw(&blocks, &mechanisms, *features, *statistic, &out)?;
+    command::print(&format!("picture: {}\n", out.display()))?;
     Ok(strays == 0)
 }
 
 fn main() -> ExitCode {
-    let well = request(std::env::args_os().skip(1)).and_then(|request| match request {
-        Some(request) => run(&request),
-        None => arguments::print(&format!("usage: {USAGE}\n")).map(|()| true),
-    });
-    match well {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::from(2)
-        }
-    }
+    COMMAND.run(run)
 }

@@ -48,7 +48,7 @@ impl Coupling {
 fn simplex(block: BlockLaw) -> BlockLaw {
     match block.size {
         1 => block,
-        size => BlockLaw { dependence: Dependence::Angle { cos: -1.0 / (size as f64 - 1.0) }, ..block },
+        size => BlockLaw::new(size, Dependence::Angle { cos: -1.0 / (size as f64 - 1.0) }, block.radius),
     }
 }
 
@@ -82,10 +82,10 @@ impl Fit {
         let pairs = PairStatistics::new(&x, &y)?;
         let shift = Array1::from(pairs.shift(MARGIN)?);
         let (x, y) = (Statistics::of(&(queries - &shift))?, Statistics::of(&(keys - &shift))?);
-        let (a, s) = pairs.gerf();
+        let best = pairs.gerf();
         Ok(Fit {
-            oprf: pairs.oprf().1.into(),
-            gerf: (a.into(), s),
+            oprf: pairs.oprf().a.into(),
+            gerf: (best.a.into(), best.sign),
             diagonal: pairs.robust_diagonal(CLAMP)?.into_iter().map(Complex64::from).collect(),
             counts: Counts::fit(&pairs),
             shifted_counts: Counts::fit(&PairStatistics::new(&x, &y)?),

@@ -9,54 +9,26 @@
 //!
 //! Exit code 0 if all is well, 1 if a case failed or none was evaluated, 2 if the request or the file cannot be understood.
 
+#[path = "../common/command.rs"]
+mod command;
 mod formulas;
 mod golden;
 mod simulate;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
 
+use command::{Command, Request};
 use formulas::Outcome;
 use serde_json::Value;
 
-const USAGE: &str = "verify [FILE.json] [--simulate] [--draws DRAWS]";
-
-/// What was asked on the command line.
-struct Request {
-    file: Option<String>,
-    simulate: bool,
-    draws: u64,
-}
-
-fn request(arguments: impl Iterator<Item = OsString>) -> Result<Request, String> {
-    let text = |argument: OsString| {
-        argument
-            .into_string()
-            .map_err(|argument| format!("{} is not text in UTF-8", argument.to_string_lossy()))
-    };
-    let arguments = arguments.map(text).collect::<Result<Vec<_>, _>>()?;
-    let mut arguments = arguments.into_iter();
-    let mut request = Request { file: None, simulate: false, draws: 20_000 };
-    while let Some(argument) = arguments.next() {
-        match argument.as_str() {
-            "--simulate" => request.simulate = true,
-            "--draws" => {
-                let draws = arguments.next().and_then(|v| v.parse().ok()).filter(|draws| *draws >= 100);
-                request.draws = draws.ok_or("--draws takes a whole number from 100 on")?;
-            }
-            "--help" | "-h" => return Err(format!("usage: {USAGE}")),
-            option if option.starts_with('-') => {
-                return Err(format!("there is no option {option}; usage: {USAGE}"));
-            }
-            _ if request.file.is_some() => return Err(format!("one file at a time; usage: {USAGE}")),
-            _ => request.file = Some(argument),
-        }
-    }
-    Ok(request)
-}
+const COMMAND: Command = Command {
+    options: &["--draws"],
+    flags: &["--simulate"],
+    files: 1,
+    ..Command::new("verify [FILE.json] [--simulate] [--draws DRAWS]")
+};
 
 /// What became of the cases of one formula.
 #[derive(Default)]
@@ -131,33 +103,18 @@ fn verify(cases: &[Value]) -> Result<(String, bool), std::fmt::Error> {
     Ok((table, failed == 0 && passed > 0))
 }
 
-/// Writes to standard output; a reader that has gone is no mistake.
-fn print(text: &str) -> Result<(), String> {
-    match std::io::stdout().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(format!("the table cannot be written: {error}"))
-        }
-        _ => Ok(()),
-    }
-}
-
 fn run(request: &Request) -> Result<bool, String> {
-    if request.simulate {
-        let (table, well) = simulate::run(request.draws).map_err(|e| e.to_string())?;
-        return print(&table).map(|()| well);
+    let draws = request.whole("--draws", 20_000, (100, u64::MAX))?;
+    if request.has("--simulate") {
+        let (table, well) = simulate::run(draws).map_err(|e| e.to_string())?;
+        return command::print(&table).map(|()| well);
     }
-    let cases = request.file.as_deref().map_or_else(golden::bundled, golden::read)?;
+    let file = request.files.first().map(|file| file.to_string_lossy());
+    let cases = file.as_deref().map_or_else(golden::bundled, golden::read)?;
     let (table, well) = verify(&cases).map_err(|e| e.to_string())?;
-    print(&table).map(|()| well)
+    command::print(&table).map(|()| well)
 }
 
 fn main() -> ExitCode {
-    match request(std::env::args_os().skip(1)).and_then(|request| run(&request)) {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::from(2)
-        }
-    }
+    COMMAND.run(run)
 }

@@ -33,9 +33,9 @@ const RUN: usize = 128;
 /// ```
 /// use ndarray::arr2;
 /// use random_features::apply::Smoother;
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Positive;
-/// let omega = draw(2, 256, &Orthogonal, &mut random_features::rng(5))?;
+/// let omega = Orthogonal.draw(2, 256, 5)?;
 /// let mut smoother = Smoother::<f64>::new(Positive.gaussian(omega, 1.0)?, 2)?;
 /// smoother.update_labels(&arr2(&[[1.0, 1.0], [1.2, 0.9], [-1.0, -1.1]]), &[0, 0, 1])?;
 /// assert_eq!(smoother.classify(&arr2(&[[0.9, 1.1], [-1.0, -1.0]]))?, [0, 1]);

@@ -33,10 +33,11 @@ pub enum Form {
 ///
 /// ```
 /// use random_features::map::Facts;
-/// let facts = Facts { symmetric: true, ..Facts::new(3, vec![8]) };
+/// let facts = Facts::new(3, vec![8]).symmetric();
 /// assert_eq!((facts.input_dim, facts.feature_dim(), facts.non_negative), (3, 8, false));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Facts {
     /// d, the dimension of points.
     pub input_dim: usize,
@@ -54,6 +55,21 @@ impl Facts {
     /// A map from ℝᵈ with d = `input_dim` to these blocks of features, which promises nothing.
     pub fn new(input_dim: usize, blocks: Vec<usize>) -> Self {
         Facts { input_dim, blocks, symmetric: false, non_negative: false, logarithms: false }
+    }
+
+    /// The same for a [symmetric](Facts::symmetric) map.
+    pub fn symmetric(self) -> Self {
+        Facts { symmetric: true, ..self }
+    }
+
+    /// The same for a map whose features are never [negative](Facts::non_negative).
+    pub fn non_negative(self) -> Self {
+        Facts { non_negative: true, ..self }
+    }
+
+    /// The same for a map that offers [logarithms](Facts::logarithms).
+    pub fn logarithms(self) -> Self {
+        Facts { logarithms: true, ..self }
     }
 
     /// D, the number of real features.
@@ -101,7 +117,7 @@ impl Facts {
 ///
 /// impl FeatureMap<f64> for Affine {
 ///     fn facts(&self) -> Facts {
-///         Facts { symmetric: true, ..Facts::new(self.0, vec![1 + self.0]) }
+///         Facts::new(self.0, vec![1 + self.0]).symmetric()
 ///     }
 ///
 ///     // The facts offer no logarithms, so that the form is always `Form::Values`.

@@ -27,8 +27,8 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Antithetic, Independent, draw};
-/// let omega = draw(8, 4, &Antithetic(Independent), &mut random_features::rng(1))?;
+/// use random_features::frequency::{Antithetic, Coupling, Independent};
+/// let omega = Antithetic(Independent).draw(8, 4, 1)?;
 /// assert_eq!(omega.rows().row(3), -&omega.rows().row(2));
 /// # Ok::<(), random_features::Error>(())
 /// ```

@@ -3,17 +3,70 @@
 use ndarray::Array2;
 use rand::Rng;
 
+use super::draw::draw;
+use super::frequencies::Frequencies;
 use super::radii::Radii;
+use super::source::Source;
 use super::structured::Rotated;
+use super::with_radii::WithRadii;
 use crate::error::Result;
 use crate::theory::BlockLaw;
 
 /// How the frequencies of a map depend on each other.
 ///
-/// A coupling draws one block of mutually dependent rows at a time; [`draw`](super::draw()) puts independent blocks
-/// together. It promises that each row on its own has a uniform direction and a radius of the law that it is given,
-/// which alone makes every estimate unbiased; [`Hadamard`](super::Hadamard) and [`Givens`](super::Givens) keep that
-/// approximately.
+/// A coupling draws one block of mutually dependent rows at a time; [`draw`](Coupling::draw) puts independent blocks
+/// together. Each row on its own must have a uniform direction and a radius of the law that it is given: that alone
+/// makes every estimate unbiased. [`Hadamard`](super::Hadamard) and [`Givens`](super::Givens) do so approximately.
+///
+/// # Example
+/// ```
+/// use random_features::Positive;
+/// use random_features::frequency::{Coupling, Orthogonal, Simplex};
+/// let omega = Orthogonal.draw(64, 256, 42)?; // m = 256 rows in ℝ⁶⁴ from the seed 42
+/// let map = Positive.softmax::<f32>(omega)?;
+/// let mut rng = random_features::rng(42);
+/// let (first, second) = (Simplex::default().draw(8, 16, &mut rng)?, Simplex::default().draw(8, 16, &mut rng)?);
+/// assert_ne!(first, second);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # A coupling of your own
+/// Two methods: how many rows a block can hold, and how to draw it. Here rows come in triples that share a radius; the
+/// directions are those of another coupling.
+///
+/// ```
+/// use ndarray::Array2;
+/// use rand::Rng;
+/// use random_features::frequency::{Coupling, Drawn, Orthogonal, Radii, Rows};
+/// use random_features::theory::BlockLaw;
+/// use random_features::Result;
+///
+/// #[derive(Debug)]
+/// struct Triples;
+///
+/// impl Coupling for Triples {
+///     fn capacity(&self, d: usize) -> usize {
+///         d.min(3)
+///     }
+///
+///     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+///         let radius = radii.draw(d, 1, rng)?[0];
+///         let mut rows: Array2<f64> = Orthogonal.draw(d, size, rng)?.rows().into_owned();
+///         for mut row in rows.rows_mut() {
+///             let norm = row.dot(&row).sqrt();
+///             row *= radius / norm;
+///         }
+///         // Closed forms know nothing of this dependence: say so.
+///         Ok(Drawn::new(Rows::Dense(rows), BlockLaw::unknown(size, radii.law())))
+///     }
+/// }
+///
+/// let omega = Triples.draw(5, 7, 1)?;
+/// let norms = omega.squared_norms();
+/// assert!((norms[0] - norms[2]).abs() < 1e-12 && (norms[0] - norms[3]).abs() > 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+/// `testing::check_unbiased` tests whether maps on it are unbiased.
 pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// The most rows that a block for points in ℝᵈ can hold; 0 if the coupling does not exist there.
     fn capacity(&self, d: usize) -> usize;
@@ -24,20 +77,49 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// [`Parameter`](crate::Error::Parameter) if a parameter of the coupling is outside its domain, or the coupling or
     /// the radii do not exist in this dimension.
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn>;
-}
 
-impl<C: Coupling + ?Sized> Coupling for Box<C> {
-    fn capacity(&self, d: usize) -> usize {
-        (**self).capacity(d)
+    /// Draws `m` frequencies in ℝᵈ, from a seed or a generator: independent blocks of this coupling, the last one
+    /// perhaps partial. Each is ~ N(0, I), for the Gaussian and the softmax kernel, unless the coupling has
+    /// [other radii](Coupling::with_radii).
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or the coupling
+    /// does not exist in dimension `d`.
+    fn draw(&self, d: usize, m: usize, source: impl Source) -> Result<Frequencies>
+    where
+        Self: Sized,
+    {
+        draw(d, m, self, &mut source.generator())
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-        (**self).draw_block(d, size, radii, rng)
+    /// This coupling with radii of another law, for another kernel.
+    fn with_radii<R: Radii>(self, radii: R) -> WithRadii<Self, R>
+    where
+        Self: Sized,
+    {
+        WithRadii::new(self, radii)
     }
 }
+
+macro_rules! pointers {
+    ($($Pointer:ty),*) => {$(
+        impl<C: Coupling + ?Sized> Coupling for $Pointer {
+            fn capacity(&self, d: usize) -> usize {
+                (**self).capacity(d)
+            }
+
+            fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+                (**self).draw_block(d, size, radii, rng)
+            }
+        }
+    )*};
+}
+
+pointers!(&C, Box<C>, std::sync::Arc<C>);
 
 /// A block as it was drawn.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Drawn {
     /// The rows.
     pub rows: Rows,
@@ -45,8 +127,16 @@ pub struct Drawn {
     pub law: BlockLaw,
 }
 
+impl Drawn {
+    /// Rows and what is known of their joint law.
+    pub fn new(rows: Rows, law: BlockLaw) -> Self {
+        Drawn { rows, law }
+    }
+}
+
 /// The rows of a block: written out, or as a product.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Rows {
     /// A matrix with a frequency in each row.
     Dense(Array2<f64>),

@@ -14,7 +14,8 @@ use crate::theory::Law;
 /// Draws `m` frequencies in ℝᵈ for the Gaussian or the softmax kernel, each ~ N(0, I), in independent blocks of the
 /// coupling; the last block may be partial.
 ///
-/// `rng` may be any generator; [`rng(seed)`](crate::rng) is a named, portable one.
+/// The same as [`coupling.draw(d, m, rng)`](Coupling::draw), as a function. `rng` may be any generator;
+/// [`rng(seed)`](crate::rng) is a named, portable one.
 ///
 /// ```
 /// use random_features::frequency::{Antithetic, Orthogonal, draw};

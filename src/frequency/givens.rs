@@ -43,8 +43,8 @@ use crate::theory::BlockLaw;
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Givens, draw};
-/// let omega = draw(8, 8, &Givens::default(), &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, Givens};
+/// let omega = Givens::default().draw(8, 8, 1)?;
 /// let rows = omega.rows();
 /// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
 /// # Ok::<(), random_features::Error>(())

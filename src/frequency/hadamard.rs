@@ -36,8 +36,8 @@ use crate::theory::BlockLaw;
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Hadamard, draw};
-/// let omega = draw(1000, 4096, &Hadamard::default(), &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, Hadamard};
+/// let omega = Hadamard::default().draw(1000, 4096, 1)?;
 /// assert_eq!(omega.padded_dim(), 1024);
 /// # Ok::<(), random_features::Error>(())
 /// ```

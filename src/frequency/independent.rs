@@ -24,8 +24,8 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Independent, draw};
-/// let omega = draw(8, 32, &Independent, &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, Independent};
+/// let omega = Independent.draw(8, 32, 1)?;
 /// assert_eq!(omega.rows().dim(), (32, 8));
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -50,8 +50,7 @@ impl Coupling for Independent {
                 row.iter_mut().for_each(|v| *v = radius * (*v / norm));
             }
         }
-        let law =
-            BlockLaw { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
+        let law = BlockLaw::new(size, Dependence::Independent, radii.law());
         Ok(Drawn { rows: Rows::Dense(rows), law })
     }
 }

@@ -1,6 +1,6 @@
 //! Drawing frequencies ω: what is random about a feature map.
 //!
-//! A [`Coupling`] says how the rows ω₁ … ω_m depend on each other; [`draw`] turns it into [`Frequencies`],
+//! A [`Coupling`] says how the rows ω₁ … ω_m depend on each other; [`Coupling::draw`] turns it into [`Frequencies`],
 //! plain immutable data that remembers its law. Randomness enters here, once, and nowhere else. Below stand
 //! the closed forms, whose language ([`Law`](crate::theory::Law)) a draw speaks; above stand projections and maps.
 //!
@@ -15,8 +15,8 @@
 //! - `radii`: norms and normal numbers; `haar`: uniform directions; `simplex_matrix`, `rotation`: directions as products
 //! - `structured`: blocks of products; `counts`: frequencies of the other kind
 //! - `frequencies`: what a draw leaves behind
-//! - `coupling`: the trait and its blocks; `draw`
-//! - couplings: `independent`, `orthogonal`, `hadamard`, `givens`, `simplex_plus`, `quasi`; over others of them
+//! - `source`: a seed or a generator; `coupling`: the trait and its blocks; `draw`; `with_radii`
+//! - couplings: `independent`, `product`, `orthogonal`, `hadamard`, `givens`, `simplex_plus`, `quasi`; over others of them
 //!   `simplex` and `antithetic`
 
 mod antithetic;
@@ -30,6 +30,7 @@ mod haar;
 mod hadamard;
 mod independent;
 mod orthogonal;
+mod product;
 pub mod quasi;
 mod radii;
 mod recipe;
@@ -38,7 +39,9 @@ mod shape;
 pub mod simplex;
 mod simplex_matrix;
 pub mod simplex_plus;
+mod source;
 pub mod structured;
+mod with_radii;
 
 pub use antithetic::Antithetic;
 pub(crate) use counts::check_probability;
@@ -51,8 +54,11 @@ pub use givens::Givens;
 pub use hadamard::Hadamard;
 pub use independent::Independent;
 pub use orthogonal::Orthogonal;
+pub use product::Product;
 pub use quasi::{Halton, Sobol};
 pub use radii::{Chi, Radii, RootDim};
 pub use recipe::{AnyCoupling, AnyRadii, Draw, DrawCounts};
 pub use simplex::Simplex;
 pub use simplex_plus::SimplexPlus;
+pub use source::Source;
+pub use with_radii::WithRadii;

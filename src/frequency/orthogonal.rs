@@ -27,8 +27,8 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Orthogonal, draw};
-/// let omega = draw(8, 8, &Orthogonal, &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// let omega = Orthogonal.draw(8, 8, 1)?;
 /// let rows = omega.rows();
 /// assert!(rows.row(0).dot(&rows.row(1)).abs() < 1e-12);
 /// # Ok::<(), random_features::Error>(())
@@ -49,8 +49,7 @@ impl Coupling for Orthogonal {
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let rows = Rows::Dense(assemble(&lengths, haar_rows(size, d, rng)));
-        let law =
-            BlockLaw { size, dependence: Dependence::Orthogonal, radius: radii.law(), antithetic: false };
+        let law = BlockLaw::new(size, Dependence::Orthogonal, radii.law());
         Ok(Drawn { rows, law })
     }
 }

@@ -4,11 +4,11 @@ use rand::Rng;
 
 use super::{
     Antithetic, Chi, CountLaw, Counts, Coupling, Drawn, Frequencies, Givens, Hadamard, Halton, Independent,
-    Orthogonal, Radii, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric, draw_poisson, draw_with,
-    rng_of_step,
+    Orthogonal, Product, Radii, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric, draw_poisson,
+    draw_with, rng_of_step,
 };
 use crate::error::{Error, Result};
-use crate::kernel::Smoothness;
+use crate::kernel::{Cauchy, RationalQuadratic, Smoothness};
 
 /// Any coupling of this crate, as data.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +31,8 @@ pub enum AnyCoupling {
     Halton,
     /// [`Sobol`].
     Sobol,
+    /// [`Product`] of [`Cauchy`] coordinates.
+    Cauchy,
     /// [`Antithetic`] pairs over another one.
     Antithetic(Box<AnyCoupling>),
 }
@@ -46,6 +48,7 @@ impl AnyCoupling {
             AnyCoupling::Givens(coupling) => Box::new(*coupling),
             AnyCoupling::Halton => Box::new(Halton),
             AnyCoupling::Sobol => Box::new(Sobol),
+            AnyCoupling::Cauchy => Box::new(Product(Cauchy)),
             AnyCoupling::Antithetic(inner) => Box::new(Antithetic(inner.as_dyn())),
         }
     }
@@ -82,6 +85,12 @@ any_coupling! {
     Sobol => |_| AnyCoupling::Sobol,
 }
 
+impl From<Product<Cauchy>> for AnyCoupling {
+    fn from(_: Product<Cauchy>) -> Self {
+        AnyCoupling::Cauchy
+    }
+}
+
 impl<C: Into<AnyCoupling>> From<Antithetic<C>> for AnyCoupling {
     fn from(Antithetic(inner): Antithetic<C>) -> Self {
         AnyCoupling::Antithetic(Box::new(inner.into()))
@@ -89,7 +98,7 @@ impl<C: Into<AnyCoupling>> From<Antithetic<C>> for AnyCoupling {
 }
 
 /// Any law of the radii that this crate knows, as data.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum AnyRadii {
@@ -99,6 +108,8 @@ pub enum AnyRadii {
     RootDim,
     /// Those of a Matérn kernel.
     Matern(Smoothness),
+    /// Those of the rational quadratic kernel.
+    RationalQuadratic(RationalQuadratic),
 }
 
 impl AnyRadii {
@@ -107,8 +118,27 @@ impl AnyRadii {
             AnyRadii::Chi => &Chi,
             AnyRadii::RootDim => &RootDim,
             AnyRadii::Matern(smoothness) => smoothness,
+            AnyRadii::RationalQuadratic(kernel) => kernel,
         }
     }
+}
+
+macro_rules! any_radii {
+    ($($radii:ident => |$own:pat_param| $variant:expr),* $(,)?) => {$(
+        impl From<$radii> for AnyRadii {
+            fn from($own: $radii) -> Self {
+                $variant
+            }
+        }
+    )*};
+}
+
+any_radii! {
+    Chi => |_| AnyRadii::Chi,
+    RootDim => |_| AnyRadii::RootDim,
+    Smoothness => |own| AnyRadii::Matern(own),
+    // Radii have no lengthscale: that of the kernel divides the points.
+    RationalQuadratic => |own| AnyRadii::RationalQuadratic(own.without_lengthscale()),
 }
 
 /// How frequencies are drawn: what [`draw_with`] takes, as plain data.
@@ -145,8 +175,8 @@ impl Draw {
     }
 
     /// The same with other radii.
-    pub fn with_radii(self, radii: AnyRadii) -> Self {
-        Draw { radii, ..self }
+    pub fn with_radii(self, radii: impl Into<AnyRadii>) -> Self {
+        Draw { radii: radii.into(), ..self }
     }
 
     /// The same from another stream.

@@ -37,8 +37,8 @@ use crate::theory::{BlockLaw, Dependence};
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Simplex, draw};
-/// let omega = draw(5, 5, &Simplex::default(), &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, Simplex};
+/// let omega = Simplex::default().draw(5, 5, 1)?;
 /// let (a, b) = (omega.rows().row(0).to_owned(), omega.rows().row(1).to_owned());
 /// let cos = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
 /// assert!((cos + 0.25).abs() < 1e-12);

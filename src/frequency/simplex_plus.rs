@@ -1,36 +1,41 @@
 //! Simplex frequencies placed by their radii (SimRF+).
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, s};
 use rand::Rng;
 
 use super::coupling::{Coupling, Drawn, Rows};
 use super::haar::haar_rows;
+use super::hadamard::Hadamard;
 use super::radii::{Radii, assemble, draw_radii};
+use super::rotation::Rotation;
+use super::simplex::RotationLaw;
 use super::simplex_matrix::vertices;
 use crate::error::{Result, check_positive};
-use crate::theory::{BlockLaw, Dependence};
+use crate::theory::{BlockLaw, Dependence, Radius};
 
 /// Simplex frequencies placed by their radii (SimRF+): blocks of up to d rows whose sum is as short as can be.
 ///
 /// # Definition
 /// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, fresh for every block, Q Haar-distributed, and S from [`place`]:
 /// passes of coordinate descent on ‖Σ rᵢ sᵢ‖ that start at the simplex. A block of r < d rows starts at the
-/// r-vertex simplex.
+/// r-vertex simplex. Q may instead be a fast [`RotationLaw`]: then ωᵢ = rᵢ Q sᵢ in the padded dimension N, cut to the
+/// first d coordinates.
 ///
 /// # Variance
 /// Below that of [`Simplex`](super::Simplex) for positive features. No closed form is known.
 ///
 /// # Exact where
-/// The law of each row is exact, N(0, I): the rotation is uniform and independent of the radii. There is no
-/// simplex in one dimension: d = 1 is an error.
+/// With [`RotationLaw::Haar`] the law of each row is exact, N(0, I): the rotation is uniform and independent of the
+/// radii; with others it is **approximate**. There is no simplex in one dimension: d = 1 is an error.
 ///
 /// # Cost
-/// O(d³) for a block of d rows, of which a pass takes O(d²).
+/// To draw a block of d rows, O(d³) with a Haar rotation and O(d² log d) with a fast one; a pass takes O(d²). Rows are
+/// written out in either case: they are no product of sparse factors, so maps cost the same as with independent rows.
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{SimplexPlus, draw};
-/// let omega = draw(6, 6, &SimplexPlus::default(), &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, SimplexPlus};
+/// let omega = SimplexPlus::default().draw(6, 6, 1)?;
 /// let sum = omega.rows().sum_axis(ndarray::Axis(0));
 /// assert!(sum.dot(&sum).sqrt() < 0.1);
 /// # Ok::<(), random_features::Error>(())
@@ -43,27 +48,71 @@ use crate::theory::{BlockLaw, Dependence};
 pub struct SimplexPlus {
     /// Passes over the rows of a block, from 1 on.
     pub passes: usize,
+    /// Where the rotation Q comes from.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub rotation: RotationLaw,
 }
 
 impl Default for SimplexPlus {
     fn default() -> Self {
-        SimplexPlus { passes: 3 }
+        SimplexPlus { passes: 3, rotation: RotationLaw::Haar }
     }
+}
+
+impl SimplexPlus {
+    /// SimRF+ on a rotation of another law: `SimplexPlus::on(RotationLaw::Hadamard(Hadamard::default()))` is drawn in
+    /// O(d² log d).
+    pub fn on(rotation: RotationLaw) -> Self {
+        SimplexPlus { rotation, ..SimplexPlus::default() }
+    }
+
+    /// N for points in ℝᵈ.
+    fn padded(&self, d: usize) -> usize {
+        match self.rotation {
+            RotationLaw::Hadamard(_) => Hadamard::padded(d),
+            RotationLaw::Haar | RotationLaw::Givens(_) => d,
+        }
+    }
+
+    /// The rows of a block with these radii.
+    fn rows(&self, d: usize, lengths: &[f64], rng: &mut dyn Rng) -> Result<Array2<f64>> {
+        let placed = place(lengths, self.passes);
+        let fast = match self.rotation {
+            RotationLaw::Haar => {
+                return Ok(assemble(lengths, placed.dot(&haar_rows(lengths.len(), d, rng))));
+            }
+            RotationLaw::Hadamard(hadamard) => hadamard.draw_rotation(d, rng)?,
+            RotationLaw::Givens(givens) => givens.draw_rotation(d, rng)?,
+        };
+        Ok(assemble(lengths, rotated(placed, &fast, self.padded(d))).slice_move(s![.., ..d]))
+    }
+}
+
+/// The unit vectors, in rows and padded to N coordinates, each rotated.
+fn rotated(directions: Array2<f64>, rotation: &Rotation, padded: usize) -> Array2<f64> {
+    let mut columns = Array2::zeros((padded, directions.nrows()));
+    columns.slice_mut(s![..directions.ncols(), ..]).assign(&directions.t());
+    rotation.rotate(columns.view_mut());
+    columns.reversed_axes()
 }
 
 impl Coupling for SimplexPlus {
     fn capacity(&self, d: usize) -> usize {
-        if d < 2 { 0 } else { d }
+        if d < 2 { 0 } else { self.padded(d) }
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         check_positive("the number of passes", self.passes)?;
-        let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
-        let directions = place(&lengths, self.passes).dot(&haar_rows(size, d, rng));
-        let rows = Rows::Dense(assemble(&lengths, directions));
-        let law =
-            BlockLaw { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
-        Ok(Drawn { rows, law: if size == 1 { law } else { BlockLaw::unknown(size, radii.law()) } })
+        let lengths = draw_radii(radii, self.padded(d), (size, self.capacity(d)), rng)?;
+        let rows = Rows::Dense(self.rows(d, &lengths, rng)?);
+        let radius = match radii.law() {
+            // Rows of norm √N have another norm once they are cut.
+            Radius::RootDim if self.padded(d) > d => Radius::Other,
+            law => law,
+        };
+        let alone = size == 1 && self.rotation == RotationLaw::Haar;
+        let dependence = if alone { Dependence::Independent } else { Dependence::Unknown };
+        Ok(Drawn { rows, law: BlockLaw { size, dependence, radius, antithetic: false } })
     }
 }
 

@@ -70,8 +70,8 @@ pub(super) fn widest(d: usize) -> Option<usize> {
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Hadamard, draw};
-/// let omega = draw(100, 300, &Hadamard::default(), &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, Hadamard};
+/// let omega = Hadamard::default().draw(100, 300, 1)?;
 /// let structured = omega.structured().unwrap();
 /// assert_eq!((structured.padded(), structured.blocks().len()), (128, 3));
 /// # Ok::<(), random_features::Error>(())

@@ -1,6 +1,6 @@
 //! Bipolar hybrids: hyperbolic features where points oppose each other, trigonometric ones where they agree.
 
-use super::{Coefficient, Hybrid};
+use super::{Coefficient, GaussianWeight, Hybrid};
 use crate::error::Result;
 use crate::kernel::Softmax;
 use crate::map::{Map, Omega, Target};
@@ -45,8 +45,8 @@ impl Hybrid {
     ///
     /// # Errors
     /// As [`Coefficient::gaussian`] and [`bipolar`](Hybrid::bipolar).
-    pub fn gaussian<T: Real>(bases: Bases, tau: impl Into<Omega>, sigma: f64, r: f64) -> Result<Map<T>> {
-        Self::bipolar(bases, Coefficient::gaussian(tau, sigma, r)?, Softmax::default())
+    pub fn gaussian<T: Real>(bases: Bases, tau: impl Into<Omega>, weight: GaussianWeight) -> Result<Map<T>> {
+        Self::bipolar(bases, Coefficient::gaussian(tau, weight)?, Softmax::default())
     }
 
     /// λ̂ times hyperbolic features plus 1 − λ̂ times trigonometric ones, for a target kernel (softmax or Gaussian) and

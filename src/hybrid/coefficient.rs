@@ -9,6 +9,15 @@ use crate::theory::Radius;
 use crate::theory::coefficient::{self, Moments};
 use crate::{Positive, Real, Sign, Trigonometric};
 
+/// The parameters of the normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ with ρ = 1 − e^{−2σ²r²}.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GaussianWeight {
+    /// σ, positive and finite: how fast λ rises with ‖x−y‖.
+    pub sigma: f64,
+    /// r, positive and finite: the norm of the points for which λ = 1 at x = −y.
+    pub r: f64,
+}
+
 /// A coefficient λ̂ = a + c·Ĉ(x, y) with the estimate Ĉ of a feature map, which may be a hybrid itself.
 ///
 /// Independent of the bases that it weighs if its frequencies are.
@@ -52,9 +61,9 @@ impl<T: Real> Coefficient<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; as [`PlainRecipe::map`].
-    pub fn gaussian(tau: impl Into<Omega>, sigma: f64, r: f64) -> Result<Self> {
-        let map = Trigonometric.gaussian(tau, positive("σ", sigma)?.recip())?;
-        Self::normalised(map, sigma, r)
+    pub fn gaussian(tau: impl Into<Omega>, weight: GaussianWeight) -> Result<Self> {
+        let map = Trigonometric.gaussian(tau, positive("σ", weight.sigma)?.recip())?;
+        Self::normalised(map, weight)
     }
 
     /// The normalised Gaussian coefficient, with any map that estimates the Gaussian kernel e^{−σ²‖x−y‖²/2}: a hybrid,
@@ -62,7 +71,7 @@ impl<T: Real> Coefficient<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite.
-    pub fn normalised(map: Map<T>, sigma: f64, r: f64) -> Result<Self> {
+    pub fn normalised(map: Map<T>, GaussianWeight { sigma, r }: GaussianWeight) -> Result<Self> {
         let rho = -(-2.0 * (positive("σ", sigma)? * positive("r", r)?).powi(2)).exp_m1();
         // Where σr is so small that ρ is 0 there is no such coefficient.
         let inverse = positive("1/(1 − e^{−2σ²r²})", rho.recip())?;

@@ -40,6 +40,19 @@ impl<T: Real> Coefficient<T> {
     }
 }
 
+/// What a [cluster hybrid with Gaussian coefficients](Hybrid::clustered) is made for.
+#[derive(Clone, Copy, Debug)]
+pub struct Mixture<'a> {
+    /// The clusters of the points on side X.
+    pub queries: &'a Clustering,
+    /// The clusters of the points on side Y.
+    pub keys: &'a Clustering,
+    /// How A follows from the centres of a pair of clusters.
+    pub diagonal: Diagonal,
+    /// c, positive and finite: how far from its centres a pair of clusters counts.
+    pub width: f64,
+}
+
 impl Hybrid {
     /// The cluster hybrid with Gaussian coefficients for the softmax kernel: for each pair of a query and a key cluster
     /// a complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width
@@ -51,7 +64,7 @@ impl Hybrid {
     /// ```
     /// use ndarray::arr2;
     /// use random_features::frequency::{Independent, draw};
-    /// use random_features::hybrid::{Formula, Hybrid};
+    /// use random_features::hybrid::{Diagonal, Hybrid, Mixture};
     /// use random_features::plan::Clustering;
     /// use random_features::{Map, Trigonometric, rng};
     /// let queries = Clustering::of(&arr2(&[[1.0, 0.2], [1.1, 0.1]]), 1, &mut rng(1))?;
@@ -61,7 +74,8 @@ impl Hybrid {
     /// let mut others = random_features::rng(3);
     /// let omega = || draw(2, 16, &Independent, &mut rng);
     /// let tau = || draw(2, 8, &Independent, &mut others);
-    /// let map: Map<f64> = Hybrid::clustered((&queries, &keys), Formula::Complex, 1.0, omega, tau, rest)?;
+    /// let mixture = Mixture { queries: &queries, keys: &keys, diagonal: Diagonal::complex(), width: 1.0 };
+    /// let map: Map<f64> = Hybrid::clustered(mixture, omega, tau, rest)?;
     /// let (x, y) = (queries.centres().row(0).to_owned(), keys.centres().row(0).to_owned());
     /// // At the centres λ = 1, and the base is exact.
     /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 1e-9);
@@ -71,18 +85,16 @@ impl Hybrid {
     /// # Errors
     /// As [`Coefficient::around`], [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum); those of the draws.
     pub fn clustered<T: Real>(
-        (queries, keys): (&Clustering, &Clustering),
-        diagonal: impl Into<Diagonal>,
-        c: f64,
+        mixture: Mixture<'_>,
         mut omega: impl FnMut() -> Result<Frequencies>,
         mut tau: impl FnMut() -> Result<Frequencies>,
         rest: Map<T>,
     ) -> Result<Map<T>> {
-        let diagonal = diagonal.into();
+        let Mixture { queries, keys, diagonal, width } = mixture;
         let mut terms = Vec::with_capacity(queries.len() * keys.len());
         for (i, j) in (0..queries.len()).flat_map(|i| (0..keys.len()).map(move |j| (i, j))) {
             let entries = diagonal.entries((queries, i), (keys, j))?;
-            let coefficient = Coefficient::around(tau()?, &entries, c)?;
+            let coefficient = Coefficient::around(tau()?, &entries, width)?;
             let base = ComplexExponential::new(Transform::diagonal(entries)?, Symmetry::Plain);
             terms.push((coefficient, base.softmax(omega()?)?));
         }

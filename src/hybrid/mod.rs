@@ -31,8 +31,9 @@ mod sum;
 
 pub use bipolar::Bases;
 pub use cluster::Clustered;
-pub use coefficient::Coefficient;
+pub use coefficient::{Coefficient, GaussianWeight};
 pub use diagonal::{Diagonal, Formula};
+pub use mixture::Mixture;
 pub use sum::Hybrid;
 
 use crate::Real;

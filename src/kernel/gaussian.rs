@@ -1,14 +1,21 @@
 //! The Gaussian kernel.
 
-use super::{Kernel, Lengthscale};
+use rand::Rng;
+
+use super::shift_invariant::ln_variance;
+use super::spectrum::chi;
+use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
+use crate::SignedLog;
 use crate::error::Result;
-use crate::{Real, SignedLog};
 
 /// The Gaussian (radial basis function) kernel exp(−‖x−y‖²/(2ℓ²)).
 ///
 /// # Definition
 /// K(x, y) = exp(−½ Σₖ (xₖ − yₖ)²/ℓₖ²). With γ of scikit-learn, γ = 1/(2ℓ²). It is the softmax kernel between
 /// two factors, exp(−½‖x‖²) exp(x·y) exp(−½‖y‖²), which is why every map here serves both.
+///
+/// # Spectrum
+/// ω ~ N(0, I): radii [`Chi`].
 ///
 /// ```
 /// use ndarray::arr1;
@@ -41,13 +48,40 @@ impl Gaussian {
     }
 }
 
-impl<T: Real> Kernel<T> for Gaussian {
-    fn check_dim(&self, d: usize) -> Result<()> {
-        self.lengthscale.check_dim(d)
+impl ShiftInvariant for Gaussian {
+    fn name(&self) -> String {
+        "Gaussian".into()
     }
 
-    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        // Differences before squares: no cancellation between large norms.
-        SignedLog::positive(-0.5 * self.lengthscale.sum(x, y, |x, y| (x - y) * (x - y)))
+    fn lengthscale(&self) -> &Lengthscale {
+        &self.lengthscale
+    }
+
+    fn spectrum(&self) -> Spectrum<'_> {
+        Spectrum::Polar(&Chi)
+    }
+
+    fn of_square(&self, square: f64) -> SignedLog {
+        SignedLog::positive(-0.5 * square)
+    }
+
+    /// ½(1 − e^{−‖δ‖²})².
+    fn ln_variance(&self, delta: &[f64]) -> f64 {
+        ln_variance(-0.5 * delta.iter().map(|v| v * v).sum::<f64>(), 0.0)
+    }
+}
+
+/// χ with d degrees of freedom: ω ~ N(0, I), for the Gaussian and the softmax kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Chi;
+
+impl Radii for Chi {
+    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+        chi(d as f64, count, rng)
+    }
+
+    fn law(&self) -> Radius {
+        Radius::Chi
     }
 }

@@ -1,8 +1,14 @@
 //! Matérn kernels.
 
-use super::{Kernel, Lengthscale};
+use std::f64::consts::LN_2;
+
+use rand::Rng;
+
+use super::spectrum::chi;
+use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
+use crate::SignedLog;
 use crate::error::Result;
-use crate::{Real, SignedLog};
+use crate::theory::{ln_1m_exp, ln_add_exp};
 
 /// The smoothness ν of a [`Matern`] kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,10 +34,24 @@ impl Smoothness {
     }
 }
 
+impl std::fmt::Display for Smoothness {
+    /// ν as a fraction.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Smoothness::Half => "1/2",
+            Smoothness::ThreeHalves => "3/2",
+            Smoothness::FiveHalves => "5/2",
+        })
+    }
+}
+
 /// The isotropic Matérn kernel of smoothness ½, 3/2 or 5/2.
 ///
 /// # Definition
 /// A function of δ = ‖(x−y)/ℓ‖ given at [`Smoothness`]; 1 at δ = 0.
+///
+/// # Spectrum
+/// A multivariate t distribution: the radii of the [`Smoothness`].
 ///
 /// ```
 /// use ndarray::arr1;
@@ -70,13 +90,21 @@ impl Matern {
     }
 }
 
-impl<T: Real> Kernel<T> for Matern {
-    fn check_dim(&self, d: usize) -> Result<()> {
-        self.lengthscale.check_dim(d)
+impl ShiftInvariant for Matern {
+    fn name(&self) -> String {
+        format!("Matérn {}", self.smoothness)
     }
 
-    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        let distance = self.lengthscale.sum(x, y, |x, y| (x - y) * (x - y)).sqrt();
+    fn lengthscale(&self) -> &Lengthscale {
+        &self.lengthscale
+    }
+
+    fn spectrum(&self) -> Spectrum<'_> {
+        Spectrum::Polar(&self.smoothness)
+    }
+
+    fn of_square(&self, square: f64) -> SignedLog {
+        let distance = square.sqrt();
         if distance.is_infinite() {
             return SignedLog::from(0.0);
         }
@@ -91,5 +119,62 @@ impl<T: Real> Kernel<T> for Matern {
                 (scaled + scaled * scaled / 3.0).ln_1p() - scaled
             }
         })
+    }
+
+    /// Without cancellation: 1 + k(2δ) − 2k(δ)² is the tail P(n, t) = e⁻ᵗ Σ_{j≥n} tʲ/j!, and e⁻ᵗ t⁴/36 more for ν = 5/2.
+    fn ln_variance(&self, delta: &[f64]) -> f64 {
+        let t = 2.0 * (2.0 * self.smoothness.nu() * delta.iter().map(|v| v * v).sum::<f64>()).sqrt();
+        let excess = match self.smoothness {
+            Smoothness::Half => ln_tail(1, t),
+            Smoothness::ThreeHalves => ln_tail(3, t),
+            Smoothness::FiveHalves if t == 0.0 => f64::NEG_INFINITY,
+            Smoothness::FiveHalves => ln_add_exp(ln_tail(5, t), 4.0 * t.ln() - 36f64.ln() - t),
+        };
+        excess - LN_2
+    }
+}
+
+/// The radii of a Matérn kernel of smoothness ν: χ_d (2ν/s)^½ with s ~ χ² of 2ν degrees of freedom, so that ω has a
+/// multivariate t distribution. Rasmussen and Williams, *Gaussian Processes for Machine Learning*, section 4.2.
+impl Radii for Smoothness {
+    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+        let degrees = 2.0 * self.nu();
+        let normal = chi(d as f64, count, rng)?;
+        let scales = chi(degrees, count, rng)?;
+        // A scale below 1e-100 has probability 1e-100; it stays finite.
+        Ok(normal.iter().zip(scales).map(|(r, s)| r * degrees.sqrt() / s.max(1e-100)).collect())
+    }
+
+    fn law(&self) -> Radius {
+        Radius::Matern(*self)
+    }
+}
+
+/// ln of e⁻ᵗ Σ_{j≥n} tʲ/j!, the probability that a Poisson count with mean t is at least n.
+fn ln_tail(n: u32, t: f64) -> f64 {
+    if t == 0.0 {
+        return f64::NEG_INFINITY;
+    }
+    if t > 800.0 {
+        // All of the probability, to the last bit; powers of t would overflow.
+        return 0.0;
+    }
+    // Terms relative to the n-th: the series where they fall, the complement where the rest is small.
+    if t < f64::from(n) {
+        let ratios = (1..200).scan(1.0, |term, j| {
+            *term *= t / f64::from(n + j);
+            Some(*term)
+        });
+        let sum = 1.0 + ratios.take_while(|term| *term > 1e-18).sum::<f64>();
+        let factorial: f64 = (1..=n).map(f64::from).product();
+        f64::from(n) * t.ln() - factorial.ln() + sum.ln() - t
+    } else {
+        let below = (0..n).scan(1.0, |term, j| {
+            let this = *term;
+            *term *= t / f64::from(j + 1);
+            Some(this)
+        });
+        let below: f64 = below.sum();
+        ln_1m_exp(t - below.ln())
     }
 }

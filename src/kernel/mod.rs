@@ -9,21 +9,29 @@ mod activation;
 mod activation_kernel;
 mod angular;
 mod gaussian;
+mod laplace;
 mod lengthscale;
 mod matern;
+mod rational_quadratic;
 mod regularised;
+mod shift_invariant;
 mod softmax;
+mod spectrum;
 
 pub use activation::Activation;
 pub use activation_kernel::ActivationKernel;
 pub(crate) use activation_kernel::checked_offset;
 pub(crate) use angular::ln_norm;
 pub use angular::{Angular, angle};
-pub use gaussian::Gaussian;
+pub use gaussian::{Chi, Gaussian};
+pub use laplace::{Cauchy, Laplace};
 pub use lengthscale::Lengthscale;
 pub use matern::{Matern, Smoothness};
-pub use regularised::RegularisedSoftmax;
+pub use rational_quadratic::RationalQuadratic;
+pub use regularised::{RegularisedSoftmax, RootDim};
+pub use shift_invariant::{OwnKernel, ShiftInvariant};
 pub use softmax::Softmax;
+pub use spectrum::{Marginal, Radii, Radius, Spectrum};
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2};
 

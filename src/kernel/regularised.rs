@@ -1,6 +1,8 @@
 //! The regularised softmax kernel.
 
-use super::{Kernel, Lengthscale};
+use rand::Rng;
+
+use super::{Kernel, Lengthscale, Radii, Radius};
 use crate::error::{Error, Result};
 use crate::numeric::special::ln_0f1;
 use crate::{Real, SignedLog};
@@ -83,5 +85,22 @@ impl<T: Real> Kernel<T> for RegularisedSoftmax {
         let norms = self.lengthscale.sum(x, y, |x, y| x * x + y * y);
         let sum = self.lengthscale.sum(x, y, |x, y| (x + y) * (x + y));
         SignedLog::positive(ln_0f1(0.5 * d, 0.25 * d * sum) - 0.5 * norms)
+    }
+}
+
+/// √d without randomness, for the regularised softmax kernel.
+///
+/// With a padded coupling, √N for the padded dimension N, and the kernel is the regularised one of that dimension.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct RootDim;
+
+impl Radii for RootDim {
+    fn draw(&self, d: usize, count: usize, _: &mut dyn Rng) -> Result<Vec<f64>> {
+        Ok(vec![(d as f64).sqrt(); count])
+    }
+
+    fn law(&self) -> Radius {
+        Radius::RootDim
     }
 }

@@ -7,7 +7,7 @@ use num_complex::Complex64;
 
 use super::identity::Digest;
 use super::omega::Omega;
-use super::target::{Target, smoothness_name};
+use super::target::Target;
 use crate::Real;
 use crate::engine::{Bias, Facts, Input, Leaf, Lift, Linear, Matrix, Plan, Projection};
 use crate::error::{Error, Result};
@@ -79,13 +79,7 @@ impl<'a> Setting<'a> {
         let frequencies = match (self.omega, self.radius()) {
             (Omega::None(_), _) => "no frequencies".into(),
             (Omega::Counts(_) | Omega::DrawCounts(_), _) => "counts".into(),
-            (_, Radius::Chi) => "frequencies of radii χ".into(),
-            (_, Radius::RootDim) => "frequencies of radii √d".into(),
-            (_, Radius::Matern(smoothness)) => {
-                format!("frequencies for the kernel Matérn {}", smoothness_name(smoothness))
-            }
-            (_, Radius::Other) => "frequencies of radii whose law has no name".into(),
-            (_, Radius::Unstated) => "frequencies of radii whose law is not stated".into(),
+            (_, radius) => radius.to_string(),
         };
         Error::Target { map, frequencies, target }
     }

@@ -33,9 +33,9 @@ use crate::theory::{Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Gerf;
-/// let omega = draw(2, 512, &Orthogonal, &mut random_features::rng(1))?;
+/// let omega = Orthogonal.draw(2, 512, 1)?;
 /// let (x, y) = (arr1(&[0.9, -0.2]), arr1(&[0.7, 0.4]));
 /// // The best A for these points: ‖x+y‖² = 2.6.
 /// let map = Gerf::optimal(2, 2.6)?.softmax(omega)?;
@@ -64,7 +64,7 @@ impl Gerf {
     /// [`Parameter`](Error::Parameter) unless A is finite and Re(1 − 8A) > 0: else the variance is infinite.
     pub fn new(a: impl Into<Complex64>, sign: GerfSign) -> Result<Self> {
         let a = a.into();
-        if a.re < 0.125 && a.is_finite() && gerf::coefficients(a, sign, 1).0.is_finite() {
+        if a.re < 0.125 && a.is_finite() && gerf::coefficients(a, sign, 1).b.is_finite() {
             return Ok(Gerf { a, sign });
         }
         let domain = "finite, with a real part below 1/8";
@@ -86,7 +86,7 @@ impl Gerf {
             let (name, domain) = ("‖x+y‖²", "from 0 on and finite");
             return Err(Error::Parameter { name, value: squared_sum, domain });
         }
-        Gerf::new(gerf::optimal(d, squared_sum).1, GerfSign::Plus)
+        Gerf::new(gerf::optimal(d, squared_sum).a, GerfSign::Plus)
     }
 
     /// A.
@@ -120,7 +120,7 @@ impl Definition for Gerf {
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
         let (omega, target) = (setting.omega.frequencies(self.name())?, setting.target);
-        let b = gerf::coefficients(self.a, self.sign, 1).0;
+        let b = gerf::coefficients(self.a, self.sign, 1).b;
         let constant = (1.0 - 4.0 * self.a).ln() * (0.25 * omega.padded_dim() as f64);
         let weight = |norm: &f64| self.a * *norm + Complex64::new(0.0, constant.im);
         let conjugate = Lift::ExpPolar { conjugate: false };

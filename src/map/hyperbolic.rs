@@ -25,9 +25,9 @@ use crate::theory::{self, Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Independent, draw};
+/// use random_features::frequency::{Coupling, Independent};
 /// use random_features::Hyperbolic;
-/// let omega = draw(2, 512, &Independent, &mut random_features::rng(1))?;
+/// let omega = Independent.draw(2, 512, 1)?;
 /// let map = Hyperbolic.gaussian(omega, 1.5)?;
 /// let (x, y) = (arr1(&[0.3f32, -0.2]), arr1(&[0.1, 0.4]));
 /// let exact = (-(0.04f32 + 0.36) / (2.0 * 2.25)).exp();

@@ -29,9 +29,9 @@ use crate::{Real, SignedLog};
 ///
 /// ```
 /// use ndarray::arr2;
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::{Map, Positive, Side};
-/// let map: Map<f32> = Positive.softmax(draw(2, 64, &Orthogonal, &mut random_features::rng(1))?)?;
+/// let map: Map<f32> = Positive.softmax(Orthogonal.draw(2, 64, 1)?)?;
 /// let features = map.features(Side::X, &arr2(&[[0.1, 0.2], [0.3, -0.4]]))?;
 /// assert_eq!(features.values().dim(), (2, 64));
 /// # Ok::<(), random_features::Error>(())

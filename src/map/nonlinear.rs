@@ -35,10 +35,10 @@ use crate::theory::{self, Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::kernel::Activation;
 /// use random_features::Nonlinear;
-/// let omega = draw(2, 1024, &Orthogonal, &mut random_features::rng(1))?;
+/// let omega = Orthogonal.draw(2, 1024, 1)?;
 /// let map = Nonlinear::new(Activation::Relu).map(omega.clone(), 1.0)?;
 /// let x = arr1(&[1.0, 1.0]);
 /// let estimate: f64 = map.estimate(&x, &x)?;

@@ -25,9 +25,9 @@ use crate::theory::{self, Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Positive;
-/// let omega = draw(2, 512, &Orthogonal, &mut random_features::rng(1))?;
+/// let omega = Orthogonal.draw(2, 512, 1)?;
 /// let map = Positive.softmax(omega)?;
 /// let (x, y) = (arr1(&[0.3, -0.2]), arr1(&[0.1, 0.4]));
 /// let estimate: f64 = map.estimate(&x, &y)?;

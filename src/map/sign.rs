@@ -30,9 +30,9 @@ use crate::theory::{self, Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr1;
-/// use random_features::frequency::{Independent, draw};
+/// use random_features::frequency::{Coupling, Independent};
 /// use random_features::Sign;
-/// let map = Sign.map(draw(2, 1024, &Independent, &mut random_features::rng(1))?, 1.0)?;
+/// let map = Sign.map(Independent.draw(2, 1024, 1)?, 1.0)?;
 /// let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[20.0, 20.0]));
 /// let estimate: f64 = map.estimate(&x, &y)?;
 /// assert!((estimate - 0.5).abs() < 0.1);

@@ -2,7 +2,10 @@
 
 use crate::Real;
 use crate::error::Result;
-use crate::kernel::{Gaussian, Kernel, Lengthscale, Matern, RegularisedSoftmax, Smoothness, Softmax};
+use crate::kernel::{
+    Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, RationalQuadratic, RegularisedSoftmax,
+    ShiftInvariant, Softmax,
+};
 use crate::theory::{Pair, Radius};
 
 /// The kernel that a map approximates, with its lengthscale.
@@ -21,8 +24,16 @@ pub enum Target {
     RegularisedSoftmax(RegularisedSoftmax),
     /// A Matérn kernel; its spectral radii.
     Matern(Matern),
+    /// The rational quadratic kernel; its spectral radii.
+    RationalQuadratic(RationalQuadratic),
+    /// exp(−‖x−y‖₁/ℓ); coordinates with the Cauchy distribution.
+    Laplace(Laplace),
     /// No kernel with a name: what the frequencies and the map imply, of points divided by this lengthscale.
     Implied(Lengthscale),
+    // The last one: formats that number variants do not count what is skipped.
+    /// A shift-invariant kernel of your own, whose spectral law the frequencies have. A map for it cannot be stored.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    Own(OwnKernel),
 }
 
 macro_rules! from {
@@ -35,7 +46,7 @@ macro_rules! from {
     )*};
 }
 
-from!(Softmax, Gaussian, RegularisedSoftmax, Matern);
+from!(Softmax, Gaussian, RegularisedSoftmax, Matern, RationalQuadratic, Laplace);
 
 impl From<f64> for Target {
     fn from(lengthscale: f64) -> Self {
@@ -56,24 +67,43 @@ impl From<Lengthscale> for Target {
 }
 
 impl Target {
+    /// A shift-invariant kernel of your own: a map on frequencies of its spectral law estimates it.
+    pub fn own(kernel: impl ShiftInvariant + 'static) -> Self {
+        Target::Own(OwnKernel::new(kernel))
+    }
+
+    /// The kernel, if it is one of those that state their spectrum.
+    pub fn shift_invariant(&self) -> Option<&dyn ShiftInvariant> {
+        Some(match self {
+            Target::Gaussian(kernel) => kernel,
+            Target::Matern(kernel) => kernel,
+            Target::RationalQuadratic(kernel) => kernel,
+            Target::Laplace(kernel) => kernel,
+            Target::Own(kernel) => kernel,
+            Target::Softmax(_) | Target::RegularisedSoftmax(_) | Target::Implied(_) => return None,
+        })
+    }
+
     /// The lengthscale.
     pub fn lengthscale(&self) -> &Lengthscale {
         match self {
             Target::Softmax(kernel) => kernel.lengthscale(),
-            Target::Gaussian(kernel) => kernel.lengthscale(),
             Target::RegularisedSoftmax(kernel) => kernel.lengthscale(),
-            Target::Matern(kernel) => kernel.lengthscale(),
             Target::Implied(lengthscale) => lengthscale,
+            Target::Gaussian(kernel) => kernel.lengthscale(),
+            Target::Matern(kernel) => kernel.lengthscale(),
+            Target::RationalQuadratic(kernel) => kernel.lengthscale(),
+            Target::Laplace(kernel) => kernel.lengthscale(),
+            Target::Own(kernel) => kernel.lengthscale(),
         }
     }
 
-    /// The law of the radii that the kernel needs; `None` where any will do.
+    /// The law that the kernel needs of the frequencies; `None` where any will do.
     pub fn radius(&self) -> Option<Radius> {
         match self {
-            Target::Softmax(_) | Target::Gaussian(_) => Some(Radius::Chi),
+            Target::Softmax(_) => Some(Radius::Chi),
             Target::RegularisedSoftmax(_) => Some(Radius::RootDim),
-            Target::Matern(kernel) => Some(Radius::Matern(kernel.smoothness())),
-            Target::Implied(_) => None,
+            _ => self.shift_invariant().map(|kernel| kernel.spectrum().law()),
         }
     }
 
@@ -93,15 +123,12 @@ impl Target {
 
     /// Whether the kernel is a function of x − y.
     pub fn is_shift_invariant(&self) -> bool {
-        matches!(self, Target::Gaussian(_) | Target::Matern(_) | Target::Implied(_))
+        !matches!(self, Target::Softmax(_) | Target::RegularisedSoftmax(_))
     }
 
     /// The coefficient of ‖x/ℓ‖² by which logarithms of features differ from those for the softmax kernel.
     pub fn row(&self) -> f64 {
-        match self {
-            Target::Softmax(_) | Target::RegularisedSoftmax(_) => 0.0,
-            Target::Gaussian(_) | Target::Matern(_) | Target::Implied(_) => -0.5,
-        }
+        if self.is_shift_invariant() { -0.5 } else { 0.0 }
     }
 
     /// The factor of variances of positive features: 2x·y for softmax, −‖x−y‖² for the Gaussian kernel.
@@ -123,6 +150,9 @@ impl Target {
             Target::Gaussian(kernel) => Box::new(kernel.clone()),
             Target::RegularisedSoftmax(kernel) => Box::new(kernel.clone()),
             Target::Matern(kernel) => Box::new(kernel.clone()),
+            Target::RationalQuadratic(kernel) => Box::new(kernel.clone()),
+            Target::Laplace(kernel) => Box::new(kernel.clone()),
+            Target::Own(kernel) => Box::new(kernel.clone()),
             Target::Implied(_) => return None,
         })
     }
@@ -132,15 +162,14 @@ impl std::fmt::Display for Target {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Target::Softmax(_) => write!(f, "softmax")?,
-            Target::Gaussian(_) => write!(f, "Gaussian")?,
             Target::RegularisedSoftmax(kernel) => {
                 write!(f, "regularised softmax")?;
                 if let Some(dim) = kernel.dim() {
                     write!(f, " in dimension {dim}")?;
                 }
             }
-            Target::Matern(kernel) => write!(f, "Matérn {}", smoothness_name(kernel.smoothness()))?,
             Target::Implied(_) => write!(f, "a lengthscale without a kernel")?,
+            _ => self.shift_invariant().map_or(Ok(()), |kernel| f.write_str(&kernel.name()))?,
         }
         match (self, self.lengthscale()) {
             (Target::Implied(_), Lengthscale::Isotropic(scale)) => write!(f, ": {scale}"),
@@ -148,14 +177,5 @@ impl std::fmt::Display for Target {
             (_, Lengthscale::Isotropic(scale)) => write!(f, ", lengthscale {scale}"),
             (_, Lengthscale::PerDimension(scales)) => write!(f, ", lengthscales {scales:?}"),
         }
-    }
-}
-
-/// ν as a fraction.
-pub(crate) fn smoothness_name(smoothness: Smoothness) -> &'static str {
-    match smoothness {
-        Smoothness::Half => "1/2",
-        Smoothness::ThreeHalves => "3/2",
-        Smoothness::FiveHalves => "5/2",
     }
 }

@@ -27,9 +27,9 @@ use crate::theory::{self, Pair, Radius};
 /// # Example
 /// ```
 /// use ndarray::arr2;
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Trigonometric;
-/// let omega = draw(2, 512, &Orthogonal, &mut random_features::rng(1))?;
+/// let omega = Orthogonal.draw(2, 512, 1)?;
 /// let map = Trigonometric.gaussian(omega, 1.0)?;
 /// let points = arr2(&[[0.0, 0.0], [1.0, 0.0], [0.0, 2.0]]);
 /// let gram = map.gram(&points, &points)?;
@@ -77,9 +77,7 @@ impl Definition for Trigonometric {
         match setting.target {
             // Any frequencies estimate the kernel of which they are the spectrum.
             Target::Implied(_) => setting.omega.frequencies(self.name()).map(drop),
-            _ => setting
-                .check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::Matern(_)))
-                .map(drop),
+            _ => setting.check_radii(self.name(), |radius| radius != Radius::RootDim).map(drop),
         }
     }
 
@@ -87,10 +85,11 @@ impl Definition for Trigonometric {
         Ok(NormalForm::new(Lift::Polar, 0.5 + setting.target.row()))
     }
 
-    fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
+    fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         let (law, target) = (setting.law()?, setting.target);
-        if let Some(Radius::Matern(smoothness)) = target.radius() {
-            return theory::matern_trigonometric(smoothness, pair.difference, law);
+        if let Some(kernel) = target.shift_invariant().filter(|_| target.radius() != Some(Radius::Chi)) {
+            let delta: Vec<f64> = u.iter().zip(v).map(|(u, v)| u - v).collect();
+            return theory::shift_invariant(kernel, &delta, law);
         }
         let relative = theory::trigonometric(&Pair { norms: 0.0, ..*pair }, law)?;
         Some(relative + target.ln_norm_scale(pair))

@@ -13,8 +13,8 @@
 //! let scale = lengthscale::scale(&queries)?;
 //! // Closed forms are for points divided by the lengthscale.
 //! let (queries, keys) = (queries.divided_by(scale)?, keys.divided_by(scale)?);
-//! let (rho, a) = PairStatistics::new(&queries, &keys)?.oprf();
-//! assert!(a < 0.0 && (1.0 / (1.0 - 8.0 * a) - rho).abs() < 1e-15);
+//! let best = PairStatistics::new(&queries, &keys)?.oprf();
+//! assert!(best.a < 0.0 && (1.0 / (1.0 - 8.0 * best.a) - best.rho).abs() < 1e-15);
 //! # Ok::<(), random_features::Error>(())
 //! ```
 
@@ -25,5 +25,5 @@ mod statistics;
 
 pub use clustering::Clustering;
 pub(crate) use clustering::nearest;
-pub use pair_statistics::PairStatistics;
+pub use pair_statistics::{BestGerf, PairStatistics};
 pub use statistics::Statistics;

@@ -1,7 +1,7 @@
 //! [`PairStatistics`]: the parameters that suit the queries and keys at hand.
 
 use crate::error::{Error, Result, check_size};
-use crate::theory::gerf::{self, GerfSign};
+use crate::theory::gerf::{self, GerfSign, Optimum};
 use crate::theory::{Law, Pair, counts, diagonal};
 
 use super::Statistics;
@@ -11,6 +11,15 @@ use super::statistics::Coordinate;
 const LARGEST: f64 = f64::MAX / 8.0;
 /// The least λ that is chosen, in expected counts.
 const LEAST_LAMBDA: f64 = 1e-12;
+
+/// The parameters of a [`Gerf`](crate::Gerf) map that are best on average: `Gerf::new(best.a, best.sign)?`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct BestGerf {
+    /// A, which is real.
+    pub a: f64,
+    /// s.
+    pub sign: GerfSign,
+}
 
 /// The statistics of the points x of the queries and y of the keys, for parameters that are best on average.
 ///
@@ -67,14 +76,14 @@ impl<'a> PairStatistics<'a> {
         self.sum(|x, y| x.variance + y.variance + (x.mean + s.value() * y.mean).powi(2))
     }
 
-    /// (ρ, A) of OPRF: the real A ≤ 0 that minimises the mean logarithm of the second moment.
+    /// The parameters of OPRF: the real A ≤ 0 that minimises the mean logarithm of the second moment.
     ///
     /// [`gerf::optimal`] at the mean of ‖x+y‖², which is exact: the logarithm is affine in ‖x+y‖².
-    pub fn oprf(&self) -> (f64, f64) {
+    pub fn oprf(&self) -> Optimum {
         gerf::optimal(self.x.dim(), self.mean_squared_sum(GerfSign::Plus).min(LARGEST))
     }
 
-    /// (A, s) of the best generalised exponential map: the A and s that minimise the second moment of an
+    /// A and s of the best generalised exponential map: the A and s that minimise the second moment of an
     /// average pair.
     ///
     /// The closed form is taken at the means of ‖x+y‖² and ‖x−y‖². For s = 1 the best A is that of
@@ -86,18 +95,18 @@ impl<'a> PairStatistics<'a> {
     /// positive for s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to
     /// 1e5, no complex A was better for either s. Source: Chefs' Random Tables, Theorem 3.2; where the
     /// minimum lies: new.
-    pub fn gerf(&self) -> (f64, GerfSign) {
+    pub fn gerf(&self) -> BestGerf {
         let pair = self.mean_pair();
         let ln_variance = |a: f64, s| {
             let ln_variance = gerf::ln_variance(&pair, a.into(), s, &Law::independent(1));
             ln_variance.unwrap_or(f64::INFINITY)
         };
-        let plus = gerf::optimal(pair.dim, pair.sum).1;
+        let plus = gerf::optimal(pair.dim, pair.sum).a;
         let minus = optimal_minus(pair.dim, pair.difference);
         if ln_variance(minus, GerfSign::Minus) < ln_variance(plus, GerfSign::Plus) {
-            (minus, GerfSign::Minus)
+            BestGerf { a: minus, sign: GerfSign::Minus }
         } else {
-            (plus, GerfSign::Plus)
+            BestGerf { a: plus, sign: GerfSign::Plus }
         }
     }
 

@@ -42,19 +42,39 @@ impl GerfSign {
     }
 }
 
-/// The coefficients (B, C, D) that make the estimate unbiased for the Gaussian kernel; needs Re(1 − 4A) > 0,
+/// B, C and D of the features D exp(A‖ω‖² + B ω·x + C‖x‖²).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Coefficients {
+    /// B.
+    pub b: Complex64,
+    /// C.
+    pub c: f64,
+    /// D.
+    pub d: Complex64,
+}
+
+/// The parameters of OPRF.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Optimum {
+    /// ρ = 1/(1 − 8A), in (0, 1\].
+    pub rho: f64,
+    /// A ≤ 0.
+    pub a: f64,
+}
+
+/// The coefficients that make the estimate unbiased for the Gaussian kernel; needs Re(1 − 4A) > 0,
 /// else NaN.
 ///
 /// B = √(s(1 − 4A)), C = −(s + 1)/2, D = (1 − 4A)^{d/4}. Source: Chefs' Random Tables, Theorem 3.1.
-pub fn coefficients(a: Complex64, s: GerfSign, d: usize) -> (Complex64, f64, Complex64) {
+pub fn coefficients(a: Complex64, s: GerfSign, d: usize) -> Coefficients {
     let base = 1.0 - 4.0 * a;
     if base.re.is_nan() || base.re <= 0.0 {
         let nan = Complex64::new(f64::NAN, f64::NAN);
-        return (nan, f64::NAN, nan);
+        return Coefficients { b: nan, c: f64::NAN, d: nan };
     }
     // Adding 0 makes a negative zero positive: √ of a negative real number is i times a positive one.
     let b = (s.value() * base + Complex64::new(0.0, 0.0)).sqrt();
-    (b, -0.5 * (s.value() + 1.0), base.powf(0.25 * d as f64))
+    Coefficients { b, c: -0.5 * (s.value() + 1.0), d: base.powf(0.25 * d as f64) }
 }
 
 /// ln of the variance of the estimate of the Gaussian kernel; `None` without a closed form.
@@ -115,7 +135,7 @@ fn antithetic(half: f64, a: Complex64, s: GerfSign, w: f64, single: SignedLog) -
         // (e^w − 1) + (e^{−w} − 1) without cancellation.
         return SignedLog::positive(2.0 * (LN_2 + ln_sinh(0.5 * w)));
     }
-    let (contraction, b) = (1.0 - 8.0 * a, coefficients(a, s, 1).0);
+    let (contraction, b) = (1.0 - 8.0 * a, coefficients(a, s, 1).b);
     let square = half * ln_1p(16.0 * a / contraction * a) - s.value() * w;
     let growth = s.value() + 2.0 * b.im * b.im / contraction.re;
     let modulus = half * (16.0 * a.norm() / contraction.re * a.norm()).ln_1p() - w * growth;
@@ -129,13 +149,12 @@ fn ln_1p(z: Complex64) -> Complex64 {
     Complex64::new(size, z.im.atan2(1.0 + z.re))
 }
 
-/// (ρ*, A*): the real A ≤ 0 that minimises the variance of OPRF at ‖x+y‖² = `v2`, and ρ* = 1/(1 − 8A*) ∈ (0,
-/// 1\].
+/// The real A ≤ 0 that minimises the variance of OPRF at ‖x+y‖² = `v2`.
 ///
 /// `v2` may be the mean of ‖x+y‖² over pairs of data: then A* minimises the mean logarithm of the second
 /// moment. Valid from 0 to the largest number. Source: Chefs' Random Tables, Theorem 3.3, in a form that is
 /// not 0/0 at 0.
-pub fn optimal(d: usize, v2: f64) -> (f64, f64) {
+pub fn optimal(d: usize, v2: f64) -> Optimum {
     let d = d as f64;
     // Relative to d, so that the square of a huge v² does not overflow.
     let u = v2 / d;
@@ -143,5 +162,5 @@ pub fn optimal(d: usize, v2: f64) -> (f64, f64) {
     let rho = 2.0 / (root + 2.0 * u + 1.0);
     let root_minus_one = u * (4.0 * u + 12.0) / (root + 1.0);
     let excess = if u > 1e100 { 2.0 * u } else { 0.5 * (root_minus_one + 2.0 * u) };
-    (rho, -excess / 8.0)
+    Optimum { rho, a: -excess / 8.0 }
 }

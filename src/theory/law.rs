@@ -1,6 +1,6 @@
 //! [`Law`]: what is known of the joint law of drawn frequencies, as data.
 
-use crate::kernel::Smoothness;
+pub use crate::kernel::Radius;
 
 /// How the rows of one block depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,33 +21,10 @@ pub enum Dependence {
     Unknown,
 }
 
-/// The law of the norm ‖ω‖.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum Radius {
-    /// χ with d degrees of freedom, independent of everything else: with a uniform direction, ω ~ N(0, I).
-    Chi,
-    /// √d, without randomness: estimates are of the regularised softmax kernel.
-    RootDim,
-    /// That of the multivariate t distribution: estimates are of the Matérn kernel of this smoothness.
-    Matern(Smoothness),
-    /// The radii have another law than those named here.
-    Other,
-    /// The law is not stated: frequencies of unknown origin.
-    Unstated,
-}
-
-impl Radius {
-    /// Whether radii of this law may be those of `other`: they are, or this law has no name here.
-    pub fn may_be(self, other: Radius) -> bool {
-        self == other || matches!(self, Radius::Other | Radius::Unstated)
-    }
-}
-
 /// The law of a run of rows that may depend on each other, but not on other blocks.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct BlockLaw {
     /// Number of rows.
     pub size: usize,
@@ -60,6 +37,16 @@ pub struct BlockLaw {
 }
 
 impl BlockLaw {
+    /// Rows with this dependence and norms of this law, without antithetic pairs.
+    pub fn new(size: usize, dependence: Dependence, radius: Radius) -> Self {
+        BlockLaw { size, dependence, radius, antithetic: false }
+    }
+
+    /// The same number of rows in [antithetic](BlockLaw::antithetic) pairs.
+    pub fn in_pairs(self) -> Self {
+        BlockLaw { antithetic: true, ..self }
+    }
+
     /// Rows of which no more is known than the law of their norms.
     pub fn unknown(size: usize, radius: Radius) -> Self {
         BlockLaw { size, dependence: Dependence::Unknown, radius, antithetic: false }

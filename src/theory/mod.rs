@@ -33,10 +33,10 @@ pub mod gerf;
 pub mod hybrid;
 mod law;
 mod log_space;
-mod matern;
 mod nonlinear;
 mod pair;
 pub mod relative_error;
+mod shift_invariant;
 
 pub use crate::numeric::special;
 pub use gaussian::{
@@ -45,9 +45,9 @@ pub use gaussian::{
 };
 pub use law::{BlockLaw, Dependence, Law, Radius};
 pub use log_space::{expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh};
-pub use matern::matern_trigonometric;
 pub use nonlinear::{nonlinear, nonlinear_with_offset};
 pub use pair::Pair;
+pub use shift_invariant::shift_invariant;
 
 #[doc = include_str!("../doc/errata.md")]
 pub mod errata {}

@@ -9,6 +9,7 @@ use random_features::hybrid::{Clustered, Coefficient, Diagonal, Formula, Hybrid}
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{ClusteredRecipe, Facts, Form, Recipe, Target, Tile, Transform};
 use random_features::plan::Clustering;
+use random_features::testing::conform;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::diagonal;
 use random_features::{
@@ -294,38 +295,8 @@ fn smoother_is_the_weighted_mean() {
 
 fn batch_threads_layouts<T: Real>(formula: Formula) {
     let map = map::<T>(1.5, formula, Symmetry::Plain, gaussian(), 5);
-    let [queries, keys] = centres(1.5);
-    for (side, centres) in [(Side::X, &queries), (Side::Y, &keys)] {
-        let x = around::<T>(centres, 700, 0.8);
-        let plain = present(&map.features(side, &x).unwrap());
-        for (start, run) in [(0, 1), (3, 5), (17, 100), (500, 200)] {
-            let rows = s![start..start + run, ..];
-            let (values, scales) = present(&map.features(side, &x.slice(rows)).unwrap());
-            assert_eq!((values.view(), scales.view()), (plain.0.slice(rows), plain.1.slice(rows)));
-        }
-        let run = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| (present(&map.features(side, &x).unwrap()), map.gram(&x, &x).unwrap()))
-        };
-        let one = run(1);
-        assert_eq!(one.0, plain);
-        assert_eq!(run(7), one);
-        let mut columns = Array2::zeros(x.dim().f());
-        columns.assign(&x);
-        let mut wide = Array2::from_elem((700, 2 * D + 3), T::nan());
-        wide.slice_mut(s![.., 1..2 * D;2]).assign(&x);
-        for view in [columns.view(), wide.slice(s![.., 1..2 * D;2])] {
-            assert_eq!(present(&map.features(side, &view).unwrap()), plain);
-        }
-        // Outputs that hold rubbish, in rows and in columns.
-        let shape = (700, map.feature_dim());
-        let mut outputs = [Array2::from_elem(shape, T::nan()), Array2::from_elem(shape.f(), T::nan())];
-        for values in &mut outputs {
-            let mut scales = Array2::from_elem((700, map.blocks().len()), f64::NAN);
-            map.features_into(side, &x, values, &mut scales).unwrap();
-            mask(values, &scales, map.blocks());
-            assert_eq!((values.view(), scales.view()), (plain.0.view(), plain.1.view()));
-        }
+    for centres in centres(1.5) {
+        conform(&map, &around::<T>(&centres, 700, 0.8)).unwrap();
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the integration tests share: the maps, the couplings, the naive loops, and the statistics of a sample.
-#![allow(dead_code)]
+#![allow(dead_code, reason = "each test program uses some of it")]
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, s};
+use ndarray::{Array1, Array2, ArrayView2};
 use num_complex::Complex64;
 use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::{
@@ -10,10 +10,12 @@ use random_features::frequency::{
 };
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Target, Transform};
+#[allow(unused_imports, reason = "not every test takes samples")]
+pub use random_features::testing::Sample;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::{
-    ComplexExponential, Features, Gerf, Hyperbolic, Map, Positive, Real, Side, Trigonometric, rng,
+    ComplexExponential, Features, Gerf, Hyperbolic, Map, Positive, Real, Side, Trigonometric, rng, testing,
 };
 
 /// A map by name: how to make it, and its definition as a naive loop.
@@ -221,26 +223,6 @@ pub fn point<T: Real>(d: usize, seed: usize, norm: f64) -> Array1<T> {
     raw.iter().map(|v| T::narrow(v / size * norm)).collect()
 }
 
-/// Mean of a sample and its standard error.
-pub struct Sample {
-    pub mean: f64,
-    pub error: f64,
-}
-
-impl Sample {
-    pub fn of(values: &[f64]) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        Sample { mean, error: (variance / n).sqrt() }
-    }
-
-    /// Standard errors between the mean and what it should be.
-    pub fn z(&self, expected: f64) -> f64 {
-        (self.mean - expected) / self.error
-    }
-}
-
 /// Features on the x side.
 pub fn features<T: Real>(map: &Map<T>, x: ArrayView2<'_, T>) -> Features<T> {
     map.features(Side::X, &x).unwrap()
@@ -248,59 +230,45 @@ pub fn features<T: Real>(map: &Map<T>, x: ArrayView2<'_, T>) -> Features<T> {
 
 /// A batch has the features of its rows, in parts and one by one, to the bit.
 pub fn batch_is_rows<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let batch = features(map, x.view());
-    for run in [1, 5, 100] {
-        for start in (0..x.nrows()).step_by(run * 7) {
-            let rows = s![start..x.nrows().min(start + run), ..];
-            let part = features(map, x.slice(rows));
-            assert_eq!(part.values(), batch.values().slice(rows));
-            assert_eq!(part.log_scales(), batch.log_scales().slice(rows));
-        }
-    }
-    let one = map.features_of(Side::X, &x.row(0)).unwrap();
-    assert_eq!(one.values().row(0), batch.values().row(0));
+    testing::batches_are_rows(map, x).unwrap();
 }
 
 /// Any number of threads gives the same features and Gram matrices, to the bit.
 pub fn threads_change_nothing<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let run = |threads: usize| {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| (features(map, x.view()), map.gram(x, x).unwrap()))
-    };
-    let one = run(1);
-    assert_eq!(run(2), one);
-    assert_eq!(run(7), one);
+    testing::threads_change_nothing(map, x).unwrap();
 }
 
 /// Any layout of points and of outputs gives the same features, to the bit, and writes nothing else.
 pub fn any_layout<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let (n, d) = x.dim();
-    let plain = features(map, x.view());
-    let mut columns = Array2::zeros((n, d).f());
-    columns.assign(x);
-    let mut wide = Array2::from_elem((n, 2 * d + 3), T::nan());
-    wide.slice_mut(s![.., 1..2 * d;2]).assign(x);
-    let mut backwards = x.slice(s![..;-1, ..;-1]).to_owned();
-    backwards.invert_axis(Axis(0));
-    backwards.invert_axis(Axis(1));
-    for view in [columns.view(), wide.slice(s![.., 1..2 * d;2]), backwards.view()] {
-        assert_eq!(view, x);
-        assert_eq!(features(map, view), plain);
-    }
+    testing::layouts_change_nothing(map, x).unwrap();
+}
 
-    // Outputs that hold rubbish, in rows, in columns and inside a wider array.
-    let (width, blocks) = (map.feature_dim(), map.blocks().len());
-    let mut rows = Array2::from_elem((n, width), T::nan());
-    let mut columns = Array2::from_elem((n, width).f(), T::nan());
-    let mut wide = Array2::from_elem((n, width + 2), T::nan());
-    let mut scales = Array2::from_elem((n, blocks), f64::NAN);
-    let mut scale_columns = Array2::from_elem((n, blocks + 1).f(), f64::NAN);
-    map.features_into(Side::X, x, &mut rows, &mut scales).unwrap();
-    map.features_into(Side::X, x, &mut columns, &mut scale_columns.slice_mut(s![.., ..blocks])).unwrap();
-    assert_eq!((rows.view(), scales.view()), (plain.values(), plain.log_scales()));
-    assert_eq!((columns.view(), scale_columns.slice(s![.., ..blocks])), (plain.values(), plain.log_scales()));
-    scales.fill(f64::NAN);
-    map.features_into(Side::X, x, &mut wide.slice_mut(s![.., 1..=width]), &mut scales).unwrap();
-    assert_eq!((wide.slice(s![.., 1..=width]), scales.view()), (plain.values(), plain.log_scales()));
-    assert!(wide.column(0).iter().chain(wide.column(width + 1)).all(|v| v.is_nan()));
+/// The map is what its facts say.
+pub fn promises<T: Real>(map: &Map<T>, x: &Array2<T>) {
+    testing::promises_hold(map, x).unwrap();
+}
+
+/// Gram matrices hold estimates.
+pub fn gram_is_estimates<T: Real>(map: &Map<T>, x: &Array2<T>) {
+    testing::gram_is_estimates(map, x).unwrap();
+}
+
+/// Mean and variance of estimates over many draws are the kernel and the closed form, within `limit` standard errors.
+pub fn unbiased(
+    what: &str,
+    make: impl Fn(u64) -> Map<f64>,
+    (x, y): (&Array1<f64>, &Array1<f64>),
+    exact: f64,
+    (runs, limit): (u64, f64),
+) {
+    let found = testing::check_unbiased(|seed| Ok(make(seed)), x, y, exact, runs).unwrap();
+    assert!(found.z.abs() < limit, "{what}: {found}");
+    assert!(found.variance_z.is_some_and(|z| z.abs() < limit), "{what}: {found}");
+    // The test has teeth: 10 % off would be seen.
+    assert!(found.variance_error < 0.1 * found.variance / 3.0, "{what}: too few draws, {found}");
+}
+
+/// Wrong shapes are refused and nothing is written.
+pub fn refusals<T: Real>(map: &Map<T>, x: &Array2<T>) {
+    testing::shapes_are_checked(map, x).unwrap();
 }

@@ -282,7 +282,9 @@ struct Few(usize, Map<f64>);
 
 impl FeatureMap<f64> for Few {
     fn facts(&self) -> Facts {
-        Facts { blocks: vec![self.0], logarithms: false, ..self.1.facts().clone() }
+        let mut facts = self.1.facts().clone();
+        (facts.blocks, facts.logarithms) = (vec![self.0], false);
+        facts
     }
 
     fn fill(&self, side: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {

@@ -4,9 +4,10 @@ use std::cell::OnceCell;
 
 use crate::common::{
     MAPS, MORE_MAPS, Name, Written, any_layout, batch_is_rows, couplings, couplings_from_two_dimensions,
-    features, frequencies, gaussian, points, softmax, threads_change_nothing,
+    features, frequencies, gaussian, gram_is_estimates, points, promises, refusals, softmax,
+    threads_change_nothing,
 };
-use ndarray::{Array2, s};
+use ndarray::Array2;
 use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::{Antithetic, Coupling, Givens, Hadamard, Orthogonal, Simplex, Sobol};
 use random_features::map::Target;
@@ -105,72 +106,14 @@ fn any_layout_and_dirty_buffers() {
     both(any_layout, any_layout);
 }
 
-fn promises<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    assert_eq!(map.blocks().iter().sum::<usize>(), map.feature_dim());
-    assert_eq!(map.input_dim(), x.ncols());
-    let (left, right) = (map.features(Side::X, x).unwrap(), map.features(Side::Y, x).unwrap());
-    assert!(left.values().iter().all(|v| v.abs() <= T::one()));
-    if map.facts().symmetric {
-        assert_eq!((left.values(), left.log_scales()), (right.values(), right.log_scales()));
-        assert!(left.gram(&left).is_ok());
-    } else {
-        assert!(left.gram(&left).is_err());
-    }
-    if map.facts().non_negative {
-        assert!(left.values().iter().all(|v| *v >= T::zero()));
-    }
-    // No rows is no work, not an error.
-    let none = map.features(Side::X, &x.slice(s![..0, ..])).unwrap();
-    assert!(none.is_empty() && none.values().dim() == (0, map.feature_dim()));
-    assert_eq!(none.gram(&right).unwrap().dim(), (0, x.nrows()));
-    assert_eq!(map.gram(x, &x.slice(s![..0, ..])).unwrap().dim(), (x.nrows(), 0));
-}
-
 #[test]
 fn properties_hold() {
     both(promises, promises);
 }
 
-fn gram_is_estimates<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let few = x.slice(s![..x.nrows().min(9), ..]);
-    let gram = map.gram(&few, x).unwrap();
-    let scales = map.features(Side::X, x).unwrap().log_scales().column(0).to_vec();
-    for ((i, j), value) in gram.indexed_iter() {
-        let log = map.log_estimate(&x.row(i), &x.row(j)).unwrap();
-        if i == 0 || x.nrows() < 100 {
-            assert_eq!(map.estimate(&x.row(i), &x.row(j)).unwrap(), T::narrow(log.value()));
-        }
-        // Signed features cancel: relative to the sum of their sizes, at most D e^(both scales).
-        let size = log.value().max((scales[i] + scales[j]).exp() * map.feature_dim() as f64);
-        let tolerance = T::epsilon().widen() * (30.0 + x.ncols() as f64) * size;
-        assert!((value.widen() - log.value()).abs() <= tolerance, "{map:?}: {value} and {}", log.value());
-    }
-}
-
 #[test]
 fn gram_and_estimates_agree() {
     both(gram_is_estimates, gram_is_estimates);
-}
-
-fn refusals<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let (n, d) = x.dim();
-    let wrong = Array2::<T>::zeros((n, d + 1));
-    let shape = |r: Result<(), Error>| assert!(matches!(r, Err(Error::Shape { .. })), "{r:?}");
-    shape(map.features(Side::X, &wrong).map(drop));
-    shape(map.gram(x, &wrong).map(drop));
-    shape(map.gram(&wrong, x).map(drop));
-    shape(map.estimate(&x.row(0), &wrong.row(0)).map(drop));
-    shape(map.log_variance(&wrong.row(0), &x.row(0)).map(drop));
-    let width = map.feature_dim();
-    for (rows, columns, blocks) in [(n + 1, width, 1), (n, width + 1, 1), (n, width, 2)] {
-        let mut values = Array2::from_elem((rows, columns), T::nan());
-        let mut scales = Array2::from_elem((rows, blocks), f64::NAN);
-        shape(map.features_into(Side::X, x, &mut values, &mut scales));
-        assert!(
-            values.iter().all(|v| v.is_nan()) && scales.iter().all(|v| v.is_nan()),
-            "written before refused"
-        );
-    }
 }
 
 #[test]

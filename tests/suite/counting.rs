@@ -5,7 +5,8 @@
 //! is best for them: features are bounded there, so that a sample's variance means something.
 
 use crate::common::{
-    Sample, any_layout, batch_is_rows, features, gaussian, point, points, softmax, threads_change_nothing,
+    Sample, any_layout, batch_is_rows, features, gaussian, gram_is_estimates, point, points, promises,
+    refusals, softmax, threads_change_nothing,
 };
 use ndarray::{Array1, Array2, ShapeBuilder, arr1, arr2, s};
 use random_features::frequency::{CountLaw, Counts, DrawCounts, Rates, draw_geometric, draw_poisson};
@@ -344,44 +345,21 @@ fn any_layout_and_dirty_buffers() {
     both(any_layout, any_layout);
 }
 
-fn promises<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let (left, right) = (map.features(Side::X, x).unwrap(), map.features(Side::Y, x).unwrap());
-    assert_eq!((left.values(), left.log_scales()), (right.values(), right.log_scales()));
-    assert!(map.facts().symmetric && left.gram(&left).is_ok());
-    assert!(left.values().iter().all(|v| v.abs() <= T::one()));
-    assert!(left.log_scales().iter().all(|v| v.is_finite()));
+fn keeps_promises<T: Real>(map: &Map<T>, x: &Array2<T>) {
+    promises(map, x);
+    refusals(map, x);
+    let phi = features(map, x.view());
+    assert!(map.facts().symmetric && phi.log_scales().iter().all(|v| v.is_finite()));
     // Scaled by the largest feature of a row, if it has any.
-    for row in left.values().rows() {
+    for row in phi.values().rows() {
         let largest = row.iter().fold(T::zero(), |a, v| a.max(v.abs()));
         assert!(largest == T::zero() || largest == T::one());
     }
-    if map.facts().non_negative {
-        assert!(left.values().iter().all(|v| *v >= T::zero()));
-    }
-    let none = map.features(Side::X, &x.slice(s![..0, ..])).unwrap();
-    assert!(none.is_empty() && none.values().dim() == (0, map.feature_dim()));
-    assert!(map.features(Side::X, &Array2::zeros((2, x.ncols() + 1))).is_err());
-    assert!(map.log_variance(&x.row(0), &Array1::zeros(x.ncols() + 1)).is_err());
 }
 
 #[test]
 fn properties_hold() {
-    both(promises, promises);
-}
-
-fn gram_is_estimates<T: Real>(map: &Map<T>, x: &Array2<T>) {
-    let few = x.slice(s![..x.nrows().min(9), ..]);
-    let gram = map.gram(&few, x).unwrap();
-    let scales = map.features(Side::X, x).unwrap().log_scales().column(0).to_vec();
-    for ((i, j), value) in gram.indexed_iter() {
-        let log = map.log_estimate(&x.row(i), &x.row(j)).unwrap();
-        assert_eq!(map.estimate(&x.row(i), &x.row(j)).unwrap(), T::narrow(log.value()));
-        // Signed features cancel: relative to the sum of their sizes, at most D e^(both scales).
-        let size = (scales[i] + scales[j]).exp() * map.feature_dim() as f64;
-        let rounding = T::epsilon().widen() * (30.0 + x.ncols() as f64) * size;
-        let tolerance = rounding + T::min_positive_value().widen();
-        assert!((value.widen() - log.value()).abs() <= tolerance, "{value} and {}", log.value());
-    }
+    both(keeps_promises, keeps_promises);
 }
 
 #[test]
@@ -592,17 +570,8 @@ fn closed_forms_exist_where_the_law_is_known() {
 
 /// Mean and mean squared error of a map's estimates over 20 000 draws against kernel and closed form.
 fn unbiased(what: &str, (x, y): (&Array1<f64>, &Array1<f64>), make: impl Fn(u64) -> Map<f64>) {
-    let map = make(0);
-    let exact = map.kernel().unwrap().value(x, y).unwrap();
-    let sample: Vec<f64> = (0..20_000).map(|seed| make(seed).estimate(x, y).unwrap()).collect();
-    let mean = Sample::of(&sample);
-    assert!(mean.z(exact).abs() < LIMIT, "{what}: mean {} of {exact}, z {}", mean.mean, mean.z(exact));
-    let errors: Vec<f64> = sample.iter().map(|v| (v - exact).powi(2)).collect();
-    let (mse, expected) = (Sample::of(&errors), map.log_variance(x, y).unwrap().unwrap().exp());
-    let z = mse.z(expected);
-    assert!(z.abs() < LIMIT, "{what}: MSE {} of {expected}, z {z}", mse.mean);
-    // The test has teeth: 10 % off would be seen.
-    assert!(mse.error < 0.1 * mse.mean / 3.0, "{what}: too few draws, {} of {}", mse.error, mse.mean);
+    let exact = make(0).kernel().unwrap().value(x, y).unwrap();
+    crate::common::unbiased(what, make, (x, y), exact, (20_000, LIMIT));
 }
 
 #[test]

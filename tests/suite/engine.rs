@@ -12,7 +12,7 @@ use random_features::apply::Smoother;
 use random_features::frequency::{
     Coupling, Draw, Frequencies, Givens, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
 };
-use random_features::hybrid::{Bases, Clustered, Coefficient, Formula, Hybrid};
+use random_features::hybrid::{Bases, Clustered, Coefficient, Formula, GaussianWeight, Hybrid};
 use random_features::kernel::{
     Activation, Gaussian, Kernel, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
@@ -454,7 +454,8 @@ fn gradients_of_hybrids_and_clusters() {
             let angular = Coefficient::<f64>::angular(tau()).unwrap();
             let map = Hybrid::bipolar(bases.clone(), angular.clone(), target.clone()).unwrap();
             gradients_agree(&format!("angular, {target:?}"), &map, &x);
-            let normalised = Coefficient::gaussian(omega(3, 4, 5), 0.8, 0.9).unwrap();
+            let normalised =
+                Coefficient::gaussian(omega(3, 4, 5), GaussianWeight { sigma: 0.8, r: 0.9 }).unwrap();
             let gaussian = Hybrid::bipolar(bases, normalised, target.clone()).unwrap();
             gradients_agree(&format!("gaussian, {target:?}"), &gaussian, &x);
             // Hybrids as bases, as the rest and in a coefficient, with negative weights.
@@ -487,7 +488,12 @@ fn gradients_of_hybrids_and_clusters() {
     }
     let own: Vec<Map<f64>> = (0..6)
         .map(|k| match k % 3 {
-            0 => Hybrid::gaussian(Bases::shared(omega(3, 3, k)), omega(3, 2, 50 + k), 0.7, 1.0).unwrap(),
+            0 => Hybrid::gaussian(
+                Bases::shared(omega(3, 3, k)),
+                omega(3, 2, 50 + k),
+                GaussianWeight { sigma: 0.7, r: 1.0 },
+            )
+            .unwrap(),
             1 => Positive.softmax(omega(3, 4, k)).unwrap(),
             _ => Trigonometric.softmax(omega(3, 2, k)).unwrap(),
         })
@@ -811,13 +817,8 @@ impl Own {
 
 impl<T: Real> FeatureMap<T> for Own {
     fn facts(&self) -> Facts {
-        let (symmetric, non_negative, logarithms) = (true, true, true);
-        Facts {
-            symmetric,
-            non_negative,
-            logarithms,
-            ..Facts::new(self.omega.ncols(), vec![self.omega.nrows()])
-        }
+        let (m, d) = self.omega.dim();
+        Facts::new(d, vec![m]).symmetric().non_negative().logarithms()
     }
 
     fn fill(&self, _: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) {
@@ -1003,7 +1004,7 @@ struct Halfway(Own);
 impl FeatureMap<f64> for Halfway {
     fn facts(&self) -> Facts {
         let m = self.0.omega.nrows();
-        Facts { logarithms: true, ..Facts::new(self.0.omega.ncols(), vec![m, 0, m]) }
+        Facts::new(self.0.omega.ncols(), vec![m, 0, m]).logarithms()
     }
 
     fn fill(&self, _: Side, x: ArrayView2<'_, f64>, form: Form, tile: &mut Tile<'_, f64>) {

@@ -304,8 +304,7 @@ enum Spoilt {
 
 impl FeatureMap<f64> for Spoilt {
     fn facts(&self) -> Facts {
-        let facts = Facts::new(2, vec![2]);
-        Facts { symmetric: true, non_negative: true, logarithms: true, ..facts }
+        Facts::new(2, vec![2]).symmetric().non_negative().logarithms()
     }
 
     fn fill(&self, side: Side, x: ArrayView2<'_, f64>, form: Form, tile: &mut Tile<'_, f64>) {

@@ -3,10 +3,13 @@
 //! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6, and there are some 60 of them here: false alarms below
 //! 1e-3 over all seeds.
 
-use crate::common::{Sample, frequencies, gaussian, point, points, softmax};
+use crate::common::{
+    Sample, any_layout, batch_is_rows, frequencies, gaussian, point, points, promises, refusals, softmax,
+    threads_change_nothing, unbiased,
+};
 use ndarray::{Array1, Array2, Axis, s};
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, Simplex};
-use random_features::hybrid::{Bases, Coefficient, Hybrid};
+use random_features::hybrid::{Bases, Coefficient, GaussianWeight, Hybrid};
 use random_features::map::Target;
 use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{Law, Pair, coefficient};
@@ -41,7 +44,7 @@ fn composed<T: Real>(d: usize, target: &Target) -> (Map<T>, impl Fn(&Array1<T>, 
         )
         .unwrap()
     };
-    let first = || Coefficient::<T>::gaussian(omega(d, 6, g), 0.7, 1.2).unwrap();
+    let first = || Coefficient::<T>::gaussian(omega(d, 6, g), GaussianWeight { sigma: 0.7, r: 1.2 }).unwrap();
     let second = || Coefficient::<T>::affine(0.3, -0.2, Sign.map(omega(d, 2, h), 1.0).unwrap()).unwrap();
     let _ = (e, i);
     let hybrid = Hybrid::sum(vec![(first(), positive()), (second(), inner())], hyperbolic()).unwrap();
@@ -119,8 +122,12 @@ fn unbiased_and_of_the_closed_form_error() {
             (
                 "gaussian",
                 Box::new(move |seed| {
-                    Hybrid::gaussian(bases(d, m, 3 * seed, shared), omega(d, n, 3 * seed + 2), 0.8, 0.9)
-                        .unwrap()
+                    Hybrid::gaussian(
+                        bases(d, m, 3 * seed, shared),
+                        omega(d, n, 3 * seed + 2),
+                        GaussianWeight { sigma: 0.8, r: 0.9 },
+                    )
+                    .unwrap()
                 }),
                 coefficient::gaussian_normalised(&pair, 0.8, 0.9, n),
             ),
@@ -129,17 +136,7 @@ fn unbiased_and_of_the_closed_form_error() {
             let stated = make(0).log_variance(&x, &y).unwrap().unwrap();
             let closed = hybrid::ln_bipolar_mse(&pair, &moments, m, sharing).unwrap();
             assert!((stated - closed).abs() < 1e-10, "{name}, shared {shared}: {stated} and {closed}");
-            let sample: Vec<f64> = (0..DRAWS).map(|seed| make(seed).estimate(&x, &y).unwrap()).collect();
-            let mean = Sample::of(&sample);
-            assert!(mean.z(exact).abs() < LIMIT, "{name}, shared {shared}: {} of {exact}", mean.mean);
-            let mse = Sample::of(&sample.iter().map(|v| (v - exact).powi(2)).collect::<Vec<_>>());
-            assert!(
-                mse.z(closed.exp()).abs() < LIMIT,
-                "{name}, shared {shared}: MSE {} of {}",
-                mse.mean,
-                closed.exp()
-            );
-            assert!(mse.error < 0.1 * mse.mean / 3.0, "too few draws");
+            unbiased(&format!("{name}, shared {shared}"), make, (&x, &y), exact, (DRAWS, LIMIT));
         }
     }
 }
@@ -158,7 +155,7 @@ fn nested_coefficients() {
             angular,
             target,
         );
-        let coefficient = Coefficient::normalised(inner.unwrap(), sigma, r).unwrap();
+        let coefficient = Coefficient::normalised(inner.unwrap(), GaussianWeight { sigma, r }).unwrap();
         Hybrid::bipolar(
             Bases::independent(omega(d, m, 5 * seed + 3), omega(d, m, 5 * seed + 4)),
             coefficient,
@@ -225,7 +222,7 @@ fn general_gaussian_coefficients() {
 #[test]
 fn mixtures_of_clusters() {
     use num_complex::Complex64;
-    use random_features::hybrid::Formula;
+    use random_features::hybrid::{Diagonal, Mixture};
     use random_features::plan::Clustering;
     let d = 2;
     let queries = Clustering::new(ndarray::arr2(&[[0.5, 0.4], [-0.4, 0.3]])).unwrap();
@@ -236,9 +233,7 @@ fn mixtures_of_clusters() {
         let (mut bases, mut coefficients) = (20 * seed, 20 * seed + 10);
         let rest = Hyperbolic.softmax(omega(d, 3, 20 * seed + 19)).unwrap();
         Hybrid::clustered::<f64>(
-            (&queries, &keys),
-            Formula::Complex,
-            0.9,
+            Mixture { queries: &queries, keys: &keys, diagonal: Diagonal::complex(), width: 0.9 },
             || {
                 bases += 1;
                 Ok(omega(d, 4, bases))
@@ -353,27 +348,19 @@ fn conforms<T: Real>() {
         let draw = |m, seed| frequencies(16, m, coupling, seed);
         let inner = Hybrid::angular::<T>(Bases::shared(draw(6, 1)), draw(3, 2)).unwrap();
         let map = Hybrid::sum(
-            vec![(Coefficient::gaussian(draw(4, 3), 0.5, 1.0).unwrap(), inner as Map<T>)],
+            vec![(
+                Coefficient::gaussian(draw(4, 3), GaussianWeight { sigma: 0.5, r: 1.0 }).unwrap(),
+                inner as Map<T>,
+            )],
             Trigonometric.softmax(draw(8, 4)).unwrap(),
         )
         .unwrap();
         let x = points::<T>(300, 16, 1.0);
-        let batch = map.features(Side::Y, &x).unwrap();
-        assert!(batch.values().iter().all(|v| v.abs() <= T::one()));
-        for i in [0, 11, 12, 299] {
-            let one = map.features_of(Side::Y, &x.row(i)).unwrap();
-            assert_eq!(
-                (one.values().row(0), one.log_scales().row(0)),
-                (batch.values().row(i), batch.log_scales().row(i))
-            );
-        }
-        let columns = x.t().as_standard_layout().reversed_axes().to_owned();
-        assert_eq!(map.features(Side::Y, &columns).unwrap(), batch);
-        let pool = |n| rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
-        assert_eq!(
-            pool(1).install(|| map.features(Side::Y, &x).unwrap()),
-            pool(5).install(|| map.features(Side::Y, &x).unwrap())
-        );
+        batch_is_rows(&map, &x);
+        any_layout(&map, &x);
+        threads_change_nothing(&map, &x);
+        promises(&map, &x);
+        refusals(&map, &x);
         let gram = map.gram(&x.slice(s![..5, ..]), &x.slice(s![..7, ..])).unwrap();
         for ((i, j), value) in gram.indexed_iter() {
             let log = map.log_estimate(&x.row(i), &x.row(j)).unwrap();
@@ -445,7 +432,10 @@ fn what_does_not_fit_is_refused() {
         [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1e-200, 1.0), (f64::NAN, 1.0), (1.0, f64::INFINITY)]
     {
         assert!(
-            matches!(Coefficient::<f32>::gaussian(omega(2, 2, 1), sigma, r), Err(Error::Parameter { .. })),
+            matches!(
+                Coefficient::<f32>::gaussian(omega(2, 2, 1), GaussianWeight { sigma, r }),
+                Err(Error::Parameter { .. })
+            ),
             "{sigma}, {r}"
         );
     }

@@ -400,7 +400,7 @@ fn parameters_outside_their_domain_are_refused() {
             && Gerf::optimal(2, -1.0).is_err()
             && Gerf::optimal(2, f64::NAN).is_err()
     );
-    assert!(gerf::optimal(2, 1.0).1 < 0.0);
+    assert!(gerf::optimal(2, 1.0).a < 0.0);
     for bad in [0.0, f64::NAN, f64::INFINITY, 1e-320] {
         assert!(
             matches!(Transform::diagonal(vec![Complex64::from(bad)]), Err(Error::Parameter { .. })),
@@ -454,7 +454,7 @@ fn kernels_are_known_where_laws_are_stated() {
     let law = Law::independent(6);
     let stated = Frequencies::from_parts(rows(), law.clone()).unwrap();
     let mut mixed = law.clone();
-    mixed.blocks = vec![BlockLaw { size: 3, ..law.blocks[0].clone() }; 2];
+    mixed.blocks = vec![BlockLaw::new(3, law.blocks[0].dependence, Radius::Chi); 2];
     mixed.blocks[1].radius = Radius::RootDim;
     assert_eq!(mixed.radius(), Radius::Other);
     assert_eq!(Law::unknown(6).radius(), Radius::Unstated);

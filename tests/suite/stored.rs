@@ -15,7 +15,7 @@ use random_features::frequency::{
     Halton, Independent, Orthogonal, Radii, Rates, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric,
     draw_poisson, draw_with,
 };
-use random_features::hybrid::{Bases, Clustered, Coefficient, Diagonal, Formula, Hybrid};
+use random_features::hybrid::{Bases, Clustered, Coefficient, Diagonal, Formula, GaussianWeight, Hybrid};
 use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, RegularisedSoftmax, Smoothness,
     Softmax,
@@ -116,12 +116,8 @@ fn counts_and_laws_survive() {
         survives(&CountLaw::Poisson(Rates::Same(rate)));
         survives(&CountLaw::Geometric(rate / 10.0));
     }
-    let block = |cos| BlockLaw {
-        size: 3,
-        dependence: Dependence::Angle { cos },
-        radius: Radius::Matern(Smoothness::Half),
-        antithetic: true,
-    };
+    let matern = Radius::Matern(Smoothness::Half);
+    let block = |cos| BlockLaw::new(3, Dependence::Angle { cos }, matern).in_pairs();
     survives(&Law { blocks: (1..200).map(|k| block(-1.0 / f64::from(k))).collect() });
     survives(&Law::orthogonal(3, 7).with_radius(Radius::Other));
     survives(&Law::unknown(5));
@@ -171,7 +167,7 @@ fn couplings_survive() {
     }
     survives(Independent);
     survives(Orthogonal);
-    survives(Antithetic(SimplexPlus { passes: 2 }));
+    survives(Antithetic(SimplexPlus { passes: 2, ..SimplexPlus::default() }));
     survives(Simplex { partial: Partial::Truncated, rotation: RotationLaw::Haar });
     survives(Simplex::on(RotationLaw::Hadamard(Hadamard { rounds: 2 })));
     survives(Givens { rounds: Some(7) });
@@ -236,8 +232,12 @@ fn composed_maps_survive_and_frequencies_are_stored_once() {
     assert_eq!(text.matches("\"law\"").count(), 2, "bases share their frequencies");
     let matrix = matrix(3, 3, 5).mapv(|v| v.signum() * 0.7);
     let lambda = Coefficient::gaussian_trigonometric(omega(5, 3), matrix, 1.3).unwrap();
-    let gaussian =
-        Hybrid::gaussian(Bases::independent(omega(4, 4), omega(4, 5)), omega(3, 6), 0.7, 1.1).unwrap();
+    let gaussian = Hybrid::gaussian(
+        Bases::independent(omega(4, 4), omega(4, 5)),
+        omega(3, 6),
+        GaussianWeight { sigma: 0.7, r: 1.1 },
+    )
+    .unwrap();
     let half = Coefficient::constant(0.3).unwrap();
     let nested =
         Hybrid::sum(vec![(lambda, gaussian), (half, angular)], Positive.softmax(omega(5, 7)).unwrap());

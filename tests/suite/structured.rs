@@ -6,12 +6,13 @@ use ndarray::{Array1, Array2, s};
 use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
-    Antithetic, Chi, Coupling, Frequencies, Givens, Hadamard, Radii, RootDim, Simplex, draw, draw_with,
+    Antithetic, Chi, Coupling, Frequencies, Givens, Hadamard, Radii, RootDim, Simplex, SimplexPlus, draw,
+    draw_with,
 };
 use random_features::kernel::{Kernel, RegularisedSoftmax};
 use random_features::projection::{Method, Projection};
 use random_features::theory::Law;
-use random_features::{Error, Real, rng};
+use random_features::{Error, Positive, Real, rng};
 
 /// Exponents of all points and the squared norms, by a projection.
 fn project<T: Real>(projection: &Projection<T>, x: &Array2<T>) -> (Array2<T>, Vec<f64>) {
@@ -164,9 +165,11 @@ fn biases_of_approximate_couplings_are_small() {
     };
     for d in [5, 16] {
         let hadamard = RotationLaw::Hadamard(Hadamard::default());
-        let couplings: [&dyn Coupling; 4] = [
+        let couplings: [&dyn Coupling; 6] = [
             &Hadamard::default(),
             &Simplex::on(hadamard),
+            &SimplexPlus::on(hadamard),
+            &SimplexPlus::on(RotationLaw::Givens(Givens::default())),
             &Givens::default(),
             &Antithetic(Hadamard::default()),
         ];
@@ -177,6 +180,29 @@ fn biases_of_approximate_couplings_are_small() {
             assert!(bias.abs() < 0.015, "{coupling:?}, d {d}: bias {bias} ± {error}");
         }
     }
+}
+
+/// On a fast rotation that does not pad, blocks of SimRF+ have the sums that their radii allow, and the radii drawn.
+#[test]
+fn simplices_placed_by_radii_take_fast_rotations() {
+    for rotation in [RotationLaw::Hadamard(Hadamard::default()), RotationLaw::Givens(Givens::default())] {
+        let omega = SimplexPlus::on(rotation).draw(16, 40, 4).unwrap();
+        for block in omega.rows().axis_chunks_iter(ndarray::Axis(0), 16) {
+            let (sum, norms) =
+                (block.sum_axis(ndarray::Axis(0)), block.map_axis(ndarray::Axis(1), |w| w.dot(&w).sqrt()));
+            assert!(sum.dot(&sum).sqrt() < 1e-2 * norms.sum(), "{rotation:?}: {}", sum.dot(&sum).sqrt());
+        }
+        let haar = SimplexPlus::default().draw(16, 16, 4).unwrap();
+        let radii = |omega: &Frequencies| omega.squared_norms()[..16].to_vec();
+        assert!(radii(&omega).iter().zip(radii(&haar)).all(|(a, b)| (a - b).abs() < 1e-12));
+        assert!(Positive.softmax::<f64>(omega).unwrap().kernel().is_some());
+    }
+    // Cut rows have no norm √d any more, so nothing is claimed of their kernel.
+    let cut = SimplexPlus::on(RotationLaw::Hadamard(Hadamard::default()))
+        .with_radii(RootDim)
+        .draw(5, 16, 1)
+        .unwrap();
+    assert_eq!(cut.law().radius(), random_features::theory::Radius::Other);
 }
 
 /// The mean of ‖ω‖² is d for rows that are cut from N dimensions too: z-scores beyond 4.5 have probability 7e-6 each.

@@ -206,8 +206,8 @@ fn maps_are_limits_of_each_other() {
     close(near + pair.norms, trigonometric(&pair, &orthogonal).unwrap(), 1e-7, "A near 0");
     assert_eq!(gerf::ln_variance(&pair, (-0.1).into(), GerfSign::Minus, &Law::unknown(5)), None);
     assert_eq!(gerf::ln_variance(&pair, 0.2.into(), GerfSign::Plus, &law), Some(f64::INFINITY));
-    let (b, _, d) = gerf::coefficients(0.3.into(), GerfSign::Plus, 3);
-    assert!(b.is_nan() && d.is_nan());
+    let none = gerf::coefficients(0.3.into(), GerfSign::Plus, 3);
+    assert!(none.b.is_nan() && none.d.is_nan());
 }
 
 #[test]
@@ -222,21 +222,21 @@ fn parameters_are_optimal() {
             assert!(ln_variance(best) <= ln_variance(best * factor), "{best} and {}", best * factor);
         }
     };
-    let (rho, a) = gerf::optimal(3, pair.sum);
+    let gerf::Optimum { rho, a } = gerf::optimal(3, pair.sum);
     close(1.0 / (1.0 - 8.0 * a), rho, 1e-14, "ρ");
     minimal(a, &|a| gerf::ln_variance(&pair, a.into(), GerfSign::Plus, &law).unwrap());
     minimal(counts::optimal_lambda(&products), &|l| counts::ln_poisson_variance(&x, &y, l, 1));
     minimal(counts::optimal_p(&products), &|p| counts::ln_geometric_variance(&x, &y, p, 1));
     // Degenerate and extreme data.
-    assert_eq!(gerf::optimal(5, 0.0), (1.0, -0.0));
+    assert_eq!(gerf::optimal(5, 0.0), gerf::Optimum { rho: 1.0, a: -0.0 });
     for v2 in [1e-300, 1e-12, 1e12, 1e300] {
-        let (rho, a) = gerf::optimal(5, v2);
+        let gerf::Optimum { rho, a } = gerf::optimal(5, v2);
         assert!(rho > 0.0 && rho <= 1.0 && a <= 0.0 && a.is_finite(), "{v2}: {rho}, {a}");
         if v2 > 1.0 {
             close(a, -(1.0 / rho - 1.0) / 8.0, 1e-12, "A");
         }
     }
-    close(gerf::optimal(5, 1e-12).1, -8e-12 / (8.0 * 10.0), 1e-11, "A near 0");
+    close(gerf::optimal(5, 1e-12).a, -8e-12 / (8.0 * 10.0), 1e-11, "A near 0");
     assert_eq!(counts::optimal_lambda(&[0.0, 0.0]), 0.0);
     assert_eq!(counts::optimal_p(&[0.0, 0.0]), 1.0 - 1e-12);
     assert!((1e-12..1e-6).contains(&counts::optimal_p(&[1e9])));

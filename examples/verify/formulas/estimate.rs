@@ -1,7 +1,7 @@
 //! Estimates from given frequencies.
 
 use random_features::frequency::{CountLaw, Counts, Frequencies};
-use random_features::hybrid::{Bases, Hybrid};
+use random_features::hybrid::{Bases, GaussianWeight, Hybrid};
 use random_features::map::Transform;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::{
@@ -47,7 +47,7 @@ pub fn estimate(case: &Case) -> Found {
         }
         "estimate.gaussian_hybrid_shared" => {
             let (sigma, r) = (case.number("sigma")?, case.number("r")?);
-            let map = Hybrid::gaussian(Bases::shared(omega()?), tau()?, sigma, r);
+            let map = Hybrid::gaussian(Bases::shared(omega()?), tau()?, GaussianWeight { sigma, r });
             map.map_err(|e| e.to_string())?
         }
         "estimate.smreg_positive" => {

@@ -19,16 +19,17 @@ pub fn generalised(case: &Case) -> Found {
             known(gerf::ln_variance(&pair, case.complex("A")?, GerfSign::Plus, &law))
         }
         "gerf.coefficients" => {
-            let (b, c, d) = gerf::coefficients(case.complex("A")?, case.sign()?, case.count("d")?);
+            let gerf::Coefficients { b, c, d } =
+                gerf::coefficients(case.complex("A")?, case.sign()?, case.count("d")?);
             parts(vec![("B", vec![b.re, b.im]), ("C", vec![c]), ("D", vec![d.re, d.im])])
         }
         "oprf.pairwise" => {
-            let (rho, a) = gerf::optimal(case.pair()?.dim, case.pair()?.sum);
+            let gerf::Optimum { rho, a } = gerf::optimal(case.pair()?.dim, case.pair()?.sum);
             parts(vec![("rho", vec![rho]), ("A", vec![a])])
         }
         "oprf.variance" => {
             let pair = case.pair()?;
-            let (_, a) = gerf::optimal(pair.dim, pair.sum);
+            let a = gerf::optimal(pair.dim, pair.sum).a;
             known(gerf::ln_variance(&pair, a.into(), GerfSign::Plus, &Law::independent(case.count("m")?)))
         }
         "crt.thm41_gap_bound" => ln(bounds::ln_gerf_orthogonality_gap(&case.pair()?, case.count("m")?)),

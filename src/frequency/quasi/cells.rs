@@ -14,9 +14,14 @@ pub(super) const CELLS: f64 = (1u128 << 64) as f64;
 
 /// Φ⁻¹ at the centre of a cell; opposite cells have opposite values, the largest is 9.2.
 pub(super) fn gaussian(cell: u64) -> f64 {
+    from_cell(cell, normal_quantile)
+}
+
+/// The quantile of a symmetric law at the centre of a cell, by its quantiles below ½.
+pub(in crate::frequency) fn from_cell(cell: u64, lower_quantile: impl Fn(f64) -> f64) -> f64 {
     // From the nearer end of the interval, where centres are accurate.
     let tail = cell.min(!cell);
-    let omega = normal_quantile((tail as f64 + 0.5) / CELLS);
+    let omega = lower_quantile((tail as f64 + 0.5) / CELLS);
     if tail == cell { omega } else { -omega }
 }
 

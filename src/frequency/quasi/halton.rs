@@ -29,8 +29,8 @@ use crate::frequency::radii::Radii;
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Halton, draw};
-/// let omega = draw(3, 100, &Halton, &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, Halton};
+/// let omega = Halton.draw(3, 100, 1)?;
 /// // The first coordinate, in base 2: half of 64 successive points lie on either side, give or take one.
 /// let below = omega.rows().column(0).iter().take(64).filter(|w| **w < 0.0).count();
 /// assert!((31..=33).contains(&below));

@@ -14,5 +14,6 @@ mod cells;
 mod halton;
 mod sobol;
 
+pub(super) use cells::from_cell;
 pub use halton::{Halton, radical_inverse};
 pub use sobol::Sobol;

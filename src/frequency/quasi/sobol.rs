@@ -34,8 +34,8 @@ use crate::frequency::radii::Radii;
 ///
 /// # Example
 /// ```
-/// use random_features::frequency::{Sobol, draw};
-/// let omega = draw(8, 64, &Sobol, &mut random_features::rng(1))?;
+/// use random_features::frequency::{Coupling, Sobol};
+/// let omega = Sobol.draw(8, 64, 1)?;
 /// // Half of the points lie on either side of the origin, in every coordinate.
 /// let below = |l| omega.rows().column(l).iter().filter(|w| **w < 0.0).count();
 /// assert!((0..8).all(|l| below(l) == 32));

@@ -4,8 +4,8 @@ use crate::common::points;
 use ndarray::{Array1, Array2, arr1, arr2, concatenate, s};
 use proptest::prelude::*;
 use random_features::kernel::Gaussian;
-use random_features::plan::{PairStatistics, Statistics, lengthscale};
-use random_features::theory::gerf::{self, GerfSign};
+use random_features::plan::{BestGerf, PairStatistics, Statistics, lengthscale};
+use random_features::theory::gerf::{self, GerfSign, Optimum};
 use random_features::theory::{Law, Pair, counts};
 use random_features::{Error, Real, rng};
 
@@ -176,7 +176,7 @@ fn choices_minimise_the_mean_over_pairs() {
             ln_second_moment(ln, &pair_of(x, y))
         })
     };
-    let (_, a) = pairs.oprf();
+    let a = pairs.oprf().a;
     let lambda = pairs.poisson();
     for factor in [0.5, 0.9, 0.99, 1.01, 1.1, 2.0] {
         assert!(oprf(a) < oprf(factor * a) && poisson(lambda) < poisson(factor * lambda), "{factor}");
@@ -240,7 +240,7 @@ fn gerf_is_the_minimum_over_the_half_plane() {
         ] {
             let (x, y) = opposite(d, plus, minus);
             let pairs = PairStatistics::new(&x, &y).unwrap();
-            let (best, sign) = pairs.gerf();
+            let BestGerf { a: best, sign } = pairs.gerf();
             signs.push(sign);
             let pair = Pair {
                 dim: d,
@@ -316,8 +316,8 @@ fn dividing_statistics_is_dividing_points() {
 /// Every choice for two sides.
 fn choices(x: &Statistics, y: &Statistics) -> Vec<f64> {
     let pairs = PairStatistics::new(x, y).unwrap();
-    let (rho, oprf) = pairs.oprf();
-    let (a, sign) = pairs.gerf();
+    let Optimum { rho, a: oprf } = pairs.oprf();
+    let BestGerf { a, sign } = pairs.gerf();
     assert!(rho > 0.0 && rho <= 1.0 && oprf <= 0.0, "{rho}, {oprf}");
     assert!(a < 0.125 && (sign == GerfSign::Minus || a == oprf));
     let p = pairs.geometric();
@@ -333,7 +333,8 @@ fn degenerate_data_has_parameters() {
     let of = |x: Array2<f64>| Statistics::of(&x).unwrap();
     let zeros = of(Array2::zeros((5, 2)));
     let pairs = PairStatistics::new(&zeros, &zeros).unwrap();
-    assert_eq!((pairs.oprf(), pairs.gerf()), ((1.0, 0.0), (0.0, GerfSign::Plus)));
+    assert_eq!(pairs.oprf(), Optimum { rho: 1.0, a: 0.0 });
+    assert_eq!(pairs.gerf(), BestGerf { a: 0.0, sign: GerfSign::Plus });
     assert_eq!((pairs.poisson(), pairs.poisson_per_dimension()), (1e-12, vec![1e-12; 2]));
     assert_eq!(pairs.geometric(), 1.0 - 1e-12);
     assert_eq!(
@@ -342,7 +343,10 @@ fn degenerate_data_has_parameters() {
     );
     // Queries that are their keys, all alike: the trigonometric map is exact there.
     let alike = of(arr2(&[[1.0, 2.0]]));
-    assert_eq!(PairStatistics::new(&alike, &alike).unwrap().gerf(), (0.0, GerfSign::Minus));
+    assert_eq!(
+        PairStatistics::new(&alike, &alike).unwrap().gerf(),
+        BestGerf { a: 0.0, sign: GerfSign::Minus }
+    );
     let sized = |size: f64| of(arr2(&[[size, -size], [0.5 * size, size]]));
     for (a, b) in [(1e150, 1e150), (1e150, 1e-150), (9e153, 9e153), (1e-200, 1e-200), (5e-324, 1.0)] {
         for pair in [(sized(a), sized(b)), (sized(a), zeros.clone())] {

@@ -215,7 +215,8 @@ struct Absent {
 
 impl<T: Real> FeatureMap<T> for Absent {
     fn facts(&self) -> Facts {
-        Facts { symmetric: true, logarithms: self.logarithms, ..Facts::new(2, vec![1, 2]) }
+        let facts = Facts::new(2, vec![1, 2]).symmetric();
+        if self.logarithms { facts.logarithms() } else { facts }
     }
 
     fn fill(&self, _: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) {

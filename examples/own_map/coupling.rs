@@ -1,0 +1,36 @@
+//! A coupling of one's own: how a block of frequencies is drawn, and what is known of its law.
+
+use random_features::Result;
+use random_features::frequency::{Coupling, Drawn, Independent, Radii, Rows};
+use random_features::rand::Rng;
+use random_features::theory::{BlockLaw, Dependence};
+
+/// Pairs of frequencies at right angles: ω₁ is any direction, ω₂ what another one leaves after its part along ω₁ is
+/// taken off.
+#[derive(Debug)]
+pub struct RightAngles;
+
+impl Coupling for RightAngles {
+    fn capacity(&self, d: usize) -> usize {
+        d.min(2)
+    }
+
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        // Radii first, then directions: that is the order of every coupling here.
+        let radii_drawn = radii.draw(d, size, rng)?;
+        let mut rows = Independent.draw(d, size, rng)?.rows().into_owned();
+        for j in 0..size {
+            for i in 0..j {
+                let (first, second) = (rows.row(i).to_owned(), rows.row(j).to_owned());
+                let along = first.dot(&second) / first.dot(&first);
+                rows.row_mut(j).scaled_add(-along, &first);
+            }
+        }
+        for (mut row, radius) in rows.rows_mut().into_iter().zip(radii_drawn) {
+            let norm = row.dot(&row).sqrt();
+            row *= radius / norm;
+        }
+        // Maps take their variance from the law that is stated here.
+        Ok(Drawn::new(Rows::Dense(rows), BlockLaw::new(size, Dependence::Orthogonal, radii.law())))
+    }
+}

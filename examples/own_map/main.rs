@@ -1,0 +1,77 @@
+//! A map, a kernel and a coupling of one's own, verified by the suite of the feature `testing`.
+//!
+//! Each stands in a file: `map.rs`, `kernel.rs`, `coupling.rs`. The suite checks what every map must keep, and compares
+//! the mean and the variance of estimates over many draws with the exact kernel and the closed form.
+//!
+//!     cargo run --release --example own_map -- [--runs 20000]
+//!
+//! Exit code 0 if all is well, 1 if a mean or a variance is more than 4.5 standard errors off (by chance once in 24,000
+//! runs), 2 if the request cannot be understood or a map breaks what it must keep.
+
+mod coupling;
+mod kernel;
+mod map;
+
+#[path = "../common/command.rs"]
+mod command;
+
+use std::process::ExitCode;
+
+use command::{Command, Request};
+use random_features::frequency::{Coupling, Independent};
+use random_features::kernel::{Gaussian, Kernel};
+use random_features::map::Target;
+use random_features::ndarray::{Array1, Array2, arr1};
+use random_features::testing::{check_unbiased, conform};
+use random_features::{Map, Positive, Result, Trigonometric};
+
+const COMMAND: Command = Command { options: &["--runs"], ..Command::new("own_map [--runs RUNS]") };
+
+/// Standard errors that a number may be off.
+const LIMIT: f64 = 4.5;
+
+/// Verifies one map; whether mean and variance are right.
+fn verify(
+    name: &str,
+    exact: f64,
+    runs: u64,
+    draw: impl Fn(u64) -> Result<Map<f64>>,
+) -> std::result::Result<bool, String> {
+    let (x, y) = pair();
+    let points = Array2::from_shape_fn((40, 3), |(i, k)| ((i * 5 + k * 3) as f64).sin());
+    conform(&draw(0).map_err(|error| error.to_string())?, &points)
+        .map_err(|error| format!("{name}: {error}"))?;
+    let found = check_unbiased(draw, &x, &y, exact, runs).map_err(|error| error.to_string())?;
+    let well = found.z.abs() < LIMIT && found.variance_z.is_none_or(|z| z.abs() < LIMIT);
+    command::print(&format!("{name}\n  {found}{}\n", if well { "" } else { "  WRONG" }))?;
+    Ok(well)
+}
+
+/// The points whose kernel is estimated.
+fn pair() -> (Array1<f64>, Array1<f64>) {
+    (arr1(&[0.5, -0.3, 0.6]), arr1(&[-0.2, 0.4, 0.3]))
+}
+
+fn run(request: &Request) -> std::result::Result<bool, String> {
+    let runs = request.whole("--runs", 20_000, (1000, 10_000_000))?;
+    let (x, y) = pair();
+    let value = |kernel: &dyn Kernel<f64>| kernel.value(&x, &y).map_err(|error| error.to_string());
+    let sinc = kernel::Sinc::default();
+    let all = [
+        verify("map: random phases, Gaussian kernel", value(&Gaussian::default())?, runs, |seed| {
+            map::Phases::map(3, 8, seed)
+        })?,
+        verify("kernel: sinc, by trigonometric features", value(&sinc)?, runs, |seed| {
+            let omega = Independent.with_radii(sinc.clone()).draw(3, 8, seed)?;
+            Trigonometric.map(omega, Target::own(sinc.clone()))
+        })?,
+        verify("coupling: right angles, by positive features", x.dot(&y).exp(), runs, |seed| {
+            Positive.softmax(coupling::RightAngles.draw(3, 8, seed)?)
+        })?,
+    ];
+    Ok(all.iter().all(|well| *well))
+}
+
+fn main() -> ExitCode {
+    COMMAND.run(run)
+}

@@ -1,0 +1,41 @@
+//! [`WithRadii`]: a coupling with radii of its own.
+
+use rand::Rng;
+
+use super::coupling::{Coupling, Drawn};
+use super::radii::Radii;
+use crate::error::Result;
+
+/// A coupling whose frequencies have radii of this law, whatever it is asked for:
+/// [`coupling.with_radii(radii)`](Coupling::with_radii).
+///
+/// # Example
+/// ```
+/// use random_features::Positive;
+/// use random_features::frequency::{Coupling, Orthogonal, RootDim};
+/// let omega = Orthogonal.with_radii(RootDim).draw(16, 40, 7)?;
+/// assert!((omega.squared_norms()[39] - 16.0).abs() < 1e-12);
+/// let map = Positive.softmax::<f32>(omega)?; // the regularised softmax kernel
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WithRadii<C, R> {
+    coupling: C,
+    radii: R,
+}
+
+impl<C: Coupling, R: Radii> WithRadii<C, R> {
+    pub(super) fn new(coupling: C, radii: R) -> Self {
+        WithRadii { coupling, radii }
+    }
+}
+
+impl<C: Coupling, R: Radii> Coupling for WithRadii<C, R> {
+    fn capacity(&self, d: usize) -> usize {
+        self.coupling.capacity(d)
+    }
+
+    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        self.coupling.draw_block(d, size, &self.radii, rng)
+    }
+}

@@ -1,0 +1,93 @@
+//! The Laplace kernel of the ℓ1 norm.
+
+use std::f64::consts::PI;
+
+use super::{Lengthscale, Marginal, Radius, ShiftInvariant, Spectrum};
+use crate::SignedLog;
+use crate::error::Result;
+
+/// The Laplace kernel exp(−‖x−y‖₁/ℓ).
+///
+/// # Definition
+/// k(δ) = exp(−Σₖ |δₖ|): a product over the coordinates. In one dimension it is the Matérn kernel of smoothness ½, in
+/// more than one it is not isotropic. With γ of scikit-learn's `laplacian_kernel`, γ = 1/ℓ.
+///
+/// # Spectrum
+/// The coordinates of ω are independent and have the Cauchy distribution: [`Product`](crate::frequency::Product) draws
+/// them. Couplings of directions do not apply, since directions are not uniform.
+///
+/// # Example
+/// ```
+/// use ndarray::arr1;
+/// use random_features::frequency::{Coupling, Product};
+/// use random_features::kernel::{Cauchy, Kernel, Laplace};
+/// use random_features::{Map, Trigonometric};
+/// let kernel = Laplace::new(2.0)?;
+/// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
+/// assert_eq!(kernel.value(&x, &y)?, (-1f64).exp());
+/// let map: Map<f64> = Trigonometric.map(Product(Cauchy).draw(2, 1000, 7)?, kernel)?;
+/// assert!((map.estimate(&x, &y)? - (-1f64).exp()).abs() < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*, Figure 1.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Laplace {
+    lengthscale: Lengthscale,
+}
+
+impl Laplace {
+    /// The kernel with lengthscale ℓ.
+    ///
+    /// # Errors
+    /// [`Parameter`](crate::Error::Parameter) if an ℓ is outside its domain.
+    pub fn new(lengthscale: impl Into<Lengthscale>) -> Result<Self> {
+        Ok(Laplace { lengthscale: lengthscale.into().checked()? })
+    }
+
+    /// The lengthscale.
+    pub fn lengthscale(&self) -> &Lengthscale {
+        &self.lengthscale
+    }
+}
+
+impl ShiftInvariant for Laplace {
+    fn name(&self) -> String {
+        "Laplace".into()
+    }
+
+    fn lengthscale(&self) -> &Lengthscale {
+        &self.lengthscale
+    }
+
+    fn spectrum(&self) -> Spectrum<'_> {
+        Spectrum::Product(&Cauchy)
+    }
+
+    fn of_square(&self, square: f64) -> SignedLog {
+        SignedLog::positive(-square.sqrt())
+    }
+
+    /// ½(1 − e^{−2‖δ‖₁}).
+    fn ln_variance(&self, delta: &[f64]) -> f64 {
+        (-0.5 * (-2.0 * delta.iter().map(|v| v.abs()).sum::<f64>()).exp_m1()).ln()
+    }
+}
+
+/// The Cauchy distribution, with density 1/(π(1 + w²)): the law of each coordinate of the frequencies of [`Laplace`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Cauchy;
+
+impl Marginal for Cauchy {
+    fn lower_quantile(&self, u: f64) -> f64 {
+        // Near ½ by the complement, where a cotangent would lose digits.
+        if u < 0.25 { -(PI * u).tan().recip() } else { -(PI * (0.5 - u)).tan() }
+    }
+
+    fn law(&self) -> Radius {
+        Radius::Cauchy
+    }
+}

@@ -1,0 +1,132 @@
+//! The rational quadratic kernel.
+
+use rand::Rng;
+
+use super::shift_invariant::ln_variance;
+use super::spectrum::chi;
+use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
+use crate::SignedLog;
+use crate::error::{Error, Result};
+
+/// The rational quadratic kernel (1 + ‖x−y‖²/(2αℓ²))^{−α}.
+///
+/// # Definition
+/// k(δ) = (1 + ‖δ‖²/(2α))^{−α} = E exp(−τ‖δ‖²/2) with a gamma-distributed τ of shape α and mean 1: a mixture of
+/// Gaussian kernels of many lengthscales, and the Gaussian kernel itself as α → ∞. α is from 10⁻³ to 10¹².
+///
+/// # Spectrum
+/// ω = √τ z with z ~ N(0, I), in polar form with radii χ_d √τ.
+///
+/// # Example
+/// ```
+/// use ndarray::arr1;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::kernel::{Kernel, RationalQuadratic};
+/// use random_features::{Map, Trigonometric};
+/// let kernel = RationalQuadratic::new(2.0, 1.0)?;
+/// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
+/// assert_eq!(kernel.value(&x, &y)?, 1.5f64.powi(-2));
+/// let omega = Orthogonal.with_radii(kernel.clone()).draw(2, 1000, 7)?;
+/// let map: Map<f64> = Trigonometric.map(omega, kernel)?;
+/// assert!((map.estimate(&x, &y)? - 1.5f64.powi(-2)).abs() < 0.1);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Rasmussen and Williams, *Gaussian Processes for Machine Learning*, equation 4.19.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
+pub struct RationalQuadratic {
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    alpha: f64,
+    lengthscale: Lengthscale,
+}
+
+impl RationalQuadratic {
+    /// The kernel with this α and lengthscale ℓ.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if α or an ℓ is outside its domain.
+    pub fn new(alpha: f64, lengthscale: impl Into<Lengthscale>) -> Result<Self> {
+        if !(1e-3..=1e12).contains(&alpha) {
+            return Err(Error::Parameter { name: "α", value: alpha, domain: "from 1e-3 to 1e12" });
+        }
+        Ok(RationalQuadratic { alpha, lengthscale: lengthscale.into().checked()? })
+    }
+
+    /// α.
+    pub fn alpha(&self) -> f64 {
+        self.alpha
+    }
+
+    /// The lengthscale.
+    pub fn lengthscale(&self) -> &Lengthscale {
+        &self.lengthscale
+    }
+
+    /// The kernel with ℓ = 1.
+    pub(crate) fn without_lengthscale(self) -> Self {
+        RationalQuadratic { lengthscale: Lengthscale::default(), ..self }
+    }
+}
+
+impl ShiftInvariant for RationalQuadratic {
+    fn name(&self) -> String {
+        format!("rational quadratic, α = {}", self.alpha)
+    }
+
+    fn lengthscale(&self) -> &Lengthscale {
+        &self.lengthscale
+    }
+
+    fn spectrum(&self) -> Spectrum<'_> {
+        Spectrum::Polar(self)
+    }
+
+    fn of_square(&self, square: f64) -> SignedLog {
+        SignedLog::positive(-self.alpha * (square / (2.0 * self.alpha)).ln_1p())
+    }
+
+    fn ln_variance(&self, delta: &[f64]) -> f64 {
+        let t = delta.iter().map(|v| v * v).sum::<f64>() / (2.0 * self.alpha);
+        // (1+t)⁴/(1+4t) − 1, of which the powers of order 0 and 1 cancel.
+        let gap = if t < 1e60 {
+            (t * t * (6.0 + t * (4.0 + t)) / (1.0 + 4.0 * t)).ln_1p()
+        } else {
+            3.0 * t.ln() - 4f64.ln()
+        };
+        ln_variance(-self.alpha * t.ln_1p(), self.alpha * gap)
+    }
+}
+
+impl Radii for RationalQuadratic {
+    /// The radii of the kernel with ℓ = 1.
+    fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+        let degrees = 2.0 * self.alpha;
+        let normal = chi(d as f64, count, rng)?;
+        let scales = chi(degrees, count, rng)?;
+        Ok(normal.iter().zip(scales).map(|(radius, scale)| radius * (scale / degrees.sqrt())).collect())
+    }
+
+    fn law(&self) -> Radius {
+        Radius::RationalQuadratic { alpha: self.alpha }
+    }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct Stored {
+    #[serde(with = "crate::exact")]
+    alpha: f64,
+    lengthscale: Lengthscale,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Stored> for RationalQuadratic {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        RationalQuadratic::new(stored.alpha, stored.lengthscale)
+    }
+}

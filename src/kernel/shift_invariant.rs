@@ -1,0 +1,175 @@
+//! [`ShiftInvariant`]: kernels that are functions of x − y, each with its spectral law.
+
+use std::sync::Arc;
+
+use super::{Kernel, Lengthscale, Spectrum};
+use crate::error::Result;
+use crate::{Real, SignedLog};
+
+/// A shift-invariant kernel K(x, y) = k((x − y)/ℓ) with k(0) = 1, and the law of the frequencies that estimate it.
+///
+/// That is all there is to a kernel: whoever states it has a [`Kernel`], and
+/// [`Trigonometric`](crate::Trigonometric) features with their variance.
+///
+/// # Variance
+/// Of trigonometric features on m independent frequencies: ½(1 + k(2δ) − 2k(δ)²)/m, since cos² a = ½ + ½ cos 2a.
+///
+/// # A kernel of your own
+/// exp(−‖δ‖²/4), the Gaussian kernel of lengthscale √2: a radius is χ_d/√2.
+///
+/// ```
+/// use ndarray::arr1;
+/// use rand::Rng;
+/// use random_features::frequency::{Chi, Coupling, Orthogonal, Radii};
+/// use random_features::kernel::{Kernel, Lengthscale, ShiftInvariant, Spectrum};
+/// use random_features::map::Target;
+/// use random_features::{Map, Result, SignedLog, Trigonometric};
+///
+/// #[derive(Debug, Default)]
+/// struct Wide(Lengthscale);
+///
+/// impl Radii for Wide {
+///     fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>> {
+///         Ok(Chi.draw(d, count, rng)?.iter().map(|radius| radius / 2f64.sqrt()).collect())
+///     }
+/// }
+///
+/// impl ShiftInvariant for Wide {
+///     fn name(&self) -> String {
+///         "wide".into()
+///     }
+///
+///     fn lengthscale(&self) -> &Lengthscale {
+///         &self.0
+///     }
+///
+///     fn spectrum(&self) -> Spectrum<'_> {
+///         Spectrum::Polar(self)
+///     }
+///
+///     fn of_square(&self, square: f64) -> SignedLog {
+///         SignedLog::positive(-0.25 * square)
+///     }
+/// }
+///
+/// let omega = Orthogonal.with_radii(Wide::default()).draw(2, 1000, 7)?;
+/// let map: Map<f64> = Trigonometric.map(omega, Target::own(Wide::default()))?;
+/// let (x, y) = (arr1(&[0.5, 1.0]), arr1(&[-0.5, 0.0]));
+/// assert!((map.estimate(&x, &y)? - Wide::default().value(&x, &y)?).abs() < 0.05);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.
+pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
+    /// The name with the parameters, but for the lengthscale.
+    fn name(&self) -> String;
+
+    /// ℓ.
+    fn lengthscale(&self) -> &Lengthscale;
+
+    /// The law of ω for ℓ = 1.
+    fn spectrum(&self) -> Spectrum<'_>;
+
+    /// k as a function of ‖δ‖² if the spectrum is polar; the factor of one coordinate as a function of its square if the
+    /// spectrum is a product.
+    fn of_square(&self, square: f64) -> SignedLog;
+
+    /// ln of the variance of cos(ω·δ), ½(1 + k(2δ) − 2k(δ)²), for δ = (x − y)/ℓ.
+    ///
+    /// Relative to itself the default is accurate to some eps/(1 − k(δ)); a kernel that knows k(2δ)/k(δ)⁴ without
+    /// cancellation does better.
+    fn ln_variance(&self, delta: &[f64]) -> f64 {
+        let at = |factor: f64| of_squares(self, delta.iter().map(|v| (factor * v) * (factor * v)));
+        let (once, twice) = (at(1.0), at(2.0));
+        if twice.sign > 0.0 && once.sign != 0.0 {
+            return ln_variance(once.ln_abs, twice.ln_abs - 4.0 * once.ln_abs);
+        }
+        let square = (2.0 * once.ln_abs).exp();
+        (0.5 * ((1.0 - square) * (1.0 - square) + twice.value() - square * square)).max(0.0).ln()
+    }
+}
+
+/// ln ½(1 + k(2δ) − 2k(δ)²) from ln |k(δ)| and `gap` = ln k(2δ) − 4 ln |k(δ)|: in the form
+/// ½((1 − k(δ)²)² + k(2δ) − k(δ)⁴) nothing cancels but the gap.
+pub(super) fn ln_variance(ln: f64, gap: f64) -> f64 {
+    let (below, rest) = ((2.0 * ln).exp_m1(), (4.0 * ln).exp() * gap.exp_m1());
+    // Where k(δ)⁴ underflows, k(2δ) is e^{gap + 4 ln k}.
+    let rest = if rest.is_finite() { rest } else { (gap + 4.0 * ln).exp() };
+    (0.5 * (below * below + rest).max(0.0)).ln()
+}
+
+/// k from the squares of the coordinates of δ.
+fn of_squares<K: ShiftInvariant + ?Sized>(kernel: &K, squares: impl Iterator<Item = f64>) -> SignedLog {
+    match kernel.spectrum() {
+        Spectrum::Polar(_) => kernel.of_square(squares.sum()),
+        Spectrum::Product(_) => {
+            squares.map(|square| kernel.of_square(square)).fold(SignedLog::from(1.0), |product, factor| {
+                let zero = product.sign == 0.0 || factor.sign == 0.0;
+                let product = SignedLog { sign: product.sign * factor.sign, ..product };
+                if zero { SignedLog::from(0.0) } else { product.scaled(factor.ln_abs) }
+            })
+        }
+    }
+}
+
+impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
+    fn check_dim(&self, d: usize) -> Result<()> {
+        self.lengthscale().check_dim(d)
+    }
+
+    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
+        // Differences before squares: no cancellation between large norms.
+        let square = |x: f64, y: f64| (x - y) * (x - y);
+        match self.spectrum() {
+            Spectrum::Polar(_) => self.of_square(self.lengthscale().sum(x, y, square)),
+            Spectrum::Product(_) => {
+                let scaled = |(k, (x, y)): (usize, (&T, &T))| {
+                    let delta = (x.widen() - y.widen()) / self.lengthscale().at(k);
+                    delta * delta
+                };
+                of_squares(self, x.iter().zip(y).enumerate().map(scaled))
+            }
+        }
+    }
+}
+
+/// A kernel that is not one of this crate's.
+#[derive(Clone, Debug)]
+pub struct OwnKernel(Arc<dyn ShiftInvariant>);
+
+impl OwnKernel {
+    /// Any shift-invariant kernel.
+    pub fn new(kernel: impl ShiftInvariant + 'static) -> Self {
+        OwnKernel(Arc::new(kernel))
+    }
+}
+
+/// Both are the same one, or print alike.
+impl PartialEq for OwnKernel {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || format!("{:?}", self.0) == format!("{:?}", other.0)
+    }
+}
+
+impl ShiftInvariant for OwnKernel {
+    fn name(&self) -> String {
+        self.0.name()
+    }
+
+    fn lengthscale(&self) -> &Lengthscale {
+        self.0.lengthscale()
+    }
+
+    fn spectrum(&self) -> Spectrum<'_> {
+        self.0.spectrum()
+    }
+
+    fn of_square(&self, square: f64) -> SignedLog {
+        self.0.of_square(square)
+    }
+
+    fn ln_variance(&self, delta: &[f64]) -> f64 {
+        self.0.ln_variance(delta)
+    }
+}

@@ -1,0 +1,29 @@
+//! Tests of feature maps, couplings and kernels, this crate's own and yours (feature `testing`).
+//!
+//! [`check_unbiased`] draws a map many times and compares the mean and the variance of its estimates with the exact
+//! kernel and with the closed form that the map states. [`conform`] runs what every map must keep on one map: batches
+//! are their rows, threads and layouts change no bit, promises hold, estimates agree with each other, wrong shapes are
+//! refused. The tests of this crate run both on all of its maps.
+//!
+//! ```
+//! use ndarray::{arr1, arr2};
+//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::testing::{check_unbiased, conform};
+//! use random_features::Positive;
+//! let draw = |seed| Positive.softmax::<f64>(Orthogonal.draw(2, 4, seed)?);
+//! let (x, y) = (arr1(&[0.5, 0.2]), arr1(&[-0.1, 0.4]));
+//! let found = check_unbiased(draw, &x, &y, x.dot(&y).exp(), 2000)?;
+//! // A false alarm has a probability of 6e-5 for each of the two at 4 standard errors.
+//! assert!(found.z.abs() < 4.0 && found.variance_z.is_some_and(|z| z.abs() < 4.0), "{found}");
+//! conform(&draw(1)?, &arr2(&[[0.5, 0.2], [-0.1, 0.4], [1.0, -1.0]]))?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod conformance;
+mod unbiased;
+
+pub use conformance::{
+    Violation, batches_are_rows, conform, gram_is_estimates, layouts_change_nothing, promises_hold,
+    shapes_are_checked, threads_change_nothing,
+};
+pub use unbiased::{Sample, Unbiased, check_unbiased};

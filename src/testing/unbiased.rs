@@ -1,0 +1,98 @@
+//! [`check_unbiased`]: means and variances of estimates over many draws.
+
+use ndarray::ArrayRef1;
+
+use crate::error::{Result, check_positive};
+use crate::{Map, Real};
+
+/// The mean of a sample and its standard error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// The mean.
+    pub mean: f64,
+    /// The standard error of the mean.
+    pub error: f64,
+}
+
+impl Sample {
+    /// Of at least two values.
+    pub fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        Sample { mean, error: (variance / n).sqrt() }
+    }
+
+    /// Standard errors between the mean and what it should be; 0 if both are equal, whatever the error.
+    pub fn z(&self, expected: f64) -> f64 {
+        let off = self.mean - expected;
+        if off == 0.0 { 0.0 } else { off / self.error }
+    }
+}
+
+/// What estimates of one kernel value from many draws say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Unbiased {
+    /// The mean of the estimates.
+    pub mean: f64,
+    /// The standard error of the mean, from the sample.
+    pub error: f64,
+    /// The kernel value.
+    pub exact: f64,
+    /// Standard errors between both: beyond 4 with probability 6e-5 if the map is unbiased and draws are many.
+    pub z: f64,
+    /// The mean squared error of the estimates about the kernel value: their variance if they are unbiased.
+    pub variance: f64,
+    /// The standard error of that.
+    pub variance_error: f64,
+    /// The variance that the map states; `None` if it states none.
+    pub predicted: Option<f64>,
+    /// Standard errors between both variances.
+    pub variance_z: Option<f64>,
+}
+
+impl std::fmt::Display for Unbiased {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "mean {:.6e} ± {:.1e}, exact {:.6e}, z {:.2}", self.mean, self.error, self.exact, self.z)?;
+        write!(f, "; variance {:.4e} ± {:.1e}", self.variance, self.variance_error)?;
+        match self.predicted.zip(self.variance_z) {
+            Some((predicted, z)) => write!(f, ", predicted {predicted:.4e}, z {z:.2}"),
+            None => write!(f, ", without a closed form"),
+        }
+    }
+}
+
+/// Estimates K(x, y) by the maps that `draw` makes of the seeds 0 … `runs` − 1, and compares their mean with `exact` and
+/// their variance with that of the closed form ([`Map::log_variance`]).
+///
+/// Bound |z| by 4 or 5, not by less, when many points are tested. Choose points where the kurtosis of the estimates is
+/// moderate, ‖x+y‖ ≲ 1 for exponential features: where a few draws carry the mean, no sample says much, and `z` is not
+/// normal. Cost: `runs` draws and estimates.
+///
+/// # Errors
+/// Those of `draw` and of the maps; [`Parameter`](crate::Error::Parameter) for no run.
+pub fn check_unbiased<T: Real>(
+    draw: impl Fn(u64) -> Result<Map<T>>,
+    x: &ArrayRef1<T>,
+    y: &ArrayRef1<T>,
+    exact: f64,
+    runs: u64,
+) -> Result<Unbiased> {
+    check_positive("the number of runs", runs as usize)?;
+    let estimate = |seed| Ok(draw(seed)?.log_estimate(x, y)?.value());
+    let estimates = (0..runs).map(estimate).collect::<Result<Vec<f64>>>()?;
+    let squares: Vec<f64> = estimates.iter().map(|v| (v - exact).powi(2)).collect();
+    let (mean, variance) = (Sample::of(&estimates), Sample::of(&squares));
+    let predicted = draw(0)?.log_variance(x, y)?.map(f64::exp);
+    Ok(Unbiased {
+        mean: mean.mean,
+        error: mean.error,
+        exact,
+        z: mean.z(exact),
+        variance: variance.mean,
+        variance_error: variance.error,
+        predicted,
+        variance_z: predicted.map(|predicted| variance.z(predicted)),
+    })
+}

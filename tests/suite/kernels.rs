@@ -1,0 +1,229 @@
+//! Shift-invariant kernels and their spectral laws: maps on frequencies of the law estimate the kernel, with the variance
+//! ½(1 + k(2δ) − 2k(δ)²)/m.
+
+use crate::common::{Sample, point, points, unbiased};
+use ndarray::arr1;
+use random_features::frequency::{
+    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Product, Radii, Simplex, Sobol,
+};
+use random_features::kernel::{
+    Cauchy, Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic, ShiftInvariant, Smoothness,
+    Spectrum,
+};
+use random_features::map::Target;
+use random_features::testing::conform;
+use random_features::{Error, Map, Positive, Result, SignedLog, Trigonometric};
+
+/// |z| beyond it has probability 7e-6; there are fewer than 40 of them: false alarms below 3e-4.
+const LIMIT: f64 = 4.5;
+
+fn each() -> Vec<f64> {
+    vec![1.3, 0.8, 2.0]
+}
+
+fn quadratic(alpha: f64) -> RationalQuadratic {
+    RationalQuadratic::new(alpha, each()).unwrap()
+}
+
+type Make = Box<dyn Fn(u64) -> Frequencies>;
+
+/// Kernels with couplings for which the variance has a closed form.
+fn with_variance() -> Vec<(Target, Make)> {
+    let laplace = |scale: Lengthscale| -> Target { Laplace::new(scale).unwrap().into() };
+    vec![
+        (
+            quadratic(2.0).into(),
+            Box::new(|seed| Independent.with_radii(quadratic(2.0)).draw(3, 5, seed).unwrap()),
+        ),
+        (
+            quadratic(0.5).into(),
+            Box::new(|seed| Antithetic(Independent).with_radii(quadratic(0.5)).draw(3, 5, seed).unwrap()),
+        ),
+        (laplace(1.4.into()), Box::new(|seed| Product(Cauchy).draw(3, 5, seed).unwrap())),
+        (laplace(each().into()), Box::new(|seed| Antithetic(Product(Cauchy)).draw(3, 5, seed).unwrap())),
+        (
+            Matern::new(Smoothness::ThreeHalves, each()).unwrap().into(),
+            Box::new(|seed| Independent.with_radii(Smoothness::ThreeHalves).draw(3, 5, seed).unwrap()),
+        ),
+    ]
+}
+
+#[test]
+fn unbiased_and_of_the_closed_form_variance() {
+    let (x, y) = (point::<f64>(3, 1, 0.7), point::<f64>(3, 5, 0.6));
+    for (target, omega) in with_variance() {
+        let exact: f64 = target.kernel().unwrap().value(&x, &y).unwrap();
+        assert!((0.2..0.9).contains(&exact), "{target}: {exact} says little");
+        let make = |seed| Trigonometric.map(omega(seed), target.clone()).unwrap();
+        unbiased(&target.to_string(), make, (&x, &y), exact, (20_000, LIMIT));
+    }
+}
+
+/// Coupled directions keep the mean; their variance has no closed form, but is no larger for orthogonal ones here.
+#[test]
+fn radii_go_with_any_coupling() {
+    let (x, y) = (point::<f64>(3, 1, 0.7), point::<f64>(3, 5, 0.6));
+    let kernel = quadratic(2.0);
+    let exact = kernel.value(&x, &y).unwrap();
+    let couplings: [&dyn Coupling; 3] = [&Orthogonal, &Simplex::default(), &Sobol];
+    for coupling in couplings {
+        let estimate = |seed| {
+            let omega = coupling.with_radii(kernel.clone()).draw(3, 6, seed).unwrap();
+            let map: Map<f64> = Trigonometric.map(omega, kernel.clone()).unwrap();
+            assert_eq!(map.log_variance(&x, &y).unwrap(), None);
+            map.estimate(&x, &y).unwrap()
+        };
+        let sample = Sample::of(&(0..20_000).map(estimate).collect::<Vec<f64>>());
+        assert!(sample.z(exact).abs() < LIMIT, "{coupling:?}: {} of {exact}", sample.mean);
+    }
+}
+
+#[test]
+fn maps_conform() {
+    let x = points::<f32>(150, 3, 1.0);
+    for (target, omega) in with_variance() {
+        let map = Trigonometric.map(omega(1), target).unwrap();
+        conform(&map, &x).unwrap();
+        conform(
+            &Trigonometric.map::<f64>(omega(1), map.kernel().map_or(1.0, |_| 2.0)).unwrap(),
+            &points(9, 3, 1.0),
+        )
+        .unwrap();
+    }
+}
+
+/// Values of the definitions; γ of scikit-learn's kernels in the docs.
+#[test]
+fn values_of_the_definition() {
+    let (x, y) = (arr1(&[1.0, -2.0, 0.5]), arr1(&[0.5, 0.25, 0.5]));
+    let laplace = Laplace::new(vec![0.5, 2.25, 1.0]).unwrap();
+    assert_eq!(laplace.log_value(&x, &y).unwrap().ln_abs, -2.0);
+    let kernel = RationalQuadratic::new(1.5, 1.0).unwrap();
+    let square: f64 = 0.25 + 2.25 * 2.25;
+    assert!((kernel.value(&x, &y).unwrap() - (1.0 + square / 3.0).powf(-1.5)).abs() < 1e-16);
+    // The Gaussian kernel is the limit of many α, and far points are far.
+    let gaussian: f64 = Gaussian::default().value(&x, &y).unwrap();
+    let near: f64 = RationalQuadratic::new(1e12, 1.0).unwrap().value(&x, &y).unwrap();
+    assert!((near / gaussian - 1.0).abs() < 1e-10);
+    let far = arr1(&[1e200, 0.0, 0.0]);
+    for kernel in [&laplace as &dyn Kernel<f64>, &kernel] {
+        let log = kernel.log_value(&far, &y).unwrap();
+        assert!(!log.ln_abs.is_nan() && log.value() == 0.0 && kernel.value(&x, &x).unwrap() == 1.0);
+    }
+    for bad in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e-4, 1e13] {
+        assert!(matches!(RationalQuadratic::new(bad, 1.0), Err(Error::Parameter { name: "α", .. })), "{bad}");
+    }
+    assert!(RationalQuadratic::new(1.0, 0.0).is_err() && Laplace::new(-1.0).is_err());
+}
+
+/// Half of all Cauchy numbers are below 1 in size, a quarter above 1 + √2 = tan 3π/8: within 5 standard deviations of
+/// 10⁵, so that a false alarm has probability 1e-6.
+#[test]
+fn coordinates_have_the_cauchy_distribution() {
+    let rows = Product(Cauchy).draw(10, 10_000, 3).unwrap().rows().into_owned();
+    let share = |least: f64| rows.iter().filter(|v| v.abs() > least).count() as f64 / 1e5;
+    assert!((share(1.0) - 0.5).abs() < 5.0 * (0.25f64 / 1e5).sqrt(), "{}", share(1.0));
+    assert!((share(1.0 + 2f64.sqrt()) - 0.25).abs() < 5.0 * (0.1875f64 / 1e5).sqrt());
+    let below = rows.iter().filter(|v| **v < 0.0).count() as f64 / 1e5;
+    assert!((below - 0.5).abs() < 5.0 * (0.25f64 / 1e5).sqrt());
+    assert!(rows.iter().all(|v| v.is_finite()) && rows.iter().any(|v| v.abs() > 1e3));
+}
+
+#[test]
+fn laws_that_do_not_fit_are_refused() {
+    let cauchy = || Product(Cauchy).draw(2, 3, 1).unwrap();
+    let chi = || Independent.draw(2, 3, 1).unwrap();
+    let radii = || Independent.with_radii(quadratic(2.0)).draw(3, 3, 1).unwrap();
+    let refused = [
+        Trigonometric.map::<f32>(chi(), Laplace::default()).map(drop),
+        Trigonometric.gaussian::<f32>(cauchy(), 1.0).map(drop),
+        Trigonometric.map::<f32>(radii(), RationalQuadratic::new(3.0, 1.0).unwrap()).map(drop),
+        Positive.map::<f32>(cauchy(), Laplace::default()).map(drop),
+        Positive.map::<f32>(radii(), quadratic(2.0)).map(drop),
+        Trigonometric.map::<f32>(chi(), Target::own(Cone::default())).map(drop),
+    ];
+    for found in refused {
+        assert!(matches!(found, Err(Error::Target { .. })), "{found:?}");
+    }
+    let error = Trigonometric
+        .map::<f32>(cauchy(), RationalQuadratic::new(2.0, 1.0).unwrap())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("for the kernel Laplace") && error.contains("rational quadratic, α = 2"),
+        "{error}"
+    );
+}
+
+/// k(δ) = sin ‖δ‖/‖δ‖ in ℝ³, the mean of cos ω·δ over the unit sphere: signed, and a kernel of one's own.
+#[derive(Debug, Default)]
+struct Cone(Lengthscale);
+
+impl Radii for Cone {
+    fn draw(&self, _: usize, count: usize, _: &mut dyn rand::Rng) -> Result<Vec<f64>> {
+        Ok(vec![1.0; count])
+    }
+}
+
+impl ShiftInvariant for Cone {
+    fn name(&self) -> String {
+        "cone".into()
+    }
+
+    fn lengthscale(&self) -> &Lengthscale {
+        &self.0
+    }
+
+    fn spectrum(&self) -> Spectrum<'_> {
+        Spectrum::Polar(self)
+    }
+
+    fn of_square(&self, square: f64) -> SignedLog {
+        let r = square.sqrt();
+        SignedLog::from(if r == 0.0 { 1.0 } else { r.sin() / r })
+    }
+}
+
+#[test]
+fn a_kernel_of_ones_own_has_features_and_a_variance() {
+    for norm in [0.5, 2.0, 4.0] {
+        let (x, y) = (point::<f64>(3, 1, norm), point::<f64>(3, 5, 0.6));
+        let exact = Cone::default().value(&x, &y).unwrap();
+        let make = |seed| {
+            let omega = Independent.with_radii(Cone::default()).draw(3, 5, seed).unwrap();
+            Trigonometric.map(omega, Target::own(Cone::default())).unwrap()
+        };
+        let map = make(0);
+        assert_eq!(map.kernel().unwrap().value(&x, &y).unwrap(), exact);
+        unbiased(&format!("norm {norm}"), make, (&x, &y), exact, (20_000, LIMIT));
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn kernels_and_draws_are_stored() {
+    use random_features::Recipe;
+    use random_features::frequency::Draw;
+    let recipes = [
+        Trigonometric.recipe(Draw::new(3, 5, Orthogonal).with_radii(quadratic(0.1)), quadratic(0.1)),
+        Trigonometric.recipe(Draw::new(3, 5, Product(Cauchy)), Laplace::new(each()).unwrap()),
+        Trigonometric.recipe(Draw::new(3, 5, Antithetic(Product(Cauchy))), Laplace::default()),
+    ];
+    for recipe in recipes {
+        for recipe in [recipe.clone(), recipe.drawn(4).unwrap()] {
+            let text = serde_json::to_string(&recipe).unwrap();
+            assert_eq!(serde_json::from_str::<Recipe>(&text).unwrap(), recipe);
+            let bytes = postcard::to_stdvec(&recipe).unwrap();
+            assert_eq!(postcard::from_bytes::<Recipe>(&bytes).unwrap(), recipe);
+        }
+        assert!(recipe.draw::<f32>(4).unwrap().kernel().is_some());
+    }
+    // Radii have no lengthscale: draws for kernels of different ones are the same.
+    let draw =
+        |scale: f64| Draw::new(2, 2, Independent).with_radii(RationalQuadratic::new(1.0, scale).unwrap());
+    assert_eq!(draw(1.0), draw(2.0));
+    // What no file can hold says so.
+    let omega = Independent.with_radii(Cone::default()).draw(3, 5, 1).unwrap();
+    let own = Trigonometric.recipe(omega, Target::own(Cone::default()));
+    assert!(serde_json::to_string(&own).unwrap_err().to_string().contains("cannot be serialized"));
+}
