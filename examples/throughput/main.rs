@@ -1,5 +1,6 @@
 #![doc = include_str!("help.txt")]
 
+mod attention;
 mod ceilings;
 #[path = "../common/command.rs"]
 mod command;

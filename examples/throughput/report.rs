@@ -10,6 +10,8 @@ struct Shape {
     n: Option<usize>,
     d: usize,
     m: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    heads: Option<usize>,
 }
 
 /// The line of a case.
@@ -32,10 +34,15 @@ impl Report {
     pub fn new(request: &Request, flops: f64, least: f64, mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
         let median = 0.5 * (times[(times.len() - 1) / 2] + times[times.len() / 2]);
-        let Request { case, n, d, m, .. } = *request;
+        let Request { case, n, d, m, heads, .. } = *request;
         Report {
             case: case.name(),
-            shape: Shape { n: case.has_points().then_some(n), d, m },
+            shape: Shape {
+                n: case.has_points().then_some(n),
+                d,
+                m,
+                heads: case.has_heads().then_some(heads),
+            },
             dtype: request.dtype.name(),
             threads: request.threads,
             fresh: request.fresh,

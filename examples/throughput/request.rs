@@ -3,11 +3,11 @@
 use crate::command::{self, Command};
 
 const USAGE: &str = "throughput --case CASE [--n N] [--d D] [--m M] [--dtype f32|f64] [--threads T] \
-                     [--repeat R] [--fresh]";
+                     [--repeat R] [--heads H] [--fresh]";
 
 pub const COMMAND: Command = Command {
     help: include_str!("help.txt"),
-    options: &["--case", "--n", "--d", "--m", "--dtype", "--threads", "--repeat"],
+    options: &["--case", "--n", "--d", "--m", "--dtype", "--threads", "--repeat", "--heads"],
     flags: &["--fresh"],
     ..Command::new(USAGE)
 };
@@ -34,10 +34,13 @@ pub enum Case {
     ProjectDense,
     ProjectStructured,
     DrawOrthogonal,
+    Attention,
+    AttentionCausal,
+    AttentionStep,
     Peak,
 }
 
-const CASES: [Case; 11] = [
+const CASES: [Case; 14] = [
     Case::Positive,
     Case::Trigonometric,
     Case::Hyperbolic,
@@ -48,6 +51,9 @@ const CASES: [Case; 11] = [
     Case::ProjectDense,
     Case::ProjectStructured,
     Case::DrawOrthogonal,
+    Case::Attention,
+    Case::AttentionCausal,
+    Case::AttentionStep,
     Case::Peak,
 ];
 
@@ -64,6 +70,9 @@ impl Case {
             Case::ProjectDense => "project-dense",
             Case::ProjectStructured => "project-structured",
             Case::DrawOrthogonal => "draw-orthogonal",
+            Case::Attention => "attention",
+            Case::AttentionCausal => "attention-causal",
+            Case::AttentionStep => "attention-step",
             Case::Peak => "peak",
         }
     }
@@ -75,12 +84,22 @@ impl Case {
             Case::Trigonometric | Case::Hyperbolic | Case::Gerf => 2,
             Case::AngularHybrid => 4 * (1 + SIGNS),
             Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal | Case::Peak => 0,
+            Case::Attention | Case::AttentionCausal | Case::AttentionStep => 0,
         }
     }
 
     /// Points, if no number is asked for: features of 64 to 160 MB at the other defaults.
     fn points(self) -> usize {
-        if self == Case::AngularHybrid { 8192 } else { 65536 }
+        match self {
+            Case::AngularHybrid => 8192,
+            Case::AttentionStep => 1024,
+            _ => 65536,
+        }
+    }
+
+    /// Whether points are tokens of heads.
+    pub fn has_heads(self) -> bool {
+        matches!(self, Case::Attention | Case::AttentionCausal | Case::AttentionStep)
     }
 
     /// Whether there are points.
@@ -112,6 +131,7 @@ pub struct Request {
     pub dtype: Dtype,
     pub threads: usize,
     pub repeat: usize,
+    pub heads: usize,
     pub fresh: bool,
 }
 
@@ -133,6 +153,7 @@ pub fn read(asked: &command::Request) -> Result<Request, String> {
             (1, 1024),
         )?,
         repeat: asked.count("--repeat", 15, (1, 1_000_000))?,
+        heads: asked.count("--heads", 1, (1, 4096))?,
         fresh: asked.has("--fresh"),
     };
     check(&request)?;
@@ -152,6 +173,9 @@ fn dtype_named(name: &str) -> Result<Dtype, String> {
 /// Refuses arrays that are too large, before any is allocated, and what has no meaning.
 fn check(request: &Request) -> Result<(), String> {
     let Request { case, n, d, m, .. } = *request;
+    if request.heads > 1 && !case.has_heads() {
+        return Err(format!("--heads is for attention, not {}", case.name()));
+    }
     if request.fresh && case.width() == 0 {
         return Err(format!("--fresh is for cases that are maps, not {}", case.name()));
     }
@@ -165,7 +189,7 @@ fn check(request: &Request) -> Result<(), String> {
         fits("frequencies", m, d, MOST_FREQUENCIES)?;
     }
     if case.has_points() {
-        fits("points", n, d, MOST_POINTS)?;
+        fits("points", n.saturating_mul(request.heads), d, MOST_POINTS)?;
         fits("rows of features", n, case.width() * m, MOST_POINTS)?;
         fits("rows of projections", request.threads * TILE, m, MOST_POINTS)?;
     }

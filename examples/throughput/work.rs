@@ -15,6 +15,7 @@ use random_features::projection::{Method, Projection};
 use random_features::theory::gerf::GerfSign;
 use random_features::{Gerf, Hyperbolic, Map, Poisson, Positive, Real, Side, Trigonometric, rng};
 
+use crate::attention;
 use crate::request::{Case, Request, SIGNS, TILE};
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
@@ -72,6 +73,7 @@ where
         Case::ProjectDense => project::<T>(request, Method::Dense),
         Case::ProjectStructured => project::<T>(request, Method::Structured),
         Case::DrawOrthogonal => Ok(draw_orthogonal(d, m)),
+        Case::Attention | Case::AttentionCausal | Case::AttentionStep => attention::prepare::<T>(request),
         Case::Peak => Err("the ceilings are no work".into()),
     }
 }
@@ -151,7 +153,7 @@ fn draw_orthogonal(d: usize, m: usize) -> Work {
 }
 
 /// `work` with a clock, which stops before the result is dropped.
-fn timed<R>(mut work: impl FnMut() -> Result<R> + 'static) -> Box<dyn FnMut() -> Result<f64>> {
+pub fn timed<R>(mut work: impl FnMut() -> Result<R> + 'static) -> Box<dyn FnMut() -> Result<f64>> {
     Box::new(move || {
         let start = Instant::now();
         let _result = black_box(work()?);

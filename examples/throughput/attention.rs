@@ -1,0 +1,70 @@
+//! The cases of linear attention with positive features, d_v = d.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use ndarray::{Array4, s};
+use rand::distr::{Distribution, StandardUniform};
+use random_features::apply::attention::{Attention, Heads};
+use random_features::frequency::{Coupling, Independent};
+use random_features::machine::Lift;
+use random_features::{Positive, Real, rng};
+
+use crate::request::{Case, Request};
+use crate::work::{Cost, Result, Work, timed};
+
+/// Tokens of a step's measurement: too short alone for a clock.
+const STEPS: usize = 256;
+
+pub fn prepare<T: Real>(request: &Request) -> Result<Work>
+where
+    StandardUniform: Distribution<T>,
+{
+    let Request { case, n, d, m, heads, .. } = *request;
+    let attention = Attention::new(Positive.softmax::<T>(Independent.draw(d, m, 1)?)?)?;
+    let [q, k, v] = [1, 2, 3].map(|seed| tokens::<T>([1, heads, n, d], seed));
+    let run: Box<dyn FnMut() -> Result<f64>> = match case {
+        Case::AttentionStep => {
+            let mut state = attention.state(1, heads, d)?;
+            state.prefill(&k, &v)?;
+            Box::new(move || {
+                let start = Instant::now();
+                for i in (0..STEPS).map(|step| step % n) {
+                    state.push(&k.slice(s![.., .., i, ..]), &v.slice(s![.., .., i, ..]))?;
+                    black_box(state.query(&q.slice(s![.., .., i, ..]))?);
+                }
+                Ok(start.elapsed().as_secs_f64() / STEPS as f64)
+            })
+        }
+        _ => {
+            let mut out = Array4::zeros((1, heads, n, d));
+            timed(move || {
+                let heads = Heads::new(black_box(&q), &k, &v)?;
+                let attend = if case == Case::Attention {
+                    Attention::bidirectional_into
+                } else {
+                    Attention::causal_into
+                };
+                Ok(attend(&attention, &heads, &mut out)?)
+            })
+        }
+    };
+    let tokens = if case == Case::AttentionStep { heads } else { heads * n } as f64;
+    let (d, m, size) = (d as f64, m as f64, size_of::<T>() as f64);
+    let cost = Cost {
+        // Features of a query and a key, the key's value into the sums, and the sums for the query.
+        flops: tokens * 2.0 * m * (2.0 * d + 2.0 * (d + 1.0)),
+        lifts: vec![(Lift::Exp, 2.0 * tokens * m)],
+        written: tokens * d * size,
+        read: 3.0 * tokens * d * size,
+    };
+    Ok(Work { run, cost })
+}
+
+fn tokens<T: Real>(shape: [usize; 4], seed: u64) -> Array4<T>
+where
+    StandardUniform: Distribution<T>,
+{
+    let mut rng = rng(seed);
+    Array4::from_shape_simple_fn(shape, || StandardUniform.sample(&mut rng))
+}
