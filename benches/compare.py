@@ -4,7 +4,7 @@
     python benches/compare.py [--threads T] [--rounds 5] [--repeat 7] [--cases SUBSTRING] [--quick]
         [--out FILE]
 
-Needs Python 3.10, cargo, and the packages that are to be compared: numpy, torch, jax, scikit-learn. Those that are
+Needs Python 3.10, cargo, and the packages that are to be compared: numpy, torch, jax, scikit-learn, performer-pytorch. Those that are
 not installed are left out; without NumPy, which makes the points, only draws are compared. Writes a Markdown table
 to standard output and to FILE.
 
@@ -21,6 +21,7 @@ Every peer is written as its users would write it for speed, and checked against
 - "in place": arrays that exist are written to, as by `features_into`; with "fresh" in the case, arrays that
   every repetition allocates, as by `features`, and as eager code and JAX always do
 - RBFSampler has 2m components, cosines alone, so that it takes twice as large a product
+- attention, attention-causal, attention-step: see attention_peers.py
 - draw-orthogonal: QR of a batch of normal matrices with the signs of R absorbed, times the norms of normal
   rows. Draws here are in double precision.
 """
@@ -44,8 +45,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import attention_peers
+
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = {"numpy": "NumPy", "torch": "PyTorch", "jax": "JAX", "sklearn": "scikit-learn"}
+PACKAGES = {
+    "numpy": "NumPy",
+    "torch": "PyTorch",
+    "jax": "JAX",
+    "sklearn": "scikit-learn",
+    "performer_pytorch": "performer-pytorch",
+}
 SHAPES = [(65536, 64, 256), (16384, 128, 512), (4096, 1024, 4096)]
 # Frequencies whose features are checked.
 CHECKED = 16
@@ -63,11 +72,16 @@ class Case:
     m: int
     dtype: str = "f32"
     fresh: bool = False
+    heads: int = 1
+
+    def is_attention(self) -> bool:
+        return self.name.startswith("attention")
 
     def label(self) -> str:
         points = "" if self.name == "draw-orthogonal" else f"{self.n}×"
         fresh = " fresh" if self.fresh else ""
-        return f"{self.name} {points}{self.d}→{self.m} {self.dtype}{fresh}"
+        heads = f" {self.heads} heads" if self.heads > 1 else ""
+        return f"{self.name} {points}{self.d}→{self.m} {self.dtype}{heads}{fresh}"
 
 
 @dataclass
@@ -106,7 +120,10 @@ def cases(quick: bool) -> list[Case]:
     double = [Case(name, *shapes[0], dtype="f64") for name in names]
     fresh = [Case(name, *shapes[0], fresh=True) for name in names]
     draw = Case("draw-orthogonal", 1, *((256, 1024) if quick else (1024, 4096)), dtype="f64")
-    return [*single, *double, *fresh, draw]
+    lengths = (1024, 4096) if quick else (1024, 4096, 16384, 65536)
+    attention = [Case(name, n, 64, 256) for name in ("attention", "attention-causal") for n in lengths]
+    step = Case("attention-step", 1024, 64, 256, heads=8)
+    return [*single, *double, *fresh, draw, *attention, step]
 
 
 def points_and_frequencies(np: ModuleType, case: Case) -> tuple[Any, Any]:
@@ -277,6 +294,8 @@ def peers(modules: Modules, case: Case) -> list[Peer]:
     """The peers of a case that are installed, each checked."""
     if case.name == "draw-orthogonal":
         found = list(torch_draws(modules, case)) if "torch" in modules else []
+    elif case.is_attention():
+        found = [Peer(*run) for run in attention_peers.runs(modules, case)] if "numpy" in modules else []
     elif "numpy" in modules:
         x, w = points_and_frequencies(modules["numpy"], case)
         maps = {"torch": torch_maps, "jax": jax_maps, "numpy": numpy_maps, "sklearn": sklearn_maps}
@@ -311,7 +330,7 @@ def compare(modules: Modules, binary: str, case: Case, options: argparse.Namespa
     """The row of a case."""
     arguments = ["--case", case.name, "--n", str(case.n), "--d", str(case.d), "--m", str(case.m)]
     arguments += ["--dtype", case.dtype, "--threads", str(options.threads), "--repeat", str(options.repeat)]
-    arguments += ["--fresh"] * case.fresh
+    arguments += ["--fresh"] * case.fresh + ["--heads", str(case.heads)] * case.is_attention()
     others, ours, fractions = peers(modules, case), Times(), []
     for number in range(options.rounds):
         print(f"{case.label()}: round {number + 1} of {options.rounds}", file=sys.stderr)
@@ -379,7 +398,8 @@ def machine() -> str:
 def heading(modules: Modules, binary: str, options: argparse.Namespace) -> str:
     """Where, with what and how the times are taken."""
     rustc = subprocess.run(["rustc", "--version"], stdout=subprocess.PIPE, check=False, text=True).stdout
-    versions = [f"{PACKAGES[name]} {module.__version__}" for name, module in modules.items()]
+    version = lambda module: getattr(module, "__version__", "")
+    versions = [f"{PACKAGES[name]} {version(module)}".strip() for name, module in modules.items()]
     missing = [title for name, title in PACKAGES.items() if name not in modules]
     threads = f"{options.threads} thread{'s' if options.threads > 1 else ''}"
     text = f"{machine()}; {threads}; {', '.join([rustc.strip(), *versions])}"

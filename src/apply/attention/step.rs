@@ -1,6 +1,8 @@
 //! [`CausalState`]: causal attention token by token.
 
-use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, ArrayView3, Axis, Ix4};
+use std::ops::Range;
+
+use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, ArrayView3, Axis, CowArray, Ix2, Ix4};
 use rayon::prelude::*;
 
 use super::head::{Head, Work};
@@ -116,11 +118,14 @@ impl<T: Real> CausalState<T> {
             values.shape(),
             [batch, heads, d_v],
         )?;
-        for (map, tokens) in self.tokens(heads).into_iter().enumerate() {
+        for (map, own) in self.maps(heads) {
             let (setup, work) = (self.attention.setup(map), &mut self.work);
-            let (keys, values) = (gather(keys.view(), &tokens), gather(values.view(), &tokens));
-            work.read_keys(setup, rows(&keys, tokens.len()), rows(&values, tokens.len()));
-            for (i, (b, h)) in tokens.into_iter().enumerate() {
+            let (keys, values) = (
+                keys.slice_axis(Axis(1), own.clone().into()),
+                values.slice_axis(Axis(1), own.clone().into()),
+            );
+            work.read_keys(setup, rows(&keys).view(), rows(&values).view());
+            for (i, (b, h)) in tokens(batch, own).enumerate() {
                 self.heads[b * heads + h].push(setup, i, work);
             }
         }
@@ -142,11 +147,11 @@ impl<T: Real> CausalState<T> {
             [batch, count, self.input_dim()],
         )?;
         let (mut output, mut non_positive) = (Array3::zeros((batch, count, d_v)), Vec::new());
-        for (map, tokens) in self.tokens(count).into_iter().enumerate() {
+        for (map, own) in self.maps(count) {
             let (setup, work) = (self.attention.setup(map), &mut self.work);
-            let queries = gather(queries.view(), &tokens);
-            work.read_queries(setup, rows(&queries, tokens.len()));
-            for (i, (b, h)) in tokens.into_iter().enumerate() {
+            let queries = queries.slice_axis(Axis(1), own.clone().into());
+            work.read_queries(setup, rows(&queries).view());
+            for (i, (b, h)) in tokens(batch, own).enumerate() {
                 let out = output.index_axis_mut(Axis(0), b).index_axis_move(Axis(0), h);
                 if !self.heads[b * heads + h / group].query(setup, i, work, out) {
                     non_positive.push([b, h]);
@@ -195,25 +200,23 @@ impl<T: Real> CausalState<T> {
         self.attention.maps[0].input_dim()
     }
 
-    /// For each map the batch and head of the tokens that it takes, of which there are `heads` in each batch.
-    fn tokens(&self, heads: usize) -> Vec<Vec<(usize, usize)>> {
-        let (maps, group) = (self.attention.maps.len(), heads / self.shape[1].max(1));
-        let all = || (0..self.shape[0]).flat_map(move |b| (0..heads).map(move |h| (b, h)));
-        (0..maps).map(|map| all().filter(|(_, h)| maps == 1 || h / group == map).collect()).collect()
+    /// Each map with those of `heads` heads that take it.
+    fn maps(&self, heads: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<T> {
+        let own = heads / self.attention.maps.len();
+        (0..self.attention.maps.len()).map(move |map| (map, map * own..(map + 1) * own))
     }
 }
 
-/// Some of the tokens, one after the other.
-fn gather<E: Copy>(x: ArrayView3<'_, E>, tokens: &[(usize, usize)]) -> Vec<E> {
-    let width = x.len_of(Axis(2));
-    tokens.iter().flat_map(|(b, h)| (0..width).map(move |k| x[[*b, *h, k]])).collect()
+/// The batch and head of the rows that [`rows`] gives of these heads.
+fn tokens(batch: usize, heads: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
+    (0..batch).flat_map(move |b| heads.clone().map(move |h| (b, h)))
 }
 
-/// What was gathered, as rows.
-fn rows<E>(tokens: &[E], count: usize) -> ArrayView2<'_, E> {
-    let width = tokens.len() / count.max(1);
-    ArrayView2::from_shape((tokens.len() / width.max(1), width), tokens)
-        .unwrap_or_else(|_| ArrayView2::from(&[[]; 0]))
+/// All tokens, one after the other.
+fn rows<'a, E: Copy>(x: &'a ArrayView3<'_, E>) -> CowArray<'a, E, Ix2> {
+    let (batch, heads, width) = x.dim();
+    // A shape of as many elements fits.
+    x.to_shape((batch * heads, width)).unwrap_or_else(|_| CowArray::from(ArrayView2::from(&[[]; 0])))
 }
 
 /// The stored form, checked when it is read.

@@ -1,0 +1,171 @@
+"""Linear and exact attention in PyTorch, JAX and performer-pytorch, for compare.py.
+
+One sequence of n tokens in `heads` heads, d = d_v, m positive features, queries and keys uniform in [0, 1)ᵈ and divided by
+d^¼. The linear ones are written as one would write them for speed: in chunks, so that features stay in the caches, with
+prefix sums over chunks where they are causal, and without a stabiliser. They are checked against the definition. Exact
+attention and performer-pytorch, which draws its own frequencies, compute something else: their time is what counts.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import math
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+CHUNK = {"attention": 1024, "attention-causal": 128}
+
+Run = tuple[str, Callable[[], Any], Callable[[Any], bool]]
+
+
+def inputs(np: ModuleType, case: Any) -> tuple[Any, Any, Any, Any]:
+    """Queries, keys and values, heads × n × d, and frequencies."""
+    rng = np.random.default_rng(1)
+    shape = (case.heads, case.n, case.d)
+    q, k, v = (rng.random(shape, dtype=np.float32) for _ in range(3))
+    return q, k, v, rng.standard_normal((case.m, case.d), dtype=np.float32)
+
+
+def right(np: ModuleType, case: Any, arrays: tuple[Any, Any, Any, Any]) -> Callable[[Any], bool]:
+    """Compares a row of the first head with the definition."""
+    q, k, v, w = (np.asarray(a, np.float64) for a in arrays)
+    row, causal = min(case.n - 1, 777), case.name != "attention"
+    seen = row + 1 if causal else case.n
+    root = case.d**-0.25
+
+    def features(x: Any) -> Any:
+        x = x * root
+        return np.exp(x @ w.T - (x * x).sum(-1, keepdims=True) / 2)
+
+    weights = features(k[0, :seen]) @ features(q[0, row])
+    expected = weights @ v[0, :seen] / weights.sum()
+
+    def check(result: Any) -> bool:
+        found = np.asarray(result, np.float64).reshape(case.heads, -1, case.d)[0]
+        found = found[row] if found.shape[0] > 1 else found[0]
+        return bool(np.abs(found - expected).max() < 1e-3)
+
+    return check
+
+
+def anything(_: Any) -> bool:
+    """For those that compute something else."""
+    return True
+
+
+def torch_attention(modules: dict[str, ModuleType], case: Any, arrays: Any, check: Any) -> Iterator[Run]:
+    torch = modules["torch"]
+    q, k, v, w = (torch.from_numpy(a) for a in arrays)
+    weights, root = w.T.contiguous(), case.d**-0.25
+
+    def features(x: Any) -> Any:
+        x = x * root
+        return torch.matmul(x, weights).sub_((x * x).sum(-1, keepdim=True), alpha=0.5).exp_()
+
+    def bidirectional() -> Any:
+        sums, totals = torch.zeros(case.heads, case.m, case.d), torch.zeros(case.heads, case.m, 1)
+        for keys, values in zip(k.split(CHUNK["attention"], 1), v.split(CHUNK["attention"], 1), strict=True):
+            keys = features(keys)
+            sums.baddbmm_(keys.mT, values)
+            totals += keys.sum(1).unsqueeze(-1)
+        out = torch.empty_like(q)
+        for to, queries in zip(out.split(CHUNK["attention"], 1), q.split(CHUNK["attention"], 1), strict=True):
+            queries = features(queries)
+            torch.div(queries @ sums, queries @ totals, out=to)
+        return out
+
+    def causal() -> Any:
+        size = CHUNK["attention-causal"]
+        sums, totals = torch.zeros(case.heads, case.m, case.d), torch.zeros(case.heads, case.m, 1)
+        out = torch.empty_like(q)
+        parts = (x.split(size, 1) for x in (out, q, k, v))
+        for to, queries, keys, values in zip(*parts, strict=True):
+            queries, keys = features(queries), features(keys)
+            scores = torch.tril(queries @ keys.mT)
+            own = (scores @ values).baddbmm_(queries, sums)
+            torch.div(own, scores.sum(-1, keepdim=True) + queries @ totals, out=to)
+            sums.baddbmm_(keys.mT, values)
+            totals += keys.sum(1).unsqueeze(-1)
+        return out
+
+    def steps() -> Callable[[], Any]:
+        keys = features(k[:, : case.n - 1])
+        sums, totals = keys.mT @ v[:, : case.n - 1], keys.sum(1)
+
+        def step() -> Any:
+            query, key = features(q[:, -1:]), features(k[:, -1:])
+            own, total = torch.baddbmm(sums, key.mT, v[:, -1:]), totals + key[:, 0]
+            return (query @ own) / (query @ total.unsqueeze(-1))
+
+        return step
+
+    if case.name == "attention-step":
+        last = lambda result: check(result) if case.n <= 778 else True
+        yield "PyTorch, state by hand", steps(), last
+        return
+    exact = torch.nn.functional.scaled_dot_product_attention
+    run = bidirectional if case.name == "attention" else causal
+    yield f"PyTorch in chunks of {CHUNK[case.name]}", run, check
+    # Of long sequences the exact one takes minutes.
+    if case.n <= 16384:
+        shaped = [x.unsqueeze(0) for x in (q, k, v)]
+        yield "PyTorch exact", functools.partial(exact, *shaped, is_causal=case.name != "attention"), anything
+    if "performer_pytorch" in modules and case.n <= 16384:
+        fast = importlib.import_module("performer_pytorch").FastAttention
+        performer = fast(case.d, case.m, causal=case.name != "attention")
+        shaped = [x.unsqueeze(0) for x in (q, k, v)]
+        yield "performer-pytorch", lambda: performer(*shaped), anything
+
+
+def jax_attention(modules: dict[str, ModuleType], case: Any, arrays: Any, check: Any) -> Iterator[Run]:
+    if case.name == "attention-step" or case.n % CHUNK[case.name]:
+        return
+    jax = modules["jax"]
+    jnp = jax.numpy
+    q, k, v, w = (jnp.asarray(a) for a in arrays)
+    size, root = CHUNK[case.name], case.d**-0.25
+    chunks = lambda x: x.reshape(case.heads, case.n // size, size, case.d).swapaxes(0, 1)
+    start = (jnp.zeros((case.heads, case.m, case.d), jnp.float32), jnp.zeros((case.heads, case.m), jnp.float32))
+
+    def features(x: Any) -> Any:
+        x = x * root
+        return jnp.exp(x @ w.T - (x * x).sum(-1, keepdims=True) / 2)
+
+    def add(state: Any, keys: Any, values: Any) -> Any:
+        return state[0] + jnp.einsum("hcm,hcd->hmd", keys, values), state[1] + keys.sum(1)
+
+    @jax.jit
+    def bidirectional(q: Any, k: Any, v: Any) -> Any:
+        state, _ = jax.lax.scan(lambda s, x: (add(s, features(x[0]), x[1]), None), start, (chunks(k), chunks(v)))
+
+        def of(queries: Any) -> Any:
+            queries = features(queries)
+            return (queries @ state[0]) / (queries @ state[1][..., None])
+
+        return jax.lax.map(of, chunks(q)).swapaxes(0, 1).reshape(q.shape)
+
+    @jax.jit
+    def causal(q: Any, k: Any, v: Any) -> Any:
+        def of(state: Any, x: Any) -> Any:
+            queries, keys, values = features(x[0]), features(x[1]), x[2]
+            scores = jnp.tril(queries @ keys.swapaxes(1, 2))
+            sums = scores @ values + queries @ state[0]
+            totals = scores.sum(-1, keepdims=True) + queries @ state[1][..., None]
+            return add(state, keys, values), sums / totals
+
+        _, out = jax.lax.scan(of, start, (chunks(q), chunks(k), chunks(v)))
+        return out.swapaxes(0, 1).reshape(q.shape)
+
+    run = bidirectional if case.name == "attention" else causal
+    yield f"JAX in chunks of {size}", lambda: jax.block_until_ready(run(q, k, v)), check
+
+
+def runs(modules: dict[str, ModuleType], case: Any) -> Iterator[Run]:
+    """The peers that are installed: name, what to time, and whether its result is right."""
+    arrays = inputs(modules["numpy"], case)
+    check = right(modules["numpy"], case, arrays)
+    for name, make in {"torch": torch_attention, "jax": jax_attention}.items():
+        if name in modules:
+            yield from make(modules, case, arrays, check)
