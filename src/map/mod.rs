@@ -20,6 +20,7 @@ mod node;
 mod omega;
 mod plain;
 mod recipe;
+mod redraw;
 #[cfg(feature = "serde")]
 mod stored;
 mod target;
@@ -44,6 +45,7 @@ pub(crate) use node::Origin;
 pub(crate) use node::check_addressable;
 pub use omega::Omega;
 pub use recipe::{ClusteredRecipe, CoefficientRecipe, HybridRecipe, PlainRecipe, Recipe};
+pub use redraw::Redraw;
 pub use target::Target;
 pub use transform::Transform;
 

@@ -3,10 +3,10 @@
 use crate::common::frequencies;
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, Rows};
-use random_features::frequency::{Independent, Orthogonal, RootDim, Simplex, draw_poisson, draw_with};
+use random_features::frequency::{Draw, Independent, Orthogonal, RootDim, Simplex, draw_poisson, draw_with};
 use random_features::hybrid::{Bases, Hybrid};
-use random_features::kernel::Activation;
-use random_features::map::Shift;
+use random_features::kernel::{Activation, Softmax};
+use random_features::map::{Redraw, Shift};
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };
@@ -738,4 +738,21 @@ fn half_precision_is_converted() {
     let wide = short.mapv(half::bf16::to_f32);
     let out = attention.causal(&Heads::new(&short, &short, &short).unwrap()).unwrap();
     assert_eq!(out, attention.causal(&Heads::new(&wide, &wide, &wide).unwrap()).unwrap());
+}
+
+/// The frequencies of a step depend on the seed and the step alone.
+#[test]
+fn redraws_follow_their_schedule() {
+    let recipe = Positive.recipe(Draw::new(6, 20, Orthogonal), Softmax::default());
+    let redraw = Redraw::new(recipe.clone(), 7, 100).unwrap();
+    let identity = |redraw: &Redraw, step| redraw.map::<f32>(step).unwrap().identity();
+    assert_eq!(identity(&redraw, 99), recipe.draw::<f32>(7).unwrap().identity());
+    let mut known: Vec<_> = (0..50).map(|number| identity(&redraw, 100 * number + 3)).collect();
+    known.push(identity(&Redraw::new(recipe.clone(), 8, 100).unwrap(), 250));
+    known.push(identity(&redraw, u64::MAX));
+    for (i, own) in known.iter().enumerate() {
+        assert!(known[..i].iter().all(|other| other != own), "redraw {i}");
+    }
+    assert_eq!(identity(&redraw, 4950), known[49]);
+    assert!(matches!(Redraw::new(recipe, 7, 0), Err(Error::Parameter { .. })));
 }
