@@ -53,12 +53,15 @@ pub struct Written {
     rows: Array2<f64>,
     squared_norms: Vec<f64>,
     padded_dim: usize,
+    /// A⁻ᵀ of complex-exponential maps.
+    inverse: std::cell::OnceCell<Array2<Complex64>>,
 }
 
 impl Written {
     pub fn new(omega: &Frequencies) -> Self {
         let (squared_norms, padded_dim) = (omega.squared_norms(), omega.padded_dim());
-        Written { rows: omega.rows().into_owned(), squared_norms, padded_dim }
+        let rows = omega.rows().into_owned();
+        Written { rows, squared_norms, padded_dim, inverse: std::cell::OnceCell::new() }
     }
 }
 
@@ -143,10 +146,10 @@ impl Name {
             }
             Name::Gerf(a, GerfSign::Plus) => (self.naive_of(omega, y), a.im != 0.0),
             Name::Complex(..) | Name::Full(_) => {
-                let inverse = inverse(&self.matrix(y.len())).reversed_axes();
+                let inverse = omega.inverse.get_or_init(|| inverse(&self.matrix(y.len())).reversed_axes());
                 let symmetry = if let Name::Complex(_, symmetry) = self { symmetry } else { Symmetry::Plain };
                 let real = inverse.iter().all(|a| a.im == 0.0);
-                (naive_complex(&inverse, omega, y, symmetry), !real)
+                (naive_complex(inverse, omega, y, symmetry), !real)
             }
             _ => (self.naive_of(omega, y), false),
         };

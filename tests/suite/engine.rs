@@ -1129,3 +1129,39 @@ fn targets_recipes_and_identities_in_print() {
     let identity = recipe.identity();
     assert_eq!(format!("{identity:?}"), format!("Identity({identity})"));
 }
+
+/// Gradients are finite wherever they are in the range of the scalar: with coordinates that are denormal numbers, and of
+/// structured hybrids at norms whose gradients, as large as the points, just fit.
+#[test]
+fn gradients_at_the_ends_of_the_range() {
+    fn check<T: Real>(map: &Map<T>, size: f64) {
+        let x = points::<T>(4, map.input_dim(), 1.0).mapv(|v| T::narrow(v.widen().clamp(-1.0, 1.0) * size));
+        for side in SIDES {
+            let c = Array2::from_elem((4, map.feature_dim()), T::one());
+            let gradient = map.pull_back(side, &x, &c).unwrap();
+            assert!(gradient.iter().all(|v| v.is_finite()), "{map:?} at {size}: {gradient}");
+        }
+    }
+    for coupling in [&Independent as &dyn Coupling, &Hadamard::default()] {
+        let omega = |seed| frequencies(16, 8, coupling, seed);
+        let make = || Hybrid::angular::<f32>(Bases::shared(omega(1)), omega(2)).unwrap();
+        for size in [1e-45, 1e-40, 1e30, 1e36] {
+            check(&make(), size);
+            check(&Hybrid::gaussian::<f32>(Bases::shared(omega(1)), omega(2), 1.0, 1.0).unwrap(), size);
+            check(&Trigonometric.softmax::<f32>(omega(1)).unwrap(), size);
+        }
+        for size in [5e-324, 1e-310, 1e100, 1e150] {
+            check(&Hybrid::angular::<f64>(Bases::shared(omega(1)), omega(2)).unwrap(), size);
+            check(&Hyperbolic.softmax::<f64>(omega(1)).unwrap(), size);
+        }
+    }
+    for f in Activation::ALL {
+        for size in [5e-324, 1e-310] {
+            check(&Nonlinear::new(f).map::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap(), size);
+        }
+    }
+    let counts = draw_poisson(4, 8, 1.0, &mut rng(1)).unwrap();
+    for size in [5e-324, 1e-310, 1e-300] {
+        check(&Poisson::default().gaussian::<f64>(counts.clone(), 1.0).unwrap(), size);
+    }
+}
