@@ -8,6 +8,20 @@ pub use crate::engine::{Lift, Scratch};
 use crate::numeric::{self, Isa};
 use crate::projection::Projection;
 
+/// The instruction sets of this machine that the crate's loops are compiled for, least first: `portable`, which is what the
+/// target guarantees, and on x86-64 `avx2` and `avx512`.
+///
+/// Loops run on the last one. In builds with debug assertions the environment variable `RANDOM_FEATURES_ISA` may name a
+/// lesser one, for tests.
+pub fn instruction_sets() -> Vec<&'static str> {
+    Isa::available().into_iter().map(Isa::name).collect()
+}
+
+/// The instruction set that loops run on.
+pub fn instruction_set() -> &'static str {
+    Isa::best().name()
+}
+
 /// Does `rounds` rounds of independent fused multiply-adds in registers, with the vectors that the crate's loops use, and
 /// returns the number of floating-point operations: two for each multiply-add.
 pub fn multiply_adds<T: Real>(rounds: usize) -> u64 {

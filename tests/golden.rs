@@ -4,6 +4,7 @@
 mod formulas;
 #[path = "../examples/verify/golden.rs"]
 mod golden;
+mod sets;
 
 use formulas::Outcome;
 use serde_json::{Value, json};
@@ -28,6 +29,11 @@ fn every_case_is_met() {
         }
     }
     assert_eq!((met, later), (2980, 61));
+}
+
+#[test]
+fn every_case_is_met_on_each_instruction_set() {
+    sets::run_on_each(&["every_case_is_met"]);
 }
 
 /// Every value that is expected matters: a change of it by more than its tolerance is seen.

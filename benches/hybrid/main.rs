@@ -1,7 +1,7 @@
 //! Hybrid against plain features of equal dimension, and both against the count of their operations.
 //!
 //! `cargo bench --bench hybrid` times `features_into`, on one thread and into arrays that exist and fit in the second
-//! cache, of the angular hybrid with m base frequencies and n sign features, D = 4m(1 + n) features in all, and of
+//! cache, of the angular hybrid with m base frequencies and n sign features, D = 4mn features a point, and of
 //! `Trigonometric` with D features. The model of their times is
 //!
 //!     plain:  a [D/2] d + b D,
@@ -94,7 +94,7 @@ impl Model {
     fn hybrid<T>(&self, m: usize, n: usize, bases: usize) -> f64 {
         let lifted = (2 * m) as f64 * (self.wave + self.exponential);
         let projected = bases as f64 * self.project::<T>(m) + self.project::<T>(n);
-        projected + lifted + self.write * (4 * m * (1 + n)) as f64
+        projected + lifted + self.write * (4 * m * n) as f64
     }
 
     fn project<T>(&self, count: usize) -> f64 {
@@ -144,9 +144,11 @@ fn compare<T: Real>(model: &Model, m: usize, n: usize, shared: bool) -> Result<(
     let omega = frequencies(m, 1)?;
     let bases = if shared { Bases::shared(omega) } else { Bases::independent(omega, frequencies(m, 2)?) };
     let hybrid = Hybrid::angular::<T>(bases, frequencies(n, 3)?)?;
-    let features = hybrid.feature_dim();
+    // Half of them are absent from a point.
+    let features = hybrid.feature_dim() / 2;
     let plain = Trigonometric.softmax::<T>(frequencies(features / 2, 4)?)?;
-    let (mut own, mut plains) = (Arena::new(features, hybrid.blocks().len()), Arena::new(features, 1));
+    let mut own = Arena::new(hybrid.feature_dim(), hybrid.blocks().len());
+    let mut plains = Arena::new(features, 1);
     let mut best = [f64::INFINITY; 2];
     for _ in 0..ROUNDS {
         let times = [own.time(&hybrid)?, plains.time(&plain)?];

@@ -58,12 +58,12 @@ impl Method {
         matches!(self, Method::Angular | Method::Gaussian)
     }
 
-    /// D, the number of real features.
+    /// D, the number of real features of a point: a sign has some for each of its values, of which one half is absent.
     pub fn features(self, Size { m, n }: Size) -> usize {
         match self {
             Method::Positive => m,
             Method::Trigonometric | Method::Hyperbolic => 2 * m,
-            Method::Angular => 4 * m * (1 + n),
+            Method::Angular => 4 * m * n,
             Method::Gaussian => 4 * m * (1 + 2 * n),
         }
     }

@@ -77,12 +77,13 @@ impl Case {
         }
     }
 
-    /// Features that are written for each frequency; 0 for cases that are not maps.
+    /// Features that there is room for, for each frequency; 0 for cases that are not maps.
     fn width(self) -> usize {
         match self {
             Case::Positive | Case::Oprf | Case::Poisson => 1,
             Case::Trigonometric | Case::Hyperbolic | Case::Gerf => 2,
-            Case::AngularHybrid => 4 * (1 + SIGNS),
+            // For either value of a sign, of which one is absent from a point.
+            Case::AngularHybrid => 8 * SIGNS,
             Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal | Case::Peak => 0,
             Case::Attention | Case::AttentionCausal | Case::AttentionStep => 0,
         }

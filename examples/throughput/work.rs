@@ -86,10 +86,11 @@ where
     let Request { n, d, m, .. } = *request;
     let (features, blocks) = (map.feature_dim(), map.blocks().len());
     let x = points::<T>(n, d)?;
+    let absent = if request.case == Case::AngularHybrid { features / 2 } else { 0 };
     let cost = Cost {
         flops: product(request, m),
         lifts: lifts.iter().map(|lift| (*lift, n as f64 * m as f64)).collect(),
-        written: n as f64 * (features * size_of::<T>() + blocks * size_of::<f64>()) as f64,
+        written: n as f64 * ((features - absent) * size_of::<T>() + blocks * size_of::<f64>()) as f64,
         read: size_of_val(x.as_slice().unwrap_or_default()) as f64,
     };
     let run = if request.fresh {

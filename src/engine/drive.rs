@@ -5,7 +5,7 @@
 //! are cut into ranges of frequencies.
 
 use ndarray::parallel::prelude::*;
-use ndarray::{ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
 
 use super::{Form, Program, Scratch, Side, Tile};
 use crate::Real;
@@ -66,6 +66,18 @@ pub(crate) fn fill<T: Real>(
     let streamed =
         form == Form::Values && program.writes_once() && bytes(n) > STREAMED && bytes(rows) <= CACHED;
     fill_by(program, (side, form), x, arrays, (rows, streamed));
+}
+
+/// As [`fill`], values and log scales alone.
+pub(crate) fn fill_values<T: Real>(
+    program: &Program<T>,
+    side: Side,
+    x: ArrayView2<'_, T>,
+    values: ArrayViewMut2<'_, T>,
+    log_scales: ArrayViewMut2<'_, f64>,
+) {
+    let mut none = Array2::zeros((x.nrows(), 0));
+    fill(program, (side, Form::Values), x, Arrays { values, signs: none.view_mut(), log_scales });
 }
 
 fn fill_by<T: Real>(

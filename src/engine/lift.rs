@@ -177,6 +177,19 @@ mod tests {
                 }
             }
         }
+        // Large arguments, beyond the limit of the fast loop, against f64.
+        fn waves<T: Real>(count: usize) {
+            let v = |k: usize| T::narrow((k as f64 / (count - 1) as f64 - 0.5) * 2e6);
+            let mut row: Vec<T> = (0..2 * count).map(|k| v(k % count)).collect();
+            assert_eq!(Lift::Polar.apply(&mut row, 1e6), 0.0);
+            for k in 0..count {
+                let (sin, cos) = v(k).widen().sin_cos();
+                let error = (row[k].widen() - cos).abs().max((row[count + k].widen() - sin).abs());
+                assert!(error <= 2.0 * T::epsilon().widen(), "{}: {error}", v(k));
+            }
+        }
+        waves::<f32>(10_001);
+        waves::<f64>(10_001);
         let mut row = [0.0f32, 1.0, f32::NAN, f32::NAN];
         assert_eq!(Lift::Polar.apply(&mut row, 1.0), 0.0);
         assert_eq!((row[0], row[2]), (1.0, 0.0));

@@ -46,4 +46,4 @@ pub(crate) use leaf::Leaf;
 pub(crate) use logarithms::Logarithms;
 pub(crate) use plan::{Pass, Plan, Program, ranges};
 pub(crate) use routed::Routed;
-pub(crate) use sum::{Sum, Term};
+pub(crate) use sum::{Factor, Sum, Term, is_of_signs};

@@ -60,7 +60,7 @@ impl<T: Real> Plan<T> {
     fn writes_once(&self) -> bool {
         match self {
             Plan::Leaf(_) => true,
-            Plan::Sum(sum) => sum.parts().all(|part| part.writes_once()),
+            Plan::Sum(sum) => !sum.has_slots() && sum.parts().all(|part| part.writes_once()),
             // Absent blocks are left as they are; other people's maps may write as they like.
             Plan::Routed(_) | Plan::Foreign(..) => false,
         }

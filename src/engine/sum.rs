@@ -1,4 +1,7 @@
 //! [`Sum`]: a weighted sum of products of maps is a map.
+//!
+//! Products with shares of signs are not tensor products: each sign of τ·x has a block of its own for either value, of
+//! which one is absent, so that a share is a sum of ones and nothing cancels.
 
 use std::ops::Range;
 
@@ -6,8 +9,9 @@ use ndarray::ArrayView2;
 
 use super::batch::{Batch, Features};
 use super::plan::{Pass, Plan, ranges};
-use super::{Facts, Form, Scratch, Side, Tile};
+use super::{Facts, Form, Lift, Scratch, Side, Tile};
 use crate::Real;
+use crate::kernel::Activation;
 use crate::numeric::{self, Isa, Outer};
 
 /// Σ wₜ Aₜ Bₜ: products of estimates are tensor products of features, sums are more blocks, and signs of weights are seen
@@ -31,12 +35,25 @@ struct Part<T> {
     blocks: Range<usize>,
 }
 
-/// A weight and the parts whose product it weighs: perhaps one, and then another.
+/// A weighted product of a factor and a part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Term {
     pub weight: f64,
-    pub left: Option<usize>,
+    pub factor: Factor,
     pub right: usize,
+}
+
+/// What a term multiplies a part with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Factor {
+    /// Nothing.
+    One,
+    /// The estimate of a part.
+    Estimate(usize),
+    /// The share of the signs of a part that are equal for x and y.
+    Equal(usize),
+    /// The share of those that are not.
+    Unequal(usize),
 }
 
 /// The logarithmic scale of a block of features, a block of the left part times one of the right part.
@@ -46,10 +63,38 @@ struct Scale {
     right: usize,
     /// Half the logarithm of the weight's magnitude, for each side.
     half_weight: f64,
+    slot: Option<Slot>,
+}
+
+/// The points that a block is there for: those of which this feature of the parts is positive, or negative.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    column: usize,
+    positive: bool,
+    /// Whether it is the other way round on side Y.
+    turned: bool,
+}
+
+impl Slot {
+    #[inline]
+    fn is_absent<T: Real>(self, side: Side, parts: Features<'_, T>) -> bool {
+        // The values of logarithms are 0.
+        let signs = if parts.signs.is_empty() { parts.values } else { parts.signs };
+        let wanted = self.positive != (self.turned && side == Side::Y);
+        // NaN is absent from nowhere.
+        if wanted { signs[self.column] < T::zero() } else { signs[self.column] > T::zero() }
+    }
+}
+
+/// Whether the features are signs, of which shares can be taken.
+pub(crate) fn is_of_signs<T: Real>(plan: &Plan<T>) -> bool {
+    let signs = Lift::Function { activation: Activation::Sign, offset: 0.0 };
+    matches!(plan, Plan::Leaf(leaf) if leaf.lift == signs)
 }
 
 impl<T: Real> Sum<T> {
-    /// The sum of `terms` over `parts`, which are for points of the same dimension. Weights of 0 take no part.
+    /// The sum of `terms` over `parts`, which are for points of the same dimension. Weights of 0 take no part; shares are
+    /// of parts that [are of signs](is_of_signs).
     pub fn new(plans: Vec<Plan<T>>, terms: &[Term]) -> Self {
         let mut parts: Vec<Part<T>> = Vec::with_capacity(plans.len());
         for plan in plans {
@@ -60,15 +105,21 @@ impl<T: Real> Sum<T> {
             let blocks = block..block + facts.blocks.len();
             parts.push(Part { plan, columns, blocks });
         }
-        let (mut products, mut scales) = (Vec::new(), Vec::new());
+        let (mut products, mut scales): (_, Vec<Scale>) = (Vec::new(), Vec::new());
         for term in terms.iter().filter(|term| term.weight != 0.0) {
             push_blocks(&parts, *term, &mut products, &mut scales);
         }
-        let every = |promise: fn(&Facts) -> bool| {
-            parts.iter().all(|part| promise(part.plan.facts())) && !products.iter().any(|p| p.negative)
+        // A share is positive, and so are its features.
+        let share = |k: usize| {
+            terms.iter().any(|t| matches!(t.factor, Factor::Equal(of) | Factor::Unequal(of) if of == k))
         };
+        let every = |promise: fn(&Facts) -> bool| {
+            let mut kept = parts.iter().enumerate().filter(|(k, _)| !share(*k));
+            kept.all(|(_, part)| promise(part.plan.facts())) && !products.iter().any(|p| p.negative)
+        };
+        let turned = scales.iter().any(|scale| scale.slot.is_some_and(|slot| slot.turned));
         let facts = Facts {
-            symmetric: every(|facts| facts.symmetric),
+            symmetric: every(|facts| facts.symmetric) && !turned,
             non_negative: every(|facts| facts.non_negative),
             logarithms: true,
             ..Facts::new(
@@ -78,6 +129,11 @@ impl<T: Real> Sum<T> {
         };
         let room = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
         Sum { facts, parts, products, scales, room }
+    }
+
+    /// Whether there are blocks that are absent from some points.
+    pub fn has_slots(&self) -> bool {
+        self.scales.iter().any(|scale| scale.slot.is_some())
     }
 
     pub fn parts(&self) -> impl Iterator<Item = &Plan<T>> {
@@ -124,7 +180,7 @@ impl<T: Real> Sum<T> {
         let isa = Isa::best();
         for i in 0..tile.rows() {
             let (parts, row) = (parts.row(i), tile.row(i));
-            self.write_scales(parts.log_scales, row.log_scales);
+            self.write_scales(side, parts, row.log_scales);
             // Signs of weights are seen on side Y.
             numeric::outers(isa, row.values, parts.values, &self.products, row.log_scales, side == Side::Y);
             tile.complete(i + 1);
@@ -135,7 +191,7 @@ impl<T: Real> Sum<T> {
     fn add(&self, side: Side, parts: &Batch<T>, tile: &mut Tile<'_, T>) {
         for i in 0..tile.rows() {
             let (parts, row) = (parts.row(i), tile.row(i));
-            self.write_scales(parts.log_scales, row.log_scales);
+            self.write_scales(side, parts, row.log_scales);
             let mut place = 0;
             for (product, scale) in self.products.iter().zip(&*row.log_scales) {
                 let own = place..place + width(product);
@@ -152,9 +208,13 @@ impl<T: Real> Sum<T> {
 
     /// Logarithmic scales, from those of the parts.
     #[inline]
-    fn write_scales(&self, parts: &[f64], scales: &mut [f64]) {
-        for (scale, Scale { left, right, half_weight }) in scales.iter_mut().zip(&self.scales) {
-            *scale = left.map_or(0.0, |left| parts[left]) + parts[*right] + half_weight;
+    fn write_scales(&self, side: Side, parts: Features<'_, T>, scales: &mut [f64]) {
+        let of = parts.log_scales;
+        for (scale, Scale { left, right, half_weight, slot }) in scales.iter_mut().zip(&self.scales) {
+            *scale = match slot {
+                Some(slot) if slot.is_absent(side, parts) => f64::NEG_INFINITY,
+                _ => left.map_or(0.0, |left| of[left]) + of[*right] + half_weight,
+            };
         }
     }
 
@@ -162,7 +222,7 @@ impl<T: Real> Sum<T> {
     pub fn pull_back(&self, side: Side, parts: Features<'_, T>, cotangents: &[T], out: &mut [T]) {
         let (mut rest, one) = (cotangents, [T::one()]);
         let mut scales = vec![0.0; self.scales.len()];
-        self.write_scales(parts.log_scales, &mut scales);
+        self.write_scales(side, parts, &mut scales);
         for (product, scale) in self.products.iter().zip(scales) {
             let (own, later) = rest.split_at(width(product));
             rest = later;
@@ -218,23 +278,41 @@ fn combine<T: Real>(product: &Outer, row: &[T], one: T, out: &mut [T], combine: 
     }
 }
 
-/// Adds the blocks of a term: each block of the left part with each of the right part.
+/// Adds the blocks of a term: each block of the factor with each of the right part.
 fn push_blocks<T: Real>(parts: &[Part<T>], term: Term, products: &mut Vec<Outer>, scales: &mut Vec<Scale>) {
-    let blocks = |part: usize| -> Vec<(Range<usize>, usize)> {
-        let part = &parts[part];
-        let shift = |k: usize| part.columns.start.saturating_add(k);
-        let columns = ranges(&part.plan.facts().blocks).map(|own| shift(own.start)..shift(own.end));
-        columns.zip(part.blocks.clone()).collect()
-    };
-    let left = term.left.map_or(vec![None], |part| blocks(part).into_iter().map(Some).collect());
-    let right = blocks(term.right);
     let (half_weight, negative) = (0.5 * term.weight.abs().ln(), term.weight < 0.0);
-    for (left, (columns, index)) in left.iter().flat_map(|left| right.iter().map(move |right| (left, right)))
-    {
-        let (left_columns, left) = left.clone().unzip();
-        products.push(Outer { left: left_columns, right: columns.clone(), negative });
-        scales.push(Scale { left, right: *index, half_weight });
+    for (columns, left, slot) in blocks_of_factor(parts, term.factor) {
+        for (right_columns, right) in blocks_of(&parts[term.right]) {
+            products.push(Outer { left: columns.clone(), right: right_columns, negative });
+            scales.push(Scale { left, right, half_weight, slot });
+        }
     }
+}
+
+/// The columns and scales of a part's blocks.
+fn blocks_of<T: Real>(part: &Part<T>) -> impl Iterator<Item = (Range<usize>, usize)> {
+    let shift = |k: usize| part.columns.start.saturating_add(k);
+    let columns = ranges(&part.plan.facts().blocks).map(move |own| shift(own.start)..shift(own.end));
+    columns.zip(part.blocks.clone())
+}
+
+/// The columns, the scale and the slot of each block of a factor.
+fn blocks_of_factor<T: Real>(
+    parts: &[Part<T>],
+    factor: Factor,
+) -> Vec<(Option<Range<usize>>, Option<usize>, Option<Slot>)> {
+    let (part, turned) = match factor {
+        Factor::One => return vec![(None, None, None)],
+        Factor::Estimate(part) => {
+            return blocks_of(&parts[part])
+                .map(|(columns, scale)| (Some(columns), Some(scale), None))
+                .collect();
+        }
+        Factor::Equal(part) => (&parts[part], false),
+        Factor::Unequal(part) => (&parts[part], true),
+    };
+    let slots = |column| [true, false].map(|positive| Slot { column, positive, turned });
+    part.columns.clone().flat_map(slots).map(|slot| (None, Some(part.blocks.start), Some(slot))).collect()
 }
 
 /// Replaces values by the logarithms of their magnitudes and their signs.

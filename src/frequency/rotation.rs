@@ -72,6 +72,14 @@ impl Rotation {
         }
     }
 
+    /// The largest number of coordinates that the factors can touch.
+    pub(super) fn span(&self) -> usize {
+        match self {
+            Rotation::Hadamard(flips) => flips.ncols(),
+            Rotation::Givens(rotations) => rotations.len().saturating_mul(2),
+        }
+    }
+
     /// Refuses factors that are not of this dimension.
     pub(super) fn check(&self, dim: usize) -> Result<()> {
         match self {

@@ -60,6 +60,9 @@ impl Rotated {
     }
 }
 
+/// The largest N of which plane rotations may leave coordinates untouched.
+const UNTOUCHED: usize = 4096;
+
 /// The largest N for points in ℝᵈ: the next power of two, and at least 16, below which rows of a transform are far from
 /// Gaussian. `None` if there is none.
 pub(super) fn widest(d: usize) -> Option<usize> {
@@ -106,6 +109,12 @@ impl Structured {
             ));
         }
         blocks.iter().try_for_each(|block| block.check(padded))?;
+        // What is read may claim any dimension: so few numbers must not stand for more memory than there is.
+        let least = blocks.iter().map(|block| block.rotation.span()).min().unwrap_or(0);
+        if padded > least.max(UNTOUCHED) {
+            let domain = "at most 4096, or twice the number of planes of each block";
+            return Err(outside("the padded dimension N", padded, domain));
+        }
         let count: usize = blocks.iter().map(|block| block.radii.len()).sum();
         check_shape(padded, count)?;
         Ok(Structured { dim, padded, blocks })

@@ -2,9 +2,10 @@
 
 use ndarray::{Array2, ArrayRef1};
 
+use crate::engine::is_of_signs;
 use crate::error::{Error, Result};
 use crate::kernel::Gaussian;
-use crate::map::{CoefficientRecipe, Map, Mechanism, Omega, PlainRecipe, Recipe, Target};
+use crate::map::{CoefficientRecipe, Map, Mechanism, Omega, PlainRecipe, Recipe, Target, Weight, rounding};
 use crate::theory::Radius;
 use crate::theory::coefficient::{self, Moments};
 use crate::{Positive, Real, Sign, Trigonometric};
@@ -48,7 +49,7 @@ impl<T: Real> Coefficient<T> {
 
     /// The angular coefficient λ = θ/π with the angle θ between x and y: λ̂ = ½ − ½ Σ sgn(τ·x) sgn(τ·y)/n.
     ///
-    /// Exactly 0 at x = y and 1 at x = −y. Hybrid Random Features, equation 19.
+    /// Exactly 0 at x = y and 1 at x = −y, in features too. Hybrid Random Features, equation 19.
     ///
     /// # Errors
     /// As [`PlainRecipe::map`].
@@ -120,6 +121,18 @@ impl<T: Real> Coefficient<T> {
             Some(map) => Some(Box::new(map.recipe()?)),
         };
         Some(CoefficientRecipe { constant: self.constant, factor: self.factor, map })
+    }
+
+    pub(super) fn weight(&self) -> Weight<'_, T> {
+        Weight { constant: self.constant, factor: self.factor, map: self.map.as_ref() }
+    }
+
+    /// The size up to which λ̂, or what it leaves of 1, is no more than rounding and counted as 0. Shares of signs are
+    /// exact.
+    pub(super) fn rounding(&self) -> f64 {
+        let random = self.map.as_ref().filter(|map| !is_of_signs(map.program().plan()));
+        let size = self.constant.abs().max(self.factor.abs());
+        random.map_or(0.0, |map| rounding::<T>(map.feature_dim()) * size)
     }
 
     /// Whether λ = θ/π, from independent signs.

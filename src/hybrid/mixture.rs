@@ -58,6 +58,9 @@ impl Hybrid {
     /// a complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width
     /// c; `rest` has the mass that no pair claims.
     ///
+    /// At the centres λ = 1 and the estimate of a pair is exact; sums of features are so up to rounding times the estimate of
+    /// `rest`, which may be e^{½‖x−y‖²} times larger.
+    ///
     /// Where each point belongs to one cluster, [`Clustered`](super::Clustered) is cheaper. `omega` draws the
     /// frequencies of a base, `tau` those of a coefficient, anew at each call: parts must be independent of each other.
     ///

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use ndarray::ArrayRef1;
 
 use super::Coefficient;
-use crate::engine::{FeatureMap, Plan, Sum, Term};
+use crate::engine::{Factor, FeatureMap, Plan, Sum, Term, is_of_signs};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::frequency::Frequencies;
 use crate::kernel::Kernel;
-use crate::map::{HybridRecipe, Map, Mechanism, Origin, Recipe, Target};
+use crate::map::{HybridRecipe, Map, Mechanism, Mixture, Origin, Recipe, Target};
 use crate::theory::{self, Pair};
 use crate::{Real, SignedLog};
 
@@ -26,11 +26,13 @@ use crate::{Real, SignedLog};
 /// bipolar hybrids with shared frequencies ([`angular`](Hybrid::angular), [`gaussian`](Hybrid::gaussian)).
 ///
 /// # Exact where
-/// Each base is exact that has all the weight there.
+/// Some base is exact that has all the weight there: for Gaussian coefficients in estimates of pairs alone, since their
+/// features cancel to rounding times the other bases' estimates.
 ///
 /// # Cost
-/// That of all parts and of writing the features, Dᵢ(1 + n) for a base of Dᵢ and a coefficient of n features: O(nd + md
-/// + mn) a point. Equal projections of the points, in nested hybrids too, are taken once.
+/// That of all parts and of writing the features, Dᵢ(1 + n) for a base of Dᵢ and a coefficient of n features, Dᵢn for one of
+/// n signs (with room for 2Dᵢn): O(nd + md + mn) a point. Equal projections of the points, in nested hybrids too, are taken
+/// once. A pair of points in a Gram matrix costs Σ Dᵢ + n.
 ///
 /// # Example
 /// ```
@@ -43,8 +45,8 @@ use crate::{Real, SignedLog};
 /// let (positive, trigonometric) = (Positive.softmax(omega()?)?, Trigonometric.softmax(omega()?)?);
 /// let lambda = Coefficient::<f64>::angular(draw(2, 8, &Independent, &mut rng)?)?;
 /// let map = Hybrid::sum(vec![(lambda, positive)], trigonometric)?;
-/// // (1 + 8) (32 + 64) features.
-/// assert_eq!(map.feature_dim(), 864);
+/// // Two values of 8 signs times 32 + 64 features; half of them are absent from a point.
+/// assert_eq!(map.feature_dim(), 1536);
 /// let x = arr1(&[0.3, 1.2]);
 /// assert!((map.estimate(&x, &x)? / x.dot(&x).exp() - 1.0).abs() < 1e-12);
 /// # Ok::<(), random_features::Error>(())
@@ -86,25 +88,50 @@ impl Hybrid {
     }
 }
 
-/// The terms that are not 0 of aₖ Pₖ + cₖ Ĉₖ Pₖ + (1 − Σ aₖ) Q − Σ cₖ Ĉₖ Q, over P₁, …, Q and then the maps Ĉ.
+/// The terms of aₖ Pₖ + cₖ Ĉₖ Pₖ and of (1 − Σ aₖ) Q − Σ cₖ Ĉₖ Q, over P₁, …, Q and then the maps Ĉ.
+///
+/// Signs that are equal for x and y and those that are not have shares e + u = 1, and Ĉ = e − u. So that no terms cancel
+/// where one of them is 0, λ̂ = (a + c)e + (a − c)u, and the rest of the weight is divided among the first signs' shares
+/// too.
 fn weighed_parts<T: Real>(coefficients: &[Coefficient<T>]) -> Result<Vec<Term>> {
     let rest = coefficients.len();
-    let mut next = rest + 1;
+    let (mut next, mut divided) = (rest + 1, None);
     let (mut terms, mut of_rest, mut left) = (Vec::new(), Vec::new(), 1.0);
     for (base, coefficient) in coefficients.iter().enumerate() {
-        terms.push(Term { weight: coefficient.constant, left: None, right: base });
-        left -= coefficient.constant;
-        if coefficient.map.is_some() {
-            terms.push(Term { weight: coefficient.factor, left: Some(next), right: base });
-            of_rest.push(Term { weight: -coefficient.factor, left: Some(next), right: rest });
-            next += 1;
+        let (a, c) = (coefficient.constant, coefficient.factor);
+        let Some(map) = &coefficient.map else {
+            terms.push(Term { weight: a, factor: Factor::One, right: base });
+            left -= a;
+            continue;
+        };
+        if is_of_signs(map.program().plan()) {
+            let (equal, unequal) = (Factor::Equal(next), Factor::Unequal(next));
+            terms.push(Term { weight: a + c, factor: equal, right: base });
+            terms.push(Term { weight: a - c, factor: unequal, right: base });
+            left -= a + c;
+            match divided {
+                None => divided = Some((equal, unequal, 2.0 * c)),
+                Some(_) => of_rest.push(Term { weight: 2.0 * c, factor: unequal, right: rest }),
+            }
+        } else {
+            terms.push(Term { weight: a, factor: Factor::One, right: base });
+            terms.push(Term { weight: c, factor: Factor::Estimate(next), right: base });
+            of_rest.push(Term { weight: -c, factor: Factor::Estimate(next), right: rest });
+            left -= a;
         }
+        next += 1;
     }
     if !left.is_finite() {
         let (name, domain) = ("the sum of the coefficients' constants", "finite");
         return Err(Error::Parameter { name, value: left, domain });
     }
-    terms.push(Term { weight: left, left: None, right: rest });
+    match divided {
+        None => terms.push(Term { weight: left, factor: Factor::One, right: rest }),
+        Some((equal, unequal, more)) => {
+            terms.push(Term { weight: left, factor: equal, right: rest });
+            terms.push(Term { weight: left + more, factor: unequal, right: rest });
+        }
+    }
     terms.extend(of_rest);
     Ok(terms)
 }
@@ -216,9 +243,14 @@ impl<T: Real> Origin<T> for Composition<T> {
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
         let mut terms = Vec::new();
         let (mut mean, mut variance, mut complement_square, mut product) = (0.0, 0.0, 1.0, 0.0);
+        // What is no more than rounding is counted as 0 when it weighs an estimate.
+        let weight = |square: f64, rounding: f64| if square.sqrt() > rounding { square } else { 0.0 };
+        let mut rounding = 0.0f64;
         for (coefficient, base) in self.coefficients.iter().zip(&self.bases) {
             let moments = coefficient.moments(x, y).ok()??;
-            terms.push(moments.square.ln() + base.log_variance(x, y).ok()??);
+            rounding = rounding.max(coefficient.rounding());
+            let square = weight(moments.square, coefficient.rounding());
+            terms.push(weighed(square, base.log_variance(x, y).ok()??));
             mean += moments.mean;
             variance += moments.square - moments.mean * moments.mean;
             (complement_square, product) = (moments.complement_square, moments.product);
@@ -227,12 +259,19 @@ impl<T: Real> Origin<T> for Composition<T> {
             complement_square = (1.0 - mean) * (1.0 - mean) + variance;
         }
         let rest = self.bases.last()?.log_variance(x, y).ok()??;
-        let independent = terms.into_iter().fold(complement_square.ln() + rest, theory::ln_add_exp);
+        let rest = weighed(weight(complement_square, rounding), rest);
+        let independent = terms.into_iter().fold(rest, theory::ln_add_exp);
         match &self.covariance {
             Covariance::Zero => Some(independent),
             Covariance::Bipolar(target, m) => Some(shared_variance(independent, product, (target, *m), x, y)),
             Covariance::Unknown => None,
         }
+    }
+
+    fn mixture(&self) -> Option<Mixture<'_, T>> {
+        let rest = self.bases.last()?;
+        let terms = self.coefficients.iter().map(Coefficient::weight).zip(&self.bases).collect();
+        Some(Mixture { terms, rest })
     }
 
     fn recipe(&self) -> Option<Recipe> {
@@ -241,6 +280,11 @@ impl<T: Real> Origin<T> for Composition<T> {
         let terms = pairs.map(|(coefficient, base)| Some((coefficient.recipe()?, base.recipe()?)));
         Some(Recipe::Hybrid(HybridRecipe { terms: terms.collect::<Option<Vec<_>>>()?, rest }))
     }
+}
+
+/// ln of a square of a weight times a variance; what has no weight has none, however large.
+fn weighed(square: f64, log_variance: f64) -> f64 {
+    if square == 0.0 { f64::NEG_INFINITY } else { square.ln() + log_variance }
 }
 
 /// The variance with the covariance of hyperbolic and trigonometric features on the same m frequencies.

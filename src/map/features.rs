@@ -5,6 +5,7 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, s};
 
 use super::gram::{Left, Rows, gram, scaled};
+use super::mixture::Pairing;
 use super::{Map, Side};
 use crate::Real;
 use crate::error::{Error, Result};
@@ -109,17 +110,9 @@ impl<T: Real> Features<T> {
         (0..self.len()).filter(|i| lost(size(*i))).count()
     }
 
-    /// A run of rows.
-    pub(super) fn rows(&self, run: Range<usize>) -> Rows<'_, T> {
-        let (width, blocks) = (self.values.ncols(), self.log_scales.ncols());
-        let values = self.values.as_slice().unwrap_or_default();
-        let log_scales = self.log_scales.as_slice().unwrap_or_default();
-        Rows {
-            values: &values[run.start * width..run.end * width],
-            log_scales: &log_scales[run.start * blocks..run.end * blocks],
-            columns: self.map.program().blocks(),
-            width,
-        }
+    /// All rows.
+    pub(super) fn rows(&self) -> Rows<'_, T> {
+        Rows::new(&self.values, &self.log_scales, self.map.program().blocks())
     }
 
     /// The estimates φ(xᵢ)·ψ(yⱼ) of the kernel for all pairs, n × l; ±∞ or 0 where they leave the range of
@@ -136,7 +129,8 @@ impl<T: Real> Features<T> {
         if !self.map.same(&other.map) || !sides {
             return Err(Error::Pairing { left: self.origin(), right: other.origin() });
         }
-        Ok(gram(Left::Features(self), other, |_| None))
+        let blocks = Pairing::Sum(0..self.blocks().len());
+        Ok(gram(Left::Features(self.rows()), other.rows(), &blocks, |_| None))
     }
 
     fn origin(&self) -> String {

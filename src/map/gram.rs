@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
-use super::Features;
+use super::mixture::{Buffers, Pairing};
 use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::{Real, SignedLog};
@@ -22,17 +22,17 @@ pub(super) enum Left<'a, T: Real> {
     /// Points, whose features are computed on the way.
     Points(&'a Program<T>, ArrayView2<'a, T>),
     /// Features.
-    Features(&'a Features<T>),
+    Features(Rows<'a, T>),
 }
 
-/// The estimates φ(xᵢ)·ψ(yⱼ) for all pairs; `resolve(pairs)` gives the estimates of pairs that scaled features cannot
-/// resolve, if it can.
+/// The estimates for all pairs of rows of `left` and `right`, which the pairing makes of products of features;
+/// `resolve(pairs)` gives the estimates of pairs that scaled features cannot resolve, if it can.
 pub(super) fn gram<T: Real>(
     left: Left<'_, T>,
-    right: &Features<T>,
+    right: Rows<'_, T>,
+    pairing: &Pairing,
     resolve: impl Fn(&[(usize, usize)]) -> Option<Vec<T>> + Sync,
 ) -> Array2<T> {
-    let program = right.map().program();
     let n = match &left {
         Left::Points(_, x) => x.nrows(),
         Left::Features(features) => features.len(),
@@ -51,14 +51,14 @@ pub(super) fn gram<T: Real>(
         let mut unresolved = std::mem::take(&mut room.unresolved);
         unresolved.clear();
         for chunk in &chunks {
-            chunk.write(first, rows, &mut out, room, &mut unresolved);
+            chunk.write(pairing, (first, rows), &mut out, room, &mut unresolved);
         }
         if let Some(estimates) = (!unresolved.is_empty()).then(|| resolve(&unresolved)).flatten() {
             unresolved.iter().zip(estimates).for_each(|((i, j), v)| out[[i - first, *j]] = v);
         }
         room.unresolved = unresolved;
     };
-    let work = right.len() * program.width();
+    let work = right.len() * right.width;
     match left {
         Left::Points(program, x) => {
             let write =
@@ -74,7 +74,7 @@ pub(super) fn gram<T: Real>(
                 (ROWS, total),
                 |_| Room::default(),
                 |room, run, out| {
-                    write(run.start, features.rows(run), out, room);
+                    write(run.start, features.part(run), out, room);
                 },
             );
         }
@@ -92,9 +92,31 @@ pub(super) struct Rows<'a, T> {
 }
 
 impl<'a, T: Real> Rows<'a, T> {
+    /// Of arrays in standard layout.
+    pub fn new(values: &'a Array2<T>, log_scales: &'a Array2<f64>, columns: &'a [Range<usize>]) -> Self {
+        let width = values.ncols();
+        let (values, log_scales) = (values.as_slice(), log_scales.as_slice());
+        Rows {
+            values: values.unwrap_or_default(),
+            log_scales: log_scales.unwrap_or_default(),
+            columns,
+            width,
+        }
+    }
+
     fn of_batch(batch: &'a Batch<T>, program: &'a Program<T>) -> Self {
         let (columns, width) = (program.blocks(), program.width());
         Rows { values: batch.values(), log_scales: batch.log_scales(), columns, width }
+    }
+
+    /// A run of the rows.
+    fn part(self, run: Range<usize>) -> Self {
+        let blocks = self.columns.len();
+        Rows {
+            values: &self.values[run.start * self.width..run.end * self.width],
+            log_scales: &self.log_scales[run.start * blocks..run.end * blocks],
+            ..self
+        }
     }
 
     fn len(&self) -> usize {
@@ -111,7 +133,7 @@ impl<'a, T: Real> Rows<'a, T> {
 struct Room<T> {
     products: Vec<Vec<T>>,
     gathered: Vec<T>,
-    sums: RowSums,
+    buffers: Buffers,
     /// e^scale of each row, for maps of one block.
     weights: Vec<f64>,
     unresolved: Vec<(usize, usize)>,
@@ -137,8 +159,8 @@ struct Block<T> {
 }
 
 impl<T: Real> Chunk<T> {
-    fn new(features: &Features<T>, columns: Range<usize>) -> Self {
-        let rows = features.rows(columns.clone());
+    fn new(rows: Rows<'_, T>, columns: Range<usize>) -> Self {
+        let rows = rows.part(columns.clone());
         let blocks = (0..rows.columns.len()).map(|b| Block::new(rows, b)).collect();
         Chunk { columns, blocks }
     }
@@ -146,13 +168,13 @@ impl<T: Real> Chunk<T> {
     /// Writes the products of these rows with the chunk's points to their columns of `out`.
     fn write(
         &self,
-        first: usize,
-        rows: Rows<'_, T>,
+        pairing: &Pairing,
+        (first, rows): (usize, Rows<'_, T>),
         out: &mut ArrayViewMut2<'_, T>,
         room: &mut Room<T>,
         unresolved: &mut Vec<(usize, usize)>,
     ) {
-        let Room { products, gathered, sums, weights, .. } = room;
+        let Room { products, gathered, buffers, weights, .. } = room;
         products.resize_with(products.len().max(self.blocks.len()), Vec::new);
         let present: Vec<Option<Vec<usize>>> = self
             .blocks
@@ -179,7 +201,6 @@ impl<T: Real> Chunk<T> {
                     block,
                 })
             };
-            let present = || (0..self.blocks.len()).filter_map(terms);
             if let [_] = self.blocks[..] {
                 match terms(0) {
                     Some(terms) => terms.write(*weight, row, unresolved),
@@ -187,9 +208,9 @@ impl<T: Real> Chunk<T> {
                 }
                 continue;
             }
-            sums.start(row.len(), present());
-            present().for_each(|terms| sums.add(&terms));
+            let mut sums = pairing.row(row.len(), &terms, buffers);
             sums.finish(row, unresolved);
+            buffers.give(sums);
         }
     }
 }
@@ -258,13 +279,18 @@ fn floor<T: Real>(width: usize) -> f64 {
 }
 
 /// What a block adds to a row of a chunk.
-struct Terms<'a, T> {
-    products: &'a [T],
+pub(super) struct Terms<'a, T> {
+    pub products: &'a [T],
     scale: f64,
     block: &'a Block<T>,
 }
 
 impl<T: Real> Terms<'_, T> {
+    /// The size below which a product has lost digits to underflow.
+    pub fn floor(&self) -> f64 {
+        floor::<T>(self.block.width)
+    }
+
     /// Writes a row of estimates of a map of one block. Each entry depends on its two points alone, whatever the others
     /// are.
     fn write(&self, weight: f64, out: &mut [T], mut unresolved: impl FnMut(usize)) {
@@ -298,68 +324,9 @@ impl<T: Real> Terms<'_, T> {
 
 impl<T> Terms<'_, T> {
     /// The entries that the products are for, with the sums of the scales on both sides.
-    fn each(&self) -> impl Iterator<Item = (usize, f64)> {
+    pub fn each(&self) -> impl Iterator<Item = (usize, f64)> {
         let place = |k: usize| self.block.places.as_ref().map_or(k, |places| places[k]);
         self.block.scales.iter().enumerate().map(move |(k, other)| (place(k), self.scale + other))
-    }
-}
-
-/// One row of a Gram matrix under construction: for each entry, a sum over blocks relative to its largest scale.
-#[derive(Default)]
-struct RowSums {
-    /// ln of the largest scale of the entry's blocks.
-    top: Vec<f64>,
-    sum: Vec<f64>,
-    /// The size below which the sum has lost digits to underflow.
-    floor: Vec<f64>,
-    /// e^(a block's scale − top), then e^top.
-    weight: Vec<f64>,
-}
-
-impl RowSums {
-    /// Begins a row with the blocks that are present in it.
-    fn start<'a, T: Real>(&mut self, len: usize, blocks: impl Iterator<Item = Terms<'a, T>>) {
-        for (v, start) in [(&mut self.sum, 0.0), (&mut self.floor, 0.0), (&mut self.top, f64::NEG_INFINITY)] {
-            v.clear();
-            v.resize(len, start);
-        }
-        self.weight.resize(len, 0.0);
-        for terms in blocks {
-            // A NaN stays.
-            let larger = |top: f64, scale: f64| if scale <= top { top } else { scale };
-            terms.each().for_each(|(j, scale)| self.top[j] = larger(self.top[j], scale));
-        }
-    }
-
-    /// Adds a block.
-    fn add<T: Real>(&mut self, terms: &Terms<'_, T>) {
-        let floor = floor::<T>(terms.block.width);
-        let weight = &mut self.weight[..terms.products.len()];
-        for (weight, (j, scale)) in weight.iter_mut().zip(terms.each()) {
-            // A product of scales beyond the range of f64 is no number to relate others to.
-            *weight = if self.top[j] == f64::NEG_INFINITY { scale } else { scale - self.top[j] };
-        }
-        exp_minus(Isa::best(), weight, 0.0);
-        for ((product, weight), (j, _)) in terms.products.iter().zip(weight).zip(terms.each()) {
-            self.sum[j] += product.widen() * *weight;
-            self.floor[j] += floor * *weight;
-        }
-    }
-
-    /// Writes the row and names the entries that are not resolved.
-    fn finish<T: Real>(&mut self, out: &mut [T], mut unresolved: impl FnMut(usize)) {
-        self.weight.copy_from_slice(&self.top);
-        exp_minus(Isa::best(), &mut self.weight, 0.0);
-        for (j, out) in out.iter_mut().enumerate() {
-            let weight = self.weight[j];
-            let times =
-                |v: f64| if weight > 0.0 && weight.is_finite() { v * weight } else { scaled(v, self.top[j]) };
-            *out = T::narrow(times(self.sum[j]));
-            // Below the range of T anyway, nothing is lost.
-            if self.sum[j].abs() <= self.floor[j] && times(self.floor[j]) >= T::min_positive_value().widen() {
-                unresolved(j);
-            }
-        }
     }
 }
 

@@ -8,8 +8,9 @@ use std::sync::{Arc, OnceLock};
 use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
 use super::check::check;
-use super::gram::{self, Left};
+use super::gram::{self, Left, Rows};
 use super::identity::{Digest, Identity};
+use super::mixture::{Mixture, Pairing};
 use super::{Features, LogFeatures, Recipe};
 use crate::engine::{self, Batch, Facts, FeatureMap, Form, Plan, Program, Scratch, Side, Tile, drive};
 use crate::error::{Error, Result, check_size};
@@ -57,6 +58,11 @@ pub(crate) trait Origin<T: Real>: std::fmt::Debug + Send + Sync {
 
     /// The map as data, if it is not foreign.
     fn recipe(&self) -> Option<Recipe>;
+
+    /// The parts of a hybrid.
+    fn mixture(&self) -> Option<Mixture<'_, T>> {
+        None
+    }
 }
 
 impl<T: Real> Clone for Map<T> {
@@ -194,10 +200,7 @@ impl<T: Real> Map<T> {
         check_size("the number of columns of values", self.feature_dim(), values.ncols())?;
         check_size("the number of rows of log_scales", x.nrows(), log_scales.nrows())?;
         check_size("the number of columns of log_scales", self.blocks().len(), log_scales.ncols())?;
-        let mut none = Array2::zeros((x.nrows(), 0));
-        let (values, log_scales) = (values.view_mut(), log_scales.view_mut());
-        let arrays = drive::Arrays { values, signs: none.view_mut(), log_scales };
-        drive::fill(self.program(), (side, Form::Values), x.view(), arrays);
+        drive::fill_values(self.program(), side, x.view(), values.view_mut(), log_scales.view_mut());
         Ok(())
     }
 
@@ -269,7 +272,8 @@ impl<T: Real> Map<T> {
     /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where they leave the range of `T`.
     ///
     /// Features of `x` never reach memory. Entries that scaled features cannot resolve are computed again from
-    /// logarithms, where the map has them. Cost O((n + l) m d + n l D), more where many entries are.
+    /// logarithms, where the map has them. Hybrids multiply estimates of their parts, not products of features. Cost
+    /// O((n + l) m d + n l D), for hybrids with the features D of their parts; more where many entries are computed again.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` or `y` does not have d columns.
@@ -277,9 +281,25 @@ impl<T: Real> Map<T> {
         self.check_points(x)?;
         self.check_points(y)?;
         check_addressable(x.nrows(), y.nrows())?;
-        let right = self.features(Side::Y, y)?;
         let resolve = |pairs: &[(usize, usize)]| self.resolve_pairs((x, y), pairs);
-        Ok(gram::gram(Left::Points(self.program(), x.view()), &right, resolve))
+        let Some(mixture) = self.mixture() else {
+            let right = self.features(Side::Y, y)?;
+            let left = Left::Points(self.program(), x.view());
+            return Ok(gram::gram(left, right.rows(), &Pairing::Sum(0..self.blocks().len()), resolve));
+        };
+        let (program, pairing) = Pairing::of(&mixture)?;
+        let (width, blocks) = (program.width(), program.blocks());
+        check_addressable(x.nrows().max(y.nrows()), width.max(blocks.len()))?;
+        let (mut values, mut log_scales) =
+            (zeros(y.nrows(), width), Array2::zeros((y.nrows(), blocks.len())));
+        drive::fill_values(&program, Side::Y, y.view(), values.view_mut(), log_scales.view_mut());
+        let right = Rows::new(&values, &log_scales, blocks);
+        Ok(gram::gram(Left::Points(&program, x.view()), right, &pairing, resolve))
+    }
+
+    /// The parts of a hybrid.
+    pub(crate) fn mixture(&self) -> Option<Mixture<'_, T>> {
+        self.node.origin.mixture()
     }
 
     /// The estimate of K(x, y); ±∞ or 0 where it leaves the range of `T`.
@@ -296,6 +316,9 @@ impl<T: Real> Map<T> {
     /// [`Shape`](Error::Shape) if a point does not have d entries.
     pub fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
         self.check_pair(x, y)?;
+        if let Some(mixture) = self.mixture() {
+            return mixture.log_estimate(x, y);
+        }
         let form = self.program().best_form();
         let left = self.batch(Side::X, form, x.view().insert_axis(Axis(0)));
         let right = self.batch(Side::Y, form, y.view().insert_axis(Axis(0)));
@@ -336,6 +359,10 @@ impl<T: Real> Map<T> {
         (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),
         pairs: &[(usize, usize)],
     ) -> Option<Vec<T>> {
+        if self.mixture().is_some() {
+            let estimate = |(i, j): &(usize, usize)| self.estimate(&x.row(*i), &y.row(*j)).ok();
+            return pairs.iter().map(estimate).collect();
+        }
         if !self.facts().logarithms {
             return None;
         }

@@ -6,17 +6,20 @@ use super::gaussian::Terms;
 use super::{Law, Pair, Radius, ln_1m_exp, ln_add_exp, positive};
 use crate::SignedLog;
 use crate::kernel::{Activation, Kernel, angle, ln_norm};
+use crate::numeric::special::gauss_legendre;
 
 /// ln of the variance of (1/m) Σ f(ωⱼ·x) f(ωⱼ·y) at points of equal dimension, already divided by the
-/// lengthscale; `None` where no closed form is known: for erf, ReLU², GELU, the sigmoid and tanh, and, exp and u apart,
-/// for rows that depend on each other otherwise than as antithetic pairs.
+/// lengthscale; `None` where no closed form is known: for erf, GELU, the sigmoid and tanh, and, exp, u and u² apart, for
+/// rows that depend on each other otherwise than as antithetic pairs.
 ///
 /// A single term has the variance E f²(ω·x) f²(ω·y) − K², and f² is again a function with a kernel, or a
 /// sum of such. With t = θ/π it is 4t(1−t) for sgn and (1−t)(1+t)/4 for the step, whatever the law of the
 /// radii; the others are for ω ~ N(0, I). exp is the positive map times e^{(‖x‖²+‖y‖²)/2}, under any known law. For u two
-/// terms whose rows have an angle with cosine c have the covariance ((d−2)(x·y)² + d‖x‖²‖y‖²)(dc² − 1)/((d+2)(d−1)). An
-/// antithetic pair counts as one frequency where f is odd or even; the mean of a pair's two terms has the variance
-/// t(1−t)/4 for the step and ½E f²(ω·x) f²(ω·y) − K² for the ReLU, whose terms are never both other than 0. Where one
+/// terms whose rows have an angle with cosine c have the covariance ((d−2)(x·y)² + d‖x‖²‖y‖²)(dc² − 1)/((d+2)(d−1)); for
+/// u² it is d²(d+2)² (P₂(c) V₂ + P₄(c) V₄), where V₂ and V₄ are the variances over the sphere of the second and the fourth
+/// harmonic of (u·x)²(u·y)² and P₂ and P₄ the Gegenbauer polynomials with Pₖ(1) = 1. For ReLU² the second moment of a term
+/// is ‖x‖⁴‖y‖⁴ (12/π) ∫₀^{π−θ} (cos u + cos θ)⁴ du. An antithetic pair counts as one frequency where f is odd or even; the mean of a pair's two terms has the variance
+/// t(1−t)/4 for the step and ½E f²(ω·x) f²(ω·y) − K² for the ReLU and its square, whose terms are never both other than 0. Where one
 /// point is 0 and f is sgn, of which sgn 0 = 1 is no odd value, the terms of a pair cancel: the estimate from pairs is
 /// the kernel's 0, without variance.
 ///
@@ -34,7 +37,11 @@ pub fn nonlinear(f: Activation, x: &[f64], y: &[f64], law: &Law) -> Option<f64> 
         law.pairs(Radius::Chi)?
     };
     if !pairs.angles.is_empty() {
-        return if f == Activation::Identity && x.len() > 1 { of_linear(x, y, single, law) } else { None };
+        return match f {
+            Activation::Identity if x.len() > 1 => of_linear(x, y, single, law),
+            Activation::Square if x.len() > 1 => of_squares(x, y, single, law),
+            _ => None,
+        };
     }
     // Rows without a partner, and the pairs' rows with twice the variance of the mean of their two terms.
     let (m, paired) = (law.len() as f64, 2.0 * pairs.antithetic);
@@ -59,6 +66,42 @@ fn of_linear(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
     Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle }.ln_variance(law, Radius::Chi)
 }
 
+/// For u² and rows with angles. The covariance of F(u) and F(v) over unit vectors with u·v = c, for F(u) = (u·x)²(u·y)², is
+/// the sum over its harmonics of their variances times Pₖ(c). The second harmonic is that of ΔF/(2(d+4)), and
+/// ΔF = uᵀQu with Q = 2‖x‖²yyᵀ + 2‖y‖²xxᵀ + 4(x·y)(xyᵀ + yxᵀ).
+fn of_squares(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
+    let d = x.len() as f64;
+    let theta = angle(x.iter().copied().zip(y.iter().copied()));
+    // All relative to ‖x‖⁴‖y‖⁴.
+    let q = theta.cos().powi(2);
+    let (trace, squared) = (4.0 + 8.0 * q, 8.0 + 104.0 * q + 32.0 * q * q);
+    let of_laplacian = 2.0 * (d * squared - trace * trace) / (d * d * (d + 2.0));
+    let second = of_laplacian / (4.0 * (d + 4.0) * (d + 4.0));
+    let mean = (1.0 + 2.0 * q) / (d * (d + 2.0));
+    let square = (9.0 + 72.0 * q + 24.0 * q * q) / (d * (d + 2.0) * (d + 4.0) * (d + 6.0));
+    let fourth = square - mean * mean - second;
+    let scale = 4.0 * (ln_norm(x.iter().copied()) + ln_norm(y.iter().copied()));
+    let of_angle = |cos: f64| {
+        let c = cos * cos;
+        let p2 = (d * c - 1.0) / (d - 1.0);
+        let p4 = ((d + 2.0) * c * ((d + 4.0) * c - 6.0) + 3.0) / ((d - 1.0) * (d + 1.0));
+        SignedLog::from((d * (d + 2.0)).powi(2) * (p2 * second + p4 * fourth)).scaled(scale)
+    };
+    let single = SignedLog::positive(single);
+    Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle }.ln_variance(law, Radius::Chi)
+}
+
+/// E f²(ω·x) f²(ω·y) for ReLU²: in polar coordinates the radius has the moment 2⁴4!, and the angle the mean of
+/// cos⁴φ cos⁴(φ−θ) where both are positive.
+fn second_moment_of_relu_squared(x: &[f64], y: &[f64]) -> SignedLog {
+    let half = 0.5 * (PI - angle(x.iter().copied().zip(y.iter().copied())));
+    // cos u + cos θ for u = (1 + s)w/2, w = π − θ, as a product, which does not cancel near θ = π.
+    let term = |s: f64| (2.0 * (half * (1.5 + 0.5 * s)).sin() * (half * (0.5 - 0.5 * s)).sin()).powi(4);
+    let integral = half * gauss_legendre().iter().map(|(s, w)| w * term(*s)).sum::<f64>();
+    SignedLog::from(12.0 / PI * integral)
+        .scaled(4.0 * (ln_norm(x.iter().copied()) + ln_norm(y.iter().copied())))
+}
+
 /// ln of the variance of the mean of a pair's terms, f(ω·x) f(ω·y) and f(−ω·x) f(−ω·y), from that of one.
 fn ln_of_pair(f: Activation, x: &[f64], y: &[f64], single: f64) -> Option<f64> {
     let zero = |point: &[f64]| point.iter().all(|v| *v == 0.0);
@@ -70,6 +113,10 @@ fn ln_of_pair(f: Activation, x: &[f64], y: &[f64], single: f64) -> Option<f64> {
         Activation::Relu => {
             let kernel = |f: Activation| f.kernel().map(|kernel| kernel.log_of_slices(x, y));
             Some(excess(kernel(Activation::ReluSquared)?.scaled(-LN_2), kernel(f)?))
+        }
+        Activation::ReluSquared => {
+            let kernel = f.kernel().map(|kernel| kernel.log_of_slices(x, y))?;
+            Some(excess(second_moment_of_relu_squared(x, y).scaled(-LN_2), kernel))
         }
         _ => Some(single),
     }
@@ -153,12 +200,8 @@ fn ln_single(f: Activation, x: &[f64], y: &[f64]) -> Option<f64> {
             Some(2.0 * kernel + (8.0 + share * (36.0 - 84.0 * share)).ln())
         }
         Activation::Cos | Activation::Sin => of_waves(f, x, y).map(f64::ln),
-        Activation::Exp
-        | Activation::Erf
-        | Activation::ReluSquared
-        | Activation::Gelu
-        | Activation::Sigmoid
-        | Activation::Tanh => None,
+        Activation::ReluSquared => Some(excess(second_moment_of_relu_squared(x, y), kernel(f)?)),
+        Activation::Exp | Activation::Erf | Activation::Gelu | Activation::Sigmoid | Activation::Tanh => None,
     }
 }
 

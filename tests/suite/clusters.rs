@@ -281,16 +281,19 @@ fn absent_blocks_are_not_read() {
 /// Sums of products in blocks are what the smoother computes.
 #[test]
 fn smoother_is_the_weighted_mean() {
-    let map = map::<f64>(1.0, Formula::Real, Symmetry::Plain, softmax(), 3);
-    let [queries, keys] = centres(1.0);
-    let (x, y) = (around::<f64>(&queries, 20, 0.3), around::<f64>(&keys, 40, 0.3));
-    let targets = Array2::from_shape_fn((40, 1), |(i, _)| (i % 5) as f64);
-    let mut smoother = Smoother::new(map.clone(), 1).unwrap();
-    smoother.update(&y, &targets).unwrap();
-    let gram = map.gram(&x, &y).unwrap();
-    let expected = gram.dot(&targets) / gram.sum_axis(Axis(1)).insert_axis(Axis(1));
-    let error = (smoother.predict(&x).unwrap() - expected).mapv(f64::abs);
-    assert!(error.iter().all(|e| *e < 1e-12), "{error}");
+    // Complex ones have features of both signs.
+    for formula in [Formula::Real, Formula::Complex] {
+        let map = map::<f64>(1.0, formula, Symmetry::Plain, softmax(), 3);
+        let [queries, keys] = centres(1.0);
+        let (x, y) = (around::<f64>(&queries, 20, 0.3), around::<f64>(&keys, 40, 0.3));
+        let targets = Array2::from_shape_fn((40, 1), |(i, _)| (i % 5) as f64);
+        let mut smoother = Smoother::new(map.clone(), 1).unwrap();
+        smoother.update(&y, &targets).unwrap();
+        let gram = map.gram(&x, &y).unwrap();
+        let expected = gram.dot(&targets) / gram.sum_axis(Axis(1)).insert_axis(Axis(1));
+        let error = (smoother.predict(&x).unwrap() - expected).mapv(f64::abs);
+        assert!(error.iter().all(|e| *e < 1e-12), "{formula:?}: {error}");
+    }
 }
 
 fn batch_threads_layouts<T: Real>(formula: Formula) {
@@ -584,6 +587,35 @@ fn nearest_centres() {
 }
 
 /// Absent values are those that the arrays had before, in large results and in any layout.
+/// In hybrids too: those of clusters, and of signs that a point does not have.
+#[test]
+fn absent_values_of_hybrids_stay() {
+    let clusters = map::<f32>(1.5, Formula::Complex, Symmetry::Plain, softmax(), 3);
+    let d = clusters.input_dim();
+    let rest = Positive.softmax(frequencies(d, 6, &Independent, 1)).unwrap();
+    let angular = Coefficient::angular(frequencies(d, 3, &Independent, 2)).unwrap();
+    let half = Coefficient::constant(0.5).unwrap();
+    let over = Hybrid::sum(vec![(half, clusters)], rest.clone()).unwrap();
+    for map in [Hybrid::sum(vec![(angular, rest)], over.clone()).unwrap(), over] {
+        let n = 40_000;
+        let x = around::<f32>(&centres(1.5)[0], n, 0.2);
+        let mut values = Array2::from_elem((n, map.feature_dim()), 7.0);
+        assert!(values.len() * size_of::<f32>() > 8 << 20);
+        let mut scales = Array2::zeros((n, map.blocks().len()));
+        map.features_into(Side::X, &x, &mut values, &mut scales).unwrap();
+        let mut start = 0;
+        for (width, scales) in map.blocks().iter().zip(scales.columns()) {
+            let block = values.slice(s![.., start..start + width]);
+            start += width;
+            let absent = scales.iter().filter(|scale| **scale == f64::NEG_INFINITY).count();
+            let untouched = block.rows().into_iter().filter(|row| row.iter().all(|v| *v == 7.0)).count();
+            assert_eq!(absent, untouched);
+        }
+        let alone = map.features_of(Side::X, &x.row(n - 1)).unwrap();
+        assert_eq!(alone.log_scales().row(0), scales.row(n - 1));
+    }
+}
+
 #[test]
 fn absent_values_stay() {
     let map = map::<f32>(1.5, Formula::Complex, Symmetry::Plain, softmax(), 3);

@@ -55,12 +55,15 @@ pub struct Written {
     rows: Array2<f64>,
     squared_norms: Vec<f64>,
     padded_dim: usize,
+    /// A⁻ᵀ of complex-exponential maps.
+    inverse: std::cell::OnceCell<Array2<Complex64>>,
 }
 
 impl Written {
     pub fn new(omega: &Frequencies) -> Self {
         let (squared_norms, padded_dim) = (omega.squared_norms(), omega.padded_dim());
-        Written { rows: omega.rows().into_owned(), squared_norms, padded_dim }
+        let rows = omega.rows().into_owned();
+        Written { rows, squared_norms, padded_dim, inverse: std::cell::OnceCell::new() }
     }
 }
 
@@ -135,23 +138,69 @@ impl Name {
         }
     }
 
+    /// ψ of a point on side Y, for the maps whose sides differ: the conjugate of φ of another point or with another sign.
+    pub fn naive_of_side_y(self, omega: &Written, y: &[f64]) -> Vec<f64> {
+        let (own, conjugate) = match self {
+            Name::Gerf(a, GerfSign::Minus) => {
+                // ψ has −Bω·y for Bω·x.
+                let turned: Vec<f64> = y.iter().map(|v| -v).collect();
+                (Name::Gerf(a, GerfSign::Minus).naive_of(omega, &turned), true)
+            }
+            Name::Gerf(a, GerfSign::Plus) => (self.naive_of(omega, y), a.im != 0.0),
+            Name::Complex(..) | Name::Full(_) => {
+                let inverse = omega.inverse.get_or_init(|| inverse(&self.matrix(y.len())).reversed_axes());
+                let symmetry = if let Name::Complex(_, symmetry) = self { symmetry } else { Symmetry::Plain };
+                let real = inverse.iter().all(|a| a.im == 0.0);
+                (naive_complex(inverse, omega, y, symmetry), !real)
+            }
+            _ => (self.naive_of(omega, y), false),
+        };
+        let half = own.len() / 2;
+        let turn = |(f, v): (usize, f64)| if conjugate && f >= half { -v } else { v };
+        own.into_iter().enumerate().map(turn).collect()
+    }
+
     fn naive_complex(self, omega: &Written, x: &[f64], symmetry: Symmetry) -> Vec<f64> {
-        let a = self.matrix(x.len());
-        let z = a.dot(&Array1::from(x.to_vec()).mapv(Complex64::from));
-        let half = 0.5 * z.iter().map(|z| z * z).sum::<Complex64>();
-        let signs: &[f64] = if symmetry == Symmetry::Symmetric { &[1.0, -1.0] } else { &[1.0] };
-        let scale = (omega.rows.nrows() as f64 * signs.len() as f64).sqrt();
-        let mut features = Vec::new();
-        for sign in signs {
-            for row in omega.rows.rows() {
-                let p: Complex64 = row.iter().zip(&z).map(|(w, z)| *w * z).sum();
-                features.push((*sign * p - half).exp() / scale);
+        naive_complex(&self.matrix(x.len()), omega, x, symmetry)
+    }
+}
+
+fn naive_complex(a: &Array2<Complex64>, omega: &Written, x: &[f64], symmetry: Symmetry) -> Vec<f64> {
+    let z = a.dot(&Array1::from(x.to_vec()).mapv(Complex64::from));
+    let half = 0.5 * z.iter().map(|z| z * z).sum::<Complex64>();
+    let signs: &[f64] = if symmetry == Symmetry::Symmetric { &[1.0, -1.0] } else { &[1.0] };
+    let scale = (omega.rows.nrows() as f64 * signs.len() as f64).sqrt();
+    let mut features = Vec::new();
+    for sign in signs {
+        for row in omega.rows.rows() {
+            let p: Complex64 = row.iter().zip(&z).map(|(w, z)| *w * z).sum();
+            features.push((*sign * p - half).exp() / scale);
+        }
+    }
+    let real = a.iter().all(|a| a.im == 0.0);
+    let sines = features.iter().map(|f| f.im).filter(|_| !real);
+    features.iter().map(|f| f.re).chain(sines).collect()
+}
+
+/// By elimination without pivots: for matrices near the identity.
+fn inverse(a: &Array2<Complex64>) -> Array2<Complex64> {
+    let n = a.nrows();
+    let (mut a, mut out) = (a.clone(), Array2::eye(n));
+    for k in 0..n {
+        let pivot = a[[k, k]];
+        for matrix in [&mut a, &mut out] {
+            matrix.row_mut(k).mapv_inplace(|v: Complex64| v / pivot);
+        }
+        for i in (0..n).filter(|i| *i != k) {
+            let factor = a[[i, k]];
+            for matrix in [&mut a, &mut out] {
+                let row = matrix.row(k).mapv(|v| v * factor);
+                let mut own = matrix.row_mut(i);
+                own -= &row;
             }
         }
-        let real = a.iter().all(|a| a.im == 0.0);
-        let sines = features.iter().map(|f| f.im).filter(|_| !real);
-        features.iter().map(|f| f.re).chain(sines).collect()
     }
+    out
 }
 
 pub fn couplings() -> Vec<Box<dyn Coupling>> {

@@ -41,14 +41,18 @@ fn cases(d: usize) -> Vec<(Name, Box<dyn Coupling>)> {
 }
 
 /// Runs `check` on every combination, with the naive features of the softmax kernel as oracle.
-fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>, &dyn Fn(&[f64]) -> Vec<f64>)) {
+fn every<T: Real>(check: impl Fn(&Map<T>, &Array2<T>, &dyn Fn(Side, &[f64]) -> Vec<f64>)) {
     for (n, d, m) in SHAPES {
         let x = points::<T>(n, d, 1.5 / (d as f64).sqrt());
         for (name, coupling) in cases(d) {
             let omega = frequencies(d, m, coupling.as_ref(), 5);
             let map = name.make::<T>(omega.clone(), softmax());
             let written = OnceCell::new();
-            check(&map, &x, &|x| name.naive_of(written.get_or_init(|| Written::new(&omega)), x));
+            let written = || written.get_or_init(|| Written::new(&omega));
+            check(&map, &x, &|side, x| match side {
+                Side::X => name.naive_of(written(), x),
+                Side::Y => name.naive_of_side_y(written(), x),
+            });
         }
     }
 }
@@ -58,8 +62,14 @@ fn both(f32s: impl Fn(&Map<f32>, &Array2<f32>), f64s: impl Fn(&Map<f64>, &Array2
     every::<f64>(|map, x, _| f64s(map, x));
 }
 
-fn matches_naive<T: Real>(map: &Map<T>, x: &Array2<T>, naive: &dyn Fn(&[f64]) -> Vec<f64>) {
-    let phi = features(map, x.view()).to_array();
+fn matches_naive<T: Real>(map: &Map<T>, x: &Array2<T>, naive: &dyn Fn(Side, &[f64]) -> Vec<f64>) {
+    for side in [Side::X, Side::Y] {
+        side_matches_naive(map, side, x, &|x| naive(side, x));
+    }
+}
+
+fn side_matches_naive<T: Real>(map: &Map<T>, side: Side, x: &Array2<T>, naive: &dyn Fn(&[f64]) -> Vec<f64>) {
+    let phi = map.features(side, x).unwrap().to_array();
     for (row, x) in phi.rows().into_iter().zip(x.rows()) {
         let x: Vec<f64> = x.iter().map(|v| v.widen()).collect();
         let expected = naive(&x);

@@ -88,10 +88,14 @@ fn equal_projections_are_merged<T: Real>() {
             let alone = Hyperbolic.map::<T>(&shared, target.clone()).unwrap();
             let (whole, part) =
                 (by_value[0].features(Side::X, &x).unwrap(), alone.features(Side::X, &x).unwrap());
-            let ratio = 0.5f64.sqrt();
+            let ratio = 0.25f64.sqrt();
             for i in 0..150 {
-                let a: Vec<f64> = whole.values().slice(s![i, ..12]).iter().map(|v| v.widen()).collect();
-                let shift = (whole.log_scales()[[i, 0]] - part.log_scales()[[i, 0]]).exp();
+                // The first of four signs has a block for each of its values.
+                let block = usize::from(whole.log_scales()[[i, 0]] == f64::NEG_INFINITY);
+                assert_eq!(whole.log_scales()[[i, 1 - block]], f64::NEG_INFINITY);
+                let columns = s![i, 12 * block..12 * (block + 1)];
+                let a: Vec<f64> = whole.values().slice(columns).iter().map(|v| v.widen()).collect();
+                let shift = (whole.log_scales()[[i, block]] - part.log_scales()[[i, 0]]).exp();
                 for (a, b) in a.iter().zip(part.values().row(i)) {
                     let expected = ratio * b.widen();
                     assert!(
@@ -1125,4 +1129,48 @@ fn targets_recipes_and_identities_in_print() {
     assert_eq!(recipe.to_string(), expected);
     let identity = recipe.identity();
     assert_eq!(format!("{identity:?}"), format!("Identity({identity})"));
+}
+
+/// Gradients are finite wherever they are in the range of the scalar: with coordinates that are denormal numbers, and of
+/// structured hybrids at norms whose gradients, as large as the points, just fit.
+#[test]
+fn gradients_at_the_ends_of_the_range() {
+    fn check<T: Real>(map: &Map<T>, size: f64) {
+        let x = points::<T>(4, map.input_dim(), 1.0).mapv(|v| T::narrow(v.widen().clamp(-1.0, 1.0) * size));
+        for side in SIDES {
+            let c = Array2::from_elem((4, map.feature_dim()), T::one());
+            let gradient = map.pull_back(side, &x, &c).unwrap();
+            assert!(gradient.iter().all(|v| v.is_finite()), "{map:?} at {size}: {gradient}");
+        }
+    }
+    for coupling in [&Independent as &dyn Coupling, &Hadamard::default()] {
+        let omega = |seed| frequencies(16, 8, coupling, seed);
+        let make = || Hybrid::angular::<f32>(Bases::shared(omega(1)), omega(2)).unwrap();
+        for size in [1e-45, 1e-40, 1e30, 1e36] {
+            check(&make(), size);
+            check(
+                &Hybrid::gaussian::<f32>(
+                    Bases::shared(omega(1)),
+                    omega(2),
+                    GaussianWeight { sigma: 1.0, r: 1.0 },
+                )
+                .unwrap(),
+                size,
+            );
+            check(&Trigonometric.softmax::<f32>(omega(1)).unwrap(), size);
+        }
+        for size in [5e-324, 1e-310, 1e100, 1e150] {
+            check(&Hybrid::angular::<f64>(Bases::shared(omega(1)), omega(2)).unwrap(), size);
+            check(&Hyperbolic.softmax::<f64>(omega(1)).unwrap(), size);
+        }
+    }
+    for f in Activation::ALL {
+        for size in [5e-324, 1e-310] {
+            check(&Nonlinear::new(f).map::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap(), size);
+        }
+    }
+    let counts = draw_poisson(4, 8, 1.0, &mut rng(1)).unwrap();
+    for size in [5e-324, 1e-310, 1e-300] {
+        check(&Poisson::default().gaussian::<f64>(counts.clone(), 1.0).unwrap(), size);
+    }
 }

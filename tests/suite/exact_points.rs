@@ -1,7 +1,12 @@
 //! Where a map is exact for any draw, its log-estimate is the log-kernel to rounding, at any norm.
 
 use crate::common::{Name, couplings, frequencies, gaussian, point, softmax};
-use random_features::{Real, Side};
+use ndarray::{Array1, Axis};
+use random_features::frequency::Independent;
+use random_features::hybrid::{Bases, Diagonal, Hybrid, Mixture};
+use random_features::kernel::{Kernel, Softmax};
+use random_features::plan::Clustering;
+use random_features::{Map, Real, Side, Trigonometric};
 
 fn exact_at<T: Real>(name: Name, sign: f64) {
     for norm in [0.0, 1e-8, 1e-3, 1.0, 20.0, 300.0, 1e3] {
@@ -72,4 +77,92 @@ fn gram_resolves_what_scaled_features_cannot() {
     assert_eq!(scaled[[0, 0]], 0.0);
     let gram = map.gram(&x, &y).unwrap();
     assert!((gram[[0, 0]] - (-1f32).exp()).abs() < 1e-6, "{gram}");
+}
+
+/// In `estimate`, `log_estimate`, `gram` and in features, relative to the exact kernel.
+fn hybrid_is_exact<T: Real>(map: &Map<T>, x: &Array1<T>, y: &Array1<T>, tolerance: f64, in_features: bool) {
+    let exact = Softmax::default().log_value(x, y).unwrap().ln_abs;
+    let log = map.log_estimate(x, y).unwrap();
+    assert!(log.sign == 1.0 && (log.ln_abs - exact).abs() <= tolerance, "{log:?} instead of {exact}");
+    // Within the range of T, and so that e^exact is one number of several in the matrix.
+    let range = T::max_value().widen().ln() - 1.0;
+    if exact.abs() > range {
+        return;
+    }
+    let expected = exact.exp();
+    let close = |found: T| (found.widen() / expected - 1.0).abs() <= 2.0 * tolerance + T::epsilon().widen();
+    assert!(close(map.estimate(x, y).unwrap()));
+    let rows = |point: &Array1<T>| ndarray::stack![Axis(0), point.mapv(|v| v / T::narrow(3.0)), *point];
+    let (left, right) = (rows(x), rows(y));
+    let gram = map.gram(&left, &right).unwrap();
+    assert!(close(gram[[1, 1]]), "gram: {} instead of {expected}", gram[[1, 1]]);
+    if in_features {
+        let (left, right) = (map.features(Side::X, &left).unwrap(), map.features(Side::Y, &right).unwrap());
+        let gram = left.gram(&right).unwrap();
+        assert!(close(gram[[1, 1]]), "features: {} instead of {expected}", gram[[1, 1]]);
+    }
+}
+
+#[test]
+fn angular_hybrids_at_both_ends() {
+    fn check<T: Real>() {
+        for norm in [0.5, 3.5, 4.0, 4.5, 8.0, 20.0] {
+            for (d, n) in [(2, 5), (16, 16)] {
+                for coupling in couplings() {
+                    let omega = |seed| frequencies(d, 12, coupling.as_ref(), seed);
+                    let tau = frequencies(d, n, coupling.as_ref(), 3);
+                    let own = Bases::independent(omega(1), omega(2));
+                    for bases in [own, Bases::shared(omega(1))] {
+                        let map = Hybrid::angular::<T>(bases, tau.clone()).unwrap();
+                        let x = point::<T>(d, 2, norm);
+                        // cos² + sin² in T at x = y, f64 scales alone at x = −y; both, of ‖x‖² and its rounding.
+                        let tolerance = 8.0 * T::epsilon().widen() + 30.0 * f64::EPSILON * norm * norm;
+                        for y in [x.clone(), x.mapv(|v| -v)] {
+                            hybrid_is_exact(&map, &x, &y, tolerance, true);
+                            let variance = map.log_variance(&x, &y).unwrap();
+                            assert!(variance.is_none_or(|v| v == f64::NEG_INFINITY), "{variance:?}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+    check::<f32>();
+    check::<f64>();
+}
+
+/// λ̂ is 1 to rounding there, and the rest of the weight 0: so the closed form says too.
+#[test]
+fn mixtures_of_clusters_at_their_centres() {
+    fn check<T: Real>() {
+        for norm in [0.5, 4.0, 8.0, 20.0] {
+            for (d, n) in [(2, 4), (16, 64)] {
+                let x = point::<T>(d, 2, norm);
+                let y = x.mapv(|v| -v);
+                let centre = |x: &Array1<T>| {
+                    let wide = x.mapv(|v| v.widen());
+                    Clustering::new(wide.insert_axis(Axis(0))).unwrap()
+                };
+                let mut seed = 10;
+                let mut omega = |m| {
+                    seed += 1;
+                    frequencies(d, m, &Independent, seed)
+                };
+                let rest = Trigonometric.softmax::<T>(omega(32)).unwrap();
+                let mut others = (20..).map(|seed| frequencies(d, n, &Independent, seed));
+                let (queries, keys) = (centre(&x), centre(&y));
+                let mixture =
+                    Mixture { queries: &queries, keys: &keys, diagonal: Diagonal::complex(), width: 1.0 };
+                let map = Hybrid::clustered(mixture, || Ok(omega(32)), || Ok(others.next().unwrap()), rest)
+                    .unwrap();
+                // The base's exponents cancel to the rounding of ω·x.
+                let tolerance = 8.0 * T::epsilon().widen() * (1.0 + norm * 6.0);
+                hybrid_is_exact(&map, &x, &y, tolerance, false);
+                let variance = map.log_variance(&x, &y).unwrap().unwrap();
+                assert!(variance < 2.0 * (tolerance.ln() - norm * norm), "{variance}");
+            }
+        }
+    }
+    check::<f32>();
+    check::<f64>();
 }

@@ -14,9 +14,10 @@ use random_features::map::{
 };
 use random_features::plan::Clustering;
 use random_features::theory::complex_exponential::Symmetry;
+use random_features::theory::gerf::GerfSign;
 use random_features::theory::{Dependence, Law, Radius};
 use random_features::{
-    ComplexExponential, Error, Geometric, Hyperbolic, Map, Nonlinear, Positive, Recipe, Side, Sign,
+    ComplexExponential, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Positive, Recipe, Side, Sign,
     Trigonometric, rng, rng_of_step,
 };
 
@@ -372,12 +373,35 @@ fn variances_of_several_coefficients_add() {
     assert!((map.log_variance(&x, &y).unwrap().unwrap().exp() / expected - 1.0).abs() < 1e-12);
 }
 
+/// A bound of exponents below which scaled features would exceed 1: at many points of one dimension, where it is attained.
+#[test]
+fn bounds_of_projections_hold_in_one_dimension() {
+    for m in [1, 3] {
+        let map = Positive.softmax::<f32>(frequencies(1, m, &Independent, 7)).unwrap();
+        let twice = Hyperbolic.softmax::<f32>(frequencies(1, m, &Independent, 7)).unwrap();
+        let x = Array2::from_shape_fn((20_000, 1), |(i, _)| (i as f32 - 1e4) * 3.7e-4);
+        for map in [map, twice] {
+            let features = map.features(Side::X, &x).unwrap();
+            let largest = features.values().iter().fold(0.0f32, |top, v| top.max(*v));
+            assert!(largest <= 1.0, "{largest}");
+            // Where it is small the scale is the bound, which one frequency attains to the rounding that it allows for.
+            assert!(m > 1 || features.values().iter().any(|v| *v > 0.999_99));
+        }
+    }
+}
+
 #[test]
 fn saturated_projections_have_finite_logarithms() {
     let map = Positive.softmax::<f32>(frequencies(64, 8, &Independent, 1)).unwrap();
     let x = Array1::from_elem(64, 3e37f32).insert_axis(Axis(0));
     let features = map.log_features(Side::X, &x).unwrap();
     assert!(features.logarithms.iter().all(|v| v.is_finite()) && features.log_scales[[0, 0]].is_finite());
+    // Not above MAX/4, so that sums of two and a weight's logarithm stay finite: with weights too.
+    let gerf = Gerf::new(-0.3, GerfSign::Plus).unwrap();
+    for map in [map, gerf.softmax(frequencies(64, 8, &Independent, 1)).unwrap()] {
+        let features = map.log_features(Side::X, &x).unwrap();
+        assert!(features.logarithms.iter().all(|v| v.abs() <= f32::MAX / 4.0), "{features:?}");
+    }
     let lost = Trigonometric.softmax::<f32>(frequencies(2, 8, &Independent, 1)).unwrap();
     assert_eq!(lost.features(Side::X, &arr2(&[[20.0, 0.0], [1.0, 0.0]])).unwrap().lost_rows(), 1);
 }

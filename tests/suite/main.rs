@@ -24,3 +24,12 @@ mod statistics;
 mod stored;
 mod structured;
 mod theory;
+
+#[path = "../sets/mod.rs"]
+mod sets;
+
+/// Whole maps against naive loops, where they are exact, and hybrids of them.
+#[test]
+fn whole_maps_on_each_instruction_set() {
+    sets::run_on_each(&["conformance", "exact_points", "hybrid"]);
+}

@@ -296,7 +296,7 @@ fn unbiased_where_there_is_a_kernel() {
 
 #[test]
 fn of_the_closed_form_variance() {
-    use Activation::{Abs, Cos, Exp, Identity, Relu, Sin, Square, Step};
+    use Activation::{Abs, Cos, Exp, Identity, Relu, ReluSquared, Sin, Square, Step};
     let (x, y) = (point::<f64>(4, 1, 0.6), point::<f64>(4, 5, 0.9));
     let mut closed = Vec::new();
     let couplings: [&dyn Coupling; 4] =
@@ -319,14 +319,14 @@ fn of_the_closed_form_variance() {
             assert!(mse.error < 0.1 * mse.mean / 3.0, "{case}: too few draws, {}", mse.error);
         }
     }
-    // Independent rows and pairs; exp and u under any angles; an offset for five.
+    // Independent rows and pairs; exp, u and u² under any angles; an offset for five.
     let times = |f: Activation| match f {
         Exp => 4,
-        Identity => 5,
-        Square | Abs | Step | Relu => 3,
+        Identity | Square => 5,
+        Abs | Step | Relu => 3,
         _ => 2,
     };
-    let all = [Identity, Square, Exp, Cos, Sin, Activation::Sign, Step, Relu, Abs];
+    let all = [Identity, Square, Exp, Cos, Sin, Activation::Sign, Step, Relu, ReluSquared, Abs];
     assert_eq!(closed, all.into_iter().flat_map(|f| vec![f; times(f)]).collect::<Vec<_>>());
 }
 
@@ -470,7 +470,7 @@ fn kernels_and_closed_forms_are_known_where_they_are() {
         assert!(Nonlinear::new(f).map::<f64>(sphere, 1.0).unwrap().kernel().is_none());
         let orthogonal = Nonlinear::new(f).map::<f64>(frequencies(4, 7, &Orthogonal, 1), 1.0).unwrap();
         assert_eq!(orthogonal.kernel().is_none(), map.kernel().is_none());
-        let any_angle = matches!(f, Activation::Exp | Activation::Identity);
+        let any_angle = matches!(f, Activation::Exp | Activation::Identity | Activation::Square);
         assert_eq!(orthogonal.log_variance(&x, &y).unwrap().is_some(), any_angle);
         let moments = matches!(
             f,

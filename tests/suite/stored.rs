@@ -9,7 +9,7 @@ use num_complex::Complex64;
 use rand::{Rng, RngExt};
 use random_features::apply::Smoother;
 use random_features::frequency::simplex::{Partial, RotationLaw};
-use random_features::frequency::structured::Structured;
+use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
     Antithetic, AnyRadii, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
     Halton, Independent, Orthogonal, Radii, Rates, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric,
@@ -351,6 +351,23 @@ impl FeatureMap<f64> for Ones {
 
 #[test]
 fn what_is_wrong_is_refused() {
+    // A dimension that no numbers stand behind: an error, before anything is allocated.
+    let plane = Structured::new(
+        2,
+        2,
+        vec![Rotated {
+            rotation: Rotation::Givens(vec![PlaneRotation { axes: [0, 1], angle: 0.3 }]),
+            vertices: 0,
+            copies: 1,
+            radii: vec![1.0],
+        }],
+    );
+    let plane = plane.unwrap();
+    for (dim, padded) in [(1u64 << 40, 1u64 << 40), (1 << 33, 1 << 33), (5000, 8192), (1 << 60, 1 << 60)] {
+        let mut stored = to_value(&plane).unwrap();
+        (stored["dim"], stored["padded"]) = (json!(dim), json!(padded));
+        assert!(from_value::<Structured>(stored).is_err(), "{dim}");
+    }
     let map = Positive.softmax::<f64>(frequencies(2, 3, &Orthogonal, 1)).unwrap();
     let stored = to_value(&map).unwrap();
     let error = |stored| from_value::<Map<f64>>(stored).unwrap_err().to_string();

@@ -96,6 +96,20 @@ fn written_out_rows_are_the_definition() {
 }
 
 /// Before the cut, rows of a block are orthogonal or have the angle of the simplex; blocks are drawn afresh.
+/// A fitted simplex of two rows is a pair of opposite directions.
+#[test]
+fn two_rows_of_a_simplex_oppose_each_other() {
+    let simplex = Simplex::on(RotationLaw::Hadamard(Hadamard::default()));
+    for coupling in [simplex, Simplex::default()] {
+        let omega = draw(16, 18, &coupling, &mut rng(2)).unwrap();
+        let (rows, law) = (omega.rows(), omega.law().clone());
+        let (a, b) = (rows.row(16), rows.row(17));
+        let cos = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
+        assert!((cos + 1.0).abs() < 1e-13, "{coupling:?}: {cos}");
+        assert_eq!(law.blocks.iter().map(|block| block.size).sum::<usize>(), 18);
+    }
+}
+
 #[test]
 fn blocks_have_their_gram_matrix() {
     let d = 16;

@@ -325,6 +325,15 @@ fn orthogonality_gaps_hold() {
             let gap = gerf(&iid) - gerf(&orthogonal);
             // Where the variance is large the difference is rounding.
             assert!(gap >= bound - 1e-12 * gerf(&iid), "d {d}, v {v}: {gap} {bound}");
+            assert!(v > 0.1 || gap < 1.01 * bound + 1e-12 * gerf(&iid), "d {d}, v {v}: {gap} {bound}");
+            let regularised = |law: &Law| {
+                regularised_positive(&pair, &law.clone().with_radius(Radius::RootDim)).unwrap().exp()
+            };
+            let bound = bounds::ln_regularised_orthogonality_gap(&pair, m).exp();
+            let gap = regularised(&iid) - regularised(&orthogonal);
+            let rounding = 1e-13 * regularised(&iid);
+            assert!(gap >= bound - rounding, "d {d}, v {v}: {gap} {bound}");
+            assert!(v > 0.1 || gap < 1.01 * bound + rounding, "d {d}, v {v}: {gap} {bound}");
         }
     }
 }
@@ -357,7 +366,12 @@ fn counts_keep_their_promises() {
     assert_eq!(concentration::ln_chernoff(0.5, 10.0, 1.0, 0.5), 0.0);
     let uniform = |epsilon| concentration::uniform_count(8, 1.0, -0.1, epsilon, delta);
     assert!(uniform(0.1) > uniform(0.2) && uniform(0.2) > 1e3 && uniform(1e12) == 1.0);
-    assert!(concentration::uniform_order_trigonometric(8, 1.0, 0.1) > 8.0 / 0.01);
+    // From the formulas in 40 digits.
+    assert_eq!(concentration::uniform_count(8, 1.0, -0.1, 0.1, 1e-3), 52_080_636.0);
+    assert_eq!(concentration::uniform_count(4, 0.5, -0.2, 0.05, 0.01), 2_221_377.0);
+    let order = concentration::uniform_order_trigonometric;
+    close(order(8, 1.0, 0.1), 7402.284200551801, 1e-13, "order");
+    close(order(5, 2.5, 0.3), 99733.62672285703, 1e-13, "order");
     let gap = concentration::regularised_chernoff_gap(&pair(2, 1.0, 0.5), 2.0, 2);
     close(gap, (-2.0 * 0.625f64).exp() * 16.0 * 2.0 / 16.0, 1e-12, "Chernoff gap");
 }
@@ -387,6 +401,36 @@ fn the_chernoff_gap_holds_as_corrected() {
 }
 
 /// Places where terms cancel to first order, or leave the range on the way.
+/// The variance and the squared difference of the kernels, where both count.
+#[test]
+fn errors_about_softmax_have_two_parts() {
+    for d in [2, 8, 64] {
+        for v in [0.7, 1.0, 1.6] {
+            let (pair, n) = (pair(d, v, 0.5), d as f64);
+            let law = Law::orthogonal(d, 4 * d).with_radius(Radius::RootDim);
+            let kernel = (special::ln_0f1(0.5 * n, 0.25 * n * pair.sum) - 0.5 * pair.norms).exp();
+            let bias = (kernel - pair.dot.exp()).powi(2);
+            let variance = regularised_positive(&pair, &law).unwrap().exp();
+            assert!(d == 64 || bias > 1e-3 * variance, "d {d}, v {v}: {bias} beside {variance}");
+            let found = regularised_positive_about_softmax(&pair, &law).unwrap().exp();
+            close(found, variance + bias, 1e-10, "about softmax");
+        }
+    }
+}
+
+/// So near π that 1 − θ/π has lost its digits where π − θ has not.
+#[test]
+fn angular_moments_near_the_end() {
+    let (rest, n) = (1e-9f64, 5);
+    let moments = coefficient::angular(std::f64::consts::PI - rest, n);
+    let (t, u) = (1.0 - rest / std::f64::consts::PI, rest / std::f64::consts::PI);
+    // π − θ is known to an ulp of π.
+    close(moments.complement_square, u * (u + t / 5.0), 1e-6, "complement");
+    close(moments.product, t * u * 0.8, 1e-6, "product");
+    close(moments.square, t * (t + u / 5.0), 1e-15, "square");
+    assert_eq!(coefficient::angular(std::f64::consts::PI, n).complement_square, 0.0);
+}
+
 #[test]
 fn nothing_cancels_or_overflows_on_the_way() {
     for d in [2, 3, 64] {

@@ -1,0 +1,233 @@
+//! [`Mixture`]: pairs of points under a hybrid, whose coefficients are formed before they weigh anything.
+//!
+//! Features of a hybrid are products, of which a sum cancels where λ̂ or 1 − λ̂ is 0: what is left of terms of size e^{r²}
+//! drowns an estimate of e^{−r²}. For a pair of points λ̂ is one number, and what it weighs with 0 takes no part.
+
+use std::ops::Range;
+
+use ndarray::ArrayRef1;
+
+use super::Map;
+use super::gram::Terms;
+use super::row_sums::RowSums;
+use crate::engine::{Factor, Plan, Program, Sum, Term};
+use crate::error::Result;
+use crate::{Real, SignedLog};
+
+/// The parts of a hybrid Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q.
+pub(crate) struct Mixture<'a, T: Real> {
+    /// λ̂ₖ and Pₖ.
+    pub terms: Vec<(Weight<'a, T>, &'a Map<T>)>,
+    /// Q.
+    pub rest: &'a Map<T>,
+}
+
+/// λ̂ = a + c·Ĉ.
+pub(crate) struct Weight<'a, T: Real> {
+    pub constant: f64,
+    pub factor: f64,
+    pub map: Option<&'a Map<T>>,
+}
+
+/// What is left of a sum with an estimate of this many features, relative to its terms, when they cancel: rounding.
+/// Four deviations of a sum of as many roundings as there are features.
+pub(crate) fn rounding<T: Real>(features: usize) -> f64 {
+    4.0 * (features as f64).sqrt() * T::epsilon().widen()
+}
+
+impl<T: Real> Weight<'_, T> {
+    fn rounding(&self) -> f64 {
+        rounding::<T>(self.map.map_or(0, Map::feature_dim))
+    }
+}
+
+impl<T: Real> Mixture<'_, T> {
+    /// The estimate for a pair of points.
+    pub fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
+        let (mut products, mut rest, mut left, mut largest) = (Vec::new(), Vec::new(), 1.0, 0.0f64);
+        let mut multiply = |weight: SignedLog, map: &Map<T>| -> Result<()> {
+            // What has no weight counts for nothing, however large.
+            if weight.sign != 0.0 {
+                let estimate = map.log_estimate(x, y)?;
+                products
+                    .push(SignedLog { sign: estimate.sign * weight.sign, ..estimate }.scaled(weight.ln_abs));
+            }
+            Ok(())
+        };
+        for (weight, base) in &self.terms {
+            left -= weight.constant;
+            let estimate = weight.map.map(|map| map.log_estimate(x, y)).transpose()?;
+            let factor = SignedLog::from(weight.factor);
+            let times = |c: SignedLog| SignedLog { sign: c.sign * factor.sign, ..c }.scaled(factor.ln_abs);
+            let random = estimate.map_or(SignedLog::from(0.0), times);
+            largest = largest.max(weight.rounding());
+            rest.push(SignedLog { sign: -random.sign, ..random });
+            multiply(cancelled(&[SignedLog::from(weight.constant), random], weight.rounding()), base)?;
+        }
+        rest.push(SignedLog::from(left));
+        multiply(cancelled(&rest, largest), self.rest)?;
+        Ok(SignedLog::sum(products.into_iter()))
+    }
+}
+
+/// The sum; 0 if no more than rounding is left of the terms.
+fn cancelled(terms: &[SignedLog], rounding: f64) -> SignedLog {
+    let sum = SignedLog::sum(terms.iter().copied());
+    let top = terms.iter().map(|term| term.ln_abs).fold(f64::NEG_INFINITY, f64::max);
+    if top.is_finite() && sum.ln_abs <= top + rounding.ln() { SignedLog::from(0.0) } else { sum }
+}
+
+/// How estimates of pairs come from the products of blocks of features.
+pub(super) enum Pairing {
+    /// Their sum.
+    Sum(Range<usize>),
+    /// A hybrid's.
+    Mixture(Vec<(Share, Pairing)>, Box<Pairing>),
+}
+
+/// λ̂ = a + c·Ĉ.
+pub(super) struct Share {
+    constant: f64,
+    factor: f64,
+    estimate: Option<Pairing>,
+    rounding: f64,
+}
+
+impl Pairing {
+    /// The features of a hybrid's parts side by side, and how the hybrid's estimates come from them.
+    pub fn of<T: Real>(mixture: &Mixture<'_, T>) -> Result<(Program<T>, Pairing)> {
+        let (mut plans, mut blocks) = (Vec::new(), 0);
+        let pairing = Pairing::of_parts(mixture, &mut plans, &mut blocks);
+        let terms: Vec<Term> =
+            (0..plans.len()).map(|right| Term { weight: 1.0, factor: Factor::One, right }).collect();
+        Ok((Program::new(Plan::Sum(Sum::new(plans, &terms)))?, pairing))
+    }
+
+    fn of_parts<T: Real>(mixture: &Mixture<'_, T>, plans: &mut Vec<Plan<T>>, blocks: &mut usize) -> Self {
+        let mut pairing = |map: &Map<T>| match map.mixture() {
+            Some(mixture) => Pairing::of_parts(&mixture, plans, blocks),
+            None => {
+                plans.push(map.program().plan().clone());
+                let start = *blocks;
+                *blocks += map.blocks().len();
+                Pairing::Sum(start..*blocks)
+            }
+        };
+        let mut term = |(weight, base): &(Weight<'_, T>, &Map<T>)| {
+            let Weight { constant, factor, map } = *weight;
+            let estimate = map.map(&mut pairing);
+            (Share { constant, factor, estimate, rounding: weight.rounding() }, pairing(base))
+        };
+        let terms = mixture.terms.iter().map(&mut term).collect();
+        Pairing::Mixture(terms, Box::new(pairing(mixture.rest)))
+    }
+
+    /// The estimates of a row of `len` entries, from the products of the blocks that are present in it.
+    pub fn row<'a, T: Real>(
+        &self,
+        len: usize,
+        block: &impl Fn(usize) -> Option<Terms<'a, T>>,
+        room: &mut Buffers,
+    ) -> RowSums {
+        let mut out = room.sums.pop().unwrap_or_default();
+        match self {
+            Pairing::Sum(blocks) => {
+                out.start(len, blocks.clone().filter_map(block));
+                blocks.clone().filter_map(block).for_each(|terms| out.add(&terms));
+            }
+            Pairing::Mixture(terms, rest) => {
+                out.start::<T>(len, std::iter::empty());
+                let mut left = room.weights(1.0, len);
+                for (share, base) in terms {
+                    let mut own = room.weights(share.constant, len);
+                    left.add_constant(-share.constant);
+                    if let Some(estimate) = &share.estimate {
+                        let mut estimate = estimate.row(len, block, room);
+                        estimate.resolve_scales();
+                        own.add(share.factor, &estimate, share.rounding);
+                        left.add(-share.factor, &estimate, share.rounding);
+                        room.sums.push(estimate);
+                    }
+                    let estimate = base.row(len, block, room);
+                    out.add_weighted(own.cancelled(), &estimate);
+                    room.sums.push(estimate);
+                    room.weights.push(own);
+                }
+                let estimate = rest.row(len, block, room);
+                out.add_weighted(left.cancelled(), &estimate);
+                room.sums.push(estimate);
+                room.weights.push(left);
+            }
+        }
+        out
+    }
+}
+
+/// Rows of numbers that are used again.
+#[derive(Default)]
+pub(super) struct Buffers {
+    sums: Vec<RowSums>,
+    weights: Vec<Weights>,
+}
+
+impl Buffers {
+    pub fn give(&mut self, sums: RowSums) {
+        self.sums.push(sums);
+    }
+
+    fn weights(&mut self, constant: f64, len: usize) -> Weights {
+        let mut weights = self.weights.pop().unwrap_or_default();
+        for (v, start) in
+            [(&mut weights.value, constant), (&mut weights.size, 0.0), (&mut weights.floor, 0.0)]
+        {
+            v.clear();
+            v.resize(len, start);
+        }
+        (weights.constant, weights.rounding) = (constant, 0.0);
+        weights
+    }
+}
+
+/// Sums a + Σ cₖ Ĉₖ for a row of pairs.
+#[derive(Default)]
+pub(super) struct Weights {
+    pub value: Vec<f64>,
+    /// What may be missing from the value since digits of Ĉ were lost to underflow.
+    pub floor: Vec<f64>,
+    /// The largest |cₖ Ĉₖ|.
+    size: Vec<f64>,
+    constant: f64,
+    rounding: f64,
+}
+
+impl Weights {
+    fn add_constant(&mut self, a: f64) {
+        self.constant += a;
+        self.value.iter_mut().for_each(|value| *value += a);
+    }
+
+    /// Adds c·Ĉ for estimates whose scales are [resolved](RowSums::resolve_scales).
+    fn add(&mut self, c: f64, estimates: &RowSums, rounding: f64) {
+        self.rounding = self.rounding.max(rounding);
+        for (j, (estimate, floor)) in estimates.resolved().enumerate() {
+            self.value[j] += c * estimate;
+            self.size[j] = self.size[j].max((c * estimate).abs());
+            self.floor[j] += c.abs() * floor;
+        }
+    }
+
+    /// With 0 for sums of which no more than rounding is left.
+    fn cancelled(&mut self) -> &Self {
+        let constant = self.constant.abs();
+        for ((value, floor), size) in self.value.iter_mut().zip(&mut self.floor).zip(&self.size) {
+            let size = size.max(constant);
+            if size == f64::INFINITY {
+                // Logarithms will tell.
+                (*value, *floor) = (0.0, f64::MAX);
+            } else if size.is_finite() && size > *floor && value.abs() <= self.rounding * size {
+                (*value, *floor) = (0.0, 0.0);
+            }
+        }
+        self
+    }
+}

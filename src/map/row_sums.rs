@@ -1,0 +1,107 @@
+//! [`RowSums`]: a row of a Gram matrix under construction.
+
+use super::gram::{Terms, scaled};
+use super::mixture::Weights;
+use crate::Real;
+use crate::numeric::{Isa, exp_minus};
+
+/// One row of a Gram matrix under construction: for each entry, a sum over blocks relative to its largest scale.
+#[derive(Default)]
+pub(super) struct RowSums {
+    /// ln of the largest scale of the entry's blocks.
+    top: Vec<f64>,
+    sum: Vec<f64>,
+    /// The size below which the sum has lost digits to underflow.
+    floor: Vec<f64>,
+    /// e^(a block's scale − top), then e^top.
+    weight: Vec<f64>,
+    scratch: Vec<f64>,
+}
+
+impl RowSums {
+    /// Begins a row with the blocks that are present in it.
+    pub fn start<'a, T: Real>(&mut self, len: usize, blocks: impl Iterator<Item = Terms<'a, T>>) {
+        for (v, start) in [(&mut self.sum, 0.0), (&mut self.floor, 0.0), (&mut self.top, f64::NEG_INFINITY)] {
+            v.clear();
+            v.resize(len, start);
+        }
+        self.weight.resize(len, 0.0);
+        for terms in blocks {
+            // A NaN stays.
+            let larger = |top: f64, scale: f64| if scale <= top { top } else { scale };
+            terms.each().for_each(|(j, scale)| self.top[j] = larger(self.top[j], scale));
+        }
+    }
+
+    /// Adds a block.
+    pub fn add<T: Real>(&mut self, terms: &Terms<'_, T>) {
+        let floor = terms.floor();
+        let weight = &mut self.weight[..terms.products.len()];
+        for (weight, (j, scale)) in weight.iter_mut().zip(terms.each()) {
+            // A product of scales beyond the range of f64 is no number to relate others to.
+            *weight = if self.top[j] == f64::NEG_INFINITY { scale } else { scale - self.top[j] };
+        }
+        exp_minus(Isa::best(), weight, 0.0);
+        for ((product, weight), (j, _)) in terms.products.iter().zip(weight).zip(terms.each()) {
+            self.sum[j] += product.widen() * *weight;
+            self.floor[j] += floor * *weight;
+        }
+    }
+
+    /// Adds estimates times weights; what has no weight takes no part.
+    pub fn add_weighted(&mut self, weights: &Weights, other: &RowSums) {
+        let len = self.sum.len();
+        let taken = |j: usize| {
+            let (weight, floor) = (weights.value[j], weights.floor[j]);
+            (weight != 0.0 || floor != 0.0) && other.top[j] != f64::NEG_INFINITY
+        };
+        // Both relative to the larger scale.
+        self.scratch.resize(len, 0.0);
+        for j in 0..len {
+            let (own, its) = (self.top[j], other.top[j]);
+            (self.weight[j], self.scratch[j]) = match (taken(j), its <= own) {
+                (false, _) => (0.0, f64::NEG_INFINITY),
+                (true, true) => (0.0, its - own),
+                (true, false) => {
+                    self.top[j] = its;
+                    (own - its, 0.0)
+                }
+            };
+        }
+        exp_minus(Isa::best(), &mut self.weight[..len], 0.0);
+        exp_minus(Isa::best(), &mut self.scratch, 0.0);
+        for j in (0..len).filter(|j| taken(*j)) {
+            let (weight, floor, sum) = (weights.value[j], weights.floor[j], other.sum[j]);
+            self.sum[j] = self.sum[j] * self.weight[j] + weight * sum * self.scratch[j];
+            let added = (weight.abs() * other.floor[j] + floor * sum.abs()) * self.scratch[j];
+            self.floor[j] = self.floor[j] * self.weight[j] + added;
+        }
+    }
+
+    /// Takes the exponentials of the scales.
+    pub fn resolve_scales(&mut self) {
+        self.weight.copy_from_slice(&self.top);
+        exp_minus(Isa::best(), &mut self.weight, 0.0);
+    }
+
+    /// The sums and their floors, when scales are [resolved](RowSums::resolve_scales).
+    pub fn resolved(&self) -> impl Iterator<Item = (f64, f64)> {
+        let sums = self.sum.iter().zip(&self.floor).zip(&self.weight);
+        sums.map(|((sum, floor), weight)| (sum * weight, floor * weight))
+    }
+
+    /// Writes the row and names the entries that are not resolved.
+    pub fn finish<T: Real>(&mut self, out: &mut [T], mut unresolved: impl FnMut(usize)) {
+        self.resolve_scales();
+        for (j, out) in out.iter_mut().enumerate() {
+            let weight = self.weight[j];
+            let times =
+                |v: f64| if weight > 0.0 && weight.is_finite() { v * weight } else { scaled(v, self.top[j]) };
+            *out = T::narrow(times(self.sum[j]));
+            // Below the range of T anyway, nothing is lost.
+            if self.sum[j].abs() <= self.floor[j] && times(self.floor[j]) >= T::min_positive_value().widen() {
+                unresolved(j);
+            }
+        }
+    }
+}

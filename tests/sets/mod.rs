@@ -1,0 +1,29 @@
+//! Tests of whole maps on each instruction set of the machine: the test program runs itself.
+
+use std::io::Write;
+use std::process::Command;
+
+use random_features::machine;
+
+/// Runs the tests whose names contain one of `filters` on every instruction set but the best one, on which they run
+/// anyway. Sets that the machine lacks are named on the standard error, which no test harness hides.
+pub fn run_on_each(filters: &[&str]) {
+    if let Ok(asked) = std::env::var("RANDOM_FEATURES_ISA") {
+        assert_eq!(machine::instruction_set(), asked);
+        return;
+    }
+    let available = machine::instruction_sets();
+    let program = std::env::current_exe().unwrap();
+    for set in ["portable", "avx2", "avx512"] {
+        if !available.contains(&set) {
+            writeln!(std::io::stderr(), "{set}: skipped, this machine does not have it").unwrap();
+        } else if set != machine::instruction_set() {
+            // The last one makes sure that the set is in use.
+            let filters = filters.iter().chain(&["on_each_instruction_set"]);
+            let output =
+                Command::new(&program).env("RANDOM_FEATURES_ISA", set).args(filters).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout);
+            assert!(output.status.success() && !text.contains("running 0 tests"), "on {set}: {text}");
+        }
+    }
+}
