@@ -10,7 +10,7 @@ use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::{Real, SignedLog};
 
-/// Columns of the matrix that are computed together: their packed features stay in the second cache.
+/// Columns of the matrix that are computed together: their packed features stay in the L2 cache.
 const COLUMNS: usize = 256;
 /// Rows that are computed together, where features exist already.
 const ROWS: usize = 60;
@@ -106,7 +106,7 @@ impl<'a, T: Real> Rows<'a, T> {
     }
 }
 
-/// What a thread keeps from run to run.
+/// Scratch that a thread reuses.
 #[derive(Default)]
 struct Room<T> {
     products: Vec<Vec<T>>,
@@ -288,7 +288,7 @@ impl<T: Real> Terms<'_, T> {
             }
             let log = self.scale + scales[k];
             out[j] = T::narrow(scaled(product, log));
-            // Below the range of T anyway, nothing is lost.
+            // The entry underflows T in any case.
             if product.abs() <= floor && scaled(floor, log) >= T::min_positive_value().widen() {
                 unresolved(j);
             }
@@ -325,7 +325,7 @@ impl RowSums {
         }
         self.weight.resize(len, 0.0);
         for terms in blocks {
-            // A NaN stays.
+            // Keep NaN.
             let larger = |top: f64, scale: f64| if scale <= top { top } else { scale };
             terms.each().for_each(|(j, scale)| self.top[j] = larger(self.top[j], scale));
         }
@@ -336,7 +336,7 @@ impl RowSums {
         let floor = floor::<T>(terms.block.width);
         let weight = &mut self.weight[..terms.products.len()];
         for (weight, (j, scale)) in weight.iter_mut().zip(terms.each()) {
-            // A product of scales beyond the range of f64 is no number to relate others to.
+            // A scale that is not finite cannot serve as reference.
             *weight = if self.top[j] == f64::NEG_INFINITY { scale } else { scale - self.top[j] };
         }
         exp_minus(Isa::best(), weight, 0.0);
@@ -355,7 +355,7 @@ impl RowSums {
             let times =
                 |v: f64| if weight > 0.0 && weight.is_finite() { v * weight } else { scaled(v, self.top[j]) };
             *out = T::narrow(times(self.sum[j]));
-            // Below the range of T anyway, nothing is lost.
+            // The entry underflows T in any case.
             if self.sum[j].abs() <= self.floor[j] && times(self.floor[j]) >= T::min_positive_value().widen() {
                 unresolved(j);
             }

@@ -5,7 +5,7 @@ use crate::Real;
 use crate::engine::Lift;
 use crate::error::Result;
 use crate::kernel::{Activation, Angular, Kernel, Lengthscale};
-use crate::theory::{self, Pair, Radius};
+use crate::theory::{self, Pair};
 
 /// Sign features, for the angular kernel 1 − 2θ/π.
 ///
