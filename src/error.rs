@@ -98,7 +98,7 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
-    /// A feature map of your own does not do what it promises.
+    /// A [`FeatureMap`](crate::FeatureMap) of the user does not do what its facts say.
     #[error("this feature map breaks its contract: {what}")]
     Contract {
         /// What it does.

@@ -23,8 +23,8 @@ const RUN: usize = 128;
 ///
 /// Points come in as many batches as you like. Sums are `f64` and, for maps with exponents, carry a scale for
 /// each feature: weights cannot vanish, whatever the norms. Estimates of other maps may be negative; where a
-/// point's total weight is then not positive, [`predict`](Smoother::predict) gives the mean of the training
-/// targets, which is what an infinite lengthscale gives.
+/// point's total weight is then not positive, [`predict`](Smoother::predict) returns the mean of the training
+/// targets, as with an infinite lengthscale.
 ///
 /// # Cost
 /// O(n m d) to train, O(t m (d + targets)) to predict, O(m · targets) memory; the exact kernel needs O(n t d).

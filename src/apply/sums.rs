@@ -38,7 +38,7 @@ impl Sums {
         Sums { reference: vec![f64::NEG_INFINITY; features], sums: Array2::zeros((targets + 1, features)) }
     }
 
-    /// The sums over a run of points, from their features, which are lost, and their targets, n × t.
+    /// The sums over a run of points, from their features, which are overwritten, and their targets, n × t.
     pub(super) fn of<T: Real>(
         batch: &mut Batch<T>,
         (form, blocks): (Form, &[Range<usize>]),
@@ -143,7 +143,7 @@ pub(super) struct Prepared<'a, T> {
 }
 
 impl<T: Real> Prepared<'_, T> {
-    /// For each row of the batch, whose features are lost, Σ_f φ_f(x) sums\[·, f\] up to a positive factor of the row:
+    /// For each row of the batch, whose features are overwritten, Σ_f φ_f(x) sums\[·, f\] up to a positive factor of the row:
     /// rows × (targets + 1).
     pub(super) fn apply(&self, batch: &mut Batch<T>, blocks: &[Range<usize>], out: &mut Array2<f64>) {
         *out = Array2::zeros((batch.rows(), self.sums.nrows()));

@@ -75,9 +75,10 @@ pub trait Marginal: std::fmt::Debug + Send + Sync {
     /// The quantile at `u` in (0, ½]: not positive, finite for u ≥ 2⁻⁶⁵.
     fn lower_quantile(&self, u: f64) -> f64;
 
-    /// What closed forms may know of the law; unless it is one of those that have a name, [`Other`](Radius::Other).
+    /// What closed forms may know of the law; unless it is one of those that have a name,
+    /// [`OtherProduct`](Radius::OtherProduct).
     fn law(&self) -> Radius {
-        Radius::Other
+        Radius::OtherProduct
     }
 }
 
@@ -101,8 +102,10 @@ pub enum Radius {
     /// Not of the norm but of the coordinates, which are independent and have the Cauchy distribution: estimates are
     /// of the Laplace kernel.
     Cauchy,
-    /// The law is another one than those named here.
+    /// Directions are uniform, and the law of the norm is another one than those named here.
     Other,
+    /// Coordinates are independent, and their law is another one than those named here.
+    OtherProduct,
     /// The law is not stated: frequencies of unknown origin.
     Unstated,
 }
@@ -110,7 +113,17 @@ pub enum Radius {
 impl Radius {
     /// Whether radii of this law may be those of `other`: they are, or this law has no name here.
     pub fn may_be(self, other: Radius) -> bool {
-        self == other || matches!(self, Radius::Other | Radius::Unstated)
+        self == other || !self.is_named()
+    }
+
+    /// Whether this is a law that has a name.
+    pub(crate) fn is_named(self) -> bool {
+        !matches!(self, Radius::Other | Radius::OtherProduct | Radius::Unstated)
+    }
+
+    /// Whether directions are uniform, as far as is stated.
+    pub(crate) fn is_polar(self) -> bool {
+        !matches!(self, Radius::Cauchy | Radius::OtherProduct | Radius::Unstated)
     }
 }
 
@@ -125,6 +138,7 @@ impl std::fmt::Display for Radius {
             }
             Radius::Cauchy => write!(f, "frequencies for the kernel Laplace"),
             Radius::Other => write!(f, "frequencies of radii whose law has no name"),
+            Radius::OtherProduct => write!(f, "frequencies of coordinates whose law has no name"),
             Radius::Unstated => write!(f, "frequencies of radii whose law is not stated"),
         }
     }

@@ -47,7 +47,8 @@ pub(crate) fn orthonormal_rows(
     rows
 }
 
-/// Reflections in a block. Fewer than 32 are one block and not joined; joining costs a share of size/count.
+/// The number of reflections in a block of the compact WY form, whose forming takes a share of size/count of the work.
+/// Fewer than 32 reflections are a single block, which is applied one by one.
 fn block_size(count: usize) -> usize {
     if (32..256).contains(&count) { 16 } else { 32 }
 }

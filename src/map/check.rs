@@ -1,4 +1,4 @@
-//! Whether a map of one's own keeps its word, on a few points.
+//! Checks on a few points that a user's map does what its facts say.
 
 use ndarray::{Array2, ArrayView2, s};
 

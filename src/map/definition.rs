@@ -49,7 +49,7 @@ impl<'a> Setting<'a> {
         serves: impl Fn(Radius) -> bool,
     ) -> Result<&'a Arc<Frequencies>> {
         let (omega, radius) = (self.omega.frequencies(map)?, self.radius());
-        let stated = !matches!(radius, Radius::Other | Radius::Unstated);
+        let stated = radius.is_named();
         let served =
             self.target.radius().is_some_and(|needed| serves(needed) && (!stated || radius == needed));
         let padded = self.target.padded_dim(omega.dim()).is_none_or(|dim| dim == omega.padded_dim());

@@ -39,7 +39,7 @@ impl<T: Real> Features<T> {
         self.len() == 0
     }
 
-    /// The side of the kernel that the points stand on.
+    /// The side of the kernel, x or y, that the points are on.
     pub fn side(&self) -> Side {
         self.side
     }
@@ -92,8 +92,8 @@ impl<T: Real> Features<T> {
         out
     }
 
-    /// The number of rows whose largest feature [`to_array`](Features::to_array) leaves below the least normal number of
-    /// `T`, where digits go until it is 0, or makes infinite. Rows of features that are all 0 do not count.
+    /// The number of rows whose largest feature is denormal, 0 or infinite in [`to_array`](Features::to_array). Rows whose
+    /// features are all exactly 0 do not count.
     pub fn lost_rows(&self) -> usize {
         let least = T::min_positive_value().widen().ln();
         let largest = T::max_value().widen().ln();
@@ -118,8 +118,8 @@ impl<T: Real> Features<T> {
     /// The estimates φ(xᵢ)·ψ(yⱼ) of the kernel for all pairs, n × l; ±∞ or 0 where they leave the range of
     /// `T`. Cost O(n l D).
     ///
-    /// Accurate to rounding relative to exp of the summed scales: an estimate that is smaller than that by a
-    /// factor beyond the range of `T` comes out as 0. [`Map::gram`] computes such entries again from logarithms.
+    /// The rounding error is relative to exp of the sum of both scales: a much smaller estimate may underflow to 0.
+    /// [`Map::gram`] recomputes such entries from logarithms.
     ///
     /// # Errors
     /// [`Pairing`](Error::Pairing) if the features come from different maps, or from the same side of a map

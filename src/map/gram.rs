@@ -10,7 +10,7 @@ use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::{Real, SignedLog};
 
-/// Columns of the matrix that are computed together: their packed features stay in the second cache.
+/// Columns of the matrix that are computed together: their packed features stay in the L2 cache.
 const COLUMNS: usize = 256;
 /// Rows that are computed together, where features exist already.
 const ROWS: usize = 60;
@@ -128,7 +128,7 @@ impl<'a, T: Real> Rows<'a, T> {
     }
 }
 
-/// What a thread keeps from run to run.
+/// Scratch that a thread reuses.
 #[derive(Default)]
 struct Room<T> {
     products: Vec<Vec<T>>,
@@ -314,7 +314,7 @@ impl<T: Real> Terms<'_, T> {
             }
             let log = self.scale + scales[k];
             out[j] = T::narrow(scaled(product, log));
-            // Below the range of T anyway, nothing is lost.
+            // The entry underflows T in any case.
             if product.abs() <= floor && scaled(floor, log) >= T::min_positive_value().widen() {
                 unresolved(j);
             }

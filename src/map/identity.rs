@@ -1,9 +1,9 @@
-//! [`Identity`]: a number that tells one map from another.
+//! [`Identity`]: a hash that identifies a map.
 
 use std::hash::Hasher;
 
-/// A number that tells one map from another: equal for maps that are made of the same data, on any machine and in any
-/// process. It guards against mistakes, not against forgery.
+/// A hash that identifies a map: equal for maps made of the same data, on any machine and in any process. It guards
+/// against mistakes, not against forgery.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity(u64);
 
@@ -27,7 +27,7 @@ impl std::str::FromStr for Identity {
     }
 }
 
-/// Takes in what a map is made of. The same on every machine and in every version of Rust.
+/// Hashes what a map is made of, with the same result on every machine and in every version of Rust.
 #[derive(Clone, Debug)]
 pub(crate) struct Digest(u64);
 
@@ -44,7 +44,7 @@ impl Digest {
         self.write_u64(v.to_bits());
     }
 
-    /// A text and its length, so that texts that follow each other are told apart.
+    /// A text with its length, so that consecutive texts cannot be confused.
     pub fn text(&mut self, text: &str) {
         self.number(text.len());
         self.write(text.as_bytes());

@@ -20,9 +20,8 @@ use crate::{Real, SignedLog};
 
 /// A random feature map, ready to use: K(x, y) ≈ φ(x)·ψ(y).
 ///
-/// Whatever a map is made of, this is what it is used through: the constructors of the mechanisms and of hybrids give it,
-/// a [`Recipe`] is read back into it, and [`Map::new`] makes it of a [`FeatureMap`] of your own. Immutable and cheap to
-/// clone; clones share their memory.
+/// The one type through which every map is used: constructors of plain maps and of hybrids return it, a [`Recipe`] builds
+/// it, and [`Map::new`] wraps a [`FeatureMap`] of your own. Immutable; clones are cheap and share their memory.
 ///
 /// Points are rows of arrays of any layout; standard layout is fastest. Every method gives bit-identical results for any
 /// number of threads and for any split of a batch. A row that holds NaN or an infinity, or whose squared norm overflows
@@ -41,14 +40,14 @@ pub struct Map<T: Real> {
     node: Arc<Node<T>>,
 }
 
-/// A program and where it comes from.
+/// The compiled plan of a map and its origin.
 struct Node<T: Real> {
     program: Program<T>,
     origin: Box<dyn Origin<T>>,
     identity: OnceLock<Identity>,
 }
 
-/// Where a map comes from: what is known of it beside its features.
+/// What is known of a map beside its features: kernel, variance, recipe.
 pub(crate) trait Origin<T: Real>: std::fmt::Debug + Send + Sync {
     /// The exact kernel that is estimated, where it is known.
     fn kernel(&self) -> Option<&dyn Kernel<T>>;
@@ -56,7 +55,7 @@ pub(crate) trait Origin<T: Real>: std::fmt::Debug + Send + Sync {
     /// ln of the variance, for points of the map's dimension.
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64>;
 
-    /// The map as data, if it is not foreign.
+    /// The map as data; `None` for a [`FeatureMap`] of the user.
     fn recipe(&self) -> Option<Recipe>;
 
     /// The parts of a hybrid.
@@ -82,7 +81,7 @@ impl<T: Real> std::fmt::Debug for Map<T> {
     }
 }
 
-/// A map of one's own.
+/// A map of the user.
 impl<T: Real> Origin<T> for Arc<dyn FeatureMap<T>> {
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         (**self).kernel()
@@ -100,8 +99,8 @@ impl<T: Real> Origin<T> for Arc<dyn FeatureMap<T>> {
 impl<T: Real> Map<T> {
     /// The map of a [`FeatureMap`] of your own. Its features pair with those of clones of this `Map` alone.
     ///
-    /// Whether the map keeps its word is tried on three points near 0, if it has at most 2²⁰ features: that it writes all
-    /// of a tile, that the features of a point do not depend on other points, and that they are what its facts say.
+    /// Maps of at most 2²⁰ features are first checked on three points near 0: whether they write all of a tile, whether the
+    /// features of a point are independent of the other points, and whether they agree with the facts.
     ///
     /// # Errors
     /// [`Contract`](Error::Contract) if it does not;
@@ -164,8 +163,8 @@ impl<T: Real> Map<T> {
         self.node.origin.recipe()
     }
 
-    /// A number that tells this map from others. Features of different maps cannot be paired. A map without a
-    /// [recipe](Map::recipe) has one of its own, which it shares with its clones alone.
+    /// A hash of what the map is made of; features of maps with different ones cannot be paired. A map without a
+    /// [recipe](Map::recipe) gets a number that only its clones share.
     pub fn identity(&self) -> Identity {
         let of_foreign = || {
             static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -178,7 +177,7 @@ impl<T: Real> Map<T> {
         *self.node.identity.get_or_init(identify)
     }
 
-    /// Whether both have the same features: they are one map, or made of equal data.
+    /// Whether both have the same features: clones, or maps made of equal data.
     pub(crate) fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.node, &other.node) || self.identity() == other.identity()
     }
@@ -224,8 +223,8 @@ impl<T: Real> Map<T> {
         self.features(side, &x.view().insert_axis(Axis(0)))
     }
 
-    /// Logarithms and signs of the features of the rows of `x`: what there is before exponentials are taken, for any
-    /// norm. For users who build on top of maps.
+    /// Logarithms and signs of the features of the rows of `x`, finite at any norm: the exponents before exp is taken. For
+    /// users who build on top of maps.
     ///
     /// # Errors
     /// As [`features`](Map::features); [`Unsupported`](Error::Unsupported) if the features are not exponentials.
@@ -249,7 +248,7 @@ impl<T: Real> Map<T> {
         Ok(features)
     }
 
-    /// Writes the features of the rows of `x` to a tile, for a [`FeatureMap`] of your own that stands on this map.
+    /// Writes the features of the rows of `x` to a tile, for a [`FeatureMap`] of your own that wraps this map.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the points or the tile do not fit, [`Unsupported`](Error::Unsupported) if the map does
@@ -271,9 +270,9 @@ impl<T: Real> Map<T> {
 
     /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where they leave the range of `T`.
     ///
-    /// Features of `x` never reach memory. Entries that scaled features cannot resolve are computed again from
-    /// logarithms, where the map has them. Hybrids multiply estimates of their parts, not products of features. Cost
-    /// O((n + l) m d + n l D), for hybrids with the features D of their parts; more where many entries are computed again.
+    /// The features of `x` are not stored. Entries that underflow are recomputed from logarithms, if the map has them.
+    /// Hybrids multiply estimates of their parts, not products of features. Cost O((n + l) m d + n l D), for hybrids with the
+    /// features D of their parts; more if many entries are recomputed.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` or `y` does not have d columns.
@@ -329,8 +328,8 @@ impl<T: Real> Map<T> {
     /// product. c are the `cotangents`, n × D, and s the log scales of the features, held fixed: with the cotangents g of
     /// the features themselves, c = g e^s.
     ///
-    /// Cost as for the features, twice over, and a product of n × m by m × d; with counts as much again for each coordinate
-    /// of a point that is 0, and for hybrids of hybrids for each level.
+    /// Costs twice the features and a product of n × m by m × d; with counts, as much again for each coordinate of a point
+    /// that is 0, and for nested hybrids once for each level.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit, [`Unsupported`](Error::Unsupported) if the map or a part of it is
@@ -353,7 +352,7 @@ impl<T: Real> Map<T> {
         batch
     }
 
-    /// Estimates of pairs of rows from logarithms, each affected row projected once; `None` if the map has none.
+    /// Estimates of pairs of rows from logarithms, each row projected once; `None` if the map has no logarithms.
     fn resolve_pairs(
         &self,
         (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),

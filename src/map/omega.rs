@@ -80,7 +80,7 @@ impl Omega {
         !matches!(self, Omega::Draw(_) | Omega::DrawCounts(_))
     }
 
-    /// With what was to be drawn drawn from `seed`: the same whatever else is drawn from it.
+    /// The frequencies, drawn from `seed` if they are not drawn yet. The result does not depend on other draws of the seed.
     ///
     /// # Errors
     /// Those of the draw.
@@ -92,7 +92,7 @@ impl Omega {
         })
     }
 
-    /// Whether both are equal; at once, if they share their memory.
+    /// Whether both are equal; pointers are compared first.
     pub(crate) fn same(&self, other: &Omega) -> bool {
         match (self, other) {
             (Omega::Frequencies(a), Omega::Frequencies(b)) if Arc::ptr_eq(a, b) => true,

@@ -114,7 +114,7 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// A number that tells what is made of this recipe from other maps.
+    /// The identity of the map that this recipe makes.
     pub fn identity(&self) -> Identity {
         let mut digest = super::identity::Digest::new();
         self.identify(&mut digest);

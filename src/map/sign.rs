@@ -5,7 +5,7 @@ use crate::Real;
 use crate::engine::Lift;
 use crate::error::Result;
 use crate::kernel::{Activation, Angular, Kernel, Lengthscale};
-use crate::theory::{self, Pair, Radius};
+use crate::theory::{self, Pair};
 
 /// Sign features, for the angular kernel 1 − 2θ/π.
 ///
@@ -60,10 +60,10 @@ impl Definition for Sign {
     }
 
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
-        // A kernel of directions alone: not of points whose coordinates are scaled apart, nor of frequencies of which
-        // nothing is stated.
+        // A kernel of directions alone: not of points whose coordinates are scaled apart, nor of frequencies whose
+        // directions are not stated to be uniform.
         let isotropic = matches!(setting.target.lengthscale(), Lengthscale::Isotropic(_));
-        (isotropic && setting.radius() != Radius::Unstated).then(|| Box::new(Angular) as _)
+        (isotropic && setting.radius().is_polar()).then(|| Box::new(Angular) as _)
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], _: &Pair) -> Option<f64> {

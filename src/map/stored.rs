@@ -1,8 +1,8 @@
 //! The stored form of a [`Recipe`] and of a [`Map`].
 //!
-//! Maps are a list in which parts stand before what is made of them, so that no reader has to be as deep as a map. Equal
-//! frequencies are written once, and maps name them by number: the maps of many clusters share theirs. With them go a
-//! format version and the identity of what was stored, which must be that of what is read.
+//! A map is stored as a flat list, each part before the map that contains it, so that readers need no recursion. Equal
+//! frequencies are written once and referred to by index, since the maps of many clusters share theirs. A format version
+//! and the identity of the map are stored too, and are checked when it is read.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct Stored<'a> {
     version: u32,
     identity: Identity,
     frequencies: Vec<Source<'a>>,
-    /// Parts before what is made of them; the map itself is the last one.
+    /// Each part before the map that contains it; the map itself is the last one.
     maps: Vec<Node<'a>>,
 }
 
@@ -42,7 +42,7 @@ enum Source<'a> {
     None(usize),
 }
 
-/// A map that names its frequencies and its parts by their numbers. Each map is a part once.
+/// A map that refers to its frequencies and parts by index. Each map is a part of one other at most.
 #[derive(Serialize, Deserialize)]
 enum Node<'a> {
     Plain {
@@ -73,7 +73,7 @@ struct Term {
     base: usize,
 }
 
-/// What is written, as it is found.
+/// What has been collected to be written.
 #[derive(Default)]
 struct Writer<'a> {
     omegas: Vec<&'a Omega>,
@@ -81,7 +81,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes a map behind its parts; its number.
+    /// Appends the parts of a map, then the map; its index.
     fn push(&mut self, recipe: &'a Recipe) -> usize {
         let node = match recipe {
             Recipe::Plain(plain) => {
@@ -109,7 +109,7 @@ impl<'a> Writer<'a> {
         self.maps.len() - 1
     }
 
-    /// The number of frequencies, which are written if they are new.
+    /// The index of the frequencies, which are appended if they are new.
     fn number(&mut self, omega: &'a Omega) -> usize {
         self.omegas.iter().position(|known| known.same(omega)).unwrap_or_else(|| {
             self.omegas.push(omega);
@@ -118,14 +118,14 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Maps that were read and are no parts yet, with their depths.
+/// Maps that were read and are not part of another one yet, with their depths.
 struct Reader {
     omegas: Vec<Omega>,
     maps: Vec<Option<(Recipe, usize)>>,
 }
 
 impl Reader {
-    /// Makes a map of those before it.
+    /// Builds a map from those before it.
     fn push<E: Error>(&mut self, node: Node<'_>) -> Result<(), E> {
         let mut depth = 0;
         let recipe = match node {
@@ -168,14 +168,14 @@ impl Reader {
     }
 }
 
-/// How deep maps may be made of maps, to be stored.
+/// The largest depth of nested maps that can be stored.
 const DEPTH: usize = 64;
 
 fn too_deep() -> String {
     format!("maps that are made of maps more than {DEPTH} times over are not stored")
 }
 
-/// How often a map is made of maps.
+/// The depth of nested maps.
 fn depth(recipe: &Recipe) -> usize {
     let deeper = |recipe: &Recipe| depth(recipe) + 1;
     match recipe {

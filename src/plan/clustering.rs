@@ -173,7 +173,7 @@ pub(crate) fn nearest<T: Real>(centres: &Array2<f64>, point: &[T]) -> (usize, f6
     distances.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
 }
 
-/// Refuses points whose distances from others may overflow.
+/// Refuses points whose squared distances may overflow.
 fn check_rows<'a>(what: &'static str, mut rows: impl Iterator<Item = &'a [f64]>) -> Result<()> {
     // ‖x − y‖² ≤ 4 max(‖x‖², ‖y‖²)
     match rows.position(|row| !(4.0 * squared_norm(Isa::best(), row, 1.0, &[])).is_finite()) {

@@ -44,7 +44,7 @@ pub fn angular(angle: f64, n: usize) -> Moments {
 /// For points that are not 0, where a pair's terms cancel. Source: new.
 pub fn angular_of_law(angle: f64, law: &Law) -> Option<Moments> {
     // Signs depend on directions alone.
-    let pairs = law.clone().with_radius(Radius::Chi).pairs(Radius::Chi)?;
+    let pairs = law.directions()?.pairs(Radius::Chi)?;
     let n = law.len() as f64;
     pairs.angles.is_empty().then(|| angular_of_signs(angle, n * n / (n + 2.0 * pairs.antithetic)))
 }

@@ -117,11 +117,21 @@ impl Law {
         self
     }
 
-    /// The law of all radii, if it is the same for all blocks; else [`Other`](Radius::Other). Not stated if there are
-    /// no blocks.
+    /// The law of all radii, if it is the same for all blocks; else [`Other`](Radius::Other) if all have uniform
+    /// directions. Not stated otherwise, or if there are no blocks.
     pub fn radius(&self) -> Radius {
         let first = self.blocks.first().map_or(Radius::Unstated, |block| block.radius);
-        if self.blocks.iter().all(|block| block.radius == first) { first } else { Radius::Other }
+        match self.blocks.iter().find(|block| block.radius != first) {
+            None => first,
+            Some(_) if self.blocks.iter().all(|block| block.radius.is_polar()) => Radius::Other,
+            Some(_) => Radius::Unstated,
+        }
+    }
+
+    /// The law with radii χ, if all directions are uniform: for what depends on directions alone.
+    pub(crate) fn directions(&self) -> Option<Law> {
+        let polar = self.blocks.iter().all(|block| block.radius.is_polar());
+        polar.then(|| self.clone().with_radius(Radius::Chi))
     }
 
     /// Whether the law of every radius is stated, by name or as another one.

@@ -31,11 +31,7 @@ pub fn nonlinear(f: Activation, x: &[f64], y: &[f64], law: &Law) -> Option<f64> 
     }
     let of_directions = matches!(f, Activation::Sign | Activation::Step);
     let single = ln_single(f, x, y)?;
-    let pairs = if of_directions {
-        law.clone().with_radius(Radius::Chi).pairs(Radius::Chi)?
-    } else {
-        law.pairs(Radius::Chi)?
-    };
+    let pairs = if of_directions { law.directions()?.pairs(Radius::Chi)? } else { law.pairs(Radius::Chi)? };
     if !pairs.angles.is_empty() {
         return match f {
             Activation::Identity if x.len() > 1 => of_linear(x, y, single, law),

@@ -12,7 +12,7 @@ use random_features::kernel::{
 };
 use random_features::map::Target;
 use random_features::testing::conform;
-use random_features::{Error, Map, Positive, Result, SignedLog, Trigonometric};
+use random_features::{Error, Map, Positive, Result, Sign, SignedLog, Trigonometric};
 
 /// |z| beyond it has probability 7e-6; there are fewer than 40 of them: false alarms below 3e-4.
 const LIMIT: f64 = 4.5;
@@ -127,6 +127,19 @@ fn coordinates_have_the_cauchy_distribution() {
     let below = rows.iter().filter(|v| **v < 0.0).count() as f64 / 1e5;
     assert!((below - 0.5).abs() < 5.0 * (0.25f64 / 1e5).sqrt());
     assert!(rows.iter().all(|v| v.is_finite()) && rows.iter().any(|v| v.abs() > 1e3));
+}
+
+/// Directions of independent Cauchy coordinates are not uniform: the angular kernel is not claimed, and is not
+/// estimated.
+#[test]
+fn product_laws_have_no_angular_kernel() {
+    let map = Sign.map::<f64>(Product(Cauchy).draw(2, 40_000, 1).unwrap(), 1.0).unwrap();
+    let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 2.0]));
+    assert!(map.kernel().is_none() && map.log_variance(&x, &y).unwrap().is_none());
+    // (4/π²) ∫ ln t/(t² − 1) from 2 on, within 5 standard deviations, and not 1 − 2θ/π = 0.295.
+    assert!((map.estimate(&x, &y).unwrap() - 0.3632).abs() < 0.025);
+    let polar = Sign.map::<f64>(Independent.with_radii(quadratic(1.0)).draw(2, 9, 1).unwrap(), 1.0).unwrap();
+    assert!(polar.kernel().is_some() && polar.log_variance(&x, &y).unwrap().is_some());
 }
 
 #[test]

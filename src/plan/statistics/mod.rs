@@ -21,9 +21,9 @@ const RUN: usize = 64;
 /// # Definition
 /// Points come in as many batches as you like, and what different threads or machines have seen can be
 /// [merged](Statistics::merge): the result is that of all points at once, in any order, to rounding. A point
-/// of weight 2 is the same as that point twice; one of weight 0 is checked, and otherwise as if it were not
-/// there. Variances are those of the whole (divided by the weight, not the weight less 1, as scikit-learn's
-/// `X.var()`), kept as such and not as a difference of sums, so that a mean far from 0 does not drown them.
+/// of weight 2 counts as that point twice; one of weight 0 is checked and otherwise ignored. Variances are population
+/// variances (divided by the weight, like NumPy's `X.var()`), updated directly and not as a difference of sums, so that a
+/// mean far from 0 does not cancel them.
 ///
 /// Everything is `f64` whatever the points are. A point that is refused, because it holds NaN or an infinity
 /// or because its squared norm overflows, leaves nothing of its batch behind.
@@ -56,7 +56,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Of no points yet, in ℝᵈ.
+    /// Statistics of no points yet, in ℝᵈ.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `d` is 0.
@@ -65,7 +65,7 @@ impl Statistics {
         Ok(Statistics { count: 0, weight: 0.0, coordinates: vec![Coordinate::default(); d] })
     }
 
-    /// Of the rows of `x`, n × d, each with weight 1.
+    /// Statistics of the rows of `x`, n × d, each with weight 1.
     ///
     /// # Errors
     /// As [`new`](Statistics::new) and [`update`](Statistics::update).
@@ -113,7 +113,7 @@ impl Statistics {
         self.merge(&batch)
     }
 
-    /// Of a few checked rows with positive weights.
+    /// Statistics of a few checked rows with positive weights.
     fn of_run<T: Real>(d: usize, rows: &[(&[T], f64)]) -> Result<Self> {
         let mut run = Statistics::new(d)?;
         let Some((origin, _)) = rows.first() else { return Ok(run) };
@@ -146,7 +146,7 @@ impl Statistics {
         Ok(run)
     }
 
-    /// Takes in all that `other` has seen.
+    /// Adds the points of `other`.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`Parameter`](Error::Parameter) if the sum of the
@@ -188,7 +188,7 @@ impl Statistics {
         &self.coordinates
     }
 
-    /// Refuses to tell `what` of nothing.
+    /// Refuses `what` before the first point.
     pub(super) fn check_data(&self, what: &'static str) -> Result<()> {
         if self.weight > 0.0 { Ok(()) } else { Err(Error::NoData { what }) }
     }
