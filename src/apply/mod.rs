@@ -4,10 +4,14 @@
 //! O(n t), as the reference. They take any feature map or kernel from the floors below; nothing stands above.
 
 mod exact_smoother;
+mod ridge;
 mod smoother;
 mod sums;
 
 pub use exact_smoother::ExactSmoother;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub use ridge::{Criterion, KernelRidge, RidgeClassifier, RidgeSpectrum, Sample};
+pub use ridge::{Predictor, Ridge, RidgeStatistics, Standardisation};
 pub use smoother::Smoother;
 
 use ndarray::{Array2, ArrayRef2};
