@@ -17,6 +17,7 @@ mod nonlinear;
 mod plan;
 mod properties;
 mod quasi;
+mod ridge;
 mod smoother;
 mod statistics;
 #[cfg(feature = "serde")]

@@ -1,6 +1,6 @@
 //! [`Normal`]: the normal equations of a regression.
 
-use ndarray::{Array1, Array2, s};
+use ndarray::{Array1, Array2, ArrayView1, s};
 
 use super::chunk::{BLOCK, RUN, blocks};
 use super::{Ridge, RidgeSpectrum, RidgeStatistics};
@@ -22,8 +22,10 @@ pub(super) struct Normal {
     pub mean_targets: Array1<f64>,
     /// Σ w.
     pub weight: f64,
-    /// Eigenvalues of A below this are rounding.
+    /// The rounding of an entry of A: pivots and eigenvalues below are nothing else.
     pub noise: f64,
+    /// The rounding of all of A, in the norm that bounds what it does to an eigenvalue.
+    pub total_noise: f64,
 }
 
 impl<T: Real> RidgeStatistics<T> {
@@ -108,6 +110,7 @@ impl<T: Real> RidgeStatistics<T> {
             mean_targets,
             weight,
             noise: 0.0,
+            total_noise: 0.0,
         };
         for (piece, (i, j)) in blocks(width).into_iter().enumerate() {
             let of = |b: usize| b * BLOCK..width.min((b + 1) * BLOCK);
@@ -115,8 +118,15 @@ impl<T: Real> RidgeStatistics<T> {
             block.indexed_iter_mut().for_each(|((f, g), a)| *a = sums.gram.at(piece, f * BLOCK + g));
         }
         // The sums of a run are rounded in the scalar type, whatever is centred afterwards.
+        let rounding = T::epsilon().widen() * (RUN as f64).sqrt();
         let largest = normal.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
-        normal.noise = largest * T::epsilon().widen() * (RUN as f64).sqrt();
+        let unit = if largest > 0.0 { largest } else { 1.0 };
+        let row_square = |(i, row): (usize, ArrayView1<'_, f64>)| {
+            let below: f64 = row.iter().take(i).map(|a| (a / unit).powi(2)).sum();
+            2.0 * below + (row[i] / unit).powi(2)
+        };
+        let square: f64 = normal.a.rows().into_iter().enumerate().map(row_square).sum();
+        (normal.noise, normal.total_noise) = (rounding * largest, rounding * unit * square.sqrt());
         if self.intercept {
             normal.centre();
         } else {
@@ -146,7 +156,7 @@ impl Normal {
 
     /// A λ that rounding does not swamp.
     pub fn least(&self) -> f64 {
-        if self.noise > 0.0 { 4.0 * self.noise } else { f64::MIN_POSITIVE }
+        if self.noise > 0.0 { 2.0 * self.total_noise } else { 1.0 }
     }
 }
 

@@ -56,16 +56,22 @@ impl Standardisation {
         }
         check_finite("x", x)?;
         let moments = |column: ndarray::ArrayView1<'_, T>| {
-            let mean = |term: &dyn Fn(f64) -> f64| {
-                column.iter().map(|v| term(v.widen()) / x.nrows() as f64).sum::<f64>()
-            };
-            // In units of the largest entry, so that no square overflows or vanishes.
+            // In units of the largest entry, so that no square overflows or vanishes, and from the first entry on, so that
+            // a constant column is exactly that.
             let largest = column.iter().fold(0.0, |a: f64, v| a.max(v.widen().abs()));
             let unit = if largest > 0.0 { largest } else { 1.0 };
-            let centre = mean(&|v| v / unit);
-            let deviation = mean(&|v| (v / unit - centre).powi(2)).sqrt();
-            let constant = deviation <= 1e-12 || deviation <= 4.0 * T::epsilon().widen() * centre.abs();
-            (centre * unit, if constant { 1.0 } else { deviation * unit })
+            let first = column[0].widen() / unit;
+            let mean = |term: &dyn Fn(f64) -> f64| {
+                column.iter().map(|v| term(v.widen() / unit - first)).sum::<f64>() / x.nrows() as f64
+            };
+            let centre = mean(&|v| v);
+            let deviation = mean(&|v| (v - centre).powi(2)).sqrt();
+            let constant = deviation <= 4.0 * T::epsilon().widen() * (first + centre).abs();
+            if centre == 0.0 && constant {
+                (column[0].widen(), 1.0)
+            } else {
+                ((first + centre) * unit, if constant { 1.0 } else { deviation * unit })
+            }
         };
         let (centre, scale) = x.axis_iter(Axis(1)).map(moments).unzip();
         Standardisation::new(centre, scale)
