@@ -84,10 +84,10 @@ impl<T: Real> Source<'_, T> {
 #[derive(Debug)]
 pub(super) struct Chunk<T> {
     runs: Vec<Run<T>>,
-    /// (t + 1) × (D + 1): Σ w y z with z = (φ, 1); the last row is for the target 1.
+    /// (t + 1) × D: Σ w y φ; the last row is for the target 1.
     pub cross: Array2<f64>,
-    /// Σ w y² for each target.
-    pub squares: Vec<f64>,
+    /// Σ w y, the last for the target 1, and Σ w y².
+    pub moments: Vec<f64>,
 }
 
 /// A run's features, each row times the square root of its weight, over a power of two.
@@ -103,7 +103,7 @@ struct Run<T> {
     /// Not less than any Σ w φ², up to rounding.
     bound: f64,
     cross: Array2<f64>,
-    squares: Vec<f64>,
+    moments: Vec<f64>,
 }
 
 impl<T: Real> Chunk<T> {
@@ -119,12 +119,12 @@ impl<T: Real> Chunk<T> {
         };
         let runs: Vec<Run<T>> = runs.par_iter().map_init(Worker::default, run).collect::<Result<_>>()?;
         let (t, width) = (data.targets.ncols(), source.program.width());
-        let (mut cross, mut squares) = (Array2::zeros((t + 1, width + 1)), vec![0.0; t]);
+        let (mut cross, mut moments) = (Array2::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
         for run in &runs {
             cross += &run.cross;
-            squares.iter_mut().zip(&run.squares).for_each(|(sum, square)| *sum += square);
+            moments.iter_mut().zip(&run.moments).for_each(|(sum, moment)| *sum += moment);
         }
-        Ok(Chunk { runs, cross, squares })
+        Ok(Chunk { runs, cross, moments })
     }
 
     /// Not less than any Σ w φ² or product of two features.
@@ -135,7 +135,7 @@ impl<T: Real> Chunk<T> {
 
     /// Adds the products of all pairs of features to the pieces of their blocks.
     pub fn add_products(&self, adder: Adder, gram: &mut Totals, sign: f64) {
-        let places = blocks(self.cross.ncols() - 1);
+        let places = blocks(self.cross.ncols());
         let (len, words) = gram.pieces_mut();
         let room = || (vec![T::zero(); BLOCK * BLOCK], vec![0.0; BLOCK * BLOCK]);
         words.par_chunks_mut(len).zip(places).for_each_init(room, |(products, sums), (words, place)| {
@@ -175,7 +175,7 @@ impl<T: Real> Run<T> {
         if let Some(row) = (0..rows).find(no_features) {
             return Err(Error::NotFinite { what: "the features of x", row: first + row });
         }
-        let (cross, squares) = sums_with_targets(program, batch, &data);
+        let (cross, moments) = sums_with_targets(program, batch, &data);
         let root = scale_rows(program, batch, &data);
         let mut packed = Packed::default();
         packed.refill_columns(batch.values(), (rows, width));
@@ -186,7 +186,7 @@ impl<T: Real> Run<T> {
         let bound = features.chunks_exact(stride).map(size).fold(0.0, f64::max);
         // By parts: the power of two may be large.
         let unit = root * root;
-        Ok(Run { packed, features, rows, unit, bound: bound * unit, cross, squares })
+        Ok(Run { packed, features, rows, unit, bound: bound * unit, cross, moments })
     }
 }
 
@@ -196,14 +196,14 @@ fn stride<T>(rows: usize) -> usize {
     rows.next_multiple_of(line) + line
 }
 
-/// Σ w y z with z = (φ, 1), and Σ w y², over the rows of a batch.
+/// Σ w y φ, and Σ w y and Σ w y², over the rows of a batch.
 fn sums_with_targets<T: Real>(
     program: &Program<T>,
     batch: &Batch<T>,
     data: &Data<'_, T>,
 ) -> (Array2<f64>, Vec<f64>) {
     let (t, width) = (data.targets.ncols(), program.width());
-    let (mut cross, mut squares) = (Array2::<f64>::zeros((t + 1, width + 1)), vec![0.0; t]);
+    let (mut cross, mut moments) = (Array2::<f64>::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
     for i in 0..batch.rows() {
         let (row, weight) = (batch.row(i), data.weight(i));
         if weight == 0.0 {
@@ -211,12 +211,11 @@ fn sums_with_targets<T: Real>(
         }
         let targets = data.targets.row(i);
         let targets = targets.iter().map(|y| y.widen());
-        for (square, y) in squares.iter_mut().zip(targets.clone()) {
-            *square += weight * y * y;
-        }
+        let (means, squares) = moments.split_at_mut(t + 1);
+        means.iter_mut().zip(targets.clone().chain([1.0])).for_each(|(mean, y)| *mean += weight * y);
+        squares.iter_mut().zip(targets.clone()).for_each(|(square, y)| *square += weight * y * y);
         for (mut sums, y) in cross.rows_mut().into_iter().zip(targets.chain([1.0])) {
             let Some(sums) = sums.as_slice_mut() else { continue };
-            sums[width] += weight * y;
             for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
                 if *scale > f64::NEG_INFINITY && y != 0.0 {
                     let factor = weight * y * scale.exp();
@@ -225,7 +224,7 @@ fn sums_with_targets<T: Real>(
             }
         }
     }
-    (cross, squares)
+    (cross, moments)
 }
 
 /// Turns values into plain features times √w over a power of two near the largest, which is returned.

@@ -96,16 +96,17 @@ impl<T: Real> RidgeStatistics<T> {
     fn normal(&self) -> Result<Normal> {
         let (width, sums) = (self.map.feature_dim(), &self.sums);
         let (targets, ones) = (self.targets(), &sums.cross[self.targets()]);
-        let weight = ones.at(0, width);
+        let moment = |k: usize| sums.moments[k].at(0, 0);
+        let weight = moment(targets);
         if weight <= 0.0 {
             return Err(Error::NoData { what: "a ridge regression" });
         }
         let mean_features = Array1::from_shape_fn(width, |f| ones.at(0, f) / weight);
-        let mean_targets = Array1::from_shape_fn(targets, |j| sums.cross[j].at(0, width) / weight);
+        let mean_targets = Array1::from_shape_fn(targets, |j| moment(j) / weight);
         let mut normal = Normal {
             a: Array2::zeros((width, width)),
             c: Array2::from_shape_fn((width, targets), |(f, j)| sums.cross[j].at(0, f)),
-            squares: sums.squares.iter().map(|squares| squares.at(0, 0)).collect(),
+            squares: (targets + 1..=2 * targets).map(moment).collect(),
             mean_features,
             mean_targets,
             weight,

@@ -86,10 +86,10 @@ pub struct RidgeStatistics<T: Real> {
 pub(super) struct Sums {
     /// Σ w φ φᵀ, a piece for each block of the lower triangle.
     pub gram: Totals,
-    /// Σ w y z with z = (φ, 1) for each target; the last is for the target 1.
+    /// Σ w y φ for each target; the last is for the target 1.
     pub cross: Vec<Totals>,
-    /// Σ w y² for each target.
-    pub squares: Vec<Totals>,
+    /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
+    pub moments: Vec<Totals>,
     /// How often something was added.
     pub parts: u64,
 }
@@ -99,8 +99,8 @@ impl Sums {
     pub fn new<T: Real>(targets: usize, width: usize) -> Self {
         Sums {
             gram: Totals::new(blocks(width).len(), BLOCK * BLOCK, Self::depth::<T>()),
-            cross: vec![Totals::new(1, width + 1, 3); targets + 1],
-            squares: vec![Totals::new(1, 1, 3); targets],
+            cross: vec![Totals::new(1, width, 3); targets + 1],
+            moments: vec![Totals::new(1, 1, 3); 2 * targets + 1],
             parts: 0,
         }
     }
@@ -110,9 +110,9 @@ impl Sums {
     pub fn fit<T: Real>(&self, targets: usize, width: usize) -> bool {
         self.gram.fits(blocks(width).len(), BLOCK * BLOCK, Self::depth::<T>())
             && self.cross.len() == targets + 1
-            && self.cross.iter().all(|sums| sums.fits(1, width + 1, 3))
-            && self.squares.len() == targets
-            && self.squares.iter().all(|sums| sums.fits(1, 1, 3))
+            && self.cross.iter().all(|sums| sums.fits(1, width, 3))
+            && self.moments.len() == 2 * targets + 1
+            && self.moments.iter().all(|sums| sums.fits(1, 1, 3))
     }
 
     /// Words of a sum of products: as many as the rounding of the products is worth.
@@ -126,8 +126,8 @@ impl Sums {
         for (sums, values) in self.cross.iter().zip(chunk.cross.rows()) {
             rises |= sums.would_rise(largest(values.to_slice().unwrap_or(&[])))?;
         }
-        for (sums, square) in self.squares.iter().zip(&chunk.squares) {
-            rises |= sums.would_rise(*square)?;
+        for (sums, moment) in self.moments.iter().zip(&chunk.moments) {
+            rises |= sums.would_rise(moment.abs())?;
         }
         Ok(rises)
     }
@@ -140,15 +140,15 @@ impl Sums {
         for (sums, mut values) in self.cross.iter_mut().zip(chunk.cross.rows_mut()) {
             sums.add(values.as_slice_mut().unwrap_or(&mut []));
         }
-        let squares = self.squares.iter_mut().zip(&chunk.squares);
-        squares.for_each(|(sums, square)| sums.add(&mut [sign * square]));
+        let moments = self.moments.iter_mut().zip(&chunk.moments);
+        moments.for_each(|(sums, moment)| sums.add(&mut [sign * moment]));
         self.parts += 1;
     }
 
     fn merge(&mut self, other: Sums) {
         self.gram.merge(other.gram);
         self.cross.iter_mut().zip(other.cross).for_each(|(own, their)| own.merge(their));
-        self.squares.iter_mut().zip(other.squares).for_each(|(own, their)| own.merge(their));
+        self.moments.iter_mut().zip(other.moments).for_each(|(own, their)| own.merge(their));
         self.parts += other.parts;
     }
 }
@@ -225,7 +225,7 @@ impl<T: Real> RidgeStatistics<T> {
 
     /// The number of targets.
     pub fn targets(&self) -> usize {
-        self.sums.squares.len()
+        self.sums.cross.len() - 1
     }
 
     /// The number of rows.

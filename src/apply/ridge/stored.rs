@@ -32,7 +32,7 @@ impl<'de, T: Real> Deserialize<'de> for RidgeStatistics<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let Statistics { map, inputs, intercept, sums, rows, next } =
             Statistics::<T>::deserialize(deserializer)?;
-        let targets = sums.squares.len();
+        let targets = sums.cross.len().saturating_sub(1);
         let new = RidgeStatistics::new(map, targets).map_err(D::Error::custom)?;
         if !sums.fit::<T>(targets, new.map.feature_dim()) {
             return Err(D::Error::custom("sums of another shape than that of the map and the targets"));

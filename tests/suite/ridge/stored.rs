@@ -49,7 +49,7 @@ fn what_does_not_fit_is_refused() {
     assert!(changed(&|v| v["sums"]["gram"]["level"] = 1000.into()).is_err());
     assert!(changed(&|v| v["sums"]["gram"]["depth"] = 3.into()).is_err());
     assert!(changed(&|v| v["sums"]["cross"] = Value::Array(Vec::new())).is_err());
-    assert!(changed(&|v| v["sums"]["squares"] = Value::Array(Vec::new())).is_err());
+    assert!(changed(&|v| v["sums"]["moments"] = Value::Array(Vec::new())).is_err());
     assert!(changed(&|v| v["rows"]["ranges"][0]["end"] = 0.into()).is_err());
     assert!(changed(&|v| v["inputs"]["scale"][0] = "0.0".into()).is_err());
     assert!(changed(&|v| v["inputs"] = serde_json::json!({"centre": ["0.0"], "scale": ["1.0"]})).is_err());
