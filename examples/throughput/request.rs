@@ -29,10 +29,12 @@ pub enum Case {
     ProjectDense,
     ProjectStructured,
     DrawOrthogonal,
+    RidgeStatistics,
+    RidgePredict,
     Peak,
 }
 
-const CASES: [Case; 11] = [
+const CASES: [Case; 13] = [
     Case::Positive,
     Case::Trigonometric,
     Case::Hyperbolic,
@@ -43,6 +45,8 @@ const CASES: [Case; 11] = [
     Case::ProjectDense,
     Case::ProjectStructured,
     Case::DrawOrthogonal,
+    Case::RidgeStatistics,
+    Case::RidgePredict,
     Case::Peak,
 ];
 
@@ -59,6 +63,8 @@ impl Case {
             Case::ProjectDense => "project-dense",
             Case::ProjectStructured => "project-structured",
             Case::DrawOrthogonal => "draw-orthogonal",
+            Case::RidgeStatistics => "ridge-statistics",
+            Case::RidgePredict => "ridge-predict",
             Case::Peak => "peak",
         }
     }
@@ -69,7 +75,8 @@ impl Case {
             Case::Positive | Case::Oprf | Case::Poisson => 1,
             Case::Trigonometric | Case::Hyperbolic | Case::Gerf => 2,
             Case::AngularHybrid => 4 * (1 + SIGNS),
-            Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal | Case::Peak => 0,
+            Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal => 0,
+            Case::RidgeStatistics | Case::RidgePredict | Case::Peak => 0,
         }
     }
 
@@ -163,6 +170,9 @@ fn dtype_named(name: &str) -> Result<Dtype, String> {
 /// Refuses arrays that are too large, before any is allocated, and what has no meaning.
 fn check(request: &Request) -> Result<(), String> {
     let Request { case, n, d, m, .. } = *request;
+    if matches!(case, Case::RidgeStatistics | Case::RidgePredict) && !m.is_multiple_of(2) {
+        return Err(format!("--m is the number of cosines and sines in {}: even, not {m}", case.name()));
+    }
     if request.fresh && case.width() == 0 {
         return Err(format!("--fresh is for cases that are maps, not {}", case.name()));
     }

@@ -91,12 +91,24 @@ pub(super) struct Chunk<T> {
 }
 
 /// A run's features, each row times the square root of its weight, over a power of two.
-#[derive(Debug)]
-struct Run<T> {
+#[derive(Debug, Default)]
+struct Factors<T> {
     /// Feature after feature in panels, as the right factor of a product.
     packed: Packed<T>,
     /// Feature after feature in rows, as its left factor.
     features: Vec<T>,
+}
+
+/// Room for the features of a chunk, to be used again.
+#[derive(Debug, Default)]
+pub(super) struct Room<T> {
+    spare: Vec<Factors<T>>,
+}
+
+/// A run: its features, and what is summed over them.
+#[derive(Debug)]
+struct Run<T> {
+    factors: Factors<T>,
     rows: usize,
     /// The square of that power of two.
     unit: f64,
@@ -111,13 +123,16 @@ impl<T: Real> Chunk<T> {
     ///
     /// # Errors
     /// [`NotFinite`](Error::NotFinite) if a point has no finite features.
-    pub fn new(source: Source<'_, T>, data: Data<'_, T>, first: usize) -> Result<Self> {
+    pub fn new(source: Source<'_, T>, data: Data<'_, T>, first: usize, room: &mut Room<T>) -> Result<Self> {
         let n = data.x.nrows();
         let runs: Vec<Range<usize>> = (0..n).step_by(RUN).map(|start| start..n.min(start + RUN)).collect();
-        let run = |worker: &mut Worker<T>, rows: &Range<usize>| {
-            Run::new(source, data.rows(rows.clone()), first + rows.start, worker)
+        room.spare.resize_with(room.spare.len().max(runs.len()), Factors::default);
+        let factors: Vec<Factors<T>> = room.spare.drain(..runs.len()).collect();
+        let run = |worker: &mut Worker<T>, (rows, factors): (&Range<usize>, Factors<T>)| {
+            Run::new(source, data.rows(rows.clone()), first + rows.start, (worker, factors))
         };
-        let runs: Vec<Run<T>> = runs.par_iter().map_init(Worker::default, run).collect::<Result<_>>()?;
+        let runs = runs.par_iter().zip(factors).map_init(Worker::default, run);
+        let runs: Vec<Run<T>> = runs.collect::<Result<_>>()?;
         let (t, width) = (data.targets.ncols(), source.program.width());
         let (mut cross, mut moments) = (Array2::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
         for run in &runs {
@@ -125,6 +140,11 @@ impl<T: Real> Chunk<T> {
             moments.iter_mut().zip(&run.moments).for_each(|(sum, moment)| *sum += moment);
         }
         Ok(Chunk { runs, cross, moments })
+    }
+
+    /// Gives the room back.
+    pub fn leave(self, room: &mut Room<T>) {
+        room.spare.extend(self.runs.into_iter().map(|run| run.factors));
     }
 
     /// Not less than any Σ w φ² or product of two features.
@@ -150,9 +170,9 @@ impl<T: Real> Chunk<T> {
         sums.fill(0.0);
         for run in &self.runs {
             let stride = stride::<T>(run.rows);
-            let left = &run.features[i * BLOCK * stride..];
+            let left = &run.factors.features[i * BLOCK * stride..];
             let left = &left[..left.len().min(BLOCK * stride)];
-            let Some(right) = run.packed.runs(BLOCK).nth(j) else { continue };
+            let Some(right) = run.factors.packed.runs(BLOCK).nth(j) else { continue };
             let columns = right.rows();
             numeric::product(Isa::best(), left, stride, right, products, BLOCK);
             let rows = sums.chunks_exact_mut(BLOCK).zip(products.chunks_exact(BLOCK));
@@ -166,7 +186,12 @@ impl<T: Real> Chunk<T> {
 }
 
 impl<T: Real> Run<T> {
-    fn new(source: Source<'_, T>, data: Data<'_, T>, first: usize, worker: &mut Worker<T>) -> Result<Self> {
+    fn new(
+        source: Source<'_, T>,
+        data: Data<'_, T>,
+        first: usize,
+        (worker, mut factors): (&mut Worker<T>, Factors<T>),
+    ) -> Result<Self> {
         source.fill(data.x, worker);
         let (program, batch) = (source.program, &mut worker.batch);
         let (rows, width) = (batch.rows(), program.width());
@@ -177,16 +202,16 @@ impl<T: Real> Run<T> {
         }
         let (cross, moments) = sums_with_targets(program, batch, &data);
         let root = scale_rows(program, batch, &data);
-        let mut packed = Packed::default();
+        let Factors { packed, features } = &mut factors;
         packed.refill_columns(batch.values(), (rows, width));
         let stride = stride::<T>(rows);
-        let mut features = vec![T::zero(); width * stride];
-        transpose(batch.values(), width, &mut features, stride);
+        features.resize(width * stride, T::zero());
+        transpose(batch.values(), width, features, stride);
         let size = |feature: &[T]| squared_norm(Isa::best(), &feature[..rows], 1.0, &[]);
         let bound = features.chunks_exact(stride).map(size).fold(0.0, f64::max);
         // By parts: the power of two may be large.
         let unit = root * root;
-        Ok(Run { packed, features, rows, unit, bound: bound * unit, cross, moments })
+        Ok(Run { factors, rows, unit, bound: bound * unit, cross, moments })
     }
 }
 

@@ -6,7 +6,7 @@ use ndarray::{ArrayRef1, ArrayRef2};
 
 use super::super::{check_targets, check_training, one_hot};
 use super::Standardisation;
-use super::chunk::{self, BLOCK, Chunk, Data, Source, blocks, cuts};
+use super::chunk::{self, BLOCK, Chunk, Data, Room, Source, blocks, cuts};
 use super::rows::Rows;
 use super::totals::{MOST, TooLarge, Totals, largest};
 use crate::Real;
@@ -132,7 +132,7 @@ impl Sums {
         Ok(rises)
     }
 
-    fn add<T: Real>(&mut self, mut chunk: Chunk<T>, sign: f64) {
+    fn add<T: Real>(&mut self, chunk: &mut Chunk<T>, sign: f64) {
         if let Some(adder) = self.gram.open(chunk.bound()) {
             chunk.add_products(adder, &mut self.gram, sign);
         }
@@ -341,15 +341,18 @@ impl<T: Real> RidgeStatistics<T> {
         check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;
         let parts = self.sums.parts;
         // The sums before those of a chunk that would cost digits, so that an error leaves everything as it was.
-        let mut saved: Option<(usize, Sums)> = None;
+        let (mut saved, mut room) = (None::<(usize, Sums)>, Room::default());
         for (k, cut) in cuts.iter().enumerate() {
-            let chunk = self.chunk(&data, cut).and_then(|chunk| Ok((self.sums.would_rise(&chunk)?, chunk)));
+            let chunk = self
+                .chunk(&data, cut, &mut room)
+                .and_then(|chunk| Ok((self.sums.would_rise(&chunk)?, chunk)));
             match chunk {
-                Ok((rises, chunk)) => {
+                Ok((rises, mut chunk)) => {
                     if rises && saved.is_none() {
                         saved = Some((k, self.sums.clone()));
                     }
-                    self.sums.add(chunk, sign);
+                    self.sums.add(&mut chunk, sign);
+                    chunk.leave(&mut room);
                 }
                 Err(error) => {
                     let added = saved.map_or(k, |(k, sums)| {
@@ -357,8 +360,9 @@ impl<T: Real> RidgeStatistics<T> {
                         k
                     });
                     for cut in &cuts[..added] {
-                        let chunk = self.chunk(&data, cut)?;
-                        self.sums.add(chunk, -sign);
+                        let mut chunk = self.chunk(&data, cut, &mut room)?;
+                        self.sums.add(&mut chunk, -sign);
+                        chunk.leave(&mut room);
                     }
                     self.sums.parts = parts;
                     return Err(error);
@@ -368,9 +372,9 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(())
     }
 
-    fn chunk(&self, data: &Data<'_, T>, rows: &Range<usize>) -> Result<Chunk<T>> {
+    fn chunk(&self, data: &Data<'_, T>, rows: &Range<usize>, room: &mut Room<T>) -> Result<Chunk<T>> {
         let source = Source { program: self.map.program(), inputs: self.inputs.as_ref() };
-        Chunk::new(source, data.rows(rows.clone()), rows.start)
+        Chunk::new(source, data.rows(rows.clone()), rows.start, room)
     }
 }
 
