@@ -110,6 +110,28 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
+    /// A row of a data set is counted twice, or taken out without having been counted.
+    #[error("row {row} {reason}")]
+    Row {
+        /// The first such row, from 0 in the whole data set.
+        row: u64,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// Statistics do not belong together.
+    #[error("statistics cannot be merged: {reason}")]
+    Merge {
+        /// Why, such as "their maps differ".
+        reason: &'static str,
+    },
+    /// A regression has no unique solution, or none that rounding leaves intact.
+    #[error("the normal equations are singular with λ = {lambda}: λ should be at least {least:.1e}")]
+    Singular {
+        /// The λ that was given.
+        lambda: f64,
+        /// The least λ that rounding does not swamp.
+        least: f64,
+    },
     /// A matrix could not be factorised.
     #[error("{what} failed{}: {reason}", .row.map_or(String::new(), |row| format!(" at row {row}")))]
     Factorisation {

@@ -37,10 +37,12 @@ pub enum Case {
     Attention,
     AttentionCausal,
     AttentionStep,
+    RidgeStatistics,
+    RidgePredict,
     Peak,
 }
 
-const CASES: [Case; 14] = [
+const CASES: [Case; 16] = [
     Case::Positive,
     Case::Trigonometric,
     Case::Hyperbolic,
@@ -54,6 +56,8 @@ const CASES: [Case; 14] = [
     Case::Attention,
     Case::AttentionCausal,
     Case::AttentionStep,
+    Case::RidgeStatistics,
+    Case::RidgePredict,
     Case::Peak,
 ];
 
@@ -73,6 +77,8 @@ impl Case {
             Case::Attention => "attention",
             Case::AttentionCausal => "attention-causal",
             Case::AttentionStep => "attention-step",
+            Case::RidgeStatistics => "ridge-statistics",
+            Case::RidgePredict => "ridge-predict",
             Case::Peak => "peak",
         }
     }
@@ -84,8 +90,9 @@ impl Case {
             Case::Trigonometric | Case::Hyperbolic | Case::Gerf => 2,
             // For either value of a sign, of which one is absent from a point.
             Case::AngularHybrid => 8 * SIGNS,
-            Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal | Case::Peak => 0,
+            Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal => 0,
             Case::Attention | Case::AttentionCausal | Case::AttentionStep => 0,
+            Case::RidgeStatistics | Case::RidgePredict | Case::Peak => 0,
         }
     }
 
@@ -176,6 +183,9 @@ fn check(request: &Request) -> Result<(), String> {
     let Request { case, n, d, m, .. } = *request;
     if request.heads > 1 && !case.has_heads() {
         return Err(format!("--heads is for attention, not {}", case.name()));
+    }
+    if matches!(case, Case::RidgeStatistics | Case::RidgePredict) && !m.is_multiple_of(2) {
+        return Err(format!("--m is the number of cosines and sines in {}: even, not {m}", case.name()));
     }
     if request.fresh && case.width() == 0 {
         return Err(format!("--fresh is for cases that are maps, not {}", case.name()));

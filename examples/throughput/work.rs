@@ -8,7 +8,8 @@ use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayView2, Axis};
 use num_complex::Complex64;
 use rand::distr::{Distribution, StandardUniform};
-use random_features::frequency::{Hadamard, Independent, Orthogonal, draw, draw_poisson};
+use random_features::apply::RidgeStatistics;
+use random_features::frequency::{Frequencies, Hadamard, Independent, Orthogonal, draw, draw_poisson};
 use random_features::hybrid::{Bases, Hybrid};
 use random_features::machine::{Lift, Scratch, project as project_tile};
 use random_features::projection::{Method, Projection};
@@ -74,6 +75,8 @@ where
         Case::ProjectStructured => project::<T>(request, Method::Structured),
         Case::DrawOrthogonal => Ok(draw_orthogonal(d, m)),
         Case::Attention | Case::AttentionCausal | Case::AttentionStep => attention::prepare::<T>(request),
+        Case::RidgeStatistics => ridge_statistics::<T>(request, omega(m / 2)?),
+        Case::RidgePredict => ridge_predict::<T>(request, omega(m / 2)?),
         Case::Peak => Err("the ceilings are no work".into()),
     }
 }
@@ -101,6 +104,49 @@ where
         timed(move || Ok(map.features_into(Side::X, black_box(&x), &mut values, &mut log_scales)?))
     };
     Ok(Work { run, cost })
+}
+
+/// The sums of a ridge regression of one target on m features, which never reach memory.
+fn ridge_statistics<T: Real>(request: &Request, omega: Frequencies) -> Result<Work>
+where
+    StandardUniform: Distribution<T>,
+{
+    let Request { n, d, m, .. } = *request;
+    let (x, map) = (points::<T>(n, d)?, Trigonometric.gaussian(omega, 1.0)?);
+    let y = x.slice(ndarray::s![.., ..1]).to_owned();
+    let cost = Cost {
+        // The lower triangle of the products of features with each other.
+        flops: product(request, m / 2) + n as f64 * m as f64 * (m as f64 + 1.0),
+        lifts: vec![(Lift::Polar, n as f64 * (m / 2) as f64)],
+        read: size_of_val(x.as_slice().unwrap_or_default()) as f64,
+        ..Cost::default()
+    };
+    let run = timed(move || {
+        let mut statistics = RidgeStatistics::new(map.clone(), 1)?;
+        statistics.update(black_box(&x), &y)?;
+        Ok(statistics)
+    });
+    Ok(Work { run, cost })
+}
+
+/// Predictions of one target from m features.
+fn ridge_predict<T: Real>(request: &Request, omega: Frequencies) -> Result<Work>
+where
+    StandardUniform: Distribution<T>,
+{
+    let Request { n, d, m, .. } = *request;
+    let (x, map) = (points::<T>(n, d)?, Trigonometric.gaussian(omega, 1.0)?);
+    let head = x.slice(ndarray::s![..n.min(100), ..]).to_owned();
+    let mut statistics = RidgeStatistics::new(map, 1)?;
+    statistics.update(&head, &head.slice(ndarray::s![.., ..1]))?;
+    let (model, mut out) = (statistics.solve(1.0)?, zeros::<T>(n, 1)?);
+    let cost = Cost {
+        flops: product(request, m / 2) + 2.0 * n as f64 * m as f64,
+        lifts: vec![(Lift::Polar, n as f64 * (m / 2) as f64)],
+        read: size_of_val(x.as_slice().unwrap_or_default()) as f64,
+        ..Cost::default()
+    };
+    Ok(Work { run: timed(move || Ok(model.predict_into(black_box(&x), &mut out)?)), cost })
 }
 
 /// Projections of all points, tile by tile, a run of tiles for each thread.

@@ -5,10 +5,14 @@
 
 pub mod attention;
 mod exact_smoother;
+mod ridge;
 mod smoother;
 mod sums;
 
 pub use exact_smoother::ExactSmoother;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub use ridge::{Criterion, KernelRidge, RidgeClassifier, RidgeSpectrum, Sample};
+pub use ridge::{Predictor, Ridge, RidgeStatistics, Standardisation};
 pub use smoother::Smoother;
 
 use ndarray::{Array2, ArrayRef2};

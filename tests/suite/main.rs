@@ -18,6 +18,7 @@ mod kernels;
 mod maps;
 mod nonlinear;
 mod quasi;
+mod ridge;
 mod smoother;
 mod statistics;
 #[cfg(feature = "serde")]

@@ -1,0 +1,183 @@
+//! Ridge regression of ten million points, which are seen once and never kept.
+//!
+//! Points are drawn in batches, x ~ N(0, I), with targets f(x) + 0.1 N(0, 1) of a known function f: a sum of 64 Gaussian
+//! bumps. `RidgeStatistics` takes the batches in; its memory does not depend on their number. Whenever the number of
+//! points has grown by ten a model is solved for, and its error is measured against f itself on points that are not in any
+//! batch: it falls with the number of points, below the noise of the targets, to what the features leave.
+//!
+//!     cargo run --release --example ridge_streaming -- [--rows 10000000] [--features 2048] [--batch 65536] [--seed 1]
+//!
+//! With 2048 features ten million points take some minutes; --rows 100000 --features 256 takes a second.
+//!
+//! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
+
+#[path = "../common/arguments.rs"]
+mod arguments;
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::io::{IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Instant;
+
+use ndarray::Array2;
+use rand_distr::{Distribution, StandardNormal};
+use random_features::apply::RidgeStatistics;
+use random_features::frequency::{Orthogonal, draw};
+use random_features::{Trigonometric, rng_of_step};
+
+const USAGE: &str = "ridge_streaming [--rows N] [--features D] [--batch B] [--seed S]";
+/// d.
+const DIM: usize = 8;
+/// Bumps of the function, and their width.
+const BUMPS: usize = 64;
+const WIDTH: f64 = 2.0;
+/// The standard deviation of what is added to the function's values.
+const NOISE: f64 = 0.1;
+/// Points on which errors are measured.
+const TEST: usize = 10_000;
+/// λ for each point.
+const LAMBDA: f64 = 1e-6;
+
+struct Request {
+    rows: u64,
+    features: usize,
+    batch: usize,
+    seed: u64,
+}
+
+fn request(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
+    let known = ["--rows", "--features", "--batch", "--seed"];
+    let Some(options) = arguments::options(arguments, &known, USAGE)? else { return Ok(None) };
+    let mut request = Request { rows: 10_000_000, features: 2048, batch: 65_536, seed: 1 };
+    for (option, value) in options {
+        let whole = |least, most| arguments::whole(&option, &value.to_string_lossy(), least, most);
+        match option.as_str() {
+            "--rows" => request.rows = whole(1, 1 << 40)?,
+            "--features" => request.features = whole(2, 1 << 14)? as usize,
+            "--batch" => request.batch = whole(1, 1 << 22)? as usize,
+            _ => request.seed = whole(0, u64::MAX)?,
+        }
+    }
+    if request.features.is_multiple_of(2) {
+        return Ok(Some(request));
+    }
+    Err(format!("--features takes an even number, of cosines and sines, not {}", request.features))
+}
+
+/// A sum of Gaussian bumps.
+struct Function {
+    centres: Array2<f64>,
+    heights: Vec<f64>,
+}
+
+impl Function {
+    fn new(seed: u64) -> Self {
+        let mut rng = rng_of_step(seed, 0);
+        let mut normal = |_| StandardNormal.sample(&mut rng);
+        Function {
+            centres: Array2::from_shape_simple_fn((BUMPS, DIM), || normal(())),
+            heights: (0..BUMPS).map(|_| normal(())).collect(),
+        }
+    }
+
+    fn value(&self, x: ndarray::ArrayView1<'_, f32>) -> f64 {
+        let bump = |(centre, height): (ndarray::ArrayView1<'_, f64>, &f64)| {
+            let squares = centre.iter().zip(x).map(|(c, x)| (c - f64::from(*x)).powi(2));
+            height * (-squares.sum::<f64>() / (2.0 * WIDTH * WIDTH)).exp()
+        };
+        self.centres.rows().into_iter().zip(&self.heights).map(bump).sum()
+    }
+
+    /// Points and the function's values with noise: a stream of random numbers for each step.
+    fn points(&self, n: usize, noise: f64, (seed, step): (u64, u64)) -> (Array2<f32>, Array2<f32>) {
+        let mut rng = rng_of_step(seed, step);
+        let x: Array2<f32> = Array2::from_shape_simple_fn((n, DIM), || StandardNormal.sample(&mut rng));
+        let mut target = |i: usize| -> f64 {
+            let error: f64 = StandardNormal.sample(&mut rng);
+            self.value(x.row(i)) + noise * error
+        };
+        let y = (0..n).map(|i| target(i) as f32).collect::<Vec<f32>>();
+        let y = Array2::from_shape_vec((n, 1), y).unwrap_or_default();
+        (x, y)
+    }
+}
+
+/// The most memory that the program has used so far, in MB, where the system says so.
+fn peak_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM:"))?;
+    line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kilobytes| kilobytes / 1024)
+}
+
+fn progress(done: u64, of: u64, seconds: f64) {
+    if std::io::stderr().is_terminal() {
+        let filled = (40 * done / of) as usize;
+        let left = seconds * (of - done) as f64 / done.max(1) as f64;
+        let bar = format!("{}{}", "#".repeat(filled), ".".repeat(40 - filled));
+        eprint!("\r  [{bar}] {done}/{of} rows, {left:.0} s left ");
+        if done == of {
+            eprint!("\r{}\r", " ".repeat(100));
+        }
+        // A lost progress bar is no reason to stop.
+        let _ = std::io::stderr().flush();
+    }
+}
+
+fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let n = values.len() as f64;
+    (values.map(|v| v * v).sum::<f64>() / n).sqrt()
+}
+
+fn run(request: &Request) -> Result<(), Box<dyn Error>> {
+    let Request { rows, features, batch, seed } = *request;
+    let function = Function::new(seed);
+    let (x, truth) = function.points(TEST, 0.0, (seed, u64::MAX));
+    let mean = truth.mean().unwrap_or_default();
+    let spread = root_mean_square(truth.iter().map(|y| f64::from(y - mean)));
+    let omega = draw(DIM, features / 2, &Orthogonal, &mut rng_of_step(seed, 1))?;
+    let mut statistics = RidgeStatistics::new(Trigonometric.gaussian(omega, WIDTH)?, 1)?;
+    arguments::print(&format!(
+        "{rows} points in {DIM} dimensions, {features} features, batches of {batch}\n\
+         a target is a function of deviation {spread:.3} and noise of deviation {NOISE}\n\n\
+         {:>12}{:>14}{:>12}{:>14}{:>14}\n",
+        "rows", "rows/s", "Gflop/s", "peak MB", "rms error"
+    ))?;
+    let (mut seconds, mut done, mut report) = (0.0, 0, 1000.min(rows));
+    while done < rows {
+        let n = (batch as u64).min(report - done);
+        let (x_batch, y) = function.points(n as usize, NOISE, (seed, 2 + done));
+        let start = Instant::now();
+        statistics.update(&x_batch, &y)?;
+        seconds += start.elapsed().as_secs_f64();
+        done += n;
+        progress(done, rows, seconds);
+        if done == report {
+            let model = statistics.solve(LAMBDA * done as f64)?;
+            let predicted = model.predict(&x)?;
+            let error = root_mean_square(predicted.iter().zip(&truth).map(|(a, b)| f64::from(a - b)));
+            let rate = done as f64 / seconds;
+            // Products of the lower triangle.
+            let flops = rate * (features as f64) * (features as f64 + 1.0) / 1e9;
+            let memory = peak_memory().map_or("–".into(), |memory| memory.to_string());
+            arguments::print(&format!("{done:>12}{rate:>14.0}{flops:>12.0}{memory:>14}{error:>14.5}\n"))?;
+            report = (10 * report).min(rows);
+        }
+    }
+    Ok(())
+}
+
+fn main() -> ExitCode {
+    let done = match request(std::env::args_os().skip(1)) {
+        Ok(Some(request)) => run(&request).map_err(|error| error.to_string()),
+        Ok(None) => arguments::print(&format!("usage: {USAGE}\n")),
+        Err(sentence) => Err(sentence),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(sentence) => {
+            eprintln!("{sentence}");
+            ExitCode::from(2)
+        }
+    }
+}

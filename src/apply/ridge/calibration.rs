@@ -1,0 +1,139 @@
+//! [`Calibration`]: from predictions of classes to their probabilities.
+
+use ndarray::{Array1, Array2};
+
+use super::super::{check_finite, one_hot};
+use crate::error::{Error, Result, check_size};
+use crate::linalg::Backend;
+
+/// Steps of Newton's method, at most.
+const STEPS: usize = 200;
+/// The decrease of the cross-entropy that a step promises, below which the minimum is reached.
+const ENOUGH: f64 = 1e-12;
+/// What keeps offsets of classes that differ by a constant, and slopes of equal predictions, from being undetermined.
+const FIRMNESS: f64 = 1e-9;
+
+/// Probabilities e^(a s_c + b_c) / Σ from predictions s, with a common slope a ≥ 0 and an offset b for each class.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Calibration {
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    slope: f64,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    offsets: Vec<f64>,
+}
+
+impl Calibration {
+    /// The least cross-entropy on these labels, which count as less than sure.
+    pub(super) fn fit(scores: &Array2<f64>, labels: &[usize]) -> Result<Self> {
+        let (n, classes) = scores.dim();
+        check_size("the number of labels", n, labels.len())?;
+        if n == 0 {
+            return Err(Error::NoData { what: "a calibration" });
+        }
+        check_finite("the predictions", scores)?;
+        let mut aims: Array2<f64> = one_hot(labels, classes)?;
+        let counts = aims.sum_axis(ndarray::Axis(0));
+        for (mut aim, &label) in aims.rows_mut().into_iter().zip(labels) {
+            let total = counts[label] + classes as f64;
+            aim.iter_mut().for_each(|aim| *aim = if *aim > 0.0 { counts[label] + 1.0 } else { 1.0 } / total);
+        }
+        // In units of the predictions' spread, so that one step size fits the slope and the offsets.
+        let largest = scores.iter().fold(0.0, |a: f64, s| a.max(s.abs()));
+        let unit = if largest > 0.0 { largest } else { 1.0 };
+        let (scores, mut at) = (scores / unit, Calibration { slope: 1.0, offsets: vec![0.0; classes] });
+        let mut loss = at.loss(&scores, &aims);
+        for _ in 0..STEPS {
+            let (step, promise) = at.step(&scores, &aims)?;
+            if promise <= ENOUGH * n as f64 {
+                break;
+            }
+            let mut fraction = 1.0;
+            loop {
+                let next = at.moved(&step, fraction);
+                let new = next.loss(&scores, &aims);
+                if new < loss {
+                    (at, loss) = (next, new);
+                    break;
+                }
+                fraction *= 0.5;
+                if fraction < 1e-10 {
+                    return Ok(Calibration { slope: at.slope / unit, ..at });
+                }
+            }
+        }
+        Ok(Calibration { slope: at.slope / unit, ..at })
+    }
+
+    /// Whether this is for so many classes.
+    #[cfg(feature = "serde")]
+    pub(super) fn fits(&self, classes: usize) -> bool {
+        let finite = self.offsets.iter().chain([&self.slope]).all(|v| v.is_finite());
+        finite && self.slope >= 0.0 && self.offsets.len() == classes
+    }
+
+    /// Replaces predictions by logarithms of probabilities, up to a constant.
+    pub(super) fn apply(&self, scores: &mut [f64]) {
+        scores.iter_mut().zip(&self.offsets).for_each(|(s, b)| *s = self.slope * *s + b);
+    }
+
+    /// The cross-entropy, and what keeps the minimum determined.
+    fn loss(&self, scores: &Array2<f64>, aims: &Array2<f64>) -> f64 {
+        let mut room = vec![0.0; self.offsets.len()];
+        let mut sum = 0.0;
+        for (scores, aims) in scores.rows().into_iter().zip(aims.rows()) {
+            room.iter_mut().zip(scores).for_each(|(room, s)| *room = *s);
+            self.apply(&mut room);
+            let top = room.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let log_total = top + room.iter().map(|v| (v - top).exp()).sum::<f64>().ln();
+            sum += aims.iter().zip(&room).map(|(aim, v)| aim * (log_total - v)).sum::<f64>();
+        }
+        let size = self.slope.powi(2) + self.offsets.iter().map(|b| b * b).sum::<f64>();
+        sum + 0.5 * FIRMNESS * scores.nrows() as f64 * size
+    }
+
+    /// Newton's step for (a, b), and twice the decrease that it promises.
+    fn step(&self, scores: &Array2<f64>, aims: &Array2<f64>) -> Result<(Array1<f64>, f64)> {
+        let size = self.offsets.len() + 1;
+        let firmness = FIRMNESS * scores.nrows() as f64;
+        let mut hessian = Array2::<f64>::eye(size) * firmness;
+        let mut gradient = Array1::from_iter([self.slope].iter().chain(&self.offsets).map(|v| v * firmness));
+        let mut p = vec![0.0; size - 1];
+        for (scores, aims) in scores.rows().into_iter().zip(aims.rows()) {
+            p.iter_mut().zip(scores).for_each(|(p, s)| *p = *s);
+            self.apply(&mut p);
+            softmax(&mut p);
+            let mean: f64 = p.iter().zip(scores).map(|(p, s)| p * s).sum();
+            for (c, ((p_c, s), aim)) in p.iter().zip(scores).zip(aims).enumerate() {
+                gradient[0] += (p_c - aim) * s;
+                gradient[c + 1] += p_c - aim;
+                hessian[[0, 0]] += p_c * (s - mean).powi(2);
+                hessian[[c + 1, 0]] += p_c * (s - mean);
+                hessian[[c + 1, c + 1]] += p_c;
+                p[..=c].iter().enumerate().for_each(|(k, p_k)| hessian[[c + 1, k + 1]] -= p_c * p_k);
+            }
+        }
+        // At the bound only the offsets move.
+        if self.slope == 0.0 && gradient[0] >= 0.0 {
+            gradient[0] = 0.0;
+            hessian.column_mut(0).fill(0.0);
+            hessian[[0, 0]] = 1.0;
+        }
+        let step = Backend::default().cholesky(&hessian)?.solve_vector(&gradient)?;
+        let promise = step.dot(&gradient);
+        Ok((step, promise))
+    }
+
+    fn moved(&self, step: &Array1<f64>, fraction: f64) -> Self {
+        let offsets = self.offsets.iter().zip(step.iter().skip(1)).map(|(b, step)| b - fraction * step);
+        Calibration { slope: (self.slope - fraction * step[0]).max(0.0), offsets: offsets.collect() }
+    }
+}
+
+/// Replaces logarithms by probabilities.
+pub(super) fn softmax(values: &mut [f64]) {
+    let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    values.iter_mut().for_each(|v| *v = (*v - top).exp());
+    let total: f64 = values.iter().sum();
+    values.iter_mut().for_each(|v| *v /= total);
+}

@@ -1,0 +1,347 @@
+//! [`Chunk`]: features of some thousand rows, ready for products with themselves, and their sums with targets.
+
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayView1, ArrayView2, s};
+use rayon::prelude::*;
+
+use super::Standardisation;
+use super::totals::{Adder, Totals};
+use crate::Real;
+use crate::engine::{Batch, Form, Program, Scratch, Side};
+use crate::error::{Error, Result};
+use crate::numeric::{self, Isa, LINE, Packed, add_scaled, max_abs, squared_norm};
+
+/// Rows whose products are summed before the sum is added to others. A chunk begins at a multiple of this.
+pub(super) const ROWS: u64 = 4096;
+/// Rows whose products are summed in the scalar type; the sums of these are `f64`.
+pub(super) const RUN: usize = 512;
+/// Features of a block: a multiple of every register block, with which two blocks of a run stay in the second cache.
+pub(super) const BLOCK: usize = 96;
+/// Edge of the square that is transposed at a time.
+const SQUARE: usize = 16;
+
+/// Rows of a data set: points, n × d, with their targets, n × t, and weights.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Data<'a, T> {
+    pub x: ArrayView2<'a, T>,
+    pub targets: ArrayView2<'a, T>,
+    /// None if all are 1.
+    pub weights: Option<ArrayView1<'a, f64>>,
+}
+
+impl<T: Real> Data<'_, T> {
+    pub fn rows(&self, rows: Range<usize>) -> Data<'_, T> {
+        Data {
+            x: self.x.slice(s![rows.clone(), ..]),
+            targets: self.targets.slice(s![rows.clone(), ..]),
+            weights: self.weights.as_ref().map(|weights| weights.slice(s![rows])),
+        }
+    }
+
+    pub fn weight(&self, i: usize) -> f64 {
+        self.weights.as_ref().map_or(1.0, |weights| weights[i])
+    }
+}
+
+/// How features are made.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Source<'a, T> {
+    pub program: &'a Program<T>,
+    pub inputs: Option<&'a Standardisation>,
+}
+
+/// What a thread keeps from run to run.
+#[derive(Debug)]
+pub(super) struct Worker<T> {
+    scratch: Scratch<T>,
+    points: Array2<T>,
+    pub batch: Batch<T>,
+}
+
+impl<T: Real> Default for Worker<T> {
+    fn default() -> Self {
+        Worker { scratch: Scratch::default(), points: Array2::zeros((0, 0)), batch: Batch::default() }
+    }
+}
+
+impl<T: Real> Source<'_, T> {
+    /// Puts the features of points into the worker's batch.
+    pub fn fill(&self, x: ArrayView2<'_, T>, worker: &mut Worker<T>) {
+        let Worker { scratch, points, batch } = worker;
+        let what = (Side::X, Form::Values);
+        match self.inputs {
+            None => batch.fill(self.program, what, x, scratch),
+            Some(inputs) => {
+                inputs.write(x, points);
+                batch.fill(self.program, what, points.view(), scratch);
+            }
+        }
+    }
+}
+
+/// The features of the rows of a chunk, and what is summed over them in `f64`.
+#[derive(Debug)]
+pub(super) struct Chunk<T> {
+    runs: Vec<Run<T>>,
+    /// (t + 1) × D: Σ w y φ; the last row is for the target 1.
+    pub cross: Array2<f64>,
+    /// Σ w y, the last for the target 1, and Σ w y².
+    pub moments: Vec<f64>,
+}
+
+/// A run's features, each row times the square root of its weight, over a power of two.
+#[derive(Debug, Default)]
+struct Factors<T> {
+    /// Feature after feature in panels, as the right factor of a product.
+    packed: Packed<T>,
+    /// Feature after feature in rows, as its left factor.
+    features: Vec<T>,
+}
+
+/// Room for the features of a chunk, to be used again.
+#[derive(Debug, Default)]
+pub(super) struct Room<T> {
+    spare: Vec<Factors<T>>,
+}
+
+/// A run: its features, and what is summed over them.
+#[derive(Debug)]
+struct Run<T> {
+    factors: Factors<T>,
+    rows: usize,
+    /// The square of that power of two.
+    unit: f64,
+    /// Not less than any Σ w φ², up to rounding.
+    bound: f64,
+    cross: Array2<f64>,
+    moments: Vec<f64>,
+}
+
+impl<T: Real> Chunk<T> {
+    /// The rows of `data`, of which the first is row `first` of the caller's.
+    ///
+    /// # Errors
+    /// [`NotFinite`](Error::NotFinite) if a point has no finite features.
+    pub fn new(source: Source<'_, T>, data: Data<'_, T>, first: usize, room: &mut Room<T>) -> Result<Self> {
+        let n = data.x.nrows();
+        let runs: Vec<Range<usize>> = (0..n).step_by(RUN).map(|start| start..n.min(start + RUN)).collect();
+        room.spare.resize_with(room.spare.len().max(runs.len()), Factors::default);
+        let factors: Vec<Factors<T>> = room.spare.drain(..runs.len()).collect();
+        let run = |worker: &mut Worker<T>, (rows, factors): (&Range<usize>, Factors<T>)| {
+            Run::new(source, data.rows(rows.clone()), first + rows.start, (worker, factors))
+        };
+        let runs = runs.par_iter().zip(factors).map_init(Worker::default, run);
+        let runs: Vec<Run<T>> = runs.collect::<Result<_>>()?;
+        let (t, width) = (data.targets.ncols(), source.program.width());
+        let (mut cross, mut moments) = (Array2::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
+        for run in &runs {
+            cross += &run.cross;
+            moments.iter_mut().zip(&run.moments).for_each(|(sum, moment)| *sum += moment);
+        }
+        Ok(Chunk { runs, cross, moments })
+    }
+
+    /// Gives the room back.
+    pub fn leave(self, room: &mut Room<T>) {
+        room.spare.extend(self.runs.into_iter().map(|run| run.factors));
+    }
+
+    /// Not less than any Σ w φ² or product of two features.
+    pub fn bound(&self) -> f64 {
+        // Twice, for the rounding of sums in the scalar type.
+        2.0 * self.runs.iter().map(|run| run.bound).sum::<f64>()
+    }
+
+    /// Adds the products of all pairs of features to the pieces of their blocks.
+    pub fn add_products(&self, adder: Adder, gram: &mut Totals, sign: f64) {
+        let places = blocks(self.cross.ncols());
+        let (len, words) = gram.pieces_mut();
+        let room = || (vec![T::zero(); BLOCK * BLOCK], vec![0.0; BLOCK * BLOCK]);
+        words.par_chunks_mut(len).zip(places).for_each_init(room, |(products, sums), (words, place)| {
+            self.multiply(place, products, sums);
+            sums.iter_mut().for_each(|sum| *sum *= sign);
+            adder.add(words, sums);
+        });
+    }
+
+    /// Σ w φ φᵀ over the chunk for a block of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature.
+    fn multiply(&self, (i, j): (usize, usize), products: &mut [T], sums: &mut [f64]) {
+        sums.fill(0.0);
+        for run in &self.runs {
+            let stride = stride::<T>(run.rows);
+            let left = &run.factors.features[i * BLOCK * stride..];
+            let left = &left[..left.len().min(BLOCK * stride)];
+            let Some(right) = run.factors.packed.runs(BLOCK).nth(j) else { continue };
+            let columns = right.rows();
+            numeric::product(Isa::best(), left, stride, right, products, BLOCK);
+            let rows = sums.chunks_exact_mut(BLOCK).zip(products.chunks_exact(BLOCK));
+            for (sums, products) in rows.take(left.len() / stride) {
+                for (sum, product) in sums[..columns].iter_mut().zip(products) {
+                    *sum += product.widen() * run.unit;
+                }
+            }
+        }
+    }
+}
+
+impl<T: Real> Run<T> {
+    fn new(
+        source: Source<'_, T>,
+        data: Data<'_, T>,
+        first: usize,
+        (worker, mut factors): (&mut Worker<T>, Factors<T>),
+    ) -> Result<Self> {
+        source.fill(data.x, worker);
+        let (program, batch) = (source.program, &mut worker.batch);
+        let (rows, width) = (batch.rows(), program.width());
+        let no_features =
+            |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
+        if let Some(row) = (0..rows).find(no_features) {
+            return Err(Error::NotFinite { what: "the features of x", row: first + row });
+        }
+        let (cross, moments) = sums_with_targets(program, batch, &data);
+        let root = scale_rows(program, batch, &data);
+        let Factors { packed, features } = &mut factors;
+        packed.refill_columns(batch.values(), (rows, width));
+        let stride = stride::<T>(rows);
+        features.resize(width * stride, T::zero());
+        transpose(batch.values(), width, features, stride);
+        let size = |feature: &[T]| squared_norm(Isa::best(), &feature[..rows], 1.0, &[]);
+        let bound = features.chunks_exact(stride).map(size).fold(0.0, f64::max);
+        // By parts: the power of two may be large.
+        let unit = root * root;
+        Ok(Run { factors, rows, unit, bound: bound * unit, cross, moments })
+    }
+}
+
+/// The distance between features of a run: no power of two, which would map them to few sets of the first cache.
+fn stride<T>(rows: usize) -> usize {
+    let line = LINE / size_of::<T>();
+    rows.next_multiple_of(line) + line
+}
+
+/// Σ w y φ, and Σ w y and Σ w y², over the rows of a batch.
+fn sums_with_targets<T: Real>(
+    program: &Program<T>,
+    batch: &Batch<T>,
+    data: &Data<'_, T>,
+) -> (Array2<f64>, Vec<f64>) {
+    let (t, width) = (data.targets.ncols(), program.width());
+    let (mut cross, mut moments) = (Array2::<f64>::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
+    for i in 0..batch.rows() {
+        let (row, weight) = (batch.row(i), data.weight(i));
+        if weight == 0.0 {
+            continue;
+        }
+        let targets = data.targets.row(i);
+        let targets = targets.iter().map(|y| y.widen());
+        let (means, squares) = moments.split_at_mut(t + 1);
+        means.iter_mut().zip(targets.clone().chain([1.0])).for_each(|(mean, y)| *mean += weight * y);
+        squares.iter_mut().zip(targets.clone()).for_each(|(square, y)| *square += weight * y * y);
+        for (mut sums, y) in cross.rows_mut().into_iter().zip(targets.chain([1.0])) {
+            let Some(sums) = sums.as_slice_mut() else { continue };
+            for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
+                if *scale > f64::NEG_INFINITY && y != 0.0 {
+                    let factor = weight * y * scale.exp();
+                    add_scaled(Isa::best(), &mut sums[columns.clone()], factor, &row.values[columns.clone()]);
+                }
+            }
+        }
+    }
+    (cross, moments)
+}
+
+/// Turns values into plain features times √w over a power of two near the largest, which is returned.
+fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'_, T>) -> f64 {
+    let blocks = || program.blocks().iter().enumerate();
+    let log = |i: usize, scale: f64| scale + 0.5 * data.weight(i).ln();
+    let mut top = f64::NEG_INFINITY;
+    for i in 0..batch.rows() {
+        let row = batch.row(i);
+        for (b, columns) in blocks().filter(|(b, _)| row.log_scales[*b] > f64::NEG_INFINITY) {
+            let largest = max_abs(Isa::best(), &row.values[columns.clone()]).widen();
+            top = top.max(log(i, row.log_scales[b]) + largest.ln());
+        }
+    }
+    let exponent = if top.is_finite() { (top / std::f64::consts::LN_2).ceil() } else { 0.0 };
+    let unit_log = exponent * std::f64::consts::LN_2;
+    for i in 0..batch.rows() {
+        let row = batch.row_mut(i);
+        for (b, columns) in blocks() {
+            let values = &mut row.values[columns.clone()];
+            match row.log_scales[b] {
+                f64::NEG_INFINITY => values.fill(T::zero()),
+                scale => {
+                    // The power of two is exact where it is a number.
+                    let safe = scale.abs() < 600.0 && exponent.abs() < 1000.0;
+                    let factor = if safe {
+                        data.weight(i).sqrt() * scale.exp() * (-exponent).exp2()
+                    } else {
+                        (log(i, scale) - unit_log).exp()
+                    };
+                    let factor = T::narrow(factor);
+                    values.iter_mut().for_each(|v| *v *= factor);
+                }
+            }
+        }
+    }
+    exponent.exp2()
+}
+
+/// `out`\[f · stride + k\] ← `values`\[k · width + f\].
+fn transpose<T: Real>(values: &[T], width: usize, out: &mut [T], stride: usize) {
+    for (s, rows) in values.chunks(SQUARE * width).enumerate() {
+        for first in (0..width).step_by(SQUARE) {
+            let columns = first..width.min(first + SQUARE);
+            for (k, row) in rows.chunks_exact(width).enumerate() {
+                for (f, value) in columns.clone().zip(&row[columns.clone()]) {
+                    out[f * stride + s * SQUARE + k] = *value;
+                }
+            }
+        }
+    }
+}
+
+/// The blocks of the lower triangle of a matrix of `width` rows, row by row.
+pub(super) fn blocks(width: usize) -> Vec<(usize, usize)> {
+    (0..width.div_ceil(BLOCK)).flat_map(|i| (0..=i).map(move |j| (i, j))).collect()
+}
+
+/// The rows of a matrix of points, cut where chunks begin: `first` is the number of the first row.
+pub(super) fn cuts(first: u64, rows: usize) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0usize;
+    std::iter::from_fn(move || {
+        let left = ROWS - (first + start as u64) % ROWS;
+        let end = rows.min(start.saturating_add(usize::try_from(left).unwrap_or(usize::MAX)));
+        let range = start..end;
+        start = end;
+        (!range.is_empty()).then_some(range)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_begin_at_multiples() {
+        let cuts = |first, rows| cuts(first, rows).collect::<Vec<_>>();
+        assert_eq!(cuts(0, 5000), [0..4096, 4096..5000]);
+        assert_eq!(cuts(4000, 200), [0..96, 96..200]);
+        assert_eq!(cuts(8192, 4096), [Range { start: 0, end: 4096 }]);
+        assert!(cuts(3, 0).is_empty());
+    }
+
+    #[test]
+    fn transposes_ragged_shapes() {
+        for (rows, width) in [(1, 1), (17, 33), (40, 5)] {
+            let values: Vec<f32> = (0..rows * width).map(|i| i as f32).collect();
+            let mut out = vec![f32::NAN; width * (rows + 3)];
+            transpose(&values, width, &mut out, rows + 3);
+            for (k, f) in (0..rows).flat_map(|k| (0..width).map(move |f| (k, f))) {
+                assert_eq!(out[f * (rows + 3) + k], values[k * width + f]);
+            }
+        }
+    }
+}

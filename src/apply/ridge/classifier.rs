@@ -1,0 +1,105 @@
+//! [`RidgeClassifier`]: ridge regression of labels, one class against all others, with probabilities.
+
+use ndarray::{Array2, ArrayRef2};
+
+use super::calibration::{Calibration, softmax};
+use super::{Ridge, Standardisation};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::map::Map;
+
+/// A ridge classifier: a regression for each class against all others; the class is the largest prediction. Probabilities
+/// are calibrated on held-out points. Approximate: the kernel is the map's estimate.
+///
+/// # Definition
+/// With the predictions ŷ of a regression of indicators
+/// ([`update_labels`](super::RidgeStatistics::update_labels)), p(class c | x) = e^(a ŷ_c + b_c) / Σ_k e^(a ŷ_k + b_k), where a and
+/// b minimise the cross-entropy on held-out labels. As in Platt's method, a held-out point of class c counts as one of c
+/// with weight (n_c + 1)/(n_c + t), so that classes that are told apart without a mistake do not get probabilities of 0
+/// and 1. Without calibration the predictions themselves are no probabilities: they may be negative.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, arr2, s};
+/// use random_features::apply::{RidgeClassifier, RidgeStatistics};
+/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::Trigonometric;
+/// let x = Array2::from_shape_fn((300, 1), |(i, _)| i as f64 / 75.0 - 2.0);
+/// let labels: Vec<usize> = x.iter().map(|x| usize::from(x.abs() > 1.0)).collect();
+/// let map = Trigonometric.gaussian(draw(1, 64, &Orthogonal, &mut random_features::rng(1))?, 1.0)?;
+/// let mut statistics = RidgeStatistics::new(map, 2)?;
+/// statistics.update_labels(&x, &labels)?;
+/// let held_out = arr2(&[[-1.9], [-0.8], [0.1], [0.7], [1.5]]);
+/// let classifier = RidgeClassifier::new(statistics.solve(1e-3)?).calibrated(&held_out, &[1, 0, 0, 0, 1])?;
+/// assert_eq!(classifier.classify(&arr2(&[[-1.5], [0.0]]))?, [1, 0]);
+/// let p = classifier.probabilities(&arr2(&[[-1.5], [0.0]]))?;
+/// assert!(p[[0, 1]] > 0.5 && p[[1, 0]] > 0.5 && (p.row(0).sum() - 1.0).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// J. C. Platt, *Probabilistic Outputs for Support Vector Machines*, 1999; C. Guo and others, *On Calibration of Modern
+/// Neural Networks*, ICML 2017.
+#[derive(Clone, Debug)]
+pub struct RidgeClassifier<T: Real> {
+    pub(super) model: Ridge<T>,
+    pub(super) calibration: Option<Calibration>,
+}
+
+impl<T: Real> RidgeClassifier<T> {
+    /// A classifier by a model of labels, without probabilities.
+    pub fn new(model: Ridge<T>) -> Self {
+        RidgeClassifier { model, calibration: None }
+    }
+
+    /// With probabilities that are calibrated on points, n × d, that the model has not seen, and their labels. The slope a
+    /// is at least 0: the order of the classes is not turned round.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) without points, [`Shape`](Error::Shape) if a size does not fit,
+    /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Parameter`](Error::Parameter) if a label is too large,
+    /// [`Factorisation`](Error::Factorisation) if the minimum is not found.
+    pub fn calibrated(mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<Self> {
+        self.calibration = Some(Calibration::fit(&self.model.scores(x)?, labels)?);
+        Ok(self)
+    }
+
+    /// The regression.
+    pub fn model(&self) -> &Ridge<T> {
+        &self.model
+    }
+
+    /// The map.
+    pub fn map(&self) -> &Map<T> {
+        self.model.map()
+    }
+
+    /// The centring and scaling of inputs, if there is one.
+    pub fn standardisation(&self) -> Option<&Standardisation> {
+        self.model.standardisation()
+    }
+
+    /// The class of each row of `x`: the largest prediction, the first of equals, whether or not there is a calibration.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) if a row is not finite.
+    pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
+        self.model.classify(x)
+    }
+
+    /// The probability of each class for each row of `x`, n × t; rows add up to 1. A row that is not finite gives NaN.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) without a calibration.
+    pub fn probabilities(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
+        let Some(calibration) = &self.calibration else {
+            return Err(Error::NoData { what: "a probability (by RidgeClassifier::calibrated)" });
+        };
+        let mut scores = self.model.scores(x)?;
+        for mut row in scores.rows_mut() {
+            calibration.apply(row.as_slice_mut().unwrap_or(&mut []));
+            softmax(row.as_slice_mut().unwrap_or(&mut []));
+        }
+        Ok(scores.mapv(T::narrow))
+    }
+}

@@ -1,0 +1,127 @@
+//! [`KernelRidge`]: ridge regression from a Gram matrix, exact or estimated.
+
+use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2};
+
+use super::super::{check_finite, largest_columns};
+use super::normal::check_lambda;
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::linalg::{Backend, Scalar};
+
+/// Kernel ridge regression from the Gram matrix of the training points: the reference with an exact kernel, and the way
+/// for maps whose two sides differ.
+///
+/// # Definition
+/// ŷ(x) = k(x)·α + b with k(x) = (K(x, xᵢ))ᵢ and (K + λI) α + b 1 = y, 1·α = 0: the intercept b costs nothing. Of an
+/// estimated Gram matrix of an asymmetric or complex map the symmetric part ½(K + Kᵀ) is taken; the features of one side
+/// alone would be those of another kernel.
+///
+/// # Cost
+/// O(n³) to fit, O(n²) memory: for a few thousand points. [`RidgeStatistics`](super::RidgeStatistics) needs neither.
+///
+/// # Example
+/// ```
+/// use ndarray::Array2;
+/// use random_features::apply::KernelRidge;
+/// use random_features::kernel::{Gaussian, Kernel};
+/// let x = Array2::from_shape_fn((50, 1), |(i, _)| i as f64 / 10.0);
+/// let y = x.mapv(f64::sin);
+/// let kernel = Gaussian::new(1.0)?;
+/// let model = KernelRidge::fit(&kernel.gram(&x, &x)?, &y, 1e-6)?;
+/// let at = ndarray::arr2(&[[2.05]]);
+/// assert!((model.predict(&kernel.gram(&at, &x)?)?[[0, 0]] - 2.05f64.sin()).abs() < 1e-4);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// C. Saunders, A. Gammerman, V. Vovk, *Ridge Regression Learning Algorithm in Dual Variables*, ICML 1998.
+#[derive(Clone, Debug, PartialEq)]
+pub struct KernelRidge<T> {
+    /// α, n × t.
+    coefficients: Array2<T>,
+    intercepts: Array1<T>,
+}
+
+impl<T: Scalar> KernelRidge<T> {
+    /// The regression on the Gram matrix of the training points, n × n, and their targets, n × t, for λ ≥ 0.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a size does not fit, [`Parameter`](Error::Parameter) if there are no points or targets or
+    /// λ is negative or not finite, [`NotFinite`](Error::NotFinite) if a number is not finite,
+    /// [`Singular`](Error::Singular), which names a λ that would do, if K + λI is not positive definite up to rounding: points
+    /// are repeated and λ is 0, say, or an estimate of the kernel is indefinite.
+    pub fn fit(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>, lambda: f64) -> Result<Self> {
+        check_lambda(lambda)?;
+        check_positive("the number of points", gram.nrows())?;
+        check_positive("the number of targets", targets.ncols())?;
+        check_size("the number of columns of the Gram matrix", gram.nrows(), gram.ncols())?;
+        check_size("the number of rows of targets", gram.nrows(), targets.nrows())?;
+        check_finite("the Gram matrix", gram)?;
+        check_finite("the targets", targets)?;
+        let n = gram.nrows();
+        let symmetric = |(i, j)| T::narrow(0.5) * gram[[i, j]] + T::narrow(0.5) * gram[[j, i]];
+        let mut matrix = Array2::from_shape_fn((n, n), symmetric);
+        let diagonal = T::narrow(lambda);
+        matrix.diag_mut().mapv_inplace(|v| v + diagonal);
+        let backend = Backend::default();
+        let noise = |matrix: &Array2<T>| {
+            let largest = matrix.diag().iter().fold(0.0, |a: f64, v| a.max(v.widen().abs()));
+            largest * T::epsilon().widen() * n as f64
+        };
+        let singular = |matrix: &Array2<T>| -> Result<Error> {
+            let eigen = backend.eigen(matrix)?;
+            Ok(Error::Singular {
+                lambda,
+                least: lambda + 4.0 * noise(matrix) - 2.0 * eigen.values[0].widen().min(0.0),
+            })
+        };
+        let factor = match backend.cholesky(&matrix) {
+            Err(Error::Factorisation { .. }) => return Err(singular(&matrix)?),
+            factor => factor?,
+        };
+        let pivot = factor.lower().diag().iter().fold(f64::INFINITY, |a: f64, v| a.min(v.widen().powi(2)));
+        if pivot <= noise(&matrix) / (n as f64).sqrt() {
+            return Err(singular(&matrix)?);
+        }
+        let mut rhs = Array2::ones((n, targets.ncols() + 1));
+        rhs.slice_mut(ndarray::s![.., 1..]).assign(targets);
+        factor.solve_inplace(&mut rhs)?;
+        let ones = rhs.column(0).to_owned();
+        let total = ones.sum();
+        let mut coefficients = rhs.slice_move(ndarray::s![.., 1..]);
+        let intercepts: Array1<T> = coefficients.columns().into_iter().map(|c| c.sum() / total).collect();
+        for (mut column, b) in coefficients.columns_mut().into_iter().zip(&intercepts) {
+            column.scaled_add(-*b, &ones);
+        }
+        Ok(KernelRidge { coefficients: coefficients.as_standard_layout().into_owned(), intercepts })
+    }
+}
+
+impl<T: Real> KernelRidge<T> {
+    /// α, n × t.
+    pub fn coefficients(&self) -> ArrayView2<'_, T> {
+        self.coefficients.view()
+    }
+
+    /// b for each target.
+    pub fn intercepts(&self) -> ArrayView1<'_, T> {
+        self.intercepts.view()
+    }
+
+    /// ŷ for points whose kernel values with the training points are the rows of `gram`, l × n: l × t.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `gram` has another number of columns than there were training points.
+    pub fn predict(&self, gram: &ArrayRef2<T>) -> Result<Array2<T>> {
+        check_size("the number of columns of the Gram matrix", self.coefficients.nrows(), gram.ncols())?;
+        Ok(gram.dot(&self.coefficients) + &self.intercepts)
+    }
+
+    /// The target with the largest prediction for each row, the first of equals: the class of a model of indicators.
+    ///
+    /// # Errors
+    /// As [`predict`](KernelRidge::predict); [`NotFinite`](Error::NotFinite) if a prediction is not finite.
+    pub fn classify(&self, gram: &ArrayRef2<T>) -> Result<Vec<usize>> {
+        largest_columns(&self.predict(gram)?.mapv(|v| v.widen()))
+    }
+}

@@ -1,0 +1,257 @@
+//! [`Ridge`]: a fitted regression, and [`Predictor`], which predicts one point after the other.
+
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
+
+use super::super::largest_columns;
+use super::Standardisation;
+use super::chunk::{Source, Worker};
+use crate::engine::{Batch, FeatureRow, Form, Program, Side, map_rows};
+use crate::error::{Result, check_size};
+use crate::map::{Map, check_addressable};
+use crate::numeric::{self, Isa, Packed, dot};
+use crate::{Real, SignedLog};
+
+/// Points that are standardised at a time.
+const ROWS: usize = 4096;
+/// Targets up to which products with their weights are taken one by one.
+const FEW: usize = 6;
+/// Scales whose exponentials are normal numbers, and stay so times anything usual.
+const SAFE: f64 = 300.0;
+
+/// A ridge regression ŷ(x) = β·φ(x) + b, fitted: [`RidgeStatistics::solve`](super::RidgeStatistics::solve). Approximate:
+/// it is kernel ridge regression with the kernel that the map estimates.
+///
+/// # Cost
+/// O(m d + D t) a point.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, arr1, arr2};
+/// use random_features::apply::RidgeStatistics;
+/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::Trigonometric;
+/// let map = Trigonometric.gaussian(draw(1, 64, &Orthogonal, &mut random_features::rng(1))?, 1.0)?;
+/// let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
+/// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
+/// statistics.update(&x, &x.mapv(|x| x * x))?;
+/// let model = statistics.solve(1e-4)?;
+/// assert!((model.predict(&arr2(&[[0.5]]))?[[0, 0]] - 0.25).abs() < 1e-2);
+/// let (mut predictor, mut one) = (model.predictor(), [0.0]);
+/// predictor.predict_into(&arr1(&[0.5]), &mut one)?;    //  allocates nothing after the first point
+/// assert!((one[0] - 0.25).abs() < 1e-2);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Ridge<T: Real> {
+    pub(super) map: Map<T>,
+    pub(super) inputs: Option<Standardisation>,
+    /// β, t × D.
+    pub(super) weights: Array2<f64>,
+    /// b for each target.
+    pub(super) intercepts: Array1<f64>,
+}
+
+/// Weights as products with features read them.
+struct Weights<'a> {
+    rows: &'a Array2<f64>,
+    /// Those of each block, where there are many targets.
+    packed: Vec<Packed<f64>>,
+}
+
+/// What a thread keeps from run to run.
+#[derive(Default)]
+struct Room {
+    sums: Vec<f64>,
+    products: Vec<f64>,
+    wide: Vec<f64>,
+}
+
+impl<T: Real> Ridge<T> {
+    /// From β, D × t.
+    pub(super) fn new(
+        map: Map<T>,
+        inputs: Option<Standardisation>,
+        weights: Array2<f64>,
+        intercepts: Array1<f64>,
+    ) -> Self {
+        let weights = weights.reversed_axes().as_standard_layout().into_owned();
+        Ridge { map, inputs, weights, intercepts }
+    }
+
+    /// The map.
+    pub fn map(&self) -> &Map<T> {
+        &self.map
+    }
+
+    /// The centring and scaling of inputs, if there is one.
+    pub fn standardisation(&self) -> Option<&Standardisation> {
+        self.inputs.as_ref()
+    }
+
+    /// β, t × D: what features as plain values e^(log scale) · value are multiplied by.
+    pub fn weights(&self) -> ArrayView2<'_, f64> {
+        self.weights.view()
+    }
+
+    /// b for each target.
+    pub fn intercepts(&self) -> ArrayView1<'_, f64> {
+        self.intercepts.view()
+    }
+
+    /// ŷ at the rows of `x`: n × t. A row that is not finite gives NaN.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if `x` does not have d columns.
+    pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
+        let mut out = self.empty(x)?;
+        self.predict_into(x, &mut out)?;
+        Ok(out)
+    }
+
+    /// As [`predict`](Ridge::predict), into a buffer of yours, n × t. Allocates nothing that grows with n.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then.
+    pub fn predict_into(&self, x: &ArrayRef2<T>, out: &mut ArrayRef2<T>) -> Result<()> {
+        self.write(x, out.view_mut(), T::narrow)
+    }
+
+    /// The predictions in `f64`, n × t.
+    pub(super) fn scores(&self, x: &ArrayRef2<T>) -> Result<Array2<f64>> {
+        let mut out = self.empty(x)?;
+        self.write(x, out.view_mut(), |v| v)?;
+        Ok(out)
+    }
+
+    /// The target with the largest prediction for each row of `x`, the first of equals: the class of a model of labels.
+    ///
+    /// # Errors
+    /// As [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite.
+    pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
+        largest_columns(&self.scores(x)?)
+    }
+
+    /// Predicts one point after the other, in buffers that are used again.
+    pub fn predictor(&self) -> Predictor<'_, T> {
+        Predictor { model: self, weights: self.prepared(), worker: Worker::default(), room: Room::default() }
+    }
+
+    fn empty<U: Clone + Default>(&self, x: &ArrayRef2<T>) -> Result<Array2<U>> {
+        check_addressable(x.nrows(), self.weights.nrows())?;
+        Ok(Array2::default((x.nrows(), self.weights.nrows())))
+    }
+
+    fn write<U: Send + Sync>(
+        &self,
+        x: &ArrayRef2<T>,
+        mut out: ArrayViewMut2<'_, U>,
+        narrow: impl Fn(f64) -> U + Sync,
+    ) -> Result<()> {
+        check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
+        check_size("the number of rows of the predictions", x.nrows(), out.nrows())?;
+        check_size("the number of columns of the predictions", self.weights.nrows(), out.ncols())?;
+        let (program, weights) = (self.map.program(), self.prepared());
+        let write =
+            |_: Range<usize>, batch: &mut Batch<T>, mut out: ArrayViewMut2<'_, U>, room: &mut Room| {
+                for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+                    weights.apply(program, batch.row(i), room);
+                    let predictions = room.sums.iter().zip(&self.intercepts);
+                    out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = narrow(sum + b));
+                }
+            };
+        let (what, work) = ((Side::X, Form::Values), program.width().saturating_mul(self.weights.nrows()));
+        let Some(inputs) = &self.inputs else {
+            map_rows(program, what, x.view(), out, work, write);
+            return Ok(());
+        };
+        let mut points = Array2::zeros((0, 0));
+        for (x, out) in x.axis_chunks_iter(Axis(0), ROWS).zip(out.axis_chunks_iter_mut(Axis(0), ROWS)) {
+            inputs.write(x, &mut points);
+            map_rows(program, what, points.view(), out, work, &write);
+        }
+        Ok(())
+    }
+
+    fn prepared(&self) -> Weights<'_> {
+        let pack = |columns: &Range<usize>| {
+            let weights = self.weights.slice(s![.., columns.clone()]);
+            Packed::new(weights.nrows(), weights.ncols(), |j, f| weights[[j, f]])
+        };
+        let many = self.weights.nrows() > FEW;
+        let packed = if many { self.map.program().blocks().iter().map(pack).collect() } else { Vec::new() };
+        Weights { rows: &self.weights, packed }
+    }
+}
+
+impl Weights<'_> {
+    /// β·φ for each target, in the room's sums.
+    fn apply<T: Real>(&self, program: &Program<T>, row: FeatureRow<'_, T>, room: &mut Room) {
+        let Room { sums, products, wide } = room;
+        sums.clear();
+        sums.resize(self.rows.nrows(), 0.0);
+        products.resize(self.rows.nrows(), 0.0);
+        for (b, (columns, scale)) in program.blocks().iter().zip(row.log_scales).enumerate() {
+            if *scale == f64::NEG_INFINITY {
+                continue;
+            }
+            let values = &row.values[columns.clone()];
+            match self.packed.get(b) {
+                Some(packed) => {
+                    wide.clear();
+                    wide.extend(values.iter().map(|v| v.widen()));
+                    let len = products.len();
+                    numeric::product(Isa::best(), wide, wide.len(), packed.all(), products, len);
+                }
+                None => {
+                    for (product, weights) in products.iter_mut().zip(self.rows.rows()) {
+                        let weights = weights.to_slice().map_or(&[][..], |weights| &weights[columns.clone()]);
+                        *product = dot(Isa::best(), values, weights);
+                    }
+                }
+            }
+            let factor = scale.exp();
+            for (sum, product) in sums.iter_mut().zip(&*products) {
+                // A large scale and small weights may be a usual number.
+                *sum += if scale.abs() <= SAFE {
+                    product * factor
+                } else {
+                    SignedLog::from(*product).scaled(*scale).value()
+                };
+            }
+        }
+    }
+}
+
+/// Predicts points one by one: [`Ridge::predictor`].
+pub struct Predictor<'a, T: Real> {
+    model: &'a Ridge<T>,
+    weights: Weights<'a>,
+    worker: Worker<T>,
+    room: Room,
+}
+
+impl<T: Real> std::fmt::Debug for Predictor<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Predictor").field("model", self.model).finish_non_exhaustive()
+    }
+}
+
+impl<T: Real> Predictor<'_, T> {
+    /// ŷ(x), a number for each target: the bits of [`predict`](Ridge::predict). Allocates nothing after the first point.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if `x` has not d entries or `out` not one for each target.
+    pub fn predict_into(&mut self, x: &ArrayRef1<T>, out: &mut [T]) -> Result<()> {
+        let Predictor { model, weights, worker, room } = self;
+        check_size("the dimension of x", model.map.input_dim(), x.len())?;
+        check_size("the number of predictions", model.weights.nrows(), out.len())?;
+        let program = model.map.program();
+        Source { program, inputs: model.inputs.as_ref() }.fill(x.view().insert_axis(Axis(0)), worker);
+        weights.apply(program, worker.batch.row(0), room);
+        let predictions = room.sums.iter().zip(&model.intercepts);
+        out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = T::narrow(sum + b));
+        Ok(())
+    }
+}

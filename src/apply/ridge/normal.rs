@@ -1,0 +1,170 @@
+//! [`Normal`]: the normal equations of a regression.
+
+use ndarray::{Array1, Array2, ArrayView1, s};
+
+use super::chunk::{BLOCK, RUN, blocks};
+use super::{Ridge, RidgeSpectrum, RidgeStatistics};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::linalg::Backend;
+
+/// (A + λI) β = c, with A and c centred if there is an intercept.
+#[derive(Clone, Debug)]
+pub(super) struct Normal {
+    /// A, D × D, of which the lower triangle counts.
+    pub a: Array2<f64>,
+    /// c, D × t.
+    pub c: Array2<f64>,
+    /// Σ w y² for each target, centred as well.
+    pub squares: Vec<f64>,
+    /// The means that were subtracted; 0 without an intercept.
+    pub mean_features: Array1<f64>,
+    pub mean_targets: Array1<f64>,
+    /// Σ w.
+    pub weight: f64,
+    /// The rounding of an entry of A: pivots and eigenvalues below are nothing else.
+    pub noise: f64,
+    /// The rounding of all of A, in the norm that bounds what it does to an eigenvalue.
+    pub total_noise: f64,
+}
+
+impl<T: Real> RidgeStatistics<T> {
+    /// The model for one λ ≥ 0: the minimum over β and b of Σ w (y − β·φ(x) − b)² + λ‖β‖², where b, the intercept, costs
+    /// nothing. Cost D³/3.
+    ///
+    /// λ is that of kernel ridge regression: predictions are those of (K̂ + λI)⁻¹ on the Gram matrix of the features. For
+    /// n points of a kernel with K(x, x) = 1, λ = 10⁻³ n is strong and λ = 10⁻⁶ n weak.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if λ is negative or not
+    /// finite, [`Singular`](Error::Singular), which names a λ that would do, if the normal equations have no unique
+    /// solution up to rounding: there are fewer rows than features, say, or features depend on each other.
+    pub fn solve(&self, lambda: f64) -> Result<Ridge<T>> {
+        self.solve_with(Backend::default(), lambda)
+    }
+
+    /// As [`solve`](RidgeStatistics::solve), by a backend of your choice.
+    ///
+    /// # Errors
+    /// As [`solve`](RidgeStatistics::solve).
+    pub fn solve_with(&self, backend: Backend, lambda: f64) -> Result<Ridge<T>> {
+        check_lambda(lambda)?;
+        let mut normal = self.normal()?;
+        let largest = normal.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
+        normal.a.diag_mut().mapv_inplace(|v| v + lambda);
+        let singular = || Error::Singular { lambda, least: normal.least() };
+        let rank = self.count().saturating_sub(u64::from(self.intercept));
+        if lambda <= normal.noise && rank < self.map.feature_dim() as u64 {
+            return Err(singular());
+        }
+        let factor = match backend.cholesky(&normal.a) {
+            Err(Error::Factorisation { .. }) => return Err(singular()),
+            factor => factor?,
+        };
+        // What is left of a diagonal element when the features before are taken out of it.
+        let pivot = factor.lower().diag().iter().fold(f64::INFINITY, |a: f64, v| a.min(v * v));
+        if pivot <= normal.noise || (largest == 0.0 && lambda == 0.0) {
+            return Err(singular());
+        }
+        let weights = factor.solve(&normal.c)?;
+        Ok(self.model(&normal, weights))
+    }
+
+    /// The eigendecomposition from which the models for all λ follow. Cost O(D³), about 25 times that of a model.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Factorisation`](Error::Factorisation) if the iteration
+    /// does not converge.
+    pub fn spectrum(&self) -> Result<RidgeSpectrum<T>> {
+        self.spectrum_with(Backend::default())
+    }
+
+    /// As [`spectrum`](RidgeStatistics::spectrum), by a backend of your choice.
+    ///
+    /// # Errors
+    /// As [`spectrum`](RidgeStatistics::spectrum).
+    pub fn spectrum_with(&self, backend: Backend) -> Result<RidgeSpectrum<T>> {
+        RidgeSpectrum::new(self, self.normal()?, backend)
+    }
+
+    /// The model with these weights, D × t.
+    pub(super) fn model(&self, normal: &Normal, weights: Array2<f64>) -> Ridge<T> {
+        let intercepts = &normal.mean_targets - &normal.mean_features.dot(&weights);
+        Ridge::new(self.map.clone(), self.inputs.clone(), weights, intercepts)
+    }
+
+    fn normal(&self) -> Result<Normal> {
+        let (width, sums) = (self.map.feature_dim(), &self.sums);
+        let (targets, ones) = (self.targets(), &sums.cross[self.targets()]);
+        let moment = |k: usize| sums.moments[k].at(0, 0);
+        let weight = moment(targets);
+        if weight <= 0.0 {
+            return Err(Error::NoData { what: "a ridge regression" });
+        }
+        let mean_features = Array1::from_shape_fn(width, |f| ones.at(0, f) / weight);
+        let mean_targets = Array1::from_shape_fn(targets, |j| moment(j) / weight);
+        let mut normal = Normal {
+            a: Array2::zeros((width, width)),
+            c: Array2::from_shape_fn((width, targets), |(f, j)| sums.cross[j].at(0, f)),
+            squares: (targets + 1..=2 * targets).map(moment).collect(),
+            mean_features,
+            mean_targets,
+            weight,
+            noise: 0.0,
+            total_noise: 0.0,
+        };
+        for (piece, (i, j)) in blocks(width).into_iter().enumerate() {
+            let of = |b: usize| b * BLOCK..width.min((b + 1) * BLOCK);
+            let mut block = normal.a.slice_mut(s![of(i), of(j)]);
+            block.indexed_iter_mut().for_each(|((f, g), a)| *a = sums.gram.at(piece, f * BLOCK + g));
+        }
+        // The sums of a run are rounded in the scalar type, whatever is centred afterwards.
+        let rounding = T::epsilon().widen() * (RUN as f64).sqrt();
+        let largest = normal.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
+        let unit = if largest > 0.0 { largest } else { 1.0 };
+        let row_square = |(i, row): (usize, ArrayView1<'_, f64>)| {
+            let below: f64 = row.iter().take(i).map(|a| (a / unit).powi(2)).sum();
+            2.0 * below + (row[i] / unit).powi(2)
+        };
+        let square: f64 = normal.a.rows().into_iter().enumerate().map(row_square).sum();
+        (normal.noise, normal.total_noise) = (rounding * largest, rounding * unit * square.sqrt());
+        if self.intercept {
+            normal.centre();
+        } else {
+            normal.mean_features.fill(0.0);
+            normal.mean_targets.fill(0.0);
+        }
+        let finite = normal.c.iter().chain(&normal.squares).all(|v| v.is_finite());
+        if finite { Ok(normal) } else { Err(super::totals::TooLarge.into()) }
+    }
+}
+
+impl Normal {
+    fn centre(&mut self) {
+        let Normal { a, c, squares, mean_features, mean_targets, weight, .. } = self;
+        for (f, mut row) in a.rows_mut().into_iter().enumerate() {
+            let mean = *weight * mean_features[f];
+            row.iter_mut().zip(&*mean_features).for_each(|(a, other)| *a -= mean * other);
+        }
+        for (f, mut row) in c.rows_mut().into_iter().enumerate() {
+            let mean = *weight * mean_features[f];
+            row.iter_mut().zip(&*mean_targets).for_each(|(c, target)| *c -= mean * target);
+        }
+        for (square, mean) in squares.iter_mut().zip(&*mean_targets) {
+            *square = (*square - *weight * mean * mean).max(0.0);
+        }
+    }
+
+    /// A λ that rounding does not swamp.
+    pub fn least(&self) -> f64 {
+        if self.noise > 0.0 { 2.0 * self.total_noise } else { 1.0 }
+    }
+}
+
+/// Refuses what is no λ.
+pub(super) fn check_lambda(lambda: f64) -> Result<()> {
+    if lambda.is_finite() && lambda >= 0.0 {
+        return Ok(());
+    }
+    Err(Error::Parameter { name: "λ", value: lambda, domain: "finite and not negative" })
+}

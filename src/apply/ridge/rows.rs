@@ -1,0 +1,106 @@
+//! [`Rows`]: which rows of a data set a state holds.
+
+use std::ops::Range;
+
+use crate::error::{Error, Result};
+
+/// Rows of a data set by their number: ranges that ascend and do not touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Rows {
+    ranges: Vec<Range<u64>>,
+}
+
+impl Rows {
+    pub(super) fn ranges(&self) -> &[Range<u64>] {
+        &self.ranges
+    }
+
+    pub(super) fn len(&self) -> u64 {
+        self.ranges.iter().map(|range| range.end - range.start).sum()
+    }
+
+    /// The row after the last.
+    pub(super) fn end(&self) -> Option<u64> {
+        self.ranges.last().map(|range| range.end)
+    }
+
+    /// Whether ranges ascend, hold something and do not touch.
+    #[cfg(feature = "serde")]
+    pub(super) fn is_sound(&self) -> bool {
+        let apart = |pair: &[Range<u64>]| pair[0].end < pair[1].start;
+        self.ranges.iter().all(|range| range.start < range.end) && self.ranges.windows(2).all(apart)
+    }
+
+    /// These rows and others.
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row) with the first row that is in both.
+    pub(super) fn with(&self, other: &Rows) -> Result<Rows> {
+        let mut all: Vec<Range<u64>> = self.ranges.iter().chain(&other.ranges).cloned().collect();
+        all.sort_by_key(|range| range.start);
+        let mut ranges: Vec<Range<u64>> = Vec::with_capacity(all.len());
+        for range in all {
+            match ranges.last_mut() {
+                Some(last) if range.start < last.end => {
+                    return Err(Error::Row { row: range.start, reason: "is counted already" });
+                }
+                Some(last) if range.start == last.end => last.end = range.end,
+                _ => ranges.push(range),
+            }
+        }
+        Ok(Rows { ranges })
+    }
+
+    /// These rows without a range of them.
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row) with the first row of the range that is not held.
+    pub(super) fn without(&self, out: Range<u64>) -> Result<Rows> {
+        if out.is_empty() {
+            return Ok(self.clone());
+        }
+        let around = |range: &&Range<u64>| range.start <= out.start && out.start < range.end;
+        let missing = match self.ranges.iter().find(around) {
+            Some(range) if out.end <= range.end => None,
+            Some(range) => Some(range.end),
+            None => Some(out.start),
+        };
+        if let Some(row) = missing {
+            return Err(Error::Row { row, reason: "was never counted" });
+        }
+        let cut = |range: &Range<u64>| {
+            let parts = [range.start..range.end.min(out.start), range.start.max(out.end)..range.end];
+            parts.into_iter().filter(|part| part.start < part.end)
+        };
+        Ok(Rows { ranges: self.ranges.iter().flat_map(cut).collect() })
+    }
+}
+
+impl From<Range<u64>> for Rows {
+    fn from(range: Range<u64>) -> Self {
+        Rows { ranges: if range.is_empty() { Vec::new() } else { vec![range] } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_join_and_part() {
+        let rows = Rows::from(5..8).with(&Rows::from(0..3)).unwrap();
+        assert_eq!(rows.ranges(), [0..3, 5..8]);
+        assert_eq!(rows.with(&Rows::from(3..5)).unwrap().ranges(), [Range { start: 0, end: 8 }]);
+        assert_eq!(
+            rows.with(&Rows::from(2..4)).unwrap_err(),
+            Error::Row { row: 2, reason: "is counted already" }
+        );
+        assert_eq!(rows.without(6..7).unwrap().ranges(), [0..3, 5..6, 7..8]);
+        assert_eq!(rows.without(5..8).unwrap().ranges(), [Range { start: 0, end: 3 }]);
+        assert_eq!(rows.without(2..6).unwrap_err(), Error::Row { row: 3, reason: "was never counted" });
+        assert_eq!(rows.without(4..6).unwrap_err(), Error::Row { row: 4, reason: "was never counted" });
+        assert_eq!((rows.len(), rows.end()), (6, Some(8)));
+        assert_eq!(Rows::from(3..3).len(), 0);
+    }
+}

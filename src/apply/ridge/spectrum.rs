@@ -1,0 +1,302 @@
+//! [`RidgeSpectrum`]: the regressions for all λ, and the choice of one.
+
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, Axis, s};
+use rayon::prelude::*;
+
+use super::super::check_training;
+use super::chunk::{Source, Worker};
+use super::normal::{Normal, check_lambda};
+use super::statistics::check_weights;
+use super::{Ridge, RidgeStatistics, Standardisation};
+use crate::Real;
+use crate::engine::FeatureRow;
+use crate::error::{Error, Result};
+use crate::linalg::Backend;
+use crate::map::Map;
+use crate::numeric::{self, Isa, Packed};
+
+/// Rows that are rotated into the eigenvectors together.
+const ROWS: usize = 48;
+
+/// Ridge regressions for all λ from one eigendecomposition: [`RidgeStatistics::spectrum`]. Each model costs O(D² t) then,
+/// and [errors](RidgeSpectrum::errors) by which to choose λ no refitting.
+///
+/// # Definition
+/// With A = Σ w (φ − φ̄)(φ − φ̄)ᵀ = V diag(s) Vᵀ and c = Σ w (φ − φ̄)(y − ȳ)ᵀ, the weights are β = V diag(1/(s + λ)) Vᵀc.
+///
+/// # Example
+/// ```
+/// use ndarray::Array2;
+/// use random_features::apply::{Criterion, RidgeStatistics};
+/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::Trigonometric;
+/// let map = Trigonometric.gaussian(draw(1, 50, &Orthogonal, &mut random_features::rng(1))?, 1.0)?;
+/// let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
+/// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
+/// let y = x.mapv(|x| x.sin() + 0.1 * (1e4 * x).sin());
+/// statistics.update(&x, &y)?;
+/// let spectrum = statistics.spectrum()?;
+/// let lambdas = [1e-6, 1e-3, 1.0, 1e3];
+/// let by_approximation = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?;
+/// let exactly = spectrum.choose(&Criterion::leave_one_out(&x, &y), &lambdas)?;
+/// assert_eq!((by_approximation, exactly), (1.0, 1.0));
+/// let model = spectrum.model(exactly)?;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// G. H. Golub, M. Heath, G. Wahba, *Generalized Cross-Validation as a Method for Choosing a Good Ridge Parameter*,
+/// Technometrics 21, 1979; R. D. Cook, *Detection of Influential Observation in Linear Regression*, Technometrics 19, 1977.
+#[derive(Clone, Debug)]
+pub struct RidgeSpectrum<T: Real> {
+    map: Map<T>,
+    inputs: Option<Standardisation>,
+    intercept: bool,
+    /// The number of rows.
+    count: f64,
+    normal: Normal,
+    /// s, ascending.
+    values: Array1<f64>,
+    /// V, D × D.
+    vectors: Array2<f64>,
+    /// Vᵀc, D × t.
+    rotated: Array2<f64>,
+}
+
+/// By what λ is chosen: an estimate of the squared error of predictions for new points.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Criterion<'a, T> {
+    /// Σ w (y − ŷ)² / Σ w over (1 − f/n)², with the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f: leave-one-out
+    /// with every leverage replaced by their mean. Approximate; needs no data.
+    GeneralisedCrossValidation,
+    /// The error at each training point of the regression on all others, exactly: a second pass over the training data.
+    LeaveOneOut(Sample<'a, T>),
+    /// The error on points that were held out.
+    HeldOut(Sample<'a, T>),
+}
+
+/// Points, n × d, with their targets, n × t, and weights.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample<'a, T> {
+    /// Points in rows.
+    pub x: &'a ArrayRef2<T>,
+    /// Their targets.
+    pub targets: &'a ArrayRef2<T>,
+    /// Their weights; all are 1 if there are none.
+    pub weights: Option<&'a ArrayRef1<f64>>,
+}
+
+impl<'a, T> Criterion<'a, T> {
+    /// [`LeaveOneOut`](Criterion::LeaveOneOut) for the training points, without weights.
+    pub fn leave_one_out(x: &'a ArrayRef2<T>, targets: &'a ArrayRef2<T>) -> Self {
+        Criterion::LeaveOneOut(Sample { x, targets, weights: None })
+    }
+
+    /// [`HeldOut`](Criterion::HeldOut) for other points, without weights.
+    pub fn held_out(x: &'a ArrayRef2<T>, targets: &'a ArrayRef2<T>) -> Self {
+        Criterion::HeldOut(Sample { x, targets, weights: None })
+    }
+}
+
+impl<T: Real> RidgeSpectrum<T> {
+    pub(super) fn new(statistics: &RidgeStatistics<T>, normal: Normal, backend: Backend) -> Result<Self> {
+        let eigen = backend.eigen(&normal.a)?;
+        let rotated = eigen.vectors.t().dot(&normal.c);
+        Ok(RidgeSpectrum {
+            map: statistics.map.clone(),
+            inputs: statistics.inputs.clone(),
+            intercept: statistics.intercept,
+            count: statistics.count() as f64,
+            normal: Normal { a: Array2::zeros((0, 0)), ..normal },
+            values: eigen.values.mapv(|s| s.max(0.0)),
+            vectors: eigen.vectors,
+            rotated,
+        })
+    }
+
+    /// s, the eigenvalues of the (centred) Σ w φ φᵀ, ascending. Those below
+    /// [`resolution`](RidgeSpectrum::resolution) are rounding.
+    pub fn eigenvalues(&self) -> &Array1<f64> {
+        &self.values
+    }
+
+    /// The size of the rounding of eigenvalues: λ is of no use below.
+    pub fn resolution(&self) -> f64 {
+        self.normal.noise
+    }
+
+    /// The model for one λ ≥ 0. Cost O(D² t).
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if λ is negative or not finite, [`Singular`](Error::Singular) if no unique solution
+    /// is left by rounding.
+    pub fn model(&self, lambda: f64) -> Result<Ridge<T>> {
+        self.check(lambda)?;
+        let mut rotated = self.rotated.clone();
+        for (mut row, s) in rotated.rows_mut().into_iter().zip(&self.values) {
+            row /= s + lambda;
+        }
+        let weights = self.vectors.dot(&rotated);
+        let intercepts = &self.normal.mean_targets - &self.normal.mean_features.dot(&weights);
+        Ok(Ridge::new(self.map.clone(), self.inputs.clone(), weights, intercepts))
+    }
+
+    /// Σ s/(s + λ), and 1 for an intercept: the trace of the matrix that takes targets to predictions.
+    ///
+    /// # Errors
+    /// As [`model`](RidgeSpectrum::model).
+    pub fn degrees_of_freedom(&self, lambda: f64) -> Result<f64> {
+        self.check(lambda)?;
+        let sum: f64 = self.values.iter().map(|s| s / (s + lambda)).sum();
+        Ok(sum + f64::from(u8::from(self.intercept)))
+    }
+
+    /// The criterion for each λ: mean squared errors, weighted, summed over the targets.
+    ///
+    /// Generalised cross-validation costs O(D t) for each λ, the others O(D² + D t) for each point and each λ.
+    ///
+    /// # Errors
+    /// As [`model`](RidgeSpectrum::model); [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
+    /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit.
+    pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
+        lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
+        match criterion {
+            Criterion::GeneralisedCrossValidation => {
+                lambdas.iter().map(|lambda| self.generalised(*lambda)).collect()
+            }
+            Criterion::LeaveOneOut(sample) => self.errors_at(sample, lambdas, true),
+            Criterion::HeldOut(sample) => self.errors_at(sample, lambdas, false),
+        }
+    }
+
+    /// The λ with the least error, the largest of equals.
+    ///
+    /// # Errors
+    /// As [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
+    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<f64> {
+        let errors = self.errors(criterion, lambdas)?;
+        let better = |a: &(f64, f64), b: &(f64, f64)| a.1.total_cmp(&b.1).then(b.0.total_cmp(&a.0));
+        let best = lambdas.iter().copied().zip(errors).min_by(better);
+        best.map(|(lambda, _)| lambda).ok_or(Error::Parameter {
+            name: "the number of λ",
+            value: 0.0,
+            domain: "at least 1",
+        })
+    }
+
+    fn generalised(&self, lambda: f64) -> Result<f64> {
+        let mut residuals: f64 = self.normal.squares.iter().sum();
+        for (row, s) in self.rotated.rows().into_iter().zip(&self.values) {
+            let explained: f64 = row.iter().map(|c| c * c).sum();
+            residuals -= explained * (s + 2.0 * lambda) / (s + lambda).powi(2);
+        }
+        let left = (1.0 - self.degrees_of_freedom(lambda)? / self.count).max(0.0);
+        // Where predictions are the targets themselves, nothing is known.
+        let error = residuals.max(0.0) / self.normal.weight / (left * left);
+        Ok(if error.is_nan() { f64::INFINITY } else { error })
+    }
+
+    fn errors_at(&self, sample: &Sample<'_, T>, lambdas: &[f64], left_out: bool) -> Result<Vec<f64>> {
+        check_training(sample.x, self.map.input_dim(), sample.targets, self.rotated.ncols())?;
+        check_weights(sample.weights, sample.x.nrows())?;
+        let total: f64 = sample.weights.map_or(sample.x.nrows() as f64, |weights| weights.sum());
+        if total <= 0.0 {
+            return Err(Error::NoData { what: "a choice of λ" });
+        }
+        let d = self.map.feature_dim();
+        let vectors = Packed::new(d, d, |k, f| self.vectors[[f, k]]);
+        let starts: Vec<usize> = (0..sample.x.nrows()).step_by(ROWS).collect();
+        let errors_of = |room: &mut Room<T>, start: &usize| {
+            let end = sample.x.nrows().min(start + ROWS);
+            self.rotate(sample, *start..end, &vectors, room);
+            let errors = lambdas.iter().map(|lambda| {
+                let error = |i: usize| {
+                    self.error(sample, i, &room.rotated[(i - start) * d..][..d], *lambda, left_out)
+                };
+                (*start..end).map(error).sum::<f64>()
+            });
+            errors.collect::<Vec<f64>>()
+        };
+        let parts: Vec<Vec<f64>> = starts.par_iter().map_init(Room::default, errors_of).collect();
+        let sum = |k: usize| parts.iter().map(|part| part[k]).sum::<f64>() / total;
+        let errors: Vec<f64> = (0..lambdas.len()).map(sum).collect();
+        Ok(errors.into_iter().map(|error| if error.is_nan() { f64::INFINITY } else { error }).collect())
+    }
+
+    /// The centred features of some rows in the eigenvectors, rows × D.
+    fn rotate(
+        &self,
+        sample: &Sample<'_, T>,
+        rows: std::ops::Range<usize>,
+        vectors: &Packed<f64>,
+        room: &mut Room<T>,
+    ) {
+        let (program, d) = (self.map.program(), self.map.feature_dim());
+        let source = Source { program, inputs: self.inputs.as_ref() };
+        source.fill(sample.x.slice(s![rows.clone(), ..]), &mut room.worker);
+        room.centred.resize(rows.len() * d, 0.0);
+        room.rotated.resize(rows.len() * d, 0.0);
+        for (i, out) in room.centred.chunks_exact_mut(d).enumerate() {
+            plain(program.blocks(), room.worker.batch.row(i), out);
+            out.iter_mut().zip(&self.normal.mean_features).for_each(|(v, mean)| *v -= mean);
+        }
+        numeric::product(Isa::best(), &room.centred, d, vectors.all(), &mut room.rotated, d);
+    }
+
+    /// The weighted squared error at a row, whose centred features are `u` in the eigenvectors.
+    fn error(&self, sample: &Sample<'_, T>, i: usize, u: &[f64], lambda: f64, left_out: bool) -> f64 {
+        let weight = sample.weights.map_or(1.0, |weights| weights[i]);
+        if weight == 0.0 {
+            return 0.0;
+        }
+        let left = if left_out {
+            let own = if self.intercept { 1.0 / self.normal.weight } else { 0.0 };
+            let leverage: f64 = u.iter().zip(&self.values).map(|(u, s)| u * u / (s + lambda)).sum();
+            1.0 - weight * (own + leverage)
+        } else {
+            1.0
+        };
+        let residual = |(j, y): (usize, &T)| {
+            let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.values);
+            let predicted: f64 = shares.map(|((u, c), s)| u * c / (s + lambda)).sum();
+            ((y.widen() - self.normal.mean_targets[j] - predicted) / left).powi(2)
+        };
+        weight * sample.targets.row(i).iter().enumerate().map(residual).sum::<f64>()
+    }
+
+    fn check(&self, lambda: f64) -> Result<()> {
+        check_lambda(lambda)?;
+        let least = self.values.first().copied().unwrap_or(0.0);
+        if least + lambda <= self.normal.noise.min(f64::MAX) {
+            return Err(Error::Singular { lambda, least: self.normal.least() });
+        }
+        Ok(())
+    }
+}
+
+/// What a thread keeps from run to run.
+struct Room<T> {
+    worker: Worker<T>,
+    centred: Vec<f64>,
+    rotated: Vec<f64>,
+}
+
+impl<T: Real> Default for Room<T> {
+    fn default() -> Self {
+        Room { worker: Worker::default(), centred: Vec::new(), rotated: Vec::new() }
+    }
+}
+
+/// Features as plain values.
+fn plain<T: Real>(blocks: &[std::ops::Range<usize>], row: FeatureRow<'_, T>, out: &mut [f64]) {
+    for (columns, scale) in blocks.iter().zip(row.log_scales) {
+        let out = &mut out[columns.clone()];
+        if *scale == f64::NEG_INFINITY {
+            out.fill(0.0);
+            continue;
+        }
+        let factor = scale.exp();
+        out.iter_mut().zip(&row.values[columns.clone()]).for_each(|(out, v)| *out = v.widen() * factor);
+    }
+}

@@ -1,0 +1,145 @@
+//! [`Standardisation`]: inputs centred and scaled, as part of a model.
+
+use ndarray::{Array2, ArrayRef2, ArrayView2, Axis};
+
+use super::super::check_finite;
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+
+/// x ↦ (x − centre) / scale in each coordinate, applied to points before a map sees them.
+///
+/// # Example
+/// ```
+/// use ndarray::arr2;
+/// use random_features::apply::Standardisation;
+/// let x = arr2(&[[1.0f64, 7.0], [3.0, 7.0]]);
+/// let inputs = Standardisation::of(&x)?;
+/// assert_eq!((inputs.centre(), inputs.scale()), (&[2.0, 7.0][..], &[1.0, 1.0][..]));
+/// assert_eq!(inputs.apply(&x)?, arr2(&[[-1.0, 0.0], [1.0, 0.0]]));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Standardisation {
+    centre: Vec<f64>,
+    scale: Vec<f64>,
+}
+
+impl Standardisation {
+    /// With a centre and a scale for each coordinate.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if they have different lengths, [`Parameter`](Error::Parameter) if they are empty,
+    /// [`Entry`](Error::Entry) if a centre is not finite or a scale not positive and finite.
+    pub fn new(centre: Vec<f64>, scale: Vec<f64>) -> Result<Self> {
+        check_positive("the number of centres", centre.len())?;
+        check_size("the number of scales", centre.len(), scale.len())?;
+        let entry =
+            |what, (row, value): (usize, &f64), domain| Error::Entry { what, row, value: *value, domain };
+        if let Some(wrong) = centre.iter().enumerate().find(|(_, v)| !v.is_finite()) {
+            return Err(entry("the centre", wrong, "finite"));
+        }
+        if let Some(wrong) = scale.iter().enumerate().find(|(_, v)| !(v.is_normal() && **v > 0.0)) {
+            return Err(entry("the scale", wrong, "positive and a normal number"));
+        }
+        Ok(Standardisation { centre, scale })
+    }
+
+    /// The means and standard deviations (over n, not n − 1) of the columns of `x`, n × d. A column that is constant up to
+    /// rounding has the scale 1, so that it is centred only.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if there is no row, [`NotFinite`](Error::NotFinite) if a number is not finite,
+    /// [`Entry`](Error::Entry) if a column's deviation overflows.
+    pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
+        if x.nrows() == 0 {
+            return Err(Error::NoData { what: "a standardisation" });
+        }
+        check_finite("x", x)?;
+        let moments = |column: ndarray::ArrayView1<'_, T>| {
+            // In units of the largest entry, so that no square overflows or vanishes, and from the first entry on, so that
+            // a constant column is exactly that.
+            let largest = column.iter().fold(0.0, |a: f64, v| a.max(v.widen().abs()));
+            let unit = if largest > 0.0 { largest } else { 1.0 };
+            let first = column[0].widen() / unit;
+            let mean = |term: &dyn Fn(f64) -> f64| {
+                column.iter().map(|v| term(v.widen() / unit - first)).sum::<f64>() / x.nrows() as f64
+            };
+            let centre = mean(&|v| v);
+            let deviation = mean(&|v| (v - centre).powi(2)).sqrt();
+            let constant = deviation <= 4.0 * T::epsilon().widen() * (first + centre).abs();
+            if centre == 0.0 && constant {
+                (column[0].widen(), 1.0)
+            } else {
+                ((first + centre) * unit, if constant { 1.0 } else { deviation * unit })
+            }
+        };
+        let (centre, scale) = x.axis_iter(Axis(1)).map(moments).unzip();
+        Standardisation::new(centre, scale)
+    }
+
+    /// What is subtracted.
+    pub fn centre(&self) -> &[f64] {
+        &self.centre
+    }
+
+    /// What is divided by, after that.
+    pub fn scale(&self) -> &[f64] {
+        &self.scale
+    }
+
+    /// The points standardised, n × d.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` has another number of columns.
+    pub fn apply<T: Real>(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
+        check_size("the number of columns of x", self.centre.len(), x.ncols())?;
+        let mut out = Array2::zeros((0, 0));
+        self.write(x.view(), &mut out);
+        Ok(out)
+    }
+
+    /// The points standardised, in `out`.
+    pub(super) fn write<T: Real>(&self, x: ArrayView2<'_, T>, out: &mut Array2<T>) {
+        if out.dim() != x.dim() {
+            *out = Array2::zeros(x.dim());
+        }
+        for (mut out, x) in out.rows_mut().into_iter().zip(x.rows()) {
+            let moments = self.centre.iter().zip(&self.scale);
+            for ((out, x), (centre, scale)) in out.iter_mut().zip(x).zip(moments) {
+                *out = T::narrow((x.widen() - centre) / scale);
+            }
+        }
+    }
+}
+
+/// The stored form, checked again when it is read.
+#[cfg(feature = "serde")]
+mod stored {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Standardisation;
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Standardisation")]
+    struct Stored {
+        #[serde(with = "crate::exact")]
+        centre: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        scale: Vec<f64>,
+    }
+
+    impl Serialize for Standardisation {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let Standardisation { centre, scale } = self.clone();
+            Stored { centre, scale }.serialize(serializer)
+        }
+    }
+
+    impl<'de> Deserialize<'de> for Standardisation {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let Stored { centre, scale } = Stored::deserialize(deserializer)?;
+            Standardisation::new(centre, scale).map_err(D::Error::custom)
+        }
+    }
+}

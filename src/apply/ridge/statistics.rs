@@ -1,0 +1,416 @@
+//! [`RidgeStatistics`]: all that a regression needs of its training points.
+
+use std::ops::Range;
+
+use ndarray::{ArrayRef1, ArrayRef2};
+
+use super::super::{check_targets, check_training, one_hot};
+use super::Standardisation;
+use super::chunk::{self, BLOCK, Chunk, Data, Room, Source, blocks, cuts};
+use super::rows::Rows;
+use super::totals::{MOST, TooLarge, Totals, largest};
+use crate::Real;
+use crate::error::{Error, Result, check_size};
+use crate::map::Map;
+
+/// Sums over training points from which ridge regressions follow: they come in batches, and merge. Approximate: the
+/// kernel is the map's estimate.
+///
+/// # Definition
+/// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
+/// features φ = φ(x), targets y and weights w (1 unless they are given). [`solve`](RidgeStatistics::solve) gives the
+/// regression for one λ, [`spectrum`](RidgeStatistics::spectrum) those for all. What a state is made for, the map,
+/// centring and scaling of inputs, whether there is an intercept, is part of it, and of the model.
+///
+/// # Rows
+/// Rows have numbers in a whole data set: a state begins at row 0, or where [`starting_at`](RidgeStatistics::starting_at)
+/// says, and each update takes the next ones. It knows [which it holds](RidgeStatistics::rows): a row that would be
+/// counted twice is an error, so is one that is taken out without being there.
+///
+/// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next. Sums of chunks do not depend on their
+/// order: where updates and states are cut at such multiples, whatever the number of threads, machines and states and in
+/// whatever order they merge, the result has the same bits. Other cuts agree to rounding, of 512 ε in the worst case and
+/// about 20 ε typically, relative to the largest Σ w φ². Taking rows out in the cuts in which they came in undoes that
+/// to the bit, unless they were larger by 2³⁰ or more than what is left.
+///
+/// # Precision
+/// Products are of the scalar type and summed so over 512 rows at most, times a power of two, so that none overflows;
+/// these sums, and all with targets, are `f64`. Squares of targets are `f64` too: targets whose mean is larger than their
+/// deviation by 10⁶ lose digits of the residuals' size, and should be centred first.
+///
+/// Features are taken as plain values, φ = e^(log scale) · value. That is what the Gaussian kernel's maps are made for. For
+/// maps whose scales vary from row to row (the softmax kernel's grow like e^(½‖x‖²)), the rows of the largest norm outweigh
+/// all others: a Gaussian target is the better model. Sums beyond 1e288 are an error, never an infinity.
+///
+/// # Cost
+/// O(n D² + n m d) time, O(D²) memory whatever n: 8 (f32) or 12 (f64) bytes for each pair of features, and while a chunk is
+/// taken in, its features twice.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, s};
+/// use random_features::apply::RidgeStatistics;
+/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::Trigonometric;
+/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
+/// let y = x.mapv(|x| (2.0 * x).sin());
+/// let map = Trigonometric.gaussian(draw(1, 50, &Orthogonal, &mut random_features::rng(1))?, 0.5)?;
+/// let mut left = RidgeStatistics::new(map.clone(), 1)?;
+/// left.update(&x.slice(s![..250, ..]), &y.slice(s![..250, ..]))?;
+/// let mut right = RidgeStatistics::new(map, 1)?.starting_at(250)?;    //  another machine
+/// right.update(&x.slice(s![250.., ..]), &y.slice(s![250.., ..]))?;
+/// left.merge(&right)?;
+/// let model = left.solve(1e-6)?;
+/// let error = model.predict(&x)? - &y;
+/// assert!(error.iter().all(|e| e.abs() < 1e-2));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// A. Rahimi, B. Recht, *Random Features for Large-Scale Kernel Machines*, NIPS 2007; J. Demmel, H. D. Nguyen, *Parallel
+/// Reproducible Summation*, IEEE Transactions on Computers 64, 2015.
+#[derive(Clone, Debug)]
+pub struct RidgeStatistics<T: Real> {
+    pub(super) map: Map<T>,
+    pub(super) inputs: Option<Standardisation>,
+    pub(super) intercept: bool,
+    pub(super) sums: Sums,
+    pub(super) rows: Rows,
+    /// The number of the first row of the next update.
+    pub(super) next: u64,
+}
+
+/// The sums.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Sums {
+    /// Σ w φ φᵀ, a piece for each block of the lower triangle.
+    pub gram: Totals,
+    /// Σ w y φ for each target; the last is for the target 1.
+    pub cross: Vec<Totals>,
+    /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
+    pub moments: Vec<Totals>,
+    /// How often something was added.
+    pub parts: u64,
+}
+
+impl Sums {
+    /// Zeros for t targets and features of the scalar `T`.
+    pub fn new<T: Real>(targets: usize, width: usize) -> Self {
+        Sums {
+            gram: Totals::new(blocks(width).len(), BLOCK * BLOCK, Self::depth::<T>()),
+            cross: vec![Totals::new(1, width, 3); targets + 1],
+            moments: vec![Totals::new(1, 1, 3); 2 * targets + 1],
+            parts: 0,
+        }
+    }
+
+    /// Whether these are for so many targets and features.
+    #[cfg(feature = "serde")]
+    pub fn fit<T: Real>(&self, targets: usize, width: usize) -> bool {
+        self.gram.fits(blocks(width).len(), BLOCK * BLOCK, Self::depth::<T>())
+            && self.cross.len() == targets + 1
+            && self.cross.iter().all(|sums| sums.fits(1, width, 3))
+            && self.moments.len() == 2 * targets + 1
+            && self.moments.iter().all(|sums| sums.fits(1, 1, 3))
+    }
+
+    /// Words of a sum of products: as many as the rounding of the products is worth.
+    fn depth<T: Real>() -> usize {
+        if size_of::<T>() == 4 { 2 } else { 3 }
+    }
+
+    /// Whether digits would be lost if the chunk were added and taken out again; `Err` if it cannot be added.
+    fn would_rise<T: Real>(&self, chunk: &Chunk<T>) -> Result<bool, TooLarge> {
+        let mut rises = self.gram.would_rise(chunk.bound())?;
+        for (sums, values) in self.cross.iter().zip(chunk.cross.rows()) {
+            rises |= sums.would_rise(largest(values.to_slice().unwrap_or(&[])))?;
+        }
+        for (sums, moment) in self.moments.iter().zip(&chunk.moments) {
+            rises |= sums.would_rise(moment.abs())?;
+        }
+        Ok(rises)
+    }
+
+    fn add<T: Real>(&mut self, chunk: &mut Chunk<T>, sign: f64) {
+        if let Some(adder) = self.gram.open(chunk.bound()) {
+            chunk.add_products(adder, &mut self.gram, sign);
+        }
+        chunk.cross *= sign;
+        for (sums, mut values) in self.cross.iter_mut().zip(chunk.cross.rows_mut()) {
+            sums.add(values.as_slice_mut().unwrap_or(&mut []));
+        }
+        let moments = self.moments.iter_mut().zip(&chunk.moments);
+        moments.for_each(|(sums, moment)| sums.add(&mut [sign * moment]));
+        self.parts += 1;
+    }
+
+    fn merge(&mut self, other: Sums) {
+        self.gram.merge(other.gram);
+        self.cross.iter_mut().zip(other.cross).for_each(|(own, their)| own.merge(their));
+        self.moments.iter_mut().zip(other.moments).for_each(|(own, their)| own.merge(their));
+        self.parts += other.parts;
+    }
+}
+
+impl<T: Real> RidgeStatistics<T> {
+    /// States and updates that are cut at multiples of this many rows merge to the same bits.
+    pub const CHUNK: u64 = chunk::ROWS;
+
+    /// Statistics of nothing, for points with `targets` numbers each (for labels: the number of classes). The regression
+    /// will have an intercept.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric: with different features on the two sides, sums of
+    /// products of one are not those of its kernel ([`KernelRidge`](super::KernelRidge) takes a Gram matrix instead);
+    /// [`Parameter`](Error::Parameter) if `targets` is 0 or the sums are too large to be addressed.
+    pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
+        if !map.facts().symmetric {
+            return Err(Error::Unsupported {
+                what: "features that are the same on both sides, which ridge regression needs: KernelRidge takes its Gram matrix",
+            });
+        }
+        let width = map.feature_dim();
+        check_targets(targets, width + 1)?;
+        let words = width
+            .div_ceil(BLOCK)
+            .checked_mul(width.div_ceil(BLOCK) + 1)
+            .and_then(|n| n.checked_mul(3 * BLOCK * BLOCK / 2));
+        if words.is_none_or(|words| words > isize::MAX as usize / size_of::<f64>()) {
+            let domain = "small enough for the products of all pairs to be addressed";
+            return Err(Error::Parameter { name: "the number of features", value: width as f64, domain });
+        }
+        let sums = Sums::new::<T>(targets, width);
+        Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows: Rows::default(), next: 0 })
+    }
+
+    /// With inputs that are centred and scaled before the map sees them.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if it is for points of another dimension, [`Merge`](Error::Merge) if there are rows already.
+    pub fn standardised(mut self, inputs: Standardisation) -> Result<Self> {
+        check_size("the dimension of the standardisation", self.map.input_dim(), inputs.centre().len())?;
+        if self.count() > 0 {
+            return Err(Error::Merge { reason: "rows before this were not standardised" });
+        }
+        self.inputs = Some(inputs);
+        Ok(self)
+    }
+
+    /// For regressions through the origin of feature space: nothing is added to β·φ(x).
+    pub fn without_intercept(mut self) -> Self {
+        self.intercept = false;
+        self
+    }
+
+    /// Lets the next update begin at this row of the whole data set.
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row) if that row is counted already.
+    pub fn starting_at(mut self, row: u64) -> Result<Self> {
+        self.rows.with(&Rows::from(row..row.saturating_add(1)))?;
+        self.next = row;
+        Ok(self)
+    }
+
+    /// The map.
+    pub fn map(&self) -> &Map<T> {
+        &self.map
+    }
+
+    /// The centring and scaling of inputs, if there is one.
+    pub fn standardisation(&self) -> Option<&Standardisation> {
+        self.inputs.as_ref()
+    }
+
+    /// The number of targets.
+    pub fn targets(&self) -> usize {
+        self.sums.cross.len() - 1
+    }
+
+    /// The number of rows.
+    pub fn count(&self) -> u64 {
+        self.rows.len()
+    }
+
+    /// Which rows of the whole data set are held: ranges that ascend and do not touch.
+    pub fn rows(&self) -> &[Range<u64>] {
+        self.rows.ranges()
+    }
+
+    /// Takes in the next rows: points `x`, n × d, with their targets, n × t.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
+    /// has no finite features, [`Row`](Error::Row) if a row is counted already, [`Parameter`](Error::Parameter) if a
+    /// sum would exceed 1e288, or after 16 million updates. Nothing has been taken in then.
+    pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
+        self.take_in(x, targets, None)
+    }
+
+    /// As [`update`](RidgeStatistics::update), with a weight for each row: how often the row counts.
+    ///
+    /// # Errors
+    /// As [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
+    pub fn update_weighted(
+        &mut self,
+        x: &ArrayRef2<T>,
+        targets: &ArrayRef2<T>,
+        weights: &ArrayRef1<f64>,
+    ) -> Result<()> {
+        self.take_in(x, targets, Some(weights))
+    }
+
+    /// As [`update`](RidgeStatistics::update), with labels below the number of targets: each class has a target that is 1
+    /// for its points and 0 for others.
+    ///
+    /// # Errors
+    /// As [`update`](RidgeStatistics::update); [`Parameter`](Error::Parameter) if a label is too large.
+    pub fn update_labels(&mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<()> {
+        self.take_in(x, &one_hot(labels, self.targets())?, None)
+    }
+
+    fn take_in(
+        &mut self,
+        x: &ArrayRef2<T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<()> {
+        let range = self.next..self.next.saturating_add(x.nrows() as u64);
+        let rows = self.rows.with(&Rows::from(range.clone()))?;
+        self.add((x, targets, weights), range.start, 1.0)?;
+        (self.rows, self.next) = (rows, range.end);
+        Ok(())
+    }
+
+    /// Takes out rows that were taken in: `first` is the number of the first, and the data are what they were.
+    ///
+    /// That they are is not checked: others leave sums that are of no data.
+    ///
+    /// # Errors
+    /// As [`update_weighted`](RidgeStatistics::update_weighted); [`Row`](Error::Row) if a row is not held.
+    pub fn downdate(
+        &mut self,
+        first: u64,
+        x: &ArrayRef2<T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<()> {
+        let rows = self.rows.without(first..first.saturating_add(x.nrows() as u64))?;
+        self.add((x, targets, weights), first, -1.0)?;
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// Adds the rows of other statistics, for the same map and with the same options. The next update goes on after the
+    /// last row of both.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) if maps, standardisations, intercepts or numbers of targets differ,
+    /// [`Row`](Error::Row) if a row is in both, [`Parameter`](Error::Parameter) if there were more than 16 million updates.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        let differ = [
+            (!self.map.same(&other.map), "their maps differ"),
+            (self.inputs != other.inputs, "their standardisations differ"),
+            (self.intercept != other.intercept, "one has an intercept"),
+            (self.targets() != other.targets(), "their numbers of targets differ"),
+        ];
+        if let Some((_, reason)) = differ.into_iter().find(|(differ, _)| *differ) {
+            return Err(Error::Merge { reason });
+        }
+        let rows = self.rows.with(&other.rows)?;
+        check_parts(self.sums.parts.saturating_add(other.sums.parts))?;
+        self.sums.merge(other.sums.clone());
+        self.next = self.next.max(rows.end().unwrap_or(0));
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// Adds rows, or takes them out, all or none.
+    fn add(
+        &mut self,
+        (x, targets, weights): (&ArrayRef2<T>, &ArrayRef2<T>, Option<&ArrayRef1<f64>>),
+        first: u64,
+        sign: f64,
+    ) -> Result<()> {
+        check_training(x, self.map.input_dim(), targets, self.targets())?;
+        check_weights(weights, x.nrows())?;
+        let data =
+            Data { x: x.view(), targets: targets.view(), weights: weights.map(|weights| weights.view()) };
+        let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
+        check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;
+        let parts = self.sums.parts;
+        // The sums before those of a chunk that would cost digits, so that an error leaves everything as it was.
+        let (mut saved, mut room) = (None::<(usize, Sums)>, Room::default());
+        for (k, cut) in cuts.iter().enumerate() {
+            let chunk = self
+                .chunk(&data, cut, &mut room)
+                .and_then(|chunk| Ok((self.sums.would_rise(&chunk)?, chunk)));
+            match chunk {
+                Ok((rises, mut chunk)) => {
+                    if rises && saved.is_none() {
+                        saved = Some((k, self.sums.clone()));
+                    }
+                    self.sums.add(&mut chunk, sign);
+                    chunk.leave(&mut room);
+                }
+                Err(error) => {
+                    let added = saved.map_or(k, |(k, sums)| {
+                        self.sums = sums;
+                        k
+                    });
+                    for cut in &cuts[..added] {
+                        let mut chunk = self.chunk(&data, cut, &mut room)?;
+                        self.sums.add(&mut chunk, -sign);
+                        chunk.leave(&mut room);
+                    }
+                    self.sums.parts = parts;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn chunk(&self, data: &Data<'_, T>, rows: &Range<usize>, room: &mut Room<T>) -> Result<Chunk<T>> {
+        let source = Source { program: self.map.program(), inputs: self.inputs.as_ref() };
+        Chunk::new(source, data.rows(rows.clone()), rows.start, room)
+    }
+}
+
+/// Refuses more summands than sums are exact for.
+fn check_parts(parts: u64) -> Result<()> {
+    let domain = "at most 16777216: take rows in larger batches";
+    if parts <= MOST {
+        Ok(())
+    } else {
+        Err(Error::Parameter { name: "the number of updates of statistics", value: parts as f64, domain })
+    }
+}
+
+/// Refuses weights that are none.
+pub(super) fn check_weights(weights: Option<&ArrayRef1<f64>>, rows: usize) -> Result<()> {
+    let Some(weights) = weights else { return Ok(()) };
+    check_size("the number of weights", rows, weights.len())?;
+    let wrong = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
+    match weights.iter().position(wrong) {
+        None => Ok(()),
+        Some(row) => Err(Error::Entry {
+            what: "the weights",
+            row,
+            value: weights[row],
+            domain: "finite and not negative",
+        }),
+    }
+}
+
+impl From<TooLarge> for Error {
+    fn from(_: TooLarge) -> Self {
+        let domain = "below 1e288: scale the targets or weights, or take a map for the Gaussian kernel";
+        Error::Parameter {
+            name: "a sum of products of features, targets and weights",
+            value: f64::INFINITY,
+            domain,
+        }
+    }
+}

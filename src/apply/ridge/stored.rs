@@ -1,0 +1,115 @@
+//! The stored forms of statistics and models, checked when they are read.
+
+use ndarray::{Array1, Array2};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::rows::Rows;
+use super::statistics::Sums;
+use super::{Ridge, RidgeStatistics, Standardisation};
+use crate::Real;
+use crate::map::Map;
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "RidgeStatistics", bound = "")]
+struct Statistics<T: Real> {
+    map: Map<T>,
+    inputs: Option<Standardisation>,
+    intercept: bool,
+    sums: Sums,
+    rows: Rows,
+    next: u64,
+}
+
+impl<T: Real> Serialize for RidgeStatistics<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let RidgeStatistics { map, inputs, intercept, sums, rows, next } = self.clone();
+        Statistics { map, inputs, intercept, sums, rows, next }.serialize(serializer)
+    }
+}
+
+impl<'de, T: Real> Deserialize<'de> for RidgeStatistics<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Statistics { map, inputs, intercept, sums, rows, next } =
+            Statistics::<T>::deserialize(deserializer)?;
+        let targets = sums.cross.len().saturating_sub(1);
+        let new = RidgeStatistics::new(map, targets).map_err(D::Error::custom)?;
+        if !sums.fit::<T>(targets, new.map.feature_dim()) {
+            return Err(D::Error::custom("sums of another shape than that of the map and the targets"));
+        }
+        if inputs.as_ref().is_some_and(|inputs| inputs.centre().len() != new.map.input_dim()) {
+            return Err(D::Error::custom("a standardisation for another dimension than that of the map"));
+        }
+        if !rows.is_sound() {
+            return Err(D::Error::custom("ranges of rows that overlap, touch or are out of order"));
+        }
+        Ok(RidgeStatistics { inputs, intercept, sums, rows, next, ..new })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Ridge", bound = "")]
+struct Model<T: Real> {
+    map: Map<T>,
+    inputs: Option<Standardisation>,
+    #[serde(with = "crate::exact")]
+    weights: Array2<f64>,
+    #[serde(with = "crate::exact")]
+    intercepts: Vec<f64>,
+}
+
+impl<T: Real> Serialize for Ridge<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Ridge { map, inputs, weights, intercepts } = self.clone();
+        Model { map, inputs, weights, intercepts: intercepts.to_vec() }.serialize(serializer)
+    }
+}
+
+impl<'de, T: Real> Deserialize<'de> for Ridge<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let Model { map, inputs, weights, intercepts } = Model::<T>::deserialize(deserializer)?;
+        let finite = weights.iter().chain(&intercepts).all(|v| v.is_finite());
+        if !finite || intercepts.is_empty() || weights.dim() != (intercepts.len(), map.feature_dim()) {
+            return Err(D::Error::custom("weights of another shape than that of the map and the targets"));
+        }
+        if inputs.as_ref().is_some_and(|inputs| inputs.centre().len() != map.input_dim()) {
+            return Err(D::Error::custom("a standardisation for another dimension than that of the map"));
+        }
+        Ok(Ridge { map, inputs, weights, intercepts: Array1::from(intercepts) })
+    }
+}
+
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod classifier {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::super::calibration::Calibration;
+    use super::super::{Ridge, RidgeClassifier};
+    use crate::Real;
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "RidgeClassifier", bound = "")]
+    struct Stored<T: Real> {
+        model: Ridge<T>,
+        calibration: Option<Calibration>,
+    }
+
+    impl<T: Real> Serialize for RidgeClassifier<T> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let RidgeClassifier { model, calibration } = self.clone();
+            Stored { model, calibration }.serialize(serializer)
+        }
+    }
+
+    impl<'de, T: Real> Deserialize<'de> for RidgeClassifier<T> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let Stored { model, calibration } = Stored::<T>::deserialize(deserializer)?;
+            let classes = model.intercepts.len();
+            if calibration.as_ref().is_some_and(|calibration| !calibration.fits(classes)) {
+                return Err(D::Error::custom("a calibration for another number of classes than the model's"));
+            }
+            Ok(RidgeClassifier { model, calibration })
+        }
+    }
+}

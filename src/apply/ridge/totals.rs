@@ -1,0 +1,208 @@
+//! [`Totals`]: sums of `f64` whose bits do not depend on the order of the summands.
+
+/// Bits between the grids of a sum's words.
+const STEP: i32 = 30;
+/// Summands up to which sums are exact: as many multiples of a grid, each below 2^(`STEP` − 1), fit into 53 bits.
+pub(super) const MOST: u64 = 1 << (54 - STEP);
+/// The levels whose grids, and what rounding to them needs, are normal numbers.
+const LEVELS: std::ops::RangeInclusive<i32> = -30..=31;
+
+/// An array of sums. Each is a few words, of which word k holds a multiple of the grid 2^(`STEP` (level − k)).
+///
+/// A summand is cut into such multiples from the top, and what is finer than the last grid is dropped. Additions of
+/// multiples are exact, so that a sum depends on its summands alone, not on their order; and where a larger summand needs
+/// a higher level, the words move down and the lowest is lost, as if the level had been this high from the beginning. What
+/// is dropped of a summand is below 2^(−`STEP` (words − 1)) of the largest entry of the array that was ever added.
+///
+/// J. Demmel, H. D. Nguyen, *Parallel Reproducible Summation*, IEEE Transactions on Computers 64, 2015.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Totals {
+    /// None while all summands are 0.
+    level: Option<i32>,
+    /// Words of a sum.
+    depth: usize,
+    /// Entries that lie together: first the highest words of all of them, then the next.
+    piece: usize,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    words: Vec<f64>,
+}
+
+impl Totals {
+    /// `pieces` times `piece` zeros.
+    pub(super) fn new(pieces: usize, piece: usize, depth: usize) -> Self {
+        Totals { level: None, depth, piece, words: vec![0.0; pieces * piece * depth] }
+    }
+
+    /// Whether these are so many sums of so many words.
+    #[cfg(feature = "serde")]
+    pub(super) fn fits(&self, pieces: usize, piece: usize, depth: usize) -> bool {
+        let shape = (self.piece, self.depth, self.words.len()) == (piece, depth, pieces * piece * depth);
+        let finite = self.words.iter().all(|word| word.is_finite());
+        shape && finite && self.level.is_none_or(|level| LEVELS.contains(&level))
+    }
+
+    /// Whether summands up to `bound` need a higher level, which would cost the lowest words.
+    pub(super) fn would_rise(&self, bound: f64) -> Result<bool, TooLarge> {
+        if bound == 0.0 {
+            return Ok(false);
+        }
+        let level = level(bound).ok_or(TooLarge)?;
+        Ok(self.level.is_none_or(|own| own < level))
+    }
+
+    /// Makes the level high enough for summands up to `bound`, and says how to add them; none if they are 0, or too large.
+    pub(super) fn open(&mut self, bound: f64) -> Option<Adder> {
+        self.raise(level(bound).filter(|_| bound != 0.0)?);
+        self.level.map(|level| Adder { level })
+    }
+
+    /// The length of a piece's words, and the words of all pieces.
+    pub(super) fn pieces_mut(&mut self) -> (usize, &mut [f64]) {
+        (self.piece * self.depth, &mut self.words)
+    }
+
+    /// Adds an array of one piece, not above a bound that [`would_rise`](Totals::would_rise) has accepted. The values are
+    /// lost.
+    pub(super) fn add(&mut self, values: &mut [f64]) {
+        if let Some(adder) = self.open(largest(values)) {
+            adder.add(&mut self.words, values);
+        }
+    }
+
+    /// Adds other sums of the same shape.
+    pub(super) fn merge(&mut self, mut other: Totals) {
+        let Some(level) = other.level.max(self.level) else { return };
+        self.raise(level);
+        other.raise(level);
+        self.words.iter_mut().zip(&other.words).for_each(|(own, their)| *own += their);
+    }
+
+    /// The sum at a place of a piece.
+    pub(super) fn at(&self, piece: usize, place: usize) -> f64 {
+        let words = &self.words[piece * self.piece * self.depth..];
+        // From the finest on, so that one rounding matters.
+        (0..self.depth).rev().map(|k| words[k * self.piece + place]).fold(0.0, |sum, word| sum + word)
+    }
+
+    fn raise(&mut self, level: i32) {
+        let Some(own) = self.level.replace(self.level.map_or(level, |own| own.max(level))) else { return };
+        let by = usize::try_from(level - own).unwrap_or(0).min(self.depth) * self.piece;
+        if by > 0 {
+            for piece in self.words.chunks_exact_mut(self.piece * self.depth) {
+                let kept = piece.len() - by;
+                piece.copy_within(..kept, by);
+                piece[..by].fill(0.0);
+            }
+        }
+    }
+}
+
+/// The largest magnitude; NaN if there is one.
+pub(super) fn largest(values: &[f64]) -> f64 {
+    values.iter().fold(0.0, |top: f64, v| if v.abs() <= top || top.is_nan() { top } else { v.abs() })
+}
+
+/// Summands are not finite, or their sums might not be.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TooLarge;
+
+/// Adds to the words of a piece.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Adder {
+    level: i32,
+}
+
+impl Adder {
+    /// Adds values that are not above the bound that the totals were opened for. They are lost.
+    pub(super) fn add(self, words: &mut [f64], values: &mut [f64]) {
+        for (words, level) in words.chunks_exact_mut(values.len()).zip((i32::MIN..=self.level).rev()) {
+            // Adding it rounds to the grid: the last place of the sum is one step of the grid.
+            let grid = libm::ldexp(1.5, 52 + STEP * level);
+            for (word, value) in words.iter_mut().zip(&mut *values) {
+                let part = (*value + grid) - grid;
+                *word += part;
+                *value -= part;
+            }
+        }
+    }
+}
+
+/// The least level whose first word takes what is up to `bound`.
+fn level(bound: f64) -> Option<i32> {
+    let (_, exponent) = libm::frexp(bound);
+    let level = (exponent + 1 + STEP - 1).div_euclid(STEP) - 1;
+    (bound.is_finite() && level <= *LEVELS.end()).then_some(level.max(*LEVELS.start()))
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::Rng;
+    use rand::seq::SliceRandom;
+
+    use super::*;
+
+    /// Numbers of very different sizes.
+    fn values(n: usize, spread: i32) -> Vec<f64> {
+        let mut rng = crate::rng(7);
+        let mut value = || {
+            let unit = (rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
+            libm::ldexp(unit, (rng.next_u64() % (2 * spread as u64 + 1)) as i32 - spread)
+        };
+        (0..n).map(|_| value()).collect()
+    }
+
+    fn total(values: &[f64], depth: usize) -> Totals {
+        let mut totals = Totals::new(1, 1, depth);
+        values.iter().for_each(|v| totals.add(&mut [*v]));
+        totals
+    }
+
+    #[test]
+    fn the_order_and_the_cuts_do_not_matter() {
+        for (spread, depth) in [(0, 2), (40, 2), (90, 3), (400, 3)] {
+            let mut values = values(1000, spread);
+            let whole = total(&values, depth);
+            let naive: f64 = values.iter().sum();
+            let largest = values.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+            let lost = 1000.0 * largest * f64::powi(2.0, -STEP * (depth as i32 - 1));
+            assert!((whole.at(0, 0) - naive).abs() <= lost + 1e-12 * largest, "{spread} {depth}");
+            for seed in 0..20 {
+                values.shuffle(&mut crate::rng(seed));
+                let (left, right) = values.split_at(37 * seed as usize);
+                let mut merged = total(right, depth);
+                merged.merge(total(left, depth));
+                assert_eq!(merged, whole);
+                assert_eq!(total(&values, depth), whole);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_taken_out_was_never_there() {
+        let values = values(100, 20);
+        let whole = total(&values, 3);
+        let mut all = whole.clone();
+        values.iter().for_each(|v| all.add(&mut [*v * 1e-3]));
+        values.iter().for_each(|v| all.add(&mut [-*v * 1e-3]));
+        assert_eq!(all, whole);
+    }
+
+    #[test]
+    fn ends_of_the_range() {
+        assert_eq!(level(1.0), Some(0));
+        assert_eq!(level(f64::powi(2.0, STEP - 2)), Some(0));
+        assert_eq!(level(f64::powi(2.0, STEP - 1)), Some(1));
+        assert_eq!(level(f64::INFINITY), None);
+        assert_eq!(level(f64::NAN), None);
+        assert_eq!(level(1e300), None);
+        assert!(Totals::new(1, 1, 2).would_rise(largest(&[f64::NAN, 1.0])).is_err());
+        assert!(Totals::new(1, 1, 2).would_rise(1e300).is_err());
+        assert!(!total(&[5.0], 2).would_rise(3.0).unwrap() && total(&[5.0], 2).would_rise(1e20).unwrap());
+        for big in [1e280, 1.0, 1e-200, 1e-270] {
+            let sum = total(&[big, big / 3.0], 3).at(0, 0);
+            assert!((sum / (big + big / 3.0) - 1.0).abs() < 1e-15, "{big}: {sum}");
+        }
+        assert_eq!(total(&[0.0, 0.0], 2).at(0, 0), 0.0);
+    }
+}

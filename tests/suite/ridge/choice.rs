@@ -1,0 +1,96 @@
+//! The choice of λ: leave-one-out against refitting, cross-validation and held-out errors against their definitions.
+
+use ndarray::{Array1, Array2, Axis, s};
+use random_features::apply::{Criterion, RidgeStatistics, Sample};
+
+use super::{data, features, naive, statistics, trigonometric, weights};
+
+const LAMBDAS: [f64; 4] = [1e-4, 1e-2, 1.0, 100.0];
+
+/// Mean squared errors over all targets.
+fn mean_squared(y: &Array2<f64>, predicted: &Array2<f64>, w: &Array1<f64>) -> f64 {
+    let squares = (y - predicted).mapv(|e| e * e).sum_axis(Axis(1));
+    squares.dot(w) / w.sum()
+}
+
+#[test]
+fn leave_one_out_is_refitting_without_each_row() {
+    let n = 60;
+    let (map, (x, y)) = (trigonometric::<f64>(15, 1.0), data::<f64>(n));
+    let z = features(&map, &x);
+    for intercept in [true, false] {
+        for w in [Array1::ones(n), weights(n)] {
+            let mut statistics = RidgeStatistics::new(map.clone(), 2).unwrap();
+            statistics.update_weighted(&x, &y, &w).unwrap();
+            let statistics = if intercept { statistics } else { statistics.without_intercept() };
+            let sample = Sample { x: &x, targets: &y, weights: Some(&w) };
+            let errors =
+                statistics.spectrum().unwrap().errors(&Criterion::LeaveOneOut(sample), &LAMBDAS).unwrap();
+            for (lambda, error) in LAMBDAS.iter().zip(errors) {
+                let mut predicted = Array2::zeros((n, 2));
+                for i in 0..n {
+                    let rest: Vec<usize> = (0..n).filter(|k| *k != i).collect();
+                    let (z_rest, y_rest) = (z.select(Axis(0), &rest), y.select(Axis(0), &rest));
+                    let w_rest = w.select(Axis(0), &rest);
+                    let (beta, b) = naive(&z_rest, &y_rest, &w_rest, (*lambda, intercept));
+                    predicted.row_mut(i).assign(&(z.row(i).dot(&beta) + b));
+                }
+                let refitted = mean_squared(&y, &predicted, &w);
+                assert!((error / refitted - 1.0).abs() < 1e-7, "λ = {lambda}: {error} against {refitted}");
+            }
+        }
+    }
+}
+
+#[test]
+fn generalised_cross_validation_is_its_definition() {
+    let n = 200;
+    let (map, (x, y), w) = (trigonometric::<f64>(20, 1.0), data::<f64>(n), weights(n));
+    let z = features(&map, &x);
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap();
+    statistics.update_weighted(&x, &y, &w).unwrap();
+    let spectrum = statistics.spectrum().unwrap();
+    let errors = spectrum.errors(&Criterion::GeneralisedCrossValidation, &LAMBDAS).unwrap();
+    for (lambda, error) in LAMBDAS.iter().zip(errors) {
+        let (beta, b) = naive(&z, &y, &w, (*lambda, true));
+        // The trace of the matrix that takes targets to predictions, a unit target after the other.
+        let trace = (0..n).map(|i| {
+            let unit = Array2::from_shape_fn((n, 1), |(k, _)| f64::from(u8::from(k == i)));
+            let (beta, b) = naive(&z, &unit, &w, (*lambda, true));
+            z.row(i).dot(&beta)[0] + b[0]
+        });
+        let trace: f64 = trace.sum();
+        assert!((trace - spectrum.degrees_of_freedom(*lambda).unwrap()).abs() < 1e-7);
+        let expected = mean_squared(&y, &(z.dot(&beta) + &b), &w) / (1.0 - trace / n as f64).powi(2);
+        assert!((error / expected - 1.0).abs() < 1e-6, "λ = {lambda}: {error} against {expected}");
+    }
+}
+
+#[test]
+fn held_out_errors_are_those_of_the_models() {
+    let (map, (x, y)) = (trigonometric::<f64>(20, 1.0), data::<f64>(400));
+    let (train, test) = (s![..300, ..], s![300.., ..]);
+    let (x_test, y_test) = (x.slice(test).to_owned(), y.slice(test).to_owned());
+    let statistics = statistics(&map, &x.slice(train).to_owned(), &y.slice(train).to_owned());
+    let spectrum = statistics.spectrum().unwrap();
+    let errors = spectrum.errors(&Criterion::held_out(&x_test, &y_test), &LAMBDAS).unwrap();
+    for (lambda, error) in LAMBDAS.iter().zip(&errors) {
+        let predicted = statistics.solve(*lambda).unwrap().predict(&x_test).unwrap();
+        let expected = mean_squared(&y_test, &predicted, &Array1::ones(100));
+        assert!((error / expected - 1.0).abs() < 1e-8, "λ = {lambda}");
+    }
+    let least = errors.iter().copied().fold(f64::INFINITY, f64::min);
+    let best = LAMBDAS[errors.iter().position(|error| *error == least).unwrap()];
+    assert_eq!(spectrum.choose(&Criterion::held_out(&x_test, &y_test), &LAMBDAS).unwrap(), best);
+}
+
+#[test]
+fn f32_points_choose_the_same() {
+    let (x, y) = data::<f32>(5000);
+    let (wide, y_wide) = (x.mapv(f64::from), y.mapv(f64::from));
+    let narrow = statistics(&trigonometric::<f32>(40, 1.0), &x, &y).spectrum().unwrap();
+    let exact = statistics(&trigonometric::<f64>(40, 1.0), &wide, &y_wide).spectrum().unwrap();
+    let a = narrow.errors(&Criterion::leave_one_out(&x, &y), &LAMBDAS[1..]).unwrap();
+    let b = exact.errors(&Criterion::leave_one_out(&wide, &y_wide), &LAMBDAS[1..]).unwrap();
+    assert!(a.iter().zip(&b).all(|(a, b)| (a / b - 1.0).abs() < 1e-2), "{a:?} {b:?}");
+}

@@ -1,0 +1,288 @@
+//! Models against the dense solve on the same features, and against kernel ridge regression.
+
+use ndarray::{Array1, Array2, ArrayView2, arr1, arr2, s};
+use random_features::apply::{KernelRidge, RidgeClassifier, RidgeStatistics, Standardisation};
+use random_features::frequency::Independent;
+use random_features::linalg::Backend;
+use random_features::map::{Facts, FeatureMap, Form, Tile};
+use random_features::{Map, Positive, Real, Side, Trigonometric};
+
+use super::{data, distance, features, naive, statistics, trigonometric, weights};
+use crate::common::{MAPS, couplings, frequencies, gaussian, points};
+
+fn agrees<T: Real>(map: &Map<T>, lambda: f64, tolerance: f64) {
+    let ((x, y), w) = (data::<T>(700), weights(700));
+    let (z, wide) = (features(map, &x), y.mapv(|v| v.widen()));
+    let mut weighted = RidgeStatistics::new(map.clone(), 2).unwrap();
+    weighted.update_weighted(&x, &y, &w).unwrap();
+    for backend in Backend::ALL {
+        for (statistics, w, intercept) in [
+            (statistics(map, &x, &y), Array1::ones(700), true),
+            (weighted.clone(), w.clone(), true),
+            (weighted.clone().without_intercept(), w.clone(), false),
+        ] {
+            let (beta, b) = naive(&z, &wide, &w, (lambda, intercept));
+            let expected = z.dot(&beta) + &b;
+            for model in [
+                statistics.solve_with(*backend, lambda).unwrap(),
+                statistics.spectrum_with(*backend).unwrap().model(lambda).unwrap(),
+            ] {
+                let predicted = z.dot(&model.weights().t()) + &model.intercepts();
+                let error = distance(&predicted, &expected);
+                assert!(error < tolerance, "{backend:?}, {intercept}: {error:e}");
+                let error = distance(&model.predict(&x).unwrap().mapv(|v| v.widen()), &expected);
+                assert!(error < tolerance, "{backend:?}, {intercept}: {error:e}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_dense_solve_on_the_same_features() {
+    agrees(&trigonometric::<f64>(60, 1.0), 1e-3, 1e-10);
+    agrees(&trigonometric::<f32>(60, 1.0), 1e-2, 2e-5);
+    // A part of a block of features, and more than one block.
+    agrees(&trigonometric::<f64>(1, 1.0), 0.0, 1e-10);
+    agrees(&trigonometric::<f64>(100, 1.0), 1e-3, 1e-9);
+    let omega = || frequencies(3, 40, &Independent, 3);
+    agrees(&Positive.gaussian::<f64>(omega(), 2.0).unwrap(), 1e-3, 1e-9);
+    agrees(&Map::new(Blocks).unwrap(), 1e-3, 1e-10);
+}
+
+/// Blocks of two features and one, with scales that differ by 10³⁰⁰ from the values; the second block is absent from some
+/// rows.
+#[derive(Debug)]
+struct Blocks;
+
+impl FeatureMap<f64> for Blocks {
+    fn facts(&self) -> Facts {
+        Facts::new(3, vec![2, 1]).symmetric()
+    }
+
+    fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let row = tile.row(i);
+            row.values[..2].copy_from_slice(&[x[0] * 1e-300, x[1] * 1e-300]);
+            row.values[2] = x[2];
+            row.log_scales[0] = 300.0 * std::f64::consts::LN_10;
+            row.log_scales[1] = if x[0] > 0.3 { f64::NEG_INFINITY } else { 0.0 };
+        }
+    }
+}
+
+/// Scales that vary from row to row by e²⁰ and more.
+#[test]
+fn scales_of_rows_that_vary() {
+    let map = Trigonometric.softmax::<f32>(frequencies(3, 20, &Independent, 3)).unwrap();
+    let (x, y) = data::<f32>(300);
+    let x = x.mapv(|v| 5.0 * v);
+    let z = features(&map, &x);
+    let largest = z.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+    assert!(largest > 1e8);
+    let lambda = 0.1 * largest * largest;
+    let model = statistics(&map, &x, &y).solve(lambda).unwrap();
+    let (beta, b) = naive(&z, &y.mapv(f64::from), &Array1::ones(300), (lambda, true));
+    let error = distance(&model.predict(&x).unwrap().mapv(f64::from), &(z.dot(&beta) + &b));
+    // Rounding of 3·10⁻⁶ at worst, times a condition number of some 10³.
+    assert!(error < 1e-4, "{error:e}");
+}
+
+#[test]
+fn kernel_ridge_regression_on_the_gram_matrix_of_the_features() {
+    let (map, (x, y)) = (trigonometric::<f64>(30, 1.0), data::<f64>(150));
+    let test = points::<f64>(40, 3, 1.0);
+    for lambda in [1e-3, 1.0, 100.0] {
+        let primal = statistics(&map, &x, &y).solve(lambda).unwrap().predict(&test).unwrap();
+        let dual = KernelRidge::fit(&map.gram(&x, &x).unwrap(), &y, lambda).unwrap();
+        let dual = dual.predict(&map.gram(&test, &x).unwrap()).unwrap();
+        assert!(distance(&primal, &dual) < 1e-9, "λ = {lambda}");
+    }
+}
+
+/// Two points: β and b by hand.
+#[test]
+fn a_closed_form() {
+    #[derive(Debug)]
+    struct Plain;
+    impl FeatureMap<f64> for Plain {
+        fn facts(&self) -> Facts {
+            Facts::new(1, vec![1]).symmetric()
+        }
+        fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
+            for (i, x) in x.rows().into_iter().enumerate() {
+                tile.row(i).values[0] = x[0];
+                tile.row(i).log_scales[0] = 0.0;
+            }
+        }
+    }
+    let map = Map::new(Plain).unwrap();
+    let statistics = statistics(&map, &arr2(&[[1.0], [3.0]]), &arr2(&[[2.0], [8.0]]));
+    // Centred: A = 2, c = 6.
+    for (lambda, beta) in [(0.0, 3.0), (1.0, 2.0), (4.0, 1.0)] {
+        let model = statistics.solve(lambda).unwrap();
+        assert!((model.weights()[[0, 0]] - beta).abs() < 1e-14);
+        assert!((model.intercepts()[0] - (5.0 - 2.0 * beta)).abs() < 1e-13);
+    }
+    let spectrum = statistics.spectrum().unwrap();
+    assert!((spectrum.eigenvalues()[0] - 2.0).abs() < 1e-14);
+    assert!((spectrum.degrees_of_freedom(2.0).unwrap() - 1.5).abs() < 1e-14);
+    // Through the origin: A = 10, c = 26.
+    let through = statistics.without_intercept().solve(3.0).unwrap();
+    assert!((through.weights()[[0, 0]] - 2.0).abs() < 1e-14);
+    assert_eq!(through.intercepts(), arr1(&[0.0]));
+}
+
+#[test]
+fn inputs_are_standardised_as_part_of_the_model() {
+    let (map, (x, y)) = (trigonometric::<f64>(40, 1.0), data::<f64>(500));
+    let raw = &x * &arr1(&[1e30, 1e-30, 7.0]) + &arr1(&[3e30, -5e-30, 0.0]);
+    let inputs = Standardisation::of(&raw).unwrap();
+    let plain = statistics(&map, &inputs.apply(&raw).unwrap(), &y).solve(1e-3).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap().standardised(inputs.clone()).unwrap();
+    statistics.update(&raw, &y).unwrap();
+    let model = statistics.solve(1e-3).unwrap();
+    assert_eq!(model.weights(), plain.weights());
+    assert_eq!(model.predict(&raw).unwrap(), plain.predict(&inputs.apply(&raw).unwrap()).unwrap());
+    assert_eq!(model.standardisation(), Some(&inputs));
+    // A constant column is centred, whatever its value.
+    let mut constant = x.clone();
+    constant.column_mut(1).fill(1e30);
+    let inputs = Standardisation::of(&constant).unwrap();
+    assert_eq!((inputs.scale()[1], inputs.apply(&constant).unwrap()[[7, 1]]), (1.0, 0.0));
+}
+
+#[test]
+fn one_row_at_a_time_gives_the_bits_of_a_batch() {
+    for targets in [1, 2, 9] {
+        let (map, (x, _)) = (trigonometric::<f32>(33, 1.0), data::<f32>(5000));
+        let y = Array2::from_shape_fn((5000, targets), |(i, j)| x[[i, j % 3]] * (j + 1) as f32);
+        let inputs = Standardisation::of(&x).unwrap();
+        let mut statistics = RidgeStatistics::new(map, targets).unwrap().standardised(inputs).unwrap();
+        statistics.update(&x, &y).unwrap();
+        let model = statistics.solve(1e-2).unwrap();
+        let whole = model.predict(&x).unwrap();
+        let (mut predictor, mut one) = (model.predictor(), vec![0.0; targets]);
+        for i in [0, 17, 4095, 4096, 4999] {
+            predictor.predict_into(&x.row(i), &mut one).unwrap();
+            assert_eq!(one[..], whole.row(i).to_vec()[..]);
+        }
+        // Any layout, and threads, do not matter.
+        let columns = x.t().as_standard_layout().reversed_axes().to_owned();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+        assert_eq!(pool.install(|| model.predict(&columns)).unwrap(), whole);
+        assert_eq!(model.predict(&x.slice(s![..0, ..])).unwrap().dim(), (0, targets));
+        let mut nan = x.slice(s![..2, ..]).to_owned();
+        nan[[0, 1]] = f32::NAN;
+        let predicted = model.predict(&nan).unwrap();
+        assert!(predicted.row(0).iter().all(|v| v.is_nan()));
+        assert_eq!(predicted.row(1), whole.row(1));
+    }
+}
+
+/// Labels that are drawn with probability σ(0.8 sin x), whose logarithms of odds are linear in it up to 0.02: among new
+/// points that are given p, a share p has the class.
+#[test]
+fn a_share_of_p_has_the_class() {
+    use rand::RngExt;
+    let mut rng = random_features::rng(11);
+    let mut draw = |n: usize| {
+        let x = Array2::from_shape_fn((n, 1), |_| 6.0 * rng.random::<f64>() - 3.0);
+        let class = |x: &f64| usize::from(rng.random::<f64>() < 1.0 / (1.0 + (-0.8 * x.sin()).exp()));
+        let classes: Vec<usize> = x.iter().map(class).collect();
+        (x, classes)
+    };
+    let (train, held_out, test) = (draw(3000), draw(20_000), draw(40_000));
+    let map = Trigonometric.gaussian::<f64>(frequencies(1, 60, &Independent, 2), 1.0).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap();
+    statistics.update_labels(&train.0, &train.1).unwrap();
+    let classifier = RidgeClassifier::new(statistics.solve(1.0).unwrap());
+    let p = classifier.calibrated(&held_out.0, &held_out.1).unwrap().probabilities(&test.0).unwrap();
+    let mut bins = 0;
+    for bin in 0..20 {
+        let rows: Vec<usize> = (0..40_000).filter(|i| (20.0 * p[[*i, 1]]) as usize == bin).collect();
+        if rows.len() < 2000 {
+            continue;
+        }
+        bins += 1;
+        let n = rows.len() as f64;
+        let mean = rows.iter().map(|i| p[[*i, 1]]).sum::<f64>() / n;
+        let share = rows.iter().filter(|i| test.1[**i] == 1).count() as f64 / n;
+        // Four deviations of a share (a false alarm in 2000 seeds), and what linear odds and the calibration itself leave.
+        assert!((mean - share).abs() < 4.0 * (mean * (1.0 - mean) / n).sqrt() + 0.01, "{mean} {share}");
+    }
+    assert!(bins >= 6, "{bins}");
+}
+
+/// Three classes of known probabilities: the cross-entropy is near its least.
+#[test]
+fn probabilities_of_three_classes() {
+    use rand::RngExt;
+    let mut rng = random_features::rng(11);
+    let mut draw = |n: usize| {
+        let x = Array2::from_shape_fn((n, 1), |_| 6.0 * rng.random::<f64>() - 3.0);
+        let classes = x.iter().map(|x| {
+            let odds = [1.0, (1.5 * x).exp(), (x * x - 2.0).exp()];
+            let (total, mut u) = (odds.iter().sum::<f64>(), rng.random::<f64>());
+            u *= total;
+            odds.iter()
+                .position(|odd| {
+                    u -= odd;
+                    u < 0.0
+                })
+                .unwrap_or(2)
+        });
+        let classes: Vec<usize> = classes.collect();
+        (x, classes)
+    };
+    let (train, held_out, test) = (draw(3000), draw(3000), draw(40_000));
+    let map = Trigonometric.gaussian::<f64>(frequencies(1, 60, &Independent, 2), 1.0).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 3).unwrap();
+    statistics.update_labels(&train.0, &train.1).unwrap();
+    let plain = RidgeClassifier::new(statistics.solve(1.0).unwrap());
+    assert!(plain.probabilities(&test.0).is_err());
+    let classifier = plain.clone().calibrated(&held_out.0, &held_out.1).unwrap();
+    assert_eq!(classifier.classify(&test.0).unwrap(), plain.classify(&test.0).unwrap());
+    let p = classifier.probabilities(&test.0).unwrap();
+    assert!(p.rows().into_iter().all(|row| (row.sum() - 1.0).abs() < 1e-12));
+    let log_loss =
+        |p: &Array2<f64>| -test.1.iter().enumerate().map(|(i, c)| p[[i, *c]].ln()).sum::<f64>() / 4e4;
+    let truth = Array2::from_shape_fn((40_000, 3), |(i, c)| {
+        let x = test.0[[i, 0]];
+        let odds = [1.0, (1.5 * x).exp(), (x * x - 2.0).exp()];
+        odds[c] / odds.iter().sum::<f64>()
+    });
+    // One slope for odds that are not linear in the predictions leaves some hundredths; the classes' shares alone 0.3.
+    let shares = Array2::from_shape_fn((40_000, 3), |(_, c)| {
+        test.1.iter().filter(|class| **class == c).count() as f64 / 4e4
+    });
+    let (loss, least) = (log_loss(&p), log_loss(&truth));
+    assert!(loss < least + 0.05 && loss < log_loss(&shares) - 0.2, "{loss} {least} {}", log_loss(&shares));
+}
+
+/// Points that are told apart without a mistake still get probabilities within (0, 1), by Platt's rule.
+#[test]
+fn sure_classes_are_not_quite_sure() {
+    let map = Trigonometric.gaussian::<f64>(frequencies(1, 30, &Independent, 2), 1.0).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap();
+    let x = Array2::from_shape_fn((40, 1), |(i, _)| if i < 20 { -1.0 } else { 1.0 } + 0.001 * i as f64);
+    let labels: Vec<usize> = (0..40).map(|i| i / 20).collect();
+    statistics.update_labels(&x, &labels).unwrap();
+    let classifier = RidgeClassifier::new(statistics.solve(1e-3).unwrap()).calibrated(&x, &labels).unwrap();
+    let p = classifier.probabilities(&x).unwrap();
+    // (20 + 1)/(20 + 2) where all predictions of a class are alike.
+    assert!((p[[3, 0]] - 21.0 / 22.0).abs() < 5e-3 && (p[[33, 1]] - 21.0 / 22.0).abs() < 5e-3, "{p}");
+}
+
+#[test]
+fn every_map_is_served_or_refused() {
+    let x = points::<f64>(200, 3, 0.7);
+    let y = x.slice(s![.., ..1]).mapv(|v| v * v);
+    for name in MAPS {
+        let map = name.make::<f64>(frequencies(3, 20, couplings()[0].as_ref(), 2), gaussian());
+        let statistics = RidgeStatistics::new(map.clone(), 1);
+        assert_eq!(statistics.is_ok(), map.facts().symmetric, "{name:?}");
+        let gram = map.gram(&x, &x).unwrap();
+        let model = KernelRidge::fit(&gram, &y, 5.0).unwrap();
+        assert!(model.predict(&gram).unwrap().iter().all(|v| v.is_finite()), "{name:?}");
+    }
+}

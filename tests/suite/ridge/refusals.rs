@@ -1,0 +1,186 @@
+//! Bad input gets a sentence, and leaves everything as it was.
+
+use ndarray::{Array1, Array2, arr1, arr2, concatenate, s};
+use random_features::apply::{Criterion, KernelRidge, RidgeClassifier, RidgeStatistics, Standardisation};
+use random_features::frequency::Independent;
+use random_features::{Error, Real, Trigonometric};
+
+use super::{data, statistics, trigonometric};
+use crate::common::frequencies;
+
+/// λ = 0 is refused, and the λ that is named does.
+fn singular<T: Real>(statistics: &RidgeStatistics<T>) {
+    let error = statistics.solve(0.0).unwrap_err();
+    let Error::Singular { lambda, least } = error else { panic!("{error}") };
+    assert_eq!(lambda, 0.0);
+    assert!(error.to_string().contains("λ should be at least"), "{error}");
+    let model = statistics.solve(least).unwrap();
+    assert!(model.weights().iter().all(|v| v.is_finite()));
+    let spectrum = statistics.spectrum().unwrap();
+    assert!(matches!(spectrum.model(0.0), Err(Error::Singular { .. })));
+    assert!(spectrum.model(least).is_ok());
+}
+
+#[test]
+fn singular_equations_name_a_lambda() {
+    let (x, y) = data::<f64>(50);
+    // Fewer rows than features; as many, with an intercept; the same row again and again; nothing but zeros.
+    singular(&statistics(&trigonometric(40, 1.0), &x, &y));
+    singular(&statistics(&trigonometric(25, 1.0), &x, &y));
+    let same = Array2::from_shape_fn((300, 3), |(_, k)| x[[0, k]]);
+    singular(&statistics(&trigonometric(20, 1.0), &same, &Array2::ones((300, 2))));
+    let (x, y) = data::<f32>(50);
+    singular(&statistics(&trigonometric(40, 1.0), &x, &y));
+    // Features that hardly differ: rounding decides.
+    let (x, y) = data::<f32>(3000);
+    singular(&statistics(&trigonometric(60, 30.0), &x, &y));
+    let (x, y) = data::<f64>(3000);
+    singular(&statistics(&trigonometric(100, 30.0), &x, &y));
+}
+
+#[test]
+fn kernel_ridge_names_a_lambda() {
+    let (x, y) = data::<f64>(50);
+    let (x, y) = (concatenate![ndarray::Axis(0), x, x], concatenate![ndarray::Axis(0), y, y]);
+    let gram = trigonometric::<f64>(200, 1.0).gram(&x, &x).unwrap();
+    let Error::Singular { least, .. } = KernelRidge::fit(&gram, &y, 0.0).unwrap_err() else { panic!() };
+    assert!(KernelRidge::fit(&gram, &y, least).is_ok());
+    let indefinite = arr2(&[[1.0, 2.0], [2.0, 1.0]]);
+    let Error::Singular { least, .. } =
+        KernelRidge::fit(&indefinite, &arr2(&[[1.0], [2.0]]), 0.5).unwrap_err()
+    else {
+        panic!()
+    };
+    assert!(KernelRidge::fit(&indefinite, &arr2(&[[1.0], [2.0]]), least).is_ok());
+    assert!(KernelRidge::fit(&arr2(&[[f64::NAN]]), &arr2(&[[1.0]]), 1.0).is_err());
+    assert!(KernelRidge::fit(&Array2::<f64>::zeros((0, 0)), &Array2::zeros((0, 1)), 1.0).is_err());
+    assert!(KernelRidge::fit(&arr2(&[[1.0]]), &arr2(&[[1.0], [2.0]]), 1.0).is_err());
+}
+
+#[test]
+fn rows_are_counted_once() {
+    let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(100));
+    let mut all = statistics(&map, &x, &y);
+    let twice = all.clone();
+    assert_eq!(all.merge(&twice).unwrap_err(), Error::Row { row: 0, reason: "is counted already" });
+    assert!(all.clone().starting_at(99).is_err() && all.clone().starting_at(100).is_ok());
+    let mut before = RidgeStatistics::new(map, 2).unwrap().starting_at(50).unwrap();
+    before.update(&x.slice(s![..50, ..]), &y.slice(s![..50, ..])).unwrap();
+    assert_eq!(all.merge(&before).unwrap_err(), Error::Row { row: 50, reason: "is counted already" });
+    let one = (x.slice(s![..1, ..]), y.slice(s![..1, ..]));
+    let missing = before.downdate(49, &one.0, &one.1, None).unwrap_err();
+    assert_eq!(missing.to_string(), "row 49 was never counted");
+}
+
+#[test]
+fn different_models_do_not_merge() {
+    let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(100));
+    let own = statistics(&map, &x, &y);
+    let reason = |other: RidgeStatistics<f64>| own.clone().merge(&other).unwrap_err().to_string();
+    let new = || RidgeStatistics::new(map.clone(), 2).unwrap();
+    assert!(reason(RidgeStatistics::new(trigonometric(11, 1.0), 2).unwrap()).contains("maps"));
+    assert!(reason(RidgeStatistics::new(map.clone(), 3).unwrap()).contains("targets"));
+    assert!(reason(new().without_intercept()).contains("intercept"));
+    let inputs = Standardisation::of(&x).unwrap();
+    assert!(reason(new().standardised(inputs.clone()).unwrap()).contains("standardisations"));
+    assert!(own.clone().standardised(inputs).is_err());
+    assert!(new().standardised(Standardisation::new(vec![0.0], vec![1.0]).unwrap()).is_err());
+    assert!(Standardisation::new(vec![0.0], vec![0.0]).is_err());
+    assert!(Standardisation::of(&Array2::<f64>::zeros((0, 3))).is_err());
+}
+
+/// What fails in its last chunk leaves no trace, though chunks before were added and levels rose.
+#[test]
+fn a_refused_update_changes_nothing() {
+    let n = 2 * RidgeStatistics::<f64>::CHUNK as usize + 10;
+    let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(n));
+    let head = s![..500, ..];
+    let mut all = statistics(&map, &x.slice(head).to_owned(), &y.slice(head).to_owned());
+    let before = format!("{all:?}");
+    let mut large = &y * 1e120;
+    large[[n - 1, 1]] = 1e200;
+    let error = all.update(&x, &large).unwrap_err();
+    assert!(error.to_string().contains("below 1e288"), "{error}");
+    assert_eq!(format!("{all:?}"), before);
+    let mut far = x.clone();
+    far[[n - 1, 0]] = 1e200;
+    let error = all.update(&far, &(&y * 1e120)).unwrap_err();
+    assert_eq!(error, Error::NotFinite { what: "the features of x", row: n - 1 });
+    assert_eq!(format!("{all:?}"), before);
+    let mut nan = y.clone();
+    nan[[3, 1]] = f64::NAN;
+    assert_eq!(all.update(&x, &nan).unwrap_err(), Error::NotFinite { what: "the targets", row: 3 });
+    assert!(all.update(&x.slice(s![.., ..2]), &y).is_err());
+    assert!(all.update(&x, &y.slice(s![1.., ..])).is_err());
+    for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+        let mut weights = Array1::ones(n);
+        weights[7] = wrong;
+        assert!(matches!(all.update_weighted(&x, &y, &weights), Err(Error::Entry { row: 7, .. })));
+    }
+    assert!(all.update_weighted(&x, &y, &arr1(&[1.0])).is_err());
+    assert!(all.update_labels(&x.slice(s![..1, ..]), &[2]).is_err());
+    assert_eq!(format!("{all:?}"), before);
+}
+
+#[test]
+fn scales_that_overflow_are_an_error() {
+    let map = Trigonometric.softmax::<f64>(frequencies(3, 10, &Independent, 1)).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 1).unwrap();
+    let x = arr2(&[[0.1, 0.2, 0.3], [30.0, 30.0, 0.0]]);
+    let error = statistics.update(&x, &arr2(&[[1.0], [2.0]])).unwrap_err();
+    assert!(error.to_string().contains("Gaussian kernel"), "{error}");
+    assert_eq!(statistics.count(), 0);
+}
+
+/// In `f32`, targets and weights whose squares it cannot hold.
+#[test]
+fn targets_of_any_size() {
+    let (map, (x, y)) = (trigonometric::<f32>(20, 1.0), data::<f32>(300));
+    let plain = statistics(&map, &x, &y).solve(1e-2).unwrap().predict(&x).unwrap();
+    for size in [1e30f32, 1e-30] {
+        let model = statistics(&map, &x, &y.mapv(|v| v * size)).solve(1e-2).unwrap();
+        let predicted = model.predict(&x).unwrap();
+        assert!(predicted.iter().zip(&plain).all(|(a, b)| (a / size - b).abs() < 1e-4));
+    }
+}
+
+#[test]
+fn no_data_no_model() {
+    let map = trigonometric::<f64>(10, 1.0);
+    let new = RidgeStatistics::new(map.clone(), 2).unwrap();
+    assert!(matches!(new.solve(1.0), Err(Error::NoData { .. })));
+    assert!(matches!(new.spectrum(), Err(Error::NoData { .. })));
+    assert!(RidgeStatistics::new(map.clone(), 0).is_err());
+    let (x, y) = data::<f64>(60);
+    let mut unweighted = new.clone();
+    unweighted.update_weighted(&x, &y, &Array1::zeros(60)).unwrap();
+    assert!(matches!(unweighted.solve(1.0), Err(Error::NoData { .. })));
+    let all = statistics(&map, &x, &y);
+    for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(all.solve(wrong), Err(Error::Parameter { .. })));
+    }
+    let spectrum = all.spectrum().unwrap();
+    assert!(spectrum.choose(&Criterion::GeneralisedCrossValidation, &[]).is_err());
+    let none = (x.slice(s![..0, ..]), y.slice(s![..0, ..]));
+    assert!(spectrum.errors(&Criterion::held_out(&none.0, &none.1), &[1.0]).is_err());
+    let model = all.solve(1.0).unwrap();
+    assert!(model.predict(&x.slice(s![.., ..2])).is_err());
+    assert!(RidgeClassifier::new(model).calibrated(&none.0, &[]).is_err());
+}
+
+/// One class alone, and a class without a point.
+#[test]
+fn one_class() {
+    let (map, (x, _)) = (trigonometric::<f64>(10, 1.0), data::<f64>(60));
+    for classes in [1, 3] {
+        let mut statistics = RidgeStatistics::new(map.clone(), classes).unwrap();
+        statistics.update_labels(&x, &vec![classes - 1; 60]).unwrap();
+        let model = statistics.solve(1e-3).unwrap();
+        let classifier = RidgeClassifier::new(model).calibrated(&x, &vec![classes - 1; 60]).unwrap();
+        assert_eq!(classifier.classify(&x).unwrap(), vec![classes - 1; 60]);
+        let p = classifier.probabilities(&x).unwrap();
+        // (n + 1)/(n + t), by Platt's rule.
+        let expected = 61.0 / (60.0 + classes as f64);
+        assert!((p[[5, classes - 1]] - expected).abs() < 1e-3, "{p}");
+    }
+}

@@ -1,0 +1,59 @@
+//! Statistics and models are read back to the bit, and what does not fit is refused.
+
+use random_features::apply::{Ridge, RidgeClassifier, RidgeStatistics, Standardisation};
+use serde_json::{Value, from_value, to_value};
+
+use super::{data, trigonometric};
+
+fn fitted() -> RidgeStatistics<f32> {
+    let (map, (x, y)) = (trigonometric::<f32>(5, 1.0), data::<f32>(300));
+    let inputs = Standardisation::of(&x).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap().standardised(inputs).unwrap();
+    statistics.update(&x, &y).unwrap();
+    statistics
+}
+
+#[test]
+fn read_back_to_the_bit() {
+    let (statistics, (x, y)) = (fitted(), data::<f32>(40));
+    let text: RidgeStatistics<f32> = from_value(to_value(&statistics).unwrap()).unwrap();
+    let bytes = postcard::to_stdvec(&statistics).unwrap();
+    let binary: RidgeStatistics<f32> = postcard::from_bytes(&bytes).unwrap();
+    for mut read in [text, binary] {
+        assert_eq!(format!("{read:?}"), format!("{statistics:?}"));
+        let mut goes_on = statistics.clone();
+        goes_on.update(&x, &y).unwrap();
+        read.update(&x, &y).unwrap();
+        assert_eq!(read.solve(0.1).unwrap().predict(&x), goes_on.solve(0.1).unwrap().predict(&x));
+        assert!(read.merge(&statistics).is_err());
+    }
+    let model = statistics.solve(0.1).unwrap();
+    let read: Ridge<f32> = postcard::from_bytes(&postcard::to_stdvec(&model).unwrap()).unwrap();
+    assert_eq!(read.predict(&x), model.predict(&x));
+    let labels: Vec<usize> = (0..40).map(|i| i % 2).collect();
+    let classifier = RidgeClassifier::new(model).calibrated(&x, &labels).unwrap();
+    let read: RidgeClassifier<f32> = from_value(to_value(&classifier).unwrap()).unwrap();
+    assert_eq!(read.probabilities(&x), classifier.probabilities(&x));
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut value = to_value(fitted()).unwrap();
+        change(&mut value);
+        from_value::<RidgeStatistics<f32>>(value).map(drop)
+    };
+    assert!(changed(&|_| {}).is_ok());
+    assert!(changed(&|v| v["sums"]["gram"]["words"] = Value::Array(Vec::new())).is_err());
+    assert!(changed(&|v| v["sums"]["gram"]["words"][0] = "NaN".into()).is_err());
+    assert!(changed(&|v| v["sums"]["gram"]["level"] = 1000.into()).is_err());
+    assert!(changed(&|v| v["sums"]["gram"]["depth"] = 3.into()).is_err());
+    assert!(changed(&|v| v["sums"]["cross"] = Value::Array(Vec::new())).is_err());
+    assert!(changed(&|v| v["sums"]["moments"] = Value::Array(Vec::new())).is_err());
+    assert!(changed(&|v| v["rows"]["ranges"][0]["end"] = 0.into()).is_err());
+    assert!(changed(&|v| v["inputs"]["scale"][0] = "0.0".into()).is_err());
+    assert!(changed(&|v| v["inputs"] = serde_json::json!({"centre": ["0.0"], "scale": ["1.0"]})).is_err());
+    let mut model = to_value(fitted().solve(0.1).unwrap()).unwrap();
+    model["intercepts"] = Value::Array(Vec::new());
+    assert!(from_value::<Ridge<f32>>(model).is_err());
+}
