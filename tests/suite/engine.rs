@@ -1162,7 +1162,7 @@ fn gradients_at_the_ends_of_the_range() {
         }
     }
     let counts = draw_poisson(4, 8, 1.0, &mut rng(1)).unwrap();
-    for size in [5e-324, 1e-310, 1e-300] {
+    for size in [1e-300, 1e-150] {
         check(&Poisson::default().gaussian::<f64>(counts.clone(), 1.0).unwrap(), size);
     }
 }
