@@ -296,11 +296,11 @@ fn blocks_of<T: Real>(part: &Part<T>) -> impl Iterator<Item = (Range<usize>, usi
     columns.zip(part.blocks.clone())
 }
 
-/// The columns, the scale and the slot of each block of a factor.
-fn blocks_of_factor<T: Real>(
-    parts: &[Part<T>],
-    factor: Factor,
-) -> Vec<(Option<Range<usize>>, Option<usize>, Option<Slot>)> {
+/// The columns, the scale and the slot of a block of a factor.
+type BlockOfFactor = (Option<Range<usize>>, Option<usize>, Option<Slot>);
+
+/// The blocks of a factor.
+fn blocks_of_factor<T: Real>(parts: &[Part<T>], factor: Factor) -> Vec<BlockOfFactor> {
     let (part, turned) = match factor {
         Factor::One => return vec![(None, None, None)],
         Factor::Estimate(part) => {

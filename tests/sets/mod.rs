@@ -16,7 +16,8 @@ pub fn run_on_each(filters: &[&str]) {
     let program = std::env::current_exe().unwrap();
     for set in ["portable", "avx2", "avx512"] {
         if !available.contains(&set) {
-            writeln!(std::io::stderr(), "{set}: skipped, this machine does not have it").unwrap();
+            let line = format!("{set}: skipped, this machine does not have it\n");
+            std::io::stderr().write_all(line.as_bytes()).unwrap();
         } else if set != machine::instruction_set() {
             // The last one makes sure that the set is in use.
             let filters = filters.iter().chain(&["on_each_instruction_set"]);
