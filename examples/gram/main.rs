@@ -3,12 +3,13 @@
 //! Points of the bundled wifi set, standardised, and the Gaussian kernel with their median distance as the lengthscale. For
 //! each number m of frequencies and each coupling, Gram matrices K̂ are estimated from many draws; the table shows the
 //! root mean square of ‖K̂ − K‖ over draws, over ‖K‖ (the picture of Figure 7 of *Simplex Random Features*), and in
-//! brackets what the closed forms of the variances predict, where there are some.
+//! brackets what the closed forms of the variances predict, where there are some. Errors of positive features have heavy
+//! tails: a few draws in many make their mean square, so that it lies below its closed form unless draws are very many.
 //!
 //!     cargo run --release --example gram -- [--points 100] [--draws 200] [--seed 1]
 //!
-//! Exit code 0 if all is well, 1 if a mean square is more than 5 standard errors from its closed form, 2 if the request
-//! cannot be understood or fulfilled.
+//! Exit code 0 if all is well, 1 if a mean square of trigonometric features, which are bounded, is more than 5 standard
+//! errors from its closed form, 2 if the request cannot be understood or fulfilled.
 
 #[path = "../common/arguments.rs"]
 mod arguments;
@@ -131,7 +132,7 @@ fn run(request: &Request) -> Result<bool, Box<dyn Error>> {
                 let predicted = errors.predicted.map_or("–".into(), |p| format!("{:.4}", relative(p)));
                 line += &format!("{:>10.4} ({predicted:^6})", relative(errors.mean));
                 let off = errors.predicted.map_or(0.0, |p| (errors.mean - p).abs());
-                agree &= off <= LIMIT * errors.standard_error;
+                agree &= name != "trigonometric" || off <= LIMIT * errors.standard_error;
             }
             arguments::print(&format!("{line}\n"))?;
         }
@@ -148,7 +149,9 @@ fn main() -> ExitCode {
     match agree {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => {
-            eprintln!("a mean square is more than {LIMIT} standard errors from its closed form");
+            eprintln!(
+                "a mean square of trigonometric features is more than {LIMIT} standard errors from its closed form"
+            );
             ExitCode::from(1)
         }
         Err(sentence) => {

@@ -1,7 +1,9 @@
 //! What feature maps are for.
 //!
 //! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in
-//! O(n t), as the reference. They take any feature map or kernel from the floors below; nothing stands above.
+//! O(n t), as the reference. Ridge regression, which is more accurate: [`RidgeStatistics`] take points in, in batches that
+//! merge; they give a [`Ridge`] for one λ or all of them, and a classifier with probabilities; kernel ridge regression from
+//! a Gram matrix, exact or estimated, is the reference. They take any feature map or kernel from the floors below; nothing stands above.
 
 pub mod attention;
 mod exact_smoother;

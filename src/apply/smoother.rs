@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayRef2};
+use ndarray::{Array2, ArrayRef2, s};
 
 use super::sums::{Out, Room, Sums, rows};
 use super::{check_targets, check_training, largest_columns, one_hot};
@@ -24,7 +24,7 @@ const RUN: usize = 128;
 /// Points come in as many batches as you like. Sums are `f64` and, for maps with exponents, carry a scale for
 /// each feature: weights cannot vanish, whatever the norms. Estimates of other maps may be negative; where a
 /// point's total weight is then not positive, [`predict`](Smoother::predict) returns the mean of the training
-/// targets, as with an infinite lengthscale.
+/// targets, as with an infinite lengthscale, and [`predict_and_report`](Smoother::predict_and_report) says where.
 ///
 /// # Cost
 /// O(n m d) to train, O(t m (d + targets)) to predict, O(m · targets) memory; the exact kernel needs O(n t d).
@@ -122,11 +122,34 @@ impl<T: Real> Smoother<T> {
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
     /// training point.
     pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
-        self.apply(x, |sums, j| {
-            let weight = sums[self.totals.len()];
-            let mean = self.totals[j] / self.count as f64;
-            T::narrow(if weight <= 0.0 { mean } else { sums[j] / weight })
-        })
+        self.apply(x, self.totals.len(), |sums, j| T::narrow(self.regression(sums, j)))
+    }
+
+    /// As [`predict`](Smoother::predict), and the rows of `x`, ascending, whose total weight is not positive: there the mean
+    /// of the training targets stands in, since the estimates of a map with signed features do not make a mean. Many of
+    /// them say that the map has too few features for these points, or too small a lengthscale.
+    ///
+    /// # Errors
+    /// As [`predict`](Smoother::predict).
+    pub fn predict_and_report(&self, x: &ArrayRef2<T>) -> Result<(Array2<T>, Vec<usize>)> {
+        let targets = self.totals.len();
+        let entry = |sums: &[f64], j| {
+            if j < targets {
+                T::narrow(self.regression(sums, j))
+            } else {
+                T::narrow(f64::from(u8::from(sums[targets] <= 0.0)))
+            }
+        };
+        let all = self.apply(x, targets + 1, entry)?;
+        let marked = |(row, mark): (usize, &T)| (*mark > T::zero()).then_some(row);
+        let rows = all.column(targets).iter().enumerate().filter_map(marked).collect();
+        Ok((all.slice_move(s![.., ..targets]), rows))
+    }
+
+    /// ŷ for a target from a row's sums; the mean of the targets if weights do not add up to a positive number.
+    fn regression(&self, sums: &[f64], j: usize) -> f64 {
+        let weight = sums[self.totals.len()];
+        if weight <= 0.0 { self.totals[j] / self.count as f64 } else { sums[j] / weight }
     }
 
     /// The class with the largest score Σᵢ K̂(x, xᵢ) [label i = class] for each row of `x`; the first of
@@ -135,11 +158,16 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
     pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
-        largest_columns(&self.apply(x, |sums, j| sums[j])?)
+        largest_columns(&self.apply(x, self.totals.len(), |sums, j| sums[j])?)
     }
 
-    /// Lets `entry(sums of a row, target)` compute each entry of the result.
-    fn apply<U>(&self, x: &ArrayRef2<T>, entry: impl Fn(&[f64], usize) -> U + Sync) -> Result<Array2<U>>
+    /// Lets `entry(sums of a row, column)` compute each entry of a result of so many columns.
+    fn apply<U>(
+        &self,
+        x: &ArrayRef2<T>,
+        columns: usize,
+        entry: impl Fn(&[f64], usize) -> U + Sync,
+    ) -> Result<Array2<U>>
     where
         U: Clone + Default + Send + Sync,
     {
@@ -147,8 +175,8 @@ impl<T: Real> Smoother<T> {
         if self.count == 0 {
             return Err(Error::NoData { what: "a prediction" });
         }
-        check_addressable(x.nrows(), self.totals.len())?;
-        let mut out = Array2::default((x.nrows(), self.totals.len()));
+        check_addressable(x.nrows(), columns)?;
+        let mut out = Array2::default((x.nrows(), columns));
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (sums, work) = (self.sums.prepared(program, form), program.width() * self.totals.len());
         let write = |_: Range<usize>, batch: &mut Batch<T>, mut out: Out<'_, U>, room: &mut Array2<f64>| {

@@ -109,6 +109,11 @@ fn weights_that_are_not_positive_give_the_mean() {
     let mut smoother = Smoother::new(map, 1).unwrap();
     smoother.update(&ndarray::arr2(&[[0.0], [0.1]]), &ndarray::arr2(&[[1.0], [2.0]])).unwrap();
     assert_eq!(smoother.predict(&ndarray::arr2(&[[std::f64::consts::PI]])).unwrap()[[0, 0]], 1.5);
+    let x = ndarray::arr2(&[[0.0], [std::f64::consts::PI], [f64::NAN], [0.1], [3.0]]);
+    let (predicted, rows) = smoother.predict_and_report(&x).unwrap();
+    assert_eq!(rows, [1, 4]);
+    let plain = smoother.predict(&x).unwrap();
+    assert!(predicted.iter().zip(&plain).all(|(a, b)| a.to_bits() == b.to_bits()));
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod estimate;
 mod gaussian;
 mod generalised;
 mod hybrid;
+mod ridge;
 
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ use case::Case;
 use crate::golden::Computed;
 
 /// Families that a later capability will compute.
-const LATER: [&str; 4] = ["attention.", "krr.", "metrics.", "sampled_softmax"];
+const LATER: [&str; 3] = ["attention.", "metrics.", "sampled_softmax"];
 
 /// What became of a formula.
 pub enum Outcome {
@@ -41,6 +42,7 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "structured" => drawn::structured(&case)?,
         "qmc" => drawn::quasi_random(&case)?,
         "data" => drawn::data(&case)?,
+        "krr" => ridge::ridge(&case)?,
         _ => None,
     };
     match computed {

@@ -5,6 +5,7 @@ mod model;
 mod rows;
 mod standardisation;
 mod statistics;
+mod sums;
 mod totals;
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

@@ -70,6 +70,7 @@ struct Room {
 
 impl<T: Real> Ridge<T> {
     /// From β, D × t.
+    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
     pub(super) fn new(
         map: Map<T>,
         inputs: Option<Standardisation>,
@@ -169,7 +170,7 @@ impl<T: Real> Ridge<T> {
         let mut points = Array2::zeros((0, 0));
         for (x, out) in x.axis_chunks_iter(Axis(0), ROWS).zip(out.axis_chunks_iter_mut(Axis(0), ROWS)) {
             inputs.write(x, &mut points);
-            map_rows(program, what, points.view(), out, work, &write);
+            map_rows(program, what, points.view(), out, work, write);
         }
         Ok(())
     }

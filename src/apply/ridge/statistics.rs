@@ -6,9 +6,10 @@ use ndarray::{ArrayRef1, ArrayRef2};
 
 use super::super::{check_targets, check_training, one_hot};
 use super::Standardisation;
-use super::chunk::{self, BLOCK, Chunk, Data, Room, Source, blocks, cuts};
+use super::chunk::{self, BLOCK, Chunk, Data, Room, Source, cuts};
 use super::rows::Rows;
-use super::totals::{MOST, TooLarge, Totals, largest};
+use super::sums::Sums;
+use super::totals::{MOST, TooLarge};
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
@@ -78,79 +79,6 @@ pub struct RidgeStatistics<T: Real> {
     pub(super) rows: Rows,
     /// The number of the first row of the next update.
     pub(super) next: u64,
-}
-
-/// The sums.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Sums {
-    /// Σ w φ φᵀ, a piece for each block of the lower triangle.
-    pub gram: Totals,
-    /// Σ w y φ for each target; the last is for the target 1.
-    pub cross: Vec<Totals>,
-    /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
-    pub moments: Vec<Totals>,
-    /// How often something was added.
-    pub parts: u64,
-}
-
-impl Sums {
-    /// Zeros for t targets and features of the scalar `T`.
-    pub fn new<T: Real>(targets: usize, width: usize) -> Self {
-        Sums {
-            gram: Totals::new(blocks(width).len(), BLOCK * BLOCK, Self::depth::<T>()),
-            cross: vec![Totals::new(1, width, 3); targets + 1],
-            moments: vec![Totals::new(1, 1, 3); 2 * targets + 1],
-            parts: 0,
-        }
-    }
-
-    /// Whether these are for so many targets and features.
-    #[cfg(feature = "serde")]
-    pub fn fit<T: Real>(&self, targets: usize, width: usize) -> bool {
-        self.gram.fits(blocks(width).len(), BLOCK * BLOCK, Self::depth::<T>())
-            && self.cross.len() == targets + 1
-            && self.cross.iter().all(|sums| sums.fits(1, width, 3))
-            && self.moments.len() == 2 * targets + 1
-            && self.moments.iter().all(|sums| sums.fits(1, 1, 3))
-    }
-
-    /// Words of a sum of products: as many as the rounding of the products is worth.
-    fn depth<T: Real>() -> usize {
-        if size_of::<T>() == 4 { 2 } else { 3 }
-    }
-
-    /// Whether digits would be lost if the chunk were added and taken out again; `Err` if it cannot be added.
-    fn would_rise<T: Real>(&self, chunk: &Chunk<T>) -> Result<bool, TooLarge> {
-        let mut rises = self.gram.would_rise(chunk.bound())?;
-        for (sums, values) in self.cross.iter().zip(chunk.cross.rows()) {
-            rises |= sums.would_rise(largest(values.to_slice().unwrap_or(&[])))?;
-        }
-        for (sums, moment) in self.moments.iter().zip(&chunk.moments) {
-            rises |= sums.would_rise(moment.abs())?;
-        }
-        Ok(rises)
-    }
-
-    fn add<T: Real>(&mut self, chunk: &mut Chunk<T>, sign: f64) {
-        if let Some(adder) = self.gram.open(chunk.bound()) {
-            chunk.add_products(adder, &mut self.gram, sign);
-        }
-        chunk.cross *= sign;
-        for (sums, mut values) in self.cross.iter_mut().zip(chunk.cross.rows_mut()) {
-            sums.add(values.as_slice_mut().unwrap_or(&mut []));
-        }
-        let moments = self.moments.iter_mut().zip(&chunk.moments);
-        moments.for_each(|(sums, moment)| sums.add(&mut [sign * moment]));
-        self.parts += 1;
-    }
-
-    fn merge(&mut self, other: Sums) {
-        self.gram.merge(other.gram);
-        self.cross.iter_mut().zip(other.cross).for_each(|(own, their)| own.merge(their));
-        self.moments.iter_mut().zip(other.moments).for_each(|(own, their)| own.merge(their));
-        self.parts += other.parts;
-    }
 }
 
 impl<T: Real> RidgeStatistics<T> {

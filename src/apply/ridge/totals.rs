@@ -79,6 +79,7 @@ impl Totals {
     }
 
     /// The sum at a place of a piece.
+    #[cfg(any(test, feature = "faer", feature = "ndarray-linalg"))]
     pub(super) fn at(&self, piece: usize, place: usize) -> f64 {
         let words = &self.words[piece * self.piece * self.depth..];
         // From the finest on, so that one rounding matters.

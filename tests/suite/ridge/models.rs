@@ -27,7 +27,7 @@ fn agrees<T: Real>(map: &Map<T>, lambda: f64, tolerance: f64) {
                 statistics.solve_with(*backend, lambda).unwrap(),
                 statistics.spectrum_with(*backend).unwrap().model(lambda).unwrap(),
             ] {
-                let predicted = z.dot(&model.weights().t()) + &model.intercepts();
+                let predicted = z.dot(&model.weights().t()) + model.intercepts();
                 let error = distance(&predicted, &expected);
                 assert!(error < tolerance, "{backend:?}, {intercept}: {error:e}");
                 let error = distance(&model.predict(&x).unwrap().mapv(|v| v.widen()), &expected);
