@@ -1,5 +1,6 @@
 //! From a formula's name and a case's parameters to what the crate computes.
 
+mod attention;
 mod case;
 mod drawn;
 mod estimate;
@@ -14,7 +15,7 @@ use case::Case;
 use crate::golden::Computed;
 
 /// Families that a later capability will compute.
-const LATER: [&str; 4] = ["attention.", "krr.", "metrics.", "sampled_softmax"];
+const LATER: [&str; 3] = ["krr.", "metrics.", "sampled_softmax"];
 
 /// What became of a formula.
 pub enum Outcome {
@@ -41,6 +42,7 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "structured" => drawn::structured(&case)?,
         "qmc" => drawn::quasi_random(&case)?,
         "data" => drawn::data(&case)?,
+        "attention" => attention::attention(&case)?,
         _ => None,
     };
     match computed {
