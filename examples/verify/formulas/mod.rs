@@ -1,5 +1,6 @@
 //! From a formula's name and a case's parameters to what the crate computes.
 
+mod attention;
 mod case;
 mod drawn;
 mod estimate;
@@ -15,7 +16,7 @@ use case::Case;
 use crate::golden::Computed;
 
 /// Families that a later capability will compute.
-const LATER: [&str; 3] = ["attention.", "metrics.", "sampled_softmax"];
+const LATER: [&str; 2] = ["metrics.", "sampled_softmax"];
 
 /// What became of a formula.
 pub enum Outcome {
@@ -43,6 +44,7 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         "qmc" => drawn::quasi_random(&case)?,
         "data" => drawn::data(&case)?,
         "krr" => ridge::ridge(&case)?,
+        "attention" => attention::attention(&case)?,
         _ => None,
     };
     match computed {
