@@ -1,12 +1,12 @@
 //! Linear attention against the quadratic loop over the same features, on every path.
 
 use crate::common::frequencies;
-use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, concatenate, s};
+use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, Rows};
 use random_features::frequency::{Draw, Independent, Orthogonal, RootDim, Simplex, draw_poisson, draw_with};
 use random_features::hybrid::{Bases, Hybrid};
 use random_features::kernel::{Activation, Softmax};
-use random_features::map::{Redraw, Shift};
+use random_features::map::{Facts, FeatureMap, Form, Redraw, Shift, Tile};
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };
@@ -755,4 +755,172 @@ fn redraws_follow_their_schedule() {
     }
     assert_eq!(identity(&redraw, 4950), known[49]);
     assert!(matches!(Redraw::new(recipe, 7, 0), Err(Error::Parameter { .. })));
+}
+
+/// A key that shares no feature with a query hides no other, however far below it that one is.
+#[test]
+fn keys_without_a_common_feature_hide_none() {
+    let map = Nonlinear::new(Activation::Relu).map::<f32>(frequencies(2, 16, &Independent, 1), 1.0).unwrap();
+    let attention = Attention::new(map).unwrap();
+    for size in [1.0f32, 1e8, 1e19] {
+        for gap in [0, 70, 1100] {
+            // Many keys along a, then one far smaller along −a; a query along −a sees that one alone.
+            let n = gap + 2;
+            let k = Array4::from_shape_fn((1, 1, n, 2), |(_, _, j, c)| {
+                if j + 1 < n { [size, 0.0][c] } else { [-1.0 / size, 0.0][c] }
+            });
+            let q = Array4::from_shape_fn((1, 1, n, 2), |(_, _, _, c)| [-1.0f32, 0.0][c]);
+            let v = Array4::from_shape_fn((1, 1, n, 1), |(_, _, j, _)| if j + 1 < n { 7.0 } else { 3.0 });
+            let heads = Heads::new(&q, &k, &v).unwrap();
+            let (all, causal) = (attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap());
+            assert!(all.output.iter().all(|v| (v - 3.0).abs() < 1e-5), "{size} {gap}: {}", all.output);
+            assert!((causal.output[[0, 0, n - 1, 0]] - 3.0).abs() < 1e-5, "{size} {gap}");
+            assert_eq!(causal.non_positive.len(), n - 1);
+            let mut state = attention.state(1, 1, 1).unwrap();
+            state.prefill(&k, &v).unwrap();
+            let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
+            assert!((step.output[[0, 0, 0]] - 3.0).abs() < 1e-5);
+            let which = Rows { batch: 0, head: 0, rows: &[0], causal: false };
+            assert!((attention.weights(&heads, which).unwrap()[[0, n - 1]] - 1.0).abs() < 1e-12);
+        }
+    }
+}
+
+/// A map of one's own whose values are of any size, some of them 0.
+#[derive(Debug)]
+struct Sized(f64);
+
+impl<T: Real> FeatureMap<T> for Sized {
+    fn facts(&self) -> Facts {
+        Facts::new(1, vec![2, 1]).symmetric().non_negative()
+    }
+
+    fn fill(&self, _: Side, x: ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let (x, row) = (x[0].widen(), tile.row(i));
+            let values = [self.0 * x.max(0.0), self.0 * (-x).max(0.0), self.0];
+            row.values.iter_mut().zip(values).for_each(|(to, v)| *to = T::narrow(v));
+            row.log_scales.fill(0.0);
+        }
+    }
+}
+
+#[test]
+fn values_of_a_map_may_be_of_any_size() {
+    let [q, k] = [1, 2].map(|seed| tokens::<f32>([1, 1, 150, 1], 1.0, seed));
+    let v = tokens::<f32>([1, 1, 150, 2], 1.0, 3);
+    let run = |size: f64| {
+        let attention = Attention::new(Map::<f32>::new(Sized(size)).unwrap()).unwrap();
+        let heads = Heads::new(&q, &k, &v).unwrap();
+        (attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap())
+    };
+    let plain = run(1.0);
+    for size in [1e-30, 1e-12, 1e12, 1e30] {
+        let other = run(size);
+        for (a, b) in [(&other.0, &plain.0), (&other.1, &plain.1)] {
+            assert!(a.non_positive.is_empty());
+            assert!((&a.output - &b.output).iter().all(|e| e.abs() < 1e-5), "{size}");
+        }
+    }
+}
+
+/// Norms of any size have the same direction.
+#[test]
+fn cosines_do_not_depend_on_norms() {
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().cosine(0.5).unwrap();
+    let exact = ExactAttention::new().cosine(0.5).unwrap();
+    let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f32>([1, 1, 40, d], 1.0, seed));
+    let run = |a: f32, b: f32| {
+        let (q, k) = (q.mapv(|v| v * a), k.mapv(|v| v * b));
+        let heads = Heads::new(&q, &k, &v).unwrap();
+        let out: Array4<f32> = exact.bidirectional(&heads).unwrap();
+        (attention.bidirectional(&heads).unwrap().output, out)
+    };
+    let plain = run(1.0, 1.0);
+    for (a, b) in [(1e-30, 1e30), (1e36, 1e-36), (1e-37, 1e-37)] {
+        let other = run(a, b);
+        assert!((&other.0 - &plain.0).iter().all(|e| e.abs() < 1e-5), "{a} {b}");
+        assert!((&other.1 - &plain.1).iter().all(|e| e.abs() < 1e-5), "{a} {b}");
+    }
+}
+
+/// ε is continuous: a tiny one changes little, also where outputs are not divided, and where features are far apart.
+#[test]
+fn a_tiny_epsilon_changes_little() {
+    for (size, normalised) in [(0.7, true), (0.7, false), (20.0, true)] {
+        let map = positive::<f32>(6, 20);
+        let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f32>([1, 1, 70, d], size, seed));
+        let heads = Heads::new(&q, &k, &v).unwrap();
+        let run = |epsilon| {
+            let attention = Attention::new(map.clone()).unwrap().normalised(normalised);
+            attention.biased_epsilon(epsilon).unwrap().causal(&heads).unwrap()
+        };
+        let (none, tiny) = (run(0.0), run(1e-300));
+        assert!(tiny.non_positive.is_empty(), "{size}");
+        let scale = none.output.iter().fold(0.0f32, |a, v| a.max(v.abs()));
+        assert!((&none.output - &tiny.output).iter().all(|e| e.abs() <= 1e-4 * scale), "{size} {normalised}");
+    }
+}
+
+/// What is not divided may be in range where its scale is not.
+#[test]
+fn outputs_that_are_not_divided_reach_the_ends_of_the_range() {
+    // One frequency: φ = exp(ω x − ½x²), so the scale is far beyond the range where ω x is.
+    let map = positive::<f64>(1, 1);
+    let attention = Attention::new(map.clone()).unwrap().scale(1.0).unwrap().normalised(false);
+    for x in [-40.0, -30.0, 30.0, 40.0] {
+        let log = map.log_estimate(&arr1(&[x]), &arr1(&[x])).unwrap().ln_abs;
+        // The output e^±600.
+        let value = ((600.0 * log.signum() - log).clamp(-690.0, 690.0)).exp();
+        let (x, v) = (Array4::from_elem((1, 1, 1, 1), x), Array4::from_elem((1, 1, 1, 1), value));
+        let out = attention.bidirectional(&Heads::new(&x, &x, &v).unwrap()).unwrap().output[[0, 0, 0, 0]];
+        let expected = log + value.ln();
+        assert!(expected.abs() > 700.0 || (out.ln() - expected).abs() < 1e-9, "{out}: e^{expected}");
+        assert!(log.abs() > 710.0);
+    }
+}
+
+/// A stored state that cannot have come to be is an error, whatever it asks for.
+#[cfg(feature = "serde")]
+#[test]
+fn hostile_states_are_refused() {
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
+    let mut state = attention.state(1, 1, 6).unwrap();
+    let x = tokens::<f32>([1, 1, 70, 6], 0.7, 1);
+    state.prefill(&x, &x).unwrap();
+    let text = serde_json::to_string(&state).unwrap();
+    let read = |text: &str| serde_json::from_str::<CausalState<f32>>(text);
+    assert!(read(&text).is_ok());
+    for (from, to) in [
+        ("\"shape\":[1,1,6]", "\"shape\":[1,1,17592186044416]"),
+        ("\"shape\":[1,1,6]", "\"shape\":[1,1,18446744073709551615]"),
+        ("\"shape\":[1,1,6]", "\"shape\":[0,1,6]"),
+        ("\"targets\":6", "\"targets\":7"),
+        ("\"length\":70", "\"length\":18446744073709551615"),
+        ("\"length\":70", "\"length\":64"),
+        ("\"reference\":[\"", "\"reference\":[\"1"),
+        ("\"reference\":[\"", "\"reference\":[\"inf\",\""),
+    ] {
+        assert!(text.contains(from), "{from}");
+        assert!(read(&text.replacen(from, to, 1)).is_err(), "{to}");
+    }
+}
+
+/// Auto looks at the sequences, not at their sum; weights say NaN where outputs do.
+#[test]
+fn sequences_and_nan_reach_the_side_doors() {
+    let attention = Attention::new(positive::<f64>(6, 100)).unwrap();
+    let x = tokens::<f64>([1, 1, 2000, 6], 0.7, 1);
+    let offsets: Vec<usize> = (0..=100).map(|s| 20 * s).collect();
+    let heads = Heads::new(&x, &x, &x).unwrap().sequences(&offsets, &offsets).unwrap();
+    assert!(attention.crossover(6, false) > 20);
+    let expected: Array4<f64> = attention.exact().unwrap().bidirectional(&heads).unwrap();
+    assert_eq!(attention.auto(&heads, false).unwrap().output, expected);
+    let mut k = x.clone();
+    k[[0, 0, 25, 0]] = f64::NAN;
+    let heads = Heads::new(&x, &k, &x).unwrap().sequences(&offsets, &offsets).unwrap();
+    let weights =
+        attention.weights(&heads, Rows { batch: 0, head: 0, rows: &[3, 30], causal: false }).unwrap();
+    assert!(weights.row(0).iter().all(|w| w.is_finite()) && weights.row(1).iter().any(|w| w.is_nan()));
+    assert!(attention.state(usize::MAX, 2, 1).is_err() && attention.state(1, 1, usize::MAX / 2).is_err());
 }

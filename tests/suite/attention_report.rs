@@ -147,3 +147,25 @@ fn reports_refuse_what_they_cannot_say() {
     assert!(matches!(attention.error_report(0, &x, &bad, &x), Err(Error::NotFinite { row: 2, .. })));
     assert!(matches!(attention.error_report(0, &x, &x, &bad), Err(Error::NotFinite { row: 2, .. })));
 }
+
+/// Beyond the range of what can be summed up it is hopeless, and nothing is said of outputs that are 0.
+#[test]
+fn reports_at_the_ends_of_the_range() {
+    for size in [30.0, 300.0] {
+        let [q, k, v] = [1, 2, 3].map(|seed| normal(20, 4, size, seed));
+        for map in maps(4, 32, 1) {
+            let report = report(&map, [&q, &k, &v]);
+            if report.is_hopeless() {
+                assert!(report.frequencies_for(0.1) > 32.0, "{report}");
+            }
+            assert!(report.alternatives.is_sorted_by(|a, b| a.1 <= b.1), "{report:?}");
+            assert_eq!(
+                (report.frequencies_for(-1.0), report.frequencies_for(f64::NAN)),
+                (f64::INFINITY, f64::INFINITY)
+            );
+        }
+    }
+    let (x, none) = (normal(20, 4, 0.3, 1), Array2::zeros((20, 2)));
+    let report = report(&maps(4, 512, 1)[0], [&x, &x, &none]);
+    assert!(!report.is_hopeless() && report.output_error().is_none() && report.weight_error().is_some());
+}

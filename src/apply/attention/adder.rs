@@ -13,6 +13,8 @@ pub(super) struct Easy<'a, T> {
     pub scales: &'a [f64],
     /// Keys × d_v.
     pub values: &'a [T],
+    /// Whether a key lacks a feature.
+    pub gaps: bool,
 }
 
 /// Room to work in.
@@ -61,7 +63,7 @@ impl<T: Real> Adder<T> {
                 product(isa, keys, width, values, sums, width);
             }
         }
-        state.add(&Part { reference, weights: &self.totals, sums: &self.sums });
+        state.add(&Part { reference, gaps: easy.gaps, weights: &self.totals, sums: &self.sums });
     }
 
     /// Values times their keys' scales, relative to a reference; 0 behind the last of them.

@@ -8,6 +8,7 @@ use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 
 use super::adder::{Adder, Easy};
 use super::output::Sums;
+use super::span::Span;
 use super::state::{LogRow, Ready, State};
 use super::tokens::{Element, Reading, Tokens};
 use super::values::Values;
@@ -35,6 +36,8 @@ pub(super) struct Chunk<T> {
     queries: Tokens<T>,
     keys: Tokens<T>,
     values: Values<T>,
+    /// Keys that are masked.
+    hidden: Vec<bool>,
     adder: Adder<T>,
     packed_values: Packed<T>,
     weights: Vec<T>,
@@ -55,9 +58,12 @@ impl<T: Real> Chunk<T> {
     ) {
         self.keys.fill(setup.program, (Side::Y, setup.reading), k, &mut self.scratch);
         self.values.fill(v);
+        self.hidden.clear();
+        self.hidden.resize(self.keys.len(), false);
         for (i, _) in mask.iter().flatten().enumerate().filter(|(_, seen)| !**seen) {
             self.keys.clear_row(i);
             self.values.clear_row(i);
+            self.hidden[i] = true;
         }
         let easy = self.easy();
         self.adder.pack(&self.keys.values()[..easy * setup.program.width()], easy);
@@ -65,24 +71,44 @@ impl<T: Real> Chunk<T> {
 
     /// The number of keys before the first one that enters on its own.
     fn easy(&self) -> usize {
-        let all = self.keys.plain.iter().zip(&self.values.calm);
-        all.take_while(|(plain, calm)| **plain && **calm).count()
+        let mut span = Span::new();
+        let fits = |j: &usize| {
+            span = span.with(self.keys.scales[*j], self.keys.gaps[*j]);
+            self.keys.plain[*j] && self.values.calm[*j] && span.is_narrow::<T>()
+        };
+        (0..self.keys.len()).take_while(fits).count()
+    }
+
+    /// The number of queries, of those of the first `easy` keys, for which these and what is ready are near each other.
+    fn near(&self, easy: usize) -> usize {
+        let mut span = Span::new().with(self.ready.top, self.ready.gaps);
+        let fits = |j: &usize| {
+            span = span.with(self.keys.scales[*j], self.keys.gaps[*j]);
+            span.is_narrow::<T>()
+        };
+        if self.ready.plain { (0..easy).take_while(fits).count() } else { 0 }
     }
 
     /// Adds the keys to a state.
     pub fn add_to(&mut self, setup: Setup<'_, T>, state: &mut State<T>) {
         let count = self.easy();
         let features = &self.keys.values()[..count * setup.program.width()];
-        let easy = Easy { features, scales: &self.keys.scales[..count], values: self.values.first(count) };
-        self.adder.add(easy, state);
+        let (scales, gaps) = (&self.keys.scales[..count], &self.keys.gaps[..count]);
+        let gaps = scales.iter().zip(gaps).any(|(scale, gaps)| *gaps && *scale > f64::NEG_INFINITY);
+        self.adder.add(Easy { features, scales, values: self.values.first(count), gaps }, state);
+        if !self.hidden.iter().all(|hidden| *hidden) {
+            state.see();
+        }
         for j in count..self.keys.len() {
             self.push(setup, j, state);
         }
     }
 
     fn push(&mut self, setup: Setup<'_, T>, j: usize, state: &mut State<T>) {
-        self.keys.log_row(setup.program, Side::Y, j, &mut self.scratch, &mut self.logs);
-        state.push(&self.logs, self.values.row(j));
+        if !self.hidden[j] {
+            self.keys.log_row(setup.program, Side::Y, j, &mut self.scratch, &mut self.logs);
+            state.push(&self.logs, self.values.row(j));
+        }
     }
 
     /// The outputs of queries that see `before` and the keys of this chunk up to their own row; then adds the keys to the
@@ -95,11 +121,11 @@ impl<T: Real> Chunk<T> {
         mut report: impl FnMut(usize, usize),
     ) {
         before.ready(last, &mut self.ready);
-        let easy = self.easy();
+        let fast = self.near(self.easy());
+        let seen = before.has_seen() || last.has_seen();
         for (member, (q, out)) in queries.iter_mut().enumerate() {
             self.queries.fill(setup.program, (Side::X, setup.reading), q.view(), &mut self.scratch);
-            let fast = if before.is_huge() || last.is_huge() { 0 } else { easy };
-            self.easy_outputs(setup, fast, out.view_mut(), &mut |i| report(member, i));
+            self.easy_outputs(setup, (fast, seen), out.view_mut(), &mut |i| report(member, i));
             if fast < self.queries.len() || !self.queries.plain.iter().all(|plain| *plain) {
                 self.hard_outputs(setup, (before, last), fast, out.view_mut(), &mut |i| report(member, i));
             }
@@ -111,7 +137,7 @@ impl<T: Real> Chunk<T> {
     fn easy_outputs(
         &mut self,
         setup: Setup<'_, T>,
-        count: usize,
+        (count, seen_before): (usize, bool),
         mut out: ArrayViewMut2<'_, T>,
         report: &mut dyn FnMut(usize),
     ) {
@@ -177,7 +203,8 @@ impl<T: Real> Chunk<T> {
                 let i = rows.start + r;
                 if self.queries.plain[i] {
                     let scale = scales[r] + self.queries.scales[i];
-                    let row = Sums { scale, normaliser: normalisers[r], sums };
+                    let seen = seen_before || self.hidden[..=i].contains(&false);
+                    let row = Sums { scale, normaliser: normalisers[r], sums, seen };
                     if !row.write(setup.normalised, out.row_mut(i).iter_mut()) {
                         report(i);
                     }
@@ -217,7 +244,7 @@ impl<T: Real> Chunk<T> {
         self.queries.log_row(setup.program, Side::X, i, &mut self.scratch, &mut self.logs);
         self.row.resize(out.len(), 0.0);
         let (scale, normaliser) = state.query(&self.logs, &mut self.row);
-        let row = Sums { scale, normaliser, sums: &mut self.row[..] };
+        let row = Sums { scale, normaliser, sums: &mut self.row[..], seen: state.has_seen() };
         if !row.write(setup.normalised, out.iter_mut()) {
             report(i);
         }
@@ -237,13 +264,14 @@ impl<T: Real> Chunk<T> {
         self.out.resize(self.queries.len() * targets, T::zero());
         product(isa, self.queries.values(), features, ready.sums.all(), &mut self.out, targets);
         for i in 0..self.queries.len() {
-            if !self.queries.plain[i] || state.is_huge() {
+            if !self.queries.plain[i] || !ready.plain {
                 self.hard_output(setup, i, state, out.row_mut(i), report);
                 continue;
             }
             let normaliser = numeric::dot(isa, self.queries.row(i), &ready.weights);
             let (scale, sums) = (ready.top + self.queries.scales[i], &mut self.out[i * targets..][..targets]);
-            if !(Sums { scale, normaliser, sums }).write(setup.normalised, out.row_mut(i).iter_mut()) {
+            let seen = state.has_seen();
+            if !(Sums { scale, normaliser, sums, seen }).write(setup.normalised, out.row_mut(i).iter_mut()) {
                 report(i);
             }
         }

@@ -7,6 +7,7 @@ use super::chunk::{CHUNK, Chunk, Setup};
 use super::drive::{self, SEGMENT};
 use super::heads::Job;
 use super::output::Sums;
+use super::span::Span;
 use super::state::{LogRow, Ready, State};
 use super::tokens::{Element, Tokens};
 use super::values::Values;
@@ -38,6 +39,8 @@ pub(super) struct Head<T: Real> {
 struct Pending<T: Real> {
     /// Whether a key of the chunk has entered on its own: so do all that follow.
     closed: bool,
+    /// Whether a key lacks a feature.
+    gaps: bool,
     #[cfg_attr(feature = "serde", serde(with = "stored"))]
     features: Vec<T>,
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
@@ -56,6 +59,16 @@ pub(super) struct Work<T> {
     logs: LogRow,
     wide: Vec<f64>,
     narrow: Vec<T>,
+}
+
+/// Tokens that a stored state may have seen, so that a count never overflows.
+#[cfg(feature = "serde")]
+const MOST: usize = isize::MAX as usize;
+
+impl<T: Real> Pending<T> {
+    fn span(&self) -> Span {
+        self.scales.iter().fold(Span::new(), |span, scale| span.with(*scale, self.gaps))
+    }
 }
 
 impl<T: Real> Work<T> {
@@ -90,7 +103,10 @@ impl<T: Real> Head<T> {
 
     /// Takes in the key in row `i` of what was read, and its value.
     pub fn push(&mut self, setup: Setup<'_, T>, i: usize, work: &mut Work<T>) {
-        self.pending.closed |= !(work.tokens.plain[i] && work.values.calm[i]);
+        let (scale, gaps) = (work.tokens.scales[i], work.tokens.gaps[i]);
+        let easy = work.tokens.plain[i] && work.values.calm[i];
+        self.pending.closed |= !(easy && self.pending.span().with(scale, gaps).is_narrow::<T>());
+        self.last.see();
         if self.pending.closed {
             self.flush(&mut work.adder);
             work.tokens.log_row(setup.program, Side::Y, i, &mut work.scratch, &mut work.logs);
@@ -98,10 +114,11 @@ impl<T: Real> Head<T> {
             self.ready = None;
         } else {
             self.pending.features.extend_from_slice(work.tokens.row(i));
-            self.pending.scales.push(work.tokens.scales[i]);
+            self.pending.scales.push(scale);
+            self.pending.gaps |= gaps && scale > f64::NEG_INFINITY;
             self.pending.values.extend_from_slice(work.values.row(i));
         }
-        self.length += 1;
+        self.length = self.length.saturating_add(1);
         if self.length.is_multiple_of(CHUNK) {
             self.flush(&mut work.adder);
             self.pending.closed = false;
@@ -111,10 +128,10 @@ impl<T: Real> Head<T> {
 
     /// Sums up the pending keys.
     fn flush(&mut self, adder: &mut Adder<T>) {
-        let Pending { features, scales, values, .. } = &mut self.pending;
+        let Pending { features, scales, values, gaps, .. } = &mut self.pending;
         if !scales.is_empty() {
             adder.pack(features, scales.len());
-            adder.add(Easy { features, scales, values }, &mut self.last);
+            adder.add(Easy { features, scales, values, gaps: std::mem::take(gaps) }, &mut self.last);
             features.clear();
             scales.clear();
             values.clear();
@@ -173,26 +190,26 @@ impl<T: Real> Head<T> {
         work: &mut Work<T>,
         mut out: ArrayViewMut1<'_, T>,
     ) -> bool {
-        let huge = self.before.is_huge() || self.last.is_huge();
-        work.wide.clear();
-        work.wide.resize(out.len(), 0.0);
-        let (scale, normaliser) = if huge || !work.tokens.plain[i] {
-            self.hard_query(setup, i, work)
-        } else {
-            self.easy_query(i, work)
-        };
-        Sums { scale, normaliser, sums: &mut work.wide[..] }.write(setup.normalised, out.iter_mut())
-    }
-
-    /// In `T`: the sums of values, which go to `work.wide`, and the normaliser, relative to a scale.
-    fn easy_query(&mut self, i: usize, work: &mut Work<T>) -> (f64, f64) {
-        let (isa, query) = (Isa::best(), work.tokens.row(i));
-        let (features, targets) = (query.len(), work.wide.len());
         let ready = self.ready.get_or_insert_with(|| {
             let mut ready = Ready::default();
             self.before.ready(&self.last, &mut ready);
             ready
         });
+        let near = self.pending.span().with(ready.top, ready.gaps).is_narrow::<T>();
+        let easy = ready.plain && near && work.tokens.plain[i];
+        work.wide.clear();
+        work.wide.resize(out.len(), 0.0);
+        let (scale, normaliser) =
+            if easy { self.easy_query(i, work) } else { self.hard_query(setup, i, work) };
+        let seen = self.before.has_seen() || self.last.has_seen();
+        Sums { scale, normaliser, sums: &mut work.wide[..], seen }.write(setup.normalised, out.iter_mut())
+    }
+
+    /// In `T`: the sums of values, which go to `work.wide`, and the normaliser, relative to a scale.
+    fn easy_query(&self, i: usize, work: &mut Work<T>) -> (f64, f64) {
+        let (isa, query) = (Isa::best(), work.tokens.row(i));
+        let (features, targets) = (query.len(), work.wide.len());
+        let Some(ready) = &self.ready else { return (f64::NEG_INFINITY, 0.0) };
         let top = self.pending.scales.iter().copied().fold(ready.top, f64::max);
         if top == f64::NEG_INFINITY {
             return (top, 0.0);
@@ -217,7 +234,7 @@ impl<T: Real> Head<T> {
 
     /// The same in `f64`, from logarithms.
     #[cold]
-    fn hard_query(&mut self, setup: Setup<'_, T>, i: usize, work: &mut Work<T>) -> (f64, f64) {
+    fn hard_query(&self, setup: Setup<'_, T>, i: usize, work: &mut Work<T>) -> (f64, f64) {
         let mut state = self.before.clone();
         state.merge(&self.last);
         let Pending { features, scales, values, .. } = &self.pending;
@@ -238,6 +255,7 @@ impl<T: Real> Head<T> {
         self.before.fits(features, targets)
             && self.last.fits(features, targets)
             && scales.len() <= self.length % CHUNK
+            && self.length <= MOST
             && sizes == [Some(keys.len()), Some(values.len())]
     }
 }

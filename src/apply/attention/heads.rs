@@ -151,6 +151,11 @@ impl<'a, E> Heads<'a, E> {
         })
     }
 
+    /// The largest number of keys of a sequence.
+    pub(super) fn longest(&self) -> usize {
+        self.ranges().into_iter().map(|(_, keys)| keys.len()).max().unwrap_or(0)
+    }
+
     /// Cuts everything into jobs, in order.
     pub(super) fn jobs<'b, T>(&'b self, out: ArrayViewMut4<'b, T>) -> Vec<Job<'b, E, T>> {
         let (ranges, mut jobs) = (self.ranges(), Vec::new());

@@ -12,6 +12,7 @@ mod head;
 mod heads;
 mod output;
 mod report;
+mod span;
 mod state;
 mod step;
 mod tokens;
@@ -49,15 +50,17 @@ use crate::map::{Map, Recipe, Target};
 ///
 /// # Accuracy
 /// Features, and products of features and values, are taken in `T`; sums over tokens in `f64`, each relative to the largest
-/// feature so far: nothing overflows or vanishes whatever the norms, the error does not grow with the length, and no ε is
-/// added. Where features of a token span more than `T` holds in a product (norms of some 8 in `f32`), that token goes through
-/// logarithms in `f64`, some ten times slower. Results are the same to the bit on any number of threads. A causal output
-/// depends on no later token, not in its last bit.
+/// feature so far: normalisers neither overflow nor vanish, whatever the norms, the error does not grow with the length, and
+/// no ε is added. Where features of a key span more than `T` holds in a product (norms of some 8 in `f32`), or keys that
+/// lack features lie far apart, that key and the rest of its 64 tokens enter one by one through logarithms in `f64`, some
+/// five times slower; so do queries, and all that follow a value beyond √MAX. Sums of values must fit `f64`. Results are the
+/// same to the bit on any number of threads. A causal output depends on no later token, not in its last bit.
 ///
 /// # Normalisers
 /// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](Attended::non_positive). With
 /// non-negative features that happens only where all weights are 0. A query that sees no key gets 0 and is not reported.
-/// A token that is not finite makes the outputs NaN that may see it, and no others.
+/// A query or a key that is not finite makes the outputs NaN that may see it, and no others; a value that is not finite does
+/// so, or makes them infinite, in its own coordinate.
 ///
 /// # Cost
 /// O(L m (d + d_v)) time for each head, O(m d_v) memory for each thread beyond the output; causal attention of fewer heads
@@ -140,7 +143,7 @@ impl<T: Real> Attention<T> {
         Ok(Attention { maps, reading, normalised: true })
     }
 
-    /// The same for logits q·k·`scale`.
+    /// The same for logits q·k·`scale`; after [`cosine`](Attention::cosine) for `scale` times the cosine.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
@@ -149,7 +152,8 @@ impl<T: Real> Attention<T> {
         Ok(self)
     }
 
-    /// The same for logits q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
+    /// The same for logits q·k/(‖q‖ ‖k‖ `temperature`), instead of any scale. A zero vector stays zero: it attends to all
+    /// alike.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
@@ -166,7 +170,7 @@ impl<T: Real> Attention<T> {
         self
     }
 
-    /// Biased: adds ε to every feature, relative to a query's largest one, and to keys' features as they are. The reference
+    /// Biased: φ + ε max φ for queries and φ + ε for keys, in every feature. The reference
     /// code of FAVOR+ does so against division by 0, relative to the largest feature of all keys, future ones included;
     /// nothing here needs it.
     ///
@@ -248,11 +252,8 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// As theirs.
     pub fn auto<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
-        let [_, _, length, d_v] = heads.output_dim();
-        match self
-            .exact()
-            .filter(|_| self.normalised && length.min(heads.keys.dim().2) < self.crossover(d_v, causal))
-        {
+        let [_, _, _, d_v] = heads.output_dim();
+        match self.exact().filter(|_| self.normalised && heads.longest() < self.crossover(d_v, causal)) {
             Some(exact) => {
                 self.check_inputs(heads)?;
                 let output = if causal { exact.causal(heads)? } else { exact.bidirectional(heads)? };

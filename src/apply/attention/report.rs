@@ -30,13 +30,13 @@ const RELIABLE: f64 = 0.1;
 pub struct ErrorReport {
     /// m, the number of frequencies in use.
     pub frequencies: usize,
-    /// The median over the queries of the relative variance of the normaliser.
+    /// The largest relative variance of a query's normaliser in the sample.
     pub normaliser_variance: f64,
     /// The error of the output if every query got the mean of the values, relative to the exact output: what is no better
     /// is no attention.
     pub mean_error: f64,
-    /// The factor by which queries and keys would have to shrink for normalisers to be reliable with m frequencies; 1 if
-    /// they are.
+    /// The factor by which queries and keys would have to shrink for normalisers to be reliable with m frequencies, if A of
+    /// generalised features shrinks with them; 1 if they are.
     pub shrink: f64,
     /// Other maps and the relative variance of their normalisers for as many frequencies, the least first.
     pub alternatives: Vec<(Mechanism, f64)>,
@@ -63,19 +63,27 @@ impl ErrorReport {
     /// The expected error of the attention weights, relative to their norm (root mean square over the sample); `None` if it
     /// is hopeless.
     pub fn weight_error(&self) -> Option<f64> {
-        (!self.is_hopeless()).then(|| (self.weights / self.frequencies as f64).sqrt())
+        self.error(self.weights)
     }
 
     /// The expected error of the output, relative to its norm (root mean square over the sample); `None` if it is hopeless.
     pub fn output_error(&self) -> Option<f64> {
-        (!self.is_hopeless()).then(|| (self.output / self.frequencies as f64).sqrt())
+        self.error(self.output)
+    }
+
+    /// None, too, where outputs are 0, of which nothing can be a part.
+    fn error(&self, of_one: f64) -> Option<f64> {
+        Some((of_one / self.frequencies as f64).sqrt()).filter(|error| !self.is_hopeless() && !error.is_nan())
     }
 
     /// The least m whose expected error of the output is at most `target`, with normalisers that are reliable; infinite if
     /// there is none that fits `f64`.
     pub fn frequencies_for(&self, target: f64) -> f64 {
         let one = self.normaliser_variance * self.frequencies as f64;
-        (self.output / (target * target)).max(one / RELIABLE).ceil().max(1.0)
+        let needed = if target > 0.0 { self.output / (target * target) } else { f64::INFINITY };
+        // Where outputs are 0 there is nothing to miss.
+        let needed = if needed.is_nan() { 1.0 } else { needed };
+        needed.max(one / RELIABLE).ceil().max(1.0)
     }
 }
 
@@ -177,21 +185,29 @@ impl Sample {
 
     /// What else there is for the same kernel.
     fn alternatives(&self) -> Result<Vec<Mechanism>> {
-        let mean = |x: &Array2<f64>| x.mean_axis(Axis(0)).unwrap_or_default();
-        let square = |x: &Array2<f64>| x.iter().map(|v| v * v).sum::<f64>() / x.nrows() as f64;
-        let sum = square(&self.x) + square(&self.y) + 2.0 * mean(&self.x).dot(&mean(&self.y));
         Ok(vec![
             Mechanism::Positive(crate::Positive),
             Mechanism::Hyperbolic(crate::Hyperbolic),
             Mechanism::Trigonometric(crate::Trigonometric),
-            Mechanism::Gerf(Gerf::optimal(self.x.ncols(), sum.max(0.0))?),
+            self.fitted(1.0)?,
         ])
+    }
+
+    /// OPRF with the best A for tokens times `factor`.
+    fn fitted(&self, factor: f64) -> Result<Mechanism> {
+        let mean = |x: &Array2<f64>| x.mean_axis(Axis(0)).unwrap_or_default();
+        let square = |x: &Array2<f64>| x.iter().map(|v| v * v).sum::<f64>() / x.nrows() as f64;
+        let sum = square(&self.x) + square(&self.y) + 2.0 * mean(&self.x).dot(&mean(&self.y));
+        Ok(Mechanism::Gerf(Gerf::optimal(self.x.ncols(), factor * factor * sum.max(0.0))?))
     }
 
     /// The largest factor, at most 1, of queries and keys for which the normaliser's variance is at most `most`.
     fn shrink(&self, mechanism: &Mechanism, most: f64) -> f64 {
-        let reliable = |factor: f64| self.errors(mechanism, factor).normaliser < most;
-        if reliable(1.0) {
+        let reliable = |factor: f64| {
+            let fitted = if let Mechanism::Gerf(_) = mechanism { self.fitted(factor).ok() } else { None };
+            self.errors(fitted.as_ref().unwrap_or(mechanism), factor).normaliser < most
+        };
+        if self.errors(mechanism, 1.0).normaliser < most {
             return 1.0;
         }
         let (mut low, mut high) = (0.0, 1.0);
@@ -220,9 +236,13 @@ impl Sample {
             let dot = |j: usize, k: usize| norm + sign * (mixed[j] + mixed[k]) + among[[j, k]];
             let covariance =
                 |j, k| relative_covariance(mechanism, x.len(), dot(j, k), (dot(j, j), dot(k, k)));
-            let c = Array2::from_shape_fn(among.dim(), |(j, k)| covariance(j, k));
+            // What has no weight has no share, be its variance infinite.
+            let part = |j: usize, k: usize| if p[j] * p[k] == 0.0 { 0.0 } else { covariance(j, k) };
+            let c = Array2::from_shape_fn(among.dim(), |(j, k)| part(j, k));
             let cp = c.dot(&p);
             let normaliser = p.dot(&cp);
+            // Where variances are beyond the range, so is their sum.
+            let normaliser = if normaliser.is_nan() { f64::INFINITY } else { normaliser };
             normalisers.push(normaliser);
             weights +=
                 p.indexed_iter().map(|(j, p)| p * p * (c[[j, j]] - 2.0 * cp[j] + normaliser)).sum::<f64>();
@@ -231,8 +251,7 @@ impl Sample {
             outputs += o.dot(&o);
             from_mean += (&o - &mean).mapv(|v| v * v).sum();
         }
-        normalisers.sort_by(f64::total_cmp);
-        let normaliser = normalisers[normalisers.len() / 2];
+        let normaliser = normalisers.into_iter().fold(0.0, f64::max);
         Errors { normaliser, weights: weights / sizes, output: output / outputs, mean: from_mean / outputs }
     }
 }

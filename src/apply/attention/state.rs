@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::span::least;
 use super::values::limit;
 use crate::Real;
 use crate::numeric::{self, Isa, Packed, panel_width, scale_and_add, weighted_sum};
@@ -21,6 +22,10 @@ pub(super) struct State<T> {
     even: bool,
     /// Whether sums may be beyond what `T` holds.
     huge: bool,
+    /// Whether a key was seen, be it one without features.
+    seen: bool,
+    /// Whether a key lacked a feature.
+    gaps: bool,
     /// Σⱼ ψ_f(kⱼ).
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     weights: Vec<f64>,
@@ -31,9 +36,14 @@ pub(super) struct State<T> {
     scalar: std::marker::PhantomData<T>,
 }
 
+/// By how much references may differ for sums relative to one to keep what is relative to the other.
+const NEAR: f64 = 300.0;
+
 /// The sums over a run of tokens, all relative to one reference.
 pub(super) struct Part<'a, T> {
     pub reference: f64,
+    /// Whether a key lacks a feature.
+    pub gaps: bool,
     pub weights: &'a [f64],
     pub sums: &'a [T],
 }
@@ -51,15 +61,45 @@ pub(super) struct Ready<T> {
     pub top: f64,
     pub weights: Vec<f64>,
     pub sums: Packed<T>,
+    /// Whether no feature's sums have been lost to rounding, so that queries may be multiplied in `T`.
+    pub plain: bool,
+    /// Whether a key lacked a feature.
+    pub gaps: bool,
 }
 
 impl LogRow {
     /// The features e^scale · features.
     pub fn scaled<T: Real>(&mut self, features: &[T], scale: f64) {
+        self.clear();
+        features.iter().for_each(|v| self.push(scale, v.widen()));
+    }
+
+    /// Forgets all features.
+    pub fn clear(&mut self) {
         self.logs.clear();
-        self.logs.resize(features.len(), scale);
         self.factors.clear();
-        self.factors.extend(features.iter().map(|v| v.widen()));
+    }
+
+    /// The largest logarithm.
+    pub fn top(&self) -> f64 {
+        self.logs.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Adds e^log to every feature.
+    pub fn add(&mut self, log: f64) {
+        if log > f64::NEG_INFINITY {
+            for (own, factor) in self.logs.iter_mut().zip(&mut self.factors) {
+                let top = own.max(log);
+                *factor = *factor * (*own - top).exp() + (log - top).exp();
+                *own = if own.is_nan() { *own } else { top };
+            }
+        }
+    }
+
+    /// Adds the feature factor · e^log. One that is 0 has the logarithm −∞, so that it is the reference of nothing.
+    pub fn push(&mut self, log: f64, factor: f64) {
+        self.logs.push(if factor == 0.0 && !log.is_nan() { f64::NEG_INFINITY } else { log });
+        self.factors.push(factor);
     }
 }
 
@@ -68,7 +108,17 @@ impl<T: Real> State<T> {
     pub fn new(features: usize, targets: usize) -> Self {
         let sums = vec![0.0; targets.next_multiple_of(panel_width::<T>()) * features];
         let (reference, weights) = (vec![f64::NEG_INFINITY; features], vec![0.0; features]);
-        State { targets, reference, even: true, huge: false, weights, sums, scalar: Default::default() }
+        State {
+            targets,
+            reference,
+            even: true,
+            huge: false,
+            seen: false,
+            gaps: false,
+            weights,
+            sums,
+            scalar: Default::default(),
+        }
     }
 
     /// Forgets everything.
@@ -76,25 +126,31 @@ impl<T: Real> State<T> {
         self.reference.fill(f64::NEG_INFINITY);
         self.weights.fill(0.0);
         self.sums.fill(0.0);
-        (self.even, self.huge) = (true, false);
+        (self.even, self.huge, self.seen, self.gaps) = (true, false, false, false);
     }
 
-    /// Whether these are the sums of so many features and targets.
+    /// Whether these are the sums of so many features and targets, as they can come to be.
     #[cfg(feature = "serde")]
     pub fn fits(&self, features: usize, targets: usize) -> bool {
-        let empty = State::<T>::new(features, targets);
-        let lengths = |state: &Self| (state.reference.len(), state.weights.len(), state.sums.len());
-        self.targets == targets && lengths(self) == lengths(&empty)
+        let width = panel_width::<T>();
+        let sums = targets.div_ceil(width).checked_mul(width).and_then(|lanes| lanes.checked_mul(features));
+        let level = |r: &f64| *r < f64::INFINITY;
+        self.targets == targets
+            && self.reference.len() == features
+            && self.weights.len() == features
+            && Some(self.sums.len()) == sums
+            && self.reference.iter().all(level)
+            && (!self.even || self.reference.iter().all(|r| *r == self.reference[0]))
     }
 
-    /// Whether anything has been seen.
-    pub fn is_empty(&self) -> bool {
-        self.top() == f64::NEG_INFINITY
+    /// Whether a key was seen, be it one without features.
+    pub fn has_seen(&self) -> bool {
+        self.seen
     }
 
-    /// Whether sums may be beyond what `T` holds, so that queries need `f64`.
-    pub fn is_huge(&self) -> bool {
-        self.huge
+    /// Takes note of a key.
+    pub fn see(&mut self) {
+        self.seen = true;
     }
 
     /// The largest reference.
@@ -108,37 +164,55 @@ impl<T: Real> State<T> {
 
     /// Adds the sums over a run of tokens.
     pub fn add(&mut self, part: &Part<'_, T>) {
-        if part.reference > f64::NEG_INFINITY {
-            let their = |_| part.reference;
-            self.combine(self.even, their, part.weights, part.sums);
-        }
+        self.gaps |= part.gaps;
+        self.combine(self.even, |_| part.reference, part.weights, part.sums);
     }
 
     /// Adds what another state has seen.
     pub fn merge(&mut self, other: &Self) {
-        if !other.is_empty() {
-            let reference = &other.reference;
-            self.huge |= other.huge;
-            self.combine(self.even && other.even, |f| reference[f], &other.weights, &other.sums);
-        }
+        let reference = &other.reference;
+        self.huge |= other.huge;
+        self.seen |= other.seen;
+        self.gaps |= other.gaps;
+        self.combine(self.even && other.even, |f| reference[f], &other.weights, &other.sums);
     }
 
     fn combine<U: Real>(&mut self, even: bool, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
         let isa = Isa::best();
-        if even {
+        if their(0) == f64::NEG_INFINITY && even {
+            return;
+        }
+        if even && (self.reference[0] == f64::NEG_INFINITY || (self.reference[0] - their(0)).abs() <= NEAR) {
             let (keep, add) = raise(&mut self.reference[0], their(0));
             let reference = self.reference[0];
             self.reference.fill(reference);
             scale_and_add(isa, &mut self.weights, keep, add, weights);
             return scale_and_add(isa, &mut self.sums, keep, add, sums);
         }
-        self.even = false;
+        self.disperse();
         let (features, width) = (self.reference.len(), panel_width::<T>());
-        for (f, (own, weight)) in self.weights.iter_mut().zip(weights).enumerate() {
-            let (keep, add) = raise(&mut self.reference[f], their(f));
-            *own = keep * *own + add * weight;
+        for (f, weight) in weights.iter().enumerate() {
+            let at = || lanes(f, features, width, self.sums.len());
+            let zero = *weight == 0.0 && at().flatten().all(|place| sums[place] == U::zero());
+            let their = if zero { f64::NEG_INFINITY } else { their(f) };
+            let (keep, add) = raise(&mut self.reference[f], their);
+            self.weights[f] = keep * self.weights[f] + add * weight;
             for at in lanes(f, features, width, self.sums.len()) {
                 scale_and_add(isa, &mut self.sums[at.clone()], keep, add, &sums[at]);
+            }
+        }
+    }
+
+    /// Gives each feature a reference of its own; one whose sums are all 0 has none.
+    fn disperse(&mut self) {
+        if !std::mem::take(&mut self.even) {
+            return;
+        }
+        let (features, width) = (self.reference.len(), panel_width::<T>());
+        for (f, weight) in self.weights.iter().enumerate() {
+            let mut places = lanes(f, features, width, self.sums.len()).flatten();
+            if *weight == 0.0 && places.all(|place| self.sums[place] == 0.0) {
+                self.reference[f] = f64::NEG_INFINITY;
             }
         }
     }
@@ -148,7 +222,9 @@ impl<T: Real> State<T> {
         if row.logs.iter().any(|log| log.is_nan()) {
             return self.poison();
         }
-        self.even = false;
+        self.see();
+        self.gaps |= row.factors.contains(&0.0);
+        self.disperse();
         let (features, width, targets) = (self.reference.len(), panel_width::<T>(), self.targets);
         self.huge |= value.iter().any(|v| v.widen().abs() > limit::<T>());
         for f in 0..features {
@@ -197,21 +273,33 @@ impl<T: Real> State<T> {
         let (features, isa) = (self.reference.len(), Isa::best());
         let top = self.top().max(other.top());
         ready.top = top;
+        ready.gaps = self.gaps || other.gaps;
         ready.weights.resize(features, 0.0);
         let panels = ready.sums.panels_mut((self.targets, features));
         let factor = |reference: f64| if top > f64::NEG_INFINITY { (reference - top).exp() } else { 0.0 };
         if self.even && other.even {
             let (a, b) = (factor(self.reference[0]), factor(other.reference[0]));
             weighted_sum(isa, &mut ready.weights, (a, &self.weights), (b, &other.weights));
-            return weighted_sum(isa, panels, (a, &self.sums), (b, &other.sums));
-        }
-        for f in 0..features {
-            let (a, b) = (factor(self.reference[f]), factor(other.reference[f]));
-            ready.weights[f] = a * self.weights[f] + b * other.weights[f];
-            for at in lanes(f, features, panel_width::<T>(), self.sums.len()) {
-                weighted_sum(isa, &mut panels[at.clone()], (a, &self.sums[at.clone()]), (b, &other.sums[at]));
+            weighted_sum(isa, panels, (a, &self.sums), (b, &other.sums));
+        } else {
+            for f in 0..features {
+                let (a, b) = (factor(self.reference[f]), factor(other.reference[f]));
+                ready.weights[f] = a * self.weights[f] + b * other.weights[f];
+                for at in lanes(f, features, panel_width::<T>(), self.sums.len()) {
+                    weighted_sum(
+                        isa,
+                        &mut panels[at.clone()],
+                        (a, &self.sums[at.clone()]),
+                        (b, &other.sums[at]),
+                    );
+                }
             }
         }
+        // A feature that is all that a query shares with the keys must not have vanished beside the others.
+        let lost = |f: usize| {
+            (self.weights[f] != 0.0 || other.weights[f] != 0.0) && ready.weights[f].abs() < least::<T>(true)
+        };
+        ready.plain = !(self.huge || other.huge) && !(ready.gaps && (0..features).any(lost));
     }
 }
 

@@ -10,6 +10,7 @@ use super::tokens::Element;
 use super::{Attention, check_shape};
 use crate::Real;
 use crate::error::{Result, check_positive, check_size};
+use crate::map::{Map, check_addressable};
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
 /// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are up to rounding.
@@ -77,6 +78,9 @@ impl<T: Real> Attention<T> {
     /// another number of heads.
     pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
+        let width = self.maps.iter().map(Map::feature_dim).max().unwrap_or(1);
+        check_addressable(batch, heads.max(1))?;
+        check_addressable(d_v, width.saturating_mul(batch.saturating_mul(heads)).max(1).saturating_mul(4))?;
         if self.maps.len() > 1 {
             check_size("the number of heads of the keys", self.maps.len(), heads)?;
         }

@@ -2,9 +2,10 @@
 
 use ndarray::{ArrayView1, ArrayView2};
 
+use super::span::least;
 use super::state::LogRow;
 use crate::Real;
-use crate::engine::{Batch, Form, Program, Scratch, Side};
+use crate::engine::{Batch, Form, Plan, Program, Scratch, Side};
 use crate::numeric::{self, Isa};
 
 /// A number type that queries, keys and values are given in, for attention in `T`: `T` itself and, with the feature
@@ -63,19 +64,45 @@ impl Reading {
     pub fn points<T: Real, E: Element<T>>(&self, x: ArrayView2<'_, E>, points: &mut Vec<T>) {
         points.clear();
         for row in x.rows() {
-            let factor = T::narrow(self.factor / if self.unit { norm(row) } else { 1.0 });
-            match row.to_slice() {
-                Some(row) => points.extend(row.iter().map(|v| v.convert() * factor)),
-                None => points.extend(row.iter().map(|v| v.convert() * factor)),
+            if self.unit {
+                unit(row, self.factor, points);
+            } else {
+                let factor = T::narrow(self.factor);
+                match row.to_slice() {
+                    Some(row) => points.extend(row.iter().map(|v| v.convert() * factor)),
+                    None => points.extend(row.iter().map(|v| v.convert() * factor)),
+                }
             }
         }
     }
 }
 
-/// ‖x‖; 1 for 0, which stays 0.
-fn norm<T: Real, E: Element<T>>(x: ArrayView1<'_, E>) -> f64 {
-    let norm = x.iter().map(|v| v.convert().widen().powi(2)).sum::<f64>().sqrt();
-    if norm == 0.0 { 1.0 } else { norm }
+/// Adds factor · x/‖x‖, or 0 for 0, whatever the norm.
+fn unit<T: Real, E: Element<T>>(x: ArrayView1<'_, E>, factor: f64, points: &mut Vec<T>) {
+    let wide = || x.iter().map(|v| v.convert().widen());
+    let largest = wide().fold(0.0, |a: f64, v| a.max(v.abs()));
+    let largest = if largest == 0.0 { 1.0 } else { largest };
+    let norm = wide().map(|v| (v / largest).powi(2)).sum::<f64>().sqrt();
+    let factor = factor / if norm == 0.0 { 1.0 } else { norm };
+    points.extend(wide().map(|v| T::narrow(v / largest * factor)));
+}
+
+/// Whether all features of a map are exponentials of this crate's own maps.
+fn is_own<T: Real>(program: &Program<T>) -> bool {
+    let mut own = program.facts().logarithms;
+    program.plan().each_leaf(&mut |leaf| own &= !matches!(leaf, Plan::Foreign(..)));
+    own
+}
+
+/// Divides values by the power of two next to the largest of them, if that is far from 1; its logarithm.
+fn level<T: Real>(values: &mut [T]) -> f64 {
+    let largest = numeric::max_abs(Isa::best(), values).widen();
+    if largest == 0.0 || !largest.is_finite() || (0.25..=1.0).contains(&largest) {
+        return 0.0;
+    }
+    let (_, exponent) = libm::frexp(largest);
+    values.iter_mut().for_each(|v| *v = T::narrow(libm::ldexp(v.widen(), -exponent)));
+    f64::from(exponent) * std::f64::consts::LN_2
 }
 
 /// Queries or keys of a run of tokens.
@@ -90,12 +117,10 @@ pub(super) struct Tokens<T> {
     pub scales: Vec<f64>,
     /// Whether no feature of a row has been lost to rounding, so that the row may be multiplied in `T`.
     pub plain: Vec<bool>,
-}
-
-/// The least feature, relative to the largest of a row, that products in `T` can do with: two of them multiplied are a
-/// normal number with room to spare.
-fn least<T: Real>() -> f64 {
-    T::min_positive_value().widen().powf(0.44)
+    /// Whether a row lacks a feature.
+    pub gaps: Vec<bool>,
+    /// ε, as it is added.
+    epsilon: f64,
 }
 
 impl<T: Real> Tokens<T> {
@@ -126,64 +151,85 @@ impl<T: Real> Tokens<T> {
         }
         self.scales.clear();
         self.plain.clear();
+        self.gaps.clear();
+        self.epsilon = reading.epsilon;
         if let Ok(points) = ArrayView2::from_shape(x.dim(), &self.points) {
             self.features.fill(program, (side, Form::Values), points, scratch);
+            let own = is_own(program);
             for i in 0..x.nrows() {
-                let (scale, plain) = self.flatten(program, i);
-                self.scales.push(scale);
-                self.plain.push(plain);
+                self.flatten(program, own, i);
                 if reading.epsilon > 0.0 {
-                    self.add_epsilon(side, i, reading.epsilon);
+                    self.add_epsilon(side, i);
                 }
             }
         }
     }
 
-    /// Gives row `i` one scale for all its blocks.
-    fn flatten(&mut self, program: &Program<T>, i: usize) -> (f64, bool) {
-        let (isa, least) = (Isa::best(), least::<T>());
+    /// Gives row `i` one scale for all its blocks, and looks for features that are missing or small. `own` says that
+    /// features are exponentials of this crate: at most 1, and not all far below it.
+    fn flatten(&mut self, program: &Program<T>, own: bool, i: usize) {
+        let isa = Isa::best();
         let row = self.features.row_mut(i);
-        if row.log_scales.iter().any(|scale| scale.is_nan()) {
-            return (f64::NAN, false);
-        }
-        let top = row.log_scales.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let mut plain = true;
-        for (columns, scale) in program.blocks().iter().zip(&*row.log_scales) {
+        let mut scale = row.log_scales.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let (mut plain, mut gaps, mut small) = (true, false, T::infinity());
+        for (columns, own_scale) in program.blocks().iter().zip(&*row.log_scales) {
             let values = &mut row.values[columns.clone()];
-            if *scale == f64::NEG_INFINITY {
+            if *own_scale == f64::NEG_INFINITY {
                 values.fill(T::zero());
+                gaps |= !values.is_empty();
                 continue;
             }
-            if *scale < top {
-                let weight = (*scale - top).exp();
-                plain &= weight >= least;
+            if *own_scale < scale {
+                let weight = (*own_scale - scale).exp();
+                plain &= weight >= least::<T>(true);
                 numeric::affine(isa, values, T::narrow(weight), &[]);
             }
-            plain &= !program.facts().logarithms || numeric::min_abs(isa, values).widen() >= least;
+            small = small.min(numeric::min_abs(isa, values));
         }
-        (top, plain)
+        if row.log_scales.iter().any(|scale| scale.is_nan()) {
+            (scale, plain) = (f64::NAN, false);
+        } else if own {
+            plain &= small.widen() >= least::<T>(gaps);
+        } else if scale > f64::NEG_INFINITY {
+            scale += level(row.values);
+            gaps |= small == T::zero();
+            plain &= row.values.iter().all(|v| *v == T::zero() || v.widen().abs() >= least::<T>(true));
+            // Nothing is there.
+            scale = if row.values.iter().all(|v| *v == T::zero()) { f64::NEG_INFINITY } else { scale };
+        }
+        self.scales.push(scale);
+        self.plain.push(plain);
+        self.gaps.push(gaps);
     }
 
-    /// φ ← φ + ε: for keys as they are, for queries relative to the largest feature.
-    fn add_epsilon(&mut self, side: Side, i: usize, epsilon: f64) {
-        let row = self.features.row_mut(i);
-        let scale = &mut self.scales[i];
-        let own = match side {
-            Side::X => -numeric::max_abs(Isa::best(), row.values).widen().ln(),
-            Side::Y => *scale,
-        };
-        // Relative to e^top all are at most 1 + ε.
-        let top = own.max(0.0);
-        let (keep, add) = (T::narrow((own - top).exp()), T::narrow(epsilon * (-top).exp()));
-        row.values.iter_mut().for_each(|v| *v = *v * keep + add);
-        *scale = if side == Side::X { 0.0 } else { top };
-        self.plain[i] = scale.is_finite() && row.values.iter().all(|v| v.is_finite());
+    /// φ ← φ + ε for keys, φ + ε max φ for queries.
+    fn add_epsilon(&mut self, side: Side, i: usize) {
+        let ln = self.ln_epsilon(side, i);
+        let (row, scale) = (self.features.row_mut(i), &mut self.scales[i]);
+        let top = scale.max(ln);
+        if top.is_finite() {
+            let (keep, add) = (T::narrow((*scale - top).exp()), T::narrow((ln - top).exp()));
+            row.values.iter_mut().for_each(|v| *v = *v * keep + add);
+            self.plain[i] &= numeric::min_abs(Isa::best(), row.values).widen() >= least::<T>(false);
+            // What is not plain is made anew from logarithms, relative to the old scale.
+            (*scale, self.gaps[i]) = (top, false);
+        }
+    }
+
+    /// ln of what is added to the features of row `i`.
+    fn ln_epsilon(&self, side: Side, i: usize) -> f64 {
+        match side {
+            Side::X => {
+                self.epsilon.ln() + self.scales[i] + numeric::max_abs(Isa::best(), self.row(i)).widen().ln()
+            }
+            Side::Y => self.epsilon.ln(),
+        }
     }
 
     /// Makes row `i` a token without features.
     pub fn clear_row(&mut self, i: usize) {
         self.features.row_mut(i).values.fill(T::zero());
-        (self.scales[i], self.plain[i]) = (f64::NEG_INFINITY, true);
+        (self.scales[i], self.plain[i], self.gaps[i]) = (f64::NEG_INFINITY, true, true);
     }
 
     /// The features of row `i` by their logarithms.
@@ -198,8 +244,7 @@ impl<T: Real> Tokens<T> {
         if self.plain[i] {
             return row.scaled(self.row(i), self.scales[i]);
         }
-        row.logs.clear();
-        row.factors.clear();
+        row.clear();
         let (d, form) = (program.facts().input_dim, program.best_form());
         if self.logs.is_none() {
             let mut logs = std::mem::take(&mut self.spare);
@@ -212,21 +257,17 @@ impl<T: Real> Tokens<T> {
         let features = logs.row(i);
         for (columns, scale) in program.blocks().iter().zip(features.log_scales) {
             let values = &features.values[columns.clone()];
-            let there = *scale != f64::NEG_INFINITY;
             match form {
-                _ if !there => {
-                    row.logs.extend(values.iter().map(|_| f64::NEG_INFINITY));
-                    row.factors.extend(values.iter().map(|_| 0.0));
-                }
+                _ if *scale == f64::NEG_INFINITY => values.iter().for_each(|_| row.push(*scale, 0.0)),
+                Form::Values => values.iter().for_each(|v| row.push(*scale, v.widen())),
                 Form::Logarithms => {
-                    row.logs.extend(values.iter().map(|v| v.widen() + scale));
-                    row.factors.extend(features.signs[columns.clone()].iter().map(|sign| sign.widen()));
-                }
-                Form::Values => {
-                    row.logs.extend(values.iter().map(|_| *scale));
-                    row.factors.extend(values.iter().map(|v| v.widen()));
+                    let signs = &features.signs[columns.clone()];
+                    values.iter().zip(signs).for_each(|(v, sign)| row.push(v.widen() + scale, sign.widen()));
                 }
             }
+        }
+        if self.epsilon > 0.0 {
+            row.add(self.epsilon.ln() + if side == Side::X { row.top() } else { 0.0 });
         }
     }
 }

@@ -19,7 +19,7 @@ pub struct Rows<'a> {
     pub head: usize,
     /// Rows of queries.
     pub rows: &'a [usize],
-    /// Whether a query sees the keys up to its own place only.
+    /// Whether a query sees the keys up to its own place only, of which there may be fewer or more than queries.
     pub causal: bool,
 }
 
@@ -84,6 +84,9 @@ impl<T: Real> Attention<T> {
 /// ln of the scale of a product of features, and the product relative to it.
 fn product(query: &LogRow, key: &LogRow) -> (f64, f64) {
     let logs = || query.logs.iter().zip(&key.logs).map(|(a, b)| a + b);
+    if logs().any(f64::is_nan) {
+        return (0.0, f64::NAN);
+    }
     let top = logs().fold(f64::NEG_INFINITY, f64::max);
     if top == f64::NEG_INFINITY {
         return (top, 0.0);
