@@ -42,7 +42,7 @@ fn covariances_are_those_of_a_simulation() {
         covariance::gerf(a, d, sum, squares),
     ];
     let kernel = [0, 1].map(|j| x.row(0).dot(&y.row(j)).exp());
-    let mut samples = vec![Vec::with_capacity(draws); 4];
+    let mut samples = [const { Vec::new() }; 4];
     for seed in 0..draws as u64 {
         for (map, sample) in maps(d, 1, seed).iter().zip(&mut samples) {
             let gram = map.gram(&x, &y).unwrap();

@@ -363,7 +363,8 @@ mod stored {
             let Stored { maps, reading, normalised } = Stored::deserialize(deserializer)?;
             let whole = Attention::signed(maps).map_err(D::Error::custom)?;
             let positive = reading.factor > 0.0 && reading.factor.is_finite();
-            if !positive || !(reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {
+            let biased = reading.epsilon >= 0.0 && reading.epsilon.is_finite();
+            if !positive || !biased {
                 return Err(D::Error::custom("a scale that is not positive, or an ε that is negative"));
             }
             Ok(Attention { reading, normalised, ..whole })

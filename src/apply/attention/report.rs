@@ -56,7 +56,7 @@ struct Errors {
 impl ErrorReport {
     /// Whether normalisers vary too much for outputs to mean anything.
     pub fn is_hopeless(&self) -> bool {
-        !(self.normaliser_variance < RELIABLE)
+        self.normaliser_variance.is_nan() || self.normaliser_variance >= RELIABLE
     }
 
     /// The expected error of the attention weights, relative to their norm (root mean square over the sample); `None` if it

@@ -134,9 +134,9 @@ impl<T: Real> State<T> {
         }
         self.even = false;
         let (features, width) = (self.reference.len(), panel_width::<T>());
-        for f in 0..features {
+        for (f, weight) in weights.iter().enumerate().take(features) {
             let (keep, add) = raise(&mut self.reference[f], their(f));
-            self.weights[f] = keep * self.weights[f] + add * weights[f];
+            self.weights[f] = keep * self.weights[f] + add * weight;
             for at in lanes(f, features, width, self.sums.len()) {
                 scale_and_add(isa, &mut self.sums[at.clone()], keep, add, &sums[at]);
             }
@@ -175,7 +175,7 @@ impl<T: Real> State<T> {
     pub fn query(&self, row: &LogRow, out: &mut [f64]) -> (f64, f64) {
         out.fill(0.0);
         let sizes = || row.logs.iter().zip(&self.reference).map(|(log, reference)| log + reference);
-        if sizes().any(f64::is_nan) || row.logs.iter().any(|log| *log == f64::INFINITY) {
+        if sizes().any(f64::is_nan) || row.logs.contains(&f64::INFINITY) {
             out.fill(f64::NAN);
             return (0.0, f64::NAN);
         }
