@@ -11,13 +11,13 @@
 //! Exit code 0 if all is well, 1 if a mean square of trigonometric features, which are bounded, is more than 5 standard
 //! errors from its closed form, 2 if the request cannot be understood or fulfilled.
 
-#[path = "../common/arguments.rs"]
-mod arguments;
+#[path = "../common/command.rs"]
+mod command;
 
 use std::error::Error;
-use std::ffi::OsString;
 use std::process::ExitCode;
 
+use command::{Command, Request};
 use ndarray::{Array2, s};
 use random_features::apply::Standardisation;
 use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, SimplexPlus, draw};
@@ -25,32 +25,30 @@ use random_features::kernel::{Gaussian, Kernel};
 use random_features::plan::lengthscale;
 use random_features::{Map, Positive, Trigonometric, rng, rng_of_step};
 
-const USAGE: &str = "gram [--points N] [--draws R] [--seed S]";
+const COMMAND: Command = Command {
+    options: &["--points", "--draws", "--seed"],
+    ..Command::new("gram [--points N] [--draws R] [--seed S]")
+};
 /// m in units of d.
 const BLOCKS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Standard errors by which a mean square may be off.
 const LIMIT: f64 = 5.0;
 
-struct Request {
+/// How much is estimated.
+struct Size {
     points: usize,
     draws: u64,
     seed: u64,
 }
 
-fn request(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
-    let Some(options) = arguments::options(arguments, &["--points", "--draws", "--seed"], USAGE)? else {
-        return Ok(None);
-    };
-    let mut request = Request { points: 100, draws: 200, seed: 1 };
-    for (option, value) in options {
-        let whole = |least, most| arguments::whole(&option, &value.to_string_lossy(), least, most);
-        match option.as_str() {
-            "--points" => request.points = whole(2, 2000)? as usize,
-            "--draws" => request.draws = whole(2, 1_000_000)?,
-            _ => request.seed = whole(0, u64::MAX)?,
-        }
+impl Size {
+    fn read(asked: &Request) -> Result<Self, String> {
+        Ok(Size {
+            points: asked.count("--points", 100, (2, 2000))?,
+            draws: asked.whole("--draws", 200, (2, 1_000_000))?,
+            seed: asked.whole("--seed", 1, (0, u64::MAX))?,
+        })
     }
-    Ok(Some(request))
 }
 
 /// n points of the set, evenly spaced, standardised.
@@ -80,7 +78,7 @@ struct Errors {
 fn errors(
     (x, exact, ell): (&Array2<f64>, &Array2<f64>, f64),
     (make, coupling, m): (Maker, &dyn Coupling, usize),
-    request: &Request,
+    request: &Size,
 ) -> Result<Errors, Box<dyn Error>> {
     let map = |step| make(draw(x.ncols(), m, coupling, &mut rng_of_step(request.seed, step))?, ell);
     let square = |step| -> Result<f64, Box<dyn Error>> {
@@ -100,13 +98,13 @@ fn errors(
 }
 
 /// The tables; whether all means agree with their closed forms.
-fn run(request: &Request) -> Result<bool, Box<dyn Error>> {
+fn run(request: &Size) -> Result<bool, Box<dyn Error>> {
     let x = points(request.points)?;
     let (n, d) = x.dim();
     let ell = lengthscale::median(&x, n, &mut rng(request.seed))?;
     let exact = Gaussian::new(ell)?.gram(&x, &x)?;
     let size: f64 = exact.iter().map(|k| k * k).sum();
-    arguments::print(&format!(
+    command::print(&format!(
         "‖K̂ − K‖/‖K‖ for {n} points in {d} dimensions, lengthscale {ell:.2}, {} draws\n",
         request.draws
     ))?;
@@ -123,7 +121,7 @@ fn run(request: &Request) -> Result<bool, Box<dyn Error>> {
     let mut agree = true;
     for (name, make) in maps {
         let heads: String = couplings.iter().map(|(name, _)| format!("{name:>18}")).collect();
-        arguments::print(&format!("\n{name}\n{:>6}{heads}\n", "m"))?;
+        command::print(&format!("\n{name}\n{:>6}{heads}\n", "m"))?;
         for m in BLOCKS.map(|blocks| blocks * d) {
             let mut line = format!("{m:>6}");
             for (_, coupling) in couplings {
@@ -134,29 +132,20 @@ fn run(request: &Request) -> Result<bool, Box<dyn Error>> {
                 let off = errors.predicted.map_or(0.0, |p| (errors.mean - p).abs());
                 agree &= name != "trigonometric" || off <= LIMIT * errors.standard_error;
             }
-            arguments::print(&format!("{line}\n"))?;
+            command::print(&format!("{line}\n"))?;
         }
     }
     Ok(agree)
 }
 
 fn main() -> ExitCode {
-    let agree = match request(std::env::args_os().skip(1)) {
-        Ok(Some(request)) => run(&request).map_err(|error| error.to_string()),
-        Ok(None) => arguments::print(&format!("usage: {USAGE}\n")).map(|()| true),
-        Err(sentence) => Err(sentence),
-    };
-    match agree {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => {
+    COMMAND.run(|asked| {
+        let agree = run(&Size::read(asked)?).map_err(|error| error.to_string())?;
+        if !agree {
             eprintln!(
                 "a mean square of trigonometric features is more than {LIMIT} standard errors from its closed form"
             );
-            ExitCode::from(1)
         }
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::from(2)
-        }
-    }
+        Ok(agree)
+    })
 }

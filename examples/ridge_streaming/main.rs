@@ -11,22 +11,25 @@
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
-#[path = "../common/arguments.rs"]
-mod arguments;
+#[path = "../common/command.rs"]
+mod command;
 
 use std::error::Error;
-use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
+use command::{Command, Request};
 use ndarray::Array2;
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::RidgeStatistics;
 use random_features::frequency::{Orthogonal, draw};
 use random_features::{Trigonometric, rng_of_step};
 
-const USAGE: &str = "ridge_streaming [--rows N] [--features D] [--batch B] [--seed S]";
+const COMMAND: Command = Command {
+    options: &["--rows", "--features", "--batch", "--seed"],
+    ..Command::new("ridge_streaming [--rows N] [--features D] [--batch B] [--seed S]")
+};
 /// d.
 const DIM: usize = 8;
 /// Bumps of the function, and their width.
@@ -39,30 +42,24 @@ const TEST: usize = 10_000;
 /// λ for each point.
 const LAMBDA: f64 = 1e-6;
 
-struct Request {
+/// What is streamed.
+struct Stream {
     rows: u64,
     features: usize,
     batch: usize,
     seed: u64,
 }
 
-fn request(arguments: impl Iterator<Item = OsString>) -> Result<Option<Request>, String> {
-    let known = ["--rows", "--features", "--batch", "--seed"];
-    let Some(options) = arguments::options(arguments, &known, USAGE)? else { return Ok(None) };
-    let mut request = Request { rows: 10_000_000, features: 2048, batch: 65_536, seed: 1 };
-    for (option, value) in options {
-        let whole = |least, most| arguments::whole(&option, &value.to_string_lossy(), least, most);
-        match option.as_str() {
-            "--rows" => request.rows = whole(1, 1 << 40)?,
-            "--features" => request.features = whole(2, 1 << 14)? as usize,
-            "--batch" => request.batch = whole(1, 1 << 22)? as usize,
-            _ => request.seed = whole(0, u64::MAX)?,
+impl Stream {
+    fn read(asked: &Request) -> Result<Self, String> {
+        let features = asked.count("--features", 2048, (2, 1 << 14))?;
+        if !features.is_multiple_of(2) {
+            return Err(format!("--features takes an even number, of cosines and sines, not {features}"));
         }
+        let rows = asked.whole("--rows", 10_000_000, (1, 1 << 40))?;
+        let batch = asked.count("--batch", 65_536, (1, 1 << 22))?;
+        Ok(Stream { rows, features, batch, seed: asked.whole("--seed", 1, (0, u64::MAX))? })
     }
-    if request.features.is_multiple_of(2) {
-        return Ok(Some(request));
-    }
-    Err(format!("--features takes an even number, of cosines and sines, not {}", request.features))
 }
 
 /// A sum of Gaussian bumps.
@@ -129,15 +126,14 @@ fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     (values.map(|v| v * v).sum::<f64>() / n).sqrt()
 }
 
-fn run(request: &Request) -> Result<(), Box<dyn Error>> {
-    let Request { rows, features, batch, seed } = *request;
+fn run(Stream { rows, features, batch, seed }: Stream) -> Result<(), Box<dyn Error>> {
     let function = Function::new(seed);
     let (x, truth) = function.points(TEST, 0.0, (seed, u64::MAX));
     let mean = truth.mean().unwrap_or_default();
     let spread = root_mean_square(truth.iter().map(|y| f64::from(y - mean)));
     let omega = draw(DIM, features / 2, &Orthogonal, &mut rng_of_step(seed, 1))?;
     let mut statistics = RidgeStatistics::new(Trigonometric.gaussian(omega, WIDTH)?, 1)?;
-    arguments::print(&format!(
+    command::print(&format!(
         "{rows} points in {DIM} dimensions, {features} features, batches of {batch}\n\
          a target is a function of deviation {spread:.3} and noise of deviation {NOISE}\n\n\
          {:>12}{:>14}{:>12}{:>14}{:>14}\n",
@@ -160,7 +156,7 @@ fn run(request: &Request) -> Result<(), Box<dyn Error>> {
             // Products of the lower triangle.
             let flops = rate * (features as f64) * (features as f64 + 1.0) / 1e9;
             let memory = peak_memory().map_or("–".into(), |memory| memory.to_string());
-            arguments::print(&format!("{done:>12}{rate:>14.0}{flops:>12.0}{memory:>14}{error:>14.5}\n"))?;
+            command::print(&format!("{done:>12}{rate:>14.0}{flops:>12.0}{memory:>14}{error:>14.5}\n"))?;
             report = (10 * report).min(rows);
         }
     }
@@ -168,16 +164,8 @@ fn run(request: &Request) -> Result<(), Box<dyn Error>> {
 }
 
 fn main() -> ExitCode {
-    let done = match request(std::env::args_os().skip(1)) {
-        Ok(Some(request)) => run(&request).map_err(|error| error.to_string()),
-        Ok(None) => arguments::print(&format!("usage: {USAGE}\n")),
-        Err(sentence) => Err(sentence),
-    };
-    match done {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(sentence) => {
-            eprintln!("{sentence}");
-            ExitCode::from(2)
-        }
-    }
+    COMMAND.run(|asked| match run(Stream::read(asked)?) {
+        Ok(()) => Ok(true),
+        Err(error) => Err(error.to_string()),
+    })
 }

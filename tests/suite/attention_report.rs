@@ -42,7 +42,7 @@ fn covariances_are_those_of_a_simulation() {
         covariance::gerf(a, d, sum, squares),
     ];
     let kernel = [0, 1].map(|j| x.row(0).dot(&y.row(j)).exp());
-    let mut samples = vec![Vec::with_capacity(draws); 4];
+    let mut samples = [const { Vec::new() }; 4];
     for seed in 0..draws as u64 {
         for (map, sample) in maps(d, 1, seed).iter().zip(&mut samples) {
             let gram = map.gram(&x, &y).unwrap();
@@ -106,7 +106,7 @@ fn reports_agree_with_simulation_in_their_domain() {
 fn it_is_hopeless_at_usual_norms() {
     let (d, m) = (64, 256);
     let [q, k, v] = [1, 2, 3].map(|seed| normal(64, d, 1.0, seed));
-    for map in maps(d, m, 5) {
+    for (i, map) in maps(d, m, 5).into_iter().enumerate() {
         let report = report(&map, [&q, &k, &v]);
         assert!(report.is_hopeless() && report.output_error().is_none() && report.weight_error().is_none());
         assert!(report.alternatives.iter().all(|(_, variance)| *variance > 0.1), "{report}");
@@ -116,7 +116,11 @@ fn it_is_hopeless_at_usual_norms() {
         // Shrunk as it says, they are reliable.
         let (small_q, small_k) = (&q * (0.99 * report.shrink), &k * (0.99 * report.shrink));
         let shrunk = self::report(&map, [&small_q, &small_k, &v]);
-        assert!(!shrunk.is_hopeless(), "{shrunk}");
+        // Of generalised features those with the best A for the smaller ones.
+        let fitted =
+            shrunk.alternatives.iter().find(|(mechanism, _)| matches!(mechanism, Mechanism::Gerf(_)));
+        let gerf = (i == 3).then(|| fitted.map_or(f64::NAN, |(_, variance)| *variance));
+        assert!(gerf.unwrap_or(shrunk.normaliser_variance) < 0.1, "{shrunk}");
         // What it takes instead is enough.
         let enough = report.frequencies_for(f64::INFINITY);
         assert!(report.normaliser_variance * m as f64 / enough <= 0.1 * (1.0 + 1e-9) && enough > m as f64);

@@ -13,7 +13,7 @@ struct Given(usize);
 
 impl<T: Real> FeatureMap<T> for Given {
     fn facts(&self) -> Facts {
-        Facts { symmetric: true, ..Facts::new(self.0, vec![self.0]) }
+        Facts::new(self.0, vec![self.0]).symmetric()
     }
 
     fn fill(&self, _: Side, x: ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {

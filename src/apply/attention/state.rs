@@ -299,7 +299,8 @@ impl<T: Real> State<T> {
         let lost = |f: usize| {
             (self.weights[f] != 0.0 || other.weights[f] != 0.0) && ready.weights[f].abs() < least::<T>(true)
         };
-        ready.plain = !(self.huge || other.huge) && !(ready.gaps && (0..features).any(lost));
+        let vanished = ready.gaps && (0..features).any(lost);
+        ready.plain = !(self.huge || other.huge || vanished);
     }
 }
 

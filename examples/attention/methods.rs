@@ -1,0 +1,104 @@
+//! The maps and couplings that are compared.
+
+use ndarray::{Array4, ArrayView2, Axis};
+use rand_distr::{Distribution, StandardNormal};
+use random_features::apply::attention::Attention;
+use random_features::frequency::{Coupling, Independent, Orthogonal, RootDim, Simplex, draw, draw_with};
+use random_features::plan::{PairStatistics, Statistics};
+use random_features::theory::gerf::GerfSign;
+use random_features::{Gerf, Hyperbolic, Positive, Result, Trigonometric, rng};
+
+/// A kind of map.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Kind {
+    Trigonometric,
+    Positive,
+    Hyperbolic,
+    Oprf,
+    Regularised,
+}
+
+pub const KINDS: [(&str, Kind); 5] = [
+    ("trigonometric", Kind::Trigonometric),
+    ("positive", Kind::Positive),
+    ("hyperbolic", Kind::Hyperbolic),
+    ("OPRF", Kind::Oprf),
+    ("regularised", Kind::Regularised),
+];
+
+pub fn couplings() -> [(&'static str, Box<dyn Coupling>); 3] {
+    [
+        ("independent", Box::new(Independent)),
+        ("orthogonal", Box::new(Orthogonal)),
+        ("simplex", Box::new(Simplex::default())),
+    ]
+}
+
+/// The number of a generator's stream: every draw has its own.
+#[derive(Clone, Copy)]
+pub struct Stream {
+    pub seed: u64,
+    pub number: u64,
+}
+
+impl Stream {
+    pub fn new(seed: u64, parts: [usize; 3]) -> Self {
+        Stream { seed, number: parts.iter().fold(0, |number, part| (number << 21) | *part as u64) }
+    }
+}
+
+/// Attention with m frequencies of a kind. `squared_sum`, the mean of ‖x+y‖² over pairs of scaled tokens, is what OPRF
+/// takes from the data.
+pub fn attention(
+    kind: Kind,
+    coupling: &dyn Coupling,
+    (d, m): (usize, usize),
+    squared_sum: f64,
+    stream: Stream,
+) -> Result<Attention<f32>> {
+    let mut rng = rng(stream.seed);
+    rng.set_stream(stream.number);
+    let omega = match kind {
+        Kind::Regularised => draw_with(d, m, coupling, &RootDim, &mut rng)?,
+        _ => draw(d, m, coupling, &mut rng)?,
+    };
+    match kind {
+        // Its weights may be negative.
+        Kind::Trigonometric => Attention::signed(vec![Trigonometric.softmax(omega)?]),
+        Kind::Positive | Kind::Regularised => Attention::new(Positive.softmax(omega)?),
+        Kind::Hyperbolic => Attention::new(Hyperbolic.softmax(omega)?),
+        Kind::Oprf => Attention::new(Gerf::optimal(d, squared_sum)?.softmax(omega)?),
+    }
+}
+
+/// The mean of ‖x+y‖² over pairs of a query and a key, both times d^(−¼).
+pub fn squared_sum(queries: ArrayView2<'_, f32>, keys: ArrayView2<'_, f32>) -> Result<f64> {
+    let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);
+    let sum = PairStatistics::new(&x, &y)?.mean_squared_sum(GerfSign::Plus);
+    Ok(sum / (queries.ncols() as f64).sqrt())
+}
+
+/// Random tokens with entries N(0, size²), as one head. Nothing but them is allocated.
+pub fn tokens((length, d): (usize, usize), size: f64, stream: Stream) -> Array4<f32> {
+    let mut rng = rng(stream.seed);
+    rng.set_stream(stream.number);
+    let entry = || (size * Distribution::<f64>::sample(&StandardNormal, &mut rng)) as f32;
+    Array4::from_shape_simple_fn((1, 1, length, d), entry)
+}
+
+pub fn one_head(rows: ArrayView2<'_, f32>) -> Array4<f32> {
+    rows.to_owned().insert_axis(Axis(0)).insert_axis(Axis(0))
+}
+
+/// Mean and standard error.
+pub fn mean(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
+}
+
+/// Σ (a − b)².
+pub fn square_distance(a: &Array4<f32>, b: &Array4<f32>) -> f64 {
+    a.iter().zip(b).map(|(a, b)| f64::from(a - b).powi(2)).sum()
+}
