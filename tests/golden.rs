@@ -28,7 +28,9 @@ fn every_case_is_met() {
             failure => panic!("{failure:?} for {case}"),
         }
     }
-    assert_eq!((met, later), (3023, 18));
+    // Ridge regression needs a factorisation.
+    let solved = if cfg!(any(feature = "faer", feature = "ndarray-linalg")) { 3 } else { 0 };
+    assert_eq!((met, later), (3020 + solved, 21 - solved));
 }
 
 #[test]
