@@ -117,7 +117,7 @@ pub mod testing;
 pub use error::{Error, Result};
 pub use frequency::{rng, rng_of_step};
 pub use map::{
-    ComplexExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Map, Nonlinear,
+    ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Map, Nonlinear,
     Poisson, Positive, Recipe, Side, Sign, Trigonometric,
 };
 pub use real::Real;

@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 use num_complex::Complex64;
 
 use super::Side;
+use super::conditioned::Affine;
 use super::logarithms::Logarithms;
 use crate::Real;
 use crate::kernel::Lengthscale;
@@ -19,6 +20,14 @@ pub(crate) enum Input {
     Logarithms(Logarithms),
     /// Nothing: its coordinates are the exponents.
     Coordinates,
+}
+
+impl Input {
+    /// What happens to the points of each side, and the coefficient of ‖z‖² there, if that is a real linear image.
+    pub fn affine(&self) -> Option<([Affine; 2], f64)> {
+        let Input::Linear(linear) = self else { return None };
+        linear.affine().map(|affine| (affine, linear.inner))
+    }
 }
 
 /// z = Mu with u = x/ℓ and a matrix M for each side; exponents have the row term `inner` z·z + `outer` u·u.
@@ -81,6 +90,27 @@ impl Matrix {
 }
 
 impl Linear {
+    fn affine(&self) -> Option<[Affine; 2]> {
+        let scale = |k| self.lengthscale.at(k);
+        let dim = |matrix: &Matrix| match matrix {
+            Matrix::Identity => None,
+            Matrix::Diagonal(entries) => Some(entries.len()),
+            Matrix::Full(a) => Some(a.nrows()),
+        };
+        let d = self.matrices.iter().find_map(dim)?;
+        let real = |matrix: &Matrix| -> Affine {
+            let entry = |(k, l): (usize, usize)| match matrix {
+                Matrix::Full(a) => a[[k, l]].re * scale(k) / scale(l),
+                Matrix::Diagonal(entries) if k == l => entries[k].re,
+                Matrix::Identity if k == l => 1.0,
+                _ => 0.0,
+            };
+            Affine { point: self.outer, ..Affine::linear(Array2::from_shape_fn((d, d), entry)) }
+        };
+        let all = self.matrices.iter().all(Matrix::is_real);
+        all.then(|| [real(&self.matrices[0]), real(&self.matrices[1])])
+    }
+
     /// Writes Re z of all rows of `x` to `re`, Im z to `im`, if it has room, and the real and imaginary part of each
     /// row's term to `terms`.
     pub fn transform<T: Real>(

@@ -11,6 +11,7 @@ use super::input::{Input, Linear};
 use super::logarithms::Logarithms;
 use super::{Facts, Form, Lift, Pass, Projection, Scratch, Tile};
 use crate::Real;
+use crate::frequency::Frequencies;
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Isa};
 
@@ -22,6 +23,8 @@ pub(crate) struct Leaf<T> {
     pub input: Arc<Input>,
     /// ω; none if the exponents are coordinates.
     pub projection: Option<Arc<Projection<T>>>,
+    /// The frequencies that were drawn, if they are real: those of the projection may be made of them.
+    pub source: Option<Arc<Frequencies>>,
     /// β on each side.
     pub slopes: [Complex64; 2],
     /// a; none if it is 0 and β is 1.
@@ -37,13 +40,13 @@ pub(crate) struct Leaf<T> {
 }
 
 /// What a row of exponents needs beside its projections.
-struct Term {
+pub(super) struct Term {
     /// c(x), less the constant; not finite for points without features.
-    log: f64,
+    pub log: f64,
     /// The imaginary part of c(x).
-    phase: f64,
+    pub phase: f64,
     /// Not less than any |⟨ωⱼ, g(x)⟩|.
-    reach: f64,
+    pub reach: f64,
 }
 
 impl<T: Real> Leaf<T> {
@@ -73,7 +76,7 @@ impl<T: Real> Leaf<T> {
 
     /// Turns projections into exponents and these into features, row by row.
     #[inline]
-    fn finish(&self, pass: Pass, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> Term) {
+    pub(super) fn finish(&self, pass: Pass, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> Term) {
         let (lift, slope) = (self.lift.on(pass.side), self.slopes[pass.side as usize]);
         // Often projections are the exponents.
         let plain = self.bias.is_none() && !lift.is_complex();

@@ -12,6 +12,7 @@
 
 mod batch;
 mod bias;
+mod conditioned;
 mod contract;
 mod coordinates;
 pub(crate) mod drive;
@@ -39,6 +40,7 @@ pub use tile::{Row, Tile};
 
 pub(crate) use batch::{Batch, Features as FeatureRow};
 pub(crate) use bias::Bias;
+pub(crate) use conditioned::{Affine, Conditioned};
 pub(crate) use fold::{Runs, fold, for_runs, map_rows};
 pub(crate) use gradient::pull_back;
 pub(crate) use input::{Input, Linear, Matrix};

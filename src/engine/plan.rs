@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ndarray::ArrayView2;
 
+use super::conditioned::Conditioned;
 use super::leaf::Leaf;
 use super::routed::Routed;
 use super::sum::Sum;
@@ -22,6 +23,8 @@ pub(crate) enum Plan<T> {
     Sum(Sum<T>),
     /// A map of its own for each pair of clusters.
     Routed(Routed<T>),
+    /// A map of affine images of points.
+    Conditioned(Conditioned<T>),
     /// A map of which no more is known than its facts.
     Foreign(Arc<dyn FeatureMap<T>>, Facts),
 }
@@ -32,6 +35,7 @@ impl<T: Real> Plan<T> {
             Plan::Leaf(leaf) => &leaf.facts,
             Plan::Sum(sum) => &sum.facts,
             Plan::Routed(routed) => &routed.facts,
+            Plan::Conditioned(conditioned) => &conditioned.facts,
             Plan::Foreign(_, facts) => facts,
         }
     }
@@ -42,6 +46,7 @@ impl<T: Real> Plan<T> {
             Plan::Leaf(leaf) => leaf.fill(pass, x, tile, scratch),
             Plan::Sum(sum) => sum.fill(pass, x, tile, scratch),
             Plan::Routed(routed) => routed.fill(pass, x, tile, scratch),
+            Plan::Conditioned(conditioned) => conditioned.fill(pass, x, tile, scratch),
             Plan::Foreign(map, _) => map.fill(pass.side, x, pass.form, tile),
         }
     }
@@ -52,6 +57,7 @@ impl<T: Real> Plan<T> {
             Plan::Leaf(_) | Plan::Foreign(..) => each(self),
             Plan::Sum(sum) => sum.parts().for_each(|part| part.each_leaf(each)),
             Plan::Routed(routed) => routed.plans().for_each(|plan| plan.each_leaf(each)),
+            Plan::Conditioned(conditioned) => conditioned.base().each_leaf(each),
         }
     }
 
@@ -61,6 +67,7 @@ impl<T: Real> Plan<T> {
         match self {
             Plan::Leaf(_) => true,
             Plan::Sum(sum) => !sum.has_slots() && sum.parts().all(|part| part.writes_once()),
+            Plan::Conditioned(conditioned) => conditioned.base().writes_once(),
             // Absent blocks are left as they are; other people's maps may write as they like.
             Plan::Routed(_) | Plan::Foreign(..) => false,
         }
@@ -83,6 +90,7 @@ impl<T: Real> Plan<T> {
             }
             Plan::Sum(sum) => sum.parts_mut().for_each(|part| part.merge(pool, count)),
             Plan::Routed(routed) => routed.plans_mut().for_each(|plan| plan.merge(pool, false)),
+            Plan::Conditioned(conditioned) => conditioned.base_mut().merge(pool, false),
             Plan::Foreign(..) => {}
         }
     }
@@ -241,6 +249,16 @@ impl<T: Real> Program<T> {
 
     pub fn writes_once(&self) -> bool {
         self.writes_once
+    }
+
+    /// The same for features whose common factor on `side` a normaliser divides by: it is left out where that saves work.
+    pub fn bare(&self, side: Side) -> Self {
+        match &self.plan {
+            Plan::Conditioned(conditioned) => {
+                Program { plan: Plan::Conditioned(conditioned.bare(side)), ..self.clone() }
+            }
+            _ => self.clone(),
+        }
     }
 
     /// The best form that the map has.

@@ -9,7 +9,8 @@ impl Recipe {
     /// The map. All frequencies must be drawn.
     ///
     /// # Errors
-    /// As [`PlainRecipe::map`](crate::map::PlainRecipe::map), [`Hybrid::sum`] and [`Clustered::from_bases`].
+    /// As [`PlainRecipe::map`](crate::map::PlainRecipe::map), [`Hybrid::sum`],
+    /// [`Clustered::from_bases`] and [`Map::conditioned`].
     pub fn map<T: Real>(&self) -> Result<Map<T>> {
         match self {
             Recipe::Plain(plain) => plain.map(),
@@ -23,6 +24,9 @@ impl Recipe {
             Recipe::Clustered(clustered) => {
                 let bases = clustered.bases.iter().map(Recipe::map).collect::<Result<Vec<_>>>()?;
                 Clustered::from_bases(clustered.queries.clone(), clustered.keys.clone(), bases)
+            }
+            Recipe::Conditioned(conditioned) => {
+                conditioned.base.map()?.conditioned(&conditioned.conditioning)
             }
         }
     }

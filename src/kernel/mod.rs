@@ -52,6 +52,12 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// ln K(x, y) for two slices of equal length that [`check_dim`](Kernel::check_dim) accepts.
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog;
 
+    /// The kernel as exp(x·y/ℓ²) times a factor of each point, if it is the softmax or the Gaussian kernel: what may be
+    /// [conditioned](crate::map::Conditioning).
+    fn exponential(&self) -> Option<Exponential> {
+        None
+    }
+
     /// ln K(x, y) for two points of equal dimension.
     ///
     /// # Errors
@@ -86,6 +92,15 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     fn log_gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<f64>> {
         pairwise(self, x, y, |k| k.ln_abs)
     }
+}
+
+/// The kernel exp(x·y/ℓ²) times exp(`row` ‖x/ℓ‖²) for each point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exponential {
+    /// ℓ.
+    pub lengthscale: Lengthscale,
+    /// 0 for the softmax kernel, −½ for the Gaussian one.
+    pub row: f64,
 }
 
 fn pairwise<T: Real, K: Kernel<T> + ?Sized, A>(

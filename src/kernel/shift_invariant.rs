@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Kernel, Lengthscale, Spectrum};
+use super::{Exponential, Kernel, Lengthscale, Radius, Spectrum};
 use crate::error::Result;
 use crate::{Real, SignedLog};
 
@@ -116,6 +116,12 @@ fn of_squares<K: ShiftInvariant + ?Sized>(kernel: &K, squares: impl Iterator<Ite
 impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
     fn check_dim(&self, d: usize) -> Result<()> {
         self.lengthscale().check_dim(d)
+    }
+
+    fn exponential(&self) -> Option<Exponential> {
+        // No other shift-invariant kernel has this spectral law.
+        let gaussian = self.spectrum().law() == Radius::Chi;
+        gaussian.then(|| Exponential { lengthscale: self.lengthscale().clone(), row: -0.5 })
     }
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {

@@ -1,6 +1,6 @@
 //! The softmax kernel.
 
-use super::{Kernel, Lengthscale};
+use super::{Exponential, Kernel, Lengthscale};
 use crate::error::Result;
 use crate::{Real, SignedLog};
 
@@ -47,5 +47,9 @@ impl<T: Real> Kernel<T> for Softmax {
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
         SignedLog::positive(self.lengthscale.sum(x, y, |x, y| x * y))
+    }
+
+    fn exponential(&self) -> Option<Exponential> {
+        Some(Exponential { lengthscale: self.lengthscale.clone(), row: 0.0 })
     }
 }

@@ -9,7 +9,7 @@ use super::identity::Digest;
 use super::omega::Omega;
 use super::target::Target;
 use crate::Real;
-use crate::engine::{Bias, Facts, Input, Leaf, Lift, Linear, Matrix, Plan, Projection};
+use crate::engine::{Bias, Conditioned, Facts, Input, Leaf, Lift, Linear, Matrix, Plan, Projection};
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
 use crate::kernel::{Kernel, Lengthscale, RegularisedSoftmax, Softmax};
@@ -138,6 +138,8 @@ pub(crate) struct NormalForm {
     pub slopes: [Complex64; 2],
     /// a for each frequency; none if all are 0.
     pub weights: Option<Vec<Complex64>>,
+    /// A factor of each coordinate of the frequencies; none if all are 1.
+    pub stretch: Option<Vec<f64>>,
     pub lift: Lift,
     /// Whether features of −ω follow those of ω.
     pub mirrored: bool,
@@ -156,6 +158,7 @@ impl NormalForm {
             input: Input::Points,
             slopes: [Complex64::ONE; 2],
             weights: None,
+            stretch: None,
             lift,
             mirrored: false,
             row,
@@ -185,11 +188,23 @@ impl NormalForm {
     }
 
     /// The plan of the engine.
-    pub fn plan<T: Real>(self, omega: &Omega, lengthscale: &Lengthscale) -> Result<Plan<T>> {
+    pub fn plan<T: Real>(mut self, omega: &Omega, lengthscale: &Lengthscale) -> Result<Plan<T>> {
+        if let Some(affine) = self.input.affine() {
+            // A real matrix changes the points of a map that projects these themselves.
+            let (inner, symmetric) = (affine.1, self.symmetric);
+            (self.input, self.row, self.symmetric) = (Input::Points, inner, true);
+            let base = self.plan(omega, lengthscale)?;
+            let mut conditioned = Conditioned::new(base, affine.0, lengthscale)?;
+            conditioned.facts.symmetric = symmetric;
+            return Ok(Plan::Conditioned(conditioned));
+        }
         let projection = match (&self.input, omega) {
             (Input::Coordinates, _) => None,
             (Input::Points, Omega::Frequencies(omega)) => {
-                Some(Projection::new(omega.clone(), lengthscale.clone())?)
+                Some(match &self.stretch {
+                    None => Projection::new(omega.clone(), lengthscale.clone())?,
+                    Some(factors) => Projection::new(stretched(omega, factors)?, lengthscale.clone())?,
+                })
             }
             (_, Omega::Frequencies(omega)) => Some(Projection::new(omega.clone(), 1.0)?),
             (_, Omega::Counts(counts)) => {
@@ -215,6 +230,10 @@ impl NormalForm {
         Ok(Plan::Leaf(Leaf {
             facts,
             input: Arc::new(self.input),
+            source: match omega {
+                Omega::Frequencies(omega) => Some(omega.clone()),
+                _ => projection.as_ref().map(|projection| projection.frequencies().clone()),
+            },
             projection: projection.map(Arc::new),
             slopes: self.slopes,
             constant: self.constant + bias.as_ref().map_or(0.0, |bias| bias.top) + mean,
@@ -225,4 +244,13 @@ impl NormalForm {
             lengthscale: lengthscale.clone(),
         }))
     }
+}
+
+/// Frequencies with a factor for each coordinate.
+fn stretched(omega: &Frequencies, factors: &[f64]) -> Result<Frequencies> {
+    let mut rows = omega.rows().into_owned();
+    for (mut column, factor) in rows.columns_mut().into_iter().zip(factors) {
+        column.mapv_inplace(|v| v * factor);
+    }
+    Frequencies::from_rows(rows)
 }

@@ -11,6 +11,7 @@
 //! in magnitude. So features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
 
 mod check;
+mod conditioning;
 mod counting;
 mod definition;
 mod features;
@@ -29,10 +30,12 @@ mod target;
 mod transform;
 
 mod complex_exponential;
+mod dense_exponential;
 mod elu_plus_one;
 mod geometric;
 mod gerf;
 mod hyperbolic;
+mod importance;
 mod nonlinear;
 mod poisson;
 mod positive;
@@ -40,6 +43,7 @@ mod sign;
 mod trigonometric;
 
 pub use crate::engine::{Facts, FeatureMap, Form, Row, Shift, Side, Tile};
+pub use conditioning::Conditioning;
 pub use features::{Features, LogFeatures};
 pub use identity::Identity;
 pub(crate) use mixture::{Mixture, Weight, rounding};
@@ -47,7 +51,7 @@ pub use node::Map;
 pub(crate) use node::Origin;
 pub(crate) use node::check_addressable;
 pub use omega::Omega;
-pub use recipe::{ClusteredRecipe, CoefficientRecipe, HybridRecipe, PlainRecipe, Recipe};
+pub use recipe::{ClusteredRecipe, CoefficientRecipe, ConditionedRecipe, HybridRecipe, PlainRecipe, Recipe};
 pub use redraw::Redraw;
 pub use target::Target;
 pub use transform::Transform;
@@ -156,6 +160,8 @@ mechanisms! {
         hyperbolic::Hyperbolic,
         gerf::Gerf,
         complex_exponential::ComplexExponential,
+        dense_exponential::DenseExponential,
+        importance::Importance,
         poisson::Poisson,
         geometric::Geometric,
     }

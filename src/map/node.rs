@@ -62,6 +62,16 @@ pub(crate) trait Origin<T: Real>: std::fmt::Debug + Send + Sync {
     fn mixture(&self) -> Option<Mixture<'_, T>> {
         None
     }
+
+    /// The estimate of K(x, y), where it is not that of the features.
+    fn estimate(&self, _x: &ArrayRef1<T>, _y: &ArrayRef1<T>) -> Option<Result<SignedLog>> {
+        None
+    }
+
+    /// The estimates of all pairs, where they are not those of the features.
+    fn gram(&self, _x: &ArrayRef2<T>, _y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
+        None
+    }
 }
 
 impl<T: Real> Clone for Map<T> {
@@ -280,6 +290,9 @@ impl<T: Real> Map<T> {
         self.check_points(x)?;
         self.check_points(y)?;
         check_addressable(x.nrows(), y.nrows())?;
+        if let Some(gram) = self.node.origin.gram(x, y) {
+            return gram;
+        }
         let resolve = |pairs: &[(usize, usize)]| self.resolve_pairs((x, y), pairs);
         let Some(mixture) = self.mixture() else {
             let right = self.features(Side::Y, y)?;
@@ -317,6 +330,9 @@ impl<T: Real> Map<T> {
         self.check_pair(x, y)?;
         if let Some(mixture) = self.mixture() {
             return mixture.log_estimate(x, y);
+        }
+        if let Some(estimate) = self.node.origin.estimate(x, y) {
+            return estimate;
         }
         let form = self.program().best_form();
         let left = self.batch(Side::X, form, x.view().insert_axis(Axis(0)));

@@ -2,7 +2,7 @@
 
 use ndarray::Array2;
 
-use super::{Identity, Mechanism, Omega, Target};
+use super::{Conditioning, Identity, Mechanism, Omega, Target};
 use crate::error::Result;
 use crate::plan::Clustering;
 
@@ -30,6 +30,8 @@ pub enum Recipe {
     Hybrid(HybridRecipe),
     /// A map for each pair of clusters.
     Clustered(ClusteredRecipe),
+    /// A map of affinely changed points.
+    Conditioned(ConditionedRecipe),
 }
 
 /// A map in the normal form.
@@ -76,6 +78,15 @@ pub struct ClusteredRecipe {
     pub bases: Vec<Recipe>,
 }
 
+/// A map of affinely changed points, times factors for each point.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ConditionedRecipe {
+    /// What happens to the points.
+    pub conditioning: Conditioning,
+    /// The map.
+    pub base: Box<Recipe>,
+}
+
 impl Recipe {
     /// d, the dimension of points.
     pub fn dim(&self) -> usize {
@@ -83,6 +94,7 @@ impl Recipe {
             Recipe::Plain(plain) => plain.omega.dim(),
             Recipe::Hybrid(hybrid) => hybrid.rest.dim(),
             Recipe::Clustered(clustered) => clustered.queries.dim(),
+            Recipe::Conditioned(conditioned) => conditioned.conditioning.dim(),
         }
     }
 
@@ -145,6 +157,11 @@ impl Recipe {
                 }
                 clustered.bases.iter().for_each(|base| digest.text(&base.identity().to_string()));
             }
+            Recipe::Conditioned(conditioned) => {
+                digest.text("conditioned");
+                conditioned.conditioning.identify(digest);
+                digest.text(&conditioned.base.identity().to_string());
+            }
         }
     }
 
@@ -160,6 +177,7 @@ impl Recipe {
                 hybrid.rest.each_plain(each);
             }
             Recipe::Clustered(clustered) => clustered.bases.iter().for_each(|base| base.each_plain(each)),
+            Recipe::Conditioned(conditioned) => conditioned.base.each_plain(each),
         }
     }
 
@@ -180,6 +198,7 @@ impl Recipe {
             Recipe::Clustered(clustered) => {
                 clustered.bases.iter_mut().try_for_each(|base| base.try_each_plain_mut(each))
             }
+            Recipe::Conditioned(conditioned) => conditioned.base.try_each_plain_mut(each),
         }
     }
 }
@@ -202,6 +221,11 @@ impl std::fmt::Display for Recipe {
                 let (queries, keys) = (clustered.queries.len(), clustered.keys.len());
                 write!(f, "a map for each of {queries} × {keys} pairs of clusters")?;
                 clustered.bases.first().map_or(Ok(()), |first| write!(f, ", the first one [{first}]"))
+            }
+            Recipe::Conditioned(ConditionedRecipe { conditioning, base }) => {
+                let (r, d) = (conditioning.rank(), conditioning.dim());
+                let truncated = if r < d { format!(" truncated to {r} of {d} dimensions") } else { String::new() };
+                write!(f, "conditioned{truncated} [{base}]")
             }
         }
     }

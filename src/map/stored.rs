@@ -12,7 +12,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
-    ClusteredRecipe, CoefficientRecipe, HybridRecipe, Identity, Map, Mechanism, Omega, PlainRecipe, Recipe,
+    ClusteredRecipe, CoefficientRecipe, ConditionedRecipe, Conditioning, HybridRecipe, Identity, Map, Mechanism, Omega, PlainRecipe, Recipe,
     Target,
 };
 use crate::Real;
@@ -61,6 +61,10 @@ enum Node<'a> {
         keys: Cow<'a, Clustering>,
         bases: Vec<usize>,
     },
+    Conditioned {
+        conditioning: Cow<'a, Conditioning>,
+        base: usize,
+    },
 }
 
 #[derive(Serialize, Deserialize)]
@@ -104,6 +108,10 @@ impl<'a> Writer<'a> {
                 keys: Cow::Borrowed(&clustered.keys),
                 bases: clustered.bases.iter().map(|base| self.push(base)).collect(),
             },
+            Recipe::Conditioned(conditioned) => {
+                let base = self.push(&conditioned.base);
+                Node::Conditioned { conditioning: Cow::Borrowed(&conditioned.conditioning), base }
+            }
         };
         self.maps.push(node);
         self.maps.len() - 1
@@ -151,6 +159,10 @@ impl Reader {
                 let (queries, keys) = (queries.into_owned(), keys.into_owned());
                 Recipe::Clustered(ClusteredRecipe { queries, keys, bases })
             }
+            Node::Conditioned { conditioning, base } => {
+                let base = Box::new(self.take(base, &mut depth)?);
+                Recipe::Conditioned(ConditionedRecipe { conditioning: conditioning.into_owned(), base })
+            }
         };
         if depth > DEPTH {
             return Err(E::custom(too_deep()));
@@ -185,6 +197,7 @@ fn depth(recipe: &Recipe) -> usize {
             parts.chain([&*hybrid.rest]).map(deeper).max().unwrap_or(0)
         }
         Recipe::Clustered(clustered) => clustered.bases.iter().map(deeper).max().unwrap_or(0),
+        Recipe::Conditioned(conditioned) => deeper(&conditioned.base),
     }
 }
 

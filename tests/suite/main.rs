@@ -6,6 +6,7 @@ mod attention;
 mod attention_report;
 mod clusters;
 mod composed;
+mod conditioned;
 mod conformance;
 mod counting;
 mod draws;

@@ -4,9 +4,10 @@
 //! enter one by one, by the logarithms of their features. Which way a token goes depends on what it may see alone, and
 //! products take rows one by one, so nothing of a later token reaches an earlier one, not even a bit of rounding.
 
-use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
+use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
 
 use super::adder::{Adder, Easy};
+use super::exact_keys::ExactKeys;
 use super::output::Sums;
 use super::span::Span;
 use super::state::{LogRow, Ready, State};
@@ -27,6 +28,8 @@ pub(super) struct Setup<'a, T> {
     pub reading: &'a Reading,
     /// Whether outputs are divided by their normaliser.
     pub normalised: bool,
+    /// Keys of the sequence that are taken exactly, and not by their features.
+    pub exact: Option<&'a ExactKeys<T>>,
 }
 
 /// What a thread keeps from chunk to chunk.
@@ -44,6 +47,7 @@ pub(super) struct Chunk<T> {
     scores: Vec<T>,
     out: Vec<T>,
     row: Vec<f64>,
+    wide: Vec<f64>,
     logs: LogRow,
     ready: Ready<T>,
 }
@@ -112,12 +116,12 @@ impl<T: Real> Chunk<T> {
     }
 
     /// The outputs of queries that see `before` and the keys of this chunk up to their own row; then adds the keys to the
-    /// last of the two states. Rows without a positive normaliser are given to `report`.
+    /// last of the two states. The first query is token `first` of its sequence. Rows without a positive normaliser are given to `report`.
     pub fn causal<E: Element<T>>(
         &mut self,
         setup: Setup<'_, T>,
         (before, last): (&State<T>, &mut State<T>),
-        queries: &mut [(ArrayView2<'_, E>, ArrayViewMut2<'_, T>)],
+        (first, queries): (usize, &mut [(ArrayView2<'_, E>, ArrayViewMut2<'_, T>)]),
         mut report: impl FnMut(usize, usize),
     ) {
         before.ready(last, &mut self.ready);
@@ -125,9 +129,9 @@ impl<T: Real> Chunk<T> {
         let seen = before.has_seen() || last.has_seen();
         for (member, (q, out)) in queries.iter_mut().enumerate() {
             self.queries.fill(setup.program, (Side::X, setup.reading), q.view(), &mut self.scratch);
-            self.easy_outputs(setup, (fast, seen), out.view_mut(), &mut |i| report(member, i));
+            self.easy_outputs(setup, (first, fast, seen), out.view_mut(), &mut |i| report(member, i));
             if fast < self.queries.len() || !self.queries.plain.iter().all(|plain| *plain) {
-                self.hard_outputs(setup, (before, last), fast, out.view_mut(), &mut |i| report(member, i));
+                self.hard_outputs(setup, (before, last), (first, fast), out.view_mut(), &mut |i| report(member, i));
             }
         }
         self.add_to(setup, last);
@@ -137,7 +141,7 @@ impl<T: Real> Chunk<T> {
     fn easy_outputs(
         &mut self,
         setup: Setup<'_, T>,
-        (count, seen_before): (usize, bool),
+        (start, count, seen_before): (usize, usize, bool),
         mut out: ArrayViewMut2<'_, T>,
         report: &mut dyn FnMut(usize),
     ) {
@@ -204,8 +208,9 @@ impl<T: Real> Chunk<T> {
                 if self.queries.plain[i] {
                     let scale = scales[r] + self.queries.scales[i];
                     let seen = seen_before || self.hidden[..=i].contains(&false);
-                    let row = Sums { scale, normaliser: normalisers[r], sums, seen };
-                    if !row.write(setup.normalised, out.row_mut(i).iter_mut()) {
+                    let estimate = (scale, normalisers[r], &mut *sums, seen);
+                    let query = (self.queries.point(i), start + i + 1);
+                    if !finish(setup, query, estimate, &mut self.row, out.row_mut(i)) {
                         report(i);
                     }
                 }
@@ -219,7 +224,7 @@ impl<T: Real> Chunk<T> {
         &mut self,
         setup: Setup<'_, T>,
         (before, last): (&State<T>, &State<T>),
-        easy: usize,
+        (start, easy): (usize, usize),
         mut out: ArrayViewMut2<'_, T>,
         report: &mut dyn FnMut(usize),
     ) {
@@ -228,7 +233,7 @@ impl<T: Real> Chunk<T> {
         for i in 0..self.queries.len() {
             self.push(setup, i, &mut state);
             if i >= easy || !self.queries.plain[i] {
-                self.hard_output(setup, i, &state, out.row_mut(i), report);
+                self.hard_output(setup, (i, start + i + 1), &state, out.row_mut(i), report);
             }
         }
     }
@@ -236,16 +241,16 @@ impl<T: Real> Chunk<T> {
     fn hard_output(
         &mut self,
         setup: Setup<'_, T>,
-        i: usize,
+        (i, end): (usize, usize),
         state: &State<T>,
-        mut out: ndarray::ArrayViewMut1<'_, T>,
+        out: ArrayViewMut1<'_, T>,
         report: &mut dyn FnMut(usize),
     ) {
         self.queries.log_row(setup.program, Side::X, i, &mut self.scratch, &mut self.logs);
-        self.row.resize(out.len(), 0.0);
-        let (scale, normaliser) = state.query(&self.logs, &mut self.row);
-        let row = Sums { scale, normaliser, sums: &mut self.row[..], seen: state.has_seen() };
-        if !row.write(setup.normalised, out.iter_mut()) {
+        self.wide.resize(out.len(), 0.0);
+        let (scale, normaliser) = state.query(&self.logs, &mut self.wide);
+        let estimate = (scale, normaliser, &mut self.wide[..], state.has_seen());
+        if !finish(setup, (self.queries.point(i), end), estimate, &mut self.row, out) {
             report(i);
         }
     }
@@ -265,15 +270,35 @@ impl<T: Real> Chunk<T> {
         product(isa, self.queries.values(), features, ready.sums.all(), &mut self.out, targets);
         for i in 0..self.queries.len() {
             if !self.queries.plain[i] || !ready.plain {
-                self.hard_output(setup, i, state, out.row_mut(i), report);
+                self.hard_output(setup, (i, usize::MAX), state, out.row_mut(i), report);
                 continue;
             }
             let normaliser = numeric::dot(isa, self.queries.row(i), &ready.weights);
             let (scale, sums) = (ready.top + self.queries.scales[i], &mut self.out[i * targets..][..targets]);
-            let seen = state.has_seen();
-            if !(Sums { scale, normaliser, sums, seen }).write(setup.normalised, out.row_mut(i).iter_mut()) {
+            let estimate = (scale, normaliser, sums, state.has_seen());
+            let query = (self.queries.point(i), usize::MAX);
+            if !finish(setup, query, estimate, &mut self.row, out.row_mut(i)) {
                 report(i);
             }
+        }
+    }
+}
+
+/// Writes the output of a query, a point that sees the exact keys before a row: from the scale, the normaliser and the sums of
+/// the features, and whether a key was seen. Whether the normaliser is positive, or is no number, or no key was seen.
+#[inline]
+fn finish<T: Real, U: Real>(
+    setup: Setup<'_, T>,
+    (point, end): (&[T], usize),
+    (scale, normaliser, sums, seen): (f64, f64, &mut [U], bool),
+    room: &mut Vec<f64>,
+    mut out: ArrayViewMut1<'_, T>,
+) -> bool {
+    match setup.exact {
+        None => Sums { scale, normaliser, sums, seen }.write(setup.normalised, out.iter_mut()),
+        Some(exact) => {
+            let combined = exact.combine(point, end, (scale, normaliser, sums), room);
+            combined.sums(room, seen).write(setup.normalised, out.iter_mut())
         }
     }
 }

@@ -22,13 +22,14 @@ pub(super) type Places = Vec<[usize; 3]>;
 impl<'a, E, T> Job<'a, E, T> {
     /// The tokens before `row` and the others.
     fn split_at(self, row: usize) -> (Self, Self) {
-        let Job { head, keys, values, mask, members } = self;
+        let Job { head, keys, values, mask, start, members } = self;
         let ((left_keys, right_keys), (left_values, right_values)) =
             (keys.split_at(Axis(0), row), values.split_at(Axis(0), row));
         let masks = mask.map(|mask| mask.split_at(Axis(0), row)).unzip();
         let (left, right) = members.into_iter().map(|member| member.split_at(row)).unzip();
-        let job = |keys, values, mask, members| Job { head, keys, values, mask, members };
-        (job(left_keys, left_values, masks.0, left), job(right_keys, right_values, masks.1, right))
+        let job = |keys, values, mask, start, members| Job { head, keys, values, mask, start, members };
+        let left = job(left_keys, left_values, masks.0, start, left);
+        (left, job(right_keys, right_values, masks.1, start + row, right))
     }
 
     /// The keys, for no query.
@@ -112,7 +113,8 @@ fn walk<T: Real, E: Element<T>>(setup: Setup<'_, T>, mut job: Job<'_, E, T>, sta
                     (member.place, (queries, member.out.slice_axis_mut(Axis(0), run.clone().into())))
                 })
                 .unzip();
-            chunk.causal(setup, (state, &mut last), &mut queries, |member, i| {
+            let first = job.start + run.start;
+            chunk.causal(setup, (state, &mut last), (first, &mut queries), |member, i| {
                 let [b, h, first] = firsts[member];
                 places.push([b, h, first + run.start + i]);
             });

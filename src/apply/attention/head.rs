@@ -161,7 +161,7 @@ impl<T: Real> Head<T> {
             let count = if begins(SEGMENT) {
                 let count = left - left % SEGMENT;
                 let (keys, values) = (rows(&k, at, count), rows(&v, at, count));
-                let job = Job { head: 0, keys, values, mask: None, members: Vec::new() };
+                let job = Job { head: 0, keys, values, mask: None, start: 0, members: Vec::new() };
                 drive::add_keys::<T, E>(setup, &job, &mut self.before);
                 self.length += count;
                 count

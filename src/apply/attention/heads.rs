@@ -42,6 +42,8 @@ pub(super) struct Job<'a, E, T> {
     pub keys: ArrayView2<'a, E>,
     pub values: ArrayView2<'a, E>,
     pub mask: Option<ArrayView1<'a, bool>>,
+    /// The row of the first key in its sequence.
+    pub start: usize,
     pub members: Vec<Member<'a, E, T>>,
 }
 
@@ -122,7 +124,7 @@ impl<'a, E> Heads<'a, E> {
     }
 
     /// Where sequences begin and end among the queries and the keys.
-    fn ranges(&self) -> Vec<(Range<usize>, Range<usize>)> {
+    pub(super) fn ranges(&self) -> Vec<(Range<usize>, Range<usize>)> {
         match self.offsets {
             None => vec![(0..self.queries.dim().2, 0..self.keys.dim().2)],
             Some((queries, keys)) => {
@@ -173,6 +175,7 @@ impl<'a, E> Heads<'a, E> {
                     mask: self.mask.map(|mask| {
                         mask.index_axis_move(Axis(0), b).slice_axis_move(Axis(0), run.clone().into())
                     }),
+                    start: 0,
                     members: Vec::with_capacity(group),
                 }));
             }
@@ -188,6 +191,22 @@ impl<'a, E> Heads<'a, E> {
             }
         }
         jobs
+    }
+}
+
+impl<'a, E, T> Job<'a, E, T> {
+    /// The same with another mask.
+    pub fn masked<'b>(self, mask: Option<ArrayView1<'b, bool>>) -> Job<'b, E, T>
+    where
+        'a: 'b,
+    {
+        let member = |member: Member<'a, E, T>| {
+            let Member { queries, out, place } = member;
+            Member { queries: queries.reborrow(), out: out.reborrow(), place }
+        };
+        let Job { head, keys, values, start, members, .. } = self;
+        let members = members.into_iter().map(member).collect();
+        Job { head, keys: keys.reborrow(), values: values.reborrow(), mask, start, members }
     }
 }
 

@@ -8,6 +8,7 @@ mod adder;
 mod chunk;
 mod drive;
 mod exact;
+mod exact_keys;
 mod head;
 mod heads;
 mod output;
@@ -31,10 +32,12 @@ use rayon::prelude::*;
 
 use self::chunk::Setup;
 use self::drive::Places;
+use self::exact_keys::{Choice, ExactKeys};
 use self::heads::Job;
 use self::state::State;
 use self::tokens::Reading;
 use crate::Real;
+use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Recipe, Target};
@@ -92,6 +95,9 @@ pub struct Attention<T: Real> {
     maps: Vec<Map<T>>,
     reading: Reading,
     normalised: bool,
+    exact: Choice,
+    /// The maps' programs, without what the normaliser of a query divides by.
+    programs: Vec<Program<T>>,
 }
 
 /// What a pair's weight costs beside its products, in multiplications.
@@ -140,7 +146,17 @@ impl<T: Real> Attention<T> {
         let d = maps[0].input_dim();
         maps.iter().try_for_each(|map| check_size("the dimension of a map", d, map.input_dim()))?;
         let reading = Reading { factor: (d as f64).powf(-0.25), unit: false, epsilon: 0.0 };
-        Ok(Attention { maps, reading, normalised: true })
+        let attention =
+            Attention { maps, reading, normalised: true, exact: Choice::None, programs: Vec::new() };
+        Ok(attention.prepared())
+    }
+
+    /// With the programs that the options ask for.
+    fn prepared(mut self) -> Self {
+        let bare = self.normalised && self.exact == Choice::None;
+        let program = |map: &Map<T>| if bare { map.program().bare(Side::X) } else { map.program().clone() };
+        self.programs = self.maps.iter().map(program).collect();
+        self
     }
 
     /// The same for logits q·k·`scale`; after [`cosine`](Attention::cosine) for `scale` times the cosine.
@@ -167,7 +183,51 @@ impl<T: Real> Attention<T> {
     /// ±∞ or 0 where it leaves the range of `T`.
     pub fn normalised(mut self, normalised: bool) -> Self {
         self.normalised = normalised;
-        self
+        self.prepared()
+    }
+
+    /// The same with `count` keys of each sequence taken exactly, those with the largest weights, and the others by their
+    /// features, in one normaliser: for bidirectional attention, since all tokens choose the keys.
+    ///
+    /// The weights of up to 64 queries, spread evenly over a sequence and the heads that share its keys, are computed exactly and
+    /// summed up for each key; what is chosen depends on nothing else. Costs O(64 l d) once and O(count (d + d_v)) for each query.
+    /// A key that a sample of queries does not see with any weight is not chosen.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
+    /// lengthscale in all coordinates.
+    pub fn exact_keys(self, count: usize) -> Result<Self> {
+        self.exactly(Choice::Heaviest(count))
+    }
+
+    /// As [`exact_keys`](Attention::exact_keys) with the first `count` keys of each sequence, where many models have their
+    /// heaviest ones: for causal attention too. Masked keys are not taken.
+    ///
+    /// # Errors
+    /// As [`exact_keys`](Attention::exact_keys).
+    pub fn exact_first(self, count: usize) -> Result<Self> {
+        self.exactly(Choice::First(count))
+    }
+
+    fn exactly(mut self, choice: Choice) -> Result<Self> {
+        let count = match choice {
+            Choice::None => 0,
+            Choice::Heaviest(count) | Choice::First(count) => count,
+        };
+        self.exact = if count == 0 { Choice::None } else { choice };
+        if count > 0 && (0..self.maps.len()).any(|head| self.inverse(head).is_none()) {
+            return Err(Error::Unsupported { what: "exact keys: it does not estimate the softmax kernel" });
+        }
+        Ok(self.prepared())
+    }
+
+    /// 1/ℓ of a head's map, if it is one of the softmax kernel or a truncated one.
+    fn inverse(&self, head: usize) -> Option<f64> {
+        let map = &self.maps[head % self.maps.len()];
+        match softmax_lengthscale(&map.recipe()?)? {
+            Lengthscale::Isotropic(scale) => Some(scale.recip()),
+            Lengthscale::PerDimension(_) => None,
+        }
     }
 
     /// Biased: φ + ε max φ for queries and φ + ε for keys, in every feature. The reference
@@ -210,7 +270,9 @@ impl<T: Real> Attention<T> {
         out: &mut ArrayRef<T, Ix4>,
     ) -> Result<Vec<[usize; 3]>> {
         self.check(heads, out)?;
-        let of_job = |job: Job<'_, E, T>| drive::bidirectional(self.setup(job.head), job);
+        let of_job = |job: Job<'_, E, T>| {
+            self.with_exact(job, |setup, job| drive::bidirectional(setup, job))
+        };
         Ok(in_order(heads.jobs(out.view_mut()).into_par_iter().map(of_job).collect()))
     }
 
@@ -236,11 +298,14 @@ impl<T: Real> Attention<T> {
     ) -> Result<Vec<[usize; 3]>> {
         self.check(heads, out)?;
         heads.check_causal()?;
+        self.check_causal()?;
         let jobs = heads.jobs(out.view_mut());
         let ways = rayon::current_num_threads().div_ceil(jobs.len().max(1));
         let of_job = |job: Job<'_, E, T>| {
-            let (setup, targets) = (self.setup(job.head), job.values.ncols());
-            drive::causal(setup, job, State::new(setup.program.width(), targets), ways)
+            let targets = job.values.ncols();
+            self.with_exact(job, |setup, job| {
+                drive::causal(setup, job, State::new(setup.program.width(), targets), ways)
+            })
         };
         Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
     }
@@ -267,15 +332,12 @@ impl<T: Real> Attention<T> {
     /// The attention that this one approximates, if every map is one of the softmax kernel with the same lengthscale in all
     /// coordinates.
     pub fn exact(&self) -> Option<ExactAttention> {
-        let lengthscale = |map: &Map<T>| match map.recipe()? {
-            Recipe::Plain(plain) if plain.matrix.is_none() => match plain.target {
-                Target::Softmax(softmax) => match softmax.lengthscale() {
-                    Lengthscale::Isotropic(scale) => Some(*scale),
-                    Lengthscale::PerDimension(_) => None,
-                },
-                _ => None,
-            },
-            _ => None,
+        let lengthscale = |map: &Map<T>| {
+            let exponential = map.kernel()?.exponential().filter(|exponential| exponential.row == 0.0)?;
+            match exponential.lengthscale {
+                Lengthscale::Isotropic(scale) => Some(scale),
+                Lengthscale::PerDimension(_) => None,
+            }
         };
         let first = lengthscale(&self.maps[0])?;
         let same = self.maps.iter().all(|map| lengthscale(map) == Some(first));
@@ -295,8 +357,35 @@ impl<T: Real> Attention<T> {
     }
 
     fn setup(&self, head: usize) -> Setup<'_, T> {
-        let program = self.maps[head % self.maps.len()].program();
-        Setup { program, reading: &self.reading, normalised: self.normalised }
+        let program = &self.programs[head % self.maps.len()];
+        Setup { program, reading: &self.reading, normalised: self.normalised, exact: None }
+    }
+
+    /// Runs a job, whose exact keys are hidden from the features.
+    fn with_exact<E: Element<T>, A>(
+        &self,
+        job: Job<'_, E, T>,
+        run: impl FnOnce(Setup<'_, T>, Job<'_, E, T>) -> A,
+    ) -> A {
+        let setup = self.setup(job.head);
+        match self.inverse(job.head).filter(|_| self.exact != Choice::None) {
+            None => run(setup, job),
+            Some(inverse) => {
+                let exact = ExactKeys::new(self.exact, &self.reading, inverse, &job);
+                let mask = exact.rest.as_ref().map(|rest| rest.view());
+                run(Setup { exact: Some(&exact), ..setup }, job.masked(mask))
+            }
+        }
+    }
+
+    /// Refuses what later tokens have a say in.
+    fn check_causal(&self) -> Result<()> {
+        match self.exact {
+            Choice::Heaviest(_) => Err(Error::Unsupported {
+                what: "causal attention with the heaviest keys, which later tokens choose: see Attention::exact_first",
+            }),
+            _ => Ok(()),
+        }
     }
 
     fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
@@ -316,6 +405,20 @@ impl<T: Real> Attention<T> {
             check_size("the number of heads of the keys", self.maps.len(), heads.keys.dim().1)?;
         }
         Ok(())
+    }
+}
+
+/// The lengthscale of the softmax kernel that a map estimates, or would without truncation.
+fn softmax_lengthscale(recipe: &Recipe) -> Option<Lengthscale> {
+    match recipe {
+        Recipe::Plain(plain) if plain.matrix.is_none() => match &plain.target {
+            Target::Softmax(softmax) => Some(softmax.lengthscale().clone()),
+            _ => None,
+        },
+        Recipe::Hybrid(hybrid) => softmax_lengthscale(&hybrid.rest),
+        Recipe::Clustered(clustered) => softmax_lengthscale(clustered.bases.first()?),
+        Recipe::Conditioned(conditioned) => softmax_lengthscale(&conditioned.base),
+        _ => None,
     }
 }
 
@@ -342,7 +445,7 @@ mod stored {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Attention, Map, Reading, Real};
+    use super::{Attention, Choice, Map, Reading, Real};
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "Attention", bound = "")]
@@ -350,24 +453,25 @@ mod stored {
         maps: Vec<Map<T>>,
         reading: Reading,
         normalised: bool,
+        exact: Choice,
     }
 
     impl<T: Real> Serialize for Attention<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let Attention { maps, reading, normalised } = self.clone();
-            Stored { maps, reading, normalised }.serialize(serializer)
+            let Attention { maps, reading, normalised, exact, .. } = self.clone();
+            Stored { maps, reading, normalised, exact }.serialize(serializer)
         }
     }
 
     impl<'de, T: Real> Deserialize<'de> for Attention<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let Stored { maps, reading, normalised } = Stored::deserialize(deserializer)?;
+            let Stored { maps, reading, normalised, exact } = Stored::deserialize(deserializer)?;
             let whole = Attention::signed(maps).map_err(D::Error::custom)?;
             let positive = reading.factor > 0.0 && reading.factor.is_finite();
             if !(positive && reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {
                 return Err(D::Error::custom("a scale that is not positive, or an ε that is negative"));
             }
-            Ok(Attention { reading, normalised, ..whole })
+            Attention { reading, normalised, ..whole }.exactly(exact).map_err(D::Error::custom)
         }
     }
 }

@@ -5,11 +5,12 @@ use std::ops::Range;
 use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, ArrayView3, Axis, CowArray, Ix2, Ix4};
 use rayon::prelude::*;
 
+use super::exact_keys::Choice;
 use super::head::{Head, Work};
 use super::tokens::Element;
 use super::{Attention, check_shape};
 use crate::Real;
-use crate::error::{Result, check_positive, check_size};
+use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::{Map, check_addressable};
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
@@ -75,9 +76,13 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
-    /// another number of heads.
+    /// another number of heads, [`Unsupported`](crate::Error::Unsupported) with [exact
+    /// keys](Attention::exact_keys).
     pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
+        if self.exact != Choice::None {
+            return Err(Error::Unsupported { what: "state of attention with exact keys" });
+        }
         let width = self.maps.iter().map(Map::feature_dim).max().unwrap_or(1);
         check_addressable(batch, heads.max(1))?;
         check_addressable(d_v, width.saturating_mul(batch.saturating_mul(heads)).max(1).saturating_mul(4))?;

@@ -133,6 +133,12 @@ impl<T: Real> Tokens<T> {
         self.features.values()
     }
 
+    /// The point of row `i`.
+    pub fn point(&self, i: usize) -> &[T] {
+        let d = self.points.len() / self.len().max(1);
+        &self.points[i * d..(i + 1) * d]
+    }
+
     pub fn row(&self, i: usize) -> &[T] {
         self.features.row(i).values
     }

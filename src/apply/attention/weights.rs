@@ -1,7 +1,8 @@
 //! Rows of the attention matrix, to be looked at.
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, Array4, ArrayViewMut4, Axis};
 
+use super::exact_keys::{Choice, ExactKeys};
 use super::heads::Heads;
 use super::state::LogRow;
 use super::tokens::{Element, Tokens};
@@ -61,14 +62,22 @@ impl<T: Real> Attention<T> {
         let left = features(Side::X, queries.view());
         let right =
             features(Side::Y, heads.keys.index_axis(Axis(0), which.batch).index_axis_move(Axis(0), key_head));
+        let mut room = Array4::zeros(if self.exact == Choice::None { [0; 4] } else { heads.output_dim() });
+        let exact = self.exact_of_sequences(heads, (which.batch, key_head), room.view_mut());
+        let mut points = Vec::new();
+        self.reading.points(queries.view(), &mut points);
+        let points: Vec<&[T]> = points.chunks(queries.ncols().max(1)).collect();
         let mut weights = Array2::zeros((which.rows.len(), right.len()));
-        for ((query, row), mut out) in left.iter().zip(which.rows).zip(weights.rows_mut()) {
+        for (i, (row, mut out)) in which.rows.iter().zip(weights.rows_mut()).enumerate() {
             let seen = heads.seen(which.batch, *row, which.causal);
-            let terms = right
-                .iter()
-                .zip(&seen)
-                .map(|(key, seen)| if *seen { product(query, key) } else { (f64::NEG_INFINITY, 0.0) });
-            let terms: Vec<(f64, f64)> = terms.collect();
+            let term = |j: usize| {
+                let logit = || exact.iter().find_map(|(first, exact)| exact.logit(points[i], j.checked_sub(*first)?));
+                match seen[j] {
+                    false => (f64::NEG_INFINITY, 0.0),
+                    true => logit().map_or_else(|| product(&left[i], &right[j]), |logit| (logit, 1.0)),
+                }
+            };
+            let terms: Vec<(f64, f64)> = (0..right.len()).map(term).collect();
             let top = terms.iter().map(|term| term.0).fold(f64::NEG_INFINITY, f64::max);
             let terms: Array1<f64> =
                 terms.iter().map(|(log, v)| if *v == 0.0 { 0.0 } else { v * (log - top).exp() }).collect();
@@ -78,6 +87,23 @@ impl<T: Real> Attention<T> {
             }
         }
         Ok(weights)
+    }
+}
+
+impl<T: Real> Attention<T> {
+    /// The exact keys of each sequence of a batch and a head of keys, with the row of the sequence's first key.
+    fn exact_of_sequences<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        (batch, head): (usize, usize),
+        room: ArrayViewMut4<'_, T>,
+    ) -> Vec<(usize, ExactKeys<T>)> {
+        let Some(inverse) = self.inverse(head).filter(|_| self.exact != Choice::None) else { return Vec::new() };
+        let ranges = heads.ranges();
+        let jobs = heads.jobs(room);
+        let first = (batch * heads.keys.dim().1 + head) * ranges.len();
+        let own = jobs.iter().skip(first).zip(&ranges);
+        own.map(|(job, (_, keys))| (keys.start, ExactKeys::new(self.exact, &self.reading, inverse, job))).collect()
     }
 }
 

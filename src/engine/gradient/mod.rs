@@ -9,11 +9,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
 use super::batch::Batch;
+use super::conditioned::Conditioned;
 use super::coordinates;
 use super::fold::for_runs;
 use super::input::Input;
 use super::leaf::Leaf;
-use super::plan::{Pass, Plan};
+use super::plan::{Pass, Plan, ranges};
 use super::routed::Routed;
 use super::sum::Sum;
 use super::{Form, Program, Projection, Scratch, Side};
@@ -63,6 +64,7 @@ fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
         Plan::Leaf(_) => true,
         Plan::Sum(sum) => sum.parts().all(|part| has_gradients(part, side)),
         Plan::Routed(routed) => routed.plans().all(|plan| has_gradients(plan, side)),
+        Plan::Conditioned(conditioned) => has_gradients(conditioned.base(), side),
         Plan::Foreign(map, facts) => {
             let (x, c) = (Array2::zeros((0, facts.input_dim)), Array2::zeros((0, facts.feature_dim())));
             let mut out = Array2::zeros((0, facts.input_dim));
@@ -85,6 +87,7 @@ fn of_plan<T: Real>(
         }
         Plan::Sum(sum) => of_sum(sum, rows, out, scratch),
         Plan::Routed(routed) => of_routed(routed, rows, out, scratch),
+        Plan::Conditioned(conditioned) => of_conditioned(plan, conditioned, rows, out, scratch),
         Plan::Foreign(map, _) => {
             let mut gradient = Array2::zeros(rows.x.dim());
             let known = map.pull_back(rows.side, rows.x, rows.cotangents, gradient.view_mut());
@@ -142,6 +145,41 @@ fn of_routed<T: Real>(
     known
 }
 
+/// Through the images of points, and through their factors.
+fn of_conditioned<T: Real>(
+    plan: &Plan<T>,
+    conditioned: &Conditioned<T>,
+    rows: Rows<'_, T>,
+    out: ArrayViewMut2<'_, T>,
+    scratch: &mut Scratch<T>,
+) -> bool {
+    let Rows { side, x, cotangents } = rows;
+    let images = conditioned.images(side, x.view());
+    let factors = conditioned.log_factors(side, x.view(), images.view());
+    let mut own = filled(plan, side, x.view(), scratch);
+    let mut base = filled(conditioned.base(), side, images.view(), scratch);
+    // Cotangents relative to the base's scales, and Σ c φ.
+    let (blocks, mut cotangents) = (ranges(&plan.facts().blocks), cotangents.to_owned());
+    let mut sums = vec![0.0; x.nrows()];
+    for (i, (sum, mut c)) in sums.iter_mut().zip(cotangents.rows_mut()).enumerate() {
+        let (own, base) = (own.row_mut(i).log_scales, base.row_mut(i));
+        let scales = own.iter().zip(&*base.log_scales);
+        for (columns, (own, inner)) in blocks.clone().zip(scales) {
+            let present = *inner != f64::NEG_INFINITY;
+            let factor = if present { (inner + factors[i] - own).exp() } else { 0.0 };
+            for f in columns.filter(|_| present) {
+                c[f] = T::narrow(c[f].widen() * factor);
+                *sum += c[f].widen() * base.values[f].widen();
+            }
+        }
+    }
+    let mut gradients = Array2::zeros(images.dim());
+    let of_base = Rows { side, x: images.view(), cotangents: cotangents.view() };
+    let known = of_plan(conditioned.base(), of_base, gradients.view_mut(), scratch);
+    conditioned.pull_back(side, (x, images.view()), (gradients.view(), &sums), out);
+    known
+}
+
 fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>) -> Array2<T> {
     let features = features(leaf, rows.side, rows.x.view(), scratch);
     match (&*leaf.input, &leaf.projection) {
@@ -164,6 +202,19 @@ fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T
         }
     }
     out
+}
+
+/// The features of a plan.
+fn filled<T: Real>(
+    plan: &Plan<T>,
+    side: Side,
+    x: ArrayView2<'_, T>,
+    scratch: &mut Scratch<T>,
+) -> Batch<T> {
+    let (facts, mut batch) = (plan.facts(), Batch::default());
+    batch.resize(x.nrows(), (facts.feature_dim(), facts.blocks.len()), Form::Values);
+    plan.fill(Pass::new(side, Form::Values), x, &mut batch.tile(), scratch);
+    batch
 }
 
 fn features<T: Real>(leaf: &Leaf<T>, side: Side, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Batch<T> {

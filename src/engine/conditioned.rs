@@ -1,0 +1,424 @@
+//! [`Conditioned`]: a map of affine images of points, times a factor for each point.
+
+use std::sync::Arc;
+
+use ndarray::{Array2, ArrayView2};
+
+use super::leaf::{Leaf, Term};
+use super::plan::{Pass, Plan};
+use super::{Facts, Input, Method, Projection, Scratch, Side, Tile};
+use crate::Real;
+use crate::error::Result;
+use crate::frequency::Frequencies;
+use crate::kernel::Lengthscale;
+use crate::numeric::{self, Isa, Packed, panel_width};
+
+/// What a side does to its points, in `f64`: z = M(x − c), and features are those of z times e^{t(x)} with
+/// t(x) = α‖z/ℓ‖² + β‖x/ℓ‖² + l·x + γ.
+#[derive(Clone, Debug)]
+pub(crate) struct Affine {
+    /// M, r × d.
+    pub matrix: Array2<f64>,
+    /// c; empty if it is 0.
+    pub shift: Vec<f64>,
+    /// α.
+    pub image: f64,
+    /// β.
+    pub point: f64,
+    /// l; empty if it is 0.
+    pub linear: Vec<f64>,
+    /// γ.
+    pub constant: f64,
+}
+
+impl Affine {
+    /// z = Mx, without a factor.
+    pub fn linear(matrix: Array2<f64>) -> Self {
+        Affine { matrix, shift: Vec::new(), image: 0.0, point: 0.0, linear: Vec::new(), constant: 0.0 }
+    }
+}
+
+/// Features of a map at z = M(x − c), times a factor for each point.
+///
+/// The matrix is taken into the frequencies of a plain map with a dense projection, and what is left of it is the norm of
+/// z, by a triangular factor; else z is computed.
+#[derive(Clone, Debug)]
+pub(crate) struct Conditioned<T> {
+    pub facts: Facts,
+    base: Box<Plan<T>>,
+    sides: [Arc<Change<T>>; 2],
+    /// Whether factors of points are left out, on each side.
+    bare: [bool; 2],
+}
+
+/// What happens to the points of a side.
+#[derive(Debug)]
+struct Change<T> {
+    affine: Affine,
+    /// c.
+    shift: Vec<T>,
+    /// M, if z is computed.
+    matrix: Packed<T>,
+    absorbed: Option<Absorbed<T>>,
+    /// 1/ℓ, if it is the same for all coordinates, and for each of them, else.
+    scales: (f64, Vec<f64>),
+}
+
+/// M in the frequencies.
+#[derive(Debug)]
+struct Absorbed<T> {
+    /// On the rows Mᵀω, which divides by ℓ.
+    projection: Projection<T>,
+    norm: Norm<T>,
+}
+
+/// How ‖z/ℓ‖² is had from x − c.
+#[derive(Debug)]
+enum Norm<T> {
+    /// It is ‖(x − c)/ℓ‖².
+    Own,
+    /// Each coordinate has a factor.
+    Scales(Vec<f64>),
+    /// ‖R(x − c)‖² with a lower triangle R.
+    Triangle(Packed<T>),
+}
+
+impl<T: Real> Conditioned<T> {
+    /// `base` at the images of points. Its lengthscale is ℓ.
+    ///
+    /// # Errors
+    /// As [`Projection::new`], for frequencies that overflow.
+    pub fn new(base: Plan<T>, affine: [Affine; 2], lengthscale: &Lengthscale) -> Result<Self> {
+        let [x, y] = &affine;
+        let alike = x.matrix == y.matrix && x.shift == y.shift && x.linear == y.linear;
+        let facts = Facts {
+            input_dim: x.matrix.ncols(),
+            symmetric: base.facts().symmetric && alike && x.constant == y.constant,
+            ..base.facts().clone()
+        };
+        let [x, y] = affine;
+        let of_x = Arc::new(Change::new(x, &base, lengthscale)?);
+        let of_y = if alike { of_x.clone() } else { Arc::new(Change::new(y, &base, lengthscale)?) };
+        Ok(Conditioned { facts, base: Box::new(base), sides: [of_x, of_y], bare: [false; 2] })
+    }
+
+    pub fn base(&self) -> &Plan<T> {
+        &self.base
+    }
+
+    pub fn base_mut(&mut self) -> &mut Plan<T> {
+        &mut self.base
+    }
+
+    /// The same with features that lack the factor of their point on `side`: what a normaliser divides by anyway.
+    pub fn bare(&self, side: Side) -> Self {
+        let mut bare = self.clone();
+        bare.bare[side as usize] = true;
+        bare
+    }
+
+    pub fn fill(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+        let change = &*self.sides[pass.side as usize];
+        let bare = self.bare[pass.side as usize];
+        let (mut buffer, mut terms) = (scratch.take(0), scratch.take_wide(x.nrows()));
+        let points = change.shifted(x, &mut buffer);
+        change.terms(x, &mut terms, bare);
+        match (&change.absorbed, &*self.base) {
+            (Some(absorbed), Plan::Leaf(leaf)) => {
+                change.fill_absorbed(absorbed, leaf, (pass, bare), (x, points), &mut terms, tile, scratch);
+            }
+            _ => self.fill_images(change, pass, (x, points), &terms, tile, scratch),
+        }
+        scratch.give(buffer);
+        scratch.give_wide(terms);
+    }
+
+    /// By the images of the points.
+    fn fill_images(
+        &self,
+        change: &Change<T>,
+        pass: Pass,
+        (x, shifted): (ArrayView2<'_, T>, &[T]),
+        terms: &[f64],
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let r = change.affine.matrix.nrows();
+        let mut images = scratch.take(x.nrows() * r);
+        change.images(x, shifted, &mut images);
+        if let Ok(z) = ArrayView2::from_shape((x.nrows(), r), &images) {
+            self.base.fill(pass.of_other_points(), z, tile, scratch);
+        }
+        let image = if self.bare[pass.side as usize] { 0.0 } else { change.affine.image };
+        for (i, (z, term)) in images.chunks_exact(r).zip(terms).enumerate() {
+            let term = term + change.of_image(image, z);
+            if term.is_finite() {
+                tile.row(i).log_scales.iter_mut().for_each(|scale| *scale += term);
+            } else {
+                tile.poison(i);
+            }
+        }
+        scratch.give(images);
+    }
+
+    /// z = M(x − c), n × r.
+    pub fn images(&self, side: Side, x: ArrayView2<'_, T>) -> Array2<T> {
+        let change = &*self.sides[side as usize];
+        let (mut buffer, mut out) = (Vec::new(), Array2::zeros((x.nrows(), change.affine.matrix.nrows())));
+        let points = change.shifted(x, &mut buffer);
+        if let Some(out) = out.as_slice_mut() {
+            change.images(x, points, out);
+        }
+        out
+    }
+
+    /// t(x) of each row, from its image.
+    pub fn log_factors(&self, side: Side, x: ArrayView2<'_, T>, images: ArrayView2<'_, T>) -> Vec<f64> {
+        let change = &*self.sides[side as usize];
+        let mut terms = vec![0.0; x.nrows()];
+        change.terms(x, &mut terms, false);
+        for (term, z) in terms.iter_mut().zip(images.rows()) {
+            *term += change.of_image(change.affine.image, z.to_slice().unwrap_or(&[]));
+        }
+        terms
+    }
+
+    /// From gradients with respect to z, n × r, to those with respect to x, which are added to `out`; `sums` are Σ c φ of each
+    /// row.
+    pub fn pull_back(
+        &self,
+        side: Side,
+        (x, images): (ArrayView2<'_, T>, ArrayView2<'_, T>),
+        (gradients, sums): (ArrayView2<'_, T>, &[f64]),
+        mut out: ndarray::ArrayViewMut2<'_, T>,
+    ) {
+        let change = &*self.sides[side as usize];
+        let Affine { matrix, image, point, linear, .. } = &change.affine;
+        let scale = |k: usize| change.scales.1.get(k).copied().unwrap_or(change.scales.0);
+        for (i, sum) in sums.iter().enumerate() {
+            let of_image = |k: usize, z: T| {
+                gradients[[i, k]].widen() + 2.0 * image * sum * z.widen() * scale(k) * scale(k)
+            };
+            let z: Vec<f64> = images.row(i).iter().enumerate().map(|(k, z)| of_image(k, *z)).collect();
+            for (l, out) in out.row_mut(i).into_iter().enumerate() {
+                let through: f64 = matrix.column(l).iter().zip(&z).map(|(m, z)| m * z).sum();
+                let own = 2.0 * point * x[[i, l]].widen() * scale(l) * scale(l);
+                let own = own + linear.get(l).copied().unwrap_or(0.0);
+                *out += T::narrow(through + sum * own);
+            }
+        }
+    }
+}
+
+impl<T: Real> Change<T> {
+    fn new(affine: Affine, base: &Plan<T>, lengthscale: &Lengthscale) -> Result<Self> {
+        let scales = match lengthscale {
+            Lengthscale::Isotropic(scale) => (scale.recip(), Vec::new()),
+            Lengthscale::PerDimension(scales) => (1.0, scales.iter().map(|s| s.recip()).collect()),
+        };
+        let absorbed = match base {
+            Plan::Leaf(leaf) => Absorbed::new(leaf, &affine.matrix, lengthscale)?,
+            _ => None,
+        };
+        let (r, d) = if absorbed.is_some() { (0, 0) } else { affine.matrix.dim() };
+        let matrix = Packed::new(r, d, |k, l| T::saturated(affine.matrix[[k, l]]));
+        let shift = affine.shift.iter().map(|c| T::saturated(*c)).collect();
+        Ok(Change { affine, shift, matrix, absorbed, scales })
+    }
+
+    /// x − c, row by row: the points themselves where nothing is to be done, else in a buffer.
+    fn shifted<'a>(&self, x: ArrayView2<'a, T>, buffer: &'a mut Vec<T>) -> &'a [T] {
+        if let (Some(points), true) = (x.to_slice(), self.shift.is_empty()) {
+            return points;
+        }
+        buffer.clear();
+        for row in x.rows() {
+            match (row.to_slice(), self.shift.is_empty()) {
+                (Some(row), false) => buffer.extend(row.iter().zip(&self.shift).map(|(x, c)| *x - *c)),
+                (None, false) => buffer.extend(row.iter().zip(&self.shift).map(|(x, c)| *x - *c)),
+                _ => buffer.extend(row.iter()),
+            }
+        }
+        buffer
+    }
+
+    /// The factors of points, but for the part of ‖z‖², as logarithms.
+    fn terms(&self, x: ArrayView2<'_, T>, terms: &mut [f64], bare: bool) {
+        let Affine { point, linear, constant, .. } = &self.affine;
+        if bare || (*point == 0.0 && linear.is_empty()) {
+            return terms.fill(if bare { 0.0 } else { *constant });
+        }
+        let mut copy = Vec::new();
+        for (x, term) in x.rows().into_iter().zip(terms) {
+            let x = x.to_slice().unwrap_or_else(|| {
+                copy.clear();
+                copy.extend(x.iter());
+                &copy
+            });
+            let isa = Isa::best();
+            let own = if *point == 0.0 {
+                0.0
+            } else {
+                point * numeric::squared_norm(isa, x, self.scales.0, &self.scales.1)
+            };
+            let product = if linear.is_empty() { 0.0 } else { numeric::dot(isa, x, linear) };
+            *term = own + product + constant;
+        }
+    }
+
+    /// A coefficient times ‖z/ℓ‖².
+    fn of_image(&self, coefficient: f64, z: &[T]) -> f64 {
+        let (scale, scales) = &self.scales;
+        // A coefficient of 0 takes no part: the square may be infinite.
+        if coefficient == 0.0 { 0.0 } else { coefficient * numeric::squared_norm(Isa::best(), z, *scale, scales) }
+    }
+
+    /// M(x − c), in `f64` where it overflows `T` on the way.
+    fn images(&self, x: ArrayView2<'_, T>, shifted: &[T], images: &mut [T]) {
+        let (r, d) = self.affine.matrix.dim();
+        if self.absorbed.is_some() {
+            let rows = shifted.chunks_exact(d).zip(images.chunks_exact_mut(r));
+            return rows.for_each(|(x, z)| self.wide_image(x.iter().map(|x| x.widen()), z));
+        }
+        numeric::product(Isa::best(), shifted, d, self.matrix.all(), images, r);
+        for (i, z) in images.chunks_exact_mut(r).enumerate() {
+            if !z.iter().all(|z| z.is_finite()) && x.row(i).iter().all(|x| x.is_finite()) {
+                let shift = |k: usize| self.affine.shift.get(k).copied().unwrap_or(0.0);
+                self.wide_image(x.row(i).iter().enumerate().map(|(k, x)| x.widen() - shift(k)), z);
+            }
+        }
+    }
+
+    #[cold]
+    fn wide_image(&self, shifted: impl Iterator<Item = f64> + Clone, z: &mut [T]) {
+        for (z, row) in z.iter_mut().zip(self.affine.matrix.rows()) {
+            *z = T::saturated(row.iter().zip(shifted.clone()).map(|(m, x)| m * x).sum());
+        }
+    }
+
+    /// As the leaf itself, with frequencies that have taken in the matrix.
+    #[allow(clippy::too_many_arguments, reason = "the parts of one tile")]
+    fn fill_absorbed(
+        &self,
+        absorbed: &Absorbed<T>,
+        leaf: &Leaf<T>,
+        (pass, bare): (Pass, bool),
+        (x, shifted): (ArrayView2<'_, T>, &[T]),
+        terms: &mut [f64],
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let coefficient = if bare { 0.0 } else { leaf.row + self.affine.image };
+        if coefficient != 0.0 {
+            self.add_norms(absorbed, shifted, coefficient, terms, scratch);
+        }
+        if let Ok(points) = ArrayView2::from_shape(x.dim(), shifted) {
+            absorbed.projection.project(points, tile, scratch, None);
+        }
+        leaf.finish(pass, tile, |i, squared_norm| {
+            let finite = squared_norm.is_finite();
+            let log = if finite { terms[i] } else { f64::NAN };
+            Term { log, phase: 0.0, reach: absorbed.projection.bound(squared_norm) }
+        });
+    }
+
+    /// Adds ‖z/ℓ‖² times a coefficient to each term.
+    fn add_norms(
+        &self,
+        absorbed: &Absorbed<T>,
+        shifted: &[T],
+        coefficient: f64,
+        terms: &mut [f64],
+        scratch: &mut Scratch<T>,
+    ) {
+        let (isa, d) = (Isa::best(), self.affine.matrix.ncols());
+        let mut add = |rows: &[T], (scale, scales): (f64, &[f64])| {
+            for (row, term) in rows.chunks_exact(d).zip(&mut *terms) {
+                *term += coefficient * numeric::squared_norm(isa, row, scale, scales);
+            }
+        };
+        match &absorbed.norm {
+            Norm::Own => add(shifted, (self.scales.0, &self.scales.1)),
+            Norm::Scales(scales) => add(shifted, (1.0, scales)),
+            Norm::Triangle(triangle) => {
+                let mut rows = scratch.take(shifted.len());
+                let width = panel_width::<T>();
+                // A panel of the triangle needs no more columns than its last row.
+                for (p, panel) in triangle.runs(width).enumerate() {
+                    let (first, depth) = (p * width, (p + 1) * width);
+                    numeric::product(isa, shifted, d, panel.shallow(depth), &mut rows[first..], d);
+                }
+                add(&rows, (1.0, &[]));
+                scratch.give(rows);
+            }
+        }
+    }
+}
+
+impl<T: Real> Absorbed<T> {
+    /// For a plain map that projects points themselves by a dense product onto as many dimensions as they have.
+    fn new(leaf: &Leaf<T>, matrix: &Array2<f64>, lengthscale: &Lengthscale) -> Result<Option<Self>> {
+        let (Input::Points, Some(own)) = (&*leaf.input, &leaf.projection) else { return Ok(None) };
+        if own.method() == Method::Structured || matrix.nrows() != matrix.ncols() {
+            return Ok(None);
+        }
+        let d = matrix.nrows();
+        // ω·(Mx/ℓ) = (ℓ Mᵀ(ω/ℓ))·(x/ℓ).
+        let scaled = Array2::from_shape_fn((d, d), |(k, l)| matrix[[k, l]] * lengthscale.at(l) / lengthscale.at(k));
+        let rows = own.frequencies().rows().dot(&scaled);
+        let projection = Projection::with_method(Frequencies::from_rows(rows)?, lengthscale.clone(), Method::Dense)?;
+        let diagonal = matrix.indexed_iter().all(|((k, l), v)| k == l || *v == 0.0);
+        let norm = if diagonal && matrix.diag().iter().all(|v| v.abs() == 1.0) {
+            Norm::Own
+        } else if diagonal {
+            Norm::Scales((0..d).map(|k| matrix[[k, k]] / lengthscale.at(k)).collect())
+        } else {
+            let whole = Array2::from_shape_fn((d, d), |(k, l)| matrix[[k, l]] / lengthscale.at(k));
+            let triangle = lower_triangle(whole);
+            Norm::Triangle(Packed::new(d, d, |k, l| T::saturated(triangle[[k, l]])))
+        };
+        Ok(Some(Absorbed { projection, norm }))
+    }
+}
+
+/// A lower triangle R with ‖Rx‖ = ‖Mx‖, by Householder reflections from the last column on.
+fn lower_triangle(mut m: Array2<f64>) -> Array2<f64> {
+    let d = m.nrows();
+    for k in (0..d).rev() {
+        // Reflects the first k + 1 entries of column k to its entry k.
+        let column: Vec<f64> = m.column(k).iter().take(k + 1).copied().collect();
+        let largest = column.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+        if largest == 0.0 {
+            continue;
+        }
+        let mut v: Vec<f64> = column.iter().map(|c| c / largest).collect();
+        let norm = v.iter().map(|v| v * v).sum::<f64>().sqrt();
+        v[k] += norm.copysign(v[k]);
+        let square: f64 = v.iter().map(|v| v * v).sum();
+        for mut column in m.columns_mut().into_iter().take(k + 1) {
+            let along: f64 = v.iter().zip(&column).map(|(v, c)| v * c).sum();
+            let factor = 2.0 * along / square;
+            v.iter().zip(column.iter_mut()).for_each(|(v, c)| *c -= factor * v);
+        }
+    }
+    // What is above the diagonal is rounding.
+    Array2::from_shape_fn((d, d), |(k, l)| if l <= k { m[[k, l]] } else { 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_triangle_has_the_norms_of_its_matrix() {
+        for d in [1, 2, 5, 33] {
+            let m = Array2::from_shape_fn((d, d), |(k, l)| ((k * 7 + l * l * 3 + 1) % 11) as f64 - 5.0);
+            let r = lower_triangle(m.clone());
+            assert!(r.indexed_iter().all(|((k, l), v)| l <= k || *v == 0.0));
+            let (g, h) = (m.t().dot(&m), r.t().dot(&r));
+            let size = g.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+            assert!(g.iter().zip(&h).all(|(g, h)| (g - h).abs() <= 1e-13 * size));
+        }
+        assert_eq!(lower_triangle(Array2::zeros((3, 3))), Array2::<f64>::zeros((3, 3)));
+    }
+}

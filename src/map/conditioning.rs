@@ -1,0 +1,433 @@
+//! [`Conditioning`]: an affine change of the points of a softmax or Gaussian kernel, which leaves the kernel as it is.
+
+use ndarray::{Array2, ArrayRef1, ArrayRef2};
+use num_complex::Complex64;
+
+use super::identity::Digest;
+use super::node::Origin;
+use super::recipe::ConditionedRecipe;
+use super::{Map, Recipe};
+use crate::engine::{Affine, Conditioned, Plan};
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::kernel::{Exponential, Kernel, Lengthscale};
+use crate::linalg::Lu;
+use crate::{Real, SignedLog};
+
+/// An affine change of points under which a softmax or Gaussian kernel stays what it is, and its estimates become better.
+///
+/// # Definition
+/// For an invertible T and any c_x, c_y put u = T(x/ℓ − c_x), v = T⁻ᵀ(y/ℓ − c_y). Then
+/// exp(x·y/ℓ²) = exp(u·v) exp(x·c_y/ℓ) exp(c_x·y/ℓ) exp(−c_x·c_y), and all factors but the first are those of one point:
+/// logarithmic scales of features. [`Map::conditioned`] gives the features of any map that is unbiased for one of these
+/// kernels at u and v, times these factors: no bias is added, and the variance is that of the map at (u, v), which the
+/// right c and T make small. Both are in units of the lengthscale.
+///
+/// Keeping only r rows of T and T⁻ᵀ ([`truncated`](Conditioning::truncated)) **is biased**: K then lacks
+/// (x/ℓ − c_x)·(y/ℓ − c_y) − u·v in its exponent ([`log_bias`](Conditioning::log_bias)). Each coordinate that is left out lowers the
+/// variance by about as much as it has of E‖u+v‖², and changes the exponent by second order only.
+///
+/// # Variance
+/// e^{2t} times that of the map at (u, v), e^t being the product of both points' factors; in units of K², that of the map at
+/// (u, v). For exponential maps E‖u+v‖² counts, and least it is for c the means and T with T C_x Tᵀ = T⁻ᵀ C_y T⁻¹, C being
+/// second moments about the means: E‖Tx‖² + E‖T⁻ᵀy‖² = tr(G C_x) + tr(G⁻¹ C_y) with G = TᵀT is convex in G and stationary where
+/// G C_x G = C_y.
+///
+/// # Exact where
+/// The map is, at u and v.
+///
+/// # Cost
+/// For a plain map with a dense projection that of the map, with ½d² for the norm of u: T is taken into the frequencies. For
+/// others a product with T, r d, before that of the map. In normalised attention the factors of queries are not computed.
+///
+/// # Example
+/// ```
+/// use ndarray::{arr1, arr2};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::map::Conditioning;
+/// use random_features::Positive;
+/// let map = Positive.softmax::<f64>(Orthogonal.draw(2, 64, 1)?)?;
+/// // Queries spread in the first coordinate, keys in the second.
+/// let (x, y) = (arr1(&[3.0, 0.2]), arr1(&[0.3, 2.5]));
+/// let t = Conditioning::new(arr2(&[[0.3, 0.0], [0.0, 3.0]]))?;
+/// let shaped = map.conditioned(&t)?;
+/// let kernel = x.dot(&y).exp();
+/// let spread = |map: &random_features::Map<f64>| -> random_features::Result<f64> {
+///     Ok((0.5 * map.log_variance(&x, &y)?.unwrap()).exp() / kernel)
+/// };
+/// assert!(spread(&map)? > 100.0 && spread(&shaped)? < 0.5);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// With real T and without shifts: complex-exponential features with a real matrix (Choromanski et al., *Hybrid Random Features*,
+/// section 3); optimal T: Likhosherstov et al., *Dense-Exponential Random Features*. Shifts: new.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Parts", into = "Parts")
+)]
+pub struct Conditioning {
+    /// T and T⁻ᵀ, or r rows of them.
+    matrices: [Array2<f64>; 2],
+    /// c_x and c_y.
+    shifts: [Vec<f64>; 2],
+}
+
+/// How far a product of the two matrices may be from the identity.
+const TOLERANCE: f64 = 1e-8;
+
+impl Conditioning {
+    /// By T, d × d, without shifts.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if T is not square, [`Parameter`](Error::Parameter) if it is empty, singular or not finite.
+    pub fn new(t: Array2<f64>) -> Result<Self> {
+        check_positive("the dimension of T", t.nrows())?;
+        check_size("the number of columns of T", t.nrows(), t.ncols())?;
+        let inverse = Lu::factor(t.t().mapv(Complex64::from))?.inverse().mapv(|v| v.re);
+        Self::of_matrices(t, inverse)
+    }
+
+    /// By rows of T and of T⁻ᵀ, r × d each: all of them, or those of [truncated](Conditioning::truncated) features.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the matrices differ in shape or have more rows than columns, [`Parameter`](Error::Parameter)
+    /// if they are empty or the product of one with the other's transpose is not the identity.
+    pub fn of_matrices(left: Array2<f64>, right: Array2<f64>) -> Result<Self> {
+        check_positive("the number of rows of T", left.nrows())?;
+        check_size("the number of rows of the inverse transpose of T", left.nrows(), right.nrows())?;
+        check_size("the number of columns of the inverse transpose of T", left.ncols(), right.ncols())?;
+        check_size("the number of rows of T", left.nrows().min(left.ncols()), left.nrows())?;
+        let off = |((k, l), v): ((usize, usize), &f64)| (v - f64::from(u8::from(k == l))).abs();
+        // NaN counts as far away.
+        let error = left.dot(&right.t()).indexed_iter().map(off).fold(0.0, |a, b| if b <= a { a } else { b });
+        if !(error <= TOLERANCE && left.iter().chain(&right).all(|v| (v * v).is_finite())) {
+            let (name, domain) = ("the difference of T (T⁻¹) from the identity", "at most 1e-8");
+            return Err(Error::Parameter { name, value: error, domain });
+        }
+        let d = left.ncols();
+        Ok(Conditioning { matrices: [left, right], shifts: [vec![0.0; d], vec![0.0; d]] })
+    }
+
+    /// No change at all of points in ℝᵈ.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if d is 0.
+    pub fn identity(d: usize) -> Result<Self> {
+        Self::of_matrices(Array2::eye(d), Array2::eye(d))
+    }
+
+    /// The same with c_x and c_y, in units of the lengthscale. For exponential maps only c_y + TᵀT c_x matters: c_x = 0 gives
+    /// keys no factor.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if there are not d entries, [`Entry`](Error::Entry) with the first that has no finite square.
+    pub fn shifted(mut self, c_x: Vec<f64>, c_y: Vec<f64>) -> Result<Self> {
+        for (what, shift) in [("the shift of side X", &c_x), ("the shift of side Y", &c_y)] {
+            check_size(what, self.dim(), shift.len())?;
+            if let Some(row) = shift.iter().position(|c| !(c * c).is_finite()) {
+                let (value, domain) = (shift[row], "a number with a finite square");
+                return Err(Error::Entry { what, row, value, domain });
+            }
+        }
+        self.shifts = [c_x, c_y];
+        Ok(self)
+    }
+
+    /// Biased: only the first r coordinates of u and v, for a map of points in ℝʳ.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless r is from 1 to the number of rows.
+    pub fn truncated(&self, r: usize) -> Result<Self> {
+        if r == 0 || r > self.rank() {
+            let (name, domain) = ("the number of coordinates that are kept", "from 1 to that of the rows");
+            return Err(Error::Parameter { name, value: r as f64, domain });
+        }
+        let first = |m: &Array2<f64>| m.slice(ndarray::s![..r, ..]).to_owned();
+        let [left, right] = &self.matrices;
+        Ok(Conditioning { matrices: [first(left), first(right)], shifts: self.shifts.clone() })
+    }
+
+    /// d.
+    pub fn dim(&self) -> usize {
+        self.matrices[0].ncols()
+    }
+
+    /// r, the dimension of u and v.
+    pub fn rank(&self) -> usize {
+        self.matrices[0].nrows()
+    }
+
+    /// Whether the kernel stays what it is: r = d.
+    pub fn is_exact(&self) -> bool {
+        self.rank() == self.dim()
+    }
+
+    /// T and T⁻ᵀ, r × d.
+    pub fn matrices(&self) -> &[Array2<f64>; 2] {
+        &self.matrices
+    }
+
+    /// c_x and c_y.
+    pub fn shifts(&self) -> &[Vec<f64>; 2] {
+        &self.shifts
+    }
+
+    /// ln K − ln K_r = (x − c_x)·(y − c_y) − u·v for points divided by the lengthscale: the bias of truncated features, 0 to
+    /// rounding where r = d. At most ‖x′‖‖y′‖, these being what is left of x − c_x and y − c_y beside the coordinates that are
+    /// kept.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if a point does not have d entries.
+    pub fn log_bias(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Result<f64> {
+        check_size("the dimension of x", self.dim(), x.len())?;
+        check_size("the dimension of y", self.dim(), y.len())?;
+        if self.is_exact() {
+            return Ok(0.0);
+        }
+        let less = |point: &ArrayRef1<f64>, c: &[f64]| -> Vec<f64> { point.iter().zip(c).map(|(v, c)| v - c).collect() };
+        let (x, y) = (less(x, &self.shifts[0]), less(y, &self.shifts[1]));
+        let [u, v] = [self.matrix_times(0, &x), self.matrix_times(1, &y)];
+        Ok(dot(&x, &y) - dot(&u, &v))
+    }
+
+    fn matrix_times(&self, side: usize, point: &[f64]) -> Vec<f64> {
+        self.matrices[side].rows().into_iter().map(|row| row.iter().zip(point).map(|(m, p)| m * p).sum()).collect()
+    }
+
+    /// u or v of a point that is divided by the lengthscale.
+    fn image(&self, side: usize, point: &[f64]) -> Vec<f64> {
+        let shifted: Vec<f64> = point.iter().zip(&self.shifts[side]).map(|(v, c)| v - c).collect();
+        self.matrix_times(side, &shifted)
+    }
+
+    /// t: the logarithm of the factor of a point, divided by the lengthscale, of a kernel with the row term `row` ‖·‖².
+    fn log_factor(&self, row: f64, side: usize, point: &[f64], image: &[f64]) -> f64 {
+        let [c_x, c_y] = &self.shifts;
+        let norms = if row == 0.0 { 0.0 } else { dot(point, point) - dot(image, image) };
+        dot(point, &self.shifts[1 - side]) - 0.5 * dot(c_x, c_y) + row * norms
+    }
+
+    /// Whether nothing changes.
+    fn is_identity(&self) -> bool {
+        let eye = |m: &Array2<f64>| m.indexed_iter().all(|((k, l), v)| *v == f64::from(u8::from(k == l)));
+        self.is_exact() && self.matrices.iter().all(eye) && self.shifts.iter().flatten().all(|c| *c == 0.0)
+    }
+
+    /// What the engine does to the points of each side before a map of this lengthscale and row term.
+    fn affine<T: Real>(&self, exponential: &Exponential) -> [Affine; 2] {
+        let (scale, row) = (&exponential.lengthscale, exponential.row);
+        // As the scalar has them: every part of the map sees the same shift.
+        let raw = |side: usize| -> Vec<f64> {
+            self.shifts[side].iter().enumerate().map(|(k, c)| T::saturated(c * scale.at(k)).widen()).collect()
+        };
+        let shifts = [raw(0), raw(1)];
+        let product: f64 = shifts[0].iter().zip(&shifts[1]).enumerate().map(|(k, (a, b))| a * b / scale.at(k).powi(2)).sum();
+        let zero = |shift: &[f64]| shift.iter().all(|c| *c == 0.0);
+        [0, 1].map(|side| {
+            let (own, other) = (&shifts[side], &shifts[1 - side]);
+            let linear = other.iter().enumerate().map(|(k, c)| c / scale.at(k).powi(2)).collect();
+            let matrix = &self.matrices[side];
+            Affine {
+                matrix: Array2::from_shape_fn(matrix.dim(), |(k, l)| matrix[[k, l]] * scale.at(k) / scale.at(l)),
+                shift: if zero(own) { Vec::new() } else { own.clone() },
+                image: -row,
+                point: row,
+                linear: if zero(other) { Vec::new() } else { linear },
+                constant: -0.5 * product,
+            }
+        })
+    }
+
+    pub(super) fn identify(&self, digest: &mut Digest) {
+        digest.number(self.rank());
+        digest.number(self.dim());
+        self.matrices.iter().flatten().chain(self.shifts.iter().flatten()).for_each(|v| digest.float(*v));
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+impl<T: Real> Map<T> {
+    /// This map at the changed points, times their factors: an estimate of the same kernel with another variance; **biased**
+    /// where the conditioning is [truncated](Conditioning::truncated), and then [`kernel`](Map::kernel) is what is estimated.
+    ///
+    /// See [`Conditioning`]. A conditioning that changes nothing gives this map.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) if the map is not known to estimate a softmax or Gaussian kernel without bias, or a
+    /// truncated one has a lengthscale for each dimension; [`Shape`](Error::Shape) if its dimension is not r;
+    /// [`NotFinite`](Error::NotFinite) if a frequency overflows `T`.
+    pub fn conditioned(&self, conditioning: &Conditioning) -> Result<Self> {
+        check_size("the dimension of the map", conditioning.rank(), self.input_dim())?;
+        let exponential = self.kernel().and_then(|kernel| kernel.exponential());
+        let what = "conditioning: it is not known to estimate a softmax or Gaussian kernel";
+        let exponential = exponential.ok_or(Error::Unsupported { what })?;
+        if !conditioning.is_exact() && matches!(exponential.lengthscale, Lengthscale::PerDimension(_)) {
+            return Err(Error::Unsupported { what: "truncation with a lengthscale for each dimension" });
+        }
+        if conditioning.is_identity() {
+            return Ok(self.clone());
+        }
+        let (plan, affine) = (self.program().plan().clone(), conditioning.affine::<T>(&exponential));
+        let plan = Plan::Conditioned(Conditioned::new(plan, affine, &exponential.lengthscale)?);
+        let kernel = Truncated { conditioning: conditioning.clone(), exponential: exponential.clone() };
+        Map::of_plan(plan, Shaped { base: self.clone(), conditioning: conditioning.clone(), exponential, kernel })
+    }
+}
+
+/// The origin of a conditioned map.
+#[derive(Debug)]
+struct Shaped<T: Real> {
+    base: Map<T>,
+    conditioning: Conditioning,
+    exponential: Exponential,
+    kernel: Truncated,
+}
+
+impl<T: Real> Shaped<T> {
+    /// A point divided by the lengthscale.
+    fn scaled(&self, x: &ArrayRef1<T>) -> Vec<f64> {
+        x.iter().enumerate().map(|(k, v)| v.widen() / self.exponential.lengthscale.at(k)).collect()
+    }
+
+    /// The points divided by the lengthscale and their images.
+    fn images(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> [[Vec<f64>; 2]; 2] {
+        let points = [self.scaled(x), self.scaled(y)];
+        let images = [0, 1].map(|side| self.conditioning.image(side, &points[side]));
+        [points, images]
+    }
+
+    /// Images as points of the base, which divides them by its lengthscale.
+    fn narrow(&self, image: &[f64]) -> ndarray::Array1<T> {
+        image.iter().enumerate().map(|(k, u)| T::saturated(u * self.exponential.lengthscale.at(k))).collect()
+    }
+
+    /// The estimate of a pair by that of the base at the images.
+    fn of_pair(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
+        let parts = self.images(x, y);
+        let [_, [u, v]] = &parts;
+        let estimate = self.base.log_estimate(&self.narrow(u), &self.narrow(v))?;
+        Ok(estimate.scaled(self.log_factors(&parts)))
+    }
+
+    /// The logarithm of the factor of a point.
+    fn log_factor(&self, side: usize, (point, image): (&[f64], &[f64])) -> f64 {
+        self.conditioning.log_factor(self.exponential.row, side, point, image)
+    }
+
+    fn log_factors(&self, [[x, y], [u, v]]: &[[Vec<f64>; 2]; 2]) -> f64 {
+        self.log_factor(0, (x, u)) + self.log_factor(1, (y, v))
+    }
+}
+
+impl<T: Real> Origin<T> for Shaped<T> {
+    fn kernel(&self) -> Option<&dyn Kernel<T>> {
+        if self.conditioning.is_exact() { self.base.kernel() } else { Some(&self.kernel) }
+    }
+
+    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
+        let parts = self.images(x, y);
+        let [_, [u, v]] = &parts;
+        let base = self.base.log_variance(&self.narrow(u), &self.narrow(v)).ok()??;
+        Some(base + 2.0 * self.log_factors(&parts))
+    }
+
+    fn recipe(&self) -> Option<Recipe> {
+        let (conditioning, base) = (self.conditioning.clone(), Box::new(self.base.recipe()?));
+        Some(Recipe::Conditioned(ConditionedRecipe { conditioning, base }))
+    }
+
+    fn estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<Result<SignedLog>> {
+        // Estimates of hybrids are not those of their features.
+        self.base.mixture().map(|_| self.of_pair(x, y))
+    }
+
+    fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
+        self.base.mixture()?;
+        let side = |side: usize, x: &ArrayRef2<T>| -> (Array2<T>, Vec<f64>) {
+            let mut images = Array2::zeros((x.nrows(), self.conditioning.rank()));
+            let rows = x.rows().into_iter().zip(images.rows_mut());
+            let factor = |(x, mut image): (ndarray::ArrayView1<'_, T>, ndarray::ArrayViewMut1<'_, T>)| {
+                let point = self.scaled(&x);
+                let u = self.conditioning.image(side, &point);
+                image.assign(&self.narrow(&u));
+                self.log_factor(side, (&point, &u))
+            };
+            let factors = rows.map(factor).collect();
+            (images, factors)
+        };
+        let ((u, left), (v, right)) = (side(0, x), side(1, y));
+        let factor = |(i, j): (usize, usize), estimate: T| {
+            let factor = (left[i] + right[j]).exp();
+            let product = estimate.widen() * factor;
+            let safe = factor.is_normal() && estimate.widen().is_normal() && product.is_normal();
+            let value = if safe { Ok(product) } else { self.of_pair(&x.row(i), &y.row(j)).map(SignedLog::value) };
+            value.map(T::narrow)
+        };
+        Some(self.base.gram(&u, &v).and_then(|gram| {
+            let entries = gram.indexed_iter().map(|(at, estimate)| factor(at, *estimate));
+            let entries = entries.collect::<Result<Vec<T>>>()?;
+            Ok(Array2::from_shape_vec(gram.dim(), entries).unwrap_or_default())
+        }))
+    }
+}
+
+/// K_r(x, y) = exp(u·v + x·c_y + c_x·y − c_x·c_y) of r coordinates of u and v, with the row factors of the kernel it is for.
+#[derive(Debug)]
+struct Truncated {
+    conditioning: Conditioning,
+    exponential: Exponential,
+}
+
+impl<T: Real> Kernel<T> for Truncated {
+    fn check_dim(&self, d: usize) -> Result<()> {
+        check_size("the dimension of the points", self.conditioning.dim(), d)
+    }
+
+    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
+        let scaled = |x: &[T]| -> Vec<f64> {
+            x.iter().enumerate().map(|(k, v)| v.widen() / self.exponential.lengthscale.at(k)).collect()
+        };
+        let (x, y) = (scaled(x), scaled(y));
+        let [c_x, c_y] = &self.conditioning.shifts;
+        let (u, v) = (self.conditioning.image(0, &x), self.conditioning.image(1, &y));
+        let rows = self.exponential.row * (dot(&x, &x) + dot(&y, &y));
+        SignedLog::positive(dot(&u, &v) + dot(&x, c_y) + dot(c_x, &y) - dot(c_x, c_y) + rows)
+    }
+}
+
+/// The stored form, checked again when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Parts {
+    #[serde(with = "crate::exact")]
+    left: Array2<f64>,
+    #[serde(with = "crate::exact")]
+    right: Array2<f64>,
+    #[serde(with = "crate::exact")]
+    shift_x: Vec<f64>,
+    #[serde(with = "crate::exact")]
+    shift_y: Vec<f64>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Parts> for Conditioning {
+    type Error = Error;
+
+    fn try_from(parts: Parts) -> Result<Self> {
+        Conditioning::of_matrices(parts.left, parts.right)?.shifted(parts.shift_x, parts.shift_y)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Conditioning> for Parts {
+    fn from(conditioning: Conditioning) -> Self {
+        let [left, right] = conditioning.matrices;
+        let [shift_x, shift_y] = conditioning.shifts;
+        Parts { left, right, shift_x, shift_y }
+    }
+}

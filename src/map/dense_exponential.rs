@@ -1,0 +1,167 @@
+//! Dense-exponential features: positive ones with a coefficient for each coordinate.
+
+use num_complex::Complex64;
+
+use super::definition::{Definition, NormalForm, Setting};
+use super::identity::Digest;
+use crate::engine::Lift;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::theory::{Pair, Radius, dense};
+
+/// Dense-exponential features: positive ones with a coefficient for each coordinate.
+///
+/// # Definition
+/// φⱼ(x) = m^{−1/2} Πₗ (1 − 4aₗ)^{1/4} exp(Σₗ aₗωⱼₗ² + Σₗ √(1 − 4aₗ) ωⱼₗ xₗ − ½‖x‖²) for the softmax kernel, with ω ~ N(0, I) and
+/// aₗ < 1/8; for the Gaussian kernel exp(… − ‖x‖²). All aₗ equal is [OPRF](super::Gerf), all 0 [`Positive`](super::Positive).
+/// It is importance sampling, with variances 1 − 4aₗ of the frequencies' coordinates. Coordinates that are not the axes come
+/// from a [`Conditioning`](super::Conditioning) with a rotation.
+///
+/// # Variance
+/// With ρₗ = 1/(1 − 8aₗ) and w = x + y: K²(Πₗ ςₗ e^{ρₗwₗ²} − 1)/m, ςₗ = (1 + ρₗ)/(2√ρₗ), for independent frequencies; closed forms for
+/// antithetic pairs too, and for orthogonal and simplex ones where all aₗ are equal
+/// ([`theory::dense`](crate::theory::dense)). [`optimal`](DenseExponential::optimal) minimises the mean of ln E φ²ψ² over data. With
+/// the best [`Conditioning`](super::Conditioning), rotated to the eigenvectors of E wwᵀ, it is the best of all dense-exponential maps
+/// for independent pairs of points (by Bhatia and Kittaneh's inequality λⱼ(TC_xTᵀ + T⁻ᵀC_yT⁻¹) ≥ 2√λⱼ(C_xC_y)).
+///
+/// # Exact where
+/// Only where all aₗ are 0: x = −y.
+///
+/// # Cost
+/// That of positive features with dense frequencies, O(md) a point, also where frequencies are structured.
+///
+/// # Example
+/// ```
+/// use ndarray::arr1;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::{DenseExponential, Positive};
+/// let omega = std::sync::Arc::new(Orthogonal.draw(2, 256, 1)?);
+/// // x + y is large in the first coordinate alone.
+/// let map = DenseExponential::optimal(&[9.0, 0.01])?.softmax::<f64>(&omega)?;
+/// let (x, y) = (arr1(&[1.4, 0.1]), arr1(&[1.6, -0.1]));
+/// let ratio = map.estimate(&x, &y)? / x.dot(&y).exp();
+/// assert!((ratio - 1.0).abs() < 0.3);
+/// // Where coefficients are 0 the map is that of positive features.
+/// let plain = DenseExponential::new(vec![0.0, 0.0])?.softmax::<f64>(&omega)?;
+/// let positive = Positive.softmax::<f64>(&omega)?;
+/// assert!((plain.estimate(&x, &y)? / positive.estimate(&x, &y)? - 1.0).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Likhosherstov et al., *Dense-Exponential Random Features: Sharp Positive Estimators of the Gaussian Kernel*.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Parts", into = "Parts")
+)]
+pub struct DenseExponential {
+    a: Vec<f64>,
+}
+
+impl DenseExponential {
+    /// With a coefficient for each coordinate.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if there is none, [`Entry`](Error::Entry) with the first that is not finite and below 1/8:
+    /// else the variance is infinite.
+    pub fn new(a: Vec<f64>) -> Result<Self> {
+        check_positive("the number of coefficients", a.len())?;
+        match a.iter().position(|a| !(*a < 0.125 && (4.0 * a).is_finite())) {
+            None => Ok(DenseExponential { a }),
+            Some(row) => Err(Error::Entry {
+                what: "the coefficients",
+                row,
+                value: a[row],
+                domain: "finite and below 1/8",
+            }),
+        }
+    }
+
+    /// With the coefficients that minimise the mean of the logarithm of the second moment over data, where φₗ is the mean of
+    /// ((xₗ + yₗ)/ℓₗ)².
+    ///
+    /// # Errors
+    /// As [`new`](DenseExponential::new); [`Entry`](Error::Entry) with the first φ that is not a finite number from 0 on.
+    pub fn optimal(phi: &[f64]) -> Result<Self> {
+        if let Some(row) = phi.iter().position(|phi| !(0.0..=f64::MAX / 8.0).contains(phi)) {
+            let (what, value, domain) = ("the mean squares", phi[row], "from 0 on and finite");
+            return Err(Error::Entry { what, row, value, domain });
+        }
+        DenseExponential::new(phi.iter().map(|phi| dense::optimal(*phi).a).collect())
+    }
+
+    /// aₗ.
+    pub fn a(&self) -> &[f64] {
+        &self.a
+    }
+
+    /// ρₗ = 1/(1 − 8aₗ).
+    pub fn rho(&self) -> Vec<f64> {
+        self.a.iter().map(|a| (1.0 - 8.0 * a).recip()).collect()
+    }
+}
+
+impl Definition for DenseExponential {
+    fn name(&self) -> &'static str {
+        "dense-exponential"
+    }
+
+    fn check(&self, setting: Setting<'_>) -> Result<()> {
+        let omega = setting.check_radii(self.name(), |radius| radius == Radius::Chi)?;
+        check_size("the number of coefficients", omega.dim(), self.a.len())
+    }
+
+    fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
+        let (omega, target) = (setting.omega.frequencies(self.name())?, setting.target);
+        let weight = |row: ndarray::ArrayView1<'_, f64>| -> f64 {
+            row.iter().zip(&self.a).map(|(w, a)| a * w * w).sum()
+        };
+        let weights: Vec<Complex64> = omega.rows().rows().into_iter().map(|row| weight(row).into()).collect();
+        if let Some(row) = weights.iter().position(|weight| !weight.is_finite()) {
+            return Err(Error::NotFinite { what: "the squares of the frequencies", row });
+        }
+        Ok(NormalForm {
+            weights: Some(weights),
+            stretch: Some(self.a.iter().map(|a| (1.0 - 4.0 * a).sqrt()).collect()),
+            constant: self.a.iter().map(|a| 0.25 * (-4.0 * a).ln_1p()).sum(),
+            non_negative: true,
+            ..NormalForm::new(Lift::Exp, -0.5 + target.row())
+        })
+    }
+
+    fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
+        let w: Vec<f64> = u.iter().zip(v).map(|(u, v)| u + v).collect();
+        let relative = dense::ln_variance(&w, &self.rho(), setting.law()?)?;
+        Some(relative + setting.target.ln_squared_scale(pair))
+    }
+
+    fn identify(&self, digest: &mut Digest) {
+        digest.number(self.a.len());
+        self.a.iter().for_each(|a| digest.float(*a));
+    }
+}
+
+/// The stored form, checked again when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Parts {
+    #[serde(with = "crate::exact")]
+    a: Vec<f64>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Parts> for DenseExponential {
+    type Error = Error;
+
+    fn try_from(parts: Parts) -> Result<Self> {
+        DenseExponential::new(parts.a)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<DenseExponential> for Parts {
+    fn from(map: DenseExponential) -> Self {
+        Parts { a: map.a }
+    }
+}

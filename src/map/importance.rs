@@ -1,0 +1,153 @@
+//! Positive features on frequencies of any stated density.
+
+use num_complex::Complex64;
+
+use super::definition::{Definition, NormalForm, Setting};
+use super::identity::Digest;
+use super::{Omega, Target};
+use crate::Real;
+use crate::engine::Lift;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::kernel::Kernel;
+use crate::theory::Pair;
+
+/// Positive features on frequencies of any stated density: importance sampling.
+///
+/// # Definition
+/// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖² + ½ ln N(ωⱼ; 0, I) − ½ ln q(ωⱼ)) for the softmax kernel, for the Gaussian kernel with −‖x‖²,
+/// where each ω has the density q on ℝᵈ. Unbiased if q is positive everywhere and is what the frequencies were drawn from,
+/// which the map takes your word for. q = N(0, I) is [`Positive`](super::Positive), another Gaussian
+/// [`DenseExponential`](super::DenseExponential) after a [`Conditioning`](super::Conditioning).
+///
+/// # Variance
+/// K²(∫ N(ω; 0, I)² e^{2ω·w − 2‖w‖²}/q(ω) dω e^{‖w‖²} − 1)/m with w = x + y for independent frequencies; no closed form is known
+/// for any q, so [`log_variance`](crate::Map::log_variance) is `None`. It is infinite if the tails of q are so much thinner than those
+/// of N(0, I) that the integral is.
+///
+/// # Exact where
+/// Nowhere, in general.
+///
+/// # Cost
+/// That of positive features.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, arr1};
+/// use random_features::frequency::{Coupling, Frequencies, Independent};
+/// use random_features::map::Importance;
+/// // Half of the frequencies around 0 and half around x + y, both with unit variances: q is their mixture.
+/// let w = [2.0, 1.0];
+/// let mut rows = Independent.draw(2, 512, 1)?.rows().into_owned();
+/// rows.rows_mut().into_iter().step_by(2).for_each(|mut row| row += &arr1(&w));
+/// let gauss = |row: ndarray::ArrayView1<f64>, mean: &[f64; 2]| {
+///     let square: f64 = row.iter().zip(mean).map(|(a, b)| (a - b) * (a - b)).sum();
+///     (-0.5 * square).exp() / std::f64::consts::TAU
+/// };
+/// let densities = rows.rows().into_iter().map(|row| (0.5 * gauss(row, &[0.0; 2]) + 0.5 * gauss(row, &w)).ln());
+/// let map = Importance::new(densities.collect())?.softmax::<f64>(Frequencies::from_rows(rows)?)?;
+/// let (x, y) = (arr1(&[1.2, 0.3]), arr1(&[0.8, 0.7]));
+/// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 0.15);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Rubin's importance weights; in this place: new.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Parts", into = "Parts")
+)]
+pub struct Importance {
+    log_densities: Vec<f64>,
+}
+
+impl Importance {
+    /// With ln q(ωⱼ) of each frequency.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if there is none, [`Entry`](Error::Entry) with the first that is not finite.
+    pub fn new(log_densities: Vec<f64>) -> Result<Self> {
+        check_positive("the number of densities", log_densities.len())?;
+        match log_densities.iter().position(|v| !v.is_finite()) {
+            None => Ok(Importance { log_densities }),
+            Some(row) => {
+                let (what, value) = ("the logarithms of the densities", log_densities[row]);
+                Err(Error::Entry { what, row, value, domain: "finite" })
+            }
+        }
+    }
+
+    /// ln q(ωⱼ).
+    pub fn log_densities(&self) -> &[f64] {
+        &self.log_densities
+    }
+}
+
+impl Definition for Importance {
+    fn name(&self) -> &'static str {
+        "importance-weighted positive"
+    }
+
+    fn check(&self, setting: Setting<'_>) -> Result<()> {
+        let omega = setting.omega.frequencies(self.name())?;
+        check_size("the number of densities", omega.count(), self.log_densities.len())?;
+        if let Some(row) = omega.squared_norms().iter().position(|norm| !norm.is_finite()) {
+            return Err(Error::NotFinite { what: "the squared norms of the frequencies", row });
+        }
+        match setting.target {
+            Target::Softmax(_) | Target::Gaussian(_) => Ok(()),
+            _ => Err(setting.refused(self.name())),
+        }
+    }
+
+    fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
+        let omega: &Omega = setting.omega;
+        let omega = omega.frequencies(self.name())?;
+        let normal = 0.5 * omega.dim() as f64 * std::f64::consts::TAU.ln();
+        let weight = |(row, density): (ndarray::ArrayView1<'_, f64>, &f64)| {
+            Complex64::from(0.5 * (-0.5 * row.dot(&row) - normal - density))
+        };
+        let rows = omega.rows();
+        let weights = rows.rows().into_iter().zip(&self.log_densities).map(weight).collect();
+        let form = NormalForm::new(Lift::Exp, -0.5 + setting.target.row());
+        Ok(NormalForm { weights: Some(weights), non_negative: true, ..form })
+    }
+
+    fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
+        setting.target.kernel()
+    }
+
+    fn log_variance(&self, _: Setting<'_>, _: &[f64], _: &[f64], _: &Pair) -> Option<f64> {
+        None
+    }
+
+    fn identify(&self, digest: &mut Digest) {
+        digest.number(self.log_densities.len());
+        self.log_densities.iter().for_each(|v| digest.float(*v));
+    }
+}
+
+/// The stored form, checked again when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Parts {
+    #[serde(with = "crate::exact")]
+    log_densities: Vec<f64>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Parts> for Importance {
+    type Error = Error;
+
+    fn try_from(parts: Parts) -> Result<Self> {
+        Importance::new(parts.log_densities)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Importance> for Parts {
+    fn from(map: Importance) -> Self {
+        Parts { log_densities: map.log_densities }
+    }
+}
