@@ -8,6 +8,7 @@ mod clusters;
 mod composed;
 mod conformance;
 mod counting;
+mod dense;
 mod draws;
 mod engine;
 mod exact_points;
