@@ -44,3 +44,17 @@ pub fn gerf(a: f64, dim: usize, dot: f64, squares: (f64, f64)) -> f64 {
     let (norms, stretch) = (squares.0 + squares.1, (0.5 * (1.0 + rho) / rho.sqrt()).ln());
     (dim as f64 * stretch + 0.25 * (rho * (norms + 2.0 * dot) - (norms - 2.0 * dot))).exp_m1()
 }
+
+/// Dense-exponential features with ρₗ = 1/(1 − 8aₗ) for each coordinate, of pairs with sums w and w′: Π ςₗ exp(ρₗ((wₗ +
+/// w′ₗ)/2)² − ((wₗ − w′ₗ)/2)²) − 1 with ςₗ = (1 + ρₗ)/(2√ρₗ); +∞ where it overflows, for which
+/// [`ln_covariance`](super::dense::ln_covariance) has logarithms.
+///
+/// ```
+/// use random_features::theory::covariance;
+/// let (w, other) = ([0.5f64, -1.0], [0.25, 0.5]);
+/// let positive = covariance::positive(w[0] * other[0] + w[1] * other[1]);
+/// assert!((covariance::dense(&w, &other, &[1.0, 1.0]) - positive).abs() < 1e-15);
+/// ```
+pub fn dense(w: &[f64], w_prime: &[f64], rho: &[f64]) -> f64 {
+    super::dense::ln_cross_moment(w, w_prime, rho).exp_m1()
+}

@@ -27,6 +27,7 @@ pub mod concentration;
 pub mod conformity;
 pub mod counts;
 pub mod covariance;
+pub mod dense;
 pub mod diagonal;
 mod gaussian;
 pub mod gerf;

@@ -9,6 +9,7 @@ mod composed;
 mod conditioned;
 mod conformance;
 mod counting;
+mod dense;
 mod draws;
 mod engine;
 mod exact_points;
