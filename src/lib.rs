@@ -117,8 +117,8 @@ pub mod testing;
 pub use error::{Error, Result};
 pub use frequency::{rng, rng_of_step};
 pub use map::{
-    ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Map, Nonlinear,
-    Poisson, Positive, Recipe, Side, Sign, Trigonometric,
+    ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Map,
+    Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
 };
 pub use real::Real;
 pub use signed_log::SignedLog;

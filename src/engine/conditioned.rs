@@ -270,7 +270,11 @@ impl<T: Real> Change<T> {
     fn of_image(&self, coefficient: f64, z: &[T]) -> f64 {
         let (scale, scales) = &self.scales;
         // A coefficient of 0 takes no part: the square may be infinite.
-        if coefficient == 0.0 { 0.0 } else { coefficient * numeric::squared_norm(Isa::best(), z, *scale, scales) }
+        if coefficient == 0.0 {
+            0.0
+        } else {
+            coefficient * numeric::squared_norm(Isa::best(), z, *scale, scales)
+        }
     }
 
     /// M(x − c), in `f64` where it overflows `T` on the way.
@@ -364,9 +368,11 @@ impl<T: Real> Absorbed<T> {
         }
         let d = matrix.nrows();
         // ω·(Mx/ℓ) = (ℓ Mᵀ(ω/ℓ))·(x/ℓ).
-        let scaled = Array2::from_shape_fn((d, d), |(k, l)| matrix[[k, l]] * lengthscale.at(l) / lengthscale.at(k));
+        let scaled =
+            Array2::from_shape_fn((d, d), |(k, l)| matrix[[k, l]] * lengthscale.at(l) / lengthscale.at(k));
         let rows = own.frequencies().rows().dot(&scaled);
-        let projection = Projection::with_method(Frequencies::from_rows(rows)?, lengthscale.clone(), Method::Dense)?;
+        let projection =
+            Projection::with_method(Frequencies::from_rows(rows)?, lengthscale.clone(), Method::Dense)?;
         let diagonal = matrix.indexed_iter().all(|((k, l), v)| k == l || *v == 0.0);
         let norm = if diagonal && matrix.diag().iter().all(|v| v.abs() == 1.0) {
             Norm::Own

@@ -190,9 +190,7 @@ impl<'a, T: Real> Randomness<'a, T> {
     fn of(map: &'a Map<T>) -> Self {
         let mut own = Randomness { frequencies: Vec::new(), foreign: Vec::new() };
         map.program().plan().each_leaf(&mut |leaf| match leaf {
-            Plan::Leaf(leaf) => {
-                own.frequencies.extend(leaf.source.iter().cloned())
-            }
+            Plan::Leaf(leaf) => own.frequencies.extend(leaf.source.iter().cloned()),
             Plan::Foreign(map, _) => own.foreign.push(map),
             _ => {}
         });

@@ -186,14 +186,20 @@ impl Conditioning {
         if self.is_exact() {
             return Ok(0.0);
         }
-        let less = |point: &ArrayRef1<f64>, c: &[f64]| -> Vec<f64> { point.iter().zip(c).map(|(v, c)| v - c).collect() };
+        let less = |point: &ArrayRef1<f64>, c: &[f64]| -> Vec<f64> {
+            point.iter().zip(c).map(|(v, c)| v - c).collect()
+        };
         let (x, y) = (less(x, &self.shifts[0]), less(y, &self.shifts[1]));
         let [u, v] = [self.matrix_times(0, &x), self.matrix_times(1, &y)];
         Ok(dot(&x, &y) - dot(&u, &v))
     }
 
     fn matrix_times(&self, side: usize, point: &[f64]) -> Vec<f64> {
-        self.matrices[side].rows().into_iter().map(|row| row.iter().zip(point).map(|(m, p)| m * p).sum()).collect()
+        self.matrices[side]
+            .rows()
+            .into_iter()
+            .map(|row| row.iter().zip(point).map(|(m, p)| m * p).sum())
+            .collect()
     }
 
     /// u or v of a point that is divided by the lengthscale.
@@ -223,14 +229,17 @@ impl Conditioning {
             self.shifts[side].iter().enumerate().map(|(k, c)| T::saturated(c * scale.at(k)).widen()).collect()
         };
         let shifts = [raw(0), raw(1)];
-        let product: f64 = shifts[0].iter().zip(&shifts[1]).enumerate().map(|(k, (a, b))| a * b / scale.at(k).powi(2)).sum();
+        let product: f64 =
+            shifts[0].iter().zip(&shifts[1]).enumerate().map(|(k, (a, b))| a * b / scale.at(k).powi(2)).sum();
         let zero = |shift: &[f64]| shift.iter().all(|c| *c == 0.0);
         [0, 1].map(|side| {
             let (own, other) = (&shifts[side], &shifts[1 - side]);
             let linear = other.iter().enumerate().map(|(k, c)| c / scale.at(k).powi(2)).collect();
             let matrix = &self.matrices[side];
             Affine {
-                matrix: Array2::from_shape_fn(matrix.dim(), |(k, l)| matrix[[k, l]] * scale.at(k) / scale.at(l)),
+                matrix: Array2::from_shape_fn(matrix.dim(), |(k, l)| {
+                    matrix[[k, l]] * scale.at(k) / scale.at(l)
+                }),
                 shift: if zero(own) { Vec::new() } else { own.clone() },
                 image: -row,
                 point: row,
@@ -275,7 +284,10 @@ impl<T: Real> Map<T> {
         let (plan, affine) = (self.program().plan().clone(), conditioning.affine::<T>(&exponential));
         let plan = Plan::Conditioned(Conditioned::new(plan, affine, &exponential.lengthscale)?);
         let kernel = Truncated { conditioning: conditioning.clone(), exponential: exponential.clone() };
-        Map::of_plan(plan, Shaped { base: self.clone(), conditioning: conditioning.clone(), exponential, kernel })
+        Map::of_plan(
+            plan,
+            Shaped { base: self.clone(), conditioning: conditioning.clone(), exponential, kernel },
+        )
     }
 }
 
@@ -365,7 +377,8 @@ impl<T: Real> Origin<T> for Shaped<T> {
             let factor = (left[i] + right[j]).exp();
             let product = estimate.widen() * factor;
             let safe = factor.is_normal() && estimate.widen().is_normal() && product.is_normal();
-            let value = if safe { Ok(product) } else { self.of_pair(&x.row(i), &y.row(j)).map(SignedLog::value) };
+            let value =
+                if safe { Ok(product) } else { self.of_pair(&x.row(i), &y.row(j)).map(SignedLog::value) };
             value.map(T::narrow)
         };
         Some(self.base.gram(&u, &v).and_then(|gram| {

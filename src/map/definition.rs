@@ -200,12 +200,10 @@ impl NormalForm {
         }
         let projection = match (&self.input, omega) {
             (Input::Coordinates, _) => None,
-            (Input::Points, Omega::Frequencies(omega)) => {
-                Some(match &self.stretch {
-                    None => Projection::new(omega.clone(), lengthscale.clone())?,
-                    Some(factors) => Projection::new(stretched(omega, factors)?, lengthscale.clone())?,
-                })
-            }
+            (Input::Points, Omega::Frequencies(omega)) => Some(match &self.stretch {
+                None => Projection::new(omega.clone(), lengthscale.clone())?,
+                Some(factors) => Projection::new(stretched(omega, factors)?, lengthscale.clone())?,
+            }),
             (_, Omega::Frequencies(omega)) => Some(Projection::new(omega.clone(), 1.0)?),
             (_, Omega::Counts(counts)) => {
                 let rows = counts.rows().mapv(|count| count as f64);

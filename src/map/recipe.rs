@@ -224,7 +224,8 @@ impl std::fmt::Display for Recipe {
             }
             Recipe::Conditioned(ConditionedRecipe { conditioning, base }) => {
                 let (r, d) = (conditioning.rank(), conditioning.dim());
-                let truncated = if r < d { format!(" truncated to {r} of {d} dimensions") } else { String::new() };
+                let truncated =
+                    if r < d { format!(" truncated to {r} of {d} dimensions") } else { String::new() };
                 write!(f, "conditioned{truncated} [{base}]")
             }
         }

@@ -12,8 +12,8 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{
-    ClusteredRecipe, CoefficientRecipe, ConditionedRecipe, Conditioning, HybridRecipe, Identity, Map, Mechanism, Omega, PlainRecipe, Recipe,
-    Target,
+    ClusteredRecipe, CoefficientRecipe, ConditionedRecipe, Conditioning, HybridRecipe, Identity, Map,
+    Mechanism, Omega, PlainRecipe, Recipe, Target,
 };
 use crate::Real;
 use crate::frequency::{Counts, Draw, DrawCounts, Frequencies};

@@ -8,15 +8,16 @@ use crate::common::{
 };
 use ndarray::{Array1, Array2, arr1, arr2, s};
 use random_features::frequency::{
-    Antithetic, Coupling, Draw, Frequencies, Hadamard, Independent, Orthogonal, RootDim, draw_poisson, draw_with,
+    Antithetic, Coupling, Draw, Frequencies, Hadamard, Independent, Orthogonal, RootDim, draw_poisson,
+    draw_with,
 };
 use random_features::hybrid::{Bases, Coefficient, GaussianWeight, Hybrid};
 use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness, Softmax};
 use random_features::map::{Conditioning, Importance, Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::{
-    ComplexExponential, DenseExponential, Error, Gerf, Hyperbolic, Map, Poisson, Positive, Real, Recipe, Side, Sign,
-    Trigonometric, rng,
+    ComplexExponential, DenseExponential, Error, Gerf, Hyperbolic, Map, Poisson, Positive, Real, Recipe,
+    Side, Sign, Trigonometric, rng,
 };
 
 /// A full matrix, well conditioned and not symmetric.
@@ -70,7 +71,8 @@ fn maps<T: Real>(d: usize, target: Target) -> Vec<Map<T>> {
     let tau = frequencies(d, 8, &Independent, 5);
     let counts = draw_poisson(d, 16, 1.5, &mut rng(6)).unwrap();
     let diagonal = Transform::diagonal((0..d).map(|k| (0.8 + 0.1 * k as f64).into()).collect()).unwrap();
-    let lambda = Coefficient::gaussian(frequencies(d, 9, &Independent, 7), GaussianWeight::new(1.0));
+    let lambda =
+        Coefficient::gaussian(frequencies(d, 9, &Independent, 7), GaussianWeight { sigma: 0.5, r: 1.0 });
     let map = |map: random_features::Result<Map<T>>| map.unwrap();
     let base = |seed| Positive.map::<T>(frequencies(d, 12, &Independent, seed), target.clone()).unwrap();
     let complex = ComplexExponential::new(
@@ -82,7 +84,9 @@ fn maps<T: Real>(d: usize, target: Target) -> Vec<Map<T>> {
         map(Hyperbolic.map(dense(), target.clone())),
         map(Trigonometric.map(dense(), target.clone())),
         map(Gerf::optimal(d, 2.0).unwrap().map(dense(), target.clone())),
-        map(DenseExponential::new((0..d).map(|k| -0.1 * k as f64).collect()).unwrap().map(dense(), target.clone())),
+        map(DenseExponential::new((0..d).map(|k| -0.1 * k as f64).collect())
+            .unwrap()
+            .map(dense(), target.clone())),
         map(ComplexExponential::new(diagonal, Symmetry::Symmetric).map(dense(), target.clone())),
         map(complex.map(dense(), target.clone())),
         map(Positive.map(fast.clone(), target.clone())),
@@ -110,14 +114,19 @@ fn estimates_are_those_of_the_definition() {
         for target in targets(d) {
             for map in maps::<f64>(d, target.clone()) {
                 let shaped = map.conditioned(&c).unwrap();
-                let (x, y) = (points::<f64>(3, d, 1.0 / (d as f64).sqrt()), points::<f64>(4, d, 1.2 / (d as f64).sqrt()));
+                let (x, y) = (
+                    points::<f64>(3, d, 1.0 / (d as f64).sqrt()),
+                    points::<f64>(4, d, 1.2 / (d as f64).sqrt()),
+                );
                 let gram = shaped.gram(&x, &y).unwrap();
                 for ((i, j), entry) in gram.indexed_iter() {
                     let (x, y) = (x.row(i).to_owned(), y.row(j).to_owned());
                     let expected = defined(&map, &c, &target, &x, &y);
                     // Signed terms cancel: relative to the sizes of the features.
-                    let size = shaped.features(Side::X, &x.view().insert_axis(ndarray::Axis(0))).unwrap().to_array();
-                    let other = shaped.features(Side::Y, &y.view().insert_axis(ndarray::Axis(0))).unwrap().to_array();
+                    let size =
+                        shaped.features(Side::X, &x.view().insert_axis(ndarray::Axis(0))).unwrap().to_array();
+                    let other =
+                        shaped.features(Side::Y, &y.view().insert_axis(ndarray::Axis(0))).unwrap().to_array();
                     let norm = |a: &Array2<f64>| a.iter().map(|v| v * v).sum::<f64>().sqrt();
                     let tolerance = 1e-12 * norm(&size) * norm(&other);
                     assert!((entry - expected).abs() <= tolerance, "{map:?}: {entry} instead of {expected}");
@@ -142,7 +151,10 @@ fn single_precision_agrees_with_double() {
                 let wide = double.features(side, &x.mapv(|v| f64::from(v as f32))).unwrap().to_array();
                 for (a, b) in narrow.rows().into_iter().zip(wide.rows()) {
                     let size = b.iter().fold(0.0f64, |a, v| a.max(v.abs()));
-                    assert!(a.iter().zip(b).all(|(a, b)| (f64::from(*a) - b).abs() <= 2e-5 * size), "{single:?}");
+                    assert!(
+                        a.iter().zip(b).all(|(a, b)| (f64::from(*a) - b).abs() <= 2e-5 * size),
+                        "{single:?}"
+                    );
                 }
             }
         }
@@ -188,9 +200,12 @@ fn means_and_variances_are_those_stated() {
         let dense = DenseExponential::new(vec![-0.3, 0.02, -0.05]).unwrap();
         for coupling in [&Independent as &dyn Coupling, &Antithetic(Independent)] {
             let omega = |seed| frequencies(d, 8, coupling, seed);
-            let map = |seed| Positive.map::<f64>(omega(seed), target.clone()).unwrap().conditioned(&c).unwrap();
+            let map =
+                |seed| Positive.map::<f64>(omega(seed), target.clone()).unwrap().conditioned(&c).unwrap();
             unbiased("positive", map, (&x, &y), exact, (20_000, 4.5));
-            let map = |seed| dense.clone().map::<f64>(omega(seed), target.clone()).unwrap().conditioned(&c).unwrap();
+            let map = |seed| {
+                dense.clone().map::<f64>(omega(seed), target.clone()).unwrap().conditioned(&c).unwrap()
+            };
             unbiased("dense", map, (&x, &y), exact, (20_000, 4.5));
         }
         let map = |seed| {
@@ -200,7 +215,13 @@ fn means_and_variances_are_those_stated() {
         unbiased("trigonometric", map, (&x, &y), exact, (20_000, 4.5));
         // Truncated features estimate the truncated kernel.
         let two = c.truncated(2).unwrap();
-        let map = |seed| Positive.map::<f64>(frequencies(2, 6, &Independent, seed), target.clone()).unwrap().conditioned(&two).unwrap();
+        let map = |seed| {
+            Positive
+                .map::<f64>(frequencies(2, 6, &Independent, seed), target.clone())
+                .unwrap()
+                .conditioned(&two)
+                .unwrap()
+        };
         let kernel = map(0);
         let kernel = kernel.kernel().unwrap();
         let truncated = kernel.value(&x, &y).unwrap();
@@ -237,7 +258,8 @@ fn real_complex_exponentials_are_conditioned_positive_features() {
     let (x, y) = (point::<f64>(5, 1, 1.0), point::<f64>(5, 4, 2.0));
     let (a, b) = (complex.estimate(&x, &y).unwrap(), positive.estimate(&x, &y).unwrap());
     assert!((a / b - 1.0).abs() < 1e-13);
-    let (a, b) = (complex.log_variance(&x, &y).unwrap().unwrap(), positive.log_variance(&x, &y).unwrap().unwrap());
+    let (a, b) =
+        (complex.log_variance(&x, &y).unwrap().unwrap(), positive.log_variance(&x, &y).unwrap().unwrap());
     assert!((a - b).abs() < 1e-12);
 }
 
@@ -255,7 +277,8 @@ fn dense_exponentials_contain_the_others() {
         }
     };
     for target in [Target::from(Softmax::default()), Gaussian::new(0.8).unwrap().into()] {
-        let dense = |a: Vec<f64>| DenseExponential::new(a).unwrap().map::<f64>(&omega, target.clone()).unwrap();
+        let dense =
+            |a: Vec<f64>| DenseExponential::new(a).unwrap().map::<f64>(&omega, target.clone()).unwrap();
         same(&dense(vec![0.0; d]), &Positive.map(&omega, target.clone()).unwrap());
         let a = -0.17;
         let gerf = Gerf::new(a, random_features::theory::gerf::GerfSign::Plus).unwrap();
@@ -314,7 +337,10 @@ fn gradients_are_those_of_finite_differences() {
                         value(&x, i)
                     };
                     let expected = (moved(h) - moved(-h)) / (2.0 * h);
-                    assert!((found - expected).abs() < 1e-6 * (1.0 + expected.abs()), "{map:?}: {found}, {expected}");
+                    assert!(
+                        (found - expected).abs() < 1e-6 * (1.0 + expected.abs()),
+                        "{map:?}: {found}, {expected}"
+                    );
                 }
             }
         }
@@ -329,7 +355,9 @@ fn extremes_stay_finite() {
     for norm in [1e-30f32, 1e-10, 1e10, 1e18, 1e30] {
         let x = arr2(&[[norm, -norm, 0.5 * norm]]);
         let logs = map.log_features(Side::X, &x).unwrap();
-        assert!(logs.logarithms.iter().all(|v| v.is_finite()) && logs.log_scales.iter().all(|v| v.is_finite()));
+        assert!(
+            logs.logarithms.iter().all(|v| v.is_finite()) && logs.log_scales.iter().all(|v| v.is_finite())
+        );
     }
     let x = arr2(&[[0.0f32, f32::NAN, 0.0], [0.1, 0.2, 0.3], [f32::INFINITY, 0.0, 0.0]]);
     let features = map.features(Side::Y, &x).unwrap();
@@ -337,7 +365,8 @@ fn extremes_stay_finite() {
     assert!(nan(0) && !nan(1) && nan(2));
     // Large and small factors in T.
     let extreme = Conditioning::new(arr2(&[[1e120, 0.0], [0.0, 1e-120]])).unwrap();
-    let map = Positive.softmax::<f64>(frequencies(2, 20, &Orthogonal, 1)).unwrap().conditioned(&extreme).unwrap();
+    let map =
+        Positive.softmax::<f64>(frequencies(2, 20, &Orthogonal, 1)).unwrap().conditioned(&extreme).unwrap();
     assert!(map.log_estimate(&arr1(&[1e-120, 1.0]), &arr1(&[1.0, 1e-120])).unwrap().ln_abs.is_finite());
 }
 
@@ -347,19 +376,24 @@ fn what_cannot_be_conditioned_is_refused() {
     let chi = || frequencies(3, 8, &Independent, 1);
     let matern = Matern::new(Smoothness::Half, 1.0).unwrap();
     let radii = draw_with(3, 8, &Independent, &Smoothness::Half, &mut rng(1)).unwrap();
-    let regularised = Positive.softmax::<f64>(draw_with(3, 8, &Independent, &RootDim, &mut rng(1)).unwrap()).unwrap();
+    let regularised =
+        Positive.softmax::<f64>(draw_with(3, 8, &Independent, &RootDim, &mut rng(1)).unwrap()).unwrap();
     let others: Vec<Map<f64>> = vec![
         Trigonometric.map(radii, matern).unwrap(),
         regularised,
         Sign.map(chi(), 1.0).unwrap(),
-        Positive.softmax(Frequencies::from_rows(chi().rows().into_owned()).unwrap()).unwrap_or_else(|_| Sign.map(chi(), 1.0).unwrap()),
+        Positive
+            .softmax(Frequencies::from_rows(chi().rows().into_owned()).unwrap())
+            .unwrap_or_else(|_| Sign.map(chi(), 1.0).unwrap()),
     ];
     for map in others {
         assert!(matches!(map.conditioned(&c), Err(Error::Unsupported { .. })), "{map:?}");
     }
     let map = Positive.softmax::<f64>(chi()).unwrap();
     assert!(matches!(map.conditioned(&conditioning(4)), Err(Error::Shape { .. })));
-    let per_dimension = Positive.map::<f64>(frequencies(2, 8, &Independent, 1), Softmax::new(vec![1.0, 2.0]).unwrap()).unwrap();
+    let per_dimension = Positive
+        .map::<f64>(frequencies(2, 8, &Independent, 1), Softmax::new(vec![1.0, 2.0]).unwrap())
+        .unwrap();
     assert!(per_dimension.conditioned(&c.truncated(2).unwrap()).is_err());
     assert!(Conditioning::new(Array2::zeros((2, 2))).is_err());
     assert!(Conditioning::new(Array2::zeros((0, 0))).is_err());
@@ -384,12 +418,19 @@ fn what_cannot_be_conditioned_is_refused() {
 #[test]
 fn they_are_stored_to_the_bit() {
     let c = conditioning(3);
-    let hybrid = Hybrid::angular(Bases::shared(frequencies(3, 8, &Independent, 1)), frequencies(3, 4, &Independent, 2));
+    let hybrid = Hybrid::angular(
+        Bases::shared(frequencies(3, 8, &Independent, 1)),
+        frequencies(3, 4, &Independent, 2),
+    );
     let dense = DenseExponential::new(vec![0.1, -0.2, 1.0 / 30.0]).unwrap();
     let maps: Vec<Map<f64>> = vec![
         hybrid.unwrap().conditioned(&c).unwrap(),
         dense.softmax(frequencies(3, 8, &Independent, 3)).unwrap().conditioned(&c).unwrap(),
-        Positive.softmax(frequencies(2, 8, &Independent, 3)).unwrap().conditioned(&c.truncated(2).unwrap()).unwrap(),
+        Positive
+            .softmax(frequencies(2, 8, &Independent, 3))
+            .unwrap()
+            .conditioned(&c.truncated(2).unwrap())
+            .unwrap(),
         Importance::new(vec![0.1; 8]).unwrap().softmax(frequencies(3, 8, &Independent, 3)).unwrap(),
     ];
     for map in maps {

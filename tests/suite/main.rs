@@ -12,6 +12,7 @@ mod counting;
 mod dense;
 mod draws;
 mod engine;
+mod exact_keys;
 mod exact_points;
 mod faults;
 mod guards;

@@ -131,7 +131,9 @@ impl<T: Real> Chunk<T> {
             self.queries.fill(setup.program, (Side::X, setup.reading), q.view(), &mut self.scratch);
             self.easy_outputs(setup, (first, fast, seen), out.view_mut(), &mut |i| report(member, i));
             if fast < self.queries.len() || !self.queries.plain.iter().all(|plain| *plain) {
-                self.hard_outputs(setup, (before, last), (first, fast), out.view_mut(), &mut |i| report(member, i));
+                self.hard_outputs(setup, (before, last), (first, fast), out.view_mut(), &mut |i| {
+                    report(member, i)
+                });
             }
         }
         self.add_to(setup, last);

@@ -9,7 +9,7 @@ use crate::Real;
 use crate::numeric::{self, Isa};
 
 /// Which keys of a sequence are taken exactly.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum Choice {
     /// None.
@@ -17,8 +17,8 @@ pub(super) enum Choice {
     None,
     /// So many with the largest total weight.
     Heaviest(usize),
-    /// So many of the first.
-    First(usize),
+    /// Those in these rows, ascending.
+    At(Vec<usize>),
 }
 
 /// Queries whose exact weights choose the heaviest keys.
@@ -38,13 +38,13 @@ pub(super) struct ExactKeys<T> {
 
 impl<T: Real> ExactKeys<T> {
     /// The keys of a job that are taken exactly. A pair's logit is x·y `inverse`² for points x and y.
-    pub fn new<E: Element<T>>(choice: Choice, reading: &Reading, inverse: f64, job: &Job<'_, E, T>) -> Self {
+    pub fn new<E: Element<T>>(choice: &Choice, reading: &Reading, inverse: f64, job: &Job<'_, E, T>) -> Self {
         let mask = job.mask;
         let seen = |j: usize| mask.as_ref().is_none_or(|mask| mask[j]);
         let mut rows: Vec<usize> = match choice {
             Choice::None => return ExactKeys::default(),
-            Choice::First(count) => (0..job.keys.nrows().min(count)).filter(|j| seen(*j)).collect(),
-            Choice::Heaviest(count) => heaviest(reading, inverse, job, count.min(job.keys.nrows())),
+            Choice::At(rows) => rows.iter().copied().filter(|j| *j < job.keys.nrows() && seen(*j)).collect(),
+            Choice::Heaviest(count) => heaviest(reading, inverse, job, *count),
         };
         rows.sort_unstable();
         let mut rest = mask.map_or_else(|| Array1::from_elem(job.keys.nrows(), true), |mask| mask.to_owned());
@@ -126,13 +126,15 @@ fn heaviest<T: Real, E: Element<T>>(
     let keys = scaled(reading, job.keys.view(), inverse);
     let (mut totals, mut at) = (vec![0.0; keys.nrows()], 0);
     for member in &job.members {
-        let chosen: Vec<usize> = (0..member.queries.nrows()).filter(|i| (at + i).is_multiple_of(step)).collect();
+        let chosen: Vec<usize> =
+            (0..member.queries.nrows()).filter(|i| (at + i).is_multiple_of(step)).collect();
         at += member.queries.nrows();
         let queries = scaled(reading, member.queries.select(Axis(0), &chosen).view(), inverse);
         for query in queries.rows() {
             let logits: Vec<f64> = keys.rows().into_iter().map(|key| key.dot(&query)).collect();
             let seen = |j: usize| job.mask.as_ref().is_none_or(|mask| mask[j]) && logits[j].is_finite();
-            let top = (0..logits.len()).filter(|j| seen(*j)).map(|j| logits[j]).fold(f64::NEG_INFINITY, f64::max);
+            let top =
+                (0..logits.len()).filter(|j| seen(*j)).map(|j| logits[j]).fold(f64::NEG_INFINITY, f64::max);
             let weight = |j: usize| if seen(j) { (logits[j] - top).exp() } else { 0.0 };
             let weights: Vec<f64> = (0..logits.len()).map(weight).collect();
             let total: f64 = weights.iter().sum();

@@ -200,22 +200,27 @@ impl<T: Real> Attention<T> {
         self.exactly(Choice::Heaviest(count))
     }
 
-    /// As [`exact_keys`](Attention::exact_keys) with the first `count` keys of each sequence, where many models have their
-    /// heaviest ones: for causal attention too. Masked keys are not taken.
+    /// As [`exact_keys`](Attention::exact_keys) with the keys in these rows of each sequence, chosen elsewhere or by place, such
+    /// as the first ones, where many models have their heaviest keys: for causal attention too. Rows beyond the end of a sequence
+    /// and masked keys are not taken.
     ///
     /// # Errors
     /// As [`exact_keys`](Attention::exact_keys).
-    pub fn exact_first(self, count: usize) -> Result<Self> {
-        self.exactly(Choice::First(count))
+    pub fn exact_at(self, rows: &[usize]) -> Result<Self> {
+        let mut rows = rows.to_vec();
+        rows.sort_unstable();
+        rows.dedup();
+        self.exactly(Choice::At(rows))
     }
 
     fn exactly(mut self, choice: Choice) -> Result<Self> {
-        let count = match choice {
-            Choice::None => 0,
-            Choice::Heaviest(count) | Choice::First(count) => count,
+        let none = match &choice {
+            Choice::None => true,
+            Choice::Heaviest(count) => *count == 0,
+            Choice::At(rows) => rows.is_empty(),
         };
-        self.exact = if count == 0 { Choice::None } else { choice };
-        if count > 0 && (0..self.maps.len()).any(|head| self.inverse(head).is_none()) {
+        self.exact = if none { Choice::None } else { choice };
+        if !none && (0..self.maps.len()).any(|head| self.inverse(head).is_none()) {
             return Err(Error::Unsupported { what: "exact keys: it does not estimate the softmax kernel" });
         }
         Ok(self.prepared())
@@ -270,9 +275,7 @@ impl<T: Real> Attention<T> {
         out: &mut ArrayRef<T, Ix4>,
     ) -> Result<Vec<[usize; 3]>> {
         self.check(heads, out)?;
-        let of_job = |job: Job<'_, E, T>| {
-            self.with_exact(job, |setup, job| drive::bidirectional(setup, job))
-        };
+        let of_job = |job: Job<'_, E, T>| self.with_exact(job, |setup, job| drive::bidirectional(setup, job));
         Ok(in_order(heads.jobs(out.view_mut()).into_par_iter().map(of_job).collect()))
     }
 
@@ -371,7 +374,7 @@ impl<T: Real> Attention<T> {
         match self.inverse(job.head).filter(|_| self.exact != Choice::None) {
             None => run(setup, job),
             Some(inverse) => {
-                let exact = ExactKeys::new(self.exact, &self.reading, inverse, &job);
+                let exact = ExactKeys::new(&self.exact, &self.reading, inverse, &job);
                 let mask = exact.rest.as_ref().map(|rest| rest.view());
                 run(Setup { exact: Some(&exact), ..setup }, job.masked(mask))
             }
@@ -380,9 +383,9 @@ impl<T: Real> Attention<T> {
 
     /// Refuses what later tokens have a say in.
     fn check_causal(&self) -> Result<()> {
-        match self.exact {
+        match &self.exact {
             Choice::Heaviest(_) => Err(Error::Unsupported {
-                what: "causal attention with the heaviest keys, which later tokens choose: see Attention::exact_first",
+                what: "causal attention with the heaviest keys, which later tokens choose: see Attention::exact_at",
             }),
             _ => Ok(()),
         }

@@ -71,7 +71,8 @@ impl<T: Real> Attention<T> {
         for (i, (row, mut out)) in which.rows.iter().zip(weights.rows_mut()).enumerate() {
             let seen = heads.seen(which.batch, *row, which.causal);
             let term = |j: usize| {
-                let logit = || exact.iter().find_map(|(first, exact)| exact.logit(points[i], j.checked_sub(*first)?));
+                let logit =
+                    || exact.iter().find_map(|(first, exact)| exact.logit(points[i], j.checked_sub(*first)?));
                 match seen[j] {
                     false => (f64::NEG_INFINITY, 0.0),
                     true => logit().map_or_else(|| product(&left[i], &right[j]), |logit| (logit, 1.0)),
@@ -98,12 +99,15 @@ impl<T: Real> Attention<T> {
         (batch, head): (usize, usize),
         room: ArrayViewMut4<'_, T>,
     ) -> Vec<(usize, ExactKeys<T>)> {
-        let Some(inverse) = self.inverse(head).filter(|_| self.exact != Choice::None) else { return Vec::new() };
+        let Some(inverse) = self.inverse(head).filter(|_| self.exact != Choice::None) else {
+            return Vec::new();
+        };
         let ranges = heads.ranges();
         let jobs = heads.jobs(room);
         let first = (batch * heads.keys.dim().1 + head) * ranges.len();
         let own = jobs.iter().skip(first).zip(&ranges);
-        own.map(|(job, (_, keys))| (keys.start, ExactKeys::new(self.exact, &self.reading, inverse, job))).collect()
+        own.map(|(job, (_, keys))| (keys.start, ExactKeys::new(&self.exact, &self.reading, inverse, job)))
+            .collect()
     }
 }
 

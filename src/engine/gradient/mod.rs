@@ -205,12 +205,7 @@ fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T
 }
 
 /// The features of a plan.
-fn filled<T: Real>(
-    plan: &Plan<T>,
-    side: Side,
-    x: ArrayView2<'_, T>,
-    scratch: &mut Scratch<T>,
-) -> Batch<T> {
+fn filled<T: Real>(plan: &Plan<T>, side: Side, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Batch<T> {
     let (facts, mut batch) = (plan.facts(), Batch::default());
     batch.resize(x.nrows(), (facts.feature_dim(), facts.blocks.len()), Form::Values);
     plan.fill(Pass::new(side, Form::Values), x, &mut batch.tile(), scratch);

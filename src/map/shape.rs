@@ -1,0 +1,48 @@
+//! From a [`Shape`] to the features that it is for.
+
+use super::{Conditioning, DenseExponential, Map, Omega, Target};
+use crate::Real;
+use crate::error::Result;
+use crate::plan::shaping::Shape;
+
+impl Shape {
+    /// What happens to the points: shifts, T and the basis, r coordinates of them. **Biased** if the shape is truncated.
+    ///
+    /// # Errors
+    /// As [`Conditioning::of_matrices`]: never for a shape that was chosen here.
+    pub fn conditioning(&self) -> Result<Conditioning> {
+        let conditioning = Conditioning::of_matrices(self.left.clone(), self.right.clone())?;
+        conditioning.shifted(self.shift_x.clone(), self.shift_y.clone())
+    }
+
+    /// The features of the changed points: the coefficients aₗ.
+    ///
+    /// # Errors
+    /// As [`DenseExponential::new`].
+    pub fn dense_exponential(&self) -> Result<DenseExponential> {
+        DenseExponential::new(self.a.clone())
+    }
+
+    /// The map of this shape for a softmax or Gaussian kernel, of frequencies in ℝʳ; **biased** if the shape is truncated.
+    /// Truncated shapes do best with [`Sobol`](crate::frequency::Sobol) points.
+    ///
+    /// ```
+    /// use ndarray::Array2;
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::kernel::Softmax;
+    /// use random_features::plan::shaping::Shaping;
+    /// let x = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [0.7, 1.9, 0.3, 1.1][k]).sin() * [3.0, 1.0, 0.3, 0.1][k]);
+    /// let y = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [1.1, 0.3, 2.3, 0.9][k]).cos() * [0.1, 1.0, 0.3, 3.0][k]);
+    /// let shape = Shaping::new().of_points(&x, &y)?;
+    /// let map = shape.map::<f64>(Orthogonal.draw(4, 256, 1)?, Softmax::default())?;
+    /// let (x, y) = (x.row(3), y.row(7));
+    /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 0.2);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`DenseExponential::map`] and [`Map::conditioned`].
+    pub fn map<T: Real>(&self, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<Map<T>> {
+        self.dense_exponential()?.map(omega, target)?.conditioned(&self.conditioning()?)
+    }
+}

@@ -1,0 +1,241 @@
+//! Attention with some keys taken exactly, and with conditioned maps, against the quadratic loop.
+
+use crate::common::frequencies;
+use ndarray::{Array1, Array2, Array4, s};
+use random_features::apply::attention::{Attention, ExactAttention, Heads, Rows};
+use random_features::frequency::{Independent, Orthogonal};
+use random_features::map::Conditioning;
+use random_features::{Error, Map, Positive, Side, Trigonometric};
+
+fn tokens(shape: [usize; 4], size: f64, seed: usize) -> Array4<f64> {
+    Array4::from_shape_fn(shape, |(b, h, i, k)| {
+        let n = (b * 7919 + h * 104_729 + i * 1_299_709 + k * 15_485_863 + seed * 32_452_843) as u64;
+        let u = (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
+        size * 12f64.sqrt() * (u - 0.5)
+    })
+}
+
+fn positive(d: usize, m: usize) -> Map<f64> {
+    Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
+}
+
+/// Attention of one head by its definition: exact weights for the keys `exact`, those of the map for the others.
+fn naive(
+    map: &Map<f64>,
+    (q, k, v): (&Array2<f64>, &Array2<f64>, &Array2<f64>),
+    exact: &[usize],
+    sees: impl Fn(usize, usize) -> bool,
+) -> Array2<f64> {
+    let scale = (q.ncols() as f64).powf(-0.25);
+    let (q, k) = (q * scale, k * scale);
+    let mut out = Array2::zeros((q.nrows(), v.ncols()));
+    for i in 0..q.nrows() {
+        let mut total = 0.0;
+        for j in (0..k.nrows()).filter(|j| sees(i, *j)) {
+            let logit = q.row(i).dot(&k.row(j));
+            let weight =
+                if exact.contains(&j) { logit.exp() } else { map.estimate(&q.row(i), &k.row(j)).unwrap() };
+            total += weight;
+            out.row_mut(i).scaled_add(weight, &v.row(j));
+        }
+        out.row_mut(i).mapv_inplace(|v| if total > 0.0 { v / total } else { 0.0 });
+    }
+    out
+}
+
+fn near(a: &Array2<f64>, b: &Array2<f64>, tolerance: f64) {
+    assert!((a - b).iter().all(|e| e.abs() <= tolerance), "{a} {b}");
+}
+
+/// Keys of which `heavy` are long and point the way of the queries.
+fn inputs(heads: usize, n: usize, d: usize, heavy: &[usize]) -> [Array4<f64>; 3] {
+    let mut q = tokens([1, heads, n, d], 0.5, 1);
+    q.mapv_inplace(|v| v + 0.6);
+    let mut k = tokens([1, 1, n, d], 0.4, 2);
+    heavy.iter().for_each(|j| k.slice_mut(s![.., .., *j, ..]).mapv_inplace(|v| v + 1.5));
+    [q, k, tokens([1, 1, n, 3], 1.0, 3)]
+}
+
+fn head(x: &Array4<f64>, h: usize) -> Array2<f64> {
+    x.slice(s![0, h, .., ..]).to_owned()
+}
+
+#[test]
+fn the_heaviest_keys_are_exact_and_the_others_are_not() {
+    let (d, n, heavy) = (4, 90, [5, 31, 70]);
+    let map = positive(d, 12);
+    let [q, k, v] = inputs(2, n, d, &heavy);
+    let attention = Attention::new(map.clone()).unwrap().exact_keys(3).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let out = attention.bidirectional(&heads).unwrap();
+    assert!(out.non_positive.is_empty());
+    for h in 0..2 {
+        let expected = naive(&map, (&head(&q, h), &head(&k, 0), &head(&v, 0)), &heavy, |_, _| true);
+        near(&head(&out.output, h), &expected, 1e-12);
+        let rows =
+            attention.weights(&heads, Rows { batch: 0, head: h, rows: &[0, 40], causal: false }).unwrap();
+        near(&rows.dot(&head(&v, 0)), &expected.select(ndarray::Axis(0), &[0, 40]), 1e-12);
+    }
+    // f32 too.
+    let single =
+        Attention::new(Positive.softmax::<f32>(frequencies(d, 12, &Orthogonal, 7)).unwrap()).unwrap();
+    let narrow = [&q, &k, &v].map(|x| x.mapv(|v| v as f32));
+    let heads = Heads::new(&narrow[0], &narrow[1], &narrow[2]).unwrap();
+    let found = single.exact_keys(3).unwrap().bidirectional(&heads).unwrap().output;
+    assert!(found.iter().zip(&out.output).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-5));
+    // Masked keys are neither.
+    let mask = Array2::from_shape_fn((1, n), |(_, j)| j != 31 && j % 7 != 3);
+    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    let out = Attention::new(map.clone()).unwrap().exact_keys(2).unwrap().bidirectional(&heads).unwrap();
+    let expected = naive(&map, (&head(&q, 1), &head(&k, 0), &head(&v, 0)), &[5, 70], |_, j| mask[[0, j]]);
+    near(&head(&out.output, 1), &expected, 1e-12);
+}
+
+#[test]
+fn all_keys_exact_is_exact_attention() {
+    let [q, k, v] = inputs(1, 20, 4, &[]);
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap();
+    // Of signed maps too: nothing is left to them.
+    let signed = Trigonometric.softmax(frequencies(4, 8, &Independent, 1)).unwrap();
+    for attention in [Attention::new(positive(4, 8)).unwrap(), Attention::signed(vec![signed]).unwrap()] {
+        for count in [20, 1000] {
+            let out = attention.clone().exact_keys(count).unwrap().bidirectional(&heads).unwrap();
+            near(&head(&out.output, 0), &head(&exact, 0), 1e-13);
+            assert!(out.non_positive.is_empty());
+        }
+        let causal: Array4<f64> = ExactAttention::new().causal(&heads).unwrap();
+        let out = attention.exact_at(&(0..30).collect::<Vec<_>>()).unwrap().causal(&heads).unwrap();
+        near(&head(&out.output, 0), &head(&causal, 0), 1e-13);
+        assert!(out.non_positive.is_empty());
+    }
+    // Without a key there is nothing to choose.
+    let none = Array4::zeros((1, 1, 0, 4));
+    let no_values = Array4::zeros((1, 1, 0, 3));
+    let heads = Heads::new(&q, &none, &no_values).unwrap();
+    let out = Attention::new(positive(4, 8)).unwrap().exact_keys(3).unwrap().bidirectional(&heads).unwrap();
+    assert!(out.output.iter().all(|v| *v == 0.0));
+}
+
+#[test]
+fn the_first_keys_are_exact_in_causal_attention() {
+    let (d, n) = (4, 150);
+    let map = positive(d, 12);
+    let [q, _, v] = inputs(2, n, d, &[]);
+    let k = tokens([1, 1, n, d], 0.6, 5);
+    let attention = Attention::new(map.clone()).unwrap().exact_at(&[2, 0, 1, 1]).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let out = attention.causal(&heads).unwrap();
+    for h in 0..2 {
+        let expected = naive(&map, (&head(&q, h), &head(&k, 0), &head(&v, 0)), &[0, 1, 2], |i, j| j <= i);
+        near(&head(&out.output, h), &expected, 1e-12);
+    }
+    // Nothing of the future, not a bit.
+    let mut later = k.clone();
+    later.slice_mut(s![.., .., 100.., ..]).mapv_inplace(|v| 30.0 * v - 1.0);
+    let changed = attention.causal(&Heads::new(&q, &later, &v).unwrap()).unwrap();
+    assert_eq!(out.output.slice(s![.., .., ..100, ..]), changed.output.slice(s![.., .., ..100, ..]));
+    // Long sequences are cut into segments, whose places count.
+    let long = tokens([1, 1, 2300, d], 0.6, 5);
+    let v = tokens([1, 1, 2300, 2], 1.0, 6);
+    let heads = Heads::new(&long, &long, &v).unwrap();
+    let run = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| attention.causal(&heads).unwrap().output)
+    };
+    let (one, three) = (run(1), run(3));
+    assert_eq!(one, three);
+    let (q, v) = (head(&long, 0), head(&v, 0));
+    let rows = [0, 1, 2, 3, 1100, 2299];
+    for i in rows {
+        let (q, k) = (q.slice(s![i..i + 1, ..]).to_owned(), q.slice(s![..=i, ..]).to_owned());
+        let expected = naive(&map, (&q, &k, &v.slice(s![..=i, ..]).to_owned()), &[0, 1, 2], |_, _| true);
+        near(&one.slice(s![0, 0, i..i + 1, ..]).to_owned(), &expected, 1e-11);
+    }
+    // Sequences one after the other have first keys of their own.
+    let offsets = [0, 50, 50, 150];
+    let [q, _, v] = inputs(1, n, d, &[]);
+    let heads = Heads::new(&q, &k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
+    let out = attention.causal(&heads).unwrap();
+    let (q, k, v) = (head(&q, 0), head(&k, 0), head(&v, 0));
+    let expected = naive(&map, (&q, &k, &v), &[0, 1, 2, 50, 51, 52], |i, j| j <= i && (j < 50) == (i < 50));
+    near(&head(&out.output, 0), &expected, 1e-12);
+    let rows =
+        attention.weights(&heads, Rows { batch: 0, head: 0, rows: &[1, 49, 77], causal: true }).unwrap();
+    near(&rows.dot(&v), &expected.select(ndarray::Axis(0), &[1, 49, 77]), 1e-12);
+}
+
+#[test]
+fn keys_that_dwarf_all_others_neither_vanish_nor_overflow() {
+    let [q, mut k, v] = inputs(1, 40, 4, &[]);
+    k.slice_mut(s![.., .., 7, ..]).fill(500.0);
+    k.slice_mut(s![.., .., 8, ..]).fill(-500.0);
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap();
+    let out = Attention::new(positive(4, 64)).unwrap().exact_keys(1).unwrap().bidirectional(&heads).unwrap();
+    let opposed = |i: usize| q.slice(s![0, 0, i, ..]).sum() < 0.5;
+    for i in (0..40).filter(|i| !opposed(*i)) {
+        let (a, b): (Array1<f64>, Array1<f64>) =
+            (out.output.slice(s![0, 0, i, ..]).to_owned(), exact.slice(s![0, 0, i, ..]).to_owned());
+        assert!((&a - &b).iter().all(|e| e.abs() < 1e-9), "{i}: {a} {b}");
+    }
+    // NaN in a token stays in the rows that may see it.
+    let mut bad = q.clone();
+    bad[[0, 0, 3, 1]] = f64::NAN;
+    let out = Attention::new(positive(4, 64)).unwrap().exact_keys(2).unwrap();
+    let out = out.bidirectional(&Heads::new(&bad, &k, &v).unwrap()).unwrap().output;
+    assert!(out.rows().into_iter().enumerate().all(|(i, row)| row.iter().all(|v| v.is_nan()) == (i == 3)));
+}
+
+#[test]
+fn queries_of_normalised_attention_need_no_factor() {
+    let d = 5;
+    let t = Array2::from_shape_fn((d, d), |(k, l)| if k == l { 0.6 + 0.2 * k as f64 } else { 0.05 });
+    let conditioning = Conditioning::new(t).unwrap().shifted(vec![0.1; d], vec![0.3; d]).unwrap();
+    let map = positive(d, 20).conditioned(&conditioning).unwrap();
+    let truncated = positive(2, 20).conditioned(&conditioning.truncated(2).unwrap()).unwrap();
+    let [q, k, v] = inputs(1, 70, d, &[3]);
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    for map in [map, truncated] {
+        let attention = Attention::new(map.clone()).unwrap();
+        let inputs = (&head(&q, 0), &head(&k, 0), &head(&v, 0));
+        let expected = naive(&map, inputs, &[], |_, _| true);
+        near(&head(&attention.bidirectional(&heads).unwrap().output, 0), &expected, 1e-12);
+        let causal = naive(&map, inputs, &[], |i, j| j <= i);
+        near(&head(&attention.causal(&heads).unwrap().output, 0), &causal, 1e-12);
+        // With exact keys their factors count, and so they do without a normaliser.
+        let expected = naive(&map, inputs, &[3], |_, _| true);
+        let exact = attention.clone().exact_keys(1).unwrap();
+        near(&head(&exact.bidirectional(&heads).unwrap().output, 0), &expected, 1e-12);
+        let sums = attention.normalised(false).bidirectional(&heads).unwrap().output;
+        let scale = (d as f64).powf(-0.25);
+        let weights = map.gram(&(inputs.0 * scale), &(inputs.1 * scale)).unwrap();
+        near(&head(&sums, 0), &weights.dot(inputs.2), 1e-10);
+        assert_eq!(map.features(Side::X, inputs.0).unwrap().values().ncols(), 20);
+    }
+}
+
+#[test]
+fn what_does_not_go_together_is_refused() {
+    let attention = Attention::new(positive(4, 8)).unwrap();
+    let heaviest = attention.clone().exact_keys(2).unwrap();
+    let x = tokens([1, 1, 9, 4], 1.0, 1);
+    let heads = Heads::new(&x, &x, &x).unwrap();
+    assert!(matches!(heaviest.causal(&heads), Err(Error::Unsupported { .. })));
+    assert!(matches!(heaviest.state(1, 1, 4), Err(Error::Unsupported { .. })));
+    let gaussian = Positive.gaussian::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap();
+    assert!(matches!(Attention::new(gaussian).unwrap().exact_keys(1), Err(Error::Unsupported { .. })));
+    // None is none.
+    let none = heaviest.exact_keys(0).unwrap();
+    assert_eq!(none.causal(&heads).unwrap(), attention.causal(&heads).unwrap());
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn the_choice_is_stored() {
+    let attention = Attention::new(positive(4, 8)).unwrap().exact_keys(2).unwrap();
+    let read: Attention<f64> = serde_json::from_str(&serde_json::to_string(&attention).unwrap()).unwrap();
+    let [q, k, v] = inputs(1, 30, 4, &[3, 9]);
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    assert_eq!(read.bidirectional(&heads).unwrap(), attention.bidirectional(&heads).unwrap());
+}
