@@ -1,0 +1,121 @@
+//! The maps that are compared, and attention with them.
+
+use ndarray::{Array2, Array4, ArrayView2, Axis};
+use random_features::apply::attention::{Attention, Heads};
+use random_features::frequency::{Orthogonal, Sobol, draw};
+use random_features::kernel::Softmax;
+use random_features::plan::shaping::{Shape, Shaping};
+use random_features::{Positive, Result, rng};
+
+/// Keys that are taken exactly.
+const EXACT_KEYS: usize = 4;
+/// Rows of the exact attention matrix that weigh pairs.
+const ROWS: usize = 64;
+
+/// How features are chosen.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Kind {
+    Positive,
+    Shaped,
+    Weighted { exact: bool },
+    Truncated { exact: bool },
+}
+
+pub const KINDS: [(&str, Kind); 6] = [
+    ("positive", Kind::Positive),
+    ("shaped", Kind::Shaped),
+    ("weighted", Kind::Weighted { exact: false }),
+    ("weighted-exact", Kind::Weighted { exact: true }),
+    ("truncated", Kind::Truncated { exact: false }),
+    ("truncated-exact", Kind::Truncated { exact: true }),
+];
+
+impl Kind {
+    /// Whether estimates of weights are biased.
+    pub fn is_biased(self) -> bool {
+        matches!(self, Kind::Truncated { .. })
+    }
+
+    fn takes_exact_keys(self) -> bool {
+        matches!(self, Kind::Weighted { exact: true } | Kind::Truncated { exact: true })
+    }
+
+    /// What is chosen for m features by some queries and keys of one head, whose logits have the scale 1/√d. `ridge` is the
+    /// relative ridge of the moments.
+    pub fn choose(self, (q, k): (ArrayView2<'_, f32>, ArrayView2<'_, f32>), m: usize, ridge: f64) -> Result<Chosen> {
+        let scale = (q.ncols() as f32).powf(-0.25);
+        let (x, y) = (&q * scale, &k * scale);
+        let shaping = Shaping::new().ridge(ridge)?;
+        let exact = if self.takes_exact_keys() { EXACT_KEYS.min(k.nrows().saturating_sub(1)) } else { 0 };
+        let (shape, keys) = match self {
+            Kind::Positive | Kind::Shaped => (shaping.of_points(&x, &y)?, Vec::new()),
+            Kind::Weighted { .. } => shaping.for_attention(&x, &y, ROWS, exact)?,
+            Kind::Truncated { .. } => shaping.rank_for(m)?.for_attention(&x, &y, ROWS, exact)?,
+        };
+        let moment = match self {
+            Kind::Positive => shape.report.before,
+            Kind::Truncated { .. } => shape.report.kept,
+            _ => shape.report.dense,
+        };
+        Ok(Chosen { kind: self, m, shape, keys, predicted: moment - (m as f64).ln() })
+    }
+}
+
+/// Features chosen by data.
+pub struct Chosen {
+    kind: Kind,
+    m: usize,
+    shape: Shape,
+    keys: Vec<usize>,
+    /// The mean logarithm of the relative second moment, less ln m.
+    pub predicted: f64,
+}
+
+/// Which keys are exact.
+#[derive(Clone, Copy)]
+pub enum Keys {
+    /// Those that were chosen with the features.
+    Chosen,
+    /// The heaviest of those that are attended to.
+    Heaviest,
+}
+
+impl Chosen {
+    /// The number of coordinates that are kept.
+    pub fn rank(&self) -> usize {
+        self.shape.rank()
+    }
+
+    /// Attention with frequencies of a stream of their own.
+    pub fn attention(&self, keys: Keys, (seed, stream): (u64, u64)) -> Result<Attention<f32>> {
+        let mut rng = rng(seed);
+        rng.set_stream(stream);
+        let (d, m) = (self.shape.dim(), self.m);
+        let map = match self.kind {
+            Kind::Positive => Positive.softmax(draw(d, m, &Orthogonal, &mut rng)?)?,
+            Kind::Truncated { .. } => {
+                self.shape.map(draw(self.shape.rank(), m, &Sobol, &mut rng)?, Softmax::default())?
+            }
+            _ => self.shape.map(draw(d, m, &Orthogonal, &mut rng)?, Softmax::default())?,
+        };
+        let attention = Attention::new(map)?;
+        match (self.kind.takes_exact_keys(), keys) {
+            (false, _) => Ok(attention),
+            (true, Keys::Chosen) => attention.exact_at(&self.keys),
+            (true, Keys::Heaviest) => attention.exact_keys(EXACT_KEYS),
+        }
+    }
+}
+
+/// One head's rows as an array of heads.
+pub fn one_head(rows: &Array2<f32>) -> Array4<f32> {
+    rows.clone().insert_axis(Axis(0)).insert_axis(Axis(0))
+}
+
+/// ‖out − exact‖/‖exact‖.
+pub fn relative_error(attention: &Attention<f32>, [q, k, v]: &[Array4<f32>; 3], exact: &Array4<f32>) -> Result<f64> {
+    let out = attention.bidirectional(&Heads::new(q, k, v)?)?.output;
+    let square = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
+    let error = square(&mut out.iter().zip(exact).map(|(a, b)| f64::from(a - b)));
+    Ok((error / square(&mut exact.iter().map(|v| f64::from(*v)))).sqrt())
+}
