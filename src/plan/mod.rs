@@ -2,7 +2,7 @@
 //!
 //! [`Statistics`] takes in points once, in O(nd), and keeps a few numbers for each coordinate; [`PairStatistics`]
 //! takes those of the queries and of the keys, from which the best parameters of the maps follow as averages
-//! over all pairs, without a loop over pairs. [`lengthscale`] has the usual heuristics for ℓ. Below stand
+//! over all pairs, without a loop over pairs. [`shaping`] chooses shifts, a basis and coefficients from second moments. [`lengthscale`] has the usual heuristics for ℓ. Below stand
 //! kernels and closed forms; a parameter chosen here is a plain number that goes into a constructor.
 //!
 //! ```
@@ -21,6 +21,7 @@
 mod clustering;
 pub mod lengthscale;
 mod pair_statistics;
+pub mod shaping;
 mod statistics;
 
 pub use clustering::Clustering;

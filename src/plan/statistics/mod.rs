@@ -195,7 +195,7 @@ impl Statistics {
 }
 
 /// Refuses row `i` of x if its squared norm is not finite, as where an element is not.
-fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
+pub(in crate::plan) fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
     if squared_norm(Isa::best(), row, 1.0, &[]).is_finite() {
         return Ok(());
     }
@@ -203,7 +203,7 @@ fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
     Err(Error::NotFinite { what, row: i })
 }
 
-fn checked_weight(sum: f64) -> Result<f64> {
+pub(in crate::plan) fn checked_weight(sum: f64) -> Result<f64> {
     let error = Error::Parameter { name: "the sum of the weights", value: sum, domain: "finite" };
     if sum.is_finite() { Ok(sum) } else { Err(error) }
 }

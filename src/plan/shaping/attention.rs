@@ -1,0 +1,108 @@
+//! The choice from queries and keys of attention.
+
+use ndarray::{Array2, ArrayRef2, Axis};
+
+use super::choice::spread;
+use super::{Moments, Shape, Shaping};
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+
+impl Shaping {
+    /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the `exact_keys` keys that are better
+    /// handled exactly, ascending: those with the largest weights.
+    ///
+    /// Queries and keys must have the scale of the logits, such as d^{−¼} each: weights are exp(x·y) over their sum. Weights of
+    /// up to `rows` queries, evenly spread, are computed exactly, 64 or so; the pairs of all but the exact keys, with these weights, choose the shape. With no weight left for them
+    /// (in `f64`) they count alike.
+    ///
+    /// What is chosen depends on queries and keys: it may be used for the same bidirectional attention, since frequencies do
+    /// not depend on it, but not for causal attention of the same tokens.
+    ///
+    /// # Cost
+    /// That of [`of_pairs`](Shaping::of_pairs), and `rows` · l · d multiplications and `rows` · l numbers.
+    ///
+    /// # Example
+    /// ```
+    /// use ndarray::Array2;
+    /// use random_features::plan::shaping::Shaping;
+    /// let wave = |i: usize, k: usize| (1.7 * i as f64 + 2.3 * k as f64).sin();
+    /// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
+    /// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));
+    /// keys.row_mut(7).assign(&(&queries.row(3) * 4.0));
+    /// let (shape, exact) = Shaping::new().for_attention(&queries, &keys, 30, 1)?;
+    /// assert_eq!((shape.dim(), exact), (4, vec![7]));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the dimensions differ, [`NotFinite`](Error::NotFinite) with the first row whose squared norm
+    /// is not finite, [`Parameter`](Error::Parameter) if `rows` is 0 or there are no more than `exact_keys` keys,
+    /// [`NoData`](Error::NoData) without queries, and as [`of_pairs`](Shaping::of_pairs).
+    pub fn for_attention<T: Real>(
+        &self,
+        queries: &ArrayRef2<T>,
+        keys: &ArrayRef2<T>,
+        rows: usize,
+        exact_keys: usize,
+    ) -> Result<(Shape, Vec<usize>)> {
+        let (rows, mut weights) = attention_rows(queries, keys, rows)?;
+        let exact = heaviest(&weights, exact_keys)?;
+        exact.iter().for_each(|key| weights.column_mut(*key).fill(0.0));
+        if weights.sum() == 0.0 {
+            weights.fill(1.0);
+            exact.iter().for_each(|key| weights.column_mut(*key).fill(0.0));
+        }
+        Ok((self.of_pairs((queries, &rows), keys, &weights)?, exact))
+    }
+}
+
+/// The `count` keys with the largest sums of softmax weights, ascending, over up to `rows` queries that are evenly spread; the
+/// first of equal ones. Queries, n × d, and keys, l × d, with the scale of the logits.
+///
+/// # Errors
+/// As [`Shaping::for_attention`].
+pub fn heaviest_keys<T: Real>(
+    queries: &ArrayRef2<T>,
+    keys: &ArrayRef2<T>,
+    rows: usize,
+    count: usize,
+) -> Result<Vec<usize>> {
+    heaviest(&attention_rows(queries, keys, rows)?.1, count)
+}
+
+/// Which queries are looked at, and their rows of the attention matrix.
+fn attention_rows<T: Real>(
+    queries: &ArrayRef2<T>,
+    keys: &ArrayRef2<T>,
+    rows: usize,
+) -> Result<(Vec<usize>, Array2<f64>)> {
+    check_size("the dimension of the keys", queries.ncols(), keys.ncols())?;
+    check_positive("the number of rows", rows)?;
+    // Refuses what has no squared norm.
+    Moments::of(queries)?.check_data("the choice of a shape for queries")?;
+    Moments::of(keys)?.check_data("the choice of a shape for keys")?;
+    let rows = spread(queries.nrows(), rows);
+    let wide = |points: &ArrayRef2<T>| points.mapv(Real::widen);
+    let mut weights = wide(&queries.select(Axis(0), &rows)).dot(&wide(keys).t());
+    for mut row in weights.rows_mut() {
+        let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        row.mapv_inplace(|logit| (logit - top).exp());
+        let total = row.sum();
+        row /= total;
+    }
+    Ok((rows, weights))
+}
+
+fn heaviest(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
+    if count >= weights.ncols() {
+        let domain = "less than the number of keys";
+        return Err(Error::Parameter { name: "the number of exact keys", value: count as f64, domain });
+    }
+    let totals = weights.sum_axis(Axis(0));
+    let mut keys: Vec<usize> = (0..totals.len()).collect();
+    // A stable sort: of equal ones the first come first.
+    keys.sort_by(|a, b| totals[*b].total_cmp(&totals[*a]));
+    keys.truncate(count);
+    keys.sort_unstable();
+    Ok(keys)
+}

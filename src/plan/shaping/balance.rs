@@ -1,0 +1,79 @@
+//! The transformation T that gives both sides the same second moment.
+
+use ndarray::{Array1, Array2, Axis};
+
+use crate::error::Result;
+use crate::linalg::Backend;
+
+/// A ridge below this counts as this: what rounding leaves of eigenvalues that are 0.
+pub(super) const LEAST_RIDGE: f64 = 1e-12;
+
+/// T and T⁻ᵀ, d × d.
+#[derive(Clone, Debug)]
+pub(super) struct Balance {
+    pub left: Array2<f64>,
+    pub right: Array2<f64>,
+}
+
+impl Balance {
+    /// For covariances of both sides, to which `ridge` times the mean variance is added.
+    ///
+    /// G = TᵀT solves G A G = B. With A^½ B A^½ = W Σ Wᵀ a solution of TᵀT = G is T = Σ^¼ Wᵀ A^{−½}, for which T A Tᵀ = T⁻ᵀ B
+    /// T⁻¹ = Σ^½. A side without any variance is given the ridge's share of the other's mean variance in every direction;
+    /// if both have none T is the identity.
+    pub fn new(x: &Array2<f64>, y: &Array2<f64>, ridge: f64) -> Result<Self> {
+        let (ridge, d) = (ridge.max(LEAST_RIDGE), x.nrows());
+        let (size_x, size_y) = (mean_variance(x), mean_variance(y));
+        if size_x == 0.0 && size_y == 0.0 {
+            return Ok(Balance { left: Array2::eye(d), right: Array2::eye(d) });
+        }
+        let (a, size_x) = relative(x, size_x, ridge, size_y);
+        let (b, size_y) = relative(y, size_y, ridge, size_x);
+        let backend = Backend::default();
+        let sides = backend.eigen(&a)?;
+        let roots = sides.values.mapv(|value| value.max(ridge).sqrt());
+        let root = scaled(&sides.vectors, &roots).dot(&sides.vectors.t());
+        let inverse = scaled(&sides.vectors, &roots.mapv(f64::recip)).dot(&sides.vectors.t());
+        let product = backend.eigen(&root.dot(&b).dot(&root))?;
+        // No less than of two sides with only their ridge.
+        let fourth = product.values.mapv(|value| value.max(ridge * ridge).sqrt().sqrt());
+        // Apart, since the ratio may leave the range.
+        let unit = size_y.sqrt().sqrt() / size_x.sqrt().sqrt();
+        let left = scaled(&product.vectors, &fourth).t().dot(&inverse) * unit;
+        let right = scaled(&product.vectors, &fourth.mapv(f64::recip)).t().dot(&root) / unit;
+        Ok(Balance { left, right })
+    }
+
+    /// E wwᵀ for w = T(x − μ_x) + T⁻ᵀ(y − μ_y), from the moments about μ.
+    pub fn sum_moment(&self, x: &Array2<f64>, y: &Array2<f64>, cross: Option<&Array2<f64>>) -> Array2<f64> {
+        let Balance { left, right } = self;
+        let mut moment = left.dot(x).dot(&left.t()) + right.dot(y).dot(&right.t());
+        if let Some(cross) = cross {
+            let product = left.dot(cross).dot(&right.t());
+            moment += &product;
+            moment += &product.t();
+        }
+        moment
+    }
+}
+
+/// The mean of the diagonal, which is in range where its sum may not be.
+pub(super) fn mean_variance(covariance: &Array2<f64>) -> f64 {
+    let d = covariance.nrows() as f64;
+    covariance.diag().iter().map(|v| v / d).sum()
+}
+
+/// The covariance with its ridge in units of its mean variance, and that unit.
+fn relative(covariance: &Array2<f64>, size: f64, ridge: f64, other: f64) -> (Array2<f64>, f64) {
+    if size == 0.0 {
+        return (Array2::eye(covariance.nrows()), ridge * other);
+    }
+    let mut relative = covariance / size;
+    relative.diag_mut().mapv_inplace(|v| v + ridge);
+    (relative, size)
+}
+
+/// V diag(s).
+fn scaled(vectors: &Array2<f64>, scales: &Array1<f64>) -> Array2<f64> {
+    vectors * &scales.view().insert_axis(Axis(0))
+}

@@ -1,0 +1,343 @@
+//! [`Shaping`]: the options, and the choice.
+
+use ndarray::{Array2, ArrayRef2, Axis};
+
+use super::coordinates::{Choice, Coordinates};
+use super::rank::{Transformed, transformed};
+use super::{Moments, PairMoments, Shape};
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+
+/// λ of the recipe, relative to the mean variance of a side.
+const RIDGE: f64 = 0.1;
+/// The share of φ for which ρ is chosen where pairs have weights: large sums weigh more than a mean logarithm says.
+const SHARE: f64 = 0.7;
+/// Parts of the data that are left out in turn.
+const FOLDS: usize = 4;
+/// The most queries and keys on which a rank for points without weights is chosen.
+const PAIRS: (usize, usize) = (64, 1024);
+
+/// The choice of shifts, T, a basis and coefficients from data: of a [`Shape`].
+///
+/// # Definition
+/// With w = T(x − μ_x) + T⁻ᵀ(y − μ_y), the mean over pairs of the logarithm of the second moment of an estimate, relative to
+/// K², is Σ ln ςₗ + ρₗφₗ with φₗ = E wₗ² in the basis of the features ([`theory::dense`](crate::theory::dense)).
+///
+/// 1. Shifts by the means have the least E‖w‖², whatever the law of the pairs.
+/// 2. T: with ridged covariances A = C_x + λ(tr C_x/d)I and B likewise, TᵀT = G with G A G = B, after which both sides have
+///    the same second moment.
+/// 3. The basis: eigenvectors of E wwᵀ = T C_x Tᵀ + T⁻ᵀ C_y T⁻¹ + XY + XYᵀ with XY = T C_xy T⁻¹, without ridge.
+/// 4. ρₗ is the best for φₗ ([`dense::optimal`](crate::theory::dense::optimal)), for 0.7 φₗ where pairs have weights.
+///
+/// For independent pairs (no weights) and λ = 0 no other shift, T, basis and coefficients have a lower mean logarithm:
+/// λⱼ(T C_x Tᵀ + T⁻ᵀ C_y T⁻¹) ≥ 2 √λⱼ(C_x C_y) for each j (Bhatia and Kittaneh), with equality for this T, and the objective
+/// rises with every φₗ; the basis is proved in `dense::optimal`. For pairs with weights each step is the best given those
+/// before it, without a proof for all together; ridge and 0.7 are measured, not proved.
+///
+/// A truncated shape ([`rank`](Shaping::rank), [`rank_for`](Shaping::rank_for)) keeps the leading coordinates, with ρₗ for
+/// φₗ: **biased**, with the bias in its report.
+///
+/// # Degenerate data
+/// A ridge below 1e-12 counts as 1e-12, so that constant coordinates, fewer points than dimensions and data of low rank have
+/// a finite T. A side whose points are all equal counts as if it had λ times the other's mean variance in every direction;
+/// if both are, T is the identity and all φₗ are 0. Squared norms must be finite (norms up to some 1e150).
+///
+/// # Cost
+/// That of [`PairMoments`], and three eigendecompositions, O(d³), for each ridge and part of the data that is left out.
+///
+/// # Example
+/// ```
+/// use ndarray::Array2;
+/// use random_features::plan::shaping::Shaping;
+/// // The first coordinate is large in x and small in y, and both are far from 0.
+/// let x = Array2::from_shape_fn((50, 2), |(i, k)| [8.0, 1.0][k] * (i as f64 * [0.7, 1.9][k]).sin() + 3.0);
+/// let y = Array2::from_shape_fn((50, 2), |(i, k)| [0.1, 1.0][k] * (i as f64 * [1.1, 0.3][k]).cos() + 1.0);
+/// let shape = Shaping::new().of_points(&x, &y)?;
+/// assert!(shape.report.before > shape.report.shifted && shape.report.shifted > shape.report.balanced);
+/// assert!(shape.report.balanced > shape.report.dense);
+/// // u·v is (x − c_x)·(y − c_y).
+/// let identity = shape.left.dot(&shape.right.t()) - Array2::eye(2);
+/// assert!(identity.iter().all(|v: &f64| v.abs() < 1e-12));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Coefficients: Likhosherstov et al., *Dense-Exponential Random Features*, 2023; the inequality: Bhatia and Kittaneh, *Notes on
+/// Matrix Arithmetic–Geometric Mean Inequalities*, 2000. Shifts, the choice for weighted pairs and truncation: new.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Shaping {
+    ridges: Vec<f64>,
+    rank: Rank,
+    share: Option<f64>,
+    both_shifts: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Rank {
+    Whole,
+    Given(usize),
+    /// The best for this number of features.
+    For(usize),
+}
+
+impl Default for Shaping {
+    fn default() -> Self {
+        Shaping { ridges: vec![RIDGE], rank: Rank::Whole, share: None, both_shifts: false }
+    }
+}
+
+impl Shaping {
+    /// λ = 0.1, all coordinates (no bias), one shift.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// With this λ, relative to the mean variance of a side. 0.3 suits choices from few points for many others.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless it is finite and not negative.
+    pub fn ridge(self, ridge: f64) -> Result<Self> {
+        self.validated_ridge(&[ridge])
+    }
+
+    /// With the best λ of these by cross-validation: the least mean logarithm of the second moment on parts of the data that
+    /// were left out, four in turn, or as many as there are points on a side. With one point the largest λ is taken.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if there is none, or one is negative or not finite.
+    pub fn validated_ridge(self, ridges: &[f64]) -> Result<Self> {
+        check_positive("the number of ridges", ridges.len())?;
+        match ridges.iter().find(|ridge| !(ridge.is_finite() && **ridge >= 0.0)) {
+            None => Ok(Shaping { ridges: ridges.to_vec(), ..self }),
+            Some(value) => {
+                Err(Error::Parameter { name: "the ridge", value: *value, domain: "finite and not negative" })
+            }
+        }
+    }
+
+    /// Truncated, for **biased** features: only the first r coordinates, unless r = d.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if r is 0.
+    pub fn rank(self, r: usize) -> Result<Self> {
+        check_positive("the rank", r)?;
+        Ok(Shaping { rank: Rank::Given(r), ..self })
+    }
+
+    /// Truncated, for **biased** features, with the r of 2, 3, 4, 6, 8, 12, 16, 24 and 32 (and d ≤ 32) that suits m features:
+    /// the least sum of the [bias](super::Report::bias) and of the mean over pairs of σ(ln M − ln m), the logistic function of
+    /// how far the second moment is beyond m.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if m is 0.
+    pub fn rank_for(self, m: usize) -> Result<Self> {
+        check_positive("the number of features m", m)?;
+        Ok(Shaping { rank: Rank::For(m), ..self })
+    }
+
+    /// With ρₗ for this share of φₗ, instead of 1, and 0.7 where pairs have weights. Truncated shapes ignore it.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless it is positive and finite.
+    pub fn share(self, share: f64) -> Result<Self> {
+        if share > 0.0 && share.is_finite() {
+            return Ok(Shaping { share: Some(share), ..self });
+        }
+        Err(Error::Parameter { name: "the share of φ", value: share, domain: "positive and finite" })
+    }
+
+    /// With c_x = μ_x and c_y = μ_y, instead of c_x = 0 and c_y = μ_y + Gμ_x.
+    ///
+    /// For features that depend on w alone, positive and dense-exponential ones, both give the same estimates, and the second
+    /// has no factor at the keys. For others, such as trigonometric and hyperbolic ones, both shifts are needed; truncated
+    /// shapes, whose kernel depends on them, always have both.
+    pub fn both_shifts(self) -> Self {
+        Shaping { both_shifts: true, ..self }
+    }
+
+    /// The shape for these moments, with one given ridge and rank.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if the rank is above d or left to the data, or if there are several ridges
+    /// ([`of_folds`](Shaping::of_folds) chooses), [`Factorisation`](Error::Factorisation) if an eigendecomposition does not
+    /// converge.
+    pub fn of_moments(&self, moments: &PairMoments) -> Result<Shape> {
+        self.of_folds(std::slice::from_ref(moments))
+    }
+
+    /// The shape for the moments of all parts of the data together; a ridge of several is cross-validated over the parts.
+    ///
+    /// # Errors
+    /// As [`of_moments`](Shaping::of_moments); [`NoData`](Error::NoData) without any part, [`Parameter`](Error::Parameter) if
+    /// there are several ridges and one part, and as [`PairMoments::merge`].
+    pub fn of_folds(&self, folds: &[PairMoments]) -> Result<Shape> {
+        if self.ridges.len() > 1 && folds.len() == 1 {
+            let domain = "2 or more for a ridge that is cross-validated";
+            return Err(Error::Parameter { name: "the number of parts of the data", value: 1.0, domain });
+        }
+        let (moments, ridge) = (merged(folds.iter())?, self.best_ridge(folds)?);
+        self.finish(&moments, ridge, None::<fn(&Coordinates) -> Transformed>)
+    }
+
+    /// The shape for the rows of `x`, n × d, and `y`, l × d, all pairs of them alike.
+    ///
+    /// # Errors
+    /// As [`Moments::of`], [`PairMoments::new`] and [`of_moments`](Shaping::of_moments).
+    pub fn of_points<T: Real>(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Shape> {
+        check_size("the number of columns of y", x.ncols(), y.ncols())?;
+        let count = self.folds(x.nrows().min(y.nrows()));
+        let part = |fold| {
+            let of = |points: &ArrayRef2<T>| {
+                Moments::of(&points.select(Axis(0), &every(count, fold, points.nrows())))
+            };
+            PairMoments::new(of(x)?, of(y)?)
+        };
+        let folds = (0..count).map(part).collect::<Result<Vec<_>>>()?;
+        let (moments, ridge) = (merged(folds.iter())?, self.best_ridge(&folds)?);
+        let sample = |points: &ArrayRef2<T>, most: usize| {
+            points.select(Axis(0), &spread(points.nrows(), most)).mapv(Real::widen)
+        };
+        let pairs = |coordinates: &Coordinates| {
+            let (x, y) = (sample(x, PAIRS.0), sample(y, PAIRS.1));
+            let weights = Array2::ones((x.nrows(), y.nrows()));
+            pairs_of(coordinates, &x, &y, weights)
+        };
+        self.finish(&moments, ridge, Some(pairs))
+    }
+
+    /// The shape for the rows of `x`, n × d, and `y`, l × d, with a weight ≥ 0 for each pair of one of the `rows` of x with a
+    /// row of y: `weights`, of as many rows, × l, such as rows of an attention matrix. The moments of x are those of all rows.
+    ///
+    /// # Errors
+    /// As [`PairMoments::weighted`] and [`of_moments`](Shaping::of_moments); [`Parameter`](Error::Parameter) if a row is not
+    /// below n.
+    pub fn of_pairs<T: Real>(
+        &self,
+        (x, rows): (&ArrayRef2<T>, &[usize]),
+        y: &ArrayRef2<T>,
+        weights: &ArrayRef2<f64>,
+    ) -> Result<Shape> {
+        check_size("the number of rows of the weights", rows.len(), weights.nrows())?;
+        if let Some(row) = rows.iter().find(|row| **row >= x.nrows()) {
+            let domain = "below the number of points";
+            return Err(Error::Parameter { name: "a row of x", value: *row as f64, domain });
+        }
+        let queries = x.select(Axis(0), rows);
+        let moments = PairMoments::weighted(Moments::of(x)?, &queries, y, weights)?;
+        let count = self.folds(rows.len());
+        let part = |fold| {
+            let own = every(count, fold, rows.len());
+            let of_x = Moments::of(&x.select(Axis(0), &every(count, fold, x.nrows())))?;
+            let (queries, weights) = (queries.select(Axis(0), &own), weights.select(Axis(0), &own));
+            PairMoments::weighted(of_x, &queries, y, &weights)
+        };
+        // Without several ridges there is one part, the whole; parts without any weight say nothing.
+        let folds: Vec<PairMoments> = match count {
+            1 => vec![moments.clone()],
+            _ => (0..count).filter_map(|fold| part(fold).ok()).collect(),
+        };
+        let ridge = self.best_ridge(&folds)?;
+        let pairs = |coordinates: &Coordinates| {
+            pairs_of(coordinates, &queries.mapv(Real::widen), &y.mapv(Real::widen), weights.to_owned())
+        };
+        self.finish(&moments, ridge, Some(pairs))
+    }
+
+    /// Into how many parts so many points are divided.
+    fn folds(&self, points: usize) -> usize {
+        if self.ridges.len() > 1 { FOLDS.min(points).max(1) } else { 1 }
+    }
+
+    /// The ridge with the least loss on parts that were left out; the largest where there are no two parts.
+    fn best_ridge(&self, folds: &[PairMoments]) -> Result<f64> {
+        let largest = self.ridges.iter().copied().fold(0.0, f64::max);
+        if self.ridges.len() == 1 || folds.len() < 2 {
+            return Ok(largest);
+        }
+        let mut best = (f64::INFINITY, largest);
+        for &ridge in &self.ridges {
+            let mut loss = 0.0;
+            for (out, held_out) in folds.iter().enumerate() {
+                let others = folds.iter().enumerate().filter(|(i, _)| *i != out);
+                let coordinates = Coordinates::new(&merged(others.map(|(_, fold)| fold))?, ridge)?;
+                loss += coordinates.loss(&coordinates.rho(self.share_of(held_out)), held_out)?;
+            }
+            if loss < best.0 {
+                best = (loss, ridge);
+            }
+        }
+        Ok(best.1)
+    }
+
+    fn share_of(&self, moments: &PairMoments) -> f64 {
+        self.share.unwrap_or(if moments.is_weighted() { SHARE } else { 1.0 })
+    }
+
+    /// The shape with this ridge; the pairs, if there are any, for rank and bias.
+    fn finish(
+        &self,
+        moments: &PairMoments,
+        ridge: f64,
+        pairs: Option<impl Fn(&Coordinates) -> Transformed>,
+    ) -> Result<Shape> {
+        let d = moments.dim();
+        let coordinates = Coordinates::new(moments, ridge)?;
+        let pairs = pairs.filter(|_| self.rank != Rank::Whole).map(|pairs| pairs(&coordinates));
+        let rank = match (self.rank, &pairs) {
+            (Rank::Whole, _) => d,
+            (Rank::Given(r), _) if r <= d => r,
+            (Rank::For(m), Some(pairs)) => pairs.best_rank(&coordinates.phi, m),
+            (Rank::Given(r), _) => {
+                let domain = "no more than the dimension d";
+                return Err(Error::Parameter { name: "the rank", value: r as f64, domain });
+            }
+            (Rank::For(m), None) => {
+                let (name, domain) = ("the number of features to choose a rank for", "none without points");
+                return Err(Error::Parameter { name, value: m as f64, domain });
+            }
+        };
+        let bias = match pairs {
+            _ if rank == d => 0.0,
+            Some(pairs) => pairs.bias(rank),
+            None => coordinates.bias(rank, moments)?,
+        };
+        let (share, both_shifts) = match rank < d {
+            true => (1.0, true),
+            false => (self.share_of(moments), self.both_shifts),
+        };
+        Ok(coordinates.shape(Choice { rank, share, both_shifts, bias }))
+    }
+}
+
+/// Pairs in all coordinates.
+fn pairs_of(
+    coordinates: &Coordinates,
+    x: &Array2<f64>,
+    y: &Array2<f64>,
+    weights: Array2<f64>,
+) -> Transformed {
+    Transformed {
+        u: transformed(x, &coordinates.mean_x, &coordinates.left),
+        v: transformed(y, &coordinates.mean_y, &coordinates.right),
+        weights,
+    }
+}
+
+fn merged<'a>(mut parts: impl Iterator<Item = &'a PairMoments>) -> Result<PairMoments> {
+    let first = parts.next().ok_or(Error::NoData { what: "the choice of a shape" })?;
+    parts.try_fold(first.clone(), |mut sum, part| {
+        sum.merge(part)?;
+        Ok(sum)
+    })
+}
+
+/// Every `count`-th of so many, from the `first`.
+fn every(count: usize, first: usize, of: usize) -> Vec<usize> {
+    (first..of).step_by(count).collect()
+}
+
+/// Up to `most` of so many, evenly spread.
+pub(super) fn spread(of: usize, most: usize) -> Vec<usize> {
+    let most = most.min(of);
+    (0..most).map(|i| (i as u128 * of as u128 / most as u128) as usize).collect()
+}

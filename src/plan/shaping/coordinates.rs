@@ -1,0 +1,123 @@
+//! [`Coordinates`]: the basis that a set of moments asks for, with all its coordinates.
+
+use ndarray::{Array1, Array2, s};
+
+use super::balance::{Balance, mean_variance};
+use super::{PairMoments, Report, Shape};
+use crate::error::Result;
+use crate::linalg::Backend;
+use crate::theory::dense;
+
+/// L and R with all d rows, and what they make of the moments.
+#[derive(Clone, Debug)]
+pub(super) struct Coordinates {
+    pub left: Array2<f64>,
+    pub right: Array2<f64>,
+    pub phi: Vec<f64>,
+    pub mean_x: Array1<f64>,
+    pub mean_y: Array1<f64>,
+    ridge: f64,
+    before: f64,
+    shifted: f64,
+}
+
+/// What is left to choose when coordinates stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Choice {
+    pub rank: usize,
+    /// ρₗ is chosen for this share of φₗ.
+    pub share: f64,
+    /// Whether c_x stays, instead of going over to the keys.
+    pub both_shifts: bool,
+    pub bias: f64,
+}
+
+impl Coordinates {
+    /// T with this ridge, and the eigenvectors of E wwᵀ, which has none.
+    pub fn new(moments: &PairMoments, ridge: f64) -> Result<Self> {
+        let (x, y) = (moments.x().covariance()?, moments.y().covariance()?);
+        let cross = moments.is_weighted().then(|| moments.cross_covariance());
+        let balance = Balance::new(&x, &y, ridge)?;
+        let sums = Backend::default().eigen(&balance.sum_moment(&x, &y, cross.as_ref()))?;
+        let falling = sums.vectors.slice(s![.., ..;-1]);
+        let (mean_x, mean_y) = (moments.x().mean()?, moments.y().mean()?);
+        let d = x.nrows() as f64;
+        let shared = cross.map_or(0.0, |cross| 2.0 * d * mean_variance(&cross));
+        let shifted = d * mean_variance(&x) + d * mean_variance(&y) + shared;
+        let centre = (&mean_x + &mean_y).mapv(|c| c * c).sum();
+        Ok(Coordinates {
+            left: falling.t().dot(&balance.left),
+            right: falling.t().dot(&balance.right),
+            // Weights may leave moments of pairs that are none, and rounding does.
+            phi: sums.values.iter().rev().map(|value| value.max(0.0)).collect(),
+            mean_x,
+            mean_y,
+            ridge,
+            before: shifted + centre,
+            shifted,
+        })
+    }
+
+    /// The mean ln M of features with these coefficients on other moments.
+    pub fn loss(&self, rho: &[f64], moments: &PairMoments) -> Result<f64> {
+        let diagonal =
+            |a: &Array2<f64>, c: &Array2<f64>, b: &Array2<f64>| (a.dot(c) * b).sum_axis(ndarray::Axis(1));
+        let (x, y) = (moments.x().covariance()?, moments.y().covariance()?);
+        let mut phi = diagonal(&self.left, &x, &self.left) + diagonal(&self.right, &y, &self.right);
+        if moments.is_weighted() {
+            phi += &(diagonal(&self.left, &moments.cross_covariance(), &self.right) * 2.0);
+        }
+        let centre = self.left.dot(&(moments.x().mean()? - &self.mean_x))
+            + self.right.dot(&(moments.y().mean()? - &self.mean_y));
+        phi += &centre.mapv(|c| c * c);
+        Ok(dense::mean_ln_second_moment(&phi.mapv(|phi| phi.max(0.0)).to_vec(), rho))
+    }
+
+    /// ρₗ for this share of φₗ.
+    pub fn rho(&self, share: f64) -> Vec<f64> {
+        self.phi.iter().map(|phi| dense::optimal(share * phi).rho).collect()
+    }
+
+    /// b_r from moments alone: the variance over independent pairs of the products that are left out.
+    pub fn bias(&self, rank: usize, moments: &PairMoments) -> Result<f64> {
+        let (left, right) = (self.left.slice(s![rank.., ..]), self.right.slice(s![rank.., ..]));
+        let u = left.dot(&moments.x().covariance()?).dot(&left.t());
+        let v = right.dot(&moments.y().covariance()?).dot(&right.t());
+        Ok(f64::min(1.0, (u * v).sum()))
+    }
+
+    /// The shape, when the rest is chosen.
+    pub fn shape(&self, choice: Choice) -> Shape {
+        let Choice { rank, share, both_shifts, bias } = choice;
+        let optima = |share: f64| self.phi.iter().map(move |phi| dense::optimal(share * phi));
+        let (rho, a): (Vec<f64>, Vec<f64>) = optima(share).map(|best| (best.rho, best.a)).unzip();
+        let dense = |r: usize| dense::mean_ln_second_moment(&self.phi[..r], &rho[..r]);
+        let report = Report {
+            before: self.before,
+            shifted: self.shifted,
+            balanced: self.phi.iter().sum(),
+            dense: dense(self.phi.len()),
+            kept: dense(rank),
+            bias,
+        };
+        // c_x and c_y only matter by Tc_x + T⁻ᵀc_y, unless coordinates are left out.
+        let (shift_x, shift_y) = match both_shifts {
+            true => (self.mean_x.to_vec(), self.mean_y.to_vec()),
+            false => {
+                let moved = self.left.t().dot(&self.left.dot(&self.mean_x));
+                (vec![0.0; self.phi.len()], (&self.mean_y + &moved).to_vec())
+            }
+        };
+        Shape {
+            shift_x,
+            shift_y,
+            left: self.left.slice(s![..rank, ..]).to_owned(),
+            right: self.right.slice(s![..rank, ..]).to_owned(),
+            phi: self.phi[..rank].to_vec(),
+            rho: rho[..rank].to_vec(),
+            a: a[..rank].to_vec(),
+            ridge: self.ridge,
+            report,
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! Features shaped by the data: shifts, a transformation, a basis and coefficients for exponential features, in closed form
+//! from moments of the points.
+//!
+//! [`Moments`] takes in the points of a side once, [`PairMoments`] both sides, with weights for pairs where some matter more,
+//! such as rows of an attention matrix. [`Shaping`] has the options and chooses a [`Shape`], which is plain data, with a
+//! [`Report`] of what each step is worth. Choosing needs eigendecompositions: one of the features `faer` and `ndarray-linalg`.
+//!
+//! ```
+//! # #[cfg(any(feature = "faer", feature = "ndarray-linalg"))] {
+//! use ndarray::Array2;
+//! use random_features::plan::shaping::{Moments, PairMoments, Shaping};
+//! let points = |first: usize| Array2::from_shape_fn((100, 3), |(i, k)| ((first + i) as f32 * (k as f32 + 1.3)).sin());
+//! let mut x = Moments::new(3)?;
+//! x.update(&points(0))?;                      //  in batches
+//! x.merge(&Moments::of(&points(100))?)?;      //  from another machine
+//! let shape = Shaping::new().of_moments(&PairMoments::new(x.clone(), x)?)?;
+//! assert_eq!(shape.rank(), 3);
+//! assert!(shape.report.dense < shape.report.before);
+//! # }
+//! # Ok::<(), random_features::Error>(())
+//! ```
+
+mod moments;
+mod pair_moments;
+mod shape;
+
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod attention;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod balance;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod choice;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod coordinates;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod rank;
+
+pub use moments::Moments;
+pub use pair_moments::PairMoments;
+pub use shape::{Report, Shape};
+
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub use self::{attention::heaviest_keys, choice::Shaping};

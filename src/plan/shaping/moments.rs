@@ -1,0 +1,253 @@
+//! [`Moments`]: mean and second moments of the points of one side.
+
+use ndarray::linalg::general_mat_mul;
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis, s};
+
+use crate::Real;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::plan::statistics::{check_row, checked_weight};
+
+/// Rows that are centred and multiplied together: long enough for products of matrices to run at their speed.
+const RUN: usize = 256;
+/// Columns of a block of the lower triangle.
+const BLOCK: usize = 128;
+
+/// Weighted mean and d × d second moments of points in ℝᵈ, for the choice of [shapes](super::Shaping).
+///
+/// # Definition
+/// μ = Σ wᵢxᵢ / Σ wᵢ and C = Σ wᵢ(xᵢ − μ)(xᵢ − μ)ᵀ / Σ wᵢ. Points come in as many batches as you like, and what different
+/// threads or machines have seen can be [merged](Moments::merge): the result is that of all points at once, in any order,
+/// to rounding. A point of weight 2 counts as that point twice; one of weight 0 is checked and otherwise ignored. C is
+/// updated directly and not as a difference of sums, so that a mean far from 0 does not cancel it.
+///
+/// Everything is `f64` whatever the points are. A point that is refused, because it holds NaN or an infinity or because
+/// its squared norm overflows, leaves nothing of its batch behind.
+///
+/// # Cost
+/// One pass, nd²/2 multiplications in products of matrices; O(d²) memory.
+///
+/// # Example
+/// ```
+/// use ndarray::{arr1, arr2};
+/// use random_features::plan::shaping::Moments;
+/// let mut moments = Moments::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
+/// assert_eq!(moments.mean()?, arr1(&[2.0, 0.25]));
+/// assert_eq!(moments.covariance()?, arr2(&[[1.0, 0.25], [0.25, 0.0625]]));
+/// moments.update_weighted(&arr2(&[[5.0, -1.0f32]]), &arr1(&[2.0]))?;
+/// assert_eq!((moments.count(), moments.weight()), (3, 4.0));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
+pub struct Moments {
+    count: usize,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    weight: f64,
+    /// Zeros before the first point.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    mean: Vec<f64>,
+    /// C, whose lower triangle counts.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    second: Array2<f64>,
+}
+
+impl Moments {
+    /// Moments of no points yet, in ℝᵈ.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if `d` is 0.
+    pub fn new(d: usize) -> Result<Self> {
+        check_positive("the dimension d", d)?;
+        Ok(Moments { count: 0, weight: 0.0, mean: vec![0.0; d], second: Array2::zeros((d, d)) })
+    }
+
+    /// Moments of the rows of `x`, n × d, each with weight 1.
+    ///
+    /// # Errors
+    /// As [`new`](Moments::new) and [`update`](Moments::update).
+    pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
+        let mut moments = Moments::new(x.ncols())?;
+        moments.update(x)?;
+        Ok(moments)
+    }
+
+    /// Takes in the rows of `x`, n × d, each with weight 1.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) with the first row whose
+    /// squared norm is not finite. Nothing has been taken in then.
+    pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
+        self.take(x, |_| Ok(1.0))
+    }
+
+    /// Takes in the rows of `x`, n × d, with these n weights.
+    ///
+    /// # Errors
+    /// As [`update`](Moments::update), and [`Shape`](Error::Shape) for the number of weights; [`Entry`](Error::Entry) with
+    /// the first row whose weight is negative or not finite, [`Parameter`](Error::Parameter) if the sum of all weights
+    /// overflows. Nothing has been taken in then.
+    pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<f64>) -> Result<()> {
+        check_size("the number of weights", x.nrows(), weights.len())?;
+        self.take(x, |row| match weights[row] {
+            weight if weight.is_finite() && weight >= 0.0 => Ok(weight),
+            value => Err(Error::Entry { what: "the weights", row, value, domain: "finite and not negative" }),
+        })
+    }
+
+    /// Adds the points of `other`.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the dimensions differ, [`Parameter`](Error::Parameter) if the sum of the weights
+    /// overflows; nothing has been taken in then.
+    pub fn merge(&mut self, other: &Moments) -> Result<()> {
+        check_size("the dimension", self.dim(), other.dim())?;
+        if other.weight == 0.0 {
+            return Ok(());
+        }
+        if self.weight == 0.0 {
+            self.clone_from(other);
+            return Ok(());
+        }
+        let weight = checked_weight(self.weight + other.weight)?;
+        let (old, new) = (self.weight / weight, other.weight / weight);
+        let delta: Vec<f64> = other.mean.iter().zip(&self.mean).map(|(new, old)| new - old).collect();
+        for (i, (mut own, their)) in self.second.rows_mut().into_iter().zip(other.second.rows()).enumerate() {
+            // The product of shares is at most ¼, so this is in range where δ² is not.
+            let step = new * delta[i];
+            let entries = own.iter_mut().zip(their).zip(&delta).take(i + 1);
+            entries.for_each(|((own, their), delta)| {
+                *own = old * *own + new * their + step * (old * delta);
+            });
+        }
+        self.mean.iter_mut().zip(&delta).for_each(|(mean, delta)| *mean += new * delta);
+        self.weight = weight;
+        self.count = self.count.saturating_add(other.count);
+        Ok(())
+    }
+
+    /// The number of points with a positive weight.
+    pub fn count(&self) -> usize {
+        self.count
+    }
+
+    /// The sum of the weights: without weights, the number of points.
+    pub fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// d.
+    pub fn dim(&self) -> usize {
+        self.mean.len()
+    }
+
+    /// μ.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0.
+    pub fn mean(&self) -> Result<Array1<f64>> {
+        self.check_data("the mean")?;
+        Ok(self.mean.iter().copied().collect())
+    }
+
+    /// C, d × d, symmetric: divided by the weight, like NumPy's `cov(ddof=0)`.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if the weight is 0.
+    pub fn covariance(&self) -> Result<Array2<f64>> {
+        self.check_data("the covariance")?;
+        let d = self.dim();
+        Ok(Array2::from_shape_fn((d, d), |(i, j)| self.second[[i.max(j), i.min(j)]]))
+    }
+
+    /// Refuses `what` before the first point.
+    pub(super) fn check_data(&self, what: &'static str) -> Result<()> {
+        if self.weight > 0.0 { Ok(()) } else { Err(Error::NoData { what }) }
+    }
+
+    /// Takes in the rows of `x` with the weights that `weight` gives, all or none.
+    fn take<T: Real>(&mut self, x: &ArrayRef2<T>, weight: impl Fn(usize) -> Result<f64>) -> Result<()> {
+        check_size("the number of columns of x", self.dim(), x.ncols())?;
+        let mut batch = Moments::new(self.dim())?;
+        for (run, first) in x.axis_chunks_iter(Axis(0), RUN).zip((0..).step_by(RUN)) {
+            let weights = (first..first + run.nrows()).map(&weight).collect::<Result<Vec<_>>>()?;
+            for (row, i) in run.as_standard_layout().rows().into_iter().zip(first..) {
+                row.to_slice().map_or(Ok(()), |row| check_row(row, i))?;
+            }
+            batch.merge(&Moments::of_run(run, &weights)?)?;
+        }
+        self.merge(&batch)
+    }
+
+    /// Moments of a few checked rows.
+    fn of_run<T: Real>(x: ArrayView2<'_, T>, weights: &[f64]) -> Result<Self> {
+        let mut run = Moments::new(x.ncols())?;
+        let present: Vec<usize> = (0..x.nrows()).filter(|i| weights[*i] > 0.0).collect();
+        let Some(first) = present.first() else { return Ok(run) };
+        run.count = present.len();
+        run.weight = checked_weight(present.iter().map(|i| weights[*i]).sum())?;
+        // From the first row, so that what is constant is exact.
+        let origin = x.row(*first).mapv(Real::widen);
+        let mut rows = x.select(Axis(0), &present).mapv(Real::widen);
+        rows -= &origin;
+        let share: Array1<f64> = present.iter().map(|i| weights[*i] / run.weight).collect();
+        let offset = share.dot(&rows);
+        rows -= &offset;
+        let roots = share.mapv(f64::sqrt).insert_axis(Axis(1));
+        rows *= &roots;
+        run.mean = (origin + offset).to_vec();
+        add_gram(&rows, &mut run.second);
+        Ok(run)
+    }
+}
+
+/// Adds the lower triangle of aᵀa, in blocks.
+fn add_gram(a: &Array2<f64>, to: &mut Array2<f64>) {
+    for start in (0..a.ncols()).step_by(BLOCK) {
+        let end = a.ncols().min(start + BLOCK);
+        let (left, right) = (a.slice(s![.., start..end]), a.slice(s![.., ..end]));
+        general_mat_mul(1.0, &left.t(), &right, 1.0, &mut to.slice_mut(s![start..end, ..end]));
+    }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+struct Stored {
+    count: usize,
+    #[serde(with = "crate::exact")]
+    weight: f64,
+    #[serde(with = "crate::exact")]
+    mean: Vec<f64>,
+    #[serde(with = "crate::exact")]
+    second: Array2<f64>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<Stored> for Moments {
+    type Error = Error;
+
+    fn try_from(stored: Stored) -> Result<Self> {
+        let Stored { count, weight, mean, second } = stored;
+        check_positive("the dimension d", mean.len())?;
+        check_size("the number of rows of the covariance", mean.len(), second.nrows())?;
+        check_size("the number of columns of the covariance", mean.len(), second.ncols())?;
+        if !weight.is_finite() || weight < 0.0 || (weight > 0.0) != (count > 0) {
+            let domain = "finite, and positive if and only if there are points";
+            return Err(Error::Parameter { name: "the weight", value: weight, domain });
+        }
+        if count == 0 {
+            return Moments::new(mean.len());
+        }
+        let finite = |row: usize| mean[row].is_finite() && second.row(row).iter().all(|v| v.is_finite());
+        if let Some(row) = (0..mean.len()).find(|row| !finite(*row)) {
+            return Err(Error::NotFinite { what: "the moments", row });
+        }
+        match (0..mean.len()).map(|row| (row, second[[row, row]])).find(|(_, value)| *value < 0.0) {
+            None => Ok(Moments { count, weight, mean, second }),
+            Some((row, value)) => Err(Error::Entry { what: "the variances", row, value, domain: "possible" }),
+        }
+    }
+}
