@@ -40,17 +40,24 @@ impl Kind {
         matches!(self, Kind::Weighted { exact: true } | Kind::Truncated { exact: true })
     }
 
-    /// What is chosen for m features by some queries and keys of one head, whose logits have the scale 1/√d. `ridge` is the
-    /// relative ridge of the moments.
-    pub fn choose(self, (q, k): (ArrayView2<'_, f32>, ArrayView2<'_, f32>), m: usize, ridge: f64) -> Result<Chosen> {
+    /// What is chosen for m features by some queries and keys of one head, whose logits have the scale 1/√d. Rows of the attention
+    /// matrix are seen for `rows` of the queries only. `ridge` is the relative ridge of the moments.
+    pub fn choose(
+        self,
+        (q, rows, k): (ArrayView2<'_, f32>, &[usize], ArrayView2<'_, f32>),
+        m: usize,
+        ridge: f64,
+    ) -> Result<Chosen> {
         let scale = (q.ncols() as f32).powf(-0.25);
         let (x, y) = (&q * scale, &k * scale);
+        let step = rows.len().div_ceil(ROWS).max(1);
+        let rows: Vec<usize> = rows.iter().copied().step_by(step).collect();
         let shaping = Shaping::new().ridge(ridge)?;
         let exact = if self.takes_exact_keys() { EXACT_KEYS.min(k.nrows().saturating_sub(1)) } else { 0 };
         let (shape, keys) = match self {
-            Kind::Positive | Kind::Shaped => (shaping.of_points(&x, &y)?, Vec::new()),
-            Kind::Weighted { .. } => shaping.for_attention(&x, &y, ROWS, exact)?,
-            Kind::Truncated { .. } => shaping.rank_for(m)?.for_attention(&x, &y, ROWS, exact)?,
+            Kind::Positive | Kind::Shaped => (shaping.of_points(&x.select(Axis(0), &rows), &y)?, Vec::new()),
+            Kind::Weighted { .. } => shaping.for_attention_of((&x, &rows), &y, exact)?,
+            Kind::Truncated { .. } => shaping.rank_for(m)?.for_attention_of((&x, &rows), &y, exact)?,
         };
         let moment = match self {
             Kind::Positive => shape.report.before,

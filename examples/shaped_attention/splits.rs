@@ -24,6 +24,8 @@ pub struct Rows {
 /// A choice and its evaluation.
 pub struct Split {
     pub chosen: Rows,
+    /// Of the chosen queries those whose rows of the attention matrix are seen.
+    pub attention: Vec<usize>,
     pub evaluated: Rows,
 }
 
@@ -44,14 +46,24 @@ impl Fit {
         };
         let rows = |queries, keys| Rows { queries, keys };
         if self == Fit::Same || queries < 2 || keys < 2 {
-            let all = || rows(all(queries), all(keys));
-            return vec![Split { chosen: all(), evaluated: all() }];
+            let whole = || rows(all(queries), all(keys));
+            return vec![Split { chosen: whole(), attention: all(queries), evaluated: whole() }];
         }
         let split = |fold| {
             let [first, second] = halves(queries, fold);
             // Queries and keys of the same tokens go the same way.
-            let [left, right] = if self == Fit::Tokens { halves(keys, fold) } else { [all(keys), all(keys)] };
-            Split { chosen: rows(first, left), evaluated: rows(second, right) }
+            match self {
+                Fit::Tokens => {
+                    let [left, right] = halves(keys, fold);
+                    Split { attention: all(first.len()), chosen: rows(first, left), evaluated: rows(second, right) }
+                }
+                // Moments of queries need no attention.
+                _ => Split {
+                    chosen: rows(all(queries), all(keys)),
+                    attention: first,
+                    evaluated: rows(second, all(keys)),
+                },
+            }
         };
         (0..4).map(split).collect()
     }

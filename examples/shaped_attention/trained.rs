@@ -85,7 +85,7 @@ impl Head {
         let mut errors = Errors { draws: Vec::new(), predicted: 0.0, rank: 0.0 };
         for (number, (split, evaluation)) in self.splits.iter().enumerate() {
             let (x, y) = (q.select(Axis(0), &split.chosen.queries), k.select(Axis(0), &split.chosen.keys));
-            let chosen = kind.choose((x.view(), y.view()), m, self.fit.ridge())?;
+            let chosen = kind.choose((x.view(), &split.attention, y.view()), m, self.fit.ridge())?;
             errors.predicted += chosen.predicted / count;
             errors.rank += chosen.rank() as f64 / count;
             for repeat in 0..setup.repeat {

@@ -24,6 +24,7 @@ mod plain;
 mod recipe;
 mod redraw;
 mod row_sums;
+mod shape;
 #[cfg(feature = "serde")]
 mod stored;
 mod target;

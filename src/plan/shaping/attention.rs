@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayRef2, Axis};
 
-use super::choice::spread;
+use super::choice::{check_rows, spread};
 use super::{Moments, Shape, Shaping};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
@@ -45,14 +45,30 @@ impl Shaping {
         rows: usize,
         exact_keys: usize,
     ) -> Result<(Shape, Vec<usize>)> {
-        let (rows, mut weights) = attention_rows(queries, keys, rows)?;
+        check_positive("the number of rows", rows)?;
+        self.for_attention_of((queries, &spread(queries.nrows(), rows)), keys, exact_keys)
+    }
+
+    /// As [`for_attention`](Shaping::for_attention), with the exact weights of these rows of the queries. The moments of the
+    /// queries are those of all rows.
+    ///
+    /// # Errors
+    /// As [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n,
+    /// [`NoData`](Error::NoData) without any.
+    pub fn for_attention_of<T: Real>(
+        &self,
+        (queries, rows): (&ArrayRef2<T>, &[usize]),
+        keys: &ArrayRef2<T>,
+        exact_keys: usize,
+    ) -> Result<(Shape, Vec<usize>)> {
+        let mut weights = attention_rows((queries, rows), keys)?;
         let exact = heaviest(&weights, exact_keys)?;
         exact.iter().for_each(|key| weights.column_mut(*key).fill(0.0));
         if weights.sum() == 0.0 {
             weights.fill(1.0);
             exact.iter().for_each(|key| weights.column_mut(*key).fill(0.0));
         }
-        Ok((self.of_pairs((queries, &rows), keys, &weights)?, exact))
+        Ok((self.of_pairs((queries, rows), keys, &weights)?, exact))
     }
 }
 
@@ -67,30 +83,29 @@ pub fn heaviest_keys<T: Real>(
     rows: usize,
     count: usize,
 ) -> Result<Vec<usize>> {
-    heaviest(&attention_rows(queries, keys, rows)?.1, count)
+    check_positive("the number of rows", rows)?;
+    heaviest(&attention_rows((queries, &spread(queries.nrows(), rows)), keys)?, count)
 }
 
-/// Which queries are looked at, and their rows of the attention matrix.
+/// Rows of the attention matrix.
 fn attention_rows<T: Real>(
-    queries: &ArrayRef2<T>,
+    (queries, rows): (&ArrayRef2<T>, &[usize]),
     keys: &ArrayRef2<T>,
-    rows: usize,
-) -> Result<(Vec<usize>, Array2<f64>)> {
+) -> Result<Array2<f64>> {
     check_size("the dimension of the keys", queries.ncols(), keys.ncols())?;
-    check_positive("the number of rows", rows)?;
     // Refuses what has no squared norm.
     Moments::of(queries)?.check_data("the choice of a shape for queries")?;
     Moments::of(keys)?.check_data("the choice of a shape for keys")?;
-    let rows = spread(queries.nrows(), rows);
+    check_rows(rows, queries.nrows())?;
     let wide = |points: &ArrayRef2<T>| points.mapv(Real::widen);
-    let mut weights = wide(&queries.select(Axis(0), &rows)).dot(&wide(keys).t());
+    let mut weights = wide(&queries.select(Axis(0), rows)).dot(&wide(keys).t());
     for mut row in weights.rows_mut() {
         let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         row.mapv_inplace(|logit| (logit - top).exp());
         let total = row.sum();
         row /= total;
     }
-    Ok((rows, weights))
+    Ok(weights)
 }
 
 fn heaviest(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {

@@ -218,10 +218,7 @@ impl Shaping {
         weights: &ArrayRef2<f64>,
     ) -> Result<Shape> {
         check_size("the number of rows of the weights", rows.len(), weights.nrows())?;
-        if let Some(row) = rows.iter().find(|row| **row >= x.nrows()) {
-            let domain = "below the number of points";
-            return Err(Error::Parameter { name: "a row of x", value: *row as f64, domain });
-        }
+        check_rows(rows, x.nrows())?;
         let queries = x.select(Axis(0), rows);
         let moments = PairMoments::weighted(Moments::of(x)?, &queries, y, weights)?;
         let count = self.folds(rows.len());
@@ -334,6 +331,17 @@ fn merged<'a>(mut parts: impl Iterator<Item = &'a PairMoments>) -> Result<PairMo
 /// Every `count`-th of so many, from the `first`.
 fn every(count: usize, first: usize, of: usize) -> Vec<usize> {
     (first..of).step_by(count).collect()
+}
+
+/// Refuses rows that points do not have.
+pub(super) fn check_rows(rows: &[usize], count: usize) -> Result<()> {
+    match rows.iter().find(|row| **row >= count) {
+        None => Ok(()),
+        Some(row) => {
+            let domain = "below the number of points";
+            Err(Error::Parameter { name: "a row of x", value: *row as f64, domain })
+        }
+    }
 }
 
 /// Up to `most` of so many, evenly spread.
