@@ -218,10 +218,7 @@ impl Shaping {
         weights: &ArrayRef2<f64>,
     ) -> Result<Shape> {
         check_size("the number of rows of the weights", rows.len(), weights.nrows())?;
-        if let Some(row) = rows.iter().find(|row| **row >= x.nrows()) {
-            let domain = "below the number of points";
-            return Err(Error::Parameter { name: "a row of x", value: *row as f64, domain });
-        }
+        check_rows(rows, x.nrows())?;
         let queries = x.select(Axis(0), rows);
         let moments = PairMoments::weighted(Moments::of(x)?, &queries, y, weights)?;
         let count = self.folds(rows.len());
@@ -340,4 +337,15 @@ fn every(count: usize, first: usize, of: usize) -> Vec<usize> {
 pub(super) fn spread(of: usize, most: usize) -> Vec<usize> {
     let most = most.min(of);
     (0..most).map(|i| (i as u128 * of as u128 / most as u128) as usize).collect()
+}
+
+/// Refuses rows that are not there.
+pub(super) fn check_rows(rows: &[usize], of: usize) -> Result<()> {
+    match rows.iter().find(|row| **row >= of) {
+        None => Ok(()),
+        Some(row) => {
+            let domain = "below the number of points";
+            Err(Error::Parameter { name: "a row of x", value: *row as f64, domain })
+        }
+    }
 }
