@@ -119,9 +119,12 @@ fn descent_gains_nothing_with_product_weights() {
         let change = Array2::eye(d) + points(d, d, seed) * (sign * step);
         let svd = Backend::default().svd(&change).unwrap();
         let inverse = (&svd.right / &svd.values).dot(&svd.left.t());
-        moved.left = if seed % 2 == 0 { change.dot(&shape.left) } else { shape.left.dot(&change) };
-        moved.right =
-            if seed % 2 == 0 { inverse.t().dot(&shape.right) } else { shape.right.dot(&inverse.t()) };
+        moved.left = if seed.is_multiple_of(2) { change.dot(&shape.left) } else { shape.left.dot(&change) };
+        moved.right = if seed.is_multiple_of(2) {
+            inverse.t().dot(&shape.right)
+        } else {
+            shape.right.dot(&inverse.t())
+        };
         for (k, (cx, cy)) in moved.shift_x.iter_mut().zip(&mut moved.shift_y).enumerate() {
             *cx += sign * step * (seed as f64 + k as f64).sin();
             *cy += sign * step * (seed as f64 * 2.0 + k as f64).cos();

@@ -56,8 +56,8 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// assert!(shape.report.before > shape.report.shifted && shape.report.shifted > shape.report.balanced);
 /// assert!(shape.report.balanced > shape.report.dense);
 /// // u·v is (x − c_x)·(y − c_y).
-/// let identity = shape.left.dot(&shape.right.t()) - Array2::eye(2);
-/// assert!(identity.iter().all(|v: &f64| v.abs() < 1e-12));
+/// let identity = shape.left.dot(&shape.right.t()) - Array2::<f64>::eye(2);
+/// assert!(identity.iter().all(|v| v.abs() < 1e-12));
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
