@@ -56,8 +56,8 @@ impl Kind {
         let exact = if self.takes_exact_keys() { EXACT_KEYS.min(k.nrows().saturating_sub(1)) } else { 0 };
         let (shape, keys) = match self {
             Kind::Positive | Kind::Shaped => (shaping.of_points(&x.select(Axis(0), &rows), &y)?, Vec::new()),
-            Kind::Weighted { .. } => shaping.for_attention_of((&x, &rows), &y, exact)?,
-            Kind::Truncated { .. } => shaping.rank_for(m)?.for_attention_of((&x, &rows), &y, exact)?,
+            Kind::Weighted { .. } => shaping.for_attention_rows((&x, &rows), &y, exact)?,
+            Kind::Truncated { .. } => shaping.rank_for(m)?.for_attention_rows((&x, &rows), &y, exact)?,
         };
         let moment = match self {
             Kind::Positive => shape.report.before,

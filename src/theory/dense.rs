@@ -3,7 +3,7 @@
 //! f(ω, u) = Π (1 − 4aₗ)^{1/4} · exp(Σ aₗωₗ² + Σ bₗωₗuₗ − ½‖u‖²) with bₗ = √(1 − 4aₗ) and ω ~ N(0, I), for the softmax
 //! kernel: E f(ω, u) f(ω, v) = e^{u·v} for aₗ < ¼. Coordinates are those of the map: after shifts, T and a change of basis.
 //! Everything depends on w = u + v and on ρₗ = 1/(1 − 8aₗ) alone and is relative to K², so that it holds for the Gaussian
-//! kernel as it stands. All aₗ equal is OPRF ([`gerf`](super::gerf)), all 0 positive features.
+//! kernel as it stands. All aₗ equal is OPRF ([`gerf`]), all 0 positive features.
 //!
 //! Finite for aₗ < ⅛, that is for ρₗ in (0, ∞). For ρₗ = ∞ or ρₗ < −1 (aₗ from ⅛ to ¼) second moments are +∞; other ρₗ
 //! belong to no estimate and give NaN, as do slices of different lengths.
@@ -158,8 +158,8 @@ pub fn ln_error_of_truncated(ln_variance: f64, ln_ratio: f64) -> f64 {
 
 /// Σ of a term over coordinates where all ρₗ are in the domain.
 fn summed<C: Copy>(coordinates: &[C], rho: &[f64], term: impl Fn(f64, C) -> f64) -> f64 {
-    let (infinite, unknown) = (|rho: &f64| *rho == f64::INFINITY || *rho < -1.0, |rho: &f64| !(*rho > 0.0));
-    if coordinates.len() != rho.len() || rho.iter().any(|rho| unknown(rho) && !infinite(rho)) {
+    let infinite = |rho: &f64| *rho == f64::INFINITY || *rho < -1.0;
+    if coordinates.len() != rho.len() || !rho.iter().all(|rho| *rho > 0.0 || infinite(rho)) {
         return f64::NAN;
     }
     if rho.iter().any(infinite) {

@@ -19,9 +19,11 @@ mod guards;
 mod hybrid;
 mod kernels;
 mod maps;
+mod moments;
 mod nonlinear;
 mod quasi;
 mod ridge;
+mod shaping;
 mod smoother;
 mod statistics;
 #[cfg(feature = "serde")]

@@ -3,23 +3,24 @@
 use ndarray::{Array2, ArrayRef2, Axis};
 
 use super::choice::{check_rows, spread};
-use super::{Moments, Shape, Shaping};
+use super::{Shape, Shaping};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::plan::statistics::check_row;
 
 impl Shaping {
     /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the `exact_keys` keys that are better
     /// handled exactly, ascending: those with the largest weights.
     ///
-    /// Queries and keys must have the scale of the logits, such as d^{−¼} each: weights are exp(x·y) over their sum. Weights of
-    /// up to `rows` queries, evenly spread, are computed exactly, 64 or so; the pairs of all but the exact keys, with these weights, choose the shape. With no weight left for them
-    /// (in `f64`) they count alike.
+    /// Queries and keys must have the scale of the logits, such as d^{−¼} each: weights are exp(x·y) over their sum. The
+    /// weights of up to `rows` queries, evenly spread, are computed exactly; 64 or so are enough. Pairs without the exact keys
+    /// choose the shape, with these weights; where they have none left in `f64`, they count alike.
     ///
-    /// What is chosen depends on queries and keys: it may be used for the same bidirectional attention, since frequencies do
-    /// not depend on it, but not for causal attention of the same tokens.
+    /// What is chosen depends on queries and keys: it may be used for bidirectional attention of the same tokens, since
+    /// frequencies do not depend on it, but not for causal attention of them.
     ///
     /// # Cost
-    /// That of [`of_pairs`](Shaping::of_pairs), and `rows` · l · d multiplications and `rows` · l numbers.
+    /// That of [`of_pairs`](Shaping::of_pairs), and `rows` · l · d multiplications and memory for `rows` · l numbers.
     ///
     /// # Example
     /// ```
@@ -37,7 +38,7 @@ impl Shaping {
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`NotFinite`](Error::NotFinite) with the first row whose squared norm
     /// is not finite, [`Parameter`](Error::Parameter) if `rows` is 0 or there are no more than `exact_keys` keys,
-    /// [`NoData`](Error::NoData) without queries, and as [`of_pairs`](Shaping::of_pairs).
+    /// [`NoData`](Error::NoData) without queries or keys, and as [`of_pairs`](Shaping::of_pairs).
     pub fn for_attention<T: Real>(
         &self,
         queries: &ArrayRef2<T>,
@@ -46,16 +47,15 @@ impl Shaping {
         exact_keys: usize,
     ) -> Result<(Shape, Vec<usize>)> {
         check_positive("the number of rows", rows)?;
-        self.for_attention_of((queries, &spread(queries.nrows(), rows)), keys, exact_keys)
+        self.for_attention_rows((queries, &spread(queries.nrows(), rows)), keys, exact_keys)
     }
 
-    /// As [`for_attention`](Shaping::for_attention), with the exact weights of these rows of the queries. The moments of the
-    /// queries are those of all rows.
+    /// As [`for_attention`](Shaping::for_attention), with the weights of these rows of the queries: moments of x are those of
+    /// all queries.
     ///
     /// # Errors
-    /// As [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n,
-    /// [`NoData`](Error::NoData) without any.
-    pub fn for_attention_of<T: Real>(
+    /// As [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n.
+    pub fn for_attention_rows<T: Real>(
         &self,
         (queries, rows): (&ArrayRef2<T>, &[usize]),
         keys: &ArrayRef2<T>,
@@ -63,10 +63,11 @@ impl Shaping {
     ) -> Result<(Shape, Vec<usize>)> {
         let mut weights = attention_rows((queries, rows), keys)?;
         let exact = heaviest(&weights, exact_keys)?;
-        exact.iter().for_each(|key| weights.column_mut(*key).fill(0.0));
+        let hide = |weights: &mut Array2<f64>| exact.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
+        hide(&mut weights);
         if weights.sum() == 0.0 {
             weights.fill(1.0);
-            exact.iter().for_each(|key| weights.column_mut(*key).fill(0.0));
+            hide(&mut weights);
         }
         Ok((self.of_pairs((queries, rows), keys, &weights)?, exact))
     }
@@ -93,10 +94,10 @@ fn attention_rows<T: Real>(
     keys: &ArrayRef2<T>,
 ) -> Result<Array2<f64>> {
     check_size("the dimension of the keys", queries.ncols(), keys.ncols())?;
-    // Refuses what has no squared norm.
-    Moments::of(queries)?.check_data("the choice of a shape for queries")?;
-    Moments::of(keys)?.check_data("the choice of a shape for keys")?;
     check_rows(rows, queries.nrows())?;
+    for points in [queries, keys] {
+        check_points(points)?;
+    }
     let wide = |points: &ArrayRef2<T>| points.mapv(Real::widen);
     let mut weights = wide(&queries.select(Axis(0), rows)).dot(&wide(keys).t());
     for mut row in weights.rows_mut() {
@@ -106,6 +107,16 @@ fn attention_rows<T: Real>(
         row /= total;
     }
     Ok(weights)
+}
+
+/// Refuses no points, and points without a squared norm.
+fn check_points<T: Real>(points: &ArrayRef2<T>) -> Result<()> {
+    if points.is_empty() {
+        return Err(Error::NoData { what: "the choice of a shape" });
+    }
+    let rows = points.as_standard_layout();
+    let mut rows = rows.rows().into_iter().enumerate();
+    rows.try_for_each(|(i, row)| row.to_slice().map_or(Ok(()), |row| check_row(row, i)))
 }
 
 fn heaviest(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {

@@ -56,8 +56,8 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// assert!(shape.report.before > shape.report.shifted && shape.report.shifted > shape.report.balanced);
 /// assert!(shape.report.balanced > shape.report.dense);
 /// // u·v is (x − c_x)·(y − c_y).
-/// let identity = shape.left.dot(&shape.right.t()) - Array2::eye(2);
-/// assert!(identity.iter().all(|v: &f64| v.abs() < 1e-12));
+/// let identity = shape.left.dot(&shape.right.t()) - Array2::<f64>::eye(2);
+/// assert!(identity.iter().all(|v| v.abs() < 1e-12));
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -333,19 +333,19 @@ fn every(count: usize, first: usize, of: usize) -> Vec<usize> {
     (first..of).step_by(count).collect()
 }
 
-/// Refuses rows that points do not have.
-pub(super) fn check_rows(rows: &[usize], count: usize) -> Result<()> {
-    match rows.iter().find(|row| **row >= count) {
+/// Up to `most` of so many, evenly spread.
+pub(super) fn spread(of: usize, most: usize) -> Vec<usize> {
+    let most = most.min(of);
+    (0..most).map(|i| (i as u128 * of as u128 / most as u128) as usize).collect()
+}
+
+/// Refuses rows that are not there.
+pub(super) fn check_rows(rows: &[usize], of: usize) -> Result<()> {
+    match rows.iter().find(|row| **row >= of) {
         None => Ok(()),
         Some(row) => {
             let domain = "below the number of points";
             Err(Error::Parameter { name: "a row of x", value: *row as f64, domain })
         }
     }
-}
-
-/// Up to `most` of so many, evenly spread.
-pub(super) fn spread(of: usize, most: usize) -> Vec<usize> {
-    let most = most.min(of);
-    (0..most).map(|i| (i as u128 * of as u128 / most as u128) as usize).collect()
 }

@@ -195,19 +195,17 @@ impl Moments {
         let share: Array1<f64> = present.iter().map(|i| weights[*i] / run.weight).collect();
         let offset = share.dot(&rows);
         rows -= &offset;
-        let roots = share.mapv(f64::sqrt).insert_axis(Axis(1));
-        rows *= &roots;
         run.mean = (origin + offset).to_vec();
-        add_gram(&rows, &mut run.second);
+        add_products(&(&rows * &share.insert_axis(Axis(1))), &rows, &mut run.second);
         Ok(run)
     }
 }
 
-/// Adds the lower triangle of aᵀa, in blocks.
-fn add_gram(a: &Array2<f64>, to: &mut Array2<f64>) {
+/// Adds the lower triangle of aᵀb, in blocks.
+fn add_products(a: &Array2<f64>, b: &Array2<f64>, to: &mut Array2<f64>) {
     for start in (0..a.ncols()).step_by(BLOCK) {
         let end = a.ncols().min(start + BLOCK);
-        let (left, right) = (a.slice(s![.., start..end]), a.slice(s![.., ..end]));
+        let (left, right) = (a.slice(s![.., start..end]), b.slice(s![.., ..end]));
         general_mat_mul(1.0, &left.t(), &right, 1.0, &mut to.slice_mut(s![start..end, ..end]));
     }
 }

@@ -17,7 +17,7 @@ use crate::error::{Error, Result, check_size};
 /// What different threads, machines or sets of rows have seen can be [merged](PairMoments::merge).
 ///
 /// # Cost
-/// nd²/2 multiplications for each side, and min(n_s l d + l d², …) for weights of n_s rows and l keys; O(d²) memory.
+/// nd²/2 multiplications for each side, and n l d + l d² for weights of n queries and l keys; O(d²) memory.
 ///
 /// # Example
 /// ```
