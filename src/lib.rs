@@ -33,6 +33,7 @@
 //! | [`Positive`] | m, positive | x = −y | kernel values are small and must not turn negative: softmax attention |
 //! | [`Hyperbolic`] | 2m, positive | x = −y | as positive, with lower variance for each projection |
 //! | [`Gerf`] with s = 1 and real A (OPRF) | m, positive | – | as positive, for points of larger norms: A comes from the data |
+//! | [`DenseExponential`] | m, positive | – | as OPRF, for data whose sums x + y are large in few directions: all from the data ([`manual::shaped`]) |
 //! | [`ComplexExponential`] | m or 2m | Ax + A⁻ᵀy = 0 | queries and keys lie around known centres |
 //! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign (with a [`Shift`](map::Shift): positive) |
 //! | [`Hybrid`](hybrid::Hybrid) | products of those of its parts | x = y and x = −y | pairs of both kinds occur |

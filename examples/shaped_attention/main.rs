@@ -59,7 +59,9 @@ fn features(asked: &Request) -> Result<Vec<usize>, String> {
     let text = asked.text("--m").unwrap_or("64,256,1024".into());
     let one = |word: &str| word.trim().parse().ok().filter(|m| (2..=65_536).contains(m));
     let all: Option<Vec<usize>> = text.split(',').map(one).collect();
-    all.ok_or_else(|| format!("--m takes whole numbers from 2 to 65536 with commas between them, not '{text}'"))
+    all.ok_or_else(|| {
+        format!("--m takes whole numbers from 2 to 65536 with commas between them, not '{text}'")
+    })
 }
 
 fn run(asked: &Request) -> Result<(), String> {
@@ -69,7 +71,8 @@ fn run(asked: &Request) -> Result<(), String> {
         seed: asked.whole("--seed", 0, (0, u64::MAX))?,
     };
     let out = asked.out("shaped_attention.svg");
-    let tokens = asked.text("--data").map_or_else(Tokens::bundled, |folder| Tokens::read(&PathBuf::from(folder)))?;
+    let tokens =
+        asked.text("--data").map_or_else(Tokens::bundled, |folder| Tokens::read(&PathBuf::from(folder)))?;
     let words = |error: random_features::Error| error.to_string();
     let results = trained::run(&setup, &tokens).map_err(words)?;
     if asked.has("--json") {

@@ -120,7 +120,11 @@ pub fn one_head(rows: &Array2<f32>) -> Array4<f32> {
 }
 
 /// ‖out − exact‖/‖exact‖.
-pub fn relative_error(attention: &Attention<f32>, [q, k, v]: &[Array4<f32>; 3], exact: &Array4<f32>) -> Result<f64> {
+pub fn relative_error(
+    attention: &Attention<f32>,
+    [q, k, v]: &[Array4<f32>; 3],
+    exact: &Array4<f32>,
+) -> Result<f64> {
     let out = attention.bidirectional(&Heads::new(q, k, v)?)?.output;
     let square = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
     let error = square(&mut out.iter().zip(exact).map(|(a, b)| f64::from(a - b)));

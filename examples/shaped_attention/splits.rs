@@ -55,7 +55,11 @@ impl Fit {
             match self {
                 Fit::Tokens => {
                     let [left, right] = halves(keys, fold);
-                    Split { attention: all(first.len()), chosen: rows(first, left), evaluated: rows(second, right) }
+                    Split {
+                        attention: all(first.len()),
+                        chosen: rows(first, left),
+                        evaluated: rows(second, right),
+                    }
                 }
                 // Moments of queries need no attention.
                 _ => Split {

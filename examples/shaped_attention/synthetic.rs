@@ -32,7 +32,12 @@ pub struct Saved {
 }
 
 /// Gaussian points whose coordinate k has the deviation `size(k)`, around centres that rows share.
-fn points(stream: u64, seed: u64, size: impl Fn(usize) -> f64, centre: impl Fn(usize, usize) -> f64) -> Array2<f64> {
+fn points(
+    stream: u64,
+    seed: u64,
+    size: impl Fn(usize) -> f64,
+    centre: impl Fn(usize, usize) -> f64,
+) -> Array2<f64> {
     let mut rng = rng(seed);
     rng.set_stream(stream);
     let mut normal = || Distribution::<f64>::sample(&StandardNormal, &mut rng);

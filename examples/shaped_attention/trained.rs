@@ -109,7 +109,13 @@ fn standard_error(values: &[f64]) -> f64 {
     (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0) / n).sqrt()
 }
 
-fn outcome(setup: &Setup, heads: &[Head], (map, kind): (&'static str, Kind), fit: &'static str, m: usize) -> Result<Outcome> {
+fn outcome(
+    setup: &Setup,
+    heads: &[Head],
+    (map, kind): (&'static str, Kind),
+    fit: &'static str,
+    m: usize,
+) -> Result<Outcome> {
     let errors = heads.par_iter().map(|head| head.errors(setup, kind, m)).collect::<Result<Vec<_>>>()?;
     let of_heads: Vec<f64> = errors.iter().map(|errors| mean(errors.draws.iter().copied())).collect();
     let spread = if errors.len() > 1 { &of_heads } else { &errors[0].draws };

@@ -7,6 +7,7 @@ use crate::common::{
     threads_change_nothing, unbiased,
 };
 use ndarray::{Array1, Array2, arr1, arr2, s};
+use random_features::apply::RidgeStatistics;
 use random_features::frequency::{
     Antithetic, Coupling, Draw, Frequencies, Hadamard, Independent, Orthogonal, RootDim, draw_poisson,
     draw_with,
@@ -14,6 +15,7 @@ use random_features::frequency::{
 use random_features::hybrid::{Bases, Coefficient, GaussianWeight, Hybrid};
 use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness, Softmax};
 use random_features::map::{Conditioning, Importance, Target, Transform};
+use random_features::plan::shaping::Shaping;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::{
     ComplexExponential, DenseExponential, Error, Gerf, Hyperbolic, Map, Poisson, Positive, Real, Recipe,
@@ -451,4 +453,35 @@ fn they_are_stored_to_the_bit() {
     assert!(recipe.to_string().starts_with("conditioned ["));
     let map: Map<f64> = recipe.draw(7).unwrap();
     assert_eq!(map.recipe(), Some(recipe.drawn(7).unwrap()));
+}
+
+/// Points far from the origin, of which positive features know little before they are shifted.
+#[test]
+fn one_set_of_points_makes_symmetric_maps() {
+    let d = 4;
+    let x = Array2::from_shape_fn((80, d), |(i, k)| {
+        3.0 + (i as f64 * [0.7, 1.9, 0.3, 1.3][k]).sin() * [1.5, 0.6, 0.2, 0.0][k]
+    });
+    let shape = Shaping::new().of_one_set(&x).unwrap();
+    let omega = Arc::new(frequencies(d, 512, &Orthogonal, 1));
+    let shaped = shape.map::<f64>(&omega, Gaussian::default()).unwrap();
+    assert!(shaped.facts().symmetric && shaped.facts().non_negative);
+    let positive = Positive.gaussian::<f64>(&omega, 1.0).unwrap();
+    let exact = Gaussian::default().gram(&x, &x).unwrap();
+    let error = |map: &Map<f64>| (map.gram(&x, &x).unwrap() - &exact).iter().map(|v| v * v).sum::<f64>();
+    assert!(error(&shaped) < 1e-3 * error(&positive), "{} {}", error(&shaped), error(&positive));
+    // Ridge regression takes it.
+    let y = x.map_axis(ndarray::Axis(1), |x| (2.0 * x[0]).sin() + x[1]).insert_axis(ndarray::Axis(1));
+    let fit = |map: Map<f64>| {
+        let mut statistics = RidgeStatistics::new(map, 1).unwrap();
+        statistics.update(&x, &y).unwrap();
+        let predicted = statistics.solve(1e-6).unwrap().predict(&x).unwrap();
+        (&predicted - &y).iter().map(|v| v * v).sum::<f64>() / y.len() as f64
+    };
+    let (shaped, positive) = (fit(shaped), fit(positive));
+    assert!(shaped < 1e-3 && shaped < 0.5 * positive, "{shaped} {positive}");
+    // Truncated to the two coordinates that vary most.
+    let two = Shaping::new().rank(2).unwrap().of_one_set(&x).unwrap();
+    let map = two.map::<f64>(frequencies(2, 64, &Orthogonal, 1), Gaussian::default()).unwrap();
+    assert!(map.facts().symmetric && map.input_dim() == d);
 }

@@ -23,6 +23,8 @@ mod moments;
 mod nonlinear;
 mod quasi;
 mod ridge;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod shaped_attention;
 mod shaping;
 mod smoother;
 mod statistics;

@@ -70,6 +70,8 @@ pub struct Shaping {
     rank: Rank,
     share: Option<f64>,
     both_shifts: bool,
+    /// Whether there is a T beside the basis.
+    balanced: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,7 +84,7 @@ enum Rank {
 
 impl Default for Shaping {
     fn default() -> Self {
-        Shaping { ridges: vec![RIDGE], rank: Rank::Whole, share: None, both_shifts: false }
+        Shaping { ridges: vec![RIDGE], rank: Rank::Whole, share: None, both_shifts: false, balanced: true }
     }
 }
 
@@ -205,6 +207,29 @@ impl Shaping {
         self.finish(&moments, ridge, Some(pairs))
     }
 
+    /// The shape for kernel matrices of one set of points, n × d, for ridge regression for instance: both sides have the same
+    /// shift and the same rotation, so that a symmetric map stays symmetric.
+    ///
+    /// With equal covariances T is the identity; what is chosen are the shift to the mean, the basis and the coefficients.
+    ///
+    /// ```
+    /// use ndarray::Array2;
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::kernel::Gaussian;
+    /// use random_features::plan::shaping::Shaping;
+    /// let x = Array2::from_shape_fn((60, 3), |(i, k)| (i as f64 * [0.7, 1.9, 0.3][k]).sin() * [2.0, 0.5, 0.1][k] + 4.0);
+    /// let shape = Shaping::new().of_one_set(&x)?;
+    /// let map = shape.map::<f64>(Orthogonal.draw(3, 128, 1)?, Gaussian::default())?;
+    /// assert!(map.facts().symmetric);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`of_points`](Shaping::of_points).
+    pub fn of_one_set<T: Real>(&self, x: &ArrayRef2<T>) -> Result<Shape> {
+        Shaping { both_shifts: true, balanced: false, ..self.clone() }.of_points(x, x)
+    }
+
     /// The shape for the rows of `x`, n × d, and `y`, l × d, with a weight ≥ 0 for each pair of one of the `rows` of x with a
     /// row of y: `weights`, of as many rows, × l, such as rows of an attention matrix. The moments of x are those of all rows.
     ///
@@ -256,7 +281,8 @@ impl Shaping {
             let mut loss = 0.0;
             for (out, held_out) in folds.iter().enumerate() {
                 let others = folds.iter().enumerate().filter(|(i, _)| *i != out);
-                let coordinates = Coordinates::new(&merged(others.map(|(_, fold)| fold))?, ridge)?;
+                let coordinates =
+                    Coordinates::new(&merged(others.map(|(_, fold)| fold))?, ridge, self.balanced)?;
                 loss += coordinates.loss(&coordinates.rho(self.share_of(held_out)), held_out)?;
             }
             if loss < best.0 {
@@ -278,7 +304,7 @@ impl Shaping {
         pairs: Option<impl Fn(&Coordinates) -> Transformed>,
     ) -> Result<Shape> {
         let d = moments.dim();
-        let coordinates = Coordinates::new(moments, ridge)?;
+        let coordinates = Coordinates::new(moments, ridge, self.balanced)?;
         let pairs = pairs.filter(|_| self.rank != Rank::Whole).map(|pairs| pairs(&coordinates));
         let rank = match (self.rank, &pairs) {
             (Rank::Whole, _) => d,

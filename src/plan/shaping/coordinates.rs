@@ -33,11 +33,12 @@ pub(super) struct Choice {
 }
 
 impl Coordinates {
-    /// T with this ridge, and the eigenvectors of E wwᵀ, which has none.
-    pub fn new(moments: &PairMoments, ridge: f64) -> Result<Self> {
+    /// T with this ridge, or the identity if it is not to be `balanced`, and the eigenvectors of E wwᵀ, which has none.
+    pub fn new(moments: &PairMoments, ridge: f64, balanced: bool) -> Result<Self> {
         let (x, y) = (moments.x().covariance()?, moments.y().covariance()?);
         let cross = moments.is_weighted().then(|| moments.cross_covariance());
-        let balance = Balance::new(&x, &y, ridge)?;
+        let identity = || Balance { left: Array2::eye(x.nrows()), right: Array2::eye(x.nrows()) };
+        let balance = if balanced { Balance::new(&x, &y, ridge)? } else { identity() };
         let sums = Backend::default().eigen(&balance.sum_moment(&x, &y, cross.as_ref()))?;
         let falling = sums.vectors.slice(s![.., ..;-1]);
         let (mean_x, mean_y) = (moments.x().mean()?, moments.y().mean()?);
