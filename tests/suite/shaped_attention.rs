@@ -31,8 +31,8 @@ fn error([q, k, v]: &[Array2<f32>; 3], exact_keys: usize, draw: impl Fn(u64) -> 
     (0..DRAWS).map(one).sum::<f64>() / DRAWS as f64
 }
 
-/// Each step of the choice makes the error smaller, by about what other heads of the same transformer showed. Draws differ by
-/// some 10 %, so means of 6 by 4 %; bounds are three times that beside the values of seeds 100 … 131, as found.
+/// Each step of the choice makes the error smaller. Draws differ by some 10 %, so means of 6 by 4 %; bounds are three times that,
+/// around what the example `shaped_attention` prints.
 #[test]
 fn each_step_helps_on_trained_heads() {
     let (tokens, m) = (files::Tokens::bundled().unwrap(), 256);
