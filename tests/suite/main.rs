@@ -21,6 +21,8 @@ mod nonlinear;
 mod quasi;
 mod ridge;
 mod smoother;
+#[cfg(feature = "sparse")]
+mod sparse;
 mod statistics;
 #[cfg(feature = "serde")]
 mod stored;

@@ -142,6 +142,6 @@ fn projections<T: Real>(
 ) -> Array2<T> {
     let (mut values, mut norms) = (vec![T::zero(); x.nrows() * projection.count()], vec![0.0; x.nrows()]);
     let shape = (x.nrows(), projection.count(), 1);
-    projection.project(x, &mut Tile::new(&mut values, &mut [], &mut norms, shape), scratch, None);
+    projection.project(x.into(), &mut Tile::new(&mut values, &mut [], &mut norms, shape), scratch, None);
     Array2::from_shape_vec((x.nrows(), projection.count()), values).unwrap_or_default()
 }

@@ -103,7 +103,7 @@ fn of_sum<T: Real>(
 ) -> bool {
     let Rows { side, x, cotangents } = rows;
     let mut room = Batch::default();
-    sum.fill_parts(Pass::new(side, Form::Values), x.view(), &mut room, scratch);
+    sum.fill_parts(Pass::new(side, Form::Values), x.view().into(), &mut room, scratch);
     let mut of_parts = Array2::zeros((x.nrows(), sum.room().0));
     let cotangents = cotangents.as_standard_layout();
     for (i, mut of_parts) in of_parts.rows_mut().into_iter().enumerate() {
@@ -169,7 +169,7 @@ fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T
 fn features<T: Real>(leaf: &Leaf<T>, side: Side, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Batch<T> {
     let mut batch = Batch::default();
     batch.resize(x.nrows(), (leaf.facts.feature_dim(), 1), Form::Values);
-    leaf.fill(Pass::new(side, Form::Values), x, &mut batch.tile(), scratch);
+    leaf.fill(Pass::new(side, Form::Values), x.into(), &mut batch.tile(), scratch);
     batch
 }
 
