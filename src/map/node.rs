@@ -334,6 +334,8 @@ impl<T: Real> Map<T> {
     /// product. c are the `cotangents`, n × D, and s the log scales of the features, held fixed: with the cotangents g of
     /// the features themselves, c = g e^s.
     ///
+    /// An entry beyond the range of `T` is ±∞, which near 0 the gradients of scaled features are.
+    ///
     /// Costs twice the features and a product of n × m by m × d; with counts, as much again for each coordinate of a point
     /// that is 0, and for nested hybrids once for each level.
     ///

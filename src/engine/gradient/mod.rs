@@ -39,19 +39,21 @@ pub(crate) fn pull_back<T: Real>(
     side: Side,
     x: ArrayView2<'_, T>,
     cotangents: ArrayView2<'_, T>,
-    mut out: ArrayViewMut2<'_, T>,
+    out: ArrayViewMut2<'_, T>,
 ) -> bool {
-    out.fill(T::zero());
     let work = cotangents.len().saturating_mul(x.ncols());
     let known = AtomicBool::new(true);
     for_runs(
         out,
         (ROWS, work),
         |_| Scratch::default(),
-        |scratch, run, out| {
+        |scratch, run, mut out| {
             let rows = s![run, ..];
             let rows = Rows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
-            known.fetch_and(of_plan(program.plan(), rows, out, scratch), Ordering::Relaxed);
+            // Those of parts may be beyond the range where their sum is not.
+            let mut sum = Array2::zeros(out.dim());
+            known.fetch_and(of_plan(program.plan(), rows, sum.view_mut(), scratch), Ordering::Relaxed);
+            out.zip_mut_with(&sum, |out, sum| *out = T::narrow(*sum));
         },
     );
     // Without rows it is still asked.
@@ -75,7 +77,7 @@ fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
 fn of_plan<T: Real>(
     plan: &Plan<T>,
     rows: Rows<'_, T>,
-    mut out: ArrayViewMut2<'_, T>,
+    mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
     match plan {
@@ -88,7 +90,7 @@ fn of_plan<T: Real>(
         Plan::Foreign(map, _) => {
             let mut gradient = Array2::zeros(rows.x.dim());
             let known = map.pull_back(rows.side, rows.x, rows.cotangents, gradient.view_mut());
-            out.add_assign(&gradient);
+            out.zip_mut_with(&gradient, |out, gradient| *out += gradient.widen());
             known
         }
     }
@@ -98,7 +100,7 @@ fn of_plan<T: Real>(
 fn of_sum<T: Real>(
     sum: &Sum<T>,
     rows: Rows<'_, T>,
-    mut out: ArrayViewMut2<'_, T>,
+    mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
     let Rows { side, x, cotangents } = rows;
@@ -121,7 +123,7 @@ fn of_sum<T: Real>(
 fn of_routed<T: Real>(
     routed: &Routed<T>,
     rows: Rows<'_, T>,
-    mut out: ArrayViewMut2<'_, T>,
+    mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
     let x = rows.x.as_standard_layout();
@@ -130,7 +132,7 @@ fn of_routed<T: Real>(
         let one = s![i..i + 1, ..];
         let cluster = routed.cluster(rows.side, x.row(i));
         if cluster == routed.clusters(rows.side) {
-            out.row_mut(i).fill(T::nan());
+            out.row_mut(i).fill(f64::NAN);
             continue;
         }
         for (plan, columns, _) in routed.line(rows.side, cluster) {
@@ -142,7 +144,7 @@ fn of_routed<T: Real>(
     known
 }
 
-fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>) -> Array2<T> {
+fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>) -> Array2<f64> {
     let features = features(leaf, rows.side, rows.x.view(), scratch);
     match (&*leaf.input, &leaf.projection) {
         (Input::Logarithms(logarithms), Some(projection)) => {
@@ -154,13 +156,13 @@ fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>)
 }
 
 /// Of elu(u) + 1.
-fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T>) -> Array2<T> {
+fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T>) -> Array2<f64> {
     let mut out = Array2::zeros(rows.x.dim());
     for (i, mut out) in out.rows_mut().into_iter().enumerate() {
         let scale = features.row(i).log_scales[0];
         for (k, u) in coordinates::scaled(&leaf.lengthscale, rows.x.row(i)).enumerate() {
             let slope = (u.min(0.0) - scale).exp() / leaf.lengthscale.at(k);
-            out[k] = T::narrow(rows.cotangents[[i, k]].widen() * slope);
+            out[k] = rows.cotangents[[i, k]].widen() * slope;
         }
     }
     out
