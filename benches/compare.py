@@ -21,7 +21,7 @@ Every peer is written as its users would write it for speed, and checked against
 - "in place": arrays that exist are written to, as by `features_into`; with "fresh" in the case, arrays that
   every repetition allocates, as by `features`, and as eager code and JAX always do
 - RBFSampler has 2m components, cosines alone, so that it takes twice as large a product
-- attention, attention-causal, attention-step: see attention_peers.py
+- attention, attention-causal, attention-step: see attention_peers.py; ridge-statistics, ridge-predict: see ridge_peers.py
 - draw-orthogonal: QR of a batch of normal matrices with the signs of R absorbed, times the norms of normal
   rows. Draws here are in double precision.
 """
@@ -46,6 +46,7 @@ from types import ModuleType
 from typing import Any
 
 import attention_peers
+import ridge_peers
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = {
@@ -76,6 +77,9 @@ class Case:
 
     def is_attention(self) -> bool:
         return self.name.startswith("attention")
+
+    def is_ridge(self) -> bool:
+        return self.name.startswith("ridge")
 
     def label(self) -> str:
         points = "" if self.name == "draw-orthogonal" else f"{self.n}×"
@@ -123,7 +127,8 @@ def cases(quick: bool) -> list[Case]:
     lengths = (1024, 4096) if quick else (1024, 4096, 16384, 65536)
     attention = [Case(name, n, 64, 256) for name in ("attention", "attention-causal") for n in lengths]
     step = Case("attention-step", 1024, 64, 256, heads=8)
-    return [*single, *double, *fresh, draw, *attention, step]
+    ridge = [Case("ridge-statistics", 100_000 // part, 64, 2048), Case("ridge-predict", 65_536 // part, 64, 1024)]
+    return [*single, *double, *fresh, draw, *attention, step, *ridge]
 
 
 def points_and_frequencies(np: ModuleType, case: Case) -> tuple[Any, Any]:
@@ -296,6 +301,8 @@ def peers(modules: Modules, case: Case) -> list[Peer]:
         found = list(torch_draws(modules, case)) if "torch" in modules else []
     elif case.is_attention():
         found = [Peer(*run) for run in attention_peers.runs(modules, case)] if "numpy" in modules else []
+    elif case.is_ridge():
+        found = [Peer(*run) for run in ridge_peers.runs(modules, case)] if "numpy" in modules else []
     elif "numpy" in modules:
         x, w = points_and_frequencies(modules["numpy"], case)
         maps = {"torch": torch_maps, "jax": jax_maps, "numpy": numpy_maps, "sklearn": sklearn_maps}

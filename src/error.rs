@@ -164,3 +164,9 @@ pub(crate) fn check_size(what: &'static str, expected: usize, found: usize) -> R
 pub(crate) fn check_positive(name: &'static str, value: usize) -> Result<()> {
     if value > 0 { Ok(()) } else { Err(Error::Parameter { name, value: 0.0, domain: "at least 1" }) }
 }
+
+/// A number, if it is positive and finite.
+pub(crate) fn checked_positive(name: &'static str, value: f64) -> Result<f64> {
+    let domain = "positive and finite";
+    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
+}

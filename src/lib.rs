@@ -72,6 +72,7 @@
 //!   grows like √d: about 1 at d = 64, 4 at d = 1024, typically; structured projections stay at 1.5.
 //! - Exponentials below the smallest normal number are 0. Products of features, in hybrids and Gram matrices, may be denormal.
 //! - m counts frequencies, D features. ℓ divides points before anything else.
+//! - Points may be sparse (`sparse`, a feature): compressed rows cost what their entries cost, and give the same bits.
 //! - Wrong shapes and parameters are [`Error`]s; what can panic, inside a map of your own, says so. A row with
 //!   NaN or an infinity gets NaN features and affects no other row.
 //! - Results are bit-identical for any number of threads; between instruction sets they agree to rounding.
@@ -112,6 +113,9 @@ pub mod machine;
 #[cfg(feature = "npy")]
 pub mod npy;
 
+#[cfg(feature = "sparse")]
+pub mod sparse;
+
 #[cfg(feature = "testing")]
 pub mod testing;
 
@@ -125,6 +129,8 @@ pub use real::Real;
 pub use signed_log::SignedLog;
 
 // The crates whose types stand in signatures here.
+#[cfg(feature = "sparse")]
+pub use sprs;
 pub use {ndarray, num_complex, rand};
 
 /// README's code is a test.

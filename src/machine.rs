@@ -46,5 +46,10 @@ pub fn project<T: Real>(
         "a projection of these points"
     );
     assert!(values.len() == rows * width && squared_norms.len() == rows, "room for all projections");
-    projection.project(x, &mut Tile::new(values, &mut [], squared_norms, (rows, width, 1)), scratch, None);
+    projection.project(
+        x.into(),
+        &mut Tile::new(values, &mut [], squared_norms, (rows, width, 1)),
+        scratch,
+        None,
+    );
 }

@@ -58,7 +58,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not
     /// finite; nothing has been taken in then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
-        check_training(x, self.x.ncols(), targets, self.targets.ncols())?;
+        check_training(x.view().into(), self.x.ncols(), targets, self.targets.ncols())?;
         let count = self.x.nrows() as f64 + x.nrows() as f64;
         let full = |_| Error::Parameter {
             name: "the number of training points",

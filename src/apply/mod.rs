@@ -3,11 +3,13 @@
 //! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in
 //! O(n t), as the reference. Ridge regression, which is more accurate: [`RidgeStatistics`] take points in, in batches that
 //! merge; they give a [`Ridge`] for one λ or all of them, and a classifier with probabilities; kernel ridge regression from
-//! a Gram matrix, exact or estimated, is the reference. Attention in linear time: [`attention`], beside the exact one.
+//! a Gram matrix, exact or estimated, is the reference. Attention in linear time: [`attention`], beside the exact one. How far
+//! estimates are from what they estimate: [`metrics`].
 //! They take any feature map or kernel from the floors below; nothing stands above.
 
 pub mod attention;
 mod exact_smoother;
+pub mod metrics;
 mod ridge;
 mod smoother;
 mod sums;
@@ -21,15 +23,18 @@ pub use smoother::Smoother;
 use ndarray::{Array2, ArrayRef2};
 
 use crate::Real;
+use crate::engine::Points;
 use crate::error::{Error, Result, check_size};
 
 /// Checks training points in ℝᵈ and their targets, of which each point has `count`.
-fn check_training<T: Real>(x: &ArrayRef2<T>, d: usize, targets: &ArrayRef2<T>, count: usize) -> Result<()> {
+fn check_training<T: Real>(x: Points<'_, T>, d: usize, targets: &ArrayRef2<T>, count: usize) -> Result<()> {
     check_size("the number of columns of x", d, x.ncols())?;
     check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
     check_size("the number of columns of targets", count, targets.ncols())?;
-    check_finite("x", x)?;
-    check_finite("the targets", targets)
+    match x.first_not_finite() {
+        Some(row) => Err(Error::NotFinite { what: "x", row }),
+        None => check_finite("the targets", targets),
+    }
 }
 
 /// Refuses data that is not finite.

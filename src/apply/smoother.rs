@@ -7,7 +7,7 @@ use ndarray::{Array2, ArrayRef2, s};
 use super::sums::{Out, Room, Sums, rows};
 use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::Real;
-use crate::engine::{Batch, Runs, Side, fold, map_rows};
+use crate::engine::{Batch, Points, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::{Map, check_addressable};
 
@@ -81,6 +81,10 @@ impl<T: Real> Smoother<T> {
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a
     /// point's squared norm is not finite; nothing has been taken in then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
+        self.take_in(x.view().into(), targets)
+    }
+
+    pub(crate) fn take_in(&mut self, x: Points<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
         check_training(x, self.map.input_dim(), targets, self.totals.len())?;
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let of_run = |run: Range<usize>, batch: &mut Batch<T>, room: &mut Room<T>| {
@@ -93,7 +97,7 @@ impl<T: Real> Smoother<T> {
         };
         let mut sums = Ok(Sums::new(self.totals.len(), program.width()));
         let shape = Runs { rows: RUN, bytes: Sums::size(self.totals.len(), program.width()) };
-        fold(program, (Side::Y, form), x.view(), shape, of_run, |run| match (&mut sums, run) {
+        fold(program, (Side::Y, form), x, shape, of_run, |run| match (&mut sums, run) {
             (Ok(sums), Ok(run)) => sums.add(&run),
             (Ok(_), Err(error)) => sums = Err(error),
             (Err(_), _) => {}
@@ -122,6 +126,10 @@ impl<T: Real> Smoother<T> {
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
     /// training point.
     pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
+        self.predictions(x.view().into())
+    }
+
+    pub(crate) fn predictions(&self, x: Points<'_, T>) -> Result<Array2<T>> {
         self.apply(x, self.totals.len(), |sums, j| T::narrow(self.regression(sums, j)))
     }
 
@@ -140,7 +148,7 @@ impl<T: Real> Smoother<T> {
                 T::narrow(f64::from(u8::from(sums[targets] <= 0.0)))
             }
         };
-        let all = self.apply(x, targets + 1, entry)?;
+        let all = self.apply(x.view().into(), targets + 1, entry)?;
         let marked = |(row, mark): (usize, &T)| (*mark > T::zero()).then_some(row);
         let rows = all.column(targets).iter().enumerate().filter_map(marked).collect();
         Ok((all.slice_move(s![.., ..targets]), rows))
@@ -158,13 +166,13 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
     pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
-        largest_columns(&self.apply(x, self.totals.len(), |sums, j| sums[j])?)
+        largest_columns(&self.apply(x.view().into(), self.totals.len(), |sums, j| sums[j])?)
     }
 
     /// Lets `entry(sums of a row, column)` compute each entry of a result of so many columns.
     fn apply<U>(
         &self,
-        x: &ArrayRef2<T>,
+        x: Points<'_, T>,
         columns: usize,
         entry: impl Fn(&[f64], usize) -> U + Sync,
     ) -> Result<Array2<U>>
@@ -186,7 +194,7 @@ impl<T: Real> Smoother<T> {
                 out.iter_mut().enumerate().for_each(|(j, out)| *out = entry(sums, j));
             }
         };
-        map_rows(program, (Side::X, form), x.view(), out.view_mut(), work, write);
+        map_rows(program, (Side::X, form), x, out.view_mut(), work, write);
         Ok(out)
     }
 }

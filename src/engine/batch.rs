@@ -1,8 +1,6 @@
 //! [`Batch`]: features of a run of points in buffers that are used again.
 
-use ndarray::ArrayView2;
-
-use super::{Form, Program, Scratch, Side, Tile};
+use super::{Form, Points, Program, Scratch, Side, Tile};
 use crate::Real;
 
 /// Features of a run of points, to be read row by row.
@@ -42,7 +40,7 @@ impl<T: Real> Batch<T> {
         &mut self,
         program: &Program<T>,
         (side, form): (Side, Form),
-        x: ArrayView2<'_, T>,
+        x: Points<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
         self.resize(x.nrows(), (program.width(), program.blocks().len()), form);

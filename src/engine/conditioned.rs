@@ -147,7 +147,7 @@ impl<T: Real> Conditioned<T> {
         let mut images = scratch.take(x.nrows() * r);
         change.images(x, shifted, &mut images);
         if let Ok(z) = ArrayView2::from_shape((x.nrows(), r), &images) {
-            self.base.fill(pass.of_other_points(), z, tile, scratch);
+            self.base.fill(pass.of_other_points(), z.into(), tile, scratch);
         }
         let image = if self.bare[pass.side as usize] { 0.0 } else { change.affine.image };
         for (i, (z, term)) in images.chunks_exact(r).zip(terms).enumerate() {
@@ -189,22 +189,22 @@ impl<T: Real> Conditioned<T> {
         &self,
         side: Side,
         (x, images): (ArrayView2<'_, T>, ArrayView2<'_, T>),
-        (gradients, sums): (ArrayView2<'_, T>, &[f64]),
-        mut out: ndarray::ArrayViewMut2<'_, T>,
+        (gradients, sums): (ArrayView2<'_, f64>, &[f64]),
+        mut out: ndarray::ArrayViewMut2<'_, f64>,
     ) {
         let change = &*self.sides[side as usize];
         let Affine { matrix, image, point, linear, .. } = &change.affine;
         let scale = |k: usize| change.scales.1.get(k).copied().unwrap_or(change.scales.0);
         for (i, sum) in sums.iter().enumerate() {
             let of_image = |k: usize, z: T| {
-                gradients[[i, k]].widen() + 2.0 * image * sum * z.widen() * scale(k) * scale(k)
+                gradients[[i, k]] + 2.0 * image * sum * z.widen() * scale(k) * scale(k)
             };
             let z: Vec<f64> = images.row(i).iter().enumerate().map(|(k, z)| of_image(k, *z)).collect();
             for (l, out) in out.row_mut(i).into_iter().enumerate() {
                 let through: f64 = matrix.column(l).iter().zip(&z).map(|(m, z)| m * z).sum();
                 let own = 2.0 * point * x[[i, l]].widen() * scale(l) * scale(l);
                 let own = own + linear.get(l).copied().unwrap_or(0.0);
-                *out += T::narrow(through + sum * own);
+                *out += through + sum * own;
             }
         }
     }
@@ -317,7 +317,7 @@ impl<T: Real> Change<T> {
             self.add_norms(absorbed, shifted, coefficient, terms, scratch);
         }
         if let Ok(points) = ArrayView2::from_shape(x.dim(), shifted) {
-            absorbed.projection.project(points, tile, scratch, None);
+            absorbed.projection.project(points.into(), tile, scratch, None);
         }
         leaf.finish(pass, tile, |i, squared_norm| {
             let finite = squared_norm.is_finite();

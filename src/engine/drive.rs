@@ -5,9 +5,9 @@
 //! are cut into ranges of frequencies.
 
 use ndarray::parallel::prelude::*;
-use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{Array2, ArrayViewMut2, Axis};
 
-use super::{Form, Program, Scratch, Side, Tile};
+use super::{Form, Points, Program, Scratch, Side, Tile};
 use crate::Real;
 use crate::numeric::{Buffer, Fence};
 
@@ -56,7 +56,7 @@ pub(crate) struct Arrays<'a, T> {
 pub(crate) fn fill<T: Real>(
     program: &Program<T>,
     (side, form): (Side, Form),
-    x: ArrayView2<'_, T>,
+    x: Points<'_, T>,
     arrays: Arrays<'_, T>,
 ) {
     let (n, width) = (x.nrows(), program.width());
@@ -72,7 +72,7 @@ pub(crate) fn fill<T: Real>(
 pub(crate) fn fill_values<T: Real>(
     program: &Program<T>,
     side: Side,
-    x: ArrayView2<'_, T>,
+    x: Points<'_, T>,
     values: ArrayViewMut2<'_, T>,
     log_scales: ArrayViewMut2<'_, f64>,
 ) {
@@ -83,17 +83,17 @@ pub(crate) fn fill_values<T: Real>(
 fn fill_by<T: Real>(
     program: &Program<T>,
     what: (Side, Form),
-    x: ArrayView2<'_, T>,
+    x: Points<'_, T>,
     arrays: Arrays<'_, T>,
     (rows, streamed): (usize, bool),
 ) {
     let Arrays { mut values, mut signs, mut log_scales } = arrays;
-    let work = values.len().saturating_mul(x.ncols());
+    let work = values.len().saturating_mul(x.depth());
     if work < SMALL || x.nrows() <= rows {
         let mut worker = Worker::default();
         worker.scratch.wide = is_wide(x.nrows(), rows, work);
-        let chunks = x
-            .axis_chunks_iter(Axis(0), rows)
+        let chunks = (0..x.nrows().div_ceil(rows))
+            .map(|i| x.run(i, rows))
             .zip(values.axis_chunks_iter_mut(Axis(0), rows))
             .zip(signs.axis_chunks_iter_mut(Axis(0), rows))
             .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows));
@@ -103,8 +103,9 @@ fn fill_by<T: Real>(
     } else {
         // Each job has buffers of its own, whose first use faults in their pages.
         let share = x.nrows().div_ceil(rows) / (SHARES * rayon::current_num_threads());
-        x.axis_chunks_iter(Axis(0), rows)
+        (0..x.nrows().div_ceil(rows))
             .into_par_iter()
+            .map(|i| x.run(i, rows))
             .zip(values.axis_chunks_iter_mut(Axis(0), rows))
             .zip(signs.axis_chunks_iter_mut(Axis(0), rows))
             .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows))
@@ -129,7 +130,7 @@ impl<T: Real> Worker<T> {
         &mut self,
         program: &Program<T>,
         what: (Side, Form),
-        x: ArrayView2<'_, T>,
+        x: Points<'_, T>,
         arrays: Arrays<'_, T>,
         streamed: bool,
     ) {

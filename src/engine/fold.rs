@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use ndarray::parallel::prelude::*;
-use ndarray::{ArrayView2, ArrayViewMut2, Axis};
+use ndarray::{ArrayViewMut2, Axis};
 
 use super::batch::Batch;
 use super::drive::{SMALL, for_all_threads, is_wide, tile_rows};
-use super::{Form, Program, Scratch, Side};
+use super::{Form, Points, Program, Scratch, Side};
 use crate::Real;
 
 /// Partial sums that exist at a time, at most.
@@ -40,13 +40,13 @@ struct Worker<T, W> {
 pub(crate) fn fold<T: Real, W: Default, A: Send>(
     program: &Program<T>,
     what: (Side, Form),
-    x: ArrayView2<'_, T>,
+    x: Points<'_, T>,
     Runs { rows, bytes }: Runs,
     part: impl Fn(Range<usize>, &mut Batch<T>, &mut W) -> A + Sync,
     mut add: impl FnMut(A),
 ) {
     let of_run = |worker: &mut Worker<T, W>, run: Range<usize>| {
-        let x = x.slice_axis(Axis(0), run.clone().into());
+        let x = x.rows(run.clone());
         worker.batch.fill(program, what, x, &mut worker.scratch);
         part(run, &mut worker.batch, &mut worker.own)
     };
@@ -55,7 +55,7 @@ pub(crate) fn fold<T: Real, W: Default, A: Send>(
     for group in (0..n).step_by(rows * partials) {
         let group = group..n.min(group + rows * partials);
         let runs = group.len().div_ceil(rows);
-        let work = group.len().saturating_mul(program.width()).saturating_mul(x.ncols());
+        let work = group.len().saturating_mul(program.width()).saturating_mul(x.depth());
         let run = |i: usize| group.start + i * rows..group.end.min(group.start + (i + 1) * rows);
         if runs == 1 || work < SMALL {
             let mut worker = Worker::default();
@@ -76,12 +76,12 @@ pub(crate) fn fold<T: Real, W: Default, A: Send>(
 pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
     program: &Program<T>,
     what: (Side, Form),
-    x: ArrayView2<'_, T>,
+    x: Points<'_, T>,
     out: ArrayViewMut2<'_, U>,
     work: usize,
     write: impl Fn(Range<usize>, &mut Batch<T>, ArrayViewMut2<'_, U>, &mut W) + Sync,
 ) {
-    let work = work.saturating_add(program.width().saturating_mul(x.ncols()));
+    let work = work.saturating_add(program.width().saturating_mul(x.depth()));
     let total = work.saturating_mul(x.nrows());
     let rows = for_all_threads(tile_rows::<T>(program.width()), x.nrows());
     let worker = |alone| {
@@ -90,7 +90,7 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
         worker
     };
     for_runs(out, (rows, total), worker, |worker, run, out| {
-        let x = x.slice_axis(Axis(0), run.clone().into());
+        let x = x.rows(run.clone());
         worker.batch.fill(program, what, x, &mut worker.scratch);
         write(run, &mut worker.batch, out, &mut worker.own);
     });

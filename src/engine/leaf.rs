@@ -9,7 +9,7 @@ use super::bias::Bias;
 use super::coordinates;
 use super::input::{Input, Linear};
 use super::logarithms::Logarithms;
-use super::{Facts, Form, Lift, Pass, Projection, Scratch, Tile};
+use super::{Facts, Form, Lift, Pass, Points, Projection, Scratch, Tile};
 use crate::Real;
 use crate::frequency::Frequencies;
 use crate::kernel::Lengthscale;
@@ -55,15 +55,20 @@ impl<T: Real> Leaf<T> {
         self.projection.as_ref().filter(|_| matches!(*self.input, Input::Points))
     }
 
-    pub fn fill(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+    pub fn fill(&self, pass: Pass, x: Points<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+        let (Input::Points, Some(projection)) = (&*self.input, &self.projection) else {
+            return x.densely(scratch, |x, scratch| self.fill_other(pass, x, tile, scratch));
+        };
+        pass.project(projection, x, tile, scratch);
+        self.finish(pass, tile, |_, squared_norm| {
+            let log = if squared_norm.is_finite() { self.row * squared_norm } else { f64::NAN };
+            Term { log, phase: 0.0, reach: projection.bound(squared_norm) }
+        });
+    }
+
+    /// Where other things are projected than points, or none.
+    fn fill_other(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         match (&*self.input, &self.projection) {
-            (Input::Points, Some(projection)) => {
-                pass.project(projection, x, tile, scratch);
-                self.finish(pass, tile, |_, squared_norm| {
-                    let log = if squared_norm.is_finite() { self.row * squared_norm } else { f64::NAN };
-                    Term { log, phase: 0.0, reach: projection.bound(squared_norm) }
-                });
-            }
             (Input::Linear(linear), Some(projection)) => {
                 self.fill_linear(linear, projection, pass, x, tile, scratch);
             }
@@ -136,7 +141,7 @@ impl<T: Real> Leaf<T> {
         let mut project = |part: &[T], first: usize, tile: &mut Tile<'_, T>| {
             if let Ok(part) = ArrayView2::from_shape(x.dim(), part) {
                 let tile = &mut tile.part(first..first + projection.count(), 0..1);
-                projection.project(part, tile, scratch, None);
+                projection.project(part.into(), tile, scratch, None);
             }
         };
         project(re, 0, tile);
@@ -169,7 +174,7 @@ impl<T: Real> Leaf<T> {
         let (u, terms) = wide.split_at_mut(x.len() + d);
         logarithms.transform(x, u, &mut points, terms);
         if let Ok(points) = ArrayView2::from_shape(x.dim(), &points) {
-            projection.project(points, tile, scratch, None);
+            projection.project(points.into(), tile, scratch, None);
         }
         for (i, (u, term)) in u.chunks_exact(d).zip(terms).enumerate() {
             if term.is_finite() {

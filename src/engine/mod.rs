@@ -24,6 +24,7 @@ mod leaf;
 mod lift;
 mod logarithms;
 mod plan;
+mod points;
 mod projection;
 mod routed;
 mod scratch;
@@ -47,5 +48,8 @@ pub(crate) use input::{Input, Linear, Matrix};
 pub(crate) use leaf::Leaf;
 pub(crate) use logarithms::Logarithms;
 pub(crate) use plan::{Pass, Plan, Program, ranges};
+pub(crate) use points::Points;
+#[cfg(feature = "sparse")]
+pub(crate) use points::SparsePoints;
 pub(crate) use routed::Routed;
 pub(crate) use sum::{Factor, Sum, Term, is_of_signs};

@@ -3,13 +3,11 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use ndarray::ArrayView2;
-
 use super::conditioned::Conditioned;
 use super::leaf::Leaf;
 use super::routed::Routed;
 use super::sum::Sum;
-use super::{Facts, FeatureMap, Form, Projection, Scratch, Side, Tile};
+use super::{Facts, FeatureMap, Form, Points, Projection, Scratch, Side, Tile};
 use crate::Real;
 use crate::error::Result;
 use crate::kernel::Lengthscale;
@@ -41,13 +39,15 @@ impl<T: Real> Plan<T> {
     }
 
     /// Writes the features of the rows of `x` to a tile of as many rows.
-    pub fn fill(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+    pub fn fill(&self, pass: Pass, x: Points<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         match self {
             Plan::Leaf(leaf) => leaf.fill(pass, x, tile, scratch),
             Plan::Sum(sum) => sum.fill(pass, x, tile, scratch),
-            Plan::Routed(routed) => routed.fill(pass, x, tile, scratch),
-            Plan::Conditioned(conditioned) => conditioned.fill(pass, x, tile, scratch),
-            Plan::Foreign(map, _) => map.fill(pass.side, x, pass.form, tile),
+            Plan::Routed(routed) => x.densely(scratch, |x, scratch| routed.fill(pass, x, tile, scratch)),
+            Plan::Conditioned(conditioned) => {
+                x.densely(scratch, |x, scratch| conditioned.fill(pass, x, tile, scratch));
+            }
+            Plan::Foreign(map, _) => x.densely(scratch, |x, _| map.fill(pass.side, x, pass.form, tile)),
         }
     }
 
@@ -135,7 +135,7 @@ impl Pass {
     pub fn project<T: Real>(
         self,
         projection: &Arc<Projection<T>>,
-        x: ArrayView2<'_, T>,
+        x: Points<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
@@ -270,7 +270,7 @@ impl<T: Real> Program<T> {
     pub fn fill(
         &self,
         (side, form): (Side, Form),
-        x: ArrayView2<'_, T>,
+        x: Points<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {

@@ -93,7 +93,7 @@ impl<T: Real> Routed<T> {
                 group.iter().for_each(|(_, i)| tile.poison(*i));
             } else if group.len() == x.nrows() {
                 for (plan, columns, blocks) in self.line(pass.side, group[0].0) {
-                    plan.fill(pass, x.view(), &mut tile.part(columns, blocks), scratch);
+                    plan.fill(pass, x.view().into(), &mut tile.part(columns, blocks), scratch);
                 }
             } else {
                 self.fill_group(pass.of_other_points(), group, x.view(), tile, scratch);
@@ -119,7 +119,7 @@ impl<T: Real> Routed<T> {
         for (plan, columns, blocks) in self.line(pass.side, group[0].0) {
             room.resize(group.len(), (columns.len(), blocks.len()), pass.form);
             if let Ok(points) = ArrayView2::from_shape((group.len(), x.ncols()), &points) {
-                plan.fill(pass, points, &mut room.tile(), scratch);
+                plan.fill(pass, points.into(), &mut room.tile(), scratch);
             }
             scatter(&room, group, &mut tile.part(columns, blocks));
         }

@@ -3,7 +3,7 @@
 use ndarray::ArrayRef2;
 
 use crate::Real;
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result, check_size, checked_positive};
 use crate::kernel::Lengthscale;
 
 /// A shift of points that makes features of counts positive; unbiased but for points beyond the shift, whose coordinates
@@ -76,10 +76,7 @@ impl Shift {
             let (value, domain) = (by[row], "a number with a finite square");
             return Err(Error::Entry { what: "the shift", row, value, domain });
         }
-        if !(least > 0.0 && least.is_finite()) {
-            return Err(Error::Parameter { name: "epsilon", value: least, domain: "positive and finite" });
-        }
-        Ok(Shift { by, least })
+        Ok(Shift { by, least: checked_positive("epsilon", least)? })
     }
 
     /// c.

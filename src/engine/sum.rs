@@ -5,11 +5,9 @@
 
 use std::ops::Range;
 
-use ndarray::ArrayView2;
-
 use super::batch::{Batch, Features};
 use super::plan::{Pass, Plan, ranges};
-use super::{Facts, Form, Lift, Scratch, Side, Tile};
+use super::{Facts, Form, Lift, Points, Scratch, Side, Tile};
 use crate::Real;
 use crate::kernel::Activation;
 use crate::numeric::{self, Isa, Outer};
@@ -144,7 +142,7 @@ impl<T: Real> Sum<T> {
         self.parts.iter_mut().map(|part| &mut part.plan)
     }
 
-    pub fn fill(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+    pub fn fill(&self, pass: Pass, x: Points<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         let mut room = scratch.take_batch();
         self.fill_parts(pass, x, &mut room, scratch);
         match pass.form {
@@ -155,13 +153,7 @@ impl<T: Real> Sum<T> {
     }
 
     /// The features of all parts side by side.
-    pub fn fill_parts(
-        &self,
-        pass: Pass,
-        x: ArrayView2<'_, T>,
-        room: &mut Batch<T>,
-        scratch: &mut Scratch<T>,
-    ) {
+    pub fn fill_parts(&self, pass: Pass, x: Points<'_, T>, room: &mut Batch<T>, scratch: &mut Scratch<T>) {
         room.resize(x.nrows(), self.room, pass.form);
         let mut tile = room.tile();
         for part in &self.parts {

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayRef1};
 
 use crate::engine::is_of_signs;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, checked_positive};
 use crate::kernel::Gaussian;
 use crate::map::{CoefficientRecipe, Map, Mechanism, Omega, PlainRecipe, Recipe, Target, Weight, rounding};
 use crate::theory::Radius;
@@ -63,7 +63,7 @@ impl<T: Real> Coefficient<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; as [`PlainRecipe::map`].
     pub fn gaussian(tau: impl Into<Omega>, weight: GaussianWeight) -> Result<Self> {
-        let map = Trigonometric.gaussian(tau, positive("σ", weight.sigma)?.recip())?;
+        let map = Trigonometric.gaussian(tau, checked_positive("σ", weight.sigma)?.recip())?;
         Self::normalised(map, weight)
     }
 
@@ -73,9 +73,9 @@ impl<T: Real> Coefficient<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite.
     pub fn normalised(map: Map<T>, GaussianWeight { sigma, r }: GaussianWeight) -> Result<Self> {
-        let rho = -(-2.0 * (positive("σ", sigma)? * positive("r", r)?).powi(2)).exp_m1();
+        let rho = -(-2.0 * (checked_positive("σ", sigma)? * checked_positive("r", r)?).powi(2)).exp_m1();
         // Where σr is so small that ρ is 0 there is no such coefficient.
-        let inverse = positive("1/(1 − e^{−2σ²r²})", rho.recip())?;
+        let inverse = checked_positive("1/(1 − e^{−2σ²r²})", rho.recip())?;
         Self::affine(inverse, -inverse, map)
     }
 
@@ -86,7 +86,7 @@ impl<T: Real> Coefficient<T> {
     /// [`Parameter`](Error::Parameter) if c is not positive and finite, [`Shape`](Error::Shape) if M does not fit,
     /// [`NotFinite`](Error::NotFinite) if it holds a number that is not finite; as [`PlainRecipe::map`].
     pub fn gaussian_trigonometric(tau: impl Into<Omega>, m: Array2<f64>, c: f64) -> Result<Self> {
-        let kernel = Gaussian::new(positive("c", c)?)?;
+        let kernel = Gaussian::new(checked_positive("c", c)?)?;
         Self::affine(0.0, 1.0, turned(Trigonometric, tau, kernel, -m)?)
     }
 
@@ -95,7 +95,7 @@ impl<T: Real> Coefficient<T> {
     /// # Errors
     /// As [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric).
     pub fn gaussian_positive(tau: impl Into<Omega>, m: Array2<f64>, c: f64) -> Result<Self> {
-        let kernel = Gaussian::new(positive("c", c)?)?;
+        let kernel = Gaussian::new(checked_positive("c", c)?)?;
         Self::affine(0.0, 1.0, turned(Positive, tau, kernel, -m)?)
     }
 
@@ -184,9 +184,4 @@ pub(super) fn turned<T: Real>(
 
 fn finite(name: &'static str, value: f64) -> Result<f64> {
     if value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain: "finite" }) }
-}
-
-pub(super) fn positive(name: &'static str, value: f64) -> Result<f64> {
-    let domain = "positive and finite";
-    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
 }

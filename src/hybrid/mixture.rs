@@ -3,9 +3,9 @@
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 
-use super::coefficient::{positive, turned};
+use super::coefficient::turned;
 use super::{Clustering, Coefficient, Diagonal, Hybrid};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, checked_positive};
 use crate::frequency::Frequencies;
 use crate::kernel::Gaussian;
 use crate::map::{Map, Omega, Transform};
@@ -24,7 +24,7 @@ impl<T: Real> Coefficient<T> {
     /// [`Parameter`](Error::Parameter) if c is not positive and finite, or an entry is 0, not finite, or neither real
     /// nor imaginary; as [`PlainRecipe::map`](crate::map::PlainRecipe::map).
     pub fn around(tau: impl Into<Omega>, entries: &[Complex64], c: f64) -> Result<Self> {
-        let c = positive("c", c)?;
+        let c = checked_positive("c", c)?;
         let wrong = |a: &&Complex64| !a.norm_sqr().is_normal() || a.re != 0.0 && a.im != 0.0;
         if let Some(a) = entries.iter().find(wrong) {
             let (name, domain) =

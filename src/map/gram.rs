@@ -65,7 +65,7 @@ pub(super) fn gram<T: Real>(
                 |run: Range<usize>, batch: &mut Batch<T>, out: ArrayViewMut2<'_, T>, room: &mut Room<T>| {
                     write(run.start, Rows::of_batch(batch, program), out, room);
                 };
-            map_rows(program, (Side::X, Form::Values), x, out.view_mut(), work, write);
+            map_rows(program, (Side::X, Form::Values), x.into(), out.view_mut(), work, write);
         }
         Left::Features(features) => {
             let total = work.saturating_mul(n);

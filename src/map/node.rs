@@ -12,7 +12,9 @@ use super::gram::{self, Left, Rows};
 use super::identity::{Digest, Identity};
 use super::mixture::{Mixture, Pairing};
 use super::{Features, LogFeatures, Recipe};
-use crate::engine::{self, Batch, Facts, FeatureMap, Form, Plan, Program, Scratch, Side, Tile, drive};
+use crate::engine::{
+    self, Batch, Facts, FeatureMap, Form, Plan, Points, Program, Scratch, Side, Tile, drive,
+};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 use crate::numeric::zeros;
@@ -209,7 +211,7 @@ impl<T: Real> Map<T> {
         check_size("the number of columns of values", self.feature_dim(), values.ncols())?;
         check_size("the number of rows of log_scales", x.nrows(), log_scales.nrows())?;
         check_size("the number of columns of log_scales", self.blocks().len(), log_scales.ncols())?;
-        drive::fill_values(self.program(), side, x.view(), values.view_mut(), log_scales.view_mut());
+        drive::fill_values(self.program(), side, x.view().into(), values.view_mut(), log_scales.view_mut());
         Ok(())
     }
 
@@ -218,10 +220,14 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns or so many rows that their features cannot be addressed.
     pub fn features(&self, side: Side, x: &ArrayRef2<T>) -> Result<Features<T>> {
+        self.features_of_points(side, x.view().into())
+    }
+
+    pub(crate) fn features_of_points(&self, side: Side, x: Points<'_, T>) -> Result<Features<T>> {
         self.check_points(x)?;
         let mut values = zeros(x.nrows(), self.feature_dim());
         let mut log_scales = Array2::zeros((x.nrows(), self.blocks().len()));
-        self.features_into(side, x, &mut values, &mut log_scales)?;
+        drive::fill_values(self.program(), side, x, values.view_mut(), log_scales.view_mut());
         Ok(Features::new(self.clone(), side, values, log_scales))
     }
 
@@ -239,7 +245,7 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// As [`features`](Map::features); [`Unsupported`](Error::Unsupported) if the features are not exponentials.
     pub fn log_features(&self, side: Side, x: &ArrayRef2<T>) -> Result<LogFeatures<T>> {
-        self.check_points(x)?;
+        self.check_points(x.view().into())?;
         if !self.facts().logarithms {
             return Err(Error::Unsupported { what: "logarithms of features" });
         }
@@ -254,7 +260,7 @@ impl<T: Real> Map<T> {
             signs: features.signs.view_mut(),
             log_scales: features.log_scales.view_mut(),
         };
-        drive::fill(self.program(), (side, Form::Logarithms), x.view(), arrays);
+        drive::fill(self.program(), (side, Form::Logarithms), x.view().into(), arrays);
         Ok(features)
     }
 
@@ -274,7 +280,7 @@ impl<T: Real> Map<T> {
         if form == Form::Logarithms {
             check_size("the number of signs in a row of the tile", tile.width(), tile.sign_count())?;
         }
-        self.program().fill((side, form), x, tile, &mut Scratch::default());
+        self.program().fill((side, form), x.into(), tile, &mut Scratch::default());
         Ok(())
     }
 
@@ -287,8 +293,8 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` or `y` does not have d columns.
     pub fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
-        self.check_points(x)?;
-        self.check_points(y)?;
+        self.check_points(x.view().into())?;
+        self.check_points(y.view().into())?;
         check_addressable(x.nrows(), y.nrows())?;
         if let Some(gram) = self.node.origin.gram(x, y) {
             return gram;
@@ -304,7 +310,7 @@ impl<T: Real> Map<T> {
         check_addressable(x.nrows().max(y.nrows()), width.max(blocks.len()))?;
         let (mut values, mut log_scales) =
             (zeros(y.nrows(), width), Array2::zeros((y.nrows(), blocks.len())));
-        drive::fill_values(&program, Side::Y, y.view(), values.view_mut(), log_scales.view_mut());
+        drive::fill_values(&program, Side::Y, y.view().into(), values.view_mut(), log_scales.view_mut());
         let right = Rows::new(&values, &log_scales, blocks);
         Ok(gram::gram(Left::Points(&program, x.view()), right, &pairing, resolve))
     }
@@ -344,6 +350,8 @@ impl<T: Real> Map<T> {
     /// product. c are the `cotangents`, n × D, and s the log scales of the features, held fixed: with the cotangents g of
     /// the features themselves, c = g e^s.
     ///
+    /// An entry beyond the range of `T` is ±∞, which near 0 the gradients of scaled features are.
+    ///
     /// Costs twice the features and a product of n × m by m × d; with counts, as much again for each coordinate of a point
     /// that is 0, and for nested hybrids once for each level.
     ///
@@ -351,7 +359,7 @@ impl<T: Real> Map<T> {
     /// [`Shape`](Error::Shape) if an array does not fit, [`Unsupported`](Error::Unsupported) if the map or a part of it is
     /// a [`FeatureMap`] without gradients.
     pub fn pull_back(&self, side: Side, x: &ArrayRef2<T>, cotangents: &ArrayRef2<T>) -> Result<Array2<T>> {
-        self.check_points(x)?;
+        self.check_points(x.view().into())?;
         check_size("the number of rows of the cotangents", x.nrows(), cotangents.nrows())?;
         check_size("the number of columns of the cotangents", self.feature_dim(), cotangents.ncols())?;
         let mut out = Array2::zeros(x.dim());
@@ -364,7 +372,7 @@ impl<T: Real> Map<T> {
 
     fn batch(&self, side: Side, form: Form, x: ArrayView2<'_, T>) -> Batch<T> {
         let mut batch = Batch::default();
-        batch.fill(self.program(), (side, form), x, &mut Scratch::default());
+        batch.fill(self.program(), (side, form), x.into(), &mut Scratch::default());
         batch
     }
 
@@ -394,7 +402,7 @@ impl<T: Real> Map<T> {
         pairs.iter().map(estimate).collect()
     }
 
-    fn check_points(&self, x: &ArrayRef2<T>) -> Result<()> {
+    fn check_points(&self, x: Points<'_, T>) -> Result<()> {
         check_size("the number of columns of x", self.input_dim(), x.ncols())?;
         let width = self.feature_dim().max(self.blocks().len()).max(self.input_dim());
         check_addressable(x.nrows(), width)

@@ -28,6 +28,7 @@ mod product;
 mod reduce;
 mod sets;
 mod sincos;
+mod sparse;
 pub mod special;
 mod vector;
 
@@ -49,6 +50,7 @@ pub use reduce::{
 };
 pub use sets::{negate_odd, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};
+pub use sparse::{sparse_product, sparse_squared_norm};
 use vector::Vector;
 
 #[cfg(test)]

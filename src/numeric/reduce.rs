@@ -7,7 +7,7 @@ use super::Lane;
 use crate::Real;
 
 /// Independent accumulators of a reduction: two vectors of the widest instruction set.
-const LANES: usize = 16;
+pub(super) const LANES: usize = 16;
 
 #[inline(always)]
 fn squared_norm_body<T: Real, const FMA: bool>(x: &[T], scale: f64, scales: &[f64]) -> f64 {
@@ -89,7 +89,7 @@ fn sum_of_pairs<T: Real, const FMA: bool>(x: &[T], y: &[f64], term: impl Fn(f64,
 
 /// By halves: four additions that wait for each other instead of fifteen.
 #[inline(always)]
-fn folded(mut lanes: [f64; LANES]) -> f64 {
+pub(super) fn folded(mut lanes: [f64; LANES]) -> f64 {
     let mut half = LANES / 2;
     while half > 0 {
         let (low, high) = lanes.split_at_mut(half);

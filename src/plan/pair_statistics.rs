@@ -1,6 +1,6 @@
 //! [`PairStatistics`]: the parameters that suit the queries and keys at hand.
 
-use crate::error::{Error, Result, check_size};
+use crate::error::{Result, check_size, checked_positive};
 use crate::theory::gerf::{self, GerfSign, Optimum};
 use crate::theory::{Law, Pair, counts, diagonal};
 
@@ -168,7 +168,7 @@ impl<'a> PairStatistics<'a> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `epsilon` is not positive and finite.
     pub fn shift(&self, epsilon: f64) -> Result<Vec<f64>> {
-        check_epsilon(epsilon)?;
+        checked_positive("epsilon", epsilon)?;
         Ok(self.each(|x, y| {
             let least = x.min.min(y.min);
             (least - epsilon).min(least.next_down())
@@ -184,7 +184,7 @@ impl<'a> PairStatistics<'a> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `epsilon` is not positive and finite.
     pub fn robust_diagonal(&self, epsilon: f64) -> Result<Vec<f64>> {
-        check_epsilon(epsilon)?;
+        checked_positive("epsilon", epsilon)?;
         let of =
             |side: &Statistics| side.coordinates().iter().map(Coordinate::mean_square).collect::<Vec<_>>();
         Ok(diagonal::robust(&of(self.x), &of(self.y), epsilon))
@@ -215,13 +215,6 @@ impl<'a> PairStatistics<'a> {
     fn each(&self, value: impl Fn(&Coordinate, &Coordinate) -> f64) -> Vec<f64> {
         self.coordinates().map(|(x, y)| value(x, y)).collect()
     }
-}
-
-fn check_epsilon(epsilon: f64) -> Result<()> {
-    if epsilon > 0.0 && epsilon.is_finite() {
-        return Ok(());
-    }
-    Err(Error::Parameter { name: "epsilon", value: epsilon, domain: "positive and finite" })
 }
 
 /// The real A that minimises the second moment for s = −1 at ‖x−y‖² = `w`: in \[0, ⅛).

@@ -1164,6 +1164,50 @@ fn gradients_at_the_ends_of_the_range() {
             check(&Hyperbolic.softmax::<f64>(omega(1)).unwrap(), size);
         }
     }
+    // Gradients of parts beyond the range, and of features that are beyond it themselves: infinite, and a number.
+    fn is_number<T: Real>(map: &Map<T>, size: f64) {
+        let x = points::<T>(4, map.input_dim(), 1.0).mapv(|v| T::narrow(v.widen().clamp(-1.0, 1.0) * size));
+        for side in SIDES {
+            let c = Array2::from_elem((4, map.feature_dim()), T::one());
+            let gradient = map.pull_back(side, &x, &c).unwrap();
+            assert!(!gradient.iter().any(|v| v.is_nan()), "{map:?} at {size}: {gradient}");
+        }
+    }
+    for coupling in [&Independent as &dyn Coupling, &Hadamard::default()] {
+        let omega = |seed| frequencies(16, 8, coupling, seed);
+        let weight = GaussianWeight { sigma: 1.0, r: 1.0 };
+        for size in [1e38, 3e38] {
+            is_number(&Hybrid::angular::<f32>(Bases::shared(omega(1)), omega(2)).unwrap(), size);
+            is_number(&Hybrid::gaussian::<f32>(Bases::shared(omega(1)), omega(2), weight).unwrap(), size);
+            is_number(&Hyperbolic.softmax::<f32>(omega(1)).unwrap(), size);
+        }
+        for f in Activation::ALL {
+            let map = Nonlinear::new(f).map::<f64>(omega(1), 1.0).unwrap();
+            [5e-324, 1e-320, 1e-310].into_iter().for_each(|size| is_number(&map, size));
+            let map = Nonlinear::new(f).map::<f32>(omega(1), 1.0).unwrap();
+            [1e-45, 1e-40, 1e38, 3e38].into_iter().for_each(|size| is_number(&map, size));
+        }
+    }
+    // Features as large as the points: gradients of scaled ones are as large as 1 over the points.
+    for f in [Activation::Identity, Activation::Relu, Activation::Abs] {
+        let map = Nonlinear::new(f).map::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap();
+        let x = points::<f64>(4, 4, 1.0).mapv(|v| (v * 16.0).round() / 16.0);
+        let at = |exponent: i32| {
+            // In two steps: powers of 2 below 2⁻¹⁰²³ are made from infinite ones.
+            let (c, root) = (Array2::from_elem((4, 8), 1.0), 2f64.powi(exponent / 2));
+            map.pull_back(Side::X, &(&x * root * root), &c).unwrap() * root * root
+        };
+        let expected = at(0);
+        // Points are denormal from 2⁻¹⁰²² on, gradients beyond the range from about 2⁻¹⁰²³ on.
+        for exponent in [-500, -1000, -1020, 500] {
+            for (found, expected) in at(exponent).iter().zip(&expected) {
+                assert!((found - expected).abs() < 1e-12 * (1.0 + expected.abs()), "{f:?} at 2^{exponent}");
+            }
+        }
+        for (found, expected) in at(-1050).iter().zip(&expected) {
+            assert!(*found == f64::INFINITY * expected.signum() || expected.abs() < 1e-6, "{f:?}: {found}");
+        }
+    }
     // Relative to a scale of the points' size: below it, the gradient of a scaled feature is beyond the range.
     for f in Activation::ALL {
         for size in [1e-300, 1e-150] {

@@ -1,18 +1,23 @@
 //! Shift-invariant kernels and their spectral laws: maps on frequencies of the law estimate the kernel, with the variance
 //! ½(1 + k(2δ) − 2k(δ)²)/m.
 
+/// The kernel of the example.
+#[path = "../../examples/own_map/kernel.rs"]
+mod sinc;
+
 use crate::common::{Sample, point, points, unbiased};
 use ndarray::arr1;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Product, Radii, Simplex, Sobol,
+    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Product, Simplex, Sobol,
 };
 use random_features::kernel::{
-    Cauchy, Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic, ShiftInvariant, Smoothness,
-    Spectrum,
+    Cauchy, Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic, Smoothness,
 };
 use random_features::map::Target;
 use random_features::testing::conform;
-use random_features::{Error, Map, Positive, Result, Sign, SignedLog, Trigonometric};
+use random_features::{Error, Map, Positive, Sign, Trigonometric};
+
+use sinc::Sinc;
 
 /// |z| beyond it has probability 7e-6; there are fewer than 40 of them: false alarms below 3e-4.
 const LIMIT: f64 = 4.5;
@@ -153,7 +158,7 @@ fn laws_that_do_not_fit_are_refused() {
         Trigonometric.map::<f32>(radii(), RationalQuadratic::new(3.0, 1.0).unwrap()).map(drop),
         Positive.map::<f32>(cauchy(), Laplace::default()).map(drop),
         Positive.map::<f32>(radii(), quadratic(2.0)).map(drop),
-        Trigonometric.map::<f32>(chi(), Target::own(Cone::default())).map(drop),
+        Trigonometric.map::<f32>(chi(), Target::own(Sinc::default())).map(drop),
     ];
     for found in refused {
         assert!(matches!(found, Err(Error::Target { .. })), "{found:?}");
@@ -168,43 +173,14 @@ fn laws_that_do_not_fit_are_refused() {
     );
 }
 
-/// k(δ) = sin ‖δ‖/‖δ‖ in ℝ³, the mean of cos ω·δ over the unit sphere: signed, and a kernel of one's own.
-#[derive(Debug, Default)]
-struct Cone(Lengthscale);
-
-impl Radii for Cone {
-    fn draw(&self, _: usize, count: usize, _: &mut dyn rand::Rng) -> Result<Vec<f64>> {
-        Ok(vec![1.0; count])
-    }
-}
-
-impl ShiftInvariant for Cone {
-    fn name(&self) -> String {
-        "cone".into()
-    }
-
-    fn lengthscale(&self) -> &Lengthscale {
-        &self.0
-    }
-
-    fn spectrum(&self) -> Spectrum<'_> {
-        Spectrum::Polar(self)
-    }
-
-    fn of_square(&self, square: f64) -> SignedLog {
-        let r = square.sqrt();
-        SignedLog::from(if r == 0.0 { 1.0 } else { r.sin() / r })
-    }
-}
-
 #[test]
 fn a_kernel_of_ones_own_has_features_and_a_variance() {
     for norm in [0.5, 2.0, 4.0] {
         let (x, y) = (point::<f64>(3, 1, norm), point::<f64>(3, 5, 0.6));
-        let exact = Cone::default().value(&x, &y).unwrap();
+        let exact = Sinc::default().value(&x, &y).unwrap();
         let make = |seed| {
-            let omega = Independent.with_radii(Cone::default()).draw(3, 5, seed).unwrap();
-            Trigonometric.map(omega, Target::own(Cone::default())).unwrap()
+            let omega = Independent.with_radii(Sinc::default()).draw(3, 5, seed).unwrap();
+            Trigonometric.map(omega, Target::own(Sinc::default())).unwrap()
         };
         let map = make(0);
         assert_eq!(map.kernel().unwrap().value(&x, &y).unwrap(), exact);
@@ -236,7 +212,7 @@ fn kernels_and_draws_are_stored() {
         |scale: f64| Draw::new(2, 2, Independent).with_radii(RationalQuadratic::new(1.0, scale).unwrap());
     assert_eq!(draw(1.0), draw(2.0));
     // What no file can hold says so.
-    let omega = Independent.with_radii(Cone::default()).draw(3, 5, 1).unwrap();
-    let own = Trigonometric.recipe(omega, Target::own(Cone::default()));
+    let omega = Independent.with_radii(Sinc::default()).draw(3, 5, 1).unwrap();
+    let own = Trigonometric.recipe(omega, Target::own(Sinc::default()));
     assert!(serde_json::to_string(&own).unwrap_err().to_string().contains("cannot be serialized"));
 }

@@ -19,6 +19,7 @@ mod guards;
 mod hybrid;
 mod kernels;
 mod maps;
+mod metrics;
 mod moments;
 mod nonlinear;
 mod quasi;
@@ -27,6 +28,8 @@ mod ridge;
 mod shaped_attention;
 mod shaping;
 mod smoother;
+#[cfg(feature = "sparse")]
+mod sparse;
 mod statistics;
 #[cfg(feature = "serde")]
 mod stored;

@@ -41,6 +41,9 @@ pub(super) struct Chunk<T> {
     values: Values<T>,
     /// Keys that are masked.
     hidden: Vec<bool>,
+    /// The keys before the first one that enters on its own, and whether one of them lacks a feature.
+    easy: usize,
+    gaps: bool,
     adder: Adder<T>,
     packed_values: Packed<T>,
     weights: Vec<T>,
@@ -69,36 +72,38 @@ impl<T: Real> Chunk<T> {
             self.values.clear_row(i);
             self.hidden[i] = true;
         }
-        let easy = self.easy();
-        self.adder.pack(&self.keys.values()[..easy * setup.program.width()], easy);
+        (self.easy, self.gaps) = self.easy();
+        self.adder.pack(&self.keys.values()[..self.easy * setup.program.width()], self.easy);
     }
 
-    /// The number of keys before the first one that enters on its own.
-    fn easy(&self) -> usize {
+    /// The number of keys before the first one that enters on its own, and whether one of them lacks a feature.
+    fn easy(&self) -> (usize, bool) {
         let mut span = Span::new();
-        let fits = |j: &usize| {
-            span = span.with(self.keys.scales[*j], self.keys.gaps[*j]);
-            self.keys.plain[*j] && self.values.calm[*j] && span.is_narrow::<T>()
-        };
-        (0..self.keys.len()).take_while(fits).count()
+        for j in 0..self.keys.len() {
+            let wider = span.with(self.keys.scales[j], self.keys.gaps[j]);
+            if !(self.keys.plain[j] && self.values.calm[j] && wider.is_narrow::<T>()) {
+                return (j, span.gaps());
+            }
+            span = wider;
+        }
+        (self.keys.len(), span.gaps())
     }
 
-    /// The number of queries, of those of the first `easy` keys, for which these and what is ready are near each other.
-    fn near(&self, easy: usize) -> usize {
+    /// The number of queries, of those of the easy keys, for which these and what is ready are near each other.
+    fn near(&self) -> usize {
         let mut span = Span::new().with(self.ready.top, self.ready.gaps);
         let fits = |j: &usize| {
             span = span.with(self.keys.scales[*j], self.keys.gaps[*j]);
             span.is_narrow::<T>()
         };
-        if self.ready.plain { (0..easy).take_while(fits).count() } else { 0 }
+        if self.ready.plain { (0..self.easy).take_while(fits).count() } else { 0 }
     }
 
     /// Adds the keys to a state.
     pub fn add_to(&mut self, setup: Setup<'_, T>, state: &mut State<T>) {
-        let count = self.easy();
+        let (count, gaps) = (self.easy, self.gaps);
         let features = &self.keys.values()[..count * setup.program.width()];
-        let (scales, gaps) = (&self.keys.scales[..count], &self.keys.gaps[..count]);
-        let gaps = scales.iter().zip(gaps).any(|(scale, gaps)| *gaps && *scale > f64::NEG_INFINITY);
+        let scales = &self.keys.scales[..count];
         self.adder.add(Easy { features, scales, values: self.values.first(count), gaps }, state);
         if !self.hidden.iter().all(|hidden| *hidden) {
             state.see();
@@ -125,7 +130,7 @@ impl<T: Real> Chunk<T> {
         mut report: impl FnMut(usize, usize),
     ) {
         before.ready(last, &mut self.ready);
-        let fast = self.near(self.easy());
+        let fast = self.near();
         let seen = before.has_seen() || last.has_seen();
         for (member, (q, out)) in queries.iter_mut().enumerate() {
             self.queries.fill(setup.program, (Side::X, setup.reading), q.view(), &mut self.scratch);
@@ -164,7 +169,7 @@ impl<T: Real> Chunk<T> {
             targets,
         );
         self.weights.clear();
-        let mut reference = f64::NEG_INFINITY;
+        let (mut reference, mut largest) = (f64::NEG_INFINITY, f64::NEG_INFINITY);
         for first in (0..count).step_by(width) {
             let rows = first..count.min(first + width);
             let seen = rows.end;
@@ -179,10 +184,8 @@ impl<T: Real> Chunk<T> {
             {
                 let i = rows.start + r;
                 // Relative to the largest scale that the row sees.
-                let own = self
-                    .ready
-                    .top
-                    .max(self.keys.scales[..=i].iter().copied().fold(f64::NEG_INFINITY, f64::max));
+                largest = largest.max(self.keys.scales[i]);
+                let own = largest.max(self.ready.top);
                 scales[r] = own;
                 if own == f64::NEG_INFINITY {
                     scores[..seen].fill(T::zero());

@@ -5,11 +5,11 @@ use std::ops::Range;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array4, ArrayRef, ArrayView2, ArrayViewMut2, Axis, Ix4};
 
+use super::check_shape;
 use super::heads::{Heads, Job, Member};
 use super::tokens::{Element, Reading};
-use super::{check_shape, positive};
 use crate::Real;
-use crate::error::Result;
+use crate::error::{Result, checked_positive};
 use crate::numeric::{self, Isa, Packed, add_product, affine, exp_minus, max, product};
 
 /// Keys of a block.
@@ -86,7 +86,7 @@ impl ExactAttention {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the scale is positive and finite.
     pub fn scale(self, scale: f64) -> Result<Self> {
-        Ok(ExactAttention { scale: Some(positive("the scale", scale)?), ..self })
+        Ok(ExactAttention { scale: Some(checked_positive("the scale", scale)?), ..self })
     }
 
     /// The same for logits q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
@@ -94,7 +94,10 @@ impl ExactAttention {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the temperature is positive and finite.
     pub fn cosine(self, temperature: f64) -> Result<Self> {
-        Ok(ExactAttention { scale: Some(positive("the temperature", temperature)?.recip()), unit: true })
+        Ok(ExactAttention {
+            scale: Some(checked_positive("the temperature", temperature)?.recip()),
+            unit: true,
+        })
     }
 
     /// Every query attends to all keys: \[b, h, n, d_v\].

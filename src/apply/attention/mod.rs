@@ -38,7 +38,7 @@ use self::state::State;
 use self::tokens::Reading;
 use crate::Real;
 use crate::engine::{Program, Side};
-use crate::error::{Error, Result, check_positive, check_size};
+use crate::error::{Error, Result, check_positive, check_size, checked_positive};
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Recipe, Target};
 
@@ -164,7 +164,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
     pub fn scale(mut self, scale: f64) -> Result<Self> {
-        self.reading.factor = positive("the scale", scale)?.sqrt();
+        self.reading.factor = checked_positive("the scale", scale)?.sqrt();
         Ok(self)
     }
 
@@ -174,7 +174,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
     pub fn cosine(mut self, temperature: f64) -> Result<Self> {
-        self.reading.factor = positive("the temperature", temperature)?.sqrt().recip();
+        self.reading.factor = checked_positive("the temperature", temperature)?.sqrt().recip();
         self.reading.unit = true;
         Ok(self)
     }
@@ -435,11 +435,6 @@ fn in_order(places: Vec<Places>) -> Places {
     let mut places = places.concat();
     places.sort_unstable();
     places
-}
-
-fn positive(name: &'static str, value: f64) -> Result<f64> {
-    let domain = "positive and finite";
-    if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
 }
 
 /// The stored form, checked when it is read.

@@ -26,6 +26,11 @@ impl Span {
         Span { low: self.low.min(scale), high: self.high.max(scale), gaps: self.gaps | gaps }
     }
 
+    /// Whether a key lacks a feature.
+    pub fn gaps(self) -> bool {
+        self.gaps
+    }
+
     /// Whether the keys may be summed up relative to one reference in `T`.
     pub fn is_narrow<T: Real>(self) -> bool {
         !self.gaps || self.high - self.low <= -least::<T>(true).ln() || self.low == f64::INFINITY

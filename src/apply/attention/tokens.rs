@@ -160,7 +160,7 @@ impl<T: Real> Tokens<T> {
         self.gaps.clear();
         self.epsilon = reading.epsilon;
         if let Ok(points) = ArrayView2::from_shape(x.dim(), &self.points) {
-            self.features.fill(program, (side, Form::Values), points, scratch);
+            self.features.fill(program, (side, Form::Values), points.into(), scratch);
             let own = is_own(program);
             for i in 0..x.nrows() {
                 self.flatten(program, own, i);
@@ -255,7 +255,7 @@ impl<T: Real> Tokens<T> {
         if self.logs.is_none() {
             let mut logs = std::mem::take(&mut self.spare);
             if let Ok(points) = ArrayView2::from_shape((self.len(), d), &self.points) {
-                logs.fill(program, (side, form), points, scratch);
+                logs.fill(program, (side, form), points.into(), scratch);
             }
             self.logs = Some(logs);
         }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::Standardisation;
 use super::totals::{Adder, Totals};
 use crate::Real;
-use crate::engine::{Batch, Form, Program, Scratch, Side};
+use crate::engine::{Batch, Form, Points, Program, Scratch, Side};
 use crate::error::{Error, Result};
 use crate::numeric::{self, Isa, LINE, Packed, add_scaled, max_abs, squared_norm};
 
@@ -24,7 +24,7 @@ const SQUARE: usize = 16;
 /// Rows of a data set: points, n × d, with their targets, n × t, and weights.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data<'a, T> {
-    pub x: ArrayView2<'a, T>,
+    pub x: Points<'a, T>,
     pub targets: ArrayView2<'a, T>,
     /// None if all are 1.
     pub weights: Option<ArrayView1<'a, f64>>,
@@ -33,7 +33,7 @@ pub(super) struct Data<'a, T> {
 impl<T: Real> Data<'_, T> {
     pub fn rows(&self, rows: Range<usize>) -> Data<'_, T> {
         Data {
-            x: self.x.slice(s![rows.clone(), ..]),
+            x: self.x.rows(rows.clone()),
             targets: self.targets.slice(s![rows.clone(), ..]),
             weights: self.weights.as_ref().map(|weights| weights.slice(s![rows])),
         }
@@ -67,14 +67,14 @@ impl<T: Real> Default for Worker<T> {
 
 impl<T: Real> Source<'_, T> {
     /// Puts the features of points into the worker's batch.
-    pub fn fill(&self, x: ArrayView2<'_, T>, worker: &mut Worker<T>) {
+    pub fn fill(&self, x: Points<'_, T>, worker: &mut Worker<T>) {
         let Worker { scratch, points, batch } = worker;
         let what = (Side::X, Form::Values);
         match self.inputs {
             None => batch.fill(self.program, what, x, scratch),
             Some(inputs) => {
-                inputs.write(x, points);
-                batch.fill(self.program, what, points.view(), scratch);
+                x.densely(scratch, |x, _| inputs.write(x, points));
+                batch.fill(self.program, what, points.view().into(), scratch);
             }
         }
     }

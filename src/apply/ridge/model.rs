@@ -7,7 +7,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Arra
 use super::super::largest_columns;
 use super::Standardisation;
 use super::chunk::{Source, Worker};
-use crate::engine::{Batch, FeatureRow, Form, Program, Side, map_rows};
+use crate::engine::{Batch, FeatureRow, Form, Points, Program, Scratch, Side, map_rows};
 use crate::error::{Result, check_size};
 use crate::map::{Map, check_addressable};
 use crate::numeric::{self, Isa, Packed, dot};
@@ -106,8 +106,12 @@ impl<T: Real> Ridge<T> {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` does not have d columns.
     pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
-        let mut out = self.empty(x)?;
-        self.predict_into(x, &mut out)?;
+        self.predictions(x.view().into())
+    }
+
+    pub(crate) fn predictions(&self, x: Points<'_, T>) -> Result<Array2<T>> {
+        let mut out = self.empty(x.nrows())?;
+        self.write(x, out.view_mut(), T::narrow)?;
         Ok(out)
     }
 
@@ -116,13 +120,13 @@ impl<T: Real> Ridge<T> {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then.
     pub fn predict_into(&self, x: &ArrayRef2<T>, out: &mut ArrayRef2<T>) -> Result<()> {
-        self.write(x, out.view_mut(), T::narrow)
+        self.write(x.view().into(), out.view_mut(), T::narrow)
     }
 
     /// The predictions in `f64`, n × t.
     pub(super) fn scores(&self, x: &ArrayRef2<T>) -> Result<Array2<f64>> {
-        let mut out = self.empty(x)?;
-        self.write(x, out.view_mut(), |v| v)?;
+        let mut out = self.empty(x.nrows())?;
+        self.write(x.view().into(), out.view_mut(), |v| v)?;
         Ok(out)
     }
 
@@ -139,14 +143,14 @@ impl<T: Real> Ridge<T> {
         Predictor { model: self, weights: self.prepared(), worker: Worker::default(), room: Room::default() }
     }
 
-    fn empty<U: Clone + Default>(&self, x: &ArrayRef2<T>) -> Result<Array2<U>> {
-        check_addressable(x.nrows(), self.weights.nrows())?;
-        Ok(Array2::default((x.nrows(), self.weights.nrows())))
+    fn empty<U: Clone + Default>(&self, rows: usize) -> Result<Array2<U>> {
+        check_addressable(rows, self.weights.nrows())?;
+        Ok(Array2::default((rows, self.weights.nrows())))
     }
 
     fn write<U: Send + Sync>(
         &self,
-        x: &ArrayRef2<T>,
+        x: Points<'_, T>,
         mut out: ArrayViewMut2<'_, U>,
         narrow: impl Fn(f64) -> U + Sync,
     ) -> Result<()> {
@@ -164,13 +168,13 @@ impl<T: Real> Ridge<T> {
             };
         let (what, work) = ((Side::X, Form::Values), program.width().saturating_mul(self.weights.nrows()));
         let Some(inputs) = &self.inputs else {
-            map_rows(program, what, x.view(), out, work, write);
+            map_rows(program, what, x, out, work, write);
             return Ok(());
         };
-        let mut points = Array2::zeros((0, 0));
-        for (x, out) in x.axis_chunks_iter(Axis(0), ROWS).zip(out.axis_chunks_iter_mut(Axis(0), ROWS)) {
-            inputs.write(x, &mut points);
-            map_rows(program, what, points.view(), out, work, write);
+        let (mut points, mut scratch) = (Array2::zeros((0, 0)), Scratch::default());
+        for (i, out) in out.axis_chunks_iter_mut(Axis(0), ROWS).enumerate() {
+            x.run(i, ROWS).densely(&mut scratch, |x, _| inputs.write(x, &mut points));
+            map_rows(program, what, points.view().into(), out, work, write);
         }
         Ok(())
     }
@@ -249,7 +253,7 @@ impl<T: Real> Predictor<'_, T> {
         check_size("the dimension of x", model.map.input_dim(), x.len())?;
         check_size("the number of predictions", model.weights.nrows(), out.len())?;
         let program = model.map.program();
-        Source { program, inputs: model.inputs.as_ref() }.fill(x.view().insert_axis(Axis(0)), worker);
+        Source { program, inputs: model.inputs.as_ref() }.fill(x.view().insert_axis(Axis(0)).into(), worker);
         weights.apply(program, worker.batch.row(0), room);
         let predictions = room.sums.iter().zip(&model.intercepts);
         out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = T::narrow(sum + b));

@@ -198,7 +198,7 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     fn errors_at(&self, sample: &Sample<'_, T>, lambdas: &[f64], left_out: bool) -> Result<Vec<f64>> {
-        check_training(sample.x, self.map.input_dim(), sample.targets, self.rotated.ncols())?;
+        check_training(sample.x.view().into(), self.map.input_dim(), sample.targets, self.rotated.ncols())?;
         check_weights(sample.weights, sample.x.nrows())?;
         let total: f64 = sample.weights.map_or(sample.x.nrows() as f64, |weights| weights.sum());
         if total <= 0.0 {
@@ -234,7 +234,7 @@ impl<T: Real> RidgeSpectrum<T> {
     ) {
         let (program, d) = (self.map.program(), self.map.feature_dim());
         let source = Source { program, inputs: self.inputs.as_ref() };
-        source.fill(sample.x.slice(s![rows.clone(), ..]), &mut room.worker);
+        source.fill(sample.x.slice(s![rows.clone(), ..]).into(), &mut room.worker);
         room.centred.resize(rows.len() * d, 0.0);
         room.rotated.resize(rows.len() * d, 0.0);
         for (i, out) in room.centred.chunks_exact_mut(d).enumerate() {

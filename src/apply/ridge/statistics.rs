@@ -11,6 +11,7 @@ use super::rows::Rows;
 use super::sums::Sums;
 use super::totals::{MOST, TooLarge};
 use crate::Real;
+use crate::engine::Points;
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 
@@ -173,7 +174,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// has no finite features, [`Row`](Error::Row) if a row is counted already, [`Parameter`](Error::Parameter) if a
     /// sum would exceed 1e288, or after 16 million updates. Nothing has been taken in then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
-        self.take_in(x, targets, None)
+        self.take_in(x.view().into(), targets, None)
     }
 
     /// As [`update`](RidgeStatistics::update), with a weight for each row: how often the row counts.
@@ -186,7 +187,7 @@ impl<T: Real> RidgeStatistics<T> {
         targets: &ArrayRef2<T>,
         weights: &ArrayRef1<f64>,
     ) -> Result<()> {
-        self.take_in(x, targets, Some(weights))
+        self.take_in(x.view().into(), targets, Some(weights))
     }
 
     /// As [`update`](RidgeStatistics::update), with labels below the number of targets: each class has a target that is 1
@@ -195,18 +196,18 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Errors
     /// As [`update`](RidgeStatistics::update); [`Parameter`](Error::Parameter) if a label is too large.
     pub fn update_labels(&mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<()> {
-        self.take_in(x, &one_hot(labels, self.targets())?, None)
+        self.take_in(x.view().into(), &one_hot(labels, self.targets())?, None)
     }
 
-    fn take_in(
+    pub(crate) fn take_in(
         &mut self,
-        x: &ArrayRef2<T>,
+        x: Points<'_, T>,
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
         let range = self.next..self.next.saturating_add(x.nrows() as u64);
         let rows = self.rows.with(&Rows::from(range.clone()))?;
-        self.add((x, targets, weights), range.start, 1.0)?;
+        self.add((x.rows(0..x.nrows()), targets, weights), range.start, 1.0)?;
         (self.rows, self.next) = (rows, range.end);
         Ok(())
     }
@@ -225,7 +226,7 @@ impl<T: Real> RidgeStatistics<T> {
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
         let rows = self.rows.without(first..first.saturating_add(x.nrows() as u64))?;
-        self.add((x, targets, weights), first, -1.0)?;
+        self.add((x.view().into(), targets, weights), first, -1.0)?;
         self.rows = rows;
         Ok(())
     }
@@ -255,16 +256,10 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// Adds rows, or takes them out, all or none.
-    fn add(
-        &mut self,
-        (x, targets, weights): (&ArrayRef2<T>, &ArrayRef2<T>, Option<&ArrayRef1<f64>>),
-        first: u64,
-        sign: f64,
-    ) -> Result<()> {
+    fn add(&mut self, (x, targets, weights): Given<'_, T>, first: u64, sign: f64) -> Result<()> {
         check_training(x, self.map.input_dim(), targets, self.targets())?;
         check_weights(weights, x.nrows())?;
-        let data =
-            Data { x: x.view(), targets: targets.view(), weights: weights.map(|weights| weights.view()) };
+        let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };
         let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
         check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;
         let parts = self.sums.parts;
@@ -305,6 +300,9 @@ impl<T: Real> RidgeStatistics<T> {
         Chunk::new(source, data.rows(rows.clone()), rows.start, room)
     }
 }
+
+/// Points, targets and weights.
+type Given<'a, T> = (Points<'a, T>, &'a ArrayRef2<T>, Option<&'a ArrayRef1<f64>>);
 
 /// Refuses more summands than sums are exact for.
 fn check_parts(parts: u64) -> Result<()> {

@@ -17,7 +17,7 @@ pub(super) fn gradient<T: Real>(
     rows: Rows<'_, T>,
     features: &Batch<T>,
     scratch: &mut Scratch<T>,
-) -> Array2<T> {
+) -> Array2<f64> {
     let Rows { side, x, cotangents } = rows;
     let (n, m) = (x.nrows(), projection.count());
     let projected = match leaf.lift {
@@ -27,16 +27,16 @@ pub(super) fn gradient<T: Real>(
     // What one unit of each projection, real or imaginary, changes; and Σ of all features.
     let complex = leaf.lift.is_complex() && matches!(*leaf.input, Input::Linear(_));
     let (mut re, mut im) = (Array2::zeros((n, m)), Array2::zeros((if complex { n } else { 0 }, m)));
-    let mut sums = vec![Complex64::ZERO; n];
+    let (mut sums, mut units) = (vec![Complex64::ZERO; n], vec![[1.0, 0.0]; n]);
     for i in 0..n {
         let (row, c) = (features.row(i), cotangents.row(i));
         sums[i] = match leaf.lift {
             Lift::Function { activation, .. } => {
                 let scale = leaf.constant - row.log_scales[0];
-                for j in 0..m {
-                    let slope = function::slope(activation, projected[[i, j]].widen(), scale);
-                    re[[i, j]] = T::narrow(c[j].widen() * slope);
-                }
+                let weight = |j: usize, scale| {
+                    c[j].widen() * function::slope(activation, projected[[i, j]].widen(), scale)
+                };
+                units[i] = write_in_units(re.row_mut(i), scale, weight);
                 Complex64::ZERO
             }
             _ => weigh(leaf, side, c, row.values, (re.row_mut(i), complex.then(|| im.row_mut(i)))),
@@ -54,12 +54,37 @@ pub(super) fn gradient<T: Real>(
                 for (k, out) in out.into_iter().enumerate() {
                     let scale = leaf.lengthscale.at(k);
                     let term = 2.0 * leaf.row * sums[i].re * (x[[i, k]].widen() / scale);
-                    *out = T::narrow((re[[i, k]].widen() + term) / scale);
+                    let [unit, log] = units[i];
+                    let sum = re[[i, k]].widen() * unit;
+                    // What is 0 stays so, however large the factor is.
+                    let sum = if log == 0.0 || sum == 0.0 { sum } else { sum * log.exp() };
+                    *out = (sum + term) / scale;
                 }
             }
         }
     }
     out
+}
+
+/// Writes `weight(j, scale)` for all j over a unit and a power of e, which are returned: for points near 0 the slopes of
+/// scaled features leave the range, and their sum would be none.
+fn write_in_units<T: Real>(
+    mut out: ArrayViewMut1<'_, T>,
+    scale: f64,
+    weight: impl Fn(usize, f64) -> f64,
+) -> [f64; 2] {
+    let mut log = 0.0;
+    let largest =
+        |log: f64| (0..out.len()).fold(0.0, |largest: f64, j| largest.max(weight(j, scale - log).abs()));
+    let mut unit = largest(log);
+    while unit == f64::INFINITY && log < scale {
+        log += 600.0;
+        unit = largest(log);
+    }
+    // Usual slopes are written as they are.
+    let unit = if unit <= T::max_value().widen().sqrt() { 1.0 } else { unit };
+    out.iter_mut().enumerate().for_each(|(j, out)| *out = T::narrow(weight(j, scale - log) / unit));
+    [unit, log]
 }
 
 /// Writes what one unit of each projection changes, for features that are exponentials or waves; returns their weighted
@@ -117,7 +142,7 @@ fn through_matrix<T: Real>(
     x: ArrayView1<'_, T>,
     (re, im): (ArrayView1<'_, T>, Option<ArrayView1<'_, T>>),
     sum: Complex64,
-    out: ArrayViewMut1<'_, T>,
+    out: ArrayViewMut1<'_, f64>,
 ) {
     let d = x.len();
     let (mut u, mut image) = (vec![0.0; d], vec![Complex64::ZERO; d]);
@@ -131,7 +156,7 @@ fn through_matrix<T: Real>(
     matrix.transposed_times(&image, &mut gradient);
     for (k, out) in out.into_iter().enumerate() {
         let outer = 2.0 * linear.outer * sum.re * u[k];
-        *out = T::narrow((gradient[k] + outer) / linear.lengthscale.at(k));
+        *out = (gradient[k] + outer) / linear.lengthscale.at(k);
     }
 }
 
@@ -142,6 +167,6 @@ fn projections<T: Real>(
 ) -> Array2<T> {
     let (mut values, mut norms) = (vec![T::zero(); x.nrows() * projection.count()], vec![0.0; x.nrows()]);
     let shape = (x.nrows(), projection.count(), 1);
-    projection.project(x, &mut Tile::new(&mut values, &mut [], &mut norms, shape), scratch, None);
+    projection.project(x.into(), &mut Tile::new(&mut values, &mut [], &mut norms, shape), scratch, None);
     Array2::from_shape_vec((x.nrows(), projection.count()), values).unwrap_or_default()
 }

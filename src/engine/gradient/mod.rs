@@ -40,19 +40,21 @@ pub(crate) fn pull_back<T: Real>(
     side: Side,
     x: ArrayView2<'_, T>,
     cotangents: ArrayView2<'_, T>,
-    mut out: ArrayViewMut2<'_, T>,
+    out: ArrayViewMut2<'_, T>,
 ) -> bool {
-    out.fill(T::zero());
     let work = cotangents.len().saturating_mul(x.ncols());
     let known = AtomicBool::new(true);
     for_runs(
         out,
         (ROWS, work),
         |_| Scratch::default(),
-        |scratch, run, out| {
+        |scratch, run, mut out| {
             let rows = s![run, ..];
             let rows = Rows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
-            known.fetch_and(of_plan(program.plan(), rows, out, scratch), Ordering::Relaxed);
+            // Those of parts may be beyond the range where their sum is not.
+            let mut sum = Array2::zeros(out.dim());
+            known.fetch_and(of_plan(program.plan(), rows, sum.view_mut(), scratch), Ordering::Relaxed);
+            out.zip_mut_with(&sum, |out, sum| *out = T::narrow(*sum));
         },
     );
     // Without rows it is still asked.
@@ -77,7 +79,7 @@ fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
 fn of_plan<T: Real>(
     plan: &Plan<T>,
     rows: Rows<'_, T>,
-    mut out: ArrayViewMut2<'_, T>,
+    mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
     match plan {
@@ -91,7 +93,7 @@ fn of_plan<T: Real>(
         Plan::Foreign(map, _) => {
             let mut gradient = Array2::zeros(rows.x.dim());
             let known = map.pull_back(rows.side, rows.x, rows.cotangents, gradient.view_mut());
-            out.add_assign(&gradient);
+            out.zip_mut_with(&gradient, |out, gradient| *out += gradient.widen());
             known
         }
     }
@@ -101,12 +103,12 @@ fn of_plan<T: Real>(
 fn of_sum<T: Real>(
     sum: &Sum<T>,
     rows: Rows<'_, T>,
-    mut out: ArrayViewMut2<'_, T>,
+    mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
     let Rows { side, x, cotangents } = rows;
     let mut room = Batch::default();
-    sum.fill_parts(Pass::new(side, Form::Values), x.view(), &mut room, scratch);
+    sum.fill_parts(Pass::new(side, Form::Values), x.view().into(), &mut room, scratch);
     let mut of_parts = Array2::zeros((x.nrows(), sum.room().0));
     let cotangents = cotangents.as_standard_layout();
     for (i, mut of_parts) in of_parts.rows_mut().into_iter().enumerate() {
@@ -124,7 +126,7 @@ fn of_sum<T: Real>(
 fn of_routed<T: Real>(
     routed: &Routed<T>,
     rows: Rows<'_, T>,
-    mut out: ArrayViewMut2<'_, T>,
+    mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
     let x = rows.x.as_standard_layout();
@@ -133,7 +135,7 @@ fn of_routed<T: Real>(
         let one = s![i..i + 1, ..];
         let cluster = routed.cluster(rows.side, x.row(i));
         if cluster == routed.clusters(rows.side) {
-            out.row_mut(i).fill(T::nan());
+            out.row_mut(i).fill(f64::NAN);
             continue;
         }
         for (plan, columns, _) in routed.line(rows.side, cluster) {
@@ -150,7 +152,7 @@ fn of_conditioned<T: Real>(
     plan: &Plan<T>,
     conditioned: &Conditioned<T>,
     rows: Rows<'_, T>,
-    out: ArrayViewMut2<'_, T>,
+    out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
     let Rows { side, x, cotangents } = rows;
@@ -173,14 +175,14 @@ fn of_conditioned<T: Real>(
             }
         }
     }
-    let mut gradients = Array2::zeros(images.dim());
+    let mut gradients = Array2::<f64>::zeros(images.dim());
     let of_base = Rows { side, x: images.view(), cotangents: cotangents.view() };
     let known = of_plan(conditioned.base(), of_base, gradients.view_mut(), scratch);
     conditioned.pull_back(side, (x, images.view()), (gradients.view(), &sums), out);
     known
 }
 
-fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>) -> Array2<T> {
+fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>) -> Array2<f64> {
     let features = features(leaf, rows.side, rows.x.view(), scratch);
     match (&*leaf.input, &leaf.projection) {
         (Input::Logarithms(logarithms), Some(projection)) => {
@@ -192,13 +194,13 @@ fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>)
 }
 
 /// Of elu(u) + 1.
-fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T>) -> Array2<T> {
+fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T>) -> Array2<f64> {
     let mut out = Array2::zeros(rows.x.dim());
     for (i, mut out) in out.rows_mut().into_iter().enumerate() {
         let scale = features.row(i).log_scales[0];
         for (k, u) in coordinates::scaled(&leaf.lengthscale, rows.x.row(i)).enumerate() {
             let slope = (u.min(0.0) - scale).exp() / leaf.lengthscale.at(k);
-            out[k] = T::narrow(rows.cotangents[[i, k]].widen() * slope);
+            out[k] = rows.cotangents[[i, k]].widen() * slope;
         }
     }
     out
@@ -208,14 +210,14 @@ fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T
 fn filled<T: Real>(plan: &Plan<T>, side: Side, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Batch<T> {
     let (facts, mut batch) = (plan.facts(), Batch::default());
     batch.resize(x.nrows(), (facts.feature_dim(), facts.blocks.len()), Form::Values);
-    plan.fill(Pass::new(side, Form::Values), x, &mut batch.tile(), scratch);
+    plan.fill(Pass::new(side, Form::Values), x.into(), &mut batch.tile(), scratch);
     batch
 }
 
 fn features<T: Real>(leaf: &Leaf<T>, side: Side, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Batch<T> {
     let mut batch = Batch::default();
     batch.resize(x.nrows(), (leaf.facts.feature_dim(), 1), Form::Values);
-    leaf.fill(Pass::new(side, Form::Values), x, &mut batch.tile(), scratch);
+    leaf.fill(Pass::new(side, Form::Values), x.into(), &mut batch.tile(), scratch);
     batch
 }
 

@@ -16,7 +16,7 @@ pub(super) fn gradient<T: Real>(
     rows: Rows<'_, T>,
     batch: &Batch<T>,
     scratch: &mut Scratch<T>,
-) -> Array2<T> {
+) -> Array2<f64> {
     let Rows { side, x, cotangents } = rows;
     let weigh = |(i, f)| cotangents[[i, f]] * batch.row(i).values[f];
     let weights = Array2::from_shape_fn(cotangents.dim(), weigh);
@@ -36,7 +36,7 @@ pub(super) fn gradient<T: Real>(
                 sums[[i, l]].widen() / u - u * sum
             };
             let gradient = 2.0 * logarithms.unshifted * scaled * sum + moved;
-            out[l] = T::narrow(gradient / logarithms.scales[l]);
+            out[l] = gradient / logarithms.scales[l];
         }
     }
     out

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::structured::Fast;
 use crate::Real;
+use crate::engine::points::{Points, SparsePoints};
 use crate::engine::{Scratch, Tile};
 use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
@@ -204,7 +205,12 @@ impl<T: Real> Projection<T> {
             let (what, expected, found) = ("the stride of a row of the products", self.count(), 0);
             return Err(Error::Shape { what, expected, found });
         };
-        self.project(x.view(), &mut Tile::new(values, &mut [], norms, shape), &mut Scratch::default(), None);
+        self.project(
+            x.view().into(),
+            &mut Tile::new(values, &mut [], norms, shape),
+            &mut Scratch::default(),
+            None,
+        );
         Ok(())
     }
 
@@ -225,6 +231,19 @@ impl<T: Real> Projection<T> {
     /// norm is. `norms` are ‖xᵢ/ℓ‖², if they are known.
     pub(crate) fn project(
         &self,
+        x: Points<'_, T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+        norms: Option<&[f64]>,
+    ) {
+        match (x, &self.matrix) {
+            (Points::Sparse(x), Matrix::Dense(packed)) => self.project_sparse(x, packed, tile, scratch),
+            (x, _) => x.densely(scratch, |x, scratch| self.project_dense(x, tile, scratch, norms)),
+        }
+    }
+
+    fn project_dense(
+        &self,
         x: ArrayView2<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
@@ -239,17 +258,44 @@ impl<T: Real> Projection<T> {
             }
             _ => self.multiply((x, x_stride), (out, stride), work),
         }
-        // The squared norm from which on numbers might overflow.
-        let safe = (T::max_value().widen() / 4.0 / self.detour).powi(2);
         for (i, x) in x.chunks(x_stride).enumerate() {
             let x = &x[..self.input_dim()];
             let squared_norm = norms.map_or_else(|| self.squared_norm(x), |norms| norms[i]);
             let row = tile.row(i);
             row.log_scales[0] = squared_norm;
-            if squared_norm > safe {
+            if squared_norm > self.safe() {
                 self.project_saturating(x, &mut row.values[..self.count()], work);
             }
         }
+    }
+
+    /// As [`project`](Projection::project), to the bit, at O(m) for each coordinate that is not 0.
+    fn project_sparse(
+        &self,
+        x: SparsePoints<'_, T>,
+        packed: &Packed<T>,
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        let isa = Isa::best();
+        for i in 0..tile.rows() {
+            let ((columns, values), row) = (x.row(i), tile.row(i));
+            numeric::sparse_product(isa, columns, values, packed.all(), &mut row.values[..self.count()]);
+            let squared_norm =
+                numeric::sparse_squared_norm(isa, columns, values, self.inverse, &self.inverses);
+            row.log_scales[0] = squared_norm;
+            if squared_norm > self.safe() {
+                let mut all = scratch.take(x.dim);
+                x.write_row(i, &mut all);
+                self.project_saturating(&all, &mut row.values[..self.count()], &mut Buffer::default());
+                scratch.give(all);
+            }
+        }
+    }
+
+    /// The squared norm from which on numbers might overflow.
+    fn safe(&self) -> f64 {
+        (T::max_value().widen() / 4.0 / self.detour).powi(2)
     }
 
     /// Rows of points and of products, each with the distance between rows.

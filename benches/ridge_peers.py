@@ -1,0 +1,79 @@
+"""Ridge regression beside NumPy and scikit-learn, for compare.py.
+
+- NumPy: AᵀA of features that exist already, which is what BLAS does at its best (a symmetric product); here features
+  are computed on the way and never stored
+- RBFSampler + Ridge: the whole fit, with its solve, and the predictions of the pipeline. Features of RBFSampler are cosines
+  alone, so that it takes twice as large a product of points and frequencies
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterator
+from types import ModuleType
+from typing import Any
+
+Run = tuple[str, Callable[[], Any], Callable[[Any], bool]]
+
+# Features whose products are checked.
+CHECKED = 4
+
+
+def points(np: ModuleType, case: Any) -> Any:
+    """Points like the example's."""
+    dtype = np.float32 if case.dtype == "f32" else np.float64
+    return np.random.default_rng(1).random((case.n, case.d), dtype=dtype) * dtype(case.d**-0.5)
+
+
+def products(np: ModuleType, case: Any) -> Iterator[Run]:
+    """The products of all pairs of features, which are made before."""
+    x = points(np, case)
+    frequencies = np.random.default_rng(2).standard_normal((case.d, case.m // 2), dtype=x.dtype)
+    dots = x @ frequencies
+    features = np.hstack([np.cos(dots), np.sin(dots)])
+    del dots
+    out = np.empty((case.m, case.m), x.dtype)
+    first = features[:, :CHECKED].astype(np.float64)
+    expected = first.T @ first
+
+    def right(result: Any) -> bool:
+        return bool(np.allclose(result[:CHECKED, :CHECKED], expected, rtol=1e-3))
+
+    yield "NumPy A.T @ A, features made", lambda: np.matmul(features.T, features, out=out), right
+
+
+def pipeline(np: ModuleType, case: Any) -> tuple[Any, Any, Any]:
+    """Approximate kernel ridge regression of the first coordinate, points and targets."""
+    approximation = importlib.import_module("sklearn.kernel_approximation")
+    linear_model = importlib.import_module("sklearn.linear_model")
+    make = importlib.import_module("sklearn.pipeline").make_pipeline
+    x = points(np, case)
+    sampler = approximation.RBFSampler(gamma=0.5, n_components=case.m, random_state=1)
+    return make(sampler, linear_model.Ridge(alpha=1.0, solver="cholesky")), x, x[:, 0].copy()
+
+
+def follows(np: ModuleType, predictions: Any, targets: Any) -> bool:
+    """Whether predictions follow the targets, on which they depend by a smooth function."""
+    return bool(np.corrcoef(np.ravel(predictions), targets)[0, 1] > 0.9)
+
+
+def fits(np: ModuleType, case: Any) -> Iterator[Run]:
+    model, x, y = pipeline(np, case)
+    yield "RBFSampler + Ridge fit", lambda: model.fit(x, y), lambda m: follows(np, m.predict(x[:1000]), y[:1000])
+
+
+def predictions(np: ModuleType, case: Any) -> Iterator[Run]:
+    model, x, y = pipeline(np, case)
+    model.fit(x[:20000], y[:20000])
+    yield "RBFSampler + Ridge predict", lambda: model.predict(x), lambda found: follows(np, found, y)
+
+
+def runs(modules: dict[str, ModuleType], case: Any) -> list[Run]:
+    """The peers of a case: a name, what is timed, and whether its result is right."""
+    np, found = modules["numpy"], []
+    statistics = case.name == "ridge-statistics"
+    if statistics:
+        found += products(np, case)
+    if "sklearn" in modules:
+        found += fits(np, case) if statistics else predictions(np, case)
+    return found

@@ -1,0 +1,94 @@
+//! What dense loops give for a vector that is mostly 0, to the bit, from the entries that are not: a product with 0 changes
+//! no sum.
+
+use super::Lane;
+use super::packed::{Panels, panel_width};
+use super::reduce::{LANES, folded};
+use crate::Real;
+
+/// Not less than any panel.
+const EDGE: usize = 32;
+
+#[inline(always)]
+fn sparse_product_body<T: Lane, const FMA: bool>(
+    columns: &[usize],
+    x: &[T],
+    w: Panels<'_, T>,
+    out: &mut [T],
+) {
+    let width = const {
+        assert!(panel_width::<T>() <= EDGE);
+        panel_width::<T>()
+    };
+    for (panel, out) in w.panels.chunks(w.panel.max(1)).zip(out[..w.rows].chunks_mut(width)) {
+        let mut sums = [T::zero(); EDGE];
+        for (&k, &x) in columns.iter().zip(x) {
+            let lanes = &panel[k * width..][..width];
+            sums[..width].iter_mut().zip(lanes).for_each(|(sum, w)| *sum = x.madd::<FMA>(*w, *sum));
+        }
+        out.copy_from_slice(&sums[..out.len()]);
+    }
+}
+
+multiversion! {
+    /// out[j] ← Σₖ xₖ W[j, columns[k]] for all rows j of W: with columns that ascend, the bits of
+    /// [`product`](super::product).
+    ///
+    /// # Panics
+    /// If a column is not one of W, or there is no room for all products.
+    pub fn sparse_product<T>(columns: &[usize], x: &[T], w: Panels<'_, T>, out: &mut [T]) = sparse_product_body;
+}
+
+#[inline(always)]
+fn sparse_squared_norm_body<T: Real, const FMA: bool>(
+    columns: &[usize],
+    x: &[T],
+    scale: f64,
+    scales: &[f64],
+) -> f64 {
+    let mut lanes = [0.0; LANES];
+    for (&k, x) in columns.iter().zip(x) {
+        let v = x.widen() * if scales.is_empty() { scale } else { scales[k] };
+        lanes[k % LANES] = v.madd::<FMA>(v, lanes[k % LANES]);
+    }
+    folded(lanes)
+}
+
+multiversion! {
+    /// The bits of [`squared_norm`](super::squared_norm) for the entries `x` in these `columns`, which ascend.
+    pub fn sparse_squared_norm<T>(columns: &[usize], x: &[T], scale: f64, scales: &[f64]) -> f64 = sparse_squared_norm_body;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Isa, Packed, product, squared_norm};
+    use super::*;
+
+    fn against_dense<T: Real>(isa: Isa, depth: usize, rows: usize, step: usize) {
+        let value = |i: usize| T::narrow(((i * 7919) % 1009) as f64 / 1009.0 - 0.5);
+        let columns: Vec<usize> = (step / 2..depth).step_by(step).collect();
+        let x: Vec<T> = columns.iter().map(|k| value(*k)).collect();
+        let mut dense = vec![T::zero(); depth];
+        columns.iter().zip(&x).for_each(|(k, x)| dense[*k] = *x);
+        let w = Packed::new(rows, depth, |j, k| value(3 * (j * depth + k) + 1));
+        let (mut expected, mut found) = (vec![T::nan(); rows], vec![T::nan(); rows]);
+        product(isa, &dense, depth, w.all(), &mut expected, rows);
+        sparse_product(isa, &columns, &x, w.all(), &mut found);
+        assert_eq!(found, expected, "{isa:?} {depth}x{rows}");
+        let scales: Vec<f64> = (0..depth).map(|k| 0.5 + k as f64).collect();
+        for scales in [&scales[..], &[]] {
+            let expected = squared_norm(isa, &dense, 0.3, scales);
+            assert_eq!(sparse_squared_norm(isa, &columns, &x, 0.3, scales), expected);
+        }
+    }
+
+    #[test]
+    fn the_bits_of_dense_loops() {
+        for isa in Isa::available() {
+            for (depth, rows, step) in [(1, 1, 1), (7, 33, 2), (100, 70, 9), (2100, 31, 13), (50, 64, 100)] {
+                against_dense::<f32>(isa, depth, rows, step);
+                against_dense::<f64>(isa, depth, rows, step);
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What must not allocate does not: predictions of one point after the other.
+#![allow(unsafe_code, reason = "an allocator that counts")]
+#![cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use ndarray::{Array2, ArrayView1};
+use random_features::apply::{RidgeStatistics, Standardisation};
+use random_features::frequency::{Coupling, Hadamard, Orthogonal};
+use random_features::kernel::Activation;
+use random_features::{EluPlusOne, Hyperbolic, Map, Nonlinear, Positive, Real, Sign, Trigonometric};
+
+/// The system's allocator, which counts what each thread asks of it.
+struct Counting;
+
+thread_local! {
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+fn count() {
+    // A thread that is ending has no counter.
+    let _ = COUNT.try_with(|count| count.set(count.get() + 1));
+}
+
+// SAFETY: everything is done by the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(block, layout) }
+    }
+
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(block, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// How often this thread allocates.
+fn allocations(run: impl FnOnce()) -> usize {
+    let before = COUNT.get();
+    run();
+    COUNT.get() - before
+}
+
+fn check<T: Real>(map: Map<T>, targets: usize, standardised: bool) {
+    let x = Array2::from_shape_fn((200, map.input_dim()), |(i, k)| {
+        T::narrow((((i * 7 + k * 13) % 29) as f64 / 29.0 - 0.5) * 0.5)
+    });
+    let y = Array2::from_shape_fn((200, targets), |(i, j)| T::narrow(((i + j) as f64).sin()));
+    let name = format!("{map:?}, {targets} targets, {standardised}");
+    let mut statistics = RidgeStatistics::new(map, targets).unwrap();
+    if standardised {
+        statistics = statistics.standardised(Standardisation::of(&x).unwrap()).unwrap();
+    }
+    statistics.update(&x, &y).unwrap();
+    let model = statistics.solve(1e-3).unwrap();
+    let expected = model.predict(&x).unwrap();
+    let mut predictor = model.predictor();
+    let mut out = vec![T::zero(); targets];
+    predictor.predict_into(&x.row(0), &mut out).unwrap();
+    let found = allocations(|| {
+        for (x, expected) in x.rows().into_iter().zip(expected.rows()) {
+            predictor.predict_into(&x, &mut out).unwrap();
+            assert_eq!(ArrayView1::from(&out), expected);
+        }
+    });
+    assert_eq!(found, 0, "{name}");
+}
+
+fn all<T: Real>() {
+    let omega = |seed| Orthogonal.draw(16, 256, seed).unwrap();
+    let maps = || -> Vec<Map<T>> {
+        vec![
+            Trigonometric.gaussian(omega(1), 2.0).unwrap(),
+            Positive.gaussian(omega(1), 2.0).unwrap(),
+            Hyperbolic.gaussian(omega(1), 2.0).unwrap(),
+            Trigonometric.gaussian(Hadamard::default().draw(16, 256, 1).unwrap(), 2.0).unwrap(),
+            Sign.map(omega(1), 1.0).unwrap(),
+            Nonlinear::new(Activation::Relu).map(omega(1), 1.0).unwrap(),
+            EluPlusOne.map(16, 1.0).unwrap(),
+        ]
+    };
+    for targets in [1, 9] {
+        for standardised in [false, true] {
+            maps().into_iter().for_each(|map| check(map, targets, standardised));
+        }
+    }
+}
+
+/// The counter counts: else nothing here could fail.
+#[test]
+fn allocations_are_counted() {
+    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+    let mut list = vec![1u8];
+    assert!(allocations(|| list.resize(std::hint::black_box(1 << 20), 1)) >= 1);
+}
+
+#[test]
+fn one_row_is_predicted_without_allocation() {
+    all::<f32>();
+    all::<f64>();
+}

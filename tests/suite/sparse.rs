@@ -1,0 +1,190 @@
+//! Sparse points: the bits of dense ones.
+
+use crate::common::{MAPS, MORE_MAPS, couplings, frequencies, gaussian, softmax};
+use ndarray::{Array2, arr2, s};
+use random_features::apply::{RidgeStatistics, Smoother, Standardisation};
+use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, draw_poisson};
+use random_features::hybrid::{Bases, GaussianWeight, Hybrid};
+use random_features::kernel::Activation;
+use random_features::map::{Facts, FeatureMap, Form, Tile};
+use random_features::sprs::{CsMat, TriMat};
+use random_features::{
+    EluPlusOne, Error, Map, Nonlinear, Poisson, Positive, Real, Side, Sign, Trigonometric, rng,
+};
+
+const SIDES: [Side; 2] = [Side::X, Side::Y];
+
+/// n points of which a share of about 1/`step` of the coordinates is not 0, and some rows have none.
+fn sparse<T: Real>(n: usize, d: usize, step: usize, size: f64) -> CsMat<T> {
+    let mut entries = TriMat::new((n, d));
+    for i in (0..n).filter(|i| i % 7 != 3) {
+        for k in (i % step..d).step_by(step) {
+            entries.add_triplet(i, k, T::narrow((((i * 31 + k * 17) % 23) as f64 / 11.0 - 1.0) * size));
+        }
+    }
+    entries.to_csr()
+}
+
+/// A map of one's own, which reads dense points.
+#[derive(Debug)]
+struct Coordinates(usize);
+
+impl<T: Real> FeatureMap<T> for Coordinates {
+    fn facts(&self) -> Facts {
+        Facts::new(self.0, vec![self.0]).symmetric()
+    }
+
+    fn fill(&self, _: Side, x: ndarray::ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let row = tile.row(i);
+            row.values.iter_mut().zip(x).for_each(|(value, x)| *value = *x);
+            row.log_scales[0] = 0.0;
+        }
+    }
+}
+
+/// Maps that project points, and maps that read them otherwise.
+fn maps<T: Real>(d: usize) -> Vec<Map<T>> {
+    let mut maps = Vec::new();
+    for coupling in couplings() {
+        for name in MAPS.into_iter().chain(MORE_MAPS) {
+            for target in [softmax(), gaussian()] {
+                maps.push(name.make::<T>(frequencies(d, 40, coupling.as_ref(), 2), target));
+            }
+        }
+    }
+    let omega = |m: usize, seed| frequencies(d, m, &Independent, seed);
+    let scales: Vec<f64> = (0..d).map(|k| 0.7 + k as f64 / d as f64).collect();
+    maps.push(Trigonometric.gaussian(omega(33, 1), scales).unwrap());
+    maps.push(Trigonometric.gaussian(Hadamard::default().draw(d, 2000, 1).unwrap(), 1.0).unwrap());
+    maps.push(Sign.map(omega(70, 1), 1.0).unwrap());
+    maps.push(Nonlinear::new(Activation::Relu).map(omega(70, 1), 1.0).unwrap());
+    maps.push(EluPlusOne.map(d, 1.0).unwrap());
+    maps.push(Poisson::default().gaussian(draw_poisson(d, 20, 1.0, &mut rng(1)).unwrap(), 2.0).unwrap());
+    maps.push(Hybrid::angular(Bases::shared(omega(8, 1)), omega(2, 2)).unwrap());
+    let weight = GaussianWeight { sigma: 0.5, r: 2.0 };
+    maps.push(Hybrid::gaussian(Bases::shared(omega(8, 1)), omega(4, 2), weight).unwrap());
+    maps.push(Map::new(Coordinates(d)).unwrap());
+    maps
+}
+
+fn features<T: Real>() {
+    for (n, d, step) in [(1, 5, 2), (30, 60, 7), (300, 20, 3)] {
+        let x = sparse::<T>(n, d, step, 0.6);
+        let dense = x.to_dense();
+        for map in maps::<T>(d) {
+            for side in SIDES {
+                let (found, expected) =
+                    (map.features_of_sparse(side, x.view()).unwrap(), map.features(side, &dense).unwrap());
+                assert_eq!(found.values(), expected.values(), "{map:?}");
+                assert_eq!(found.log_scales(), expected.log_scales(), "{map:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn features_have_the_bits_of_dense_points() {
+    features::<f32>();
+    features::<f64>();
+}
+
+#[test]
+fn any_form_of_the_matrix() {
+    let (d, map) = (50, Positive.gaussian::<f32>(frequencies(50, 30, &Orthogonal, 1), 1.5).unwrap());
+    let x = sparse::<f32>(40, d, 4, 0.5);
+    let expected = map.features(Side::X, &x.to_dense()).unwrap();
+    let values = |x: &CsMat<f32>| map.features_of_sparse(Side::X, x.view()).unwrap().values().to_owned();
+    assert_eq!(values(&x.to_csc()), expected.values());
+    let rows = x.slice_outer(11..29);
+    let part = map.features_of_sparse(Side::X, rows).unwrap();
+    assert_eq!(part.values(), expected.values().slice(s![11..29, ..]));
+    // Zeros that are stored.
+    let stored =
+        CsMat::new((40, d), (0..=40).map(|i| i * d).collect(), (0..40 * d).map(|i| i % d).collect(), {
+            x.to_dense().into_raw_vec_and_offset().0
+        });
+    assert_eq!(values(&stored), expected.values());
+    assert_eq!(values(&CsMat::zero((0, d))).dim(), (0, 30));
+    assert_eq!(values(&CsMat::zero((2, d))), map.features(Side::X, &Array2::zeros((2, d))).unwrap().values());
+}
+
+#[test]
+fn rows_that_are_not_finite_or_large() {
+    let mut x = sparse::<f32>(6, 9, 2, 1.0);
+    let last = x.nnz() - 1;
+    x.data_mut()[0] = f32::NAN;
+    x.data_mut()[last] = f32::INFINITY;
+    let map = Trigonometric.gaussian::<f32>(frequencies(9, 20, &Orthogonal, 1), 1.0).unwrap();
+    let found = map.features_of_sparse(Side::X, x.view()).unwrap();
+    let lost: Vec<bool> =
+        found.values().rows().into_iter().map(|row| row.iter().all(|v| v.is_nan())).collect();
+    assert_eq!(lost, [true, false, false, false, false, true]);
+    // Products that would overflow.
+    for size in [1e-30, 1e20, 1e37, 3e38] {
+        for map in [Positive.gaussian(frequencies(9, 20, &Orthogonal, 1), 0.5).unwrap(), map.clone()] {
+            let x = sparse::<f32>(6, 9, 2, size);
+            let expected = map.features(Side::Y, &x.to_dense()).unwrap();
+            let found = map.features_of_sparse(Side::Y, x.view()).unwrap();
+            assert_eq!((found.values(), found.log_scales()), (expected.values(), expected.log_scales()));
+            assert!(found.values().iter().all(|v| v.is_finite()), "{size}");
+        }
+    }
+}
+
+fn models<T: Real>() {
+    let (n, d) = (5000, 30);
+    let x = sparse::<T>(n, d, 5, 0.5);
+    let dense = x.to_dense();
+    let y = Array2::from_shape_fn((n, 2), |(i, j)| T::narrow(((i + 3 * j) as f64).sin()));
+    let map = || Trigonometric.gaussian::<T>(frequencies(d, 40, &Orthogonal, 2), 1.5).unwrap();
+    let [mut left, mut right] = [(); 2].map(|()| Smoother::new(map(), 2).unwrap());
+    left.update_sparse(x.view(), &y).unwrap();
+    right.update(&dense, &y).unwrap();
+    let expected = right.predict(&dense).unwrap();
+    assert_eq!(left.predict_sparse(x.view()).unwrap(), expected);
+    assert_eq!(left.predict(&dense).unwrap(), expected);
+    for inputs in [None, Some(Standardisation::of(&dense).unwrap())] {
+        let [mut left, mut right] = [(); 2].map(|()| {
+            let statistics = RidgeStatistics::new(map(), 2).unwrap();
+            inputs.clone().map_or(Ok(statistics.clone()), |inputs| statistics.standardised(inputs)).unwrap()
+        });
+        left.update_sparse(x.slice_outer(0..3000), &y.slice(s![..3000, ..])).unwrap();
+        left.update_sparse(x.slice_outer(3000..n), &y.slice(s![3000.., ..])).unwrap();
+        right.update(&dense.slice(s![..3000, ..]), &y.slice(s![..3000, ..])).unwrap();
+        right.update(&dense.slice(s![3000.., ..]), &y.slice(s![3000.., ..])).unwrap();
+        if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
+            let [left, right] = [left, right].map(|statistics| statistics.solve(1e-4).unwrap());
+            assert_eq!(left.weights(), right.weights());
+            assert_eq!(left.predict_sparse(x.view()).unwrap(), right.predict(&dense).unwrap());
+        }
+    }
+}
+
+#[test]
+fn models_have_the_bits_of_dense_points() {
+    models::<f32>();
+    models::<f64>();
+}
+
+#[test]
+fn refusals() {
+    let map = Trigonometric.gaussian::<f64>(frequencies(5, 8, &Orthogonal, 1), 1.0).unwrap();
+    let wide = sparse::<f64>(4, 6, 2, 1.0);
+    let shape =
+        |error: Error| assert!(matches!(error, Error::Shape { expected: 5, found: 6, .. }), "{error}");
+    shape(map.features_of_sparse(Side::X, wide.view()).unwrap_err());
+    let (mut smoother, mut ridge) =
+        (Smoother::new(map.clone(), 1).unwrap(), RidgeStatistics::new(map, 1).unwrap());
+    let y = arr2(&[[0.0], [1.0], [2.0], [3.0]]);
+    shape(smoother.update_sparse(wide.view(), &y).unwrap_err());
+    shape(ridge.update_sparse(wide.view(), &y).unwrap_err());
+    let mut x = sparse::<f64>(4, 5, 2, 1.0);
+    assert!(matches!(smoother.predict_sparse(x.view()), Err(Error::NoData { .. })));
+    *x.get_mut(2, 2).unwrap() = f64::NAN;
+    let not_finite = Err(Error::NotFinite { what: "x", row: 2 });
+    assert_eq!(smoother.update_sparse(x.view(), &y), not_finite);
+    assert_eq!(ridge.update_sparse(x.view(), &y), not_finite);
+    assert!(matches!(ridge.update_sparse(x.view(), &y.slice(s![..3, ..])), Err(Error::Shape { .. })));
+    assert_eq!(ridge.count(), 0);
+}
