@@ -10,6 +10,7 @@ pub mod attention;
 mod exact_smoother;
 mod ridge;
 mod smoother;
+pub mod softmax_sampling;
 mod sums;
 
 pub use exact_smoother::ExactSmoother;

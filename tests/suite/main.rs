@@ -20,6 +20,7 @@ mod nonlinear;
 mod quasi;
 mod ridge;
 mod smoother;
+mod softmax_sampling;
 mod statistics;
 #[cfg(feature = "serde")]
 mod stored;
