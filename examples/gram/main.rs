@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use command::{Command, Request};
 use ndarray::{Array2, s};
 use random_features::apply::Standardisation;
+use random_features::apply::metrics::frobenius_error;
 use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, SimplexPlus, draw};
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::plan::lengthscale;
@@ -67,7 +68,7 @@ fn points(n: usize) -> Result<Array2<f64>, Box<dyn Error>> {
 
 type Maker = fn(random_features::frequency::Frequencies, f64) -> random_features::Result<Map<f64>>;
 
-/// Squared errors over draws.
+/// Squared relative errors over draws.
 struct Errors {
     mean: f64,
     standard_error: f64,
@@ -82,8 +83,7 @@ fn errors(
 ) -> Result<Errors, Box<dyn Error>> {
     let map = |step| make(draw(x.ncols(), m, coupling, &mut rng_of_step(request.seed, step))?, ell);
     let square = |step| -> Result<f64, Box<dyn Error>> {
-        let difference = map(step)?.gram(x, x)? - exact;
-        Ok(difference.iter().map(|e| e * e).sum())
+        Ok(frobenius_error(&map(step)?.gram(x, x)?, exact)?.powi(2))
     };
     let squares = (0..request.draws).map(square).collect::<Result<Vec<f64>, _>>()?;
     let n = squares.len() as f64;
@@ -94,6 +94,8 @@ fn errors(
         let variance = map.log_variance(&x, &y)?.map(f64::exp);
         predicted = predicted.zip(variance).map(|(sum, variance)| sum + variance);
     }
+    let size: f64 = exact.iter().map(|k| k * k).sum();
+    let predicted = predicted.map(|sum| sum / size);
     Ok(Errors { mean, standard_error: (spread / (n - 1.0) / n).sqrt(), predicted })
 }
 
@@ -103,7 +105,6 @@ fn run(request: &Size) -> Result<bool, Box<dyn Error>> {
     let (n, d) = x.dim();
     let ell = lengthscale::median(&x, n, &mut rng(request.seed))?;
     let exact = Gaussian::new(ell)?.gram(&x, &x)?;
-    let size: f64 = exact.iter().map(|k| k * k).sum();
     command::print(&format!(
         "‖K̂ − K‖/‖K‖ for {n} points in {d} dimensions, lengthscale {ell:.2}, {} draws\n",
         request.draws
@@ -126,9 +127,8 @@ fn run(request: &Size) -> Result<bool, Box<dyn Error>> {
             let mut line = format!("{m:>6}");
             for (_, coupling) in couplings {
                 let errors = errors((&x, &exact, ell), (make, coupling, m), request)?;
-                let relative = |square: f64| (square / size).sqrt();
-                let predicted = errors.predicted.map_or("–".into(), |p| format!("{:.4}", relative(p)));
-                line += &format!("{:>10.4} ({predicted:^6})", relative(errors.mean));
+                let predicted = errors.predicted.map_or("–".into(), |p| format!("{:.4}", p.sqrt()));
+                line += &format!("{:>10.4} ({predicted:^6})", errors.mean.sqrt());
                 let off = errors.predicted.map_or(0.0, |p| (errors.mean - p).abs());
                 agree &= name != "trigonometric" || off <= LIMIT * errors.standard_error;
             }

@@ -3,11 +3,13 @@
 //! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in
 //! O(n t), as the reference. Ridge regression, which is more accurate: [`RidgeStatistics`] take points in, in batches that
 //! merge; they give a [`Ridge`] for one λ or all of them, and a classifier with probabilities; kernel ridge regression from
-//! a Gram matrix, exact or estimated, is the reference. Attention in linear time: [`attention`], beside the exact one.
+//! a Gram matrix, exact or estimated, is the reference. Attention in linear time: [`attention`], beside the exact one. How far
+//! estimates are from what they estimate: [`metrics`].
 //! They take any feature map or kernel from the floors below; nothing stands above.
 
 pub mod attention;
 mod exact_smoother;
+pub mod metrics;
 mod ridge;
 mod smoother;
 pub mod softmax_sampling;

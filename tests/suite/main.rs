@@ -16,6 +16,7 @@ mod guards;
 mod hybrid;
 mod kernels;
 mod maps;
+mod metrics;
 mod nonlinear;
 mod quasi;
 mod ridge;

@@ -7,6 +7,7 @@ mod estimate;
 mod gaussian;
 mod generalised;
 mod hybrid;
+mod metrics;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod ridge;
 
@@ -17,7 +18,7 @@ use case::Case;
 use crate::golden::Computed;
 
 /// Families that a later capability will compute.
-const LATER: [&str; 2] = ["metrics.", "sampled_softmax"];
+const LATER: [&str; 1] = ["sampled_softmax"];
 
 /// What became of a formula.
 pub enum Outcome {
@@ -49,6 +50,7 @@ pub fn compute(json: &Value) -> Result<Outcome, String> {
         #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
         "krr" => return Ok(Outcome::Later),
         "attention" => attention::attention(&case)?,
+        "metrics" => metrics::metrics(&case)?,
         _ => None,
     };
     match computed {

@@ -1,0 +1,100 @@
+//! Distances between two distributions over the same N ordered classes.
+
+use ndarray::ArrayRef1;
+
+use super::check_entries;
+use crate::Real;
+use crate::error::{Error, Result, check_size};
+
+/// The Wasserstein distance W₁ between two distributions over N classes at the places 1, 2, …, N: the least mean distance by
+/// which mass of the one must move to become the other, in [0, N − 1]. Cost O(N).
+///
+/// # Definition
+/// W₁ = Σ_{i<N} |Pᵢ − Qᵢ| with Pᵢ = p₁ + … + pᵢ and Qᵢ likewise, after negative weights are set to 0 and both sides are
+/// divided by their sums: weights need not add up to 1.
+///
+/// ```
+/// use ndarray::arr1;
+/// use random_features::apply::metrics::wasserstein;
+/// // A quarter of the mass moves by two places.
+/// assert_eq!(wasserstein(&arr1(&[2.0, 2.0, 0.0]), &arr1(&[1.0, 2.0, 1.0]))?, 0.5);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Shape`](Error::Shape) if there are not as many `p` as `q`, [`NotFinite`](Error::NotFinite) if a weight is not
+/// finite, [`Parameter`](Error::Parameter) if there are none, or if no weight of one side is above 0.
+pub fn wasserstein<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
+    // The last sum is that of all, where the difference is 0 but for rounding.
+    let last = p.len().saturating_sub(1);
+    Ok(sums(&differences(p, q)?).take(last).map(f64::abs).sum())
+}
+
+/// The Kolmogorov–Smirnov distance maxᵢ |Pᵢ − Qᵢ| of two distributions over N ordered classes, in [0, 1]; Pᵢ, Qᵢ, and what
+/// becomes of negative weights, as for [`wasserstein`]. Cost O(N).
+///
+/// ```
+/// use ndarray::arr1;
+/// use random_features::apply::metrics::kolmogorov_smirnov;
+/// assert_eq!(kolmogorov_smirnov(&arr1(&[2.0, 2.0, 0.0]), &arr1(&[1.0, 2.0, 1.0]))?, 0.25);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`wasserstein`].
+pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
+    let last = p.len().saturating_sub(1);
+    Ok(sums(&differences(p, q)?).take(last).map(f64::abs).fold(0.0, f64::max))
+}
+
+/// The total variation distance ½ Σᵢ |pᵢ − qᵢ| of two distributions, in [0, 1], with weights as for [`wasserstein`]: the
+/// largest difference of the probabilities of a set of classes. Cost O(N).
+///
+/// ```
+/// use ndarray::arr1;
+/// use random_features::apply::metrics::total_variation;
+/// assert_eq!(total_variation(&arr1(&[1.0, 3.0, -1.0]), &arr1(&[1.0, 2.0, 1.0]))?, 0.25);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Errors
+/// As [`wasserstein`].
+pub fn total_variation<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
+    Ok(0.5 * differences(p, q)?.iter().copied().map(f64::abs).sum::<f64>())
+}
+
+/// pᵢ − qᵢ of the distributions that weights give.
+fn differences<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<Vec<f64>> {
+    check_size("the number of weights of p", q.len(), p.len())?;
+    let (p, q) = (
+        distribution(("p", "the largest weight of p"), p)?,
+        distribution(("q", "the largest weight of q"), q)?,
+    );
+    Ok(p.iter().zip(q).map(|(p, q)| p - q).collect())
+}
+
+/// Sums of the first entry, the first two, ….
+fn sums(entries: &[f64]) -> impl Iterator<Item = f64> {
+    entries.iter().scan(0.0, |sum, entry| {
+        *sum += entry;
+        Some(*sum)
+    })
+}
+
+/// Weights with those below 0 set to 0, over their sum.
+fn distribution<T: Real>(
+    (what, largest): (&'static str, &'static str),
+    weights: &ArrayRef1<T>,
+) -> Result<Vec<f64>> {
+    check_entries(what, weights)?;
+    let top = weights.fold(0.0, |top: f64, weight| top.max(weight.widen()));
+    if top == 0.0 {
+        let value = weights.fold(f64::NEG_INFINITY, |top, weight| top.max(weight.widen()));
+        return Err(Error::Parameter { name: largest, value, domain: "above 0" });
+    }
+    // Over the largest, whose inverse may overflow, sums do not.
+    let mut weights: Vec<f64> = weights.iter().map(|weight| weight.widen().max(0.0) / top).collect();
+    let sum: f64 = weights.iter().sum();
+    weights.iter_mut().for_each(|weight| *weight /= sum);
+    Ok(weights)
+}

@@ -1,0 +1,111 @@
+//! The largest singular value of a matrix that can be multiplied by vectors: Golub and Kahan's bidiagonalisation.
+
+use std::ops::Range;
+
+use rand::RngExt;
+use rayon::prelude::*;
+
+use super::difference::Matrix;
+use crate::Real;
+use crate::numeric::{Isa, add_scaled, dot};
+
+/// The residual, relative to the value, at which iterations end.
+pub(super) const TOLERANCE: f64 = 1e-6;
+/// Rows, or columns, that a thread takes at a time.
+const RUN: usize = 256;
+
+/// ‖A‖₂. What is found is a singular value of A up to `TOLERANCE`, relatively, and the largest one since the start, like
+/// any vector that is not made for A, has a part in its direction.
+///
+/// After k steps A Vₖ = Uₖ Bₖ and Aᵀ Uₖ = Vₖ Bₖᵀ + βₖ vₖ₊₁ eₖᵀ with orthonormal columns and Bₖ upper bidiagonal: the
+/// entries α₁, β₁, α₂, … of its two diagonals are `entries`. A left singular vector x of Bₖ leaves the residual βₖ |xₖ|.
+pub(super) fn largest_singular_value<T: Real>(a: &Matrix<'_, T>) -> f64 {
+    let (rows, columns) = a.dim();
+    let mut random = crate::rng(0);
+    let mut v: Vec<f64> = (0..columns).map(|_| random.random::<f64>() - 0.5).collect();
+    normalise(&mut v);
+    let (mut lefts, mut rights, mut entries) = (Vec::new(), vec![v], Vec::new());
+    let mut largest: f64 = 0.0;
+    for k in 0..rows.min(columns) {
+        let mut u = in_runs(rows, |run, out| a.rows_times(run, &rights[k], out));
+        orthogonalise(&mut u, &lefts);
+        let alpha = normalise(&mut u);
+        entries.push(alpha);
+        if alpha <= largest * f64::EPSILON {
+            break;
+        }
+        let mut v = in_runs(columns, |run, out| a.times_columns(run, &u, out));
+        orthogonalise(&mut v, &rights);
+        let beta = normalise(&mut v);
+        largest = top_of_bidiagonal(&entries);
+        if beta * last_entry(&entries, largest) <= TOLERANCE * largest {
+            break;
+        }
+        entries.push(beta);
+        lefts.push(u);
+        rights.push(v);
+    }
+    top_of_bidiagonal(&entries)
+}
+
+/// A vector whose runs are written in parallel.
+fn in_runs(len: usize, write: impl Fn(Range<usize>, &mut [f64]) + Sync) -> Vec<f64> {
+    let mut out = vec![0.0; len];
+    let runs = out.par_chunks_mut(RUN).enumerate();
+    runs.for_each(|(i, out)| write(i * RUN..i * RUN + out.len(), out));
+    out
+}
+
+/// Takes out of a vector what lies along orthonormal ones; twice, for the first time leaves rounding of what was there.
+fn orthogonalise(v: &mut [f64], basis: &[Vec<f64>]) {
+    let isa = Isa::best();
+    for direction in basis.iter().chain(basis) {
+        let along = dot(isa, direction, v);
+        add_scaled(isa, v, -along, direction);
+    }
+}
+
+/// Divides a vector by its norm, which is returned; 0 stays.
+fn normalise(v: &mut [f64]) -> f64 {
+    let norm = dot(Isa::best(), v, v).sqrt();
+    if norm > 0.0 {
+        v.iter_mut().for_each(|v| *v /= norm);
+    }
+    norm
+}
+
+/// The largest singular value of a bidiagonal matrix, from the entries α₁, β₁, α₂, … of its diagonals: the largest
+/// eigenvalue of the symmetric tridiagonal matrix T with 0 on the diagonal and these beside it.
+fn top_of_bidiagonal(entries: &[f64]) -> f64 {
+    // λ is above all eigenvalues exactly if the pivots of λI − T, dⱼ₊₁ = λ − bⱼ²/dⱼ, are all positive.
+    let above = |lambda: f64| {
+        let next = |pivot: f64, b: &f64| Some(lambda - b * b / pivot).filter(|pivot| *pivot > 0.0);
+        entries.iter().try_fold(lambda, next).is_some()
+    };
+    // From one entry to Gershgorin's bound.
+    let mut low = entries[0];
+    let mut high = entries.windows(2).fold(low, |bound, pair| bound.max(pair[0] + pair[1]));
+    while high - low > f64::EPSILON * high {
+        let middle = low + 0.5 * (high - low);
+        *(if above(middle) { &mut high } else { &mut low }) = middle;
+    }
+    high
+}
+
+/// The size of the last entry of the left singular vector for the largest singular value of a bidiagonal matrix.
+///
+/// The eigenvector of T holds entries of the right and the left singular vector in turn. From its last entry on, and that
+/// way it grows, row j of (T − λI) w = 0 gives the entry before entry j.
+fn last_entry(entries: &[f64], largest: f64) -> f64 {
+    let (mut entry, mut after, mut b_after, mut squares) = (1.0, 0.0, 0.0, 0.0);
+    for (j, b) in entries.iter().rev().enumerate() {
+        if j % 2 == 0 {
+            squares += entry * entry;
+        }
+        (entry, after, b_after) = ((largest * entry - b_after * after) / b, entry, *b);
+        if squares > f64::EPSILON.powi(-4) {
+            break;
+        }
+    }
+    squares.sqrt().recip()
+}
