@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use ndarray::{ArrayView2, Axis};
 
+use super::choice::Estimates;
 use super::nodes::Rows;
 use crate::engine::{Batch, Form, Program, Row, Scratch, Side};
 use crate::numeric::{Isa, dot, exp_minus, max, plain_sum};
@@ -118,22 +119,22 @@ impl<T: Real> Query<T> {
             && self.log_scales.iter().all(|scale| *scale < f64::INFINITY)
     }
 
-    /// The products with some rows of sums.
-    pub fn products(&self, blocks: &[Range<usize>], rows: Rows<'_, T>, out: &mut Vec<SignedLog>) {
+    /// Adds the products with some rows of sums.
+    pub fn products(&self, blocks: &[Range<usize>], rows: Rows<'_, T>, out: &mut Estimates) {
         let width = self.weights.len();
         let rows = rows.values.chunks_exact(width).zip(rows.log_scales.chunks_exact(blocks.len()));
-        out.extend(rows.map(|(values, log_scales)| {
-            self.over_blocks(blocks, log_scales, &self.log_scales, |columns| {
+        for (values, log_scales) in rows {
+            self.over_blocks((blocks, log_scales, &self.log_scales), out, |columns| {
                 (0.0, dot(Isa::best(), &values[columns.clone()], &self.weights[columns]))
-            })
-        }));
+            });
+        }
     }
 
-    /// The product with the features of a class in the map's best form, which are overwritten: from logarithms where there
-    /// are some, so that nothing vanishes.
-    pub fn product(&self, blocks: &[Range<usize>], form: Form, row: Row<'_, T>) -> SignedLog {
+    /// Adds the product with the features of a class in the map's best form, which are overwritten: from logarithms where
+    /// there are some, so that nothing vanishes.
+    pub fn product(&self, blocks: &[Range<usize>], form: Form, row: Row<'_, T>, out: &mut Estimates) {
         let (own, values, signs) = (self.own.row(0), row.values, row.signs);
-        self.over_blocks(blocks, row.log_scales, own.log_scales, |columns| {
+        self.over_blocks((blocks, row.log_scales, own.log_scales), out, |columns| {
             let (values, own_values) = (&mut values[columns.clone()], &own.values[columns.clone()]);
             if form == Form::Values {
                 return (0.0, dot(Isa::best(), values, &self.weights[columns]));
@@ -145,30 +146,33 @@ impl<T: Real> Query<T> {
                 values.iter_mut().zip(signs).for_each(|(v, (a, b))| *v *= *a * *b);
             }
             (top, plain_sum(Isa::best(), values))
-        })
+        });
     }
 
-    /// Σ e^(scales of both) · product over the blocks that both have; `product` gives a logarithm and a factor.
+    /// Adds Σ e^(scales of both) · product over the blocks that both have; `product` gives a logarithm and a factor.
     fn over_blocks(
         &self,
-        blocks: &[Range<usize>],
-        left: &[f64],
-        right: &[f64],
+        (blocks, left, right): (&[Range<usize>], &[f64], &[f64]),
+        out: &mut Estimates,
         mut product: impl FnMut(Range<usize>) -> (f64, f64),
-    ) -> SignedLog {
+    ) {
         let mut term = |b: usize| {
             let scale = left[b] + right[b];
             if scale == f64::NEG_INFINITY {
-                return SignedLog::positive(scale);
+                return (scale, 0.0);
             }
             let (log, factor) = product(blocks[b].clone());
-            SignedLog::from(factor).scaled(log + scale)
+            (log + scale, factor)
         };
         if blocks.len() == 1 {
-            return term(0);
+            let (scale, factor) = term(0);
+            return out.push(scale, factor);
         }
-        (0..blocks.len())
-            .map(term)
-            .fold(SignedLog::positive(f64::NEG_INFINITY), |sum, term| SignedLog::sum([sum, term].into_iter()))
+        let mut sum = SignedLog::from(0.0);
+        for b in 0..blocks.len() {
+            let (scale, factor) = term(b);
+            sum = SignedLog::sum([sum, SignedLog::from(factor).scaled(scale)].into_iter());
+        }
+        out.push(sum.ln_abs, sum.sign);
     }
 }

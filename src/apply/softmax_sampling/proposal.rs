@@ -9,8 +9,8 @@ use crate::apply::check_finite;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 
-/// Classes of a leaf, unless stated otherwise.
-const LEAF: usize = 8;
+/// Features for each coordinate of a point for which a leaf gets a class, unless stated otherwise.
+const FEATURES: usize = 4;
 /// The most classes of a leaf.
 const LARGEST_LEAF: usize = 4096;
 
@@ -32,7 +32,7 @@ const LARGEST_LEAF: usize = 4096;
 pub struct Proposal<T: Real> {
     pub(super) map: Map<T>,
     pub(super) uniform: f64,
-    leaf: usize,
+    leaf: Option<usize>,
     temperature: Option<f64>,
 }
 
@@ -40,7 +40,7 @@ impl<T: Real> Proposal<T> {
     /// In proportion to the estimates φ(h)·ψ(cᵢ) of a map: h stands on side [`X`](crate::Side::X), classes on side
     /// [`Y`](crate::Side::Y). For q ∝ exp(h·cᵢ) a map of the softmax kernel.
     pub fn new(map: Map<T>) -> Self {
-        Proposal { map, uniform: 0.0, leaf: LEAF, temperature: None }
+        Proposal { map, uniform: 0.0, leaf: None, temperature: None }
     }
 
     /// The same mixed with the uniform distribution, which has this weight ε: q = (1 − ε) w + ε/C, so that no class has
@@ -71,13 +71,14 @@ impl<T: Real> Proposal<T> {
         Err(Error::Parameter { name: "the temperature", value: temperature, domain: "positive and finite" })
     }
 
-    /// The number L of classes of a leaf, 8 unless stated: [memory against time](SoftmaxSampler#cost).
+    /// The number L of classes of a leaf: [memory against time](SoftmaxSampler#cost). Unless stated, ⌈D/(4d)⌉, so that sums
+    /// take at most some five times the memory of the vectors.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless it is from 1 to 4096.
     pub fn leaf_size(self, leaf: usize) -> Result<Self> {
         if (1..=LARGEST_LEAF).contains(&leaf) {
-            return Ok(Proposal { leaf, ..self });
+            return Ok(Proposal { leaf: Some(leaf), ..self });
         }
         Err(Error::Parameter { name: "the leaf size", value: leaf as f64, domain: "from 1 to 4096" })
     }
@@ -100,8 +101,14 @@ impl<T: Real> Proposal<T> {
             });
         }
         check_finite("the classes", classes)?;
-        let tree = Tree::new(self.map.program(), self.points(classes.view()), self.leaf)?;
+        let leaf = self.leaf.unwrap_or_else(|| self.usual_leaf());
+        let tree = Tree::new(self.map.program(), self.points(classes.view()), leaf)?;
         Ok(SoftmaxSampler { proposal: self, tree })
+    }
+
+    fn usual_leaf(&self) -> usize {
+        let (features, d) = (self.map.feature_dim(), self.map.input_dim());
+        features.div_ceil(FEATURES.saturating_mul(d)).min(LARGEST_LEAF)
     }
 
     /// The points that propose, in standard layout.

@@ -117,9 +117,10 @@ impl<T: Real> Tree<T> {
         self.classes_of(leaf, self.leaf)
     }
 
-    /// The points of some classes, of leaves of more than one.
-    pub fn points(&self, classes: Range<usize>) -> ArrayView2<'_, T> {
-        self.points.slice_axis(Axis(0), classes.into())
+    /// The points of some classes, row by row, where leaves have more than one.
+    pub fn points(&self, classes: Range<usize>) -> &[T] {
+        let d = self.points.ncols();
+        &self.points.as_slice().unwrap_or_default()[classes.start * d..classes.end * d]
     }
 
     pub fn bytes(&self) -> usize {

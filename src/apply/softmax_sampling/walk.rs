@@ -2,14 +2,18 @@
 
 use ndarray::ArrayView2;
 
-use super::choice::Choice;
+use super::choice::{Choice, Estimates};
 use super::features::Query;
 use super::tree::Tree;
+use crate::Real;
 use crate::engine::{Batch, Program, Scratch, Side};
-use crate::{Real, SignedLog};
+use crate::numeric::prefetch;
 
 /// Classes of visited leaves whose features are computed at a time.
 const CLASSES: usize = 512;
+
+/// Places whose memory is fetched ahead of those that are looked at.
+const AHEAD: usize = 4;
 
 /// A walk on its way.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +53,8 @@ impl Walk {
 pub(super) struct Walker<T> {
     pub query: Query<T>,
     pub scratch: Scratch<T>,
-    estimates: Vec<SignedLog>,
+    estimates: Estimates,
+    places: Vec<usize>,
     choice: Choice,
     batch: Batch<T>,
     points: Vec<T>,
@@ -66,17 +71,33 @@ impl<T: Real> Walker<T> {
     ) {
         for (level, nodes) in tree.levels().iter().enumerate() {
             let span = tree.span(level);
-            for group in groups(walks) {
+            self.sort(walks);
+            let fetch = |place: usize| {
+                let rows = nodes.rows(nodes.children(place));
+                prefetch(rows.values);
+                prefetch(rows.log_scales);
+            };
+            self.places.iter().take(AHEAD).for_each(|place| fetch(*place));
+            for (i, group) in groups(walks).enumerate() {
+                self.places.get(i + AHEAD).into_iter().for_each(|place| fetch(*place));
                 let children = nodes.children(group[0].place);
                 self.estimates.clear();
                 self.query.products(program.blocks(), nodes.rows(children.clone()), &mut self.estimates);
                 let counts = children.clone().map(|node| tree.classes_of(node, span).len());
-                self.choice.weigh(&self.estimates, counts);
+                self.choice.weigh(&mut self.estimates, counts);
                 group.iter_mut().for_each(|walk| walk.go(&self.choice, children.start, span, uniform));
             }
         }
         self.enter_all(program, tree, walks, uniform);
         walks.sort_unstable_by_key(|walk| walk.number);
+    }
+
+    /// Sorts walks by place, and lists the places.
+    fn sort(&mut self, walks: &mut [Walk]) {
+        walks.sort_unstable_by_key(|walk| (walk.place, walk.number));
+        self.places.clear();
+        self.places.extend(walks.iter().map(|walk| walk.place));
+        self.places.dedup();
     }
 
     /// Takes walks from their leaves to classes, some leaves at a time.
@@ -88,6 +109,7 @@ impl<T: Real> Walker<T> {
         uniform: &mut dyn FnMut() -> f64,
     ) {
         let (mut leaves, mut count) = (Vec::new(), 0);
+        self.sort(walks);
         for group in groups(walks) {
             let classes = tree.leaf(group[0].place).len();
             if count + classes > CLASSES && !leaves.is_empty() {
@@ -109,11 +131,13 @@ impl<T: Real> Walker<T> {
         uniform: &mut dyn FnMut() -> f64,
     ) {
         self.points.clear();
-        let mut rows = 0;
-        for classes in leaves.iter().map(|group| tree.leaf(group[0].place)).filter(|leaf| leaf.len() > 1) {
-            rows += classes.len();
-            tree.points(classes).rows().into_iter().for_each(|x| self.points.extend(x));
+        let several = |group: &&mut [Walk]| Some(tree.leaf(group[0].place)).filter(|leaf| leaf.len() > 1);
+        for (i, classes) in leaves.iter().filter_map(several).enumerate() {
+            let next = leaves.get(i + AHEAD).and_then(several);
+            next.into_iter().for_each(|classes| prefetch(tree.points(classes)));
+            self.points.extend_from_slice(tree.points(classes));
         }
+        let rows = self.points.len() / program.facts().input_dim;
         let shape = (rows, program.facts().input_dim);
         let Ok(x) = ArrayView2::from_shape(shape, &self.points) else { return };
         let form = tree.reference.form;
@@ -127,18 +151,17 @@ impl<T: Real> Walker<T> {
             }
             self.estimates.clear();
             for _ in classes.clone() {
-                let estimate = self.query.product(program.blocks(), form, self.batch.row_mut(row));
-                self.estimates.push(estimate);
+                let features = self.batch.row_mut(row);
+                self.query.product(program.blocks(), form, features, &mut self.estimates);
                 row += 1;
             }
-            self.choice.weigh(&self.estimates, classes.clone().map(|_| 1));
+            self.choice.weigh(&mut self.estimates, classes.clone().map(|_| 1));
             group.iter_mut().for_each(|walk| walk.go(&self.choice, classes.start, 1, uniform));
         }
     }
 }
 
-/// Walks that are at the same place, together.
+/// Walks that are at the same place, together, of those that are sorted.
 fn groups(walks: &mut [Walk]) -> impl Iterator<Item = &mut [Walk]> {
-    walks.sort_unstable_by_key(|walk| (walk.place, walk.number));
     walks.chunk_by_mut(|a, b| a.place == b.place)
 }
