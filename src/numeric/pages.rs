@@ -1,6 +1,8 @@
-//! Matrices that are written once and read much later.
+//! Matrices that are written once and read much later, in no order.
 
 use ndarray::Array2;
+
+use super::{LINE, vector};
 
 use crate::Real;
 
@@ -33,6 +35,11 @@ pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
         }
     }
     array
+}
+
+/// Asks for memory that will soon be read.
+pub fn prefetch<T>(slice: &[T]) {
+    slice.chunks((LINE / size_of::<T>().max(1)).max(1)).for_each(|line| vector::prefetch(line.as_ptr()));
 }
 
 #[cfg(test)]

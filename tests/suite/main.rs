@@ -28,6 +28,7 @@ mod ridge;
 mod shaped_attention;
 mod shaping;
 mod smoother;
+mod softmax_sampling;
 #[cfg(feature = "sparse")]
 mod sparse;
 mod statistics;

@@ -1,0 +1,178 @@
+//! [`Reference`]: what features are relative to, and [`Query`]: the features of h, ready to meet those of classes.
+
+use std::ops::Range;
+
+use ndarray::{ArrayView2, Axis};
+
+use super::choice::Estimates;
+use super::nodes::Rows;
+use crate::engine::{Batch, Form, Program, Row, Scratch, Side};
+use crate::numeric::{Isa, dot, exp_minus, max, plain_sum};
+use crate::{Real, SignedLog};
+
+/// Classes of which the largest features are taken: enough to see where a feature lies, few enough to cost nothing.
+const SAMPLE: usize = 1024;
+
+/// e^−reference is a factor of each feature of a class, e^reference of each feature of h, so that features of classes are near
+/// 1: those of h do not meet numbers that have vanished, even where h opposes all classes.
+#[derive(Clone, Debug)]
+pub(super) struct Reference<T> {
+    pub form: Form,
+    /// 0 for features that are not logarithms.
+    logarithms: Vec<T>,
+}
+
+impl<T: Real> Reference<T> {
+    /// From classes that are evenly spaced in `x`, of which there is at least one.
+    pub fn of(program: &Program<T>, x: ArrayView2<'_, T>) -> Self {
+        let (form, mut logarithms) = (program.best_form(), vec![T::zero(); program.width()]);
+        if form == Form::Values {
+            return Reference { form, logarithms };
+        }
+        let places: Vec<usize> = (0..x.nrows()).step_by(x.nrows().div_ceil(SAMPLE)).collect();
+        let mut batch = Batch::default();
+        batch.fill(program, (Side::Y, form), x.select(Axis(0), &places).view(), &mut Scratch::default());
+        for (b, columns) in program.blocks().iter().enumerate() {
+            let scale = |i: usize| batch.log_scales()[i * program.blocks().len() + b];
+            let top = (0..batch.rows()).map(scale).fold(f64::NEG_INFINITY, f64::max);
+            for f in columns.clone() {
+                let of = |i: usize| batch.row(i).values[f].widen() + (scale(i) - top);
+                let present = (0..batch.rows()).filter(|i| scale(*i) > f64::NEG_INFINITY);
+                let largest = present.map(of).fold(f64::NEG_INFINITY, f64::max);
+                logarithms[f] = if largest.is_finite() { T::narrow(largest) } else { T::zero() };
+            }
+        }
+        Reference { form, logarithms }
+    }
+
+    /// Turns a row of features of a class, in this form, into values relative to the reference. Whether they are finite.
+    pub fn apply(&self, blocks: &[Range<usize>], row: Row<'_, T>) -> bool {
+        let mut finite = true;
+        for (columns, scale) in blocks.iter().zip(row.log_scales) {
+            let values = &mut row.values[columns.clone()];
+            if *scale == f64::NEG_INFINITY {
+                continue;
+            }
+            if self.form == Form::Logarithms {
+                values.iter_mut().zip(&self.logarithms[columns.clone()]).for_each(|(v, r)| *v -= *r);
+                *scale += exponentiate(values);
+                values.iter_mut().zip(&row.signs[columns.clone()]).for_each(|(v, sign)| *v *= *sign);
+            }
+            finite &= *scale < f64::INFINITY && values.iter().all(|v| v.is_finite());
+        }
+        finite
+    }
+}
+
+/// Replaces logarithms by exponentials relative to the largest, which is returned.
+fn exponentiate<T: Real>(values: &mut [T]) -> f64 {
+    let top = max(Isa::best(), values);
+    if top > T::neg_infinity() {
+        exp_minus(Isa::best(), values, top);
+    } else if values.iter().all(|v| *v == T::neg_infinity()) {
+        values.fill(T::zero());
+    }
+    top.widen()
+}
+
+/// The features of a point h.
+#[derive(Debug, Default)]
+pub(super) struct Query<T> {
+    /// As the map gives them.
+    own: Batch<T>,
+    /// With the reference multiplied in, relative to the largest of each block, in `f64`: no product with a feature that is
+    /// there vanishes.
+    weights: Vec<f64>,
+    log_scales: Vec<f64>,
+    signed: bool,
+}
+
+impl<T: Real> Query<T> {
+    /// The features of a row. Whether they are finite.
+    pub fn fill(
+        &mut self,
+        program: &Program<T>,
+        reference: &Reference<T>,
+        h: ArrayView2<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) -> bool {
+        self.own.fill(program, (Side::X, reference.form), h, scratch);
+        self.signed = !program.facts().non_negative;
+        let row = self.own.row(0);
+        self.log_scales.clear();
+        self.weights.clear();
+        self.weights.extend(row.values.iter().map(|v| v.widen()));
+        for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
+            let weights = &mut self.weights[columns.clone()];
+            let mut scale = *scale;
+            if scale == f64::NEG_INFINITY {
+                weights.fill(0.0);
+            } else if reference.form == Form::Logarithms {
+                let logarithms = &reference.logarithms[columns.clone()];
+                weights.iter_mut().zip(logarithms).for_each(|(v, r)| *v += r.widen());
+                scale += exponentiate(weights);
+                weights.iter_mut().zip(&row.signs[columns.clone()]).for_each(|(v, sign)| *v *= sign.widen());
+            }
+            self.log_scales.push(scale);
+        }
+        self.weights.iter().all(|v| v.is_finite())
+            && self.log_scales.iter().all(|scale| *scale < f64::INFINITY)
+    }
+
+    /// Adds the products with some rows of sums.
+    pub fn products(&self, blocks: &[Range<usize>], rows: Rows<'_, T>, out: &mut Estimates) {
+        let width = self.weights.len();
+        let rows = rows.values.chunks_exact(width).zip(rows.log_scales.chunks_exact(blocks.len()));
+        for (values, log_scales) in rows {
+            self.over_blocks((blocks, log_scales, &self.log_scales), out, |columns| {
+                (0.0, dot(Isa::best(), &values[columns.clone()], &self.weights[columns]))
+            });
+        }
+    }
+
+    /// Adds the product with the features of a class in the map's best form, which are overwritten: from logarithms where
+    /// there are some, so that nothing vanishes.
+    pub fn product(&self, blocks: &[Range<usize>], form: Form, row: Row<'_, T>, out: &mut Estimates) {
+        let (own, values, signs) = (self.own.row(0), row.values, row.signs);
+        self.over_blocks((blocks, row.log_scales, own.log_scales), out, |columns| {
+            let (values, own_values) = (&mut values[columns.clone()], &own.values[columns.clone()]);
+            if form == Form::Values {
+                return (0.0, dot(Isa::best(), values, &self.weights[columns]));
+            }
+            values.iter_mut().zip(own_values).for_each(|(v, own)| *v += *own);
+            let top = exponentiate(values);
+            if self.signed {
+                let signs = signs[columns.clone()].iter().zip(&own.signs[columns]);
+                values.iter_mut().zip(signs).for_each(|(v, (a, b))| *v *= *a * *b);
+            }
+            (top, plain_sum(Isa::best(), values))
+        });
+    }
+
+    /// Adds Σ e^(scales of both) · product over the blocks that both have; `product` gives a logarithm and a factor.
+    fn over_blocks(
+        &self,
+        (blocks, left, right): (&[Range<usize>], &[f64], &[f64]),
+        out: &mut Estimates,
+        mut product: impl FnMut(Range<usize>) -> (f64, f64),
+    ) {
+        let mut term = |b: usize| {
+            let scale = left[b] + right[b];
+            if scale == f64::NEG_INFINITY {
+                return (scale, 0.0);
+            }
+            let (log, factor) = product(blocks[b].clone());
+            (log + scale, factor)
+        };
+        if blocks.len() == 1 {
+            let (scale, factor) = term(0);
+            return out.push(scale, factor);
+        }
+        let mut sum = SignedLog::from(0.0);
+        for b in 0..blocks.len() {
+            let (scale, factor) = term(b);
+            sum = SignedLog::sum([sum, SignedLog::from(factor).scaled(scale)].into_iter());
+        }
+        out.push(sum.ln_abs, sum.sign);
+    }
+}

@@ -1,0 +1,162 @@
+//! [`SampledLoss`]: the cross-entropy of a softmax from draws of its classes, with gradients.
+
+use ndarray::{Array2, ArrayRef2, ArrayView1};
+
+use super::Draws;
+use super::partition::log_sum;
+use crate::Real;
+use crate::apply::check_finite;
+use crate::error::{Error, Result, check_size};
+
+/// The sampled softmax loss of n points, and its gradients. Biased low: the sum within the logarithm has no bias, its logarithm
+/// has.
+///
+/// # Definition
+/// For a point h of class t with logits oᵢ = h·cᵢ and k draws s of probability q the loss is
+///
+/// ℓ = −o_t + ln (e^(o_t) + Σⱼ e^(o'ⱼ)),  o'ⱼ = o_sⱼ − ln(k q(sⱼ)),
+///
+/// over the draws that are not t: the sum is an estimate of Σᵢ e^(oᵢ) without bias, if q > 0 for all classes but t. With p
+/// = softmax(o_t, o'), and q held fixed, ∂ℓ/∂h = (p_t − 1) c_t + Σⱼ pⱼ c_sⱼ, ∂ℓ/∂c_t = (p_t − 1) h and ∂ℓ/∂c_sⱼ = pⱼ h. Logits are
+/// exact, whatever the points are that [proposed](super::Proposal::cosine). Cost O(n k d).
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, s};
+/// use random_features::apply::softmax_sampling::{SampledLoss, SoftmaxSampler};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::Positive;
+/// let mut vectors = Array2::from_shape_fn((100, 3), |(i, k)| ((i * (k + 3)) as f64).sin());
+/// let h = vectors.slice(s![..2, ..]).to_owned();
+/// let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(3, 64, 1)?)?, &vectors)?;
+/// let draws = sampler.sample(&h, 40, 7)?;
+/// let loss = SampledLoss::new(&h, &vectors, &[0, 1], &draws)?;
+/// // All classes: ln Σ e^(h·cᵢ) − h·c_t.
+/// let full = |i: usize| {
+///     let logits = vectors.dot(&h.row(i));
+///     logits.mapv(f64::exp).sum().ln() - logits[i]
+/// };
+/// assert!((loss.mean() - 0.5 * (full(0) + full(1))).abs() < 0.1);
+/// // A step of gradient descent, for the classes that have a gradient.
+/// for (class, gradient) in loss.classes().iter().zip(loss.class_gradients().rows()) {
+///     vectors.row_mut(*class).scaled_add(-0.1, &gradient);
+/// }
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Choromanski et al., *Hybrid Random Features*, appendix I; S. Jean et al., *On Using Very Large Target Vocabulary for Neural Machine
+/// Translation*, 2015; A. S. Rawat et al., *Sampled Softmax with Random Fourier Features*, 2019.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SampledLoss<T> {
+    losses: Vec<f64>,
+    point_gradients: Array2<T>,
+    classes: Vec<usize>,
+    class_gradients: Array2<T>,
+}
+
+/// The gradient of a row's loss with respect to the logit of a class.
+struct Slope {
+    row: usize,
+    class: usize,
+    slope: f64,
+}
+
+impl<T: Real> SampledLoss<T> {
+    /// Of points `h`, n × d, with the classes `targets`, under class vectors, C × d, from [draws](super::SoftmaxSampler::sample)
+    /// for the same points.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if a point, a class's vector that is looked
+    /// at, a logit or a logarithm of a probability is not finite, [`Parameter`](Error::Parameter) if there is no such class.
+    pub fn new(h: &ArrayRef2<T>, vectors: &ArrayRef2<T>, targets: &[usize], draws: &Draws) -> Result<Self> {
+        check_size("the number of columns of the class vectors", h.ncols(), vectors.ncols())?;
+        check_size("the number of targets", h.nrows(), targets.len())?;
+        check_size("the number of rows of the draws", h.nrows(), draws.classes.nrows())?;
+        check_size("the number of rows of the probabilities", h.nrows(), draws.log_probabilities.nrows())?;
+        let (k, of) = (draws.classes.ncols(), draws.log_probabilities.ncols());
+        check_size("the number of columns of the probabilities", k, of)?;
+        check_finite("x", h)?;
+        if let Some(wrong) = targets.iter().chain(&draws.classes).find(|class| **class >= vectors.nrows()) {
+            let domain = "below the number of classes";
+            return Err(Error::Parameter { name: "a class", value: *wrong as f64, domain });
+        }
+        let (mut losses, mut slopes) = (Vec::with_capacity(h.nrows()), Vec::new());
+        for (row, h) in h.rows().into_iter().enumerate() {
+            let logit = |class: usize| dot(h, vectors.row(class));
+            losses.push(of_row(row, targets[row], draws, logit, &mut slopes)?);
+        }
+        let mut classes: Vec<usize> = slopes.iter().map(|slope| slope.class).collect();
+        classes.sort_unstable();
+        classes.dedup();
+        let mut gradients = [Array2::<f64>::zeros(h.dim()), Array2::zeros((classes.len(), h.ncols()))];
+        let share = 1.0 / h.nrows().max(1) as f64;
+        for Slope { row, class, slope } in slopes {
+            let place = classes.binary_search(&class).unwrap_or_default();
+            add(&mut gradients[0], row, share * slope, vectors.row(class));
+            add(&mut gradients[1], place, share * slope, h.row(row));
+        }
+        let [point_gradients, class_gradients] = gradients.map(|gradient| gradient.mapv(T::narrow));
+        Ok(SampledLoss { losses, point_gradients, classes, class_gradients })
+    }
+
+    /// The loss of each point, in nats.
+    pub fn losses(&self) -> &[f64] {
+        &self.losses
+    }
+
+    /// The mean over the points, of which gradients are; NaN without points.
+    pub fn mean(&self) -> f64 {
+        self.losses.iter().sum::<f64>() / self.losses.len() as f64
+    }
+
+    /// The gradient of the mean with respect to `h`, n × d.
+    pub fn point_gradients(&self) -> &Array2<T> {
+        &self.point_gradients
+    }
+
+    /// The classes whose vectors have a gradient, increasing: targets and draws.
+    pub fn classes(&self) -> &[usize] {
+        &self.classes
+    }
+
+    /// The gradient of the mean with respect to the vectors of these [`classes`](SampledLoss::classes), in rows.
+    pub fn class_gradients(&self) -> &Array2<T> {
+        &self.class_gradients
+    }
+}
+
+/// The loss of a row; adds the slopes of its logits.
+fn of_row(
+    row: usize,
+    target: usize,
+    draws: &Draws,
+    logit: impl Fn(usize) -> f64,
+    slopes: &mut Vec<Slope>,
+) -> Result<f64> {
+    let k = draws.classes.ncols() as f64;
+    let mut classes = vec![target];
+    let mut logits = vec![logit(target)];
+    let drawn = draws.classes.row(row).into_iter().zip(draws.log_probabilities.row(row));
+    for (class, ln_q) in drawn.filter(|(class, _)| **class != target) {
+        classes.push(*class);
+        logits.push(logit(*class) - (k.ln() + ln_q));
+    }
+    let log_sum = log_sum(&logits);
+    if !log_sum.is_finite() || logits.iter().any(|o| !o.is_finite()) {
+        return Err(Error::NotFinite { what: "the corrected logits", row });
+    }
+    slopes.extend(classes.into_iter().zip(&logits).enumerate().map(|(j, (class, o))| {
+        let slope = (o - log_sum).exp() - f64::from(u8::from(j == 0));
+        Slope { row, class, slope }
+    }));
+    Ok(log_sum - logits[0])
+}
+
+fn dot<T: Real>(x: ArrayView1<'_, T>, y: ArrayView1<'_, T>) -> f64 {
+    x.iter().zip(y).map(|(a, b)| a.widen() * b.widen()).sum()
+}
+
+fn add<T: Real>(to: &mut Array2<f64>, row: usize, factor: f64, x: ArrayView1<'_, T>) {
+    to.row_mut(row).iter_mut().zip(x).for_each(|(to, v)| *to += factor * v.widen());
+}

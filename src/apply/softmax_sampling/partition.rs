@@ -1,0 +1,163 @@
+//! [`Partition`]: the partition function Z = Σ e^(oᵢ) from draws.
+
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::numeric::special::normal_quantile;
+
+/// An estimate of the partition function Z = Σᵢ e^(oᵢ) of logits o from k draws with known probabilities q. Without bias where
+/// q > 0 for all classes; its logarithm is biased low (by Jensen's inequality), by about half the squared relative error.
+///
+/// # Definition
+/// Ẑ = (1/k) Σⱼ zⱼ with zⱼ = e^(o_sⱼ)/q(sⱼ), whose variance is that of one zⱼ divided by k ([`log_variance`](Partition::log_variance));
+/// the standard error takes the sample variance of the zⱼ in its place. Everything is relative to the largest term, so that
+/// no logit is too large.
+///
+/// # Example
+/// ```
+/// use random_features::apply::softmax_sampling::Partition;
+/// // Four draws from a uniform distribution over 10 classes.
+/// let ln_q = [0.1f64.ln(); 4];
+/// let z = Partition::new(&[1.0, 1.2, 0.8, 1.0], &ln_q)?;
+/// assert!((z.log_value() - (10.0f64 * 1.0f64.exp()).ln()).abs() < 0.02);
+/// let (low, high) = z.log_interval(0.95)?;
+/// assert!(low < z.log_value() && z.log_value() < high);
+/// // As precise as 1 %:
+/// assert!(z.draws_for(0.01)? > 4.0);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Choromanski et al., *Hybrid Random Features*, appendix I; Y. Bengio and J.-S. Senécal, *Adaptive Importance Sampling to
+/// Accelerate Training of a Neural Probabilistic Language Model*, 2008.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Partition {
+    log_value: f64,
+    /// The sample deviation of a term, relative to the estimate; NaN for a single draw.
+    deviation: f64,
+    draws: usize,
+}
+
+impl Partition {
+    /// From the logits of the classes that were drawn and ln of the probabilities that they were drawn with.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) without draws, [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a
+    /// logit or a logarithm is not finite: a class of probability 0 is not drawn.
+    pub fn new(logits: &[f64], log_probabilities: &[f64]) -> Result<Self> {
+        let terms = corrected_logits(logits, log_probabilities)?;
+        if terms.is_empty() {
+            return Err(Error::NoData { what: "an estimate of a partition function" });
+        }
+        // With ln k inside, terms add up to the estimate.
+        let (log_value, k) = (log_sum(&terms), terms.len() as f64);
+        let spread = terms.iter().map(|term| (k * (term - log_value).exp() - 1.0).powi(2)).sum::<f64>();
+        Ok(Partition { log_value, deviation: (spread / (k - 1.0)).sqrt(), draws: terms.len() })
+    }
+
+    /// ln Ẑ.
+    pub fn log_value(&self) -> f64 {
+        self.log_value
+    }
+
+    /// k.
+    pub fn draws(&self) -> usize {
+        self.draws
+    }
+
+    /// The standard error of Ẑ divided by Ẑ, which is that of ln Ẑ to first order; NaN for a single draw.
+    pub fn relative_error(&self) -> f64 {
+        self.deviation / (self.draws as f64).sqrt()
+    }
+
+    /// An interval that holds ln Z with this probability, such as 0.95, for many draws: ln Ẑ plus and minus a normal quantile
+    /// times the relative error. Where few draws carry the sum it is too narrow: a class that was not drawn has not been
+    /// seen.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless 0 < level < 1; [`NoData`](Error::NoData) for a single draw.
+    pub fn log_interval(&self, level: f64) -> Result<(f64, f64)> {
+        if !(level > 0.0 && level < 1.0) {
+            let domain = "between 0 and 1";
+            return Err(Error::Parameter { name: "the level of an interval", value: level, domain });
+        }
+        self.check_deviation()?;
+        let width = normal_quantile(0.5 + 0.5 * level) * self.relative_error();
+        Ok((self.log_value - width, self.log_value + width))
+    }
+
+    /// The number of draws from the same probabilities for which the relative error is expected to be `error`; not rounded.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless the error is positive and finite; [`NoData`](Error::NoData) for a single draw.
+    pub fn draws_for(&self, error: f64) -> Result<f64> {
+        if !(error > 0.0 && error.is_finite()) {
+            let domain = "positive and finite";
+            return Err(Error::Parameter { name: "the relative error", value: error, domain });
+        }
+        self.check_deviation()?;
+        Ok((self.deviation / error).powi(2).max(1.0))
+    }
+
+    /// ln of the variance (Σ e^(2oᵢ)/qᵢ − Z²)/k of Ẑ, from the logits and ln of the probabilities of all classes; −∞ if it is 0.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a number is not finite,
+    /// [`Parameter`](Error::Parameter) if there are no classes or k is 0.
+    pub fn log_variance(logits: &[f64], log_probabilities: &[f64], k: usize) -> Result<f64> {
+        check_positive("the number of classes", logits.len())?;
+        check_positive("the number of draws", k)?;
+        check(logits, log_probabilities)?;
+        let log_value = log_sum(logits);
+        // Σ qᵢ (zᵢ/Z − 1)² does not cancel.
+        let terms = logits.iter().zip(log_probabilities).map(|(o, ln_q)| {
+            let distance = (o - ln_q - log_value).exp() - 1.0;
+            // Where q is so small that z overflows, the square of z alone is left.
+            if distance.is_finite() { ln_q + 2.0 * distance.abs().ln() } else { 2.0 * (o - log_value) - ln_q }
+        });
+        Ok(log_sum(&terms.collect::<Vec<_>>()) + 2.0 * log_value - (k as f64).ln())
+    }
+
+    fn check_deviation(&self) -> Result<()> {
+        if self.draws > 1 {
+            Ok(())
+        } else {
+            Err(Error::NoData { what: "an error from fewer than two draws" })
+        }
+    }
+}
+
+/// The corrected logits o_sⱼ − ln(k q(sⱼ)) of k draws, from their logits and ln of their probabilities: the sum of their
+/// exponentials is an estimate of Σ e^(oᵢ) without bias.
+///
+/// ```
+/// use random_features::apply::softmax_sampling::corrected_logits;
+/// let corrected = corrected_logits(&[2.0, 1.0], &[0.25f64.ln(), 0.5f64.ln()])?;
+/// assert!((corrected[0] - (2.0 + 2f64.ln())).abs() < 1e-15 && (corrected[1] - 1.0).abs() < 1e-15);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a number is not finite.
+pub fn corrected_logits(logits: &[f64], log_probabilities: &[f64]) -> Result<Vec<f64>> {
+    check(logits, log_probabilities)?;
+    let ln_k = (logits.len() as f64).ln();
+    Ok(logits.iter().zip(log_probabilities).map(|(o, ln_q)| o - (ln_k + ln_q)).collect())
+}
+
+fn check(logits: &[f64], log_probabilities: &[f64]) -> Result<()> {
+    check_size("the number of probabilities", logits.len(), log_probabilities.len())?;
+    for (what, numbers) in [("the logits", logits), ("the logarithms of probabilities", log_probabilities)] {
+        if let Some(row) = numbers.iter().position(|v| !v.is_finite()) {
+            return Err(Error::NotFinite { what, row });
+        }
+    }
+    Ok(())
+}
+
+/// ln Σ exp; −∞ for no terms.
+pub(super) fn log_sum(logs: &[f64]) -> f64 {
+    let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    if top == f64::NEG_INFINITY {
+        return top;
+    }
+    top + logs.iter().map(|log| (log - top).exp()).sum::<f64>().ln()
+}
