@@ -196,9 +196,8 @@ impl<T: Real> Conditioned<T> {
         let Affine { matrix, image, point, linear, .. } = &change.affine;
         let scale = |k: usize| change.scales.1.get(k).copied().unwrap_or(change.scales.0);
         for (i, sum) in sums.iter().enumerate() {
-            let of_image = |k: usize, z: T| {
-                gradients[[i, k]] + 2.0 * image * sum * z.widen() * scale(k) * scale(k)
-            };
+            let of_image =
+                |k: usize, z: T| gradients[[i, k]] + 2.0 * image * sum * z.widen() * scale(k) * scale(k);
             let z: Vec<f64> = images.row(i).iter().enumerate().map(|(k, z)| of_image(k, *z)).collect();
             for (l, out) in out.row_mut(i).into_iter().enumerate() {
                 let through: f64 = matrix.column(l).iter().zip(&z).map(|(m, z)| m * z).sum();

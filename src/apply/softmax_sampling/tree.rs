@@ -43,7 +43,7 @@ impl<T: Real> Worker<T> {
         reference: &Reference<T>,
         x: ArrayView2<'_, T>,
     ) -> Result<(), usize> {
-        self.batch.fill(program, (Side::Y, reference.form), x, &mut self.scratch);
+        self.batch.fill(program, (Side::Y, reference.form), x.into(), &mut self.scratch);
         let faulty = |i: &usize| !reference.apply(program.blocks(), self.batch.row_mut(*i));
         (0..x.nrows()).find(faulty).map_or(Ok(()), Err)
     }

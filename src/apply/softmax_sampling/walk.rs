@@ -141,7 +141,7 @@ impl<T: Real> Walker<T> {
         let shape = (rows, program.facts().input_dim);
         let Ok(x) = ArrayView2::from_shape(shape, &self.points) else { return };
         let form = tree.reference.form;
-        self.batch.fill(program, (Side::Y, form), x, &mut self.scratch);
+        self.batch.fill(program, (Side::Y, form), x.into(), &mut self.scratch);
         let mut row = 0;
         for group in leaves.drain(..) {
             let classes = tree.leaf(group[0].place);
