@@ -22,6 +22,8 @@ Every peer is written as its users would write it for speed, and checked against
   every repetition allocates, as by `features`, and as eager code and JAX always do
 - RBFSampler has 2m components, cosines alone, so that it takes twice as large a product
 - attention, attention-causal, attention-step: see attention_peers.py
+- softmax-sample: 64 classes of n for one point; in PyTorch from the exact softmax of all classes (`C @ h`, softmax,
+  multinomial), here from the tree of positive features, whose making is not timed
 - draw-orthogonal: QR of a batch of normal matrices with the signs of R absorbed, times the norms of normal
   rows. Draws here are in double precision.
 """
@@ -31,6 +33,7 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
+import itertools
 import json
 import math
 import os
@@ -123,7 +126,9 @@ def cases(quick: bool) -> list[Case]:
     lengths = (1024, 4096) if quick else (1024, 4096, 16384, 65536)
     attention = [Case(name, n, 64, 256) for name in ("attention", "attention-causal") for n in lengths]
     step = Case("attention-step", 1024, 64, 256, heads=8)
-    return [*single, *double, *fresh, draw, *attention, step]
+    numbers = (1000, 10_000) if quick else (1000, 10_000, 100_000, 1_000_000)
+    sampling = [Case("softmax-sample", n, 64, 128) for n in numbers]
+    return [*single, *double, *fresh, draw, *attention, step, *sampling]
 
 
 def points_and_frequencies(np: ModuleType, case: Case) -> tuple[Any, Any]:
@@ -290,10 +295,27 @@ def torch_draws(modules: Modules, case: Case) -> Iterator[Peer]:
     yield Peer("PyTorch QR, f32", lambda: draw(torch.float32), orthogonal)
 
 
+def torch_samples(modules: Modules, case: Case) -> Iterator[Peer]:
+    torch = modules["torch"]
+    classes = torch.rand(case.n, case.d) * case.d**-0.5
+    points = itertools.cycle((torch.rand(16, case.d) * case.d**-0.5).unbind())
+    draws = 64
+
+    def sample() -> Any:
+        return torch.multinomial(torch.softmax(classes @ next(points), 0), draws, replacement=True)
+
+    def of_classes(found: Any) -> bool:
+        return found.shape == (draws,) and 0 <= int(found.min()) and int(found.max()) < case.n
+
+    yield Peer("PyTorch, exact softmax", sample, of_classes)
+
+
 def peers(modules: Modules, case: Case) -> list[Peer]:
     """The peers of a case that are installed, each checked."""
     if case.name == "draw-orthogonal":
         found = list(torch_draws(modules, case)) if "torch" in modules else []
+    elif case.name == "softmax-sample":
+        found = list(torch_samples(modules, case)) if "torch" in modules else []
     elif case.is_attention():
         found = [Peer(*run) for run in attention_peers.runs(modules, case)] if "numpy" in modules else []
     elif "numpy" in modules:

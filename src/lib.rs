@@ -61,7 +61,8 @@
 //! - the engine (private): projections and lifts of tiles of points, threads, folds over features that never reach memory
 //! - feature maps ([`map`]): a page for each, and recipes
 //! - sums of products of maps ([`hybrid`])
-//! - applications ([`apply`])
+//! - applications ([`apply`]): kernel and ridge regression, [attention](apply::attention), [softmax
+//!   sampling](apply::softmax_sampling), [metrics](apply::metrics)
 //! - beside them the [`manual`], and what verifies maps of your own (`testing`, a feature)
 //!
 //! # Conventions

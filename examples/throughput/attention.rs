@@ -58,7 +58,7 @@ where
         written: tokens * d * size,
         read: 3.0 * tokens * d * size,
     };
-    Ok(Work { run, cost })
+    Ok(Work::new(run, cost))
 }
 
 fn tokens<T: Real>(shape: [usize; 4], seed: u64) -> Array4<T>

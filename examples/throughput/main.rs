@@ -6,6 +6,7 @@ mod ceilings;
 mod command;
 mod report;
 mod request;
+mod sampling;
 mod work;
 
 use std::process::ExitCode;
@@ -43,7 +44,7 @@ where
     let times = (0..=request.repeat).map(|_| (work.run)()).collect::<Result<Vec<f64>, _>>();
     let times = times.map_err(|error| error.to_string())?;
     // The first one is the warm-up.
-    json(&Report::new(request, work.cost.flops, least, times[1..].to_vec()))
+    json(&Report::new(request, &work, least, times[1..].to_vec()))
 }
 
 fn json(line: &impl Serialize) -> Result<String, String> {

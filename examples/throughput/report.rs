@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::ceilings::Ceilings;
 use crate::request::Request;
+use crate::work::Work;
 
 #[derive(Serialize)]
 struct Shape {
@@ -27,11 +28,15 @@ pub struct Report {
     max_ms: f64,
     gflops: f64,
     roofline_fraction: f64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    build_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    megabytes: Option<f64>,
 }
 
 impl Report {
-    /// From operations of the linear part and seconds; there is at least one time.
-    pub fn new(request: &Request, flops: f64, least: f64, mut times: Vec<f64>) -> Self {
+    /// From what was made before, operations of the linear part and seconds; there is at least one time.
+    pub fn new(request: &Request, work: &Work, least: f64, mut times: Vec<f64>) -> Self {
         times.sort_by(f64::total_cmp);
         let median = 0.5 * (times[(times.len() - 1) / 2] + times[times.len() / 2]);
         let Request { case, n, d, m, heads, .. } = *request;
@@ -49,8 +54,10 @@ impl Report {
             min_ms: rounded(1e3 * times[0]),
             median_ms: rounded(1e3 * median),
             max_ms: rounded(1e3 * times[times.len() - 1]),
-            gflops: rounded(1e-9 * flops / median),
+            gflops: rounded(1e-9 * work.cost.flops / median),
             roofline_fraction: rounded(least / median),
+            build_ms: work.made.as_ref().map(|made| rounded(1e3 * made.seconds)),
+            megabytes: work.made.as_ref().map(|made| rounded(1e-6 * made.bytes as f64)),
         }
     }
 }

@@ -39,10 +39,11 @@ pub enum Case {
     AttentionStep,
     RidgeStatistics,
     RidgePredict,
+    SoftmaxSample,
     Peak,
 }
 
-const CASES: [Case; 16] = [
+const CASES: [Case; 17] = [
     Case::Positive,
     Case::Trigonometric,
     Case::Hyperbolic,
@@ -58,6 +59,7 @@ const CASES: [Case; 16] = [
     Case::AttentionStep,
     Case::RidgeStatistics,
     Case::RidgePredict,
+    Case::SoftmaxSample,
     Case::Peak,
 ];
 
@@ -79,6 +81,7 @@ impl Case {
             Case::AttentionStep => "attention-step",
             Case::RidgeStatistics => "ridge-statistics",
             Case::RidgePredict => "ridge-predict",
+            Case::SoftmaxSample => "softmax-sample",
             Case::Peak => "peak",
         }
     }
@@ -92,7 +95,7 @@ impl Case {
             Case::AngularHybrid => 8 * SIGNS,
             Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal => 0,
             Case::Attention | Case::AttentionCausal | Case::AttentionStep => 0,
-            Case::RidgeStatistics | Case::RidgePredict | Case::Peak => 0,
+            Case::RidgeStatistics | Case::RidgePredict | Case::SoftmaxSample | Case::Peak => 0,
         }
     }
 

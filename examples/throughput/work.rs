@@ -16,8 +16,8 @@ use random_features::projection::{Method, Projection};
 use random_features::theory::gerf::GerfSign;
 use random_features::{Gerf, Hyperbolic, Map, Poisson, Positive, Real, Side, Trigonometric, rng};
 
-use crate::attention;
 use crate::request::{Case, Request, SIGNS, TILE};
+use crate::{attention, sampling};
 
 pub type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -26,6 +26,20 @@ pub struct Work {
     /// Runs once; the seconds that it took.
     pub run: Box<dyn FnMut() -> Result<f64>>,
     pub cost: Cost,
+    /// What was made before it can run.
+    pub made: Option<Made>,
+}
+
+/// Something that was made, and what that took.
+pub struct Made {
+    pub seconds: f64,
+    pub bytes: usize,
+}
+
+impl Work {
+    pub fn new(run: Box<dyn FnMut() -> Result<f64>>, cost: Cost) -> Self {
+        Work { run, cost, made: None }
+    }
 }
 
 /// What must be done at least.
@@ -77,6 +91,7 @@ where
         Case::Attention | Case::AttentionCausal | Case::AttentionStep => attention::prepare::<T>(request),
         Case::RidgeStatistics => ridge_statistics::<T>(request, omega(m / 2)?),
         Case::RidgePredict => ridge_predict::<T>(request, omega(m / 2)?),
+        Case::SoftmaxSample => sampling::prepare::<T>(request, omega(m)?),
         Case::Peak => Err("the ceilings are no work".into()),
     }
 }
@@ -103,7 +118,7 @@ where
         let (mut values, mut log_scales) = map.features(Side::X, &x)?.into_arrays();
         timed(move || Ok(map.features_into(Side::X, black_box(&x), &mut values, &mut log_scales)?))
     };
-    Ok(Work { run, cost })
+    Ok(Work::new(run, cost))
 }
 
 /// The sums of a ridge regression of one target on m features, which never reach memory.
@@ -126,7 +141,7 @@ where
         statistics.update(black_box(&x), &y)?;
         Ok(statistics)
     });
-    Ok(Work { run, cost })
+    Ok(Work::new(run, cost))
 }
 
 /// Predictions of one target from m features.
@@ -146,7 +161,7 @@ where
         read: size_of_val(x.as_slice().unwrap_or_default()) as f64,
         ..Cost::default()
     };
-    Ok(Work { run: timed(move || Ok(model.predict_into(black_box(&x), &mut out)?)), cost })
+    Ok(Work::new(timed(move || Ok(model.predict_into(black_box(&x), &mut out)?)), cost))
 }
 
 /// Projections of all points, tile by tile, a run of tiles for each thread.
@@ -173,7 +188,7 @@ where
         });
         Ok(())
     });
-    Ok(Work { run, cost: Cost { flops, read, ..Cost::default() } })
+    Ok(Work::new(run, Cost { flops, read, ..Cost::default() }))
 }
 
 fn project_tiles<T: Real>(
@@ -196,7 +211,7 @@ fn draw_orthogonal(d: usize, m: usize) -> Work {
     let run = timed(move || Ok(draw(d, m, &Orthogonal, &mut rng(black_box(1)))?));
     let flops = (m / d) as f64 * reflections(d, d) + reflections(d, m % d);
     let written = (d * m * size_of::<f64>()) as f64;
-    Work { run, cost: Cost { flops, written, ..Cost::default() } }
+    Work::new(run, Cost { flops, written, ..Cost::default() })
 }
 
 /// `work` with a clock, which stops before the result is dropped.
@@ -208,7 +223,7 @@ pub fn timed<R>(mut work: impl FnMut() -> Result<R> + 'static) -> Box<dyn FnMut(
     })
 }
 
-fn points<T: Real>(n: usize, d: usize) -> Result<Array2<T>>
+pub fn points<T: Real>(n: usize, d: usize) -> Result<Array2<T>>
 where
     StandardUniform: Distribution<T>,
 {

@@ -5,6 +5,8 @@
 //! merge; they give a [`Ridge`] for one λ or all of them, and a classifier with probabilities; kernel ridge regression from
 //! a Gram matrix, exact or estimated, is the reference. Attention in linear time: [`attention`], beside the exact one. How far
 //! estimates are from what they estimate: [`metrics`].
+//! Classes of a huge softmax, drawn in O(log C) with known probabilities, losses and partition functions from such draws:
+//! [`softmax_sampling`].
 //! They take any feature map or kernel from the floors below; nothing stands above.
 
 pub mod attention;

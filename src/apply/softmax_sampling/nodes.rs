@@ -8,8 +8,9 @@ use ndarray::{Array2, ArrayViewMut2, Axis};
 use crate::Real;
 use crate::numeric::{Isa, add_scaled, max_abs, zeros};
 
-/// Nodes that share a parent: 8 × m numbers next to each other in memory are one fetch, and few enough to waste little.
-pub(super) const FAN_OUT: usize = 8;
+/// Nodes that share a parent. They lie next to each other in memory, from which most of them come: with two or four children
+/// the least is read on the way down, and four make half as many steps.
+pub(super) const FAN_OUT: usize = 4;
 
 /// Parents that are summed by a job.
 const PARENTS: usize = 64;

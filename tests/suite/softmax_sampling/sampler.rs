@@ -9,10 +9,10 @@ use rayon::ThreadPoolBuilder;
 use super::{all, data, log_sum, non_negative, signed};
 use crate::common::{point, points};
 
-const SIZES: [usize; 8] = [1, 2, 7, 8, 9, 64, 65, 700];
+const SIZES: [usize; 8] = [1, 2, 4, 5, 9, 64, 65, 700];
 const LEAVES: [usize; 4] = [1, 3, 8, 4096];
 /// Children of a node.
-const FAN_OUT: usize = 8;
+const FAN_OUT: usize = 4;
 
 /// ln of the estimates of all classes, normalised: one estimate for each pair.
 fn linear_scan<T: Real>(map: &Map<T>, h: ArrayView1<'_, T>, classes: &Array2<T>) -> Vec<f64> {

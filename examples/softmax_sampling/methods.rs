@@ -1,0 +1,79 @@
+//! The mechanisms that propose classes, at an equal number of features.
+
+use random_features::apply::softmax_sampling::Proposal;
+use random_features::frequency::{Coupling, Orthogonal};
+use random_features::hybrid::{Bases, GaussianWeight, Hybrid};
+use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric};
+
+/// Frequencies of the hybrids' coefficients.
+const ANGULAR: usize = 4;
+const GAUSSIAN: usize = 2;
+/// σ of the Gaussian coefficient.
+const SIGMA: f64 = 1.0;
+/// The weight of the uniform distribution where features may be negative.
+pub const UNIFORM: f64 = 0.1;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Method {
+    Uniform,
+    Trigonometric,
+    Positive,
+    Hyperbolic,
+    Angular,
+    Gaussian,
+}
+
+pub const METHODS: [Method; 6] = [
+    Method::Uniform,
+    Method::Trigonometric,
+    Method::Positive,
+    Method::Hyperbolic,
+    Method::Angular,
+    Method::Gaussian,
+];
+
+impl Method {
+    pub fn name(self) -> &'static str {
+        match self {
+            Method::Uniform => "uniform",
+            Method::Trigonometric => "trigonometric",
+            Method::Positive => "positive",
+            Method::Hyperbolic => "hyperbolic",
+            Method::Angular => "angular hybrid",
+            Method::Gaussian => "Gaussian hybrid",
+        }
+    }
+
+    /// Real features for each frequency of the bases.
+    fn width(self) -> usize {
+        match self {
+            Method::Uniform | Method::Positive => 1,
+            Method::Trigonometric | Method::Hyperbolic => 2,
+            Method::Angular => 4 * ANGULAR,
+            Method::Gaussian => 4 * (1 + 2 * GAUSSIAN),
+        }
+    }
+
+    /// A map in ℝᵈ with at most so many real features, at least 64, for points of norm about `r`; none for the uniform
+    /// distribution.
+    pub fn map(self, d: usize, features: usize, r: f64, seed: u64) -> Result<Option<Map<f32>>> {
+        let omega = Orthogonal.draw(d, (features / self.width()).max(1), seed)?;
+        let tau = |count| Orthogonal.draw(d, count, seed ^ (1 << 63));
+        Ok(Some(match self {
+            Method::Uniform => return Ok(None),
+            Method::Trigonometric => Trigonometric.softmax(omega)?,
+            Method::Positive => Positive.softmax(omega)?,
+            Method::Hyperbolic => Hyperbolic.softmax(omega)?,
+            Method::Angular => Hybrid::angular(Bases::shared(omega), tau(ANGULAR)?)?,
+            Method::Gaussian => {
+                Hybrid::gaussian(Bases::shared(omega), tau(GAUSSIAN)?, GaussianWeight { sigma: SIGMA, r })?
+            }
+        }))
+    }
+}
+
+/// What draws from a map's estimates.
+pub fn proposal(map: Map<f32>) -> Result<Proposal<f32>> {
+    let weight = if map.facts().non_negative { 0.0 } else { UNIFORM };
+    Proposal::new(map).uniform(weight)
+}

@@ -1,0 +1,57 @@
+//! The picture: distances, costs and losses.
+
+use crate::cost::Row;
+use crate::distances::Found;
+use crate::plot::{Panel, Series};
+use crate::training::Curve;
+
+/// Total variation, which has an upper end.
+const METRIC: usize = 2;
+
+fn series(name: &str, line: Vec<(f64, f64)>) -> Series {
+    Series { name: name.into(), points: line.clone(), line }
+}
+
+pub fn distances(all: &[Found]) -> Vec<Panel> {
+    let panel = |found: &Found| Panel {
+        title: found.law.name.into(),
+        x_label: "log₂ D".into(),
+        y_label: "total variation distance from the softmax".into(),
+        series: found
+            .curves
+            .iter()
+            .map(|curve| {
+                let value = |(i, d): (usize, &usize)| Some(((*d as f64).log2(), curve.means[i][METRIC]?.0));
+                let line = found.features.iter().enumerate().filter_map(value).collect();
+                series(curve.method.name(), line)
+            })
+            .collect(),
+    };
+    all.iter().map(panel).collect()
+}
+
+pub fn cost(rows: &[Row]) -> Panel {
+    let line = |value: fn(&Row) -> f64| {
+        rows.iter().map(|row| ((row.classes as f64).log10(), value(row))).collect::<Vec<_>>()
+    };
+    Panel {
+        title: "cost of a draw, of 64 for each h".into(),
+        x_label: "log₁₀ C".into(),
+        y_label: "seconds".into(),
+        series: vec![
+            series("draw from the tree", line(|row| row.tree)),
+            series("draw from the softmax", line(|row| row.exact)),
+            series("replace a class", line(|row| row.replace)),
+        ],
+    }
+}
+
+pub fn training(curves: &[Curve]) -> Panel {
+    let line = |curve: &Curve| curve.losses.iter().map(|(step, mean)| (*step as f64, mean.0)).collect();
+    Panel {
+        title: "training with 40 draws a point".into(),
+        x_label: "step".into(),
+        y_label: "test loss over all classes, nats".into(),
+        series: curves.iter().map(|curve| series(curve.name, line(curve))).collect(),
+    }
+}
