@@ -205,6 +205,9 @@ fn check(request: &Request) -> Result<(), String> {
     if case.has_points() {
         fits("points", n.saturating_mul(request.heads), d, MOST_POINTS)?;
         fits("rows of features", n, case.width() * m, MOST_POINTS)?;
+        if case == Case::SoftmaxSample {
+            fits("sums of features", n, m, MOST_POINTS)?;
+        }
         fits("rows of projections", request.threads * TILE, m, MOST_POINTS)?;
     }
     Ok(())

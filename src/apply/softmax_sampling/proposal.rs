@@ -7,7 +7,7 @@ use super::tree::{Tree, standard};
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::map::Map;
+use crate::map::{Map, check_addressable};
 
 /// Features for each coordinate of a point for which a leaf gets a class, unless stated otherwise.
 const FEATURES: usize = 4;
@@ -87,12 +87,13 @@ impl<T: Real> Proposal<T> {
     /// in tiles, and only their sums are kept.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if they do not have d columns, [`Parameter`](Error::Parameter) if there are none, or the map
-    /// has negative features and the uniform distribution no weight; [`NotFinite`](Error::NotFinite) if a vector or its
-    /// features are not finite.
+    /// [`Shape`](Error::Shape) if they do not have d columns or their features cannot be addressed,
+    /// [`Parameter`](Error::Parameter) if there are none, or the map has negative features and the uniform distribution no
+    /// weight; [`NotFinite`](Error::NotFinite) if a vector or its features are not finite.
     pub fn build(self, classes: &ArrayRef2<T>) -> Result<SoftmaxSampler<T>> {
         check_size("the number of columns of the classes", self.map.input_dim(), classes.ncols())?;
         check_positive("the number of classes", classes.nrows())?;
+        check_addressable(classes.nrows(), self.map.feature_dim().max(self.map.blocks().len()))?;
         if self.uniform == 0.0 && !self.map.facts().non_negative {
             return Err(Error::Parameter {
                 name: "the weight of the uniform distribution",

@@ -4,6 +4,7 @@ use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 use rand::{Rng, RngExt};
 
+use super::tree::Tree;
 use super::walk::{Walk, Walker};
 use super::{Draws, Proposal};
 use crate::Real;
@@ -11,8 +12,6 @@ use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
 use crate::frequency::rng_of_step;
 use crate::map::{Map, check_addressable};
-
-use super::tree::Tree;
 
 /// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(m log C) each. Approximate: a map's
 /// estimates stand for exp(h·cᵢ); but the probability that is stated with each draw is the one that it had.
@@ -30,8 +29,8 @@ use super::tree::Tree;
 ///
 /// # Accuracy
 /// Each node has a scale in `f64` for each block of features, each feature a reference that is subtracted from its logarithm,
-/// and h weights in `f64`: norms of 20, in `f32` too, neither overflow nor vanish. In `f32` a class can vanish from the sums
-/// only where none of its features is within e⁻⁸⁷ of the largest of its leaf.
+/// and h weights in `f64`: norms of 20, in `f32` too, neither overflow nor vanish. In `f32` a feature of a class is lost where,
+/// relative to its reference, it is below e⁻⁸⁷ times the largest of a sum that it enters.
 ///
 /// # Cost
 /// L is the [leaf size](Proposal::leaf_size), D the number of features. A draw costs O(D log C + L m d), and draws for one h
