@@ -44,13 +44,13 @@ mod sign;
 mod trigonometric;
 
 pub use crate::engine::{Facts, FeatureMap, Form, Row, Shift, Side, Tile};
+pub(crate) use check::check_addressable;
 pub use conditioning::Conditioning;
 pub use features::{Features, LogFeatures};
 pub use identity::Identity;
 pub(crate) use mixture::{Mixture, Weight, rounding};
 pub use node::Map;
 pub(crate) use node::Origin;
-pub(crate) use node::check_addressable;
 pub use omega::Omega;
 pub use recipe::{ClusteredRecipe, CoefficientRecipe, ConditionedRecipe, HybridRecipe, PlainRecipe, Recipe};
 pub use redraw::Redraw;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
-use super::check::check;
+use super::check::{check, check_addressable};
 use super::gram::{self, Left, Rows};
 use super::identity::{Digest, Identity};
 use super::mixture::{Mixture, Pairing};
@@ -412,10 +412,4 @@ impl<T: Real> Map<T> {
         check_size("the dimension of x", self.input_dim(), x.len())?;
         check_size("the dimension of y", self.input_dim(), y.len())
     }
-}
-
-/// Refuses so many rows of `width` numbers that they cannot be addressed.
-pub(crate) fn check_addressable(rows: usize, width: usize) -> Result<()> {
-    let most = isize::MAX as usize / size_of::<f64>() / width.max(1);
-    check_size("the number of rows of x", rows.min(most), rows)
 }

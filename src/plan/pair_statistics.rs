@@ -60,7 +60,7 @@ impl<'a> PairStatistics<'a> {
     /// Both sides together.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the dimensions differ, [`NoData`](Error::NoData) if a side has no weight.
+    /// [`Shape`](crate::Error::Shape) if the dimensions differ, [`NoData`](crate::Error::NoData) if a side has no weight.
     pub fn new(x: &'a Statistics, y: &'a Statistics) -> Result<Self> {
         check_size("the dimension of y", x.dim(), y.dim())?;
         x.check_data("the choice of a parameter for x")?;
@@ -166,7 +166,7 @@ impl<'a> PairStatistics<'a> {
     /// Random Tables, appendix 9.10.2.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `epsilon` is not positive and finite.
+    /// [`Parameter`](crate::Error::Parameter) if `epsilon` is not positive and finite.
     pub fn shift(&self, epsilon: f64) -> Result<Vec<f64>> {
         checked_positive("epsilon", epsilon)?;
         Ok(self.each(|x, y| {
@@ -182,7 +182,7 @@ impl<'a> PairStatistics<'a> {
     /// [`diagonal::robust`].
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `epsilon` is not positive and finite.
+    /// [`Parameter`](crate::Error::Parameter) if `epsilon` is not positive and finite.
     pub fn robust_diagonal(&self, epsilon: f64) -> Result<Vec<f64>> {
         checked_positive("epsilon", epsilon)?;
         let of =
