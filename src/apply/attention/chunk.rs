@@ -126,7 +126,8 @@ impl<T: Real> Chunk<T> {
         &mut self,
         setup: Setup<'_, T>,
         (before, last): (&State<T>, &mut State<T>),
-        (first, queries): (usize, &mut [(ArrayView2<'_, E>, ArrayViewMut2<'_, T>)]),
+        first: usize,
+        queries: &mut [(ArrayView2<'_, E>, ArrayViewMut2<'_, T>)],
         mut report: impl FnMut(usize, usize),
     ) {
         before.ready(last, &mut self.ready);

@@ -114,7 +114,7 @@ fn walk<T: Real, E: Element<T>>(setup: Setup<'_, T>, mut job: Job<'_, E, T>, sta
                 })
                 .unzip();
             let first = job.start + run.start;
-            chunk.causal(setup, (state, &mut last), (first, &mut queries), |member, i| {
+            chunk.causal(setup, (state, &mut last), first, &mut queries, |member, i| {
                 let [b, h, first] = firsts[member];
                 places.push([b, h, first + run.start + i]);
             });
