@@ -7,11 +7,19 @@ use crate::trained::{Outcome, Results, Setup};
 
 /// One line for each outcome.
 pub fn json(results: &Results) -> String {
+    // Not a number is none in JSON: errors relative to an output that is 0, or that overflows.
+    let number = |v: f64| if v.is_finite() { v.to_string() } else { "null".into() };
     let line = |o: &Outcome| {
         format!(
             "{{\"map\": \"{}\", \"fit\": \"{}\", \"m\": {}, \"biased\": {}, \"predicted\": {}, \"error\": {}, \
              \"standard_error\": {}}}\n",
-            o.map, o.fit, o.m, o.biased, o.predicted, o.error, o.standard_error
+            o.map,
+            o.fit,
+            o.m,
+            o.biased,
+            number(o.predicted),
+            number(o.error),
+            number(o.standard_error)
         )
     };
     results.outcomes.iter().map(line).collect()

@@ -127,7 +127,7 @@ impl<T: Real> Conditioned<T> {
             (Some(absorbed), Plan::Leaf(leaf)) => {
                 change.fill_absorbed(absorbed, leaf, (pass, bare), (x, points), &mut terms, tile, scratch);
             }
-            _ => self.fill_images(change, pass, (x, points), &terms, tile, scratch),
+            _ => self.fill_images(change, pass, (x, points), &mut terms, tile, scratch),
         }
         scratch.give(buffer);
         scratch.give_wide(terms);
@@ -139,24 +139,26 @@ impl<T: Real> Conditioned<T> {
         change: &Change<T>,
         pass: Pass,
         (x, shifted): (ArrayView2<'_, T>, &[T]),
-        terms: &[f64],
+        terms: &mut [f64],
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
         let r = change.affine.matrix.nrows();
         let mut images = scratch.take(x.nrows() * r);
         change.images(x, shifted, &mut images);
+        let image = if self.bare[pass.side as usize] { 0.0 } else { change.affine.image };
+        for (z, term) in images.chunks_exact_mut(r).zip(&mut *terms) {
+            *term += change.of_image(image, z);
+            // The base makes such rows NaN: what it has completed may be out of reach.
+            if !term.is_finite() {
+                z.fill(T::nan());
+            }
+        }
         if let Ok(z) = ArrayView2::from_shape((x.nrows(), r), &images) {
             self.base.fill(pass.of_other_points(), z.into(), tile, scratch);
         }
-        let image = if self.bare[pass.side as usize] { 0.0 } else { change.affine.image };
-        for (i, (z, term)) in images.chunks_exact(r).zip(terms).enumerate() {
-            let term = term + change.of_image(image, z);
-            if term.is_finite() {
-                tile.row(i).log_scales.iter_mut().for_each(|scale| *scale += term);
-            } else {
-                tile.poison(i);
-            }
+        for (i, term) in terms.iter().enumerate() {
+            tile.row(i).log_scales.iter_mut().for_each(|scale| *scale += term);
         }
         scratch.give(images);
     }

@@ -372,6 +372,24 @@ fn extremes_stay_finite() {
     assert!(map.log_estimate(&arr1(&[1e-120, 1.0]), &arr1(&[1.0, 1e-120])).unwrap().ln_abs.is_finite());
 }
 
+/// Values are written past the caches where they are many: of rows without features too.
+#[test]
+fn rows_without_a_factor_are_nan_in_large_batches() {
+    let d = 256;
+    let map = Positive.gaussian::<f64>(frequencies(d, 2048, &Hadamard::default(), 1), 1.0).unwrap();
+    let map = map.conditioned(&Conditioning::new(Array2::eye(d) * 1e-100).unwrap()).unwrap();
+    let mut x = points::<f64>(600, d, 0.1);
+    // T x has a squared norm, x has none.
+    x.row_mut(300).fill(1e160);
+    let features = map.features(Side::X, &x).unwrap();
+    let alone = map.features(Side::X, &x.slice(s![299..302, ..])).unwrap();
+    for (i, (row, expected)) in
+        features.values().rows().into_iter().skip(299).zip(alone.values().rows()).enumerate()
+    {
+        assert!(row.iter().zip(expected).all(|(a, b)| a.to_bits() == b.to_bits() && a.is_nan() == (i == 1)));
+    }
+}
+
 #[test]
 fn what_cannot_be_conditioned_is_refused() {
     let c = conditioning(3);

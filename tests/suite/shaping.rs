@@ -346,6 +346,10 @@ fn degenerate_points_have_finite_shapes() {
         (points(20, 3, 34) * 1e150, points(20, 3, 35) * 1e-150),
         (points(20, 3, 34) * 1e-150, points(1, 3, 35) * 1e150),
         (points(20, 3, 34) * 1e-300, points(20, 3, 35)),
+        (points(20, 3, 34) * 1e-160, Array2::zeros((20, 3))),
+        (points(10, 32, 36), points(10, 32, 37)),
+        (points(17, 32, 38), points(11, 32, 39)),
+        (points(20, 64, 40), points(20, 64, 41)),
     ];
     let options = [
         Shaping::new(),
@@ -368,7 +372,8 @@ fn degenerate_points_have_finite_shapes() {
             assert!((0.0..=1.0).contains(&report.bias), "case {case}, options {which}: {report:?}");
             assert!(shape.rho.iter().all(|rho| *rho > 0.0 && *rho <= 1.0));
             let identity = shape.left.dot(&shape.right.t());
-            near(&identity, &Array2::eye(shape.rank()), 1e-3);
+            near(&identity, &Array2::eye(shape.rank()), 1e-9);
+            assert_eq!(shape.conditioning().unwrap().rank(), shape.rank(), "case {case}, options {which}");
         }
     }
 }

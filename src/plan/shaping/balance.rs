@@ -41,6 +41,9 @@ impl Balance {
         let unit = size_y.sqrt().sqrt() / size_x.sqrt().sqrt();
         let left = scaled(&product.vectors, &fourth).t().dot(&inverse) * unit;
         let right = scaled(&product.vectors, &fourth.mapv(f64::recip)).t().dot(&root) / unit;
+        // A step of Newton's method: where the ridge is small, rounding is large beside it.
+        let off = left.dot(&right.t()) - Array2::<f64>::eye(d);
+        let right = &right - &off.t().dot(&right);
         Ok(Balance { left, right })
     }
 
@@ -66,7 +69,7 @@ pub(super) fn mean_variance(covariance: &Array2<f64>) -> f64 {
 /// The covariance with its ridge in units of its mean variance, and that unit.
 fn relative(covariance: &Array2<f64>, size: f64, ridge: f64, other: f64) -> (Array2<f64>, f64) {
     if size == 0.0 {
-        return (Array2::eye(covariance.nrows()), ridge * other);
+        return (Array2::eye(covariance.nrows()), (ridge * other).max(f64::MIN_POSITIVE));
     }
     let mut relative = covariance / size;
     relative.diag_mut().mapv_inplace(|v| v + ridge);
