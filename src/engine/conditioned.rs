@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::leaf::{Leaf, Term};
 use super::plan::{Pass, Plan};
 use super::{Facts, Input, Method, Projection, Scratch, Side, Tile};
 use crate::Real;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Isa, Packed, panel_width};
@@ -87,7 +87,7 @@ impl<T: Real> Conditioned<T> {
     /// `base` at the images of points. Its lengthscale is ℓ.
     ///
     /// # Errors
-    /// As [`Projection::new`], for frequencies that overflow.
+    /// As [`Projection::new`], for frequencies that overflow; [`NotFinite`](Error::NotFinite) for matrices that do.
     pub fn new(base: Plan<T>, affine: [Affine; 2], lengthscale: &Lengthscale) -> Result<Self> {
         let [x, y] = &affine;
         let alike = x.matrix == y.matrix && x.shift == y.shift && x.linear == y.linear;
@@ -222,6 +222,10 @@ impl<T: Real> Change<T> {
             _ => None,
         };
         let (r, d) = if absorbed.is_some() { (0, 0) } else { affine.matrix.dim() };
+        let fits = |row: ArrayView1<'_, f64>| row.iter().all(|v| T::narrow(*v).is_finite());
+        if let Some(row) = affine.matrix.rows().into_iter().take(r).position(|row| !fits(row)) {
+            return Err(Error::NotFinite { what: "the matrix of a conditioning", row });
+        }
         let matrix = Packed::new(r, d, |k, l| T::saturated(affine.matrix[[k, l]]));
         let shift = affine.shift.iter().map(|c| T::saturated(*c)).collect();
         Ok(Change { affine, shift, matrix, absorbed, scales })

@@ -269,7 +269,7 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if the map is not known to estimate a softmax or Gaussian kernel without bias, or a
     /// truncated one has a lengthscale for each dimension; [`Shape`](Error::Shape) if its dimension is not r;
-    /// [`NotFinite`](Error::NotFinite) if a frequency overflows `T`.
+    /// [`NotFinite`](Error::NotFinite) if a frequency or an entry of T or T⁻ᵀ overflows `T`.
     pub fn conditioned(&self, conditioning: &Conditioning) -> Result<Self> {
         check_size("the dimension of the map", conditioning.rank(), self.input_dim())?;
         let exponential = self.kernel().and_then(|kernel| kernel.exponential());

@@ -391,6 +391,36 @@ fn rows_without_a_factor_are_nan_in_large_batches() {
 }
 
 #[test]
+fn products_beyond_the_range_on_the_way_are_made_in_double() {
+    // u = 3(x₁ − 10³⁷) − 3x₂, of which both terms overflow f32.
+    let c = Conditioning::of_matrices(arr2(&[[3.0, -3.0]]), arr2(&[[1.0 / 6.0, -1.0 / 6.0]])).unwrap();
+    let c = c.shifted(vec![f64::from(1e37f32), 0.0], vec![0.0; 2]).unwrap();
+    let omega = Arc::new(frequencies(1, 8, &Independent, 1));
+    let single = Positive.softmax::<f32>(&omega).unwrap().conditioned(&c).unwrap();
+    let double = Positive.softmax::<f64>(&omega).unwrap().conditioned(&c).unwrap();
+    let x = arr2(&[[2e38f32, 2e38]]);
+    let found = single.log_features(Side::X, &x).unwrap().logarithms;
+    let expected = double.log_features(Side::X, &x.mapv(f64::from)).unwrap().logarithms;
+    for j in 1..8 {
+        let (a, b) =
+            (f64::from(found[[0, j]]) - f64::from(found[[0, 0]]), expected[[0, j]] - expected[[0, 0]]);
+        assert!((a / b - 1.0).abs() < 1e-4, "{a} {b}");
+    }
+    // What does not fit f32 is refused.
+    let large = Conditioning::new(Array2::eye(1) * 1e39).unwrap();
+    let hybrid: Map<f32> = Hybrid::angular(Bases::shared(omega), frequencies(1, 4, &Independent, 2)).unwrap();
+    assert!(matches!(hybrid.conditioned(&large), Err(Error::NotFinite { row: 0, .. })));
+    // Estimates of hybrids out of range times factors out of range.
+    let bases = Bases::shared(frequencies(3, 16, &Independent, 3));
+    let hybrid: Map<f64> = Hybrid::angular(bases, frequencies(3, 4, &Independent, 4)).unwrap();
+    let far = Conditioning::identity(3).unwrap().shifted(vec![30.0; 3], vec![30.0; 3]).unwrap();
+    let map = hybrid.conditioned(&far).unwrap();
+    let x = Array2::zeros((1, 3));
+    let (gram, estimate) = (map.gram(&x, &x).unwrap()[[0, 0]], map.estimate(&x.row(0), &x.row(0)).unwrap());
+    assert!(gram.is_finite() && (gram - estimate).abs() <= 1e-9 * estimate.abs(), "{gram} {estimate}");
+}
+
+#[test]
 fn what_cannot_be_conditioned_is_refused() {
     let c = conditioning(3);
     let chi = || frequencies(3, 8, &Independent, 1);
@@ -420,6 +450,7 @@ fn what_cannot_be_conditioned_is_refused() {
     assert!(Conditioning::new(Array2::from_elem((2, 2), f64::NAN)).is_err());
     assert!(Conditioning::new(Array2::zeros((2, 3))).is_err());
     assert!(Conditioning::of_matrices(Array2::eye(2), 2.0 * Array2::<f64>::eye(2)).is_err());
+    assert!(Conditioning::of_matrices(Array2::eye(2), 1.001 * Array2::<f64>::eye(2)).is_err());
     assert!(Conditioning::of_matrices(arr2(&[[f64::NAN]]), arr2(&[[1.0]])).is_err());
     assert!(c.truncated(0).is_err() && c.truncated(4).is_err());
     assert!(Conditioning::identity(2).unwrap().shifted(vec![0.0], vec![0.0; 2]).is_err());

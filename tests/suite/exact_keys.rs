@@ -165,6 +165,51 @@ fn the_first_keys_are_exact_in_causal_attention() {
     near(&rows.dot(&v), &expected.select(ndarray::Axis(0), &[1, 49, 77]), 1e-12);
 }
 
+/// Of two heads that share keys each third query is sampled, the count going on from head to head.
+#[test]
+fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
+    let (d, n, scale) = (4, 70, 1.7);
+    // Those of the first head prefer key 9 a little, of the second key 40 or key 50 by far.
+    let q = Array4::from_shape_fn((1, 2, n, d), |(_, h, i, k)| {
+        let own = if h == 0 { 0 } else { [2, 3, 1][i % 3] };
+        f64::from(u8::from(k == own))
+    });
+    let mut k = Array4::zeros((1, 1, n, d));
+    for (key, coordinate, size) in [(9, 0, 4.0), (40, 0, -25.0), (40, 1, 60.0), (50, 2, 60.0)] {
+        k[[0, 0, key, coordinate]] = size;
+    }
+    let v = tokens([1, 1, n, 3], 1.0, 3);
+    let map = Positive.softmax::<f64>(frequencies(d, 12, &Orthogonal, 7)).unwrap();
+    let scaled = Positive
+        .map::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(scale).unwrap())
+        .unwrap();
+    let attention = Attention::new(scaled).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let out = attention.clone().exact_keys(1).unwrap().bidirectional(&heads).unwrap().output;
+    for h in 0..2 {
+        let (q, k) = (head(&q, h) / scale, head(&k, 0) / scale);
+        near(&head(&out, h), &naive(&map, (&q, &k, &head(&v, 0)), &[40], |_, _| true), 1e-12);
+    }
+    // Masked keys that were asked for are not taken.
+    let mask = Array2::from_shape_fn((1, n), |(_, j)| j != 9);
+    let masked = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    let out = attention.exact_at(&[9, 40]).unwrap().bidirectional(&masked).unwrap().output;
+    let (q, k) = (head(&q, 0) / scale, head(&k, 0) / scale);
+    near(&head(&out, 0), &naive(&map, (&q, &k, &head(&v, 0)), &[40], |_, j| j != 9), 1e-12);
+    // Weights of sequences in any batch and head are those of the output.
+    let offsets = [0, 30, n];
+    let [q, k, v] = [(5, d), (6, d), (7, 2)].map(|(seed, width)| tokens([2, 2, n, width], 0.9, seed));
+    let heads = Heads::new(&q, &k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
+    let attention = Attention::new(map).unwrap().exact_keys(3).unwrap();
+    let out = attention.bidirectional(&heads).unwrap().output;
+    for (batch, head) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let rows = [3, 29, 30, 69];
+        let weights = attention.weights(&heads, Rows { batch, head, rows: &rows, causal: false }).unwrap();
+        let found = weights.dot(&v.slice(s![batch, head, .., ..]));
+        near(&found, &out.slice(s![batch, head, .., ..]).select(ndarray::Axis(0), &rows), 1e-12);
+    }
+}
+
 #[test]
 fn keys_that_dwarf_all_others_neither_vanish_nor_overflow() {
     let [q, mut k, v] = inputs(1, 40, 4, &[]);

@@ -263,6 +263,12 @@ fn ranks_are_those_of_the_data() {
     let known = Shaping::new().rank(2).unwrap().of_moments(&moments(&x, &y)).unwrap();
     assert!((known.report.bias / given(2).unwrap().report.bias - 1.0).abs() < 0.5);
     assert!(Shaping::new().rank_for(9).unwrap().of_moments(&moments(&x, &y)).is_err());
+    let large = Shaping::new().rank(2).unwrap().of_moments(&moments(&(&x * 30.0), &(&y * 30.0))).unwrap();
+    assert_eq!(large.report.bias, 1.0);
+    // All coordinates, where that is best and d is none of the ranks.
+    let all =
+        Shaping::new().rank_for(1 << 40).unwrap().of_points(&points(40, 5, 42), &points(40, 5, 43)).unwrap();
+    assert!(!all.is_truncated() && all.report.bias == 0.0);
 }
 
 #[test]
@@ -289,6 +295,42 @@ fn ridges_are_cross_validated() {
     for (r, m, share) in [(0, 1, 1.0), (1, 0, 1.0), (1, 1, 0.0)] {
         let options = Shaping::new().rank(r).and_then(|o| o.rank_for(m)).and_then(|o| o.share(share));
         assert!(matches!(options, Err(Error::Parameter { .. })));
+    }
+}
+
+/// The ridge with the least loss on parts that were left out, by a loop over their pairs.
+#[test]
+fn ridges_for_weighted_pairs_are_cross_validated() {
+    let ridges = [0.02, 0.1, 0.3, 1.0, 3.0];
+    for seed in 0..12 {
+        let (x, y) = (points(20, 3, 100 + seed) + 0.3, points(15, 3, 200 + seed));
+        let mut weights = Array2::from_shape_fn((20, 15), |(i, j)| x.row(i).dot(&y.row(j)).exp());
+        weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
+        let part = |fold: usize| {
+            let own: Vec<usize> = (fold..20).step_by(4).collect();
+            (x.select(Axis(0), &own), weights.select(Axis(0), &own))
+        };
+        let folds: Vec<PairMoments> = (0..4)
+            .map(|fold| {
+                let (x, weights) = part(fold);
+                PairMoments::weighted(Moments::of(&x).unwrap(), &x, &y, &weights).unwrap()
+            })
+            .collect();
+        let loss = |ridge: f64| -> f64 {
+            let of_fold = |fold: usize| {
+                let mut others = folds.iter().enumerate().filter(|(i, _)| *i != fold).map(|(_, part)| part);
+                let mut moments = others.next().unwrap().clone();
+                others.for_each(|part| moments.merge(part).unwrap());
+                let shape = Shaping::new().ridge(ridge).unwrap().of_moments(&moments).unwrap();
+                let (x, weights) = part(fold);
+                mean_ln_moment(&transformed(&shape, &x, &y), &shape.rho, &weights)
+            };
+            (0..4).map(of_fold).sum()
+        };
+        let rows: Vec<usize> = (0..20).collect();
+        let shaping = Shaping::new().validated_ridge(&ridges).unwrap();
+        let found = loss(shaping.of_pairs((&x, &rows), &y, &weights).unwrap().ridge);
+        assert!(ridges.iter().all(|ridge| found <= loss(*ridge) + 1e-9), "{seed}");
     }
 }
 
@@ -324,6 +366,8 @@ fn heavy_keys_are_found() {
     let ones = Array2::<f64>::ones((4, 3));
     let (shape, exact) = Shaping::new().for_attention(&ones, &y, 4, 1).unwrap();
     assert!(exact == [0] && shape.report.dense.is_finite());
+    // Without the exact one.
+    assert!(shape.report.before < 1e5, "{:?}", shape.report);
 }
 
 #[test]
