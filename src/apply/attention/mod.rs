@@ -229,7 +229,12 @@ impl<T: Real> Attention<T> {
     /// 1/ℓ of a head's map, if it is one of the softmax kernel or a truncated one.
     fn inverse(&self, head: usize) -> Option<f64> {
         let map = &self.maps[head % self.maps.len()];
-        match softmax_lengthscale(&map.recipe()?)? {
+        let estimated = map.kernel().and_then(|kernel| kernel.exponential());
+        let lengthscale = match estimated {
+            Some(exponential) if exponential.row == 0.0 => exponential.lengthscale,
+            _ => softmax_lengthscale(&map.recipe()?)?,
+        };
+        match lengthscale {
             Lengthscale::Isotropic(scale) => Some(scale.recip()),
             Lengthscale::PerDimension(_) => None,
         }

@@ -89,7 +89,8 @@ impl ErrorReport {
 
 impl<T: Real> Attention<T> {
     /// The errors that are expected with the map of key head `head` for a sample of its queries, n × d, keys, l × d, and
-    /// values, l × d_v. Some 64 queries and 500 keys do. Cost O(n l² + l² d).
+    /// values, l × d_v. Some 64 queries and 500 keys do. Of the features alone: keys that are taken
+    /// [exactly](Attention::exact_keys) are not counted as such. Cost O(n l² + l² d).
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) for maps without a closed form: all but trigonometric, positive, hyperbolic and

@@ -122,3 +122,31 @@ impl Coordinates {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::shaping::Moments;
+
+    /// Against a loop over pairs. Each query has the same weight, so that moments of all queries are those of the pairs.
+    #[test]
+    fn the_loss_is_that_of_all_pairs() -> Result<()> {
+        let wave =
+            |f: f64| move |(i, k): (usize, usize)| (f * (i * (2 * k + 3)) as f64 + k as f64).sin() + 0.3;
+        let (x, y) = (Array2::from_shape_fn((7, 3), wave(0.9)), Array2::from_shape_fn((5, 3), wave(1.7)));
+        let mut weights = Array2::from_shape_fn((7, 5), |(i, j)| (x.row(i).dot(&y.row(j))).exp());
+        weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum() * 7.0);
+        let moments = PairMoments::weighted(Moments::of(&x)?, &x, &y, &weights)?;
+        let other = PairMoments::new(Moments::of(&y)?, Moments::of(&x)?)?;
+        let (coordinates, rho) = (Coordinates::new(&other, 0.1, true)?, [0.9, 0.5, 0.2]);
+        let mut phi = vec![0.0; 3];
+        for ((i, j), weight) in weights.indexed_iter() {
+            let u = coordinates.left.dot(&(&x.row(i) - &coordinates.mean_x));
+            let v = coordinates.right.dot(&(&y.row(j) - &coordinates.mean_y));
+            phi.iter_mut().zip(u + v).for_each(|(phi, w)| *phi += weight * w * w);
+        }
+        let expected = dense::mean_ln_second_moment(&phi, &rho);
+        assert!((coordinates.loss(&rho, &moments)? - expected).abs() < 1e-12 * expected);
+        Ok(())
+    }
+}
