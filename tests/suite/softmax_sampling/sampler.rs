@@ -267,6 +267,25 @@ fn large_norms_neither_overflow_nor_vanish() {
     }
 }
 
+/// Of a map without negative features no class has probability 0: e^−3600 is below the range, its logarithm is not.
+#[test]
+fn probabilities_below_the_range_have_logarithms() {
+    let map = Positive.softmax::<f64>(Orthogonal.draw(3, 64, 1).unwrap()).unwrap();
+    let h = point::<f64>(3, 1, 60.0);
+    let mut c = points::<f64>(30, 3, 60.0);
+    c.row_mut(7).assign(&h);
+    c.row_mut(21).assign(&-&h);
+    for leaf in [1, 4, 64] {
+        let sampler = Proposal::new(map.clone()).leaf_size(leaf).unwrap().build(&c).unwrap();
+        let found = sampler.log_probabilities(&h, &all(30)).unwrap();
+        let exact = linear_scan(&map, h.view(), &c);
+        assert!(exact.iter().any(|log| *log < -750.0), "{exact:?}");
+        for (found, exact) in found.iter().zip(exact) {
+            assert!((found - exact).abs() < 1e-8, "L = {leaf}: {found} {exact}");
+        }
+    }
+}
+
 #[test]
 fn points_that_propose_may_be_normalised() {
     let (c, h) = data::<f64>(50, 4);
