@@ -98,7 +98,7 @@ fn norms_of_a_second_difference() {
 /// which is not the largest singular value.
 #[test]
 fn one_that_stands_out_is_found() {
-    for at in (0..1001).step_by(40).chain([491]) {
+    for at in [0, 17, 491, 1000] {
         let mut a = Array2::eye(1001);
         a[[at, at]] += 1e-3;
         close(norm(&a), 1.001, 1e-9);
@@ -133,7 +133,8 @@ fn units_do_not_matter() {
             assert_eq!(all(&(&estimate * unit), &(&exact * unit)), expected);
         }
         // Differences beyond the range, and ones whose squares are below it.
-        let opposite = &exact * (-2f64.powi(1024 - 1) * 1.9);
+        let opposite = &exact * 2.0 * (-2f64.powi(1024 - 1) * 1.9);
+        assert!(opposite.iter().any(|entry| (entry + entry).is_infinite()));
         assert_eq!(all(&opposite, &-&opposite), [2.0; 3]);
         let mut moved = exact.clone();
         moved[[3, 4]] = 0.0;
