@@ -94,6 +94,17 @@ fn norms_of_a_second_difference() {
     }
 }
 
+/// One entry stands out of a unit matrix, most of them with next to no part in any start: its vector is nearly singular for 1,
+/// which is not the largest singular value.
+#[test]
+fn one_that_stands_out_is_found() {
+    for at in [0, 17, 491, 1000] {
+        let mut a = Array2::eye(1001);
+        a[[at, at]] += 1e-3;
+        close(norm(&a), 1.001, 1e-9);
+    }
+}
+
 /// A matrix with rows of zeros below is iterated on, where that without is decomposed, if a backend is enabled.
 #[test]
 fn iterations_agree_with_the_decomposition() {
@@ -122,7 +133,8 @@ fn units_do_not_matter() {
             assert_eq!(all(&(&estimate * unit), &(&exact * unit)), expected);
         }
         // Differences beyond the range, and ones whose squares are below it.
-        let opposite = &exact * (-2f64.powi(1024 - 1) * 1.9);
+        let opposite = &exact * 2.0 * (-2f64.powi(1024 - 1) * 1.9);
+        assert!(opposite.iter().any(|entry| (entry + entry).is_infinite()));
         assert_eq!(all(&opposite, &-&opposite), [2.0; 3]);
         let mut moved = exact.clone();
         moved[[3, 4]] = 0.0;
@@ -182,6 +194,15 @@ fn distances_in_closed_form() {
             close(found, expected, 1e-10);
         }
         assert_eq!(all(&ramp, &equal), all(&equal, &ramp));
+    }
+    // All of the mass moves: 1, and no more by rounding.
+    for n in 2..300 {
+        let weights = numbers::<f64>(1, n, n as u64).row(0).mapv(|v| v + 0.6);
+        let side =
+            |low: bool| Array1::from_shape_fn(n, |i| if (i < n / 2) == low { weights[i] } else { 0.0 });
+        let [moved, highest, variation] = all(&side(true), &side(false));
+        assert!((1.0 - 1e-13..=1.0).contains(&highest) && (1.0 - 1e-13..=1.0).contains(&variation), "{n}");
+        assert!(moved <= (n - 1) as f64);
     }
     // Units, whose sums may overflow.
     let (p, q) = (arr1(&[1.0, 2.0, 0.5]), arr1(&[0.25, -3.0, 1.0]));

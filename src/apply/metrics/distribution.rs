@@ -27,7 +27,7 @@ use crate::error::{Error, Result, check_size};
 pub fn wasserstein<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
     // The last sum is that of all, where the difference is 0 but for rounding.
     let last = p.len().saturating_sub(1);
-    Ok(sums(&differences(p, q)?).take(last).map(f64::abs).sum())
+    Ok(sums(&differences(p, q)?).take(last).sum())
 }
 
 /// The Kolmogorov–Smirnov distance maxᵢ |Pᵢ − Qᵢ| of two distributions over N ordered classes, in [0, 1]; Pᵢ, Qᵢ, and what
@@ -44,7 +44,7 @@ pub fn wasserstein<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
 /// As [`wasserstein`].
 pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
     let last = p.len().saturating_sub(1);
-    Ok(sums(&differences(p, q)?).take(last).map(f64::abs).fold(0.0, f64::max))
+    Ok(sums(&differences(p, q)?).take(last).fold(0.0, f64::max))
 }
 
 /// The total variation distance ½ Σᵢ |pᵢ − qᵢ| of two distributions, in [0, 1], with weights as for [`wasserstein`]: the
@@ -60,7 +60,9 @@ pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result
 /// # Errors
 /// As [`wasserstein`].
 pub fn total_variation<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
-    Ok(0.5 * differences(p, q)?.iter().copied().map(f64::abs).sum::<f64>())
+    let sum: f64 = differences(p, q)?.iter().copied().map(f64::abs).sum();
+    // Rounding may leave more than there is.
+    Ok((0.5 * sum).min(1.0))
 }
 
 /// pᵢ − qᵢ of the distributions that weights give.
@@ -73,11 +75,11 @@ fn differences<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<Vec<f64>> 
     Ok(p.iter().zip(q).map(|(p, q)| p - q).collect())
 }
 
-/// Sums of the first entry, the first two, ….
+/// Magnitudes of the sums of the first entry, the first two, …, which are at most 1 but for rounding.
 fn sums(entries: &[f64]) -> impl Iterator<Item = f64> {
     entries.iter().scan(0.0, |sum, entry| {
         *sum += entry;
-        Some(*sum)
+        Some(sum.abs().min(1.0))
     })
 }
 

@@ -11,6 +11,9 @@ use crate::numeric::{Isa, add_scaled, dot};
 
 /// The residual, relative to the value, at which iterations end.
 pub(super) const TOLERANCE: f64 = 1e-6;
+/// Steps before a small residual is believed: among few distinct singular values the first vectors are near singular ones,
+/// whatever else there is of which the start has a small part.
+const STEPS: usize = 8;
 /// Rows, or columns, that a thread takes at a time.
 const RUN: usize = 256;
 
@@ -38,7 +41,7 @@ pub(super) fn largest_singular_value<T: Real>(a: &Matrix<'_, T>) -> f64 {
         orthogonalise(&mut v, &rights);
         let beta = normalise(&mut v);
         largest = top_of_bidiagonal(&entries);
-        if beta * last_entry(&entries, largest) <= TOLERANCE * largest {
+        if k + 1 >= STEPS && beta * last_entry(&entries, largest) <= TOLERANCE * largest {
             break;
         }
         entries.push(beta);

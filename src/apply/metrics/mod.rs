@@ -31,7 +31,8 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use difference::Matrix;
 
-/// The relative accuracy of [`spectral_error`] where it iterates.
+/// The relative accuracy of [`spectral_error`] where it iterates: that of a singular value, which is the largest one unless
+/// the start has next to no part in the direction of that.
 pub const SPECTRAL_TOLERANCE: f64 = lanczos::TOLERANCE;
 
 /// The relative Frobenius error ‖K̂ − K‖_F / ‖K‖_F of an n × l matrix of estimates; at least 0. Cost O(n l).
@@ -58,7 +59,7 @@ pub fn frobenius_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) -
 /// Where neither n nor l is above 1000 the norms are those of a singular value decomposition by
 /// [`linalg`](crate::linalg), to rounding; cost O(n l min(n, l)). Larger matrices, and all where no backend is enabled,
 /// are iterated on: Golub and Kahan's form of Lanczos's method, from a fixed start, reorthogonalised, until the residual
-/// says that a singular value is within [`SPECTRAL_TOLERANCE`], relatively; the error is about its square, as a
+/// says that a singular value is within [`SPECTRAL_TOLERANCE`], relatively, but for 8 steps at least; the error is about its square, as a
 /// rule. What is found is never too large but by rounding. Cost O(n l) and n + l numbers of memory for each of some tens
 /// to hundreds of steps: few where the largest singular value stands out.
 ///

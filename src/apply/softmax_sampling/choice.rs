@@ -43,6 +43,8 @@ impl Estimates {
 pub(super) struct Choice {
     weights: Vec<f64>,
     total: f64,
+    /// The scale to which weights are relative.
+    top: f64,
     /// The share of negative estimates in the sum of all magnitudes; 1 if no estimate was positive but some negative.
     pub clipped: f64,
 }
@@ -68,6 +70,7 @@ impl Choice {
         if top == f64::NEG_INFINITY {
             return false;
         }
+        self.top = top;
         self.weights.clear();
         self.weights.extend(&estimates.scales);
         exp_minus(Isa::best(), &mut self.weights, top);
@@ -101,9 +104,14 @@ impl Choice {
         last
     }
 
-    /// ln of the probability of an alternative.
-    pub fn log_probability(&self, i: usize) -> f64 {
-        (self.weights[i] / self.total).ln()
+    /// ln of the probability of an alternative, from the estimates that were weighed.
+    pub fn log_probability(&self, estimates: &Estimates, i: usize) -> f64 {
+        let (share, factor) = (self.weights[i] / self.total, estimates.factors[i]);
+        if share >= f64::MIN_POSITIVE || factor <= 0.0 {
+            return share.ln();
+        }
+        // It is below the range of `f64`, its logarithm is not.
+        estimates.scales[i] - self.top + factor.ln() - self.total.ln()
     }
 }
 
@@ -120,19 +128,21 @@ mod tests {
     #[test]
     fn negative_estimates_have_no_weight() {
         let mut choice = Choice::default();
-        choice.weigh(&mut estimates([(0.0, 3.0), (0.0, -1.0), (7.0, 0.0), (0.0, 1.0)]), 0..4);
+        let mut weighed = estimates([(0.0, 3.0), (0.0, -1.0), (7.0, 0.0), (0.0, 1.0)]);
+        choice.weigh(&mut weighed, 0..4);
         assert!((choice.clipped - 0.2).abs() < 1e-15);
         assert_eq!([0.0, 0.74, 0.76, 0.999].map(|u| choice.pick(u)), [0, 0, 3, 3]);
-        assert!((choice.log_probability(0) - 0.75f64.ln()).abs() < 1e-15);
-        assert_eq!(choice.log_probability(1), f64::NEG_INFINITY);
+        assert!((choice.log_probability(&weighed, 0) - 0.75f64.ln()).abs() < 1e-15);
+        assert_eq!(choice.log_probability(&weighed, 1), f64::NEG_INFINITY);
     }
 
     #[test]
     fn without_a_positive_estimate_counts_decide() {
         let mut choice = Choice::default();
-        choice.weigh(&mut estimates([(0.0, -3.0), (1.0, 0.0), (2.0, -1.0)]), [8, 8, 4].into_iter());
+        let mut weighed = estimates([(0.0, -3.0), (1.0, 0.0), (2.0, -1.0)]);
+        choice.weigh(&mut weighed, [8, 8, 4].into_iter());
         assert_eq!(choice.clipped, 1.0);
-        assert!((choice.log_probability(2) - 0.2f64.ln()).abs() < 1e-15);
+        assert!((choice.log_probability(&weighed, 2) - 0.2f64.ln()).abs() < 1e-15);
         choice.weigh(&mut estimates([(0.0, 0.0), (f64::NEG_INFINITY, 0.0)]), [1, 1].into_iter());
         assert_eq!(choice.clipped, 0.0);
     }
@@ -143,8 +153,19 @@ mod tests {
         choice.weigh(&mut estimates([(-5000.0, 1.0), (5000.0, -1.0)]), 0..2);
         assert_eq!((choice.clipped, choice.pick(0.5)), (1.0, 0));
         // e^900 · 1e-300 is more than e^100, but less than e^300.
-        choice.weigh(&mut estimates([(900.0, 1e-300), (100.0, 1.0), (300.0, 1.0)]), 0..3);
-        assert!(choice.log_probability(2).abs() < 1e-12);
-        assert!((choice.log_probability(0) - (900.0 - 300.0 * 10f64.ln() - 300.0)).abs() < 1e-9);
+        let mut weighed = estimates([(900.0, 1e-300), (100.0, 1.0), (300.0, 1.0)]);
+        choice.weigh(&mut weighed, 0..3);
+        assert!(choice.log_probability(&weighed, 2).abs() < 1e-12);
+        assert!((choice.log_probability(&weighed, 0) - (900.0 - 300.0 * 10f64.ln() - 300.0)).abs() < 1e-9);
+        // Probabilities below the range have logarithms.
+        let mut weighed = estimates([(0.0, 3.0), (-900.0, 2.0), (-5000.0, -1.0), (-5000.0, 0.5)]);
+        choice.weigh(&mut weighed, 0..4);
+        let logs = [0, 1, 2, 3].map(|i| choice.log_probability(&weighed, i));
+        let expected = [0.0, -900.0 + (2.0f64 / 3.0).ln(), f64::NEG_INFINITY, -5000.0 - 6f64.ln()];
+        assert!(
+            logs.into_iter()
+                .zip(expected)
+                .all(|(log, expected)| log == expected || (log - expected).abs() < 1e-11)
+        );
     }
 }

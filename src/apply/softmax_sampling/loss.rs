@@ -67,8 +67,8 @@ impl<T: Real> SampledLoss<T> {
     /// for the same points.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if a point, a class's vector that is looked
-    /// at, a logit or a logarithm of a probability is not finite, [`Parameter`](Error::Parameter) if there is no such class.
+    /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if a point, or a class's vector, a logit or a
+    /// logarithm of a probability that the loss contains is not finite, [`Parameter`](Error::Parameter) if there is no such class.
     pub fn new(h: &ArrayRef2<T>, vectors: &ArrayRef2<T>, targets: &[usize], draws: &Draws) -> Result<Self> {
         check_size("the number of columns of the class vectors", h.ncols(), vectors.ncols())?;
         check_size("the number of targets", h.nrows(), targets.len())?;

@@ -41,7 +41,7 @@ impl Partition {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without draws, [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a
-    /// logit or a logarithm is not finite: a class of probability 0 is not drawn.
+    /// logit, a logarithm, or their difference is not finite: a class of probability 0 is not drawn.
     pub fn new(logits: &[f64], log_probabilities: &[f64]) -> Result<Self> {
         let terms = corrected_logits(logits, log_probabilities)?;
         if terms.is_empty() {
@@ -80,7 +80,8 @@ impl Partition {
             return Err(Error::Parameter { name: "the level of an interval", value: level, domain });
         }
         self.check_deviation()?;
-        let width = normal_quantile(0.5 + 0.5 * level) * self.relative_error();
+        // By the lower tail, which has digits where the level is near 1.
+        let width = -normal_quantile(0.5 * (1.0 - level)) * self.relative_error();
         Ok((self.log_value - width, self.log_value + width))
     }
 
@@ -136,11 +137,17 @@ impl Partition {
 /// ```
 ///
 /// # Errors
-/// [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a number is not finite.
+/// [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a number is not finite, or a corrected
+/// one.
 pub fn corrected_logits(logits: &[f64], log_probabilities: &[f64]) -> Result<Vec<f64>> {
     check(logits, log_probabilities)?;
     let ln_k = (logits.len() as f64).ln();
-    Ok(logits.iter().zip(log_probabilities).map(|(o, ln_q)| o - (ln_k + ln_q)).collect())
+    let corrected: Vec<f64> =
+        logits.iter().zip(log_probabilities).map(|(o, ln_q)| o - (ln_k + ln_q)).collect();
+    match corrected.iter().position(|o| !o.is_finite()) {
+        Some(row) => Err(Error::NotFinite { what: "the corrected logits", row }),
+        None => Ok(corrected),
+    }
 }
 
 fn check(logits: &[f64], log_probabilities: &[f64]) -> Result<()> {

@@ -37,13 +37,19 @@ impl Walk {
     }
 
     /// Goes on to one of the alternatives, of which the first is node `first` of `span` classes each.
-    fn go(&mut self, choice: &Choice, first: usize, span: usize, uniform: &mut dyn FnMut() -> f64) {
+    fn go(
+        &mut self,
+        (choice, estimates): (&Choice, &Estimates),
+        first: usize,
+        span: usize,
+        uniform: &mut dyn FnMut() -> f64,
+    ) {
         let i = match self.target {
             Some(target) => target / span - first,
             None => choice.pick(uniform()),
         };
         self.place = first + i;
-        self.ln += choice.log_probability(i);
+        self.ln += choice.log_probability(estimates, i);
         self.kept *= 1.0 - choice.clipped;
     }
 }
@@ -85,7 +91,8 @@ impl<T: Real> Walker<T> {
                 self.query.products(program.blocks(), nodes.rows(children.clone()), &mut self.estimates);
                 let counts = children.clone().map(|node| tree.classes_of(node, span).len());
                 self.choice.weigh(&mut self.estimates, counts);
-                group.iter_mut().for_each(|walk| walk.go(&self.choice, children.start, span, uniform));
+                let choice = (&self.choice, &self.estimates);
+                group.iter_mut().for_each(|walk| walk.go(choice, children.start, span, uniform));
             }
         }
         self.enter_all(program, tree, walks, uniform);
@@ -156,7 +163,8 @@ impl<T: Real> Walker<T> {
                 row += 1;
             }
             self.choice.weigh(&mut self.estimates, classes.clone().map(|_| 1));
-            group.iter_mut().for_each(|walk| walk.go(&self.choice, classes.start, 1, uniform));
+            let choice = (&self.choice, &self.estimates);
+            group.iter_mut().for_each(|walk| walk.go(choice, classes.start, 1, uniform));
         }
     }
 }

@@ -104,6 +104,9 @@ fn corrected_logits_and_variance_by_hand() {
     assert!(exact < -60.0, "{exact}");
     let even = Partition::log_variance(&logits, &[0.5f64.ln(); 2], 10).unwrap();
     assert!((even - 0.4f64.ln()).abs() < 1e-14);
+    // z of a class that is hardly ever drawn is beyond the range.
+    let rare = Partition::log_variance(&[0.0, 0.0], &[0.0, -2000.0], 10).unwrap();
+    assert!((rare - 2000.0 + 10f64.ln()).abs() < 1e-11);
     let far = Partition::log_variance(&[2000.0, 2000.0 + 3f64.ln()], &[0.5f64.ln(); 2], 10).unwrap();
     assert!((far - 4000.0 - 0.4f64.ln()).abs() < 1e-11);
     let z = Partition::new(&[0.0, 3f64.ln(), 3f64.ln()], &[0.5f64.ln(); 3]).unwrap();
@@ -113,6 +116,13 @@ fn corrected_logits_and_variance_by_hand() {
     assert!((z.relative_error() - error).abs() < 1e-14);
     assert!((z.draws_for(0.01).unwrap() / (3.0 * (error / 0.01).powi(2)) - 1.0).abs() < 1e-12);
     assert_eq!(z.draws(), 3);
+    // One less twice the tail of a level that is near 1: Φ(−8.2923…) = 2⁻⁵⁴.
+    let (low, high) = z.log_interval(1.0 - f64::EPSILON / 2.0).unwrap();
+    assert!(
+        ((high - low) / (2.0 * error) - 8.292_361_075_813_595).abs() < 1e-9,
+        "{}",
+        (high - low) / (2.0 * error)
+    );
     let (low, high) = z.log_interval(0.95).unwrap();
     assert!(((high - low) / (2.0 * error) - 1.959_963_984_540_054).abs() < 1e-9);
 }
@@ -194,6 +204,15 @@ fn what_is_wrong_is_refused() {
     assert!(matches!(Partition::new(&[1.0], &[]), Err(Error::Shape { .. })));
     let infinite = [f64::NEG_INFINITY];
     assert!(matches!(Partition::new(&[1.0], &infinite), Err(Error::NotFinite { row: 0, .. })));
+    // Both are finite, their difference is not.
+    assert!(matches!(
+        Partition::new(&[0.0, 1.7e308], &[-1.0, -1.7e308]),
+        Err(Error::NotFinite { row: 1, .. })
+    ));
+    // A logit of −∞ is no class of probability 0.
+    let draws = Draws::new(arr2(&[[0, 1]]), arr2(&[[-1.0, -1.0]])).unwrap();
+    let loss = SampledLoss::new(&arr2(&[[1e200]]), &arr2(&[[1.0], [-1e200]]), &[0], &draws);
+    assert!(matches!(loss, Err(Error::NotFinite { row: 0, .. })));
     let one = Partition::new(&[1.0], &[-1.0]).unwrap();
     assert!(one.relative_error().is_nan() && one.log_interval(0.9).is_err() && one.draws_for(0.1).is_err());
     let two = Partition::new(&[1.0, 2.0], &[-1.0, -1.0]).unwrap();

@@ -267,6 +267,25 @@ fn large_norms_neither_overflow_nor_vanish() {
     }
 }
 
+/// Of a map without negative features no class has probability 0: e^−3600 is below the range, its logarithm is not.
+#[test]
+fn probabilities_below_the_range_have_logarithms() {
+    let map = Positive.softmax::<f64>(Orthogonal.draw(3, 64, 1).unwrap()).unwrap();
+    let h = point::<f64>(3, 1, 60.0);
+    let mut c = points::<f64>(30, 3, 60.0);
+    c.row_mut(7).assign(&h);
+    c.row_mut(21).assign(&-&h);
+    for leaf in [1, 4, 64] {
+        let sampler = Proposal::new(map.clone()).leaf_size(leaf).unwrap().build(&c).unwrap();
+        let found = sampler.log_probabilities(&h, &all(30)).unwrap();
+        let exact = linear_scan(&map, h.view(), &c);
+        assert!(exact.iter().any(|log| *log < -750.0), "{exact:?}");
+        for (found, exact) in found.iter().zip(exact) {
+            assert!((found - exact).abs() < 1e-8, "L = {leaf}: {found} {exact}");
+        }
+    }
+}
+
 #[test]
 fn points_that_propose_may_be_normalised() {
     let (c, h) = data::<f64>(50, 4);
@@ -285,9 +304,14 @@ fn points_that_propose_may_be_normalised() {
     // Directions alone count, at any norm; a zero vector is no direction.
     let mut far = &c * 1e200;
     far.row_mut(3).fill(0.0);
-    let sampler = Proposal::new(map).cosine(0.3).unwrap().build(&far).unwrap();
+    let other = Proposal::new(map).cosine(0.3).unwrap();
+    let sampler = other.clone().build(&far).unwrap();
     let q = sampler.log_probabilities(&(&h.row(0) * 1e-200), &all(50)).unwrap();
     assert!(log_sum(&q).abs() < 1e-12);
+    let mut near = c.clone();
+    near.row_mut(3).fill(0.0);
+    let expected = other.build(&near).unwrap().log_probabilities(&h.row(0), &all(50)).unwrap();
+    assert!(q.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12));
 }
 
 #[test]
@@ -314,6 +338,52 @@ fn clipped_mass_is_reported() {
     };
     let (few, many) = (clipped(4), clipped(4096));
     assert!(few > 0.1 && few <= 1.0 && many < 0.5 * few, "{few} {many}");
+}
+
+/// 1 − Π (1 − N/(N + P)) on the way to each draw.
+#[test]
+fn clipped_mass_is_that_of_the_ways() {
+    const CLASSES: usize = 64;
+    let (c, h) = data::<f64>(CLASSES, 3);
+    let map = signed::<f64>(3, 4).remove(0);
+    for (leaf, spans) in [(1, vec![16, 4, 1]), (4, vec![16, 4, 1]), (64, vec![1])] {
+        let proposal = Proposal::new(map.clone()).leaf_size(leaf).unwrap().uniform(0.3).unwrap();
+        let draws = proposal.build(&(&c * 2.0)).unwrap().sample(&(&h * 2.0), 50, 2).unwrap();
+        for (i, h) in h.rows().into_iter().enumerate() {
+            let estimate = |class: usize| map.estimate(&(&h * 2.0), &(&c.row(class) * 2.0)).unwrap();
+            let estimates: Vec<f64> = (0..CLASSES).map(estimate).collect();
+            let clipped = |class: usize| {
+                let (mut kept, mut above) = (1.0, CLASSES);
+                for span in &spans {
+                    let first = class / above * above;
+                    let sums: Vec<f64> =
+                        estimates[first..first + above].chunks(*span).map(|run| run.iter().sum()).collect();
+                    let of = |sign: f64| sums.iter().map(|sum| f64::max(sign * sum, 0.0)).sum::<f64>();
+                    kept *= of(1.0) / (of(1.0) + of(-1.0));
+                    above = *span;
+                }
+                1.0 - kept
+            };
+            let mean = draws.classes.row(i).iter().map(|class| clipped(*class)).sum::<f64>() / 50.0;
+            assert!((draws.clipped[i] - mean).abs() < 1e-12, "L = {leaf}: {} {mean}", draws.clipped[i]);
+            assert!(mean > 1e-3, "the test has negative estimates");
+        }
+    }
+}
+
+/// Rows of 64 features and a scale, and points of 4 coordinates where a leaf has several classes: ⌈64/16⌉ = 4 unless stated.
+#[test]
+fn memory_is_that_of_the_leaves() {
+    let (c, _) = data::<f64>(100, 4);
+    let bytes = |leaf: Option<usize>| {
+        let proposal = Proposal::new(non_negative::<f64>(4, 64).remove(0));
+        let proposal = if let Some(leaf) = leaf { proposal.leaf_size(leaf).unwrap() } else { proposal };
+        proposal.build(&c).unwrap().bytes()
+    };
+    let (row, points) = (65 * 8, 100 * 4 * 8);
+    assert_eq!(bytes(Some(1)), (100 + 25 + 7 + 2) * row);
+    assert_eq!(bytes(None), (25 + 7 + 2) * row + points);
+    assert_eq!(bytes(Some(100)), points);
 }
 
 #[test]
@@ -347,6 +417,12 @@ fn what_is_wrong_is_refused() {
     assert!(matches!(sampler.replace(&[30], &h.slice(s![..1, ..])), Err(Error::Parameter { .. })));
     assert!(matches!(sampler.replace(&[1, 2], &h.slice(s![..1, ..])), Err(Error::Shape { .. })));
     assert!(matches!(sampler.replace(&[1], &wrong.slice(s![2..3, ..])), Err(Error::NotFinite { .. })));
+    // Rows of later tiles.
+    let (mut many, _) = data::<f64>(700, 4);
+    let mut large = new(&many).unwrap();
+    many[[517, 1]] = 1e300;
+    assert!(matches!(new(&many), Err(Error::NotFinite { row: 517, .. })));
+    assert!(matches!(large.replace(&all(700), &many), Err(Error::NotFinite { row: 517, .. })));
     // Nothing is asked for.
     assert_eq!(sampler.sample(&h, 0, 1).unwrap().classes.dim(), (4, 0));
     assert_eq!(sampler.sample(&h.slice(s![..0, ..]), 3, 1).unwrap().classes.dim(), (0, 3));
