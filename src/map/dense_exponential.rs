@@ -109,7 +109,7 @@ impl Definition for DenseExponential {
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         let omega = setting.check_radii(self.name(), |radius| radius == Radius::Chi)?;
-        check_size("the number of coefficients", omega.dim(), self.a.len())
+        check_size("the dimension of the frequencies", self.a.len(), omega.dim())
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {

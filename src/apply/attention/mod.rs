@@ -48,7 +48,7 @@ use crate::map::{Map, Recipe, Target};
 /// # Definition
 /// out(q) = Σⱼ K̂(q, kⱼ) vⱼ / Σⱼ K̂(q, kⱼ) with K̂(q, k) = φ(√s q)·ψ(√s k), s = 1/√d unless
 /// [stated otherwise](Attention::scale), over all keys or, causally, those up to the query's own place. The map is one of
-/// the kernel exp(x·y), as [`Positive.softmax(ω)`](crate::Positive) is (FAVOR+), [`Gerf`](crate::Gerf) with OPRF
+/// the kernel exp(x·y), with lengthscale 1 since points are scaled before, as [`Positive.softmax(ω)`](crate::Positive) is (FAVOR+), [`Gerf`](crate::Gerf) with OPRF
 /// parameters (FAVOR++), or any other.
 ///
 /// # Accuracy
@@ -129,7 +129,7 @@ impl<T: Real> Attention<T> {
     pub fn per_head(maps: Vec<Map<T>>) -> Result<Self> {
         if maps.iter().any(|map| !map.facts().non_negative) {
             return Err(Error::Unsupported {
-                what: "attention with features that may be negative, but by Attention::signed,",
+                what: "attention with features that may be negative but by Attention::signed",
             });
         }
         Self::signed(maps)
@@ -191,7 +191,9 @@ impl<T: Real> Attention<T> {
     ///
     /// The weights of up to 64 queries, spread evenly over a sequence and the heads that share its keys, are computed exactly and
     /// summed up for each key; what is chosen depends on nothing else. Costs O(64 l d) once and O(count (d + d_v)) for each query.
-    /// A key that a sample of queries does not see with any weight is not chosen.
+    /// A key that a sample of queries does not see with any weight is not chosen. What is left to features may then have a larger
+    /// relative error than all keys had: it helps features that are shaped by the data, and may hurt positive ones at large norms.
+    /// [`heaviest_keys`](crate::plan::shaping::heaviest_keys) may choose other keys, since it samples other queries.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
@@ -201,7 +203,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// As [`exact_keys`](Attention::exact_keys) with the keys in these rows of each sequence, chosen elsewhere or by place, such
-    /// as the first ones, where many models have their heaviest keys: for causal attention too. Rows beyond the end of a sequence
+    /// as the first ones, where many models have their heaviest keys: for causal attention too, but not token by token. Rows beyond the end of a sequence
     /// and masked keys are not taken.
     ///
     /// # Errors
@@ -325,6 +327,9 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// As theirs.
     pub fn auto<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
+        if causal {
+            self.check_causal()?;
+        }
         let [_, _, _, d_v] = heads.output_dim();
         match self.exact().filter(|_| self.normalised && heads.longest() < self.crossover(d_v, causal)) {
             Some(exact) => {

@@ -75,7 +75,8 @@ struct RowOfDraws {
 }
 
 impl<T: Real> SoftmaxSampler<T> {
-    /// A sampler over classes with these vectors, C × d, for a map without negative features, with the default options.
+    /// A sampler over classes with these vectors, C × d, for a map without negative features, with the default options. For q near
+    /// the softmax of h·cᵢ a map of the softmax kernel.
     ///
     /// # Errors
     /// As [`Proposal::build`].

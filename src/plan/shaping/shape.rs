@@ -44,12 +44,13 @@ pub struct Shape {
 }
 
 /// The mean over pairs of the logarithm of an estimate's second moment relative to K², for one frequency of positive
-/// features, after each step. Predicted, from moments; one frequency in e^`ln M` is what counts.
+/// features, after each step. Predicted, from moments; about M frequencies make the relative error 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Report {
-    /// Of the points as they are: E‖x + y‖².
+    /// Of the points as they are: E‖x + y‖², over the pairs that count. Far beyond ln m nothing helps: has the scale of the logits
+    /// been forgotten?
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub before: f64,
     /// After shifts alone.
