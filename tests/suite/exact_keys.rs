@@ -267,6 +267,9 @@ fn what_does_not_go_together_is_refused() {
     let x = tokens([1, 1, 9, 4], 1.0, 1);
     let heads = Heads::new(&x, &x, &x).unwrap();
     assert!(matches!(heaviest.causal(&heads), Err(Error::Unsupported { .. })));
+    // Whichever way it would go.
+    assert!(matches!(heaviest.auto(&heads, true), Err(Error::Unsupported { .. })));
+    assert!(heaviest.auto(&heads, false).is_ok());
     assert!(matches!(heaviest.state(1, 1, 4), Err(Error::Unsupported { .. })));
     let gaussian = Positive.gaussian::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap();
     assert!(matches!(Attention::new(gaussian).unwrap().exact_keys(1), Err(Error::Unsupported { .. })));
