@@ -21,8 +21,9 @@
 mod command;
 mod dataset;
 mod methods;
+#[path = "../common/progress.rs"]
+mod progress;
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -60,19 +61,6 @@ fn datasets(files: &[PathBuf]) -> Result<Vec<Dataset>, String> {
     files.iter().map(|file| Dataset::read(&file.to_string_lossy())).collect()
 }
 
-/// A line on the terminal that says how far the work is; nothing where standard error is not a terminal.
-fn progress(done: u64, of: u64) {
-    if std::io::stderr().is_terminal() {
-        let filled = (40 * done / of) as usize;
-        eprint!("\r  [{}{}] {done}/{of} seeds", "#".repeat(filled), ".".repeat(40 - filled));
-        if done == of {
-            eprint!("\r{}\r", " ".repeat(70));
-        }
-        // A lost progress bar is no reason to stop.
-        let _ = std::io::stderr().flush();
-    }
-}
-
 /// Accuracies of a method over seeds, and the lengthscales that it picked.
 #[derive(Default)]
 struct Outcome {
@@ -98,7 +86,7 @@ fn report(data: &Dataset, Comparison { m, seeds, all }: Comparison) -> Result<St
     let methods = Method::all(all);
     let mut outcomes: Vec<Outcome> = methods.iter().map(|_| Outcome::default()).collect();
     for seed in 0..seeds {
-        progress(seed, seeds);
+        progress::show("seeds", seed as usize, seeds as usize);
         let split = data.split(seed)?;
         let tuned = |method: &Method| method.tuned_accuracy(&split, m, seed);
         let tuned: Vec<_> = methods.par_iter().map(tuned).collect();
@@ -108,7 +96,7 @@ fn report(data: &Dataset, Comparison { m, seeds, all }: Comparison) -> Result<St
             outcome.lengthscales.push(lengthscale);
         }
     }
-    progress(seeds, seeds);
+    progress::show("seeds", seeds as usize, seeds as usize);
     let (points, attributes) = data.points.dim();
     let classes = data.classes.len();
     let mut text = format!(

@@ -13,9 +13,10 @@
 
 #[path = "../common/command.rs"]
 mod command;
+#[path = "../common/progress.rs"]
+mod progress;
 
 use std::error::Error;
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -107,20 +108,6 @@ fn peak_memory() -> Option<u64> {
     line.split_whitespace().nth(1)?.parse::<u64>().ok().map(|kilobytes| kilobytes / 1024)
 }
 
-fn progress(done: u64, of: u64, seconds: f64) {
-    if std::io::stderr().is_terminal() {
-        let filled = (40 * done / of) as usize;
-        let left = seconds * (of - done) as f64 / done.max(1) as f64;
-        let bar = format!("{}{}", "#".repeat(filled), ".".repeat(40 - filled));
-        eprint!("\r  [{bar}] {done}/{of} rows, {left:.0} s left ");
-        if done == of {
-            eprint!("\r{}\r", " ".repeat(100));
-        }
-        // A lost progress bar is no reason to stop.
-        let _ = std::io::stderr().flush();
-    }
-}
-
 fn root_mean_square(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     let n = values.len() as f64;
     (values.map(|v| v * v).sum::<f64>() / n).sqrt()
@@ -147,7 +134,8 @@ fn run(Stream { rows, features, batch, seed }: Stream) -> Result<(), Box<dyn Err
         statistics.update(&x_batch, &y)?;
         seconds += start.elapsed().as_secs_f64();
         done += n;
-        progress(done, rows, seconds);
+        let left = seconds * (rows - done) as f64 / done as f64;
+        progress::show(&format!("rows, {left:.0} s left "), done as usize, rows as usize);
         if done == report {
             let model = statistics.solve(LAMBDA * done as f64)?;
             let predicted = model.predict(&x)?;

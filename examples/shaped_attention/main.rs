@@ -33,6 +33,7 @@ mod maps;
 mod picture;
 #[path = "../common/plot.rs"]
 mod plot;
+#[path = "../common/progress.rs"]
 mod progress;
 mod splits;
 mod synthetic;

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::files::Tokens;
 use crate::maps::{KINDS, Kind, one_head, relative_error};
-use crate::progress::Progress;
+use crate::progress;
 use crate::splits::{FITS, Fit, Split};
 
 /// The size of the experiment.
@@ -132,7 +132,7 @@ fn outcome(
 }
 
 pub fn run(setup: &Setup, tokens: &Tokens) -> Result<Results> {
-    let progress = Progress::new(FITS.len() * KINDS.len() * setup.features.len());
+    let of = FITS.len() * KINDS.len() * setup.features.len();
     let mut results = Results { outcomes: Vec::new(), means: Vec::new() };
     for (name, fit) in FITS {
         let head = |number: usize| {
@@ -148,7 +148,7 @@ pub fn run(setup: &Setup, tokens: &Tokens) -> Result<Results> {
         for kind in KINDS {
             for m in &setup.features {
                 results.outcomes.push(outcome(setup, &heads, kind, name, *m)?);
-                progress.step();
+                progress::show("maps", results.outcomes.len(), of);
             }
         }
     }

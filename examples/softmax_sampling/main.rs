@@ -22,6 +22,7 @@ mod methods;
 mod picture;
 #[path = "../common/plot.rs"]
 mod plot;
+#[path = "../common/progress.rs"]
 mod progress;
 mod table;
 mod training;

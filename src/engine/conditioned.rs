@@ -36,6 +36,12 @@ impl Affine {
     pub fn linear(matrix: Array2<f64>) -> Self {
         Affine { matrix, shift: Vec::new(), image: 0.0, point: 0.0, linear: Vec::new(), constant: 0.0 }
     }
+
+    /// z = ℓM(x/ℓ), without a factor: for a matrix that acts on points divided by the lengthscale.
+    pub fn scaled(matrix: &Array2<f64>, lengthscale: &Lengthscale) -> Self {
+        let entry = |(k, l)| matrix[[k, l]] * lengthscale.at(k) / lengthscale.at(l);
+        Self::linear(Array2::from_shape_fn(matrix.dim(), entry))
+    }
 }
 
 /// Features of a map at z = M(x − c), times a factor for each point.
@@ -213,10 +219,6 @@ impl<T: Real> Conditioned<T> {
 
 impl<T: Real> Change<T> {
     fn new(affine: Affine, base: &Plan<T>, lengthscale: &Lengthscale) -> Result<Self> {
-        let scales = match lengthscale {
-            Lengthscale::Isotropic(scale) => (scale.recip(), Vec::new()),
-            Lengthscale::PerDimension(scales) => (1.0, scales.iter().map(|s| s.recip()).collect()),
-        };
         let absorbed = match base {
             Plan::Leaf(leaf) => Absorbed::new(leaf, &affine.matrix, lengthscale)?,
             _ => None,
@@ -228,7 +230,7 @@ impl<T: Real> Change<T> {
         }
         let matrix = Packed::new(r, d, |k, l| T::saturated(affine.matrix[[k, l]]));
         let shift = affine.shift.iter().map(|c| T::saturated(*c)).collect();
-        Ok(Change { affine, shift, matrix, absorbed, scales })
+        Ok(Change { affine, shift, matrix, absorbed, scales: lengthscale.inverses() })
     }
 
     /// x − c, row by row: the points themselves where nothing is to be done, else in a buffer.

@@ -1,10 +1,9 @@
 //! [`Input`]: what of a point is projected.
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use num_complex::Complex64;
 
 use super::Side;
-use super::conditioned::Affine;
 use super::logarithms::Logarithms;
 use crate::Real;
 use crate::kernel::Lengthscale;
@@ -14,20 +13,12 @@ use crate::kernel::Lengthscale;
 pub(crate) enum Input {
     /// The point itself.
     Points,
-    /// A linear image of it.
+    /// A complex linear image of it.
     Linear(Linear),
     /// The logarithms of its coordinates.
     Logarithms(Logarithms),
     /// Nothing: its coordinates are the exponents.
     Coordinates,
-}
-
-impl Input {
-    /// What happens to the points of each side, and the coefficient of ‖z‖² there, if that is a real linear image.
-    pub fn affine(&self) -> Option<([Affine; 2], f64)> {
-        let Input::Linear(linear) = self else { return None };
-        linear.affine().map(|affine| (affine, linear.inner))
-    }
 }
 
 /// z = Mu with u = x/ℓ and a matrix M for each side; exponents have the row term `inner` z·z + `outer` u·u.
@@ -44,7 +35,6 @@ pub(crate) struct Linear {
 /// A complex matrix.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Matrix {
-    Identity,
     Diagonal(Vec<Complex64>),
     Full(Array2<Complex64>),
 }
@@ -53,7 +43,6 @@ impl Matrix {
     /// Calls `put(k, (Mu)ₖ)` for all k.
     pub fn times(&self, u: &[f64], mut put: impl FnMut(usize, Complex64)) {
         match self {
-            Matrix::Identity => u.iter().enumerate().for_each(|(k, u)| put(k, Complex64::from(*u))),
             Matrix::Diagonal(entries) => {
                 entries.iter().zip(u).enumerate().for_each(|(k, (a, u))| put(k, a * u));
             }
@@ -68,7 +57,6 @@ impl Matrix {
     /// out ← Re(Mᵀz).
     pub fn transposed_times(&self, z: &[Complex64], out: &mut [f64]) {
         match self {
-            Matrix::Identity => out.iter_mut().zip(z).for_each(|(out, z)| *out = z.re),
             Matrix::Diagonal(entries) => {
                 out.iter_mut().zip(entries.iter().zip(z)).for_each(|(out, (a, z))| *out = (a * z).re);
             }
@@ -80,9 +68,18 @@ impl Matrix {
         }
     }
 
+    /// The real part.
+    pub fn real(&self) -> Array2<f64> {
+        match self {
+            Matrix::Diagonal(entries) => {
+                Array2::from_diag(&entries.iter().map(|a| a.re).collect::<Array1<f64>>())
+            }
+            Matrix::Full(a) => a.mapv(|a| a.re),
+        }
+    }
+
     pub fn is_real(&self) -> bool {
         match self {
-            Matrix::Identity => true,
             Matrix::Diagonal(entries) => entries.iter().all(|a| a.im == 0.0),
             Matrix::Full(a) => a.iter().all(|a| a.im == 0.0),
         }
@@ -90,29 +87,7 @@ impl Matrix {
 }
 
 impl Linear {
-    fn affine(&self) -> Option<[Affine; 2]> {
-        let scale = |k| self.lengthscale.at(k);
-        let dim = |matrix: &Matrix| match matrix {
-            Matrix::Identity => None,
-            Matrix::Diagonal(entries) => Some(entries.len()),
-            Matrix::Full(a) => Some(a.nrows()),
-        };
-        let d = self.matrices.iter().find_map(dim)?;
-        let real = |matrix: &Matrix| -> Affine {
-            let entry = |(k, l): (usize, usize)| match matrix {
-                Matrix::Full(a) => a[[k, l]].re * scale(k) / scale(l),
-                Matrix::Diagonal(entries) if k == l => entries[k].re,
-                Matrix::Identity if k == l => 1.0,
-                _ => 0.0,
-            };
-            Affine { point: self.outer, ..Affine::linear(Array2::from_shape_fn((d, d), entry)) }
-        };
-        let all = self.matrices.iter().all(Matrix::is_real);
-        all.then(|| [real(&self.matrices[0]), real(&self.matrices[1])])
-    }
-
-    /// Writes Re z of all rows of `x` to `re`, Im z to `im`, if it has room, and the real and imaginary part of each
-    /// row's term to `terms`.
+    /// Writes Re z of all rows of `x` to `re`, Im z to `im`, and the real and imaginary part of each row's term to `terms`.
     pub fn transform<T: Real>(
         &self,
         side: Side,
@@ -125,19 +100,15 @@ impl Linear {
         for (i, (x, term)) in x.rows().into_iter().zip(terms).enumerate() {
             self.divide(x, u);
             let mut square = Complex64::ZERO;
-            let (re, im) = (&mut re[i * d..], im.get_mut(i * d..).unwrap_or_default());
+            let (re, im) = (&mut re[i * d..], &mut im[i * d..]);
             self.matrices[side as usize].times(u, |k, z| {
-                re[k] = T::saturated(z.re);
-                if let Some(im) = im.get_mut(k) {
-                    *im = T::saturated(z.im);
-                }
+                (re[k], im[k]) = (T::saturated(z.re), T::saturated(z.im));
                 square += z * z;
             });
             // A coefficient of 0 takes no part: its square may be infinite.
             let outer =
                 if self.outer == 0.0 { 0.0 } else { self.outer * u.iter().map(|u| u * u).sum::<f64>() };
-            let finite = square.is_finite();
-            let inner = if self.inner == 0.0 && finite { Complex64::ZERO } else { self.inner * square };
+            let inner = self.inner * square;
             *term = [inner.re + outer, inner.im];
         }
     }

@@ -130,8 +130,8 @@ impl<T: Real> Leaf<T> {
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        let (rows, d, complex) = (x.nrows(), x.ncols(), self.lift.is_complex());
-        let mut points = scratch.take(if complex { 2 * x.len() } else { x.len() });
+        let (rows, d) = x.dim();
+        let mut points = scratch.take(2 * x.len());
         let mut wide = scratch.take_wide(2 * rows + rows + d);
         let (terms, rest) = wide.split_at_mut(2 * rows);
         let (reaches, u) = rest.split_at_mut(rows);
@@ -149,9 +149,7 @@ impl<T: Real> Leaf<T> {
             .iter_mut()
             .enumerate()
             .for_each(|(i, reach)| *reach = projection.bound(tile.row(i).log_scales[0]));
-        if complex {
-            project(im, tile.width() / 2, tile);
-        }
+        project(im, tile.width() / 2, tile);
         self.finish(pass, tile, |i, _| {
             let [log, phase] = terms[i];
             Term { log: if phase.is_finite() { log } else { f64::NAN }, phase, reach: reaches[i] }

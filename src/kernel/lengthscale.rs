@@ -43,6 +43,15 @@ impl Lengthscale {
         }
     }
 
+    /// 1/ℓ, if it is the same for all coordinates, else 1; and 1/ℓₖ for each coordinate, else none: as
+    /// [`squared_norm`](crate::numeric::squared_norm) takes them.
+    pub(crate) fn inverses(&self) -> (f64, Vec<f64>) {
+        match self {
+            Lengthscale::Isotropic(scale) => (scale.recip(), Vec::new()),
+            Lengthscale::PerDimension(scales) => (1.0, scales.iter().map(|s| s.recip()).collect()),
+        }
+    }
+
     /// Σₖ term(xₖ, yₖ)/ℓₖ², in `f64`.
     pub(super) fn sum<T: Real>(&self, x: &[T], y: &[T], term: impl Fn(f64, f64) -> f64) -> f64 {
         let terms = x.iter().zip(y).map(|(x, y)| term(x.widen(), y.widen()));

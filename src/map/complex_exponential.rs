@@ -5,7 +5,7 @@ use num_complex::Complex64;
 use super::Transform;
 use super::definition::{Definition, NormalForm, Setting};
 use super::identity::Digest;
-use crate::engine::{Input, Lift, Linear};
+use crate::engine::{Affine, Input, Lift, Linear};
 use crate::error::{Result, check_size};
 use crate::theory::complex_exponential::{self, Symmetry};
 use crate::theory::{self, Pair, Radius};
@@ -46,24 +46,30 @@ impl Definition for ComplexExponential {
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
-        let (real, symmetric) = (self.transform.is_real(), self.symmetry == Symmetry::Symmetric);
-        let lift = match (real, symmetric) {
-            (true, false) => Lift::Exp,
-            (true, true) => Lift::ExpPair,
-            (false, _) => Lift::ExpPolar { conjugate: false },
+        let (lengthscale, row) = (setting.target.lengthscale(), setting.target.row());
+        let symmetric = self.symmetry == Symmetry::Symmetric;
+        let form = match self.transform.real_sides() {
+            // Positive or hyperbolic features of points that A changes.
+            Some(sides) => NormalForm {
+                affine: Some(sides.map(|a| Affine { point: row, ..Affine::scaled(&a, lengthscale) })),
+                non_negative: true,
+                ..NormalForm::new(if symmetric { Lift::ExpPair } else { Lift::Exp }, -0.5)
+            },
+            None => NormalForm {
+                input: Input::Linear(Linear {
+                    matrices: self.transform.sides().clone(),
+                    lengthscale: lengthscale.clone(),
+                    inner: -0.5,
+                    outer: row,
+                }),
+                mirrored: symmetric,
+                ..NormalForm::new(Lift::ExpPolar { conjugate: false }, 0.0)
+            },
         };
         Ok(NormalForm {
-            input: Input::Linear(Linear {
-                matrices: self.transform.sides().clone(),
-                lengthscale: setting.target.lengthscale().clone(),
-                inner: -0.5,
-                outer: setting.target.row(),
-            }),
-            mirrored: !real && symmetric,
             constant: if symmetric { -0.5 * std::f64::consts::LN_2 } else { 0.0 },
             symmetric: self.transform.is_symmetric(),
-            non_negative: real,
-            ..NormalForm::new(lift, 0.0)
+            ..form
         })
     }
 

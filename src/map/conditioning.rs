@@ -235,16 +235,13 @@ impl Conditioning {
         [0, 1].map(|side| {
             let (own, other) = (&shifts[side], &shifts[1 - side]);
             let linear = other.iter().enumerate().map(|(k, c)| c / scale.at(k).powi(2)).collect();
-            let matrix = &self.matrices[side];
             Affine {
-                matrix: Array2::from_shape_fn(matrix.dim(), |(k, l)| {
-                    matrix[[k, l]] * scale.at(k) / scale.at(l)
-                }),
                 shift: if zero(own) { Vec::new() } else { own.clone() },
                 image: -row,
                 point: row,
                 linear: if zero(other) { Vec::new() } else { linear },
                 constant: -0.5 * product,
+                ..Affine::scaled(&self.matrices[side], scale)
             }
         })
     }

@@ -9,7 +9,7 @@ use super::identity::Digest;
 use super::omega::Omega;
 use super::target::Target;
 use crate::Real;
-use crate::engine::{Bias, Conditioned, Facts, Input, Leaf, Lift, Linear, Matrix, Plan, Projection};
+use crate::engine::{Affine, Bias, Conditioned, Facts, Input, Leaf, Lift, Plan, Projection};
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
 use crate::kernel::{Kernel, Lengthscale, RegularisedSoftmax, Softmax};
@@ -134,6 +134,8 @@ pub(crate) fn softmax_or_regularised(omega: &Omega) -> Target {
 pub(crate) struct NormalForm {
     /// g, and c where g is not the identity.
     pub input: Input,
+    /// What happens to the points of each side before; none if nothing does.
+    pub affine: Option<[Affine; 2]>,
     /// β on each side.
     pub slopes: [Complex64; 2],
     /// a for each frequency; none if all are 0.
@@ -156,6 +158,7 @@ impl NormalForm {
     pub fn new(lift: Lift, row: f64) -> Self {
         NormalForm {
             input: Input::Points,
+            affine: None,
             slopes: [Complex64::ONE; 2],
             weights: None,
             stretch: None,
@@ -169,34 +172,19 @@ impl NormalForm {
     }
 
     /// The same for K(x, My): points on side Y go through M first.
-    pub fn with_matrix(self, m: &Array2<f64>, lengthscale: &Lengthscale) -> Result<Self> {
-        let Input::Points = self.input else {
+    pub fn with_matrix(self, m: &Array2<f64>) -> Result<Self> {
+        let (Input::Points, None) = (&self.input, &self.affine) else {
             return Err(Error::Unsupported { what: "matrix on points that are transformed already" });
         };
-        // M acts before the lengthscale divides, the engine's matrix after.
-        let entry =
-            |((k, l), v): ((usize, usize), &f64)| Complex64::from(v * lengthscale.at(l) / lengthscale.at(k));
-        let scaled: Vec<Complex64> = m.indexed_iter().map(entry).collect();
-        let full = Array2::from_shape_vec(m.dim(), scaled).unwrap_or_default();
-        let input = Input::Linear(Linear {
-            matrices: [Matrix::Identity, Matrix::Full(full)],
-            lengthscale: lengthscale.clone(),
-            inner: self.row,
-            outer: 0.0,
-        });
-        Ok(NormalForm { input, row: 0.0, symmetric: false, ..self })
+        let affine = [Array2::eye(m.nrows()), m.clone()].map(Affine::linear);
+        Ok(NormalForm { affine: Some(affine), symmetric: false, ..self })
     }
 
     /// The plan of the engine.
     pub fn plan<T: Real>(mut self, omega: &Omega, lengthscale: &Lengthscale) -> Result<Plan<T>> {
-        if let Some(affine) = self.input.affine() {
-            // A real matrix changes the points of a map that projects these themselves.
-            let (inner, symmetric) = (affine.1, self.symmetric);
-            (self.input, self.row, self.symmetric) = (Input::Points, inner, true);
+        if let Some(affine) = self.affine.take() {
             let base = self.plan(omega, lengthscale)?;
-            let mut conditioned = Conditioned::new(base, affine.0, lengthscale)?;
-            conditioned.facts.symmetric = symmetric;
-            return Ok(Plan::Conditioned(conditioned));
+            return Ok(Plan::Conditioned(Conditioned::new(base, affine, lengthscale)?));
         }
         let projection = match (&self.input, omega) {
             (Input::Coordinates, _) => None,

@@ -26,7 +26,7 @@ impl PlainRecipe {
         let mut form = self.mechanism.form(self.setting())?;
         if let Some(m) = &self.matrix {
             self.check_matrix(m)?;
-            form = form.with_matrix(m, self.target.lengthscale())?;
+            form = form.with_matrix(m)?;
         }
         let plan: Plan<T> = form.plan(&self.omega, self.target.lengthscale())?;
         let kernel = self.mechanism.kernel::<T>(self.setting());

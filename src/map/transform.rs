@@ -68,7 +68,6 @@ impl Transform {
         match &self.sides[0] {
             Matrix::Diagonal(entries) => entries.len(),
             Matrix::Full(a) => a.nrows(),
-            Matrix::Identity => 0,
         }
     }
 
@@ -80,9 +79,9 @@ impl Transform {
         zeta
     }
 
-    /// Whether A is real.
-    pub(crate) fn is_real(&self) -> bool {
-        self.sides[0].is_real()
+    /// A and A⁻ᵀ, if they are real.
+    pub(crate) fn real_sides(&self) -> Option<[Array2<f64>; 2]> {
+        self.sides[0].is_real().then(|| self.sides.each_ref().map(Matrix::real))
     }
 
     /// Whether both sides have the same features: A is the conjugate of A⁻ᵀ.
@@ -104,7 +103,6 @@ impl Transform {
         match &self.sides[0] {
             Matrix::Full(a) => a.iter().copied().collect(),
             Matrix::Diagonal(entries) => entries.clone(),
-            Matrix::Identity => Vec::new(),
         }
     }
 }
@@ -136,7 +134,6 @@ impl From<Transform> for Stored {
         match a {
             Matrix::Full(a) => Stored::Full(a),
             Matrix::Diagonal(entries) => Stored::Diagonal(entries),
-            Matrix::Identity => Stored::Diagonal(Vec::new()),
         }
     }
 }

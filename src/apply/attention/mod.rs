@@ -374,6 +374,11 @@ impl<T: Real> Attention<T> {
         Setup { program, reading: &self.reading, normalised: self.normalised, exact: None }
     }
 
+    /// 1/ℓ of a head's map, if some keys are exact.
+    fn exact_inverse(&self, head: usize) -> Option<f64> {
+        if self.exact == Choice::None { None } else { self.inverse(head) }
+    }
+
     /// Runs a job, whose exact keys are hidden from the features.
     fn with_exact<E: Element<T>, A>(
         &self,
@@ -381,7 +386,7 @@ impl<T: Real> Attention<T> {
         run: impl FnOnce(Setup<'_, T>, Job<'_, E, T>) -> A,
     ) -> A {
         let setup = self.setup(job.head);
-        match self.inverse(job.head).filter(|_| self.exact != Choice::None) {
+        match self.exact_inverse(job.head) {
             None => run(setup, job),
             Some(inverse) => {
                 let exact = ExactKeys::new(&self.exact, &self.reading, inverse, &job);

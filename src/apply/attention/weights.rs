@@ -99,7 +99,7 @@ impl<T: Real> Attention<T> {
         (batch, head): (usize, usize),
         room: ArrayViewMut4<'_, T>,
     ) -> Vec<(usize, ExactKeys<T>)> {
-        let Some(inverse) = self.inverse(head).filter(|_| self.exact != Choice::None) else {
+        let Some(inverse) = self.exact_inverse(head) else {
             return Vec::new();
         };
         let ranges = heads.ranges();

@@ -25,7 +25,7 @@ pub(super) fn gradient<T: Real>(
         _ => Array2::zeros((0, 0)),
     };
     // What one unit of each projection, real or imaginary, changes; and Σ of all features.
-    let complex = leaf.lift.is_complex() && matches!(*leaf.input, Input::Linear(_));
+    let complex = matches!(*leaf.input, Input::Linear(_));
     let (mut re, mut im) = (Array2::zeros((n, m)), Array2::zeros((if complex { n } else { 0 }, m)));
     let (mut sums, mut units) = (vec![Complex64::ZERO; n], vec![[1.0, 0.0]; n]);
     for i in 0..n {
@@ -47,8 +47,7 @@ pub(super) fn gradient<T: Real>(
     for (i, out) in out.rows_mut().into_iter().enumerate() {
         match &*leaf.input {
             Input::Linear(linear) => {
-                let im = complex.then(|| im.row(i));
-                through_matrix(linear, side, x.row(i), (re.row(i), im), sums[i], out);
+                through_matrix(linear, side, x.row(i), (re.row(i), im.row(i)), sums[i], out);
             }
             _ => {
                 for (k, out) in out.into_iter().enumerate() {
@@ -140,7 +139,7 @@ fn through_matrix<T: Real>(
     linear: &Linear,
     side: Side,
     x: ArrayView1<'_, T>,
-    (re, im): (ArrayView1<'_, T>, Option<ArrayView1<'_, T>>),
+    (re, im): (ArrayView1<'_, T>, ArrayView1<'_, T>),
     sum: Complex64,
     out: ArrayViewMut1<'_, f64>,
 ) {
@@ -149,8 +148,7 @@ fn through_matrix<T: Real>(
     linear.divide(x, &mut u);
     let matrix: &Matrix = &linear.matrices[side as usize];
     matrix.times(&u, |k, z| {
-        let im = im.as_ref().map_or(0.0, |im| im[k].widen());
-        image[k] = Complex64::new(re[k].widen(), im) + 2.0 * linear.inner * sum * z;
+        image[k] = Complex64::new(re[k].widen(), im[k].widen()) + 2.0 * linear.inner * sum * z;
     });
     let mut gradient = vec![0.0; d];
     matrix.transposed_times(&image, &mut gradient);

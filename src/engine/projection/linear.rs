@@ -102,10 +102,7 @@ impl<T: Real> Projection<T> {
     }
 
     fn pack(frequencies: Arc<Frequencies>, lengthscale: &Lengthscale, method: Method) -> Self {
-        let (inverse, inverses) = match lengthscale {
-            Lengthscale::Isotropic(scale) => (scale.recip(), Vec::new()),
-            Lengthscale::PerDimension(scales) => (1.0, scales.iter().map(|s| s.recip()).collect()),
-        };
+        let (inverse, inverses) = lengthscale.inverses();
         // By the Cauchy–Schwarz inequality.
         let rounding = 1.0 + T::epsilon().widen() * (frequencies.padded_dim() + 8) as f64;
         let (matrix, reach, detour) = match frequencies.structured() {

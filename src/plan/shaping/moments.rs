@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis, s};
 
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::plan::statistics::{check_row, checked_weight};
+use crate::plan::statistics::{check_row, checked_row_weight, checked_weight};
 
 /// Rows that are centred and multiplied together: long enough for products of matrices to run at their speed.
 const RUN: usize = 256;
@@ -91,10 +91,7 @@ impl Moments {
     /// overflows. Nothing has been taken in then.
     pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<f64>) -> Result<()> {
         check_size("the number of weights", x.nrows(), weights.len())?;
-        self.take(x, |row| match weights[row] {
-            weight if weight.is_finite() && weight >= 0.0 => Ok(weight),
-            value => Err(Error::Entry { what: "the weights", row, value, domain: "finite and not negative" }),
-        })
+        self.take(x, |row| checked_row_weight(weights[row], row))
     }
 
     /// Adds the points of `other`.
@@ -232,10 +229,7 @@ impl TryFrom<Stored> for Moments {
         check_positive("the dimension d", mean.len())?;
         check_size("the number of rows of the covariance", mean.len(), second.nrows())?;
         check_size("the number of columns of the covariance", mean.len(), second.ncols())?;
-        if !weight.is_finite() || weight < 0.0 || (weight > 0.0) != (count > 0) {
-            let domain = "finite, and positive if and only if there are points";
-            return Err(Error::Parameter { name: "the weight", value: weight, domain });
-        }
+        crate::plan::statistics::check_stored_weight(weight, count)?;
         if count == 0 {
             return Moments::new(mean.len());
         }

@@ -92,10 +92,7 @@ impl Statistics {
     /// [`Parameter`](Error::Parameter) if the sum of all weights overflows. Nothing has been taken in then.
     pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<T>) -> Result<()> {
         check_size("the number of weights", x.nrows(), weights.len())?;
-        self.take(x, |row| match weights[row].widen() {
-            weight if weight.is_finite() && weight >= 0.0 => Ok(weight),
-            value => Err(Error::Entry { what: "the weights", row, value, domain: "finite and not negative" }),
-        })
+        self.take(x, |row| checked_row_weight(weights[row].widen(), row))
     }
 
     /// Takes in the rows of `x` with the weights that `weight` gives, all or none.
@@ -203,9 +200,25 @@ pub(in crate::plan) fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
     Err(Error::NotFinite { what, row: i })
 }
 
+/// The weight of row `row`, if it is one.
+pub(in crate::plan) fn checked_row_weight(value: f64, row: usize) -> Result<f64> {
+    let error = Error::Entry { what: "the weights", row, value, domain: "finite and not negative" };
+    if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(error) }
+}
+
 pub(in crate::plan) fn checked_weight(sum: f64) -> Result<f64> {
     let error = Error::Parameter { name: "the sum of the weights", value: sum, domain: "finite" };
     if sum.is_finite() { Ok(sum) } else { Err(error) }
+}
+
+/// Refuses the weight of stored statistics of `count` points that it cannot be.
+#[cfg(feature = "serde")]
+pub(in crate::plan) fn check_stored_weight(weight: f64, count: usize) -> Result<()> {
+    if weight.is_finite() && weight >= 0.0 && (weight > 0.0) == (count > 0) {
+        return Ok(());
+    }
+    let domain = "finite, and positive if and only if there are points";
+    Err(Error::Parameter { name: "the weight", value: weight, domain })
 }
 
 /// The stored form, checked when it is read.
@@ -225,10 +238,7 @@ impl TryFrom<Stored> for Statistics {
     fn try_from(stored: Stored) -> Result<Self> {
         let Stored { count, weight, coordinates } = stored;
         check_positive("the dimension d", coordinates.len())?;
-        if !weight.is_finite() || weight < 0.0 || (weight > 0.0) != (count > 0) {
-            let domain = "finite, and positive if and only if there are points";
-            return Err(Error::Parameter { name: "the weight", value: weight, domain });
-        }
+        check_stored_weight(weight, count)?;
         if count == 0 {
             return Statistics::new(coordinates.len());
         }
