@@ -10,6 +10,7 @@
 //! for AVX-512, for AVX2 with fused multiply-add and for what the target guarantees, and chosen once at run time. Below
 //! stand the vectorised loops and the frequencies; above stand the pages of the maps, which know nothing of tiles.
 
+mod absorbed;
 mod batch;
 mod bias;
 mod conditioned;

@@ -43,6 +43,14 @@ impl Lengthscale {
         }
     }
 
+    /// ℓ, if it is the same for all coordinates.
+    pub(crate) fn isotropic(&self) -> Option<f64> {
+        match self {
+            Lengthscale::Isotropic(scale) => Some(*scale),
+            Lengthscale::PerDimension(_) => None,
+        }
+    }
+
     /// 1/ℓ, if it is the same for all coordinates, else 1; and 1/ℓₖ for each coordinate, else none: as
     /// [`squared_norm`](crate::numeric::squared_norm) takes them.
     pub(crate) fn inverses(&self) -> (f64, Vec<f64>) {

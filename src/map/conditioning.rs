@@ -1,24 +1,21 @@
 //! [`Conditioning`]: an affine change of the points of a softmax or Gaussian kernel, which leaves the kernel as it is.
 
-use ndarray::{Array2, ArrayRef1, ArrayRef2};
+use ndarray::{Array2, ArrayRef1};
 use num_complex::Complex64;
 
 use super::identity::Digest;
-use super::node::Origin;
-use super::recipe::ConditionedRecipe;
-use super::{Map, Recipe};
-use crate::engine::{Affine, Conditioned, Plan};
+use crate::Real;
+use crate::engine::Affine;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::kernel::{Exponential, Kernel, Lengthscale};
+use crate::kernel::Exponential;
 use crate::linalg::Lu;
-use crate::{Real, SignedLog};
 
 /// An affine change of points under which a softmax or Gaussian kernel stays what it is, and its estimates become better.
 ///
 /// # Definition
 /// For an invertible T and any c_x, c_y put u = T(x/ℓ − c_x), v = T⁻ᵀ(y/ℓ − c_y). Then
 /// exp(x·y/ℓ²) = exp(u·v) exp(x·c_y/ℓ) exp(c_x·y/ℓ) exp(−c_x·c_y), and all factors but the first are those of one point:
-/// logarithmic scales of features. [`Map::conditioned`] gives the features of any map that is unbiased for one of these
+/// logarithmic scales of features. [`Map::conditioned`](super::Map::conditioned) gives the features of any map that is unbiased for one of these
 /// kernels at u and v, times these factors: no bias is added, and the variance is that of the map at (u, v), which the
 /// right c and T make small. Both are in units of the lengthscale.
 ///
@@ -186,10 +183,7 @@ impl Conditioning {
         if self.is_exact() {
             return Ok(0.0);
         }
-        let less = |point: &ArrayRef1<f64>, c: &[f64]| -> Vec<f64> {
-            point.iter().zip(c).map(|(v, c)| v - c).collect()
-        };
-        let (x, y) = (less(x, &self.shifts[0]), less(y, &self.shifts[1]));
+        let (x, y) = (self.moved(0, x), self.moved(1, y));
         let [u, v] = [self.matrix_times(0, &x), self.matrix_times(1, &y)];
         Ok(dot(&x, &y) - dot(&u, &v))
     }
@@ -203,26 +197,30 @@ impl Conditioning {
     }
 
     /// u or v of a point that is divided by the lengthscale.
-    fn image(&self, side: usize, point: &[f64]) -> Vec<f64> {
-        let shifted: Vec<f64> = point.iter().zip(&self.shifts[side]).map(|(v, c)| v - c).collect();
-        self.matrix_times(side, &shifted)
+    pub(super) fn image(&self, side: usize, point: &[f64]) -> Vec<f64> {
+        self.matrix_times(side, &self.moved(side, point))
+    }
+
+    /// A point less the shift of its side.
+    fn moved<'a>(&self, side: usize, point: impl IntoIterator<Item = &'a f64>) -> Vec<f64> {
+        point.into_iter().zip(&self.shifts[side]).map(|(v, c)| v - c).collect()
     }
 
     /// t: the logarithm of the factor of a point, divided by the lengthscale, of a kernel with the row term `row` ‖·‖².
-    fn log_factor(&self, row: f64, side: usize, point: &[f64], image: &[f64]) -> f64 {
+    pub(super) fn log_factor(&self, row: f64, side: usize, point: &[f64], image: &[f64]) -> f64 {
         let [c_x, c_y] = &self.shifts;
         let norms = if row == 0.0 { 0.0 } else { dot(point, point) - dot(image, image) };
         dot(point, &self.shifts[1 - side]) - 0.5 * dot(c_x, c_y) + row * norms
     }
 
     /// Whether nothing changes.
-    fn is_identity(&self) -> bool {
+    pub(super) fn is_identity(&self) -> bool {
         let eye = |m: &Array2<f64>| m.indexed_iter().all(|((k, l), v)| *v == f64::from(u8::from(k == l)));
         self.is_exact() && self.matrices.iter().all(eye) && self.shifts.iter().flatten().all(|c| *c == 0.0)
     }
 
     /// What the engine does to the points of each side before a map of this lengthscale and row term.
-    fn affine<T: Real>(&self, exponential: &Exponential) -> [Affine; 2] {
+    pub(super) fn affine<T: Real>(&self, exponential: &Exponential) -> [Affine; 2] {
         let (scale, row) = (&exponential.lengthscale, exponential.row);
         // As the scalar has them: every part of the map sees the same shift.
         let raw = |side: usize| -> Vec<f64> {
@@ -253,161 +251,8 @@ impl Conditioning {
     }
 }
 
-fn dot(a: &[f64], b: &[f64]) -> f64 {
+pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
-}
-
-impl<T: Real> Map<T> {
-    /// This map at the changed points, times their factors: an estimate of the same kernel with another variance; **biased**
-    /// where the conditioning is [truncated](Conditioning::truncated), and then [`kernel`](Map::kernel) is what is estimated.
-    ///
-    /// See [`Conditioning`]. A conditioning that changes nothing gives this map.
-    ///
-    /// # Errors
-    /// [`Unsupported`](Error::Unsupported) if the map is not known to estimate a softmax or Gaussian kernel without bias, or a
-    /// truncated one has a lengthscale for each dimension; [`Shape`](Error::Shape) if its dimension is not r;
-    /// [`NotFinite`](Error::NotFinite) if a frequency or an entry of T or T⁻ᵀ overflows `T`.
-    pub fn conditioned(&self, conditioning: &Conditioning) -> Result<Self> {
-        check_size("the dimension of the map", conditioning.rank(), self.input_dim())?;
-        let exponential = self.kernel().and_then(|kernel| kernel.exponential());
-        let what = "conditioning: it is not known to estimate a softmax or Gaussian kernel";
-        let exponential = exponential.ok_or(Error::Unsupported { what })?;
-        if !conditioning.is_exact() && matches!(exponential.lengthscale, Lengthscale::PerDimension(_)) {
-            return Err(Error::Unsupported { what: "truncation with a lengthscale for each dimension" });
-        }
-        if conditioning.is_identity() {
-            return Ok(self.clone());
-        }
-        let (plan, affine) = (self.program().plan().clone(), conditioning.affine::<T>(&exponential));
-        let plan = Plan::Conditioned(Conditioned::new(plan, affine, &exponential.lengthscale)?);
-        let kernel = Truncated { conditioning: conditioning.clone(), exponential: exponential.clone() };
-        Map::of_plan(
-            plan,
-            Shaped { base: self.clone(), conditioning: conditioning.clone(), exponential, kernel },
-        )
-    }
-}
-
-/// The origin of a conditioned map.
-#[derive(Debug)]
-struct Shaped<T: Real> {
-    base: Map<T>,
-    conditioning: Conditioning,
-    exponential: Exponential,
-    kernel: Truncated,
-}
-
-impl<T: Real> Shaped<T> {
-    /// A point divided by the lengthscale.
-    fn scaled(&self, x: &ArrayRef1<T>) -> Vec<f64> {
-        x.iter().enumerate().map(|(k, v)| v.widen() / self.exponential.lengthscale.at(k)).collect()
-    }
-
-    /// The points divided by the lengthscale and their images.
-    fn images(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> [[Vec<f64>; 2]; 2] {
-        let points = [self.scaled(x), self.scaled(y)];
-        let images = [0, 1].map(|side| self.conditioning.image(side, &points[side]));
-        [points, images]
-    }
-
-    /// Images as points of the base, which divides them by its lengthscale.
-    fn narrow(&self, image: &[f64]) -> ndarray::Array1<T> {
-        image.iter().enumerate().map(|(k, u)| T::saturated(u * self.exponential.lengthscale.at(k))).collect()
-    }
-
-    /// The estimate of a pair by that of the base at the images.
-    fn of_pair(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
-        let parts = self.images(x, y);
-        let [_, [u, v]] = &parts;
-        let estimate = self.base.log_estimate(&self.narrow(u), &self.narrow(v))?;
-        Ok(estimate.scaled(self.log_factors(&parts)))
-    }
-
-    /// The logarithm of the factor of a point.
-    fn log_factor(&self, side: usize, (point, image): (&[f64], &[f64])) -> f64 {
-        self.conditioning.log_factor(self.exponential.row, side, point, image)
-    }
-
-    fn log_factors(&self, [[x, y], [u, v]]: &[[Vec<f64>; 2]; 2]) -> f64 {
-        self.log_factor(0, (x, u)) + self.log_factor(1, (y, v))
-    }
-}
-
-impl<T: Real> Origin<T> for Shaped<T> {
-    fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        if self.conditioning.is_exact() { self.base.kernel() } else { Some(&self.kernel) }
-    }
-
-    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
-        let parts = self.images(x, y);
-        let [_, [u, v]] = &parts;
-        let base = self.base.log_variance(&self.narrow(u), &self.narrow(v)).ok()??;
-        Some(base + 2.0 * self.log_factors(&parts))
-    }
-
-    fn recipe(&self) -> Option<Recipe> {
-        let (conditioning, base) = (self.conditioning.clone(), Box::new(self.base.recipe()?));
-        Some(Recipe::Conditioned(ConditionedRecipe { conditioning, base }))
-    }
-
-    fn estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<Result<SignedLog>> {
-        // Estimates of hybrids are not those of their features.
-        self.base.mixture().map(|_| self.of_pair(x, y))
-    }
-
-    fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
-        self.base.mixture()?;
-        let side = |side: usize, x: &ArrayRef2<T>| -> (Array2<T>, Vec<f64>) {
-            let mut images = Array2::zeros((x.nrows(), self.conditioning.rank()));
-            let rows = x.rows().into_iter().zip(images.rows_mut());
-            let factor = |(x, mut image): (ndarray::ArrayView1<'_, T>, ndarray::ArrayViewMut1<'_, T>)| {
-                let point = self.scaled(&x);
-                let u = self.conditioning.image(side, &point);
-                image.assign(&self.narrow(&u));
-                self.log_factor(side, (&point, &u))
-            };
-            let factors = rows.map(factor).collect();
-            (images, factors)
-        };
-        let ((u, left), (v, right)) = (side(0, x), side(1, y));
-        let factor = |(i, j): (usize, usize), estimate: T| {
-            let factor = (left[i] + right[j]).exp();
-            let product = estimate.widen() * factor;
-            let safe = factor.is_normal() && estimate.widen().is_normal() && product.is_normal();
-            let value =
-                if safe { Ok(product) } else { self.of_pair(&x.row(i), &y.row(j)).map(SignedLog::value) };
-            value.map(T::narrow)
-        };
-        Some(self.base.gram(&u, &v).and_then(|gram| {
-            let entries = gram.indexed_iter().map(|(at, estimate)| factor(at, *estimate));
-            let entries = entries.collect::<Result<Vec<T>>>()?;
-            Ok(Array2::from_shape_vec(gram.dim(), entries).unwrap_or_default())
-        }))
-    }
-}
-
-/// K_r(x, y) = exp(u·v + x·c_y + c_x·y − c_x·c_y) of r coordinates of u and v, with the row factors of the kernel it is for.
-#[derive(Debug)]
-struct Truncated {
-    conditioning: Conditioning,
-    exponential: Exponential,
-}
-
-impl<T: Real> Kernel<T> for Truncated {
-    fn check_dim(&self, d: usize) -> Result<()> {
-        check_size("the dimension of the points", self.conditioning.dim(), d)
-    }
-
-    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        let scaled = |x: &[T]| -> Vec<f64> {
-            x.iter().enumerate().map(|(k, v)| v.widen() / self.exponential.lengthscale.at(k)).collect()
-        };
-        let (x, y) = (scaled(x), scaled(y));
-        let [c_x, c_y] = &self.conditioning.shifts;
-        let (u, v) = (self.conditioning.image(0, &x), self.conditioning.image(1, &y));
-        let rows = self.exponential.row * (dot(&x, &x) + dot(&y, &y));
-        SignedLog::positive(dot(&u, &v) + dot(&x, c_y) + dot(c_x, &y) - dot(c_x, c_y) + rows)
-    }
 }
 
 /// The stored form, checked again when it is read.

@@ -11,6 +11,7 @@
 //! in magnitude. So features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
 
 mod check;
+mod conditioned;
 mod conditioning;
 mod counting;
 mod definition;

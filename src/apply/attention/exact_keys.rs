@@ -2,10 +2,15 @@
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
+use super::chunk::Setup;
 use super::heads::Job;
 use super::output::Sums;
 use super::tokens::{Element, Reading};
+use super::{Attention, softmax_lengthscale};
 use crate::Real;
+use crate::error::{Error, Result};
+use crate::kernel::Lengthscale;
+use crate::map::{Recipe, Target};
 use crate::numeric::{self, Isa};
 
 /// Which keys of a sequence are taken exactly.
@@ -23,6 +28,89 @@ pub(super) enum Choice {
 
 /// Queries whose exact weights choose the heaviest keys.
 const SAMPLE: usize = 64;
+
+impl<T: Real> Attention<T> {
+    /// The same with `count` keys of each sequence taken exactly, those with the largest weights, and the others by their
+    /// features, in one normaliser: for bidirectional attention, since all tokens choose the keys.
+    ///
+    /// The weights of up to 64 queries, spread evenly over a sequence and the heads that share its keys, are computed exactly and
+    /// summed up for each key; what is chosen depends on nothing else. Costs O(64 l d) once and O(count (d + d_v)) for each query.
+    /// A key that a sample of queries does not see with any weight is not chosen. What is left to features may then have a larger
+    /// relative error than all keys had: it helps features that are shaped by the data, and may hurt positive ones at large norms.
+    /// [`heaviest_keys`](crate::plan::shaping::heaviest_keys) may choose other keys, since it samples other queries.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
+    /// lengthscale in all coordinates.
+    pub fn exact_keys(self, count: usize) -> Result<Self> {
+        self.exactly(Choice::Heaviest(count))
+    }
+
+    /// As [`exact_keys`](Attention::exact_keys) with the keys in these rows of each sequence, chosen elsewhere or by place, such
+    /// as the first ones, where many models have their heaviest keys: for causal attention too, but not token by token. Rows beyond the end of a sequence
+    /// and masked keys are not taken.
+    ///
+    /// # Errors
+    /// As [`exact_keys`](Attention::exact_keys).
+    pub fn exact_at(self, rows: &[usize]) -> Result<Self> {
+        let mut rows = rows.to_vec();
+        rows.sort_unstable();
+        rows.dedup();
+        self.exactly(Choice::At(rows))
+    }
+
+    pub(super) fn exactly(mut self, choice: Choice) -> Result<Self> {
+        let none = match &choice {
+            Choice::None => true,
+            Choice::Heaviest(count) => *count == 0,
+            Choice::At(rows) => rows.is_empty(),
+        };
+        self.exact = if none { Choice::None } else { choice };
+        if !none && (0..self.maps.len()).any(|head| self.inverse(head).is_none()) {
+            return Err(Error::Unsupported { what: "exact keys: it does not estimate the softmax kernel" });
+        }
+        Ok(self.prepared())
+    }
+
+    /// 1/ℓ of a head's map, if it is one of the softmax kernel or a truncated one.
+    fn inverse(&self, head: usize) -> Option<f64> {
+        let map = &self.maps[head % self.maps.len()];
+        let intended = || intended_lengthscale(&map.recipe()?)?.isotropic();
+        softmax_lengthscale(map).or_else(intended).map(f64::recip)
+    }
+
+    /// 1/ℓ of a head's map, if some keys are exact.
+    pub(super) fn exact_inverse(&self, head: usize) -> Option<f64> {
+        if self.exact == Choice::None { None } else { self.inverse(head) }
+    }
+
+    /// Runs a job, whose exact keys are hidden from the features.
+    pub(super) fn with_exact<E: Element<T>, A>(
+        &self,
+        job: Job<'_, E, T>,
+        run: impl FnOnce(Setup<'_, T>, Job<'_, E, T>) -> A,
+    ) -> A {
+        let setup = self.setup(job.head);
+        match self.exact_inverse(job.head) {
+            None => run(setup, job),
+            Some(inverse) => {
+                let exact = ExactKeys::new(&self.exact, &self.reading, inverse, &job);
+                let mask = exact.rest.as_ref().map(|rest| rest.view());
+                run(Setup { exact: Some(&exact), ..setup }, job.masked(mask))
+            }
+        }
+    }
+
+    /// Refuses what later tokens have a say in.
+    pub(super) fn check_causal(&self) -> Result<()> {
+        match &self.exact {
+            Choice::Heaviest(_) => Err(Error::Unsupported {
+                what: "causal attention with the heaviest keys, which later tokens choose: see Attention::exact_at",
+            }),
+            _ => Ok(()),
+        }
+    }
+}
 
 /// The exact keys of a sequence.
 #[derive(Debug, Default)]
@@ -147,6 +235,20 @@ fn heaviest<T: Real, E: Element<T>>(
     order.sort_by(|i, j| totals[*j].total_cmp(&totals[*i]).then(i.cmp(j)));
     order.truncate(count);
     order
+}
+
+/// The lengthscale of the softmax kernel that a map estimates, or would without truncation.
+fn intended_lengthscale(recipe: &Recipe) -> Option<Lengthscale> {
+    match recipe {
+        Recipe::Plain(plain) if plain.matrix.is_none() => match &plain.target {
+            Target::Softmax(softmax) => Some(softmax.lengthscale().clone()),
+            _ => None,
+        },
+        Recipe::Hybrid(hybrid) => intended_lengthscale(&hybrid.rest),
+        Recipe::Clustered(clustered) => intended_lengthscale(clustered.bases.first()?),
+        Recipe::Conditioned(conditioned) => intended_lengthscale(&conditioned.base),
+        _ => None,
+    }
 }
 
 /// The points of tokens times `factor`, in `f64`.

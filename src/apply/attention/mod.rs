@@ -32,15 +32,14 @@ use rayon::prelude::*;
 
 use self::chunk::Setup;
 use self::drive::Places;
-use self::exact_keys::{Choice, ExactKeys};
+use self::exact_keys::Choice;
 use self::heads::Job;
 use self::state::State;
 use self::tokens::Reading;
 use crate::Real;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size, checked_positive};
-use crate::kernel::Lengthscale;
-use crate::map::{Map, Recipe, Target};
+use crate::map::Map;
 
 /// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
 /// estimates of exp(q·k·scale) stand for the weights, and their ratio is biased by O(1/m) even where they are not.
@@ -186,62 +185,6 @@ impl<T: Real> Attention<T> {
         self.prepared()
     }
 
-    /// The same with `count` keys of each sequence taken exactly, those with the largest weights, and the others by their
-    /// features, in one normaliser: for bidirectional attention, since all tokens choose the keys.
-    ///
-    /// The weights of up to 64 queries, spread evenly over a sequence and the heads that share its keys, are computed exactly and
-    /// summed up for each key; what is chosen depends on nothing else. Costs O(64 l d) once and O(count (d + d_v)) for each query.
-    /// A key that a sample of queries does not see with any weight is not chosen. What is left to features may then have a larger
-    /// relative error than all keys had: it helps features that are shaped by the data, and may hurt positive ones at large norms.
-    /// [`heaviest_keys`](crate::plan::shaping::heaviest_keys) may choose other keys, since it samples other queries.
-    ///
-    /// # Errors
-    /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
-    /// lengthscale in all coordinates.
-    pub fn exact_keys(self, count: usize) -> Result<Self> {
-        self.exactly(Choice::Heaviest(count))
-    }
-
-    /// As [`exact_keys`](Attention::exact_keys) with the keys in these rows of each sequence, chosen elsewhere or by place, such
-    /// as the first ones, where many models have their heaviest keys: for causal attention too, but not token by token. Rows beyond the end of a sequence
-    /// and masked keys are not taken.
-    ///
-    /// # Errors
-    /// As [`exact_keys`](Attention::exact_keys).
-    pub fn exact_at(self, rows: &[usize]) -> Result<Self> {
-        let mut rows = rows.to_vec();
-        rows.sort_unstable();
-        rows.dedup();
-        self.exactly(Choice::At(rows))
-    }
-
-    fn exactly(mut self, choice: Choice) -> Result<Self> {
-        let none = match &choice {
-            Choice::None => true,
-            Choice::Heaviest(count) => *count == 0,
-            Choice::At(rows) => rows.is_empty(),
-        };
-        self.exact = if none { Choice::None } else { choice };
-        if !none && (0..self.maps.len()).any(|head| self.inverse(head).is_none()) {
-            return Err(Error::Unsupported { what: "exact keys: it does not estimate the softmax kernel" });
-        }
-        Ok(self.prepared())
-    }
-
-    /// 1/ℓ of a head's map, if it is one of the softmax kernel or a truncated one.
-    fn inverse(&self, head: usize) -> Option<f64> {
-        let map = &self.maps[head % self.maps.len()];
-        let estimated = map.kernel().and_then(|kernel| kernel.exponential());
-        let lengthscale = match estimated {
-            Some(exponential) if exponential.row == 0.0 => exponential.lengthscale,
-            _ => softmax_lengthscale(&map.recipe()?)?,
-        };
-        match lengthscale {
-            Lengthscale::Isotropic(scale) => Some(scale.recip()),
-            Lengthscale::PerDimension(_) => None,
-        }
-    }
-
     /// Biased: φ + ε max φ for queries and φ + ε for keys, in every feature. The reference
     /// code of FAVOR+ does so against division by 0, relative to the largest feature of all keys, future ones included;
     /// nothing here needs it.
@@ -345,15 +288,8 @@ impl<T: Real> Attention<T> {
     /// The attention that this one approximates, if every map is one of the softmax kernel with the same lengthscale in all
     /// coordinates.
     pub fn exact(&self) -> Option<ExactAttention> {
-        let lengthscale = |map: &Map<T>| {
-            let exponential = map.kernel()?.exponential().filter(|exponential| exponential.row == 0.0)?;
-            match exponential.lengthscale {
-                Lengthscale::Isotropic(scale) => Some(scale),
-                Lengthscale::PerDimension(_) => None,
-            }
-        };
-        let first = lengthscale(&self.maps[0])?;
-        let same = self.maps.iter().all(|map| lengthscale(map) == Some(first));
+        let first = softmax_lengthscale(&self.maps[0])?;
+        let same = self.maps.iter().all(|map| softmax_lengthscale(map) == Some(first));
         let scale = (self.reading.factor / first).powi(2);
         let exact = ExactAttention::new();
         let exact = if self.reading.unit { exact.cosine(scale.recip()) } else { exact.scale(scale) };
@@ -372,38 +308,6 @@ impl<T: Real> Attention<T> {
     fn setup(&self, head: usize) -> Setup<'_, T> {
         let program = &self.programs[head % self.maps.len()];
         Setup { program, reading: &self.reading, normalised: self.normalised, exact: None }
-    }
-
-    /// 1/ℓ of a head's map, if some keys are exact.
-    fn exact_inverse(&self, head: usize) -> Option<f64> {
-        if self.exact == Choice::None { None } else { self.inverse(head) }
-    }
-
-    /// Runs a job, whose exact keys are hidden from the features.
-    fn with_exact<E: Element<T>, A>(
-        &self,
-        job: Job<'_, E, T>,
-        run: impl FnOnce(Setup<'_, T>, Job<'_, E, T>) -> A,
-    ) -> A {
-        let setup = self.setup(job.head);
-        match self.exact_inverse(job.head) {
-            None => run(setup, job),
-            Some(inverse) => {
-                let exact = ExactKeys::new(&self.exact, &self.reading, inverse, &job);
-                let mask = exact.rest.as_ref().map(|rest| rest.view());
-                run(Setup { exact: Some(&exact), ..setup }, job.masked(mask))
-            }
-        }
-    }
-
-    /// Refuses what later tokens have a say in.
-    fn check_causal(&self) -> Result<()> {
-        match &self.exact {
-            Choice::Heaviest(_) => Err(Error::Unsupported {
-                what: "causal attention with the heaviest keys, which later tokens choose: see Attention::exact_at",
-            }),
-            _ => Ok(()),
-        }
     }
 
     fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
@@ -426,18 +330,10 @@ impl<T: Real> Attention<T> {
     }
 }
 
-/// The lengthscale of the softmax kernel that a map estimates, or would without truncation.
-fn softmax_lengthscale(recipe: &Recipe) -> Option<Lengthscale> {
-    match recipe {
-        Recipe::Plain(plain) if plain.matrix.is_none() => match &plain.target {
-            Target::Softmax(softmax) => Some(softmax.lengthscale().clone()),
-            _ => None,
-        },
-        Recipe::Hybrid(hybrid) => softmax_lengthscale(&hybrid.rest),
-        Recipe::Clustered(clustered) => softmax_lengthscale(clustered.bases.first()?),
-        Recipe::Conditioned(conditioned) => softmax_lengthscale(&conditioned.base),
-        _ => None,
-    }
+/// ℓ of a map of the softmax kernel, if it is the same for all coordinates.
+fn softmax_lengthscale<T: Real>(map: &Map<T>) -> Option<f64> {
+    let exponential = map.kernel()?.exponential().filter(|exponential| exponential.row == 0.0)?;
+    exponential.lengthscale.isotropic()
 }
 
 /// Checks the sizes of an array, which are called `what`.

@@ -1,0 +1,162 @@
+//! Conditioned maps: the features of a map at changed points.
+
+use ndarray::{Array2, ArrayRef1, ArrayRef2};
+
+use super::conditioning::dot;
+use super::node::Origin;
+use super::recipe::ConditionedRecipe;
+use super::{Conditioning, Map, Recipe};
+use crate::engine::{Conditioned, Plan};
+use crate::error::{Error, Result, check_size};
+use crate::kernel::{Exponential, Kernel, Lengthscale};
+use crate::{Real, SignedLog};
+
+impl<T: Real> Map<T> {
+    /// This map at the changed points, times their factors: an estimate of the same kernel with another variance; **biased**
+    /// where the conditioning is [truncated](Conditioning::truncated), and then [`kernel`](Map::kernel) is what is estimated.
+    ///
+    /// See [`Conditioning`]. A conditioning that changes nothing gives this map.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) if the map is not known to estimate a softmax or Gaussian kernel without bias, or a
+    /// truncated one has a lengthscale for each dimension; [`Shape`](Error::Shape) if its dimension is not r;
+    /// [`NotFinite`](Error::NotFinite) if a frequency or an entry of T or T⁻ᵀ overflows `T`.
+    pub fn conditioned(&self, conditioning: &Conditioning) -> Result<Self> {
+        check_size("the dimension of the map", conditioning.rank(), self.input_dim())?;
+        let exponential = self.kernel().and_then(|kernel| kernel.exponential());
+        let what = "conditioning: it is not known to estimate a softmax or Gaussian kernel";
+        let exponential = exponential.ok_or(Error::Unsupported { what })?;
+        if !conditioning.is_exact() && matches!(exponential.lengthscale, Lengthscale::PerDimension(_)) {
+            return Err(Error::Unsupported { what: "truncation with a lengthscale for each dimension" });
+        }
+        if conditioning.is_identity() {
+            return Ok(self.clone());
+        }
+        let (plan, affine) = (self.program().plan().clone(), conditioning.affine::<T>(&exponential));
+        let plan = Plan::Conditioned(Conditioned::new(plan, affine, &exponential.lengthscale)?);
+        let kernel = Truncated { conditioning: conditioning.clone(), exponential };
+        Map::of_plan(plan, Shaped { base: self.clone(), kernel })
+    }
+}
+
+/// The origin of a conditioned map.
+#[derive(Debug)]
+struct Shaped<T: Real> {
+    base: Map<T>,
+    /// What happens to the points, and the kernel that is left of it.
+    kernel: Truncated,
+}
+
+impl<T: Real> Shaped<T> {
+    /// The points divided by the lengthscale and their images.
+    fn images(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> [[Vec<f64>; 2]; 2] {
+        let points = [self.kernel.divided(x), self.kernel.divided(y)];
+        let images = [0, 1].map(|side| self.kernel.conditioning.image(side, &points[side]));
+        [points, images]
+    }
+
+    /// Images as points of the base, which divides them by its lengthscale.
+    fn narrow(&self, image: &[f64]) -> ndarray::Array1<T> {
+        let lengthscale = &self.kernel.exponential.lengthscale;
+        image.iter().enumerate().map(|(k, u)| T::saturated(u * lengthscale.at(k))).collect()
+    }
+
+    /// The estimate of a pair by that of the base at the images.
+    fn of_pair(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
+        let parts = self.images(x, y);
+        let [_, [u, v]] = &parts;
+        let estimate = self.base.log_estimate(&self.narrow(u), &self.narrow(v))?;
+        Ok(estimate.scaled(self.log_factors(&parts)))
+    }
+
+    /// The logarithm of the factor of a point.
+    fn log_factor(&self, side: usize, (point, image): (&[f64], &[f64])) -> f64 {
+        self.kernel.conditioning.log_factor(self.kernel.exponential.row, side, point, image)
+    }
+
+    fn log_factors(&self, [[x, y], [u, v]]: &[[Vec<f64>; 2]; 2]) -> f64 {
+        self.log_factor(0, (x, u)) + self.log_factor(1, (y, v))
+    }
+}
+
+impl<T: Real> Origin<T> for Shaped<T> {
+    fn kernel(&self) -> Option<&dyn Kernel<T>> {
+        if self.kernel.conditioning.is_exact() { self.base.kernel() } else { Some(&self.kernel) }
+    }
+
+    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
+        let parts = self.images(x, y);
+        let [_, [u, v]] = &parts;
+        let base = self.base.log_variance(&self.narrow(u), &self.narrow(v)).ok()??;
+        Some(base + 2.0 * self.log_factors(&parts))
+    }
+
+    fn recipe(&self) -> Option<Recipe> {
+        let (conditioning, base) = (self.kernel.conditioning.clone(), Box::new(self.base.recipe()?));
+        Some(Recipe::Conditioned(ConditionedRecipe { conditioning, base }))
+    }
+
+    fn estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<Result<SignedLog>> {
+        // Estimates of hybrids are not those of their features.
+        self.base.mixture().map(|_| self.of_pair(x, y))
+    }
+
+    fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
+        self.base.mixture()?;
+        let side = |side: usize, x: &ArrayRef2<T>| -> (Array2<T>, Vec<f64>) {
+            let mut images = Array2::zeros((x.nrows(), self.kernel.conditioning.rank()));
+            let rows = x.rows().into_iter().zip(images.rows_mut());
+            let factor = |(x, mut image): (ndarray::ArrayView1<'_, T>, ndarray::ArrayViewMut1<'_, T>)| {
+                let point = self.kernel.divided(x);
+                let u = self.kernel.conditioning.image(side, &point);
+                image.assign(&self.narrow(&u));
+                self.log_factor(side, (&point, &u))
+            };
+            let factors = rows.map(factor).collect();
+            (images, factors)
+        };
+        let ((u, left), (v, right)) = (side(0, x), side(1, y));
+        let factor = |(i, j): (usize, usize), estimate: T| {
+            let factor = (left[i] + right[j]).exp();
+            let product = estimate.widen() * factor;
+            let safe = factor.is_normal() && estimate.widen().is_normal() && product.is_normal();
+            let value =
+                if safe { Ok(product) } else { self.of_pair(&x.row(i), &y.row(j)).map(SignedLog::value) };
+            value.map(T::narrow)
+        };
+        Some(self.base.gram(&u, &v).and_then(|gram| {
+            let entries = gram.indexed_iter().map(|(at, estimate)| factor(at, *estimate));
+            let entries = entries.collect::<Result<Vec<T>>>()?;
+            Ok(Array2::from_shape_vec(gram.dim(), entries).unwrap_or_default())
+        }))
+    }
+}
+
+/// K_r(x, y) = exp(u·v + x·c_y + c_x·y − c_x·c_y) of r coordinates of u and v, with the row factors of the kernel it is for.
+#[derive(Debug)]
+struct Truncated {
+    conditioning: Conditioning,
+    exponential: Exponential,
+}
+
+impl Truncated {
+    /// A point divided by the lengthscale.
+    fn divided<'a, T: Real>(&self, x: impl IntoIterator<Item = &'a T>) -> Vec<f64> {
+        let lengthscale = &self.exponential.lengthscale;
+        x.into_iter().enumerate().map(|(k, v)| v.widen() / lengthscale.at(k)).collect()
+    }
+}
+
+impl<T: Real> Kernel<T> for Truncated {
+    fn check_dim(&self, d: usize) -> Result<()> {
+        check_size("the dimension of the points", self.conditioning.dim(), d)
+    }
+
+    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
+        let (x, y) = (self.divided(x), self.divided(y));
+        let [c_x, c_y] = self.conditioning.shifts();
+        let (u, v) = (self.conditioning.image(0, &x), self.conditioning.image(1, &y));
+        let rows = self.exponential.row * (dot(&x, &x) + dot(&y, &y));
+        SignedLog::positive(dot(&u, &v) + dot(&x, c_y) + dot(c_x, &y) - dot(c_x, c_y) + rows)
+    }
+}
