@@ -21,7 +21,8 @@ Every peer is written as its users would write it for speed, and checked against
 - "in place": arrays that exist are written to, as by `features_into`; with "fresh" in the case, arrays that
   every repetition allocates, as by `features`, and as eager code and JAX always do
 - RBFSampler has 2m components, cosines alone, so that it takes twice as large a product
-- attention, attention-causal, attention-step: see attention_peers.py; ridge-statistics, ridge-predict: see ridge_peers.py
+- attention, attention-causal, attention-step: see attention_peers.py
+- ridge-statistics, ridge-fit, ridge-predict, cholesky: see ridge_peers.py
 - softmax-sample: 64 classes of n for one point; in PyTorch from the exact softmax of all classes (`C @ h`, softmax,
   multinomial), here from the tree of positive features, whose making is not timed
 - draw-orthogonal: QR of a batch of normal matrices with the signs of R absorbed, times the norms of normal
@@ -82,10 +83,10 @@ class Case:
         return self.name.startswith("attention")
 
     def is_ridge(self) -> bool:
-        return self.name.startswith("ridge")
+        return self.name.startswith("ridge") or self.name == "cholesky"
 
     def label(self) -> str:
-        points = "" if self.name == "draw-orthogonal" else f"{self.n}×"
+        points = "" if self.n == 1 else f"{self.n}×"
         fresh = " fresh" if self.fresh else ""
         heads = f" {self.heads} heads" if self.heads > 1 else ""
         return f"{self.name} {points}{self.d}→{self.m} {self.dtype}{heads}{fresh}"
@@ -130,10 +131,12 @@ def cases(quick: bool) -> list[Case]:
     lengths = (1024, 4096) if quick else (1024, 4096, 16384, 65536)
     attention = [Case(name, n, 64, 256) for name in ("attention", "attention-causal") for n in lengths]
     step = Case("attention-step", 1024, 64, 256, heads=8)
-    ridge = [Case("ridge-statistics", 100_000 // part, 64, 2048), Case("ridge-predict", 65_536 // part, 64, 1024)]
+    ridge = [Case(name, 100_000 // part, 64, 2048) for name in ("ridge-statistics", "ridge-fit")]
+    ridge.append(Case("ridge-predict", 65_536 // part, 64, 1024))
+    cholesky = [Case("cholesky", 1, 1, 2048 // part, dtype=dtype) for dtype in ("f32", "f64")]
     numbers = (1000, 10_000) if quick else (1000, 10_000, 100_000, 1_000_000)
     sampling = [Case("softmax-sample", n, 64, 128) for n in numbers]
-    return [*single, *double, *fresh, draw, *attention, step, *ridge, *sampling]
+    return [*single, *double, *fresh, draw, *attention, step, *ridge, *cholesky, *sampling]
 
 
 def points_and_frequencies(np: ModuleType, case: Case) -> tuple[Any, Any]:

@@ -1,14 +1,16 @@
-"""Ridge regression beside NumPy and scikit-learn, for compare.py.
+"""Ridge regression beside NumPy, SciPy and scikit-learn, for compare.py.
 
 - NumPy: AᵀA of features that exist already, which is what BLAS does at its best (a symmetric product); here features
   are computed on the way and never stored
 - RBFSampler + Ridge: the whole fit, with its solve, and the predictions of the pipeline. Features of RBFSampler are cosines
   alone, so that it takes twice as large a product of points and frequencies
+- cholesky: SciPy's factor of a symmetric matrix and the solution of one system with it
 """
 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -68,12 +70,26 @@ def predictions(np: ModuleType, case: Any) -> Iterator[Run]:
     yield "RBFSampler + Ridge predict", lambda: model.predict(x), lambda found: follows(np, found, y)
 
 
+def solutions(np: ModuleType, case: Any) -> Iterator[Run]:
+    """A matrix that stands, its factor and a solution."""
+    linalg = importlib.import_module("scipy.linalg")
+    i = np.arange(case.m)
+    a = np.exp(-np.abs(i[:, None] - i) / 10).astype(np.float32 if case.dtype == "f32" else np.float64)
+    b = a[:, 0].copy()
+
+    def solve() -> Any:
+        return linalg.cho_solve(linalg.cho_factor(a, lower=True, check_finite=False), b, check_finite=False)
+
+    yield "SciPy cho_factor, cho_solve", solve, lambda u: bool(np.allclose(u, i == 0, atol=1e-3))
+
+
 def runs(modules: dict[str, ModuleType], case: Any) -> list[Run]:
     """The peers of a case: a name, what is timed, and whether its result is right."""
     np, found = modules["numpy"], []
-    statistics = case.name == "ridge-statistics"
-    if statistics:
+    if case.name == "ridge-statistics":
         found += products(np, case)
-    if "sklearn" in modules:
-        found += fits(np, case) if statistics else predictions(np, case)
+    if case.name == "cholesky" and importlib.util.find_spec("scipy"):
+        found += solutions(np, case)
+    if "sklearn" in modules and case.name in ("ridge-fit", "ridge-predict"):
+        found += fits(np, case) if case.name == "ridge-fit" else predictions(np, case)
     return found

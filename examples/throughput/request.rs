@@ -38,12 +38,14 @@ pub enum Case {
     AttentionCausal,
     AttentionStep,
     RidgeStatistics,
+    RidgeFit,
     RidgePredict,
+    Cholesky,
     SoftmaxSample,
     Peak,
 }
 
-const CASES: [Case; 17] = [
+const CASES: [Case; 19] = [
     Case::Positive,
     Case::Trigonometric,
     Case::Hyperbolic,
@@ -58,7 +60,9 @@ const CASES: [Case; 17] = [
     Case::AttentionCausal,
     Case::AttentionStep,
     Case::RidgeStatistics,
+    Case::RidgeFit,
     Case::RidgePredict,
+    Case::Cholesky,
     Case::SoftmaxSample,
     Case::Peak,
 ];
@@ -80,7 +84,9 @@ impl Case {
             Case::AttentionCausal => "attention-causal",
             Case::AttentionStep => "attention-step",
             Case::RidgeStatistics => "ridge-statistics",
+            Case::RidgeFit => "ridge-fit",
             Case::RidgePredict => "ridge-predict",
+            Case::Cholesky => "cholesky",
             Case::SoftmaxSample => "softmax-sample",
             Case::Peak => "peak",
         }
@@ -95,7 +101,8 @@ impl Case {
             Case::AngularHybrid => 8 * SIGNS,
             Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal => 0,
             Case::Attention | Case::AttentionCausal | Case::AttentionStep => 0,
-            Case::RidgeStatistics | Case::RidgePredict | Case::SoftmaxSample | Case::Peak => 0,
+            Case::RidgeStatistics | Case::RidgeFit | Case::RidgePredict => 0,
+            Case::Cholesky | Case::SoftmaxSample | Case::Peak => 0,
         }
     }
 
@@ -115,7 +122,7 @@ impl Case {
 
     /// Whether there are points.
     pub fn has_points(self) -> bool {
-        !matches!(self, Case::DrawOrthogonal | Case::Peak)
+        !matches!(self, Case::DrawOrthogonal | Case::Cholesky | Case::Peak)
     }
 }
 
@@ -187,7 +194,8 @@ fn check(request: &Request) -> Result<(), String> {
     if request.heads > 1 && !case.has_heads() {
         return Err(format!("--heads is for attention, not {}", case.name()));
     }
-    if matches!(case, Case::RidgeStatistics | Case::RidgePredict) && !m.is_multiple_of(2) {
+    let pairs = matches!(case, Case::RidgeStatistics | Case::RidgeFit | Case::RidgePredict);
+    if pairs && !m.is_multiple_of(2) {
         return Err(format!("--m is the number of cosines and sines in {}: even, not {m}", case.name()));
     }
     if request.fresh && case.width() == 0 {
@@ -199,8 +207,10 @@ fn check(request: &Request) -> Result<(), String> {
         }
         Err(format!("{rows} {what} of {columns} numbers are too many: at most {most} numbers in all"))
     };
-    if case != Case::Peak {
-        fits("frequencies", m, d, MOST_FREQUENCIES)?;
+    match case {
+        Case::Peak => {}
+        Case::Cholesky => fits("rows", m, m, MOST_FREQUENCIES)?,
+        _ => fits("frequencies", m, d, MOST_FREQUENCIES)?,
     }
     if case.has_points() {
         fits("points", n.saturating_mul(request.heads), d, MOST_POINTS)?;

@@ -11,6 +11,7 @@ use rand::distr::{Distribution, StandardUniform};
 use random_features::apply::RidgeStatistics;
 use random_features::frequency::{Frequencies, Hadamard, Independent, Orthogonal, draw, draw_poisson};
 use random_features::hybrid::{Bases, Hybrid};
+use random_features::linalg::{Backend, Scalar};
 use random_features::machine::{Lift, Scratch, project as project_tile};
 use random_features::projection::{Method, Projection};
 use random_features::theory::gerf::GerfSign;
@@ -54,7 +55,7 @@ pub struct Cost {
     pub read: f64,
 }
 
-pub fn prepare<T: Real>(request: &Request) -> Result<Work>
+pub fn prepare<T: Scalar>(request: &Request) -> Result<Work>
 where
     StandardUniform: Distribution<T>,
 {
@@ -89,8 +90,12 @@ where
         Case::ProjectStructured => project::<T>(request, Method::Structured),
         Case::DrawOrthogonal => Ok(draw_orthogonal(d, m)),
         Case::Attention | Case::AttentionCausal | Case::AttentionStep => attention::prepare::<T>(request),
-        Case::RidgeStatistics => ridge_statistics::<T>(request, omega(m / 2)?),
+        Case::RidgeStatistics => ridge_statistics::<T>(request, omega(m / 2)?, |_| Ok(())),
+        Case::RidgeFit => {
+            ridge_statistics::<T>(request, omega(m / 2)?, |statistics| Ok(drop(statistics.solve(1.0)?)))
+        }
         Case::RidgePredict => ridge_predict::<T>(request, omega(m / 2)?),
+        Case::Cholesky => cholesky::<T>(m),
         Case::SoftmaxSample => sampling::prepare::<T>(request, omega(m)?),
         Case::Peak => Err("the ceilings are no work".into()),
     }
@@ -121,8 +126,12 @@ where
     Ok(Work::new(run, cost))
 }
 
-/// The sums of a ridge regression of one target on m features, which never reach memory.
-fn ridge_statistics<T: Real>(request: &Request, omega: Frequencies) -> Result<Work>
+/// The sums of a ridge regression of one target on m features, which never reach memory, and what becomes of them.
+fn ridge_statistics<T: Real>(
+    request: &Request,
+    omega: Frequencies,
+    then: impl Fn(&RidgeStatistics<T>) -> Result<()> + 'static,
+) -> Result<Work>
 where
     StandardUniform: Distribution<T>,
 {
@@ -139,6 +148,7 @@ where
     let run = timed(move || {
         let mut statistics = RidgeStatistics::new(map.clone(), 1)?;
         statistics.update(black_box(&x), &y)?;
+        then(&statistics)?;
         Ok(statistics)
     });
     Ok(Work::new(run, cost))
@@ -162,6 +172,18 @@ where
         ..Cost::default()
     };
     Ok(Work::new(timed(move || Ok(model.predict_into(black_box(&x), &mut out)?)), cost))
+}
+
+/// The solution of a system with the matrix of a kernel of m numbers, made positive definite.
+fn cholesky<T: Scalar>(m: usize) -> Result<Work> {
+    let mut a = zeros::<T>(m, m)?;
+    let distance = |i: usize, j: usize| i.abs_diff(j) as f64 / 10.0;
+    a.indexed_iter_mut().for_each(|((i, j), a)| *a = T::narrow((-distance(i, j)).exp()));
+    let b = a.column(0).to_owned();
+    let size = m as f64;
+    let cost = Cost { flops: size * size * (size / 3.0 + 2.0), ..Cost::default() };
+    let run = timed(move || Ok(Backend::default().cholesky(black_box(&a))?.solve_vector(&b)?));
+    Ok(Work::new(run, cost))
 }
 
 /// Projections of all points, tile by tile, a run of tiles for each thread.

@@ -5,6 +5,7 @@ use ndarray::{Array1, Array2, ArrayRef2, s};
 use super::{Cholesky, Eigen, Svd};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::numeric;
 
 /// The code that factorises matrices. Its results have the same form, and agree to rounding, for all backends.
 ///
@@ -145,8 +146,30 @@ fn symmetric<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
     let finite = |i: usize| a.slice(s![i, ..=i]).iter().all(|entry| entry.is_finite());
     match (0..a.nrows()).find(|&i| !finite(i)) {
         Some(row) => Err(Error::NotFinite { what: "the lower triangle of the matrix", row }),
-        None => Ok(Array2::from_shape_fn(a.dim(), |(i, j)| a[[i.max(j), i.min(j)]])),
+        None => {
+            let mut copy = numeric::zeros(a.nrows(), a.nrows());
+            copy.assign(a);
+            Ok(mirrored(copy))
+        }
     }
+}
+
+/// Rows and columns of the squares that are mirrored one after the other: few enough for the first cache, however far
+/// apart rows are.
+const SQUARE: usize = 8;
+
+/// The matrix in standard layout with the lower triangle of `a` above the diagonal, too.
+fn mirrored<T: Real>(mut a: Array2<T>) -> Array2<T> {
+    let n = a.nrows();
+    let entries = a.as_slice_mut().unwrap_or_default();
+    for rows in (0..n).step_by(SQUARE).map(|start| start..n.min(start + SQUARE)) {
+        for columns in (0..rows.end).step_by(SQUARE).map(|start| start..rows.end.min(start + SQUARE)) {
+            for (i, j) in rows.clone().flat_map(|i| columns.clone().map(move |j| (i, j))) {
+                entries[j.min(i) * n + i.max(j)] = entries[i.max(j) * n + j.min(i)];
+            }
+        }
+    }
+    a
 }
 
 /// `a` in standard layout.

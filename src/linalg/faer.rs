@@ -7,31 +7,37 @@ use faer::linalg::cholesky::llt::factor::{LltError, cholesky_in_place, cholesky_
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
 use faer::traits::RealField;
-use faer::{Mat, MatRef, Par};
-use ndarray::{Array1, Array2, ArrayRef2};
+use faer::{Mat, MatMut, MatRef, Par};
+use ndarray::{Array1, Array2, ArrayRef2, s};
 
 use super::spectral::{Eigen, Svd};
 
+/// How work is cut: in the same way whatever the number of threads.
+const PAR: Par = Par::Seq;
+
 /// U, upper triangular with `a` = Uᵀ U, or the row that fails.
-pub(super) fn cholesky<T: RealField + Copy>(a: Array2<T>) -> Result<Array2<T>, Option<usize>> {
-    let (n, mut l) = (a.nrows(), matrix(&a));
-    drop(a);
-    with_stack(cholesky_in_place_scratch::<T>(n, Par::Seq, Default::default()), |stack| {
-        cholesky_in_place(l.as_mut(), Default::default(), Par::Seq, stack, Default::default())
+pub(super) fn cholesky<T: RealField + Copy>(mut a: Array2<T>) -> Result<Array2<T>, Option<usize>> {
+    let n = a.nrows();
+    // Read column by column, the rows of U are the columns of L.
+    let l = MatMut::from_column_major_slice_mut(a.as_slice_mut().unwrap_or_default(), n, n);
+    with_stack(cholesky_in_place_scratch::<T>(n, PAR, Default::default()), |stack| {
+        cholesky_in_place(l, Default::default(), PAR, stack, Default::default())
     })
     .map_err(|LltError::NonPositivePivot { index }| Some(index))?;
-    let zero = T::zero_impl();
-    Ok(Array2::from_shape_fn((n, n), |(i, j)| if i <= j { l[(j, i)] } else { zero }))
+    for (i, mut row) in a.rows_mut().into_iter().enumerate() {
+        row.slice_mut(s![..i]).fill(T::zero_impl());
+    }
+    Ok(a)
 }
 
 /// Eigenvalues and eigenvectors of a symmetric matrix, if the iteration converges.
 pub(super) fn eigen<T: RealField + Copy>(a: Array2<T>) -> Option<Eigen<T>> {
     let n = a.nrows();
     let (mut values, mut vectors) = (Diag::zeros(n), Mat::zeros(n, n));
-    let scratch = self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, Par::Seq, Default::default());
+    let scratch = self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, PAR, Default::default());
     with_stack(scratch, |stack| {
         let (values, vectors) = (values.as_mut(), Some(vectors.as_mut()));
-        self_adjoint_evd(matrix(&a).as_ref(), values, vectors, Par::Seq, stack, Default::default())
+        self_adjoint_evd(matrix(&a).as_ref(), values, vectors, PAR, stack, Default::default())
     })
     .ok()?;
     Some(Eigen { values: list(&values), vectors: array(vectors.as_ref()) })
@@ -42,9 +48,9 @@ pub(super) fn thin_svd<T: RealField + Copy>(a: Array2<T>) -> Option<Svd<T>> {
     let ((m, n), thin) = (a.dim(), ComputeSvdVectors::Thin);
     let rank = m.min(n);
     let (mut left, mut values, mut right) = (Mat::zeros(m, rank), Diag::zeros(rank), Mat::zeros(n, rank));
-    with_stack(svd_scratch::<T>(m, n, thin, thin, Par::Seq, Default::default()), |stack| {
+    with_stack(svd_scratch::<T>(m, n, thin, thin, PAR, Default::default()), |stack| {
         let (left, right) = (Some(left.as_mut()), Some(right.as_mut()));
-        svd(matrix(&a).as_ref(), values.as_mut(), left, right, Par::Seq, stack, Default::default())
+        svd(matrix(&a).as_ref(), values.as_mut(), left, right, PAR, stack, Default::default())
     })
     .ok()?;
     Some(Svd { left: array(left.as_ref()), values: list(&values), right: array(right.as_ref()) })
@@ -54,8 +60,8 @@ pub(super) fn thin_svd<T: RealField + Copy>(a: Array2<T>) -> Option<Svd<T>> {
 pub(super) fn singular_values<T: RealField + Copy>(a: Array2<T>) -> Option<Array1<T>> {
     let ((m, n), none) = (a.dim(), ComputeSvdVectors::No);
     let mut values = Diag::zeros(m.min(n));
-    with_stack(svd_scratch::<T>(m, n, none, none, Par::Seq, Default::default()), |stack| {
-        svd(matrix(&a).as_ref(), values.as_mut(), None, None, Par::Seq, stack, Default::default())
+    with_stack(svd_scratch::<T>(m, n, none, none, PAR, Default::default()), |stack| {
+        svd(matrix(&a).as_ref(), values.as_mut(), None, None, PAR, stack, Default::default())
     })
     .ok()?;
     Some(list(&values))

@@ -71,6 +71,22 @@ multiversion! {
 }
 
 #[inline(always)]
+fn move_multiples_body<T: Lane, const FMA: bool>(to: &mut [T], from: &mut [T], grid: T) {
+    for (to, from) in to.iter_mut().zip(from) {
+        // Adding it rounds to the grid: the last place of the sum is one step of the grid.
+        let part = (*from + grid) - grid;
+        *to = *to + part;
+        *from = *from - part;
+    }
+}
+
+multiversion! {
+    /// Moves what is a multiple of the last place of `grid` from one slice to the other, on all instruction sets in the
+    /// same way.
+    pub fn move_multiples<T>(to: &mut [T], from: &mut [T], grid: T) = move_multiples_body;
+}
+
+#[inline(always)]
 fn weigh_body<T: Lane, const FMA: bool>(out: &mut [T], products: &[T], weight: f64, weights: &[f64]) -> T {
     let mut least = [T::infinity(); LANES];
     let weigh = |out: &mut T, product: &T, other: &f64, least: &mut T| {

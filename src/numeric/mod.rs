@@ -33,7 +33,7 @@ pub mod special;
 mod vector;
 
 pub use buffer::{Buffer, Fence, LINE, Stream};
-pub use elementwise::{Outer, add_minus, affine, multiply, outers, simplex, weigh};
+pub use elementwise::{Outer, add_minus, affine, move_multiples, multiply, outers, simplex, weigh};
 pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;

@@ -10,7 +10,7 @@ use super::totals::{Adder, Totals};
 use crate::Real;
 use crate::engine::{Batch, Form, Points, Program, Scratch, Side};
 use crate::error::{Error, Result};
-use crate::numeric::{self, Isa, LINE, Packed, add_scaled, max_abs, squared_norm};
+use crate::numeric::{self, Buffer, Isa, LINE, Packed, add_scaled, max_abs, squared_norm};
 
 /// Rows whose products are summed before the sum is added to others. A chunk begins at a multiple of this.
 pub(super) const ROWS: u64 = 4096;
@@ -18,6 +18,8 @@ pub(super) const ROWS: u64 = 4096;
 pub(super) const RUN: usize = 512;
 /// Features of a block: a multiple of every register block, with which two blocks of a run stay in the second cache.
 pub(super) const BLOCK: usize = 96;
+/// Features of a block whose products are made together: a multiple of every register block's rows.
+const BAND: usize = 24;
 /// Edge of the square that is transposed at a time.
 const SQUARE: usize = 16;
 
@@ -96,13 +98,14 @@ struct Factors<T> {
     /// Feature after feature in panels, as the right factor of a product.
     packed: Packed<T>,
     /// Feature after feature in rows, as its left factor.
-    features: Vec<T>,
+    features: Buffer<T>,
 }
 
-/// Room for the features of a chunk, to be used again.
+/// Room for the features of a chunk, to be used again: a first touch of memory takes longer than many a sum.
 #[derive(Debug, Default)]
 pub(super) struct Room<T> {
     spare: Vec<Factors<T>>,
+    workers: Vec<Worker<T>>,
 }
 
 /// A run: its features, and what is summed over them.
@@ -126,13 +129,21 @@ impl<T: Real> Chunk<T> {
     pub fn new(source: Source<'_, T>, data: Data<'_, T>, first: usize, room: &mut Room<T>) -> Result<Self> {
         let n = data.x.nrows();
         let runs: Vec<Range<usize>> = (0..n).step_by(RUN).map(|start| start..n.min(start + RUN)).collect();
-        room.spare.resize_with(room.spare.len().max(runs.len()), Factors::default);
-        let factors: Vec<Factors<T>> = room.spare.drain(..runs.len()).collect();
-        let run = |worker: &mut Worker<T>, (rows, factors): (&Range<usize>, Factors<T>)| {
-            Run::new(source, data.rows(rows.clone()), first + rows.start, (worker, factors))
-        };
-        let runs = runs.par_iter().zip(factors).map_init(Worker::default, run);
-        let runs: Vec<Run<T>> = runs.collect::<Result<_>>()?;
+        let Room { spare, workers } = room;
+        spare.resize_with(spare.len().max(runs.len()), Factors::default);
+        let threads = rayon::current_num_threads();
+        workers.resize_with(workers.len().max(threads), Worker::default);
+        let mut made: Vec<Option<Result<Run<T>>>> = runs.iter().map(|_| None).collect();
+        let share = runs.len().div_ceil(threads).max(1);
+        let work = runs.par_chunks(share).zip(spare.par_chunks_mut(share)).zip(made.par_chunks_mut(share));
+        work.zip(workers).for_each(|(((runs, spare), made), worker)| {
+            for ((rows, factors), made) in runs.iter().zip(spare).zip(made) {
+                let room = (&mut *worker, std::mem::take(factors));
+                *made = Some(Run::new(source, data.rows(rows.clone()), first + rows.start, room));
+            }
+        });
+        spare.drain(..runs.len());
+        let runs: Vec<Run<T>> = made.into_iter().flatten().collect::<Result<_>>()?;
         let (t, width) = (data.targets.ncols(), source.program.width());
         let (mut cross, mut moments) = (Array2::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
         for run in &runs {
@@ -165,7 +176,8 @@ impl<T: Real> Chunk<T> {
         });
     }
 
-    /// Σ w φ φᵀ over the chunk for a block of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature.
+    /// Σ w φ φᵀ over the chunk for a block of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature and
+    /// above the diagonal, or near it.
     fn multiply(&self, (i, j): (usize, usize), products: &mut [T], sums: &mut [f64]) {
         sums.fill(0.0);
         for run in &self.runs {
@@ -173,12 +185,16 @@ impl<T: Real> Chunk<T> {
             let left = &run.factors.features[i * BLOCK * stride..];
             let left = &left[..left.len().min(BLOCK * stride)];
             let Some(right) = run.factors.packed.runs(BLOCK).nth(j) else { continue };
-            let columns = right.rows();
-            numeric::product(Isa::best(), left, stride, right, products, BLOCK);
-            let rows = sums.chunks_exact_mut(BLOCK).zip(products.chunks_exact(BLOCK));
-            for (sums, products) in rows.take(left.len() / stride) {
-                for (sum, product) in sums[..columns].iter_mut().zip(products) {
-                    *sum += product.widen() * run.unit;
+            let rows = left.len() / stride;
+            for band in (0..rows).step_by(BAND).map(|start| start..rows.min(start + BAND)) {
+                // Of blocks on the diagonal, the lower triangle and what lies beside it.
+                let right = right.first(if i == j { band.end } else { BLOCK });
+                let products = &mut products[..band.len() * BLOCK];
+                let left = &left[band.start * stride..band.end * stride];
+                numeric::product(Isa::best(), left, stride, right, products, BLOCK);
+                let sums = sums[band.start * BLOCK..].chunks_exact_mut(BLOCK);
+                for (sums, products) in sums.zip(products.chunks_exact(BLOCK)) {
+                    add_scaled(Isa::best(), &mut sums[..right.rows()], run.unit, products);
                 }
             }
         }
@@ -205,7 +221,7 @@ impl<T: Real> Run<T> {
         let Factors { packed, features } = &mut factors;
         packed.refill_columns(batch.values(), (rows, width));
         let stride = stride::<T>(rows);
-        features.resize(width * stride, T::zero());
+        let features = features.take(width * stride);
         transpose(batch.values(), width, features, stride);
         let size = |feature: &[T]| squared_norm(Isa::best(), &feature[..rows], 1.0, &[]);
         let bound = features.chunks_exact(stride).map(size).fold(0.0, f64::max);

@@ -1,5 +1,7 @@
 //! [`Totals`]: sums of `f64` whose bits do not depend on the order of the summands.
 
+use crate::numeric::{self, Isa};
+
 /// Bits between the grids of a sum's words.
 const STEP: i32 = 30;
 /// Summands up to which sums are exact: as many multiples of a grid, each below 2^(`STEP` − 1), fit into 53 bits.
@@ -118,13 +120,7 @@ impl Adder {
     /// Adds values that are not above the bound that the totals were opened for. They are lost.
     pub(super) fn add(self, words: &mut [f64], values: &mut [f64]) {
         for (words, level) in words.chunks_exact_mut(values.len()).zip((i32::MIN..=self.level).rev()) {
-            // Adding it rounds to the grid: the last place of the sum is one step of the grid.
-            let grid = libm::ldexp(1.5, 52 + STEP * level);
-            for (word, value) in words.iter_mut().zip(&mut *values) {
-                let part = (*value + grid) - grid;
-                *word += part;
-                *value -= part;
-            }
+            numeric::move_multiples(Isa::best(), words, values, libm::ldexp(1.5, 52 + STEP * level));
         }
     }
 }
