@@ -25,10 +25,10 @@
 //! # Ok::<(), random_features::Error>(())
 //! ```
 
-use ndarray::{Array2, ArrayRef2};
+use ndarray::{Array2, ArrayRef1, ArrayRef2};
 use sprs::CsMatView;
 
-use crate::apply::{Ridge, RidgeStatistics, Smoother};
+use crate::apply::{Ridge, RidgeClassifier, RidgeStatistics, Smoother};
 use crate::engine::{Points, SparsePoints};
 use crate::error::Result;
 use crate::{Features, Map, Real, Side};
@@ -64,6 +64,22 @@ impl<T: Real> Smoother<T> {
         with_points(x, |x| self.take_in(x, targets))
     }
 
+    /// [`update_labels`](Smoother::update_labels) with sparse points, n × d.
+    ///
+    /// # Errors
+    /// As [`update_labels`](Smoother::update_labels).
+    pub fn update_labels_sparse(&mut self, x: CsMatView<'_, T>, labels: &[usize]) -> Result<()> {
+        with_points(x, |x| self.take_in_labels(x, labels))
+    }
+
+    /// [`classify`](Smoother::classify) at sparse points, t × d.
+    ///
+    /// # Errors
+    /// As [`classify`](Smoother::classify).
+    pub fn classify_sparse(&self, x: CsMatView<'_, T>) -> Result<Vec<usize>> {
+        with_points(x, |x| self.classes(x))
+    }
+
     /// [`predict`](Smoother::predict) at sparse points, t × d.
     ///
     /// # Errors
@@ -81,6 +97,27 @@ impl<T: Real> RidgeStatistics<T> {
     pub fn update_sparse(&mut self, x: CsMatView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
         with_points(x, |x| self.take_in(x, targets, None))
     }
+
+    /// [`update_weighted`](RidgeStatistics::update_weighted) with sparse points, n × d.
+    ///
+    /// # Errors
+    /// As [`update_weighted`](RidgeStatistics::update_weighted).
+    pub fn update_weighted_sparse(
+        &mut self,
+        x: CsMatView<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: &ArrayRef1<f64>,
+    ) -> Result<()> {
+        with_points(x, |x| self.take_in(x, targets, Some(weights)))
+    }
+
+    /// [`update_labels`](RidgeStatistics::update_labels) with sparse points, n × d.
+    ///
+    /// # Errors
+    /// As [`update_labels`](RidgeStatistics::update_labels).
+    pub fn update_labels_sparse(&mut self, x: CsMatView<'_, T>, labels: &[usize]) -> Result<()> {
+        with_points(x, |x| self.take_in_labels(x, labels))
+    }
 }
 
 impl<T: Real> Ridge<T> {
@@ -90,5 +127,39 @@ impl<T: Real> Ridge<T> {
     /// As [`predict`](Ridge::predict).
     pub fn predict_sparse(&self, x: CsMatView<'_, T>) -> Result<Array2<T>> {
         with_points(x, |x| self.predictions(x))
+    }
+
+    /// [`classify`](Ridge::classify) at sparse points, n × d.
+    ///
+    /// # Errors
+    /// As [`classify`](Ridge::classify).
+    pub fn classify_sparse(&self, x: CsMatView<'_, T>) -> Result<Vec<usize>> {
+        with_points(x, |x| self.classes(x))
+    }
+}
+
+impl<T: Real> RidgeClassifier<T> {
+    /// [`calibrated`](RidgeClassifier::calibrated) on sparse points, n × d.
+    ///
+    /// # Errors
+    /// As [`calibrated`](RidgeClassifier::calibrated).
+    pub fn calibrated_sparse(self, x: CsMatView<'_, T>, labels: &[usize]) -> Result<Self> {
+        with_points(x, |x| self.calibrated_by(x, labels))
+    }
+
+    /// [`classify`](RidgeClassifier::classify) at sparse points, n × d.
+    ///
+    /// # Errors
+    /// As [`classify`](RidgeClassifier::classify).
+    pub fn classify_sparse(&self, x: CsMatView<'_, T>) -> Result<Vec<usize>> {
+        self.model().classify_sparse(x)
+    }
+
+    /// [`probabilities`](RidgeClassifier::probabilities) at sparse points, n × d.
+    ///
+    /// # Errors
+    /// As [`probabilities`](RidgeClassifier::probabilities).
+    pub fn probabilities_sparse(&self, x: CsMatView<'_, T>) -> Result<Array2<T>> {
+        with_points(x, |x| self.probabilities_of(x))
     }
 }

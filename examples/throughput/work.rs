@@ -92,7 +92,8 @@ where
         Case::Attention | Case::AttentionCausal | Case::AttentionStep => attention::prepare::<T>(request),
         Case::RidgeStatistics => ridge_statistics::<T>(request, omega(m / 2)?, |_| Ok(())),
         Case::RidgeFit => {
-            ridge_statistics::<T>(request, omega(m / 2)?, |statistics| Ok(drop(statistics.solve(1.0)?)))
+            let solve = |statistics: &RidgeStatistics<T>| statistics.solve(1.0).map(drop).map_err(Into::into);
+            ridge_statistics::<T>(request, omega(m / 2)?, solve)
         }
         Case::RidgePredict => ridge_predict::<T>(request, omega(m / 2)?),
         Case::Cholesky => cholesky::<T>(m),

@@ -4,15 +4,17 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayRef2, s};
 
-use super::sums::{Out, Room, Sums, rows};
+use super::sums::{Applied, Out, Room, Sums, rows};
 use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::Real;
 use crate::engine::{Batch, Points, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::{Map, check_addressable};
 
-/// Points whose sums are computed together.
-const RUN: usize = 128;
+/// Points whose sums are computed together, of the scalar type: the more, the more targets there are sums for.
+fn run(targets: usize) -> usize {
+    targets.saturating_mul(4).clamp(128, 512)
+}
 
 /// Kernel regression (Nadaraya–Watson smoothing) from random features, which is also non-causal linear attention:
 /// `update(keys, values)`, `predict(queries)`. Approximate: the kernel is the map's estimate.
@@ -96,7 +98,8 @@ impl<T: Real> Smoother<T> {
             }
         };
         let mut sums = Ok(Sums::new(self.totals.len(), program.width()));
-        let shape = Runs { rows: RUN, bytes: Sums::size(self.totals.len(), program.width()) };
+        let shape =
+            Runs { rows: run(self.totals.len()), bytes: Sums::size(self.totals.len(), program.width()) };
         fold(program, (Side::Y, form), x, shape, of_run, |run| match (&mut sums, run) {
             (Ok(sums), Ok(run)) => sums.add(&run),
             (Ok(_), Err(error)) => sums = Err(error),
@@ -115,7 +118,11 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// As [`update`](Smoother::update); [`Parameter`](Error::Parameter) if a label is too large.
     pub fn update_labels(&mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<()> {
-        self.update(x, &one_hot(labels, self.totals.len())?)
+        self.take_in_labels(x.view().into(), labels)
+    }
+
+    pub(crate) fn take_in_labels(&mut self, x: Points<'_, T>, labels: &[usize]) -> Result<()> {
+        self.take_in(x, &one_hot(labels, self.totals.len())?)
     }
 
     /// The regression ŷ at the rows of `x`: t × targets. For labels, estimates of the classes' probabilities.
@@ -166,7 +173,11 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
     pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
-        largest_columns(&self.apply(x.view().into(), self.totals.len(), |sums, j| sums[j])?)
+        self.classes(x.view().into())
+    }
+
+    pub(crate) fn classes(&self, x: Points<'_, T>) -> Result<Vec<usize>> {
+        largest_columns(&self.apply(x, self.totals.len(), |sums, j| sums[j])?)
     }
 
     /// Lets `entry(sums of a row, column)` compute each entry of a result of so many columns.
@@ -187,9 +198,9 @@ impl<T: Real> Smoother<T> {
         let mut out = Array2::default((x.nrows(), columns));
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (sums, work) = (self.sums.prepared(program, form), program.width() * self.totals.len());
-        let write = |_: Range<usize>, batch: &mut Batch<T>, mut out: Out<'_, U>, room: &mut Array2<f64>| {
+        let write = |_: Range<usize>, batch: &mut Batch<T>, mut out: Out<'_, U>, room: &mut Applied<T>| {
             sums.apply(batch, program.blocks(), room);
-            for (mut out, sums) in out.rows_mut().into_iter().zip(room.rows()) {
+            for (mut out, sums) in out.rows_mut().into_iter().zip(room.sums.rows()) {
                 let sums = sums.to_slice().unwrap_or(&[]);
                 out.iter_mut().enumerate().for_each(|(j, out)| *out = entry(sums, j));
             }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 
 use crate::Real;
-use crate::engine::{Batch, Form, Program};
+use crate::engine::{Batch, Form, Program, Row};
 use crate::numeric::{self, Isa, Packed, dot, exp_minus, max};
 
 /// Σᵢ yᵢ φ_f(xᵢ) for every feature f and target, each e^reference\[f\] times what is stored, in `f64`.
@@ -35,7 +35,7 @@ pub(super) struct Room<T> {
 
 impl Sums {
     pub(super) fn new(targets: usize, features: usize) -> Self {
-        Sums { reference: vec![f64::NEG_INFINITY; features], sums: Array2::zeros((targets + 1, features)) }
+        Sums { reference: vec![f64::NEG_INFINITY; features], sums: numeric::zeros(targets + 1, features) }
     }
 
     /// The sums over a run of points, from their features, which are overwritten, and their targets, n × t.
@@ -118,17 +118,31 @@ impl Sums {
         }
         // Few targets go one by one, many side by side.
         let many = self.sums.nrows() > FEW;
-        let pack = |columns: &Range<usize>| {
-            let sums = self.sums.slice(s![.., columns.clone()]);
-            Packed::new(sums.nrows(), sums.ncols(), |t, f| sums[[t, f]])
+        let pieces = if many { self.pieces(program.blocks()) } else { Vec::new() };
+        Prepared { sums: &self.sums, tops, bias, pieces, form }
+    }
+
+    /// The sums, ready for products with features of many points.
+    fn pieces<T: Real>(&self, blocks: &[Range<usize>]) -> Vec<Piece<T>> {
+        let runs = |columns: &Range<usize>| {
+            let end = columns.end;
+            columns.clone().step_by(DEPTH).map(move |start| start..end.min(start + DEPTH))
         };
-        let packed = if many { program.blocks().iter().map(pack).collect() } else { Vec::new() };
-        Prepared { sums: &self.sums, tops, bias, packed, form }
+        let piece = |block: usize, columns: Range<usize>| {
+            let sums = self.sums.slice(s![.., columns.clone()]);
+            let units: Vec<f64> = sums.rows().into_iter().map(unit).collect();
+            let element = |t: usize, f: usize| T::narrow(sums[[t, f]] / units[t]);
+            Piece { block, packed: Packed::new(sums.nrows(), sums.ncols(), element), units, columns }
+        };
+        let blocks = blocks.iter().enumerate();
+        blocks.flat_map(|(b, columns)| runs(columns).map(move |run| piece(b, run))).collect()
     }
 }
 
 /// Targets up to which products with their sums are taken one by one.
 const FEW: usize = 6;
+/// Features whose products with sums are summed in the scalar type; sums of these are `f64`.
+const DEPTH: usize = 512;
 
 /// Sums that are applied to points.
 pub(super) struct Prepared<'a, T> {
@@ -137,63 +151,99 @@ pub(super) struct Prepared<'a, T> {
     tops: Vec<f64>,
     /// References, or their exponentials, relative to those.
     bias: Vec<T>,
-    /// The sums of each block.
-    packed: Vec<Packed<f64>>,
+    /// The sums of many targets.
+    pieces: Vec<Piece<T>>,
     form: Form,
+}
+
+/// The sums of some features of a block.
+struct Piece<T> {
+    block: usize,
+    columns: Range<usize>,
+    /// The sums of each target over a power of two.
+    packed: Packed<T>,
+    units: Vec<f64>,
+}
+
+/// What a thread keeps while sums are applied.
+#[derive(Default)]
+pub(super) struct Applied<T> {
+    /// Rows × (targets + 1): the results.
+    pub sums: Array2<f64>,
+    /// Rows × blocks: factors of a row's products.
+    weights: Vec<f64>,
+    products: Vec<T>,
 }
 
 impl<T: Real> Prepared<'_, T> {
     /// For each row of the batch, whose features are overwritten, Σ_f φ_f(x) sums\[·, f\] up to a positive factor of the row:
     /// rows × (targets + 1).
-    pub(super) fn apply(&self, batch: &mut Batch<T>, blocks: &[Range<usize>], out: &mut Array2<f64>) {
-        *out = Array2::zeros((batch.rows(), self.sums.nrows()));
-        let (mut wide, mut products) = (Vec::new(), vec![0.0; self.sums.nrows()]);
-        for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-            let row = batch.row_mut(i);
-            row.log_scales.iter_mut().zip(&self.tops).for_each(|(scale, top)| *scale += top);
-            // A scale of −∞ is an absent block: neither computed nor added.
-            let present = |scale: f64| scale != f64::NEG_INFINITY;
-            for (columns, scale) in
-                blocks.iter().zip(&mut *row.log_scales).filter(|(_, scale)| present(**scale))
-            {
-                let (values, bias) = (&mut row.values[columns.clone()], &self.bias[columns.clone()]);
-                match self.form {
-                    Form::Logarithms => {
-                        *scale += exponentiate_row(values, bias);
-                        values.iter_mut().zip(&row.signs[columns.clone()]).for_each(|(v, sign)| *v *= *sign);
-                    }
-                    Form::Values => values.iter_mut().zip(bias).for_each(|(v, factor)| *v *= *factor),
-                }
+    pub(super) fn apply(&self, batch: &mut Batch<T>, blocks: &[Range<usize>], out: &mut Applied<T>) {
+        out.sums = Array2::zeros((batch.rows(), self.sums.nrows()));
+        out.weights.clear();
+        for i in 0..batch.rows() {
+            self.lift(batch.row_mut(i), blocks);
+            let scales = batch.row(i).log_scales;
+            let top = scales.iter().fold(f64::NEG_INFINITY, |top: f64, s| if *s <= top { top } else { *s });
+            // Of absent blocks 0.
+            out.weights
+                .extend(scales.iter().map(|s| if *s == f64::NEG_INFINITY { 0.0 } else { (s - top).exp() }));
+        }
+        if self.pieces.is_empty() { self.add_dots(batch, blocks, out) } else { self.add_products(batch, out) }
+    }
+
+    /// Turns a row's features into values relative to the references.
+    fn lift(&self, row: Row<'_, T>, blocks: &[Range<usize>]) {
+        row.log_scales.iter_mut().zip(&self.tops).for_each(|(scale, top)| *scale += top);
+        for (columns, scale) in blocks.iter().zip(row.log_scales) {
+            // An absent block is not computed.
+            if *scale == f64::NEG_INFINITY {
+                continue;
             }
-            let top =
-                row.log_scales.iter().fold(f64::NEG_INFINITY, |top: f64, s| if *s <= top { top } else { *s });
-            for (b, columns) in blocks.iter().enumerate().filter(|(b, _)| present(row.log_scales[*b])) {
-                let weight = (row.log_scales[b] - top).exp();
-                let values = &row.values[columns.clone()];
-                self.multiply(b, columns, values, &mut wide, &mut products);
-                out.iter_mut().zip(&products).for_each(|(out, product)| *out += weight * product);
+            let (values, bias) = (&mut row.values[columns.clone()], &self.bias[columns.clone()]);
+            match self.form {
+                Form::Logarithms => {
+                    *scale += exponentiate_row(values, bias);
+                    values.iter_mut().zip(&row.signs[columns.clone()]).for_each(|(v, sign)| *v *= *sign);
+                }
+                Form::Values => values.iter_mut().zip(bias).for_each(|(v, factor)| *v *= *factor),
             }
         }
     }
 
-    /// The products of a row's block with the sums of all targets.
-    fn multiply(
-        &self,
-        b: usize,
-        columns: &Range<usize>,
-        values: &[T],
-        wide: &mut Vec<f64>,
-        products: &mut [f64],
-    ) {
-        if let Some(packed) = self.packed.get(b) {
-            wide.clear();
-            wide.extend(values.iter().map(|v| v.widen()));
-            numeric::product(Isa::best(), wide, values.len(), packed.all(), products, products.len());
-            return;
+    /// Adds the products of all rows with the sums of all targets, row by row.
+    fn add_dots(&self, batch: &Batch<T>, blocks: &[Range<usize>], out: &mut Applied<T>) {
+        let rows = out.sums.rows_mut().into_iter().zip(out.weights.chunks_exact(blocks.len()));
+        for (i, (mut out, weights)) in rows.enumerate() {
+            for (columns, weight) in blocks.iter().zip(weights).filter(|(_, weight)| **weight != 0.0) {
+                let values = &batch.row(i).values[columns.clone()];
+                for (out, sums) in out.iter_mut().zip(self.sums.rows()) {
+                    let sums = sums.slice_move(s![columns.clone()]);
+                    *out += weight * sums.to_slice().map_or(f64::NAN, |sums| dot(Isa::best(), values, sums));
+                }
+            }
         }
-        for (product, sums) in products.iter_mut().zip(self.sums.rows()) {
-            let sums = sums.slice_move(s![columns.clone()]);
-            *product = sums.to_slice().map_or(f64::NAN, |sums| dot(Isa::best(), values, sums));
+    }
+
+    /// The same for all rows at once.
+    fn add_products(&self, batch: &Batch<T>, out: &mut Applied<T>) {
+        let Applied { sums, weights, products } = out;
+        let blocks = self.tops.len();
+        products.resize(sums.len(), T::zero());
+        for Piece { block, columns, packed, units } in &self.pieces {
+            let values = &batch.values()[columns.start..];
+            numeric::product(Isa::best(), values, batch.width(), packed.all(), products, units.len());
+            let rows = sums.rows_mut().into_iter().zip(products.chunks_exact(units.len()));
+            for ((mut out, products), weights) in rows.zip(weights.chunks_exact(blocks)) {
+                let weight = weights[*block];
+                // What an absent block holds may be no number.
+                if weight != 0.0 {
+                    let terms = products.iter().zip(units);
+                    out.iter_mut()
+                        .zip(terms)
+                        .for_each(|(out, (v, unit))| *out += weight * (v.widen() * unit));
+                }
+            }
         }
     }
 }
@@ -263,7 +313,7 @@ fn exponentiate_row<T: Real>(row: &mut [T], bias: &[T]) -> f64 {
     top.widen()
 }
 
-/// The power of two next to the largest magnitude of a column.
+/// The power of two next to the largest magnitude of numbers.
 fn unit<T: Real>(column: ndarray::ArrayView1<'_, T>) -> f64 {
     let largest = column.iter().fold(0.0, |largest: f64, y| largest.max(y.widen().abs()));
     let (_, exponent) = libm::frexp(largest);

@@ -56,6 +56,11 @@ impl<T: Real> Batch<T> {
         self.rows
     }
 
+    /// D.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
     /// All values, row by row.
     pub fn values(&self) -> &[T] {
         &self.values

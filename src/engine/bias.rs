@@ -31,6 +31,12 @@ impl<T: Real> Bias<T> {
         }
     }
 
+    /// a.
+    pub fn weights(&self) -> impl Iterator<Item = Complex64> {
+        let weight = |(size, phase): (&T, &T)| Complex64::new(self.top + size.widen(), phase.widen());
+        self.sizes.iter().zip(&self.phases).map(weight)
+    }
+
     /// From projections t to exponents βt + a, in place: all real parts and, if there is room, all imaginary parts.
     /// Where they might overflow `T` they saturate; `bound` is not less than any magnitude.
     pub fn apply(&self, slope: Complex64, values: &mut [T], bound: f64) {

@@ -32,9 +32,14 @@ pub(super) fn tile_rows<T>(width: usize) -> usize {
     rows / ROW_STEP * ROW_STEP
 }
 
-/// As many rows, or fewer if `n` rows would not give each thread a tile.
-pub(super) fn for_all_threads(rows: usize, n: usize) -> usize {
-    rows.min(n.div_ceil(rayon::current_num_threads()).next_multiple_of(ROW_STEP)).max(1)
+/// The rows of a tile of the `n` rows of a program's features: fewer if there would not be a tile for each thread. Few rows
+/// stay together where threads [share](Program::is_wide) the product of a tile instead, since whole steps of rows would
+/// leave some of them idle.
+pub(super) fn rows_for_all_threads<T: Real>(program: &Program<T>, n: usize) -> usize {
+    let (rows, threads) = (tile_rows::<T>(program.width()), rayon::current_num_threads());
+    let share = n.div_ceil(threads).next_multiple_of(ROW_STEP);
+    let uneven = 4 * share * threads > 5 * n;
+    if program.is_wide() && n <= rows && uneven { n.max(1) } else { rows.min(share).max(1) }
 }
 
 /// Whether one tile may use all threads, since there are fewer tiles than threads.
@@ -60,7 +65,7 @@ pub(crate) fn fill<T: Real>(
     arrays: Arrays<'_, T>,
 ) {
     let (n, width) = (x.nrows(), program.width());
-    let rows = for_all_threads(tile_rows::<T>(width), n);
+    let rows = rows_for_all_threads(program, n);
     // What does not fit into the caches is written past them, from tiles that do.
     let bytes = |rows: usize| rows * width * size_of::<T>();
     let streamed =

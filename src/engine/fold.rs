@@ -6,7 +6,7 @@ use ndarray::parallel::prelude::*;
 use ndarray::{ArrayViewMut2, Axis};
 
 use super::batch::Batch;
-use super::drive::{SMALL, for_all_threads, is_wide, tile_rows};
+use super::drive::{SMALL, is_wide, rows_for_all_threads};
 use super::{Form, Points, Program, Scratch, Side};
 use crate::Real;
 
@@ -83,7 +83,7 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
 ) {
     let work = work.saturating_add(program.width().saturating_mul(x.depth()));
     let total = work.saturating_mul(x.nrows());
-    let rows = for_all_threads(tile_rows::<T>(program.width()), x.nrows());
+    let rows = rows_for_all_threads(program, x.nrows());
     let worker = |alone| {
         let mut worker = Worker::<T, W>::default();
         worker.scratch.wide = alone && is_wide(x.nrows(), rows, total);

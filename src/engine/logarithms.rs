@@ -17,6 +17,8 @@ pub(crate) struct Logarithms {
     pub shift: Option<Shift>,
     /// r.
     pub divisors: Vec<f64>,
+    /// 1/r.
+    inverses: Vec<f64>,
     /// b.
     pub biases: Vec<f64>,
     /// The row term is `unshifted` ‖x/ℓ‖² − ½ ‖u‖².
@@ -45,7 +47,8 @@ impl Logarithms {
     ) -> Self {
         let (odd, positive) = (sets(counts.rows(), |n| n % 2 == 1), sets(counts.rows(), |n| n > 0));
         let scales = (0..counts.dim()).map(|l| lengthscale.at(l)).collect();
-        Logarithms { scales, shift, divisors, biases, unshifted, odd, positive }
+        let inverses = divisors.iter().map(|r| r.recip()).collect();
+        Logarithms { scales, shift, divisors, inverses, biases, unshifted, odd, positive }
     }
 
     /// uₗ, from x/ℓ.
@@ -77,11 +80,7 @@ impl Logarithms {
         let rows = u.chunks_exact_mut(d).zip(logarithms.chunks_exact_mut(d)).zip(terms);
         for (x, ((u, logarithms), term)) in x.rows().into_iter().zip(rows) {
             *term = self.term(x, u);
-            let mut usual = true;
-            for ((ratio, u), divisor) in ratios.iter_mut().zip(&*u).zip(&self.divisors) {
-                *ratio = u.abs() / divisor;
-                usual &= ratio.is_normal();
-            }
+            let usual = numeric::magnitudes(Isa::best(), ratios, u, &self.inverses);
             numeric::ln(Isa::best(), logarithms, ratios);
             if !usual {
                 let rest = logarithms.iter_mut().zip(&*u).zip(&self.divisors);
@@ -92,7 +91,10 @@ impl Logarithms {
 
     /// Writes u; the row term.
     fn term<T: Real>(&self, x: ArrayView1<'_, T>, u: &mut [f64]) -> f64 {
-        u.iter_mut().zip(x).zip(&self.scales).for_each(|((u, v), scale)| *u = v.widen() / scale);
+        match x.to_slice() {
+            Some(x) => numeric::divide(Isa::best(), u, x, &self.scales),
+            None => u.iter_mut().zip(x).zip(&self.scales).for_each(|((u, v), scale)| *u = v.widen() / scale),
+        }
         let whole = squared_norm(Isa::best(), u, 1.0, &[]);
         let own = match &self.shift {
             None => whole,
@@ -111,13 +113,7 @@ impl Logarithms {
         masks.clear();
         masks.resize(2 * words, 0);
         let (negative, zero) = masks.split_at_mut(words);
-        for (chunk, (negative, zero)) in u.chunks(u64::BITS as usize).zip(negative.iter_mut().zip(&mut *zero))
-        {
-            for (bit, u) in chunk.iter().enumerate() {
-                *negative |= u64::from(*u < 0.0) << bit;
-                *zero |= u64::from(*u == 0.0) << bit;
-            }
-        }
+        numeric::negative_and_zero(Isa::best(), u, negative, zero);
         let some = |set: &'a mut [u64]| set.iter().any(|word| *word != 0).then_some(&*set);
         Point { negative: some(negative), zero: some(zero) }
     }

@@ -73,6 +73,11 @@ impl<T: Real> Plan<T> {
         }
     }
 
+    /// Whether most of the work is a product that threads can share among them.
+    fn is_wide(&self) -> bool {
+        matches!(self, Plan::Leaf(leaf) if leaf.projection.as_ref().is_some_and(|own| own.is_wide()))
+    }
+
     /// Lets every leaf use the equal one of the projections `pool`, to which new ones are added with the number of leaves
     /// that project the same points on them.
     fn merge(&mut self, pool: &mut Vec<(Arc<Projection<T>>, usize)>, count: bool) {
@@ -207,6 +212,7 @@ pub(crate) struct Program<T> {
     columns: Vec<Range<usize>>,
     width: usize,
     writes_once: bool,
+    wide: bool,
 }
 
 impl<T: Real> Program<T> {
@@ -225,6 +231,7 @@ impl<T: Real> Program<T> {
             columns: ranges(&facts.blocks).collect(),
             width: facts.feature_dim(),
             writes_once: plan.writes_once(),
+            wide: plan.is_wide(),
             plan,
         })
     }
@@ -249,6 +256,11 @@ impl<T: Real> Program<T> {
 
     pub fn writes_once(&self) -> bool {
         self.writes_once
+    }
+
+    /// Whether most of the work is a product that threads can share among them.
+    pub fn is_wide(&self) -> bool {
+        self.wide
     }
 
     /// The same for features whose common factor on `side` a normaliser divides by: it is left out where that saves work.

@@ -37,7 +37,7 @@ pub(super) fn gram<T: Real>(
         Left::Points(_, x) => x.nrows(),
         Left::Features(features) => features.len(),
     };
-    let mut out = Array2::zeros((n, right.len()));
+    let mut out = numeric::zeros(n, right.len());
     if out.is_empty() {
         return out;
     }

@@ -71,12 +71,39 @@ multiversion! {
 }
 
 #[inline(always)]
+fn divide_body<T: Lane, const FMA: bool>(out: &mut [f64], x: &[T], by: &[f64]) {
+    for ((out, x), by) in out.iter_mut().zip(x).zip(by) {
+        *out = x.widen() / by;
+    }
+}
+
+multiversion! {
+    /// out ← x / by.
+    pub fn divide<T>(out: &mut [f64], x: &[T], by: &[f64]) = divide_body;
+}
+
+#[inline(always)]
+fn magnitudes_body<T: Lane, const FMA: bool>(out: &mut [T], x: &[T], factors: &[T]) -> bool {
+    let mut normal = true;
+    for ((out, x), factor) in out.iter_mut().zip(x).zip(factors) {
+        *out = x.abs() * *factor;
+        normal &= *out >= T::min_positive_value() && *out <= T::max_value();
+    }
+    normal
+}
+
+multiversion! {
+    /// out ← |x| · factors; whether all of them are normal numbers.
+    pub fn magnitudes<T>(out: &mut [T], x: &[T], factors: &[T]) -> bool = magnitudes_body;
+}
+
+#[inline(always)]
 fn move_multiples_body<T: Lane, const FMA: bool>(to: &mut [T], from: &mut [T], grid: T) {
     for (to, from) in to.iter_mut().zip(from) {
         // Adding it rounds to the grid: the last place of the sum is one step of the grid.
         let part = (*from + grid) - grid;
-        *to = *to + part;
-        *from = *from - part;
+        *to += part;
+        *from -= part;
     }
 }
 

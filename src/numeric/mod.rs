@@ -33,7 +33,9 @@ pub mod special;
 mod vector;
 
 pub use buffer::{Buffer, Fence, LINE, Stream};
-pub use elementwise::{Outer, add_minus, affine, move_multiples, multiply, outers, simplex, weigh};
+pub use elementwise::{
+    Outer, add_minus, affine, divide, magnitudes, move_multiples, multiply, outers, simplex, weigh,
+};
 pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
@@ -48,7 +50,7 @@ pub use reduce::{
     add_scaled, dot, max, max_abs, max_sum, min_abs, plain_sum, scale_and_add, squared_distance,
     squared_norm, weighted_sum,
 };
-pub use sets::{negate_odd, replace_meeting};
+pub use sets::{negate_odd, negative_and_zero, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};
 pub use sparse::{sparse_product, sparse_squared_norm};
 use vector::Vector;

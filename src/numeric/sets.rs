@@ -59,10 +59,45 @@ multiversion! {
     pub fn replace_meeting<T>(x: &mut [T], sets: &[u64], set: &[u64], value: T) = replace_meeting_body;
 }
 
+/// The set of a word's coordinates that are members.
+#[inline(always)]
+fn members<T: Copy>(x: &[T], member: impl Fn(T) -> bool) -> u64 {
+    x.iter().enumerate().fold(0, |bits, (bit, x)| bits | u64::from(member(*x)) << bit)
+}
+
+#[inline(always)]
+fn negative_and_zero_body<T: Real, const FMA: bool>(x: &[T], negative: &mut [u64], zero: &mut [u64]) {
+    let words = negative.iter_mut().zip(zero);
+    for (x, (negative, zero)) in x.chunks(u64::BITS as usize).zip(words) {
+        (*negative, *zero) = (members(x, |x| x < T::zero()), members(x, |x| x == T::zero()));
+    }
+}
+
+multiversion! {
+    /// The sets of coordinates that are negative, and of those that are 0.
+    pub fn negative_and_zero<T>(x: &[T], negative: &mut [u64], zero: &mut [u64]) = negative_and_zero_body;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::numeric::Isa;
+
+    #[test]
+    fn signs_are_sets_of_coordinates() {
+        for isa in Isa::available() {
+            for len in [1, 63, 64, 65, 200] {
+                let x: Vec<f64> = (0..len).map(|k| [-1.5, 0.0, 2.0, -0.0, f64::NAN][k * k % 5]).collect();
+                let words = len.div_ceil(64);
+                let (mut negative, mut zero) = (vec![u64::MAX; words], vec![u64::MAX; words]);
+                negative_and_zero(isa, &x, &mut negative, &mut zero);
+                let holds = |set: &[u64], k: usize| set[k / 64] >> (k % 64) & 1 == 1;
+                assert!((0..len).all(|k| holds(&negative, k) == (x[k] < 0.0)), "{isa:?} {len}");
+                assert!((0..len).all(|k| holds(&zero, k) == (x[k] == 0.0)), "{isa:?} {len}");
+                assert!((len..64 * words).all(|k| !holds(&negative, k) && !holds(&zero, k)), "{isa:?} {len}");
+            }
+        }
+    }
 
     #[test]
     fn agree_with_counts_of_common_bits() {

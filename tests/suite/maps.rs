@@ -8,14 +8,19 @@ use crate::common::{MORE_MAPS, Name, Sample, frequencies, gaussian, point, point
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, RootDim, Simplex, Sobol, draw_with,
+    Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, RootDim, Simplex, Sobol,
+    draw_poisson, draw_with,
 };
-use random_features::kernel::{Gaussian, Matern, RegularisedSoftmax, Smoothness, Softmax};
-use random_features::map::{Target, Transform};
+use random_features::hybrid::{Bases, Hybrid};
+use random_features::kernel::{Activation, Gaussian, Matern, RegularisedSoftmax, Smoothness, Softmax};
+use random_features::machine::Lift;
+use random_features::map::{Conditioning, Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{self, BlockLaw, Law, Pair, Radius, diagonal, gerf};
-use random_features::{ComplexExponential, Error, Gerf, Hyperbolic, Map, Positive, Side, Trigonometric, rng};
+use random_features::{
+    ComplexExponential, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Side, Trigonometric, rng,
+};
 
 const LIMIT: f64 = 4.5;
 const DRAWS: u64 = 20_000;
@@ -517,4 +522,75 @@ fn frequencies_are_shared() {
     assert!(matches!(Positive.gaussian::<f32>(large(), 0.1), Err(Error::NotFinite { .. })));
     let beyond = Frequencies::from_rows(ndarray::arr2(&[[1e39, 1.0]])).unwrap();
     assert!(matches!(Positive.softmax::<f32>(beyond), Err(Error::NotFinite { .. })));
+}
+
+/// Features from the normal form alone.
+fn by_parts(map: &Map<f64>, side: Side, x: &Array1<f64>) -> Vec<f64> {
+    let parts = map.parts(side).unwrap();
+    let dots = parts.weights.dot(x);
+    let exponents: Vec<Complex64> =
+        dots.iter().zip(&parts.bias).map(|(dot, bias)| parts.slope * dot + bias).collect();
+    let squared_norm: f64 = (0..x.len()).map(|k| (x[k] / parts.lengthscales[k]).powi(2)).sum();
+    let factor = (parts.row * squared_norm + parts.constant).exp();
+    let lifted: Vec<f64> = match parts.lift {
+        Lift::Exp => exponents.iter().map(|p| p.re.exp()).collect(),
+        Lift::ExpPair => {
+            exponents.iter().map(|p| p.re.exp()).chain(exponents.iter().map(|p| (-p.re).exp())).collect()
+        }
+        Lift::Polar => {
+            exponents.iter().map(|p| p.re.cos()).chain(exponents.iter().map(|p| p.re.sin())).collect()
+        }
+        Lift::ExpPolar { conjugate } => {
+            let turn = |p: &Complex64| if conjugate { p.exp().conj() } else { p.exp() };
+            exponents.iter().map(|p| turn(p).re).chain(exponents.iter().map(|p| turn(p).im)).collect()
+        }
+        Lift::Function { activation, offset } => {
+            assert_eq!((activation, offset), (Activation::Relu, 0.0));
+            exponents.iter().map(|p| p.re.max(0.0)).collect()
+        }
+        other => panic!("{other:?}"),
+    };
+    lifted.into_iter().map(|v| v * factor).collect()
+}
+
+#[test]
+fn features_follow_from_the_parts() {
+    let (d, m) = (4, 6);
+    let omega = || frequencies(d, m, &Orthogonal, 3);
+    let each = Gaussian::new(vec![0.5, 1.0, 2.0, 1.5]).unwrap();
+    let complex = Gerf::new(Complex64::new(0.02, 0.05), GerfSign::Minus).unwrap();
+    let maps: Vec<Map<f64>> = vec![
+        Positive.map(omega(), each.clone()).unwrap(),
+        Trigonometric.map(omega(), each.clone()).unwrap(),
+        Hyperbolic.softmax(omega()).unwrap(),
+        Gerf::new(Complex64::new(-0.1, 0.0), GerfSign::Plus).unwrap().softmax(omega()).unwrap(),
+        complex.gaussian(omega(), 1.5).unwrap(),
+        Nonlinear::new(Activation::Relu).map(omega(), 2.0).unwrap(),
+        Positive.softmax(draw_with(d, m, &Hadamard::default(), &RootDim, &mut rng(4)).unwrap()).unwrap(),
+    ];
+    for map in &maps {
+        for (side, x) in [(Side::X, point::<f64>(d, 1, 0.6)), (Side::Y, point::<f64>(d, 5, 0.5))] {
+            let features = map.features_of(side, &x).unwrap().to_array();
+            let by_hand = by_parts(map, side, &x);
+            assert_eq!(features.len(), by_hand.len(), "{map:?}");
+            let largest = by_hand.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+            let error = features.iter().zip(&by_hand).fold(0.0, |a: f64, (f, v)| a.max((f - v).abs()));
+            assert!(error < 1e-13 * largest, "{map:?} {side:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn what_is_not_in_the_normal_form_has_no_parts() {
+    let d = 4;
+    let draw = |seed| frequencies(d, 5, &Independent, seed);
+    let hybrid = Hybrid::angular::<f64>(Bases::shared(draw(1)), draw(2)).unwrap();
+    let counts = draw_poisson(d, 5, 0.3, &mut rng(1)).unwrap();
+    let conditioned = Positive.gaussian::<f64>(draw(3), 1.0).unwrap();
+    let conditioned = conditioned
+        .conditioned(&Conditioning::identity(d).unwrap().shifted(vec![0.1; d], vec![0.2; d]).unwrap())
+        .unwrap();
+    for map in [hybrid, Poisson::default().softmax(counts).unwrap(), conditioned] {
+        assert_eq!(map.parts(Side::X), None, "{map:?}");
+    }
 }

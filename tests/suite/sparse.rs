@@ -1,8 +1,8 @@
 //! Sparse points: the bits of dense ones.
 
 use crate::common::{MAPS, MORE_MAPS, couplings, frequencies, gaussian, softmax};
-use ndarray::{Array2, arr2, s};
-use random_features::apply::{RidgeStatistics, Smoother, Standardisation};
+use ndarray::{Array1, Array2, arr2, s};
+use random_features::apply::{RidgeClassifier, RidgeStatistics, Smoother, Standardisation};
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, draw_poisson};
 use random_features::hybrid::{Bases, GaussianWeight, Hybrid};
 use random_features::kernel::Activation;
@@ -165,6 +165,35 @@ fn models<T: Real>() {
 fn models_have_the_bits_of_dense_points() {
     models::<f32>();
     models::<f64>();
+}
+
+#[test]
+fn labels_and_weights_have_the_bits_of_dense_points() {
+    let (n, d) = (300, 30);
+    let x = sparse::<f64>(n, d, 5, 0.5);
+    let dense = x.to_dense();
+    let labels: Vec<usize> = (0..n).map(|i| i % 7 % 3).collect();
+    let map = || Trigonometric.gaussian::<f64>(frequencies(d, 40, &Orthogonal, 2), 1.5).unwrap();
+    let [mut left, mut right] = [(); 2].map(|()| Smoother::new(map(), 3).unwrap());
+    left.update_labels_sparse(x.view(), &labels).unwrap();
+    right.update_labels(&dense, &labels).unwrap();
+    assert_eq!(left.classify_sparse(x.view()).unwrap(), right.classify(&dense).unwrap());
+    let [mut left, mut right] = [(); 2].map(|()| RidgeStatistics::new(map(), 3).unwrap());
+    left.update_labels_sparse(x.view(), &labels).unwrap();
+    right.update_labels(&dense, &labels).unwrap();
+    let y = Array2::from_shape_fn((n, 3), |(i, j)| ((i + 3 * j) as f64).sin());
+    let weights: Array1<f64> = (0..n).map(|i| (i % 4) as f64).collect();
+    left.update_weighted_sparse(x.view(), &y, &weights).unwrap();
+    right.update_weighted(&dense, &y, &weights).unwrap();
+    if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
+        let [left, right] = [left, right].map(|statistics| statistics.solve(1e-2).unwrap());
+        assert_eq!(left.weights(), right.weights());
+        assert_eq!(left.classify_sparse(x.view()).unwrap(), right.classify(&dense).unwrap());
+        let left = RidgeClassifier::new(left).calibrated_sparse(x.view(), &labels).unwrap();
+        let right = RidgeClassifier::new(right).calibrated(&dense, &labels).unwrap();
+        assert_eq!(left.classify_sparse(x.view()).unwrap(), right.classify(&dense).unwrap());
+        assert_eq!(left.probabilities_sparse(x.view()).unwrap(), right.probabilities(&dense).unwrap());
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use ndarray::{Array2, ArrayRef2};
 use super::calibration::{Calibration, softmax};
 use super::{Ridge, Standardisation};
 use crate::Real;
+use crate::engine::Points;
 use crate::error::{Error, Result};
 use crate::map::Map;
 
@@ -59,7 +60,11 @@ impl<T: Real> RidgeClassifier<T> {
     /// [`NoData`](Error::NoData) without points, [`Shape`](Error::Shape) if a size does not fit,
     /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Parameter`](Error::Parameter) if a label is too large,
     /// [`Factorisation`](Error::Factorisation) if the minimum is not found.
-    pub fn calibrated(mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<Self> {
+    pub fn calibrated(self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<Self> {
+        self.calibrated_by(x.view().into(), labels)
+    }
+
+    pub(crate) fn calibrated_by(mut self, x: Points<'_, T>, labels: &[usize]) -> Result<Self> {
         self.calibration = Some(Calibration::fit(&self.model.scores(x)?, labels)?);
         Ok(self)
     }
@@ -92,6 +97,10 @@ impl<T: Real> RidgeClassifier<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) without a calibration.
     pub fn probabilities(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
+        self.probabilities_of(x.view().into())
+    }
+
+    pub(crate) fn probabilities_of(&self, x: Points<'_, T>) -> Result<Array2<T>> {
         let Some(calibration) = &self.calibration else {
             return Err(Error::NoData { what: "a probability (by RidgeClassifier::calibrated)" });
         };

@@ -124,9 +124,9 @@ impl<T: Real> Ridge<T> {
     }
 
     /// The predictions in `f64`, n × t.
-    pub(super) fn scores(&self, x: &ArrayRef2<T>) -> Result<Array2<f64>> {
+    pub(super) fn scores(&self, x: Points<'_, T>) -> Result<Array2<f64>> {
         let mut out = self.empty(x.nrows())?;
-        self.write(x.view().into(), out.view_mut(), |v| v)?;
+        self.write(x, out.view_mut(), |v| v)?;
         Ok(out)
     }
 
@@ -135,6 +135,10 @@ impl<T: Real> Ridge<T> {
     /// # Errors
     /// As [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite.
     pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
+        self.classes(x.view().into())
+    }
+
+    pub(crate) fn classes(&self, x: Points<'_, T>) -> Result<Vec<usize>> {
         largest_columns(&self.scores(x)?)
     }
 

@@ -196,7 +196,11 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Errors
     /// As [`update`](RidgeStatistics::update); [`Parameter`](Error::Parameter) if a label is too large.
     pub fn update_labels(&mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<()> {
-        self.take_in(x.view().into(), &one_hot(labels, self.targets())?, None)
+        self.take_in_labels(x.view().into(), labels)
+    }
+
+    pub(crate) fn take_in_labels(&mut self, x: Points<'_, T>, labels: &[usize]) -> Result<()> {
+        self.take_in(x, &one_hot(labels, self.targets())?, None)
     }
 
     pub(crate) fn take_in(

@@ -250,7 +250,7 @@ impl<T: Real> Projection<T> {
         let (x, x_stride, work) = scratch.rows_and_work(&x);
         let (out, stride) = tile.strided();
         match &self.matrix {
-            Matrix::Dense(packed) if wide && packed.rows() > COLUMNS => {
+            Matrix::Dense(packed) if wide && self.is_wide() => {
                 multiply_wide((x, x_stride), packed, (out, stride));
             }
             _ => self.multiply((x, x_stride), (out, stride), work),
@@ -264,6 +264,11 @@ impl<T: Real> Projection<T> {
                 self.project_saturating(x, &mut row.values[..self.count()], work);
             }
         }
+    }
+
+    /// Whether threads may take ranges of the frequencies.
+    pub(crate) fn is_wide(&self) -> bool {
+        matches!(&self.matrix, Matrix::Dense(packed) if packed.rows() > COLUMNS)
     }
 
     /// As [`project`](Projection::project), to the bit, at O(m) for each coordinate that is not 0.

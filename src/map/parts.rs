@@ -1,0 +1,84 @@
+//! [`Parts`]: the normal form of a map as plain arrays.
+
+use ndarray::{Array1, Array2};
+use num_complex::Complex64;
+
+use super::{Map, Side};
+use crate::Real;
+use crate::engine::{Input, Leaf, Lift, Plan};
+
+/// What a map in the normal form computes, for running it elsewhere: on a GPU, in another language.
+///
+/// # Definition
+/// Features of a point x are lift(pⱼ) · exp(c‖x/ℓ‖² + s), j = 1 … m, with exponents pⱼ = β wⱼ·x + aⱼ:
+/// [`weights`](Parts::weights) w, [`slope`](Parts::slope) β, [`bias`](Parts::bias) a, [`lift`](Parts::lift),
+/// [`row`](Parts::row) c, [`constant`](Parts::constant) s. What a lift makes of an exponent p = u + iv, and the order of its
+/// features, stands on the page of [`Lift`]; with [`Lift::Polar`] p is v, else without imaginary parts p is u. Numbers are
+/// `f64`, before they are rounded to the scalar of the map, but biases, which are those of the map.
+///
+/// # Example
+/// ```
+/// use ndarray::arr2;
+/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::{Positive, Side, rng};
+/// let map = Positive.gaussian(draw(2, 8, &Orthogonal, &mut rng(1))?, 2.0)?;
+/// let x = arr2(&[[0.3, -0.2]]);
+/// let parts = map.parts(Side::X).ok_or("not in the normal form")?;
+/// let squared_norm = x.iter().map(|x| (x / 2.0_f64).powi(2)).sum::<f64>();
+/// let by_hand = (x.dot(&parts.weights.t())).mapv(|p| (p + parts.row * squared_norm + parts.constant).exp());
+/// assert!((by_hand - map.features(Side::X, &x)?.to_array()).iter().all(|error| error.abs() < 1e-12));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Parts {
+    /// W = ω/ℓ, m × d.
+    pub weights: Array2<f64>,
+    /// a, for each row of W.
+    pub bias: Array1<Complex64>,
+    /// β.
+    pub slope: Complex64,
+    /// From exponents to features.
+    pub lift: Lift,
+    /// c, the coefficient of ‖x/ℓ‖² in the logarithm of a row's factor.
+    pub row: f64,
+    /// s, the rest of that logarithm, with −½ ln m in it.
+    pub constant: f64,
+    /// ℓ of each coordinate.
+    pub lengthscales: Array1<f64>,
+}
+
+impl<T: Real> Map<T> {
+    /// The normal form of the features of a side, or `None`: hybrids, clustered, conditioned and users' maps, maps of counts
+    /// and maps whose frequencies are complex or absent are not in it. Cost O(md); structured frequencies are written
+    /// out.
+    pub fn parts(&self, side: Side) -> Option<Parts> {
+        match self.program().plan() {
+            Plan::Leaf(leaf) => leaf_parts(leaf, side),
+            _ => None,
+        }
+    }
+}
+
+fn leaf_parts<T: Real>(leaf: &Leaf<T>, side: Side) -> Option<Parts> {
+    let (Input::Points, Some(projection), false) = (&*leaf.input, &leaf.projection, leaf.mirrored) else {
+        return None;
+    };
+    let mut weights = projection.frequencies().rows().into_owned();
+    for (k, mut column) in weights.columns_mut().into_iter().enumerate() {
+        column /= projection.lengthscale().at(k);
+    }
+    let (bias, top) = match &leaf.bias {
+        Some(bias) => (bias.weights().collect(), bias.top),
+        None => (Array1::zeros(weights.nrows()), 0.0),
+    };
+    Some(Parts {
+        weights,
+        bias,
+        slope: leaf.slopes[side as usize],
+        lift: leaf.lift.on(side),
+        row: leaf.row,
+        constant: leaf.constant - top,
+        lengthscales: (0..projection.input_dim()).map(|k| leaf.lengthscale.at(k)).collect(),
+    })
+}
