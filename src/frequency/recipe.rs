@@ -1,4 +1,4 @@
-//! Draws as plain data: [`Draw`] and [`DrawCounts`], which can be stored, compared and repeated.
+//! Draws as plain data: [`Draw`] and [`DrawCounts`] can be stored, compared and repeated.
 
 use rand::Rng;
 
@@ -10,7 +10,7 @@ use super::{
 use crate::error::{Error, Result};
 use crate::kernel::{Cauchy, RationalQuadratic, Smoothness};
 
-/// Any coupling of this crate, as data.
+/// Any coupling of this crate, as plain data.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -141,9 +141,9 @@ any_radii! {
     RationalQuadratic => |own| AnyRadii::RationalQuadratic(own.without_lengthscale()),
 }
 
-/// How frequencies are drawn: what [`draw_with`] takes, as plain data.
+/// The arguments of [`draw_with`] as plain data.
 ///
-/// Draws of one seed are independent if their streams differ, and the same if they are equal, streams included.
+/// With one seed, draws are independent if their streams differ; equal recipes with equal streams give the same draw.
 ///
 /// ```
 /// use random_features::frequency::{Draw, Orthogonal, draw};
@@ -163,28 +163,28 @@ pub struct Draw {
     pub coupling: AnyCoupling,
     /// The law of their norms.
     pub radii: AnyRadii,
-    /// Which of the independent streams of a seed it takes.
+    /// Which of the independent streams of a seed to draw from.
     pub stream: u64,
 }
 
 impl Draw {
-    /// m frequencies in ℝᵈ with radii χ, from stream 0. Equal draws of one recipe are one draw: what must be independent
-    /// of each other needs [streams](Draw::with_stream) of its own.
+    /// m frequencies in ℝᵈ with radii χ, from stream 0. Draws that must be independent need different
+    /// [streams](Draw::with_stream).
     pub fn new(d: usize, m: usize, coupling: impl Into<AnyCoupling>) -> Self {
         Draw { d, m, coupling: coupling.into(), radii: AnyRadii::Chi, stream: 0 }
     }
 
-    /// The same with other radii.
+    /// The same draw with other radii.
     pub fn with_radii(self, radii: impl Into<AnyRadii>) -> Self {
         Draw { radii: radii.into(), ..self }
     }
 
-    /// The same from another stream.
+    /// The same draw from another stream.
     pub fn with_stream(self, stream: u64) -> Self {
         Draw { stream, ..self }
     }
 
-    /// The frequencies.
+    /// The frequencies of this recipe for a seed.
     ///
     /// # Errors
     /// As [`draw_with`].
@@ -194,7 +194,7 @@ impl Draw {
     }
 }
 
-/// How counts are drawn, as plain data.
+/// The recipe of a draw of counts, as plain data.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct DrawCounts {
@@ -204,7 +204,7 @@ pub struct DrawCounts {
     pub m: usize,
     /// Their law.
     pub law: CountLaw,
-    /// Which of the independent streams of a seed it takes.
+    /// Which of the independent streams of a seed to draw from.
     pub stream: u64,
 }
 
