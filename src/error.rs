@@ -67,6 +67,16 @@ pub enum Error {
         /// The kind that was given.
         found: &'static str,
     },
+    /// A stored draw names a law that cannot be drawn by its name.
+    #[error(
+        "{what} cannot be drawn by name for {law}: draw the frequencies with a Coupling, which takes any law"
+    )]
+    Sampler {
+        /// What was to be drawn, such as "radii".
+        what: &'static str,
+        /// The law that was stated, such as "frequencies of radii whose law has no name".
+        law: String,
+    },
     /// A map without randomness was given frequencies.
     #[error("the {map} map takes no frequencies: give the dimension d")]
     NoFrequencies {

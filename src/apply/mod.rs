@@ -40,7 +40,7 @@ fn check_training<T: Real>(x: Points<'_, T>, d: usize, targets: &ArrayRef2<T>, c
     }
 }
 
-/// Refuses data that is not finite.
+/// Rejects data that is not finite.
 fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<()> {
     match x.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
         None => Ok(()),

@@ -199,7 +199,7 @@ impl<T: Real> Smoother<T> {
     }
 }
 
-/// The stored form, checked when it is read.
+/// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 mod stored {
     use serde::de::Error;

@@ -17,6 +17,7 @@ const LARGEST_RATE: f64 = 1e15;
 /// Converts from `f64` and `Vec<f64>`. Functions that take rates check them: every λ must be positive and at most 1e15.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub enum Rates {
     /// The same for all coordinates.
     Same(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] f64),

@@ -59,7 +59,7 @@ pub use orthogonal::Orthogonal;
 pub use product::Product;
 pub use quasi::{Halton, Sobol};
 pub use radii::{Chi, Radii, RootDim};
-pub use recipe::{AnyCoupling, AnyRadii, Draw, DrawCounts};
+pub use recipe::{AnyCoupling, AnyProduct, Draw, DrawCounts, Points};
 pub use simplex::Simplex;
 pub use simplex_plus::SimplexPlus;
 pub use source::Source;

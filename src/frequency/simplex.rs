@@ -49,6 +49,7 @@ use crate::theory::{BlockLaw, Dependence};
 /// Reid et al., *Simplex Random Features*, equations 8 and 9; fitted blocks: new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Simplex {
     /// What a block with fewer than d rows consists of.
     pub partial: Partial,
@@ -59,6 +60,7 @@ pub struct Simplex {
 /// What a simplex block of r < d rows consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub enum Partial {
     /// An r-vertex simplex, inner products −1/(r−1): lower variance.
     #[default]
@@ -85,6 +87,11 @@ impl Simplex {
     /// A simplex with this rotation: `Simplex::on(RotationLaw::Hadamard(Hadamard::default()))` is fast SimRF.
     pub fn on(rotation: RotationLaw) -> Self {
         Simplex { rotation, ..Simplex::default() }
+    }
+
+    /// The same simplex with partial blocks of this kind.
+    pub fn with_partial(self, partial: Partial) -> Self {
+        Simplex { partial, ..self }
     }
 
     /// The number of vertices of the simplex of a block in ℝᵈ.

@@ -46,6 +46,7 @@ use crate::theory::{BlockLaw, Dependence, Radius};
 /// Reid et al., *Simplex Random Features*, equations 12–17.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct SimplexPlus {
     /// The number of passes over the rows of a block, at least 1.
     pub passes: usize,
@@ -65,6 +66,11 @@ impl SimplexPlus {
     /// d).
     pub fn on(rotation: RotationLaw) -> Self {
         SimplexPlus { rotation, ..SimplexPlus::default() }
+    }
+
+    /// The same with this number of passes.
+    pub fn with_passes(self, passes: usize) -> Self {
+        SimplexPlus { passes, ..self }
     }
 
     /// N for points in ℝᵈ.

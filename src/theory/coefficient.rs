@@ -7,6 +7,7 @@ use super::{Law, Pair, Radius};
 /// The first two moments of a coefficient λ̂ and of its complement 1 − λ̂. Plain numbers, not logarithms: moments of
 /// positive estimates overflow at norms of about 15.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Moments {
     /// E λ̂.
     pub mean: f64,

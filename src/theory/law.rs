@@ -56,6 +56,7 @@ impl BlockLaw {
 /// The joint law of all rows: independent blocks.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Law {
     /// The blocks, in the order of the rows.
     pub blocks: Vec<BlockLaw>,
@@ -88,6 +89,11 @@ impl Law {
         let size = |start: usize| capacity.min(m - start);
         let block = |start| BlockLaw { size: size(start), dependence, radius, antithetic: false };
         Law { blocks: (0..m).step_by(capacity).map(block).collect() }
+    }
+
+    /// These blocks, which are independent of each other.
+    pub fn of_blocks(blocks: Vec<BlockLaw>) -> Self {
+        Law { blocks }
     }
 
     /// `m` independent rows ~ N(0, I).
@@ -139,7 +145,7 @@ impl Law {
         self.blocks.iter().all(|block| block.radius != Radius::Unstated)
     }
 
-    /// Refuses angles whose cosine is none.
+    /// Rejects angles whose cosine is none.
     pub(crate) fn check(&self) -> crate::Result<()> {
         let cos = |block: &BlockLaw| match block.dependence {
             Dependence::Angle { cos } => Some(cos),

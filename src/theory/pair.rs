@@ -4,6 +4,7 @@ use crate::kernel::angle;
 
 /// What the closed forms need to know of two points x and y in ℝᵈ, already divided by the lengthscale.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Pair {
     /// d.
     pub dim: usize,

@@ -12,7 +12,7 @@ use random_features::apply::Smoother;
 use random_features::frequency::{
     Coupling, Draw, Frequencies, Givens, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
 };
-use random_features::hybrid::{Bases, Clustered, Coefficient, Formula, GaussianWeight, Hybrid};
+use random_features::hybrid::{Bases, Centres, Clustered, Coefficient, Formula, GaussianWeight, Hybrid};
 use random_features::kernel::{
     Activation, Gaussian, Kernel, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
@@ -480,9 +480,8 @@ fn gradients_of_hybrids_and_clusters() {
     for target in targets() {
         for formula in [Formula::Complex, Formula::Robust, Formula::Real] {
             for symmetry in [Symmetry::Plain, Symmetry::Symmetric] {
-                let map =
-                    Clustered::by_centres(omega(3, 4, 1), &queries, &keys, formula, symmetry, target.clone())
-                        .unwrap();
+                let centres = Centres::new(&queries, &keys).with_diagonal(formula).with_symmetry(symmetry);
+                let map = Clustered::by_centres(centres, omega(3, 4, 1), target.clone()).unwrap();
                 gradients_agree(&format!("{formula:?}, {symmetry:?}, {target:?}"), &map, &x);
                 let rest = Trigonometric.map(omega(3, 4, 1), target.clone()).unwrap();
                 let hybrid = Hybrid::sum(vec![(Coefficient::constant(0.3).unwrap(), map)], rest).unwrap();

@@ -224,6 +224,7 @@ fn weighted_pairs_are_what_the_report_is_about() {
     assert!(whole.report.dense < shape.report.dense);
     // Bias, by a loop.
     let cut = Shaping::new().rank(2).unwrap().of_pairs((&x, &rows), &y, &weights).unwrap();
+    let mean_kept = cut.report.kept;
     let (u, v) = transformed(&cut, &x, &y);
     let centre = |x: &Array2<f64>, c: &[f64]| x - &Array1::from(c.to_vec());
     let left = centre(&x, &cut.shift_x).dot(&centre(&y, &cut.shift_y).t()) - u.dot(&v.t());
@@ -239,6 +240,11 @@ fn weighted_pairs_are_what_the_report_is_about() {
     assert!(cut.is_truncated() && cut.rank() == 2 && cut.dim() == 4);
     assert_eq!(cut.multiplications(256), (256 * 4 + 4, 2 * 4 + 256 * 2 + 2 + 4));
     assert_eq!(shape.multiplications(256), (256 * 4 + 4, 256 * 4 + 10 + 4));
+    // The report in print: the figures of its fields.
+    let (printed, cut) = (shape.report.to_string(), cut.summary(256));
+    assert!(printed.contains(&format!(": {:.2}, ", shape.report.before)) && printed.ends_with("no bias"));
+    assert!(cut.contains(&format!("coefficients {:.2}; bias {bias:.3}\nrank 2 of 4; ", mean_kept)), "{cut}");
+    assert!(cut.ends_with("per point 1028 → 526"), "{cut}");
 }
 
 #[test]
@@ -262,7 +268,8 @@ fn ranks_are_those_of_the_data() {
     // From moments the bias is that of independent pairs.
     let known = Shaping::new().rank(2).unwrap().of_moments(&moments(&x, &y)).unwrap();
     assert!((known.report.bias / given(2).unwrap().report.bias - 1.0).abs() < 0.5);
-    assert!(Shaping::new().rank_for(9).unwrap().of_moments(&moments(&x, &y)).is_err());
+    let error = Shaping::new().rank_for(9).unwrap().of_moments(&moments(&x, &y)).unwrap_err();
+    assert!(error.to_string().contains("rank_for is 9, but must be absent where only moments"), "{error}");
     let large = Shaping::new().rank(2).unwrap().of_moments(&moments(&(&x * 30.0), &(&y * 30.0))).unwrap();
     assert_eq!(large.report.bias, 1.0);
     // All coordinates, where that is best and d is none of the ranks.

@@ -1,16 +1,27 @@
 //! Maps cells of the unit interval to frequencies.
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayViewMut2};
 use rand::Rng;
 
 use crate::error::Result;
-use crate::frequency::coupling::{Drawn, Rows};
+use crate::frequency::coupling::{Coupling, Drawn, Rows};
 use crate::frequency::radii::{Radii, draw_radii};
 use crate::numeric::special::normal_quantile;
 use crate::theory::{BlockLaw, Dependence, Radius};
 
 /// 2⁶⁴, the number of cells.
 pub(super) const CELLS: f64 = (1u128 << 64) as f64;
+
+/// A randomised point set in the unit cube, each of whose points is uniform.
+pub trait Net: Coupling {
+    /// Fills a block of rows with the `quantile` of the cell of each coordinate.
+    fn fill(
+        &self,
+        rows: ArrayViewMut2<'_, f64>,
+        quantile: &dyn Fn(u64) -> f64,
+        rng: &mut dyn Rng,
+    ) -> Result<()>;
+}
 
 /// Φ⁻¹ at the centre of a cell. Mirrored cells have opposite values; the largest is 9.2.
 pub(super) fn gaussian(cell: u64) -> f64 {

@@ -3,10 +3,12 @@
 use ndarray::{Array2, ArrayViewMut2};
 use rand::Rng;
 
-use super::cells::{CELLS, drawn, gaussian};
+use super::WithMarginal;
+use super::cells::{CELLS, Net, drawn, gaussian};
 use crate::error::Result;
 use crate::frequency::coupling::{Coupling, Drawn};
 use crate::frequency::radii::Radii;
+use crate::kernel::Marginal;
 
 /// Halton frequencies: Gaussian images of the Halton sequence, randomly shifted.
 ///
@@ -45,6 +47,14 @@ use crate::frequency::radii::Radii;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Halton;
 
+impl Halton {
+    /// Halton frequencies whose coordinates have this law instead of the normal one, for kernels that are products over
+    /// coordinates.
+    pub fn with_marginal<M: Marginal>(self, marginal: M) -> WithMarginal<Self, M> {
+        WithMarginal::new(self, marginal)
+    }
+}
+
 impl Coupling for Halton {
     fn capacity(&self, _: usize) -> usize {
         usize::MAX
@@ -52,20 +62,28 @@ impl Coupling for Halton {
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         let mut rows = Array2::zeros((size, d));
-        fill(rows.view_mut(), rng);
+        self.fill(rows.view_mut(), &gaussian, rng)?;
         drawn(rows, radii, rng)
     }
 }
 
-/// Writes the frequencies, one coordinate after the other. Each coordinate takes one number from the generator.
-fn fill(mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) {
-    let primes = primes(rows.ncols());
-    for (column, prime) in rows.columns_mut().into_iter().zip(primes) {
-        let shift = rng.next_u64();
-        for (omega, n) in column.into_iter().zip(1..) {
-            let cell = (radical_inverse(n, prime) * CELLS) as u64;
-            *omega = gaussian(cell.wrapping_add(shift));
+impl Net for Halton {
+    /// Writes one coordinate after the other. Each coordinate takes one number from the generator.
+    fn fill(
+        &self,
+        mut rows: ArrayViewMut2<'_, f64>,
+        quantile: &dyn Fn(u64) -> f64,
+        rng: &mut dyn Rng,
+    ) -> Result<()> {
+        let primes = primes(rows.ncols());
+        for (column, prime) in rows.columns_mut().into_iter().zip(primes) {
+            let shift = rng.next_u64();
+            for (omega, n) in column.into_iter().zip(1..) {
+                let cell = (radical_inverse(n, prime) * CELLS) as u64;
+                *omega = quantile(cell.wrapping_add(shift));
+            }
         }
+        Ok(())
     }
 }
 

@@ -13,7 +13,9 @@
 mod cells;
 mod halton;
 mod sobol;
+mod with_marginal;
 
 pub(super) use cells::from_cell;
 pub use halton::{Halton, radical_inverse};
 pub use sobol::Sobol;
+pub use with_marginal::WithMarginal;

@@ -5,10 +5,12 @@ use std::iter;
 use ndarray::{Array2, ArrayViewMut2};
 use rand::Rng;
 
-use super::cells::{drawn, gaussian};
+use super::WithMarginal;
+use super::cells::{Net, drawn, gaussian};
 use crate::error::{Error, Result};
 use crate::frequency::coupling::{Coupling, Drawn};
 use crate::frequency::radii::Radii;
+use crate::kernel::Marginal;
 
 /// Sobol frequencies: Gaussian quantiles of the first points of the Sobol sequence, with Owen scrambling.
 ///
@@ -57,6 +59,12 @@ impl Sobol {
 
     /// The largest number of points in a block, 2³², since direction numbers have 32 digits.
     pub const MAX_COUNT: u64 = 1 << DIGITS;
+
+    /// Sobol frequencies whose coordinates have this law instead of the normal one, for kernels that are products over
+    /// coordinates.
+    pub fn with_marginal<M: Marginal>(self, marginal: M) -> WithMarginal<Self, M> {
+        WithMarginal::new(self, marginal)
+    }
 }
 
 impl Coupling for Sobol {
@@ -67,32 +75,38 @@ impl Coupling for Sobol {
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         let mut rows = Array2::zeros((size, d));
-        fill(rows.view_mut(), rng)?;
+        self.fill(rows.view_mut(), &gaussian, rng)?;
         drawn(rows, radii, rng)
     }
 }
 
-/// Writes the frequencies, one coordinate after the other. Each coordinate draws its coins first, then one number for
-/// each point.
-fn fill(mut rows: ArrayViewMut2<'_, f64>, rng: &mut dyn Rng) -> Result<()> {
-    let (size, d) = rows.dim();
-    if d > Sobol::MAX_DIMENSION {
-        let domain = "at most 1111, as far as the direction numbers go";
-        return Err(Error::Parameter { name: "the dimension d", value: d as f64, domain });
-    }
-    if size as u64 > Sobol::MAX_COUNT {
-        let (name, value) = ("the number of rows of a block", size as f64);
-        return Err(Error::Parameter { name, value, domain: "at most 2³²" });
-    }
-    let depth = size.next_power_of_two().trailing_zeros().max(1);
-    for (column, directions) in rows.columns_mut().into_iter().zip(directions()) {
-        let coins = Coins::toss(depth, rng);
-        for (omega, point) in column.into_iter().zip(points(directions)) {
-            // No two points agree in the first `depth` digits, so all coins below them are independent.
-            *omega = gaussian(coins.scramble(point) | rng.next_u64() >> depth);
+impl Net for Sobol {
+    /// Writes one coordinate after the other. Each coordinate draws its coins first, then one number for each point.
+    fn fill(
+        &self,
+        mut rows: ArrayViewMut2<'_, f64>,
+        quantile: &dyn Fn(u64) -> f64,
+        rng: &mut dyn Rng,
+    ) -> Result<()> {
+        let (size, d) = rows.dim();
+        if d > Sobol::MAX_DIMENSION {
+            let domain = "at most 1111, as far as the direction numbers go";
+            return Err(Error::Parameter { name: "the dimension d", value: d as f64, domain });
         }
+        if size as u64 > Sobol::MAX_COUNT {
+            let (name, value) = ("the number of rows of a block", size as f64);
+            return Err(Error::Parameter { name, value, domain: "at most 2³²" });
+        }
+        let depth = size.next_power_of_two().trailing_zeros().max(1);
+        for (column, directions) in rows.columns_mut().into_iter().zip(directions()) {
+            let coins = Coins::toss(depth, rng);
+            for (omega, point) in column.into_iter().zip(points(directions)) {
+                // No two points agree in the first `depth` digits, so all coins below them are independent.
+                *omega = quantile(coins.scramble(point) | rng.next_u64() >> depth);
+            }
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// Binary digits of a coordinate.

@@ -1,4 +1,4 @@
-//! The choice from queries and keys of attention.
+//! Shapes for attention, chosen from queries and keys.
 
 use ndarray::{Array2, ArrayRef2, Axis};
 
@@ -9,15 +9,16 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::plan::statistics::check_row;
 
 impl Shaping {
-    /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the `exact_keys` keys that are better
-    /// handled exactly, ascending: those with the largest weights.
+    /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the rows of the `exact_keys` keys
+    /// with the largest weights, ascending, which are better handled exactly.
     ///
-    /// Queries and keys must have the scale of the logits, such as d^{−¼} each: weights are exp(x·y) over their sum. The
-    /// weights of up to `rows` queries, evenly spread, are computed exactly; 64 or so are enough. Pairs without the exact keys
-    /// choose the shape, with these weights; where they have none left in `f64`, they count alike.
+    /// Queries and keys must be scaled so that x·y are the logits, for example by d^{−¼} each: weights are exp(x·y)
+    /// over their sum. The weights of up to `rows` evenly spaced queries are computed exactly; 64 are enough. The shape
+    /// is chosen from the pairs without the exact keys, with these weights, or with equal weights if they all
+    /// underflow.
     ///
-    /// What is chosen depends on queries and keys: it may be used for bidirectional attention of the same tokens, since
-    /// frequencies do not depend on it, but not for causal attention of them.
+    /// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
+    /// frequencies do not depend on it, but not for causal attention of the same tokens.
     ///
     /// # Cost
     /// That of [`of_pairs`](Shaping::of_pairs), and `rows` · l · d multiplications and memory for `rows` · l numbers.
@@ -50,8 +51,8 @@ impl Shaping {
         self.for_attention_rows((queries, &spread(queries.nrows(), rows)), keys, exact_keys)
     }
 
-    /// As [`for_attention`](Shaping::for_attention), with the weights of these rows of the queries: moments of x are those of
-    /// all queries.
+    /// As [`for_attention`](Shaping::for_attention), with the weights of these rows of the queries. The moments of x
+    /// are those of all queries.
     ///
     /// # Errors
     /// As [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n.
@@ -73,8 +74,8 @@ impl Shaping {
     }
 }
 
-/// The `count` keys with the largest sums of softmax weights, ascending, over up to `rows` queries that are evenly spread; the
-/// first of equal ones. Queries, n × d, and keys, l × d, with the scale of the logits.
+/// The rows of the `count` keys with the largest sums of softmax weights over up to `rows` evenly spaced queries,
+/// ascending; ties go to the first. Queries, n × d, and keys, l × d, must be scaled so that x·y are the logits.
 ///
 /// # Errors
 /// As [`Shaping::for_attention`].
@@ -109,7 +110,7 @@ fn attention_rows<T: Real>(
     Ok(weights)
 }
 
-/// Refuses no points, and points without a squared norm.
+/// Rejects empty sets and points whose squared norm is not finite.
 fn check_points<T: Real>(points: &ArrayRef2<T>) -> Result<()> {
     if points.is_empty() {
         return Err(Error::NoData { what: "the choice of a shape" });
@@ -126,7 +127,7 @@ fn heaviest(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
     }
     let totals = weights.sum_axis(Axis(0));
     let mut keys: Vec<usize> = (0..totals.len()).collect();
-    // A stable sort: of equal ones the first come first.
+    // A stable sort, so that ties keep their order.
     keys.sort_by(|a, b| totals[*b].total_cmp(&totals[*a]));
     keys.truncate(count);
     keys.sort_unstable();
