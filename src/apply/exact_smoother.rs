@@ -1,4 +1,4 @@
-//! [`ExactSmoother`]: kernel regression with the kernel itself, the reference.
+//! [`ExactSmoother`]: kernel regression with the exact kernel, as the reference.
 
 use ndarray::{Array2, ArrayRef2, ArrayView1, Axis};
 
@@ -9,7 +9,7 @@ use crate::kernel::Kernel;
 use crate::map::check_addressable;
 use crate::{Real, SignedLog};
 
-/// Rows that are predicted together.
+/// The number of rows that are predicted together.
 const ROWS: usize = 12;
 
 /// Kernel regression (Nadaraya–Watson smoothing) with an exact kernel.

@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Isa, Packed};
 
-/// What a side does to its points, in `f64`: z = M(x − c), and features are those of z times e^{t(x)} with
+/// The transformation of the points of a side, in `f64`: z = M(x − c), and features are those of z times e^{t(x)} with
 /// t(x) = α‖z/ℓ‖² + β‖x/ℓ‖² + l·x + γ.
 #[derive(Clone, Debug)]
 pub(crate) struct Affine {

@@ -4,7 +4,7 @@ use crate::common;
 use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
 use random_features::linalg::Backend;
-use random_features::plan::shaping::{Moments, PairMoments, Shape, Shaping, heaviest_keys};
+use random_features::plan::shaping::{AttentionShape, Moments, PairMoments, Shape, Shaping, heaviest_keys};
 use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::dense;
 use random_features::{Error, rng};
@@ -238,8 +238,9 @@ fn weighted_pairs_are_what_the_report_is_about() {
         assert!((rho - dense::optimal(*phi).rho).abs() < 1e-15);
     }
     assert!(cut.is_truncated() && cut.rank() == 2 && cut.dim() == 4);
-    assert_eq!(cut.multiplications(256), (256 * 4 + 4, 2 * 4 + 256 * 2 + 2 + 4));
-    assert_eq!(shape.multiplications(256), (256 * 4 + 4, 256 * 4 + 10 + 4));
+    let counts = |shape: &Shape| (shape.multiplications(256).plain, shape.multiplications(256).shaped);
+    assert_eq!(counts(&cut), (256 * 4 + 4, 2 * 4 + 256 * 2 + 2 + 4));
+    assert_eq!(counts(&shape), (256 * 4 + 4, 256 * 4 + 10 + 4));
     // The report in print: the figures of its fields.
     let (printed, cut) = (shape.report.to_string(), cut.summary(256));
     assert!(printed.contains(&format!(": {:.2}, ", shape.report.before)) && printed.ends_with("no bias"));
@@ -290,7 +291,7 @@ fn ridges_are_cross_validated() {
     assert!(few.report.dense.is_finite() && few.left.iter().all(|v| v.is_finite()));
     assert_eq!(of(1, 3).ridge, 1.0);
     let (x, y) = (points(64, 5, 22), points(40, 5, 23));
-    let (shape, _) = options.for_attention(&x, &y, 32, 4).unwrap();
+    let shape = options.for_attention(&x, &y, 32, 4).unwrap().shape;
     assert!(ridges.contains(&shape.ridge));
     let fold = |i: usize| moments(&x.slice(s![i..;2, ..]).to_owned(), &y.slice(s![i..;2, ..]).to_owned());
     let folds = options.of_folds(&[fold(0), fold(1)]).unwrap();
@@ -356,10 +357,11 @@ fn heavy_keys_are_found() {
     let keys = heaviest_keys(&x, &y, 1000, 5).unwrap();
     let least = keys.iter().map(|j| expected[*j]).fold(f64::INFINITY, f64::min);
     assert!((0..40).all(|j| keys.contains(&j) || expected[j] <= least) && keys.is_sorted());
-    let (shape, exact) = Shaping::new().for_attention(&x, &y, 50, 5).unwrap();
-    assert_eq!(exact, keys);
+    let chosen = Shaping::new().for_attention(&x, &y, 50, 5).unwrap();
+    let exact = &chosen.exact_keys;
+    assert_eq!(*exact, keys);
     let rows: Vec<usize> = (0..50).collect();
-    assert_eq!(Shaping::new().for_attention_rows((&x, &rows), &y, 5).unwrap(), (shape, exact));
+    assert_eq!(Shaping::new().for_attention_rows((&x, &rows), &y, 5).unwrap(), chosen);
     for (rows, keys) in [(0, 4), (10, 40)] {
         assert!(matches!(Shaping::new().for_attention(&x, &y, rows, keys), Err(Error::Parameter { .. })));
     }
@@ -371,7 +373,8 @@ fn heavy_keys_are_found() {
     // One key takes all that f64 can hold: the others count alike.
     y.row_mut(0).fill(1e5);
     let ones = Array2::<f64>::ones((4, 3));
-    let (shape, exact) = Shaping::new().for_attention(&ones, &y, 4, 1).unwrap();
+    let AttentionShape { shape, exact_keys: exact, .. } =
+        Shaping::new().for_attention(&ones, &y, 4, 1).unwrap();
     assert!(exact == [0] && shape.report.dense.is_finite());
     // Without the exact one.
     assert!(shape.report.before < 1e5, "{:?}", shape.report);

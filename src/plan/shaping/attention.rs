@@ -8,6 +8,18 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::plan::statistics::check_row;
 
+/// The result of [`Shaping::for_attention`].
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct AttentionShape {
+    /// The shape for the other keys.
+    pub shape: Shape,
+    /// The rows of the keys with the largest weights, ascending, for
+    /// [`Attention::exact_at`](crate::apply::attention::Attention::exact_at).
+    pub exact_keys: Vec<usize>,
+}
+
 impl Shaping {
     /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the rows of the `exact_keys` keys
     /// with the largest weights, ascending, which are better handled exactly.
@@ -31,8 +43,8 @@ impl Shaping {
     /// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
     /// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));
     /// keys.row_mut(7).assign(&(&queries.row(3) * 4.0));
-    /// let (shape, exact) = Shaping::new().for_attention(&queries, &keys, 30, 1)?;
-    /// assert_eq!((shape.dim(), exact), (4, vec![7]));
+    /// let chosen = Shaping::new().for_attention(&queries, &keys, 30, 1)?;
+    /// assert_eq!((chosen.shape.dim(), chosen.exact_keys), (4, vec![7]));
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
@@ -46,7 +58,7 @@ impl Shaping {
         keys: &ArrayRef2<T>,
         rows: usize,
         exact_keys: usize,
-    ) -> Result<(Shape, Vec<usize>)> {
+    ) -> Result<AttentionShape> {
         check_positive("the number of rows", rows)?;
         self.for_attention_rows((queries, &spread(queries.nrows(), rows)), keys, exact_keys)
     }
@@ -61,16 +73,17 @@ impl Shaping {
         (queries, rows): (&ArrayRef2<T>, &[usize]),
         keys: &ArrayRef2<T>,
         exact_keys: usize,
-    ) -> Result<(Shape, Vec<usize>)> {
+    ) -> Result<AttentionShape> {
         let mut weights = attention_rows((queries, rows), keys)?;
-        let exact = heaviest(&weights, exact_keys)?;
-        let hide = |weights: &mut Array2<f64>| exact.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
+        let exact_keys = heaviest(&weights, exact_keys)?;
+        let hide =
+            |weights: &mut Array2<f64>| exact_keys.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
         hide(&mut weights);
         if weights.sum() == 0.0 {
             weights.fill(1.0);
             hide(&mut weights);
         }
-        Ok((self.of_pairs((queries, rows), keys, &weights)?, exact))
+        Ok(AttentionShape { shape: self.of_pairs((queries, rows), keys, &weights)?, exact_keys })
     }
 }
 

@@ -38,7 +38,10 @@ mod rank;
 
 pub use moments::Moments;
 pub use pair_moments::PairMoments;
-pub use shape::{Report, Shape};
+pub use shape::{Multiplications, Report, Shape};
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use self::{attention::heaviest_keys, choice::Shaping};
+pub use self::{
+    attention::{AttentionShape, heaviest_keys},
+    choice::Shaping,
+};

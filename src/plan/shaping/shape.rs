@@ -72,6 +72,16 @@ pub struct Report {
     pub bias: f64,
 }
 
+/// Multiplications for the features of a point: [`Shape::multiplications`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Multiplications {
+    /// With plain positive features.
+    pub plain: usize,
+    /// With the shape.
+    pub shaped: usize,
+}
+
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Report { before, shifted, balanced, kept, bias, .. } = self;
@@ -96,9 +106,9 @@ impl Shape {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn summary(&self, m: usize) -> String {
-        let (before, after) = self.multiplications(m);
+        let Multiplications { plain, shaped } = self.multiplications(m);
         let (rank, dim) = (self.rank(), self.dim());
-        format!("{}\nrank {rank} of {dim}; multiplications per point {before} → {after}", self.report)
+        format!("{}\nrank {rank} of {dim}; multiplications per point {plain} → {shaped}", self.report)
     }
 
     /// d.
@@ -120,9 +130,10 @@ impl Shape {
     ///
     /// Without truncation L is multiplied into the frequencies, and ‖u‖² costs d(d + 1)/2 through a triangular factor (not for
     /// queries in normalised attention, where it cancels): m d + d(d + 1)/2 + d. With truncation: r d + m r + r + d.
-    pub fn multiplications(&self, m: usize) -> (usize, usize) {
+    pub fn multiplications(&self, m: usize) -> Multiplications {
         let (d, r) = (self.dim(), self.rank());
         let whole = m * d + d * (d + 1) / 2 + d;
-        (m * d + d, if self.is_truncated() { r * d + m * r + r + d } else { whole })
+        let shaped = if self.is_truncated() { r * d + m * r + r + d } else { whole };
+        Multiplications { plain: m * d + d, shaped }
     }
 }
