@@ -180,7 +180,7 @@ fn write_new<A: Element, D: Dimension>(
     Ok(file.sync_all()?)
 }
 
-/// A name in the same folder that no other write uses, short whatever the length of the file's own name.
+/// A short name in the same folder that no other write uses.
 fn beside(path: &Path) -> Option<PathBuf> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
     let mut hasher = DefaultHasher::new();

@@ -77,7 +77,7 @@ impl Facts {
         self.blocks.iter().sum()
     }
 
-    /// Refuses sizes that no map has.
+    /// Rejects impossible sizes.
     pub(crate) fn checked(self) -> Result<Self> {
         check_positive("the dimension d of a map", self.input_dim)?;
         check_positive("the number of blocks of a map", self.blocks.len())?;

@@ -47,7 +47,7 @@ impl Frequencies {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is no row or no column, [`NotFinite`](Error::NotFinite) if a
     /// number is not finite, [`Shape`](Error::Shape) if the law is for another number of rows,
-    /// [`Parameter`](Error::Parameter) if the cosine of an angle in it is none.
+    /// [`Parameter`](Error::Parameter) if the cosine of an angle in it is outside \[−1, 1\].
     pub fn from_parts(rows: Array2<f64>, law: Law) -> Result<Self> {
         check_positive("the number of frequencies m", rows.nrows())?;
         check_positive("the dimension d", rows.ncols())?;
@@ -63,7 +63,7 @@ impl Frequencies {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the law is for another number of rows, [`Parameter`](Error::Parameter) if the cosine
-    /// of an angle in it is none.
+    /// of an angle in it is outside \[−1, 1\].
     pub fn from_structured(structured: Structured, law: Law) -> Result<Self> {
         check_size("the number of rows in the law", structured.count(), law.len())?;
         law.check()?;

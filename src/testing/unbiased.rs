@@ -30,7 +30,7 @@ impl Sample {
     }
 }
 
-/// What estimates of one kernel value from many draws say.
+/// The result of [`check_unbiased`]: estimates of one kernel value from many draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Unbiased {

@@ -39,8 +39,8 @@ pub fn angular(angle: f64, n: usize) -> Moments {
     angular_of_signs(angle, n as f64)
 }
 
-/// The same under a law of the frequencies, of which an antithetic pair gives the same sign product twice: n rows of
-/// which 2p are paired are worth n²/(n + 2p) independent ones. `None` for rows that depend on each other otherwise.
+/// [`angular`] under a law of the frequencies. The two rows of an antithetic pair give the same sign product, so n rows
+/// with p pairs are worth n²/(n + 2p) independent ones. `None` for any other dependence between rows.
 ///
 /// Holds for non-zero points only: where a point is 0, the two terms of a pair cancel. Source: new.
 pub fn angular_of_law(angle: f64, law: &Law) -> Option<Moments> {

@@ -71,7 +71,7 @@ pub fn optimal_p(products: &[f64]) -> f64 {
     if slope(1.0 - EDGE) < 0.0 { 1.0 - EDGE } else { 0.5 * (low + high) }
 }
 
-/// The objective of [`optimal_p`]: −d ln p + Σ ln I₀(2|tₗ|(1−p)^{−1/2}).
+/// The objective that [`optimal_p`] minimises: −d ln p + Σ ln I₀(2|tₗ|(1−p)^{−1/2}).
 pub fn geometric_objective(products: &[f64], p: f64) -> f64 {
     products.iter().map(|t| ln_i0(*t, p) - p.ln()).sum()
 }

@@ -24,8 +24,8 @@ pub fn real(r: &[f64], r_prime: &[f64], epsilon: f64) -> Vec<f64> {
     r.iter().zip(r_prime).map(|(r, q)| clamped_ratio(*r, *q, epsilon)).collect()
 }
 
-/// The real diagonal that minimises the mean ‖Ax + A⁻¹y‖² over two clusters: aₖ = (E yₖ²/E xₖ²)^{1/4};
-/// clamped as [`complex`].
+/// The real diagonal that minimises the mean ‖Ax + A⁻¹y‖² over two clusters: aₖ = (E yₖ²/E xₖ²)^{1/4}, clamped as in
+/// [`complex`].
 ///
 /// For the complex case multiply the entries by i where the signs of the centres agree. Source: new.
 pub fn robust(mean_square_x: &[f64], mean_square_y: &[f64], epsilon: f64) -> Vec<f64> {

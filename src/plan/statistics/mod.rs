@@ -74,7 +74,7 @@ impl Statistics {
         Ok(statistics)
     }
 
-    /// Takes in the rows of `x`, n × d, each with weight 1.
+    /// Adds the rows of `x`, n × d, each with weight 1.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) with the first row whose
@@ -83,7 +83,7 @@ impl Statistics {
         self.take(x, |_| Ok(1.0))
     }
 
-    /// Takes in the rows of `x`, n × d, with these n weights.
+    /// Adds the rows of `x`, n × d, with these n weights.
     ///
     /// # Errors
     /// As [`update`](Statistics::update), and [`Shape`](Error::Shape) for the number of weights;
