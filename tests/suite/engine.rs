@@ -1,5 +1,5 @@
 //! The engine against the definitions: equal projections are merged, gradients are difference quotients, identities tell
-//! maps apart, threads change no bit, and maps of one's own are maps.
+//! maps apart, threads change no bit, and maps of your own are maps.
 //!
 //! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6; there are 8 here.
 
@@ -791,7 +791,7 @@ fn many_rows_on_any_threads() {
     threads_change_nothing(&wide_and_narrow::<f64>(7, 500), &x, &y);
 }
 
-// --------------------------------------------------------------------------------------------- maps of one's own
+// --------------------------------------------------------------------------------------------- maps of your own
 
 /// Positive features for the softmax kernel as a user would write them: plain loops, logarithms, and gradients perhaps.
 #[derive(Debug)]
@@ -1028,7 +1028,7 @@ impl FeatureMap<f64> for Halfway {
     }
 }
 
-/// What is absent is not read by anything that stands on a map of one's own: hybrids, smoothers, Gram matrices, arrays.
+/// What is absent is not read by anything that stands on a map of your own: hybrids, smoothers, Gram matrices, arrays.
 #[test]
 fn absent_blocks_of_ones_own_are_never_read() {
     let map = Map::new(Halfway(Own::new(omega(3, 8, 1), false))).unwrap();

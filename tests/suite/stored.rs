@@ -325,7 +325,7 @@ fn clusters_survive() {
     assert!(from_value::<Clustering>(negative).unwrap_err().to_string().contains("mean squares"));
 }
 
-/// A map of one's own.
+/// A map of your own.
 #[derive(Debug)]
 struct Ones;
 
