@@ -146,9 +146,13 @@ impl Radius {
     /// # Errors
     /// [`Sampler`](Error::Sampler) if the law is not one of coordinates that has a name.
     pub(crate) fn marginal(self) -> Result<Box<dyn Marginal>> {
+        self.named_marginal().ok_or_else(|| Error::Sampler { what: "coordinates", law: self.to_string() })
+    }
+
+    fn named_marginal(self) -> Option<Box<dyn Marginal>> {
         match self {
-            Radius::Cauchy => Ok(Box::new(Cauchy)),
-            _ => Err(Error::Sampler { what: "coordinates", law: self.to_string() }),
+            Radius::Cauchy => Some(Box::new(Cauchy)),
+            _ => None,
         }
     }
 
@@ -159,7 +163,7 @@ impl Radius {
 
     /// Whether directions are stated to be uniform.
     pub(crate) fn is_polar(self) -> bool {
-        !matches!(self, Radius::Cauchy | Radius::OtherProduct | Radius::Unstated)
+        self.named_marginal().is_none() && !matches!(self, Radius::OtherProduct | Radius::Unstated)
     }
 }
 
