@@ -174,7 +174,7 @@ impl Reader {
     /// Takes a map as a part of another one, whose `depth` it updates.
     fn take<E: Error>(&mut self, number: usize, depth: &mut usize) -> Result<Recipe, E> {
         let missing =
-            || E::custom(format!("map number {number} does not exist or is already part of another map"));
+            || E::custom(format!("there is no map number {number} that is not part of another map yet"));
         let (recipe, own) = self.maps.get_mut(number).and_then(Option::take).ok_or_else(missing)?;
         *depth = (*depth).max(own + 1);
         Ok(recipe)
