@@ -1,6 +1,6 @@
-//! [`Error`]: everything that a call can refuse.
+//! [`Error`]: why a call failed.
 
-/// Why a call was refused. Nothing has been written when one is returned.
+/// Why a call failed. On error nothing has been written.
 ///
 /// Errors depend on shapes, parameters and, where a method says so, on data that is not finite. Each message
 /// names the value and its domain.
@@ -47,7 +47,7 @@ pub enum Error {
         /// The first such row, from 0.
         row: usize,
     },
-    /// Frequencies are for another kernel than the one that is asked for.
+    /// Frequencies were drawn for a different kernel.
     #[error("the {map} map with {frequencies} does not estimate {target}")]
     Target {
         /// The name of the map.
@@ -67,6 +67,16 @@ pub enum Error {
         /// The kind that was given.
         found: &'static str,
     },
+    /// A stored draw names a law that cannot be drawn by its name.
+    #[error(
+        "{what} cannot be drawn by name for {law}: draw the frequencies with a Coupling, which takes any law"
+    )]
+    Sampler {
+        /// What was to be drawn, such as "radii".
+        what: &'static str,
+        /// The law that was stated, such as "frequencies of radii whose law has no name".
+        law: String,
+    },
     /// A map without randomness was given frequencies.
     #[error("the {map} map takes no frequencies: give the dimension d")]
     NoFrequencies {
@@ -76,7 +86,7 @@ pub enum Error {
     /// A map was asked for before its frequencies were drawn.
     #[error("the frequencies are not drawn yet: Recipe::draw(seed) draws them")]
     NotDrawn,
-    /// Features were paired that do not belong together.
+    /// Features of different maps, or of the wrong sides, were paired.
     #[error("features of {left} cannot be paired with features of {right}")]
     Pairing {
         /// What the features on the left are.
@@ -98,19 +108,19 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
-    /// A [`FeatureMap`](crate::FeatureMap) of the user does not do what its facts say.
+    /// A user-defined [`FeatureMap`](crate::FeatureMap) contradicts its facts.
     #[error("this feature map breaks its contract: {what}")]
     Contract {
         /// What it does.
         what: &'static str,
     },
-    /// A result was asked for before there was any data.
+    /// A result was requested before there was any data.
     #[error("{what} needs at least one data point first")]
     NoData {
         /// What was asked.
         what: &'static str,
     },
-    /// A row of a data set is counted twice, or taken out without having been counted.
+    /// A row of a data set was added twice, or removed without having been added.
     #[error("row {row} {reason}")]
     Row {
         /// The first such row, from 0 in the whole data set.
@@ -118,18 +128,18 @@ pub enum Error {
         /// What is wrong with it.
         reason: &'static str,
     },
-    /// Statistics do not belong together.
+    /// Statistics that cannot be merged.
     #[error("statistics cannot be merged: {reason}")]
     Merge {
         /// Why, such as "their maps differ".
         reason: &'static str,
     },
-    /// A regression has no unique solution, or none that rounding leaves intact.
+    /// A regression has no solution that is unique up to rounding.
     #[error("the normal equations are singular with λ = {lambda}: λ should be at least {least:.1e}")]
     Singular {
         /// The λ that was given.
         lambda: f64,
-        /// The least λ that rounding does not swamp.
+        /// The smallest λ that is large relative to rounding.
         least: f64,
     },
     /// A matrix could not be factorised.

@@ -1,8 +1,8 @@
 //! Random feature maps: kernels as inner products, so that kernel methods cost O(n) instead of O(n²).
 //!
-//! A kernel method on n points asks for n² kernel values. A random feature map φ draws m frequencies ω once
-//! and turns each point into D features such that K(x, y) ≈ φ(x)·φ(y), without bias, with an error that is
-//! known in closed form. Sums over points then go through the features, once.
+//! A kernel method on n points needs n² kernel values. A random feature map φ draws m frequencies ω once and turns each
+//! point into D features with K(x, y) ≈ φ(x)·φ(y), without bias and with a variance known in closed form. Sums over
+//! points are then computed from features, in one pass.
 //!
 //! # The flow
 //! ```
@@ -20,11 +20,11 @@
 //! # assert!((gram[[0, 0]] - (-0.64f32).exp()).abs() < 1e-4);
 //! # Ok::<(), random_features::Error>(())
 //! ```
-//! Every map is a [`Map`], whatever it is made of, and is used through its methods. Maps of your own implement
-//! [`FeatureMap`]; a [`Recipe`] is a map as plain data. The [first hour](manual::first_hour) goes on from here.
+//! Every map is a [`Map`] and is used through its methods. A map of your own implements [`FeatureMap`]; a [`Recipe`] is
+//! a map as plain data. The [first hour](manual::first_hour) continues from here.
 //!
-//! Drawing is construction: randomness enters at [`draw`](frequency::Coupling::draw) and nowhere else, so a map gives
-//! the same features for the same points, on any number of threads, to the bit.
+//! All randomness enters at [`draw`](frequency::Coupling::draw), when a map is constructed. A map then gives
+//! bit-identical features for the same points on any number of threads.
 //!
 //! # Which map?
 //! | map | features | exact where | choose it when |
@@ -41,12 +41,11 @@
 //! | [`Nonlinear`], [`EluPlusOne`] | m | – | a nonlinearity is asked for, not a kernel |
 //!
 //! All but the last two rows serve the [softmax](kernel::Softmax) and the [Gaussian](kernel::Gaussian) kernel with one
-//! lengthscale or one for each dimension: a target is only a factor. On frequencies with another spectral law,
+//! lengthscale or one for each dimension: the target only changes a factor. On frequencies with another spectral law,
 //! trigonometric features serve any shift-invariant kernel ([Matérn](kernel::Matern), [rational
 //! quadratic](kernel::RationalQuadratic), [Laplace](kernel::Laplace), [your own](kernel::ShiftInvariant)), positive and
-//! hyperbolic ones the [regularised softmax](kernel::RegularisedSoftmax) kernel.
-//! [`Map::log_variance`] gives the error before anything is computed, where it is known; [`plan`] chooses
-//! parameters from data.
+//! hyperbolic ones the [regularised softmax](kernel::RegularisedSoftmax) kernel. [`Map::log_variance`] predicts the
+//! variance of an estimate where it is known; [`plan`] chooses parameters from data.
 //!
 //! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never
 //! worse for positive features), [`Simplex`](frequency::Simplex) (best for them), and
@@ -54,30 +53,32 @@
 //! without closed forms; in many [`Hadamard`](frequency::Hadamard) products, which are fast and approximate.
 //!
 //! # Architecture
-//! Floors; each uses only what stands below it.
+//! Layers, from the bottom up; each uses only those above it in this list.
 //!
 //! - [`Error`], [`Real`], [`SignedLog`]; vectorised loops and special functions (private); linear algebra ([`linalg`])
 //! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
 //! - frequencies and couplings ([`frequency`]); parameters from data ([`plan`])
-//! - the engine (private): projections and lifts of tiles of points, threads, folds over features that never reach memory
-//! - feature maps ([`map`]): a page for each, and recipes
+//! - the engine (private): projections and lifts of tiles of points, threads, folds over features without storing them
+//! - feature maps ([`map`]) and their recipes
 //! - sums of products of maps ([`hybrid`])
 //! - applications ([`apply`]): kernel and ridge regression, [attention](apply::attention), [softmax
 //!   sampling](apply::softmax_sampling), [metrics](apply::metrics)
-//! - beside them the [`manual`], and what verifies maps of your own (`testing`, a feature)
+//! - beside them the [`manual`], and the tests for maps of your own (feature `testing`)
 //!
 //! # Conventions
-//! - Points are rows of `ndarray` arrays of any layout; `f32` in, `f32` out. `_into` methods write to buffers of yours.
-//! - A feature is exp(log scale) · value with `f64` scales: no norm overflows, and estimates are reachable as
-//!   logarithms, accurate to c · eps · (|ω|‖x‖ + ½‖x‖²) with the eps of the scalar. ω·x is one sum over the coordinates, so c
-//!   grows like √d: about 1 at d = 64, 4 at d = 1024, typically; structured projections stay at 1.5.
+//! - Points are rows of `ndarray` arrays of any layout; `f32` in, `f32` out. `_into` methods write to your buffers.
+//! - A feature is exp(log scale) · value with `f64` scales: no norm overflows, and estimates are available as
+//!   logarithms, accurate to c · eps · (|ω|‖x‖ + ½‖x‖²) with the eps of the scalar. ω·x is one sum over the
+//!   coordinates, so c grows like √d: typically 1 at d = 64 and 4 at d = 1024; it is 1.5 for structured projections.
 //! - Exponentials below the smallest normal number are 0. Products of features, in hybrids and Gram matrices, may be denormal.
 //! - m counts frequencies, D features. ℓ divides points before anything else.
-//! - Points may be sparse (`sparse`, a feature): compressed rows cost what their entries cost, and give the same bits.
-//! - Wrong shapes and parameters are [`Error`]s; what can panic, inside a map of your own, says so. A row with
-//!   NaN or an infinity gets NaN features and affects no other row.
+//! - Points may be sparse (feature `sparse`): the cost of compressed rows is that of their non-zero entries, and
+//!   results are bit-identical.
+//! - Wrong shapes and parameters are [`Error`]s; the few methods that can panic, for use inside your own maps, say so.
+//!   A row with NaN or an infinity gets NaN features and does not affect other rows.
 //! - Results are bit-identical for any number of threads; between instruction sets they agree to rounding.
-//! - What can be stored (feature `serde`) is read back to the bit in every format: in text, numbers are strings.
+//! - Stored data (feature `serde`) is read back bit-identically from every format; text formats store numbers as
+//!   strings.
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -129,7 +130,7 @@ pub use map::{
 pub use real::Real;
 pub use signed_log::SignedLog;
 
-// The crates whose types stand in signatures here.
+// The crates whose types occur in public signatures.
 #[cfg(feature = "sparse")]
 pub use sprs;
 pub use {ndarray, num_complex, rand};

@@ -1,4 +1,4 @@
-//! What the machine can do, and what the parts of the engine take: for benchmarks.
+//! For benchmarks: the instruction sets and peak rate of the machine, and parts of the engine.
 
 use ndarray::ArrayView2;
 
@@ -8,11 +8,11 @@ pub use crate::engine::{Lift, Scratch};
 use crate::numeric::{self, Isa};
 use crate::projection::Projection;
 
-/// The instruction sets of this machine that the crate's loops are compiled for, least first: `portable`, which is what the
-/// target guarantees, and on x86-64 `avx2` and `avx512`.
+/// The instruction sets of this machine that the crate's loops are compiled for, in increasing order: `portable`, the
+/// baseline of the target, and on x86-64 `avx2` and `avx512`.
 ///
-/// Loops run on the last one. In builds with debug assertions the environment variable `RANDOM_FEATURES_ISA` may name a
-/// lesser one, for tests.
+/// Loops run on the last one. In builds with debug assertions the environment variable `RANDOM_FEATURES_ISA` can select
+/// a lower one, for tests.
 pub fn instruction_sets() -> Vec<&'static str> {
     Isa::available().into_iter().map(Isa::name).collect()
 }

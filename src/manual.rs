@@ -1,11 +1,11 @@
-//! The manual: what does not belong to one item.
+//! The manual: guides and measurements.
 //!
 //! - [`first_hour`]: classify a table, store and reload the map, write a map of your own
-//! - [`experiments`]: what the examples print, each with its command
-//! - [`shaped`]: features that are chosen by the data
+//! - [`experiments`]: the output of the examples, each with its command
+//! - [`shaped`]: features shaped by the data
 //! - [`speed`]: times beside other libraries; [`structured`]: dense and structured projections; growth with n, d and m is
 //!   on the page of [`projection`](crate::projection)
-//! - where the papers are wrong: [`errata`](crate::theory::errata)
+//! - errors in the papers: [`errata`](crate::theory::errata)
 
 // Its programs need these features.
 #[cfg_attr(all(feature = "faer", feature = "serde", feature = "testing"), doc = include_str!("doc/first_hour.md"))]

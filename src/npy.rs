@@ -1,8 +1,7 @@
 //! Arrays in files of NumPy's `.npy` format (feature `npy`).
 //!
-//! [`write()`] and [`read()`] carry arrays of any dimension to and from Python: `numpy.load` and `numpy.save` are their
-//! counterparts there. The format is described in
-//! [NumPy's reference](https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
+//! [`write()`] and [`read()`] exchange arrays of any dimension with `numpy.load` and `numpy.save` in Python. The format
+//! is described in [NumPy's reference](https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html).
 //!
 //! # Example
 //! ```
@@ -72,7 +71,7 @@ impl Stored for u64 {
 
 /// The array in a file. `D` is its dimension, such as [`Ix2`](type@ndarray::Ix2), or [`IxDyn`](type@ndarray::IxDyn) for any.
 ///
-/// Either order of bytes and of axes is read; an array in Fortran order stays so.
+/// Both byte orders and both axis orders are read; an array in Fortran order keeps it.
 ///
 /// # Errors
 /// [`Npy`](Error::Npy) if the file cannot be read, has another format, holds elements of another type or an array of
@@ -91,8 +90,8 @@ pub fn read<A: Element, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A,
     checked.and_then(|()| contents(file)).map_err(|reason| failure(path, reason))
 }
 
-/// As [`read`], from a file of `f32` or `f64`: its numbers are rounded to the nearest `T`, and become infinite beyond
-/// its range.
+/// As [`read`], from a file of `f32` or `f64`: its numbers are rounded to the nearest `T` and become infinite on
+/// overflow.
 ///
 /// # Errors
 /// As [`read`].
@@ -108,13 +107,14 @@ pub fn read_as<T: Real, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<T,
     }
 }
 
-/// Writes an array of any layout, in place of a file that may be there.
+/// Writes an array of any layout, replacing an existing file.
 ///
-/// It goes to a new file in the same folder, which takes the name once it is whole and on the disk: nobody sees a part
-/// of it, and if it fails, what was there stays. The permissions of a file that was there stay, too.
+/// The array is written to a temporary file in the same folder, which is renamed when it is complete and on disk.
+/// Readers never see a partial file, and on error an existing file is unchanged. The permissions of an existing file
+/// are kept.
 ///
 /// # Errors
-/// [`Npy`](Error::Npy) if the folder is not there or cannot be written to, or the disk is full.
+/// [`Npy`](Error::Npy) if the folder does not exist or cannot be written to, or the disk is full.
 pub fn write<A: Element, D: Dimension>(path: impl AsRef<Path>, array: &ArrayRef<A, D>) -> Result<()> {
     let path = path.as_ref();
     let part = beside(path).ok_or_else(|| failure(path, "is not the name of a file"))?;
@@ -145,7 +145,7 @@ fn holds<A: Stored>(header: &Header) -> bool {
     name.strip_prefix(['<', '>']).is_some_and(|code| code == A::CODE)
 }
 
-/// Checks that what follows the header is as long as it says, before that much memory is asked for.
+/// Checks the length of the data against the header before allocating memory.
 fn check_length<A>(file: &mut BufReader<File>, header: &Header) -> Outcome<()> {
     // With lengths of 0 taken as `least`.
     let bytes = |least: usize| {
@@ -166,7 +166,7 @@ fn contents<A: Element, D: Dimension>(mut file: BufReader<File>) -> Outcome<Arra
     Ok(Array::read_npy(file)?)
 }
 
-/// Writes a file that must not be there, with the permissions of the one in whose place it will be.
+/// Writes a file that must not exist yet, with the permissions of the one that it will replace.
 fn write_new<A: Element, D: Dimension>(
     path: &Path,
     old: Option<fs::Metadata>,
@@ -180,7 +180,7 @@ fn write_new<A: Element, D: Dimension>(
     Ok(file.sync_all()?)
 }
 
-/// A name in the same folder that no other write uses, short whatever the length of the file's own name.
+/// A short name in the same folder that no other write uses.
 fn beside(path: &Path) -> Option<PathBuf> {
     static WRITES: AtomicU64 = AtomicU64::new(0);
     let mut hasher = DefaultHasher::new();

@@ -1,6 +1,6 @@
-//! The linear part of feature maps on its own: products of points with frequencies.
+//! The linear part of feature maps: products of points with frequencies.
 //!
-//! A map projects by itself; this is for users who want ⟨ωⱼ, x⟩ and no features.
+//! Maps contain their projection; this module is for users who need only ⟨ωⱼ, x⟩.
 #![doc = include_str!("doc/growth.md")]
 
 pub use crate::engine::{Method, Projection};

@@ -2,15 +2,15 @@
 
 /// A scalar that maps compute in: `f32` or `f64`. Sealed.
 ///
-/// What comes in as `f32` goes out as `f32`; scales, squared norms and logarithms are `f64` for both.
+/// Results have the scalar type of the points; scales, squared norms and logarithms are always `f64`.
 pub trait Real: ndarray::NdFloat + Default + sealed::Sealed {
     /// The same number as `f64`.
     fn widen(self) -> f64;
 
-    /// The nearest number of this type; ±∞ beyond its range.
+    /// The nearest number of this type; ±∞ on overflow.
     fn narrow(x: f64) -> Self;
 
-    /// The nearest finite number of this type; NaN stays.
+    /// The nearest finite number of this type; NaN stays NaN.
     fn saturated(x: f64) -> Self {
         Self::narrow(x.clamp(Self::min_value().widen(), Self::max_value().widen()))
     }

@@ -2,7 +2,7 @@
 
 /// A real number as its sign and the natural logarithm of its magnitude.
 ///
-/// Kernels and their estimates leave the range of `f64` at norms of about 30; their logarithms do not.
+/// Kernels and their estimates overflow or underflow `f64` at norms of about 30; their logarithms do not.
 ///
 /// ```
 /// use random_features::SignedLog;
@@ -24,12 +24,12 @@ impl SignedLog {
         SignedLog { ln_abs: ln, sign: if ln.is_nan() { f64::NAN } else { f64::from(ln > f64::NEG_INFINITY) } }
     }
 
-    /// The number itself; ±∞ or 0 where it leaves the range of `f64`.
+    /// The number itself; ±∞ or 0 where `f64` overflows or underflows.
     pub fn value(self) -> f64 {
         self.sign * self.ln_abs.exp()
     }
 
-    /// The sum, accurate to rounding relative to the sum of magnitudes, whatever the terms' sizes.
+    /// The sum of terms of any size; the rounding error is relative to the sum of magnitudes.
     pub fn sum(terms: impl Iterator<Item = Self> + Clone) -> Self {
         let top = terms.clone().map(|term| term.ln_abs).fold(f64::NEG_INFINITY, f64::max);
         if !top.is_finite() {

@@ -1,14 +1,14 @@
 //! Sparse points in compressed rows, of the crate [`sprs`] (feature `sparse`).
 //!
-//! Features of sparse points cost O(m) for each coordinate that is not 0, and are those of the same points in a dense array,
-//! to the bit: what a map, [`Smoother`] or [`RidgeStatistics`] makes of them is too. Matrices are n × d, points in rows; one
-//! in compressed columns is converted first. Coordinates that are stored and 0 do no harm.
+//! Features of sparse points cost O(m) for each coordinate that is not 0, and are bit-identical to those of the same
+//! points in a dense array; so are the results of [`Smoother`] and [`RidgeStatistics`]. Matrices are n × d, points in
+//! rows; matrices in compressed columns are converted first. Explicitly stored zeros are allowed.
 //!
-//! O(m) holds for maps that project points as they are (trigonometric, positive, hyperbolic, generalised, sign and nonlinear
-//! ones, and hybrids of these) on dense [frequencies](crate::projection::Method). All others read points written out with their zeros,
-//! some hundred at a time, which costs O(d) a point at least: structured frequencies, linear images of points (complex
-//! exponentials, conditioning), Poisson and geometric maps, `EluPlusOne`, clusters, maps of your own, and centred inputs of
-//! ridge regressions (4096 at a time).
+//! The cost O(m) holds for maps that project the points themselves (trigonometric, positive, hyperbolic, generalised,
+//! sign and nonlinear ones, and hybrids of these) on dense [frequencies](crate::projection::Method). All others convert
+//! some hundred points at a time to dense rows, which costs at least O(d) per point: structured frequencies, linear
+//! images of points (complex exponentials, conditioning), Poisson and geometric maps, `EluPlusOne`, clusters,
+//! user-defined maps, and centred inputs of ridge regressions (4096 at a time).
 //!
 //! # Example
 //! ```

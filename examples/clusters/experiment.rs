@@ -2,10 +2,9 @@
 
 use ndarray::{Array2, Zip};
 use random_features::frequency::{Independent, draw};
-use random_features::hybrid::{Clustered, Formula};
+use random_features::hybrid::{Centres, Clustered, Formula};
 use random_features::kernel::{Kernel, Softmax};
 use random_features::plan::Clustering;
-use random_features::theory::complex_exponential::Symmetry;
 use random_features::{Map, Positive, Result, Side, Trigonometric, rng};
 
 use crate::data::{self, D, Data, Setup};
@@ -66,8 +65,8 @@ fn make(kind: Kind, features: usize, clusters: &[Clustering; 2], seed: u64) -> R
         Kind::Clusters(formula) => {
             let each = if formula == Formula::Robust { 2 } else { 1 };
             let [queries, keys] = clusters;
-            let (plain, target) = (Symmetry::Plain, Softmax::default());
-            Clustered::by_centres(omega(features / each)?, queries, keys, formula, plain, target)?
+            let centres = Centres::new(queries, keys).with_diagonal(formula);
+            Clustered::by_centres(centres, omega(features / each)?, Softmax::default())?
         }
     })
 }

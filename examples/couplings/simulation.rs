@@ -19,7 +19,7 @@ fn samplers() -> Vec<(&'static str, Box<dyn Coupling>)> {
         ("hadamard", Box::new(hadamard)),
         ("givens", Box::new(Givens::default())),
         ("simplex, fitted", Box::new(Simplex::default())),
-        ("simplex, truncated", Box::new(Simplex { partial: Partial::Truncated, ..Simplex::default() })),
+        ("simplex, truncated", Box::new(Simplex::default().with_partial(Partial::Truncated))),
         ("simplex on hadamard", Box::new(Simplex::on(RotationLaw::Hadamard(hadamard)))),
         ("simplex+", Box::new(SimplexPlus::default())),
         ("halton", Box::new(Halton)),

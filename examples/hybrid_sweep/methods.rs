@@ -110,12 +110,11 @@ fn plane_pair(angle: f64, r: f64) -> Pair {
     // Sums and differences from the half angle: those of coordinates would cancel at both ends.
     let (sum, difference) = ((0.5 * angle).cos(), (0.5 * angle).sin());
     let square = r * r;
-    Pair {
-        norm_difference: 0.0,
-        sum: 4.0 * square * sum * sum,
-        difference: 4.0 * square * difference * difference,
-        ..Pair::new([(r, r * cos), (0.0, r * sin)])
-    }
+    let mut pair = Pair::new([(r, r * cos), (0.0, r * sin)]);
+    pair.norm_difference = 0.0;
+    pair.sum = 4.0 * square * sum * sum;
+    pair.difference = 4.0 * square * difference * difference;
+    pair
 }
 
 /// What is equal for all methods.

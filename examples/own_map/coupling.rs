@@ -1,12 +1,11 @@
-//! A coupling of one's own: how a block of frequencies is drawn, and what is known of its law.
+//! A coupling of your own: how a block of frequencies is drawn, and what is known about its law.
 
 use random_features::Result;
 use random_features::frequency::{Coupling, Drawn, Independent, Radii, Rows};
 use random_features::rand::Rng;
 use random_features::theory::{BlockLaw, Dependence};
 
-/// Pairs of frequencies at right angles: ω₁ is any direction, ω₂ what another one leaves after its part along ω₁ is
-/// taken off.
+/// Pairs of frequencies at right angles: ω₁ has a uniform direction, and ω₂ is another one without its component along ω₁.
 #[derive(Debug)]
 pub struct RightAngles;
 
@@ -16,7 +15,7 @@ impl Coupling for RightAngles {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-        // Radii first, then directions: that is the order of every coupling here.
+        // Radii first, then directions, as in every coupling of the crate.
         let radii_drawn = radii.draw(d, size, rng)?;
         let mut rows = Independent.draw(d, size, rng)?.rows().into_owned();
         for j in 0..size {
@@ -30,7 +29,7 @@ impl Coupling for RightAngles {
             let norm = row.dot(&row).sqrt();
             row *= radius / norm;
         }
-        // Maps take their variance from the law that is stated here.
+        // Maps compute their variance from the law that is stated here.
         Ok(Drawn::new(Rows::Dense(rows), BlockLaw::new(size, Dependence::Orthogonal, radii.law())))
     }
 }

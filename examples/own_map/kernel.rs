@@ -1,4 +1,4 @@
-//! A kernel of one's own: its exact value, and the law of the frequencies that estimate it.
+//! A kernel of your own: its exact value, and the law of the frequencies that estimate it.
 
 use random_features::frequency::Radii;
 use random_features::kernel::{Lengthscale, ShiftInvariant, Spectrum};

@@ -1,4 +1,4 @@
-//! A map, a kernel and a coupling of one's own, verified by the suite of the feature `testing`.
+//! A map, a kernel and a coupling of your own, verified by the suite of the feature `testing`.
 //!
 //! Each stands in a file: `map.rs`, `kernel.rs`, `coupling.rs`. The suite checks what every map must keep, and compares
 //! the mean and the variance of estimates over many draws with the exact kernel and the closed form.

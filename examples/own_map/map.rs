@@ -1,4 +1,4 @@
-//! A feature map of one's own: a random phase for each frequency instead of a sine for each cosine.
+//! A feature map of your own: a random phase for each frequency instead of a sine for each cosine.
 
 use random_features::frequency::{Coupling, Independent};
 use random_features::kernel::{Gaussian, Kernel};

@@ -56,8 +56,12 @@ impl Kind {
         let exact = if self.takes_exact_keys() { EXACT_KEYS.min(k.nrows().saturating_sub(1)) } else { 0 };
         let (shape, keys) = match self {
             Kind::Positive | Kind::Shaped => (shaping.of_points(&x.select(Axis(0), &rows), &y)?, Vec::new()),
-            Kind::Weighted { .. } => shaping.for_attention_rows((&x, &rows), &y, exact)?,
-            Kind::Truncated { .. } => shaping.rank_for(m)?.for_attention_rows((&x, &rows), &y, exact)?,
+            Kind::Weighted { .. } | Kind::Truncated { .. } => {
+                let ranked = matches!(self, Kind::Truncated { .. });
+                let shaping = if ranked { shaping.rank_for(m)? } else { shaping };
+                let chosen = shaping.for_attention_rows((&x, &rows), &y, exact)?;
+                (chosen.shape, chosen.exact_keys)
+            }
         };
         let moment = match self {
             Kind::Positive => shape.report.before,

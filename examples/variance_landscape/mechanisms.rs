@@ -39,7 +39,7 @@ impl Coupling {
         match self {
             Coupling::Independent => Law::independent(m),
             Coupling::Orthogonal => orthogonal,
-            Coupling::Simplex => Law { blocks: orthogonal.blocks.into_iter().map(simplex).collect() },
+            Coupling::Simplex => Law::of_blocks(orthogonal.blocks.into_iter().map(simplex).collect()),
         }
     }
 }

@@ -39,7 +39,7 @@ pub fn run(draws: u64) -> Result<(String, bool)> {
         Box::new(Independent),
         Box::new(Orthogonal),
         Box::new(Simplex::default()),
-        Box::new(Simplex { partial: Partial::Truncated, ..Simplex::default() }),
+        Box::new(Simplex::default().with_partial(Partial::Truncated)),
         Box::new(SimplexPlus::default()),
         Box::new(Antithetic(Independent)),
         Box::new(Antithetic(Orthogonal)),

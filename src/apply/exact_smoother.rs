@@ -1,4 +1,4 @@
-//! [`ExactSmoother`]: kernel regression with the kernel itself, the reference.
+//! [`ExactSmoother`]: kernel regression with the exact kernel, as the reference.
 
 use ndarray::{Array2, ArrayRef2, ArrayView1, Axis};
 
@@ -9,7 +9,7 @@ use crate::kernel::Kernel;
 use crate::map::check_addressable;
 use crate::{Real, SignedLog};
 
-/// Rows that are predicted together.
+/// The number of rows that are predicted together.
 const ROWS: usize = 12;
 
 /// Kernel regression (Nadaraya–Watson smoothing) with an exact kernel.
@@ -52,11 +52,11 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         Ok(ExactSmoother { kernel, x: Array2::zeros((0, d)), targets: Array2::zeros((0, targets)) })
     }
 
-    /// Takes in training points `x`, n × d, with their targets, n × targets.
+    /// Adds training points `x`, n × d, with their targets, n × targets.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not
-    /// finite; nothing has been taken in then.
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite;
+    /// nothing is added on error.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
         check_training(x.view().into(), self.x.ncols(), targets, self.targets.ncols())?;
         let count = self.x.nrows() as f64 + x.nrows() as f64;
@@ -73,7 +73,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         Ok(())
     }
 
-    /// Takes in training points `x`, n × d, with their labels below the number of classes.
+    /// Adds training points `x`, n × d, with their labels below the number of classes.
     ///
     /// # Errors
     /// As [`update`](ExactSmoother::update); [`Parameter`](Error::Parameter) if a label is too large.

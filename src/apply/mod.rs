@@ -1,13 +1,12 @@
-//! What feature maps are for.
+//! Applications of feature maps: regression, attention, sampling, metrics.
 //!
-//! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in
-//! O(n t), as the reference. Ridge regression, which is more accurate: [`RidgeStatistics`] take points in, in batches that
-//! merge; they give a [`Ridge`] for one λ or all of them, and a classifier with probabilities; kernel ridge regression from
-//! a Gram matrix, exact or estimated, is the reference. Attention in linear time: [`attention`], beside the exact one. How far
-//! estimates are from what they estimate: [`metrics`].
-//! Classes of a huge softmax, drawn in O(log C) with known probabilities, losses and partition functions from such draws:
-//! [`softmax_sampling`].
-//! They take any feature map or kernel from the floors below; nothing stands above.
+//! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in O(n t),
+//! as the reference. Ridge regression, which is more accurate: [`RidgeStatistics`] read points in batches, can be
+//! merged, and give a [`Ridge`] for one λ or all of them, and a classifier with probabilities; kernel ridge regression
+//! from a Gram matrix, exact or estimated, is the reference. Attention in linear time, and exact attention:
+//! [`attention`]. Errors of Gram matrices and distances of distributions: [`metrics`]. Classes of a huge softmax, drawn
+//! in O(log C) with known probabilities, losses and partition functions from such draws: [`softmax_sampling`]. All of
+//! them take any feature map or kernel.
 
 pub mod attention;
 mod exact_smoother;
@@ -40,7 +39,7 @@ fn check_training<T: Real>(x: Points<'_, T>, d: usize, targets: &ArrayRef2<T>, c
     }
 }
 
-/// Refuses data that is not finite.
+/// Rejects data that is not finite.
 fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<()> {
     match x.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
         None => Ok(()),

@@ -23,10 +23,10 @@ fn run(targets: usize) -> usize {
 /// ŷ(x) = Σᵢ K̂(x, xᵢ) yᵢ / Σᵢ K̂(x, xᵢ) with K̂(x, xᵢ) = φ(x)·ψ(xᵢ), so that Σᵢ ψ(xᵢ) yᵢ is all that is kept
 /// of the training points. Labels are regressed as indicator vectors; a class is the largest score.
 ///
-/// Points come in as many batches as you like. Sums are `f64` and, for maps with exponents, carry a scale for
-/// each feature: weights cannot vanish, whatever the norms. Estimates of other maps may be negative; where a
-/// point's total weight is then not positive, [`predict`](Smoother::predict) returns the mean of the training
-/// targets, as with an infinite lengthscale, and [`predict_and_report`](Smoother::predict_and_report) says where.
+/// Points may come in any number of batches. Sums are `f64` and, for maps with logarithms, have a scale for each
+/// feature, so weights do not underflow at any norm. Estimates of other maps may be negative; where a point's total
+/// weight is then not positive, [`predict`](Smoother::predict) returns the mean of the training targets, as with an
+/// infinite lengthscale, and [`predict_and_report`](Smoother::predict_and_report) says where.
 ///
 /// # Cost
 /// O(n m d) to train, O(t m (d + targets)) to predict, O(m · targets) memory; the exact kernel needs O(n t d).
@@ -56,8 +56,7 @@ pub struct Smoother<T: Real> {
 }
 
 impl<T: Real> Smoother<T> {
-    /// A smoother that has seen nothing, for `targets` numbers at each point (for labels: the number of
-    /// classes).
+    /// A smoother without training points, for `targets` numbers at each point (for labels: the number of classes).
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `targets` is 0 or too large to be addressed.
@@ -77,11 +76,11 @@ impl<T: Real> Smoother<T> {
         self.count
     }
 
-    /// Takes in training points `x`, n × d, with their targets, n × targets.
+    /// Adds training points `x`, n × d, with their targets, n × targets.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a
-    /// point's squared norm is not finite; nothing has been taken in then.
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared
+    /// norm is not finite; nothing is added on error.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
         self.take_in(x.view().into(), targets)
     }
@@ -113,7 +112,7 @@ impl<T: Real> Smoother<T> {
         Ok(())
     }
 
-    /// Takes in training points `x`, n × d, with their labels below the number of classes.
+    /// Adds training points `x`, n × d, with their labels below the number of classes.
     ///
     /// # Errors
     /// As [`update`](Smoother::update); [`Parameter`](Error::Parameter) if a label is too large.
@@ -140,9 +139,9 @@ impl<T: Real> Smoother<T> {
         self.apply(x, self.totals.len(), |sums, j| T::narrow(self.regression(sums, j)))
     }
 
-    /// As [`predict`](Smoother::predict), and the rows of `x`, ascending, whose total weight is not positive: there the mean
-    /// of the training targets stands in, since the estimates of a map with signed features do not make a mean. Many of
-    /// them say that the map has too few features for these points, or too small a lengthscale.
+    /// As [`predict`](Smoother::predict), and the rows of `x`, ascending, whose total weight is not positive: there the
+    /// prediction is the mean of the training targets, because signed estimates do not define a weighted mean. Many
+    /// such rows indicate too few features for these points, or too small a lengthscale.
     ///
     /// # Errors
     /// As [`predict`](Smoother::predict).
@@ -210,7 +209,7 @@ impl<T: Real> Smoother<T> {
     }
 }
 
-/// The stored form, checked when it is read.
+/// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 mod stored {
     use serde::de::Error;

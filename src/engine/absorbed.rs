@@ -1,4 +1,4 @@
-//! [`Absorbed`]: a matrix that acts on points, taken into the frequencies that they are projected on.
+//! [`Absorbed`]: a matrix on points that is multiplied into the frequencies.
 
 use ndarray::Array2;
 
@@ -18,7 +18,7 @@ pub(super) struct Absorbed<T> {
     norm: Norm<T>,
 }
 
-/// How ‖z/ℓ‖² is had from x − c.
+/// How ‖z/ℓ‖² is computed from x − c.
 #[derive(Debug)]
 enum Norm<T> {
     /// Each coordinate has a factor, or all have one.
@@ -101,7 +101,7 @@ fn lower_triangle(mut m: Array2<f64>) -> Array2<f64> {
             v.iter().zip(column.iter_mut()).for_each(|(v, c)| *c -= factor * v);
         }
     }
-    // What is above the diagonal is rounding.
+    // Entries above the diagonal are rounding errors.
     Array2::from_shape_fn((d, d), |(k, l)| if l <= k { m[[k, l]] } else { 0.0 })
 }
 

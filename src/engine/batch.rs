@@ -1,4 +1,4 @@
-//! [`Batch`]: features of a run of points in buffers that are used again.
+//! [`Batch`]: features of a run of points, in reusable buffers.
 
 use super::{Form, Points, Program, Scratch, Side, Tile};
 use crate::Real;
@@ -24,7 +24,7 @@ pub(crate) struct Features<'a, T> {
 }
 
 impl<T: Real> Batch<T> {
-    /// Room for `rows` rows of `width` features in `blocks` blocks, which hold anything; signs are 1.
+    /// Resizes to `rows` rows of `width` features in `blocks` blocks, with arbitrary contents; signs are 1.
     pub fn resize(&mut self, rows: usize, (width, blocks): (usize, usize), form: Form) {
         (self.rows, self.width, self.blocks) = (rows, width, blocks);
         self.values.resize(rows * width, T::zero());

@@ -1,4 +1,4 @@
-//! [`Bias`]: the part of each exponent that belongs to the frequency alone.
+//! [`Bias`]: the part of each exponent that depends only on the frequency.
 
 use std::f64::consts::TAU;
 
@@ -38,7 +38,7 @@ impl<T: Real> Bias<T> {
     }
 
     /// From projections t to exponents βt + a, in place: all real parts and, if there is room, all imaginary parts.
-    /// Where they might overflow `T` they saturate; `bound` is not less than any magnitude.
+    /// They saturate where they might overflow `T`; `bound` bounds every magnitude.
     pub fn apply(&self, slope: Complex64, values: &mut [T], bound: f64) {
         let isa = Isa::best();
         let (first, second) = values.split_at_mut(self.sizes.len());

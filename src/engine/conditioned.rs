@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Isa, Packed};
 
-/// What a side does to its points, in `f64`: z = M(x − c), and features are those of z times e^{t(x)} with
+/// The transformation of the points of a side, in `f64`: z = M(x − c), and features are those of z times e^{t(x)} with
 /// t(x) = α‖z/ℓ‖² + β‖x/ℓ‖² + l·x + γ.
 #[derive(Clone, Debug)]
 pub(crate) struct Affine {
@@ -46,8 +46,8 @@ impl Affine {
 
 /// Features of a map at z = M(x − c), times a factor for each point.
 ///
-/// The matrix is taken into the frequencies of a plain map with a dense projection, and what is left of it is the norm of
-/// z, by a triangular factor; else z is computed.
+/// For a plain map with a dense projection the matrix is multiplied into the frequencies, and only the norm of z is
+/// computed, by a triangular factor. Otherwise z is computed.
 #[derive(Clone, Debug)]
 pub(crate) struct Conditioned<T> {
     pub facts: Facts,

@@ -1,4 +1,4 @@
-//! [`FeatureMap`]: what a feature map of one's own states, and all that the engine asks of it.
+//! [`FeatureMap`]: the trait of user-defined feature maps.
 
 use ndarray::{ArrayRef1, ArrayView2};
 
@@ -7,7 +7,7 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive};
 use crate::kernel::Kernel;
 
-/// The side of the kernel that a point stands on.
+/// The argument of the kernel that a point belongs to.
 ///
 /// K(x, y) ≈ φ(x)·ψ(y): queries and test points on side [`X`](Side::X), keys and training points on side
 /// [`Y`](Side::Y). For [symmetric](Facts::symmetric) maps φ = ψ.
@@ -29,7 +29,7 @@ pub enum Form {
     Logarithms,
 }
 
-/// What a map states of itself, once: its sizes and its promises.
+/// The sizes and properties of a map, stated once.
 ///
 /// ```
 /// use random_features::map::Facts;
@@ -52,7 +52,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    /// A map from ℝᵈ with d = `input_dim` to these blocks of features, which promises nothing.
+    /// A map from ℝᵈ with d = `input_dim` to these blocks of features, without further properties.
     pub fn new(input_dim: usize, blocks: Vec<usize>) -> Self {
         Facts { input_dim, blocks, symmetric: false, non_negative: false, logarithms: false }
     }
@@ -77,7 +77,7 @@ impl Facts {
         self.blocks.iter().sum()
     }
 
-    /// Refuses sizes that no map has.
+    /// Rejects impossible sizes.
     pub(crate) fn checked(self) -> Result<Self> {
         check_positive("the dimension d of a map", self.input_dim)?;
         check_positive("the number of blocks of a map", self.blocks.len())?;
@@ -96,14 +96,13 @@ impl Facts {
 
 /// A random feature map of your own: K(x, y) ≈ φ(x)·ψ(y).
 ///
-/// Implement [`facts`](FeatureMap::facts) and [`fill`](FeatureMap::fill), and [`Map::new`](crate::Map::new) gives you
-/// batches, Gram matrices, estimates, hybrids and everything in [`apply`](crate::apply). The maps of this crate are made
-/// by their own constructors; [`Map`](crate::Map) is what all of them are in the end.
+/// Implement [`facts`](FeatureMap::facts) and [`fill`](FeatureMap::fill); [`Map::new`](crate::Map::new) then provides
+/// batches, Gram matrices, estimates, hybrids and everything in [`apply`](crate::apply). The maps of this crate do not
+/// implement this trait; their constructors return a [`Map`](crate::Map) directly.
 ///
-/// A map is immutable: the same point has the same features whenever and wherever it is asked for, alone or among
-/// others. [`Map::new`](crate::Map::new) tries that, and the facts, on a few points, and refuses what it finds wrong.
-/// The engine relies on nothing else. It reads the facts once, hands `fill` tiles of the right shape, and works on what
-/// is in a tile when `fill` returns.
+/// A map is immutable: a point always has the same features, alone or in a batch. [`Map::new`](crate::Map::new) tests
+/// this and the facts on a few points and rejects maps that fail. The engine reads the facts once, passes tiles of the
+/// right shape to `fill`, and uses the contents of a tile when `fill` returns.
 ///
 /// # Example
 /// ```
@@ -136,15 +135,15 @@ impl Facts {
 /// # Ok::<(), random_features::Error>(())
 /// ```
 pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
-    /// The map's sizes and promises. Read once, when a [`Map`](crate::Map) is made.
+    /// The sizes and properties of the map. Read once, when a [`Map`](crate::Map) is created.
     fn facts(&self) -> Facts;
 
     /// Writes the features of the rows of `x` to a tile of as many rows.
     ///
-    /// `x` has d columns; rows of the tile have D values and a logarithmic scale for each block, and may hold anything
-    /// before. Values should be at most 1 in magnitude. A block whose scale is −∞ is absent from its row: its values are
-    /// never read. `form` is [`Logarithms`](Form::Logarithms) only if the [facts](Facts::logarithms) offer it; signs are 1
-    /// then until `fill` changes them. A map whose facts offer logarithms must look at the form.
+    /// `x` has d columns; rows of the tile have D values and a logarithmic scale for each block, with arbitrary initial
+    /// contents. Values should be at most 1 in magnitude. A block whose scale is −∞ is absent from its row: its values
+    /// are never read. `form` is [`Logarithms`](Form::Logarithms) only if the [facts](Facts::logarithms) offer it;
+    /// signs are then initially 1. A map whose facts offer logarithms must check the form.
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>);
 
     /// The exact kernel that is estimated, if it has a closed form.

@@ -1,8 +1,8 @@
-//! Features of many points: tiles of rows, threads over the tiles, results past the caches.
+//! Features of many points: tiles of rows, parallel over tiles, with non-temporal stores for large results.
 //!
-//! Rows are computed on their own, so no result depends on the size of tiles or the number of threads. The caller's rayon
-//! pool is used; small work stays on the calling thread, and where there are fewer tiles than threads a tile's projections
-//! are cut into ranges of frequencies.
+//! Each row is computed independently, so no result depends on the size of tiles or the number of threads. The caller's
+//! rayon pool is used; small work stays on the calling thread, and where there are fewer tiles than threads a tile's
+//! projections are cut into ranges of frequencies.
 
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayViewMut2, Axis};
@@ -11,15 +11,15 @@ use super::{Form, Points, Program, Scratch, Side, Tile};
 use crate::Real;
 use crate::numeric::{Buffer, Fence};
 
-/// Bytes of output that a tile should not exceed: they stay in the second cache until they are lifted.
+/// Bytes of output that a tile should not exceed, so that they stay in the L2 cache until they are lifted.
 const TILE_BYTES: usize = 256 << 10;
 /// Rows of a tile: enough to reuse a packed panel, few enough to balance threads.
 const TILE_ROWS: std::ops::Range<usize> = 36..252;
-/// Rows of a tile are a multiple of every register block's rows (4, 6 and 12), so that none is ragged.
+/// Rows of a tile are a multiple of the rows of every register block (4, 6 and 12), so that none is partial.
 const ROW_STEP: usize = 12;
 /// Multiplications below which starting threads costs more than it saves.
 pub(super) const SMALL: usize = 1 << 18;
-/// Bytes of output from which on it is written past the caches.
+/// Bytes of output from which on non-temporal stores are used.
 const STREAMED: usize = 8 << 20;
 /// Bytes of the largest tile that is written on from a buffer.
 const CACHED: usize = 2 << 20;
@@ -66,7 +66,7 @@ pub(crate) fn fill<T: Real>(
 ) {
     let (n, width) = (x.nrows(), program.width());
     let rows = rows_for_all_threads(program, n);
-    // What does not fit into the caches is written past them, from tiles that do.
+    // Results that do not fit into the caches bypass them, from tiles that do fit.
     let bytes = |rows: usize| rows * width * size_of::<T>();
     let streamed =
         form == Form::Values && program.writes_once() && bytes(n) > STREAMED && bytes(rows) <= CACHED;
@@ -106,7 +106,7 @@ fn fill_by<T: Real>(
             worker.fill(program, what, x, Arrays { values, signs, log_scales }, streamed);
         }
     } else {
-        // Each job has buffers of its own, whose first use faults in their pages.
+        // Each job has its own buffers, and page-faulting them is expensive.
         let share = x.nrows().div_ceil(rows) / (SHARES * rayon::current_num_threads());
         (0..x.nrows().div_ceil(rows))
             .into_par_iter()
@@ -121,7 +121,7 @@ fn fill_by<T: Real>(
     }
 }
 
-/// What a thread keeps from tile to tile. Nothing is allocated while arrays are small and in standard layout.
+/// The buffers that a thread reuses. Nothing is allocated if arrays are small and in standard layout.
 #[derive(Default)]
 struct Worker<T> {
     scratch: Scratch<T>,

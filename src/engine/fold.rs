@@ -1,4 +1,4 @@
-//! Features that need never reach memory: consumers read them tile by tile.
+//! Folding over features: consumers read them tile by tile, without storing them.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ const PARTIALS: usize = 16;
 /// Bytes of partial sums that exist at a time, if that leaves one for each of a few threads.
 const PARTIAL_BYTES: usize = 32 << 20;
 
-/// How a fold is cut.
+/// How a fold is divided.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Runs {
     /// Rows of a run.
@@ -35,8 +35,8 @@ struct Worker<T, W> {
 /// Folds the features of runs of rows of `x` into a sum, in the order of the rows: `part` computes the sum of a
 /// run from its features, `add` adds it.
 ///
-/// Runs depend on shapes alone, so the result does not depend on the number of threads. `part` may keep things of type
-/// `W` from run to run.
+/// Runs depend only on shapes, so the result does not depend on the number of threads. `part` may keep state of type
+/// `W` between runs.
 pub(crate) fn fold<T: Real, W: Default, A: Send>(
     program: &Program<T>,
     what: (Side, Form),

@@ -16,7 +16,7 @@ pub(super) fn apply<T: Real>(f: Activation, offset: f64, values: &mut [T], bound
     }
     let mut scale = activate(f, values, bound);
     if offset != 0.0 {
-        // Relative to what is left of the values: ε must not vanish beside ones that f has made 0.
+        // Relative to the values after f: ε must not underflow if f has made them 0.
         scale += halve_until_one(values);
         scale = add_offset(f, offset, values, scale);
     }
@@ -41,7 +41,7 @@ fn activate<T: Real>(f: Activation, values: &mut [T], bound: f64) -> f64 {
     let isa = Isa::best();
     match f {
         Activation::Exp => return Lift::Exp.apply(values, bound),
-        // f(cu) = cf(u) or c²f(u) for c > 0, so that the scale may go first and nothing overflows.
+        // f(cu) = cf(u) or c²f(u) for c > 0, so scaling first avoids overflow.
         Activation::Identity => return halve_until_one(values),
         Activation::Relu | Activation::Abs => {
             let scale = halve_until_one(values);

@@ -1,4 +1,4 @@
-//! [`Input`]: what of a point is projected.
+//! [`Input`]: the function of a point that is projected.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2};
 use num_complex::Complex64;
@@ -8,7 +8,7 @@ use super::logarithms::Logarithms;
 use crate::Real;
 use crate::kernel::Lengthscale;
 
-/// What of a point is projected, and what else of it a row of exponents needs.
+/// The function of a point that is projected, and the row term of its exponents.
 #[derive(Debug)]
 pub(crate) enum Input {
     /// The point itself.

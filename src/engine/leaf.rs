@@ -1,4 +1,4 @@
-//! [`Leaf`]: the normal form of the maps.
+//! [`Leaf`]: a map in the normal form.
 
 use std::sync::Arc;
 
@@ -39,18 +39,18 @@ pub(crate) struct Leaf<T> {
     pub lengthscale: Lengthscale,
 }
 
-/// What a row of exponents needs beside its projections.
+/// The terms of a row of exponents besides its projections.
 pub(super) struct Term {
     /// c(x), less the constant; not finite for points without features.
     pub log: f64,
     /// The imaginary part of c(x).
     pub phase: f64,
-    /// Not less than any |⟨ωⱼ, g(x)⟩|.
+    /// An upper bound on every |⟨ωⱼ, g(x)⟩|.
     pub reach: f64,
 }
 
 impl<T: Real> Leaf<T> {
-    /// The projection, if it is taken of the points themselves, so that other maps may share what it gives.
+    /// The projection if it is applied to the points themselves, so that other maps may share its result.
     pub fn shareable(&self) -> Option<&Arc<Projection<T>>> {
         self.projection.as_ref().filter(|_| matches!(*self.input, Input::Points))
     }
@@ -66,7 +66,7 @@ impl<T: Real> Leaf<T> {
         });
     }
 
-    /// Where other things are projected than points, or none.
+    /// Fills a tile if something other than the points is projected, or nothing.
     fn fill_other(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         match (&*self.input, &self.projection) {
             (Input::Linear(linear), Some(projection)) => {

@@ -1,4 +1,4 @@
-//! [`Lift`]: from exponents to features, in place.
+//! [`Lift`]: turns exponents into features, in place.
 
 use super::{Form, Side, function};
 use crate::Real;
@@ -47,7 +47,7 @@ impl Lift {
         matches!(self, Lift::ExpPolar { .. })
     }
 
-    /// Whether features are exponentials, so that their logarithms can be had.
+    /// Whether features are exponentials, which have logarithms.
     pub(crate) fn is_exponential(self) -> bool {
         match self {
             Lift::Exp | Lift::ExpPair | Lift::ExpPolar { .. } => true,

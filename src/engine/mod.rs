@@ -1,14 +1,14 @@
-//! The engine: features of many points from what is known of a map.
+//! The engine: computes the features of many points from the plan of a map.
 //!
-//! A [`Plan`] is what the engine knows of a map: a leaf in the normal form (input, projection, bias, lift, row term), a sum
-//! of products of plans, a plan for each pair of clusters, or a foreign map. Whatever may be decided about a plan is
-//! decided once, when a [`Program`] is made of it: equal projections become one, and large results are written past the
-//! caches where nothing can change them afterwards. [`drive`] writes features to arrays; [`fold`] hands them to
-//! consumers tile by tile.
+//! A [`Plan`] describes a map: a leaf in the normal form (input, projection, bias, lift, row term), a sum of products
+//! of plans, a plan for each pair of clusters, a plan at transformed points, or a user-defined map. All optimisations
+//! are decided once, when a plan becomes a [`Program`]: equal projections are merged, and large results use
+//! non-temporal stores where nothing changes them afterwards. [`drive`] writes features to arrays; [`fold`] passes them
+//! to consumers tile by tile.
 //!
-//! Two loops are hot: a projection (packed product or fast transform) and a lift of each row in place. They are compiled
-//! for AVX-512, for AVX2 with fused multiply-add and for what the target guarantees, and chosen once at run time. Below
-//! stand the vectorised loops and the frequencies; above stand the pages of the maps, which know nothing of tiles.
+//! Two loops take almost all of the time: a projection (packed product or fast transform) and a lift of each row in
+//! place. They are compiled for AVX-512, for AVX2 with fused multiply-add and for the baseline of the target, and
+//! chosen once at run time.
 
 mod absorbed;
 mod batch;

@@ -1,4 +1,4 @@
-//! [`Plan`]: what the engine knows of a map, and [`Program`]: a plan that is ready to run.
+//! [`Plan`]: the description of a map, and [`Program`]: a plan that is ready to run.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use crate::Real;
 use crate::error::Result;
 use crate::kernel::Lengthscale;
 
-/// What the engine knows of a map.
+/// The description of a map.
 #[derive(Clone, Debug)]
 pub(crate) enum Plan<T> {
     /// A map in the normal form.
     Leaf(Leaf<T>),
     /// A sum of products of maps.
     Sum(Sum<T>),
-    /// A map of its own for each pair of clusters.
+    /// A separate map for each pair of clusters.
     Routed(Routed<T>),
     /// A map of affine images of points.
     Conditioned(Conditioned<T>),
-    /// A map of which no more is known than its facts.
+    /// A user-defined map, known only by its facts.
     Foreign(Arc<dyn FeatureMap<T>>, Facts),
 }
 
@@ -68,7 +68,7 @@ impl<T: Real> Plan<T> {
             Plan::Leaf(_) => true,
             Plan::Sum(sum) => !sum.has_slots() && sum.parts().all(|part| part.writes_once()),
             Plan::Conditioned(conditioned) => conditioned.base().writes_once(),
-            // Absent blocks are left as they are; other people's maps may write as they like.
+            // Absent blocks are left unchanged; user-defined maps may write a value more than once.
             Plan::Routed(_) | Plan::Foreign(..) => false,
         }
     }
@@ -203,7 +203,7 @@ impl<T: Real> Shared<T> {
     }
 }
 
-/// A plan with everything decided that can be decided once.
+/// A plan with its optimisations.
 #[derive(Clone, Debug)]
 pub(crate) struct Program<T> {
     plan: Plan<T>,

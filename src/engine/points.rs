@@ -1,4 +1,4 @@
-//! [`Points`]: what features are computed of, dense or sparse.
+//! [`Points`]: the points that features are computed from, dense or sparse.
 
 use std::ops::Range;
 

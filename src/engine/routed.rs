@@ -1,4 +1,4 @@
-//! [`Routed`]: a map of its own for each pair of clusters.
+//! [`Routed`]: a separate map for each pair of clusters.
 
 use std::ops::Range;
 

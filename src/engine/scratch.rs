@@ -1,4 +1,4 @@
-//! [`Scratch`]: room to work in, kept by a thread from tile to tile.
+//! [`Scratch`]: buffers that a thread reuses from tile to tile.
 
 use ndarray::ArrayView2;
 

@@ -6,8 +6,8 @@ use crate::Real;
 use crate::error::{Error, Result, check_size, checked_positive};
 use crate::kernel::Lengthscale;
 
-/// A shift of points that makes features of counts positive; unbiased but for points beyond the shift, whose coordinates
-/// are clamped ([`clamped`](Shift::clamped) counts them).
+/// A shift of points that makes features of counts positive. Unbiased, except for points beyond the shift, whose
+/// coordinates are clamped ([`clamped`](Shift::clamped) counts them).
 ///
 /// # Definition
 /// The Gaussian kernel is invariant under shifts: K(x, y) = K(x − c, y − c). Features of the
@@ -21,8 +21,7 @@ use crate::kernel::Lengthscale;
 /// points: choose them from [shifted](crate::plan::Statistics::shifted) statistics.
 ///
 /// # Variance
-/// That of the map at u: larger than without a shift as a rule, since ‖u‖ is. The price of signs that never
-/// cancel.
+/// That of the map at u, usually larger than without a shift because ‖u‖ is larger.
 ///
 /// # Exact where
 /// As for the map, with u in place of x.
@@ -107,7 +106,7 @@ impl Shift {
     /// Coordinate `l` of the shifted point, if it need not be clamped.
     pub(super) fn inside(&self, l: usize, scaled: f64) -> Option<f64> {
         let (c, u) = (self.by[l], scaled - self.by[l]);
-        // What c was made from comes back as ε to the rounding of both.
+        // A point from which c was chosen gives ε up to rounding.
         let floor = self.least - (c.abs() + self.least) * f64::EPSILON;
         let outside = u < floor.max(f64::MIN_POSITIVE);
         (!outside).then_some(u)

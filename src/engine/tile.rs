@@ -1,4 +1,4 @@
-//! [`Tile`]: where features are written.
+//! [`Tile`]: the buffer that features are written to.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ pub struct Tile<'a, T> {
     log_scales: &'a mut [f64],
     /// As many as values, or none.
     signs: &'a mut [T],
-    /// Where complete rows go, if the values are but a buffer.
+    /// The destination of complete rows, if the values are a temporary buffer.
     stream: Option<Stream<'a, T>>,
     rows: usize,
     columns: Columns,

@@ -12,18 +12,18 @@ use crate::theory::{BlockLaw, Dependence};
 /// Antithetic pairs ω, −ω over any coupling.
 ///
 /// # Definition
-/// Rows 0, 2, 4, … are drawn by the coupling inside; row 2i+1 is −(row 2i). With an odd number of rows the
-/// last one is alone.
+/// Rows 0, 2, 4, … are drawn by the inner coupling; row 2i+1 is −(row 2i). If the number of rows is odd, the last one
+/// is unpaired.
 ///
 /// # Variance
-/// For the positive map a pair is one hyperbolic projection, never worse than two independent rows. The
-/// hyperbolic and trigonometric maps are even in ω: for them the second row of a pair adds nothing.
+/// For the positive map a pair is one hyperbolic projection, whose variance never exceeds that of two independent rows.
+/// The hyperbolic and trigonometric maps are even in ω, so the second row of a pair adds nothing to them.
 ///
 /// # Exact where
-/// Each row's law is that of the coupling inside.
+/// Each row has the law of the inner coupling.
 ///
 /// # Cost
-/// Half the draws of the coupling inside.
+/// Half the draws of the inner coupling.
 ///
 /// # Example
 /// ```
@@ -57,7 +57,7 @@ impl<C: Coupling> Coupling for Antithetic<C> {
                 Rows::Structured { padded, block }
             }
         };
-        // Pairs of pairs hold each row twice: a law that blocks do not speak of.
+        // Nested pairs contain each row twice, which `BlockLaw` cannot express.
         let dependence = if half.law.antithetic { Dependence::Unknown } else { half.law.dependence };
         Ok(Drawn { rows, law: BlockLaw { size, antithetic: true, dependence, ..half.law } })
     }

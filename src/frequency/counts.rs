@@ -1,4 +1,4 @@
-//! [`Counts`]: frequencies that are counts, for the Poisson and the geometric map.
+//! [`Counts`]: integer frequencies for the Poisson and the geometric map.
 
 use ndarray::{Array2, ArrayView2};
 use rand::Rng;
@@ -7,16 +7,17 @@ use rand_distr::Distribution;
 use super::shape::check_shape;
 use crate::error::{Error, Result, check_positive, check_size};
 
-/// 2⁵³: counts up to here are `f64` numbers.
+/// 2⁵³: counts up to this value are exact in `f64`.
 const LARGEST: u64 = 1 << f64::MANTISSA_DIGITS;
-/// The largest λ: draws stay below [`LARGEST`] by millions of standard deviations.
+/// The largest λ: draws stay millions of standard deviations below [`LARGEST`].
 const LARGEST_RATE: f64 = 1e15;
 
 /// The rates λ of Poisson counts: one for all coordinates or one for each.
 ///
-/// Made from `f64` or `Vec<f64>`; what takes them checks them: every λ must be positive and at most 1e15.
+/// Converts from `f64` and `Vec<f64>`. Functions that take rates check them: every λ must be positive and at most 1e15.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub enum Rates {
     /// The same for all coordinates.
     Same(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] f64),
@@ -45,7 +46,7 @@ impl Rates {
         })
     }
 
-    /// Refuses rates outside the domain or for another dimension than `d`.
+    /// Rejects rates outside the domain or for another dimension than `d`.
     pub(crate) fn check(&self, d: usize) -> Result<()> {
         if let Rates::PerDimension(rates) = self {
             check_size("the number of rates", d, rates.len())?;
@@ -59,7 +60,7 @@ impl Rates {
     }
 }
 
-/// The law of counts: all of them independent, with this distribution.
+/// The distribution of counts, all of which are independent.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -81,7 +82,7 @@ impl CountLaw {
         }
     }
 
-    /// What it is called in errors.
+    /// The name used in errors.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             CountLaw::Poisson(_) => "Poisson",
@@ -91,7 +92,7 @@ impl CountLaw {
     }
 }
 
-/// Refuses p outside (0, 1).
+/// Rejects p outside (0, 1).
 pub(crate) fn check_probability(p: f64) -> Result<()> {
     let error =
         Error::Parameter { name: "the probability p", value: p, domain: "between 0 and 1, exclusive" };
@@ -100,9 +101,9 @@ pub(crate) fn check_probability(p: f64) -> Result<()> {
 
 /// Counts ω₁ … ω_m ∈ ℕᵈ, in rows, and their law.
 ///
-/// Immutable. Comes from [`draw_poisson`] or [`draw_geometric`], from a matrix of your own
-/// ([`from_rows`](Counts::from_rows)), or from a stored copy (feature `serde`). `u64`, and at most 2⁵³:
-/// geometric counts for points of norm 1e5 go beyond `u32`, and up to 2⁵³ they are `f64` numbers, so that
+/// Immutable. Created by [`draw_poisson`] or [`draw_geometric`], from your own matrix
+/// ([`from_rows`](Counts::from_rows)), or from a stored copy (feature `serde`). Counts are `u64`, because geometric
+/// counts for points of norm 1e5 exceed `u32`. They are at most 2⁵³, so that `f64` represents them exactly and
 /// projections lose nothing.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
@@ -116,8 +117,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Counts of your own, one frequency in each row, whose law is unknown: variances will have no closed
-    /// form.
+    /// Your own counts, one frequency in each row. Their law is unknown, so variances have no closed form.
     ///
     /// # Errors
     /// As [`from_parts`](Counts::from_parts).
@@ -125,7 +125,7 @@ impl Counts {
         Self::from_parts(rows, CountLaw::Unknown)
     }
 
-    /// Counts and the law that you state for them.
+    /// Counts with the law that you state for them.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is no row or no column or a parameter of the law is outside
@@ -148,7 +148,7 @@ impl Counts {
         self.rows.nrows()
     }
 
-    /// d, the dimension of each.
+    /// d, the dimension of each frequency.
     pub fn dim(&self) -> usize {
         self.rows.ncols()
     }
@@ -158,7 +158,7 @@ impl Counts {
         self.rows.view()
     }
 
-    /// What is known of their joint law.
+    /// Their law.
     pub fn law(&self) -> &CountLaw {
         &self.law
     }
@@ -168,8 +168,8 @@ impl Counts {
 /// coordinate l.
 ///
 /// [`PairStatistics::poisson`](crate::plan::PairStatistics::poisson) and
-/// [`PairStatistics::poisson_per_dimension`](crate::plan::PairStatistics::poisson_per_dimension) choose rates that suit
-/// data. Rows are drawn one after the other, each from left to right.
+/// [`PairStatistics::poisson_per_dimension`](crate::plan::PairStatistics::poisson_per_dimension) choose rates from
+/// data. Rows are drawn in order, each from left to right.
 ///
 /// ```
 /// use random_features::frequency::draw_poisson;
@@ -179,8 +179,8 @@ impl Counts {
 /// ```
 ///
 /// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or a rate is not
-/// positive or beyond 1e15; [`Shape`](Error::Shape) if there are rates for another dimension.
+/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or a rate is not positive
+/// or exceeds 1e15; [`Shape`](Error::Shape) if the number of rates is not `d`.
 pub fn draw_poisson<R: Rng + ?Sized>(
     d: usize,
     m: usize,
@@ -198,7 +198,7 @@ pub fn draw_poisson<R: Rng + ?Sized>(
         })
     };
     let coordinates = rates.each(d).map(of_rate).collect::<Result<Vec<_>>>()?;
-    // Numbers from 0 to 2⁵³ in f64; the conversion is exact.
+    // Integers from 0 to 2⁵³ in f64, so the conversion is exact.
     let rows = Array2::from_shape_fn((m, d), |(_, l)| coordinates[l].sample(rng) as u64);
     Counts::from_parts(rows, CountLaw::Poisson(rates))
 }
@@ -206,9 +206,8 @@ pub fn draw_poisson<R: Rng + ?Sized>(
 /// Draws `m` frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k
 /// = 0.
 ///
-/// [`PairStatistics::geometric`](crate::plan::PairStatistics::geometric) chooses a p that suits data. Rows are drawn
-/// one after the other, each from left to right. Counts beyond 2⁵³ saturate; with p ≥ 1e-14 they have probability below
-/// 1e-39.
+/// [`PairStatistics::geometric`](crate::plan::PairStatistics::geometric) chooses p from data. Rows are drawn in order,
+/// each from left to right. Counts saturate at 2⁵³; for p ≥ 1e-14 larger ones have probability below 1e-39.
 ///
 /// ```
 /// use random_features::frequency::draw_geometric;
@@ -232,7 +231,7 @@ pub fn draw_geometric<R: Rng + ?Sized>(d: usize, m: usize, p: f64, rng: &mut R) 
     Counts::from_parts(rows, CountLaw::Geometric(p))
 }
 
-/// The stored form, checked again when it is read.
+/// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {

@@ -14,9 +14,9 @@ use crate::theory::BlockLaw;
 
 /// How the frequencies of a map depend on each other.
 ///
-/// A coupling draws one block of mutually dependent rows at a time; [`draw`](Coupling::draw) puts independent blocks
-/// together. Each row on its own must have a uniform direction and a radius of the law that it is given: that alone
-/// makes every estimate unbiased. [`Hadamard`](super::Hadamard) and [`Givens`](super::Givens) do so approximately.
+/// A coupling draws one block of dependent rows; [`draw`](Coupling::draw) concatenates independent blocks. Each single
+/// row must have a uniform direction and a radius of the requested law, which is sufficient for every estimate to be
+/// unbiased. [`Hadamard`](super::Hadamard) and [`Givens`](super::Givens) satisfy this only approximately.
 ///
 /// # Example
 /// ```
@@ -30,9 +30,9 @@ use crate::theory::BlockLaw;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
-/// # A coupling of your own
-/// Two methods: how many rows a block can hold, and how to draw it. Here rows come in triples that share a radius; the
-/// directions are those of another coupling.
+/// # Implementing a coupling
+/// Two methods: the capacity of a block, and how to draw one. In this example rows come in triples that share a radius,
+/// with the directions of another coupling.
 ///
 /// ```
 /// use ndarray::Array2;
@@ -56,7 +56,7 @@ use crate::theory::BlockLaw;
 ///             let norm = row.dot(&row).sqrt();
 ///             row *= radius / norm;
 ///         }
-///         // Closed forms know nothing of this dependence: say so.
+///         // There is no closed form for this dependence.
 ///         Ok(Drawn::new(Rows::Dense(rows), BlockLaw::unknown(size, radii.law())))
 ///     }
 /// }
@@ -71,15 +71,15 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// The most rows that a block for points in ℝᵈ can hold; 0 if the coupling does not exist there.
     fn capacity(&self, d: usize) -> usize;
 
-    /// Draws one block of `size` rows in ℝᵈ: at least one row, at most the capacity. Radii come before directions.
+    /// Draws one block of `size` rows in ℝᵈ, from 1 to the capacity. Radii are drawn before directions.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if a parameter of the coupling is outside its domain, or the coupling or
     /// the radii do not exist in this dimension.
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn>;
 
-    /// Draws `m` frequencies in ℝᵈ, from a seed or a generator: independent blocks of this coupling, the last one
-    /// perhaps partial. Each is ~ N(0, I), for the Gaussian and the softmax kernel, unless the coupling has
+    /// Draws `m` frequencies in ℝᵈ from a seed or a generator, in independent blocks of this coupling; the last block
+    /// may be partial. Each frequency is ~ N(0, I), for the Gaussian and the softmax kernel, unless the coupling has
     /// [other radii](Coupling::with_radii).
     ///
     /// # Errors
@@ -117,24 +117,24 @@ macro_rules! pointers {
 
 pointers!(&C, Box<C>, std::sync::Arc<C>);
 
-/// A block as it was drawn.
+/// A drawn block.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Drawn {
     /// The rows.
     pub rows: Rows,
-    /// What is known of their joint law.
+    /// What is known about their joint law.
     pub law: BlockLaw,
 }
 
 impl Drawn {
-    /// Rows and what is known of their joint law.
+    /// Rows with what is known about their joint law.
     pub fn new(rows: Rows, law: BlockLaw) -> Self {
         Drawn { rows, law }
     }
 }
 
-/// The rows of a block: written out, or as a product.
+/// The rows of a block: a matrix, or a product of factors.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Rows {

@@ -1,4 +1,4 @@
-//! [`draw`]: from a coupling to frequencies.
+//! [`draw`]: draws frequencies from a coupling.
 
 use ndarray::{Array2, Axis};
 use rand::Rng;
@@ -14,8 +14,8 @@ use crate::theory::Law;
 /// Draws `m` frequencies in ℝᵈ for the Gaussian or the softmax kernel, each ~ N(0, I), in independent blocks of the
 /// coupling; the last block may be partial.
 ///
-/// The same as [`coupling.draw(d, m, rng)`](Coupling::draw), as a function. `rng` may be any generator;
-/// [`rng(seed)`](crate::rng) is a named, portable one.
+/// The same as [`coupling.draw(d, m, rng)`](Coupling::draw). `rng` may be any generator; [`rng(seed)`](crate::rng) is a
+/// portable one.
 ///
 /// ```
 /// use random_features::frequency::{Antithetic, Orthogonal, draw};
@@ -37,7 +37,7 @@ where
     draw_with(d, m, coupling, &Chi, rng)
 }
 
-/// As [`draw`], with radii of another law and thus for another kernel.
+/// As [`draw`], with radii of another law, for another kernel.
 ///
 /// ```
 /// use random_features::frequency::{Orthogonal, draw_with};
@@ -48,7 +48,7 @@ where
 /// ```
 ///
 /// # Errors
-/// As [`draw`]; and those of the radii.
+/// As [`draw`], and the errors of the radii.
 pub fn draw_with<C, R>(
     d: usize,
     m: usize,
@@ -80,8 +80,8 @@ where
     assemble(d, m, blocks, law)
 }
 
-/// Adds a block to those of a draw of `m` rows. Rows that are written out join the matrix before them at once, so that
-/// the next block can have their memory.
+/// Adds a block to those of a draw of `m` rows. Dense rows are appended to the preceding matrix immediately, so that
+/// the next block can reuse their memory.
 fn push(blocks: &mut Vec<Rows>, block: Rows, m: usize) -> Result<()> {
     match (blocks.last_mut(), block) {
         (Some(Rows::Dense(matrix)), Rows::Dense(block)) => append(matrix, block, m),
@@ -92,7 +92,7 @@ fn push(blocks: &mut Vec<Rows>, block: Rows, m: usize) -> Result<()> {
     }
 }
 
-/// Adds rows to a matrix that will have `m`.
+/// Appends rows to a matrix that will have `m` rows.
 fn append(matrix: &mut Array2<f64>, block: Array2<f64>, m: usize) -> Result<()> {
     check_size("the number of columns of a block", matrix.ncols(), block.ncols())?;
     if matrix.is_empty() {
@@ -103,7 +103,7 @@ fn append(matrix: &mut Array2<f64>, block: Array2<f64>, m: usize) -> Result<()> 
     room.and_then(|()| matrix.append(Axis(0), block.view())).map_err(|_| too_many(m))
 }
 
-/// One set of frequencies from the blocks of a draw: structured if all of them are.
+/// Frequencies from the blocks of a draw: structured if all blocks are, otherwise dense.
 fn assemble(d: usize, m: usize, blocks: Vec<Rows>, law: Law) -> Result<Frequencies> {
     let Some(padded) = blocks.iter().try_fold(0, |widest, block| match block {
         Rows::Dense(_) => None,
@@ -119,7 +119,7 @@ fn assemble(d: usize, m: usize, blocks: Vec<Rows>, law: Law) -> Result<Frequenci
     Frequencies::from_structured(Structured::new(d, padded, blocks)?, law)
 }
 
-/// All rows of all blocks in one matrix.
+/// The rows of all blocks in one matrix.
 fn written_out(d: usize, m: usize, blocks: Vec<Rows>) -> Result<Array2<f64>> {
     let mut matrix = Array2::zeros((0, d));
     for block in blocks {

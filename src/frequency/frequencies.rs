@@ -1,4 +1,4 @@
-//! [`Frequencies`]: what a draw leaves behind.
+//! [`Frequencies`]: the result of a draw.
 
 use std::hash::Hasher;
 
@@ -11,8 +11,8 @@ use crate::theory::Law;
 
 /// Drawn frequencies ω₁ … ω_m ∈ ℝᵈ, in rows, and their law.
 ///
-/// Immutable. Comes from [`draw`](super::draw), from a matrix of your own ([`from_rows`](Frequencies::from_rows)), or
-/// from a stored copy (feature `serde`). Frequencies of a structured coupling are not written out.
+/// Immutable. Created by [`draw`](super::draw), from your own matrix ([`from_rows`](Frequencies::from_rows)), or from a
+/// stored copy (feature `serde`). Frequencies of a structured coupling are stored as factors, not as a matrix.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -32,8 +32,8 @@ enum Form {
 }
 
 impl Frequencies {
-    /// Frequencies of your own, one in each row, whose law is not stated: maps will know neither their
-    /// kernel nor their variance.
+    /// Your own frequencies, one in each row. Their law is not stated, so maps know neither their kernel nor their
+    /// variance.
     ///
     /// # Errors
     /// As [`from_parts`](Frequencies::from_parts).
@@ -42,12 +42,12 @@ impl Frequencies {
         Self::from_parts(rows, law)
     }
 
-    /// Frequencies and the law that you state for them.
+    /// Frequencies with the law that you state for them.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is no row or no column, [`NotFinite`](Error::NotFinite) if a
     /// number is not finite, [`Shape`](Error::Shape) if the law is for another number of rows,
-    /// [`Parameter`](Error::Parameter) if the cosine of an angle in it is none.
+    /// [`Parameter`](Error::Parameter) if the cosine of an angle in it is outside \[−1, 1\].
     pub fn from_parts(rows: Array2<f64>, law: Law) -> Result<Self> {
         check_positive("the number of frequencies m", rows.nrows())?;
         check_positive("the dimension d", rows.ncols())?;
@@ -59,11 +59,11 @@ impl Frequencies {
         }
     }
 
-    /// Structured frequencies and the law that you state for them.
+    /// Structured frequencies with the law that you state for them.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the law is for another number of rows, [`Parameter`](Error::Parameter) if the cosine
-    /// of an angle in it is none.
+    /// of an angle in it is outside \[−1, 1\].
     pub fn from_structured(structured: Structured, law: Law) -> Result<Self> {
         check_size("the number of rows in the law", structured.count(), law.len())?;
         law.check()?;
@@ -78,7 +78,7 @@ impl Frequencies {
         }
     }
 
-    /// d, the dimension of each.
+    /// d, the dimension of each frequency.
     pub fn dim(&self) -> usize {
         match &self.form {
             Form::Dense(rows) => rows.ncols(),
@@ -86,8 +86,8 @@ impl Frequencies {
         }
     }
 
-    /// The dimension in which radii were drawn: that to which a structured coupling pads points (for
-    /// [`Hadamard`](super::Hadamard) the next power of two, and at least 16), else d.
+    /// The dimension in which radii were drawn: d, or the dimension to which a structured coupling pads points (for
+    /// [`Hadamard`](super::Hadamard) the next power of two, and at least 16).
     pub fn padded_dim(&self) -> usize {
         match &self.form {
             Form::Dense(rows) => rows.ncols(),
@@ -95,7 +95,7 @@ impl Frequencies {
         }
     }
 
-    /// The frequencies, one in each row: m × d. Structured ones are written out, which costs O(m d log d).
+    /// The m × d matrix of frequencies, one in each row. For structured ones it is computed, in O(m d log d).
     pub fn rows(&self) -> CowArray<'_, f64, Ix2> {
         match &self.form {
             Form::Dense(rows) => rows.view().into(),
@@ -103,7 +103,7 @@ impl Frequencies {
         }
     }
 
-    /// ‖ω‖² for every row, of the rows before they are cut if a structured coupling pads.
+    /// ‖ω‖² of every row; with a structured coupling that pads, of the rows in the padded dimension.
     pub fn squared_norms(&self) -> Vec<f64> {
         match &self.form {
             Form::Dense(rows) => rows.rows().into_iter().map(|row| row.dot(&row)).collect(),
@@ -116,7 +116,7 @@ impl Frequencies {
         }
     }
 
-    /// The structure of the rows, if they have one.
+    /// The structured form of the rows, if they have one.
     pub fn structured(&self) -> Option<&Structured> {
         match &self.form {
             Form::Dense(_) => None,
@@ -124,12 +124,12 @@ impl Frequencies {
         }
     }
 
-    /// What is known of their joint law.
+    /// What is known about their joint law.
     pub fn law(&self) -> &Law {
         &self.law
     }
 
-    /// Feeds all numbers that the frequencies are made of to `hasher`.
+    /// Feeds every number of the stored form to `hasher`.
     pub(crate) fn hash_numbers(&self, hasher: &mut impl Hasher) {
         let mut numbers = |v: f64| hasher.write_u64(v.to_bits());
         match &self.form {
@@ -152,7 +152,7 @@ impl Frequencies {
     }
 }
 
-/// The stored form, checked again when it is read.
+/// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {

@@ -1,9 +1,9 @@
-//! The generators that frequencies are drawn with.
+//! Random number generators for drawing frequencies.
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
 
-/// The crate's generator: ChaCha8, portable and seedable, the same on every machine.
+/// The crate's generator, ChaCha8 with this seed: portable, the same stream on every machine.
 ///
 /// ```
 /// use random_features::frequency::{Independent, draw};
@@ -15,10 +15,10 @@ pub fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
-/// The generator for redraw number `step` of a seed: a stream of its own for each step, that of [`rng`] for step 0.
+/// The generator for redraw number `step` of a seed: an independent stream for each step; step 0 is [`rng`].
 ///
-/// To redraw frequencies while training, draw again with the next step. What is drawn depends on the seed and the
-/// step alone, never on data, so a run can be repeated from any step on.
+/// To redraw frequencies during training, draw again with the next step. The draw depends only on the seed and the
+/// step, so a run can be resumed from any step.
 ///
 /// ```
 /// use random_features::frequency::{Independent, draw, rng_of_step};

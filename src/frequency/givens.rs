@@ -1,4 +1,4 @@
-//! Givens frequencies: orthogonal ones from rounds of random plane rotations.
+//! Givens frequencies: orthogonal frequencies from rounds of random plane rotations.
 
 use std::f64::consts::TAU;
 
@@ -12,22 +12,22 @@ use super::structured::Rotated;
 use crate::error::{Result, check_positive};
 use crate::theory::BlockLaw;
 
-/// Givens frequencies, **approximate**: orthogonal ones from rounds of random plane rotations; estimates have a small
-/// bias.
+/// Givens frequencies, **approximate**: orthogonal frequencies from rounds of random plane rotations. Estimates have a
+/// small bias.
 ///
 /// # Definition
-/// ωᵢ = rᵢ (R)ᵢ with independent radii rᵢ ~ χ_d and R a product of k rounds. A round pairs the coordinates at random,
-/// every perfect matching as likely as any other, and rotates each of the ⌊d/2⌋ planes by an angle of its own, uniform
-/// on [0, 2π); for odd d one coordinate is left out. Every block has rotations of its own, and holds up to d rows.
+/// ωᵢ = rᵢ (R)ᵢ with independent radii rᵢ ~ χ_d and R a product of k rounds. A round draws a uniform random perfect
+/// matching of the coordinates and rotates each of the ⌊d/2⌋ planes by an independent angle, uniform on [0, 2π); for
+/// odd d one coordinate is left out. Each block has independent rotations and up to d rows.
 ///
 /// # Variance
 /// Close to that of [`Orthogonal`](super::Orthogonal). No closed form is known.
 ///
 /// # Exact where
-/// For d = 2, where one round is the uniform law; else nowhere for finite k: R tends to the uniform law on rotations as
-/// k grows. For even d each round brings E Σⱼ Rᵢⱼ⁴ nearer to 3/(d+2), its value under the uniform law, by the factor
-/// ¾ (1 − 1/(d−1)) (new). Points along an axis are the worst: mean/K − 1 of positive features at x = y = e₀ (softmax,
-/// m = d; measured, standard errors of the last digit in brackets):
+/// For d = 2, where one round is the uniform law; otherwise nowhere for finite k. As k grows, R converges to the
+/// uniform law on rotations: for even d each round reduces the distance of E Σⱼ Rᵢⱼ⁴ from 3/(d+2), its value under the
+/// uniform law, by the factor ¾ (1 − 1/(d−1)) (new). The bias is largest for points along an axis. Measured mean/K − 1
+/// of positive features at x = y = e₀ (softmax, m = d; standard errors of the last digit in brackets):
 ///
 /// | k | d = 4 | d = 16 | d = 64 | d = 256 |
 /// |---|---|---|---|---|
@@ -35,11 +35,11 @@ use crate::theory::BlockLaw;
 /// | 4 ⌈log₂ d⌉ | 0.5 (2) % | 2.7 (2) % | 2.4 (4) % | 1.4 (5) % |
 /// | 6 ⌈log₂ d⌉ | −0.1 (2) % | 0.5 (2) % | −0.1 (4) % | 0.3 (5) % |
 ///
-/// Along (1, 1, 0, …) the bias is smaller, and along (1, 1, …, 1) smaller and of the other sign. There is no plane in
-/// one dimension: d = 1 is an error.
+/// Along (1, 1, 0, …) the bias is smaller, and along (1, 1, …, 1) smaller and of opposite sign. d = 1 is an error,
+/// since one dimension has no plane.
 ///
 /// # Cost
-/// O(kd) to draw and to store for a block, O(kd) a point and block.
+/// O(kd) per block to draw and to store; O(kd) per block and point to apply.
 ///
 /// # Example
 /// ```
@@ -55,7 +55,7 @@ use crate::theory::BlockLaw;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Givens {
-    /// k, the number of rounds of ⌊d/2⌋ rotations each, from 1 on; `None` is 6 ⌈log₂ d⌉.
+    /// k ≥ 1, the number of rounds of ⌊d/2⌋ rotations each; `None` is 6 ⌈log₂ d⌉.
     pub rounds: Option<usize>,
 }
 
@@ -64,7 +64,7 @@ impl Givens {
     pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
         let rounds = self.rounds.unwrap_or_else(|| default_rounds(d));
         check_positive("the number of rounds", rounds)?;
-        // As many as fit into memory.
+        // The rotations must fit into memory.
         let planes = d / 2;
         check_shape(size_of::<PlaneRotation>(), rounds.saturating_mul(planes))?;
         let mut rotations = Vec::with_capacity(rounds * planes);

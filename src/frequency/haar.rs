@@ -8,11 +8,10 @@ use crate::linalg::orthonormal_rows;
 
 /// The first `count` ≤ d columns of a Haar-distributed orthogonal d × d matrix, as rows.
 ///
-/// It is the Q of a Householder QR decomposition of a Gaussian matrix whose column k is drawn when the
-/// reflections before it have been applied: the trailing part of a Gaussian matrix is still Gaussian then,
-/// and independent of them (Stewart, *The efficient generation of random orthogonal matrices*), so that R need not
-/// be computed. **The signs of R's diagonal are absorbed in Q.** Without them Q is not Haar-distributed:
-/// E[Q_kk] ≈ −0.8/√d, and exponential features are biased by 15–30 %.
+/// It is the Q of a Householder QR decomposition of a Gaussian matrix. Column k is drawn after the earlier reflections
+/// have been applied: they leave the trailing part Gaussian and independent of them (Stewart, *The efficient generation
+/// of random orthogonal matrices*), so R need not be computed. **The signs of R's diagonal are absorbed in Q.** Without
+/// them Q is not Haar-distributed: E[Q_kk] ≈ −0.8/√d, and exponential features are biased by 15–30 %.
 ///
 /// Cost O(count · d²) at most.
 pub(super) fn haar_rows(count: usize, d: usize, rng: &mut dyn Rng) -> Array2<f64> {
@@ -38,8 +37,8 @@ mod tests {
         }
     }
 
-    /// E[Q] = 0 and E[Q²] = 1/d entrywise, that is, no entry is special. A raw QR has E[Q_kk] ≈ −0.8/√d: z ≈
-    /// −60 here. Bounds of 4.9 standard errors on 2·36 and 2 means: false-alarm rate below 1e-4.
+    /// E[Q] = 0 and E[Q²] = 1/d for every entry. A QR without sign correction has E[Q_kk] ≈ −0.8/√d: z ≈ −60 here.
+    /// Bounds of 4.9 standard errors on 2·36 and 2 means: false-alarm rate below 1e-4.
     #[test]
     fn every_entry_has_mean_zero() {
         const D: usize = 6;

@@ -1,4 +1,4 @@
-//! Hadamard frequencies: orthogonal ones from fast transforms.
+//! Hadamard frequencies: orthogonal frequencies from fast transforms.
 
 use ndarray::Array2;
 use rand::Rng;
@@ -11,28 +11,28 @@ use super::structured::{Rotated, widest};
 use crate::error::{Result, check_positive};
 use crate::theory::BlockLaw;
 
-/// Hadamard frequencies (HD products): orthogonal ones of O(log d) operations each, **approximate**: estimates have a
-/// small bias.
+/// Hadamard frequencies (HD products), **approximate**: orthogonal frequencies that cost O(log d) operations each.
+/// Estimates have a small bias.
 ///
 /// # Definition
-/// ωᵢ = rᵢ (R)ᵢ with independent radii rᵢ and R = Π_k N^{−1/2} H D_k in ℝᴺ: H the Hadamard matrix, D_k diagonal with
-/// random signs, N the next power of two from d on, and at least 16. Points are padded with zeros, rows are cut to their
-/// first d coordinates; radii are those of dimension N (χ_N, not χ_d), so that a cut row has the norm of N(0, I) in ℝᵈ. A
-/// block has up to N rows, orthogonal before the cut.
+/// ωᵢ = rᵢ (R)ᵢ with independent radii rᵢ and R = Π_k N^{−1/2} H D_k in ℝᴺ: H is the Hadamard matrix, D_k is diagonal
+/// with random signs, and N is the smallest power of two that is at least d and 16. Points are padded with zeros, which
+/// truncates rows to their first d coordinates. Radii are those of dimension N (χ_N, not χ_d), so that a truncated row
+/// has the norm of N(0, I) in ℝᵈ. A block has up to N rows, orthogonal before truncation.
 ///
 /// # Variance
 /// Close to that of [`Orthogonal`](super::Orthogonal) where N = d, and to that of independent rows where d is much
 /// smaller than N. No closed form is known.
 ///
 /// # Exact where
-/// Nowhere: directions come from a finite set instead of the sphere. With one round a coordinate of a direction is
-/// ±N^{−1/2}, and E exp(ω·z) with ‖ω‖ = √N is Π cosh z_k instead of the regularised softmax kernel; every round more
-/// brings it closer. That is why N is at least 16: with three rounds the mean of cos ω·z at ‖z‖ = 2, which should be
-/// e⁻² = 0.135, would be 0.362 with N = 2 and off by 0.032 with N = 8; with N = 16 it is within
-/// 0.005, with N = 64 within 0.001.
+/// Nowhere: directions come from a finite set instead of the sphere. With one round every coordinate of a direction is
+/// ±N^{−1/2}, and E exp(ω·z) with ‖ω‖ = √N is Π cosh z_k instead of the regularised softmax kernel; each further round
+/// reduces the difference. The bias also decreases with N, which is why N is at least 16: with three rounds the mean of
+/// cos ω·z at ‖z‖ = 2 should be e⁻² = 0.135, but is 0.362 for N = 2 and off by 0.032 for N = 8; the error is below
+/// 0.005 for N = 16 and below 0.001 for N = 64.
 ///
 /// # Cost
-/// O(m) to draw and to store, O(k m log d) a point for k rounds; no matrix is formed.
+/// O(m) to draw and to store; O(k m log d) per point for k rounds. No matrix is formed.
 ///
 /// # Example
 /// ```
@@ -48,7 +48,7 @@ use crate::theory::BlockLaw;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hadamard {
-    /// k, the number of rounds, from 1 on.
+    /// k ≥ 1, the number of rounds.
     pub rounds: usize,
 }
 
@@ -64,7 +64,7 @@ impl Hadamard {
         if d == 0 { 0 } else { widest(d).unwrap_or(0) }
     }
 
-    /// Draws R for points in ℝᵈ, 64 flips from a word.
+    /// Draws R for points in ℝᵈ, taking 64 flips from each random word.
     pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
         check_positive("the number of rounds", self.rounds)?;
         check_shape(Self::padded(d), self.rounds)?;

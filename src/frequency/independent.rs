@@ -14,7 +14,7 @@ use crate::theory::{BlockLaw, Dependence};
 /// ω = r·u with r ~ χ_d and u uniform on the unit sphere, all independent.
 ///
 /// # Variance
-/// Closed forms for every map; the baseline that other couplings improve on.
+/// Closed forms for every map. The baseline for other couplings.
 ///
 /// # Exact where
 /// The law is exact.

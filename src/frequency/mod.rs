@@ -1,21 +1,23 @@
-//! Drawing frequencies ω: what is random about a feature map.
+//! Drawing the random frequencies ω of a feature map.
 //!
-//! A [`Coupling`] says how the rows ω₁ … ω_m depend on each other; [`Coupling::draw`] turns it into [`Frequencies`],
-//! plain immutable data that remembers its law. Randomness enters here, once, and nowhere else. Below stand
-//! the closed forms, whose language ([`Law`](crate::theory::Law)) a draw speaks; above stand projections and maps.
+//! A [`Coupling`] is the joint law of the rows ω₁ … ω_m; [`Coupling::draw`] draws [`Frequencies`] from it, plain
+//! immutable data that stores its law. All randomness of a map enters here. The law of a draw is a
+//! [`theory::Law`](crate::theory::Law), from which closed forms follow; projections and maps are built on draws.
 //!
-//! Every coupling but those of [`quasi`] has a polar form ω = r·u: a block's [`Radii`] r are drawn before its
-//! directions u. Radii choose the kernel, directions the variance. [`Counts`] are frequencies of another
-//! kind, for the Poisson and the geometric map. Draws are made in `f64` whatever the map computes in, so
-//! `f32` and `f64` share a stream. Streams are pinned by tests; a change is announced in the changelog.
+//! Except for [`quasi`] and [`Product`], couplings have the polar form ω = r·u: the [`Radii`] r of a block are drawn
+//! before its directions u. Radii determine the kernel, directions the variance. [`Counts`] are the integer frequencies
+//! of the Poisson and the geometric map. Draws are made in `f64` for every map, so `f32` and `f64` share a stream.
+//! Streams are pinned by tests; the changelog announces any change.
 //!
-//! Floors; each file uses only those above it in this list.
+//! Files, each of which uses only those above it in this list:
 //!
-//! - `generator`, `shape`: named generators, and sizes that can be drawn
-//! - `radii`: norms and normal numbers; `haar`: uniform directions; `simplex_matrix`, `rotation`: directions as products
-//! - `structured`: blocks of products; `counts`: frequencies of the other kind
-//! - `frequencies`: what a draw leaves behind
-//! - `source`: a seed or a generator; `coupling`: the trait and its blocks; `draw`; `with_radii`
+//! - `generator`, `shape`: generators, and checks of sizes
+//! - `radii`: norms and normal numbers; `haar`: uniform directions; `simplex_matrix`, `rotation`: directions as
+//!   products of factors
+//! - `structured`: blocks of such products; `counts`: integer frequencies
+//! - `frequencies`: the result of a draw
+//! - `source`: a seed or a generator; `coupling`: the trait and its blocks; `draw`; `with_radii`; `recipe`: draws as
+//!   plain data
 //! - couplings: `independent`, `product`, `orthogonal`, `hadamard`, `givens`, `simplex_plus`, `quasi`; over others of them
 //!   `simplex` and `antithetic`
 
@@ -57,7 +59,7 @@ pub use orthogonal::Orthogonal;
 pub use product::Product;
 pub use quasi::{Halton, Sobol};
 pub use radii::{Chi, Radii, RootDim};
-pub use recipe::{AnyCoupling, AnyRadii, Draw, DrawCounts};
+pub use recipe::{AnyCoupling, AnyProduct, Draw, DrawCounts, Points};
 pub use simplex::Simplex;
 pub use simplex_plus::SimplexPlus;
 pub use source::Source;

@@ -11,16 +11,16 @@ use crate::theory::{BlockLaw, Dependence};
 /// Orthogonal frequencies (ORF): blocks of up to d mutually orthogonal rows, each ~ N(0, I).
 ///
 /// # Definition
-/// ωᵢ = rᵢ qᵢ with independent rᵢ ~ χ_d and qᵢ the rows of a Haar-distributed orthogonal matrix. For m < d
-/// the first m rows are kept; for m > d independent blocks are drawn, the last one partial.
+/// ωᵢ = rᵢ qᵢ with independent rᵢ ~ χ_d and qᵢ the rows of a Haar-distributed orthogonal matrix. For m < d the first m
+/// rows are kept; for m > d independent blocks are drawn, and the last one may be partial.
 ///
 /// # Variance
-/// Below that of independent rows for the positive and hyperbolic maps everywhere, and for the trigonometric
-/// map where ‖x−y‖ is moderate. Closed forms for all three: [`theory`](crate::theory).
+/// Below that of independent rows everywhere for the positive and hyperbolic maps, and at moderate ‖x−y‖ for the
+/// trigonometric map. [`theory`](crate::theory) has closed forms for all three.
 ///
 /// # Exact where
-/// The law is exact: the signs of R are absorbed in Q, without which a QR decomposition is not Haar-distributed
-/// and exponential features are biased by 15–30 %.
+/// The law is exact, because the signs of R are absorbed in Q. Without that the Q of a QR decomposition is not
+/// Haar-distributed and exponential features are biased by 15–30 %.
 ///
 /// # Cost
 /// O(m d²) to draw; maps cost the same as with independent rows.

@@ -10,18 +10,18 @@ use crate::error::Result;
 use crate::kernel::Marginal;
 use crate::theory::{BlockLaw, Dependence};
 
-/// Independent frequencies whose coordinates are independent too, each of the law inside: for kernels that are products
-/// over coordinates.
+/// Independent frequencies with independent coordinates of a [`Marginal`] law, for kernels that are products over
+/// coordinates.
 ///
 /// # Definition
-/// ωₗ = F⁻¹(uₗ) with the distribution function F of the [`Marginal`] and independent uniform uₗ. Radii of another law
-/// make no sense here: those that a draw asks for are not looked at.
+/// ωₗ = F⁻¹(uₗ) with the distribution function F of the [`Marginal`] and independent uniform uₗ. The radii that a draw
+/// asks for do not apply and are ignored.
 ///
 /// # Variance
 /// That of trigonometric features on independent frequencies ([`ShiftInvariant`](crate::kernel::ShiftInvariant)).
 ///
 /// # Exact where
-/// The law is exact, to the 2⁶⁴ values of u.
+/// The law is exact, up to the resolution of 2⁶⁴ values of u.
 ///
 /// # Cost
 /// O(md) quantiles to draw.

@@ -1,4 +1,4 @@
-//! Radii ‖ω‖, and rows that have them. The laws of radii stand with their kernels.
+//! Drawing radii ‖ω‖ and scaling directions by them. The laws of radii are defined with their kernels.
 
 use ndarray::{Array2, s};
 use rand::Rng;
@@ -32,7 +32,7 @@ pub(super) fn assemble(radii: &[f64], directions: Array2<f64>) -> Array2<f64> {
     directions
 }
 
-/// Fills `v` with independent standard normal numbers and gives their norm, which is not 0.
+/// Fills `v` with independent standard normal numbers and returns their norm, which is not 0.
 pub(super) fn fill_normal(v: &mut [f64], rng: &mut dyn Rng) -> f64 {
     loop {
         v.fill_with(|| StandardNormal.sample(rng));

@@ -1,16 +1,17 @@
-//! Draws as plain data: [`Draw`] and [`DrawCounts`], which can be stored, compared and repeated.
+//! Draws as plain data: [`Draw`] and [`DrawCounts`] can be stored, compared and repeated.
 
 use rand::Rng;
 
+use super::quasi::WithMarginal;
 use super::{
-    Antithetic, Chi, CountLaw, Counts, Coupling, Drawn, Frequencies, Givens, Hadamard, Halton, Independent,
-    Orthogonal, Product, Radii, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric, draw_poisson,
-    draw_with, rng_of_step,
+    Antithetic, CountLaw, Counts, Coupling, Drawn, Frequencies, Givens, Hadamard, Halton, Independent,
+    Orthogonal, Product, Radii, Simplex, SimplexPlus, Sobol, draw_geometric, draw_poisson, draw_with,
+    rng_of_step,
 };
 use crate::error::{Error, Result};
-use crate::kernel::{Cauchy, RationalQuadratic, Smoothness};
+use crate::kernel::{Marginal, Radius};
 
-/// Any coupling of this crate, as data.
+/// Any coupling of this crate, as plain data.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -31,8 +32,8 @@ pub enum AnyCoupling {
     Halton,
     /// [`Sobol`].
     Sobol,
-    /// [`Product`] of [`Cauchy`] coordinates.
-    Cauchy,
+    /// Independent coordinates of a named law.
+    Product(AnyProduct),
     /// [`Antithetic`] pairs over another one.
     Antithetic(Box<AnyCoupling>),
 }
@@ -48,7 +49,7 @@ impl AnyCoupling {
             AnyCoupling::Givens(coupling) => Box::new(*coupling),
             AnyCoupling::Halton => Box::new(Halton),
             AnyCoupling::Sobol => Box::new(Sobol),
-            AnyCoupling::Cauchy => Box::new(Product(Cauchy)),
+            AnyCoupling::Product(product) => Box::new(*product),
             AnyCoupling::Antithetic(inner) => Box::new(Antithetic(inner.as_dyn())),
         }
     }
@@ -85,10 +86,20 @@ any_coupling! {
     Sobol => |_| AnyCoupling::Sobol,
 }
 
-impl From<Product<Cauchy>> for AnyCoupling {
-    fn from(_: Product<Cauchy>) -> Self {
-        AnyCoupling::Cauchy
-    }
+macro_rules! any_product {
+    ($($coupling:ty => |$own:ident| ($points:ident, $marginal:expr)),* $(,)?) => {$(
+        impl<M: Marginal> From<$coupling> for AnyCoupling {
+            fn from($own: $coupling) -> Self {
+                AnyCoupling::Product(AnyProduct { points: Points::$points, law: $marginal.law() })
+            }
+        }
+    )*};
+}
+
+any_product! {
+    Product<M> => |own| (Independent, own.0),
+    WithMarginal<Halton, M> => |own| (Halton, own.marginal),
+    WithMarginal<Sobol, M> => |own| (Sobol, own.marginal),
 }
 
 impl<C: Into<AnyCoupling>> From<Antithetic<C>> for AnyCoupling {
@@ -97,53 +108,55 @@ impl<C: Into<AnyCoupling>> From<Antithetic<C>> for AnyCoupling {
     }
 }
 
-/// Any law of the radii that this crate knows, as data.
-#[derive(Clone, Debug, PartialEq)]
+/// Frequencies with independent coordinates of a named law, as plain data.
+///
+/// Made from a [`Product`], [`Sobol::with_marginal`] or [`Halton::with_marginal`]. Drawing is an error
+/// ([`Sampler`](Error::Sampler)) for a [`Marginal`] of your own, which has no name to store.
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
-pub enum AnyRadii {
-    /// [`Chi`].
-    Chi,
-    /// [`RootDim`].
-    RootDim,
-    /// Those of a Matérn kernel.
-    Matern(Smoothness),
-    /// Those of the rational quadratic kernel.
-    RationalQuadratic(RationalQuadratic),
+pub struct AnyProduct {
+    /// The points of the unit cube.
+    pub points: Points,
+    /// The law of a coordinate.
+    pub law: Radius,
 }
 
-impl AnyRadii {
-    fn as_dyn(&self) -> &dyn Radii {
-        match self {
-            AnyRadii::Chi => &Chi,
-            AnyRadii::RootDim => &RootDim,
-            AnyRadii::Matern(smoothness) => smoothness,
-            AnyRadii::RationalQuadratic(kernel) => kernel,
+/// The points of the unit cube from which coordinates are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub enum Points {
+    /// Independent, uniform.
+    Independent,
+    /// Of the [`Halton`] sequence.
+    Halton,
+    /// Of the [`Sobol`] sequence.
+    Sobol,
+}
+
+impl Coupling for AnyProduct {
+    fn capacity(&self, d: usize) -> usize {
+        match self.points {
+            Points::Independent => Independent.capacity(d),
+            Points::Halton => Halton.capacity(d),
+            Points::Sobol => Sobol.capacity(d),
+        }
+    }
+
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        let marginal = self.law.marginal()?;
+        match self.points {
+            Points::Independent => Product(marginal).draw_block(d, size, radii, rng),
+            Points::Halton => Halton.with_marginal(marginal).draw_block(d, size, radii, rng),
+            Points::Sobol => Sobol.with_marginal(marginal).draw_block(d, size, radii, rng),
         }
     }
 }
 
-macro_rules! any_radii {
-    ($($radii:ident => |$own:pat_param| $variant:expr),* $(,)?) => {$(
-        impl From<$radii> for AnyRadii {
-            fn from($own: $radii) -> Self {
-                $variant
-            }
-        }
-    )*};
-}
-
-any_radii! {
-    Chi => |_| AnyRadii::Chi,
-    RootDim => |_| AnyRadii::RootDim,
-    Smoothness => |own| AnyRadii::Matern(own),
-    // Radii have no lengthscale: that of the kernel divides the points.
-    RationalQuadratic => |own| AnyRadii::RationalQuadratic(own.without_lengthscale()),
-}
-
-/// How frequencies are drawn: what [`draw_with`] takes, as plain data.
+/// The arguments of [`draw_with`] as plain data.
 ///
-/// Draws of one seed are independent if their streams differ, and the same if they are equal, streams included.
+/// With one seed, draws are independent if their streams differ; equal recipes with equal streams give the same draw.
 ///
 /// ```
 /// use random_features::frequency::{Draw, Orthogonal, draw};
@@ -154,6 +167,7 @@ any_radii! {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Draw {
     /// d.
     pub d: usize,
@@ -161,42 +175,43 @@ pub struct Draw {
     pub m: usize,
     /// How the frequencies depend on each other.
     pub coupling: AnyCoupling,
-    /// The law of their norms.
-    pub radii: AnyRadii,
-    /// Which of the independent streams of a seed it takes.
+    /// The law of their norms; that of a coupling with coordinates of their own law does not use it.
+    pub radii: Radius,
+    /// Which of the independent streams of a seed to draw from.
     pub stream: u64,
 }
 
 impl Draw {
-    /// m frequencies in ℝᵈ with radii χ, from stream 0. Equal draws of one recipe are one draw: what must be independent
-    /// of each other needs [streams](Draw::with_stream) of its own.
+    /// m frequencies in ℝᵈ with radii χ, from stream 0. Draws that must be independent need different
+    /// [streams](Draw::with_stream).
     pub fn new(d: usize, m: usize, coupling: impl Into<AnyCoupling>) -> Self {
-        Draw { d, m, coupling: coupling.into(), radii: AnyRadii::Chi, stream: 0 }
+        Draw { d, m, coupling: coupling.into(), radii: Radius::Chi, stream: 0 }
     }
 
-    /// The same with other radii.
-    pub fn with_radii(self, radii: impl Into<AnyRadii>) -> Self {
-        Draw { radii: radii.into(), ..self }
+    /// The same draw with radii of another law, which must have a name: those of this crate have.
+    pub fn with_radii(self, radii: impl Radii) -> Self {
+        Draw { radii: radii.law(), ..self }
     }
 
-    /// The same from another stream.
+    /// The same draw from another stream.
     pub fn with_stream(self, stream: u64) -> Self {
         Draw { stream, ..self }
     }
 
-    /// The frequencies.
+    /// The frequencies of this recipe for a seed.
     ///
     /// # Errors
-    /// As [`draw_with`].
+    /// As [`draw_with`]; [`Sampler`](Error::Sampler) if a law has no name.
     pub fn of_seed(&self, seed: u64) -> Result<Frequencies> {
         let mut rng = rng_of_step(seed, self.stream);
-        draw_with(self.d, self.m, &self.coupling, self.radii.as_dyn(), &mut rng)
+        draw_with(self.d, self.m, &self.coupling, self.radii.radii()?.as_ref(), &mut rng)
     }
 }
 
-/// How counts are drawn, as plain data.
+/// The recipe of a draw of counts, as plain data.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct DrawCounts {
     /// d.
     pub d: usize,
@@ -204,11 +219,22 @@ pub struct DrawCounts {
     pub m: usize,
     /// Their law.
     pub law: CountLaw,
-    /// Which of the independent streams of a seed it takes.
+    /// Which of the independent streams of a seed to draw from.
     pub stream: u64,
 }
 
 impl DrawCounts {
+    /// m counts in ℕᵈ of this law, from stream 0. Draws that must be independent need different
+    /// [streams](DrawCounts::with_stream).
+    pub fn new(d: usize, m: usize, law: CountLaw) -> Self {
+        DrawCounts { d, m, law, stream: 0 }
+    }
+
+    /// The same draw from another stream.
+    pub fn with_stream(self, stream: u64) -> Self {
+        DrawCounts { stream, ..self }
+    }
+
     /// The counts.
     ///
     /// # Errors

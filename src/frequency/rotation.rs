@@ -11,10 +11,10 @@ use crate::numeric::{Isa, hadamard_rounds};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Rotation {
-    /// Rounds of sign flips and Hadamard transforms, v ← N^{−1/2} H D v, one for each row of flips (`true`: the
-    /// coordinate changes sign), first row first. N is a power of two, H the Sylvester–Hadamard matrix.
+    /// Rounds of sign flips and Hadamard transforms, v ← N^{−1/2} H D v, one for each row of flips (`true` flips the
+    /// sign of the coordinate), applied from the first row on. N is a power of two, H the Sylvester–Hadamard matrix.
     Hadamard(Array2<bool>),
-    /// Plane rotations, first one first.
+    /// Plane rotations, applied from the first on.
     Givens(Vec<PlaneRotation>),
 }
 
@@ -30,7 +30,7 @@ pub struct PlaneRotation {
 }
 
 impl Rotation {
-    /// v ← R v. Cost O(N log N) a round, or O(1) a plane.
+    /// v ← R v. Cost O(N log N) per round, or O(1) per plane.
     ///
     /// ```
     /// use random_features::frequency::structured::{PlaneRotation, Rotation};
@@ -72,7 +72,7 @@ impl Rotation {
         }
     }
 
-    /// The largest number of coordinates that the factors can touch.
+    /// An upper bound on the number of coordinates that the factors change.
     pub(super) fn span(&self) -> usize {
         match self {
             Rotation::Hadamard(flips) => flips.ncols(),
@@ -80,7 +80,7 @@ impl Rotation {
         }
     }
 
-    /// Refuses factors that are not of this dimension.
+    /// Rejects factors that are not of this dimension.
     pub(super) fn check(&self, dim: usize) -> Result<()> {
         match self {
             Rotation::Hadamard(flips) => {

@@ -1,8 +1,8 @@
-//! Sizes for which there are frequencies.
+//! Checks of d and m.
 
 use crate::error::{Error, Result, check_positive};
 
-/// Refuses sizes for which there is no matrix of m × d numbers.
+/// Rejects sizes for which no matrix of m × d numbers can exist.
 pub(super) fn check_shape(d: usize, m: usize) -> Result<()> {
     check_positive("the dimension d", d)?;
     check_positive("the number of frequencies m", m)?;
@@ -16,7 +16,7 @@ pub(super) fn too_many(m: usize) -> Error {
     Error::Parameter { name: "the number of frequencies m", value: m as f64, domain }
 }
 
-/// The error for a whole number outside its domain.
+/// The error for an integer outside its domain.
 pub(super) fn outside(name: &'static str, value: usize, domain: &'static str) -> Error {
     Error::Parameter { name, value: value as f64, domain }
 }

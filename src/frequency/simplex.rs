@@ -1,4 +1,4 @@
-//! Simplex frequencies (SimRF), and the products with the [simplex matrix](vertices) that make them.
+//! Simplex frequencies (SimRF), and products with the [simplex matrix](vertices).
 
 use ndarray::{Array2, s};
 use rand::Rng;
@@ -18,22 +18,22 @@ use crate::theory::{BlockLaw, Dependence};
 /// Simplex frequencies (SimRF): blocks of up to d rows whose directions are the vertices of a regular simplex.
 ///
 /// # Definition
-/// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the matrix of [`vertices`]: unit rows
-/// with inner products −1/(d−1). A block of r < d rows is [`Partial::Fitted`] with an r-vertex simplex of its
-/// own, or [`Partial::Truncated`] to the first rows of that with d. A single row is a plain one. Q may instead be a
-/// fast [`RotationLaw`]: with an HD product no matrix is formed and S costs O(1) a row ("fast SimRF").
+/// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the matrix of [`vertices`]: unit rows with inner
+/// products −1/(d−1). A block of r < d rows is either an r-vertex simplex ([`Partial::Fitted`]) or the first r rows of
+/// the d-vertex simplex ([`Partial::Truncated`]). A single row is uniform on the sphere. Q may instead follow a fast
+/// [`RotationLaw`]: with an HD product no matrix is formed and S costs O(1) per row ("fast SimRF").
 ///
 /// # Variance
-/// The least for positive features among all couplings that do not look at the radii; for the hyperbolic and
-/// trigonometric maps [`Orthogonal`](super::Orthogonal) is better. Closed forms: [`theory`](crate::theory).
+/// Optimal for positive features among all couplings whose directions do not depend on the radii. For the hyperbolic
+/// and trigonometric maps [`Orthogonal`](super::Orthogonal) is better. [`theory`](crate::theory) has closed forms.
 ///
 /// # Exact where
-/// With [`RotationLaw::Haar`] the law is exact: each row ~ N(0, I); with others it is approximate, and no closed form
-/// is known. There is no simplex in one dimension: d = 1 is an error.
+/// With [`RotationLaw::Haar`] the law is exact: each row ~ N(0, I). With other rotations it is approximate, and no
+/// closed form is known. d = 1 is an error, since one dimension has no simplex.
 ///
 /// # Cost
-/// That of frequencies with the same rotation and O(d) more for each row to draw (dense), O(1) more for each
-/// row and point (structured).
+/// That of orthogonal frequencies with the same rotation, plus O(d) per row to draw (dense) or O(1) per row and point
+/// (structured).
 ///
 /// # Example
 /// ```
@@ -49,16 +49,18 @@ use crate::theory::{BlockLaw, Dependence};
 /// Reid et al., *Simplex Random Features*, equations 8 and 9; fitted blocks: new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Simplex {
-    /// What blocks of fewer rows than the largest are.
+    /// What a block with fewer than d rows consists of.
     pub partial: Partial,
-    /// Where the rotation Q comes from.
+    /// The law of the rotation Q.
     pub rotation: RotationLaw,
 }
 
-/// What a simplex block of r rows is, if r is less than d.
+/// What a simplex block of r < d rows consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub enum Partial {
     /// An r-vertex simplex, inner products −1/(r−1): lower variance.
     #[default]
@@ -67,12 +69,12 @@ pub enum Partial {
     Truncated,
 }
 
-/// The law of the rotation under a simplex.
+/// The law of the rotation that is applied to a simplex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum RotationLaw {
-    /// Haar, the uniform law: exact. Frequencies are written out.
+    /// Haar, the uniform law: exact. Frequencies form a dense matrix.
     #[default]
     Haar,
     /// An HD product: fast and **approximate**; d is the padded dimension everywhere.
@@ -82,10 +84,14 @@ pub enum RotationLaw {
 }
 
 impl Simplex {
-    /// The simplex on a rotation of another law: `Simplex::on(RotationLaw::Hadamard(Hadamard::default()))` is fast
-    /// SimRF.
+    /// A simplex with this rotation: `Simplex::on(RotationLaw::Hadamard(Hadamard::default()))` is fast SimRF.
     pub fn on(rotation: RotationLaw) -> Self {
         Simplex { rotation, ..Simplex::default() }
+    }
+
+    /// The same simplex with partial blocks of this kind.
+    pub fn with_partial(self, partial: Partial) -> Self {
+        Simplex { partial, ..self }
     }
 
     /// The number of vertices of the simplex of a block in ℝᵈ.
@@ -105,7 +111,7 @@ impl Simplex {
     ) -> Result<Drawn> {
         let lengths = draw_radii(radii, padded, (size, padded), rng)?;
         let vertices = self.vertices(size, padded);
-        // A single vertex is any direction.
+        // A single vertex is any direction: no simplex is needed.
         let vertices = if vertices == 1 { 0 } else { vertices };
         let block = Rotated { rotation: rotation(rng)?, vertices, copies: 1, radii: lengths };
         Ok(Drawn { rows: Rows::Structured { padded, block }, law: BlockLaw::unknown(size, radii.law()) })
@@ -150,7 +156,7 @@ fn directions(vertices: usize, d: usize, rng: &mut dyn Rng) -> Array2<f64> {
     if vertices == 1 {
         return haar_rows(1, d, rng);
     }
-    // The last column of S is 0: one rotated axis fewer than vertices.
+    // The last column of S is 0, so one rotated axis fewer than vertices is needed.
     let mut directions = Array2::zeros((vertices, d));
     directions.slice_mut(s![..vertices - 1, ..]).assign(&haar_rows(vertices - 1, d, rng));
     multiply(directions.view_mut());

@@ -11,8 +11,8 @@ pub fn vertices(d: usize) -> Array2<f64> {
     matrix
 }
 
-/// Replaces the d rows v of a matrix by those of S v, in O(1) operations for each entry. Fewer than two rows
-/// stay.
+/// Replaces a matrix v with d rows by S v, in O(1) operations per entry. A matrix with fewer than two rows is
+/// unchanged.
 pub fn multiply(mut v: ArrayViewMut2<'_, f64>) {
     let d = v.nrows();
     if d < 2 {
@@ -27,8 +27,8 @@ pub fn multiply(mut v: ArrayViewMut2<'_, f64>) {
     bottom.row_mut(0).zip_mut_with(&sum, |v, sum| *v = last * sum);
 }
 
-/// Replaces the d rows u of a matrix by those of Sᵀ u, in O(1) operations for each entry. Fewer than two rows
-/// stay.
+/// Replaces a matrix u with d rows by Sᵀ u, in O(1) operations per entry. A matrix with fewer than two rows is
+/// unchanged.
 pub fn multiply_transposed(mut u: ArrayViewMut2<'_, f64>) {
     let d = u.nrows();
     if d < 2 {

@@ -1,4 +1,4 @@
-//! Simplex frequencies placed by their radii (SimRF+).
+//! Simplex frequencies adapted to their radii (SimRF+).
 
 use ndarray::{Array1, Array2, s};
 use rand::Rng;
@@ -13,24 +13,25 @@ use super::simplex_matrix::vertices;
 use crate::error::{Result, check_positive};
 use crate::theory::{BlockLaw, Dependence, Radius};
 
-/// Simplex frequencies placed by their radii (SimRF+): blocks of up to d rows whose sum is as short as can be.
+/// Simplex frequencies adapted to their radii (SimRF+): blocks of up to d rows whose sum is nearly as short as
+/// possible.
 ///
 /// # Definition
-/// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, fresh for every block, Q Haar-distributed, and S from [`place`]:
-/// passes of coordinate descent on ‖Σ rᵢ sᵢ‖ that start at the simplex. A block of r < d rows starts at the
-/// r-vertex simplex. Q may instead be a fast [`RotationLaw`]: then ωᵢ = rᵢ Q sᵢ in the padded dimension N, cut to the
-/// first d coordinates.
+/// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, new for every block, Q Haar-distributed, and S from [`place`]:
+/// coordinate descent on ‖Σ rᵢ sᵢ‖ from the regular simplex. A block of r < d rows starts from the r-vertex simplex. Q
+/// may instead follow a fast [`RotationLaw`]: then ωᵢ = rᵢ Q sᵢ in the padded dimension N, truncated to the first d
+/// coordinates.
 ///
 /// # Variance
 /// Below that of [`Simplex`](super::Simplex) for positive features. No closed form is known.
 ///
 /// # Exact where
-/// With [`RotationLaw::Haar`] the law of each row is exact, N(0, I): the rotation is uniform and independent of the
-/// radii; with others it is **approximate**. There is no simplex in one dimension: d = 1 is an error.
+/// With [`RotationLaw::Haar`] each row is exactly N(0, I), because the rotation is uniform and independent of the
+/// radii. With other rotations the law is **approximate**. d = 1 is an error, since one dimension has no simplex.
 ///
 /// # Cost
-/// To draw a block of d rows, O(d³) with a Haar rotation and O(d² log d) with a fast one; a pass takes O(d²). Rows are
-/// written out in either case: they are no product of sparse factors, so maps cost the same as with independent rows.
+/// To draw a block of d rows, O(d³) with a Haar rotation or O(d² log d) with a fast one, plus O(d²) per pass. Rows are
+/// always dense, since S is not a product of sparse factors; maps cost the same as with independent rows.
 ///
 /// # Example
 /// ```
@@ -45,10 +46,11 @@ use crate::theory::{BlockLaw, Dependence, Radius};
 /// Reid et al., *Simplex Random Features*, equations 12–17.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct SimplexPlus {
-    /// Passes over the rows of a block, from 1 on.
+    /// The number of passes over the rows of a block, at least 1.
     pub passes: usize,
-    /// Where the rotation Q comes from.
+    /// The law of the rotation Q.
     #[cfg_attr(feature = "serde", serde(default))]
     pub rotation: RotationLaw,
 }
@@ -60,10 +62,15 @@ impl Default for SimplexPlus {
 }
 
 impl SimplexPlus {
-    /// SimRF+ on a rotation of another law: `SimplexPlus::on(RotationLaw::Hadamard(Hadamard::default()))` is drawn in
-    /// O(d² log d).
+    /// SimRF+ with this rotation: `SimplexPlus::on(RotationLaw::Hadamard(Hadamard::default()))` is drawn in O(d² log
+    /// d).
     pub fn on(rotation: RotationLaw) -> Self {
         SimplexPlus { rotation, ..SimplexPlus::default() }
+    }
+
+    /// The same with this number of passes.
+    pub fn with_passes(self, passes: usize) -> Self {
+        SimplexPlus { passes, ..self }
     }
 
     /// N for points in ℝᵈ.
@@ -106,7 +113,7 @@ impl Coupling for SimplexPlus {
         let lengths = draw_radii(radii, self.padded(d), (size, self.capacity(d)), rng)?;
         let rows = Rows::Dense(self.rows(d, &lengths, rng)?);
         let radius = match radii.law() {
-            // Rows of norm √N have another norm once they are cut.
+            // Truncation changes the norm of rows of norm √N.
             Radius::RootDim if self.padded(d) > d => Radius::Other,
             law => law,
         };
@@ -118,11 +125,11 @@ impl Coupling for SimplexPlus {
 
 /// Unit vectors sᵢ, in rows, for which ‖Σ rᵢ sᵢ‖ is small: `passes` of coordinate descent from the simplex.
 ///
-/// Each step turns one vector against the sum of the others, sᵢ ← −Σ_{j≠i} rⱼ sⱼ/‖·‖, with what the steps
-/// before have left (Gauss–Seidel), so the length never grows; it tends to max(0, 2 max r − Σ r). A vector
-/// stays where the others sum to 0. O(n²) a pass, by a running sum.
+/// Each step sets one vector opposite to the sum of the others, sᵢ ← −Σ_{j≠i} rⱼ sⱼ/‖·‖, using the vectors already
+/// updated (Gauss–Seidel). The length therefore never increases; it tends to max(0, 2 max r − Σ r). A vector is
+/// unchanged if the others sum to 0. A pass costs O(n²) with a running sum.
 pub fn place(radii: &[f64], passes: usize) -> Array2<f64> {
-    // Relative to the largest, so that no square leaves the range.
+    // Relative to the largest, so that no square overflows or underflows.
     let largest = radii.iter().fold(0.0f64, |largest, radius| largest.max(radius.abs()));
     let unit = if largest > 0.0 { largest } else { 1.0 };
     let radii: Array1<f64> = radii.iter().map(|radius| radius / unit).collect();

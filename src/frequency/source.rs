@@ -5,10 +5,10 @@ use rand::rngs::ChaCha8Rng;
 
 use super::generator::rng;
 
-/// A source of random numbers: a seed, or a generator.
+/// A source of random numbers: a seed or a generator.
 ///
-/// A `u64` stands for [`rng(seed)`](crate::rng), the portable generator of this crate; `&mut generator` is any
-/// generator of `rand`, which goes on from where it is.
+/// A `u64` is the seed of [`rng(seed)`](crate::rng), the portable generator of this crate. `&mut generator` is any
+/// generator of `rand`, which continues from its current state.
 ///
 /// ```
 /// use random_features::frequency::{Coupling, Independent};

@@ -1,7 +1,7 @@
-//! Structured frequencies: rows that are never written out, only multiplied with.
+//! Structured frequencies: matrices that are never formed, only applied.
 //!
-//! A block of them is a rotation R of ℝᴺ that is a product of sparse factors, perhaps a regular simplex S on top of
-//! it, and a signed radius for each row. N ≥ d is the dimension that points are padded to, with zeros.
+//! A block consists of a rotation R of ℝᴺ that is a product of sparse factors, optionally a regular simplex S applied
+//! after it, and a signed radius for each row. N ≥ d is the dimension to which points are padded with zeros.
 
 use ndarray::{Array1, Array2, ArrayView1, s};
 
@@ -11,7 +11,7 @@ use super::shape::{check_shape, outside};
 use super::simplex_matrix;
 use crate::error::{Error, Result, check_positive, check_size};
 
-/// A block of structured rows: ωⱼ = rⱼ (S R)_{⌊j/c⌋}, cut to the first d coordinates.
+/// A block of structured rows: ωⱼ = rⱼ (S R)_{⌊j/c⌋}, truncated to the first d coordinates.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Rotated {
@@ -20,7 +20,7 @@ pub struct Rotated {
     /// The number of rows of S, a regular simplex ([`simplex::vertices`](super::simplex::vertices)) on the first
     /// coordinates of Rx; 0 if S is the identity.
     pub vertices: usize,
-    /// c, the number of rows in a run that share a direction: 2 for antithetic pairs, else 1.
+    /// c, the number of consecutive rows that share a direction: 2 for antithetic pairs, else 1.
     pub copies: usize,
     /// r, with signs; one for each row.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
@@ -49,7 +49,7 @@ impl Rotated {
         }
     }
 
-    /// The inner products of the rows with padded points, which are the columns and lost: a row for each row.
+    /// The inner products of the rows with padded points, the columns of `v`, which is overwritten.
     fn project(&self, mut v: Array2<f64>) -> Array2<f64> {
         self.rotation.rotate(v.view_mut());
         if self.vertices > 0 {
@@ -60,16 +60,16 @@ impl Rotated {
     }
 }
 
-/// The largest N of which plane rotations may leave coordinates untouched.
+/// The largest N for which plane rotations may leave coordinates unchanged.
 const UNTOUCHED: usize = 4096;
 
-/// The largest N for points in ℝᵈ: the next power of two, and at least 16, below which rows of a transform are far from
-/// Gaussian. `None` if there is none.
+/// The largest N for points in ℝᵈ: the next power of two, and at least 16, because rows of smaller transforms are far
+/// from Gaussian. `None` if it overflows.
 pub(super) fn widest(d: usize) -> Option<usize> {
     d.checked_next_power_of_two().map(|power| power.max(16))
 }
 
-/// Frequencies in structured blocks: O(m) numbers, and O(m log d) operations for a product with a point.
+/// Frequencies in structured blocks: O(m) numbers to store, and O(m log d) operations for a product with a point.
 ///
 /// # Example
 /// ```
@@ -92,8 +92,8 @@ pub struct Structured {
 }
 
 impl Structured {
-    /// Blocks of rows in ℝᵈ with d = `dim`, made in ℝᴺ with N = `padded` from d to the next power of two, or to 16 if
-    /// that is more.
+    /// Blocks of rows in ℝᵈ with d = `dim`, constructed in ℝᴺ with N = `padded`. N must be from d to the next power of
+    /// two, or to 16 if that is larger.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter), [`Shape`](Error::Shape) or [`NotFinite`](Error::NotFinite) if a part does
@@ -109,7 +109,7 @@ impl Structured {
             ));
         }
         blocks.iter().try_for_each(|block| block.check(padded))?;
-        // What is read may claim any dimension: so few numbers must not stand for more memory than there is.
+        // Stored data may claim any dimension; a few numbers must not make a reader allocate unbounded memory.
         let least = blocks.iter().map(|block| block.rotation.span()).min().unwrap_or(0);
         if padded > least.max(UNTOUCHED) {
             let domain = "at most 4096, or twice the number of planes of each block";
@@ -140,8 +140,8 @@ impl Structured {
         self.blocks.iter().map(|block| block.radii.len()).sum()
     }
 
-    /// The inner products of all rows with a point of dimension d, straight from the definition. Maps take a faster
-    /// way.
+    /// The inner products of all rows with a point of dimension d, directly from the definition. Maps use a faster
+    /// method.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the point does not have d entries.
@@ -152,7 +152,7 @@ impl Structured {
         Ok(self.blocks.iter().flat_map(|block| block.project(padded.clone())).collect())
     }
 
-    /// The rows, written out: m × d, one column for each coordinate's unit vector.
+    /// The rows as an m × d matrix, computed by projecting the unit vectors.
     pub fn to_rows(&self) -> Array2<f64> {
         let mut rows = Array2::zeros((self.count(), self.dim));
         let mut units = Array2::zeros((self.padded, self.dim));
@@ -167,7 +167,7 @@ impl Structured {
     }
 }
 
-/// The stored form, checked again when it is read.
+/// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {

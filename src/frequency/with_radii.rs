@@ -1,4 +1,4 @@
-//! [`WithRadii`]: a coupling with radii of its own.
+//! [`WithRadii`]: a coupling with radii of a fixed law.
 
 use rand::Rng;
 
@@ -6,7 +6,7 @@ use super::coupling::{Coupling, Drawn};
 use super::radii::Radii;
 use crate::error::Result;
 
-/// A coupling whose frequencies have radii of this law, whatever it is asked for:
+/// A coupling whose frequencies have radii of this law, whichever radii a draw requests:
 /// [`coupling.with_radii(radii)`](Coupling::with_radii).
 ///
 /// # Example

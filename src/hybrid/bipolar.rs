@@ -1,4 +1,4 @@
-//! Bipolar hybrids: hyperbolic features where points oppose each other, trigonometric ones where they agree.
+//! Bipolar hybrids: hyperbolic features for opposite points, trigonometric features for similar ones.
 
 use super::{Coefficient, GaussianWeight, Hybrid};
 use crate::error::Result;
@@ -9,10 +9,12 @@ use crate::{Hyperbolic, Real, Trigonometric};
 /// The frequencies of the two bases of a bipolar hybrid: [`shared`](Bases::shared) or
 /// [`independent`](Bases::independent).
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Bases {
-    /// Each base has its own: hyperbolic, then trigonometric.
+    /// Each base has its own frequencies: hyperbolic, then trigonometric.
     Independent(Omega, Omega),
-    /// They share them: projected once and lifted twice. For points of equal norms the variance is the same.
+    /// Both bases use the same frequencies, projected once and lifted twice. For points of equal norms the variance is
+    /// the same.
     Shared(Omega),
 }
 
@@ -22,7 +24,7 @@ impl Bases {
         Bases::Shared(omega.into())
     }
 
-    /// Frequencies of the hyperbolic base, and of the trigonometric one.
+    /// Separate frequencies for the hyperbolic and the trigonometric base.
     pub fn independent(hyperbolic: impl Into<Omega>, trigonometric: impl Into<Omega>) -> Self {
         Bases::Independent(hyperbolic.into(), trigonometric.into())
     }
@@ -31,8 +33,8 @@ impl Bases {
 impl Hybrid {
     /// The angular hybrid for the softmax kernel: λ = θ/π, estimated from the signs of τ.
     ///
-    /// The relative error vanishes at θ = 0 and at θ = π (for equal norms), and is small between. τ must not be the
-    /// bases' frequencies. Source: Hybrid Random Features, section 3.1.
+    /// The relative error is 0 at θ = 0 and at θ = π (for equal norms) and small in between. τ must be independent of
+    /// the frequencies of the bases. Source: Hybrid Random Features, section 3.1.
     ///
     /// # Errors
     /// As [`bipolar`](Hybrid::bipolar).
@@ -40,8 +42,8 @@ impl Hybrid {
         Self::bipolar(bases, Coefficient::angular(tau)?, Softmax::default())
     }
 
-    /// The Gaussian hybrid for the softmax kernel: λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, estimated from trigonometric features on
-    /// τ; made for points of norm r.
+    /// The Gaussian hybrid for the softmax kernel: λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, estimated from trigonometric features
+    /// on τ, for points of norm r.
     ///
     /// # Errors
     /// As [`Coefficient::gaussian`] and [`bipolar`](Hybrid::bipolar).

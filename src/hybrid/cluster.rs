@@ -1,55 +1,51 @@
-//! [`Clustered`]: a feature map of its own for each pair of clusters.
+//! [`Clustered`]: a separate feature map for each pair of clusters.
 
-use ndarray::{Array2, ArrayRef1, ArrayRef2};
-use rand::Rng;
+use ndarray::{Array2, ArrayRef1};
 
-use super::{Clustering, Diagonal};
+use super::{Centres, Clustering};
 use crate::engine::{Plan, Routed};
 use crate::error::{Result, check_size};
-use crate::kernel::{Kernel, Softmax};
+use crate::kernel::Kernel;
 use crate::map::{ClusteredRecipe, Map, Omega, Origin, Recipe, Target, Transform};
-use crate::theory::complex_exponential::Symmetry;
 use crate::{ComplexExponential, Real};
 
-/// The cluster hybrid: for each pair of a cluster of queries and a cluster of keys a map that is accurate there.
+/// The cluster hybrid: a separate feature map for each pair of a query cluster and a key cluster.
 ///
 /// # Definition
 /// K̂(x, y) = Σᵢⱼ λᵢⱼ P̂ᵢⱼ(x, y) with λᵢⱼ = 1 if x is in cluster i of the queries and y in cluster j of the keys, else
-/// 0. A pair of clusters has its own blocks of features: x in i has the features of P̂ᵢⱼ for all j, y in j those of
-/// P̂ᵢⱼ for all i, and all other blocks are absent (log scale −∞). They are neither computed nor multiplied, and their
-/// values stay as they were. So exactly one P̂ᵢⱼ estimates each pair of points.
+/// 0. Each pair of clusters has its own blocks of features: x in cluster i has the features of P̂ᵢⱼ for all j, y in
+///    cluster j those of P̂ᵢⱼ for all i, and all other blocks are absent (log scale −∞). Absent blocks are neither
+///    computed nor multiplied, and their values are left unchanged. So each pair of points is estimated by exactly one
+///    P̂ᵢⱼ.
 ///
-/// [`by_centres`](Clustered::by_centres) takes [complex-exponential](ComplexExponential) maps with the diagonal A of each pair of
-/// centres, all on one projection; [`from_bases`](Clustered::from_bases) takes any maps. A point that holds NaN or an
-/// infinity belongs to no cluster: it gets NaN in every block.
+/// [`by_centres`](Clustered::by_centres) uses [complex-exponential](ComplexExponential) maps with a diagonal A for each
+/// pair of centres, all with the same frequencies; [`from_bases`](Clustered::from_bases) takes any maps. A point with a
+/// NaN or an infinity belongs to no cluster and gets NaN in every block.
 ///
 /// # Variance
-/// That of P̂ᵢⱼ for the clusters of x and y. Unbiased if clusters are chosen without a look at the frequencies.
+/// That of P̂ᵢⱼ for the clusters of x and y. Unbiased if the clusters do not depend on the frequencies.
 ///
 /// # Exact where
-/// x and y are centres, with [`Formula::Complex`](super::Formula::Complex), for any draw, if no entry of A had to be
+/// At the centres, for any draw, with [`Formula::Complex`](super::Formula::Complex) and if no entry of A had to be
 /// limited.
 ///
 /// # Cost
-/// The nearest centre and C_k bases for a query, C_q for a key: O(C_q d + C_k m d). Σ Dᵢⱼ values a point, of which all
-/// but those of one row or column of pairs are untouched. A tile's points are sorted by cluster first, so many clusters
-/// make small products.
+/// Finding the nearest centre and computing C_k bases for a query, C_q for a key: O(C_q d + C_k m d). A point has Σ Dᵢⱼ
+/// values, of which only one row or column of pairs is written. The points of a tile are sorted by cluster first, so
+/// many clusters mean small matrix products.
 ///
 /// # Example
 /// ```
 /// use ndarray::arr2;
 /// use random_features::frequency::{Independent, draw};
-/// use random_features::hybrid::{Clustered, Formula};
-/// use random_features::plan::Clustering;
-/// use random_features::kernel::Softmax;
-/// use random_features::theory::complex_exponential::Symmetry;
 /// use random_features::Map;
+/// use random_features::hybrid::{Centres, Clustered};
+/// use random_features::kernel::Softmax;
+/// use random_features::plan::Clustering;
 /// let (queries, keys) = (arr2(&[[1.0, 0.5], [-0.5, 2.0]]), arr2(&[[0.5, 1.5]]));
 /// let (clusters, others) = (Clustering::new(queries.clone())?, Clustering::new(keys.clone())?);
 /// let omega = draw(2, 8, &Independent, &mut random_features::rng(1))?;
-/// let map: Map<f64> = Clustered::by_centres(
-///     omega, &clusters, &others, Formula::Complex, Symmetry::Plain, Softmax::default(),
-/// )?;
+/// let map: Map<f64> = Clustered::by_centres(Centres::new(&clusters, &others), omega, Softmax::default())?;
 /// let gram = map.gram(&queries, &keys)?;
 /// assert!((gram[[0, 0]] / 1.25f64.exp() - 1.0).abs() < 1e-12);
 /// assert!((gram[[1, 0]] / 2.75f64.exp() - 1.0).abs() < 1e-12);
@@ -62,25 +58,21 @@ use crate::{ComplexExponential, Real};
 pub struct Clustered;
 
 impl Clustered {
-    /// Complex-exponential maps on these frequencies, with A from the centres of each pair of clusters.
+    /// A complex-exponential map for each pair of clusters, with A from their centres and the same frequencies for all.
     ///
-    /// Clusters are those of the points themselves, before the target's lengthscale divides them; A is the same for
-    /// both.
+    /// Clusters are of the original points, before division by the target's lengthscale, which does not change A.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if the frequencies, the clusters or the target's lengthscales are for different
     /// dimensions, [`Parameter`](crate::Error::Parameter) if ε is outside (0, 1], [`Target`](crate::Error::Target) as
     /// [`PlainRecipe::map`](crate::map::PlainRecipe::map).
     pub fn by_centres<T: Real>(
+        centres: Centres<'_>,
         omega: impl Into<Omega>,
-        queries: &Clustering,
-        keys: &Clustering,
-        diagonal: impl Into<Diagonal>,
-        symmetry: Symmetry,
         target: impl Into<Target>,
     ) -> Result<Map<T>> {
-        let (diagonal, target) = (diagonal.into(), target.into());
-        let omega = omega.into();
+        let Centres { queries, keys, diagonal, symmetry } = centres;
+        let (omega, target) = (omega.into(), target.into());
         let mut bases = Vec::with_capacity(queries.len() * keys.len());
         for i in 0..queries.len() {
             for j in 0..keys.len() {
@@ -91,26 +83,8 @@ impl Clustered {
         Self::from_bases(queries.clone(), keys.clone(), bases)
     }
 
-    /// As [`by_centres`](Clustered::by_centres), for the softmax kernel, with C_q clusters of the rows of `queries` and C_k of those
-    /// of `keys` by k-means.
-    ///
-    /// # Errors
-    /// As [`Clustering::of`] and [`by_centres`](Clustered::by_centres).
-    pub fn of_data<T: Real, R: Rng + ?Sized>(
-        omega: impl Into<Omega>,
-        queries: &ArrayRef2<T>,
-        keys: &ArrayRef2<T>,
-        clusters: (usize, usize),
-        diagonal: impl Into<Diagonal>,
-        rng: &mut R,
-    ) -> Result<Map<T>> {
-        let queries = Clustering::of(queries, clusters.0, rng)?;
-        let keys = Clustering::of(keys, clusters.1, rng)?;
-        Self::by_centres(omega, &queries, &keys, diagonal, Symmetry::Plain, Softmax::default())
-    }
-
-    /// Any map for each pair of clusters, C_q · C_k of them, those of the first cluster of queries first; all should
-    /// estimate the same kernel.
+    /// Any map for each pair of clusters: C_q · C_k maps, those of the first query cluster first. All should estimate
+    /// the same kernel.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if the number of maps or the dimensions do not fit.

@@ -13,15 +13,15 @@ use crate::{Positive, Real, Sign, Trigonometric};
 /// The parameters of the normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ with ρ = 1 − e^{−2σ²r²}.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GaussianWeight {
-    /// σ, positive and finite: how fast λ rises with ‖x−y‖.
+    /// σ, positive and finite: how fast λ grows with ‖x−y‖.
     pub sigma: f64,
     /// r, positive and finite: the norm of the points for which λ = 1 at x = −y.
     pub r: f64,
 }
 
-/// A coefficient λ̂ = a + c·Ĉ(x, y) with the estimate Ĉ of a feature map, which may be a hybrid itself.
+/// A coefficient λ̂ = a + c·Ĉ(x, y), where Ĉ is the estimate of a feature map, which may itself be a hybrid.
 ///
-/// Independent of the bases that it weighs if its frequencies are.
+/// It is independent of the bases that it weights if its frequencies are.
 #[derive(Clone, Debug)]
 pub struct Coefficient<T: Real> {
     pub(super) constant: f64,
@@ -49,7 +49,8 @@ impl<T: Real> Coefficient<T> {
 
     /// The angular coefficient λ = θ/π with the angle θ between x and y: λ̂ = ½ − ½ Σ sgn(τ·x) sgn(τ·y)/n.
     ///
-    /// Exactly 0 at x = y and 1 at x = −y, in features too. Hybrid Random Features, equation 19.
+    /// Exactly 0 at x = y and 1 at x = −y, also when computed from features. Source: Hybrid Random Features, equation
+    /// 19.
     ///
     /// # Errors
     /// As [`PlainRecipe::map`].
@@ -67,14 +68,14 @@ impl<T: Real> Coefficient<T> {
         Self::normalised(map, weight)
     }
 
-    /// The normalised Gaussian coefficient, with any map that estimates the Gaussian kernel e^{−σ²‖x−y‖²/2}: a hybrid,
-    /// for instance.
+    /// The normalised Gaussian coefficient from any map that estimates the Gaussian kernel e^{−σ²‖x−y‖²/2}, such as a
+    /// hybrid.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite.
     pub fn normalised(map: Map<T>, GaussianWeight { sigma, r }: GaussianWeight) -> Result<Self> {
         let rho = -(-2.0 * (checked_positive("σ", sigma)? * checked_positive("r", r)?).powi(2)).exp_m1();
-        // Where σr is so small that ρ is 0 there is no such coefficient.
+        // If σr is so small that ρ rounds to 0, the coefficient does not exist.
         let inverse = checked_positive("1/(1 − e^{−2σ²r²})", rho.recip())?;
         Self::affine(inverse, -inverse, map)
     }
@@ -90,7 +91,7 @@ impl<T: Real> Coefficient<T> {
         Self::affine(0.0, 1.0, turned(Trigonometric, tau, kernel, -m)?)
     }
 
-    /// As [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric), from positive features: λ̂ > 0 always.
+    /// As [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric), from positive features, so that λ̂ > 0.
     ///
     /// # Errors
     /// As [`gaussian_trigonometric`](Coefficient::gaussian_trigonometric).
@@ -109,12 +110,12 @@ impl<T: Real> Coefficient<T> {
         self.factor
     }
 
-    /// The map that estimates C; none for a constant.
+    /// The map that estimates C; `None` for a constant.
     pub fn map(&self) -> Option<&Map<T>> {
         self.map.as_ref()
     }
 
-    /// The coefficient as data; `None` if a [`FeatureMap`](crate::FeatureMap) of your own is in it.
+    /// The coefficient as plain data; `None` if it contains a user-defined [`FeatureMap`](crate::FeatureMap).
     pub fn recipe(&self) -> Option<CoefficientRecipe> {
         let map = match &self.map {
             None => None,
@@ -127,8 +128,7 @@ impl<T: Real> Coefficient<T> {
         Weight { constant: self.constant, factor: self.factor, map: self.map.as_ref() }
     }
 
-    /// The size up to which λ̂, or what it leaves of 1, is no more than rounding and counted as 0. Shares of signs are
-    /// exact.
+    /// The bound below which λ̂ or 1 − λ̂ is rounding error and counts as 0. Shares of signs are exact.
     pub(super) fn rounding(&self) -> f64 {
         let random = self.map.as_ref().filter(|map| !is_of_signs(map.program().plan()));
         let size = self.constant.abs().max(self.factor.abs());
@@ -161,7 +161,7 @@ impl<T: Real> Coefficient<T> {
         let Some(variance) = map.log_variance(x, y)? else { return Ok(None) };
         let Some(kernel) = map.kernel() else { return Ok(None) };
         if self.is_angular() {
-            // π − θ, not 1 − λ: both ends are exact.
+            // From π − θ rather than 1 − λ, so that both ends are exact.
             let angle = crate::kernel::angle(x.iter().map(|v| v.widen()).zip(y.iter().map(|v| v.widen())));
             return Ok(Some(coefficient::angular(angle, map.feature_dim())));
         }

@@ -7,18 +7,18 @@ use super::Clustering;
 use crate::error::{Error, Result, check_size};
 use crate::theory::diagonal;
 
-/// How the entries of a [`Diagonal`] follow from two clusters.
+/// The formula for the entries of a [`Diagonal`] from two clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Formula {
-    /// From the centres r and r′: aₖ = √(−r′ₖ/rₖ), by which the estimate at the centres is exact.
+    /// From the centres r and r′: aₖ = √(−r′ₖ/rₖ), for which the estimate at the centres is exact.
     Complex,
-    /// The best real diagonal for the centres: aₖ = √|r′ₖ/rₖ|. Half the features, all positive; exact at the centres if
-    /// no coordinates of theirs agree in sign.
+    /// The best real diagonal for the centres: aₖ = √|r′ₖ/rₖ|. Half as many features, all positive; exact at the
+    /// centres if their coordinates have opposite signs.
     Real,
     /// The best diagonal on average over the points of the clusters: |aₖ| = (E yₖ²/E xₖ²)^{1/4}, imaginary where the
-    /// centres' signs agree. As [`Complex`](Formula::Complex) if there is no spread.
+    /// signs of the centres agree. Equal to [`Complex`](Formula::Complex) if the clusters have no spread.
     Robust,
     /// The best real diagonal on average over the points of the clusters.
     RobustReal,
@@ -26,20 +26,21 @@ pub enum Formula {
 
 /// The diagonal matrix A of a complex-exponential map for a pair of clusters: a formula and the limits of its entries.
 ///
-/// Entries are kept to ε ≤ |aₖ| ≤ 1/ε. Where a coordinate of one centre is 0, or nearly so, the formulas by centres
-/// would take aₖ to 0 or to infinity, and then the variance away from the centres explodes: by ζₖ = aₖxₖ + yₖ/aₖ it
-/// grows with the spread times the larger of |aₖ| and 1/|aₖ|. Source: Hybrid Random Features, equations 83–88; limits
-/// and the robust formulas: new.
+/// Entries are clamped to ε ≤ |aₖ| ≤ 1/ε. If a coordinate of one centre is 0 or nearly 0, the formulas by centres give
+/// aₖ near 0 or infinity, and the variance away from the centres becomes very large: with ζₖ = aₖxₖ + yₖ/aₖ it grows
+/// with the spread times the larger of |aₖ| and 1/|aₖ|. Source: Hybrid Random Features, equations 83–88; limits and the
+/// robust formulas: new.
 ///
 /// ```
 /// use random_features::hybrid::{Diagonal, Formula};
 /// assert_eq!(Diagonal::complex(), Formula::Complex.into());
 /// assert_eq!(Diagonal::complex().epsilon, Diagonal::EPSILON);
 /// let limited = Diagonal::robust().with_limit(0.25);
-/// assert_eq!(limited, Diagonal { formula: Formula::Robust, epsilon: 0.25 });
+/// assert_eq!((limited.formula, limited.epsilon), (Formula::Robust, 0.25));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Diagonal {
     /// The formula.
     pub formula: Formula,
@@ -55,25 +56,25 @@ impl From<Formula> for Diagonal {
 }
 
 impl Diagonal {
-    /// The usual ε: coordinates of centres may differ by a factor of a million before entries are limited.
+    /// The default ε: entries are clamped only if coordinates of the centres differ by more than a factor of a million.
     pub const EPSILON: f64 = 1e-3;
 
-    /// [`Formula::Complex`] with the usual ε.
+    /// [`Formula::Complex`] with the default ε.
     pub fn complex() -> Self {
         Formula::Complex.into()
     }
 
-    /// [`Formula::Real`] with the usual ε.
+    /// [`Formula::Real`] with the default ε.
     pub fn real() -> Self {
         Formula::Real.into()
     }
 
-    /// [`Formula::Robust`] with the usual ε.
+    /// [`Formula::Robust`] with the default ε.
     pub fn robust() -> Self {
         Formula::Robust.into()
     }
 
-    /// [`Formula::RobustReal`] with the usual ε.
+    /// [`Formula::RobustReal`] with the default ε.
     pub fn robust_real() -> Self {
         Formula::RobustReal.into()
     }
@@ -111,7 +112,7 @@ impl Diagonal {
         let complex = matches!(self.formula, Formula::Complex | Formula::Robust);
         let entry = |(size, (r, q)): (f64, (&f64, &f64))| {
             let size = size.clamp(epsilon, epsilon.recip());
-            // Signs, not the product, which may underflow.
+            // Compares signs, because the product may underflow.
             let agree = *r != 0.0 && *q != 0.0 && r.signum() == q.signum();
             if complex && agree { Complex64::new(0.0, size) } else { Complex64::from(size) }
         };

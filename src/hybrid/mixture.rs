@@ -1,4 +1,4 @@
-//! Cluster hybrids with Gaussian coefficients: every pair of clusters counts as far as it is near.
+//! Cluster hybrids with Gaussian coefficients: a pair of clusters is weighted by its distance from the points.
 
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
@@ -16,9 +16,9 @@ impl<T: Real> Coefficient<T> {
     /// The Gaussian coefficient λ = exp(−‖Ax + A⁻¹y‖²/(2c²)) with the Hermitian norm and a diagonal A of real or
     /// imaginary entries, from trigonometric features.
     ///
-    /// Largest, 1, where the complex-exponential map with this A is exact: around the centres that A was chosen for. It
-    /// is a Gaussian kernel of |A|x and −S|A|⁻¹y with Sₖ = 1 for real and −1 for imaginary entries. Source: Hybrid
-    /// Random Features, equation 93 (erratum H4).
+    /// λ has its maximum 1 where the complex-exponential map with this A is exact, around the centres that A was chosen
+    /// for. It is a Gaussian kernel of |A|x and −S|A|⁻¹y with Sₖ = 1 for real and −1 for imaginary entries. Source:
+    /// Hybrid Random Features, equation 93 (erratum H4).
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if c is not positive and finite, or an entry is 0, not finite, or neither real
@@ -40,34 +40,47 @@ impl<T: Real> Coefficient<T> {
     }
 }
 
-/// What a [cluster hybrid with Gaussian coefficients](Hybrid::clustered) is made for.
+/// The options of a [cluster hybrid with Gaussian coefficients](Hybrid::clustered).
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Mixture<'a> {
     /// The clusters of the points on side X.
     pub queries: &'a Clustering,
     /// The clusters of the points on side Y.
     pub keys: &'a Clustering,
-    /// How A follows from the centres of a pair of clusters.
+    /// How A follows from the centres of a pair of clusters; [`Diagonal::complex`] unless stated.
     pub diagonal: Diagonal,
-    /// c, positive and finite: how far from its centres a pair of clusters counts.
+    /// c, positive and finite: the width of the Gaussian weight around the centres.
     pub width: f64,
+}
+
+impl<'a> Mixture<'a> {
+    /// Clusters of the queries and of the keys, the width c, and the complex diagonal of each pair of centres.
+    pub fn new(queries: &'a Clustering, keys: &'a Clustering, width: f64) -> Self {
+        Mixture { queries, keys, diagonal: Diagonal::complex(), width }
+    }
+
+    /// The same clusters and width with another formula for A.
+    pub fn with_diagonal(self, diagonal: impl Into<Diagonal>) -> Self {
+        Mixture { diagonal: diagonal.into(), ..self }
+    }
 }
 
 impl Hybrid {
     /// The cluster hybrid with Gaussian coefficients for the softmax kernel: for each pair of a query and a key cluster
     /// a complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width
-    /// c; `rest` has the mass that no pair claims.
+    /// c; `rest` has the remaining weight.
     ///
-    /// At the centres λ = 1 and the estimate of a pair is exact; sums of features are so up to rounding times the estimate of
-    /// `rest`, which may be e^{½‖x−y‖²} times larger.
+    /// At the centres λ = 1 and pairwise estimates are exact. Products of features are exact up to rounding of the
+    /// estimate of `rest`, which may be e^{½‖x−y‖²} times larger.
     ///
-    /// Where each point belongs to one cluster, [`Clustered`](super::Clustered) is cheaper. `omega` draws the
-    /// frequencies of a base, `tau` those of a coefficient, anew at each call: parts must be independent of each other.
+    /// If each point belongs to one cluster, [`Clustered`](super::Clustered) is cheaper. Each call of `omega` must draw
+    /// new frequencies for a base, each call of `tau` new ones for a coefficient: the parts must be independent.
     ///
     /// ```
     /// use ndarray::arr2;
     /// use random_features::frequency::{Independent, draw};
-    /// use random_features::hybrid::{Diagonal, Hybrid, Mixture};
+    /// use random_features::hybrid::{Hybrid, Mixture};
     /// use random_features::plan::Clustering;
     /// use random_features::{Map, Trigonometric, rng};
     /// let queries = Clustering::of(&arr2(&[[1.0, 0.2], [1.1, 0.1]]), 1, &mut rng(1))?;
@@ -77,8 +90,7 @@ impl Hybrid {
     /// let mut others = random_features::rng(3);
     /// let omega = || draw(2, 16, &Independent, &mut rng);
     /// let tau = || draw(2, 8, &Independent, &mut others);
-    /// let mixture = Mixture { queries: &queries, keys: &keys, diagonal: Diagonal::complex(), width: 1.0 };
-    /// let map: Map<f64> = Hybrid::clustered(mixture, omega, tau, rest)?;
+    /// let map: Map<f64> = Hybrid::clustered(Mixture::new(&queries, &keys, 1.0), omega, tau, rest)?;
     /// let (x, y) = (queries.centres().row(0).to_owned(), keys.centres().row(0).to_owned());
     /// // At the centres λ = 1, and the base is exact.
     /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 1e-9);
@@ -86,7 +98,8 @@ impl Hybrid {
     /// ```
     ///
     /// # Errors
-    /// As [`Coefficient::around`], [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum); those of the draws.
+    /// As [`Coefficient::around`], [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum); the
+    /// errors of the draws.
     pub fn clustered<T: Real>(
         mixture: Mixture<'_>,
         mut omega: impl FnMut() -> Result<Frequencies>,

@@ -1,9 +1,9 @@
 //! Hybrid random features: maps that are sums of products of maps.
 //!
-//! A hybrid estimate Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q chooses, pair by pair, the estimator that is accurate there; its
-//! coefficients λ̂ are estimated as well. Products of estimates are tensor products of features and sums are more
-//! blocks, so a hybrid is again a [`Map`], and everything that takes a map takes a hybrid:
-//! other hybrids too. Below stand the maps; nothing in them knows of hybrids.
+//! A hybrid estimate Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q gives most weight, for each pair of points, to the estimator that is
+//! accurate there; its coefficients λ̂ are estimated as well. A product of estimates is a tensor product of features,
+//! and a sum is a concatenation of blocks. A hybrid is therefore again a [`Map`] and can be used wherever a map can,
+//! also in other hybrids.
 //!
 //! ```
 //! use ndarray::arr1;
@@ -13,7 +13,7 @@
 //! let mut rng = rng(1);
 //! let omega = draw(3, 64, &Independent, &mut rng)?;
 //! let tau = draw(3, 16, &Independent, &mut rng)?;
-//! // Hyperbolic features where x and y oppose each other, trigonometric ones where they agree.
+//! // Hyperbolic features for opposite x and y, trigonometric features for similar ones.
 //! let map: Map<f64> = Hybrid::angular(Bases::shared(omega), tau)?;
 //! let x = arr1(&[0.5, 1.0, -0.5]);
 //! assert!((map.estimate(&x, &x)? / x.dot(&x).exp() - 1.0).abs() < 1e-12);
@@ -22,6 +22,7 @@
 //! ```
 
 mod bipolar;
+mod centres;
 mod cluster;
 mod coefficient;
 mod diagonal;
@@ -30,6 +31,7 @@ mod recipe;
 mod sum;
 
 pub use bipolar::Bases;
+pub use centres::Centres;
 pub use cluster::Clustered;
 pub use coefficient::{Coefficient, GaussianWeight};
 pub use diagonal::{Diagonal, Formula};
@@ -40,9 +42,9 @@ use crate::Real;
 use crate::map::Map;
 use crate::plan::Clustering;
 
-/// Whether all maps are known to estimate the same kernel: one of the same parameters.
+/// Whether all maps are known to estimate the same kernel with the same parameters.
 fn agree<T: Real>(maps: &[Map<T>]) -> bool {
-    // In full: large arrays are abbreviated in print, and then nothing is known.
+    // `Debug` abbreviates large arrays with dots; kernels cannot be compared then.
     let name =
         |map: &Map<T>| map.kernel().map(|kernel| format!("{kernel:?}")).filter(|name| !name.contains("..."));
     let mut kernels = maps.iter().map(name);

@@ -1,4 +1,4 @@
-//! From a [`Recipe`] to a [`Map`].
+//! Building a [`Map`] from a [`Recipe`].
 
 use super::{Clustered, Coefficient, Hybrid};
 use crate::Real;
@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 use crate::map::{CoefficientRecipe, Map, Recipe};
 
 impl Recipe {
-    /// The map. All frequencies must be drawn.
+    /// The map of this recipe, all of whose frequencies must be drawn.
     ///
     /// # Errors
     /// As [`PlainRecipe::map`](crate::map::PlainRecipe::map), [`Hybrid::sum`],
@@ -31,7 +31,7 @@ impl Recipe {
         }
     }
 
-    /// The map, with everything drawn from one seed that is still to be drawn.
+    /// The map of this recipe, after drawing all missing frequencies from one seed.
     ///
     /// # Errors
     /// As [`drawn`](Recipe::drawn) and [`map`](Recipe::map).
@@ -41,7 +41,7 @@ impl Recipe {
 }
 
 impl CoefficientRecipe {
-    /// The coefficient. All frequencies must be drawn.
+    /// The coefficient of this recipe, all of whose frequencies must be drawn.
     ///
     /// # Errors
     /// As [`Coefficient::affine`] and [`Recipe::map`]; [`Parameter`](Error::Parameter) if there is a factor, but no map.

@@ -1,4 +1,4 @@
-//! [`Hybrid`]: the algebra of hybrid estimators.
+//! [`Hybrid`]: hybrid maps from coefficients and bases.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,22 +17,24 @@ use crate::{Real, SignedLog};
 /// A hybrid map Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q of any maps and coefficients.
 ///
 /// # Definition
-/// With λ̂ₖ = aₖ + cₖ Ĉₖ the estimate is the sum of aₖ Pₖ, cₖ Ĉₖ Pₖ, (1 − Σ aₖ) Q and −cₖ Ĉₖ Q: features are blocks, the
-/// products are tensor products of features, signs of weights go to side Y. Pₖ, Q and Ĉₖ may be any maps, hybrids too.
+/// With λ̂ₖ = aₖ + cₖ Ĉₖ the estimate is the sum of aₖ Pₖ, cₖ Ĉₖ Pₖ, (1 − Σ aₖ) Q and −cₖ Ĉₖ Q. Each term is a block of
+/// features; products are tensor products of features, and signs of weights are applied on side Y. Pₖ, Q and Ĉₖ may be
+/// any maps, including hybrids.
 ///
 /// # Variance
-/// Unbiased for the bases' kernel if coefficients are independent of the bases. Closed form where the parts have one:
-/// Σ E λ̂ₖ² Var Pₖ + E (1 − Σ λ̂ₖ)² Var Q for independent parts ([`theory::hybrid`](crate::theory::hybrid)), and for the
-/// bipolar hybrids with shared frequencies ([`angular`](Hybrid::angular), [`gaussian`](Hybrid::gaussian)).
+/// Unbiased for the kernel of the bases if coefficients are independent of the bases. A closed form exists where the
+/// parts have one: Σ E λ̂ₖ² Var Pₖ + E (1 − Σ λ̂ₖ)² Var Q for independent parts
+/// ([`theory::hybrid`](crate::theory::hybrid)), and for the bipolar hybrids with shared frequencies
+/// ([`angular`](Hybrid::angular), [`gaussian`](Hybrid::gaussian)).
 ///
 /// # Exact where
-/// Some base is exact that has all the weight there: for Gaussian coefficients in estimates of pairs alone, since their
-/// features cancel to rounding times the other bases' estimates.
+/// Where an exact base has all of the weight. With Gaussian coefficients this holds only for pairwise estimates:
+/// products of features are exact up to rounding of the estimates of the other bases.
 ///
 /// # Cost
-/// That of all parts and of writing the features, Dᵢ(1 + n) for a base of Dᵢ and a coefficient of n features, Dᵢn for one of
-/// n signs (with room for 2Dᵢn): O(nd + md + mn) a point. Equal projections of the points, in nested hybrids too, are taken
-/// once. A pair of points in a Gram matrix costs Σ Dᵢ + n.
+/// That of all parts plus writing the features: Dᵢ(1 + n) for a base with Dᵢ features and a coefficient with n
+/// features, Dᵢn for a coefficient with n signs (memory for 2Dᵢn); O(nd + md + mn) per point. Equal projections are
+/// computed once, also in nested hybrids. A pair of points in a Gram matrix costs Σ Dᵢ + n.
 ///
 /// # Example
 /// ```
@@ -58,11 +60,11 @@ use crate::{Real, SignedLog};
 pub struct Hybrid;
 
 impl Hybrid {
-    /// The hybrid of terms (λ̂ₖ, Pₖ) and Q = `rest`, which has the rest of the weight.
+    /// The hybrid of terms (λ̂ₖ, Pₖ) and Q = `rest`, which has the remaining weight.
     ///
-    /// All bases should estimate the same kernel. Coefficients and bases should have frequencies of their own; ones that
-    /// share some are seen, and the variance has no closed form then. A [`FeatureMap`](crate::FeatureMap) of your own
-    /// counts as independent of all maps but itself.
+    /// All bases should estimate the same kernel. Coefficients and bases should have different, independent
+    /// frequencies; shared frequencies are detected, and the variance then has no closed form. A user-defined
+    /// [`FeatureMap`](crate::FeatureMap) counts as independent of every map but itself.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) without terms or if Σ aₖ overflows; [`Shape`](Error::Shape) if the maps are for
@@ -90,9 +92,9 @@ impl Hybrid {
 
 /// The terms of aₖ Pₖ + cₖ Ĉₖ Pₖ and of (1 − Σ aₖ) Q − Σ cₖ Ĉₖ Q, over P₁, …, Q and then the maps Ĉ.
 ///
-/// Signs that are equal for x and y and those that are not have shares e + u = 1, and Ĉ = e − u. So that no terms cancel
-/// where one of them is 0, λ̂ = (a + c)e + (a − c)u, and the rest of the weight is divided among the first signs' shares
-/// too.
+/// Let e and u = 1 − e be the shares of signs that are equal and unequal for x and y, so that Ĉ = e − u. Writing λ̂ =
+/// (a + c)e + (a − c)u avoids cancellation where one share is 0. The remaining weight is split by the shares of the
+/// first signs.
 fn weighed_parts<T: Real>(coefficients: &[Coefficient<T>]) -> Result<Vec<Term>> {
     let rest = coefficients.len();
     let (mut next, mut divided) = (rest + 1, None);
@@ -136,19 +138,19 @@ fn weighed_parts<T: Real>(coefficients: &[Coefficient<T>]) -> Result<Vec<Term>> 
     Ok(terms)
 }
 
-/// What is known of the covariance of different bases.
+/// What is known about the covariance of different bases.
 #[derive(Clone, Debug)]
 enum Covariance {
-    /// None: they are independent.
+    /// 0: the bases are independent.
     Zero,
     /// Hyperbolic and trigonometric features share m independent frequencies, for this target.
     Bipolar(Target, usize),
-    /// They share frequencies otherwise.
+    /// Bases share frequencies in another way.
     Unknown,
 }
 
 impl Covariance {
-    /// From the bases and the pairs of parts that depend on each other.
+    /// The covariance, from the bases and the pairs of dependent parts.
     fn of<T: Real>(bases: &[Map<T>], shared: &[(usize, usize)]) -> Self {
         match (shared, bases) {
             ([], _) => Covariance::Zero,
@@ -158,7 +160,7 @@ impl Covariance {
     }
 }
 
-/// The pairs of maps whose frequencies are equal: they depend on each other.
+/// The pairs of maps that share frequencies and are therefore dependent.
 fn shared<T: Real>(parts: &[Map<T>]) -> Vec<(usize, usize)> {
     let random: Vec<Randomness<'_, T>> = parts.iter().map(Randomness::of).collect();
     let pairs = (0..parts.len()).flat_map(|i| (0..i).map(move |j| (j, i)));
@@ -180,7 +182,7 @@ fn bipolar<T: Real>(first: &Map<T>, second: &Map<T>) -> Option<Covariance> {
         .then(|| Covariance::Bipolar(first.target.clone(), omega.count()))
 }
 
-/// What is random in a map.
+/// The random parts of a map.
 struct Randomness<'a, T: Real> {
     frequencies: Vec<Arc<Frequencies>>,
     foreign: Vec<&'a Arc<dyn FeatureMap<T>>>,
@@ -203,8 +205,8 @@ impl<'a, T: Real> Randomness<'a, T> {
     }
 }
 
-/// Whether frequencies depend on each other, since some are equal. Counts and frequencies in one dimension are so by
-/// chance: of these only the whole is compared.
+/// Whether two draws share rows. In one dimension, and for counts, single rows may be equal by chance, so only complete
+/// draws are compared.
 fn share_rows(a: &Arc<Frequencies>, b: &Arc<Frequencies>) -> bool {
     if Arc::ptr_eq(a, b) || a.structured().is_some() && a.structured() == b.structured() {
         return true;
@@ -229,7 +231,7 @@ struct Composition<T: Real> {
     /// P₁, …, Q.
     bases: Vec<Map<T>>,
     covariance: Covariance,
-    /// Whether the bases' kernel is estimated.
+    /// Whether the hybrid estimates the kernel of the bases.
     unbiased: bool,
 }
 
@@ -241,7 +243,7 @@ impl<T: Real> Origin<T> for Composition<T> {
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
         let mut terms = Vec::new();
         let (mut mean, mut variance, mut complement_square, mut product) = (0.0, 0.0, 1.0, 0.0);
-        // What is no more than rounding is counted as 0 when it weighs an estimate.
+        // A weight that is only rounding error counts as 0.
         let weight = |square: f64, rounding: f64| if square.sqrt() > rounding { square } else { 0.0 };
         let mut rounding = 0.0f64;
         for (coefficient, base) in self.coefficients.iter().zip(&self.bases) {
@@ -280,7 +282,7 @@ impl<T: Real> Origin<T> for Composition<T> {
     }
 }
 
-/// ln of a square of a weight times a variance; what has no weight has none, however large.
+/// ln of a squared weight times a variance; −∞ for weight 0, even if the variance is infinite.
 fn weighed(square: f64, log_variance: f64) -> f64 {
     if square == 0.0 { f64::NEG_INFINITY } else { square.ln() + log_variance }
 }

@@ -60,7 +60,7 @@ impl Activation {
         Activation::Tanh,
     ];
 
-    /// A lower bound of f, the greatest one but for rounding.
+    /// The greatest lower bound of f, up to rounding.
     pub(crate) fn lower_bound(self) -> f64 {
         match self {
             Activation::Identity => f64::NEG_INFINITY,

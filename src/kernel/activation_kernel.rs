@@ -1,4 +1,4 @@
-//! Kernels of generalised attention with a closed form.
+//! Kernels E\[f(ω·x) f(ω·y)\] of generalised attention that have a closed form.
 
 use std::f64::consts::{FRAC_2_PI, LN_2, PI};
 
@@ -27,7 +27,7 @@ use crate::{Real, SignedLog};
 /// | ReLU² | (r²/2π)(3 sin θ cos θ + (π−θ)(1 + 2cos²θ)) | ‖x‖²/2 |
 /// | \|u\| | (2r/π)(sin θ + (π/2−θ) cos θ) | ‖x‖√(2/π) |
 ///
-/// Values near zeros of K_f keep their relative accuracy; a point 0 counts as orthogonal to all points.
+/// Values near zeros of K_f are accurate relative to themselves. The point 0 counts as orthogonal to every point.
 ///
 /// ```
 /// use ndarray::arr1;
@@ -52,8 +52,7 @@ pub struct ActivationKernel {
 }
 
 impl ActivationKernel {
-    /// The kernel of `activation` with ε = 0 and ℓ = 1, or `None` if it has no closed form: GELU, the sigmoid
-    /// and tanh have none.
+    /// The kernel of `activation` with ε = 0 and ℓ = 1; `None` without a closed form (GELU, sigmoid and tanh).
     pub fn new(activation: Activation) -> Option<Self> {
         let open = matches!(activation, Activation::Gelu | Activation::Sigmoid | Activation::Tanh);
         let lengthscale = Lengthscale::default();
@@ -110,7 +109,7 @@ pub(crate) fn checked_offset(offset: f64) -> Result<f64> {
     if offset.is_finite() { Ok(offset + 0.0) } else { Err(wrong) }
 }
 
-/// The stored form, checked when it is read.
+/// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 struct Stored {
@@ -157,7 +156,7 @@ impl<T: Real> Kernel<T> for ActivationKernel {
     }
 }
 
-/// E f(ω·x) f(ω·y) from the coordinates of x and y side by side; NaN without a closed form.
+/// E f(ω·x) f(ω·y) from pairs of coordinates (xₗ, yₗ); NaN without a closed form.
 fn product_mean(f: Activation, pairs: impl Iterator<Item = (f64, f64)> + Clone) -> SignedLog {
     let angle = Angle::between(pairs.clone());
     let sum = |term: fn(f64, f64) -> f64| pairs.clone().map(|(x, y)| term(x, y)).sum::<f64>();
@@ -172,7 +171,7 @@ fn product_mean(f: Activation, pairs: impl Iterator<Item = (f64, f64)> + Clone) 
             SignedLog::positive(2.0 * angle.ln_norms + (2.0 * angle.cos * angle.cos).ln_1p())
         }
         Activation::Exp => SignedLog::positive(0.5 * sum(|x, y| (x + y) * (x + y))),
-        // ½(e^{−‖x−y‖²/2} ± e^{−‖x+y‖²/2}), from the larger one.
+        // ½(e^{−‖x−y‖²/2} ± e^{−‖x+y‖²/2}) with the larger exponential factored out.
         Activation::Cos => {
             let dot = dot().abs();
             SignedLog::positive((-2.0 * dot).exp().ln_1p() - LN_2 - 0.5 * nearer())
@@ -183,7 +182,7 @@ fn product_mean(f: Activation, pairs: impl Iterator<Item = (f64, f64)> + Clone) 
             SignedLog::from(size * dot.signum()).scaled(-LN_2 - 0.5 * nearer())
         }
         Activation::Erf => {
-            // The arc sine as an arc tangent: (1+2‖x‖²)(1+2‖y‖²) − 4(x·y)² = 1 + 2S + 4r² sin²θ.
+            // The arcsine as an arctangent: (1+2‖x‖²)(1+2‖y‖²) − 4(x·y)² = 1 + 2S + 4r² sin²θ.
             let cross = 2.0 * angle.ln_norms.exp() * angle.sin();
             SignedLog::from(FRAC_2_PI * (2.0 * dot()).atan2((1.0 + 2.0 * norms()).sqrt().hypot(cross)))
         }

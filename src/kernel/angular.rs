@@ -1,4 +1,4 @@
-//! Angles, and the kernel that depends on nothing else.
+//! Angles, and the angular kernel.
 
 use std::f64::consts::FRAC_2_PI;
 
@@ -6,9 +6,9 @@ use super::Kernel;
 use crate::error::Result;
 use crate::{Real, SignedLog};
 
-/// The angle between two points whose coordinates are given side by side, from 0 to π; π/2 if one of them is 0.
+/// The angle between two points given as pairs of coordinates, from 0 to π; π/2 if one of the points is 0.
 ///
-/// Accurate to rounding everywhere, unlike the arc cosine, which loses half the digits near 0 and π.
+/// Accurate to rounding everywhere, unlike the arccosine, which loses half of the digits near 0 and π.
 ///
 /// ```
 /// use random_features::kernel::angle;
@@ -23,7 +23,7 @@ where
     Angle::between(coordinates.into_iter()).theta()
 }
 
-/// An angle by the sum and difference of unit vectors, from which all that is near 0 comes without
+/// An angle represented by the sum and difference of unit vectors, from which small values are computed without
 /// cancellation.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Angle {
@@ -75,7 +75,7 @@ impl Angle {
     }
 }
 
-/// A norm as its largest entry times what is left, so that it does not overflow.
+/// A norm as its largest entry times the norm of the scaled rest, so that it does not overflow.
 #[derive(Clone, Copy)]
 struct Norm {
     largest: f64,

@@ -11,8 +11,8 @@ use crate::error::Result;
 /// The Gaussian (radial basis function) kernel exp(−‖x−y‖²/(2ℓ²)).
 ///
 /// # Definition
-/// K(x, y) = exp(−½ Σₖ (xₖ − yₖ)²/ℓₖ²). With γ of scikit-learn, γ = 1/(2ℓ²). It is the softmax kernel between
-/// two factors, exp(−½‖x‖²) exp(x·y) exp(−½‖y‖²), which is why every map here serves both.
+/// K(x, y) = exp(−½ Σₖ (xₖ − yₖ)²/ℓₖ²). With γ of scikit-learn, γ = 1/(2ℓ²). It is the softmax kernel times a factor of
+/// each point, exp(−½‖x‖²) exp(x·y) exp(−½‖y‖²), so maps for one kernel serve both.
 ///
 /// # Spectrum
 /// ω ~ N(0, I): radii [`Chi`].

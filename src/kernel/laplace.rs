@@ -9,12 +9,13 @@ use crate::error::Result;
 /// The Laplace kernel exp(−‖x−y‖₁/ℓ).
 ///
 /// # Definition
-/// k(δ) = exp(−Σₖ |δₖ|): a product over the coordinates. In one dimension it is the Matérn kernel of smoothness ½, in
-/// more than one it is not isotropic. With γ of scikit-learn's `laplacian_kernel`, γ = 1/ℓ.
+/// k(δ) = exp(−Σₖ |δₖ|), a product over the coordinates. In one dimension it is the Matérn kernel of smoothness ½; in
+/// higher dimensions it is not isotropic. With γ of scikit-learn's `laplacian_kernel`, γ = 1/ℓ.
 ///
 /// # Spectrum
-/// The coordinates of ω are independent and have the Cauchy distribution: [`Product`](crate::frequency::Product) draws
-/// them. Couplings of directions do not apply, since directions are not uniform.
+/// The coordinates of ω are independent and have the Cauchy distribution. [`Product`](crate::frequency::Product) draws
+/// independent rows, [`Sobol::with_marginal`](crate::frequency::Sobol::with_marginal) evenly spread ones. Couplings of
+/// directions do not apply, since directions are not uniform.
 ///
 /// # Example
 /// ```
@@ -83,7 +84,7 @@ pub struct Cauchy;
 
 impl Marginal for Cauchy {
     fn lower_quantile(&self, u: f64) -> f64 {
-        // Near ½ by the complement, where a cotangent would lose digits.
+        // Near ½ from the complement, where a cotangent would lose digits.
         if u < 0.25 { -(PI * u).tan().recip() } else { -(PI * (0.5 - u)).tan() }
     }
 

@@ -1,12 +1,12 @@
-//! [`Lengthscale`]: one scale for all coordinates or one for each.
+//! [`Lengthscale`]: one scale for all coordinates, or one for each.
 
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// The lengthscale ℓ by which points are divided before anything else: K_ℓ(x, y) = K₁(x/ℓ, y/ℓ).
 ///
-/// One number, or one for each dimension ("automatic relevance determination"). Made from `f64` or
-/// `Vec<f64>`; kernels and maps check it: every ℓ must be positive, with ℓ² and 1/ℓ² in the range of `f64`.
+/// One number, or one for each dimension ("automatic relevance determination"). Converts from `f64` and `Vec<f64>`.
+/// Kernels and maps check it: every ℓ must be positive, with ℓ² and 1/ℓ² in the range of `f64`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
 pub enum Lengthscale {
@@ -35,7 +35,7 @@ impl From<Vec<f64>> for Lengthscale {
 }
 
 impl Lengthscale {
-    /// The lengthscale of coordinate `k`, for which there is one.
+    /// The lengthscale of coordinate `k`, which must be below d.
     pub(crate) fn at(&self, k: usize) -> f64 {
         match self {
             Lengthscale::Isotropic(scale) => *scale,
@@ -51,8 +51,8 @@ impl Lengthscale {
         }
     }
 
-    /// 1/ℓ, if it is the same for all coordinates, else 1; and 1/ℓₖ for each coordinate, else none: as
-    /// [`squared_norm`](crate::numeric::squared_norm) takes them.
+    /// The arguments of [`squared_norm`](crate::numeric::squared_norm): (1/ℓ, none) if ℓ is the same for all
+    /// coordinates, else (1, 1/ℓₖ for each coordinate).
     pub(crate) fn inverses(&self) -> (f64, Vec<f64>) {
         match self {
             Lengthscale::Isotropic(scale) => (scale.recip(), Vec::new()),
@@ -69,7 +69,7 @@ impl Lengthscale {
         }
     }
 
-    /// Refuses scales outside the domain.
+    /// Rejects scales outside the domain.
     pub(crate) fn checked(self) -> Result<Self> {
         let scales = match &self {
             Lengthscale::Isotropic(scale) => std::slice::from_ref(scale),
@@ -97,7 +97,7 @@ impl Lengthscale {
     }
 }
 
-/// The stored form, checked when it is read.
+/// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 enum Stored {

@@ -48,7 +48,7 @@ impl std::fmt::Display for Smoothness {
 /// The isotropic Matérn kernel of smoothness ½, 3/2 or 5/2.
 ///
 /// # Definition
-/// A function of δ = ‖(x−y)/ℓ‖ given at [`Smoothness`]; 1 at δ = 0.
+/// The function of δ = ‖(x−y)/ℓ‖ that is given with each [`Smoothness`]; 1 at δ = 0.
 ///
 /// # Spectrum
 /// A multivariate t distribution: the radii of the [`Smoothness`].
@@ -121,7 +121,7 @@ impl ShiftInvariant for Matern {
         })
     }
 
-    /// Without cancellation: 1 + k(2δ) − 2k(δ)² is the tail P(n, t) = e⁻ᵗ Σ_{j≥n} tʲ/j!, and e⁻ᵗ t⁴/36 more for ν = 5/2.
+    /// Without cancellation: 1 + k(2δ) − 2k(δ)² is the tail P(n, t) = e⁻ᵗ Σ_{j≥n} tʲ/j!, plus e⁻ᵗ t⁴/36 for ν = 5/2.
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let t = 2.0 * (2.0 * self.smoothness.nu() * delta.iter().map(|v| v * v).sum::<f64>()).sqrt();
         let excess = match self.smoothness {
@@ -141,7 +141,7 @@ impl Radii for Smoothness {
         let degrees = 2.0 * self.nu();
         let normal = chi(d as f64, count, rng)?;
         let scales = chi(degrees, count, rng)?;
-        // A scale below 1e-100 has probability 1e-100; it stays finite.
+        // Keeps radii finite; a scale below 1e-100 has probability 1e-100.
         Ok(normal.iter().zip(scales).map(|(r, s)| r * degrees.sqrt() / s.max(1e-100)).collect())
     }
 
@@ -156,10 +156,10 @@ fn ln_tail(n: u32, t: f64) -> f64 {
         return f64::NEG_INFINITY;
     }
     if t > 800.0 {
-        // All of the probability, to the last bit; powers of t would overflow.
+        // The probability is 1 up to rounding, and powers of t would overflow.
         return 0.0;
     }
-    // Terms relative to the n-th: the series where they fall, the complement where the rest is small.
+    // Terms relative to the n-th: the series where they decrease, otherwise the complement.
     if t < f64::from(n) {
         let ratios = (1..200).scan(1.0, |term, j| {
             *term *= t / f64::from(n + j);

@@ -1,9 +1,8 @@
 //! Exact kernels: the definitions that feature maps approximate.
 //!
-//! They are the oracle of the tests and the reference of the examples. Each gives the kernel and its
-//! logarithm, for one pair of points or for all pairs of two sets. Everything is computed in `f64` from the
-//! inputs and rounded once at the end. Below stand scalars and special functions; closed forms and maps stand
-//! above.
+//! They are the reference of tests and examples. Each gives the kernel and its logarithm, for one pair of points or for
+//! all pairs of two sets, computed in `f64` and rounded once at the end. This module uses only scalars and special
+//! functions; closed forms and maps build on it.
 
 mod activation;
 mod activation_kernel;
@@ -40,8 +39,8 @@ use crate::{Real, SignedLog};
 
 /// An exact kernel K(x, y) on ℝᵈ.
 ///
-/// A kernel states [`check_dim`](Kernel::check_dim) and [`log_of_slices`](Kernel::log_of_slices); the rest
-/// follows. NaN in a point gives NaN; infinities follow IEEE arithmetic.
+/// Required methods are [`check_dim`](Kernel::check_dim) and [`log_of_slices`](Kernel::log_of_slices). NaN in a point
+/// gives NaN; infinities follow IEEE arithmetic.
 pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// Whether points of dimension `d` fit this kernel.
     ///
@@ -52,8 +51,8 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// ln K(x, y) for two slices of equal length that [`check_dim`](Kernel::check_dim) accepts.
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog;
 
-    /// The kernel as exp(x·y/ℓ²) times a factor of each point, if it is the softmax or the Gaussian kernel: what may be
-    /// [conditioned](crate::map::Conditioning).
+    /// The kernel as exp(x·y/ℓ²) times a factor of each point, if it is the softmax or the Gaussian kernel. Maps for
+    /// these kernels can be [conditioned](crate::map::Conditioning).
     fn exponential(&self) -> Option<Exponential> {
         None
     }
@@ -69,7 +68,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
         Ok(self.log_of_slices(x.as_slice().unwrap_or(&[]), y.as_slice().unwrap_or(&[])))
     }
 
-    /// K(x, y); 0 or ±∞ where it leaves the range of `T`.
+    /// K(x, y); 0 or ±∞ where `T` underflows or overflows.
     ///
     /// # Errors
     /// As [`log_value`](Kernel::log_value).

@@ -11,8 +11,8 @@ use crate::error::{Error, Result};
 /// The rational quadratic kernel (1 + ‖x−y‖²/(2αℓ²))^{−α}.
 ///
 /// # Definition
-/// k(δ) = (1 + ‖δ‖²/(2α))^{−α} = E exp(−τ‖δ‖²/2) with a gamma-distributed τ of shape α and mean 1: a mixture of
-/// Gaussian kernels of many lengthscales, and the Gaussian kernel itself as α → ∞. α is from 10⁻³ to 10¹².
+/// k(δ) = (1 + ‖δ‖²/(2α))^{−α} = E exp(−τ‖δ‖²/2) with a gamma-distributed τ of shape α and mean 1. It is a mixture of
+/// Gaussian kernels of different lengthscales and tends to the Gaussian kernel as α → ∞. α is from 10⁻³ to 10¹².
 ///
 /// # Spectrum
 /// ω = √τ z with z ~ N(0, I), in polar form with radii χ_d √τ.
@@ -63,11 +63,6 @@ impl RationalQuadratic {
     pub fn lengthscale(&self) -> &Lengthscale {
         &self.lengthscale
     }
-
-    /// The kernel with ℓ = 1.
-    pub(crate) fn without_lengthscale(self) -> Self {
-        RationalQuadratic { lengthscale: Lengthscale::default(), ..self }
-    }
 }
 
 impl ShiftInvariant for RationalQuadratic {
@@ -89,7 +84,7 @@ impl ShiftInvariant for RationalQuadratic {
 
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let t = delta.iter().map(|v| v * v).sum::<f64>() / (2.0 * self.alpha);
-        // (1+t)⁴/(1+4t) − 1, of which the powers of order 0 and 1 cancel.
+        // (1+t)⁴/(1+4t) − 1 without the terms of order 0 and 1, which cancel.
         let gap = if t < 1e60 {
             (t * t * (6.0 + t * (4.0 + t)) / (1.0 + 4.0 * t)).ln_1p()
         } else {
@@ -113,7 +108,7 @@ impl Radii for RationalQuadratic {
     }
 }
 
-/// The stored form, checked when it is read.
+/// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 struct Stored {

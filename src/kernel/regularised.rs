@@ -7,13 +7,13 @@ use crate::error::{Error, Result};
 use crate::numeric::special::ln_0f1;
 use crate::{Real, SignedLog};
 
-/// The regularised softmax kernel: what positive features with ‖ω‖ = √d estimate.
+/// The regularised softmax kernel, which positive features with ‖ω‖ = √d estimate.
 ///
 /// # Definition
-/// K(x, y) = e^{−(‖x‖²+‖y‖²)/2} E exp(√d u·(x+y)) with u uniform on the sphere = e^{−(‖x‖²+‖y‖²)/2} ₀F₁(;
-/// d/2; d‖x+y‖²/4). Between 0 and the softmax kernel, which it meets at x = −y; the ratio is 1 − O(1/d).
-/// Points are divided by ℓ first. The logarithm is accurate for any norm and d up to some 10⁴, to 1e-9 up to d = 10⁶; for
-/// larger d take the softmax kernel, from which it differs by O(1/d).
+/// K(x, y) = e^{−(‖x‖²+‖y‖²)/2} E exp(√d u·(x+y)) with u uniform on the sphere = e^{−(‖x‖²+‖y‖²)/2} ₀F₁(; d/2;
+/// d‖x+y‖²/4). It lies between 0 and the softmax kernel, which it equals at x = −y; their ratio is 1 − O(1/d). Points
+/// are divided by ℓ first. The logarithm is accurate for any norm up to d ≈ 10⁴, and to 1e-9 up to d = 10⁶. For larger
+/// d use the softmax kernel, from which it differs by O(1/d).
 ///
 /// ```
 /// use ndarray::arr1;
@@ -30,19 +30,19 @@ use crate::{Real, SignedLog};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct RegularisedSoftmax {
     lengthscale: Lengthscale,
-    /// N, if it is not the dimension of the points.
+    /// N if it was set; `None` for the dimension of the points.
     dim: Option<usize>,
 }
 
 impl RegularisedSoftmax {
     /// The kernel of dimension N = `dim`: points of fewer dimensions count as padded with zeros.
     ///
-    /// It is what maps estimate whose coupling pads, with ‖ω‖ = √N.
+    /// It is the kernel of maps whose coupling pads points to dimension N, with ‖ω‖ = √N.
     pub fn in_dimension(dim: usize) -> Self {
         RegularisedSoftmax { dim: Some(dim), ..Self::default() }
     }
 
-    /// N, if it is fixed; else it is the dimension of the points.
+    /// N if it was set; `None` for the dimension of the points.
     pub fn dim(&self) -> Option<usize> {
         self.dim
     }
@@ -88,7 +88,7 @@ impl<T: Real> Kernel<T> for RegularisedSoftmax {
     }
 }
 
-/// √d without randomness, for the regularised softmax kernel.
+/// Constant radii √d, for the regularised softmax kernel.
 ///
 /// With a padded coupling, √N for the padded dimension N, and the kernel is the regularised one of that dimension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

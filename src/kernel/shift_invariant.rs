@@ -6,16 +6,16 @@ use super::{Exponential, Kernel, Lengthscale, Radius, Spectrum};
 use crate::error::Result;
 use crate::{Real, SignedLog};
 
-/// A shift-invariant kernel K(x, y) = k((x − y)/ℓ) with k(0) = 1, and the law of the frequencies that estimate it.
+/// A shift-invariant kernel K(x, y) = k((x − y)/ℓ) with k(0) = 1, and its spectral law, from which frequencies are
+/// drawn.
 ///
-/// That is all there is to a kernel: whoever states it has a [`Kernel`], and
-/// [`Trigonometric`](crate::Trigonometric) features with their variance.
+/// An implementation gives a [`Kernel`] and [`Trigonometric`](crate::Trigonometric) features with their variance.
 ///
 /// # Variance
-/// Of trigonometric features on m independent frequencies: ½(1 + k(2δ) − 2k(δ)²)/m, since cos² a = ½ + ½ cos 2a.
+/// ½(1 + k(2δ) − 2k(δ)²)/m for trigonometric features on m independent frequencies, since cos² a = ½ + ½ cos 2a.
 ///
-/// # A kernel of your own
-/// exp(−‖δ‖²/4), the Gaussian kernel of lengthscale √2: a radius is χ_d/√2.
+/// # Implementing a kernel
+/// exp(−‖δ‖²/4), the Gaussian kernel of lengthscale √2, with radii χ_d/√2:
 ///
 /// ```
 /// use ndarray::arr1;
@@ -62,7 +62,7 @@ use crate::{Real, SignedLog};
 /// # References
 /// Rahimi and Recht, *Random Features for Large-Scale Kernel Machines*.
 pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
-    /// The name with the parameters, but for the lengthscale.
+    /// The name with all parameters except the lengthscale.
     fn name(&self) -> String;
 
     /// ℓ.
@@ -77,8 +77,8 @@ pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
 
     /// ln of the variance of cos(ω·δ), ½(1 + k(2δ) − 2k(δ)²), for δ = (x − y)/ℓ.
     ///
-    /// Relative to itself the default is accurate to some eps/(1 − k(δ)); a kernel that knows k(2δ)/k(δ)⁴ without
-    /// cancellation does better.
+    /// The relative error of the default is about eps/(1 − k(δ)). A kernel that can compute k(2δ)/k(δ)⁴ without
+    /// cancellation should override it.
     fn ln_variance(&self, delta: &[f64]) -> f64 {
         let at = |factor: f64| of_squares(self, delta.iter().map(|v| (factor * v) * (factor * v)));
         let (once, twice) = (at(1.0), at(2.0));
@@ -90,8 +90,8 @@ pub trait ShiftInvariant: std::fmt::Debug + Send + Sync {
     }
 }
 
-/// ln ½(1 + k(2δ) − 2k(δ)²) from ln |k(δ)| and `gap` = ln k(2δ) − 4 ln |k(δ)|: in the form
-/// ½((1 − k(δ)²)² + k(2δ) − k(δ)⁴) nothing cancels but the gap.
+/// ln ½(1 + k(2δ) − 2k(δ)²) from ln |k(δ)| and `gap` = ln k(2δ) − 4 ln |k(δ)|: in the form ½((1 − k(δ)²)² + k(2δ) −
+/// k(δ)⁴), in which only the gap can cancel.
 pub(super) fn ln_variance(ln: f64, gap: f64) -> f64 {
     let (below, rest) = ((2.0 * ln).exp_m1(), (4.0 * ln).exp() * gap.exp_m1());
     // Where k(δ)⁴ underflows, k(2δ) is e^{gap + 4 ln k}.
@@ -125,7 +125,7 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
     }
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        // Differences before squares: no cancellation between large norms.
+        // Differences before squares, so that large norms do not cancel.
         let square = |x: f64, y: f64| (x - y) * (x - y);
         match self.spectrum() {
             Spectrum::Polar(_) => self.of_square(self.lengthscale().sum(x, y, square)),
@@ -140,7 +140,7 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
     }
 }
 
-/// A kernel that is not one of this crate's.
+/// A user-defined kernel.
 #[derive(Clone, Debug)]
 pub struct OwnKernel(Arc<dyn ShiftInvariant>);
 
@@ -151,7 +151,7 @@ impl OwnKernel {
     }
 }
 
-/// Both are the same one, or print alike.
+/// Equal if both are the same object or have the same `Debug` output.
 impl PartialEq for OwnKernel {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || format!("{:?}", self.0) == format!("{:?}", other.0)

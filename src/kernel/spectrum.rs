@@ -1,18 +1,19 @@
-//! [`Spectrum`]: the law of the frequencies that estimate a shift-invariant kernel.
+//! [`Spectrum`]: the spectral law of a shift-invariant kernel.
 
 use rand::Rng;
 use rand_distr::{ChiSquared, Distribution};
 
-use super::Smoothness;
+use super::{Cauchy, Chi, RationalQuadratic, RootDim, Smoothness};
 use crate::error::{Error, Result};
 
-/// The law of ω for which E cos(ω·δ) = k(δ): by Bochner's theorem every continuous shift-invariant kernel with k(0) = 1
-/// has one.
+/// The spectral law of a kernel: the law of ω with E cos(ω·δ) = k(δ). By Bochner's theorem every continuous
+/// shift-invariant kernel with k(0) = 1 has one.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Spectrum<'a> {
-    /// ω = r·u with a uniform direction u and a radius r that is independent of it: k is a function of ‖δ‖.
+    /// ω = r·u with a uniform direction u and an independent radius r: k is a function of ‖δ‖.
     Polar(&'a dyn Radii),
-    /// The coordinates of ω are independent and have one law: k is a product over the coordinates of δ.
+    /// The coordinates of ω are independent and identically distributed: k is a product over the coordinates of δ.
     Product(&'a dyn Marginal),
 }
 
@@ -28,11 +29,11 @@ impl Spectrum<'_> {
 
 /// The law of the radii ‖ω‖.
 ///
-/// With directions that are uniform, the law of the radii is the spectral density of an isotropic kernel: a
-/// [`Coupling`](crate::frequency::Coupling) chooses directions, `Radii` choose the kernel.
-/// [`Chi`](crate::frequency::Chi) belongs to the Gaussian and the softmax kernel,
-/// [`RootDim`](crate::frequency::RootDim) to the regularised softmax kernel, a [`Smoothness`] to a Matérn kernel, and
-/// [`RationalQuadratic`](super::RationalQuadratic) to itself. For another isotropic kernel implement this trait.
+/// With uniform directions the law of the radii determines an isotropic kernel: `Radii` choose the kernel, and a
+/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Chi`](crate::frequency::Chi) belongs to the
+/// Gaussian and the softmax kernel, [`RootDim`](crate::frequency::RootDim) to the regularised softmax kernel, a
+/// [`Smoothness`] to a Matérn kernel, and [`RationalQuadratic`](super::RationalQuadratic) to the kernel of that name.
+/// Implement this trait for another isotropic kernel.
 ///
 /// # Example
 /// ```
@@ -53,7 +54,7 @@ impl Spectrum<'_> {
 /// # Ok::<(), random_features::Error>(())
 /// ```
 pub trait Radii: std::fmt::Debug + Send + Sync {
-    /// Draws `count` radii in dimension `d` ≥ 1: finite, independent of each other.
+    /// Draws `count` independent, finite radii in dimension `d` ≥ 1.
     ///
     /// With padded couplings d is the padded dimension.
     ///
@@ -61,59 +62,98 @@ pub trait Radii: std::fmt::Debug + Send + Sync {
     /// [`Parameter`](Error::Parameter) if the law does not exist in this dimension.
     fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>>;
 
-    /// What closed forms may know of the law; unless it is one of those that have a name, [`Other`](Radius::Other).
+    /// The law for closed forms; [`Other`](Radius::Other) unless it is a named one.
     fn law(&self) -> Radius {
         Radius::Other
     }
 }
 
-/// The law of one coordinate of ω, where coordinates are independent: symmetric about 0.
+/// The law of one coordinate of ω if coordinates are independent; symmetric about 0.
 ///
-/// [`Cauchy`](super::Cauchy) belongs to the [`Laplace`](super::Laplace) kernel.
-/// [`Product`](crate::frequency::Product) draws frequencies of such a law.
+/// [`Cauchy`](super::Cauchy) belongs to the [`Laplace`](super::Laplace) kernel. [`Product`](crate::frequency::Product)
+/// draws independent frequencies of such a law, [`Sobol::with_marginal`](crate::frequency::Sobol::with_marginal) evenly
+/// spread ones.
 pub trait Marginal: std::fmt::Debug + Send + Sync {
-    /// The quantile at `u` in (0, ½]: not positive, finite for u ≥ 2⁻⁶⁵.
+    /// The quantile at `u` in (0, ½]: at most 0, and finite for u ≥ 2⁻⁶⁵.
     fn lower_quantile(&self, u: f64) -> f64;
 
-    /// What closed forms may know of the law; unless it is one of those that have a name,
-    /// [`OtherProduct`](Radius::OtherProduct).
+    /// The law for closed forms; [`OtherProduct`](Radius::OtherProduct) unless it is a named one.
     fn law(&self) -> Radius {
         Radius::OtherProduct
     }
 }
 
-/// Which spectral law frequencies have, as data: the law of the norm ‖ω‖ of uniform directions, or of coordinates.
+impl<M: Marginal + ?Sized> Marginal for Box<M> {
+    fn lower_quantile(&self, u: f64) -> f64 {
+        (**self).lower_quantile(u)
+    }
+
+    fn law(&self) -> Radius {
+        (**self).law()
+    }
+}
+
+/// The spectral law of frequencies, as data: the law of the norm ‖ω‖ with uniform directions, or the law of independent
+/// coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Radius {
-    /// χ with d degrees of freedom, independent of everything else: with a uniform direction, ω ~ N(0, I).
+    /// Norms are χ with d degrees of freedom: with a uniform direction, ω ~ N(0, I).
     Chi,
-    /// √d, without randomness: estimates are of the regularised softmax kernel.
+    /// Norms are √d: spectral law of the regularised softmax kernel.
     RootDim,
-    /// That of the multivariate t distribution: estimates are of the Matérn kernel of this smoothness.
+    /// Norms of the multivariate t distribution: spectral law of the Matérn kernel of this smoothness.
     Matern(Smoothness),
-    /// That of a Gaussian vector with a gamma-distributed variance: estimates are of the rational quadratic kernel.
+    /// Norms of a Gaussian vector with a gamma-distributed variance: spectral law of the rational quadratic kernel.
     RationalQuadratic {
         /// α.
         #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
         alpha: f64,
     },
-    /// Not of the norm but of the coordinates, which are independent and have the Cauchy distribution: estimates are
-    /// of the Laplace kernel.
+    /// Independent coordinates with the Cauchy distribution: spectral law of the Laplace kernel.
     Cauchy,
-    /// Directions are uniform, and the law of the norm is another one than those named here.
+    /// Uniform directions, with a law of the norm that has no name here.
     Other,
-    /// Coordinates are independent, and their law is another one than those named here.
+    /// Independent coordinates, with a law that has no name here.
     OtherProduct,
-    /// The law is not stated: frequencies of unknown origin.
+    /// Unstated: frequencies of unknown origin.
     Unstated,
 }
 
 impl Radius {
-    /// Whether radii of this law may be those of `other`: they are, or this law has no name here.
+    /// Whether this law may be `other`: it is equal or has no name.
     pub fn may_be(self, other: Radius) -> bool {
         self == other || !self.is_named()
+    }
+
+    /// The radii of this law, to draw them by name.
+    ///
+    /// # Errors
+    /// [`Sampler`](Error::Sampler) if the law is not one of radii that has a name.
+    pub(crate) fn radii(self) -> Result<Box<dyn Radii>> {
+        Ok(match self {
+            Radius::Chi => Box::new(Chi),
+            Radius::RootDim => Box::new(RootDim),
+            Radius::Matern(smoothness) => Box::new(smoothness),
+            Radius::RationalQuadratic { alpha } => Box::new(RationalQuadratic::new(alpha, 1.0)?),
+            _ => return Err(Error::Sampler { what: "radii", law: self.to_string() }),
+        })
+    }
+
+    /// The law of a coordinate, to draw it by name.
+    ///
+    /// # Errors
+    /// [`Sampler`](Error::Sampler) if the law is not one of coordinates that has a name.
+    pub(crate) fn marginal(self) -> Result<Box<dyn Marginal>> {
+        self.named_marginal().ok_or_else(|| Error::Sampler { what: "coordinates", law: self.to_string() })
+    }
+
+    fn named_marginal(self) -> Option<Box<dyn Marginal>> {
+        match self {
+            Radius::Cauchy => Some(Box::new(Cauchy)),
+            _ => None,
+        }
     }
 
     /// Whether this is a law that has a name.
@@ -121,9 +161,9 @@ impl Radius {
         !matches!(self, Radius::Other | Radius::OtherProduct | Radius::Unstated)
     }
 
-    /// Whether directions are uniform, as far as is stated.
+    /// Whether directions are stated to be uniform.
     pub(crate) fn is_polar(self) -> bool {
-        !matches!(self, Radius::Cauchy | Radius::OtherProduct | Radius::Unstated)
+        self.named_marginal().is_none() && !matches!(self, Radius::OtherProduct | Radius::Unstated)
     }
 }
 

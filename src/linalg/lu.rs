@@ -139,9 +139,9 @@ fn eliminate(matrix: &mut Array2<Complex64>, k: usize) {
 
 fn singular(pivot: f64) -> Error {
     Error::Parameter {
-        name: "a pivot of the matrix A",
+        name: "a pivot of the matrix",
         value: pivot,
-        domain: "finite and not 0, that is, A invertible",
+        domain: "finite and not 0: the matrix must be invertible",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Checks on a few points that a user's map does what its facts say.
+//! Checks on a few points that a user-defined map agrees with its facts.
 
 use ndarray::{Array2, ArrayView2, s};
 
@@ -6,15 +6,15 @@ use crate::Real;
 use crate::engine::{Facts, FeatureMap, Form, Side, Tile, ranges};
 use crate::error::{Error, Result, check_size};
 
-/// Points that are tried.
+/// The number of test points.
 const POINTS: usize = 3;
-/// Features of maps that are tried, at most: what is larger takes too much memory to try.
+/// The largest number of features that is tested; larger maps would need too much memory.
 const MOST: usize = 1 << 20;
-/// What tiles hold before they are filled.
+/// Two contents of tiles before they are filled.
 const RUBBISH: [f64; 2] = [7.0, -13.0];
-/// By how much logarithms of features may differ between forms and sides.
+/// The largest difference of logarithms of features between forms and sides.
 const TOLERANCE: f64 = 1e-2;
-/// Features that are smaller than the largest by more than e to this may be lost to rounding.
+/// Features smaller than e^−`DEPTH` times the largest are not compared, because of rounding.
 const DEPTH: f64 = 10.0;
 
 /// Features as they were written.
@@ -25,8 +25,8 @@ struct Written<T> {
     log_scales: Vec<f64>,
 }
 
-/// Refuses maps that leave something unwritten, whose features depend on other points of a batch, or that are not what
-/// their facts say.
+/// Rejects maps that leave part of a tile unwritten, whose features depend on other points of a batch, or that
+/// contradict their facts.
 ///
 /// # Errors
 /// [`Contract`](Error::Contract) with what is wrong.
@@ -46,7 +46,7 @@ pub(super) fn check<T: Real>(map: &dyn FeatureMap<T>, facts: &Facts) -> Result<(
     Ok(())
 }
 
-/// Tries one side; its features.
+/// Tests one side and returns its features.
 fn of_side<T: Real>(
     map: &dyn FeatureMap<T>,
     facts: &Facts,
@@ -68,7 +68,7 @@ fn of_side<T: Real>(
     Ok(values)
 }
 
-/// What the map writes, if that does not depend on what was there before or on other points.
+/// The features, if they do not depend on the previous contents of the tile or on other points.
 fn complete<T: Real>(
     map: &dyn FeatureMap<T>,
     facts: &Facts,
@@ -115,7 +115,7 @@ fn fill<T: Real>(
     written
 }
 
-/// The rows and columns of all blocks that are present, and the block's number.
+/// The rows, columns and block numbers of all entries in blocks that are present.
 fn present<T>(
     facts: &Facts,
     written: &Written<T>,
@@ -127,7 +127,7 @@ fn present<T>(
     there.map(|(i, ((b, columns), _))| (i, b, columns))
 }
 
-/// Whether both are the same to the bit, but for blocks that are absent.
+/// Whether both are bit-identical, ignoring absent blocks.
 fn same<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
     let bits = |v: &[f64]| v.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
     let wide = |v: &[T]| v.iter().map(|v| v.widen().to_bits()).collect::<Vec<_>>();
@@ -141,7 +141,7 @@ fn same<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
         })
 }
 
-/// Whether both are the same features, to rounding.
+/// Whether both are the same features up to rounding.
 fn agree<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
     // The sign and logarithm of a feature.
     let feature = |written: &Written<T>, i: usize, b: usize, f: usize| {
@@ -160,14 +160,14 @@ fn agree<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
             let pairs = columns.map(|f| (feature(a, i, block, f), feature(b, i, block, f)));
             let top = pairs.clone().map(|(a, b)| a.1.max(b.1)).fold(f64::NEG_INFINITY, f64::max);
             pairs.into_iter().all(|(a, b)| {
-                // What is not a number is so on purpose, or seen elsewhere.
+                // NaN is intended, or detected elsewhere.
                 let counts = a.1.max(b.1) >= top - DEPTH && a.1.is_finite() | b.1.is_finite();
                 !counts || a.0 == b.0 && (a.1 - b.1).abs() <= TOLERANCE * (1.0 + a.1.abs())
             })
         })
 }
 
-/// Refuses so many rows of `width` numbers that they cannot be addressed.
+/// Rejects arrays of `rows` × `width` numbers that are too large to be addressed.
 pub(crate) fn check_addressable(rows: usize, width: usize) -> Result<()> {
     let most = isize::MAX as usize / size_of::<f64>() / width.max(1);
     check_size("the number of rows of x", rows.min(most), rows)

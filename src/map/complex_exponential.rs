@@ -49,7 +49,7 @@ impl Definition for ComplexExponential {
         let (lengthscale, row) = (setting.target.lengthscale(), setting.target.row());
         let symmetric = self.symmetry == Symmetry::Symmetric;
         let form = match self.transform.real_sides() {
-            // Positive or hyperbolic features of points that A changes.
+            // Real A: positive or hyperbolic features of the transformed points.
             Some(sides) => NormalForm {
                 affine: Some(sides.map(|a| Affine { point: row, ..Affine::scaled(&a, lengthscale) })),
                 non_negative: true,
@@ -75,7 +75,7 @@ impl Definition for ComplexExponential {
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         let (law, zeta) = (setting.law()?, self.transform.zeta(u, v));
-        // Everything is relative to the squared kernel, 2x·y for softmax.
+        // Relative to the squared kernel, 2x·y for softmax.
         let dot = 0.5 * setting.target.ln_squared_scale(pair);
         let squared_norm = zeta.iter().map(Complex64::norm_sqr).sum();
         if zeta.iter().all(|z| z.im == 0.0) {

@@ -1,4 +1,4 @@
-//! Conditioned maps: the features of a map at changed points.
+//! Conditioned maps: the features of a map at affinely transformed points.
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2};
 
@@ -12,15 +12,17 @@ use crate::kernel::{Exponential, Kernel, Lengthscale};
 use crate::{Real, SignedLog};
 
 impl<T: Real> Map<T> {
-    /// This map at the changed points, times their factors: an estimate of the same kernel with another variance; **biased**
-    /// where the conditioning is [truncated](Conditioning::truncated), and then [`kernel`](Map::kernel) is what is estimated.
+    /// This map at the transformed points, times their factors: an estimate of the same kernel with another variance.
+    /// **Biased** if the conditioning is [truncated](Conditioning::truncated); [`kernel`](Map::kernel) is then the
+    /// kernel that is estimated.
     ///
-    /// See [`Conditioning`]. A conditioning that changes nothing gives this map.
+    /// See [`Conditioning`]. The identity returns this map.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) if the map is not known to estimate a softmax or Gaussian kernel without bias, or a
-    /// truncated one has a lengthscale for each dimension; [`Shape`](Error::Shape) if its dimension is not r;
-    /// [`NotFinite`](Error::NotFinite) if a frequency or an entry of T or T⁻ᵀ overflows `T`.
+    /// [`Unsupported`](Error::Unsupported) if the map is not known to estimate a softmax or Gaussian kernel without
+    /// bias, or if the conditioning is truncated and the map has a lengthscale for each dimension;
+    /// [`Shape`](Error::Shape) if its dimension is not r; [`NotFinite`](Error::NotFinite) if a frequency or an entry of
+    /// T or T⁻ᵀ overflows `T`.
     pub fn conditioned(&self, conditioning: &Conditioning) -> Result<Self> {
         check_size("the dimension of the map", conditioning.rank(), self.input_dim())?;
         let exponential = self.kernel().and_then(|kernel| kernel.exponential());
@@ -43,7 +45,7 @@ impl<T: Real> Map<T> {
 #[derive(Debug)]
 struct Shaped<T: Real> {
     base: Map<T>,
-    /// What happens to the points, and the kernel that is left of it.
+    /// The transformation of the points, and the kernel that remains after truncation.
     kernel: Truncated,
 }
 
@@ -55,13 +57,13 @@ impl<T: Real> Shaped<T> {
         [points, images]
     }
 
-    /// Images as points of the base, which divides them by its lengthscale.
+    /// An image as a point of the base map, which divides it by its lengthscale.
     fn narrow(&self, image: &[f64]) -> ndarray::Array1<T> {
         let lengthscale = &self.kernel.exponential.lengthscale;
         image.iter().enumerate().map(|(k, u)| T::saturated(u * lengthscale.at(k))).collect()
     }
 
-    /// The estimate of a pair by that of the base at the images.
+    /// The estimate of a pair, from that of the base at the images.
     fn of_pair(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
         let parts = self.images(x, y);
         let [_, [u, v]] = &parts;

@@ -1,4 +1,4 @@
-//! [`Conditioning`]: an affine change of the points of a softmax or Gaussian kernel, which leaves the kernel as it is.
+//! [`Conditioning`]: an affine transformation of points that leaves a softmax or Gaussian kernel unchanged.
 
 use ndarray::{Array2, ArrayRef1};
 use num_complex::Complex64;
@@ -10,31 +10,33 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Exponential;
 use crate::linalg::Lu;
 
-/// An affine change of points under which a softmax or Gaussian kernel stays what it is, and its estimates become better.
+/// An affine transformation of points that leaves a softmax or Gaussian kernel unchanged and reduces the variance of
+/// its estimates.
 ///
 /// # Definition
-/// For an invertible T and any c_x, c_y put u = T(x/ℓ − c_x), v = T⁻ᵀ(y/ℓ − c_y). Then
-/// exp(x·y/ℓ²) = exp(u·v) exp(x·c_y/ℓ) exp(c_x·y/ℓ) exp(−c_x·c_y), and all factors but the first are those of one point:
-/// logarithmic scales of features. [`Map::conditioned`](super::Map::conditioned) gives the features of any map that is unbiased for one of these
-/// kernels at u and v, times these factors: no bias is added, and the variance is that of the map at (u, v), which the
-/// right c and T make small. Both are in units of the lengthscale.
+/// For an invertible T and any c_x, c_y let u = T(x/ℓ − c_x) and v = T⁻ᵀ(y/ℓ − c_y). Then exp(x·y/ℓ²) = exp(u·v)
+/// exp(x·c_y/ℓ) exp(c_x·y/ℓ) exp(−c_x·c_y). All factors except the first depend on one point only and become
+/// logarithmic scales of features. [`Map::conditioned`](super::Map::conditioned) gives the features at u and v of any
+/// map that is unbiased for one of these kernels, times these factors. This adds no bias, and the variance is that of
+/// the map at (u, v), which is small for suitable c and T. c_x and c_y are in units of the lengthscale.
 ///
-/// Keeping only r rows of T and T⁻ᵀ ([`truncated`](Conditioning::truncated)) **is biased**: K then lacks
-/// (x/ℓ − c_x)·(y/ℓ − c_y) − u·v in its exponent ([`log_bias`](Conditioning::log_bias)). Each coordinate that is left out lowers the
-/// variance by about as much as it has of E‖u+v‖², and changes the exponent by second order only.
+/// Keeping only r rows of T and T⁻ᵀ ([`truncated`](Conditioning::truncated)) **is biased**: the exponent of K then
+/// lacks (x/ℓ − c_x)·(y/ℓ − c_y) − u·v ([`log_bias`](Conditioning::log_bias)). Dropping a coordinate reduces the
+/// variance by about its share of E‖u+v‖² and changes the exponent only to second order.
 ///
 /// # Variance
-/// e^{2t} times that of the map at (u, v), e^t being the product of both points' factors; in units of K², that of the map at
-/// (u, v). For exponential maps E‖u+v‖² counts, and least it is for c the means and T with T C_x Tᵀ = T⁻ᵀ C_y T⁻¹, C being
-/// second moments about the means: E‖Tx‖² + E‖T⁻ᵀy‖² = tr(G C_x) + tr(G⁻¹ C_y) with G = TᵀT is convex in G and stationary where
-/// G C_x G = C_y.
+/// e^{2t} times that of the map at (u, v), where e^t is the product of the factors of both points; relative to K²,
+/// exactly that of the map at (u, v). For exponential maps it depends on E‖u+v‖², which is smallest if c are the means
+/// and T C_x Tᵀ = T⁻ᵀ C_y T⁻¹ with the covariances C: with G = TᵀT, E‖Tx‖² + E‖T⁻ᵀy‖² = tr(G C_x) + tr(G⁻¹ C_y) is
+/// convex in G and stationary where G C_x G = C_y.
 ///
 /// # Exact where
-/// The map is, at u and v.
+/// Where the map is exact at u and v.
 ///
 /// # Cost
-/// For a plain map with a dense projection that of the map, with ½d² for the norm of u: T is taken into the frequencies. For
-/// others a product with T, r d, before that of the map. In normalised attention the factors of queries are not computed.
+/// For a plain map with a dense projection that of the map plus ½d² for the norm of u, since T is multiplied into the
+/// frequencies. For other maps that of the map plus a product with T, r d. Normalised attention does not compute the
+/// factors of queries.
 ///
 /// # Example
 /// ```
@@ -43,7 +45,7 @@ use crate::linalg::Lu;
 /// use random_features::map::Conditioning;
 /// use random_features::Positive;
 /// let map = Positive.softmax::<f64>(Orthogonal.draw(2, 64, 1)?)?;
-/// // Queries spread in the first coordinate, keys in the second.
+/// // Queries vary in the first coordinate, keys in the second.
 /// let (x, y) = (arr1(&[3.0f64, 0.2]), arr1(&[0.3, 2.5]));
 /// let t = Conditioning::new(arr2(&[[0.3, 0.0], [0.0, 3.0]]))?;
 /// let shaped = map.conditioned(&t)?;
@@ -71,22 +73,28 @@ pub struct Conditioning {
     shifts: [Vec<f64>; 2],
 }
 
-/// How far a product of the two matrices may be from the identity.
+/// The largest allowed difference of the product of the two matrices from the identity.
 const TOLERANCE: f64 = 1e-8;
 
 impl Conditioning {
-    /// By T, d × d, without shifts.
+    /// From T, d × d, without shifts.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if T is not square, [`Parameter`](Error::Parameter) if it is empty, singular or not finite.
     pub fn new(t: Array2<f64>) -> Result<Self> {
         check_positive("the dimension of T", t.nrows())?;
         check_size("the number of columns of T", t.nrows(), t.ncols())?;
-        let inverse = Lu::factor(t.t().mapv(Complex64::from))?.inverse().mapv(|v| v.re);
+        let singular = |error| match error {
+            Error::Parameter { value, domain, .. } => {
+                Error::Parameter { name: "a pivot of the matrix T", value, domain }
+            }
+            other => other,
+        };
+        let inverse = Lu::factor(t.t().mapv(Complex64::from)).map_err(singular)?.inverse().mapv(|v| v.re);
         Self::of_matrices(t, inverse)
     }
 
-    /// By rows of T and of T⁻ᵀ, r × d each: all of them, or those of [truncated](Conditioning::truncated) features.
+    /// From rows of T and of T⁻ᵀ, r × d each: all rows, or those of [truncated](Conditioning::truncated) features.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the matrices differ in shape or have more rows than columns, [`Parameter`](Error::Parameter)
@@ -97,7 +105,7 @@ impl Conditioning {
         check_size("the number of columns of the inverse transpose of T", left.ncols(), right.ncols())?;
         check_size("the number of rows of T", left.nrows().min(left.ncols()), left.nrows())?;
         let off = |((k, l), v): ((usize, usize), &f64)| (v - f64::from(u8::from(k == l))).abs();
-        // NaN counts as far away.
+        // NaN is kept, so that it is rejected.
         let error = left.dot(&right.t()).indexed_iter().map(off).fold(0.0, |a, b| if b <= a { a } else { b });
         if !(error <= TOLERANCE && left.iter().chain(&right).all(|v| (v * v).is_finite())) {
             let (name, domain) = ("the difference of T (T⁻¹) from the identity", "at most 1e-8");
@@ -107,7 +115,7 @@ impl Conditioning {
         Ok(Conditioning { matrices: [left, right], shifts: [vec![0.0; d], vec![0.0; d]] })
     }
 
-    /// No change at all of points in ℝᵈ.
+    /// The identity on points in ℝᵈ.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if d is 0.
@@ -115,11 +123,12 @@ impl Conditioning {
         Self::of_matrices(Array2::eye(d), Array2::eye(d))
     }
 
-    /// The same with c_x and c_y, in units of the lengthscale. For exponential maps only c_y + TᵀT c_x matters: c_x = 0 gives
-    /// keys no factor.
+    /// The same transformation with these c_x and c_y, in units of the lengthscale. For exponential maps only c_y + TᵀT
+    /// c_x matters; with c_x = 0 keys have no factor.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if there are not d entries, [`Entry`](Error::Entry) with the first that has no finite square.
+    /// [`Shape`](Error::Shape) if there are not d entries, [`Entry`](Error::Entry) with the first whose square is not
+    /// finite.
     pub fn shifted(mut self, c_x: Vec<f64>, c_y: Vec<f64>) -> Result<Self> {
         for (what, shift) in [("the shift of side X", &c_x), ("the shift of side Y", &c_y)] {
             check_size(what, self.dim(), shift.len())?;
@@ -132,7 +141,7 @@ impl Conditioning {
         Ok(self)
     }
 
-    /// Biased: only the first r coordinates of u and v, for a map of points in ℝʳ.
+    /// **Biased**: only the first r coordinates of u and v, for a map of points in ℝʳ.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless r is from 1 to the number of rows.
@@ -156,7 +165,7 @@ impl Conditioning {
         self.matrices[0].nrows()
     }
 
-    /// Whether the kernel stays what it is: r = d.
+    /// Whether the kernel is unchanged: r = d.
     pub fn is_exact(&self) -> bool {
         self.rank() == self.dim()
     }
@@ -171,9 +180,8 @@ impl Conditioning {
         &self.shifts
     }
 
-    /// ln K − ln K_r = (x − c_x)·(y − c_y) − u·v for points divided by the lengthscale: the bias of truncated features, 0 to
-    /// rounding where r = d. At most ‖x′‖‖y′‖, these being what is left of x − c_x and y − c_y beside the coordinates that are
-    /// kept.
+    /// ln K − ln K_r = (x − c_x)·(y − c_y) − u·v for points divided by the lengthscale: the bias of truncated features;
+    /// 0 up to rounding if r = d. At most ‖x′‖‖y′‖, where x′ and y′ are the dropped parts of x − c_x and y − c_y.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a point does not have d entries.
@@ -196,12 +204,12 @@ impl Conditioning {
             .collect()
     }
 
-    /// u or v of a point that is divided by the lengthscale.
+    /// u or v of a point already divided by the lengthscale.
     pub(super) fn image(&self, side: usize, point: &[f64]) -> Vec<f64> {
         self.matrix_times(side, &self.moved(side, point))
     }
 
-    /// A point less the shift of its side.
+    /// A point minus the shift of its side.
     fn moved<'a>(&self, side: usize, point: impl IntoIterator<Item = &'a f64>) -> Vec<f64> {
         point.into_iter().zip(&self.shifts[side]).map(|(v, c)| v - c).collect()
     }
@@ -213,16 +221,17 @@ impl Conditioning {
         dot(point, &self.shifts[1 - side]) - 0.5 * dot(c_x, c_y) + row * norms
     }
 
-    /// Whether nothing changes.
+    /// Whether this is the identity.
     pub(super) fn is_identity(&self) -> bool {
         let eye = |m: &Array2<f64>| m.indexed_iter().all(|((k, l), v)| *v == f64::from(u8::from(k == l)));
         self.is_exact() && self.matrices.iter().all(eye) && self.shifts.iter().flatten().all(|c| *c == 0.0)
     }
 
-    /// What the engine does to the points of each side before a map of this lengthscale and row term.
+    /// The transformation of the points of each side that the engine applies before a map with this lengthscale and row
+    /// term.
     pub(super) fn affine<T: Real>(&self, exponential: &Exponential) -> [Affine; 2] {
         let (scale, row) = (&exponential.lengthscale, exponential.row);
-        // As the scalar has them: every part of the map sees the same shift.
+        // Rounded to the scalar type first, so that every part of the map uses the same shift.
         let raw = |side: usize| -> Vec<f64> {
             self.shifts[side].iter().enumerate().map(|(k, c)| T::saturated(c * scale.at(k)).widen()).collect()
         };
@@ -255,7 +264,7 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The stored form, checked again when it is read.
+/// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {

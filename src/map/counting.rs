@@ -1,4 +1,4 @@
-//! What the maps of counts have in common.
+//! Functions shared by the Poisson and the geometric map.
 
 use ndarray::ArrayView1;
 
@@ -7,7 +7,7 @@ use crate::engine::{Input, Lift, Logarithms, Shift};
 use crate::error::{Result, check_size};
 use crate::theory::{Pair, Radius};
 
-/// Refuses other kernels than softmax and Gaussian, other frequencies than counts, and shifts for another dimension.
+/// Rejects kernels other than softmax and Gaussian, frequencies other than counts, and shifts for another dimension.
 pub(super) fn check(map: &'static str, setting: Setting<'_>, shift: Option<&Shift>) -> Result<()> {
     let counts = setting.omega.counts(map)?;
     if let Some(shift) = shift {
@@ -39,7 +39,7 @@ fn excess(setting: Setting<'_>) -> f64 {
     0.5 + setting.target.row()
 }
 
-/// ln of the variance, from that for the Gaussian kernel at the (shifted) points.
+/// ln of the variance, from that for the Gaussian kernel at the shifted points.
 pub(super) fn log_variance(
     setting: Setting<'_>,
     shift: Option<&Shift>,

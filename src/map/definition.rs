@@ -1,4 +1,4 @@
-//! [`Definition`]: what the page of a map states, and how that becomes a plan of the engine.
+//! [`Definition`]: the definition of a plain map, and how it becomes a plan of the engine.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::frequency::Frequencies;
 use crate::kernel::{Kernel, Lengthscale, RegularisedSoftmax, Softmax};
 use crate::theory::{Law, Pair, Radius};
 
-/// The data that a map is made of, beside its parameters.
+/// The frequencies and the target of a map.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setting<'a> {
     pub omega: &'a Omega,
@@ -23,7 +23,7 @@ pub(crate) struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    /// The law of the frequencies; unknown where there are none.
+    /// The law of real frequencies; `None` for others.
     pub fn law(&self) -> Option<&'a Law> {
         match self.omega {
             Omega::Frequencies(omega) => Some(omega.law()),
@@ -31,18 +31,18 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// What is known of the norms of the frequencies.
+    /// The law of the norms of the frequencies, as far as it is known.
     pub fn radius(&self) -> Radius {
         self.law().map_or(Radius::Unstated, Law::radius)
     }
 
-    /// The target's kernel, if the radii are those that it needs.
+    /// The target's kernel, if the frequencies have the radii that it needs.
     pub fn target_kernel<T: Real>(&self) -> Option<Box<dyn Kernel<T>>> {
         let fits = self.target.radius() == Some(self.radius());
         if fits { self.target.kernel() } else { None }
     }
 
-    /// Real frequencies whose radii, where they are stated, are those of a target that `serves` accepts.
+    /// The real frequencies. Their radii, if stated, must be those of the target and accepted by `serves`.
     pub fn check_radii(
         &self,
         map: &'static str,
@@ -56,7 +56,7 @@ impl<'a> Setting<'a> {
         if served && padded { Ok(omega) } else { Err(self.refused(map)) }
     }
 
-    /// A target without a kernel of its own.
+    /// Accepts only targets without a named kernel.
     pub fn check_implied(&self, map: &'static str) -> Result<()> {
         match (self.target, self.omega) {
             (Target::Implied(_), Omega::Frequencies(_) | Omega::None(_)) => Ok(()),
@@ -74,7 +74,7 @@ impl<'a> Setting<'a> {
         self.does_not_estimate(map, target)
     }
 
-    /// As [`refused`](Setting::refused), of a kernel in other words.
+    /// As [`refused`](Setting::refused), with another description of the kernel.
     pub fn does_not_estimate(&self, map: &'static str, target: String) -> Error {
         let frequencies = match (self.omega, self.radius()) {
             (Omega::None(_), _) => "no frequencies".into(),
@@ -85,19 +85,19 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// What the page of a map states.
+/// The definition of a plain map.
 pub(crate) trait Definition {
-    /// The name of the map in errors and in print.
+    /// The name of the map in errors and output.
     fn name(&self) -> &'static str;
 
-    /// Refuses frequencies and targets that do not fit, and parameters for another dimension. Lengthscales are checked
+    /// Rejects unsuitable frequencies and targets, and parameters for another dimension. Lengthscales have been checked
     /// before.
     fn check(&self, setting: Setting<'_>) -> Result<()>;
 
-    /// The terms of the normal form, for what has been checked.
+    /// The terms of the normal form, after [`check`](Definition::check).
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm>;
 
-    /// The kernel that is estimated; `None` where it is not known to be.
+    /// The kernel that is estimated; `None` if it is not known.
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
         setting.target_kernel()
     }
@@ -106,12 +106,12 @@ pub(crate) trait Definition {
     /// without a closed form.
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64>;
 
-    /// The softmax kernel with ℓ = 1, in the form that frequencies of this law estimate.
+    /// The softmax kernel with ℓ = 1, or the variant of it that frequencies of this law estimate.
     fn softmax_target(&self, _omega: &Omega) -> Target {
         Softmax::default().into()
     }
 
-    /// Takes in the parameters.
+    /// Feeds the parameters to a digest.
     fn identify(&self, digest: &mut Digest)
     where
         Self: std::fmt::Debug,
@@ -134,7 +134,7 @@ pub(crate) fn softmax_or_regularised(omega: &Omega) -> Target {
 pub(crate) struct NormalForm {
     /// g, and c where g is not the identity.
     pub input: Input,
-    /// What happens to the points of each side before; none if nothing does.
+    /// The transformation of the points of each side before that, if there is one.
     pub affine: Option<[Affine; 2]>,
     /// β on each side.
     pub slopes: [Complex64; 2],
@@ -147,7 +147,7 @@ pub(crate) struct NormalForm {
     pub mirrored: bool,
     /// The coefficient of ‖x/ℓ‖² in c.
     pub row: f64,
-    /// What is added to every exponent; −½ ln m is not in it.
+    /// A constant added to every exponent, without −½ ln m.
     pub constant: f64,
     pub symmetric: bool,
     pub non_negative: bool,
@@ -171,7 +171,7 @@ impl NormalForm {
         }
     }
 
-    /// The same for K(x, My): points on side Y go through M first.
+    /// The same form for K(x, My): points on side Y are multiplied by M first.
     pub fn with_matrix(self, m: &Array2<f64>) -> Result<Self> {
         let (Input::Points, None) = (&self.input, &self.affine) else {
             return Err(Error::Unsupported { what: "matrix on points that are transformed already" });
@@ -208,7 +208,7 @@ impl NormalForm {
             logarithms: self.lift.is_exponential() || m.is_none(),
             ..Facts::new(omega.dim(), vec![m.map_or(omega.dim(), |m| m * copies)])
         };
-        // Exponents must be affine forms with numbers of their own if the slope is not 1.
+        // A slope other than 1 is applied with the weights, so it needs some, even if all are 0.
         let sloped = self.slopes.iter().any(|slope| *slope != Complex64::ONE);
         let weights = self.weights.or_else(|| sloped.then(|| vec![Complex64::ZERO; m.unwrap_or(0)]));
         let bias = weights.map(|weights| Bias::new(&weights));

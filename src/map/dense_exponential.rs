@@ -11,23 +11,24 @@ use crate::theory::{Pair, Radius, dense};
 /// Dense-exponential features: positive ones with a coefficient for each coordinate.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} Πₗ (1 − 4aₗ)^{1/4} exp(Σₗ aₗωⱼₗ² + Σₗ √(1 − 4aₗ) ωⱼₗ xₗ − ½‖x‖²) for the softmax kernel, with ω ~ N(0, I) and
-/// aₗ < 1/8; for the Gaussian kernel exp(… − ‖x‖²). All aₗ equal is [OPRF](super::Gerf), all 0 [`Positive`](super::Positive).
-/// It is importance sampling, with variances 1 − 4aₗ of the frequencies' coordinates. Coordinates that are not the axes come
-/// from a [`Conditioning`](super::Conditioning) with a rotation.
+/// φⱼ(x) = m^{−1/2} Πₗ (1 − 4aₗ)^{1/4} exp(Σₗ aₗωⱼₗ² + Σₗ √(1 − 4aₗ) ωⱼₗ xₗ − ½‖x‖²) for the softmax kernel, with ω ~
+/// N(0, I) and aₗ < 1/8; for the Gaussian kernel exp(… − ‖x‖²). Equal aₗ give [OPRF](super::Gerf), aₗ = 0 gives
+/// [`Positive`](super::Positive). The map is importance sampling in which the coordinates of the frequencies have
+/// variances 1 − 4aₗ. For a basis other than the axes use a [`Conditioning`](super::Conditioning) with a rotation.
 ///
 /// # Variance
-/// With ρₗ = 1/(1 − 8aₗ) and w = x + y: K²(Πₗ ςₗ e^{ρₗwₗ²} − 1)/m, ςₗ = (1 + ρₗ)/(2√ρₗ), for independent frequencies; closed forms for
-/// antithetic pairs too, and for orthogonal and simplex ones where all aₗ are equal
-/// ([`theory::dense`](crate::theory::dense)). [`optimal`](DenseExponential::optimal) minimises the mean of ln E φ²ψ² over data. With
-/// the best [`Conditioning`](super::Conditioning), rotated to the eigenvectors of E wwᵀ, it is the best of all dense-exponential maps
-/// for independent pairs of points (by Bhatia and Kittaneh's inequality λⱼ(TC_xTᵀ + T⁻ᵀC_yT⁻¹) ≥ 2√λⱼ(C_xC_y)).
+/// With ρₗ = 1/(1 − 8aₗ) and w = x + y: K²(Πₗ ςₗ e^{ρₗwₗ²} − 1)/m, ςₗ = (1 + ρₗ)/(2√ρₗ), for independent frequencies;
+/// [`theory::dense`](crate::theory::dense) also has closed forms for antithetic pairs, and for orthogonal and simplex
+/// frequencies if all aₗ are equal. [`optimal`](DenseExponential::optimal) minimises the mean of ln E φ²ψ² over data.
+/// With the optimal [`Conditioning`](super::Conditioning), rotated to the eigenvectors of E wwᵀ, the map is the best of
+/// all dense-exponential maps for independent pairs of points (by Bhatia and Kittaneh's inequality λⱼ(TC_xTᵀ +
+/// T⁻ᵀC_yT⁻¹) ≥ 2√λⱼ(C_xC_y)).
 ///
 /// # Exact where
-/// Only where all aₗ are 0: x = −y.
+/// At x = −y if all aₗ are 0; otherwise nowhere.
 ///
 /// # Cost
-/// That of positive features with dense frequencies, O(md) a point, also where frequencies are structured.
+/// That of positive features with dense frequencies, O(md) per point, also if the frequencies are structured.
 ///
 /// # Example
 /// ```
@@ -35,12 +36,12 @@ use crate::theory::{Pair, Radius, dense};
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::{DenseExponential, Positive};
 /// let omega = std::sync::Arc::new(Orthogonal.draw(2, 256, 1)?);
-/// // x + y is large in the first coordinate alone.
+/// // x + y is large only in the first coordinate.
 /// let map = DenseExponential::optimal(&[9.0, 0.01])?.softmax::<f64>(&omega)?;
 /// let (x, y) = (arr1(&[1.4, 0.1]), arr1(&[1.6, -0.1]));
 /// let ratio = map.estimate(&x, &y)? / x.dot(&y).exp();
 /// assert!((ratio - 1.0).abs() < 0.3);
-/// // Where coefficients are 0 the map is that of positive features.
+/// // With coefficients 0 the map is that of positive features.
 /// let plain = DenseExponential::new(vec![0.0, 0.0])?.softmax::<f64>(&omega)?;
 /// let positive = Positive.softmax::<f64>(&omega)?;
 /// assert!((plain.estimate(&x, &y)? / positive.estimate(&x, &y)? - 1.0).abs() < 1e-12);
@@ -60,11 +61,11 @@ pub struct DenseExponential {
 }
 
 impl DenseExponential {
-    /// With a coefficient for each coordinate.
+    /// The map with these coefficients, one for each coordinate.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if there is none, [`Entry`](Error::Entry) with the first that is not finite and below 1/8:
-    /// else the variance is infinite.
+    /// [`Parameter`](Error::Parameter) if there is none, [`Entry`](Error::Entry) with the first that is not finite or
+    /// not below 1/8, where the variance is infinite.
     pub fn new(a: Vec<f64>) -> Result<Self> {
         check_positive("the number of coefficients", a.len())?;
         match a.iter().position(|a| !(*a < 0.125 && (4.0 * a).is_finite())) {
@@ -78,8 +79,8 @@ impl DenseExponential {
         }
     }
 
-    /// With the coefficients that minimise the mean of the logarithm of the second moment over data, where φₗ is the mean of
-    /// ((xₗ + yₗ)/ℓₗ)².
+    /// The map with the coefficients that minimise the mean logarithm of the second moment over data for which φₗ is
+    /// the mean of ((xₗ + yₗ)/ℓₗ)².
     ///
     /// # Errors
     /// As [`new`](DenseExponential::new); [`Entry`](Error::Entry) with the first φ that is not a finite number from 0 on.
@@ -142,7 +143,7 @@ impl Definition for DenseExponential {
     }
 }
 
-/// The stored form, checked again when it is read.
+/// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {

@@ -11,20 +11,20 @@ use crate::theory::Pair;
 /// The map elu(u) + 1 of the linear transformer: positive features without projection or randomness.
 ///
 /// # Definition
-/// φₖ(x) = elu(xₖ/ℓₖ) + 1 = e^{min(u, 0)} + max(u, 0) with u = xₖ/ℓₖ: d features, 1 + u above 0 and eᵘ below.
-/// It approximates no kernel but its own φ(x)·φ(y), so [`kernel`](crate::Map::kernel) is `None`.
+/// φₖ(x) = elu(xₖ/ℓₖ) + 1 = e^{min(u, 0)} + max(u, 0) with u = xₖ/ℓₖ: d features, 1 + u above 0 and eᵘ below. It
+/// approximates no kernel other than φ(x)·φ(y) itself, so [`kernel`](crate::Map::kernel) is `None`.
 ///
-/// Rows are divided by their largest feature; one that is smaller by more than the range of `T` becomes 0.
-/// Exponents ln φ are there at any norm.
+/// Rows are divided by their largest feature, so much smaller features may underflow to 0. Logarithms ln φ are
+/// available at any norm.
 ///
 /// # Variance
-/// 0, whose logarithm is −∞: nothing is random.
+/// 0 (the logarithm is −∞), since nothing is random.
 ///
 /// # Exact where
 /// Everywhere, by definition.
 ///
 /// # Cost
-/// O(d) a point; an exponential for each coordinate.
+/// O(d) per point, with one exponential for each coordinate.
 ///
 /// # Example
 /// ```

@@ -12,9 +12,8 @@ use crate::error::{Error, Result};
 
 /// Features of n points on one side of a map.
 ///
-/// Feature f of point i, in block b, is exp(log_scales\[i, b\]) · values\[i, f\]. Values are at most 1 in
-/// magnitude for the maps of this crate; scales are `f64` for every `T`. A scale of −∞ marks a block that is
-/// absent.
+/// Feature f of point i, in block b, is exp(log_scales\[i, b\]) · values\[i, f\]. For the maps of this crate values are
+/// at most 1 in magnitude. Scales are `f64` for every `T`. A scale of −∞ marks an absent block.
 #[derive(Clone, Debug)]
 pub struct Features<T: Real> {
     values: Array2<T>,
@@ -64,15 +63,15 @@ impl<T: Real> Features<T> {
         &self.map
     }
 
-    /// The values, n × D, and the logarithmic scales, n × blocks: arrays that can be filled again by
+    /// The values, n × D, and the logarithmic scales, n × blocks, for example to reuse them with
     /// [`features_into`](Map::features_into).
     pub fn into_arrays(self) -> (Array2<T>, Array2<f64>) {
         (self.values, self.log_scales)
     }
 
-    /// The features themselves, scales multiplied in, n × D: what a linear model takes. Beyond the range of
-    /// `T` (norms of about 13 in `f32`) they are 0 or ±∞: [`lost_rows`](Features::lost_rows) counts where that leaves
-    /// nothing. For kernels of x − y, centre the points first.
+    /// The features with their scales multiplied in, n × D, as input of a linear model. Where `T` overflows or
+    /// underflows (norms of about 13 in `f32`) they are ±∞ or 0: [`lost_rows`](Features::lost_rows) counts the rows
+    /// that are lost. For kernels of x − y, centre the points first.
     pub fn to_array(&self) -> Array2<T> {
         self.clone().into_array()
     }
@@ -115,8 +114,8 @@ impl<T: Real> Features<T> {
         Rows::new(&self.values, &self.log_scales, self.map.program().blocks())
     }
 
-    /// The estimates φ(xᵢ)·ψ(yⱼ) of the kernel for all pairs, n × l; ±∞ or 0 where they leave the range of
-    /// `T`. Cost O(n l D).
+    /// The estimates φ(xᵢ)·ψ(yⱼ) of the kernel for all pairs, n × l; ±∞ or 0 where `T` overflows or underflows. Cost
+    /// O(n l D).
     ///
     /// The rounding error is relative to exp of the sum of both scales: a much smaller estimate may underflow to 0.
     /// [`Map::gram`] recomputes such entries from logarithms.
@@ -150,8 +149,9 @@ impl<T: Real> PartialEq for Features<T> {
 /// Logarithms of features of n points on one side of a map.
 ///
 /// Feature f of point i, in block b, is signs\[i, f\] · exp(log_scales\[i, b\] + logarithms\[i, f\]). A logarithm is −∞
-/// where a feature is 0; a scale of −∞ marks a block that is absent.
+/// where a feature is 0; a scale of −∞ marks an absent block.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct LogFeatures<T> {
     /// ln |φ| relative to the scales, n × D.
     pub logarithms: Array2<T>,

@@ -17,21 +17,20 @@ use crate::theory::special::ln_gamma;
 /// Geometric random features.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} p^{−d/2} Πₗ (xₗ/√(1−p))^{ωⱼₗ}/√(ωⱼₗ!), m features, for the softmax kernel, with 0⁰ = 1;
-/// for the Gaussian kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent geometric counts, P(ω = k) =
-/// p(1−p)ᵏ from k = 0 on. Features and estimates may be negative; with a [`Shift`](super::Shift) they are
-/// not.
+/// φⱼ(x) = m^{−1/2} p^{−d/2} Πₗ (xₗ/√(1−p))^{ωⱼₗ}/√(ωⱼₗ!), m features, for the softmax kernel, with 0⁰ = 1; for the
+/// Gaussian kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent geometric counts, P(ω = k) = p(1−p)ᵏ from k =
+/// 0 on. Features and estimates may be negative, but are positive with a [`Shift`](super::Shift).
 ///
 /// # Variance
 /// (p^{−d} Πₗ I₀(2|xₗyₗ|(1−p)^{−½}) − e^{2x·y})/m: least for the p of
-/// [`PairStatistics::geometric`](crate::plan::PairStatistics::geometric). It does not depend on the signs of
-/// coordinates, but for the kernel. Closed form: [`theory::counts`](crate::theory::counts).
+/// [`PairStatistics::geometric`](crate::plan::PairStatistics::geometric). Apart from the kernel it does not depend on
+/// the signs of coordinates. Closed form: [`theory::counts`](crate::theory::counts).
 ///
 /// # Exact where
-/// Nowhere; nearly so with p near 1 where x or y is 0.
+/// Nowhere; nearly exact for p near 1 where x or y is 0.
 ///
 /// # Cost
-/// O(md) a point; one logarithm for each coordinate and one exponential for each feature.
+/// O(md) per point, with one logarithm for each coordinate and one exponential for each feature.
 ///
 /// # Example
 /// ```
@@ -61,18 +60,18 @@ pub struct Geometric {
 }
 
 impl Geometric {
-    /// With this p, whatever the law of the counts. If it is not geometric with the same p, no kernel is known to be
-    /// estimated. The [default](Geometric::default) takes p from the law of the counts.
+    /// Uses this p for counts of any law. Unless they are geometric with the same p, the estimated kernel is not known.
+    /// The [default](Geometric::default) takes p from the law of the counts.
     pub fn with_p(p: f64) -> Self {
         Geometric { p: Some(p), shift: None }
     }
 
-    /// At shifted points: all features are positive.
+    /// The map at shifted points, where all features are positive.
     pub fn shifted(self, shift: Shift) -> Self {
         Geometric { shift: Some(shift), ..self }
     }
 
-    /// The p that is stated; none if it is that of the counts.
+    /// The stated p; `None` for that of the counts.
     pub fn p(&self) -> Option<f64> {
         self.p
     }
@@ -111,7 +110,7 @@ impl Definition for Geometric {
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
         let (p, d) = (self.probability(setting)?, setting.omega.dim());
-        // Exact but for rounding: Γ(ω+1) = ω!.
+        // Γ(ω+1) = ω!, exact up to rounding.
         let bias = |omega: ArrayView1<'_, u64>| {
             -0.5 * omega.iter().map(|count| ln_gamma(*count as f64 + 1.0)).sum::<f64>()
         };

@@ -1,4 +1,4 @@
-//! Generalised exponential random features, and the optimal positive ones among them.
+//! Generalised exponential random features (GERF), including optimal positive features (OPRF).
 
 use num_complex::Complex64;
 
@@ -8,8 +8,8 @@ use crate::error::{Error, Result};
 use crate::theory::gerf::{self, GerfSign};
 use crate::theory::{Pair, Radius};
 
-/// Generalised exponential random features (GERF); with s = 1 and real A optimal positive ones (OPRF), the map of
-/// FAVOR++.
+/// Generalised exponential random features (GERF). With s = 1 and the optimal real A they are optimal positive features
+/// (OPRF), the map of FAVOR++.
 ///
 /// # Definition
 /// φⱼ(x) = m^{−1/2} D exp(A‖ωⱼ‖² + B ωⱼ·x + C‖x‖²) for the Gaussian kernel, and ψ(y) with sB for B: s = ±1, A complex
@@ -19,16 +19,17 @@ use crate::theory::{Pair, Radius};
 /// the coupling pads, ‖ω‖ and d are those of the padded dimension.
 ///
 /// # Variance
-/// Finite for Re(1 − 8A) > 0. Closed forms ([`theory::gerf`](crate::theory::gerf)) under any known coupling. The real A ≤ 0 that is best for a pair of points or for data
-/// ([`optimal`](Gerf::optimal), [`PairStatistics`](crate::plan::PairStatistics)) beats positive features everywhere but
+/// Finite for Re(1 − 8A) > 0. [`theory::gerf`](crate::theory::gerf) has closed forms for any known coupling. With the
+/// optimal real A ≤ 0 for a pair of points or for data ([`optimal`](Gerf::optimal),
+/// [`PairStatistics`](crate::plan::PairStatistics)) the variance is below that of positive features everywhere except
 /// at x = −y.
 ///
 /// # Exact where
 /// Only where A = 0 is: the term A‖ω‖² trades exactness at x = −y for lower variance elsewhere.
 ///
 /// # Cost
-/// O(md) a point, O(m log d) with structured frequencies; one exponential for each frequency, with a sine and a cosine
-/// where features are complex.
+/// O(md) per point, or O(m log d) with structured frequencies, with one exponential for each frequency, and a sine and
+/// a cosine if features are complex.
 ///
 /// # Example
 /// ```
@@ -144,7 +145,7 @@ impl Definition for Gerf {
     }
 }
 
-/// The stored form, checked again when it is read.
+/// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {

@@ -10,23 +10,23 @@ use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::{Real, SignedLog};
 
-/// Columns of the matrix that are computed together: their packed features stay in the L2 cache.
+/// Columns of the matrix that are computed together, so that their packed features stay in the L2 cache.
 const COLUMNS: usize = 256;
-/// Rows that are computed together, where features exist already.
+/// Rows that are computed together if features already exist.
 const ROWS: usize = 60;
-/// Scales up to which exponentials of two of them, and their product, are normal numbers.
+/// The largest scale for which the exponentials of two scales and their product are normal numbers.
 const SAFE: f64 = 300.0;
 
 /// The rows of the matrix.
 pub(super) enum Left<'a, T: Real> {
-    /// Points, whose features are computed on the way.
+    /// Points, whose features are computed tile by tile.
     Points(&'a Program<T>, ArrayView2<'a, T>),
     /// Features.
     Features(Rows<'a, T>),
 }
 
-/// The estimates for all pairs of rows of `left` and `right`, which the pairing makes of products of features;
-/// `resolve(pairs)` gives the estimates of pairs that scaled features cannot resolve, if it can.
+/// The estimates for all pairs of rows of `left` and `right`, from products of features as the pairing says.
+/// `resolve(pairs)` gives estimates of pairs that scaled features cannot resolve, if it is able to.
 pub(super) fn gram<T: Real>(
     left: Left<'_, T>,
     right: Rows<'_, T>,
@@ -92,7 +92,7 @@ pub(super) struct Rows<'a, T> {
 }
 
 impl<'a, T: Real> Rows<'a, T> {
-    /// Of arrays in standard layout.
+    /// From arrays in standard layout.
     pub fn new(values: &'a Array2<T>, log_scales: &'a Array2<f64>, columns: &'a [Range<usize>]) -> Self {
         let width = values.ncols();
         let (values, log_scales) = (values.as_slice(), log_scales.as_slice());
@@ -109,7 +109,7 @@ impl<'a, T: Real> Rows<'a, T> {
         Rows { values: batch.values(), log_scales: batch.log_scales(), columns, width }
     }
 
-    /// A run of the rows.
+    /// A range of the rows.
     fn part(self, run: Range<usize>) -> Self {
         let blocks = self.columns.len();
         Rows {
@@ -145,15 +145,15 @@ struct Chunk<T> {
     blocks: Vec<Block<T>>,
 }
 
-/// A block of features of a chunk's points, without those from which it is absent.
+/// A block of features of a chunk's points, without points where the block is absent.
 struct Block<T> {
     packed: Packed<T>,
     scales: Vec<f64>,
     /// e^scale, where that is [safe](is_safe).
     weights: Vec<f64>,
-    /// Whether all of them are, and no point is absent.
+    /// Whether all scales are safe and no point is absent.
     safe: bool,
-    /// Which points of the chunk they are; `None` if all.
+    /// The indices of the points in the chunk; `None` for all points.
     places: Option<Vec<usize>>,
     width: usize,
 }
@@ -235,7 +235,8 @@ impl<T: Real> Block<T> {
         }
     }
 
-    /// Products of the rows in which the block is present with those of the chunk; which rows they are, unless all.
+    /// Products of the rows where the block is present with those of the chunk, and the indices of these rows unless
+    /// all.
     fn multiply(
         &self,
         rows: Rows<'_, T>,
@@ -272,13 +273,13 @@ fn is_safe(scale: f64) -> bool {
     scale.abs() <= SAFE
 }
 
-/// The size below which a product of features has lost digits to underflow: each term may have lost one least normal
-/// number, which is rounding relative to anything larger.
+/// The magnitude below which a product of features may be inaccurate because of underflow: each term may be off by the
+/// smallest normal number.
 fn floor<T: Real>(width: usize) -> f64 {
     width as f64 * T::min_positive_value().widen() / T::epsilon().widen()
 }
 
-/// What a block adds to a row of a chunk.
+/// The contribution of a block to a row of a chunk.
 pub(super) struct Terms<'a, T> {
     pub products: &'a [T],
     scale: f64,
@@ -286,13 +287,12 @@ pub(super) struct Terms<'a, T> {
 }
 
 impl<T: Real> Terms<'_, T> {
-    /// The size below which a product has lost digits to underflow.
+    /// The magnitude below which a product may be inaccurate because of underflow.
     pub fn floor(&self) -> f64 {
         floor::<T>(self.block.width)
     }
 
-    /// Writes a row of estimates of a map of one block. Each entry depends on its two points alone, whatever the others
-    /// are.
+    /// Writes a row of estimates of a map with one block. Each entry depends only on its two points.
     fn write(&self, weight: f64, out: &mut [T], mut unresolved: impl FnMut(usize)) {
         let (Block { scales, weights, places, .. }, floor) = (self.block, floor::<T>(self.block.width));
         let row_is_safe = is_safe(self.scale);
@@ -314,7 +314,7 @@ impl<T: Real> Terms<'_, T> {
             }
             let log = self.scale + scales[k];
             out[j] = T::narrow(scaled(product, log));
-            // The entry underflows T in any case.
+            // The entry underflows T anyway.
             if product.abs() <= floor && scaled(floor, log) >= T::min_positive_value().widen() {
                 unresolved(j);
             }
@@ -323,19 +323,19 @@ impl<T: Real> Terms<'_, T> {
 }
 
 impl<T> Terms<'_, T> {
-    /// The entries that the products are for, with the sums of the scales on both sides.
+    /// The indices of the entries and the sums of their scales on both sides.
     pub fn each(&self) -> impl Iterator<Item = (usize, f64)> {
         let place = |k: usize| self.block.places.as_ref().map_or(k, |places| places[k]);
         self.block.scales.iter().enumerate().map(move |(k, other)| (place(k), self.scale + other))
     }
 }
 
-/// v · e^`log`, without an intermediate overflow.
+/// v · e^`log`, without intermediate overflow.
 pub(super) fn scaled(v: f64, log: f64) -> f64 {
     SignedLog::from(v).scaled(log).value()
 }
 
-/// The estimate of two points from their features, both as values or both as logarithms.
+/// The estimate for two points from their features, either both values or both logarithms.
 pub(super) fn estimate<T: Real>(
     blocks: &[Range<usize>],
     left: FeatureRow<'_, T>,

@@ -6,7 +6,7 @@ use crate::engine::Lift;
 use crate::error::Result;
 use crate::theory::{self, Pair, Radius};
 
-/// Hyperbolic random features: positive ones on ω and −ω.
+/// Hyperbolic random features: positive features with ω and −ω.
 ///
 /// # Definition
 /// φ(x) = (2m)^{−1/2} exp(−½‖x‖²) (exp(ωⱼ·x), exp(−ωⱼ·x))ⱼ, 2m features, for the softmax kernel; for the
@@ -20,7 +20,7 @@ use crate::theory::{self, Pair, Radius};
 /// x = −y, for any draw.
 ///
 /// # Cost
-/// O(md) a point; two exponentials for each projection.
+/// O(md) per point, with two exponentials for each projection.
 ///
 /// # Example
 /// ```

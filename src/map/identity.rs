@@ -2,8 +2,8 @@
 
 use std::hash::Hasher;
 
-/// A hash that identifies a map: equal for maps made of the same data, on any machine and in any process. It guards
-/// against mistakes, not against forgery.
+/// A hash that identifies a map: equal for maps made from the same data, on any machine and in any process. It detects
+/// mistakes, not forgery.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Identity(u64);
 
@@ -27,7 +27,7 @@ impl std::str::FromStr for Identity {
     }
 }
 
-/// Hashes what a map is made of, with the same result on every machine and in every version of Rust.
+/// Hashes the data of a map, with the same result on every machine and in every version of Rust.
 #[derive(Clone, Debug)]
 pub(crate) struct Digest(u64);
 
@@ -65,7 +65,7 @@ impl Hasher for Digest {
     }
 
     fn write_u64(&mut self, word: u64) {
-        // Multiply, then fold the high half down: every bit of the word reaches every bit of the state.
+        // Multiply and fold the high half into the low half, so that every bit of the word affects every bit of the state.
         let mixed = u128::from(self.0 ^ word) * 0xa076_1d64_78bd_642f_u128;
         self.0 = ((mixed as u64) ^ ((mixed >> 64) as u64)).wrapping_add(0x9e37_79b9_7f4a_7c15);
     }

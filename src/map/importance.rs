@@ -1,4 +1,4 @@
-//! Positive features on frequencies of any stated density.
+//! Positive features on frequencies of any stated density (importance sampling).
 
 use num_complex::Complex64;
 
@@ -14,15 +14,15 @@ use crate::theory::Pair;
 /// Positive features on frequencies of any stated density: importance sampling.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖² + ½ ln N(ωⱼ; 0, I) − ½ ln q(ωⱼ)) for the softmax kernel, for the Gaussian kernel with −‖x‖²,
-/// where each ω has the density q on ℝᵈ. Unbiased if q is positive everywhere and is what the frequencies were drawn from,
-/// which the map takes your word for. q = N(0, I) is [`Positive`](super::Positive), another Gaussian
-/// [`DenseExponential`](super::DenseExponential) after a [`Conditioning`](super::Conditioning).
+/// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖² + ½ ln N(ωⱼ; 0, I) − ½ ln q(ωⱼ)) for the softmax kernel, for the Gaussian kernel
+/// with −‖x‖², where each ω has the density q on ℝᵈ. Unbiased if q is positive everywhere and the frequencies were
+/// drawn from it, which the map cannot check. q = N(0, I) gives [`Positive`](super::Positive); another Gaussian density
+/// gives [`DenseExponential`](super::DenseExponential) after a [`Conditioning`](super::Conditioning).
 ///
 /// # Variance
-/// K²(∫ N(ω; 0, I)² e^{2ω·w − 2‖w‖²}/q(ω) dω e^{‖w‖²} − 1)/m with w = x + y for independent frequencies; no closed form is known
-/// for any q, so [`log_variance`](crate::Map::log_variance) is `None`. It is infinite if the tails of q are so much thinner than those
-/// of N(0, I) that the integral is.
+/// K²(∫ N(ω; 0, I)² e^{2ω·w − 2‖w‖²}/q(ω) dω e^{‖w‖²} − 1)/m with w = x + y for independent frequencies; there is no
+/// closed form for general q, so [`log_variance`](crate::Map::log_variance) is `None`. It is infinite if the tails of q
+/// are so much lighter than those of N(0, I) that the integral diverges.
 ///
 /// # Exact where
 /// Nowhere, in general.
@@ -35,7 +35,7 @@ use crate::theory::Pair;
 /// use ndarray::{Array2, arr1};
 /// use random_features::frequency::{Coupling, Frequencies, Independent};
 /// use random_features::map::Importance;
-/// // Half of the frequencies around 0 and half around x + y, both with unit variances: q is their mixture.
+/// // q is a mixture of two normal densities of unit variance, around 0 and around x + y.
 /// let w = [2.0, 1.0];
 /// let mut rows = Independent.draw(2, 512, 1)?.rows().into_owned();
 /// rows.rows_mut().into_iter().step_by(2).for_each(|mut row| row += &arr1(&w));
@@ -51,7 +51,7 @@ use crate::theory::Pair;
 /// ```
 ///
 /// # References
-/// Rubin's importance weights; in this place: new.
+/// Importance weights after Rubin; their use for features: new.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -63,7 +63,7 @@ pub struct Importance {
 }
 
 impl Importance {
-    /// With ln q(ωⱼ) of each frequency.
+    /// From ln q(ωⱼ) of each frequency.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is none, [`Entry`](Error::Entry) with the first that is not finite.
@@ -128,7 +128,7 @@ impl Definition for Importance {
     }
 }
 
-/// The stored form, checked again when it is read.
+/// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {

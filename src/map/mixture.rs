@@ -1,7 +1,7 @@
-//! [`Mixture`]: pairs of points under a hybrid, whose coefficients are formed before they weigh anything.
+//! [`Mixture`]: pairwise estimates of hybrids, in which coefficients are computed before they weight the bases.
 //!
-//! Features of a hybrid are products, of which a sum cancels where λ̂ or 1 − λ̂ is 0: what is left of terms of size e^{r²}
-//! drowns an estimate of e^{−r²}. For a pair of points λ̂ is one number, and what it weighs with 0 takes no part.
+//! Features of a hybrid are products whose sum cancels where λ̂ or 1 − λ̂ is 0: rounding errors of terms of size e^{r²}
+//! exceed an estimate of size e^{−r²}. For a pair of points λ̂ is a single number, and a base with weight 0 is skipped.
 
 use std::ops::Range;
 
@@ -29,8 +29,8 @@ pub(crate) struct Weight<'a, T: Real> {
     pub map: Option<&'a Map<T>>,
 }
 
-/// What is left of a sum with an estimate of this many features, relative to its terms, when they cancel: rounding.
-/// Four deviations of a sum of as many roundings as there are features.
+/// The rounding error that remains, relative to the terms, when a sum with an estimate from this many features cancels:
+/// four standard deviations of a sum of as many rounding errors.
 pub(crate) fn rounding<T: Real>(features: usize) -> f64 {
     4.0 * (features as f64).sqrt() * T::epsilon().widen()
 }
@@ -46,7 +46,7 @@ impl<T: Real> Mixture<'_, T> {
     pub fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
         let (mut products, mut rest, mut left, mut largest) = (Vec::new(), Vec::new(), 1.0, 0.0f64);
         let mut multiply = |weight: SignedLog, map: &Map<T>| -> Result<()> {
-            // What has no weight counts for nothing, however large.
+            // A base without weight is skipped, even if its estimate is infinite.
             if weight.sign != 0.0 {
                 let estimate = map.log_estimate(x, y)?;
                 products
@@ -70,18 +70,18 @@ impl<T: Real> Mixture<'_, T> {
     }
 }
 
-/// The sum; 0 if no more than rounding is left of the terms.
+/// The sum; 0 if it is only rounding error of the terms.
 fn cancelled(terms: &[SignedLog], rounding: f64) -> SignedLog {
     let sum = SignedLog::sum(terms.iter().copied());
     let top = terms.iter().map(|term| term.ln_abs).fold(f64::NEG_INFINITY, f64::max);
     if top.is_finite() && sum.ln_abs <= top + rounding.ln() { SignedLog::from(0.0) } else { sum }
 }
 
-/// How estimates of pairs come from the products of blocks of features.
+/// How pairwise estimates are computed from products of blocks of features.
 pub(super) enum Pairing {
-    /// Their sum.
+    /// The sum over a range of blocks.
     Sum(Range<usize>),
-    /// A hybrid's.
+    /// A hybrid: shares with their pairings, and that of the rest.
     Mixture(Vec<(Share, Pairing)>, Box<Pairing>),
 }
 
@@ -94,7 +94,7 @@ pub(super) struct Share {
 }
 
 impl Pairing {
-    /// The features of a hybrid's parts side by side, and how the hybrid's estimates come from them.
+    /// The concatenated features of a hybrid's parts, and how its estimates are computed from them.
     pub fn of<T: Real>(mixture: &Mixture<'_, T>) -> Result<(Program<T>, Pairing)> {
         let (mut plans, mut blocks) = (Vec::new(), 0);
         let pairing = Pairing::of_parts(mixture, &mut plans, &mut blocks);
@@ -163,7 +163,7 @@ impl Pairing {
     }
 }
 
-/// Rows of numbers that are used again.
+/// Buffers of rows, for reuse.
 #[derive(Default)]
 pub(super) struct Buffers {
     sums: Vec<RowSums>,
@@ -192,7 +192,7 @@ impl Buffers {
 #[derive(Default)]
 pub(super) struct Weights {
     pub value: Vec<f64>,
-    /// What may be missing from the value since digits of Ĉ were lost to underflow.
+    /// A bound on the error of the value from underflow in Ĉ.
     pub floor: Vec<f64>,
     /// The largest |cₖ Ĉₖ|.
     size: Vec<f64>,
@@ -216,13 +216,13 @@ impl Weights {
         }
     }
 
-    /// With 0 for sums of which no more than rounding is left.
+    /// Sets sums to 0 that are only rounding error.
     fn cancelled(&mut self) -> &Self {
         let constant = self.constant.abs();
         for ((value, floor), size) in self.value.iter_mut().zip(&mut self.floor).zip(&self.size) {
             let size = size.max(constant);
             if size == f64::INFINITY {
-                // Logarithms will tell.
+                // Unresolved: to be recomputed from logarithms.
                 (*value, *floor) = (0.0, f64::MAX);
             } else if size.is_finite() && size > *floor && value.abs() <= self.rounding * size {
                 (*value, *floor) = (0.0, 0.0);

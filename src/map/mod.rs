@@ -1,14 +1,15 @@
-//! Feature maps: a kernel becomes the product φ(x)·ψ(y).
+//! Feature maps φ, ψ whose product φ(x)·ψ(y) estimates a kernel.
 //!
-//! [`Map`] is what a map is used through, whatever it is made of: batches of [`Features`], Gram matrices, estimates,
-//! variances. A page for each plain map states its definition: [`Trigonometric`], [`Positive`], [`Hyperbolic`], … Each has
-//! the same constructors: `map(frequencies, target)`, and `softmax(frequencies)` and `gaussian(frequencies, lengthscale)`
-//! where the map serves these kernels. A [`Recipe`] is a map as plain data; [`FeatureMap`] is for maps of your own.
-//! Below stands the engine, which computes; above stand hybrids and applications.
+//! Every map is used through the type [`Map`]: batches of [`Features`], Gram matrices, estimates, variances. Plain maps
+//! are defined by [`Trigonometric`], [`Positive`], [`Hyperbolic`], … All have the same constructors: `map(frequencies,
+//! target)`, and `softmax(frequencies)` and `gaussian(frequencies, lengthscale)` if the map serves these kernels. A
+//! [`Recipe`] is a map as plain data; implement [`FeatureMap`] for a map of your own. The private engine does the
+//! computations; hybrids and applications are built on maps.
 //!
 //! # Scales
-//! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1
-//! in magnitude. So features of any norm are finite, and the target (softmax or Gaussian) is only a scale.
+//! A feature is exp(log scale) · value, with one `f64` scale for each row and block and values of at most 1 in
+//! magnitude. Features are therefore finite for points of any norm, and the target (softmax or Gaussian) only changes
+//! the scale.
 
 mod check;
 mod conditioned;
@@ -66,7 +67,7 @@ use crate::kernel::{Gaussian, Kernel, Lengthscale};
 use crate::theory::Pair;
 use definition::{Definition, NormalForm, Setting};
 
-/// Makes the plain maps known: their constructors and the enum of all of them.
+/// Defines the constructors of the plain maps and the enum of all plain maps.
 macro_rules! mechanisms {
     (
         kernels { $($module:ident::$Name:ident,)* }
@@ -113,7 +114,7 @@ macro_rules! mechanisms {
         )*
         $(constructors!($Other);)*
 
-        /// What every definition answers.
+        /// Forwards a method to the definition of each plain map.
         macro_rules! of_each {
             ($own:expr, $definition:ident => $answer:expr) => {
                 match $own {
@@ -143,7 +144,7 @@ macro_rules! constructors {
                 self.plain(omega, target).map()
             }
 
-            /// The map as data, of frequencies that are drawn or to be drawn.
+            /// The map as plain data, with frequencies that are drawn or to be drawn.
             pub fn recipe(self, omega: impl Into<Omega>, target: impl Into<Target>) -> Recipe {
                 Recipe::Plain(self.plain(omega, target))
             }
@@ -156,7 +157,7 @@ macro_rules! constructors {
     };
 }
 
-// A new map has a page, a line among the modules above, and one here.
+// A new map needs its own file, a line among the modules above, and one here.
 mechanisms! {
     kernels {
         trigonometric::Trigonometric,

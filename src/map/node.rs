@@ -22,12 +22,12 @@ use crate::{Real, SignedLog};
 
 /// A random feature map, ready to use: K(x, y) ≈ φ(x)·ψ(y).
 ///
-/// The one type through which every map is used: constructors of plain maps and of hybrids return it, a [`Recipe`] builds
-/// it, and [`Map::new`] wraps a [`FeatureMap`] of your own. Immutable; clones are cheap and share their memory.
+/// Every map is used through this type: constructors of plain maps and hybrids return it, a [`Recipe`] builds it, and
+/// [`Map::new`] wraps a user-defined [`FeatureMap`]. Immutable; clones are cheap and share memory.
 ///
-/// Points are rows of arrays of any layout; standard layout is fastest. Every method gives bit-identical results for any
-/// number of threads and for any split of a batch. A row that holds NaN or an infinity, or whose squared norm overflows
-/// `f64`, gets NaN features, and no other row is affected.
+/// Points are rows of arrays of any layout; standard layout is fastest. Every method gives bit-identical results for
+/// any number of threads and for any split of a batch. A row that contains NaN or an infinity, or whose squared norm
+/// overflows `f64`, gets NaN features; other rows are not affected.
 ///
 /// ```
 /// use ndarray::arr2;
@@ -49,15 +49,15 @@ struct Node<T: Real> {
     identity: OnceLock<Identity>,
 }
 
-/// What is known of a map beside its features: kernel, variance, recipe.
+/// The properties of a map beyond its features: kernel, variance, recipe.
 pub(crate) trait Origin<T: Real>: std::fmt::Debug + Send + Sync {
-    /// The exact kernel that is estimated, where it is known.
+    /// The exact kernel that is estimated, if it is known.
     fn kernel(&self) -> Option<&dyn Kernel<T>>;
 
     /// ln of the variance, for points of the map's dimension.
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64>;
 
-    /// The map as data; `None` for a [`FeatureMap`] of the user.
+    /// The map as plain data; `None` for a user-defined [`FeatureMap`].
     fn recipe(&self) -> Option<Recipe>;
 
     /// The parts of a hybrid.
@@ -65,12 +65,12 @@ pub(crate) trait Origin<T: Real>: std::fmt::Debug + Send + Sync {
         None
     }
 
-    /// The estimate of K(x, y), where it is not that of the features.
+    /// The estimate of K(x, y), if it is not the product of the features.
     fn estimate(&self, _x: &ArrayRef1<T>, _y: &ArrayRef1<T>) -> Option<Result<SignedLog>> {
         None
     }
 
-    /// The estimates of all pairs, where they are not those of the features.
+    /// The estimates of all pairs, if they are not products of the features.
     fn gram(&self, _x: &ArrayRef2<T>, _y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
         None
     }
@@ -93,7 +93,7 @@ impl<T: Real> std::fmt::Debug for Map<T> {
     }
 }
 
-/// A map of the user.
+/// A user-defined map.
 impl<T: Real> Origin<T> for Arc<dyn FeatureMap<T>> {
     fn kernel(&self) -> Option<&dyn Kernel<T>> {
         (**self).kernel()
@@ -109,14 +109,14 @@ impl<T: Real> Origin<T> for Arc<dyn FeatureMap<T>> {
 }
 
 impl<T: Real> Map<T> {
-    /// The map of a [`FeatureMap`] of your own. Its features pair with those of clones of this `Map` alone.
+    /// Wraps a [`FeatureMap`] of your own. Its features pair only with those of clones of this `Map`.
     ///
-    /// Maps of at most 2²⁰ features are first checked on three points near 0: whether they write all of a tile, whether the
-    /// features of a point are independent of the other points, and whether they agree with the facts.
+    /// Maps of at most 2²⁰ features are first tested on three points near 0: they must write the whole tile, the
+    /// features of a point must not depend on other points, and they must agree with the facts.
     ///
     /// # Errors
-    /// [`Contract`](Error::Contract) if it does not;
-    /// [`Parameter`](Error::Parameter) if its facts name no dimension, no block or no feature, or too many.
+    /// [`Contract`](Error::Contract) if a test fails; [`Parameter`](Error::Parameter) if its facts name no dimension,
+    /// no block or no feature, or too many.
     pub fn new(map: impl FeatureMap<T> + 'static) -> Result<Self> {
         let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
         let facts = map.facts().checked()?;
@@ -133,7 +133,7 @@ impl<T: Real> Map<T> {
         &self.node.program
     }
 
-    /// What the map states of itself.
+    /// The facts that the map states about itself.
     pub fn facts(&self) -> &Facts {
         self.program().facts()
     }
@@ -153,8 +153,8 @@ impl<T: Real> Map<T> {
         &self.facts().blocks
     }
 
-    /// The exact kernel that is estimated, if it has a closed form and the law of the frequencies is stated and fits:
-    /// without bias where that law is exact, nearly so with approximate couplings
+    /// The exact kernel that is estimated, if it has a closed form and the law of the frequencies is stated and
+    /// suitable. Estimates are unbiased if that law is exact, and nearly unbiased with approximate couplings
     /// ([`Hadamard`](crate::frequency::Hadamard), [`Givens`](crate::frequency::Givens)).
     pub fn kernel(&self) -> Option<&dyn Kernel<T>> {
         self.node.origin.kernel()
@@ -170,13 +170,13 @@ impl<T: Real> Map<T> {
         Ok(self.node.origin.log_variance(x, y))
     }
 
-    /// What the map is made of, as plain data; `None` if a [`FeatureMap`] of your own is in it.
+    /// The map as plain data; `None` if it contains a user-defined [`FeatureMap`].
     pub fn recipe(&self) -> Option<Recipe> {
         self.node.origin.recipe()
     }
 
-    /// A hash of what the map is made of; features of maps with different ones cannot be paired. A map without a
-    /// [recipe](Map::recipe) gets a number that only its clones share.
+    /// A hash of the data of the map. Features of maps with different identities cannot be paired. A map without a
+    /// [recipe](Map::recipe) has an identity that only its clones share.
     pub fn identity(&self) -> Identity {
         let of_foreign = || {
             static COUNT: AtomicU64 = AtomicU64::new(0);
@@ -189,13 +189,13 @@ impl<T: Real> Map<T> {
         *self.node.identity.get_or_init(identify)
     }
 
-    /// Whether both have the same features: clones, or maps made of equal data.
+    /// Whether both have the same features, as clones or maps made from equal data.
     pub(crate) fn same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.node, &other.node) || self.identity() == other.identity()
     }
 
-    /// Features of the rows of `x`, into buffers of yours: `values` n × D, `log_scales` n × blocks. Values of blocks
-    /// that are absent from a row stay as they are. Allocates nothing that grows with n.
+    /// Writes the features of the rows of `x` to buffers: `values` n × D, `log_scales` n × blocks. Values of absent
+    /// blocks are left unchanged. Allocates no memory that grows with n.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit; nothing is written then.
@@ -239,8 +239,8 @@ impl<T: Real> Map<T> {
         self.features(side, &x.view().insert_axis(Axis(0)))
     }
 
-    /// Logarithms and signs of the features of the rows of `x`, finite at any norm: the exponents before exp is taken. For
-    /// users who build on top of maps.
+    /// Logarithms and signs of the features of the rows of `x`, finite at any norm: the exponents before exp is
+    /// applied. For code that builds on maps.
     ///
     /// # Errors
     /// As [`features`](Map::features); [`Unsupported`](Error::Unsupported) if the features are not exponentials.
@@ -284,11 +284,11 @@ impl<T: Real> Map<T> {
         Ok(())
     }
 
-    /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where they leave the range of `T`.
+    /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where `T` overflows or underflows.
     ///
     /// The features of `x` are not stored. Entries that underflow are recomputed from logarithms, if the map has them.
-    /// Hybrids multiply estimates of their parts, not products of features. Cost O((n + l) m d + n l D), for hybrids with the
-    /// features D of their parts; more if many entries are recomputed.
+    /// Hybrids combine the estimates of their parts instead of multiplying features. Cost O((n + l) m d + n l D), where
+    /// D counts the features of the parts of a hybrid; more if many entries are recomputed.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` or `y` does not have d columns.
@@ -320,7 +320,7 @@ impl<T: Real> Map<T> {
         self.node.origin.mixture()
     }
 
-    /// The estimate of K(x, y); ±∞ or 0 where it leaves the range of `T`.
+    /// The estimate of K(x, y); ±∞ or 0 where `T` overflows or underflows.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a point does not have d entries.
@@ -350,10 +350,10 @@ impl<T: Real> Map<T> {
     /// product. c are the `cotangents`, n × D, and s the log scales of the features, held fixed: with the cotangents g of
     /// the features themselves, c = g e^s.
     ///
-    /// An entry beyond the range of `T` is ±∞, which near 0 the gradients of scaled features are.
+    /// Entries that overflow `T` are ±∞, as gradients of scaled features near 0 may be.
     ///
-    /// Costs twice the features and a product of n × m by m × d; with counts, as much again for each coordinate of a point
-    /// that is 0, and for nested hybrids once for each level.
+    /// Costs twice as much as the features plus a product of n × m by m × d. With counts it costs as much again for
+    /// each coordinate of a point that is 0, and with nested hybrids once for each level.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit, [`Unsupported`](Error::Unsupported) if the map or a part of it is

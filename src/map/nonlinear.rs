@@ -1,4 +1,4 @@
-//! [`Nonlinear`]: features f(ω·x) + ε of any function f.
+//! [`Nonlinear`]: features f(ω·x) + ε for a choice of functions f.
 
 use super::definition::{Definition, NormalForm, Setting};
 use crate::Real;
@@ -10,27 +10,27 @@ use crate::theory::{self, Pair, Radius};
 /// Features f(ω·x) + ε of a function f: generalised attention, arc-cosine kernels, random neural layers.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} (f(ωⱼ·x/ℓ) + ε), m features; [`Activation`] lists the functions. They estimate
-/// E\[(f(ω·x) + ε)(f(ω·y) + ε)\], whatever the coupling. Where that has a closed form and ω ~ N(0, I),
-/// [`kernel`](crate::Map::kernel) is that [kernel](crate::kernel::ActivationKernel); for GELU, the sigmoid and tanh, and
-/// for radii of another law, it is `None`. An ε > 0 keeps sums of features away from 0 where f vanishes; with
-/// it features may become [non-negative](crate::map::Facts::non_negative).
+/// φⱼ(x) = m^{−1/2} (f(ωⱼ·x/ℓ) + ε), m features; [`Activation`] lists the functions. They estimate E\[(f(ω·x) +
+/// ε)(f(ω·y) + ε)\] with any coupling. If that has a closed form and ω ~ N(0, I), [`kernel`](crate::Map::kernel) is
+/// that [kernel](crate::kernel::ActivationKernel); for GELU, the sigmoid and tanh, and for radii of another law, it is
+/// `None`. An ε > 0 keeps sums of features away from 0 where f is 0, and may make features
+/// [non-negative](crate::map::Facts::non_negative).
 ///
-/// Rows are divided by a power of two that puts the largest value between ½ and 1, so no norm overflows;
-/// numbers smaller than the largest by more than the range of `T` become 0. exp without ε has exponents, and
-/// with them [log-estimates](crate::Map::log_estimate) at any norm.
+/// Rows are divided by a power of two such that the largest value is between ½ and 1, so no norm overflows; much
+/// smaller values may underflow to 0. exp without ε has logarithms, and therefore
+/// [log-estimates](crate::Map::log_estimate) at any norm.
 ///
 /// # Variance
-/// (E\[f²(ω·x) f²(ω·y)\] − K²)/m for independent ω and ε = 0, in closed form for u, u², exp, cos, sin, sgn,
-/// step, ReLU and |u|, antithetic pairs too; for exp and u under any known law: [`theory::nonlinear`]. With ε ≠ 0 for
-/// independent ω and u, u², |u|, step and ReLU: [`theory::nonlinear_with_offset`]. None otherwise.
+/// (E\[f²(ω·x) f²(ω·y)\] − K²)/m for independent ω and ε = 0, in closed form for u, u², exp, cos, sin, sgn, step, ReLU
+/// and |u|, also with antithetic pairs, and for exp and u under any known law: [`theory::nonlinear`]. With ε ≠ 0 for
+/// independent ω and u, u², |u|, step and ReLU: [`theory::nonlinear_with_offset`]. No closed form otherwise.
 ///
 /// # Exact where
 /// Nowhere in general; for sgn where x = cy with c ≠ 0, for any draw.
 ///
 /// # Cost
-/// O(md) a point, and f for each feature. erf, tanh and GELU are not vectorised: 20 to 30 ns each, which is
-/// what a projection takes for d of several hundred; the others take about 1 ns.
+/// O(md) per point, plus f for each feature. erf, tanh and GELU are not vectorised and take 20 to 30 ns each, as much
+/// as a projection for d of several hundred; the others take about 1 ns.
 ///
 /// # Example
 /// ```
@@ -113,7 +113,7 @@ impl Definition for Nonlinear {
     }
 }
 
-/// The stored form, checked again when it is read.
+/// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {

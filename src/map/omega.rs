@@ -8,20 +8,21 @@ use crate::frequency::{CountLaw, Counts, Draw, DrawCounts, Frequencies};
 
 /// The frequencies of a map, drawn or to be drawn.
 ///
-/// Made from [`Frequencies`], from [`Counts`], from how they are to be drawn, or from d for maps that have none. Maps that
-/// are made from one `Arc` share its memory; equal frequencies are projected on once, whether they share it or not.
+/// Converts from [`Frequencies`], [`Counts`], a [`Draw`] or [`DrawCounts`], and from d for maps without frequencies.
+/// Maps made from the same `Arc` share its memory. Equal frequencies are projected only once, whether or not they share
+/// memory.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Omega {
     /// Real frequencies.
     Frequencies(Arc<Frequencies>),
-    /// Frequencies that are counts.
+    /// Integer frequencies.
     Counts(Arc<Counts>),
     /// Real frequencies that are to be drawn.
     Draw(Draw),
     /// Counts that are to be drawn.
     DrawCounts(DrawCounts),
-    /// None: the map is a function of the coordinates of points in ℝᵈ.
+    /// No frequencies: the map is a function of the coordinates of points in ℝᵈ.
     None(usize),
 }
 
@@ -75,7 +76,7 @@ impl Omega {
         }
     }
 
-    /// Whether nothing is left to be drawn.
+    /// Whether all frequencies are drawn.
     pub fn is_drawn(&self) -> bool {
         !matches!(self, Omega::Draw(_) | Omega::DrawCounts(_))
     }
@@ -156,7 +157,7 @@ impl Omega {
     }
 }
 
-/// The law of counts, or that nothing is known.
+/// The law of counts; unknown for other frequencies.
 pub(crate) fn count_law(omega: &Omega) -> &CountLaw {
     match omega {
         Omega::Counts(omega) => omega.law(),

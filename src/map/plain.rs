@@ -1,4 +1,4 @@
-//! Plain maps: from a recipe to a [`Map`].
+//! Building a [`Map`] from the recipe of a plain map.
 
 use ndarray::ArrayRef1;
 
@@ -13,12 +13,13 @@ use crate::theory::Pair;
 use crate::{SignedLog, engine::Plan};
 
 impl PlainRecipe {
-    /// The map. Cost O(md), to round and pack the frequencies.
+    /// The map of this recipe. Cost O(md), to round and pack the frequencies.
     ///
     /// # Errors
     /// [`Frequencies`](Error::Frequencies), [`NoFrequencies`](Error::NoFrequencies), [`NotDrawn`](Error::NotDrawn) or
-    /// [`Law`](Error::Law) if the frequencies are of the wrong kind or not drawn yet, [`Target`](Error::Target) if their law is stated and that of another kernel, or the map does not estimate such kernels; [`Shape`](Error::Shape) if
-    /// parameters are for another dimension, [`Parameter`](Error::Parameter) if one is outside its domain,
+    /// [`Law`](Error::Law) if the frequencies are of the wrong kind or not drawn yet, [`Target`](Error::Target) if
+    /// their stated law is that of another kernel, or the map does not estimate such kernels; [`Shape`](Error::Shape)
+    /// if parameters are for another dimension, [`Parameter`](Error::Parameter) if one is outside its domain,
     /// [`NotFinite`](Error::NotFinite) if a frequency divided by the lengthscale overflows `T`.
     pub fn map<T: Real>(&self) -> Result<Map<T>> {
         self.target.check(self.omega.dim())?;

@@ -14,22 +14,21 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 /// Poisson random features.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} e^{Σ λₗ/2} Πₗ (xₗ/√λₗ)^{ωⱼₗ}, m features, for the softmax kernel, with 0⁰ = 1; for the
-/// Gaussian kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent Poisson counts of rates λₗ > 0, one
-/// for all coordinates or one for each. Features and estimates may be negative; with
-/// a [`Shift`](super::Shift) they are not.
+/// φⱼ(x) = m^{−1/2} e^{Σ λₗ/2} Πₗ (xₗ/√λₗ)^{ωⱼₗ}, m features, for the softmax kernel, with 0⁰ = 1; for the Gaussian
+/// kernel times e^{−½‖x‖²}. Unbiased if the ωⱼₗ are independent Poisson counts of rates λₗ > 0, one for all coordinates
+/// or one for each. Features and estimates may be negative, but are positive with a [`Shift`](super::Shift).
 ///
 /// # Variance
-/// e^{2x·y} (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m: least on average for λₗ the root mean square of xₗyₗ over the
-/// pairs at hand ([`PairStatistics::poisson_per_dimension`](crate::plan::PairStatistics::poisson_per_dimension), and
-/// [`PairStatistics::poisson`](crate::plan::PairStatistics::poisson) for one λ). It explodes where |xₗyₗ| is much
+/// e^{2x·y} (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m: smallest on average if λₗ is the root mean square of xₗyₗ over the pairs of
+/// data ([`PairStatistics::poisson_per_dimension`](crate::plan::PairStatistics::poisson_per_dimension), and
+/// [`PairStatistics::poisson`](crate::plan::PairStatistics::poisson) for one λ). It is very large where |xₗyₗ| is much
 /// larger than λₗ. Closed form: [`theory::counts`](crate::theory::counts).
 ///
 /// # Exact where
 /// xₗyₗ = λₗ for every l, for any draw; with tiny λ, where x or y is 0.
 ///
 /// # Cost
-/// O(md) a point; one logarithm for each coordinate and one exponential for each feature.
+/// O(md) per point, with one logarithm for each coordinate and one exponential for each feature.
 ///
 /// # Example
 /// ```
@@ -58,18 +57,18 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// With these λ, whatever the law of the counts. If it is not Poisson with the same λ, no kernel is known to be
-    /// estimated. The [default](Poisson::default) takes λ from the law of the counts.
+    /// Uses these λ for counts of any law. Unless they are Poisson with the same λ, the estimated kernel is not known.
+    /// The [default](Poisson::default) takes λ from the law of the counts.
     pub fn with_rates(rates: impl Into<Rates>) -> Self {
         Poisson { rates: Some(rates.into()), shift: None }
     }
 
-    /// At shifted points: all features are positive.
+    /// The map at shifted points, where all features are positive.
     pub fn shifted(self, shift: Shift) -> Self {
         Poisson { shift: Some(shift), ..self }
     }
 
-    /// The λ that are stated; none if they are those of the counts.
+    /// The stated λ; `None` for those of the counts.
     pub fn rates(&self) -> Option<&Rates> {
         self.rates.as_ref()
     }

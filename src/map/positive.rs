@@ -9,18 +9,18 @@ use crate::theory::{self, Pair, Radius};
 /// Positive random features, the map of FAVOR+.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖²), m features, for the softmax kernel; for the Gaussian kernel exp(ωⱼ·x −
-/// ‖x‖²). Unbiased if each ω ~ N(0, I), whatever the coupling. Every feature and every estimate is positive.
+/// φⱼ(x) = m^{−1/2} exp(ωⱼ·x − ½‖x‖²), m features, for the softmax kernel; for the Gaussian kernel exp(ωⱼ·x − ‖x‖²).
+/// Unbiased with any coupling if each ω ~ N(0, I). All features and estimates are positive.
 ///
 /// # Variance
-/// exp(2x·y)(e^{‖x+y‖²} − 1)/m for independent ω: small where kernel values are small, which is where
-/// attention needs it. Closed forms: [`theory::positive`].
+/// exp(2x·y)(e^{‖x+y‖²} − 1)/m for independent ω: small where kernel values are small, as attention needs. Closed
+/// forms: [`theory::positive`].
 ///
 /// # Exact where
 /// x = −y, for any draw.
 ///
 /// # Cost
-/// O(md) a point; one exponential for each feature.
+/// O(md) per point, with one exponential for each feature.
 ///
 /// # Example
 /// ```

@@ -1,4 +1,4 @@
-//! [`Recipe`]: what a map is made of, as plain data.
+//! [`Recipe`]: a map as plain data.
 
 use ndarray::Array2;
 
@@ -6,11 +6,11 @@ use super::{Conditioning, Identity, Mechanism, Omega, Target};
 use crate::error::Result;
 use crate::plan::Clustering;
 
-/// What a map is made of, as plain data: the form in which maps are stored, compared, printed and passed on.
+/// A map as plain data: the form in which maps are stored, compared and printed.
 ///
-/// A recipe whose frequencies are drawn makes the same map, to the bit, wherever it is read; one whose frequencies are
-/// still to be drawn makes one for each seed. With the feature `serde` it is stored together with a format version and its
-/// [identity](Recipe::identity), by which damage is noticed when it is read; equal frequencies are stored once.
+/// A recipe whose frequencies are drawn gives a bit-identical map wherever it is read; one whose frequencies are still
+/// to be drawn gives a map for each seed. With the feature `serde` it is stored together with a format version and its
+/// [identity](Recipe::identity), which reveals damage on reading. Equal frequencies are stored once.
 ///
 /// ```
 /// use random_features::frequency::{Draw, Simplex};
@@ -30,7 +30,7 @@ pub enum Recipe {
     Hybrid(HybridRecipe),
     /// A map for each pair of clusters.
     Clustered(ClusteredRecipe),
-    /// A map of affinely changed points.
+    /// A map at affinely transformed points.
     Conditioned(ConditionedRecipe),
 }
 
@@ -63,7 +63,7 @@ pub struct CoefficientRecipe {
     pub constant: f64,
     /// c.
     pub factor: f64,
-    /// The map that estimates C; none for a constant.
+    /// The map that estimates C; `None` for a constant.
     pub map: Option<Box<Recipe>>,
 }
 
@@ -78,10 +78,10 @@ pub struct ClusteredRecipe {
     pub bases: Vec<Recipe>,
 }
 
-/// A map of affinely changed points, times factors for each point.
+/// A map at affinely transformed points, times a factor for each point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ConditionedRecipe {
-    /// What happens to the points.
+    /// The transformation of the points.
     pub conditioning: Conditioning,
     /// The map.
     pub base: Box<Recipe>,
@@ -98,14 +98,14 @@ impl Recipe {
         }
     }
 
-    /// Whether nothing is left to be drawn.
+    /// Whether all frequencies are drawn.
     pub fn is_drawn(&self) -> bool {
         let mut drawn = true;
         self.each_plain(&mut |plain| drawn &= plain.omega.is_drawn());
         drawn
     }
 
-    /// With everything drawn that was to be drawn, from one seed: equal draws become the same frequencies, draws of
+    /// This recipe with all missing frequencies drawn from one seed. Equal draws give the same frequencies; draws with
     /// different streams are independent.
     ///
     /// # Errors
@@ -181,7 +181,7 @@ impl Recipe {
         }
     }
 
-    /// As [`each_plain`](Recipe::each_plain), for changes.
+    /// As [`each_plain`](Recipe::each_plain), with mutable access.
     pub(crate) fn try_each_plain_mut(
         &mut self,
         each: &mut dyn FnMut(&mut PlainRecipe) -> Result<()>,

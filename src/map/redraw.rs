@@ -1,4 +1,4 @@
-//! [`Redraw`]: frequencies that are drawn again from time to time.
+//! [`Redraw`]: a schedule for redrawing frequencies.
 
 use rand::Rng;
 
@@ -7,10 +7,10 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::frequency::rng_of_step;
 
-/// A schedule by which a map's frequencies are drawn again, every so many steps of training or of a stream.
+/// A schedule that redraws the frequencies of a map after a fixed number of steps of training or of a stream.
 ///
-/// What is drawn depends on the seed and the step alone, never on data: a run can be repeated, or go on, from any step, and
-/// no later token of a sequence has a say in the frequencies of an earlier one. The first draw is that of
+/// A draw depends only on the seed and the step, never on data. A run can therefore be repeated or resumed from any
+/// step, and later tokens of a sequence do not influence the frequencies of earlier ones. The first draw is that of
 /// [`Recipe::drawn`].
 ///
 /// ```
@@ -34,7 +34,7 @@ pub struct Redraw {
 }
 
 impl Redraw {
-    /// Draws the frequencies of `recipe` anew every `interval` steps.
+    /// Redraws the frequencies of `recipe` every `interval` steps.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if the interval is 0.
@@ -45,12 +45,12 @@ impl Redraw {
         Ok(Redraw { recipe, seed, interval })
     }
 
-    /// The number of redraws before a step: maps of steps with the same number are the same.
+    /// The number of redraws before a step. Steps with the same number have the same map.
     pub fn number(&self, step: u64) -> u64 {
         step / self.interval
     }
 
-    /// The recipe of a step, with everything drawn that was to be drawn.
+    /// The recipe of a step, with all frequencies drawn.
     ///
     /// # Errors
     /// As [`Recipe::drawn`].

@@ -1,17 +1,18 @@
-//! [`RowSums`]: a row of a Gram matrix under construction.
+//! [`RowSums`]: a row of a Gram matrix while it is being summed.
 
 use super::gram::{Terms, scaled};
 use super::mixture::Weights;
 use crate::Real;
 use crate::numeric::{Isa, exp_minus};
 
-/// One row of a Gram matrix under construction: for each entry, a sum over blocks relative to its largest scale.
+/// One row of a Gram matrix while it is being summed: for each entry, a sum over blocks relative to the entry's largest
+/// scale.
 #[derive(Default)]
 pub(super) struct RowSums {
     /// ln of the largest scale of the entry's blocks.
     top: Vec<f64>,
     sum: Vec<f64>,
-    /// The size below which the sum has lost digits to underflow.
+    /// The magnitude below which the sum may be inaccurate because of underflow.
     floor: Vec<f64>,
     /// e^(a block's scale − top), then e^top.
     weight: Vec<f64>,
@@ -19,7 +20,7 @@ pub(super) struct RowSums {
 }
 
 impl RowSums {
-    /// Begins a row with the blocks that are present in it.
+    /// Starts a row with the blocks that are present in it.
     pub fn start<'a, T: Real>(&mut self, len: usize, blocks: impl Iterator<Item = Terms<'a, T>>) {
         for (v, start) in [(&mut self.sum, 0.0), (&mut self.floor, 0.0), (&mut self.top, f64::NEG_INFINITY)] {
             v.clear();
@@ -27,7 +28,7 @@ impl RowSums {
         }
         self.weight.resize(len, 0.0);
         for terms in blocks {
-            // A NaN stays.
+            // NaN is kept.
             let larger = |top: f64, scale: f64| if scale <= top { top } else { scale };
             terms.each().for_each(|(j, scale)| self.top[j] = larger(self.top[j], scale));
         }
@@ -38,7 +39,7 @@ impl RowSums {
         let floor = terms.floor();
         let weight = &mut self.weight[..terms.products.len()];
         for (weight, (j, scale)) in weight.iter_mut().zip(terms.each()) {
-            // A product of scales beyond the range of f64 is no number to relate others to.
+            // A scale of −∞ cannot be subtracted.
             *weight = if self.top[j] == f64::NEG_INFINITY { scale } else { scale - self.top[j] };
         }
         exp_minus(Isa::best(), weight, 0.0);
@@ -48,14 +49,14 @@ impl RowSums {
         }
     }
 
-    /// Adds estimates times weights; what has no weight takes no part.
+    /// Adds estimates times weights, skipping weights of 0.
     pub fn add_weighted(&mut self, weights: &Weights, other: &RowSums) {
         let len = self.sum.len();
         let taken = |j: usize| {
             let (weight, floor) = (weights.value[j], weights.floor[j]);
             (weight != 0.0 || floor != 0.0) && other.top[j] != f64::NEG_INFINITY
         };
-        // Both relative to the larger scale.
+        // Both sums relative to the larger scale.
         self.scratch.resize(len, 0.0);
         for j in 0..len {
             let (own, its) = (self.top[j], other.top[j]);
@@ -78,19 +79,19 @@ impl RowSums {
         }
     }
 
-    /// Takes the exponentials of the scales.
+    /// Computes the exponentials of the scales.
     pub fn resolve_scales(&mut self) {
         self.weight.copy_from_slice(&self.top);
         exp_minus(Isa::best(), &mut self.weight, 0.0);
     }
 
-    /// The sums and their floors, when scales are [resolved](RowSums::resolve_scales).
+    /// The sums and their floors, after [`resolve_scales`](RowSums::resolve_scales).
     pub fn resolved(&self) -> impl Iterator<Item = (f64, f64)> {
         let sums = self.sum.iter().zip(&self.floor).zip(&self.weight);
         sums.map(|((sum, floor), weight)| (sum * weight, floor * weight))
     }
 
-    /// Writes the row and names the entries that are not resolved.
+    /// Writes the row and reports the entries that are not resolved.
     pub fn finish<T: Real>(&mut self, out: &mut [T], mut unresolved: impl FnMut(usize)) {
         self.resolve_scales();
         for (j, out) in out.iter_mut().enumerate() {
@@ -98,7 +99,7 @@ impl RowSums {
             let times =
                 |v: f64| if weight > 0.0 && weight.is_finite() { v * weight } else { scaled(v, self.top[j]) };
             *out = T::narrow(times(self.sum[j]));
-            // Below the range of T anyway, nothing is lost.
+            // If it underflows T anyway, nothing is lost.
             if self.sum[j].abs() <= self.floor[j] && times(self.floor[j]) >= T::min_positive_value().widen() {
                 unresolved(j);
             }

@@ -1,4 +1,4 @@
-//! From a [`Shape`] to the features that it is for.
+//! The maps of a [`Shape`].
 
 use super::{Conditioning, DenseExponential, Map, Omega, Target};
 use crate::Real;
@@ -6,16 +6,17 @@ use crate::error::Result;
 use crate::plan::shaping::Shape;
 
 impl Shape {
-    /// What happens to the points: shifts, T and the basis, r coordinates of them. **Biased** if the shape is truncated.
+    /// The transformation of the points: shifts, T and r coordinates of the basis. **Biased** if the shape is
+    /// truncated.
     ///
     /// # Errors
-    /// As [`Conditioning::of_matrices`]: never for a shape that was chosen here.
+    /// As [`Conditioning::of_matrices`]; none for a shape from [`Shaping`](crate::plan::shaping::Shaping).
     pub fn conditioning(&self) -> Result<Conditioning> {
         let conditioning = Conditioning::of_matrices(self.left.clone(), self.right.clone())?;
         conditioning.shifted(self.shift_x.clone(), self.shift_y.clone())
     }
 
-    /// The features of the changed points: the coefficients aₗ.
+    /// The features at the transformed points, with the coefficients aₗ.
     ///
     /// # Errors
     /// As [`DenseExponential::new`].
@@ -23,8 +24,8 @@ impl Shape {
         DenseExponential::new(self.a.clone())
     }
 
-    /// The map of this shape for a softmax or Gaussian kernel, of frequencies in ℝʳ; **biased** if the shape is truncated.
-    /// Truncated shapes do best with [`Sobol`](crate::frequency::Sobol) points.
+    /// The map of this shape for a softmax or Gaussian kernel, with frequencies in ℝʳ. **Biased** if the shape is
+    /// truncated. For truncated shapes [`Sobol`](crate::frequency::Sobol) frequencies are the best choice.
     ///
     /// ```
     /// use ndarray::Array2;

@@ -10,22 +10,22 @@ use crate::theory::{self, Pair};
 /// Sign features, for the angular kernel 1 − 2θ/π.
 ///
 /// # Definition
-/// φⱼ(x) = m^{−1/2} sgn(ωⱼ·x), with sgn 0 = 1: m features of which only the direction of x matters. Values
-/// are ±1, the log scale is −½ ln m. Unbiased if each ω has a uniform direction, whatever its radius and the
-/// coupling. The features of the point 0 are all positive; the [kernel](Angular) counts it as orthogonal to
-/// all points, so that it is unbiased between 0 and another point, but not between 0 and 0.
+/// φⱼ(x) = m^{−1/2} sgn(ωⱼ·x), with sgn 0 = 1: m features that depend only on the direction of x. Values are ±1; the
+/// log scale is −½ ln m. Unbiased with any radii and any coupling if each ω has a uniform direction. The features of
+/// the point 0 are all positive, while the [kernel](Angular) counts 0 as orthogonal to all points: estimates between 0
+/// and another point are unbiased, but not between 0 and 0.
 ///
 /// # Variance
-/// (1 − K²)/m = 4t(1−t)/m with t = θ/π, for independent ω of any radii, an antithetic pair counting as one:
-/// ω and −ω give the same estimate. Closed form: [`theory::nonlinear`]. None is known for orthogonal ω. Between 0 and
-/// another point, where sgn 0 = 1 is no odd value, the terms of an antithetic pair cancel: estimates from pairs alone
-/// are the kernel's 0 for any draw.
+/// (1 − K²)/m = 4t(1−t)/m with t = θ/π, for independent ω of any radii. An antithetic pair counts as one frequency,
+/// since ω and −ω give the same estimate. Closed form: [`theory::nonlinear`]; none is known for orthogonal ω. Between 0
+/// and another point the two terms of an antithetic pair cancel, because sgn 0 = 1: estimates from pairs are exactly 0,
+/// the kernel's value.
 ///
 /// # Exact where
 /// x = cy with c ≠ 0, for any draw.
 ///
 /// # Cost
-/// O(md) a point; a comparison for each feature.
+/// O(md) per point, with a comparison for each feature.
 ///
 /// # Example
 /// ```
@@ -60,8 +60,8 @@ impl Definition for Sign {
     }
 
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
-        // A kernel of directions alone: not of points whose coordinates are scaled apart, nor of frequencies whose
-        // directions are not stated to be uniform.
+        // The kernel depends only on directions: it needs one lengthscale for all coordinates, and frequencies whose
+        // directions are stated to be uniform.
         let isotropic = matches!(setting.target.lengthscale(), Lengthscale::Isotropic(_));
         (isotropic && setting.radius().is_polar()).then(|| Box::new(Angular) as _)
     }

@@ -1,8 +1,8 @@
 //! The stored form of a [`Recipe`] and of a [`Map`].
 //!
-//! A map is stored as a flat list, each part before the map that contains it, so that readers need no recursion. Equal
-//! frequencies are written once and referred to by index, since the maps of many clusters share theirs. A format version
-//! and the identity of the map are stored too, and are checked when it is read.
+//! A map is stored as a flat list, each part before the map that contains it, so readers need no recursion. Equal
+//! frequencies are written once and referred to by index, since maps for many clusters share theirs. The format version
+//! and the identity of the map are stored as well and checked on reading.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::Real;
 use crate::frequency::{Counts, Draw, DrawCounts, Frequencies};
 use crate::plan::Clustering;
 
-/// The version of the format. Readers refuse others.
+/// The version of the format. Readers reject other versions.
 const VERSION: u32 = 1;
 
 #[derive(Serialize, Deserialize)]
@@ -28,7 +28,7 @@ struct Stored<'a> {
     version: u32,
     identity: Identity,
     frequencies: Vec<Source<'a>>,
-    /// Each part before the map that contains it; the map itself is the last one.
+    /// Each part before the map that contains it; the map itself is last.
     maps: Vec<Node<'a>>,
 }
 
@@ -42,7 +42,7 @@ enum Source<'a> {
     None(usize),
 }
 
-/// A map that refers to its frequencies and parts by index. Each map is a part of one other at most.
+/// A map that refers to its frequencies and parts by index. Each map is part of at most one other map.
 #[derive(Serialize, Deserialize)]
 enum Node<'a> {
     Plain {
@@ -77,7 +77,7 @@ struct Term {
     base: usize,
 }
 
-/// What has been collected to be written.
+/// The lists collected for writing.
 #[derive(Default)]
 struct Writer<'a> {
     omegas: Vec<&'a Omega>,
@@ -85,7 +85,7 @@ struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Appends the parts of a map, then the map; its index.
+    /// Appends the parts of a map, then the map, and returns its index.
     fn push(&mut self, recipe: &'a Recipe) -> usize {
         let node = match recipe {
             Recipe::Plain(plain) => {
@@ -117,7 +117,7 @@ impl<'a> Writer<'a> {
         self.maps.len() - 1
     }
 
-    /// The index of the frequencies, which are appended if they are new.
+    /// The index of the frequencies; appends them if they are new.
     fn number(&mut self, omega: &'a Omega) -> usize {
         self.omegas.iter().position(|known| known.same(omega)).unwrap_or_else(|| {
             self.omegas.push(omega);
@@ -126,14 +126,14 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// Maps that were read and are not part of another one yet, with their depths.
+/// Maps that have been read and are not yet part of another one, with their depths.
 struct Reader {
     omegas: Vec<Omega>,
     maps: Vec<Option<(Recipe, usize)>>,
 }
 
 impl Reader {
-    /// Builds a map from those before it.
+    /// Builds a map from earlier ones.
     fn push<E: Error>(&mut self, node: Node<'_>) -> Result<(), E> {
         let mut depth = 0;
         let recipe = match node {
@@ -171,20 +171,21 @@ impl Reader {
         Ok(())
     }
 
-    /// A map that becomes a part of one at least as deep as `depth`.
+    /// Takes a map as a part of another one, whose `depth` it updates.
     fn take<E: Error>(&mut self, number: usize, depth: &mut usize) -> Result<Recipe, E> {
-        let missing = || E::custom(format!("there is no map number {number} that is not a part already"));
+        let missing =
+            || E::custom(format!("there is no map number {number} that is not part of another map yet"));
         let (recipe, own) = self.maps.get_mut(number).and_then(Option::take).ok_or_else(missing)?;
         *depth = (*depth).max(own + 1);
         Ok(recipe)
     }
 }
 
-/// The largest depth of nested maps that can be stored.
+/// The maximum depth of nested maps that can be stored.
 const DEPTH: usize = 64;
 
 fn too_deep() -> String {
-    format!("maps that are made of maps more than {DEPTH} times over are not stored")
+    format!("maps nested more than {DEPTH} deep cannot be stored")
 }
 
 /// The depth of nested maps.
@@ -263,7 +264,7 @@ impl<'de> Deserialize<'de> for Recipe {
     }
 }
 
-/// As its [`Recipe`]; an error for a map that has none.
+/// Stored as its [`Recipe`]; an error for a map without one.
 impl<T: Real> Serialize for Map<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let foreign =

@@ -1,4 +1,4 @@
-//! [`Target`]: the kernel that a map on isotropic frequencies approximates.
+//! [`Target`]: the kernel that a map approximates.
 
 use crate::Real;
 use crate::error::Result;
@@ -8,45 +8,79 @@ use crate::kernel::{
 };
 use crate::theory::{Pair, Radius};
 
-/// The kernel that a map approximates, with its lengthscale.
-///
-/// Which kernels there are depends on the radii of the frequencies; among those of the same radii a target is only a
-/// factor for each point.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-#[non_exhaustive]
-pub enum Target {
-    /// exp(x·y/ℓ²); radii χ.
-    Softmax(Softmax),
-    /// exp(−‖x−y‖²/(2ℓ²)); radii χ.
-    Gaussian(Gaussian),
-    /// The regularised softmax kernel; radii √d.
-    RegularisedSoftmax(RegularisedSoftmax),
-    /// A Matérn kernel; its spectral radii.
-    Matern(Matern),
-    /// The rational quadratic kernel; its spectral radii.
-    RationalQuadratic(RationalQuadratic),
-    /// exp(−‖x−y‖₁/ℓ); coordinates with the Cauchy distribution.
-    Laplace(Laplace),
-    /// No kernel with a name: what the frequencies and the map imply, of points divided by this lengthscale.
-    Implied(Lengthscale),
-    // The last one: formats that number variants do not count what is skipped.
-    /// A shift-invariant kernel of your own, whose spectral law the frequencies have. A map for it cannot be stored.
-    #[cfg_attr(feature = "serde", serde(skip))]
-    Own(OwnKernel),
-}
+/// Defines [`Target`] from one line for each kernel: its variant, its conversion, and what it can be asked.
+macro_rules! targets {
+    ($($(#[$doc:meta])* $kernel:ident: $kind:ident),* $(,)?) => {
+        /// The kernel that a map approximates, with its lengthscale.
+        ///
+        /// The law of the frequencies determines which kernels are possible. Kernels of the same law, such as softmax and
+        /// Gaussian, differ only by a factor for each point.
+        #[derive(Clone, Debug, PartialEq)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[non_exhaustive]
+        pub enum Target {
+            $($(#[$doc])* $kernel($kernel),)*
+            /// No named kernel: the one that the frequencies and the map imply, of points divided by this lengthscale.
+            Implied(Lengthscale),
+            // The last one, because formats that number variants do not count skipped ones.
+            /// Your own shift-invariant kernel, for frequencies of its spectral law. A map for it cannot be stored.
+            #[cfg_attr(feature = "serde", serde(skip))]
+            Own(OwnKernel),
+        }
 
-macro_rules! from {
-    ($($kernel:ident),*) => {$(
-        impl From<$kernel> for Target {
+        $(impl From<$kernel> for Target {
             fn from(kernel: $kernel) -> Self {
                 Target::$kernel(kernel)
             }
+        })*
+
+        impl Target {
+            /// The kernel, if it is a shift-invariant one with a known spectrum.
+            pub fn shift_invariant(&self) -> Option<&dyn ShiftInvariant> {
+                match self {
+                    $(Target::$kernel(_kernel) => targets!(@$kind _kernel),)*
+                    Target::Own(kernel) => Some(kernel),
+                    Target::Implied(_) => None,
+                }
+            }
+
+            /// The lengthscale.
+            pub fn lengthscale(&self) -> &Lengthscale {
+                match self {
+                    $(Target::$kernel(kernel) => kernel.lengthscale(),)*
+                    Target::Own(kernel) => kernel.lengthscale(),
+                    Target::Implied(lengthscale) => lengthscale,
+                }
+            }
+
+            /// The kernel itself; `None` if it has no name.
+            pub fn kernel<T: Real>(&self) -> Option<Box<dyn Kernel<T>>> {
+                match self {
+                    $(Target::$kernel(kernel) => Some(Box::new(kernel.clone())),)*
+                    Target::Own(kernel) => Some(Box::new(kernel.clone())),
+                    Target::Implied(_) => None,
+                }
+            }
         }
-    )*};
+    };
+    (@shift_invariant $kernel:ident) => { Some($kernel) };
+    (@of_products $kernel:ident) => { None };
 }
 
-from!(Softmax, Gaussian, RegularisedSoftmax, Matern, RationalQuadratic, Laplace);
+targets! {
+    /// exp(x·y/ℓ²); radii χ.
+    Softmax: of_products,
+    /// exp(−‖x−y‖²/(2ℓ²)); radii χ.
+    Gaussian: shift_invariant,
+    /// The regularised softmax kernel; radii √d.
+    RegularisedSoftmax: of_products,
+    /// A Matérn kernel; its spectral radii.
+    Matern: shift_invariant,
+    /// The rational quadratic kernel; its spectral radii.
+    RationalQuadratic: shift_invariant,
+    /// exp(−‖x−y‖₁/ℓ); coordinates with the Cauchy distribution.
+    Laplace: shift_invariant,
+}
 
 impl From<f64> for Target {
     fn from(lengthscale: f64) -> Self {
@@ -67,38 +101,12 @@ impl From<Lengthscale> for Target {
 }
 
 impl Target {
-    /// A shift-invariant kernel of your own: a map on frequencies of its spectral law estimates it.
+    /// Your own shift-invariant kernel, which a map on frequencies of its spectral law estimates.
     pub fn own(kernel: impl ShiftInvariant + 'static) -> Self {
         Target::Own(OwnKernel::new(kernel))
     }
 
-    /// The kernel, if it is one of those that state their spectrum.
-    pub fn shift_invariant(&self) -> Option<&dyn ShiftInvariant> {
-        Some(match self {
-            Target::Gaussian(kernel) => kernel,
-            Target::Matern(kernel) => kernel,
-            Target::RationalQuadratic(kernel) => kernel,
-            Target::Laplace(kernel) => kernel,
-            Target::Own(kernel) => kernel,
-            Target::Softmax(_) | Target::RegularisedSoftmax(_) | Target::Implied(_) => return None,
-        })
-    }
-
-    /// The lengthscale.
-    pub fn lengthscale(&self) -> &Lengthscale {
-        match self {
-            Target::Softmax(kernel) => kernel.lengthscale(),
-            Target::RegularisedSoftmax(kernel) => kernel.lengthscale(),
-            Target::Implied(lengthscale) => lengthscale,
-            Target::Gaussian(kernel) => kernel.lengthscale(),
-            Target::Matern(kernel) => kernel.lengthscale(),
-            Target::RationalQuadratic(kernel) => kernel.lengthscale(),
-            Target::Laplace(kernel) => kernel.lengthscale(),
-            Target::Own(kernel) => kernel.lengthscale(),
-        }
-    }
-
-    /// The law that the kernel needs of the frequencies; `None` where any will do.
+    /// The law of the frequencies that the kernel needs; `None` if any law will do.
     pub fn radius(&self) -> Option<Radius> {
         match self {
             Target::Softmax(_) => Some(Radius::Chi),
@@ -107,7 +115,7 @@ impl Target {
         }
     }
 
-    /// Refuses lengthscales outside their domain or for another dimension than `d`.
+    /// Rejects lengthscales outside their domain or for another dimension than `d`.
     pub(crate) fn check(&self, d: usize) -> Result<()> {
         let lengthscale = self.lengthscale().clone().checked()?;
         lengthscale.check_dim(d)
@@ -133,7 +141,7 @@ impl Target {
 
     /// The factor of variances of positive features: 2x·y for softmax, −‖x−y‖² for the Gaussian kernel.
     ///
-    /// From ‖x−y‖² where that is all that matters: sums of norms would cancel for points far from the origin.
+    /// Computed from ‖x−y‖² for the Gaussian kernel, because sums of norms would cancel for points far from the origin.
     pub fn ln_squared_scale(&self, pair: &Pair) -> f64 {
         if self.is_shift_invariant() { -pair.difference } else { 2.0 * pair.dot }
     }
@@ -141,20 +149,6 @@ impl Target {
     /// The factor of variances of trigonometric features: ‖x‖² + ‖y‖² for softmax, exactly 0 for the Gaussian kernel.
     pub fn ln_norm_scale(&self, pair: &Pair) -> f64 {
         if self.is_shift_invariant() { 0.0 } else { pair.norms }
-    }
-
-    /// The kernel itself; `None` if it has no name.
-    pub fn kernel<T: Real>(&self) -> Option<Box<dyn Kernel<T>>> {
-        Some(match self {
-            Target::Softmax(kernel) => Box::new(kernel.clone()),
-            Target::Gaussian(kernel) => Box::new(kernel.clone()),
-            Target::RegularisedSoftmax(kernel) => Box::new(kernel.clone()),
-            Target::Matern(kernel) => Box::new(kernel.clone()),
-            Target::RationalQuadratic(kernel) => Box::new(kernel.clone()),
-            Target::Laplace(kernel) => Box::new(kernel.clone()),
-            Target::Own(kernel) => Box::new(kernel.clone()),
-            Target::Implied(_) => return None,
-        })
     }
 }
 

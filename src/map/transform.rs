@@ -7,7 +7,7 @@ use crate::engine::Matrix;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::Lu;
 
-/// An invertible complex matrix A and its inverse transpose: what a complex-exponential map does to points.
+/// An invertible complex matrix A and its inverse transpose, with which a complex-exponential map transforms points.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -31,7 +31,7 @@ impl Transform {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is no entry, or one is 0 or not finite, or its square or inverse square
-    /// leaves the range of `f64`.
+    /// overflows `f64`.
     pub fn diagonal(entries: Vec<Complex64>) -> Result<Self> {
         check_positive("the dimension of A", entries.len())?;
         let inverses: Vec<Complex64> = entries.iter().map(|a| a.finv()).collect();
@@ -98,7 +98,7 @@ impl Transform {
         &self.sides
     }
 
-    /// The entries of A, row by row; those of a diagonal if it is one.
+    /// The entries of A in row-major order, or only the diagonal if A is diagonal.
     pub(crate) fn entries(&self) -> Vec<Complex64> {
         match &self.sides[0] {
             Matrix::Full(a) => a.iter().copied().collect(),
@@ -107,7 +107,7 @@ impl Transform {
     }
 }
 
-/// The stored form, checked again when it is read.
+/// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 enum Stored {

@@ -12,17 +12,17 @@ use crate::theory::{self, Pair, Radius};
 ///
 /// # Definition
 /// φ(x) = m^{−1/2} (cos ωⱼ·x, sin ωⱼ·x)ⱼ, 2m features, for the Gaussian kernel; for the softmax kernel times
-/// exp(+½‖x‖²). The estimate is the mean of cos(ωⱼ·(x−y)): it may be negative.
+/// exp(+½‖x‖²). The estimate is the mean of cos(ωⱼ·(x−y)) and may be negative.
 ///
 /// # Variance
-/// (1 − e^{−‖x−y‖²})²/(2m) for the Gaussian kernel and independent ω: never above 1/(2m), but large beside
-/// kernel values that are small. Closed forms: [`theory::trigonometric`].
+/// (1 − e^{−‖x−y‖²})²/(2m) for the Gaussian kernel and independent ω: never above 1/(2m), but large relative to small
+/// kernel values. Closed forms: [`theory::trigonometric`].
 ///
 /// # Exact where
 /// x = y, for any draw.
 ///
 /// # Cost
-/// O(md) a point; a cosine and a sine for each projection.
+/// O(md) per point, with a cosine and a sine for each projection.
 ///
 /// # Example
 /// ```
@@ -45,7 +45,7 @@ use crate::theory::{self, Pair, Radius};
 pub struct Trigonometric;
 
 impl Trigonometric {
-    /// The map for a Matérn kernel with lengthscale ℓ, of the smoothness that the frequencies were drawn for
+    /// The map for a Matérn kernel with lengthscale ℓ and the smoothness that the frequencies were drawn for
     /// ([`draw_with`](crate::frequency::draw_with) and a [`Smoothness`](crate::kernel::Smoothness)).
     ///
     /// # Errors
@@ -75,7 +75,7 @@ impl Definition for Trigonometric {
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         match setting.target {
-            // Any frequencies estimate the kernel of which they are the spectrum.
+            // Any frequencies estimate the kernel that has their law as its spectral law.
             Target::Implied(_) => setting.omega.frequencies(self.name()).map(drop),
             _ => setting.check_radii(self.name(), |radius| radius != Radius::RootDim).map(drop),
         }

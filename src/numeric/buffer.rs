@@ -1,31 +1,30 @@
-//! [`Buffer`]: memory that begins with a line of the caches. [`Stream`]: writing past the caches.
+//! [`Buffer`]: memory aligned to a cache line. [`Stream`]: non-temporal stores, which bypass the caches.
 
 use super::{Isa, Lane, Vector};
 use crate::Real;
 
-/// Bytes of a line of the caches, and of the widest vector.
+/// Bytes of a cache line, and of the widest vector.
 pub const LINE: usize = 64;
 
-/// Elements that begin with a line of the caches: those that were [taken](Buffer::take) last. Grows when first needed
-/// and is kept.
+/// Elements aligned to a cache line: those of the last [`take`](Buffer::take). The memory grows on demand and is kept.
 #[derive(Debug, Default)]
 pub struct Buffer<T> {
     storage: Vec<T>,
-    /// Where the first line begins in `storage`.
+    /// The index of the first cache line in `storage`.
     start: usize,
-    /// Elements that were taken last.
+    /// The number of elements taken last.
     len: usize,
 }
 
 impl<T: Real> Buffer<T> {
-    /// These elements.
+    /// A buffer of these elements.
     pub fn of(elements: impl ExactSizeIterator<Item = T>) -> Self {
         let mut buffer = Buffer::default();
         buffer.take(elements.len()).iter_mut().zip(elements).for_each(|(to, element)| *to = element);
         buffer
     }
 
-    /// `len` elements, which hold anything.
+    /// `len` elements with arbitrary contents.
     pub fn take(&mut self, len: usize) -> &mut [T] {
         if self.storage.is_empty() || self.storage.len() < self.start + len {
             self.storage = vec![T::zero(); len + LINE / size_of::<T>()];
@@ -44,7 +43,7 @@ impl<T> std::ops::Deref for Buffer<T> {
     }
 }
 
-/// Orders what was written past the caches before what follows, when it is dropped: also where a stream is given up.
+/// On drop, orders non-temporal stores before all later stores, also if a stream is abandoned.
 #[derive(Debug)]
 pub struct Fence;
 
@@ -58,7 +57,7 @@ impl Drop for Fence {
     }
 }
 
-/// A slice that is written from its beginning on, past the caches: for memory that is not read soon.
+/// A slice that is written from its beginning with non-temporal stores, for memory that is not read soon.
 #[derive(Debug)]
 pub struct Stream<'a, T> {
     to: &'a mut [T],
@@ -66,20 +65,20 @@ pub struct Stream<'a, T> {
 }
 
 impl<'a, T: Real> Stream<'a, T> {
-    /// Nothing is written yet; the fence outlives the stream.
+    /// A stream that has written nothing. The fence outlives it.
     pub fn new(to: &'a mut [T], _fence: &'a Fence) -> Self {
         Stream { to, written: 0 }
     }
 
-    /// Copies what is new in `from`, which has all that is known: as far as whole vectors go, or to the end of the
-    /// slice.
+    /// Copies the new part of `from`, which starts at the beginning of the slice: up to the last whole vector, or to
+    /// the end of the slice.
     pub fn advance(&mut self, from: &[T]) {
         advance(Isa::best(), self.to, &mut self.written, from);
     }
 }
 
 multiversion! {
-    /// Copies `from` from `written` on to `to`, and says how far it came.
+    /// Copies `from` to `to` starting at `written`, which it advances.
     fn advance<T, vector>(to: &mut [T], written: &mut usize, from: &[T]) = body;
 }
 

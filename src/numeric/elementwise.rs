@@ -23,7 +23,7 @@ pub struct Outer {
     pub left: Option<Range<usize>>,
     /// The right factor.
     pub right: Range<usize>,
-    /// Whether the product changes its sign where signs are wanted.
+    /// Whether the product is negated if `signed`.
     pub negative: bool,
 }
 
@@ -53,8 +53,8 @@ fn outers_body<T: Lane, const FMA: bool>(
 }
 
 multiversion! {
-    /// Writes tensor products of ranges of a row one after the other: aₚ times all of b, for one p after the other. What
-    /// has a scale of −∞ is left as it is.
+    /// Writes tensor products of ranges of a row one after the other, each with aₚ times all of b for every p in order.
+    /// Products with a scale of −∞ are left unchanged.
     pub fn outers<T>(out: &mut [T], row: &[T], products: &[Outer], scales: &[f64], signed: bool) = outers_body;
 }
 
@@ -66,7 +66,7 @@ fn add_minus_body<T: Lane, const FMA: bool>(x: &mut [T], bias: &[f64], shift: f6
 }
 
 multiversion! {
-    /// x ← x + bias − shift, taken in `f64` and rounded once.
+    /// x ← x + bias − shift, computed in `f64` and rounded once.
     pub fn add_minus<T>(x: &mut [T], bias: &[f64], shift: f64) = add_minus_body;
 }
 
@@ -119,7 +119,7 @@ fn weigh_body<T: Lane, const FMA: bool>(out: &mut [T], products: &[T], weight: f
     let weigh = |out: &mut T, product: &T, other: &f64, least: &mut T| {
         *out = T::narrow(product.widen() * (weight * other));
         let size = product.abs();
-        // NaN, too, is no number to trust.
+        // NaN is kept.
         *least = if size > *least { *least } else { size };
     };
     let len = out.len().min(products.len()).min(weights.len());
@@ -137,8 +137,8 @@ fn weigh_body<T: Lane, const FMA: bool>(out: &mut [T], products: &[T], weight: f
 }
 
 multiversion! {
-    /// out ← products · (weight · weights), taken in `f64` and rounded once; the least magnitude of the products, NaN if
-    /// one is.
+    /// out ← products · (weight · weights), computed in `f64` and rounded once. Returns the smallest magnitude of the
+    /// products, NaN if one of them is NaN.
     pub fn weigh<T>(out: &mut [T], products: &[T], weight: f64, weights: &[f64]) -> T = weigh_body;
 }
 
@@ -175,7 +175,7 @@ fn simplex_body<T: Lane, const FMA: bool>(v: &mut [T], stretch: T, shift: T, las
 }
 
 multiversion! {
-    /// With σ the sum of all elements but the last: vᵢ ← stretch · vᵢ − shift · σ, and last · σ in the end.
+    /// With σ the sum of all elements but the last: vᵢ ← stretch · vᵢ − shift · σ, and last · σ in the last place.
     pub fn simplex<T>(v: &mut [T], stretch: T, shift: T, last: T) = simplex_body;
 }
 
@@ -208,7 +208,7 @@ mod tests {
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == 4.0 * v));
                 affine(isa, &mut w, 0.5, &[]);
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == 2.0 * v));
-                // Small integers: every sum is exact.
+                // Small integers, so every sum is exact.
                 let mut w = v.clone();
                 simplex(isa, &mut w, 3.0, 2.0, 5.0);
                 let sum: f64 = v.iter().take(len.saturating_sub(1)).sum();

@@ -1,15 +1,14 @@
 //! eˣ over slices, for `f32` and `f64`.
 //!
-//! Method: x = n ln 2 + r with |r| ≤ ½ ln 2, a minimax polynomial for eʳ, and n added to the exponent field.
-//! Error at most 1.5 ulp (tested). Results below the smallest normal number are flushed to zero, so that no
-//! value falls into the slow microcode for denormals; +∞ from the overflow threshold on; exp(±∞) and NaN as
-//! in IEEE 754.
+//! Method: x = n ln 2 + r with |r| ≤ ½ ln 2, a minimax polynomial for eʳ, and n added to the exponent field. Error at
+//! most 1.5 ulp (tested). Results below the smallest normal number are flushed to zero, which avoids slow denormal
+//! arithmetic. Overflow gives +∞; exp(±∞) and NaN follow IEEE 754.
 
 use super::Lane;
 
 /// An element with an exponential.
 pub trait Exp: Lane {
-    /// eˣ, without a branch; if `SMALL`, for x whose eˣ is a normal number.
+    /// eˣ, without a branch; if `SMALL`, only for x whose eˣ is a normal number.
     fn fast_exp<const FMA: bool, const SMALL: bool>(self) -> Self;
 }
 
@@ -53,7 +52,7 @@ multiversion! {
 }
 
 multiversion! {
-    /// As [`exp_minus`], the same to the bit, where eˣ⁻ˢʰⁱᶠᵗ is a normal number for each x; else it may be any.
+    /// Bit-identical to [`exp_minus`] where eˣ⁻ˢʰⁱᶠᵗ is a normal number; other results are unspecified.
     pub fn small_exp_minus<T>(x: &mut [T], shift: T) = exp_minus_body[true];
 }
 
@@ -63,11 +62,11 @@ multiversion! {
 }
 
 multiversion! {
-    /// As [`exp_pair_minus`], the same to the bit, where all results are normal numbers; else they may be any.
+    /// Bit-identical to [`exp_pair_minus`] where all results are normal numbers; others are unspecified.
     pub fn small_exp_pair_minus<T>(plus: &mut [T], minus: &mut [T], shift: T) = exp_pair_minus_body[true];
 }
 
-/// eˣ in single precision; a normal number, if `SMALL`.
+/// eˣ in single precision; if `SMALL`, the result must be a normal number.
 #[inline(always)]
 #[allow(clippy::excessive_precision)]
 fn single<const FMA: bool, const SMALL: bool>(x: f32) -> f32 {
@@ -91,11 +90,11 @@ fn single<const FMA: bool, const SMALL: bool>(x: f32) -> f32 {
         return y;
     }
     let y = if x < LOW { 0.0 } else { y };
-    // One choice for overflow and NaN: x + ∞ is ∞ for the one and NaN for the other.
+    // x + ∞ covers overflow (∞) and NaN with one selection.
     if x <= HIGH { y } else { x + f32::INFINITY }
 }
 
-/// eˣ in double precision; a normal number, if `SMALL`.
+/// eˣ in double precision; if `SMALL`, the result must be a normal number.
 #[inline(always)]
 #[allow(clippy::excessive_precision)]
 fn double<const FMA: bool, const SMALL: bool>(x: f64) -> f64 {

@@ -1,10 +1,10 @@
 //! Rounds of sign flips and Walsh–Hadamard transforms, in place.
 //!
-//! Stages inside a vector are a shuffle and a fused multiply-add, which no compiler finds in the plain loop;
-//! stages between vectors are sums and differences, three at a time while eight vectors are in registers. What
-//! fits into eight vectors stays there for all rounds; else the first pass of a round does the signs, the stages inside
-//! vectors and three more. Every element is the result of
-//! the same sums whatever the instruction set, so results are bit-identical everywhere.
+//! Stages inside a vector are a shuffle and a fused multiply-add, which compilers do not find in the plain loop. Stages
+//! between vectors are sums and differences, three stages at a time with eight vectors in registers. Up to eight
+//! vectors stay in registers for all rounds; otherwise the first pass of a round applies the signs, the stages inside
+//! vectors and three more. Every element is the result of the same sums on every instruction set, so results are
+//! bit-identical everywhere.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
@@ -12,10 +12,10 @@ use std::arch::x86_64::*;
 use super::{Isa, Lane, Vector};
 use crate::Real;
 
-/// For each run of as many `signs` as there are elements, in order: v ← H (signs ∘ v), with the Sylvester–Hadamard
-/// matrix H of entries ±1. A factor d^{−1/2} in the signs makes every round a rotation.
+/// For each round, that is for each v.len() consecutive `signs`: v ← H (signs ∘ v), with the Sylvester–Hadamard matrix
+/// H of entries ±1. A factor d^{−1/2} in the signs makes every round a rotation.
 ///
-/// The number of elements must be a power of two, and that of signs a multiple of it; else nothing happens.
+/// The number of elements must be a power of two, and that of signs a multiple of it; otherwise nothing is done.
 pub fn hadamard_rounds<T: Real>(isa: Isa, v: &mut [T], signs: &[T]) {
     if v.len().is_power_of_two() {
         rounds(isa, v, signs);
@@ -85,7 +85,7 @@ unsafe fn between<T: Lane, V: Vector<T>>(v: &mut [T]) {
     }
 }
 
-/// The round of fewer elements than a vector has.
+/// A round on fewer elements than a vector has.
 #[inline(always)]
 fn few<T: Lane>(v: &mut [T], signs: &[T]) {
     v.iter_mut().zip(signs).for_each(|(v, s)| *v *= *s);
@@ -192,7 +192,7 @@ macro_rules! register {
             unsafe fn transform(self) -> Self {
                 let mut x = self;
                 $({
-                    /// The upper one of two partners is subtracted: partner ± self.
+                    /// The upper partner of two is subtracted: partner ± self.
                     const SIGNS: [$T; <$V as Vector<$T>>::WIDTH] = {
                         let mut signs = [1.0; <$V as Vector<$T>>::WIDTH];
                         let mut i = 0;

@@ -8,14 +8,14 @@ use std::sync::OnceLock;
 
 /// An instruction set that this machine has.
 ///
-/// Holding a value is the proof that its instructions may run: values come only from detection.
+/// Values are created only by detection, so holding one proves that its instructions are available.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isa(Level);
 
-/// The instruction sets that the loops are compiled for, from least to most.
+/// The instruction sets that the loops are compiled for, in increasing order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Level {
-    /// What the target guarantees: SSE2 on x86-64, NEON on AArch64.
+    /// The baseline of the target: SSE2 on x86-64, NEON on AArch64.
     Portable,
     /// AVX2 with fused multiply-add.
     #[cfg(target_arch = "x86_64")]
@@ -29,7 +29,7 @@ pub(super) enum Level {
 pub(super) const BASELINE_FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
 
 impl Isa {
-    /// Every instruction set of this machine, least first.
+    /// Every instruction set of this machine, the baseline first.
     pub fn available() -> Vec<Isa> {
         #[allow(unused_mut)]
         let mut all = vec![Isa(Level::Portable)];
@@ -52,8 +52,8 @@ impl Isa {
 
     /// The best instruction set of this machine; detected once.
     ///
-    /// In builds with debug assertions, as tests are, the environment variable `RANDOM_FEATURES_ISA` may name a lesser
-    /// one.
+    /// In builds with debug assertions, such as tests, the environment variable `RANDOM_FEATURES_ISA` can select a
+    /// lower one.
     #[inline]
     pub fn best() -> Isa {
         static BEST: OnceLock<Isa> = OnceLock::new();
@@ -86,8 +86,8 @@ impl Isa {
 /// `body::<T, FMA, option>(…)`, compiled for each instruction set; or `body::<T, V>(…)` with the set's
 /// [`Vector`](super::Vector) V, if `vector` follows T.
 ///
-/// Bodies are for a [`Lane`](super::Lane): what is generic ends at the entrance, which chooses the function of its
-/// scalar. So the loops are compiled here, once, and not again wherever a generic function is used.
+/// Bodies are generic over a [`Lane`](super::Lane); the safe function dispatches on the scalar type. The loops are
+/// therefore compiled once, here, and not in every crate that uses a generic function.
 macro_rules! multiversion {
     (
         $(#[$meta:meta])*
@@ -178,7 +178,7 @@ macro_rules! multiversion {
 mod tests {
     use super::*;
 
-    /// Tests of loops run on every set that there is, least first; the suite says which are absent.
+    /// Tests of loops run on every available set; the suite reports which are missing.
     #[test]
     fn sets_are_in_order() {
         let names: Vec<&str> = Isa::available().iter().map(|isa| isa.name()).collect();

@@ -1,11 +1,11 @@
-//! [`Lane`]: what a loop body needs of an element, implemented for `f32` and `f64`.
+//! [`Lane`]: the element type of loop bodies, implemented for `f32` and `f64`.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::{__m256, __m256d, __m512, __m512d};
 
 use crate::Real;
 
-/// An element of a vectorised loop. Loops that need more of it have a trait of their own.
+/// An element of a vectorised loop. Loops that need further operations define a trait for them.
 pub trait Lane: Real {
     /// The vectors of AVX-512.
     #[cfg(target_arch = "x86_64")]
@@ -13,7 +13,7 @@ pub trait Lane: Real {
     /// The vectors of AVX2.
     #[cfg(target_arch = "x86_64")]
     type Avx2;
-    /// The vectors that the target guarantees: 128 bits.
+    /// The vectors of the baseline of the target: 128 bits.
     type Portable;
 
     /// `self · b + c`, fused where `FMA`.

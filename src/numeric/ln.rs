@@ -13,7 +13,7 @@ fn ln_body<T: Lane, const FMA: bool>(out: &mut [T], x: &[f64]) {
 }
 
 multiversion! {
-    /// out ← ln x, for x that are positive normal numbers; else they may be any.
+    /// out ← ln x for positive normal x; other results are unspecified.
     pub fn ln<T>(out: &mut [T], x: &[f64]) = ln_body;
 }
 
@@ -21,7 +21,7 @@ multiversion! {
 #[allow(clippy::excessive_precision)]
 fn ln_of<const FMA: bool>(x: f64) -> f64 {
     const ROOT_HALF: u64 = 0x3fe6_a09e_667f_3bcd;
-    // Added so that the exponent is not negative: a logical shift will do.
+    // Makes the exponent non-negative, so that a logical shift can be used.
     const BIAS: u64 = 1024;
     const INTEGER: f64 = 4_503_599_627_370_496.0; // 2⁵², whose low bits are an integer
     const LN2_HI: f64 = 6.931_471_803_691_238_16e-1; // 32 bits: its product with k is exact

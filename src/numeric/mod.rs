@@ -1,13 +1,12 @@
-//! Vectorised loops without probability: exponentials, sines, products, sums.
+//! Vectorised loops: exponentials, sines, products, sums.
 //!
-//! Everything hot in this crate ends here. The loops are written once, in portable Rust that the
-//! compiler vectorises, and compiled once for each instruction set by [`isa`]; the floors above
-//! call safe functions and never name an instruction set's features. This is the only folder with
-//! `unsafe` code.
+//! All performance-critical loops of this crate are here. They are written once, in portable Rust that the compiler
+//! vectorises, and compiled for each instruction set by [`isa`]. Other modules call safe functions and never name an
+//! instruction set. This is the only folder with `unsafe` code.
 //!
-//! The order of operations never depends on the length of a slice, on the position of an element in
-//! it, or on the number of threads, so results are bit-identical for one row and for a million. Between
-//! instruction sets they differ by the rounding of fused multiply-adds.
+//! The order of operations never depends on the length of a slice, on the position of an element, or on the number of
+//! threads, so results are bit-identical for one row and for a million. Between instruction sets results may differ by
+//! the rounding of fused multiply-adds.
 
 #![allow(unsafe_code)]
 

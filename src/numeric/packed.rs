@@ -1,9 +1,9 @@
-//! [`Packed`]: a matrix in the order in which products read it.
+//! [`Packed`]: a matrix stored in the order in which products read it.
 
 use super::{Buffer, LINE};
 use crate::Real;
 
-/// Columns of a panel: two lines of the caches, two vectors of the widest instruction set.
+/// Columns of a panel: two cache lines, or two vectors of the widest instruction set.
 #[inline(always)]
 pub const fn panel_width<T>() -> usize {
     2 * LINE / size_of::<T>()
@@ -37,12 +37,12 @@ impl<T> Panels<'_, T> {
         self.rows
     }
 
-    /// The first of the rows, `rows` of them at most.
+    /// The first rows, at most `rows` of them.
     pub fn first(self, rows: usize) -> Self {
         Panels { rows: rows.min(self.rows), ..self }
     }
 
-    /// The first columns, `depth` of them at most: sums that end before the others do.
+    /// The first columns, at most `depth` of them, for sums that end early.
     pub fn shallow(self, depth: usize) -> Self {
         Panels { depth: depth.min(self.depth), ..self }
     }
@@ -55,7 +55,7 @@ impl<T: Real> Packed<T> {
         Panels { panels: &self.panels, rows, depth, panel: depth * panel_width::<T>() }
     }
 
-    /// The rows of runs of at least `least` rows.
+    /// The rows in runs of at least `least` rows.
     pub fn runs(&self, least: usize) -> impl ExactSizeIterator<Item = Panels<'_, T>> {
         let (depth, step) = (self.depth, least.max(1).next_multiple_of(panel_width::<T>()));
         (0..self.rows).step_by(step).map(move |first| {
@@ -76,7 +76,7 @@ impl<T: Real> Packed<T> {
         Packed { panels, rows, depth }
     }
 
-    /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, where another matrix was.
+    /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, replacing the previous matrix.
     pub fn refill_columns(&mut self, values: &[T], (depth, rows): (usize, usize)) {
         let (panel, elements) = (depth * panel_width::<T>(), self.panels_mut((rows, depth)));
         for (k, row) in values.chunks_exact(rows.max(1)).take(depth).enumerate() {
@@ -88,14 +88,14 @@ impl<T: Real> Packed<T> {
         }
     }
 
-    /// Packs W = `values`, `rows` × `depth` in row-major order, where another matrix was.
+    /// Packs W = `values`, `rows` × `depth` in row-major order, replacing the previous matrix.
     pub fn refill_rows(&mut self, values: &[T], (rows, depth): (usize, usize)) {
         let (width, panel) = (panel_width::<T>(), depth * panel_width::<T>());
         let elements = self.panels_mut((rows, depth));
         let panels = elements.chunks_exact_mut(panel.max(1)).zip(values.chunks(panel.max(1)));
         for (to, from) in panels {
             let count = from.len() / depth.max(1);
-            // What is written at a time are a few lines of the caches, which stay there until they are full.
+            // Writes a few cache lines at a time, which stay in cache until they are complete.
             for (strip, to) in to.chunks_mut(TRANSPOSED * width).enumerate() {
                 let first = strip * TRANSPOSED;
                 for lane in 0..count {
@@ -109,8 +109,8 @@ impl<T: Real> Packed<T> {
         }
     }
 
-    /// Room for the panels of a matrix of `rows` × `depth`, `[panel][k][lane]`, where another matrix was. Whoever writes
-    /// them fills the lanes behind the last row with zeros.
+    /// The panels of a matrix of `rows` × `depth`, `[panel][k][lane]`, to be overwritten. The caller must fill the
+    /// lanes after the last row with zeros.
     pub fn panels_mut(&mut self, (rows, depth): (usize, usize)) -> &mut [T] {
         (self.rows, self.depth) = (rows, depth);
         self.panels.take(rows.div_ceil(panel_width::<T>()) * depth * panel_width::<T>())

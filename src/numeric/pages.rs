@@ -1,4 +1,4 @@
-//! Matrices that are written once and read much later, in no order.
+//! Large matrices that are written once and read much later.
 
 use ndarray::Array2;
 
@@ -10,7 +10,7 @@ use crate::Real;
 #[cfg(target_os = "linux")]
 const HUGE: usize = 2 << 20;
 
-/// A matrix of zeros, of huge pages where it has some: a first touch of each small page would take longer than most
+/// A matrix of zeros, in huge pages if it is large enough: page faults of small pages would take longer than most
 /// results take to compute.
 ///
 /// # Panics
@@ -23,8 +23,8 @@ pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
         let end = (array.as_ptr().addr() + array.len() * size_of::<T>()) / HUGE * HUGE;
         if start < end {
             let offset = start - array.as_ptr().addr();
-            // SAFETY: the range lies inside the array's memory and holds whole pages; the advice changes no contents. That it
-            // may not be heard is no error.
+            // SAFETY: the range lies inside the array's memory and holds whole pages; the advice changes no contents
+            // and may be ignored.
             unsafe {
                 libc::madvise(
                     array.as_ptr().wrapping_byte_add(offset).cast_mut().cast(),
@@ -37,7 +37,7 @@ pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
     array
 }
 
-/// Asks for memory that will soon be read.
+/// Prefetches memory that will soon be read.
 pub fn prefetch<T>(slice: &[T]) {
     slice.chunks((LINE / size_of::<T>().max(1)).max(1)).for_each(|line| vector::prefetch(line.as_ptr()));
 }

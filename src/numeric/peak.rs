@@ -1,13 +1,13 @@
-//! The ceiling of the machine's multiply-adds.
+//! The peak rate of multiply-adds of the machine.
 
 use super::{Lane, Vector};
 
-/// Independent chains: more than the latency of a fused multiply-add times their number in a cycle.
+/// Independent chains: more than the latency of a fused multiply-add times its throughput per cycle.
 const CHAINS: usize = 12;
 
 multiversion! {
-    /// Does `rounds` rounds of independent multiply-adds in registers and returns the number of operations, two for each
-    /// multiply-add of each element. What no product can beat.
+    /// Does `rounds` rounds of independent multiply-adds in registers and returns the number of operations, two for
+    /// each multiply-add of each element: an upper bound for products.
     pub fn multiply_adds<T, vector>(rounds: usize) -> u64 = body;
 }
 

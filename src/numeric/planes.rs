@@ -1,14 +1,14 @@
-//! Products of plane rotations, for a few points at once.
+//! Products of plane rotations, applied to several points at once.
 
 use super::Lane;
 
-/// Points that are rotated together: their coordinates lie side by side, so that a rotation is a loop over points.
+/// Points that are rotated together. Equal coordinates of all points are adjacent, so a rotation is a loop over points.
 pub const POINTS: usize = 16;
 
 /// A rotation in the plane of two coordinates: (a, b) → (a cos t − b sin t, a sin t + b cos t).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Plane<T> {
-    /// The coordinates a and b: different ones.
+    /// The coordinates a and b, which must differ.
     pub axes: [usize; 2],
     /// (cos t, sin t).
     pub turn: (T, T),
@@ -29,8 +29,8 @@ fn rotate_body<T: Lane, const FMA: bool>(v: &mut [[T; POINTS]], planes: &[Plane<
 }
 
 multiversion! {
-    /// Applies the rotations in order to points whose coordinates are the rows of `v`; one whose axes are equal
-    /// or not there does nothing.
+    /// Applies the rotations in order to points whose coordinates are the rows of `v`. Rotations with equal or missing
+    /// axes are skipped.
     pub fn rotate_planes<T>(v: &mut [[T; POINTS]], planes: &[Plane<T>]) = rotate_body;
 }
 

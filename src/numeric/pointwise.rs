@@ -1,8 +1,8 @@
-//! Functions of one number over slices: those that features f(ω·x) apply to projections.
+//! Functions of one number over slices, which features f(ω·x) apply to projections.
 //!
-//! erf, tanh and u Φ(u) are those of the crate `libm` in `f64`, rounded, one element after the other; the
-//! rest is vectorised. Errors: none for polynomials and signs but rounding, at most 3 ulp for the sigmoid, at
-//! most 2 ulp for erf and tanh, and 4 + u² ulp for u Φ(u) (tested).
+//! erf, tanh and u Φ(u) use the crate `libm` in `f64`, rounded, one element at a time; the others are vectorised.
+//! Errors (tested): only rounding for polynomials and signs, at most 3 ulp for the sigmoid, 2 ulp for erf and tanh, and
+//! 4 + u² ulp for u Φ(u).
 
 use super::exp::Exp;
 use super::{Isa, Lane, cos_sin};
@@ -117,7 +117,7 @@ pub fn gelu<T: Real>(x: &mut [T]) {
     });
 }
 
-/// Elements whose other wave is kept on the stack.
+/// Elements that are computed together; the unused one of sine and cosine is kept on the stack.
 const CHUNK: usize = 64;
 
 /// x ← cos x.

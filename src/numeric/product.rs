@@ -1,27 +1,28 @@
-//! X Wᵀ for a tile of rows X and a matrix W that is packed once.
+//! The product X Wᵀ of a tile of rows X and a matrix W that is packed once.
 //!
-//! W lies in panels of [`panel_width`] rows of W side by side, `[panel][k][lane]`, padded with zeros. A tile of the
-//! result is held in registers while k runs; elements of X are broadcast from their rows, which are not packed. k is
-//! cut into runs of [`RUN`] bytes, so that what a panel's tiles read again stays in the second cache. Each element of
-//! the result is summed over k from left to right, whatever the shape of the tile.
+//! W is stored in panels of [`panel_width`] rows side by side, `[panel][k][lane]`, padded with zeros. A tile of the
+//! result is held in registers during the loop over k; elements of X are broadcast from their rows, which are not
+//! packed. k is cut into runs of [`RUN`] bytes, so that reused data stays in the L2 cache. Each element of the result
+//! is summed over k from left to right for every shape of tile.
 
 use super::Lane;
 use super::packed::{Panels, panel_width};
 use super::vector::{Vector, prefetch};
 
-/// Bytes of a run of k: 128 rows of X then take half of a second cache of 1 MiB.
+/// Bytes of a run of k: 128 rows of X then take half of an L2 cache of 1 MiB.
 const RUN: usize = 4096;
-/// Steps of k by which panels are fetched ahead: they may come from memory.
+/// Steps of k by which panels are prefetched, since they may come from memory.
 const AHEAD: usize = 24;
-/// Vectors of a tile of one row: as many sums as hide the latency of an addition.
+/// Vectors of a tile of one row: enough sums to hide the latency of an addition.
 const WIDE: usize = 8;
-/// Not less than any panel: room for the ragged edge of a row.
+/// At least the width of any panel: space for the ragged edge of a row.
 const EDGE: usize = 32;
 
 multiversion! {
     /// out[i · stride + j] ← Σₖ x[i · x_stride + k] W[j, k] for all rows i of x and all rows j of W.
     ///
-    /// There are as many rows as begin in `x`; the last one of `x` and of `out` may end with its last element.
+    /// The number of rows is that of row starts in `x`; the last row of `x` and of `out` need not be padded to the
+    /// stride.
     ///
     /// # Panics
     /// If a row of `x` or `out` is cut short.
@@ -29,7 +30,8 @@ multiversion! {
 }
 
 multiversion! {
-    /// out[i · stride + j] ← out[i · stride + j] + Σₖ x[i · x_stride + k] W[j, k], from left to right; else as [`product`].
+    /// out[i · stride + j] ← out[i · stride + j] + Σₖ x[i · x_stride + k] W[j, k], from left to right; otherwise as
+    /// [`product`].
     ///
     /// # Panics
     /// As [`product`].
@@ -101,7 +103,7 @@ unsafe fn body<T: Lane, V: Vector<T>>(
             stride,
             columns: w.rows,
         };
-        // SAFETY: the assertions above are what tiles rely on.
+        // SAFETY: the assertions above imply what tiles require.
         unsafe {
             match V::ROWS {
                 12 => run.tiles::<V, 12>(rows),
@@ -122,7 +124,7 @@ struct Run<'a, T> {
     /// Elements of a panel.
     panel: usize,
     len: usize,
-    /// Whether the sums of the runs before are in `out`.
+    /// Whether `out` holds the sums of the previous runs.
     add: bool,
     out: &'a mut [T],
     stride: usize,
@@ -130,7 +132,7 @@ struct Run<'a, T> {
 }
 
 impl<T: Lane> Run<'_, T> {
-    /// Cuts the result into tiles of `M` rows × 2 vectors; what is left of the rows goes in fours and ones.
+    /// Cuts the result into tiles of `M` rows × 2 vectors; remaining rows are processed in fours and ones.
     ///
     /// # Safety
     /// `x`, `panels` and `out` must hold what the fields say for `rows` rows; the machine must have the instruction
@@ -230,7 +232,7 @@ impl<T: Lane> Run<'_, T> {
     }
 }
 
-/// `N` vectors of a row that has `columns` more elements; what a ragged edge lacks is zero.
+/// `N` vectors of a row that has `columns` more elements; elements beyond a ragged edge are zero.
 ///
 /// # Safety
 /// The elements must be readable; a ragged edge must not be wider than [`EDGE`]. The machine must have the instruction
@@ -298,7 +300,7 @@ mod tests {
         ((i * 7919) % 1009) as f64 / 1009.0 - 0.5
     }
 
-    /// Rows that begin anywhere, lie apart and end the slices.
+    /// Rows with arbitrary starts and strides, up to the end of the slices.
     fn against_naive<T: crate::Real>(isa: Isa, rows: usize, depth: usize, columns: usize) {
         let (x_stride, stride) = (depth + 5, columns + 3);
         let (x_len, len) = ((rows - 1) * x_stride + depth, (rows - 1) * stride + columns);
@@ -350,7 +352,7 @@ mod tests {
         }
     }
 
-    /// Sums that are taken in two parts, for the first of the columns, are those that are taken at once.
+    /// Sums computed in two parts for the first columns equal those computed at once.
     #[test]
     fn parts_add_up_to_the_whole() {
         for isa in Isa::available() {

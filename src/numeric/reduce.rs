@@ -1,7 +1,7 @@
 //! Sums and maxima over slices, in a fixed order.
 //!
-//! A sum is split over [`LANES`] accumulators and folded by halves, so that it vectorises and its value
-//! depends on the elements alone. Sums are taken in `f64` whatever the element.
+//! A sum is split over [`LANES`] accumulators and folded by halves, so that it vectorises and its value depends only on
+//! the elements. Sums are computed in `f64` for every element type.
 
 use super::Lane;
 use crate::Real;
@@ -36,7 +36,7 @@ multiversion! {
 
 #[inline(always)]
 fn squared_distance_body<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> f64 {
-    // Never fused: which of two distances is smaller must not depend on the machine.
+    // Never fused, so that comparisons of distances do not depend on the machine.
     sum_of_pairs::<T, false>(x, &y[..x.len()], |x, y| (x - y, x - y))
 }
 
@@ -87,7 +87,7 @@ fn sum_of_pairs<T: Real, const FMA: bool>(x: &[T], y: &[f64], term: impl Fn(f64,
     folded(lanes)
 }
 
-/// By halves: four additions that wait for each other instead of fifteen.
+/// By halves: a chain of four dependent additions instead of fifteen.
 #[inline(always)]
 pub(super) fn folded(mut lanes: [f64; LANES]) -> f64 {
     let mut half = LANES / 2;
@@ -131,7 +131,7 @@ fn weighted_sum_body<T: Real, const FMA: bool>(out: &mut [T], a: (f64, &[f64]), 
 }
 
 multiversion! {
-    /// out ← a.0 · a.1 + b.0 · b.1, taken in `f64` and rounded once.
+    /// out ← a.0 · a.1 + b.0 · b.1, computed in `f64` and rounded once.
     pub fn weighted_sum<T>(out: &mut [T], a: (f64, &[f64]), b: (f64, &[f64])) = weighted_sum_body;
 }
 
@@ -162,12 +162,12 @@ fn max_abs_body<T: Real, const FMA: bool>(x: &[T]) -> T {
 }
 
 multiversion! {
-    /// The largest element; NaN is passed over, and nothing gives −∞.
+    /// The largest element, ignoring NaN; −∞ for an empty slice.
     pub fn max<T>(x: &[T]) -> T = max_body;
 }
 
 multiversion! {
-    /// The largest magnitude; NaN is passed over, and nothing gives −∞.
+    /// The largest magnitude, ignoring NaN; −∞ for an empty slice.
     pub fn max_abs<T>(x: &[T]) -> T = max_abs_body;
 }
 
@@ -177,7 +177,7 @@ fn min_abs_body<T: Real, const FMA: bool>(x: &[T]) -> T {
 }
 
 multiversion! {
-    /// The least magnitude; NaN is passed over, and nothing gives ∞.
+    /// The smallest magnitude, ignoring NaN; ∞ for an empty slice.
     pub fn min_abs<T>(x: &[T]) -> T = min_abs_body;
 }
 
@@ -198,7 +198,7 @@ fn max_sum_body<T: Real, const FMA: bool>(x: &[T], bias: &[f64]) -> f64 {
 }
 
 multiversion! {
-    /// The largest xₖ + biasₖ, for slices of equal length; NaN is passed over, and nothing gives −∞.
+    /// The largest xₖ + biasₖ for slices of equal length, ignoring NaN; −∞ for empty slices.
     pub fn max_sum<T>(x: &[T], bias: &[f64]) -> f64 = max_sum_body;
 }
 
@@ -214,7 +214,7 @@ mod tests {
                 let x: Vec<f32> = (0..len).map(|i| ((i * 37) % 19) as f32 - 9.5).collect();
                 let w: Vec<f64> = (0..len).map(|i| f64::from((i * 11) % 7) + 0.5).collect();
                 let naive = |f: &dyn Fn(usize) -> f64| (0..len as usize).map(f).sum::<f64>();
-                // Small integers and halves: every sum is exact.
+                // Small integers and halves, so every sum is exact.
                 assert_eq!(squared_norm(isa, &x, 2.0, &[]), naive(&|k| 4.0 * f64::from(x[k]).powi(2)));
                 assert_eq!(squared_norm(isa, &x, 9.0, &w), naive(&|k| (w[k] * f64::from(x[k])).powi(2)));
                 assert_eq!(plain_sum(isa, &x), naive(&|k| f64::from(x[k])));

@@ -1,14 +1,14 @@
-//! Sets of coordinates as bits: where features are negative or vanish.
+//! Sets of coordinates as bit masks: where features are negative or 0.
 //!
-//! The sets of many features lie word by word, first the first word of all features, so that features are the lanes of
-//! vectors.
+//! The sets of many features are stored word by word, starting with the first word of every feature, so that features
+//! are the lanes of vectors.
 
 use crate::Real;
 
-/// Features that are examined together: few enough for registers.
+/// Features that are processed together: few enough for registers.
 const LANES: usize = 16;
 
-/// Lets `change(x, shared)` have each element and what the words of its set and of `set` `gather` to.
+/// Calls `change(x, shared)` for each element, where `shared` is gathered from the words of its set and of `set`.
 #[inline(always)]
 fn each<T: Real>(
     x: &mut [T],

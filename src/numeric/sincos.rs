@@ -1,9 +1,8 @@
 //! cos x and sin x over slices, for `f32` and `f64`.
 //!
-//! Method: x = q π/2 + r with |r| ≤ π/4 by subtracting π/2 in parts (Cody and Waite), minimax polynomials for
-//! cos r and sin r, then quadrant q swaps and signs them. Error at most 2.5 ulp for |x| ≤ 1e5 (tested).
-//! Beyond that bound an element takes the standard library's path, accurate for every finite x; ±∞ and NaN
-//! give NaN.
+//! Method: x = q π/2 + r with |r| ≤ π/4 by subtracting π/2 in parts (Cody and Waite), minimax polynomials for cos r and
+//! sin r, then the quadrant q determines their order and signs. Error at most 2.5 ulp for |x| ≤ 1e5 (tested). Larger
+//! elements use the standard library, which is accurate for every finite x; ±∞ and NaN give NaN.
 
 use super::exp::Exp;
 use super::lane::Lane;
@@ -11,7 +10,7 @@ use super::lane::Lane;
 /// The largest |x| for which the fast path is accurate.
 pub const COS_SIN_LIMIT: f64 = 1e5;
 
-/// An element with waves.
+/// An element with sine and cosine.
 trait CosSin: Lane {
     /// (cos x, sin x) for |x| ≤ [`COS_SIN_LIMIT`], without a branch.
     fn fast_cos_sin<const FMA: bool>(self) -> (Self, Self);
@@ -31,7 +30,7 @@ impl CosSin for f64 {
     }
 }
 
-/// Elements that are examined together for the range of the fast path.
+/// Elements whose range is checked together for the fast path.
 const CHUNK: usize = 64;
 
 #[inline(always)]
@@ -49,7 +48,7 @@ fn cos_sin_body<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
     }
 }
 
-/// The path of a chunk in which some element is beyond the limit, infinite or NaN.
+/// The slow path, for a chunk with an element that is beyond the limit, infinite or NaN.
 #[cold]
 #[inline(never)]
 fn with_outliers<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
@@ -72,7 +71,7 @@ fn small_cos_sin_body<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) 
 }
 
 multiversion! {
-    /// As [`cos_sin`], the same to the bit, where no |x| exceeds [`COS_SIN_LIMIT`]; else they may be any.
+    /// Bit-identical to [`cos_sin`] if no |x| exceeds [`COS_SIN_LIMIT`]; otherwise unspecified.
     pub fn small_cos_sin<T>(cos: &mut [T], sin: &mut [T]) = small_cos_sin_body;
 }
 
@@ -113,7 +112,7 @@ fn single<const FMA: bool>(x: f32) -> (f32, f32) {
     (f32::from_bits(cos.to_bits() ^ cos_sign), f32::from_bits(sin.to_bits() ^ sin_sign))
 }
 
-/// Quadrant and remainder with three 24-bit parts of π/2; needs fused steps.
+/// Quadrant and remainder with three 24-bit parts of π/2; requires fused multiply-adds.
 #[inline(always)]
 #[allow(clippy::excessive_precision)]
 fn reduce_f32(x: f32) -> (u32, f32) {
@@ -126,7 +125,7 @@ fn reduce_f32(x: f32) -> (u32, f32) {
     (shifted.to_bits(), r)
 }
 
-/// Quadrant and remainder through `f64`, where steps are not fused: 24 bits are too few for them.
+/// Quadrant and remainder through `f64`, for machines without fused multiply-adds, where 24 bits are not enough.
 #[inline(always)]
 fn reduce_f32_in_f64(x: f32) -> (u32, f32) {
     const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
@@ -241,7 +240,7 @@ mod tests {
             }
             assert!(c[4].is_nan() && s[4].is_nan() && c[5].is_nan() && s[5].is_nan());
             assert_eq!((c[6], s[6]), (1.0, 0.0));
-            // An outlier does not change how its neighbours are computed.
+            // An outlier does not change the results of its neighbours.
             let (mut alone, mut sine) = ([1.0f64], [0.0]);
             cos_sin(isa, &mut alone, &mut sine);
             assert_eq!((c[7], s[7]), (alone[0], sine[0]));

@@ -1,4 +1,4 @@
-//! What dense loops give for a vector that is mostly 0, to the bit, from the entries that are not: a product with 0 changes
+//! Loops over the non-zero entries of a sparse vector, bit-identical to the dense loops, since a product with 0 changes
 //! no sum.
 
 use super::Lane;
@@ -6,7 +6,7 @@ use super::packed::{Panels, panel_width};
 use super::reduce::{LANES, folded};
 use crate::Real;
 
-/// Not less than any panel.
+/// At least the width of any panel.
 const EDGE: usize = 32;
 
 #[inline(always)]
@@ -31,11 +31,11 @@ fn sparse_product_body<T: Lane, const FMA: bool>(
 }
 
 multiversion! {
-    /// out[j] ← Σₖ xₖ W[j, columns[k]] for all rows j of W: with columns that ascend, the bits of
+    /// out[j] ← Σₖ xₖ W[j, columns[k]] for all rows j of W. With ascending columns, bit-identical to
     /// [`product`](super::product).
     ///
     /// # Panics
-    /// If a column is not one of W, or there is no room for all products.
+    /// If a column is not one of W, or `out` is too short.
     pub fn sparse_product<T>(columns: &[usize], x: &[T], w: Panels<'_, T>, out: &mut [T]) = sparse_product_body;
 }
 
@@ -55,7 +55,7 @@ fn sparse_squared_norm_body<T: Real, const FMA: bool>(
 }
 
 multiversion! {
-    /// The bits of [`squared_norm`](super::squared_norm) for the entries `x` in these `columns`, which ascend.
+    /// Bit-identical to [`squared_norm`](super::squared_norm), from the entries `x` in these ascending `columns`.
     pub fn sparse_squared_norm<T>(columns: &[usize], x: &[T], scale: f64, scales: &[f64]) -> f64 = sparse_squared_norm_body;
 }
 

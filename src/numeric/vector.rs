@@ -1,31 +1,32 @@
-//! [`Vector`]: a register of elements, for the loops that the compiler does not vectorise well by itself.
+//! [`Vector`]: a register of elements, for loops that the compiler does not vectorise well.
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
 use super::Lane;
 
-/// A vector register of elements `T`. Methods may be called where the machine has its instruction set only.
+/// A vector register of elements `T`. Methods may be called only if the machine has its instruction set.
 ///
-/// Arrays stand in where no register type is known: what the compiler makes of them.
+/// Arrays are used where no register type is known.
 pub trait Vector<T>: Copy {
     /// Elements; a power of two.
     const WIDTH: usize;
-    /// Rows of a tile of the product: with two vectors for each row, as many sums as leave room for the operands.
+    /// Rows of a tile of the product: with two vectors for each row, as many sums as fit in registers beside the
+    /// operands.
     const ROWS: usize;
 
-    /// `x` in every place.
+    /// `x` in every lane.
     unsafe fn splat(x: T) -> Self;
     /// Reads [`WIDTH`](Self::WIDTH) elements from `from`, which must be readable.
     unsafe fn load(from: *const T) -> Self;
     /// Writes the elements to `to`, which must be writable.
     unsafe fn store(self, to: *mut T);
-    /// As [`store`](Self::store), past the caches where the machine can; `to` must be aligned to the whole vector.
+    /// As [`store`](Self::store), with a non-temporal store where available; `to` must be aligned to the vector.
     unsafe fn stream(self, to: *mut T);
     unsafe fn add(self, other: Self) -> Self;
     unsafe fn sub(self, other: Self) -> Self;
     unsafe fn mul(self, other: Self) -> Self;
-    /// `self · b + c`, fused where the instruction set can.
+    /// `self · b + c`, fused if the instruction set supports it.
     unsafe fn madd(self, b: Self, c: Self) -> Self;
 }
 
@@ -71,7 +72,7 @@ impl<T: Lane, const N: usize> Vector<T> for [T; N] {
     }
 }
 
-/// Asks for a line of memory that will soon be read; any address will do.
+/// Prefetches a cache line; any address is allowed.
 #[inline(always)]
 pub fn prefetch<T>(_line: *const T) {
     // SAFETY: every x86-64 has the instruction, and it never faults.

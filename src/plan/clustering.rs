@@ -1,4 +1,4 @@
-//! [`Clustering`]: centres of clusters, by k-means or of your own.
+//! [`Clustering`]: cluster centres, found by k-means or given.
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2};
 use rand::{Rng, RngExt};
@@ -8,22 +8,24 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{Isa, squared_distance, squared_norm};
 
-/// Steps after which k-means stops even if points still change their clusters: rarely are more than 20 needed.
+/// The maximum number of k-means steps; more than 20 are rarely needed.
 const STEPS: usize = 100;
 
-/// Clusters of points in ℝᵈ: a centre for each, and how the points spread.
+/// Clusters of points in ℝᵈ: the centre and the mean squares of each.
 ///
 /// # Definition
-/// A point belongs to the cluster of the nearest centre, the first of these if several are. [`of`](Clustering::of) finds
-/// k centres by k-means: the first are points, each the best of a few that are drawn with probabilities proportional to
-/// their squared distances from the nearest one so far (greedy k-means++); then every centre moves to the mean of its points until no point changes its
-/// cluster, at most 100 times. A cluster that loses all points gets the one that is farthest from its centre.
+/// A point belongs to the cluster of the nearest centre, or the first of several equally near ones.
+/// [`of`](Clustering::of) finds k centres by k-means. Initial centres are points: each is the best of a few that are
+/// drawn with probabilities proportional to the squared distance from the nearest centre so far (greedy k-means++).
+/// Then centres move to the means of their points until no point changes its cluster, at most 100 times. A cluster that
+/// loses all points gets the point that is farthest from its centre.
 ///
-/// Everything is `f64` whatever the points are. The same points and the same generator give the same clusters, on any
-/// machine. k-means finds a local optimum; where clusters overlap, other seeds find others.
+/// Computations are in `f64` for any type of points. The same points and the same generator give the same clusters, on
+/// any machine. k-means finds a local optimum; where clusters overlap, other seeds find others.
 ///
 /// # Cost
-/// O(nkd) a step, O(nkd log k) to begin; memory for a copy of the points. Finding the nearest centre is O(kd).
+/// O(nkd) per step and O(nkd log k) for the initial centres; memory for a copy of the points. Finding the nearest
+/// centre costs O(kd).
 ///
 /// # Example
 /// ```
@@ -66,7 +68,7 @@ impl Clustering {
         Clustering::new(centres)?.with_points(&points)
     }
 
-    /// Clusters of your own, by their centres in rows, k × d; without spread, as if all points were at the centres.
+    /// Clusters with these centres in rows, k × d, and no spread, as if all points were at the centres.
     ///
     /// # Errors
     /// As [`from_parts`](Clustering::from_parts).
@@ -75,7 +77,7 @@ impl Clustering {
         Self::from_parts(centres, mean_squares)
     }
 
-    /// Clusters by their centres and the means of xₗ² over the points x of each, both k × d.
+    /// Clusters with these centres and means of xₗ² over the points x of each cluster, both k × d.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is no cluster or no dimension, [`Shape`](Error::Shape) if the arrays do
@@ -100,7 +102,8 @@ impl Clustering {
         }
     }
 
-    /// The same clusters with the mean squares of these points, n × d; clusters without a point keep theirs.
+    /// The same clusters with the mean squares of these points, n × d. Clusters without a point keep their mean
+    /// squares.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the points do not have d columns, [`NotFinite`](Error::NotFinite) as
@@ -147,7 +150,7 @@ impl Clustering {
         &self.mean_squares
     }
 
-    /// The cluster of a point: the index of the nearest centre, the lowest one if several are.
+    /// The cluster of a point: the index of the nearest centre, the lowest index if several are equally near.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the point does not have d entries, [`NotFinite`](Error::NotFinite) if one is not
@@ -166,14 +169,14 @@ impl Clustering {
     }
 }
 
-/// The first of the nearest centres, rows in standard layout, and the squared distance from it.
+/// The index of the first of the nearest centres, which are rows in standard layout, and the squared distance to it.
 pub(crate) fn nearest<T: Real>(centres: &Array2<f64>, point: &[T]) -> (usize, f64) {
     let rows = centres.as_slice().unwrap_or_default().chunks_exact(point.len());
     let distances = rows.map(|centre| squared_distance(Isa::best(), point, centre)).enumerate();
     distances.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
 }
 
-/// Refuses points whose squared distances may overflow.
+/// Rejects points whose squared distances may overflow.
 fn check_rows<'a>(what: &'static str, mut rows: impl Iterator<Item = &'a [f64]>) -> Result<()> {
     // ‖x − y‖² ≤ 4 max(‖x‖², ‖y‖²)
     match rows.position(|row| !(4.0 * squared_norm(Isa::best(), row, 1.0, &[])).is_finite()) {
@@ -182,7 +185,7 @@ fn check_rows<'a>(what: &'static str, mut rows: impl Iterator<Item = &'a [f64]>)
     }
 }
 
-/// Checked points in standard layout.
+/// Validated points in standard layout.
 struct Points {
     values: Vec<f64>,
     dim: usize,
@@ -206,7 +209,7 @@ impl Points {
     }
 }
 
-/// Centres to begin with, by k-means++.
+/// Initial centres by k-means++.
 fn first_centres<R: Rng + ?Sized>(points: &Points, k: usize, rng: &mut R) -> Result<Array2<f64>> {
     let n = points.rows().len();
     if n == 0 {
@@ -235,12 +238,12 @@ fn first_centres<R: Rng + ?Sized>(points: &Points, k: usize, rng: &mut R) -> Res
     Ok(centres)
 }
 
-/// The first of the candidates that leave the least sum of squared distances.
+/// The candidate with the smallest resulting sum of squared distances; the first if several are equal.
 fn best(points: &Points, distances: &[f64], candidates: &[usize]) -> usize {
     let largest = distances.iter().copied().fold(0.0, f64::max);
     let left = |candidate: &usize| -> f64 {
         let to = |point: &[f64]| squared_distance(Isa::best(), point, points.row(*candidate));
-        // Relative to the largest: the sum itself may overflow.
+        // Relative to the largest, because the sum itself may overflow.
         distances.iter().zip(points.rows()).map(|(distance, point)| distance.min(to(point)) / largest).sum()
     };
     let sums = candidates.iter().map(|candidate| (*candidate, left(candidate)));
@@ -258,7 +261,7 @@ fn draw<R: Rng + ?Sized>(weights: &[f64], rng: &mut R) -> Option<usize> {
         sum += share;
         sum > target
     };
-    // Rounding may put the target beyond the last sum.
+    // Rounding may put the target above the last sum.
     shares().find(reached).or(shares().next_back()).map(|(i, _)| i)
 }
 
@@ -276,7 +279,7 @@ fn lloyd(points: &Points, mut centres: Array2<f64>) -> Array2<f64> {
     centres
 }
 
-/// The cluster of each point; no cluster is left without one if there are enough points that differ from their centres.
+/// The cluster of each point. Empty clusters get a point if enough points differ from their centres.
 fn assign(points: &Points, centres: &Array2<f64>) -> Vec<usize> {
     let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) =
         points.rows().map(|point| nearest(centres, point)).unzip();
@@ -304,7 +307,7 @@ fn move_to_means(points: &Points, clusters: &[usize], centres: &mut Array2<f64>)
     let mut counts = vec![0.0; centres.nrows()];
     for (point, cluster) in points.rows().zip(clusters) {
         counts[*cluster] += 1.0;
-        // From the old centre, so that the mean of points that are all there is exact.
+        // Offsets from the old centre, so that the mean of points equal to it is exact.
         let sums = offsets.row_mut(*cluster).into_iter().zip(centres.row(*cluster));
         sums.zip(point).for_each(|((sum, centre), v)| *sum += v - centre);
     }
@@ -315,7 +318,7 @@ fn move_to_means(points: &Points, clusters: &[usize], centres: &mut Array2<f64>)
     }
 }
 
-/// The stored form, checked when it is read.
+/// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {
@@ -349,11 +352,11 @@ mod tests {
     #[test]
     fn empty_clusters_get_the_farthest_points() {
         let points = Points::new(&arr2(&[[0.0], [1.0], [10.0], [12.0], [30.0]])).unwrap();
-        // Nothing is near the second and the third.
+        // No point is near the second and the third centre.
         let centres = arr2(&[[0.0], [1000.0], [2000.0]]);
         assert_eq!(assign(&points, &centres), [0, 0, 0, 2, 1]);
         assert_eq!(lloyd(&points, centres), arr2(&[[0.5], [30.0], [11.0]]));
-        // Nobody moves to where nobody is missed.
+        // No point moves if all points equal their centres.
         let equal = Points::new(&arr2(&[[2.0], [2.0]])).unwrap();
         assert_eq!(assign(&equal, &arr2(&[[2.0], [5.0]])), [0, 0]);
         assert_eq!(lloyd(&equal, arr2(&[[2.0], [5.0]])), arr2(&[[2.0], [5.0]]));

@@ -1,8 +1,7 @@
 //! Heuristics for the lengthscale ℓ of a Gaussian kernel exp(−‖x−y‖²/(2ℓ²)).
 //!
-//! [`median`] takes ℓ from the distances between points, [`scale`] from their variance. Both give a number
-//! that [`Gaussian::new`](crate::kernel::Gaussian::new) accepts, or an error. They are a place to start a
-//! search, not its end.
+//! [`median`] takes ℓ from the distances between points, [`scale`] from their variance. Both return a number that
+//! [`Gaussian::new`](crate::kernel::Gaussian::new) accepts, or an error. Use them as the start of a search.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +16,16 @@ use crate::kernel::Lengthscale;
 /// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j of at most
 /// `subsample` of the rows of `points`, n × d.
 ///
-/// A point's distance to itself is not among them. The rows are drawn without replacement; if there are no
-/// more than `subsample`, all are taken and `rng` is not used. 1000 normal points give the median to 2.5 % in
-/// one dimension and 0.6 % in ten (one standard deviation). Of an even number of distances the two in the
-/// middle are averaged.
+/// Rows are drawn without replacement; if there are at most `subsample`, all are used and `rng` is not. With 1000
+/// normal points the standard deviation of the result is 2.5 % in one dimension and 0.6 % in ten. For an even number of
+/// distances the two middle ones are averaged.
 ///
-/// **The factor √2.** This is ℓ in exp(−‖x−y‖²/(2ℓ²)), so that the kernel at the median distance is e^{−1/2}.
-/// Where the kernel is written exp(−‖x−y‖²/σ²) and σ is the median, the same kernel has ℓ = σ/√2: divide by
-/// √2 to follow that convention, by which the kernel at the median distance is e^{−1}. (With γ of
-/// scikit-learn they are γ = 1/(2 median²) and γ = 1/median².)
+/// **The factor √2.** This is ℓ in exp(−‖x−y‖²/(2ℓ²)), so that the kernel at the median distance is e^{−1/2}. In the
+/// other common convention, exp(−‖x−y‖²/σ²) with the median as σ, the kernel at the median distance is e^{−1}; divide
+/// the result by √2 to follow it. (With scikit-learn's γ the two are γ = 1/(2 median²) and γ = 1/median².)
 ///
-/// If more than half of the points coincide, so that the median is 0, it is taken over the distances that are
-/// not 0. Distances below 1e-162 or so count as 0, since their squares do.
+/// If the median is 0 because many points coincide, the median of the non-zero distances is returned. Distances below
+/// about 1e-162 count as 0, since their squares underflow.
 ///
 /// Cost O(nd + k²d) time and O(k²) memory for k = min(n, `subsample`).
 ///
@@ -96,7 +93,7 @@ pub fn scale(statistics: &Statistics) -> Result<f64> {
     checked((0.5 * statistics.dim() as f64 * variance).sqrt())
 }
 
-/// Refuses fewer than two points.
+/// Rejects fewer than two points.
 fn check_pairs(name: &'static str, count: usize) -> Result<()> {
     if count >= 2 {
         return Ok(());
@@ -104,12 +101,12 @@ fn check_pairs(name: &'static str, count: usize) -> Result<()> {
     Err(Error::Parameter { name, value: count as f64, domain: "at least 2" })
 }
 
-/// Refuses what no kernel accepts.
+/// Rejects lengthscales that no kernel accepts.
 fn checked(scale: f64) -> Result<f64> {
     Lengthscale::from(scale).checked().map(|_| scale)
 }
 
-/// `k` of `n` numbers from 0, all subsets with the same probability, in order (Floyd's algorithm).
+/// A uniform random subset of `k` of the numbers below `n`, in ascending order (Floyd's algorithm).
 fn choose<R: Rng + ?Sized>(n: usize, k: usize, rng: &mut R) -> Vec<usize> {
     let mut chosen = BTreeSet::new();
     for last in n - k..n {
@@ -133,7 +130,7 @@ fn squared_distances<T: Real>(points: ArrayView2<'_, T>) -> Vec<f64> {
     (0..points.nrows()).flat_map(of_row).collect()
 }
 
-/// The median of the roots; `None` of nothing.
+/// The median of the square roots; `None` if there are none.
 fn root_median(squares: &mut [f64]) -> Option<f64> {
     if squares.is_empty() {
         return None;

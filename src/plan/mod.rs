@@ -1,9 +1,9 @@
 //! Choosing the parameters of maps and kernels from data.
 //!
-//! [`Statistics`] takes in points once, in O(nd), and keeps a few numbers for each coordinate; [`PairStatistics`]
-//! takes those of the queries and of the keys, from which the best parameters of the maps follow as averages
-//! over all pairs, without a loop over pairs. [`shaping`] chooses shifts, a basis and coefficients from second moments. [`lengthscale`] has the usual heuristics for ℓ. Below stand
-//! kernels and closed forms; a parameter chosen here is a plain number that goes into a constructor.
+//! [`Statistics`] reads points once, in O(nd), and keeps a few numbers for each coordinate. [`PairStatistics`] combines
+//! those of queries and keys and chooses parameters that are optimal on average over all pairs, without a loop over
+//! pairs. [`shaping`] chooses shifts, a basis and coefficients from second moments, and [`lengthscale`] has the usual
+//! heuristics for ℓ. Parameters are plain numbers that are passed to constructors of maps and kernels.
 //!
 //! ```
 //! use ndarray::arr2;

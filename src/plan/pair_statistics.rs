@@ -1,4 +1,4 @@
-//! [`PairStatistics`]: the parameters that suit the queries and keys at hand.
+//! [`PairStatistics`]: parameters chosen from the statistics of queries and keys.
 
 use crate::error::{Result, check_size, checked_positive};
 use crate::theory::gerf::{self, GerfSign, Optimum};
@@ -7,9 +7,9 @@ use crate::theory::{Law, Pair, counts, diagonal};
 use super::Statistics;
 use super::statistics::Coordinate;
 
-/// The largest mean that goes into closed forms, which compute with four times as much.
+/// The largest mean that closed forms receive; they compute with up to four times as much.
 const LARGEST: f64 = f64::MAX / 8.0;
-/// The least λ that is chosen, in expected counts.
+/// The smallest λ that is chosen, in expected counts.
 const LEAST_LAMBDA: f64 = 1e-12;
 
 /// The parameters of a [`Gerf`](crate::Gerf) map that are best on average: `Gerf::new(best.a, best.sign)?`.
@@ -21,17 +21,17 @@ pub struct BestGerf {
     pub sign: GerfSign,
 }
 
-/// The statistics of the points x of the queries and y of the keys, for parameters that are best on average.
+/// The statistics of queries x and keys y, from which parameters are chosen that are optimal on average.
 ///
 /// # Definition
-/// "On average" is over all pairs (xᵢ, yⱼ), each with the product of its points' weights: what minimises the
-/// mean logarithm of the second moment of an estimate. For OPRF and the Poisson map that mean is a function
-/// of the statistics alone; for the others the closed form is taken at averages, as each method says. Points
-/// must have been divided by the lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of
-/// points both sides are the same statistics.
+/// Parameters minimise the mean logarithm of the second moment of an estimate over all pairs (xᵢ, yⱼ), each weighted by
+/// the product of its points' weights. For OPRF and the Poisson map this mean depends only on the statistics; for the
+/// others the closed form is evaluated at averages, as each method says. Points must have been divided by the
+/// lengthscale ([`Statistics::divided_by`]). For a Gram matrix of one set of points use the same statistics for both
+/// sides.
 ///
 /// # Cost
-/// O(d) each, whatever the number of points.
+/// O(d) per parameter, for any number of points.
 ///
 /// # Example
 /// ```
@@ -57,7 +57,7 @@ pub struct PairStatistics<'a> {
 }
 
 impl<'a> PairStatistics<'a> {
-    /// Both sides together.
+    /// The statistics of both sides.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if the dimensions differ, [`NoData`](crate::Error::NoData) if a side has no weight.
@@ -68,8 +68,7 @@ impl<'a> PairStatistics<'a> {
         Ok(PairStatistics { x, y })
     }
 
-    /// The mean of ‖x + s y‖² over all pairs: mean ‖x‖² + mean ‖y‖² + 2s mean x · mean y; +∞ where it
-    /// overflows.
+    /// The mean of ‖x + s y‖² over all pairs, mean ‖x‖² + mean ‖y‖² + 2s mean x · mean y; +∞ on overflow.
     ///
     /// Summed as Σₗ Var xₗ + Var yₗ + (mean xₗ + s mean yₗ)², which does not cancel.
     pub fn mean_squared_sum(&self, s: GerfSign) -> f64 {
@@ -83,18 +82,16 @@ impl<'a> PairStatistics<'a> {
         gerf::optimal(self.x.dim(), self.mean_squared_sum(GerfSign::Plus).min(LARGEST))
     }
 
-    /// A and s of the best generalised exponential map: the A and s that minimise the second moment of an
-    /// average pair.
+    /// The A and s of the best generalised exponential map: they minimise the second moment of an average pair.
     ///
     /// The closed form is taken at the means of ‖x+y‖² and ‖x−y‖². For s = 1 the best A is that of
     /// [`oprf`](PairStatistics::oprf); for s = −1 it lies between 0, which is the trigonometric map, and ⅛. The two are
-    /// compared at an equal number of frequencies; features are 2m for s = −1 and m for s = 1, which is chosen among
-    /// equals. Where many pairs are far from the average one, A = 0 (exact at x = y or x = −y) may be better.
+    /// compared at an equal number m of frequencies, which give 2m features for s = −1 and m for s = 1; ties go to s =
+    /// 1. If many pairs are far from the average one, A = 0 (exact at x = y or x = −y) may be better.
     ///
-    /// A is real although complex ones are allowed. At the best real A the second derivative along Im A is
-    /// positive for s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to
-    /// 1e5, no complex A was better for either s. Source: Chefs' Random Tables, Theorem 3.2; where the
-    /// minimum lies: new.
+    /// A is real although complex ones are allowed. At the best real A the second derivative along Im A is positive for
+    /// s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to 1e5, no complex A was
+    /// better for either s. Source: Chefs' Random Tables, Theorem 3.2; location of the minimum: new.
     pub fn gerf(&self) -> BestGerf {
         let pair = self.mean_pair();
         let ln_variance = |a: f64, s| {
@@ -112,10 +109,9 @@ impl<'a> PairStatistics<'a> {
 
     /// λ of the Poisson map: √(Σ tₗ²/d) with tₗ² = mean xₗ² · mean yₗ², but at least 1e-12.
     ///
-    /// Minimises the mean over pairs of ln E f² = dλ + Σ xₗ²yₗ²/λ − ‖x‖² − ‖y‖², since the mean of xₗ²yₗ²
-    /// over pairs is tₗ². The bound is in expected counts, since λ must be positive: where it holds, as for
-    /// data that are all 0, the estimate's relative variance for such pairs is some d · 1e-12. Source: Chefs'
-    /// Random Tables, Theorem 3.4.
+    /// Minimises the mean over pairs of ln E f² = dλ + Σ xₗ²yₗ²/λ − ‖x‖² − ‖y‖², since the mean of xₗ²yₗ² over pairs is
+    /// tₗ². The lower bound keeps λ positive, for example if all data are 0; the relative variance of the estimate is
+    /// then about d · 1e-12. Source: Chefs' Random Tables, Theorem 3.4.
     pub fn poisson(&self) -> f64 {
         let products = self.root_mean_square_products();
         let largest = products.iter().copied().fold(0.0, f64::max);
@@ -140,15 +136,15 @@ impl<'a> PairStatistics<'a> {
     /// p of the geometric map: [`counts::optimal_p`] of the products mean|xₗ| · mean|yₗ|; 1 − 1e-12 if all of
     /// them are 0.
     ///
-    /// The logarithm of the second moment is taken at mean|xₗyₗ|, the mean over pairs; it is convex there, so
-    /// that this bounds its mean from below. Source: Chefs' Random Tables, Theorem 3.5.
+    /// The logarithm of the second moment is evaluated at mean|xₗyₗ| over pairs; it is convex, so this is a lower bound
+    /// on its mean. Source: Chefs' Random Tables, Theorem 3.5.
     pub fn geometric(&self) -> f64 {
         counts::optimal_p(&self.magnitude_products())
     }
 
     /// tₗ = √(mean xₗ² · mean yₗ²): the root mean square of xₗyₗ over all pairs.
     pub fn root_mean_square_products(&self) -> Vec<f64> {
-        // Roots first: the product of squares may leave the range.
+        // Roots first, because the product of squares may overflow or underflow.
         self.each(|x, y| x.mean_square().sqrt() * y.mean_square().sqrt())
     }
 
@@ -157,13 +153,12 @@ impl<'a> PairStatistics<'a> {
         self.each(|x, y| x.magnitude * y.magnitude)
     }
 
-    /// The shift c that makes every coordinate of all these points positive: the minimum of each coordinate
-    /// on both sides, less `epsilon`.
+    /// The shift c for which all coordinates of x − c and y − c are positive: the minimum of each coordinate over both
+    /// sides, minus `epsilon`.
     ///
-    /// K(x, y) = K(x − c, y − c) for the Gaussian kernel, and Poisson and geometric features of points with
-    /// positive coordinates are positive. Where `epsilon` is below the resolution of `f64` the next number
-    /// below the minimum is taken. Parameters must be chosen again for the shifted points. Source: Chefs'
-    /// Random Tables, appendix 9.10.2.
+    /// K(x, y) = K(x − c, y − c) for the Gaussian kernel, and Poisson and geometric features of points with positive
+    /// coordinates are positive. If `epsilon` is below the resolution of `f64`, the next number below the minimum is
+    /// used. Parameters must be chosen again for the shifted points. Source: Chefs' Random Tables, appendix 9.10.2.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if `epsilon` is not positive and finite.
@@ -190,7 +185,7 @@ impl<'a> PairStatistics<'a> {
         Ok(diagonal::robust(&of(self.x), &of(self.y), epsilon))
     }
 
-    /// The scalars of an average pair, in the range of closed forms. It has no angle.
+    /// The scalars of an average pair, limited to the range of closed forms. The angle is not set.
     fn mean_pair(&self) -> Pair {
         let dot = self.sum(|x, y| x.mean * y.mean);
         Pair {
@@ -223,7 +218,7 @@ impl<'a> PairStatistics<'a> {
 /// logarithm has the derivative 16dA/(c(1−4A)) − 8v/(c(e^{w+v} + 1)) with v = w/c, which is negative at A =
 /// 0, positive near ⅛ and has one zero between, found by bisection. Source: new.
 fn optimal_minus(d: usize, w: f64) -> f64 {
-    // Beyond this A is 0 to the last digit.
+    // Above this value A is 0 up to rounding.
     let w = w.min(1e3);
     let rises = |a: f64| {
         let v = w / (1.0 - 8.0 * a);

@@ -1,31 +1,31 @@
-//! What every map must keep.
+//! The properties that every map must have.
 
 use ndarray::{Array2, ArrayRef2, ArrayView2, Axis, ShapeBuilder, s};
 
 use crate::error::{Error, Result};
 use crate::{Features, Map, Real, Side};
 
-/// A map does not keep what every map must.
+/// A property of [`conform`] that a map violates.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// What is wrong, and where.
+    /// A description of the violation.
     #[error("{0}")]
     Broken(String),
-    /// The map refused points of its own dimension.
+    /// The map rejected points of its own dimension.
     #[error(transparent)]
     Refused(#[from] Error),
 }
 
 type Kept = Result<(), Violation>;
 
-/// Nothing if `kept`, else the sentence.
+/// `Ok` if `kept`, else a violation with this description.
 fn check(kept: bool, sentence: impl FnOnce() -> String) -> Kept {
     if kept { Ok(()) } else { Err(Violation::Broken(sentence())) }
 }
 
-/// Runs all checks of this module on points x, n × d: a few dozen, of moderate norms, and more than one tile holds
-/// (some hundreds) to see threads at work.
+/// Runs all checks of this module on points x, n × d. Use a few dozen points of moderate norms, or some hundreds (more
+/// than a tile) to test parallel execution.
 ///
 /// # Errors
 /// The first [`Violation`].
@@ -57,7 +57,7 @@ fn mask<T: Real>(map: &Map<T>, values: &mut Array2<T>, scales: &Array2<f64>) {
     }
 }
 
-/// The features of a batch are those of its rows, in parts and one by one, to the bit.
+/// The features of a batch are bit-identical to those of its parts and of its single rows.
 ///
 /// # Errors
 /// [`Violation`].
@@ -81,7 +81,7 @@ pub fn batches_are_rows<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     Ok(())
 }
 
-/// Pools of 1, 2 and 7 threads give the same features and Gram matrices, to the bit.
+/// Pools of 1, 2 and 7 threads give bit-identical features and Gram matrices.
 ///
 /// # Errors
 /// [`Violation`].
@@ -105,7 +105,7 @@ pub fn threads_change_nothing<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     Ok(())
 }
 
-/// Any layout of points and of outputs gives the same features, to the bit, and writes nothing else.
+/// Every layout of points and of outputs gives bit-identical features, and nothing else is written.
 ///
 /// # Errors
 /// [`Violation`].
@@ -136,7 +136,7 @@ fn layouts_of_side<T: Real>(map: &Map<T>, x: &ArrayRef2<T>, side: Side) -> Kept 
     outputs_change_nothing(map, x, side, plain)
 }
 
-/// Outputs that hold rubbish, in rows, in columns and inside a wider array.
+/// Outputs with arbitrary contents: row-major, column-major and inside a wider array.
 fn outputs_change_nothing<T: Real>(
     map: &Map<T>,
     x: &ArrayRef2<T>,
@@ -167,7 +167,7 @@ fn outputs_change_nothing<T: Real>(
     check(outside, || "something is written outside of the array of features".into())
 }
 
-/// The map is what its facts say, values are at most 1 in size, and no rows are no work.
+/// The map agrees with its facts, values are at most 1 in magnitude, and empty batches work.
 ///
 /// # Errors
 /// [`Violation`].
@@ -195,7 +195,7 @@ pub fn promises_hold<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     check(sides == ((0, x.nrows()), (x.nrows(), 0)), || "Gram matrices of no rows have a wrong shape".into())
 }
 
-/// Entries of a Gram matrix, estimates and log-estimates of the same pair are the same number, to rounding.
+/// Entries of a Gram matrix, estimates and log-estimates of the same pair agree up to rounding.
 ///
 /// # Errors
 /// [`Violation`].
@@ -225,7 +225,7 @@ pub fn gram_is_estimates<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     Ok(())
 }
 
-/// Arrays of wrong shapes are refused before anything is written.
+/// Arrays of wrong shapes are rejected before anything is written.
 ///
 /// # Errors
 /// [`Violation`].

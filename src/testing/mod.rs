@@ -1,9 +1,9 @@
-//! Tests of feature maps, couplings and kernels, this crate's own and yours (feature `testing`).
+//! Tests for feature maps, couplings and kernels, for use with your own (feature `testing`).
 //!
 //! [`check_unbiased`] draws a map many times and compares the mean and the variance of its estimates with the exact
-//! kernel and with the closed form that the map states. [`conform`] runs what every map must keep on one map: batches
-//! are their rows, threads and layouts change no bit, promises hold, estimates agree with each other, wrong shapes are
-//! refused. The tests of this crate run both on all of its maps.
+//! kernel and with the closed form that the map states. [`conform`] tests the properties that every map must have:
+//! results are bit-identical for any split of a batch, any number of threads and any layout, facts hold, estimates
+//! agree with each other, and wrong shapes are rejected. The tests of this crate run both on all of its maps.
 //!
 //! ```
 //! use ndarray::{arr1, arr2};

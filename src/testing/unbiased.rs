@@ -15,7 +15,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Of at least two values.
+    /// The mean and its standard error, of at least two values.
     pub fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -23,14 +23,14 @@ impl Sample {
         Sample { mean, error: (variance / n).sqrt() }
     }
 
-    /// Standard errors between the mean and what it should be; 0 if both are equal, whatever the error.
+    /// The difference of the mean from `expected` in standard errors; 0 if they are equal.
     pub fn z(&self, expected: f64) -> f64 {
         let off = self.mean - expected;
         if off == 0.0 { 0.0 } else { off / self.error }
     }
 }
 
-/// What estimates of one kernel value from many draws say.
+/// The result of [`check_unbiased`]: estimates of one kernel value from many draws.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Unbiased {
@@ -40,15 +40,15 @@ pub struct Unbiased {
     pub error: f64,
     /// The kernel value.
     pub exact: f64,
-    /// Standard errors between both: beyond 4 with probability 6e-5 if the map is unbiased and draws are many.
+    /// The difference of both in standard errors: for an unbiased map and many draws, |z| > 4 has probability 6e-5.
     pub z: f64,
-    /// The mean squared error of the estimates about the kernel value: their variance if they are unbiased.
+    /// The mean squared error of the estimates: their variance if they are unbiased.
     pub variance: f64,
     /// The standard error of that.
     pub variance_error: f64,
     /// The variance that the map states; `None` if it states none.
     pub predicted: Option<f64>,
-    /// Standard errors between both variances.
+    /// The difference of both variances in standard errors.
     pub variance_z: Option<f64>,
 }
 
@@ -63,12 +63,12 @@ impl std::fmt::Display for Unbiased {
     }
 }
 
-/// Estimates K(x, y) by the maps that `draw` makes of the seeds 0 … `runs` − 1, and compares their mean with `exact` and
-/// their variance with that of the closed form ([`Map::log_variance`]).
+/// Estimates K(x, y) with the maps that `draw` returns for the seeds 0 … `runs` − 1, and compares the mean with `exact`
+/// and the variance with the closed form ([`Map::log_variance`]).
 ///
-/// Bound |z| by 4 or 5, not by less, when many points are tested. Choose points where the kurtosis of the estimates is
-/// moderate, ‖x+y‖ ≲ 1 for exponential features: where a few draws carry the mean, no sample says much, and `z` is not
-/// normal. Cost: `runs` draws and estimates.
+/// Use a bound of 4 or 5 on |z| if many points are tested. Choose points where the kurtosis of the estimates is
+/// moderate, ‖x+y‖ ≲ 1 for exponential features: if a few draws dominate the mean, samples are not informative and `z`
+/// is not normal. Cost: `runs` draws and estimates.
 ///
 /// # Errors
 /// Those of `draw` and of the maps; [`Parameter`](crate::Error::Parameter) for no run.

@@ -4,9 +4,10 @@ use std::f64::consts::PI;
 
 use super::{Law, Pair, Radius};
 
-/// The first two moments of a coefficient λ̂ and its complement, as plain numbers: those of positive estimates
-/// overflow at norms of about 15.
+/// The first two moments of a coefficient λ̂ and of its complement 1 − λ̂. Plain numbers, not logarithms: moments of
+/// positive estimates overflow at norms of about 15.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Moments {
     /// E λ̂.
     pub mean: f64,
@@ -19,7 +20,7 @@ pub struct Moments {
 }
 
 impl Moments {
-    /// From λ, 1 − λ (given apart, since one may be tiny) and the variance of λ̂.
+    /// Moments from λ, 1 − λ and the variance of λ̂. λ and 1 − λ are separate arguments because either may be tiny.
     pub fn new(mean: f64, complement: f64, variance: f64) -> Self {
         Moments {
             mean,
@@ -38,12 +39,12 @@ pub fn angular(angle: f64, n: usize) -> Moments {
     angular_of_signs(angle, n as f64)
 }
 
-/// The same under a law of the frequencies, of which an antithetic pair gives the same sign product twice: n rows of
-/// which 2p are paired are worth n²/(n + 2p) independent ones. `None` for rows that depend on each other otherwise.
+/// [`angular`] under a law of the frequencies. The two rows of an antithetic pair give the same sign product, so n rows
+/// with p pairs are worth n²/(n + 2p) independent ones. `None` for any other dependence between rows.
 ///
-/// For points that are not 0, where a pair's terms cancel. Source: new.
+/// Holds for non-zero points only: where a point is 0, the two terms of a pair cancel. Source: new.
 pub fn angular_of_law(angle: f64, law: &Law) -> Option<Moments> {
-    // Signs depend on directions alone.
+    // Signs depend only on directions.
     let pairs = law.directions()?.pairs(Radius::Chi)?;
     let n = law.len() as f64;
     pairs.angles.is_empty().then(|| angular_of_signs(angle, n * n / (n + 2.0 * pairs.antithetic)))
@@ -51,7 +52,7 @@ pub fn angular_of_law(angle: f64, law: &Law) -> Option<Moments> {
 
 fn angular_of_signs(angle: f64, n: f64) -> Moments {
     let t = angle / PI;
-    // π − θ before dividing, not 1 − t after.
+    // (π − θ)/π keeps digits that 1 − t would lose.
     let rest = (PI - angle) / PI;
     Moments {
         mean: t,
@@ -61,8 +62,8 @@ fn angular_of_signs(angle: f64, n: f64) -> Moments {
     }
 }
 
-/// The normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, ρ = 1 − e^{−2σ²r²}, from n trigonometric
-/// features; 0 at x = y, 1 at x = −y with norms r.
+/// The normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, ρ = 1 − e^{−2σ²r²}, from n trigonometric features.
+/// λ is 0 at x = y and 1 at x = −y with norms r.
 ///
 /// Source: Hybrid Random Features, appendix F.1 (equation 70 lacks σ).
 pub fn gaussian_normalised(pair: &Pair, sigma: f64, r: f64, n: usize) -> Moments {
@@ -77,7 +78,7 @@ pub fn gaussian_normalised(pair: &Pair, sigma: f64, r: f64, n: usize) -> Moments
 fn normalised(exponent: f64, end: f64, variance: f64) -> Moments {
     let rho = -(-end).exp_m1();
     let mean = -(-exponent).exp_m1() / rho;
-    // (e^{−a} − e^{−b})/ρ, from the larger of the two.
+    // (e^{−a} − e^{−b})/ρ with the larger exponential factored out.
     let complement = if exponent <= end {
         -(-exponent).exp() * (exponent - end).exp_m1() / rho
     } else {
@@ -109,8 +110,8 @@ fn gaussian(pair: &Pair, variance: f64) -> Moments {
     Moments::new(exponent.exp(), -exponent.exp_m1(), variance)
 }
 
-/// The normalised Gaussian coefficient whose Gaussian kernel is itself estimated with mean squared error
-/// `mse` at (σx, σy).
+/// The normalised Gaussian coefficient when its Gaussian kernel is itself estimated, with mean squared error `mse` at
+/// (σx, σy).
 ///
 /// E λ̂ = (1 − g)/ρ, E λ̂² = ((1 − g)² + MSE)/ρ², g = e^{−σ²‖x−y‖²/2}. Source: Hybrid Random Features, remark
 /// in appendix F.

@@ -1,10 +1,12 @@
 //! Complex-exponential features: exp(ω·Mu) with M = A for x and A⁻ᵀ for y.
 //!
-//! Everything depends on ζ = Ax + A⁻ᵀy alone, through the bilinear square ζ² = Σ ζₖ² and the norm ‖ζ‖² = Σ
-//! |ζₖ|²; the error vanishes if and only if ζ = 0. A general (not diagonal) A enters by its ζ. The symmetric
-//! variant averages over ω and −ω. Independent frequencies, softmax kernel. Where ζ is real the estimate is that of
-//! [positive](super::positive) features with x + y = ζ (symmetric: [hyperbolic](super::hyperbolic) ones), where it is
-//! imaginary that of [trigonometric](super::trigonometric) ones, with their closed forms under any known law.
+//! For the softmax kernel and independent frequencies. Errors depend only on ζ = Ax + A⁻ᵀy, through the bilinear square
+//! ζ² = Σ ζₖ² and the norm ‖ζ‖² = Σ |ζₖ|², and vanish if and only if ζ = 0; A need not be diagonal. The symmetric
+//! variant averages over ω and −ω.
+//!
+//! Where ζ is real the estimate is that of [positive](super::positive) features with x + y = ζ (symmetric:
+//! [hyperbolic](super::hyperbolic) ones), where it is imaginary that of [trigonometric](super::trigonometric) ones,
+//! with their closed forms under any known law.
 
 use std::f64::consts::LN_2;
 
@@ -24,7 +26,7 @@ use crate::numeric::special::ln_cosh;
 pub enum Symmetry {
     /// One exponential for each frequency.
     Plain,
-    /// Two, with ω and −ω.
+    /// Two exponentials for each frequency, with ω and −ω.
     Symmetric,
 }
 
@@ -67,9 +69,8 @@ impl Squares {
 
 /// ln MSE of the real part of the estimate of exp(x·y), with m frequencies.
 ///
-/// (e^{2x·y}/m) (½ Re e^{ζ²} + ½ e^{‖ζ‖²} − 1); with cosh for the symmetric variant. Contains the
-/// trigonometric (A = iI) and positive (A = I) maps. Source: new (Hybrid Random Features, equation 37, is a
-/// part).
+/// (e^{2x·y}/m) (½ Re e^{ζ²} + ½ e^{‖ζ‖²} − 1); with cosh for the symmetric variant. The trigonometric (A = iI) and
+/// positive (A = I) maps are special cases. Source: new (Hybrid Random Features, equation 37, is a part of it).
 pub fn ln_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize) -> f64 {
     let Squares { real, imaginary, cross } = Squares::of(zeta);
     let excess = match symmetry {
@@ -88,8 +89,8 @@ pub fn ln_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize) -> f64
 /// ln E|K̂ − K|² of the complex-valued estimate of exp(x·y), with m frequencies: (e^{2x·y}/m)(e^{‖ζ‖²} − 1),
 /// with cosh for the symmetric variant.
 ///
-/// Monotone in ‖ζ‖², which is therefore the right loss to choose A by. Source: new (Hybrid Random Features,
-/// equation 21, is the loss).
+/// Monotone in ‖ζ‖², which is therefore the loss to minimise over A. Source: new (Hybrid Random Features, equation 21,
+/// is the loss).
 pub fn ln_complex_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize) -> f64 {
     let norm: f64 = zeta.iter().map(Complex64::norm_sqr).sum();
     let excess = match symmetry {

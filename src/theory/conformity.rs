@@ -1,10 +1,10 @@
-//! RF-conformity: how strongly two coupled frequencies act together.
+//! RF-conformity: the expected product of the features of two coupled frequencies.
 //!
-//! For frequencies ωᵢ, ωⱼ with independent radii χ_d and a fixed angle θ between uniform directions, the
-//! conformity of exponential features is ρ(v) = E exp((ωᵢ+ωⱼ)·z) with v = ‖z‖, and of trigonometric ones κ =
-//! E cos(ωᵢ·z) cos(ωⱼ·z) = ½(ρ_θ + ρ_{π−θ}) at v² → −‖z‖². Independent frequencies have e^{v²} and e^{−‖z‖²};
-//! the mean squared errors need the excess over these, which cancels for small arguments and is computed
-//! there from its own series.
+//! For frequencies ωᵢ, ωⱼ with independent radii χ_d and a fixed angle θ between uniform directions, the conformity of
+//! exponential features is ρ(v) = E exp((ωᵢ+ωⱼ)·z) with v = ‖z‖, and of trigonometric ones κ = E cos(ωᵢ·z) cos(ωⱼ·z) =
+//! ½(ρ_θ + ρ_{π−θ}) at v² → −‖z‖². For independent frequencies the values are e^{v²} and e^{−‖z‖²}. Mean squared errors
+//! need the difference from these, which would cancel for small arguments and is summed there from its own power
+//! series.
 //!
 //! Source: Simplex Random Features, equations 10 and 18–24; trigonometric with an angle: new.
 
@@ -15,12 +15,12 @@ use crate::numeric::special::{alternating_1f1, gauss_legendre, ln_1f1, signed_al
 /// Arguments up to which the excess is summed from its power series.
 const SMALL: f64 = 1.0;
 
-/// Which angles a conformity averages over.
+/// The angles that a conformity averages over.
 #[derive(Clone, Copy)]
 enum Angles {
     /// One, with this cosine.
     One(f64),
-    /// One with this cosine and its complement to π, for functions that are even in ω.
+    /// The angle with this cosine and its supplement π − θ, for functions that are even in ω.
     Both(f64),
 }
 
@@ -45,9 +45,8 @@ impl Angles {
 
 /// ln ρ for two frequencies at an angle with cosine `cos`, in ℝᵈ, at v² = `v2` ≥ 0. NaN for d = 0 or |cos| > 1.
 ///
-/// ρ = ∫ sin^{d−1}φ ₁F₁(d; d/2; ½v²(1 + cos θ sin φ)) dφ / ∫ sin^{d−1}φ dφ over \[0, π/2\], for orthogonal
-/// directions ₁F₁(d; d/2; ½v²). All terms are positive, for any d and v. Source: Simplex Random Features,
-/// equations 21 and 23.
+/// ρ = ∫ sin^{d−1}φ ₁F₁(d; d/2; ½v²(1 + cos θ sin φ)) dφ / ∫ sin^{d−1}φ dφ over \[0, π/2\], for orthogonal directions
+/// ₁F₁(d; d/2; ½v²). All terms are positive for any d and v. Source: Simplex Random Features, equations 21 and 23.
 pub fn ln_conformity(d: usize, v2: f64, cos: f64) -> f64 {
     let (n, t) = (d as f64, 0.5 * v2);
     if d == 0 || cos.abs() > 1.0 {
@@ -102,7 +101,7 @@ pub fn trigonometric_conformity(d: usize, z2: f64, cos: f64) -> f64 {
     sine_law(d).iter().map(|(sine, weight)| weight * value(*sine)).sum()
 }
 
-/// κ − e^{−‖z‖²} at ‖z‖² = `z2`. Negative where coupling helps trigonometric features.
+/// κ − e^{−‖z‖²} at ‖z‖² = `z2`. Negative where coupling reduces the error of trigonometric features.
 pub fn trigonometric_excess(d: usize, z2: f64, cos: f64) -> f64 {
     if z2 <= SMALL {
         excess_series(d, -z2, Angles::Both(cos))
@@ -111,8 +110,8 @@ pub fn trigonometric_excess(d: usize, z2: f64, cos: f64) -> f64 {
     }
 }
 
-/// [`trigonometric_excess`] as sign and logarithm: for orthogonal directions and even d it has its digits where the
-/// number itself is below the range of `f64`.
+/// [`trigonometric_excess`] as sign and logarithm. For orthogonal directions and even d it stays accurate where the
+/// value itself underflows `f64`.
 pub(super) fn signed_trigonometric_excess(d: usize, z2: f64, cos: f64) -> SignedLog {
     let far =
         if cos == 0.0 && z2 > SMALL && d > 0 { signed_alternating_1f1(d as f64, 0.5 * z2) } else { None };
@@ -122,8 +121,7 @@ pub(super) fn signed_trigonometric_excess(d: usize, z2: f64, cos: f64) -> Signed
     }
 }
 
-/// ρ(x) − eˣ by the power series Σ xᵏ/k! (Πₖ Eₖ − 1), for |x| ≤ 1: each coefficient is computed without
-/// cancellation.
+/// ρ(x) − eˣ by the power series Σ xᵏ/k! (Πₖ Eₖ − 1), for |x| ≤ 1. Each coefficient is computed without cancellation.
 ///
 /// Πₖ = (d)ₖ/(2ᵏ (d/2)ₖ) is the series of orthogonal frequencies, Eₖ the mean of (1 + cos θ sin φ)ᵏ.
 fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {
@@ -144,7 +142,7 @@ fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {
         let grown: f64 = if coupled { sine_law(d).iter().map(|(s, w)| w * growth(*s)).sum() } else { 0.0 };
         let term = power * (ln_pi.exp_m1() + ln_pi.exp() * grown);
         sum += term;
-        // Each factor of a term grows at most as 2ᵏ.
+        // Each coefficient is at most 2ᵏ.
         if (power * k.exp2()).abs() < 1e-18 * sum.abs() {
             break;
         }
@@ -163,7 +161,7 @@ fn even_growth(k: f64, z: f64) -> f64 {
     sum
 }
 
-/// Nodes and weights for means over sin φ with density ∝ sin^{d−1}φ on \[0, π/2\].
+/// Quadrature nodes and weights for means over sin φ, with density ∝ sin^{d−1}φ on \[0, π/2\].
 fn sine_law(d: usize) -> Vec<(f64, f64)> {
     let weight = |phi: f64| (d as f64 - 1.0) * phi.sin().ln();
     let (low, high) = window(weight);
@@ -183,7 +181,7 @@ fn ln_integral(h: impl Fn(f64) -> f64) -> f64 {
     top + (0.5 * (high - low) * sum).ln()
 }
 
-/// The part of \[0, π/2\] where unimodal h is within 45 of its maximum, so that a smooth rule resolves it.
+/// The part of \[0, π/2\] where unimodal h is within 45 of its maximum, narrow enough for Gauss–Legendre quadrature.
 fn window(h: impl Fn(f64) -> f64) -> (f64, f64) {
     const DEPTH: f64 = 45.0;
     let end = std::f64::consts::FRAC_PI_2;

@@ -1,4 +1,4 @@
-//! Poisson and geometric features: frequencies that are counts. Gaussian kernel, m independent frequencies.
+//! Poisson and geometric features, whose frequencies are counts, for the Gaussian kernel and m independent frequencies.
 
 use crate::numeric::special::{bessel_i_ratio, ln_bessel_i};
 
@@ -15,8 +15,8 @@ pub fn ln_poisson_variance(x: &[f64], y: &[f64], lambda: f64, m: usize) -> f64 {
 /// ln of the variance of the Poisson estimate with a rate λₗ for each coordinate: (exp(Σ (λₗ + xₗ²yₗ²/λₗ) −
 /// ‖x‖² − ‖y‖²) − K²)/m.
 ///
-/// `lambdas` > 0, as many as coordinates. Computed as K² (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m, which vanishes where
-/// λₗ = xₗyₗ throughout. Source: new.
+/// `lambdas` > 0, one for each coordinate. Computed as K² (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m, which vanishes if λₗ = xₗyₗ
+/// for every l. Source: new.
 pub fn ln_poisson_variance_per_dimension(x: &[f64], y: &[f64], lambdas: &[f64], m: usize) -> f64 {
     ln_poisson(x, y, lambdas.iter().copied(), m)
 }
@@ -31,15 +31,15 @@ fn ln_poisson(x: &[f64], y: &[f64], lambdas: impl Iterator<Item = f64>, m: usize
 ///
 /// 0 < `p` < 1. Source: Chefs' Random Tables, Theorem 3.5.
 pub fn ln_geometric_variance(x: &[f64], y: &[f64], p: f64, m: usize) -> f64 {
-    // Coordinate by coordinate: each excess is positive, so sizes do not cancel between coordinates.
+    // The excess of each coordinate is positive, so the sum over coordinates does not cancel.
     let coordinate = |(x, y): (&f64, &f64)| -p.ln() + ln_i0(x * y, p) - 2.0 * x * y;
     let excess: f64 = x.iter().zip(y).map(coordinate).sum();
     let excess = if excess < 0.0 { 0.0 } else { excess };
     ln_squared_gaussian(x, y) + ln_expm1(excess) - (m as f64).ln()
 }
 
-/// The λ that minimises the Poisson variance: √(Σ t²/d) for the products tₗ = xₗyₗ, or for root mean squares
-/// of data with tₗ² = mean(xₗ²) mean(yₗ²). 0, where the infimum is not attained, if all t are 0.
+/// The λ that minimises the Poisson variance: √(Σ tₗ²/d) for the products tₗ = xₗyₗ, or for data with tₗ² = mean(xₗ²)
+/// mean(yₗ²). 0 if all t are 0; the infimum is then not attained.
 ///
 /// Source: Chefs' Random Tables, Theorem 3.4.
 pub fn optimal_lambda(products: &[f64]) -> f64 {
@@ -50,8 +50,8 @@ pub fn optimal_lambda(products: &[f64]) -> f64 {
 /// The p that minimises the geometric variance for |tₗ| = |xₗyₗ|, or mean|xₗ| mean|yₗ| of data, in \[ε, 1 −
 /// ε\] with ε = 1e-12.
 ///
-/// The minimum of g(p) = −d ln p + Σ ln I₀(2|tₗ|(1−p)^{−1/2}), which is convex, by bisection of its
-/// derivative. 1 − ε if all t are 0. Source: Chefs' Random Tables, Theorem 3.5; derivative and clamp: new.
+/// Minimises the convex g(p) = −d ln p + Σ ln I₀(2|tₗ|(1−p)^{−1/2}) by bisection of its derivative. 1 − ε if all t
+/// are 0. Source: Chefs' Random Tables, Theorem 3.5; derivative and clamp: new.
 pub fn optimal_p(products: &[f64]) -> f64 {
     const EDGE: f64 = 1e-12;
     if products.is_empty() || products.iter().any(|t| t.is_nan()) {
@@ -67,11 +67,11 @@ pub fn optimal_p(products: &[f64]) -> f64 {
         let middle = 0.5 * (low + high);
         if slope(middle) < 0.0 { low = middle } else { high = middle }
     }
-    // Where all t are 0 the slope is negative throughout.
+    // If all t are 0, the slope is negative everywhere.
     if slope(1.0 - EDGE) < 0.0 { 1.0 - EDGE } else { 0.5 * (low + high) }
 }
 
-/// ln of what [`optimal_p`] minimises: −d ln p + Σ ln I₀(2|tₗ|(1−p)^{−1/2}).
+/// The objective that [`optimal_p`] minimises: −d ln p + Σ ln I₀(2|tₗ|(1−p)^{−1/2}).
 pub fn geometric_objective(products: &[f64], p: f64) -> f64 {
     products.iter().map(|t| ln_i0(*t, p) - p.ln()).sum()
 }

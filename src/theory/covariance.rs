@@ -1,12 +1,12 @@
-//! Covariances of two estimates that share a point, for errors of sums and of attention.
+//! Covariances of two estimates that share a point, for the errors of sums and of attention.
 //!
-//! With one frequency ω ~ N(0, I), estimates K̂(x, y) and K̂(x, y′) of the softmax or the Gaussian kernel have the
-//! relative covariance Cov(K̂(x, y), K̂(x, y′)) / (K(x, y) K(x, y′)) given here; with m independent frequencies it is the
-//! m-th part. Scalars are those of w = x + y and w′ = x + y′, or of the differences δ = x − y and δ′ = x − y′ where a
-//! function says so. For y = y′ they are relative variances.
+//! Each function gives the relative covariance Cov(K̂(x, y), K̂(x, y′)) / (K(x, y) K(x, y′)) of estimates of the
+//! softmax or the Gaussian kernel from one frequency ω ~ N(0, I); divide by m for m independent frequencies. Arguments
+//! are scalars of w = x + y and w′ = x + y′ or, where a function says so, of the differences δ = x − y and δ′ = x − y′.
+//! At y = y′ the covariance is the relative variance.
 //!
-//! The product of two terms is again the exponential of a Gaussian: for positive features E e^{ω·(w + w′)} = e^{½‖w+w′‖²},
-//! which is K K′ e^{w·w′} after the terms' own factors e^{−½‖w‖²} e^{−½‖w′‖²}; the others follow by adding up signs.
+//! Derivation: the product of two terms is again the exponential of a Gaussian. For positive features E e^{ω·(w +
+//! w′)} = e^{½‖w+w′‖²}; dividing by e^{½‖w‖²} e^{½‖w′‖²} leaves e^{w·w′}. The other maps follow by summing over signs.
 
 /// Positive features: e^{w·w′} − 1.
 ///
@@ -22,17 +22,17 @@ pub fn positive(dot: f64) -> f64 {
 
 /// Hyperbolic features, for one frequency of two features: cosh(w·w′) − 1.
 pub fn hyperbolic(dot: f64) -> f64 {
-    // 2 sinh²(z/2), without cancellation.
+    // As 2 sinh²(z/2), which does not cancel.
     2.0 * (0.5 * dot).sinh().powi(2)
 }
 
-/// Trigonometric features, for one frequency of two features: cosh(δ·δ′) − 1 with differences for sums.
+/// Trigonometric features, for one frequency of two features: cosh(δ·δ′) − 1, with differences in place of sums.
 pub fn trigonometric(dot: f64) -> f64 {
     hyperbolic(dot)
 }
 
-/// Generalised exponential features with s = 1 and real A < ⅛, OPRF among them, in ℝᵈ with d = `dim`:
-/// ς^d e^{ρ‖(w+w′)/2‖² − ‖(w−w′)/2‖²} − 1 with ρ = 1/(1 − 8A) and ς = (1 + ρ)/(2√ρ). `squares` are ‖w‖² and ‖w′‖². NaN for
+/// Generalised exponential features with s = 1 and real A < ⅛, which include OPRF, in ℝᵈ with d = `dim`: ς^d
+/// e^{ρ‖(w+w′)/2‖² − ‖(w−w′)/2‖²} − 1 with ρ = 1/(1 − 8A) and ς = (1 + ρ)/(2√ρ). `squares` are ‖w‖² and ‖w′‖². NaN for
 /// other A.
 ///
 /// At w = w′ this is Chefs' Random Tables, Theorem 3.2; the covariance is new.
@@ -45,9 +45,9 @@ pub fn gerf(a: f64, dim: usize, dot: f64, squares: (f64, f64)) -> f64 {
     (dim as f64 * stretch + 0.25 * (rho * (norms + 2.0 * dot) - (norms - 2.0 * dot))).exp_m1()
 }
 
-/// Dense-exponential features with ρₗ = 1/(1 − 8aₗ) for each coordinate, of pairs with sums w and w′: Π ςₗ exp(ρₗ((wₗ +
-/// w′ₗ)/2)² − ((wₗ − w′ₗ)/2)²) − 1 with ςₗ = (1 + ρₗ)/(2√ρₗ); +∞ where it overflows, for which
-/// [`ln_covariance`](super::dense::ln_covariance) has logarithms.
+/// Dense-exponential features with ρₗ = 1/(1 − 8aₗ) for each coordinate, for pairs with sums w and w′: Π ςₗ
+/// exp(ρₗ((wₗ + w′ₗ)/2)² − ((wₗ − w′ₗ)/2)²) − 1 with ςₗ = (1 + ρₗ)/(2√ρₗ); +∞ on overflow, where
+/// [`ln_covariance`](super::dense::ln_covariance) still gives the logarithm.
 ///
 /// ```
 /// use random_features::theory::covariance;

@@ -1,13 +1,13 @@
-//! The best diagonal A of complex-exponential features for two centres.
+//! The optimal diagonal A of complex-exponential features for two centres.
 
 use num_complex::Complex64;
 
-/// The A that minimises ‖Ar + A⁻¹r′‖² over complex diagonals, for centres r of the x side and r′ of the y
-/// side: aₖ = √(−r′ₖ/rₖ), with residual 0.
+/// The complex diagonal A that minimises ‖Ar + A⁻¹r′‖² for centres r on the x side and r′ on the y side: aₖ =
+/// √(−r′ₖ/rₖ), with residual 0.
 ///
-/// Coordinates where one centre is 0 have no minimum: |aₖ| is clamped to ε where only r′ₖ = 0, to 1/ε where
-/// only rₖ = 0; 1 where both are. Extreme entries make the variance away from the centres explode: see
-/// [`robust`]. Source: Hybrid Random Features, equations 83–88 (erratum H10: the clamps).
+/// Coordinates where one centre is 0 have no minimum: |aₖ| is clamped to ε where only r′ₖ = 0, to 1/ε where only rₖ =
+/// 0; 1 where both are. Extreme entries give a very large variance away from the centres: see [`robust`]. Source:
+/// Hybrid Random Features, equations 83–88 (erratum H10: the clamps).
 pub fn complex(r: &[f64], r_prime: &[f64], epsilon: f64) -> Vec<Complex64> {
     let entry = |(r, q): (&f64, &f64)| {
         let size = clamped_ratio(*r, *q, epsilon);
@@ -16,24 +16,24 @@ pub fn complex(r: &[f64], r_prime: &[f64], epsilon: f64) -> Vec<Complex64> {
     r.iter().zip(r_prime).map(entry).collect()
 }
 
-/// The A that minimises ‖Ar + A⁻¹r′‖² over real diagonals: aₖ = √|r′ₖ/rₖ|, with residual 4|rₖr′ₖ| where signs
-/// agree and 0 elsewhere.
+/// The real diagonal A that minimises ‖Ar + A⁻¹r′‖²: aₖ = √|r′ₖ/rₖ|, with residual 4|rₖr′ₖ| where signs agree and 0
+/// elsewhere.
 ///
-/// Clamped as [`complex`]. Source: Hybrid Random Features, equations 83–88.
+/// Clamped as in [`complex`]. Source: Hybrid Random Features, equations 83–88.
 pub fn real(r: &[f64], r_prime: &[f64], epsilon: f64) -> Vec<f64> {
     r.iter().zip(r_prime).map(|(r, q)| clamped_ratio(*r, *q, epsilon)).collect()
 }
 
-/// The real diagonal that minimises the mean ‖Ax + A⁻¹y‖² over two clusters: aₖ = (E yₖ²/E xₖ²)^{1/4};
-/// clamped as [`complex`].
+/// The real diagonal that minimises the mean ‖Ax + A⁻¹y‖² over two clusters: aₖ = (E yₖ²/E xₖ²)^{1/4}, clamped as in
+/// [`complex`].
 ///
-/// With i times the entries where the centres' signs agree it serves the complex case. Source: new.
+/// For the complex case multiply the entries by i where the signs of the centres agree. Source: new.
 pub fn robust(mean_square_x: &[f64], mean_square_y: &[f64], epsilon: f64) -> Vec<f64> {
     let entry = |(x, y): (&f64, &f64)| clamped_ratio(x.sqrt(), y.sqrt(), epsilon);
     mean_square_x.iter().zip(mean_square_y).map(entry).collect()
 }
 
-/// ‖Ar + A⁻¹r′‖²: what the choices above minimise.
+/// The loss ‖Ar + A⁻¹r′‖² that [`complex`] and [`real`] minimise.
 pub fn loss(a: &[Complex64], r: &[f64], r_prime: &[f64]) -> f64 {
     super::complex_exponential::zeta_diagonal(a, r, r_prime).iter().map(Complex64::norm_sqr).sum()
 }

@@ -1,9 +1,9 @@
-//! Mean squared errors of the maps on Gaussian frequencies, under any known law.
+//! Mean squared errors of the maps on Gaussian frequencies, for any known law.
 //!
-//! An estimate is the mean of m terms f(ωᵢ), so m² MSE is the sum of the m variances and of the covariances
-//! of all ordered pairs. Independent pairs have none; an antithetic pair's is added to the variances of its
-//! two terms at once, since they may cancel; coupled pairs have the excess of their conformity. Everything is
-//! relative to the squared kernel, as logarithms.
+//! An estimate is the mean of m terms f(ωᵢ), so m² MSE is the sum of the m variances and of the covariances of all
+//! ordered pairs. The covariance is 0 for independent pairs and the conformity excess for pairs at a fixed angle. That
+//! of an antithetic pair is added directly to the variances of its two terms, since they may cancel. All values are
+//! logarithms, relative to the squared kernel.
 
 use std::f64::consts::LN_2;
 
@@ -12,19 +12,18 @@ use super::{Law, Pair, Radius, expm1, ln_1m_exp, ln_expm1, ln_sinh};
 use crate::SignedLog;
 use crate::numeric::special::ln_0f1;
 
-/// What the variance of a mean is made of.
+/// The terms of the variance of a mean.
 pub(super) struct Terms<'a> {
     /// The variance of one term.
     pub single: SignedLog,
-    /// The mean of the variances of an antithetic pair's terms, plus their covariance.
+    /// The mean variance of the two terms of an antithetic pair, plus their covariance.
     pub antithetic: SignedLog,
-    /// The covariance of two terms whose frequencies have an angle with this cosine.
+    /// The covariance of two terms whose frequencies are at the angle with this cosine.
     pub angle: &'a dyn Fn(f64) -> SignedLog,
 }
 
 impl Terms<'_> {
-    /// ln of the variance of the mean under a law with radii of the given kind, or `None` if the law is not
-    /// known.
+    /// ln of the variance of the mean under a law whose radii are of the given kind; `None` if the law is not known.
     pub(super) fn ln_variance(&self, law: &Law, radius: Radius) -> Option<f64> {
         let pairs = law.pairs(radius)?;
         let m = law.len() as f64;
@@ -34,15 +33,15 @@ impl Terms<'_> {
         let terms = variances.into_iter().chain(covariances).filter(|(count, _)| *count > 0.0);
         let terms: Vec<SignedLog> = terms.map(|(count, term)| term.scaled(count.ln())).collect();
         let total = SignedLog::sum(terms.into_iter());
-        // A variance below the rounding of its terms counts as zero.
+        // A sum that rounding made negative counts as zero.
         Some(if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs - 2.0 * m.ln() })
     }
 }
 
 /// ln MSE of the positive estimate of exp(x·y).
 ///
-/// Independent: exp(2x·y)(e^{‖x+y‖²} − 1)/m; coupled pairs add exp(−‖x‖²−‖y‖²)(ρ − e^{‖x+y‖²})/m² each; an
-/// antithetic pair is one hyperbolic projection.
+/// Independent: exp(2x·y)(e^{‖x+y‖²} − 1)/m; each coupled pair adds exp(−‖x‖²−‖y‖²)(ρ − e^{‖x+y‖²})/m²; an antithetic
+/// pair is one hyperbolic projection.
 ///
 /// Source: Performers, Lemma 2; Simplex Random Features, Theorem 3.2; antithetic: Hybrid Random Features,
 /// equation 3.
@@ -73,8 +72,8 @@ pub fn hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
 
 /// ln MSE of the trigonometric estimate of exp(x·y).
 ///
-/// Independent: exp(‖x‖²+‖y‖²)(1 − e^{−‖x−y‖²})²/(2m). Even in ω: an antithetic pair counts once.
-/// Orthogonality helps where ‖x−y‖ is moderate and may hurt where it is large.
+/// Independent: exp(‖x‖²+‖y‖²)(1 − e^{−‖x−y‖²})²/(2m). Even in ω: an antithetic pair counts once. Orthogonality reduces
+/// the error for moderate ‖x−y‖ and may increase it for large ‖x−y‖.
 ///
 /// Source: Performers, Lemma 2; Hybrid Random Features, Lemma 2.2; Simplex Random Features, equation 26; with
 /// an angle: new.
@@ -88,34 +87,33 @@ pub fn trigonometric(pair: &Pair, law: &Law) -> Option<f64> {
     Some(terms.ln_variance(law, Radius::Chi)? + pair.norms)
 }
 
-/// ln of the variance of the positive estimate with ‖ω‖ = √d, about the regularised softmax kernel.
+/// ln of the variance of the positive estimate with ‖ω‖ = √d, an unbiased estimate of the regularised softmax kernel.
 ///
-/// exp(−‖x‖²−‖y‖²) (q(4d‖x+y‖²) − q(d‖x+y‖²)²)/m with q(t) = ₀F₁(; d/2; t/4), plus (q((2+2cos θ)d‖x+y‖²) −
-/// q²)/m² for each coupled pair. The mean squared error about the softmax kernel is larger by the squared
-/// difference of the kernels.
+/// exp(−‖x‖²−‖y‖²) (q(4d‖x+y‖²) − q(d‖x+y‖²)²)/m with q(t) = ₀F₁(; d/2; t/4), plus (q((2+2cos θ)d‖x+y‖²) − q²)/m² for
+/// each coupled pair. The mean squared error for the softmax kernel is larger by the squared difference of the kernels.
 ///
 /// Source: new (the kernel: Performers, Theorem 1).
 pub fn regularised_positive(pair: &Pair, law: &Law) -> Option<f64> {
     let q = SphereMeans::new(pair);
     let terms = Terms {
         single: q.excess(Turns::One(1.0)),
-        // The mean of both terms' squares and their product: q(4·) and q(0).
+        // The mean of the square of a term, q(4·), and of the product of both, q(0).
         antithetic: q.excess(Turns::Both(1.0)).scaled(LN_2),
         angle: &|cos| q.excess(Turns::One(cos)),
     };
     Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
 }
 
-/// ln of the mean squared error of the positive estimate with ‖ω‖ = √d about the softmax kernel: its variance
-/// and the squared difference of the kernels. Source: new.
+/// ln of the mean squared error of the positive estimate with ‖ω‖ = √d for the softmax kernel: the variance plus the
+/// squared difference of the kernels. Source: new.
 pub fn regularised_positive_about_softmax(pair: &Pair, law: &Law) -> Option<f64> {
     let variance = regularised_positive(pair, law)?;
     let ratio = SphereMeans::new(pair).ln_mean() - 0.5 * pair.sum;
     Some(super::ln_add_exp(variance, 2.0 * (pair.dot + ln_1m_exp((-ratio).max(0.0)))))
 }
 
-/// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, about the regularised softmax kernel. Source:
-/// new.
+/// ln of the variance of the hyperbolic estimate with ‖ω‖ = √d, an unbiased estimate of the regularised softmax kernel.
+/// Source: new.
 pub fn regularised_hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
     let q = SphereMeans::new(pair);
     let single = q.excess(Turns::Both(1.0));
@@ -123,8 +121,8 @@ pub fn regularised_hyperbolic(pair: &Pair, law: &Law) -> Option<f64> {
     Some(terms.ln_variance(law, Radius::RootDim)? + 2.0 * q.ln_mean() - pair.norms)
 }
 
-/// ln of the exact amount by which `m` orthogonal positive features, in blocks of d, beat independent ones in
-/// mean squared error: (P/m)e^{−‖x‖²−‖y‖²}(e^{v²} − ρ) with P the mean number of other rows in a row's block.
+/// ln of the exact reduction in mean squared error from `m` orthogonal positive features, in blocks of d, over
+/// independent ones: (P/m)e^{−‖x‖²−‖y‖²}(e^{v²} − ρ) with P the mean number of other rows in a row's block.
 ///
 /// Source: Simplex Random Features, equation 25; m > d: new.
 pub fn ln_positive_orthogonality_gap(pair: &Pair, m: usize) -> Option<f64> {
@@ -132,11 +130,11 @@ pub fn ln_positive_orthogonality_gap(pair: &Pair, m: usize) -> Option<f64> {
     Some(gap.ln_abs + ln_pair_factor(pair.dim, m)? + 2.0 * pair.dot)
 }
 
-/// The exact amount by which `m` orthogonal trigonometric features, in blocks of d, beat independent ones in
-/// mean squared error; negative where they are worse.
+/// The exact reduction in mean squared error from `m` orthogonal trigonometric features, in blocks of d, over
+/// independent ones; negative where they are worse.
 ///
-/// For ‖x−y‖² > 40 and even d accurate relative to itself, but near zeros; else up to 1e-15 e^{‖x‖²+‖y‖²}/m, so that
-/// for odd d nothing is known of gaps that are smaller.
+/// For ‖x−y‖² > 40 and even d the relative error is of the order of rounding, except near zeros. Otherwise the absolute
+/// error is about 1e-15 e^{‖x‖²+‖y‖²}/m, so smaller gaps are not resolved for odd d.
 ///
 /// Source: Simplex Random Features, equation 26; m > d: new.
 pub fn trigonometric_orthogonality_gap(pair: &Pair, m: usize) -> Option<SignedLog> {
@@ -151,7 +149,7 @@ fn ln_pair_factor(d: usize, m: usize) -> Option<f64> {
     Some(pairs.angles.iter().map(|(_, count)| count).sum::<f64>().ln() - 2.0 * (m as f64).ln())
 }
 
-/// Means of exponentials on the sphere of radius √d.
+/// Means of exponentials over the sphere of radius √d.
 struct SphereMeans {
     half_dim: f64,
     /// d‖x+y‖².
@@ -168,7 +166,7 @@ impl SphereMeans {
         ln_0f1(self.half_dim, 0.25 * self.argument)
     }
 
-    /// The mean of q((2+2cos)d‖x+y‖²) over the cosines, relative to q(d‖x+y‖²)², minus 1.
+    /// The mean of q((2+2cos θ)d‖x+y‖²) over the angles, relative to q(d‖x+y‖²)², minus 1.
     fn excess(&self, turns: Turns) -> SignedLog {
         if self.argument <= 2.0 * self.half_dim {
             return SignedLog::from(self.excess_series(turns)).scaled(-2.0 * self.ln_mean());
@@ -181,8 +179,8 @@ impl SphereMeans {
         }
     }
 
-    /// The mean of q((2+2cos)·) minus q(·)², by the power series of both, for ‖x+y‖ ≤ 1: what they share is
-    /// taken out of each coefficient.
+    /// The mean of q((2+2cos θ)·) minus q(·)² for ‖x+y‖ ≤ 1, from the difference of their power series: common parts
+    /// are removed from each coefficient.
     fn excess_series(&self, turns: Turns) -> f64 {
         const TERMS: usize = 40;
         // Coefficients of (d‖x+y‖²/4)ᵏ in q, and of its square.
@@ -195,7 +193,7 @@ impl SphereMeans {
         let term = |k: usize| {
             let square: f64 = (1..k).map(|j| of_mean[j] * of_mean[k - j]).sum();
             let n = k as i32;
-            // 2 aₖ of the square's coefficient is taken off the growth, exactly for k = 1.
+            // The part 2 aₖ of the square's coefficient is subtracted from the growth; exactly 0 for k = 1.
             let growth = match turns {
                 Turns::One(cos) => (2.0 + 2.0 * cos).powi(n) - 2.0,
                 Turns::Both(_) if k == 1 => 0.0,
@@ -207,11 +205,11 @@ impl SphereMeans {
     }
 }
 
-/// Which angles a mean of products is over.
+/// The angles that a mean of products is taken over.
 #[derive(Clone, Copy)]
 enum Turns {
     /// One, with this cosine.
     One(f64),
-    /// One and its complement to π.
+    /// The angle and its supplement π − θ.
     Both(f64),
 }

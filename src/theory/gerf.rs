@@ -1,8 +1,8 @@
 //! Generalised exponential features (GERF) and optimal positive features (OPRF).
 //!
-//! f(ω, x) = D exp(A‖ω‖² + B ω·x + C‖x‖²) and the same with sB for y, for the Gaussian kernel: A complex, s =
-//! ±1. s = 1, A = 0 is the positive map; s = −1, A = 0 the trigonometric one; s = 1 with the best real A is
-//! OPRF. For softmax add ‖x‖² + ‖y‖² to a logarithmic variance.
+//! f(ω, x) = D exp(A‖ω‖² + B ω·x + C‖x‖²), and with sB in place of B for y; A is complex and s = ±1. s = 1, A = 0 is
+//! the positive map, s = −1, A = 0 the trigonometric one, and s = 1 with the optimal real A is OPRF. Variances are for
+//! the Gaussian kernel; for softmax add ‖x‖² + ‖y‖² to the logarithm.
 
 use std::f64::consts::LN_2;
 
@@ -62,8 +62,7 @@ pub struct Optimum {
     pub a: f64,
 }
 
-/// The coefficients that make the estimate unbiased for the Gaussian kernel; needs Re(1 − 4A) > 0,
-/// else NaN.
+/// The coefficients that make the estimate unbiased for the Gaussian kernel. Requires Re(1 − 4A) > 0, else NaN.
 ///
 /// B = √(s(1 − 4A)), C = −(s + 1)/2, D = (1 − 4A)^{d/4}. Source: Chefs' Random Tables, Theorem 3.1.
 pub fn coefficients(a: Complex64, s: GerfSign, d: usize) -> Coefficients {
@@ -79,17 +78,17 @@ pub fn coefficients(a: Complex64, s: GerfSign, d: usize) -> Coefficients {
 
 /// ln of the variance of the estimate of the Gaussian kernel; `None` without a closed form.
 ///
-/// Finite for Re(1 − 8A) > 0, else +∞; NaN where the estimate does not exist, Re(1 − 4A) ≤ 0. Known for any A and s
-/// under any known law of radii χ_d: independent rows, known angles, antithetic pairs.
+/// Finite for Re(1 − 8A) > 0, else +∞; NaN for Re(1 − 4A) ≤ 0, where the estimate does not exist. Holds for any A and s
+/// and any known law with radii χ_d: independent rows, fixed angles, antithetic pairs.
 ///
-/// The covariance of two terms whose rows have an angle does not depend on A: it is that of positive features for
-/// s = 1, of trigonometric ones for s = −1. Derivation: with z = x + sy, ωᵢ = rᵢûᵢ, and (Aᵢ, Bᵢ) either (A, B) or their
-/// conjugates, a product of two terms is Dᵢ² exp(2Aᵢrᵢ² + Bᵢrᵢ ûᵢ·z) over i = 1 and 2, but for a constant. Its mean over
-/// all rotations of û₁ and û₂ together is e^{2A₁r₁² + 2A₂r₂²} ₀F₁(; d/2; v·v ‖z‖²/4) with v = B₁r₁û₁ + B₂r₂û₂. Radii are
-/// independent, with densities ∝ r^{d−1}e^{−r²/2}, of which the factor makes r^{d−1}e^{−(1−4Aᵢ)r²/2}. Turning the paths of
-/// integration to rᵢ = tᵢ/√(1−4Aᵢ), which Re(1−8A) > 0 allows, gives the density of χ_d back and a factor that
-/// cancels Dᵢ². Since Bᵢ = ±√s √(1−4Aᵢ), v·v has become s‖t₁û₁ ± t₂û₂‖², that of A = 0. It takes radii χ_d that are
-/// independent of each other and of directions, and two dimensions.
+/// The covariance of two terms whose rows are at a fixed angle does not depend on A: it is that of positive features
+/// for s = 1 and of trigonometric ones for s = −1. Derivation: let z = x + sy, ωᵢ = rᵢûᵢ, and (Aᵢ, Bᵢ) be (A, B) or its
+/// conjugate. Up to a constant, the product of two terms is ∏ᵢ Dᵢ² exp(2Aᵢrᵢ² + Bᵢrᵢ ûᵢ·z) over i = 1, 2. Its mean over
+/// joint rotations of û₁ and û₂ is e^{2A₁r₁² + 2A₂r₂²} ₀F₁(; d/2; v·v ‖z‖²/4) with v = B₁r₁û₁ + B₂r₂û₂. The radii have
+/// densities ∝ r^{d−1}e^{−r²/2}, which the factor turns into r^{d−1}e^{−(1−4Aᵢ)r²/2}. Rotating the contours of
+/// integration to rᵢ = tᵢ/√(1−4Aᵢ), valid for Re(1−8A) > 0, restores the density of χ_d and gives a factor that cancels
+/// Dᵢ². Since Bᵢ = ±√s √(1−4Aᵢ), v·v becomes s‖t₁û₁ ± t₂û₂‖², its value at A = 0. The derivation requires d ≥ 2 and
+/// radii χ_d that are independent of each other and of the directions.
 ///
 /// Source: Chefs' Random Tables, Theorem 3.2; angles and antithetic pairs: new.
 pub fn ln_variance(pair: &Pair, a: Complex64, s: GerfSign, law: &Law) -> Option<f64> {
@@ -111,7 +110,7 @@ pub fn ln_variance(pair: &Pair, a: Complex64, s: GerfSign, law: &Law) -> Option<
     let (half, w) = (0.5 * pair.dim as f64, s.distance(pair));
     // E (Re f)² = ½ Re E f² + ½ E |f|², each relative to K².
     let square = half * ln_1p(16.0 * a / contraction * a) + s.value() * w / contraction;
-    // (s/2)(…) of the paper, with |1−4A| − Re(1−4A) taken out: what is left cancels nothing.
+    // (s/2)(…) of the paper, with |1−4A| − Re(1−4A) factored out, so that nothing cancels.
     let turn = 16.0 * a.im * a.im / (base.norm() + base.re) / contraction.re;
     let growth = match s {
         GerfSign::Plus => 1.0 / contraction.re + turn,
@@ -128,8 +127,8 @@ pub fn ln_variance(pair: &Pair, a: Complex64, s: GerfSign, law: &Law) -> Option<
     Some(terms.ln_variance(law, Radius::Chi)? - pair.difference)
 }
 
-/// The variance of a term and its covariance with that of −ω: E f(ω)f(−ω) is K² (1 + 16A²/(1 − 8A))^{d/2} e^{−sw}, and
-/// E f(ω)f̄(−ω) is K² (1 + 16|A|²/Re(1 − 8A))^{d/2} e^{−sw − 2(Im B)²w/Re(1 − 8A)}.
+/// The variance of a term plus its covariance with the term of −ω: E f(ω)f(−ω) is K² (1 + 16A²/(1 − 8A))^{d/2} e^{−sw},
+/// and E f(ω)f̄(−ω) is K² (1 + 16|A|²/Re(1 − 8A))^{d/2} e^{−sw − 2(Im B)²w/Re(1 − 8A)}.
 fn antithetic(half: f64, a: Complex64, s: GerfSign, w: f64, single: SignedLog) -> SignedLog {
     if a == Complex64::ZERO {
         // (e^w − 1) + (e^{−w} − 1) without cancellation.
@@ -151,9 +150,8 @@ fn ln_1p(z: Complex64) -> Complex64 {
 
 /// The real A ≤ 0 that minimises the variance of OPRF at ‖x+y‖² = `v2`.
 ///
-/// `v2` may be the mean of ‖x+y‖² over pairs of data: then A* minimises the mean logarithm of the second
-/// moment. Valid from 0 to the largest number. Source: Chefs' Random Tables, Theorem 3.3, in a form that is
-/// not 0/0 at 0.
+/// `v2` may be the mean of ‖x+y‖² over pairs of data: then A* minimises the mean logarithm of the second moment. Valid
+/// for any finite `v2` ≥ 0. Source: Chefs' Random Tables, Theorem 3.3, rewritten to avoid 0/0 at 0.
 pub fn optimal(d: usize, v2: f64) -> Optimum {
     let d = d as f64;
     // Relative to d, so that the square of a huge v² does not overflow.

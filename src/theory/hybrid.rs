@@ -1,6 +1,6 @@
-//! Mean squared errors of hybrid estimators, composed from those of their parts.
+//! Mean squared errors of hybrid estimators, from those of their bases.
 //!
-//! Since the coefficients of an estimate Σ λ̂ₖ Pₖ sum to 1, its error is Σ λ̂ₖ (Pₖ − K): with coefficients
+//! The coefficients of an estimate Σ λ̂ₖ Pₖ sum to 1, so its error is Σ λ̂ₖ (Pₖ − K). If the coefficients are
 //! independent of the bases, MSE = Σₖₗ E\[λ̂ₖ λ̂ₗ\] Cov(Pₖ, Pₗ).
 
 use super::coefficient::{self, Moments};
@@ -11,9 +11,9 @@ use crate::SignedLog;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Sharing {
-    /// Each has frequencies of its own.
+    /// Each basis has its own frequencies.
     Independent,
-    /// They project on the same frequencies.
+    /// Both bases use the same frequencies.
     Shared,
 }
 
@@ -27,8 +27,8 @@ pub fn ln_mse(moments: &Moments, ln_mse_p: f64, ln_mse_q: f64) -> f64 {
 /// ln MSE of the bipolar hybrid of exp(x·y): λ̂ times the hyperbolic estimate plus (1 − λ̂) times the
 /// trigonometric one, m independent frequencies each.
 ///
-/// Shared frequencies add −(2/m) e^{2x·y} (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\]: nothing for equal norms. That
-/// helps where E\[λ̂(1−λ̂)\] > 0, always so for the angular coefficient. Source: Hybrid Random Features,
+/// Shared frequencies add −(2/m) e^{2x·y} (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\], which is 0 for equal norms. This reduces
+/// the error if E\[λ̂(1−λ̂)\] > 0, which always holds for the angular coefficient. Source: Hybrid Random Features,
 /// Theorems 3.1 and F.1; the term for unequal norms: erratum H8.
 pub fn ln_bipolar_mse(pair: &Pair, moments: &Moments, m: usize, sharing: Sharing) -> Option<f64> {
     let law = Law::independent(m);

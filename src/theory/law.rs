@@ -1,4 +1,4 @@
-//! [`Law`]: what is known of the joint law of drawn frequencies, as data.
+//! [`Law`]: what is known about the joint law of drawn frequencies, as data.
 
 pub use crate::kernel::Radius;
 
@@ -7,32 +7,32 @@ pub use crate::kernel::Radius;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Dependence {
-    /// Not at all.
+    /// Rows are independent.
     Independent,
-    /// Directions are orthogonal, otherwise uniform; radii are independent.
+    /// Directions are orthogonal and uniformly distributed; radii are independent.
     Orthogonal,
-    /// Directions have a fixed angle between each two, otherwise uniform; radii are independent.
+    /// Any two directions are at the same fixed angle and directions are uniformly distributed; radii are independent.
     Angle {
         /// The cosine of the angle.
         #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
         cos: f64,
     },
-    /// Nothing is known; directions need not even be uniform.
+    /// Nothing is known; directions may not even be uniform.
     Unknown,
 }
 
-/// The law of a run of rows that may depend on each other, but not on other blocks.
+/// The law of one block of consecutive rows. Rows may depend on each other, but not on other blocks.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct BlockLaw {
     /// Number of rows.
     pub size: usize,
-    /// How they depend on each other; with `antithetic`, how rows of different pairs do.
+    /// How the rows depend on each other; with `antithetic`, how rows of different pairs do.
     pub dependence: Dependence,
     /// The law of the norms.
     pub radius: Radius,
-    /// Rows come in pairs (ω, −ω); with an odd size the last row is alone.
+    /// Rows come in pairs (ω, −ω); if the size is odd, the last row is unpaired.
     pub antithetic: bool,
 }
 
@@ -47,7 +47,7 @@ impl BlockLaw {
         BlockLaw { antithetic: true, ..self }
     }
 
-    /// Rows of which no more is known than the law of their norms.
+    /// Rows of unknown dependence, with norms of this law.
     pub fn unknown(size: usize, radius: Radius) -> Self {
         BlockLaw { size, dependence: Dependence::Unknown, radius, antithetic: false }
     }
@@ -56,6 +56,7 @@ impl BlockLaw {
 /// The joint law of all rows: independent blocks.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Law {
     /// The blocks, in the order of the rows.
     pub blocks: Vec<BlockLaw>,
@@ -80,14 +81,19 @@ impl Pairs {
 }
 
 impl Law {
-    /// `m` rows with radii χ_d in blocks of up to `capacity` rows, the last one partial.
+    /// `m` rows with radii of this law in blocks of `capacity` rows; the last block may be partial.
     ///
-    /// A capacity of 0 counts as 1. Takes memory for each block.
+    /// A capacity of 0 counts as 1. Uses memory proportional to the number of blocks.
     pub fn blocks(m: usize, capacity: usize, dependence: Dependence, radius: Radius) -> Self {
         let capacity = capacity.max(1);
         let size = |start: usize| capacity.min(m - start);
         let block = |start| BlockLaw { size: size(start), dependence, radius, antithetic: false };
         Law { blocks: (0..m).step_by(capacity).map(block).collect() }
+    }
+
+    /// These blocks, which are independent of each other.
+    pub fn of_blocks(blocks: Vec<BlockLaw>) -> Self {
+        Law { blocks }
     }
 
     /// `m` independent rows ~ N(0, I).
@@ -100,25 +106,25 @@ impl Law {
         Law::blocks(m, d, Dependence::Orthogonal, Radius::Chi)
     }
 
-    /// `m` rows of which nothing is stated.
+    /// `m` rows of unknown law.
     pub fn unknown(m: usize) -> Self {
         Law::blocks(m, m, Dependence::Unknown, Radius::Unstated)
     }
 
-    /// These rows with radii of another law.
+    /// The same rows with radii of another law.
     pub fn with_radius(mut self, radius: Radius) -> Self {
         self.blocks.iter_mut().for_each(|block| block.radius = radius);
         self
     }
 
-    /// These rows made into antithetic pairs: the rows' number stays, the blocks hold pairs.
+    /// The same number of rows, in antithetic pairs within each block.
     pub fn antithetic(mut self) -> Self {
         self.blocks.iter_mut().for_each(|block| block.antithetic = true);
         self
     }
 
-    /// The law of all radii, if it is the same for all blocks; else [`Other`](Radius::Other) if all have uniform
-    /// directions. Not stated otherwise, or if there are no blocks.
+    /// The law of the radii if it is the same for all blocks; otherwise [`Other`](Radius::Other) if all blocks have
+    /// uniform directions, else [`Unstated`](Radius::Unstated). `Unstated` if there are no blocks.
     pub fn radius(&self) -> Radius {
         let first = self.blocks.first().map_or(Radius::Unstated, |block| block.radius);
         match self.blocks.iter().find(|block| block.radius != first) {
@@ -128,18 +134,18 @@ impl Law {
         }
     }
 
-    /// The law with radii χ, if all directions are uniform: for what depends on directions alone.
+    /// The law with radii χ, if all directions are uniform. For results that depend only on directions.
     pub(crate) fn directions(&self) -> Option<Law> {
         let polar = self.blocks.iter().all(|block| block.radius.is_polar());
         polar.then(|| self.clone().with_radius(Radius::Chi))
     }
 
-    /// Whether the law of every radius is stated, by name or as another one.
+    /// Whether no block has radii of [`Unstated`](Radius::Unstated) law.
     pub fn is_stated(&self) -> bool {
         self.blocks.iter().all(|block| block.radius != Radius::Unstated)
     }
 
-    /// Refuses angles whose cosine is none.
+    /// Rejects angles whose cosine is not in \[−1, 1\].
     pub(crate) fn check(&self) -> crate::Result<()> {
         let cos = |block: &BlockLaw| match block.dependence {
             Dependence::Angle { cos } => Some(cos),
@@ -160,7 +166,7 @@ impl Law {
         self.pairs(Radius::Chi).is_some_and(|pairs| pairs == Pairs::default())
     }
 
-    /// The number of rows; the largest number if they are more.
+    /// The number of rows, saturating at `usize::MAX`.
     pub fn len(&self) -> usize {
         self.blocks.iter().fold(0, |sum, block| sum.saturating_add(block.size))
     }
@@ -191,7 +197,7 @@ impl Law {
             };
             let (n, opposite) = (block.size as f64, opposite as f64);
             if block.antithetic {
-                // Rows of different pairs: as many with equal as with opposite signs.
+                // Ordered rows of different pairs: half of them at the angle, half at its supplement.
                 let half = 0.5 * (n * n - 4.0 * opposite - (n - 2.0 * opposite));
                 pairs.add(cos, half);
                 pairs.add(-cos, half);

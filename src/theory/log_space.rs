@@ -33,12 +33,11 @@ pub fn ln_sinh(t: f64) -> f64 {
     t.abs() + ln_1m_exp(2.0 * t.abs()) - LN_2
 }
 
-/// e^p cosh q − e^{p−q} sin²(b/2) − 1, without overflow or cancellation: what ½ Re e^{p−q+ib} + ½ e^{p+q}
-/// exceeds 1 by.
+/// ½ Re e^{p−q+ib} + ½ e^{p+q} − 1 = e^p cosh q − e^{p−q} sin²(b/2) − 1, without overflow or cancellation.
 pub(super) fn real_part_excess(p: f64, q: f64, b: f64) -> SignedLog {
     let turned = SignedLog::from(-(0.5 * b).sin().powi(2)).scaled(p - q);
     let parts = if p.abs() + q.abs() < 1.0 {
-        // The halves may be opposite to first order: (eᵖ − 1) cosh q + 2 sinh²(q/2) has that taken out.
+        // The halves may cancel to first order; (eᵖ − 1) cosh q + 2 sinh²(q/2) does not.
         [expm1(p).scaled(super::special::ln_cosh(q)), SignedLog::positive(LN_2 + 2.0 * ln_sinh(0.5 * q))]
     } else {
         [expm1(p + q).scaled(-LN_2), expm1(p - q).scaled(-LN_2)]

@@ -1,15 +1,14 @@
-//! Closed forms: the variance of an estimate before anything is drawn, bounds, and the parameters that
-//! minimise it.
+//! Closed forms: variances of estimates, bounds, and the parameters that minimise them.
 //!
-//! Pure functions of a few scalars of a pair of points ([`Pair`]) and of what is known about the frequencies
-//! ([`Law`]). Logarithms come first, since variances leave the range of `f64` at norms of about 11. Errors of
-//! the Gaussian maps ([`positive`], [`hyperbolic`], [`trigonometric`], regularised) hold under any known law;
-//! the modules have the rest. Values are for the softmax kernel unless a module says otherwise: for the
-//! Gaussian kernel subtract ‖x‖² + ‖y‖² from the logarithm. "No closed form" is `None`, never a guess;
-//! arguments outside a domain give NaN.
+//! Pure functions of a few scalars of a pair of points ([`Pair`]) and of the law of the frequencies ([`Law`]); nothing
+//! is drawn. Most return logarithms, because variances overflow `f64` at norms of about 11. Errors of the Gaussian maps
+//! ([`positive`], [`hyperbolic`], [`trigonometric`] and their regularised forms) hold for any known law; other maps
+//! have modules of their own. Values are for the softmax kernel unless a module says otherwise; for the Gaussian kernel
+//! subtract ‖x‖² + ‖y‖² from the logarithm. `None` means that no closed form is known; arguments outside the domain
+//! give NaN.
 //!
-//! Each function names its source (paper, equation), or says "new"; where a paper is wrong it cites
-//! [`errata`]. The example `verify` checks them against values of an independent implementation and, with
+//! Each function names its source (paper, equation), or "new" for results first derived here; where a paper is wrong it
+//! cites [`errata`]. The example `verify` checks the functions against an independent implementation and, with
 //! `--simulate`, against estimates.
 //!
 //! ```

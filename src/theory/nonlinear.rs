@@ -1,4 +1,4 @@
-//! Variances of the estimates from features f(ω·x).
+//! Variances of estimates from nonlinear features f(ω·x).
 
 use std::f64::consts::{LN_2, PI};
 
@@ -8,22 +8,24 @@ use crate::SignedLog;
 use crate::kernel::{Activation, Kernel, angle, ln_norm};
 use crate::numeric::special::gauss_legendre;
 
-/// ln of the variance of (1/m) Σ f(ωⱼ·x) f(ωⱼ·y) at points of equal dimension, already divided by the
-/// lengthscale; `None` where no closed form is known: for erf, GELU, the sigmoid and tanh, and, exp, u and u² apart, for
-/// rows that depend on each other otherwise than as antithetic pairs.
+/// ln of the variance of (1/m) Σ f(ωⱼ·x) f(ωⱼ·y) at points of equal dimension, already divided by the lengthscale.
+/// `None` where no closed form is known: for erf, GELU, sigmoid and tanh; and, except for exp, u and u², for rows with
+/// any dependence other than antithetic pairs.
 ///
-/// A single term has the variance E f²(ω·x) f²(ω·y) − K², and f² is again a function with a kernel, or a
-/// sum of such. With t = θ/π it is 4t(1−t) for sgn and (1−t)(1+t)/4 for the step, whatever the law of the
-/// radii; the others are for ω ~ N(0, I). exp is the positive map times e^{(‖x‖²+‖y‖²)/2}, under any known law. For u two
-/// terms whose rows have an angle with cosine c have the covariance ((d−2)(x·y)² + d‖x‖²‖y‖²)(dc² − 1)/((d+2)(d−1)); for
-/// u² it is d²(d+2)² (P₂(c) V₂ + P₄(c) V₄), where V₂ and V₄ are the variances over the sphere of the second and the fourth
-/// harmonic of (u·x)²(u·y)² and P₂ and P₄ the Gegenbauer polynomials with Pₖ(1) = 1. For ReLU² the second moment of a term
-/// is ‖x‖⁴‖y‖⁴ (12/π) ∫₀^{π−θ} (cos u + cos θ)⁴ du. An antithetic pair counts as one frequency where f is odd or even; the mean of a pair's two terms has the variance
-/// t(1−t)/4 for the step and ½E f²(ω·x) f²(ω·y) − K² for the ReLU and its square, whose terms are never both other than 0. Where one
-/// point is 0 and f is sgn, of which sgn 0 = 1 is no odd value, the terms of a pair cancel: the estimate from pairs is
-/// the kernel's 0, without variance.
+/// A single term has the variance E f²(ω·x) f²(ω·y) − K², where f² is again a function with a known kernel, or a sum of
+/// such functions. With t = θ/π it is 4t(1−t) for sgn and (1−t)(1+t)/4 for the step, for any law of the radii; the
+/// others require ω ~ N(0, I). For exp the estimate is that of the positive map times e^{(‖x‖²+‖y‖²)/2}, under any
+/// known law. For ReLU² the second moment of a term is ‖x‖⁴‖y‖⁴ (12/π) ∫₀^{π−θ} (cos u + cos θ)⁴ du.
 ///
-/// Source: sgn, Hybrid Random Features, Lemma 3.2; others new.
+/// Rows at a fixed angle with cosine c: two terms have the covariance ((d−2)(x·y)² + d‖x‖²‖y‖²)(dc² − 1)/((d+2)(d−1))
+/// for u, and d²(d+2)² (P₂(c) V₂ + P₄(c) V₄) for u², where V₂ and V₄ are the variances over the sphere of the second
+/// and fourth harmonics of (u·x)²(u·y)² and Pₖ the Gegenbauer polynomials with Pₖ(1) = 1.
+///
+/// Antithetic pairs: a pair counts as one frequency if f is odd or even. The mean of its two terms has the variance
+/// t(1−t)/4 for the step and ½E f²(ω·x) f²(ω·y) − K² for ReLU and ReLU², of whose terms at most one is not 0. For sgn
+/// with one point 0 the two terms cancel, because sgn 0 = 1: the estimate is exactly 0, the kernel's value.
+///
+/// Source: Hybrid Random Features, Lemma 3.2, for sgn; the others are new.
 pub fn nonlinear(f: Activation, x: &[f64], y: &[f64], law: &Law) -> Option<f64> {
     if f == Activation::Exp {
         let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
@@ -39,7 +41,7 @@ pub fn nonlinear(f: Activation, x: &[f64], y: &[f64], law: &Law) -> Option<f64> 
             _ => None,
         };
     }
-    // Rows without a partner, and the pairs' rows with twice the variance of the mean of their two terms.
+    // Unpaired rows, then paired rows: each counts twice the variance of the mean of its pair.
     let (m, paired) = (law.len() as f64, 2.0 * pairs.antithetic);
     let mut total = if paired < m { single + (m - paired).ln() } else { f64::NEG_INFINITY };
     if paired > 0.0 {
@@ -48,8 +50,8 @@ pub fn nonlinear(f: Activation, x: &[f64], y: &[f64], law: &Law) -> Option<f64> 
     Some(total - 2.0 * m.ln())
 }
 
-/// For u and rows with angles. By the mean of u_a u_b v_c v_d over unit vectors with u·v = c, which is invariant under
-/// rotations and therefore a sum of three products of δ.
+/// For u and rows at fixed angles. From the mean of u_a u_b v_c v_d over unit vectors with u·v = c, which is rotation
+/// invariant and therefore a sum of three products of Kronecker deltas.
 fn of_linear(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
     let d = x.len() as f64;
     let ln_kernel = |f: Activation| f.kernel().map(|kernel| kernel.log_of_slices(x, y).ln_abs);
@@ -62,9 +64,9 @@ fn of_linear(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
     Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle }.ln_variance(law, Radius::Chi)
 }
 
-/// For u² and rows with angles. The covariance of F(u) and F(v) over unit vectors with u·v = c, for F(u) = (u·x)²(u·y)², is
-/// the sum over its harmonics of their variances times Pₖ(c). The second harmonic is that of ΔF/(2(d+4)), and
-/// ΔF = uᵀQu with Q = 2‖x‖²yyᵀ + 2‖y‖²xxᵀ + 4(x·y)(xyᵀ + yxᵀ).
+/// For u² and rows at fixed angles. The covariance of F(u) and F(v) over unit vectors with u·v = c, for F(u) =
+/// (u·x)²(u·y)², is the sum over its harmonics of their variances times Pₖ(c). The second harmonic of F is that of
+/// ΔF/(2(d+4)), and ΔF = uᵀQu with Q = 2‖x‖²yyᵀ + 2‖y‖²xxᵀ + 4(x·y)(xyᵀ + yxᵀ).
 fn of_squares(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
     let d = x.len() as f64;
     let theta = angle(x.iter().copied().zip(y.iter().copied()));
@@ -87,22 +89,22 @@ fn of_squares(x: &[f64], y: &[f64], single: f64, law: &Law) -> Option<f64> {
     Terms { single, antithetic: single.scaled(LN_2), angle: &of_angle }.ln_variance(law, Radius::Chi)
 }
 
-/// E f²(ω·x) f²(ω·y) for ReLU²: in polar coordinates the radius has the moment 2⁴4!, and the angle the mean of
-/// cos⁴φ cos⁴(φ−θ) where both are positive.
+/// E f²(ω·x) f²(ω·y) for ReLU². In polar coordinates the radius contributes the moment 2⁴4!, the angle the mean of
+/// cos⁴φ cos⁴(φ−θ) where both cosines are positive.
 fn second_moment_of_relu_squared(x: &[f64], y: &[f64]) -> SignedLog {
     let half = 0.5 * (PI - angle(x.iter().copied().zip(y.iter().copied())));
-    // cos u + cos θ for u = (1 + s)w/2, w = π − θ, as a product, which does not cancel near θ = π.
+    // cos u + cos θ for u = (1 + s)w/2, w = π − θ, as a product that does not cancel near θ = π.
     let term = |s: f64| (2.0 * (half * (1.5 + 0.5 * s)).sin() * (half * (0.5 - 0.5 * s)).sin()).powi(4);
     let integral = half * gauss_legendre().iter().map(|(s, w)| w * term(*s)).sum::<f64>();
     SignedLog::from(12.0 / PI * integral)
         .scaled(4.0 * (ln_norm(x.iter().copied()) + ln_norm(y.iter().copied())))
 }
 
-/// ln of the variance of the mean of a pair's terms, f(ω·x) f(ω·y) and f(−ω·x) f(−ω·y), from that of one.
+/// ln of the variance of the mean of the two terms of an antithetic pair, from ln of the variance of one term.
 fn ln_of_pair(f: Activation, x: &[f64], y: &[f64], single: f64) -> Option<f64> {
     let zero = |point: &[f64]| point.iter().all(|v| *v == 0.0);
     match f {
-        // With one point 0 the sum of the terms is the same for every ω.
+        // If one point is 0, the sum of the two terms is the same for every ω.
         Activation::Sign | Activation::Step if zero(x) || zero(y) => Some(f64::NEG_INFINITY),
         // (1 + sgn(ω·x) sgn(ω·y))/4.
         Activation::Step => Some(ln_of_signs(Activation::Sign, x, y) - 16f64.ln()),
@@ -118,13 +120,13 @@ fn ln_of_pair(f: Activation, x: &[f64], y: &[f64], single: f64) -> Option<f64> {
     }
 }
 
-/// The same for (f(ωⱼ·x) + ε) (f(ωⱼ·y) + ε): `None` for ε ≠ 0 but for u, u², |u|, the step and the ReLU and rows that
-/// are independent.
+/// [`nonlinear`] for (f(ωⱼ·x) + ε) (f(ωⱼ·y) + ε). For ε ≠ 0 `None` unless rows are independent and f is u, u², |u|, the
+/// step or ReLU.
 ///
 /// With a = ω·x and b = ω·y the variance of a term is Var f(a)f(b) + 2ε Cov(f(a)f(b), f(a)+f(b)) + ε² Var(f(a)+f(b)).
-/// The mixed moments, with c = cos θ: E f²(a) f(b) is 0 for u, ‖x‖²‖y‖ √(2/π) (1 + c²) for |u|, ‖x‖⁴‖y‖² (3 + 12c²)
-/// for u², K for the step, ‖x‖²‖y‖ (1 + c)²/√(8π) for the ReLU. The error is relative to
-/// the largest of these terms. Source: new.
+/// The mixed moments, with c = cos θ: E f²(a) f(b) is 0 for u, ‖x‖²‖y‖ √(2/π) (1 + c²) for |u|, ‖x‖⁴‖y‖² (3 + 12c²) for
+/// u², K for the step, ‖x‖²‖y‖ (1 + c)²/√(8π) for the ReLU. The rounding error is relative to the largest of these
+/// terms. Source: new.
 pub fn nonlinear_with_offset(f: Activation, offset: f64, x: &[f64], y: &[f64], law: &Law) -> Option<f64> {
     if offset == 0.0 {
         return nonlinear(f, x, y, law);
@@ -136,7 +138,7 @@ pub fn nonlinear_with_offset(f: Activation, offset: f64, x: &[f64], y: &[f64], l
     let product = |u: SignedLog, v: SignedLog| SignedLog { sign: u.sign * v.sign, ..u.scaled(v.ln_abs) };
     let minus = |u: SignedLog| SignedLog { sign: -u.sign, ..u };
     let (own, both) = (kernel(f, x, y)?, [(x, y), (y, x)]);
-    // Not from cos θ: 1 + cos θ would cancel near θ = π.
+    // The half angle, because 1 + cos θ would cancel near θ = π.
     let theta = angle(x.iter().copied().zip(y.iter().copied()));
     let (cos, half) = (theta.cos(), (0.5 * theta).cos());
     let mixed = |x: &[f64], y: &[f64]| {
@@ -149,7 +151,7 @@ pub fn nonlinear_with_offset(f: Activation, offset: f64, x: &[f64], y: &[f64], l
             Activation::Square => {
                 Some(SignedLog::from(3.0 + 12.0 * cos * cos).scaled(4.0 * of_x + 2.0 * of_y))
             }
-            // ½K where x is 0 and the step ½.
+            // ½K where x is 0, since the step at 0 is ½.
             Activation::Step => Some(if of_x == f64::NEG_INFINITY { own.scaled(-LN_2) } else { own }),
             Activation::Relu => {
                 Some(SignedLog::from(4.0 * half.powi(4) / (8.0 * PI).sqrt()).scaled(2.0 * of_x + of_y))
@@ -201,12 +203,12 @@ fn ln_single(f: Activation, x: &[f64], y: &[f64]) -> Option<f64> {
     }
 }
 
-/// For sgn and the step.
+/// ln Var f(ω·x) f(ω·y) for sgn and the step.
 fn ln_of_signs(f: Activation, x: &[f64], y: &[f64]) -> f64 {
     let share = |sign: f64| angle(x.iter().copied().zip(y.iter().map(|y| sign * y))) / PI;
     let zeros = [x, y].into_iter().filter(|point| point.iter().all(|v| *v == 0.0)).count();
     match (f, zeros) {
-        // What is not random has no variance, and a step at 0 is ½.
+        // With both points 0 nothing is random; the step at 0 is ½.
         (_, 2) => f64::NEG_INFINITY,
         (Activation::Step, 1) => 0.0625f64.ln(),
         (Activation::Step, _) => (0.25 * share(-1.0) * (1.0 + share(1.0))).ln(),
@@ -214,7 +216,7 @@ fn ln_of_signs(f: Activation, x: &[f64], y: &[f64]) -> f64 {
     }
 }
 
-/// For cos and sin, from terms of which none cancels.
+/// Var f(ω·x) f(ω·y) for cos and sin, from terms that do not cancel.
 fn of_waves(f: Activation, x: &[f64], y: &[f64]) -> Option<f64> {
     let square = |v: &[f64]| v.iter().map(|v| v * v).sum::<f64>();
     let (of_x, of_y) = (square(x), square(y));

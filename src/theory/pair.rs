@@ -1,9 +1,10 @@
-//! [`Pair`]: the scalars of two points that closed forms need.
+//! [`Pair`]: the scalars of two points that closed forms depend on.
 
 use crate::kernel::angle;
 
-/// What the closed forms need to know of two points x and y in ℝᵈ, already divided by the lengthscale.
+/// The scalars of two points x and y in ℝᵈ, already divided by the lengthscale.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Pair {
     /// d.
     pub dim: usize,
@@ -22,7 +23,7 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// The scalars of the points whose coordinates are given side by side.
+    /// The scalars of two points given as pairs of coordinates (xₗ, yₗ).
     ///
     /// ```
     /// use random_features::theory::Pair;
@@ -35,7 +36,7 @@ impl Pair {
         I::IntoIter: Clone,
     {
         let coordinates = coordinates.into_iter();
-        // Each from its own sum: one from the others would cancel.
+        // Each from its own sum; computing one from the others would cancel.
         let sum = |term: fn(f64, f64) -> f64| coordinates.clone().map(|(x, y)| term(x, y)).sum();
         Pair {
             dim: coordinates.clone().count(),

@@ -1,5 +1,4 @@
-//! Errors relative to the softmax kernel, for two points of equal norm r at an angle θ, and their maxima over
-//! θ.
+//! Errors relative to the softmax kernel for two points of equal norm r at an angle θ, and their maxima over θ.
 //!
 //! Root mean squared errors of estimates with m independent frequencies, divided by exp(x·y), as logarithms.
 //! W = e^{2r²}(1 − e^{−4r²}).
@@ -35,29 +34,28 @@ pub fn ln_angular(angle: f64, r: f64, m: usize, n: usize) -> f64 {
     0.5 * hybrid::ln_mse(&moments, 2.0 * p, 2.0 * q)
 }
 
-/// The largest trigonometric error over all angles, at θ = π, and the largest hyperbolic one, at θ = 0:
-/// W/√(2m).
+/// The maximum over θ of the trigonometric error (at θ = π) and of the hyperbolic error (at θ = 0): W/√(2m).
 ///
 /// Source: Hybrid Random Features, Lemma 3.4.
 pub fn ln_max_trigonometric(r: f64, m: usize) -> f64 {
     ln_amplitude(2.0 * r * r) - 0.5 * (2.0 * m as f64).ln()
 }
 
-/// The largest positive error over all angles, at θ = 0: √((e^{4r²} − 1)/m).
+/// The maximum over θ of the positive error, at θ = 0: √((e^{4r²} − 1)/m).
 pub fn ln_max_positive(r: f64, m: usize) -> f64 {
     ln_positive(0.0, r, m)
 }
 
-/// A bound of the angular hybrid's error over all angles, for r ≥ 1: (W/√(2m)) √((1−1/n)/(πr²) + 1/(n√π r)).
+/// A bound on the error of the angular hybrid over all θ, for r ≥ 1: (W/√(2m)) √((1−1/n)/(πr²) + 1/(n√π r)).
 ///
-/// Source: Hybrid Random Features, Theorem 3.5, whose 1/r² for the last term is wrong (erratum H6): see
+/// Source: Hybrid Random Features, Theorem 3.5, whose last term has 1/r² by mistake (erratum H6): see
 /// [`ln_max_angular_bound_as_published`].
 pub fn ln_max_angular_bound(r: f64, m: usize, n: usize) -> f64 {
     ln_max_angular_bound_with(r, m, n, r)
 }
 
-/// The bound of [`ln_max_angular_bound`] as it was published. **False**: exceeded for n = 1 from r = 5 on, n
-/// = 2 from 8, n = 4 from 12.
+/// The bound of [`ln_max_angular_bound`] as published. **False**: the error exceeds it for n = 1 from r = 5 on, for n =
+/// 2 from 8 and for n = 4 from 12.
 pub fn ln_max_angular_bound_as_published(r: f64, m: usize, n: usize) -> f64 {
     ln_max_angular_bound_with(r, m, n, r * r)
 }

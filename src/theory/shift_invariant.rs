@@ -1,4 +1,4 @@
-//! The trigonometric estimate of any shift-invariant kernel.
+//! The variance of the trigonometric estimate of any shift-invariant kernel.
 
 use std::f64::consts::LN_2;
 
@@ -11,8 +11,8 @@ use crate::kernel::ShiftInvariant;
 /// `None` without a closed form.
 ///
 /// Independent: (1 + k(2δ) − 2k(δ)²)/(2m), since cos² a = ½ + ½ cos 2a. Even in ω: an antithetic pair counts once. For
-/// the Gaussian kernel [`trigonometric`](super::trigonometric) knows coupled frequencies too. Source: Rahimi and Recht's
-/// estimator.
+/// the Gaussian kernel [`trigonometric`](super::trigonometric) also covers coupled frequencies. The estimator is that
+/// of Rahimi and Recht.
 pub fn shift_invariant<K: ShiftInvariant + ?Sized>(kernel: &K, delta: &[f64], law: &Law) -> Option<f64> {
     let radius = kernel.spectrum().law();
     if !law.pairs(radius)?.angles.is_empty() {
@@ -29,7 +29,7 @@ mod tests {
     use crate::kernel::{Gaussian, Laplace, Lengthscale, Matern, RationalQuadratic, Smoothness, Spectrum};
     use crate::theory::{Pair, Radius, trigonometric};
 
-    /// A kernel with the default of everything.
+    /// A kernel with every default method.
     #[derive(Debug)]
     struct Plain<'a>(&'a dyn ShiftInvariant);
 
@@ -95,7 +95,7 @@ mod tests {
         }
     }
 
-    /// Where 1 + k(2δ) − 2k(δ)² would be 0 to rounding, it is the leading term of its series in the distance.
+    /// Where 1 + k(2δ) − 2k(δ)² would round to 0, the variance is the leading term of its series in the distance.
     #[test]
     fn nothing_cancels_near_zero() {
         let delta = 1e-6f64;

@@ -246,15 +246,9 @@ fn gerf_is_the_minimum_over_the_half_plane() {
             let pairs = PairStatistics::new(&x, &y).unwrap();
             let BestGerf { a: best, sign } = pairs.gerf();
             signs.push(sign);
-            let pair = Pair {
-                dim: d,
-                norms: 0.5 * (plus + minus),
-                norm_difference: 0.0,
-                sum: plus,
-                difference: minus,
-                dot: 0.25 * (plus - minus),
-                angle: 0.0,
-            };
+            let mut pair = Pair::new([(0.0, 0.0)]);
+            (pair.dim, pair.norms, pair.dot) = (d, 0.5 * (plus + minus), 0.25 * (plus - minus));
+            (pair.sum, pair.difference) = (plus, minus);
             let at =
                 |a: num_complex::Complex64, s| gerf::ln_variance(&pair, a, s, &Law::independent(1)).unwrap();
             let least = at(best.into(), sign);

@@ -785,7 +785,7 @@ fn keys_without_a_common_feature_hide_none() {
     }
 }
 
-/// A map of one's own whose values are of any size, some of them 0.
+/// A map of your own whose values are of any size, some of them 0.
 #[derive(Debug)]
 struct Sized(f64);
 

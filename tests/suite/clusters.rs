@@ -5,7 +5,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, arr1, arr2, concat
 use num_complex::Complex64;
 use random_features::apply::Smoother;
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal};
-use random_features::hybrid::{Clustered, Coefficient, Diagonal, Formula, Hybrid};
+use random_features::hybrid::{Centres, Clustered, Coefficient, Diagonal, Formula, Hybrid};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{ClusteredRecipe, Facts, Form, Recipe, Target, Tile, Transform};
 use random_features::plan::Clustering;
@@ -47,7 +47,8 @@ fn clusterings(norm: f64, spread: f64) -> [Clustering; 2] {
 fn map<T: Real>(norm: f64, formula: Formula, symmetry: Symmetry, target: Target, seed: u64) -> Map<T> {
     let [queries, keys] = clusterings(norm, 0.2);
     let omega = frequencies(D, 7, &Independent, seed);
-    Clustered::by_centres(omega, &queries, &keys, formula, symmetry, target).unwrap()
+    let centres = Centres::new(&queries, &keys).with_diagonal(formula).with_symmetry(symmetry);
+    Clustered::by_centres(centres, omega, target).unwrap()
 }
 
 /// Values with those of absent blocks, which may be anything, set to 0; and scales.
@@ -154,13 +155,9 @@ fn exact_at_the_centres() {
             let [queries, keys] = centres(norm).map(|centres| Clustering::new(centres).unwrap());
             for formula in [Formula::Complex, Formula::Robust] {
                 let omega = || frequencies(D, 5, coupling[seed as usize % 3], seed);
-                let make = || (omega(), formula, Symmetry::Plain, Softmax::default());
-                let (omega, formula, symmetry, target) = make();
-                let map =
-                    Clustered::by_centres::<f64>(omega, &queries, &keys, formula, symmetry, target).unwrap();
-                let (omega, formula, symmetry, target) = make();
-                let single =
-                    Clustered::by_centres::<f32>(omega, &queries, &keys, formula, symmetry, target).unwrap();
+                let centres = Centres::new(&queries, &keys).with_diagonal(formula);
+                let map = Clustered::by_centres::<f64>(centres, omega(), Softmax::default()).unwrap();
+                let single = Clustered::by_centres::<f32>(centres, omega(), Softmax::default()).unwrap();
                 for (x, y) in queries
                     .centres()
                     .rows()
@@ -198,9 +195,8 @@ fn unbiased_with_the_stated_variance() {
         let mut variances = vec![0.0; 6];
         for seed in 0..40_000 {
             let omega = frequencies(D, 4, &Independent, seed);
-            let target = Softmax::default();
-            let map = Clustered::by_centres::<f64>(omega, &queries, &keys, formula, Symmetry::Plain, target)
-                .unwrap();
+            let centres = Centres::new(&queries, &keys).with_diagonal(formula);
+            let map = Clustered::by_centres::<f64>(centres, omega, Softmax::default()).unwrap();
             for (k, (x, y)) in
                 x.rows().into_iter().flat_map(|x| y.rows().into_iter().map(move |y| (x, y))).enumerate()
             {
@@ -351,9 +347,8 @@ fn promises() {
     let one = || Clustering::new(arr2(&[[1.0, -1.0]])).unwrap();
     let omega = || frequencies(2, 8, &Independent, 1);
     let other = Clustering::new(arr2(&[[-1.0, 1.0]])).unwrap();
-    let (formula, symmetry) = (Formula::Complex, Symmetry::Plain);
     let map =
-        Clustered::by_centres::<f64>(omega(), &one(), &other, formula, symmetry, Softmax::default()).unwrap();
+        Clustered::by_centres::<f64>(Centres::new(&one(), &other), omega(), Softmax::default()).unwrap();
     assert!(map.facts().symmetric && map.facts().non_negative);
     let x = points::<f64>(5, 2, 1.0);
     let positive = Positive.softmax::<f64>(omega()).unwrap();
@@ -363,8 +358,9 @@ fn promises() {
     fn map_of(seed: u64, formula: Formula) -> Map<f64> {
         let side = |shift| Clustering::new(arr2(&[[1.0, shift], [-1.0, 0.5]])).unwrap();
         let omega = frequencies(2, 8, &Independent, seed);
-        Clustered::by_centres(omega, &side(0.5), &side(-0.25), formula, Symmetry::Plain, Softmax::default())
-            .unwrap()
+        let (queries, keys) = (side(0.5), side(-0.25));
+        let centres = Centres::new(&queries, &keys).with_diagonal(formula);
+        Clustered::by_centres(centres, omega, Softmax::default()).unwrap()
     }
     let right = map_of(1, Formula::Real).features(Side::Y, &x).unwrap();
     assert!(make(1, Formula::Real).gram(&right).is_ok());
@@ -455,14 +451,14 @@ fn entries_of_the_diagonals() {
     let zeros = Clustering::new(arr2(&[[0.0, 1.0, 0.0, 1e-9]])).unwrap();
     let ones = Clustering::new(arr2(&[[1.0, 0.0, 0.0, 1.0]])).unwrap();
     for formula in FORMULAS {
-        let limited = Diagonal { formula, epsilon: 0.25 };
+        let limited = Diagonal::from(formula).with_limit(0.25);
         let sizes: Vec<f64> =
             limited.entries((&zeros, 0), (&ones, 0)).unwrap().iter().map(|a| a.norm()).collect();
         assert_eq!(sizes, [4.0, 0.25, 1.0, 4.0]);
     }
     for epsilon in [0.0, -1.0, 1.5, f64::NAN, f64::INFINITY] {
-        let error =
-            Diagonal { formula: Formula::Real, epsilon }.entries((&zeros, 0), (&ones, 0)).unwrap_err();
+        let limited = Diagonal::real().with_limit(epsilon);
+        let error = limited.entries((&zeros, 0), (&ones, 0)).unwrap_err();
         assert!(matches!(error, Error::Parameter { name: "ε", .. }), "{error}");
     }
     assert!(Diagonal::from(Formula::Real).entries((&zeros, 1), (&ones, 0)).is_err());
@@ -474,14 +470,17 @@ fn constructors_refuse_what_does_not_fit() {
     let [queries, keys] = clusterings(1.0, 0.2);
     let make = |d, target: Target| {
         let omega = frequencies(d, 4, &Independent, 1);
-        Clustered::by_centres::<f64>(omega, &queries, &keys, Formula::Complex, Symmetry::Plain, target)
+        Clustered::by_centres::<f64>(Centres::new(&queries, &keys), omega, target)
     };
     assert!(matches!(make(D + 1, softmax()), Err(Error::Shape { .. })));
     assert!(matches!(make(D, Gaussian::new(vec![1.0, 2.0]).unwrap().into()), Err(Error::Shape { .. })));
     let (x, y) = (around::<f64>(queries.centres(), 30, 0.2), around::<f64>(keys.centres(), 20, 0.2));
-    let data = |clusters, x: &Array2<f64>| {
-        let omega = frequencies(D, 4, &Independent, 1);
-        Clustered::of_data(omega, x, &y, clusters, Formula::Robust, &mut rng(1))
+    let data = |clusters: (usize, usize), x: &Array2<f64>| {
+        let mut rng = rng(1);
+        let queries = Clustering::of(x, clusters.0, &mut rng)?;
+        let keys = Clustering::of(&y, clusters.1, &mut rng)?;
+        let centres = Centres::new(&queries, &keys).with_diagonal(Formula::Robust);
+        Clustered::by_centres::<f64>(centres, frequencies(D, 4, &Independent, 1), Softmax::default())
     };
     let map = data((2, 2), &x).unwrap();
     let Some(Recipe::Clustered(ClusteredRecipe { queries, keys, bases })) = map.recipe() else {

@@ -214,7 +214,7 @@ pub fn couplings() -> Vec<Box<dyn Coupling>> {
 
 /// Those that exist in two dimensions and more, besides.
 pub fn couplings_from_two_dimensions() -> Vec<Box<dyn Coupling>> {
-    let truncated = Simplex { partial: Partial::Truncated, ..Simplex::default() };
+    let truncated = Simplex::default().with_partial(Partial::Truncated);
     let mut all = couplings();
     all.extend([
         Box::new(Simplex::default()) as Box<dyn Coupling>,
@@ -239,7 +239,7 @@ pub fn approximate_couplings() -> Vec<Box<dyn Coupling>> {
         Box::new(Antithetic(Hadamard::default())),
         Box::new(Antithetic(Antithetic(Hadamard::default()))),
         Box::new(Simplex::on(hadamard)),
-        Box::new(Simplex { partial: Partial::Truncated, rotation: hadamard }),
+        Box::new(Simplex::on(hadamard).with_partial(Partial::Truncated)),
         Box::new(Givens::default()),
         Box::new(Antithetic(Givens { rounds: Some(5) })),
         Box::new(Simplex::on(RotationLaw::Givens(Givens::default()))),

@@ -156,7 +156,7 @@ fn features_that_are_zero() {
     assert!(predicted.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-11));
 }
 
-/// What a map of one's own answers is what the `Map` of it answers, and its clones, and a hybrid of it uses.
+/// What a map of your own answers is what the `Map` of it answers, and its clones, and a hybrid of it uses.
 #[test]
 fn answers_are_the_maps_own() {
     let (map, x) = (masked(), points::<f64>(2, 2, 1.0));
@@ -267,7 +267,7 @@ fn rows_of_another_map_may_change() {
     let side = |shift| Clustering::new(ndarray::arr2(&[[1.0, shift, 0.0], [-1.0, 0.0, shift]])).unwrap();
     let bases = (0..4).map(|seed| Positive.softmax::<f32>(omega(32, seed)).unwrap()).collect();
     halves(&Clustered::from_bases(side(0.5), side(-0.5), bases).unwrap(), 20_000, present);
-    // And of one's own gradients, from those of the inner map.
+    // And of your own gradients, from those of the inner map.
     let x = points::<f32>(7, 3, 1.0);
     let c = points::<f32>(7, 256, 1.0);
     let halved = Map::new(Halved(positive.clone())).unwrap();

@@ -766,7 +766,7 @@ fn recipes_make_the_same_map() {
     assert!(refused(Geometric::default().shifted(Shift::new(vec![1.0], 1e-8).unwrap())));
 
     // To be drawn: one map for each seed, with the law of the draw.
-    let draw = DrawCounts { d: 3, m: 7, law: CountLaw::Poisson(0.4.into()), stream: 0 };
+    let draw = DrawCounts::new(3, 7, CountLaw::Poisson(0.4.into()));
     let recipe = Poisson::default().recipe(draw, softmax());
     assert!(matches!(recipe.map::<f32>(), Err(Error::NotDrawn)));
     let map = recipe.draw::<f32>(2).unwrap();

@@ -208,7 +208,7 @@ fn orthogonal_blocks_are_orthogonal_and_independent() {
 #[test]
 fn simplex_blocks_have_the_angles_that_they_state() {
     for partial in [Partial::Fitted, Partial::Truncated] {
-        let omega = frequencies(5, 13, &Simplex { partial, ..Simplex::default() }, 1);
+        let omega = frequencies(5, 13, &Simplex::default().with_partial(partial), 1);
         let mut start = 0;
         for block in &omega.law().blocks {
             let Dependence::Angle { cos } = block.dependence else { panic!("{block:?}") };
@@ -223,9 +223,9 @@ fn simplex_blocks_have_the_angles_that_they_state() {
             }
             start += block.size;
         }
-        let single = frequencies(5, 6, &Simplex { partial, ..Simplex::default() }, 1);
+        let single = frequencies(5, 6, &Simplex::default().with_partial(partial), 1);
         assert_eq!(single.law().blocks[1].dependence, Dependence::Independent);
-        let error = draw(1, 3, &Simplex { partial, ..Simplex::default() }, &mut rng(0)).unwrap_err();
+        let error = draw(1, 3, &Simplex::default().with_partial(partial), &mut rng(0)).unwrap_err();
         assert!(error.to_string().contains("dimension d is 1"), "{error}");
     }
 }

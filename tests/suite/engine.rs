@@ -1,5 +1,5 @@
 //! The engine against the definitions: equal projections are merged, gradients are difference quotients, identities tell
-//! maps apart, threads change no bit, and maps of one's own are maps.
+//! maps apart, threads change no bit, and maps of your own are maps.
 //!
 //! Seeds are fixed. A z-score beyond 4.5 has probability 7e-6; there are 8 here.
 
@@ -12,7 +12,7 @@ use random_features::apply::Smoother;
 use random_features::frequency::{
     Coupling, Draw, Frequencies, Givens, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
 };
-use random_features::hybrid::{Bases, Clustered, Coefficient, Formula, GaussianWeight, Hybrid};
+use random_features::hybrid::{Bases, Centres, Clustered, Coefficient, Formula, GaussianWeight, Hybrid};
 use random_features::kernel::{
     Activation, Gaussian, Kernel, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
@@ -480,9 +480,8 @@ fn gradients_of_hybrids_and_clusters() {
     for target in targets() {
         for formula in [Formula::Complex, Formula::Robust, Formula::Real] {
             for symmetry in [Symmetry::Plain, Symmetry::Symmetric] {
-                let map =
-                    Clustered::by_centres(omega(3, 4, 1), &queries, &keys, formula, symmetry, target.clone())
-                        .unwrap();
+                let centres = Centres::new(&queries, &keys).with_diagonal(formula).with_symmetry(symmetry);
+                let map = Clustered::by_centres(centres, omega(3, 4, 1), target.clone()).unwrap();
                 gradients_agree(&format!("{formula:?}, {symmetry:?}, {target:?}"), &map, &x);
                 let rest = Trigonometric.map(omega(3, 4, 1), target.clone()).unwrap();
                 let hybrid = Hybrid::sum(vec![(Coefficient::constant(0.3).unwrap(), map)], rest).unwrap();
@@ -792,7 +791,7 @@ fn many_rows_on_any_threads() {
     threads_change_nothing(&wide_and_narrow::<f64>(7, 500), &x, &y);
 }
 
-// --------------------------------------------------------------------------------------------- maps of one's own
+// --------------------------------------------------------------------------------------------- maps of your own
 
 /// Positive features for the softmax kernel as a user would write them: plain loops, logarithms, and gradients perhaps.
 #[derive(Debug)]
@@ -1029,7 +1028,7 @@ impl FeatureMap<f64> for Halfway {
     }
 }
 
-/// What is absent is not read by anything that stands on a map of one's own: hybrids, smoothers, Gram matrices, arrays.
+/// What is absent is not read by anything that stands on a map of your own: hybrids, smoothers, Gram matrices, arrays.
 #[test]
 fn absent_blocks_of_ones_own_are_never_read() {
     let map = Map::new(Halfway(Own::new(omega(3, 8, 1), false))).unwrap();

@@ -3,7 +3,7 @@
 use crate::common::{Name, couplings, frequencies, gaussian, point, softmax};
 use ndarray::{Array1, Axis};
 use random_features::frequency::Independent;
-use random_features::hybrid::{Bases, Diagonal, Hybrid, Mixture};
+use random_features::hybrid::{Bases, Hybrid, Mixture};
 use random_features::kernel::{Kernel, Softmax};
 use random_features::plan::Clustering;
 use random_features::{Map, Real, Side, Trigonometric};
@@ -151,8 +151,7 @@ fn mixtures_of_clusters_at_their_centres() {
                 let rest = Trigonometric.softmax::<T>(omega(32)).unwrap();
                 let mut others = (20..).map(|seed| frequencies(d, n, &Independent, seed));
                 let (queries, keys) = (centre(&x), centre(&y));
-                let mixture =
-                    Mixture { queries: &queries, keys: &keys, diagonal: Diagonal::complex(), width: 1.0 };
+                let mixture = Mixture::new(&queries, &keys, 1.0);
                 let map = Hybrid::clustered(mixture, || Ok(omega(32)), || Ok(others.next().unwrap()), rest)
                     .unwrap();
                 // The base's exponents cancel to the rounding of ω·x.

@@ -130,7 +130,7 @@ fn diagonals_at_zero_are_real() {
 fn streams_are_independent_and_couplings_are_themselves() {
     let with = |stream| Draw::new(3, 8, Independent).with_stream(stream);
     assert_ne!(with(0).of_seed(7).unwrap(), with(1).of_seed(7).unwrap());
-    let counts = |stream| DrawCounts { d: 3, m: 40, law: CountLaw::Geometric(0.5), stream };
+    let counts = |stream| DrawCounts::new(3, 40, CountLaw::Geometric(0.5)).with_stream(stream);
     assert_ne!(counts(0).of_seed(7).unwrap(), counts(1).of_seed(7).unwrap());
     let recipe = |stream| Positive.recipe(with(stream), Softmax::default());
     let drawn = |stream| {

@@ -283,7 +283,7 @@ fn general_gaussian_coefficients() {
 #[test]
 fn mixtures_of_clusters() {
     use num_complex::Complex64;
-    use random_features::hybrid::{Diagonal, Mixture};
+    use random_features::hybrid::Mixture;
     use random_features::plan::Clustering;
     let d = 2;
     let queries = Clustering::new(ndarray::arr2(&[[0.5, 0.4], [-0.4, 0.3]])).unwrap();
@@ -294,7 +294,7 @@ fn mixtures_of_clusters() {
         let (mut bases, mut coefficients) = (20 * seed, 20 * seed + 10);
         let rest = Hyperbolic.softmax(omega(d, 3, 20 * seed + 19)).unwrap();
         Hybrid::clustered::<f64>(
-            Mixture { queries: &queries, keys: &keys, diagonal: Diagonal::complex(), width: 0.9 },
+            Mixture::new(&queries, &keys, 0.9),
             || {
                 bases += 1;
                 Ok(omega(d, 4, bases))

@@ -7,15 +7,18 @@ mod sinc;
 
 use crate::common::{Sample, point, points, unbiased};
 use ndarray::arr1;
+use rand::Rng;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Product, Simplex, Sobol,
+    Antithetic, Chi, Coupling, Draw, Frequencies, Halton, Independent, Orthogonal, Product, Radii, RootDim,
+    Simplex, Sobol, draw, draw_with,
 };
 use random_features::kernel::{
-    Cauchy, Gaussian, Kernel, Laplace, Lengthscale, Matern, RationalQuadratic, Smoothness,
+    Cauchy, Gaussian, Kernel, Laplace, Lengthscale, Marginal, Matern, RationalQuadratic, Smoothness,
 };
 use random_features::map::Target;
-use random_features::testing::conform;
-use random_features::{Error, Map, Positive, Sign, Trigonometric};
+use random_features::testing::{check_unbiased, conform};
+use random_features::theory::{self, Law, Radius};
+use random_features::{Error, Map, Positive, Sign, Trigonometric, rng};
 
 use sinc::Sinc;
 
@@ -81,6 +84,89 @@ fn radii_go_with_any_coupling() {
         let sample = Sample::of(&(0..20_000).map(estimate).collect::<Vec<f64>>());
         assert!(sample.z(exact).abs() < LIMIT, "{coupling:?}: {} of {exact}", sample.mean);
     }
+}
+
+/// Nets with coordinates of the kernel's law: unbiased at several sizes, with half or less of the independent variance.
+#[test]
+fn quasi_monte_carlo_serves_product_kernels() {
+    let (x, y) = (point::<f64>(3, 1, 0.7), point::<f64>(3, 5, 0.6));
+    let kernel = Laplace::new(each()).unwrap();
+    let exact = kernel.value(&x, &y).unwrap();
+    let (sobol, halton) = (Sobol.with_marginal(Cauchy), Halton.with_marginal(Cauchy));
+    let couplings: [(&dyn Coupling, usize); 4] =
+        [(&sobol, 1), (&sobol, 64), (&halton, 50), (&Antithetic(sobol), 11)];
+    for (coupling, m) in couplings {
+        let make = |seed| Trigonometric.map::<f64>(draw(3, m, coupling, &mut rng(seed))?, kernel.clone());
+        let found = check_unbiased(make, &x, &y, exact, 20_000).unwrap();
+        assert!(found.z.abs() < LIMIT && found.error < 0.01, "{coupling:?}, m = {m}: {found}");
+        // A single row is independent of itself: its closed form holds. Others have none.
+        assert!(
+            found.variance_z.map_or(m > 1, |z| m == 1 && z.abs() < LIMIT),
+            "{coupling:?}, m = {m}: {found}"
+        );
+        let independent = theory::shift_invariant(
+            &kernel,
+            &x.iter().zip(&y).zip(each()).map(|((x, y), l)| (x - y) / l).collect::<Vec<_>>(),
+            &Law::independent(m).with_radius(Radius::Cauchy),
+        );
+        assert!(m < 50 || found.variance < 0.5 * independent.unwrap().exp(), "{coupling:?}: {found}");
+    }
+    // Other kernels refuse their frequencies, and they refuse other kernels.
+    let omega = sobol.draw(3, 8, 1).unwrap();
+    assert!(matches!(Trigonometric.gaussian::<f64>(omega, 1.0), Err(Error::Target { .. })));
+    let normal = Sobol.draw(3, 8, 1).unwrap();
+    assert!(matches!(Trigonometric.map::<f64>(normal, kernel.clone()), Err(Error::Target { .. })));
+    assert!(matches!(sobol.draw(1112, 3, 1), Err(Error::Parameter { .. })));
+}
+
+/// A law whose quantiles leave the range of numbers is an error, and one of your own cannot be drawn by name.
+#[test]
+fn marginals_of_your_own() {
+    #[derive(Clone, Copy, Debug)]
+    struct Uniform(f64);
+
+    impl Marginal for Uniform {
+        fn lower_quantile(&self, u: f64) -> f64 {
+            self.0 * (u - 0.5)
+        }
+    }
+
+    let omega = Sobol.with_marginal(Uniform(2.0)).draw(2, 64, 3).unwrap();
+    assert!(omega.rows().iter().all(|w| w.abs() < 1.0));
+    // One point in each of 64 cells.
+    let mut cells: Vec<i64> = omega.rows().column(1).iter().map(|w| (32.0 * w).floor() as i64).collect();
+    cells.sort_unstable();
+    assert_eq!(cells, (-32..32).collect::<Vec<_>>());
+    let endless = Sobol.with_marginal(Uniform(f64::INFINITY)).draw(2, 64, 3);
+    assert!(matches!(endless, Err(Error::NotFinite { .. })));
+    let error = Draw::new(2, 4, Product(Uniform(2.0))).of_seed(1).unwrap_err();
+    assert!(error.to_string().contains("coordinates whose law has no name"), "{error}");
+    #[derive(Debug)]
+    struct Own;
+    impl Radii for Own {
+        fn draw(&self, _: usize, count: usize, _: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+            Ok(vec![1.0; count])
+        }
+    }
+    let error = Draw::new(2, 4, Independent).with_radii(Own).of_seed(1).unwrap_err();
+    assert!(error.to_string().contains("radii whose law has no name"), "{error}");
+}
+
+/// Recipes of all laws with a name draw what the couplings draw.
+#[test]
+fn laws_with_a_name_are_drawn_by_it() {
+    let same = |draw: Draw, direct: Frequencies| assert_eq!(draw.of_seed(5).unwrap(), direct);
+    same(Draw::new(3, 9, Product(Cauchy)), Product(Cauchy).draw(3, 9, 5).unwrap());
+    let sobol = Sobol.with_marginal(Cauchy);
+    same(Draw::new(3, 9, sobol), sobol.draw(3, 9, 5).unwrap());
+    let halton = Antithetic(Halton.with_marginal(Cauchy));
+    same(Draw::new(3, 9, halton), halton.draw(3, 9, 5).unwrap());
+    let of = |radii: &dyn Radii| draw_with(3, 9, &Orthogonal, radii, &mut rng(5)).unwrap();
+    same(Draw::new(3, 9, Orthogonal), of(&Chi));
+    same(Draw::new(3, 9, Orthogonal).with_radii(RootDim), of(&RootDim));
+    same(Draw::new(3, 9, Orthogonal).with_radii(Smoothness::Half), of(&Smoothness::Half));
+    let quadratic = Orthogonal.with_radii(quadratic(0.7)).draw(3, 9, 5).unwrap();
+    same(Draw::new(3, 9, Orthogonal).with_radii(RationalQuadratic::new(0.7, 1.0).unwrap()), quadratic);
 }
 
 #[test]

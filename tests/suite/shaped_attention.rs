@@ -44,9 +44,9 @@ fn each_step_helps_on_trained_heads() {
         let (x, y) = (&tokens[0] * scale, &tokens[1] * scale);
         let orthogonal = |seed| Orthogonal.draw(d, m, seed).unwrap();
         let plain = Shaping::new().of_points(&x, &y).unwrap();
-        let weighted = Shaping::new().for_attention(&x, &y, 64, 0).unwrap().0;
-        let beside = Shaping::new().for_attention(&x, &y, 64, 4).unwrap().0;
-        let short = Shaping::new().rank_for(m).unwrap().for_attention(&x, &y, 64, 4).unwrap().0;
+        let weighted = Shaping::new().for_attention(&x, &y, 64, 0).unwrap().shape;
+        let beside = Shaping::new().for_attention(&x, &y, 64, 4).unwrap().shape;
+        let short = Shaping::new().rank_for(m).unwrap().for_attention(&x, &y, 64, 4).unwrap().shape;
         assert!(short.is_truncated() && short.rank() <= 32 && short.report.bias < 0.5);
         let softmax = Softmax::default;
         let errors = [

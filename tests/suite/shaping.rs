@@ -4,7 +4,7 @@ use crate::common;
 use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
 use random_features::linalg::Backend;
-use random_features::plan::shaping::{Moments, PairMoments, Shape, Shaping, heaviest_keys};
+use random_features::plan::shaping::{AttentionShape, Moments, PairMoments, Shape, Shaping, heaviest_keys};
 use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::dense;
 use random_features::{Error, rng};
@@ -224,6 +224,7 @@ fn weighted_pairs_are_what_the_report_is_about() {
     assert!(whole.report.dense < shape.report.dense);
     // Bias, by a loop.
     let cut = Shaping::new().rank(2).unwrap().of_pairs((&x, &rows), &y, &weights).unwrap();
+    let mean_kept = cut.report.kept;
     let (u, v) = transformed(&cut, &x, &y);
     let centre = |x: &Array2<f64>, c: &[f64]| x - &Array1::from(c.to_vec());
     let left = centre(&x, &cut.shift_x).dot(&centre(&y, &cut.shift_y).t()) - u.dot(&v.t());
@@ -237,8 +238,14 @@ fn weighted_pairs_are_what_the_report_is_about() {
         assert!((rho - dense::optimal(*phi).rho).abs() < 1e-15);
     }
     assert!(cut.is_truncated() && cut.rank() == 2 && cut.dim() == 4);
-    assert_eq!(cut.multiplications(256), (256 * 4 + 4, 2 * 4 + 256 * 2 + 2 + 4));
-    assert_eq!(shape.multiplications(256), (256 * 4 + 4, 256 * 4 + 10 + 4));
+    let counts = |shape: &Shape| (shape.multiplications(256).plain, shape.multiplications(256).shaped);
+    assert_eq!(counts(&cut), (256 * 4 + 4, 2 * 4 + 256 * 2 + 2 + 4));
+    assert_eq!(counts(&shape), (256 * 4 + 4, 256 * 4 + 10 + 4));
+    // The report in print: the figures of its fields.
+    let (printed, cut) = (shape.report.to_string(), cut.summary(256));
+    assert!(printed.contains(&format!(": {:.2}, ", shape.report.before)) && printed.ends_with("no bias"));
+    assert!(cut.contains(&format!("coefficients {:.2}; bias {bias:.3}\nrank 2 of 4; ", mean_kept)), "{cut}");
+    assert!(cut.ends_with("per point 1028 → 526"), "{cut}");
 }
 
 #[test]
@@ -262,7 +269,8 @@ fn ranks_are_those_of_the_data() {
     // From moments the bias is that of independent pairs.
     let known = Shaping::new().rank(2).unwrap().of_moments(&moments(&x, &y)).unwrap();
     assert!((known.report.bias / given(2).unwrap().report.bias - 1.0).abs() < 0.5);
-    assert!(Shaping::new().rank_for(9).unwrap().of_moments(&moments(&x, &y)).is_err());
+    let error = Shaping::new().rank_for(9).unwrap().of_moments(&moments(&x, &y)).unwrap_err();
+    assert!(error.to_string().contains("rank_for is 9, but must be absent where only moments"), "{error}");
     let large = Shaping::new().rank(2).unwrap().of_moments(&moments(&(&x * 30.0), &(&y * 30.0))).unwrap();
     assert_eq!(large.report.bias, 1.0);
     // All coordinates, where that is best and d is none of the ranks.
@@ -283,7 +291,7 @@ fn ridges_are_cross_validated() {
     assert!(few.report.dense.is_finite() && few.left.iter().all(|v| v.is_finite()));
     assert_eq!(of(1, 3).ridge, 1.0);
     let (x, y) = (points(64, 5, 22), points(40, 5, 23));
-    let (shape, _) = options.for_attention(&x, &y, 32, 4).unwrap();
+    let shape = options.for_attention(&x, &y, 32, 4).unwrap().shape;
     assert!(ridges.contains(&shape.ridge));
     let fold = |i: usize| moments(&x.slice(s![i..;2, ..]).to_owned(), &y.slice(s![i..;2, ..]).to_owned());
     let folds = options.of_folds(&[fold(0), fold(1)]).unwrap();
@@ -349,10 +357,11 @@ fn heavy_keys_are_found() {
     let keys = heaviest_keys(&x, &y, 1000, 5).unwrap();
     let least = keys.iter().map(|j| expected[*j]).fold(f64::INFINITY, f64::min);
     assert!((0..40).all(|j| keys.contains(&j) || expected[j] <= least) && keys.is_sorted());
-    let (shape, exact) = Shaping::new().for_attention(&x, &y, 50, 5).unwrap();
-    assert_eq!(exact, keys);
+    let chosen = Shaping::new().for_attention(&x, &y, 50, 5).unwrap();
+    let exact = &chosen.exact_keys;
+    assert_eq!(*exact, keys);
     let rows: Vec<usize> = (0..50).collect();
-    assert_eq!(Shaping::new().for_attention_rows((&x, &rows), &y, 5).unwrap(), (shape, exact));
+    assert_eq!(Shaping::new().for_attention_rows((&x, &rows), &y, 5).unwrap(), chosen);
     for (rows, keys) in [(0, 4), (10, 40)] {
         assert!(matches!(Shaping::new().for_attention(&x, &y, rows, keys), Err(Error::Parameter { .. })));
     }
@@ -364,7 +373,8 @@ fn heavy_keys_are_found() {
     // One key takes all that f64 can hold: the others count alike.
     y.row_mut(0).fill(1e5);
     let ones = Array2::<f64>::ones((4, 3));
-    let (shape, exact) = Shaping::new().for_attention(&ones, &y, 4, 1).unwrap();
+    let AttentionShape { shape, exact_keys: exact, .. } =
+        Shaping::new().for_attention(&ones, &y, 4, 1).unwrap();
     assert!(exact == [0] && shape.report.dense.is_finite());
     // Without the exact one.
     assert!(shape.report.before < 1e5, "{:?}", shape.report);

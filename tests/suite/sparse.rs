@@ -25,7 +25,7 @@ fn sparse<T: Real>(n: usize, d: usize, step: usize, size: f64) -> CsMat<T> {
     entries.to_csr()
 }
 
-/// A map of one's own, which reads dense points.
+/// A map of your own, which reads dense points.
 #[derive(Debug)]
 struct Coordinates(usize);
 

@@ -11,11 +11,11 @@ use random_features::apply::Smoother;
 use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
-    Antithetic, AnyRadii, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
-    Halton, Independent, Orthogonal, Radii, Rates, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric,
+    Antithetic, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard, Halton,
+    Independent, Orthogonal, Radii, Rates, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric,
     draw_poisson, draw_with,
 };
-use random_features::hybrid::{Bases, Clustered, Coefficient, Diagonal, Formula, GaussianWeight, Hybrid};
+use random_features::hybrid::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, RegularisedSoftmax, Smoothness,
     Softmax,
@@ -118,7 +118,7 @@ fn counts_and_laws_survive() {
     }
     let matern = Radius::Matern(Smoothness::Half);
     let block = |cos| BlockLaw::new(3, Dependence::Angle { cos }, matern).in_pairs();
-    survives(&Law { blocks: (1..200).map(|k| block(-1.0 / f64::from(k))).collect() });
+    survives(&Law::of_blocks((1..200).map(|k| block(-1.0 / f64::from(k))).collect()));
     survives(&Law::orthogonal(3, 7).with_radius(Radius::Other));
     survives(&Law::unknown(5));
 }
@@ -167,8 +167,8 @@ fn couplings_survive() {
     }
     survives(Independent);
     survives(Orthogonal);
-    survives(Antithetic(SimplexPlus { passes: 2, ..SimplexPlus::default() }));
-    survives(Simplex { partial: Partial::Truncated, rotation: RotationLaw::Haar });
+    survives(Antithetic(SimplexPlus::default().with_passes(2)));
+    survives(Simplex::default().with_partial(Partial::Truncated));
     survives(Simplex::on(RotationLaw::Hadamard(Hadamard { rounds: 2 })));
     survives(Givens { rounds: Some(7) });
     survives(Halton);
@@ -246,15 +246,8 @@ fn composed_maps_survive_and_frequencies_are_stored_once() {
     let (queries, keys) = (points::<f64>(30, 3, 1.0), points::<f64>(30, 3, 0.5));
     let (queries, keys) =
         (Clustering::of(&queries, 2, &mut rng(1)).unwrap(), Clustering::of(&keys, 3, &mut rng(2)).unwrap());
-    let clustered = Clustered::by_centres(
-        omega(6, 8),
-        &queries,
-        &keys,
-        Formula::Complex,
-        Symmetry::Plain,
-        Softmax::default(),
-    );
-    let clustered = clustered.unwrap();
+    let centres = Centres::new(&queries, &keys);
+    let clustered = Clustered::by_centres(centres, omega(6, 8), Softmax::default()).unwrap();
     map_survives(&clustered);
     assert_eq!(to_string(&clustered).unwrap().matches("\"law\"").count(), 1);
     map_survives(&Hybrid::sum(vec![(Coefficient::constant(0.5).unwrap(), clustered)], nested).unwrap());
@@ -263,8 +256,8 @@ fn composed_maps_survive_and_frequencies_are_stored_once() {
 #[test]
 fn recipes_that_are_not_drawn_survive() {
     let draw = Draw::new(4, 9, Antithetic(Simplex::on(RotationLaw::Hadamard(Hadamard { rounds: 2 }))));
-    let counts = DrawCounts { d: 4, m: 5, law: CountLaw::Poisson(Rates::Same(0.1 + 0.2)), stream: 3 };
-    let other = draw.clone().with_stream(1).with_radii(AnyRadii::Matern(Smoothness::FiveHalves));
+    let counts = DrawCounts::new(4, 5, CountLaw::Poisson(Rates::Same(0.1 + 0.2))).with_stream(3);
+    let other = draw.clone().with_stream(1).with_radii(Smoothness::FiveHalves);
     let recipes = [
         Positive.recipe(draw, Softmax::default()),
         Trigonometric.recipe(other, Matern::new(Smoothness::FiveHalves, 0.1).unwrap()),
@@ -332,7 +325,7 @@ fn clusters_survive() {
     assert!(from_value::<Clustering>(negative).unwrap_err().to_string().contains("mean squares"));
 }
 
-/// A map of one's own.
+/// A map of your own.
 #[derive(Debug)]
 struct Ones;
 

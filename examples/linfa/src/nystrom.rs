@@ -1,4 +1,4 @@
-//! The Nyström method, the usual alternative to random features, as a feature map of one's own.
+//! The Nyström method, the usual alternative to random features, as a feature map of your own.
 
 use ndarray::{Array2, ArrayView2, Axis};
 use random_features::kernel::{Gaussian, Kernel};

@@ -81,7 +81,9 @@ impl<T: Real> Attention<T> {
     pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
         if self.exact != Choice::None {
-            return Err(Error::Unsupported { what: "state of attention with exact keys" });
+            return Err(Error::Unsupported {
+                what: "token-by-token state while keys are taken exactly: use causal on whole sequences, or exact_keys(0)",
+            });
         }
         let width = self.maps.iter().map(Map::feature_dim).max().unwrap_or(1);
         check_addressable(batch, heads.max(1))?;

@@ -1,4 +1,5 @@
-//! [`Matrix`]: K̂ − K, or K, read row by row over units that keep squares in range.
+//! [`Matrix`]: K̂ − K, or K, read row by row and scaled by powers of two so that squares neither overflow nor
+//! underflow.
 
 use std::ops::Range;
 
@@ -9,7 +10,7 @@ use crate::Real;
 use crate::error::Result;
 use crate::numeric::{Isa, add_scaled, dot};
 
-/// The largest number of rows and columns of what is decomposed rather than iterated on.
+/// The largest number of rows and columns for which a decomposition is used instead of iteration.
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 const DECOMPOSED: usize = 1000;
 

@@ -6,8 +6,8 @@ use super::check_entries;
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 
-/// The Wasserstein distance W₁ between two distributions over N classes at the places 1, 2, …, N: the least mean distance by
-/// which mass of the one must move to become the other, in [0, N − 1]. Cost O(N).
+/// The Wasserstein distance W₁ between two distributions over N classes at the places 1, 2, …, N: the smallest mean
+/// distance over which mass of one must be moved to obtain the other, in [0, N − 1]. Cost O(N).
 ///
 /// # Definition
 /// W₁ = Σ_{i<N} |Pᵢ − Qᵢ| with Pᵢ = p₁ + … + pᵢ and Qᵢ likewise, after negative weights are set to 0 and both sides are
@@ -25,7 +25,7 @@ use crate::error::{Error, Result, check_size};
 /// [`Shape`](Error::Shape) if there are not as many `p` as `q`, [`NotFinite`](Error::NotFinite) if a weight is not
 /// finite, [`Parameter`](Error::Parameter) if there are none, or if no weight of one side is above 0.
 pub fn wasserstein<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
-    // The last sum is that of all, where the difference is 0 but for rounding.
+    // The last partial sum is that of all classes, where the difference is 0 up to rounding.
     let last = p.len().saturating_sub(1);
     Ok(sums(&differences(p, q)?).take(last).sum())
 }
@@ -61,7 +61,7 @@ pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result
 /// As [`wasserstein`].
 pub fn total_variation<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
     let sum: f64 = differences(p, q)?.iter().copied().map(f64::abs).sum();
-    // Rounding may leave more than there is.
+    // Rounding may exceed the maximum.
     Ok((0.5 * sum).min(1.0))
 }
 
@@ -94,7 +94,7 @@ fn distribution<T: Real>(
         let value = weights.fold(f64::NEG_INFINITY, |top, weight| top.max(weight.widen()));
         return Err(Error::Parameter { name: largest, value, domain: "above 0" });
     }
-    // Over the largest, whose inverse may overflow, sums do not.
+    // Divided by the largest weight, so that sums do not overflow.
     let mut weights: Vec<f64> = weights.iter().map(|weight| weight.widen().max(0.0) / top).collect();
     let sum: f64 = weights.iter().sum();
     weights.iter_mut().for_each(|weight| *weight /= sum);

@@ -9,10 +9,10 @@ use super::difference::Matrix;
 use crate::Real;
 use crate::numeric::{Isa, add_scaled, dot};
 
-/// The residual, relative to the value, at which iterations end.
+/// The residual, relative to the value, at which the iteration stops.
 pub(super) const TOLERANCE: f64 = 1e-6;
-/// Steps before a small residual is believed: among few distinct singular values the first vectors are near singular ones,
-/// whatever else there is of which the start has a small part.
+/// The minimum number of steps: with few distinct singular values the first vectors may be close to singular vectors,
+/// although the start vector has a small component along others.
 const STEPS: usize = 8;
 /// Rows, or columns, that a thread takes at a time.
 const RUN: usize = 256;
@@ -59,7 +59,7 @@ fn in_runs(len: usize, write: impl Fn(Range<usize>, &mut [f64]) + Sync) -> Vec<f
     out
 }
 
-/// Takes out of a vector what lies along orthonormal ones; twice, for the first time leaves rounding of what was there.
+/// Removes the components of a vector along orthonormal ones; twice, because the first pass leaves rounding errors.
 fn orthogonalise(v: &mut [f64], basis: &[Vec<f64>]) {
     let isa = Isa::best();
     for direction in basis.iter().chain(basis) {
@@ -68,7 +68,7 @@ fn orthogonalise(v: &mut [f64], basis: &[Vec<f64>]) {
     }
 }
 
-/// Divides a vector by its norm, which is returned; 0 stays.
+/// Divides a vector by its norm and returns the norm; a zero vector is unchanged.
 fn normalise(v: &mut [f64]) -> f64 {
     let norm = dot(Isa::best(), v, v).sqrt();
     if norm > 0.0 {

@@ -1,8 +1,8 @@
-//! How far estimates are from what they estimate: Gram matrices from the kernel's, distributions from the true one.
+//! Error metrics: of estimated Gram matrices relative to exact ones, and distances between distributions.
 //!
 //! Matrices: [`frobenius_error`] and [`spectral_error`], relative to the exact matrix, [`largest_relative_error`] and
 //! [`negative_fraction`]. Distributions over the same ordered classes: [`wasserstein`], [`kolmogorov_smirnov`] and
-//! [`total_variation`]. Everything is computed in `f64`, whatever the scalar, and is the same to the bit for any number of
+//! [`total_variation`]. Everything is computed in `f64` for every scalar type and is bit-identical for any number of
 //! threads and any layout.
 //!
 //! ```
@@ -31,8 +31,8 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use difference::Matrix;
 
-/// The relative accuracy of [`spectral_error`] where it iterates: that of a singular value, which is the largest one unless
-/// the start has next to no part in the direction of that.
+/// The relative accuracy of the singular value that [`spectral_error`] finds by iteration. It is the largest one unless
+/// the start vector is almost orthogonal to its singular vector.
 pub const SPECTRAL_TOLERANCE: f64 = lanczos::TOLERANCE;
 
 /// The relative Frobenius error ‖K̂ − K‖_F / ‖K‖_F of an n × l matrix of estimates; at least 0. Cost O(n l).
@@ -57,11 +57,12 @@ pub fn frobenius_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) -
 /// least 0.
 ///
 /// Where neither n nor l is above 1000 the norms are those of a singular value decomposition by
-/// [`linalg`](crate::linalg), to rounding; cost O(n l min(n, l)). Larger matrices, and all where no backend is enabled,
-/// are iterated on: Golub and Kahan's form of Lanczos's method, from a fixed start, reorthogonalised, until the residual
-/// says that a singular value is within [`SPECTRAL_TOLERANCE`], relatively, but for 8 steps at least; the error is about its square, as a
-/// rule. What is found is never too large but by rounding. Cost O(n l) and n + l numbers of memory for each of some tens
-/// to hundreds of steps: few where the largest singular value stands out.
+/// [`linalg`](crate::linalg), to rounding; cost O(n l min(n, l)). Larger matrices, and all matrices if no backend is
+/// enabled, use the Golub–Kahan form of the Lanczos method with reorthogonalisation, from a fixed start vector, for at
+/// least 8 steps and until the residual shows that a singular value is within the relative tolerance
+/// [`SPECTRAL_TOLERANCE`]; the error is usually about its square. Up to rounding the result is never too large. Cost
+/// O(n l) and n + l numbers of memory for each of some tens to hundreds of steps: few if the largest singular value is
+/// well separated.
 ///
 /// ```
 /// use ndarray::arr2;
@@ -110,8 +111,8 @@ where
     Ok(estimate.iter().zip(exact).map(error).fold(0.0, f64::max))
 }
 
-/// The share of entries below 0, in [0, 1], for arrays of any shape: estimates of a positive kernel by signed features,
-/// before anything is clipped. −0 is not below 0.
+/// The share of entries below 0, in [0, 1], for arrays of any shape, for example estimates of a positive kernel by
+/// signed features. −0 is not below 0.
 ///
 /// ```
 /// use ndarray::arr1;

@@ -161,7 +161,7 @@ impl Normal {
     }
 }
 
-/// Refuses what is no λ.
+/// Rejects what is no λ.
 pub(super) fn check_lambda(lambda: f64) -> Result<()> {
     if lambda.is_finite() && lambda >= 0.0 {
         return Ok(());

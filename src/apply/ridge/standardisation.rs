@@ -112,7 +112,7 @@ impl Standardisation {
     }
 }
 
-/// The stored form, checked again when it is read.
+/// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 mod stored {
     use serde::de::Error;

@@ -308,7 +308,7 @@ impl<T: Real> RidgeStatistics<T> {
 /// Points, targets and weights.
 type Given<'a, T> = (Points<'a, T>, &'a ArrayRef2<T>, Option<&'a ArrayRef1<f64>>);
 
-/// Refuses more summands than sums are exact for.
+/// Rejects more summands than sums are exact for.
 fn check_parts(parts: u64) -> Result<()> {
     let domain = "at most 16777216: take rows in larger batches";
     if parts <= MOST {
@@ -318,7 +318,7 @@ fn check_parts(parts: u64) -> Result<()> {
     }
 }
 
-/// Refuses weights that are none.
+/// Rejects weights that are none.
 pub(super) fn check_weights(weights: Option<&ArrayRef1<f64>>, rows: usize) -> Result<()> {
     let Some(weights) = weights else { return Ok(()) };
     check_size("the number of weights", rows, weights.len())?;

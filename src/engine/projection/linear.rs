@@ -39,7 +39,7 @@ pub struct Projection<T> {
     inverse: f64,
     /// 1/ℓₖ for each coordinate, else empty.
     inverses: Vec<f64>,
-    /// Not less than any |ωⱼ·u| with ‖u‖ = 1, rounding included.
+    /// An upper bound on every |ωⱼ·u| with ‖u‖ = 1, including rounding.
     reach: f64,
     /// Bounds every intermediate value for ‖u‖ = 1.
     detour: f64,

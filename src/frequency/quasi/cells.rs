@@ -1,10 +1,10 @@
-//! From cells of the unit interval to frequencies.
+//! Maps cells of the unit interval to frequencies.
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayViewMut2};
 use rand::Rng;
 
 use crate::error::Result;
-use crate::frequency::coupling::{Drawn, Rows};
+use crate::frequency::coupling::{Coupling, Drawn, Rows};
 use crate::frequency::radii::{Radii, draw_radii};
 use crate::numeric::special::normal_quantile;
 use crate::theory::{BlockLaw, Dependence, Radius};
@@ -12,12 +12,23 @@ use crate::theory::{BlockLaw, Dependence, Radius};
 /// 2⁶⁴, the number of cells.
 pub(super) const CELLS: f64 = (1u128 << 64) as f64;
 
-/// Φ⁻¹ at the centre of a cell; opposite cells have opposite values, the largest is 9.2.
+/// A randomised point set in the unit cube, each of whose points is uniform.
+pub trait Net: Coupling {
+    /// Fills a block of rows with the `quantile` of the cell of each coordinate.
+    fn fill(
+        &self,
+        rows: ArrayViewMut2<'_, f64>,
+        quantile: &dyn Fn(u64) -> f64,
+        rng: &mut dyn Rng,
+    ) -> Result<()>;
+}
+
+/// Φ⁻¹ at the centre of a cell. Mirrored cells have opposite values; the largest is 9.2.
 pub(super) fn gaussian(cell: u64) -> f64 {
     from_cell(cell, normal_quantile)
 }
 
-/// The quantile of a symmetric law at the centre of a cell, by its quantiles below ½.
+/// The quantile of a symmetric law at the centre of a cell, from its quantile function below ½.
 pub(in crate::frequency) fn from_cell(cell: u64, lower_quantile: impl Fn(f64) -> f64) -> f64 {
     // From the nearer end of the interval, where centres are accurate.
     let tail = cell.min(!cell);
@@ -25,8 +36,7 @@ pub(in crate::frequency) fn from_cell(cell: u64, lower_quantile: impl Fn(f64) ->
     if tail == cell { omega } else { -omega }
 }
 
-/// A block of Gaussian rows, which radii of another law than χ stretch. Points of a net depend on each other in ways
-/// that no closed form speaks of.
+/// A block of Gaussian rows, rescaled if the radii are not χ. Points of a net are dependent, without a closed form.
 pub(super) fn drawn(mut rows: Array2<f64>, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
     let (size, d) = rows.dim();
     if radii.law() != Radius::Chi {

@@ -1,11 +1,11 @@
-//! Quasi-Monte-Carlo frequencies: Gaussian images of points that fill the unit cube evenly.
+//! Quasi-Monte-Carlo frequencies: quantiles of points that fill the unit cube evenly.
 //!
-//! [`Halton`] and [`Sobol`] place m points in (0, 1)ᵈ more evenly than independent ones lie, make each of them
-//! uniform by randomisation, and take Φ⁻¹ of every coordinate. Estimates are unbiased, as with any coupling;
-//! other than with those made of directions and radii, a rotation of the data changes their variance.
+//! [`Halton`] and [`Sobol`] place m points in (0, 1)ᵈ more evenly than independent points, randomise them so that each
+//! is uniform, and take Φ⁻¹ of every coordinate. Estimates are unbiased, as with any coupling. Unlike couplings of
+//! directions and radii they are not invariant under rotations: rotating the data changes the variance.
 //!
-//! A coordinate is a cell of the 2⁶⁴ equal ones of (0, 1), an integer, until Φ⁻¹ is taken at its centre:
-//! shifts and scrambles are exact, and no coordinate is 0 or 1.
+//! (0, 1) is divided into 2⁶⁴ equal cells. A coordinate is the integer index of a cell until Φ⁻¹ is taken at its
+//! centre, so that shifts and scrambling are exact and no coordinate is 0 or 1.
 //!
 //! The direction numbers of [`Sobol`] are those of S. Joe and F. Y. Kuo, copyright 2008, under the terms in
 //! `JOE_KUO_LICENSE.txt` beside this file, which a program that contains them must reproduce.
@@ -13,7 +13,9 @@
 mod cells;
 mod halton;
 mod sobol;
+mod with_marginal;
 
 pub(super) use cells::from_cell;
 pub use halton::{Halton, radical_inverse};
 pub use sobol::Sobol;
+pub use with_marginal::WithMarginal;

@@ -23,7 +23,7 @@ pub fn ln_0f1(b: f64, x: f64) -> f64 {
         if order < LARGE_ORDER {
             return ln_gamma(b) - order * (0.5 * argument).ln() + ln_bessel_i_uniform(order, argument);
         }
-        // Stirling's series for ln Γ(b), so that the large parts cancel on paper: r − ν is of the order of the result.
+        // Stirling's series for ln Γ(b), with the large parts cancelled analytically: r − ν is of the order of the result.
         let r = order.hypot(argument);
         let rise = argument * (argument / (r + order));
         let half = 0.5 * rise / order;
@@ -34,7 +34,7 @@ pub fn ln_0f1(b: f64, x: f64) -> f64 {
     ln_series(|k| x / ((b + k) * (k + 1.0)))
 }
 
-/// Orders from which on Stirling's series has all digits.
+/// The order from which on Stirling's series is accurate to rounding.
 const LARGE_ORDER: f64 = 30.0;
 
 /// ln Γ(ν+1) − (ν + ½) ln ν + ν − ½ ln 2π for ν ≥ 30.
@@ -80,8 +80,8 @@ fn debye_correction(order: f64, r: f64) -> f64 {
 
 /// ln of the exponentially scaled e^{−a} I_ν(a) for ν ≥ 0 and a ≥ 0.
 ///
-/// Without the cancellation of ln I_ν(a) − a where √(ν² + a²) > 1000; below, its absolute error is that of the
-/// difference, up to 5e-13.
+/// Avoids the cancellation of ln I_ν(a) − a for √(ν² + a²) > 1000. Below, the absolute error is that of the difference,
+/// up to 5e-13.
 pub fn ln_bessel_i_scaled(order: f64, a: f64) -> f64 {
     if order.hypot(a) > 1000.0 && a > 0.0 {
         return uniform_rest(order, a) + order * order / (order.hypot(a) + a);
@@ -130,7 +130,7 @@ mod tests {
         close(ln_0f1(5e6, 1e9), 199.99600021411720663, 4e-15);
         close(ln_0f1(5e6, 1e14), 10912460.149862568795, 4e-15);
         close(ln_0f1(1e9, 3e9), 2.9999999955000000225, 4e-15);
-        // On both sides of the order from which on Stirling's series is used.
+        // On both sides of the order where Stirling's series begins to be used.
         close(ln_0f1(29.5, 3e5), 980.51061241364417602, 4e-15);
         close(ln_0f1(31.0, 3e5), 976.10104878904473408, 4e-15);
         close(ln_0f1(30.5, 3e6), 3311.9521404444857142, 4e-15);
@@ -165,7 +165,7 @@ mod tests {
         close(ln_bessel_i_scaled(0.0, 1e12), -0.5 * (2e12 * PI).ln(), 1e-13);
         close(bessel_i_ratio(1000.0), bessel_i_ratio(1000.1), 1e-6);
         close(1.0 - bessel_i_ratio(1e5), 5.000_012_500_125e-6, 1e-9);
-        // Huge arguments cost nothing and stay finite.
+        // Huge arguments are cheap and stay finite.
         close(ln_0f1(0.5, 1e300), 2e150, 1e-15);
         assert_eq!(ln_0f1(0.5, f64::INFINITY), f64::INFINITY);
         close(ln_bessel_i(3.0, 1e150), 1e150, 1e-15);

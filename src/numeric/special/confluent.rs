@@ -6,7 +6,7 @@ use super::elementary::ln_gamma;
 use super::series::{ln_series, ln_series_around};
 use crate::SignedLog;
 
-/// Terms that are summed from the first one on.
+/// The largest number of terms that is summed from the first one.
 const LONG: f64 = 5000.0;
 
 /// ln ₁F₁(d; d/2; t) for t ≥ 0, relative error about 1e-15: the conformity of orthogonal frequencies.
@@ -29,7 +29,7 @@ pub fn ln_1f1(d: f64, t: f64) -> f64 {
         return ln_gamma(half) - ln_gamma(d) + t + half * t.ln() + terms.sum::<f64>().ln_1p();
     }
     if half.fract() == 0.0 {
-        // Kummer: eᵗ times a polynomial with d/2 + 1 positive terms, which end by themselves.
+        // Kummer: eᵗ times a polynomial with d/2 + 1 positive terms.
         return t + ln_series(|k| (half - k) * t / ((half + k) * (k + 1.0)));
     }
     if t < LONG {
@@ -44,8 +44,8 @@ pub fn ln_1f1(d: f64, t: f64) -> f64 {
     ln_series_around(peak, ln_term, direct)
 }
 
-/// ₁F₁(d; d/2; −t) for t ≥ 0, absolute error about 1e-15: the trigonometric conformity of orthogonal
-/// frequencies, in [−1, 1]. For even d and t > 20 the error is relative, about 1e-15 d, but near zeros.
+/// ₁F₁(d; d/2; −t) for t ≥ 0, absolute error about 1e-15: the trigonometric conformity of orthogonal frequencies, in
+/// [−1, 1]. For even d and t > 20 the relative error is about 1e-15 d, except near zeros.
 ///
 /// Kummer's form Σ (−d/2)ₖ/(d/2)ₖ e⁻ᵗ tᵏ/k!: Poisson weights times factors of at most 1, alternating up to k
 /// = d/2.
@@ -79,8 +79,8 @@ pub fn alternating_1f1(d: f64, t: f64) -> f64 {
     sum
 }
 
-/// The same as sign and logarithm, where that keeps a relative accuracy that sums of Poisson weights do not have: for
-/// t > 20 and even d, and for t ≫ d².
+/// [`alternating_1f1`] as sign and logarithm, if it can be computed with a small relative error: for t > 20 and even d,
+/// and for t ≫ d².
 pub(crate) fn signed_alternating_1f1(d: f64, t: f64) -> Option<SignedLog> {
     if t == f64::INFINITY {
         return Some(SignedLog::from(0.0));
@@ -93,7 +93,7 @@ pub(crate) fn signed_alternating_1f1(d: f64, t: f64) -> Option<SignedLog> {
 }
 
 /// For d = 2h: e⁻ᵗ times the polynomial L_h^{(h−1)}(t)/binom(2h−1, h), by the recurrence of Laguerre polynomials, which
-/// is stable for all t; near their zeros the error is relative to their size around them.
+/// is stable for all t. Near zeros the error is relative to the size around them.
 fn even_alternating_1f1(h: f64, t: f64) -> SignedLog {
     let (mut last, mut value, mut ln_scale, mut n) = (0.0, 1.0, 0.0, 0.0);
     while n < h {
@@ -109,7 +109,7 @@ fn even_alternating_1f1(h: f64, t: f64) -> SignedLog {
     SignedLog::from(value).scaled(ln_scale - t)
 }
 
-/// The same for odd d and t ≫ d²: Γ(d/2)/Γ(−d/2) t^{−d} Σ (d)ₛ(1+d/2)ₛ/(s! tˢ).
+/// [`alternating_1f1`] for odd d and t ≫ d²: Γ(d/2)/Γ(−d/2) t^{−d} Σ (d)ₛ(1+d/2)ₛ/(s! tˢ).
 fn alternating_1f1_far(d: f64, t: f64) -> SignedLog {
     let half = 0.5 * d;
     let terms = (0..10).map(f64::from).scan(1.0, |term, s| {
@@ -181,7 +181,7 @@ mod tests {
         close(ln_1f1(3.0, 1e150), 1e150, 1e-15);
     }
 
-    /// Reference values from arbitrary-precision arithmetic: below the range of `f64` they have their logarithms.
+    /// Reference values from arbitrary-precision arithmetic, as logarithms where `f64` underflows.
     #[test]
     #[allow(clippy::excessive_precision)]
     fn even_dimensions_keep_their_digits() {
@@ -205,7 +205,7 @@ mod tests {
         }
         assert_eq!([alternating_1f1(4.0, f64::INFINITY), alternating_1f1(5.0, f64::INFINITY)], [0.0; 2]);
         assert!(alternating_1f1(4.0, f64::NAN).is_nan() && alternating_1f1(5.0, f64::NAN).is_nan());
-        // The two ways meet.
+        // Both methods agree.
         for d in [2.0, 8.0, 64.0] {
             let (below, above) = (alternating_1f1(d, 20.0), alternating_1f1(d, 20.0 + 1e-12));
             assert!((below - above).abs() < 1e-14, "d {d}: {below}, {above}");

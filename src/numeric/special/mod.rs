@@ -1,8 +1,8 @@
-//! Special functions, as logarithms where their values leave the range of `f64`.
+//! Special functions, as logarithms where their values overflow or underflow `f64`.
 //!
-//! ln Γ and the error functions are those of the crate `libm` (relative error about 1e-16 away from zeros);
-//! the others are sums of positive terms, taken from the largest term outwards, or asymptotic series where
-//! those have more than 1e-16. Nothing fails; outside its domain a function gives NaN.
+//! ln Γ and the error functions are those of the crate `libm` (relative error about 1e-16 away from zeros). The others
+//! are sums of positive terms, from the largest term outwards, or asymptotic series where these are accurate to 1e-16.
+//! Outside its domain a function gives NaN.
 
 mod bessel;
 mod confluent;

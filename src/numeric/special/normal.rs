@@ -27,7 +27,7 @@ pub fn normal_quantile(p: f64) -> f64 {
     let start = t
         - (2.515517 + t * (0.802853 + t * 0.010328)) / (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
     (0..4).fold(-start, |x, _| {
-        // Near ½ from the distance to it, in the tail from Φ itself: neither cancels.
+        // Near ½ from the distance to it, in the tails from Φ itself, so that nothing cancels.
         let distance = if p > 0.4 { 0.5 * erf(x * FRAC_1_SQRT_2) - (p - 0.5) } else { normal_cdf(x) - p };
         let error = distance / ((-0.5 * x * x).exp() / (2.0 * PI).sqrt());
         x - error / (1.0 + 0.5 * x * error)

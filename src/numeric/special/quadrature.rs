@@ -8,7 +8,7 @@ pub fn gauss_legendre() -> &'static [(f64, f64)] {
     RULE.get_or_init(|| (0..GAUSS_NODES).map(gauss_legendre_node).collect())
 }
 
-/// Points of the rule.
+/// The number of points of the rule.
 pub const GAUSS_NODES: usize = 128;
 
 /// Root i of the Legendre polynomial by Newton's method from Chebyshev's estimate.

@@ -1,10 +1,10 @@
 //! Logarithms of sums of positive terms.
 
-/// Terms smaller than this relative to a sum are left out.
+/// Terms smaller than this relative to the sum are dropped.
 const NEGLIGIBLE: f64 = 1e-18;
 
-/// ln(1 + Σ_{k≥1} tₖ) for positive terms with t₀ = 1 and tₖ₊₁/tₖ = `ratio(k)`, decreasing in k; accurate
-/// relative to the result even where that is small.
+/// ln(1 + Σ_{k≥1} tₖ) for positive terms with t₀ = 1 and tₖ₊₁/tₖ = `ratio(k)`, decreasing in k; with a small relative
+/// error even if the result is small.
 pub(super) fn ln_series(ratio: impl Fn(f64) -> f64) -> f64 {
     const LARGE: f64 = 1e250;
     let (mut rest, mut term, mut k, mut scalings) = (0.0, ratio(0.0), 1.0, 0.0);
@@ -19,12 +19,12 @@ pub(super) fn ln_series(ratio: impl Fn(f64) -> f64) -> f64 {
             (rest, term, scalings) = (rest / LARGE, term / LARGE, scalings + 1.0);
         }
     }
-    // The leading 1 counts only while nothing has been scaled.
+    // The leading 1 matters only if nothing has been scaled.
     if scalings == 0.0 { rest.ln_1p() } else { rest.ln() + scalings * LARGE.ln() }
 }
 
-/// The same sum from its largest term outwards, where the way from t₀ is too long; `ln_term(k)` is ln tₖ,
-/// `peak` near the largest.
+/// The same sum from its largest term outwards, if that is too far from t₀; `ln_term(k)` is ln tₖ and `peak` is near
+/// the largest term.
 pub(super) fn ln_series_around(peak: f64, ln_term: impl Fn(f64) -> f64, ratio: impl Fn(f64) -> f64) -> f64 {
     let peak = peak.floor();
     let (mut sum, mut term, mut k) = (0.0, 1.0, peak);

@@ -1,4 +1,4 @@
-//! The choice from queries and keys of attention.
+//! Shapes for attention, chosen from queries and keys.
 
 use ndarray::{Array2, ArrayRef2, Axis};
 
@@ -8,16 +8,29 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::plan::statistics::check_row;
 
+/// The result of [`Shaping::for_attention`].
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct AttentionShape {
+    /// The shape for the other keys.
+    pub shape: Shape,
+    /// The rows of the keys with the largest weights, ascending, for
+    /// [`Attention::exact_at`](crate::apply::attention::Attention::exact_at).
+    pub exact_keys: Vec<usize>,
+}
+
 impl Shaping {
-    /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the `exact_keys` keys that are better
-    /// handled exactly, ascending: those with the largest weights.
+    /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the rows of the `exact_keys` keys
+    /// with the largest weights, ascending, which are better handled exactly.
     ///
-    /// Queries and keys must have the scale of the logits, such as d^{−¼} each: weights are exp(x·y) over their sum. The
-    /// weights of up to `rows` queries, evenly spread, are computed exactly; 64 or so are enough. Pairs without the exact keys
-    /// choose the shape, with these weights; where they have none left in `f64`, they count alike.
+    /// Queries and keys must be scaled so that x·y are the logits, for example by d^{−¼} each: weights are exp(x·y)
+    /// over their sum. The weights of up to `rows` evenly spaced queries are computed exactly; 64 are enough. The shape
+    /// is chosen from the pairs without the exact keys, with these weights, or with equal weights if they all
+    /// underflow.
     ///
-    /// What is chosen depends on queries and keys: it may be used for bidirectional attention of the same tokens, since
-    /// frequencies do not depend on it, but not for causal attention of them.
+    /// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
+    /// frequencies do not depend on it, but not for causal attention of the same tokens.
     ///
     /// # Cost
     /// That of [`of_pairs`](Shaping::of_pairs), and `rows` · l · d multiplications and memory for `rows` · l numbers.
@@ -30,8 +43,8 @@ impl Shaping {
     /// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
     /// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));
     /// keys.row_mut(7).assign(&(&queries.row(3) * 4.0));
-    /// let (shape, exact) = Shaping::new().for_attention(&queries, &keys, 30, 1)?;
-    /// assert_eq!((shape.dim(), exact), (4, vec![7]));
+    /// let chosen = Shaping::new().for_attention(&queries, &keys, 30, 1)?;
+    /// assert_eq!((chosen.shape.dim(), chosen.exact_keys), (4, vec![7]));
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
@@ -45,13 +58,13 @@ impl Shaping {
         keys: &ArrayRef2<T>,
         rows: usize,
         exact_keys: usize,
-    ) -> Result<(Shape, Vec<usize>)> {
+    ) -> Result<AttentionShape> {
         check_positive("the number of rows", rows)?;
         self.for_attention_rows((queries, &spread(queries.nrows(), rows)), keys, exact_keys)
     }
 
-    /// As [`for_attention`](Shaping::for_attention), with the weights of these rows of the queries: moments of x are those of
-    /// all queries.
+    /// As [`for_attention`](Shaping::for_attention), with the weights of these rows of the queries. The moments of x
+    /// are those of all queries.
     ///
     /// # Errors
     /// As [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n.
@@ -60,21 +73,22 @@ impl Shaping {
         (queries, rows): (&ArrayRef2<T>, &[usize]),
         keys: &ArrayRef2<T>,
         exact_keys: usize,
-    ) -> Result<(Shape, Vec<usize>)> {
+    ) -> Result<AttentionShape> {
         let mut weights = attention_rows((queries, rows), keys)?;
-        let exact = heaviest(&weights, exact_keys)?;
-        let hide = |weights: &mut Array2<f64>| exact.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
+        let exact_keys = heaviest(&weights, exact_keys)?;
+        let hide =
+            |weights: &mut Array2<f64>| exact_keys.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
         hide(&mut weights);
         if weights.sum() == 0.0 {
             weights.fill(1.0);
             hide(&mut weights);
         }
-        Ok((self.of_pairs((queries, rows), keys, &weights)?, exact))
+        Ok(AttentionShape { shape: self.of_pairs((queries, rows), keys, &weights)?, exact_keys })
     }
 }
 
-/// The `count` keys with the largest sums of softmax weights, ascending, over up to `rows` queries that are evenly spread; the
-/// first of equal ones. Queries, n × d, and keys, l × d, with the scale of the logits.
+/// The rows of the `count` keys with the largest sums of softmax weights over up to `rows` evenly spaced queries,
+/// ascending; ties go to the first. Queries, n × d, and keys, l × d, must be scaled so that x·y are the logits.
 ///
 /// # Errors
 /// As [`Shaping::for_attention`].
@@ -109,7 +123,7 @@ fn attention_rows<T: Real>(
     Ok(weights)
 }
 
-/// Refuses no points, and points without a squared norm.
+/// Rejects empty sets and points whose squared norm is not finite.
 fn check_points<T: Real>(points: &ArrayRef2<T>) -> Result<()> {
     if points.is_empty() {
         return Err(Error::NoData { what: "the choice of a shape" });
@@ -126,7 +140,7 @@ fn heaviest(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
     }
     let totals = weights.sum_axis(Axis(0));
     let mut keys: Vec<usize> = (0..totals.len()).collect();
-    // A stable sort: of equal ones the first come first.
+    // A stable sort, so that ties keep their order.
     keys.sort_by(|a, b| totals[*b].total_cmp(&totals[*a]));
     keys.truncate(count);
     keys.sort_unstable();

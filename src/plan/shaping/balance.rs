@@ -1,11 +1,11 @@
-//! The transformation T that gives both sides the same second moment.
+//! The transformation T after which both sides have the same second moment.
 
 use ndarray::{Array1, Array2, Axis};
 
 use crate::error::Result;
 use crate::linalg::Backend;
 
-/// A ridge below this counts as this: what rounding leaves of eigenvalues that are 0.
+/// The smallest ridge, of the size of rounding errors of eigenvalues that are 0.
 pub(super) const LEAST_RIDGE: f64 = 1e-12;
 
 /// T and T⁻ᵀ, d × d.
@@ -16,11 +16,11 @@ pub(super) struct Balance {
 }
 
 impl Balance {
-    /// For covariances of both sides, to which `ridge` times the mean variance is added.
+    /// T for the covariances of both sides, to which `ridge` times the mean variance is added.
     ///
-    /// G = TᵀT solves G A G = B. With A^½ B A^½ = W Σ Wᵀ a solution of TᵀT = G is T = Σ^¼ Wᵀ A^{−½}, for which T A Tᵀ = T⁻ᵀ B
-    /// T⁻¹ = Σ^½. A side without any variance is given the ridge's share of the other's mean variance in every direction;
-    /// if both have none T is the identity.
+    /// G = TᵀT solves G A G = B. With A^½ B A^½ = W Σ Wᵀ a solution of TᵀT = G is T = Σ^¼ Wᵀ A^{−½}, for which T A Tᵀ =
+    /// T⁻ᵀ B T⁻¹ = Σ^½. A side without variance gets `ridge` times the other side's mean variance in every direction;
+    /// if both have none, T is the identity.
     pub fn new(x: &Array2<f64>, y: &Array2<f64>, ridge: f64) -> Result<Self> {
         let (ridge, d) = (ridge.max(LEAST_RIDGE), x.nrows());
         let (size_x, size_y) = (mean_variance(x), mean_variance(y));
@@ -35,13 +35,13 @@ impl Balance {
         let root = scaled(&sides.vectors, &roots).dot(&sides.vectors.t());
         let inverse = scaled(&sides.vectors, &roots.mapv(f64::recip)).dot(&sides.vectors.t());
         let product = backend.eigen(&root.dot(&b).dot(&root))?;
-        // No less than of two sides with only their ridge.
+        // At least the value for two sides that consist of their ridge only.
         let fourth = product.values.mapv(|value| value.max(ridge * ridge).sqrt().sqrt());
-        // Apart, since the ratio may leave the range.
+        // Separate roots, because the ratio may overflow or underflow.
         let unit = size_y.sqrt().sqrt() / size_x.sqrt().sqrt();
         let left = scaled(&product.vectors, &fourth).t().dot(&inverse) * unit;
         let right = scaled(&product.vectors, &fourth.mapv(f64::recip)).t().dot(&root) / unit;
-        // A step of Newton's method: where the ridge is small, rounding is large beside it.
+        // One Newton step, because rounding errors are large relative to a small ridge.
         let off = left.dot(&right.t()) - Array2::<f64>::eye(d);
         let right = &right - &off.t().dot(&right);
         Ok(Balance { left, right })
@@ -60,13 +60,13 @@ impl Balance {
     }
 }
 
-/// The mean of the diagonal, which is in range where its sum may not be.
+/// The mean of the diagonal, computed so that it does not overflow where the sum does.
 pub(super) fn mean_variance(covariance: &Array2<f64>) -> f64 {
     let d = covariance.nrows() as f64;
     covariance.diag().iter().map(|v| v / d).sum()
 }
 
-/// The covariance with its ridge in units of its mean variance, and that unit.
+/// The covariance plus ridge divided by its mean variance, and that mean variance.
 fn relative(covariance: &Array2<f64>, size: f64, ridge: f64, other: f64) -> (Array2<f64>, f64) {
     if size == 0.0 {
         return (Array2::eye(covariance.nrows()), (ridge * other).max(f64::MIN_POSITIVE));

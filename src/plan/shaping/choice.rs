@@ -1,4 +1,4 @@
-//! [`Shaping`]: the options, and the choice.
+//! [`Shaping`]: the options of a shape, and how it is chosen.
 
 use ndarray::{Array2, ArrayRef2, Axis};
 
@@ -8,42 +8,44 @@ use super::{Moments, PairMoments, Shape};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 
-/// λ of the recipe, relative to the mean variance of a side.
+/// The default λ, relative to the mean variance of a side.
 const RIDGE: f64 = 0.1;
-/// The share of φ for which ρ is chosen where pairs have weights: large sums weigh more than a mean logarithm says.
+/// The share of φ for which ρ is chosen if pairs have weights: large sums matter more than the mean logarithm suggests.
 const SHARE: f64 = 0.7;
-/// Parts of the data that are left out in turn.
+/// The number of folds of cross-validation.
 const FOLDS: usize = 4;
-/// The most queries and keys on which a rank for points without weights is chosen.
+/// The maximum numbers of queries and keys from which a rank is chosen if pairs have no weights.
 const PAIRS: (usize, usize) = (64, 1024);
 
-/// The choice of shifts, T, a basis and coefficients from data: of a [`Shape`].
+/// Chooses a [`Shape`] (shifts, T, a basis and coefficients) from data.
 ///
 /// # Definition
 /// With w = T(x − μ_x) + T⁻ᵀ(y − μ_y), the mean over pairs of the logarithm of the second moment of an estimate, relative to
 /// K², is Σ ln ςₗ + ρₗφₗ with φₗ = E wₗ² in the basis of the features ([`theory::dense`](crate::theory::dense)).
 ///
-/// 1. Shifts by the means have the least E‖w‖², whatever the law of the pairs.
-/// 2. T: with ridged covariances A = C_x + λ(tr C_x/d)I and B likewise, TᵀT = G with G A G = B, after which both sides have
+/// 1. Shifts by the means minimise E‖w‖² for any law of the pairs.
+/// 2. T: with ridged covariances A = C_x + λ(tr C_x/d)I and B likewise, TᵀT = G with G A G = B. Both sides then have
 ///    the same second moment.
 /// 3. The basis: eigenvectors of E wwᵀ = T C_x Tᵀ + T⁻ᵀ C_y T⁻¹ + XY + XYᵀ with XY = T C_xy T⁻¹, without ridge.
-/// 4. ρₗ is the best for φₗ ([`dense::optimal`](crate::theory::dense::optimal)), for 0.7 φₗ where pairs have weights.
+/// 4. ρₗ is optimal for φₗ ([`dense::optimal`](crate::theory::dense::optimal)), or for 0.7 φₗ if pairs have weights.
 ///
-/// For independent pairs (no weights) and λ = 0 no other shift, T, basis and coefficients have a lower mean logarithm:
-/// λⱼ(T C_x Tᵀ + T⁻ᵀ C_y T⁻¹) ≥ 2 √λⱼ(C_x C_y) for each j (Bhatia and Kittaneh), with equality for this T, and the objective
-/// rises with every φₗ; the basis is proved in `dense::optimal`. For pairs with weights each step is the best given those
-/// before it, without a proof for all together; ridge and 0.7 are measured, not proved.
+/// For independent pairs (no weights) and λ = 0 this choice of shifts, T, basis and coefficients minimises the mean
+/// logarithm: λⱼ(T C_x Tᵀ + T⁻ᵀ C_y T⁻¹) ≥ 2 √λⱼ(C_x C_y) for each j (Bhatia and Kittaneh), with equality for this T,
+/// and the objective increases with every φₗ; for the basis see `dense::optimal`. For pairs with weights each step is
+/// optimal given the previous ones, without a proof that they are optimal together. The ridge and the factor 0.7 are
+/// empirical.
 ///
-/// A truncated shape ([`rank`](Shaping::rank), [`rank_for`](Shaping::rank_for)) keeps the leading coordinates, with ρₗ for
-/// φₗ: **biased**, with the bias in its report.
+/// A truncated shape ([`rank`](Shaping::rank), [`rank_for`](Shaping::rank_for)) keeps the leading coordinates, with ρₗ
+/// for φₗ. It is **biased**, and its report states the bias.
 ///
 /// # Degenerate data
-/// A ridge below 1e-12 counts as 1e-12, so that constant coordinates, fewer points than dimensions and data of low rank have
-/// a finite T. A side whose points are all equal counts as if it had λ times the other's mean variance in every direction;
-/// if both are, T is the identity and all φₗ are 0. Squared norms must be finite (norms up to some 1e150).
+/// A ridge below 1e-12 counts as 1e-12, so that T is finite for constant coordinates, fewer points than dimensions and
+/// data of low rank. A side whose points are all equal is treated as if it had λ times the other side's mean variance
+/// in every direction; if both are, T is the identity and all φₗ are 0. Squared norms must be finite (norms up to about
+/// 1e150).
 ///
 /// # Cost
-/// That of [`PairMoments`], and three eigendecompositions, O(d³), for each ridge and part of the data that is left out.
+/// That of [`PairMoments`], plus three eigendecompositions, O(d³), for each ridge and fold.
 ///
 /// # Example
 /// ```
@@ -70,7 +72,7 @@ pub struct Shaping {
     rank: Rank,
     share: Option<f64>,
     both_shifts: bool,
-    /// Whether there is a T beside the basis.
+    /// Whether T is chosen; otherwise it is the identity.
     balanced: bool,
 }
 
@@ -94,7 +96,8 @@ impl Shaping {
         Self::default()
     }
 
-    /// With this λ, relative to the mean variance of a side. 0.3 suits choices from few points for many others.
+    /// Sets λ, relative to the mean variance of a side. 0.3 is a good value if the shape is chosen from few points and
+    /// used for many others.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless it is finite and not negative.
@@ -102,8 +105,8 @@ impl Shaping {
         self.validated_ridge(&[ridge])
     }
 
-    /// With the best λ of these by cross-validation: the least mean logarithm of the second moment on parts of the data that
-    /// were left out, four in turn, or as many as there are points on a side. With one point the largest λ is taken.
+    /// Chooses λ among these by cross-validation: the smallest mean logarithm of the second moment on held-out data,
+    /// with four folds or as many as there are points on a side. With one point the largest λ is used.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is none, or one is negative or not finite.
@@ -117,7 +120,7 @@ impl Shaping {
         }
     }
 
-    /// Truncated, for **biased** features: only the first r coordinates, unless r = d.
+    /// Truncates to the first r coordinates, which gives **biased** features unless r = d.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if r is 0.
@@ -126,9 +129,10 @@ impl Shaping {
         Ok(Shaping { rank: Rank::Given(r), ..self })
     }
 
-    /// Truncated, for **biased** features, with the r of 2, 3, 4, 6, 8, 12, 16, 24 and 32 (and d ≤ 32) that suits m features:
-    /// the least sum of the [bias](super::Report::bias) and of the mean over pairs of σ(ln M − ln m), the logistic function of
-    /// how far the second moment is beyond m.
+    /// Truncates, which gives **biased** features, to the best r for m features among 2, 3, 4, 6, 8, 12, 16, 24 and 32
+    /// (and d if d ≤ 32): the one with the smallest sum of the [bias](super::Report::bias) and of the mean over pairs
+    /// of the logistic function σ(ln M − ln m). The pairs must be known: use [`of_points`](Shaping::of_points),
+    /// [`of_pairs`](Shaping::of_pairs) or [`for_attention`](Shaping::for_attention).
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if m is 0.
@@ -137,7 +141,7 @@ impl Shaping {
         Ok(Shaping { rank: Rank::For(m), ..self })
     }
 
-    /// With ρₗ for this share of φₗ, instead of 1, and 0.7 where pairs have weights. Truncated shapes ignore it.
+    /// Chooses ρₗ for this share of φₗ; the default is 1, or 0.7 if pairs have weights. Truncated shapes ignore it.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless it is positive and finite.
@@ -148,11 +152,11 @@ impl Shaping {
         Err(Error::Parameter { name: "the share of φ", value: share, domain: "positive and finite" })
     }
 
-    /// With c_x = μ_x and c_y = μ_y, instead of c_x = 0 and c_y = μ_y + Gμ_x.
+    /// Uses c_x = μ_x and c_y = μ_y instead of c_x = 0 and c_y = μ_y + Gμ_x.
     ///
-    /// For features that depend on w alone, positive and dense-exponential ones, both give the same estimates, and the second
-    /// has no factor at the keys. For others, such as trigonometric and hyperbolic ones, both shifts are needed; truncated
-    /// shapes, whose kernel depends on them, always have both.
+    /// For features that depend only on w (positive and dense-exponential) both choices give the same estimates, and
+    /// the default has no factor at the keys. Other features, such as trigonometric and hyperbolic ones, need both
+    /// shifts. Truncated shapes always have both, because their kernel depends on them.
     pub fn both_shifts(self) -> Self {
         Shaping { both_shifts: true, ..self }
     }
@@ -160,14 +164,14 @@ impl Shaping {
     /// The shape for these moments, with one given ridge and rank.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if the rank is above d or left to the data, or if there are several ridges
-    /// ([`of_folds`](Shaping::of_folds) chooses), [`Factorisation`](Error::Factorisation) if an eigendecomposition does not
-    /// converge.
+    /// [`Parameter`](Error::Parameter) if the rank is above d or is to be chosen by [`rank_for`](Shaping::rank_for),
+    /// which needs points, or if there are several ridges (use [`of_folds`](Shaping::of_folds)),
+    /// [`Factorisation`](Error::Factorisation) if an eigendecomposition does not converge.
     pub fn of_moments(&self, moments: &PairMoments) -> Result<Shape> {
         self.of_folds(std::slice::from_ref(moments))
     }
 
-    /// The shape for the moments of all parts of the data together; a ridge of several is cross-validated over the parts.
+    /// The shape for the moments of all folds together. Several ridges are cross-validated over the folds.
     ///
     /// # Errors
     /// As [`of_moments`](Shaping::of_moments); [`NoData`](Error::NoData) without any part, [`Parameter`](Error::Parameter) if
@@ -181,7 +185,7 @@ impl Shaping {
         self.finish(&moments, ridge, None::<fn(&Coordinates) -> Transformed>)
     }
 
-    /// The shape for the rows of `x`, n × d, and `y`, l × d, all pairs of them alike.
+    /// The shape for the rows of `x`, n × d, and `y`, l × d, with equal weights for all pairs.
     ///
     /// # Errors
     /// As [`Moments::of`], [`PairMoments::new`] and [`of_moments`](Shaping::of_moments).
@@ -207,10 +211,11 @@ impl Shaping {
         self.finish(&moments, ridge, Some(pairs))
     }
 
-    /// The shape for kernel matrices of one set of points, n × d, for ridge regression for instance: both sides have the same
-    /// shift and the same rotation, so that a symmetric map stays symmetric.
+    /// The shape for kernel matrices of one set of points, n × d, for example in ridge regression. Both sides have the
+    /// same shift and rotation, so a symmetric map stays symmetric.
     ///
-    /// With equal covariances T is the identity; what is chosen are the shift to the mean, the basis and the coefficients.
+    /// T is the identity, since the covariances are equal; the shift to the mean, the basis and the coefficients are
+    /// chosen.
     ///
     /// ```
     /// use ndarray::Array2;
@@ -230,8 +235,9 @@ impl Shaping {
         Shaping { both_shifts: true, balanced: false, ..self.clone() }.of_points(x, x)
     }
 
-    /// The shape for the rows of `x`, n × d, and `y`, l × d, with a weight ≥ 0 for each pair of one of the `rows` of x with a
-    /// row of y: `weights`, of as many rows, × l, such as rows of an attention matrix. The moments of x are those of all rows.
+    /// The shape for the rows of `x`, n × d, and `y`, l × d, with a weight ≥ 0 for each pair of one of the `rows` of x
+    /// and a row of y, such as rows of an attention matrix. `weights` has one row for each of `rows` and l columns. The
+    /// moments of x are those of all rows.
     ///
     /// # Errors
     /// As [`PairMoments::weighted`] and [`of_moments`](Shaping::of_moments); [`Parameter`](Error::Parameter) if a row is not
@@ -253,7 +259,7 @@ impl Shaping {
             let (queries, weights) = (queries.select(Axis(0), &own), weights.select(Axis(0), &own));
             PairMoments::weighted(of_x, &queries, y, &weights)
         };
-        // Without several ridges there is one part, the whole; parts without any weight say nothing.
+        // With one ridge there is one fold, the whole. Folds without weight are skipped.
         let folds: Vec<PairMoments> = match count {
             1 => vec![moments.clone()],
             _ => (0..count).filter_map(|fold| part(fold).ok()).collect(),
@@ -265,12 +271,12 @@ impl Shaping {
         self.finish(&moments, ridge, Some(pairs))
     }
 
-    /// Into how many parts so many points are divided.
+    /// The number of folds for this number of points.
     fn folds(&self, points: usize) -> usize {
         if self.ridges.len() > 1 { FOLDS.min(points).max(1) } else { 1 }
     }
 
-    /// The ridge with the least loss on parts that were left out; the largest where there are no two parts.
+    /// The ridge with the smallest loss on held-out folds; the largest ridge if there are fewer than two folds.
     fn best_ridge(&self, folds: &[PairMoments]) -> Result<f64> {
         let largest = self.ridges.iter().copied().fold(0.0, f64::max);
         if self.ridges.len() == 1 || folds.len() < 2 {
@@ -296,7 +302,7 @@ impl Shaping {
         self.share.unwrap_or(if moments.is_weighted() { SHARE } else { 1.0 })
     }
 
-    /// The shape with this ridge; the pairs, if there are any, for rank and bias.
+    /// The shape with this ridge. Rank and bias are computed from the pairs if they are known.
     fn finish(
         &self,
         moments: &PairMoments,
@@ -315,8 +321,9 @@ impl Shaping {
                 return Err(Error::Parameter { name: "the rank", value: r as f64, domain });
             }
             (Rank::For(m), None) => {
-                let (name, domain) = ("the number of features to choose a rank for", "none without points");
-                return Err(Error::Parameter { name, value: m as f64, domain });
+                let domain =
+                    "absent where only moments are given: choose with of_points or of_pairs, or state a rank";
+                return Err(Error::Parameter { name: "the m of rank_for", value: m as f64, domain });
             }
         };
         let bias = match pairs {
@@ -332,7 +339,7 @@ impl Shaping {
     }
 }
 
-/// Pairs in all coordinates.
+/// The pairs in all d coordinates.
 fn pairs_of(
     coordinates: &Coordinates,
     x: &Array2<f64>,
@@ -354,18 +361,18 @@ fn merged<'a>(mut parts: impl Iterator<Item = &'a PairMoments>) -> Result<PairMo
     })
 }
 
-/// Every `count`-th of so many, from the `first`.
+/// Every `count`-th index below `of`, starting at `first`.
 fn every(count: usize, first: usize, of: usize) -> Vec<usize> {
     (first..of).step_by(count).collect()
 }
 
-/// Up to `most` of so many, evenly spread.
+/// Up to `most` evenly spaced indices below `of`.
 pub(super) fn spread(of: usize, most: usize) -> Vec<usize> {
     let most = most.min(of);
     (0..most).map(|i| (i as u128 * of as u128 / most as u128) as usize).collect()
 }
 
-/// Refuses rows that are not there.
+/// Rejects rows that do not exist.
 pub(super) fn check_rows(rows: &[usize], of: usize) -> Result<()> {
     match rows.iter().find(|row| **row >= of) {
         None => Ok(()),

@@ -1,4 +1,4 @@
-//! [`Coordinates`]: the basis that a set of moments asks for, with all its coordinates.
+//! [`Coordinates`]: the basis chosen from moments, with all d coordinates.
 
 use ndarray::{Array1, Array2, s};
 
@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::linalg::Backend;
 use crate::theory::dense;
 
-/// L and R with all d rows, and what they make of the moments.
+/// L and R with all d rows, and the moments in their coordinates.
 #[derive(Clone, Debug)]
 pub(super) struct Coordinates {
     pub left: Array2<f64>,
@@ -21,19 +21,19 @@ pub(super) struct Coordinates {
     shifted: f64,
 }
 
-/// What is left to choose when coordinates stand.
+/// The choices that remain once the coordinates are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     pub rank: usize,
     /// ρₗ is chosen for this share of φₗ.
     pub share: f64,
-    /// Whether c_x stays, instead of going over to the keys.
+    /// Whether c_x is kept instead of being moved to the keys.
     pub both_shifts: bool,
     pub bias: f64,
 }
 
 impl Coordinates {
-    /// T with this ridge, or the identity if it is not to be `balanced`, and the eigenvectors of E wwᵀ, which has none.
+    /// T with this ridge, or the identity if not `balanced`, and the eigenvectors of E wwᵀ, without a ridge.
     pub fn new(moments: &PairMoments, ridge: f64, balanced: bool) -> Result<Self> {
         let (x, y) = (moments.x().covariance()?, moments.y().covariance()?);
         let cross = moments.is_weighted().then(|| moments.cross_covariance());
@@ -49,7 +49,7 @@ impl Coordinates {
         Ok(Coordinates {
             left: falling.t().dot(&balance.left),
             right: falling.t().dot(&balance.right),
-            // Weights may leave moments of pairs that are none, and rounding does.
+            // Weighted moments and rounding may give negative values.
             phi: sums.values.iter().rev().map(|value| value.max(0.0)).collect(),
             mean_x,
             mean_y,
@@ -79,7 +79,7 @@ impl Coordinates {
         self.phi.iter().map(|phi| dense::optimal(share * phi).rho).collect()
     }
 
-    /// b_r from moments alone: the variance over independent pairs of the products that are left out.
+    /// b_r from moments: the variance over independent pairs of the dropped products.
     pub fn bias(&self, rank: usize, moments: &PairMoments) -> Result<f64> {
         let (left, right) = (self.left.slice(s![rank.., ..]), self.right.slice(s![rank.., ..]));
         let u = left.dot(&moments.x().covariance()?).dot(&left.t());
@@ -87,7 +87,7 @@ impl Coordinates {
         Ok(f64::min(1.0, (u * v).sum()))
     }
 
-    /// The shape, when the rest is chosen.
+    /// The shape for the remaining choices.
     pub fn shape(&self, choice: Choice) -> Shape {
         let Choice { rank, share, both_shifts, bias } = choice;
         let optima = |share: f64| self.phi.iter().map(move |phi| dense::optimal(share * phi));
@@ -101,7 +101,7 @@ impl Coordinates {
             kept: dense(rank),
             bias,
         };
-        // c_x and c_y only matter by Tc_x + T⁻ᵀc_y, unless coordinates are left out.
+        // Only Tc_x + T⁻ᵀc_y matters, unless coordinates are dropped.
         let (shift_x, shift_y) = match both_shifts {
             true => (self.mean_x.to_vec(), self.mean_y.to_vec()),
             false => {
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
     use crate::plan::shaping::Moments;
 
-    /// Against a loop over pairs. Each query has the same weight, so that moments of all queries are those of the pairs.
+    /// Against a loop over pairs. All queries have equal weight, so the moments of all queries are those of the pairs.
     #[test]
     fn the_loss_is_that_of_all_pairs() -> Result<()> {
         let wave =

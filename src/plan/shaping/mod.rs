@@ -1,9 +1,10 @@
-//! Features shaped by the data: shifts, a transformation, a basis and coefficients for exponential features, in closed form
-//! from moments of the points.
+//! Features shaped by the data: shifts, a transformation, a basis and coefficients for exponential features, chosen in
+//! closed form from moments of the points.
 //!
-//! [`Moments`] takes in the points of a side once, [`PairMoments`] both sides, with weights for pairs where some matter more,
-//! such as rows of an attention matrix. [`Shaping`] has the options and chooses a [`Shape`], which is plain data, with a
-//! [`Report`] of what each step is worth. Choosing needs eigendecompositions: one of the features `faer` and `ndarray-linalg`.
+//! [`Moments`] reads the points of one side once. [`PairMoments`] has the moments of both sides, optionally with
+//! weights for pairs, such as rows of an attention matrix. [`Shaping`] has the options and chooses a [`Shape`], which
+//! is plain data and contains a [`Report`] of the predicted error after each step. The choice needs
+//! eigendecompositions, from the feature `faer` or `ndarray-linalg`.
 //!
 //! ```
 //! # #[cfg(any(feature = "faer", feature = "ndarray-linalg"))] {
@@ -37,7 +38,10 @@ mod rank;
 
 pub use moments::Moments;
 pub use pair_moments::PairMoments;
-pub use shape::{Report, Shape};
+pub use shape::{Multiplications, Report, Shape};
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use self::{attention::heaviest_keys, choice::Shaping};
+pub use self::{
+    attention::{AttentionShape, heaviest_keys},
+    choice::Shaping,
+};

@@ -7,7 +7,7 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::plan::statistics::{check_row, checked_row_weight, checked_weight};
 
-/// Rows that are centred and multiplied together: long enough for products of matrices to run at their speed.
+/// Rows that are centred and multiplied together: enough for matrix products to be efficient.
 const RUN: usize = 256;
 /// Columns of a block of the lower triangle.
 const BLOCK: usize = 128;
@@ -15,16 +15,16 @@ const BLOCK: usize = 128;
 /// Weighted mean and d × d second moments of points in ℝᵈ, for the choice of [shapes](super::Shaping).
 ///
 /// # Definition
-/// μ = Σ wᵢxᵢ / Σ wᵢ and C = Σ wᵢ(xᵢ − μ)(xᵢ − μ)ᵀ / Σ wᵢ. Points come in as many batches as you like, and what different
-/// threads or machines have seen can be [merged](Moments::merge): the result is that of all points at once, in any order,
-/// to rounding. A point of weight 2 counts as that point twice; one of weight 0 is checked and otherwise ignored. C is
-/// updated directly and not as a difference of sums, so that a mean far from 0 does not cancel it.
+/// μ = Σ wᵢxᵢ / Σ wᵢ and C = Σ wᵢ(xᵢ − μ)(xᵢ − μ)ᵀ / Σ wᵢ. Points may come in any number of batches, and moments from
+/// different threads or machines can be [merged](Moments::merge): up to rounding the result is that of all points at
+/// once, in any order. A point of weight 2 counts as that point twice; one of weight 0 is checked and otherwise
+/// ignored. C is updated directly and not as a difference of sums, so it does not cancel if the mean is far from 0.
 ///
-/// Everything is `f64` whatever the points are. A point that is refused, because it holds NaN or an infinity or because
-/// its squared norm overflows, leaves nothing of its batch behind.
+/// Computations are in `f64` for any type of points. If a point is rejected (NaN, an infinity, or a squared norm that
+/// overflows), its whole batch is ignored.
 ///
 /// # Cost
-/// One pass, nd²/2 multiplications in products of matrices; O(d²) memory.
+/// One pass with nd²/2 multiplications in matrix products; O(d²) memory.
 ///
 /// # Example
 /// ```
@@ -49,13 +49,13 @@ pub struct Moments {
     /// Zeros before the first point.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     mean: Vec<f64>,
-    /// C, whose lower triangle counts.
+    /// The lower triangle of C.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     second: Array2<f64>,
 }
 
 impl Moments {
-    /// Moments of no points yet, in ℝᵈ.
+    /// Moments without points, in ℝᵈ.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `d` is 0.
@@ -74,21 +74,21 @@ impl Moments {
         Ok(moments)
     }
 
-    /// Takes in the rows of `x`, n × d, each with weight 1.
+    /// Adds the rows of `x`, n × d, each with weight 1.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) with the first row whose
-    /// squared norm is not finite. Nothing has been taken in then.
+    /// squared norm is not finite. Nothing is added on error.
     pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
         self.take(x, |_| Ok(1.0))
     }
 
-    /// Takes in the rows of `x`, n × d, with these n weights.
+    /// Adds the rows of `x`, n × d, with these n weights.
     ///
     /// # Errors
-    /// As [`update`](Moments::update), and [`Shape`](Error::Shape) for the number of weights; [`Entry`](Error::Entry) with
-    /// the first row whose weight is negative or not finite, [`Parameter`](Error::Parameter) if the sum of all weights
-    /// overflows. Nothing has been taken in then.
+    /// As [`update`](Moments::update), and [`Shape`](Error::Shape) for the number of weights; [`Entry`](Error::Entry)
+    /// with the first row whose weight is negative or not finite, [`Parameter`](Error::Parameter) if the sum of all
+    /// weights overflows. Nothing is added on error.
     pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<f64>) -> Result<()> {
         check_size("the number of weights", x.nrows(), weights.len())?;
         self.take(x, |row| checked_row_weight(weights[row], row))
@@ -98,7 +98,7 @@ impl Moments {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`Parameter`](Error::Parameter) if the sum of the weights
-    /// overflows; nothing has been taken in then.
+    /// overflows; nothing is added on error.
     pub fn merge(&mut self, other: &Moments) -> Result<()> {
         check_size("the dimension", self.dim(), other.dim())?;
         if other.weight == 0.0 {
@@ -112,7 +112,7 @@ impl Moments {
         let (old, new) = (self.weight / weight, other.weight / weight);
         let delta: Vec<f64> = other.mean.iter().zip(&self.mean).map(|(new, old)| new - old).collect();
         for (i, (mut own, their)) in self.second.rows_mut().into_iter().zip(other.second.rows()).enumerate() {
-            // The product of shares is at most ¼, so this is in range where δ² is not.
+            // The product of shares is at most ¼, so this does not overflow where δ² does.
             let step = new * delta[i];
             let entries = own.iter_mut().zip(their).zip(&delta).take(i + 1);
             entries.for_each(|((own, their), delta)| {
@@ -159,12 +159,12 @@ impl Moments {
         Ok(Array2::from_shape_fn((d, d), |(i, j)| self.second[[i.max(j), i.min(j)]]))
     }
 
-    /// Refuses `what` before the first point.
+    /// Rejects `what` before the first point.
     pub(super) fn check_data(&self, what: &'static str) -> Result<()> {
         if self.weight > 0.0 { Ok(()) } else { Err(Error::NoData { what }) }
     }
 
-    /// Takes in the rows of `x` with the weights that `weight` gives, all or none.
+    /// Adds the rows of `x` with these weights: all of them, or none on error.
     fn take<T: Real>(&mut self, x: &ArrayRef2<T>, weight: impl Fn(usize) -> Result<f64>) -> Result<()> {
         check_size("the number of columns of x", self.dim(), x.ncols())?;
         let mut batch = Moments::new(self.dim())?;
@@ -185,7 +185,7 @@ impl Moments {
         let Some(first) = present.first() else { return Ok(run) };
         run.count = present.len();
         run.weight = checked_weight(present.iter().map(|i| weights[*i]).sum())?;
-        // From the first row, so that what is constant is exact.
+        // Offsets from the first row, so that constant coordinates are exact.
         let origin = x.row(*first).mapv(Real::widen);
         let mut rows = x.select(Axis(0), &present).mapv(Real::widen);
         rows -= &origin;
@@ -207,7 +207,7 @@ fn add_products(a: &Array2<f64>, b: &Array2<f64>, to: &mut Array2<f64>) {
     }
 }
 
-/// The stored form, checked when it is read.
+/// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 struct Stored {

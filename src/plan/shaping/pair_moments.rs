@@ -1,4 +1,4 @@
-//! [`PairMoments`]: mean and second moments of both sides, and between them.
+//! [`PairMoments`]: means, second moments and cross moments of both sides.
 
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, Axis};
 
@@ -6,15 +6,15 @@ use super::Moments;
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 
-/// Moments of the points x of the queries and y of the keys, for all pairs alike or for pairs with weights.
+/// Moments of queries x and keys y, for all pairs equally or for weighted pairs.
 ///
 /// # Definition
-/// Without weights every pair (xᵢ, yⱼ) counts as much as its points: x and y are independent, and their moments are those of
-/// both sides. With weights pᵢⱼ ≥ 0, as of rows of an attention matrix, the moments of x are those of all queries; those of
-/// y have the weights Σᵢ pᵢⱼ; and there are moments between them, C_xy = Σ pᵢⱼ(xᵢ − x̄)(yⱼ − ȳ)ᵀ / Σ pᵢⱼ, with the weighted means
-/// x̄ and ȳ of the pairs. Points must have been divided by the lengthscale.
+/// Without weights a pair (xᵢ, yⱼ) has the product of the weights of its points: x and y are independent and described
+/// by the moments of each side. With weights pᵢⱼ ≥ 0, such as rows of an attention matrix, the moments of x are those
+/// of all queries, those of y have the weights Σᵢ pᵢⱼ, and the cross covariance is C_xy = Σ pᵢⱼ(xᵢ − x̄)(yⱼ − ȳ)ᵀ / Σ
+/// pᵢⱼ with the weighted means x̄ and ȳ of the pairs. Points must have been divided by the lengthscale.
 ///
-/// What different threads, machines or sets of rows have seen can be [merged](PairMoments::merge).
+/// Moments from different threads, machines or sets of rows can be [merged](PairMoments::merge).
 ///
 /// # Cost
 /// nd²/2 multiplications for each side, and n l d + l d² for weights of n queries and l keys; O(d²) memory.
@@ -26,7 +26,7 @@ use crate::error::{Error, Result, check_size};
 /// let (x, y) = (arr2(&[[0.0], [2.0]]), arr2(&[[1.0], [5.0]]));
 /// let moments = PairMoments::weighted(Moments::of(&x)?, &x, &y, &arr2(&[[3.0, 1.0], [0.0, 0.0]]))?;
 /// assert_eq!((moments.x().mean()?, moments.y().mean()?), (arr1(&[1.0]), arr1(&[2.0])));
-/// // One query has all the weight: nothing varies together.
+/// // One query has all of the weight, so the cross covariance is 0.
 /// assert_eq!(moments.cross_covariance(), arr2(&[[0.0]]));
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -38,11 +38,11 @@ pub struct PairMoments {
     cross: Option<Cross>,
 }
 
-/// What weights of pairs tell.
+/// The moments that depend on the weights of pairs.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 struct Cross {
-    /// x̄. That of y is the mean of its moments.
+    /// x̄; ȳ is the mean of the moments of y.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     mean: Vec<f64>,
     /// C_xy.
@@ -51,7 +51,7 @@ struct Cross {
 }
 
 impl PairMoments {
-    /// All pairs of points of x and y.
+    /// All pairs of points of x and y, unweighted.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`NoData`](Error::NoData) if a side has no weight.
@@ -62,8 +62,8 @@ impl PairMoments {
         Ok(PairMoments { x, y, cross: None })
     }
 
-    /// Pairs of the rows of `queries`, n × d, and `keys`, l × d, with `weights`, n × l; `x` are the moments of all queries,
-    /// of which these may be a few.
+    /// Pairs of the rows of `queries`, n × d, and `keys`, l × d, with `weights`, n × l; `x` are the moments of all
+    /// queries, of which `queries` may be a sample.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) with the first row of the queries or
@@ -94,8 +94,8 @@ impl PairMoments {
     /// Adds the pairs of `other`, with their queries and keys.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the dimensions differ, [`Merge`](Error::Merge) if one has weights of pairs and the other
-    /// has not, [`Parameter`](Error::Parameter) if a sum of weights overflows; nothing has been taken in then.
+    /// [`Shape`](Error::Shape) if the dimensions differ, [`Merge`](Error::Merge) if one has weights of pairs and the
+    /// other has not, [`Parameter`](Error::Parameter) if a sum of weights overflows; nothing is added on error.
     pub fn merge(&mut self, other: &PairMoments) -> Result<()> {
         let (mut x, mut y) = (self.x.clone(), self.y.clone());
         x.merge(&other.x)?;
@@ -153,7 +153,7 @@ impl Cross {
     }
 }
 
-/// Refuses weights that are none.
+/// Rejects negative weights and weights that are not finite.
 pub(super) fn check_weights(weights: &ArrayRef2<f64>) -> Result<()> {
     let wrong = |row: &ArrayRef1<f64>| row.iter().copied().find(|w| !(w.is_finite() && *w >= 0.0));
     let rows = weights.rows().into_iter().enumerate();
@@ -165,7 +165,7 @@ pub(super) fn check_weights(weights: &ArrayRef2<f64>) -> Result<()> {
     }
 }
 
-/// The stored form, checked when it is read.
+/// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 struct Stored {

@@ -1,11 +1,11 @@
-//! How many coordinates truncated features keep.
+//! The choice of the number of coordinates that truncated features keep.
 
 use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, Axis, s};
 
 use crate::theory::dense;
 
-/// Ranks that are tried, and d if it is less than the last.
+/// The ranks that are tried, and d if it is at most the last.
 const RANKS: [usize; 9] = [2, 3, 4, 6, 8, 12, 16, 24, 32];
 
 /// Pairs of some queries and keys in the coordinates of a shape: u, n × d, v, l × d, and weights, n × l.
@@ -16,8 +16,8 @@ pub(super) struct Transformed {
 }
 
 impl Transformed {
-    /// The best rank for `m` features: the least b_r + Σ pᵢⱼ σ(ln Mᵢⱼ − ln m), bias and the share of pairs that m features do
-    /// not reach; the first of equal ones.
+    /// The best rank for `m` features: it minimises b_r + Σ pᵢⱼ σ(ln Mᵢⱼ − ln m), the bias plus the share of pairs for
+    /// which m features are too few; ties go to the smallest rank.
     pub fn best_rank(&self, phi: &[f64], m: usize) -> usize {
         let d = phi.len();
         let mut ranks: Vec<usize> = RANKS.into_iter().filter(|r| *r < d).collect();
@@ -41,13 +41,13 @@ impl Transformed {
         best.1
     }
 
-    /// b_r: min(1, mean over queries of the variance over keys of what r coordinates leave of the logits).
+    /// b_r: min(1, mean over queries of the variance over keys of the logits' truncation error).
     pub fn bias(&self, r: usize) -> f64 {
         let (u, v) = (self.u.slice(s![.., r..]), self.v.slice(s![.., r..]));
         mean_variance(&u.dot(&v.t()), &self.weights)
     }
 
-    /// Takes the products of these coordinates out of the logits.
+    /// Subtracts the products of these coordinates from the logits.
     fn leave(&self, coordinates: std::ops::Range<usize>, residual: &mut Array2<f64>) {
         let columns = |a: &'_ Array2<f64>| a.slice(s![.., coordinates.clone()]).to_owned();
         general_mat_mul(-1.0, &columns(&self.u), &columns(&self.v).t(), 1.0, residual);
@@ -71,7 +71,7 @@ impl Transformed {
     }
 }
 
-/// min(1, mean over rows of the weighted variance over columns); rows without weight do not count.
+/// min(1, mean over rows of the weighted variance over columns); rows without weight are skipped.
 fn mean_variance(errors: &Array2<f64>, weights: &Array2<f64>) -> f64 {
     let rows = errors.axis_iter(Axis(0)).zip(weights.axis_iter(Axis(0)));
     let (mut sum, mut count) = (0.0, 0.0);

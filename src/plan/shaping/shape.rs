@@ -2,15 +2,13 @@
 
 use ndarray::Array2;
 
-/// How points are shifted and turned before features, and the coefficients of dense-exponential features for them: what
-/// [`Shaping`](super::Shaping) chooses.
+/// The shifts and matrices that transform points before features, and the coefficients of dense-exponential features:
+/// the result of [`Shaping`](super::Shaping).
 ///
-/// u = L(x − c_x) and v = R(y − c_y) with L = UᵀT (`left`) and R = UᵀT⁻ᵀ (`right`), for points that have been divided by the
+/// u = L(x − c_x) and v = R(y − c_y) with L = UᵀT (`left`) and R = UᵀT⁻ᵀ (`right`), for points already divided by the
 /// lengthscale. Without truncation L Rᵀ = Lᵀ R = I, and exp(x·y) = exp(u·v + x·c_y + c_x·y − c_x·c_y) for all x and y. A
-/// **truncated** shape, r < d, keeps the r leading coordinates: the same with these u and v is another kernel, and features
-/// for it are biased.
-///
-/// Coordinates are sorted by falling φ.
+/// **truncated** shape, r < d, keeps the r leading coordinates; the right-hand side is then another kernel, and features
+/// are biased. Coordinates are sorted by decreasing φ.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -27,7 +25,7 @@ pub struct Shape {
     /// R, r × d.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub right: Array2<f64>,
-    /// The mean of (uₗ + vₗ)² over pairs of the data, falling; r entries.
+    /// The mean of (uₗ + vₗ)² over pairs of the data, in decreasing order; r entries.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub phi: Vec<f64>,
     /// ρₗ = 1/(1 − 8aₗ), in (0, 1\]; r entries.
@@ -39,39 +37,80 @@ pub struct Shape {
     /// The ridge, relative to the mean variance of a side, with which T was chosen.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub ridge: f64,
-    /// What the choice is worth on the data that it was made for.
+    /// Predicted errors on the data that the shape was chosen for.
     pub report: Report,
 }
 
-/// The mean over pairs of the logarithm of an estimate's second moment relative to K², for one frequency of positive
-/// features, after each step. Predicted, from moments; about M frequencies make the relative error 1.
+/// Predicted errors before and after each step of a [`Shape`]: the mean over pairs of ln M, the logarithm of an estimate's
+/// second moment relative to K², for one frequency of positive features.
+///
+/// Predicted from moments. About M frequencies give a relative error of 1. [`Display`](std::fmt::Display) prints a
+/// summary; [`Shape::summary`] adds rank and cost.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Report {
-    /// Of the points as they are: E‖x + y‖², over the pairs that count. Far beyond ln m nothing helps: has the scale of the logits
-    /// been forgotten?
+    /// Of the original points: E‖x + y‖² over the weighted pairs. If it is far above ln m, no shape helps: check the scale of
+    /// the logits.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub before: f64,
-    /// After shifts alone.
+    /// After the shifts.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub shifted: f64,
-    /// After shifts and T.
+    /// After the shifts and T.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub balanced: f64,
-    /// With the coefficients aₗ, in all d coordinates.
+    /// With the coefficients aₗ as well, in all d coordinates.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub dense: f64,
-    /// The same in the coordinates that are kept: `dense` without truncation.
+    /// As `dense`, in the r coordinates that are kept; equal to it without truncation.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub kept: f64,
-    /// min(1, b), with b the mean over queries of the variance over keys of the logits' error by truncation, with the
-    /// pairs' weights; 0 without truncation.
+    /// min(1, b), where b is the weighted mean over queries of the variance over keys of the truncation error of the
+    /// logits; 0 without truncation.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub bias: f64,
 }
 
+/// Multiplications for the features of a point: [`Shape::multiplications`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Multiplications {
+    /// With plain positive features.
+    pub plain: usize,
+    /// With the shape.
+    pub shaped: usize,
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Report { before, shifted, balanced, kept, bias, .. } = self;
+        write!(f, "predicted mean ln of the relative second moment: {before:.2}, ")?;
+        write!(f, "shifted {shifted:.2}, balanced {balanced:.2}, with coefficients {kept:.2}; ")?;
+        if *bias == 0.0 { write!(f, "no bias") } else { write!(f, "bias {bias:.3}") }
+    }
+}
+
 impl Shape {
+    /// The report in two lines, with the rank and the multiplications of a point for m features before and after.
+    ///
+    /// ```
+    /// # #[cfg(any(feature = "faer", feature = "ndarray-linalg"))] {
+    /// use ndarray::Array2;
+    /// use random_features::plan::shaping::Shaping;
+    /// let x = Array2::from_shape_fn((50, 2), |(i, k)| [4.0, 0.5][k] * (i as f64 * [0.7, 1.9][k]).sin() + 1.0);
+    /// let shape = Shaping::new().of_points(&x, &x)?;
+    /// println!("{}", shape.summary(64));
+    /// assert!(shape.summary(64).ends_with("rank 2 of 2; multiplications per point 130 → 133"));
+    /// # }
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn summary(&self, m: usize) -> String {
+        let Multiplications { plain, shaped } = self.multiplications(m);
+        let (rank, dim) = (self.rank(), self.dim());
+        format!("{}\nrank {rank} of {dim}; multiplications per point {plain} → {shaped}", self.report)
+    }
+
     /// d.
     pub fn dim(&self) -> usize {
         self.left.ncols()
@@ -82,18 +121,19 @@ impl Shape {
         self.left.nrows()
     }
 
-    /// Whether coordinates are left out, r < d: features are then biased.
+    /// Whether coordinates are dropped, r < d: features are then biased.
     pub fn is_truncated(&self) -> bool {
         self.rank() < self.dim()
     }
 
-    /// Multiplications for m features of a point: of positive features, m d + d, and with this shape.
+    /// Multiplications for m features of a point: with plain positive features, m d + d, and with this shape.
     ///
-    /// Without truncation L goes into the frequencies, and ‖u‖² costs d(d + 1)/2 through a triangular factor (not for queries
-    /// in normalised attention, where it cancels): m d + d(d + 1)/2 + d. Truncated: r d + m r + r + d.
-    pub fn multiplications(&self, m: usize) -> (usize, usize) {
+    /// Without truncation L is multiplied into the frequencies, and ‖u‖² costs d(d + 1)/2 through a triangular factor (not for
+    /// queries in normalised attention, where it cancels): m d + d(d + 1)/2 + d. With truncation: r d + m r + r + d.
+    pub fn multiplications(&self, m: usize) -> Multiplications {
         let (d, r) = (self.dim(), self.rank());
         let whole = m * d + d * (d + 1) / 2 + d;
-        (m * d + d, if self.is_truncated() { r * d + m * r + r + d } else { whole })
+        let shaped = if self.is_truncated() { r * d + m * r + r + d } else { whole };
+        Multiplications { plain: m * d + d, shaped }
     }
 }

@@ -1,9 +1,9 @@
-//! [`Coordinate`]: what is kept of one coordinate.
+//! [`Coordinate`]: the statistics of one coordinate.
 
 #[cfg(feature = "serde")]
 use crate::error::{Error, Result};
 
-/// The statistics of one coordinate: means, not sums, so that they stay in range whatever the weights.
+/// The statistics of one coordinate, stored as means, which do not overflow for any weights.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(crate) struct Coordinate {
@@ -21,11 +21,11 @@ pub(crate) struct Coordinate {
 }
 
 impl Coordinate {
-    /// Takes in what makes up the share `new` of the total weight; `old` is the share of what was there.
+    /// Merges statistics that have the share `new` of the total weight; `old` is the share of these.
     pub fn merge(&mut self, old: f64, new: f64, other: &Coordinate) {
         let delta = other.mean - self.mean;
         let step = new * delta;
-        // The product of shares is at most ¼, so this is in range where δ² is not.
+        // The product of shares is at most ¼, so this does not overflow where δ² does.
         self.variance = old * self.variance + new * other.variance + step * (old * delta);
         self.mean += step;
         self.magnitude += new * (other.magnitude - self.magnitude);
@@ -43,7 +43,7 @@ impl Coordinate {
         [self.mean_square(), self.magnitude, self.min, self.max].iter().all(|v| v.is_finite())
     }
 
-    /// Refuses what no points have.
+    /// Rejects statistics that no points can have.
     #[cfg(feature = "serde")]
     pub fn check(&self, row: usize) -> Result<()> {
         if !self.is_finite() {

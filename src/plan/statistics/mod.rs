@@ -1,4 +1,4 @@
-//! [`Statistics`]: what parameters need to know of the points of one side.
+//! [`Statistics`]: the statistics of one side from which parameters are chosen.
 
 mod coordinate;
 mod moved;
@@ -12,21 +12,20 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{Isa, squared_norm};
 
-/// Rows whose statistics are computed together: enough that merging them costs little, and few enough that
-/// they stay in the first caches.
+/// Rows whose statistics are computed together: enough to make merging cheap, and few enough to stay in the L1 cache.
 const RUN: usize = 64;
 
 /// Weighted statistics of points in ℝᵈ: means, variances, mean magnitudes and ranges of each coordinate.
 ///
 /// # Definition
-/// Points come in as many batches as you like, and what different threads or machines have seen can be
-/// [merged](Statistics::merge): the result is that of all points at once, in any order, to rounding. A point
-/// of weight 2 counts as that point twice; one of weight 0 is checked and otherwise ignored. Variances are population
-/// variances (divided by the weight, like NumPy's `X.var()`), updated directly and not as a difference of sums, so that a
-/// mean far from 0 does not cancel them.
+/// Points may come in any number of batches, and statistics from different threads or machines can be
+/// [merged](Statistics::merge): up to rounding the result is that of all points at once, in any order. A point of
+/// weight 2 counts as that point twice; one of weight 0 is checked and otherwise ignored. Variances are population
+/// variances (divided by the weight, like NumPy's `X.var()`), updated directly and not as a difference of sums, so they
+/// do not cancel if the mean is far from 0.
 ///
-/// Everything is `f64` whatever the points are. A point that is refused, because it holds NaN or an infinity
-/// or because its squared norm overflows, leaves nothing of its batch behind.
+/// Computations are in `f64` for any type of points. If a point is rejected (NaN, an infinity, or a squared norm that
+/// overflows), its whole batch is ignored.
 ///
 /// # Cost
 /// One pass, O(nd) time; O(d) memory.
@@ -56,7 +55,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// Statistics of no points yet, in ℝᵈ.
+    /// Statistics without points, in ℝᵈ.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `d` is 0.
@@ -75,27 +74,27 @@ impl Statistics {
         Ok(statistics)
     }
 
-    /// Takes in the rows of `x`, n × d, each with weight 1.
+    /// Adds the rows of `x`, n × d, each with weight 1.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) with the first
-    /// row whose squared norm is not finite. Nothing has been taken in then.
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) with the first row whose
+    /// squared norm is not finite. Nothing is added on error.
     pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
         self.take(x, |_| Ok(1.0))
     }
 
-    /// Takes in the rows of `x`, n × d, with these n weights.
+    /// Adds the rows of `x`, n × d, with these n weights.
     ///
     /// # Errors
     /// As [`update`](Statistics::update), and [`Shape`](Error::Shape) for the number of weights;
     /// [`Entry`](Error::Entry) with the first row whose weight is negative or not finite,
-    /// [`Parameter`](Error::Parameter) if the sum of all weights overflows. Nothing has been taken in then.
+    /// [`Parameter`](Error::Parameter) if the sum of all weights overflows. Nothing is added on error.
     pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<T>) -> Result<()> {
         check_size("the number of weights", x.nrows(), weights.len())?;
         self.take(x, |row| checked_row_weight(weights[row].widen(), row))
     }
 
-    /// Takes in the rows of `x` with the weights that `weight` gives, all or none.
+    /// Adds the rows of `x` with these weights: all of them, or none on error.
     fn take<T: Real>(&mut self, x: &ArrayRef2<T>, weight: impl Fn(usize) -> Result<f64>) -> Result<()> {
         check_size("the number of columns of x", self.dim(), x.ncols())?;
         let mut batch = Statistics::new(self.dim())?;
@@ -117,7 +116,7 @@ impl Statistics {
         run.count = rows.len();
         run.weight = checked_weight(rows.iter().map(|(_, weight)| weight).sum())?;
         let rows = || rows.iter().map(|(row, weight)| (*row, weight / run.weight));
-        // From the first row, so that the mean of what is constant is exact.
+        // Offsets from the first row, so that means of constant coordinates are exact.
         let origin: Vec<f64> = origin.iter().map(|v| v.widen()).collect();
         let (mut mean, mut magnitude) = (vec![0.0; d], vec![0.0; d]);
         for (row, share) in rows() {
@@ -131,7 +130,7 @@ impl Statistics {
         for (row, share) in rows() {
             let values = || row.iter().map(|v| v.widen());
             let offsets = values().zip(&mean).map(|(v, mean)| v - mean);
-            // The share first: δ² may leave the range.
+            // The share first, because δ² may overflow.
             variance.iter_mut().zip(offsets).for_each(|(variance, delta)| *variance += share * delta * delta);
             min.iter_mut().zip(values()).for_each(|(min, v)| *min = if v < *min { v } else { *min });
             max.iter_mut().zip(values()).for_each(|(max, v)| *max = if v > *max { v } else { *max });
@@ -146,8 +145,8 @@ impl Statistics {
     /// Adds the points of `other`.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the dimensions differ, [`Parameter`](Error::Parameter) if the sum of the
-    /// weights overflows; nothing has been taken in then.
+    /// [`Shape`](Error::Shape) if the dimensions differ, [`Parameter`](Error::Parameter) if the sum of the weights
+    /// overflows; nothing is added on error.
     pub fn merge(&mut self, other: &Statistics) -> Result<()> {
         check_size("the dimension", self.dim(), other.dim())?;
         if other.weight == 0.0 {
@@ -185,13 +184,13 @@ impl Statistics {
         &self.coordinates
     }
 
-    /// Refuses `what` before the first point.
+    /// Rejects `what` before the first point.
     pub(super) fn check_data(&self, what: &'static str) -> Result<()> {
         if self.weight > 0.0 { Ok(()) } else { Err(Error::NoData { what }) }
     }
 }
 
-/// Refuses row `i` of x if its squared norm is not finite, as where an element is not.
+/// Rejects row `i` of x if its squared norm is not finite.
 pub(in crate::plan) fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
     if squared_norm(Isa::best(), row, 1.0, &[]).is_finite() {
         return Ok(());
@@ -200,7 +199,7 @@ pub(in crate::plan) fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
     Err(Error::NotFinite { what, row: i })
 }
 
-/// The weight of row `row`, if it is one.
+/// The weight of row `row`, or an error if it is negative or not finite.
 pub(in crate::plan) fn checked_row_weight(value: f64, row: usize) -> Result<f64> {
     let error = Error::Entry { what: "the weights", row, value, domain: "finite and not negative" };
     if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(error) }
@@ -211,7 +210,7 @@ pub(in crate::plan) fn checked_weight(sum: f64) -> Result<f64> {
     if sum.is_finite() { Ok(sum) } else { Err(error) }
 }
 
-/// Refuses the weight of stored statistics of `count` points that it cannot be.
+/// Rejects stored statistics whose weight is impossible for `count` points.
 #[cfg(feature = "serde")]
 pub(in crate::plan) fn check_stored_weight(weight: f64, count: usize) -> Result<()> {
     if weight.is_finite() && weight >= 0.0 && (weight > 0.0) == (count > 0) {
@@ -221,7 +220,7 @@ pub(in crate::plan) fn check_stored_weight(weight: f64, count: usize) -> Result<
     Err(Error::Parameter { name: "the weight", value: weight, domain })
 }
 
-/// The stored form, checked when it is read.
+/// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
 struct Stored {

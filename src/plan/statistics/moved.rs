@@ -1,11 +1,11 @@
-//! Statistics of points that are divided or shifted, without another look at them.
+//! Statistics of scaled or shifted points, computed from those of the original points.
 
 use super::{Coordinate, Statistics};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Lengthscale;
 
 impl Statistics {
-    /// The statistics of the points divided by a lengthscale, without another look at them.
+    /// The statistics of the points divided by a lengthscale.
     ///
     /// ```
     /// use ndarray::arr2;
@@ -17,7 +17,7 @@ impl Statistics {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if an ℓ is outside its domain or so small that squares overflow,
-    /// [`Shape`](Error::Shape) if there are ℓ for another dimension.
+    /// [`Shape`](Error::Shape) if the number of ℓ is not d.
     pub fn divided_by(&self, lengthscale: impl Into<Lengthscale>) -> Result<Statistics> {
         let lengthscale = lengthscale.into().checked()?;
         lengthscale.check_dim(self.dim())?;
@@ -38,11 +38,11 @@ impl Statistics {
         Ok(Statistics { coordinates, ..*self })
     }
 
-    /// The statistics of the points x − c, without another look at them, for a c that is nowhere above a
-    /// point, such as [`PairStatistics::shift`](crate::plan::PairStatistics::shift) of these statistics and others.
+    /// The statistics of the points x − c, for a c that is not above any point in any coordinate, such as
+    /// [`PairStatistics::shift`](crate::plan::PairStatistics::shift).
     ///
-    /// Below the minimum of each coordinate the mean of |x − c| is the mean less c. With it parameters of
-    /// maps with a [`Shift`](crate::map::Shift) are chosen.
+    /// For such a c the mean of |x − c| is the mean minus c. Use this to choose parameters of maps with a
+    /// [`Shift`](crate::map::Shift).
     ///
     /// ```
     /// use ndarray::arr2;

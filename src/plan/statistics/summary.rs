@@ -1,4 +1,4 @@
-//! What statistics tell.
+//! Means, variances and ranges from statistics.
 
 use super::{Coordinate, Statistics};
 use crate::error::Result;
@@ -66,7 +66,7 @@ impl Statistics {
     /// [`NoData`](crate::Error::NoData) if the weight is 0.
     pub fn overall_variance(&self) -> Result<f64> {
         let (d, means) = (self.dim() as f64, self.mean()?);
-        // From the first mean, so that the centre of equal ones is exact.
+        // Offsets from the first mean, so that the centre of equal means is exact.
         let centre = means[0] + means.iter().map(|mean| (mean - means[0]) / d).sum::<f64>();
         let about_centre = |c: &Coordinate| (c.variance + (c.mean - centre).powi(2)) / d;
         Ok(self.coordinates.iter().map(about_centre).sum())

@@ -1,0 +1,77 @@
+//! [`WithMarginal`]: quasi-Monte-Carlo frequencies with coordinates of any law.
+
+use ndarray::Array2;
+use rand::Rng;
+
+use super::cells::{Net, from_cell};
+use crate::error::{Error, Result};
+use crate::frequency::coupling::{Coupling, Drawn, Rows};
+use crate::frequency::radii::Radii;
+use crate::kernel::Marginal;
+use crate::theory::{BlockLaw, Dependence};
+
+/// Quasi-Monte-Carlo frequencies whose coordinates have a [`Marginal`] law, for kernels that are products over coordinates:
+/// [`Sobol.with_marginal`](super::Sobol::with_marginal) and [`Halton.with_marginal`](super::Halton::with_marginal).
+///
+/// # Definition
+/// ωₙₗ = F⁻¹(uₙₗ) with the distribution function F of the [`Marginal`] and the points u of the net. The radii that a draw
+/// asks for do not apply and are ignored. [`Product`](crate::frequency::Product) has independent points instead.
+///
+/// # Variance
+/// No closed form. The mean squared error of independent frequencies divided by that of these, measured to 10 % for the
+/// Laplace kernel with trigonometric features, ‖x−y‖₁ = ℓ spread evenly over the coordinates, m = 256:
+///
+/// | d | Sobol | Halton |
+/// |---|---|---|
+/// | 2 | 6.4 | 5.9 |
+/// | 8 | 1.9 | 1.8 |
+/// | 32 | 1.4 | 1.4 |
+///
+/// # Exact where
+/// The law of each row is exact, up to the resolution of 2⁶⁴ values of u: estimates are unbiased.
+///
+/// # Cost
+/// As the net, with quantiles of F.
+///
+/// # Example
+/// ```
+/// use ndarray::arr1;
+/// use random_features::frequency::{Coupling, Sobol};
+/// use random_features::kernel::{Cauchy, Kernel, Laplace};
+/// use random_features::{Map, Trigonometric};
+/// let map: Map<f64> = Trigonometric.map(Sobol.with_marginal(Cauchy).draw(2, 1024, 7)?, Laplace::new(2.0)?)?;
+/// let (x, y) = (arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
+/// assert!((map.estimate(&x, &y)? - (-1f64).exp()).abs() < 0.02);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Yang et al., *Quasi-Monte Carlo Feature Maps for Shift-Invariant Kernels*.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct WithMarginal<N, M> {
+    pub(in crate::frequency) net: N,
+    pub(in crate::frequency) marginal: M,
+}
+
+impl<N: Net, M: Marginal> WithMarginal<N, M> {
+    pub(super) fn new(net: N, marginal: M) -> Self {
+        WithMarginal { net, marginal }
+    }
+}
+
+impl<N: Net, M: Marginal> Coupling for WithMarginal<N, M> {
+    fn capacity(&self, d: usize) -> usize {
+        self.net.capacity(d)
+    }
+
+    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        let mut rows = Array2::zeros((size, d));
+        let quantile = |cell| from_cell(cell, |u| self.marginal.lower_quantile(u));
+        self.net.fill(rows.view_mut(), &quantile, rng)?;
+        if let Some(row) = rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
+            return Err(Error::NotFinite { what: "the quantiles of the marginal law", row });
+        }
+        let dependence = if size == 1 { Dependence::Independent } else { Dependence::Unknown };
+        Ok(Drawn::new(Rows::Dense(rows), BlockLaw::new(size, dependence, self.marginal.law())))
+    }
+}

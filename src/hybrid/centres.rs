@@ -1,0 +1,51 @@
+//! [`Centres`]: the options of a cluster hybrid by centres.
+
+use super::{Clustering, Diagonal};
+use crate::theory::complex_exponential::Symmetry;
+
+/// The options of [`Clustered::by_centres`](super::Clustered::by_centres): the clusters of both sides, the formula of A, and
+/// whether maps average over ω and −ω.
+///
+/// ```
+/// use ndarray::arr2;
+/// use random_features::hybrid::{Centres, Diagonal, Formula};
+/// use random_features::plan::Clustering;
+/// let (queries, keys) = (Clustering::new(arr2(&[[1.0, 0.5]]))?, Clustering::new(arr2(&[[0.5, 1.5]]))?);
+/// let centres = Centres::new(&queries, &keys).with_diagonal(Formula::Real).symmetric();
+/// assert_eq!(centres.diagonal, Diagonal::real());
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Centres<'a> {
+    /// The clusters of the points on side X.
+    pub queries: &'a Clustering,
+    /// The clusters of the points on side Y.
+    pub keys: &'a Clustering,
+    /// How A follows from the centres of a pair of clusters; [`Diagonal::complex`] unless stated.
+    pub diagonal: Diagonal,
+    /// Whether maps average over ω and −ω; [`Symmetry::Plain`] unless stated.
+    pub symmetry: Symmetry,
+}
+
+impl<'a> Centres<'a> {
+    /// Clusters of the queries and of the keys, with the complex diagonal of each pair of centres and plain maps.
+    pub fn new(queries: &'a Clustering, keys: &'a Clustering) -> Self {
+        Centres { queries, keys, diagonal: Diagonal::complex(), symmetry: Symmetry::Plain }
+    }
+
+    /// The same clusters with another formula for A.
+    pub fn with_diagonal(self, diagonal: impl Into<Diagonal>) -> Self {
+        Centres { diagonal: diagonal.into(), ..self }
+    }
+
+    /// The same clusters with maps of this symmetry.
+    pub fn with_symmetry(self, symmetry: Symmetry) -> Self {
+        Centres { symmetry, ..self }
+    }
+
+    /// The same clusters with maps that average over ω and −ω.
+    pub fn symmetric(self) -> Self {
+        self.with_symmetry(Symmetry::Symmetric)
+    }
+}
