@@ -110,6 +110,14 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
+    /// There is no memory for a result.
+    #[error("there is no memory for {count} {what}")]
+    Memory {
+        /// What is too much.
+        what: &'static str,
+        /// How much there would be.
+        count: usize,
+    },
     /// A row of a data set is counted twice, or taken out without having been counted.
     #[error("row {row} {reason}")]
     Row {

@@ -153,7 +153,7 @@ fn of_row(
     Ok(log_sum - logits[0])
 }
 
-fn dot<T: Real>(x: ArrayView1<'_, T>, y: ArrayView1<'_, T>) -> f64 {
+pub(super) fn dot<T: Real>(x: ArrayView1<'_, T>, y: ArrayView1<'_, T>) -> f64 {
     x.iter().zip(y).map(|(a, b)| a.widen() * b.widen()).sum()
 }
 
