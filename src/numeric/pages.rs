@@ -37,9 +37,9 @@ pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
     array
 }
 
-/// Asks for memory that will soon be read.
+/// Asks for memory that will soon be read, much of it.
 pub fn prefetch<T>(slice: &[T]) {
-    slice.chunks((LINE / size_of::<T>().max(1)).max(1)).for_each(|line| vector::prefetch(line.as_ptr()));
+    slice.chunks((LINE / size_of::<T>().max(1)).max(1)).for_each(|line| vector::prefetch_many(line.as_ptr()));
 }
 
 #[cfg(test)]

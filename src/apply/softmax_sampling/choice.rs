@@ -88,17 +88,18 @@ impl Choices {
 
     /// The place that a choice leads to, for a number u that is uniform in \[0, 1).
     pub fn pick(&self, choice: &Choice, u: f64) -> usize {
-        let mut left = u * choice.total;
-        let mut last = 0;
         let weights = &self.weights[choice.alternatives.clone()];
-        for (i, weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
-            last = i;
-            left -= weight;
-            if left < 0.0 {
-                break;
-            }
+        let (mark, mut sum, mut i) = (u * choice.total, 0.0, 0);
+        // Without a branch, which would be foreseen only by chance.
+        for weight in weights {
+            sum += weight;
+            i += usize::from(sum <= mark);
         }
-        choice.first + last
+        if i == weights.len() {
+            // The product was rounded up to the sum.
+            i = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
+        }
+        choice.first + i
     }
 
     /// The probability e^ln · share of the place, as (ln, share): where it is below the range of `f64`, its logarithm is not.

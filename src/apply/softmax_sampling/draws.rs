@@ -14,8 +14,9 @@ pub struct Draws {
     /// ln q of each, n × k.
     pub log_probabilities: Array2<f64>,
     /// For each row the mass that was clipped on the ways to the draws, as a share: the mean over the draws of 1 − Π (1 −
-    /// N/(N + P)) over the nodes of a way, where P is the sum of the positive estimates among which the node decides and N
-    /// that of the magnitudes of negative ones. 0 for maps without negative features; 1 where nothing was positive but something negative.
+    /// N/(N + P)) over the nodes of a way that decide among several, where P is the sum of the positive estimates among which the
+    /// node decides and N that of the magnitudes of negative ones. 0 for maps without negative features, and for k = 0; 1 where
+    /// nothing was positive but something negative.
     pub clipped: Vec<f64>,
 }
 

@@ -95,7 +95,9 @@ impl<T: Real> Walker<T> {
         self.choices.weigh(|place| tree.classes_of(place, span).len());
         for (choice, group) in self.choices.all().iter().zip(groups(walks)) {
             group.iter_mut().for_each(|walk| walk.go(&self.choices, choice, span, uniform));
-            group.sort_unstable_by_key(|walk| (walk.place, walk.number));
+            if group.len() > 1 {
+                group.sort_unstable_by_key(|walk| (walk.place, walk.number));
+            }
             groups(group).for_each(|group| fetch(tree, level + 1, group[0].place));
         }
     }
