@@ -40,7 +40,7 @@ pub use isa::Isa;
 use lane::Lane;
 pub use ln::ln;
 pub use packed::{Packed, Panels, panel_width};
-pub use pages::{prefetch, zeros};
+pub use pages::{aligned_zeros, prefetch, zeros};
 pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{add_product, product};

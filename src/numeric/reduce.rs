@@ -34,45 +34,15 @@ multiversion! {
     pub fn dot<T>(x: &[T], y: &[f64]) -> f64 = dot_body;
 }
 
-/// lanes ← lanes + x ∘ y.
-#[inline(always)]
-fn add_products<T: Real, const FMA: bool>(lanes: &mut [f64; LANES], x: &[T], y: &[f64]) {
-    lanes.iter_mut().zip(x.iter().zip(y)).for_each(|(lane, (x, y))| *lane = x.widen().madd::<FMA>(*y, *lane));
-}
-
-/// The products of four rows, side by side.
-#[inline(always)]
-fn four_dots<T: Real, const FMA: bool>(x: [&[T]; 4], y: &[f64]) -> [f64; 4] {
-    // Variables of their own: the compiler keeps no array of arrays in registers.
-    let [mut a, mut b, mut c, mut d] = [[0.0; LANES]; 4];
-    let [(xa, rest_a), (xb, rest_b), (xc, rest_c), (xd, rest_d)] = x.map(<[T]>::as_chunks::<LANES>);
-    let (whole, rest) = y.as_chunks::<LANES>();
-    for ((((y, xa), xb), xc), xd) in whole.iter().zip(xa).zip(xb).zip(xc).zip(xd) {
-        add_products::<T, FMA>(&mut a, xa, y);
-        add_products::<T, FMA>(&mut b, xb, y);
-        add_products::<T, FMA>(&mut c, xc, y);
-        add_products::<T, FMA>(&mut d, xd, y);
-    }
-    add_products::<T, FMA>(&mut a, rest_a, rest);
-    add_products::<T, FMA>(&mut b, rest_b, rest);
-    add_products::<T, FMA>(&mut c, rest_c, rest);
-    add_products::<T, FMA>(&mut d, rest_d, rest);
-    [folded(a), folded(b), folded(c), folded(d)]
-}
-
 #[inline(always)]
 fn dots_body<T: Real, const FMA: bool>(x: &[T], y: &[f64], out: &mut [f64]) {
-    let width = y.len();
-    if width == 0 {
+    if y.is_empty() {
         return out.fill(0.0);
     }
-    let (fours, others) = out.as_chunks_mut::<4>();
-    let (x_fours, x_others) = x.split_at(4 * fours.len() * width);
-    for (out, x) in fours.iter_mut().zip(x_fours.chunks_exact(4 * width)) {
-        let ((a, b), (c, d)) = (x[..2 * width].split_at(width), x[2 * width..].split_at(width));
-        *out = four_dots::<T, FMA>([a, b, c, d], y);
+    // No closure: it would not be compiled for the instruction set.
+    for (out, x) in out.iter_mut().zip(x.chunks_exact(y.len())) {
+        *out = dot_body::<T, FMA>(x, y);
     }
-    others.iter_mut().zip(x_others.chunks_exact(width)).for_each(|(out, x)| *out = dot_body::<T, FMA>(x, y));
 }
 
 multiversion! {
