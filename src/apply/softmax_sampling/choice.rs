@@ -95,11 +95,8 @@ impl Choices {
             sum += weight;
             i += usize::from(sum <= mark);
         }
-        if i == weights.len() {
-            // The product was rounded up to the sum.
-            i = weights.iter().rposition(|weight| *weight > 0.0).unwrap_or(0);
-        }
-        choice.first + i
+        // The mark is below the total, which is the same sum.
+        choice.first + i.min(weights.len() - 1)
     }
 
     /// The probability e^ln · share of the place, as (ln, share): where it is below the range of `f64`, its logarithm is not.

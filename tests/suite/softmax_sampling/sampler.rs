@@ -326,6 +326,52 @@ fn equal_classes_are_equally_likely() {
     }
 }
 
+/// A class that has all the mass, up to 10⁻⁹, is drawn, with a probability of at most 1, mixed or not.
+#[test]
+fn a_class_may_have_all_the_mass() {
+    let map = non_negative::<f64>(3, 64).remove(0);
+    for classes in [1, 2, 5, 70] {
+        let (c, h) = data::<f64>(classes, 3);
+        let (c, h) = (&c * 20.0, &h.row(0) * 10.0);
+        let exact = linear_scan(&map, h.view(), &c);
+        let Some(top) = exact.iter().position(|log| *log > -1e-9) else { panic!("{exact:?}") };
+        for uniform in [0.0, 0.1] {
+            let sampler = Proposal::new(map.clone()).uniform(uniform).unwrap().build(&c).unwrap();
+            let q = sampler.log_probabilities(&h, &all(classes)).unwrap();
+            let expected = 1.0 - uniform + uniform / classes as f64;
+            assert!(q[top] <= 0.0 && (q[top] - expected.ln()).abs() < 1e-8, "{classes}: {q:?}");
+            let draws = sampler.sample_of(&h, 1000, &mut rng(1)).unwrap();
+            let hits = draws.classes.iter().filter(|class| **class == top).count();
+            assert!(hits == 1000 || (uniform > 0.0 && hits > 850), "{classes}: {hits}");
+        }
+    }
+}
+
+/// Walks are taken some ten thousands at a time, and no one can tell.
+#[test]
+fn many_walks_are_those_of_few() {
+    let (c, h) = data::<f64>(30, 3);
+    let sampler = SoftmaxSampler::new(non_negative(3, 8).remove(0), &c).unwrap();
+    let classes: Vec<usize> = (0..140_000).map(|i| (i * 7) % 30).collect();
+    let q = sampler.log_probabilities(&h.row(0), &all(30)).unwrap();
+    let many = sampler.log_probabilities(&h.row(0), &classes).unwrap();
+    assert!(many.len() == classes.len() && many.iter().zip(classes).all(|(log, class)| *log == q[class]));
+}
+
+#[test]
+fn no_draws_and_more_than_there_is_memory_for() {
+    let (c, h) = data::<f64>(30, 3);
+    let sampler = Proposal::new(signed(3, 8).remove(0)).uniform(0.1).unwrap().build(&c).unwrap();
+    let none = sampler.sample(&h, 0, 1).unwrap();
+    assert_eq!(none.classes.dim(), (4, 0));
+    assert!(none.clipped.iter().all(|clipped| clipped.to_bits() == 0), "no sign: {:?}", none.clipped);
+    for k in [1 << 59, usize::MAX / 4, usize::MAX] {
+        let Err(error) = sampler.sample_of(&h.row(0), k, &mut rng(1)) else { panic!("{k} draws") };
+        assert_eq!(error.to_string(), format!("there is no memory for {k} draws"));
+        assert!(matches!(sampler.sample(&h, k, 1), Err(Error::Memory { what: "draws", .. })));
+    }
+}
+
 #[test]
 fn clipped_mass_is_reported() {
     let (c, h) = data::<f64>(200, 4);
