@@ -66,7 +66,8 @@ mod tests {
             assert!(array.iter().all(|v| *v == 0.0));
             array.fill(1.0);
             let mut array = aligned_zeros::<f64>(rows, columns);
-            assert_eq!((array.dim(), array.as_ptr().align_offset(LINE)), ((rows, columns), 0));
+            assert!(array.dim() == (rows, columns));
+            assert!(array.is_empty() || array.as_ptr().align_offset(LINE) == 0);
             assert!(array.as_slice_mut().is_some_and(|all| all.iter().all(|v| *v == 0.0)));
             array.fill(1.0);
         }
