@@ -63,7 +63,7 @@ fn a_class_may_have_all_the_mass() {
     let map = non_negative::<f64>(3, 64).remove(0);
     for classes in [1, 2, 5, 70] {
         // Features hold e^−‖c‖²/2: the zero vector among those of norm 60.
-        let mut c = Array2::from_shape_fn((classes, 3), |(i, k)| point::<f64>(3, i as u64 + 2, 60.0)[k]);
+        let mut c = Array2::from_shape_fn((classes, 3), |(i, k)| point::<f64>(3, i + 2, 60.0)[k]);
         let (h, top) = (point::<f64>(3, 1, 2.0), classes / 2);
         c.row_mut(top).fill(0.0);
         for uniform in [0.0, 0.1] {
