@@ -120,6 +120,14 @@ pub enum Error {
         /// What was asked.
         what: &'static str,
     },
+    /// There is no memory for a result.
+    #[error("there is no memory for {count} {what}")]
+    Memory {
+        /// What is too much.
+        what: &'static str,
+        /// How much there would be.
+        count: usize,
+    },
     /// A row of a data set was added twice, or removed without having been added.
     #[error("row {row} {reason}")]
     Row {

@@ -41,12 +41,12 @@ pub use isa::Isa;
 use lane::Lane;
 pub use ln::ln;
 pub use packed::{Packed, Panels, panel_width};
-pub use pages::{prefetch, zeros};
+pub use pages::{aligned_zeros, prefetch, zeros};
 pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{add_product, product};
 pub use reduce::{
-    add_scaled, dot, max, max_abs, max_sum, min_abs, plain_sum, scale_and_add, squared_distance,
+    add_scaled, dot, dots, max, max_abs, max_sum, min_abs, plain_sum, scale_and_add, squared_distance,
     squared_norm, weighted_sum,
 };
 pub use sets::{negate_odd, negative_and_zero, replace_meeting};

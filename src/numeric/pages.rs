@@ -1,6 +1,6 @@
 //! Large matrices that are written once and read much later.
 
-use ndarray::Array2;
+use ndarray::{Array2, s};
 
 use super::{LINE, vector};
 
@@ -37,9 +37,21 @@ pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
     array
 }
 
-/// Prefetches memory that will soon be read.
+/// As [`zeros`], beginning with a line of the caches.
+///
+/// # Panics
+/// If the number of elements overflows.
+pub fn aligned_zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
+    let (len, room) = (rows * columns, LINE / size_of::<T>());
+    let array = zeros::<T>(1, len + room);
+    let start = array.as_ptr().align_offset(LINE).min(room);
+    let array = array.slice_move(s![0, start..start + len]).into_shape_with_order((rows, columns));
+    array.unwrap_or_else(|_| zeros(rows, columns))
+}
+
+/// Prefetches memory that will soon be read, much of it.
 pub fn prefetch<T>(slice: &[T]) {
-    slice.chunks((LINE / size_of::<T>().max(1)).max(1)).for_each(|line| vector::prefetch(line.as_ptr()));
+    slice.chunks((LINE / size_of::<T>().max(1)).max(1)).for_each(|line| vector::prefetch_many(line.as_ptr()));
 }
 
 #[cfg(test)]
@@ -52,6 +64,11 @@ mod tests {
             let mut array = zeros::<f32>(rows, columns);
             assert_eq!(array.dim(), (rows, columns));
             assert!(array.iter().all(|v| *v == 0.0));
+            array.fill(1.0);
+            let mut array = aligned_zeros::<f64>(rows, columns);
+            assert!(array.dim() == (rows, columns));
+            assert!(array.is_empty() || array.as_ptr().align_offset(LINE) == 0);
+            assert!(array.as_slice_mut().is_some_and(|all| all.iter().all(|v| *v == 0.0)));
             array.fill(1.0);
         }
     }

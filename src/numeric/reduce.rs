@@ -35,6 +35,22 @@ multiversion! {
 }
 
 #[inline(always)]
+fn dots_body<T: Real, const FMA: bool>(x: &[T], y: &[f64], out: &mut [f64]) {
+    if y.is_empty() {
+        return out.fill(0.0);
+    }
+    // No closure: it would not be compiled for the instruction set.
+    for (out, x) in out.iter_mut().zip(x.chunks_exact(y.len())) {
+        *out = dot_body::<T, FMA>(x, y);
+    }
+}
+
+multiversion! {
+    /// outᵢ ← Σ xᵢₖ yₖ for rows x, one after the other: each to the bit what [`dot`] gives.
+    pub fn dots<T>(x: &[T], y: &[f64], out: &mut [f64]) = dots_body;
+}
+
+#[inline(always)]
 fn squared_distance_body<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> f64 {
     // Never fused, so that comparisons of distances do not depend on the machine.
     sum_of_pairs::<T, false>(x, &y[..x.len()], |x, y| (x - y, x - y))
@@ -219,6 +235,16 @@ mod tests {
                 assert_eq!(squared_norm(isa, &x, 9.0, &w), naive(&|k| (w[k] * f64::from(x[k])).powi(2)));
                 assert_eq!(plain_sum(isa, &x), naive(&|k| f64::from(x[k])));
                 assert_eq!(dot(isa, &x, &w), naive(&|k| w[k] * f64::from(x[k])));
+                for rows in [1, 4, 5, 11] {
+                    let all: Vec<f32> = (0..rows * len).map(|i| ((i * 37) % 23) as f32 * 0.3 - 3.1).collect();
+                    let mut out = vec![f64::NAN; rows as usize];
+                    dots(isa, &all, &w, &mut out);
+                    let row = |i: usize| &all[i * len as usize..][..len as usize];
+                    assert!(
+                        out.iter().enumerate().all(|(i, v)| *v == dot(isa, row(i), &w)),
+                        "{isa:?} {rows} × {len}"
+                    );
+                }
                 assert_eq!(squared_distance(isa, &x, &w), naive(&|k| (f64::from(x[k]) - w[k]).powi(2)));
                 let mut sum = vec![1.0; len as usize];
                 add_scaled(isa, &mut sum, 2.0, &x);

@@ -82,6 +82,16 @@ pub fn prefetch<T>(_line: *const T) {
     }
 }
 
+/// As [`prefetch`], to the second cache: many more such lines can be on their way at a time.
+#[inline(always)]
+pub fn prefetch_many<T>(_line: *const T) {
+    // SAFETY: as above.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T1>(_line.cast());
+    }
+}
+
 /// A register type, from its intrinsics.
 #[cfg(target_arch = "x86_64")]
 macro_rules! register {

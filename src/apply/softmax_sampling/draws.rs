@@ -1,6 +1,9 @@
 //! [`Draws`]: classes that were drawn, and how probable that was.
 
-use ndarray::Array2;
+use ndarray::parallel::prelude::*;
+use ndarray::{Array2, Axis};
+
+use crate::error::{Error, Result, check_size};
 
 /// Classes drawn for some points h, with the probabilities that they had.
 #[derive(Clone, Debug, PartialEq)]
@@ -11,8 +14,9 @@ pub struct Draws {
     /// ln q of each, n × k.
     pub log_probabilities: Array2<f64>,
     /// For each row the mass that was clipped on the ways to the draws, as a share: the mean over the draws of 1 − Π (1 −
-    /// N/(N + P)) over the nodes of a way, where P is the sum of the positive estimates among which the node decides and N
-    /// that of the magnitudes of negative ones. 0 for maps without negative features; 1 where nothing was positive but something negative.
+    /// N/(N + P)) over the nodes of a way that decide among several, where P is the sum of the positive estimates among which the
+    /// node decides and N that of the magnitudes of negative ones. 0 for maps without negative features, and for k = 0; 1 where
+    /// nothing was positive but something negative.
     pub clipped: Vec<f64>,
 }
 
@@ -20,11 +24,57 @@ impl Draws {
     /// Draws from elsewhere, with ln of their probabilities, n × k each; nothing counts as clipped.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if the sizes differ.
-    pub fn new(classes: Array2<usize>, log_probabilities: Array2<f64>) -> crate::Result<Self> {
+    /// [`Shape`](Error::Shape) if the sizes differ.
+    pub fn new(classes: Array2<usize>, log_probabilities: Array2<f64>) -> Result<Self> {
         let ((n, k), (rows, columns)) = (classes.dim(), log_probabilities.dim());
-        crate::error::check_size("the number of rows of the probabilities", n, rows)?;
-        crate::error::check_size("the number of columns of the probabilities", k, columns)?;
+        check_size("the number of rows of the probabilities", n, rows)?;
+        check_size("the number of columns of the probabilities", k, columns)?;
         Ok(Draws { classes, log_probabilities, clipped: vec![0.0; n] })
     }
+
+    /// Room for k draws for each of n rows.
+    ///
+    /// # Errors
+    /// [`Memory`](Error::Memory) if there is none.
+    pub(super) fn with_room(n: usize, k: usize) -> Result<Self> {
+        Ok(Draws { classes: room((n, k), 0)?, log_probabilities: room((n, k), 0.0)?, clipped: vec![0.0; n] })
+    }
+
+    /// The row, of draws that have one.
+    pub(super) fn only_row_mut(&mut self) -> RowMut<'_> {
+        RowMut {
+            classes: self.classes.as_slice_mut().unwrap_or_default(),
+            log_probabilities: self.log_probabilities.as_slice_mut().unwrap_or_default(),
+            clipped: &mut self.clipped[0],
+        }
+    }
+
+    /// The rows, to be written.
+    pub(super) fn rows_mut(&mut self) -> impl IndexedParallelIterator<Item = RowMut<'_>> {
+        let classes = self.classes.axis_iter_mut(Axis(0)).into_par_iter();
+        let rows = classes.zip(self.log_probabilities.axis_iter_mut(Axis(0))).zip(&mut self.clipped);
+        rows.map(|((classes, log_probabilities), clipped)| RowMut {
+            classes: classes.into_slice().unwrap_or_default(),
+            log_probabilities: log_probabilities.into_slice().unwrap_or_default(),
+            clipped,
+        })
+    }
+}
+
+/// The draws of a row, to be written.
+pub(super) struct RowMut<'a> {
+    pub classes: &'a mut [usize],
+    pub log_probabilities: &'a mut [f64],
+    pub clipped: &'a mut f64,
+}
+
+/// An array with this in every place.
+fn room<A: Clone>((rows, columns): (usize, usize), value: A) -> Result<Array2<A>> {
+    // What overflows is more than can be reserved.
+    let count = rows.saturating_mul(columns);
+    let none = Error::Memory { what: "draws", count };
+    let mut elements = Vec::new();
+    elements.try_reserve_exact(count).map_err(|_| none.clone())?;
+    elements.resize(count, value);
+    Array2::from_shape_vec((rows, columns), elements).map_err(|_| none)
 }

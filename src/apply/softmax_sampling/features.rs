@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use ndarray::{ArrayView2, Axis};
 
-use super::choice::Estimates;
+use super::choice::Choices;
 use super::nodes::Rows;
 use crate::engine::{Batch, Form, Program, Row, Scratch, Side};
-use crate::numeric::{Isa, dot, exp_minus, max, plain_sum};
+use crate::numeric::{Isa, dot, dots, exp_minus, max, plain_sum};
 use crate::{Real, SignedLog};
 
 /// Classes of which the largest features are taken: enough to see where a feature lies, few enough to cost nothing.
@@ -125,8 +125,14 @@ impl<T: Real> Query<T> {
     }
 
     /// Adds the products with some rows of sums.
-    pub fn products(&self, blocks: &[Range<usize>], rows: Rows<'_, T>, out: &mut Estimates) {
+    pub fn products(&self, blocks: &[Range<usize>], rows: Rows<'_, T>, out: &mut Choices) {
         let width = self.weights.len();
+        if let [own] = self.log_scales[..] {
+            let start = out.scales.len();
+            out.scales.extend(rows.log_scales.iter().map(|scale| scale + own));
+            out.factors.resize(out.scales.len(), 0.0);
+            return dots(Isa::best(), rows.values, &self.weights, &mut out.factors[start..]);
+        }
         let rows = rows.values.chunks_exact(width).zip(rows.log_scales.chunks_exact(blocks.len()));
         for (values, log_scales) in rows {
             self.over_blocks((blocks, log_scales, &self.log_scales), out, |columns| {
@@ -137,7 +143,7 @@ impl<T: Real> Query<T> {
 
     /// Adds the product with the features of a class in the map's best form, which are overwritten: from logarithms where
     /// there are some, so that nothing vanishes.
-    pub fn product(&self, blocks: &[Range<usize>], form: Form, row: Row<'_, T>, out: &mut Estimates) {
+    pub fn product(&self, blocks: &[Range<usize>], form: Form, row: Row<'_, T>, out: &mut Choices) {
         let (own, values, signs) = (self.own.row(0), row.values, row.signs);
         self.over_blocks((blocks, row.log_scales, own.log_scales), out, |columns| {
             let (values, own_values) = (&mut values[columns.clone()], &own.values[columns.clone()]);
@@ -158,7 +164,7 @@ impl<T: Real> Query<T> {
     fn over_blocks(
         &self,
         (blocks, left, right): (&[Range<usize>], &[f64], &[f64]),
-        out: &mut Estimates,
+        out: &mut Choices,
         mut product: impl FnMut(Range<usize>) -> (f64, f64),
     ) {
         let mut term = |b: usize| {

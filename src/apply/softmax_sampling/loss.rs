@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayRef2, ArrayView1};
 
 use super::Draws;
-use super::partition::log_sum;
+use super::partition::{check_log_probability, log_sum};
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
@@ -16,7 +16,8 @@ use crate::error::{Error, Result, check_size};
 ///
 /// ℓ = −o_t + ln (e^(o_t) + Σⱼ e^(o'ⱼ)),  o'ⱼ = o_sⱼ − ln(k q(sⱼ)),
 ///
-/// over the draws that are not t: the sum is an estimate of Σᵢ e^(oᵢ) without bias, if q > 0 for all classes but t. With p
+/// over the draws that are not t: the sum is an estimate of Σᵢ e^(oᵢ) without bias, if q > 0 for all classes but t. Where there are
+/// none, as for k = 0, the loss is 0, and so are its gradients. With p
 /// = softmax(o_t, o'), and q held fixed, ∂ℓ/∂h = (p_t − 1) c_t + Σⱼ pⱼ c_sⱼ, ∂ℓ/∂c_t = (p_t − 1) h and ∂ℓ/∂c_sⱼ = pⱼ h. Logits are
 /// exact, whatever the points are that [proposed](super::Proposal::cosine). Cost O(n k d).
 ///
@@ -68,7 +69,8 @@ impl<T: Real> SampledLoss<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if a point, or a class's vector, a logit or a
-    /// logarithm of a probability that the loss contains is not finite, [`Parameter`](Error::Parameter) if there is no such class.
+    /// logarithm of a probability that the loss contains is not finite, [`Entry`](Error::Entry) if such a logarithm is above 0,
+    /// [`Parameter`](Error::Parameter) if there is no such class.
     pub fn new(h: &ArrayRef2<T>, vectors: &ArrayRef2<T>, targets: &[usize], draws: &Draws) -> Result<Self> {
         check_size("the number of columns of the class vectors", h.ncols(), vectors.ncols())?;
         check_size("the number of targets", h.nrows(), targets.len())?;
@@ -139,6 +141,7 @@ fn of_row(
     let mut logits = vec![logit(target)];
     let drawn = draws.classes.row(row).into_iter().zip(draws.log_probabilities.row(row));
     for (class, ln_q) in drawn.filter(|(class, _)| **class != target) {
+        check_log_probability(row, *ln_q)?;
         classes.push(*class);
         logits.push(logit(*class) - (k.ln() + ln_q));
     }
@@ -153,7 +156,7 @@ fn of_row(
     Ok(log_sum - logits[0])
 }
 
-fn dot<T: Real>(x: ArrayView1<'_, T>, y: ArrayView1<'_, T>) -> f64 {
+pub(super) fn dot<T: Real>(x: ArrayView1<'_, T>, y: ArrayView1<'_, T>) -> f64 {
     x.iter().zip(y).map(|(a, b)| a.widen() * b.widen()).sum()
 }
 

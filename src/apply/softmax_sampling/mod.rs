@@ -7,15 +7,13 @@
 //!
 //! ```
 //! use ndarray::Array2;
-//! use random_features::apply::softmax_sampling::{Partition, SoftmaxSampler};
+//! use random_features::apply::softmax_sampling::SoftmaxSampler;
 //! use random_features::frequency::{Coupling, Orthogonal};
 //! use random_features::Positive;
 //! let classes = Array2::from_shape_fn((2000, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
 //! let h = ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
 //! let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 128, 1)?)?, &classes)?;
-//! let draws = sampler.sample_of(&h, 400, &mut random_features::rng(2))?;
-//! let logits: Vec<f64> = draws.classes.iter().map(|i| classes.row(*i).dot(&h)).collect();
-//! let z = Partition::new(&logits, &draws.log_probabilities.as_slice().unwrap_or_default())?;
+//! let z = sampler.partition(&h, &classes, 400, &mut random_features::rng(2))?;
 //! let exact = classes.dot(&h).mapv(f64::exp).sum();
 //! assert!((z.log_value() - exact.ln()).abs() < 4.0 * z.relative_error());
 //! assert!(z.relative_error() < 0.02);

@@ -6,7 +6,7 @@ use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayViewMut2, Axis};
 
 use crate::Real;
-use crate::numeric::{Isa, add_scaled, max_abs, zeros};
+use crate::numeric::{Isa, add_scaled, aligned_zeros, max_abs};
 
 /// Nodes that share a parent. They lie next to each other in memory, from which most of them come: with two or four children
 /// the least is read on the way down, and four make half as many steps.
@@ -38,7 +38,7 @@ pub(super) struct RowMut<'a, T> {
 
 impl<T: Real> Nodes<T> {
     pub fn new(count: usize, width: usize, blocks: usize) -> Self {
-        Nodes { values: zeros(count, width), log_scales: Array2::zeros((count, blocks)) }
+        Nodes { values: aligned_zeros(count, width), log_scales: aligned_zeros(count, blocks) }
     }
 
     pub fn len(&self) -> usize {

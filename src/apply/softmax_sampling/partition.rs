@@ -3,8 +3,12 @@
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::special::normal_quantile;
 
+/// By how much the logarithm of a probability may be above 0: differences of logits of size 1000 are rounded by less.
+const ROUNDING: f64 = 1e-12;
+
 /// An estimate of the partition function Z = Σᵢ e^(oᵢ) of logits o from k draws with known probabilities q. Without bias where
 /// q > 0 for all classes; its logarithm is biased low (by Jensen's inequality), by about half the squared relative error.
+/// [`SoftmaxSampler::partition`](super::SoftmaxSampler::partition) draws and makes it in one call.
 ///
 /// # Definition
 /// Ẑ = (1/k) Σⱼ zⱼ with zⱼ = e^(o_sⱼ)/q(sⱼ), whose variance is that of one zⱼ divided by k ([`log_variance`](Partition::log_variance));
@@ -41,7 +45,8 @@ impl Partition {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without draws, [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a
-    /// logit, a logarithm, or their difference is not finite: a class of probability 0 is not drawn.
+    /// logit, a logarithm, or their difference is not finite: a class of probability 0 is not drawn; [`Entry`](Error::Entry) if a
+    /// logarithm of a probability is above 0, by more than rounding.
     pub fn new(logits: &[f64], log_probabilities: &[f64]) -> Result<Self> {
         let terms = corrected_logits(logits, log_probabilities)?;
         if terms.is_empty() {
@@ -102,7 +107,8 @@ impl Partition {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a number is not finite,
-    /// [`Parameter`](Error::Parameter) if there are no classes or k is 0.
+    /// [`Entry`](Error::Entry) if a logarithm of a probability is above 0, [`Parameter`](Error::Parameter) if there are no classes or
+    /// k is 0.
     pub fn log_variance(logits: &[f64], log_probabilities: &[f64], k: usize) -> Result<f64> {
         check_positive("the number of classes", logits.len())?;
         check_positive("the number of draws", k)?;
@@ -138,7 +144,7 @@ impl Partition {
 ///
 /// # Errors
 /// [`Shape`](Error::Shape) if the lengths differ, [`NotFinite`](Error::NotFinite) if a number is not finite, or a corrected
-/// one.
+/// one, [`Entry`](Error::Entry) if a logarithm of a probability is above 0.
 pub fn corrected_logits(logits: &[f64], log_probabilities: &[f64]) -> Result<Vec<f64>> {
     check(logits, log_probabilities)?;
     let ln_k = (logits.len() as f64).ln();
@@ -156,6 +162,15 @@ fn check(logits: &[f64], log_probabilities: &[f64]) -> Result<()> {
         if let Some(row) = numbers.iter().position(|v| !v.is_finite()) {
             return Err(Error::NotFinite { what, row });
         }
+    }
+    log_probabilities.iter().enumerate().try_for_each(|(row, ln_q)| check_log_probability(row, *ln_q))
+}
+
+/// Refuses what is no logarithm of a probability, such as the probability itself.
+pub(super) fn check_log_probability(row: usize, ln_q: f64) -> Result<()> {
+    if ln_q > ROUNDING {
+        let (what, domain) = ("the logarithms of probabilities", "at most 0");
+        return Err(Error::Entry { what, row, value: ln_q, domain });
     }
     Ok(())
 }

@@ -1,17 +1,22 @@
 //! [`SoftmaxSampler`]: draws of classes from a tree of feature sums.
 
 use ndarray::parallel::prelude::*;
-use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
+use ndarray::{ArrayRef1, ArrayRef2, ArrayView2, Axis};
 use rand::{Rng, RngExt};
 
+use super::draws::RowMut;
+use super::loss::dot;
 use super::tree::Tree;
 use super::walk::{Walk, Walker};
-use super::{Draws, Proposal};
+use super::{Draws, Partition, Proposal};
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
 use crate::frequency::rng_of_step;
-use crate::map::{Map, check_addressable};
+use crate::map::Map;
+
+/// Walks that are taken together.
+const WALKS: usize = 1 << 16;
 
 /// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(m log C) each. Approximate: a map's
 /// estimates stand for exp(h·cᵢ); but the probability that is stated with each draw is the one that it had.
@@ -67,13 +72,6 @@ pub struct SoftmaxSampler<T: Real> {
     pub(super) tree: Tree<T>,
 }
 
-/// Draws for one row.
-struct RowOfDraws {
-    classes: Vec<usize>,
-    log_probabilities: Vec<f64>,
-    clipped: f64,
-}
-
 impl<T: Real> SoftmaxSampler<T> {
     /// A sampler over classes with these vectors, C × d, for a map without negative features, with the default options. For q near
     /// the softmax of h·cᵢ a map of the softmax kernel.
@@ -108,17 +106,17 @@ impl<T: Real> SoftmaxSampler<T> {
     /// same for any number of threads; rows are drawn in parallel.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `h` does not have d columns, or so many draws cannot be addressed;
-    /// [`NotFinite`](Error::NotFinite) if a row or its features are not finite.
+    /// [`Shape`](Error::Shape) if `h` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are not
+    /// finite, [`Memory`](Error::Memory) if there is no memory for so many draws.
     pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
         self.check(h)?;
-        check_addressable(h.nrows(), k)?;
-        let row = |walker: &mut Walker<T>, i: usize| {
+        let mut draws = Draws::with_room(h.nrows(), k)?;
+        let drawn = draws.rows_mut().enumerate().map_init(Walker::default, |walker, (i, row)| {
             let mut rng = rng_of_step(seed, i as u64);
-            self.draw(walker, h.row(i).insert_axis(Axis(0)), (i, k), &mut || rng.random())
-        };
-        let rows = (0..h.nrows()).into_par_iter().map_init(Walker::default, row);
-        collect(rows.collect::<Vec<_>>(), k)
+            self.draw(walker, (i, h.row(i).insert_axis(Axis(0))), row, &mut || rng.random())
+        });
+        drawn.collect::<Vec<_>>().into_iter().collect::<Result<()>>()?;
+        Ok(draws)
     }
 
     /// k classes for one point, drawn with a generator of yours: 1 × k.
@@ -128,9 +126,42 @@ impl<T: Real> SoftmaxSampler<T> {
     pub fn sample_of<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Draws> {
         let h = h.view().insert_axis(Axis(0));
         self.check(&h)?;
-        check_addressable(1, k)?;
-        let drawn = self.draw(&mut Walker::default(), h, (0, k), &mut || rng.random());
-        collect(vec![drawn], k)
+        let mut draws = Draws::with_room(1, k)?;
+        self.draw(&mut Walker::default(), (0, h), draws.only_row_mut(), &mut || rng.random())?;
+        Ok(draws)
+    }
+
+    /// The partition function Z = Σᵢ exp(h·cᵢ) of a point over class vectors, C × d, from k draws: in O(k d) beside the draws.
+    ///
+    /// ```
+    /// use ndarray::Array2;
+    /// use random_features::apply::softmax_sampling::SoftmaxSampler;
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::Positive;
+    /// let classes = Array2::from_shape_fn((1000, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
+    /// let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 64, 1)?)?, &classes)?;
+    /// let h = ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
+    /// let z = sampler.partition(&h, &classes, 200, &mut random_features::rng(2))?;
+    /// let exact = classes.dot(&h).mapv(f64::exp).sum();
+    /// assert!((z.log_value() - exact.ln()).abs() < 4.0 * z.relative_error());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`sample`](SoftmaxSampler::sample), [`Shape`](Error::Shape) if the vectors are not as many as the classes or do not have
+    /// d columns, and as [`Partition::new`]: [`NoData`](Error::NoData) for k = 0.
+    pub fn partition<R: Rng + ?Sized>(
+        &self,
+        h: &ArrayRef1<T>,
+        vectors: &ArrayRef2<T>,
+        k: usize,
+        rng: &mut R,
+    ) -> Result<Partition> {
+        check_size("the number of class vectors", self.classes(), vectors.nrows())?;
+        check_size("the number of columns of the class vectors", self.map().input_dim(), vectors.ncols())?;
+        let draws = self.sample_of(h, k, rng)?;
+        let logits: Vec<f64> = draws.classes.iter().map(|class| dot(h.view(), vectors.row(*class))).collect();
+        Partition::new(&logits, draws.log_probabilities.as_slice().unwrap_or_default())
     }
 
     /// ln q of some classes for a point, as [`sample`](SoftmaxSampler::sample) states it. For all of them the cost is that of
@@ -143,10 +174,13 @@ impl<T: Real> SoftmaxSampler<T> {
         let h = h.view().insert_axis(Axis(0));
         self.check(&h)?;
         self.check_classes(classes)?;
-        let mut walks: Vec<Walk> =
-            classes.iter().enumerate().map(|(i, class)| Walk::new(i, Some(*class))).collect();
-        self.walk(&mut Walker::default(), (0, h), &mut walks, &mut || 0.0)?;
-        Ok(walks.iter().map(|walk| self.mixed(walk.ln)).collect())
+        let (mut walker, mut logs) = (Walker::default(), Vec::with_capacity(classes.len()));
+        self.face(&mut walker, (0, h))?;
+        for classes in classes.chunks(WALKS) {
+            walker.walks.extend(classes.iter().enumerate().map(|(i, class)| Walk::new(i, Some(*class))));
+            self.walk(&mut walker, &mut || 0.0, |walk| logs.push(self.mixed(walk.log_probability())));
+        }
+        Ok(logs)
     }
 
     /// Gives some classes other vectors, in rows; of a class that stands twice the last one counts. Costs O(L m d + D log
@@ -180,58 +214,57 @@ impl<T: Real> SoftmaxSampler<T> {
         }
     }
 
-    /// Takes walks to their classes, for row i of the points.
-    fn walk(
-        &self,
-        walker: &mut Walker<T>,
-        (i, h): (usize, ArrayView2<'_, T>),
-        walks: &mut [Walk],
-        uniform: &mut dyn FnMut() -> f64,
-    ) -> Result<()> {
+    /// Turns a walker to row i of the points.
+    fn face(&self, walker: &mut Walker<T>, (i, h): (usize, ArrayView2<'_, T>)) -> Result<()> {
         let (program, h) = (self.map().program(), self.proposal.points(h));
-        if !walker.query.fill(program, &self.tree.reference, h.view(), &mut walker.scratch) {
-            return Err(Error::NotFinite { what: "the features of x", row: i });
+        if walker.query.fill(program, &self.tree.reference, h.view(), &mut walker.scratch) {
+            return Ok(());
         }
-        walker.run(program, &self.tree, walks, uniform);
-        Ok(())
+        Err(Error::NotFinite { what: "the features of x", row: i })
+    }
+
+    /// Takes the walker's walks to their classes, and gives `each` of them, in order.
+    fn walk(&self, walker: &mut Walker<T>, uniform: &mut dyn FnMut() -> f64, each: impl FnMut(&Walk)) {
+        walker.run(self.map().program(), &self.tree, uniform);
+        walker.walks.iter().for_each(each);
+        walker.walks.clear();
     }
 
     fn draw(
         &self,
         walker: &mut Walker<T>,
-        h: ArrayView2<'_, T>,
-        (i, k): (usize, usize),
+        h: (usize, ArrayView2<'_, T>),
+        RowMut { classes, log_probabilities, clipped }: RowMut<'_>,
         uniform: &mut dyn FnMut() -> f64,
-    ) -> Result<RowOfDraws> {
+    ) -> Result<()> {
+        self.face(walker, h)?;
+        for (classes, logs) in classes.chunks_mut(WALKS).zip(log_probabilities.chunks_mut(WALKS)) {
+            walker.walks.extend((0..classes.len()).map(|i| Walk::new(i, self.uniform_class(uniform))));
+            let mut out = classes.iter_mut().zip(logs);
+            self.walk(walker, uniform, |walk| {
+                let Some((class, log)) = out.next() else { return };
+                (*class, *log) = (walk.place, self.mixed(walk.log_probability()));
+                *clipped += 1.0 - walk.kept;
+            });
+        }
+        *clipped /= classes.len().max(1) as f64;
+        Ok(())
+    }
+
+    /// The class of a draw from the uniform distribution, where that has its turn.
+    fn uniform_class(&self, uniform: &mut dyn FnMut() -> f64) -> Option<usize> {
         let (classes, weight) = (self.classes(), self.uniform());
-        let mut start = |number| {
-            let is_uniform = weight > 0.0 && uniform() < weight;
-            let target = is_uniform.then(|| ((uniform() * classes as f64) as usize).min(classes - 1));
-            Walk::new(number, target)
-        };
-        let mut walks: Vec<Walk> = (0..k).map(&mut start).collect();
-        self.walk(walker, (i, h), &mut walks, uniform)?;
-        Ok(RowOfDraws {
-            classes: walks.iter().map(|walk| walk.place).collect(),
-            log_probabilities: walks.iter().map(|walk| self.mixed(walk.ln)).collect(),
-            clipped: walks.iter().map(|walk| 1.0 - walk.kept).sum::<f64>() / k.max(1) as f64,
-        })
+        let has_turn = weight > 0.0 && uniform() < weight;
+        has_turn.then(|| ((uniform() * classes as f64) as usize).min(classes - 1))
     }
 
     /// ln q from ln w.
     fn mixed(&self, ln: f64) -> f64 {
         let weight = self.uniform();
-        if weight == 0.0 { ln } else { ((1.0 - weight) * ln.exp() + weight / self.classes() as f64).ln() }
+        if weight == 0.0 {
+            return ln;
+        }
+        // Rounding does not make it more than certain.
+        ((1.0 - weight) * ln.exp() + weight / self.classes() as f64).min(1.0).ln()
     }
-}
-
-/// One array of all rows.
-fn collect(rows: Vec<Result<RowOfDraws>>, k: usize) -> Result<Draws> {
-    let rows = rows.into_iter().collect::<Result<Vec<_>>>()?;
-    let draw = |(i, j): (usize, usize)| rows[i].classes[j];
-    Ok(Draws {
-        classes: Array2::from_shape_fn((rows.len(), k), draw),
-        log_probabilities: Array2::from_shape_fn((rows.len(), k), |(i, j)| rows[i].log_probabilities[j]),
-        clipped: rows.iter().map(|row| row.clipped).collect(),
-    })
 }

@@ -101,10 +101,17 @@ impl<T: Real> Tree<T> {
         &self.levels
     }
 
-    /// The number of classes below each node of a level.
+    /// The most classes of a leaf.
+    pub fn leaf_size(&self) -> usize {
+        self.leaf
+    }
+
+    /// The number of classes below each node of a level; below the last level are the classes themselves.
     pub fn span(&self, level: usize) -> usize {
-        let below = self.levels.len() - 1 - level;
-        self.leaf * FAN_OUT.pow(below as u32)
+        if level == self.levels.len() {
+            return 1;
+        }
+        self.leaf * FAN_OUT.pow((self.levels.len() - 1 - level) as u32)
     }
 
     /// The classes below a node of which there are `span` in each but the last.

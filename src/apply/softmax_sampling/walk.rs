@@ -2,7 +2,7 @@
 
 use ndarray::ArrayView2;
 
-use super::choice::{Choice, Estimates};
+use super::choice::{Choice, Choices};
 use super::features::Query;
 use super::tree::Tree;
 use crate::Real;
@@ -12,20 +12,21 @@ use crate::numeric::prefetch;
 /// Classes of visited leaves whose features are computed at a time.
 const CLASSES: usize = 512;
 
-/// Places whose memory is fetched ahead of those that are looked at.
-const AHEAD: usize = 4;
+/// Numbers of a leaf's points whose memory is fetched ahead.
+const AHEAD: usize = 1024;
 
 /// A walk on its way.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk {
     /// Which of the walks it is.
-    pub number: usize,
+    number: usize,
     /// Where it is: a node of a level, a leaf, and in the end the class.
     pub place: usize,
     /// The class where it must arrive, if it is not left to chance.
-    pub target: Option<usize>,
-    /// ln of the probability of the way so far.
-    pub ln: f64,
+    target: Option<usize>,
+    /// The probability of the way so far is e^ln · share.
+    ln: f64,
+    share: f64,
     /// The share of mass that was not clipped on the way.
     pub kept: f64,
 }
@@ -33,23 +34,25 @@ pub(super) struct Walk {
 impl Walk {
     /// At the root.
     pub fn new(number: usize, target: Option<usize>) -> Self {
-        Walk { number, place: 0, target, ln: 0.0, kept: 1.0 }
+        Walk { number, place: 0, target, ln: 0.0, share: 1.0, kept: 1.0 }
     }
 
-    /// Goes on to one of the alternatives, of which the first is node `first` of `span` classes each.
-    fn go(
-        &mut self,
-        (choice, estimates): (&Choice, &Estimates),
-        first: usize,
-        span: usize,
-        uniform: &mut dyn FnMut() -> f64,
-    ) {
-        let i = match self.target {
-            Some(target) => target / span - first,
-            None => choice.pick(uniform()),
-        };
-        self.place = first + i;
-        self.ln += choice.log_probability(estimates, i);
+    /// ln of the probability of the way.
+    pub fn log_probability(&self) -> f64 {
+        self.ln + self.share.ln()
+    }
+
+    /// Goes on to one of the alternatives, of `span` classes each.
+    fn go(&mut self, choices: &Choices, choice: &Choice, span: usize, uniform: &mut dyn FnMut() -> f64) {
+        self.place = self.target.map_or_else(|| choices.pick(choice, uniform()), |target| target / span);
+        let (ln, share) = choices.probability(choice, self.place);
+        self.ln += ln;
+        if self.share * share >= f64::MIN_POSITIVE {
+            self.share *= share;
+        } else {
+            self.ln += self.share.ln() + share.ln();
+            self.share = 1.0;
+        }
         self.kept *= 1.0 - choice.clipped;
     }
 }
@@ -57,54 +60,46 @@ impl Walk {
 /// What a thread keeps from h to h.
 #[derive(Default)]
 pub(super) struct Walker<T> {
+    pub walks: Vec<Walk>,
     pub query: Query<T>,
     pub scratch: Scratch<T>,
-    estimates: Estimates,
-    places: Vec<usize>,
-    choice: Choice,
+    choices: Choices,
     batch: Batch<T>,
     points: Vec<T>,
 }
 
 impl<T: Real> Walker<T> {
-    /// Takes all walks to classes, for the query's h. Walks are sorted by where they are, and go on in that order.
-    pub fn run(
-        &mut self,
-        program: &Program<T>,
-        tree: &Tree<T>,
-        walks: &mut [Walk],
-        uniform: &mut dyn FnMut() -> f64,
-    ) {
+    /// Takes all walks, new ones in order, from the root to classes, for the query's h. They go level by level, in the order of their places: what
+    /// the next level needs of memory is on its way while others of them choose.
+    pub fn run(&mut self, program: &Program<T>, tree: &Tree<T>, uniform: &mut dyn FnMut() -> f64) {
+        let mut walks = std::mem::take(&mut self.walks);
         for (level, nodes) in tree.levels().iter().enumerate() {
-            let span = tree.span(level);
-            self.sort(walks);
-            let fetch = |place: usize| {
-                let rows = nodes.rows(nodes.children(place));
-                prefetch(rows.values);
-                prefetch(rows.log_scales);
-            };
-            self.places.iter().take(AHEAD).for_each(|place| fetch(*place));
-            for (i, group) in groups(walks).enumerate() {
-                self.places.get(i + AHEAD).into_iter().for_each(|place| fetch(*place));
+            self.choices.clear();
+            for group in groups(&mut walks) {
                 let children = nodes.children(group[0].place);
-                self.estimates.clear();
-                self.query.products(program.blocks(), nodes.rows(children.clone()), &mut self.estimates);
-                let counts = children.clone().map(|node| tree.classes_of(node, span).len());
-                self.choice.weigh(&mut self.estimates, counts);
-                let choice = (&self.choice, &self.estimates);
-                group.iter_mut().for_each(|walk| walk.go(choice, children.start, span, uniform));
+                self.query.products(program.blocks(), nodes.rows(children.clone()), &mut self.choices);
+                self.choices.end(children.start);
             }
+            self.choose(tree, &mut walks, level, uniform);
         }
-        self.enter_all(program, tree, walks, uniform);
+        if tree.leaf_size() > 1 {
+            self.enter_all(program, tree, &mut walks, uniform);
+        }
         walks.sort_unstable_by_key(|walk| walk.number);
+        self.walks = walks;
     }
 
-    /// Sorts walks by place, and lists the places.
-    fn sort(&mut self, walks: &mut [Walk]) {
-        walks.sort_unstable_by_key(|walk| (walk.place, walk.number));
-        self.places.clear();
-        self.places.extend(walks.iter().map(|walk| walk.place));
-        self.places.dedup();
+    /// Lets walks make the choices of a level, which stand in their order.
+    fn choose(&mut self, tree: &Tree<T>, walks: &mut [Walk], level: usize, uniform: &mut dyn FnMut() -> f64) {
+        let span = tree.span(level);
+        self.choices.weigh(|place| tree.classes_of(place, span).len());
+        for (choice, group) in self.choices.all().iter().zip(groups(walks)) {
+            group.iter_mut().for_each(|walk| walk.go(&self.choices, choice, span, uniform));
+            if group.len() > 1 {
+                group.sort_unstable_by_key(|walk| (walk.place, walk.number));
+            }
+            groups(group).for_each(|group| fetch(tree, level + 1, group[0].place));
+        }
     }
 
     /// Takes walks from their leaves to classes, some leaves at a time.
@@ -112,60 +107,63 @@ impl<T: Real> Walker<T> {
         &mut self,
         program: &Program<T>,
         tree: &Tree<T>,
-        walks: &mut [Walk],
+        mut walks: &mut [Walk],
         uniform: &mut dyn FnMut() -> f64,
     ) {
-        let (mut leaves, mut count) = (Vec::new(), 0);
-        self.sort(walks);
-        for group in groups(walks) {
-            let classes = tree.leaf(group[0].place).len();
-            if count + classes > CLASSES && !leaves.is_empty() {
-                self.enter(program, tree, &mut leaves, uniform);
-                count = 0;
+        while !walks.is_empty() {
+            let (mut count, mut classes) = (0, 0);
+            for group in walks.chunk_by(|a, b| a.place == b.place) {
+                classes += tree.leaf(group[0].place).len();
+                if classes > CLASSES && count > 0 {
+                    break;
+                }
+                count += group.len();
             }
-            count += classes;
-            leaves.push(group);
+            let (some, others) = std::mem::take(&mut walks).split_at_mut(count);
+            self.enter(program, tree, some, uniform);
+            walks = others;
         }
-        self.enter(program, tree, &mut leaves, uniform);
     }
 
-    /// Takes walks from some leaves, a group for each, to classes.
+    /// Takes walks from some leaves to classes.
     fn enter(
         &mut self,
         program: &Program<T>,
         tree: &Tree<T>,
-        leaves: &mut Vec<&mut [Walk]>,
+        walks: &mut [Walk],
         uniform: &mut dyn FnMut() -> f64,
     ) {
         self.points.clear();
-        let several = |group: &&mut [Walk]| Some(tree.leaf(group[0].place)).filter(|leaf| leaf.len() > 1);
-        for (i, classes) in leaves.iter().filter_map(several).enumerate() {
-            let next = leaves.get(i + AHEAD).and_then(several);
-            next.into_iter().for_each(|classes| prefetch(tree.points(classes)));
-            self.points.extend_from_slice(tree.points(classes));
+        for group in groups(walks) {
+            self.points.extend_from_slice(tree.points(tree.leaf(group[0].place)));
         }
-        let rows = self.points.len() / program.facts().input_dim;
-        let shape = (rows, program.facts().input_dim);
+        let shape = (self.points.len() / program.facts().input_dim, program.facts().input_dim);
         let Ok(x) = ArrayView2::from_shape(shape, &self.points) else { return };
         let form = tree.reference.form;
         self.batch.fill(program, (Side::Y, form), x.into(), &mut self.scratch);
+        self.choices.clear();
         let mut row = 0;
-        for group in leaves.drain(..) {
+        for group in groups(walks) {
             let classes = tree.leaf(group[0].place);
-            if classes.len() == 1 {
-                group.iter_mut().for_each(|walk| walk.place = classes.start);
-                continue;
-            }
-            self.estimates.clear();
             for _ in classes.clone() {
-                let features = self.batch.row_mut(row);
-                self.query.product(program.blocks(), form, features, &mut self.estimates);
+                self.query.product(program.blocks(), form, self.batch.row_mut(row), &mut self.choices);
                 row += 1;
             }
-            self.choice.weigh(&mut self.estimates, classes.clone().map(|_| 1));
-            let choice = (&self.choice, &self.estimates);
-            group.iter_mut().for_each(|walk| walk.go(choice, classes.start, 1, uniform));
+            self.choices.end(classes.start);
         }
+        self.choose(tree, walks, tree.levels().len(), uniform);
+    }
+}
+
+/// Asks for the memory that a walk at this place will read next.
+fn fetch<T: Real>(tree: &Tree<T>, level: usize, place: usize) {
+    if let Some(nodes) = tree.levels().get(level) {
+        let rows = nodes.rows(nodes.children(place));
+        prefetch(rows.log_scales);
+        prefetch(rows.values);
+    } else if level == tree.levels().len() && tree.leaf_size() > 1 {
+        let points = tree.points(tree.leaf(place));
+        prefetch(&points[..points.len().min(AHEAD)]);
     }
 }
 

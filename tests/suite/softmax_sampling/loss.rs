@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, arr2};
 use random_features::apply::softmax_sampling::{
     Draws, Partition, Proposal, SampledLoss, SoftmaxSampler, corrected_logits,
 };
-use random_features::{Error, Real};
+use random_features::{Error, Real, rng};
 
 use super::{all, data, log_sum, non_negative, signed};
 use crate::common::points;
@@ -160,6 +160,46 @@ fn intervals_cover() {
     }
 }
 
+#[test]
+fn a_sampler_gives_the_partition_function_in_one_call() {
+    let (c, h) = data::<f64>(60, 3);
+    let sampler = Proposal::new(non_negative::<f64>(3, 16).remove(0)).cosine(0.5).unwrap().build(&c).unwrap();
+    let h = h.row(1);
+    let draws = sampler.sample_of(&h, 200, &mut rng(5)).unwrap();
+    let logits: Vec<f64> = draws.classes.iter().map(|class| c.row(*class).dot(&h)).collect();
+    let expected = Partition::new(&logits, draws.log_probabilities.as_slice().unwrap()).unwrap();
+    let z = sampler.partition(&h, &c, 200, &mut rng(5)).unwrap();
+    assert!((z.log_value() - expected.log_value()).abs() < 1e-13 && z.draws() == 200);
+    assert!((z.relative_error() / expected.relative_error() - 1.0).abs() < 1e-10);
+    // Logits are those of the vectors that are given, whatever points propose.
+    let twice = sampler.partition(&h, &(&c * 2.0), 200, &mut rng(5)).unwrap();
+    let exact = log_sum((&c * 2.0).dot(&h).as_slice().unwrap());
+    assert!((twice.log_value() - exact).abs() < 5.0 * twice.relative_error());
+    let mut rng = rng(1);
+    assert!(matches!(sampler.partition(&h, &c, 0, &mut rng), Err(Error::NoData { .. })));
+    let fewer = c.slice(ndarray::s![1.., ..]);
+    assert!(matches!(sampler.partition(&h, &fewer, 9, &mut rng), Err(Error::Shape { .. })));
+    let narrower = c.slice(ndarray::s![.., 1..]);
+    assert!(matches!(sampler.partition(&h, &narrower, 9, &mut rng), Err(Error::Shape { .. })));
+    let wrong = &c * f64::NAN;
+    assert!(matches!(sampler.partition(&h, &wrong, 9, &mut rng), Err(Error::NotFinite { row: 0, .. })));
+}
+
+/// Whoever gives q instead of ln q is told so.
+#[test]
+fn probabilities_above_one_are_refused() {
+    let sentence = "row 1 of the logarithms of probabilities is 0.25, but must be at most 0";
+    let q = [-1.0, 0.25];
+    assert_eq!(Partition::new(&[0.0, 0.0], &q).unwrap_err().to_string(), sentence);
+    assert_eq!(corrected_logits(&[0.0, 0.0], &q).unwrap_err().to_string(), sentence);
+    assert_eq!(Partition::log_variance(&[0.0, 0.0], &q, 2).unwrap_err().to_string(), sentence);
+    let draws = Draws::new(arr2(&[[0], [1]]), arr2(&[[-1.0], [0.25]])).unwrap();
+    let (h, c) = (points::<f64>(2, 2, 1.0), points::<f64>(3, 2, 1.0));
+    assert_eq!(SampledLoss::new(&h, &c, &[1, 2], &draws).unwrap_err().to_string(), sentence);
+    // A certain draw, up to rounding.
+    assert!(Partition::new(&[0.0], &[0.0]).is_ok() && Partition::new(&[0.0], &[3e-16]).is_ok());
+}
+
 /// Draws from the exact softmax give Z from one of them.
 #[test]
 fn exact_probabilities_leave_no_error() {
@@ -192,7 +232,8 @@ fn refusals<T: Real>() {
     let loss = SampledLoss::new(&points::<T>(0, 4, 1.0), &vectors, &[], &none).unwrap();
     assert!(loss.mean().is_nan() && loss.classes().is_empty());
     let none = Draws::new(Array2::zeros((3, 0)), Array2::zeros((3, 0))).unwrap();
-    assert_eq!(SampledLoss::new(&h, &vectors, &TARGETS, &none).unwrap().mean(), 0.0);
+    let loss = SampledLoss::new(&h, &vectors, &TARGETS, &none).unwrap();
+    assert!(loss.mean() == 0.0 && loss.class_gradients().iter().all(|g| *g == T::zero()));
     assert!(Draws::new(Array2::zeros((3, 1)), Array2::zeros((3, 2))).is_err());
 }
 

@@ -1,6 +1,7 @@
 //! Softmax sampling: probabilities against linear scans and naive walks, draws against probabilities, losses and estimates
 //! against their definitions.
 
+mod limits;
 mod loss;
 mod sampler;
 
