@@ -11,11 +11,13 @@ mod exact;
 mod exact_keys;
 mod head;
 mod heads;
+mod keys;
 mod output;
 mod report;
 mod span;
 mod state;
 mod step;
+mod team;
 mod tokens;
 mod values;
 mod weights;
@@ -34,7 +36,6 @@ use self::chunk::Setup;
 use self::drive::Places;
 use self::exact_keys::Choice;
 use self::heads::Job;
-use self::state::State;
 use self::tokens::Reading;
 use crate::Real;
 use crate::engine::{Program, Side};
@@ -225,8 +226,10 @@ impl<T: Real> Attention<T> {
         out: &mut ArrayRef<T, Ix4>,
     ) -> Result<Vec<[usize; 3]>> {
         self.check(heads, out)?;
-        let of_job = |job: Job<'_, E, T>| self.with_exact(job, |setup, job| drive::bidirectional(setup, job));
-        Ok(in_order(heads.jobs(out.view_mut()).into_par_iter().map(of_job).collect()))
+        let (jobs, run) = (heads.jobs(out.view_mut()), drive::bidirectional);
+        let ways = ways(jobs.len());
+        let of_job = |job: Job<'_, E, T>| self.with_exact(job, |setup, job| run(setup, job, ways));
+        Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
     }
 
     /// Every query attends to the keys up to its own place.
@@ -253,13 +256,8 @@ impl<T: Real> Attention<T> {
         heads.check_causal()?;
         self.check_causal()?;
         let jobs = heads.jobs(out.view_mut());
-        let ways = rayon::current_num_threads().div_ceil(jobs.len().max(1));
-        let of_job = |job: Job<'_, E, T>| {
-            let targets = job.values.ncols();
-            self.with_exact(job, |setup, job| {
-                drive::causal(setup, job, State::new(setup.program.width(), targets), ways)
-            })
-        };
+        let ways = ways(jobs.len());
+        let of_job = |job: Job<'_, E, T>| self.with_exact(job, |setup, job| drive::causal(setup, job, ways));
         Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
     }
 
@@ -340,6 +338,11 @@ fn softmax_lengthscale<T: Real>(map: &Map<T>) -> Option<f64> {
 fn check_shape<const N: usize>(what: [&'static str; N], found: &[usize], expected: [usize; N]) -> Result<()> {
     let sizes = expected.into_iter().zip(found);
     what.into_iter().zip(sizes).try_for_each(|(what, (expected, found))| check_size(what, expected, *found))
+}
+
+/// Threads for each of some jobs.
+fn ways(jobs: usize) -> usize {
+    rayon::current_num_threads().div_ceil(jobs.max(1))
 }
 
 fn in_order(places: Vec<Places>) -> Places {
