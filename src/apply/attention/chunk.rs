@@ -112,9 +112,13 @@ impl<T: Real> Chunk<T> {
         keys.seen_before = states.0.has_seen() || states.1.has_seen();
         for (member, (q, out)) in queries.iter_mut().enumerate() {
             self.queries.fill(setup.program, (Side::X, setup.reading), q.view(), &mut self.scratch);
-            self.easy_outputs(setup, (keys, &ready), (first, fast), out.view_mut(), &mut |i| report(member, i));
+            self.easy_outputs(setup, (keys, &ready), (first, fast), out.view_mut(), &mut |i| {
+                report(member, i)
+            });
             if fast < self.queries.len() || !self.queries.all_plain() {
-                self.hard_outputs(setup, keys, states, (first, fast), out.view_mut(), &mut |i| report(member, i));
+                self.hard_outputs(setup, keys, states, (first, fast), out.view_mut(), &mut |i| {
+                    report(member, i)
+                });
             }
         }
         self.ready = ready;
@@ -281,7 +285,8 @@ impl<T: Real> Chunk<T> {
                 continue;
             }
             let normaliser = numeric::dot(isa, self.queries.row(i), &ready.weights);
-            let (scale, sums) = (ready.reference + self.queries.scales[i], &mut self.out[i * targets..][..targets]);
+            let (scale, sums) =
+                (ready.reference + self.queries.scales[i], &mut self.out[i * targets..][..targets]);
             let estimate = (scale, normaliser, sums, state.has_seen());
             let query = (self.queries.point(i), usize::MAX);
             if !finish(setup, query, estimate, &mut self.row, out.row_mut(i)) {

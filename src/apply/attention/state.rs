@@ -5,9 +5,7 @@ use std::ops::Range;
 use super::span::least;
 use super::values::limit;
 use crate::Real;
-use crate::numeric::{
-    self, Isa, Packed, Step, panel_width, prefix_step, scale_and_add, weighted_sum,
-};
+use crate::numeric::{self, Isa, Packed, Step, panel_width, prefix_step, scale_and_add, weighted_sum};
 use rayon::prelude::*;
 
 /// Σⱼ ψ_f(kⱼ) \[vⱼ, 1\] for every feature f, each e^reference\[f\] times what is stored, in `f64`.

@@ -35,8 +35,7 @@ impl<T: Real> Team<T> {
     /// Of `ways` threads.
     pub fn new(ways: usize, features: usize, targets: usize) -> Self {
         let chunks = SEGMENT / CHUNK;
-        let mut team =
-            Team { keys: Vec::new(), workers: Vec::new(), last: State::new(features, targets) };
+        let mut team = Team { keys: Vec::new(), workers: Vec::new(), last: State::new(features, targets) };
         team.keys.resize_with(chunks, Keys::default);
         team.workers.resize_with(ways.min(chunks), Chunk::default);
         team
