@@ -86,7 +86,12 @@ fn row(setup: &Setup, length: usize, causal: bool) -> Result<Row> {
 fn panel(setup: &Setup, causal: bool) -> Result<Panel> {
     let lengths = (0..).map(|i| (FIRST as f64 * 2f64.powf(0.5 * f64::from(i)) / 32.0).round() as usize * 32);
     let lengths = lengths.take_while(|length| *length <= setup.longest.max(FIRST));
-    let rows = lengths.map(|length| row(setup, length, causal)).collect::<Result<_>>()?;
+    // The longest first, so that the allocator has memory at hand for the others.
+    let mut lengths: Vec<usize> = lengths.collect();
+    lengths.reverse();
+    let mut rows =
+        lengths.into_iter().map(|length| row(setup, length, causal)).collect::<Result<Vec<_>>>()?;
+    rows.reverse();
     let crossover = |m: &usize| {
         let stream = Stream::new(setup.seed, [4, 1, *m]);
         Ok(attention(Kind::Positive, &Orthogonal, (D, *m), 0.0, stream)?.crossover(D, causal))

@@ -6,6 +6,7 @@
 
 mod adder;
 mod chunk;
+mod covariances;
 mod drive;
 mod exact;
 mod exact_keys;
@@ -14,6 +15,8 @@ mod heads;
 mod keys;
 mod output;
 mod report;
+mod sample;
+mod simulated;
 mod span;
 mod state;
 mod step;
@@ -24,7 +27,7 @@ mod weights;
 
 pub use exact::ExactAttention;
 pub use heads::Heads;
-pub use report::ErrorReport;
+pub use report::{Basis, ErrorReport};
 pub use step::{CausalState, Step};
 pub use tokens::Element;
 pub use weights::Rows;
@@ -294,11 +297,13 @@ impl<T: Real> Attention<T> {
         exact.ok().filter(|_| same && self.reading.epsilon == 0.0)
     }
 
-    /// The length from which on linear attention is estimated to be faster than the exact one, from operations alone.
+    /// The length from which on linear attention is estimated to be faster than the exact one, from operations alone, whose
+    /// weights are fitted to times; the manual has a [table](crate::manual::experiments#attention).
     pub fn crossover(&self, d_v: usize, causal: bool) -> usize {
         let (d, features) = (self.maps[0].input_dim(), self.maps[0].feature_dim());
-        // A token's features twice, the sums of its key and those for its query; beside a pair's logit, weight and value.
-        let token = 2 * features * (d + d_v);
+        // A token's features twice, the sums of its key and those for its query; beside a pair's logit, weight and value. A
+        // feature's operation takes twice the time of a pair's at such lengths, as measured (`example attention --part crossover`).
+        let token = 4 * features * (d + d_v);
         let pair = d + d_v + PAIR;
         if causal { 2 * token / pair } else { token / pair }
     }
