@@ -82,7 +82,7 @@ impl Sums {
 }
 
 impl Sample {
-    /// What is exact for query `i` of tokens times `factor`.
+    /// What is exact for query `i`.
     pub fn exact(&self, i: usize, logits: &Array2<f64>) -> Exact {
         let [_, y] = &self.points;
         let own = |j: usize| if self.gaussian { 0.5 * y.row(j).dot(&y.row(j)) } else { 0.0 };
