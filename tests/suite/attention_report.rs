@@ -224,14 +224,14 @@ fn redraws_agree_with_closed_forms() {
 #[test]
 fn redraws_know_what_closed_forms_do_not() {
     let (d, m) = (8, 64);
-    let [q, k] = [1, 2].map(|seed| normal(20, d, 0.5, seed));
+    let [q, k] = [1, 2].map(|seed| normal(20, d, 0.3, seed));
     let v = normal(20, 3, 1.0, 3);
     let of = |recipe: &Recipe, redraws: usize| {
         let attention = Attention::new(recipe.draw::<f64>(1).unwrap()).unwrap();
         attention.simulated_report(recipe, redraws, &q, &k, &v).unwrap()
     };
-    let independent = of(&Positive.recipe(Draw::new(d, m, Independent), Softmax::default()), 300);
-    let simplex = of(&Positive.recipe(Draw::new(d, m, Simplex::default()), Softmax::default()), 300);
+    let independent = of(&Positive.recipe(Draw::new(d, m, Independent), Softmax::default()), 1000);
+    let simplex = of(&Positive.recipe(Draw::new(d, m, Simplex::default()), Softmax::default()), 1000);
     assert!(simplex.output_error() < independent.output_error(), "{simplex} {independent}");
     // Of ELU + 1 there is but one draw.
     let recipe = EluPlusOne.recipe(d, 1.0);
