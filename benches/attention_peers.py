@@ -3,7 +3,8 @@
 One sequence of n tokens in `heads` heads, d = d_v, m positive features, queries and keys uniform in [0, 1)ᵈ and divided by
 d^¼. The linear ones are written as one would write them for speed: in chunks, so that features stay in the caches, with
 prefix sums over chunks where they are causal, and without a stabiliser. They are checked against the definition. Exact
-attention and performer-pytorch, which draws its own frequencies, compute something else: their time is what counts.
+attention and performer-pytorch, which draws its own frequencies, compute something else: their time is what counts. Where
+they take seconds they run once, without a warm-up.
 """
 
 from __future__ import annotations
@@ -17,7 +18,11 @@ from typing import Any
 
 CHUNK = {"attention": 1024, "attention-causal": 128}
 
-Run = tuple[str, Callable[[], Any], Callable[[Any], bool]]
+# Longer sequences take some peers seconds.
+LONG = 16384
+
+# Name, what to time, whether its result is right, and whether once is enough.
+Run = tuple[str, Callable[[], Any], Callable[[Any], bool], bool]
 
 
 def inputs(np: ModuleType, case: Any) -> tuple[Any, Any, Any, Any]:
@@ -103,20 +108,17 @@ def torch_attention(modules: dict[str, ModuleType], case: Any, arrays: Any, chec
 
     if case.name == "attention-step":
         last = lambda result: check(result) if case.n <= 778 else True
-        yield "PyTorch, state by hand", steps(), last
+        yield "PyTorch, state by hand", steps(), last, False
         return
     exact = torch.nn.functional.scaled_dot_product_attention
     run = bidirectional if case.name == "attention" else causal
-    yield f"PyTorch in chunks of {CHUNK[case.name]}", run, check
-    # Of long sequences the exact one takes minutes.
-    if case.n <= 16384:
-        shaped = [x.unsqueeze(0) for x in (q, k, v)]
-        yield "PyTorch exact", functools.partial(exact, *shaped, is_causal=case.name != "attention"), anything
-    if "performer_pytorch" in modules and case.n <= 16384:
+    yield f"PyTorch in chunks of {CHUNK[case.name]}", run, check, False
+    causal_case, shaped = case.name != "attention", [x.unsqueeze(0) for x in (q, k, v)]
+    yield "PyTorch exact", functools.partial(exact, *shaped, is_causal=causal_case), anything, case.n > LONG
+    if "performer_pytorch" in modules:
         fast = importlib.import_module("performer_pytorch").FastAttention
-        performer = fast(case.d, case.m, causal=case.name != "attention")
-        shaped = [x.unsqueeze(0) for x in (q, k, v)]
-        yield "performer-pytorch", lambda: performer(*shaped), anything
+        performer = fast(case.d, case.m, causal=causal_case)
+        yield "performer-pytorch", lambda: performer(*shaped), anything, causal_case and case.n > LONG
 
 
 def jax_attention(modules: dict[str, ModuleType], case: Any, arrays: Any, check: Any) -> Iterator[Run]:
@@ -159,11 +161,11 @@ def jax_attention(modules: dict[str, ModuleType], case: Any, arrays: Any, check:
         return out.swapaxes(0, 1).reshape(q.shape)
 
     run = bidirectional if case.name == "attention" else causal
-    yield f"JAX in chunks of {size}", lambda: jax.block_until_ready(run(q, k, v)), check
+    yield f"JAX in chunks of {size}", lambda: jax.block_until_ready(run(q, k, v)), check, False
 
 
 def runs(modules: dict[str, ModuleType], case: Any) -> Iterator[Run]:
-    """The peers that are installed: name, what to time, and whether its result is right."""
+    """The peers that are installed."""
     arrays = inputs(modules["numpy"], case)
     check = right(modules["numpy"], case, arrays)
     for name, make in {"torch": torch_attention, "jax": jax_attention}.items():

@@ -117,6 +117,8 @@ class Peer:
     run: Callable[[], Any]
     # Whether what `run` returns is what it should be.
     right: Callable[[Any], bool]
+    # Whether it takes so long that it runs once, without a warm-up.
+    once: bool = False
     times: Times = field(default_factory=Times)
 
 
@@ -335,18 +337,19 @@ def peers(modules: Modules, case: Case) -> list[Peer]:
     else:
         found = []
     for peer in found:
-        if not peer.right(peer.run()):
+        if not peer.once and not peer.right(peer.run()):
             sys.exit(f"{case.label()}: {peer.name} computes something else")
     return found
 
 
-def timed(run: Callable[[], Any], repeat: int) -> tuple[float, float, float]:
-    """The least time, the median and the largest of `repeat` runs after a warm-up."""
-    run()
+def timed(peer: Peer, repeat: int) -> tuple[float, float, float]:
+    """The least time, the median and the largest of `repeat` runs after a warm-up, or of one run."""
+    if not peer.once:
+        peer.run()
     times = []
-    for _ in range(repeat):
+    for _ in range(1 if peer.once else repeat):
         start = time.perf_counter()
-        result = run()
+        result = peer.run()
         times.append(1e3 * (time.perf_counter() - start))
         del result
     return min(times), statistics.median(times), max(times)
@@ -370,7 +373,8 @@ def compare(modules: Modules, binary: str, case: Case, options: argparse.Namespa
         ours.rounds.append((line["min_ms"], line["median_ms"], line["max_ms"]))
         fractions.append(line["roofline_fraction"])
         for peer in others:
-            peer.times.rounds.append(timed(peer.run, options.repeat))
+            if number == 0 or not peer.once:
+                peer.times.rounds.append(timed(peer, options.repeat))
     start = f"| {case.label()} | {ours.cell()} | {statistics.median(fractions):.2f} |"
     # The best peer first.
     others.sort(key=lambda peer: peer.times.median())

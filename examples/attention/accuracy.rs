@@ -1,7 +1,7 @@
 //! Figure 4: the error of the output on random tokens, over the number of frequencies.
 
 use ndarray::{Array2, Array4, Axis};
-use random_features::apply::attention::{ErrorReport, ExactAttention, Heads};
+use random_features::apply::attention::{ExactAttention, Heads};
 use random_features::frequency::{Coupling, Independent};
 use random_features::{Error, Result};
 use rayon::prelude::*;
@@ -87,10 +87,11 @@ impl Data {
     }
 }
 
-/// The report on a sample, and the mean squared error that it expects for so many frequencies.
-fn report(setup: &Setup, sample: &Data, kind: Kind, m: usize) -> Result<Option<(ErrorReport, Option<f64>)>> {
-    let stream = Stream::new(setup.seed, [1, 0, m]);
-    let attention = attention(kind, &Independent, (D, m), sample.squared_sum, stream)?;
+/// The report on a sample, and the mean squared errors that it expects for each number of frequencies.
+fn report(setup: &Setup, sample: &Data, kind: Kind) -> Result<Option<Vec<Option<f64>>>> {
+    let most = setup.frequencies[setup.frequencies.len() - 1];
+    let stream = Stream::new(setup.seed, [1, 0, most]);
+    let attention = attention(kind, &Independent, (D, most), sample.squared_sum, stream)?;
     let [q, k, v] = sample.tokens.each_ref().map(rows);
     let report = match attention.error_report(0, &q, &k, &v) {
         Ok(report) => report,
@@ -101,25 +102,23 @@ fn report(setup: &Setup, sample: &Data, kind: Kind, m: usize) -> Result<Option<(
     // It speaks of the sample's keys. With values that do not depend on keys, squared errors fall with the number of keys,
     // as those of any mean.
     let keys = k.nrows() as f64 / setup.length as f64;
-    let error = report.output_error().map(|error| error.powi(2) * size * keys);
-    Ok(Some((report, error)))
+    let of = |m: &usize| report.output_error_with(*m).map(|error| error.powi(2) * size * keys);
+    Ok(Some(setup.frequencies.iter().map(of).collect()))
 }
 
 /// The mean squared errors that reports on some samples expect, where all of them are valid.
 fn predicted(setup: &Setup, samples: &[Data], kind: Kind) -> Result<Option<Vec<Option<f64>>>> {
-    let most = setup.frequencies[setup.frequencies.len() - 1];
-    let (first, others) = (report(setup, &samples[0], kind, most)?, &samples[1..]);
+    let Some(first) = report(setup, &samples[0], kind)? else { return Ok(None) };
     // Reports that say what else would do take far longer than those with an error.
-    let others = if matches!(&first, Some((_, Some(_)))) { others } else { &[] };
-    let others = others.par_iter().map(|sample| report(setup, sample, kind, most));
-    let reports: Option<Vec<_>> = std::iter::once(first).chain(others.collect::<Result<Vec<_>>>()?).collect();
-    let Some(reports) = reports else { return Ok(None) };
-    let mean =
-        reports.iter().map(|(_, error)| *error).sum::<Option<f64>>().map(|sum| sum / reports.len() as f64);
-    // Squared errors are inverse to m, and valid where m is enough for the normalisers.
-    let least = reports.iter().map(|(report, _)| report.frequencies_for(f64::INFINITY)).fold(0.0, f64::max);
-    let of = |m: &usize| mean.filter(|_| *m as f64 >= least).map(|mean| mean * most as f64 / *m as f64);
-    Ok(Some(setup.frequencies.iter().map(of).collect()))
+    let valid = first.iter().any(Option::is_some);
+    let others = if valid { &samples[1..] } else { &[] };
+    let others = others.par_iter().map(|sample| report(setup, sample, kind)).collect::<Result<Vec<_>>>()?;
+    let reports: Vec<_> = std::iter::once(first).chain(others.into_iter().flatten()).collect();
+    let mean = |m: usize| {
+        let sum = reports.iter().map(|report| report[m]).sum::<Option<f64>>();
+        sum.map(|sum| sum / reports.len() as f64)
+    };
+    Ok(Some((0..setup.frequencies.len()).map(mean).collect()))
 }
 
 fn panel(setup: &Setup, size: f64) -> Result<Panel> {

@@ -1,17 +1,18 @@
 //! Does linear attention do what attention does, and what does it cost? The experiments of the paper *Rethinking Attention
 //! with Performers* on errors (Figure 4) and costs (Figures 3 and 20), and a trained transformer's heads.
 //!
-//!     cargo run --release --example attention -- [--part error|cost|trained] [--m 512] [--length 4096]
+//!     cargo run --release --example attention -- [--part error|cost|crossover|trained] [--m 512] [--length 4096]
 //!         [--repetitions 15] [--longest 131072] [--longest-exact 32768] [--data FOLDER] [--seed 0]
 //!         [--out target/attention.svg]
 //!
 //! `error`: the error of the output against exact attention, for five maps and three couplings of 16 to `--m` frequencies on
 //! `--length` random tokens, with what the error report predicts. `cost`: time and memory of linear and exact attention for
 //! lengths from 1024 on, beside "X", an output that only copies the values; each is measured in a process of its own, which
-//! is this example with `--one WORK`. `trained`: the error on the queries and keys of a trained transformer, beside that of
+//! is this example with `--one WORK`. `crossover`: times of both up to a length of 8192, and from which length on linear
+//! attention is faster, beside what `Attention::auto` goes by. `trained`: the error on the queries and keys of a trained transformer, beside that of
 //! the mean of the values, and what the error report says. `--data` is a folder with q.npy, k.npy and v.npy, each heads ×
 //! length × dim, before the scale 1/√d; without it, two heads that come with the example are taken. Without `--part` it is
-//! all three, which takes about a minute. A picture draws errors, times and memory.
+//! all four, which takes about a minute. A picture draws errors, times and memory.
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
@@ -19,6 +20,7 @@ mod accuracy;
 #[path = "../common/command.rs"]
 mod command;
 mod cost;
+mod crossover;
 mod files;
 mod methods;
 mod picture;
@@ -47,13 +49,17 @@ const COMMAND: Command = Command {
         "--out",
     ],
     ..Command::new(
-        "attention [--part error|cost|trained] [--m M] [--length L] [--repetitions REPETITIONS] \
+        "attention [--part error|cost|crossover|trained] [--m M] [--length L] [--repetitions REPETITIONS] \
                      [--longest L] [--longest-exact L] [--data FOLDER] [--seed SEED] [--out FILE.svg]",
     )
 };
 
 /// The frequencies of attention whose cost is measured, if `--m` allows so many.
 const COST_FREQUENCIES: usize = 256;
+
+/// The frequencies and the longest sequence of the crossover, at most.
+const CROSSOVER_FREQUENCIES: [usize; 2] = [64, 256];
+const CROSSOVER_LONGEST: usize = 8192;
 
 /// What was asked.
 struct Asked {
@@ -96,7 +102,7 @@ fn word(asked: &Request, option: &str, words: &[&str]) -> Result<Option<String>,
 fn read(asked: &Request) -> Result<Asked, String> {
     let length = |option: &str, default, least| asked.count(option, default, (least, 1 << 24));
     Ok(Asked {
-        part: word(asked, "--part", &["error", "cost", "trained"])?,
+        part: word(asked, "--part", &["error", "cost", "crossover", "trained"])?,
         one: word(asked, "--one", &cost::WORKS.map(|(work, _)| work))?,
         m: asked.count("--m", 512, (1, 4096))?,
         length: length("--length", 4096, 2)?,
@@ -135,6 +141,13 @@ fn run(request: &Asked) -> Result<(), String> {
         let rows = cost::run(&setup)?;
         command::print(&table::cost(&setup, &rows))?;
         panels.extend(picture::cost(&rows));
+    }
+    if request.asks_for("crossover") {
+        let frequencies = CROSSOVER_FREQUENCIES.map(|most| most.min(m)).to_vec();
+        let setup = crossover::Setup { frequencies, longest: longest.min(CROSSOVER_LONGEST), seed };
+        let found = crossover::run(&setup).map_err(words)?;
+        command::print(&table::crossover(&setup, &found))?;
+        panels.extend(picture::crossover(&setup, &found));
     }
     plot::write(&panels, &request.out)?;
     command::print(&format!("picture: {}\n", request.out.display()))

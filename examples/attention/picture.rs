@@ -2,6 +2,7 @@
 
 use crate::accuracy::{self, D};
 use crate::cost::{self, Cost, WORKS};
+use crate::crossover;
 use crate::plot::{Panel, Series};
 use crate::trained;
 
@@ -74,4 +75,24 @@ pub fn cost(rows: &[cost::Row]) -> Vec<Panel> {
     let mut panels = vec![panel("time", "seconds", &|cost| Some(cost.seconds))];
     panels.extend(known.then_some(memory));
     panels
+}
+
+pub fn crossover(setup: &crossover::Setup, panels: &[crossover::Panel]) -> Vec<Panel> {
+    let panel = |panel: &crossover::Panel| {
+        let series = |name: String, seconds: &dyn Fn(&crossover::Row) -> f64| {
+            let point = |row: &crossover::Row| ((row.length as f64).log2(), seconds(row));
+            let points: Vec<_> = panel.rows.iter().map(point).collect();
+            Series { name, line: points.clone(), points }
+        };
+        let linear = setup.frequencies.iter().enumerate();
+        Panel {
+            title: if panel.causal { "causal attention".into() } else { "bidirectional attention".into() },
+            x_label: "log₂ L".into(),
+            y_label: "seconds".into(),
+            series: std::iter::once(series("exact".into(), &|row| row.exact))
+                .chain(linear.map(|(which, m)| series(format!("linear, m = {m}"), &|row| row.linear[which])))
+                .collect(),
+        }
+    };
+    panels.iter().map(panel).collect()
 }

@@ -2,6 +2,7 @@
 
 use crate::accuracy::{self, D};
 use crate::cost::{self, WORKS};
+use crate::crossover;
 use crate::trained::{self, Head};
 
 /// Errors over the number of frequencies on random tokens.
@@ -87,6 +88,36 @@ pub fn cost(setup: &cost::Setup, rows: &[cost::Row]) -> String {
     }
     text + "\nX        an output that only copies the values: what no attention can be faster than\n\
             –        longer than --longest-exact, or the system does not tell\n\n"
+}
+
+/// Exact and linear attention over the length.
+pub fn crossover(setup: &crossover::Setup, panels: &[crossover::Panel]) -> String {
+    let mut text = format!(
+        "CROSSOVER: one head, f32, d = d_v = {}, positive features, {} threads; milliseconds, the least of some runs\n",
+        cost::D,
+        rayon::current_num_threads()
+    );
+    for panel in panels {
+        text += &format!("\n{}\n  {:>20}", if panel.causal { "causal" } else { "bidirectional" }, "L");
+        text += &format!("{:>12}", "exact");
+        setup.frequencies.iter().for_each(|m| text += &format!("{:>12}", format!("m = {m}")));
+        text += "\n";
+        for row in &panel.rows {
+            text += &format!("  {:>20}", row.length);
+            let times = std::iter::once(&row.exact).chain(&row.linear);
+            times.for_each(|time| text += &format!("{:>12.3}", 1e3 * time));
+            text += "\n";
+        }
+        text += &format!("  {:<20}{:>12}", "linear is faster from", "");
+        (0..setup.frequencies.len()).for_each(|which| {
+            let measured = panel.measured(which).map_or("–".into(), |length| format!("{length:.0}"));
+            text += &format!("{measured:>12}");
+        });
+        text += &format!("\n  {:<20}{:>12}", "auto goes by", "");
+        panel.expected.iter().for_each(|length| text += &format!("{length:>12}"));
+        text += "\n";
+    }
+    text + "\n"
 }
 
 /// Errors on the heads of a trained transformer.

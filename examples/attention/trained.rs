@@ -34,7 +34,7 @@ pub struct Curve {
     pub map: &'static str,
     /// Errors of the output, relative to the exact one, with their standard errors.
     pub measured: Vec<(f64, f64)>,
-    /// For the largest number of frequencies; there is none for regularised maps.
+    /// For the largest number of frequencies.
     pub report: Option<ErrorReport>,
 }
 

@@ -205,7 +205,7 @@ impl Conditioning {
     }
 
     /// u or v of a point already divided by the lengthscale.
-    pub(super) fn image(&self, side: usize, point: &[f64]) -> Vec<f64> {
+    pub(crate) fn image(&self, side: usize, point: &[f64]) -> Vec<f64> {
         self.matrix_times(side, &self.moved(side, point))
     }
 

@@ -46,8 +46,8 @@ pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{add_product, product};
 pub use reduce::{
-    add_scaled, dot, dots, max, max_abs, max_sum, min_abs, plain_sum, scale_and_add, squared_distance,
-    squared_norm, weighted_sum,
+    Step, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, plain_sum, prefix_step, scale_and_add,
+    squared_distance, squared_norm, weighted_sum,
 };
 pub use sets::{negate_odd, negative_and_zero, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};

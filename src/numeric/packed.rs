@@ -116,6 +116,16 @@ impl<T: Real> Packed<T> {
         self.panels.take(rows.div_ceil(panel_width::<T>()) * depth * panel_width::<T>())
     }
 
+    /// All panels, `[panel][k][lane]`.
+    pub fn elements(&self) -> &[T] {
+        &self.panels
+    }
+
+    /// All panels, to be changed.
+    pub fn elements_mut(&mut self) -> &mut [T] {
+        self.panels_mut((self.rows, self.depth))
+    }
+
     /// Panels of Wᵀ: `depth` rows of [`panel_width`] rows of W side by side, the last of them padded with zeros.
     pub fn transposed_panels(&self) -> impl Iterator<Item = &[T]> {
         self.panels.chunks_exact((self.depth * panel_width::<T>()).max(1))

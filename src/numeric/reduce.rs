@@ -151,6 +151,31 @@ multiversion! {
     pub fn weighted_sum<T>(out: &mut [T], a: (f64, &[f64]), b: (f64, &[f64])) = weighted_sum_body;
 }
 
+/// Factors of a step of [`prefix_step`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Step {
+    /// Of the sums before all, and of those since, in what is given out.
+    pub given: (f64, f64),
+    /// Of the sums since, and of the step's term, in the sums that follow.
+    pub kept: (f64, f64),
+}
+
+#[inline(always)]
+fn prefix_step_body<T: Real, const FMA: bool>(x: &mut [T], before: &[f64], since: &mut [f64], step: Step) {
+    let Step { given, kept } = step;
+    for ((x, before), since) in x.iter_mut().zip(before).zip(since) {
+        let next = kept.0.madd::<FMA>(*since, kept.1 * x.widen());
+        *x = T::narrow(given.0.madd::<FMA>(*before, given.1 * *since));
+        *since = next;
+    }
+}
+
+multiversion! {
+    /// A step of prefix sums in place: x ← given.0 · before + given.1 · since, while x goes to the sums since, which become
+    /// kept.0 · since + kept.1 · x. To the bit [`weighted_sum`] and [`scale_and_add`].
+    pub fn prefix_step<T>(x: &mut [T], before: &[f64], since: &mut [f64], step: Step) = prefix_step_body;
+}
+
 #[inline(always)]
 fn max_of<T: Real>(x: &[T], value: impl Fn(T) -> T) -> T {
     let mut lanes = [T::neg_infinity(); LANES];
@@ -254,6 +279,12 @@ mod tests {
                 let mut out = x.clone();
                 weighted_sum(isa, &mut out, (2.0, &w), (-0.5, &w));
                 assert!(out.iter().zip(&w).all(|(out, w)| f64::from(*out) == 1.5 * w));
+                let (mut both, mut since, mut given) = (x.clone(), sum.clone(), x.clone());
+                let step = Step { given: (0.3, -1.7), kept: (0.9, 1.1) };
+                prefix_step(isa, &mut both, &w, &mut since, step);
+                weighted_sum(isa, &mut given, (0.3, &w), (-1.7, &sum));
+                scale_and_add(isa, &mut sum, 0.9, 1.1, &x);
+                assert_eq!((both, since), (given, sum));
                 assert_eq!(min_abs(isa, &x), x.iter().fold(f32::INFINITY, |a, v| a.min(v.abs())));
                 assert_eq!(max(isa, &x), x.iter().copied().fold(f32::NEG_INFINITY, f32::max));
                 let sums = x.iter().zip(&w).map(|(v, w)| f64::from(*v) + w);

@@ -1,6 +1,6 @@
-//! [`Adder`]: a run of keys and values into a [`State`], as matrix products.
+//! [`Adder`]: the sums over a run of keys and values, as matrix products.
 
-use super::state::{Part, State};
+use super::state::Relative;
 use crate::Real;
 use crate::numeric::{self, Isa, Packed, Panels, add_product, panel_width, product};
 
@@ -24,8 +24,8 @@ pub(super) struct Adder<T> {
     values: Packed<T>,
     weights: Vec<T>,
     weighted: Vec<T>,
-    sums: Vec<T>,
-    totals: Vec<f64>,
+    /// What the keys add to a state.
+    pub part: Relative<T>,
 }
 
 impl<T: Real> Adder<T> {
@@ -39,42 +39,46 @@ impl<T: Real> Adder<T> {
         self.keys.all()
     }
 
-    /// Adds the keys that were packed last to a state.
-    pub fn add(&mut self, easy: Easy<'_, T>, state: &mut State<T>) {
+    /// Sums up the keys that were packed last.
+    pub fn sum(&mut self, easy: Easy<'_, T>) {
         let count = easy.scales.len();
         let reference = easy.scales.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        if reference == f64::NEG_INFINITY {
+        (self.part.reference, self.part.gaps, self.part.plain) = (reference, easy.gaps, true);
+        if count == 0 {
             return;
         }
         let (isa, width) = (Isa::best(), panel_width::<T>());
         let (features, targets) = (easy.features.len() / count, easy.values.len() / count);
-        self.weigh(easy, reference, targets);
-        self.totals.clear();
-        self.totals.resize(features, 0.0);
-        for (features, weight) in easy.features.chunks_exact(features).zip(&self.weights) {
-            numeric::add_scaled(isa, &mut self.totals, weight.widen(), features);
+        self.part.weights.clear();
+        self.part.weights.resize(features, 0.0);
+        let sums = self.part.sums.panels_mut((targets, features));
+        if reference == f64::NEG_INFINITY {
+            return sums.fill(T::zero());
         }
-        self.sums.resize(targets.next_multiple_of(width) * features, T::zero());
+        weigh(easy, reference, (&mut self.weights, &mut self.weighted));
+        for (features, weight) in easy.features.chunks_exact(features).zip(&self.weights) {
+            numeric::add_scaled(isa, &mut self.part.weights, weight.widen(), features);
+        }
         let panels = self.keys.transposed_panels().zip(self.weighted.chunks_exact(width * targets));
         for (p, (keys, values)) in panels.enumerate() {
             self.values.refill_columns(values, (width, targets));
             let product = if p == 0 { product } else { add_product };
-            for (values, sums) in self.values.runs(width).zip(self.sums.chunks_mut(features * width)) {
+            for (values, sums) in self.values.runs(width).zip(sums.chunks_mut(features * width)) {
                 product(isa, keys, width, values, sums, width);
             }
         }
-        state.add(&Part { reference, gaps: easy.gaps, weights: &self.totals, sums: &self.sums });
     }
+}
 
-    /// Values times their keys' scales, relative to a reference; 0 behind the last of them.
-    fn weigh(&mut self, easy: Easy<'_, T>, reference: f64, targets: usize) {
-        self.weights.clear();
-        self.weights.extend(easy.scales.iter().map(|scale| T::narrow(scale - reference)));
-        numeric::exp_minus(Isa::best(), &mut self.weights, T::zero());
-        self.weighted.clear();
-        for (values, weight) in easy.values.chunks_exact(targets).zip(&self.weights) {
-            self.weighted.extend(values.iter().map(|v| *v * *weight));
-        }
-        self.weighted.resize(easy.scales.len().next_multiple_of(panel_width::<T>()) * targets, T::zero());
+/// Values times their keys' scales, relative to a reference; 0 behind the last of them.
+fn weigh<T: Real>(easy: Easy<'_, T>, reference: f64, (weights, weighted): (&mut Vec<T>, &mut Vec<T>)) {
+    let targets = easy.values.len() / easy.scales.len();
+    weights.clear();
+    weights.extend(easy.scales.iter().map(|scale| T::narrow(scale - reference)));
+    numeric::exp_minus(Isa::best(), weights, T::zero());
+    weighted.clear();
+    for (values, weight) in easy.values.chunks_exact(targets).zip(&*weights) {
+        weighted.extend(values.iter().map(|v| *v * *weight));
     }
+    weighted.resize(easy.scales.len().next_multiple_of(panel_width::<T>()) * targets, T::zero());
 }

@@ -1,4 +1,4 @@
-//! [`Chunk`]: a run of tokens whose keys enter a [`State`] together, and whose queries see those up to their own.
+//! [`Chunk`]: a run of tokens whose [`Keys`] enter a [`State`] together, and whose queries see those up to their own.
 //!
 //! Where no feature is lost to rounding, a chunk is a few matrix products; from the first key on of which one is, keys
 //! enter one by one, by the logarithms of their features. Which way a token goes depends on what it may see alone, and
@@ -6,13 +6,11 @@
 
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2};
 
-use super::adder::{Adder, Easy};
 use super::exact_keys::ExactKeys;
+use super::keys::Keys;
 use super::output::Sums;
-use super::span::Span;
-use super::state::{LogRow, Ready, State};
+use super::state::{LogRow, Relative, State};
 use super::tokens::{Element, Reading, Tokens};
-use super::values::Values;
 use crate::Real;
 use crate::engine::{Program, Scratch, Side};
 use crate::numeric::{self, Isa, Packed, add_product, panel_width, product};
@@ -37,14 +35,8 @@ pub(super) struct Setup<'a, T> {
 pub(super) struct Chunk<T> {
     scratch: Scratch<T>,
     queries: Tokens<T>,
-    keys: Tokens<T>,
-    values: Values<T>,
-    /// Keys that are masked.
-    hidden: Vec<bool>,
-    /// The keys before the first one that enters on its own, and whether one of them lacks a feature.
-    easy: usize,
-    gaps: bool,
-    adder: Adder<T>,
+    /// Those of the keys that were read last.
+    tokens: Tokens<T>,
     packed_values: Packed<T>,
     weights: Vec<T>,
     scores: Vec<T>,
@@ -52,8 +44,11 @@ pub(super) struct Chunk<T> {
     row: Vec<f64>,
     wide: Vec<f64>,
     logs: LogRow,
-    ready: Ready<T>,
+    ready: Relative<T>,
 }
+
+/// The queries of a chunk, and where their outputs go, for each head that shares its keys.
+pub(super) type Queries<'a, E, T> = [(ArrayView2<'a, E>, ArrayViewMut2<'a, T>)];
 
 impl<T: Real> Chunk<T> {
     /// Takes in keys and values; keys whose `mask` is false are left out.
@@ -62,94 +57,103 @@ impl<T: Real> Chunk<T> {
         setup: Setup<'_, T>,
         (k, v): (ArrayView2<'_, E>, ArrayView2<'_, E>),
         mask: Option<ArrayView1<'_, bool>>,
+        keys: &mut Keys<T>,
     ) {
-        self.keys.fill(setup.program, (Side::Y, setup.reading), k, &mut self.scratch);
-        self.values.fill(v);
-        self.hidden.clear();
-        self.hidden.resize(self.keys.len(), false);
+        self.tokens.fill(setup.program, (Side::Y, setup.reading), k, &mut self.scratch);
+        keys.values.fill(v);
+        keys.hidden.clear();
+        keys.hidden.resize(self.tokens.len(), false);
         for (i, _) in mask.iter().flatten().enumerate().filter(|(_, seen)| !**seen) {
-            self.keys.clear_row(i);
-            self.values.clear_row(i);
-            self.hidden[i] = true;
+            self.tokens.clear_row(i);
+            keys.values.clear_row(i);
+            keys.hidden[i] = true;
         }
-        (self.easy, self.gaps) = self.easy();
-        self.adder.pack(&self.keys.values()[..self.easy * setup.program.width()], self.easy);
+        keys.settle(&self.tokens);
     }
 
-    /// The number of keys before the first one that enters on its own, and whether one of them lacks a feature.
-    fn easy(&self) -> (usize, bool) {
-        let mut span = Span::new();
-        for j in 0..self.keys.len() {
-            let wider = span.with(self.keys.scales[j], self.keys.gaps[j]);
-            if !(self.keys.plain[j] && self.values.calm[j] && wider.is_narrow::<T>()) {
-                return (j, span.gaps());
-            }
-            span = wider;
-        }
-        (self.keys.len(), span.gaps())
+    /// Sums up the keys, which were read last.
+    pub fn sum(&self, keys: &mut Keys<T>) {
+        keys.sum(&self.tokens);
     }
 
-    /// The number of queries, of those of the easy keys, for which these and what is ready are near each other.
-    fn near(&self) -> usize {
-        let mut span = Span::new().with(self.ready.top, self.ready.gaps);
-        let fits = |j: &usize| {
-            span = span.with(self.keys.scales[*j], self.keys.gaps[*j]);
-            span.is_narrow::<T>()
-        };
-        if self.ready.plain { (0..self.easy).take_while(fits).count() } else { 0 }
-    }
-
-    /// Adds the keys to a state.
-    pub fn add_to(&mut self, setup: Setup<'_, T>, state: &mut State<T>) {
-        let (count, gaps) = (self.easy, self.gaps);
-        let features = &self.keys.values()[..count * setup.program.width()];
-        let scales = &self.keys.scales[..count];
-        self.adder.add(Easy { features, scales, values: self.values.first(count), gaps }, state);
-        if !self.hidden.iter().all(|hidden| *hidden) {
+    /// Adds the keys, which were read last, to a state.
+    pub fn add_to(&mut self, setup: Setup<'_, T>, keys: &mut Keys<T>, state: &mut State<T>) {
+        self.sum(keys);
+        state.add(keys.part());
+        if keys.has_any() {
             state.see();
         }
-        for j in count..self.keys.len() {
-            self.push(setup, j, state);
+        for j in keys.easy..keys.len() {
+            self.push(setup, keys, j, state);
         }
     }
 
-    fn push(&mut self, setup: Setup<'_, T>, j: usize, state: &mut State<T>) {
-        if !self.hidden[j] {
-            self.keys.log_row(setup.program, Side::Y, j, &mut self.scratch, &mut self.logs);
-            state.push(&self.logs, self.values.row(j));
+    fn push(&mut self, setup: Setup<'_, T>, keys: &Keys<T>, j: usize, state: &mut State<T>) {
+        if !keys.hidden[j] {
+            self.tokens.log_row(setup.program, Side::Y, j, &mut self.scratch, &mut self.logs);
+            state.push(&self.logs, keys.values.row(j));
         }
     }
 
-    /// The outputs of queries that see `before` and the keys of this chunk up to their own row; then adds the keys to the
-    /// last of the two states. The first query is token `first` of its sequence. Rows without a positive normaliser are given to `report`.
+    /// The outputs of queries that see the keys up to their own row and what was before them in two states. The keys were
+    /// read last; the first query is token `first` of its sequence. Rows without a positive normaliser are given to `report`.
     pub fn causal<E: Element<T>>(
         &mut self,
         setup: Setup<'_, T>,
-        (before, last): (&State<T>, &mut State<T>),
+        keys: &mut Keys<T>,
+        states: (&State<T>, &State<T>),
         first: usize,
-        queries: &mut [(ArrayView2<'_, E>, ArrayViewMut2<'_, T>)],
+        queries: &mut Queries<'_, E, T>,
         mut report: impl FnMut(usize, usize),
     ) {
-        before.ready(last, &mut self.ready);
-        let fast = self.near();
-        let seen = before.has_seen() || last.has_seen();
+        let mut ready = std::mem::take(&mut self.ready);
+        states.0.ready(states.1, &mut ready);
+        let fast = keys.near(&ready);
+        keys.seen_before = states.0.has_seen() || states.1.has_seen();
         for (member, (q, out)) in queries.iter_mut().enumerate() {
             self.queries.fill(setup.program, (Side::X, setup.reading), q.view(), &mut self.scratch);
-            self.easy_outputs(setup, (first, fast, seen), out.view_mut(), &mut |i| report(member, i));
-            if fast < self.queries.len() || !self.queries.plain.iter().all(|plain| *plain) {
-                self.hard_outputs(setup, (before, last), (first, fast), out.view_mut(), &mut |i| {
+            self.easy_outputs(setup, (keys, &ready), (first, fast), out.view_mut(), &mut |i| {
+                report(member, i)
+            });
+            if fast < self.queries.len() || !self.queries.all_plain() {
+                self.hard_outputs(setup, keys, states, (first, fast), out.view_mut(), &mut |i| {
                     report(member, i)
                 });
             }
         }
-        self.add_to(setup, last);
+        self.ready = ready;
+    }
+
+    /// As [`causal`](Chunk::causal) for keys that know [what is seen before them](Keys::part) and need not be read again.
+    /// False where an output has to be computed by [`causal`](Chunk::causal).
+    pub fn causal_of_ready<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        keys: &Keys<T>,
+        first: usize,
+        queries: &mut Queries<'_, E, T>,
+        mut report: impl FnMut(usize, usize),
+    ) -> bool {
+        let ready = keys.part();
+        let near = keys.near(ready) == keys.len();
+        for (member, (q, out)) in queries.iter_mut().enumerate() {
+            self.queries.fill(setup.program, (Side::X, setup.reading), q.view(), &mut self.scratch);
+            if !near || !self.queries.all_plain() {
+                return false;
+            }
+            self.easy_outputs(setup, (keys, ready), (first, keys.len()), out.view_mut(), &mut |i| {
+                report(member, i)
+            });
+        }
+        true
     }
 
     /// The outputs of the plain ones of the first `count` queries, as products.
     fn easy_outputs(
         &mut self,
         setup: Setup<'_, T>,
-        (start, count, seen_before): (usize, usize, bool),
+        (keys, ready): (&Keys<T>, &Relative<T>),
+        (start, count): (usize, usize),
         mut out: ArrayViewMut2<'_, T>,
         report: &mut dyn FnMut(usize),
     ) {
@@ -158,14 +162,14 @@ impl<T: Real> Chunk<T> {
         }
         let (isa, width, features) = (Isa::best(), panel_width::<T>(), setup.program.width());
         let targets = out.ncols();
-        self.packed_values.refill_columns(self.values.first(count), (count, targets));
+        self.packed_values.refill_columns(keys.values.first(count), (count, targets));
         self.out.resize(count * targets, T::zero());
         self.scores.resize(count * count, T::zero());
         product(
             isa,
             &self.queries.values()[..count * features],
             features,
-            self.ready.sums.all(),
+            ready.sums.all(),
             &mut self.out,
             targets,
         );
@@ -176,7 +180,7 @@ impl<T: Real> Chunk<T> {
             let seen = rows.end;
             let queries = &self.queries.values()[rows.start * features..rows.end * features];
             let scores = &mut self.scores[rows.start * count..rows.end * count];
-            product(isa, queries, features, self.adder.packed().first(seen), scores, count);
+            product(isa, queries, features, keys.packed().first(seen), scores, count);
             let sums = &mut self.out[rows.start * targets..rows.end * targets];
             let mut normalisers = [0.0; CHUNK];
             let mut scales = [0.0; CHUNK];
@@ -185,8 +189,8 @@ impl<T: Real> Chunk<T> {
             {
                 let i = rows.start + r;
                 // Relative to the largest scale that the row sees.
-                largest = largest.max(self.keys.scales[i]);
-                let own = largest.max(self.ready.top);
+                largest = largest.max(keys.scales[i]);
+                let own = largest.max(ready.reference);
                 scales[r] = own;
                 if own == f64::NEG_INFINITY {
                     scores[..seen].fill(T::zero());
@@ -196,16 +200,16 @@ impl<T: Real> Chunk<T> {
                 let known = if own == reference { self.weights.len() } else { 0 };
                 reference = own;
                 self.weights.truncate(known);
-                self.weights.extend(self.keys.scales[known..=i].iter().map(|scale| T::narrow(scale - own)));
+                self.weights.extend(keys.scales[known..=i].iter().map(|scale| T::narrow(scale - own)));
                 numeric::exp_minus(isa, &mut self.weights[known..], T::zero());
                 let (near, far) = scores[..seen].split_at_mut(i + 1);
                 near.iter_mut().zip(&self.weights).for_each(|(score, weight)| *score *= *weight);
                 far.fill(T::zero());
-                let rest = (self.ready.top - own).exp();
+                let rest = (ready.reference - own).exp();
                 if rest != 1.0 {
                     numeric::affine(isa, sums, T::narrow(rest), &[]);
                 }
-                normalisers[r] = rest * numeric::dot(isa, self.queries.row(i), &self.ready.weights)
+                normalisers[r] = rest * numeric::dot(isa, self.queries.row(i), &ready.weights)
                     + numeric::plain_sum(isa, near);
             }
             add_product(isa, scores, count, self.packed_values.all().shallow(seen), sums, targets);
@@ -213,7 +217,7 @@ impl<T: Real> Chunk<T> {
                 let i = rows.start + r;
                 if self.queries.plain[i] {
                     let scale = scales[r] + self.queries.scales[i];
-                    let seen = seen_before || self.hidden[..=i].contains(&false);
+                    let seen = keys.seen_before || keys.hidden[..=i].contains(&false);
                     let estimate = (scale, normalisers[r], &mut *sums, seen);
                     let query = (self.queries.point(i), start + i + 1);
                     if !finish(setup, query, estimate, &mut self.row, out.row_mut(i)) {
@@ -229,6 +233,7 @@ impl<T: Real> Chunk<T> {
     fn hard_outputs(
         &mut self,
         setup: Setup<'_, T>,
+        keys: &Keys<T>,
         (before, last): (&State<T>, &State<T>),
         (start, easy): (usize, usize),
         mut out: ArrayViewMut2<'_, T>,
@@ -237,7 +242,7 @@ impl<T: Real> Chunk<T> {
         let mut state = before.clone();
         state.merge(last);
         for i in 0..self.queries.len() {
-            self.push(setup, i, &mut state);
+            self.push(setup, keys, i, &mut state);
             if i >= easy || !self.queries.plain[i] {
                 self.hard_output(setup, (i, start + i + 1), &state, out.row_mut(i), report);
             }
@@ -265,7 +270,7 @@ impl<T: Real> Chunk<T> {
     pub fn bidirectional<E: Element<T>>(
         &mut self,
         setup: Setup<'_, T>,
-        (state, ready): (&State<T>, &Ready<T>),
+        (state, ready): (&State<T>, &Relative<T>),
         q: ArrayView2<'_, E>,
         mut out: ArrayViewMut2<'_, T>,
         report: &mut dyn FnMut(usize),
@@ -280,7 +285,8 @@ impl<T: Real> Chunk<T> {
                 continue;
             }
             let normaliser = numeric::dot(isa, self.queries.row(i), &ready.weights);
-            let (scale, sums) = (ready.top + self.queries.scales[i], &mut self.out[i * targets..][..targets]);
+            let (scale, sums) =
+                (ready.reference + self.queries.scales[i], &mut self.out[i * targets..][..targets]);
             let estimate = (scale, normaliser, sums, state.has_seen());
             let query = (self.queries.point(i), usize::MAX);
             if !finish(setup, query, estimate, &mut self.row, out.row_mut(i)) {

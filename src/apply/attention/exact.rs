@@ -231,12 +231,15 @@ impl<T: Real> Room<T> {
     }
 
     fn add(&mut self, block: &Block<T>, first: Option<usize>, targets: usize) {
-        let (isa, width, count) = (Isa::best(), block.range.len(), self.tops.len());
+        let (isa, count) = (Isa::best(), self.tops.len());
         let d = self.queries.len() / count;
+        // Keys that no query of the run sees are not multiplied.
+        let last = first.map_or(block.range.end, |first| block.range.end.min(first + count));
+        let width = last - block.range.start;
         self.scores.clear();
         self.scores.resize(count * width, T::zero());
         if d > 0 {
-            product(isa, &self.queries, d, block.keys.all(), &mut self.scores, width);
+            product(isa, &self.queries, d, block.keys.all().first(width), &mut self.scores, width);
         }
         for (i, scores) in self.scores.chunks_exact_mut(width).enumerate() {
             if let Some(first) = first {
@@ -258,8 +261,8 @@ impl<T: Real> Room<T> {
             exp_minus(isa, scores, top);
             self.totals[i] = self.totals[i] * keep + numeric::plain_sum(isa, scores);
         }
-        add_product(isa, &self.scores, width, block.values.all(), &mut self.sums, targets);
-        for (j, values) in &block.wild {
+        add_product(isa, &self.scores, width, block.values.all().shallow(width), &mut self.sums, targets);
+        for (j, values) in block.wild.iter().filter(|(j, _)| *j < width) {
             for (sums, scores) in self.sums.chunks_exact_mut(targets).zip(self.scores.chunks_exact(width)) {
                 // What a query does not see has the weight 0, and so has what underflows.
                 if scores[*j] != T::zero() {

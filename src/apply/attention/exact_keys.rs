@@ -238,7 +238,7 @@ fn heaviest<T: Real, E: Element<T>>(
 }
 
 /// The lengthscale of the softmax kernel that a map estimates, or would without truncation.
-fn intended_lengthscale(recipe: &Recipe) -> Option<Lengthscale> {
+pub(super) fn intended_lengthscale(recipe: &Recipe) -> Option<Lengthscale> {
     match recipe {
         Recipe::Plain(plain) if plain.matrix.is_none() => match &plain.target {
             Target::Softmax(softmax) => Some(softmax.lengthscale().clone()),

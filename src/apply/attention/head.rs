@@ -6,9 +6,10 @@ use super::adder::{Adder, Easy};
 use super::chunk::{CHUNK, Chunk, Setup};
 use super::drive::{self, SEGMENT};
 use super::heads::Job;
+use super::keys::Keys;
 use super::output::Sums;
 use super::span::Span;
-use super::state::{LogRow, Ready, State};
+use super::state::{LogRow, Relative, State};
 use super::tokens::{Element, Tokens};
 use super::values::Values;
 use crate::Real;
@@ -29,7 +30,7 @@ pub(super) struct Head<T: Real> {
     pending: Pending<T>,
     /// The sums of both states, until one of them changes.
     #[cfg_attr(feature = "serde", serde(skip))]
-    ready: Option<Ready<T>>,
+    ready: Option<Relative<T>>,
 }
 
 /// Keys of which no feature is lost to rounding, by their features, and their values.
@@ -131,7 +132,8 @@ impl<T: Real> Head<T> {
         let Pending { features, scales, values, gaps, .. } = &mut self.pending;
         if !scales.is_empty() {
             adder.pack(features, scales.len());
-            adder.add(Easy { features, scales, values, gaps: std::mem::take(gaps) }, &mut self.last);
+            adder.sum(Easy { features, scales, values, gaps: std::mem::take(gaps) });
+            self.last.add(&adder.part);
             features.clear();
             scales.clear();
             values.clear();
@@ -147,27 +149,30 @@ impl<T: Real> Head<T> {
         }
     }
 
-    /// Takes in many tokens: whole segments and chunks where they begin with one, else one by one.
+    /// Takes in many tokens: whole segments and chunks where they begin with one, else one by one;
+    /// with `ways` threads.
     pub fn prefill<E: Element<T>>(
         &mut self,
         setup: Setup<'_, T>,
         k: ArrayView2<'_, E>,
         v: ArrayView2<'_, E>,
+        ways: usize,
     ) {
-        let (mut work, mut chunk, mut at) = (Work::default(), Chunk::default(), 0);
+        let (mut work, mut at) = (Work::default(), 0);
+        let (mut chunk, mut keys) = (Chunk::default(), Keys::default());
         while at < k.nrows() {
             let left = k.nrows() - at;
             let begins = |whole: usize| self.length.is_multiple_of(whole) && left >= whole;
             let count = if begins(SEGMENT) {
                 let count = left - left % SEGMENT;
                 let (keys, values) = (rows(&k, at, count), rows(&v, at, count));
-                let job = Job { head: 0, keys, values, mask: None, start: 0, members: Vec::new() };
-                drive::add_keys::<T, E>(setup, &job, &mut self.before);
+                let job = Job { head: 0, keys, values, mask: None, members: Vec::new() };
+                drive::add_keys::<T, E>(setup, &job, &mut self.before, ways);
                 self.length += count;
                 count
             } else if begins(CHUNK) {
-                chunk.read_keys(setup, (rows(&k, at, CHUNK), rows(&v, at, CHUNK)), None);
-                chunk.add_to(setup, &mut self.last);
+                chunk.read_keys(setup, (rows(&k, at, CHUNK), rows(&v, at, CHUNK)), None, &mut keys);
+                chunk.add_to(setup, &mut keys, &mut self.last);
                 self.length += CHUNK;
                 self.close_segment();
                 CHUNK
@@ -191,11 +196,11 @@ impl<T: Real> Head<T> {
         mut out: ArrayViewMut1<'_, T>,
     ) -> bool {
         let ready = self.ready.get_or_insert_with(|| {
-            let mut ready = Ready::default();
+            let mut ready = Relative::default();
             self.before.ready(&self.last, &mut ready);
             ready
         });
-        let near = self.pending.span().with(ready.top, ready.gaps).is_narrow::<T>();
+        let near = self.pending.span().with(ready.reference, ready.gaps).is_narrow::<T>();
         let easy = ready.plain && near && work.tokens.plain[i];
         work.wide.clear();
         work.wide.resize(out.len(), 0.0);
@@ -210,13 +215,13 @@ impl<T: Real> Head<T> {
         let (isa, query) = (Isa::best(), work.tokens.row(i));
         let (features, targets) = (query.len(), work.wide.len());
         let Some(ready) = &self.ready else { return (f64::NEG_INFINITY, 0.0) };
-        let top = self.pending.scales.iter().copied().fold(ready.top, f64::max);
+        let top = self.pending.scales.iter().copied().fold(ready.reference, f64::max);
         if top == f64::NEG_INFINITY {
             return (top, 0.0);
         }
         work.narrow.resize(targets, T::zero());
         product(isa, query, features, ready.sums.all(), &mut work.narrow, targets);
-        let rest = (ready.top - top).exp();
+        let rest = (ready.reference - top).exp();
         numeric::add_scaled(isa, &mut work.wide, rest, &work.narrow);
         let mut normaliser = rest * numeric::dot(isa, query, &ready.weights);
         let wide = &mut work.logs.factors;

@@ -42,8 +42,6 @@ pub(super) struct Job<'a, E, T> {
     pub keys: ArrayView2<'a, E>,
     pub values: ArrayView2<'a, E>,
     pub mask: Option<ArrayView1<'a, bool>>,
-    /// The row of the first key in its sequence.
-    pub start: usize,
     pub members: Vec<Member<'a, E, T>>,
 }
 
@@ -175,7 +173,6 @@ impl<'a, E> Heads<'a, E> {
                     mask: self.mask.map(|mask| {
                         mask.index_axis_move(Axis(0), b).slice_axis_move(Axis(0), run.clone().into())
                     }),
-                    start: 0,
                     members: Vec::with_capacity(group),
                 }));
             }
@@ -195,6 +192,11 @@ impl<'a, E> Heads<'a, E> {
 }
 
 impl<'a, E, T> Job<'a, E, T> {
+    /// The keys, for no query.
+    pub fn of_keys(&self) -> Self {
+        Job { members: Vec::new(), ..*self }
+    }
+
     /// The same with another mask.
     pub fn masked<'b>(self, mask: Option<ArrayView1<'b, bool>>) -> Job<'b, E, T>
     where
@@ -204,9 +206,9 @@ impl<'a, E, T> Job<'a, E, T> {
             let Member { queries, out, place } = member;
             Member { queries: queries.reborrow(), out: out.reborrow(), place }
         };
-        let Job { head, keys, values, start, members, .. } = self;
+        let Job { head, keys, values, members, .. } = self;
         let members = members.into_iter().map(member).collect();
-        Job { head, keys: keys.reborrow(), values: values.reborrow(), mask, start, members }
+        Job { head, keys: keys.reborrow(), values: values.reborrow(), mask, members }
     }
 }
 

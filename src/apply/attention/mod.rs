@@ -6,23 +6,28 @@
 
 mod adder;
 mod chunk;
+mod covariances;
 mod drive;
 mod exact;
 mod exact_keys;
 mod head;
 mod heads;
+mod keys;
 mod output;
 mod report;
+mod sample;
+mod simulated;
 mod span;
 mod state;
 mod step;
+mod team;
 mod tokens;
 mod values;
 mod weights;
 
 pub use exact::ExactAttention;
 pub use heads::Heads;
-pub use report::ErrorReport;
+pub use report::{Basis, ErrorReport};
 pub use step::{CausalState, Step};
 pub use tokens::Element;
 pub use weights::Rows;
@@ -34,7 +39,6 @@ use self::chunk::Setup;
 use self::drive::Places;
 use self::exact_keys::Choice;
 use self::heads::Job;
-use self::state::State;
 use self::tokens::Reading;
 use crate::Real;
 use crate::engine::{Program, Side};
@@ -65,8 +69,8 @@ use crate::map::Map;
 /// so, or makes them infinite, in its own coordinate.
 ///
 /// # Cost
-/// O(L m (d + d_v)) time for each head, O(m d_v) memory for each thread beyond the output; causal attention of fewer heads
-/// than threads computes the features of some keys twice.
+/// O(L m (d + d_v)) time for each head, O(m d_v) memory for each thread beyond the output, and for each head, where these are
+/// fewer than threads, features and sums of 16 chunks of 64 tokens, which its threads share.
 ///
 /// # Example
 /// ```
@@ -225,8 +229,10 @@ impl<T: Real> Attention<T> {
         out: &mut ArrayRef<T, Ix4>,
     ) -> Result<Vec<[usize; 3]>> {
         self.check(heads, out)?;
-        let of_job = |job: Job<'_, E, T>| self.with_exact(job, |setup, job| drive::bidirectional(setup, job));
-        Ok(in_order(heads.jobs(out.view_mut()).into_par_iter().map(of_job).collect()))
+        let (jobs, run) = (heads.jobs(out.view_mut()), drive::bidirectional);
+        let ways = ways(jobs.len());
+        let of_job = |job: Job<'_, E, T>| self.with_exact(job, |setup, job| run(setup, job, ways));
+        Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
     }
 
     /// Every query attends to the keys up to its own place.
@@ -253,13 +259,8 @@ impl<T: Real> Attention<T> {
         heads.check_causal()?;
         self.check_causal()?;
         let jobs = heads.jobs(out.view_mut());
-        let ways = rayon::current_num_threads().div_ceil(jobs.len().max(1));
-        let of_job = |job: Job<'_, E, T>| {
-            let targets = job.values.ncols();
-            self.with_exact(job, |setup, job| {
-                drive::causal(setup, job, State::new(setup.program.width(), targets), ways)
-            })
-        };
+        let ways = ways(jobs.len());
+        let of_job = |job: Job<'_, E, T>| self.with_exact(job, |setup, job| drive::causal(setup, job, ways));
         Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
     }
 
@@ -296,11 +297,13 @@ impl<T: Real> Attention<T> {
         exact.ok().filter(|_| same && self.reading.epsilon == 0.0)
     }
 
-    /// The length from which on linear attention is estimated to be faster than the exact one, from operations alone.
+    /// The length from which on linear attention is estimated to be faster than the exact one, from operations alone, whose
+    /// weights are fitted to times; the manual has a [table](crate::manual::experiments#attention).
     pub fn crossover(&self, d_v: usize, causal: bool) -> usize {
         let (d, features) = (self.maps[0].input_dim(), self.maps[0].feature_dim());
-        // A token's features twice, the sums of its key and those for its query; beside a pair's logit, weight and value.
-        let token = 2 * features * (d + d_v);
+        // A token's features twice, the sums of its key and those for its query; beside a pair's logit, weight and value. A
+        // feature's operation takes twice the time of a pair's at such lengths, as measured (`example attention --part crossover`).
+        let token = 4 * features * (d + d_v);
         let pair = d + d_v + PAIR;
         if causal { 2 * token / pair } else { token / pair }
     }
@@ -340,6 +343,11 @@ fn softmax_lengthscale<T: Real>(map: &Map<T>) -> Option<f64> {
 fn check_shape<const N: usize>(what: [&'static str; N], found: &[usize], expected: [usize; N]) -> Result<()> {
     let sizes = expected.into_iter().zip(found);
     what.into_iter().zip(sizes).try_for_each(|(what, (expected, found))| check_size(what, expected, *found))
+}
+
+/// Threads for each of some jobs.
+fn ways(jobs: usize) -> usize {
+    rayon::current_num_threads().div_ceil(jobs.max(1))
 }
 
 fn in_order(places: Vec<Places>) -> Places {

@@ -2,32 +2,40 @@
 
 use std::fmt;
 
-use ndarray::{Array2, ArrayRef2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayRef2, ArrayView2};
 
+use super::covariances::Covariances;
+use super::sample::{Errors, Part, Sample};
+use super::simulated::simulate;
 use super::{Attention, check_shape};
 use crate::Real;
-use crate::error::{Error, Result, check_positive};
-use crate::map::{Gerf, Map, Mechanism, Omega, PlainRecipe, Recipe, Target};
-use crate::theory::covariance;
-use crate::theory::gerf::GerfSign;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::kernel::{Kernel, Lengthscale};
+use crate::map::{ConditionedRecipe, Map, Mechanism, Omega, PlainRecipe, Recipe, Target};
 
 /// The largest relative variance of normalisers for which first-order errors mean anything.
 const RELIABLE: f64 = 0.1;
 
 /// The errors of normalised attention that are expected for a sample of queries, keys and values, over draws of m
-/// independent frequencies. First-order approximations.
+/// frequencies. First-order approximations.
 ///
 /// # Definition
 /// With pⱼ the weights of a query, o = Σ pⱼ vⱼ its output and C the relative covariances of the estimates
 /// ([`theory::covariance`](crate::theory::covariance)), to first order E‖ô − o‖² = Σⱼₖ pⱼ pₖ Cⱼₖ (vⱼ − o)·(vₖ − o), and the
 /// normaliser has the relative variance Σⱼₖ pⱼ pₖ Cⱼₖ. Beyond 0.1 of that, ratios of estimates are no longer near their
-/// first order: the report says [hopeless](ErrorReport::is_hopeless) and gives no error. Orthogonal frequencies do a little
-/// better than independent ones, for which this is.
+/// first order: the report says [hopeless](ErrorReport::is_hopeless) and gives no error. C is that of independent
+/// frequencies, by a closed form or from redraws ([`Basis`]); orthogonal and simplex frequencies, whose covariances have no
+/// closed form, do a little better.
+///
+/// Where features are of another kernel than the softmax kernel (regularised and truncated ones), errors are about attention
+/// with the softmax kernel, with a bias for any m beside the variance about the features' own kernel.
 ///
 /// Its [`Display`](fmt::Display) says it in a few sentences.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ErrorReport {
+    /// Where the covariances come from.
+    pub basis: Basis,
     /// m, the number of frequencies in use.
     pub frequencies: usize,
     /// The largest relative variance of a query's normaliser in the sample.
@@ -35,25 +43,42 @@ pub struct ErrorReport {
     /// The error of the output if every query got the mean of the values, relative to the exact output: what is no better
     /// is no attention.
     pub mean_error: f64,
-    /// The factor by which queries and keys would have to shrink for normalisers to be reliable with m frequencies, if A of
-    /// generalised features shrinks with them; 1 if they are.
+    /// The factor by which queries and keys would have to shrink for normalisers to be reliable with m frequencies, if real
+    /// coefficients of generalised and dense features are fitted to them again; 1 if they are, NaN where it was not sought:
+    /// with redraws.
     pub shrink: f64,
     /// Other maps and the relative variance of their normalisers for as many frequencies, the least first.
     pub alternatives: Vec<(Mechanism, f64)>,
-    /// For one frequency, squared and relative.
-    weights: f64,
-    output: f64,
+    /// Squared and relative.
+    weights: Part,
+    output: Part,
 }
 
-/// What the sample's errors are for one frequency.
-struct Errors {
-    normaliser: f64,
-    weights: f64,
-    output: f64,
-    mean: f64,
+/// Where the covariances of an [`ErrorReport`] come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Basis {
+    /// From a closed form, for independent frequencies.
+    ClosedForm,
+    /// From so many redraws of all frequencies.
+    Redraws(usize),
 }
 
 impl ErrorReport {
+    /// Without a factor to shrink by, and without alternatives.
+    fn new(basis: Basis, frequencies: usize, errors: Errors) -> Self {
+        ErrorReport {
+            basis,
+            frequencies,
+            normaliser_variance: errors.normaliser / frequencies as f64,
+            mean_error: errors.mean.sqrt(),
+            shrink: f64::NAN,
+            alternatives: Vec::new(),
+            weights: errors.weights,
+            output: errors.output,
+        }
+    }
+
     /// Whether normalisers vary too much for outputs to mean anything.
     pub fn is_hopeless(&self) -> bool {
         // Also where it is no number.
@@ -63,24 +88,34 @@ impl ErrorReport {
     /// The expected error of the attention weights, relative to their norm (root mean square over the sample); `None` if it
     /// is hopeless.
     pub fn weight_error(&self) -> Option<f64> {
-        self.error(self.weights)
+        self.error(self.weights, self.frequencies)
     }
 
     /// The expected error of the output, relative to its norm (root mean square over the sample); `None` if it is hopeless.
     pub fn output_error(&self) -> Option<f64> {
-        self.error(self.output)
+        self.output_error_with(self.frequencies)
+    }
+
+    /// As [`output_error`](ErrorReport::output_error) with so many frequencies instead.
+    pub fn output_error_with(&self, frequencies: usize) -> Option<f64> {
+        self.error(self.output, frequencies)
     }
 
     /// None, too, where outputs are 0, of which nothing can be a part.
-    fn error(&self, of_one: f64) -> Option<f64> {
-        Some((of_one / self.frequencies as f64).sqrt()).filter(|error| !self.is_hopeless() && !error.is_nan())
+    fn error(&self, part: Part, frequencies: usize) -> Option<f64> {
+        let (own, m) = (self.frequencies as f64, frequencies as f64);
+        // Also where it is no number.
+        let reliable = self.normaliser_variance * own / m < RELIABLE;
+        Some((part.variance / m + part.bias).sqrt()).filter(|error| reliable && !error.is_nan())
     }
 
     /// The least m whose expected error of the output is at most `target`, with normalisers that are reliable; infinite if
-    /// there is none that fits `f64`.
+    /// there is none that fits `f64`, as for targets below the bias.
     pub fn frequencies_for(&self, target: f64) -> f64 {
         let one = self.normaliser_variance * self.frequencies as f64;
-        let needed = if target > 0.0 { self.output / (target * target) } else { f64::INFINITY };
+        let rest = target * target - self.output.bias;
+        let below = rest < 0.0;
+        let needed = if target > 0.0 && !below { self.output.variance / rest } else { f64::INFINITY };
         // Where outputs are 0 there is nothing to miss.
         let needed = if needed.is_nan() { 1.0 } else { needed };
         needed.max(one / RELIABLE).ceil().max(1.0)
@@ -89,12 +124,14 @@ impl ErrorReport {
 
 impl<T: Real> Attention<T> {
     /// The errors that are expected with the map of key head `head` for a sample of its queries, n × d, keys, l × d, and
-    /// values, l × d_v. Some 64 queries and 500 keys do. Of the features alone: keys that are taken
-    /// [exactly](Attention::exact_keys) are not counted as such. Cost O(n l² + l² d).
+    /// values, l × d_v, by closed forms. Some 64 queries and 500 keys do. Of the features alone: keys that are taken
+    /// [exactly](Attention::exact_keys) are not counted as such. Cost O(n l² + l² d), twenty times that if it is hopeless.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) for maps without a closed form: all but trigonometric, positive, hyperbolic and
-    /// positive generalised ones for the softmax or the Gaussian kernel. [`Shape`](Error::Shape) if sizes do not fit,
+    /// [`Unsupported`](Error::Unsupported) for maps without a closed form, for which there is
+    /// [`simulated_report`](Attention::simulated_report): all but trigonometric, positive, hyperbolic, generalised and dense
+    /// exponential ones for the softmax or the Gaussian kernel, positive and hyperbolic ones for the regularised softmax
+    /// kernel, and any of these conditioned, truncated or not. [`Shape`](Error::Shape) if sizes do not fit,
     /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`Parameter`](Error::Parameter) for an empty sample.
     pub fn error_report(
         &self,
@@ -104,179 +141,190 @@ impl<T: Real> Attention<T> {
         values: &ArrayRef2<T>,
     ) -> Result<ErrorReport> {
         let map = &self.maps[head % self.maps.len()];
-        let d = map.input_dim();
+        let tokens = self.scaled_tokens([queries, keys, values])?;
+        let closed =
+            Closed::new(map).ok_or(Error::Unsupported { what: "an error report by closed forms" })?;
+        closed.report(closed.sample(map, tokens)?)
+    }
+
+    /// As [`error_report`](Attention::error_report) for any map, from redraws: the frequencies of `recipe`, that of a map, are
+    /// drawn from each of the seeds 0 … `draws` − 1. To first order too. Where a normaliser's relative variance is large,
+    /// rare draws make most of it, which few redraws may not meet; 100 show what is below 0.1 to some 15 %. Exact are the
+    /// weights of the recipe's kernel, if it is the softmax or the Gaussian one with one lengthscale, else those of the
+    /// softmax kernel. Cost O(n l D) a draw.
+    ///
+    /// ```
+    /// # use ndarray::Array2;
+    /// use random_features::apply::attention::{Attention, Basis};
+    /// use random_features::frequency::{Draw, Simplex};
+    /// use random_features::kernel::Softmax;
+    /// use random_features::Positive;
+    /// # let token = |(i, k): (usize, usize)| ((3 * i + 5 * k) % 7) as f64 / 7.0;
+    /// # let (q, k) = (Array2::from_shape_fn((10, 8), token), Array2::from_shape_fn((20, 8), token));
+    /// // Simplex frequencies have no closed form for covariances.
+    /// let recipe = Positive.recipe(Draw::new(8, 256, Simplex::default()), Softmax::default());
+    /// let attention = Attention::new(recipe.draw::<f64>(7)?)?;
+    /// let report = attention.simulated_report(&recipe, 100, &q, &k, &k)?;
+    /// assert_eq!(report.basis, Basis::Redraws(100));
+    /// // Independent ones have one.
+    /// let independent = attention.error_report(0, &q, &k, &k)?;
+    /// assert!((report.mean_error / independent.mean_error - 1.0).abs() < 1e-12);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) for fewer than 2 draws, [`Unsupported`](Error::Unsupported) if frequencies of the recipe
+    /// are drawn already; those of the draws and of the map; else as [`error_report`](Attention::error_report).
+    pub fn simulated_report(
+        &self,
+        recipe: &Recipe,
+        draws: usize,
+        queries: &ArrayRef2<T>,
+        keys: &ArrayRef2<T>,
+        values: &ArrayRef2<T>,
+    ) -> Result<ErrorReport> {
+        if draws < 2 {
+            let (name, domain) = ("the number of redraws", "at least 2");
+            return Err(Error::Parameter { name, value: draws as f64, domain });
+        }
+        check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
+        let (mut fixed, mut frequencies) = (false, 1);
+        recipe.each_plain(&mut |plain| {
+            fixed |= matches!(plain.omega, Omega::Frequencies(_) | Omega::Counts(_));
+            frequencies = frequencies.max(plain.omega.count());
+        });
+        if fixed {
+            return Err(Error::Unsupported { what: "redraws of frequencies that are drawn already" });
+        }
+        let errors = simulate(recipe, draws, self.scaled_tokens([queries, keys, values])?, frequencies)?;
+        Ok(ErrorReport::new(Basis::Redraws(draws), frequencies, errors))
+    }
+
+    /// Tokens as points and values, checked.
+    fn scaled_tokens(&self, [queries, keys, values]: [&ArrayRef2<T>; 3]) -> Result<[Array2<f64>; 3]> {
+        let d = self.maps[0].input_dim();
         check_positive("the number of queries", queries.nrows())?;
         check_positive("the number of keys", keys.nrows())?;
         check_shape(["the number of queries", "their dimension"], queries.shape(), [queries.nrows(), d])?;
         check_shape(["the number of keys", "their dimension"], keys.shape(), [keys.nrows(), d])?;
         check_shape(["the number of values"], &values.shape()[..1], [keys.nrows()])?;
-        let plain = plain(map)?;
         let scaled = |what, x: &ArrayRef2<T>| -> Result<Array2<f64>> {
             super::super::check_finite(what, x)?;
             let mut points = Vec::new();
             self.reading.points::<T, T>(x.view(), &mut points);
-            let points = points.into_iter().map(|v| v.widen());
-            let points = points.enumerate().map(|(i, v)| v / plain.target.lengthscale().at(i % d));
-            Ok(Array2::from_shape_vec(x.dim(), points.collect()).unwrap_or_default())
+            let points = points.into_iter().map(|v| v.widen()).collect();
+            Ok(Array2::from_shape_vec(x.dim(), points).unwrap_or_default())
         };
         let (x, y) = (scaled("the queries", queries)?, scaled("the keys", keys)?);
         super::super::check_finite("the values", values)?;
-        let sample =
-            Sample { x, y, v: values.mapv(|v| v.widen()), gaussian: plain.target.is_shift_invariant() };
-        sample.report(plain)
+        Ok([x, y, values.mapv(|v| v.widen())])
     }
 }
 
-/// The recipe of a map that has closed forms.
-fn plain<T: Real>(map: &Map<T>) -> Result<PlainRecipe> {
-    match map.recipe() {
-        Some(Recipe::Plain(plain))
-            if covers(&plain.mechanism)
-                && plain.matrix.is_none()
-                && matches!(plain.target, Target::Softmax(_) | Target::Gaussian(_)) =>
-        {
-            Ok(plain)
-        }
-        _ => Err(Error::Unsupported { what: "an error report" }),
-    }
+/// A map that has closed forms.
+struct Closed {
+    plain: PlainRecipe,
+    conditioned: Option<ConditionedRecipe>,
+    covariances: Covariances,
 }
 
-fn covers(mechanism: &Mechanism) -> bool {
-    match mechanism {
-        Mechanism::Positive(_) | Mechanism::Hyperbolic(_) | Mechanism::Trigonometric(_) => true,
-        Mechanism::Gerf(gerf) => gerf.sign() == GerfSign::Plus && gerf.a().im == 0.0,
-        _ => false,
-    }
-}
-
-/// Points and values of some tokens.
-struct Sample {
-    x: Array2<f64>,
-    y: Array2<f64>,
-    v: Array2<f64>,
-    gaussian: bool,
-}
-
-impl Sample {
-    fn report(&self, plain: PlainRecipe) -> Result<ErrorReport> {
-        let frequencies = match &plain.omega {
-            Omega::Frequencies(omega) => omega.count(),
-            _ => return Err(Error::Unsupported { what: "an error report" }),
+impl Closed {
+    fn new<T: Real>(map: &Map<T>) -> Option<Self> {
+        let (plain, conditioned) = match map.recipe()? {
+            Recipe::Plain(plain) => (plain, None),
+            Recipe::Conditioned(conditioned) => match &*conditioned.base {
+                Recipe::Plain(plain) => (plain.clone(), Some(conditioned)),
+                _ => return None,
+            },
+            _ => return None,
         };
-        let m = frequencies as f64;
-        let own = self.errors(&plain.mechanism, 1.0);
-        let mut alternatives = Vec::new();
-        for mechanism in self.alternatives()? {
-            if mechanism != plain.mechanism {
-                let variance = self.errors(&mechanism, 1.0).normaliser / m;
-                alternatives.push((mechanism, variance));
+        let regularised = match &plain.target {
+            Target::Softmax(_) | Target::Gaussian(_) => false,
+            Target::RegularisedSoftmax(kernel) => {
+                kernel.dim().is_none_or(|d| d == plain.omega.dim()).then_some(true)?
             }
-        }
-        alternatives.sort_by(|a, b| a.1.total_cmp(&b.1));
-        Ok(ErrorReport {
-            frequencies,
-            normaliser_variance: own.normaliser / m,
-            mean_error: own.mean.sqrt(),
-            shrink: self.shrink(&plain.mechanism, m * RELIABLE),
-            alternatives,
-            weights: own.weights,
-            output: own.output,
-        })
+            _ => return None,
+        };
+        let covariances = Covariances::new(&plain.mechanism, regularised)?;
+        let closed = plain.matrix.is_none() && matches!(plain.omega, Omega::Frequencies(_));
+        closed.then_some(Closed { plain, conditioned, covariances })
     }
 
-    /// What else there is for the same kernel.
-    fn alternatives(&self) -> Result<Vec<Mechanism>> {
-        Ok(vec![
+    fn sample<T: Real>(&self, map: &Map<T>, [x, y, values]: [Array2<f64>; 3]) -> Result<Sample> {
+        let points = [x, y].map(|x| divided(x, self.plain.target.lengthscale()));
+        let images = match &self.conditioned {
+            None => points.clone(),
+            Some(ConditionedRecipe { conditioning, .. }) => [0, 1].map(|side| {
+                let rows = points[side].rows().into_iter();
+                let images = rows.flat_map(|row| conditioning.image(side, &row.to_vec())).collect();
+                Array2::from_shape_vec((points[side].nrows(), conditioning.rank()), images)
+                    .unwrap_or_default()
+            }),
+        };
+        let truncated = self.conditioned.as_ref().is_some_and(|c| !c.conditioning.is_exact());
+        let gaussian = self.plain.target.is_shift_invariant();
+        let mut sample = Sample { points, images, values, gaussian, log_ratio: None };
+        if truncated || self.covariances.is_regularised() {
+            sample.log_ratio = Some(self.log_ratio(map, &sample));
+        }
+        Ok(sample)
+    }
+
+    /// ln of the features' kernel less that of the softmax or the Gaussian kernel.
+    fn log_ratio<T: Real>(&self, map: &Map<T>, sample: &Sample) -> Array2<f64> {
+        let (logits, [x, y]) = (sample.logits(), &sample.points);
+        let lengthscale = self.plain.target.lengthscale();
+        let original = |point: ndarray::ArrayView1<'_, f64>| -> Vec<T> {
+            point.iter().enumerate().map(|(k, v)| T::narrow(v * lengthscale.at(k))).collect()
+        };
+        let keys: Vec<Vec<T>> = y.rows().into_iter().map(original).collect();
+        let queries: Vec<Vec<T>> = x.rows().into_iter().map(original).collect();
+        let row =
+            |x: ArrayView2<'_, f64>, i: usize| if sample.gaussian { x.row(i).dot(&x.row(i)) } else { 0.0 };
+        let ratio = |(i, j): (usize, usize)| {
+            let own = |kernel: &dyn Kernel<T>| kernel.log_of_slices(&queries[i], &keys[j]).ln_abs;
+            let own = map.kernel().map_or(f64::NAN, own);
+            own - (logits[[i, j]] - 0.5 * (row(x.view(), i) + row(y.view(), j)))
+        };
+        Array2::from_shape_fn(logits.dim(), ratio)
+    }
+
+    fn report(&self, sample: Sample) -> Result<ErrorReport> {
+        let (frequencies, mechanism) = (self.plain.omega.count(), &self.plain.mechanism);
+        let mut report = ErrorReport::new(Basis::ClosedForm, frequencies, sample.errors(&self.covariances));
+        report.shrink = sample.shrink(mechanism, &self.covariances, frequencies as f64 * RELIABLE);
+        // Others are for the points themselves and the kernel itself.
+        let plain = Sample { images: sample.points.clone(), log_ratio: None, ..sample };
+        let same = self.conditioned.is_none() && !self.covariances.is_regularised();
+        let others = [
             Mechanism::Positive(crate::Positive),
             Mechanism::Hyperbolic(crate::Hyperbolic),
             Mechanism::Trigonometric(crate::Trigonometric),
-            self.fitted(1.0)?,
-        ])
-    }
-
-    /// OPRF with the best A for tokens times `factor`.
-    fn fitted(&self, factor: f64) -> Result<Mechanism> {
-        let mean = |x: &Array2<f64>| x.mean_axis(Axis(0)).unwrap_or_default();
-        let square = |x: &Array2<f64>| x.iter().map(|v| v * v).sum::<f64>() / x.nrows() as f64;
-        let sum = square(&self.x) + square(&self.y) + 2.0 * mean(&self.x).dot(&mean(&self.y));
-        Ok(Mechanism::Gerf(Gerf::optimal(self.x.ncols(), factor * factor * sum.max(0.0))?))
-    }
-
-    /// The largest factor, at most 1, of queries and keys for which the normaliser's variance is at most `most`.
-    fn shrink(&self, mechanism: &Mechanism, most: f64) -> f64 {
-        let reliable = |factor: f64| {
-            let fitted = if let Mechanism::Gerf(_) = mechanism { self.fitted(factor).ok() } else { None };
-            self.errors(fitted.as_ref().unwrap_or(mechanism), factor).normaliser < most
-        };
-        if self.errors(mechanism, 1.0).normaliser < most {
-            return 1.0;
+            plain.fitted()?,
+        ];
+        for other in others.into_iter().filter(|other| !(same && other == mechanism)) {
+            if let Some(covariances) = Covariances::new(&other, false) {
+                let variance = plain.errors(&covariances).normaliser / frequencies as f64;
+                report.alternatives.push((other, variance));
+            }
         }
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..20 {
-            let middle = 0.5 * (low + high);
-            if reliable(middle) { low = middle } else { high = middle }
-        }
-        low
-    }
-
-    /// Errors for one frequency and tokens times `factor`.
-    fn errors(&self, mechanism: &Mechanism, factor: f64) -> Errors {
-        let square = factor * factor;
-        let (mixed, among) = (self.x.dot(&self.y.t()) * square, self.y.dot(&self.y.t()) * square);
-        let mean = self.v.mean_axis(Axis(0)).unwrap_or_default();
-        let (mut normalisers, mut weights, mut sizes) = (Vec::new(), 0.0, 0.0);
-        let (mut output, mut outputs, mut from_mean) = (0.0, 0.0, 0.0);
-        let sign = if matches!(mechanism, Mechanism::Trigonometric(_)) { -1.0 } else { 1.0 };
-        for (x, mixed) in self.x.rows().into_iter().zip(mixed.rows()) {
-            let norm = x.dot(&x) * square;
-            let logit = |j: usize| if self.gaussian { mixed[j] - 0.5 * among[[j, j]] } else { mixed[j] };
-            let p = softmax((0..mixed.len()).map(logit));
-            let o = p.dot(&self.v);
-            let v = &self.v - &o;
-            // (x ± y)·(x ± y′).
-            let dot = |j: usize, k: usize| norm + sign * (mixed[j] + mixed[k]) + among[[j, k]];
-            let covariance =
-                |j, k| relative_covariance(mechanism, x.len(), dot(j, k), (dot(j, j), dot(k, k)));
-            // What has no weight has no share, be its variance infinite.
-            let part = |j: usize, k: usize| if p[j] * p[k] == 0.0 { 0.0 } else { covariance(j, k) };
-            let c = Array2::from_shape_fn(among.dim(), |(j, k)| part(j, k));
-            let cp = c.dot(&p);
-            let normaliser = p.dot(&cp);
-            // Where variances are beyond the range, so is their sum.
-            let normaliser = if normaliser.is_nan() { f64::INFINITY } else { normaliser };
-            normalisers.push(normaliser);
-            weights +=
-                p.indexed_iter().map(|(j, p)| p * p * (c[[j, j]] - 2.0 * cp[j] + normaliser)).sum::<f64>();
-            sizes += p.dot(&p);
-            output += weighted(&p, &c, v.view());
-            outputs += o.dot(&o);
-            from_mean += (&o - &mean).mapv(|v| v * v).sum();
-        }
-        let normaliser = normalisers.into_iter().fold(0.0, f64::max);
-        Errors { normaliser, weights: weights / sizes, output: output / outputs, mean: from_mean / outputs }
+        report.alternatives.sort_by(|a, b| a.1.total_cmp(&b.1));
+        Ok(report)
     }
 }
 
-/// Σⱼₖ pⱼ pₖ Cⱼₖ vⱼ·vₖ.
-fn weighted(p: &ndarray::Array1<f64>, c: &Array2<f64>, v: ArrayView2<'_, f64>) -> f64 {
-    let weighted = &v * &p.view().insert_axis(Axis(1));
-    (&c.dot(&weighted) * &weighted).sum()
+/// Points divided by the lengthscale.
+pub(super) fn divided(mut x: Array2<f64>, lengthscale: &Lengthscale) -> Array2<f64> {
+    x.indexed_iter_mut().for_each(|((_, k), v)| *v /= lengthscale.at(k));
+    x
 }
 
-fn softmax(logits: impl Iterator<Item = f64> + Clone) -> ndarray::Array1<f64> {
-    let top = logits.clone().fold(f64::NEG_INFINITY, f64::max);
-    let weights: ndarray::Array1<f64> = logits.map(|logit| (logit - top).exp()).collect();
-    let total = weights.sum();
-    weights / total
-}
-
-fn relative_covariance(mechanism: &Mechanism, dim: usize, dot: f64, squares: (f64, f64)) -> f64 {
-    match mechanism {
-        Mechanism::Positive(_) => covariance::positive(dot),
-        Mechanism::Hyperbolic(_) => covariance::hyperbolic(dot),
-        Mechanism::Trigonometric(_) => covariance::trigonometric(dot),
-        Mechanism::Gerf(gerf) => covariance::gerf(gerf.a().re, dim, dot, squares),
-        _ => f64::NAN,
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Basis::ClosedForm => f.write_str("closed forms for independent frequencies"),
+            Basis::Redraws(count) => write!(f, "{count} redraws"),
+        }
     }
 }
 
@@ -287,17 +335,21 @@ impl fmt::Display for ErrorReport {
             return write!(
                 f,
                 "m = {m}: expected relative error of the weights {weights:.2}, of the output {output:.2} (the mean of \
-                 the values: {mean:.2})"
+                 the values: {mean:.2}), by {}",
+                self.basis
             );
         }
         write!(
             f,
             "hopeless with m = {m}: the normaliser's relative variance is {:.2e}, beyond {RELIABLE}; it would take {:.1e} \
-             frequencies, or queries and keys shrunk to {:.2} of their size.",
+             frequencies",
             self.normaliser_variance,
-            self.normaliser_variance * m as f64 / RELIABLE,
-            self.shrink
+            self.normaliser_variance * m as f64 / RELIABLE
         )?;
+        if let Basis::Redraws(count) = self.basis {
+            return write!(f, ", by {count} redraws.");
+        }
+        write!(f, ", or queries and keys shrunk to {:.2} of their size.", self.shrink)?;
         match self.alternatives.first().filter(|(_, variance)| *variance < RELIABLE) {
             Some((mechanism, variance)) => write!(f, " With {mechanism:?} it is {variance:.2e}."),
             None => write!(

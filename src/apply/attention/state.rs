@@ -5,7 +5,8 @@ use std::ops::Range;
 use super::span::least;
 use super::values::limit;
 use crate::Real;
-use crate::numeric::{self, Isa, Packed, panel_width, scale_and_add, weighted_sum};
+use crate::numeric::{self, Isa, Packed, Step, panel_width, prefix_step, scale_and_add, weighted_sum};
+use rayon::prelude::*;
 
 /// Σⱼ ψ_f(kⱼ) \[vⱼ, 1\] for every feature f, each e^reference\[f\] times what is stored, in `f64`.
 ///
@@ -39,13 +40,17 @@ pub(super) struct State<T> {
 /// By how much references may differ for sums relative to one to keep what is relative to the other.
 const NEAR: f64 = 300.0;
 
-/// The sums over a run of tokens, all relative to one reference.
-pub(super) struct Part<'a, T> {
+/// Sums over some tokens, all relative to one reference: what a run of keys adds to a state, or what queries see.
+#[derive(Debug, Default)]
+pub(super) struct Relative<T> {
     pub reference: f64,
+    pub weights: Vec<f64>,
+    /// In the order of those of a [`State`].
+    pub sums: Packed<T>,
     /// Whether a key lacks a feature.
     pub gaps: bool,
-    pub weights: &'a [f64],
-    pub sums: &'a [T],
+    /// Whether no feature's sums have been lost to rounding, so that queries may be multiplied in `T`.
+    pub plain: bool,
 }
 
 /// A token's features by their logarithms: factor\[f\] · e^log\[f\].
@@ -53,18 +58,6 @@ pub(super) struct Part<'a, T> {
 pub(super) struct LogRow {
     pub logs: Vec<f64>,
     pub factors: Vec<f64>,
-}
-
-/// Sums that are applied to queries, relative to their largest reference.
-#[derive(Debug, Default)]
-pub(super) struct Ready<T> {
-    pub top: f64,
-    pub weights: Vec<f64>,
-    pub sums: Packed<T>,
-    /// Whether no feature's sums have been lost to rounding, so that queries may be multiplied in `T`.
-    pub plain: bool,
-    /// Whether a key lacked a feature.
-    pub gaps: bool,
 }
 
 impl LogRow {
@@ -163,9 +156,11 @@ impl<T: Real> State<T> {
     }
 
     /// Adds the sums over a run of tokens.
-    pub fn add(&mut self, part: &Part<'_, T>) {
-        self.gaps |= part.gaps;
-        self.combine(self.even, |_| part.reference, part.weights, part.sums);
+    pub fn add(&mut self, part: &Relative<T>) {
+        if part.reference > f64::NEG_INFINITY {
+            self.gaps |= part.gaps;
+            self.combine(self.even, |_| part.reference, &part.weights, part.sums.elements());
+        }
     }
 
     /// Adds what another state has seen.
@@ -269,10 +264,10 @@ impl<T: Real> State<T> {
     }
 
     /// The sums of two states, to be applied to queries in `T`.
-    pub fn ready(&self, other: &Self, ready: &mut Ready<T>) {
+    pub fn ready(&self, other: &Self, ready: &mut Relative<T>) {
         let (features, isa) = (self.reference.len(), Isa::best());
         let top = self.top().max(other.top());
-        ready.top = top;
+        ready.reference = top;
         ready.gaps = self.gaps || other.gaps;
         ready.weights.resize(features, 0.0);
         let panels = ready.sums.panels_mut((self.targets, features));
@@ -295,14 +290,63 @@ impl<T: Real> State<T> {
                 }
             }
         }
-        // A feature that is all that a query shares with the keys must not have vanished beside the others.
-        let lost = |f: usize| {
-            (self.weights[f] != 0.0 || other.weights[f] != 0.0) && ready.weights[f].abs() < least::<T>(true)
-        };
-        let vanished = ready.gaps && (0..features).any(lost);
+        let vanished = ready.gaps && self.has_lost(&other.weights, &ready.weights);
         ready.plain = !(self.huge || other.huge || vanished);
     }
+
+    /// Whether a feature of these weights and others has vanished in the sum of both: it may be all that a query shares with
+    /// the keys.
+    fn has_lost(&self, others: &[f64], sums: &[f64]) -> bool {
+        let mut weights = self.weights.iter().zip(others).zip(sums);
+        weights.any(|((own, other), sum)| (*own != 0.0 || *other != 0.0) && sum.abs() < least::<T>(true))
+    }
+
+    /// Turns what runs of keys add, one after the other, into what queries see before each of them: this state and the
+    /// runs before. `since`, which has seen nothing, becomes the sum of all runs. To the bit what [`ready`](State::ready)
+    /// and [`add`](State::add) give in turn, by all threads. False, and nothing has changed, where a sum must have a
+    /// reference for each feature or may be beyond `T`.
+    pub fn prefixes(&self, since: &mut Self, runs: &mut [&mut Relative<T>]) -> bool {
+        let (isa, mut gaps, mut last) = (Isa::best(), false, f64::NEG_INFINITY);
+        let Some((references, steps)) = self.steps(runs, &mut last) else { return false };
+        for ((run, step), reference) in runs.iter_mut().zip(&steps).zip(&references) {
+            let before = since.weights.clone();
+            prefix_step(isa, &mut run.weights, &self.weights, &mut since.weights, *step);
+            (gaps, run.gaps) = (gaps || run.gaps, gaps || self.gaps);
+            run.plain = !(run.gaps && self.has_lost(&before, &run.weights));
+            run.reference = *reference;
+        }
+        let count = self.sums.len().div_ceil(SLICE);
+        let mut slices: Vec<Vec<&mut [T]>> = (0..count).map(|_| Vec::with_capacity(steps.len())).collect();
+        for run in runs {
+            let parts = run.sums.elements_mut().chunks_mut(SLICE);
+            slices.iter_mut().zip(parts).for_each(|(slices, part)| slices.push(part));
+        }
+        let sums = self.sums.par_chunks(SLICE).zip(since.sums.par_chunks_mut(SLICE));
+        slices.into_par_iter().zip(sums).for_each(|(runs, (before, since))| {
+            runs.into_iter().zip(&steps).for_each(|(run, step)| prefix_step(isa, run, before, since, *step));
+        });
+        since.reference.fill(last);
+        since.gaps = gaps;
+        true
+    }
+
+    /// The references of what queries see before some runs, and the steps that lead to it; raises `last` to the reference of
+    /// all runs.
+    fn steps(&self, runs: &[&mut Relative<T>], last: &mut f64) -> Option<(Vec<f64>, Vec<Step>)> {
+        let own = self.reference[0];
+        let step = |run: &&mut Relative<T>| {
+            let (top, their) = (own.max(*last), run.reference);
+            let factor = |r: f64| if top > f64::NEG_INFINITY { (r - top).exp() } else { 0.0 };
+            let given = (factor(own), factor(*last));
+            let near = last.min(their) == f64::NEG_INFINITY || (*last - their).abs() <= NEAR;
+            near.then(|| (top, Step { given, kept: raise(last, their) }))
+        };
+        if self.even && !self.huge { runs.iter().map(step).collect() } else { None }
+    }
 }
+
+/// Sums that are taken at a time, so that they stay in the first cache.
+const SLICE: usize = 1024;
 
 /// Raises a reference to another one; the factors of what was relative to the two.
 fn raise(reference: &mut f64, their: f64) -> (f64, f64) {

@@ -198,11 +198,11 @@ impl<T: Real> CausalState<T> {
             "the dimension of the values",
         ];
         check_shape(what, values.shape(), [batch, heads, length, d_v])?;
-        let attention = &self.attention;
+        let (attention, ways) = (&self.attention, super::ways(self.heads.len()));
         self.heads.par_iter_mut().enumerate().for_each(|(i, head)| {
             let keys = keys.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
             let values = values.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
-            head.prefill(attention.setup(i % heads), keys, values);
+            head.prefill(attention.setup(i % heads), keys, values, ways);
         });
         Ok(())
     }

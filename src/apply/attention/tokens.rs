@@ -128,6 +128,11 @@ impl<T: Real> Tokens<T> {
         self.scales.len()
     }
 
+    /// Whether all rows may be multiplied in `T`.
+    pub fn all_plain(&self) -> bool {
+        self.plain.iter().all(|plain| *plain)
+    }
+
     /// All values, tokens × D.
     pub fn values(&self) -> &[T] {
         self.features.values()

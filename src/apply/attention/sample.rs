@@ -1,0 +1,209 @@
+//! [`Sample`]: some queries, keys and values, and the errors that closed forms expect for them.
+
+use ndarray::{Array1, Array2, ArrayView2, Axis};
+
+use super::covariances::Covariances;
+use crate::error::Result;
+use crate::map::{DenseExponential, Gerf, Mechanism};
+use crate::theory::dense;
+use crate::theory::gerf::GerfSign;
+
+/// Queries, keys and values of some tokens.
+#[derive(Clone)]
+pub(super) struct Sample {
+    /// The points of the kernel.
+    pub points: [Array2<f64>; 2],
+    /// The points that meet the frequencies: those of the kernel, or their images by a conditioning.
+    pub images: [Array2<f64>; 2],
+    pub values: Array2<f64>,
+    /// Whether the exact weights are those of the Gaussian kernel, and not of the softmax kernel.
+    pub gaussian: bool,
+    /// What the features' kernel is beside the exact one, as logarithms, if it is another one.
+    pub log_ratio: Option<Array2<f64>>,
+}
+
+/// What a sample's errors are: squared, relative, for one frequency and for infinitely many.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Errors {
+    /// The largest relative variance of a query's normaliser.
+    pub normaliser: f64,
+    pub weights: Part,
+    pub output: Part,
+    /// Of the mean of the values, for any number.
+    pub mean: f64,
+}
+
+/// The part of an error that falls with the number of frequencies, for one of them, and that which stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Part {
+    pub variance: f64,
+    pub bias: f64,
+}
+
+/// A query's exact weights, what the features' kernel makes of them relatively, and values less the exact output.
+pub(super) struct Exact {
+    pub weights: Array1<f64>,
+    pub ratios: Array1<f64>,
+    pub output: Array1<f64>,
+    pub centred: Array2<f64>,
+}
+
+/// Errors summed up over queries.
+#[derive(Default)]
+pub(super) struct Sums {
+    normaliser: f64,
+    weights: Part,
+    output: Part,
+    sizes: [f64; 3],
+}
+
+impl Sums {
+    /// Adds those of a query with the sizes of its weights, output and distance from the mean of the values.
+    pub fn add(&mut self, normaliser: f64, weights: Part, output: Part, sizes: [f64; 3]) {
+        // Where variances are beyond the range, so is their sum.
+        let normaliser = if normaliser.is_nan() { f64::INFINITY } else { normaliser };
+        self.normaliser = self.normaliser.max(normaliser);
+        for (sum, part) in [(&mut self.weights, weights), (&mut self.output, output)] {
+            *sum = Part { variance: sum.variance + part.variance, bias: sum.bias + part.bias };
+        }
+        self.sizes.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += size);
+    }
+
+    pub fn errors(self) -> Errors {
+        let [weights, outputs, means] = self.sizes;
+        let relative = |part: Part, size| Part { variance: part.variance / size, bias: part.bias / size };
+        Errors {
+            normaliser: self.normaliser,
+            weights: relative(self.weights, weights),
+            output: relative(self.output, outputs),
+            mean: means / outputs,
+        }
+    }
+}
+
+impl Sample {
+    /// What is exact for query `i`.
+    pub fn exact(&self, i: usize, logits: &Array2<f64>) -> Exact {
+        let [_, y] = &self.points;
+        let own = |j: usize| if self.gaussian { 0.5 * y.row(j).dot(&y.row(j)) } else { 0.0 };
+        let weights = softmax((0..y.nrows()).map(|j| logits[[i, j]] - own(j)));
+        let ratios = match &self.log_ratio {
+            None => Array1::ones(y.nrows()),
+            // What is common to all keys cancels.
+            Some(ratio) => {
+                let top = ratio.row(i).fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+                let ratios = ratio.row(i).mapv(|ratio| (ratio - top).exp());
+                let mean = weights.dot(&ratios);
+                ratios / mean
+            }
+        };
+        let output = weights.dot(&self.values);
+        let centred = &self.values - &output;
+        Exact { weights, ratios, output, centred }
+    }
+
+    pub fn logits(&self) -> Array2<f64> {
+        self.points[0].dot(&self.points[1].t())
+    }
+
+    /// Everything times `factor`, but the values.
+    fn shrunk(&self, factor: f64) -> Self {
+        let times = |x: &[Array2<f64>; 2]| x.each_ref().map(|x| x * factor);
+        Sample { points: times(&self.points), images: times(&self.images), ..self.clone() }
+    }
+
+    /// The sizes of a query's weights, output and distance from the mean of the values.
+    pub fn sizes(&self, exact: &Exact) -> [f64; 3] {
+        let mean = self.values.mean_axis(Axis(0)).unwrap_or_default();
+        let from_mean = &exact.output - &mean;
+        [exact.weights.dot(&exact.weights), exact.output.dot(&exact.output), from_mean.dot(&from_mean)]
+    }
+
+    /// The errors that covariances for one frequency lead to.
+    pub fn errors(&self, covariances: &Covariances) -> Errors {
+        let (logits, mut sums) = (self.logits(), Sums::default());
+        let all = covariances.of(&self.images);
+        for i in 0..logits.nrows() {
+            let exact = self.exact(i, &logits);
+            let p = &exact.weights * &exact.ratios;
+            // What has no weight has no share, be its variance infinite.
+            let part = |(j, k)| if p[j] * p[k] == 0.0 { 0.0 } else { all.get(i, j, k) };
+            let c = Array2::from_shape_fn((p.len(), p.len()), part);
+            let cp = c.dot(&p);
+            let normaliser = p.dot(&cp);
+            let weights =
+                p.indexed_iter().map(|(j, p)| p * p * (c[[j, j]] - 2.0 * cp[j] + normaliser)).sum::<f64>();
+            let biases = &p - &exact.weights;
+            let weights = Part { variance: weights, bias: biases.dot(&biases) };
+            let bias = biases.dot(&exact.centred);
+            // About the output that is estimated.
+            let centred = &exact.centred - &bias;
+            let output = Part { variance: weighted(&p, &c, centred.view()), bias: bias.dot(&bias) };
+            sums.add(normaliser, weights, output, self.sizes(&exact));
+        }
+        sums.errors()
+    }
+
+    /// The largest factor, at most 1, of queries and keys for which the normaliser's variance is below `most`, with parameters
+    /// that shrink with them.
+    pub fn shrink(&self, mechanism: &Mechanism, covariances: &Covariances, most: f64) -> f64 {
+        let reliable = |factor: f64| {
+            let shrunk = self.shrunk(factor);
+            let fitted = shrunk.refitted(mechanism).ok().flatten();
+            let fitted =
+                fitted.and_then(|mechanism| Covariances::new(&mechanism, covariances.is_regularised()));
+            shrunk.errors(fitted.as_ref().unwrap_or(covariances)).normaliser < most
+        };
+        if self.errors(covariances).normaliser < most {
+            return 1.0;
+        }
+        let (mut low, mut high) = (0.0, 1.0);
+        for _ in 0..20 {
+            let middle = 0.5 * (low + high);
+            if reliable(middle) { low = middle } else { high = middle }
+        }
+        low
+    }
+
+    /// A mechanism of the same kind with the best parameters, where they are to be fitted.
+    fn refitted(&self, mechanism: &Mechanism) -> Result<Option<Mechanism>> {
+        match mechanism {
+            Mechanism::Gerf(gerf) if gerf.sign() == GerfSign::Plus && gerf.a().im == 0.0 => {
+                self.fitted().map(Some)
+            }
+            Mechanism::DenseExponential(_) => {
+                let a = self.mean_squares().iter().map(|phi| dense::optimal(*phi).a).collect();
+                Ok(Some(DenseExponential::new(a)?.into()))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// OPRF with the best A.
+    pub fn fitted(&self) -> Result<Mechanism> {
+        let sum: f64 = self.mean_squares().iter().sum();
+        Ok(Mechanism::Gerf(Gerf::optimal(self.images[0].ncols(), sum)?))
+    }
+
+    /// The mean of each coordinate of (x + y)² over pairs.
+    fn mean_squares(&self) -> Vec<f64> {
+        let mean = |x: &Array2<f64>| x.mean_axis(Axis(0)).unwrap_or_default();
+        let square = |x: &Array2<f64>| x.mapv(|v| v * v).mean_axis(Axis(0)).unwrap_or_default();
+        let [x, y] = &self.images;
+        let squares = square(x) + square(y) + 2.0 * mean(x) * mean(y);
+        squares.into_iter().map(|v| v.max(0.0)).collect()
+    }
+}
+
+/// Σⱼₖ pⱼ pₖ Cⱼₖ vⱼ·vₖ.
+fn weighted(p: &Array1<f64>, c: &Array2<f64>, v: ArrayView2<'_, f64>) -> f64 {
+    let weighted = &v * &p.view().insert_axis(Axis(1));
+    (&c.dot(&weighted) * &weighted).sum()
+}
+
+fn softmax(logits: impl Iterator<Item = f64> + Clone) -> Array1<f64> {
+    let top = logits.clone().fold(f64::NEG_INFINITY, f64::max);
+    let weights: Array1<f64> = logits.map(|logit| (logit - top).exp()).collect();
+    let total = weights.sum();
+    weights / total
+}

@@ -1,0 +1,101 @@
+//! The errors of a sample from redraws of all frequencies.
+
+use ndarray::{Array1, Array2};
+
+use super::exact_keys::intended_lengthscale;
+use super::report::divided;
+use super::sample::{Errors, Part, Sample, Sums};
+use crate::error::Result;
+use crate::kernel::Lengthscale;
+use crate::map::{Map, Recipe};
+
+/// What is summed up over draws for a query. Estimates are relative to the exact normaliser.
+struct Query {
+    estimates: Array1<f64>,
+    /// Of the estimates with themselves and with their sum.
+    squares: Array1<f64>,
+    products: Array1<f64>,
+    /// Each draw's sum of estimates, and sum of values weighted by them.
+    draws: Vec<(f64, Array1<f64>)>,
+}
+
+/// The errors of the map of a recipe whose frequencies are drawn from the seeds 0, 1, …: those of m frequencies, of which
+/// the part that is variance is that of one.
+pub(super) fn simulate(
+    recipe: &Recipe,
+    draws: usize,
+    [x, y, values]: [Array2<f64>; 3],
+    m: usize,
+) -> Result<Errors> {
+    let first = recipe.draw::<f64>(0)?;
+    let exponential = first.kernel().and_then(|kernel| kernel.exponential());
+    let gaussian = exponential.as_ref().is_some_and(|exponential| exponential.row != 0.0);
+    let lengthscale = exponential.map(|exponential| exponential.lengthscale);
+    let lengthscale = lengthscale.or_else(|| intended_lengthscale(recipe)).unwrap_or(Lengthscale::from(1.0));
+    let points = [&x, &y].map(|x| divided(x.clone(), &lengthscale));
+    let sample = Sample { images: points.clone(), points, values, gaussian, log_ratio: None };
+    let logits = sample.logits();
+    let half = |x: &Array2<f64>, i: usize| if gaussian { 0.5 * x.row(i).dot(&x.row(i)) } else { 0.0 };
+    let ln_normaliser = |i: usize| {
+        let log = |j: usize| logits[[i, j]] - half(&sample.points[0], i) - half(&sample.points[1], j);
+        let top = (0..y.nrows()).map(log).fold(f64::NEG_INFINITY, f64::max);
+        top + (0..y.nrows()).map(|j| (log(j) - top).exp()).sum::<f64>().ln()
+    };
+    let scales: Vec<f64> = (0..x.nrows()).map(|i| (-ln_normaliser(i)).exp()).collect();
+    let mut queries: Vec<Query> = (0..x.nrows()).map(|_| Query::new(y.nrows())).collect();
+    let mut add = |map: &Map<f64>| -> Result<()> {
+        let gram = map.gram(&x, &y)?;
+        for ((query, estimates), scale) in queries.iter_mut().zip(gram.rows()).zip(&scales) {
+            query.add(&(&estimates * *scale), &sample.values);
+        }
+        Ok(())
+    };
+    add(&first)?;
+    (1..draws as u64).try_for_each(|seed| add(&recipe.draw::<f64>(seed)?))?;
+    let mut sums = Sums::default();
+    for (i, query) in queries.into_iter().enumerate() {
+        let exact = sample.exact(i, &logits);
+        let (normaliser, weights, output) = query.errors(&exact.weights, &exact.output, m as f64);
+        sums.add(normaliser, weights, output, sample.sizes(&exact));
+    }
+    Ok(sums.errors())
+}
+
+impl Query {
+    fn new(keys: usize) -> Self {
+        let zeros = || Array1::zeros(keys);
+        Query { estimates: zeros(), squares: zeros(), products: zeros(), draws: Vec::new() }
+    }
+
+    fn add(&mut self, estimates: &Array1<f64>, values: &Array2<f64>) {
+        let total = estimates.sum();
+        self.estimates += estimates;
+        self.squares += &estimates.mapv(|v| v * v);
+        self.products.scaled_add(total, estimates);
+        self.draws.push((total, estimates.dot(values)));
+    }
+
+    /// The relative variance of the normaliser, and the errors of weights and output, to first order about the means.
+    fn errors(self, weights: &Array1<f64>, output: &Array1<f64>, m: f64) -> (f64, Part, Part) {
+        let (count, one) = (self.draws.len() as f64, (self.draws.len() - 1) as f64);
+        let mean = self.draws.iter().map(|draw| draw.0).sum::<f64>() / count;
+        let squares = self.draws.iter().map(|draw| (draw.0 - mean).powi(2)).sum::<f64>();
+        let total = self.draws.iter().map(|draw| draw.0 * draw.0).sum::<f64>();
+        let part = |squares: f64, bias: f64| {
+            let variance = squares / (one * mean * mean);
+            // The mean over draws is as far off as they are few.
+            Part { variance: variance * m, bias: (bias - variance / count).max(0.0) }
+        };
+        // Of wⱼ = eⱼ/Σe about p: (eⱼ − pⱼ Σe)/mean Σe.
+        let p = &self.estimates / (count * mean);
+        let spread = &self.squares - &(2.0 * &p * &self.products) + &p.mapv(|p| p * p * total);
+        let off = &p - weights;
+        let of_weights = part(spread.sum(), off.dot(&off));
+        let zero = Array1::<f64>::zeros(output.len());
+        let about = self.draws.iter().fold(zero, |sum, draw| sum + &draw.1) / (count * mean);
+        let distance = |draw: &(f64, Array1<f64>)| (&draw.1 - &(draw.0 * &about)).mapv(|v| v * v).sum();
+        let off = &about - output;
+        let of_output = part(self.draws.iter().map(distance).sum::<f64>(), off.dot(&off));
+        (squares / (one * mean * mean) * m, of_weights, of_output)
+    }
+}

@@ -1,0 +1,207 @@
+//! [`Team`]: threads that share the chunks of a segment, so that one head keeps all of them busy.
+//!
+//! Each chunk's keys are summed up on their own; prefix sums over these are what its queries see before it, so no key is
+//! read twice. Where a chunk does not go by products alone, the segment is walked through for what is before each chunk,
+//! and the outputs are shared again.
+
+use std::ops::Range;
+
+use ndarray::parallel::prelude::*;
+use ndarray::{ArrayView2, ArrayViewMut2, Axis};
+use rayon::slice::{ParallelSlice, ParallelSliceMut};
+
+use super::chunk::{CHUNK, Chunk, Setup};
+use super::drive::{Places, SEGMENT, cuts, read_keys};
+use super::heads::Job;
+use super::keys::Keys;
+use super::state::State;
+use super::tokens::Element;
+use crate::Real;
+
+/// What threads need for the chunks of a segment.
+pub(super) struct Team<T: Real> {
+    /// Those of each chunk.
+    keys: Vec<Keys<T>>,
+    /// One for each thread.
+    workers: Vec<Chunk<T>>,
+    /// What is summed up of the segment.
+    last: State<T>,
+}
+
+/// The queries and outputs of a chunk, for each head that shares its keys.
+type Chunked<'a, E, T> = Vec<(ArrayView2<'a, E>, ArrayViewMut2<'a, T>)>;
+
+impl<T: Real> Team<T> {
+    /// Of `ways` threads.
+    pub fn new(ways: usize, features: usize, targets: usize) -> Self {
+        let chunks = SEGMENT / CHUNK;
+        let mut team = Team { keys: Vec::new(), workers: Vec::new(), last: State::new(features, targets) };
+        team.keys.resize_with(chunks, Keys::default);
+        team.workers.resize_with(ways.min(chunks), Chunk::default);
+        team
+    }
+
+    /// Adds the keys of a segment to a state.
+    pub fn add_keys<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        job: &Job<'_, E, T>,
+        state: &mut State<T>,
+        segment: Range<usize>,
+    ) {
+        if !self.sum(setup, job, state, &segment) {
+            self.walk(setup, job, segment, |_| {});
+        }
+        state.merge(&self.last);
+    }
+
+    /// The outputs of the queries of a segment, which see `state` and the keys up to their own row; then adds the keys to
+    /// the state.
+    pub fn causal<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        job: &mut Job<'_, E, T>,
+        state: &mut State<T>,
+        segment: Range<usize>,
+    ) -> Places {
+        let places = match self.sum(setup, &job.of_keys(), state, &segment) {
+            true => self.outputs(setup, job, &segment),
+            false => None,
+        };
+        let places = places.unwrap_or_else(|| self.outputs_one_by_one(setup, job, state, segment));
+        state.merge(&self.last);
+        places
+    }
+
+    /// Sums up the keys of a segment, chunk by chunk, and lets each chunk know what is before it. False where a key does not
+    /// enter by products.
+    fn sum<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        job: &Job<'_, E, T>,
+        before: &State<T>,
+        segment: &Range<usize>,
+    ) -> bool {
+        self.last.clear();
+        let runs: Vec<Range<usize>> = cuts(segment.clone(), CHUNK).collect();
+        let share = self.share(runs.len());
+        let shares = self.keys.par_chunks_mut(share).zip(runs.par_chunks(share)).zip(&mut self.workers);
+        shares.for_each(|((keys, runs), worker)| {
+            for (keys, run) in keys.iter_mut().zip(runs) {
+                read_keys(worker, keys, setup, job, run.clone());
+                worker.sum(keys);
+            }
+        });
+        let keys = &mut self.keys[..runs.len()];
+        let mut seen = before.has_seen();
+        for keys in &mut *keys {
+            keys.seen_before = seen;
+            if keys.has_any() {
+                (seen, _) = (true, self.last.see());
+            }
+        }
+        let easy = keys.iter().all(Keys::is_easy);
+        let mut runs: Vec<_> = keys.iter_mut().map(Keys::part_mut).collect();
+        easy && before.prefixes(&mut self.last, &mut runs)
+    }
+
+    /// The outputs of the queries of a segment whose keys are summed up; `None` where one of them does not go by products.
+    fn outputs<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        job: &mut Job<'_, E, T>,
+        segment: &Range<usize>,
+    ) -> Option<Places> {
+        let (firsts, mut chunks) = chunked(job, segment);
+        let share = self.share(chunks.len());
+        let shares = self.keys.par_chunks(share).zip(chunks.par_chunks_mut(share)).zip(&mut self.workers);
+        let of_shares = shares.enumerate().map(|(s, ((keys, chunks), worker))| {
+            let mut places = Places::new();
+            for (c, (keys, queries)) in keys.iter().zip(chunks).enumerate() {
+                let first = segment.start + (s * share + c) * CHUNK;
+                let done = worker.causal_of_ready::<E>(setup, keys, first, queries, |member, i| {
+                    places.push(place(firsts[member], first + i));
+                });
+                if !done {
+                    return None;
+                }
+            }
+            Some(places)
+        });
+        of_shares.collect::<Option<Vec<Places>>>().map(|places| places.concat())
+    }
+
+    /// As [`outputs`](Team::outputs), whatever the keys and queries are.
+    #[cold]
+    fn outputs_one_by_one<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        job: &mut Job<'_, E, T>,
+        before: &State<T>,
+        segment: Range<usize>,
+    ) -> Places {
+        let (source, mut seen) = (job.of_keys(), Vec::new());
+        self.walk(setup, &source, segment.clone(), |last| seen.push(last.clone()));
+        let (firsts, mut chunks) = chunked(job, &segment);
+        let share = self.share(chunks.len());
+        let shares = self.keys.par_chunks_mut(share).zip(chunks.par_chunks_mut(share)).zip(&mut self.workers);
+        let of_shares = shares.enumerate().map(|(s, ((keys, chunks), worker))| {
+            let mut places = Places::new();
+            for (c, (keys, queries)) in keys.iter_mut().zip(chunks).enumerate() {
+                let (number, first) = (s * share + c, segment.start + (s * share + c) * CHUNK);
+                read_keys(worker, keys, setup, &source, first..segment.end.min(first + CHUNK));
+                worker.causal::<E>(setup, keys, (before, &seen[number]), first, queries, |member, i| {
+                    places.push(place(firsts[member], first + i));
+                });
+            }
+            places
+        });
+        of_shares.collect::<Vec<_>>().concat()
+    }
+
+    /// Sums up a segment on one thread, and shows what is before each chunk.
+    #[cold]
+    fn walk<E: Element<T>>(
+        &mut self,
+        setup: Setup<'_, T>,
+        job: &Job<'_, E, T>,
+        segment: Range<usize>,
+        mut show: impl FnMut(&State<T>),
+    ) {
+        self.last.clear();
+        for run in cuts(segment, CHUNK) {
+            let (worker, keys) = (&mut self.workers[0], &mut self.keys[0]);
+            read_keys(worker, keys, setup, job, run);
+            show(&self.last);
+            worker.add_to(setup, keys, &mut self.last);
+        }
+    }
+
+    /// Chunks of a thread.
+    fn share(&self, chunks: usize) -> usize {
+        chunks.div_ceil(self.workers.len())
+    }
+}
+
+/// The queries of a segment, chunk by chunk, and the places of their members' first rows.
+fn chunked<'b, E, T>(
+    job: &'b mut Job<'_, E, T>,
+    segment: &Range<usize>,
+) -> (Vec<[usize; 3]>, Vec<Chunked<'b, E, T>>) {
+    let firsts = job.members.iter().map(|member| member.place).collect();
+    let mut chunks: Vec<Chunked<'b, E, T>> = cuts(segment.clone(), CHUNK).map(|_| Vec::new()).collect();
+    for member in &mut job.members {
+        let mut out = member.out.slice_axis_mut(Axis(0), segment.clone().into());
+        for (chunk, run) in chunks.iter_mut().zip(cuts(segment.clone(), CHUNK)) {
+            let (own, rest) = out.split_at(Axis(0), run.len());
+            chunk.push((member.queries.slice_axis_move(Axis(0), run.into()), own));
+            out = rest;
+        }
+    }
+    (firsts, chunks)
+}
+
+/// The place of a row of a member whose first one is known.
+fn place([b, h, first]: [usize; 3], row: usize) -> [usize; 3] {
+    [b, h, first + row]
+}
