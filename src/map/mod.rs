@@ -16,6 +16,7 @@ mod conditioned;
 mod conditioning;
 mod counting;
 mod definition;
+mod estimates;
 mod features;
 mod gram;
 pub(crate) mod identity;

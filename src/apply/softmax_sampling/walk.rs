@@ -69,8 +69,8 @@ pub(super) struct Walker<T> {
 }
 
 impl<T: Real> Walker<T> {
-    /// Takes all walks, new ones in order, from the root to classes, for the query's h. They go level by level, in the order of their places: what
-    /// the next level needs of memory is on its way while others of them choose.
+    /// Takes all walks, new ones in order, from the root to classes, for the query's h. They go level by level, in the order
+    /// of their places: while some choose, the memory that others need at the next level is fetched.
     pub fn run(&mut self, program: &Program<T>, tree: &Tree<T>, uniform: &mut dyn FnMut() -> f64) {
         let mut walks = std::mem::take(&mut self.walks);
         for (level, nodes) in tree.levels().iter().enumerate() {
@@ -155,7 +155,7 @@ impl<T: Real> Walker<T> {
     }
 }
 
-/// Asks for the memory that a walk at this place will read next.
+/// Prefetches the memory that a walk at this place will read next.
 fn fetch<T: Real>(tree: &Tree<T>, level: usize, place: usize) {
     if let Some(nodes) = tree.levels().get(level) {
         let rows = nodes.rows(nodes.children(place));
