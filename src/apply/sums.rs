@@ -23,7 +23,7 @@ pub(super) struct Sums {
     sums: Array2<f64>,
 }
 
-/// What a thread keeps from run to run.
+/// Buffers that a thread reuses from run to run.
 #[derive(Default)]
 pub(super) struct Room<T> {
     /// (targets + 1) × n: the targets of a run, and ones.
@@ -89,7 +89,7 @@ impl Sums {
         }
     }
 
-    /// Whether these are sums for so many targets and features.
+    /// Whether the sums are for these numbers of targets and features.
     #[cfg(feature = "serde")]
     pub(super) fn fits(&self, targets: usize, features: usize) -> bool {
         self.reference.len() == features && self.sums.dim() == (targets + 1, features)
@@ -165,7 +165,7 @@ struct Piece<T> {
     units: Vec<f64>,
 }
 
-/// What a thread keeps while sums are applied.
+/// Buffers that a thread reuses while sums are applied.
 #[derive(Default)]
 pub(super) struct Applied<T> {
     /// Rows × (targets + 1): the results.

@@ -65,14 +65,14 @@ impl Calibration {
         Ok(Calibration { slope: at.slope / unit, ..at })
     }
 
-    /// Whether this is for so many classes.
+    /// Whether the calibration is for this number of classes.
     #[cfg(feature = "serde")]
     pub(super) fn fits(&self, classes: usize) -> bool {
         let finite = self.offsets.iter().chain([&self.slope]).all(|v| v.is_finite());
         finite && self.slope >= 0.0 && self.offsets.len() == classes
     }
 
-    /// Replaces predictions by logarithms of probabilities, up to a constant.
+    /// Replaces predictions by logarithms of probabilities, up to a common constant.
     pub(super) fn apply(&self, scores: &mut [f64]) {
         scores.iter_mut().zip(&self.offsets).for_each(|(s, b)| *s = self.slope * *s + b);
     }

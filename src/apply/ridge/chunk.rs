@@ -53,7 +53,7 @@ pub(super) struct Source<'a, T> {
     pub inputs: Option<&'a Standardisation>,
 }
 
-/// What a thread keeps from run to run.
+/// Buffers that a thread reuses from run to run.
 #[derive(Debug)]
 pub(super) struct Worker<T> {
     scratch: Scratch<T>,
@@ -101,7 +101,7 @@ struct Factors<T> {
     features: Buffer<T>,
 }
 
-/// Room for the features of a chunk, to be used again: a first touch of memory takes longer than many a sum.
+/// Reusable buffers for the features of a chunk: page-faulting new ones would take longer than many of the sums.
 #[derive(Debug, Default)]
 pub(super) struct Room<T> {
     spare: Vec<Factors<T>>,
@@ -115,7 +115,7 @@ struct Run<T> {
     rows: usize,
     /// The square of that power of two.
     unit: f64,
-    /// Not less than any Σ w φ², up to rounding.
+    /// An upper bound of every Σ w φ², up to rounding.
     bound: f64,
     cross: Array2<f64>,
     moments: Vec<f64>,
@@ -153,12 +153,12 @@ impl<T: Real> Chunk<T> {
         Ok(Chunk { runs, cross, moments })
     }
 
-    /// Gives the room back.
+    /// Returns the buffers.
     pub fn leave(self, room: &mut Room<T>) {
         room.spare.extend(self.runs.into_iter().map(|run| run.factors));
     }
 
-    /// Not less than any Σ w φ² or product of two features.
+    /// An upper bound of every Σ w φ² and every product of two features.
     pub fn bound(&self) -> f64 {
         // Twice, for the rounding of sums in the scalar type.
         2.0 * self.runs.iter().map(|run| run.bound).sum::<f64>()
@@ -176,8 +176,8 @@ impl<T: Real> Chunk<T> {
         });
     }
 
-    /// Σ w φ φᵀ over the chunk for a block of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature and
-    /// above the diagonal, or near it.
+    /// Σ w φ φᵀ over the chunk for a block of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature;
+    /// above the diagonal some of the products are left out.
     fn multiply(&self, (i, j): (usize, usize), products: &mut [T], sums: &mut [f64]) {
         sums.fill(0.0);
         for run in &self.runs {
@@ -231,7 +231,7 @@ impl<T: Real> Run<T> {
     }
 }
 
-/// The distance between features of a run: no power of two, which would map them to few sets of the first cache.
+/// The stride between features of a run: not a power of two, which would map them to a few sets of the first cache.
 fn stride<T>(rows: usize) -> usize {
     let line = LINE / size_of::<T>();
     rows.next_multiple_of(line) + line

@@ -48,13 +48,13 @@ pub struct RidgeClassifier<T: Real> {
 }
 
 impl<T: Real> RidgeClassifier<T> {
-    /// A classifier by a model of labels, without probabilities.
+    /// A classifier from a regression of labels, without probabilities.
     pub fn new(model: Ridge<T>) -> Self {
         RidgeClassifier { model, calibration: None }
     }
 
     /// With probabilities that are calibrated on points, n × d, that the model has not seen, and their labels. The slope a
-    /// is at least 0: the order of the classes is not turned round.
+    /// is at least 0: the order of the classes is kept.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without points, [`Shape`](Error::Shape) if a size does not fit,

@@ -12,7 +12,7 @@ use crate::linalg::{Backend, Scalar};
 /// for maps whose two sides differ.
 ///
 /// # Definition
-/// ŷ(x) = k(x)·α + b with k(x) = (K(x, xᵢ))ᵢ and (K + λI) α + b 1 = y, 1·α = 0: the intercept b costs nothing. Of an
+/// ŷ(x) = k(x)·α + b with k(x) = (K(x, xᵢ))ᵢ and (K + λI) α + b 1 = y, 1·α = 0: the intercept b is not penalised. Of an
 /// estimated Gram matrix of an asymmetric or complex map the symmetric part ½(K + Kᵀ) is taken; the features of one side
 /// alone would be those of another kernel.
 ///

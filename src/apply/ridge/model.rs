@@ -60,7 +60,7 @@ struct Weights<'a> {
     packed: Vec<Packed<f64>>,
 }
 
-/// What a thread keeps from run to run.
+/// Buffers that a thread reuses from run to run.
 #[derive(Default)]
 struct Room {
     sums: Vec<f64>,

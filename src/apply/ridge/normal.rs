@@ -29,8 +29,8 @@ pub(super) struct Normal {
 }
 
 impl<T: Real> RidgeStatistics<T> {
-    /// The model for one λ ≥ 0: the minimum over β and b of Σ w (y − β·φ(x) − b)² + λ‖β‖², where b, the intercept, costs
-    /// nothing. Cost D³/3.
+    /// The model for one λ ≥ 0: the minimum over β and b of Σ w (y − β·φ(x) − b)² + λ‖β‖², where the intercept b is not
+    /// penalised. Cost D³/3.
     ///
     /// λ is that of kernel ridge regression: predictions are those of (K̂ + λI)⁻¹ on the Gram matrix of the features. For
     /// n points of a kernel with K(x, x) = 1, λ = 10⁻³ n is strong and λ = 10⁻⁶ n weak.
@@ -61,7 +61,7 @@ impl<T: Real> RidgeStatistics<T> {
             Err(Error::Factorisation { .. }) => return Err(singular()),
             factor => factor?,
         };
-        // What is left of a diagonal element when the features before are taken out of it.
+        // The square of a pivot is what the features before leave of a diagonal element.
         let pivot = factor.lower().diag().iter().fold(f64::INFINITY, |a: f64, v| a.min(v * v));
         if pivot <= normal.noise || (largest == 0.0 && lambda == 0.0) {
             return Err(singular());

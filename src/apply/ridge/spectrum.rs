@@ -275,7 +275,7 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 }
 
-/// What a thread keeps from run to run.
+/// Buffers that a thread reuses from run to run.
 struct Room<T> {
     worker: Worker<T>,
     centred: Vec<f64>,

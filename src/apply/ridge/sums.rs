@@ -29,7 +29,7 @@ impl Sums {
         }
     }
 
-    /// Whether these are for so many targets and features.
+    /// Whether the sums are for these numbers of targets and features.
     #[cfg(feature = "serde")]
     pub fn fit<T: Real>(&self, targets: usize, width: usize) -> bool {
         self.gram.fits(blocks(width).len(), BLOCK * BLOCK, Self::depth::<T>())
