@@ -21,7 +21,7 @@ impl<T: Real> Map<T> {
     /// D counts the features of the parts of a hybrid; more if many entries are recomputed.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` or `y` does not have d columns.
+    /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns.
     pub fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check_points(x.view().into())?;
         self.check_points(y.view().into())?;
@@ -48,7 +48,7 @@ impl<T: Real> Map<T> {
     /// The estimate of K(x, y); ±∞ or 0 where `T` overflows or underflows.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a point does not have d entries.
+    /// [`Shape`](crate::Error::Shape) if a point does not have d entries.
     pub fn estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<T> {
         Ok(T::narrow(self.log_estimate(x, y)?.value()))
     }
@@ -56,7 +56,7 @@ impl<T: Real> Map<T> {
     /// The sign and logarithm of the estimate of K(x, y), from logarithms of features where the map has them.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a point does not have d entries.
+    /// [`Shape`](crate::Error::Shape) if a point does not have d entries.
     pub fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
         self.check_pair(x, y)?;
         if let Some(mixture) = self.mixture() {
