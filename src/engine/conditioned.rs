@@ -221,10 +221,10 @@ impl<T: Real> Change<T> {
         }
         buffer.clear();
         for row in x.rows() {
-            match (row.to_slice(), self.shift.is_empty()) {
-                (Some(row), false) => buffer.extend(row.iter().zip(&self.shift).map(|(x, c)| *x - *c)),
-                (None, false) => buffer.extend(row.iter().zip(&self.shift).map(|(x, c)| *x - *c)),
-                _ => buffer.extend(row.iter()),
+            if self.shift.is_empty() {
+                buffer.extend(row);
+            } else {
+                buffer.extend(row.into_iter().zip(&self.shift).map(|(x, c)| *x - *c));
             }
         }
         buffer

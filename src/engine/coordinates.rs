@@ -15,7 +15,7 @@ pub(super) fn fill<T: Real>(
     tile: &mut Tile<'_, T>,
 ) {
     for (i, x) in x.rows().into_iter().enumerate() {
-        let norm: f64 = scaled(lengthscale, x).map(|u| u * u).sum();
+        let norm: f64 = lengthscale.divide(x).map(|u| u * u).sum();
         if norm.is_finite() {
             let row = tile.row(i);
             row.log_scales[0] = match form {
@@ -29,16 +29,8 @@ pub(super) fn fill<T: Real>(
     }
 }
 
-/// x/ℓ.
-pub(super) fn scaled<'a, T: Real>(
-    lengthscale: &'a Lengthscale,
-    x: ArrayView1<'a, T>,
-) -> impl Iterator<Item = f64> + 'a {
-    x.into_iter().enumerate().map(|(k, v)| v.widen() / lengthscale.at(k))
-}
-
 fn values<T: Real>(lengthscale: &Lengthscale, x: ArrayView1<'_, T>, values: &mut [T]) -> f64 {
-    let scaled = || scaled(lengthscale, x);
+    let scaled = || lengthscale.divide(x);
     let largest = scaled().fold(f64::NEG_INFINITY, f64::max);
     // Where all are negative, the exponentials' common factor; else a divisor.
     let shift = T::saturated(largest.min(0.0));
@@ -53,6 +45,6 @@ fn values<T: Real>(lengthscale: &Lengthscale, x: ArrayView1<'_, T>, values: &mut
 
 fn logarithms<T: Real>(lengthscale: &Lengthscale, x: ArrayView1<'_, T>, values: &mut [T]) -> f64 {
     let exponent = |u: f64| if u > 0.0 { u.ln_1p() } else { u };
-    values.iter_mut().zip(scaled(lengthscale, x)).for_each(|(v, u)| *v = T::saturated(exponent(u)));
+    values.iter_mut().zip(lengthscale.divide(x)).for_each(|(v, u)| *v = T::saturated(exponent(u)));
     0.0
 }

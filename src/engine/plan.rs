@@ -212,7 +212,6 @@ pub(crate) struct Program<T> {
     columns: Vec<Range<usize>>,
     width: usize,
     writes_once: bool,
-    wide: bool,
 }
 
 impl<T: Real> Program<T> {
@@ -231,7 +230,6 @@ impl<T: Real> Program<T> {
             columns: ranges(&facts.blocks).collect(),
             width: facts.feature_dim(),
             writes_once: plan.writes_once(),
-            wide: plan.is_wide(),
             plan,
         })
     }
@@ -260,7 +258,7 @@ impl<T: Real> Program<T> {
 
     /// Whether most of the work is a product that threads can share among them.
     pub fn is_wide(&self) -> bool {
-        self.wide
+        self.plan.is_wide()
     }
 
     /// The same for features whose common factor on `side` a normaliser divides by: it is left out where that saves work.

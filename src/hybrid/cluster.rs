@@ -74,11 +74,9 @@ impl Clustered {
         let Centres { queries, keys, diagonal, symmetry } = centres;
         let (omega, target) = (omega.into(), target.into());
         let mut bases = Vec::with_capacity(queries.len() * keys.len());
-        for i in 0..queries.len() {
-            for j in 0..keys.len() {
-                let a = Transform::diagonal(diagonal.entries((queries, i), (keys, j))?)?;
-                bases.push(ComplexExponential::new(a, symmetry).map(omega.clone(), target.clone())?);
-            }
+        for entries in diagonal.of_pairs(queries, keys) {
+            let a = Transform::diagonal(entries?)?;
+            bases.push(ComplexExponential::new(a, symmetry).map(omega.clone(), target.clone())?);
         }
         Self::from_bases(queries.clone(), keys.clone(), bases)
     }

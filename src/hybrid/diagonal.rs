@@ -84,6 +84,16 @@ impl Diagonal {
         Diagonal { epsilon, ..self }
     }
 
+    /// The entries of A for each pair of clusters, those of the first query cluster first.
+    pub(super) fn of_pairs(
+        self,
+        queries: &Clustering,
+        keys: &Clustering,
+    ) -> impl Iterator<Item = Result<Vec<Complex64>>> {
+        let pairs = (0..queries.len()).flat_map(|i| (0..keys.len()).map(move |j| (i, j)));
+        pairs.map(move |(i, j)| self.entries((queries, i), (keys, j)))
+    }
+
     /// The entries of A for cluster `i` of the queries and cluster `j` of the keys.
     ///
     /// # Errors

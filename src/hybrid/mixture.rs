@@ -108,8 +108,8 @@ impl Hybrid {
     ) -> Result<Map<T>> {
         let Mixture { queries, keys, diagonal, width } = mixture;
         let mut terms = Vec::with_capacity(queries.len() * keys.len());
-        for (i, j) in (0..queries.len()).flat_map(|i| (0..keys.len()).map(move |j| (i, j))) {
-            let entries = diagonal.entries((queries, i), (keys, j))?;
+        for entries in diagonal.of_pairs(queries, keys) {
+            let entries = entries?;
             let coefficient = Coefficient::around(tau()?, &entries, width)?;
             let base = ComplexExponential::new(Transform::diagonal(entries)?, Symmetry::Plain);
             terms.push((coefficient, base.softmax(omega()?)?));

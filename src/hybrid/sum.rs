@@ -295,10 +295,8 @@ fn shared_variance<T: Real>(
     x: &ArrayRef1<T>,
     y: &ArrayRef1<T>,
 ) -> f64 {
-    let divided = |x: &ArrayRef1<T>| -> Vec<f64> {
-        x.iter().enumerate().map(|(k, v)| v.widen() / target.lengthscale().at(k)).collect()
-    };
-    let pair = Pair::new(divided(x).into_iter().zip(divided(y)));
+    let lengthscale = target.lengthscale();
+    let pair = Pair::new(lengthscale.divide(x).zip(lengthscale.divide(y)));
     let turn = (0.5 * pair.norm_difference).sin().powi(2);
     let scale = target.ln_squared_scale(&pair) - (m as f64).ln();
     let shared = SignedLog::from(-4.0 * turn * product).scaled(scale);

@@ -43,6 +43,14 @@ impl Lengthscale {
         }
     }
 
+    /// x/ℓ, in `f64`.
+    pub(crate) fn divide<'a, T: Real>(
+        &self,
+        x: impl IntoIterator<Item = &'a T, IntoIter: Clone>,
+    ) -> impl Iterator<Item = f64> + Clone {
+        x.into_iter().enumerate().map(|(k, v)| v.widen() / self.at(k))
+    }
+
     /// ℓ, if it is the same for all coordinates.
     pub(crate) fn isotropic(&self) -> Option<f64> {
         match self {

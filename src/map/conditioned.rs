@@ -143,9 +143,8 @@ struct Truncated {
 
 impl Truncated {
     /// A point divided by the lengthscale.
-    fn divided<'a, T: Real>(&self, x: impl IntoIterator<Item = &'a T>) -> Vec<f64> {
-        let lengthscale = &self.exponential.lengthscale;
-        x.into_iter().enumerate().map(|(k, v)| v.widen() / lengthscale.at(k)).collect()
+    fn divided<'a, T: Real>(&self, x: impl IntoIterator<Item = &'a T, IntoIter: Clone>) -> Vec<f64> {
+        self.exponential.lengthscale.divide(x).collect()
     }
 }
 

@@ -94,15 +94,13 @@ impl<T: Real> Origin<T> for Plain<T> {
 
     fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
         let lengthscale = self.recipe.target.lengthscale();
-        let divide = |point: Vec<f64>| -> Vec<f64> {
-            point.into_iter().enumerate().map(|(k, v)| v / lengthscale.at(k)).collect()
-        };
         let wide = |x: &ArrayRef1<T>| x.iter().map(|v| v.widen()).collect::<Vec<f64>>();
         let turned = |y: Vec<f64>| match &self.recipe.matrix {
             None => y,
             Some(m) => m.rows().into_iter().map(|row| row.iter().zip(&y).map(|(m, y)| m * y).sum()).collect(),
         };
-        let (u, v) = (divide(wide(x)), divide(turned(wide(y))));
+        let u: Vec<f64> = lengthscale.divide(x).collect();
+        let v: Vec<f64> = lengthscale.divide(&turned(wide(y))).collect();
         let pair = Pair::new(u.iter().copied().zip(v.iter().copied()));
         self.recipe.mechanism.log_variance(self.recipe.setting(), &u, &v, &pair)
     }

@@ -28,11 +28,16 @@ impl<T: Real> Buffer<T> {
     pub fn take(&mut self, len: usize) -> &mut [T] {
         if self.storage.is_empty() || self.storage.len() < self.start + len {
             self.storage = vec![T::zero(); len + LINE / size_of::<T>()];
-            self.start = self.storage.as_ptr().align_offset(LINE).min(LINE / size_of::<T>());
+            self.start = first_line(&self.storage);
         }
         self.len = len;
         &mut self.storage[self.start..][..len]
     }
+}
+
+/// The index of the first cache line in elements that fill more than one; at most that of the second.
+pub(super) fn first_line<T>(elements: &[T]) -> usize {
+    elements.as_ptr().align_offset(LINE).min(LINE / size_of::<T>())
 }
 
 impl<T> std::ops::Deref for Buffer<T> {

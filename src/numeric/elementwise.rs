@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use ndarray::ArrayViewMut1;
+
 use super::Lane;
 
 #[inline(always)]
@@ -156,6 +158,14 @@ multiversion! {
     pub fn affine<T>(x: &mut [T], slope: T, bias: &[T]) = affine_body;
 }
 
+/// Replaces logarithms by weights in proportion to their exponentials, which add up to 1.
+pub fn softmax(mut logarithms: ArrayViewMut1<'_, f64>) {
+    let top = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    logarithms.mapv_inplace(|log| (log - top).exp());
+    let total = logarithms.sum();
+    logarithms /= total;
+}
+
 /// Independent sums of [`simplex`].
 const LANES: usize = 16;
 
@@ -208,6 +218,13 @@ mod tests {
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == 4.0 * v));
                 affine(isa, &mut w, 0.5, &[]);
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == 2.0 * v));
+                let by: Vec<f64> = (0..len).map(|i| 2.0 + i as f64).collect();
+                let mut quotients = vec![f64::NAN; len];
+                divide(isa, &mut quotients, &v, &by);
+                assert!(quotients.iter().zip(v.iter().zip(&by)).all(|(q, (v, by))| *q == v / by));
+                let mut sizes = vec![f64::NAN; len];
+                assert_eq!(magnitudes(isa, &mut sizes, &v, &by), !v.contains(&0.0));
+                assert!(sizes.iter().zip(v.iter().zip(&by)).all(|(size, (v, by))| *size == v.abs() * by));
                 // Small integers, so every sum is exact.
                 let mut w = v.clone();
                 simplex(isa, &mut w, 3.0, 2.0, 5.0);
@@ -215,6 +232,36 @@ mod tests {
                 for (i, (w, v)) in w.iter().zip(&v).enumerate() {
                     assert_eq!(*w, if i + 1 < len { 3.0 * v - 2.0 * sum } else { 5.0 * sum });
                 }
+            }
+        }
+    }
+
+    /// Only a normal product of any lane counts as one.
+    #[test]
+    fn magnitudes_notice_what_is_not_normal() {
+        for isa in Isa::available() {
+            for (i, bad) in [0.0, 1e-40, f32::INFINITY, f32::NAN].into_iter().cycle().take(40).enumerate() {
+                let (mut x, mut out) = ([-1.5_f32; 40], [0.0; 40]);
+                x[i] = bad;
+                assert!(!magnitudes(isa, &mut out, &x, &[1.0; 40]), "{isa:?}, {bad} at {i}");
+            }
+        }
+    }
+
+    /// What is moved is a multiple of the grid's last place, nothing is lost, and at most half a step stays.
+    #[test]
+    fn multiples_move_without_loss() {
+        let (grid, step) = (1.5 * 2_f32.powi(23), 1.0);
+        for isa in Isa::available() {
+            let values: Vec<f32> = (0..70).map(|i| (i as f32 - 35.0) * 0.3).collect();
+            let (mut to, mut from) = (vec![7.0; values.len()], values.clone());
+            move_multiples(isa, &mut to, &mut from, grid);
+            for ((to, from), v) in to.iter().zip(&from).zip(&values) {
+                assert!(
+                    (to - 7.0) % step == 0.0 && from.abs() <= 0.5 * step,
+                    "{isa:?}: {v} gave {to} and {from}"
+                );
+                assert_eq!((to - 7.0) + from, *v);
             }
         }
     }

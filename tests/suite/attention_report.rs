@@ -18,6 +18,11 @@ fn normal(n: usize, d: usize, size: f64, seed: u64) -> Array2<f64> {
     Array2::from_shape_simple_fn((n, d), || size * Distribution::<f64>::sample(&StandardNormal, &mut rng))
 }
 
+/// One batch of one head.
+fn four(x: &Array2<f64>) -> Array4<f64> {
+    x.clone().insert_axis(Axis(0)).insert_axis(Axis(0))
+}
+
 fn maps(d: usize, m: usize, seed: u64) -> [Map<f64>; 4] {
     let omega = || draw(d, m, &Independent, &mut rng(seed)).unwrap();
     [
@@ -115,7 +120,6 @@ fn reports_agree_with_simulation_in_their_domain() {
     // Where ‖x + y‖² is about ½: beyond, draws that are never met make up the variance.
     let [q, k] = [1, 2].map(|seed| normal(60, d, 0.3, seed));
     let v = normal(60, 5, 1.0, 3);
-    let four = |x: &Array2<f64>| -> Array4<f64> { x.clone().insert_axis(Axis(0)).insert_axis(Axis(0)) };
     let (q4, k4, v4) = (four(&q), four(&k), four(&v));
     let heads = Heads::new(&q4, &k4, &v4).unwrap();
     let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap();
@@ -147,7 +151,6 @@ fn reports_of_shaped_maps_agree_with_simulation() {
     let (d, m, draws) = (6, 128, 200);
     let [q, k] = [1, 2].map(|seed| normal(40, d, 0.35, seed));
     let v = normal(40, 5, 1.0, 3);
-    let four = |x: &Array2<f64>| -> Array4<f64> { x.clone().insert_axis(Axis(0)).insert_axis(Axis(0)) };
     let (q4, k4, v4) = (four(&q), four(&k), four(&v));
     let heads = Heads::new(&q4, &k4, &v4).unwrap();
     let softmax: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap();
@@ -236,7 +239,6 @@ fn redraws_know_what_closed_forms_do_not() {
     // Of ELU + 1 there is but one draw.
     let recipe = EluPlusOne.recipe(d, 1.0);
     let report = of(&recipe, 2);
-    let four = |x: &Array2<f64>| -> Array4<f64> { x.clone().insert_axis(Axis(0)).insert_axis(Axis(0)) };
     let (q4, k4, v4) = (four(&q), four(&k), four(&v));
     let heads = Heads::new(&q4, &k4, &v4).unwrap();
     let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap();

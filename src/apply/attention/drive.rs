@@ -114,8 +114,10 @@ pub(super) fn add_keys<T: Real, E: Element<T>>(
         let states: Vec<State<T>> = group.map_init(Default::default, of_segment).collect();
         states.iter().for_each(|segment| state.merge(segment));
     }
-    let mut team = Team::new(if rest.is_empty() { 0 } else { ways }, features, targets);
-    rest.into_iter().for_each(|segment| team.add_keys(setup, job, state, segment));
+    if !rest.is_empty() {
+        let mut team = Team::new(ways, features, targets);
+        rest.into_iter().for_each(|segment| team.add_keys(setup, job, state, segment));
+    }
 }
 
 /// Reads the keys and values of a run of tokens.

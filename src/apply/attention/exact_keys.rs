@@ -47,8 +47,8 @@ impl<T: Real> Attention<T> {
     }
 
     /// As [`exact_keys`](Attention::exact_keys) with the keys in these rows of each sequence, chosen elsewhere or by place, such
-    /// as the first ones, where many models have their heaviest keys: for causal attention too, but not token by token. Rows beyond the end of a sequence
-    /// and masked keys are not taken.
+    /// as the first ones, where many models have their heaviest keys: for causal attention too, but not token by token. Rows
+    /// beyond the end of a sequence and masked keys are not taken.
     ///
     /// # Errors
     /// As [`exact_keys`](Attention::exact_keys).

@@ -240,9 +240,7 @@ impl Closed {
         };
         let regularised = match &plain.target {
             Target::Softmax(_) | Target::Gaussian(_) => false,
-            Target::RegularisedSoftmax(kernel) => {
-                kernel.dim().is_none_or(|d| d == plain.omega.dim()).then_some(true)?
-            }
+            Target::RegularisedSoftmax(kernel) if kernel.dim().is_none_or(|d| d == plain.omega.dim()) => true,
             _ => return None,
         };
         let covariances = Covariances::new(&plain.mechanism, regularised)?;
@@ -291,8 +289,10 @@ impl Closed {
 
     fn report(&self, sample: Sample) -> Result<ErrorReport> {
         let (frequencies, mechanism) = (self.plain.omega.count(), &self.plain.mechanism);
-        let mut report = ErrorReport::new(Basis::ClosedForm, frequencies, sample.errors(&self.covariances));
-        report.shrink = sample.shrink(mechanism, &self.covariances, frequencies as f64 * RELIABLE);
+        let (errors, most) = (sample.errors(&self.covariances), frequencies as f64 * RELIABLE);
+        let mut report = ErrorReport::new(Basis::ClosedForm, frequencies, errors);
+        let reliable = errors.normaliser < most;
+        report.shrink = if reliable { 1.0 } else { sample.shrink(mechanism, &self.covariances, most) };
         // Others are for the points themselves and the kernel itself.
         let plain = Sample { images: sample.points.clone(), log_ratio: None, ..sample };
         let same = self.conditioned.is_none() && !self.covariances.is_regularised();

@@ -5,6 +5,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 use super::covariances::Covariances;
 use crate::error::Result;
 use crate::map::{DenseExponential, Gerf, Mechanism};
+use crate::numeric;
 use crate::theory::dense;
 use crate::theory::gerf::GerfSign;
 
@@ -86,7 +87,8 @@ impl Sample {
     pub fn exact(&self, i: usize, logits: &Array2<f64>) -> Exact {
         let [_, y] = &self.points;
         let own = |j: usize| if self.gaussian { 0.5 * y.row(j).dot(&y.row(j)) } else { 0.0 };
-        let weights = softmax((0..y.nrows()).map(|j| logits[[i, j]] - own(j)));
+        let mut weights: Array1<f64> = (0..y.nrows()).map(|j| logits[[i, j]] - own(j)).collect();
+        numeric::softmax(weights.view_mut());
         let ratios = match &self.log_ratio {
             None => Array1::ones(y.nrows()),
             // What is common to all keys cancels.
@@ -144,8 +146,8 @@ impl Sample {
         sums.errors()
     }
 
-    /// The largest factor, at most 1, of queries and keys for which the normaliser's variance is below `most`, with parameters
-    /// that shrink with them.
+    /// The largest factor below 1 of queries and keys for which the normaliser's variance is below `most`, as it is not for
+    /// these, with parameters that shrink with them.
     pub fn shrink(&self, mechanism: &Mechanism, covariances: &Covariances, most: f64) -> f64 {
         let reliable = |factor: f64| {
             let shrunk = self.shrunk(factor);
@@ -154,9 +156,6 @@ impl Sample {
                 fitted.and_then(|mechanism| Covariances::new(&mechanism, covariances.is_regularised()));
             shrunk.errors(fitted.as_ref().unwrap_or(covariances)).normaliser < most
         };
-        if self.errors(covariances).normaliser < most {
-            return 1.0;
-        }
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..20 {
             let middle = 0.5 * (low + high);
@@ -199,11 +198,4 @@ impl Sample {
 fn weighted(p: &Array1<f64>, c: &Array2<f64>, v: ArrayView2<'_, f64>) -> f64 {
     let weighted = &v * &p.view().insert_axis(Axis(1));
     (&c.dot(&weighted) * &weighted).sum()
-}
-
-fn softmax(logits: impl Iterator<Item = f64> + Clone) -> Array1<f64> {
-    let top = logits.clone().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Array1<f64> = logits.map(|logit| (logit - top).exp()).collect();
-    let total = weights.sum();
-    weights / total
 }

@@ -97,7 +97,8 @@ impl<T: Real> Team<T> {
         for keys in &mut *keys {
             keys.seen_before = seen;
             if keys.has_any() {
-                (seen, _) = (true, self.last.see());
+                self.last.see();
+                seen = true;
             }
         }
         let easy = keys.iter().all(Keys::is_easy);

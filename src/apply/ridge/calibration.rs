@@ -1,10 +1,11 @@
 //! [`Calibration`]: from predictions of classes to their probabilities.
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayViewMut1};
 
 use super::super::{check_finite, one_hot};
 use crate::error::{Error, Result, check_size};
 use crate::linalg::Backend;
+use crate::numeric;
 
 /// Steps of Newton's method, at most.
 const STEPS: usize = 200;
@@ -73,17 +74,17 @@ impl Calibration {
     }
 
     /// Replaces predictions by logarithms of probabilities, up to a common constant.
-    pub(super) fn apply(&self, scores: &mut [f64]) {
+    pub(super) fn apply(&self, mut scores: ArrayViewMut1<'_, f64>) {
         scores.iter_mut().zip(&self.offsets).for_each(|(s, b)| *s = self.slope * *s + b);
     }
 
     /// The cross-entropy, and what keeps the minimum determined.
     fn loss(&self, scores: &Array2<f64>, aims: &Array2<f64>) -> f64 {
-        let mut room = vec![0.0; self.offsets.len()];
+        let mut room = Array1::zeros(self.offsets.len());
         let mut sum = 0.0;
         for (scores, aims) in scores.rows().into_iter().zip(aims.rows()) {
-            room.iter_mut().zip(scores).for_each(|(room, s)| *room = *s);
-            self.apply(&mut room);
+            room.assign(&scores);
+            self.apply(room.view_mut());
             let top = room.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let log_total = top + room.iter().map(|v| (v - top).exp()).sum::<f64>().ln();
             sum += aims.iter().zip(&room).map(|(aim, v)| aim * (log_total - v)).sum::<f64>();
@@ -98,11 +99,11 @@ impl Calibration {
         let firmness = FIRMNESS * scores.nrows() as f64;
         let mut hessian = Array2::<f64>::eye(size) * firmness;
         let mut gradient = Array1::from_iter([self.slope].iter().chain(&self.offsets).map(|v| v * firmness));
-        let mut p = vec![0.0; size - 1];
+        let mut p = Array1::zeros(size - 1);
         for (scores, aims) in scores.rows().into_iter().zip(aims.rows()) {
-            p.iter_mut().zip(scores).for_each(|(p, s)| *p = *s);
-            self.apply(&mut p);
-            softmax(&mut p);
+            p.assign(&scores);
+            self.apply(p.view_mut());
+            numeric::softmax(p.view_mut());
             let mean: f64 = p.iter().zip(scores).map(|(p, s)| p * s).sum();
             for (c, ((p_c, s), aim)) in p.iter().zip(scores).zip(aims).enumerate() {
                 gradient[0] += (p_c - aim) * s;
@@ -110,7 +111,7 @@ impl Calibration {
                 hessian[[0, 0]] += p_c * (s - mean).powi(2);
                 hessian[[c + 1, 0]] += p_c * (s - mean);
                 hessian[[c + 1, c + 1]] += p_c;
-                p[..=c].iter().enumerate().for_each(|(k, p_k)| hessian[[c + 1, k + 1]] -= p_c * p_k);
+                p.iter().take(c + 1).enumerate().for_each(|(k, p_k)| hessian[[c + 1, k + 1]] -= p_c * p_k);
             }
         }
         // At the bound only the offsets move.
@@ -128,12 +129,4 @@ impl Calibration {
         let offsets = self.offsets.iter().zip(step.iter().skip(1)).map(|(b, step)| b - fraction * step);
         Calibration { slope: (self.slope - fraction * step[0]).max(0.0), offsets: offsets.collect() }
     }
-}
-
-/// Replaces logarithms by probabilities.
-pub(super) fn softmax(values: &mut [f64]) {
-    let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    values.iter_mut().for_each(|v| *v = (*v - top).exp());
-    let total: f64 = values.iter().sum();
-    values.iter_mut().for_each(|v| *v /= total);
 }

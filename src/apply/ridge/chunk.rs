@@ -105,7 +105,6 @@ struct Factors<T> {
 #[derive(Debug, Default)]
 pub(super) struct Room<T> {
     spare: Vec<Factors<T>>,
-    workers: Vec<Worker<T>>,
 }
 
 /// A run: its features, and what is summed over them.
@@ -129,21 +128,13 @@ impl<T: Real> Chunk<T> {
     pub fn new(source: Source<'_, T>, data: Data<'_, T>, first: usize, room: &mut Room<T>) -> Result<Self> {
         let n = data.x.nrows();
         let runs: Vec<Range<usize>> = (0..n).step_by(RUN).map(|start| start..n.min(start + RUN)).collect();
-        let Room { spare, workers } = room;
-        spare.resize_with(spare.len().max(runs.len()), Factors::default);
-        let threads = rayon::current_num_threads();
-        workers.resize_with(workers.len().max(threads), Worker::default);
-        let mut made: Vec<Option<Result<Run<T>>>> = runs.iter().map(|_| None).collect();
-        let share = runs.len().div_ceil(threads).max(1);
-        let work = runs.par_chunks(share).zip(spare.par_chunks_mut(share)).zip(made.par_chunks_mut(share));
-        work.zip(workers).for_each(|(((runs, spare), made), worker)| {
-            for ((rows, factors), made) in runs.iter().zip(spare).zip(made) {
-                let room = (&mut *worker, std::mem::take(factors));
-                *made = Some(Run::new(source, data.rows(rows.clone()), first + rows.start, room));
-            }
-        });
-        spare.drain(..runs.len());
-        let runs: Vec<Run<T>> = made.into_iter().flatten().collect::<Result<_>>()?;
+        room.spare.resize_with(room.spare.len().max(runs.len()), Factors::default);
+        let factors: Vec<Factors<T>> = room.spare.drain(..runs.len()).collect();
+        let run = |worker: &mut Worker<T>, (rows, factors): (&Range<usize>, Factors<T>)| {
+            Run::new(source, data.rows(rows.clone()), first + rows.start, (worker, factors))
+        };
+        let runs = runs.par_iter().zip(factors).map_init(Worker::default, run);
+        let runs: Vec<Run<T>> = runs.collect::<Result<_>>()?;
         let (t, width) = (data.targets.ncols(), source.program.width());
         let (mut cross, mut moments) = (Array2::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
         for run in &runs {

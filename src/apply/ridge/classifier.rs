@@ -2,12 +2,13 @@
 
 use ndarray::{Array2, ArrayRef2};
 
-use super::calibration::{Calibration, softmax};
+use super::calibration::Calibration;
 use super::{Ridge, Standardisation};
 use crate::Real;
 use crate::engine::Points;
 use crate::error::{Error, Result};
 use crate::map::Map;
+use crate::numeric;
 
 /// A ridge classifier: a regression for each class against all others; the class is the largest prediction. Probabilities
 /// are calibrated on held-out points. Approximate: the kernel is the map's estimate.
@@ -106,8 +107,8 @@ impl<T: Real> RidgeClassifier<T> {
         };
         let mut scores = self.model.scores(x)?;
         for mut row in scores.rows_mut() {
-            calibration.apply(row.as_slice_mut().unwrap_or(&mut []));
-            softmax(row.as_slice_mut().unwrap_or(&mut []));
+            calibration.apply(row.view_mut());
+            numeric::softmax(row);
         }
         Ok(scores.mapv(T::narrow))
     }

@@ -10,7 +10,6 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
 use super::batch::Batch;
 use super::conditioned::Conditioned;
-use super::coordinates;
 use super::fold::for_runs;
 use super::input::Input;
 use super::leaf::Leaf;
@@ -198,7 +197,7 @@ fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T
     let mut out = Array2::zeros(rows.x.dim());
     for (i, mut out) in out.rows_mut().into_iter().enumerate() {
         let scale = features.row(i).log_scales[0];
-        for (k, u) in coordinates::scaled(&leaf.lengthscale, rows.x.row(i)).enumerate() {
+        for (k, u) in leaf.lengthscale.divide(rows.x.row(i)).enumerate() {
             let slope = (u.min(0.0) - scale).exp() / leaf.lengthscale.at(k);
             out[k] = rows.cotangents[[i, k]].widen() * slope;
         }

@@ -21,6 +21,37 @@ pub trait Net: Coupling {
         quantile: &dyn Fn(u64) -> f64,
         rng: &mut dyn Rng,
     ) -> Result<()>;
+
+    /// A block of `size` × d rows.
+    fn rows(
+        &self,
+        (size, d): (usize, usize),
+        quantile: &dyn Fn(u64) -> f64,
+        rng: &mut dyn Rng,
+    ) -> Result<Array2<f64>> {
+        let mut rows = Array2::zeros((size, d));
+        self.fill(rows.view_mut(), quantile, rng)?;
+        Ok(rows)
+    }
+
+    /// A block of Gaussian rows, rescaled if the radii are not χ.
+    fn draw_gaussian(
+        &self,
+        (size, d): (usize, usize),
+        radii: &dyn Radii,
+        rng: &mut dyn Rng,
+    ) -> Result<Drawn> {
+        let mut rows = self.rows((size, d), &gaussian, rng)?;
+        if radii.law() != Radius::Chi {
+            for (mut row, radius) in rows.rows_mut().into_iter().zip(draw_radii(radii, d, (size, size), rng)?)
+            {
+                // No coordinate is 0, since no cell's centre is ½.
+                let norm = row.dot(&row).sqrt();
+                row.mapv_inplace(|v| radius * (v / norm));
+            }
+        }
+        Ok(drawn(rows, radii.law()))
+    }
 }
 
 /// Φ⁻¹ at the centre of a cell. Mirrored cells have opposite values; the largest is 9.2.
@@ -36,21 +67,11 @@ pub(in crate::frequency) fn from_cell(cell: u64, lower_quantile: impl Fn(f64) ->
     if tail == cell { omega } else { -omega }
 }
 
-/// A block of Gaussian rows, rescaled if the radii are not χ. Points of a net are dependent, without a closed form.
-pub(super) fn drawn(mut rows: Array2<f64>, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-    let (size, d) = rows.dim();
-    if radii.law() != Radius::Chi {
-        for (mut row, radius) in rows.rows_mut().into_iter().zip(draw_radii(radii, d, (size, size), rng)?) {
-            // No coordinate is 0, since no cell's centre is ½.
-            let norm = row.dot(&row).sqrt();
-            row.mapv_inplace(|v| radius * (v / norm));
-        }
-    }
-    let law = BlockLaw { size, dependence: Dependence::Independent, radius: radii.law(), antithetic: false };
-    Ok(Drawn {
-        rows: Rows::Dense(rows),
-        law: if size == 1 { law } else { BlockLaw::unknown(size, radii.law()) },
-    })
+/// Rows of a net, which are dependent, without a closed form, unless there is but one.
+pub(super) fn drawn(rows: Array2<f64>, radius: Radius) -> Drawn {
+    let dependence = if rows.nrows() == 1 { Dependence::Independent } else { Dependence::Unknown };
+    let law = BlockLaw::new(rows.nrows(), dependence, radius);
+    Drawn::new(Rows::Dense(rows), law)
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Halton frequencies, and the radical inverse that makes them.
 
-use ndarray::{Array2, ArrayViewMut2};
+use ndarray::ArrayViewMut2;
 use rand::Rng;
 
 use super::WithMarginal;
-use super::cells::{CELLS, Net, drawn, gaussian};
+use super::cells::{CELLS, Net};
 use crate::error::Result;
 use crate::frequency::coupling::{Coupling, Drawn};
 use crate::frequency::radii::Radii;
@@ -61,9 +61,7 @@ impl Coupling for Halton {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-        let mut rows = Array2::zeros((size, d));
-        self.fill(rows.view_mut(), &gaussian, rng)?;
-        drawn(rows, radii, rng)
+        self.draw_gaussian((size, d), radii, rng)
     }
 }
 

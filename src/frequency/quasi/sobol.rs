@@ -2,11 +2,11 @@
 
 use std::iter;
 
-use ndarray::{Array2, ArrayViewMut2};
+use ndarray::ArrayViewMut2;
 use rand::Rng;
 
 use super::WithMarginal;
-use super::cells::{Net, drawn, gaussian};
+use super::cells::Net;
 use crate::error::{Error, Result};
 use crate::frequency::coupling::{Coupling, Drawn};
 use crate::frequency::radii::Radii;
@@ -74,9 +74,7 @@ impl Coupling for Sobol {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-        let mut rows = Array2::zeros((size, d));
-        self.fill(rows.view_mut(), &gaussian, rng)?;
-        drawn(rows, radii, rng)
+        self.draw_gaussian((size, d), radii, rng)
     }
 }
 

@@ -1,14 +1,12 @@
 //! [`WithMarginal`]: quasi-Monte-Carlo frequencies with coordinates of any law.
 
-use ndarray::Array2;
 use rand::Rng;
 
-use super::cells::{Net, from_cell};
+use super::cells::{Net, drawn, from_cell};
 use crate::error::{Error, Result};
-use crate::frequency::coupling::{Coupling, Drawn, Rows};
+use crate::frequency::coupling::{Coupling, Drawn};
 use crate::frequency::radii::Radii;
 use crate::kernel::Marginal;
-use crate::theory::{BlockLaw, Dependence};
 
 /// Quasi-Monte-Carlo frequencies whose coordinates have a [`Marginal`] law, for kernels that are products over coordinates:
 /// [`Sobol.with_marginal`](super::Sobol::with_marginal) and [`Halton.with_marginal`](super::Halton::with_marginal).
@@ -65,13 +63,11 @@ impl<N: Net, M: Marginal> Coupling for WithMarginal<N, M> {
     }
 
     fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-        let mut rows = Array2::zeros((size, d));
         let quantile = |cell| from_cell(cell, |u| self.marginal.lower_quantile(u));
-        self.net.fill(rows.view_mut(), &quantile, rng)?;
+        let rows = self.net.rows((size, d), &quantile, rng)?;
         if let Some(row) = rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
             return Err(Error::NotFinite { what: "the quantiles of the marginal law", row });
         }
-        let dependence = if size == 1 { Dependence::Independent } else { Dependence::Unknown };
-        Ok(Drawn::new(Rows::Dense(rows), BlockLaw::new(size, dependence, self.marginal.law())))
+        Ok(drawn(rows, self.marginal.law()))
     }
 }

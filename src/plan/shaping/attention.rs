@@ -6,6 +6,7 @@ use super::choice::{check_rows, spread};
 use super::{Shape, Shaping};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::numeric;
 use crate::plan::statistics::check_row;
 
 /// The result of [`Shaping::for_attention`].
@@ -114,12 +115,7 @@ fn attention_rows<T: Real>(
     }
     let wide = |points: &ArrayRef2<T>| points.mapv(Real::widen);
     let mut weights = wide(&queries.select(Axis(0), rows)).dot(&wide(keys).t());
-    for mut row in weights.rows_mut() {
-        let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        row.mapv_inplace(|logit| (logit - top).exp());
-        let total = row.sum();
-        row /= total;
-    }
+    weights.rows_mut().into_iter().for_each(numeric::softmax);
     Ok(weights)
 }
 
