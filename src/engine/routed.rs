@@ -143,7 +143,7 @@ fn parts<T: Real>(plans: &Array2<Plan<T>>) -> Array2<Part> {
     let (mut column, mut block) = (0usize, 0);
     plans.map(|plan| {
         let facts = plan.facts();
-        // What is too large stays so, and is refused with the facts.
+        // Saturates; the check of the facts refuses such sizes.
         let columns = column..column.saturating_add(facts.feature_dim());
         let part = Part { columns, blocks: block..block + facts.blocks.len() };
         (column, block) = (part.columns.end, part.blocks.end);

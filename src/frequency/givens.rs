@@ -54,12 +54,19 @@ use crate::theory::BlockLaw;
 /// Choromanski et al., *Rethinking Attention with Performers*, section 2.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Givens {
     /// k ≥ 1, the number of rounds of ⌊d/2⌋ rotations each; `None` is 6 ⌈log₂ d⌉.
     pub rounds: Option<usize>,
 }
 
 impl Givens {
+    /// The same with this number of rounds.
+    pub fn with_rounds(mut self, rounds: usize) -> Self {
+        self.rounds = Some(rounds);
+        self
+    }
+
     /// Draws R in ℝᵈ.
     pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
         let rounds = self.rounds.unwrap_or_else(|| default_rounds(d));

@@ -47,6 +47,7 @@ use crate::theory::BlockLaw;
 /// Structured Random Orthogonal Embeddings*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
 pub struct Hadamard {
     /// k ≥ 1, the number of rounds.
     pub rounds: usize,
@@ -59,6 +60,12 @@ impl Default for Hadamard {
 }
 
 impl Hadamard {
+    /// The same with this number of rounds.
+    pub fn with_rounds(mut self, rounds: usize) -> Self {
+        self.rounds = rounds;
+        self
+    }
+
     /// N for points in ℝᵈ, or 0 if it is too large.
     pub(super) fn padded(d: usize) -> usize {
         if d == 0 { 0 } else { widest(d).unwrap_or(0) }

@@ -1,4 +1,4 @@
-//! [`Backend`]: who factorises, and the checks that come first.
+//! [`Backend`]: the library that factorises matrices, and the checks of its input.
 
 use ndarray::{Array1, Array2, ArrayRef2, s};
 
@@ -7,7 +7,7 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric;
 
-/// The code that factorises matrices. Its results have the same form, and agree to rounding, for all backends.
+/// The library that factorises matrices. Results of all backends have the same form and agree to rounding.
 ///
 /// # Example
 /// ```
@@ -86,7 +86,7 @@ impl Backend {
         Ok(svd.finish(unit))
     }
 
-    /// The min(m, n) singular values of an m × n matrix, descending, for less than [`svd`](Backend::svd).
+    /// The min(m, n) singular values of an m × n matrix, descending, at a lower cost than [`svd`](Backend::svd).
     ///
     /// # Errors
     /// As [`svd`](Backend::svd).
@@ -102,11 +102,11 @@ pub trait Scalar: Real + Factorise {}
 
 impl<T: Real + Factorise> Scalar for T {}
 
-/// What backends do for a scalar. Public in a private module: it seals [`Scalar`].
+/// The factorisations of matrices of a scalar type. Public in a private module, to seal [`Scalar`].
 ///
 /// Matrices are in standard layout, with entries that are finite, and symmetric where that is needed.
 pub trait Factorise: Sized {
-    /// U, upper triangular with `a` = Uᵀ U, or the row that fails.
+    /// U, upper triangular with `a` = Uᵀ U, or the first row whose pivot is not positive.
     fn cholesky(backend: Backend, a: Array2<Self>) -> Result<Array2<Self>, Option<usize>>;
     /// Eigenvalues, ascending, and vectors.
     fn eigen(backend: Backend, a: Array2<Self>) -> Option<Eigen<Self>>;
@@ -154,8 +154,8 @@ fn symmetric<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
     }
 }
 
-/// Rows and columns of the squares that are mirrored one after the other: few enough for the first cache, however far
-/// apart rows are.
+/// The side of the squares that are mirrored one at a time: small enough for the L1 cache, whatever the distance between
+/// rows.
 const SQUARE: usize = 8;
 
 /// The matrix in standard layout with the lower triangle of `a` above the diagonal, too.
@@ -182,8 +182,8 @@ fn rectangular<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
     }
 }
 
-/// The matrix over a power of two near its largest entry, which is exact, and that power. Squares of entries, which
-/// backends form, then neither overflow nor vanish.
+/// The matrix divided by a power of two near its largest entry, which is exact, and that power. Backends form squares of
+/// entries, which then neither overflow nor underflow.
 fn in_units<T: Real>(mut a: Array2<T>) -> (Array2<T>, T) {
     let largest = a.iter().fold(T::zero(), |largest, entry| largest.max(entry.abs()));
     // Below this, numbers are denormal.

@@ -1,4 +1,4 @@
-//! [`Cholesky`]: a factored symmetric positive definite matrix, which solves and takes rank-one changes.
+//! [`Cholesky`]: the factor of a symmetric positive definite matrix, its solves and rank-one updates.
 
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut1, Axis, Zip, s};
 
@@ -9,9 +9,9 @@ use crate::numeric::{self, Isa};
 
 /// The factor L of a symmetric positive definite n × n matrix A = L Lᵀ: lower triangular, with a positive diagonal.
 ///
-/// [`Backend::cholesky`](super::Backend::cholesky) makes one. The matrix can then grow by v vᵀ, or lose it, for O(n²)
-/// instead of a new factorisation: a point is added to a regression, or taken out of it. Solving and changing is the
-/// same code for all backends, on one thread.
+/// Computed by [`Backend::cholesky`](super::Backend::cholesky). The factor of A + v vᵀ or A − v vᵀ follows in O(n²) without a
+/// new factorisation, which adds a point to a regression or removes one. Solves and updates use the same code for all
+/// backends, on one thread.
 ///
 /// # Example
 /// ```
@@ -31,11 +31,11 @@ use crate::numeric::{self, Isa};
 /// ```
 ///
 /// # References
-/// G. H. Golub, C. F. Van Loan, *Matrix Computations*, 4th edition, section 6.5.4, for changes by rotations;
+/// G. H. Golub, C. F. Van Loan, *Matrix Computations*, 4th edition, section 6.5.4, for updates by rotations;
 /// J. J. Dongarra and others, *LINPACK Users' Guide*, chapter 10, for the downdate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cholesky<T> {
-    /// Lᵀ in standard layout: column k of L is in row k, so that changes and substitutions go along rows.
+    /// Lᵀ in standard layout: column k of L is in row k, so that updates and substitutions read rows.
     upper: Array2<T>,
 }
 
@@ -60,7 +60,7 @@ impl<T: Real> Cholesky<T> {
         2.0 * self.upper.diag().iter().map(|entry| entry.widen().ln()).sum::<f64>()
     }
 
-    /// U with A U = `rhs`, for an n × k matrix of k right-hand sides in columns. Cost 2 n² k.
+    /// Solves A U = `rhs` for U, for an n × k matrix of k right-hand sides in columns. Cost 2 n² k.
     ///
     /// # Errors
     /// As [`solve_inplace`](Cholesky::solve_inplace).
@@ -70,7 +70,7 @@ impl<T: Real> Cholesky<T> {
         Ok(solution)
     }
 
-    /// u with A u = `rhs`. Cost 2 n².
+    /// Solves A u = `rhs` for u. Cost 2 n².
     ///
     /// # Errors
     /// As [`solve_inplace`](Cholesky::solve_inplace).
@@ -80,10 +80,10 @@ impl<T: Real> Cholesky<T> {
         Ok(solution)
     }
 
-    /// Puts U with A U = `rhs` in the place of `rhs`, n × k.
+    /// Solves A U = `rhs`, n × k, in place.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `rhs` has not n rows, [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity.
+    /// [`Shape`](Error::Shape) if `rhs` does not have n rows, [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity.
     pub fn solve_inplace(&self, rhs: &mut ArrayRef2<T>) -> Result<()> {
         check_size("the number of rows of the right-hand side", self.dim(), rhs.nrows())?;
         if let Some(row) = rhs.rows().into_iter().position(|row| !row.iter().all(|entry| entry.is_finite())) {
@@ -94,10 +94,10 @@ impl<T: Real> Cholesky<T> {
         Ok(())
     }
 
-    /// Becomes the factor of A + v vᵀ. Cost 3 n². Stays what it is if an error is returned.
+    /// Updates this to the factor of A + v vᵀ. Cost 3 n². Unchanged if an error is returned.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if v has not n entries, [`NotFinite`](Error::NotFinite) if one is NaN or infinite, or the
+    /// [`Shape`](Error::Shape) if v does not have n entries, [`NotFinite`](Error::NotFinite) if one is NaN or infinite, or the
     /// factor would leave the range of `T`.
     pub fn update(&mut self, v: &ArrayRef1<T>) -> Result<()> {
         let v = self.checked(v)?;
@@ -124,7 +124,7 @@ impl<T: Real> Cholesky<T> {
         }
     }
 
-    /// Becomes the factor of A + v vᵀ, which may overflow.
+    /// Updates this to the factor of A + v vᵀ, which may overflow.
     fn add(&mut self, mut v: Array1<T>) {
         for (k, mut row) in self.upper.rows_mut().into_iter().enumerate() {
             // The rotation that brings v[k] into the diagonal.
@@ -134,13 +134,13 @@ impl<T: Real> Cholesky<T> {
         }
     }
 
-    /// Becomes the factor of A − v vᵀ. Cost 4 n². Stays what it is if an error is returned.
+    /// Updates this to the factor of A − v vᵀ. Cost 4 n². Unchanged if an error is returned.
     ///
-    /// The result is as accurate as a factorisation of A − v vᵀ where that is well conditioned; a downdate loses what an
-    /// update of comparable size has rounded away.
+    /// The result is as accurate as a factorisation of A − v vᵀ where that is well conditioned. Digits that an update
+    /// with a much larger v has rounded away do not come back.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if v has not n entries, [`NotFinite`](Error::NotFinite) if one is NaN or infinite,
+    /// [`Shape`](Error::Shape) if v does not have n entries, [`NotFinite`](Error::NotFinite) if one is NaN or infinite,
     /// [`Factorisation`](Error::Factorisation) with the first row whose pivot is not above 0 if A − v vᵀ is not positive
     /// definite up to rounding, that is, if vᵀA⁻¹v > 1 − n ε.
     pub fn downdate(&mut self, v: &ArrayRef1<T>) -> Result<()> {
@@ -168,7 +168,7 @@ impl<T: Real> Cholesky<T> {
         Ok(())
     }
 
-    /// A copy of v, if it fits.
+    /// A copy of v, if it has n finite entries.
     fn checked(&self, v: &ArrayRef1<T>) -> Result<Array1<T>> {
         check_size("the dimension of v", self.dim(), v.len())?;
         match v.iter().position(|entry| !entry.is_finite()) {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result, check_size};
 /// Solves `matrix` · u = `rhs`. To solve several times, factor once: [`Lu`].
 ///
 /// # Errors
-/// [`Shape`](Error::Shape) if the matrix is not square or does not fit; [`Parameter`](Error::Parameter) if it
+/// [`Shape`](Error::Shape) if the matrix is not square or `rhs` has another dimension; [`Parameter`](Error::Parameter) if it
 /// is singular or holds a number that is not finite.
 pub(crate) fn solve(matrix: Array2<Complex64>, mut rhs: Array1<Complex64>) -> Result<Array1<Complex64>> {
     check_size("the dimension of the right-hand side", matrix.nrows(), rhs.len())?;
@@ -19,7 +19,7 @@ pub(crate) fn solve(matrix: Array2<Complex64>, mut rhs: Array1<Complex64>) -> Re
 /// A square matrix, factored: R A C = P L U with diagonal matrices R and C, a permutation P and triangles L and U.
 ///
 /// R and C are powers of two that bring the largest entry of every row, then of every column, to [1, 2), so that a
-/// matrix whose rows or columns have different units is not taken for a singular one.
+/// matrix whose rows or columns have different units is not mistaken for a singular one.
 pub(crate) struct Lu {
     /// L below the diagonal, with ones on it; U on and above it.
     factors: Array2<Complex64>,
@@ -66,10 +66,10 @@ impl Lu {
         inverse
     }
 
-    /// u with A u = `rhs`. Cost O(d²).
+    /// Solves A u = `rhs` for u. Cost O(d²).
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if the dimension does not fit.
+    /// [`Shape`](Error::Shape) if `rhs` does not have d entries.
     #[allow(dead_code, reason = "for parameters that are full matrices")]
     pub(crate) fn solve(&self, mut rhs: Array1<Complex64>) -> Result<Array1<Complex64>> {
         check_size("the dimension of the right-hand side", self.rows.len(), rhs.len())?;
@@ -96,8 +96,8 @@ impl Lu {
     }
 }
 
-/// Scales each row (axis 0) or column (axis 1) so that its largest entry is in [1, 2), and returns the factors. What is
-/// 0 stays.
+/// Scales each row (axis 0) or column (axis 1) so that its largest entry is in [1, 2), and returns the factors. Rows
+/// and columns of zeros stay.
 fn equilibrate(matrix: &mut Array2<Complex64>, axis: Axis) -> Array1<f64> {
     let mut factors = Array1::ones(matrix.len_of(axis));
     Zip::from(matrix.axis_iter_mut(axis)).and(&mut factors).for_each(|mut lane, factor| {

@@ -1,17 +1,18 @@
 //! Dense linear algebra of real symmetric matrices, for ridge regression and principal components.
 //!
-//! A [`Backend`] makes the factorisations: [`cholesky`](Backend::cholesky), [`eigen`](Backend::eigen),
-//! [`svd`](Backend::svd), [`singular_values`](Backend::singular_values). What it returns is ours: a [`Cholesky`] factor
-//! solves and takes rank-one updates by the same code whoever made it; vectors have the same signs.
+//! A [`Backend`] computes factorisations: [`cholesky`](Backend::cholesky), [`eigen`](Backend::eigen),
+//! [`svd`](Backend::svd), [`singular_values`](Backend::singular_values). Results have the types of this module: a
+//! [`Cholesky`] factor solves and takes rank-one updates by the same code for every backend, and eigenvectors and singular
+//! vectors have the same signs.
 //!
 //! # Backends
 //! | value | cargo feature | what it is |
 //! |---|---|---|
 //! | `Backend::Faer` | `faer`, in `default` | faer, in Rust. One thread; the bits of a result do not depend on the number of threads. |
-//! | `Backend::Lapack` | `ndarray-linalg` | A LAPACK. Its threads are its own and may change bits: `OPENBLAS_NUM_THREADS=1`, for one, keeps OpenBLAS to one. |
+//! | `Backend::Lapack` | `ndarray-linalg` | A LAPACK. It manages its own threads, and bits may depend on their number: `OPENBLAS_NUM_THREADS=1` restricts OpenBLAS to one. |
 //!
-//! `Backend::default()` is faer where both are there. Without either feature this module is empty; all else in the crate
-//! works, and frequencies are the same to the bit, for their rotations use no backend.
+//! `Backend::default()` is faer where both are enabled. Without either feature this module is empty; the rest of the crate
+//! works, and frequencies are the same to the bit, since their rotations use no backend.
 //!
 //! The feature `ndarray-linalg` alone links no LAPACK. A program selects exactly one of `openblas-system`,
 //! `openblas-static`, `intel-mkl-system`, `intel-mkl-static`, `netlib-system` and `netlib-static`; a library should

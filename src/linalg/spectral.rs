@@ -1,4 +1,4 @@
-//! [`Eigen`] and [`Svd`]: what they hold, and the signs of their vectors.
+//! [`Eigen`] and [`Svd`], and the signs of their vectors.
 
 use ndarray::{Array1, Array2, ArrayView1};
 
@@ -7,7 +7,7 @@ use crate::Real;
 /// The eigendecomposition A = V diag(λ) Vᵀ of a symmetric n × n matrix: [`Backend::eigen`](super::Backend::eigen).
 ///
 /// The sign of a vector is such that the first of its large entries, those within a tenth of the largest in size, is
-/// positive. Vectors whose eigenvalues differ by a few ε‖A‖ or less are only determined as a space.
+/// positive. Where eigenvalues differ by a few ε‖A‖ or less, only the space that their vectors span is determined.
 ///
 /// # Example
 /// ```
@@ -24,9 +24,9 @@ use crate::Real;
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct Eigen<T> {
-    /// λ, ascending.
+    /// λ, in ascending order.
     pub values: Array1<T>,
-    /// V, n × n and orthogonal: the vector of `values[k]` is column k.
+    /// V, n × n and orthogonal: column k belongs to `values[k]`.
     pub vectors: Array2<T>,
 }
 
@@ -59,7 +59,7 @@ pub struct Svd<T> {
 }
 
 impl<T: Real> Eigen<T> {
-    /// Gives values their unit and vectors their signs.
+    /// Multiplies values by the unit and gives vectors their signs.
     pub(super) fn finish(mut self, unit: T) -> Self {
         self.values *= unit;
         for mut vector in self.vectors.columns_mut() {
@@ -71,7 +71,7 @@ impl<T: Real> Eigen<T> {
 }
 
 impl<T: Real> Svd<T> {
-    /// Gives values their unit and vectors their signs.
+    /// Multiplies values by the unit and gives vectors their signs.
     pub(super) fn finish(mut self, unit: T) -> Self {
         self.values *= unit;
         for (mut left, mut right) in self.left.columns_mut().into_iter().zip(self.right.columns_mut()) {

@@ -5,7 +5,7 @@ use ndarray::{ArrayRef2, ArrayViewMut2, Axis, s};
 
 use crate::Real;
 
-/// Rows that are solved one by one before a product of matrices takes them to the others.
+/// Rows of a block, which are solved one by one before a matrix product subtracts them from the others.
 const BLOCK: usize = 64;
 
 /// X ← U⁻ᵀ X, from the first row to the last.

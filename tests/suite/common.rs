@@ -235,13 +235,13 @@ pub fn approximate_couplings() -> Vec<Box<dyn Coupling>> {
     let hadamard = RotationLaw::Hadamard(Hadamard::default());
     vec![
         Box::new(Hadamard::default()),
-        Box::new(Hadamard { rounds: 1 }),
+        Box::new(Hadamard::default().with_rounds(1)),
         Box::new(Antithetic(Hadamard::default())),
         Box::new(Antithetic(Antithetic(Hadamard::default()))),
         Box::new(Simplex::on(hadamard)),
         Box::new(Simplex::on(hadamard).with_partial(Partial::Truncated)),
         Box::new(Givens::default()),
-        Box::new(Antithetic(Givens { rounds: Some(5) })),
+        Box::new(Antithetic(Givens::default().with_rounds(5))),
         Box::new(Simplex::on(RotationLaw::Givens(Givens::default()))),
     ]
 }

@@ -661,7 +661,7 @@ fn different<T: Real>() -> Vec<Map<T>> {
     for d in [5, 7, 8] {
         maps.push(Positive.softmax(frequencies(d, 8, &Hadamard::default(), 1)).unwrap());
     }
-    maps.push(Positive.softmax(frequencies(7, 8, &Hadamard { rounds: 1 }, 1)).unwrap());
+    maps.push(Positive.softmax(frequencies(7, 8, &Hadamard::default().with_rounds(1), 1)).unwrap());
     maps
 }
 

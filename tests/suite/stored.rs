@@ -169,8 +169,8 @@ fn couplings_survive() {
     survives(Orthogonal);
     survives(Antithetic(SimplexPlus::default().with_passes(2)));
     survives(Simplex::default().with_partial(Partial::Truncated));
-    survives(Simplex::on(RotationLaw::Hadamard(Hadamard { rounds: 2 })));
-    survives(Givens { rounds: Some(7) });
+    survives(Simplex::on(RotationLaw::Hadamard(Hadamard::default().with_rounds(2))));
+    survives(Givens::default().with_rounds(7));
     survives(Halton);
     survives(Sobol);
 }
@@ -255,7 +255,8 @@ fn composed_maps_survive_and_frequencies_are_stored_once() {
 
 #[test]
 fn recipes_that_are_not_drawn_survive() {
-    let draw = Draw::new(4, 9, Antithetic(Simplex::on(RotationLaw::Hadamard(Hadamard { rounds: 2 }))));
+    let draw =
+        Draw::new(4, 9, Antithetic(Simplex::on(RotationLaw::Hadamard(Hadamard::default().with_rounds(2)))));
     let counts = DrawCounts::new(4, 5, CountLaw::Poisson(Rates::Same(0.1 + 0.2))).with_stream(3);
     let other = draw.clone().with_stream(1).with_radii(Smoothness::FiveHalves);
     let recipes = [

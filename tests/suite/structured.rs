@@ -222,7 +222,8 @@ fn simplices_placed_by_radii_take_fast_rotations() {
 /// The mean of ‖ω‖² is d for rows that are cut from N dimensions too: z-scores beyond 4.5 have probability 7e-6 each.
 #[test]
 fn cut_rows_have_the_right_norm() {
-    for (d, coupling) in [(5, Hadamard::default()), (17, Hadamard::default()), (100, Hadamard { rounds: 2 })]
+    for (d, coupling) in
+        [(5, Hadamard::default()), (17, Hadamard::default()), (100, Hadamard::default().with_rounds(2))]
     {
         let norms: Vec<f64> = (0..3000)
             .map(|seed| {
@@ -301,7 +302,7 @@ fn few_dimensions_are_padded_enough() {
 #[test]
 fn plane_rotations_come_in_rounds_of_disjoint_planes() {
     for (d, planes) in [(6, 3), (7, 3)] {
-        let omega = draw(d, 3 * d, &Givens { rounds: Some(500) }, &mut rng(9)).unwrap();
+        let omega = draw(d, 3 * d, &Givens::default().with_rounds(500), &mut rng(9)).unwrap();
         let mut seen = Array2::<usize>::zeros((d, d));
         let mut products = Vec::new();
         for block in omega.structured().unwrap().blocks() {
@@ -418,7 +419,8 @@ fn what_does_not_fit_is_refused() {
     }
     let structured = Structured::new(3, 3, vec![block()]).unwrap();
     assert!(matches!(Frequencies::from_structured(structured, Law::unknown(2)), Err(Error::Shape { .. })));
-    for coupling in [&Hadamard { rounds: 0 } as &dyn Coupling, &Givens { rounds: Some(0) }] {
+    for coupling in [&Hadamard::default().with_rounds(0) as &dyn Coupling, &Givens::default().with_rounds(0)]
+    {
         assert!(matches!(draw(4, 4, coupling, &mut rng(0)), Err(Error::Parameter { .. })));
     }
 }
@@ -458,7 +460,8 @@ fn extensions_that_break_their_promise_are_refused() {
             assert!(matches!(refused, Err(Error::Parameter { .. })), "{coupling:?}");
         }
     }
-    let huge: [&dyn Coupling; 2] = [&Hadamard { rounds: usize::MAX }, &Givens { rounds: Some(usize::MAX) }];
+    let huge: [&dyn Coupling; 2] =
+        [&Hadamard::default().with_rounds(usize::MAX), &Givens::default().with_rounds(usize::MAX)];
     for coupling in huge {
         assert!(matches!(draw(4, 4, coupling, &mut rng(0)), Err(Error::Parameter { .. })), "{coupling:?}");
     }

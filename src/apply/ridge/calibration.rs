@@ -1,4 +1,4 @@
-//! [`Calibration`]: from predictions of classes to their probabilities.
+//! [`Calibration`]: probabilities of classes from predictions.
 
 use ndarray::{Array1, Array2, ArrayViewMut1};
 
@@ -7,11 +7,12 @@ use crate::error::{Error, Result, check_size};
 use crate::linalg::Backend;
 use crate::numeric;
 
-/// Steps of Newton's method, at most.
+/// The maximum number of steps of Newton's method.
 const STEPS: usize = 200;
-/// The decrease of the cross-entropy that a step promises, below which the minimum is reached.
+/// The iteration ends when a step promises a decrease of the cross-entropy below this.
 const ENOUGH: f64 = 1e-12;
-/// What keeps offsets of classes that differ by a constant, and slopes of equal predictions, from being undetermined.
+/// The weight of a penalty that makes the minimum unique: offsets may differ by a constant, and equal predictions leave
+/// the slope open.
 const FIRMNESS: f64 = 1e-9;
 
 /// Probabilities e^(a s_c + b_c) / Σ from predictions s, with a common slope a ≥ 0 and an offset b for each class.
@@ -25,7 +26,7 @@ pub(super) struct Calibration {
 }
 
 impl Calibration {
-    /// The least cross-entropy on these labels, which count as less than sure.
+    /// Minimises the cross-entropy on these labels, softened as in Platt's method.
     pub(super) fn fit(scores: &Array2<f64>, labels: &[usize]) -> Result<Self> {
         let (n, classes) = scores.dim();
         check_size("the number of labels", n, labels.len())?;
@@ -73,12 +74,12 @@ impl Calibration {
         finite && self.slope >= 0.0 && self.offsets.len() == classes
     }
 
-    /// Replaces predictions by logarithms of probabilities, up to a common constant.
+    /// Replaces predictions by logarithms of unnormalised probabilities.
     pub(super) fn apply(&self, mut scores: ArrayViewMut1<'_, f64>) {
         scores.iter_mut().zip(&self.offsets).for_each(|(s, b)| *s = self.slope * *s + b);
     }
 
-    /// The cross-entropy, and what keeps the minimum determined.
+    /// The cross-entropy and the penalty.
     fn loss(&self, scores: &Array2<f64>, aims: &Array2<f64>) -> f64 {
         let mut room = Array1::zeros(self.offsets.len());
         let mut sum = 0.0;
@@ -93,7 +94,7 @@ impl Calibration {
         sum + 0.5 * FIRMNESS * scores.nrows() as f64 * size
     }
 
-    /// Newton's step for (a, b), and twice the decrease that it promises.
+    /// Newton's step for (a, b), and twice the decrease that it predicts.
     fn step(&self, scores: &Array2<f64>, aims: &Array2<f64>) -> Result<(Array1<f64>, f64)> {
         let size = self.offsets.len() + 1;
         let firmness = FIRMNESS * scores.nrows() as f64;

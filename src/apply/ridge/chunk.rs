@@ -1,4 +1,4 @@
-//! [`Chunk`]: features of some thousand rows, ready for products with themselves, and their sums with targets.
+//! [`Chunk`]: features of some thousand rows, packed for products with themselves, and their sums with targets.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(super) const RUN: usize = 512;
 pub(super) const BLOCK: usize = 96;
 /// Features of a block whose products are made together: a multiple of every register block's rows.
 const BAND: usize = 24;
-/// Edge of the square that is transposed at a time.
+/// Side of the squares that are transposed one at a time.
 const SQUARE: usize = 16;
 
 /// Rows of a data set: points, n × d, with their targets, n × t, and weights.
@@ -82,7 +82,7 @@ impl<T: Real> Source<'_, T> {
     }
 }
 
-/// The features of the rows of a chunk, and what is summed over them in `f64`.
+/// The features of the rows of a chunk, and the sums over them in `f64`.
 #[derive(Debug)]
 pub(super) struct Chunk<T> {
     runs: Vec<Run<T>>,
@@ -107,7 +107,7 @@ pub(super) struct Room<T> {
     spare: Vec<Factors<T>>,
 }
 
-/// A run: its features, and what is summed over them.
+/// A run: its features, and the sums over them.
 #[derive(Debug)]
 struct Run<T> {
     factors: Factors<T>,
@@ -259,7 +259,7 @@ fn sums_with_targets<T: Real>(
     (cross, moments)
 }
 
-/// Turns values into plain features times √w over a power of two near the largest, which is returned.
+/// Turns values into plain features times √w, divided by a power of two near the largest, which is returned.
 fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'_, T>) -> f64 {
     let blocks = || program.blocks().iter().enumerate();
     let log = |i: usize, scale: f64| scale + 0.5 * data.weight(i).ln();

@@ -17,8 +17,8 @@ use crate::numeric;
 /// With the predictions ŷ of a regression of indicators
 /// ([`update_labels`](super::RidgeStatistics::update_labels)), p(class c | x) = e^(a ŷ_c + b_c) / Σ_k e^(a ŷ_k + b_k), where a and
 /// b minimise the cross-entropy on held-out labels. As in Platt's method, a held-out point of class c counts as one of c
-/// with weight (n_c + 1)/(n_c + t), so that classes that are told apart without a mistake do not get probabilities of 0
-/// and 1. Without calibration the predictions themselves are no probabilities: they may be negative.
+/// with weight (n_c + 1)/(n_c + t), so that classes that are separated perfectly do not get probabilities of 0
+/// and 1. Without calibration there are no probabilities: predictions may be negative.
 ///
 /// # Example
 /// ```
@@ -54,8 +54,8 @@ impl<T: Real> RidgeClassifier<T> {
         RidgeClassifier { model, calibration: None }
     }
 
-    /// With probabilities that are calibrated on points, n × d, that the model has not seen, and their labels. The slope a
-    /// is at least 0: the order of the classes is kept.
+    /// The same with probabilities calibrated on held-out points, n × d, which the model has not been fitted to, and their
+    /// labels. The slope a is at least 0, which keeps the order of the classes.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without points, [`Shape`](Error::Shape) if a size does not fit,
@@ -80,12 +80,12 @@ impl<T: Real> RidgeClassifier<T> {
         self.model.map()
     }
 
-    /// The centring and scaling of inputs, if there is one.
+    /// The centring and scaling of inputs, if any.
     pub fn standardisation(&self) -> Option<&Standardisation> {
         self.model.standardisation()
     }
 
-    /// The class of each row of `x`: the largest prediction, the first of equals, whether or not there is a calibration.
+    /// The class of each row of `x`: the largest prediction, the first of equal ones, with or without calibration.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) if a row is not finite.

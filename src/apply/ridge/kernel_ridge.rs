@@ -12,12 +12,13 @@ use crate::linalg::{Backend, Scalar};
 /// for maps whose two sides differ.
 ///
 /// # Definition
-/// ŷ(x) = k(x)·α + b with k(x) = (K(x, xᵢ))ᵢ and (K + λI) α + b 1 = y, 1·α = 0: the intercept b is not penalised. Of an
-/// estimated Gram matrix of an asymmetric or complex map the symmetric part ½(K + Kᵀ) is taken; the features of one side
-/// alone would be those of another kernel.
+/// ŷ(x) = k(x)·α + b with k(x) = (K(x, xᵢ))ᵢ and (K + λI) α + b 1 = y, 1·α = 0: the intercept b is not penalised. If the
+/// Gram matrix is not symmetric, as estimates by asymmetric or complex maps are not, its symmetric part ½(K + Kᵀ) is used;
+/// the features of one side alone would belong to another kernel.
 ///
 /// # Cost
-/// O(n³) to fit, O(n²) memory: for a few thousand points. [`RidgeStatistics`](super::RidgeStatistics) needs neither.
+/// O(n³) to fit and O(n²) memory: for up to a few thousand points. [`RidgeStatistics`](super::RidgeStatistics) takes O(n D²)
+/// and O(D²).
 ///
 /// # Example
 /// ```
@@ -48,8 +49,8 @@ impl<T: Scalar> KernelRidge<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`Parameter`](Error::Parameter) if there are no points or targets or
     /// λ is negative or not finite, [`NotFinite`](Error::NotFinite) if a number is not finite,
-    /// [`Singular`](Error::Singular), which names a λ that would do, if K + λI is not positive definite up to rounding: points
-    /// are repeated and λ is 0, say, or an estimate of the kernel is indefinite.
+    /// [`Singular`](Error::Singular), which names a sufficient λ, if K + λI is not positive definite up to rounding, for example
+    /// because points are repeated and λ is 0, or because an estimate of the kernel is indefinite.
     pub fn fit(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>, lambda: f64) -> Result<Self> {
         check_lambda(lambda)?;
         check_positive("the number of points", gram.nrows())?;
@@ -117,7 +118,7 @@ impl<T: Real> KernelRidge<T> {
         Ok(gram.dot(&self.coefficients) + &self.intercepts)
     }
 
-    /// The target with the largest prediction for each row, the first of equals: the class of a model of indicators.
+    /// The target with the largest prediction for each row, the first of equal ones: the class, if targets are indicators.
     ///
     /// # Errors
     /// As [`predict`](KernelRidge::predict); [`NotFinite`](Error::NotFinite) if a prediction is not finite.

@@ -1,4 +1,4 @@
-//! [`Ridge`]: a fitted regression, and [`Predictor`], which predicts one point after the other.
+//! [`Ridge`]: a fitted regression, and [`Predictor`] for single points.
 
 use std::ops::Range;
 
@@ -15,12 +15,12 @@ use crate::{Real, SignedLog};
 
 /// Points that are standardised at a time.
 const ROWS: usize = 4096;
-/// Targets up to which products with their weights are taken one by one.
+/// The number of targets up to which products with weights are computed one by one.
 const FEW: usize = 6;
-/// Scales whose exponentials are normal numbers, and stay so times anything usual.
+/// The range of scales whose exponentials are normal numbers and remain so in products.
 const SAFE: f64 = 300.0;
 
-/// A ridge regression ŷ(x) = β·φ(x) + b, fitted: [`RidgeStatistics::solve`](super::RidgeStatistics::solve). Approximate:
+/// A fitted ridge regression ŷ(x) = β·φ(x) + b: [`RidgeStatistics::solve`](super::RidgeStatistics::solve). Approximate:
 /// it is kernel ridge regression with the kernel that the map estimates.
 ///
 /// # Cost
@@ -53,7 +53,7 @@ pub struct Ridge<T: Real> {
     pub(super) intercepts: Array1<f64>,
 }
 
-/// Weights as products with features read them.
+/// Weights, laid out for products with features.
 struct Weights<'a> {
     rows: &'a Array2<f64>,
     /// Those of each block, where there are many targets.
@@ -86,12 +86,12 @@ impl<T: Real> Ridge<T> {
         &self.map
     }
 
-    /// The centring and scaling of inputs, if there is one.
+    /// The centring and scaling of inputs, if any.
     pub fn standardisation(&self) -> Option<&Standardisation> {
         self.inputs.as_ref()
     }
 
-    /// β, t × D: what features as plain values e^(log scale) · value are multiplied by.
+    /// β, t × D: the weights of features as plain values, e^(log scale) · value.
     pub fn weights(&self) -> ArrayView2<'_, f64> {
         self.weights.view()
     }
@@ -115,7 +115,7 @@ impl<T: Real> Ridge<T> {
         Ok(out)
     }
 
-    /// As [`predict`](Ridge::predict), into a buffer of yours, n × t. Allocates nothing that grows with n.
+    /// As [`predict`](Ridge::predict), into `out`, n × t. Memory does not grow with n.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then.
@@ -130,7 +130,7 @@ impl<T: Real> Ridge<T> {
         Ok(out)
     }
 
-    /// The target with the largest prediction for each row of `x`, the first of equals: the class of a model of labels.
+    /// The target with the largest prediction for each row of `x`, the first of equal ones: the class, if targets are labels.
     ///
     /// # Errors
     /// As [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite.
@@ -142,7 +142,7 @@ impl<T: Real> Ridge<T> {
         largest_columns(&self.scores(x)?)
     }
 
-    /// Predicts one point after the other, in buffers that are used again.
+    /// A predictor for single points, which reuses its buffers.
     pub fn predictor(&self) -> Predictor<'_, T> {
         Predictor { model: self, weights: self.prepared(), worker: Worker::default(), room: Room::default() }
     }
@@ -222,7 +222,7 @@ impl Weights<'_> {
             }
             let factor = scale.exp();
             for (sum, product) in sums.iter_mut().zip(&*products) {
-                // A large scale and small weights may be a usual number.
+                // A large scale times small weights may be in range.
                 *sum += if scale.abs() <= SAFE {
                     product * factor
                 } else {
@@ -251,7 +251,7 @@ impl<T: Real> Predictor<'_, T> {
     /// ŷ(x), a number for each target: the bits of [`predict`](Ridge::predict). Allocates nothing after the first point.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if `x` has not d entries or `out` not one for each target.
+    /// [`Shape`](crate::Error::Shape) if `x` does not have d entries or `out` not one for each target.
     pub fn predict_into(&mut self, x: &ArrayRef1<T>, out: &mut [T]) -> Result<()> {
         let Predictor { model, weights, worker, room } = self;
         check_size("the dimension of x", model.map.input_dim(), x.len())?;

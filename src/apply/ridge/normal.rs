@@ -11,7 +11,7 @@ use crate::linalg::Backend;
 /// (A + λI) β = c, with A and c centred if there is an intercept.
 #[derive(Clone, Debug)]
 pub(super) struct Normal {
-    /// A, D × D, of which the lower triangle counts.
+    /// A, D × D; only the lower triangle is used.
     pub a: Array2<f64>,
     /// c, D × t.
     pub c: Array2<f64>,
@@ -22,9 +22,9 @@ pub(super) struct Normal {
     pub mean_targets: Array1<f64>,
     /// Σ w.
     pub weight: f64,
-    /// The rounding of an entry of A: pivots and eigenvalues below are nothing else.
+    /// The rounding error of an entry of A. Smaller pivots and eigenvalues are indistinguishable from 0.
     pub noise: f64,
-    /// The rounding of all of A, in the norm that bounds what it does to an eigenvalue.
+    /// The rounding error of A in the spectral norm, which bounds the change of an eigenvalue.
     pub total_noise: f64,
 }
 
@@ -37,13 +37,13 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if λ is negative or not
-    /// finite, [`Singular`](Error::Singular), which names a λ that would do, if the normal equations have no unique
-    /// solution up to rounding: there are fewer rows than features, say, or features depend on each other.
+    /// finite, [`Singular`](Error::Singular), which names a sufficient λ, if the normal equations have no unique
+    /// solution up to rounding, for example because there are fewer rows than features or features are linearly dependent.
     pub fn solve(&self, lambda: f64) -> Result<Ridge<T>> {
         self.solve_with(Backend::default(), lambda)
     }
 
-    /// As [`solve`](RidgeStatistics::solve), by a backend of your choice.
+    /// As [`solve`](RidgeStatistics::solve), with the given backend.
     ///
     /// # Errors
     /// As [`solve`](RidgeStatistics::solve).
@@ -61,7 +61,7 @@ impl<T: Real> RidgeStatistics<T> {
             Err(Error::Factorisation { .. }) => return Err(singular()),
             factor => factor?,
         };
-        // The square of a pivot is what the features before leave of a diagonal element.
+        // The square of a pivot is the part of a diagonal element that the features before do not explain.
         let pivot = factor.lower().diag().iter().fold(f64::INFINITY, |a: f64, v| a.min(v * v));
         if pivot <= normal.noise || (largest == 0.0 && lambda == 0.0) {
             return Err(singular());
@@ -70,7 +70,7 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(self.model(&normal, weights))
     }
 
-    /// The eigendecomposition from which the models for all λ follow. Cost O(D³), about 25 times that of a model.
+    /// The eigendecomposition that gives the models for all λ. Cost O(D³), about 25 times that of one model.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Factorisation`](Error::Factorisation) if the iteration
@@ -79,7 +79,7 @@ impl<T: Real> RidgeStatistics<T> {
         self.spectrum_with(Backend::default())
     }
 
-    /// As [`spectrum`](RidgeStatistics::spectrum), by a backend of your choice.
+    /// As [`spectrum`](RidgeStatistics::spectrum), with the given backend.
     ///
     /// # Errors
     /// As [`spectrum`](RidgeStatistics::spectrum).
@@ -155,13 +155,13 @@ impl Normal {
         }
     }
 
-    /// A λ that rounding does not swamp.
+    /// A λ well above rounding errors.
     pub fn least(&self) -> f64 {
         if self.noise > 0.0 { 2.0 * self.total_noise } else { 1.0 }
     }
 }
 
-/// Rejects what is no λ.
+/// Rejects values that are negative or not finite.
 pub(super) fn check_lambda(lambda: f64) -> Result<()> {
     if lambda.is_finite() && lambda >= 0.0 {
         return Ok(());

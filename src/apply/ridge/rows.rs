@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 
-/// Rows of a data set by their number: ranges that ascend and do not touch.
+/// Rows of a data set by number: ascending ranges with gaps between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Rows {
@@ -25,7 +25,7 @@ impl Rows {
         self.ranges.last().map(|range| range.end)
     }
 
-    /// Whether ranges ascend, hold something and do not touch.
+    /// Whether ranges ascend, are not empty and have gaps between them.
     #[cfg(feature = "serde")]
     pub(super) fn is_sound(&self) -> bool {
         let apart = |pair: &[Range<u64>]| pair[0].end < pair[1].start;

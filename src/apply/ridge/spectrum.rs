@@ -15,11 +15,11 @@ use crate::linalg::Backend;
 use crate::map::Map;
 use crate::numeric::{self, Isa, Packed};
 
-/// Rows that are rotated into the eigenvectors together.
+/// The number of rows that are projected onto the eigenvectors at a time.
 const ROWS: usize = 48;
 
-/// Ridge regressions for all λ from one eigendecomposition: [`RidgeStatistics::spectrum`]. Each model costs O(D² t) then,
-/// and [errors](RidgeSpectrum::errors) by which to choose λ no refitting.
+/// Ridge regressions for all λ from one eigendecomposition: [`RidgeStatistics::spectrum`]. Each model then costs
+/// O(D² t), and the [errors](RidgeSpectrum::errors) for choosing λ need no refitting.
 ///
 /// # Definition
 /// With A = Σ w (φ − φ̄)(φ − φ̄)ᵀ = V diag(s) Vᵀ and c = Σ w (φ − φ̄)(y − ȳ)ᵀ, the weights are β = V diag(1/(s + λ)) Vᵀc.
@@ -63,14 +63,15 @@ pub struct RidgeSpectrum<T: Real> {
     rotated: Array2<f64>,
 }
 
-/// By what λ is chosen: an estimate of the squared error of predictions for new points.
+/// The criterion that λ minimises: an estimate of the squared error of predictions at new points.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub enum Criterion<'a, T> {
-    /// Σ w (y − ŷ)² / Σ w over (1 − f/n)², with the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f: leave-one-out
+    /// Σ w (y − ŷ)² / Σ w divided by (1 − f/n)², with the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f: leave-one-out
     /// with every leverage replaced by their mean. Approximate; needs no data.
     GeneralisedCrossValidation,
-    /// The error at each training point of the regression on all others, exactly: a second pass over the training data.
+    /// The error at each training point of the regression on all others, computed exactly in a second pass over the training
+    /// data.
     LeaveOneOut(Sample<'a, T>),
     /// The error on points that were held out.
     HeldOut(Sample<'a, T>),
@@ -121,7 +122,7 @@ impl<T: Real> RidgeSpectrum<T> {
         &self.values
     }
 
-    /// The size of the rounding of eigenvalues: λ is of no use below.
+    /// The rounding error of eigenvalues; a smaller λ has no effect.
     pub fn resolution(&self) -> f64 {
         self.normal.noise
     }
@@ -142,7 +143,7 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(Ridge::new(self.map.clone(), self.inputs.clone(), weights, intercepts))
     }
 
-    /// Σ s/(s + λ), and 1 for an intercept: the trace of the matrix that takes targets to predictions.
+    /// Σ s/(s + λ), plus 1 for an intercept: the trace of the matrix that maps targets to predictions.
     ///
     /// # Errors
     /// As [`model`](RidgeSpectrum::model).
@@ -152,7 +153,7 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(sum + f64::from(u8::from(self.intercept)))
     }
 
-    /// The criterion for each λ: mean squared errors, weighted, summed over the targets.
+    /// The criterion for each λ: weighted mean squared errors, summed over the targets.
     ///
     /// Generalised cross-validation costs O(D t) for each λ, the others O(D² + D t) for each point and each λ.
     ///
@@ -170,7 +171,7 @@ impl<T: Real> RidgeSpectrum<T> {
         }
     }
 
-    /// The λ with the least error, the largest of equals.
+    /// The λ with the least error; of equal ones, the largest.
     ///
     /// # Errors
     /// As [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
@@ -192,7 +193,7 @@ impl<T: Real> RidgeSpectrum<T> {
             residuals -= explained * (s + 2.0 * lambda) / (s + lambda).powi(2);
         }
         let left = (1.0 - self.degrees_of_freedom(lambda)? / self.count).max(0.0);
-        // Where predictions are the targets themselves, nothing is known.
+        // Where predictions equal the targets, the error of others is unknown.
         let error = residuals.max(0.0) / self.normal.weight / (left * left);
         Ok(if error.is_nan() { f64::INFINITY } else { error })
     }
@@ -224,7 +225,7 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(errors.into_iter().map(|error| if error.is_nan() { f64::INFINITY } else { error }).collect())
     }
 
-    /// The centred features of some rows in the eigenvectors, rows × D.
+    /// The centred features of some rows, projected onto the eigenvectors: rows × D.
     fn rotate(
         &self,
         sample: &Sample<'_, T>,

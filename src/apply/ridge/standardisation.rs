@@ -1,4 +1,4 @@
-//! [`Standardisation`]: inputs centred and scaled, as part of a model.
+//! [`Standardisation`]: centring and scaling of inputs, as part of a model.
 
 use ndarray::{Array2, ArrayRef2, ArrayView2, Axis};
 
@@ -45,7 +45,7 @@ impl Standardisation {
     }
 
     /// The means and standard deviations (over n, not n − 1) of the columns of `x`, n × d. A column that is constant up to
-    /// rounding has the scale 1, so that it is centred only.
+    /// rounding gets scale 1, so it is only centred.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) if there is no row, [`NotFinite`](Error::NotFinite) if a number is not finite,
@@ -77,17 +77,17 @@ impl Standardisation {
         Standardisation::new(centre, scale)
     }
 
-    /// What is subtracted.
+    /// The centres, which are subtracted first.
     pub fn centre(&self) -> &[f64] {
         &self.centre
     }
 
-    /// What is divided by, after that.
+    /// The scales, by which centred coordinates are divided.
     pub fn scale(&self) -> &[f64] {
         &self.scale
     }
 
-    /// The points standardised, n × d.
+    /// The standardised points, n × d.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` has another number of columns.
@@ -98,7 +98,7 @@ impl Standardisation {
         Ok(out)
     }
 
-    /// The points standardised, in `out`.
+    /// Writes the standardised points to `out`.
     pub(super) fn write<T: Real>(&self, x: ArrayView2<'_, T>, out: &mut Array2<T>) {
         if out.dim() != x.dim() {
             *out = Array2::zeros(x.dim());

@@ -1,4 +1,4 @@
-//! [`RidgeStatistics`]: all that a regression needs of its training points.
+//! [`RidgeStatistics`]: the sums over training points that determine a ridge regression.
 
 use std::ops::Range;
 
@@ -15,38 +15,38 @@ use crate::engine::Points;
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 
-/// Sums over training points from which ridge regressions follow: they come in batches, and merge. Approximate: the
+/// The sums over training points that determine a ridge regression: updated in batches, and mergeable. Approximate: the
 /// kernel is the map's estimate.
 ///
 /// # Definition
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
 /// features φ = φ(x), targets y and weights w (1 unless they are given). [`solve`](RidgeStatistics::solve) gives the
-/// regression for one λ, [`spectrum`](RidgeStatistics::spectrum) those for all. What a state is made for, the map,
-/// centring and scaling of inputs, whether there is an intercept, is part of it, and of the model.
+/// regression for one λ, [`spectrum`](RidgeStatistics::spectrum) those for all. The map, the centring and scaling
+/// of inputs, and whether there is an intercept are part of the statistics and of the model.
 ///
 /// # Rows
-/// Rows have numbers in a whole data set: a state begins at row 0, or where [`starting_at`](RidgeStatistics::starting_at)
-/// says, and each update takes the next ones. It knows [which it holds](RidgeStatistics::rows): a row that would be
-/// counted twice is an error, so is one that is taken out without being there.
+/// Rows are numbered over the whole data set: statistics begin at row 0, or where
+/// [`starting_at`](RidgeStatistics::starting_at) says, and each update adds the next rows. They record
+/// [which rows they hold](RidgeStatistics::rows): counting a row twice is an error, and so is removing one that is absent.
 ///
 /// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next. Sums of chunks do not depend on their
-/// order: where updates and states are cut at such multiples, whatever the number of threads, machines and states and in
-/// whatever order they merge, the result has the same bits. Other cuts agree to rounding, of 512 ε in the worst case and
-/// about 20 ε typically, relative to the largest Σ w φ². Taking rows out in the cuts in which they came in undoes that
-/// to the bit, unless they were larger by 2³⁰ or more than what is left.
+/// order: where updates and statistics are cut at such multiples, the result has the same bits for any number of threads,
+/// machines and parts, and any order of merging. Other cuts agree to rounding, of 512 ε in the worst case and
+/// about 20 ε typically, relative to the largest Σ w φ². Removing rows with the cuts with which they were
+/// added restores the bits, unless the removed rows are larger than the remaining ones by 2³⁰ or more.
 ///
 /// # Precision
-/// Products are of the scalar type and summed so over 512 rows at most, times a power of two, so that none overflows;
-/// these sums, and all with targets, are `f64`. Squares of targets are `f64` too: targets whose mean is larger than their
-/// deviation by 10⁶ lose digits of the residuals' size, and should be centred first.
+/// Products are computed in the scalar type and summed in it over at most 512 rows, scaled by a power of two against
+/// overflow; sums of these, and all sums with targets, are `f64`. Targets whose mean exceeds their deviation by 10⁶ or more
+/// lose digits of the residuals' size, and should be centred first.
 ///
-/// Features are taken as plain values, φ = e^(log scale) · value. That is what the Gaussian kernel's maps are made for. For
-/// maps whose scales vary from row to row (the softmax kernel's grow like e^(½‖x‖²)), the rows of the largest norm outweigh
-/// all others: a Gaussian target is the better model. Sums beyond 1e288 are an error, never an infinity.
+/// Features are plain values, φ = e^(log scale) · value, which suits maps of the Gaussian kernel. Where scales vary from row
+/// to row (those of the softmax kernel grow like e^(½‖x‖²)), the rows of the largest norm outweigh all others: a Gaussian
+/// target is the better model. Sums beyond 1e288 are an error, never an infinity.
 ///
 /// # Cost
-/// O(n D² + n m d) time, O(D²) memory whatever n: 8 (f32) or 12 (f64) bytes for each pair of features, and while a chunk is
-/// taken in, its features twice.
+/// O(n D² + n m d) time and O(D²) memory for any n: 8 (f32) or 12 (f64) bytes for each pair of features, and during an
+/// update two copies of the features of a chunk.
 ///
 /// # Example
 /// ```
@@ -59,7 +59,7 @@ use crate::map::Map;
 /// let map = Trigonometric.gaussian(draw(1, 50, &Orthogonal, &mut random_features::rng(1))?, 0.5)?;
 /// let mut left = RidgeStatistics::new(map.clone(), 1)?;
 /// left.update(&x.slice(s![..250, ..]), &y.slice(s![..250, ..]))?;
-/// let mut right = RidgeStatistics::new(map, 1)?.starting_at(250)?;    //  another machine
+/// let mut right = RidgeStatistics::new(map, 1)?.starting_at(250)?;    //  on another machine
 /// right.update(&x.slice(s![250.., ..]), &y.slice(s![250.., ..]))?;
 /// left.merge(&right)?;
 /// let model = left.solve(1e-6)?;
@@ -83,15 +83,15 @@ pub struct RidgeStatistics<T: Real> {
 }
 
 impl<T: Real> RidgeStatistics<T> {
-    /// States and updates that are cut at multiples of this many rows merge to the same bits.
+    /// Statistics and updates that are cut at multiples of this many rows merge to the same bits.
     pub const CHUNK: u64 = chunk::ROWS;
 
-    /// Statistics of nothing, for points with `targets` numbers each (for labels: the number of classes). The regression
-    /// will have an intercept.
+    /// Empty statistics, for points with `targets` numbers each (for labels: the number of classes). The regression will
+    /// have an intercept.
     ///
     /// # Errors
-    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric: with different features on the two sides, sums of
-    /// products of one are not those of its kernel ([`KernelRidge`](super::KernelRidge) takes a Gram matrix instead);
+    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric: the sums would belong to another kernel than
+    /// the one that its two sides estimate ([`KernelRidge`](super::KernelRidge) takes a Gram matrix instead);
     /// [`Parameter`](Error::Parameter) if `targets` is 0 or the sums are too large to be addressed.
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         if !map.facts().symmetric {
@@ -113,10 +113,10 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows: Rows::default(), next: 0 })
     }
 
-    /// With inputs that are centred and scaled before the map sees them.
+    /// The same with inputs that are centred and scaled before the map is applied.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if it is for points of another dimension, [`Merge`](Error::Merge) if there are rows already.
+    /// [`Shape`](Error::Shape) if it is for points of another dimension, [`Merge`](Error::Merge) if rows have been added already.
     pub fn standardised(mut self, inputs: Standardisation) -> Result<Self> {
         check_size("the dimension of the standardisation", self.map.input_dim(), inputs.centre().len())?;
         if self.count() > 0 {
@@ -126,13 +126,13 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(self)
     }
 
-    /// For regressions through the origin of feature space: nothing is added to β·φ(x).
+    /// The same without an intercept: predictions are β·φ(x).
     pub fn without_intercept(mut self) -> Self {
         self.intercept = false;
         self
     }
 
-    /// Lets the next update begin at this row of the whole data set.
+    /// The same with the next update beginning at this row of the whole data set.
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
@@ -147,7 +147,7 @@ impl<T: Real> RidgeStatistics<T> {
         &self.map
     }
 
-    /// The centring and scaling of inputs, if there is one.
+    /// The centring and scaling of inputs, if any.
     pub fn standardisation(&self) -> Option<&Standardisation> {
         self.inputs.as_ref()
     }
@@ -162,17 +162,17 @@ impl<T: Real> RidgeStatistics<T> {
         self.rows.len()
     }
 
-    /// Which rows of the whole data set are held: ranges that ascend and do not touch.
+    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
     pub fn rows(&self) -> &[Range<u64>] {
         self.rows.ranges()
     }
 
-    /// Takes in the next rows: points `x`, n × d, with their targets, n × t.
+    /// Adds the next rows: points `x`, n × d, with their targets, n × t.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
     /// has no finite features, [`Row`](Error::Row) if a row is counted already, [`Parameter`](Error::Parameter) if a
-    /// sum would exceed 1e288, or after 16 million updates. Nothing has been taken in then.
+    /// sum would exceed 1e288, or after 16 million updates. The statistics are unchanged then.
     pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
         self.take_in(x.view().into(), targets, None)
     }
@@ -216,9 +216,9 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(())
     }
 
-    /// Takes out rows that were taken in: `first` is the number of the first, and the data are what they were.
+    /// Removes rows that were added: `first` is the number of the first row, and the data must be those that were added.
     ///
-    /// That they are is not checked: others leave sums that are of no data.
+    /// That is not checked: with other data the sums belong to no data set.
     ///
     /// # Errors
     /// As [`update_weighted`](RidgeStatistics::update_weighted); [`Row`](Error::Row) if a row is not held.
@@ -235,8 +235,8 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(())
     }
 
-    /// Adds the rows of other statistics, for the same map and with the same options. The next update goes on after the
-    /// last row of both.
+    /// Adds the rows of other statistics, for the same map and with the same options. The next update begins after
+    /// the last row of both.
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps, standardisations, intercepts or numbers of targets differ,
@@ -259,7 +259,7 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(())
     }
 
-    /// Adds rows, or takes them out, all or none.
+    /// Adds or removes rows, all or none.
     fn add(&mut self, (x, targets, weights): Given<'_, T>, first: u64, sign: f64) -> Result<()> {
         check_training(x, self.map.input_dim(), targets, self.targets())?;
         check_weights(weights, x.nrows())?;
@@ -267,7 +267,7 @@ impl<T: Real> RidgeStatistics<T> {
         let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
         check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;
         let parts = self.sums.parts;
-        // The sums before those of a chunk that would cost digits, so that an error leaves everything as it was.
+        // The sums before a chunk whose addition would lose digits, so that an error leaves everything unchanged.
         let (mut saved, mut room) = (None::<(usize, Sums)>, Room::default());
         for (k, cut) in cuts.iter().enumerate() {
             let chunk = self
@@ -308,7 +308,7 @@ impl<T: Real> RidgeStatistics<T> {
 /// Points, targets and weights.
 type Given<'a, T> = (Points<'a, T>, &'a ArrayRef2<T>, Option<&'a ArrayRef1<f64>>);
 
-/// Rejects more summands than sums are exact for.
+/// Rejects more summands than can be added exactly.
 fn check_parts(parts: u64) -> Result<()> {
     let domain = "at most 16777216: take rows in larger batches";
     if parts <= MOST {
@@ -318,7 +318,7 @@ fn check_parts(parts: u64) -> Result<()> {
     }
 }
 
-/// Rejects weights that are none.
+/// Rejects weights that are negative or not finite.
 pub(super) fn check_weights(weights: Option<&ArrayRef1<f64>>, rows: usize) -> Result<()> {
     let Some(weights) = weights else { return Ok(()) };
     check_size("the number of weights", rows, weights.len())?;

@@ -1,4 +1,4 @@
-//! [`Sums`]: what is summed over rows, and how chunks of rows are added.
+//! [`Sums`]: the sums over rows, and how chunks of rows are added.
 
 use super::chunk::{BLOCK, Chunk, blocks};
 use super::totals::{TooLarge, Totals, largest};
@@ -14,7 +14,7 @@ pub(super) struct Sums {
     pub cross: Vec<Totals>,
     /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
     pub moments: Vec<Totals>,
-    /// How often something was added.
+    /// The number of additions.
     pub parts: u64,
 }
 
@@ -39,7 +39,7 @@ impl Sums {
             && self.moments.iter().all(|sums| sums.fits(1, 1, 3))
     }
 
-    /// Words of a sum of products: as many as the rounding of the products is worth.
+    /// Words of a sum of products: as many as the rounding errors of the products justify.
     fn depth<T: Real>() -> usize {
         if size_of::<T>() == 4 { 2 } else { 3 }
     }

@@ -2,11 +2,11 @@
 
 use crate::numeric::{self, Isa};
 
-/// Bits between the grids of a sum's words.
+/// Bits between the grids of consecutive words of a sum.
 const STEP: i32 = 30;
 /// Summands up to which sums are exact: as many multiples of a grid, each below 2^(`STEP` − 1), fit into 53 bits.
 pub(super) const MOST: u64 = 1 << (54 - STEP);
-/// The levels whose grids, and what rounding to them needs, are normal numbers.
+/// The levels whose grids, and the numbers that round to them, are normal.
 const LEVELS: std::ops::RangeInclusive<i32> = -30..=31;
 
 /// An array of sums. Each is a few words, of which word k holds a multiple of the grid 2^(`STEP` (level − k)).
@@ -20,7 +20,7 @@ const LEVELS: std::ops::RangeInclusive<i32> = -30..=31;
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct Totals {
-    /// None while all summands are 0.
+    /// `None` while all summands are 0.
     level: Option<i32>,
     /// Words of a sum.
     depth: usize,
@@ -36,7 +36,7 @@ impl Totals {
         Totals { level: None, depth, piece, words: vec![0.0; pieces * piece * depth] }
     }
 
-    /// Whether these are so many sums of so many words.
+    /// Whether these are sums of this number and length.
     #[cfg(feature = "serde")]
     pub(super) fn fits(&self, pieces: usize, piece: usize, depth: usize) -> bool {
         let shape = (self.piece, self.depth, self.words.len()) == (piece, depth, pieces * piece * depth);
@@ -53,7 +53,7 @@ impl Totals {
         Ok(self.level.is_none_or(|own| own < level))
     }
 
-    /// Makes the level high enough for summands up to `bound`, and says how to add them; none if they are 0, or too large.
+    /// Makes the level high enough for summands up to `bound`, and returns how to add them; `None` if they are 0 or too large.
     pub(super) fn open(&mut self, bound: f64) -> Option<Adder> {
         self.raise(level(bound).filter(|_| bound != 0.0)?);
         self.level.map(|level| Adder { level })
@@ -64,8 +64,8 @@ impl Totals {
         (self.piece * self.depth, &mut self.words)
     }
 
-    /// Adds an array of one piece, not above a bound that [`would_rise`](Totals::would_rise) has accepted. The values are
-    /// lost.
+    /// Adds an array of one piece, not above a bound that [`would_rise`](Totals::would_rise) has accepted. Overwrites the
+    /// values.
     pub(super) fn add(&mut self, values: &mut [f64]) {
         if let Some(adder) = self.open(largest(values)) {
             adder.add(&mut self.words, values);
@@ -80,11 +80,11 @@ impl Totals {
         self.words.iter_mut().zip(&other.words).for_each(|(own, their)| *own += their);
     }
 
-    /// The sum at a place of a piece.
+    /// The sum at an index of a piece.
     #[cfg(any(test, feature = "faer", feature = "ndarray-linalg"))]
     pub(super) fn at(&self, piece: usize, place: usize) -> f64 {
         let words = &self.words[piece * self.piece * self.depth..];
-        // From the finest on, so that one rounding matters.
+        // From the finest word on, for the least rounding.
         (0..self.depth).rev().map(|k| words[k * self.piece + place]).fold(0.0, |sum, word| sum + word)
     }
 
@@ -117,7 +117,7 @@ pub(super) struct Adder {
 }
 
 impl Adder {
-    /// Adds values that are not above the bound that the totals were opened for. They are lost.
+    /// Adds values that are not above the bound that the totals were opened for. Overwrites them.
     pub(super) fn add(self, words: &mut [f64], values: &mut [f64]) {
         for (words, level) in words.chunks_exact_mut(values.len()).zip((i32::MIN..=self.level).rev()) {
             numeric::move_multiples(Isa::best(), words, values, libm::ldexp(1.5, 52 + STEP * level));
