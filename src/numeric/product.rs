@@ -153,11 +153,15 @@ impl<T: Lane> Run<'_, T> {
                 }
             }
             let wide = self.columns - self.columns % (WIDE * V::WIDTH);
+            let half = self.columns - self.columns % (WIDE / 2 * V::WIDTH);
             for row in fours..rows {
                 for column in (0..wide).step_by(WIDE * V::WIDTH) {
                     self.tile::<V, 1, WIDE>(row, column);
                 }
-                for column in (wide..self.columns).step_by(2 * V::WIDTH) {
+                for column in (wide..half).step_by(WIDE / 2 * V::WIDTH) {
+                    self.tile::<V, 1, { WIDE / 2 }>(row, column);
+                }
+                for column in (half..self.columns).step_by(2 * V::WIDTH) {
                     self.tile::<V, 1, 2>(row, column);
                 }
             }

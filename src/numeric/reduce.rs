@@ -3,6 +3,8 @@
 //! A sum is split over [`LANES`] accumulators and folded by halves, so that it vectorises and its value depends only on
 //! the elements. Sums are computed in `f64` for every element type.
 
+use std::array;
+
 use super::Lane;
 use crate::Real;
 
@@ -39,10 +41,40 @@ fn dots_body<T: Real, const FMA: bool>(x: &[T], y: &[f64], out: &mut [f64]) {
     if y.is_empty() {
         return out.fill(0.0);
     }
+    // A row alone waits for each addition; several are added side by side.
+    let (whole, rest) = out.as_chunks_mut::<ROWS>();
+    let (together, alone) = x.split_at(x.len().min(whole.len() * ROWS * y.len()));
+    for (out, x) in whole.iter_mut().zip(together.chunks_exact(ROWS * y.len())) {
+        *out = dots_together::<T, FMA>(x, y);
+    }
     // No closure: it would not be compiled for the instruction set.
-    for (out, x) in out.iter_mut().zip(x.chunks_exact(y.len())) {
+    for (out, x) in rest.iter_mut().zip(alone.chunks_exact(y.len())) {
         *out = dot_body::<T, FMA>(x, y);
     }
+}
+
+/// Rows of a product that are summed side by side.
+const ROWS: usize = 4;
+
+/// As [`dot_body`] for each row, to the bit.
+#[inline(always)]
+fn dots_together<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> [f64; ROWS] {
+    let mut lanes = [[0.0; LANES]; ROWS];
+    let rows: [(&[[T; LANES]], &[T]); ROWS] = array::from_fn(|r| x[r * y.len()..][..y.len()].as_chunks());
+    let (whole, rest) = y.as_chunks::<LANES>();
+    for (k, y) in whole.iter().enumerate() {
+        for (lanes, (x, _)) in lanes.iter_mut().zip(&rows) {
+            for ((lane, x), y) in lanes.iter_mut().zip(&x[k]).zip(y) {
+                *lane = x.widen().madd::<FMA>(*y, *lane);
+            }
+        }
+    }
+    for (lanes, (_, x)) in lanes.iter_mut().zip(&rows) {
+        for ((lane, x), y) in lanes.iter_mut().zip(*x).zip(rest) {
+            *lane = x.widen().madd::<FMA>(*y, *lane);
+        }
+    }
+    lanes.map(folded)
 }
 
 multiversion! {

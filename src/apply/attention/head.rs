@@ -58,6 +58,7 @@ pub(super) struct Work<T> {
     values: Values<T>,
     adder: Adder<T>,
     logs: LogRow,
+    products: Vec<f64>,
     wide: Vec<f64>,
     narrow: Vec<T>,
 }
@@ -228,11 +229,14 @@ impl<T: Real> Head<T> {
         wide.clear();
         wide.extend(query.iter().map(|v| v.widen()));
         let Pending { features: keys, scales, values, .. } = &self.pending;
-        let keys = keys.chunks_exact(features).zip(values.chunks_exact(targets));
-        for ((key, value), scale) in keys.zip(scales) {
-            let weight = (scale - top).exp() * numeric::dot(isa, key, wide);
-            normaliser += weight;
-            numeric::add_scaled(isa, &mut work.wide, weight, value);
+        let (weights, products) = (&mut work.logs.logs, &mut work.products);
+        weights.clone_from(scales);
+        numeric::exp_minus(isa, weights, top);
+        products.resize(scales.len(), 0.0);
+        numeric::dots(isa, keys, wide, products);
+        for ((weight, product), value) in weights.iter().zip(&*products).zip(values.chunks_exact(targets)) {
+            normaliser += weight * product;
+            numeric::add_scaled(isa, &mut work.wide, weight * product, value);
         }
         (top + work.tokens.scales[i], normaliser)
     }
