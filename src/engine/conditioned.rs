@@ -57,7 +57,7 @@ pub(crate) struct Conditioned<T> {
     bare: [bool; 2],
 }
 
-/// What happens to the points of a side.
+/// The transformation of the points of a side.
 #[derive(Debug)]
 struct Change<T> {
     affine: Affine,
@@ -97,7 +97,7 @@ impl<T: Real> Conditioned<T> {
         &mut self.base
     }
 
-    /// The same with features that lack the factor of their point on `side`: what a normaliser divides by anyway.
+    /// The same without the factors of points on `side`, which a normaliser cancels.
     pub fn bare(&self, side: Side) -> Self {
         let mut bare = self.clone();
         bare.bare[side as usize] = true;
@@ -136,7 +136,7 @@ impl<T: Real> Conditioned<T> {
         let image = if self.bare[pass.side as usize] { 0.0 } else { change.affine.image };
         for (z, term) in images.chunks_exact_mut(r).zip(&mut *terms) {
             *term += change.of_image(image, z);
-            // The base makes such rows NaN: what it has completed may be out of reach.
+            // The base makes such rows NaN itself: rows that it has completed may have been written on already.
             if !term.is_finite() {
                 z.fill(T::nan());
             }
@@ -214,7 +214,7 @@ impl<T: Real> Change<T> {
         Ok(Change { affine, shift, matrix, absorbed, scales: lengthscale.inverses() })
     }
 
-    /// x − c, row by row: the points themselves where nothing is to be done, else in a buffer.
+    /// x − c, row by row: the points themselves where c = 0, else in a buffer.
     fn shifted<'a>(&self, x: ArrayView2<'a, T>, buffer: &'a mut Vec<T>) -> &'a [T] {
         if let (Some(points), true) = (x.to_slice(), self.shift.is_empty()) {
             return points;
@@ -230,7 +230,7 @@ impl<T: Real> Change<T> {
         buffer
     }
 
-    /// The factors of points, but for the part of ‖z‖², as logarithms.
+    /// The logarithms of the factors of points, without the part of ‖z‖².
     fn terms(&self, x: ArrayView2<'_, T>, terms: &mut [f64], bare: bool) {
         let Affine { point, linear, constant, .. } = &self.affine;
         if bare || (*point == 0.0 && linear.is_empty()) {
@@ -288,7 +288,7 @@ impl<T: Real> Change<T> {
         }
     }
 
-    /// As the leaf itself, with frequencies that have taken in the matrix.
+    /// The leaf with the matrix multiplied into its frequencies.
     #[allow(clippy::too_many_arguments, reason = "the parts of one tile")]
     fn fill_absorbed(
         &self,

@@ -10,7 +10,7 @@ use super::drive::{SMALL, is_wide, rows_for_all_threads};
 use super::{Form, Points, Program, Scratch, Side};
 use crate::Real;
 
-/// Partial sums that exist at a time, at most.
+/// The largest number of partial sums that exist at a time.
 const PARTIALS: usize = 16;
 /// Bytes of partial sums that exist at a time, if that leaves one for each of a few threads.
 const PARTIAL_BYTES: usize = 32 << 20;
@@ -24,7 +24,7 @@ pub(crate) struct Runs {
     pub bytes: usize,
 }
 
-/// What a thread keeps from tile to tile.
+/// The buffers that a thread keeps from tile to tile.
 #[derive(Default)]
 struct Worker<T, W> {
     scratch: Scratch<T>,
@@ -98,7 +98,7 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
 
 /// Lets `write` fill `out` in runs of `rows` rows, one after the other if the whole `work`, in multiplications, is small.
 ///
-/// Each thread keeps from run to run what `worker(alone)` makes, where `alone` says that no other thread takes part.
+/// Each thread keeps a value made by `worker(alone)` from run to run, where `alone` says that no other thread takes part.
 pub(crate) fn for_runs<U: Send + Sync, W>(
     mut out: ArrayViewMut2<'_, U>,
     (rows, work): (usize, usize),

@@ -7,7 +7,7 @@ use crate::Real;
 use crate::kernel::Activation;
 use crate::numeric::{self, Isa, pointwise};
 
-/// Replaces projections of magnitudes of at most `bound` by values of f + ε, of magnitudes of at most 1; their
+/// Replaces projections, at most `bound` in magnitude, by values of f + ε, scaled to at most 1 in magnitude; returns their
 /// logarithmic scale.
 pub(super) fn apply<T: Real>(f: Activation, offset: f64, values: &mut [T], bound: f64) -> f64 {
     if f == Activation::Sign && offset == 0.0 {
@@ -16,18 +16,18 @@ pub(super) fn apply<T: Real>(f: Activation, offset: f64, values: &mut [T], bound
     }
     let mut scale = activate(f, values, bound);
     if offset != 0.0 {
-        // Relative to the values after f: ε must not underflow if f has made them 0.
+        // Relative to the values of f: ε must not underflow where f is 0.
         scale += halve_until_one(values);
         scale = add_offset(f, offset, values, scale);
     }
     scale += halve_until_one(values);
-    // A row of zeros has any scale.
+    // A row of zeros may have any scale.
     if scale == f64::NEG_INFINITY { 0.0 } else { scale }
 }
 
-/// Adds ε to values of the log scale `scale`, which is −∞ if all are 0; the log scale of the sums, which are at most 2.
+/// Adds ε to values with the log scale `scale`, −∞ if all are 0; returns the log scale of the sums, which are at most 2.
 fn add_offset<T: Real>(f: Activation, offset: f64, values: &mut [T], scale: f64) -> f64 {
-    // Where all is smaller, e⁷⁰⁰ still has a finite inverse.
+    // Below that the inverse of e⁷⁰⁰ is still finite.
     let top = scale.max(offset.abs().ln()).max(-700.0);
     let constant = T::narrow(offset * (-top).exp());
     // A bound that holds for f + ε holds for rounded values too.
@@ -76,7 +76,7 @@ fn activate<T: Real>(f: Activation, values: &mut [T], bound: f64) -> f64 {
 }
 
 /// Multiplies a row by the power of two that puts its largest magnitude between ½ and 1, as far as that is in
-/// the range of `T`; the log scale, −∞ for a row of zeros.
+/// the range of `T`; returns the log scale, −∞ for a row of zeros.
 fn halve_until_one<T: Real>(values: &mut [T]) -> f64 {
     let isa = Isa::best();
     let largest = numeric::max_abs(isa, values).widen();
@@ -110,7 +110,7 @@ pub(super) fn slope(f: Activation, u: f64, scale: f64) -> f64 {
         Activation::Square => 2.0 * u,
         Activation::Cos => -u.sin(),
         Activation::Sin => u.cos(),
-        // 0 almost everywhere.
+        // The derivative of a step, 0 almost everywhere.
         Activation::Sign | Activation::Step => 0.0,
         Activation::Erf => FRAC_2_SQRT_PI * (-u * u).exp(),
         Activation::Relu => step,

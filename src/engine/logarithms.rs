@@ -56,7 +56,7 @@ impl Logarithms {
         self.shift.as_ref().map_or(scaled, |shift| shift.moved(l, scaled))
     }
 
-    /// Whether uₗ is the least one that there may be, instead of what x/ℓ says.
+    /// Whether uₗ is clamped to the least value.
     pub fn clamps(&self, l: usize, scaled: f64) -> bool {
         self.shift.as_ref().is_some_and(|shift| shift.inside(l, scaled).is_none())
     }
@@ -66,7 +66,7 @@ impl Logarithms {
         v.widen() / self.scales[l]
     }
 
-    /// Writes u of all rows of `x`, behind which `u` has room for one more, ln |u/r| and the row terms, which are not finite
+    /// Writes u of all rows of `x` (`u` has room for one more row), ln |u/r| and the row terms, which are not finite
     /// for points without features.
     pub fn transform<T: Real>(
         &self,
@@ -118,7 +118,7 @@ impl Logarithms {
         Point { negative: some(negative), zero: some(zero) }
     }
 
-    /// Adds biases to exponents, marks features that are 0 and makes the largest exponent 0; by how much it was reduced.
+    /// Adds biases to exponents, marks features that are 0 and makes the largest exponent 0; returns by how much it was reduced.
     pub(super) fn settle<T: Real>(&self, values: &mut [T], point: &Point<'_>) -> f64 {
         if let Some(zero) = point.zero {
             numeric::replace_meeting(Isa::best(), values, &self.positive, zero, T::neg_infinity());

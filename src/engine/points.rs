@@ -15,8 +15,8 @@ pub(crate) enum Points<'a, T> {
     Sparse(SparsePoints<'a, T>),
 }
 
-/// Points in compressed rows: `columns[starts[i]..starts[i + 1]]` are the coordinates of row i that are not 0, ascending,
-/// and `values` what they are.
+/// Points in compressed rows: `columns[starts[i]..starts[i + 1]]` are the columns of the nonzero coordinates of row i, ascending,
+/// and `values` these coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SparsePoints<'a, T> {
     pub starts: &'a [usize],
@@ -32,7 +32,7 @@ impl<'a, T> From<ArrayView2<'a, T>> for Points<'a, T> {
 }
 
 impl<'a, T> SparsePoints<'a, T> {
-    /// The coordinates of a row, and what they are.
+    /// The columns of a row, and the values there.
     pub fn row(&self, i: usize) -> (&'a [usize], &'a [T]) {
         let row = self.starts[i]..self.starts[i + 1];
         (&self.columns[row.clone()], &self.values[row])

@@ -50,7 +50,7 @@ pub(crate) fn pull_back<T: Real>(
         |scratch, run, mut out| {
             let rows = s![run, ..];
             let rows = Rows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
-            // Those of parts may be beyond the range where their sum is not.
+            // Gradients of parts may overflow where their sum does not.
             let mut sum = Array2::zeros(out.dim());
             known.fetch_and(of_plan(program.plan(), rows, sum.view_mut(), scratch), Ordering::Relaxed);
             out.zip_mut_with(&sum, |out, sum| *out = T::narrow(*sum));
@@ -98,7 +98,7 @@ fn of_plan<T: Real>(
     }
 }
 
-/// Through the products to the parts.
+/// Of a sum of products: through the products to the parts.
 fn of_sum<T: Real>(
     sum: &Sum<T>,
     rows: Rows<'_, T>,
@@ -121,7 +121,7 @@ fn of_sum<T: Real>(
     })
 }
 
-/// Each row through the maps of its cluster.
+/// Of routed maps: each row through the maps of its cluster.
 fn of_routed<T: Real>(
     routed: &Routed<T>,
     rows: Rows<'_, T>,
@@ -146,7 +146,7 @@ fn of_routed<T: Real>(
     known
 }
 
-/// Through the images of points, and through their factors.
+/// Of a conditioned map: through the images of points and through their factors.
 fn of_conditioned<T: Real>(
     plan: &Plan<T>,
     conditioned: &Conditioned<T>,
@@ -192,7 +192,7 @@ fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>)
     }
 }
 
-/// Of elu(u) + 1.
+/// Of features elu(u) + 1.
 fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T>) -> Array2<f64> {
     let mut out = Array2::zeros(rows.x.dim());
     for (i, mut out) in out.rows_mut().into_iter().enumerate() {
