@@ -18,7 +18,7 @@ pub enum Error {
         found: usize,
     },
     /// A number is outside its domain.
-    #[error("{name} is {value}, but must be {domain}")]
+    #[error("{name} is {}, but must be {domain}", short(*.value))]
     Parameter {
         /// The parameter's name.
         name: &'static str,
@@ -28,7 +28,7 @@ pub enum Error {
         domain: &'static str,
     },
     /// An entry of an array is outside its domain.
-    #[error("row {row} of {what} is {value}, but must be {domain}")]
+    #[error("row {row} of {what} is {}, but must be {domain}", short(*.value))]
     Entry {
         /// The array.
         what: &'static str,
@@ -172,6 +172,12 @@ pub enum Error {
 
 /// `Result` with this crate's [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// A number, with an exponent where it would have many zeros.
+fn short(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 || (1e-5..1e16).contains(&size) { value.to_string() } else { format!("{value:e}") }
+}
 
 /// Checks a size.
 pub(crate) fn check_size(what: &'static str, expected: usize, found: usize) -> Result<()> {

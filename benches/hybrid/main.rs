@@ -26,8 +26,8 @@ use random_features::{Hyperbolic, Map, Real, Result, Side, Trigonometric, rng};
 
 /// The dimension of the points.
 const DIM: usize = 64;
-/// Bytes of features, and the points that they may belong to.
-const BYTES: usize = 512 << 10;
+/// Bytes of features, of which two arrays take turns, and the points that they may belong to.
+const BYTES: usize = 256 << 10;
 const POINTS: std::ops::RangeInclusive<usize> = 24..=1008;
 /// Alternations.
 const ROUNDS: usize = 41;

@@ -1,20 +1,5 @@
-//! Does linear attention do what attention does, and what does it cost? The experiments of the paper *Rethinking Attention
-//! with Performers* on errors (Figure 4) and costs (Figures 3 and 20), and a trained transformer's heads.
-//!
-//!     cargo run --release --example attention -- [--part error|cost|crossover|trained] [--m 512] [--length 4096]
-//!         [--repetitions 15] [--longest 131072] [--longest-exact 32768] [--data FOLDER] [--seed 0]
-//!         [--out target/attention.svg]
-//!
-//! `error`: the error of the output against exact attention, for five maps and three couplings of 16 to `--m` frequencies on
-//! `--length` random tokens, with what the error report predicts. `cost`: time and memory of linear and exact attention for
-//! lengths from 1024 on, beside "X", an output that only copies the values; each is measured in a process of its own, which
-//! is this example with `--one WORK`. `crossover`: times of both up to a length of 8192, and from which length on linear
-//! attention is faster, beside what `Attention::auto` goes by. `trained`: the error on the queries and keys of a trained transformer, beside that of
-//! the mean of the values, and what the error report says. `--data` is a folder with q.npy, k.npy and v.npy, each heads ×
-//! length × dim, before the scale 1/√d; without it, two heads that come with the example are taken. Without `--part` it is
-//! all four, which takes about a minute. A picture draws errors, times and memory.
-//!
-//! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
+//! The experiments of the paper *Rethinking Attention with Performers* on errors (Figure 4) and costs (Figures 3 and 20), and
+//! a trained transformer's heads; `--help` says what can be asked.
 
 mod accuracy;
 #[path = "../common/command.rs"]
@@ -35,7 +20,28 @@ use std::process::ExitCode;
 use command::{Command, Request};
 use files::Tokens;
 
+const HELP: &str = "\
+Does linear attention do what attention does, and what does it cost? The experiments of the paper Rethinking Attention
+with Performers on errors (Figure 4) and costs (Figures 3 and 20), and a trained transformer's heads.
+
+    cargo run --release --example attention -- [--part error|cost|crossover|trained] [--m 512] [--length 4096]
+        [--repetitions 15] [--longest 131072] [--longest-exact 32768] [--data FOLDER] [--seed 0]
+        [--out target/attention.svg]
+
+error: the error of the output against exact attention, for five maps and three couplings of 16 to --m frequencies on
+--length random tokens, with what the error report predicts. cost: time and memory of linear and exact attention for
+lengths from 1024 on, beside \"X\", an output that only copies the values; each is measured in a process of its own, which
+is this example with --one WORK. crossover: times of both up to a length of 8192, and from which length on linear
+attention is faster, beside what Attention::auto goes by. trained: the error on the queries and keys of a trained transformer, beside that of
+the mean of the values, and what the error report says. --data is a folder with q.npy, k.npy and v.npy, each heads ×
+length × dim, before the scale 1/√d; without it, two heads that come with the example are taken. Without --part it is
+all four, which takes about a minute, or trained alone where --data is given. A picture draws errors, times and memory.
+
+Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
+";
+
 const COMMAND: Command = Command {
+    help: HELP,
     options: &[
         "--part",
         "--one",
@@ -101,15 +107,17 @@ fn word(asked: &Request, option: &str, words: &[&str]) -> Result<Option<String>,
 
 fn read(asked: &Request) -> Result<Asked, String> {
     let length = |option: &str, default, least| asked.count(option, default, (least, 1 << 24));
+    let part = word(asked, "--part", &["error", "cost", "crossover", "trained"])?;
+    let data = asked.text("--data").map(PathBuf::from);
     Ok(Asked {
-        part: word(asked, "--part", &["error", "cost", "crossover", "trained"])?,
+        part: part.or_else(|| data.is_some().then(|| "trained".into())),
         one: word(asked, "--one", &cost::WORKS.map(|(work, _)| work))?,
         m: asked.count("--m", 512, (1, 4096))?,
         length: length("--length", 4096, 2)?,
         repetitions: asked.whole("--repetitions", 15, (2, 10_000))?,
         longest: length("--longest", 1 << 17, 2)?,
         longest_exact: length("--longest-exact", 1 << 15, 0)?,
-        data: asked.text("--data").map(PathBuf::from),
+        data,
         seed: asked.whole("--seed", 0, (0, u64::MAX))?,
         out: asked.out("attention.svg"),
     })

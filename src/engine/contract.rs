@@ -123,15 +123,16 @@ impl Facts {
 ///     fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
 ///         for (i, x) in x.rows().into_iter().enumerate() {
 ///             let row = tile.row(i);
-///             row.values[0] = 1.0;
-///             row.values[1..].iter_mut().zip(x).for_each(|(value, x)| *value = *x);
-///             row.log_scales[0] = 0.0;
+///             let largest = x.iter().fold(1.0, |largest: f64, v| largest.max(v.abs()));
+///             row.values[0] = 1.0 / largest;
+///             row.values[1..].iter_mut().zip(x).for_each(|(value, x)| *value = *x / largest);
+///             row.log_scales[0] = largest.ln();
 ///         }
 ///     }
 /// }
 ///
 /// let map = Map::new(Affine(2))?;
-/// assert_eq!(map.estimate(&arr1(&[1.0, 2.0]), &arr1(&[3.0, -1.0]))?, 2.0);
+/// assert!((map.estimate(&arr1(&[1.0, 2.0]), &arr1(&[3.0, -1.0]))? - 2.0).abs() < 1e-14);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
@@ -141,7 +142,7 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     /// Writes the features of the rows of `x` to a tile of as many rows.
     ///
     /// `x` has d columns; rows of the tile have D values and a logarithmic scale for each block, with arbitrary initial
-    /// contents. Values should be at most 1 in magnitude. A block whose scale is −∞ is absent from its row: its values
+    /// contents. Values must be at most 1 in magnitude: divide a row by its largest value and put that into its scale. A block whose scale is −∞ is absent from its row: its values
     /// are never read. `form` is [`Logarithms`](Form::Logarithms) only if the [facts](Facts::logarithms) offer it;
     /// signs are then initially 1. A map whose facts offer logarithms must check the form.
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>);

@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayView2};
 use rand::Rng;
 use rand_distr::Distribution;
 
-use super::shape::check_shape;
+use super::shape::{check_memory, check_shape};
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// 2⁵³: counts up to this value are exact in `f64`.
@@ -198,6 +198,7 @@ pub fn draw_poisson<R: Rng + ?Sized>(
         })
     };
     let coordinates = rates.each(d).map(of_rate).collect::<Result<Vec<_>>>()?;
+    check_memory(d, m)?;
     // Integers from 0 to 2⁵³ in f64, so the conversion is exact.
     let rows = Array2::from_shape_fn((m, d), |(_, l)| coordinates[l].sample(rng) as u64);
     Counts::from_parts(rows, CountLaw::Poisson(rates))
@@ -227,6 +228,7 @@ pub fn draw_geometric<R: Rng + ?Sized>(d: usize, m: usize, p: f64, rng: &mut R) 
         value: p,
         domain: "between 0 and 1, exclusive",
     })?;
+    check_memory(d, m)?;
     let rows = Array2::from_shape_fn((m, d), |_| law.sample(rng).min(LARGEST));
     Counts::from_parts(rows, CountLaw::Geometric(p))
 }

@@ -5,6 +5,7 @@ use rand::Rng;
 
 use super::coupling::{Coupling, Drawn, Rows};
 use super::radii::{Radii, draw_radii, fill_normal};
+use super::shape::check_memory;
 use crate::error::Result;
 use crate::theory::{BlockLaw, Dependence};
 
@@ -42,6 +43,7 @@ impl Coupling for Independent {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        check_memory(d, size)?;
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let mut rows = Array2::zeros((size, d));
         for (mut row, radius) in rows.rows_mut().into_iter().zip(lengths) {

@@ -5,6 +5,7 @@ use rand::Rng;
 use super::coupling::{Coupling, Drawn, Rows};
 use super::haar::haar_rows;
 use super::radii::{Radii, assemble, draw_radii};
+use super::shape::check_memory;
 use crate::error::Result;
 use crate::theory::{BlockLaw, Dependence};
 
@@ -47,6 +48,7 @@ impl Coupling for Orthogonal {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        check_memory(d, size)?;
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let rows = Rows::Dense(assemble(&lengths, haar_rows(size, d, rng)));
         let law = BlockLaw::new(size, Dependence::Orthogonal, radii.law());

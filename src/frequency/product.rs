@@ -6,6 +6,7 @@ use rand::Rng;
 use super::coupling::{Coupling, Drawn, Rows};
 use super::quasi::from_cell;
 use super::radii::Radii;
+use super::shape::check_memory;
 use crate::error::Result;
 use crate::kernel::Marginal;
 use crate::theory::{BlockLaw, Dependence};
@@ -47,6 +48,7 @@ impl<M: Marginal> Coupling for Product<M> {
     }
 
     fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+        check_memory(d, size)?;
         let rows = Array2::from_shape_simple_fn((size, d), || {
             from_cell(rng.next_u64(), |u| self.0.lower_quantile(u))
         });

@@ -4,6 +4,7 @@ use ndarray::{Array2, s};
 use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 
+use super::shape::check_memory;
 use crate::error::{Error, Result, check_size};
 pub use crate::kernel::{Chi, Radii, RootDim};
 
@@ -18,6 +19,7 @@ pub(super) fn draw_radii(
         let (name, domain) = ("the number of rows of a block", "from 1 to the capacity of the coupling");
         return Err(Error::Parameter { name, value: size as f64, domain });
     }
+    check_memory(1, size)?;
     let lengths = radii.draw(d, size, rng)?;
     check_size("the number of radii that were drawn", size, lengths.len())?;
     Ok(lengths)

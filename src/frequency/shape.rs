@@ -10,9 +10,15 @@ pub(super) fn check_shape(d: usize, m: usize) -> Result<()> {
     if d.checked_mul(m).is_none_or(|size| size > most) || d > most { Err(too_many(m)) } else { Ok(()) }
 }
 
-/// The error for more frequencies than can be addressed.
+/// Rejects dense rows for which there is no memory.
+pub(super) fn check_memory(d: usize, m: usize) -> Result<()> {
+    let room = d.checked_mul(m).map(|size| Vec::<f64>::new().try_reserve_exact(size));
+    if matches!(room, Some(Ok(()))) { Ok(()) } else { Err(too_many(m)) }
+}
+
+/// The error for more frequencies than fit in memory.
 pub(super) fn too_many(m: usize) -> Error {
-    let domain = "small enough for m × d numbers to be addressed";
+    let domain = "small enough for m × d numbers to fit in memory";
     Error::Parameter { name: "the number of frequencies m", value: m as f64, domain }
 }
 

@@ -9,6 +9,7 @@ use super::haar::haar_rows;
 use super::hadamard::Hadamard;
 use super::radii::{Radii, assemble, draw_radii};
 use super::rotation::Rotation;
+use super::shape::check_memory;
 pub(crate) use super::simplex_matrix::coefficients;
 pub use super::simplex_matrix::{multiply, multiply_transposed, vertices};
 use super::structured::Rotated;
@@ -129,7 +130,7 @@ impl Coupling for Simplex {
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         match self.rotation {
-            RotationLaw::Haar => {}
+            RotationLaw::Haar => check_memory(d, size)?,
             RotationLaw::Hadamard(hadamard) => {
                 let rotation = |rng: &mut dyn Rng| hadamard.draw_rotation(d, rng);
                 return self.draw_structured((Hadamard::padded(d), size), rotation, radii, rng);

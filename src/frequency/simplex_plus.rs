@@ -8,6 +8,7 @@ use super::haar::haar_rows;
 use super::hadamard::Hadamard;
 use super::radii::{Radii, assemble, draw_radii};
 use super::rotation::Rotation;
+use super::shape::check_memory;
 use super::simplex::RotationLaw;
 use super::simplex_matrix::vertices;
 use crate::error::{Result, check_positive};
@@ -110,6 +111,7 @@ impl Coupling for SimplexPlus {
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         check_positive("the number of passes", self.passes)?;
+        check_memory(self.padded(d), size)?;
         let lengths = draw_radii(radii, self.padded(d), (size, self.capacity(d)), rng)?;
         let rows = Rows::Dense(self.rows(d, &lengths, rng)?);
         let radius = match radii.law() {

@@ -37,14 +37,14 @@ use crate::{ComplexExponential, Real};
 /// # Example
 /// ```
 /// use ndarray::arr2;
-/// use random_features::frequency::{Independent, draw};
+/// use random_features::frequency::{Coupling, Independent};
 /// use random_features::Map;
 /// use random_features::hybrid::{Centres, Clustered};
 /// use random_features::kernel::Softmax;
 /// use random_features::plan::Clustering;
 /// let (queries, keys) = (arr2(&[[1.0, 0.5], [-0.5, 2.0]]), arr2(&[[0.5, 1.5]]));
 /// let (clusters, others) = (Clustering::new(queries.clone())?, Clustering::new(keys.clone())?);
-/// let omega = draw(2, 8, &Independent, &mut random_features::rng(1))?;
+/// let omega = Independent.draw(2, 8, 1)?;
 /// let map: Map<f64> = Clustered::by_centres(Centres::new(&clusters, &others), omega, Softmax::default())?;
 /// let gram = map.gram(&queries, &keys)?;
 /// assert!((gram[[0, 0]] / 1.25f64.exp() - 1.0).abs() < 1e-12);

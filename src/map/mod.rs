@@ -92,6 +92,9 @@ macro_rules! mechanisms {
             impl $Name {
                 /// The map for the softmax kernel exp(x·y).
                 ///
+                /// Frequencies whose radii have no stated law are accepted: the map estimates the kernel of their law then,
+                /// not this one, and its [`kernel`](Map::kernel) is `None`.
+                ///
                 /// # Errors
                 /// As [`PlainRecipe::map`].
                 pub fn softmax<T: Real>(self, omega: impl Into<Omega>) -> Result<Map<T>> {
@@ -101,6 +104,9 @@ macro_rules! mechanisms {
                 }
 
                 /// The map for the Gaussian kernel with lengthscale ℓ.
+                ///
+                /// Frequencies whose radii have no stated law are accepted: the map estimates the kernel of their law then,
+                /// not this one, and its [`kernel`](Map::kernel) is `None`.
                 ///
                 /// # Errors
                 /// As [`Gaussian::new`] and [`PlainRecipe::map`].

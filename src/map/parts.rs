@@ -19,9 +19,9 @@ use crate::engine::{Input, Leaf, Lift, Plan};
 /// # Example
 /// ```
 /// use ndarray::arr2;
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::{Positive, Side, rng};
-/// let map = Positive.gaussian(draw(2, 8, &Orthogonal, &mut rng(1))?, 2.0)?;
+/// let map = Positive.gaussian(Orthogonal.draw(2, 8, 1)?, 2.0)?;
 /// let x = arr2(&[[0.3, -0.2]]);
 /// let parts = map.parts(Side::X).ok_or("not in the normal form")?;
 /// let squared_norm = x.iter().map(|x| (x / 2.0_f64).powi(2)).sum::<f64>();

@@ -30,12 +30,37 @@ fn check(kept: bool, sentence: impl FnOnce() -> String) -> Kept {
 /// # Errors
 /// The first [`Violation`].
 pub fn conform<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
+    features_are_numbers(map, x)?;
     batches_are_rows(map, x)?;
     threads_change_nothing(map, x)?;
     layouts_change_nothing(map, x)?;
     promises_hold(map, x)?;
     gram_is_estimates(map, x)?;
     shapes_are_checked(map, x)
+}
+
+/// Features of finite points are numbers.
+///
+/// # Errors
+/// [`Violation`].
+pub fn features_are_numbers<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
+    for side in [Side::X, Side::Y] {
+        let (values, scales) = present(map, &map.features(side, x)?);
+        let place =
+            values.indexed_iter().find(|((i, _), v)| v.is_nan() && x.row(*i).iter().all(|x| x.is_finite()));
+        check(place.is_none(), || {
+            place.map_or(String::new(), |((i, f), _)| {
+                format!("feature {f} of row {i} is NaN at a finite point")
+            })
+        })?;
+        let scale =
+            scales.indexed_iter().find(|((i, _), s)| s.is_nan() && x.row(*i).iter().all(|x| x.is_finite()));
+        check(scale.is_none(), || {
+            scale
+                .map_or(String::new(), |((i, b), _)| format!("scale {b} of row {i} is NaN at a finite point"))
+        })?;
+    }
+    Ok(())
 }
 
 /// Features with their scales; values of absent blocks, which may be anything, are 0.

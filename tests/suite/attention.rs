@@ -2,7 +2,7 @@
 
 use crate::common::frequencies;
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, concatenate, s};
-use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, Rows};
+use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
 use random_features::frequency::{Draw, Independent, Orthogonal, RootDim, Simplex, draw_poisson, draw_with};
 use random_features::hybrid::{Bases, Hybrid};
 use random_features::kernel::{Activation, Softmax};
@@ -669,14 +669,18 @@ fn weights_are_those_of_the_outputs() {
     for causal in [false, true] {
         let out =
             if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap().output;
-        let which = Rows { batch: 1, head: 3, rows: &[0, 39, 40, 89], causal };
+        let which = WeightRows { batch: 1, head: 3, rows: &[0, 39, 40, 89], causal };
         let weights = attention.weights(&heads, which).unwrap();
         assert!(weights.sum_axis(Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-12));
         let expected = weights.dot(&head(&v, 1, 1));
         for (row, expected) in which.rows.iter().zip(expected.rows()) {
             assert!((&head(&out, 1, 3).row(*row) - &expected).iter().all(|e| e.abs() < 1e-12));
         }
-        for wrong in [Rows { batch: 2, ..which }, Rows { head: 4, ..which }, Rows { rows: &[90], ..which }] {
+        for wrong in [
+            WeightRows { batch: 2, ..which },
+            WeightRows { head: 4, ..which },
+            WeightRows { rows: &[90], ..which },
+        ] {
             assert!(matches!(attention.weights(&heads, wrong), Err(Error::Parameter { .. })));
         }
     }
@@ -779,7 +783,7 @@ fn keys_without_a_common_feature_hide_none() {
             state.prefill(&k, &v).unwrap();
             let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
             assert!((step.output[[0, 0, 0]] - 3.0).abs() < 1e-5);
-            let which = Rows { batch: 0, head: 0, rows: &[0], causal: false };
+            let which = WeightRows { batch: 0, head: 0, rows: &[0], causal: false };
             assert!((attention.weights(&heads, which).unwrap()[[0, n - 1]] - 1.0).abs() < 1e-12);
         }
     }
@@ -919,7 +923,7 @@ fn sequences_and_nan_reach_the_side_doors() {
     k[[0, 0, 25, 0]] = f64::NAN;
     let heads = Heads::new(&x, &k, &x).unwrap().sequences(&offsets, &offsets).unwrap();
     let weights =
-        attention.weights(&heads, Rows { batch: 0, head: 0, rows: &[3, 30], causal: false }).unwrap();
+        attention.weights(&heads, WeightRows { batch: 0, head: 0, rows: &[3, 30], causal: false }).unwrap();
     assert!(weights.row(0).iter().all(|w| w.is_finite()) && weights.row(1).iter().any(|w| w.is_nan()));
     assert!(attention.state(usize::MAX, 2, 1).is_err() && attention.state(1, 1, usize::MAX / 2).is_err());
 }

@@ -2,7 +2,7 @@
 
 use crate::common::frequencies;
 use ndarray::{Array1, Array2, Array4, s};
-use random_features::apply::attention::{Attention, ExactAttention, Heads, Rows};
+use random_features::apply::attention::{Attention, ExactAttention, Heads, WeightRows};
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::map::Conditioning;
 use random_features::{Error, Map, Positive, Side, Trigonometric};
@@ -72,8 +72,9 @@ fn the_heaviest_keys_are_exact_and_the_others_are_not() {
     for h in 0..2 {
         let expected = naive(&map, (&head(&q, h), &head(&k, 0), &head(&v, 0)), &heavy, |_, _| true);
         near(&head(&out.output, h), &expected, 1e-12);
-        let rows =
-            attention.weights(&heads, Rows { batch: 0, head: h, rows: &[0, 40], causal: false }).unwrap();
+        let rows = attention
+            .weights(&heads, WeightRows { batch: 0, head: h, rows: &[0, 40], causal: false })
+            .unwrap();
         near(&rows.dot(&head(&v, 0)), &expected.select(ndarray::Axis(0), &[0, 40]), 1e-12);
     }
     // f32 too.
@@ -160,8 +161,9 @@ fn the_first_keys_are_exact_in_causal_attention() {
     let (q, k, v) = (head(&q, 0), head(&k, 0), head(&v, 0));
     let expected = naive(&map, (&q, &k, &v), &[0, 1, 2, 50, 51, 52], |i, j| j <= i && (j < 50) == (i < 50));
     near(&head(&out.output, 0), &expected, 1e-12);
-    let rows =
-        attention.weights(&heads, Rows { batch: 0, head: 0, rows: &[1, 49, 77], causal: true }).unwrap();
+    let rows = attention
+        .weights(&heads, WeightRows { batch: 0, head: 0, rows: &[1, 49, 77], causal: true })
+        .unwrap();
     near(&rows.dot(&v), &expected.select(ndarray::Axis(0), &[1, 49, 77]), 1e-12);
 }
 
@@ -204,7 +206,8 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     let out = attention.bidirectional(&heads).unwrap().output;
     for (batch, head) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         let rows = [3, 29, 30, 69];
-        let weights = attention.weights(&heads, Rows { batch, head, rows: &rows, causal: false }).unwrap();
+        let weights =
+            attention.weights(&heads, WeightRows { batch, head, rows: &rows, causal: false }).unwrap();
         let found = weights.dot(&v.slice(s![batch, head, .., ..]));
         near(&found, &out.slice(s![batch, head, .., ..]).select(ndarray::Axis(0), &rows), 1e-12);
     }

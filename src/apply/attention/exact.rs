@@ -21,9 +21,9 @@ const QUERIES: usize = 48;
 /// those up to the query's own place. Blocks of the matrix of weights are computed one after the other, relative to the
 /// largest logit so far; the matrix never exists.
 ///
-/// Sums over keys are taken in `T`, so values must be some way below its largest number. A query that sees no key gets 0. A
-/// query or a key that is not finite makes the outputs NaN that may see it, and no others; so does a logit beyond the range of
-/// `T`, but one of −∞ has the weight 0. A value that is not finite counts where its weight does not vanish. Results are the
+/// Sums over keys are taken in `T`, so values must be some way below its largest number. A query that sees no key gets 0. NaN in
+/// a query or a key makes the outputs NaN that may see it, and no others; so does a logit of NaN or +∞, as infinite coordinates
+/// and logits beyond the range of `T` give, but one of −∞ has the weight 0. A value that is not finite counts where its weight does not vanish. Results are the
 /// same to the bit on any number of threads.
 ///
 /// # Cost

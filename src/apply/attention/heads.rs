@@ -7,7 +7,7 @@ use ndarray::{
     RemoveAxis,
 };
 
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result, check_positive, check_size};
 
 /// Queries, keys and values: `[batch, heads, length, dim]` each, any strides, borrowed.
 ///
@@ -57,7 +57,7 @@ impl<'a, E> Heads<'a, E> {
     /// Queries \[b, h, n, d\], keys \[b, h′, l, d\] and values \[b, h′, l, d_v\], h a multiple of h′.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if they do not fit, or d_v is 0.
+    /// [`Shape`](Error::Shape) if they do not fit, [`Parameter`](Error::Parameter) if d_v is 0.
     pub fn new(
         queries: &'a ArrayRef<E, Ix4>,
         keys: &'a ArrayRef<E, Ix4>,
@@ -69,7 +69,7 @@ impl<'a, E> Heads<'a, E> {
         check_size("the number of heads of the values", kh, vh)?;
         check_size("the length of the values", l, vl)?;
         check_size("the dimension of the keys", d, kd)?;
-        check_size("the dimension of the values", dv.max(1), dv)?;
+        check_positive("the dimension of the values", dv)?;
         let fits = if kh == 0 { h == 0 } else { h % kh == 0 };
         let whole = kh * h.div_ceil(kh.max(1)).max(1);
         check_size(
@@ -149,11 +149,6 @@ impl<'a, E> Heads<'a, E> {
         self.ranges().iter().try_for_each(|(queries, keys)| {
             check_size("the number of keys of a sequence in causal attention", queries.len(), keys.len())
         })
-    }
-
-    /// The largest number of keys of a sequence.
-    pub(super) fn longest(&self) -> usize {
-        self.ranges().into_iter().map(|(_, keys)| keys.len()).max().unwrap_or(0)
     }
 
     /// Cuts everything into jobs, in order.

@@ -30,7 +30,7 @@ pub use heads::Heads;
 pub use report::{Basis, ErrorReport};
 pub use step::{CausalState, Step};
 pub use tokens::Element;
-pub use weights::Rows;
+pub use weights::WeightRows;
 
 use ndarray::{Array4, ArrayRef, Ix4};
 use rayon::prelude::*;
@@ -52,7 +52,7 @@ use crate::map::Map;
 /// out(q) = Σⱼ K̂(q, kⱼ) vⱼ / Σⱼ K̂(q, kⱼ) with K̂(q, k) = φ(√s q)·ψ(√s k), s = 1/√d unless
 /// [stated otherwise](Attention::scale), over all keys or, causally, those up to the query's own place. The map is one of
 /// the kernel exp(x·y), with lengthscale 1 since points are scaled before, as [`Positive.softmax(ω)`](crate::Positive) is (FAVOR+), [`Gerf`](crate::Gerf) with OPRF
-/// parameters (FAVOR++), or any other.
+/// parameters (FAVOR++), or any other. A lengthscale ℓ of the map divides points once more: the scale is then s/ℓ².
 ///
 /// # Accuracy
 /// Features, and products of features and values, are taken in `T`; sums over tokens in `f64`, each relative to the largest
@@ -65,8 +65,9 @@ use crate::map::Map;
 /// # Normalisers
 /// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](Attended::non_positive). With
 /// non-negative features that happens only where all weights are 0. A query that sees no key gets 0 and is not reported.
-/// A query or a key that is not finite makes the outputs NaN that may see it, and no others; a value that is not finite does
-/// so, or makes them infinite, in its own coordinate.
+/// A query or a key that is not finite makes the outputs NaN that may see it, and no others (where weights are exact, an
+/// infinite coordinate counts through its logits: those of −∞ have the weight 0); a value that is not finite does so, or
+/// makes them infinite, in its own coordinate.
 ///
 /// # Cost
 /// O(L m (d + d_v)) time for each head, O(m d_v) memory for each thread beyond the output, and for each head, where these are
@@ -76,12 +77,12 @@ use crate::map::Map;
 /// ```
 /// use ndarray::Array4;
 /// use random_features::apply::attention::{Attention, Heads};
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Positive;
 /// let token = |(b, h, i, k): (usize, usize, usize, usize)| ((b + 2 * h + 3 * i + 5 * k) % 7) as f32 / 7.0;
 /// let (q, k) = (Array4::from_shape_fn((1, 2, 100, 16), token), Array4::from_shape_fn((1, 2, 80, 16), token));
 /// let v = Array4::from_shape_fn((1, 2, 80, 8), token);
-/// let omega = draw(16, 64, &Orthogonal, &mut random_features::rng(5))?;
+/// let omega = Orthogonal.draw(16, 64, 5)?;
 /// let attention = Attention::new(Positive.softmax::<f32>(omega)?)?;
 /// let out = attention.bidirectional(&Heads::new(&q, &k, &v)?)?.output;
 /// assert_eq!(out.dim(), (1, 2, 100, 8));
@@ -189,9 +190,9 @@ impl<T: Real> Attention<T> {
         self.prepared()
     }
 
-    /// Biased: φ + ε max φ for queries and φ + ε for keys, in every feature. The reference
-    /// code of FAVOR+ does so against division by 0, relative to the largest feature of all keys, future ones included;
-    /// nothing here needs it.
+    /// Biased: adds ε to every feature ψ of a key, which has its factor m^(−½), and ε maxⱼ φⱼ(q) to every feature of a query.
+    /// Nothing here needs it. The reference code of FAVOR+ adds such an ε against division by 0, for keys relative to the
+    /// largest feature of all keys, future ones included.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless ε is at least 0 and finite.
@@ -264,9 +265,10 @@ impl<T: Real> Attention<T> {
         Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
     }
 
-    /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal), whichever way is estimated to be faster:
-    /// by the [exact weights](ExactAttention) for sequences shorter than the [crossover](Attention::crossover), if every map
-    /// is one of the softmax kernel. Which way it goes depends on shapes alone.
+    /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal), by linear or by
+    /// [exact](Attention::exact) attention, whichever is estimated to take fewer operations: the exact one for short
+    /// sequences, up to the [crossover](Attention::crossover) where there are as many queries as keys, and for few queries or
+    /// few keys. Always the linear one where [`exact`](Attention::exact) is `None`. The choice depends on shapes alone.
     ///
     /// # Errors
     /// As theirs.
@@ -274,8 +276,7 @@ impl<T: Real> Attention<T> {
         if causal {
             self.check_causal()?;
         }
-        let [_, _, _, d_v] = heads.output_dim();
-        match self.exact().filter(|_| self.normalised && heads.longest() < self.crossover(d_v, causal)) {
+        match self.exact().filter(|_| self.normalised && self.is_short(heads, causal)) {
             Some(exact) => {
                 self.check_inputs(heads)?;
                 let output = if causal { exact.causal(heads)? } else { exact.bidirectional(heads)? };
@@ -297,15 +298,33 @@ impl<T: Real> Attention<T> {
         exact.ok().filter(|_| same && self.reading.epsilon == 0.0)
     }
 
-    /// The length from which on linear attention is estimated to be faster than the exact one, from operations alone, whose
-    /// weights are fitted to times; the manual has a [table](crate::manual::experiments#attention).
+    /// The length from which on linear attention is estimated to be faster than the exact one, for as many queries as keys:
+    /// from operations alone, whose weights are fitted to times; the manual has a
+    /// [table](crate::manual::experiments#attention).
     pub fn crossover(&self, d_v: usize, causal: bool) -> usize {
+        let (token, pair) = self.costs(d_v);
+        if causal { 4 * token / pair } else { 2 * token / pair }
+    }
+
+    /// Whether exact attention is estimated to take fewer operations.
+    fn is_short<E>(&self, heads: &Heads<'_, E>, causal: bool) -> bool {
+        let [_, _, _, d_v] = heads.output_dim();
+        let (token, pair) = self.costs(d_v);
+        let (mut tokens, mut pairs) = (0.0, 0.0);
+        for (queries, keys) in heads.ranges() {
+            let (n, l) = (queries.len() as f64, keys.len() as f64);
+            tokens += n + l;
+            pairs += if causal { 0.5 * n * l } else { n * l };
+        }
+        pairs * (pair as f64) < tokens * token as f64
+    }
+
+    /// The operations of a query or a key in linear attention, and of a pair in exact attention.
+    fn costs(&self, d_v: usize) -> (usize, usize) {
         let (d, features) = (self.maps[0].input_dim(), self.maps[0].feature_dim());
-        // A token's features twice, the sums of its key and those for its query; beside a pair's logit, weight and value. A
-        // feature's operation takes twice the time of a pair's at such lengths, as measured (`example attention --part crossover`).
-        let token = 4 * features * (d + d_v);
-        let pair = d + d_v + PAIR;
-        if causal { 2 * token / pair } else { token / pair }
+        // The features of a token and the sums that it enters or reads; beside a pair's logit, weight and value. A feature's
+        // operation takes twice the time of a pair's at such lengths, as measured (`example attention --part crossover`).
+        (2 * features * (d + d_v), d + d_v + PAIR)
     }
 
     fn setup(&self, head: usize) -> Setup<'_, T> {

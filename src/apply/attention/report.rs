@@ -142,8 +142,9 @@ impl<T: Real> Attention<T> {
     ) -> Result<ErrorReport> {
         let map = &self.maps[head % self.maps.len()];
         let tokens = self.scaled_tokens([queries, keys, values])?;
-        let closed =
-            Closed::new(map).ok_or(Error::Unsupported { what: "an error report by closed forms" })?;
+        let closed = Closed::new(map).ok_or(Error::Unsupported {
+            what: "error report by closed forms: take Attention::simulated_report",
+        })?;
         closed.report(closed.sample(map, tokens)?)
     }
 
@@ -332,10 +333,16 @@ impl fmt::Display for ErrorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (m, mean) = (self.frequencies, self.mean_error);
         if let (Some(weights), Some(output)) = (self.weight_error(), self.output_error()) {
+            let verdict = if output < mean {
+                ""
+            } else {
+                ": no better than that mean, use exact attention or more frequencies"
+            };
+            let [weights, output, mean] = [weights, output, mean].map(two_digits);
             return write!(
                 f,
-                "m = {m}: expected relative error of the weights {weights:.2}, of the output {output:.2} (the mean of \
-                 the values: {mean:.2}), by {}",
+                "m = {m}: expected relative error of the weights {weights}, of the output {output} (of the mean of the \
+                 values: {mean}), by {}{verdict}",
                 self.basis
             );
         }
@@ -357,5 +364,15 @@ impl fmt::Display for ErrorReport {
                 " No other map of the softmax kernel does better than that bound: use exact attention."
             ),
         }
+    }
+}
+
+/// A positive number with two significant digits.
+fn two_digits(value: f64) -> String {
+    let decimals = 1.0 - value.log10().floor();
+    if (0.0..=5.0).contains(&decimals) {
+        format!("{value:.*}", decimals as usize)
+    } else {
+        format!("{value:.1e}")
     }
 }

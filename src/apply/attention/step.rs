@@ -26,9 +26,9 @@ use crate::map::{Map, check_addressable};
 /// ```
 /// use ndarray::{Array3, Array4, s};
 /// use random_features::apply::attention::{Attention, Heads};
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Positive;
-/// let omega = draw(8, 32, &Orthogonal, &mut random_features::rng(5))?;
+/// let omega = Orthogonal.draw(8, 32, 5)?;
 /// let attention = Attention::new(Positive.softmax::<f64>(omega)?)?;
 /// let token = |(_, h, i, k): (usize, usize, usize, usize)| ((2 * h + 3 * i + 5 * k) % 7) as f64 / 7.0;
 /// let x = Array4::from_shape_fn((1, 2, 30, 8), token);

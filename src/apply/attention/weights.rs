@@ -13,7 +13,7 @@ use crate::error::{Error, Result, check_size};
 
 /// Which rows of the attention matrix.
 #[derive(Clone, Copy, Debug)]
-pub struct Rows<'a> {
+pub struct WeightRows<'a> {
     /// The batch.
     pub batch: usize,
     /// The head of queries.
@@ -33,7 +33,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads do not fit, [`Parameter`](Error::Parameter) if there is no such batch,
     /// head or row.
-    pub fn weights<E: Element<T>>(&self, heads: &Heads<'_, E>, which: Rows<'_>) -> Result<Array2<f64>> {
+    pub fn weights<E: Element<T>>(&self, heads: &Heads<'_, E>, which: WeightRows<'_>) -> Result<Array2<f64>> {
         let [batch, count, length, _] = heads.output_dim();
         check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
         if self.maps.len() > 1 {
@@ -41,7 +41,9 @@ impl<T: Real> Attention<T> {
         }
         let below = |name, value: usize, size: usize| match value < size {
             true => Ok(()),
-            false => Err(Error::Parameter { name, value: value as f64, domain: "below their number" }),
+            false => {
+                Err(Error::Parameter { name, value: value as f64, domain: "less than the number of these" })
+            }
         };
         below("the batch", which.batch, batch)?;
         below("the head", which.head, count)?;

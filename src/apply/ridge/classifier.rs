@@ -24,11 +24,11 @@ use crate::numeric;
 /// ```
 /// use ndarray::{Array2, arr2, s};
 /// use random_features::apply::{RidgeClassifier, RidgeStatistics};
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Trigonometric;
 /// let x = Array2::from_shape_fn((300, 1), |(i, _)| i as f64 / 75.0 - 2.0);
 /// let labels: Vec<usize> = x.iter().map(|x| usize::from(x.abs() > 1.0)).collect();
-/// let map = Trigonometric.gaussian(draw(1, 64, &Orthogonal, &mut random_features::rng(1))?, 1.0)?;
+/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 64, 1)?, 1.0)?;
 /// let mut statistics = RidgeStatistics::new(map, 2)?;
 /// statistics.update_labels(&x, &labels)?;
 /// let held_out = arr2(&[[-1.9], [-0.8], [0.1], [0.7], [1.5]]);
@@ -103,7 +103,7 @@ impl<T: Real> RidgeClassifier<T> {
 
     pub(crate) fn probabilities_of(&self, x: Points<'_, T>) -> Result<Array2<T>> {
         let Some(calibration) = &self.calibration else {
-            return Err(Error::NoData { what: "a probability (by RidgeClassifier::calibrated)" });
+            return Err(Error::NoData { what: "a probability needs RidgeClassifier::calibrated, which" });
         };
         let mut scores = self.model.scores(x)?;
         for mut row in scores.rows_mut() {

@@ -28,9 +28,9 @@ const ROWS: usize = 48;
 /// ```
 /// use ndarray::Array2;
 /// use random_features::apply::{Criterion, RidgeStatistics};
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Trigonometric;
-/// let map = Trigonometric.gaussian(draw(1, 50, &Orthogonal, &mut random_features::rng(1))?, 1.0)?;
+/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
 /// let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
 /// let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
 /// let y = x.mapv(|x| x.sin() + 0.1 * (1e4 * x).sin());

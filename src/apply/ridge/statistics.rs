@@ -52,11 +52,11 @@ use crate::map::Map;
 /// ```
 /// use ndarray::{Array2, s};
 /// use random_features::apply::RidgeStatistics;
-/// use random_features::frequency::{Orthogonal, draw};
+/// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Trigonometric;
 /// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
 /// let y = x.mapv(|x| (2.0 * x).sin());
-/// let map = Trigonometric.gaussian(draw(1, 50, &Orthogonal, &mut random_features::rng(1))?, 0.5)?;
+/// let map = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
 /// let mut left = RidgeStatistics::new(map.clone(), 1)?;
 /// left.update(&x.slice(s![..250, ..]), &y.slice(s![..250, ..]))?;
 /// let mut right = RidgeStatistics::new(map, 1)?.starting_at(250)?;    //  on another machine

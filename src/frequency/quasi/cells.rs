@@ -6,6 +6,7 @@ use rand::Rng;
 use crate::error::Result;
 use crate::frequency::coupling::{Coupling, Drawn, Rows};
 use crate::frequency::radii::{Radii, draw_radii};
+use crate::frequency::shape::check_memory;
 use crate::numeric::special::normal_quantile;
 use crate::theory::{BlockLaw, Dependence, Radius};
 
@@ -29,6 +30,7 @@ pub trait Net: Coupling {
         quantile: &dyn Fn(u64) -> f64,
         rng: &mut dyn Rng,
     ) -> Result<Array2<f64>> {
+        check_memory(d, size)?;
         let mut rows = Array2::zeros((size, d));
         self.fill(rows.view_mut(), quantile, rng)?;
         Ok(rows)
