@@ -24,6 +24,7 @@ macro_rules! everywhere {
 
 everywhere!(
     cholesky_reconstructs,
+    large_matrices_are_factored_in_parts,
     solutions_have_small_residuals,
     updates_are_refactorisations,
     downdates_undo_updates,
@@ -128,6 +129,27 @@ mod checks {
             let eigen = backend.eigen(&a).unwrap();
             let expected: f64 = eigen.values.iter().map(|value| value.widen().ln()).sum();
             assert!((factor.log_determinant() - expected).abs() < tolerance::<T>(n * n, 4.0));
+        }
+    }
+
+    /// Above the diagonal, what is not read is NaN.
+    pub fn large_matrices_are_factored_in_parts<T: Scalar>(backend: Backend) {
+        for n in [257, 700, 1100] {
+            let a = definite::<T>(n);
+            let mut lower = a.clone();
+            lower.indexed_iter_mut().filter(|((i, j), _)| j > i).for_each(|(_, entry)| *entry = T::nan());
+            let factor = backend.cholesky(&lower).unwrap();
+            let l = widened(&factor.lower());
+            assert!(l.indexed_iter().all(|((i, j), &entry)| i >= j || entry == 0.0));
+            close(&l.dot(&l.t()), &widened(&a), tolerance::<T>(n, 4.0));
+            for row in [n / 3, n / 2, n - 1] {
+                let mut indefinite = lower.clone();
+                indefinite[[row, row]] = T::narrow(-0.25);
+                fails_at(backend.cholesky(&indefinite), row);
+                indefinite[[row, 0]] = T::infinity();
+                let error = backend.cholesky(&indefinite).unwrap_err();
+                assert!(matches!(error, Error::NotFinite { row: found, .. } if found == row));
+            }
         }
     }
 
@@ -452,13 +474,15 @@ fn threads_do_not_change_bits_of_faer() {
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| {
-            let a = definite::<f64>(400);
+            let (a, large) = (definite::<f64>(400), definite::<f64>(1100));
             (
-                Backend::Faer.cholesky(&a).unwrap(),
+                Backend::Faer.cholesky(&large).unwrap(),
+                Backend::Faer.cholesky(&large.mapv(|entry| entry as f32)).unwrap(),
                 Backend::Faer.eigen(&a).unwrap(),
                 Backend::Faer.svd(&a).unwrap(),
             )
         })
     };
-    assert_eq!(on(1), on(2));
+    let one = on(1);
+    assert!(one == on(2) && one == on(3));
 }

@@ -1,6 +1,7 @@
 //! [`Backend`]: the library that factorises matrices, and the checks of its input.
 
-use ndarray::{Array1, Array2, ArrayRef2, s};
+use ndarray::parallel::prelude::*;
+use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayViewMut2, Axis, aview1, s};
 
 use super::{Cholesky, Eigen, Svd};
 use crate::Real;
@@ -24,7 +25,7 @@ use crate::numeric;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {
-    /// faer, on one thread.
+    /// faer, on one thread but for large Cholesky factorisations.
     #[cfg(feature = "faer")]
     Faer,
     /// The LAPACK that the program links.
@@ -57,7 +58,7 @@ impl Backend {
     /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) with the
     /// first row whose pivot is not above 0 if it is not positive definite up to rounding.
     pub fn cholesky<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Cholesky<T>> {
-        let upper = T::cholesky(self, symmetric(a)?);
+        let upper = T::cholesky(self, upper(a)?);
         upper.map(Cholesky::new).map_err(super::cholesky::not_positive_definite)
     }
 
@@ -70,7 +71,7 @@ impl Backend {
     /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) if the
     /// backend's iteration does not converge.
     pub fn eigen<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Eigen<T>> {
-        let (a, unit) = in_units(symmetric(a)?);
+        let (a, unit) = in_units(upper(a)?);
         let eigen = T::eigen(self, a).ok_or_else(|| no_convergence("the eigendecomposition"))?;
         Ok(eigen.finish(unit))
     }
@@ -104,7 +105,7 @@ impl<T: Real + Factorise> Scalar for T {}
 
 /// The factorisations of matrices of a scalar type. Public in a private module, to seal [`Scalar`].
 ///
-/// Matrices are in standard layout, with entries that are finite, and symmetric where that is needed.
+/// Matrices are in standard layout, with entries that are finite; of a symmetric one the lower triangle is 0.
 pub trait Factorise: Sized {
     /// U, upper triangular with `a` = Uᵀ U, or the first row whose pivot is not positive.
     fn cholesky(backend: Backend, a: Array2<Self>) -> Result<Array2<Self>, Option<usize>>;
@@ -139,37 +140,40 @@ macro_rules! factorise {
 
 factorise!(f32, f64);
 
-/// The symmetric matrix with the lower triangle of `a`.
-fn symmetric<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
+/// The side of the squares that are transposed one at a time, through a buffer: where rows are a power of two long, the lines
+/// of both matrices would evict each other from the L1 cache.
+const SQUARE: usize = 16;
+
+/// The lower triangle of `a`, transposed: the upper triangle of the symmetric matrix, with zeros below it.
+fn upper<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
     check_positive("the dimension of the matrix", a.nrows())?;
     check_size("the number of columns of the matrix", a.nrows(), a.ncols())?;
-    let finite = |i: usize| a.slice(s![i, ..=i]).iter().all(|entry| entry.is_finite());
-    match (0..a.nrows()).find(|&i| !finite(i)) {
-        Some(row) => Err(Error::NotFinite { what: "the lower triangle of the matrix", row }),
-        None => {
-            let mut copy = numeric::zeros(a.nrows(), a.nrows());
-            copy.assign(a);
-            Ok(mirrored(copy))
-        }
-    }
-}
-
-/// The side of the squares that are mirrored one at a time: small enough for the L1 cache, whatever the distance between
-/// rows.
-const SQUARE: usize = 8;
-
-/// The matrix in standard layout with the lower triangle of `a` above the diagonal, too.
-fn mirrored<T: Real>(mut a: Array2<T>) -> Array2<T> {
     let n = a.nrows();
-    let entries = a.as_slice_mut().unwrap_or_default();
-    for rows in (0..n).step_by(SQUARE).map(|start| start..n.min(start + SQUARE)) {
-        for columns in (0..rows.end).step_by(SQUARE).map(|start| start..rows.end.min(start + SQUARE)) {
-            for (i, j) in rows.clone().flat_map(|i| columns.clone().map(move |j| (i, j))) {
-                entries[j.min(i) * n + i.max(j)] = entries[i.max(j) * n + j.min(i)];
+    let mut upper = numeric::zeros(n, n);
+    let transpose = |(strip, mut rows): (usize, ArrayViewMut2<'_, T>)| {
+        let first = strip * SQUARE;
+        let mut square = [[T::zero(); SQUARE]; SQUARE];
+        for start in (first..n).step_by(SQUARE) {
+            let end = n.min(start + SQUARE);
+            for (k, row) in
+                a.slice(s![start..end, first..n.min(first + SQUARE)]).rows().into_iter().enumerate()
+            {
+                row.iter().zip(&mut square).for_each(|(entry, column)| column[k] = *entry);
+            }
+            for ((i, mut row), column) in (first..).zip(rows.rows_mut()).zip(&square) {
+                let above = start.max(i);
+                row.slice_mut(s![above..end]).assign(&aview1(&column[above - start..end - start]));
             }
         }
+        rows.iter().fold(true, |finite, entry| finite & entry.is_finite())
+    };
+    let strips = upper.axis_chunks_iter_mut(Axis(0), SQUARE).into_par_iter().enumerate();
+    if strips.map(transpose).reduce(|| true, |a, b| a & b) {
+        return Ok(upper);
     }
-    a
+    let finite = |column: ArrayView1<'_, T>| column.iter().all(|entry| entry.is_finite());
+    let row = upper.columns().into_iter().position(|column| !finite(column)).unwrap_or(0);
+    Err(Error::NotFinite { what: "the lower triangle of the matrix", row })
 }
 
 /// `a` in standard layout.

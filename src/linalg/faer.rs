@@ -1,33 +1,96 @@
-//! The factorisations by [`faer`], on one thread, whatever threads other users of it allow: the bits of a result do not
-//! depend on them.
+//! The factorisations by [`faer`], each call of it on one thread, whatever threads other users of it allow. A large
+//! Cholesky factorisation is cut into such calls here, which threads share: the bits of a result do not depend on them.
 
 use faer::diag::Diag;
 use faer::dyn_stack::{MemBuffer, MemStack, StackReq};
 use faer::linalg::cholesky::llt::factor::{LltError, cholesky_in_place, cholesky_in_place_scratch};
 use faer::linalg::evd::{ComputeEigenvectors, self_adjoint_evd, self_adjoint_evd_scratch};
+use faer::linalg::matmul::matmul;
+use faer::linalg::matmul::triangular::{self, BlockStructure};
 use faer::linalg::svd::{ComputeSvdVectors, svd, svd_scratch};
+use faer::linalg::triangular_solve::solve_lower_triangular_in_place;
+use faer::reborrow::{Reborrow, ReborrowMut};
 use faer::traits::RealField;
-use faer::{Mat, MatMut, MatRef, Par};
+use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2, ArrayRef2, s};
 
 use super::spectral::{Eigen, Svd};
 
-/// How work is cut: in the same way whatever the number of threads.
+/// How faer cuts work: in the same way whatever the number of threads.
 const PAR: Par = Par::Seq;
+
+/// Rows that faer factors, solves for or multiplies at a time. Where matrices are cut depends on their size alone.
+const TILE: usize = 256;
 
 /// U, upper triangular with `a` = Uᵀ U, or the row that fails.
 pub(super) fn cholesky<T: RealField + Copy>(mut a: Array2<T>) -> Result<Array2<T>, Option<usize>> {
     let n = a.nrows();
     // Read column by column, the rows of U are the columns of L.
-    let l = MatMut::from_column_major_slice_mut(a.as_slice_mut().unwrap_or_default(), n, n);
-    with_stack(cholesky_in_place_scratch::<T>(n, PAR, Default::default()), |stack| {
-        cholesky_in_place(l, Default::default(), PAR, stack, Default::default())
-    })
-    .map_err(|LltError::NonPositivePivot { index }| Some(index))?;
+    factor(MatMut::from_column_major_slice_mut(a.as_slice_mut().unwrap_or_default(), n, n)).map_err(Some)?;
+    // faer uses what is above the diagonal of L as room.
     for (i, mut row) in a.rows_mut().into_iter().enumerate() {
         row.slice_mut(s![..i]).fill(T::zero_impl());
     }
     Ok(a)
+}
+
+/// Puts L into the lower triangle of A = L Lᵀ, or says which row fails.
+fn factor<T: RealField + Copy>(a: MatMut<'_, T>) -> Result<(), usize> {
+    let n = a.nrows();
+    if n <= TILE {
+        return with_stack(cholesky_in_place_scratch::<T>(n, PAR, Default::default()), |stack| {
+            cholesky_in_place(a, Default::default(), PAR, stack, Default::default())
+        })
+        .map(|_| ())
+        .map_err(|LltError::NonPositivePivot { index }| index);
+    }
+    let half = half(n);
+    let (mut above, _, mut below, mut rest) = a.split_at_mut(half, half);
+    factor(above.rb_mut())?;
+    solve(above.rb(), below.rb_mut());
+    subtract_square(rest.rb_mut(), below.rb());
+    factor(rest).map_err(|row| half + row)
+}
+
+/// B ← B L⁻ᵀ.
+fn solve<T: RealField + Copy>(l: MatRef<'_, T>, b: MatMut<'_, T>) {
+    if b.nrows() <= TILE {
+        return solve_lower_triangular_in_place(l, b.transpose_mut(), PAR);
+    }
+    let half = half(b.nrows());
+    let (above, below) = b.split_at_row_mut(half);
+    rayon::join(|| solve(l, above), || solve(l, below));
+}
+
+/// The lower triangle of A ← A − B Bᵀ.
+fn subtract_square<T: RealField + Copy>(a: MatMut<'_, T>, b: MatRef<'_, T>) {
+    if a.nrows() <= TILE {
+        let (lower, whole) = (BlockStructure::TriangularLower, BlockStructure::Rectangular);
+        return triangular::matmul(a, lower, Accum::Add, b, whole, b.transpose(), whole, -T::one_impl(), PAR);
+    }
+    let half = half(a.nrows());
+    let (above, _, left, below) = a.split_at_mut(half, half);
+    let (b, c) = b.split_at_row(half);
+    rayon::join(
+        || subtract(left, c, b),
+        || rayon::join(|| subtract_square(above, b), || subtract_square(below, c)),
+    );
+}
+
+/// A ← A − B Cᵀ.
+fn subtract<T: RealField + Copy>(a: MatMut<'_, T>, b: MatRef<'_, T>, c: MatRef<'_, T>) {
+    if a.nrows() > TILE {
+        let half = half(a.nrows());
+        let ((above, below), (b, d)) = (a.split_at_row_mut(half), b.split_at_row(half));
+        rayon::join(|| subtract(above, b, c), || subtract(below, d, c));
+    } else {
+        matmul(a, Accum::Add, b, c.transpose(), -T::one_impl(), PAR);
+    }
+}
+
+/// About the half of n, which is above `TILE`, in whole registers.
+fn half(n: usize) -> usize {
+    (n / 2).next_multiple_of(64)
 }
 
 /// Eigenvalues and eigenvectors of a symmetric matrix, if the iteration converges.
@@ -37,7 +100,7 @@ pub(super) fn eigen<T: RealField + Copy>(a: Array2<T>) -> Option<Eigen<T>> {
     let scratch = self_adjoint_evd_scratch::<T>(n, ComputeEigenvectors::Yes, PAR, Default::default());
     with_stack(scratch, |stack| {
         let (values, vectors) = (values.as_mut(), Some(vectors.as_mut()));
-        self_adjoint_evd(matrix(&a).as_ref(), values, vectors, PAR, stack, Default::default())
+        self_adjoint_evd(matrix(&a).transpose(), values, vectors, PAR, stack, Default::default())
     })
     .ok()?;
     Some(Eigen { values: list(&values), vectors: array(vectors.as_ref()) })

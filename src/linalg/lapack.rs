@@ -20,6 +20,7 @@ pub(super) fn cholesky<T: Lapack>(a: Array2<T>) -> Result<Array2<T>, Option<usiz
 
 /// Eigenvalues and eigenvectors of a symmetric matrix, if the iteration converges.
 pub(super) fn eigen<T: Lapack + Scalar<Real = T>>(a: Array2<T>) -> Option<Eigen<T>> {
+    // It reads arrays in standard layout column by column, where the upper triangle is the lower one.
     let (values, vectors) = a.eigh_into(UPLO::Lower).ok()?;
     Some(Eigen { values, vectors: vectors.as_standard_layout().into_owned() })
 }
