@@ -6,7 +6,7 @@ use super::shift::Shift;
 use crate::Real;
 use crate::frequency::Counts;
 use crate::kernel::Lengthscale;
-use crate::numeric::{self, Isa, squared_norm};
+use crate::numeric::{self, Isa, pointwise, squared_norm};
 
 /// Features Πₗ (uₗ/rₗ)^{ωⱼₗ} e^{bⱼ} with u = x/ℓ − c and counts ω: logarithms of magnitudes are projected, signs are
 /// parities of bit masks, and 0⁰ = 1.
@@ -21,6 +21,8 @@ pub(crate) struct Logarithms {
     inverses: Vec<f64>,
     /// b.
     pub biases: Vec<f64>,
+    /// Whether some b is not 0.
+    biased: bool,
     /// The row term is `unshifted` ‖x/ℓ‖² − ½ ‖u‖².
     pub unshifted: f64,
     /// Where the counts of each frequency are odd, as [sets of coordinates](numeric::negate_odd).
@@ -48,7 +50,8 @@ impl Logarithms {
         let (odd, positive) = (sets(counts.rows(), |n| n % 2 == 1), sets(counts.rows(), |n| n > 0));
         let scales = (0..counts.dim()).map(|l| lengthscale.at(l)).collect();
         let inverses = divisors.iter().map(|r| r.recip()).collect();
-        Logarithms { scales, shift, divisors, inverses, biases, unshifted, odd, positive }
+        let biased = biases.iter().any(|b| *b != 0.0);
+        Logarithms { scales, shift, divisors, inverses, biases, biased, unshifted, odd, positive }
     }
 
     /// uₗ, from x/ℓ.
@@ -123,9 +126,16 @@ impl Logarithms {
         if let Some(zero) = point.zero {
             numeric::replace_meeting(Isa::best(), values, &self.positive, zero, T::neg_infinity());
         }
-        let largest = numeric::max_sum(Isa::best(), values, &self.biases);
-        let shift = if largest == f64::NEG_INFINITY { 0.0 } else { largest };
-        numeric::add_minus(Isa::best(), values, &self.biases, shift);
+        let isa = Isa::best();
+        let finite = |largest: f64| if largest == f64::NEG_INFINITY { 0.0 } else { largest };
+        if self.biased {
+            let shift = finite(numeric::max_sum(isa, values, &self.biases));
+            numeric::add_minus(isa, values, &self.biases, shift);
+            return shift;
+        }
+        // The same numbers, without the detour through `f64`.
+        let shift = finite(numeric::max(isa, values).widen());
+        pointwise::affine(isa, values, T::one(), -T::narrow(shift), T::neg_infinity());
         shift
     }
 
