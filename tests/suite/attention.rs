@@ -808,7 +808,8 @@ fn exact_attention_is_the_definition() {
     };
     assert!(run(1) == run(3));
     // Beside a key of a later block nothing is left of those before.
-    let long = k.mapv(|v| 40.0 * v);
+    let mut long = k.mapv(|v| 4.0 * v);
+    long.slice_mut(s![.., .., 300.., ..]).mapv_inplace(|v| 10.0 * v);
     let heads = Heads::new(&long, &long, &v).unwrap();
     let [all, causal]: [Array4<f64>; 2] =
         [ExactAttention::new().bidirectional(&heads).unwrap(), ExactAttention::new().causal(&heads).unwrap()];
@@ -1028,7 +1029,7 @@ fn keys_without_a_common_feature_hide_none() {
 /// Positive keys are seen by positive queries alone, negative ones by negative ones, with their sizes as weights: 2^`low` to
 /// 2^`high`, the same for runs of tokens of many lengths, of whole chunks for odd seeds.
 fn signs_do_not_meet<T: Real>(low: i32, high: i32) {
-    for seed in 0..6 {
+    for seed in 0..10 {
         let lengths: &[usize] = if seed % 2 == 0 {
             &[1, 63, 3, 61, 64, 128, 40, 500, 7, 164, 1, 90, 1024]
         } else {
@@ -1038,7 +1039,25 @@ fn signs_do_not_meet<T: Real>(low: i32, high: i32) {
         let n = run_of.len();
         let hash = |run: usize| ((run + 17 * seed + 1) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
         let sign = |j: usize| if hash(run_of[j]) % 5 < 2 { -1.0 } else { 1.0 };
-        let exponent = |j: usize| (hash(run_of[j] + 1000) % (high - low + 1) as u64) as i32 + low;
+        let any = |j: usize| (hash(run_of[j] + 1000) % (high - low + 1) as u64) as i32 + low;
+        // In the last rounds all keys of one sign are as small as can be beside the others.
+        let exponent = |j: usize| match seed {
+            0..6 => any(j),
+            6..8 => {
+                if sign(j) > 0.0 {
+                    high
+                } else {
+                    low
+                }
+            }
+            _ => {
+                if sign(j) > 0.0 {
+                    low
+                } else {
+                    high
+                }
+            }
+        };
         let k = Array4::from_shape_fn((1, 1, n, 1), |at| T::narrow(sign(at.2) * 2f64.powi(exponent(at.2))));
         let v = tokens::<T>([1, 1, n, 2], 0.2, seed).mapv(|v| v + T::one());
         let positive = Array4::from_elem((1, 1, n, 1), T::one());
