@@ -1013,9 +1013,9 @@ fn keys_without_a_common_feature_hide_none() {
             state.prefill(&k, &v).unwrap();
             let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
             assert!((step.output[[0, 0, 0]] - 3.0).abs() < 1e-5);
-            // Token by token too.
+            // Token by token too, and when whole chunks of such keys are summed up.
             let mut state = attention.state(1, 1, 1).unwrap();
-            for j in 0..n {
+            for j in (0..n).chain([n - 1; 64]) {
                 state.push(&k.slice(s![.., .., j, ..]), &v.slice(s![.., .., j, ..])).unwrap();
             }
             let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
@@ -1029,7 +1029,7 @@ fn keys_without_a_common_feature_hide_none() {
 /// Positive keys are seen by positive queries alone, negative ones by negative ones, with their sizes as weights: 2^`low` to
 /// 2^`high`, the same for runs of tokens of many lengths, of whole chunks for odd seeds.
 fn signs_do_not_meet<T: Real>(low: i32, high: i32) {
-    for seed in 0..10 {
+    for seed in 0..14 {
         let lengths: &[usize] = if seed % 2 == 0 {
             &[1, 63, 3, 61, 64, 128, 40, 500, 7, 164, 1, 90, 1024]
         } else {
@@ -1043,7 +1043,7 @@ fn signs_do_not_meet<T: Real>(low: i32, high: i32) {
         // In the last rounds all keys of one sign are as small as can be beside the others.
         let exponent = |j: usize| match seed {
             0..6 => any(j),
-            6..8 => {
+            6..10 => {
                 if sign(j) > 0.0 {
                     high
                 } else {
@@ -1098,7 +1098,8 @@ fn signs_do_not_meet<T: Real>(low: i32, high: i32) {
         for prefix in [0, 128, 700, 1024, 1110] {
             let mut state = attention.state(1, 1, 2).unwrap();
             state.prefill(&k.slice(s![.., .., ..prefix, ..]), &v.slice(s![.., .., ..prefix, ..])).unwrap();
-            for i in prefix..prefix + 140 {
+            while state.length() < prefix + 140 {
+                let i = state.length();
                 state.push(&k.slice(s![.., .., i, ..]), &v.slice(s![.., .., i, ..])).unwrap();
                 let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
                 for ((_, h, t), found) in step.output.indexed_iter() {
