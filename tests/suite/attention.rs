@@ -1,9 +1,11 @@
 //! Linear attention against the quadratic loop over the same features, on every path.
 
 use crate::common::frequencies;
-use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, concatenate, s};
+use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
-use random_features::frequency::{Draw, Independent, Orthogonal, RootDim, Simplex, draw_poisson, draw_with};
+use random_features::frequency::{
+    Draw, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_poisson, draw_with,
+};
 use random_features::hybrid::{Bases, Hybrid};
 use random_features::kernel::{Activation, Softmax};
 use random_features::map::{Facts, FeatureMap, Form, Redraw, Shift, Tile};
@@ -158,22 +160,52 @@ fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
     Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
 }
 
-/// Segments and chunks are cut by shapes, and threads over them.
+fn relu<T: Real>(d: usize, m: usize) -> Map<T> {
+    Nonlinear::new(Activation::Relu).map(frequencies(d, m, &Independent, 1), 1.0).unwrap()
+}
+
+/// The positive and the negative part of a number.
+fn signs<T: Real>() -> Map<T> {
+    let omega = Frequencies::from_rows(array![[1.0], [-1.0]]).unwrap();
+    Nonlinear::new(Activation::Relu).map(omega, 1.0).unwrap()
+}
+
+fn pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+}
+
+fn same_on_any_threads<T: Real>(name: &str, map: Map<T>, [q, k, v]: [&Array4<T>; 3]) {
+    let attention = Attention::new(map).unwrap();
+    let mask = Array2::from_shape_fn((1, k.dim().2), |(_, j)| j % 5 != 1 && !(100..300).contains(&j));
+    let run = |threads| {
+        let heads = Heads::new(q, k, v).unwrap();
+        let both = [heads.clone(), heads.mask(&mask).unwrap()];
+        let of = |heads| (attention.bidirectional(heads).unwrap(), attention.causal(heads).unwrap());
+        pool(threads).install(|| both.each_ref().map(of))
+    };
+    let one = run(1);
+    [2, 3, 7].into_iter().for_each(|threads| assert!(run(threads) == one, "{name}, {threads} threads"));
+}
+
+fn same_on_any_threads_in<T: Real>() {
+    for heads in [1, 3] {
+        let [q, k, v] = [1, 2, 3].map(|seed| tokens::<T>([1, heads, 5000, 8], 1.0, seed));
+        same_on_any_threads("plain", positive(8, 24), [&q, &k, &v]);
+    }
+    let [q, k, mut v] = [1, 2, 3].map(|seed| tokens::<T>([1, 1, 2600, 8], 1.0, seed));
+    same_on_any_threads("gaps", relu(8, 24), [&q, &k, &v]);
+    let mut far = k.clone();
+    far.slice_mut(s![.., .., 700..1500, ..]).mapv_inplace(|v| v * T::narrow(40.0));
+    same_on_any_threads("far keys", positive(8, 24), [&q, &far, &v]);
+    v[[0, 0, 70, 3]] = T::max_value() / T::narrow(4.0);
+    same_on_any_threads("a large value", positive(8, 24), [&q, &k, &v]);
+}
+
+/// Segments and chunks are cut by shapes, and threads over them. In `f64` sums in another order would show.
 #[test]
 fn threads_change_no_bit() {
-    let attention = Attention::new(positive::<f32>(8, 24)).unwrap();
-    for heads in [1, 3] {
-        let [q, k, v] = [1, 2, 3].map(|seed| tokens::<f32>([1, heads, 5000, 8], 1.0, seed));
-        let run = |threads: usize| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| {
-                let heads = Heads::new(&q, &k, &v).unwrap();
-                (attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap())
-            })
-        };
-        let one = run(1);
-        [2, 3, 7].into_iter().for_each(|threads| assert!(run(threads) == one, "{threads} threads"));
-    }
+    same_on_any_threads_in::<f32>();
+    same_on_any_threads_in::<f64>();
 }
 
 #[test]
@@ -228,16 +260,99 @@ fn masks_leave_keys_out() {
             out.non_positive.is_empty()
                 && (!causal || head(&out.output, 0, 0).row(0).iter().all(|v| *v == 0.0))
         );
-        let exact = if causal {
-            ExactAttention::new().causal(&heads)
-        } else {
-            ExactAttention::new().bidirectional(&heads)
-        };
-        assert!(exact.unwrap().iter().all(|v: &f64| v.is_finite()));
     }
     let nothing = Array2::from_elem((1, 150), false);
     let out = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap().mask(&nothing).unwrap()).unwrap();
     assert!(out.output.iter().all(|v| *v == 0.0) && out.non_positive.is_empty());
+}
+
+/// A mask of each batch, over more than one block of keys, of exact attention and of the features'.
+#[test]
+fn each_batch_has_its_own_mask() {
+    let n = 600;
+    let [x, v] = [(1, 6), (2, 3)].map(|(seed, d)| tokens::<f64>([2, 1, n, d], 0.7, seed));
+    let map = positive::<f64>(6, 20);
+    let attention = Attention::new(map.clone()).unwrap();
+    let mask = Array2::from_shape_fn((2, n), |(b, j)| (j * j + b) % 7 < 4 && (b == 0 || j >= 300));
+    let heads = Heads::new(&x, &x, &v).unwrap().mask(&mask).unwrap();
+    for causal in [false, true] {
+        let (exact, out): (Array4<f64>, _) = if causal {
+            (ExactAttention::new().causal(&heads).unwrap(), attention.causal(&heads).unwrap())
+        } else {
+            (ExactAttention::new().bidirectional(&heads).unwrap(), attention.bidirectional(&heads).unwrap())
+        };
+        for b in 0..2 {
+            let (x, v) = (widened(head(&x, b, 0)), widened(head(&v, b, 0)));
+            let sees = |i: usize, j: usize| mask[[b, j]] && (!causal || j <= i);
+            let expected = naive(&map, (&x, &x, &v), sees);
+            assert!((&head(&out.output, b, 0) - &expected).iter().all(|e| e.abs() < 1e-12));
+            let mut weights = x.dot(&x.t()).mapv(|logit| (logit / 6f64.sqrt()).exp());
+            weights.indexed_iter_mut().filter(|((i, j), _)| !sees(*i, *j)).for_each(|(_, w)| *w = 0.0);
+            // Of rows that see nothing the output is 0.
+            let totals = weights.sum_axis(Axis(1)).mapv(|v| if v == 0.0 { 1.0 } else { v });
+            let expected = weights.dot(&v) / totals.insert_axis(Axis(1));
+            assert!((&head(&exact, b, 0) - &expected).iter().all(|e| e.abs() < 1e-13));
+        }
+        let which = WeightRows { batch: 1, head: 0, rows: &[2, 310, 599], causal };
+        let found = attention.weights(&heads, which).unwrap().dot(&head(&v, 1, 0));
+        let expected = head(&out.output, 1, 0).select(Axis(0), which.rows);
+        assert!((found - expected).iter().all(|e| e.abs() < 1e-12));
+    }
+}
+
+/// A query that has no feature in common with the keys is reported where it sees a key, and only there, on every path and
+/// wherever the first key that is not masked lies.
+#[test]
+fn unmet_queries_are_reported_where_they_see_a_key() {
+    // The features of a number and of its negative.
+    let attention = Attention::new(signs::<f32>()).unwrap();
+    let n = 2200;
+    let (k, v) = (Array4::<f32>::ones((1, 1, n, 1)), Array4::<f32>::ones((1, 1, n, 2)));
+    let q = -&k;
+    let all = |from: usize| (from..n).map(|i| [0, 0, i]).collect::<Vec<_>>();
+    for first in [0, 1, 63, 64, 65, 130, 1023, 1024, 1100, 2048, n - 1, n] {
+        for one in [false, true] {
+            let mask = Array2::from_shape_fn((1, n), |(_, j)| j == first || (!one && j > first));
+            let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+            for threads in [1, 4] {
+                let run = || (attention.causal(&heads).unwrap(), attention.bidirectional(&heads).unwrap());
+                let (causal, whole) = pool(threads).install(run);
+                assert_eq!(causal.non_positive, all(first), "{first} {one} {threads}");
+                assert_eq!(whole.non_positive, all(if first < n { 0 } else { n }), "{first} {one} {threads}");
+                assert!(causal.output.iter().chain(&whole.output).all(|v| *v == 0.0));
+            }
+        }
+    }
+    // In order, with the rows of the whole batch, of heads that share keys and of sequences.
+    let q = concatenate(Axis(1), &[q.view(), q.view()]).unwrap();
+    let offsets = [0, 30, 1500, n];
+    let heads = Heads::new(&q, &k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
+    let expected: Vec<_> = (0..2).flat_map(|h| (0..n).map(move |i| [0, h, i])).collect();
+    for threads in [1, 4] {
+        let run = || (attention.causal(&heads).unwrap(), attention.bidirectional(&heads).unwrap());
+        let (causal, whole) = pool(threads).install(run);
+        assert_eq!((causal.non_positive, whole.non_positive), (expected.clone(), expected.clone()));
+    }
+    // Step by step, also after whole segments.
+    let each = Attention::per_head(vec![signs::<f32>(), signs()]).unwrap();
+    let [k, v] = [1, 2].map(|d| Array4::<f32>::ones((2, 2, 1024, d)));
+    let (token, value) = (k.slice(s![.., .., 0, ..]), v.slice(s![.., .., 0, ..]));
+    let mut state = each.state(2, 2, 2).unwrap();
+    let reported = [[0, 0], [0, 1], [1, 0], [1, 1]];
+    state.push(&token, &value).unwrap();
+    assert_eq!(state.query(&-&token).unwrap().non_positive, reported);
+    let mut state = each.state(2, 2, 2).unwrap();
+    state.prefill(&k, &v).unwrap();
+    assert_eq!(state.query(&-&token).unwrap().non_positive, reported);
+    // Nor is a masked key seen where features are far apart.
+    let attention = Attention::new(positive::<f32>(16, 48)).unwrap();
+    let x = tokens::<f32>([1, 1, 70, 16], 25.0, 1);
+    let mask = Array2::from_shape_fn((1, 70), |(_, j)| j >= 3);
+    let out = attention.causal(&Heads::new(&x, &x, &x).unwrap().mask(&mask).unwrap()).unwrap();
+    assert!(out.non_positive.is_empty());
+    assert!(
+        out.output.rows().into_iter().enumerate().all(|(i, row)| (i < 3) == row.iter().all(|v| *v == 0.0))
+    );
 }
 
 /// Sequences side by side are the same as each on its own.
@@ -284,13 +399,22 @@ fn sequences_do_not_see_each_other() {
 #[test]
 fn the_future_changes_no_bit() {
     let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
-    let [q, k, v] = [(1, 6), (2, 6), (3, 40)].map(|(seed, d)| tokens::<f32>([1, 1, 1300, d], 0.7, seed));
+    let [q, k, mut v] = [(1, 6), (2, 6), (3, 40)].map(|(seed, d)| tokens::<f32>([1, 1, 1300, d], 0.7, seed));
+    // Products with 0 have the sign of the other factor.
+    v.slice_mut(s![0, 0, ..1, ..]).fill(-0.0);
+    let bits = |out: &Array4<f32>, from: usize| out.slice(s![.., .., ..from, ..]).mapv(f32::to_bits);
     let plain = attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
     let exact: Array4<f32> = ExactAttention::new().causal(&Heads::new(&q, &k, &v).unwrap()).unwrap();
     for from in [1, 31, 40, 64, 100, 1023, 1024, 1290] {
-        for (key, value) in
-            [(0.3, 0.1), (60.0, 1.0), (f32::NAN, 1.0), (0.5, f32::NAN), (1e30, 1e30), (0.0, f32::INFINITY)]
-        {
+        for (key, value) in [
+            (0.3, 0.1),
+            (0.3, -0.1),
+            (60.0, 1.0),
+            (f32::NAN, 1.0),
+            (0.5, f32::NAN),
+            (1e30, 1e30),
+            (0.0, f32::INFINITY),
+        ] {
             let (mut q, mut k, mut v) = (q.clone(), k.clone(), v.clone());
             q.slice_mut(s![0, 0, from.., ..]).fill(key);
             k.slice_mut(s![0, 0, from.., ..]).fill(key);
@@ -299,18 +423,10 @@ fn the_future_changes_no_bit() {
             for threads in [1, 4] {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let out = pool.install(|| attention.causal(&heads)).unwrap().output;
-                assert_eq!(
-                    out.slice(s![.., .., ..from, ..]),
-                    plain.slice(s![.., .., ..from, ..]),
-                    "{from} {key} {value}"
-                );
+                assert_eq!(bits(&out, from), bits(&plain, from), "{from} {key} {value}");
             }
             let out: Array4<f32> = ExactAttention::new().causal(&heads).unwrap();
-            assert_eq!(
-                out.slice(s![.., .., ..from, ..]),
-                exact.slice(s![.., .., ..from, ..]),
-                "{from} {key} {value}"
-            );
+            assert_eq!(bits(&out, from), bits(&exact, from), "{from} {key} {value}");
         }
     }
 }
@@ -326,14 +442,26 @@ fn what_is_not_finite_stays_where_it_is_seen() {
     bad_k[[0, 1, 70, 0]] = f64::INFINITY;
     bad_v[[0, 0, 100, 1]] = f64::NAN;
     let heads = Heads::new(&bad_q, &bad_k, &bad_v).unwrap();
-    let out = attention.causal(&heads).unwrap().output;
-    for ((b, h, i, t), got) in out.indexed_iter() {
+    let out = attention.causal(&heads).unwrap();
+    assert!(out.non_positive.is_empty());
+    // Infinite keys may have the exact weight 0.
+    let nan_k = bad_k.mapv(|v| if v.is_finite() { v } else { f64::NAN });
+    let of_nan = Heads::new(&bad_q, &nan_k, &bad_v).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().causal(&of_nan).unwrap();
+    for ((b, h, i, t), got) in out.output.indexed_iter() {
         let seen = (h == 0 && i == 9) || (h == 1 && i >= 70) || (h == 0 && i >= 100 && t == 1);
         assert_eq!(got.is_nan(), seen, "{h} {i} {t}");
         assert!(seen || (got - good[[b, h, i, t]]).abs() < 1e-12);
+        assert_eq!(exact[[b, h, i, t]].is_nan(), seen, "{h} {i} {t}");
     }
-    let out = attention.bidirectional(&heads).unwrap().output;
-    for ((_, h, i, t), got) in out.indexed_iter() {
+    // Nothing need have been seen before.
+    let mut first = k.clone();
+    first[[0, 0, 0, 1]] = f64::NAN;
+    let out = attention.causal(&Heads::new(&q, &first, &v).unwrap()).unwrap();
+    assert!(out.output.indexed_iter().all(|((_, h, ..), v)| v.is_nan() == (h == 0)));
+    let out = attention.bidirectional(&heads).unwrap();
+    assert!(out.non_positive.is_empty());
+    for ((_, h, i, t), got) in out.output.indexed_iter() {
         assert_eq!(got.is_nan(), h == 1 || i == 9 || t == 1, "{h} {i} {t}");
     }
 }
@@ -347,6 +475,8 @@ fn steps<T: Real>(
     let whole = attention.causal(&Heads::new(q, k, v).unwrap()).unwrap().output;
     let (batch, heads) = (k.dim().0, k.dim().1);
     let mut state = attention.state(batch, heads, v.dim().3).unwrap();
+    // A query in between changes nothing.
+    state.query(&q.slice(s![.., .., 0, ..])).unwrap();
     state.prefill(&k.slice(s![.., .., ..prefix, ..]), &v.slice(s![.., .., ..prefix, ..])).unwrap();
     for i in prefix..k.dim().2 {
         state.push(&k.slice(s![.., .., i, ..]), &v.slice(s![.., .., i, ..])).unwrap();
@@ -413,6 +543,28 @@ fn a_stored_state_goes_on_to_the_bit() {
     }
 }
 
+/// Each option goes with what is stored.
+#[cfg(feature = "serde")]
+#[test]
+fn stored_attention_has_all_options() {
+    let new = || Attention::new(positive::<f64>(6, 20)).unwrap();
+    let x = tokens::<f64>([1, 1, 30, 6], 0.7, 1);
+    let heads = Heads::new(&x, &x, &x).unwrap();
+    let plain = new().causal(&heads).unwrap();
+    for attention in [
+        new().scale(0.3).unwrap(),
+        new().cosine(0.3).unwrap(),
+        new().normalised(false),
+        new().biased_epsilon(0.1).unwrap(),
+        new().exact_at(&[0, 1]).unwrap(),
+    ] {
+        let read: Attention<f64> = serde_json::from_str(&serde_json::to_string(&attention).unwrap()).unwrap();
+        let out = attention.causal(&heads).unwrap();
+        assert!(out != plain);
+        assert_eq!(read.causal(&heads).unwrap(), out);
+    }
+}
+
 /// Norms of 50 in single precision: one scale a row would be 0/0.
 #[test]
 fn norms_of_fifty_are_the_double_precision_loop() {
@@ -448,6 +600,30 @@ fn values_and_lengths_at_their_ends() {
         assert!(out.iter().zip(&plain).all(|(a, b)| (a / size * 2.0 - b).abs() < 1e-4), "{size}");
         assert!(attention.bidirectional(&heads).unwrap().output.iter().all(|v| v.is_finite()));
     }
+    // Values whose sums are beyond the range, in whole segments and after them.
+    let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f32>([1, 1, 2200, d], 0.7, seed));
+    let v = v.mapv(|v| 1.0 + 0.5 * v);
+    let large = v.mapv(|v| v * 1e38);
+    let run = |v: &Array4<f32>, threads: usize| {
+        let heads = Heads::new(&q, &k, v).unwrap();
+        let run = || [attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap()];
+        let mut state = attention.state(1, 1, 3).unwrap();
+        state.prefill(&k, v).unwrap();
+        (pool(threads).install(run), state.query(&q.slice(s![.., .., 0, ..])).unwrap())
+    };
+    let (plain, step) = run(&v, 1);
+    for threads in [1, 4] {
+        let (found, large_step) = run(&large, threads);
+        for (found, plain) in found.iter().zip(&plain) {
+            assert!((found.output.mapv(|v| v / 1e38) - &plain.output).iter().all(|e| e.abs() < 1e-5));
+        }
+        assert!((large_step.output.mapv(|v| v / 1e38) - &step.output).iter().all(|e| e.abs() < 1e-5));
+    }
+    // In the first segment alone.
+    let mut mixed = v.clone();
+    mixed.slice_mut(s![.., .., ..1000, ..]).assign(&large.slice(s![.., .., ..1000, ..]));
+    let (one, _) = run(&mixed, 1);
+    assert!(one.iter().all(|found| found.output.iter().all(|v| v.is_finite())) && run(&mixed, 4).0 == one);
     let part = |x: &Array4<f32>, n: usize| x.slice(s![.., .., ..n, ..]).to_owned();
     let (q1, k1, v1) = (part(&q, 1), part(&k, 1), part(&v, 1));
     let out = attention.causal(&Heads::new(&q1, &k1, &v1).unwrap()).unwrap().output;
@@ -607,8 +783,15 @@ fn exact_attention_is_the_definition() {
     let [q, k, v] =
         [(1, 70, 6), (2, 600, 6), (3, 600, 5)].map(|(seed, n, d)| tokens::<f64>([1, 2, n, d], 1.5, seed));
     let definition = |q: &Array2<f64>, k: &Array2<f64>, v: &Array2<f64>, causal: bool| {
-        let mut weights = q.dot(&k.t()).mapv(|logit| (logit / 6f64.sqrt()).exp());
-        weights.indexed_iter_mut().filter(|((i, j), _)| causal && j > i).for_each(|(_, w)| *w = 0.0);
+        let mut weights = q.dot(&k.t()) / 6f64.sqrt();
+        weights
+            .indexed_iter_mut()
+            .filter(|((i, j), _)| causal && j > i)
+            .for_each(|(_, w)| *w = f64::NEG_INFINITY);
+        for mut row in weights.rows_mut() {
+            let top = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            row.mapv_inplace(|logit| (logit - top).exp());
+        }
         weights.dot(v) / weights.sum_axis(Axis(1)).insert_axis(Axis(1))
     };
     let out: Array4<f64> = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap();
@@ -624,6 +807,18 @@ fn exact_attention_is_the_definition() {
         pool.install(|| ExactAttention::new().causal::<f64, f64>(&heads).unwrap())
     };
     assert!(run(1) == run(3));
+    // Beside a key of a later block nothing is left of those before.
+    let mut long = k.mapv(|v| 4.0 * v);
+    long.slice_mut(s![.., .., 300.., ..]).mapv_inplace(|v| 10.0 * v);
+    let heads = Heads::new(&long, &long, &v).unwrap();
+    let [all, causal]: [Array4<f64>; 2] =
+        [ExactAttention::new().bidirectional(&heads).unwrap(), ExactAttention::new().causal(&heads).unwrap()];
+    let [x, values] = [&long, &v].map(|x| head(x, 0, 1).to_owned());
+    for (out, causal) in [(all, false), (causal, true)] {
+        // Logits of some 10⁴ are rounded.
+        let expected = definition(&x, &x, &values, causal);
+        assert!((&head(&out, 0, 1) - &expected).iter().all(|e| e.abs() < 1e-10));
+    }
     // Norms of 1e3: one key takes all, or keys share.
     let large = k.mapv(|v| (v * 1e3) as f32);
     let heads = Heads::new(&large, &large, &large).unwrap();
@@ -645,12 +840,38 @@ fn exact_attention_is_the_definition() {
         };
         assert_eq!(attention.auto(&heads, false).unwrap().output, expected);
     }
+    // One query, or one key, is exact beside any number of others; causally other lengths, and other shapes are errors.
+    let part = |x: &Array4<f64>, n: usize| x.slice(s![.., .., ..n, ..]).to_owned();
+    let (one, k_part, v_part) = (part(&k, 1), part(&k, crossover), part(&v, crossover));
+    for heads in
+        [Heads::new(&one, &k_part, &v_part), Heads::new(&k_part, &one, &part(&v, 1))].map(Result::unwrap)
+    {
+        let expected: Array4<f64> = exact.bidirectional(&heads).unwrap();
+        assert_eq!(attention.auto(&heads, false).unwrap().output, expected);
+    }
+    let heads = Heads::new(&k_part, &k_part, &v_part).unwrap();
+    let expected: Array4<f64> = exact.causal(&heads).unwrap();
+    assert_eq!(attention.auto(&heads, true).unwrap().output, expected);
+    let few = part(&k, 3);
+    let wrong = Heads::new(&few, &few, &few).unwrap();
+    let other = Attention::new(positive::<f64>(5, 20)).unwrap();
+    assert!(matches!(other.auto(&wrong, false), Err(Error::Shape { .. })));
+    // What is not divided, or not softmax attention, has no other way.
+    let sums = attention.clone().normalised(false);
+    assert_eq!(sums.auto(&wrong, false).unwrap(), sums.bidirectional(&wrong).unwrap());
+    assert_eq!(attention.clone().biased_epsilon(0.1).unwrap().exact(), None);
+    let cosine: Array4<f64> =
+        attention.clone().cosine(0.3).unwrap().exact().unwrap().bidirectional(&wrong).unwrap();
+    let own: Array4<f64> = ExactAttention::new().cosine(0.3).unwrap().bidirectional(&wrong).unwrap();
+    assert!((cosine - own).iter().all(|e| e.abs() < 1e-13));
     // Another kernel has no exact softmax attention.
     let gaussian = Positive.gaussian::<f64>(frequencies(6, 8, &Orthogonal, 1), 1.0).unwrap();
     assert_eq!(Attention::new(gaussian).unwrap().exact(), None);
     let longer = Positive
         .map::<f64>(frequencies(6, 8, &Orthogonal, 1), random_features::kernel::Softmax::new(2.0).unwrap())
         .unwrap();
+    let mixed = Attention::per_head(vec![positive(6, 20), longer.clone()]).unwrap();
+    assert_eq!(mixed.exact(), None);
     let heads = Heads::new(&k, &k, &v).unwrap();
     let own: Array4<f64> = Attention::new(longer).unwrap().exact().unwrap().bidirectional(&heads).unwrap();
     let quarter: Array4<f64> =
@@ -664,17 +885,19 @@ fn weights_are_those_of_the_outputs() {
     let attention = Attention::new(positive::<f64>(6, 20)).unwrap();
     let (q, k, v) =
         (tokens::<f64>([2, 4, 90, 6], 0.7, 1), tokens([2, 2, 90, 6], 0.7, 2), tokens([2, 2, 90, 3], 1.0, 3));
-    let (mask, offsets) = (Array2::from_shape_fn((2, 90), |(_, j)| j % 4 != 1), [0, 40, 90]);
+    let (mask, offsets) = (Array2::from_shape_fn((2, 90), |(b, j)| (j + 2 * b) % 4 != 1), [0, 40, 90]);
     let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap().sequences(&offsets, &offsets).unwrap();
     for causal in [false, true] {
         let out =
             if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap().output;
         let which = WeightRows { batch: 1, head: 3, rows: &[0, 39, 40, 89], causal };
-        let weights = attention.weights(&heads, which).unwrap();
-        assert!(weights.sum_axis(Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-12));
-        let expected = weights.dot(&head(&v, 1, 1));
-        for (row, expected) in which.rows.iter().zip(expected.rows()) {
-            assert!((&head(&out, 1, 3).row(*row) - &expected).iter().all(|e| e.abs() < 1e-12));
+        for own in 0..4 {
+            let weights = attention.weights(&heads, WeightRows { head: own, ..which }).unwrap();
+            assert!(weights.sum_axis(Axis(1)).iter().all(|sum| (sum - 1.0).abs() < 1e-12));
+            let expected = weights.dot(&head(&v, 1, own / 2));
+            for (row, expected) in which.rows.iter().zip(expected.rows()) {
+                assert!((&head(&out, 1, own).row(*row) - &expected).iter().all(|e| e.abs() < 1e-12));
+            }
         }
         for wrong in [
             WeightRows { batch: 2, ..which },
@@ -684,6 +907,17 @@ fn weights_are_those_of_the_outputs() {
             assert!(matches!(attention.weights(&heads, wrong), Err(Error::Parameter { .. })));
         }
     }
+    // Sequences with fewer or more keys than queries: places count from where each begins. Without a key all weights are 0.
+    let (few_k, few_v) = (k.slice(s![.., .., ..70, ..]), v.slice(s![.., .., ..70, ..]));
+    let nothing = Array2::from_elem((2, 70), false);
+    let heads = Heads::new(&q, &few_k, &few_v).unwrap().sequences(&offsets, &[0, 10, 70]).unwrap();
+    let which = WeightRows { batch: 0, head: 0, rows: &[4, 30, 45, 89], causal: true };
+    let weights = attention.weights(&heads, which).unwrap();
+    for (row, seen) in weights.rows().into_iter().zip([0..5, 0..10, 10..16, 10..60]) {
+        assert!(row.indexed_iter().all(|(j, w)| (*w > 0.0) == seen.contains(&j)), "{seen:?} {row}");
+    }
+    let weights = attention.weights(&heads.mask(&nothing).unwrap(), which).unwrap();
+    assert!(weights.iter().all(|w| *w == 0.0));
 }
 
 #[test]
@@ -698,11 +932,11 @@ fn wrong_shapes_are_errors() {
         (&q, &zeros(1, 2, 7, 5), &v),
         (&q, &k, &zeros(1, 2, 6, 3)),
         (&q, &k, &zeros(1, 1, 7, 3)),
-        (&q, &k, &zeros(1, 2, 7, 0)),
         (&q, &zeros(1, 0, 7, 6), &zeros(1, 0, 7, 3)),
     ] {
         assert!(matches!(Heads::new(q, k, v), Err(Error::Shape { .. })));
     }
+    assert!(matches!(Heads::new(&q, &k, &zeros(1, 2, 7, 0)), Err(Error::Parameter { .. })));
     let short = Array2::from_elem((1, 5), true);
     assert!(Heads::new(&q, &k, &v).unwrap().mask(&short).is_err());
     for (queries, keys) in
@@ -741,6 +975,10 @@ fn half_precision_is_converted() {
     let wide = short.mapv(half::bf16::to_f32);
     let out = attention.causal(&Heads::new(&short, &short, &short).unwrap()).unwrap();
     assert_eq!(out, attention.causal(&Heads::new(&wide, &wide, &wide).unwrap()).unwrap());
+    let short = x.mapv(half::f16::from_f32);
+    let wide = short.mapv(half::f16::to_f32);
+    let out = attention.causal(&Heads::new(&short, &short, &short).unwrap()).unwrap();
+    assert_eq!(out, attention.causal(&Heads::new(&wide, &wide, &wide).unwrap()).unwrap());
 }
 
 /// The frequencies of a step depend on the seed and the step alone.
@@ -763,10 +1001,10 @@ fn redraws_follow_their_schedule() {
 /// A key that shares no feature with a query hides no other, however far below it that one is.
 #[test]
 fn keys_without_a_common_feature_hide_none() {
-    let map = Nonlinear::new(Activation::Relu).map::<f32>(frequencies(2, 16, &Independent, 1), 1.0).unwrap();
-    let attention = Attention::new(map).unwrap();
-    for size in [1.0f32, 1e8, 1e19] {
-        for gap in [0, 70, 1100] {
+    let attention = Attention::new(relu::<f32>(2, 16)).unwrap();
+    for size in [1.0f32, 1e8, 1e19, 1e25] {
+        // With 63 and 1023 the small one is the first of a chunk and of a segment.
+        for gap in [0, 63, 70, 1023, 1100] {
             // Many keys along a, then one far smaller along −a; a query along −a sees that one alone.
             let n = gap + 2;
             let k = Array4::from_shape_fn((1, 1, n, 2), |(_, _, j, c)| {
@@ -783,9 +1021,131 @@ fn keys_without_a_common_feature_hide_none() {
             state.prefill(&k, &v).unwrap();
             let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
             assert!((step.output[[0, 0, 0]] - 3.0).abs() < 1e-5);
+            // Token by token too, and when whole chunks of such keys are summed up.
+            let mut state = attention.state(1, 1, 1).unwrap();
+            for j in (0..n).chain([n - 1; 64]) {
+                state.push(&k.slice(s![.., .., j, ..]), &v.slice(s![.., .., j, ..])).unwrap();
+            }
+            let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
+            assert!((step.output[[0, 0, 0]] - 3.0).abs() < 1e-5, "{size} {gap}");
             let which = WeightRows { batch: 0, head: 0, rows: &[0], causal: false };
             assert!((attention.weights(&heads, which).unwrap()[[0, n - 1]] - 1.0).abs() < 1e-12);
         }
+    }
+}
+
+/// Positive keys are seen by positive queries alone, negative ones by negative ones, with their sizes as weights: 2^`low` to
+/// 2^`high`, the same for runs of tokens of many lengths, of whole chunks for odd seeds.
+fn signs_do_not_meet<T: Real>(low: i32, high: i32) {
+    for seed in 0..14 {
+        let lengths: &[usize] = if seed % 2 == 0 {
+            &[1, 63, 3, 61, 64, 128, 40, 500, 7, 164, 1, 90, 1024]
+        } else {
+            &[64, 128, 64, 512, 256, 192, 64, 128, 512, 64]
+        };
+        let run_of: Vec<usize> = lengths.iter().enumerate().flat_map(|(run, n)| vec![run; *n]).collect();
+        let n = run_of.len();
+        let hash = |run: usize| ((run + 17 * seed + 1) as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33;
+        let sign = |j: usize| if hash(run_of[j]) % 5 < 2 { -1.0 } else { 1.0 };
+        let any = |j: usize| (hash(run_of[j] + 1000) % (high - low + 1) as u64) as i32 + low;
+        // In the last rounds all keys of one sign are as small as can be beside the others.
+        let exponent = |j: usize| match seed {
+            0..6 => any(j),
+            6..10 => {
+                if sign(j) > 0.0 {
+                    high
+                } else {
+                    low
+                }
+            }
+            _ => {
+                if sign(j) > 0.0 {
+                    low
+                } else {
+                    high
+                }
+            }
+        };
+        let k = Array4::from_shape_fn((1, 1, n, 1), |at| T::narrow(sign(at.2) * 2f64.powi(exponent(at.2))));
+        let v = tokens::<T>([1, 1, n, 2], 0.2, seed).mapv(|v| v + T::one());
+        let positive = Array4::from_elem((1, 1, n, 1), T::one());
+        let negative = positive.mapv(|v| -v);
+        let q = concatenate(Axis(1), &[positive.view(), negative.view()]).unwrap();
+        // Of each head and row, of keys up to it: 0 where there is none.
+        let expected: Vec<Vec<[f64; 2]>> = [1.0, -1.0]
+            .map(|own| {
+                let (mut top, mut total, mut sums) = (low, 0.0, [0.0; 2]);
+                let mut of_row = |j: usize| {
+                    if sign(j) == own {
+                        let keep = 2f64.powi((top - exponent(j)).min(0));
+                        top = top.max(exponent(j));
+                        let weight = 2f64.powi(exponent(j) - top);
+                        total = keep * total + weight;
+                        sums = [0, 1].map(|t| keep * sums[t] + weight * v[[0, 0, j, t]].widen());
+                    }
+                    sums.map(|sum| if total > 0.0 { sum / total } else { 0.0 })
+                };
+                (0..n).map(&mut of_row).collect()
+            })
+            .into();
+        // Means of numbers of size 1, in `T`; each is summed up in some steps.
+        let close = |found: T, expected: f64| (found.widen() - expected).abs() < 40.0 * T::epsilon().widen();
+        let attention = Attention::new(signs::<T>()).unwrap();
+        let heads = Heads::new(&q, &k, &v).unwrap();
+        for threads in [1, 3] {
+            let run = || (attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap());
+            let (all, causal) = pool(threads).install(run);
+            for ((_, h, i, t), found) in causal.output.indexed_iter() {
+                let own = expected[h][i][t];
+                assert!(close(*found, own), "{seed} {h} {i}: {found}, {own}");
+                assert_eq!(causal.non_positive.binary_search(&[0, h, i]).is_ok(), own == 0.0);
+                let (found, own) = (all.output[[0, h, i, t]], expected[h][n - 1][t]);
+                assert!(close(found, own), "{seed} {h} {i}: {found}, {own}");
+            }
+        }
+        for prefix in [0, 128, 700, 1024, 1110] {
+            let mut state = attention.state(1, 1, 2).unwrap();
+            state.prefill(&k.slice(s![.., .., ..prefix, ..]), &v.slice(s![.., .., ..prefix, ..])).unwrap();
+            while state.length() < prefix + 140 {
+                let i = state.length();
+                state.push(&k.slice(s![.., .., i, ..]), &v.slice(s![.., .., i, ..])).unwrap();
+                let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
+                for ((_, h, t), found) in step.output.indexed_iter() {
+                    let own = expected[h][i][t];
+                    assert!(close(*found, own), "{seed} {prefix} {h} {i}: {found}, {own}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn keys_of_any_size_are_seen_by_their_own_sign_alone() {
+    signs_do_not_meet::<f32>(-100, 100);
+    signs_do_not_meet::<f64>(-100, 100);
+    // Squares are within the range.
+    signs_do_not_meet::<f64>(-1000, 500);
+    // A value beyond all bounds too.
+    let x = array![[[[1.0], [-1.0]]]];
+    let v = array![[[[f64::INFINITY], [3.0]]]];
+    let heads = Heads::new(&x, &x, &v).unwrap();
+    let out = Attention::new(signs::<f64>()).unwrap().bidirectional(&heads).unwrap().output;
+    assert!(!out[[0, 0, 0, 0]].is_finite() && (out[[0, 0, 1, 0]] - 3.0).abs() < 1e-15);
+    // What is shared may be the least of the features on both sides.
+    let omega = Frequencies::from_rows(Array2::eye(3)).unwrap();
+    let attention = Attention::new(Nonlinear::new(Activation::Relu).map(omega, 1.0).unwrap()).unwrap();
+    for share in [1e-5f32, 1e-10, 1e-20, 1e-30] {
+        let q = array![[[[1.0, -1.0, share], [1.0, -1.0, share]]]];
+        let k = array![[[[-1.0, 1.0, share], [-1.0, 1.0, 3.0 * share]]]];
+        let v = array![[[[1.0f32], [3.0]]]];
+        let heads = Heads::new(&q, &k, &v).unwrap();
+        for out in [attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap()] {
+            assert!((out.output[[0, 0, 1, 0]] - 2.5).abs() < 1e-5, "{share} {}", out.output);
+        }
+        let mut state = attention.state(1, 1, 1).unwrap();
+        state.prefill(&k, &v).unwrap();
+        let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
+        assert!((step.output[[0, 0, 0]] - 2.5).abs() < 1e-5, "{share}");
     }
 }
 
@@ -865,6 +1225,33 @@ fn a_tiny_epsilon_changes_little() {
     }
 }
 
+/// ε is what it is where features are below it, and where they are too far apart for products in `f32`.
+#[test]
+fn epsilon_is_its_definition_for_features_of_any_size() {
+    // Features e^{ωx − ½x²} of 10⁻⁹ and of 10⁸, in one row and on both sides of ε; then all features of some keys below it.
+    let apart = || Frequencies::from_rows(array![[20.0], [-20.0], [1.0]]).unwrap();
+    for (single, double, size) in [
+        (Positive.softmax::<f32>(apart()).unwrap(), Positive.softmax::<f64>(apart()).unwrap(), 1.3),
+        (positive(1, 3), positive(1, 3), 5.0),
+    ] {
+        let [q, k] = [1, 2].map(|seed| tokens::<f32>([1, 1, 70, 1], size, seed));
+        let v = tokens::<f32>([1, 1, 70, 2], 1.0, 3);
+        let attention = Attention::new(single).unwrap().biased_epsilon(0.01).unwrap();
+        let out = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap();
+        let features =
+            |side, x: &Array4<f32>| double.features(side, &widened(head(x, 0, 0))).unwrap().to_array();
+        let (mut left, right) = (features(Side::X, &q), features(Side::Y, &k) + 0.01);
+        for mut row in left.rows_mut() {
+            let top = row.iter().copied().fold(0.0, f64::max);
+            row.mapv_inplace(|v| v / top + 0.01);
+        }
+        let weights = left.dot(&right.t());
+        let expected = weights.dot(&widened(head(&v, 0, 0))) / weights.sum_axis(Axis(1)).insert_axis(Axis(1));
+        // Exponents of up to 50 are rounded to f32.
+        assert!((widened(head(&out.output, 0, 0)) - expected).iter().all(|e| e.abs() < 50.0 * 1e-6));
+    }
+}
+
 /// What is not divided may be in range where its scale is not.
 #[test]
 fn outputs_that_are_not_divided_reach_the_ends_of_the_range() {
@@ -907,6 +1294,12 @@ fn hostile_states_are_refused() {
         assert!(text.contains(from), "{from}");
         assert!(read(&text.replacen(from, to, 1)).is_err(), "{to}");
     }
+    // Heads have seen as many tokens.
+    let mut state = attention.state(2, 1, 6).unwrap();
+    let x = tokens::<f32>([2, 1, 70, 6], 0.7, 1);
+    state.prefill(&x, &x).unwrap();
+    let text = serde_json::to_string(&state).unwrap();
+    assert!(read(&text).is_ok() && read(&text.replacen("\"length\":70", "\"length\":71", 1)).is_err());
 }
 
 /// Auto looks at the sequences, not at their sum; weights say NaN where outputs do.

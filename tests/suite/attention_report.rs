@@ -1,13 +1,14 @@
 //! Expected errors of linear attention against simulation.
 
-use ndarray::{Array2, Array4, Axis};
+use ndarray::{Array1, Array2, Array4, Axis};
 use num_complex::Complex64;
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{Attention, Basis, ErrorReport, ExactAttention, Heads};
 use random_features::frequency::{Draw, Independent, RootDim, Simplex, draw, draw_with};
-use random_features::kernel::{RegularisedSoftmax, Softmax};
+use random_features::kernel::{Kernel, RegularisedSoftmax, Softmax};
 use random_features::map::{Conditioning, Mechanism, Recipe};
 use random_features::theory::covariance;
+use random_features::theory::dense::optimal;
 use random_features::theory::gerf::GerfSign;
 use random_features::{
     DenseExponential, EluPlusOne, Error, Gerf, Hyperbolic, Map, Positive, Trigonometric, rng,
@@ -110,6 +111,274 @@ fn covariances_are_those_of_a_simulation() {
 fn report(map: &Map<f64>, x: [&Array2<f64>; 3]) -> ErrorReport {
     let attention = Attention::signed(vec![map.clone()]).unwrap();
     attention.error_report(0, x[0], x[1], x[2]).unwrap()
+}
+
+/// What a report says, by its definition and for one frequency.
+#[derive(Default)]
+struct Defined {
+    /// The largest relative variance of a normaliser.
+    normaliser: f64,
+    /// The parts of squared relative errors that are variance and bias.
+    weights: [f64; 2],
+    output: [f64; 2],
+    /// The squared relative error of the mean of the values.
+    mean: f64,
+}
+
+/// Of queries and keys as points: from ln of the exact weights, ln of what the features' kernel is beside the exact one, and
+/// the relative covariance of the estimates of a query and two keys, pair by pair.
+fn defined(
+    (queries, v): (usize, &Array2<f64>),
+    log: &dyn Fn(usize, usize) -> f64,
+    log_ratio: &dyn Fn(usize, usize) -> f64,
+    covariance: &dyn Fn(usize, usize, usize) -> f64,
+) -> Defined {
+    let (keys, mut sum, mut sizes) = (v.nrows(), Defined::default(), [0.0; 2]);
+    for i in 0..queries {
+        let weights = |ratio: f64| {
+            let w: Array1<f64> = (0..keys).map(|j| (log(i, j) + ratio * log_ratio(i, j)).exp()).collect();
+            &w / w.sum()
+        };
+        let (exact, p) = (weights(0.0), weights(1.0));
+        let (o, found, mean) = (exact.dot(v), p.dot(v), v.mean_axis(Axis(0)).unwrap());
+        let c = Array2::from_shape_fn((keys, keys), |(j, k)| covariance(i, j, k));
+        let normaliser = p.dot(&c.dot(&p));
+        sum.normaliser = sum.normaliser.max(normaliser);
+        for j in 0..keys {
+            sum.weights[0] += p[j] * p[j] * (c[[j, j]] - 2.0 * c.row(j).dot(&p) + normaliser);
+            sum.weights[1] += (p[j] - exact[j]).powi(2);
+            let from = |k: usize| &v.row(k) - &found;
+            sum.output[0] += (0..keys).map(|k| p[j] * p[k] * c[[j, k]] * from(j).dot(&from(k))).sum::<f64>();
+        }
+        let square = |x: Array1<f64>| x.dot(&x);
+        sum.output[1] += square(&found - &o);
+        sum.mean += square(&mean - &o);
+        sizes = [sizes[0] + square(exact), sizes[1] + square(o)];
+    }
+    sum.weights.iter_mut().for_each(|part| *part /= sizes[0]);
+    sum.output.iter_mut().for_each(|part| *part /= sizes[1]);
+    sum.mean /= sizes[1];
+    sum
+}
+
+/// Tokens that have a mean, so that sums and differences of queries and keys do not look alike.
+fn off_centre(d: usize, size: f64) -> [Array2<f64>; 3] {
+    let [q, k] = [(12, 1), (15, 2)].map(|(n, seed)| normal(n, d, size, seed) + 0.6 * size);
+    [q, k, normal(15, 3, 1.0, 3)]
+}
+
+/// Every number of a report is the sum over pairs that it stands for.
+#[test]
+fn reports_are_their_definitions() {
+    let (d, m) = (6, 256);
+    let [q, k, v] = off_centre(d, 0.3);
+    let (x, y) = (&q * (d as f64).powf(-0.25), &k * (d as f64).powf(-0.25));
+    let logit = |i: usize, j: usize| x.row(i).dot(&y.row(j));
+    let dots = |sign: f64, i: usize, j: usize, k: usize| {
+        let (w, other) = (&x.row(i) + &(&y.row(j) * sign), &x.row(i) + &(&y.row(k) * sign));
+        (w.dot(&other), (w.dot(&w), other.dot(&other)))
+    };
+    let a = Gerf::optimal(d, 1.5).unwrap().a().re;
+    let dense = DenseExponential::new((0..d).map(|k| -0.03 * k as f64).collect()).unwrap();
+    let rho = dense.rho();
+    // ln of the mean of e^{ω·w} over the sphere of frequencies.
+    let sphere = |w: &Array1<f64>| {
+        let log = RegularisedSoftmax::default().log_of_slices(&w.to_vec(), &vec![0.0; d]);
+        log.ln_abs + 0.5 * w.dot(w)
+    };
+    let regularised = |sign: f64, i: usize, j: usize, k: usize| {
+        let (w, other) = (&x.row(i) + &y.row(j), &x.row(i) + &y.row(k));
+        (sphere(&(&w + &(&other * sign))) - sphere(&w) - sphere(&other)).exp_m1()
+    };
+    let none = |_: usize, _: usize| 0.0;
+    let ratio = |i: usize, j: usize| {
+        let own = RegularisedSoftmax::default().log_of_slices(&x.row(i).to_vec(), &y.row(j).to_vec());
+        own.ln_abs - logit(i, j)
+    };
+    let of = |covariance: &dyn Fn(usize, usize, usize) -> f64| defined((12, &v), &logit, &none, covariance);
+    let biased =
+        |covariance: &dyn Fn(usize, usize, usize) -> f64| defined((12, &v), &logit, &ratio, covariance);
+    let complex = |n: usize, sign: f64| {
+        of(&|i, j, k| {
+            let (dot, squares) = dots(sign, i, j, k);
+            covariance::complex_gerf(COMPLEX[n].0, COMPLEX[n].1, d, dot, squares)
+        })
+    };
+    let expected = [
+        of(&|i, j, k| covariance::positive(dots(1.0, i, j, k).0)),
+        of(&|i, j, k| covariance::hyperbolic(dots(1.0, i, j, k).0)),
+        of(&|i, j, k| covariance::trigonometric(dots(-1.0, i, j, k).0)),
+        of(&|i, j, k| {
+            let (dot, squares) = dots(1.0, i, j, k);
+            covariance::gerf(a, d, dot, squares)
+        }),
+        complex(0, 1.0),
+        complex(1, -1.0),
+        of(&|i, j, k| {
+            covariance::dense(&(&x.row(i) + &y.row(j)).to_vec(), &(&x.row(i) + &y.row(k)).to_vec(), &rho)
+        }),
+        biased(&|i, j, k| regularised(1.0, i, j, k)),
+        biased(&|i, j, k| 0.5 * (regularised(1.0, i, j, k) + regularised(-1.0, i, j, k))),
+    ];
+    let maps = maps(d, m, 5).into_iter().chain(shaped(d, m, 5).into_iter().take(5).map(|(_, map)| map));
+    let mut normalisers = Vec::new();
+    for (map, Defined { normaliser, weights, output, mean }) in maps.zip(&expected) {
+        let report = report(&map, [&q, &k, &v]);
+        // Of the closed forms' rounding, and that of the table of the sphere.
+        let close = |found: f64, expected: f64| {
+            assert!((found / expected - 1.0).abs() < 1e-9, "{map:?}: {found}, {expected}");
+        };
+        let error = |[variance, bias]: &[f64; 2], m: f64| (variance / m + bias).sqrt();
+        close(report.normaliser_variance * m as f64, *normaliser);
+        close(report.mean_error, mean.sqrt());
+        close(report.weight_error().unwrap(), error(weights, m as f64));
+        close(report.output_error().unwrap(), error(output, m as f64));
+        close(report.output_error_with(1 << 40).unwrap(), error(output, (1u64 << 40) as f64));
+        let target = error(output, 0.7 * m as f64);
+        assert!((report.frequencies_for(target) - 0.7 * m as f64).abs() <= 1.0, "{report}");
+        // With fewer than normalisers need there is no error, and they are what the largest target takes.
+        let least = report.frequencies_for(f64::INFINITY);
+        assert_eq!(least, (10.0 * normaliser).ceil());
+        let few = (10.0 * normaliser) as usize;
+        assert!(report.output_error_with(few).is_none() && report.output_error_with(few + 1).is_some());
+        normalisers.push(normaliser / m as f64);
+    }
+    // Whatever the map, others are compared with it on the points themselves and for the kernel itself.
+    let mean = Array1::from_iter((0..12).flat_map(|i| (0..15).map(move |j| (i, j))))
+        .mapv(|(i, j)| dots(1.0, i, j, j).0)
+        .mean()
+        .unwrap();
+    let fitted = Gerf::optimal(d, mean).unwrap().a().re;
+    let fitted = of(&|i, j, k| {
+        let (dot, squares) = dots(1.0, i, j, k);
+        covariance::gerf(fitted, d, dot, squares)
+    });
+    for (name, map) in shaped(d, m, 5).into_iter().filter(|(name, _)| *name != "Gaussian") {
+        let report = report(&map, [&q, &k, &v]);
+        assert_eq!(report.alternatives.len(), 4);
+        for (mechanism, variance) in report.alternatives {
+            let expected = match mechanism {
+                Mechanism::Positive(_) => normalisers[0],
+                Mechanism::Hyperbolic(_) => normalisers[1],
+                Mechanism::Trigonometric(_) => normalisers[2],
+                _ => fitted.normaliser / m as f64,
+            };
+            assert!(
+                (variance / expected - 1.0).abs() < 1e-9,
+                "{name}, {mechanism:?}: {variance}, {expected}"
+            );
+        }
+    }
+    // Each head has its own map.
+    let [one, two] = [0, 2].map(|i| self::maps(d, m, 5)[i].clone());
+    let both = Attention::signed(vec![one, two.clone()]).unwrap();
+    assert_eq!(both.error_report(1, &q, &k, &v).unwrap(), report(&two, [&q, &k, &v]));
+}
+
+/// The factor to shrink by is where the largest variance is a tenth, neither more nor less, with coefficients that are fitted
+/// again.
+#[test]
+fn tokens_shrink_no_more_than_they_must() {
+    let (d, m) = (6, 64);
+    let [q, k, v] = off_centre(d, 1.2);
+    let variance = |map: &Map<f64>, factor: f64| {
+        let report = report(map, [&(&q * factor), &(&k * factor), &v]);
+        (report.normaliser_variance, report.shrink)
+    };
+    let omega = || draw(d, m, &Independent, &mut rng(5)).unwrap();
+    let positive = Positive.softmax::<f64>(omega()).unwrap();
+    let turned = Conditioning::new(conditioning(d, d).matrices()[0].clone()).unwrap();
+    let conditioned = positive.conditioned(&turned).unwrap();
+    // (x + y)² of pairs, coordinate by coordinate.
+    let squares = |factor: f64| {
+        let scale = factor * (d as f64).powf(-0.25);
+        let mut sums = vec![0.0; d];
+        for (x, y) in q.rows().into_iter().flat_map(|x| k.rows().into_iter().map(move |y| (x, y))) {
+            sums.iter_mut().zip(&x + &y).for_each(|(sum, w)| *sum += (scale * w).powi(2) / (12.0 * 15.0));
+        }
+        sums
+    };
+    let gerf = |factor: f64| -> Map<f64> {
+        Gerf::optimal(d, squares(factor).iter().sum()).unwrap().softmax(omega()).unwrap()
+    };
+    let dense = |factor: f64| -> Map<f64> {
+        let a = squares(factor).into_iter().map(|phi| optimal(phi).a).collect();
+        DenseExponential::new(a).unwrap().softmax(omega()).unwrap()
+    };
+    type Fit<'a> = Box<dyn Fn(f64) -> Map<f64> + 'a>;
+    let fits: [(&str, Fit<'_>); 4] = [
+        ("positive", Box::new(|_| positive.clone())),
+        ("conditioned", Box::new(|_| conditioned.clone())),
+        ("generalised", Box::new(gerf)),
+        ("dense", Box::new(dense)),
+    ];
+    for (name, fit) in &fits {
+        let (_, shrink) = variance(&fit(1.0), 1.0);
+        assert!(shrink > 0.05 && shrink < 0.95, "{name}: {shrink}");
+        for (factor, enough) in [(0.999 * shrink, true), (1.001 * shrink, false)] {
+            let (found, _) = variance(&fit(factor), factor);
+            assert_eq!(found < 0.1, enough, "{name}: {found} at {factor}");
+        }
+    }
+}
+
+/// What the features' kernel has beside the exact one stays, also for truncated features of the Gaussian kernel.
+#[test]
+fn biases_are_those_of_the_kernels() {
+    let d = 6;
+    let [q, k, v] = off_centre(d, 0.5);
+    let base = Positive.gaussian::<f64>(draw(d - 2, 64, &Independent, &mut rng(5)).unwrap(), 1.3).unwrap();
+    let map = base.conditioned(&conditioning(d, d - 2)).unwrap();
+    let (x, y) = (&q * (d as f64).powf(-0.25), &k * (d as f64).powf(-0.25));
+    let exact = |i: usize, j: usize| -0.5 * (&x.row(i) - &y.row(j)).mapv(|v| v * v).sum() / (1.3 * 1.3);
+    let kernel = map.kernel().unwrap();
+    let ratio = |i: usize, j: usize| {
+        let own: &dyn Kernel<f64> = kernel;
+        own.log_of_slices(&x.row(i).to_vec(), &y.row(j).to_vec()).ln_abs - exact(i, j)
+    };
+    let defined = defined((12, &v), &exact, &ratio, &|_, _, _| 0.0);
+    let report = report(&map, [&q, &k, &v]);
+    let (found, expected) = (report.output_error_with(1 << 60).unwrap(), defined.output[1].sqrt());
+    assert!(expected > 1e-3 && (found / expected - 1.0).abs() < 1e-6, "{found}, {expected}");
+}
+
+/// Of redraws: the variances and the biases of the estimates of the seeds 0, 1 and 2.
+#[test]
+fn redraws_are_samples() {
+    let (d, m, draws) = (5, 64, 3);
+    let [q, k, v] = off_centre(d, 0.3);
+    let recipe: Recipe = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
+    let attention = Attention::new(recipe.draw::<f64>(7).unwrap()).unwrap();
+    let report = attention.simulated_report(&recipe, draws, &q, &k, &v).unwrap();
+    let (x, y) = (&q * (d as f64).powf(-0.25), &k * (d as f64).powf(-0.25));
+    let grams: Vec<Array2<f64>> =
+        (0..draws as u64).map(|seed| recipe.draw::<f64>(seed).unwrap().gram(&x, &y).unwrap()).collect();
+    let (count, one) = (draws as f64, (draws - 1) as f64);
+    let square = |x: Array1<f64>| x.dot(&x);
+    let (mut normaliser, mut weights, mut output, mut sizes) = (0.0f64, 0.0, 0.0, [0.0; 2]);
+    for i in 0..q.nrows() {
+        let exact: Array1<f64> = (0..k.nrows()).map(|j| x.row(i).dot(&y.row(j)).exp()).collect();
+        let exact = &exact / exact.sum();
+        let rows: Vec<Array1<f64>> = grams.iter().map(|gram| gram.row(i).to_owned()).collect();
+        let sum = rows.iter().fold(Array1::<f64>::zeros(k.nrows()), |sum, row| sum + row);
+        let (p, mean): (Array1<f64>, f64) = (&sum / sum.sum(), sum.sum() / count);
+        let variance =
+            |of: &dyn Fn(&Array1<f64>) -> f64| rows.iter().map(of).sum::<f64>() / (one * mean * mean);
+        normaliser = normaliser.max(variance(&|row: &Array1<f64>| (row.sum() - mean).powi(2)));
+        // The bias is that of the mean, which has a variance too.
+        let part = |variance: f64, off: Array1<f64>| variance + (square(off) - variance / count).max(0.0);
+        weights += part(variance(&|row| square(row - &(&p * row.sum()))), &p - &exact);
+        let of_output = variance(&|row| square(row.dot(&v) - &(p.dot(&v) * row.sum())));
+        output += part(of_output, p.dot(&v) - exact.dot(&v));
+        sizes = [sizes[0] + square(exact.clone()), sizes[1] + square(exact.dot(&v))];
+    }
+    for (found, expected) in [
+        (report.normaliser_variance, normaliser),
+        (report.weight_error().unwrap(), (weights / sizes[0]).sqrt()),
+        (report.output_error().unwrap(), (output / sizes[1]).sqrt()),
+    ] {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found}, {expected}");
+    }
 }
 
 /// The root mean square error over draws against the report, within its domain: first-order terms are all but a few
@@ -281,6 +550,7 @@ fn it_is_hopeless_at_usual_norms() {
         // What it takes instead is enough.
         let enough = report.frequencies_for(f64::INFINITY);
         assert!(report.normaliser_variance * m as f64 / enough <= 0.1 * (1.0 + 1e-9) && enough > m as f64);
+        assert!(report.to_string().contains(&format!("it would take {enough:.1e} frequencies")), "{report}");
     }
     // At smaller norms one map may do where another does not.
     let (q, k) = (&q * 0.7, &k * 0.7);
@@ -320,6 +590,8 @@ fn reports_at_the_ends_of_the_range() {
                 assert!(report.frequencies_for(0.1) > 32.0, "{report}");
             }
             assert!(report.alternatives.is_sorted_by(|a, b| a.1 <= b.1), "{report:?}");
+            // Logits beyond the range of exponentials have weights.
+            assert!(report.mean_error.is_finite(), "{report}");
             assert_eq!(
                 (report.frequencies_for(-1.0), report.frequencies_for(f64::NAN)),
                 (f64::INFINITY, f64::INFINITY)

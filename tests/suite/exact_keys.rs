@@ -213,6 +213,58 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     }
 }
 
+/// Of equal keys the first is taken; one that no sampled query sees with any weight is left to the features, however many may
+/// be exact. Maps of heads may have lengthscales of their own.
+#[test]
+fn ties_and_weightless_keys_are_settled_by_the_sample() {
+    let (d, n) = (4, 90);
+    let map = positive(d, 12);
+    let [q, mut k, v] = inputs(1, n, d, &[31]);
+    let twin = k.slice(s![.., .., 31, ..]).to_owned();
+    [50, 70].into_iter().for_each(|j| k.slice_mut(s![.., .., j, ..]).assign(&twin));
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let attention = Attention::new(map.clone()).unwrap();
+    for (count, exact) in [(1, &[31][..]), (2, &[31, 50])] {
+        let out = attention.clone().exact_keys(count).unwrap().bidirectional(&heads).unwrap().output;
+        let expected = naive(&map, (&head(&q, 0), &head(&k, 0), &head(&v, 0)), exact, |_, _| true);
+        near(&head(&out, 0), &expected, 1e-12);
+    }
+    // Each second query is sampled: those have the logit −2000 with key 9, the others 4.
+    let q = Array4::from_shape_fn((1, 1, n, d), |(_, _, i, k)| f64::from(u8::from(k == i % 2)));
+    let mut k = tokens([1, 1, n, d], 0.4, 2);
+    [-4000.0, 8.0, 0.0, 0.0].into_iter().enumerate().for_each(|(c, value)| k[[0, 0, 9, c]] = value);
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let out = attention.clone().exact_keys(n).unwrap().bidirectional(&heads).unwrap().output;
+    let all: Vec<usize> = (0..n).filter(|j| *j != 9).collect();
+    let expected = naive(&map, (&head(&q, 0), &head(&k, 0), &head(&v, 0)), &all, |_, _| true);
+    near(&head(&out, 0), &expected, 1e-12);
+    // Two heads, each as if it were alone.
+    let longer = Positive
+        .map::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(1.7).unwrap())
+        .unwrap();
+    let [q, k, v] = [(1, d), (2, d), (3, 3)].map(|(seed, width)| tokens([1, 2, n, width], 0.9, seed));
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let run = |maps: Vec<Map<f64>>| {
+        Attention::per_head(maps).unwrap().exact_keys(3).unwrap().bidirectional(&heads).unwrap().output
+    };
+    let both = run(vec![map.clone(), longer.clone()]);
+    assert_eq!(head(&both, 0), head(&run(vec![map]), 0));
+    assert_eq!(head(&both, 1), head(&run(vec![longer]), 1));
+}
+
+/// Causally a query sees its own key too, exact or not, where features are far apart in `f32`.
+#[test]
+fn own_keys_are_seen_where_features_are_far_apart() {
+    let [x, v] = [(1, 16), (2, 3)].map(|(seed, d)| tokens([1, 1, 70, d], 25.0, seed).mapv(|v| v as f32));
+    let map = Positive.softmax::<f32>(frequencies(16, 48, &Orthogonal, 7)).unwrap();
+    let heads = Heads::new(&x, &x, &v).unwrap();
+    let all = Attention::new(map).unwrap().exact_at(&(0..70).collect::<Vec<_>>()).unwrap();
+    let (out, exact): (_, Array4<f32>) =
+        (all.causal(&heads).unwrap(), ExactAttention::new().causal(&heads).unwrap());
+    // Logits of up to some thousands are rounded to f32 in one of the two: 1e-3 of a weight.
+    assert!(out.output.iter().zip(&exact).all(|(a, b)| (a - b).abs() <= 25.0 * 2e-3), "{}", out.output);
+}
+
 #[test]
 fn keys_that_dwarf_all_others_neither_vanish_nor_overflow() {
     let [q, mut k, v] = inputs(1, 40, 4, &[]);

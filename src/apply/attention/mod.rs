@@ -303,7 +303,7 @@ impl<T: Real> Attention<T> {
     /// [table](crate::manual::experiments#attention).
     pub fn crossover(&self, d_v: usize, causal: bool) -> usize {
         let (token, pair) = self.costs(d_v);
-        if causal { 4 * token / pair } else { 2 * token / pair }
+        (if causal { 4 * token } else { 2 * token }).div_ceil(pair)
     }
 
     /// Whether exact attention is estimated to take fewer operations.
