@@ -12,8 +12,8 @@ use crate::Real;
 use crate::kernel::Activation;
 use crate::numeric::{self, Isa, Outer};
 
-/// Σ wₜ Aₜ Bₜ: products of estimates are tensor products of features, sums are more blocks, and signs of weights are seen
-/// on side Y.
+/// Σ wₜ Aₜ Bₜ: products of estimates are tensor products of features, sums are more blocks, and side Y carries
+/// the signs of weights.
 #[derive(Clone, Debug)]
 pub(crate) struct Sum<T> {
     pub facts: Facts,
@@ -25,7 +25,7 @@ pub(crate) struct Sum<T> {
     room: (usize, usize),
 }
 
-/// A map, and where its features stand among those of all parts.
+/// A map, and the places of its features among those of all parts.
 #[derive(Clone, Debug)]
 struct Part<T> {
     plan: Plan<T>,
@@ -41,16 +41,16 @@ pub(crate) struct Term {
     pub right: usize,
 }
 
-/// What a term multiplies a part with.
+/// The left factor of a term.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Factor {
     /// Nothing.
     One,
     /// The estimate of a part.
     Estimate(usize),
-    /// The share of the signs of a part that are equal for x and y.
+    /// The share of a part's signs that are equal for x and y.
     Equal(usize),
-    /// The share of those that are not.
+    /// The share of a part's signs that differ.
     Unequal(usize),
 }
 
@@ -64,12 +64,12 @@ struct Scale {
     slot: Option<Slot>,
 }
 
-/// The points that a block is there for: those of which this feature of the parts is positive, or negative.
+/// The points that have a block: those where this feature of the parts is positive, or negative.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     column: usize,
     positive: bool,
-    /// Whether it is the other way round on side Y.
+    /// Whether side Y has the opposite sign.
     turned: bool,
 }
 
@@ -79,7 +79,7 @@ impl Slot {
         // The values of logarithms are 0.
         let signs = if parts.signs.is_empty() { parts.values } else { parts.signs };
         let wanted = self.positive != (self.turned && side == Side::Y);
-        // NaN is absent from nowhere.
+        // A block of NaN is never absent.
         if wanted { signs[self.column] < T::zero() } else { signs[self.column] > T::zero() }
     }
 }
@@ -98,7 +98,7 @@ impl<T: Real> Sum<T> {
         for plan in plans {
             let (column, block) = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
             let facts = plan.facts();
-            // What is too large stays so, and is refused with the facts.
+            // Saturates; the check of the facts refuses such sizes.
             let columns = column..column.saturating_add(facts.feature_dim());
             let blocks = block..block + facts.blocks.len();
             parts.push(Part { plan, columns, blocks });
@@ -167,13 +167,13 @@ impl<T: Real> Sum<T> {
         }
     }
 
-    /// Writes products one after the other to the rows of a tile.
+    /// Writes the products of all terms to the rows of a tile.
     fn multiply(&self, side: Side, parts: &Batch<T>, tile: &mut Tile<'_, T>) {
         let isa = Isa::best();
         for i in 0..tile.rows() {
             let (parts, row) = (parts.row(i), tile.row(i));
             self.write_scales(side, parts, row.log_scales);
-            // Signs of weights are seen on side Y.
+            // Side Y carries the signs of weights.
             numeric::outers(isa, row.values, parts.values, &self.products, row.log_scales, side == Side::Y);
             tile.complete(i + 1);
         }
@@ -247,7 +247,7 @@ impl<T: Real> Sum<T> {
 
 /// The number of features of a block.
 fn width(product: &Outer) -> usize {
-    // What is too large stays so, and is refused with the facts.
+    // Saturates; the check of the facts refuses such sizes.
     product.left.as_ref().map_or(1, Range::len).saturating_mul(product.right.len())
 }
 
