@@ -1,6 +1,7 @@
 //! [`Smoother`]: kernel regression from features.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use ndarray::{Array2, ArrayRef2, s};
 
@@ -14,6 +15,11 @@ use crate::map::{Map, check_addressable};
 /// Points whose sums are computed together, of the scalar type: the more, the more targets there are sums for.
 fn run(targets: usize) -> usize {
     targets.saturating_mul(4).clamp(128, 512)
+}
+
+/// The last of a list that threads share.
+fn pop<A>(list: &Mutex<Vec<A>>) -> Option<A> {
+    list.lock().unwrap_or_else(PoisonError::into_inner).pop()
 }
 
 /// Kernel regression (Nadaraya–Watson smoothing) from random features, which is also non-causal linear attention:
@@ -88,19 +94,28 @@ impl<T: Real> Smoother<T> {
     pub(crate) fn take_in(&mut self, x: Points<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
         check_training(x, self.map.input_dim(), targets, self.totals.len())?;
         let (program, form) = (self.map.program(), self.map.program().best_form());
+        let (targets_count, width) = (self.totals.len(), program.width());
+        // Sums of runs are used again: page-faulting new ones would take a sixth of the time.
+        let spare = Mutex::new(Vec::new());
         let of_run = |run: Range<usize>, batch: &mut Batch<T>, room: &mut Room<T>| {
             // Finite points whose squared norm overflows have no features.
             let overflow = (0..batch.rows()).find(|i| batch.row(*i).log_scales.iter().any(|s| s.is_nan()));
             match overflow {
-                None => Ok(Sums::of(batch, (form, program.blocks()), rows(targets, run), room)),
+                None => {
+                    let mut sums = pop(&spare).unwrap_or_else(|| Sums::new(targets_count, width));
+                    sums.replace(batch, (form, program.blocks()), rows(targets, run), room);
+                    Ok(sums)
+                }
                 Some(row) => Err(Error::NotFinite { what: "the features of x", row: run.start + row }),
             }
         };
-        let mut sums = Ok(Sums::new(self.totals.len(), program.width()));
-        let shape =
-            Runs { rows: run(self.totals.len()), bytes: Sums::size(self.totals.len(), program.width()) };
+        let mut sums = Ok(Sums::new(targets_count, width));
+        let shape = Runs { rows: run(targets_count), bytes: Sums::size(targets_count, width) };
         fold(program, (Side::Y, form), x, shape, of_run, |run| match (&mut sums, run) {
-            (Ok(sums), Ok(run)) => sums.add(&run),
+            (Ok(sums), Ok(run)) => {
+                sums.add(&run);
+                spare.lock().unwrap_or_else(PoisonError::into_inner).push(run);
+            }
             (Ok(_), Err(error)) => sums = Err(error),
             (Err(_), _) => {}
         });

@@ -38,17 +38,18 @@ impl Sums {
         Sums { reference: vec![f64::NEG_INFINITY; features], sums: numeric::zeros(targets + 1, features) }
     }
 
-    /// The sums over a run of points, from their features, which are overwritten, and their targets, n × t.
-    pub(super) fn of<T: Real>(
+    /// Becomes the sums over a run of points, from their features, which are overwritten, and their targets, n × t; these
+    /// are sums for as many targets and features.
+    pub(super) fn replace<T: Real>(
+        &mut self,
         batch: &mut Batch<T>,
         (form, blocks): (Form, &[Range<usize>]),
         targets: ArrayView2<'_, T>,
         room: &mut Room<T>,
-    ) -> Self {
-        let (n, width) = (batch.rows(), blocks.last().map_or(0, |last| last.end));
-        let mut sums = Sums::new(targets.ncols(), width);
+    ) {
+        let (n, width) = (batch.rows(), self.reference.len());
         for (b, columns) in blocks.iter().enumerate() {
-            let reference = &mut sums.reference[columns.clone()];
+            let reference = &mut self.reference[columns.clone()];
             match form {
                 Form::Logarithms => exponentiate(batch, b, columns, reference, &mut room.tops),
                 Form::Values => rescale(batch, b, columns, reference),
@@ -61,15 +62,14 @@ impl Sums {
             room.targets.extend(column.iter().map(|y| T::narrow(y.widen() / unit)));
         }
         room.targets.resize((targets.ncols() + 1) * n, T::one());
-        room.products.resize(sums.sums.len(), T::zero());
+        room.products.resize(self.sums.len(), T::zero());
         room.packed.refill_columns(batch.values(), (n, width));
         numeric::product(Isa::best(), &room.targets, n, room.packed.all(), &mut room.products, width);
         let products = room.products.chunks_exact(width.max(1));
         let units = units.iter().chain(std::iter::once(&1.0));
-        for ((mut sums, products), unit) in sums.sums.rows_mut().into_iter().zip(products).zip(units) {
+        for ((mut sums, products), unit) in self.sums.rows_mut().into_iter().zip(products).zip(units) {
             sums.iter_mut().zip(products).for_each(|(sum, product)| *sum = product.widen() * unit);
         }
-        sums
     }
 
     /// Adds other sums to these.
@@ -268,11 +268,7 @@ fn exponentiate<T: Real>(
             row.signs[columns.clone()].fill(T::one());
             continue;
         }
-        let offset = T::narrow(offset);
-        for (v, top) in row.values[columns.clone()].iter_mut().zip(&mut *tops) {
-            *v += offset;
-            *top = if *v > *top { *v } else { *top };
-        }
+        numeric::raise(Isa::best(), tops, &mut row.values[columns.clone()], T::narrow(offset));
     }
     reference.iter_mut().zip(&*tops).for_each(|(r, column)| *r = top + column.widen());
     // A column of nothing but −∞ is a feature that is 0: relative to 0 it stays so.
@@ -280,7 +276,7 @@ fn exponentiate<T: Real>(
     for i in 0..batch.rows() {
         let row = batch.row_mut(i);
         let values = &mut row.values[columns.clone()];
-        values.iter_mut().zip(&*tops).for_each(|(v, top)| *v -= *top);
+        numeric::subtract(Isa::best(), values, tops);
         exp_minus(Isa::best(), values, T::zero());
         values.iter_mut().zip(&row.signs[columns.clone()]).for_each(|(v, sign)| *v *= *sign);
     }

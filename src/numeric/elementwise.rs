@@ -158,6 +158,31 @@ multiversion! {
     pub fn affine<T>(x: &mut [T], slope: T, bias: &[T]) = affine_body;
 }
 
+#[inline(always)]
+fn raise_body<T: Lane, const FMA: bool>(tops: &mut [T], x: &mut [T], offset: T) {
+    for (top, x) in tops.iter_mut().zip(x) {
+        *x += offset;
+        *top = if *x > *top { *x } else { *top };
+    }
+}
+
+multiversion! {
+    /// x ← x + offset, and tops ← max(tops, x), ignoring NaN.
+    pub fn raise<T>(tops: &mut [T], x: &mut [T], offset: T) = raise_body;
+}
+
+#[inline(always)]
+fn subtract_body<T: Lane, const FMA: bool>(x: &mut [T], y: &[T]) {
+    for (x, y) in x.iter_mut().zip(y) {
+        *x -= *y;
+    }
+}
+
+multiversion! {
+    /// x ← x − y.
+    pub fn subtract<T>(x: &mut [T], y: &[T]) = subtract_body;
+}
+
 /// Replaces logarithms by weights in proportion to their exponentials, which add up to 1.
 pub fn softmax(mut logarithms: ArrayViewMut1<'_, f64>) {
     let top = logarithms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -218,6 +243,12 @@ mod tests {
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == 4.0 * v));
                 affine(isa, &mut w, 0.5, &[]);
                 assert!(w.iter().zip(&v).all(|(w, v)| *w == 2.0 * v));
+                let (mut tops, mut w) = (vec![1.0; len], v.clone());
+                raise(isa, &mut tops, &mut w, 0.5);
+                assert!(w.iter().zip(&v).all(|(w, v)| *w == v + 0.5));
+                assert!(tops.iter().zip(&w).all(|(top, w)| *top == w.max(1.0)));
+                subtract(isa, &mut w, &tops);
+                assert!(w.iter().zip(v.iter().zip(&tops)).all(|(w, (v, top))| *w == v + 0.5 - top));
                 let by: Vec<f64> = (0..len).map(|i| 2.0 + i as f64).collect();
                 let mut quotients = vec![f64::NAN; len];
                 divide(isa, &mut quotients, &v, &by);

@@ -33,7 +33,8 @@ mod vector;
 
 pub use buffer::{Buffer, Fence, LINE, Stream};
 pub use elementwise::{
-    Outer, add_minus, affine, divide, magnitudes, move_multiples, multiply, outers, simplex, softmax, weigh,
+    Outer, add_minus, affine, divide, magnitudes, move_multiples, multiply, outers, raise, simplex, softmax,
+    subtract, weigh,
 };
 pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
 pub use hadamard::hadamard_rounds;
