@@ -46,19 +46,15 @@ pub fn conform<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
 pub fn features_are_numbers<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     for side in [Side::X, Side::Y] {
         let (values, scales) = present(map, &map.features(side, x)?);
-        let place =
-            values.indexed_iter().find(|((i, _), v)| v.is_nan() && x.row(*i).iter().all(|x| x.is_finite()));
-        check(place.is_none(), || {
-            place.map_or(String::new(), |((i, f), _)| {
-                format!("feature {f} of row {i} is NaN at a finite point")
-            })
-        })?;
-        let scale =
-            scales.indexed_iter().find(|((i, _), s)| s.is_nan() && x.row(*i).iter().all(|x| x.is_finite()));
-        check(scale.is_none(), || {
-            scale
-                .map_or(String::new(), |((i, b), _)| format!("scale {b} of row {i} is NaN at a finite point"))
-        })?;
+        let rows = x.rows().into_iter().enumerate().filter(|(_, x)| x.iter().all(|x| x.is_finite()));
+        for (i, _) in rows {
+            let feature = values.row(i).iter().position(|v| v.is_nan());
+            let scale = scales.row(i).iter().position(|s| s.is_nan());
+            for (what, place) in [("feature", feature), ("scale", scale)] {
+                let number = place.unwrap_or(0);
+                check(place.is_none(), || format!("{what} {number} of row {i} is NaN at a finite point"))?;
+            }
+        }
     }
     Ok(())
 }

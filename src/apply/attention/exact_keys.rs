@@ -2,11 +2,12 @@
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
+use super::Attention;
+use super::auto::softmax_lengthscale;
 use super::chunk::Setup;
 use super::heads::Job;
 use super::output::Sums;
 use super::tokens::{Element, Reading};
-use super::{Attention, softmax_lengthscale};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;

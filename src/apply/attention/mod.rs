@@ -5,6 +5,7 @@
 //! of O(L² (d + d_v)).
 
 mod adder;
+mod auto;
 mod chunk;
 mod covariances;
 mod drive;
@@ -103,9 +104,6 @@ pub struct Attention<T: Real> {
     /// The maps' programs, without what the normaliser of a query divides by.
     programs: Vec<Program<T>>,
 }
-
-/// What a pair's weight costs beside its products, in multiplications.
-const PAIR: usize = 40;
 
 /// What attention gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -265,68 +263,6 @@ impl<T: Real> Attention<T> {
         Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
     }
 
-    /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal), by linear or by
-    /// [exact](Attention::exact) attention, whichever is estimated to take fewer operations: the exact one for short
-    /// sequences, up to the [crossover](Attention::crossover) where there are as many queries as keys, and for few queries or
-    /// few keys. Always the linear one where [`exact`](Attention::exact) is `None`. The choice depends on shapes alone.
-    ///
-    /// # Errors
-    /// As theirs.
-    pub fn auto<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
-        if causal {
-            self.check_causal()?;
-        }
-        match self.exact().filter(|_| self.normalised && self.is_short(heads, causal)) {
-            Some(exact) => {
-                self.check_inputs(heads)?;
-                let output = if causal { exact.causal(heads)? } else { exact.bidirectional(heads)? };
-                Ok(Attended { output, non_positive: Vec::new() })
-            }
-            None if causal => self.causal(heads),
-            None => self.bidirectional(heads),
-        }
-    }
-
-    /// The attention that this one approximates, if every map is one of the softmax kernel with the same lengthscale in all
-    /// coordinates.
-    pub fn exact(&self) -> Option<ExactAttention> {
-        let first = softmax_lengthscale(&self.maps[0])?;
-        let same = self.maps.iter().all(|map| softmax_lengthscale(map) == Some(first));
-        let scale = (self.reading.factor / first).powi(2);
-        let exact = ExactAttention::new();
-        let exact = if self.reading.unit { exact.cosine(scale.recip()) } else { exact.scale(scale) };
-        exact.ok().filter(|_| same && self.reading.epsilon == 0.0)
-    }
-
-    /// The length from which on linear attention is estimated to be faster than the exact one, for as many queries as keys:
-    /// from operations alone, whose weights are fitted to times; the manual has a
-    /// [table](crate::manual::experiments#attention).
-    pub fn crossover(&self, d_v: usize, causal: bool) -> usize {
-        let (token, pair) = self.costs(d_v);
-        (if causal { 4 * token } else { 2 * token }).div_ceil(pair)
-    }
-
-    /// Whether exact attention is estimated to take fewer operations.
-    fn is_short<E>(&self, heads: &Heads<'_, E>, causal: bool) -> bool {
-        let [_, _, _, d_v] = heads.output_dim();
-        let (token, pair) = self.costs(d_v);
-        let (mut tokens, mut pairs) = (0.0, 0.0);
-        for (queries, keys) in heads.ranges() {
-            let (n, l) = (queries.len() as f64, keys.len() as f64);
-            tokens += n + l;
-            pairs += if causal { 0.5 * n * l } else { n * l };
-        }
-        pairs * (pair as f64) < tokens * token as f64
-    }
-
-    /// The operations of a query or a key in linear attention, and of a pair in exact attention.
-    fn costs(&self, d_v: usize) -> (usize, usize) {
-        let (d, features) = (self.maps[0].input_dim(), self.maps[0].feature_dim());
-        // The features of a token and the sums that it enters or reads; beside a pair's logit, weight and value. A feature's
-        // operation takes twice the time of a pair's at such lengths, as measured (`example attention --part crossover`).
-        (2 * features * (d + d_v), d + d_v + PAIR)
-    }
-
     fn setup(&self, head: usize) -> Setup<'_, T> {
         let program = &self.programs[head % self.maps.len()];
         Setup { program, reading: &self.reading, normalised: self.normalised, exact: None }
@@ -350,12 +286,6 @@ impl<T: Real> Attention<T> {
         }
         Ok(())
     }
-}
-
-/// ℓ of a map of the softmax kernel, if it is the same for all coordinates.
-fn softmax_lengthscale<T: Real>(map: &Map<T>) -> Option<f64> {
-    let exponential = map.kernel()?.exponential().filter(|exponential| exponential.row == 0.0)?;
-    exponential.lengthscale.isotropic()
 }
 
 /// Checks the sizes of an array, which are called `what`.
