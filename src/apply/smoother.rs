@@ -1,25 +1,19 @@
 //! [`Smoother`]: kernel regression from features.
 
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use ndarray::{Array2, ArrayRef2, s};
 
 use super::sums::{Applied, Out, Room, Sums, rows};
 use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::Real;
-use crate::engine::{Batch, Points, Runs, Side, fold, map_rows};
+use crate::engine::{Batch, Points, Pool, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::{Map, check_addressable};
 
 /// Points whose sums are computed together, of the scalar type: the more, the more targets there are sums for.
 fn run(targets: usize) -> usize {
     targets.saturating_mul(4).clamp(128, 512)
-}
-
-/// The last of a list that threads share.
-fn pop<A>(list: &Mutex<Vec<A>>) -> Option<A> {
-    list.lock().unwrap_or_else(PoisonError::into_inner).pop()
 }
 
 /// Kernel regression (Nadaraya–Watson smoothing) from random features, which is also non-causal linear attention:
@@ -96,13 +90,13 @@ impl<T: Real> Smoother<T> {
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (targets_count, width) = (self.totals.len(), program.width());
         // Sums of runs are used again: page-faulting new ones would take a sixth of the time.
-        let spare = Mutex::new(Vec::new());
+        let spare = Pool::default();
         let of_run = |run: Range<usize>, batch: &mut Batch<T>, room: &mut Room<T>| {
             // Finite points whose squared norm overflows have no features.
             let overflow = (0..batch.rows()).find(|i| batch.row(*i).log_scales.iter().any(|s| s.is_nan()));
             match overflow {
                 None => {
-                    let mut sums = pop(&spare).unwrap_or_else(|| Sums::new(targets_count, width));
+                    let mut sums = spare.take().unwrap_or_else(|| Sums::new(targets_count, width));
                     sums.replace(batch, (form, program.blocks()), rows(targets, run), room);
                     Ok(sums)
                 }
@@ -114,7 +108,7 @@ impl<T: Real> Smoother<T> {
         fold(program, (Side::Y, form), x, shape, of_run, |run| match (&mut sums, run) {
             (Ok(sums), Ok(run)) => {
                 sums.add(&run);
-                spare.lock().unwrap_or_else(PoisonError::into_inner).push(run);
+                spare.give(run);
             }
             (Ok(_), Err(error)) => sums = Err(error),
             (Err(_), _) => {}

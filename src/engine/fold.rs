@@ -7,7 +7,7 @@ use ndarray::{ArrayViewMut2, Axis};
 
 use super::batch::Batch;
 use super::drive::{SMALL, is_wide, rows_for_all_threads};
-use super::{Form, Points, Program, Scratch, Side};
+use super::{Form, Points, Pool, Program, Scratch, Side};
 use crate::Real;
 
 /// The largest number of partial sums that exist at a time.
@@ -37,7 +37,7 @@ struct Worker<T, W> {
 ///
 /// Runs depend only on shapes, so the result does not depend on the number of threads. `part` may keep state of type
 /// `W` between runs.
-pub(crate) fn fold<T: Real, W: Default, A: Send>(
+pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
     program: &Program<T>,
     what: (Side, Form),
     x: Points<'_, T>,
@@ -45,6 +45,7 @@ pub(crate) fn fold<T: Real, W: Default, A: Send>(
     part: impl Fn(Range<usize>, &mut Batch<T>, &mut W) -> A + Sync,
     mut add: impl FnMut(A),
 ) {
+    let workers = Pool::default();
     let of_run = |worker: &mut Worker<T, W>, run: Range<usize>| {
         let x = x.rows(run.clone());
         worker.batch.fill(program, what, x, &mut worker.scratch);
@@ -62,10 +63,8 @@ pub(crate) fn fold<T: Real, W: Default, A: Send>(
             worker.scratch.wide = is_wide(group.len(), rows, work);
             (0..runs).for_each(|i| add(of_run(&mut worker, run(i))));
         } else {
-            let parts: Vec<A> = (0..runs)
-                .into_par_iter()
-                .map_init(Worker::default, |worker, i| of_run(worker, run(i)))
-                .collect();
+            let part = |i| workers.lend(|worker| of_run(worker, run(i)));
+            let parts: Vec<A> = (0..runs).into_par_iter().map(part).collect();
             parts.into_iter().for_each(&mut add);
         }
     }

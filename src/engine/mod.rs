@@ -26,6 +26,7 @@ mod lift;
 mod logarithms;
 mod plan;
 mod points;
+mod pool;
 mod projection;
 mod routed;
 mod scratch;
@@ -52,5 +53,6 @@ pub(crate) use plan::{Pass, Plan, Program, ranges};
 pub(crate) use points::Points;
 #[cfg(feature = "sparse")]
 pub(crate) use points::SparsePoints;
+pub(crate) use pool::Pool;
 pub(crate) use routed::Routed;
 pub(crate) use sum::{Factor, Sum, Term, is_of_signs};

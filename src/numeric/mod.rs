@@ -45,7 +45,7 @@ pub use packed::{Packed, Panels, panel_width};
 pub use pages::{aligned_zeros, prefetch, zeros};
 pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
-pub use product::{add_product, product};
+pub use product::{add_product, panel_product, product};
 pub use reduce::{
     Step, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, plain_sum, prefix_step, scale_and_add,
     squared_distance, squared_norm, weighted_sum,

@@ -2,12 +2,12 @@
 //!
 //! W is stored in panels of [`panel_width`] rows side by side, `[panel][k][lane]`, padded with zeros. A tile of the
 //! result is held in registers during the loop over k; elements of X are broadcast from their rows, which are not
-//! packed. k is cut into runs of [`RUN`] bytes, so that reused data stays in the L2 cache. Each element of the result
-//! is summed over k from left to right for every shape of tile.
+//! packed, or from a panel. k is cut into runs of [`RUN`] bytes, so that reused data stays in the L2 cache. Each element
+//! of the result is summed over k from left to right for every shape of tile.
 
 use super::Lane;
 use super::packed::{Panels, panel_width};
-use super::vector::{Vector, prefetch};
+use super::vector::{EDGE, Vector, load_row, prefetch, store_row};
 
 /// Bytes of a run of k: 128 rows of X then take half of an L2 cache of 1 MiB.
 const RUN: usize = 4096;
@@ -15,8 +15,6 @@ const RUN: usize = 4096;
 const AHEAD: usize = 24;
 /// Vectors of a tile of one row: enough sums to hide the latency of an addition.
 const WIDE: usize = 8;
-/// At least the width of any panel: space for the ragged edge of a row.
-const EDGE: usize = 32;
 
 multiversion! {
     /// out[i · stride + j] ← Σₖ x[i · x_stride + k] W[j, k] for all rows i of x and all rows j of W.
@@ -38,6 +36,15 @@ multiversion! {
     pub fn add_product<T, vector>(x: &[T], x_stride: usize, w: Panels<'_, T>, out: &mut [T], stride: usize) = added;
 }
 
+multiversion! {
+    /// out[i · stride + j] ← Σₖ X[i, k] W[j, k] for a matrix X of one panel, packed with the depth of W; otherwise as
+    /// [`product`].
+    ///
+    /// # Panics
+    /// If there are more rows of X than in a panel, the depths differ, or a row of `out` is cut short.
+    pub fn panel_product<T, vector>(x: Panels<'_, T>, w: Panels<'_, T>, out: &mut [T], stride: usize) = of_panel;
+}
+
 /// # Safety
 /// As [`body`].
 #[inline(always)]
@@ -48,8 +55,8 @@ unsafe fn written<T: Lane, V: Vector<T>>(
     out: &mut [T],
     stride: usize,
 ) {
-    // SAFETY: the caller's promise.
-    unsafe { body::<T, V>((x, x_stride), w, (out, stride), false) }
+    // SAFETY: rows that are whole; the caller's promise.
+    unsafe { body::<T, V>(by_rows(x, x_stride, w), w, (out, stride), false) }
 }
 
 /// # Safety
@@ -62,29 +69,56 @@ unsafe fn added<T: Lane, V: Vector<T>>(
     out: &mut [T],
     stride: usize,
 ) {
-    // SAFETY: the caller's promise.
-    unsafe { body::<T, V>((x, x_stride), w, (out, stride), true) }
+    // SAFETY: rows that are whole; the caller's promise.
+    unsafe { body::<T, V>(by_rows(x, x_stride, w), w, (out, stride), true) }
 }
 
 /// # Safety
-/// The machine must have the instruction set of `V`.
+/// As [`body`].
+#[inline(always)]
+unsafe fn of_panel<T: Lane, V: Vector<T>>(x: Panels<'_, T>, w: Panels<'_, T>, out: &mut [T], stride: usize) {
+    assert!(x.rows <= panel_width::<T>() && x.depth == w.depth, "one panel as deep as the others");
+    let left = Left { x: x.panels, rows: x.rows, stride: 1, step: panel_width::<T>() };
+    // SAFETY: a panel has `panel_width` elements for each k; the caller's promise.
+    unsafe { body::<T, V>(left, w, (out, stride), false) }
+}
+
+/// X: its element (i, k) is at i · `stride` + k · `step`.
+struct Left<'a, T> {
+    x: &'a [T],
+    rows: usize,
+    stride: usize,
+    step: usize,
+}
+
+#[inline(always)]
+fn by_rows<'a, T>(x: &'a [T], stride: usize, w: Panels<'_, T>) -> Left<'a, T> {
+    let rows = if x.is_empty() { 0 } else { x.len().div_ceil(stride) };
+    assert!(rows == 0 || w.rows == 0 || last_fits(rows, x.len(), stride, w.depth), "whole rows of points");
+    Left { x, rows, stride, step: 1 }
+}
+
+/// Whether the last of some rows ends before a slice does.
+#[inline(always)]
+fn last_fits(rows: usize, len: usize, stride: usize, width: usize) -> bool {
+    let last = (rows - 1).checked_mul(stride).and_then(|last| last.checked_add(width));
+    stride >= width && last.is_some_and(|last| last <= len)
+}
+
+/// # Safety
+/// The elements of X must be readable; the machine must have the instruction set of `V`.
 #[inline(always)]
 unsafe fn body<T: Lane, V: Vector<T>>(
-    (x, x_stride): (&[T], usize),
+    left: Left<'_, T>,
     w: Panels<'_, T>,
     (out, stride): (&mut [T], usize),
     add: bool,
 ) {
-    if x.is_empty() || w.rows == 0 {
+    if left.rows == 0 || w.rows == 0 {
         return;
     }
-    let rows = x.len().div_ceil(x_stride);
-    let last_fits = |len: usize, stride: usize, width: usize| {
-        let last = (rows - 1).checked_mul(stride).and_then(|last| last.checked_add(width));
-        stride >= width && last.is_some_and(|last| last <= len)
-    };
-    assert!(last_fits(x.len(), x_stride, w.depth), "whole rows of points");
-    assert!(last_fits(out.len(), stride, w.rows), "room for all products");
+    let Left { x, rows, stride: x_stride, step } = left;
+    assert!(last_fits(rows, out.len(), stride, w.rows), "room for all products");
     assert!(
         panel_width::<T>() <= EDGE && panel_width::<T>().is_multiple_of(2 * V::WIDTH),
         "panels of whole tiles"
@@ -93,8 +127,9 @@ unsafe fn body<T: Lane, V: Vector<T>>(
     for from in (0..w.depth).step_by(run) {
         let to = w.depth.min(from + run);
         let mut run = Run {
-            x: &x[from..],
+            x: &x[from * step..],
             x_stride,
+            step,
             panels: &w.panels[from * panel_width::<T>()..],
             panel: w.panel,
             len: to - from,
@@ -103,9 +138,11 @@ unsafe fn body<T: Lane, V: Vector<T>>(
             stride,
             columns: w.rows,
         };
-        // SAFETY: the assertions above imply what tiles require.
+        // SAFETY: the assertions above and the caller's promise imply what tiles require.
         unsafe {
             match V::ROWS {
+                // Panels of 16 rows: a tile of 4 would read its panels faster than the second cache gives them.
+                12 if step > 1 && panel_width::<T>() % 12 == 4 => run.tiles::<V, 8>(rows),
                 12 => run.tiles::<V, 12>(rows),
                 8 => run.tiles::<V, 8>(rows),
                 6 => run.tiles::<V, 6>(rows),
@@ -119,6 +156,8 @@ unsafe fn body<T: Lane, V: Vector<T>>(
 struct Run<'a, T> {
     x: &'a [T],
     x_stride: usize,
+    /// Elements from k to k + 1: 1, or the width of panels.
+    step: usize,
     /// From the first element of the run in the first panel on.
     panels: &'a [T],
     /// Elements of a panel.
@@ -132,24 +171,34 @@ struct Run<'a, T> {
 }
 
 impl<T: Lane> Run<'_, T> {
-    /// Cuts the result into tiles of `M` rows × 2 vectors; remaining rows are processed in fours and ones.
+    /// Cuts the result into tiles of `M` rows × 2 vectors; remaining rows are processed in eights, fours and ones.
     ///
     /// # Safety
     /// `x`, `panels` and `out` must hold what the fields say for `rows` rows; the machine must have the instruction
     /// set.
     #[inline(always)]
     unsafe fn tiles<V: Vector<T>, const M: usize>(&mut self, rows: usize) {
-        let whole = rows - rows % M;
-        let fours = whole + (rows - whole) / 4 * 4;
+        let alone = |whole: usize| (rows - whole) % 4;
+        let most = rows - rows % M;
+        // One tile less where the rest can then be cut into fours.
+        let whole = if most > 0 && alone(most - M) < alone(most) { most - M } else { most };
+        let eights = if M > 8 { whole + (rows - whole) / 8 * 8 } else { whole };
+        let fours = rows - alone(whole);
         // SAFETY: rows and columns lie inside the result; the caller's promises.
         unsafe {
             for column in (0..self.columns).step_by(2 * V::WIDTH) {
                 if self.columns - column > V::WIDTH {
                     self.column::<V, M, 2>(column, 0..whole);
-                    self.column::<V, 4, 2>(column, whole..fours);
+                    if M > 8 {
+                        self.column::<V, 8, 2>(column, whole..eights);
+                    }
+                    self.column::<V, 4, 2>(column, eights..fours);
                 } else {
                     self.column::<V, M, 1>(column, 0..whole);
-                    self.column::<V, 4, 1>(column, whole..fours);
+                    if M > 8 {
+                        self.column::<V, 8, 1>(column, whole..eights);
+                    }
+                    self.column::<V, 4, 1>(column, eights..fours);
                 }
             }
             let wide = self.columns - self.columns % (WIDE * V::WIDTH);
@@ -221,9 +270,15 @@ impl<T: Lane> Run<'_, T> {
                     let next = w.wrapping_add((k + AHEAD) * panel_width::<T>());
                     prefetch(next);
                     prefetch(next.wrapping_add(panel_width::<T>() / 2));
+                    // Rows are prefetched by the machine.
+                    if self.step > 1 {
+                        let next = x.wrapping_add((k + AHEAD) * panel_width::<T>());
+                        prefetch(next);
+                        prefetch(next.wrapping_add(M - 1));
+                    }
                 }
                 for i in 0..M {
-                    let x = V::splat(*x.add(i * self.x_stride + k));
+                    let x = V::splat(*x.add(i * self.x_stride + k * self.step));
                     for j in 0..N {
                         sums[i][j] = x.madd(vectors[j], sums[i][j]);
                     }
@@ -233,65 +288,6 @@ impl<T: Lane> Run<'_, T> {
                 store_row(sums[i], out.add(i * self.stride), columns);
             }
         }
-    }
-}
-
-/// `N` vectors of a row that has `columns` more elements; elements beyond a ragged edge are zero.
-///
-/// # Safety
-/// The elements must be readable; a ragged edge must not be wider than [`EDGE`]. The machine must have the instruction
-/// set.
-#[inline(always)]
-unsafe fn load_row<T: Lane, V: Vector<T>, const N: usize>(from: *const T, columns: usize) -> [V; N] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if columns >= N * V::WIDTH {
-            return load(from);
-        }
-        let mut edge = [T::zero(); EDGE];
-        from.copy_to_nonoverlapping(edge.as_mut_ptr(), columns);
-        load(edge.as_ptr())
-    }
-}
-
-/// Writes as much of `N` vectors as a row of `columns` more elements has room for.
-///
-/// # Safety
-/// As [`load_row`], with elements that are writable.
-#[inline(always)]
-unsafe fn store_row<T: Lane, V: Vector<T>, const N: usize>(row: [V; N], to: *mut T, columns: usize) {
-    // SAFETY: the caller's promise.
-    unsafe {
-        if columns >= N * V::WIDTH {
-            return store(row, to);
-        }
-        let mut edge = [T::zero(); EDGE];
-        store(row, edge.as_mut_ptr());
-        to.copy_from_nonoverlapping(edge.as_ptr(), columns);
-    }
-}
-
-/// # Safety
-/// `N` vectors must be readable; the machine must have the instruction set.
-#[inline(always)]
-unsafe fn load<T: Lane, V: Vector<T>, const N: usize>(from: *const T) -> [V; N] {
-    // SAFETY: the caller's promise.
-    unsafe {
-        let mut row = [V::splat(T::zero()); N];
-        for (j, vector) in row.iter_mut().enumerate() {
-            *vector = V::load(from.add(j * V::WIDTH));
-        }
-        row
-    }
-}
-
-/// # Safety
-/// `N` vectors must be writable; the machine must have the instruction set.
-#[inline(always)]
-unsafe fn store<T: Lane, V: Vector<T>, const N: usize>(row: [V; N], to: *mut T) {
-    for (j, vector) in row.iter().enumerate() {
-        // SAFETY: the caller's promise.
-        unsafe { vector.store(to.add(j * V::WIDTH)) };
     }
 }
 
@@ -333,6 +329,16 @@ mod tests {
             let mut one = vec![T::zero(); columns];
             product(isa, x, depth, packed.all(), &mut one, columns);
             assert_eq!(one, row[..columns]);
+        }
+        // So do panels of rows.
+        let left = Packed::new(rows, depth, |i, k| x[i * x_stride + k]);
+        let mut panels = vec![T::nan(); len];
+        for (left, panels) in left.runs(1).zip(panels.chunks_mut(panel_width::<T>() * stride)) {
+            panel_product(isa, left, packed.all(), panels, stride);
+        }
+        for (row, of_panel) in out.chunks(stride).zip(panels.chunks(stride)) {
+            assert_eq!(row[..columns], of_panel[..columns]);
+            assert!(of_panel[columns..].iter().all(|v| v.is_nan()), "gap written");
         }
     }
 

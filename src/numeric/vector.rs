@@ -92,6 +92,68 @@ pub fn prefetch_many<T>(_line: *const T) {
     }
 }
 
+/// At least the width of any panel: space for the ragged edge of a row.
+pub const EDGE: usize = 32;
+
+/// `N` vectors of a row that has `columns` more elements; elements beyond a ragged edge are zero.
+///
+/// # Safety
+/// The elements must be readable; a ragged edge must not be wider than [`EDGE`]. The machine must have the instruction
+/// set.
+#[inline(always)]
+pub unsafe fn load_row<T: Lane, V: Vector<T>, const N: usize>(from: *const T, columns: usize) -> [V; N] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if columns >= N * V::WIDTH {
+            return load(from);
+        }
+        let mut edge = [T::zero(); EDGE];
+        from.copy_to_nonoverlapping(edge.as_mut_ptr(), columns);
+        load(edge.as_ptr())
+    }
+}
+
+/// Writes as much of `N` vectors as a row of `columns` more elements has room for.
+///
+/// # Safety
+/// As [`load_row`], with elements that are writable.
+#[inline(always)]
+pub unsafe fn store_row<T: Lane, V: Vector<T>, const N: usize>(row: [V; N], to: *mut T, columns: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if columns >= N * V::WIDTH {
+            return store(row, to);
+        }
+        let mut edge = [T::zero(); EDGE];
+        store(row, edge.as_mut_ptr());
+        to.copy_from_nonoverlapping(edge.as_ptr(), columns);
+    }
+}
+
+/// # Safety
+/// `N` vectors must be readable; the machine must have the instruction set.
+#[inline(always)]
+unsafe fn load<T: Lane, V: Vector<T>, const N: usize>(from: *const T) -> [V; N] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut row = [V::splat(T::zero()); N];
+        for (j, vector) in row.iter_mut().enumerate() {
+            *vector = V::load(from.add(j * V::WIDTH));
+        }
+        row
+    }
+}
+
+/// # Safety
+/// `N` vectors must be writable; the machine must have the instruction set.
+#[inline(always)]
+unsafe fn store<T: Lane, V: Vector<T>, const N: usize>(row: [V; N], to: *mut T) {
+    for (j, vector) in row.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe { vector.store(to.add(j * V::WIDTH)) };
+    }
+}
+
 /// A register type, from its intrinsics.
 #[cfg(target_arch = "x86_64")]
 macro_rules! register {

@@ -8,20 +8,16 @@ use rayon::prelude::*;
 use super::Standardisation;
 use super::totals::{Adder, Totals};
 use crate::Real;
-use crate::engine::{Batch, Form, Points, Program, Scratch, Side};
+use crate::engine::{Batch, Form, Points, Pool, Program, Scratch, Side};
 use crate::error::{Error, Result};
-use crate::numeric::{self, Buffer, Isa, LINE, Packed, add_scaled, max_abs, squared_norm};
+use crate::numeric::{self, Isa, Packed, add_scaled, max_abs, panel_width};
 
 /// Rows whose products are summed before the sum is added to others. A chunk begins at a multiple of this.
 pub(super) const ROWS: u64 = 4096;
 /// Rows whose products are summed in the scalar type; the sums of these are `f64`.
 pub(super) const RUN: usize = 512;
-/// Features of a block: a multiple of every register block, with which two blocks of a run stay in the second cache.
+/// Features of a block: whole panels, with which two blocks of a run stay in the second cache.
 pub(super) const BLOCK: usize = 96;
-/// Features of a block whose products are made together: a multiple of every register block's rows.
-const BAND: usize = 24;
-/// Side of the squares that are transposed one at a time.
-const SQUARE: usize = 16;
 
 /// Rows of a data set: points, n × d, with their targets, n × t, and weights.
 #[derive(Clone, Copy, Debug)]
@@ -92,26 +88,18 @@ pub(super) struct Chunk<T> {
     pub moments: Vec<f64>,
 }
 
-/// A run's features, each row times the square root of its weight, over a power of two.
-#[derive(Debug, Default)]
-struct Factors<T> {
-    /// Feature after feature in panels, as the right factor of a product.
-    packed: Packed<T>,
-    /// Feature after feature in rows, as its left factor.
-    features: Buffer<T>,
-}
-
 /// Reusable buffers for the features of a chunk: page-faulting new ones would take longer than many of the sums.
 #[derive(Debug, Default)]
 pub(super) struct Room<T> {
-    spare: Vec<Factors<T>>,
+    features: Pool<Packed<T>>,
+    workers: Pool<Worker<T>>,
 }
 
 /// A run: its features, and the sums over them.
 #[derive(Debug)]
 struct Run<T> {
-    factors: Factors<T>,
-    rows: usize,
+    /// Features, each row times the square root of its weight, over a power of two; feature after feature in panels.
+    features: Packed<T>,
     /// The square of that power of two.
     unit: f64,
     /// An upper bound of every Σ w φ², up to rounding.
@@ -125,16 +113,17 @@ impl<T: Real> Chunk<T> {
     ///
     /// # Errors
     /// [`NotFinite`](Error::NotFinite) if a point has no finite features.
-    pub fn new(source: Source<'_, T>, data: Data<'_, T>, first: usize, room: &mut Room<T>) -> Result<Self> {
+    pub fn new(source: Source<'_, T>, data: Data<'_, T>, first: usize, room: &Room<T>) -> Result<Self> {
         let n = data.x.nrows();
         let runs: Vec<Range<usize>> = (0..n).step_by(RUN).map(|start| start..n.min(start + RUN)).collect();
-        room.spare.resize_with(room.spare.len().max(runs.len()), Factors::default);
-        let factors: Vec<Factors<T>> = room.spare.drain(..runs.len()).collect();
-        let run = |worker: &mut Worker<T>, (rows, factors): (&Range<usize>, Factors<T>)| {
-            Run::new(source, data.rows(rows.clone()), first + rows.start, (worker, factors))
+        let run = |rows: &Range<usize>| {
+            let new = |worker: &mut Worker<T>| {
+                let room = (worker, room.features.take().unwrap_or_default());
+                Run::new(source, data.rows(rows.clone()), first + rows.start, room)
+            };
+            room.workers.lend(new)
         };
-        let runs = runs.par_iter().zip(factors).map_init(Worker::default, run);
-        let runs: Vec<Run<T>> = runs.collect::<Result<_>>()?;
+        let runs: Vec<Run<T>> = runs.par_iter().map(run).collect::<Result<_>>()?;
         let (t, width) = (data.targets.ncols(), source.program.width());
         let (mut cross, mut moments) = (Array2::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
         for run in &runs {
@@ -145,8 +134,8 @@ impl<T: Real> Chunk<T> {
     }
 
     /// Returns the buffers.
-    pub fn leave(self, room: &mut Room<T>) {
-        room.spare.extend(self.runs.into_iter().map(|run| run.factors));
+    pub fn leave(self, room: &Room<T>) {
+        self.runs.into_iter().for_each(|run| room.features.give(run.features));
     }
 
     /// An upper bound of every Σ w φ² and every product of two features.
@@ -171,20 +160,16 @@ impl<T: Real> Chunk<T> {
     /// above the diagonal some of the products are left out.
     fn multiply(&self, (i, j): (usize, usize), products: &mut [T], sums: &mut [f64]) {
         sums.fill(0.0);
+        let panels = BLOCK / panel_width::<T>();
         for run in &self.runs {
-            let stride = stride::<T>(run.rows);
-            let left = &run.factors.features[i * BLOCK * stride..];
-            let left = &left[..left.len().min(BLOCK * stride)];
-            let Some(right) = run.factors.packed.runs(BLOCK).nth(j) else { continue };
-            let rows = left.len() / stride;
-            for band in (0..rows).step_by(BAND).map(|start| start..rows.min(start + BAND)) {
+            let Some(right) = run.features.runs(BLOCK).nth(j) else { continue };
+            let bands = run.features.runs(1).skip(i * panels).take(panels);
+            for (k, (left, sums)) in bands.zip(sums.chunks_mut(panel_width::<T>() * BLOCK)).enumerate() {
                 // Of blocks on the diagonal, the lower triangle and what lies beside it.
-                let right = right.first(if i == j { band.end } else { BLOCK });
-                let products = &mut products[..band.len() * BLOCK];
-                let left = &left[band.start * stride..band.end * stride];
-                numeric::product(Isa::best(), left, stride, right, products, BLOCK);
-                let sums = sums[band.start * BLOCK..].chunks_exact_mut(BLOCK);
-                for (sums, products) in sums.zip(products.chunks_exact(BLOCK)) {
+                let right = right.first(if i == j { (k + 1) * panel_width::<T>() } else { BLOCK });
+                let products = &mut products[..left.rows() * BLOCK];
+                numeric::panel_product(Isa::best(), left, right, products, BLOCK);
+                for (sums, products) in sums.chunks_exact_mut(BLOCK).zip(products.chunks_exact(BLOCK)) {
                     add_scaled(Isa::best(), &mut sums[..right.rows()], run.unit, products);
                 }
             }
@@ -197,7 +182,7 @@ impl<T: Real> Run<T> {
         source: Source<'_, T>,
         data: Data<'_, T>,
         first: usize,
-        (worker, mut factors): (&mut Worker<T>, Factors<T>),
+        (worker, mut features): (&mut Worker<T>, Packed<T>),
     ) -> Result<Self> {
         source.fill(data.x, worker);
         let (program, batch) = (source.program, &mut worker.batch);
@@ -209,23 +194,16 @@ impl<T: Real> Run<T> {
         }
         let (cross, moments) = sums_with_targets(program, batch, &data);
         let root = scale_rows(program, batch, &data);
-        let Factors { packed, features } = &mut factors;
-        packed.refill_columns(batch.values(), (rows, width));
-        let stride = stride::<T>(rows);
-        let features = features.take(width * stride);
-        transpose(batch.values(), width, features, stride);
-        let size = |feature: &[T]| squared_norm(Isa::best(), &feature[..rows], 1.0, &[]);
-        let bound = features.chunks_exact(stride).map(size).fold(0.0, f64::max);
+        features.refill_columns(batch.values(), (rows, width));
+        let mut squares = vec![T::zero(); width];
+        for row in batch.values().chunks_exact(width) {
+            squares.iter_mut().zip(row).for_each(|(sum, v)| *sum += *v * *v);
+        }
+        let bound = squares.into_iter().fold(T::zero(), T::max).widen();
         // By parts: the power of two may be large.
         let unit = root * root;
-        Ok(Run { factors, rows, unit, bound: bound * unit, cross, moments })
+        Ok(Run { features, unit, bound: bound * unit, cross, moments })
     }
-}
-
-/// The stride between features of a run: not a power of two, which would map them to a few sets of the first cache.
-fn stride<T>(rows: usize) -> usize {
-    let line = LINE / size_of::<T>();
-    rows.next_multiple_of(line) + line
 }
 
 /// Σ w y φ, and Σ w y and Σ w y², over the rows of a batch.
@@ -296,20 +274,6 @@ fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'
     exponent.exp2()
 }
 
-/// `out`\[f · stride + k\] ← `values`\[k · width + f\].
-fn transpose<T: Real>(values: &[T], width: usize, out: &mut [T], stride: usize) {
-    for (s, rows) in values.chunks(SQUARE * width).enumerate() {
-        for first in (0..width).step_by(SQUARE) {
-            let columns = first..width.min(first + SQUARE);
-            for (k, row) in rows.chunks_exact(width).enumerate() {
-                for (f, value) in columns.clone().zip(&row[columns.clone()]) {
-                    out[f * stride + s * SQUARE + k] = *value;
-                }
-            }
-        }
-    }
-}
-
 /// The blocks of the lower triangle of a matrix of `width` rows, row by row.
 pub(super) fn blocks(width: usize) -> Vec<(usize, usize)> {
     (0..width.div_ceil(BLOCK)).flat_map(|i| (0..=i).map(move |j| (i, j))).collect()
@@ -338,17 +302,5 @@ mod tests {
         assert_eq!(cuts(4000, 200), [0..96, 96..200]);
         assert_eq!(cuts(8192, 4096), [Range { start: 0, end: 4096 }]);
         assert!(cuts(3, 0).is_empty());
-    }
-
-    #[test]
-    fn transposes_ragged_shapes() {
-        for (rows, width) in [(1, 1), (17, 33), (40, 5)] {
-            let values: Vec<f32> = (0..rows * width).map(|i| i as f32).collect();
-            let mut out = vec![f32::NAN; width * (rows + 3)];
-            transpose(&values, width, &mut out, rows + 3);
-            for (k, f) in (0..rows).flat_map(|k| (0..width).map(move |f| (k, f))) {
-                assert_eq!(out[f * (rows + 3) + k], values[k * width + f]);
-            }
-        }
     }
 }

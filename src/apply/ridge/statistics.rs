@@ -268,18 +268,17 @@ impl<T: Real> RidgeStatistics<T> {
         check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;
         let parts = self.sums.parts;
         // The sums before a chunk whose addition would lose digits, so that an error leaves everything unchanged.
-        let (mut saved, mut room) = (None::<(usize, Sums)>, Room::default());
+        let (mut saved, room) = (None::<(usize, Sums)>, Room::default());
         for (k, cut) in cuts.iter().enumerate() {
-            let chunk = self
-                .chunk(&data, cut, &mut room)
-                .and_then(|chunk| Ok((self.sums.would_rise(&chunk)?, chunk)));
+            let chunk =
+                self.chunk(&data, cut, &room).and_then(|chunk| Ok((self.sums.would_rise(&chunk)?, chunk)));
             match chunk {
                 Ok((rises, mut chunk)) => {
                     if rises && saved.is_none() {
                         saved = Some((k, self.sums.clone()));
                     }
                     self.sums.add(&mut chunk, sign);
-                    chunk.leave(&mut room);
+                    chunk.leave(&room);
                 }
                 Err(error) => {
                     let added = saved.map_or(k, |(k, sums)| {
@@ -287,9 +286,9 @@ impl<T: Real> RidgeStatistics<T> {
                         k
                     });
                     for cut in &cuts[..added] {
-                        let mut chunk = self.chunk(&data, cut, &mut room)?;
+                        let mut chunk = self.chunk(&data, cut, &room)?;
                         self.sums.add(&mut chunk, -sign);
-                        chunk.leave(&mut room);
+                        chunk.leave(&room);
                     }
                     self.sums.parts = parts;
                     return Err(error);
@@ -299,7 +298,7 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(())
     }
 
-    fn chunk(&self, data: &Data<'_, T>, rows: &Range<usize>, room: &mut Room<T>) -> Result<Chunk<T>> {
+    fn chunk(&self, data: &Data<'_, T>, rows: &Range<usize>, room: &Room<T>) -> Result<Chunk<T>> {
         let source = Source { program: self.map.program(), inputs: self.inputs.as_ref() };
         Chunk::new(source, data.rows(rows.clone()), rows.start, room)
     }
