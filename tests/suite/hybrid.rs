@@ -223,7 +223,7 @@ fn antithetic_pairs_count_once() {
             Hybrid::angular::<f64>(bases, frequencies(d, 2, of_tau, 3 * seed + 2)).unwrap()
         };
         let case = format!("{of_bases:?}, shared {shared}, signs {of_tau:?}");
-        unbiased(&case, &make, (&x, &y), exact, (2 * DRAWS, LIMIT));
+        unbiased(&case, make, (&x, &y), exact, (2 * DRAWS, LIMIT));
         // Without the pairs the variance would be another.
         let law = |coupling: &dyn Coupling, m| frequencies(d, m, coupling, 1).law().clone();
         let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));

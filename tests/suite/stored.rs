@@ -319,7 +319,7 @@ fn smoothers_survive() {
 #[test]
 fn exact_smoothers_survive() {
     let kernel = || Gaussian::new(vec![0.8, 1.3, 0.1]).unwrap();
-    let (x, y) = (points::<f32>(50, 3, 1.0), points::<f32>(50, 2, 1.0));
+    let (x, y) = (points::<f64>(50, 3, 1.0), points::<f64>(50, 2, 1.0));
     let mut smoother = ExactSmoother::new(kernel(), 3, 2).unwrap();
     // One that has seen nothing, too.
     for read in survives(&smoother) {
@@ -340,6 +340,7 @@ fn exact_smoothers_survive() {
     short["targets"]["dim"] = json!([25, 4]);
     assert!(error(short).contains("number of rows"));
     let mut beyond = stored.clone();
+    // Beyond single precision.
     beyond["x"]["data"][7] = json!("1e39");
     assert!(error(beyond).contains("finite"));
     let mut narrow = stored;
