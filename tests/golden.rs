@@ -77,6 +77,23 @@ fn wrong_values_are_not_met() {
     }
 }
 
+/// Where the absolute tolerance is larger than the value, 0 would pass: such a value is met to a thousandth.
+#[test]
+fn values_below_their_tolerance_are_met() {
+    let mut count = 0;
+    for mut case in golden::bundled().unwrap() {
+        let value = golden::decimal(&case["expected"]["value"]).unwrap_or(0.0).abs();
+        if value == 0.0 || golden::decimal(&case["tolerance"]["abs"]).unwrap_or(0.0) < value {
+            continue;
+        }
+        case["tolerance"] = json!({ "rel": 1e-3 });
+        let distance = distance(&case).unwrap().unwrap();
+        assert!(distance <= 1.0, "{distance} for {case}");
+        count += 1;
+    }
+    assert_eq!(count, 1);
+}
+
 fn shifted(value: &Value) -> Value {
     match value {
         Value::Array(values) => values.iter().map(shifted).collect(),

@@ -156,3 +156,42 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         largest_columns(&self.apply(x, |sum, _, _| sum))
     }
 }
+
+/// The stored form: the kernel and the training points, taken in again on reading.
+#[cfg(feature = "serde")]
+mod stored {
+    use ndarray::Array2;
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::{ExactSmoother, Kernel, Real};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "ExactSmoother")]
+    struct Stored<K> {
+        kernel: K,
+        #[serde(with = "crate::exact")]
+        x: Array2<f64>,
+        #[serde(with = "crate::exact")]
+        targets: Array2<f64>,
+    }
+
+    impl<T: Real, K: Kernel<T> + Serialize> Serialize for ExactSmoother<T, K> {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            let ExactSmoother { kernel, x, targets } = self;
+            let (x, targets) = (x.mapv(T::widen), targets.mapv(T::widen));
+            Stored { kernel, x, targets }.serialize(serializer)
+        }
+    }
+
+    impl<'de, T: Real, K: Kernel<T> + Deserialize<'de>> Deserialize<'de> for ExactSmoother<T, K> {
+        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            let Stored { kernel, x, targets } = Stored::<K>::deserialize(deserializer)?;
+            let mut smoother =
+                ExactSmoother::new(kernel, x.ncols(), targets.ncols()).map_err(D::Error::custom)?;
+            let (x, targets) = (x.mapv(T::narrow), targets.mapv(T::narrow));
+            smoother.update(&x, &targets).map_err(D::Error::custom)?;
+            Ok(smoother)
+        }
+    }
+}

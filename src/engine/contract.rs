@@ -142,9 +142,10 @@ pub trait FeatureMap<T: Real>: std::fmt::Debug + Send + Sync {
     /// Writes the features of the rows of `x` to a tile of as many rows.
     ///
     /// `x` has d columns; rows of the tile have D values and a logarithmic scale for each block, with arbitrary initial
-    /// contents. Values must be at most 1 in magnitude: divide a row by its largest value and put that into its scale. A block whose scale is −∞ is absent from its row: its values
-    /// are never read. `form` is [`Logarithms`](Form::Logarithms) only if the [facts](Facts::logarithms) offer it;
-    /// signs are then initially 1. A map whose facts offer logarithms must check the form.
+    /// contents. Values must be at most 1 in magnitude: divide a row by its largest value and put that into its scale. A
+    /// block whose scale is −∞ is absent from its row: its values are never read. `form` is
+    /// [`Logarithms`](Form::Logarithms) only if the [facts](Facts::logarithms) offer it; signs are then initially 1. A
+    /// map whose facts offer logarithms must check the form.
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>);
 
     /// The exact kernel that is estimated, if it has a closed form.

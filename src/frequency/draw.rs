@@ -65,7 +65,7 @@ where
     if capacity == 0 {
         let domain = match d {
             1 => "at least 2 for this coupling",
-            _ => "one in which the coupling exists: Sobol' points end at Sobol::MAX_DIMENSION",
+            _ => "one in which the coupling exists: Sobol' points end at 1111 dimensions",
         };
         return Err(Error::Parameter { name: "the dimension d", value: d as f64, domain });
     }

@@ -143,8 +143,8 @@ fn weighed_parts<T: Real>(coefficients: &[Coefficient<T>]) -> Result<Vec<Term>> 
 enum Covariance {
     /// 0: the bases are independent.
     Zero,
-    /// Hyperbolic and trigonometric features share m independent frequencies, for this target.
-    Bipolar(Target, usize),
+    /// Hyperbolic and trigonometric features share frequencies that are worth m independent ones, for this target.
+    Bipolar(Target, f64),
     /// Bases share frequencies in another way.
     Unknown,
 }
@@ -167,7 +167,8 @@ fn shared<T: Real>(parts: &[Map<T>]) -> Vec<(usize, usize)> {
     pairs.filter(|(i, j)| random[*i].meets(&random[*j])).collect()
 }
 
-/// Hyperbolic and trigonometric features for one target on the same independent frequencies.
+/// Hyperbolic and trigonometric features for one target on the same frequencies, independent or in antithetic pairs: both
+/// bases are even in ω, so a pair counts once.
 fn bipolar<T: Real>(first: &Map<T>, second: &Map<T>) -> Option<Covariance> {
     let (Recipe::Plain(first), Recipe::Plain(second)) = (first.recipe()?, second.recipe()?) else {
         return None;
@@ -178,8 +179,8 @@ fn bipolar<T: Real>(first: &Map<T>, second: &Map<T>) -> Option<Covariance> {
     );
     let omega = first.omega.frequencies(first.mechanism.name()).ok()?;
     let plain = first.matrix.is_none() && second.matrix.is_none() && first.target == second.target;
-    (kinds && plain && omega.law().is_independent())
-        .then(|| Covariance::Bipolar(first.target.clone(), omega.count()))
+    let count = omega.law().effective_count()?;
+    (kinds && plain).then(|| Covariance::Bipolar(first.target.clone(), count))
 }
 
 /// The random parts of a map.
@@ -287,18 +288,18 @@ fn weighed(square: f64, log_variance: f64) -> f64 {
     if square == 0.0 { f64::NEG_INFINITY } else { square.ln() + log_variance }
 }
 
-/// The variance with the covariance of hyperbolic and trigonometric features on the same m frequencies.
+/// The variance with the covariance of hyperbolic and trigonometric features on frequencies that are worth m independent ones.
 fn shared_variance<T: Real>(
     independent: f64,
     product: f64,
-    (target, m): (&Target, usize),
+    (target, m): (&Target, f64),
     x: &ArrayRef1<T>,
     y: &ArrayRef1<T>,
 ) -> f64 {
     let lengthscale = target.lengthscale();
     let pair = Pair::new(lengthscale.divide(x).zip(lengthscale.divide(y)));
     let turn = (0.5 * pair.norm_difference).sin().powi(2);
-    let scale = target.ln_squared_scale(&pair) - (m as f64).ln();
+    let scale = target.ln_squared_scale(&pair) - m.ln();
     let shared = SignedLog::from(-4.0 * turn * product).scaled(scale);
     let total = SignedLog::sum([SignedLog::positive(independent), shared].into_iter());
     if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs }

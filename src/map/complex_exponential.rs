@@ -10,7 +10,45 @@ use crate::error::{Result, check_size};
 use crate::theory::complex_exponential::{self, Symmetry};
 use crate::theory::{self, Pair, Radius};
 
-/// An invertible complex matrix A and its inverse transpose: what a complex-exponential map does to points.
+/// Complex-exponential random features: a complex matrix A between positive and trigonometric features, chosen for where
+/// queries and keys lie.
+///
+/// # Definition
+/// φⱼ(x) = m^{−1/2} exp(ωⱼ·Ax − ½(Ax)²) and ψⱼ(y) likewise with A⁻ᵀ for A, for the softmax kernel, where u² = Σ uₖ² is
+/// without conjugation; for the Gaussian kernel times e^{−‖x‖²/2}. The estimate is the real part of the product: 2m real
+/// features, (Re φ, Im φ) against (Re ψ, −Im ψ), or m positive ones if A is real. The
+/// [symmetric](Symmetry::Symmetric) variant averages over ω and −ω, with twice as many features. A acts on points divided
+/// by the lengthscale. A = I is [`Positive`](super::Positive), A = iI [`Trigonometric`](super::Trigonometric).
+///
+/// # Variance
+/// It depends on ζ = Ax + A⁻ᵀy alone, beside the kernel: [`theory::complex_exponential`](crate::theory::complex_exponential)
+/// has closed forms for independent frequencies and antithetic pairs, and for any known law where ζ is real or
+/// imaginary.
+///
+/// # Exact where
+/// ζ = 0, for any draw. For two given points there is a diagonal A that makes it so
+/// ([`theory::diagonal`](crate::theory::diagonal)).
+///
+/// # Cost
+/// O(md) per point for real A and twice as much for complex A; O(d²) more for a full matrix.
+///
+/// # Example
+/// ```
+/// use ndarray::arr1;
+/// use random_features::ComplexExponential;
+/// use random_features::frequency::{Coupling, Independent};
+/// use random_features::map::Transform;
+/// use random_features::theory::complex_exponential::Symmetry;
+/// use random_features::theory::diagonal;
+/// let (x, y) = (arr1(&[0.5, -1.0]), arr1(&[1.5, 0.2]));
+/// let a = Transform::diagonal(diagonal::complex(&x.to_vec(), &y.to_vec(), 1e-6))?;
+/// let map = ComplexExponential::new(a, Symmetry::Plain).softmax::<f64>(Independent.draw(2, 4, 1)?)?;
+/// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 1e-12);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Choromanski et al., *Hybrid Random Features*, Lemma 2.4 and equations 13–18; symmetric variant: new.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ComplexExponential {
@@ -91,7 +129,7 @@ impl Definition for ComplexExponential {
             let pair = Pair { difference: squared_norm, norms: 2.0 * dot + squared_norm, ..*pair };
             return theory::trigonometric(&pair, law);
         }
-        law.is_independent().then(|| complex_exponential::ln_mse(dot, &zeta, self.symmetry, law.len()))
+        complex_exponential::ln_variance(dot, &zeta, self.symmetry, law)
     }
 
     fn identify(&self, digest: &mut Digest) {

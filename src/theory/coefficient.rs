@@ -2,7 +2,7 @@
 
 use std::f64::consts::PI;
 
-use super::{Law, Pair, Radius};
+use super::{Law, Pair};
 
 /// The first two moments of a coefficient λ̂ and of its complement 1 − λ̂. Plain numbers, not logarithms: moments of
 /// positive estimates overflow at norms of about 15.
@@ -44,10 +44,8 @@ pub fn angular(angle: f64, n: usize) -> Moments {
 ///
 /// Holds for non-zero points only: where a point is 0, the two terms of a pair cancel. Source: new.
 pub fn angular_of_law(angle: f64, law: &Law) -> Option<Moments> {
-    // Signs depend only on directions.
-    let pairs = law.directions()?.pairs(Radius::Chi)?;
-    let n = law.len() as f64;
-    pairs.angles.is_empty().then(|| angular_of_signs(angle, n * n / (n + 2.0 * pairs.antithetic)))
+    // Signs depend only on directions, and their products are even.
+    Some(angular_of_signs(angle, law.directions()?.effective_count()?))
 }
 
 fn angular_of_signs(angle: f64, n: f64) -> Moments {

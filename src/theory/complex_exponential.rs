@@ -1,8 +1,8 @@
 //! Complex-exponential features: exp(ω·Mu) with M = A for x and A⁻ᵀ for y.
 //!
-//! For the softmax kernel and independent frequencies. Errors depend only on ζ = Ax + A⁻ᵀy, through the bilinear square
-//! ζ² = Σ ζₖ² and the norm ‖ζ‖² = Σ |ζₖ|², and vanish if and only if ζ = 0; A need not be diagonal. The symmetric
-//! variant averages over ω and −ω.
+//! For the softmax kernel and frequencies that are independent or in antithetic pairs. Errors depend only on ζ = Ax +
+//! A⁻ᵀy, through the bilinear square ζ² = Σ ζₖ² and the norm ‖ζ‖² = Σ |ζₖ|², and vanish if and only if ζ = 0; A need not
+//! be diagonal. The symmetric variant averages over ω and −ω.
 //!
 //! Where ζ is real the estimate is that of [positive](super::positive) features with x + y = ζ (symmetric:
 //! [hyperbolic](super::hyperbolic) ones), where it is imaginary that of [trigonometric](super::trigonometric) ones,
@@ -13,8 +13,9 @@ use std::f64::consts::LN_2;
 use ndarray::{ArrayRef1, ArrayRef2};
 use num_complex::Complex64;
 
+use super::gaussian::Terms;
 use super::log_space::real_part_excess;
-use super::{expm1, ln_expm1, ln_sinh};
+use super::{Law, Radius, expm1, ln_expm1, ln_sinh};
 use crate::SignedLog;
 use crate::error::{Result, check_size};
 use crate::linalg;
@@ -72,8 +73,29 @@ impl Squares {
 /// (e^{2x·y}/m) (½ Re e^{ζ²} + ½ e^{‖ζ‖²} − 1); with cosh for the symmetric variant. The trigonometric (A = iI) and
 /// positive (A = I) maps are special cases. Source: new (Hybrid Random Features, equation 37, is a part of it).
 pub fn ln_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize) -> f64 {
+    let excess = excess(zeta, symmetry);
+    let excess = if excess.sign < 0.0 { f64::NEG_INFINITY } else { excess.ln_abs };
+    2.0 * dot + excess - (m as f64).ln()
+}
+
+/// [`ln_mse`] under a law of the frequencies: independent rows, and antithetic pairs, of which a pair is one term of the
+/// symmetric variant. `None` for any other dependence between rows. Source: new.
+pub fn ln_variance(dot: f64, zeta: &[Complex64], symmetry: Symmetry, law: &Law) -> Option<f64> {
+    if !law.pairs(Radius::Chi)?.angles.is_empty() {
+        return None;
+    }
+    let terms = Terms {
+        single: excess(zeta, symmetry),
+        antithetic: excess(zeta, Symmetry::Symmetric).scaled(LN_2),
+        angle: &|_| SignedLog::from(f64::NAN),
+    };
+    Some(2.0 * dot + terms.ln_variance(law, Radius::Chi)?)
+}
+
+/// The variance of the real part of a term, relative to the squared kernel.
+fn excess(zeta: &[Complex64], symmetry: Symmetry) -> SignedLog {
     let Squares { real, imaginary, cross } = Squares::of(zeta);
-    let excess = match symmetry {
+    match symmetry {
         Symmetry::Plain => real_part_excess(real, imaginary, cross),
         Symmetry::Symmetric => {
             // cosh P cosh Q − 1 − cosh(P − Q) sin²(b/2)
@@ -81,9 +103,7 @@ pub fn ln_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize) -> f64
             let turned = SignedLog::from(-(0.5 * cross).sin().powi(2)).scaled(ln_cosh(real - imaginary));
             SignedLog::sum([square(real).scaled(ln_cosh(imaginary)), square(imaginary), turned].into_iter())
         }
-    };
-    let excess = if excess.sign < 0.0 { f64::NEG_INFINITY } else { excess.ln_abs };
-    2.0 * dot + excess - (m as f64).ln()
+    }
 }
 
 /// ln E|K̂ − K|² of the complex-valued estimate of exp(x·y), with m frequencies: (e^{2x·y}/m)(e^{‖ζ‖²} − 1),

@@ -166,6 +166,14 @@ impl Law {
         self.pairs(Radius::Chi).is_some_and(|pairs| pairs == Pairs::default())
     }
 
+    /// The number of independent rows that have the same variance of the mean of any function that is even in ω: n²/(n + 2p)
+    /// for n rows with p antithetic pairs. `None` for any other dependence between rows, or unless all rows are ~ N(0, I).
+    pub(crate) fn effective_count(&self) -> Option<f64> {
+        let pairs = self.pairs(Radius::Chi)?;
+        let n = self.len() as f64;
+        pairs.angles.is_empty().then(|| n * n / (n + 2.0 * pairs.antithetic))
+    }
+
     /// The number of rows, saturating at `usize::MAX`.
     pub fn len(&self) -> usize {
         self.blocks.iter().fold(0, |sum, block| sum.saturating_add(block.size))

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 use random_features::apply::Smoother;
 use random_features::frequency::{Frequencies, Independent, Orthogonal};
+use random_features::hybrid::{Bases, Coefficient, Hybrid};
 use random_features::kernel::Gaussian;
 use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::theory::gerf::GerfSign;
@@ -319,7 +320,15 @@ fn sums_of_scales_may_overflow() {
     let x = ndarray::arr2(&[[far], [-far], [1.0], [0.0], [0.7 * far]]);
     let omega = || frequencies(1, 6, &Independent, 1);
     let gerf = Gerf::new(-0.1, GerfSign::Plus).unwrap();
+    // Sums of several blocks are relative to their largest scale, of which there is none.
+    let bases = || {
+        let half = Coefficient::constant(0.5).unwrap();
+        (vec![(half, Positive.gaussian(omega(), 1.0).unwrap())], Hyperbolic.gaussian(omega(), 1.0).unwrap())
+    };
+    let tau = Coefficient::angular(frequencies(1, 3, &Independent, 2)).unwrap();
     let maps = [
+        Hybrid::sum(bases().0, bases().1).unwrap(),
+        Hybrid::bipolar(Bases::shared(omega()), tau, Gaussian::default()).unwrap(),
         Positive.gaussian::<f64>(omega(), 1.0).unwrap(),
         Hyperbolic.gaussian(omega(), 1.0).unwrap(),
         gerf.gaussian(omega(), 1.0).unwrap(),
@@ -330,7 +339,8 @@ fn sums_of_scales_may_overflow() {
     for map in maps {
         let gram = map.gram(&x, &x).unwrap();
         let phi = map.features(Side::X, &x).unwrap();
-        for of in [gram, phi.gram(&phi).unwrap()] {
+        let psi = map.features(Side::Y, &x).unwrap();
+        for of in [gram, phi.gram(&psi).unwrap()] {
             for ((i, j), v) in of.indexed_iter() {
                 let log = map.log_estimate(&x.row(i), &x.row(j)).unwrap();
                 assert!(!v.is_nan() && !log.ln_abs.is_nan(), "{map:?}: {v}, {log:?} at {i}, {j}");

@@ -8,7 +8,7 @@ use crate::common::{
     threads_change_nothing, unbiased,
 };
 use ndarray::{Array1, Array2, Axis, s};
-use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, Simplex};
+use random_features::frequency::{Antithetic, Coupling, Hadamard, Independent, Orthogonal, Simplex};
 use random_features::hybrid::{Bases, Coefficient, GaussianWeight, Hybrid};
 use random_features::map::Target;
 use random_features::theory::hybrid::{self, Sharing};
@@ -203,6 +203,44 @@ fn unbiased_and_of_the_closed_form_error() {
 }
 
 /// A Gaussian coefficient whose kernel is estimated by an angular hybrid: a hybrid in a hybrid's coefficient.
+/// Each pair ω, −ω counts once, in the signs of a coefficient and in bases that are even in ω.
+#[test]
+fn antithetic_pairs_count_once() {
+    let d = 3;
+    let (x, y) = (point::<f64>(d, 1, 0.75), point::<f64>(d, 5, 0.3));
+    let exact = x.dot(&y).exp();
+    let pairs: &dyn Coupling = &Antithetic(Independent);
+    for (of_bases, shared, of_tau) in [
+        (&Independent as &dyn Coupling, false, pairs),
+        (pairs, false, &Independent),
+        (pairs, true, &Independent),
+        (pairs, true, pairs),
+    ] {
+        // Two pairs and a row that is left alone, and one pair of signs.
+        let make = |seed: u64| {
+            let base = |k| frequencies(d, 5, of_bases, 3 * seed + k);
+            let bases = if shared { Bases::shared(base(0)) } else { Bases::independent(base(0), base(1)) };
+            Hybrid::angular::<f64>(bases, frequencies(d, 2, of_tau, 3 * seed + 2)).unwrap()
+        };
+        let case = format!("{of_bases:?}, shared {shared}, signs {of_tau:?}");
+        unbiased(&case, make, (&x, &y), exact, (2 * DRAWS, LIMIT));
+        // Without the pairs the variance would be another.
+        let law = |coupling: &dyn Coupling, m| frequencies(d, m, coupling, 1).law().clone();
+        let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
+        let moments = coefficient::angular_of_law(pair.angle, &law(of_tau, 2)).unwrap();
+        let own = Coefficient::<f64>::angular(frequencies(d, 2, of_tau, 1)).unwrap().moments(&x, &y);
+        let own = own.unwrap().unwrap();
+        assert!((own.square - moments.square).abs() < 1e-14 && (own.mean - moments.mean).abs() < 1e-14);
+        let stated = make(0).log_variance(&x, &y).unwrap().unwrap();
+        let sharing = if shared { Sharing::Shared } else { Sharing::Independent };
+        let naive = hybrid::ln_bipolar_mse(&pair, &coefficient::angular(pair.angle, 2), 5, sharing).unwrap();
+        assert!((stated - naive).abs() > 0.02, "{case}: {stated} and {naive}");
+    }
+    let shared = Bases::shared(frequencies(d, 6, &Antithetic(Orthogonal), 1));
+    let map = Hybrid::angular::<f64>(shared, omega(d, 4, 2)).unwrap();
+    assert_eq!(map.log_variance(&x, &y).unwrap(), None);
+}
+
 #[test]
 fn nested_coefficients() {
     let (d, m) = (3, 3);

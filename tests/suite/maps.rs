@@ -214,6 +214,41 @@ fn padding_uses_the_padded_dimension_throughout() {
     ));
 }
 
+/// What the crate's page says of rounding: the error of an exponent is a fixed multiple of eps (‖ω‖‖x‖ + ½‖x‖²) in any
+/// dimension, and therefore √d times a multiple of eps (|ω·x| + ½‖x‖²) with one sum over the coordinates.
+#[test]
+fn rounding_of_exponents_is_as_stated() {
+    let (n, m) = (32, 64);
+    let (dense, structured): (&dyn Coupling, &dyn Coupling) = (&Independent, &Hadamard::default());
+    for (d, coupling, stated) in [64, 1024, 4096]
+        .into_iter()
+        .flat_map(|d| [(d, dense, 0.125 * (d as f64).sqrt()), (d, structured, 1.0)])
+    {
+        let omega = frequencies(d, m, coupling, 5);
+        let x =
+            (frequencies(d, n, &Independent, 6).rows().into_owned() / (d as f64).sqrt()).mapv(|v| v as f32);
+        let found = Positive.softmax::<f32>(omega.clone()).unwrap().log_features(Side::X, &x).unwrap();
+        let (mut of_norms, mut of_values, rows) = (Vec::new(), Vec::new(), omega.rows());
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let x = x.mapv(f64::from);
+            let half = 0.5 * x.dot(&x);
+            for (j, row) in rows.rows().into_iter().enumerate() {
+                let product = row.dot(&x);
+                let exponent = product - half - 0.5 * (m as f64).ln();
+                let log = f64::from(found.logarithms[[i, j]]) + found.log_scales[[i, 0]];
+                let error = (log - exponent).abs() / f64::from(f32::EPSILON);
+                of_norms.push(error / ((row.dot(&row) * x.dot(&x)).sqrt() + half));
+                of_values.push(error / (product.abs() + half));
+            }
+        }
+        let rms = |v: &[f64]| (v.iter().map(|v| v * v).sum::<f64>() / v.len() as f64).sqrt();
+        let worst = of_norms.iter().fold(0.0, |top: f64, v| top.max(*v));
+        println!("d {d}, {coupling:?}: {:.3}, at most {worst:.3}; {:.3}", rms(&of_norms), rms(&of_values));
+        assert!(rms(&of_norms) < 0.25 && worst < 2.0, "d {d}, {coupling:?}: {}, {worst}", rms(&of_norms));
+        assert!(rms(&of_values) < 1.5 * stated, "d {d}, {coupling:?}: {}", rms(&of_values));
+    }
+}
+
 #[test]
 fn any_norm_is_finite() {
     for name in MORE_MAPS {
@@ -360,6 +395,39 @@ fn the_gain_of_couplings_does_not_depend_on_a() {
 
 /// Where ζ = Ax + A⁻ᵀy is imaginary the estimate is a cosine, where it is real an exponential, whatever A is. Twelve
 /// z-scores of means and as many of variances.
+#[test]
+fn complex_exponentials_in_antithetic_pairs() {
+    let d = 4;
+    let pair = (&point::<f64>(d, 1, 0.6), &point::<f64>(d, 5, 0.5));
+    let entries = [Complex64::new(1.0, 0.4), Complex64::new(0.0, 1.1)];
+    let independent = |name: Name, m| {
+        let map = name.make::<f64>(frequencies(d, m, &Independent, 1), softmax());
+        map.log_variance(pair.0, pair.1).unwrap().unwrap()
+    };
+    for symmetry in [Symmetry::Plain, Symmetry::Symmetric] {
+        let name = Name::Complex(entries, symmetry);
+        // Three pairs and a row that is left alone; pairs of orthogonal rows have no closed form.
+        for (coupling, known) in
+            [(&Antithetic(Independent) as &dyn Coupling, true), (&Antithetic(Orthogonal), false)]
+        {
+            let make = |seed| name.make(frequencies(d, 7, coupling, seed), softmax());
+            check(&format!("{symmetry:?}, {coupling:?}"), make, pair, known);
+        }
+        // A pair is one term of the symmetric variant.
+        let pairs = name.make::<f64>(frequencies(d, 8, &Antithetic(Independent), 1), softmax());
+        let found = pairs.log_variance(pair.0, pair.1).unwrap().unwrap();
+        assert!((found - independent(Name::Complex(entries, Symmetry::Symmetric), 4)).abs() < 1e-13);
+        let alone = theory::complex_exponential::ln_variance(
+            0.3,
+            &[Complex64::new(0.2, 0.5)],
+            symmetry,
+            &Law::independent(3),
+        );
+        let mse = theory::complex_exponential::ln_mse(0.3, &[Complex64::new(0.2, 0.5)], symmetry, 3);
+        assert!((alone.unwrap() - mse).abs() < 1e-14);
+    }
+}
+
 #[test]
 fn complex_exponentials_with_real_or_imaginary_sums() {
     let d = 4;

@@ -35,6 +35,7 @@ fn dimensions_end_where_the_numbers_do() {
     let direct = Sobol.draw_block(1112, 1, &Chi, &mut rng(0)).map(drop);
     for refusal in [direct, draw(1112, 3, &Sobol, &mut rng(0)).map(drop)] {
         assert!(matches!(refusal, Err(Error::Parameter { value: 1112.0, .. })), "{refusal:?}");
+        assert!(refusal.unwrap_err().to_string().contains(&Sobol::MAX_DIMENSION.to_string()));
     }
     assert_eq!(frequencies(1112, 2, &Halton, 0).dim(), 1112);
 }

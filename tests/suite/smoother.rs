@@ -132,6 +132,20 @@ fn labels() {
 }
 
 #[test]
+fn the_first_of_equal_scores_wins() {
+    let map = Name::Positive.make::<f64>(frequencies(2, 16, &Independent, 3), gaussian());
+    let train = ndarray::arr2(&[[0.3, 1.0], [0.3, 1.0], [0.3, 1.0], [-2.0, 0.1]]);
+    for (labels, first) in [([1, 2, 3, 0], 1), ([3, 1, 2, 0], 1), ([3, 2, 2, 0], 2), ([0, 3, 1, 2], 0)] {
+        let mut smoother = Smoother::new(map.clone(), 4).unwrap();
+        smoother.update_labels(&train, &labels).unwrap();
+        assert_eq!(smoother.classify(&train.slice(s![..1, ..])).unwrap(), [first], "{labels:?}");
+        let mut exact = ExactSmoother::new(Gaussian::default(), 2, 4).unwrap();
+        exact.update_labels(&train, &labels).unwrap();
+        assert_eq!(exact.classify(&train.slice(s![..1, ..])).unwrap(), [first], "{labels:?}");
+    }
+}
+
+#[test]
 fn refusals_take_nothing_in() {
     let map = Name::Positive.make::<f64>(frequencies(2, 4, &Independent, 3), gaussian());
     assert!(matches!(Smoother::new(map.clone(), 0), Err(Error::Parameter { .. })));

@@ -7,7 +7,7 @@ use crate::common::{approximate_couplings, couplings, frequencies, points, quasi
 use ndarray::{Array1, Array2, ArrayView2};
 use num_complex::Complex64;
 use rand::{Rng, RngExt};
-use random_features::apply::Smoother;
+use random_features::apply::{ExactSmoother, Smoother};
 use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
@@ -26,8 +26,8 @@ use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law, Radius};
 use random_features::{
-    ComplexExponential, EluPlusOne, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Recipe,
-    Side, Sign, Trigonometric, rng,
+    ComplexExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive,
+    Recipe, Side, Sign, Trigonometric, rng,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -314,6 +314,38 @@ fn smoothers_survive() {
     let mut short = to_value(&smoother).unwrap();
     short["totals"] = json!(["1.0"]);
     assert!(from_value::<Smoother<f32>>(short).unwrap_err().to_string().contains("another shape"));
+}
+
+#[test]
+fn exact_smoothers_survive() {
+    let kernel = || Gaussian::new(vec![0.8, 1.3, 0.1]).unwrap();
+    let (x, y) = (points::<f64>(50, 3, 1.0), points::<f64>(50, 2, 1.0));
+    let mut smoother = ExactSmoother::new(kernel(), 3, 2).unwrap();
+    // One that has seen nothing, too.
+    for read in survives(&smoother) {
+        assert!(matches!(read.predict(&x), Err(Error::NoData { .. })));
+    }
+    smoother.update(&x, &y).unwrap();
+    for mut read in survives(&smoother) {
+        assert_eq!(read.predict(&x).unwrap(), smoother.predict(&x).unwrap());
+        let mut more = smoother.clone();
+        for smoother in [&mut more, &mut read] {
+            smoother.update(&x.mapv(|v| -v), &y).unwrap();
+        }
+        assert_eq!(read.predict(&x).unwrap(), more.predict(&x).unwrap());
+    }
+    let stored = to_value(&smoother).unwrap();
+    let error = |stored| from_value::<ExactSmoother<f32, Gaussian>>(stored).unwrap_err().to_string();
+    let mut short = stored.clone();
+    short["targets"]["dim"] = json!([25, 4]);
+    assert!(error(short).contains("number of rows"));
+    let mut beyond = stored.clone();
+    // Beyond single precision.
+    beyond["x"]["data"][7] = json!("1e39");
+    assert!(error(beyond).contains("finite"));
+    let mut narrow = stored;
+    narrow["kernel"]["lengthscale"] = json!({ "PerDimension": [1.0, 2.0] });
+    assert!(error(narrow).contains("dimension"));
 }
 
 #[test]
