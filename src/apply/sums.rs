@@ -57,14 +57,16 @@ impl Sums {
         }
         // Divided by powers of two, so that no sum overflows T.
         let units: Vec<f64> = targets.columns().into_iter().map(unit).collect();
+        let stride = numeric::spread::<T>(n);
         room.targets.clear();
         for (column, unit) in targets.columns().into_iter().zip(&units) {
             room.targets.extend(column.iter().map(|y| T::narrow(y.widen() / unit)));
+            room.targets.resize(room.targets.len() + stride - n, T::zero());
         }
-        room.targets.resize((targets.ncols() + 1) * n, T::one());
+        room.targets.resize((targets.ncols() + 1) * stride, T::one());
         room.products.resize(self.sums.len(), T::zero());
         room.packed.refill_columns(batch.values(), (n, width));
-        numeric::product(Isa::best(), &room.targets, n, room.packed.all(), &mut room.products, width);
+        numeric::product(Isa::best(), &room.targets, stride, room.packed.all(), &mut room.products, width);
         let products = room.products.chunks_exact(width.max(1));
         let units = units.iter().chain(std::iter::once(&1.0));
         for ((mut sums, products), unit) in self.sums.rows_mut().into_iter().zip(products).zip(units) {

@@ -5,7 +5,7 @@ use ndarray::ArrayView2;
 use super::batch::Batch;
 use super::plan::{Norms, Shared};
 use crate::Real;
-use crate::numeric::{Buffer, LINE};
+use crate::numeric::{Buffer, spread};
 
 /// Buffers that filling a tile may use. Starts empty; grows when first needed and is kept between tiles.
 #[derive(Debug, Default)]
@@ -24,9 +24,6 @@ pub struct Scratch<T> {
     /// Whether one tile may use all threads: there are not enough tiles for them.
     pub(crate) wide: bool,
 }
-
-/// Rows that are a multiple of this many bytes apart share too few sets of the first cache.
-const ALIASING: usize = 2048;
 
 impl<T: Real> Scratch<T> {
     /// A buffer of `len` elements, which hold anything, to be given back after use.
@@ -71,10 +68,9 @@ impl<T: Real> Scratch<T> {
     ) -> (&'a [T], usize, &'a mut Buffer<T>) {
         let Scratch { rows, work, .. } = self;
         let d = x.ncols();
-        let aliased = (d * size_of::<T>()).is_multiple_of(ALIASING) && x.nrows() > 1;
-        let stride = if aliased { d + LINE / size_of::<T>() } else { d };
+        let stride = if x.nrows() > 1 { spread::<T>(d) } else { d };
         match x.to_slice() {
-            Some(slice) if !aliased => (slice, stride, work),
+            Some(slice) if stride == d => (slice, stride, work),
             _ => {
                 rows.resize(x.nrows() * stride, T::zero());
                 for (to, from) in rows.chunks_exact_mut(stride).zip(x.rows()) {

@@ -13,7 +13,7 @@ use crate::{Real, SignedLog};
 /// Columns of the matrix that are computed together, so that their packed features stay in the L2 cache.
 const COLUMNS: usize = 256;
 /// Rows that are computed together if features already exist.
-const ROWS: usize = 60;
+const ROWS: usize = 120;
 /// The largest scale for which the exponentials of two scales and their product are normal numbers.
 const SAFE: f64 = 300.0;
 
@@ -50,13 +50,15 @@ pub(super) fn gram<T: Real>(
     let write = |first: usize, rows: Rows<'_, T>, mut out: ArrayViewMut2<'_, T>, room: &mut Room<T>| {
         let mut unresolved = std::mem::take(&mut room.unresolved);
         unresolved.clear();
+        let mut spread = std::mem::take(&mut room.spread);
+        let rows = rows.spread(&mut spread);
         for chunk in &chunks {
             chunk.write(pairing, (first, rows), &mut out, room, &mut unresolved);
         }
         if let Some(estimates) = (!unresolved.is_empty()).then(|| resolve(&unresolved)).flatten() {
             unresolved.iter().zip(estimates).for_each(|((i, j), v)| out[[i - first, *j]] = v);
         }
-        room.unresolved = unresolved;
+        (room.unresolved, room.spread) = (unresolved, spread);
     };
     let work = right.len() * right.width;
     match left {
@@ -88,6 +90,7 @@ pub(super) struct Rows<'a, T> {
     pub values: &'a [T],
     pub log_scales: &'a [f64],
     pub columns: &'a [Range<usize>],
+    /// Elements between rows: at least those of a row.
     pub width: usize,
 }
 
@@ -119,6 +122,19 @@ impl<'a, T: Real> Rows<'a, T> {
         }
     }
 
+    /// The same, copied to a buffer if their distance would map all of them to a few sets of the first cache.
+    fn spread(self, buffer: &'a mut Vec<T>) -> Rows<'a, T> {
+        let stride = numeric::spread::<T>(self.width);
+        if stride == self.width || self.len() < 2 {
+            return self;
+        }
+        buffer.resize(self.len() * stride, T::zero());
+        for (to, from) in buffer.chunks_exact_mut(stride).zip(self.values.chunks_exact(self.width)) {
+            to[..self.width].copy_from_slice(from);
+        }
+        Rows { values: buffer, width: stride, ..self }
+    }
+
     fn len(&self) -> usize {
         self.log_scales.len() / self.columns.len()
     }
@@ -133,6 +149,8 @@ impl<'a, T: Real> Rows<'a, T> {
 struct Room<T> {
     products: Vec<Vec<T>>,
     gathered: Vec<T>,
+    /// Rows that would share sets of the first cache.
+    spread: Vec<T>,
     buffers: Buffers,
     /// e^scale of each row, for maps of one block.
     weights: Vec<f64>,
@@ -220,13 +238,13 @@ impl<T: Real> Block<T> {
         let columns = rows.columns[b].clone();
         let all = |i: &usize| rows.scale(*i, b) != f64::NEG_INFINITY;
         let places: Vec<usize> = (0..rows.len()).filter(all).collect();
-        let value = |j: usize, k: usize| rows.values[places[j] * rows.width + columns.start + k];
+        let row = |j: usize| &rows.values[places[j] * rows.width..][columns.clone()];
         let scales: Vec<f64> = places.iter().map(|i| rows.scale(*i, b)).collect();
         let complete = places.len() == rows.len();
         let mut weights = scales.clone();
         exp_minus(Isa::best(), &mut weights, 0.0);
         Block {
-            packed: Packed::new(places.len(), columns.len(), value),
+            packed: Packed::of_rows(places.len(), columns.len(), row),
             width: columns.len(),
             places: (!complete).then_some(places),
             safe: complete && scales.iter().all(|scale| is_safe(*scale)),

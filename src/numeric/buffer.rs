@@ -6,6 +6,16 @@ use crate::Real;
 /// Bytes of a cache line, and of the widest vector.
 pub const LINE: usize = 64;
 
+/// Rows that are a multiple of this many bytes apart share too few sets of the first cache.
+const ALIASING: usize = 2048;
+
+/// The least distance, in elements, between rows of `len` elements that are read together, for them not to share the same
+/// few sets of the first cache.
+pub fn spread<T>(len: usize) -> usize {
+    let aliased = len > 0 && (len * size_of::<T>()).is_multiple_of(ALIASING);
+    if aliased { len + LINE / size_of::<T>() } else { len }
+}
+
 /// Elements aligned to a cache line: those of the last [`take`](Buffer::take). The memory grows on demand and is kept.
 #[derive(Debug, Default)]
 pub struct Buffer<T> {

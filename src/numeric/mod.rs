@@ -31,7 +31,7 @@ mod sparse;
 pub mod special;
 mod vector;
 
-pub use buffer::{Buffer, Fence, LINE, Stream};
+pub use buffer::{Buffer, Fence, LINE, Stream, spread};
 pub use elementwise::{
     Outer, add_minus, affine, divide, magnitudes, move_multiples, multiply, outers, raise, simplex, softmax,
     subtract, weigh,

@@ -67,13 +67,16 @@ impl<T: Real> Packed<T> {
 
     /// Packs the matrix whose element (j, k) is `element(j, k)`.
     pub fn new(rows: usize, depth: usize, element: impl Fn(usize, usize) -> T) -> Self {
-        let mut panels = Buffer::default();
-        let elements = panels.take(rows.div_ceil(panel_width::<T>()) * depth * panel_width::<T>());
-        for (j, k) in (0..rows).flat_map(|j| (0..depth).map(move |k| (j, k))) {
-            let panel = j / panel_width::<T>() * depth * panel_width::<T>();
-            elements[panel + k * panel_width::<T>() + j % panel_width::<T>()] = element(j, k);
-        }
-        Packed { panels, rows, depth }
+        let (mut packed, element) = (Packed::default(), &element);
+        packed.refill((rows, depth), |j, first| (first..).map(move |k| element(j, k)));
+        packed
+    }
+
+    /// Packs the matrix whose row j begins with the `depth` elements of `row(j)`.
+    pub fn of_rows<'a>(rows: usize, depth: usize, row: impl Fn(usize) -> &'a [T]) -> Self {
+        let mut packed = Packed::default();
+        packed.refill((rows, depth), |j, first| row(j)[first..].iter().copied());
+        packed
     }
 
     /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, replacing the previous matrix.
@@ -90,21 +93,27 @@ impl<T: Real> Packed<T> {
 
     /// Packs W = `values`, `rows` × `depth` in row-major order, replacing the previous matrix.
     pub fn refill_rows(&mut self, values: &[T], (rows, depth): (usize, usize)) {
+        self.refill((rows, depth), |j, first| values[j * depth + first..].iter().copied());
+    }
+
+    /// Replaces the matrix by one whose elements (j, k), (j, k + 1), … are those of `elements(j, k)`.
+    fn refill<I: Iterator<Item = T>>(
+        &mut self,
+        (rows, depth): (usize, usize),
+        elements: impl Fn(usize, usize) -> I,
+    ) {
         let (width, panel) = (panel_width::<T>(), depth * panel_width::<T>());
-        let elements = self.panels_mut((rows, depth));
-        let panels = elements.chunks_exact_mut(panel.max(1)).zip(values.chunks(panel.max(1)));
-        for (to, from) in panels {
-            let count = from.len() / depth.max(1);
+        let panels = self.panels_mut((rows, depth)).chunks_exact_mut(panel.max(1));
+        for (panel, first) in panels.zip((0..rows).step_by(width)) {
+            let count = width.min(rows - first);
             // Writes a few cache lines at a time, which stay in cache until they are complete.
-            for (strip, to) in to.chunks_mut(TRANSPOSED * width).enumerate() {
-                let first = strip * TRANSPOSED;
+            for (strip, from) in panel.chunks_mut(TRANSPOSED * width).zip((0..depth).step_by(TRANSPOSED)) {
                 for lane in 0..count {
-                    let row = &from[lane * depth + first..];
-                    for (lanes, v) in to.chunks_exact_mut(width).zip(row) {
-                        lanes[lane] = *v;
+                    for (lanes, v) in strip.chunks_exact_mut(width).zip(elements(first + lane, from)) {
+                        lanes[lane] = v;
                     }
                 }
-                to.chunks_exact_mut(width).for_each(|lanes| lanes[count..].fill(T::zero()));
+                strip.chunks_exact_mut(width).for_each(|lanes| lanes[count..].fill(T::zero()));
             }
         }
     }
@@ -158,6 +167,8 @@ mod tests {
             let by_rows: Vec<f32> = (0..rows).flat_map(|j| (0..depth).map(move |k| element(j, k))).collect();
             let mut again = Packed::new(3, 200, |_, _| f32::NAN);
             again.refill_rows(&by_rows, (rows, depth));
+            assert_eq!(whole.all().panels, again.all().panels);
+            let again = Packed::of_rows(rows, depth, |j| &by_rows[j * depth..]);
             assert_eq!(whole.all().panels, again.all().panels);
             assert!(again.transposed_panels().flatten().eq(again.all().panels));
             let runs: Vec<Panels<'_, f32>> = whole.runs(10).collect();

@@ -236,13 +236,15 @@ impl<T: Real> RidgeSpectrum<T> {
         let (program, d) = (self.map.program(), self.map.feature_dim());
         let source = Source { program, inputs: self.inputs.as_ref() };
         source.fill(sample.x.slice(s![rows.clone(), ..]).into(), &mut room.worker);
-        room.centred.resize(rows.len() * d, 0.0);
+        let stride = numeric::spread::<f64>(d);
+        room.centred.resize(rows.len() * stride, 0.0);
         room.rotated.resize(rows.len() * d, 0.0);
-        for (i, out) in room.centred.chunks_exact_mut(d).enumerate() {
+        for (i, out) in room.centred.chunks_exact_mut(stride).enumerate() {
+            let out = &mut out[..d];
             plain(program.blocks(), room.worker.batch.row(i), out);
             out.iter_mut().zip(&self.normal.mean_features).for_each(|(v, mean)| *v -= mean);
         }
-        numeric::product(Isa::best(), &room.centred, d, vectors.all(), &mut room.rotated, d);
+        numeric::product(Isa::best(), &room.centred, stride, vectors.all(), &mut room.rotated, d);
     }
 
     /// The weighted squared error at a row, whose centred features are `u` in the eigenvectors.
