@@ -3,9 +3,9 @@
 use std::ops::Range;
 
 use ndarray::parallel::prelude::*;
-use ndarray::{ArrayViewMut2, Axis};
+use ndarray::{ArrayViewMut1, ArrayViewMut2, Axis};
 
-use super::batch::Batch;
+use super::batch::{Batch, Features};
 use super::drive::{SMALL, is_wide, rows_for_all_threads};
 use super::{Form, Points, Pool, Program, Scratch, Side};
 use crate::Real;
@@ -14,6 +14,9 @@ use crate::Real;
 const PARTIALS: usize = 16;
 /// Bytes of partial sums that exist at a time, if that leaves one for each of a few threads.
 const PARTIAL_BYTES: usize = 32 << 20;
+
+/// What a feature costs when two rows are paired, in multiplications: mostly an exponential.
+const PAIR: usize = 16;
 
 /// How a fold is divided.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +96,23 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
         worker.batch.fill(program, what, x, &mut worker.scratch);
         write(run, &mut worker.batch, out, &mut worker.own);
     });
+}
+
+/// Writes `pair` of the features of the same row of `x` on side X and of `y` on side Y, for all rows.
+pub(crate) fn map_pairs<T: Real, U: Send + Sync>(
+    program: &Program<T>,
+    form: Form,
+    (x, y): (Points<'_, T>, Points<'_, T>),
+    out: ArrayViewMut1<'_, U>,
+    pair: impl Fn(Features<'_, T>, Features<'_, T>) -> U + Sync,
+) {
+    let right =
+        |run: Range<usize>, left: &mut Batch<T>, mut out: ArrayViewMut2<'_, U>, own: &mut Worker<T, ()>| {
+            own.batch.fill(program, (Side::Y, form), y.rows(run), &mut own.scratch);
+            out.iter_mut().enumerate().for_each(|(i, out)| *out = pair(left.row(i), own.batch.row(i)));
+        };
+    let work = program.width().saturating_mul(y.depth() + PAIR);
+    map_rows(program, (Side::X, form), x, out.insert_axis(Axis(1)), work, right);
 }
 
 /// Lets `write` fill `out` in runs of `rows` rows, one after the other if the whole `work`, in multiplications, is small.

@@ -44,7 +44,7 @@ pub use tile::{Row, Tile};
 pub(crate) use batch::{Batch, Features as FeatureRow};
 pub(crate) use bias::Bias;
 pub(crate) use conditioned::{Affine, Conditioned};
-pub(crate) use fold::{Runs, fold, for_runs, map_rows};
+pub(crate) use fold::{Runs, fold, for_runs, map_pairs, map_rows};
 pub(crate) use gradient::pull_back;
 pub(crate) use input::{Input, Linear, Matrix};
 pub(crate) use leaf::Leaf;

@@ -58,7 +58,11 @@ impl<C: Coupling> Coupling for Antithetic<C> {
             }
         };
         // Nested pairs contain each row twice, which `BlockLaw` cannot express.
-        let dependence = if half.law.antithetic { Dependence::Unknown } else { half.law.dependence };
+        let dependence = match half.law.dependence {
+            Dependence::Approximate => Dependence::Approximate,
+            _ if half.law.antithetic => Dependence::Unknown,
+            dependence => dependence,
+        };
         Ok(Drawn { rows, law: BlockLaw { size, antithetic: true, dependence, ..half.law } })
     }
 }

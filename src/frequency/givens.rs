@@ -10,7 +10,7 @@ use super::rotation::{PlaneRotation, Rotation};
 use super::shape::check_shape;
 use super::structured::Rotated;
 use crate::error::{Result, check_positive};
-use crate::theory::BlockLaw;
+use crate::theory::{BlockLaw, Dependence};
 
 /// Givens frequencies, **approximate**: orthogonal frequencies from rounds of random plane rotations. Estimates have a
 /// small bias.
@@ -67,6 +67,11 @@ impl Givens {
         self
     }
 
+    /// What is known about rows in ℝᵈ: a rotation of the plane is uniform.
+    pub(super) fn dependence(d: usize) -> Dependence {
+        if d == 2 { Dependence::Unknown } else { Dependence::Approximate }
+    }
+
     /// Draws R in ℝᵈ.
     pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
         let rounds = self.rounds.unwrap_or_else(|| default_rounds(d));
@@ -104,6 +109,7 @@ impl Coupling for Givens {
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };
-        Ok(Drawn { rows: Rows::Structured { padded: d, block }, law: BlockLaw::unknown(size, radii.law()) })
+        let law = BlockLaw::new(size, Self::dependence(d), radii.law());
+        Ok(Drawn { rows: Rows::Structured { padded: d, block }, law })
     }
 }

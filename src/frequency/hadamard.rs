@@ -9,7 +9,7 @@ use super::rotation::Rotation;
 use super::shape::check_shape;
 use super::structured::{Rotated, widest};
 use crate::error::{Result, check_positive};
-use crate::theory::BlockLaw;
+use crate::theory::{BlockLaw, Dependence};
 
 /// Hadamard frequencies (HD products), **approximate**: orthogonal frequencies that cost O(log d) operations each.
 /// Estimates have a small bias.
@@ -92,6 +92,7 @@ impl Coupling for Hadamard {
         let padded = Self::padded(d);
         let lengths = draw_radii(radii, padded, (size, padded), rng)?;
         let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };
-        Ok(Drawn { rows: Rows::Structured { padded, block }, law: BlockLaw::unknown(size, radii.law()) })
+        let law = BlockLaw::new(size, Dependence::Approximate, radii.law());
+        Ok(Drawn { rows: Rows::Structured { padded, block }, law })
     }
 }

@@ -84,6 +84,17 @@ pub enum RotationLaw {
     Givens(Givens),
 }
 
+impl RotationLaw {
+    /// What is known about rows in ℝᵈ without a closed form.
+    pub(super) fn dependence(self, d: usize) -> Dependence {
+        match self {
+            RotationLaw::Haar => Dependence::Unknown,
+            RotationLaw::Hadamard(_) => Dependence::Approximate,
+            RotationLaw::Givens(_) => Givens::dependence(d),
+        }
+    }
+}
+
 impl Simplex {
     /// A simplex with this rotation: `Simplex::on(RotationLaw::Hadamard(Hadamard::default()))` is fast SimRF.
     pub fn on(rotation: RotationLaw) -> Self {
@@ -115,7 +126,8 @@ impl Simplex {
         // A single vertex is any direction: no simplex is needed.
         let vertices = if vertices == 1 { 0 } else { vertices };
         let block = Rotated { rotation: rotation(rng)?, vertices, copies: 1, radii: lengths };
-        Ok(Drawn { rows: Rows::Structured { padded, block }, law: BlockLaw::unknown(size, radii.law()) })
+        let law = BlockLaw::new(size, self.rotation.dependence(padded), radii.law());
+        Ok(Drawn { rows: Rows::Structured { padded, block }, law })
     }
 }
 

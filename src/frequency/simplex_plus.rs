@@ -120,7 +120,7 @@ impl Coupling for SimplexPlus {
             law => law,
         };
         let alone = size == 1 && self.rotation == RotationLaw::Haar;
-        let dependence = if alone { Dependence::Independent } else { Dependence::Unknown };
+        let dependence = if alone { Dependence::Independent } else { self.rotation.dependence(d) };
         Ok(Drawn { rows, law: BlockLaw { size, dependence, radius, antithetic: false } })
     }
 }

@@ -1,6 +1,6 @@
 //! Conditioned maps: the features of a map at affinely transformed points.
 
-use ndarray::{Array2, ArrayRef1, ArrayRef2};
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayViewMut1, s};
 
 use super::conditioning::dot;
 use super::node::Origin;
@@ -58,17 +58,30 @@ impl<T: Real> Shaped<T> {
     }
 
     /// An image as a point of the base map, which divides it by its lengthscale.
-    fn narrow(&self, image: &[f64]) -> ndarray::Array1<T> {
+    fn narrow(&self, image: &[f64]) -> Array1<T> {
         let lengthscale = &self.kernel.exponential.lengthscale;
         image.iter().enumerate().map(|(k, u)| T::saturated(u * lengthscale.at(k))).collect()
     }
 
-    /// The estimate of a pair, from that of the base at the images.
-    fn of_pair(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
-        let parts = self.images(x, y);
-        let [_, [u, v]] = &parts;
-        let estimate = self.base.log_estimate(&self.narrow(u), &self.narrow(v))?;
-        Ok(estimate.scaled(self.log_factors(&parts)))
+    /// The images of rows as points of the base map, and the logarithms of their factors.
+    fn of_side(&self, side: usize, x: &ArrayRef2<T>) -> (Array2<T>, Vec<f64>) {
+        let mut images = Array2::zeros((x.nrows(), self.kernel.conditioning.rank()));
+        let factor = |(x, mut image): (ArrayView1<'_, T>, ArrayViewMut1<'_, T>)| {
+            let point = self.kernel.divided(x);
+            let u = self.kernel.conditioning.image(side, &point);
+            image.assign(&self.narrow(&u));
+            self.log_factor(side, (&point, &u))
+        };
+        let factors = x.rows().into_iter().zip(images.rows_mut()).map(factor).collect();
+        (images, factors)
+    }
+
+    /// The estimates of paired rows, from those of the base at the images.
+    fn of_rows(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<SignedLog>> {
+        let ((u, left), (v, right)) = (self.of_side(0, x), self.of_side(1, y));
+        let estimates = self.base.log_estimate_rows(&u, &v)?;
+        let factors = left.iter().zip(&right).map(|(left, right)| left + right);
+        Ok(estimates.iter().zip(factors).map(|(estimate, factor)| estimate.scaled(factor)).collect())
     }
 
     /// The logarithm of the factor of a point.
@@ -98,33 +111,21 @@ impl<T: Real> Origin<T> for Shaped<T> {
         Some(Recipe::Conditioned(ConditionedRecipe { conditioning, base }))
     }
 
-    fn estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<Result<SignedLog>> {
+    fn estimates(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array1<SignedLog>>> {
         // Estimates of hybrids are not those of their features.
-        self.base.mixture().map(|_| self.of_pair(x, y))
+        self.base.mixture().map(|_| self.of_rows(x, y))
     }
 
     fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
         self.base.mixture()?;
-        let side = |side: usize, x: &ArrayRef2<T>| -> (Array2<T>, Vec<f64>) {
-            let mut images = Array2::zeros((x.nrows(), self.kernel.conditioning.rank()));
-            let rows = x.rows().into_iter().zip(images.rows_mut());
-            let factor = |(x, mut image): (ndarray::ArrayView1<'_, T>, ndarray::ArrayViewMut1<'_, T>)| {
-                let point = self.kernel.divided(x);
-                let u = self.kernel.conditioning.image(side, &point);
-                image.assign(&self.narrow(&u));
-                self.log_factor(side, (&point, &u))
-            };
-            let factors = rows.map(factor).collect();
-            (images, factors)
-        };
-        let ((u, left), (v, right)) = (side(0, x), side(1, y));
+        let ((u, left), (v, right)) = (self.of_side(0, x), self.of_side(1, y));
         let factor = |(i, j): (usize, usize), estimate: T| {
             let factor = (left[i] + right[j]).exp();
             let product = estimate.widen() * factor;
             let safe = factor.is_normal() && estimate.widen().is_normal() && product.is_normal();
-            let value =
-                if safe { Ok(product) } else { self.of_pair(&x.row(i), &y.row(j)).map(SignedLog::value) };
-            value.map(T::narrow)
+            let alone = || self.of_rows(&x.slice(s![i..=i, ..]), &y.slice(s![j..=j, ..]));
+            let value = if safe { product } else { alone()?[0].value() };
+            Ok(T::narrow(value))
         };
         Some(self.base.gram(&u, &v).and_then(|gram| {
             let entries = gram.indexed_iter().map(|(at, estimate)| factor(at, *estimate));

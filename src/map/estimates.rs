@@ -1,15 +1,15 @@
-//! Estimates of the kernel: of two points, and of all pairs.
+//! Estimates of the kernel: of two points, of paired rows, and of all pairs.
 
 use std::collections::BTreeSet;
 
-use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
 use super::check::check_addressable;
 use super::gram::{self, Left, Rows};
 use super::mixture::Pairing;
 use super::{Form, Map, Side};
-use crate::engine::{Batch, Scratch, drive};
-use crate::error::Result;
+use crate::engine::{Batch, Scratch, drive, map_pairs};
+use crate::error::{Result, check_size};
 use crate::numeric::zeros;
 use crate::{Real, SignedLog};
 
@@ -59,16 +59,59 @@ impl<T: Real> Map<T> {
     /// [`Shape`](crate::Error::Shape) if a point does not have d entries.
     pub fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
         self.check_pair(x, y)?;
+        let estimates =
+            self.log_estimate_rows(&x.view().insert_axis(Axis(0)), &y.view().insert_axis(Axis(0)))?;
+        Ok(estimates[0])
+    }
+
+    /// The estimates of K(xᵢ, yᵢ) for rows of `x` and `y` with the same number, n; ±∞ or 0 where `T` overflows or
+    /// underflows. To the bit those of [`estimate`](Map::estimate), in less time: cost O(n m d), without the n² other
+    /// pairs of [`gram`](Map::gram).
+    ///
+    /// Features are not stored. A row that gets NaN features gives NaN for its pair alone.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, or the numbers of rows differ.
+    ///
+    /// # Example
+    /// ```
+    /// use ndarray::arr2;
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::{Map, Positive};
+    /// let map: Map<f64> = Positive.softmax(Orthogonal.draw(2, 64, 1)?)?;
+    /// let (x, y) = (arr2(&[[0.1, 0.2], [0.3, -0.4]]), arr2(&[[0.5, 0.0], [0.2, 0.1]]));
+    /// let estimates = map.estimate_rows(&x, &y)?;
+    /// assert_eq!(estimates[1], map.estimate(&x.row(1), &y.row(1))?);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn estimate_rows(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<T>> {
+        Ok(self.log_estimate_rows(x, y)?.mapv(|estimate| T::narrow(estimate.value())))
+    }
+
+    /// The signs and logarithms of the estimates of K(xᵢ, yᵢ), as [`log_estimate`](Map::log_estimate) for each row.
+    ///
+    /// # Errors
+    /// As [`estimate_rows`](Map::estimate_rows).
+    pub fn log_estimate_rows(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<SignedLog>> {
+        self.check_points(x.view().into())?;
+        self.check_points(y.view().into())?;
+        check_size("the number of rows of y", x.nrows(), y.nrows())?;
         if let Some(mixture) = self.mixture() {
-            return mixture.log_estimate(x, y);
+            return mixture.log_estimates(x, y);
         }
-        if let Some(estimate) = self.origin().estimate(x, y) {
-            return estimate;
+        if let Some(estimates) = self.origin().estimates(x, y) {
+            return estimates;
         }
-        let form = self.program().best_form();
-        let left = self.batch(Side::X, form, x.view().insert_axis(Axis(0)));
-        let right = self.batch(Side::Y, form, y.view().insert_axis(Axis(0)));
-        Ok(gram::estimate(self.program().blocks(), left.row(0), right.row(0)))
+        let program = self.program();
+        let mut out = Array1::from_elem(x.nrows(), SignedLog::from(0.0));
+        map_pairs(
+            program,
+            program.best_form(),
+            (x.view().into(), y.view().into()),
+            out.view_mut(),
+            |x, y| gram::estimate(program.blocks(), x, y),
+        );
+        Ok(out)
     }
 
     fn batch(&self, side: Side, form: Form, x: ArrayView2<'_, T>) -> Batch<T> {

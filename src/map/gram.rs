@@ -354,10 +354,10 @@ pub(super) fn scaled(v: f64, log: f64) -> f64 {
 }
 
 /// The estimate for two points from their features, either both values or both logarithms.
-pub(super) fn estimate<T: Real>(
+pub(super) fn estimate<'a, T: Real>(
     blocks: &[Range<usize>],
-    left: FeatureRow<'_, T>,
-    right: FeatureRow<'_, T>,
+    left: FeatureRow<'a, T>,
+    right: FeatureRow<'a, T>,
 ) -> SignedLog {
     let scale = |b: usize| left.log_scales[b] + right.log_scales[b];
     let present = blocks.iter().enumerate().filter(|(b, _)| scale(*b) != f64::NEG_INFINITY);
@@ -369,9 +369,23 @@ pub(super) fn estimate<T: Real>(
         let terms: Vec<SignedLog> = present.map(product).collect();
         return SignedLog::sum(terms.into_iter());
     }
-    let term = |(b, f): (usize, usize)| {
-        let exponent = SignedLog::positive(scale(b) + (left.values[f].widen() + right.values[f].widen()));
-        SignedLog { sign: (left.signs[f] * right.signs[f]).widen() * exponent.sign, ..exponent }
-    };
-    SignedLog::sum(present.flat_map(|(b, columns)| columns.clone().map(move |f| (b, f))).map(term))
+    let (mut sizes, mut signs) =
+        (Vec::with_capacity(left.values.len()), Vec::with_capacity(left.values.len()));
+    for (b, columns) in present {
+        let of = |row: FeatureRow<'a, T>| (&row.values[columns.clone()], &row.signs[columns.clone()]);
+        let ((left, left_signs), (right, right_signs)) = (of(left), of(right));
+        let exponents = left.iter().zip(right).map(|(left, right)| left.widen() + right.widen());
+        sizes.extend(exponents.map(|exponent| scale(b) + exponent));
+        signs.extend(left_signs.iter().zip(right_signs).map(|(left, right)| *left * *right));
+    }
+    let top = numeric::max(Isa::best(), &sizes);
+    if !top.is_finite() {
+        let term = |(ln, sign): (&f64, &T)| {
+            let size = SignedLog::positive(*ln);
+            SignedLog { sign: sign.widen() * size.sign, ..size }
+        };
+        return SignedLog::sum(sizes.iter().zip(&signs).map(term));
+    }
+    exp_minus(Isa::best(), &mut sizes, top);
+    SignedLog::from(dot(Isa::best(), &signs, &sizes)).scaled(top)
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use ndarray::ArrayRef1;
+use ndarray::{Array1, Array2, ArrayRef2, Axis};
 
 use super::Map;
 use super::gram::Terms;
@@ -36,44 +36,64 @@ pub(crate) fn rounding<T: Real>(features: usize) -> f64 {
 }
 
 impl<T: Real> Weight<'_, T> {
+    /// c·Ĉ of paired rows.
+    fn random(&self, (x, y): (&ArrayRef2<T>, &ArrayRef2<T>)) -> Result<Array1<SignedLog>> {
+        let factor = SignedLog::from(self.factor);
+        let times = |c: SignedLog| SignedLog { sign: c.sign * factor.sign, ..c }.scaled(factor.ln_abs);
+        let none = || Array1::from_elem(x.nrows(), SignedLog::from(0.0));
+        Ok(self.map.map(|map| map.log_estimate_rows(x, y)).transpose()?.map_or_else(none, |c| c.mapv(times)))
+    }
+
     fn rounding(&self) -> f64 {
         rounding::<T>(self.map.map_or(0, Map::feature_dim))
     }
 }
 
 impl<T: Real> Mixture<'_, T> {
-    /// The estimate for a pair of points.
-    pub fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
-        let (mut products, mut rest, mut left, mut largest) = (Vec::new(), Vec::new(), 1.0, 0.0f64);
-        let mut multiply = |weight: SignedLog, map: &Map<T>| -> Result<()> {
-            // A base without weight is skipped, even if its estimate is infinite.
-            if weight.sign != 0.0 {
-                let estimate = map.log_estimate(x, y)?;
-                products
-                    .push(SignedLog { sign: estimate.sign * weight.sign, ..estimate }.scaled(weight.ln_abs));
-            }
-            Ok(())
-        };
-        for (weight, base) in &self.terms {
-            left -= weight.constant;
-            let estimate = weight.map.map(|map| map.log_estimate(x, y)).transpose()?;
-            let factor = SignedLog::from(weight.factor);
-            let times = |c: SignedLog| SignedLog { sign: c.sign * factor.sign, ..c }.scaled(factor.ln_abs);
-            let random = estimate.map_or(SignedLog::from(0.0), times);
-            largest = largest.max(weight.rounding());
-            rest.push(SignedLog { sign: -random.sign, ..random });
-            multiply(cancelled(&[SignedLog::from(weight.constant), random], weight.rounding()), base)?;
+    /// The estimates of paired rows.
+    pub fn log_estimates(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<SignedLog>> {
+        let (terms, pairs) = (self.terms.len(), (x, y));
+        let left = self.terms.iter().fold(1.0, |left, (weight, _)| left - weight.constant);
+        let largest = self.terms.iter().fold(0.0, |top: f64, (weight, _)| top.max(weight.rounding()));
+        // A row for each pair: −cₖ Ĉₖ and 1 − Σ aₖ, which sum to the weight of Q.
+        let mut rests = Array2::from_elem((x.nrows(), terms + 1), SignedLog::from(left));
+        let mut products = rests.clone();
+        for (k, (weight, base)) in self.terms.iter().enumerate() {
+            let constant = SignedLog::from(weight.constant);
+            let random = weight.random(pairs)?;
+            rests.column_mut(k).assign(&random.mapv(|c| SignedLog { sign: -c.sign, ..c }));
+            let weights = random.mapv(|c| cancelled([constant, c].iter(), weight.rounding()));
+            products.column_mut(k).assign(&weighted(weights, base, pairs)?);
         }
-        rest.push(SignedLog::from(left));
-        multiply(cancelled(&rest, largest), self.rest)?;
-        Ok(SignedLog::sum(products.into_iter()))
+        let weights = rests.map_axis(Axis(1), |terms| cancelled(terms.iter(), largest));
+        products.column_mut(terms).assign(&weighted(weights, self.rest, pairs)?);
+        Ok(products.map_axis(Axis(1), |terms| SignedLog::sum(terms.iter().copied())))
     }
 }
 
+/// The weights times the estimates of paired rows. Pairs without weight are skipped, even if their estimate is infinite.
+fn weighted<T: Real>(
+    mut weights: Array1<SignedLog>,
+    map: &Map<T>,
+    (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),
+) -> Result<Array1<SignedLog>> {
+    let present: Vec<usize> = (0..weights.len()).filter(|i| weights[*i].sign != 0.0).collect();
+    let estimates = if present.len() == weights.len() {
+        map.log_estimate_rows(x, y)?
+    } else {
+        map.log_estimate_rows(&x.select(Axis(0), &present), &y.select(Axis(0), &present))?
+    };
+    for (i, estimate) in present.into_iter().zip(estimates) {
+        let SignedLog { ln_abs, sign } = weights[i];
+        weights[i] = SignedLog { sign: estimate.sign * sign, ..estimate }.scaled(ln_abs);
+    }
+    Ok(weights)
+}
+
 /// The sum; 0 if it is only rounding error of the terms.
-fn cancelled(terms: &[SignedLog], rounding: f64) -> SignedLog {
-    let sum = SignedLog::sum(terms.iter().copied());
-    let top = terms.iter().map(|term| term.ln_abs).fold(f64::NEG_INFINITY, f64::max);
+fn cancelled<'a>(terms: impl Iterator<Item = &'a SignedLog> + Clone, rounding: f64) -> SignedLog {
+    let sum = SignedLog::sum(terms.clone().copied());
+    let top = terms.map(|term| term.ln_abs).fold(f64::NEG_INFINITY, f64::max);
     if top.is_finite() && sum.ln_abs <= top + rounding.ln() { SignedLog::from(0.0) } else { sum }
 }
 

@@ -216,7 +216,8 @@ pub fn promises_hold<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     check(sides == ((0, x.nrows()), (x.nrows(), 0)), || "Gram matrices of no rows have a wrong shape".into())
 }
 
-/// Entries of a Gram matrix, estimates and log-estimates of the same pair agree up to rounding.
+/// Entries of a Gram matrix, estimates and log-estimates of the same pair agree up to rounding; estimates of paired rows
+/// are those of each pair, to the bit.
 ///
 /// # Errors
 /// [`Violation`].
@@ -228,6 +229,13 @@ pub fn gram_is_estimates<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
         Ok(map.features(side, x)?.log_scales().rows().into_iter().map(top).collect())
     };
     let (left, right) = (sizes(Side::X, &few)?, sizes(Side::Y, x)?);
+    let last = x.slice(s![x.nrows() - few.nrows().., ..]);
+    for (i, paired) in map.log_estimate_rows(&few, &last)?.into_iter().enumerate() {
+        let alone = map.log_estimate(&few.row(i), &last.row(i))?;
+        let same = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+        let kept = same(paired.ln_abs, alone.ln_abs) && same(paired.sign, alone.sign);
+        check(kept, || format!("{i}: {paired:?} among rows, {alone:?} alone"))?;
+    }
     for ((i, j), value) in gram.indexed_iter() {
         let log = map.log_estimate(&x.row(i), &x.row(j))?;
         if i == 0 || x.nrows() < 100 {

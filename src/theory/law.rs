@@ -19,6 +19,9 @@ pub enum Dependence {
     },
     /// Nothing is known; directions may not even be uniform.
     Unknown,
+    // The last one, because formats that number variants must read what older versions stored.
+    /// Nothing is known, and directions are only nearly uniform, as those of fast rotations: estimates have a small bias.
+    Approximate,
 }
 
 /// The law of one block of consecutive rows. Rows may depend on each other, but not on other blocks.
@@ -49,7 +52,7 @@ impl BlockLaw {
 
     /// Rows of unknown dependence, with norms of this law.
     pub fn unknown(size: usize, radius: Radius) -> Self {
-        BlockLaw { size, dependence: Dependence::Unknown, radius, antithetic: false }
+        BlockLaw::new(size, Dependence::Unknown, radius)
     }
 }
 
@@ -145,6 +148,20 @@ impl Law {
         self.blocks.iter().all(|block| block.radius != Radius::Unstated)
     }
 
+    /// Whether a block is stated to follow its law only [approximately](Dependence::Approximate), so that estimates of the
+    /// kernel of that law have a small bias. Couplings of this crate state it wherever it is the case: with Hadamard products,
+    /// and with plane rotations unless d = 2.
+    ///
+    /// ```
+    /// use random_features::frequency::{Coupling, Hadamard, Orthogonal};
+    /// assert!(Hadamard::default().draw(16, 32, 1)?.law().is_approximate());
+    /// assert!(!Orthogonal.draw(16, 32, 1)?.law().is_approximate());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn is_approximate(&self) -> bool {
+        self.blocks.iter().any(|block| block.dependence == Dependence::Approximate)
+    }
+
     /// Rejects angles whose cosine is not in \[−1, 1\].
     pub(crate) fn check(&self) -> crate::Result<()> {
         let cos = |block: &BlockLaw| match block.dependence {
@@ -197,7 +214,7 @@ impl Law {
             let opposite = if block.antithetic { block.size / 2 } else { 0 };
             pairs.antithetic += opposite as f64;
             let cos = match block.dependence {
-                Dependence::Unknown => return None,
+                Dependence::Unknown | Dependence::Approximate => return None,
                 _ if block.size - opposite <= 1 => continue,
                 Dependence::Independent => continue,
                 Dependence::Orthogonal => 0.0,

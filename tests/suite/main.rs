@@ -22,6 +22,7 @@ mod maps;
 mod metrics;
 mod moments;
 mod nonlinear;
+mod pairs;
 mod quasi;
 mod ridge;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

@@ -1,7 +1,9 @@
 //! Structured frequencies: their products are those of the rows written out, and what is approximate about them is
 //! measured.
 
-use crate::common::{Name, Sample, approximate_couplings, points, softmax};
+use crate::common::{
+    Name, Sample, approximate_couplings, couplings_from_two_dimensions, points, quasi_couplings, softmax,
+};
 use ndarray::{Array1, Array2, s};
 use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
@@ -11,7 +13,7 @@ use random_features::frequency::{
 };
 use random_features::kernel::{Kernel, RegularisedSoftmax};
 use random_features::projection::{Method, Projection};
-use random_features::theory::Law;
+use random_features::theory::{self, Law, Pair};
 use random_features::{Error, Positive, Real, rng};
 
 /// Exponents of all points and the squared norms, by a projection.
@@ -482,4 +484,26 @@ fn radii_are_those_of_the_padded_dimension() {
     let lengths = Chi.draw(16, 8, &mut rng(1)).unwrap();
     let omega = draw(5, 8, &Hadamard::default(), &mut rng(1)).unwrap();
     assert_eq!(omega.structured().unwrap().blocks()[0].radii, lengths);
+}
+
+/// Laws say which draws are approximate: those whose directions come from fast rotations, but rotations of the plane.
+#[test]
+fn approximate_laws_are_marked() {
+    let fast = |rotation| Box::new(SimplexPlus::on(rotation)) as Box<dyn Coupling>;
+    let on = [RotationLaw::Hadamard(Hadamard::default()), RotationLaw::Givens(Givens::default())].map(fast);
+    for coupling in approximate_couplings().into_iter().chain(on) {
+        let in_the_plane = format!("{coupling:?}").contains("Givens");
+        for (d, m) in [(2, 1), (2, 7), (3, 1), (3, 9), (20, 70)] {
+            let law = draw(d, m, coupling.as_ref(), &mut rng(1)).unwrap().law().clone();
+            assert_eq!(law.is_approximate(), d > 2 || !in_the_plane, "{coupling:?} in dimension {d}");
+            assert_eq!(theory::positive(&Pair::new((0..d).map(|k| (0.1 * k as f64, 0.2))), &law), None);
+        }
+    }
+    for coupling in couplings_from_two_dimensions().into_iter().chain(quasi_couplings()) {
+        for (d, m) in [(2, 1), (3, 9)] {
+            let omega = draw(d, m, coupling.as_ref(), &mut rng(1)).unwrap();
+            assert!(!omega.law().is_approximate(), "{coupling:?} in dimension {d}");
+        }
+    }
+    assert!(!Law::unknown(3).is_approximate() && !Law::of_blocks(Vec::new()).is_approximate());
 }
