@@ -37,9 +37,11 @@ pub(super) fn tile_rows<T>(width: usize) -> usize {
 /// leave some of them idle.
 pub(super) fn rows_for_all_threads<T: Real>(program: &Program<T>, n: usize) -> usize {
     let (rows, threads) = (tile_rows::<T>(program.width()), rayon::current_num_threads());
-    let share = n.div_ceil(threads).next_multiple_of(ROW_STEP);
-    let uneven = 4 * share * threads > 5 * n;
-    if program.is_wide() && n <= rows && uneven { n.max(1) } else { rows.min(share).max(1) }
+    let tile = rows.min(n.div_ceil(threads).next_multiple_of(ROW_STEP)).max(1);
+    // The rows that the busiest thread gets, for each thread.
+    let spent = n.div_ceil(tile).div_ceil(threads) * threads * tile;
+    let uneven = n <= TILE_ROWS.end && 4 * spent > 5 * n;
+    if program.is_wide() && uneven { n.max(1) } else { tile }
 }
 
 /// Whether one tile may use all threads, since there are fewer tiles than threads.
