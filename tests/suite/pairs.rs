@@ -258,3 +258,30 @@ fn relative_errors_where_the_kernel_is_zero_or_unknown() {
     let found = hybrid.relative_error(&x, &y).unwrap().unwrap();
     assert!((found - variance.exp().sqrt() / f64::exp(x.dot(&y))).abs() < 1e-14);
 }
+
+/// Features whose rows are a multiple of 2 KiB apart are copied to other distances before they are multiplied.
+#[test]
+fn gram_matrices_of_rows_that_share_cache_sets() {
+    fn agrees<T: Real>(m: usize) {
+        let map = Trigonometric.gaussian::<T>(frequencies(3, m, &Independent, 5), 1.0).unwrap();
+        let (x, y) = (points::<T>(301, 3, 1.0), points::<T>(270, 3, 1.5));
+        let plain = |x| {
+            let features = map.features(Side::X, x).unwrap();
+            let scales = features.log_scales().column(0).mapv(f64::exp).insert_axis(ndarray::Axis(1));
+            features.values().mapv(|v| v.widen()) * scales
+        };
+        let expected = plain(&x).dot(&plain(&y).t());
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+        let gram = pool.install(|| map.gram(&x, &y)).unwrap();
+        let (left, right) = (map.features(Side::X, &x).unwrap(), map.features(Side::Y, &y).unwrap());
+        let of_features = pool.install(|| left.gram(&right)).unwrap();
+        for gram in [gram, of_features] {
+            let worst = (gram.mapv(|v| v.widen()) - &expected).fold(0.0, |a: f64, e| a.max(e.abs()));
+            // Magnitudes of the terms of an entry add up to at most 1.
+            assert!(worst < T::epsilon().widen() * (2.0 * m as f64).sqrt(), "{m}: {worst:e}");
+        }
+    }
+    agrees::<f64>(128);
+    agrees::<f32>(256);
+    agrees::<f32>(512);
+}

@@ -246,7 +246,11 @@ fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'
         let row = batch.row(i);
         for (b, columns) in blocks().filter(|(b, _)| row.log_scales[*b] > f64::NEG_INFINITY) {
             let largest = max_abs(Isa::best(), &row.values[columns.clone()]).widen();
-            top = top.max(log(i, row.log_scales[b]) + largest.ln());
+            // What would take a subnormal number to 1 is not always a number.
+            if largest > 0.0 {
+                let largest = largest.max(T::min_positive_value().widen());
+                top = top.max(log(i, row.log_scales[b]) + largest.ln());
+            }
         }
     }
     let exponent = if top.is_finite() { (top / std::f64::consts::LN_2).ceil() } else { 0.0 };

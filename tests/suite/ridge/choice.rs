@@ -1,8 +1,10 @@
 //! The choice of λ: leave-one-out against refitting, cross-validation and held-out errors against their definitions.
 
 use ndarray::{Array1, Array2, Axis, s};
-use random_features::apply::{Criterion, RidgeStatistics, Sample};
+use random_features::apply::{Criterion, RidgeStatistics, Sample, Standardisation};
+use random_features::{Error, Map};
 
+use super::models::Blocks;
 use super::{data, features, naive, statistics, trigonometric, weights};
 
 const LAMBDAS: [f64; 4] = [1e-4, 1e-2, 1.0, 100.0];
@@ -15,9 +17,15 @@ fn mean_squared(y: &Array2<f64>, predicted: &Array2<f64>, w: &Array1<f64>) -> f6
 
 #[test]
 fn leave_one_out_is_refitting_without_each_row() {
+    left_out(&trigonometric(15, 1.0));
+    // Blocks with large scales, and absent from some rows.
+    left_out(&Map::new(Blocks).unwrap());
+}
+
+fn left_out(map: &Map<f64>) {
     let n = 60;
-    let (map, (x, y)) = (trigonometric::<f64>(15, 1.0), data::<f64>(n));
-    let z = features(&map, &x);
+    let (x, y) = data::<f64>(n);
+    let z = features(map, &x);
     for intercept in [true, false] {
         for w in [Array1::ones(n), weights(n)] {
             let mut statistics = RidgeStatistics::new(map.clone(), 2).unwrap();
@@ -93,4 +101,83 @@ fn f32_points_choose_the_same() {
     let a = narrow.errors(&Criterion::leave_one_out(&x, &y), &LAMBDAS[1..]).unwrap();
     let b = exact.errors(&Criterion::leave_one_out(&wide, &y_wide), &LAMBDAS[1..]).unwrap();
     assert!(a.iter().zip(&b).all(|(a, b)| (a / b - 1.0).abs() < 1e-2), "{a:?} {b:?}");
+}
+
+#[test]
+fn criteria_standardise_their_points() {
+    let (map, (x, y)) = (trigonometric::<f64>(15, 1.0), data::<f64>(200));
+    let raw = &x * 40.0 + 300.0;
+    let inputs = Standardisation::of(&raw).unwrap();
+    let plain = statistics(&map, &inputs.apply(&raw).unwrap(), &y).spectrum().unwrap();
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap().standardised(inputs.clone()).unwrap();
+    statistics.update(&raw, &y).unwrap();
+    let spectrum = statistics.spectrum().unwrap();
+    let applied = inputs.apply(&raw).unwrap();
+    assert_eq!(
+        spectrum.errors(&Criterion::leave_one_out(&raw, &y), &LAMBDAS).unwrap(),
+        plain.errors(&Criterion::leave_one_out(&applied, &y), &LAMBDAS).unwrap()
+    );
+}
+
+/// Runs of points one after the other on one thread, with a block that is absent from some of them.
+#[test]
+fn held_out_points_without_a_block() {
+    let (map, (x, y)) = (Map::new(Blocks).unwrap(), data::<f64>(700));
+    let statistics = statistics(&map, &x, &y);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let spectrum = statistics.spectrum().unwrap();
+    let errors = pool.install(|| spectrum.errors(&Criterion::held_out(&x, &y), &LAMBDAS)).unwrap();
+    for (lambda, error) in LAMBDAS.iter().zip(&errors) {
+        let predicted = statistics.solve(*lambda).unwrap().predict(&x).unwrap();
+        let expected = mean_squared(&y, &predicted, &Array1::ones(700));
+        assert!((error / expected - 1.0).abs() < 1e-8, "λ = {lambda}");
+    }
+}
+
+#[test]
+fn of_equal_errors_the_largest_lambda() {
+    let (map, (x, y)) = (trigonometric::<f64>(15, 1.0), data::<f64>(100));
+    let zeros = &y * 0.0;
+    let spectrum = statistics(&map, &x, &zeros).spectrum().unwrap();
+    for criterion in [Criterion::GeneralisedCrossValidation, Criterion::leave_one_out(&x, &zeros)] {
+        assert_eq!(spectrum.errors(&criterion, &LAMBDAS).unwrap(), [0.0; 4]);
+        assert_eq!(spectrum.choose(&criterion, &[1.0, 100.0, 0.01]).unwrap(), 100.0);
+    }
+}
+
+/// Where the fit has as many degrees of freedom as there are points, nothing is known of errors at others.
+#[test]
+fn no_degrees_of_freedom_left_is_an_infinite_error() {
+    let (map, (x, y)) = (trigonometric::<f64>(15, 1.0), data::<f64>(1));
+    let spectrum = statistics(&map, &x, &y).spectrum().unwrap();
+    for criterion in [Criterion::GeneralisedCrossValidation, Criterion::leave_one_out(&x, &y)] {
+        assert_eq!(spectrum.errors(&criterion, &[1.0]).unwrap(), [f64::INFINITY]);
+    }
+    // Rounding in f32 adds eigenvalues to the nine that ten centred points have.
+    let (x, y) = data::<f32>(10);
+    let spectrum = statistics(&trigonometric::<f32>(150, 1.0), &x, &y).spectrum().unwrap();
+    assert!(spectrum.eigenvalues().iter().all(|s| *s >= 0.0));
+    let lambda = 1.1 * spectrum.resolution();
+    assert!(spectrum.degrees_of_freedom(lambda).unwrap() > 10.0);
+    let errors = spectrum.errors(&Criterion::GeneralisedCrossValidation, &[lambda]).unwrap();
+    assert_eq!(errors, [f64::INFINITY]);
+}
+
+#[test]
+fn criteria_refuse_what_models_refuse() {
+    let (map, (x, y)) = (trigonometric::<f64>(40, 1.0), data::<f64>(50));
+    let spectrum = statistics(&map, &x, &y).spectrum().unwrap();
+    let mut w = Array1::ones(50);
+    for criterion in [Criterion::GeneralisedCrossValidation, Criterion::leave_one_out(&x, &y)] {
+        assert!(matches!(spectrum.errors(&criterion, &[1.0, -1.0]), Err(Error::Parameter { .. })));
+        assert!(matches!(spectrum.errors(&criterion, &[1.0, 0.0]), Err(Error::Singular { .. })));
+    }
+    for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+        w[7] = wrong;
+        let sample = Sample { x: &x, targets: &y, weights: Some(&w) };
+        let error = spectrum.errors(&Criterion::HeldOut(sample), &[1.0]).unwrap_err();
+        assert!(matches!(error, Error::Entry { row: 7, .. }), "{error}");
+    }
+    let sample = Sample { x: &x, targets: &y, weights: Some(&Array1::zeros(50)) };
+    assert!(matches!(spectrum.errors(&Criterion::HeldOut(sample), &[1.0]), Err(Error::NoData { .. })));
 }

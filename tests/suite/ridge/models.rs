@@ -52,7 +52,7 @@ fn the_dense_solve_on_the_same_features() {
 /// Blocks of two features and one, with scales that differ by 10³⁰⁰ from the values; the second block is absent from some
 /// rows.
 #[derive(Debug)]
-struct Blocks;
+pub struct Blocks;
 
 impl FeatureMap<f64> for Blocks {
     fn facts(&self) -> Facts {
@@ -68,6 +68,17 @@ impl FeatureMap<f64> for Blocks {
             row.log_scales[1] = if x[0] > 0.3 { f64::NEG_INFINITY } else { 0.0 };
         }
     }
+}
+
+/// With many targets, weights are packed block by block.
+#[test]
+fn many_targets_of_a_map_of_blocks() {
+    let (map, (x, y)) = (Map::new(Blocks).unwrap(), data::<f64>(300));
+    let y = Array2::from_shape_fn((300, 9), |(i, j)| y[[i, j % 2]] + x[[i, j % 3]] * j as f64);
+    let (beta, b) = naive(&features(&map, &x), &y, &Array1::ones(300), (1e-3, true));
+    let model = statistics(&map, &x, &y).solve(1e-3).unwrap();
+    let error = distance(&model.predict(&x).unwrap(), &(features(&map, &x).dot(&beta) + &b));
+    assert!(error < 1e-10, "{error:e}");
 }
 
 /// Scales that vary from row to row by e²⁰ and more.
@@ -271,6 +282,70 @@ fn sure_classes_are_not_quite_sure() {
     let p = classifier.probabilities(&x).unwrap();
     // (20 + 1)/(20 + 2) where all predictions of a class are alike.
     assert!((p[[3, 0]] - 21.0 / 22.0).abs() < 5e-3 && (p[[33, 1]] - 21.0 / 22.0).abs() < 5e-3, "{p}");
+}
+
+/// A class that is predicted where the other one is: the slope stays at 0, and the offsets are those of the shares.
+#[test]
+fn calibration_does_not_turn_classes_round() {
+    let map = Trigonometric.gaussian::<f64>(frequencies(1, 30, &Independent, 2), 1.0).unwrap();
+    let mut statistics = RidgeStatistics::new(map, 2).unwrap();
+    let x = Array2::from_shape_fn((40, 1), |(i, _)| i as f64 / 20.0 - 1.0);
+    let labels: Vec<usize> = (0..40).map(|i| usize::from(i >= 30)).collect();
+    statistics.update_labels(&x, &labels).unwrap();
+    let wrong: Vec<usize> = labels.iter().map(|label| 1 - label).collect();
+    let classifier = RidgeClassifier::new(statistics.solve(1e-3).unwrap()).calibrated(&x, &wrong).unwrap();
+    // 30 of class 1 and 10 of class 0, each softened by Platt's rule.
+    let share = (30.0 * 31.0 / 32.0 + 10.0 * 1.0 / 12.0) / 40.0;
+    let p = classifier.probabilities(&x).unwrap();
+    assert!(p.column(1).iter().all(|p| (p - share).abs() < 1e-5), "{share} {p}");
+    assert_eq!(classifier.classify(&x).unwrap(), classifier.model().classify(&x).unwrap());
+}
+
+/// Predictions in any unit are calibrated to the same probabilities.
+#[test]
+fn the_unit_of_predictions_does_not_matter() {
+    let map = Trigonometric.gaussian::<f64>(frequencies(1, 30, &Independent, 2), 1.0).unwrap();
+    let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
+    let labels: Vec<usize> = (0..200).map(|i| usize::from(i % 7 < 2 || i > 120)).collect();
+    let probabilities = |unit: f64| {
+        let y = Array2::from_shape_fn((200, 2), |(i, c)| if labels[i] == c { unit } else { 0.0 });
+        let model = statistics(&map, &x, &y).solve(1.0).unwrap();
+        RidgeClassifier::new(model).calibrated(&x, &labels).unwrap().probabilities(&x).unwrap()
+    };
+    let plain = probabilities(1.0);
+    for unit in [1e-30, 1e30] {
+        assert!(distance(&probabilities(unit), &plain) < 1e-6, "{unit}");
+    }
+}
+
+/// Gram matrices of asymmetric maps: the symmetric part counts, in the matrix of any order.
+#[test]
+fn an_asymmetric_gram_matrix_is_its_symmetric_part() {
+    let (x, y) = data::<f64>(30);
+    let gram = trigonometric::<f64>(40, 1.0).gram(&x, &x).unwrap();
+    let skew =
+        Array2::from_shape_fn((30, 30), |(i, j)| 0.01 * ((i as f64 + 1.0).ln() - (j as f64 + 1.0).ln()));
+    let plain = KernelRidge::fit(&gram, &y, 1.0).unwrap();
+    let other = KernelRidge::fit(&(&gram + &skew), &y, 1.0).unwrap();
+    assert!(distance(&other.coefficients().to_owned(), &plain.coefficients().to_owned()) < 1e-12);
+    assert!((&other.intercepts() - &plain.intercepts()).iter().all(|v| v.abs() < 1e-12));
+}
+
+/// Columns of any size, and columns that are constant up to rounding.
+#[test]
+fn standardisation_of_extreme_columns() {
+    let (x, _) = data::<f64>(100);
+    let plain = Standardisation::of(&x).unwrap();
+    for size in [1e200, 1e-200] {
+        let inputs = Standardisation::of(&(&x * size)).unwrap();
+        for (a, b) in inputs.scale().iter().zip(plain.scale()) {
+            assert!((a / size / b - 1.0).abs() < 1e-12, "{size}: {a} {b}");
+        }
+    }
+    let rounded = Array2::from_shape_fn((100, 1), |(i, _)| 1e6 * (1.0 + (i % 2) as f64 * f64::EPSILON));
+    assert_eq!(Standardisation::of(&rounded).unwrap().scale(), [1.0]);
+    let narrow = Array2::from_shape_fn((100, 1), |(i, _)| 1e6 * (1.0 + (i % 2) as f32 * f32::EPSILON));
+    assert_eq!(Standardisation::of(&narrow).unwrap().scale(), [1.0]);
 }
 
 #[test]

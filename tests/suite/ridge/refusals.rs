@@ -1,9 +1,12 @@
 //! Bad input gets a sentence, and leaves everything as it was.
 
-use ndarray::{Array1, Array2, arr1, arr2, concatenate, s};
+use std::ops::Range;
+
+use ndarray::{Array1, Array2, ArrayView2, arr1, arr2, concatenate, s};
 use random_features::apply::{Criterion, KernelRidge, RidgeClassifier, RidgeStatistics, Standardisation};
 use random_features::frequency::Independent;
-use random_features::{Error, Real, Trigonometric};
+use random_features::map::{Facts, FeatureMap, Form, Tile};
+use random_features::{Error, Map, Real, Side, Trigonometric};
 
 use super::{data, statistics, trigonometric};
 use crate::common::frequencies;
@@ -38,6 +41,45 @@ fn singular_equations_name_a_lambda() {
     singular(&statistics(&trigonometric(100, 30.0), &x, &y));
 }
 
+/// Features that depend on each other: x₀, x₁ and a mixture of both.
+#[derive(Debug)]
+struct Dependent([f64; 2]);
+
+impl FeatureMap<f64> for Dependent {
+    fn facts(&self) -> Facts {
+        Facts::new(3, vec![3]).symmetric()
+    }
+
+    fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let row = tile.row(i);
+            row.values.copy_from_slice(&[x[0], x[1], self.0[0] * x[0] + self.0[1] * x[1]]);
+            row.log_scales[0] = 0.0;
+        }
+    }
+}
+
+/// Rounding makes the last pivot a small number of either sign; neither is taken for a feature of its own.
+#[test]
+fn rounding_is_not_a_feature() {
+    let (x, y) = data::<f64>(300);
+    singular(&statistics(&Map::new(Dependent([0.0; 2])).unwrap(), &(&x * 0.0), &y));
+    for k in 0..30 {
+        let map = Map::new(Dependent([0.1 + 0.3 * k as f64, 1.7 - 0.11 * k as f64])).unwrap();
+        singular(&statistics(&map, &x, &y));
+        singular(&statistics(&map, &x, &y).without_intercept());
+    }
+    // As many rows as features, of which an intercept takes one.
+    for m in 3..=30 {
+        let (x, y) = data::<f32>(2 * m);
+        singular(&statistics(&trigonometric::<f32>(m, 1.0), &x, &y));
+        let (x, y) = data::<f64>(2 * m);
+        singular(&statistics(&trigonometric::<f64>(m, 1.0), &x, &y));
+        let few = data::<f32>(2 * m - 1);
+        singular(&statistics(&trigonometric::<f32>(m, 1.0), &few.0, &few.1).without_intercept());
+    }
+}
+
 #[test]
 fn kernel_ridge_names_a_lambda() {
     let (x, y) = data::<f64>(50);
@@ -45,6 +87,14 @@ fn kernel_ridge_names_a_lambda() {
     let gram = trigonometric::<f64>(200, 1.0).gram(&x, &x).unwrap();
     let Error::Singular { least, .. } = KernelRidge::fit(&gram, &y, 0.0).unwrap_err() else { panic!() };
     assert!(KernelRidge::fit(&gram, &y, least).is_ok());
+    // Rounding makes the last pivots small numbers of either sign.
+    for n in 2..40 {
+        let rows: Vec<usize> = (0..n).chain([n / 2]).collect();
+        let (x, y) = (x.select(ndarray::Axis(0), &rows), y.select(ndarray::Axis(0), &rows));
+        let gram = trigonometric::<f64>(200, 1.0).gram(&x, &x).unwrap();
+        let Error::Singular { least, .. } = KernelRidge::fit(&gram, &y, 0.0).unwrap_err() else { panic!() };
+        assert!(least > 0.0 && KernelRidge::fit(&gram, &y, least).is_ok());
+    }
     let indefinite = arr2(&[[1.0, 2.0], [2.0, 1.0]]);
     let Error::Singular { least, .. } =
         KernelRidge::fit(&indefinite, &arr2(&[[1.0], [2.0]]), 0.5).unwrap_err()
@@ -53,6 +103,8 @@ fn kernel_ridge_names_a_lambda() {
     };
     assert!(KernelRidge::fit(&indefinite, &arr2(&[[1.0], [2.0]]), least).is_ok());
     assert!(KernelRidge::fit(&arr2(&[[f64::NAN]]), &arr2(&[[1.0]]), 1.0).is_err());
+    let nan = KernelRidge::fit(&arr2(&[[1.0]]), &arr2(&[[f64::NAN]]), 1.0).unwrap_err();
+    assert_eq!(nan, Error::NotFinite { what: "the targets", row: 0 });
     assert!(KernelRidge::fit(&Array2::<f64>::zeros((0, 0)), &Array2::zeros((0, 1)), 1.0).is_err());
     assert!(KernelRidge::fit(&arr2(&[[1.0]]), &arr2(&[[1.0], [2.0]]), 1.0).is_err());
 }
@@ -70,6 +122,11 @@ fn rows_are_counted_once() {
     let one = (x.slice(s![..1, ..]), y.slice(s![..1, ..]));
     let missing = before.downdate(49, &one.0, &one.1, None).unwrap_err();
     assert_eq!(missing.to_string(), "row 49 was never counted");
+    // After a merge, the next update begins after the last row of both.
+    let mut first = RidgeStatistics::new(all.map().clone(), 2).unwrap();
+    first.merge(&before).unwrap();
+    first.update(&one.0, &one.1).unwrap();
+    assert_eq!(first.rows(), [Range { start: 50, end: 101 }]);
 }
 
 #[test]
@@ -85,7 +142,9 @@ fn different_models_do_not_merge() {
     assert!(reason(new().standardised(inputs.clone()).unwrap()).contains("standardisations"));
     assert!(own.clone().standardised(inputs).is_err());
     assert!(new().standardised(Standardisation::new(vec![0.0], vec![1.0]).unwrap()).is_err());
-    assert!(Standardisation::new(vec![0.0], vec![0.0]).is_err());
+    for scale in [0.0, -1.0, 1e-310, f64::INFINITY, f64::NAN] {
+        assert!(Standardisation::new(vec![0.0], vec![scale]).is_err(), "{scale}");
+    }
     assert!(Standardisation::of(&Array2::<f64>::zeros((0, 3))).is_err());
 }
 
@@ -122,6 +181,27 @@ fn a_refused_update_changes_nothing() {
     assert_eq!(format!("{all:?}"), before);
 }
 
+/// The same for rows that are taken out: chunks before the error are put back.
+#[test]
+fn a_refused_downdate_changes_nothing() {
+    let n = 2 * RidgeStatistics::<f64>::CHUNK as usize + 10;
+    let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(n));
+    let mut all = statistics(&map, &x, &y);
+    let before = format!("{all:?}");
+    let mut far = x.clone();
+    far[[n - 1, 0]] = 1e200;
+    // Levels that rise in no chunk, in the first, and in the second.
+    let mut later = y.clone();
+    later.slice_mut(s![5000.., ..]).mapv_inplace(|v| v * 1e120);
+    for y in [&y, &(&y * 1e120), &later] {
+        let error = all.downdate(0, &far, y, None).unwrap_err();
+        assert_eq!(error, Error::NotFinite { what: "the features of x", row: n - 1 });
+        assert_eq!(format!("{all:?}"), before);
+    }
+    assert!(matches!(all.downdate(1, &x, &y, None), Err(Error::Row { .. })));
+    assert_eq!(format!("{all:?}"), before);
+}
+
 #[test]
 fn scales_that_overflow_are_an_error() {
     let map = Trigonometric.softmax::<f64>(frequencies(3, 10, &Independent, 1)).unwrap();
@@ -130,6 +210,41 @@ fn scales_that_overflow_are_an_error() {
     let error = statistics.update(&x, &arr2(&[[1.0], [2.0]])).unwrap_err();
     assert!(error.to_string().contains("Gaussian kernel"), "{error}");
     assert_eq!(statistics.count(), 0);
+}
+
+/// Points themselves, with one scale.
+#[derive(Debug)]
+struct Scaled(f64);
+
+impl FeatureMap<f64> for Scaled {
+    fn facts(&self) -> Facts {
+        Facts::new(3, vec![3]).symmetric()
+    }
+
+    fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let row = tile.row(i);
+            row.values.iter_mut().zip(x).for_each(|(v, x)| *v = *x);
+            row.log_scales[0] = self.0;
+        }
+    }
+}
+
+/// Features that underflow are zeros, and features that overflow are an error.
+#[test]
+fn scales_of_any_size() {
+    let (x, y) = data::<f64>(700);
+    for (scale, size) in [(-800.0, 1.0), (-1e4, 1.0), (0.0, 1e-315)] {
+        let tiny = &x * size;
+        let model = statistics(&Map::new(Scaled(scale)).unwrap(), &tiny, &y).solve(1.0).unwrap();
+        let (predicted, mean) = (model.predict(&tiny).unwrap(), y.mean_axis(ndarray::Axis(0)).unwrap());
+        assert!((&predicted - &mean).iter().all(|e| e.abs() < 1e-12), "{scale} {size}");
+    }
+    let mut statistics = RidgeStatistics::new(Map::new(Scaled(f64::INFINITY)).unwrap(), 2).unwrap();
+    let error = statistics.update(&x, &y).unwrap_err();
+    assert_eq!(error, Error::NotFinite { what: "the features of x", row: 0 });
+    let mut statistics = RidgeStatistics::new(Map::new(Scaled(1e4)).unwrap(), 2).unwrap();
+    assert!(statistics.update(&x, &y).unwrap_err().to_string().contains("below 1e288"));
 }
 
 /// In `f32`, targets and weights whose squares it cannot hold.
@@ -165,7 +280,11 @@ fn no_data_no_model() {
     assert!(spectrum.errors(&Criterion::held_out(&none.0, &none.1), &[1.0]).is_err());
     let model = all.solve(1.0).unwrap();
     assert!(model.predict(&x.slice(s![.., ..2])).is_err());
-    assert!(RidgeClassifier::new(model).calibrated(&none.0, &[]).is_err());
+    assert!(RidgeClassifier::new(model.clone()).calibrated(&none.0, &[]).is_err());
+    let mut nan = x.slice(s![..2, ..]).to_owned();
+    nan[[1, 0]] = f64::NAN;
+    let error = RidgeClassifier::new(model).calibrated(&nan, &[0, 1]).unwrap_err();
+    assert_eq!(error, Error::NotFinite { what: "the predictions", row: 1 });
 }
 
 /// One class alone, and a class without a point.

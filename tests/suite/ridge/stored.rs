@@ -1,7 +1,8 @@
 //! Statistics and models are read back to the bit, and what does not fit is refused.
 
+use random_features::Error;
 use random_features::apply::{Ridge, RidgeClassifier, RidgeStatistics, Standardisation};
-use serde_json::{Value, from_value, to_value};
+use serde_json::{Value, from_value, json, to_value};
 
 use super::{data, trigonometric};
 
@@ -52,8 +53,59 @@ fn what_does_not_fit_is_refused() {
     assert!(changed(&|v| v["sums"]["moments"] = Value::Array(Vec::new())).is_err());
     assert!(changed(&|v| v["rows"]["ranges"][0]["end"] = 0.into()).is_err());
     assert!(changed(&|v| v["inputs"]["scale"][0] = "0.0".into()).is_err());
-    assert!(changed(&|v| v["inputs"] = serde_json::json!({"centre": ["0.0"], "scale": ["1.0"]})).is_err());
-    let mut model = to_value(fitted().solve(0.1).unwrap()).unwrap();
-    model["intercepts"] = Value::Array(Vec::new());
-    assert!(from_value::<Ridge<f32>>(model).is_err());
+    assert!(changed(&|v| v["inputs"] = json!({"centre": ["0.0"], "scale": ["1.0"]})).is_err());
+    let ranges = |of: Value| changed(&|v| v["rows"]["ranges"] = of.clone());
+    assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 11, "end": 20}])).is_ok());
+    assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 9, "end": 20}])).is_err());
+    assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 10, "end": 20}])).is_err());
+    assert!(ranges(json!([{"start": 20, "end": 30}, {"start": 0, "end": 10}])).is_err());
+}
+
+#[test]
+fn models_that_do_not_fit_are_refused() {
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut value = to_value(fitted().solve(0.1).unwrap()).unwrap();
+        change(&mut value);
+        from_value::<Ridge<f32>>(value).map(drop)
+    };
+    assert!(changed(&|_| {}).is_ok());
+    assert!(changed(&|v| v["intercepts"] = Value::Array(Vec::new())).is_err());
+    assert!(changed(&|v| v["intercepts"][1] = "NaN".into()).is_err());
+    assert!(changed(&|v| v["inputs"] = json!({"centre": ["0.0"], "scale": ["1.0"]})).is_err());
+    let (x, labels) = (data::<f32>(40).0, (0..40).map(|i| i % 2).collect::<Vec<usize>>());
+    let classifier = RidgeClassifier::new(fitted().solve(0.1).unwrap()).calibrated(&x, &labels).unwrap();
+    let changed = |change: &dyn Fn(&mut Value)| {
+        let mut value = to_value(&classifier).unwrap();
+        change(&mut value["calibration"]);
+        from_value::<RidgeClassifier<f32>>(value).map(drop)
+    };
+    assert!(changed(&|_| {}).is_ok());
+    assert!(changed(&|v| v["slope"] = "-1.0".into()).is_err());
+    assert!(changed(&|v| v["slope"] = "inf".into()).is_err());
+    assert!(changed(&|v| v["offsets"][0] = "NaN".into()).is_err());
+    assert!(changed(&|v| v["offsets"] = json!(["0.0"])).is_err());
+}
+
+/// Sums are exact for 2²⁴ additions, and more are refused.
+#[test]
+fn too_many_updates_are_refused() {
+    let after = |updates: u64, first: u64| {
+        let mut value = to_value(fitted()).unwrap();
+        value["sums"]["parts"] = updates.into();
+        value["rows"]["ranges"] = json!([{"start": first, "end": first + 300}]);
+        value["next"] = (first + 300).into();
+        from_value::<RidgeStatistics<f32>>(value).unwrap()
+    };
+    let (x, y) = data::<f32>(40);
+    let most = 1 << 24;
+    let (mut last, mut full) = (after(most - 1, 0), after(most, 0));
+    last.update(&x, &y).unwrap();
+    for full in [&mut last, &mut full] {
+        let error = full.update(&x, &y).unwrap_err();
+        assert!(matches!(error, Error::Parameter { value, .. } if value == (most + 1) as f64), "{error}");
+    }
+    let mut half = after(most / 2, 0);
+    half.merge(&after(most / 2, 1000)).unwrap();
+    assert!(matches!(half.merge(&after(1, 2000)), Err(Error::Parameter { .. })));
+    assert_eq!(half.count(), 600);
 }
