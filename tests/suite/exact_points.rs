@@ -77,6 +77,15 @@ fn gram_resolves_what_scaled_features_cannot() {
     assert_eq!(scaled[[0, 0]], 0.0);
     let gram = map.gram(&x, &y).unwrap();
     assert!((gram[[0, 0]] - (-1f32).exp()).abs() < 1e-6, "{gram}");
+    // In every row and column of a matrix that is made in several runs.
+    let x = ndarray::Array2::from_shape_fn((301, 1), |(i, _)| 1.0 + i as f32 * 1e-5);
+    let y = ndarray::Array2::from_shape_fn((270, 1), |(j, _)| -1.0 - j as f32 * 2e-5);
+    let gram = map.gram(&x, &y).unwrap();
+    for ((i, j), v) in gram.indexed_iter() {
+        let (x, y) = (f64::from(x[[i, 0]]), f64::from(y[[j, 0]]));
+        let expected = (50.0 * (x + y)).cosh() * (-0.5 * (x * x + y * y)).exp();
+        assert!((f64::from(*v) - expected).abs() < 1e-5, "{i}, {j}: {v} {expected}");
+    }
 }
 
 /// In `estimate`, `log_estimate`, `gram` and in features, relative to the exact kernel.
