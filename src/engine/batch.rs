@@ -1,12 +1,15 @@
 //! [`Batch`]: features of a run of points, in reusable buffers.
 
+use std::ops::Range;
+
 use super::{Form, Points, Program, Scratch, Side, Tile};
 use crate::Real;
+use crate::numeric::{Buffer, Window};
 
 /// Features of a run of points, to be read row by row.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct Batch<T> {
-    values: Vec<T>,
+    values: Buffer<T>,
     /// As many as values for logarithms, else none.
     signs: Vec<T>,
     log_scales: Vec<f64>,
@@ -27,7 +30,7 @@ impl<T: Real> Batch<T> {
     /// Resizes to `rows` rows of `width` features in `blocks` blocks, with arbitrary contents; signs are 1.
     pub fn resize(&mut self, rows: usize, (width, blocks): (usize, usize), form: Form) {
         (self.rows, self.width, self.blocks) = (rows, width, blocks);
-        self.values.resize(rows * width, T::zero());
+        self.values.take(rows * width);
         self.log_scales.resize(rows * blocks, 0.0);
         self.signs.clear();
         if form == Form::Logarithms {
@@ -79,6 +82,16 @@ impl<T: Real> Batch<T> {
     /// All scales, row by row.
     pub fn log_scales(&self) -> &[f64] {
         &self.log_scales
+    }
+
+    /// The values and scales of a range of rows.
+    pub fn rows_in(&self, rows: Range<usize>) -> (Window<&[T]>, Window<&[f64]>) {
+        let (width, blocks) = (self.width, self.blocks);
+        let values = &self.values[rows.start * width..];
+        let scales = &self.log_scales[rows.start * blocks..];
+        let rows = rows.len();
+        let scales = Window { values: scales, rows, stride: blocks, width: blocks };
+        (Window { values, rows, stride: width, width }, scales)
     }
 
     #[inline]

@@ -94,11 +94,15 @@ fn fill_by<T: Real>(
     arrays: Arrays<'_, T>,
     (rows, streamed): (usize, bool),
 ) {
-    let Arrays { mut values, mut signs, mut log_scales } = arrays;
-    let work = values.len().saturating_mul(x.depth());
-    if work < SMALL || x.nrows() <= rows {
+    let work = arrays.values.len().saturating_mul(x.depth());
+    if x.nrows() <= rows {
         let mut worker = Worker::default();
         worker.scratch.wide = is_wide(x.nrows(), rows, work);
+        return worker.fill(program, what, x, arrays, streamed);
+    }
+    let Arrays { mut values, mut signs, mut log_scales } = arrays;
+    if work < SMALL {
+        let mut worker = Worker::default();
         let chunks = (0..x.nrows().div_ceil(rows))
             .map(|i| x.run(i, rows))
             .zip(values.axis_chunks_iter_mut(Axis(0), rows))

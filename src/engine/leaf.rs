@@ -9,6 +9,7 @@ use super::bias::Bias;
 use super::coordinates;
 use super::input::{Input, Linear};
 use super::logarithms::Logarithms;
+use super::tile::GROUP_ROWS;
 use super::{Facts, Form, Lift, Pass, Points, Projection, Scratch, Tile};
 use crate::Real;
 use crate::frequency::Frequencies;
@@ -79,23 +80,38 @@ impl<T: Real> Leaf<T> {
         }
     }
 
-    /// Turns projections into exponents and these into features, row by row.
+    /// Turns projections into exponents and these into features, a group of rows after the other.
     #[inline]
     pub(super) fn finish(&self, pass: Pass, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> Term) {
         let (lift, slope) = (self.lift.on(pass.side), self.slopes[pass.side as usize]);
         // Often projections are the exponents.
         let plain = self.bias.is_none() && !lift.is_complex();
-        for i in 0..tile.rows() {
-            let row = tile.row(i);
-            let term = term(i, row.log_scales[0]);
-            if term.log.is_finite() {
-                let bound = if plain { term.reach } else { self.exponents(slope, row.values, &term) };
-                let shift = lift.finish(pass.form, row.values, row.signs, bound);
-                row.log_scales[0] = shift + term.log + self.constant;
-            } else {
-                tile.poison(i);
+        let mut bounds = [0.0; GROUP_ROWS];
+        for rows in tile.groups() {
+            let bounds = &mut bounds[..rows.len()];
+            for (i, bound) in rows.clone().zip(&mut *bounds) {
+                let term = term(i, *tile.scale(i));
+                *bound = if plain { term.reach } else { self.exponents(slope, tile.row(i).values, &term) };
             }
-            tile.complete(i + 1);
+            match pass.form {
+                Form::Values => lift.apply_to_rows(tile.rows_in(rows.clone()).0, bounds),
+                Form::Logarithms => {
+                    bounds.fill(0.0);
+                    for i in rows.clone() {
+                        let row = tile.row(i);
+                        lift.logarithms(row.values, row.signs);
+                    }
+                }
+            }
+            for (i, shift) in rows.clone().zip(bounds) {
+                let scale = tile.scale(i);
+                let log = term(i, *scale).log;
+                *scale = *shift + log + self.constant;
+                if !log.is_finite() {
+                    tile.poison(i);
+                }
+            }
+            tile.complete(rows.end);
         }
     }
 

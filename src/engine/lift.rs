@@ -1,9 +1,9 @@
 //! [`Lift`]: turns exponents into features, in place.
 
-use super::{Form, Side, function};
+use super::{Side, function};
 use crate::Real;
 use crate::kernel::Activation;
-use crate::numeric::{self, Isa};
+use crate::numeric::{self, Isa, Window, pointwise};
 
 /// The pointwise function that turns exponents into features.
 ///
@@ -65,18 +65,6 @@ impl Lift {
         }
     }
 
-    /// Turns a row of exponents, of magnitudes of at most `bound`, into values or logarithms; its logarithmic scale.
-    #[inline]
-    pub(crate) fn finish<T: Real>(self, form: Form, values: &mut [T], signs: &mut [T], bound: f64) -> f64 {
-        match form {
-            Form::Values => self.apply(values, bound),
-            Form::Logarithms => {
-                self.logarithms(values, signs);
-                0.0
-            }
-        }
-    }
-
     /// Lifts one row in place and returns its logarithmic scale s: features are eˢ times what the row holds
     /// then.
     ///
@@ -85,29 +73,57 @@ impl Lift {
     /// is so small that no product of two features can underflow, else by the largest exponent, and become 0 where they
     /// would be denormal numbers; which of the two depends on the row alone.
     pub fn apply<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
+        let mut scale = [bound];
+        self.apply_to_rows(Window::of_row(row), &mut scale);
+        scale[0]
+    }
+
+    /// As [`apply`](Lift::apply) for each row, whose bound becomes its logarithmic scale.
+    pub(crate) fn apply_to_rows<T: Real>(self, mut rows: Window<&mut [T]>, bounds: &mut [f64]) {
+        let isa = Isa::best();
+        // Loops without branches go through all rows at once where no bound is beyond the limit.
+        let limit = match self {
+            Lift::Exp | Lift::ExpPair => small_exponent::<T>(),
+            Lift::Polar => numeric::COS_SIN_LIMIT,
+            Lift::Function { activation: Activation::Sign, offset: 0.0 } => f64::INFINITY,
+            Lift::ExpPolar { .. } | Lift::Function { .. } => f64::NEG_INFINITY,
+        };
+        if !bounds.iter().all(|bound| *bound <= limit) {
+            rows.rows().zip(bounds).for_each(|(row, bound)| *bound = self.apply_to_any(row, *bound));
+            return;
+        }
+        let exponential = matches!(self, Lift::Exp | Lift::ExpPair);
+        for bound in &mut *bounds {
+            *bound = if exponential { T::narrow(*bound).widen() } else { 0.0 };
+        }
+        match self {
+            Lift::Exp => numeric::small_exp_minus(isa, rows, bounds),
+            Lift::ExpPair => numeric::small_exp_pair_minus(isa, rows, bounds),
+            Lift::Polar => numeric::small_cos_sin(isa, rows),
+            _ => pointwise::signs(isa, rows),
+        }
+    }
+
+    /// As [`apply`](Lift::apply), for any bound: to the bit what the faster loops give where they may be used.
+    fn apply_to_any<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
         let isa = Isa::best();
         let count = row.len() / self.width();
         let (first, second) = row.split_at_mut(count);
-        // e⁻⁴ᵇ, the least product of two features that are scaled by the bound, is a normal number with room to spare.
-        let small = bound <= T::max_value().widen().ln() / 5.0;
+        let small = bound <= small_exponent::<T>();
         let shift = |max: &dyn Fn() -> T| if small { T::narrow(bound) } else { max() };
         match self {
             Lift::Exp => {
                 let shift = shift(&|| numeric::max(isa, first));
-                let exp_minus = if small { numeric::small_exp_minus } else { numeric::exp_minus };
-                exp_minus(isa, first, shift);
+                numeric::exp_minus(isa, first, shift);
                 shift.widen()
             }
             Lift::ExpPair => {
                 let shift = shift(&|| numeric::max_abs(isa, first));
-                let pair = if small { numeric::small_exp_pair_minus } else { numeric::exp_pair_minus };
-                pair(isa, first, second, shift);
+                numeric::exp_pair_minus(isa, first, second, shift);
                 shift.widen()
             }
             Lift::Polar => {
-                let fast = bound <= numeric::COS_SIN_LIMIT;
-                let cos_sin = if fast { numeric::small_cos_sin } else { numeric::cos_sin };
-                cos_sin(isa, first, second);
+                numeric::cos_sin(isa, first, second);
                 0.0
             }
             Lift::ExpPolar { conjugate } => {
@@ -144,6 +160,12 @@ impl Lift {
         }
         true
     }
+}
+
+/// The largest bound of exponents b for which e⁻⁴ᵇ, the least product of two features that are scaled by the bound, is a
+/// normal number with room to spare.
+fn small_exponent<T: Real>() -> f64 {
+    T::max_value().widen().ln() / 5.0
 }
 
 #[cfg(test)]

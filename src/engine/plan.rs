@@ -11,6 +11,7 @@ use super::{Facts, FeatureMap, Form, Points, Projection, Scratch, Side, Tile};
 use crate::Real;
 use crate::error::Result;
 use crate::kernel::Lengthscale;
+use crate::numeric::{self, Buffer, Isa, Window};
 
 /// The description of a map.
 #[derive(Clone, Debug)]
@@ -114,7 +115,7 @@ pub(crate) struct Pass {
 #[derive(Debug)]
 pub(super) struct Shared<T> {
     projection: Arc<Projection<T>>,
-    values: Vec<T>,
+    values: Buffer<T>,
     squared_norms: Vec<f64>,
     known: bool,
 }
@@ -157,7 +158,7 @@ impl Pass {
         projection.project(x, tile, scratch, known.then_some(&norms.squares[..]));
         if !known {
             norms.squares.clear();
-            norms.squares.extend((0..tile.rows()).map(|i| tile.row(i).log_scales[0]));
+            norms.squares.extend((0..tile.rows()).map(|i| *tile.scale(i)));
             norms.scale = Some(projection.lengthscale().clone());
         }
         scratch.norms = norms;
@@ -176,30 +177,25 @@ pub(super) struct Norms {
 
 impl<T: Real> Shared<T> {
     fn new(projection: &Arc<Projection<T>>) -> Self {
-        let (values, squared_norms) = (Vec::new(), Vec::new());
+        let (values, squared_norms) = (Buffer::default(), Vec::new());
         Shared { projection: projection.clone(), values, squared_norms, known: false }
     }
 
     fn write(&mut self, tile: &mut Tile<'_, T>) {
-        let m = self.projection.count();
-        self.values.resize(tile.rows() * m, T::zero());
-        self.squared_norms.resize(tile.rows(), 0.0);
-        let rows = self.values.chunks_exact_mut(m).zip(&mut self.squared_norms);
-        for (i, (values, norm)) in rows.enumerate() {
-            let row = tile.row(i);
-            values.copy_from_slice(&row.values[..m]);
-            *norm = row.log_scales[0];
-        }
+        let (m, rows) = (self.projection.count(), tile.rows());
+        let own = Window { values: self.values.take(rows * m), rows, stride: m, width: m };
+        numeric::copy_rows(Isa::best(), own, tile.rows_in(0..rows).0.shared());
+        self.squared_norms.clear();
+        self.squared_norms.extend((0..rows).map(|i| *tile.scale(i)));
         self.known = true;
     }
 
     fn read(&self, tile: &mut Tile<'_, T>) {
         let m = self.projection.count();
-        for (i, (values, norm)) in self.values.chunks_exact(m).zip(&self.squared_norms).enumerate() {
-            let row = tile.row(i);
-            row.values[..m].copy_from_slice(values);
-            row.log_scales[0] = *norm;
-        }
+        let rows = tile.rows();
+        let own = Window { values: &*self.values, rows, stride: m, width: m };
+        numeric::copy_rows(Isa::best(), tile.rows_in(0..rows).0, own);
+        self.squared_norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm);
     }
 }
 

@@ -10,7 +10,7 @@ use super::plan::{Pass, Plan, ranges};
 use super::{Facts, Form, Lift, Points, Scratch, Side, Tile};
 use crate::Real;
 use crate::kernel::Activation;
-use crate::numeric::{self, Isa, Outer};
+use crate::numeric::{self, Isa, LINE, Left, Product};
 
 /// Σ wₜ Aₜ Bₜ: products of estimates are tensor products of features, sums are more blocks, and side Y carries
 /// the signs of weights.
@@ -18,9 +18,8 @@ use crate::numeric::{self, Isa, Outer};
 pub(crate) struct Sum<T> {
     pub facts: Facts,
     parts: Vec<Part<T>>,
-    /// The blocks of features, and their scales.
-    products: Vec<Outer>,
-    scales: Vec<Scale>,
+    /// The blocks of features.
+    products: Vec<Product>,
     /// Features and blocks of all parts.
     room: (usize, usize),
 }
@@ -54,18 +53,14 @@ pub(crate) enum Factor {
     Unequal(usize),
 }
 
-/// The logarithmic scale of a block of features, a block of the left part times one of the right part.
-#[derive(Clone, Debug)]
-struct Scale {
-    left: Option<usize>,
-    right: usize,
-    /// Half the logarithm of the weight's magnitude, for each side.
-    half_weight: f64,
+/// One of the blocks of a product.
+struct Block<'a> {
+    product: &'a Product,
+    /// Which points have it; none if all have.
     slot: Option<Slot>,
 }
 
 /// The points that have a block: those where this feature of the parts is positive, or negative.
-#[derive(Clone, Copy, Debug)]
 struct Slot {
     column: usize,
     positive: bool,
@@ -73,15 +68,35 @@ struct Slot {
     turned: bool,
 }
 
+impl Block<'_> {
+    /// The logarithmic scale of the block in a row, from those of the parts; −∞ where it is absent.
+    fn scale<T: Real>(&self, side: Side, parts: Features<'_, T>) -> f64 {
+        let of = parts.log_scales;
+        let left = match self.product.left {
+            Left::One => 0.0,
+            Left::Block(_, place) | Left::Signs(_, place, _) => of[place],
+        };
+        match &self.slot {
+            Some(slot) if slot.is_absent(side, parts) => f64::NEG_INFINITY,
+            _ => left + of[self.product.right_scale] + self.product.half_weight,
+        }
+    }
+}
+
 impl Slot {
-    #[inline]
-    fn is_absent<T: Real>(self, side: Side, parts: Features<'_, T>) -> bool {
+    fn is_absent<T: Real>(&self, side: Side, parts: Features<'_, T>) -> bool {
         // The values of logarithms are 0.
         let signs = if parts.signs.is_empty() { parts.values } else { parts.signs };
         let wanted = self.positive != (self.turned && side == Side::Y);
         // A block of NaN is never absent.
         if wanted { signs[self.column] < T::zero() } else { signs[self.column] > T::zero() }
     }
+}
+
+/// Which points have the block `k` of a product; none if all have.
+fn slot(product: &Product, k: usize) -> Option<Slot> {
+    let Left::Signs(columns, _, turned) = &product.left else { return None };
+    Some(Slot { column: columns.start + k / 2, positive: k.is_multiple_of(2), turned: *turned })
 }
 
 /// Whether the features are signs, of which shares can be taken.
@@ -96,17 +111,17 @@ impl<T: Real> Sum<T> {
     pub fn new(plans: Vec<Plan<T>>, terms: &[Term]) -> Self {
         let mut parts: Vec<Part<T>> = Vec::with_capacity(plans.len());
         for plan in plans {
-            let (column, block) = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
+            let (end, block) = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
+            // Whole cache lines: loops over short rows are twice as fast if no vector lies across two of them.
+            let column = end.checked_next_multiple_of(LINE / size_of::<T>()).unwrap_or(end);
             let facts = plan.facts();
             // Saturates; the check of the facts refuses such sizes.
             let columns = column..column.saturating_add(facts.feature_dim());
             let blocks = block..block + facts.blocks.len();
             parts.push(Part { plan, columns, blocks });
         }
-        let (mut products, mut scales): (_, Vec<Scale>) = (Vec::new(), Vec::new());
-        for term in terms.iter().filter(|term| term.weight != 0.0) {
-            push_blocks(&parts, *term, &mut products, &mut scales);
-        }
+        let present = terms.iter().filter(|term| term.weight != 0.0);
+        let products: Vec<Product> = present.flat_map(|term| products_of(&parts, *term)).collect();
         // A share is positive, and so are its features.
         let share = |k: usize| {
             terms.iter().any(|t| matches!(t.factor, Factor::Equal(of) | Factor::Unequal(of) if of == k))
@@ -115,23 +130,26 @@ impl<T: Real> Sum<T> {
             let mut kept = parts.iter().enumerate().filter(|(k, _)| !share(*k));
             kept.all(|(_, part)| promise(part.plan.facts())) && !products.iter().any(|p| p.negative)
         };
-        let turned = scales.iter().any(|scale| scale.slot.is_some_and(|slot| slot.turned));
+        let turned = products.iter().any(|product| matches!(product.left, Left::Signs(_, _, true)));
         let facts = Facts {
             symmetric: every(|facts| facts.symmetric) && !turned,
             non_negative: every(|facts| facts.non_negative),
             logarithms: true,
             ..Facts::new(
                 parts.first().map_or(0, |part| part.plan.facts().input_dim),
-                products.iter().map(width).collect(),
+                products.iter().flat_map(|p| std::iter::repeat_n(p.width(), p.blocks())).collect(),
             )
         };
-        let room = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
-        Sum { facts, parts, products, scales, room }
+        let room = parts.last().map_or((0, 0), |last| {
+            let whole = last.columns.end.checked_next_multiple_of(LINE / size_of::<T>());
+            (whole.unwrap_or(last.columns.end), last.blocks.end)
+        });
+        Sum { facts, parts, products, room }
     }
 
     /// Whether there are blocks that are absent from some points.
     pub fn has_slots(&self) -> bool {
-        self.scales.iter().any(|scale| scale.slot.is_some())
+        self.products.iter().any(|product| matches!(product.left, Left::Signs(..)))
     }
 
     pub fn parts(&self) -> impl Iterator<Item = &Plan<T>> {
@@ -170,12 +188,12 @@ impl<T: Real> Sum<T> {
     /// Writes the products of all terms to the rows of a tile.
     fn multiply(&self, side: Side, parts: &Batch<T>, tile: &mut Tile<'_, T>) {
         let isa = Isa::best();
-        for i in 0..tile.rows() {
-            let (parts, row) = (parts.row(i), tile.row(i));
-            self.write_scales(side, parts, row.log_scales);
+        for rows in tile.groups() {
+            let end = rows.end;
             // Side Y carries the signs of weights.
-            numeric::outers(isa, row.values, parts.values, &self.products, row.log_scales, side == Side::Y);
-            tile.complete(i + 1);
+            let of_parts = parts.rows_in(rows.clone());
+            numeric::products(isa, tile.rows_in(rows), of_parts, &self.products, side == Side::Y);
+            tile.complete(end);
         }
     }
 
@@ -183,50 +201,42 @@ impl<T: Real> Sum<T> {
     fn add(&self, side: Side, parts: &Batch<T>, tile: &mut Tile<'_, T>) {
         for i in 0..tile.rows() {
             let (parts, row) = (parts.row(i), tile.row(i));
-            self.write_scales(side, parts, row.log_scales);
-            let mut place = 0;
-            for (product, scale) in self.products.iter().zip(&*row.log_scales) {
-                let own = place..place + width(product);
-                place = own.end;
+            let blocks = ranges(&self.facts.blocks).zip(row.log_scales).zip(self.blocks());
+            for ((columns, scale), block) in blocks {
+                *scale = block.scale(side, parts);
                 if *scale != f64::NEG_INFINITY {
-                    let sign: T = sign(product, side);
-                    let (values, signs) = (&mut row.values[own.clone()], &mut row.signs[own]);
-                    combine(product, parts.values, T::zero(), values, |a, b| a + b);
-                    combine(product, parts.signs, T::one(), signs, |a, b| sign * a * b);
+                    let sign: T = sign(block.product, side);
+                    let (values, signs) = (&mut row.values[columns.clone()], &mut row.signs[columns]);
+                    combine(block.product, parts.values, T::zero(), values, |a, b| a + b);
+                    combine(block.product, parts.signs, T::one(), signs, |a, b| sign * a * b);
                 }
             }
         }
     }
 
-    /// Logarithmic scales, from those of the parts.
-    #[inline]
-    fn write_scales(&self, side: Side, parts: Features<'_, T>, scales: &mut [f64]) {
-        let of = parts.log_scales;
-        for (scale, Scale { left, right, half_weight, slot }) in scales.iter_mut().zip(&self.scales) {
-            *scale = match slot {
-                Some(slot) if slot.is_absent(side, parts) => f64::NEG_INFINITY,
-                _ => left.map_or(0.0, |left| of[left]) + of[*right] + half_weight,
-            };
-        }
+    /// All blocks, in the order of the features.
+    fn blocks(&self) -> impl Iterator<Item = Block<'_>> {
+        self.products
+            .iter()
+            .flat_map(|product| (0..product.blocks()).map(move |k| Block { product, slot: slot(product, k) }))
     }
 
     /// From cotangents of the products' values in a row to those of the values of the parts, which are added to `out`.
     pub fn pull_back(&self, side: Side, parts: Features<'_, T>, cotangents: &[T], out: &mut [T]) {
-        let (mut rest, one) = (cotangents, [T::one()]);
-        let mut scales = vec![0.0; self.scales.len()];
-        self.write_scales(side, parts, &mut scales);
-        for (product, scale) in self.products.iter().zip(scales) {
-            let (own, later) = rest.split_at(width(product));
-            rest = later;
-            if scale == f64::NEG_INFINITY {
+        let one = [T::one()];
+        for (columns, block) in ranges(&self.facts.blocks).zip(self.blocks()) {
+            if block.scale(side, parts) == f64::NEG_INFINITY {
                 continue;
             }
+            let product = block.product;
             let (left, right) = factors(product, parts.values, &one);
-            for (p, (a, own)) in left.iter().zip(own.chunks_exact(right.len().max(1))).enumerate() {
+            for (p, (a, own)) in
+                left.iter().zip(cotangents[columns].chunks_exact(right.len().max(1))).enumerate()
+            {
                 for (q, cotangent) in own.iter().enumerate() {
                     let cotangent = sign::<T>(product, side) * *cotangent;
                     out[product.right.start + q] += *a * cotangent;
-                    if let Some(left) = &product.left {
+                    if let Left::Block(left, _) = &product.left {
                         out[left.start + p] += right[q] * cotangent;
                     }
                 }
@@ -245,24 +255,19 @@ impl<T: Real> Sum<T> {
     }
 }
 
-/// The number of features of a block.
-fn width(product: &Outer) -> usize {
-    // Saturates; the check of the facts refuses such sizes.
-    product.left.as_ref().map_or(1, Range::len).saturating_mul(product.right.len())
-}
-
 /// The sign of a block's weight, as a side sees it.
-fn sign<T: Real>(product: &Outer, side: Side) -> T {
+fn sign<T: Real>(product: &Product, side: Side) -> T {
     if product.negative && side == Side::Y { -T::one() } else { T::one() }
 }
 
 /// The factors of a block in a row of the parts' features; the left one is `one` if there is none.
-fn factors<'a, T>(product: &Outer, row: &'a [T], one: &'a [T]) -> (&'a [T], &'a [T]) {
-    (product.left.as_ref().map_or(one, |left| &row[left.clone()]), &row[product.right.clone()])
+fn factors<'a, T>(product: &Product, row: &'a [T], one: &'a [T]) -> (&'a [T], &'a [T]) {
+    let left = if let Left::Block(left, _) = &product.left { &row[left.clone()] } else { one };
+    (left, &row[product.right.clone()])
 }
 
 /// out ← combine(aₚ, b_q), for one p after the other; a is `one` if there is no left factor.
-fn combine<T: Real>(product: &Outer, row: &[T], one: T, out: &mut [T], combine: impl Fn(T, T) -> T) {
+fn combine<T: Real>(product: &Product, row: &[T], one: T, out: &mut [T], combine: impl Fn(T, T) -> T) {
     let one = [one];
     let (left, right) = factors(product, row, &one);
     for (out, a) in out.chunks_exact_mut(right.len().max(1)).zip(left) {
@@ -270,15 +275,27 @@ fn combine<T: Real>(product: &Outer, row: &[T], one: T, out: &mut [T], combine: 
     }
 }
 
-/// Adds the blocks of a term: each block of the factor with each of the right part.
-fn push_blocks<T: Real>(parts: &[Part<T>], term: Term, products: &mut Vec<Outer>, scales: &mut Vec<Scale>) {
+/// The products of a term: each block of the factor with each of the right part.
+fn products_of<T: Real>(parts: &[Part<T>], term: Term) -> Vec<Product> {
     let (half_weight, negative) = (0.5 * term.weight.abs().ln(), term.weight < 0.0);
-    for (columns, left, slot) in blocks_of_factor(parts, term.factor) {
-        for (right_columns, right) in blocks_of(&parts[term.right]) {
-            products.push(Outer { left: columns.clone(), right: right_columns, negative });
-            scales.push(Scale { left, right, half_weight, slot });
+    let lefts: Vec<Left> = match term.factor {
+        Factor::One => vec![Left::One],
+        Factor::Estimate(part) => {
+            blocks_of(&parts[part]).map(|(columns, scale)| Left::Block(columns, scale)).collect()
         }
-    }
+        Factor::Equal(part) | Factor::Unequal(part) => {
+            let turned = matches!(term.factor, Factor::Unequal(_));
+            vec![Left::Signs(parts[part].columns.clone(), parts[part].blocks.start, turned)]
+        }
+    };
+    let with = |left: &Left| {
+        let of_right = |(right, right_scale)| {
+            let left = left.clone();
+            Product { left, right, right_scale, half_weight, negative }
+        };
+        blocks_of(&parts[term.right]).map(of_right).collect::<Vec<_>>()
+    };
+    lefts.iter().flat_map(with).collect()
 }
 
 /// The columns and scales of a part's blocks.
@@ -286,25 +303,6 @@ fn blocks_of<T: Real>(part: &Part<T>) -> impl Iterator<Item = (Range<usize>, usi
     let shift = |k: usize| part.columns.start.saturating_add(k);
     let columns = ranges(&part.plan.facts().blocks).map(move |own| shift(own.start)..shift(own.end));
     columns.zip(part.blocks.clone())
-}
-
-/// The columns, the scale and the slot of a block of a factor.
-type BlockOfFactor = (Option<Range<usize>>, Option<usize>, Option<Slot>);
-
-/// The blocks of a factor.
-fn blocks_of_factor<T: Real>(parts: &[Part<T>], factor: Factor) -> Vec<BlockOfFactor> {
-    let (part, turned) = match factor {
-        Factor::One => return vec![(None, None, None)],
-        Factor::Estimate(part) => {
-            return blocks_of(&parts[part])
-                .map(|(columns, scale)| (Some(columns), Some(scale), None))
-                .collect();
-        }
-        Factor::Equal(part) => (&parts[part], false),
-        Factor::Unequal(part) => (&parts[part], true),
-    };
-    let slots = |column| [true, false].map(|positive| Slot { column, positive, turned });
-    part.columns.clone().flat_map(slots).map(|slot| (None, Some(part.blocks.start), Some(slot))).collect()
 }
 
 /// Replaces values by the logarithms of their magnitudes and their signs.

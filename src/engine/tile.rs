@@ -3,7 +3,12 @@
 use std::ops::Range;
 
 use crate::Real;
-use crate::numeric::{Fence, Stream};
+use crate::numeric::{Fence, Stream, Window};
+
+/// Bytes of features that several passes go over before the next ones: they stay in the first cache.
+const GROUP: usize = 16 << 10;
+/// The rows that they belong to, at most.
+pub(super) const GROUP_ROWS: usize = 16;
 
 /// A tile of features under construction: a few rows of values and their logarithmic scales.
 ///
@@ -48,6 +53,11 @@ impl Columns {
     fn of_row(self, i: usize) -> Range<usize> {
         let start = i * self.stride + self.first;
         start..start + self.count
+    }
+
+    fn window<'m, T>(self, matrix: &'m mut [T], rows: &Range<usize>) -> Window<&'m mut [T]> {
+        let first = if rows.is_empty() { 0 } else { self.of_row(rows.start).start };
+        Window { values: &mut matrix[first..], rows: rows.len(), stride: self.stride, width: self.count }
     }
 
     fn part(self, range: Range<usize>) -> Self {
@@ -117,6 +127,31 @@ impl<'a, T: Real> Tile<'a, T> {
             values: &mut self.values[columns],
             log_scales: &mut self.log_scales[self.blocks.of_row(i)],
         }
+    }
+
+    /// The scale of the first block of row `i`.
+    #[inline]
+    pub(crate) fn scale(&mut self, i: usize) -> &mut f64 {
+        &mut self.log_scales[i * self.blocks.stride + self.blocks.first]
+    }
+
+    /// Runs of all rows, each of which stays in the first cache while several passes go over it: at most [`GROUP_ROWS`]
+    /// rows, few enough for no more than [`GROUP`] bytes if that is possible.
+    #[inline]
+    pub(crate) fn groups(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
+        let (rows, bytes, mut first) = (self.rows, self.columns.count * size_of::<T>(), 0);
+        // A division would show in the time of one row.
+        let step = if rows == 1 { 1 } else { (GROUP / bytes.max(1)).clamp(1, GROUP_ROWS) };
+        std::iter::from_fn(move || {
+            let group = first..rows.min(first + step);
+            first = group.end;
+            (!group.is_empty()).then_some(group)
+        })
+    }
+
+    /// The values and scales of a range of rows.
+    pub(crate) fn rows_in(&mut self, rows: Range<usize>) -> (Window<&mut [T]>, Window<&mut [f64]>) {
+        (self.columns.window(self.values, &rows), self.blocks.window(self.log_scales, &rows))
     }
 
     /// The tile of a range of the columns and a range of the blocks.

@@ -50,6 +50,12 @@ pub(super) fn first_line<T>(elements: &[T]) -> usize {
     elements.as_ptr().align_offset(LINE).min(LINE / size_of::<T>())
 }
 
+impl<T> std::ops::DerefMut for Buffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.storage[self.start..][..self.len]
+    }
+}
+
 impl<T> std::ops::Deref for Buffer<T> {
     type Target = [T];
 

@@ -1,7 +1,5 @@
 //! Elementwise products and affine forms, and the product with a simplex matrix.
 
-use std::ops::Range;
-
 use ndarray::ArrayViewMut1;
 
 use super::Lane;
@@ -16,48 +14,6 @@ fn multiply_body<T: Lane, const FMA: bool>(out: &mut [T], a: &[T], b: &[T]) {
 multiversion! {
     /// out ← a ∘ b.
     pub fn multiply<T>(out: &mut [T], a: &[T], b: &[T]) = multiply_body;
-}
-
-/// A tensor product of two ranges of a row.
-#[derive(Clone, Debug)]
-pub struct Outer {
-    /// The left factor; 1 if there is none.
-    pub left: Option<Range<usize>>,
-    /// The right factor.
-    pub right: Range<usize>,
-    /// Whether the product is negated if `signed`.
-    pub negative: bool,
-}
-
-#[inline(always)]
-fn outers_body<T: Lane, const FMA: bool>(
-    mut out: &mut [T],
-    row: &[T],
-    products: &[Outer],
-    scales: &[f64],
-    signed: bool,
-) {
-    let one = [T::one()];
-    for (product, scale) in products.iter().zip(scales) {
-        let left = product.left.as_ref().map_or(&one[..], |left| &row[left.clone()]);
-        let right = &row[product.right.clone()];
-        let Some((own, rest)) = out.split_at_mut_checked(left.len() * right.len()) else { return };
-        out = rest;
-        if *scale == f64::NEG_INFINITY || right.is_empty() {
-            continue;
-        }
-        let sign = if signed && product.negative { -T::one() } else { T::one() };
-        for (own, a) in own.chunks_exact_mut(right.len()).zip(left) {
-            let scaled = sign * *a;
-            own.iter_mut().zip(right).for_each(|(out, b)| *out = scaled * *b);
-        }
-    }
-}
-
-multiversion! {
-    /// Writes tensor products of ranges of a row one after the other, each with aₚ times all of b for every p in order.
-    /// Products with a scale of −∞ are left unchanged.
-    pub fn outers<T>(out: &mut [T], row: &[T], products: &[Outer], scales: &[f64], signed: bool) = outers_body;
 }
 
 #[inline(always)]
@@ -227,14 +183,6 @@ mod tests {
                 let mut out = vec![f64::NAN; len];
                 multiply(isa, &mut out, &v, &v);
                 assert!(out.iter().zip(&v).all(|(o, v)| *o == v * v));
-                let row: Vec<f64> = [3.0, 0.0, -1.0].into_iter().chain(v.iter().copied()).collect();
-                let product = |left, negative| Outer { left, right: 3..3 + len, negative };
-                let products = [product(Some(0..3), true), product(None, true), product(None, false)];
-                let mut out = vec![f64::NAN; 5 * len];
-                outers(isa, &mut out, &row, &products, &[0.0, f64::NEG_INFINITY, 0.0], true);
-                let naive = [3.0, 0.0, -1.0].iter().flat_map(|a| v.iter().map(move |v| -a * v));
-                assert!(out[..3 * len].iter().copied().eq(naive));
-                assert!(out[3 * len..4 * len].iter().all(|v| v.is_nan()) && out[4 * len..] == v);
                 let mut sum: Vec<f32> = v.iter().map(|v| *v as f32).collect();
                 add_minus(isa, &mut sum, &v, 2.0);
                 assert!(sum.iter().zip(&v).all(|(s, v)| f64::from(*s) == 2.0 * v - 2.0));

@@ -4,7 +4,7 @@
 //! most 1.5 ulp (tested). Results below the smallest normal number are flushed to zero, which avoids slow denormal
 //! arithmetic. Overflow gives +∞; exp(±∞) and NaN follow IEEE 754.
 
-use super::Lane;
+use super::{Lane, Window};
 
 /// An element with an exponential.
 pub trait Exp: Lane {
@@ -26,10 +26,19 @@ impl Exp for f64 {
     }
 }
 
+/// Elements that are computed together, so that rows of few elements are as fast as others.
+pub(super) const TOGETHER: usize = 16;
+
 #[inline(always)]
 fn exp_minus_body<T: Exp, const FMA: bool, const SMALL: bool>(x: &mut [T], shift: T) {
-    for v in x {
-        *v = (*v - shift).fast_exp::<FMA, SMALL>();
+    let (whole, rest) = x.as_chunks_mut::<TOGETHER>();
+    for x in whole {
+        exp_together::<T, FMA, SMALL, false>(x, shift);
+    }
+    if !rest.is_empty() {
+        let mut last = padded(rest);
+        exp_together::<T, FMA, SMALL, false>(&mut last, shift);
+        rest.copy_from_slice(&last[..rest.len()]);
     }
 }
 
@@ -39,11 +48,42 @@ fn exp_pair_minus_body<T: Exp, const FMA: bool, const SMALL: bool>(
     minus: &mut [T],
     shift: T,
 ) {
-    for (p, m) in plus.iter_mut().zip(minus) {
-        let x = *p;
-        *p = (x - shift).fast_exp::<FMA, SMALL>();
-        *m = (-x - shift).fast_exp::<FMA, SMALL>();
+    let ((plus, rest), (minus, rest_of_minus)) =
+        (plus.as_chunks_mut::<TOGETHER>(), minus.as_chunks_mut::<TOGETHER>());
+    for (plus, minus) in plus.iter_mut().zip(minus) {
+        let (mut of_plus, mut of_minus) = (*plus, *plus);
+        exp_together::<T, FMA, SMALL, false>(&mut of_plus, shift);
+        exp_together::<T, FMA, SMALL, true>(&mut of_minus, shift);
+        (*plus, *minus) = (of_plus, of_minus);
     }
+    if !rest.is_empty() {
+        let mut last = padded(rest);
+        let mut last_of_minus = last;
+        exp_together::<T, FMA, SMALL, false>(&mut last, shift);
+        exp_together::<T, FMA, SMALL, true>(&mut last_of_minus, shift);
+        rest.copy_from_slice(&last[..rest.len()]);
+        rest_of_minus.copy_from_slice(&last_of_minus[..rest.len()]);
+    }
+}
+
+/// x ← exp(x − shift), or exp(−x − shift).
+#[inline(always)]
+fn exp_together<T: Exp, const FMA: bool, const SMALL: bool, const NEGATIVE: bool>(
+    x: &mut [T; TOGETHER],
+    shift: T,
+) {
+    for v in x {
+        let u = if NEGATIVE { -*v } else { *v };
+        *v = (u - shift).fast_exp::<FMA, SMALL>();
+    }
+}
+
+/// A few elements, and zeros.
+#[inline(always)]
+pub(super) fn padded<T: Lane>(few: &[T]) -> [T; TOGETHER] {
+    let mut all = [T::zero(); TOGETHER];
+    all[..few.len()].copy_from_slice(few);
+    all
 }
 
 multiversion! {
@@ -51,9 +91,16 @@ multiversion! {
     pub fn exp_minus<T>(x: &mut [T], shift: T) = exp_minus_body[false];
 }
 
+#[inline(always)]
+fn small_exp_minus_body<T: Exp, const FMA: bool>(x: Window<&mut [T]>, shifts: &[f64]) {
+    for (row, shift) in x.into_rows().zip(shifts) {
+        exp_minus_body::<T, FMA, true>(row, T::narrow(*shift));
+    }
+}
+
 multiversion! {
-    /// Bit-identical to [`exp_minus`] where eˣ⁻ˢʰⁱᶠᵗ is a normal number; other results are unspecified.
-    pub fn small_exp_minus<T>(x: &mut [T], shift: T) = exp_minus_body[true];
+    /// Bit-identical to [`exp_minus`] of each row, where eˣ⁻ˢʰⁱᶠᵗ is a normal number; other results are unspecified.
+    pub fn small_exp_minus<T>(x: Window<&mut [T]>, shifts: &[f64]) = small_exp_minus_body;
 }
 
 multiversion! {
@@ -61,9 +108,18 @@ multiversion! {
     pub fn exp_pair_minus<T>(plus: &mut [T], minus: &mut [T], shift: T) = exp_pair_minus_body[false];
 }
 
+#[inline(always)]
+fn small_exp_pair_minus_body<T: Exp, const FMA: bool>(x: Window<&mut [T]>, shifts: &[f64]) {
+    for (row, shift) in x.into_rows().zip(shifts) {
+        let (plus, minus) = row.split_at_mut(row.len() / 2);
+        exp_pair_minus_body::<T, FMA, true>(plus, minus, T::narrow(*shift));
+    }
+}
+
 multiversion! {
-    /// Bit-identical to [`exp_pair_minus`] where all results are normal numbers; others are unspecified.
-    pub fn small_exp_pair_minus<T>(plus: &mut [T], minus: &mut [T], shift: T) = exp_pair_minus_body[true];
+    /// Bit-identical to [`exp_pair_minus`] of the halves of each row, where all results are normal numbers; others are
+    /// unspecified.
+    pub fn small_exp_pair_minus<T>(x: Window<&mut [T]>, shifts: &[f64]) = small_exp_pair_minus_body;
 }
 
 /// eˣ in single precision; if `SMALL`, the result must be a normal number.
@@ -217,13 +273,14 @@ mod tests {
                 (0..=9999).map(|i| T::narrow(low + (high - low) * f64::from(i) / 9999.0)).collect();
             let (mut any, mut small) = (x.clone(), x.clone());
             exp_minus(isa, &mut any, T::zero());
-            small_exp_minus(isa, &mut small, T::zero());
+            small_exp_minus(isa, Window::of_row(&mut small), &[0.0]);
             assert_eq!(any, small, "{isa:?}");
             let x: Vec<T> = x.into_iter().map(|x| x * T::narrow(0.4)).collect();
-            let (mut any, mut small) = ((x.clone(), x.clone()), (x.clone(), x));
-            exp_pair_minus(isa, &mut any.0, &mut any.1, T::one());
-            small_exp_pair_minus(isa, &mut small.0, &mut small.1, T::one());
-            assert_eq!(any, small, "{isa:?}");
+            let (mut any, mut small) = ([x.clone(), x.clone()], [x.clone(), x].concat());
+            let [plus, minus] = &mut any;
+            exp_pair_minus(isa, plus, minus, T::one());
+            small_exp_pair_minus(isa, Window::of_row(&mut small), &[1.0]);
+            assert_eq!(any.concat(), small, "{isa:?}");
         }
     }
 

@@ -24,17 +24,18 @@ mod peak;
 mod planes;
 pub mod pointwise;
 mod product;
+mod products;
 mod reduce;
 mod sets;
 mod sincos;
 mod sparse;
 pub mod special;
 mod vector;
+mod window;
 
 pub use buffer::{Buffer, Fence, LINE, Stream, spread};
 pub use elementwise::{
-    Outer, add_minus, affine, divide, magnitudes, move_multiples, multiply, outers, raise, simplex, softmax,
-    subtract, weigh,
+    add_minus, affine, divide, magnitudes, move_multiples, multiply, raise, simplex, softmax, subtract, weigh,
 };
 pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
 pub use hadamard::hadamard_rounds;
@@ -46,14 +47,16 @@ pub use pages::{aligned_zeros, prefetch, zeros};
 pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{add_product, panel_product, product};
+pub use products::{Left, Product, products};
 pub use reduce::{
     Step, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, plain_sum, prefix_step, scale_and_add,
-    squared_distance, squared_norm, weighted_sum,
+    squared_distance, squared_norm, squared_norms, weighted_sum,
 };
 pub use sets::{negate_odd, negative_and_zero, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};
 pub use sparse::{sparse_product, sparse_squared_norm};
 use vector::Vector;
+pub use window::{Window, copy_rows};
 
 #[cfg(test)]
 mod test_support {

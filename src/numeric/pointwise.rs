@@ -5,7 +5,7 @@
 //! 4 + u² ulp for u Φ(u).
 
 use super::exp::Exp;
-use super::{Isa, Lane, cos_sin};
+use super::{Isa, Lane, Window, cos_sin};
 use crate::Real;
 
 #[inline(always)]
@@ -41,6 +41,18 @@ fn sign_body<T: Lane, const FMA: bool>(x: &mut [T]) {
 multiversion! {
     /// x ← sgn x, with sgn 0 = 1.
     pub fn sign<T>(x: &mut [T]) = sign_body;
+}
+
+#[inline(always)]
+fn signs_body<T: Lane, const FMA: bool>(x: Window<&mut [T]>) {
+    for row in x.into_rows() {
+        sign_body::<T, FMA>(row);
+    }
+}
+
+multiversion! {
+    /// [`sign`] of each row.
+    pub fn signs<T>(x: Window<&mut [T]>) = signs_body;
 }
 
 #[inline(always)]

@@ -193,12 +193,18 @@ impl<T: Lane> Run<'_, T> {
                         self.column::<V, 8, 2>(column, whole..eights);
                     }
                     self.column::<V, 4, 2>(column, eights..fours);
-                } else {
+                } else if self.columns - column > V::Half::WIDTH {
                     self.column::<V, M, 1>(column, 0..whole);
                     if M > 8 {
                         self.column::<V, 8, 1>(column, whole..eights);
                     }
                     self.column::<V, 4, 1>(column, eights..fours);
+                } else {
+                    self.column::<V::Half, M, 1>(column, 0..whole);
+                    if M > 8 {
+                        self.column::<V::Half, 8, 1>(column, whole..eights);
+                    }
+                    self.column::<V::Half, 4, 1>(column, eights..fours);
                 }
             }
             let wide = self.columns - self.columns % (WIDE * V::WIDTH);

@@ -5,7 +5,7 @@
 
 use std::array;
 
-use super::Lane;
+use super::{Lane, Window};
 use crate::Real;
 
 /// Independent accumulators of a reduction: two vectors of the widest instruction set.
@@ -14,7 +14,9 @@ pub(super) const LANES: usize = 16;
 #[inline(always)]
 fn squared_norm_body<T: Real, const FMA: bool>(x: &[T], scale: f64, scales: &[f64]) -> f64 {
     let square = |v: f64| (v, v);
-    if scales.is_empty() {
+    if scales.is_empty() && scale == 1.0 {
+        sum::<T, FMA>(x, square)
+    } else if scales.is_empty() {
         sum::<T, FMA>(x, |v| square(scale * v))
     } else {
         sum_of_pairs::<T, FMA>(x, &scales[..x.len()], |v, scale| square(scale * v))
@@ -24,6 +26,23 @@ fn squared_norm_body<T: Real, const FMA: bool>(x: &[T], scale: f64, scales: &[f6
 multiversion! {
     /// Σ (sₖ xₖ)² with sₖ = `scales[k]`, or `scale` for all k if there are none.
     pub fn squared_norm<T>(x: &[T], scale: f64, scales: &[f64]) -> f64 = squared_norm_body;
+}
+
+#[inline(always)]
+fn squared_norms_body<T: Real, const FMA: bool>(
+    out: Window<&mut [f64]>,
+    x: Window<&[T]>,
+    scale: f64,
+    scales: &[f64],
+) {
+    for (out, x) in out.into_rows().zip(x.rows()) {
+        out[0] = squared_norm_body::<T, FMA>(x, scale, scales);
+    }
+}
+
+multiversion! {
+    /// [`squared_norm`] of each row of x, in the first column of `out`.
+    pub fn squared_norms<T>(out: Window<&mut [f64]>, x: Window<&[T]>, scale: f64, scales: &[f64]) = squared_norms_body;
 }
 
 #[inline(always)]

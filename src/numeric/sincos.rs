@@ -4,8 +4,9 @@
 //! sin r, then the quadrant q determines their order and signs. Error at most 2.5 ulp for |x| ≤ 1e5 (tested). Larger
 //! elements use the standard library, which is accurate for every finite x; ±∞ and NaN give NaN.
 
-use super::exp::Exp;
+use super::exp::{Exp, TOGETHER, padded};
 use super::lane::Lane;
+use super::window::Window;
 
 /// The largest |x| for which the fast path is accurate.
 pub const COS_SIN_LIMIT: f64 = 1e5;
@@ -65,14 +66,38 @@ multiversion! {
 
 #[inline(always)]
 fn small_cos_sin_body<T: CosSin, const FMA: bool>(cos: &mut [T], sin: &mut [T]) {
-    for (c, s) in cos.iter_mut().zip(sin) {
+    let ((cos, rest), (sin, rest_of_sin)) =
+        (cos.as_chunks_mut::<TOGETHER>(), sin.as_chunks_mut::<TOGETHER>());
+    for (cos, sin) in cos.iter_mut().zip(sin) {
+        (*cos, *sin) = cos_sin_together::<T, FMA>(*cos);
+    }
+    if !rest.is_empty() {
+        let (cos, sin) = cos_sin_together::<T, FMA>(padded(rest));
+        rest.copy_from_slice(&cos[..rest.len()]);
+        rest_of_sin.copy_from_slice(&sin[..rest.len()]);
+    }
+}
+
+#[inline(always)]
+fn cos_sin_together<T: CosSin, const FMA: bool>(x: [T; TOGETHER]) -> ([T; TOGETHER], [T; TOGETHER]) {
+    let (mut cos, mut sin) = (x, x);
+    for (c, s) in cos.iter_mut().zip(&mut sin) {
         (*c, *s) = c.fast_cos_sin::<FMA>();
+    }
+    (cos, sin)
+}
+
+#[inline(always)]
+fn small_cos_sin_rows_body<T: CosSin, const FMA: bool>(x: Window<&mut [T]>) {
+    for row in x.into_rows() {
+        let (cos, sin) = row.split_at_mut(row.len() / 2);
+        small_cos_sin_body::<T, FMA>(cos, sin);
     }
 }
 
 multiversion! {
-    /// Bit-identical to [`cos_sin`] if no |x| exceeds [`COS_SIN_LIMIT`]; otherwise unspecified.
-    pub fn small_cos_sin<T>(cos: &mut [T], sin: &mut [T]) = small_cos_sin_body;
+    /// Bit-identical to [`cos_sin`] of the halves of each row if no |x| exceeds [`COS_SIN_LIMIT`]; otherwise unspecified.
+    pub fn small_cos_sin<T>(x: Window<&mut [T]>) = small_cos_sin_rows_body;
 }
 
 #[inline(always)]
@@ -193,9 +218,9 @@ mod tests {
                     (0x2f00_0000..=0x47c3_5000u32).step_by(101).map(|b| f32::from_bits(b | sign)).collect();
                 let (mut c, mut s) = (xs.clone(), vec![0.0; xs.len()]);
                 cos_sin(isa, &mut c, &mut s);
-                let (mut small_c, mut small_s) = (xs.clone(), vec![0.0; xs.len()]);
-                small_cos_sin(isa, &mut small_c, &mut small_s);
-                assert_eq!((&small_c, &small_s), (&c, &s), "{isa:?}");
+                let mut small = [&xs[..], &s[..]].concat();
+                small_cos_sin(isa, Window::of_row(&mut small));
+                assert_eq!(small, [&c[..], &s[..]].concat(), "{isa:?}");
                 for (i, x) in xs.iter().enumerate() {
                     let (sin, cos) = f64::from(*x).sin_cos();
                     worst = worst.max(ulps32(c[i], cos)).max(ulps32(s[i], sin));

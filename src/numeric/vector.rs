@@ -11,6 +11,8 @@ use super::Lane;
 pub trait Vector<T>: Copy {
     /// Elements; a power of two.
     const WIDTH: usize;
+    /// A register of half as many elements, or of as many if there is none.
+    type Half: Vector<T>;
     /// Rows of a tile of the product: with two vectors for each row, as many sums as fit in registers beside the
     /// operands.
     const ROWS: usize;
@@ -32,6 +34,7 @@ pub trait Vector<T>: Copy {
 
 impl<T: Lane, const N: usize> Vector<T> for [T; N] {
     const WIDTH: usize = N;
+    type Half = Self;
     /// NEON has 32 registers of 128 bits, SSE2 has 16.
     const ROWS: usize = if cfg!(target_arch = "aarch64") { 8 } else { 4 };
 
@@ -157,10 +160,11 @@ unsafe fn store<T: Lane, V: Vector<T>, const N: usize>(row: [V; N], to: *mut T) 
 /// A register type, from its intrinsics.
 #[cfg(target_arch = "x86_64")]
 macro_rules! register {
-    ($V:ident of $T:ident x $width:literal, $rows:literal rows: $splat:ident, $load:ident, $store:ident, $stream:ident,
+    ($V:ident of $T:ident x $width:literal, half of it $Half:ident, $rows:literal rows: $splat:ident, $load:ident, $store:ident, $stream:ident,
      $add:ident, $sub:ident, $mul:ident, $fma:ident) => {
         impl Vector<$T> for $V {
             const WIDTH: usize = $width;
+            type Half = $Half;
             const ROWS: usize = $rows;
 
             #[inline(always)]
@@ -208,14 +212,14 @@ macro_rules! register {
 }
 
 #[cfg(target_arch = "x86_64")]
-register!(__m256 of f32 x 8, 6 rows: _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_stream_ps,
+register!(__m256 of f32 x 8, half of it __m256, 6 rows: _mm256_set1_ps, _mm256_loadu_ps, _mm256_storeu_ps, _mm256_stream_ps,
     _mm256_add_ps, _mm256_sub_ps, _mm256_mul_ps, _mm256_fmadd_ps);
 #[cfg(target_arch = "x86_64")]
-register!(__m256d of f64 x 4, 6 rows: _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_stream_pd,
+register!(__m256d of f64 x 4, half of it __m256d, 6 rows: _mm256_set1_pd, _mm256_loadu_pd, _mm256_storeu_pd, _mm256_stream_pd,
     _mm256_add_pd, _mm256_sub_pd, _mm256_mul_pd, _mm256_fmadd_pd);
 #[cfg(target_arch = "x86_64")]
-register!(__m512 of f32 x 16, 12 rows: _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_stream_ps,
+register!(__m512 of f32 x 16, half of it __m256, 12 rows: _mm512_set1_ps, _mm512_loadu_ps, _mm512_storeu_ps, _mm512_stream_ps,
     _mm512_add_ps, _mm512_sub_ps, _mm512_mul_ps, _mm512_fmadd_ps);
 #[cfg(target_arch = "x86_64")]
-register!(__m512d of f64 x 8, 12 rows: _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_stream_pd,
+register!(__m512d of f64 x 8, half of it __m256d, 12 rows: _mm512_set1_pd, _mm512_loadu_pd, _mm512_storeu_pd, _mm512_stream_pd,
     _mm512_add_pd, _mm512_sub_pd, _mm512_mul_pd, _mm512_fmadd_pd);

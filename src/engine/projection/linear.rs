@@ -13,7 +13,7 @@ use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
 use crate::frequency::structured::{Rotation, Structured};
 use crate::kernel::Lengthscale;
-use crate::numeric::{self, Buffer, Isa, Packed, Panels};
+use crate::numeric::{self, Buffer, Isa, Packed, Panels, Window};
 
 /// The linear part of a feature map: x ↦ (⟨ωⱼ, x/ℓ⟩)ⱼ.
 ///
@@ -211,11 +211,6 @@ impl<T: Real> Projection<T> {
         Ok(())
     }
 
-    /// ‖x/ℓ‖², in `f64`.
-    fn squared_norm(&self, x: &[T]) -> f64 {
-        numeric::squared_norm(Isa::best(), x, self.inverse, &self.inverses)
-    }
-
     /// An upper bound of |⟨ωⱼ, x/ℓ⟩| over all j, from ‖x/ℓ‖².
     pub(crate) fn bound(&self, squared_norm: f64) -> f64 {
         self.reach * squared_norm.sqrt()
@@ -255,13 +250,19 @@ impl<T: Real> Projection<T> {
             }
             _ => self.multiply((x, x_stride), (out, stride), work),
         }
-        for (i, x) in x.chunks(x_stride).enumerate() {
-            let x = &x[..self.input_dim()];
-            let squared_norm = norms.map_or_else(|| self.squared_norm(x), |norms| norms[i]);
-            let row = tile.row(i);
-            row.log_scales[0] = squared_norm;
-            if squared_norm > self.safe() {
-                self.project_saturating(x, &mut row.values[..self.count()], work);
+        let (rows, d, safe) = (tile.rows(), self.input_dim(), self.safe());
+        match norms {
+            Some(norms) => norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm),
+            None => {
+                let x = Window { values: x, rows, stride: x_stride, width: d };
+                let (_, scales) = tile.rows_in(0..rows);
+                numeric::squared_norms(Isa::best(), scales, x, self.inverse, &self.inverses);
+            }
+        }
+        for i in 0..rows {
+            if *tile.scale(i) > safe {
+                let x = &x[i * x_stride..][..d];
+                self.project_saturating(x, &mut tile.row(i).values[..self.count()], work);
             }
         }
     }

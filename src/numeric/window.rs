@@ -1,0 +1,110 @@
+//! [`Window`]: some columns of some rows of a matrix.
+
+use super::{Lane, Vector};
+
+/// Consecutive columns of consecutive rows of a row-major matrix.
+#[derive(Clone, Copy, Debug)]
+pub struct Window<S> {
+    /// From the first element of the first row on, at least to the last one of the last row.
+    pub values: S,
+    pub rows: usize,
+    /// The distance between rows.
+    pub stride: usize,
+    /// The number of columns.
+    pub width: usize,
+}
+
+impl<'a, T> Window<&'a [T]> {
+    /// The rows, in order.
+    #[inline(always)]
+    pub fn rows(self) -> impl Iterator<Item = &'a [T]> {
+        (0..self.rows).map(move |i| &self.values[i * self.stride..][..self.width])
+    }
+}
+
+impl<'a, T> Window<&'a mut [T]> {
+    /// A row alone.
+    pub fn of_row(row: &'a mut [T]) -> Self {
+        let width = row.len();
+        Window { values: row, rows: 1, stride: width, width }
+    }
+
+    /// The same, to be read.
+    #[inline(always)]
+    pub fn shared(&self) -> Window<&[T]> {
+        Window { values: self.values, rows: self.rows, stride: self.stride, width: self.width }
+    }
+
+    /// The rows, in order.
+    #[inline(always)]
+    pub fn rows(&mut self) -> impl Iterator<Item = &mut [T]> {
+        RowsMut { rest: self.values, rows: self.rows, stride: self.stride, width: self.width }
+    }
+
+    /// The rows, in order.
+    #[inline(always)]
+    pub fn into_rows(self) -> impl Iterator<Item = &'a mut [T]> {
+        RowsMut { rest: self.values, rows: self.rows, stride: self.stride, width: self.width }
+    }
+}
+
+/// Rows to be changed. Unlike `chunks_mut`, which divides to know how many there are, nothing to set up: there may be one
+/// row only.
+struct RowsMut<'a, T> {
+    rest: &'a mut [T],
+    rows: usize,
+    stride: usize,
+    width: usize,
+}
+
+impl<'a, T> Iterator for RowsMut<'a, T> {
+    type Item = &'a mut [T];
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<&'a mut [T]> {
+        self.rows = self.rows.checked_sub(1)?;
+        let rest = std::mem::take(&mut self.rest);
+        let (row, rest) = rest.split_at_mut(self.stride.min(rest.len()));
+        self.rest = rest;
+        Some(&mut row[..self.width])
+    }
+}
+
+/// # Safety
+/// The machine must have the instruction set of `V`.
+#[inline(always)]
+unsafe fn copy_body<T: Lane, V: Vector<T>>(to: Window<&mut [T]>, from: Window<&[T]>) {
+    let width = to.width.min(from.width);
+    for (to, from) in to.into_rows().zip(from.rows()) {
+        // SAFETY: the caller's promise.
+        unsafe { write_multiple::<T, V>(&mut to[..width], T::one(), &from[..width]) };
+    }
+}
+
+multiversion! {
+    /// Copies the first columns of each row, as many as both have: faster than a call for each row where they are few.
+    pub fn copy_rows<T, vector>(to: Window<&mut [T]>, from: Window<&[T]>) = copy_body;
+}
+
+/// out ← a · b, for slices of equal lengths.
+///
+/// # Safety
+/// The machine must have the instruction set of `V`.
+#[inline(always)]
+pub unsafe fn write_multiple<T: Lane, V: Vector<T>>(out: &mut [T], a: T, b: &[T]) {
+    let len = out.len().min(b.len());
+    let Some(last) = len.checked_sub(V::WIDTH) else {
+        return out.iter_mut().zip(b).for_each(|(out, b)| *out = a * *b);
+    };
+    let mut at = 0;
+    // SAFETY: at + WIDTH is at most both lengths; the caller's promise.
+    unsafe {
+        let a = V::splat(a);
+        while at < last {
+            a.mul(V::load(b.as_ptr().add(at))).store(out.as_mut_ptr().add(at));
+            at += V::WIDTH;
+        }
+        // The last vector ends with the slice, and may repeat what the one before has written.
+        a.mul(V::load(b.as_ptr().add(last))).store(out.as_mut_ptr().add(last));
+    }
+}
