@@ -111,10 +111,7 @@ impl<T: Real> Sum<T> {
     pub fn new(plans: Vec<Plan<T>>, terms: &[Term]) -> Self {
         let mut parts: Vec<Part<T>> = Vec::with_capacity(plans.len());
         for plan in plans {
-            let (end, block) = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
-            // Whole cache lines: loops over short rows are twice as fast if no vector lies across two of them.
-            let column = end.checked_next_multiple_of(LINE / size_of::<T>()).unwrap_or(end);
-            let facts = plan.facts();
+            let ((column, block), facts) = (ends(&parts), plan.facts());
             // Saturates; the check of the facts refuses such sizes.
             let columns = column..column.saturating_add(facts.feature_dim());
             let blocks = block..block + facts.blocks.len();
@@ -140,10 +137,7 @@ impl<T: Real> Sum<T> {
                 products.iter().flat_map(|p| std::iter::repeat_n(p.width(), p.blocks())).collect(),
             )
         };
-        let room = parts.last().map_or((0, 0), |last| {
-            let whole = last.columns.end.checked_next_multiple_of(LINE / size_of::<T>());
-            (whole.unwrap_or(last.columns.end), last.blocks.end)
-        });
+        let room = ends(&parts);
         Sum { facts, parts, products, room }
     }
 
@@ -253,6 +247,13 @@ impl<T: Real> Sum<T> {
     pub fn room(&self) -> (usize, usize) {
         self.room
     }
+}
+
+/// Columns and blocks of all parts. Whole cache lines of columns: loops over short rows are up to twice as fast where no
+/// vector lies across two lines.
+fn ends<T: Real>(parts: &[Part<T>]) -> (usize, usize) {
+    let (columns, blocks) = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
+    (columns.checked_next_multiple_of(LINE / size_of::<T>()).unwrap_or(columns), blocks)
 }
 
 /// The sign of a block's weight, as a side sees it.

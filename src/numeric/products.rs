@@ -58,75 +58,92 @@ impl Product {
 /// The machine must have the instruction set of `V`.
 #[inline(always)]
 unsafe fn products_body<T: Lane, V: Vector<T>>(
-    out: (Window<&mut [T]>, Window<&mut [f64]>),
-    factors: (Window<&[T]>, Window<&[f64]>),
+    (out, scales): (Window<&mut [T]>, Window<&mut [f64]>),
+    (factors, of): (Window<&[T]>, Window<&[f64]>),
     products: &[Product],
     second: bool,
 ) {
-    let ((out, scales), (factors, of)) = (out, factors);
     let (mut first, mut first_block) = (0, 0);
     // A product for all rows: what it is made of is looked up once.
     for product in products {
         let (width, blocks) = (product.width(), product.blocks());
+        let sign = if second && product.negative { -T::one() } else { T::one() };
         for i in 0..out.rows {
             let out = &mut out.values[i * out.stride + first..][..width * blocks];
             let scales = &mut scales.values[i * scales.stride + first_block..][..blocks];
             let row = &factors.values[i * factors.stride..][..factors.width];
             let of = &of.values[i * of.stride..][..of.width];
+            let left_scale = match product.left {
+                Left::One => 0.0,
+                Left::Block(_, place) | Left::Signs(_, place, _) => of[place],
+            };
+            let scale = left_scale + of[product.right_scale] + product.half_weight;
+            let right = &row[product.right.clone()];
             // SAFETY: the caller's promise.
-            unsafe { write_product::<T, V>(out, scales, (row, of), product, second) };
+            unsafe {
+                match &product.left {
+                    Left::One => write_block::<T, V>(out, scales, (&[T::one()], right), (sign, scale)),
+                    Left::Block(left, _) => {
+                        write_block::<T, V>(out, scales, (&row[left.clone()], right), (sign, scale));
+                    }
+                    Left::Signs(left, _, turned) => {
+                        let signs = (&row[left.clone()], second && *turned);
+                        write_shares::<T, V>(out, scales, (signs, right), (sign, scale));
+                    }
+                }
+            }
         }
         (first, first_block) = (first + width * blocks, first_block + blocks);
     }
 }
 
+/// A tensor product, unless it is absent.
+///
 /// # Safety
 /// As [`products_body`].
 #[inline(always)]
-unsafe fn write_product<T: Lane, V: Vector<T>>(
+unsafe fn write_block<T: Lane, V: Vector<T>>(
     out: &mut [T],
     scales: &mut [f64],
-    (row, of): (&[T], &[f64]),
-    product: &Product,
-    second: bool,
+    (left, right): (&[T], &[T]),
+    (sign, scale): (T, f64),
 ) {
-    let (right, width) = (&row[product.right.clone()], product.right.len());
-    let sign = if second && product.negative { -T::one() } else { T::one() };
-    let scale = of[product.right_scale] + product.half_weight;
-    let scale = match &product.left {
-        Left::One => scale,
-        Left::Block(_, place) | Left::Signs(_, place, _) => of[*place] + scale,
-    };
+    scales[0] = scale;
+    if scale != f64::NEG_INFINITY {
+        for (p, a) in left.iter().enumerate() {
+            // SAFETY: the caller's promise.
+            unsafe { write_multiple::<T, V>(&mut out[p * right.len()..][..right.len()], sign * *a, right) };
+        }
+    }
+}
+
+/// The two blocks of each sign, unless all are absent.
+///
+/// # Safety
+/// As [`products_body`].
+#[inline(always)]
+unsafe fn write_shares<T: Lane, V: Vector<T>>(
+    out: &mut [T],
+    scales: &mut [f64],
+    ((signs, turned), right): ((&[T], Turned), &[T]),
+    (sign, scale): (T, f64),
+) {
     if scale == f64::NEG_INFINITY {
         return scales.fill(scale);
     }
-    // SAFETY: the caller's promise.
-    let write = |out: &mut [T], a: T| unsafe { write_multiple::<T, V>(out, a, right) };
-    match &product.left {
-        Left::One => {
-            scales[0] = scale;
-            write(out, sign);
-        }
-        Left::Block(columns, _) => {
-            scales[0] = scale;
-            for (p, a) in row[columns.clone()].iter().enumerate() {
-                write(&mut out[p * width..][..width], sign * *a);
-            }
-        }
-        Left::Signs(columns, _, turned) => {
-            let turned = second && *turned;
-            for (k, value) in row[columns.clone()].iter().enumerate() {
-                // Where the present block is, is computed, not branched on: signs are as random as coins.
-                let present = 2 * k + usize::from((*value < T::zero()) != turned);
-                write(&mut out[present * width..][..width], sign);
-                scales[present] = scale;
-                scales[present ^ 1] = f64::NEG_INFINITY;
-                if value.is_nan() {
-                    // A block of NaN is never absent.
-                    write(&mut out[(present ^ 1) * width..][..width], sign);
-                    scales[present ^ 1] = scale;
-                }
-            }
+    let width = right.len();
+    for (k, value) in signs.iter().enumerate() {
+        // Where the present block is, is computed, not branched on: signs are as random as coins.
+        let present = 2 * k + usize::from((*value < T::zero()) != turned);
+        let absent = present ^ 1;
+        // SAFETY: the caller's promise.
+        unsafe { write_multiple::<T, V>(&mut out[present * width..][..width], sign, right) };
+        (scales[present], scales[absent]) = (scale, f64::NEG_INFINITY);
+        if value.is_nan() {
+            // A block of NaN is never absent.
+            // SAFETY: as above.
+            unsafe { write_multiple::<T, V>(&mut out[absent * width..][..width], sign, right) };
+            scales[absent] = scale;
         }
     }
 }
