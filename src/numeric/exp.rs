@@ -31,14 +31,13 @@ pub(super) const TOGETHER: usize = 16;
 
 #[inline(always)]
 fn exp_minus_body<T: Exp, const FMA: bool, const SMALL: bool>(x: &mut [T], shift: T) {
-    let (whole, rest) = x.as_chunks_mut::<TOGETHER>();
-    for x in whole {
+    let last = last_together(x);
+    for x in x.as_chunks_mut::<TOGETHER>().0 {
         exp_together::<T, FMA, SMALL, false>(x, shift);
     }
-    if !rest.is_empty() {
-        let mut last = padded(rest);
+    if let Some(mut last) = last {
         exp_together::<T, FMA, SMALL, false>(&mut last, shift);
-        rest.copy_from_slice(&last[..rest.len()]);
+        write_last(x, &last);
     }
 }
 
@@ -48,21 +47,20 @@ fn exp_pair_minus_body<T: Exp, const FMA: bool, const SMALL: bool>(
     minus: &mut [T],
     shift: T,
 ) {
-    let ((plus, rest), (minus, rest_of_minus)) =
-        (plus.as_chunks_mut::<TOGETHER>(), minus.as_chunks_mut::<TOGETHER>());
-    for (plus, minus) in plus.iter_mut().zip(minus) {
+    let last = last_together(plus);
+    let chunks = plus.as_chunks_mut::<TOGETHER>().0.iter_mut().zip(minus.as_chunks_mut::<TOGETHER>().0);
+    for (plus, minus) in chunks {
         let (mut of_plus, mut of_minus) = (*plus, *plus);
         exp_together::<T, FMA, SMALL, false>(&mut of_plus, shift);
         exp_together::<T, FMA, SMALL, true>(&mut of_minus, shift);
         (*plus, *minus) = (of_plus, of_minus);
     }
-    if !rest.is_empty() {
-        let mut last = padded(rest);
-        let mut last_of_minus = last;
-        exp_together::<T, FMA, SMALL, false>(&mut last, shift);
-        exp_together::<T, FMA, SMALL, true>(&mut last_of_minus, shift);
-        rest.copy_from_slice(&last[..rest.len()]);
-        rest_of_minus.copy_from_slice(&last_of_minus[..rest.len()]);
+    if let Some(mut of_plus) = last {
+        let mut of_minus = of_plus;
+        exp_together::<T, FMA, SMALL, false>(&mut of_plus, shift);
+        exp_together::<T, FMA, SMALL, true>(&mut of_minus, shift);
+        write_last(plus, &of_plus);
+        write_last(minus, &of_minus);
     }
 }
 
@@ -78,12 +76,27 @@ fn exp_together<T: Exp, const FMA: bool, const SMALL: bool, const NEGATIVE: bool
     }
 }
 
-/// A few elements, and zeros.
+/// The last elements where whole chunks leave some over: as many as a chunk has, or all and zeros. Read before the chunks
+/// are written, since the last elements and the last chunk may overlap.
 #[inline(always)]
-pub(super) fn padded<T: Lane>(few: &[T]) -> [T; TOGETHER] {
-    let mut all = [T::zero(); TOGETHER];
-    all[..few.len()].copy_from_slice(few);
-    all
+pub(super) fn last_together<T: Lane>(x: &[T]) -> Option<[T; TOGETHER]> {
+    if x.len().is_multiple_of(TOGETHER) {
+        return None;
+    }
+    Some(x.last_chunk().copied().unwrap_or_else(|| {
+        let mut all = [T::zero(); TOGETHER];
+        all[..x.len()].copy_from_slice(x);
+        all
+    }))
+}
+
+/// Writes what was made of [`last_together`] in its place.
+#[inline(always)]
+pub(super) fn write_last<T: Lane>(x: &mut [T], last: &[T; TOGETHER]) {
+    match x.last_chunk_mut() {
+        Some(own) => *own = *last,
+        None => x.copy_from_slice(&last[..x.len()]),
+    }
 }
 
 multiversion! {
@@ -288,6 +301,50 @@ mod tests {
     fn promises_change_no_bit() {
         small_is_any::<f32>(-87.3, 88.7);
         small_is_any::<f64>(-708.3, 709.7);
+    }
+
+    /// Whole chunks, what they leave over, and rows of a matrix: each element alone gives the same bits.
+    fn every_length<T: crate::Real>() {
+        let alone = |isa, x: T, shift: T| {
+            let mut alone = [x];
+            exp_minus(isa, &mut alone, shift);
+            alone[0]
+        };
+        for isa in Isa::available() {
+            for len in 0..70 {
+                let x: Vec<T> = (0..3 * len).map(|i| T::narrow(0.3 * i as f64 - 9.0)).collect();
+                let shifts = [0.0, 1.5, -0.75];
+                let mut minus = x.clone();
+                small_exp_minus(
+                    isa,
+                    Window { values: &mut minus, rows: 3, stride: len, width: len },
+                    &shifts,
+                );
+                let stride = 2 * len + 1;
+                let mut pairs = vec![T::one(); 3 * stride];
+                for i in 0..3 {
+                    pairs[i * stride..][..len].copy_from_slice(&x[i * len..][..len]);
+                }
+                let window = Window { values: &mut pairs[..], rows: 3, stride, width: 2 * len };
+                small_exp_pair_minus(isa, window, &shifts);
+                for (i, shift) in shifts.into_iter().enumerate() {
+                    let shift = T::narrow(shift);
+                    for k in 0..len {
+                        let x = x[i * len + k];
+                        assert_eq!(minus[i * len + k], alone(isa, x, shift), "{isa:?} {len}");
+                        assert_eq!(pairs[i * stride + k], alone(isa, x, shift), "{isa:?} {len}");
+                        assert_eq!(pairs[i * stride + len + k], alone(isa, -x, shift), "{isa:?} {len}");
+                    }
+                    assert_eq!(pairs[i * stride + 2 * len], T::one());
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn lengths_change_no_bit() {
+        every_length::<f32>();
+        every_length::<f64>();
     }
 
     #[test]
