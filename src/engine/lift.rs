@@ -172,6 +172,39 @@ fn small_exponent<T: Real>() -> f64 {
 mod tests {
     use super::*;
 
+    /// Rows that are lifted together, of small and of large bounds, are what each of them is alone.
+    #[test]
+    fn rows_do_not_depend_on_their_neighbours() {
+        let function = |activation| Lift::Function { activation, offset: 0.0 };
+        let polar = Lift::ExpPolar { conjugate: true };
+        let lifts = [
+            Lift::Exp,
+            Lift::ExpPair,
+            Lift::Polar,
+            polar,
+            function(Activation::Sign),
+            function(Activation::Cos),
+        ];
+        let all = [3.0, 1e6, 2.0, f64::NAN, 40.0];
+        for (lift, bounds) in lifts.iter().flat_map(|lift| [(lift, &all[..]), (lift, &all[..1])]) {
+            let (count, stride) = (5 * lift.width(), 13);
+            let row = |bound: f64| (0..count).map(move |k| bound * ((k * 7 % 11) as f64 / 5.5 - 0.9));
+            let mut rows: Vec<f32> = vec![9.0; bounds.len() * stride];
+            for (row_of, bound) in rows.chunks_mut(stride).zip(bounds) {
+                row_of.iter_mut().zip(row(*bound)).for_each(|(to, from)| *to = from as f32);
+            }
+            let (mut alone, mut scales) = (rows.clone(), bounds.to_vec());
+            let window = Window { values: &mut rows[..], rows: bounds.len(), stride, width: count };
+            lift.apply_to_rows(window, &mut scales);
+            for (row, (scale, bound)) in alone.chunks_mut(stride).zip(scales.iter().zip(bounds)) {
+                let own = lift.apply_to_any(&mut row[..count], *bound);
+                assert_eq!(own.to_bits(), scale.to_bits(), "{lift:?} {bound}");
+            }
+            let bits = |rows: &[f32]| rows.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&rows), bits(&alone), "{lift:?}");
+        }
+    }
+
     #[test]
     fn scaled_values_are_the_features() {
         for bound in [3.0f64, 1e9] {

@@ -186,6 +186,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn groups_are_all_rows_once() {
+        for (rows, width) in [(0, 3), (1, 3), (16, 3), (35, 3), (35, 900), (5, 100_000)] {
+            let (mut values, mut scales) = (vec![0.0f32; rows * width], vec![0.0; rows]);
+            let groups: Vec<_> =
+                Tile::new(&mut values, &mut [], &mut scales, (rows, width, 1)).groups().collect();
+            assert!(groups.iter().all(|group| (1..=GROUP_ROWS).contains(&group.len())));
+            assert!(groups.iter().all(|group| group.len() == 1 || group.len() * width * 4 <= GROUP));
+            assert!(groups.into_iter().flatten().eq(0..rows));
+        }
+    }
+
+    #[test]
     fn parts_are_columns_of_the_whole() {
         let (mut values, mut scales) = ([0.0f32; 12], [0.0; 4]);
         let mut tile = Tile::new(&mut values, &mut [], &mut scales, (2, 6, 2));
