@@ -94,7 +94,12 @@ fn fill_by<T: Real>(
     arrays: Arrays<'_, T>,
     (rows, streamed): (usize, bool),
 ) {
+    // Maps, a user's own too, are never asked for the features of no points.
+    if x.nrows() == 0 {
+        return;
+    }
     let work = arrays.values.len().saturating_mul(x.depth());
+    // Runs of one tile would be a tenth of the time of a small row.
     if x.nrows() <= rows {
         let mut worker = Worker::default();
         worker.scratch.wide = is_wide(x.nrows(), rows, work);

@@ -81,12 +81,15 @@ impl Lift {
     /// As [`apply`](Lift::apply) for each row, whose bound becomes its logarithmic scale.
     pub(crate) fn apply_to_rows<T: Real>(self, mut rows: Window<&mut [T]>, bounds: &mut [f64]) {
         let isa = Isa::best();
+        // Of a row with room for no whole number of features the end is left unchanged.
+        rows.width -= rows.width % self.width();
         // Loops without branches go through all rows at once where no bound is beyond the limit.
         let limit = match self {
             Lift::Exp | Lift::ExpPair => small_exponent::<T>(),
             Lift::Polar => numeric::COS_SIN_LIMIT,
             Lift::Function { activation: Activation::Sign, offset: 0.0 } => f64::INFINITY,
-            Lift::ExpPolar { .. } | Lift::Function { .. } => f64::NEG_INFINITY,
+            // Reached by no bound.
+            Lift::ExpPolar { .. } | Lift::Function { .. } => f64::NAN,
         };
         if !bounds.iter().all(|bound| *bound <= limit) {
             rows.rows().zip(bounds).for_each(|(row, bound)| *bound = self.apply_to_any(row, *bound));

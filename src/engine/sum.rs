@@ -18,9 +18,9 @@ use crate::numeric::{self, Isa, LINE, Left, Product};
 pub(crate) struct Sum<T> {
     pub facts: Facts,
     parts: Vec<Part<T>>,
-    /// The blocks of features.
+    /// The blocks of features, in order; one product may be many blocks.
     products: Vec<Product>,
-    /// Features and blocks of all parts.
+    /// Columns, with gaps that hold anything, and blocks of all parts.
     room: (usize, usize),
 }
 
@@ -69,7 +69,8 @@ struct Slot {
 }
 
 impl Block<'_> {
-    /// The logarithmic scale of the block in a row, from those of the parts; −∞ where it is absent.
+    /// The logarithmic scale of the block in a row, from those of the parts; −∞ where it is absent. The same as
+    /// `numeric::products` writes for values.
     fn scale<T: Real>(&self, side: Side, parts: Features<'_, T>) -> f64 {
         let of = parts.log_scales;
         let left = match self.product.left {
@@ -243,7 +244,7 @@ impl<T: Real> Sum<T> {
         self.parts.iter().map(|part| (&part.plan, part.columns.clone()))
     }
 
-    /// Features and blocks of all parts.
+    /// Columns, with gaps that hold anything, and blocks of all parts.
     pub fn room(&self) -> (usize, usize) {
         self.room
     }

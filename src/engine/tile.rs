@@ -7,7 +7,7 @@ use crate::numeric::{Fence, Stream, Window};
 
 /// Bytes of features that several passes go over before the next ones: they stay in the first cache.
 const GROUP: usize = 16 << 10;
-/// The rows that they belong to, at most.
+/// The most rows of a group.
 pub(super) const GROUP_ROWS: usize = 16;
 
 /// A tile of features under construction: a few rows of values and their logarithmic scales.

@@ -184,27 +184,14 @@ impl<T: Lane> Run<'_, T> {
         let whole = if most > 0 && alone(most - M) < alone(most) { most - M } else { most };
         let eights = if M > 8 { whole + (rows - whole) / 8 * 8 } else { whole };
         let fours = rows - alone(whole);
+        let ends = [whole, eights, fours];
         // SAFETY: rows and columns lie inside the result; the caller's promises.
         unsafe {
             for column in (0..self.columns).step_by(2 * V::WIDTH) {
-                if self.columns - column > V::WIDTH {
-                    self.column::<V, M, 2>(column, 0..whole);
-                    if M > 8 {
-                        self.column::<V, 8, 2>(column, whole..eights);
-                    }
-                    self.column::<V, 4, 2>(column, eights..fours);
-                } else if self.columns - column > V::Half::WIDTH {
-                    self.column::<V, M, 1>(column, 0..whole);
-                    if M > 8 {
-                        self.column::<V, 8, 1>(column, whole..eights);
-                    }
-                    self.column::<V, 4, 1>(column, eights..fours);
-                } else {
-                    self.column::<V::Half, M, 1>(column, 0..whole);
-                    if M > 8 {
-                        self.column::<V::Half, 8, 1>(column, whole..eights);
-                    }
-                    self.column::<V::Half, 4, 1>(column, eights..fours);
+                match self.columns - column {
+                    left if left > V::WIDTH => self.column::<V, M, 2>(column, ends),
+                    left if left > V::Half::WIDTH => self.column::<V, M, 1>(column, ends),
+                    _ => self.column::<V::Half, M, 1>(column, ends),
                 }
             }
             let wide = self.columns - self.columns % (WIDE * V::WIDTH);
@@ -223,7 +210,7 @@ impl<T: Lane> Run<'_, T> {
         }
     }
 
-    /// The tiles of `M` rows × `N` vectors from a column on.
+    /// The tiles of `N` vectors from a column on: of `M` rows, of eight and of four, each up to its end.
     ///
     /// # Safety
     /// As [`tile`](Run::tile).
@@ -231,11 +218,21 @@ impl<T: Lane> Run<'_, T> {
     unsafe fn column<V: Vector<T>, const M: usize, const N: usize>(
         &mut self,
         column: usize,
-        rows: std::ops::Range<usize>,
+        [whole, eights, fours]: [usize; 3],
     ) {
-        for row in rows.step_by(M) {
-            // SAFETY: the caller's promise.
-            unsafe { self.tile::<V, M, N>(row, column) };
+        // SAFETY: the caller's promise.
+        unsafe {
+            for row in (0..whole).step_by(M) {
+                self.tile::<V, M, N>(row, column);
+            }
+            if M > 8 {
+                for row in (whole..eights).step_by(8) {
+                    self.tile::<V, 8, N>(row, column);
+                }
+            }
+            for row in (eights..fours).step_by(4) {
+                self.tile::<V, 4, N>(row, column);
+            }
         }
     }
 

@@ -27,8 +27,8 @@ pub enum Left {
     One,
     /// These columns, with the log scale in this place.
     Block(Range<usize>, usize),
-    /// For each of these columns, which hold signs: 1 in a block for + and 1 in the next one for −, of which the one for
-    /// the other sign is absent, which its log scale −∞ says. The signs of the second side are turned if so said.
+    /// Each of these columns holds a sign and gives two blocks, 1 ⊗ right for + and for −; that of the other sign is absent,
+    /// with the log scale −∞.
     Signs(Range<usize>, usize, Turned),
 }
 
@@ -153,7 +153,7 @@ multiversion! {
     /// unchanged.
     ///
     /// # Panics
-    /// If a row is too short.
+    /// If the distance between rows is less than their products take.
     pub fn products<T, vector>(
         out: (Window<&mut [T]>, Window<&mut [f64]>),
         factors: (Window<&[T]>, Window<&[f64]>),
@@ -255,25 +255,6 @@ mod tests {
                         }
                         assert_eq!(rest[..3], [gap; 3]);
                     }
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn rows_are_copied() {
-        for isa in Isa::available() {
-            for width in 0..40 {
-                let from: Vec<f32> = (0..3 * 41).map(|k| k as f32).collect();
-                let mut to = vec![-1.0; 3 * 50];
-                let from_rows = Window { values: &from[..], rows: 3, stride: 41, width: 41 };
-                crate::numeric::copy_rows(
-                    isa,
-                    Window { values: &mut to, rows: 3, stride: 50, width },
-                    from_rows,
-                );
-                for (to, from) in to.chunks(50).zip(from.chunks(41)) {
-                    assert!(to[..width] == from[..width] && to[width..].iter().all(|v| *v == -1.0));
                 }
             }
         }

@@ -76,7 +76,7 @@ impl<'a, T> Iterator for RowsMut<'a, T> {
 unsafe fn copy_body<T: Lane, V: Vector<T>>(to: Window<&mut [T]>, from: Window<&[T]>) {
     let width = to.width.min(from.width);
     for (to, from) in to.into_rows().zip(from.rows()) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise. Multiplying by one is exact.
         unsafe { write_multiple::<T, V>(&mut to[..width], T::one(), &from[..width]) };
     }
 }
@@ -106,5 +106,26 @@ pub unsafe fn write_multiple<T: Lane, V: Vector<T>>(out: &mut [T], a: T, b: &[T]
         }
         // The last vector ends with the slice, and may repeat what the one before has written.
         a.mul(V::load(b.as_ptr().add(last))).store(out.as_mut_ptr().add(last));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::numeric::Isa;
+
+    #[test]
+    fn rows_are_copied() {
+        for isa in Isa::available() {
+            for width in 0..40 {
+                let from: Vec<f32> = (0..3 * 41).map(|k| k as f32).collect();
+                let mut to = vec![-1.0; 3 * 50];
+                let from_rows = Window { values: &from[..], rows: 3, stride: 41, width: 41 };
+                copy_rows(isa, Window { values: &mut to, rows: 3, stride: 50, width }, from_rows);
+                for (to, from) in to.chunks(50).zip(from.chunks(41)) {
+                    assert!(to[..width] == from[..width] && to[width..].iter().all(|v| *v == -1.0));
+                }
+            }
+        }
     }
 }

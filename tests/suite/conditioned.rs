@@ -350,6 +350,23 @@ fn gradients_are_those_of_finite_differences() {
 }
 
 #[test]
+fn no_points_have_no_features() {
+    for d in [2, 40] {
+        let (none, two) = (Array2::<f32>::zeros((0, d)), Array2::<f32>::zeros((2, d)));
+        for plain in maps::<f32>(d, Softmax::default().into()) {
+            for map in [plain.conditioned(&conditioning(d)).unwrap(), plain] {
+                for side in [Side::X, Side::Y] {
+                    let features = map.features(side, &none).unwrap().to_array();
+                    assert_eq!(features.dim(), (0, map.feature_dim()), "{map:?}");
+                }
+                assert_eq!(map.gram(&none, &two).unwrap().dim(), (0, 2));
+                assert_eq!(map.gram(&two, &none).unwrap().dim(), (2, 0));
+            }
+        }
+    }
+}
+
+#[test]
 fn extremes_stay_finite() {
     let d = 3;
     let map = Positive.softmax::<f32>(frequencies(d, 20, &Orthogonal, 1)).unwrap();
