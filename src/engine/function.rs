@@ -10,10 +10,6 @@ use crate::numeric::{self, Isa, pointwise};
 /// Replaces projections, at most `bound` in magnitude, by values of f + ε, scaled to at most 1 in magnitude; returns their
 /// logarithmic scale.
 pub(super) fn apply<T: Real>(f: Activation, offset: f64, values: &mut [T], bound: f64) -> f64 {
-    if f == Activation::Sign && offset == 0.0 {
-        pointwise::sign(Isa::best(), values);
-        return 0.0;
-    }
     let mut scale = activate(f, values, bound);
     if offset != 0.0 {
         // Relative to the values of f: ε must not underflow where f is 0.

@@ -73,16 +73,15 @@ impl Lift {
     /// is so small that no product of two features can underflow, else by the largest exponent, and become 0 where they
     /// would be denormal numbers; which of the two depends on the row alone.
     pub fn apply<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
-        let mut scale = [bound];
-        self.apply_to_rows(Window::of_row(row), &mut scale);
+        // Of a row with room for no whole number of features the end is left unchanged.
+        let (whole, mut scale) = (row.len() / self.width() * self.width(), [bound]);
+        self.apply_to_rows(Window::of_row(&mut row[..whole]), &mut scale);
         scale[0]
     }
 
     /// As [`apply`](Lift::apply) for each row, whose bound becomes its logarithmic scale.
     pub(crate) fn apply_to_rows<T: Real>(self, mut rows: Window<&mut [T]>, bounds: &mut [f64]) {
         let isa = Isa::best();
-        // Of a row with room for no whole number of features the end is left unchanged.
-        rows.width -= rows.width % self.width();
         // Loops without branches go through all rows at once where no bound is beyond the limit.
         let limit = match self {
             Lift::Exp | Lift::ExpPair => small_exponent::<T>(),

@@ -191,8 +191,7 @@ impl<T: Real> Shared<T> {
     }
 
     fn read(&self, tile: &mut Tile<'_, T>) {
-        let m = self.projection.count();
-        let rows = tile.rows();
+        let (m, rows) = (self.projection.count(), tile.rows());
         let own = Window { values: &*self.values, rows, stride: m, width: m };
         numeric::copy_rows(Isa::best(), tile.rows_in(0..rows).0, own);
         self.squared_norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm);

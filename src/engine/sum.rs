@@ -69,17 +69,11 @@ struct Slot {
 }
 
 impl Block<'_> {
-    /// The logarithmic scale of the block in a row, from those of the parts; −∞ where it is absent. The same as
-    /// `numeric::products` writes for values.
+    /// The logarithmic scale of the block in a row, from those of the parts; −∞ where it is absent.
     fn scale<T: Real>(&self, side: Side, parts: Features<'_, T>) -> f64 {
-        let of = parts.log_scales;
-        let left = match self.product.left {
-            Left::One => 0.0,
-            Left::Block(_, place) | Left::Signs(_, place, _) => of[place],
-        };
         match &self.slot {
             Some(slot) if slot.is_absent(side, parts) => f64::NEG_INFINITY,
-            _ => left + of[self.product.right_scale] + self.product.half_weight,
+            _ => self.product.scale(parts.log_scales),
         }
     }
 }
@@ -200,7 +194,7 @@ impl<T: Real> Sum<T> {
             for ((columns, scale), block) in blocks {
                 *scale = block.scale(side, parts);
                 if *scale != f64::NEG_INFINITY {
-                    let sign: T = sign(block.product, side);
+                    let sign: T = block.product.sign(side == Side::Y);
                     let (values, signs) = (&mut row.values[columns.clone()], &mut row.signs[columns]);
                     combine(block.product, parts.values, T::zero(), values, |a, b| a + b);
                     combine(block.product, parts.signs, T::one(), signs, |a, b| sign * a * b);
@@ -224,12 +218,12 @@ impl<T: Real> Sum<T> {
                 continue;
             }
             let product = block.product;
+            let sign: T = product.sign(side == Side::Y);
             let (left, right) = factors(product, parts.values, &one);
-            for (p, (a, own)) in
-                left.iter().zip(cotangents[columns].chunks_exact(right.len().max(1))).enumerate()
-            {
+            let rows = cotangents[columns].chunks_exact(right.len().max(1));
+            for (p, (a, own)) in left.iter().zip(rows).enumerate() {
                 for (q, cotangent) in own.iter().enumerate() {
-                    let cotangent = sign::<T>(product, side) * *cotangent;
+                    let cotangent = sign * *cotangent;
                     out[product.right.start + q] += *a * cotangent;
                     if let Left::Block(left, _) = &product.left {
                         out[left.start + p] += right[q] * cotangent;
@@ -255,11 +249,6 @@ impl<T: Real> Sum<T> {
 fn ends<T: Real>(parts: &[Part<T>]) -> (usize, usize) {
     let (columns, blocks) = parts.last().map_or((0, 0), |last| (last.columns.end, last.blocks.end));
     (columns.checked_next_multiple_of(LINE / size_of::<T>()).unwrap_or(columns), blocks)
-}
-
-/// The sign of a block's weight, as a side sees it.
-fn sign<T: Real>(product: &Product, side: Side) -> T {
-    if product.negative && side == Side::Y { -T::one() } else { T::one() }
 }
 
 /// The factors of a block in a row of the parts' features; the left one is `one` if there is none.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::window::{Window, write_multiple};
 use super::{Lane, Vector};
+use crate::Real;
 
 /// Blocks of a row that are left ⊗ right, with aₚ times all of b for every p in order.
 #[derive(Clone, Debug)]
@@ -52,6 +53,22 @@ impl Product {
             Left::Block(columns, _) => columns.len().saturating_mul(self.right.len()),
         }
     }
+
+    /// The log scale of its present blocks in a row of factors with these.
+    #[inline(always)]
+    pub fn scale(&self, of: &[f64]) -> f64 {
+        let left = match self.left {
+            Left::One => 0.0,
+            Left::Block(_, place) | Left::Signs(_, place, _) => of[place],
+        };
+        left + of[self.right_scale] + self.half_weight
+    }
+
+    /// The sign of the weight, as a side sees it.
+    #[inline(always)]
+    pub fn sign<T: Real>(&self, second: bool) -> T {
+        if second && self.negative { -T::one() } else { T::one() }
+    }
 }
 
 /// # Safety
@@ -67,17 +84,13 @@ unsafe fn products_body<T: Lane, V: Vector<T>>(
     // A product for all rows: what it is made of is looked up once.
     for product in products {
         let (width, blocks) = (product.width(), product.blocks());
-        let sign = if second && product.negative { -T::one() } else { T::one() };
+        let sign = product.sign(second);
         for i in 0..out.rows {
             let out = &mut out.values[i * out.stride + first..][..width * blocks];
             let scales = &mut scales.values[i * scales.stride + first_block..][..blocks];
             let row = &factors.values[i * factors.stride..][..factors.width];
             let of = &of.values[i * of.stride..][..of.width];
-            let left_scale = match product.left {
-                Left::One => 0.0,
-                Left::Block(_, place) | Left::Signs(_, place, _) => of[place],
-            };
-            let scale = left_scale + of[product.right_scale] + product.half_weight;
+            let scale = product.scale(of);
             let right = &row[product.right.clone()];
             // SAFETY: the caller's promise.
             unsafe {

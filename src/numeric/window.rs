@@ -38,7 +38,7 @@ impl<'a, T> Window<&'a mut [T]> {
     /// The rows, in order.
     #[inline(always)]
     pub fn rows(&mut self) -> impl Iterator<Item = &mut [T]> {
-        RowsMut { rest: self.values, rows: self.rows, stride: self.stride, width: self.width }
+        Window { values: &mut *self.values, ..*self }.into_rows()
     }
 
     /// The rows, in order.
