@@ -36,7 +36,7 @@
 //! | [`DenseExponential`] | m, positive | – | as OPRF, for data whose sums x + y are large in few directions: all from the data ([`manual::shaped`]) |
 //! | [`ComplexExponential`] | m or 2m | Ax + A⁻ᵀy = 0 | queries and keys lie around known centres |
 //! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign (with a [`Shift`](map::Shift): positive) |
-//! | [`Hybrid`](hybrid::Hybrid) | products of those of its parts | x = y and x = −y | pairs of both kinds occur |
+//! | [`Hybrid`](compose::Hybrid) | products of those of its parts | x = y and x = −y | pairs of both kinds occur |
 //! | [`Sign`] | m, ±1 | – | the angular kernel |
 //! | [`Nonlinear`], [`EluPlusOne`] | m | – | a nonlinearity is asked for, not a kernel |
 //!
@@ -45,7 +45,7 @@
 //! trigonometric features serve any shift-invariant kernel ([Matérn](kernel::Matern), [rational
 //! quadratic](kernel::RationalQuadratic), [Laplace](kernel::Laplace), [your own](kernel::ShiftInvariant)), positive and
 //! hyperbolic ones the [regularised softmax](kernel::RegularisedSoftmax) kernel. [`Map::log_variance`] predicts the
-//! variance of an estimate where it is known; [`plan`] chooses parameters from data.
+//! variance of an estimate where it is known; [`data`] chooses parameters from data.
 //!
 //! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never
 //! worse for positive features), [`Simplex`](frequency::Simplex) (best for them), and
@@ -57,10 +57,10 @@
 //!
 //! - [`Error`], [`Real`], [`SignedLog`]; vectorised loops and special functions (private); linear algebra ([`linalg`])
 //! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
-//! - frequencies and couplings ([`frequency`]); parameters from data ([`plan`])
+//! - frequencies and couplings ([`frequency`]); parameters from data ([`data`])
 //! - the engine (private): projections and lifts of tiles of points, threads, folds over features without storing them
 //! - feature maps ([`map`]) and their recipes
-//! - sums of products of maps ([`hybrid`])
+//! - within them sums of products of maps, a map for each pair of clusters, and maps at transformed points ([`compose`])
 //! - applications ([`apply`]): kernel and ridge regression, [attention](apply::attention), [softmax
 //!   sampling](apply::softmax_sampling), [metrics](apply::metrics)
 //! - beside them the [`manual`], and the tests for maps of your own (feature `testing`)
@@ -86,11 +86,13 @@
 
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod digest;
 mod error;
 #[cfg(feature = "serde")]
 mod exact;
 mod real;
 mod signed_log;
+mod tagged;
 
 pub mod linalg;
 mod numeric;
@@ -100,14 +102,13 @@ pub mod theory;
 
 pub mod frequency;
 
-pub mod plan;
+pub mod data;
 
 mod engine;
 pub mod projection;
 
 pub mod map;
-
-pub mod hybrid;
+pub use map::compose;
 
 pub mod apply;
 

@@ -18,8 +18,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use ndarray::Array2;
+use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Frequencies, Independent, draw};
-use random_features::hybrid::{Bases, Hybrid};
 use random_features::machine::{Scratch, project};
 use random_features::projection::Projection;
 use random_features::{Hyperbolic, Map, Real, Result, Side, Trigonometric, rng};

@@ -3,8 +3,8 @@
 use ndarray::{Array4, ArrayView2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::Attention;
+use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::{Coupling, Independent, Orthogonal, RootDim, Simplex, draw, draw_with};
-use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::gerf::GerfSign;
 use random_features::{Gerf, Hyperbolic, Positive, Result, Trigonometric, rng};
 

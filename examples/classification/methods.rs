@@ -2,11 +2,11 @@
 
 use ndarray::{Array2, ArrayView2};
 use random_features::apply::{Criterion, ExactSmoother, KernelRidge, RidgeStatistics, Smoother};
+use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::{
     Coupling, Independent, Orthogonal, Simplex, SimplexPlus, draw, draw_geometric, draw_poisson,
 };
 use random_features::kernel::{Gaussian, Kernel};
-use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::gerf::GerfSign;
 use random_features::{Geometric, Gerf, Hyperbolic, Map, Poisson, Positive, Result, Trigonometric, rng};
 

@@ -1,10 +1,10 @@
 //! The maps, and the errors of their estimates over all pairs of points.
 
 use ndarray::{Array2, Zip};
+use random_features::compose::{Centres, Clustered, Formula};
+use random_features::data::Clustering;
 use random_features::frequency::{Independent, draw};
-use random_features::hybrid::{Centres, Clustered, Formula};
 use random_features::kernel::{Kernel, Softmax};
-use random_features::plan::Clustering;
 use random_features::{Map, Positive, Result, Side, Trigonometric, rng};
 
 use crate::data::{self, D, Data, Setup};

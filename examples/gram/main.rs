@@ -21,9 +21,9 @@ use command::{Command, Request};
 use ndarray::{Array2, s};
 use random_features::apply::Standardisation;
 use random_features::apply::metrics::frobenius_error;
+use random_features::data::lengthscale;
 use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, SimplexPlus, draw};
 use random_features::kernel::{Gaussian, Kernel};
-use random_features::plan::lengthscale;
 use random_features::{Map, Positive, Trigonometric, rng, rng_of_step};
 
 const COMMAND: Command = Command {

@@ -3,8 +3,8 @@
 use std::f64::consts::PI;
 
 use rand::Rng;
+use random_features::compose::{Bases, GaussianWeight, Hybrid};
 use random_features::frequency::{Independent, draw};
-use random_features::hybrid::{Bases, GaussianWeight, Hybrid};
 use random_features::theory::{Pair, coefficient, hybrid, relative_error};
 use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric};
 

@@ -4,7 +4,7 @@
 //!         [--json] [--out target/shaped_attention.svg]
 //!
 //! The error of the output of linear attention against exact attention (relative, Frobenius), averaged over heads and draws, for
-//! positive features and for features whose law is chosen by the data, in the steps of `plan::shaping`:
+//! positive features and for features whose law is chosen by the data, in the steps of `data::shaping`:
 //!
 //!     shaped             shifts, T, the basis and coefficients, by the moments of queries and keys: unbiased
 //!     weighted           the same for the pairs that matter: rows of the exact attention matrix weigh them

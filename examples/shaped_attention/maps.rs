@@ -2,9 +2,9 @@
 
 use ndarray::{Array2, Array4, ArrayView2, Axis};
 use random_features::apply::attention::{Attention, Heads};
+use random_features::data::shaping::{Shape, Shaping};
 use random_features::frequency::{Orthogonal, Sobol, draw};
 use random_features::kernel::Softmax;
-use random_features::plan::shaping::{Shape, Shaping};
 use random_features::{Positive, Result, rng};
 
 /// Keys that are taken exactly.

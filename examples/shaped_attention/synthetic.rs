@@ -3,9 +3,9 @@
 use ndarray::{Array2, ArrayView1};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{ExactAttention, Heads};
+use random_features::data::shaping::Shaping;
 use random_features::frequency::{Orthogonal, draw};
 use random_features::kernel::Softmax;
-use random_features::plan::shaping::Shaping;
 use random_features::{DenseExponential, Map, Positive, Result, rng};
 
 use crate::maps::{one_head, relative_error};

@@ -1,8 +1,8 @@
 //! The mechanisms that propose classes, at an equal number of features.
 
 use random_features::apply::softmax_sampling::Proposal;
+use random_features::compose::{Bases, GaussianWeight, Hybrid};
 use random_features::frequency::{Coupling, Orthogonal};
-use random_features::hybrid::{Bases, GaussianWeight, Hybrid};
 use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric};
 
 /// Frequencies of the hybrids' coefficients.

@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::Result;
-use random_features::plan::{PairStatistics, Statistics};
+use random_features::data::{PairStatistics, Statistics};
 use random_features::theory::complex_exponential::{Symmetry, ln_mse, zeta_diagonal};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension,

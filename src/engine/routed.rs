@@ -8,8 +8,7 @@ use super::batch::Batch;
 use super::plan::{Pass, Plan};
 use super::{Facts, Scratch, Side, Tile};
 use crate::Real;
-use crate::numeric::{Isa, squared_norm};
-use crate::plan::nearest;
+use crate::numeric::{Isa, nearest, squared_norm};
 
 /// Points go to the nearest centre of their side; a pair of clusters has its own blocks, and all others are absent.
 #[derive(Clone, Debug)]
@@ -66,7 +65,9 @@ impl<T: Real> Routed<T> {
     pub fn cluster(&self, side: Side, x: ArrayView1<'_, T>) -> usize {
         let centres = &self.centres[side as usize];
         let finite = |row: &&[T]| squared_norm(Isa::best(), row, 1.0, &[]).is_finite();
-        x.to_slice().filter(finite).map_or(centres.nrows(), |x| nearest(centres, x).0)
+        x.to_slice()
+            .filter(finite)
+            .map_or(centres.nrows(), |x| nearest(Isa::best(), centres.as_slice().unwrap_or_default(), x).0)
     }
 
     /// The plans, columns and blocks of a cluster of a side.

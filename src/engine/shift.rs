@@ -16,9 +16,9 @@ use crate::kernel::Lengthscale;
 /// of the unshifted x. A coordinate of u below ε is set to ε: the features are then those of another point,
 /// and estimates with it are biased for K(x, y).
 ///
-/// c is in units of the lengthscale, as [`PairStatistics::shift`](crate::plan::PairStatistics::shift) of
-/// [divided](crate::plan::Statistics::divided_by) statistics gives it. The rates or p must suit the shifted
-/// points: choose them from [shifted](crate::plan::Statistics::shifted) statistics.
+/// c is in units of the lengthscale, as [`PairStatistics::shift`](crate::data::PairStatistics::shift) of
+/// [divided](crate::data::Statistics::divided_by) statistics gives it. The rates or p must suit the shifted
+/// points: choose them from [shifted](crate::data::Statistics::shifted) statistics.
 ///
 /// # Variance
 /// That of the map at u, usually larger than without a shift because ‖u‖ is larger.
@@ -34,7 +34,7 @@ use crate::kernel::Lengthscale;
 /// use ndarray::arr2;
 /// use random_features::frequency::draw_poisson;
 /// use random_features::map::Shift;
-/// use random_features::plan::{PairStatistics, Statistics};
+/// use random_features::data::{PairStatistics, Statistics};
 /// use random_features::Poisson;
 /// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
 /// let (x, y) = (Statistics::of(&queries)?.divided_by(2.0)?, Statistics::of(&keys)?.divided_by(2.0)?);

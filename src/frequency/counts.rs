@@ -167,8 +167,8 @@ impl Counts {
 /// Draws `m` frequencies in ℕᵈ whose coordinates are independent Poisson counts of rate λ, or λₗ for
 /// coordinate l.
 ///
-/// [`PairStatistics::poisson`](crate::plan::PairStatistics::poisson) and
-/// [`PairStatistics::poisson_per_dimension`](crate::plan::PairStatistics::poisson_per_dimension) choose rates from
+/// [`PairStatistics::poisson`](crate::data::PairStatistics::poisson) and
+/// [`PairStatistics::poisson_per_dimension`](crate::data::PairStatistics::poisson_per_dimension) choose rates from
 /// data. Rows are drawn in order, each from left to right.
 ///
 /// ```
@@ -207,7 +207,7 @@ pub fn draw_poisson<R: Rng + ?Sized>(
 /// Draws `m` frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k
 /// = 0.
 ///
-/// [`PairStatistics::geometric`](crate::plan::PairStatistics::geometric) chooses p from data. Rows are drawn in order,
+/// [`PairStatistics::geometric`](crate::data::PairStatistics::geometric) chooses p from data. Rows are drawn in order,
 /// each from left to right. Counts saturate at 2⁵³; for p ≥ 1e-14 larger ones have probability below 1e-39.
 ///
 /// ```

@@ -4,7 +4,7 @@ use num_complex::Complex64;
 
 use super::Transform;
 use super::definition::{Definition, NormalForm, Setting};
-use super::identity::Digest;
+use crate::digest::Digest;
 use crate::engine::{Affine, Input, Lift, Linear};
 use crate::error::{Result, check_size};
 use crate::theory::complex_exponential::{self, Symmetry};
@@ -134,6 +134,9 @@ impl Definition for ComplexExponential {
 
     fn identify(&self, digest: &mut Digest) {
         digest.text(&format!("{:?} {}", self.symmetry, self.transform.dim()));
-        self.transform.entries().iter().for_each(|a| [a.re, a.im].iter().for_each(|v| digest.float(*v)));
+        self.transform
+            .entries()
+            .iter()
+            .for_each(|a| [a.re, a.im].iter().for_each(|v| crate::digest::Identify::identify(&(*v), digest)));
     }
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use ndarray::Array2;
 use num_complex::Complex64;
 
-use super::identity::Digest;
 use super::omega::Omega;
 use super::target::Target;
 use crate::Real;
+use crate::digest::Digest;
 use crate::engine::{Affine, Bias, Conditioned, Facts, Input, Leaf, Lift, Plan, Projection};
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;

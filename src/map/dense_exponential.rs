@@ -3,7 +3,7 @@
 use num_complex::Complex64;
 
 use super::definition::{Definition, NormalForm, Setting};
-use super::identity::Digest;
+use crate::digest::Digest;
 use crate::engine::Lift;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::theory::{Pair, Radius, dense};
@@ -138,8 +138,8 @@ impl Definition for DenseExponential {
     }
 
     fn identify(&self, digest: &mut Digest) {
-        digest.number(self.a.len());
-        self.a.iter().for_each(|a| digest.float(*a));
+        crate::digest::Identify::identify(&(self.a.len()), digest);
+        self.a.iter().for_each(|a| crate::digest::Identify::identify(&(*a), digest));
     }
 }
 

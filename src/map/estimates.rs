@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
 use super::check::check_addressable;
 use super::gram::{self, Left, Rows};
-use super::mixture::Pairing;
+use super::pairing::Pairing;
 use super::{Form, Map, Side};
 use crate::engine::{Batch, Scratch, drive, map_pairs};
 use crate::error::{Result, check_size};

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, s};
 
 use super::gram::{Left, Rows, gram, scaled};
-use super::mixture::Pairing;
+use super::pairing::Pairing;
 use super::{Map, Side};
 use crate::Real;
 use crate::error::{Error, Result};

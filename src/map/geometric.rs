@@ -23,7 +23,7 @@ use crate::theory::special::ln_gamma;
 ///
 /// # Variance
 /// (p^{−d} Πₗ I₀(2|xₗyₗ|(1−p)^{−½}) − e^{2x·y})/m: least for the p of
-/// [`PairStatistics::geometric`](crate::plan::PairStatistics::geometric). Apart from the kernel it does not depend on
+/// [`PairStatistics::geometric`](crate::data::PairStatistics::geometric). Apart from the kernel it does not depend on
 /// the signs of coordinates. Closed form: [`theory::counts`](crate::theory::counts).
 ///
 /// # Exact where
@@ -36,7 +36,7 @@ use crate::theory::special::ln_gamma;
 /// ```
 /// use ndarray::{arr1, arr2};
 /// use random_features::frequency::draw_geometric;
-/// use random_features::plan::{PairStatistics, Statistics};
+/// use random_features::data::{PairStatistics, Statistics};
 /// use random_features::Geometric;
 /// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
 /// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);

@@ -21,7 +21,7 @@ use crate::theory::{Pair, Radius};
 /// # Variance
 /// Finite for Re(1 − 8A) > 0. [`theory::gerf`](crate::theory::gerf) has closed forms for any known coupling. With the
 /// optimal real A ≤ 0 for a pair of points or for data ([`optimal`](Gerf::optimal),
-/// [`PairStatistics`](crate::plan::PairStatistics)) the variance is below that of positive features everywhere except
+/// [`PairStatistics`](crate::data::PairStatistics)) the variance is below that of positive features everywhere except
 /// at x = −y.
 ///
 /// # Exact where
@@ -76,7 +76,7 @@ impl Gerf {
     /// ℝᵈ.
     ///
     /// For data take its mean over pairs
-    /// ([`PairStatistics::mean_squared_sum`](crate::plan::PairStatistics::mean_squared_sum)). With a coupling that
+    /// ([`PairStatistics::mean_squared_sum`](crate::data::PairStatistics::mean_squared_sum)). With a coupling that
     /// pads, d is the padded dimension.
     ///
     /// # Errors

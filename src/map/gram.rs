@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
-use super::mixture::{Buffers, Pairing};
+use super::pairing::{Buffers, Pairing};
 use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::{Real, SignedLog};

@@ -3,9 +3,9 @@
 use num_complex::Complex64;
 
 use super::definition::{Definition, NormalForm, Setting};
-use super::identity::Digest;
 use super::{Omega, Target};
 use crate::Real;
+use crate::digest::Digest;
 use crate::engine::Lift;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
@@ -123,8 +123,8 @@ impl Definition for Importance {
     }
 
     fn identify(&self, digest: &mut Digest) {
-        digest.number(self.log_densities.len());
-        self.log_densities.iter().for_each(|v| digest.float(*v));
+        crate::digest::Identify::identify(&(self.log_densities.len()), digest);
+        self.log_densities.iter().for_each(|v| crate::digest::Identify::identify(&(*v), digest));
     }
 }
 

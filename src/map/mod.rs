@@ -12,23 +12,21 @@
 //! the scale.
 
 mod check;
-mod conditioned;
-mod conditioning;
+pub mod compose;
 mod counting;
 mod definition;
 mod estimates;
 mod features;
 mod gram;
 pub(crate) mod identity;
-mod mixture;
 mod node;
 mod omega;
+mod pairing;
 mod parts;
 mod plain;
 mod recipe;
 mod redraw;
 mod row_sums;
-mod shape;
 #[cfg(feature = "serde")]
 mod stored;
 mod target;
@@ -49,13 +47,13 @@ mod trigonometric;
 
 pub use crate::engine::{Facts, FeatureMap, Form, Row, Shift, Side, Tile};
 pub(crate) use check::check_addressable;
-pub use conditioning::Conditioning;
+pub use compose::Conditioning;
 pub use features::{Features, LogFeatures};
 pub use identity::Identity;
-pub(crate) use mixture::{Mixture, Weight, rounding};
 pub use node::Map;
 pub(crate) use node::Origin;
 pub use omega::Omega;
+pub(crate) use pairing::{Mixture, Weight, rounding};
 pub use parts::Parts;
 pub use recipe::{ClusteredRecipe, CoefficientRecipe, ConditionedRecipe, HybridRecipe, PlainRecipe, Recipe};
 pub use redraw::Redraw;
@@ -206,7 +204,7 @@ impl Mechanism {
         of_each!(self, definition => definition.log_variance(setting, u, v, pair))
     }
 
-    fn identify(&self, digest: &mut identity::Digest) {
+    fn identify(&self, digest: &mut crate::digest::Digest) {
         of_each!(self, definition => definition.identify(digest))
     }
 }

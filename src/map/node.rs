@@ -7,9 +7,10 @@ use std::sync::{Arc, OnceLock};
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
 use super::check::{check, check_addressable};
-use super::identity::{Digest, Identity};
-use super::mixture::Mixture;
+use super::identity::Identity;
+use super::pairing::Mixture;
 use super::{Features, LogFeatures, Recipe};
+use crate::digest::Digest;
 use crate::engine::{self, Facts, FeatureMap, Form, Plan, Points, Program, Scratch, Side, Tile, drive};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
@@ -213,7 +214,7 @@ impl<T: Real> Map<T> {
             let mut digest = Digest::new();
             digest.text("foreign");
             digest.write_u64(COUNT.fetch_add(1, Ordering::Relaxed));
-            digest.identity()
+            digest.into()
         };
         let identify = || self.recipe().map_or_else(of_foreign, |recipe| recipe.identity());
         *self.node.identity.get_or_init(identify)

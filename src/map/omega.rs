@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::identity::Digest;
+use crate::digest::Digest;
 use crate::error::{Error, Result};
 use crate::frequency::{CountLaw, Counts, Draw, DrawCounts, Frequencies};
 
@@ -139,8 +139,8 @@ impl Omega {
 
     pub(crate) fn identify(&self, digest: &mut Digest) {
         digest.text(self.name());
-        digest.number(self.dim());
-        digest.number(self.count());
+        crate::digest::Identify::identify(&(self.dim()), digest);
+        crate::digest::Identify::identify(&(self.count()), digest);
         match self {
             Omega::Frequencies(omega) => {
                 omega.hash_numbers(digest);

@@ -3,10 +3,10 @@
 use ndarray::ArrayRef1;
 
 use super::definition::Setting;
-use super::identity::Digest;
 use super::node::Origin;
 use super::{Map, Omega, PlainRecipe, Recipe, Target};
 use crate::Real;
+use crate::digest::Digest;
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 use crate::theory::Pair;
@@ -57,8 +57,8 @@ impl PlainRecipe {
         digest.text(&format!("{:?}", self.target));
         self.omega.identify(digest);
         if let Some(m) = &self.matrix {
-            digest.number(m.nrows());
-            m.iter().for_each(|v| digest.float(*v));
+            crate::digest::Identify::identify(&(m.nrows()), digest);
+            m.iter().for_each(|v| crate::digest::Identify::identify(&(*v), digest));
         }
     }
 }

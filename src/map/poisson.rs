@@ -20,8 +20,8 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 ///
 /// # Variance
 /// e^{2x·y} (exp(Σ (λₗ − xₗyₗ)²/λₗ) − 1)/m: smallest on average if λₗ is the root mean square of xₗyₗ over the pairs of
-/// data ([`PairStatistics::poisson_per_dimension`](crate::plan::PairStatistics::poisson_per_dimension), and
-/// [`PairStatistics::poisson`](crate::plan::PairStatistics::poisson) for one λ). It is very large where |xₗyₗ| is much
+/// data ([`PairStatistics::poisson_per_dimension`](crate::data::PairStatistics::poisson_per_dimension), and
+/// [`PairStatistics::poisson`](crate::data::PairStatistics::poisson) for one λ). It is very large where |xₗyₗ| is much
 /// larger than λₗ. Closed form: [`theory::counts`](crate::theory::counts).
 ///
 /// # Exact where
@@ -34,7 +34,7 @@ use crate::theory::counts::ln_poisson_variance_per_dimension;
 /// ```
 /// use ndarray::{arr1, arr2};
 /// use random_features::frequency::draw_poisson;
-/// use random_features::plan::{PairStatistics, Statistics};
+/// use random_features::data::{PairStatistics, Statistics};
 /// use random_features::Poisson;
 /// let (queries, keys) = (arr2(&[[0.3, -0.2], [0.5, 0.1]]), arr2(&[[0.1, 0.4], [0.3, -0.4]]));
 /// let (x, y) = (Statistics::of(&queries)?, Statistics::of(&keys)?);

@@ -3,8 +3,8 @@
 use ndarray::Array2;
 
 use super::{Conditioning, Identity, Mechanism, Omega, Target};
+use crate::data::Clustering;
 use crate::error::Result;
-use crate::plan::Clustering;
 
 /// A map as plain data: the form in which maps are stored, compared and printed.
 ///
@@ -128,21 +128,21 @@ impl Recipe {
 
     /// The identity of the map that this recipe makes.
     pub fn identity(&self) -> Identity {
-        let mut digest = super::identity::Digest::new();
+        let mut digest = crate::digest::Digest::new();
         self.identify(&mut digest);
-        digest.identity()
+        digest.into()
     }
 
-    pub(crate) fn identify(&self, digest: &mut super::identity::Digest) {
+    pub(crate) fn identify(&self, digest: &mut crate::digest::Digest) {
         match self {
             Recipe::Plain(plain) => plain.identify(digest),
             Recipe::Hybrid(hybrid) => {
                 digest.text("hybrid");
-                digest.number(hybrid.terms.len());
+                crate::digest::Identify::identify(&(hybrid.terms.len()), digest);
                 for (coefficient, base) in &hybrid.terms {
-                    digest.float(coefficient.constant);
-                    digest.float(coefficient.factor);
-                    digest.number(usize::from(coefficient.map.is_some()));
+                    crate::digest::Identify::identify(&(coefficient.constant), digest);
+                    crate::digest::Identify::identify(&(coefficient.factor), digest);
+                    crate::digest::Identify::identify(&(usize::from(coefficient.map.is_some())), digest);
                     coefficient.map.iter().for_each(|map| digest.text(&map.identity().to_string()));
                     digest.text(&base.identity().to_string());
                 }
@@ -151,9 +151,9 @@ impl Recipe {
             Recipe::Clustered(clustered) => {
                 digest.text("clustered");
                 for clusters in [&clustered.queries, &clustered.keys] {
-                    digest.number(clusters.len());
-                    digest.number(clusters.dim());
-                    clusters.centres().iter().for_each(|v| digest.float(*v));
+                    crate::digest::Identify::identify(&(clusters.len()), digest);
+                    crate::digest::Identify::identify(&(clusters.dim()), digest);
+                    clusters.centres().iter().for_each(|v| crate::digest::Identify::identify(&(*v), digest));
                 }
                 clustered.bases.iter().for_each(|base| digest.text(&base.identity().to_string()));
             }

@@ -1,7 +1,7 @@
 //! [`RowSums`]: a row of a Gram matrix while it is being summed.
 
 use super::gram::{Terms, scaled};
-use super::mixture::Weights;
+use super::pairing::Weights;
 use crate::Real;
 use crate::numeric::{Isa, exp_minus};
 

@@ -16,8 +16,8 @@ use super::{
     Mechanism, Omega, PlainRecipe, Recipe, Target,
 };
 use crate::Real;
+use crate::data::Clustering;
 use crate::frequency::{Counts, Draw, DrawCounts, Frequencies};
-use crate::plan::Clustering;
 
 /// The version of the format. Readers reject other versions.
 const VERSION: u32 = 1;

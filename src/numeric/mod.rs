@@ -49,8 +49,8 @@ pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{add_product, panel_product, product};
 pub use products::{Left, Product, products};
 pub use reduce::{
-    Step, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, plain_sum, prefix_step, scale_and_add,
-    squared_distance, squared_norm, squared_norms, weighted_sum,
+    Step, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, nearest, plain_sum, prefix_step,
+    scale_and_add, squared_distance, squared_norm, squared_norms, weighted_sum,
 };
 pub use sets::{negate_odd, negative_and_zero, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};

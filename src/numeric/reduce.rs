@@ -5,7 +5,7 @@
 
 use std::array;
 
-use super::{Lane, Window};
+use super::{Isa, Lane, Window};
 use crate::Real;
 
 /// Independent accumulators of a reduction: two vectors of the widest instruction set.
@@ -110,6 +110,13 @@ fn squared_distance_body<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> f64 {
 multiversion! {
     /// Σ (xₖ − yₖ)² over the length of x, the same on all instruction sets.
     pub fn squared_distance<T>(x: &[T], y: &[f64]) -> f64 = squared_distance_body;
+}
+
+/// The index of the first of the nearest rows, and the squared distance to it; rows as long as the point, one after
+/// another. Index 0 and an infinite distance if none is finite.
+pub fn nearest<T: Real>(isa: Isa, rows: &[f64], point: &[T]) -> (usize, f64) {
+    let distances = rows.chunks_exact(point.len()).map(|row| squared_distance(isa, point, row)).enumerate();
+    distances.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
 }
 
 #[inline(always)]

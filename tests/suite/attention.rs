@@ -3,10 +3,10 @@
 use crate::common::frequencies;
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
+use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{
     Draw, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_poisson, draw_with,
 };
-use random_features::hybrid::{Bases, Hybrid};
 use random_features::kernel::{Activation, Softmax};
 use random_features::map::{Facts, FeatureMap, Form, Redraw, Shift, Tile};
 use random_features::{

@@ -3,8 +3,8 @@
 use crate::common::{frequencies, points};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 use random_features::apply::Smoother;
+use random_features::compose::{Coefficient, Hybrid};
 use random_features::frequency::Independent;
-use random_features::hybrid::{Coefficient, Hybrid};
 use random_features::map::{Facts, Form, Tile};
 use random_features::{Error, FeatureMap, Map, Positive, Real, Side, SignedLog, Trigonometric};
 
@@ -253,8 +253,8 @@ fn halves<T: Real>(map: &Map<T>, n: usize, present: impl Fn(f64) -> bool) {
 /// caches hold, of plain maps, of a hybrid, of clusters, and of another foreign map.
 #[test]
 fn rows_of_another_map_may_change() {
-    use random_features::hybrid::{Bases, Clustered};
-    use random_features::plan::Clustering;
+    use random_features::compose::{Bases, Clustered};
+    use random_features::data::Clustering;
     let omega = |m, seed| frequencies(3, m, &Independent, seed);
     let present = |scale: f64| scale != f64::NEG_INFINITY;
     let positive = Positive.softmax::<f32>(omega(256, 1)).unwrap();

@@ -9,10 +9,10 @@ use crate::common::{
     refusals, softmax, threads_change_nothing,
 };
 use ndarray::{Array1, Array2, ShapeBuilder, arr1, arr2, s};
+use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::{CountLaw, Counts, DrawCounts, Rates, draw_geometric, draw_poisson};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Mechanism, PlainRecipe, Shift, Target};
-use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension, optimal_p,
 };

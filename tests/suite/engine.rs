@@ -9,15 +9,15 @@ use crate::common::{MAPS, MORE_MAPS, Name, Sample, frequencies, gaussian, point,
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, arr2, s};
 use num_complex::Complex64;
 use random_features::apply::Smoother;
+use random_features::compose::{Bases, Centres, Clustered, Coefficient, Formula, GaussianWeight, Hybrid};
+use random_features::data::Clustering;
 use random_features::frequency::{
     Coupling, Draw, Frequencies, Givens, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
 };
-use random_features::hybrid::{Bases, Centres, Clustered, Coefficient, Formula, GaussianWeight, Hybrid};
 use random_features::kernel::{
     Activation, Gaussian, Kernel, Matern, RegularisedSoftmax, Smoothness, Softmax,
 };
 use random_features::map::{Facts, Form, Omega, PlainRecipe, Shift, Target, Tile, Transform};
-use random_features::plan::Clustering;
 use random_features::projection::Projection;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;

@@ -2,10 +2,10 @@
 
 use crate::common::{Name, couplings, frequencies, gaussian, point, softmax};
 use ndarray::{Array1, Axis};
+use random_features::compose::{Bases, Hybrid, Mixture};
+use random_features::data::Clustering;
 use random_features::frequency::Independent;
-use random_features::hybrid::{Bases, Hybrid, Mixture};
 use random_features::kernel::{Kernel, Softmax};
-use random_features::plan::Clustering;
 use random_features::{Map, Real, Side, Trigonometric};
 
 fn exact_at<T: Real>(name: Name, sign: f64) {

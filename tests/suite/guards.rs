@@ -3,16 +3,16 @@
 use ndarray::{Array1, Array2, Array3, ArrayView2, Axis, arr1, arr2, s};
 use num_complex::Complex64;
 use random_features::apply::{ExactSmoother, Smoother};
+use random_features::compose::{Bases, Clustered, Coefficient, Diagonal, Hybrid};
+use random_features::data::Clustering;
 use random_features::frequency::{
     Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Halton,
     Independent, Orthogonal, Simplex, SimplexPlus, Sobol, draw, draw_geometric,
 };
-use random_features::hybrid::{Bases, Clustered, Coefficient, Diagonal, Hybrid};
 use random_features::kernel::{Activation, Gaussian, Softmax};
 use random_features::map::{
     CoefficientRecipe, Facts, FeatureMap, Form, HybridRecipe, PlainRecipe, Target, Tile, Transform,
 };
-use random_features::plan::Clustering;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{Dependence, Law, Radius};

@@ -8,8 +8,8 @@ use crate::common::{
     threads_change_nothing, unbiased,
 };
 use ndarray::{Array1, Array2, Axis, s};
+use random_features::compose::{Bases, Coefficient, GaussianWeight, Hybrid};
 use random_features::frequency::{Antithetic, Coupling, Hadamard, Independent, Orthogonal, Simplex};
-use random_features::hybrid::{Bases, Coefficient, GaussianWeight, Hybrid};
 use random_features::map::Target;
 use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{Law, Pair, coefficient};
@@ -321,8 +321,8 @@ fn general_gaussian_coefficients() {
 #[test]
 fn mixtures_of_clusters() {
     use num_complex::Complex64;
-    use random_features::hybrid::Mixture;
-    use random_features::plan::Clustering;
+    use random_features::compose::Mixture;
+    use random_features::data::Clustering;
     let d = 2;
     let queries = Clustering::new(ndarray::arr2(&[[0.5, 0.4], [-0.4, 0.3]])).unwrap();
     let keys = Clustering::new(ndarray::arr2(&[[0.3, -0.5]])).unwrap();

@@ -7,11 +7,11 @@
 use crate::common::{MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2};
 use num_complex::Complex64;
+use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, RootDim, Simplex, Sobol,
     draw_poisson, draw_with,
 };
-use random_features::hybrid::{Bases, Hybrid};
 use random_features::kernel::{Activation, Gaussian, Matern, RegularisedSoftmax, Smoothness, Softmax};
 use random_features::machine::Lift;
 use random_features::map::{Conditioning, Target, Transform};

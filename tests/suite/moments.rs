@@ -3,7 +3,7 @@
 use crate::common;
 use ndarray::{Array1, Array2, Axis, arr1, arr2, s};
 use random_features::Error;
-use random_features::plan::shaping::{Moments, PairMoments};
+use random_features::data::shaping::{Moments, PairMoments};
 
 fn points(n: usize, d: usize) -> Array2<f64> {
     // Correlated, with another mean and spread in each coordinate.

@@ -2,13 +2,13 @@
 
 use crate::common::{MAPS, MORE_MAPS, Sample, couplings, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
+use random_features::compose::{Bases, Clustered, Coefficient, Hybrid, Mixture};
+use random_features::data::Clustering;
 use random_features::frequency::{
     Antithetic, Hadamard, Independent, Orthogonal, draw_geometric, draw_poisson,
 };
-use random_features::hybrid::{Bases, Clustered, Coefficient, Hybrid, Mixture};
 use random_features::kernel::Activation;
 use random_features::map::{Conditioning, Facts, Form, Tile};
-use random_features::plan::Clustering;
 use random_features::{
     DenseExponential, EluPlusOne, Error, FeatureMap, Geometric, Hyperbolic, Map, Nonlinear, Poisson,
     Positive, Real, Side, Sign, SignedLog, Trigonometric, rng,

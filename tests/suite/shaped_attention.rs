@@ -2,9 +2,9 @@
 
 use ndarray::{Array2, Array4, Axis};
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
+use random_features::data::shaping::Shaping;
 use random_features::frequency::{Coupling, Orthogonal, Sobol};
 use random_features::kernel::Softmax;
-use random_features::plan::shaping::Shaping;
 use random_features::{Map, Positive};
 
 #[allow(dead_code, reason = "the example reads other files too")]

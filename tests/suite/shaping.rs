@@ -3,9 +3,9 @@
 use crate::common;
 use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
+use random_features::data::shaping::{AttentionShape, Moments, PairMoments, Shape, Shaping, heaviest_keys};
+use random_features::data::{PairStatistics, Statistics};
 use random_features::linalg::Backend;
-use random_features::plan::shaping::{AttentionShape, Moments, PairMoments, Shape, Shaping, heaviest_keys};
-use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::dense;
 use random_features::{Error, rng};
 

@@ -3,8 +3,8 @@
 use crate::common::{MAPS, MORE_MAPS, couplings, frequencies, gaussian, softmax};
 use ndarray::{Array1, Array2, arr2, s};
 use random_features::apply::{RidgeClassifier, RidgeStatistics, Smoother, Standardisation};
+use random_features::compose::{Bases, GaussianWeight, Hybrid};
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, draw_poisson};
-use random_features::hybrid::{Bases, GaussianWeight, Hybrid};
 use random_features::kernel::Activation;
 use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::sprs::{CsMat, TriMat};

@@ -8,6 +8,8 @@ use ndarray::{Array1, Array2, ArrayView2};
 use num_complex::Complex64;
 use rand::{Rng, RngExt};
 use random_features::apply::{ExactSmoother, Smoother};
+use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
+use random_features::data::{Clustering, Statistics};
 use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
@@ -15,13 +17,11 @@ use random_features::frequency::{
     Independent, Orthogonal, Radii, Rates, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric,
     draw_poisson, draw_with,
 };
-use random_features::hybrid::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, RegularisedSoftmax, Smoothness,
     Softmax,
 };
 use random_features::map::{Facts, FeatureMap, Form, Shift, Target, Tile, Transform};
-use random_features::plan::{Clustering, Statistics};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law, Radius};

@@ -33,7 +33,7 @@ use random_features::apply::{Criterion, RidgeStatistics};
 use random_features::frequency::{Coupling, Orthogonal};
 use random_features::kernel::Gaussian;
 use random_features::map::Side;
-use random_features::plan::lengthscale;
+use random_features::data::lengthscale;
 use random_features::{Map, Trigonometric, rng};
 use smartcore::linear::logistic_regression::{LogisticRegression, LogisticRegressionParameters};
 

@@ -1,9 +1,9 @@
 //! What draws are made of, and parameters from data.
 
 use ndarray::{Array1, Array2};
+use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::structured::{PlaneRotation, Rotation};
 use random_features::frequency::{quasi, simplex, simplex_plus};
-use random_features::plan::{PairStatistics, Statistics};
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::special;
 use serde_json::Value;

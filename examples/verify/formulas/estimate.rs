@@ -1,7 +1,7 @@
 //! Estimates from given frequencies.
 
+use random_features::compose::{Bases, GaussianWeight, Hybrid};
 use random_features::frequency::{CountLaw, Counts, Frequencies};
-use random_features::hybrid::{Bases, GaussianWeight, Hybrid};
 use random_features::map::Transform;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::{

@@ -38,7 +38,7 @@ impl<T: Real> Attention<T> {
     /// summed up for each key; what is chosen depends on nothing else. Costs O(64 l d) once and O(count (d + d_v)) for each query.
     /// A key that a sample of queries does not see with any weight is not chosen. What is left to features may then have a larger
     /// relative error than all keys had: it helps features that are shaped by the data, and may hurt positive ones at large norms.
-    /// [`heaviest_keys`](crate::plan::shaping::heaviest_keys) may choose other keys, since it samples other queries.
+    /// [`heaviest_keys`](crate::data::shaping::heaviest_keys) may choose other keys, since it samples other queries.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same

@@ -6,8 +6,8 @@ mod loss;
 mod sampler;
 
 use ndarray::Array2;
+use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Coupling, Independent, Orthogonal};
-use random_features::hybrid::{Bases, Hybrid};
 use random_features::{Gerf, Hyperbolic, Map, Positive, Real, Trigonometric};
 
 use crate::common::points;

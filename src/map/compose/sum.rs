@@ -40,7 +40,7 @@ use crate::{Real, SignedLog};
 /// ```
 /// use ndarray::arr1;
 /// use random_features::frequency::{Independent, Orthogonal, draw};
-/// use random_features::hybrid::{Coefficient, Hybrid};
+/// use random_features::compose::{Coefficient, Hybrid};
 /// use random_features::{Positive, Trigonometric, rng};
 /// let mut rng = rng(1);
 /// let mut omega = || draw(2, 32, &Orthogonal, &mut rng);

@@ -32,7 +32,7 @@ pub enum Formula {
 /// robust formulas: new.
 ///
 /// ```
-/// use random_features::hybrid::{Diagonal, Formula};
+/// use random_features::compose::{Diagonal, Formula};
 /// assert_eq!(Diagonal::complex(), Formula::Complex.into());
 /// assert_eq!(Diagonal::complex().epsilon, Diagonal::EPSILON);
 /// let limited = Diagonal::robust().with_limit(0.25);

@@ -31,7 +31,7 @@ use crate::kernel::Lengthscale;
 ///
 /// ```
 /// use ndarray::arr2;
-/// use random_features::{kernel::Gaussian, plan::lengthscale, rng};
+/// use random_features::{kernel::Gaussian, data::lengthscale, rng};
 /// let points = arr2(&[[0.0, 0.0], [3.0, 4.0], [0.0, 1.0]]);
 /// // The distances are 1, √18 and 5.
 /// let ell = lengthscale::median(&points, 1000, &mut rng(1))?;
@@ -75,7 +75,7 @@ where
 ///
 /// ```
 /// use ndarray::arr2;
-/// use random_features::plan::{Statistics, lengthscale};
+/// use random_features::data::{Statistics, lengthscale};
 /// let statistics = Statistics::of(&arr2(&[[1.0, 5.0], [1.0, 5.0]]))?;
 /// assert_eq!(lengthscale::scale(&statistics)?, 2.0);
 /// # Ok::<(), random_features::Error>(())

@@ -126,7 +126,7 @@ impl Coordinates {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::shaping::Moments;
+    use crate::data::shaping::Moments;
 
     /// Against a loop over pairs. All queries have equal weight, so the moments of all queries are those of the pairs.
     #[test]

@@ -5,9 +5,9 @@ use ndarray::{Array2, ArrayRef2, Axis};
 use super::choice::{check_rows, spread};
 use super::{Shape, Shaping};
 use crate::Real;
+use crate::data::statistics::check_row;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric;
-use crate::plan::statistics::check_row;
 
 /// The result of [`Shaping::for_attention`].
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ impl Shaping {
     /// # Example
     /// ```
     /// use ndarray::Array2;
-    /// use random_features::plan::shaping::Shaping;
+    /// use random_features::data::shaping::Shaping;
     /// let wave = |i: usize, k: usize| (1.7 * i as f64 + 2.3 * k as f64).sin();
     /// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
     /// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));

@@ -36,7 +36,7 @@ pub struct BestGerf {
 /// # Example
 /// ```
 /// use ndarray::arr2;
-/// use random_features::plan::{PairStatistics, Statistics};
+/// use random_features::data::{PairStatistics, Statistics};
 /// use random_features::theory::gerf::GerfSign;
 /// let x = Statistics::of(&arr2(&[[1.0, 0.0], [0.0, 2.0]]))?;
 /// let y = Statistics::of(&arr2(&[[0.0, -2.0]]))?;

@@ -9,7 +9,7 @@
 //! ```
 //! # #[cfg(any(feature = "faer", feature = "ndarray-linalg"))] {
 //! use ndarray::Array2;
-//! use random_features::plan::shaping::{Moments, PairMoments, Shaping};
+//! use random_features::data::shaping::{Moments, PairMoments, Shaping};
 //! let points = |first: usize| Array2::from_shape_fn((100, 3), |(i, k)| ((first + i) as f32 * (k as f32 + 1.3)).sin());
 //! let mut x = Moments::new(3)?;
 //! x.update(&points(0))?;                      //  in batches

@@ -1,16 +1,17 @@
 //! The maps of a [`Shape`].
 
-use super::{Conditioning, DenseExponential, Map, Omega, Target};
+use super::Conditioning;
 use crate::Real;
+use crate::data::shaping::Shape;
 use crate::error::Result;
-use crate::plan::shaping::Shape;
+use crate::map::{DenseExponential, Map, Omega, Target};
 
 impl Shape {
     /// The transformation of the points: shifts, T and r coordinates of the basis. **Biased** if the shape is
     /// truncated.
     ///
     /// # Errors
-    /// As [`Conditioning::of_matrices`]; none for a shape from [`Shaping`](crate::plan::shaping::Shaping).
+    /// As [`Conditioning::of_matrices`]; none for a shape from [`Shaping`](crate::data::shaping::Shaping).
     pub fn conditioning(&self) -> Result<Conditioning> {
         let conditioning = Conditioning::of_matrices(self.left.clone(), self.right.clone())?;
         conditioning.shifted(self.shift_x.clone(), self.shift_y.clone())
@@ -31,7 +32,7 @@ impl Shape {
     /// use ndarray::Array2;
     /// use random_features::frequency::{Coupling, Orthogonal};
     /// use random_features::kernel::Softmax;
-    /// use random_features::plan::shaping::Shaping;
+    /// use random_features::data::shaping::Shaping;
     /// let x = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [0.7, 1.9, 0.3, 1.1][k]).sin() * [3.0, 1.0, 0.3, 0.1][k]);
     /// let y = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [1.1, 0.3, 2.3, 0.9][k]).cos() * [0.1, 1.0, 0.3, 3.0][k]);
     /// let shape = Shaping::new().of_points(&x, &y)?;

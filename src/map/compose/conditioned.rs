@@ -2,13 +2,13 @@
 
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayViewMut1, s};
 
+use super::Conditioning;
 use super::conditioning::dot;
-use super::node::Origin;
-use super::recipe::ConditionedRecipe;
-use super::{Conditioning, Map, Recipe};
 use crate::engine::{Conditioned, Plan};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::{Exponential, Kernel, Lengthscale};
+use crate::map::node::Origin;
+use crate::map::{ConditionedRecipe, Map, Recipe};
 use crate::{Real, SignedLog};
 
 impl<T: Real> Map<T> {

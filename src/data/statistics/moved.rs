@@ -9,7 +9,7 @@ impl Statistics {
     ///
     /// ```
     /// use ndarray::arr2;
-    /// use random_features::plan::Statistics;
+    /// use random_features::data::Statistics;
     /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?.divided_by(vec![1.0, 4.0])?;
     /// assert_eq!(statistics.mean_squares()?, [5.0, 4.0]);
     /// # Ok::<(), random_features::Error>(())
@@ -39,14 +39,14 @@ impl Statistics {
     }
 
     /// The statistics of the points x − c, for a c that is not above any point in any coordinate, such as
-    /// [`PairStatistics::shift`](crate::plan::PairStatistics::shift).
+    /// [`PairStatistics::shift`](crate::data::PairStatistics::shift).
     ///
     /// For such a c the mean of |x − c| is the mean minus c. Use this to choose parameters of maps with a
     /// [`Shift`](crate::map::Shift).
     ///
     /// ```
     /// use ndarray::arr2;
-    /// use random_features::plan::Statistics;
+    /// use random_features::data::Statistics;
     /// let statistics = Statistics::of(&arr2(&[[1.0, 8.0], [3.0, -8.0]]))?.shifted(&[1.0, -9.0])?;
     /// assert_eq!((statistics.mean_magnitudes()?, statistics.min()?), (vec![1.0, 9.0], vec![0.0, 1.0]));
     /// # Ok::<(), random_features::Error>(())

@@ -4,8 +4,8 @@ use ndarray::linalg::general_mat_mul;
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis, s};
 
 use crate::Real;
+use crate::data::statistics::{check_row, checked_row_weight, checked_weight};
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::plan::statistics::{check_row, checked_row_weight, checked_weight};
 
 /// Rows that are centred and multiplied together: enough for matrix products to be efficient.
 const RUN: usize = 256;
@@ -29,7 +29,7 @@ const BLOCK: usize = 128;
 /// # Example
 /// ```
 /// use ndarray::{arr1, arr2};
-/// use random_features::plan::shaping::Moments;
+/// use random_features::data::shaping::Moments;
 /// let mut moments = Moments::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
 /// assert_eq!(moments.mean()?, arr1(&[2.0, 0.25]));
 /// assert_eq!(moments.covariance()?, arr2(&[[1.0, 0.25], [0.25, 0.0625]]));
@@ -229,7 +229,7 @@ impl TryFrom<Stored> for Moments {
         check_positive("the dimension d", mean.len())?;
         check_size("the number of rows of the covariance", mean.len(), second.nrows())?;
         check_size("the number of columns of the covariance", mean.len(), second.ncols())?;
-        crate::plan::statistics::check_stored_weight(weight, count)?;
+        crate::data::statistics::check_stored_weight(weight, count)?;
         if count == 0 {
             return Moments::new(mean.len());
         }

@@ -80,8 +80,8 @@ impl Hybrid {
     /// ```
     /// use ndarray::arr2;
     /// use random_features::frequency::{Independent, draw};
-    /// use random_features::hybrid::{Hybrid, Mixture};
-    /// use random_features::plan::Clustering;
+    /// use random_features::compose::{Hybrid, Mixture};
+    /// use random_features::data::Clustering;
     /// use random_features::{Map, Trigonometric, rng};
     /// let queries = Clustering::of(&arr2(&[[1.0, 0.2], [1.1, 0.1]]), 1, &mut rng(1))?;
     /// let keys = Clustering::of(&arr2(&[[-0.9, 0.3], [-1.0, 0.2]]), 1, &mut rng(1))?;

@@ -33,7 +33,7 @@ const RUN: usize = 64;
 /// # Example
 /// ```
 /// use ndarray::{arr1, arr2};
-/// use random_features::plan::Statistics;
+/// use random_features::data::Statistics;
 /// let mut statistics = Statistics::of(&arr2(&[[1.0f32, 0.0], [3.0, 0.5]]))?;
 /// assert_eq!((statistics.mean()?, statistics.variance()?), (vec![2.0, 0.25], vec![1.0, 0.0625]));
 /// statistics.update_weighted(&arr2(&[[5.0, -1.0f32]]), &arr1(&[2.0]))?;
@@ -180,7 +180,7 @@ impl Statistics {
         self.coordinates.len()
     }
 
-    pub(in crate::plan) fn coordinates(&self) -> &[Coordinate] {
+    pub(in crate::data) fn coordinates(&self) -> &[Coordinate] {
         &self.coordinates
     }
 
@@ -191,7 +191,7 @@ impl Statistics {
 }
 
 /// Rejects row `i` of x if its squared norm is not finite.
-pub(in crate::plan) fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
+pub(in crate::data) fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
     if squared_norm(Isa::best(), row, 1.0, &[]).is_finite() {
         return Ok(());
     }
@@ -200,19 +200,19 @@ pub(in crate::plan) fn check_row<T: Real>(row: &[T], i: usize) -> Result<()> {
 }
 
 /// The weight of row `row`, or an error if it is negative or not finite.
-pub(in crate::plan) fn checked_row_weight(value: f64, row: usize) -> Result<f64> {
+pub(in crate::data) fn checked_row_weight(value: f64, row: usize) -> Result<f64> {
     let error = Error::Entry { what: "the weights", row, value, domain: "finite and not negative" };
     if value.is_finite() && value >= 0.0 { Ok(value) } else { Err(error) }
 }
 
-pub(in crate::plan) fn checked_weight(sum: f64) -> Result<f64> {
+pub(in crate::data) fn checked_weight(sum: f64) -> Result<f64> {
     let error = Error::Parameter { name: "the sum of the weights", value: sum, domain: "finite" };
     if sum.is_finite() { Ok(sum) } else { Err(error) }
 }
 
 /// Rejects stored statistics whose weight is impossible for `count` points.
 #[cfg(feature = "serde")]
-pub(in crate::plan) fn check_stored_weight(weight: f64, count: usize) -> Result<()> {
+pub(in crate::data) fn check_stored_weight(weight: f64, count: usize) -> Result<()> {
     if weight.is_finite() && weight >= 0.0 && (weight > 0.0) == (count > 0) {
         return Ok(());
     }

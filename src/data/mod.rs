@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use ndarray::arr2;
-//! use random_features::plan::{PairStatistics, Statistics, lengthscale};
+//! use random_features::data::{PairStatistics, Statistics, lengthscale};
 //! let queries = Statistics::of(&arr2(&[[0.5, 1.0], [0.25, -1.0], [1.0, 0.0]]))?;
 //! let keys = Statistics::of(&arr2(&[[1.0, 0.5], [-0.5, 0.5]]))?;
 //! let scale = lengthscale::scale(&queries)?;
@@ -25,6 +25,5 @@ pub mod shaping;
 mod statistics;
 
 pub use clustering::Clustering;
-pub(crate) use clustering::nearest;
 pub use pair_statistics::{BestGerf, PairStatistics};
 pub use statistics::Statistics;

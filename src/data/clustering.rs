@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 use super::Statistics;
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::numeric::{Isa, squared_distance, squared_norm};
+use crate::numeric::{Isa, nearest, squared_distance, squared_norm};
 
 /// The maximum number of k-means steps; more than 20 are rarely needed.
 const STEPS: usize = 100;
@@ -30,7 +30,7 @@ const STEPS: usize = 100;
 /// # Example
 /// ```
 /// use ndarray::{arr1, arr2};
-/// use random_features::plan::Clustering;
+/// use random_features::data::Clustering;
 /// let points = arr2(&[[0.0f32, 1.0], [4.0, 5.0], [0.0, 3.0], [6.0, 5.0]]);
 /// let clusters = Clustering::of(&points, 2, &mut random_features::rng(1))?;
 /// let near = clusters.nearest(&arr1(&[1.0, 1.0]))?;
@@ -165,15 +165,8 @@ impl Clustering {
 
     /// The nearest centre of a point in ℝᵈ; 0 if it is not finite.
     pub(crate) fn nearest_to<T: Real>(&self, point: &[T]) -> usize {
-        nearest(&self.centres, point).0
+        nearest(Isa::best(), self.centres.as_slice().unwrap_or_default(), point).0
     }
-}
-
-/// The index of the first of the nearest centres, which are rows in standard layout, and the squared distance to it.
-pub(crate) fn nearest<T: Real>(centres: &Array2<f64>, point: &[T]) -> (usize, f64) {
-    let rows = centres.as_slice().unwrap_or_default().chunks_exact(point.len());
-    let distances = rows.map(|centre| squared_distance(Isa::best(), point, centre)).enumerate();
-    distances.fold((0, f64::INFINITY), |best, next| if next.1 < best.1 { next } else { best })
 }
 
 /// Rejects points whose squared distances may overflow.
@@ -281,8 +274,10 @@ fn lloyd(points: &Points, mut centres: Array2<f64>) -> Array2<f64> {
 
 /// The cluster of each point. Empty clusters get a point if enough points differ from their centres.
 fn assign(points: &Points, centres: &Array2<f64>) -> Vec<usize> {
-    let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) =
-        points.rows().map(|point| nearest(centres, point)).unzip();
+    let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) = points
+        .rows()
+        .map(|point| nearest(Isa::best(), centres.as_slice().unwrap_or_default(), point))
+        .unzip();
     let mut counts = vec![0usize; centres.nrows()];
     clusters.iter().for_each(|cluster| counts[*cluster] += 1);
     for empty in 0..counts.len() {

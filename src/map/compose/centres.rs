@@ -8,8 +8,8 @@ use crate::theory::complex_exponential::Symmetry;
 ///
 /// ```
 /// use ndarray::arr2;
-/// use random_features::hybrid::{Centres, Diagonal, Formula};
-/// use random_features::plan::Clustering;
+/// use random_features::compose::{Centres, Diagonal, Formula};
+/// use random_features::data::Clustering;
 /// let (queries, keys) = (Clustering::new(arr2(&[[1.0, 0.5]]))?, Clustering::new(arr2(&[[0.5, 1.5]]))?);
 /// let centres = Centres::new(&queries, &keys).with_diagonal(Formula::Real).symmetric();
 /// assert_eq!(centres.diagonal, Diagonal::real());

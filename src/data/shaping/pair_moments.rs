@@ -22,7 +22,7 @@ use crate::error::{Error, Result, check_size};
 /// # Example
 /// ```
 /// use ndarray::{arr1, arr2};
-/// use random_features::plan::shaping::{Moments, PairMoments};
+/// use random_features::data::shaping::{Moments, PairMoments};
 /// let (x, y) = (arr2(&[[0.0], [2.0]]), arr2(&[[1.0], [5.0]]));
 /// let moments = PairMoments::weighted(Moments::of(&x)?, &x, &y, &arr2(&[[3.0, 1.0], [0.0, 0.0]]))?;
 /// assert_eq!((moments.x().mean()?, moments.y().mean()?), (arr1(&[1.0]), arr1(&[2.0])));

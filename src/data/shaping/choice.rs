@@ -50,7 +50,7 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// # Example
 /// ```
 /// use ndarray::Array2;
-/// use random_features::plan::shaping::Shaping;
+/// use random_features::data::shaping::Shaping;
 /// // The first coordinate is large in x and small in y, and both are far from 0.
 /// let x = Array2::from_shape_fn((50, 2), |(i, k)| [8.0, 1.0][k] * (i as f64 * [0.7, 1.9][k]).sin() + 3.0);
 /// let y = Array2::from_shape_fn((50, 2), |(i, k)| [0.1, 1.0][k] * (i as f64 * [1.1, 0.3][k]).cos() + 1.0);
@@ -221,7 +221,7 @@ impl Shaping {
     /// use ndarray::Array2;
     /// use random_features::frequency::{Coupling, Orthogonal};
     /// use random_features::kernel::Gaussian;
-    /// use random_features::plan::shaping::Shaping;
+    /// use random_features::data::shaping::Shaping;
     /// let x = Array2::from_shape_fn((60, 3), |(i, k)| (i as f64 * [0.7, 1.9, 0.3][k]).sin() * [2.0, 0.5, 0.1][k] + 4.0);
     /// let shape = Shaping::new().of_one_set(&x)?;
     /// let map = shape.map::<f64>(Orthogonal.draw(3, 128, 1)?, Gaussian::default())?;

@@ -8,7 +8,7 @@
 //! ```
 //! use ndarray::arr1;
 //! use random_features::frequency::{Independent, draw};
-//! use random_features::hybrid::{Bases, Hybrid};
+//! use random_features::compose::{Bases, Hybrid};
 //! use random_features::{Map, rng};
 //! let mut rng = rng(1);
 //! let omega = draw(3, 64, &Independent, &mut rng)?;
@@ -25,22 +25,26 @@ mod bipolar;
 mod centres;
 mod cluster;
 mod coefficient;
+mod conditioned;
+mod conditioning;
 mod diagonal;
 mod mixture;
 mod recipe;
+mod shaped;
 mod sum;
 
 pub use bipolar::Bases;
 pub use centres::Centres;
 pub use cluster::Clustered;
 pub use coefficient::{Coefficient, GaussianWeight};
+pub use conditioning::Conditioning;
 pub use diagonal::{Diagonal, Formula};
 pub use mixture::Mixture;
 pub use sum::Hybrid;
 
 use crate::Real;
+use crate::data::Clustering;
 use crate::map::Map;
-use crate::plan::Clustering;
 
 /// Whether all maps are known to estimate the same kernel with the same parameters.
 fn agree<T: Real>(maps: &[Map<T>]) -> bool {

@@ -3,8 +3,8 @@
 use ndarray::{Array2, ArrayRef1};
 use num_complex::Complex64;
 
-use super::identity::Digest;
 use crate::Real;
+use crate::digest::Digest;
 use crate::engine::Affine;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Exponential;
@@ -253,10 +253,14 @@ impl Conditioning {
         })
     }
 
-    pub(super) fn identify(&self, digest: &mut Digest) {
-        digest.number(self.rank());
-        digest.number(self.dim());
-        self.matrices.iter().flatten().chain(self.shifts.iter().flatten()).for_each(|v| digest.float(*v));
+    pub(in crate::map) fn identify(&self, digest: &mut Digest) {
+        crate::digest::Identify::identify(&(self.rank()), digest);
+        crate::digest::Identify::identify(&(self.dim()), digest);
+        self.matrices
+            .iter()
+            .flatten()
+            .chain(self.shifts.iter().flatten())
+            .for_each(|v| crate::digest::Identify::identify(&(*v), digest));
     }
 }
 

@@ -1,0 +1,120 @@
+//! [`tagged!`]: enums that are stored and identified by the names of their variants.
+//!
+//! Formats that number variants would read what was stored before a variant was added as another one. A tagged enum is
+//! stored as a pair of a name and what the variant holds; variants may be added, moved and renamed as long as their
+//! tags stay.
+
+/// Implements `tag`, [`Identify`](crate::digest::Identify) and, with the feature `serde`, storage for an enum from one
+/// line for each variant: its tag, the variant, and the name and type of what it holds, if anything. Variants after
+/// `never` cannot be stored, for the reason given.
+macro_rules! tagged {
+    ($Enum:ident, $what:literal {
+        $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $({ $field:ident: $Field:ty })?,)*
+    } $(never {
+        $($other_tag:literal => $Other:ident($other:ident): $reason:literal,)*
+    })?) => {
+        impl $Enum {
+            /// The name under which the variant is stored and identified.
+            #[allow(dead_code, reason = "not every enum is asked")]
+            pub(crate) fn tag(&self) -> &'static str {
+                match self {
+                    $($Enum::$Variant { .. } => $tag,)*
+                    $($($Enum::$Other { .. } => $other_tag,)*)?
+                }
+            }
+        }
+
+        impl $crate::digest::Identify for $Enum {
+            fn identify(&self, digest: &mut $crate::digest::Digest) {
+                digest.text(self.tag());
+                match self {
+                    $($Enum::$Variant $(($held))? $({ $field })? => {
+                        $($crate::digest::Identify::identify($held, digest);)?
+                        $($crate::digest::Identify::identify($field, digest);)?
+                    })*
+                    $($($Enum::$Other($other) => $crate::digest::Identify::identify($other, digest),)*)?
+                }
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl serde::Serialize for $Enum {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                #[allow(unused_imports, reason = "not every enum holds numbers")]
+                use $crate::exact::Exact;
+                match self {
+                    $($Enum::$Variant $(($held))? $({ $field })? => {
+                        let held = $crate::tagged::held!($(($held))? $((&<$Field as Exact>::to_stored($field)))?);
+                        serde::Serialize::serialize(&($tag, held), serializer)
+                    })*
+                    $($($Enum::$Other(_) => Err(serde::ser::Error::custom($reason)),)*)?
+                }
+            }
+        }
+
+        #[cfg(feature = "serde")]
+        impl<'de> serde::Deserialize<'de> for $Enum {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Pair;
+
+                impl<'de> serde::de::Visitor<'de> for Pair {
+                    type Value = $Enum;
+
+                    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                        f.write_str(concat!("the name of ", $what, " and what it holds"))
+                    }
+
+                    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut pair: A) -> Result<$Enum, A::Error> {
+                        #[allow(unused_imports, reason = "not every enum holds numbers")]
+                        use $crate::{exact::Exact, tagged::next};
+                        let tag: String = next(&mut pair)?;
+                        match tag.as_str() {
+                            $($tag => {
+                                $(let $held: $Held = next(&mut pair)?;)?
+                                $(let $field = <$Field as Exact>::from_stored(next(&mut pair)?);)?
+                                $crate::tagged::nothing!(pair $($held)? $($field)?);
+                                Ok($Enum::$Variant $(($held))? $({ $field })?)
+                            })*
+                            _ => Err(serde::de::Error::custom(format!("“{tag}” is not the name of {}", $what))),
+                        }
+                    }
+                }
+
+                deserializer.deserialize_tuple(2, Pair)
+            }
+        }
+    };
+}
+
+pub(crate) use tagged;
+
+/// What a variant holds; the unit if nothing.
+#[cfg(feature = "serde")]
+macro_rules! held {
+    () => {
+        ()
+    };
+    ($held:expr) => {
+        $held
+    };
+}
+
+/// Reads the unit, if a variant holds nothing.
+#[cfg(feature = "serde")]
+macro_rules! nothing {
+    ($pair:ident) => {
+        let () = $crate::tagged::next(&mut $pair)?;
+    };
+    ($pair:ident $held:ident) => {};
+}
+
+#[cfg(feature = "serde")]
+pub(crate) use {held, nothing};
+
+/// The next element of a stored pair.
+#[cfg(feature = "serde")]
+pub(crate) fn next<'de, T: serde::Deserialize<'de>, A: serde::de::SeqAccess<'de>>(
+    pair: &mut A,
+) -> Result<T, A::Error> {
+    pair.next_element()?.ok_or_else(|| serde::de::Error::custom("a name without what it names"))
+}
