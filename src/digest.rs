@@ -1,5 +1,5 @@
-//! [`Digest`]: a hash of data that is the same on every machine and in every version of Rust; [`Identify`]: what goes
-//! into it.
+//! [`Identity`]: a hash of data that is the same on every machine and in every version of Rust; [`Digest`], which computes
+//! it, and [`Identify`]: what goes into it.
 
 use std::hash::Hasher;
 
@@ -89,6 +89,25 @@ words! {
     f64 => |v| v.to_bits(),
 }
 
+impl Identify for str {
+    fn identify(&self, digest: &mut Digest) {
+        digest.text(self);
+    }
+}
+
+impl<T: Identify + ?Sized> Identify for &T {
+    fn identify(&self, digest: &mut Digest) {
+        (**self).identify(digest);
+    }
+}
+
+impl<A: Identify, B: Identify> Identify for (A, B) {
+    fn identify(&self, digest: &mut Digest) {
+        self.0.identify(digest);
+        self.1.identify(digest);
+    }
+}
+
 impl Identify for () {
     fn identify(&self, _: &mut Digest) {}
 }
@@ -135,6 +154,64 @@ impl<T: Identify> Identify for Array2<T> {
     fn identify(&self, digest: &mut Digest) {
         [self.nrows(), self.ncols()].identify(digest);
         self.iter().for_each(|v| v.identify(digest));
+    }
+}
+
+/// A hash that identifies a map or a kernel: equal for those made from the same data, on any machine and in any process. It
+/// detects mistakes, not forgery.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Identity(u64);
+
+impl From<Digest> for Identity {
+    fn from(digest: Digest) -> Self {
+        Identity(digest.finish())
+    }
+}
+
+impl Identity {
+    pub(crate) fn of(value: &(impl Identify + ?Sized)) -> Self {
+        Identity(Digest::of(value))
+    }
+}
+
+impl Identify for Identity {
+    fn identify(&self, digest: &mut Digest) {
+        self.0.identify(digest);
+    }
+}
+
+impl std::fmt::Debug for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Identity({self})")
+    }
+}
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:016x}", self.0)
+    }
+}
+
+impl std::str::FromStr for Identity {
+    type Err = std::num::ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        u64::from_str_radix(text, 16).map(Identity)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl serde::Serialize for Identity {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.to_string())
+    }
+}
+
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Identity {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -91,6 +91,8 @@ mod error;
 #[cfg(feature = "serde")]
 mod exact;
 mod real;
+#[cfg(feature = "serde")]
+mod sealed;
 mod signed_log;
 mod tagged;
 

@@ -1,19 +1,18 @@
-//! [`tagged!`]: enums that are stored and identified by the names of their variants.
+//! [`tagged!`] and [`named!`]: enums that are stored, and identified, by the names of their variants.
 //!
 //! Formats that number variants would read what was stored before a variant was added as another one. A tagged enum is
 //! stored as a pair of a name and what the variant holds; variants may be added, moved and renamed as long as their
 //! tags stay.
 
-/// Implements `tag`, [`Identify`](crate::digest::Identify) and, with the feature `serde`, storage for an enum from one
-/// line for each variant: its tag, the variant, and the name and type of what it holds, if anything. Variants after
-/// `never` cannot be stored, for the reason given.
-macro_rules! tagged {
-    ($Enum:ident, $what:literal {
+/// Implements `tag` and, with the feature `serde`, storage for an enum from one line for each variant: its tag, the variant,
+/// and the name and type of what it holds, if anything. Variants after `never` cannot be stored, for the reason given.
+macro_rules! named {
+    ($Enum:ident $(<$M:ident>)?, $what:literal {
         $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $({ $field:ident: $Field:ty })?,)*
     } $(never {
         $($other_tag:literal => $Other:ident($other:ident): $reason:literal,)*
     })?) => {
-        impl $Enum {
+        impl $(<$M>)? $Enum $(<$M>)? {
             /// The name under which the variant is stored and identified.
             #[allow(dead_code, reason = "not every enum is asked")]
             pub(crate) fn tag(&self) -> &'static str {
@@ -24,21 +23,8 @@ macro_rules! tagged {
             }
         }
 
-        impl $crate::digest::Identify for $Enum {
-            fn identify(&self, digest: &mut $crate::digest::Digest) {
-                digest.text(self.tag());
-                match self {
-                    $($Enum::$Variant $(($held))? $({ $field })? => {
-                        $($crate::digest::Identify::identify($held, digest);)?
-                        $($crate::digest::Identify::identify($field, digest);)?
-                    })*
-                    $($($Enum::$Other($other) => $crate::digest::Identify::identify($other, digest),)*)?
-                }
-            }
-        }
-
         #[cfg(feature = "serde")]
-        impl serde::Serialize for $Enum {
+        impl $(<$M: serde::Serialize>)? serde::Serialize for $Enum $(<$M>)? {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 #[allow(unused_imports, reason = "not every enum holds numbers")]
                 use $crate::exact::Exact;
@@ -53,18 +39,18 @@ macro_rules! tagged {
         }
 
         #[cfg(feature = "serde")]
-        impl<'de> serde::Deserialize<'de> for $Enum {
+        impl<'de $(, $M: serde::Deserialize<'de>)?> serde::Deserialize<'de> for $Enum $(<$M>)? {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Pair;
+                struct Pair<E>(std::marker::PhantomData<E>);
 
-                impl<'de> serde::de::Visitor<'de> for Pair {
-                    type Value = $Enum;
+                impl<'de $(, $M: serde::Deserialize<'de>)?> serde::de::Visitor<'de> for Pair<$Enum $(<$M>)?> {
+                    type Value = $Enum $(<$M>)?;
 
                     fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                         f.write_str(concat!("the name of ", $what, " and what it holds"))
                     }
 
-                    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut pair: A) -> Result<$Enum, A::Error> {
+                    fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut pair: A) -> Result<Self::Value, A::Error> {
                         #[allow(unused_imports, reason = "not every enum holds numbers")]
                         use $crate::{exact::Exact, tagged::next};
                         let tag: String = next(&mut pair)?;
@@ -80,13 +66,41 @@ macro_rules! tagged {
                     }
                 }
 
-                deserializer.deserialize_tuple(2, Pair)
+                deserializer.deserialize_tuple(2, Pair(std::marker::PhantomData))
             }
         }
     };
 }
 
-pub(crate) use tagged;
+/// As [`named!`], with [`Identify`](crate::digest::Identify): by the tag and what the variant holds.
+macro_rules! tagged {
+    ($Enum:ident $(<$M:ident>)?, $what:literal {
+        $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $({ $field:ident: $Field:ty })?,)*
+    } $(never {
+        $($other_tag:literal => $Other:ident($other:ident): $reason:literal,)*
+    })?) => {
+        $crate::tagged::named!($Enum $(<$M>)?, $what {
+            $($tag => $Variant $(($held: $Held))? $({ $field: $Field })?,)*
+        } $(never {
+            $($other_tag => $Other($other): $reason,)*
+        })?);
+
+        impl $(<$M: $crate::digest::Identify>)? $crate::digest::Identify for $Enum $(<$M>)? {
+            fn identify(&self, digest: &mut $crate::digest::Digest) {
+                digest.text(self.tag());
+                match self {
+                    $($Enum::$Variant $(($held))? $({ $field })? => {
+                        $($crate::digest::Identify::identify($held, digest);)?
+                        $($crate::digest::Identify::identify($field, digest);)?
+                    })*
+                    $($($Enum::$Other($other) => $crate::digest::Identify::identify($other, digest),)*)?
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {named, tagged};
 
 /// What a variant holds; the unit if nothing.
 #[cfg(feature = "serde")]

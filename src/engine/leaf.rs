@@ -12,7 +12,6 @@ use super::logarithms::Logarithms;
 use super::tile::GROUP_ROWS;
 use super::{Facts, Form, Lift, Pass, Points, Projection, Scratch, Tile};
 use crate::Real;
-use crate::frequency::Frequencies;
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Isa};
 
@@ -24,8 +23,6 @@ pub(crate) struct Leaf<T> {
     pub input: Arc<Input>,
     /// ω; none if the exponents are coordinates.
     pub projection: Option<Arc<Projection<T>>>,
-    /// The frequencies that were drawn, if they are real: those of the projection may be made of them.
-    pub source: Option<Arc<Frequencies>>,
     /// β on each side.
     pub slopes: [Complex64; 2],
     /// a; none if it is 0 and β is 1.

@@ -55,4 +55,4 @@ pub(crate) use points::Points;
 pub(crate) use points::SparsePoints;
 pub(crate) use pool::Pool;
 pub(crate) use routed::Routed;
-pub(crate) use sum::{Factor, Sum, Term, is_of_signs};
+pub(crate) use sum::{Factor, Sum, Term};

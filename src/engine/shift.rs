@@ -3,6 +3,7 @@
 use ndarray::ArrayRef2;
 
 use crate::Real;
+use crate::digest::identified;
 use crate::error::{Error, Result, check_size, checked_positive};
 use crate::kernel::Lengthscale;
 
@@ -62,6 +63,8 @@ pub struct Shift {
     by: Vec<f64>,
     least: f64,
 }
+
+identified! { Shift { by, least } }
 
 impl Shift {
     /// The shift by c = `by` that keeps coordinates at ε = `least` or above, both in units of the lengthscale.

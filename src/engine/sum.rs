@@ -7,9 +7,8 @@ use std::ops::Range;
 
 use super::batch::{Batch, Features};
 use super::plan::{Pass, Plan, ranges};
-use super::{Facts, Form, Lift, Points, Scratch, Side, Tile};
+use super::{Facts, Form, Points, Scratch, Side, Tile};
 use crate::Real;
-use crate::kernel::Activation;
 use crate::numeric::{self, Isa, LINE, Left, Product};
 
 /// Σ wₜ Aₜ Bₜ: products of estimates are tensor products of features, sums are more blocks, and side Y carries
@@ -92,12 +91,6 @@ impl Slot {
 fn slot(product: &Product, k: usize) -> Option<Slot> {
     let Left::Signs(columns, _, turned) = &product.left else { return None };
     Some(Slot { column: columns.start + k / 2, positive: k.is_multiple_of(2), turned: *turned })
-}
-
-/// Whether the features are signs, of which shares can be taken.
-pub(crate) fn is_of_signs<T: Real>(plan: &Plan<T>) -> bool {
-    let signs = Lift::Function { activation: Activation::Sign, offset: 0.0 };
-    matches!(plan, Plan::Leaf(leaf) if leaf.lift == signs)
 }
 
 impl<T: Real> Sum<T> {

@@ -25,6 +25,15 @@ pub enum Rates {
     PerDimension(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Vec<f64>),
 }
 
+impl crate::digest::Identify for Rates {
+    fn identify(&self, digest: &mut crate::digest::Digest) {
+        match self {
+            Rates::Same(rate) => crate::digest::Identify::identify(rate, digest),
+            Rates::PerDimension(rates) => crate::digest::Identify::identify(rates, digest),
+        }
+    }
+}
+
 impl From<f64> for Rates {
     fn from(rate: f64) -> Self {
         Rates::Same(rate)

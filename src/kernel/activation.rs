@@ -1,5 +1,7 @@
 //! [`Activation`]: the functions f of the features f(ω·x).
 
+use crate::tagged::tagged;
+
 /// A function f of one real number, for the features f(ω·x) and the kernels E\[f(ω·x) f(ω·y)\].
 ///
 /// ```
@@ -8,7 +10,6 @@
 /// assert!(Activation::Tanh.kernel().is_none());
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Activation {
     /// u.
@@ -40,6 +41,23 @@ pub enum Activation {
     /// tanh u.
     Tanh,
 }
+
+tagged!(Activation, "a function of one number" {
+    "identity" => Identity,
+    "square" => Square,
+    "exp" => Exp,
+    "cos" => Cos,
+    "sin" => Sin,
+    "sign" => Sign,
+    "step" => Step,
+    "erf" => Erf,
+    "relu" => Relu,
+    "relu squared" => ReluSquared,
+    "abs" => Abs,
+    "gelu" => Gelu,
+    "sigmoid" => Sigmoid,
+    "tanh" => Tanh,
+});
 
 impl Activation {
     /// Every function.

@@ -4,6 +4,7 @@ use std::f64::consts::{FRAC_2_PI, LN_2, PI};
 
 use super::angular::{Angle, ln_norm};
 use super::{Activation, Kernel, Lengthscale};
+use crate::digest::{Identity, identified};
 use crate::error::{Error, Result};
 use crate::{Real, SignedLog};
 
@@ -131,6 +132,8 @@ impl TryFrom<Stored> for ActivationKernel {
     }
 }
 
+identified! { ActivationKernel { activation, offset, lengthscale } }
+
 impl<T: Real> Kernel<T> for ActivationKernel {
     fn check_dim(&self, d: usize) -> Result<()> {
         self.lengthscale.check_dim(d)
@@ -153,6 +156,10 @@ impl<T: Real> Kernel<T> for ActivationKernel {
         let of_y = mean(self.activation, ln_norm(pairs.map(|(_, y)| y)));
         let terms = [product, times_offset(of_x), times_offset(of_y), times_offset(offset)];
         SignedLog::sum(terms.into_iter())
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        Some(Identity::of(&("activation", self)))
     }
 }
 

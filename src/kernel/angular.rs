@@ -3,6 +3,7 @@
 use std::f64::consts::FRAC_2_PI;
 
 use super::Kernel;
+use crate::digest::{Identity, identified};
 use crate::error::Result;
 use crate::{Real, SignedLog};
 
@@ -127,6 +128,8 @@ impl Norm {
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Angular;
 
+identified! { Angular {  } }
+
 impl<T: Real> Kernel<T> for Angular {
     fn check_dim(&self, _: usize) -> Result<()> {
         Ok(())
@@ -135,6 +138,10 @@ impl<T: Real> Kernel<T> for Angular {
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
         let angle = Angle::between(x.iter().zip(y).map(|(x, y)| (x.widen(), y.widen())));
         SignedLog::from(FRAC_2_PI * angle.complement())
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        Some(Identity::of(&("angular", self)))
     }
 }
 

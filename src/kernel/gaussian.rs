@@ -6,6 +6,7 @@ use super::shift_invariant::ln_variance;
 use super::spectrum::chi;
 use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
 use crate::SignedLog;
+use crate::digest::identified;
 use crate::error::Result;
 
 /// The Gaussian (radial basis function) kernel exp(−‖x−y‖²/(2ℓ²)).
@@ -47,6 +48,8 @@ impl Gaussian {
         &self.lengthscale
     }
 }
+
+identified! { Gaussian { lengthscale } }
 
 impl ShiftInvariant for Gaussian {
     fn name(&self) -> String {

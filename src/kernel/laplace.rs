@@ -4,6 +4,7 @@ use std::f64::consts::PI;
 
 use super::{Lengthscale, Marginal, Radius, ShiftInvariant, Spectrum};
 use crate::SignedLog;
+use crate::digest::identified;
 use crate::error::Result;
 
 /// The Laplace kernel exp(−‖x−y‖₁/ℓ).
@@ -53,6 +54,8 @@ impl Laplace {
         &self.lengthscale
     }
 }
+
+identified! { Laplace { lengthscale } }
 
 impl ShiftInvariant for Laplace {
     fn name(&self) -> String {

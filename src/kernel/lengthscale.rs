@@ -1,6 +1,7 @@
 //! [`Lengthscale`]: one scale for all coordinates, or one for each.
 
 use crate::Real;
+use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// The lengthscale ℓ by which points are divided before anything else: K_ℓ(x, y) = K₁(x/ℓ, y/ℓ).
@@ -19,6 +20,15 @@ pub enum Lengthscale {
 impl Default for Lengthscale {
     fn default() -> Self {
         Lengthscale::Isotropic(1.0)
+    }
+}
+
+impl Identify for Lengthscale {
+    fn identify(&self, digest: &mut Digest) {
+        match self {
+            Lengthscale::Isotropic(scale) => scale.identify(digest),
+            Lengthscale::PerDimension(scales) => scales.identify(digest),
+        }
     }
 }
 

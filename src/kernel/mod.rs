@@ -34,6 +34,7 @@ pub use spectrum::{Marginal, Radii, Radius, Spectrum};
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2};
 
+use crate::digest::Identity;
 use crate::error::{Result, check_size};
 use crate::{Real, SignedLog};
 
@@ -54,6 +55,12 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// The kernel as exp(x·y/ℓ²) times a factor of each point, if it is the softmax or the Gaussian kernel. Maps for
     /// these kernels can be [conditioned](crate::map::Conditioning).
     fn exponential(&self) -> Option<Exponential> {
+        None
+    }
+
+    /// A hash of the kernel and its parameters: kernels of equal identities are equal. `None`, as by default, for a kernel
+    /// without one, which counts as different from every other.
+    fn identity(&self) -> Option<Identity> {
         None
     }
 

@@ -6,6 +6,7 @@ use super::shift_invariant::ln_variance;
 use super::spectrum::chi;
 use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
 use crate::SignedLog;
+use crate::digest::identified;
 use crate::error::{Error, Result};
 
 /// The rational quadratic kernel (1 + ‖x−y‖²/(2αℓ²))^{−α}.
@@ -64,6 +65,8 @@ impl RationalQuadratic {
         &self.lengthscale
     }
 }
+
+identified! { RationalQuadratic { alpha, lengthscale } }
 
 impl ShiftInvariant for RationalQuadratic {
     fn name(&self) -> String {

@@ -3,6 +3,7 @@
 use rand::Rng;
 
 use super::{Kernel, Lengthscale, Radii, Radius};
+use crate::digest::{Identity, identified};
 use crate::error::{Error, Result};
 use crate::numeric::special::ln_0f1;
 use crate::{Real, SignedLog};
@@ -69,6 +70,8 @@ impl RegularisedSoftmax {
     }
 }
 
+identified! { RegularisedSoftmax { lengthscale, dim } }
+
 impl<T: Real> Kernel<T> for RegularisedSoftmax {
     fn check_dim(&self, d: usize) -> Result<()> {
         match self.dim {
@@ -85,6 +88,10 @@ impl<T: Real> Kernel<T> for RegularisedSoftmax {
         let norms = self.lengthscale.sum(x, y, |x, y| x * x + y * y);
         let sum = self.lengthscale.sum(x, y, |x, y| (x + y) * (x + y));
         SignedLog::positive(ln_0f1(0.5 * d, 0.25 * d * sum) - 0.5 * norms)
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        Some(Identity::of(&("regularised softmax", self)))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Exponential, Kernel, Lengthscale, Radius, Spectrum};
+use crate::digest::{Digest, Identify, Identity};
 use crate::error::Result;
 use crate::{Real, SignedLog};
 
@@ -124,6 +125,10 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
         gaussian.then(|| Exponential { lengthscale: self.lengthscale().clone(), row: -0.5 })
     }
 
+    fn identity(&self) -> Option<Identity> {
+        Some(Identity::of(&(self.name().as_str(), self.lengthscale())))
+    }
+
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
         // Differences before squares, so that large norms do not cancel.
         let square = |x: f64, y: f64| (x - y) * (x - y);
@@ -140,7 +145,7 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
     }
 }
 
-/// A user-defined kernel.
+/// A user-defined kernel. Two are equal if their names and lengthscales are.
 #[derive(Clone, Debug)]
 pub struct OwnKernel(Arc<dyn ShiftInvariant>);
 
@@ -152,9 +157,16 @@ impl OwnKernel {
 }
 
 /// Equal if both are the same object or have the same `Debug` output.
+/// By name and lengthscale.
+impl Identify for OwnKernel {
+    fn identify(&self, digest: &mut Digest) {
+        (self.name().as_str(), self.lengthscale()).identify(digest);
+    }
+}
+
 impl PartialEq for OwnKernel {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || format!("{:?}", self.0) == format!("{:?}", other.0)
+        Arc::ptr_eq(&self.0, &other.0) || Digest::of(self) == Digest::of(other)
     }
 }
 

@@ -1,6 +1,7 @@
 //! The softmax kernel.
 
 use super::{Exponential, Kernel, Lengthscale};
+use crate::digest::{Identity, identified};
 use crate::error::Result;
 use crate::{Real, SignedLog};
 
@@ -40,6 +41,8 @@ impl Softmax {
     }
 }
 
+identified! { Softmax { lengthscale } }
+
 impl<T: Real> Kernel<T> for Softmax {
     fn check_dim(&self, d: usize) -> Result<()> {
         self.lengthscale.check_dim(d)
@@ -51,5 +54,9 @@ impl<T: Real> Kernel<T> for Softmax {
 
     fn exponential(&self) -> Option<Exponential> {
         Some(Exponential { lengthscale: self.lengthscale.clone(), row: 0.0 })
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        Some(Identity::of(&("softmax", self)))
     }
 }

@@ -4,7 +4,7 @@ use num_complex::Complex64;
 
 use super::Transform;
 use super::definition::{Definition, NormalForm, Setting};
-use crate::digest::Digest;
+use crate::digest::identified;
 use crate::engine::{Affine, Input, Lift, Linear};
 use crate::error::{Result, check_size};
 use crate::theory::complex_exponential::{self, Symmetry};
@@ -73,14 +73,21 @@ impl ComplexExponential {
     }
 }
 
+identified! { ComplexExponential { transform, symmetry } }
+
 impl Definition for ComplexExponential {
     fn name(&self) -> &'static str {
         "complex-exponential"
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
-        let omega = setting.check_radii(self.name(), |radius| radius == Radius::Chi)?;
-        check_size("the dimension of A", omega.dim(), self.transform.dim())
+        setting.check_radii(self.name(), |radius| radius == Radius::Chi)?;
+        check_size("the dimension of A", setting.omega.dim(), self.transform.dim())
+    }
+
+    fn width(&self) -> usize {
+        let of_one = if self.transform.real_sides().is_some() { 1 } else { 2 };
+        of_one * if self.symmetry == Symmetry::Symmetric { 2 } else { 1 }
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
@@ -120,23 +127,15 @@ impl Definition for ComplexExponential {
             // That of positive features, whose ζ is x + y.
             let pair = Pair { sum: squared_norm, dot, ..*pair };
             return match self.symmetry {
-                Symmetry::Plain => theory::positive(&pair, law),
-                Symmetry::Symmetric => theory::hyperbolic(&pair, law),
+                Symmetry::Plain => theory::positive(&pair, &law),
+                Symmetry::Symmetric => theory::hyperbolic(&pair, &law),
             };
         }
         if zeta.iter().all(|z| z.re == 0.0) {
             // That of trigonometric features, whose ζ is i(x − y) and whose real part is even in ω.
             let pair = Pair { difference: squared_norm, norms: 2.0 * dot + squared_norm, ..*pair };
-            return theory::trigonometric(&pair, law);
+            return theory::trigonometric(&pair, &law);
         }
-        complex_exponential::ln_variance(dot, &zeta, self.symmetry, law)
-    }
-
-    fn identify(&self, digest: &mut Digest) {
-        digest.text(&format!("{:?} {}", self.symmetry, self.transform.dim()));
-        self.transform
-            .entries()
-            .iter()
-            .for_each(|a| [a.re, a.im].iter().for_each(|v| crate::digest::Identify::identify(&(*v), digest)));
+        complex_exponential::ln_variance(dot, &zeta, self.symmetry, &law)
     }
 }

@@ -9,9 +9,9 @@ use crate::theory::{Pair, Radius};
 
 /// Rejects kernels other than softmax and Gaussian, frequencies other than counts, and shifts for another dimension.
 pub(super) fn check(map: &'static str, setting: Setting<'_>, shift: Option<&Shift>) -> Result<()> {
-    let counts = setting.omega.counts(map)?;
+    setting.omega.check_counts(map)?;
     if let Some(shift) = shift {
-        check_size("the number of entries of the shift", counts.dim(), shift.by().len())?;
+        check_size("the number of entries of the shift", setting.omega.dim(), shift.by().len())?;
     }
     if setting.target.radius() == Some(Radius::Chi) { Ok(()) } else { Err(setting.refused(map)) }
 }

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use ndarray::Array2;
 use num_complex::Complex64;
 
+use super::Covariance;
 use super::omega::Omega;
 use super::target::Target;
 use crate::Real;
-use crate::digest::Digest;
-use crate::engine::{Affine, Bias, Conditioned, Facts, Input, Leaf, Lift, Plan, Projection};
+use crate::digest::Identify;
+use crate::engine::{Affine, Bias, Conditioned, Facts, FeatureMap, Input, Leaf, Lift, Plan, Projection};
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
 use crate::kernel::{Kernel, Lengthscale, RegularisedSoftmax, Softmax};
@@ -23,44 +24,60 @@ pub(crate) struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    /// The law of real frequencies; `None` for others.
-    pub fn law(&self) -> Option<&'a Law> {
-        match self.omega {
-            Omega::Frequencies(omega) => Some(omega.law()),
-            _ => None,
-        }
+    /// The law of real frequencies, drawn or to be drawn; `None` for others.
+    pub fn law(&self) -> Option<Law> {
+        self.omega.law()
     }
 
     /// The law of the norms of the frequencies, as far as it is known.
     pub fn radius(&self) -> Radius {
-        self.law().map_or(Radius::Unstated, Law::radius)
+        self.law().map_or(Radius::Unstated, |law| law.radius())
     }
 
     /// The target's kernel, if the frequencies have the radii that it needs.
     pub fn target_kernel<T: Real>(&self) -> Option<Box<dyn Kernel<T>>> {
-        let fits = self.target.radius() == Some(self.radius());
-        if fits { self.target.kernel() } else { None }
+        if self.fits() { self.target.kernel() } else { None }
     }
 
-    /// The real frequencies. Their radii, if stated, must be those of the target and accepted by `serves`.
-    pub fn check_radii(
-        &self,
-        map: &'static str,
-        serves: impl Fn(Radius) -> bool,
-    ) -> Result<&'a Arc<Frequencies>> {
-        let (omega, radius) = (self.omega.frequencies(map)?, self.radius());
+    /// Whether the radii of the frequencies are those that the target needs.
+    pub fn fits(&self) -> bool {
+        self.target.radius() == Some(self.radius())
+    }
+
+    /// Accepts real frequencies, drawn or not, whose radii, if stated, are those of the target and accepted by `serves`.
+    pub fn check_radii(&self, map: &'static str, serves: impl Fn(Radius) -> bool) -> Result<()> {
+        self.omega.check_real(map)?;
+        let radius = self.radius();
         let stated = radius.is_named();
         let served =
             self.target.radius().is_some_and(|needed| serves(needed) && (!stated || radius == needed));
-        let padded = self.target.padded_dim(omega.dim()).is_none_or(|dim| dim == omega.padded_dim());
-        if served && padded { Ok(omega) } else { Err(self.refused(map)) }
+        let padded =
+            self.target.padded_dim(self.omega.dim()).is_none_or(|dim| dim == self.omega.padded_dim());
+        if served && padded { Ok(()) } else { Err(self.refused(map)) }
+    }
+
+    /// The covariance of exponentials of sums: `normal` of w·w′ for frequencies ~ N(0, I), and `relative` of e^c − 1 at w·w′ and
+    /// at −w·w′ for those of norm √d.
+    pub fn covariance_of_sums(
+        &self,
+        normal: fn(f64) -> f64,
+        relative: fn(f64, f64) -> f64,
+    ) -> Option<Covariance> {
+        match self.radius() {
+            _ if !self.fits() => None,
+            Radius::RootDim if self.omega.padded_dim() == self.omega.dim() => {
+                Some(Covariance::on_a_sphere(relative))
+            }
+            Radius::Chi => Some(Covariance::of_sums(move |p| normal(p.dot))),
+            _ => None,
+        }
     }
 
     /// Accepts only targets without a named kernel.
     pub fn check_implied(&self, map: &'static str) -> Result<()> {
         match (self.target, self.omega) {
-            (Target::Implied(_), Omega::Frequencies(_) | Omega::None(_)) => Ok(()),
-            (Target::Implied(_), other) => other.frequencies(map).map(drop),
+            (Target::Implied(_), Omega::None(_)) => Ok(()),
+            (Target::Implied(_), other) => other.check_real(map),
             _ => Err(self.refused(map)),
         }
     }
@@ -85,8 +102,12 @@ impl<'a> Setting<'a> {
     }
 }
 
-/// The definition of a plain map.
-pub(crate) trait Definition {
+/// The definition of a map: its page.
+///
+/// A page implements [`form`](Definition::form), or [`features`](Definition::features) if the map has no normal form. What
+/// follows from the law of the frequencies alone (`check`, `kernel`, `log_variance`, `covariance`) is asked before they are
+/// drawn, too.
+pub(crate) trait Definition: Identify {
     /// The name of the map in errors and output.
     fn name(&self) -> &'static str;
 
@@ -94,8 +115,24 @@ pub(crate) trait Definition {
     /// before.
     fn check(&self, setting: Setting<'_>) -> Result<()>;
 
+    /// The number of features for each frequency, or for each coordinate where there are no frequencies.
+    fn width(&self) -> usize;
+
     /// The terms of the normal form, after [`check`](Definition::check).
-    fn form(&self, setting: Setting<'_>) -> Result<NormalForm>;
+    ///
+    /// # Errors
+    /// [`NotDrawn`](Error::NotDrawn) before the frequencies are drawn.
+    fn form(&self, _setting: Setting<'_>) -> Result<NormalForm> {
+        Err(Error::Unsupported { what: "normal form" })
+    }
+
+    /// The features of a map without a normal form, after [`check`](Definition::check); `None` if there is one.
+    ///
+    /// # Errors
+    /// As [`form`](Definition::form).
+    fn features<T: Real>(&self, _setting: Setting<'_>) -> Result<Option<Arc<dyn FeatureMap<T>>>> {
+        Ok(None)
+    }
 
     /// The kernel that is estimated; `None` if it is not known.
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
@@ -111,19 +148,17 @@ pub(crate) trait Definition {
         Softmax::default().into()
     }
 
-    /// Feeds the parameters to a digest.
-    fn identify(&self, digest: &mut Digest)
-    where
-        Self: std::fmt::Debug,
-    {
-        digest.text(&format!("{self:?}"));
+    /// The relative covariance of two estimates that share a point, for one frequency; `None` without a closed form, or if the
+    /// law of the frequencies is not that of the target.
+    fn covariance(&self, _setting: Setting<'_>) -> Option<Covariance> {
+        None
     }
 }
 
 /// The softmax kernel, or its regularised form if the radii are √d.
 pub(crate) fn softmax_or_regularised(omega: &Omega) -> Target {
-    match omega {
-        Omega::Frequencies(omega) if omega.law().radius() == Radius::RootDim => {
+    match omega.law() {
+        Some(law) if law.radius() == Radius::RootDim => {
             RegularisedSoftmax::in_dimension(omega.padded_dim()).into()
         }
         _ => Softmax::default().into(),
@@ -216,10 +251,6 @@ impl NormalForm {
         Ok(Plan::Leaf(Leaf {
             facts,
             input: Arc::new(self.input),
-            source: match omega {
-                Omega::Frequencies(omega) => Some(omega.clone()),
-                _ => projection.as_ref().map(|projection| projection.frequencies().clone()),
-            },
             projection: projection.map(Arc::new),
             slopes: self.slopes,
             constant: self.constant + bias.as_ref().map_or(0.0, |bias| bias.top) + mean,
@@ -229,6 +260,15 @@ impl NormalForm {
             row: self.row,
             lengthscale: lengthscale.clone(),
         }))
+    }
+}
+
+/// ‖ω‖² of every frequency, all of which must be finite.
+pub(super) fn finite_norms(omega: &Frequencies) -> Result<Vec<f64>> {
+    let norms = omega.squared_norms();
+    match norms.iter().position(|norm| !norm.is_finite()) {
+        None => Ok(norms),
+        Some(row) => Err(Error::NotFinite { what: "the squared norms of the frequencies", row }),
     }
 }
 

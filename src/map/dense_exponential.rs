@@ -3,7 +3,8 @@
 use num_complex::Complex64;
 
 use super::definition::{Definition, NormalForm, Setting};
-use crate::digest::Digest;
+use super::{Covariance, Products};
+use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::theory::{Pair, Radius, dense};
@@ -103,14 +104,20 @@ impl DenseExponential {
     }
 }
 
+identified! { DenseExponential { a } }
+
 impl Definition for DenseExponential {
     fn name(&self) -> &'static str {
         "dense-exponential"
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
-        let omega = setting.check_radii(self.name(), |radius| radius == Radius::Chi)?;
-        check_size("the dimension of the frequencies", self.a.len(), omega.dim())
+        setting.check_radii(self.name(), |radius| radius == Radius::Chi)?;
+        check_size("the dimension of the frequencies", self.a.len(), setting.omega.dim())
+    }
+
+    fn width(&self) -> usize {
+        1
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
@@ -133,13 +140,21 @@ impl Definition for DenseExponential {
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         let w: Vec<f64> = u.iter().zip(v).map(|(u, v)| u + v).collect();
-        let relative = dense::ln_variance(&w, &self.rho(), setting.law()?)?;
+        let relative = dense::ln_variance(&w, &self.rho(), &setting.law()?)?;
         Some(relative + setting.target.ln_squared_scale(pair))
     }
 
-    fn identify(&self, digest: &mut Digest) {
-        crate::digest::Identify::identify(&(self.a.len()), digest);
-        self.a.iter().for_each(|a| crate::digest::Identify::identify(&(*a), digest));
+    fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
+        let rho = self.rho();
+        let ln_stretch = dense::ln_second_moment(&vec![0.0; rho.len()], &rho);
+        // As `covariance::dense`, whose squares are expanded.
+        let value = move |p: &Products<'_>| {
+            let (stretched, [first, second]) = p.stretched;
+            let stretched = 0.25 * (first + second) + 0.5 * stretched;
+            (ln_stretch + stretched - 0.25 * (p.squares[0] + p.squares[1]) + 0.5 * p.dot).exp_m1()
+        };
+        let stretch = rho.iter().map(|rho| rho.sqrt()).collect();
+        setting.fits().then(|| Covariance::of_sums(value).stretched(stretch))
     }
 }
 

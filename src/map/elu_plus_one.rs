@@ -3,6 +3,7 @@
 use super::Omega;
 use super::definition::{Definition, NormalForm, Setting};
 use crate::Real;
+use crate::digest::identified;
 use crate::engine::{Input, Lift};
 use crate::error::{Error, Result, check_positive};
 use crate::kernel::Kernel;
@@ -43,6 +44,8 @@ use crate::theory::Pair;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct EluPlusOne;
 
+identified! { EluPlusOne {} }
+
 impl Definition for EluPlusOne {
     fn name(&self) -> &'static str {
         "elu+1"
@@ -56,6 +59,10 @@ impl Definition for EluPlusOne {
             }
             _ => Err(Error::NoFrequencies { map: self.name() }),
         }
+    }
+
+    fn width(&self) -> usize {
+        1
     }
 
     fn form(&self, _: Setting<'_>) -> Result<NormalForm> {

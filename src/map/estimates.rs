@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
 use super::check::check_addressable;
+use super::compose::Part;
 use super::gram::{self, Left, Rows};
 use super::pairing::Pairing;
 use super::{Form, Map, Side};
@@ -26,16 +27,16 @@ impl<T: Real> Map<T> {
         self.check_points(x.view().into())?;
         self.check_points(y.view().into())?;
         check_addressable(x.nrows(), y.nrows())?;
-        if let Some(gram) = self.origin().gram(x, y) {
+        if let Some(gram) = self.composite().and_then(|composite| composite.gram(x, y)) {
             return gram;
         }
         let resolve = |pairs: &[(usize, usize)]| self.resolve_pairs((x, y), pairs);
-        let Some(mixture) = self.mixture() else {
+        let Some(hybrid) = self.hybrid() else {
             let right = self.features(Side::Y, y)?;
             let left = Left::Points(self.program(), x.view());
-            return Ok(gram::gram(left, right.rows(), &Pairing::Sum(0..self.blocks().len()), resolve));
+            return Ok(gram::gram(left, right.rows(), &Pairing::of_blocks(self.blocks()), resolve));
         };
-        let (program, pairing) = Pairing::of(&mixture)?;
+        let (program, pairing) = Pairing::of(hybrid)?;
         let (width, blocks) = (program.width(), program.blocks());
         check_addressable(x.nrows().max(y.nrows()), width.max(blocks.len()))?;
         let (mut values, mut log_scales) =
@@ -96,10 +97,7 @@ impl<T: Real> Map<T> {
         self.check_points(x.view().into())?;
         self.check_points(y.view().into())?;
         check_size("the number of rows of y", x.nrows(), y.nrows())?;
-        if let Some(mixture) = self.mixture() {
-            return mixture.log_estimates(x, y);
-        }
-        if let Some(estimates) = self.origin().estimates(x, y) {
+        if let Some(estimates) = self.composite().and_then(|composite| composite.estimates(x, y)) {
             return estimates;
         }
         let program = self.program();
@@ -126,7 +124,7 @@ impl<T: Real> Map<T> {
         (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),
         pairs: &[(usize, usize)],
     ) -> Option<Vec<T>> {
-        if self.mixture().is_some() {
+        if self.hybrid().is_some() {
             let estimate = |(i, j): &(usize, usize)| self.estimate(&x.row(*i), &y.row(*j)).ok();
             return pairs.iter().map(estimate).collect();
         }

@@ -128,7 +128,7 @@ impl<T: Real> Features<T> {
         if !self.map.same(&other.map) || !sides {
             return Err(Error::Pairing { left: self.origin(), right: other.origin() });
         }
-        let blocks = Pairing::Sum(0..self.blocks().len());
+        let blocks = Pairing::of_blocks(self.blocks());
         Ok(gram(Left::Features(self.rows()), other.rows(), &blocks, |_| None))
     }
 

@@ -6,6 +6,7 @@ use super::counting;
 use super::definition::{Definition, NormalForm, Setting};
 use super::omega::count_law;
 use crate::Real;
+use crate::digest::identified;
 use crate::engine::Shift;
 use crate::error::{Error, Result};
 use crate::frequency::{CountLaw, check_probability};
@@ -98,6 +99,8 @@ impl Geometric {
     }
 }
 
+identified! { Geometric { p, shift } }
+
 impl Definition for Geometric {
     fn name(&self) -> &'static str {
         "geometric"
@@ -106,6 +109,10 @@ impl Definition for Geometric {
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         counting::check(self.name(), setting, self.shift.as_ref())?;
         self.probability(setting).map(drop)
+    }
+
+    fn width(&self) -> usize {
+        1
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {

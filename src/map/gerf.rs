@@ -2,11 +2,13 @@
 
 use num_complex::Complex64;
 
-use super::definition::{Definition, NormalForm, Setting};
+use super::Covariance;
+use super::definition::{Definition, NormalForm, Setting, finite_norms};
+use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::{Error, Result};
 use crate::theory::gerf::{self, GerfSign};
-use crate::theory::{Pair, Radius};
+use crate::theory::{Pair, Radius, covariance};
 
 /// Generalised exponential random features (GERF). With s = 1 and the optimal real A they are optimal positive features
 /// (OPRF), the map of FAVOR++.
@@ -106,21 +108,24 @@ impl Gerf {
     }
 }
 
+identified! { Gerf { a, sign } }
+
 impl Definition for Gerf {
     fn name(&self) -> &'static str {
         "generalised exponential"
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
-        let omega = setting.check_radii(self.name(), |radius| radius == Radius::Chi)?;
-        match omega.squared_norms().iter().position(|norm| !norm.is_finite()) {
-            None => Ok(()),
-            Some(row) => Err(Error::NotFinite { what: "the squared norms of the frequencies", row }),
-        }
+        setting.check_radii(self.name(), |radius| radius == Radius::Chi)
+    }
+
+    fn width(&self) -> usize {
+        if self.positive() { 1 } else { 2 }
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
         let (omega, target) = (setting.omega.frequencies(self.name())?, setting.target);
+        let norms = finite_norms(omega)?;
         let b = gerf::coefficients(self.a, self.sign, 1).b;
         let constant = (1.0 - 4.0 * self.a).ln() * (0.25 * omega.padded_dim() as f64);
         let weight = |norm: &f64| self.a * *norm + Complex64::new(0.0, constant.im);
@@ -131,7 +136,7 @@ impl Definition for Gerf {
         );
         Ok(NormalForm {
             slopes: [b, b * self.sign.value()],
-            weights: Some(omega.squared_norms().iter().map(weight).collect()),
+            weights: Some(norms.iter().map(weight).collect()),
             constant: constant.re,
             // With s = −1 the sign of the slope and the conjugation cancel.
             symmetric: self.a.im == 0.0,
@@ -141,7 +146,25 @@ impl Definition for Gerf {
     }
 
     fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
-        Some(gerf::ln_variance(pair, self.a, self.sign, setting.law()?)? + setting.target.ln_norm_scale(pair))
+        Some(
+            gerf::ln_variance(pair, self.a, self.sign, &setting.law()?)? + setting.target.ln_norm_scale(pair),
+        )
+    }
+
+    fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
+        let (a, sign) = (self.a, self.sign);
+        let closed = || match sign {
+            GerfSign::Plus if a.im == 0.0 => {
+                Covariance::of_sums(move |p| covariance::gerf(a.re, p.dim, p.dot, p.squares.into()))
+            }
+            GerfSign::Plus => Covariance::of_sums(move |p| {
+                covariance::complex_gerf(a, sign, p.dim, p.dot, p.squares.into())
+            }),
+            GerfSign::Minus => Covariance::of_differences(move |p| {
+                covariance::complex_gerf(a, sign, p.dim, p.dot, p.squares.into())
+            }),
+        };
+        setting.fits().then(closed)
     }
 }
 

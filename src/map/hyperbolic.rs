@@ -1,10 +1,12 @@
 //! Hyperbolic (antithetic positive) random features.
 
+use super::Covariance;
 use super::definition::{Definition, NormalForm, Setting};
 use super::{Omega, Target};
+use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::Result;
-use crate::theory::{self, Pair, Radius};
+use crate::theory::{self, Pair, Radius, covariance};
 
 /// Hyperbolic random features: positive features with ω and −ω.
 ///
@@ -41,13 +43,19 @@ use crate::theory::{self, Pair, Radius};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Hyperbolic;
 
+identified! { Hyperbolic {} }
+
 impl Definition for Hyperbolic {
     fn name(&self) -> &'static str {
         "hyperbolic"
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
-        setting.check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::RootDim)).map(drop)
+        setting.check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::RootDim))
+    }
+
+    fn width(&self) -> usize {
+        2
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
@@ -58,10 +66,14 @@ impl Definition for Hyperbolic {
     fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
         let (law, target) = (setting.law()?, setting.target);
         if target.radius() == Some(Radius::RootDim) {
-            return theory::regularised_hyperbolic(pair, law);
+            return theory::regularised_hyperbolic(pair, &law);
         }
-        let relative = theory::hyperbolic(&Pair { dot: 0.0, ..*pair }, law)?;
+        let relative = theory::hyperbolic(&Pair { dot: 0.0, ..*pair }, &law)?;
         Some(relative + target.ln_squared_scale(pair))
+    }
+
+    fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
+        setting.covariance_of_sums(covariance::hyperbolic, |plus, minus| 0.5 * (plus + minus))
     }
 
     fn softmax_target(&self, omega: &Omega) -> Target {

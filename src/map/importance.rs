@@ -2,10 +2,10 @@
 
 use num_complex::Complex64;
 
-use super::definition::{Definition, NormalForm, Setting};
+use super::definition::{Definition, NormalForm, Setting, finite_norms};
 use super::{Omega, Target};
 use crate::Real;
-use crate::digest::Digest;
+use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
@@ -84,6 +84,8 @@ impl Importance {
     }
 }
 
+identified! { Importance { log_densities } }
+
 impl Definition for Importance {
     fn name(&self) -> &'static str {
         "importance-weighted positive"
@@ -92,13 +94,15 @@ impl Definition for Importance {
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         let omega = setting.omega.frequencies(self.name())?;
         check_size("the number of densities", omega.count(), self.log_densities.len())?;
-        if let Some(row) = omega.squared_norms().iter().position(|norm| !norm.is_finite()) {
-            return Err(Error::NotFinite { what: "the squared norms of the frequencies", row });
-        }
+        finite_norms(omega)?;
         match setting.target {
             Target::Softmax(_) | Target::Gaussian(_) => Ok(()),
             _ => Err(setting.refused(self.name())),
         }
+    }
+
+    fn width(&self) -> usize {
+        1
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
@@ -120,11 +124,6 @@ impl Definition for Importance {
 
     fn log_variance(&self, _: Setting<'_>, _: &[f64], _: &[f64], _: &Pair) -> Option<f64> {
         None
-    }
-
-    fn identify(&self, digest: &mut Digest) {
-        crate::digest::Identify::identify(&(self.log_densities.len()), digest);
-        self.log_densities.iter().for_each(|v| crate::digest::Identify::identify(&(*v), digest));
     }
 }
 

@@ -14,11 +14,11 @@
 mod check;
 pub mod compose;
 mod counting;
+mod covariance;
 mod definition;
 mod estimates;
 mod features;
 mod gram;
-pub(crate) mod identity;
 mod node;
 mod omega;
 mod pairing;
@@ -45,44 +45,51 @@ mod positive;
 mod sign;
 mod trigonometric;
 
+pub use crate::digest::Identity;
 pub use crate::engine::{Facts, FeatureMap, Form, Row, Shift, Side, Tile};
 pub(crate) use check::check_addressable;
 pub use compose::Conditioning;
 pub use features::{Features, LogFeatures};
-pub use identity::Identity;
 pub use node::Map;
-pub(crate) use node::Origin;
 pub use omega::Omega;
-pub(crate) use pairing::{Mixture, Weight, rounding};
 pub use parts::Parts;
-pub use recipe::{ClusteredRecipe, CoefficientRecipe, ConditionedRecipe, HybridRecipe, PlainRecipe, Recipe};
+pub use plain::PlainRecipe;
+pub use recipe::Recipe;
 pub use redraw::Redraw;
 pub use target::Target;
 pub use transform::Transform;
 
+use std::sync::Arc;
+
 use crate::Real;
 use crate::error::Result;
 use crate::kernel::{Gaussian, Kernel, Lengthscale};
+use crate::tagged::tagged;
 use crate::theory::Pair;
+pub(crate) use covariance::{Covariance, Products};
 use definition::{Definition, NormalForm, Setting};
 
 /// Defines the constructors of the plain maps and the enum of all plain maps.
 macro_rules! mechanisms {
     (
-        kernels { $($module:ident::$Name:ident,)* }
-        others { $($other:ident::$Other:ident,)* }
+        kernels { $($tag:literal => $module:ident::$Name:ident,)* }
+        others { $($other_tag:literal => $other:ident::$Other:ident,)* }
     ) => {
         $(pub use $module::$Name;)*
         $(pub use $other::$Other;)*
 
         /// The definition of a plain map with its parameters, as data.
         #[derive(Clone, Debug, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[non_exhaustive]
         pub enum Mechanism {
             $(#[doc = concat!("[`", stringify!($Name), "`].")] $Name($Name),)*
             $(#[doc = concat!("[`", stringify!($Other), "`].")] $Other($Other),)*
         }
+
+        tagged!(Mechanism, "a map" {
+            $($tag => $Name(definition: $Name),)*
+            $($other_tag => $Other(definition: $Other),)*
+        });
 
         $(
             constructors!($Name);
@@ -146,17 +153,12 @@ macro_rules! constructors {
             /// # Errors
             /// As [`PlainRecipe::map`].
             pub fn map<T: Real>(self, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<Map<T>> {
-                self.plain(omega, target).map()
+                PlainRecipe::new(self, omega, target).map()
             }
 
             /// The map as plain data, with frequencies that are drawn or to be drawn.
             pub fn recipe(self, omega: impl Into<Omega>, target: impl Into<Target>) -> Recipe {
-                Recipe::Plain(self.plain(omega, target))
-            }
-
-            fn plain(self, omega: impl Into<Omega>, target: impl Into<Target>) -> PlainRecipe {
-                let (omega, target) = (omega.into(), target.into());
-                PlainRecipe { mechanism: self.into(), omega, target, matrix: None }
+                Recipe::Plain(PlainRecipe::new(self, omega, target))
             }
         }
     };
@@ -165,20 +167,20 @@ macro_rules! constructors {
 // A new map needs its own file, a line among the modules above, and one here.
 mechanisms! {
     kernels {
-        trigonometric::Trigonometric,
-        positive::Positive,
-        hyperbolic::Hyperbolic,
-        gerf::Gerf,
-        complex_exponential::ComplexExponential,
-        dense_exponential::DenseExponential,
-        importance::Importance,
-        poisson::Poisson,
-        geometric::Geometric,
+        "trigonometric" => trigonometric::Trigonometric,
+        "positive" => positive::Positive,
+        "hyperbolic" => hyperbolic::Hyperbolic,
+        "gerf" => gerf::Gerf,
+        "complex exponential" => complex_exponential::ComplexExponential,
+        "dense exponential" => dense_exponential::DenseExponential,
+        "importance" => importance::Importance,
+        "poisson" => poisson::Poisson,
+        "geometric" => geometric::Geometric,
     }
     others {
-        sign::Sign,
-        nonlinear::Nonlinear,
-        elu_plus_one::EluPlusOne,
+        "sign" => sign::Sign,
+        "nonlinear" => nonlinear::Nonlinear,
+        "elu plus one" => elu_plus_one::EluPlusOne,
     }
 }
 
@@ -204,7 +206,17 @@ impl Mechanism {
         of_each!(self, definition => definition.log_variance(setting, u, v, pair))
     }
 
-    fn identify(&self, digest: &mut crate::digest::Digest) {
-        of_each!(self, definition => definition.identify(digest))
+    /// The number of features for each frequency, or for each coordinate where there are no frequencies.
+    pub(crate) fn width(&self) -> usize {
+        of_each!(self, definition => definition.width())
+    }
+
+    /// The relative covariance of two estimates that share a point, for one frequency; `None` where no closed form is known.
+    pub(crate) fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
+        of_each!(self, definition => definition.covariance(setting))
+    }
+
+    fn features<T: Real>(&self, setting: Setting<'_>) -> Result<Option<Arc<dyn FeatureMap<T>>>> {
+        of_each!(self, definition => definition.features(setting))
     }
 }

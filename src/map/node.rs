@@ -1,20 +1,20 @@
 //! [`Map`]: any feature map, ready to use.
 
-use std::hash::Hasher;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
-use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
 use super::check::{check, check_addressable};
-use super::identity::Identity;
-use super::pairing::Mixture;
-use super::{Features, LogFeatures, Recipe};
-use crate::digest::Digest;
+use super::compose::{Composite, Entry, Hybrid, Known, Part};
+use super::{Features, LogFeatures, PlainRecipe, Recipe};
+use crate::digest::{Digest, Identify, Identity};
 use crate::engine::{self, Facts, FeatureMap, Form, Plan, Points, Program, Scratch, Side, Tile, drive};
 use crate::error::{Error, Result, check_size};
-use crate::kernel::Kernel;
+use crate::kernel::{Exponential, Kernel};
 use crate::numeric::zeros;
+use crate::theory::relative_deviation;
 use crate::{Real, SignedLog};
 
 /// A random feature map, ready to use: K(x, y) ≈ φ(x)·ψ(y).
@@ -39,38 +39,27 @@ pub struct Map<T: Real> {
     node: Arc<Node<T>>,
 }
 
-/// The compiled plan of a map and its origin.
 struct Node<T: Real> {
+    tree: Tree<T>,
+    known: Arc<Known<T>>,
     program: Program<T>,
-    origin: Box<dyn Origin<T>>,
     identity: OnceLock<Identity>,
 }
 
-/// The properties of a map beyond its features: kernel, variance, recipe.
-pub(crate) trait Origin<T: Real>: std::fmt::Debug + Send + Sync {
-    /// The exact kernel that is estimated, if it is known.
-    fn kernel(&self) -> Option<&dyn Kernel<T>>;
+/// What a map is made of.
+enum Tree<T: Real> {
+    /// A map of this crate.
+    Plain(PlainRecipe),
+    /// A user-defined map.
+    Own(Own<T>),
+    /// Other maps.
+    Composite(Composite<Map<T>>),
+}
 
-    /// ln of the variance, for points of the map's dimension.
-    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64>;
-
-    /// The map as plain data; `None` for a user-defined [`FeatureMap`].
-    fn recipe(&self) -> Option<Recipe>;
-
-    /// The parts of a hybrid.
-    fn mixture(&self) -> Option<Mixture<'_, T>> {
-        None
-    }
-
-    /// The estimates of paired rows, if they are not products of the features.
-    fn estimates(&self, _x: &ArrayRef2<T>, _y: &ArrayRef2<T>) -> Option<Result<Array1<SignedLog>>> {
-        None
-    }
-
-    /// The estimates of all pairs, if they are not products of the features.
-    fn gram(&self, _x: &ArrayRef2<T>, _y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
-        None
-    }
+/// A user-defined map, with an identity that only clones of its [`Map`] share.
+struct Own<T> {
+    map: Arc<dyn FeatureMap<T>>,
+    identity: Identity,
 }
 
 impl<T: Real> Clone for Map<T> {
@@ -84,24 +73,9 @@ impl<T: Real> std::fmt::Debug for Map<T> {
         let mut map = f.debug_struct("Map");
         match self.recipe() {
             Some(recipe) => map.field("recipe", &format_args!("{recipe}")),
-            None => map.field("origin", &self.node.origin),
+            None => map.field("tree", &format_args!("{self}")),
         };
         map.field("facts", self.facts()).field("identity", &format_args!("{}", self.identity())).finish()
-    }
-}
-
-/// A user-defined map.
-impl<T: Real> Origin<T> for Arc<dyn FeatureMap<T>> {
-    fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        (**self).kernel()
-    }
-
-    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
-        (**self).log_variance(x, y)
-    }
-
-    fn recipe(&self) -> Option<Recipe> {
-        None
     }
 }
 
@@ -118,20 +92,27 @@ impl<T: Real> Map<T> {
         let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
         let facts = map.facts().checked()?;
         check(map.as_ref(), &facts)?;
-        Self::of_plan(Plan::Foreign(map.clone(), facts), map)
+        let kernel = map.kernel().is_some().then(|| Arc::new(KernelOf(map.clone())) as Arc<dyn Kernel<T>>);
+        let plan = Plan::Foreign(map.clone(), facts);
+        Self::of_tree(Tree::Own(Own { map, identity: unique() }), Known::of_kernel(kernel), plan)
     }
 
-    pub(crate) fn of_plan(plan: Plan<T>, origin: impl Origin<T> + 'static) -> Result<Self> {
-        let (program, origin) = (Program::new(plan)?, Box::new(origin));
-        Ok(Map { node: Arc::new(Node { program, origin, identity: OnceLock::new() }) })
+    fn of_tree(tree: Tree<T>, known: Known<T>, plan: Plan<T>) -> Result<Self> {
+        let program = Program::new(plan)?;
+        let (known, identity) = (Arc::new(known), OnceLock::new());
+        Ok(Map { node: Arc::new(Node { tree, known, program, identity }) })
     }
 
     pub(crate) fn program(&self) -> &Program<T> {
         &self.node.program
     }
 
-    pub(super) fn origin(&self) -> &dyn Origin<T> {
-        self.node.origin.as_ref()
+    /// The hybrid that the map is, if it is one.
+    pub(super) fn hybrid(&self) -> Option<&Hybrid<Map<T>>> {
+        match self.composite() {
+            Some(Composite::Hybrid(hybrid)) => Some(hybrid),
+            _ => None,
+        }
     }
 
     /// The facts that the map states about itself.
@@ -158,7 +139,7 @@ impl<T: Real> Map<T> {
     /// suitable. Estimates are unbiased if that law is exact, and nearly unbiased if it
     /// [is approximate](crate::theory::Law::is_approximate).
     pub fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        self.node.origin.kernel()
+        self.node.known.kernel.as_deref()
     }
 
     /// ln of the variance of [`estimate`](Map::estimate) over draws of the frequencies, or `None` where no closed form is
@@ -168,7 +149,7 @@ impl<T: Real> Map<T> {
     /// [`Shape`](Error::Shape) if a point has another dimension than d.
     pub fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
         self.check_pair(x, y)?;
-        Ok(self.node.origin.log_variance(x, y))
+        Ok(self.ln_variance(x, y))
     }
 
     /// √Var / |K|, the standard deviation of [`estimate`](Map::estimate) over draws of the frequencies relative to the
@@ -197,27 +178,26 @@ impl<T: Real> Map<T> {
         let (Some(variance), Some(kernel)) = (self.log_variance(x, y)?, self.kernel()) else {
             return Ok(None);
         };
-        let kernel = kernel.log_value(x, y)?.ln_abs;
-        Ok(Some(if variance == f64::NEG_INFINITY { 0.0 } else { exp_difference(0.5 * variance, kernel) }))
+        Ok(Some(relative_deviation(variance, kernel.log_value(x, y)?.ln_abs)))
     }
 
     /// The map as plain data; `None` if it contains a user-defined [`FeatureMap`].
     pub fn recipe(&self) -> Option<Recipe> {
-        self.node.origin.recipe()
+        match &self.node.tree {
+            Tree::Plain(plain) => Some(Recipe::Plain(plain.clone())),
+            Tree::Own(_) => None,
+            Tree::Composite(composite) => {
+                let recipes = composite.try_map(|map| map.recipe().ok_or(()));
+                recipes.ok().map(|composite| Recipe::Composite(Box::new(composite)))
+            }
+        }
     }
 
-    /// A hash of the data of the map. Features of maps with different identities cannot be paired. A map without a
-    /// [recipe](Map::recipe) has an identity that only its clones share.
+    /// A hash of what the map is made of: definitions and parameters, draws and seeds, and of frequencies of your own their
+    /// numbers. Features of maps with different identities cannot be paired. It is the same on every machine and after storing;
+    /// a user-defined [`FeatureMap`] has one that only clones of its `Map` share, in this process.
     pub fn identity(&self) -> Identity {
-        let of_foreign = || {
-            static COUNT: AtomicU64 = AtomicU64::new(0);
-            let mut digest = Digest::new();
-            digest.text("foreign");
-            digest.write_u64(COUNT.fetch_add(1, Ordering::Relaxed));
-            digest.into()
-        };
-        let identify = || self.recipe().map_or_else(of_foreign, |recipe| recipe.identity());
-        *self.node.identity.get_or_init(identify)
+        *self.node.identity.get_or_init(|| Identity::of(self))
     }
 
     /// Whether both have the same features, as clones or maps made from equal data.
@@ -315,11 +295,6 @@ impl<T: Real> Map<T> {
         Ok(())
     }
 
-    /// The parts of a hybrid.
-    pub(crate) fn mixture(&self) -> Option<Mixture<'_, T>> {
-        self.origin().mixture()
-    }
-
     /// For each row xᵢ of `x` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, n × d: a vector–Jacobian
     /// product. c are the `cotangents`, n × D, and s the log scales of the features, held fixed: with the cotangents g of
     /// the features themselves, c = g e^s.
@@ -356,13 +331,108 @@ impl<T: Real> Map<T> {
     }
 }
 
-/// e^(a − b); NaN if a few rounding errors of a and b could change it by more than a factor.
-fn exp_difference(a: f64, b: f64) -> f64 {
-    let (difference, rounding) = (a - b, 4.0 * f64::EPSILON * (a.abs() + b.abs()));
-    // Infinite, or so far from 0 that the exponential is 0 or ∞ however a and b are rounded.
-    let certain = difference.abs() == f64::INFINITY || difference.abs() - rounding > RANGE;
-    if rounding < 0.1 || certain { difference.exp() } else { f64::NAN }
+impl<T: Real> Part for Map<T> {
+    type Scalar = T;
+
+    fn of_plain(plain: PlainRecipe) -> Result<Self> {
+        plain.check()?;
+        let (known, plan) = (Known::of_kernel(plain.kernel()), plain.lower()?);
+        Self::of_tree(Tree::Plain(plain), known, plan)
+    }
+
+    fn of_composite(composite: Composite<Self>) -> Result<Self> {
+        composite.check()?;
+        let (known, plan) = (composite.known(), composite.lower()?);
+        Self::of_tree(Tree::Composite(composite), known, plan)
+    }
+
+    fn plain(&self) -> Option<&PlainRecipe> {
+        if let Tree::Plain(plain) = &self.node.tree { Some(plain) } else { None }
+    }
+
+    fn composite(&self) -> Option<&Composite<Self>> {
+        if let Tree::Composite(composite) = &self.node.tree { Some(composite) } else { None }
+    }
+
+    fn entries(&self) -> Vec<Entry<'_>> {
+        match &self.node.tree {
+            Tree::Plain(plain) => vec![Entry::Draw(&plain.omega)],
+            Tree::Own(own) => vec![Entry::Own(own.identity)],
+            Tree::Composite(composite) => composite.children().into_iter().flat_map(Part::entries).collect(),
+        }
+    }
+
+    fn dim(&self) -> usize {
+        self.input_dim()
+    }
+
+    fn known(&self) -> Arc<Known<T>> {
+        self.node.known.clone()
+    }
+
+    fn ln_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
+        match &self.node.tree {
+            Tree::Plain(plain) => plain.ln_variance(x, y),
+            Tree::Own(own) => own.map.log_variance(x, y),
+            Tree::Composite(composite) => composite.ln_variance(&self.node.known, x, y),
+        }
+    }
+
+    fn terms(&self) -> usize {
+        match &self.node.tree {
+            Tree::Composite(composite) => {
+                composite.children().into_iter().fold(0, |sum, child| sum.saturating_add(child.terms()))
+            }
+            _ => self.feature_dim(),
+        }
+    }
 }
 
-/// Beyond this magnitude e^t is 0 or ∞.
-const RANGE: f64 = 746.0;
+impl<T: Real> Identify for Map<T> {
+    fn identify(&self, digest: &mut Digest) {
+        match &self.node.tree {
+            Tree::Plain(plain) => ("plain", plain).identify(digest),
+            Tree::Own(own) => ("own", own.identity).identify(digest),
+            Tree::Composite(composite) => ("composite", composite).identify(digest),
+        }
+    }
+}
+
+impl<T: Real> std::fmt::Display for Map<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.node.tree {
+            Tree::Plain(plain) => plain.fmt(f),
+            Tree::Own(own) => write!(f, "{:?}", own.map),
+            Tree::Composite(composite) => composite.fmt(f),
+        }
+    }
+}
+
+/// The kernel of a user-defined map that has one.
+#[derive(Debug)]
+struct KernelOf<T>(Arc<dyn FeatureMap<T>>);
+
+impl<T: Real> Kernel<T> for KernelOf<T> {
+    fn check_dim(&self, d: usize) -> Result<()> {
+        self.0.kernel().map_or(Ok(()), |kernel| kernel.check_dim(d))
+    }
+
+    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
+        self.0.kernel().map_or(SignedLog::from(f64::NAN), |kernel| kernel.log_of_slices(x, y))
+    }
+
+    fn exponential(&self) -> Option<Exponential> {
+        self.0.kernel()?.exponential()
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        self.0.kernel()?.identity()
+    }
+}
+
+/// An identity that no other call gives, in this process or, as far as it has random numbers, in another one.
+fn unique() -> Identity {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("process"));
+    Identity::of(&("own", [*PROCESS, COUNT.fetch_add(1, Ordering::Relaxed)]))
+}

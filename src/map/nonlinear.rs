@@ -2,6 +2,7 @@
 
 use super::definition::{Definition, NormalForm, Setting};
 use crate::Real;
+use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::Result;
 use crate::kernel::{Activation, Kernel, checked_offset};
@@ -87,6 +88,8 @@ impl Nonlinear {
     }
 }
 
+identified! { Nonlinear { activation, offset } }
+
 impl Definition for Nonlinear {
     fn name(&self) -> &'static str {
         "nonlinear"
@@ -94,6 +97,10 @@ impl Definition for Nonlinear {
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         setting.check_implied(self.name())
+    }
+
+    fn width(&self) -> usize {
+        1
     }
 
     fn form(&self, _: Setting<'_>) -> Result<NormalForm> {
@@ -109,7 +116,7 @@ impl Definition for Nonlinear {
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], _: &Pair) -> Option<f64> {
-        theory::nonlinear_with_offset(self.activation, self.offset, u, v, setting.law()?)
+        theory::nonlinear_with_offset(self.activation, self.offset, u, v, &setting.law()?)
     }
 }
 

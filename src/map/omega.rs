@@ -102,6 +102,37 @@ impl Omega {
         }
     }
 
+    /// The law of real frequencies, drawn or to be drawn; `None` for others.
+    pub(crate) fn law(&self) -> Option<crate::theory::Law> {
+        match self {
+            Omega::Frequencies(omega) => Some(omega.law().clone()),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn padded_dim(&self) -> usize {
+        match self {
+            Omega::Frequencies(omega) => omega.padded_dim(),
+            other => other.dim(),
+        }
+    }
+
+    /// Accepts real frequencies, drawn or to be drawn, for a map of this name.
+    pub(crate) fn check_real(&self, map: &'static str) -> Result<()> {
+        match self {
+            Omega::Frequencies(_) | Omega::Draw(_) => Ok(()),
+            other => Err(other.not("real frequencies", map)),
+        }
+    }
+
+    /// Accepts counts, drawn or to be drawn, for a map of this name.
+    pub(crate) fn check_counts(&self, map: &'static str) -> Result<()> {
+        match self {
+            Omega::Counts(_) | Omega::DrawCounts(_) => Ok(()),
+            other => Err(other.not("counts", map)),
+        }
+    }
+
     /// Real frequencies, for a map of this name.
     pub(crate) fn frequencies(&self, map: &'static str) -> Result<&Arc<Frequencies>> {
         match self {
@@ -136,8 +167,10 @@ impl Omega {
             Omega::None(_) => "no frequencies",
         }
     }
+}
 
-    pub(crate) fn identify(&self, digest: &mut Digest) {
+impl crate::digest::Identify for Omega {
+    fn identify(&self, digest: &mut Digest) {
         digest.text(self.name());
         crate::digest::Identify::identify(&(self.dim()), digest);
         crate::digest::Identify::identify(&(self.count()), digest);

@@ -1,18 +1,40 @@
-//! Building a [`Map`] from the recipe of a plain map.
+//! [`PlainRecipe`]: a map that is not made of others, as plain data.
 
-use ndarray::ArrayRef1;
+use std::sync::Arc;
 
+use ndarray::{Array2, ArrayRef1};
+
+use super::compose::Part;
 use super::definition::Setting;
-use super::node::Origin;
-use super::{Map, Omega, PlainRecipe, Recipe, Target};
-use crate::Real;
-use crate::digest::Digest;
+use super::{Covariance, Map, Mechanism, Omega, Target};
+use crate::digest::{Digest, Identify, Identity, identified};
+use crate::engine::Plan;
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 use crate::theory::Pair;
-use crate::{SignedLog, engine::Plan};
+use crate::{Real, SignedLog};
+
+/// A map that is not made of others: what defines it, its frequencies, and the kernel it is for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlainRecipe {
+    /// The definition with its parameters.
+    pub mechanism: Mechanism,
+    /// The frequencies.
+    pub omega: Omega,
+    /// The kernel and its lengthscale.
+    pub target: Target,
+    /// M, d × d, if the map is for K(x, My).
+    pub matrix: Option<Array2<f64>>,
+}
+
+identified! { PlainRecipe { mechanism, target, omega, matrix } }
 
 impl PlainRecipe {
+    /// A map of these frequencies, drawn or to be drawn, for a target kernel.
+    pub fn new(mechanism: impl Into<Mechanism>, omega: impl Into<Omega>, target: impl Into<Target>) -> Self {
+        PlainRecipe { mechanism: mechanism.into(), omega: omega.into(), target: target.into(), matrix: None }
+    }
+
     /// The map of this recipe. Cost O(md), to round and pack the frequencies.
     ///
     /// # Errors
@@ -22,23 +44,17 @@ impl PlainRecipe {
     /// if parameters are for another dimension, [`Parameter`](Error::Parameter) if one is outside its domain,
     /// [`NotFinite`](Error::NotFinite) if a frequency divided by the lengthscale overflows `T`.
     pub fn map<T: Real>(&self) -> Result<Map<T>> {
-        self.target.check(self.omega.dim())?;
-        self.mechanism.check(self.setting())?;
-        let mut form = self.mechanism.form(self.setting())?;
-        if let Some(m) = &self.matrix {
-            self.check_matrix(m)?;
-            form = form.with_matrix(m)?;
-        }
-        let plan: Plan<T> = form.plan(&self.omega, self.target.lengthscale())?;
-        let kernel = self.mechanism.kernel::<T>(self.setting());
-        let kernel = kernel.map(|kernel| match &self.matrix {
-            None => kernel,
-            Some(m) => Box::new(Turned { kernel, matrix: m.clone() }) as Box<dyn Kernel<T>>,
-        });
-        Map::of_plan(plan, Plain { recipe: self.clone(), kernel })
+        Map::of_plain(self.clone())
     }
 
-    fn check_matrix(&self, m: &ndarray::Array2<f64>) -> Result<()> {
+    /// Rejects what is known to be unsuitable before frequencies are drawn.
+    pub(super) fn check(&self) -> Result<()> {
+        self.target.check(self.omega.dim())?;
+        self.mechanism.check(self.setting())?;
+        self.matrix.as_ref().map_or(Ok(()), |m| self.check_matrix(m))
+    }
+
+    fn check_matrix(&self, m: &Array2<f64>) -> Result<()> {
         check_size("the number of rows of M", self.omega.dim(), m.nrows())?;
         check_size("the number of columns of M", self.omega.dim(), m.ncols())?;
         match m.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
@@ -47,19 +63,58 @@ impl PlainRecipe {
         }
     }
 
-    pub(crate) fn setting(&self) -> Setting<'_> {
-        Setting { omega: &self.omega, target: &self.target }
+    /// The plan of the engine, after [`check`](PlainRecipe::check).
+    pub(super) fn lower<T: Real>(&self) -> Result<Plan<T>> {
+        if let Some(map) = self.mechanism.features(self.setting())? {
+            let facts = map.facts().checked()?;
+            return match self.matrix {
+                None => Ok(Plan::Foreign(map, facts)),
+                Some(_) => Err(Error::Unsupported { what: "matrix on a map without a normal form" }),
+            };
+        }
+        let mut form = self.mechanism.form(self.setting())?;
+        if let Some(m) = &self.matrix {
+            form = form.with_matrix(m)?;
+        }
+        form.plan(&self.omega, self.target.lengthscale())
     }
 
-    pub(crate) fn identify(&self, digest: &mut Digest) {
-        digest.text(self.mechanism.name());
-        self.mechanism.identify(digest);
-        digest.text(&format!("{:?}", self.target));
-        self.omega.identify(digest);
-        if let Some(m) = &self.matrix {
-            crate::digest::Identify::identify(&(m.nrows()), digest);
-            m.iter().for_each(|v| crate::digest::Identify::identify(&(*v), digest));
-        }
+    /// The kernel that is estimated, if it is known.
+    pub(super) fn kernel<T: Real>(&self) -> Option<Arc<dyn Kernel<T>>> {
+        let kernel = self.mechanism.kernel::<T>(self.setting())?;
+        Some(match &self.matrix {
+            None => kernel.into(),
+            Some(m) => Arc::new(Turned { kernel, matrix: m.clone() }),
+        })
+    }
+
+    /// ln of the variance of an estimate, where there is a closed form.
+    pub(super) fn ln_variance<T: Real>(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
+        let lengthscale = self.target.lengthscale();
+        let wide = |x: &ArrayRef1<T>| x.iter().map(|v| v.widen()).collect::<Vec<f64>>();
+        let turned = |y: Vec<f64>| match &self.matrix {
+            None => y,
+            Some(m) => m.rows().into_iter().map(|row| row.iter().zip(&y).map(|(m, y)| m * y).sum()).collect(),
+        };
+        let u: Vec<f64> = lengthscale.divide(x).collect();
+        let v: Vec<f64> = lengthscale.divide(&turned(wide(y))).collect();
+        let pair = Pair::new(u.iter().copied().zip(v.iter().copied()));
+        self.mechanism.log_variance(self.setting(), &u, &v, &pair)
+    }
+
+    /// The number of features.
+    pub(super) fn feature_dim(&self) -> usize {
+        let places = if let Omega::None(d) = self.omega { d } else { self.omega.count() };
+        places.saturating_mul(self.mechanism.width())
+    }
+
+    /// The relative covariance of two estimates that share a point, for one frequency; `None` where no closed form is known.
+    pub(crate) fn covariance(&self) -> Option<Covariance> {
+        if self.matrix.is_some() { None } else { self.mechanism.covariance(self.setting()) }
+    }
+
+    fn setting(&self) -> Setting<'_> {
+        Setting { omega: &self.omega, target: &self.target }
     }
 }
 
@@ -80,41 +135,11 @@ impl std::fmt::Display for PlainRecipe {
     }
 }
 
-/// The origin of a plain map.
-#[derive(Debug)]
-struct Plain<T> {
-    recipe: PlainRecipe,
-    kernel: Option<Box<dyn Kernel<T>>>,
-}
-
-impl<T: Real> Origin<T> for Plain<T> {
-    fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        self.kernel.as_deref()
-    }
-
-    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
-        let lengthscale = self.recipe.target.lengthscale();
-        let wide = |x: &ArrayRef1<T>| x.iter().map(|v| v.widen()).collect::<Vec<f64>>();
-        let turned = |y: Vec<f64>| match &self.recipe.matrix {
-            None => y,
-            Some(m) => m.rows().into_iter().map(|row| row.iter().zip(&y).map(|(m, y)| m * y).sum()).collect(),
-        };
-        let u: Vec<f64> = lengthscale.divide(x).collect();
-        let v: Vec<f64> = lengthscale.divide(&turned(wide(y))).collect();
-        let pair = Pair::new(u.iter().copied().zip(v.iter().copied()));
-        self.recipe.mechanism.log_variance(self.recipe.setting(), &u, &v, &pair)
-    }
-
-    fn recipe(&self) -> Option<Recipe> {
-        Some(Recipe::Plain(self.recipe.clone()))
-    }
-}
-
 /// The kernel K(x, My).
 #[derive(Debug)]
 struct Turned<T> {
     kernel: Box<dyn Kernel<T>>,
-    matrix: ndarray::Array2<f64>,
+    matrix: Array2<f64>,
 }
 
 impl<T: Real> Kernel<T> for Turned<T> {
@@ -128,5 +153,12 @@ impl<T: Real> Kernel<T> for Turned<T> {
         };
         let turned: Vec<T> = self.matrix.rows().into_iter().map(product).collect();
         self.kernel.log_of_slices(x, &turned)
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        let mut digest = Digest::new();
+        digest.text("turned");
+        (self.kernel.identity()?, &self.matrix).identify(&mut digest);
+        Some(digest.into())
     }
 }

@@ -4,6 +4,7 @@ use super::counting;
 use super::definition::{Definition, NormalForm, Setting};
 use super::omega::count_law;
 use crate::Real;
+use crate::digest::identified;
 use crate::engine::Shift;
 use crate::error::{Error, Result};
 use crate::frequency::{CountLaw, Rates};
@@ -89,6 +90,8 @@ impl Poisson {
     }
 }
 
+identified! { Poisson { rates, shift } }
+
 impl Definition for Poisson {
     fn name(&self) -> &'static str {
         "Poisson"
@@ -97,6 +100,10 @@ impl Definition for Poisson {
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         counting::check(self.name(), setting, self.shift.as_ref())?;
         self.each(setting).map(drop)
+    }
+
+    fn width(&self) -> usize {
+        1
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {

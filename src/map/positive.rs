@@ -1,10 +1,12 @@
 //! Positive random features.
 
+use super::Covariance;
 use super::definition::{Definition, NormalForm, Setting};
 use super::{Omega, Target};
+use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::Result;
-use crate::theory::{self, Pair, Radius};
+use crate::theory::{self, Pair, Radius, covariance};
 
 /// Positive random features, the map of FAVOR+.
 ///
@@ -43,13 +45,19 @@ use crate::theory::{self, Pair, Radius};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Positive;
 
+identified! { Positive {} }
+
 impl Definition for Positive {
     fn name(&self) -> &'static str {
         "positive"
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
-        setting.check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::RootDim)).map(drop)
+        setting.check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::RootDim))
+    }
+
+    fn width(&self) -> usize {
+        1
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
@@ -60,10 +68,14 @@ impl Definition for Positive {
     fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
         let (law, target) = (setting.law()?, setting.target);
         if target.radius() == Some(Radius::RootDim) {
-            return theory::regularised_positive(pair, law);
+            return theory::regularised_positive(pair, &law);
         }
-        let relative = theory::positive(&Pair { dot: 0.0, ..*pair }, law)?;
+        let relative = theory::positive(&Pair { dot: 0.0, ..*pair }, &law)?;
         Some(relative + target.ln_squared_scale(pair))
+    }
+
+    fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
+        setting.covariance_of_sums(covariance::positive, |plus, _| plus)
     }
 
     fn softmax_target(&self, omega: &Omega) -> Target {

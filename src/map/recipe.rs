@@ -1,90 +1,48 @@
 //! [`Recipe`]: a map as plain data.
 
-use ndarray::Array2;
+use std::sync::Arc;
 
-use super::{Conditioning, Identity, Mechanism, Omega, Target};
-use crate::data::Clustering;
-use crate::error::Result;
+use ndarray::ArrayRef1;
+
+use super::compose::{Composite, Conditioning, Entry, Known, Part};
+use super::{Map, Omega, PlainRecipe};
+use crate::Real;
+use crate::digest::{Digest, Identify, Identity};
+use crate::error::{Result, check_size};
+use crate::kernel::Kernel;
+use crate::theory::relative_deviation;
 
 /// A map as plain data: the form in which maps are stored, compared and printed.
 ///
 /// A recipe whose frequencies are drawn gives a bit-identical map wherever it is read; one whose frequencies are still
-/// to be drawn gives a map for each seed. With the feature `serde` it is stored together with a format version and its
-/// [identity](Recipe::identity), which reveals damage on reading. Equal frequencies are stored once.
+/// to be drawn gives a map for each seed. Kernel and variance follow from laws, so a recipe has them
+/// [before anything is drawn](Recipe::log_variance). With the feature `serde` it is stored together with a format version
+/// and its [identity](Recipe::identity), which reveals damage on reading. Equal frequencies are stored once.
 ///
 /// ```
-/// use random_features::frequency::{Draw, Simplex};
+/// use ndarray::arr1;
+/// use random_features::compose::{Bases, Hybrid};
+/// use random_features::frequency::{Draw, Orthogonal, Simplex};
 /// use random_features::kernel::Softmax;
-/// use random_features::{Map, Positive};
+/// use random_features::{Map, Positive, Recipe};
 /// let recipe = Positive.recipe(Draw::new(16, 64, Simplex::default()), Softmax::default());
 /// let map: Map<f32> = recipe.draw(7)?;
 /// assert_eq!(map.recipe(), Some(recipe.drawn(7)?));
+/// // Hybrids of recipes are recipes; their error is known before a draw.
+/// let bases = Bases::shared(Draw::new(2, 64, Orthogonal));
+/// let hybrid: Recipe = Hybrid::angular(bases, Draw::new(2, 8, Orthogonal))?;
+/// let (x, y) = (arr1(&[0.5, 0.3]), arr1(&[-0.2, 0.4]));
+/// let drawn: Map<f64> = hybrid.draw(7)?;
+/// assert_eq!(hybrid.log_variance(&x, &y)?, drawn.log_variance(&x, &y)?);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Recipe {
-    /// A map in the normal form.
+    /// A map that is not made of others.
     Plain(PlainRecipe),
-    /// A sum of products of maps.
-    Hybrid(HybridRecipe),
-    /// A map for each pair of clusters.
-    Clustered(ClusteredRecipe),
-    /// A map at affinely transformed points.
-    Conditioned(ConditionedRecipe),
-}
-
-/// A map in the normal form.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PlainRecipe {
-    /// The definition with its parameters.
-    pub mechanism: Mechanism,
-    /// The frequencies.
-    pub omega: Omega,
-    /// The kernel and its lengthscale.
-    pub target: Target,
-    /// M, d × d, if the map is for K(x, My).
-    pub matrix: Option<Array2<f64>>,
-}
-
-/// A hybrid Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HybridRecipe {
-    /// λ̂ₖ and Pₖ.
-    pub terms: Vec<(CoefficientRecipe, Recipe)>,
-    /// Q.
-    pub rest: Box<Recipe>,
-}
-
-/// A coefficient λ̂ = a + c·Ĉ.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CoefficientRecipe {
-    /// a.
-    pub constant: f64,
-    /// c.
-    pub factor: f64,
-    /// The map that estimates C; `None` for a constant.
-    pub map: Option<Box<Recipe>>,
-}
-
-/// A map for each pair of clusters.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ClusteredRecipe {
-    /// C_q clusters of the points on side X.
-    pub queries: Clustering,
-    /// C_k clusters of the points on side Y.
-    pub keys: Clustering,
-    /// C_q · C_k maps, those of the first cluster of queries first.
-    pub bases: Vec<Recipe>,
-}
-
-/// A map at affinely transformed points, times a factor for each point.
-#[derive(Clone, Debug, PartialEq)]
-pub struct ConditionedRecipe {
-    /// The transformation of the points.
-    pub conditioning: Conditioning,
-    /// The map.
-    pub base: Box<Recipe>,
+    /// A map that is made of others.
+    Composite(Box<Composite<Recipe>>),
 }
 
 impl Recipe {
@@ -92,113 +50,198 @@ impl Recipe {
     pub fn dim(&self) -> usize {
         match self {
             Recipe::Plain(plain) => plain.omega.dim(),
-            Recipe::Hybrid(hybrid) => hybrid.rest.dim(),
-            Recipe::Clustered(clustered) => clustered.queries.dim(),
-            Recipe::Conditioned(conditioned) => conditioned.conditioning.dim(),
+            Recipe::Composite(composite) => composite.dim(),
         }
+    }
+
+    /// The maps that this one is made of, in the order in which they are written; none if it is plain.
+    pub fn children(&self) -> Vec<&Recipe> {
+        match self {
+            Recipe::Plain(_) => Vec::new(),
+            Recipe::Composite(composite) => composite.children(),
+        }
+    }
+
+    /// All plain maps of the tree, in the order in which they are written.
+    pub fn leaves(&self) -> Vec<&PlainRecipe> {
+        match self {
+            Recipe::Plain(plain) => vec![plain],
+            _ => self.children().into_iter().flat_map(Recipe::leaves).collect(),
+        }
+    }
+
+    /// The draws of the tree: the frequencies of its plain maps, each different one once. Maps that name the same draw share
+    /// its frequencies.
+    pub fn draws(&self) -> Vec<&Omega> {
+        let mut draws: Vec<&Omega> = Vec::new();
+        for plain in self.leaves() {
+            if !draws.iter().any(|known| known.same(&plain.omega)) {
+                draws.push(&plain.omega);
+            }
+        }
+        draws
     }
 
     /// Whether all frequencies are drawn.
     pub fn is_drawn(&self) -> bool {
-        let mut drawn = true;
-        self.each_plain(&mut |plain| drawn &= plain.omega.is_drawn());
-        drawn
+        self.leaves().iter().all(|plain| plain.omega.is_drawn())
     }
 
-    /// This recipe with all missing frequencies drawn from one seed. Equal draws give the same frequencies; draws with
-    /// different streams are independent.
+    /// This recipe with all missing frequencies drawn from one seed. Equal draws give the same frequencies; draws that
+    /// differ in anything, if only in their stream, are independent.
     ///
     /// # Errors
     /// Those of the draws.
     pub fn drawn(&self, seed: u64) -> Result<Recipe> {
+        let draws = self.draws().into_iter().cloned();
+        let table = draws.map(|draw| Ok((draw.drawn(seed)?, draw))).collect::<Result<Vec<_>>>()?;
         let mut recipe = self.clone();
-        let mut known: Vec<(Omega, Omega)> = Vec::new();
-        recipe.try_each_plain_mut(&mut |plain| {
-            let found =
-                known.iter().find(|(draw, _)| draw.same(&plain.omega)).map(|(_, drawn)| drawn.clone());
-            let drawn = match found {
-                Some(drawn) => drawn,
-                None => plain.omega.drawn(seed)?,
-            };
-            known.push((std::mem::replace(&mut plain.omega, drawn.clone()), drawn));
-            Ok(())
-        })?;
+        recipe.each_leaf_mut(&mut |plain| {
+            if let Some((drawn, _)) = table.iter().find(|(_, draw)| draw.same(&plain.omega)) {
+                plain.omega = drawn.clone();
+            }
+        });
         Ok(recipe)
+    }
+
+    fn each_leaf_mut(&mut self, each: &mut dyn FnMut(&mut PlainRecipe)) {
+        match self {
+            Recipe::Plain(plain) => each(plain),
+            Recipe::Composite(composite) => {
+                composite.children_mut().into_iter().for_each(|child| child.each_leaf_mut(each));
+            }
+        }
+    }
+
+    /// The map of this recipe, all of whose frequencies must be drawn.
+    ///
+    /// # Errors
+    /// As [`PlainRecipe::map`], [`Hybrid::sum`](super::compose::Hybrid::sum),
+    /// [`Clustered::from_bases`](super::compose::Clustered::from_bases) and [`conditioned`](Recipe::conditioned).
+    pub fn map<T: Real>(&self) -> Result<Map<T>> {
+        match self {
+            Recipe::Plain(plain) => plain.map(),
+            Recipe::Composite(composite) => Map::of_composite(composite.try_map(Recipe::map)?),
+        }
+    }
+
+    /// The map of this recipe, after drawing all missing frequencies from one seed.
+    ///
+    /// # Errors
+    /// As [`drawn`](Recipe::drawn) and [`map`](Recipe::map).
+    pub fn draw<T: Real>(&self, seed: u64) -> Result<Map<T>> {
+        self.drawn(seed)?.map()
+    }
+
+    /// This recipe at transformed points, as [`Map::conditioned`]. **Biased** if the conditioning is truncated.
+    ///
+    /// # Errors
+    /// As [`Map::conditioned`].
+    pub fn conditioned(&self, conditioning: &Conditioning) -> Result<Recipe> {
+        super::compose::conditioned(self, conditioning)
     }
 
     /// The identity of the map that this recipe makes.
     pub fn identity(&self) -> Identity {
-        let mut digest = crate::digest::Digest::new();
-        self.identify(&mut digest);
-        digest.into()
+        Identity::of(self)
     }
 
-    pub(crate) fn identify(&self, digest: &mut crate::digest::Digest) {
+    /// The exact kernel that is estimated, as [`Map::kernel`], drawn or not.
+    pub fn kernel(&self) -> Option<Arc<dyn Kernel<f64>>> {
+        self.known().kernel.clone()
+    }
+
+    /// ln of the variance of an estimate over draws of the frequencies, as [`Map::log_variance`], before or after drawing;
+    /// `None` where no closed form is known. Cost O(d) for most maps, and for composites what it takes to compare their parts.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if a point has another dimension than d; those of [`map`](Recipe::map) that do not
+    /// depend on the draw.
+    pub fn log_variance(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Result<Option<f64>> {
+        check_size("the dimension of x", self.dim(), x.len())?;
+        check_size("the dimension of y", self.dim(), y.len())?;
+        self.check()?;
+        Ok(self.ln_variance(x, y))
+    }
+
+    /// √Var / |K|, as [`Map::relative_error`], before or after drawing; `None` where variance or kernel is not known.
+    ///
+    /// # Errors
+    /// As [`log_variance`](Recipe::log_variance).
+    pub fn relative_error(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Result<Option<f64>> {
+        let (Some(variance), Some(kernel)) = (self.log_variance(x, y)?, self.kernel()) else {
+            return Ok(None);
+        };
+        Ok(Some(relative_deviation(variance, kernel.log_value(x, y)?.ln_abs)))
+    }
+
+    /// Rejects what is known to be unsuitable before frequencies are drawn.
+    pub(super) fn check(&self) -> Result<()> {
         match self {
-            Recipe::Plain(plain) => plain.identify(digest),
-            Recipe::Hybrid(hybrid) => {
-                digest.text("hybrid");
-                crate::digest::Identify::identify(&(hybrid.terms.len()), digest);
-                for (coefficient, base) in &hybrid.terms {
-                    crate::digest::Identify::identify(&(coefficient.constant), digest);
-                    crate::digest::Identify::identify(&(coefficient.factor), digest);
-                    crate::digest::Identify::identify(&(usize::from(coefficient.map.is_some())), digest);
-                    coefficient.map.iter().for_each(|map| digest.text(&map.identity().to_string()));
-                    digest.text(&base.identity().to_string());
-                }
-                digest.text(&hybrid.rest.identity().to_string());
-            }
-            Recipe::Clustered(clustered) => {
-                digest.text("clustered");
-                for clusters in [&clustered.queries, &clustered.keys] {
-                    crate::digest::Identify::identify(&(clusters.len()), digest);
-                    crate::digest::Identify::identify(&(clusters.dim()), digest);
-                    clusters.centres().iter().for_each(|v| crate::digest::Identify::identify(&(*v), digest));
-                }
-                clustered.bases.iter().for_each(|base| digest.text(&base.identity().to_string()));
-            }
-            Recipe::Conditioned(conditioned) => {
-                digest.text("conditioned");
-                conditioned.conditioning.identify(digest);
-                digest.text(&conditioned.base.identity().to_string());
+            Recipe::Plain(plain) => plain.check(),
+            Recipe::Composite(composite) => {
+                composite.children().into_iter().try_for_each(Recipe::check)?;
+                composite.check()
             }
         }
     }
+}
 
-    /// Calls `each` for all plain maps, in the order in which they are written.
-    pub(crate) fn each_plain<'a>(&'a self, each: &mut dyn FnMut(&'a PlainRecipe)) {
+impl Part for Recipe {
+    type Scalar = f64;
+
+    fn of_plain(plain: PlainRecipe) -> Result<Self> {
+        plain.check()?;
+        Ok(Recipe::Plain(plain))
+    }
+
+    fn of_composite(composite: Composite<Self>) -> Result<Self> {
+        composite.check()?;
+        Ok(Recipe::Composite(Box::new(composite)))
+    }
+
+    fn plain(&self) -> Option<&PlainRecipe> {
         match self {
-            Recipe::Plain(plain) => each(plain),
-            Recipe::Hybrid(hybrid) => {
-                for (coefficient, base) in &hybrid.terms {
-                    coefficient.map.iter().for_each(|map| map.each_plain(each));
-                    base.each_plain(each);
-                }
-                hybrid.rest.each_plain(each);
-            }
-            Recipe::Clustered(clustered) => clustered.bases.iter().for_each(|base| base.each_plain(each)),
-            Recipe::Conditioned(conditioned) => conditioned.base.each_plain(each),
+            Recipe::Plain(plain) => Some(plain),
+            Recipe::Composite(_) => None,
         }
     }
 
-    /// As [`each_plain`](Recipe::each_plain), with mutable access.
-    pub(crate) fn try_each_plain_mut(
-        &mut self,
-        each: &mut dyn FnMut(&mut PlainRecipe) -> Result<()>,
-    ) -> Result<()> {
+    fn composite(&self) -> Option<&Composite<Self>> {
         match self {
-            Recipe::Plain(plain) => each(plain),
-            Recipe::Hybrid(hybrid) => {
-                for (coefficient, base) in &mut hybrid.terms {
-                    coefficient.map.iter_mut().try_for_each(|map| map.try_each_plain_mut(each))?;
-                    base.try_each_plain_mut(each)?;
-                }
-                hybrid.rest.try_each_plain_mut(each)
-            }
-            Recipe::Clustered(clustered) => {
-                clustered.bases.iter_mut().try_for_each(|base| base.try_each_plain_mut(each))
-            }
-            Recipe::Conditioned(conditioned) => conditioned.base.try_each_plain_mut(each),
+            Recipe::Plain(_) => None,
+            Recipe::Composite(composite) => Some(composite),
+        }
+    }
+
+    fn entries(&self) -> Vec<Entry<'_>> {
+        self.leaves().into_iter().map(|plain| Entry::Draw(&plain.omega)).collect()
+    }
+
+    fn dim(&self) -> usize {
+        Recipe::dim(self)
+    }
+
+    fn known(&self) -> Arc<Known<f64>> {
+        Arc::new(match self {
+            Recipe::Plain(plain) => Known::of_kernel(plain.kernel()),
+            Recipe::Composite(composite) => composite.known(),
+        })
+    }
+
+    fn ln_variance(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Option<f64> {
+        match self {
+            Recipe::Plain(plain) => plain.ln_variance(x, y),
+            Recipe::Composite(composite) => composite.ln_variance(&composite.known(), x, y),
+        }
+    }
+}
+
+impl Identify for Recipe {
+    fn identify(&self, digest: &mut Digest) {
+        match self {
+            Recipe::Plain(plain) => ("plain", plain).identify(digest),
+            Recipe::Composite(composite) => ("composite", composite).identify(digest),
         }
     }
 }
@@ -207,27 +250,7 @@ impl std::fmt::Display for Recipe {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Recipe::Plain(plain) => plain.fmt(f),
-            Recipe::Hybrid(hybrid) => {
-                for (coefficient, base) in &hybrid.terms {
-                    write!(f, "({}", coefficient.constant)?;
-                    if let Some(map) = &coefficient.map {
-                        write!(f, " + {} × [{map}]", coefficient.factor)?;
-                    }
-                    write!(f, ") × [{base}] + ")?;
-                }
-                write!(f, "the rest × [{}]", hybrid.rest)
-            }
-            Recipe::Clustered(clustered) => {
-                let (queries, keys) = (clustered.queries.len(), clustered.keys.len());
-                write!(f, "a map for each of {queries} × {keys} pairs of clusters")?;
-                clustered.bases.first().map_or(Ok(()), |first| write!(f, ", the first one [{first}]"))
-            }
-            Recipe::Conditioned(ConditionedRecipe { conditioning, base }) => {
-                let (r, d) = (conditioning.rank(), conditioning.dim());
-                let truncated =
-                    if r < d { format!(" truncated to {r} of {d} dimensions") } else { String::new() };
-                write!(f, "conditioned{truncated} [{base}]")
-            }
+            Recipe::Composite(composite) => composite.fmt(f),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::definition::{Definition, NormalForm, Setting};
 use crate::Real;
+use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::Result;
 use crate::kernel::{Activation, Angular, Kernel, Lengthscale};
@@ -46,6 +47,8 @@ use crate::theory::{self, Pair};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct Sign;
 
+identified! { Sign {} }
+
 impl Definition for Sign {
     fn name(&self) -> &'static str {
         "sign"
@@ -53,6 +56,10 @@ impl Definition for Sign {
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         setting.check_implied(self.name())
+    }
+
+    fn width(&self) -> usize {
+        1
     }
 
     fn form(&self, _: Setting<'_>) -> Result<NormalForm> {
@@ -67,6 +74,6 @@ impl Definition for Sign {
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], _: &Pair) -> Option<f64> {
-        theory::nonlinear(Activation::Sign, u, v, setting.law()?)
+        theory::nonlinear(Activation::Sign, u, v, &setting.law()?)
     }
 }

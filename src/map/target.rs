@@ -6,27 +6,32 @@ use crate::kernel::{
     Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, RationalQuadratic, RegularisedSoftmax,
     ShiftInvariant, Softmax,
 };
+use crate::tagged::tagged;
 use crate::theory::{Pair, Radius};
 
 /// Defines [`Target`] from one line for each kernel: its variant, its conversion, and what it can be asked.
 macro_rules! targets {
-    ($($(#[$doc:meta])* $kernel:ident: $kind:ident),* $(,)?) => {
+    ($($(#[$doc:meta])* $tag:literal => $kernel:ident: $kind:ident),* $(,)?) => {
         /// The kernel that a map approximates, with its lengthscale.
         ///
         /// The law of the frequencies determines which kernels are possible. Kernels of the same law, such as softmax and
         /// Gaussian, differ only by a factor for each point.
         #[derive(Clone, Debug, PartialEq)]
-        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
         #[non_exhaustive]
         pub enum Target {
             $($(#[$doc])* $kernel($kernel),)*
             /// No named kernel: the one that the frequencies and the map imply, of points divided by this lengthscale.
             Implied(Lengthscale),
-            // The last one, because formats that number variants do not count skipped ones.
             /// Your own shift-invariant kernel, for frequencies of its spectral law. A map for it cannot be stored.
-            #[cfg_attr(feature = "serde", serde(skip))]
             Own(OwnKernel),
         }
+
+        tagged!(Target, "a kernel" {
+            $($tag => $kernel(kernel: $kernel),)*
+            "implied" => Implied(lengthscale: Lengthscale),
+        } never {
+            "own" => Own(kernel): "a kernel of your own cannot be stored",
+        });
 
         $(impl From<$kernel> for Target {
             fn from(kernel: $kernel) -> Self {
@@ -69,17 +74,17 @@ macro_rules! targets {
 
 targets! {
     /// exp(x·y/ℓ²); radii χ.
-    Softmax: of_products,
+    "softmax" => Softmax: of_products,
     /// exp(−‖x−y‖²/(2ℓ²)); radii χ.
-    Gaussian: shift_invariant,
+    "gaussian" => Gaussian: shift_invariant,
     /// The regularised softmax kernel; radii √d.
-    RegularisedSoftmax: of_products,
+    "regularised softmax" => RegularisedSoftmax: of_products,
     /// A Matérn kernel; its spectral radii.
-    Matern: shift_invariant,
+    "matern" => Matern: shift_invariant,
     /// The rational quadratic kernel; its spectral radii.
-    RationalQuadratic: shift_invariant,
+    "rational quadratic" => RationalQuadratic: shift_invariant,
     /// exp(−‖x−y‖₁/ℓ); coordinates with the Cauchy distribution.
-    Laplace: shift_invariant,
+    "laplace" => Laplace: shift_invariant,
 }
 
 impl From<f64> for Target {

@@ -3,6 +3,7 @@
 use ndarray::Array2;
 use num_complex::Complex64;
 
+use crate::digest::{Digest, Identify};
 use crate::engine::Matrix;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::Lu;
@@ -97,12 +98,14 @@ impl Transform {
     pub(crate) fn sides(&self) -> &[Matrix; 2] {
         &self.sides
     }
+}
 
-    /// The entries of A in row-major order, or only the diagonal if A is diagonal.
-    pub(crate) fn entries(&self) -> Vec<Complex64> {
+/// By A alone, from which the other side follows.
+impl Identify for Transform {
+    fn identify(&self, digest: &mut Digest) {
         match &self.sides[0] {
-            Matrix::Full(a) => a.iter().copied().collect(),
-            Matrix::Diagonal(entries) => entries.clone(),
+            Matrix::Diagonal(entries) => ("diagonal", entries).identify(digest),
+            Matrix::Full(a) => ("full", a).identify(digest),
         }
     }
 }

@@ -1,12 +1,14 @@
 //! Trigonometric (random Fourier) features.
 
+use super::Covariance;
 use super::definition::{Definition, NormalForm, Setting};
 use super::{Map, Omega, Target};
 use crate::Real;
+use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::Result;
 use crate::kernel::{Lengthscale, Matern};
-use crate::theory::{self, Pair, Radius};
+use crate::theory::{self, Pair, Radius, covariance};
 
 /// Trigonometric random features, known as random Fourier features.
 ///
@@ -58,7 +60,7 @@ impl Trigonometric {
     ) -> Result<Map<T>> {
         let (omega, target) = (omega.into(), Target::Implied(lengthscale.into()));
         let setting = Setting { omega: &omega, target: &target };
-        omega.frequencies(self.name())?;
+        omega.check_real(self.name())?;
         let Radius::Matern(smoothness) = setting.radius() else {
             let target = "a Matérn kernel: they were not drawn with a Matérn smoothness".into();
             return Err(setting.does_not_estimate(self.name(), target));
@@ -68,6 +70,8 @@ impl Trigonometric {
     }
 }
 
+identified! { Trigonometric {} }
+
 impl Definition for Trigonometric {
     fn name(&self) -> &'static str {
         "trigonometric"
@@ -76,9 +80,13 @@ impl Definition for Trigonometric {
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         match setting.target {
             // Any frequencies estimate the kernel that has their law as its spectral law.
-            Target::Implied(_) => setting.omega.frequencies(self.name()).map(drop),
-            _ => setting.check_radii(self.name(), |radius| radius != Radius::RootDim).map(drop),
+            Target::Implied(_) => setting.omega.check_real(self.name()),
+            _ => setting.check_radii(self.name(), |radius| radius != Radius::RootDim),
         }
+    }
+
+    fn width(&self) -> usize {
+        2
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
@@ -89,9 +97,14 @@ impl Definition for Trigonometric {
         let (law, target) = (setting.law()?, setting.target);
         if let Some(kernel) = target.shift_invariant().filter(|_| target.radius() != Some(Radius::Chi)) {
             let delta: Vec<f64> = u.iter().zip(v).map(|(u, v)| u - v).collect();
-            return theory::shift_invariant(kernel, &delta, law);
+            return theory::shift_invariant(kernel, &delta, &law);
         }
-        let relative = theory::trigonometric(&Pair { norms: 0.0, ..*pair }, law)?;
+        let relative = theory::trigonometric(&Pair { norms: 0.0, ..*pair }, &law)?;
         Some(relative + target.ln_norm_scale(pair))
+    }
+
+    fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
+        let gaussian = setting.fits() && setting.radius() == Radius::Chi;
+        gaussian.then(|| Covariance::of_differences(|p| covariance::trigonometric(p.dot)))
     }
 }

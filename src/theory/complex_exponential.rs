@@ -20,16 +20,21 @@ use crate::SignedLog;
 use crate::error::{Result, check_size};
 use crate::linalg;
 use crate::numeric::special::ln_cosh;
+use crate::tagged::tagged;
 
 /// Whether a map averages over ω and −ω.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum Symmetry {
     /// One exponential for each frequency.
     Plain,
     /// Two exponentials for each frequency, with ω and −ω.
     Symmetric,
 }
+
+tagged!(Symmetry, "a symmetry" {
+    "plain" => Plain,
+    "symmetric" => Symmetric,
+});
 
 /// ζ = Ax + A⁻¹y for diagonal A.
 pub fn zeta_diagonal(a: &[Complex64], x: &[f64], y: &[f64]) -> Vec<Complex64> {

@@ -13,16 +13,21 @@ use super::gaussian::{Terms, trigonometric};
 use super::log_space::real_part_excess;
 use super::{Law, Pair, Radius, ln_sinh};
 use crate::SignedLog;
+use crate::tagged::tagged;
 
 /// The sign s of a generalised exponential feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub enum GerfSign {
     /// s = 1: positive features and their relatives.
     Plus,
     /// s = −1: trigonometric features and their relatives.
     Minus,
 }
+
+tagged!(GerfSign, "a sign" {
+    "+" => Plus,
+    "-" => Minus,
+});
 
 impl GerfSign {
     /// 1 or −1.

@@ -45,6 +45,22 @@ pub(super) fn real_part_excess(p: f64, q: f64, b: f64) -> SignedLog {
     SignedLog::sum(parts.into_iter().chain([turned]))
 }
 
+/// √Var / |K| from ln Var and ln |K|: 0 wherever the variance is 0, NaN where the logarithms leave no digit.
+pub(crate) fn relative_deviation(ln_variance: f64, ln_kernel: f64) -> f64 {
+    if ln_variance == f64::NEG_INFINITY { 0.0 } else { exp_difference(0.5 * ln_variance, ln_kernel) }
+}
+
+/// e^(a − b); NaN if a few rounding errors of a and b could change it by more than a factor.
+fn exp_difference(a: f64, b: f64) -> f64 {
+    let (difference, rounding) = (a - b, 4.0 * f64::EPSILON * (a.abs() + b.abs()));
+    // Infinite, or so far from 0 that the exponential is 0 or ∞ however a and b are rounded.
+    let certain = difference.abs() == f64::INFINITY || difference.abs() - rounding > RANGE;
+    if rounding < 0.1 || certain { difference.exp() } else { f64::NAN }
+}
+
+/// Beyond this magnitude e^t is 0 or ∞.
+const RANGE: f64 = 746.0;
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -44,6 +44,7 @@ pub use gaussian::{
     regularised_positive_about_softmax, trigonometric, trigonometric_orthogonality_gap,
 };
 pub use law::{BlockLaw, Dependence, Law, Radius};
+pub(crate) use log_space::relative_deviation;
 pub use log_space::{expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh};
 pub use nonlinear::{nonlinear, nonlinear_with_offset};
 pub use pair::Pair;

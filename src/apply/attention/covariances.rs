@@ -1,39 +1,40 @@
-//! [`Covariances`]: closed forms of what two estimates that share a query have in common.
+//! [`Covariances`]: the covariances of a map's estimates for all pairs of keys of each query.
 
-use ndarray::Array2;
-use num_complex::Complex64;
+use ndarray::{Array1, Array2};
 
-use crate::map::Mechanism;
+use crate::map::{Covariance, Products};
 use crate::numeric::special::ln_0f1;
-use crate::theory::gerf::GerfSign;
-use crate::theory::{covariance, dense};
 
-/// The relative covariances of estimates by one frequency, of a mechanism.
-#[derive(Clone)]
-pub(super) struct Covariances {
-    kind: Kind,
-    regularised: bool,
-}
-
-#[derive(Clone)]
-enum Kind {
-    Positive,
-    Hyperbolic,
-    Trigonometric,
-    Gerf(Complex64, GerfSign),
-    /// ρₗ of each coordinate.
-    Dense(Vec<f64>),
-}
-
-/// Those of all pairs of keys for each query.
-pub(super) struct OfPoints<'a> {
-    kind: &'a Kind,
+/// The relative covariances of estimates by one frequency, for points.
+pub(super) struct Covariances<'a> {
+    of: &'a Covariance,
     dim: usize,
     dots: Dots,
-    /// Σ ln ςₗ and the same in coordinates times √ρₗ, of dense features.
-    stretched: Option<(f64, Dots)>,
-    /// ln of the mean of exponentials on a sphere, of regularised features.
+    /// Of stretched coordinates, where the covariance needs them.
+    stretched: Option<Dots>,
     sphere: Option<Sphere>,
+}
+
+impl<'a> Covariances<'a> {
+    /// For queries and keys.
+    pub fn new(of: &'a Covariance, [x, y]: &[Array2<f64>; 2]) -> Self {
+        let (dots, dim) = (Dots::new(of.sign, x, y), x.ncols());
+        let stretched = of.stretch.as_ref().map(|stretch| {
+            let stretch = Array1::from(stretch.clone());
+            Dots::new(of.sign, &(x * &stretch), &(y * &stretch))
+        });
+        let sphere = of.spherical.then(|| Sphere::new(dim, 4.0 * dots.largest()));
+        Covariances { of, dim, dots, stretched, sphere }
+    }
+
+    /// Of the estimates for query `i` and the keys `j` and `k`.
+    pub fn get(&self, i: usize, j: usize, k: usize) -> f64 {
+        let of = |dots: &Dots| (dots.get(i, j, k), [dots.get(i, j, j), dots.get(i, k, k)]);
+        let (dot, squares) = of(&self.dots);
+        let ln_mean = |square: f64| self.sphere.as_ref().map_or(f64::NAN, |sphere| sphere.ln_mean(square));
+        let stretched = self.stretched.as_ref().map_or((f64::NAN, [f64::NAN; 2]), of);
+        self.of.at(&Products { dim: self.dim, dot, squares, stretched, ln_mean: &ln_mean })
+    }
 }
 
 /// Products of sums w = x ± y, from those of points.
@@ -42,71 +43,6 @@ struct Dots {
     queries: Vec<f64>,
     mixed: Array2<f64>,
     keys: Array2<f64>,
-}
-
-impl Covariances {
-    /// `None` where there is no closed form. Regularised features have frequencies of norm √d.
-    pub fn new(mechanism: &Mechanism, regularised: bool) -> Option<Self> {
-        let kind = match mechanism {
-            Mechanism::Positive(_) => Kind::Positive,
-            Mechanism::Hyperbolic(_) => Kind::Hyperbolic,
-            Mechanism::Trigonometric(_) if !regularised => Kind::Trigonometric,
-            Mechanism::Gerf(gerf) if !regularised => Kind::Gerf(gerf.a(), gerf.sign()),
-            Mechanism::DenseExponential(dense) if !regularised => Kind::Dense(dense.rho()),
-            _ => return None,
-        };
-        Some(Covariances { kind, regularised })
-    }
-
-    pub fn is_regularised(&self) -> bool {
-        self.regularised
-    }
-
-    /// For queries and keys.
-    pub fn of(&self, [x, y]: &[Array2<f64>; 2]) -> OfPoints<'_> {
-        let sign = match self.kind {
-            Kind::Trigonometric | Kind::Gerf(_, GerfSign::Minus) => -1.0,
-            _ => 1.0,
-        };
-        let (dots, dim) = (Dots::new(sign, x, y), x.ncols());
-        let stretched = match &self.kind {
-            Kind::Dense(rho) => {
-                let roots: ndarray::Array1<f64> = rho.iter().map(|rho| rho.sqrt()).collect();
-                let ln_stretch = dense::ln_second_moment(&vec![0.0; rho.len()], rho);
-                Some((ln_stretch, Dots::new(sign, &(x * &roots), &(y * &roots))))
-            }
-            _ => None,
-        };
-        let sphere = self.regularised.then(|| Sphere::new(dim, 4.0 * dots.largest()));
-        OfPoints { kind: &self.kind, dim, dots, stretched, sphere }
-    }
-}
-
-impl OfPoints<'_> {
-    /// Of the estimates for query `i` and the keys `j` and `k`.
-    pub fn get(&self, i: usize, j: usize, k: usize) -> f64 {
-        let (dot, squares) = (self.dots.get(i, j, k), (self.dots.get(i, j, j), self.dots.get(i, k, k)));
-        if let Some(sphere) = &self.sphere {
-            let single = sphere.ln_mean(squares.0) + sphere.ln_mean(squares.1);
-            let relative = |dot: f64| (sphere.ln_mean(squares.0 + squares.1 + 2.0 * dot) - single).exp_m1();
-            return match self.kind {
-                Kind::Hyperbolic => 0.5 * (relative(dot) + relative(-dot)),
-                _ => relative(dot),
-            };
-        }
-        match self.kind {
-            Kind::Positive => covariance::positive(dot),
-            Kind::Hyperbolic => covariance::hyperbolic(dot),
-            Kind::Trigonometric => covariance::trigonometric(dot),
-            Kind::Gerf(a, GerfSign::Plus) if a.im == 0.0 => covariance::gerf(a.re, self.dim, dot, squares),
-            Kind::Gerf(a, sign) => covariance::complex_gerf(*a, *sign, self.dim, dot, squares),
-            // As covariance::dense, whose squares are expanded.
-            Kind::Dense(_) => self.stretched.as_ref().map_or(f64::NAN, |(ln_stretch, dots)| {
-                let stretched = 0.25 * (dots.get(i, j, j) + dots.get(i, k, k)) + 0.5 * dots.get(i, j, k);
-                (ln_stretch + stretched - 0.25 * (squares.0 + squares.1) + 0.5 * dot).exp_m1()
-            }),
-        }
-    }
 }
 
 impl Dots {

@@ -245,10 +245,8 @@ pub(super) fn intended_lengthscale(recipe: &Recipe) -> Option<Lengthscale> {
             Target::Softmax(softmax) => Some(softmax.lengthscale().clone()),
             _ => None,
         },
-        Recipe::Hybrid(hybrid) => intended_lengthscale(&hybrid.rest),
-        Recipe::Clustered(clustered) => intended_lengthscale(clustered.bases.first()?),
-        Recipe::Conditioned(conditioned) => intended_lengthscale(&conditioned.base),
-        _ => None,
+        // Of what a map is made of the last part is a base.
+        composite => intended_lengthscale(composite.children().last()?),
     }
 }
 

@@ -1,17 +1,19 @@
 //! [`ErrorReport`]: what error linear attention will have, before it is used.
 
 use std::fmt;
+use std::sync::Arc;
 
 use ndarray::{Array2, ArrayRef2, ArrayView2};
 
-use super::covariances::Covariances;
 use super::sample::{Errors, Part, Sample};
 use super::simulated::simulate;
 use super::{Attention, check_shape};
 use crate::Real;
+use crate::compose::{Composite, Conditioned, Conditioning};
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::kernel::{Kernel, Lengthscale};
-use crate::map::{ConditionedRecipe, Map, Mechanism, Omega, PlainRecipe, Recipe, Target};
+use crate::frequency::{Draw, Independent};
+use crate::kernel::{Gaussian, Kernel, Lengthscale, Softmax};
+use crate::map::{Covariance, Mechanism, Omega, PlainRecipe, Recipe, Target};
 
 /// The largest relative variance of normalisers for which first-order errors mean anything.
 const RELIABLE: f64 = 0.1;
@@ -142,10 +144,23 @@ impl<T: Real> Attention<T> {
     ) -> Result<ErrorReport> {
         let map = &self.maps[head % self.maps.len()];
         let tokens = self.scaled_tokens([queries, keys, values])?;
-        let closed = Closed::new(map).ok_or(Error::Unsupported {
-            what: "error report by closed forms: take Attention::simulated_report",
-        })?;
-        closed.report(closed.sample(map, tokens)?)
+        expected_errors(map.recipe().as_ref(), tokens)
+    }
+
+    /// As [`error_report`](Attention::error_report) with the map of a recipe, drawn or still to be drawn, in place of this one:
+    /// what is expected follows from the laws of the frequencies.
+    ///
+    /// # Errors
+    /// As [`error_report`](Attention::error_report).
+    pub fn expected_report(
+        &self,
+        recipe: &Recipe,
+        queries: &ArrayRef2<T>,
+        keys: &ArrayRef2<T>,
+        values: &ArrayRef2<T>,
+    ) -> Result<ErrorReport> {
+        check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
+        expected_errors(Some(recipe), self.scaled_tokens([queries, keys, values])?)
     }
 
     /// As [`error_report`](Attention::error_report) for any map, from redraws: the frequencies of `recipe`, that of a map, are
@@ -189,12 +204,9 @@ impl<T: Real> Attention<T> {
             return Err(Error::Parameter { name, value: draws as f64, domain });
         }
         check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
-        let (mut fixed, mut frequencies) = (false, 1);
-        recipe.each_plain(&mut |plain| {
-            fixed |= matches!(plain.omega, Omega::Frequencies(_) | Omega::Counts(_));
-            frequencies = frequencies.max(plain.omega.count());
-        });
-        if fixed {
+        let draws_of = recipe.draws();
+        let frequencies = draws_of.iter().map(|omega| omega.count()).fold(1, usize::max);
+        if draws_of.iter().any(|omega| matches!(omega, Omega::Frequencies(_) | Omega::Counts(_))) {
             return Err(Error::Unsupported { what: "redraws of frequencies that are drawn already" });
         }
         let errors = simulate(recipe, draws, self.scaled_tokens([queries, keys, values])?, frequencies)?;
@@ -222,81 +234,88 @@ impl<T: Real> Attention<T> {
     }
 }
 
+/// The errors that closed forms expect for tokens, as points and values.
+fn expected_errors(recipe: Option<&Recipe>, tokens: [Array2<f64>; 3]) -> Result<ErrorReport> {
+    let what = "error report by closed forms: take Attention::simulated_report";
+    let closed = recipe.and_then(Closed::new).ok_or(Error::Unsupported { what })?;
+    closed.report(closed.sample(tokens))
+}
+
 /// A map that has closed forms.
 struct Closed {
     plain: PlainRecipe,
-    conditioned: Option<ConditionedRecipe>,
-    covariances: Covariances,
+    conditioning: Option<Conditioning>,
+    covariance: Covariance,
+    /// The kernel of the features.
+    kernel: Arc<dyn Kernel<f64>>,
 }
 
 impl Closed {
-    fn new<T: Real>(map: &Map<T>) -> Option<Self> {
-        let (plain, conditioned) = match map.recipe()? {
+    fn new(recipe: &Recipe) -> Option<Self> {
+        let (plain, conditioning) = match recipe {
             Recipe::Plain(plain) => (plain, None),
-            Recipe::Conditioned(conditioned) => match &*conditioned.base {
-                Recipe::Plain(plain) => (plain.clone(), Some(conditioned)),
+            Recipe::Composite(composite) => match &**composite {
+                Composite::Conditioned(Conditioned { conditioning, base: Recipe::Plain(plain), .. }) => {
+                    (plain, Some(conditioning.clone()))
+                }
                 _ => return None,
             },
-            _ => return None,
         };
-        let regularised = match &plain.target {
-            Target::Softmax(_) | Target::Gaussian(_) => false,
-            Target::RegularisedSoftmax(kernel) if kernel.dim().is_none_or(|d| d == plain.omega.dim()) => true,
-            _ => return None,
-        };
-        let covariances = Covariances::new(&plain.mechanism, regularised)?;
-        let closed = plain.matrix.is_none() && matches!(plain.omega, Omega::Frequencies(_));
-        closed.then_some(Closed { plain, conditioned, covariances })
+        let (covariance, kernel) = (plain.covariance()?, recipe.kernel()?);
+        Some(Closed { plain: plain.clone(), conditioning, covariance, kernel })
     }
 
-    fn sample<T: Real>(&self, map: &Map<T>, [x, y, values]: [Array2<f64>; 3]) -> Result<Sample> {
+    fn sample(&self, [x, y, values]: [Array2<f64>; 3]) -> Sample {
         let points = [x, y].map(|x| divided(x, self.plain.target.lengthscale()));
-        let images = match &self.conditioned {
+        let images = match &self.conditioning {
             None => points.clone(),
-            Some(ConditionedRecipe { conditioning, .. }) => [0, 1].map(|side| {
-                let rows = points[side].rows().into_iter();
-                let images = rows.flat_map(|row| conditioning.image(side, &row.to_vec())).collect();
-                Array2::from_shape_vec((points[side].nrows(), conditioning.rank()), images)
-                    .unwrap_or_default()
-            }),
+            Some(conditioning) => [0, 1].map(|side| conditioning.images(side, &points[side])),
         };
-        let truncated = self.conditioned.as_ref().is_some_and(|c| !c.conditioning.is_exact());
         let gaussian = self.plain.target.is_shift_invariant();
         let mut sample = Sample { points, images, values, gaussian, log_ratio: None };
-        if truncated || self.covariances.is_regularised() {
-            sample.log_ratio = Some(self.log_ratio(map, &sample));
+        if self.kernel.exponential().is_none() {
+            sample.log_ratio = Some(self.log_ratio(&sample));
         }
-        Ok(sample)
+        sample
     }
 
     /// ln of the features' kernel less that of the softmax or the Gaussian kernel.
-    fn log_ratio<T: Real>(&self, map: &Map<T>, sample: &Sample) -> Array2<f64> {
+    fn log_ratio(&self, sample: &Sample) -> Array2<f64> {
         let (logits, [x, y]) = (sample.logits(), &sample.points);
         let lengthscale = self.plain.target.lengthscale();
-        let original = |point: ndarray::ArrayView1<'_, f64>| -> Vec<T> {
-            point.iter().enumerate().map(|(k, v)| T::narrow(v * lengthscale.at(k))).collect()
+        let original = |point: ndarray::ArrayView1<'_, f64>| -> Vec<f64> {
+            point.iter().enumerate().map(|(k, v)| v * lengthscale.at(k)).collect()
         };
-        let keys: Vec<Vec<T>> = y.rows().into_iter().map(original).collect();
-        let queries: Vec<Vec<T>> = x.rows().into_iter().map(original).collect();
+        let keys: Vec<Vec<f64>> = y.rows().into_iter().map(original).collect();
+        let queries: Vec<Vec<f64>> = x.rows().into_iter().map(original).collect();
         let row =
             |x: ArrayView2<'_, f64>, i: usize| if sample.gaussian { x.row(i).dot(&x.row(i)) } else { 0.0 };
         let ratio = |(i, j): (usize, usize)| {
-            let own = |kernel: &dyn Kernel<T>| kernel.log_of_slices(&queries[i], &keys[j]).ln_abs;
-            let own = map.kernel().map_or(f64::NAN, own);
+            let own = self.kernel.log_of_slices(&queries[i], &keys[j]).ln_abs;
             own - (logits[[i, j]] - 0.5 * (row(x.view(), i) + row(y.view(), j)))
         };
         Array2::from_shape_fn(logits.dim(), ratio)
     }
 
+    /// Another mechanism for the kernel that the features are meant for, on as many independent frequencies.
+    fn other(&self, mechanism: Mechanism) -> PlainRecipe {
+        let (d, m) = (self.plain.omega.dim(), self.plain.omega.count());
+        let target: Target = match self.plain.target.is_shift_invariant() {
+            true => Gaussian::default().into(),
+            false => Softmax::default().into(),
+        };
+        PlainRecipe::new(mechanism, Draw::new(d, m, Independent), target)
+    }
+
     fn report(&self, sample: Sample) -> Result<ErrorReport> {
         let (frequencies, mechanism) = (self.plain.omega.count(), &self.plain.mechanism);
-        let (errors, most) = (sample.errors(&self.covariances), frequencies as f64 * RELIABLE);
+        let (errors, most) = (sample.errors(&self.covariance), frequencies as f64 * RELIABLE);
         let mut report = ErrorReport::new(Basis::ClosedForm, frequencies, errors);
         let reliable = errors.normaliser < most;
-        report.shrink = if reliable { 1.0 } else { sample.shrink(mechanism, &self.covariances, most) };
+        report.shrink = if reliable { 1.0 } else { sample.shrink(&self.plain, &self.covariance, most) };
         // Others are for the points themselves and the kernel itself.
         let plain = Sample { images: sample.points.clone(), log_ratio: None, ..sample };
-        let same = self.conditioned.is_none() && !self.covariances.is_regularised();
+        let same = self.conditioning.is_none() && !self.covariance.spherical;
         let others = [
             Mechanism::Positive(crate::Positive),
             Mechanism::Hyperbolic(crate::Hyperbolic),
@@ -304,8 +323,8 @@ impl Closed {
             plain.fitted()?,
         ];
         for other in others.into_iter().filter(|other| !(same && other == mechanism)) {
-            if let Some(covariances) = Covariances::new(&other, false) {
-                let variance = plain.errors(&covariances).normaliser / frequencies as f64;
+            if let Some(covariance) = self.other(other.clone()).covariance() {
+                let variance = plain.errors(&covariance).normaliser / frequencies as f64;
                 report.alternatives.push((other, variance));
             }
         }

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, ArrayView2, Axis};
 
 use super::covariances::Covariances;
 use crate::error::Result;
-use crate::map::{DenseExponential, Gerf, Mechanism};
+use crate::map::{Covariance, DenseExponential, Gerf, Mechanism, PlainRecipe};
 use crate::numeric;
 use crate::theory::dense;
 use crate::theory::gerf::GerfSign;
@@ -122,9 +122,9 @@ impl Sample {
     }
 
     /// The errors that covariances for one frequency lead to.
-    pub fn errors(&self, covariances: &Covariances) -> Errors {
+    pub fn errors(&self, covariance: &Covariance) -> Errors {
         let (logits, mut sums) = (self.logits(), Sums::default());
-        let all = covariances.of(&self.images);
+        let all = Covariances::new(covariance, &self.images);
         for i in 0..logits.nrows() {
             let exact = self.exact(i, &logits);
             let p = &exact.weights * &exact.ratios;
@@ -148,13 +148,12 @@ impl Sample {
 
     /// The largest factor below 1 of queries and keys for which the normaliser's variance is below `most`, as it is not for
     /// these, with parameters that shrink with them.
-    pub fn shrink(&self, mechanism: &Mechanism, covariances: &Covariances, most: f64) -> f64 {
+    pub fn shrink(&self, plain: &PlainRecipe, covariance: &Covariance, most: f64) -> f64 {
         let reliable = |factor: f64| {
             let shrunk = self.shrunk(factor);
-            let fitted = shrunk.refitted(mechanism).ok().flatten();
-            let fitted =
-                fitted.and_then(|mechanism| Covariances::new(&mechanism, covariances.is_regularised()));
-            shrunk.errors(fitted.as_ref().unwrap_or(covariances)).normaliser < most
+            let fitted = shrunk.refitted(&plain.mechanism).ok().flatten();
+            let fitted = fitted.and_then(|mechanism| PlainRecipe { mechanism, ..plain.clone() }.covariance());
+            shrunk.errors(fitted.as_ref().unwrap_or(covariance)).normaliser < most
         };
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..20 {

@@ -1,10 +1,10 @@
 //! Bipolar hybrids: hyperbolic features for opposite points, trigonometric features for similar ones.
 
-use super::{Coefficient, GaussianWeight, Hybrid};
+use super::{Coefficient, GaussianWeight, Hybrid, Operand};
 use crate::error::Result;
 use crate::kernel::Softmax;
-use crate::map::{Map, Omega, Target};
-use crate::{Hyperbolic, Real, Trigonometric};
+use crate::map::{Omega, PlainRecipe, Target};
+use crate::{Hyperbolic, Trigonometric};
 
 /// The frequencies of the two bases of a bipolar hybrid: [`shared`](Bases::shared) or
 /// [`independent`](Bases::independent).
@@ -30,7 +30,7 @@ impl Bases {
     }
 }
 
-impl Hybrid {
+impl<M: Operand> Hybrid<M> {
     /// The angular hybrid for the softmax kernel: λ = θ/π, estimated from the signs of τ.
     ///
     /// The relative error is 0 at θ = 0 and at θ = π (for equal norms) and small in between. τ must be independent of
@@ -38,7 +38,7 @@ impl Hybrid {
     ///
     /// # Errors
     /// As [`bipolar`](Hybrid::bipolar).
-    pub fn angular<T: Real>(bases: Bases, tau: impl Into<Omega>) -> Result<Map<T>> {
+    pub fn angular(bases: Bases, tau: impl Into<Omega>) -> Result<M> {
         Self::bipolar(bases, Coefficient::angular(tau)?, Softmax::default())
     }
 
@@ -47,7 +47,7 @@ impl Hybrid {
     ///
     /// # Errors
     /// As [`Coefficient::gaussian`] and [`bipolar`](Hybrid::bipolar).
-    pub fn gaussian<T: Real>(bases: Bases, tau: impl Into<Omega>, weight: GaussianWeight) -> Result<Map<T>> {
+    pub fn gaussian(bases: Bases, tau: impl Into<Omega>, weight: GaussianWeight) -> Result<M> {
         Self::bipolar(bases, Coefficient::gaussian(tau, weight)?, Softmax::default())
     }
 
@@ -56,17 +56,16 @@ impl Hybrid {
     ///
     /// # Errors
     /// As [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum).
-    pub fn bipolar<T: Real>(
-        bases: Bases,
-        coefficient: Coefficient<T>,
-        target: impl Into<Target>,
-    ) -> Result<Map<T>> {
+    pub fn bipolar(bases: Bases, coefficient: Coefficient<M>, target: impl Into<Target>) -> Result<M> {
         let target = target.into();
         let (first, second) = match bases {
             Bases::Independent(first, second) => (first, second),
             Bases::Shared(omega) => (omega.clone(), omega),
         };
-        let hyperbolic = Hyperbolic.map(first, target.clone())?;
-        Self::sum(vec![(coefficient, hyperbolic)], Trigonometric.map(second, target)?)
+        let hyperbolic = M::of_plain(PlainRecipe::new(Hyperbolic, first, target.clone()))?;
+        Self::sum(
+            vec![(coefficient, hyperbolic)],
+            M::of_plain(PlainRecipe::new(Trigonometric, second, target))?,
+        )
     }
 }

@@ -1,6 +1,7 @@
 //! [`Centres`]: the options of a cluster hybrid by centres.
 
-use super::{Clustering, Diagonal};
+use super::Diagonal;
+use crate::data::Clustering;
 use crate::theory::complex_exponential::Symmetry;
 
 /// The options of [`Clustered::by_centres`](super::Clustered::by_centres): the clusters of both sides, the formula of A, and

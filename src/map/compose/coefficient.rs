@@ -2,13 +2,15 @@
 
 use ndarray::{Array2, ArrayRef1};
 
-use crate::engine::is_of_signs;
-use crate::error::{Error, Result, checked_positive};
-use crate::kernel::Gaussian;
-use crate::map::{CoefficientRecipe, Map, Mechanism, Omega, PlainRecipe, Recipe, Target, Weight, rounding};
+use super::{Operand, rounding};
+use crate::Real;
+use crate::digest::{Digest, Identify};
+use crate::error::{Error, Result, check_size, checked_positive};
+use crate::kernel::{Gaussian, Lengthscale};
+use crate::map::{Mechanism, Omega, PlainRecipe, Target};
 use crate::theory::Radius;
 use crate::theory::coefficient::{self, Moments};
-use crate::{Positive, Real, Sign, Trigonometric};
+use crate::{Positive, Sign, Trigonometric};
 
 /// The parameters of the normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ with ρ = 1 − e^{−2σ²r²}.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,14 +24,38 @@ pub struct GaussianWeight {
 /// A coefficient λ̂ = a + c·Ĉ(x, y), where Ĉ is the estimate of a feature map, which may itself be a hybrid.
 ///
 /// It is independent of the bases that it weights if its frequencies are.
-#[derive(Clone, Debug)]
-pub struct Coefficient<T: Real> {
-    pub(super) constant: f64,
-    pub(super) factor: f64,
-    pub(super) map: Option<Map<T>>,
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Coefficient<M> {
+    /// a.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub constant: f64,
+    /// c; 0 for a constant.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub factor: f64,
+    /// The map that estimates C; `None` for a constant.
+    pub map: Option<M>,
 }
 
-impl<T: Real> Coefficient<T> {
+impl<M: Identify> Identify for Coefficient<M> {
+    fn identify(&self, digest: &mut Digest) {
+        [self.constant, self.factor].identify(digest);
+        self.map.identify(digest);
+    }
+}
+
+impl<M> Coefficient<M> {
+    /// The same coefficient of what `each` makes of the map.
+    pub(super) fn try_map<N, E>(
+        &self,
+        each: &mut impl FnMut(&M) -> Result<N, E>,
+    ) -> Result<Coefficient<N>, E> {
+        let map = self.map.as_ref().map(each).transpose()?;
+        Ok(Coefficient { constant: self.constant, factor: self.factor, map })
+    }
+}
+
+impl<M: Operand> Coefficient<M> {
     /// λ = a for all points.
     ///
     /// # Errors
@@ -42,7 +68,7 @@ impl<T: Real> Coefficient<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if a or c is not finite.
-    pub fn affine(a: f64, c: f64, map: Map<T>) -> Result<Self> {
+    pub fn affine(a: f64, c: f64, map: M) -> Result<Self> {
         let (constant, factor) = (finite("the coefficient a", a)?, finite("the coefficient c", c)?);
         Ok(Coefficient { constant, factor, map: Some(map) })
     }
@@ -55,7 +81,7 @@ impl<T: Real> Coefficient<T> {
     /// # Errors
     /// As [`PlainRecipe::map`].
     pub fn angular(tau: impl Into<Omega>) -> Result<Self> {
-        Self::affine(0.5, -0.5, Sign.map(tau, 1.0)?)
+        Self::affine(0.5, -0.5, M::of_plain(PlainRecipe::new(Sign, tau, 1.0))?)
     }
 
     /// The normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ, ρ = 1 − e^{−2σ²r²}, from trigonometric
@@ -64,8 +90,8 @@ impl<T: Real> Coefficient<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite; as [`PlainRecipe::map`].
     pub fn gaussian(tau: impl Into<Omega>, weight: GaussianWeight) -> Result<Self> {
-        let map = Trigonometric.gaussian(tau, checked_positive("σ", weight.sigma)?.recip())?;
-        Self::normalised(map, weight)
+        let kernel = Gaussian::new(checked_positive("σ", weight.sigma)?.recip())?;
+        Self::normalised(M::of_plain(PlainRecipe::new(Trigonometric, tau, kernel))?, weight)
     }
 
     /// The normalised Gaussian coefficient from any map that estimates the Gaussian kernel e^{−σ²‖x−y‖²/2}, such as a
@@ -73,7 +99,7 @@ impl<T: Real> Coefficient<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if σ or r is not positive and finite.
-    pub fn normalised(map: Map<T>, GaussianWeight { sigma, r }: GaussianWeight) -> Result<Self> {
+    pub fn normalised(map: M, GaussianWeight { sigma, r }: GaussianWeight) -> Result<Self> {
         let rho = -(-2.0 * (checked_positive("σ", sigma)? * checked_positive("r", r)?).powi(2)).exp_m1();
         // If σr is so small that ρ rounds to 0, the coefficient does not exist.
         let inverse = checked_positive("1/(1 − e^{−2σ²r²})", rho.recip())?;
@@ -100,70 +126,50 @@ impl<T: Real> Coefficient<T> {
         Self::affine(0.0, 1.0, turned(Positive, tau, kernel, -m)?)
     }
 
-    /// a.
-    pub fn constant_part(&self) -> f64 {
-        self.constant
-    }
-
-    /// c.
-    pub fn factor(&self) -> f64 {
-        self.factor
-    }
-
-    /// The map that estimates C; `None` for a constant.
-    pub fn map(&self) -> Option<&Map<T>> {
-        self.map.as_ref()
-    }
-
-    /// The coefficient as plain data; `None` if it contains a user-defined [`FeatureMap`](crate::FeatureMap).
-    pub fn recipe(&self) -> Option<CoefficientRecipe> {
-        let map = match &self.map {
-            None => None,
-            Some(map) => Some(Box::new(map.recipe()?)),
-        };
-        Some(CoefficientRecipe { constant: self.constant, factor: self.factor, map })
-    }
-
-    pub(super) fn weight(&self) -> Weight<'_, T> {
-        Weight { constant: self.constant, factor: self.factor, map: self.map.as_ref() }
+    /// Rejects numbers that are not finite, and a factor of nothing.
+    pub(super) fn check(&self) -> Result<()> {
+        let (a, c) = (finite("the coefficient a", self.constant)?, finite("the coefficient c", self.factor)?);
+        if self.map.is_none() && c != 0.0 {
+            let name = "the factor of a coefficient without a map";
+            return Err(Error::Parameter { name, value: c, domain: "0" });
+        }
+        finite("the coefficient a", a).map(drop)
     }
 
     /// The bound below which λ̂ or 1 − λ̂ is rounding error and counts as 0. Shares of signs are exact.
     pub(super) fn rounding(&self) -> f64 {
-        let random = self.map.as_ref().filter(|map| !is_of_signs(map.program().plan()));
+        let random = self.map.as_ref().filter(|map| !map.is_of_signs());
         let size = self.constant.abs().max(self.factor.abs());
-        random.map_or(0.0, |map| rounding::<T>(map.feature_dim()) * size)
+        random.map_or(0.0, |map| rounding::<M::Scalar>(map.terms()) * size)
     }
 
     /// Whether λ = θ/π, from independent signs.
     fn is_angular(&self) -> bool {
-        let signs = |recipe: &Recipe| match recipe {
-            Recipe::Plain(PlainRecipe { mechanism: Mechanism::Sign(_), omega, target, .. }) => {
-                let spherical = *target.lengthscale() == 1.0.into();
-                let law = omega.frequencies("sign").map(|omega| omega.law().clone());
-                spherical && law.is_ok_and(|law| law.with_radius(Radius::Chi).is_independent())
-            }
-            _ => false,
+        let signs = |plain: &PlainRecipe| {
+            let independent = |law: crate::theory::Law| law.with_radius(Radius::Chi).is_independent();
+            matches!(plain.mechanism, Mechanism::Sign(_))
+                && *plain.target.lengthscale() == Lengthscale::default()
+                && plain.omega.law().is_some_and(independent)
         };
-        self.constant == 0.5
-            && self.factor == -0.5
-            && self.map.as_ref().and_then(Map::recipe).is_some_and(|recipe| signs(&recipe))
+        self.constant == 0.5 && self.factor == -0.5 && self.map.as_ref().and_then(M::plain).is_some_and(signs)
     }
 
     /// The moments of λ̂, if they have a closed form.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a point has another dimension than the map's.
-    pub fn moments(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<Moments>> {
+    pub fn moments(&self, x: &ArrayRef1<M::Scalar>, y: &ArrayRef1<M::Scalar>) -> Result<Option<Moments>> {
         let Some(map) = &self.map else {
             return Ok(Some(Moments::new(self.constant, 1.0 - self.constant, 0.0)));
         };
-        let Some(variance) = map.log_variance(x, y)? else { return Ok(None) };
-        let Some(kernel) = map.kernel() else { return Ok(None) };
+        check_size("the dimension of x", map.dim(), x.len())?;
+        check_size("the dimension of y", map.dim(), y.len())?;
+        let Some(variance) = map.ln_variance(x, y) else { return Ok(None) };
+        let Some(kernel) = map.known().kernel.clone() else { return Ok(None) };
         if self.is_angular() {
             // From π − θ rather than 1 − λ, so that both ends are exact.
             let angle = crate::kernel::angle(x.iter().map(|v| v.widen()).zip(y.iter().map(|v| v.widen())));
-            return Ok(Some(coefficient::angular(angle, map.feature_dim())));
+            return Ok(Some(coefficient::angular(angle, map.terms())));
         }
         let term = self.factor * kernel.log_value(x, y)?.value();
         let square = (variance + 2.0 * self.factor.abs().ln()).exp();
@@ -171,15 +177,23 @@ impl<T: Real> Coefficient<T> {
     }
 }
 
+impl<M: std::fmt::Display> std::fmt::Display for Coefficient<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.map {
+            None => write!(f, "{}", self.constant),
+            Some(map) => write!(f, "{} + {} × [{map}]", self.constant, self.factor),
+        }
+    }
+}
+
 /// The map for K(x, My).
-pub(super) fn turned<T: Real>(
+pub(super) fn turned<M: Operand>(
     mechanism: impl Into<Mechanism>,
     omega: impl Into<Omega>,
     target: impl Into<Target>,
     m: Array2<f64>,
-) -> Result<Map<T>> {
-    let (mechanism, omega, target) = (mechanism.into(), omega.into(), target.into());
-    PlainRecipe { mechanism, omega, target, matrix: Some(m) }.map()
+) -> Result<M> {
+    M::of_plain(PlainRecipe { matrix: Some(m), ..PlainRecipe::new(mechanism, omega, target) })
 }
 
 fn finite(name: &'static str, value: f64) -> Result<f64> {

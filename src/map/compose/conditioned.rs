@@ -1,15 +1,30 @@
-//! Conditioned maps: the features of a map at affinely transformed points.
+//! [`Conditioned`]: the features of a map at affinely transformed points.
+
+use std::sync::Arc;
 
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayViewMut1, s};
 
-use super::Conditioning;
 use super::conditioning::dot;
-use crate::engine::{Conditioned, Plan};
+use super::{Composite, Conditioning, Known, Operand, Part};
+use crate::digest::{Digest, Identify, Identity};
+use crate::engine::{self, Plan};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::{Exponential, Kernel, Lengthscale};
-use crate::map::node::Origin;
-use crate::map::{ConditionedRecipe, Map, Recipe};
+use crate::map::Map;
 use crate::{Real, SignedLog};
+
+/// A map at affinely transformed points, times a factor for each point: an estimate of the same kernel with another variance.
+/// **Biased** if the conditioning is [truncated](Conditioning::truncated).
+///
+/// See [`Conditioning`]; made by [`Map::conditioned`] and [`Recipe::conditioned`](crate::Recipe::conditioned).
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Conditioned<M> {
+    /// The transformation of the points.
+    pub conditioning: Conditioning,
+    /// The map.
+    pub base: M,
+}
 
 impl<T: Real> Map<T> {
     /// This map at the transformed points, times their factors: an estimate of the same kernel with another variance.
@@ -24,114 +39,175 @@ impl<T: Real> Map<T> {
     /// [`Shape`](Error::Shape) if its dimension is not r; [`NotFinite`](Error::NotFinite) if a frequency or an entry of
     /// T or T⁻ᵀ overflows `T`.
     pub fn conditioned(&self, conditioning: &Conditioning) -> Result<Self> {
-        check_size("the dimension of the map", conditioning.rank(), self.input_dim())?;
-        let exponential = self.kernel().and_then(|kernel| kernel.exponential());
+        conditioned(self, conditioning)
+    }
+}
+
+/// A map at transformed points; the map itself for the identity.
+pub(in crate::map) fn conditioned<M: Operand>(base: &M, conditioning: &Conditioning) -> Result<M> {
+    let node = Conditioned { conditioning: conditioning.clone(), base: base.clone() };
+    node.check()?;
+    if conditioning.is_identity() { Ok(node.base) } else { M::of_composite(node.into()) }
+}
+
+impl<M: Operand> Conditioned<M> {
+    /// The softmax or Gaussian kernel of the map.
+    fn exponential(&self) -> Result<Exponential> {
+        let known = self.base.known();
+        let exponential = known.kernel.as_ref().and_then(|kernel| kernel.exponential());
         let what = "conditioning: it is not known to estimate a softmax or Gaussian kernel";
-        let exponential = exponential.ok_or(Error::Unsupported { what })?;
-        if !conditioning.is_exact() && matches!(exponential.lengthscale, Lengthscale::PerDimension(_)) {
+        exponential.ok_or(Error::Unsupported { what })
+    }
+
+    pub(super) fn check(&self) -> Result<()> {
+        check_size("the dimension of the map", self.conditioning.rank(), self.base.dim())?;
+        let truncated = !self.conditioning.is_exact();
+        if truncated && matches!(self.exponential()?.lengthscale, Lengthscale::PerDimension(_)) {
             return Err(Error::Unsupported { what: "truncation with a lengthscale for each dimension" });
         }
-        if conditioning.is_identity() {
-            return Ok(self.clone());
+        self.exponential().map(drop)
+    }
+
+    pub(super) fn known(&self) -> Known<M::Scalar> {
+        if self.conditioning.is_exact() {
+            return Known::of_kernel(self.base.known().kernel.clone());
         }
-        let (plan, affine) = (self.program().plan().clone(), conditioning.affine::<T>(&exponential));
-        let plan = Plan::Conditioned(Conditioned::new(plan, affine, &exponential.lengthscale)?);
-        let kernel = Truncated { conditioning: conditioning.clone(), exponential };
-        Map::of_plan(plan, Shaped { base: self.clone(), kernel })
-    }
-}
-
-/// The origin of a conditioned map.
-#[derive(Debug)]
-struct Shaped<T: Real> {
-    base: Map<T>,
-    /// The transformation of the points, and the kernel that remains after truncation.
-    kernel: Truncated,
-}
-
-impl<T: Real> Shaped<T> {
-    /// The points divided by the lengthscale and their images.
-    fn images(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> [[Vec<f64>; 2]; 2] {
-        let points = [self.kernel.divided(x), self.kernel.divided(y)];
-        let images = [0, 1].map(|side| self.kernel.conditioning.image(side, &points[side]));
-        [points, images]
-    }
-
-    /// An image as a point of the base map, which divides it by its lengthscale.
-    fn narrow(&self, image: &[f64]) -> Array1<T> {
-        let lengthscale = &self.kernel.exponential.lengthscale;
-        image.iter().enumerate().map(|(k, u)| T::saturated(u * lengthscale.at(k))).collect()
-    }
-
-    /// The images of rows as points of the base map, and the logarithms of their factors.
-    fn of_side(&self, side: usize, x: &ArrayRef2<T>) -> (Array2<T>, Vec<f64>) {
-        let mut images = Array2::zeros((x.nrows(), self.kernel.conditioning.rank()));
-        let factor = |(x, mut image): (ArrayView1<'_, T>, ArrayViewMut1<'_, T>)| {
-            let point = self.kernel.divided(x);
-            let u = self.kernel.conditioning.image(side, &point);
-            image.assign(&self.narrow(&u));
-            self.log_factor(side, (&point, &u))
+        let truncated = |exponential| {
+            Arc::new(Truncated { conditioning: self.conditioning.clone(), exponential })
+                as Arc<dyn Kernel<M::Scalar>>
         };
-        let factors = x.rows().into_iter().zip(images.rows_mut()).map(factor).collect();
-        (images, factors)
+        Known::of_kernel(self.exponential().ok().map(truncated))
     }
 
-    /// The estimates of paired rows, from those of the base at the images.
+    pub(super) fn ln_variance(
+        &self,
+        _: &Known<M::Scalar>,
+        x: &ArrayRef1<M::Scalar>,
+        y: &ArrayRef1<M::Scalar>,
+    ) -> Option<f64> {
+        let exponential = self.exponential().ok()?;
+        let [(u, left), (v, right)] =
+            [(0, x), (1, y)].map(|(side, x)| self.image(&exponential, side, x.view()));
+        Some(self.base.ln_variance(&u, &v)? + 2.0 * (left + right))
+    }
+
+    /// The image of a point, as a point of the map, and the logarithm of its factor.
+    fn image(
+        &self,
+        exponential: &Exponential,
+        side: usize,
+        x: ArrayView1<'_, M::Scalar>,
+    ) -> (Array1<M::Scalar>, f64) {
+        let point: Vec<f64> = exponential.lengthscale.divide(x).collect();
+        let image = self.conditioning.image(side, &point);
+        let factor = self.conditioning.log_factor(exponential.row, side, &point, &image);
+        // The map divides by its lengthscale.
+        let scaled = |(k, u): (usize, &f64)| M::Scalar::saturated(u * exponential.lengthscale.at(k));
+        (image.iter().enumerate().map(scaled).collect(), factor)
+    }
+}
+
+impl<M> Conditioned<M> {
+    pub(super) fn dim(&self) -> usize {
+        self.conditioning.dim()
+    }
+
+    pub(super) fn children(&self) -> Vec<&M> {
+        vec![&self.base]
+    }
+
+    pub(super) fn children_mut(&mut self) -> Vec<&mut M> {
+        vec![&mut self.base]
+    }
+
+    pub(super) fn try_map<N, E>(
+        &self,
+        mut each: impl FnMut(&M) -> Result<N, E>,
+    ) -> Result<Conditioned<N>, E> {
+        Ok(Conditioned { conditioning: self.conditioning.clone(), base: each(&self.base)? })
+    }
+}
+
+/// Images of rows as points of a map, and the logarithms of their factors.
+struct Images<T> {
+    points: Array2<T>,
+    log_factors: Vec<f64>,
+}
+
+impl<T: Real> Conditioned<Map<T>> {
+    /// The plan of the map at transformed points; that of the map itself for the identity.
+    pub(super) fn lower(&self) -> Result<Plan<T>> {
+        let (plan, exponential) = (self.base.program().plan().clone(), self.exponential()?);
+        if self.conditioning.is_identity() {
+            return Ok(plan);
+        }
+        let affine = self.conditioning.affine::<T>(&exponential);
+        Ok(Plan::Conditioned(engine::Conditioned::new(plan, affine, &exponential.lengthscale)?))
+    }
+
+    /// Whether pairwise estimates of the map are not products of its features.
+    fn is_of_hybrid(&self) -> bool {
+        match self.base.composite() {
+            Some(Composite::Hybrid(_)) => true,
+            Some(Composite::Conditioned(conditioned)) => conditioned.is_of_hybrid(),
+            _ => false,
+        }
+    }
+
+    /// The estimates of paired rows, from those of the map at the images; `None` if its features give them.
+    pub(super) fn estimates(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array1<SignedLog>>> {
+        self.is_of_hybrid().then(|| self.of_rows(x, y))
+    }
+
     fn of_rows(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<SignedLog>> {
-        let ((u, left), (v, right)) = (self.of_side(0, x), self.of_side(1, y));
-        let estimates = self.base.log_estimate_rows(&u, &v)?;
-        let factors = left.iter().zip(&right).map(|(left, right)| left + right);
+        let (left, right) = (self.images(0, x)?, self.images(1, y)?);
+        let estimates = self.base.log_estimate_rows(&left.points, &right.points)?;
+        let factors = left.log_factors.iter().zip(&right.log_factors).map(|(left, right)| left + right);
         Ok(estimates.iter().zip(factors).map(|(estimate, factor)| estimate.scaled(factor)).collect())
     }
 
-    /// The logarithm of the factor of a point.
-    fn log_factor(&self, side: usize, (point, image): (&[f64], &[f64])) -> f64 {
-        self.kernel.conditioning.log_factor(self.kernel.exponential.row, side, point, image)
+    /// The estimates of all pairs, from those of the map at the images; `None` if its features give them.
+    pub(super) fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
+        self.is_of_hybrid().then(|| self.of_pairs(x, y))
     }
 
-    fn log_factors(&self, [[x, y], [u, v]]: &[[Vec<f64>; 2]; 2]) -> f64 {
-        self.log_factor(0, (x, u)) + self.log_factor(1, (y, v))
+    fn of_pairs(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
+        let (left, right) = (self.images(0, x)?, self.images(1, y)?);
+        let mut gram = self.base.gram(&left.points, &right.points)?;
+        for ((i, j), entry) in gram.indexed_iter_mut() {
+            let factor = (left.log_factors[i] + right.log_factors[j]).exp();
+            let (estimate, product) = (entry.widen(), entry.widen() * factor);
+            let safe = factor.is_normal() && estimate.is_normal() && product.is_normal();
+            let alone = || self.of_rows(&x.slice(s![i..=i, ..]), &y.slice(s![j..=j, ..]));
+            *entry = T::narrow(if safe { product } else { alone()?[0].value() });
+        }
+        Ok(gram)
+    }
+
+    fn images(&self, side: usize, x: &ArrayRef2<T>) -> Result<Images<T>> {
+        let exponential = self.exponential()?;
+        let mut points = Array2::zeros((x.nrows(), self.conditioning.rank()));
+        let image = |(x, mut out): (ArrayView1<'_, T>, ArrayViewMut1<'_, T>)| {
+            let (image, log_factor) = self.image(&exponential, side, x);
+            out.assign(&image);
+            log_factor
+        };
+        let log_factors = x.rows().into_iter().zip(points.rows_mut()).map(image).collect();
+        Ok(Images { points, log_factors })
     }
 }
 
-impl<T: Real> Origin<T> for Shaped<T> {
-    fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        if self.kernel.conditioning.is_exact() { self.base.kernel() } else { Some(&self.kernel) }
+impl<M: Identify> Identify for Conditioned<M> {
+    fn identify(&self, digest: &mut Digest) {
+        (&self.conditioning, &self.base).identify(digest);
     }
+}
 
-    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
-        let parts = self.images(x, y);
-        let [_, [u, v]] = &parts;
-        let base = self.base.log_variance(&self.narrow(u), &self.narrow(v)).ok()??;
-        Some(base + 2.0 * self.log_factors(&parts))
-    }
-
-    fn recipe(&self) -> Option<Recipe> {
-        let (conditioning, base) = (self.kernel.conditioning.clone(), Box::new(self.base.recipe()?));
-        Some(Recipe::Conditioned(ConditionedRecipe { conditioning, base }))
-    }
-
-    fn estimates(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array1<SignedLog>>> {
-        // Estimates of hybrids are not those of their features.
-        self.base.mixture().map(|_| self.of_rows(x, y))
-    }
-
-    fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
-        self.base.mixture()?;
-        let ((u, left), (v, right)) = (self.of_side(0, x), self.of_side(1, y));
-        let factor = |(i, j): (usize, usize), estimate: T| {
-            let factor = (left[i] + right[j]).exp();
-            let product = estimate.widen() * factor;
-            let safe = factor.is_normal() && estimate.widen().is_normal() && product.is_normal();
-            let alone = || self.of_rows(&x.slice(s![i..=i, ..]), &y.slice(s![j..=j, ..]));
-            let value = if safe { product } else { alone()?[0].value() };
-            Ok(T::narrow(value))
-        };
-        Some(self.base.gram(&u, &v).and_then(|gram| {
-            let entries = gram.indexed_iter().map(|(at, estimate)| factor(at, *estimate));
-            let entries = entries.collect::<Result<Vec<T>>>()?;
-            Ok(Array2::from_shape_vec(gram.dim(), entries).unwrap_or_default())
-        }))
+impl<M: std::fmt::Display> std::fmt::Display for Conditioned<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (r, d) = (self.conditioning.rank(), self.conditioning.dim());
+        let truncated = if r < d { format!(" truncated to {r} of {d} dimensions") } else { String::new() };
+        write!(f, "conditioned{truncated} [{}]", self.base)
     }
 }
 
@@ -160,5 +236,13 @@ impl<T: Real> Kernel<T> for Truncated {
         let (u, v) = (self.conditioning.image(0, &x), self.conditioning.image(1, &y));
         let rows = self.exponential.row * (dot(&x, &x) + dot(&y, &y));
         SignedLog::positive(dot(&u, &v) + dot(&x, c_y) + dot(c_x, &y) - dot(c_x, c_y) + rows)
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        let mut digest = Digest::new();
+        digest.text("truncated");
+        (&self.conditioning, &self.exponential.lengthscale).identify(&mut digest);
+        self.exponential.row.identify(&mut digest);
+        Some(digest.into())
     }
 }

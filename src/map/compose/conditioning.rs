@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayRef1};
 use num_complex::Complex64;
 
 use crate::Real;
-use crate::digest::Digest;
+use crate::digest::identified;
 use crate::engine::Affine;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Exponential;
@@ -209,6 +209,15 @@ impl Conditioning {
         self.matrix_times(side, &self.moved(side, point))
     }
 
+    /// u or v of points in rows, already divided by the lengthscale.
+    pub(crate) fn images(&self, side: usize, points: &Array2<f64>) -> Array2<f64> {
+        let mut images = Array2::zeros((points.nrows(), self.rank()));
+        for (point, mut image) in points.rows().into_iter().zip(images.rows_mut()) {
+            image.iter_mut().zip(self.image(side, &point.to_vec())).for_each(|(out, v)| *out = v);
+        }
+        images
+    }
+
     /// A point minus the shift of its side.
     fn moved<'a>(&self, side: usize, point: impl IntoIterator<Item = &'a f64>) -> Vec<f64> {
         point.into_iter().zip(&self.shifts[side]).map(|(v, c)| v - c).collect()
@@ -252,17 +261,9 @@ impl Conditioning {
             }
         })
     }
-
-    pub(in crate::map) fn identify(&self, digest: &mut Digest) {
-        crate::digest::Identify::identify(&(self.rank()), digest);
-        crate::digest::Identify::identify(&(self.dim()), digest);
-        self.matrices
-            .iter()
-            .flatten()
-            .chain(self.shifts.iter().flatten())
-            .for_each(|v| crate::digest::Identify::identify(&(*v), digest));
-    }
 }
+
+identified! { Conditioning { matrices, shifts } }
 
 pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()

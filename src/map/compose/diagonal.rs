@@ -3,7 +3,7 @@
 use ndarray::Array2;
 use num_complex::Complex64;
 
-use super::Clustering;
+use crate::data::Clustering;
 use crate::error::{Error, Result, check_size};
 use crate::theory::diagonal;
 

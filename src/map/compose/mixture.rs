@@ -4,15 +4,15 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 
 use super::coefficient::turned;
-use super::{Clustering, Coefficient, Diagonal, Hybrid};
+use super::{Coefficient, Diagonal, Hybrid, Operand};
+use crate::data::Clustering;
 use crate::error::{Error, Result, checked_positive};
-use crate::frequency::Frequencies;
-use crate::kernel::Gaussian;
-use crate::map::{Map, Omega, Transform};
+use crate::kernel::{Gaussian, Softmax};
+use crate::map::{Omega, PlainRecipe, Transform};
 use crate::theory::complex_exponential::Symmetry;
-use crate::{ComplexExponential, Real, Trigonometric};
+use crate::{ComplexExponential, Trigonometric};
 
-impl<T: Real> Coefficient<T> {
+impl<M: Operand> Coefficient<M> {
     /// The Gaussian coefficient λ = exp(−‖Ax + A⁻¹y‖²/(2c²)) with the Hermitian norm and a diagonal A of real or
     /// imaginary entries, from trigonometric features.
     ///
@@ -66,7 +66,7 @@ impl<'a> Mixture<'a> {
     }
 }
 
-impl Hybrid {
+impl<M: Operand> Hybrid<M> {
     /// The cluster hybrid with Gaussian coefficients for the softmax kernel: for each pair of a query and a key cluster
     /// a complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width
     /// c; `rest` has the remaining weight.
@@ -100,19 +100,19 @@ impl Hybrid {
     /// # Errors
     /// As [`Coefficient::around`], [`PlainRecipe::map`](crate::map::PlainRecipe::map) and [`sum`](Hybrid::sum); the
     /// errors of the draws.
-    pub fn clustered<T: Real>(
+    pub fn clustered<W: Into<Omega>>(
         mixture: Mixture<'_>,
-        mut omega: impl FnMut() -> Result<Frequencies>,
-        mut tau: impl FnMut() -> Result<Frequencies>,
-        rest: Map<T>,
-    ) -> Result<Map<T>> {
+        mut omega: impl FnMut() -> Result<W>,
+        mut tau: impl FnMut() -> Result<W>,
+        rest: M,
+    ) -> Result<M> {
         let Mixture { queries, keys, diagonal, width } = mixture;
         let mut terms = Vec::with_capacity(queries.len() * keys.len());
         for entries in diagonal.of_pairs(queries, keys) {
             let entries = entries?;
             let coefficient = Coefficient::around(tau()?, &entries, width)?;
             let base = ComplexExponential::new(Transform::diagonal(entries)?, Symmetry::Plain);
-            terms.push((coefficient, base.softmax(omega()?)?));
+            terms.push((coefficient, M::of_plain(PlainRecipe::new(base, omega()?, Softmax::default()))?));
         }
         Self::sum(terms, rest)
     }

@@ -1,4 +1,4 @@
-//! Hybrid random features: maps that are sums of products of maps.
+//! Maps that are made of maps: hybrids, a map for each pair of clusters, maps at transformed points.
 //!
 //! A hybrid estimate Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q gives most weight, for each pair of points, to the estimator that is
 //! accurate there; its coefficients λ̂ are estimated as well. A product of estimates is a tensor product of features,
@@ -7,12 +7,11 @@
 //!
 //! ```
 //! use ndarray::arr1;
-//! use random_features::frequency::{Independent, draw};
+//! use random_features::frequency::{Coupling, Independent};
 //! use random_features::compose::{Bases, Hybrid};
-//! use random_features::{Map, rng};
-//! let mut rng = rng(1);
-//! let omega = draw(3, 64, &Independent, &mut rng)?;
-//! let tau = draw(3, 16, &Independent, &mut rng)?;
+//! use random_features::Map;
+//! let omega = Independent.draw(3, 64, 1)?;
+//! let tau = Independent.draw(3, 16, 2)?;
 //! // Hyperbolic features for opposite x and y, trigonometric features for similar ones.
 //! let map: Map<f64> = Hybrid::angular(Bases::shared(omega), tau)?;
 //! let x = arr1(&[0.5, 1.0, -0.5]);
@@ -20,38 +19,161 @@
 //! assert!((map.estimate(&x, &-&x)? / (-x.dot(&x)).exp() - 1.0).abs() < 1e-12);
 //! # Ok::<(), random_features::Error>(())
 //! ```
+//!
+//! # One tree
+//! A [`Composite`] is one level of a tree: how maps of a type `M` are combined. With `M` a [`Recipe`] it is plain data,
+//! with a [`Map`] it has features, and with indices it is what is stored. Constructors such as [`Hybrid::angular`] make
+//! either: the type that is asked for decides ([`Operand`]).
 
 mod bipolar;
 mod centres;
-mod cluster;
+mod clustered;
 mod coefficient;
 mod conditioned;
 mod conditioning;
 mod diagonal;
+mod estimates;
+mod hybrid;
 mod mixture;
-mod recipe;
+mod part;
 mod shaped;
-mod sum;
+
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2};
 
 pub use bipolar::Bases;
 pub use centres::Centres;
-pub use cluster::Clustered;
+pub use clustered::Clustered;
 pub use coefficient::{Coefficient, GaussianWeight};
+pub use conditioned::Conditioned;
+pub(super) use conditioned::conditioned;
 pub use conditioning::Conditioning;
 pub use diagonal::{Diagonal, Formula};
+pub(super) use estimates::rounding;
+pub use hybrid::Hybrid;
 pub use mixture::Mixture;
-pub use sum::Hybrid;
+pub use part::Operand;
+pub(super) use part::{Entry, Known, Part};
 
-use crate::Real;
-use crate::data::Clustering;
+use crate::engine::Plan;
+use crate::error::Result;
 use crate::map::Map;
+#[allow(unused_imports, reason = "the page names it")]
+use crate::map::Recipe;
+use crate::tagged::tagged;
+use crate::{Real, SignedLog};
 
-/// Whether all maps are known to estimate the same kernel with the same parameters.
-fn agree<T: Real>(maps: &[Map<T>]) -> bool {
-    // `Debug` abbreviates large arrays with dots; kernels cannot be compared then.
-    let name =
-        |map: &Map<T>| map.kernel().map(|kernel| format!("{kernel:?}")).filter(|name| !name.contains("..."));
-    let mut kernels = maps.iter().map(name);
-    let first = kernels.next().flatten();
-    first.is_some() && kernels.all(|kernel| kernel == first)
+/// How a map is made of others of type `M`: one level of the tree that a [`Map`] or a [`Recipe`] is.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Composite<M> {
+    /// A sum of products of maps.
+    Hybrid(Hybrid<M>),
+    /// A map for each pair of clusters.
+    Clustered(Clustered<M>),
+    /// A map at affinely transformed points.
+    Conditioned(Conditioned<M>),
+}
+
+tagged!(Composite<M>, "a combination of maps" {
+    "hybrid" => Hybrid(node: Hybrid<M>),
+    "clustered" => Clustered(node: Clustered<M>),
+    "conditioned" => Conditioned(node: Conditioned<M>),
+});
+
+/// Forwards to the combination.
+macro_rules! of_each {
+    ($composite:expr, $node:ident => $answer:expr) => {
+        match $composite {
+            Composite::Hybrid($node) => $answer,
+            Composite::Clustered($node) => $answer,
+            Composite::Conditioned($node) => $answer,
+        }
+    };
+}
+
+macro_rules! into_composite {
+    ($($Name:ident),*) => {$(
+        impl<M> From<$Name<M>> for Composite<M> {
+            fn from(node: $Name<M>) -> Self {
+                Composite::$Name(node)
+            }
+        }
+    )*};
+}
+
+into_composite!(Hybrid, Clustered, Conditioned);
+
+impl<M> Composite<M> {
+    /// The maps that are combined, in the order in which they are written.
+    pub fn children(&self) -> Vec<&M> {
+        of_each!(self, node => node.children())
+    }
+
+    /// As [`children`](Composite::children), with mutable access.
+    pub fn children_mut(&mut self) -> Vec<&mut M> {
+        of_each!(self, node => node.children_mut())
+    }
+
+    /// The same combination of what `each` makes of the maps, in the order in which they are written; its first error, if
+    /// there is one.
+    pub fn try_map<N, E>(&self, each: impl FnMut(&M) -> Result<N, E>) -> Result<Composite<N>, E> {
+        Ok(of_each!(self, node => node.try_map(each)?.into()))
+    }
+}
+
+impl<M: Operand> Composite<M> {
+    /// d, the dimension of points.
+    pub(super) fn dim(&self) -> usize {
+        of_each!(self, node => node.dim())
+    }
+
+    /// Rejects maps that do not fit together.
+    pub(super) fn check(&self) -> Result<()> {
+        of_each!(self, node => node.check())
+    }
+
+    /// What follows for all points.
+    pub(super) fn known(&self) -> Known<M::Scalar> {
+        of_each!(self, node => node.known())
+    }
+
+    /// ln of the variance of an estimate, where there is a closed form.
+    pub(super) fn ln_variance(
+        &self,
+        known: &Known<M::Scalar>,
+        x: &ArrayRef1<M::Scalar>,
+        y: &ArrayRef1<M::Scalar>,
+    ) -> Option<f64> {
+        of_each!(self, node => node.ln_variance(known, x, y))
+    }
+}
+
+impl<T: Real> Composite<Map<T>> {
+    /// The plan of the engine.
+    pub(super) fn lower(&self) -> Result<Plan<T>> {
+        of_each!(self, node => node.lower())
+    }
+
+    /// The estimates of paired rows, if they are not products of the features.
+    pub(super) fn estimates(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array1<SignedLog>>> {
+        match self {
+            Composite::Hybrid(hybrid) => Some(hybrid.log_estimates(x, y)),
+            Composite::Conditioned(conditioned) => conditioned.estimates(x, y),
+            Composite::Clustered(_) => None,
+        }
+    }
+
+    /// The estimates of all pairs of points, if they are neither products of the features nor those of a hybrid.
+    pub(super) fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Option<Result<Array2<T>>> {
+        match self {
+            Composite::Conditioned(conditioned) => conditioned.gram(x, y),
+            Composite::Hybrid(_) | Composite::Clustered(_) => None,
+        }
+    }
+}
+
+impl<M: std::fmt::Display> std::fmt::Display for Composite<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        of_each!(self, node => node.fmt(f))
+    }
 }

@@ -1,10 +1,9 @@
 //! The maps of a [`Shape`].
 
-use super::Conditioning;
-use crate::Real;
+use super::{Conditioning, Operand, conditioned};
 use crate::data::shaping::Shape;
 use crate::error::Result;
-use crate::map::{DenseExponential, Map, Omega, Target};
+use crate::map::{DenseExponential, Omega, PlainRecipe, Target};
 
 impl Shape {
     /// The transformation of the points: shifts, T and r coordinates of the basis. **Biased** if the shape is
@@ -25,7 +24,7 @@ impl Shape {
         DenseExponential::new(self.a.clone())
     }
 
-    /// The map of this shape for a softmax or Gaussian kernel, with frequencies in ℝʳ. **Biased** if the shape is
+    /// The map of this shape, or its recipe, for a softmax or Gaussian kernel, with frequencies in ℝʳ. **Biased** if the shape is
     /// truncated. For truncated shapes [`Sobol`](crate::frequency::Sobol) frequencies are the best choice.
     ///
     /// ```
@@ -36,7 +35,7 @@ impl Shape {
     /// let x = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [0.7, 1.9, 0.3, 1.1][k]).sin() * [3.0, 1.0, 0.3, 0.1][k]);
     /// let y = Array2::from_shape_fn((50, 4), |(i, k)| (i as f64 * [1.1, 0.3, 2.3, 0.9][k]).cos() * [0.1, 1.0, 0.3, 3.0][k]);
     /// let shape = Shaping::new().of_points(&x, &y)?;
-    /// let map = shape.map::<f64>(Orthogonal.draw(4, 256, 1)?, Softmax::default())?;
+    /// let map: random_features::Map<f64> = shape.map(Orthogonal.draw(4, 256, 1)?, Softmax::default())?;
     /// let (x, y) = (x.row(3), y.row(7));
     /// assert!((map.estimate(&x, &y)? / x.dot(&y).exp() - 1.0).abs() < 0.2);
     /// # Ok::<(), random_features::Error>(())
@@ -44,7 +43,8 @@ impl Shape {
     ///
     /// # Errors
     /// As [`DenseExponential::map`] and [`Map::conditioned`].
-    pub fn map<T: Real>(&self, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<Map<T>> {
-        self.dense_exponential()?.map(omega, target)?.conditioned(&self.conditioning()?)
+    pub fn map<M: Operand>(&self, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<M> {
+        let features = M::of_plain(PlainRecipe::new(self.dense_exponential()?, omega, target))?;
+        conditioned(&features, &self.conditioning()?)
     }
 }

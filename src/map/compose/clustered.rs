@@ -2,11 +2,13 @@
 
 use ndarray::{Array2, ArrayRef1};
 
-use super::{Centres, Clustering};
+use super::part::common_kernel;
+use super::{Centres, Known, Operand};
+use crate::data::Clustering;
+use crate::digest::{Digest, Identify};
 use crate::engine::{Plan, Routed};
 use crate::error::{Result, check_size};
-use crate::kernel::Kernel;
-use crate::map::{ClusteredRecipe, Map, Omega, Origin, Recipe, Target, Transform};
+use crate::map::{Map, Omega, PlainRecipe, Target, Transform};
 use crate::{ComplexExponential, Real};
 
 /// The cluster hybrid: a separate feature map for each pair of a query cluster and a key cluster.
@@ -54,10 +56,18 @@ use crate::{ComplexExponential, Real};
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, section 2.4 and definition H.2.
-#[derive(Clone, Copy, Debug)]
-pub struct Clustered;
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Clustered<M> {
+    /// C_q clusters of the points on side X.
+    pub queries: Clustering,
+    /// C_k clusters of the points on side Y.
+    pub keys: Clustering,
+    /// C_q · C_k maps, those of the first cluster of queries first.
+    pub bases: Vec<M>,
+}
 
-impl Clustered {
+impl<M: Operand> Clustered<M> {
     /// A complex-exponential map for each pair of clusters, with A from their centres and the same frequencies for all.
     ///
     /// Clusters are of the original points, before division by the target's lengthscale, which does not change A.
@@ -66,17 +76,14 @@ impl Clustered {
     /// [`Shape`](crate::Error::Shape) if the frequencies, the clusters or the target's lengthscales are for different
     /// dimensions, [`Parameter`](crate::Error::Parameter) if ε is outside (0, 1], [`Target`](crate::Error::Target) as
     /// [`PlainRecipe::map`](crate::map::PlainRecipe::map).
-    pub fn by_centres<T: Real>(
-        centres: Centres<'_>,
-        omega: impl Into<Omega>,
-        target: impl Into<Target>,
-    ) -> Result<Map<T>> {
+    pub fn by_centres(centres: Centres<'_>, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<M> {
         let Centres { queries, keys, diagonal, symmetry } = centres;
         let (omega, target) = (omega.into(), target.into());
         let mut bases = Vec::with_capacity(queries.len() * keys.len());
         for entries in diagonal.of_pairs(queries, keys) {
             let a = Transform::diagonal(entries?)?;
-            bases.push(ComplexExponential::new(a, symmetry).map(omega.clone(), target.clone())?);
+            let map = ComplexExponential::new(a, symmetry);
+            bases.push(M::of_plain(PlainRecipe::new(map, omega.clone(), target.clone()))?);
         }
         Self::from_bases(queries.clone(), keys.clone(), bases)
     }
@@ -86,43 +93,74 @@ impl Clustered {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if the number of maps or the dimensions do not fit.
-    pub fn from_bases<T: Real>(queries: Clustering, keys: Clustering, bases: Vec<Map<T>>) -> Result<Map<T>> {
-        check_size("the number of bases", queries.len() * keys.len(), bases.len())?;
-        check_size("the dimension of the keys' clusters", queries.dim(), keys.dim())?;
-        for base in &bases {
-            check_size("the dimension of a base", queries.dim(), base.input_dim())?;
-        }
-        let plan = |(i, j): (usize, usize)| bases[i * keys.len() + j].program().plan().clone();
-        let plans = Array2::from_shape_fn((queries.len(), keys.len()), plan);
-        let plan = Plan::Routed(Routed::new([queries.centres().clone(), keys.centres().clone()], plans));
-        let agree = super::agree(&bases);
-        Map::of_plan(plan, Composition { queries, keys, bases, agree })
-    }
-}
-
-/// The origin of a map of clusters.
-#[derive(Debug)]
-struct Composition<T: Real> {
-    queries: Clustering,
-    keys: Clustering,
-    bases: Vec<Map<T>>,
-    /// Whether all estimate the same kernel.
-    agree: bool,
-}
-
-impl<T: Real> Origin<T> for Composition<T> {
-    fn kernel(&self) -> Option<&dyn Kernel<T>> {
-        self.bases.first().filter(|_| self.agree).and_then(|base| base.kernel())
+    pub fn from_bases(queries: Clustering, keys: Clustering, bases: Vec<M>) -> Result<M> {
+        M::of_composite(Clustered { queries, keys, bases }.into())
     }
 
-    fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
+    pub(super) fn check(&self) -> Result<()> {
+        check_size("the number of bases", self.queries.len() * self.keys.len(), self.bases.len())?;
+        check_size("the dimension of the keys' clusters", self.queries.dim(), self.keys.dim())?;
+        self.bases
+            .iter()
+            .try_for_each(|base| check_size("the dimension of a base", self.queries.dim(), base.dim()))
+    }
+
+    pub(super) fn known(&self) -> Known<M::Scalar> {
+        Known::of_kernel(common_kernel(&self.bases))
+    }
+
+    pub(super) fn ln_variance(
+        &self,
+        _: &Known<M::Scalar>,
+        x: &ArrayRef1<M::Scalar>,
+        y: &ArrayRef1<M::Scalar>,
+    ) -> Option<f64> {
         let pair = (self.queries.nearest_to(&x.to_vec()), self.keys.nearest_to(&y.to_vec()));
-        self.bases[pair.0 * self.keys.len() + pair.1].log_variance(x, y).ok()?
+        self.bases[pair.0 * self.keys.len() + pair.1].ln_variance(x, y)
+    }
+}
+
+impl<M> Clustered<M> {
+    pub(super) fn dim(&self) -> usize {
+        self.queries.dim()
     }
 
-    fn recipe(&self) -> Option<Recipe> {
-        let bases = self.bases.iter().map(Map::recipe).collect::<Option<Vec<_>>>()?;
-        let (queries, keys) = (self.queries.clone(), self.keys.clone());
-        Some(Recipe::Clustered(ClusteredRecipe { queries, keys, bases }))
+    pub(super) fn children(&self) -> Vec<&M> {
+        self.bases.iter().collect()
+    }
+
+    pub(super) fn children_mut(&mut self) -> Vec<&mut M> {
+        self.bases.iter_mut().collect()
+    }
+
+    pub(super) fn try_map<N, E>(&self, each: impl FnMut(&M) -> Result<N, E>) -> Result<Clustered<N>, E> {
+        let bases = self.bases.iter().map(each).collect::<Result<_, E>>()?;
+        Ok(Clustered { queries: self.queries.clone(), keys: self.keys.clone(), bases })
+    }
+}
+
+impl<T: Real> Clustered<Map<T>> {
+    /// A plan for each pair of clusters.
+    pub(super) fn lower(&self) -> Result<Plan<T>> {
+        let plan = |(i, j): (usize, usize)| self.bases[i * self.keys.len() + j].program().plan().clone();
+        let plans = Array2::from_shape_fn((self.queries.len(), self.keys.len()), plan);
+        let centres = [&self.queries, &self.keys].map(|clusters| clusters.centres().clone());
+        Ok(Plan::Routed(Routed::new(centres, plans)))
+    }
+}
+
+impl<M: Identify> Identify for Clustered<M> {
+    fn identify(&self, digest: &mut Digest) {
+        // Mean squares have no part in features.
+        [&self.queries, &self.keys].into_iter().for_each(|clusters| clusters.centres().identify(digest));
+        self.bases.identify(digest);
+    }
+}
+
+impl<M: std::fmt::Display> std::fmt::Display for Clustered<M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (queries, keys) = (self.queries.len(), self.keys.len());
+        write!(f, "a map for each of {queries} × {keys} pairs of clusters")?;
+        self.bases.first().map_or(Ok(()), |first| write!(f, ", the first one [{first}]"))
     }
 }

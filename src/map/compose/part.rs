@@ -1,0 +1,139 @@
+//! [`Operand`]: what can be combined, a [`Map`] or the [`Recipe`] of one; [`Known`]: what follows from its data.
+
+use std::sync::Arc;
+
+use ndarray::ArrayRef1;
+
+use super::Composite;
+use crate::Real;
+use crate::digest::Identity;
+use crate::error::Result;
+use crate::kernel::Kernel;
+#[allow(unused_imports, reason = "the page names them")]
+use crate::map::{Map, Recipe};
+use crate::map::{Mechanism, Omega, PlainRecipe, Target};
+
+/// What can be combined to other maps: a [`Map`], whose frequencies are drawn, or a [`Recipe`], which may still have them
+/// drawn. The type that is asked for decides which of the two a constructor makes.
+pub trait Operand: Part {}
+
+impl<M: Part> Operand for M {}
+
+/// What the combinations of maps ask of their parts. Not for implementing.
+pub trait Part: Clone {
+    /// The scalar of points.
+    type Scalar: Real;
+
+    fn of_plain(plain: PlainRecipe) -> Result<Self>;
+
+    fn of_composite(composite: Composite<Self>) -> Result<Self>;
+
+    fn plain(&self) -> Option<&PlainRecipe>;
+
+    fn composite(&self) -> Option<&Composite<Self>>;
+
+    /// Whatever it shares with others if these have an equal one.
+    fn entries(&self) -> Vec<Entry<'_>>;
+
+    /// d.
+    fn dim(&self) -> usize;
+
+    fn known(&self) -> Arc<Known<Self::Scalar>>;
+
+    /// ln of the variance of an estimate, where there is a closed form; points are of dimension d.
+    fn ln_variance(&self, x: &ArrayRef1<Self::Scalar>, y: &ArrayRef1<Self::Scalar>) -> Option<f64>;
+
+    /// The number of features that a pairwise estimate sums.
+    fn terms(&self) -> usize {
+        match (self.plain(), self.composite()) {
+            (Some(plain), _) => plain.feature_dim(),
+            (None, Some(composite)) => {
+                composite.children().iter().fold(0, |sum, child| sum.saturating_add(child.terms()))
+            }
+            (None, None) => 0,
+        }
+    }
+
+    /// Whether all features are signs of the same magnitude.
+    fn is_of_signs(&self) -> bool {
+        self.plain().is_some_and(|plain| plain.mechanism.is_of_signs())
+    }
+}
+
+/// Where a map has its randomness from.
+#[derive(Clone, Copy, Debug)]
+pub enum Entry<'a> {
+    /// Frequencies, drawn or to be drawn.
+    Draw(&'a Omega),
+    /// A map of the user's own.
+    Own(Identity),
+}
+
+impl Entry<'_> {
+    /// Whether both have the same numbers.
+    pub fn same(&self, other: &Entry<'_>) -> bool {
+        match (self, other) {
+            (Entry::Draw(Omega::None(_)), _) => false,
+            (Entry::Draw(a), Entry::Draw(b)) => a.same(b),
+            (Entry::Own(a), Entry::Own(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+/// What follows from the data of a map for all points.
+#[derive(Debug)]
+pub struct Known<S> {
+    /// The kernel that is estimated, if it is known.
+    pub kernel: Option<Arc<dyn Kernel<S>>>,
+    /// What the bases of a hybrid share.
+    pub covariance: Covariance,
+}
+
+/// What is known about the covariance of the bases of a hybrid.
+#[derive(Clone, Debug)]
+pub enum Covariance {
+    /// 0: the bases are independent.
+    Zero,
+    /// Hyperbolic and trigonometric features share frequencies that are worth m independent ones, for this target.
+    Bipolar(Target, f64),
+    /// Bases share frequencies in another way.
+    Unknown,
+}
+
+impl<S> Known<S> {
+    /// Of a map that is no hybrid.
+    pub(crate) fn of_kernel(kernel: Option<Arc<dyn Kernel<S>>>) -> Self {
+        Known { kernel, covariance: Covariance::Zero }
+    }
+}
+
+/// The kernel that all maps are known to estimate, with the same parameters.
+pub(super) fn common_kernel<'a, M: Operand + 'a>(
+    maps: impl IntoIterator<Item = &'a M>,
+) -> Option<Arc<dyn Kernel<M::Scalar>>> {
+    let mut kernels = maps.into_iter().map(|map| map.known().kernel.clone());
+    let first = kernels.next()??;
+    kernels.all(|kernel| kernel.is_some_and(|kernel| same_kernel(&*first, &*kernel))).then_some(first)
+}
+
+/// Whether both kernels are known to be the same.
+fn same_kernel<S: Real>(a: &dyn Kernel<S>, b: &dyn Kernel<S>) -> bool {
+    match (a.exponential(), b.exponential()) {
+        (Some(a), Some(b)) => a == b,
+        _ => a.identity().is_some() && a.identity() == b.identity(),
+    }
+}
+
+impl Mechanism {
+    /// Whether all features are signs of the same magnitude.
+    fn is_of_signs(&self) -> bool {
+        match self {
+            Mechanism::Sign(_) => true,
+            Mechanism::Nonlinear(map) => {
+                map.activation() == crate::kernel::Activation::Sign && map.offset() == 0.0
+            }
+            _ => false,
+        }
+    }
+}
