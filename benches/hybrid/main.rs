@@ -143,7 +143,7 @@ fn frequencies(count: usize, seed: u64) -> Result<Frequencies> {
 fn compare<T: Real>(model: &Model, m: usize, n: usize, shared: bool) -> Result<()> {
     let omega = frequencies(m, 1)?;
     let bases = if shared { Bases::shared(omega) } else { Bases::independent(omega, frequencies(m, 2)?) };
-    let hybrid = Hybrid::angular::<T>(bases, frequencies(n, 3)?)?;
+    let hybrid = Hybrid::<Map<T>>::angular(bases, frequencies(n, 3)?)?;
     // Half of them are absent from a point.
     let features = hybrid.feature_dim() / 2;
     let plain = Trigonometric.softmax::<T>(frequencies(features / 2, 4)?)?;

@@ -81,7 +81,7 @@ where
             map::<T>(request, Poisson::default().softmax(counts)?, &[])
         }
         Case::AngularHybrid => {
-            let hybrid = Hybrid::angular::<T>(Bases::shared(omega(m)?), omega(SIGNS)?)?;
+            let hybrid = Hybrid::<Map<T>>::angular(Bases::shared(omega(m)?), omega(SIGNS)?)?;
             let mut work = map(request, hybrid, &[Lift::ExpPair, Lift::Polar])?;
             work.cost.flops += product(request, SIGNS);
             Ok(work)

@@ -231,3 +231,30 @@ impl<'de, T: Real> Deserialize<'de> for Map<T> {
         read::<T, D>(deserializer)?.map().map_err(D::Error::custom)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::compose::Clustered;
+    use crate::data::Clustering;
+
+    /// Data that state deeper nesting than may be stored are refused without recursion.
+    #[test]
+    fn deep_nesting_is_refused_while_reading() {
+        let plain = StoredPlain {
+            mechanism: crate::EluPlusOne.into(),
+            draw: 0,
+            target: 1.0.into(),
+            matrix: None,
+        };
+        let clusters = Clustering::new(ndarray::arr2(&[[0.0]])).unwrap();
+        let around = |part| Clustered { queries: clusters.clone(), keys: clusters.clone(), bases: vec![part] };
+        let mut maps = vec![StoredMap::Plain(plain)];
+        maps.extend((0..100_000).map(|part| StoredMap::Composite(around(part).into())));
+        let identity = "00".parse().unwrap();
+        let hostile = StoredRecipe { identity, draws: vec![StoredOmega::None(1)], maps };
+        let sealed = seal::<AnyScalar, _>(&hostile, serde_json::value::Serializer).unwrap();
+        let error = serde_json::from_value::<Recipe>(sealed).unwrap_err().to_string();
+        assert!(error.contains("more than 64"), "{error}");
+    }
+}

@@ -4,11 +4,11 @@ use crate::common::{Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, arr1, arr2, concatenate, s};
 use num_complex::Complex64;
 use random_features::apply::Smoother;
-use random_features::compose::{Centres, Clustered, Coefficient, Diagonal, Formula, Hybrid};
+use random_features::compose::{Composite, Centres, Clustered, Coefficient, Diagonal, Formula, Hybrid};
 use random_features::data::Clustering;
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::map::{ClusteredRecipe, Facts, Form, Recipe, Target, Tile, Transform};
+use random_features::map::{Facts, Form, Recipe, Target, Tile, Transform};
 use random_features::testing::conform;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::diagonal;
@@ -156,8 +156,8 @@ fn exact_at_the_centres() {
             for formula in [Formula::Complex, Formula::Robust] {
                 let omega = || frequencies(D, 5, coupling[seed as usize % 3], seed);
                 let centres = Centres::new(&queries, &keys).with_diagonal(formula);
-                let map = Clustered::by_centres::<f64>(centres, omega(), Softmax::default()).unwrap();
-                let single = Clustered::by_centres::<f32>(centres, omega(), Softmax::default()).unwrap();
+                let map = Clustered::<Map<f64>>::by_centres(centres, omega(), Softmax::default()).unwrap();
+                let single = Clustered::<Map<f32>>::by_centres(centres, omega(), Softmax::default()).unwrap();
                 for (x, y) in queries
                     .centres()
                     .rows()
@@ -196,7 +196,7 @@ fn unbiased_with_the_stated_variance() {
         for seed in 0..40_000 {
             let omega = frequencies(D, 4, &Independent, seed);
             let centres = Centres::new(&queries, &keys).with_diagonal(formula);
-            let map = Clustered::by_centres::<f64>(centres, omega, Softmax::default()).unwrap();
+            let map = Clustered::<Map<f64>>::by_centres(centres, omega, Softmax::default()).unwrap();
             for (k, (x, y)) in
                 x.rows().into_iter().flat_map(|x| y.rows().into_iter().map(move |y| (x, y))).enumerate()
             {
@@ -348,7 +348,7 @@ fn promises() {
     let omega = || frequencies(2, 8, &Independent, 1);
     let other = Clustering::new(arr2(&[[-1.0, 1.0]])).unwrap();
     let map =
-        Clustered::by_centres::<f64>(Centres::new(&one(), &other), omega(), Softmax::default()).unwrap();
+        Clustered::<Map<f64>>::by_centres(Centres::new(&one(), &other), omega(), Softmax::default()).unwrap();
     assert!(map.facts().symmetric && map.facts().non_negative);
     let x = points::<f64>(5, 2, 1.0);
     let positive = Positive.softmax::<f64>(omega()).unwrap();
@@ -470,7 +470,7 @@ fn constructors_refuse_what_does_not_fit() {
     let [queries, keys] = clusterings(1.0, 0.2);
     let make = |d, target: Target| {
         let omega = frequencies(d, 4, &Independent, 1);
-        Clustered::by_centres::<f64>(Centres::new(&queries, &keys), omega, target)
+        Clustered::<Map<f64>>::by_centres(Centres::new(&queries, &keys), omega, target)
     };
     assert!(matches!(make(D + 1, softmax()), Err(Error::Shape { .. })));
     assert!(matches!(make(D, Gaussian::new(vec![1.0, 2.0]).unwrap().into()), Err(Error::Shape { .. })));
@@ -480,12 +480,11 @@ fn constructors_refuse_what_does_not_fit() {
         let queries = Clustering::of(x, clusters.0, &mut rng)?;
         let keys = Clustering::of(&y, clusters.1, &mut rng)?;
         let centres = Centres::new(&queries, &keys).with_diagonal(Formula::Robust);
-        Clustered::by_centres::<f64>(centres, frequencies(D, 4, &Independent, 1), Softmax::default())
+        Clustered::<Map<f64>>::by_centres(centres, frequencies(D, 4, &Independent, 1), Softmax::default())
     };
     let map = data((2, 2), &x).unwrap();
-    let Some(Recipe::Clustered(ClusteredRecipe { queries, keys, bases })) = map.recipe() else {
-        panic!("{map:?}")
-    };
+    let Some(Recipe::Composite(recipe)) = map.recipe() else { panic!("{map:?}") };
+    let Composite::Clustered(Clustered { queries, keys, bases, .. }) = *recipe else { panic!("{recipe:?}") };
     assert_eq!((bases.len(), queries.len(), keys.len()), (4, 2, 2));
     assert!(data((0, 2), &x).is_err() && data((2, 21), &x).is_err());
     assert!(data((2, 2), &x.slice(s![.., ..3]).to_owned()).is_err());

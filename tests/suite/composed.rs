@@ -262,7 +262,7 @@ fn rows_of_another_map_may_change() {
     halves(&Map::new(Halved(positive.clone())).unwrap(), 20_000, present);
     halves(&Positive.softmax::<f64>(omega(96, 1)).unwrap(), 20_000, present);
     halves(&Trigonometric.softmax::<f32>(omega(128, 1)).unwrap(), 20_000, present);
-    let hybrid = Hybrid::angular::<f32>(Bases::shared(omega(16, 1)), omega(3, 2)).unwrap();
+    let hybrid = Hybrid::<Map<f32>>::angular(Bases::shared(omega(16, 1)), omega(3, 2)).unwrap();
     halves(&hybrid, 20_000, present);
     let side = |shift| Clustering::new(ndarray::arr2(&[[1.0, shift, 0.0], [-1.0, 0.0, shift]])).unwrap();
     let bases = (0..4).map(|seed| Positive.softmax::<f32>(omega(32, seed)).unwrap()).collect();

@@ -487,7 +487,7 @@ fn what_cannot_be_conditioned_is_refused() {
 #[test]
 fn they_are_stored_to_the_bit() {
     let c = conditioning(3);
-    let hybrid = Hybrid::angular(
+    let hybrid = Hybrid::<Map<f64>>::angular(
         Bases::shared(frequencies(3, 8, &Independent, 1)),
         frequencies(3, 4, &Independent, 2),
     );
@@ -512,10 +512,8 @@ fn they_are_stored_to_the_bit() {
         assert!(format!("{map:?}").contains("Map"));
     }
     // A recipe that is to be drawn.
-    let recipe = Recipe::Conditioned(random_features::map::ConditionedRecipe {
-        conditioning: c,
-        base: Box::new(Positive.recipe(Draw::new(3, 16, Orthogonal), Softmax::default())),
-    });
+    let recipe = Positive.recipe(Draw::new(3, 16, Orthogonal), Softmax::default());
+    let recipe = recipe.conditioned(&c).unwrap();
     assert!(!recipe.is_drawn() && recipe.dim() == 3);
     assert!(recipe.to_string().starts_with("conditioned ["));
     let map: Map<f64> = recipe.draw(7).unwrap();
@@ -531,7 +529,7 @@ fn one_set_of_points_makes_symmetric_maps() {
     });
     let shape = Shaping::new().of_one_set(&x).unwrap();
     let omega = Arc::new(frequencies(d, 512, &Orthogonal, 1));
-    let shaped = shape.map::<f64>(&omega, Gaussian::default()).unwrap();
+    let shaped = shape.map::<Map<f64>>(&omega, Gaussian::default()).unwrap();
     assert!(shaped.facts().symmetric && shaped.facts().non_negative);
     let positive = Positive.gaussian::<f64>(&omega, 1.0).unwrap();
     let exact = Gaussian::default().gram(&x, &x).unwrap();
@@ -549,6 +547,6 @@ fn one_set_of_points_makes_symmetric_maps() {
     assert!(shaped < 1e-3 && shaped < 0.5 * positive, "{shaped} {positive}");
     // Truncated to the two coordinates that vary most.
     let two = Shaping::new().rank(2).unwrap().of_one_set(&x).unwrap();
-    let map = two.map::<f64>(frequencies(2, 64, &Orthogonal, 1), Gaussian::default()).unwrap();
+    let map = two.map::<Map<f64>>(frequencies(2, 64, &Orthogonal, 1), Gaussian::default()).unwrap();
     assert!(map.facts().symmetric && map.input_dim() == d);
 }

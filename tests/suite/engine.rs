@@ -34,7 +34,7 @@ fn omega(d: usize, m: usize, seed: u64) -> Frequencies {
     frequencies(d, m, &Independent, seed)
 }
 
-fn half<T: Real>() -> Coefficient<T> {
+fn half<T: Real>() -> Coefficient<Map<T>> {
     Coefficient::constant(0.5).unwrap()
 }
 
@@ -148,7 +148,7 @@ fn sharing_is_in_the_variance() {
         // The covariance matters: independent bases have another variance, which the draws exclude.
         let angular = Coefficient::angular(omega(3, 3, 1)).unwrap();
         let bases = Bases::independent(omega(3, 4, 0), omega(3, 4, 2));
-        let independent = Hybrid::bipolar::<f64>(bases, angular, target.clone()).unwrap();
+        let independent = Hybrid::<Map<f64>>::bipolar(bases, angular, target.clone()).unwrap();
         let other = independent.log_variance(&x, &y).unwrap().unwrap().exp();
         assert!((other - stated).abs() > 1e-6 * stated, "{other} and {stated}");
     }
@@ -162,7 +162,7 @@ fn other_sharings_have_no_closed_form() {
     let hyperbolic = |seed| Hyperbolic.softmax::<f64>(omega(d, 4, seed)).unwrap();
     let trigonometric = |seed| Trigonometric.softmax::<f64>(omega(d, 4, seed)).unwrap();
     let positive = |seed| Positive.softmax::<f64>(omega(d, 4, seed)).unwrap();
-    let angular = |seed| Coefficient::<f64>::angular(omega(d, 4, seed)).unwrap();
+    let angular = |seed| Coefficient::<Map<f64>>::angular(omega(d, 4, seed)).unwrap();
     let sum = |terms, rest| Hybrid::sum(terms, rest).unwrap();
     // All on their own, or the one pair that is known.
     assert!(known(&sum(vec![(angular(1), hyperbolic(2))], trigonometric(3))));
@@ -455,7 +455,7 @@ fn gradients_of_hybrids_and_clusters() {
     let x = off_kinks(points(100, 3, 0.9), &tau(), &[1.0]);
     for target in targets() {
         for bases in [Bases::shared(omega(3, 4, 1)), Bases::independent(omega(3, 4, 1), omega(3, 5, 2))] {
-            let angular = Coefficient::<f64>::angular(tau()).unwrap();
+            let angular = Coefficient::<Map<f64>>::angular(tau()).unwrap();
             let map = Hybrid::bipolar(bases.clone(), angular.clone(), target.clone()).unwrap();
             gradients_agree(&format!("angular, {target:?}"), &map, &x);
             let normalised =
@@ -1144,11 +1144,11 @@ fn gradients_at_the_ends_of_the_range() {
     }
     for coupling in [&Independent as &dyn Coupling, &Hadamard::default()] {
         let omega = |seed| frequencies(16, 8, coupling, seed);
-        let make = || Hybrid::angular::<f32>(Bases::shared(omega(1)), omega(2)).unwrap();
+        let make = || Hybrid::<Map<f32>>::angular(Bases::shared(omega(1)), omega(2)).unwrap();
         for size in [1e-45, 1e-40, 1e30, 1e36] {
             check(&make(), size);
             check(
-                &Hybrid::gaussian::<f32>(
+                &Hybrid::<Map<f32>>::gaussian(
                     Bases::shared(omega(1)),
                     omega(2),
                     GaussianWeight { sigma: 1.0, r: 1.0 },
@@ -1159,7 +1159,7 @@ fn gradients_at_the_ends_of_the_range() {
             check(&Trigonometric.softmax::<f32>(omega(1)).unwrap(), size);
         }
         for size in [5e-324, 1e-310, 1e100, 1e150] {
-            check(&Hybrid::angular::<f64>(Bases::shared(omega(1)), omega(2)).unwrap(), size);
+            check(&Hybrid::<Map<f64>>::angular(Bases::shared(omega(1)), omega(2)).unwrap(), size);
             check(&Hyperbolic.softmax::<f64>(omega(1)).unwrap(), size);
         }
     }
@@ -1176,8 +1176,8 @@ fn gradients_at_the_ends_of_the_range() {
         let omega = |seed| frequencies(16, 8, coupling, seed);
         let weight = GaussianWeight { sigma: 1.0, r: 1.0 };
         for size in [1e38, 3e38] {
-            is_number(&Hybrid::angular::<f32>(Bases::shared(omega(1)), omega(2)).unwrap(), size);
-            is_number(&Hybrid::gaussian::<f32>(Bases::shared(omega(1)), omega(2), weight).unwrap(), size);
+            is_number(&Hybrid::<Map<f32>>::angular(Bases::shared(omega(1)), omega(2)).unwrap(), size);
+            is_number(&Hybrid::<Map<f32>>::gaussian(Bases::shared(omega(1)), omega(2), weight).unwrap(), size);
             is_number(&Hyperbolic.softmax::<f32>(omega(1)).unwrap(), size);
         }
         for f in Activation::ALL {

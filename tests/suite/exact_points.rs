@@ -122,7 +122,7 @@ fn angular_hybrids_at_both_ends() {
                     let tau = frequencies(d, n, coupling.as_ref(), 3);
                     let own = Bases::independent(omega(1), omega(2));
                     for bases in [own, Bases::shared(omega(1))] {
-                        let map = Hybrid::angular::<T>(bases, tau.clone()).unwrap();
+                        let map = Hybrid::<Map<T>>::angular(bases, tau.clone()).unwrap();
                         let x = point::<T>(d, 2, norm);
                         // cos² + sin² in T at x = y, f64 scales alone at x = −y; both, of ‖x‖² and its rounding.
                         let tolerance = 8.0 * T::epsilon().widen() + 30.0 * f64::EPSILON * norm * norm;

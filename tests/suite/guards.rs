@@ -11,7 +11,7 @@ use random_features::frequency::{
 };
 use random_features::kernel::{Activation, Gaussian, Softmax};
 use random_features::map::{
-    CoefficientRecipe, Facts, FeatureMap, Form, HybridRecipe, PlainRecipe, Target, Tile, Transform,
+    Facts, FeatureMap, Form, PlainRecipe, Target, Tile, Transform,
 };
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
@@ -134,15 +134,12 @@ fn streams_are_independent_and_couplings_are_themselves() {
     assert_ne!(counts(0).of_seed(7).unwrap(), counts(1).of_seed(7).unwrap());
     let recipe = |stream| Positive.recipe(with(stream), Softmax::default());
     let drawn = |stream| {
-        let coefficient = CoefficientRecipe { constant: 0.5, factor: 0.0, map: None };
-        let hybrid = HybridRecipe { terms: vec![(coefficient, recipe(0))], rest: Box::new(recipe(stream)) };
-        match Recipe::Hybrid(hybrid).drawn(7).unwrap() {
-            Recipe::Hybrid(hybrid) => hybrid,
-            _ => unreachable!("a hybrid"),
-        }
+        let half = Coefficient::constant(0.5).unwrap();
+        Hybrid::sum(vec![(half, recipe(0))], recipe(stream)).unwrap().drawn(7).unwrap()
     };
-    assert_eq!(drawn(0).terms[0].1, *drawn(0).rest);
-    assert_ne!(drawn(1).terms[0].1, *drawn(1).rest);
+    assert_eq!(drawn(0).children()[0], drawn(0).children()[1]);
+    assert_ne!(drawn(1).children()[0], drawn(1).children()[1]);
+    assert_eq!((drawn(0).draws().len(), drawn(1).draws().len()), (1, 2));
     assert_ne!(recipe(0).identity(), recipe(1).identity());
     let geometric = |stream| Geometric::with_p(0.5).recipe(counts(stream), Gaussian::default());
     assert_ne!(geometric(0).identity(), geometric(1).identity());
@@ -183,7 +180,7 @@ fn angular_moments_are_for_angular_coefficients() {
 #[test]
 fn many_targets_are_single_ones_over_several_blocks() {
     let omega = |m, seed| frequencies(3, m, &Independent, seed);
-    let map = Hybrid::angular::<f64>(Bases::shared(omega(16, 1)), omega(5, 2)).unwrap();
+    let map = Hybrid::<Map<f64>>::angular(Bases::shared(omega(16, 1)), omega(5, 2)).unwrap();
     let (x, y) = (points::<f64>(40, 3, 0.5), points::<f64>(40, 9, 1.0));
     let fit = |y: &Array2<f64>| {
         let mut smoother = Smoother::new(map.clone(), y.ncols()).unwrap();
@@ -285,8 +282,10 @@ fn sides_and_shapes_are_compared() {
 #[test]
 fn factors_without_maps_are_refused() {
     for factor in [f64::NAN, 3.0] {
-        let recipe = CoefficientRecipe { constant: 0.5, factor, map: None };
-        assert!(matches!(recipe.coefficient::<f64>(), Err(Error::Parameter { .. })));
+        let coefficient = Coefficient::<Recipe> { constant: 0.5, factor, map: None };
+        let base = Positive.recipe(Draw::new(3, 8, Independent), Softmax::default());
+        let hybrid = Hybrid::sum(vec![(coefficient, base.clone())], base);
+        assert!(matches!(hybrid, Err(Error::Parameter { .. })));
     }
 }
 

@@ -37,15 +37,15 @@ fn composed<T: Real>(d: usize, target: &Target) -> (Map<T>, impl Fn(&Array1<T>, 
     let positive = || Positive.map::<T>(omega(d, 5, a), target.clone()).unwrap();
     let hyperbolic = || Hyperbolic.map::<T>(omega(d, 4, b), target.clone()).unwrap();
     let inner = || {
-        Hybrid::bipolar::<T>(
+        Hybrid::<Map<T>>::bipolar(
             bases(d, 3, c, false),
             Coefficient::angular(omega(d, 3, f)).unwrap(),
             target.clone(),
         )
         .unwrap()
     };
-    let first = || Coefficient::<T>::gaussian(omega(d, 6, g), GaussianWeight { sigma: 0.7, r: 1.2 }).unwrap();
-    let second = || Coefficient::<T>::affine(0.3, -0.2, Sign.map(omega(d, 2, h), 1.0).unwrap()).unwrap();
+    let first = || Coefficient::<Map<T>>::gaussian(omega(d, 6, g), GaussianWeight { sigma: 0.7, r: 1.2 }).unwrap();
+    let second = || Coefficient::<Map<T>>::affine(0.3, -0.2, Sign.map(omega(d, 2, h), 1.0).unwrap()).unwrap();
     let _ = (e, i);
     let hybrid = Hybrid::sum(vec![(first(), positive()), (second(), inner())], hyperbolic()).unwrap();
     let (p, q, r) = (positive(), inner(), hyperbolic());
@@ -116,7 +116,7 @@ fn shares_of_several_signs() {
 #[test]
 fn coefficients_beyond_the_range() {
     let (d, norm) = (4, 45.0);
-    let coefficient = Coefficient::<f64>::gaussian_positive(omega(d, 6, 3), Array2::eye(d), 1.0).unwrap();
+    let coefficient = Coefficient::<Map<f64>>::gaussian_positive(omega(d, 6, 3), Array2::eye(d), 1.0).unwrap();
     let hyperbolic = Hyperbolic.gaussian::<f64>(omega(d, 5, 1), 1.0).unwrap();
     let map = Hybrid::sum(vec![(coefficient.clone(), hyperbolic.clone())], hyperbolic.clone()).unwrap();
     let x = points::<f64>(12, d, norm).mapv(|v| v.abs());
@@ -136,12 +136,12 @@ fn coefficients_beyond_the_range() {
 fn dimensions_are_the_papers() {
     let (d, m, n) = (4, 6, 5);
     let gaussian =
-        Hybrid::gaussian::<f32>(bases(d, m, 1, true), omega(d, n, 9), GaussianWeight { sigma: 1.0, r: 1.0 })
+        Hybrid::<Map<f32>>::gaussian(bases(d, m, 1, true), omega(d, n, 9), GaussianWeight { sigma: 1.0, r: 1.0 })
             .unwrap();
     assert_eq!(gaussian.blocks(), [2 * m, 4 * m * n, 2 * m, 4 * m * n]);
     assert!(!gaussian.facts().symmetric && !gaussian.facts().non_negative);
     // A sign has a block for each of its values, of which a point has one.
-    let map = Hybrid::angular::<f32>(bases(d, m, 1, true), omega(d, n, 9)).unwrap();
+    let map = Hybrid::<Map<f32>>::angular(bases(d, m, 1, true), omega(d, n, 9)).unwrap();
     assert_eq!(map.blocks(), vec![2 * m; 4 * n]);
     assert!(!map.facts().symmetric && !map.facts().non_negative);
     let features = map.features(Side::X, &points::<f32>(40, d, 1.0)).unwrap();
@@ -220,7 +220,7 @@ fn antithetic_pairs_count_once() {
         let make = |seed: u64| {
             let base = |k| frequencies(d, 5, of_bases, 3 * seed + k);
             let bases = if shared { Bases::shared(base(0)) } else { Bases::independent(base(0), base(1)) };
-            Hybrid::angular::<f64>(bases, frequencies(d, 2, of_tau, 3 * seed + 2)).unwrap()
+            Hybrid::<Map<f64>>::angular(bases, frequencies(d, 2, of_tau, 3 * seed + 2)).unwrap()
         };
         let case = format!("{of_bases:?}, shared {shared}, signs {of_tau:?}");
         unbiased(&case, make, (&x, &y), exact, (2 * DRAWS, LIMIT));
@@ -228,7 +228,7 @@ fn antithetic_pairs_count_once() {
         let law = |coupling: &dyn Coupling, m| frequencies(d, m, coupling, 1).law().clone();
         let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
         let moments = coefficient::angular_of_law(pair.angle, &law(of_tau, 2)).unwrap();
-        let own = Coefficient::<f64>::angular(frequencies(d, 2, of_tau, 1)).unwrap().moments(&x, &y);
+        let own = Coefficient::<Map<f64>>::angular(frequencies(d, 2, of_tau, 1)).unwrap().moments(&x, &y);
         let own = own.unwrap().unwrap();
         assert!((own.square - moments.square).abs() < 1e-14 && (own.mean - moments.mean).abs() < 1e-14);
         let stated = make(0).log_variance(&x, &y).unwrap().unwrap();
@@ -237,7 +237,7 @@ fn antithetic_pairs_count_once() {
         assert!((stated - naive).abs() > 0.02, "{case}: {stated} and {naive}");
     }
     let shared = Bases::shared(frequencies(d, 6, &Antithetic(Orthogonal), 1));
-    let map = Hybrid::angular::<f64>(shared, omega(d, 4, 2)).unwrap();
+    let map = Hybrid::<Map<f64>>::angular(shared, omega(d, 4, 2)).unwrap();
     assert_eq!(map.log_variance(&x, &y).unwrap(), None);
 }
 
@@ -283,7 +283,7 @@ fn general_gaussian_coefficients() {
     let lambda = (-(&x + &my).mapv(|v| v * v).sum() / (2.0 * c * c)).exp();
     let pair = Pair::new(x.iter().map(|v| v / c).zip(my.iter().map(|v| -v / c)));
     for positive in [false, true] {
-        let make = |seed| -> Coefficient<f64> {
+        let make = |seed| -> Coefficient<Map<f64>> {
             let tau = omega(d, n, seed);
             if positive {
                 Coefficient::gaussian_positive(tau, m.clone(), c).unwrap()
@@ -311,10 +311,10 @@ fn general_gaussian_coefficients() {
         assert!(Sample::of(&squares).z(expected.square).abs() < LIMIT, "positive {positive}");
     }
     assert!(matches!(
-        Coefficient::<f64>::gaussian_positive(omega(3, 2, 1), m.clone(), 1.0),
+        Coefficient::<Map<f64>>::gaussian_positive(omega(3, 2, 1), m.clone(), 1.0),
         Err(Error::Shape { .. })
     ));
-    assert!(Coefficient::<f64>::gaussian_positive(omega(2, 2, 1), m * f64::NAN, 1.0).is_err());
+    assert!(Coefficient::<Map<f64>>::gaussian_positive(omega(2, 2, 1), m * f64::NAN, 1.0).is_err());
 }
 
 /// Gaussian coefficients for every pair of clusters and a rest: unbiased, and of the composed error.
@@ -331,7 +331,7 @@ fn mixtures_of_clusters() {
     let make = |seed: u64| {
         let (mut bases, mut coefficients) = (20 * seed, 20 * seed + 10);
         let rest = Hyperbolic.softmax(omega(d, 3, 20 * seed + 19)).unwrap();
-        Hybrid::clustered::<f64>(
+        Hybrid::<Map<f64>>::clustered(
             Mixture::new(&queries, &keys, 0.9),
             || {
                 bases += 1;
@@ -354,14 +354,14 @@ fn mixtures_of_clusters() {
     assert!(mse.error < 0.1 * mse.mean / 3.0, "too few draws");
     // λ is the Gaussian of the Hermitian norm of Ax + A⁻¹y, and the closed form its sum over pairs and rest.
     let entries = [Complex64::new(0.0, 0.8), Complex64::new(1.2, 0.0)];
-    let coefficient = Coefficient::<f64>::around(omega(d, 5, 1), &entries, 0.9).unwrap();
+    let coefficient = Coefficient::<Map<f64>>::around(omega(d, 5, 1), &entries, 0.9).unwrap();
     let zeta: f64 = (0..d).map(|k| (entries[k] * x[k] + y[k] / entries[k]).norm_sqr()).sum();
     let moments = coefficient.moments(&x, &y).unwrap().unwrap();
     assert!((moments.mean - (-zeta / (2.0 * 0.81)).exp()).abs() < 1e-13, "{moments:?}");
     for wrong in [Complex64::new(1.0, 1.0), Complex64::new(0.0, 0.0), Complex64::new(f64::NAN, 0.0)] {
-        assert!(Coefficient::<f64>::around(omega(1, 2, 1), &[wrong], 1.0).is_err(), "{wrong}");
+        assert!(Coefficient::<Map<f64>>::around(omega(1, 2, 1), &[wrong], 1.0).is_err(), "{wrong}");
     }
-    assert!(Coefficient::<f64>::around(omega(2, 2, 1), &entries, 0.0).is_err());
+    assert!(Coefficient::<Map<f64>>::around(omega(2, 2, 1), &entries, 0.0).is_err());
 }
 
 /// ln of the sum of the magnitudes of all products of features.
@@ -388,19 +388,19 @@ fn size_of_terms<T: Real>(map: &Map<T>, x: &Array1<T>, y: &Array1<T>) -> f64 {
 fn sharing_is_seen() {
     let d = 3;
     let shared = omega(d, 5, 1);
-    let angular = Hybrid::angular::<f64>(Bases::shared(shared.clone()), omega(d, 4, 2)).unwrap();
+    let angular = Hybrid::<Map<f64>>::angular(Bases::shared(shared.clone()), omega(d, 4, 2)).unwrap();
     // The same features as with two projections of the same frequencies, to the bit.
-    let twice = Hybrid::angular::<f64>(Bases::independent(shared.clone(), shared), omega(d, 4, 2)).unwrap();
+    let twice = Hybrid::<Map<f64>>::angular(Bases::independent(shared.clone(), shared), omega(d, 4, 2)).unwrap();
     let x = points::<f64>(50, d, 1.0);
     let (a, b) = (angular.features(Side::Y, &x).unwrap(), twice.features(Side::Y, &x).unwrap());
     assert_eq!((a.values(), a.log_scales()), (b.values(), b.log_scales()));
     // Orthogonal shared frequencies have no closed form, orthogonal ones of their own have.
     let (p, q) = (x.row(0), x.row(1));
     let orthogonal = |seed| frequencies(d, 3, &Orthogonal, seed);
-    let map = Hybrid::angular::<f64>(Bases::shared(orthogonal(1)), omega(d, 4, 2)).unwrap();
+    let map = Hybrid::<Map<f64>>::angular(Bases::shared(orthogonal(1)), omega(d, 4, 2)).unwrap();
     assert_eq!(map.log_variance(&p, &q).unwrap(), None);
     let map =
-        Hybrid::angular::<f64>(Bases::independent(orthogonal(1), orthogonal(2)), omega(d, 4, 2)).unwrap();
+        Hybrid::<Map<f64>>::angular(Bases::independent(orthogonal(1), orthogonal(2)), omega(d, 4, 2)).unwrap();
     let pair = Pair::new(p.iter().copied().zip(q.iter().copied()));
     let law = Law::orthogonal(d, 3);
     let expected = hybrid::ln_mse(
@@ -416,7 +416,7 @@ fn conforms<T: Real>() {
     let couplings: [&dyn Coupling; 3] = [&Orthogonal, &Simplex::default(), &Hadamard::default()];
     for coupling in couplings {
         let draw = |m, seed| frequencies(16, m, coupling, seed);
-        let inner = Hybrid::angular::<T>(Bases::shared(draw(6, 1)), draw(3, 2)).unwrap();
+        let inner = Hybrid::<Map<T>>::angular(Bases::shared(draw(6, 1)), draw(3, 2)).unwrap();
         let map = Hybrid::sum(
             vec![(
                 Coefficient::gaussian(draw(4, 3), GaussianWeight { sigma: 0.5, r: 1.0 }).unwrap(),
@@ -477,7 +477,7 @@ fn a_smoother_takes_a_hybrid() {
     let x = points::<f64>(60, 3, 1.0);
     let y = x.map_axis(Axis(1), |row| row.sum()).insert_axis(Axis(1));
     let target = || random_features::kernel::Gaussian::new(0.7).unwrap();
-    let map =
+    let map: Map<f64> =
         Hybrid::bipolar(bases(3, 400, 1, true), Coefficient::angular(omega(3, 20, 5)).unwrap(), target())
             .unwrap();
     let gram = map.gram(&x, &x).unwrap();
@@ -504,21 +504,21 @@ fn what_does_not_fit_is_refused() {
     let tau = Coefficient::angular(omega(4, 3, 1)).unwrap();
     assert!(matches!(Hybrid::sum(vec![(tau, positive(2, 1))], positive(2, 1)), Err(Error::Shape { .. })));
     for bad in [f64::NAN, f64::INFINITY] {
-        assert!(Coefficient::<f32>::constant(bad).is_err());
-        assert!(Coefficient::<f32>::affine(0.0, bad, Sign.map(omega(2, 2, 1), 1.0).unwrap()).is_err());
+        assert!(Coefficient::<Map<f32>>::constant(bad).is_err());
+        assert!(Coefficient::<Map<f32>>::affine(0.0, bad, Sign.map(omega(2, 2, 1), 1.0).unwrap()).is_err());
     }
     for (sigma, r) in
         [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0), (1e-200, 1.0), (f64::NAN, 1.0), (1.0, f64::INFINITY)]
     {
         assert!(
             matches!(
-                Coefficient::<f32>::gaussian(omega(2, 2, 1), GaussianWeight { sigma, r }),
+                Coefficient::<Map<f32>>::gaussian(omega(2, 2, 1), GaussianWeight { sigma, r }),
                 Err(Error::Parameter { .. })
             ),
             "{sigma}, {r}"
         );
     }
-    let huge = || Coefficient::<f32>::constant(f64::MAX).unwrap();
+    let huge = || Coefficient::<Map<f32>>::constant(f64::MAX).unwrap();
     let terms = vec![(huge(), positive(2, 1)), (huge(), positive(2, 2))];
     assert!(matches!(Hybrid::sum(terms, positive(2, 3)), Err(Error::Parameter { .. })));
     let mut generator = rng(0);

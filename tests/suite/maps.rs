@@ -652,7 +652,7 @@ fn features_follow_from_the_parts() {
 fn what_is_not_in_the_normal_form_has_no_parts() {
     let d = 4;
     let draw = |seed| frequencies(d, 5, &Independent, seed);
-    let hybrid = Hybrid::angular::<f64>(Bases::shared(draw(1)), draw(2)).unwrap();
+    let hybrid = Hybrid::<Map<f64>>::angular(Bases::shared(draw(1)), draw(2)).unwrap();
     let counts = draw_poisson(d, 5, 0.3, &mut rng(1)).unwrap();
     let conditioned = Positive.gaussian::<f64>(draw(3), 1.0).unwrap();
     let conditioned = conditioned

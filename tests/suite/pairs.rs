@@ -42,7 +42,7 @@ fn kinds<T: Real>() -> Vec<Map<T>> {
     let side = |shift: usize| Clustering::new(points::<f64>(2 + shift, D, 1.0).slice_move(s![shift.., ..]));
     let plain = MAPS.into_iter().chain(MORE_MAPS).map(|name| name.make::<T>(o(10, 1), softmax()));
     let mut maps: Vec<Map<T>> = plain.collect();
-    let angular = Hybrid::angular(Bases::shared(o(9, 2)), o(3, 3)).unwrap();
+    let angular: Map<T> = Hybrid::angular(Bases::shared(o(9, 2)), o(3, 3)).unwrap();
     let coefficient = Coefficient::affine(0.3, 0.1, Positive.softmax(o(7, 4)).unwrap()).unwrap();
     let nested = Hybrid::sum(
         vec![(coefficient, angular.clone()), (Coefficient::angular(o(3, 5)).unwrap(), maps[0].clone())],
@@ -249,7 +249,7 @@ fn relative_errors_where_the_kernel_is_zero_or_unknown() {
     let wrong = sign.relative_error(&x, &arr1(&[1.0]));
     assert!(matches!(wrong, Err(Error::Shape { .. })));
     // Of a hybrid: the composed variance over the kernel of its bases.
-    let hybrid = Hybrid::angular::<f64>(
+    let hybrid = Hybrid::<Map<f64>>::angular(
         Bases::shared(frequencies(2, 9, &Antithetic(Independent), 1)),
         frequencies(2, 3, &Independent, 2),
     );
