@@ -71,8 +71,8 @@ fn activate<T: Real>(f: Activation, values: &mut [T], bound: f64) -> f64 {
     0.0
 }
 
-/// Multiplies a row by the power of two that puts its largest magnitude between ½ and 1, as far as that is in
-/// the range of `T`; returns the log scale, −∞ for a row of zeros.
+/// Multiplies a row by the power of two that puts its largest magnitude between ½ and 1, or by the nearest one that `T` holds;
+/// returns the log scale, −∞ for a row of zeros.
 fn halve_until_one<T: Real>(values: &mut [T]) -> f64 {
     let isa = Isa::best();
     let largest = numeric::max_abs(isa, values).widen();

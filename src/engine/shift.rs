@@ -56,7 +56,7 @@ use crate::kernel::Lengthscale;
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredShift", into = "StoredShift")
 )]
 pub struct Shift {
     by: Vec<f64>,
@@ -121,7 +121,7 @@ impl Shift {
 /// The stored form, checked again when it is read.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredShift {
     #[serde(with = "crate::exact")]
     by: Vec<f64>,
     #[serde(with = "crate::exact")]
@@ -129,17 +129,17 @@ struct Parts {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for Shift {
+impl TryFrom<StoredShift> for Shift {
     type Error = Error;
 
-    fn try_from(parts: Parts) -> Result<Self> {
-        Shift::new(parts.by, parts.least)
+    fn try_from(stored: StoredShift) -> Result<Self> {
+        Shift::new(stored.by, stored.least)
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<Shift> for Parts {
+impl From<Shift> for StoredShift {
     fn from(shift: Shift) -> Self {
-        Parts { by: shift.by, least: shift.least }
+        StoredShift { by: shift.by, least: shift.least }
     }
 }

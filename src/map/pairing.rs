@@ -8,7 +8,7 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayRef2, Axis};
 
 use super::Map;
-use super::gram::Terms;
+use super::gram::BlockTerms;
 use super::row_sums::RowSums;
 use crate::engine::{Factor, Plan, Program, Sum, Term};
 use crate::error::Result;
@@ -37,7 +37,7 @@ pub(crate) fn rounding<T: Real>(features: usize) -> f64 {
 
 impl<T: Real> Weight<'_, T> {
     /// c·Ĉ of paired rows.
-    fn random(&self, (x, y): (&ArrayRef2<T>, &ArrayRef2<T>)) -> Result<Array1<SignedLog>> {
+    fn random(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<SignedLog>> {
         let factor = SignedLog::from(self.factor);
         let times = |c: SignedLog| SignedLog { sign: c.sign * factor.sign, ..c }.scaled(factor.ln_abs);
         let none = || Array1::from_elem(x.nrows(), SignedLog::from(0.0));
@@ -52,7 +52,7 @@ impl<T: Real> Weight<'_, T> {
 impl<T: Real> Mixture<'_, T> {
     /// The estimates of paired rows.
     pub fn log_estimates(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<SignedLog>> {
-        let (terms, pairs) = (self.terms.len(), (x, y));
+        let terms = self.terms.len();
         let left = self.terms.iter().fold(1.0, |left, (weight, _)| left - weight.constant);
         let largest = self.terms.iter().fold(0.0, |top: f64, (weight, _)| top.max(weight.rounding()));
         // A row for each pair: −cₖ Ĉₖ and 1 − Σ aₖ, which sum to the weight of Q.
@@ -60,13 +60,13 @@ impl<T: Real> Mixture<'_, T> {
         let mut products = rests.clone();
         for (k, (weight, base)) in self.terms.iter().enumerate() {
             let constant = SignedLog::from(weight.constant);
-            let random = weight.random(pairs)?;
+            let random = weight.random(x, y)?;
             rests.column_mut(k).assign(&random.mapv(|c| SignedLog { sign: -c.sign, ..c }));
             let weights = random.mapv(|c| cancelled([constant, c].iter(), weight.rounding()));
-            products.column_mut(k).assign(&weighted(weights, base, pairs)?);
+            products.column_mut(k).assign(&weighted(weights, base, x, y)?);
         }
         let weights = rests.map_axis(Axis(1), |terms| cancelled(terms.iter(), largest));
-        products.column_mut(terms).assign(&weighted(weights, self.rest, pairs)?);
+        products.column_mut(terms).assign(&weighted(weights, self.rest, x, y)?);
         Ok(products.map_axis(Axis(1), |terms| SignedLog::sum(terms.iter().copied())))
     }
 }
@@ -75,7 +75,8 @@ impl<T: Real> Mixture<'_, T> {
 fn weighted<T: Real>(
     mut weights: Array1<SignedLog>,
     map: &Map<T>,
-    (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),
+    x: &ArrayRef2<T>,
+    y: &ArrayRef2<T>,
 ) -> Result<Array1<SignedLog>> {
     let present: Vec<usize> = (0..weights.len()).filter(|i| weights[*i].sign != 0.0).collect();
     let estimates = if present.len() == weights.len() {
@@ -146,10 +147,10 @@ impl Pairing {
     pub fn row<'a, T: Real>(
         &self,
         len: usize,
-        block: &impl Fn(usize) -> Option<Terms<'a, T>>,
-        room: &mut Buffers,
+        block: &impl Fn(usize) -> Option<BlockTerms<'a, T>>,
+        buffers: &mut RowBuffers,
     ) -> RowSums {
-        let mut out = room.sums.pop().unwrap_or_default();
+        let mut out = buffers.sums.pop().unwrap_or_default();
         match self {
             Pairing::Sum(blocks) => {
                 out.start(len, blocks.clone().filter_map(block));
@@ -157,45 +158,45 @@ impl Pairing {
             }
             Pairing::Mixture(terms, rest) => {
                 out.start::<T>(len, std::iter::empty());
-                let mut left = room.weights(1.0, len);
+                let mut left = buffers.weights(1.0, len);
                 for (share, base) in terms {
-                    let mut own = room.weights(share.constant, len);
+                    let mut own = buffers.weights(share.constant, len);
                     left.add_constant(-share.constant);
                     if let Some(estimate) = &share.estimate {
-                        let mut estimate = estimate.row(len, block, room);
+                        let mut estimate = estimate.row(len, block, buffers);
                         estimate.resolve_scales();
                         own.add(share.factor, &estimate, share.rounding);
                         left.add(-share.factor, &estimate, share.rounding);
-                        room.sums.push(estimate);
+                        buffers.sums.push(estimate);
                     }
-                    let estimate = base.row(len, block, room);
+                    let estimate = base.row(len, block, buffers);
                     out.add_weighted(own.cancelled(), &estimate);
-                    room.sums.push(estimate);
-                    room.weights.push(own);
+                    buffers.sums.push(estimate);
+                    buffers.weights.push(own);
                 }
-                let estimate = rest.row(len, block, room);
+                let estimate = rest.row(len, block, buffers);
                 out.add_weighted(left.cancelled(), &estimate);
-                room.sums.push(estimate);
-                room.weights.push(left);
+                buffers.sums.push(estimate);
+                buffers.weights.push(left);
             }
         }
         out
     }
 }
 
-/// Buffers of rows, for reuse.
+/// RowBuffers of rows, for reuse.
 #[derive(Default)]
-pub(super) struct Buffers {
+pub(super) struct RowBuffers {
     sums: Vec<RowSums>,
-    weights: Vec<Weights>,
+    weights: Vec<WeightRow>,
 }
 
-impl Buffers {
+impl RowBuffers {
     pub fn give(&mut self, sums: RowSums) {
         self.sums.push(sums);
     }
 
-    fn weights(&mut self, constant: f64, len: usize) -> Weights {
+    fn weights(&mut self, constant: f64, len: usize) -> WeightRow {
         let mut weights = self.weights.pop().unwrap_or_default();
         for (v, start) in
             [(&mut weights.value, constant), (&mut weights.size, 0.0), (&mut weights.floor, 0.0)]
@@ -208,9 +209,9 @@ impl Buffers {
     }
 }
 
-/// Sums a + Σ cₖ Ĉₖ for a row of pairs.
+/// The weights a + Σ cₖ Ĉₖ of a row of pairs.
 #[derive(Default)]
-pub(super) struct Weights {
+pub(super) struct WeightRow {
     pub value: Vec<f64>,
     /// A bound on the error of the value from underflow in Ĉ.
     pub floor: Vec<f64>,
@@ -220,7 +221,7 @@ pub(super) struct Weights {
     rounding: f64,
 }
 
-impl Weights {
+impl WeightRow {
     fn add_constant(&mut self, a: f64) {
         self.constant += a;
         self.value.iter_mut().for_each(|value| *value += a);
@@ -236,13 +237,13 @@ impl Weights {
         }
     }
 
-    /// Sets sums to 0 that are only rounding error.
+    /// Sets weights to 0 that are only rounding error.
     fn cancelled(&mut self) -> &Self {
         let constant = self.constant.abs();
         for ((value, floor), size) in self.value.iter_mut().zip(&mut self.floor).zip(&self.size) {
             let size = size.max(constant);
             if size == f64::INFINITY {
-                // Unresolved: to be recomputed from logarithms.
+                // The entry counts as lost to underflow, and is recomputed from logarithms.
                 (*value, *floor) = (0.0, f64::MAX);
             } else if size.is_finite() && size > *floor && value.abs() <= self.rounding * size {
                 (*value, *floor) = (0.0, 0.0);

@@ -14,6 +14,15 @@ pub struct Window<S> {
     pub width: usize,
 }
 
+/// Rows of features, with the logarithmic scale of each of their blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct ScaledRows<V, S> {
+    /// The features.
+    pub values: Window<V>,
+    /// One scale for each block.
+    pub log_scales: Window<S>,
+}
+
 impl<'a, T> Window<&'a [T]> {
     /// The rows, in order.
     #[inline(always)]
