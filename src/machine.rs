@@ -3,8 +3,8 @@
 use ndarray::ArrayView2;
 
 use crate::Real;
-use crate::engine::{Tile, TileShape};
 pub use crate::engine::{Lift, Scratch};
+use crate::engine::{Tile, TileShape};
 use crate::numeric::{self, Isa};
 use crate::projection::Projection;
 

@@ -112,8 +112,8 @@ impl Chosen {
         let attention = Attention::new(map)?;
         match (self.kind.takes_exact_keys(), keys) {
             (false, _) => Ok(attention),
-            (true, Keys::Chosen) => attention.exact_at(&self.keys),
-            (true, Keys::Heaviest) => attention.exact_keys(EXACT_KEYS),
+            (true, Keys::Chosen) => attention.with_keys_exact(&self.keys),
+            (true, Keys::Heaviest) => attention.with_heaviest_keys_exact(EXACT_KEYS),
         }
     }
 }

@@ -67,7 +67,14 @@ impl Sums {
         buffers.targets.resize((targets.ncols() + 1) * stride, T::one());
         buffers.products.resize(self.sums.len(), T::zero());
         buffers.packed.refill_columns(batch.values(), n, width);
-        numeric::product(Isa::best(), &buffers.targets, stride, buffers.packed.all(), &mut buffers.products, width);
+        numeric::product(
+            Isa::best(),
+            &buffers.targets,
+            stride,
+            buffers.packed.all(),
+            &mut buffers.products,
+            width,
+        );
         let products = buffers.products.chunks_exact(width.max(1));
         let units = units.iter().chain(std::iter::once(&1.0));
         for ((mut sums, products), unit) in self.sums.rows_mut().into_iter().zip(products).zip(units) {

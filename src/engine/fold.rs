@@ -110,11 +110,13 @@ pub(crate) fn map_pairs<T: Real, U: Send + Sync>(
     out: ArrayViewMut1<'_, U>,
     pair: impl Fn(FeatureRow<'_, T>, FeatureRow<'_, T>) -> U + Sync,
 ) {
-    let right =
-        |run: Range<usize>, left: &mut Batch<T>, mut out: ArrayViewMut2<'_, U>, own: &mut FoldBuffers<T, ()>| {
-            own.batch.fill(program, Side::Y, form, y.rows(run), &mut own.scratch);
-            out.iter_mut().enumerate().for_each(|(i, out)| *out = pair(left.row(i), own.batch.row(i)));
-        };
+    let right = |run: Range<usize>,
+                 left: &mut Batch<T>,
+                 mut out: ArrayViewMut2<'_, U>,
+                 own: &mut FoldBuffers<T, ()>| {
+        own.batch.fill(program, Side::Y, form, y.rows(run), &mut own.scratch);
+        out.iter_mut().enumerate().for_each(|(i, out)| *out = pair(left.row(i), own.batch.row(i)));
+    };
     let work = program.width().saturating_mul(y.depth() + PAIR);
     map_rows(program, Side::X, form, x, out.insert_axis(Axis(1)), work, right);
 }

@@ -47,7 +47,7 @@ pub(crate) use bias::Bias;
 pub(crate) use conditioned::{Affine, Conditioned};
 pub(crate) use fold::{Runs, fold, for_runs, map_pairs, map_rows};
 pub(crate) use gradient::pull_back;
-pub(crate) use input::{Input, Linear, ComplexMatrix};
+pub(crate) use input::{ComplexMatrix, Input, Linear};
 pub(crate) use leaf::Leaf;
 pub(crate) use logarithms::Logarithms;
 pub(crate) use plan::{Pass, Plan, Program, ranges};

@@ -65,9 +65,7 @@ impl<T: Real> Routed<T> {
     pub fn cluster(&self, side: Side, x: ArrayView1<'_, T>) -> usize {
         let centres = &self.centres[side as usize];
         let finite = |row: &&[T]| squared_norm(Isa::best(), row, 1.0, &[]).is_finite();
-        x.to_slice()
-            .filter(finite)
-            .map_or(centres.nrows(), |x| nearest(Isa::best(), slice_of(centres), x).0)
+        x.to_slice().filter(finite).map_or(centres.nrows(), |x| nearest(Isa::best(), slice_of(centres), x).0)
     }
 
     /// The plans, columns and blocks of a cluster of a side.

@@ -126,14 +126,17 @@ impl<T: Real> Sum<T> {
             let mut kept = parts.iter().enumerate().filter(|(k, _)| !share(*k));
             kept.all(|(_, part)| promise(part.plan.facts())) && !of_y.iter().any(|product| product.negative)
         };
-        let opposite = of_y.iter().any(|product| matches!(product.left, LeftFactor::Signs { opposite: true, .. }));
+        let opposite =
+            of_y.iter().any(|product| matches!(product.left, LeftFactor::Signs { opposite: true, .. }));
         let facts = Facts {
             symmetric: every(|facts| facts.symmetric) && !opposite,
             non_negative: every(|facts| facts.non_negative),
             logarithms: true,
             ..Facts::new(
                 parts.first().map_or(0, |part| part.plan.facts().input_dim),
-                of_y.iter().flat_map(|product| std::iter::repeat_n(product.width(), product.blocks())).collect(),
+                of_y.iter()
+                    .flat_map(|product| std::iter::repeat_n(product.width(), product.blocks()))
+                    .collect(),
             )
         };
         let (columns, blocks) = ends(&parts);
@@ -279,9 +282,9 @@ fn products_of<T: Real>(parts: &[PlacedPlan<T>], term: Term, side: Side) -> Vec<
     let (log_factor, negative) = (0.5 * term.weight.abs().ln(), term.weight < 0.0 && side == Side::Y);
     let lefts: Vec<LeftFactor> = match term.factor {
         Factor::One => vec![LeftFactor::One],
-        Factor::Estimate(part) => blocks_of(&parts[part])
-            .map(|(columns, scale)| LeftFactor::Columns { columns, scale })
-            .collect(),
+        Factor::Estimate(part) => {
+            blocks_of(&parts[part]).map(|(columns, scale)| LeftFactor::Columns { columns, scale }).collect()
+        }
         Factor::Equal(part) | Factor::Unequal(part) => {
             let opposite = matches!(term.factor, Factor::Unequal(_)) && side == Side::Y;
             let PlacedPlan { columns, blocks, .. } = &parts[part];

@@ -104,14 +104,9 @@ impl<T: Real> Map<T> {
         }
         let program = self.program();
         let mut out = Array1::from_elem(x.nrows(), SignedLog::from(0.0));
-        map_pairs(
-            program,
-            program.best_form(),
-            x.view().into(),
-            y.view().into(),
-            out.view_mut(),
-            |x, y| gram::estimate(program.blocks(), x, y),
-        );
+        map_pairs(program, program.best_form(), x.view().into(), y.view().into(), out.view_mut(), |x, y| {
+            gram::estimate(program.blocks(), x, y)
+        });
         Ok(out)
     }
 
@@ -122,12 +117,7 @@ impl<T: Real> Map<T> {
     }
 
     /// Estimates of pairs of rows from logarithms, each row projected once; `None` if the map has no logarithms.
-    fn resolve_pairs(
-        &self,
-        x: &ArrayRef2<T>,
-        y: &ArrayRef2<T>,
-        pairs: &[(usize, usize)],
-    ) -> Option<Vec<T>> {
+    fn resolve_pairs(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>, pairs: &[(usize, usize)]) -> Option<Vec<T>> {
         if self.mixture().is_some() {
             let estimate = |(i, j): &(usize, usize)| self.estimate(&x.row(*i), &y.row(*j)).ok();
             return pairs.iter().map(estimate).collect();

@@ -47,7 +47,10 @@ pub(super) fn gram<T: Real>(
         [start] => vec![chunk(start)],
         starts => starts.par_iter().map(chunk).collect(),
     };
-    let write = |first: usize, rows: RowFeatures<'_, T>, mut out: ArrayViewMut2<'_, T>, buffers: &mut GramBuffers<T>| {
+    let write = |first: usize,
+                 rows: RowFeatures<'_, T>,
+                 mut out: ArrayViewMut2<'_, T>,
+                 buffers: &mut GramBuffers<T>| {
         let mut unresolved = std::mem::take(&mut buffers.unresolved);
         unresolved.clear();
         let mut spread = std::mem::take(&mut buffers.spread);
@@ -63,10 +66,12 @@ pub(super) fn gram<T: Real>(
     let work = right.len() * right.width;
     match left {
         GramRows::Points(program, x) => {
-            let write =
-                |run: Range<usize>, batch: &mut Batch<T>, out: ArrayViewMut2<'_, T>, buffers: &mut GramBuffers<T>| {
-                    write(run.start, RowFeatures::of_batch(batch, program), out, buffers);
-                };
+            let write = |run: Range<usize>,
+                         batch: &mut Batch<T>,
+                         out: ArrayViewMut2<'_, T>,
+                         buffers: &mut GramBuffers<T>| {
+                write(run.start, RowFeatures::of_batch(batch, program), out, buffers);
+            };
             map_rows(program, Side::X, Form::Values, x.into(), out.view_mut(), work, write);
         }
         GramRows::Features(features) => {

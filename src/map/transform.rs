@@ -39,7 +39,9 @@ impl Transform {
             a.norm_sqr().is_normal() && inverse.norm_sqr().is_normal()
         };
         match entries.iter().zip(&inverses).position(|pair| !usable(pair)) {
-            None => Ok(Transform { sides: [ComplexMatrix::Diagonal(entries), ComplexMatrix::Diagonal(inverses)] }),
+            None => {
+                Ok(Transform { sides: [ComplexMatrix::Diagonal(entries), ComplexMatrix::Diagonal(inverses)] })
+            }
             Some(k) => {
                 let (name, value) = ("the magnitude of an entry of A", entries[k].norm());
                 Err(Error::Parameter {
@@ -87,7 +89,9 @@ impl Transform {
     /// Whether both sides have the same features: A is the conjugate of A⁻ᵀ.
     pub(crate) fn is_symmetric(&self) -> bool {
         match &self.sides {
-            [ComplexMatrix::Diagonal(a), ComplexMatrix::Diagonal(b)] => a.iter().zip(b).all(|(a, b)| *a == b.conj()),
+            [ComplexMatrix::Diagonal(a), ComplexMatrix::Diagonal(b)] => {
+                a.iter().zip(b).all(|(a, b)| *a == b.conj())
+            }
             [ComplexMatrix::Full(a), ComplexMatrix::Full(b)] => a.iter().zip(b).all(|(a, b)| *a == b.conj()),
             _ => false,
         }

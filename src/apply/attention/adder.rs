@@ -71,12 +71,7 @@ impl<T: Real> KeyAdder<T> {
 }
 
 /// Values times their keys' scales, relative to a reference, padded with zeros to whole panels.
-fn weigh<T: Real>(
-    easy: EasyKeys<'_, T>,
-    reference: f64,
-    weights: &mut Vec<T>,
-    weighted: &mut Vec<T>,
-) {
+fn weigh<T: Real>(easy: EasyKeys<'_, T>, reference: f64, weights: &mut Vec<T>, weighted: &mut Vec<T>) {
     let targets = easy.values.len() / easy.scales.len();
     weights.clear();
     weights.extend(easy.scales.iter().map(|scale| T::narrow(scale - reference)));

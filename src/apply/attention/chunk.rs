@@ -278,13 +278,7 @@ impl<T: Real> ChunkBuffers<T> {
         }
     }
 
-    fn hard_output(
-        &mut self,
-        setup: Setup<'_, T>,
-        i: usize,
-        state: &State<T>,
-        outputs: &mut Outputs<'_, T>,
-    ) {
+    fn hard_output(&mut self, setup: Setup<'_, T>, i: usize, state: &State<T>, outputs: &mut Outputs<'_, T>) {
         self.queries.log_row(setup.program, Side::X, i, &mut self.scratch, &mut self.logs);
         self.wide.resize(outputs.rows.ncols(), 0.0);
         let (scale, normaliser) = state.query(&self.logs, &mut self.wide);
@@ -337,9 +331,7 @@ fn finish<T: Real, U: Real>(
     let mut out = outputs.rows.row_mut(i);
     let positive = match setup.exact {
         None => estimate.write(setup.normalised, out.iter_mut()),
-        Some(exact) => {
-            exact.combine(point, end, estimate, buffer).write(setup.normalised, out.iter_mut())
-        }
+        Some(exact) => exact.combine(point, end, estimate, buffer).write(setup.normalised, out.iter_mut()),
     };
     if !positive {
         (outputs.report)(i);

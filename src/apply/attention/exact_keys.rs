@@ -128,12 +128,19 @@ pub(super) struct ExactKeys<T> {
 
 impl<T: Real> ExactKeys<T> {
     /// The keys of a job that get exact weights. A pair's logit is x·y `inverse`² for points x and y.
-    pub fn new<E: Element<T>>(choice: &KeyChoice, reading: &Reading, inverse: f64, job: &Job<'_, E, T>) -> Self {
+    pub fn new<E: Element<T>>(
+        choice: &KeyChoice,
+        reading: &Reading,
+        inverse: f64,
+        job: &Job<'_, E, T>,
+    ) -> Self {
         let mask = job.mask;
         let seen = |j: usize| mask.as_ref().is_none_or(|mask| mask[j]);
         let mut rows: Vec<usize> = match choice {
             KeyChoice::None => return ExactKeys::default(),
-            KeyChoice::At(rows) => rows.iter().copied().filter(|j| *j < job.keys.nrows() && seen(*j)).collect(),
+            KeyChoice::At(rows) => {
+                rows.iter().copied().filter(|j| *j < job.keys.nrows() && seen(*j)).collect()
+            }
             KeyChoice::Heaviest(count) => heaviest(reading, inverse, job, *count),
         };
         rows.sort_unstable();

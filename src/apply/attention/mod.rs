@@ -333,7 +333,8 @@ mod stored {
 
     impl<'de, T: Real> Deserialize<'de> for Attention<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let StoredAttention { maps, reading, normalised, exact } = StoredAttention::deserialize(deserializer)?;
+            let StoredAttention { maps, reading, normalised, exact } =
+                StoredAttention::deserialize(deserializer)?;
             let whole = Attention::signed(maps).map_err(D::Error::custom)?;
             let positive = reading.factor > 0.0 && reading.factor.is_finite();
             if !(positive && reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {

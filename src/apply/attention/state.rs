@@ -284,14 +284,7 @@ impl<T: Real> State<T> {
                 let (a, b) = (factor(self.reference[f]), factor(other.reference[f]));
                 ready.weights[f] = a * self.weights[f] + b * other.weights[f];
                 for at in lanes(f, features, panel_width::<T>(), self.sums.len()) {
-                    weighted_sum(
-                        isa,
-                        &mut panels[at.clone()],
-                        a,
-                        &self.sums[at.clone()],
-                        b,
-                        &other.sums[at],
-                    );
+                    weighted_sum(isa, &mut panels[at.clone()], a, &self.sums[at.clone()], b, &other.sums[at]);
                 }
             }
         }

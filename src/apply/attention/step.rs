@@ -237,7 +237,7 @@ mod stored {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Attention, CausalState, Head, Real, HeadBuffers};
+    use super::{Attention, CausalState, Head, HeadBuffers, Real};
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "CausalState", bound = "")]

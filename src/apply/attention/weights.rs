@@ -65,7 +65,8 @@ impl<T: Real> Attention<T> {
         let right =
             features(Side::Y, heads.keys.index_axis(Axis(0), which.batch).index_axis_move(Axis(0), key_head));
         // Jobs hold a place for outputs, of which these have none.
-        let mut unused = Array4::zeros(if self.exact == KeyChoice::None { [0; 4] } else { heads.output_dim() });
+        let mut unused =
+            Array4::zeros(if self.exact == KeyChoice::None { [0; 4] } else { heads.output_dim() });
         let exact = self.exact_of_sequences(heads, which.batch, key_head, unused.view_mut());
         let mut points = Vec::new();
         self.reading.points(queries.view(), &mut points);

@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Arra
 
 use super::super::largest_columns;
 use super::Standardisation;
-use super::chunk::{FeatureSource, FeatureBuffers};
+use super::chunk::{FeatureBuffers, FeatureSource};
 use crate::engine::{Batch, FeatureRow, Form, Points, Program, Scratch, Side, map_rows};
 use crate::error::{Result, check_size};
 use crate::map::{Map, check_addressable};
@@ -144,7 +144,12 @@ impl<T: Real> Ridge<T> {
 
     /// A predictor for single points, which reuses its buffers.
     pub fn predictor(&self) -> Predictor<'_, T> {
-        Predictor { model: self, weights: self.prepared(), features: FeatureBuffers::default(), buffers: PredictionBuffers::default() }
+        Predictor {
+            model: self,
+            weights: self.prepared(),
+            features: FeatureBuffers::default(),
+            buffers: PredictionBuffers::default(),
+        }
     }
 
     fn empty<U: Clone + Default>(&self, rows: usize) -> Result<Array2<U>> {
@@ -162,14 +167,16 @@ impl<T: Real> Ridge<T> {
         check_size("the number of rows of the predictions", x.nrows(), out.nrows())?;
         check_size("the number of columns of the predictions", self.weights.nrows(), out.ncols())?;
         let (program, weights) = (self.map.program(), self.prepared());
-        let write =
-            |_: Range<usize>, batch: &mut Batch<T>, mut out: ArrayViewMut2<'_, U>, buffers: &mut PredictionBuffers| {
-                for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-                    weights.apply(program, batch.row(i), buffers);
-                    let predictions = buffers.sums.iter().zip(&self.intercepts);
-                    out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = narrow(sum + b));
-                }
-            };
+        let write = |_: Range<usize>,
+                     batch: &mut Batch<T>,
+                     mut out: ArrayViewMut2<'_, U>,
+                     buffers: &mut PredictionBuffers| {
+            for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+                weights.apply(program, batch.row(i), buffers);
+                let predictions = buffers.sums.iter().zip(&self.intercepts);
+                out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = narrow(sum + b));
+            }
+        };
         let work = program.width().saturating_mul(self.weights.nrows());
         let (side, form) = (Side::X, Form::Values);
         let Some(inputs) = &self.inputs else {
@@ -258,7 +265,8 @@ impl<T: Real> Predictor<'_, T> {
         check_size("the dimension of x", model.map.input_dim(), x.len())?;
         check_size("the number of predictions", model.weights.nrows(), out.len())?;
         let program = model.map.program();
-        FeatureSource { program, inputs: model.inputs.as_ref() }.fill(x.view().insert_axis(Axis(0)).into(), features);
+        FeatureSource { program, inputs: model.inputs.as_ref() }
+            .fill(x.view().insert_axis(Axis(0)).into(), features);
         weights.apply(program, features.batch.row(0), buffers);
         let predictions = buffers.sums.iter().zip(&model.intercepts);
         out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = T::narrow(sum + b));

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, Axis, s};
 use rayon::prelude::*;
 
 use super::super::check_training;
-use super::chunk::{FeatureSource, FeatureBuffers};
+use super::chunk::{FeatureBuffers, FeatureSource};
 use super::normal::{Normal, check_lambda};
 use super::statistics::check_weights;
 use super::{Ridge, RidgeStatistics, Standardisation};

@@ -6,7 +6,7 @@ use ndarray::{ArrayRef1, ArrayRef2};
 
 use super::super::{check_targets, check_training, one_hot};
 use super::Standardisation;
-use super::chunk::{self, BLOCK, FeatureChunk, Data, ChunkPools, FeatureSource, cuts};
+use super::chunk::{self, BLOCK, ChunkPools, Data, FeatureChunk, FeatureSource, cuts};
 use super::rows::RowRanges;
 use super::sums::NormalSums;
 use super::totals::{MOST, TooLarge};
@@ -305,7 +305,12 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(())
     }
 
-    fn chunk(&self, data: &Data<'_, T>, rows: &Range<usize>, pools: &ChunkPools<T>) -> Result<FeatureChunk<T>> {
+    fn chunk(
+        &self,
+        data: &Data<'_, T>,
+        rows: &Range<usize>,
+        pools: &ChunkPools<T>,
+    ) -> Result<FeatureChunk<T>> {
         let source = FeatureSource { program: self.map.program(), inputs: self.inputs.as_ref() };
         FeatureChunk::new(source, data.rows(rows.clone()), rows.start, pools)
     }

@@ -32,13 +32,7 @@ impl<T: Real> Reference<T> {
         }
         let places: Vec<usize> = (0..x.nrows()).step_by(x.nrows().div_ceil(SAMPLE)).collect();
         let mut batch = Batch::default();
-        batch.fill(
-            program,
-            Side::Y,
-            form,
-            x.select(Axis(0), &places).view().into(),
-            &mut Scratch::default(),
-        );
+        batch.fill(program, Side::Y, form, x.select(Axis(0), &places).view().into(), &mut Scratch::default());
         for (b, columns) in program.blocks().iter().enumerate() {
             let scale = |i: usize| batch.log_scales()[i * program.blocks().len() + b];
             let top = (0..batch.rows()).map(scale).fold(f64::NEG_INFINITY, f64::max);

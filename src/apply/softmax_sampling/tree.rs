@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::features::Reference;
-use super::nodes::{FAN_OUT, Nodes, NodeRows, sum};
+use super::nodes::{FAN_OUT, NodeRows, Nodes, sum};
 use crate::Real;
 use crate::engine::{Batch, Program, Scratch, Side};
 use crate::error::{Error, Result};

@@ -7,7 +7,7 @@ use super::PulledRows;
 use crate::Real;
 use crate::engine::batch::Batch;
 use crate::engine::function;
-use crate::engine::input::{Input, Linear, ComplexMatrix};
+use crate::engine::input::{ComplexMatrix, Input, Linear};
 use crate::engine::leaf::Leaf;
 use crate::engine::{Lift, Projection, Scratch, Side, Tile, TileShape};
 use crate::numeric::matrix_of;

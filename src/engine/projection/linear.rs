@@ -110,7 +110,11 @@ impl<T: Real> Projection<T> {
             Some(structured) if method == Method::Structured => {
                 // Rows are no longer than their radii; points are rotated before they are divided by an isotropic ℓ.
                 let reach = longest_radius(structured) * rounding;
-                (Factors::Structured(Fast::new(structured, lengthscale)), reach, reach.max(rounding / inverse))
+                (
+                    Factors::Structured(Fast::new(structured, lengthscale)),
+                    reach,
+                    reach.max(rounding / inverse),
+                )
             }
             _ => {
                 let rows = frequencies.rows();
@@ -325,13 +329,7 @@ impl<T: Real> Projection<T> {
 }
 
 /// The product of few rows with many frequencies, of which each thread takes ranges. Bit-identical to the product on one thread.
-fn multiply_wide<T: Real>(
-    x: &[T],
-    x_stride: usize,
-    packed: &Packed<T>,
-    out: &mut [T],
-    stride: usize,
-) {
+fn multiply_wide<T: Real>(x: &[T], x_stride: usize, packed: &Packed<T>, out: &mut [T], stride: usize) {
     let rows = x.len().div_ceil(x_stride);
     let run = |panels: Panels<'_, T>| {
         let mut products = vec![T::zero(); rows * panels.rows()];

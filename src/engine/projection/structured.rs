@@ -62,14 +62,7 @@ impl<T: Real> Fast<T> {
     }
 
     /// out[i · stride + j] ← ⟨ωⱼ, xᵢ/ℓ⟩ for all rows i of x, which begin every `x_stride`. `work` is a buffer.
-    pub fn product(
-        &self,
-        x: &[T],
-        x_stride: usize,
-        out: &mut [T],
-        stride: usize,
-        work: &mut Buffer<T>,
-    ) {
+    pub fn product(&self, x: &[T], x_stride: usize, out: &mut [T], stride: usize, work: &mut Buffer<T>) {
         let planes = self.blocks.iter().any(|block| matches!(block.rotation, RotationFactors::Planes(_)));
         let work = work.take(self.padded * if planes { 1 + POINTS } else { 1 });
         let mut first = 0;
