@@ -59,7 +59,7 @@ impl Kind {
             Kind::Weighted { .. } | Kind::Truncated { .. } => {
                 let ranked = matches!(self, Kind::Truncated { .. });
                 let shaping = if ranked { shaping.rank_for(m)? } else { shaping };
-                let chosen = shaping.for_attention_rows((&x, &rows), &y, exact)?;
+                let chosen = shaping.for_attention_rows(&x, &rows, &y, exact)?;
                 (chosen.shape, chosen.exact_keys)
             }
         };
