@@ -38,7 +38,7 @@ pub(super) fn tile_rows<T>(width: usize) -> usize {
 pub(super) fn rows_for_all_threads<T: Real>(program: &Program<T>, n: usize) -> usize {
     let (rows, threads) = (tile_rows::<T>(program.width()), rayon::current_num_threads());
     let tile = rows.min(n.div_ceil(threads).next_multiple_of(ROW_STEP)).max(1);
-    // The rows that the busiest thread gets, for each thread.
+    // The rows that would be computed in the same time if every thread had as many as the busiest one.
     let spent = n.div_ceil(tile).div_ceil(threads) * threads * tile;
     let uneven = n <= TILE_ROWS.end && 4 * spent > 5 * n;
     if program.is_wide() && uneven { n.max(1) } else { tile }
@@ -97,7 +97,7 @@ fn fill_by<T: Real>(
     rows: usize,
     streamed: bool,
 ) {
-    // Maps, a user's own too, are never asked for the features of no points.
+    // No map, a user's own included, is asked for the features of no points.
     if x.nrows() == 0 {
         return;
     }

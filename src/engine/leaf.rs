@@ -84,7 +84,7 @@ impl<T: Real> Leaf<T> {
     #[inline]
     pub(super) fn finish(&self, pass: Pass, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> RowTerm) {
         let (lift, slope) = (self.lift.on(pass.side), self.slopes[pass.side as usize]);
-        // Often projections are the exponents.
+        // Without a bias, projections are the exponents.
         let plain = self.bias.is_none() && !lift.is_complex();
         let mut bounds = [0.0; GROUP_ROWS];
         for rows in tile.groups() {

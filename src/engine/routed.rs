@@ -64,8 +64,9 @@ impl<T: Real> Routed<T> {
     /// The cluster of a point, or the number of clusters if its squared norm is not finite.
     pub fn cluster(&self, side: Side, x: ArrayView1<'_, T>) -> usize {
         let centres = &self.centres[side as usize];
-        let finite = |row: &&[T]| squared_norm(Isa::best(), row, 1.0, &[]).is_finite();
-        x.to_slice().filter(finite).map_or(centres.nrows(), |x| nearest(Isa::best(), slice_of(centres), x).0)
+        let (isa, x) = (Isa::best(), slice_of(&x));
+        let finite = squared_norm(isa, x, 1.0, &[]).is_finite();
+        if finite { nearest(isa, slice_of(centres), x).0 } else { centres.nrows() }
     }
 
     /// The plans, columns and blocks of a cluster of a side.

@@ -106,7 +106,7 @@ impl Shift {
     /// Coordinate `l` of the shifted point, if it need not be clamped.
     pub(super) fn inside(&self, l: usize, scaled: f64) -> Option<f64> {
         let (c, u) = (self.by[l], scaled - self.by[l]);
-        // A point from which c was chosen gives ε up to rounding.
+        // For the point with the smallest coordinate, from which c was chosen, u is ε up to rounding.
         let floor = self.least - (c.abs() + self.least) * f64::EPSILON;
         let outside = u < floor.max(f64::MIN_POSITIVE);
         (!outside).then_some(u)

@@ -118,7 +118,7 @@ impl<T: Real> Sum<T> {
         let of_side = |side| present.clone().flat_map(|term| products_of(&parts, *term, side)).collect();
         let products: [Vec<TensorProduct>; 2] = [of_side(Side::X), of_side(Side::Y)];
         let [_, of_y] = &products;
-        // A share is positive, and so are its features.
+        // Parts of which only the signs are compared give positive features.
         let share = |k: usize| {
             terms.iter().any(|t| matches!(t.factor, Factor::Equal(of) | Factor::Unequal(of) if of == k))
         };

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::Real;
 use crate::numeric::{Fence, ScaledRows, Stream, Window};
 
-/// Bytes of features that several passes go over before the next ones: they stay in the first cache.
+/// Bytes of a group of rows, which stays in the first cache while several passes go over it.
 const GROUP: usize = 16 << 10;
 /// The most rows of a group.
 pub(super) const GROUP_ROWS: usize = 16;
@@ -90,13 +90,13 @@ impl<'a, T: Real> Tile<'a, T> {
         Tile { values, log_scales, signs, stream: None, rows, columns, blocks }
     }
 
-    /// The tile, with rows that are written on to a slice of the same length when they are complete.
+    /// The tile, with rows that are copied to a slice of the same length when they are complete.
     pub(crate) fn streamed_to(self, to: &'a mut [T], fence: &'a Fence) -> Self {
         Tile { stream: Some(Stream::new(to, fence)), ..self }
     }
 
-    /// Says that the first `rows` rows will not change any more: they are written on while they are in the first cache.
-    /// Only the engine's own maps say so, of which it knows that no other map changes what they have written.
+    /// Declares the first `rows` rows complete, so that they are copied to the result while they are in the first cache. Called by
+    /// the engine's own maps only, whose rows no other map changes afterwards.
     #[inline]
     pub(crate) fn complete(&mut self, rows: usize) {
         if let Some(stream) = &mut self.stream {
@@ -149,7 +149,7 @@ impl<'a, T: Real> Tile<'a, T> {
     #[inline]
     pub(crate) fn groups(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
         let (rows, bytes, mut first) = (self.rows, self.columns.count * size_of::<T>(), 0);
-        // A division would show in the time of one row.
+        // For a single row the time of a division would be noticeable.
         let step = if rows == 1 { 1 } else { (GROUP / bytes.max(1)).clamp(1, GROUP_ROWS) };
         std::iter::from_fn(move || {
             let group = first..rows.min(first + step);

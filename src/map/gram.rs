@@ -12,7 +12,7 @@ use crate::{Real, SignedLog};
 
 /// Columns of the matrix that are computed together, so that their packed features stay in the L2 cache.
 const COLUMNS: usize = 256;
-/// RowFeatures that are computed together if features already exist.
+/// Rows that are computed together if features already exist.
 const ROWS: usize = 120;
 /// The largest scale for which the exponentials of two scales and their product are normal numbers.
 const SAFE: f64 = 300.0;

@@ -184,7 +184,7 @@ impl Pairing {
     }
 }
 
-/// RowBuffers of rows, for reuse.
+/// Buffers of rows, for reuse.
 #[derive(Default)]
 pub(super) struct RowBuffers {
     sums: Vec<RowSums>,

@@ -2,7 +2,7 @@
 //!
 //! A wrong layout or size is a mistake of this crate: it fails where debug assertions are on, as in tests.
 
-use ndarray::{Array2, ArrayRef, ArrayView2, Dimension};
+use ndarray::{Array2, ArrayRef, ArrayView2, ArrayViewMut, Dimension};
 
 /// The elements of an array in standard layout.
 #[inline]
@@ -18,6 +18,14 @@ pub fn slice_of<A, D: Dimension>(array: &ArrayRef<A, D>) -> &[A] {
 pub fn slice_of_mut<A, D: Dimension>(array: &mut ArrayRef<A, D>) -> &mut [A] {
     debug_assert!(array.is_standard_layout(), "an array in standard layout");
     array.as_slice_mut().unwrap_or_default()
+}
+
+/// The elements of a view in standard layout, to be changed as long as what it is a view of is borrowed.
+#[inline]
+#[track_caller]
+pub fn into_slice_of<A, D: Dimension>(view: ArrayViewMut<'_, A, D>) -> &mut [A] {
+    debug_assert!(view.is_standard_layout(), "a view in standard layout");
+    view.into_slice().unwrap_or_default()
 }
 
 /// A row-major slice of `rows` × `columns` elements as a matrix.

@@ -274,7 +274,7 @@ impl<T: Lane> ProductRun<'_, T> {
                     let next = w.wrapping_add((k + AHEAD) * panel_width::<T>());
                     prefetch(next);
                     prefetch(next.wrapping_add(panel_width::<T>() / 2));
-                    // Rows are prefetched by the machine.
+                    // The hardware prefetches rows.
                     if self.step > 1 {
                         let next = x.wrapping_add((k + AHEAD) * panel_width::<T>());
                         prefetch(next);

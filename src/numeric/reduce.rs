@@ -60,7 +60,7 @@ fn dots_body<T: Real, const FMA: bool>(x: &[T], y: &[f64], out: &mut [f64]) {
     if y.is_empty() {
         return out.fill(0.0);
     }
-    // A row alone waits for each addition; several are added side by side.
+    // In a single row each addition waits for the one before; several rows are added side by side.
     let (whole, rest) = out.as_chunks_mut::<ROWS>();
     let (together, alone) = x.split_at(x.len().min(whole.len() * ROWS * y.len()));
     for (out, x) in whole.iter_mut().zip(together.chunks_exact(ROWS * y.len())) {

@@ -3,7 +3,7 @@
 /// The power of two at or below `largest`, from which it differs by less than a factor of 2: dividing by it is exact. Always a
 /// normal number of `f64`, also for 0, denormal and infinite numbers.
 pub fn power_of_two_below(largest: f64) -> f64 {
-    let (_, exponent) = libm::frexp(largest.max(f64::MIN_POSITIVE).min(f64::MAX));
+    let (_, exponent) = libm::frexp(largest.clamp(f64::MIN_POSITIVE, f64::MAX));
     libm::ldexp(1.0, exponent - 1)
 }
 

@@ -113,7 +113,7 @@ pub unsafe fn write_multiple<T: Lane, V: Vector<T>>(out: &mut [T], a: T, b: &[T]
             a.mul(V::load(b.as_ptr().add(at))).store(out.as_mut_ptr().add(at));
             at += V::WIDTH;
         }
-        // The last vector ends with the slice, and may repeat what the one before has written.
+        // The last vector ends with the slice, and may overlap the one before.
         a.mul(V::load(b.as_ptr().add(last))).store(out.as_mut_ptr().add(last));
     }
 }

@@ -53,7 +53,7 @@ pub struct Ridge<T: Real> {
     pub(super) intercepts: Array1<f64>,
 }
 
-/// PreparedWeights, laid out for products with features.
+/// Weights, laid out for products with features.
 struct PreparedWeights<'a> {
     rows: &'a Array2<f64>,
     /// Those of each block, where there are many targets.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::error::{Error, Result};
 
-/// RowRanges of a data set by number: ascending ranges with gaps between them.
+/// Rows of a data set by number: ascending ranges with gaps between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct RowRanges {

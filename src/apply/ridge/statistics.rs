@@ -25,11 +25,11 @@ use crate::map::Map;
 /// of inputs, and whether there is an intercept are part of the statistics and of the model.
 ///
 /// # Rows
-/// RowRanges are numbered over the whole data set: statistics begin at row 0, or where
+/// Rows are numbered over the whole data set: statistics begin at row 0, or where
 /// [`starting_at`](RidgeStatistics::starting_at) says, and each update adds the next rows. They record
 /// [which rows they hold](RidgeStatistics::rows): counting a row twice is an error, and so is removing one that is absent.
 ///
-/// RowRanges are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next. NormalSums of chunks do not depend on their
+/// Rows are summed in chunks, from one multiple of [`CHUNK`](RidgeStatistics::CHUNK) to the next. Sums of chunks do not depend on their
 /// order: where updates and statistics are cut at such multiples, the result has the same bits for any number of threads,
 /// machines and parts, and any order of merging. Other cuts agree to rounding, of 512 ε in the worst case and
 /// about 20 ε typically, relative to the largest Σ w φ². Removing rows with the cuts with which they were
@@ -42,7 +42,7 @@ use crate::map::Map;
 ///
 /// Features are plain values, φ = e^(log scale) · value, which suits maps of the Gaussian kernel. Where scales vary from row
 /// to row (those of the softmax kernel grow like e^(½‖x‖²)), the rows of the largest norm outweigh all others: a Gaussian
-/// target is the better model. NormalSums beyond 1e288 are an error, never an infinity.
+/// target is the better model. Sums beyond 1e288 are an error, never an infinity.
 ///
 /// # Cost
 /// O(n D² + n m d) time and O(D²) memory for any n: 8 (f32) or 12 (f64) bytes for each pair of features, and during an

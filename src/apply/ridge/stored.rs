@@ -12,7 +12,7 @@ use crate::map::Map;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "RidgeStatistics", bound = "")]
-struct StoredStatistics<T: Real> {
+struct StoredRidgeStatistics<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     intercept: bool,
@@ -24,14 +24,14 @@ struct StoredStatistics<T: Real> {
 impl<T: Real> Serialize for RidgeStatistics<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let RidgeStatistics { map, inputs, intercept, sums, rows, next } = self.clone();
-        StoredStatistics { map, inputs, intercept, sums, rows, next }.serialize(serializer)
+        StoredRidgeStatistics { map, inputs, intercept, sums, rows, next }.serialize(serializer)
     }
 }
 
 impl<'de, T: Real> Deserialize<'de> for RidgeStatistics<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let StoredStatistics { map, inputs, intercept, sums, rows, next } =
-            StoredStatistics::<T>::deserialize(deserializer)?;
+        let StoredRidgeStatistics { map, inputs, intercept, sums, rows, next } =
+            StoredRidgeStatistics::<T>::deserialize(deserializer)?;
         let targets = sums.cross.len().saturating_sub(1);
         let new = RidgeStatistics::new(map, targets).map_err(D::Error::custom)?;
         if !sums.fit::<T>(targets, new.map.feature_dim()) {
@@ -49,7 +49,7 @@ impl<'de, T: Real> Deserialize<'de> for RidgeStatistics<T> {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Ridge", bound = "")]
-struct StoredModel<T: Real> {
+struct StoredRidge<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     #[serde(with = "crate::exact")]
@@ -61,13 +61,13 @@ struct StoredModel<T: Real> {
 impl<T: Real> Serialize for Ridge<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Ridge { map, inputs, weights, intercepts } = self.clone();
-        StoredModel { map, inputs, weights, intercepts: intercepts.to_vec() }.serialize(serializer)
+        StoredRidge { map, inputs, weights, intercepts: intercepts.to_vec() }.serialize(serializer)
     }
 }
 
 impl<'de, T: Real> Deserialize<'de> for Ridge<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let StoredModel { map, inputs, weights, intercepts } = StoredModel::<T>::deserialize(deserializer)?;
+        let StoredRidge { map, inputs, weights, intercepts } = StoredRidge::<T>::deserialize(deserializer)?;
         let finite = weights.iter().chain(&intercepts).all(|v| v.is_finite());
         if !finite || intercepts.is_empty() || weights.dim() != (intercepts.len(), map.feature_dim()) {
             return Err(D::Error::custom("weights of another shape than that of the map and the targets"));

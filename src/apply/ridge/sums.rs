@@ -5,7 +5,7 @@ use super::totals::{TooLarge, Totals, largest};
 use crate::Real;
 use crate::numeric::{slice_of, slice_of_mut};
 
-/// NormalSums over rows.
+/// The sums over rows of which normal equations are made.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) struct NormalSums {

@@ -4,7 +4,7 @@ use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Axis};
 
 use crate::error::{Error, Result, check_size};
-use crate::numeric::slice_of_mut;
+use crate::numeric::{into_slice_of, slice_of_mut};
 
 /// Classes drawn for some points h, with the probabilities that they had.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,8 +55,8 @@ impl Draws {
         let classes = self.classes.axis_iter_mut(Axis(0)).into_par_iter();
         let rows = classes.zip(self.log_probabilities.axis_iter_mut(Axis(0))).zip(&mut self.clipped);
         rows.map(|((classes, log_probabilities), clipped)| DrawsMut {
-            classes: classes.into_slice().unwrap_or_default(),
-            log_probabilities: log_probabilities.into_slice().unwrap_or_default(),
+            classes: into_slice_of(classes),
+            log_probabilities: into_slice_of(log_probabilities),
             clipped,
         })
     }

@@ -15,7 +15,7 @@ pub(super) const FAN_OUT: usize = 4;
 /// Parents that are summed by a job.
 const PARENTS: usize = 64;
 
-/// NodeRows of features or of their sums. Feature f of a row, in block b, is e^(log_scales\[b\] + reference\[f\]) · values\[f\];
+/// Rows of features or of their sums. Feature f of a row, in block b, is e^(log_scales\[b\] + reference\[f\]) · values\[f\];
 /// the largest value of a block is 1 in magnitude, and a scale of −∞ says that the block is 0.
 #[derive(Clone, Debug)]
 pub(super) struct Nodes<T> {

@@ -20,7 +20,7 @@ use super::{Form, Program, Projection, Scratch, Side, TileShape};
 use crate::Real;
 use crate::numeric::{self, Isa};
 
-/// PulledRows whose gradients are computed together.
+/// Rows whose gradients are computed together.
 const ROWS: usize = 60;
 
 /// Points and the cotangents of their features.

@@ -370,7 +370,7 @@ fn check_inverse<T: Real>(lengthscale: &Lengthscale, dim: usize) -> Result<()> {
 fn first_overflow<T: Real>(frequencies: &Frequencies, lengthscale: &Lengthscale) -> Option<usize> {
     let overflows = |v: f64| !T::narrow(v).is_finite();
     if let Some(structured) = frequencies.structured() {
-        // A row may be as long as its radius in any one coordinate.
+        // One coordinate of a row may be as large as its radius.
         let least = (0..structured.dim()).map(|k| lengthscale.at(k)).fold(f64::INFINITY, f64::min);
         let mut radii = structured.blocks().iter().flat_map(|block| &block.radii);
         return radii.position(|radius| overflows(radius / least) || overflows(least.recip()));

@@ -66,7 +66,7 @@ impl<T: Real> Fast<T> {
         let planes = self.blocks.iter().any(|block| matches!(block.rotation, RotationFactors::Planes(_)));
         let work = work.take(self.padded * if planes { 1 + POINTS } else { 1 });
         let mut first = 0;
-        // FactoredBlock by block, so that its factors stay in cache while all points pass.
+        // Block by block, so that its factors stay in cache while all points pass.
         for block in &self.blocks {
             let columns = first..first + block.scales.len();
             match &block.rotation {
