@@ -3,8 +3,8 @@
 use ndarray::ArrayView2;
 
 use crate::Real;
-use crate::engine::Tile;
 pub use crate::engine::{Lift, Scratch};
+use crate::engine::{Tile, TileShape};
 use crate::numeric::{self, Isa};
 use crate::projection::Projection;
 
@@ -36,7 +36,8 @@ pub fn multiply_adds<T: Real>(rounds: usize) -> u64 {
 pub fn project<T: Real>(
     projection: &Projection<T>,
     x: ArrayView2<'_, T>,
-    (values, width): (&mut [T], usize),
+    values: &mut [T],
+    width: usize,
     squared_norms: &mut [f64],
     scratch: &mut Scratch<T>,
 ) {
@@ -48,7 +49,7 @@ pub fn project<T: Real>(
     assert!(values.len() == rows * width && squared_norms.len() == rows, "room for all projections");
     projection.project(
         x.into(),
-        &mut Tile::new(values, &mut [], squared_norms, (rows, width, 1)),
+        &mut Tile::new(values, &mut [], squared_norms, TileShape { rows, width, blocks: 1 }),
         scratch,
         None,
     );

@@ -85,7 +85,8 @@ impl<T: Real> Product<T> {
         project(
             &self.projection,
             black_box(self.x.view()),
-            (&mut self.out, rows),
+            &mut self.out,
+            rows,
             &mut self.norms,
             &mut self.scratch,
         );

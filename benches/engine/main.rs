@@ -81,7 +81,7 @@ where
         group.bench_function(format!("d{d}/m{m}"), |b| {
             b.iter(|| {
                 let scratch = &mut Scratch::default();
-                project(&projection, black_box(x.view()), (&mut values, m), &mut scales, scratch);
+                project(&projection, black_box(x.view()), &mut values, m, &mut scales, scratch);
             });
         });
     }

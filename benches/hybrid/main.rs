@@ -62,7 +62,7 @@ impl Model {
                     let (values, scales) = (arena.values.as_slice_mut(), arena.scales.as_slice_mut());
                     let (values, scales) = (values.unwrap_or_default(), scales.unwrap_or_default());
                     let x = black_box(arena.x.view());
-                    project(&projection, x, (values, 2 * COUNT), scales, &mut scratch);
+                    project(&projection, x, values, 2 * COUNT, scales, &mut scratch);
                 }),
                 arena.time(&hyperbolic)?,
                 arena.time(&trigonometric)?,

@@ -66,7 +66,7 @@ impl Data {
         let q = tokens((queries, D), size, stream(0));
         let k = tokens((keys, D), size, stream(1));
         let v = tokens((keys, D), 1.0, stream(2));
-        let exact = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v)?)?;
+        let exact = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v)?)?.output;
         let squared_sum = methods::squared_sum(rows(&q).view(), rows(&k).view())?;
         Ok(Data { tokens: [q, k, v], exact, squared_sum })
     }

@@ -65,8 +65,8 @@ pub fn one(work: &str, length: usize, m: usize, seed: u64) -> Result<String, Str
         match work {
             "linear" => linear.bidirectional_into(&heads, &mut out).map(drop),
             "linear-causal" => linear.causal_into(&heads, &mut out).map(drop),
-            "exact" => exact.bidirectional_into(&heads, &mut out),
-            "exact-causal" => exact.causal_into(&heads, &mut out),
+            "exact" => exact.bidirectional_into(&heads, &mut out).map(drop),
+            "exact-causal" => exact.causal_into(&heads, &mut out).map(drop),
             _ => {
                 out.assign(&v);
                 Ok(())

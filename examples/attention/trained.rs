@@ -50,7 +50,7 @@ impl Data {
     fn new(tokens: [Array2<f32>; 3]) -> Result<Self> {
         let four = tokens.each_ref().map(|rows| one_head(rows.view()));
         let [q, k, v] = &four;
-        let exact = ExactAttention::new().bidirectional(&Heads::new(q, k, v)?)?;
+        let exact = ExactAttention::new().bidirectional(&Heads::new(q, k, v)?)?.output;
         let squared_sum = methods::squared_sum(tokens[0].view(), tokens[1].view())?;
         Ok(Data { tokens, four, exact, squared_sum })
     }

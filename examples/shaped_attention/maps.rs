@@ -59,7 +59,7 @@ impl Kind {
             Kind::Weighted { .. } | Kind::Truncated { .. } => {
                 let ranked = matches!(self, Kind::Truncated { .. });
                 let shaping = if ranked { shaping.rank_for(m)? } else { shaping };
-                let chosen = shaping.for_attention_rows((&x, &rows), &y, exact)?;
+                let chosen = shaping.for_attention_rows(&x, &rows, &y, exact)?;
                 (chosen.shape, chosen.exact_keys)
             }
         };
@@ -112,8 +112,8 @@ impl Chosen {
         let attention = Attention::new(map)?;
         match (self.kind.takes_exact_keys(), keys) {
             (false, _) => Ok(attention),
-            (true, Keys::Chosen) => attention.exact_at(&self.keys),
-            (true, Keys::Heaviest) => attention.exact_keys(EXACT_KEYS),
+            (true, Keys::Chosen) => attention.with_keys_exact(&self.keys),
+            (true, Keys::Heaviest) => attention.with_heaviest_keys_exact(EXACT_KEYS),
         }
     }
 }

@@ -50,7 +50,8 @@ impl Evaluation {
         let rows = |x: &Array2<f32>, rows: &[usize]| one_head(&x.select(Axis(0), rows));
         let (queries, keys) = (&split.evaluated.queries, &split.evaluated.keys);
         let tokens = [rows(q, queries), rows(k, keys), rows(v, keys)];
-        let exact = ExactAttention::new().bidirectional(&Heads::new(&tokens[0], &tokens[1], &tokens[2])?)?;
+        let exact =
+            ExactAttention::new().bidirectional(&Heads::new(&tokens[0], &tokens[1], &tokens[2])?)?.output;
         Ok(Evaluation { tokens, exact })
     }
 

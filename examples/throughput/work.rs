@@ -224,7 +224,7 @@ fn project_tiles<T: Real>(
     let m = projection.count();
     for x in x.axis_chunks_iter(Axis(0), TILE) {
         let rows = x.nrows();
-        project_tile(projection, x, (&mut values[..rows * m], m), &mut norms[..rows], scratch);
+        project_tile(projection, x, &mut values[..rows * m], m, &mut norms[..rows], scratch);
         black_box(&*values);
     }
 }

@@ -7,6 +7,7 @@ use crate::engine::for_runs;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
 use crate::map::check_addressable;
+use crate::numeric::slice_of;
 use crate::{Real, SignedLog};
 
 /// The number of rows that are predicted together.
@@ -116,12 +117,13 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         let work = x.len().saturating_mul(self.x.nrows());
         for_runs(
             out.view_mut(),
-            (ROWS, work),
+            ROWS,
+            work,
             |_| (),
             |_, run, mut out| {
                 for (i, mut out) in run.zip(out.rows_mut()) {
                     let x = x.row(i);
-                    let weights = self.weights(x.to_slice().unwrap_or(&[]));
+                    let weights = self.weights(slice_of(&x));
                     let total: f64 = weights.iter().sum();
                     for (j, (out, column)) in out.iter_mut().zip(self.targets.columns()).enumerate() {
                         let sum: f64 = weights.iter().zip(column).map(|(w, y)| w * y.widen()).sum();
@@ -135,7 +137,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
 
     /// K(x, xᵢ) for all training points, relative to the largest.
     fn weights(&self, x: &[T]) -> Vec<f64> {
-        let log = |y: ArrayView1<'_, T>| self.kernel.log_of_slices(x, y.to_slice().unwrap_or(&[]));
+        let log = |y: ArrayView1<'_, T>| self.kernel.log_of_slices(x, slice_of(&y));
         let logs: Vec<SignedLog> = self.x.rows().into_iter().map(log).collect();
         let top = logs.iter().map(|w| w.ln_abs).fold(f64::NEG_INFINITY, f64::max);
         let relative = |w: &SignedLog| match top {

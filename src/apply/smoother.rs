@@ -4,14 +4,15 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayRef2, s};
 
-use super::sums::{Applied, Out, Room, Sums, rows};
+use super::sums::{Applied, Out, SumBuffers, Sums, rows};
 use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::Real;
 use crate::engine::{Batch, Points, Pool, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::{Map, check_addressable};
+use crate::numeric::slice_of;
 
-/// Points whose sums are computed together, of the scalar type: the more, the more targets there are sums for.
+/// The number of points that are summed in the scalar type; it grows with the number of targets.
 fn run(targets: usize) -> usize {
     targets.saturating_mul(4).clamp(128, 512)
 }
@@ -91,13 +92,13 @@ impl<T: Real> Smoother<T> {
         let (targets_count, width) = (self.totals.len(), program.width());
         // Sums of runs are used again: page-faulting new ones would take a sixth of the time.
         let spare = Pool::default();
-        let of_run = |run: Range<usize>, batch: &mut Batch<T>, room: &mut Room<T>| {
+        let of_run = |run: Range<usize>, batch: &mut Batch<T>, buffers: &mut SumBuffers<T>| {
             // Finite points whose squared norm overflows have no features.
             let overflow = (0..batch.rows()).find(|i| batch.row(*i).log_scales.iter().any(|s| s.is_nan()));
             match overflow {
                 None => {
                     let mut sums = spare.take().unwrap_or_else(|| Sums::new(targets_count, width));
-                    sums.replace(batch, (form, program.blocks()), rows(targets, run), room);
+                    sums.replace(batch, form, program.blocks(), rows(targets, run), buffers);
                     Ok(sums)
                 }
                 Some(row) => Err(Error::NotFinite { what: "the features of x", row: run.start + row }),
@@ -105,7 +106,7 @@ impl<T: Real> Smoother<T> {
         };
         let mut sums = Ok(Sums::new(targets_count, width));
         let shape = Runs { rows: run(targets_count), bytes: Sums::size(targets_count, width) };
-        fold(program, (Side::Y, form), x, shape, of_run, |run| match (&mut sums, run) {
+        fold(program, Side::Y, form, x, shape, of_run, |run| match (&mut sums, run) {
             (Ok(sums), Ok(run)) => {
                 sums.add(&run);
                 spare.give(run);
@@ -206,14 +207,14 @@ impl<T: Real> Smoother<T> {
         let mut out = Array2::default((x.nrows(), columns));
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (sums, work) = (self.sums.prepared(program, form), program.width() * self.totals.len());
-        let write = |_: Range<usize>, batch: &mut Batch<T>, mut out: Out<'_, U>, room: &mut Applied<T>| {
-            sums.apply(batch, program.blocks(), room);
-            for (mut out, sums) in out.rows_mut().into_iter().zip(room.sums.rows()) {
-                let sums = sums.to_slice().unwrap_or(&[]);
+        let write = |_: Range<usize>, batch: &mut Batch<T>, mut out: Out<'_, U>, applied: &mut Applied<T>| {
+            sums.apply(batch, program.blocks(), applied);
+            for (mut out, sums) in out.rows_mut().into_iter().zip(applied.sums.rows()) {
+                let sums = slice_of(&sums);
                 out.iter_mut().enumerate().for_each(|(j, out)| *out = entry(sums, j));
             }
         };
-        map_rows(program, (Side::X, form), x, out.view_mut(), work, write);
+        map_rows(program, Side::X, form, x, out.view_mut(), work, write);
         Ok(out)
     }
 }
@@ -228,7 +229,7 @@ mod stored {
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "Smoother", bound = "")]
-    struct Stored<T: Real> {
+    struct StoredSmoother<T: Real> {
         map: Map<T>,
         sums: Sums,
         #[serde(with = "crate::exact")]
@@ -239,13 +240,13 @@ mod stored {
     impl<T: Real> Serialize for Smoother<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let Smoother { map, sums, totals, count } = self.clone();
-            Stored { map, sums, totals, count }.serialize(serializer)
+            StoredSmoother { map, sums, totals, count }.serialize(serializer)
         }
     }
 
     impl<'de, T: Real> Deserialize<'de> for Smoother<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let Stored { map, sums, totals, count } = Stored::deserialize(deserializer)?;
+            let StoredSmoother { map, sums, totals, count } = StoredSmoother::deserialize(deserializer)?;
             let finite = totals.iter().all(|total| total.is_finite());
             if !finite || totals.is_empty() || !sums.fits(totals.len(), map.feature_dim()) {
                 return Err(D::Error::custom("sums of another shape than that of the map and the targets"));

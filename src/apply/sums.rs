@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 
 use crate::Real;
 use crate::engine::{Batch, Form, Program, Row};
-use crate::numeric::{self, Isa, Packed, dot, exp_minus, max};
+use crate::numeric::{self, Isa, Packed, dot, exp_minus, max, power_of_two_below};
 
 /// Σᵢ yᵢ φ_f(xᵢ) for every feature f and target, each e^reference\[f\] times what is stored, in `f64`.
 ///
@@ -25,7 +25,7 @@ pub(super) struct Sums {
 
 /// Buffers that a thread reuses from run to run.
 #[derive(Default)]
-pub(super) struct Room<T> {
+pub(super) struct SumBuffers<T> {
     /// (targets + 1) × n: the targets of a run, and ones.
     targets: Vec<T>,
     tops: Vec<T>,
@@ -43,31 +43,39 @@ impl Sums {
     pub(super) fn replace<T: Real>(
         &mut self,
         batch: &mut Batch<T>,
-        (form, blocks): (Form, &[Range<usize>]),
+        form: Form,
+        blocks: &[Range<usize>],
         targets: ArrayView2<'_, T>,
-        room: &mut Room<T>,
+        buffers: &mut SumBuffers<T>,
     ) {
         let (n, width) = (batch.rows(), self.reference.len());
         for (b, columns) in blocks.iter().enumerate() {
             let reference = &mut self.reference[columns.clone()];
             match form {
-                Form::Logarithms => exponentiate(batch, b, columns, reference, &mut room.tops),
+                Form::Logarithms => exponentiate(batch, b, columns, reference, &mut buffers.tops),
                 Form::Values => rescale(batch, b, columns, reference),
             }
         }
         // Divided by powers of two, so that no sum overflows T.
         let units: Vec<f64> = targets.columns().into_iter().map(unit).collect();
         let stride = numeric::spread::<T>(n);
-        room.targets.clear();
+        buffers.targets.clear();
         for (column, unit) in targets.columns().into_iter().zip(&units) {
-            room.targets.extend(column.iter().map(|y| T::narrow(y.widen() / unit)));
-            room.targets.resize(room.targets.len() + stride - n, T::zero());
+            buffers.targets.extend(column.iter().map(|y| T::narrow(y.widen() / unit)));
+            buffers.targets.resize(buffers.targets.len() + stride - n, T::zero());
         }
-        room.targets.resize((targets.ncols() + 1) * stride, T::one());
-        room.products.resize(self.sums.len(), T::zero());
-        room.packed.refill_columns(batch.values(), (n, width));
-        numeric::product(Isa::best(), &room.targets, stride, room.packed.all(), &mut room.products, width);
-        let products = room.products.chunks_exact(width.max(1));
+        buffers.targets.resize((targets.ncols() + 1) * stride, T::one());
+        buffers.products.resize(self.sums.len(), T::zero());
+        buffers.packed.refill_columns(batch.values(), n, width);
+        numeric::product(
+            Isa::best(),
+            &buffers.targets,
+            stride,
+            buffers.packed.all(),
+            &mut buffers.products,
+            width,
+        );
+        let products = buffers.products.chunks_exact(width.max(1));
         let units = units.iter().chain(std::iter::once(&1.0));
         for ((mut sums, products), unit) in self.sums.rows_mut().into_iter().zip(products).zip(units) {
             sums.iter_mut().zip(products).for_each(|(sum, product)| *sum = product.widen() * unit);
@@ -221,7 +229,7 @@ impl<T: Real> Prepared<'_, T> {
                 let values = &batch.row(i).values[columns.clone()];
                 for (out, sums) in out.iter_mut().zip(self.sums.rows()) {
                     let sums = sums.slice_move(s![columns.clone()]);
-                    *out += weight * sums.to_slice().map_or(f64::NAN, |sums| dot(Isa::best(), values, sums));
+                    *out += weight * dot(Isa::best(), values, numeric::slice_of(&sums));
                 }
             }
         }
@@ -311,12 +319,9 @@ fn exponentiate_row<T: Real>(row: &mut [T], bias: &[T]) -> f64 {
     top.widen()
 }
 
-/// The power of two next to the largest magnitude of numbers.
+/// A power of two near the largest magnitude of numbers.
 fn unit<T: Real>(column: ndarray::ArrayView1<'_, T>) -> f64 {
-    let largest = column.iter().fold(0.0, |largest: f64, y| largest.max(y.widen().abs()));
-    let (_, exponent) = libm::frexp(largest);
-    // Within the normal numbers, so that division is exact.
-    if largest == 0.0 { 1.0 } else { libm::ldexp(1.0, exponent.clamp(-1000, 1000)) }
+    power_of_two_below(column.iter().fold(0.0, |largest: f64, y| largest.max(y.widen().abs())))
 }
 
 /// The rows `run` of a matrix.

@@ -6,7 +6,7 @@ use rand::{Rng, RngExt};
 use super::Statistics;
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::numeric::{Isa, nearest, squared_distance, squared_norm};
+use crate::numeric::{Isa, matrix_of, nearest, slice_of, squared_distance, squared_norm};
 
 /// The maximum number of k-means steps; more than 20 are rarely needed.
 const STEPS: usize = 100;
@@ -45,7 +45,7 @@ const STEPS: usize = 100;
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredClustering", into = "StoredClustering")
 )]
 pub struct Clustering {
     /// k × d, in standard layout.
@@ -63,7 +63,7 @@ impl Clustering {
     /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points.
     pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, rng: &mut R) -> Result<Self> {
         check_positive("the number of clusters k", k)?;
-        let points = Points::new(points)?;
+        let points = ValidatedPoints::new(points)?;
         let centres = lloyd(&points, first_centres(&points, k, rng)?);
         Clustering::new(centres)?.with_points(&points)
     }
@@ -90,7 +90,7 @@ impl Clustering {
         check_size("the number of columns of the mean squares", centres.ncols(), mean_squares.ncols())?;
         let standard = |array: Array2<f64>| array.as_standard_layout().into_owned();
         let centres = standard(centres);
-        let rows = centres.as_slice().unwrap_or_default().chunks_exact(centres.ncols());
+        let rows = slice_of(&centres).chunks_exact(centres.ncols());
         check_rows("the centres", rows)?;
         let wrong = |(_, v): &(_, &f64)| !(v.is_finite() && **v >= 0.0);
         match mean_squares.indexed_iter().find(wrong) {
@@ -110,20 +110,18 @@ impl Clustering {
     /// [`of`](Clustering::of).
     pub fn with_spread_of<T: Real>(self, points: &ArrayRef2<T>) -> Result<Self> {
         check_size("the number of columns of the points", self.dim(), points.ncols())?;
-        self.with_points(&Points::new(points)?)
+        self.with_points(&ValidatedPoints::new(points)?)
     }
 
-    fn with_points(mut self, points: &Points) -> Result<Self> {
+    fn with_points(mut self, points: &ValidatedPoints) -> Result<Self> {
         let mut members: Vec<Vec<f64>> = vec![Vec::new(); self.len()];
         points.rows().for_each(|point| members[self.nearest_to(point)].extend(point));
         for (members, mut row) in members.into_iter().zip(self.mean_squares.rows_mut()) {
-            let shape = (members.len() / points.dim, points.dim);
-            let statistics =
-                Array2::from_shape_vec(shape, members).ok().map(|members| Statistics::of(&members));
-            let mean_squares = match statistics.transpose()? {
-                Some(statistics) if statistics.count() > 0 => statistics.mean_squares()?,
-                _ => continue,
-            };
+            if members.is_empty() {
+                continue;
+            }
+            let members = matrix_of(members.len() / points.dim, points.dim, members);
+            let mean_squares = Statistics::of(&members)?.mean_squares()?;
             row.iter_mut().zip(mean_squares).for_each(|(own, square)| *own = square);
         }
         Ok(self)
@@ -165,7 +163,7 @@ impl Clustering {
 
     /// The nearest centre of a point in ℝᵈ; 0 if it is not finite.
     pub(crate) fn nearest_to<T: Real>(&self, point: &[T]) -> usize {
-        nearest(Isa::best(), self.centres.as_slice().unwrap_or_default(), point).0
+        nearest(Isa::best(), slice_of(&self.centres), point).0
     }
 }
 
@@ -179,16 +177,16 @@ fn check_rows<'a>(what: &'static str, mut rows: impl Iterator<Item = &'a [f64]>)
 }
 
 /// Validated points in standard layout.
-struct Points {
+struct ValidatedPoints {
     values: Vec<f64>,
     dim: usize,
 }
 
-impl Points {
+impl ValidatedPoints {
     fn new<T: Real>(points: &ArrayRef2<T>) -> Result<Self> {
         check_positive("the dimension d", points.ncols())?;
         let values = points.iter().map(|v| v.widen()).collect();
-        let points = Points { values, dim: points.ncols() };
+        let points = ValidatedPoints { values, dim: points.ncols() };
         check_rows("the points", points.rows())?;
         Ok(points)
     }
@@ -203,7 +201,7 @@ impl Points {
 }
 
 /// Initial centres by k-means++.
-fn first_centres<R: Rng + ?Sized>(points: &Points, k: usize, rng: &mut R) -> Result<Array2<f64>> {
+fn first_centres<R: Rng + ?Sized>(points: &ValidatedPoints, k: usize, rng: &mut R) -> Result<Array2<f64>> {
     let n = points.rows().len();
     if n == 0 {
         return Err(Error::NoData { what: "k-means" });
@@ -232,7 +230,7 @@ fn first_centres<R: Rng + ?Sized>(points: &Points, k: usize, rng: &mut R) -> Res
 }
 
 /// The candidate with the smallest resulting sum of squared distances; the first if several are equal.
-fn best(points: &Points, distances: &[f64], candidates: &[usize]) -> usize {
+fn best(points: &ValidatedPoints, distances: &[f64], candidates: &[usize]) -> usize {
     let largest = distances.iter().copied().fold(0.0, f64::max);
     let left = |candidate: &usize| -> f64 {
         let to = |point: &[f64]| squared_distance(Isa::best(), point, points.row(*candidate));
@@ -259,7 +257,7 @@ fn draw<R: Rng + ?Sized>(weights: &[f64], rng: &mut R) -> Option<usize> {
 }
 
 /// Moves centres to the means of their points until no point changes its cluster.
-fn lloyd(points: &Points, mut centres: Array2<f64>) -> Array2<f64> {
+fn lloyd(points: &ValidatedPoints, mut centres: Array2<f64>) -> Array2<f64> {
     let mut clusters = Vec::new();
     for _ in 0..STEPS {
         let assigned = assign(points, &centres);
@@ -273,11 +271,9 @@ fn lloyd(points: &Points, mut centres: Array2<f64>) -> Array2<f64> {
 }
 
 /// The cluster of each point. Empty clusters get a point if enough points differ from their centres.
-fn assign(points: &Points, centres: &Array2<f64>) -> Vec<usize> {
-    let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) = points
-        .rows()
-        .map(|point| nearest(Isa::best(), centres.as_slice().unwrap_or_default(), point))
-        .unzip();
+fn assign(points: &ValidatedPoints, centres: &Array2<f64>) -> Vec<usize> {
+    let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) =
+        points.rows().map(|point| nearest(Isa::best(), slice_of(centres), point)).unzip();
     let mut counts = vec![0usize; centres.nrows()];
     clusters.iter().for_each(|cluster| counts[*cluster] += 1);
     for empty in 0..counts.len() {
@@ -297,7 +293,7 @@ fn assign(points: &Points, centres: &Array2<f64>) -> Vec<usize> {
     clusters
 }
 
-fn move_to_means(points: &Points, clusters: &[usize], centres: &mut Array2<f64>) {
+fn move_to_means(points: &ValidatedPoints, clusters: &[usize], centres: &mut Array2<f64>) {
     let mut offsets = Array2::<f64>::zeros(centres.dim());
     let mut counts = vec![0.0; centres.nrows()];
     for (point, cluster) in points.rows().zip(clusters) {
@@ -316,7 +312,7 @@ fn move_to_means(points: &Points, clusters: &[usize], centres: &mut Array2<f64>)
 /// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredClustering {
     #[serde(with = "crate::exact")]
     centres: Array2<f64>,
     #[serde(with = "crate::exact")]
@@ -324,18 +320,18 @@ struct Parts {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for Clustering {
+impl TryFrom<StoredClustering> for Clustering {
     type Error = Error;
 
-    fn try_from(parts: Parts) -> Result<Self> {
-        Clustering::from_parts(parts.centres, parts.mean_squares)
+    fn try_from(stored: StoredClustering) -> Result<Self> {
+        Clustering::from_parts(stored.centres, stored.mean_squares)
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<Clustering> for Parts {
+impl From<Clustering> for StoredClustering {
     fn from(clustering: Clustering) -> Self {
-        Parts { centres: clustering.centres, mean_squares: clustering.mean_squares }
+        StoredClustering { centres: clustering.centres, mean_squares: clustering.mean_squares }
     }
 }
 
@@ -346,13 +342,13 @@ mod tests {
 
     #[test]
     fn empty_clusters_get_the_farthest_points() {
-        let points = Points::new(&arr2(&[[0.0], [1.0], [10.0], [12.0], [30.0]])).unwrap();
+        let points = ValidatedPoints::new(&arr2(&[[0.0], [1.0], [10.0], [12.0], [30.0]])).unwrap();
         // No point is near the second and the third centre.
         let centres = arr2(&[[0.0], [1000.0], [2000.0]]);
         assert_eq!(assign(&points, &centres), [0, 0, 0, 2, 1]);
         assert_eq!(lloyd(&points, centres), arr2(&[[0.5], [30.0], [11.0]]));
         // No point moves if all points equal their centres.
-        let equal = Points::new(&arr2(&[[2.0], [2.0]])).unwrap();
+        let equal = ValidatedPoints::new(&arr2(&[[2.0], [2.0]])).unwrap();
         assert_eq!(assign(&equal, &arr2(&[[2.0], [5.0]])), [0, 0]);
         assert_eq!(lloyd(&equal, arr2(&[[2.0], [5.0]])), arr2(&[[2.0], [5.0]]));
     }

@@ -1,9 +1,9 @@
 //! [`Absorbed`]: a matrix on points that is multiplied into the frequencies.
 
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
 
-use super::leaf::Leaf;
-use super::{Input, Method, Projection, Scratch};
+use super::leaf::{Leaf, RowTerm};
+use super::{Input, Method, Pass, Projection, Scratch, Tile};
 use crate::Real;
 use crate::error::Result;
 use crate::frequency::Frequencies;
@@ -15,12 +15,12 @@ use crate::numeric::{self, Isa, Packed, panel_width};
 pub(super) struct Absorbed<T> {
     /// On the rows Mᵀω, which divides by ℓ.
     pub projection: Projection<T>,
-    norm: Norm<T>,
+    norm: NormForm<T>,
 }
 
-/// How ‖z/ℓ‖² is computed from x − c.
+/// How ‖z/ℓ‖² is computed from x − c, where z = M(x − c).
 #[derive(Debug)]
-enum Norm<T> {
+enum NormForm<T> {
     /// Each coordinate has a factor, or all have one.
     Scales(f64, Vec<f64>),
     /// ‖R(x − c)‖² with a lower triangle R.
@@ -43,30 +43,33 @@ impl<T: Real> Absorbed<T> {
             Projection::with_method(Frequencies::from_rows(rows)?, lengthscale.clone(), Method::Dense)?;
         let diagonal = matrix.indexed_iter().all(|((k, l), v)| k == l || *v == 0.0);
         let norm = if diagonal && matrix.diag().iter().all(|v| v.abs() == 1.0) {
-            // It is ‖(x − c)/ℓ‖².
+            // M changes signs only: ‖z/ℓ‖ = ‖(x − c)/ℓ‖.
             let (scale, scales) = lengthscale.inverses();
-            Norm::Scales(scale, scales)
+            NormForm::Scales(scale, scales)
         } else if diagonal {
-            Norm::Scales(1.0, (0..d).map(|k| matrix[[k, k]] / lengthscale.at(k)).collect())
+            NormForm::Scales(1.0, (0..d).map(|k| matrix[[k, k]] / lengthscale.at(k)).collect())
         } else {
             let whole = Array2::from_shape_fn((d, d), |(k, l)| matrix[[k, l]] / lengthscale.at(k));
             let triangle = lower_triangle(whole);
-            Norm::Triangle(Packed::new(d, d, |k, l| T::saturated(triangle[[k, l]])))
+            NormForm::Triangle(Packed::new(d, d, |k, l| T::saturated(triangle[[k, l]])))
         };
         Ok(Some(Absorbed { projection, norm }))
     }
 
-    /// Adds ‖z/ℓ‖² times a coefficient to each term.
+    /// Adds ‖z/ℓ‖² times a coefficient to each term; nothing if that is 0, where the norm may be infinite.
     pub fn add_norms(&self, shifted: &[T], coefficient: f64, terms: &mut [f64], scratch: &mut Scratch<T>) {
+        if coefficient == 0.0 {
+            return;
+        }
         let (isa, d) = (Isa::best(), self.projection.input_dim());
-        let mut add = |rows: &[T], (scale, scales): (f64, &[f64])| {
+        let mut add = |rows: &[T], scale: f64, scales: &[f64]| {
             for (row, term) in rows.chunks_exact(d).zip(&mut *terms) {
                 *term += coefficient * numeric::squared_norm(isa, row, scale, scales);
             }
         };
         match &self.norm {
-            Norm::Scales(scale, scales) => add(shifted, (*scale, scales)),
-            Norm::Triangle(triangle) => {
+            NormForm::Scales(scale, scales) => add(shifted, *scale, scales),
+            NormForm::Triangle(triangle) => {
                 let mut rows = scratch.take(shifted.len());
                 let width = panel_width::<T>();
                 // A panel of the triangle needs no more columns than its last row.
@@ -74,10 +77,29 @@ impl<T: Real> Absorbed<T> {
                     let (first, depth) = (p * width, (p + 1) * width);
                     numeric::product(isa, shifted, d, panel.shallow(depth), &mut rows[first..], d);
                 }
-                add(&rows, (1.0, &[]));
+                add(&rows, 1.0, &[]);
                 scratch.give(rows);
             }
         }
+    }
+}
+
+impl<T: Real> Absorbed<T> {
+    /// The features of the leaf at x − c, with these logarithms of factors for the rows.
+    pub fn fill(
+        &self,
+        leaf: &Leaf<T>,
+        pass: Pass,
+        shifted: ArrayView2<'_, T>,
+        terms: &[f64],
+        tile: &mut Tile<'_, T>,
+        scratch: &mut Scratch<T>,
+    ) {
+        self.projection.project(shifted.into(), tile, scratch, None);
+        leaf.finish(pass, tile, |i, squared_norm| {
+            let log = if squared_norm.is_finite() { terms[i] } else { f64::NAN };
+            RowTerm { log, phase: 0.0, reach: self.projection.bound(squared_norm) }
+        });
     }
 }
 

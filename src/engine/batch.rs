@@ -2,9 +2,10 @@
 
 use std::ops::Range;
 
+use super::tile::TileShape;
 use super::{Form, Points, Program, Scratch, Side, Tile};
 use crate::Real;
-use crate::numeric::{Buffer, Window};
+use crate::numeric::{Buffer, ScaledRows, Window};
 
 /// Features of a run of points, to be read row by row.
 #[derive(Debug, Default)]
@@ -13,23 +14,22 @@ pub(crate) struct Batch<T> {
     /// As many as values for logarithms, else none.
     signs: Vec<T>,
     log_scales: Vec<f64>,
-    rows: usize,
-    width: usize,
-    blocks: usize,
+    shape: TileShape,
 }
 
 /// A row of features.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Features<'a, T> {
+pub(crate) struct FeatureRow<'a, T> {
     pub values: &'a [T],
     pub signs: &'a [T],
     pub log_scales: &'a [f64],
 }
 
 impl<T: Real> Batch<T> {
-    /// Resizes to `rows` rows of `width` features in `blocks` blocks, with arbitrary contents; signs are 1.
-    pub fn resize(&mut self, rows: usize, (width, blocks): (usize, usize), form: Form) {
-        (self.rows, self.width, self.blocks) = (rows, width, blocks);
+    /// Resizes, with arbitrary contents; signs are 1.
+    pub fn resize(&mut self, shape: TileShape, form: Form) {
+        let TileShape { rows, width, blocks } = shape;
+        self.shape = shape;
         self.values.take(rows * width);
         self.log_scales.resize(rows * blocks, 0.0);
         self.signs.clear();
@@ -42,26 +42,27 @@ impl<T: Real> Batch<T> {
     pub fn fill(
         &mut self,
         program: &Program<T>,
-        (side, form): (Side, Form),
+        side: Side,
+        form: Form,
         x: Points<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        self.resize(x.nrows(), (program.width(), program.blocks().len()), form);
-        program.fill((side, form), x, &mut self.tile(), scratch);
+        let (width, blocks) = (program.width(), program.blocks().len());
+        self.resize(TileShape { rows: x.nrows(), width, blocks }, form);
+        program.fill(side, form, x, &mut self.tile(), scratch);
     }
 
     pub fn tile(&mut self) -> Tile<'_, T> {
-        let shape = (self.rows, self.width, self.blocks);
-        Tile::new(&mut self.values, &mut self.signs, &mut self.log_scales, shape)
+        Tile::new(&mut self.values, &mut self.signs, &mut self.log_scales, self.shape)
     }
 
     pub fn rows(&self) -> usize {
-        self.rows
+        self.shape.rows
     }
 
     /// D.
     pub fn width(&self) -> usize {
-        self.width
+        self.shape.width
     }
 
     /// All values, row by row.
@@ -71,11 +72,11 @@ impl<T: Real> Batch<T> {
 
     /// The values, signs and scales of row `i`, to be changed.
     pub fn row_mut(&mut self, i: usize) -> super::Row<'_, T> {
-        let columns = i * self.width..(i + 1) * self.width;
+        let columns = i * self.shape.width..(i + 1) * self.shape.width;
         super::Row {
             signs: if self.signs.is_empty() { &mut [] } else { &mut self.signs[columns.clone()] },
             values: &mut self.values[columns],
-            log_scales: &mut self.log_scales[i * self.blocks..(i + 1) * self.blocks],
+            log_scales: &mut self.log_scales[i * self.shape.blocks..(i + 1) * self.shape.blocks],
         }
     }
 
@@ -85,22 +86,22 @@ impl<T: Real> Batch<T> {
     }
 
     /// The values and scales of a range of rows.
-    pub fn rows_in(&self, rows: Range<usize>) -> (Window<&[T]>, Window<&[f64]>) {
-        let (width, blocks) = (self.width, self.blocks);
+    pub fn rows_in(&self, rows: Range<usize>) -> ScaledRows<&[T], &[f64]> {
+        let TileShape { width, blocks, .. } = self.shape;
         let values = &self.values[rows.start * width..];
         let scales = &self.log_scales[rows.start * blocks..];
         let rows = rows.len();
-        let scales = Window { values: scales, rows, stride: blocks, width: blocks };
-        (Window { values, rows, stride: width, width }, scales)
+        let log_scales = Window { values: scales, rows, stride: blocks, width: blocks };
+        ScaledRows { values: Window { values, rows, stride: width, width }, log_scales }
     }
 
     #[inline]
-    pub fn row(&self, i: usize) -> Features<'_, T> {
-        let columns = i * self.width..(i + 1) * self.width;
-        Features {
+    pub fn row(&self, i: usize) -> FeatureRow<'_, T> {
+        let columns = i * self.shape.width..(i + 1) * self.shape.width;
+        FeatureRow {
             values: &self.values[columns.clone()],
             signs: if self.signs.is_empty() { &[] } else { &self.signs[columns] },
-            log_scales: &self.log_scales[i * self.blocks..(i + 1) * self.blocks],
+            log_scales: &self.log_scales[i * self.shape.blocks..(i + 1) * self.shape.blocks],
         }
     }
 }

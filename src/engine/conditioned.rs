@@ -5,7 +5,6 @@ use std::sync::Arc;
 use ndarray::{Array2, ArrayView1, ArrayView2};
 
 use super::absorbed::Absorbed;
-use super::leaf::{Leaf, Term};
 use super::plan::{Pass, Plan};
 use super::{Facts, Scratch, Side, Tile};
 use crate::Real;
@@ -57,6 +56,13 @@ pub(crate) struct Conditioned<T> {
     bare: [bool; 2],
 }
 
+/// Some points x, and x − c row by row.
+#[derive(Clone, Copy)]
+struct ShiftedPoints<'a, T> {
+    x: ArrayView2<'a, T>,
+    shifted: &'a [T],
+}
+
 /// The transformation of the points of a side.
 #[derive(Debug)]
 struct Change<T> {
@@ -66,8 +72,10 @@ struct Change<T> {
     /// M, if z is computed.
     matrix: Packed<T>,
     absorbed: Option<Absorbed<T>>,
-    /// 1/ℓ, if it is the same for all coordinates, and for each of them, else.
-    scales: (f64, Vec<f64>),
+    /// 1/ℓ, if it is the same for all coordinates.
+    scale: f64,
+    /// 1/ℓₖ for each coordinate, else empty.
+    scales: Vec<f64>,
 }
 
 impl<T: Real> Conditioned<T> {
@@ -112,9 +120,15 @@ impl<T: Real> Conditioned<T> {
         change.terms(x, &mut terms, bare);
         match (&change.absorbed, &*self.base) {
             (Some(absorbed), Plan::Leaf(leaf)) => {
-                change.fill_absorbed(absorbed, leaf, (pass, bare), (x, points), &mut terms, tile, scratch);
+                let coefficient = if bare { 0.0 } else { leaf.row + change.affine.image };
+                absorbed.add_norms(points, coefficient, &mut terms, scratch);
+                let points = numeric::matrix_view(x.nrows(), x.ncols(), points);
+                absorbed.fill(leaf, pass, points, &terms, tile, scratch);
             }
-            _ => self.fill_images(change, pass, (x, points), &mut terms, tile, scratch),
+            _ => {
+                let points = ShiftedPoints { x, shifted: points };
+                self.fill_images(change, pass, points, &mut terms, tile, scratch);
+            }
         }
         scratch.give(buffer);
         scratch.give_wide(terms);
@@ -125,25 +139,25 @@ impl<T: Real> Conditioned<T> {
         &self,
         change: &Change<T>,
         pass: Pass,
-        (x, shifted): (ArrayView2<'_, T>, &[T]),
+        points: ShiftedPoints<'_, T>,
         terms: &mut [f64],
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
-        let r = change.affine.matrix.nrows();
-        let mut images = scratch.take(x.nrows() * r);
-        change.images(x, shifted, &mut images);
+        let (n, r) = (points.x.nrows(), change.affine.matrix.nrows());
+        let mut images = scratch.take(n * r);
+        change.images(points, &mut images);
         let image = if self.bare[pass.side as usize] { 0.0 } else { change.affine.image };
         for (z, term) in images.chunks_exact_mut(r).zip(&mut *terms) {
             *term += change.of_image(image, z);
-            // The base makes such rows NaN itself: rows that it has completed may have been written on already.
+            // The base then makes the row NaN itself: afterwards it could not be changed, since rows that are complete may have
+            // been copied to the result.
             if !term.is_finite() {
                 z.fill(T::nan());
             }
         }
-        if let Ok(z) = ArrayView2::from_shape((x.nrows(), r), &images) {
-            self.base.fill(pass.of_other_points(), z.into(), tile, scratch);
-        }
+        let z = numeric::matrix_view(n, r, &images);
+        self.base.fill(pass.of_other_points(), z.into(), tile, scratch);
         for (i, term) in terms.iter().enumerate() {
             tile.row(i).log_scales.iter_mut().for_each(|scale| *scale += term);
         }
@@ -154,10 +168,8 @@ impl<T: Real> Conditioned<T> {
     pub fn images(&self, side: Side, x: ArrayView2<'_, T>) -> Array2<T> {
         let change = &*self.sides[side as usize];
         let (mut buffer, mut out) = (Vec::new(), Array2::zeros((x.nrows(), change.affine.matrix.nrows())));
-        let points = change.shifted(x, &mut buffer);
-        if let Some(out) = out.as_slice_mut() {
-            change.images(x, points, out);
-        }
+        let shifted = change.shifted(x, &mut buffer);
+        change.images(ShiftedPoints { x, shifted }, numeric::slice_of_mut(&mut out));
         out
     }
 
@@ -167,7 +179,7 @@ impl<T: Real> Conditioned<T> {
         let mut terms = vec![0.0; x.nrows()];
         change.terms(x, &mut terms, false);
         for (term, z) in terms.iter_mut().zip(images.rows()) {
-            *term += change.of_image(change.affine.image, z.to_slice().unwrap_or(&[]));
+            *term += change.of_image(change.affine.image, numeric::slice_of(&z));
         }
         terms
     }
@@ -177,13 +189,15 @@ impl<T: Real> Conditioned<T> {
     pub fn pull_back(
         &self,
         side: Side,
-        (x, images): (ArrayView2<'_, T>, ArrayView2<'_, T>),
-        (gradients, sums): (ArrayView2<'_, f64>, &[f64]),
+        x: ArrayView2<'_, T>,
+        images: ArrayView2<'_, T>,
+        gradients: ArrayView2<'_, f64>,
+        sums: &[f64],
         mut out: ndarray::ArrayViewMut2<'_, f64>,
     ) {
         let change = &*self.sides[side as usize];
         let Affine { matrix, image, point, linear, .. } = &change.affine;
-        let scale = |k: usize| change.scales.1.get(k).copied().unwrap_or(change.scales.0);
+        let scale = |k: usize| change.scales.get(k).copied().unwrap_or(change.scale);
         for (i, sum) in sums.iter().enumerate() {
             let of_image =
                 |k: usize, z: T| gradients[[i, k]] + 2.0 * image * sum * z.widen() * scale(k) * scale(k);
@@ -211,7 +225,8 @@ impl<T: Real> Change<T> {
         }
         let matrix = Packed::new(r, d, |k, l| T::saturated(affine.matrix[[k, l]]));
         let shift = affine.shift.iter().map(|c| T::saturated(*c)).collect();
-        Ok(Change { affine, shift, matrix, absorbed, scales: lengthscale.inverses() })
+        let (scale, scales) = lengthscale.inverses();
+        Ok(Change { affine, shift, matrix, absorbed, scale, scales })
     }
 
     /// x − c, row by row: the points themselves where c = 0, else in a buffer.
@@ -247,7 +262,7 @@ impl<T: Real> Change<T> {
             let own = if *point == 0.0 {
                 0.0
             } else {
-                point * numeric::squared_norm(isa, x, self.scales.0, &self.scales.1)
+                point * numeric::squared_norm(isa, x, self.scale, &self.scales)
             };
             let product = if linear.is_empty() { 0.0 } else { numeric::dot(isa, x, linear) };
             *term = own + product + constant;
@@ -256,17 +271,17 @@ impl<T: Real> Change<T> {
 
     /// A coefficient times ‖z/ℓ‖².
     fn of_image(&self, coefficient: f64, z: &[T]) -> f64 {
-        let (scale, scales) = &self.scales;
         // A coefficient of 0 takes no part: the square may be infinite.
         if coefficient == 0.0 {
             0.0
         } else {
-            coefficient * numeric::squared_norm(Isa::best(), z, *scale, scales)
+            coefficient * numeric::squared_norm(Isa::best(), z, self.scale, &self.scales)
         }
     }
 
     /// M(x − c), in `f64` where it overflows `T` on the way.
-    fn images(&self, x: ArrayView2<'_, T>, shifted: &[T], images: &mut [T]) {
+    fn images(&self, points: ShiftedPoints<'_, T>, images: &mut [T]) {
+        let ShiftedPoints { x, shifted } = points;
         let (r, d) = self.affine.matrix.dim();
         if self.absorbed.is_some() {
             let rows = shifted.chunks_exact(d).zip(images.chunks_exact_mut(r));
@@ -286,31 +301,5 @@ impl<T: Real> Change<T> {
         for (z, row) in z.iter_mut().zip(self.affine.matrix.rows()) {
             *z = T::saturated(row.iter().zip(shifted.clone()).map(|(m, x)| m * x).sum());
         }
-    }
-
-    /// The leaf with the matrix multiplied into its frequencies.
-    #[allow(clippy::too_many_arguments, reason = "the parts of one tile")]
-    fn fill_absorbed(
-        &self,
-        absorbed: &Absorbed<T>,
-        leaf: &Leaf<T>,
-        (pass, bare): (Pass, bool),
-        (x, shifted): (ArrayView2<'_, T>, &[T]),
-        terms: &mut [f64],
-        tile: &mut Tile<'_, T>,
-        scratch: &mut Scratch<T>,
-    ) {
-        let coefficient = if bare { 0.0 } else { leaf.row + self.affine.image };
-        if coefficient != 0.0 {
-            absorbed.add_norms(shifted, coefficient, terms, scratch);
-        }
-        if let Ok(points) = ArrayView2::from_shape(x.dim(), shifted) {
-            absorbed.projection.project(points.into(), tile, scratch, None);
-        }
-        leaf.finish(pass, tile, |i, squared_norm| {
-            let finite = squared_norm.is_finite();
-            let log = if finite { terms[i] } else { f64::NAN };
-            Term { log, phase: 0.0, reach: absorbed.projection.bound(squared_norm) }
-        });
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn fill<T: Real>(
 fn values<T: Real>(lengthscale: &Lengthscale, x: ArrayView1<'_, T>, values: &mut [T]) -> f64 {
     let scaled = || lengthscale.divide(x);
     let largest = scaled().fold(f64::NEG_INFINITY, f64::max);
-    // Where all are negative, the exponentials' common factor; else a divisor.
+    // Where all u are negative, e^shift is divided out; else the largest feature, 1 + u.
     let shift = T::saturated(largest.min(0.0));
     let divisor = 1.0 + largest.max(0.0);
     values.iter_mut().zip(scaled()).for_each(|(v, u)| *v = T::saturated(u.min(0.0)));

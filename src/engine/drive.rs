@@ -7,7 +7,7 @@
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayViewMut2, Axis};
 
-use super::{Form, Points, Program, Scratch, Side, Tile};
+use super::{Form, Points, Program, Scratch, Side, Tile, TileShape};
 use crate::Real;
 use crate::numeric::{Buffer, Fence};
 
@@ -21,7 +21,7 @@ const ROW_STEP: usize = 12;
 pub(super) const SMALL: usize = 1 << 18;
 /// Bytes of output from which on non-temporal stores are used.
 const STREAMED: usize = 8 << 20;
-/// Bytes of the largest tile that is written on from a buffer.
+/// Bytes of the largest tile that is copied to the result by non-temporal stores.
 const CACHED: usize = 2 << 20;
 /// Jobs for each thread, at most: enough to balance the load.
 const SHARES: usize = 4;
@@ -38,7 +38,7 @@ pub(super) fn tile_rows<T>(width: usize) -> usize {
 pub(super) fn rows_for_all_threads<T: Real>(program: &Program<T>, n: usize) -> usize {
     let (rows, threads) = (tile_rows::<T>(program.width()), rayon::current_num_threads());
     let tile = rows.min(n.div_ceil(threads).next_multiple_of(ROW_STEP)).max(1);
-    // The rows that the busiest thread gets, for each thread.
+    // The rows that would be computed in the same time if every thread had as many as the busiest one.
     let spent = n.div_ceil(tile).div_ceil(threads) * threads * tile;
     let uneven = n <= TILE_ROWS.end && 4 * spent > 5 * n;
     if program.is_wide() && uneven { n.max(1) } else { tile }
@@ -58,11 +58,12 @@ pub(crate) struct Arrays<'a, T> {
 
 /// Writes the features of the rows of `x`, with as many rows in each array.
 ///
-/// Arrays in another than the standard layout are written through a buffer; so are large values, if the map writes every
+/// Arrays in another than the standard layout are written through a buffer; so are large results, if the map writes every
 /// value once. Values of absent blocks stay as they are.
 pub(crate) fn fill<T: Real>(
     program: &Program<T>,
-    (side, form): (Side, Form),
+    side: Side,
+    form: Form,
     x: Points<'_, T>,
     arrays: Arrays<'_, T>,
 ) {
@@ -72,7 +73,7 @@ pub(crate) fn fill<T: Real>(
     let bytes = |rows: usize| rows * width * size_of::<T>();
     let streamed =
         form == Form::Values && program.writes_once() && bytes(n) > STREAMED && bytes(rows) <= CACHED;
-    fill_by(program, (side, form), x, arrays, (rows, streamed));
+    fill_by(program, side, form, x, arrays, rows, streamed);
 }
 
 /// As [`fill`], values and log scales alone.
@@ -84,37 +85,39 @@ pub(crate) fn fill_values<T: Real>(
     log_scales: ArrayViewMut2<'_, f64>,
 ) {
     let mut none = Array2::zeros((x.nrows(), 0));
-    fill(program, (side, Form::Values), x, Arrays { values, signs: none.view_mut(), log_scales });
+    fill(program, side, Form::Values, x, Arrays { values, signs: none.view_mut(), log_scales });
 }
 
 fn fill_by<T: Real>(
     program: &Program<T>,
-    what: (Side, Form),
+    side: Side,
+    form: Form,
     x: Points<'_, T>,
     arrays: Arrays<'_, T>,
-    (rows, streamed): (usize, bool),
+    rows: usize,
+    streamed: bool,
 ) {
-    // Maps, a user's own too, are never asked for the features of no points.
+    // No map, a user's own included, is asked for the features of no points.
     if x.nrows() == 0 {
         return;
     }
     let work = arrays.values.len().saturating_mul(x.depth());
-    // Runs of one tile would be a tenth of the time of a small row.
+    // Cutting the arrays into runs would add a tenth to the time of a single row.
     if x.nrows() <= rows {
-        let mut worker = Worker::default();
-        worker.scratch.wide = is_wide(x.nrows(), rows, work);
-        return worker.fill(program, what, x, arrays, streamed);
+        let mut buffers = FillBuffers::default();
+        buffers.scratch.wide = is_wide(x.nrows(), rows, work);
+        return buffers.fill(program, side, form, x, arrays, streamed);
     }
     let Arrays { mut values, mut signs, mut log_scales } = arrays;
     if work < SMALL {
-        let mut worker = Worker::default();
+        let mut buffers = FillBuffers::default();
         let chunks = (0..x.nrows().div_ceil(rows))
             .map(|i| x.run(i, rows))
             .zip(values.axis_chunks_iter_mut(Axis(0), rows))
             .zip(signs.axis_chunks_iter_mut(Axis(0), rows))
             .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows));
         for (((x, values), signs), log_scales) in chunks {
-            worker.fill(program, what, x, Arrays { values, signs, log_scales }, streamed);
+            buffers.fill(program, side, form, x, Arrays { values, signs, log_scales }, streamed);
         }
     } else {
         // Each job has its own buffers, and page-faulting them is expensive.
@@ -126,38 +129,39 @@ fn fill_by<T: Real>(
             .zip(signs.axis_chunks_iter_mut(Axis(0), rows))
             .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows))
             .with_min_len(share.max(1))
-            .for_each_init(Worker::default, |worker, (((x, values), signs), log_scales)| {
-                worker.fill(program, what, x, Arrays { values, signs, log_scales }, streamed);
+            .for_each_init(FillBuffers::default, |buffers, (((x, values), signs), log_scales)| {
+                buffers.fill(program, side, form, x, Arrays { values, signs, log_scales }, streamed);
             });
     }
 }
 
 /// The buffers that a thread reuses. Nothing is allocated if arrays are small and in standard layout.
 #[derive(Default)]
-struct Worker<T> {
+struct FillBuffers<T> {
     scratch: Scratch<T>,
     values: Buffer<T>,
     signs: Vec<T>,
     log_scales: Vec<f64>,
 }
 
-impl<T: Real> Worker<T> {
+impl<T: Real> FillBuffers<T> {
     fn fill(
         &mut self,
         program: &Program<T>,
-        what: (Side, Form),
+        side: Side,
+        form: Form,
         x: Points<'_, T>,
         arrays: Arrays<'_, T>,
         streamed: bool,
     ) {
         let Arrays { mut values, mut signs, mut log_scales } = arrays;
-        let shape = (values.nrows(), values.ncols(), log_scales.ncols());
-        let (rows, width, blocks) = shape;
-        let Worker { scratch, values: buffer, signs: sign_buffer, log_scales: scales } = self;
+        let (rows, width, blocks) = (values.nrows(), values.ncols(), log_scales.ncols());
+        let shape = TileShape { rows, width, blocks };
+        let FillBuffers { scratch, values: buffer, signs: sign_buffer, log_scales: scales } = self;
         if let (Some(values), Some(signs), Some(log_scales), false) =
             (values.as_slice_mut(), signs.as_slice_mut(), log_scales.as_slice_mut(), streamed)
         {
-            return program.fill(what, x, &mut Tile::new(values, signs, log_scales, shape), scratch);
+            return program.fill(side, form, x, &mut Tile::new(values, signs, log_scales, shape), scratch);
         }
         scales.resize(rows * blocks, 0.0);
         sign_buffer.clear();
@@ -166,13 +170,13 @@ impl<T: Real> Worker<T> {
         match values.as_slice_mut() {
             Some(out) if streamed => {
                 let mut tile = Tile::new(buffer, sign_buffer, scales, shape).streamed_to(out, &fence);
-                program.fill(what, x, &mut tile, scratch);
+                program.fill(side, form, x, &mut tile, scratch);
                 tile.complete(rows);
             }
             _ => {
                 // Values of absent blocks stay as they are.
                 buffer.iter_mut().zip(&values).for_each(|(v, out)| *v = *out);
-                program.fill(what, x, &mut Tile::new(buffer, sign_buffer, scales, shape), scratch);
+                program.fill(side, form, x, &mut Tile::new(buffer, sign_buffer, scales, shape), scratch);
                 values.iter_mut().zip(&*buffer).for_each(|(out, v)| *out = *v);
             }
         }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::parallel::prelude::*;
 use ndarray::{ArrayViewMut1, ArrayViewMut2, Axis};
 
-use super::batch::{Batch, Features};
+use super::batch::{Batch, FeatureRow};
 use super::drive::{SMALL, is_wide, rows_for_all_threads};
 use super::{Form, Points, Pool, Program, Scratch, Side};
 use crate::Real;
@@ -15,7 +15,7 @@ const PARTIALS: usize = 16;
 /// Bytes of partial sums that exist at a time, if that leaves one for each of a few threads.
 const PARTIAL_BYTES: usize = 32 << 20;
 
-/// What a feature costs when two rows are paired, in multiplications: mostly an exponential.
+/// The cost of a feature when two rows are paired, in multiplications: mostly an exponential.
 const PAIR: usize = 16;
 
 /// How a fold is divided.
@@ -27,32 +27,34 @@ pub(crate) struct Runs {
     pub bytes: usize,
 }
 
-/// The buffers that a thread keeps from tile to tile.
+/// What a thread keeps from tile to tile.
 #[derive(Default)]
-struct Worker<T, W> {
+struct FoldBuffers<T, W> {
     scratch: Scratch<T>,
     batch: Batch<T>,
-    own: W,
+    /// What the consumer keeps.
+    kept: W,
 }
 
 /// Folds the features of runs of rows of `x` into a sum, in the order of the rows: `part` computes the sum of a
 /// run from its features, `add` adds it.
 ///
-/// Runs depend only on shapes, so the result does not depend on the number of threads. `part` may keep state of type
-/// `W` between runs.
+/// Runs depend only on shapes, so the result does not depend on the number of threads. `part` may keep a `W`
+/// from run to run.
 pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
     program: &Program<T>,
-    what: (Side, Form),
+    side: Side,
+    form: Form,
     x: Points<'_, T>,
     Runs { rows, bytes }: Runs,
     part: impl Fn(Range<usize>, &mut Batch<T>, &mut W) -> A + Sync,
     mut add: impl FnMut(A),
 ) {
-    let workers = Pool::default();
-    let of_run = |worker: &mut Worker<T, W>, run: Range<usize>| {
+    let pool = Pool::default();
+    let of_run = |buffers: &mut FoldBuffers<T, W>, run: Range<usize>| {
         let x = x.rows(run.clone());
-        worker.batch.fill(program, what, x, &mut worker.scratch);
-        part(run, &mut worker.batch, &mut worker.own)
+        buffers.batch.fill(program, side, form, x, &mut buffers.scratch);
+        part(run, &mut buffers.batch, &mut buffers.kept)
     };
     let n = x.nrows();
     let partials = (PARTIAL_BYTES / bytes.max(1)).clamp(rayon::current_num_threads().min(PARTIALS), PARTIALS);
@@ -62,11 +64,11 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
         let work = group.len().saturating_mul(program.width()).saturating_mul(x.depth());
         let run = |i: usize| group.start + i * rows..group.end.min(group.start + (i + 1) * rows);
         if runs == 1 || work < SMALL {
-            let mut worker = Worker::default();
-            worker.scratch.wide = is_wide(group.len(), rows, work);
-            (0..runs).for_each(|i| add(of_run(&mut worker, run(i))));
+            let mut buffers = FoldBuffers::default();
+            buffers.scratch.wide = is_wide(group.len(), rows, work);
+            (0..runs).for_each(|i| add(of_run(&mut buffers, run(i))));
         } else {
-            let part = |i| workers.lend(|worker| of_run(worker, run(i)));
+            let part = |i| pool.lend(|buffers| of_run(buffers, run(i)));
             let parts: Vec<A> = (0..runs).into_par_iter().map(part).collect();
             parts.into_iter().for_each(&mut add);
         }
@@ -74,10 +76,11 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
 }
 
 /// Lets `write` fill runs of rows of `out` from the features of the same rows of `x`; `work` is the number of
-/// multiplications of a row beside those of its features. `write` may keep things of type `W` from run to run.
+/// multiplications of a row beside those of its features. `write` may keep a `W` from run to run.
 pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
     program: &Program<T>,
-    what: (Side, Form),
+    side: Side,
+    form: Form,
     x: Points<'_, T>,
     out: ArrayViewMut2<'_, U>,
     work: usize,
@@ -86,15 +89,15 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
     let work = work.saturating_add(program.width().saturating_mul(x.depth()));
     let total = work.saturating_mul(x.nrows());
     let rows = rows_for_all_threads(program, x.nrows());
-    let worker = |alone| {
-        let mut worker = Worker::<T, W>::default();
-        worker.scratch.wide = alone && is_wide(x.nrows(), rows, total);
-        worker
+    let make = |alone| {
+        let mut buffers = FoldBuffers::<T, W>::default();
+        buffers.scratch.wide = alone && is_wide(x.nrows(), rows, total);
+        buffers
     };
-    for_runs(out, (rows, total), worker, |worker, run, out| {
+    for_runs(out, rows, total, make, |buffers, run, out| {
         let x = x.rows(run.clone());
-        worker.batch.fill(program, what, x, &mut worker.scratch);
-        write(run, &mut worker.batch, out, &mut worker.own);
+        buffers.batch.fill(program, side, form, x, &mut buffers.scratch);
+        write(run, &mut buffers.batch, out, &mut buffers.kept);
     });
 }
 
@@ -102,37 +105,41 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
 pub(crate) fn map_pairs<T: Real, U: Send + Sync>(
     program: &Program<T>,
     form: Form,
-    (x, y): (Points<'_, T>, Points<'_, T>),
+    x: Points<'_, T>,
+    y: Points<'_, T>,
     out: ArrayViewMut1<'_, U>,
-    pair: impl Fn(Features<'_, T>, Features<'_, T>) -> U + Sync,
+    pair: impl Fn(FeatureRow<'_, T>, FeatureRow<'_, T>) -> U + Sync,
 ) {
-    let right =
-        |run: Range<usize>, left: &mut Batch<T>, mut out: ArrayViewMut2<'_, U>, own: &mut Worker<T, ()>| {
-            own.batch.fill(program, (Side::Y, form), y.rows(run), &mut own.scratch);
-            out.iter_mut().enumerate().for_each(|(i, out)| *out = pair(left.row(i), own.batch.row(i)));
-        };
+    let right = |run: Range<usize>,
+                 left: &mut Batch<T>,
+                 mut out: ArrayViewMut2<'_, U>,
+                 own: &mut FoldBuffers<T, ()>| {
+        own.batch.fill(program, Side::Y, form, y.rows(run), &mut own.scratch);
+        out.iter_mut().enumerate().for_each(|(i, out)| *out = pair(left.row(i), own.batch.row(i)));
+    };
     let work = program.width().saturating_mul(y.depth() + PAIR);
-    map_rows(program, (Side::X, form), x, out.insert_axis(Axis(1)), work, right);
+    map_rows(program, Side::X, form, x, out.insert_axis(Axis(1)), work, right);
 }
 
 /// Lets `write` fill `out` in runs of `rows` rows, one after the other if the whole `work`, in multiplications, is small.
 ///
-/// Each thread keeps a value made by `worker(alone)` from run to run, where `alone` says that no other thread takes part.
+/// Each thread keeps a value made by `make(alone)` from run to run, where `alone` says that no other thread takes part.
 pub(crate) fn for_runs<U: Send + Sync, W>(
     mut out: ArrayViewMut2<'_, U>,
-    (rows, work): (usize, usize),
-    worker: impl Fn(bool) -> W + Sync,
+    rows: usize,
+    work: usize,
+    make: impl Fn(bool) -> W + Sync,
     write: impl Fn(&mut W, Range<usize>, ArrayViewMut2<'_, U>) + Sync,
 ) {
     let alone = work < SMALL || out.nrows() <= rows;
-    let run = |worker: &mut W, (i, out): (usize, ArrayViewMut2<'_, U>)| {
-        write(worker, i * rows..i * rows + out.nrows(), out);
+    let run = |kept: &mut W, (i, out): (usize, ArrayViewMut2<'_, U>)| {
+        write(kept, i * rows..i * rows + out.nrows(), out);
     };
     let runs = out.axis_chunks_iter_mut(Axis(0), rows);
     if alone {
-        let mut worker = worker(true);
-        runs.enumerate().for_each(|item| run(&mut worker, item));
+        let mut kept = make(true);
+        runs.enumerate().for_each(|item| run(&mut kept, item));
     } else {
-        runs.into_par_iter().enumerate().for_each_init(|| worker(false), run);
+        runs.into_par_iter().enumerate().for_each_init(|| make(false), run);
     }
 }

@@ -12,7 +12,7 @@ use crate::numeric::{self, Isa, pointwise};
 pub(super) fn apply<T: Real>(f: Activation, offset: f64, values: &mut [T], bound: f64) -> f64 {
     let mut scale = activate(f, values, bound);
     if offset != 0.0 {
-        // Relative to the values of f: ε must not underflow where f is 0.
+        // ε is added relative to the values of f, and must not underflow where all of these are 0.
         scale += halve_until_one(values);
         scale = add_offset(f, offset, values, scale);
     }
@@ -23,10 +23,10 @@ pub(super) fn apply<T: Real>(f: Activation, offset: f64, values: &mut [T], bound
 
 /// Adds ε to values with the log scale `scale`, −∞ if all are 0; returns the log scale of the sums, which are at most 2.
 fn add_offset<T: Real>(f: Activation, offset: f64, values: &mut [T], scale: f64) -> f64 {
-    // Below that the inverse of e⁷⁰⁰ is still finite.
+    // The lower limit keeps e^(−top) finite.
     let top = scale.max(offset.abs().ln()).max(-700.0);
     let constant = T::narrow(offset * (-top).exp());
-    // A bound that holds for f + ε holds for rounded values too.
+    // Rounding must not make a feature negative if f + ε never is.
     let least = if f.lower_bound() + offset >= 0.0 { T::zero() } else { T::neg_infinity() };
     pointwise::affine(Isa::best(), values, T::narrow((scale - top).exp()), constant, least);
     top
@@ -71,8 +71,8 @@ fn activate<T: Real>(f: Activation, values: &mut [T], bound: f64) -> f64 {
     0.0
 }
 
-/// Multiplies a row by the power of two that puts its largest magnitude between ½ and 1, as far as that is in
-/// the range of `T`; returns the log scale, −∞ for a row of zeros.
+/// Multiplies a row by the power of two that puts its largest magnitude between ½ and 1, or by the nearest one that `T` holds;
+/// returns the log scale, −∞ for a row of zeros.
 fn halve_until_one<T: Real>(values: &mut [T]) -> f64 {
     let isa = Isa::best();
     let largest = numeric::max_abs(isa, values).widen();

@@ -26,7 +26,7 @@ pub(crate) enum Input {
 /// z·z is bilinear, without conjugation.
 #[derive(Clone, Debug)]
 pub(crate) struct Linear {
-    pub matrices: [Matrix; 2],
+    pub matrices: [ComplexMatrix; 2],
     pub lengthscale: Lengthscale,
     pub inner: f64,
     pub outer: f64,
@@ -34,19 +34,19 @@ pub(crate) struct Linear {
 
 /// A complex matrix.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Matrix {
+pub(crate) enum ComplexMatrix {
     Diagonal(Vec<Complex64>),
     Full(Array2<Complex64>),
 }
 
-impl Matrix {
+impl ComplexMatrix {
     /// Calls `put(k, (Mu)ₖ)` for all k.
     pub fn times(&self, u: &[f64], mut put: impl FnMut(usize, Complex64)) {
         match self {
-            Matrix::Diagonal(entries) => {
+            ComplexMatrix::Diagonal(entries) => {
                 entries.iter().zip(u).enumerate().for_each(|(k, (a, u))| put(k, a * u));
             }
-            Matrix::Full(a) => {
+            ComplexMatrix::Full(a) => {
                 for (k, row) in a.rows().into_iter().enumerate() {
                     put(k, row.iter().zip(u).map(|(a, u)| a * u).sum());
                 }
@@ -57,10 +57,10 @@ impl Matrix {
     /// out ← Re(Mᵀz).
     pub fn transposed_times(&self, z: &[Complex64], out: &mut [f64]) {
         match self {
-            Matrix::Diagonal(entries) => {
+            ComplexMatrix::Diagonal(entries) => {
                 out.iter_mut().zip(entries.iter().zip(z)).for_each(|(out, (a, z))| *out = (a * z).re);
             }
-            Matrix::Full(a) => {
+            ComplexMatrix::Full(a) => {
                 for (out, column) in out.iter_mut().zip(a.columns()) {
                     *out = column.iter().zip(z).map(|(a, z)| (a * z).re).sum();
                 }
@@ -71,17 +71,17 @@ impl Matrix {
     /// The real part.
     pub fn real(&self) -> Array2<f64> {
         match self {
-            Matrix::Diagonal(entries) => {
+            ComplexMatrix::Diagonal(entries) => {
                 Array2::from_diag(&entries.iter().map(|a| a.re).collect::<Array1<f64>>())
             }
-            Matrix::Full(a) => a.mapv(|a| a.re),
+            ComplexMatrix::Full(a) => a.mapv(|a| a.re),
         }
     }
 
     pub fn is_real(&self) -> bool {
         match self {
-            Matrix::Diagonal(entries) => entries.iter().all(|a| a.im == 0.0),
-            Matrix::Full(a) => a.iter().all(|a| a.im == 0.0),
+            ComplexMatrix::Diagonal(entries) => entries.iter().all(|a| a.im == 0.0),
+            ComplexMatrix::Full(a) => a.iter().all(|a| a.im == 0.0),
         }
     }
 }
@@ -92,7 +92,8 @@ impl Linear {
         &self,
         side: Side,
         x: ArrayView2<'_, T>,
-        (re, im): (&mut [T], &mut [T]),
+        re: &mut [T],
+        im: &mut [T],
         terms: &mut [[f64; 2]],
         u: &mut [f64],
     ) {

@@ -38,7 +38,7 @@ pub(crate) struct Leaf<T> {
 }
 
 /// The terms of a row of exponents besides its projections.
-pub(super) struct Term {
+pub(super) struct RowTerm {
     /// c(x), less the constant; not finite for points without features.
     pub log: f64,
     /// The imaginary part of c(x).
@@ -60,7 +60,7 @@ impl<T: Real> Leaf<T> {
         pass.project(projection, x, tile, scratch);
         self.finish(pass, tile, |_, squared_norm| {
             let log = if squared_norm.is_finite() { self.row * squared_norm } else { f64::NAN };
-            Term { log, phase: 0.0, reach: projection.bound(squared_norm) }
+            RowTerm { log, phase: 0.0, reach: projection.bound(squared_norm) }
         });
     }
 
@@ -77,11 +77,11 @@ impl<T: Real> Leaf<T> {
         }
     }
 
-    /// Turns projections into exponents and these into features, a group of rows after the other.
+    /// Turns projections into exponents and these into features, group of rows by group of rows.
     #[inline]
-    pub(super) fn finish(&self, pass: Pass, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> Term) {
+    pub(super) fn finish(&self, pass: Pass, tile: &mut Tile<'_, T>, term: impl Fn(usize, f64) -> RowTerm) {
         let (lift, slope) = (self.lift.on(pass.side), self.slopes[pass.side as usize]);
-        // Often projections are the exponents.
+        // Without a bias, projections are the exponents.
         let plain = self.bias.is_none() && !lift.is_complex();
         let mut bounds = [0.0; GROUP_ROWS];
         for rows in tile.groups() {
@@ -91,7 +91,7 @@ impl<T: Real> Leaf<T> {
                 *bound = if plain { term.reach } else { self.exponents(slope, tile.row(i).values, &term) };
             }
             match pass.form {
-                Form::Values => lift.apply_to_rows(tile.rows_in(rows.clone()).0, bounds),
+                Form::Values => lift.apply_to_rows(tile.rows_in(rows.clone()).values, bounds),
                 Form::Logarithms => {
                     bounds.fill(0.0);
                     for i in rows.clone() {
@@ -113,7 +113,7 @@ impl<T: Real> Leaf<T> {
     }
 
     /// From projections to exponents, in place; a bound of their real parts.
-    fn exponents(&self, slope: Complex64, values: &mut [T], term: &Term) -> f64 {
+    fn exponents(&self, slope: Complex64, values: &mut [T], term: &RowTerm) -> f64 {
         let Some(bias) = &self.bias else {
             self.mirror(values, T::narrow(term.phase.rem_euclid(std::f64::consts::TAU)));
             return term.reach;
@@ -150,12 +150,10 @@ impl<T: Real> Leaf<T> {
         let (reaches, u) = rest.split_at_mut(rows);
         let terms = terms.as_chunks_mut::<2>().0;
         let (re, im) = points.split_at_mut(x.len());
-        linear.transform(pass.side, x, (&mut *re, &mut *im), terms, u);
+        linear.transform(pass.side, x, &mut *re, &mut *im, terms, u);
         let mut project = |part: &[T], first: usize, tile: &mut Tile<'_, T>| {
-            if let Ok(part) = ArrayView2::from_shape(x.dim(), part) {
-                let tile = &mut tile.part(first..first + projection.count(), 0..1);
-                projection.project(part.into(), tile, scratch, None);
-            }
+            let tile = &mut tile.part(first..first + projection.count(), 0..1);
+            projection.project(numeric::matrix_view(rows, d, part).into(), tile, scratch, None);
         };
         project(re, 0, tile);
         reaches
@@ -165,7 +163,7 @@ impl<T: Real> Leaf<T> {
         project(im, tile.width() / 2, tile);
         self.finish(pass, tile, |i, _| {
             let [log, phase] = terms[i];
-            Term { log: if phase.is_finite() { log } else { f64::NAN }, phase, reach: reaches[i] }
+            RowTerm { log: if phase.is_finite() { log } else { f64::NAN }, phase, reach: reaches[i] }
         });
         scratch.give(points);
         scratch.give_wide(wide);
@@ -184,9 +182,7 @@ impl<T: Real> Leaf<T> {
         let (mut points, mut wide) = (scratch.take(x.len()), scratch.take_wide(x.len() + d + rows));
         let (u, terms) = wide.split_at_mut(x.len() + d);
         logarithms.transform(x, u, &mut points, terms);
-        if let Ok(points) = ArrayView2::from_shape(x.dim(), &points) {
-            projection.project(points.into(), tile, scratch, None);
-        }
+        projection.project(numeric::matrix_view(rows, d, &points).into(), tile, scratch, None);
         for (i, (u, term)) in u.chunks_exact(d).zip(terms).enumerate() {
             if term.is_finite() {
                 let (point, row) = (logarithms.point(&mut scratch.masks, u), tile.row(i));

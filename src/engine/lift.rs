@@ -73,7 +73,7 @@ impl Lift {
     /// is so small that no product of two features can underflow, else by the largest exponent, and become 0 where they
     /// would be denormal numbers; which of the two depends on the row alone.
     pub fn apply<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
-        // Of a row with room for no whole number of features the end is left unchanged.
+        // Elements beyond a whole number of features are left unchanged.
         let (whole, mut scale) = (row.len() / self.width() * self.width(), [bound]);
         self.apply_to_rows(Window::of_row(&mut row[..whole]), &mut scale);
         scale[0]
@@ -87,7 +87,7 @@ impl Lift {
             Lift::Exp | Lift::ExpPair => small_exponent::<T>(),
             Lift::Polar => numeric::COS_SIN_LIMIT,
             Lift::Function { activation: Activation::Sign, offset: 0.0 } => f64::INFINITY,
-            // Reached by no bound.
+            // No bound is below NaN, so rows are always lifted one by one.
             Lift::ExpPolar { .. } | Lift::Function { .. } => f64::NAN,
         };
         if !bounds.iter().all(|bound| *bound <= limit) {
@@ -106,7 +106,7 @@ impl Lift {
         }
     }
 
-    /// As [`apply`](Lift::apply), for any bound: to the bit what the faster loops give where they may be used.
+    /// As [`apply`](Lift::apply), for any bound; bit-identical to the faster loops where those may be used.
     fn apply_to_any<T: Real>(self, row: &mut [T], bound: f64) -> f64 {
         let isa = Isa::best();
         let count = row.len() / self.width();

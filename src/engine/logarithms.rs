@@ -31,8 +31,8 @@ pub(crate) struct Logarithms {
     positive: Vec<u64>,
 }
 
-/// A row of a tile of logarithms, between its projection and its lift.
-pub(super) struct Point<'a> {
+/// The coordinates of a point that decide which of its features are negative or 0.
+pub(super) struct CoordinateSigns<'a> {
     /// Where u is negative, if anywhere.
     negative: Option<&'a [u64]>,
     /// Where u is 0, if anywhere.
@@ -44,7 +44,8 @@ impl Logarithms {
         counts: &Counts,
         lengthscale: &Lengthscale,
         shift: Option<Shift>,
-        (divisors, biases): (Vec<f64>, Vec<f64>),
+        divisors: Vec<f64>,
+        biases: Vec<f64>,
         unshifted: f64,
     ) -> Self {
         let (odd, positive) = (sets(counts.rows(), |n| n % 2 == 1), sets(counts.rows(), |n| n > 0));
@@ -69,8 +70,8 @@ impl Logarithms {
         v.widen() / self.scales[l]
     }
 
-    /// Writes u of all rows of `x` (`u` has room for one more row), ln |u/r| and the row terms, which are not finite
-    /// for points without features.
+    /// Writes u of all rows of `x`, ln |u/r| and the row terms, which are not finite for points without features. `u` has room
+    /// for one row more, which is used as a buffer.
     pub fn transform<T: Real>(
         &self,
         x: ArrayView2<'_, T>,
@@ -92,7 +93,7 @@ impl Logarithms {
         }
     }
 
-    /// Writes u; the row term.
+    /// Writes u; returns the row term.
     fn term<T: Real>(&self, x: ArrayView1<'_, T>, u: &mut [f64]) -> f64 {
         match x.to_slice() {
             Some(x) => numeric::divide(Isa::best(), u, x, &self.scales),
@@ -111,18 +112,18 @@ impl Logarithms {
     }
 
     /// Where the coordinates u of a point are negative or 0.
-    pub(super) fn point<'a>(&self, masks: &'a mut Vec<u64>, u: &[f64]) -> Point<'a> {
+    pub(super) fn point<'a>(&self, masks: &'a mut Vec<u64>, u: &[f64]) -> CoordinateSigns<'a> {
         let words = words(u.len());
         masks.clear();
         masks.resize(2 * words, 0);
         let (negative, zero) = masks.split_at_mut(words);
         numeric::negative_and_zero(Isa::best(), u, negative, zero);
         let some = |set: &'a mut [u64]| set.iter().any(|word| *word != 0).then_some(&*set);
-        Point { negative: some(negative), zero: some(zero) }
+        CoordinateSigns { negative: some(negative), zero: some(zero) }
     }
 
     /// Adds biases to exponents, marks features that are 0 and makes the largest exponent 0; returns by how much it was reduced.
-    pub(super) fn settle<T: Real>(&self, values: &mut [T], point: &Point<'_>) -> f64 {
+    pub(super) fn settle<T: Real>(&self, values: &mut [T], point: &CoordinateSigns<'_>) -> f64 {
         if let Some(zero) = point.zero {
             numeric::replace_meeting(Isa::best(), values, &self.positive, zero, T::neg_infinity());
         }
@@ -133,21 +134,21 @@ impl Logarithms {
             numeric::add_minus(isa, values, &self.biases, shift);
             return shift;
         }
-        // The same numbers, without the detour through `f64`.
+        // The same numbers, computed in `T`.
         let shift = finite(numeric::max(isa, values).widen());
         pointwise::affine(isa, values, T::one(), -T::narrow(shift), T::neg_infinity());
         shift
     }
 
     /// Changes the signs of those entries that belong to negative features.
-    pub(super) fn sign<T: Real>(&self, entries: &mut [T], point: &Point<'_>) {
+    pub(super) fn sign<T: Real>(&self, entries: &mut [T], point: &CoordinateSigns<'_>) {
         if let Some(negative) = point.negative {
             numeric::negate_odd(Isa::best(), entries, &self.odd, negative);
         }
     }
 }
 
-/// ln |uₗ/rₗ|, or 0 where that is −∞ and features with a count there are 0.
+/// ln |uₗ/rₗ|, or 0 for uₗ = 0, where features with a positive count are set to 0 later.
 fn logarithm<T: Real>(magnitude: f64, divisor: f64) -> T {
     let ratio = magnitude / divisor;
     T::narrow(if magnitude == 0.0 {

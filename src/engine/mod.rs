@@ -39,14 +39,15 @@ pub use lift::Lift;
 pub use projection::{Method, Projection};
 pub use scratch::Scratch;
 pub use shift::Shift;
+pub(crate) use tile::TileShape;
 pub use tile::{Row, Tile};
 
-pub(crate) use batch::{Batch, Features as FeatureRow};
+pub(crate) use batch::{Batch, FeatureRow};
 pub(crate) use bias::Bias;
 pub(crate) use conditioned::{Affine, Conditioned};
 pub(crate) use fold::{Runs, fold, for_runs, map_pairs, map_rows};
 pub(crate) use gradient::pull_back;
-pub(crate) use input::{Input, Linear, Matrix};
+pub(crate) use input::{ComplexMatrix, Input, Linear};
 pub(crate) use leaf::Leaf;
 pub(crate) use logarithms::Logarithms;
 pub(crate) use plan::{Pass, Plan, Program, ranges};

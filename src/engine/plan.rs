@@ -67,7 +67,7 @@ impl<T: Real> Plan<T> {
     fn writes_once(&self) -> bool {
         match self {
             Plan::Leaf(_) => true,
-            Plan::Sum(sum) => !sum.has_slots() && sum.parts().all(|part| part.writes_once()),
+            Plan::Sum(sum) => !sum.has_conditions() && sum.parts().all(|part| part.writes_once()),
             Plan::Conditioned(conditioned) => conditioned.base().writes_once(),
             // Absent blocks are left unchanged; user-defined maps may write a value more than once.
             Plan::Routed(_) | Plan::Foreign(..) => false,
@@ -184,7 +184,7 @@ impl<T: Real> Shared<T> {
     fn write(&mut self, tile: &mut Tile<'_, T>) {
         let (m, rows) = (self.projection.count(), tile.rows());
         let own = Window { values: self.values.take(rows * m), rows, stride: m, width: m };
-        numeric::copy_rows(Isa::best(), own, tile.rows_in(0..rows).0.shared());
+        numeric::copy_rows(Isa::best(), own, tile.rows_in(0..rows).values.shared());
         self.squared_norms.clear();
         self.squared_norms.extend((0..rows).map(|i| *tile.scale(i)));
         self.known = true;
@@ -193,7 +193,7 @@ impl<T: Real> Shared<T> {
     fn read(&self, tile: &mut Tile<'_, T>) {
         let (m, rows) = (self.projection.count(), tile.rows());
         let own = Window { values: &*self.values, rows, stride: m, width: m };
-        numeric::copy_rows(Isa::best(), tile.rows_in(0..rows).0, own);
+        numeric::copy_rows(Isa::best(), tile.rows_in(0..rows).values, own);
         self.squared_norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm);
     }
 }
@@ -274,7 +274,8 @@ impl<T: Real> Program<T> {
     /// Writes the features of the rows of `x` to a tile of as many rows.
     pub fn fill(
         &self,
-        (side, form): (Side, Form),
+        side: Side,
+        form: Form,
         x: Points<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,

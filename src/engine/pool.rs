@@ -1,4 +1,4 @@
-//! [`Pool`]: what threads use one after the other.
+//! [`Pool`]: buffers that threads take in turns.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,19 +14,19 @@ impl<A> Default for Pool<A> {
 }
 
 impl<A> Pool<A> {
-    /// One that was given back, if there is any.
+    /// A buffer that was given back, if there is any.
     pub fn take(&self) -> Option<A> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Gives one to those who need it next.
+    /// Gives a buffer back.
     pub fn give(&self, one: A) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(one);
     }
 }
 
 impl<A: Default> Pool<A> {
-    /// Lets `work` use one.
+    /// Lends a buffer to `work`.
     pub fn lend<R>(&self, work: impl FnOnce(&mut A) -> R) -> R {
         let mut one = self.take().unwrap_or_default();
         let result = work(&mut one);

@@ -6,9 +6,9 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use super::batch::Batch;
 use super::plan::{Pass, Plan};
-use super::{Facts, Scratch, Side, Tile};
+use super::{Facts, Scratch, Side, Tile, TileShape};
 use crate::Real;
-use crate::numeric::{Isa, nearest, squared_norm};
+use crate::numeric::{Isa, matrix_view, nearest, slice_of, squared_norm};
 
 /// Points go to the nearest centre of their side; a pair of clusters has its own blocks, and all others are absent.
 #[derive(Clone, Debug)]
@@ -19,12 +19,12 @@ pub(crate) struct Routed<T> {
     /// C_q × C_k.
     plans: Array2<Plan<T>>,
     /// Where the features of each pair stand.
-    parts: Array2<Part>,
+    parts: Array2<PairColumns>,
 }
 
 /// The columns and blocks of a pair of clusters.
 #[derive(Clone, Debug)]
-struct Part {
+struct PairColumns {
     columns: Range<usize>,
     blocks: Range<usize>,
 }
@@ -35,8 +35,8 @@ impl<T: Real> Routed<T> {
         let plans = plans.as_standard_layout().into_owned();
         let every = |promise: fn(&Facts) -> bool| plans.iter().all(|plan| promise(plan.facts()));
         let facts = Facts {
-            // A pair's blocks are those of one query cluster and of one key cluster: sides agree if all points share
-            // them.
+            // A point has the blocks of its cluster's row on one side and of its cluster's column on the other: these are the
+            // same only where there is one pair.
             symmetric: plans.len() == 1 && every(|facts| facts.symmetric),
             non_negative: every(|facts| facts.non_negative),
             logarithms: every(|facts| facts.logarithms),
@@ -64,10 +64,9 @@ impl<T: Real> Routed<T> {
     /// The cluster of a point, or the number of clusters if its squared norm is not finite.
     pub fn cluster(&self, side: Side, x: ArrayView1<'_, T>) -> usize {
         let centres = &self.centres[side as usize];
-        let finite = |row: &&[T]| squared_norm(Isa::best(), row, 1.0, &[]).is_finite();
-        x.to_slice()
-            .filter(finite)
-            .map_or(centres.nrows(), |x| nearest(Isa::best(), centres.as_slice().unwrap_or_default(), x).0)
+        let (isa, x) = (Isa::best(), slice_of(&x));
+        let finite = squared_norm(isa, x, 1.0, &[]).is_finite();
+        if finite { nearest(isa, slice_of(centres), x).0 } else { centres.nrows() }
     }
 
     /// The plans, columns and blocks of a cluster of a side.
@@ -103,7 +102,7 @@ impl<T: Real> Routed<T> {
         scratch.sorted = sorted;
     }
 
-    /// Gathers the points of a cluster, fills their blocks elsewhere and writes these to their rows.
+    /// Gathers the points of a cluster, computes their blocks in a buffer and copies these to the rows of the points.
     fn fill_group(
         &self,
         pass: Pass,
@@ -116,23 +115,23 @@ impl<T: Real> Routed<T> {
         for (place, (_, i)) in points.chunks_exact_mut(x.ncols()).zip(group) {
             place.iter_mut().zip(x.row(*i)).for_each(|(out, v)| *out = *v);
         }
-        let mut room = scratch.take_batch();
+        let mut gathered = scratch.take_batch();
         for (plan, columns, blocks) in self.line(pass.side, group[0].0) {
-            room.resize(group.len(), (columns.len(), blocks.len()), pass.form);
-            if let Ok(points) = ArrayView2::from_shape((group.len(), x.ncols()), &points) {
-                plan.fill(pass, points.into(), &mut room.tile(), scratch);
-            }
-            scatter(&room, group, &mut tile.part(columns, blocks));
+            let shape = TileShape { rows: group.len(), width: columns.len(), blocks: blocks.len() };
+            gathered.resize(shape, pass.form);
+            let points = matrix_view(group.len(), x.ncols(), &points);
+            plan.fill(pass, points.into(), &mut gathered.tile(), scratch);
+            scatter(&gathered, group, &mut tile.part(columns, blocks));
         }
-        scratch.give_batch(room);
+        scratch.give_batch(gathered);
         scratch.give(points);
     }
 }
 
 /// Copies rows of features to the rows of a group.
-fn scatter<T: Real>(room: &Batch<T>, group: &[(usize, usize)], tile: &mut Tile<'_, T>) {
+fn scatter<T: Real>(gathered: &Batch<T>, group: &[(usize, usize)], tile: &mut Tile<'_, T>) {
     for (own, (_, i)) in group.iter().enumerate() {
-        let (own, row) = (room.row(own), tile.row(*i));
+        let (own, row) = (gathered.row(own), tile.row(*i));
         row.values.copy_from_slice(own.values);
         row.log_scales.copy_from_slice(own.log_scales);
         row.signs.iter_mut().zip(own.signs).for_each(|(out, sign)| *out = *sign);
@@ -140,13 +139,13 @@ fn scatter<T: Real>(room: &Batch<T>, group: &[(usize, usize)], tile: &mut Tile<'
 }
 
 /// Where the features of each pair stand: one after another.
-fn parts<T: Real>(plans: &Array2<Plan<T>>) -> Array2<Part> {
+fn parts<T: Real>(plans: &Array2<Plan<T>>) -> Array2<PairColumns> {
     let (mut column, mut block) = (0usize, 0);
     plans.map(|plan| {
         let facts = plan.facts();
         // Saturates; the check of the facts refuses such sizes.
         let columns = column..column.saturating_add(facts.feature_dim());
-        let part = Part { columns, blocks: block..block + facts.blocks.len() };
+        let part = PairColumns { columns, blocks: block..block + facts.blocks.len() };
         (column, block) = (part.columns.end, part.blocks.end);
         part
     })

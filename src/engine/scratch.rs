@@ -26,7 +26,7 @@ pub struct Scratch<T> {
 }
 
 impl<T: Real> Scratch<T> {
-    /// A buffer of `len` elements, which hold anything, to be given back after use.
+    /// A buffer of `len` elements, with arbitrary contents, to be given back after use.
     pub(crate) fn take(&mut self, len: usize) -> Vec<T> {
         let mut buffer = self.pool.pop().unwrap_or_default();
         buffer.resize(len, T::zero());
@@ -38,7 +38,7 @@ impl<T: Real> Scratch<T> {
         self.pool.push(buffer);
     }
 
-    /// A buffer of `len` `f64`, which hold anything, to be given back after use.
+    /// A buffer of `len` `f64`, with arbitrary contents, to be given back after use.
     pub(crate) fn take_wide(&mut self, len: usize) -> Vec<f64> {
         let mut buffer = self.wide_pool.pop().unwrap_or_default();
         buffer.resize(len, 0.0);
@@ -50,7 +50,7 @@ impl<T: Real> Scratch<T> {
         self.wide_pool.push(buffer);
     }
 
-    /// A batch that holds anything, to be given back after use.
+    /// A batch with arbitrary contents, to be given back after use.
     pub(crate) fn take_batch(&mut self) -> Batch<T> {
         self.batches.pop().unwrap_or_default()
     }

@@ -57,7 +57,7 @@ use crate::kernel::Lengthscale;
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredShift", into = "StoredShift")
 )]
 pub struct Shift {
     by: Vec<f64>,
@@ -109,7 +109,7 @@ impl Shift {
     /// Coordinate `l` of the shifted point, if it need not be clamped.
     pub(super) fn inside(&self, l: usize, scaled: f64) -> Option<f64> {
         let (c, u) = (self.by[l], scaled - self.by[l]);
-        // A point from which c was chosen gives ε up to rounding.
+        // For the point with the smallest coordinate, from which c was chosen, u is ε up to rounding.
         let floor = self.least - (c.abs() + self.least) * f64::EPSILON;
         let outside = u < floor.max(f64::MIN_POSITIVE);
         (!outside).then_some(u)
@@ -124,7 +124,7 @@ impl Shift {
 /// The stored form, checked again when it is read.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredShift {
     #[serde(with = "crate::exact")]
     by: Vec<f64>,
     #[serde(with = "crate::exact")]
@@ -132,17 +132,17 @@ struct Parts {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for Shift {
+impl TryFrom<StoredShift> for Shift {
     type Error = Error;
 
-    fn try_from(parts: Parts) -> Result<Self> {
-        Shift::new(parts.by, parts.least)
+    fn try_from(stored: StoredShift) -> Result<Self> {
+        Shift::new(stored.by, stored.least)
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<Shift> for Parts {
+impl From<Shift> for StoredShift {
     fn from(shift: Shift) -> Self {
-        Parts { by: shift.by, least: shift.least }
+        StoredShift { by: shift.by, least: shift.least }
     }
 }

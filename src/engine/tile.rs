@@ -3,12 +3,22 @@
 use std::ops::Range;
 
 use crate::Real;
-use crate::numeric::{Fence, Stream, Window};
+use crate::numeric::{Fence, ScaledRows, Stream, Window};
 
-/// Bytes of features that several passes go over before the next ones: they stay in the first cache.
+/// Bytes of a group of rows, which stays in the first cache while several passes go over it.
 const GROUP: usize = 16 << 10;
 /// The most rows of a group.
 pub(super) const GROUP_ROWS: usize = 16;
+
+/// The sizes of a tile.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct TileShape {
+    pub rows: usize,
+    /// D, the number of values in a row.
+    pub width: usize,
+    /// The number of scales in a row.
+    pub blocks: usize,
+}
 
 /// A tile of features under construction: a few rows of values and their logarithmic scales.
 ///
@@ -67,13 +77,12 @@ impl Columns {
 }
 
 impl<'a, T: Real> Tile<'a, T> {
-    /// A tile of `rows` rows over row-major buffers of `rows` × `width` values and `rows` × `blocks` scales, and as many
-    /// signs as values or none.
+    /// A tile over row-major buffers of rows × width values and rows × blocks scales, and as many signs as values or none.
     pub(crate) fn new(
         values: &'a mut [T],
         signs: &'a mut [T],
         log_scales: &'a mut [f64],
-        (rows, width, blocks): (usize, usize, usize),
+        TileShape { rows, width, blocks }: TileShape,
     ) -> Self {
         debug_assert!(values.len() == rows * width && log_scales.len() == rows * blocks);
         debug_assert!(signs.is_empty() || signs.len() == values.len());
@@ -81,13 +90,13 @@ impl<'a, T: Real> Tile<'a, T> {
         Tile { values, log_scales, signs, stream: None, rows, columns, blocks }
     }
 
-    /// The tile, with rows that are written on to a slice of the same length when they are complete.
+    /// The tile, with rows that are copied to a slice of the same length when they are complete.
     pub(crate) fn streamed_to(self, to: &'a mut [T], fence: &'a Fence) -> Self {
         Tile { stream: Some(Stream::new(to, fence)), ..self }
     }
 
-    /// Says that the first `rows` rows will not change any more: they are written on while they are in the first cache.
-    /// Only the engine's own maps say so, of which it knows that no other map changes what they have written.
+    /// Declares the first `rows` rows complete, so that they are copied to the result while they are in the first cache. Called by
+    /// the engine's own maps only, whose rows no other map changes afterwards.
     #[inline]
     pub(crate) fn complete(&mut self, rows: usize) {
         if let Some(stream) = &mut self.stream {
@@ -140,7 +149,7 @@ impl<'a, T: Real> Tile<'a, T> {
     #[inline]
     pub(crate) fn groups(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
         let (rows, bytes, mut first) = (self.rows, self.columns.count * size_of::<T>(), 0);
-        // A division would show in the time of one row.
+        // For a single row the time of a division would be noticeable.
         let step = if rows == 1 { 1 } else { (GROUP / bytes.max(1)).clamp(1, GROUP_ROWS) };
         std::iter::from_fn(move || {
             let group = first..rows.min(first + step);
@@ -150,8 +159,9 @@ impl<'a, T: Real> Tile<'a, T> {
     }
 
     /// The values and scales of a range of rows.
-    pub(crate) fn rows_in(&mut self, rows: Range<usize>) -> (Window<&mut [T]>, Window<&mut [f64]>) {
-        (self.columns.window(self.values, &rows), self.blocks.window(self.log_scales, &rows))
+    pub(crate) fn rows_in(&mut self, rows: Range<usize>) -> ScaledRows<&mut [T], &mut [f64]> {
+        let values = self.columns.window(self.values, &rows);
+        ScaledRows { values, log_scales: self.blocks.window(self.log_scales, &rows) }
     }
 
     /// The tile of a range of the columns and a range of the blocks.
@@ -189,8 +199,8 @@ mod tests {
     fn groups_are_all_rows_once() {
         for (rows, width) in [(0, 3), (1, 3), (16, 3), (35, 3), (35, 900), (5, 100_000)] {
             let (mut values, mut scales) = (vec![0.0f32; rows * width], vec![0.0; rows]);
-            let groups: Vec<_> =
-                Tile::new(&mut values, &mut [], &mut scales, (rows, width, 1)).groups().collect();
+            let shape = TileShape { rows, width, blocks: 1 };
+            let groups: Vec<_> = Tile::new(&mut values, &mut [], &mut scales, shape).groups().collect();
             assert!(groups.iter().all(|group| (1..=GROUP_ROWS).contains(&group.len())));
             assert!(groups.iter().all(|group| group.len() == 1 || group.len() * width * 4 <= GROUP));
             assert!(groups.into_iter().flatten().eq(0..rows));
@@ -200,7 +210,8 @@ mod tests {
     #[test]
     fn parts_are_columns_of_the_whole() {
         let (mut values, mut scales) = ([0.0f32; 12], [0.0; 4]);
-        let mut tile = Tile::new(&mut values, &mut [], &mut scales, (2, 6, 2));
+        let shape = TileShape { rows: 2, width: 6, blocks: 2 };
+        let mut tile = Tile::new(&mut values, &mut [], &mut scales, shape);
         let mut part = tile.part(2..5, 1..2);
         let mut inner = part.part(1..3, 0..1);
         let row = inner.row(1);

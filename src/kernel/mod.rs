@@ -1,8 +1,8 @@
 //! Exact kernels: the definitions that feature maps approximate.
 //!
 //! They are the reference of tests and examples. Each gives the kernel and its logarithm, for one pair of points or for
-//! all pairs of two sets, computed in `f64` and rounded once at the end. This module uses only scalars and special
-//! functions; closed forms and maps build on it.
+//! all pairs of two sets, computed in `f64` and rounded once at the end. This module uses scalars, special
+//! functions and the logarithmic arithmetic of [`theory`](crate::theory); closed forms and maps build on it.
 
 mod activation;
 mod activation_kernel;
@@ -36,6 +36,7 @@ use ndarray::{Array2, ArrayRef1, ArrayRef2};
 
 use crate::digest::Identity;
 use crate::error::{Result, check_size};
+use crate::numeric::slice_of;
 use crate::{Real, SignedLog};
 
 /// An exact kernel K(x, y) on ℝᵈ.
@@ -72,7 +73,7 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
         check_size("the dimension of y", x.len(), y.len())?;
         self.check_dim(x.len())?;
         let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
-        Ok(self.log_of_slices(x.as_slice().unwrap_or(&[]), y.as_slice().unwrap_or(&[])))
+        Ok(self.log_of_slices(slice_of(&x), slice_of(&y)))
     }
 
     /// K(x, y); 0 or ±∞ where `T` underflows or overflows.
@@ -120,7 +121,7 @@ fn pairwise<T: Real, K: Kernel<T> + ?Sized, A>(
     let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
     Ok(Array2::from_shape_fn((x.nrows(), y.nrows()), |(i, j)| {
         let (x, y) = (x.row(i), y.row(j));
-        entry(kernel.log_of_slices(x.to_slice().unwrap_or(&[]), y.to_slice().unwrap_or(&[])))
+        entry(kernel.log_of_slices(slice_of(&x), slice_of(&y)))
     }))
 }
 

@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayViewMut2, Axis, aview1
 use super::{Cholesky, Eigen, Svd};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::numeric;
+use crate::numeric::{self, power_of_two_below};
 
 /// The library that factorises matrices. Results of all backends have the same form and agree to rounding.
 ///
@@ -192,9 +192,7 @@ fn in_units<T: Real>(mut a: Array2<T>) -> (Array2<T>, T) {
     let largest = a.iter().fold(T::zero(), |largest, entry| largest.max(entry.abs()));
     // Below this, numbers are denormal.
     let largest = largest.max(T::min_positive_value());
-    // From the exponent's bits: a rounded logarithm of the largest number would be that of infinity.
-    let (_, exponent) = libm::frexp(largest.widen());
-    let unit = T::narrow(libm::ldexp(1.0, exponent - 1));
+    let unit = T::narrow(power_of_two_below(largest.widen()));
     a /= unit;
     (a, unit)
 }

@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayView2, s};
 
 use crate::Real;
-use crate::engine::{Facts, FeatureMap, Form, Side, Tile, ranges};
+use crate::engine::{Facts, FeatureMap, Form, Side, Tile, TileShape, ranges};
 use crate::error::{Error, Result, check_size};
 
 /// The number of test points.
@@ -53,14 +53,14 @@ fn of_side<T: Real>(
     side: Side,
     x: ArrayView2<'_, T>,
 ) -> Result<Written<T>> {
-    let values = complete(map, facts, (side, Form::Values), x)?;
+    let values = complete(map, facts, side, Form::Values, x)?;
     let negative = |i, columns: std::ops::Range<usize>| {
         values.values[i * facts.feature_dim()..][columns].iter().any(|v| *v < T::zero())
     };
     if facts.non_negative && present(facts, &values).any(|(i, _, columns)| negative(i, columns)) {
         return Err(Error::Contract { what: "its facts say that no feature is negative, but one is" });
     }
-    if facts.logarithms && !agree(facts, &values, &complete(map, facts, (side, Form::Logarithms), x)?) {
+    if facts.logarithms && !agree(facts, &values, &complete(map, facts, side, Form::Logarithms, x)?) {
         return Err(Error::Contract {
             what: "its facts offer logarithms, but these are not those of its values (does fill look at the form?)",
         });
@@ -72,15 +72,16 @@ fn of_side<T: Real>(
 fn complete<T: Real>(
     map: &dyn FeatureMap<T>,
     facts: &Facts,
-    what: (Side, Form),
+    side: Side,
+    form: Form,
     x: ArrayView2<'_, T>,
 ) -> Result<Written<T>> {
-    let [first, second] = RUBBISH.map(|rubbish| fill(map, facts, what, x, rubbish));
+    let [first, second] = RUBBISH.map(|rubbish| fill(map, facts, side, form, x, rubbish));
     if !same(facts, &first, &second) {
         return Err(Error::Contract { what: "it leaves values or scales of a present block unwritten" });
     }
     for i in 0..x.nrows() {
-        let alone = fill(map, facts, what, x.slice(s![i..i + 1, ..]), RUBBISH[0]);
+        let alone = fill(map, facts, side, form, x.slice(s![i..i + 1, ..]), RUBBISH[0]);
         let (width, blocks) = (facts.feature_dim(), facts.blocks.len());
         let row = |v: &[T]| v.get(i * width..(i + 1) * width).unwrap_or_default().to_vec();
         let own = Written {
@@ -100,7 +101,8 @@ fn complete<T: Real>(
 fn fill<T: Real>(
     map: &dyn FeatureMap<T>,
     facts: &Facts,
-    (side, form): (Side, Form),
+    side: Side,
+    form: Form,
     x: ArrayView2<'_, T>,
     rubbish: f64,
 ) -> Written<T> {
@@ -111,7 +113,7 @@ fn fill<T: Real>(
         log_scales: vec![rubbish; n * blocks],
     };
     let Written { values, signs, log_scales } = &mut written;
-    map.fill(side, x, form, &mut Tile::new(values, signs, log_scales, (n, width, blocks)));
+    map.fill(side, x, form, &mut Tile::new(values, signs, log_scales, TileShape { rows: n, width, blocks }));
     written
 }
 

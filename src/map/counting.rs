@@ -28,8 +28,7 @@ pub(super) fn form(
     let (counts, target) = (setting.omega.counts(map)?, setting.target);
     let biases = counts.rows().rows().into_iter().map(bias).collect();
     let non_negative = shift.is_some();
-    let logarithms =
-        Logarithms::new(counts, target.lengthscale(), shift, (divisors, biases), excess(setting));
+    let logarithms = Logarithms::new(counts, target.lengthscale(), shift, divisors, biases, excess(setting));
     let form = NormalForm::new(Lift::Exp, 0.0);
     Ok(NormalForm { input: Input::Logarithms(logarithms), constant, non_negative, ..form })
 }

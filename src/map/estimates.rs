@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
 use super::check::check_addressable;
 use super::compose::Part;
-use super::gram::{self, Left, Rows};
+use super::gram::{self, GramRows, RowFeatures};
 use super::pairing::Pairing;
 use super::{Form, Map, Side};
 use crate::engine::{Batch, Scratch, drive, map_pairs};
@@ -30,10 +30,10 @@ impl<T: Real> Map<T> {
         if let Some(gram) = self.composite().and_then(|composite| composite.gram(x, y)) {
             return gram;
         }
-        let resolve = |pairs: &[(usize, usize)]| self.resolve_pairs((x, y), pairs);
+        let resolve = |pairs: &[(usize, usize)]| self.resolve_pairs(x, y, pairs);
         let Some(hybrid) = self.hybrid() else {
             let right = self.features(Side::Y, y)?;
-            let left = Left::Points(self.program(), x.view());
+            let left = GramRows::Points(self.program(), x.view());
             return Ok(gram::gram(left, right.rows(), &Pairing::of_blocks(self.blocks()), resolve));
         };
         let (program, pairing) = Pairing::of(hybrid)?;
@@ -42,8 +42,8 @@ impl<T: Real> Map<T> {
         let (mut values, mut log_scales) =
             (zeros(y.nrows(), width), Array2::zeros((y.nrows(), blocks.len())));
         drive::fill_values(&program, Side::Y, y.view().into(), values.view_mut(), log_scales.view_mut());
-        let right = Rows::new(&values, &log_scales, blocks);
-        Ok(gram::gram(Left::Points(&program, x.view()), right, &pairing, resolve))
+        let right = RowFeatures::new(&values, &log_scales, blocks);
+        Ok(gram::gram(GramRows::Points(&program, x.view()), right, &pairing, resolve))
     }
 
     /// The estimate of K(x, y); ±∞ or 0 where `T` overflows or underflows.
@@ -66,7 +66,7 @@ impl<T: Real> Map<T> {
     }
 
     /// The estimates of K(xᵢ, yᵢ) for rows of `x` and `y` with the same number, n; ±∞ or 0 where `T` overflows or
-    /// underflows. To the bit those of [`estimate`](Map::estimate), in less time: cost O(n m d), without the n² other
+    /// underflows. Bit-identical to [`estimate`](Map::estimate), in less time: cost O(n m d), without the n² other
     /// pairs of [`gram`](Map::gram).
     ///
     /// Features are not stored. A row that gets NaN features gives NaN for its pair alone.
@@ -102,28 +102,20 @@ impl<T: Real> Map<T> {
         }
         let program = self.program();
         let mut out = Array1::from_elem(x.nrows(), SignedLog::from(0.0));
-        map_pairs(
-            program,
-            program.best_form(),
-            (x.view().into(), y.view().into()),
-            out.view_mut(),
-            |x, y| gram::estimate(program.blocks(), x, y),
-        );
+        map_pairs(program, program.best_form(), x.view().into(), y.view().into(), out.view_mut(), |x, y| {
+            gram::estimate(program.blocks(), x, y)
+        });
         Ok(out)
     }
 
     fn batch(&self, side: Side, form: Form, x: ArrayView2<'_, T>) -> Batch<T> {
         let mut batch = Batch::default();
-        batch.fill(self.program(), (side, form), x.into(), &mut Scratch::default());
+        batch.fill(self.program(), side, form, x.into(), &mut Scratch::default());
         batch
     }
 
     /// Estimates of pairs of rows from logarithms, each row projected once; `None` if the map has no logarithms.
-    fn resolve_pairs(
-        &self,
-        (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),
-        pairs: &[(usize, usize)],
-    ) -> Option<Vec<T>> {
+    fn resolve_pairs(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>, pairs: &[(usize, usize)]) -> Option<Vec<T>> {
         if self.hybrid().is_some() {
             let estimate = |(i, j): &(usize, usize)| self.estimate(&x.row(*i), &y.row(*j)).ok();
             return pairs.iter().map(estimate).collect();

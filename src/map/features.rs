@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayView2, s};
 
-use super::gram::{Left, Rows, gram, scaled};
+use super::gram::{GramRows, RowFeatures, gram, scaled};
 use super::pairing::Pairing;
 use super::{Map, Side};
 use crate::Real;
@@ -110,8 +110,8 @@ impl<T: Real> Features<T> {
     }
 
     /// All rows.
-    pub(super) fn rows(&self) -> Rows<'_, T> {
-        Rows::new(&self.values, &self.log_scales, self.map.program().blocks())
+    pub(super) fn rows(&self) -> RowFeatures<'_, T> {
+        RowFeatures::new(&self.values, &self.log_scales, self.map.program().blocks())
     }
 
     /// The estimates φ(xᵢ)·ψ(yⱼ) of the kernel for all pairs, n × l; ±∞ or 0 where `T` overflows or underflows. Cost
@@ -129,7 +129,7 @@ impl<T: Real> Features<T> {
             return Err(Error::Pairing { left: self.origin(), right: other.origin() });
         }
         let blocks = Pairing::of_blocks(self.blocks());
-        Ok(gram(Left::Features(self.rows()), other.rows(), &blocks, |_| None))
+        Ok(gram(GramRows::Features(self.rows()), other.rows(), &blocks, |_| None))
     }
 
     fn origin(&self) -> String {

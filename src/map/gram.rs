@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
-use super::pairing::{Buffers, Pairing};
+use super::pairing::{Pairing, RowBuffers};
 use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
 use crate::{Real, SignedLog};
@@ -18,65 +18,71 @@ const ROWS: usize = 120;
 const SAFE: f64 = 300.0;
 
 /// The rows of the matrix.
-pub(super) enum Left<'a, T: Real> {
+pub(super) enum GramRows<'a, T: Real> {
     /// Points, whose features are computed tile by tile.
     Points(&'a Program<T>, ArrayView2<'a, T>),
     /// Features.
-    Features(Rows<'a, T>),
+    Features(RowFeatures<'a, T>),
 }
 
 /// The estimates for all pairs of rows of `left` and `right`, from products of features as the pairing says.
 /// `resolve(pairs)` gives estimates of pairs that scaled features cannot resolve, if it is able to.
 pub(super) fn gram<T: Real>(
-    left: Left<'_, T>,
-    right: Rows<'_, T>,
+    left: GramRows<'_, T>,
+    right: RowFeatures<'_, T>,
     pairing: &Pairing,
     resolve: impl Fn(&[(usize, usize)]) -> Option<Vec<T>> + Sync,
 ) -> Array2<T> {
     let n = match &left {
-        Left::Points(_, x) => x.nrows(),
-        Left::Features(features) => features.len(),
+        GramRows::Points(_, x) => x.nrows(),
+        GramRows::Features(features) => features.len(),
     };
     let mut out = numeric::zeros(n, right.len());
     if out.is_empty() {
         return out;
     }
     let starts: Vec<usize> = (0..right.len()).step_by(COLUMNS).collect();
-    let chunk = |start: &usize| Chunk::new(right, *start..right.len().min(start + COLUMNS));
-    let chunks: Vec<Chunk<T>> = match &starts[..] {
+    let chunk = |start: &usize| ColumnChunk::new(right, *start..right.len().min(start + COLUMNS));
+    let chunks: Vec<ColumnChunk<T>> = match &starts[..] {
         [start] => vec![chunk(start)],
         starts => starts.par_iter().map(chunk).collect(),
     };
-    let write = |first: usize, rows: Rows<'_, T>, mut out: ArrayViewMut2<'_, T>, room: &mut Room<T>| {
-        let mut unresolved = std::mem::take(&mut room.unresolved);
+    let write = |first: usize,
+                 rows: RowFeatures<'_, T>,
+                 mut out: ArrayViewMut2<'_, T>,
+                 buffers: &mut GramBuffers<T>| {
+        let mut unresolved = std::mem::take(&mut buffers.unresolved);
         unresolved.clear();
-        let mut spread = std::mem::take(&mut room.spread);
+        let mut spread = std::mem::take(&mut buffers.spread);
         let rows = rows.spread(&mut spread);
         for chunk in &chunks {
-            chunk.write(pairing, (first, rows), &mut out, room, &mut unresolved);
+            chunk.write(pairing, first, rows, &mut out, buffers, &mut unresolved);
         }
         if let Some(estimates) = (!unresolved.is_empty()).then(|| resolve(&unresolved)).flatten() {
             unresolved.iter().zip(estimates).for_each(|((i, j), v)| out[[i - first, *j]] = v);
         }
-        (room.unresolved, room.spread) = (unresolved, spread);
+        (buffers.unresolved, buffers.spread) = (unresolved, spread);
     };
     let work = right.len() * right.width;
     match left {
-        Left::Points(program, x) => {
-            let write =
-                |run: Range<usize>, batch: &mut Batch<T>, out: ArrayViewMut2<'_, T>, room: &mut Room<T>| {
-                    write(run.start, Rows::of_batch(batch, program), out, room);
-                };
-            map_rows(program, (Side::X, Form::Values), x.into(), out.view_mut(), work, write);
+        GramRows::Points(program, x) => {
+            let write = |run: Range<usize>,
+                         batch: &mut Batch<T>,
+                         out: ArrayViewMut2<'_, T>,
+                         buffers: &mut GramBuffers<T>| {
+                write(run.start, RowFeatures::of_batch(batch, program), out, buffers);
+            };
+            map_rows(program, Side::X, Form::Values, x.into(), out.view_mut(), work, write);
         }
-        Left::Features(features) => {
+        GramRows::Features(features) => {
             let total = work.saturating_mul(n);
             for_runs(
                 out.view_mut(),
-                (ROWS, total),
-                |_| Room::default(),
-                |room, run, out| {
-                    write(run.start, features.part(run), out, room);
+                ROWS,
+                total,
+                |_| GramBuffers::default(),
+                |buffers, run, out| {
+                    write(run.start, features.part(run), out, buffers);
                 },
             );
         }
@@ -86,7 +92,7 @@ pub(super) fn gram<T: Real>(
 
 /// Features of a run of points, row by row.
 #[derive(Clone, Copy)]
-pub(super) struct Rows<'a, T> {
+pub(super) struct RowFeatures<'a, T> {
     pub values: &'a [T],
     pub log_scales: &'a [f64],
     pub columns: &'a [Range<usize>],
@@ -94,36 +100,31 @@ pub(super) struct Rows<'a, T> {
     pub width: usize,
 }
 
-impl<'a, T: Real> Rows<'a, T> {
+impl<'a, T: Real> RowFeatures<'a, T> {
     /// From arrays in standard layout.
     pub fn new(values: &'a Array2<T>, log_scales: &'a Array2<f64>, columns: &'a [Range<usize>]) -> Self {
         let width = values.ncols();
-        let (values, log_scales) = (values.as_slice(), log_scales.as_slice());
-        Rows {
-            values: values.unwrap_or_default(),
-            log_scales: log_scales.unwrap_or_default(),
-            columns,
-            width,
-        }
+        let (values, log_scales) = (numeric::slice_of(values), numeric::slice_of(log_scales));
+        RowFeatures { values, log_scales, columns, width }
     }
 
     fn of_batch(batch: &'a Batch<T>, program: &'a Program<T>) -> Self {
         let (columns, width) = (program.blocks(), program.width());
-        Rows { values: batch.values(), log_scales: batch.log_scales(), columns, width }
+        RowFeatures { values: batch.values(), log_scales: batch.log_scales(), columns, width }
     }
 
     /// A range of the rows.
     fn part(self, run: Range<usize>) -> Self {
         let blocks = self.columns.len();
-        Rows {
+        RowFeatures {
             values: &self.values[run.start * self.width..run.end * self.width],
             log_scales: &self.log_scales[run.start * blocks..run.end * blocks],
             ..self
         }
     }
 
-    /// The same, copied to a buffer if their distance would map all of them to a few sets of the first cache.
-    fn spread(self, buffer: &'a mut Vec<T>) -> Rows<'a, T> {
+    /// The same; copied to a buffer if rows so far apart would all lie in a few sets of the first cache.
+    fn spread(self, buffer: &'a mut Vec<T>) -> RowFeatures<'a, T> {
         let stride = numeric::spread::<T>(self.width);
         if stride == self.width || self.len() < 2 {
             return self;
@@ -132,7 +133,7 @@ impl<'a, T: Real> Rows<'a, T> {
         for (to, from) in buffer.chunks_exact_mut(stride).zip(self.values.chunks_exact(self.width)) {
             to[..self.width].copy_from_slice(from);
         }
-        Rows { values: buffer, width: stride, ..self }
+        RowFeatures { values: buffer, width: stride, ..self }
     }
 
     fn len(&self) -> usize {
@@ -146,25 +147,25 @@ impl<'a, T: Real> Rows<'a, T> {
 
 /// Scratch that a thread reuses.
 #[derive(Default)]
-struct Room<T> {
+struct GramBuffers<T> {
     products: Vec<Vec<T>>,
     gathered: Vec<T>,
-    /// Rows that would share sets of the first cache.
+    /// A copy of rows that would share sets of the first cache.
     spread: Vec<T>,
-    buffers: Buffers,
+    sums: RowBuffers,
     /// e^scale of each row, for maps of one block.
     weights: Vec<f64>,
     unresolved: Vec<(usize, usize)>,
 }
 
 /// The points of a range of columns of the matrix.
-struct Chunk<T> {
+struct ColumnChunk<T> {
     columns: Range<usize>,
-    blocks: Vec<Block<T>>,
+    blocks: Vec<PackedBlock<T>>,
 }
 
 /// A block of features of a chunk's points, without points where the block is absent.
-struct Block<T> {
+struct PackedBlock<T> {
     packed: Packed<T>,
     scales: Vec<f64>,
     /// e^scale, where that is [safe](is_safe).
@@ -176,23 +177,24 @@ struct Block<T> {
     width: usize,
 }
 
-impl<T: Real> Chunk<T> {
-    fn new(rows: Rows<'_, T>, columns: Range<usize>) -> Self {
+impl<T: Real> ColumnChunk<T> {
+    fn new(rows: RowFeatures<'_, T>, columns: Range<usize>) -> Self {
         let rows = rows.part(columns.clone());
-        let blocks = (0..rows.columns.len()).map(|b| Block::new(rows, b)).collect();
-        Chunk { columns, blocks }
+        let blocks = (0..rows.columns.len()).map(|b| PackedBlock::new(rows, b)).collect();
+        ColumnChunk { columns, blocks }
     }
 
     /// Writes the products of these rows with the chunk's points to their columns of `out`.
     fn write(
         &self,
         pairing: &Pairing,
-        (first, rows): (usize, Rows<'_, T>),
+        first: usize,
+        rows: RowFeatures<'_, T>,
         out: &mut ArrayViewMut2<'_, T>,
-        room: &mut Room<T>,
+        buffers: &mut GramBuffers<T>,
         unresolved: &mut Vec<(usize, usize)>,
     ) {
-        let Room { products, gathered, buffers, weights, .. } = room;
+        let GramBuffers { products, gathered, sums: row_sums, weights, .. } = buffers;
         products.resize_with(products.len().max(self.blocks.len()), Vec::new);
         let present: Vec<Option<Vec<usize>>> = self
             .blocks
@@ -206,14 +208,13 @@ impl<T: Real> Chunk<T> {
         exp_minus(Isa::best(), weights, 0.0);
         for (i, weight) in weights.iter().enumerate() {
             let mut row = out.row_mut(i);
-            let Some(row) = row.as_slice_mut() else { continue };
-            let row = &mut row[self.columns.clone()];
+            let row = &mut numeric::slice_of_mut(&mut row)[self.columns.clone()];
             let unresolved = |j: usize| unresolved.push((first + i, self.columns.start + j));
             let terms = |b: usize| {
                 let block = &self.blocks[b];
                 let place = present[b].as_ref().map_or(Some(i), |present| present.binary_search(&i).ok())?;
                 let count = block.scales.len();
-                Some(Terms {
+                Some(BlockTerms {
                     products: &products[b][place * count..][..count],
                     scale: rows.scale(i, b),
                     block,
@@ -226,15 +227,15 @@ impl<T: Real> Chunk<T> {
                 }
                 continue;
             }
-            let mut sums = pairing.row(row.len(), &terms, buffers);
+            let mut sums = pairing.row(row.len(), &terms, row_sums);
             sums.finish(row, unresolved);
-            buffers.give(sums);
+            row_sums.give(sums);
         }
     }
 }
 
-impl<T: Real> Block<T> {
-    fn new(rows: Rows<'_, T>, b: usize) -> Self {
+impl<T: Real> PackedBlock<T> {
+    fn new(rows: RowFeatures<'_, T>, b: usize) -> Self {
         let columns = rows.columns[b].clone();
         let all = |i: &usize| rows.scale(*i, b) != f64::NEG_INFINITY;
         let places: Vec<usize> = (0..rows.len()).filter(all).collect();
@@ -243,7 +244,7 @@ impl<T: Real> Block<T> {
         let complete = places.len() == rows.len();
         let mut weights = scales.clone();
         exp_minus(Isa::best(), &mut weights, 0.0);
-        Block {
+        PackedBlock {
             packed: Packed::of_rows(places.len(), columns.len(), row),
             width: columns.len(),
             places: (!complete).then_some(places),
@@ -257,7 +258,7 @@ impl<T: Real> Block<T> {
     /// all.
     fn multiply(
         &self,
-        rows: Rows<'_, T>,
+        rows: RowFeatures<'_, T>,
         b: usize,
         gathered: &mut Vec<T>,
         products: &mut Vec<T>,
@@ -298,13 +299,13 @@ fn floor<T: Real>(width: usize) -> f64 {
 }
 
 /// The contribution of a block to a row of a chunk.
-pub(super) struct Terms<'a, T> {
+pub(super) struct BlockTerms<'a, T> {
     pub products: &'a [T],
     scale: f64,
-    block: &'a Block<T>,
+    block: &'a PackedBlock<T>,
 }
 
-impl<T: Real> Terms<'_, T> {
+impl<T: Real> BlockTerms<'_, T> {
     /// The magnitude below which a product may be inaccurate because of underflow.
     pub fn floor(&self) -> f64 {
         floor::<T>(self.block.width)
@@ -312,7 +313,7 @@ impl<T: Real> Terms<'_, T> {
 
     /// Writes a row of estimates of a map with one block. Each entry depends only on its two points.
     fn write(&self, weight: f64, out: &mut [T], mut unresolved: impl FnMut(usize)) {
-        let (Block { scales, weights, places, .. }, floor) = (self.block, floor::<T>(self.block.width));
+        let (PackedBlock { scales, weights, places, .. }, floor) = (self.block, floor::<T>(self.block.width));
         let row_is_safe = is_safe(self.scale);
         if row_is_safe && self.block.safe {
             let least = numeric::weigh(Isa::best(), out, self.products, weight, weights);
@@ -332,7 +333,7 @@ impl<T: Real> Terms<'_, T> {
             }
             let log = self.scale + scales[k];
             out[j] = T::narrow(scaled(product, log));
-            // The entry underflows T anyway.
+            // An entry that underflows T anyway need not be recomputed.
             if product.abs() <= floor && scaled(floor, log) >= T::min_positive_value().widen() {
                 unresolved(j);
             }
@@ -340,7 +341,7 @@ impl<T: Real> Terms<'_, T> {
     }
 }
 
-impl<T> Terms<'_, T> {
+impl<T> BlockTerms<'_, T> {
     /// The indices of the entries and the sums of their scales on both sides.
     pub fn each(&self) -> impl Iterator<Item = (usize, f64)> {
         let place = |k: usize| self.block.places.as_ref().map_or(k, |places| places[k]);

@@ -271,7 +271,7 @@ impl<T: Real> Map<T> {
             signs: features.signs.view_mut(),
             log_scales: features.log_scales.view_mut(),
         };
-        drive::fill(self.program(), (side, Form::Logarithms), x.view().into(), arrays);
+        drive::fill(self.program(), side, Form::Logarithms, x.view().into(), arrays);
         Ok(features)
     }
 
@@ -291,7 +291,7 @@ impl<T: Real> Map<T> {
         if form == Form::Logarithms {
             check_size("the number of signs in a row of the tile", tile.width(), tile.sign_count())?;
         }
-        self.program().fill((side, form), x.into(), tile, &mut Scratch::default());
+        self.program().fill(side, form, x.into(), tile, &mut Scratch::default());
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::Map;
 use super::compose::{Hybrid, rounding};
-use super::gram::Terms;
+use super::gram::BlockTerms;
 use super::row_sums::RowSums;
 use crate::Real;
 use crate::engine::{Factor, Plan, Program, Sum, Term};
@@ -61,10 +61,10 @@ impl Pairing {
     pub fn row<'a, T: Real>(
         &self,
         len: usize,
-        block: &impl Fn(usize) -> Option<Terms<'a, T>>,
-        room: &mut Buffers,
+        block: &impl Fn(usize) -> Option<BlockTerms<'a, T>>,
+        buffers: &mut RowBuffers,
     ) -> RowSums {
-        let mut out = room.sums.pop().unwrap_or_default();
+        let mut out = buffers.sums.pop().unwrap_or_default();
         match self {
             Pairing::Sum { blocks, .. } => {
                 out.start(len, blocks.clone().filter_map(block));
@@ -72,27 +72,27 @@ impl Pairing {
             }
             Pairing::Hybrid(hybrid) => {
                 out.start::<T>(len, std::iter::empty());
-                let mut left = room.weights(1.0, len);
+                let mut left = buffers.weights(1.0, len);
                 for (coefficient, base) in &hybrid.terms {
-                    let mut own = room.weights(coefficient.constant, len);
+                    let mut own = buffers.weights(coefficient.constant, len);
                     left.add_constant(-coefficient.constant);
                     if let Some(estimate) = &coefficient.map {
                         let rounding = rounding::<T>(estimate.terms());
-                        let mut estimate = estimate.row(len, block, room);
+                        let mut estimate = estimate.row(len, block, buffers);
                         estimate.resolve_scales();
                         own.add(coefficient.factor, &estimate, rounding);
                         left.add(-coefficient.factor, &estimate, rounding);
-                        room.sums.push(estimate);
+                        buffers.sums.push(estimate);
                     }
-                    let estimate = base.row(len, block, room);
+                    let estimate = base.row(len, block, buffers);
                     out.add_weighted(own.cancelled(), &estimate);
-                    room.sums.push(estimate);
-                    room.weights.push(own);
+                    buffers.sums.push(estimate);
+                    buffers.weights.push(own);
                 }
-                let estimate = hybrid.rest.row(len, block, room);
+                let estimate = hybrid.rest.row(len, block, buffers);
                 out.add_weighted(left.cancelled(), &estimate);
-                room.sums.push(estimate);
-                room.weights.push(left);
+                buffers.sums.push(estimate);
+                buffers.weights.push(left);
             }
         }
         out
@@ -101,17 +101,17 @@ impl Pairing {
 
 /// Buffers of rows, for reuse.
 #[derive(Default)]
-pub(super) struct Buffers {
+pub(super) struct RowBuffers {
     sums: Vec<RowSums>,
-    weights: Vec<Weights>,
+    weights: Vec<WeightRow>,
 }
 
-impl Buffers {
+impl RowBuffers {
     pub fn give(&mut self, sums: RowSums) {
         self.sums.push(sums);
     }
 
-    fn weights(&mut self, constant: f64, len: usize) -> Weights {
+    fn weights(&mut self, constant: f64, len: usize) -> WeightRow {
         let mut weights = self.weights.pop().unwrap_or_default();
         for (v, start) in
             [(&mut weights.value, constant), (&mut weights.size, 0.0), (&mut weights.floor, 0.0)]
@@ -124,9 +124,9 @@ impl Buffers {
     }
 }
 
-/// Sums a + Σ cₖ Ĉₖ for a row of pairs.
+/// The weights a + Σ cₖ Ĉₖ of a row of pairs.
 #[derive(Default)]
-pub(super) struct Weights {
+pub(super) struct WeightRow {
     pub value: Vec<f64>,
     /// A bound on the error of the value from underflow in Ĉ.
     pub floor: Vec<f64>,
@@ -136,7 +136,7 @@ pub(super) struct Weights {
     rounding: f64,
 }
 
-impl Weights {
+impl WeightRow {
     fn add_constant(&mut self, a: f64) {
         self.constant += a;
         self.value.iter_mut().for_each(|value| *value += a);
@@ -152,13 +152,13 @@ impl Weights {
         }
     }
 
-    /// Sets sums to 0 that are only rounding error.
+    /// Sets weights to 0 that are only rounding error.
     fn cancelled(&mut self) -> &Self {
         let constant = self.constant.abs();
         for ((value, floor), size) in self.value.iter_mut().zip(&mut self.floor).zip(&self.size) {
             let size = size.max(constant);
             if size == f64::INFINITY {
-                // Unresolved: to be recomputed from logarithms.
+                // The entry counts as lost to underflow, and is recomputed from logarithms.
                 (*value, *floor) = (0.0, f64::MAX);
             } else if size.is_finite() && size > *floor && value.abs() <= self.rounding * size {
                 (*value, *floor) = (0.0, 0.0);

@@ -1,7 +1,7 @@
 //! [`RowSums`]: a row of a Gram matrix while it is being summed.
 
-use super::gram::{Terms, scaled};
-use super::pairing::Weights;
+use super::gram::{BlockTerms, scaled};
+use super::pairing::WeightRow;
 use crate::Real;
 use crate::numeric::{Isa, exp_minus};
 
@@ -21,7 +21,7 @@ pub(super) struct RowSums {
 
 impl RowSums {
     /// Starts a row with the blocks that are present in it.
-    pub fn start<'a, T: Real>(&mut self, len: usize, blocks: impl Iterator<Item = Terms<'a, T>>) {
+    pub fn start<'a, T: Real>(&mut self, len: usize, blocks: impl Iterator<Item = BlockTerms<'a, T>>) {
         for (v, start) in [(&mut self.sum, 0.0), (&mut self.floor, 0.0), (&mut self.top, f64::NEG_INFINITY)] {
             v.clear();
             v.resize(len, start);
@@ -35,7 +35,7 @@ impl RowSums {
     }
 
     /// Adds a block.
-    pub fn add<T: Real>(&mut self, terms: &Terms<'_, T>) {
+    pub fn add<T: Real>(&mut self, terms: &BlockTerms<'_, T>) {
         let floor = terms.floor();
         let weight = &mut self.weight[..terms.products.len()];
         for (weight, (j, scale)) in weight.iter_mut().zip(terms.each()) {
@@ -50,7 +50,7 @@ impl RowSums {
     }
 
     /// Adds estimates times weights, skipping weights of 0.
-    pub fn add_weighted(&mut self, weights: &Weights, other: &RowSums) {
+    pub fn add_weighted(&mut self, weights: &WeightRow, other: &RowSums) {
         let len = self.sum.len();
         let taken = |j: usize| {
             let (weight, floor) = (weights.value[j], weights.floor[j]);
@@ -99,7 +99,7 @@ impl RowSums {
             let times =
                 |v: f64| if weight > 0.0 && weight.is_finite() { v * weight } else { scaled(v, self.top[j]) };
             *out = T::narrow(times(self.sum[j]));
-            // If it underflows T anyway, nothing is lost.
+            // An entry that underflows T anyway need not be recomputed.
             if self.sum[j].abs() <= self.floor[j] && times(self.floor[j]) >= T::min_positive_value().widen() {
                 unresolved(j);
             }

@@ -241,14 +241,11 @@ mod tests {
     /// Data that state deeper nesting than may be stored are refused without recursion.
     #[test]
     fn deep_nesting_is_refused_while_reading() {
-        let plain = StoredPlain {
-            mechanism: crate::EluPlusOne.into(),
-            draw: 0,
-            target: 1.0.into(),
-            matrix: None,
-        };
+        let plain =
+            StoredPlain { mechanism: crate::EluPlusOne.into(), draw: 0, target: 1.0.into(), matrix: None };
         let clusters = Clustering::new(ndarray::arr2(&[[0.0]])).unwrap();
-        let around = |part| Clustered { queries: clusters.clone(), keys: clusters.clone(), bases: vec![part] };
+        let around =
+            |part| Clustered { queries: clusters.clone(), keys: clusters.clone(), bases: vec![part] };
         let mut maps = vec![StoredMap::Plain(plain)];
         maps.extend((0..100_000).map(|part| StoredMap::Composite(around(part).into())));
         let identity = "00".parse().unwrap();

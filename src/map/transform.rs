@@ -4,7 +4,7 @@ use ndarray::Array2;
 use num_complex::Complex64;
 
 use crate::digest::{Digest, Identify};
-use crate::engine::Matrix;
+use crate::engine::ComplexMatrix;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::Lu;
 
@@ -13,11 +13,11 @@ use crate::linalg::Lu;
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Stored", into = "Stored")
+    serde(try_from = "StoredTransform", into = "StoredTransform")
 )]
 pub struct Transform {
     /// A, then A⁻ᵀ.
-    sides: [Matrix; 2],
+    sides: [ComplexMatrix; 2],
 }
 
 impl Transform {
@@ -40,7 +40,9 @@ impl Transform {
             a.norm_sqr().is_normal() && inverse.norm_sqr().is_normal()
         };
         match entries.iter().zip(&inverses).position(|pair| !usable(pair)) {
-            None => Ok(Transform { sides: [Matrix::Diagonal(entries), Matrix::Diagonal(inverses)] }),
+            None => {
+                Ok(Transform { sides: [ComplexMatrix::Diagonal(entries), ComplexMatrix::Diagonal(inverses)] })
+            }
             Some(k) => {
                 let (name, value) = ("the magnitude of an entry of A", entries[k].norm());
                 Err(Error::Parameter {
@@ -61,14 +63,14 @@ impl Transform {
         check_positive("the dimension of A", a.nrows())?;
         check_size("the number of columns of A", a.nrows(), a.ncols())?;
         let inverse = Lu::factor(a.t().to_owned())?.inverse();
-        Ok(Transform { sides: [Matrix::Full(a), Matrix::Full(inverse)] })
+        Ok(Transform { sides: [ComplexMatrix::Full(a), ComplexMatrix::Full(inverse)] })
     }
 
     /// d.
     pub fn dim(&self) -> usize {
         match &self.sides[0] {
-            Matrix::Diagonal(entries) => entries.len(),
-            Matrix::Full(a) => a.nrows(),
+            ComplexMatrix::Diagonal(entries) => entries.len(),
+            ComplexMatrix::Full(a) => a.nrows(),
         }
     }
 
@@ -82,20 +84,22 @@ impl Transform {
 
     /// A and A⁻ᵀ, if they are real.
     pub(crate) fn real_sides(&self) -> Option<[Array2<f64>; 2]> {
-        self.sides[0].is_real().then(|| self.sides.each_ref().map(Matrix::real))
+        self.sides[0].is_real().then(|| self.sides.each_ref().map(ComplexMatrix::real))
     }
 
     /// Whether both sides have the same features: A is the conjugate of A⁻ᵀ.
     pub(crate) fn is_symmetric(&self) -> bool {
         match &self.sides {
-            [Matrix::Diagonal(a), Matrix::Diagonal(b)] => a.iter().zip(b).all(|(a, b)| *a == b.conj()),
-            [Matrix::Full(a), Matrix::Full(b)] => a.iter().zip(b).all(|(a, b)| *a == b.conj()),
+            [ComplexMatrix::Diagonal(a), ComplexMatrix::Diagonal(b)] => {
+                a.iter().zip(b).all(|(a, b)| *a == b.conj())
+            }
+            [ComplexMatrix::Full(a), ComplexMatrix::Full(b)] => a.iter().zip(b).all(|(a, b)| *a == b.conj()),
             _ => false,
         }
     }
 
     /// A, then A⁻ᵀ.
-    pub(crate) fn sides(&self) -> &[Matrix; 2] {
+    pub(crate) fn sides(&self) -> &[ComplexMatrix; 2] {
         &self.sides
     }
 }
@@ -104,8 +108,8 @@ impl Transform {
 impl Identify for Transform {
     fn identify(&self, digest: &mut Digest) {
         match &self.sides[0] {
-            Matrix::Diagonal(entries) => ("diagonal", entries).identify(digest),
-            Matrix::Full(a) => ("full", a).identify(digest),
+            ComplexMatrix::Diagonal(entries) => ("diagonal", entries).identify(digest),
+            ComplexMatrix::Full(a) => ("full", a).identify(digest),
         }
     }
 }
@@ -113,30 +117,30 @@ impl Identify for Transform {
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-enum Stored {
+enum StoredTransform {
     Diagonal(#[serde(with = "crate::exact")] Vec<Complex64>),
     Full(#[serde(with = "crate::exact")] Array2<Complex64>),
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Stored> for Transform {
+impl TryFrom<StoredTransform> for Transform {
     type Error = Error;
 
-    fn try_from(stored: Stored) -> Result<Self> {
+    fn try_from(stored: StoredTransform) -> Result<Self> {
         match stored {
-            Stored::Diagonal(entries) => Transform::diagonal(entries),
-            Stored::Full(a) => Transform::full(a),
+            StoredTransform::Diagonal(entries) => Transform::diagonal(entries),
+            StoredTransform::Full(a) => Transform::full(a),
         }
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<Transform> for Stored {
+impl From<Transform> for StoredTransform {
     fn from(transform: Transform) -> Self {
         let [a, _] = transform.sides;
         match a {
-            Matrix::Full(a) => Stored::Full(a),
-            Matrix::Diagonal(entries) => Stored::Diagonal(entries),
+            ComplexMatrix::Full(a) => StoredTransform::Full(a),
+            ComplexMatrix::Diagonal(entries) => StoredTransform::Diagonal(entries),
         }
     }
 }

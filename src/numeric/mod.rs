@@ -12,6 +12,7 @@
 
 #[macro_use]
 mod isa;
+mod arrays;
 mod buffer;
 mod elementwise;
 mod exp;
@@ -26,6 +27,7 @@ pub mod pointwise;
 mod product;
 mod products;
 mod reduce;
+mod scale;
 mod sets;
 mod sincos;
 mod sparse;
@@ -33,6 +35,7 @@ pub mod special;
 mod vector;
 mod window;
 
+pub use arrays::{into_slice_of, matrix_of, matrix_view, slice_of, slice_of_mut};
 pub use buffer::{Buffer, Fence, LINE, Stream, spread};
 pub use elementwise::{
     add_minus, affine, divide, magnitudes, move_multiples, multiply, raise, simplex, softmax, subtract, weigh,
@@ -47,16 +50,17 @@ pub use pages::{aligned_zeros, prefetch, zeros};
 pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{add_product, panel_product, product};
-pub use products::{Left, Product, products};
+pub use products::{LeftFactor, TensorProduct, products};
 pub use reduce::{
-    Step, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, nearest, plain_sum, prefix_step,
+    PrefixFactors, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, nearest, plain_sum, prefix_step,
     scale_and_add, squared_distance, squared_norm, squared_norms, weighted_sum,
 };
+pub use scale::{power_of_two_below, with_length};
 pub use sets::{negate_odd, negative_and_zero, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};
 pub use sparse::{sparse_product, sparse_squared_norm};
 use vector::Vector;
-pub use window::{Window, copy_rows};
+pub use window::{ScaledRows, Window, copy_rows};
 
 #[cfg(test)]
 mod test_support {

@@ -68,20 +68,20 @@ impl<T: Real> Packed<T> {
     /// Packs the matrix whose element (j, k) is `element(j, k)`.
     pub fn new(rows: usize, depth: usize, element: impl Fn(usize, usize) -> T) -> Self {
         let (mut packed, element) = (Packed::default(), &element);
-        packed.refill((rows, depth), |j, first| (first..).map(move |k| element(j, k)));
+        packed.refill(rows, depth, |j, first| (first..).map(move |k| element(j, k)));
         packed
     }
 
     /// Packs the matrix whose row j begins with the `depth` elements of `row(j)`.
     pub fn of_rows<'a>(rows: usize, depth: usize, row: impl Fn(usize) -> &'a [T]) -> Self {
         let mut packed = Packed::default();
-        packed.refill((rows, depth), |j, first| row(j)[first..].iter().copied());
+        packed.refill(rows, depth, |j, first| row(j)[first..].iter().copied());
         packed
     }
 
     /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, replacing the previous matrix.
-    pub fn refill_columns(&mut self, values: &[T], (depth, rows): (usize, usize)) {
-        let (panel, elements) = (depth * panel_width::<T>(), self.panels_mut((rows, depth)));
+    pub fn refill_columns(&mut self, values: &[T], depth: usize, rows: usize) {
+        let (panel, elements) = (depth * panel_width::<T>(), self.panels_mut(rows, depth));
         for (k, row) in values.chunks_exact(rows.max(1)).take(depth).enumerate() {
             for (p, row) in row.chunks(panel_width::<T>()).enumerate() {
                 let lanes = &mut elements[p * panel + k * panel_width::<T>()..][..panel_width::<T>()];
@@ -92,18 +92,19 @@ impl<T: Real> Packed<T> {
     }
 
     /// Packs W = `values`, `rows` × `depth` in row-major order, replacing the previous matrix.
-    pub fn refill_rows(&mut self, values: &[T], (rows, depth): (usize, usize)) {
-        self.refill((rows, depth), |j, first| values[j * depth + first..].iter().copied());
+    pub fn refill_rows(&mut self, values: &[T], rows: usize, depth: usize) {
+        self.refill(rows, depth, |j, first| values[j * depth + first..].iter().copied());
     }
 
     /// Replaces the matrix by one whose elements (j, k), (j, k + 1), … are those of `elements(j, k)`.
     fn refill<I: Iterator<Item = T>>(
         &mut self,
-        (rows, depth): (usize, usize),
+        rows: usize,
+        depth: usize,
         elements: impl Fn(usize, usize) -> I,
     ) {
         let (width, panel) = (panel_width::<T>(), depth * panel_width::<T>());
-        let panels = self.panels_mut((rows, depth)).chunks_exact_mut(panel.max(1));
+        let panels = self.panels_mut(rows, depth).chunks_exact_mut(panel.max(1));
         for (panel, first) in panels.zip((0..rows).step_by(width)) {
             let count = width.min(rows - first);
             // Writes a few cache lines at a time, which stay in cache until they are complete.
@@ -120,7 +121,7 @@ impl<T: Real> Packed<T> {
 
     /// The panels of a matrix of `rows` × `depth`, `[panel][k][lane]`, to be overwritten. The caller must fill the
     /// lanes after the last row with zeros.
-    pub fn panels_mut(&mut self, (rows, depth): (usize, usize)) -> &mut [T] {
+    pub fn panels_mut(&mut self, rows: usize, depth: usize) -> &mut [T] {
         (self.rows, self.depth) = (rows, depth);
         self.panels.take(rows.div_ceil(panel_width::<T>()) * depth * panel_width::<T>())
     }
@@ -132,7 +133,7 @@ impl<T: Real> Packed<T> {
 
     /// All panels, to be changed.
     pub fn elements_mut(&mut self) -> &mut [T] {
-        self.panels_mut((self.rows, self.depth))
+        self.panels_mut(self.rows, self.depth)
     }
 
     /// Panels of Wᵀ: `depth` rows of [`panel_width`] rows of W side by side, the last of them padded with zeros.
@@ -162,11 +163,11 @@ mod tests {
             let whole = Packed::new(rows, depth, element);
             let columns: Vec<f32> = (0..depth).flat_map(|k| (0..rows).map(move |j| element(j, k))).collect();
             let mut again = Packed::new(3, 200, |_, _| f32::NAN);
-            again.refill_columns(&columns, (depth, rows));
+            again.refill_columns(&columns, depth, rows);
             assert_eq!(whole.all().panels, again.all().panels);
             let by_rows: Vec<f32> = (0..rows).flat_map(|j| (0..depth).map(move |k| element(j, k))).collect();
             let mut again = Packed::new(3, 200, |_, _| f32::NAN);
-            again.refill_rows(&by_rows, (rows, depth));
+            again.refill_rows(&by_rows, rows, depth);
             assert_eq!(whole.all().panels, again.all().panels);
             let again = Packed::of_rows(rows, depth, |j| &by_rows[j * depth..]);
             assert_eq!(whole.all().panels, again.all().panels);

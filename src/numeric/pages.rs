@@ -3,8 +3,7 @@
 use ndarray::{Array2, s};
 
 use super::buffer::first_line;
-use super::{LINE, vector};
-
+use super::{LINE, slice_of, vector};
 use crate::Real;
 
 /// Bytes of a huge page.
@@ -45,7 +44,7 @@ pub fn zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
 pub fn aligned_zeros<T: Real>(rows: usize, columns: usize) -> Array2<T> {
     let (len, room) = (rows * columns, LINE / size_of::<T>());
     let array = zeros::<T>(1, len + room);
-    let start = first_line(array.as_slice().unwrap_or_default());
+    let start = first_line(slice_of(&array));
     let array = array.slice_move(s![0, start..start + len]).into_shape_with_order((rows, columns));
     array.unwrap_or_else(|_| zeros(rows, columns))
 }

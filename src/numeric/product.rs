@@ -56,7 +56,7 @@ unsafe fn written<T: Lane, V: Vector<T>>(
     stride: usize,
 ) {
     // SAFETY: rows that are whole; the caller's promise.
-    unsafe { body::<T, V>(by_rows(x, x_stride, w), w, (out, stride), false) }
+    unsafe { body::<T, V>(by_rows(x, x_stride, w), w, out, stride, false) }
 }
 
 /// # Safety
@@ -70,7 +70,7 @@ unsafe fn added<T: Lane, V: Vector<T>>(
     stride: usize,
 ) {
     // SAFETY: rows that are whole; the caller's promise.
-    unsafe { body::<T, V>(by_rows(x, x_stride, w), w, (out, stride), true) }
+    unsafe { body::<T, V>(by_rows(x, x_stride, w), w, out, stride, true) }
 }
 
 /// # Safety
@@ -78,13 +78,13 @@ unsafe fn added<T: Lane, V: Vector<T>>(
 #[inline(always)]
 unsafe fn of_panel<T: Lane, V: Vector<T>>(x: Panels<'_, T>, w: Panels<'_, T>, out: &mut [T], stride: usize) {
     assert!(x.rows <= panel_width::<T>() && x.depth == w.depth, "one panel as deep as the others");
-    let left = Left { x: x.panels, rows: x.rows, stride: 1, step: panel_width::<T>() };
+    let left = Strided { x: x.panels, rows: x.rows, stride: 1, step: panel_width::<T>() };
     // SAFETY: a panel has `panel_width` elements for each k; the caller's promise.
-    unsafe { body::<T, V>(left, w, (out, stride), false) }
+    unsafe { body::<T, V>(left, w, out, stride, false) }
 }
 
 /// X: its element (i, k) is at i · `stride` + k · `step`.
-struct Left<'a, T> {
+struct Strided<'a, T> {
     x: &'a [T],
     rows: usize,
     stride: usize,
@@ -92,10 +92,10 @@ struct Left<'a, T> {
 }
 
 #[inline(always)]
-fn by_rows<'a, T>(x: &'a [T], stride: usize, w: Panels<'_, T>) -> Left<'a, T> {
+fn by_rows<'a, T>(x: &'a [T], stride: usize, w: Panels<'_, T>) -> Strided<'a, T> {
     let rows = if x.is_empty() { 0 } else { x.len().div_ceil(stride) };
     assert!(rows == 0 || w.rows == 0 || last_fits(rows, x.len(), stride, w.depth), "whole rows of points");
-    Left { x, rows, stride, step: 1 }
+    Strided { x, rows, stride, step: 1 }
 }
 
 /// Whether the last of some rows ends before a slice does.
@@ -109,15 +109,16 @@ fn last_fits(rows: usize, len: usize, stride: usize, width: usize) -> bool {
 /// The elements of X must be readable; the machine must have the instruction set of `V`.
 #[inline(always)]
 unsafe fn body<T: Lane, V: Vector<T>>(
-    left: Left<'_, T>,
+    left: Strided<'_, T>,
     w: Panels<'_, T>,
-    (out, stride): (&mut [T], usize),
+    out: &mut [T],
+    stride: usize,
     add: bool,
 ) {
     if left.rows == 0 || w.rows == 0 {
         return;
     }
-    let Left { x, rows, stride: x_stride, step } = left;
+    let Strided { x, rows, stride: x_stride, step } = left;
     assert!(last_fits(rows, out.len(), stride, w.rows), "room for all products");
     assert!(
         panel_width::<T>() <= EDGE && panel_width::<T>().is_multiple_of(2 * V::WIDTH),
@@ -126,7 +127,7 @@ unsafe fn body<T: Lane, V: Vector<T>>(
     let run = RUN / size_of::<T>();
     for from in (0..w.depth).step_by(run) {
         let to = w.depth.min(from + run);
-        let mut run = Run {
+        let mut run = ProductRun {
             x: &x[from * step..],
             x_stride,
             step,
@@ -153,7 +154,7 @@ unsafe fn body<T: Lane, V: Vector<T>>(
 }
 
 /// One run of k for all rows and columns.
-struct Run<'a, T> {
+struct ProductRun<'a, T> {
     x: &'a [T],
     x_stride: usize,
     /// Elements from k to k + 1: 1, or the width of panels.
@@ -170,7 +171,7 @@ struct Run<'a, T> {
     columns: usize,
 }
 
-impl<T: Lane> Run<'_, T> {
+impl<T: Lane> ProductRun<'_, T> {
     /// Cuts the result into tiles of `M` rows × 2 vectors; remaining rows are processed in eights, fours and ones.
     ///
     /// # Safety
@@ -213,7 +214,7 @@ impl<T: Lane> Run<'_, T> {
     /// The tiles of `N` vectors from a column on: of `M` rows, of eight and of four, each up to its end.
     ///
     /// # Safety
-    /// As [`tile`](Run::tile).
+    /// As [`tile`](ProductRun::tile).
     #[inline(always)]
     unsafe fn column<V: Vector<T>, const M: usize, const N: usize>(
         &mut self,
@@ -273,7 +274,7 @@ impl<T: Lane> Run<'_, T> {
                     let next = w.wrapping_add((k + AHEAD) * panel_width::<T>());
                     prefetch(next);
                     prefetch(next.wrapping_add(panel_width::<T>() / 2));
-                    // Rows are prefetched by the machine.
+                    // The hardware prefetches rows.
                     if self.step > 1 {
                         let next = x.wrapping_add((k + AHEAD) * panel_width::<T>());
                         prefetch(next);

@@ -1,73 +1,82 @@
-//! [`products`]: rows of a sum of products, from rows of all factors.
+//! [`products`]: rows of tensor products, from rows of their factors.
 
 use std::ops::Range;
 
-use super::window::{Window, write_multiple};
+use super::window::{ScaledRows, write_multiple};
 use super::{Lane, Vector};
 use crate::Real;
 
-/// Blocks of a row that are left ⊗ right, with aₚ times all of b for every p in order.
+/// Blocks of a row that are ±left ⊗ right: aₚ times all of b for every p in order.
 #[derive(Clone, Debug)]
-pub struct Product {
+pub struct TensorProduct {
     /// The left factor.
-    pub left: Left,
+    pub left: LeftFactor,
     /// The columns of the right factor.
     pub right: Range<usize>,
-    /// The place of its log scale.
+    /// The place of the right factor's log scale.
     pub right_scale: usize,
-    /// Half the logarithm of the weight's magnitude.
-    pub half_weight: f64,
-    /// Whether the weight is negative: rows of the second side carry its sign.
+    /// What is added to the log scales of both factors.
+    pub log_factor: f64,
+    /// Whether the products are multiplied by −1.
     pub negative: bool,
 }
 
-/// The left factor of a [`Product`].
+/// The left factor of a [`TensorProduct`].
 #[derive(Clone, Debug)]
-pub enum Left {
+pub enum LeftFactor {
     /// 1.
     One,
-    /// These columns, with the log scale in this place.
-    Block(Range<usize>, usize),
-    /// Each of these columns holds a sign and gives two blocks, 1 ⊗ right for + and for −; that of the other sign is absent,
-    /// with the log scale −∞.
-    Signs(Range<usize>, usize, Turned),
+    /// Some columns.
+    Columns {
+        /// Which.
+        columns: Range<usize>,
+        /// The place of their log scale.
+        scale: usize,
+    },
+    /// Each of these columns holds a sign and gives two blocks, each 1 ⊗ right. One of them is absent, with the log scale −∞:
+    /// the second where the sign is +, the first where it is −.
+    Signs {
+        /// Which.
+        columns: Range<usize>,
+        /// The place of their log scale.
+        scale: usize,
+        /// Whether the opposite signs count instead.
+        opposite: bool,
+    },
 }
 
-/// Whether the signs of the second side are turned.
-pub type Turned = bool;
-
-impl Product {
+impl TensorProduct {
     /// The number of blocks.
     pub fn blocks(&self) -> usize {
         match &self.left {
-            Left::One | Left::Block(..) => 1,
-            Left::Signs(columns, ..) => 2 * columns.len(),
+            LeftFactor::One | LeftFactor::Columns { .. } => 1,
+            LeftFactor::Signs { columns, .. } => 2 * columns.len(),
         }
     }
 
     /// The number of features of each block.
     pub fn width(&self) -> usize {
         match &self.left {
-            Left::One | Left::Signs(..) => self.right.len(),
+            LeftFactor::One | LeftFactor::Signs { .. } => self.right.len(),
             // Saturates; the check of the facts refuses such sizes.
-            Left::Block(columns, _) => columns.len().saturating_mul(self.right.len()),
+            LeftFactor::Columns { columns, .. } => columns.len().saturating_mul(self.right.len()),
         }
     }
 
-    /// The log scale of its present blocks in a row of factors with these.
+    /// The log scale of the blocks that are present, from the log scales of a row of factors.
     #[inline(always)]
-    pub fn scale(&self, of: &[f64]) -> f64 {
+    pub fn scale(&self, log_scales: &[f64]) -> f64 {
         let left = match self.left {
-            Left::One => 0.0,
-            Left::Block(_, place) | Left::Signs(_, place, _) => of[place],
+            LeftFactor::One => 0.0,
+            LeftFactor::Columns { scale, .. } | LeftFactor::Signs { scale, .. } => log_scales[scale],
         };
-        left + of[self.right_scale] + self.half_weight
+        left + log_scales[self.right_scale] + self.log_factor
     }
 
-    /// The sign of the weight, as a side sees it.
+    /// The sign of the products: ±1.
     #[inline(always)]
-    pub fn sign<T: Real>(&self, second: bool) -> T {
-        if second && self.negative { -T::one() } else { T::one() }
+    pub fn sign<T: Real>(&self) -> T {
+        if self.negative { -T::one() } else { T::one() }
     }
 }
 
@@ -75,16 +84,17 @@ impl Product {
 /// The machine must have the instruction set of `V`.
 #[inline(always)]
 unsafe fn products_body<T: Lane, V: Vector<T>>(
-    (out, scales): (Window<&mut [T]>, Window<&mut [f64]>),
-    (factors, of): (Window<&[T]>, Window<&[f64]>),
-    products: &[Product],
-    second: bool,
+    out: ScaledRows<&mut [T], &mut [f64]>,
+    factors: ScaledRows<&[T], &[f64]>,
+    products: &[TensorProduct],
 ) {
+    let (ScaledRows { values: out, log_scales: scales }, ScaledRows { values: factors, log_scales: of }) =
+        (out, factors);
     let (mut first, mut first_block) = (0, 0);
-    // A product for all rows: what it is made of is looked up once.
+    // The outer loop is over products, so that each is looked up once for all rows.
     for product in products {
         let (width, blocks) = (product.width(), product.blocks());
-        let sign = product.sign(second);
+        let sign = product.sign();
         for i in 0..out.rows {
             let out = &mut out.values[i * out.stride + first..][..width * blocks];
             let scales = &mut scales.values[i * scales.stride + first_block..][..blocks];
@@ -95,13 +105,13 @@ unsafe fn products_body<T: Lane, V: Vector<T>>(
             // SAFETY: the caller's promise.
             unsafe {
                 match &product.left {
-                    Left::One => write_block::<T, V>(out, scales, (&[T::one()], right), (sign, scale)),
-                    Left::Block(left, _) => {
-                        write_block::<T, V>(out, scales, (&row[left.clone()], right), (sign, scale));
+                    LeftFactor::One => write_block::<T, V>(out, scales, &[T::one()], right, sign, scale),
+                    LeftFactor::Columns { columns, .. } => {
+                        write_block::<T, V>(out, scales, &row[columns.clone()], right, sign, scale);
                     }
-                    Left::Signs(left, _, turned) => {
-                        let signs = (&row[left.clone()], second && *turned);
-                        write_shares::<T, V>(out, scales, (signs, right), (sign, scale));
+                    LeftFactor::Signs { columns, opposite, .. } => {
+                        let signs = &row[columns.clone()];
+                        write_by_signs::<T, V>(out, scales, signs, *opposite, right, sign, scale);
                     }
                 }
             }
@@ -118,8 +128,10 @@ unsafe fn products_body<T: Lane, V: Vector<T>>(
 unsafe fn write_block<T: Lane, V: Vector<T>>(
     out: &mut [T],
     scales: &mut [f64],
-    (left, right): (&[T], &[T]),
-    (sign, scale): (T, f64),
+    left: &[T],
+    right: &[T],
+    sign: T,
+    scale: f64,
 ) {
     scales[0] = scale;
     if scale != f64::NEG_INFINITY {
@@ -130,24 +142,27 @@ unsafe fn write_block<T: Lane, V: Vector<T>>(
     }
 }
 
-/// The two blocks of each sign, unless all are absent.
+/// Two blocks for each of `signs`, of which one is present: [`LeftFactor::Signs`].
 ///
 /// # Safety
 /// As [`products_body`].
 #[inline(always)]
-unsafe fn write_shares<T: Lane, V: Vector<T>>(
+unsafe fn write_by_signs<T: Lane, V: Vector<T>>(
     out: &mut [T],
     scales: &mut [f64],
-    ((signs, turned), right): ((&[T], Turned), &[T]),
-    (sign, scale): (T, f64),
+    signs: &[T],
+    opposite: bool,
+    right: &[T],
+    sign: T,
+    scale: f64,
 ) {
     if scale == f64::NEG_INFINITY {
         return scales.fill(scale);
     }
     let width = right.len();
     for (k, value) in signs.iter().enumerate() {
-        // Where the present block is, is computed, not branched on: signs are as random as coins.
-        let present = 2 * k + usize::from((*value < T::zero()) != turned);
+        // Computed without a branch, which would be mispredicted half of the time.
+        let present = 2 * k + usize::from((*value < T::zero()) != opposite);
         let absent = present ^ 1;
         // SAFETY: the caller's promise.
         unsafe { write_multiple::<T, V>(&mut out[present * width..][..width], sign, right) };
@@ -168,17 +183,16 @@ multiversion! {
     /// # Panics
     /// If the distance between rows is less than their products take.
     pub fn products<T, vector>(
-        out: (Window<&mut [T]>, Window<&mut [f64]>),
-        factors: (Window<&[T]>, Window<&[f64]>),
-        products: &[Product],
-        second: bool,
+        out: ScaledRows<&mut [T], &mut [f64]>,
+        factors: ScaledRows<&[T], &[f64]>,
+        products: &[TensorProduct],
     ) = products_body;
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::numeric::Isa;
+    use crate::numeric::{Isa, Window};
 
     /// A row of three factors of 3, `len` and 2 columns, and their scales.
     fn factors(len: usize, signs: [f64; 2], scales: [f64; 3]) -> (Vec<f64>, Vec<f64>) {
@@ -186,22 +200,22 @@ mod tests {
         ([3.0, 0.0, -1.0].into_iter().chain(right).chain(signs).collect(), scales.to_vec())
     }
 
-    /// The definition, block by block: the left factor's value, and whether the block is present.
-    fn naive(product: &Product, row: &[f64], of: &[f64], second: bool) -> Vec<(f64, Vec<f64>)> {
+    /// The definition, block by block: the log scale and the values.
+    fn naive(product: &TensorProduct, row: &[f64], of: &[f64]) -> Vec<(f64, Vec<f64>)> {
         let right = &row[product.right.clone()];
-        let sign = if second && product.negative { -1.0 } else { 1.0 };
+        let sign = if product.negative { -1.0 } else { 1.0 };
         let times = |a: f64| right.iter().map(move |b| sign * a * b);
-        let scale = of[product.right_scale] + product.half_weight;
+        let scale = of[product.right_scale] + product.log_factor;
         match &product.left {
-            Left::One => vec![(scale, times(1.0).collect())],
-            Left::Block(columns, place) => {
+            LeftFactor::One => vec![(scale, times(1.0).collect())],
+            LeftFactor::Columns { columns, scale: place } => {
                 vec![(of[*place] + scale, row[columns.clone()].iter().flat_map(|a| times(*a)).collect())]
             }
-            Left::Signs(columns, place, turned) => {
-                let flip = if second && *turned { -1.0 } else { 1.0 };
-                let own = |value: f64, of_block: f64| flip * value * of_block < 0.0;
+            LeftFactor::Signs { columns, scale: place, opposite } => {
+                let flip = if *opposite { -1.0 } else { 1.0 };
+                let absent = |value: f64, of_block: f64| flip * value * of_block < 0.0;
                 let block = |value: f64, of_block: f64| {
-                    let scale = if own(value, of_block) { f64::NEG_INFINITY } else { of[*place] + scale };
+                    let scale = if absent(value, of_block) { f64::NEG_INFINITY } else { of[*place] + scale };
                     (scale, times(1.0).collect())
                 };
                 row[columns.clone()].iter().flat_map(|v| [block(*v, 1.0), block(*v, -1.0)]).collect()
@@ -217,20 +231,23 @@ mod tests {
     fn agree_with_the_definition() {
         for isa in Isa::available() {
             for len in 1..70 {
-                let product = |left, negative| Product {
+                let product = |left, negative| TensorProduct {
                     left,
                     right: 3..3 + len,
                     right_scale: 1,
-                    half_weight: -0.25,
+                    log_factor: -0.25,
                     negative,
                 };
-                let signs = |turned| Left::Signs(3 + len..5 + len, 2, turned);
-                let products = [
-                    product(Left::Block(0..3, 0), true),
-                    product(Left::One, true),
-                    product(signs(false), false),
-                    product(signs(true), true),
-                ];
+                let signs = |opposite| LeftFactor::Signs { columns: 3 + len..5 + len, scale: 2, opposite };
+                let of_side = |second| {
+                    [
+                        product(LeftFactor::Columns { columns: 0..3, scale: 0 }, second),
+                        product(LeftFactor::One, second),
+                        product(signs(false), false),
+                        product(signs(second), second),
+                    ]
+                };
+                let products = of_side(true);
                 // Absent factors, and rows of NaN.
                 let rows = [
                     factors(len, [1.0, -1.0], [0.5, 2.0, 0.0]),
@@ -242,22 +259,26 @@ mod tests {
                 let (values, scales): (Vec<_>, Vec<_>) = rows.iter().cloned().unzip();
                 let (values, scales) = (values.concat(), scales.concat());
                 let width = products.iter().map(|p| p.width() * p.blocks()).sum::<usize>();
-                let blocks = products.iter().map(Product::blocks).sum::<usize>();
-                for second in [false, true] {
+                let blocks = products.iter().map(TensorProduct::blocks).sum::<usize>();
+                for products in [of_side(false), products] {
                     let (stride, gap) = (width + 3, 7.5);
                     let (mut out, mut of_out) = (vec![gap; 5 * stride], vec![gap; 5 * blocks]);
                     super::products(
                         isa,
-                        (
-                            Window { values: &mut out, rows: 5, stride, width },
-                            Window { values: &mut of_out, rows: 5, stride: blocks, width: blocks },
-                        ),
-                        (whole(&values, 5 + len), whole(&scales, 3)),
+                        ScaledRows {
+                            values: Window { values: &mut out, rows: 5, stride, width },
+                            log_scales: Window {
+                                values: &mut of_out,
+                                rows: 5,
+                                stride: blocks,
+                                width: blocks,
+                            },
+                        },
+                        ScaledRows { values: whole(&values, 5 + len), log_scales: whole(&scales, 3) },
                         &products,
-                        second,
                     );
                     for (i, (row, of)) in rows.iter().enumerate() {
-                        let expected = products.iter().flat_map(|p| naive(p, row, of, second));
+                        let expected = products.iter().flat_map(|p| naive(p, row, of));
                         let (mut rest, mut of_rest) = (&out[i * stride..], &of_out[i * blocks..]);
                         for (scale, block) in expected {
                             let (own, later) = rest.split_at(block.len());

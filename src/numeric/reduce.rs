@@ -60,7 +60,7 @@ fn dots_body<T: Real, const FMA: bool>(x: &[T], y: &[f64], out: &mut [f64]) {
     if y.is_empty() {
         return out.fill(0.0);
     }
-    // A row alone waits for each addition; several are added side by side.
+    // In a single row each addition waits for the one before; several rows are added side by side.
     let (whole, rest) = out.as_chunks_mut::<ROWS>();
     let (together, alone) = x.split_at(x.len().min(whole.len() * ROWS * y.len()));
     for (out, x) in whole.iter_mut().zip(together.chunks_exact(ROWS * y.len())) {
@@ -75,7 +75,7 @@ fn dots_body<T: Real, const FMA: bool>(x: &[T], y: &[f64], out: &mut [f64]) {
 /// Rows of a product that are summed side by side.
 const ROWS: usize = 4;
 
-/// As [`dot_body`] for each row, to the bit.
+/// As [`dot_body`] for each row, bit-identical.
 #[inline(always)]
 fn dots_together<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> [f64; ROWS] {
     let mut lanes = [[0.0; LANES]; ROWS];
@@ -97,7 +97,7 @@ fn dots_together<T: Real, const FMA: bool>(x: &[T], y: &[f64]) -> [f64; ROWS] {
 }
 
 multiversion! {
-    /// outᵢ ← Σ xᵢₖ yₖ for rows x, one after the other: each to the bit what [`dot`] gives.
+    /// outᵢ ← Σ xᵢₖ yₖ for rows x, one after the other, bit-identical to [`dot`].
     pub fn dots<T>(x: &[T], y: &[f64], out: &mut [f64]) = dots_body;
 }
 
@@ -198,40 +198,49 @@ multiversion! {
 }
 
 #[inline(always)]
-fn weighted_sum_body<T: Real, const FMA: bool>(out: &mut [T], a: (f64, &[f64]), b: (f64, &[f64])) {
-    for ((out, x), y) in out.iter_mut().zip(a.1).zip(b.1) {
-        *out = T::narrow(a.0.madd::<FMA>(*x, b.0 * y));
+fn weighted_sum_body<T: Real, const FMA: bool>(out: &mut [T], a: f64, x: &[f64], b: f64, y: &[f64]) {
+    for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
+        *out = T::narrow(a.madd::<FMA>(*x, b * y));
     }
 }
 
 multiversion! {
-    /// out ← a.0 · a.1 + b.0 · b.1, computed in `f64` and rounded once.
-    pub fn weighted_sum<T>(out: &mut [T], a: (f64, &[f64]), b: (f64, &[f64])) = weighted_sum_body;
+    /// out ← a · x + b · y, computed in `f64` and rounded once.
+    pub fn weighted_sum<T>(out: &mut [T], a: f64, x: &[f64], b: f64, y: &[f64]) = weighted_sum_body;
 }
 
-/// Factors of a step of [`prefix_step`].
+/// The factors of a [`prefix_step`]: x ← `before` · before + `since` · since, and since ← `keep` · since + `add` · x.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
-    /// Of the sums before all, and of those since, in what is given out.
-    pub given: (f64, f64),
-    /// Of the sums since, and of the step's term, in the sums that follow.
-    pub kept: (f64, f64),
+pub struct PrefixFactors {
+    pub before: f64,
+    pub since: f64,
+    pub keep: f64,
+    pub add: f64,
 }
 
 #[inline(always)]
-fn prefix_step_body<T: Real, const FMA: bool>(x: &mut [T], before: &[f64], since: &mut [f64], step: Step) {
-    let Step { given, kept } = step;
+fn prefix_step_body<T: Real, const FMA: bool>(
+    x: &mut [T],
+    before: &[f64],
+    since: &mut [f64],
+    factors: PrefixFactors,
+) {
     for ((x, before), since) in x.iter_mut().zip(before).zip(since) {
-        let next = kept.0.madd::<FMA>(*since, kept.1 * x.widen());
-        *x = T::narrow(given.0.madd::<FMA>(*before, given.1 * *since));
+        let next = factors.keep.madd::<FMA>(*since, factors.add * x.widen());
+        *x = T::narrow(factors.before.madd::<FMA>(*before, factors.since * *since));
         *since = next;
     }
 }
 
 multiversion! {
-    /// A step of prefix sums in place: x ← given.0 · before + given.1 · since, while x goes to the sums since, which become
-    /// kept.0 · since + kept.1 · x. To the bit [`weighted_sum`] and [`scale_and_add`].
-    pub fn prefix_step<T>(x: &mut [T], before: &[f64], since: &mut [f64], step: Step) = prefix_step_body;
+    /// A step of prefix sums in place: x becomes the weighted sum of `before` and `since`, and the old x is added to `since`,
+    /// with the factors that [`PrefixFactors`] states. Bit-identical to [`weighted_sum`] and [`scale_and_add`].
+    pub fn prefix_step<T>(
+        x: &mut [T],
+        before: &[f64],
+        since: &mut [f64],
+        factors: PrefixFactors,
+    ) = prefix_step_body;
 }
 
 #[inline(always)]
@@ -335,12 +344,12 @@ mod tests {
                 scale_and_add(isa, &mut sum, 0.5, 2.0, &x);
                 assert!(sum.iter().zip(&x).all(|(s, v)| *s == 0.5 + 3.0 * f64::from(*v)));
                 let mut out = x.clone();
-                weighted_sum(isa, &mut out, (2.0, &w), (-0.5, &w));
+                weighted_sum(isa, &mut out, 2.0, &w, -0.5, &w);
                 assert!(out.iter().zip(&w).all(|(out, w)| f64::from(*out) == 1.5 * w));
                 let (mut both, mut since, mut given) = (x.clone(), sum.clone(), x.clone());
-                let step = Step { given: (0.3, -1.7), kept: (0.9, 1.1) };
-                prefix_step(isa, &mut both, &w, &mut since, step);
-                weighted_sum(isa, &mut given, (0.3, &w), (-1.7, &sum));
+                let factors = PrefixFactors { before: 0.3, since: -1.7, keep: 0.9, add: 1.1 };
+                prefix_step(isa, &mut both, &w, &mut since, factors);
+                weighted_sum(isa, &mut given, 0.3, &w, -1.7, &sum);
                 scale_and_add(isa, &mut sum, 0.9, 1.1, &x);
                 assert_eq!((both, since), (given, sum));
                 assert_eq!(min_abs(isa, &x), x.iter().fold(f32::INFINITY, |a, v| a.min(v.abs())));

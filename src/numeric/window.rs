@@ -14,6 +14,15 @@ pub struct Window<S> {
     pub width: usize,
 }
 
+/// Rows of features, with the logarithmic scale of each of their blocks.
+#[derive(Clone, Copy, Debug)]
+pub struct ScaledRows<V, S> {
+    /// The features.
+    pub values: Window<V>,
+    /// One scale for each block.
+    pub log_scales: Window<S>,
+}
+
 impl<'a, T> Window<&'a [T]> {
     /// The rows, in order.
     #[inline(always)]
@@ -104,7 +113,7 @@ pub unsafe fn write_multiple<T: Lane, V: Vector<T>>(out: &mut [T], a: T, b: &[T]
             a.mul(V::load(b.as_ptr().add(at))).store(out.as_mut_ptr().add(at));
             at += V::WIDTH;
         }
-        // The last vector ends with the slice, and may repeat what the one before has written.
+        // The last vector ends with the slice, and may overlap the one before.
         a.mul(V::load(b.as_ptr().add(last))).store(out.as_mut_ptr().add(last));
     }
 }

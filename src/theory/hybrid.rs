@@ -37,10 +37,25 @@ pub fn ln_bipolar_mse(pair: &Pair, moments: &Moments, m: usize, sharing: Sharing
     if sharing == Sharing::Independent {
         return Some(independent);
     }
+    Some(ln_with_bipolar_covariance(independent, moments.product, pair, 2.0 * pair.dot, m as f64))
+}
+
+/// Adds the covariance of hyperbolic and trigonometric features on the same frequencies, which are worth `m` independent ones, to
+/// ln MSE of the hybrid of independent ones: −(2/m) s² (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\], with `product` = E\[λ̂(1−λ̂)\]. ln s² is
+/// 2x·y for exp(x·y); for another target with these features, its logarithm of that.
+///
+/// Source: as [`ln_bipolar_mse`].
+pub(crate) fn ln_with_bipolar_covariance(
+    ln_independent: f64,
+    product: f64,
+    pair: &Pair,
+    ln_squared_scale: f64,
+    m: f64,
+) -> f64 {
     let turn = (0.5 * pair.norm_difference).sin().powi(2);
-    let shared = SignedLog::from(-4.0 * turn * moments.product).scaled(2.0 * pair.dot - (m as f64).ln());
-    let total = SignedLog::sum([SignedLog::positive(independent), shared].into_iter());
-    Some(if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs })
+    let shared = SignedLog::from(-4.0 * turn * product).scaled(ln_squared_scale - m.ln());
+    let total = SignedLog::sum([SignedLog::positive(ln_independent), shared].into_iter());
+    if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs }
 }
 
 /// ln MSE of the bipolar hybrid of exp(x·y) whose Gaussian coefficient is estimated by an inner angular

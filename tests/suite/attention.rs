@@ -277,9 +277,12 @@ fn each_batch_has_its_own_mask() {
     let heads = Heads::new(&x, &x, &v).unwrap().mask(&mask).unwrap();
     for causal in [false, true] {
         let (exact, out): (Array4<f64>, _) = if causal {
-            (ExactAttention::new().causal(&heads).unwrap(), attention.causal(&heads).unwrap())
+            (ExactAttention::new().causal(&heads).unwrap().output, attention.causal(&heads).unwrap())
         } else {
-            (ExactAttention::new().bidirectional(&heads).unwrap(), attention.bidirectional(&heads).unwrap())
+            (
+                ExactAttention::new().bidirectional(&heads).unwrap().output,
+                attention.bidirectional(&heads).unwrap(),
+            )
         };
         for b in 0..2 {
             let (x, v) = (widened(head(&x, b, 0)), widened(head(&v, b, 0)));
@@ -367,7 +370,7 @@ fn sequences_do_not_see_each_other() {
     let (of_q, of_k) = ([0, 70, 70, 180], [0, 0, 150, 200]);
     let heads = Heads::new(&q, &k, &v).unwrap().sequences(&of_q, &of_k).unwrap();
     let out = attention.bidirectional(&heads).unwrap().output;
-    let exact: Array4<f32> = ExactAttention::new().bidirectional(&heads).unwrap();
+    let exact: Array4<f32> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     for s in 0..3 {
         let (a, b) = (of_q[s]..of_q[s + 1], of_k[s]..of_k[s + 1]);
         let (q, k, v) = (
@@ -379,7 +382,7 @@ fn sequences_do_not_see_each_other() {
         assert_eq!(out.slice(s![.., .., a.clone(), ..]), attention.bidirectional(&own).unwrap().output);
         assert_eq!(
             exact.slice(s![.., .., a, ..]),
-            ExactAttention::new().bidirectional::<f32, f32>(&own).unwrap()
+            ExactAttention::new().bidirectional::<f32, f32>(&own).unwrap().output
         );
     }
     assert!(matches!(attention.causal(&heads), Err(Error::Shape { .. })));
@@ -404,7 +407,7 @@ fn the_future_changes_no_bit() {
     v.slice_mut(s![0, 0, ..1, ..]).fill(-0.0);
     let bits = |out: &Array4<f32>, from: usize| out.slice(s![.., .., ..from, ..]).mapv(f32::to_bits);
     let plain = attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
-    let exact: Array4<f32> = ExactAttention::new().causal(&Heads::new(&q, &k, &v).unwrap()).unwrap();
+    let exact: Array4<f32> = ExactAttention::new().causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
     for from in [1, 31, 40, 64, 100, 1023, 1024, 1290] {
         for (key, value) in [
             (0.3, 0.1),
@@ -425,7 +428,7 @@ fn the_future_changes_no_bit() {
                 let out = pool.install(|| attention.causal(&heads)).unwrap().output;
                 assert_eq!(bits(&out, from), bits(&plain, from), "{from} {key} {value}");
             }
-            let out: Array4<f32> = ExactAttention::new().causal(&heads).unwrap();
+            let out: Array4<f32> = ExactAttention::new().causal(&heads).unwrap().output;
             assert_eq!(bits(&out, from), bits(&exact, from), "{from} {key} {value}");
         }
     }
@@ -447,7 +450,7 @@ fn what_is_not_finite_stays_where_it_is_seen() {
     // Infinite keys may have the exact weight 0.
     let nan_k = bad_k.mapv(|v| if v.is_finite() { v } else { f64::NAN });
     let of_nan = Heads::new(&bad_q, &nan_k, &bad_v).unwrap();
-    let exact: Array4<f64> = ExactAttention::new().causal(&of_nan).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().causal(&of_nan).unwrap().output;
     for ((b, h, i, t), got) in out.output.indexed_iter() {
         let seen = (h == 0 && i == 9) || (h == 1 && i >= 70) || (h == 0 && i >= 100 && t == 1);
         assert_eq!(got.is_nan(), seen, "{h} {i} {t}");
@@ -556,7 +559,7 @@ fn stored_attention_has_all_options() {
         new().cosine(0.3).unwrap(),
         new().normalised(false),
         new().biased_epsilon(0.1).unwrap(),
-        new().exact_at(&[0, 1]).unwrap(),
+        new().with_keys_exact(&[0, 1]).unwrap(),
     ] {
         let read: Attention<f64> = serde_json::from_str(&serde_json::to_string(&attention).unwrap()).unwrap();
         let out = attention.causal(&heads).unwrap();
@@ -771,7 +774,7 @@ fn any_layout_gives_the_same_bits() {
     let mut out = swapped(&Array4::from_elem((2, 3, 70, 6), f32::NAN));
     attention.causal_into(&other, &mut out).unwrap();
     assert_eq!(out, expected.output);
-    let exact: Array4<f32> = ExactAttention::new().causal(&plain).unwrap();
+    let exact: Array4<f32> = ExactAttention::new().causal(&plain).unwrap().output;
     ExactAttention::new().causal_into(&other, &mut out).unwrap();
     assert_eq!(out, exact);
     assert!(attention.causal_into(&plain, &mut Array4::zeros((2, 3, 70, 5))).is_err());
@@ -794,8 +797,9 @@ fn exact_attention_is_the_definition() {
         }
         weights.dot(v) / weights.sum_axis(Axis(1)).insert_axis(Axis(1))
     };
-    let out: Array4<f64> = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap();
-    let causal: Array4<f64> = ExactAttention::new().causal(&Heads::new(&k, &k, &v).unwrap()).unwrap();
+    let out: Array4<f64> =
+        ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    let causal: Array4<f64> = ExactAttention::new().causal(&Heads::new(&k, &k, &v).unwrap()).unwrap().output;
     for h in 0..2 {
         let [q, k, v] = [&q, &k, &v].map(|x| head(x, 0, h).to_owned());
         assert!((&head(&out, 0, h) - &definition(&q, &k, &v, false)).iter().all(|e| e.abs() < 1e-13));
@@ -804,15 +808,17 @@ fn exact_attention_is_the_definition() {
     let run = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         let heads = Heads::new(&k, &k, &v).unwrap();
-        pool.install(|| ExactAttention::new().causal::<f64, f64>(&heads).unwrap())
+        pool.install(|| ExactAttention::new().causal::<f64, f64>(&heads).unwrap().output)
     };
     assert!(run(1) == run(3));
     // Beside a key of a later block nothing is left of those before.
     let mut long = k.mapv(|v| 4.0 * v);
     long.slice_mut(s![.., .., 300.., ..]).mapv_inplace(|v| 10.0 * v);
     let heads = Heads::new(&long, &long, &v).unwrap();
-    let [all, causal]: [Array4<f64>; 2] =
-        [ExactAttention::new().bidirectional(&heads).unwrap(), ExactAttention::new().causal(&heads).unwrap()];
+    let [all, causal]: [Array4<f64>; 2] = [
+        ExactAttention::new().bidirectional(&heads).unwrap().output,
+        ExactAttention::new().causal(&heads).unwrap().output,
+    ];
     let [x, values] = [&long, &v].map(|x| head(x, 0, 1).to_owned());
     for (out, causal) in [(all, false), (causal, true)] {
         // Logits of some 10⁴ are rounded.
@@ -822,11 +828,11 @@ fn exact_attention_is_the_definition() {
     // Norms of 1e3: one key takes all, or keys share.
     let large = k.mapv(|v| (v * 1e3) as f32);
     let heads = Heads::new(&large, &large, &large).unwrap();
-    let out: Array4<f32> = ExactAttention::new().causal(&heads).unwrap();
+    let out: Array4<f32> = ExactAttention::new().causal(&heads).unwrap().output;
     assert!(out.iter().all(|v| v.is_finite()));
 
     let attention = Attention::new(positive::<f64>(6, 20)).unwrap();
-    let exact = attention.exact().unwrap();
+    let exact = attention.exact_counterpart().unwrap();
     let crossover = attention.crossover(5, false);
     assert!(crossover > 2 && attention.crossover(5, true) > crossover);
     for n in [crossover - 1, crossover] {
@@ -834,7 +840,7 @@ fn exact_attention_is_the_definition() {
         let (k, v) = (part(&k), part(&v));
         let heads = Heads::new(&k, &k, &v).unwrap();
         let expected = if n < crossover {
-            exact.bidirectional(&heads).unwrap()
+            exact.bidirectional(&heads).unwrap().output
         } else {
             attention.bidirectional(&heads).unwrap().output
         };
@@ -846,11 +852,11 @@ fn exact_attention_is_the_definition() {
     for heads in
         [Heads::new(&one, &k_part, &v_part), Heads::new(&k_part, &one, &part(&v, 1))].map(Result::unwrap)
     {
-        let expected: Array4<f64> = exact.bidirectional(&heads).unwrap();
+        let expected: Array4<f64> = exact.bidirectional(&heads).unwrap().output;
         assert_eq!(attention.auto(&heads, false).unwrap().output, expected);
     }
     let heads = Heads::new(&k_part, &k_part, &v_part).unwrap();
-    let expected: Array4<f64> = exact.causal(&heads).unwrap();
+    let expected: Array4<f64> = exact.causal(&heads).unwrap().output;
     assert_eq!(attention.auto(&heads, true).unwrap().output, expected);
     let few = part(&k, 3);
     let wrong = Heads::new(&few, &few, &few).unwrap();
@@ -859,23 +865,31 @@ fn exact_attention_is_the_definition() {
     // What is not divided, or not softmax attention, has no other way.
     let sums = attention.clone().normalised(false);
     assert_eq!(sums.auto(&wrong, false).unwrap(), sums.bidirectional(&wrong).unwrap());
-    assert_eq!(attention.clone().biased_epsilon(0.1).unwrap().exact(), None);
-    let cosine: Array4<f64> =
-        attention.clone().cosine(0.3).unwrap().exact().unwrap().bidirectional(&wrong).unwrap();
-    let own: Array4<f64> = ExactAttention::new().cosine(0.3).unwrap().bidirectional(&wrong).unwrap();
+    assert_eq!(attention.clone().biased_epsilon(0.1).unwrap().exact_counterpart(), None);
+    let cosine: Array4<f64> = attention
+        .clone()
+        .cosine(0.3)
+        .unwrap()
+        .exact_counterpart()
+        .unwrap()
+        .bidirectional(&wrong)
+        .unwrap()
+        .output;
+    let own: Array4<f64> = ExactAttention::new().cosine(0.3).unwrap().bidirectional(&wrong).unwrap().output;
     assert!((cosine - own).iter().all(|e| e.abs() < 1e-13));
     // Another kernel has no exact softmax attention.
     let gaussian = Positive.gaussian::<f64>(frequencies(6, 8, &Orthogonal, 1), 1.0).unwrap();
-    assert_eq!(Attention::new(gaussian).unwrap().exact(), None);
+    assert_eq!(Attention::new(gaussian).unwrap().exact_counterpart(), None);
     let longer = Positive
         .map::<f64>(frequencies(6, 8, &Orthogonal, 1), random_features::kernel::Softmax::new(2.0).unwrap())
         .unwrap();
     let mixed = Attention::per_head(vec![positive(6, 20), longer.clone()]).unwrap();
-    assert_eq!(mixed.exact(), None);
+    assert_eq!(mixed.exact_counterpart(), None);
     let heads = Heads::new(&k, &k, &v).unwrap();
-    let own: Array4<f64> = Attention::new(longer).unwrap().exact().unwrap().bidirectional(&heads).unwrap();
+    let own: Array4<f64> =
+        Attention::new(longer).unwrap().exact_counterpart().unwrap().bidirectional(&heads).unwrap().output;
     let quarter: Array4<f64> =
-        ExactAttention::new().scale(0.25 / 6f64.sqrt()).unwrap().bidirectional(&heads).unwrap();
+        ExactAttention::new().scale(0.25 / 6f64.sqrt()).unwrap().bidirectional(&heads).unwrap().output;
     assert!((own - quarter).iter().all(|e| e.abs() < 1e-13));
 }
 
@@ -1196,7 +1210,7 @@ fn cosines_do_not_depend_on_norms() {
     let run = |a: f32, b: f32| {
         let (q, k) = (q.mapv(|v| v * a), k.mapv(|v| v * b));
         let heads = Heads::new(&q, &k, &v).unwrap();
-        let out: Array4<f32> = exact.bidirectional(&heads).unwrap();
+        let out: Array4<f32> = exact.bidirectional(&heads).unwrap().output;
         (attention.bidirectional(&heads).unwrap().output, out)
     };
     let plain = run(1.0, 1.0);
@@ -1310,7 +1324,7 @@ fn sequences_and_nan_reach_the_side_doors() {
     let offsets: Vec<usize> = (0..=100).map(|s| 20 * s).collect();
     let heads = Heads::new(&x, &x, &x).unwrap().sequences(&offsets, &offsets).unwrap();
     assert!(attention.crossover(6, false) > 20);
-    let expected: Array4<f64> = attention.exact().unwrap().bidirectional(&heads).unwrap();
+    let expected: Array4<f64> = attention.exact_counterpart().unwrap().bidirectional(&heads).unwrap().output;
     assert_eq!(attention.auto(&heads, false).unwrap().output, expected);
     let mut k = x.clone();
     k[[0, 0, 25, 0]] = f64::NAN;

@@ -391,7 +391,7 @@ fn reports_agree_with_simulation_in_their_domain() {
     let v = normal(60, 5, 1.0, 3);
     let (q4, k4, v4) = (four(&q), four(&k), four(&v));
     let heads = Heads::new(&q4, &k4, &v4).unwrap();
-    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     let size = exact.iter().map(|v| v * v).sum::<f64>();
     let mut errors = [0.0; 4];
     for seed in 0..draws {
@@ -422,7 +422,7 @@ fn reports_of_shaped_maps_agree_with_simulation() {
     let v = normal(40, 5, 1.0, 3);
     let (q4, k4, v4) = (four(&q), four(&k), four(&v));
     let heads = Heads::new(&q4, &k4, &v4).unwrap();
-    let softmax: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap();
+    let softmax: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     let squares = |x: &Array4<f64>| x.iter().map(|v| v * v).sum::<f64>();
     let mut errors = vec![0.0; shaped(d, m, 0).len()];
     // The Gaussian kernel's own weights, which no exact attention here has.
@@ -510,7 +510,7 @@ fn redraws_know_what_closed_forms_do_not() {
     let report = of(&recipe, 2);
     let (q4, k4, v4) = (four(&q), four(&k), four(&v));
     let heads = Heads::new(&q4, &k4, &v4).unwrap();
-    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     let out = Attention::new(recipe.draw::<f64>(1).unwrap()).unwrap().bidirectional(&heads).unwrap().output;
     let squares = |x: &Array4<f64>| x.iter().map(|v| v * v).sum::<f64>();
     let error = (squares(&(&out - &exact)) / squares(&exact)).sqrt();

@@ -4,7 +4,7 @@ use crate::common::{Sample, frequencies, gaussian, point, points, softmax};
 use ndarray::{Array1, Array2, ArrayView2, Axis, ShapeBuilder, arr1, arr2, concatenate, s};
 use num_complex::Complex64;
 use random_features::apply::Smoother;
-use random_features::compose::{Composite, Centres, Clustered, Coefficient, Diagonal, Formula, Hybrid};
+use random_features::compose::{Centres, Clustered, Coefficient, Composite, Diagonal, Formula, Hybrid};
 use random_features::data::Clustering;
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};

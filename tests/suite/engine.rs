@@ -1177,7 +1177,10 @@ fn gradients_at_the_ends_of_the_range() {
         let weight = GaussianWeight { sigma: 1.0, r: 1.0 };
         for size in [1e38, 3e38] {
             is_number(&Hybrid::<Map<f32>>::angular(Bases::shared(omega(1)), omega(2)).unwrap(), size);
-            is_number(&Hybrid::<Map<f32>>::gaussian(Bases::shared(omega(1)), omega(2), weight).unwrap(), size);
+            is_number(
+                &Hybrid::<Map<f32>>::gaussian(Bases::shared(omega(1)), omega(2), weight).unwrap(),
+                size,
+            );
             is_number(&Hyperbolic.softmax::<f32>(omega(1)).unwrap(), size);
         }
         for f in Activation::ALL {

@@ -65,7 +65,7 @@ fn the_heaviest_keys_are_exact_and_the_others_are_not() {
     let (d, n, heavy) = (4, 90, [5, 31, 70]);
     let map = positive(d, 12);
     let [q, k, v] = inputs(2, n, d, &heavy);
-    let attention = Attention::new(map.clone()).unwrap().exact_keys(3).unwrap();
+    let attention = Attention::new(map.clone()).unwrap().with_heaviest_keys_exact(3).unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
     let out = attention.bidirectional(&heads).unwrap();
     assert!(out.non_positive.is_empty());
@@ -82,12 +82,17 @@ fn the_heaviest_keys_are_exact_and_the_others_are_not() {
         Attention::new(Positive.softmax::<f32>(frequencies(d, 12, &Orthogonal, 7)).unwrap()).unwrap();
     let narrow = [&q, &k, &v].map(|x| x.mapv(|v| v as f32));
     let heads = Heads::new(&narrow[0], &narrow[1], &narrow[2]).unwrap();
-    let found = single.exact_keys(3).unwrap().bidirectional(&heads).unwrap().output;
+    let found = single.with_heaviest_keys_exact(3).unwrap().bidirectional(&heads).unwrap().output;
     assert!(found.iter().zip(&out.output).all(|(a, b)| (f64::from(*a) - b).abs() < 1e-5));
     // Masked keys are neither.
     let mask = Array2::from_shape_fn((1, n), |(_, j)| j != 31 && j % 7 != 3);
     let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
-    let out = Attention::new(map.clone()).unwrap().exact_keys(2).unwrap().bidirectional(&heads).unwrap();
+    let out = Attention::new(map.clone())
+        .unwrap()
+        .with_heaviest_keys_exact(2)
+        .unwrap()
+        .bidirectional(&heads)
+        .unwrap();
     let expected = naive(&map, (&head(&q, 1), &head(&k, 0), &head(&v, 0)), &[5, 70], |_, j| mask[[0, j]]);
     near(&head(&out.output, 1), &expected, 1e-12);
 }
@@ -96,17 +101,18 @@ fn the_heaviest_keys_are_exact_and_the_others_are_not() {
 fn all_keys_exact_is_exact_attention() {
     let [q, k, v] = inputs(1, 20, 4, &[]);
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     // Of signed maps too: nothing is left to them.
     let signed = Trigonometric.softmax(frequencies(4, 8, &Independent, 1)).unwrap();
     for attention in [Attention::new(positive(4, 8)).unwrap(), Attention::signed(vec![signed]).unwrap()] {
         for count in [20, 1000] {
-            let out = attention.clone().exact_keys(count).unwrap().bidirectional(&heads).unwrap();
+            let out =
+                attention.clone().with_heaviest_keys_exact(count).unwrap().bidirectional(&heads).unwrap();
             near(&head(&out.output, 0), &head(&exact, 0), 1e-13);
             assert!(out.non_positive.is_empty());
         }
-        let causal: Array4<f64> = ExactAttention::new().causal(&heads).unwrap();
-        let out = attention.exact_at(&(0..30).collect::<Vec<_>>()).unwrap().causal(&heads).unwrap();
+        let causal: Array4<f64> = ExactAttention::new().causal(&heads).unwrap().output;
+        let out = attention.with_keys_exact(&(0..30).collect::<Vec<_>>()).unwrap().causal(&heads).unwrap();
         near(&head(&out.output, 0), &head(&causal, 0), 1e-13);
         assert!(out.non_positive.is_empty());
     }
@@ -114,7 +120,12 @@ fn all_keys_exact_is_exact_attention() {
     let none = Array4::zeros((1, 1, 0, 4));
     let no_values = Array4::zeros((1, 1, 0, 3));
     let heads = Heads::new(&q, &none, &no_values).unwrap();
-    let out = Attention::new(positive(4, 8)).unwrap().exact_keys(3).unwrap().bidirectional(&heads).unwrap();
+    let out = Attention::new(positive(4, 8))
+        .unwrap()
+        .with_heaviest_keys_exact(3)
+        .unwrap()
+        .bidirectional(&heads)
+        .unwrap();
     assert!(out.output.iter().all(|v| *v == 0.0));
 }
 
@@ -124,7 +135,7 @@ fn the_first_keys_are_exact_in_causal_attention() {
     let map = positive(d, 12);
     let [q, _, v] = inputs(2, n, d, &[]);
     let k = tokens([1, 1, n, d], 0.6, 5);
-    let attention = Attention::new(map.clone()).unwrap().exact_at(&[2, 0, 1, 1]).unwrap();
+    let attention = Attention::new(map.clone()).unwrap().with_keys_exact(&[2, 0, 1, 1]).unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
     let out = attention.causal(&heads).unwrap();
     for h in 0..2 {
@@ -187,7 +198,7 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
         .unwrap();
     let attention = Attention::new(scaled).unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let out = attention.clone().exact_keys(1).unwrap().bidirectional(&heads).unwrap().output;
+    let out = attention.clone().with_heaviest_keys_exact(1).unwrap().bidirectional(&heads).unwrap().output;
     for h in 0..2 {
         let (q, k) = (head(&q, h) / scale, head(&k, 0) / scale);
         near(&head(&out, h), &naive(&map, (&q, &k, &head(&v, 0)), &[40], |_, _| true), 1e-12);
@@ -195,14 +206,14 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     // Masked keys that were asked for are not taken.
     let mask = Array2::from_shape_fn((1, n), |(_, j)| j != 9);
     let masked = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
-    let out = attention.exact_at(&[9, 40]).unwrap().bidirectional(&masked).unwrap().output;
+    let out = attention.with_keys_exact(&[9, 40]).unwrap().bidirectional(&masked).unwrap().output;
     let (q, k) = (head(&q, 0) / scale, head(&k, 0) / scale);
     near(&head(&out, 0), &naive(&map, (&q, &k, &head(&v, 0)), &[40], |_, j| j != 9), 1e-12);
     // Weights of sequences in any batch and head are those of the output.
     let offsets = [0, 30, n];
     let [q, k, v] = [(5, d), (6, d), (7, 2)].map(|(seed, width)| tokens([2, 2, n, width], 0.9, seed));
     let heads = Heads::new(&q, &k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
-    let attention = Attention::new(map).unwrap().exact_keys(3).unwrap();
+    let attention = Attention::new(map).unwrap().with_heaviest_keys_exact(3).unwrap();
     let out = attention.bidirectional(&heads).unwrap().output;
     for (batch, head) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
         let rows = [3, 29, 30, 69];
@@ -225,7 +236,8 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     let heads = Heads::new(&q, &k, &v).unwrap();
     let attention = Attention::new(map.clone()).unwrap();
     for (count, exact) in [(1, &[31][..]), (2, &[31, 50])] {
-        let out = attention.clone().exact_keys(count).unwrap().bidirectional(&heads).unwrap().output;
+        let out =
+            attention.clone().with_heaviest_keys_exact(count).unwrap().bidirectional(&heads).unwrap().output;
         let expected = naive(&map, (&head(&q, 0), &head(&k, 0), &head(&v, 0)), exact, |_, _| true);
         near(&head(&out, 0), &expected, 1e-12);
     }
@@ -234,7 +246,7 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     let mut k = tokens([1, 1, n, d], 0.4, 2);
     [-4000.0, 8.0, 0.0, 0.0].into_iter().enumerate().for_each(|(c, value)| k[[0, 0, 9, c]] = value);
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let out = attention.clone().exact_keys(n).unwrap().bidirectional(&heads).unwrap().output;
+    let out = attention.clone().with_heaviest_keys_exact(n).unwrap().bidirectional(&heads).unwrap().output;
     let all: Vec<usize> = (0..n).filter(|j| *j != 9).collect();
     let expected = naive(&map, (&head(&q, 0), &head(&k, 0), &head(&v, 0)), &all, |_, _| true);
     near(&head(&out, 0), &expected, 1e-12);
@@ -245,7 +257,13 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     let [q, k, v] = [(1, d), (2, d), (3, 3)].map(|(seed, width)| tokens([1, 2, n, width], 0.9, seed));
     let heads = Heads::new(&q, &k, &v).unwrap();
     let run = |maps: Vec<Map<f64>>| {
-        Attention::per_head(maps).unwrap().exact_keys(3).unwrap().bidirectional(&heads).unwrap().output
+        Attention::per_head(maps)
+            .unwrap()
+            .with_heaviest_keys_exact(3)
+            .unwrap()
+            .bidirectional(&heads)
+            .unwrap()
+            .output
     };
     let both = run(vec![map.clone(), longer.clone()]);
     assert_eq!(head(&both, 0), head(&run(vec![map]), 0));
@@ -258,9 +276,9 @@ fn own_keys_are_seen_where_features_are_far_apart() {
     let [x, v] = [(1, 16), (2, 3)].map(|(seed, d)| tokens([1, 1, 70, d], 25.0, seed).mapv(|v| v as f32));
     let map = Positive.softmax::<f32>(frequencies(16, 48, &Orthogonal, 7)).unwrap();
     let heads = Heads::new(&x, &x, &v).unwrap();
-    let all = Attention::new(map).unwrap().exact_at(&(0..70).collect::<Vec<_>>()).unwrap();
+    let all = Attention::new(map).unwrap().with_keys_exact(&(0..70).collect::<Vec<_>>()).unwrap();
     let (out, exact): (_, Array4<f32>) =
-        (all.causal(&heads).unwrap(), ExactAttention::new().causal(&heads).unwrap());
+        (all.causal(&heads).unwrap(), ExactAttention::new().causal(&heads).unwrap().output);
     // Logits of up to some thousands are rounded to f32 in one of the two: 1e-3 of a weight.
     assert!(out.output.iter().zip(&exact).all(|(a, b)| (a - b).abs() <= 25.0 * 2e-3), "{}", out.output);
 }
@@ -271,8 +289,13 @@ fn keys_that_dwarf_all_others_neither_vanish_nor_overflow() {
     k.slice_mut(s![.., .., 7, ..]).fill(500.0);
     k.slice_mut(s![.., .., 8, ..]).fill(-500.0);
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap();
-    let out = Attention::new(positive(4, 64)).unwrap().exact_keys(1).unwrap().bidirectional(&heads).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
+    let out = Attention::new(positive(4, 64))
+        .unwrap()
+        .with_heaviest_keys_exact(1)
+        .unwrap()
+        .bidirectional(&heads)
+        .unwrap();
     let opposed = |i: usize| q.slice(s![0, 0, i, ..]).sum() < 0.5;
     for i in (0..40).filter(|i| !opposed(*i)) {
         let (a, b): (Array1<f64>, Array1<f64>) =
@@ -282,7 +305,7 @@ fn keys_that_dwarf_all_others_neither_vanish_nor_overflow() {
     // NaN in a token stays in the rows that may see it.
     let mut bad = q.clone();
     bad[[0, 0, 3, 1]] = f64::NAN;
-    let out = Attention::new(positive(4, 64)).unwrap().exact_keys(2).unwrap();
+    let out = Attention::new(positive(4, 64)).unwrap().with_heaviest_keys_exact(2).unwrap();
     let out = out.bidirectional(&Heads::new(&bad, &k, &v).unwrap()).unwrap().output;
     assert!(out.rows().into_iter().enumerate().all(|(i, row)| row.iter().all(|v| v.is_nan()) == (i == 3)));
 }
@@ -305,7 +328,7 @@ fn queries_of_normalised_attention_need_no_factor() {
         near(&head(&attention.causal(&heads).unwrap().output, 0), &causal, 1e-12);
         // With exact keys their factors count, and so they do without a normaliser.
         let expected = naive(&map, inputs, &[3], |_, _| true);
-        let exact = attention.clone().exact_keys(1).unwrap();
+        let exact = attention.clone().with_heaviest_keys_exact(1).unwrap();
         near(&head(&exact.bidirectional(&heads).unwrap().output, 0), &expected, 1e-12);
         let sums = attention.normalised(false).bidirectional(&heads).unwrap().output;
         let scale = (d as f64).powf(-0.25);
@@ -318,7 +341,7 @@ fn queries_of_normalised_attention_need_no_factor() {
 #[test]
 fn what_does_not_go_together_is_refused() {
     let attention = Attention::new(positive(4, 8)).unwrap();
-    let heaviest = attention.clone().exact_keys(2).unwrap();
+    let heaviest = attention.clone().with_heaviest_keys_exact(2).unwrap();
     let x = tokens([1, 1, 9, 4], 1.0, 1);
     let heads = Heads::new(&x, &x, &x).unwrap();
     assert!(matches!(heaviest.causal(&heads), Err(Error::Unsupported { .. })));
@@ -327,16 +350,19 @@ fn what_does_not_go_together_is_refused() {
     assert!(heaviest.auto(&heads, false).is_ok());
     assert!(matches!(heaviest.state(1, 1, 4), Err(Error::Unsupported { .. })));
     let gaussian = Positive.gaussian::<f64>(frequencies(4, 8, &Independent, 1), 1.0).unwrap();
-    assert!(matches!(Attention::new(gaussian).unwrap().exact_keys(1), Err(Error::Unsupported { .. })));
+    assert!(matches!(
+        Attention::new(gaussian).unwrap().with_heaviest_keys_exact(1),
+        Err(Error::Unsupported { .. })
+    ));
     // None is none.
-    let none = heaviest.exact_keys(0).unwrap();
+    let none = heaviest.with_heaviest_keys_exact(0).unwrap();
     assert_eq!(none.causal(&heads).unwrap(), attention.causal(&heads).unwrap());
 }
 
 #[cfg(feature = "serde")]
 #[test]
 fn the_choice_is_stored() {
-    let attention = Attention::new(positive(4, 8)).unwrap().exact_keys(2).unwrap();
+    let attention = Attention::new(positive(4, 8)).unwrap().with_heaviest_keys_exact(2).unwrap();
     let read: Attention<f64> = serde_json::from_str(&serde_json::to_string(&attention).unwrap()).unwrap();
     let [q, k, v] = inputs(1, 30, 4, &[3, 9]);
     let heads = Heads::new(&q, &k, &v).unwrap();

@@ -10,9 +10,7 @@ use random_features::frequency::{
     Independent, Orthogonal, Simplex, SimplexPlus, Sobol, draw, draw_geometric,
 };
 use random_features::kernel::{Activation, Gaussian, Softmax};
-use random_features::map::{
-    Facts, FeatureMap, Form, PlainRecipe, Target, Tile, Transform,
-};
+use random_features::map::{Facts, FeatureMap, Form, PlainRecipe, Target, Tile, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{Dependence, Law, Radius};

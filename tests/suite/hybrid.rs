@@ -44,7 +44,8 @@ fn composed<T: Real>(d: usize, target: &Target) -> (Map<T>, impl Fn(&Array1<T>, 
         )
         .unwrap()
     };
-    let first = || Coefficient::<Map<T>>::gaussian(omega(d, 6, g), GaussianWeight { sigma: 0.7, r: 1.2 }).unwrap();
+    let first =
+        || Coefficient::<Map<T>>::gaussian(omega(d, 6, g), GaussianWeight { sigma: 0.7, r: 1.2 }).unwrap();
     let second = || Coefficient::<Map<T>>::affine(0.3, -0.2, Sign.map(omega(d, 2, h), 1.0).unwrap()).unwrap();
     let _ = (e, i);
     let hybrid = Hybrid::sum(vec![(first(), positive()), (second(), inner())], hyperbolic()).unwrap();
@@ -116,7 +117,8 @@ fn shares_of_several_signs() {
 #[test]
 fn coefficients_beyond_the_range() {
     let (d, norm) = (4, 45.0);
-    let coefficient = Coefficient::<Map<f64>>::gaussian_positive(omega(d, 6, 3), Array2::eye(d), 1.0).unwrap();
+    let coefficient =
+        Coefficient::<Map<f64>>::gaussian_positive(omega(d, 6, 3), Array2::eye(d), 1.0).unwrap();
     let hyperbolic = Hyperbolic.gaussian::<f64>(omega(d, 5, 1), 1.0).unwrap();
     let map = Hybrid::sum(vec![(coefficient.clone(), hyperbolic.clone())], hyperbolic.clone()).unwrap();
     let x = points::<f64>(12, d, norm).mapv(|v| v.abs());
@@ -135,9 +137,12 @@ fn coefficients_beyond_the_range() {
 #[test]
 fn dimensions_are_the_papers() {
     let (d, m, n) = (4, 6, 5);
-    let gaussian =
-        Hybrid::<Map<f32>>::gaussian(bases(d, m, 1, true), omega(d, n, 9), GaussianWeight { sigma: 1.0, r: 1.0 })
-            .unwrap();
+    let gaussian = Hybrid::<Map<f32>>::gaussian(
+        bases(d, m, 1, true),
+        omega(d, n, 9),
+        GaussianWeight { sigma: 1.0, r: 1.0 },
+    )
+    .unwrap();
     assert_eq!(gaussian.blocks(), [2 * m, 4 * m * n, 2 * m, 4 * m * n]);
     assert!(!gaussian.facts().symmetric && !gaussian.facts().non_negative);
     // A sign has a block for each of its values, of which a point has one.
@@ -390,7 +395,8 @@ fn sharing_is_seen() {
     let shared = omega(d, 5, 1);
     let angular = Hybrid::<Map<f64>>::angular(Bases::shared(shared.clone()), omega(d, 4, 2)).unwrap();
     // The same features as with two projections of the same frequencies, to the bit.
-    let twice = Hybrid::<Map<f64>>::angular(Bases::independent(shared.clone(), shared), omega(d, 4, 2)).unwrap();
+    let twice =
+        Hybrid::<Map<f64>>::angular(Bases::independent(shared.clone(), shared), omega(d, 4, 2)).unwrap();
     let x = points::<f64>(50, d, 1.0);
     let (a, b) = (angular.features(Side::Y, &x).unwrap(), twice.features(Side::Y, &x).unwrap());
     assert_eq!((a.values(), a.log_scales()), (b.values(), b.log_scales()));
@@ -399,8 +405,8 @@ fn sharing_is_seen() {
     let orthogonal = |seed| frequencies(d, 3, &Orthogonal, seed);
     let map = Hybrid::<Map<f64>>::angular(Bases::shared(orthogonal(1)), omega(d, 4, 2)).unwrap();
     assert_eq!(map.log_variance(&p, &q).unwrap(), None);
-    let map =
-        Hybrid::<Map<f64>>::angular(Bases::independent(orthogonal(1), orthogonal(2)), omega(d, 4, 2)).unwrap();
+    let map = Hybrid::<Map<f64>>::angular(Bases::independent(orthogonal(1), orthogonal(2)), omega(d, 4, 2))
+        .unwrap();
     let pair = Pair::new(p.iter().copied().zip(q.iter().copied()));
     let law = Law::orthogonal(d, 3);
     let expected = hybrid::ln_mse(

@@ -22,10 +22,10 @@ fn one_head(rows: &Array2<f32>) -> Array4<f32> {
 fn error([q, k, v]: &[Array2<f32>; 3], exact_keys: usize, draw: impl Fn(u64) -> Map<f32>) -> f64 {
     let [q, k, v] = [q, k, v].map(one_head);
     let heads = Heads::new(&q, &k, &v).unwrap();
-    let exact: Array4<f32> = ExactAttention::new().bidirectional(&heads).unwrap();
+    let exact: Array4<f32> = ExactAttention::new().bidirectional(&heads).unwrap().output;
     let norm = |x: &Array4<f32>| x.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>().sqrt();
     let one = |seed| {
-        let attention = Attention::new(draw(seed)).unwrap().exact_keys(exact_keys).unwrap();
+        let attention = Attention::new(draw(seed)).unwrap().with_heaviest_keys_exact(exact_keys).unwrap();
         norm(&(attention.bidirectional(&heads).unwrap().output - &exact)) / norm(&exact)
     };
     (0..DRAWS).map(one).sum::<f64>() / DRAWS as f64

@@ -148,7 +148,7 @@ fn choices_follow_rotations_and_shifts() {
     let weights = Array2::from_shape_fn((80, 70), |(i, j)| (0.5 * x.row(i).dot(&y.row(j))).exp());
     let rows: Vec<usize> = (0..80).collect();
     for options in [Shaping::new(), Shaping::new().rank(2).unwrap(), Shaping::new().rank_for(64).unwrap()] {
-        let of = |x: &Array2<f64>, y: &Array2<f64>| options.of_pairs((x, &rows), y, &weights).unwrap();
+        let of = |x: &Array2<f64>, y: &Array2<f64>| options.of_pairs(x, &rows, y, &weights).unwrap();
         let (shape, turned) = (of(&x, &y), of(&x.dot(&q.t()), &y.dot(&q.t())));
         let moved = of(&(&x + &points(1, d, 10)), &(&y + &points(1, d, 11)));
         assert_eq!((turned.rank(), moved.rank()), (shape.rank(), shape.rank()));
@@ -214,16 +214,16 @@ fn weighted_pairs_are_what_the_report_is_about() {
     // Every query has the same weight, so that its moments are those of all queries.
     let mut weights = Array2::from_shape_fn((25, 20), |(i, j)| x.row(i).dot(&y.row(j)).exp());
     weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
-    let shape = Shaping::new().of_pairs((&x, &rows), &y, &weights).unwrap();
+    let shape = Shaping::new().of_pairs(&x, &rows, &y, &weights).unwrap();
     let naive = mean_ln_moment(&transformed(&shape, &x, &y), &shape.rho, &weights);
     assert!((shape.report.dense - naive).abs() < 1e-10 * naive, "{} {naive}", shape.report.dense);
     for (phi, rho) in shape.phi.iter().zip(&shape.rho) {
         assert!((rho - dense::optimal(0.7 * phi).rho).abs() < 1e-15);
     }
-    let whole = Shaping::new().share(1.0).unwrap().of_pairs((&x, &rows), &y, &weights).unwrap();
+    let whole = Shaping::new().share(1.0).unwrap().of_pairs(&x, &rows, &y, &weights).unwrap();
     assert!(whole.report.dense < shape.report.dense);
     // Bias, by a loop.
-    let cut = Shaping::new().rank(2).unwrap().of_pairs((&x, &rows), &y, &weights).unwrap();
+    let cut = Shaping::new().rank(2).unwrap().of_pairs(&x, &rows, &y, &weights).unwrap();
     let mean_kept = cut.report.kept;
     let (u, v) = transformed(&cut, &x, &y);
     let centre = |x: &Array2<f64>, c: &[f64]| x - &Array1::from(c.to_vec());
@@ -337,7 +337,7 @@ fn ridges_for_weighted_pairs_are_cross_validated() {
         };
         let rows: Vec<usize> = (0..20).collect();
         let shaping = Shaping::new().validated_ridge(&ridges).unwrap();
-        let found = loss(shaping.of_pairs((&x, &rows), &y, &weights).unwrap().ridge);
+        let found = loss(shaping.of_pairs(&x, &rows, &y, &weights).unwrap().ridge);
         assert!(ridges.iter().all(|ridge| found <= loss(*ridge) + 1e-9), "{seed}");
     }
 }
@@ -361,7 +361,7 @@ fn heavy_keys_are_found() {
     let exact = &chosen.exact_keys;
     assert_eq!(*exact, keys);
     let rows: Vec<usize> = (0..50).collect();
-    assert_eq!(Shaping::new().for_attention_rows((&x, &rows), &y, 5).unwrap(), chosen);
+    assert_eq!(Shaping::new().for_attention_rows(&x, &rows, &y, 5).unwrap(), chosen);
     for (rows, keys) in [(0, 4), (10, 40)] {
         assert!(matches!(Shaping::new().for_attention(&x, &y, rows, keys), Err(Error::Parameter { .. })));
     }

@@ -40,7 +40,8 @@ fn exact(case: &Case, causal: bool) -> Result<Array4<f64>, String> {
     let [q, k, v] = tokens(case)?;
     let heads = Heads::new(&q, &k, &v).map_err(|e| e.to_string())?;
     let exact = ExactAttention::new();
-    if causal { exact.causal(&heads) } else { exact.bidirectional(&heads) }.map_err(|e| e.to_string())
+    let attended = if causal { exact.causal(&heads) } else { exact.bidirectional(&heads) };
+    attended.map(|attended| attended.output).map_err(|e| e.to_string())
 }
 
 fn linear(case: &Case, causal: bool, map: Map<f64>) -> Result<Array4<f64>, String> {

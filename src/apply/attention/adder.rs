@@ -1,25 +1,25 @@
-//! [`Adder`]: the sums over a run of keys and values, as matrix products.
+//! [`KeyAdder`]: the sums over a run of keys and values, as matrix products.
 
 use super::state::Relative;
 use crate::Real;
 use crate::numeric::{self, Isa, Packed, Panels, add_product, panel_width, product};
 
-/// Keys of which no feature is lost to rounding, by their features, and their values.
+/// Keys whose features can be multiplied in `T` without loss, and their values.
 #[derive(Clone, Copy)]
-pub(super) struct Easy<'a, T> {
+pub(super) struct EasyKeys<'a, T> {
     /// Keys × D.
     pub features: &'a [T],
     /// ln of each key's scale.
     pub scales: &'a [f64],
     /// Keys × d_v.
     pub values: &'a [T],
-    /// Whether a key lacks a feature.
+    /// Whether a feature of a key is 0.
     pub gaps: bool,
 }
 
-/// Room to work in.
+/// Buffers for sums over runs of keys.
 #[derive(Debug, Default)]
-pub(super) struct Adder<T> {
+pub(super) struct KeyAdder<T> {
     keys: Packed<T>,
     values: Packed<T>,
     weights: Vec<T>,
@@ -28,10 +28,10 @@ pub(super) struct Adder<T> {
     pub part: Relative<T>,
 }
 
-impl<T: Real> Adder<T> {
-    /// Packs the features of so many keys, which [`add`](Adder::add) and products with queries take.
+impl<T: Real> KeyAdder<T> {
+    /// Packs the features of so many keys, which [`sum`](KeyAdder::sum) and products with queries take.
     pub fn pack(&mut self, features: &[T], count: usize) {
-        self.keys.refill_rows(features, (count, features.len() / count.max(1)));
+        self.keys.refill_rows(features, count, features.len() / count.max(1));
     }
 
     /// The features that were packed last.
@@ -40,7 +40,7 @@ impl<T: Real> Adder<T> {
     }
 
     /// Sums up the keys that were packed last.
-    pub fn sum(&mut self, easy: Easy<'_, T>) {
+    pub fn sum(&mut self, easy: EasyKeys<'_, T>) {
         let count = easy.scales.len();
         let reference = easy.scales.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         (self.part.reference, self.part.gaps, self.part.plain) = (reference, easy.gaps, true);
@@ -51,17 +51,17 @@ impl<T: Real> Adder<T> {
         let (features, targets) = (easy.features.len() / count, easy.values.len() / count);
         self.part.weights.clear();
         self.part.weights.resize(features, 0.0);
-        let sums = self.part.sums.panels_mut((targets, features));
+        let sums = self.part.sums.panels_mut(targets, features);
         if reference == f64::NEG_INFINITY {
             return sums.fill(T::zero());
         }
-        weigh(easy, reference, (&mut self.weights, &mut self.weighted));
+        weigh(easy, reference, &mut self.weights, &mut self.weighted);
         for (features, weight) in easy.features.chunks_exact(features).zip(&self.weights) {
             numeric::add_scaled(isa, &mut self.part.weights, weight.widen(), features);
         }
         let panels = self.keys.transposed_panels().zip(self.weighted.chunks_exact(width * targets));
         for (p, (keys, values)) in panels.enumerate() {
-            self.values.refill_columns(values, (width, targets));
+            self.values.refill_columns(values, width, targets);
             let product = if p == 0 { product } else { add_product };
             for (values, sums) in self.values.runs(width).zip(sums.chunks_mut(features * width)) {
                 product(isa, keys, width, values, sums, width);
@@ -70,8 +70,8 @@ impl<T: Real> Adder<T> {
     }
 }
 
-/// Values times their keys' scales, relative to a reference; 0 behind the last of them.
-fn weigh<T: Real>(easy: Easy<'_, T>, reference: f64, (weights, weighted): (&mut Vec<T>, &mut Vec<T>)) {
+/// Values times their keys' scales, relative to a reference, padded with zeros to whole panels.
+fn weigh<T: Real>(easy: EasyKeys<'_, T>, reference: f64, weights: &mut Vec<T>, weighted: &mut Vec<T>) {
     let targets = easy.values.len() / easy.scales.len();
     weights.clear();
     weights.extend(easy.scales.iter().map(|scale| T::narrow(scale - reference)));

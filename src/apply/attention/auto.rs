@@ -5,14 +5,14 @@ use crate::Real;
 use crate::error::Result;
 use crate::map::Map;
 
-/// What a pair's weight costs beside its products, in multiplications.
+/// The cost of a pair's weight beside its products, in multiplications.
 const PAIR: usize = 40;
 
 impl<T: Real> Attention<T> {
     /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal), by linear or by
-    /// [exact](Attention::exact) attention, whichever is estimated to take fewer operations: the exact one for short
+    /// [exact](Attention::exact_counterpart) attention, whichever is estimated to take fewer operations: the exact one for short
     /// sequences, up to the [crossover](Attention::crossover) where there are as many queries as keys, and for few queries or
-    /// few keys. Always the linear one where [`exact`](Attention::exact) is `None`. The choice depends on shapes alone.
+    /// few keys. Always the linear one where [`exact_counterpart`](Attention::exact_counterpart) is `None`. The choice depends on shapes alone.
     ///
     /// # Errors
     /// As theirs.
@@ -20,20 +20,19 @@ impl<T: Real> Attention<T> {
         if causal {
             self.check_causal()?;
         }
-        match self.exact().filter(|_| self.normalised && self.is_short(heads, causal)) {
+        match self.exact_counterpart().filter(|_| self.normalised && self.is_short(heads, causal)) {
             Some(exact) => {
                 self.check_inputs(heads)?;
-                let output = if causal { exact.causal(heads)? } else { exact.bidirectional(heads)? };
-                Ok(Attended { output, non_positive: Vec::new() })
+                if causal { exact.causal(heads) } else { exact.bidirectional(heads) }
             }
             None if causal => self.causal(heads),
             None => self.bidirectional(heads),
         }
     }
 
-    /// The attention that this one approximates, if every map is one of the softmax kernel with the same lengthscale in all
+    /// The exact attention that this one approximates, if every map is one of the softmax kernel with the same lengthscale in all
     /// coordinates.
-    pub fn exact(&self) -> Option<ExactAttention> {
+    pub fn exact_counterpart(&self) -> Option<ExactAttention> {
         let first = softmax_lengthscale(&self.maps[0])?;
         let same = self.maps.iter().all(|map| softmax_lengthscale(map) == Some(first));
         let scale = (self.reading.factor / first).powi(2);
@@ -66,8 +65,8 @@ impl<T: Real> Attention<T> {
     /// The operations of a query or a key in linear attention, and of a pair in exact attention.
     fn costs(&self, d_v: usize) -> (usize, usize) {
         let (d, features) = (self.maps[0].input_dim(), self.maps[0].feature_dim());
-        // The features of a token and the sums that it enters or reads; beside a pair's logit, weight and value. A feature's
-        // operation takes twice the time of a pair's at such lengths, as measured (`example attention --part crossover`).
+        // A token: its features, and the sums that it is added to or multiplied with. A pair: its logit, weight and value. An operation
+        // of a token takes twice the time of one of a pair at such lengths, as measured (`example attention --part crossover`).
         (2 * features * (d + d_v), d + d_v + PAIR)
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use ndarray::Axis;
 use ndarray::parallel::prelude::*;
 
-use super::chunk::{CHUNK, Chunk, Setup};
+use super::chunk::{CHUNK, ChunkBuffers, Past, Setup};
 use super::heads::{Job, Member};
 use super::keys::Keys;
 use super::state::{Relative, State};
@@ -33,13 +33,13 @@ pub(super) fn bidirectional<T: Real, E: Element<T>>(
     let member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, E, T>| -> Places {
         let runs = queries.axis_chunks_iter(Axis(0), CHUNK).into_par_iter();
         let runs = runs.zip(out.axis_chunks_iter_mut(Axis(0), CHUNK)).enumerate();
-        let of_run = |chunk: &mut Chunk<T>, (run, (queries, out))| {
+        let of_run = |chunk: &mut ChunkBuffers<T>, (run, (queries, out))| {
             let mut places = Places::new();
             let report = &mut |i| places.push([b, h, first + run * CHUNK + i]);
-            chunk.bidirectional(setup, (&state, &ready), queries, out, report);
+            chunk.bidirectional(setup, &state, &ready, queries, out, report);
             places
         };
-        runs.map_init(Chunk::default, of_run).collect::<Vec<_>>().concat()
+        runs.map_init(ChunkBuffers::default, of_run).collect::<Vec<_>>().concat()
     };
     job.members.into_iter().flat_map(member).collect()
 }
@@ -62,9 +62,9 @@ pub(super) fn causal<T: Real, E: Element<T>>(
     places
 }
 
-/// Causal outputs from one end to the other.
+/// Causal outputs of a whole sequence, chunk after chunk on one thread.
 fn walk<T: Real, E: Element<T>>(setup: Setup<'_, T>, mut job: Job<'_, E, T>, state: &mut State<T>) -> Places {
-    let (mut chunk, mut keys, mut places) = (Chunk::default(), Keys::default(), Places::new());
+    let (mut chunk, mut keys, mut places) = (ChunkBuffers::default(), Keys::default(), Places::new());
     let mut last = State::new(setup.program.width(), job.values.ncols());
     for segment in cuts(0..job.keys.nrows(), SEGMENT) {
         last.clear();
@@ -78,7 +78,8 @@ fn walk<T: Real, E: Element<T>>(setup: Setup<'_, T>, mut job: Job<'_, E, T>, sta
                     (member.place, (queries, member.out.slice_axis_mut(Axis(0), run.clone().into())))
                 })
                 .unzip();
-            chunk.causal(setup, &mut keys, (state, &last), run.start, &mut queries, |member, i| {
+            let past = Past { segments: state, since: &last };
+            chunk.causal(setup, &mut keys, past, run.start, &mut queries, |member, i| {
                 let [b, h, first] = firsts[member];
                 places.push([b, h, first + run.start + i]);
             });
@@ -97,7 +98,7 @@ pub(super) fn add_keys<T: Real, E: Element<T>>(
     ways: usize,
 ) {
     let (features, targets) = (setup.program.width(), job.values.ncols());
-    let of_segment = |(chunk, keys): &mut (Chunk<T>, Keys<T>), segment: Range<usize>| {
+    let of_segment = |(chunk, keys): &mut (ChunkBuffers<T>, Keys<T>), segment: Range<usize>| {
         let mut state = State::new(features, targets);
         for run in cuts(segment, CHUNK) {
             read_keys(chunk, keys, setup, job, run);
@@ -106,7 +107,7 @@ pub(super) fn add_keys<T: Real, E: Element<T>>(
         state
     };
     let mut segments: Vec<Range<usize>> = cuts(0..job.keys.nrows(), SEGMENT).collect();
-    // What is left when every thread has had its segments is shared chunk by chunk.
+    // Segments that are too few for all threads are split by chunk instead.
     let rest = segments.split_off(segments.len() - segments.len() % ways.max(1));
     // Few states exist at a time, so that memory does not grow with the length.
     for group in segments.chunks(2 * ways.max(1)) {
@@ -122,7 +123,7 @@ pub(super) fn add_keys<T: Real, E: Element<T>>(
 
 /// Reads the keys and values of a run of tokens.
 pub(super) fn read_keys<T: Real, E: Element<T>>(
-    chunk: &mut Chunk<T>,
+    chunk: &mut ChunkBuffers<T>,
     to: &mut Keys<T>,
     setup: Setup<'_, T>,
     job: &Job<'_, E, T>,
@@ -131,7 +132,7 @@ pub(super) fn read_keys<T: Real, E: Element<T>>(
     let keys = job.keys.slice_axis(Axis(0), run.clone().into());
     let values = job.values.slice_axis(Axis(0), run.clone().into());
     let mask = job.mask.as_ref().map(|mask| mask.slice_axis(Axis(0), run.into()));
-    chunk.read_keys(setup, (keys, values), mask, to);
+    chunk.read_keys(setup, keys, values, mask, to);
 }
 
 /// A range in runs of `step`.

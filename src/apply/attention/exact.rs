@@ -5,9 +5,10 @@ use std::ops::Range;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array4, ArrayRef, ArrayView2, ArrayViewMut2, Axis, Ix4};
 
-use super::check_shape;
+use super::drive::Places;
 use super::heads::{Heads, Job, Member};
 use super::tokens::{Element, Reading};
+use super::{Attended, check_output, in_order};
 use crate::Real;
 use crate::error::{Result, checked_positive};
 use crate::numeric::{self, Isa, Packed, add_product, affine, exp_minus, max, product};
@@ -21,10 +22,11 @@ const QUERIES: usize = 48;
 /// those up to the query's own place. Blocks of the matrix of weights are computed one after the other, relative to the
 /// largest logit so far; the matrix never exists.
 ///
-/// Sums over keys are taken in `T`, so values must be some way below its largest number. A query that sees no key gets 0. NaN in
-/// a query or a key makes the outputs NaN that may see it, and no others; so does a logit of NaN or +∞, as infinite coordinates
-/// and logits beyond the range of `T` give, but one of −∞ has the weight 0. A value that is not finite counts where its weight does not vanish. Results are the
-/// same to the bit on any number of threads.
+/// Sums over keys are taken in `T`, so values must be some way below its largest number. A query that sees no key gets 0; one
+/// whose weights are all 0, since all its logits are −∞, gets 0 and is [reported](Attended::non_positive). NaN in a query or a key
+/// makes the outputs NaN that may see it, and no others; so does a logit of NaN or +∞, as infinite coordinates and logits beyond
+/// the range of `T` give, but one of −∞ has the weight 0. A value that is not finite counts where its weight is not 0. Results are
+/// bit-identical on any number of threads.
 ///
 /// # Cost
 /// O(n l (d + d_v)) time for each head, O(l (d + d_v)) memory.
@@ -36,9 +38,9 @@ const QUERIES: usize = 48;
 /// let (q, k) = (Array4::<f64>::zeros((1, 1, 3, 8)), Array4::ones((1, 1, 5, 8)));
 /// let v = Array4::from_shape_fn((1, 1, 5, 2), |(_, _, j, t)| (j + t) as f64);
 /// // A query of zeros attends to all alike.
-/// let out = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v)?)?;
+/// let out = ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v)?)?.output;
 /// assert_eq!((out[[0, 0, 1, 0]], out[[0, 0, 1, 1]]), (2.0, 3.0));
-/// let causal = ExactAttention::new().causal(&Heads::new(&k, &k, &v)?)?;
+/// let causal = ExactAttention::new().causal(&Heads::new(&k, &k, &v)?)?.output;
 /// assert_eq!(causal[[0, 0, 2, 0]], 1.0);
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -54,19 +56,19 @@ pub struct ExactAttention {
 }
 
 /// Keys and values of a block, packed.
-struct Block<T> {
+struct PackedKeys<T> {
     keys: Packed<T>,
     values: Packed<T>,
-    /// Rows of values that are not finite, which are 0 among the packed ones.
-    wild: Vec<(usize, Vec<T>)>,
+    /// The rows of values that are not finite; among the packed ones they are 0.
+    not_finite: Vec<(usize, Vec<T>)>,
     /// Whether keys count; all if there are none.
     mask: Vec<bool>,
     range: Range<usize>,
 }
 
-/// What a thread keeps from block to block.
+/// What a thread keeps from one run of queries to the next.
 #[derive(Default)]
-struct Room<T> {
+struct RunBuffers<T> {
     queries: Vec<T>,
     scores: Vec<T>,
     sums: Vec<T>,
@@ -100,17 +102,18 @@ impl ExactAttention {
         })
     }
 
-    /// Every query attends to all keys: \[b, h, n, d_v\].
+    /// Every query attends to all keys.
     ///
     /// # Errors
     /// None today; sizes are checked by [`Heads`].
-    pub fn bidirectional<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Array4<T>> {
-        let mut out = Array4::zeros(heads.output_dim());
-        self.bidirectional_into(heads, &mut out)?;
-        Ok(out)
+    pub fn bidirectional<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        let mut output = Array4::zeros(heads.output_dim());
+        let non_positive = self.bidirectional_into(heads, &mut output)?;
+        Ok(Attended { output, non_positive })
     }
 
-    /// As [`bidirectional`](ExactAttention::bidirectional), into an array of yours.
+    /// As [`bidirectional`](ExactAttention::bidirectional), into an array of yours; the places of normalisers that are not
+    /// positive.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `out` does not fit; nothing is written then.
@@ -118,21 +121,22 @@ impl ExactAttention {
         &self,
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
-    ) -> Result<()> {
-        self.run(heads, out, false)
+    ) -> Result<Vec<[usize; 3]>> {
+        check_output(heads, out)?;
+        Ok(self.run(heads, out, false))
     }
 
-    /// Every query attends to the keys up to its own place: \[b, h, n, d_v\].
+    /// Every query attends to the keys up to its own place.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of queries.
-    pub fn causal<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Array4<T>> {
-        let mut out = Array4::zeros(heads.output_dim());
-        self.causal_into(heads, &mut out)?;
-        Ok(out)
+    pub fn causal<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
+        let mut output = Array4::zeros(heads.output_dim());
+        let non_positive = self.causal_into(heads, &mut output)?;
+        Ok(Attended { output, non_positive })
     }
 
-    /// As [`causal`](ExactAttention::causal), into an array of yours.
+    /// As [`causal`](ExactAttention::causal), into an array of yours; the places of normalisers that are not positive.
     ///
     /// # Errors
     /// As [`causal`](ExactAttention::causal), or if `out` does not fit; nothing is written then.
@@ -140,9 +144,10 @@ impl ExactAttention {
         &self,
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
-    ) -> Result<()> {
+    ) -> Result<Vec<[usize; 3]>> {
+        check_output(heads, out)?;
         heads.check_causal()?;
-        self.run(heads, out, true)
+        Ok(self.run(heads, out, true))
     }
 
     fn run<T: Real, E: Element<T>>(
@@ -150,68 +155,80 @@ impl ExactAttention {
         heads: &Heads<'_, E>,
         out: &mut ArrayRef<T, Ix4>,
         causal: bool,
-    ) -> Result<()> {
-        let what = [
-            "the batch of the output",
-            "the heads of the output",
-            "the length of the output",
-            "its dimension",
-        ];
-        check_shape(what, out.shape(), heads.output_dim())?;
+    ) -> Places {
         let scale = self.scale.unwrap_or((heads.queries.dim().3 as f64).sqrt().recip());
         // A zero-dimensional query has the logit 0 whatever the scale.
         let scale = if scale.is_finite() { scale } else { 1.0 };
-        heads.jobs(out.view_mut()).into_par_iter().for_each(|job| self.of_job(job, scale, causal));
-        Ok(())
+        let jobs = heads.jobs(out.view_mut()).into_par_iter();
+        in_order(jobs.map(|job| self.of_job(job, scale, causal)).collect())
     }
 
-    fn of_job<T: Real, E: Element<T>>(&self, job: Job<'_, E, T>, scale: f64, causal: bool) {
+    fn of_job<T: Real, E: Element<T>>(&self, job: Job<'_, E, T>, scale: f64, causal: bool) -> Places {
         let reading = |factor| Reading { factor, unit: self.unit, epsilon: 0.0 };
         let starts: Vec<usize> = (0..job.keys.nrows()).step_by(KEYS).collect();
         let block =
-            |start: &usize| Block::new(&reading(1.0), &job, *start..job.keys.nrows().min(start + KEYS));
-        let blocks: Vec<Block<T>> = starts.par_iter().map(block).collect();
-        job.members.into_par_iter().for_each(|Member { queries, mut out, .. }| {
+            |start: &usize| PackedKeys::new(&reading(1.0), &job, *start..job.keys.nrows().min(start + KEYS));
+        let blocks: Vec<PackedKeys<T>> = starts.par_iter().map(block).collect();
+        let of_member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, E, T>| -> Places {
             let runs = queries.axis_chunks_iter(Axis(0), QUERIES).into_par_iter();
             let runs = runs.zip(out.axis_chunks_iter_mut(Axis(0), QUERIES)).enumerate();
-            runs.for_each_init(Room::default, |room, (run, (queries, out))| {
-                reading(scale).points(queries, &mut room.queries);
-                room.attend(&blocks, causal.then_some(run * QUERIES), out);
-            });
-        });
+            let of_run = |buffers: &mut RunBuffers<T>, (run, (queries, out))| {
+                reading(scale).points(queries, &mut buffers.queries);
+                let start = run * QUERIES;
+                let rows = buffers.attend(&blocks, causal.then_some(start), out);
+                rows.into_iter().map(|i| [b, h, first + start + i]).collect::<Places>()
+            };
+            runs.map_init(RunBuffers::default, of_run).collect::<Vec<_>>().concat()
+        };
+        job.members.into_par_iter().map(of_member).collect::<Vec<_>>().concat()
     }
 }
 
-impl<T: Real> Block<T> {
+impl<T: Real> PackedKeys<T> {
     fn new<E: Element<T>>(reading: &Reading, job: &Job<'_, E, T>, range: Range<usize>) -> Self {
         let rows = |x: &ArrayView2<'_, E>| x.slice_axis(Axis(0), range.clone().into()).mapv(E::convert);
         let mut points = Vec::new();
         reading.points(job.keys.slice_axis(Axis(0), range.clone().into()), &mut points);
         let mut keys = Packed::default();
-        keys.refill_rows(&points, (range.len(), job.keys.ncols()));
+        keys.refill_rows(&points, range.len(), job.keys.ncols());
         let mask: Vec<bool> = job
             .mask
             .iter()
             .flat_map(|mask| mask.iter().skip(range.start).take(range.len()))
             .copied()
             .collect();
-        let (mut values, mut wild) = (rows(&job.values), Vec::new());
+        let (mut values, mut not_finite) = (rows(&job.values), Vec::new());
         for (j, mut row) in values.rows_mut().into_iter().enumerate() {
             let seen = mask.get(j).is_none_or(|seen| *seen);
             if row.iter().any(|v| !v.is_finite()) {
-                wild.extend(seen.then(|| (j, row.to_vec())));
+                not_finite.extend(seen.then(|| (j, row.to_vec())));
                 row.fill(T::zero());
             }
         }
         let mut packed = Packed::default();
-        packed.refill_columns(values.as_slice().unwrap_or(&[]), values.dim());
-        Block { keys, values: packed, wild, mask, range }
+        // Slices of one row or column keep other strides.
+        let values = values.as_standard_layout();
+        packed.refill_columns(numeric::slice_of(&values), values.nrows(), values.ncols());
+        PackedKeys { keys, values: packed, not_finite, mask, range }
+    }
+
+    /// Whether a query sees a key of the block: causally, the query at place `own` of the sequence.
+    fn is_seen(&self, own: Option<usize>) -> bool {
+        let len = self.range.len();
+        let end = own.map_or(len, |own| (own + 1).saturating_sub(self.range.start).min(len));
+        if self.mask.is_empty() { end > 0 } else { self.mask[..end].contains(&true) }
     }
 }
 
-impl<T: Real> Room<T> {
-    /// The outputs of a run of queries; the first one's place among the keys, if they see none beyond their own.
-    fn attend(&mut self, blocks: &[Block<T>], first: Option<usize>, mut out: ArrayViewMut2<'_, T>) {
+impl<T: Real> RunBuffers<T> {
+    /// Writes the outputs of a run of queries and returns the rows whose normaliser is not positive. Causally, `first` is the place
+    /// of the first query in its sequence.
+    fn attend(
+        &mut self,
+        blocks: &[PackedKeys<T>],
+        first: Option<usize>,
+        mut out: ArrayViewMut2<'_, T>,
+    ) -> Vec<usize> {
         let (count, targets) = out.dim();
         self.sums.clear();
         self.sums.resize(count * targets, T::zero());
@@ -219,7 +236,7 @@ impl<T: Real> Room<T> {
         self.tops.resize(count, T::neg_infinity());
         self.totals.clear();
         self.totals.resize(count, 0.0);
-        let seen = |block: &&Block<T>| first.is_none_or(|first| block.range.start < first + count);
+        let seen = |block: &&PackedKeys<T>| first.is_none_or(|first| block.range.start < first + count);
         for block in blocks.iter().filter(seen) {
             self.add(block, first, targets);
         }
@@ -228,9 +245,12 @@ impl<T: Real> Room<T> {
             let inverse = if *total == 0.0 { 0.0 } else { total.recip() };
             out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::narrow(sum.widen() * inverse));
         }
+        let own = |i: usize| first.map(|first| first + i);
+        let zero = (0..count).filter(|i| self.totals[*i] == 0.0);
+        zero.filter(|i| blocks.iter().any(|block| block.is_seen(own(*i)))).collect()
     }
 
-    fn add(&mut self, block: &Block<T>, first: Option<usize>, targets: usize) {
+    fn add(&mut self, block: &PackedKeys<T>, first: Option<usize>, targets: usize) {
         let (isa, count) = (Isa::best(), self.tops.len());
         let d = self.queries.len() / count;
         // Keys that no query of the run sees are not multiplied.
@@ -262,7 +282,7 @@ impl<T: Real> Room<T> {
             self.totals[i] = self.totals[i] * keep + numeric::plain_sum(isa, scores);
         }
         add_product(isa, &self.scores, width, block.values.all().shallow(width), &mut self.sums, targets);
-        for (j, values) in block.wild.iter().filter(|(j, _)| *j < width) {
+        for (j, values) in block.not_finite.iter().filter(|(j, _)| *j < width) {
             for (sums, scores) in self.sums.chunks_exact_mut(targets).zip(self.scores.chunks_exact(width)) {
                 // What a query does not see has the weight 0, and so has what underflows.
                 if scores[*j] != T::zero() {

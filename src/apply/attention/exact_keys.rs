@@ -1,4 +1,4 @@
-//! [`ExactKeys`]: keys whose weights are taken exactly, beside those that features estimate.
+//! [`ExactKeys`]: keys whose weights are computed exactly, beside those that features estimate.
 
 use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
 
@@ -6,7 +6,7 @@ use super::Attention;
 use super::auto::softmax_lengthscale;
 use super::chunk::Setup;
 use super::heads::Job;
-use super::output::Sums;
+use super::output::Undivided;
 use super::tokens::{Element, Reading};
 use crate::Real;
 use crate::error::{Error, Result};
@@ -14,10 +14,10 @@ use crate::kernel::Lengthscale;
 use crate::map::{Recipe, Target};
 use crate::numeric::{self, Isa};
 
-/// Which keys of a sequence are taken exactly.
+/// Which keys of a sequence get exact weights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) enum Choice {
+pub(super) enum KeyChoice {
     /// None.
     #[default]
     None,
@@ -31,61 +31,62 @@ pub(super) enum Choice {
 const SAMPLE: usize = 64;
 
 impl<T: Real> Attention<T> {
-    /// The same with `count` keys of each sequence taken exactly, those with the largest weights, and the others by their
-    /// features, in one normaliser: for bidirectional attention, since all tokens choose the keys.
+    /// The same with exact weights for `count` keys of each sequence, those with the largest weights; the weights of the other keys
+    /// are estimated from features, and all are divided by one normaliser. For bidirectional attention only, since the choice of
+    /// the keys depends on all tokens.
     ///
-    /// The weights of up to 64 queries, spread evenly over a sequence and the heads that share its keys, are computed exactly and
-    /// summed up for each key; what is chosen depends on nothing else. Costs O(64 l d) once and O(count (d + d_v)) for each query.
-    /// A key that a sample of queries does not see with any weight is not chosen. What is left to features may then have a larger
-    /// relative error than all keys had: it helps features that are shaped by the data, and may hurt positive ones at large norms.
+    /// Keys are chosen by their exact weights for up to 64 queries, which are spread evenly over a sequence and the heads that share
+    /// its keys. Costs O(64 l d) once and O(count (d + d_v)) for each query. A key that has no weight for these queries is not
+    /// chosen. The estimated rest may have a larger relative error than the estimate of all keys: exact keys help features that are
+    /// shaped by the data, and may hurt positive ones at large norms.
     /// [`heaviest_keys`](crate::data::shaping::heaviest_keys) may choose other keys, since it samples other queries.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
     /// lengthscale in all coordinates.
-    pub fn exact_keys(self, count: usize) -> Result<Self> {
-        self.exactly(Choice::Heaviest(count))
+    pub fn with_heaviest_keys_exact(self, count: usize) -> Result<Self> {
+        self.exactly(KeyChoice::Heaviest(count))
     }
 
-    /// As [`exact_keys`](Attention::exact_keys) with the keys in these rows of each sequence, chosen elsewhere or by place, such
-    /// as the first ones, where many models have their heaviest keys: for causal attention too, but not token by token. Rows
-    /// beyond the end of a sequence and masked keys are not taken.
+    /// As [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact), for the keys in these rows of each sequence: for example
+    /// the first ones, where many models have their heaviest keys. For causal attention too, but not token by token. Rows beyond
+    /// the end of a sequence and masked keys are ignored.
     ///
     /// # Errors
-    /// As [`exact_keys`](Attention::exact_keys).
-    pub fn exact_at(self, rows: &[usize]) -> Result<Self> {
+    /// As [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact).
+    pub fn with_keys_exact(self, rows: &[usize]) -> Result<Self> {
         let mut rows = rows.to_vec();
         rows.sort_unstable();
         rows.dedup();
-        self.exactly(Choice::At(rows))
+        self.exactly(KeyChoice::At(rows))
     }
 
-    pub(super) fn exactly(mut self, choice: Choice) -> Result<Self> {
+    pub(super) fn exactly(mut self, choice: KeyChoice) -> Result<Self> {
         let none = match &choice {
-            Choice::None => true,
-            Choice::Heaviest(count) => *count == 0,
-            Choice::At(rows) => rows.is_empty(),
+            KeyChoice::None => true,
+            KeyChoice::Heaviest(count) => *count == 0,
+            KeyChoice::At(rows) => rows.is_empty(),
         };
-        self.exact = if none { Choice::None } else { choice };
+        self.exact = if none { KeyChoice::None } else { choice };
         if !none && (0..self.maps.len()).any(|head| self.inverse(head).is_none()) {
             return Err(Error::Unsupported { what: "exact keys: it does not estimate the softmax kernel" });
         }
         Ok(self.prepared())
     }
 
-    /// 1/ℓ of a head's map, if it is one of the softmax kernel or a truncated one.
+    /// 1/ℓ of a head's map, if that estimates the softmax kernel, truncated or not.
     fn inverse(&self, head: usize) -> Option<f64> {
         let map = &self.maps[head % self.maps.len()];
         let intended = || intended_lengthscale(&map.recipe()?)?.isotropic();
         softmax_lengthscale(map).or_else(intended).map(f64::recip)
     }
 
-    /// 1/ℓ of a head's map, if some keys are exact.
+    /// 1/ℓ of a head's map, if some keys get exact weights.
     pub(super) fn exact_inverse(&self, head: usize) -> Option<f64> {
-        if self.exact == Choice::None { None } else { self.inverse(head) }
+        if self.exact == KeyChoice::None { None } else { self.inverse(head) }
     }
 
-    /// Runs a job, whose exact keys are hidden from the features.
+    /// Runs a job, in which the exact keys are masked for the features.
     pub(super) fn with_exact<E: Element<T>, A>(
         &self,
         job: Job<'_, E, T>,
@@ -102,11 +103,11 @@ impl<T: Real> Attention<T> {
         }
     }
 
-    /// Refuses what later tokens have a say in.
+    /// Refuses a choice of keys that depends on later tokens.
     pub(super) fn check_causal(&self) -> Result<()> {
         match &self.exact {
-            Choice::Heaviest(_) => Err(Error::Unsupported {
-                what: "causal attention with the heaviest keys, which later tokens choose: see Attention::exact_at",
+            KeyChoice::Heaviest(_) => Err(Error::Unsupported {
+                what: "causal attention with the heaviest keys, which later tokens choose: see Attention::with_keys_exact",
             }),
             _ => Ok(()),
         }
@@ -126,14 +127,21 @@ pub(super) struct ExactKeys<T> {
 }
 
 impl<T: Real> ExactKeys<T> {
-    /// The keys of a job that are taken exactly. A pair's logit is x·y `inverse`² for points x and y.
-    pub fn new<E: Element<T>>(choice: &Choice, reading: &Reading, inverse: f64, job: &Job<'_, E, T>) -> Self {
+    /// The keys of a job that get exact weights. A pair's logit is x·y `inverse`² for points x and y.
+    pub fn new<E: Element<T>>(
+        choice: &KeyChoice,
+        reading: &Reading,
+        inverse: f64,
+        job: &Job<'_, E, T>,
+    ) -> Self {
         let mask = job.mask;
         let seen = |j: usize| mask.as_ref().is_none_or(|mask| mask[j]);
         let mut rows: Vec<usize> = match choice {
-            Choice::None => return ExactKeys::default(),
-            Choice::At(rows) => rows.iter().copied().filter(|j| *j < job.keys.nrows() && seen(*j)).collect(),
-            Choice::Heaviest(count) => heaviest(reading, inverse, job, *count),
+            KeyChoice::None => return ExactKeys::default(),
+            KeyChoice::At(rows) => {
+                rows.iter().copied().filter(|j| *j < job.keys.nrows() && seen(*j)).collect()
+            }
+            KeyChoice::Heaviest(count) => heaviest(reading, inverse, job, *count),
         };
         rows.sort_unstable();
         let mut rest = mask.map_or_else(|| Array1::from_elem(job.keys.nrows(), true), |mask| mask.to_owned());
@@ -143,41 +151,43 @@ impl<T: Real> ExactKeys<T> {
         ExactKeys { rows, keys, values, rest: Some(rest) }
     }
 
-    /// Adds to the estimated sums of a query at `point` the exact terms of the keys before row `end`; the scale and the
-    /// normaliser of all. Sums of the features come relative to e^`scale`, those of all are written to `out`.
-    pub fn combine<U: Real>(
+    /// Adds the exact terms of the keys before row `end` to the estimated sums of a query at `point`. The sums of all are in
+    /// `buffer`.
+    pub fn combine<'b, U: Real>(
         &self,
         point: &[T],
         end: usize,
-        (scale, normaliser, sums): (f64, f64, &[U]),
-        out: &mut Vec<f64>,
-    ) -> Combined {
+        estimate: Undivided<'_, U>,
+        buffer: &'b mut Vec<f64>,
+    ) -> Undivided<'b, f64> {
+        let Undivided { scale, normaliser, sums, seen } = estimate;
         let isa = Isa::best();
         let count = self.rows.partition_point(|row| *row < end);
-        let logit = |key: ArrayView1<'_, f64>| numeric::dot(isa, point, key.to_slice().unwrap_or(&[]));
+        let seen = seen || count > 0;
+        let logit = |key: ArrayView1<'_, f64>| numeric::dot(isa, point, numeric::slice_of(&key));
         let logits: Vec<f64> = self.keys.rows().into_iter().take(count).map(logit).collect();
-        // An estimate without features has no scale.
+        // The scale of an estimate of zeros means nothing.
         let none = normaliser == 0.0 && sums.iter().all(|sum| *sum == U::zero());
         let estimated = if none { f64::NEG_INFINITY } else { scale };
         let top = logits.iter().copied().fold(estimated, f64::max);
-        out.clear();
+        buffer.clear();
         if top == f64::NEG_INFINITY || logits.iter().any(|logit| logit.is_nan()) || normaliser.is_nan() {
             let value = if top == f64::NEG_INFINITY { 0.0 } else { f64::NAN };
-            out.resize(sums.len(), value);
-            return Combined { scale: top, normaliser: value, seen: count > 0 };
+            buffer.resize(sums.len(), value);
+            return Undivided { scale: top, normaliser: value, sums: buffer, seen };
         }
         let weight = if estimated == f64::NEG_INFINITY { 0.0 } else { (scale - top).exp() };
         let times = |v: &U| if weight == 0.0 { 0.0 } else { weight * v.widen() };
-        out.extend(sums.iter().map(times));
+        buffer.extend(sums.iter().map(times));
         let mut total = if weight == 0.0 { 0.0 } else { weight * normaliser };
         for (logit, values) in logits.iter().zip(self.values.rows()) {
             let weight = (logit - top).exp();
             total += weight;
             if weight > 0.0 {
-                numeric::add_scaled(isa, out, weight, values.to_slice().unwrap_or(&[]));
+                numeric::add_scaled(isa, buffer, weight, numeric::slice_of(&values));
             }
         }
-        Combined { scale: top, normaliser: total, seen: count > 0 }
+        Undivided { scale: top, normaliser: total, sums: buffer, seen }
     }
 
     /// The logit of a query at `point` and the exact key in row `row`.
@@ -187,23 +197,8 @@ impl<T: Real> ExactKeys<T> {
     }
 }
 
-/// What a query's sums come to.
-pub(super) struct Combined {
-    pub scale: f64,
-    pub normaliser: f64,
-    /// Whether an exact key was seen.
-    pub seen: bool,
-}
-
-impl Combined {
-    /// The output, of sums that were combined.
-    pub fn sums(self, sums: &mut [f64], seen: bool) -> Sums<'_, f64> {
-        Sums { scale: self.scale, normaliser: self.normaliser, sums, seen: seen || self.seen }
-    }
-}
-
-/// `count` keys with the largest weights in exact attention, summed over a sample of the queries that are spread over all;
-/// of equal ones the first.
+/// `count` keys with the largest weights in exact attention, summed over queries that are spread evenly over all; of equal ones
+/// the first.
 fn heaviest<T: Real, E: Element<T>>(
     reading: &Reading,
     inverse: f64,
@@ -255,5 +250,5 @@ fn scaled<T: Real, E: Element<T>>(reading: &Reading, x: ArrayView2<'_, E>, facto
     let mut points: Vec<T> = Vec::new();
     reading.points(x.view(), &mut points);
     let points = points.into_iter().map(|v| factor * v.widen()).collect();
-    Array2::from_shape_vec(x.dim(), points).unwrap_or_default()
+    numeric::matrix_of(x.nrows(), x.ncols(), points)
 }

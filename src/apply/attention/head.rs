@@ -1,13 +1,13 @@
-//! [`Head`]: what causal attention keeps of a head from token to token.
+//! [`Head`]: the state of causal attention of one head, from token to token.
 
 use ndarray::{ArrayView2, ArrayViewMut1, Axis};
 
-use super::adder::{Adder, Easy};
-use super::chunk::{CHUNK, Chunk, Setup};
+use super::adder::{EasyKeys, KeyAdder};
+use super::chunk::{CHUNK, ChunkBuffers, Setup};
 use super::drive::{self, SEGMENT};
 use super::heads::Job;
 use super::keys::Keys;
-use super::output::Sums;
+use super::output::Undivided;
 use super::span::Span;
 use super::state::{LogRow, Relative, State};
 use super::tokens::{Element, Tokens};
@@ -24,7 +24,7 @@ pub(super) struct Head<T: Real> {
     length: usize,
     /// Whole segments.
     before: State<T>,
-    /// What is summed up of the last segment.
+    /// The keys of the last segment that are summed up.
     last: State<T>,
     /// The keys and values of the last chunk that are not summed up yet.
     pending: Pending<T>,
@@ -33,14 +33,14 @@ pub(super) struct Head<T: Real> {
     ready: Option<Relative<T>>,
 }
 
-/// Keys of which no feature is lost to rounding, by their features, and their values.
+/// The keys of the open chunk, whose features are multiplied in `T`, and their values.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound = ""))]
 struct Pending<T: Real> {
-    /// Whether a key of the chunk has entered on its own: so do all that follow.
+    /// Whether a key of the chunk was added by logarithms in `f64`: then all that follow in the chunk are.
     closed: bool,
-    /// Whether a key lacks a feature.
+    /// Whether a feature of a key is 0.
     gaps: bool,
     #[cfg_attr(feature = "serde", serde(with = "stored"))]
     features: Vec<T>,
@@ -50,20 +50,20 @@ struct Pending<T: Real> {
     values: Vec<T>,
 }
 
-/// Room to work in, which heads share.
+/// Buffers that heads share.
 #[derive(Debug, Default)]
-pub(super) struct Work<T> {
+pub(super) struct HeadBuffers<T> {
     scratch: Scratch<T>,
     tokens: Tokens<T>,
     values: Values<T>,
-    adder: Adder<T>,
+    adder: KeyAdder<T>,
     logs: LogRow,
     products: Vec<f64>,
     wide: Vec<f64>,
     narrow: Vec<T>,
 }
 
-/// Tokens that a stored state may have seen, so that a count never overflows.
+/// The most tokens of a stored state, so that counting on does not overflow.
 #[cfg(feature = "serde")]
 const MOST: usize = isize::MAX as usize;
 
@@ -73,26 +73,26 @@ impl<T: Real> Pending<T> {
     }
 }
 
-impl<T: Real> Work<T> {
-    /// Takes in keys and values of tokens, of one map.
+impl<T: Real> HeadBuffers<T> {
+    /// Reads keys and values of tokens, for one map.
     pub fn read_keys<E: Element<T>>(
         &mut self,
         setup: Setup<'_, T>,
         k: ArrayView2<'_, E>,
         v: ArrayView2<'_, E>,
     ) {
-        self.tokens.fill(setup.program, (Side::Y, setup.reading), k, &mut self.scratch);
+        self.tokens.fill(setup, Side::Y, k, &mut self.scratch);
         self.values.fill(v);
     }
 
-    /// Takes in queries of tokens, of one map.
+    /// Reads queries, for one map.
     pub fn read_queries<E: Element<T>>(&mut self, setup: Setup<'_, T>, q: ArrayView2<'_, E>) {
-        self.tokens.fill(setup.program, (Side::X, setup.reading), q, &mut self.scratch);
+        self.tokens.fill(setup, Side::X, q, &mut self.scratch);
     }
 }
 
 impl<T: Real> Head<T> {
-    /// Nothing seen.
+    /// Without tokens.
     pub fn new(features: usize, targets: usize) -> Self {
         let state = State::new(features, targets);
         Head { length: 0, before: state.clone(), last: state, pending: Pending::default(), ready: None }
@@ -103,8 +103,8 @@ impl<T: Real> Head<T> {
         self.length
     }
 
-    /// Takes in the key in row `i` of what was read, and its value.
-    pub fn push(&mut self, setup: Setup<'_, T>, i: usize, work: &mut Work<T>) {
+    /// Takes in the key in row `i` of those read, and its value.
+    pub fn push(&mut self, setup: Setup<'_, T>, i: usize, work: &mut HeadBuffers<T>) {
         let (scale, gaps) = (work.tokens.scales[i], work.tokens.gaps[i]);
         let easy = work.tokens.plain[i] && work.values.calm[i];
         self.pending.closed |= !(easy && self.pending.span().with(scale, gaps).is_narrow::<T>());
@@ -129,11 +129,11 @@ impl<T: Real> Head<T> {
     }
 
     /// Sums up the pending keys.
-    fn flush(&mut self, adder: &mut Adder<T>) {
+    fn flush(&mut self, adder: &mut KeyAdder<T>) {
         let Pending { features, scales, values, gaps, .. } = &mut self.pending;
         if !scales.is_empty() {
             adder.pack(features, scales.len());
-            adder.sum(Easy { features, scales, values, gaps: std::mem::take(gaps) });
+            adder.sum(EasyKeys { features, scales, values, gaps: std::mem::take(gaps) });
             self.last.add(&adder.part);
             features.clear();
             scales.clear();
@@ -150,8 +150,7 @@ impl<T: Real> Head<T> {
         }
     }
 
-    /// Takes in many tokens: whole segments and chunks where they begin with one, else one by one;
-    /// with `ways` threads.
+    /// Takes in many tokens, with `ways` threads: in whole segments and chunks where one begins, else one by one.
     pub fn prefill<E: Element<T>>(
         &mut self,
         setup: Setup<'_, T>,
@@ -159,8 +158,8 @@ impl<T: Real> Head<T> {
         v: ArrayView2<'_, E>,
         ways: usize,
     ) {
-        let (mut work, mut at) = (Work::default(), 0);
-        let (mut chunk, mut keys) = (Chunk::default(), Keys::default());
+        let (mut work, mut at) = (HeadBuffers::default(), 0);
+        let (mut chunk, mut keys) = (ChunkBuffers::default(), Keys::default());
         while at < k.nrows() {
             let left = k.nrows() - at;
             let begins = |whole: usize| self.length.is_multiple_of(whole) && left >= whole;
@@ -172,7 +171,8 @@ impl<T: Real> Head<T> {
                 self.length += count;
                 count
             } else if begins(CHUNK) {
-                chunk.read_keys(setup, (rows(&k, at, CHUNK), rows(&v, at, CHUNK)), None, &mut keys);
+                let (k, v) = (rows(&k, at, CHUNK), rows(&v, at, CHUNK));
+                chunk.read_keys(setup, k, v, None, &mut keys);
                 chunk.add_to(setup, &mut keys, &mut self.last);
                 self.length += CHUNK;
                 self.close_segment();
@@ -187,13 +187,12 @@ impl<T: Real> Head<T> {
         self.ready = None;
     }
 
-    /// The output of the query in row `i` of what was read; whether its normaliser is positive, or not a number, or it has
-    /// seen nothing.
+    /// Writes the output of the query in row `i` of those read. False if its normaliser is not positive although it has seen a key.
     pub fn query(
         &mut self,
         setup: Setup<'_, T>,
         i: usize,
-        work: &mut Work<T>,
+        work: &mut HeadBuffers<T>,
         mut out: ArrayViewMut1<'_, T>,
     ) -> bool {
         let ready = self.ready.get_or_insert_with(|| {
@@ -208,11 +207,12 @@ impl<T: Real> Head<T> {
         let (scale, normaliser) =
             if easy { self.easy_query(i, work) } else { self.hard_query(setup, i, work) };
         let seen = self.before.has_seen() || self.last.has_seen();
-        Sums { scale, normaliser, sums: &mut work.wide[..], seen }.write(setup.normalised, out.iter_mut())
+        let sums = &mut work.wide[..];
+        Undivided { scale, normaliser, sums, seen }.write(setup.normalised, out.iter_mut())
     }
 
-    /// In `T`: the sums of values, which go to `work.wide`, and the normaliser, relative to a scale.
-    fn easy_query(&self, i: usize, work: &mut Work<T>) -> (f64, f64) {
+    /// The scale and the normaliser, and in `work.wide` the sums of values, relative to the scale; from products in `T`.
+    fn easy_query(&self, i: usize, work: &mut HeadBuffers<T>) -> (f64, f64) {
         let (isa, query) = (Isa::best(), work.tokens.row(i));
         let (features, targets) = (query.len(), work.wide.len());
         let Some(ready) = &self.ready else { return (f64::NEG_INFINITY, 0.0) };
@@ -241,9 +241,9 @@ impl<T: Real> Head<T> {
         (top + work.tokens.scales[i], normaliser)
     }
 
-    /// The same in `f64`, from logarithms.
+    /// As [`easy_query`](Head::easy_query), in `f64` from logarithms.
     #[cold]
-    fn hard_query(&self, setup: Setup<'_, T>, i: usize, work: &mut Work<T>) -> (f64, f64) {
+    fn hard_query(&self, setup: Setup<'_, T>, i: usize, work: &mut HeadBuffers<T>) -> (f64, f64) {
         let mut state = self.before.clone();
         state.merge(&self.last);
         let Pending { features, scales, values, .. } = &self.pending;
@@ -256,7 +256,7 @@ impl<T: Real> Head<T> {
         state.query(&work.logs, &mut work.wide)
     }
 
-    /// Whether this is what so many features and targets leave behind.
+    /// Whether the sizes are those of so many features and targets.
     #[cfg(feature = "serde")]
     pub fn fits(&self, features: usize, targets: usize) -> bool {
         let Pending { features: keys, scales, values, .. } = &self.pending;

@@ -35,7 +35,7 @@ pub struct Heads<'a, E> {
     offsets: Option<(&'a [usize], &'a [usize])>,
 }
 
-/// The queries and keys that meet: those of one sequence and one head of keys.
+/// The keys of one sequence and one head of keys, with all queries that attend to them.
 pub(super) struct Job<'a, E, T> {
     /// The head of keys.
     pub head: usize,
@@ -81,8 +81,8 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { queries, keys, values, mask: None, offsets: None })
     }
 
-    /// Keys that count, \[b, l\]: where `mask` is false a key has no weight, whatever it holds. Queries that see no key get
-    /// the output 0.
+    /// The same with a mask of the keys, \[b, l\]: where it is false a key has no weight, even one that is NaN. Queries that see no key
+    /// get the output 0.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not one entry for each key.
@@ -187,7 +187,7 @@ impl<'a, E> Heads<'a, E> {
 }
 
 impl<'a, E, T> Job<'a, E, T> {
-    /// The keys, for no query.
+    /// The same without queries.
     pub fn of_keys(&self) -> Self {
         Job { members: Vec::new(), ..*self }
     }

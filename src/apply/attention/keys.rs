@@ -1,6 +1,6 @@
 //! [`Keys`]: the keys and values of a chunk, ready to be multiplied with queries and to be summed up.
 
-use super::adder::{Adder, Easy};
+use super::adder::{EasyKeys, KeyAdder};
 use super::span::Span;
 use super::state::Relative;
 use super::tokens::Tokens;
@@ -8,25 +8,25 @@ use super::values::Values;
 use crate::Real;
 use crate::numeric::Panels;
 
-/// The keys and values of a chunk: those before the first that enters on its own by what products take.
+/// The keys and values of a chunk. Keys `0..easy` are summed up by matrix products, the rest one by one in `f64`.
 #[derive(Debug, Default)]
 pub(super) struct Keys<T> {
     pub values: Values<T>,
     /// ln of each key's scale.
     pub scales: Vec<f64>,
-    /// Whether a key lacks a feature.
+    /// Whether a feature of a key is 0.
     gaps: Vec<bool>,
     /// Keys that are masked.
     pub hidden: Vec<bool>,
-    /// The keys before the first one that enters on its own.
+    /// The number of leading keys that are summed up by matrix products.
     pub easy: usize,
-    adder: Adder<T>,
+    adder: KeyAdder<T>,
     /// Whether a key was seen before these.
     pub seen_before: bool,
 }
 
 impl<T: Real> Keys<T> {
-    /// Takes in what is known of keys beside their values and masks, and packs their features.
+    /// Takes in the scales and features of keys whose values and masks are known, and packs the features of the easy ones.
     pub fn settle(&mut self, tokens: &Tokens<T>) {
         self.scales.clone_from(&tokens.scales);
         self.gaps.clone_from(&tokens.gaps);
@@ -48,12 +48,12 @@ impl<T: Real> Keys<T> {
         self.scales.len()
     }
 
-    /// Whether no key enters on its own.
+    /// Whether all keys are summed up by matrix products.
     pub fn is_easy(&self) -> bool {
         self.easy == self.len()
     }
 
-    /// Whether a key counts.
+    /// Whether a key is not masked.
     pub fn has_any(&self) -> bool {
         self.hidden.contains(&false)
     }
@@ -63,15 +63,15 @@ impl<T: Real> Keys<T> {
         &tokens.values()[..self.easy * width]
     }
 
-    /// Sums up the easy keys, whose features are `tokens`.
+    /// Sums up the easy keys, which were read as `tokens`.
     pub fn sum(&mut self, tokens: &Tokens<T>) {
         let gaps = self.adder.part.gaps;
         let (scales, values) = (&self.scales[..self.easy], self.values.first(self.easy));
         let features = self.easy_features(tokens);
-        self.adder.sum(Easy { features, scales, values, gaps });
+        self.adder.sum(EasyKeys { features, scales, values, gaps });
     }
 
-    /// What was summed up; after [`State::prefixes`](super::state::State::prefixes), what queries see before these keys.
+    /// The sums over the easy keys; after [`State::prefixes`](super::state::State::prefixes), the sums over all keys before these.
     pub fn part(&self) -> &Relative<T> {
         &self.adder.part
     }
@@ -85,13 +85,14 @@ impl<T: Real> Keys<T> {
         self.adder.packed()
     }
 
-    /// The number of queries, of those of the easy keys, for which these and what they see before are near each other.
-    pub fn near(&self, ready: &Relative<T>) -> usize {
-        let mut span = Span::new().with(ready.reference, ready.gaps);
+    /// The number of leading queries for which the keys of the chunk up to their own place, and `before`, the sums over earlier
+    /// keys, can share one reference in `T`.
+    pub fn near(&self, before: &Relative<T>) -> usize {
+        let mut span = Span::new().with(before.reference, before.gaps);
         let fits = |j: &usize| {
             span = span.with(self.scales[*j], self.gaps[*j]);
             span.is_narrow::<T>()
         };
-        if ready.plain { (0..self.easy).take_while(fits).count() } else { 0 }
+        if before.plain { (0..self.easy).take_while(fits).count() } else { 0 }
     }
 }

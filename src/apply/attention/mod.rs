@@ -38,7 +38,7 @@ use rayon::prelude::*;
 
 use self::chunk::Setup;
 use self::drive::Places;
-use self::exact_keys::Choice;
+use self::exact_keys::KeyChoice;
 use self::heads::Job;
 use self::tokens::Reading;
 use crate::Real;
@@ -56,12 +56,13 @@ use crate::map::Map;
 /// parameters (FAVOR++), or any other. A lengthscale ℓ of the map divides points once more: the scale is then s/ℓ².
 ///
 /// # Accuracy
-/// Features, and products of features and values, are taken in `T`; sums over tokens in `f64`, each relative to the largest
-/// feature so far: normalisers neither overflow nor vanish, whatever the norms, the error does not grow with the length, and
-/// no ε is added. Where features of a key span more than `T` holds in a product (norms of some 8 in `f32`), or keys that
-/// lack features lie far apart, that key and the rest of its 64 tokens enter one by one through logarithms in `f64`, some
-/// five times slower; so do queries, and all that follow a value beyond √MAX. Sums of values must fit `f64`. Results are the
-/// same to the bit on any number of threads. A causal output depends on no later token, not in its last bit.
+/// Features, and products of features and values, are computed in `T`; sums over tokens in `f64`, each relative to the largest
+/// feature so far: normalisers neither overflow nor underflow, whatever the norms, the error does not grow with the length, and
+/// no ε is added. Keys whose features differ too much for products in `T` (at norms of some 8 in `f32`), keys with features that
+/// are 0 whose scales lie far apart, and values beyond √MAX are added by logarithms in `f64`, and so are the keys after them in
+/// their chunk of 64 tokens: some five times slower. The same holds for queries whose features differ too much. Sums of values
+/// must fit `f64`. Results are bit-identical on any number of threads. A causal output depends on no later token, not even in its
+/// last bit.
 ///
 /// # Normalisers
 /// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](Attended::non_positive). With
@@ -100,8 +101,8 @@ pub struct Attention<T: Real> {
     maps: Vec<Map<T>>,
     reading: Reading,
     normalised: bool,
-    exact: Choice,
-    /// The maps' programs, without what the normaliser of a query divides by.
+    exact: KeyChoice,
+    /// The maps' programs, without factors of queries that the normaliser cancels.
     programs: Vec<Program<T>>,
 }
 
@@ -149,13 +150,13 @@ impl<T: Real> Attention<T> {
         maps.iter().try_for_each(|map| check_size("the dimension of a map", d, map.input_dim()))?;
         let reading = Reading { factor: (d as f64).powf(-0.25), unit: false, epsilon: 0.0 };
         let attention =
-            Attention { maps, reading, normalised: true, exact: Choice::None, programs: Vec::new() };
+            Attention { maps, reading, normalised: true, exact: KeyChoice::None, programs: Vec::new() };
         Ok(attention.prepared())
     }
 
     /// With the programs that the options ask for.
     fn prepared(mut self) -> Self {
-        let bare = self.normalised && self.exact == Choice::None;
+        let bare = self.normalised && self.exact == KeyChoice::None;
         let program = |map: &Map<T>| if bare { map.program().bare(Side::X) } else { map.program().clone() };
         self.programs = self.maps.iter().map(program).collect();
         self
@@ -270,13 +271,7 @@ impl<T: Real> Attention<T> {
 
     fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
         self.check_inputs(heads)?;
-        let what = [
-            "the batch of the output",
-            "the heads of the output",
-            "the length of the output",
-            "its dimension",
-        ];
-        check_shape(what, out.shape(), heads.output_dim())
+        check_output(heads, out)
     }
 
     fn check_inputs<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
@@ -286,6 +281,13 @@ impl<T: Real> Attention<T> {
         }
         Ok(())
     }
+}
+
+/// Checks the sizes of the output.
+fn check_output<E, T>(heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
+    let what =
+        ["the batch of the output", "the heads of the output", "the length of the output", "its dimension"];
+    check_shape(what, out.shape(), heads.output_dim())
 }
 
 /// Checks the sizes of an array, which are called `what`.
@@ -311,27 +313,28 @@ mod stored {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Attention, Choice, Map, Reading, Real};
+    use super::{Attention, KeyChoice, Map, Reading, Real};
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "Attention", bound = "")]
-    struct Stored<T: Real> {
+    struct StoredAttention<T: Real> {
         maps: Vec<Map<T>>,
         reading: Reading,
         normalised: bool,
-        exact: Choice,
+        exact: KeyChoice,
     }
 
     impl<T: Real> Serialize for Attention<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let Attention { maps, reading, normalised, exact, .. } = self.clone();
-            Stored { maps, reading, normalised, exact }.serialize(serializer)
+            StoredAttention { maps, reading, normalised, exact }.serialize(serializer)
         }
     }
 
     impl<'de, T: Real> Deserialize<'de> for Attention<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let Stored { maps, reading, normalised, exact } = Stored::deserialize(deserializer)?;
+            let StoredAttention { maps, reading, normalised, exact } =
+                StoredAttention::deserialize(deserializer)?;
             let whole = Attention::signed(maps).map_err(D::Error::custom)?;
             let positive = reading.factor > 0.0 && reading.factor.is_finite();
             if !(positive && reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {

@@ -1,9 +1,9 @@
-//! [`Sums`]: an output before it is divided.
+//! [`Undivided`]: an output before it is divided by its normaliser.
 
 use crate::Real;
 
-/// An output before it is divided: e^scale · (normaliser, sums).
-pub(super) struct Sums<'a, T> {
+/// An output before it is divided by its normaliser: e^scale · (normaliser, sums).
+pub(super) struct Undivided<'a, T> {
     /// −∞ if query and keys have no feature in common.
     pub scale: f64,
     pub normaliser: f64,
@@ -12,12 +12,13 @@ pub(super) struct Sums<'a, T> {
     pub seen: bool,
 }
 
-impl<U: Real> Sums<'_, U> {
-    /// Writes an output; whether its normaliser is positive, or is no number, or no key was seen.
+impl<U: Real> Undivided<'_, U> {
+    /// Writes the output. False if the normaliser is not positive although a key was seen; NaN counts as positive, since the
+    /// output shows it.
     pub fn write<'a, T: Real>(self, normalised: bool, out: impl Iterator<Item = &'a mut T>) -> bool {
-        let Sums { scale, normaliser, sums, seen } = self;
+        let Undivided { scale, normaliser, sums, seen } = self;
         let none = scale == f64::NEG_INFINITY || (normalised && normaliser <= 0.0);
-        // + 0 makes −0 positive, whose sign may be that of a later value.
+        // Adding 0 turns −0 into 0: the sign of a 0 may come from a later value.
         let rows = out.zip(&mut *sums);
         if normaliser.is_nan() {
             rows.for_each(|(out, _)| *out = T::nan());
@@ -32,7 +33,7 @@ impl<U: Real> Sums<'_, U> {
                 rows.for_each(|(out, sum)| *out = T::narrow(sum.widen() / normaliser) + T::zero());
             }
         } else {
-            // In two steps, of which neither leaves the range before the result does.
+            // By e^(scale/2) twice, so that the factor does not leave the range before the result does.
             let half = (0.5 * scale).exp();
             rows.for_each(|(out, sum)| *out = T::narrow(sum.widen() * half * half) + T::zero());
         }

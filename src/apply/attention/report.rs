@@ -127,7 +127,7 @@ impl ErrorReport {
 impl<T: Real> Attention<T> {
     /// The errors that are expected with the map of key head `head` for a sample of its queries, n × d, keys, l × d, and
     /// values, l × d_v, by closed forms. Some 64 queries and 500 keys do. Of the features alone: keys that are taken
-    /// [exactly](Attention::exact_keys) are not counted as such. Cost O(n l² + l² d), twenty times that if it is hopeless.
+    /// [exactly](Attention::with_keys_exact) are not counted as such. Cost O(n l² + l² d), twenty times that if it is hopeless.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) for maps without a closed form, for which there is

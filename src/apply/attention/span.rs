@@ -1,11 +1,12 @@
-//! [`Span`]: how far the scales of some keys lie apart.
+//! [`Span`]: the range of the scales of some keys.
 
 use crate::Real;
 
-/// The scales of some keys, and whether one of them lacks a feature.
+/// The range of the scales of some keys, and whether one of them has a feature that is 0.
 ///
-/// Keys whose features are all there share one with every query: what vanishes beside the largest of them has no weight.
-/// Where a key lacks a feature, another one far below it may be all that a query shares a feature with.
+/// If no feature is 0, every key has a weight of the order of its scale for every query, so a key that underflows beside the
+/// largest one is negligible. If a feature of the largest key is 0, a much smaller key may be the only one with a weight for some
+/// query, and must not underflow.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Span {
     low: f64,
@@ -18,7 +19,7 @@ impl Span {
         Span { low: f64::INFINITY, high: f64::NEG_INFINITY, gaps: false }
     }
 
-    /// With another key; one without features does not count.
+    /// With another key; one whose features are all 0 does not count.
     pub fn with(self, scale: f64, gaps: bool) -> Self {
         if scale == f64::NEG_INFINITY {
             return self;
@@ -26,7 +27,7 @@ impl Span {
         Span { low: self.low.min(scale), high: self.high.max(scale), gaps: self.gaps | gaps }
     }
 
-    /// Whether a key lacks a feature.
+    /// Whether a feature of a key is 0.
     pub fn gaps(self) -> bool {
         self.gaps
     }
@@ -37,9 +38,8 @@ impl Span {
     }
 }
 
-/// The least feature, relative to the largest of a row, that products in `T` can do with, of rows that lack features or of
-/// others: a feature of a query, one of a key, and for such rows the key's weight multiplied are a normal number with
-/// room to spare.
+/// The least feature, relative to the largest of a row, with which products in `T` do not underflow: the product of a feature of
+/// a query and one of a key, and for rows with zeros (`gaps`) of the key's weight too, is a normal number with room to spare.
 pub(super) fn least<T: Real>(gaps: bool) -> f64 {
     T::min_positive_value().widen().powf(if gaps { 0.3 } else { 0.44 })
 }

@@ -5,13 +5,15 @@ use std::ops::Range;
 use super::span::least;
 use super::values::limit;
 use crate::Real;
-use crate::numeric::{self, Isa, Packed, Step, panel_width, prefix_step, scale_and_add, weighted_sum};
+use crate::numeric::{
+    self, Isa, Packed, PrefixFactors, panel_width, prefix_step, scale_and_add, weighted_sum,
+};
 use rayon::prelude::*;
 
 /// Σⱼ ψ_f(kⱼ) \[vⱼ, 1\] for every feature f, each e^reference\[f\] times what is stored, in `f64`.
 ///
-/// A reference is the largest logarithm of its feature so far, or of a whole run of tokens, so no sum vanishes or
-/// overflows whatever the norms of keys. −∞ is the reference of what has not been seen.
+/// A reference is the largest logarithm of its feature so far, or of a whole run of tokens, so no sum underflows or
+/// overflows whatever the norms of keys. A feature that was 0 in all keys so far has the reference −∞.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(bound = ""))]
@@ -21,11 +23,11 @@ pub(super) struct State<T> {
     reference: Vec<f64>,
     /// Whether all references are the same.
     even: bool,
-    /// Whether sums may be beyond what `T` holds.
+    /// Whether sums may overflow `T`.
     huge: bool,
-    /// Whether a key was seen, be it one without features.
+    /// Whether a key was seen, even one whose features are all 0.
     seen: bool,
-    /// Whether a key lacked a feature.
+    /// Whether a feature of a key was 0.
     gaps: bool,
     /// Σⱼ ψ_f(kⱼ).
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
@@ -37,17 +39,18 @@ pub(super) struct State<T> {
     scalar: std::marker::PhantomData<T>,
 }
 
-/// By how much references may differ for sums relative to one to keep what is relative to the other.
+/// The largest gap between two references, which are logarithms, that one common reference can bridge in `f64`.
 const NEAR: f64 = 300.0;
 
-/// Sums over some tokens, all relative to one reference: what a run of keys adds to a state, or what queries see.
+/// Sums over some tokens, all relative to one reference: those over a run of keys, before they are added to a state, or those
+/// over all keys that a query sees.
 #[derive(Debug, Default)]
 pub(super) struct Relative<T> {
     pub reference: f64,
     pub weights: Vec<f64>,
     /// In the order of those of a [`State`].
     pub sums: Packed<T>,
-    /// Whether a key lacks a feature.
+    /// Whether a feature of a key is 0.
     pub gaps: bool,
     /// Whether no feature's sums have been lost to rounding, so that queries may be multiplied in `T`.
     pub plain: bool,
@@ -89,7 +92,7 @@ impl LogRow {
         }
     }
 
-    /// Adds the feature factor · e^log. One that is 0 has the logarithm −∞, so that it is the reference of nothing.
+    /// Adds the feature factor · e^log. A feature that is 0 gets the logarithm −∞, so that it raises no reference.
     pub fn push(&mut self, log: f64, factor: f64) {
         self.logs.push(if factor == 0.0 && !log.is_nan() { f64::NEG_INFINITY } else { log });
         self.factors.push(factor);
@@ -122,7 +125,7 @@ impl<T: Real> State<T> {
         (self.even, self.huge, self.seen, self.gaps) = (true, false, false, false);
     }
 
-    /// Whether these are the sums of so many features and targets, as they can come to be.
+    /// Whether the sizes are those of so many features and targets, and references and flags are consistent.
     #[cfg(feature = "serde")]
     pub fn fits(&self, features: usize, targets: usize) -> bool {
         let width = panel_width::<T>();
@@ -136,12 +139,12 @@ impl<T: Real> State<T> {
             && (!self.even || self.reference.iter().all(|r| *r == self.reference[0]))
     }
 
-    /// Whether a key was seen, be it one without features.
+    /// Whether a key was seen, even one whose features are all 0.
     pub fn has_seen(&self) -> bool {
         self.seen
     }
 
-    /// Takes note of a key.
+    /// Notes that a key was seen.
     pub fn see(&mut self) {
         self.seen = true;
     }
@@ -163,7 +166,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Adds what another state has seen.
+    /// Adds the sums of another state.
     pub fn merge(&mut self, other: &Self) {
         let reference = &other.reference;
         self.huge |= other.huge;
@@ -198,7 +201,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Gives each feature a reference of its own; one whose sums are all 0 has none.
+    /// Gives each feature a reference of its own; −∞ to features whose sums are all 0.
     fn disperse(&mut self) {
         if !std::mem::take(&mut self.even) {
             return;
@@ -234,7 +237,7 @@ impl<T: Real> State<T> {
         }
     }
 
-    /// Makes every sum NaN: a key was not finite.
+    /// Makes every sum NaN, for a key that is not finite.
     fn poison(&mut self) {
         self.reference.iter_mut().for_each(|r| *r = r.max(0.0));
         self.weights.fill(f64::NAN);
@@ -270,23 +273,18 @@ impl<T: Real> State<T> {
         ready.reference = top;
         ready.gaps = self.gaps || other.gaps;
         ready.weights.resize(features, 0.0);
-        let panels = ready.sums.panels_mut((self.targets, features));
+        let panels = ready.sums.panels_mut(self.targets, features);
         let factor = |reference: f64| if top > f64::NEG_INFINITY { (reference - top).exp() } else { 0.0 };
         if self.even && other.even {
             let (a, b) = (factor(self.reference[0]), factor(other.reference[0]));
-            weighted_sum(isa, &mut ready.weights, (a, &self.weights), (b, &other.weights));
-            weighted_sum(isa, panels, (a, &self.sums), (b, &other.sums));
+            weighted_sum(isa, &mut ready.weights, a, &self.weights, b, &other.weights);
+            weighted_sum(isa, panels, a, &self.sums, b, &other.sums);
         } else {
             for f in 0..features {
                 let (a, b) = (factor(self.reference[f]), factor(other.reference[f]));
                 ready.weights[f] = a * self.weights[f] + b * other.weights[f];
                 for at in lanes(f, features, panel_width::<T>(), self.sums.len()) {
-                    weighted_sum(
-                        isa,
-                        &mut panels[at.clone()],
-                        (a, &self.sums[at.clone()]),
-                        (b, &other.sums[at]),
-                    );
+                    weighted_sum(isa, &mut panels[at.clone()], a, &self.sums[at.clone()], b, &other.sums[at]);
                 }
             }
         }
@@ -294,17 +292,16 @@ impl<T: Real> State<T> {
         ready.plain = !(self.huge || other.huge || vanished);
     }
 
-    /// Whether a feature of these weights and others has vanished in the sum of both: it may be all that a query shares with
-    /// the keys.
+    /// Whether a feature with a weight in this state or in `others` has underflowed in `sums`, the sum of both. It may be the only
+    /// one that a query has in common with the keys.
     fn has_lost(&self, others: &[f64], sums: &[f64]) -> bool {
         let mut weights = self.weights.iter().zip(others).zip(sums);
         weights.any(|((own, other), sum)| (*own != 0.0 || *other != 0.0) && sum.abs() < least::<T>(true))
     }
 
-    /// Turns what runs of keys add, one after the other, into what queries see before each of them: this state and the
-    /// runs before. `since`, which has seen nothing, becomes the sum of all runs. To the bit what [`ready`](State::ready)
-    /// and [`add`](State::add) give in turn, by all threads. False, and nothing has changed, where a sum must have a
-    /// reference for each feature or may be beyond `T`.
+    /// Replaces the sums of each run of keys by the sums over all keys before it: this state and the runs before. `since`, which
+    /// is empty, becomes the sum over all runs. Bit-identical to [`ready`](State::ready) and [`add`](State::add) in turn, but on all
+    /// threads. Returns false, with nothing changed, where a sum needs a reference for each feature or may overflow `T`.
     pub fn prefixes(&self, since: &mut Self, runs: &mut [&mut Relative<T>]) -> bool {
         let (isa, mut gaps, mut last) = (Isa::best(), false, f64::NEG_INFINITY);
         let Some((references, steps)) = self.steps(runs, &mut last) else { return false };
@@ -330,16 +327,19 @@ impl<T: Real> State<T> {
         true
     }
 
-    /// The references of what queries see before some runs, and the steps that lead to it; raises `last` to the reference of
-    /// all runs.
-    fn steps(&self, runs: &[&mut Relative<T>], last: &mut f64) -> Option<(Vec<f64>, Vec<Step>)> {
+    /// The references of the sums before each run, and the factors that give these sums; raises `last` to the reference of the sum
+    /// over all runs.
+    fn steps(&self, runs: &[&mut Relative<T>], last: &mut f64) -> Option<(Vec<f64>, Vec<PrefixFactors>)> {
         let own = self.reference[0];
         let step = |run: &&mut Relative<T>| {
             let (top, their) = (own.max(*last), run.reference);
             let factor = |r: f64| if top > f64::NEG_INFINITY { (r - top).exp() } else { 0.0 };
-            let given = (factor(own), factor(*last));
+            let (before, since) = (factor(own), factor(*last));
             let near = last.min(their) == f64::NEG_INFINITY || (*last - their).abs() <= NEAR;
-            near.then(|| (top, Step { given, kept: raise(last, their) }))
+            near.then(|| {
+                let (keep, add) = raise(last, their);
+                (top, PrefixFactors { before, since, keep, add })
+            })
         };
         if self.even && !self.huge { runs.iter().map(step).collect() } else { None }
     }
@@ -348,7 +348,8 @@ impl<T: Real> State<T> {
 /// Sums that are taken at a time, so that they stay in the first cache.
 const SLICE: usize = 1024;
 
-/// Raises a reference to another one; the factors of what was relative to the two.
+/// Raises a reference to another one if that is larger; returns the factors by which sums relative to the old one and to the other
+/// one become relative to the result.
 fn raise(reference: &mut f64, their: f64) -> (f64, f64) {
     let top = reference.max(their);
     if top == f64::NEG_INFINITY {

@@ -5,8 +5,8 @@ use std::ops::Range;
 use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, ArrayView3, Axis, CowArray, Ix2, Ix4};
 use rayon::prelude::*;
 
-use super::exact_keys::Choice;
-use super::head::{Head, Work};
+use super::exact_keys::KeyChoice;
+use super::head::{Head, HeadBuffers};
 use super::tokens::Element;
 use super::{Attention, check_shape};
 use crate::Real;
@@ -51,13 +51,13 @@ pub struct CausalState<T: Real> {
     shape: [usize; 3],
     /// For each sequence and head of keys.
     heads: Vec<Head<T>>,
-    work: Work<T>,
+    work: HeadBuffers<T>,
 }
 
 impl<T: Real> Clone for CausalState<T> {
     fn clone(&self) -> Self {
         let (attention, heads) = (self.attention.clone(), self.heads.clone());
-        CausalState { attention, shape: self.shape, heads, work: Work::default() }
+        CausalState { attention, shape: self.shape, heads, work: HeadBuffers::default() }
     }
 }
 
@@ -72,17 +72,17 @@ pub struct Step<T> {
 }
 
 impl<T: Real> Attention<T> {
-    /// The state of causal attention that has seen nothing, for so many sequences and heads of keys.
+    /// The state of causal attention before the first token, for so many sequences and heads of keys.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
     /// another number of heads, [`Unsupported`](crate::Error::Unsupported) with [exact
-    /// keys](Attention::exact_keys).
+    /// keys](Attention::with_keys_exact).
     pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
-        if self.exact != Choice::None {
+        if self.exact != KeyChoice::None {
             return Err(Error::Unsupported {
-                what: "token-by-token state while keys are taken exactly: use causal on whole sequences, or exact_keys(0)",
+                what: "token-by-token state with exact keys: use causal on whole sequences, or attention without them",
             });
         }
         let width = self.maps.iter().map(Map::feature_dim).max().unwrap_or(1);
@@ -97,7 +97,7 @@ impl<T: Real> Attention<T> {
             attention: self.clone(),
             shape: [batch, heads, d_v],
             heads: all,
-            work: Work::default(),
+            work: HeadBuffers::default(),
         })
     }
 }
@@ -226,8 +226,9 @@ fn tokens(batch: usize, heads: Range<usize>) -> impl Iterator<Item = (usize, usi
 /// All tokens, one after the other.
 fn rows<'a, E: Copy>(x: &'a ArrayView3<'_, E>) -> CowArray<'a, E, Ix2> {
     let (batch, heads, width) = x.dim();
-    // A shape of as many elements fits.
-    x.to_shape((batch * heads, width)).unwrap_or_else(|_| CowArray::from(ArrayView2::from(&[[]; 0])))
+    let rows = x.to_shape((batch * heads, width));
+    debug_assert!(rows.is_ok(), "a shape of as many elements");
+    rows.unwrap_or_else(|_| CowArray::from(ArrayView2::from(&[[]; 0])))
 }
 
 /// The stored form, checked when it is read.
@@ -236,11 +237,11 @@ mod stored {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    use super::{Attention, CausalState, Head, Real, Work};
+    use super::{Attention, CausalState, Head, HeadBuffers, Real};
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "CausalState", bound = "")]
-    struct Stored<T: Real> {
+    struct StoredState<T: Real> {
         attention: Attention<T>,
         shape: [usize; 3],
         heads: Vec<Head<T>>,
@@ -249,13 +250,13 @@ mod stored {
     impl<T: Real> Serialize for CausalState<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let CausalState { attention, shape, heads, .. } = self.clone();
-            Stored { attention, shape, heads }.serialize(serializer)
+            StoredState { attention, shape, heads }.serialize(serializer)
         }
     }
 
     impl<'de, T: Real> Deserialize<'de> for CausalState<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let Stored { attention, shape, heads } = Stored::deserialize(deserializer)?;
+            let StoredState { attention, shape, heads } = StoredState::deserialize(deserializer)?;
             let [batch, count, d_v] = shape;
             let maps = attention.maps.len();
             let features = |i: usize| attention.setup(i % count).program.width();
@@ -267,7 +268,7 @@ mod stored {
             if !whole || !heads.iter().enumerate().all(fits) {
                 return Err(D::Error::custom("sums of another shape than that of the maps and the heads"));
             }
-            Ok(CausalState { attention, shape, heads, work: Work::default() })
+            Ok(CausalState { attention, shape, heads, work: HeadBuffers::default() })
         }
     }
 }

@@ -1,8 +1,8 @@
 //! [`Team`]: threads that share the chunks of a segment, so that one head keeps all of them busy.
 //!
-//! Each chunk's keys are summed up on their own; prefix sums over these are what its queries see before it, so no key is
-//! read twice. Where a chunk does not go by products alone, the segment is walked through for what is before each chunk,
-//! and the outputs are shared again.
+//! Each chunk's keys are summed up on their own; prefix sums over chunks then give the sums over all keys before each of them, so
+//! no key is read twice. Where a chunk needs more than matrix products, one thread computes the sums before each chunk, in
+//! order, and threads share the outputs again.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use ndarray::parallel::prelude::*;
 use ndarray::{ArrayView2, ArrayViewMut2, Axis};
 use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
-use super::chunk::{CHUNK, Chunk, Setup};
+use super::chunk::{CHUNK, ChunkBuffers, Past, Setup};
 use super::drive::{Places, SEGMENT, cuts, read_keys};
 use super::heads::Job;
 use super::keys::Keys;
@@ -18,13 +18,13 @@ use super::state::State;
 use super::tokens::Element;
 use crate::Real;
 
-/// What threads need for the chunks of a segment.
+/// The buffers of some threads for the chunks of a segment.
 pub(super) struct Team<T: Real> {
-    /// Those of each chunk.
+    /// The keys of each chunk.
     keys: Vec<Keys<T>>,
     /// One for each thread.
-    workers: Vec<Chunk<T>>,
-    /// What is summed up of the segment.
+    workers: Vec<ChunkBuffers<T>>,
+    /// The sums over the keys of the segment.
     last: State<T>,
 }
 
@@ -32,12 +32,12 @@ pub(super) struct Team<T: Real> {
 type Chunked<'a, E, T> = Vec<(ArrayView2<'a, E>, ArrayViewMut2<'a, T>)>;
 
 impl<T: Real> Team<T> {
-    /// Of `ways` threads.
+    /// For `ways` threads.
     pub fn new(ways: usize, features: usize, targets: usize) -> Self {
         let chunks = SEGMENT / CHUNK;
         let mut team = Team { keys: Vec::new(), workers: Vec::new(), last: State::new(features, targets) };
         team.keys.resize_with(chunks, Keys::default);
-        team.workers.resize_with(ways.min(chunks), Chunk::default);
+        team.workers.resize_with(ways.min(chunks), ChunkBuffers::default);
         team
     }
 
@@ -73,8 +73,8 @@ impl<T: Real> Team<T> {
         places
     }
 
-    /// Sums up the keys of a segment, chunk by chunk, and lets each chunk know what is before it. False where a key does not
-    /// enter by products.
+    /// Sums up the keys of a segment, chunk by chunk, and gives each chunk the sums over all keys before it. False where a key
+    /// cannot be added by matrix products.
     fn sum<E: Element<T>>(
         &mut self,
         setup: Setup<'_, T>,
@@ -106,7 +106,7 @@ impl<T: Real> Team<T> {
         easy && before.prefixes(&mut self.last, &mut runs)
     }
 
-    /// The outputs of the queries of a segment whose keys are summed up; `None` where one of them does not go by products.
+    /// The outputs of the queries of a segment whose keys are summed up; `None` where one cannot be computed by matrix products.
     fn outputs<E: Element<T>>(
         &mut self,
         setup: Setup<'_, T>,
@@ -132,7 +132,7 @@ impl<T: Real> Team<T> {
         of_shares.collect::<Option<Vec<Places>>>().map(|places| places.concat())
     }
 
-    /// As [`outputs`](Team::outputs), whatever the keys and queries are.
+    /// As [`outputs`](Team::outputs), for any keys and queries.
     #[cold]
     fn outputs_one_by_one<E: Element<T>>(
         &mut self,
@@ -151,7 +151,8 @@ impl<T: Real> Team<T> {
             for (c, (keys, queries)) in keys.iter_mut().zip(chunks).enumerate() {
                 let (number, first) = (s * share + c, segment.start + (s * share + c) * CHUNK);
                 read_keys(worker, keys, setup, &source, first..segment.end.min(first + CHUNK));
-                worker.causal::<E>(setup, keys, (before, &seen[number]), first, queries, |member, i| {
+                let past = Past { segments: before, since: &seen[number] };
+                worker.causal::<E>(setup, keys, past, first, queries, |member, i| {
                     places.push(place(firsts[member], first + i));
                 });
             }
@@ -160,7 +161,7 @@ impl<T: Real> Team<T> {
         of_shares.collect::<Vec<_>>().concat()
     }
 
-    /// Sums up a segment on one thread, and shows what is before each chunk.
+    /// Sums up a segment on one thread, and shows the sums before each chunk.
     #[cold]
     fn walk<E: Element<T>>(
         &mut self,
@@ -178,13 +179,13 @@ impl<T: Real> Team<T> {
         }
     }
 
-    /// Chunks of a thread.
+    /// The number of chunks that a thread takes.
     fn share(&self, chunks: usize) -> usize {
         chunks.div_ceil(self.workers.len())
     }
 }
 
-/// The queries of a segment, chunk by chunk, and the places of their members' first rows.
+/// The place of each member's first row, and the queries of a segment, chunk by chunk.
 fn chunked<'b, E, T>(
     job: &'b mut Job<'_, E, T>,
     segment: &Range<usize>,

@@ -1,12 +1,13 @@
 //! [`Tokens`]: queries or keys of a run of tokens as points, and their features.
 
-use ndarray::{ArrayView1, ArrayView2};
+use ndarray::ArrayView2;
 
+use super::chunk::Setup;
 use super::span::least;
 use super::state::LogRow;
 use crate::Real;
 use crate::engine::{Batch, Form, Plan, Program, Scratch, Side};
-use crate::numeric::{self, Isa};
+use crate::numeric::{self, Isa, matrix_view, with_length};
 
 /// A number type that queries, keys and values are given in, for attention in `T`: `T` itself and, with the feature
 /// `half`, `half::bf16` and `half::f16` for attention in `f32`. Sealed.
@@ -65,7 +66,8 @@ impl Reading {
         points.clear();
         for row in x.rows() {
             if self.unit {
-                unit(row, self.factor, points);
+                let wide = row.iter().map(|v| v.convert().widen());
+                points.extend(with_length(wide, self.factor).map(T::narrow));
             } else {
                 let factor = T::narrow(self.factor);
                 match row.to_slice() {
@@ -77,24 +79,15 @@ impl Reading {
     }
 }
 
-/// Adds factor · x/‖x‖, or 0 for 0, whatever the norm.
-fn unit<T: Real, E: Element<T>>(x: ArrayView1<'_, E>, factor: f64, points: &mut Vec<T>) {
-    let wide = || x.iter().map(|v| v.convert().widen());
-    let largest = wide().fold(0.0, |a: f64, v| a.max(v.abs()));
-    let largest = if largest == 0.0 { 1.0 } else { largest };
-    let norm = wide().map(|v| (v / largest).powi(2)).sum::<f64>().sqrt();
-    let factor = factor / if norm == 0.0 { 1.0 } else { norm };
-    points.extend(wide().map(|v| T::narrow(v / largest * factor)));
-}
-
-/// Whether all features of a map are exponentials of this crate's own maps.
+/// Whether all features of a map are exponentials that this crate computes, none of them a user's.
 fn is_own<T: Real>(program: &Program<T>) -> bool {
     let mut own = program.facts().logarithms;
     program.plan().each_leaf(&mut |leaf| own &= !matches!(leaf, Plan::Foreign(..)));
     own
 }
 
-/// Divides values by the power of two next to the largest of them, if that is far from 1; its logarithm.
+/// Divides values by a power of two so that the largest lies between ½ and 1, unless it is already between ¼ and 1; returns the
+/// logarithm of the divisor.
 fn level<T: Real>(values: &mut [T]) -> f64 {
     let largest = numeric::max_abs(Isa::best(), values).widen();
     if largest == 0.0 || !largest.is_finite() || (0.25..=1.0).contains(&largest) {
@@ -110,16 +103,16 @@ fn level<T: Real>(values: &mut [T]) -> f64 {
 pub(super) struct Tokens<T> {
     points: Vec<T>,
     features: Batch<T>,
-    /// Features in their best form, once they are asked for.
+    /// Features in the map's best form, computed when a row first needs them.
     logs: Option<Batch<T>>,
     spare: Batch<T>,
     /// ln of each row's scale: features are e^scale times what the batch holds, in all blocks.
     pub scales: Vec<f64>,
     /// Whether no feature of a row has been lost to rounding, so that the row may be multiplied in `T`.
     pub plain: Vec<bool>,
-    /// Whether a row lacks a feature.
+    /// Whether a feature of a row is 0.
     pub gaps: Vec<bool>,
-    /// ε, as it is added.
+    /// ε of the reading.
     epsilon: f64,
 }
 
@@ -151,11 +144,12 @@ impl<T: Real> Tokens<T> {
     /// The features of the tokens `x`.
     pub fn fill<E: Element<T>>(
         &mut self,
-        program: &Program<T>,
-        (side, reading): (Side, &Reading),
+        setup: Setup<'_, T>,
+        side: Side,
         x: ArrayView2<'_, E>,
         scratch: &mut Scratch<T>,
     ) {
+        let Setup { program, reading, .. } = setup;
         reading.points(x.view(), &mut self.points);
         if let Some(logs) = self.logs.take() {
             self.spare = logs;
@@ -164,20 +158,19 @@ impl<T: Real> Tokens<T> {
         self.plain.clear();
         self.gaps.clear();
         self.epsilon = reading.epsilon;
-        if let Ok(points) = ArrayView2::from_shape(x.dim(), &self.points) {
-            self.features.fill(program, (side, Form::Values), points.into(), scratch);
-            let own = is_own(program);
-            for i in 0..x.nrows() {
-                self.flatten(program, own, i);
-                if reading.epsilon > 0.0 {
-                    self.add_epsilon(side, i);
-                }
+        let points = matrix_view(x.nrows(), x.ncols(), &self.points);
+        self.features.fill(program, side, Form::Values, points.into(), scratch);
+        let own = is_own(program);
+        for i in 0..x.nrows() {
+            self.flatten(program, own, i);
+            if reading.epsilon > 0.0 {
+                self.add_epsilon(side, i);
             }
         }
     }
 
-    /// Gives row `i` one scale for all its blocks, and looks for features that are missing or small. `own` says that
-    /// features are exponentials of this crate: at most 1, and not all far below it.
+    /// Gives row `i` one scale for all its blocks, and looks for features that are 0 or small. `own` says that features are
+    /// [exponentials of this crate](is_own): at most 1, and not all far below it.
     fn flatten(&mut self, program: &Program<T>, own: bool, i: usize) {
         let isa = Isa::best();
         let row = self.features.row_mut(i);
@@ -205,7 +198,7 @@ impl<T: Real> Tokens<T> {
             scale += level(row.values);
             gaps |= small == T::zero();
             plain &= row.values.iter().all(|v| *v == T::zero() || v.widen().abs() >= least::<T>(true));
-            // Nothing is there.
+            // All features are 0.
             scale = if row.values.iter().all(|v| *v == T::zero()) { f64::NEG_INFINITY } else { scale };
         }
         self.scales.push(scale);
@@ -222,7 +215,7 @@ impl<T: Real> Tokens<T> {
             let (keep, add) = (T::narrow((*scale - top).exp()), T::narrow((ln - top).exp()));
             row.values.iter_mut().for_each(|v| *v = *v * keep + add);
             self.plain[i] &= numeric::min_abs(Isa::best(), row.values).widen() >= least::<T>(false);
-            // What is not plain is made anew from logarithms, relative to the old scale.
+            // A row that is not plain is computed again from logarithms, without this scale.
             (*scale, self.gaps[i]) = (top, false);
         }
     }
@@ -237,7 +230,7 @@ impl<T: Real> Tokens<T> {
         }
     }
 
-    /// Makes row `i` a token without features.
+    /// Makes all features of row `i` 0.
     pub fn clear_row(&mut self, i: usize) {
         self.features.row_mut(i).values.fill(T::zero());
         (self.scales[i], self.plain[i], self.gaps[i]) = (f64::NEG_INFINITY, true, true);
@@ -259,9 +252,8 @@ impl<T: Real> Tokens<T> {
         let (d, form) = (program.facts().input_dim, program.best_form());
         if self.logs.is_none() {
             let mut logs = std::mem::take(&mut self.spare);
-            if let Ok(points) = ArrayView2::from_shape((self.len(), d), &self.points) {
-                logs.fill(program, (side, form), points.into(), scratch);
-            }
+            let points = matrix_view(self.len(), d, &self.points);
+            logs.fill(program, side, form, points.into(), scratch);
             self.logs = Some(logs);
         }
         let Some(logs) = &self.logs else { return };

@@ -10,11 +10,11 @@ use crate::Real;
 pub(super) struct Values<T> {
     rows: Vec<T>,
     width: usize,
-    /// Whether sums of so many of a row's values stay within `T`.
+    /// Whether a row's values are small enough for sums of them to stay within `T`.
     pub calm: Vec<bool>,
 }
 
-/// The largest value that sums in `T` can do with.
+/// The largest value for which sums are taken in `T`.
 pub(super) fn limit<T: Real>() -> f64 {
     T::max_value().widen().sqrt()
 }

@@ -1,8 +1,8 @@
-//! Rows of the attention matrix, to be looked at.
+//! Rows of the attention matrix, for inspection.
 
 use ndarray::{Array1, Array2, Array4, ArrayViewMut4, Axis};
 
-use super::exact_keys::{Choice, ExactKeys};
+use super::exact_keys::{ExactKeys, KeyChoice};
 use super::heads::Heads;
 use super::state::LogRow;
 use super::tokens::{Element, Tokens};
@@ -26,7 +26,7 @@ pub struct WeightRows<'a> {
 
 impl<T: Real> Attention<T> {
     /// Rows of the attention matrix, rows × l: the weights with which these queries take the values. Sums to 1 where the
-    /// normaliser is positive; 0 elsewhere. For looking at: cost O(rows · l · m) exponentials.
+    /// normaliser is positive; 0 elsewhere. For inspection: cost O(rows · l · m) exponentials.
     ///
     /// Of sequences in one batch, as [`Heads::sequences`] has them, keys of other sequences have no weight.
     ///
@@ -52,7 +52,7 @@ impl<T: Real> Attention<T> {
         let (setup, mut scratch) = (self.setup(key_head), Scratch::default());
         let mut features = |side, x| -> Vec<LogRow> {
             let mut tokens = Tokens::default();
-            tokens.fill(setup.program, (side, setup.reading), x, &mut scratch);
+            tokens.fill(setup, side, x, &mut scratch);
             let mut rows = vec![LogRow::default(); tokens.len()];
             for (i, row) in rows.iter_mut().enumerate() {
                 tokens.log_row(setup.program, side, i, &mut scratch, row);
@@ -64,8 +64,10 @@ impl<T: Real> Attention<T> {
         let left = features(Side::X, queries.view());
         let right =
             features(Side::Y, heads.keys.index_axis(Axis(0), which.batch).index_axis_move(Axis(0), key_head));
-        let mut room = Array4::zeros(if self.exact == Choice::None { [0; 4] } else { heads.output_dim() });
-        let exact = self.exact_of_sequences(heads, (which.batch, key_head), room.view_mut());
+        // Jobs hold a place for outputs, of which these have none.
+        let mut unused =
+            Array4::zeros(if self.exact == KeyChoice::None { [0; 4] } else { heads.output_dim() });
+        let exact = self.exact_of_sequences(heads, which.batch, key_head, unused.view_mut());
         let mut points = Vec::new();
         self.reading.points(queries.view(), &mut points);
         let points: Vec<&[T]> = points.chunks(queries.ncols().max(1)).collect();
@@ -98,14 +100,15 @@ impl<T: Real> Attention<T> {
     fn exact_of_sequences<E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
-        (batch, head): (usize, usize),
-        room: ArrayViewMut4<'_, T>,
+        batch: usize,
+        head: usize,
+        unused: ArrayViewMut4<'_, T>,
     ) -> Vec<(usize, ExactKeys<T>)> {
         let Some(inverse) = self.exact_inverse(head) else {
             return Vec::new();
         };
         let ranges = heads.ranges();
-        let jobs = heads.jobs(room);
+        let jobs = heads.jobs(unused);
         let first = (batch * heads.keys.dim().1 + head) * ranges.len();
         let own = jobs.iter().skip(first).zip(&ranges);
         own.map(|(job, (_, keys))| (keys.start, ExactKeys::new(&self.exact, &self.reading, inverse, job)))

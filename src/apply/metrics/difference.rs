@@ -8,7 +8,7 @@ use ndarray::{ArrayView2, CowArray, Ix2, s};
 use super::lanczos;
 use crate::Real;
 use crate::error::Result;
-use crate::numeric::{Isa, add_scaled, dot};
+use crate::numeric::{Isa, add_scaled, dot, power_of_two_below};
 
 /// The largest number of rows and columns for which a decomposition is used instead of iteration.
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
@@ -30,10 +30,10 @@ impl<'a, T: Real> Matrix<'a, T> {
         let largest = size(&left).max(minus.as_ref().map_or(0.0, size));
         // Rows are read many times.
         let [left, minus] = [Some(left), minus].map(|a| a.map(in_rows));
-        let mut matrix = Matrix { left: left?, minus, units: [unit(largest), 1.0] };
+        let mut matrix = Matrix { left: left?, minus, units: [power_of_two_below(largest), 1.0] };
         let largest =
             matrix.rows().fold(0.0, |size: f64, row| row.iter().fold(size, |size, v| size.max(v.abs())));
-        matrix.units[1] = unit(largest);
+        matrix.units[1] = power_of_two_below(largest);
         (largest > 0.0).then_some(matrix)
     }
 
@@ -109,10 +109,4 @@ impl<'a, T: Real> Matrix<'a, T> {
 
 fn in_rows<T: Real>(a: ArrayView2<'_, T>) -> CowArray<'_, T, Ix2> {
     if a.is_standard_layout() { a.into() } else { a.as_standard_layout().into_owned().into() }
-}
-
-/// A power of two near a number, by which division is exact; no denormal one.
-fn unit(largest: f64) -> f64 {
-    let (_, exponent) = libm::frexp(largest.max(f64::MIN_POSITIVE));
-    libm::ldexp(1.0, exponent - 1)
 }

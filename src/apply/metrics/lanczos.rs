@@ -17,8 +17,8 @@ const STEPS: usize = 8;
 /// Rows, or columns, that a thread takes at a time.
 const RUN: usize = 256;
 
-/// ‖A‖₂. What is found is a singular value of A up to `TOLERANCE`, relatively, and the largest one since the start, like
-/// any vector that is not made for A, has a part in its direction.
+/// ‖A‖₂, with the relative error `TOLERANCE`. The iteration finds a smaller singular value only if the start vector is orthogonal to
+/// the leading singular vector.
 ///
 /// After k steps A Vₖ = Uₖ Bₖ and Aᵀ Uₖ = Vₖ Bₖᵀ + βₖ vₖ₊₁ eₖᵀ with orthonormal columns and Bₖ upper bidiagonal: the
 /// entries α₁, β₁, α₂, … of its two diagonals are `entries`. A left singular vector x of Bₖ leaves the residual βₖ |xₖ|.

@@ -1,4 +1,4 @@
-//! [`Chunk`]: features of some thousand rows, packed for products with themselves, and their sums with targets.
+//! [`FeatureChunk`]: the features of some thousand rows, packed for the products Σ w φ φᵀ, and the sums Σ w y φ.
 
 use std::ops::Range;
 
@@ -42,37 +42,37 @@ impl<T: Real> Data<'_, T> {
     }
 }
 
-/// How features are made.
+/// The map and the standardisation that make features of points.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Source<'a, T> {
+pub(super) struct FeatureSource<'a, T> {
     pub program: &'a Program<T>,
     pub inputs: Option<&'a Standardisation>,
 }
 
 /// Buffers that a thread reuses from run to run.
 #[derive(Debug)]
-pub(super) struct Worker<T> {
+pub(super) struct FeatureBuffers<T> {
     scratch: Scratch<T>,
     points: Array2<T>,
     pub batch: Batch<T>,
 }
 
-impl<T: Real> Default for Worker<T> {
+impl<T: Real> Default for FeatureBuffers<T> {
     fn default() -> Self {
-        Worker { scratch: Scratch::default(), points: Array2::zeros((0, 0)), batch: Batch::default() }
+        FeatureBuffers { scratch: Scratch::default(), points: Array2::zeros((0, 0)), batch: Batch::default() }
     }
 }
 
-impl<T: Real> Source<'_, T> {
-    /// Puts the features of points into the worker's batch.
-    pub fn fill(&self, x: Points<'_, T>, worker: &mut Worker<T>) {
-        let Worker { scratch, points, batch } = worker;
-        let what = (Side::X, Form::Values);
+impl<T: Real> FeatureSource<'_, T> {
+    /// Puts the features of points into the batch of the buffers.
+    pub fn fill(&self, x: Points<'_, T>, buffers: &mut FeatureBuffers<T>) {
+        let FeatureBuffers { scratch, points, batch } = buffers;
+        let (side, form) = (Side::X, Form::Values);
         match self.inputs {
-            None => batch.fill(self.program, what, x, scratch),
+            None => batch.fill(self.program, side, form, x, scratch),
             Some(inputs) => {
                 x.densely(scratch, |x, _| inputs.write(x, points));
-                batch.fill(self.program, what, points.view().into(), scratch);
+                batch.fill(self.program, side, form, points.view().into(), scratch);
             }
         }
     }
@@ -80,24 +80,24 @@ impl<T: Real> Source<'_, T> {
 
 /// The features of the rows of a chunk, and the sums over them in `f64`.
 #[derive(Debug)]
-pub(super) struct Chunk<T> {
-    runs: Vec<Run<T>>,
+pub(super) struct FeatureChunk<T> {
+    runs: Vec<PackedRun<T>>,
     /// (t + 1) × D: Σ w y φ; the last row is for the target 1.
     pub cross: Array2<f64>,
     /// Σ w y, the last for the target 1, and Σ w y².
     pub moments: Vec<f64>,
 }
 
-/// Reusable buffers for the features of a chunk: page-faulting new ones would take longer than many of the sums.
+/// Buffers for the features of chunks, which are used again: page-faulting new ones would take longer than many of the sums.
 #[derive(Debug, Default)]
-pub(super) struct Room<T> {
+pub(super) struct ChunkPools<T> {
     features: Pool<Packed<T>>,
-    workers: Pool<Worker<T>>,
+    buffers: Pool<FeatureBuffers<T>>,
 }
 
 /// A run: its features, and the sums over them.
 #[derive(Debug)]
-struct Run<T> {
+struct PackedRun<T> {
     /// Features, each row times the square root of its weight, over a power of two; feature after feature in panels.
     features: Packed<T>,
     /// The square of that power of two.
@@ -108,34 +108,38 @@ struct Run<T> {
     moments: Vec<f64>,
 }
 
-impl<T: Real> Chunk<T> {
+impl<T: Real> FeatureChunk<T> {
     /// The rows of `data`, of which the first is row `first` of the caller's.
     ///
     /// # Errors
     /// [`NotFinite`](Error::NotFinite) if a point has no finite features.
-    pub fn new(source: Source<'_, T>, data: Data<'_, T>, first: usize, room: &Room<T>) -> Result<Self> {
+    pub fn new(
+        source: FeatureSource<'_, T>,
+        data: Data<'_, T>,
+        first: usize,
+        pools: &ChunkPools<T>,
+    ) -> Result<Self> {
         let n = data.x.nrows();
         let runs: Vec<Range<usize>> = (0..n).step_by(RUN).map(|start| start..n.min(start + RUN)).collect();
         let run = |rows: &Range<usize>| {
-            let new = |worker: &mut Worker<T>| {
-                let room = (worker, room.features.take().unwrap_or_default());
-                Run::new(source, data.rows(rows.clone()), first + rows.start, room)
-            };
-            room.workers.lend(new)
+            pools.buffers.lend(|buffers| {
+                let features = pools.features.take().unwrap_or_default();
+                PackedRun::new(source, data.rows(rows.clone()), first + rows.start, buffers, features)
+            })
         };
-        let runs: Vec<Run<T>> = runs.par_iter().map(run).collect::<Result<_>>()?;
+        let runs: Vec<PackedRun<T>> = runs.par_iter().map(run).collect::<Result<_>>()?;
         let (t, width) = (data.targets.ncols(), source.program.width());
         let (mut cross, mut moments) = (Array2::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
         for run in &runs {
             cross += &run.cross;
             moments.iter_mut().zip(&run.moments).for_each(|(sum, moment)| *sum += moment);
         }
-        Ok(Chunk { runs, cross, moments })
+        Ok(FeatureChunk { runs, cross, moments })
     }
 
     /// Returns the buffers.
-    pub fn leave(self, room: &Room<T>) {
-        self.runs.into_iter().for_each(|run| room.features.give(run.features));
+    pub fn give_back(self, pools: &ChunkPools<T>) {
+        self.runs.into_iter().for_each(|run| pools.features.give(run.features));
     }
 
     /// An upper bound of every Σ w φ² and every product of two features.
@@ -148,24 +152,24 @@ impl<T: Real> Chunk<T> {
     pub fn add_products(&self, adder: Adder, gram: &mut Totals, sign: f64) {
         let places = blocks(self.cross.ncols());
         let (len, words) = gram.pieces_mut();
-        let room = || (vec![T::zero(); BLOCK * BLOCK], vec![0.0; BLOCK * BLOCK]);
-        words.par_chunks_mut(len).zip(places).for_each_init(room, |(products, sums), (words, place)| {
-            self.multiply(place, products, sums);
+        let buffers = || (vec![T::zero(); BLOCK * BLOCK], vec![0.0; BLOCK * BLOCK]);
+        words.par_chunks_mut(len).zip(places).for_each_init(buffers, |(products, sums), (words, (i, j))| {
+            self.multiply(i, j, products, sums);
             sums.iter_mut().for_each(|sum| *sum *= sign);
             adder.add(words, sums);
         });
     }
 
-    /// Σ w φ φᵀ over the chunk for a block of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature;
-    /// above the diagonal some of the products are left out.
-    fn multiply(&self, (i, j): (usize, usize), products: &mut [T], sums: &mut [f64]) {
+    /// Σ w φ φᵀ over the chunk for block (i, j) of pairs of features, `BLOCK` × `BLOCK` with zeros beyond the last feature; above
+    /// the diagonal some of the products are left out.
+    fn multiply(&self, i: usize, j: usize, products: &mut [T], sums: &mut [f64]) {
         sums.fill(0.0);
         let panels = BLOCK / panel_width::<T>();
         for run in &self.runs {
             let Some(right) = run.features.runs(BLOCK).nth(j) else { continue };
             let bands = run.features.runs(1).skip(i * panels).take(panels);
             for (k, (left, sums)) in bands.zip(sums.chunks_mut(panel_width::<T>() * BLOCK)).enumerate() {
-                // Of blocks on the diagonal, the lower triangle and what lies beside it.
+                // Of blocks on the diagonal only the lower triangle is needed, up to whole panels.
                 let right = right.first(if i == j { (k + 1) * panel_width::<T>() } else { BLOCK });
                 let products = &mut products[..left.rows() * BLOCK];
                 numeric::panel_product(Isa::best(), left, right, products, BLOCK);
@@ -177,15 +181,16 @@ impl<T: Real> Chunk<T> {
     }
 }
 
-impl<T: Real> Run<T> {
+impl<T: Real> PackedRun<T> {
     fn new(
-        source: Source<'_, T>,
+        source: FeatureSource<'_, T>,
         data: Data<'_, T>,
         first: usize,
-        (worker, mut features): (&mut Worker<T>, Packed<T>),
+        buffers: &mut FeatureBuffers<T>,
+        mut features: Packed<T>,
     ) -> Result<Self> {
-        source.fill(data.x, worker);
-        let (program, batch) = (source.program, &mut worker.batch);
+        source.fill(data.x, buffers);
+        let (program, batch) = (source.program, &mut buffers.batch);
         let (rows, width) = (batch.rows(), program.width());
         let no_features =
             |i: &usize| batch.row(*i).log_scales.iter().any(|s| s.is_nan() || *s == f64::INFINITY);
@@ -194,15 +199,14 @@ impl<T: Real> Run<T> {
         }
         let (cross, moments) = sums_with_targets(program, batch, &data);
         let root = scale_rows(program, batch, &data);
-        features.refill_columns(batch.values(), (rows, width));
+        features.refill_columns(batch.values(), rows, width);
         let mut squares = vec![T::zero(); width];
         for row in batch.values().chunks_exact(width) {
             squares.iter_mut().zip(row).for_each(|(sum, v)| *sum += *v * *v);
         }
         let bound = squares.into_iter().fold(T::zero(), T::max).widen();
-        // By parts: the power of two may be large.
         let unit = root * root;
-        Ok(Run { features, unit, bound: bound * unit, cross, moments })
+        Ok(PackedRun { features, unit, bound: bound * unit, cross, moments })
     }
 }
 
@@ -225,7 +229,7 @@ fn sums_with_targets<T: Real>(
         means.iter_mut().zip(targets.clone().chain([1.0])).for_each(|(mean, y)| *mean += weight * y);
         squares.iter_mut().zip(targets.clone()).for_each(|(square, y)| *square += weight * y * y);
         for (mut sums, y) in cross.rows_mut().into_iter().zip(targets.chain([1.0])) {
-            let Some(sums) = sums.as_slice_mut() else { continue };
+            let sums = numeric::slice_of_mut(&mut sums);
             for (columns, scale) in program.blocks().iter().zip(row.log_scales) {
                 if *scale > f64::NEG_INFINITY && y != 0.0 {
                     let factor = weight * y * scale.exp();
@@ -246,7 +250,7 @@ fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'
         let row = batch.row(i);
         for (b, columns) in blocks().filter(|(b, _)| row.log_scales[*b] > f64::NEG_INFINITY) {
             let largest = max_abs(Isa::best(), &row.values[columns.clone()]).widen();
-            // What would take a subnormal number to 1 is not always a number.
+            // The inverse of a subnormal number may overflow.
             if largest > 0.0 {
                 let largest = largest.max(T::min_positive_value().widen());
                 top = top.max(log(i, row.log_scales[b]) + largest.ln());
@@ -262,7 +266,7 @@ fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'
             match row.log_scales[b] {
                 f64::NEG_INFINITY => values.fill(T::zero()),
                 scale => {
-                    // The power of two is exact where it is a number.
+                    // Exact where the powers are normal numbers.
                     let safe = scale.abs() < 600.0 && exponent.abs() < 1000.0;
                     let factor = if safe {
                         data.weight(i).sqrt() * scale.exp() * (-exponent).exp2()

@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Arra
 
 use super::super::largest_columns;
 use super::Standardisation;
-use super::chunk::{Source, Worker};
+use super::chunk::{FeatureBuffers, FeatureSource};
 use crate::engine::{Batch, FeatureRow, Form, Points, Program, Scratch, Side, map_rows};
 use crate::error::{Result, check_size};
 use crate::map::{Map, check_addressable};
@@ -54,7 +54,7 @@ pub struct Ridge<T: Real> {
 }
 
 /// Weights, laid out for products with features.
-struct Weights<'a> {
+struct PreparedWeights<'a> {
     rows: &'a Array2<f64>,
     /// Those of each block, where there are many targets.
     packed: Vec<Packed<f64>>,
@@ -62,7 +62,7 @@ struct Weights<'a> {
 
 /// Buffers that a thread reuses from run to run.
 #[derive(Default)]
-struct Room {
+struct PredictionBuffers {
     sums: Vec<f64>,
     products: Vec<f64>,
     wide: Vec<f64>,
@@ -144,7 +144,12 @@ impl<T: Real> Ridge<T> {
 
     /// A predictor for single points, which reuses its buffers.
     pub fn predictor(&self) -> Predictor<'_, T> {
-        Predictor { model: self, weights: self.prepared(), worker: Worker::default(), room: Room::default() }
+        Predictor {
+            model: self,
+            weights: self.prepared(),
+            features: FeatureBuffers::default(),
+            buffers: PredictionBuffers::default(),
+        }
     }
 
     fn empty<U: Clone + Default>(&self, rows: usize) -> Result<Array2<U>> {
@@ -162,42 +167,45 @@ impl<T: Real> Ridge<T> {
         check_size("the number of rows of the predictions", x.nrows(), out.nrows())?;
         check_size("the number of columns of the predictions", self.weights.nrows(), out.ncols())?;
         let (program, weights) = (self.map.program(), self.prepared());
-        let write =
-            |_: Range<usize>, batch: &mut Batch<T>, mut out: ArrayViewMut2<'_, U>, room: &mut Room| {
-                for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-                    weights.apply(program, batch.row(i), room);
-                    let predictions = room.sums.iter().zip(&self.intercepts);
-                    out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = narrow(sum + b));
-                }
-            };
-        let (what, work) = ((Side::X, Form::Values), program.width().saturating_mul(self.weights.nrows()));
+        let write = |_: Range<usize>,
+                     batch: &mut Batch<T>,
+                     mut out: ArrayViewMut2<'_, U>,
+                     buffers: &mut PredictionBuffers| {
+            for (i, mut out) in out.rows_mut().into_iter().enumerate() {
+                weights.apply(program, batch.row(i), buffers);
+                let predictions = buffers.sums.iter().zip(&self.intercepts);
+                out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = narrow(sum + b));
+            }
+        };
+        let work = program.width().saturating_mul(self.weights.nrows());
+        let (side, form) = (Side::X, Form::Values);
         let Some(inputs) = &self.inputs else {
-            map_rows(program, what, x, out, work, write);
+            map_rows(program, side, form, x, out, work, write);
             return Ok(());
         };
         let (mut points, mut scratch) = (Array2::zeros((0, 0)), Scratch::default());
         for (i, out) in out.axis_chunks_iter_mut(Axis(0), ROWS).enumerate() {
             x.run(i, ROWS).densely(&mut scratch, |x, _| inputs.write(x, &mut points));
-            map_rows(program, what, points.view().into(), out, work, write);
+            map_rows(program, side, form, points.view().into(), out, work, write);
         }
         Ok(())
     }
 
-    fn prepared(&self) -> Weights<'_> {
+    fn prepared(&self) -> PreparedWeights<'_> {
         let pack = |columns: &Range<usize>| {
             let weights = self.weights.slice(s![.., columns.clone()]);
             Packed::new(weights.nrows(), weights.ncols(), |j, f| weights[[j, f]])
         };
         let many = self.weights.nrows() > FEW;
         let packed = if many { self.map.program().blocks().iter().map(pack).collect() } else { Vec::new() };
-        Weights { rows: &self.weights, packed }
+        PreparedWeights { rows: &self.weights, packed }
     }
 }
 
-impl Weights<'_> {
-    /// β·φ for each target, in the room's sums.
-    fn apply<T: Real>(&self, program: &Program<T>, row: FeatureRow<'_, T>, room: &mut Room) {
-        let Room { sums, products, wide } = room;
+impl PreparedWeights<'_> {
+    /// β·φ for each target, in the buffers' sums.
+    fn apply<T: Real>(&self, program: &Program<T>, row: FeatureRow<'_, T>, buffers: &mut PredictionBuffers) {
+        let PredictionBuffers { sums, products, wide } = buffers;
         sums.clear();
         sums.resize(self.rows.nrows(), 0.0);
         products.resize(self.rows.nrows(), 0.0);
@@ -215,7 +223,7 @@ impl Weights<'_> {
                 }
                 None => {
                     for (product, weights) in products.iter_mut().zip(self.rows.rows()) {
-                        let weights = weights.to_slice().map_or(&[][..], |weights| &weights[columns.clone()]);
+                        let weights = &numeric::slice_of(&weights)[columns.clone()];
                         *product = dot(Isa::best(), values, weights);
                     }
                 }
@@ -236,9 +244,9 @@ impl Weights<'_> {
 /// Predicts points one by one: [`Ridge::predictor`].
 pub struct Predictor<'a, T: Real> {
     model: &'a Ridge<T>,
-    weights: Weights<'a>,
-    worker: Worker<T>,
-    room: Room,
+    weights: PreparedWeights<'a>,
+    features: FeatureBuffers<T>,
+    buffers: PredictionBuffers,
 }
 
 impl<T: Real> std::fmt::Debug for Predictor<'_, T> {
@@ -253,13 +261,14 @@ impl<T: Real> Predictor<'_, T> {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` does not have d entries or `out` not one for each target.
     pub fn predict_into(&mut self, x: &ArrayRef1<T>, out: &mut [T]) -> Result<()> {
-        let Predictor { model, weights, worker, room } = self;
+        let Predictor { model, weights, features, buffers } = self;
         check_size("the dimension of x", model.map.input_dim(), x.len())?;
         check_size("the number of predictions", model.weights.nrows(), out.len())?;
         let program = model.map.program();
-        Source { program, inputs: model.inputs.as_ref() }.fill(x.view().insert_axis(Axis(0)).into(), worker);
-        weights.apply(program, worker.batch.row(0), room);
-        let predictions = room.sums.iter().zip(&model.intercepts);
+        FeatureSource { program, inputs: model.inputs.as_ref() }
+            .fill(x.view().insert_axis(Axis(0)).into(), features);
+        weights.apply(program, features.batch.row(0), buffers);
+        let predictions = buffers.sums.iter().zip(&model.intercepts);
         out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = T::narrow(sum + b));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! [`Rows`]: which rows of a data set a state holds.
+//! [`RowRanges`]: which rows of a data set a state holds.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use crate::error::{Error, Result};
 /// Rows of a data set by number: ascending ranges with gaps between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Rows {
+pub(super) struct RowRanges {
     ranges: Vec<Range<u64>>,
 }
 
-impl Rows {
+impl RowRanges {
     pub(super) fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
@@ -36,7 +36,7 @@ impl Rows {
     ///
     /// # Errors
     /// [`Row`](Error::Row) with the first row that is in both.
-    pub(super) fn with(&self, other: &Rows) -> Result<Rows> {
+    pub(super) fn with(&self, other: &RowRanges) -> Result<RowRanges> {
         let mut all: Vec<Range<u64>> = self.ranges.iter().chain(&other.ranges).cloned().collect();
         all.sort_by_key(|range| range.start);
         let mut ranges: Vec<Range<u64>> = Vec::with_capacity(all.len());
@@ -49,14 +49,14 @@ impl Rows {
                 _ => ranges.push(range),
             }
         }
-        Ok(Rows { ranges })
+        Ok(RowRanges { ranges })
     }
 
     /// These rows without a range of them.
     ///
     /// # Errors
     /// [`Row`](Error::Row) with the first row of the range that is not held.
-    pub(super) fn without(&self, out: Range<u64>) -> Result<Rows> {
+    pub(super) fn without(&self, out: Range<u64>) -> Result<RowRanges> {
         if out.is_empty() {
             return Ok(self.clone());
         }
@@ -73,13 +73,13 @@ impl Rows {
             let parts = [range.start..range.end.min(out.start), range.start.max(out.end)..range.end];
             parts.into_iter().filter(|part| part.start < part.end)
         };
-        Ok(Rows { ranges: self.ranges.iter().flat_map(cut).collect() })
+        Ok(RowRanges { ranges: self.ranges.iter().flat_map(cut).collect() })
     }
 }
 
-impl From<Range<u64>> for Rows {
+impl From<Range<u64>> for RowRanges {
     fn from(range: Range<u64>) -> Self {
-        Rows { ranges: if range.is_empty() { Vec::new() } else { vec![range] } }
+        RowRanges { ranges: if range.is_empty() { Vec::new() } else { vec![range] } }
     }
 }
 
@@ -89,11 +89,11 @@ mod tests {
 
     #[test]
     fn ranges_join_and_part() {
-        let rows = Rows::from(5..8).with(&Rows::from(0..3)).unwrap();
+        let rows = RowRanges::from(5..8).with(&RowRanges::from(0..3)).unwrap();
         assert_eq!(rows.ranges(), [0..3, 5..8]);
-        assert_eq!(rows.with(&Rows::from(3..5)).unwrap().ranges(), [Range { start: 0, end: 8 }]);
+        assert_eq!(rows.with(&RowRanges::from(3..5)).unwrap().ranges(), [Range { start: 0, end: 8 }]);
         assert_eq!(
-            rows.with(&Rows::from(2..4)).unwrap_err(),
+            rows.with(&RowRanges::from(2..4)).unwrap_err(),
             Error::Row { row: 2, reason: "is counted already" }
         );
         assert_eq!(rows.without(6..7).unwrap().ranges(), [0..3, 5..6, 7..8]);
@@ -101,6 +101,6 @@ mod tests {
         assert_eq!(rows.without(2..6).unwrap_err(), Error::Row { row: 3, reason: "was never counted" });
         assert_eq!(rows.without(4..6).unwrap_err(), Error::Row { row: 4, reason: "was never counted" });
         assert_eq!((rows.len(), rows.end()), (6, Some(8)));
-        assert_eq!(Rows::from(3..3).len(), 0);
+        assert_eq!(RowRanges::from(3..3).len(), 0);
     }
 }

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, Axis, s};
 use rayon::prelude::*;
 
 use super::super::check_training;
-use super::chunk::{Source, Worker};
+use super::chunk::{FeatureBuffers, FeatureSource};
 use super::normal::{Normal, check_lambda};
 use super::statistics::check_weights;
 use super::{Ridge, RidgeStatistics, Standardisation};
@@ -117,7 +117,7 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     /// s, the eigenvalues of the (centred) Σ w φ φᵀ, ascending. Those below
-    /// [`resolution`](RidgeSpectrum::resolution) are rounding.
+    /// [`resolution`](RidgeSpectrum::resolution) are rounding errors.
     pub fn eigenvalues(&self) -> &Array1<f64> {
         &self.values
     }
@@ -193,7 +193,7 @@ impl<T: Real> RidgeSpectrum<T> {
             residuals -= explained * (s + 2.0 * lambda) / (s + lambda).powi(2);
         }
         let left = (1.0 - self.degrees_of_freedom(lambda)? / self.count).max(0.0);
-        // Where predictions equal the targets, the error of others is unknown.
+        // 0/0: where as many degrees of freedom as rows fit the targets exactly, nothing is known about other points.
         let error = residuals.max(0.0) / self.normal.weight / (left * left);
         Ok(if error.is_nan() { f64::INFINITY } else { error })
     }
@@ -208,18 +208,18 @@ impl<T: Real> RidgeSpectrum<T> {
         let d = self.map.feature_dim();
         let vectors = Packed::new(d, d, |k, f| self.vectors[[f, k]]);
         let starts: Vec<usize> = (0..sample.x.nrows()).step_by(ROWS).collect();
-        let errors_of = |room: &mut Room<T>, start: &usize| {
+        let errors_of = |buffers: &mut SpectrumBuffers<T>, start: &usize| {
             let end = sample.x.nrows().min(start + ROWS);
-            self.rotate(sample, *start..end, &vectors, room);
+            self.rotate(sample, *start..end, &vectors, buffers);
             let errors = lambdas.iter().map(|lambda| {
                 let error = |i: usize| {
-                    self.error(sample, i, &room.rotated[(i - start) * d..][..d], *lambda, left_out)
+                    self.error(sample, i, &buffers.rotated[(i - start) * d..][..d], *lambda, left_out)
                 };
                 (*start..end).map(error).sum::<f64>()
             });
             errors.collect::<Vec<f64>>()
         };
-        let parts: Vec<Vec<f64>> = starts.par_iter().map_init(Room::default, errors_of).collect();
+        let parts: Vec<Vec<f64>> = starts.par_iter().map_init(SpectrumBuffers::default, errors_of).collect();
         let sum = |k: usize| parts.iter().map(|part| part[k]).sum::<f64>() / total;
         let errors: Vec<f64> = (0..lambdas.len()).map(sum).collect();
         Ok(errors.into_iter().map(|error| if error.is_nan() { f64::INFINITY } else { error }).collect())
@@ -231,20 +231,20 @@ impl<T: Real> RidgeSpectrum<T> {
         sample: &Sample<'_, T>,
         rows: std::ops::Range<usize>,
         vectors: &Packed<f64>,
-        room: &mut Room<T>,
+        buffers: &mut SpectrumBuffers<T>,
     ) {
         let (program, d) = (self.map.program(), self.map.feature_dim());
-        let source = Source { program, inputs: self.inputs.as_ref() };
-        source.fill(sample.x.slice(s![rows.clone(), ..]).into(), &mut room.worker);
+        let source = FeatureSource { program, inputs: self.inputs.as_ref() };
+        source.fill(sample.x.slice(s![rows.clone(), ..]).into(), &mut buffers.features);
         let stride = numeric::spread::<f64>(d);
-        room.centred.resize(rows.len() * stride, 0.0);
-        room.rotated.resize(rows.len() * d, 0.0);
-        for (i, out) in room.centred.chunks_exact_mut(stride).enumerate() {
+        buffers.centred.resize(rows.len() * stride, 0.0);
+        buffers.rotated.resize(rows.len() * d, 0.0);
+        for (i, out) in buffers.centred.chunks_exact_mut(stride).enumerate() {
             let out = &mut out[..d];
-            plain(program.blocks(), room.worker.batch.row(i), out);
+            plain(program.blocks(), buffers.features.batch.row(i), out);
             out.iter_mut().zip(&self.normal.mean_features).for_each(|(v, mean)| *v -= mean);
         }
-        numeric::product(Isa::best(), &room.centred, stride, vectors.all(), &mut room.rotated, d);
+        numeric::product(Isa::best(), &buffers.centred, stride, vectors.all(), &mut buffers.rotated, d);
     }
 
     /// The weighted squared error at a row, whose centred features are `u` in the eigenvectors.
@@ -279,15 +279,15 @@ impl<T: Real> RidgeSpectrum<T> {
 }
 
 /// Buffers that a thread reuses from run to run.
-struct Room<T> {
-    worker: Worker<T>,
+struct SpectrumBuffers<T> {
+    features: FeatureBuffers<T>,
     centred: Vec<f64>,
     rotated: Vec<f64>,
 }
 
-impl<T: Real> Default for Room<T> {
+impl<T: Real> Default for SpectrumBuffers<T> {
     fn default() -> Self {
-        Room { worker: Worker::default(), centred: Vec::new(), rotated: Vec::new() }
+        SpectrumBuffers { features: FeatureBuffers::default(), centred: Vec::new(), rotated: Vec::new() }
     }
 }
 

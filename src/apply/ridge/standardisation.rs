@@ -56,8 +56,8 @@ impl Standardisation {
         }
         check_finite("x", x)?;
         let moments = |column: ndarray::ArrayView1<'_, T>| {
-            // In units of the largest entry, so that no square overflows or vanishes, and from the first entry on, so that
-            // a constant column is exactly that.
+            // In units of the largest entry, so that no square overflows or underflows, and relative to the first entry, so that
+            // the deviation of a constant column is exactly 0.
             let largest = column.iter().fold(0.0, |a: f64, v| a.max(v.widen().abs()));
             let unit = if largest > 0.0 { largest } else { 1.0 };
             let first = column[0].widen() / unit;
@@ -122,7 +122,7 @@ mod stored {
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "Standardisation")]
-    struct Stored {
+    struct StoredStandardisation {
         #[serde(with = "crate::exact")]
         centre: Vec<f64>,
         #[serde(with = "crate::exact")]
@@ -132,13 +132,13 @@ mod stored {
     impl Serialize for Standardisation {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let Standardisation { centre, scale } = self.clone();
-            Stored { centre, scale }.serialize(serializer)
+            StoredStandardisation { centre, scale }.serialize(serializer)
         }
     }
 
     impl<'de> Deserialize<'de> for Standardisation {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let Stored { centre, scale } = Stored::deserialize(deserializer)?;
+            let StoredStandardisation { centre, scale } = StoredStandardisation::deserialize(deserializer)?;
             Standardisation::new(centre, scale).map_err(D::Error::custom)
         }
     }

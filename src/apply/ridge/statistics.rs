@@ -6,9 +6,9 @@ use ndarray::{ArrayRef1, ArrayRef2};
 
 use super::super::{check_targets, check_training, one_hot};
 use super::Standardisation;
-use super::chunk::{self, BLOCK, Chunk, Data, Room, Source, cuts};
-use super::rows::Rows;
-use super::sums::Sums;
+use super::chunk::{self, BLOCK, ChunkPools, Data, FeatureChunk, FeatureSource, cuts};
+use super::rows::RowRanges;
+use super::sums::NormalSums;
 use super::totals::{MOST, TooLarge};
 use crate::Real;
 use crate::engine::Points;
@@ -76,8 +76,8 @@ pub struct RidgeStatistics<T: Real> {
     pub(super) map: Map<T>,
     pub(super) inputs: Option<Standardisation>,
     pub(super) intercept: bool,
-    pub(super) sums: Sums,
-    pub(super) rows: Rows,
+    pub(super) sums: NormalSums,
+    pub(super) rows: RowRanges,
     /// The number of the first row of the next update.
     pub(super) next: u64,
 }
@@ -109,8 +109,8 @@ impl<T: Real> RidgeStatistics<T> {
             let domain = "small enough for the products of all pairs to be addressed";
             return Err(Error::Parameter { name: "the number of features", value: width as f64, domain });
         }
-        let sums = Sums::new::<T>(targets, width);
-        Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows: Rows::default(), next: 0 })
+        let sums = NormalSums::new::<T>(targets, width);
+        Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows: RowRanges::default(), next: 0 })
     }
 
     /// The same with inputs that are centred and scaled before the map is applied.
@@ -137,7 +137,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
     pub fn starting_at(mut self, row: u64) -> Result<Self> {
-        self.rows.with(&Rows::from(row..row.saturating_add(1)))?;
+        self.rows.with(&RowRanges::from(row..row.saturating_add(1)))?;
         self.next = row;
         Ok(self)
     }
@@ -210,8 +210,8 @@ impl<T: Real> RidgeStatistics<T> {
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
         let range = self.next..self.next.saturating_add(x.nrows() as u64);
-        let rows = self.rows.with(&Rows::from(range.clone()))?;
-        self.add((x.rows(0..x.nrows()), targets, weights), range.start, 1.0)?;
+        let rows = self.rows.with(&RowRanges::from(range.clone()))?;
+        self.add(x.rows(0..x.nrows()), targets, weights, range.start, 1.0)?;
         (self.rows, self.next) = (rows, range.end);
         Ok(())
     }
@@ -230,7 +230,7 @@ impl<T: Real> RidgeStatistics<T> {
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
         let rows = self.rows.without(first..first.saturating_add(x.nrows() as u64))?;
-        self.add((x.view().into(), targets, weights), first, -1.0)?;
+        self.add(x.view().into(), targets, weights, first, -1.0)?;
         self.rows = rows;
         Ok(())
     }
@@ -260,7 +260,14 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// Adds or removes rows, all or none.
-    fn add(&mut self, (x, targets, weights): Given<'_, T>, first: u64, sign: f64) -> Result<()> {
+    fn add<'a>(
+        &mut self,
+        x: Points<'a, T>,
+        targets: &'a ArrayRef2<T>,
+        weights: Option<&'a ArrayRef1<f64>>,
+        first: u64,
+        sign: f64,
+    ) -> Result<()> {
         check_training(x, self.map.input_dim(), targets, self.targets())?;
         check_weights(weights, x.nrows())?;
         let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };
@@ -268,17 +275,17 @@ impl<T: Real> RidgeStatistics<T> {
         check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;
         let parts = self.sums.parts;
         // The sums before a chunk whose addition would lose digits, so that an error leaves everything unchanged.
-        let (mut saved, room) = (None::<(usize, Sums)>, Room::default());
+        let (mut saved, pools) = (None::<(usize, NormalSums)>, ChunkPools::default());
         for (k, cut) in cuts.iter().enumerate() {
             let chunk =
-                self.chunk(&data, cut, &room).and_then(|chunk| Ok((self.sums.would_rise(&chunk)?, chunk)));
+                self.chunk(&data, cut, &pools).and_then(|chunk| Ok((self.sums.would_rise(&chunk)?, chunk)));
             match chunk {
                 Ok((rises, mut chunk)) => {
                     if rises && saved.is_none() {
                         saved = Some((k, self.sums.clone()));
                     }
                     self.sums.add(&mut chunk, sign);
-                    chunk.leave(&room);
+                    chunk.give_back(&pools);
                 }
                 Err(error) => {
                     let added = saved.map_or(k, |(k, sums)| {
@@ -286,9 +293,9 @@ impl<T: Real> RidgeStatistics<T> {
                         k
                     });
                     for cut in &cuts[..added] {
-                        let mut chunk = self.chunk(&data, cut, &room)?;
+                        let mut chunk = self.chunk(&data, cut, &pools)?;
                         self.sums.add(&mut chunk, -sign);
-                        chunk.leave(&room);
+                        chunk.give_back(&pools);
                     }
                     self.sums.parts = parts;
                     return Err(error);
@@ -298,14 +305,16 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(())
     }
 
-    fn chunk(&self, data: &Data<'_, T>, rows: &Range<usize>, room: &Room<T>) -> Result<Chunk<T>> {
-        let source = Source { program: self.map.program(), inputs: self.inputs.as_ref() };
-        Chunk::new(source, data.rows(rows.clone()), rows.start, room)
+    fn chunk(
+        &self,
+        data: &Data<'_, T>,
+        rows: &Range<usize>,
+        pools: &ChunkPools<T>,
+    ) -> Result<FeatureChunk<T>> {
+        let source = FeatureSource { program: self.map.program(), inputs: self.inputs.as_ref() };
+        FeatureChunk::new(source, data.rows(rows.clone()), rows.start, pools)
     }
 }
-
-/// Points, targets and weights.
-type Given<'a, T> = (Points<'a, T>, &'a ArrayRef2<T>, Option<&'a ArrayRef1<f64>>);
 
 /// Rejects more summands than can be added exactly.
 fn check_parts(parts: u64) -> Result<()> {

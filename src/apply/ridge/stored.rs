@@ -4,34 +4,34 @@ use ndarray::{Array1, Array2};
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::rows::Rows;
-use super::sums::Sums;
+use super::rows::RowRanges;
+use super::sums::NormalSums;
 use super::{Ridge, RidgeStatistics, Standardisation};
 use crate::Real;
 use crate::map::Map;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "RidgeStatistics", bound = "")]
-struct Statistics<T: Real> {
+struct StoredRidgeStatistics<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     intercept: bool,
-    sums: Sums,
-    rows: Rows,
+    sums: NormalSums,
+    rows: RowRanges,
     next: u64,
 }
 
 impl<T: Real> Serialize for RidgeStatistics<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let RidgeStatistics { map, inputs, intercept, sums, rows, next } = self.clone();
-        Statistics { map, inputs, intercept, sums, rows, next }.serialize(serializer)
+        StoredRidgeStatistics { map, inputs, intercept, sums, rows, next }.serialize(serializer)
     }
 }
 
 impl<'de, T: Real> Deserialize<'de> for RidgeStatistics<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Statistics { map, inputs, intercept, sums, rows, next } =
-            Statistics::<T>::deserialize(deserializer)?;
+        let StoredRidgeStatistics { map, inputs, intercept, sums, rows, next } =
+            StoredRidgeStatistics::<T>::deserialize(deserializer)?;
         let targets = sums.cross.len().saturating_sub(1);
         let new = RidgeStatistics::new(map, targets).map_err(D::Error::custom)?;
         if !sums.fit::<T>(targets, new.map.feature_dim()) {
@@ -49,7 +49,7 @@ impl<'de, T: Real> Deserialize<'de> for RidgeStatistics<T> {
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "Ridge", bound = "")]
-struct Model<T: Real> {
+struct StoredRidge<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     #[serde(with = "crate::exact")]
@@ -61,13 +61,13 @@ struct Model<T: Real> {
 impl<T: Real> Serialize for Ridge<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Ridge { map, inputs, weights, intercepts } = self.clone();
-        Model { map, inputs, weights, intercepts: intercepts.to_vec() }.serialize(serializer)
+        StoredRidge { map, inputs, weights, intercepts: intercepts.to_vec() }.serialize(serializer)
     }
 }
 
 impl<'de, T: Real> Deserialize<'de> for Ridge<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let Model { map, inputs, weights, intercepts } = Model::<T>::deserialize(deserializer)?;
+        let StoredRidge { map, inputs, weights, intercepts } = StoredRidge::<T>::deserialize(deserializer)?;
         let finite = weights.iter().chain(&intercepts).all(|v| v.is_finite());
         if !finite || intercepts.is_empty() || weights.dim() != (intercepts.len(), map.feature_dim()) {
             return Err(D::Error::custom("weights of another shape than that of the map and the targets"));
@@ -90,7 +90,7 @@ mod classifier {
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "RidgeClassifier", bound = "")]
-    struct Stored<T: Real> {
+    struct StoredClassifier<T: Real> {
         model: Ridge<T>,
         calibration: Option<Calibration>,
     }
@@ -98,13 +98,13 @@ mod classifier {
     impl<T: Real> Serialize for RidgeClassifier<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let RidgeClassifier { model, calibration } = self.clone();
-            Stored { model, calibration }.serialize(serializer)
+            StoredClassifier { model, calibration }.serialize(serializer)
         }
     }
 
     impl<'de, T: Real> Deserialize<'de> for RidgeClassifier<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let Stored { model, calibration } = Stored::<T>::deserialize(deserializer)?;
+            let StoredClassifier { model, calibration } = StoredClassifier::<T>::deserialize(deserializer)?;
             let classes = model.intercepts.len();
             if calibration.as_ref().is_some_and(|calibration| !calibration.fits(classes)) {
                 return Err(D::Error::custom("a calibration for another number of classes than the model's"));

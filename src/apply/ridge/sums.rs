@@ -1,13 +1,14 @@
-//! [`Sums`]: the sums over rows, and how chunks of rows are added.
+//! [`NormalSums`]: the sums over rows of which normal equations are made, and how chunks of rows are added.
 
-use super::chunk::{BLOCK, Chunk, blocks};
+use super::chunk::{BLOCK, FeatureChunk, blocks};
 use super::totals::{TooLarge, Totals, largest};
 use crate::Real;
+use crate::numeric::{slice_of, slice_of_mut};
 
-/// Sums over rows.
+/// The sums over rows of which normal equations are made.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Sums {
+pub(super) struct NormalSums {
     /// Σ w φ φᵀ, a piece for each block of the lower triangle.
     pub gram: Totals,
     /// Σ w y φ for each target; the last is for the target 1.
@@ -18,10 +19,10 @@ pub(super) struct Sums {
     pub parts: u64,
 }
 
-impl Sums {
+impl NormalSums {
     /// Zeros for t targets and features of the scalar `T`.
     pub fn new<T: Real>(targets: usize, width: usize) -> Self {
-        Sums {
+        NormalSums {
             gram: Totals::new(blocks(width).len(), BLOCK * BLOCK, Self::depth::<T>()),
             cross: vec![Totals::new(1, width, 3); targets + 1],
             moments: vec![Totals::new(1, 1, 3); 2 * targets + 1],
@@ -45,10 +46,10 @@ impl Sums {
     }
 
     /// Whether digits would be lost if the chunk were added and taken out again; `Err` if it cannot be added.
-    pub fn would_rise<T: Real>(&self, chunk: &Chunk<T>) -> Result<bool, TooLarge> {
+    pub fn would_rise<T: Real>(&self, chunk: &FeatureChunk<T>) -> Result<bool, TooLarge> {
         let mut rises = self.gram.would_rise(chunk.bound())?;
         for (sums, values) in self.cross.iter().zip(chunk.cross.rows()) {
-            rises |= sums.would_rise(largest(values.to_slice().unwrap_or(&[])))?;
+            rises |= sums.would_rise(largest(slice_of(&values)))?;
         }
         for (sums, moment) in self.moments.iter().zip(&chunk.moments) {
             rises |= sums.would_rise(moment.abs())?;
@@ -56,20 +57,20 @@ impl Sums {
         Ok(rises)
     }
 
-    pub fn add<T: Real>(&mut self, chunk: &mut Chunk<T>, sign: f64) {
+    pub fn add<T: Real>(&mut self, chunk: &mut FeatureChunk<T>, sign: f64) {
         if let Some(adder) = self.gram.open(chunk.bound()) {
             chunk.add_products(adder, &mut self.gram, sign);
         }
         chunk.cross *= sign;
         for (sums, mut values) in self.cross.iter_mut().zip(chunk.cross.rows_mut()) {
-            sums.add(values.as_slice_mut().unwrap_or(&mut []));
+            sums.add(slice_of_mut(&mut values));
         }
         let moments = self.moments.iter_mut().zip(&chunk.moments);
         moments.for_each(|(sums, moment)| sums.add(&mut [sign * moment]));
         self.parts += 1;
     }
 
-    pub fn merge(&mut self, other: Sums) {
+    pub fn merge(&mut self, other: NormalSums) {
         self.gram.merge(other.gram);
         self.cross.iter_mut().zip(other.cross).for_each(|(own, their)| own.merge(their));
         self.moments.iter_mut().zip(other.moments).for_each(|(own, their)| own.merge(their));

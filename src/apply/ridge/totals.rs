@@ -24,7 +24,7 @@ pub(super) struct Totals {
     level: Option<i32>,
     /// Words of a sum.
     depth: usize,
-    /// Entries that lie together: first the highest words of all of them, then the next.
+    /// The number of sums of a piece, which lie together: first the highest words of all of them, then the next.
     piece: usize,
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     words: Vec<f64>,

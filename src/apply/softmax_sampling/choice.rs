@@ -1,11 +1,11 @@
-//! [`Choices`]: each one of some alternatives, with probabilities from estimates that may be negative.
+//! [`Choices`]: random choices, each of one of some alternatives, with probabilities from estimates that may be negative.
 
 use std::ops::Range;
 
 use crate::SignedLog;
 use crate::numeric::{Isa, exp_minus};
 
-/// Sums of weights below which digits, or alternatives, may have been lost.
+/// Sums of weights below which weights may have lost digits or underflowed.
 const SMALL: f64 = 1e-270;
 
 /// Choices that are made together, each among neighbours in a list.
@@ -15,12 +15,12 @@ pub(super) struct Choices {
     pub scales: Vec<f64>,
     pub factors: Vec<f64>,
     weights: Vec<f64>,
-    all: Vec<Choice>,
+    all: Vec<NodeChoice>,
 }
 
-/// A choice.
+/// A choice among the children of a node or the classes of a leaf.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+pub(super) struct NodeChoice {
     /// Its alternatives among those of all choices.
     alternatives: Range<usize>,
     /// The place of the first one in the list.
@@ -45,19 +45,19 @@ impl Choices {
         self.factors.push(factor);
     }
 
-    /// Makes a choice of the alternatives that were added since the last one, of which the first has this place in the list.
-    /// Where there is but one its estimate does not matter.
+    /// Makes a choice of the alternatives that were added since the last choice; `first` is the place of the first of them in the
+    /// list. The estimate of a single alternative is ignored.
     pub fn end(&mut self, first: usize) {
         let start = self.all.last().map_or(0, |choice| choice.alternatives.end);
         let alternatives = start..self.scales.len();
         if alternatives.len() == 1 {
             (self.scales[start], self.factors[start]) = (0.0, 1.0);
         }
-        self.all.push(Choice { alternatives, first, top: 0.0, total: 0.0, clipped: 0.0 });
+        self.all.push(NodeChoice { alternatives, first, top: 0.0, total: 0.0, clipped: 0.0 });
     }
 
-    /// Weights proportional to the estimates, of which negative ones count as 0; to what `count` says of places where none is
-    /// positive.
+    /// Computes weights proportional to the estimates, of which negative ones count as 0; where none is positive, proportional to
+    /// `count` of the places.
     pub fn weigh(&mut self, count: impl Fn(usize) -> usize) {
         self.weights.clear();
         self.weights.extend_from_slice(&self.scales);
@@ -69,7 +69,7 @@ impl Choices {
             if choice.sum(&self.factors, &mut self.weights) {
                 continue;
             }
-            // Scales and factors differ so much that their products vanish.
+            // The products of scales and factors have underflowed: logarithms hold them.
             for i in choice.alternatives.clone() {
                 let log = SignedLog::from(self.factors[i]).scaled(self.scales[i]);
                 (self.scales[i], self.factors[i]) = (log.ln_abs, log.sign);
@@ -82,15 +82,15 @@ impl Choices {
         }
     }
 
-    pub fn all(&self) -> &[Choice] {
+    pub fn all(&self) -> &[NodeChoice] {
         &self.all
     }
 
     /// The place that a choice leads to, for a number u that is uniform in \[0, 1).
-    pub fn pick(&self, choice: &Choice, u: f64) -> usize {
+    pub fn pick(&self, choice: &NodeChoice, u: f64) -> usize {
         let weights = &self.weights[choice.alternatives.clone()];
         let (mark, mut sum, mut i) = (u * choice.total, 0.0, 0);
-        // Without a branch, which would be foreseen only by chance.
+        // Without a branch, which would be mispredicted.
         for weight in weights {
             sum += weight;
             i += usize::from(sum <= mark);
@@ -99,8 +99,8 @@ impl Choices {
         choice.first + i.min(weights.len() - 1)
     }
 
-    /// The probability e^ln · share of the place, as (ln, share): where it is below the range of `f64`, its logarithm is not.
-    pub fn probability(&self, choice: &Choice, place: usize) -> (f64, f64) {
+    /// The probability e^ln · share of the place, as (ln, share); ln is 0 unless the probability is below the range of `f64`.
+    pub fn probability(&self, choice: &NodeChoice, place: usize) -> (f64, f64) {
         let i = choice.alternatives.start + place - choice.first;
         let (share, factor) = (self.weights[i] / choice.total, self.factors[i]);
         if share >= f64::MIN_POSITIVE || factor <= 0.0 {
@@ -110,8 +110,8 @@ impl Choices {
     }
 }
 
-impl Choice {
-    /// Writes the scales relative to the largest of a positive estimate.
+impl NodeChoice {
+    /// Writes the scales relative to the largest scale of a positive estimate.
     fn relate(&mut self, scales: &[f64], factors: &[f64], weights: &mut [f64]) {
         let run = self.alternatives.clone();
         let pairs = scales[run.clone()].iter().zip(&factors[run.clone()]);
@@ -123,7 +123,7 @@ impl Choice {
             .for_each(|(weight, scale)| *weight = scale - self.top);
     }
 
-    /// Multiplies weights by factors, and adds them up. Whether the sum has lost nothing.
+    /// Multiplies weights by factors, and adds them up. Returns whether the sum is large enough to be accurate.
     fn sum(&mut self, factors: &[f64], weights: &mut [f64]) -> bool {
         if self.top == f64::NEG_INFINITY {
             return false;
@@ -140,7 +140,7 @@ impl Choice {
                 *weight = 0.0;
             }
         }
-        // A negative mass that overflows is all there is.
+        // Where the negative sum overflows, the positive one is negligible.
         self.clipped = if negative.is_finite() { negative / (negative + self.total) } else { 1.0 };
         self.total > SMALL
     }
@@ -179,7 +179,7 @@ mod tests {
     }
 
     impl Choices {
-        fn middle(&self) -> &Choice {
+        fn middle(&self) -> &NodeChoice {
             &self.all[1]
         }
 

@@ -4,6 +4,7 @@ use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Axis};
 
 use crate::error::{Error, Result, check_size};
+use crate::numeric::{into_slice_of, slice_of_mut};
 
 /// Classes drawn for some points h, with the probabilities that they had.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,8 +14,8 @@ pub struct Draws {
     pub classes: Array2<usize>,
     /// ln q of each, n × k.
     pub log_probabilities: Array2<f64>,
-    /// For each row the mass that was clipped on the ways to the draws, as a share: the mean over the draws of 1 − Π (1 −
-    /// N/(N + P)) over the nodes of a way that decide among several, where P is the sum of the positive estimates among which the
+    /// For each row the share of negative estimates that were set to 0 on the way to the draws: the mean over the draws of 1 − Π (1 −
+    /// N/(N + P)) over the nodes with several children on the way, where P is the sum of the positive estimates among which the
     /// node decides and N that of the magnitudes of negative ones. 0 for maps without negative features, and for k = 0; 1 where
     /// nothing was positive but something negative.
     pub clipped: Vec<f64>,
@@ -37,39 +38,39 @@ impl Draws {
     /// # Errors
     /// [`Memory`](Error::Memory) if there is none.
     pub(super) fn with_room(n: usize, k: usize) -> Result<Self> {
-        Ok(Draws { classes: room((n, k), 0)?, log_probabilities: room((n, k), 0.0)?, clipped: vec![0.0; n] })
+        Ok(Draws { classes: filled(n, k, 0)?, log_probabilities: filled(n, k, 0.0)?, clipped: vec![0.0; n] })
     }
 
     /// The row, of draws that have one.
-    pub(super) fn only_row_mut(&mut self) -> RowMut<'_> {
-        RowMut {
-            classes: self.classes.as_slice_mut().unwrap_or_default(),
-            log_probabilities: self.log_probabilities.as_slice_mut().unwrap_or_default(),
+    pub(super) fn only_row_mut(&mut self) -> DrawsMut<'_> {
+        DrawsMut {
+            classes: slice_of_mut(&mut self.classes),
+            log_probabilities: slice_of_mut(&mut self.log_probabilities),
             clipped: &mut self.clipped[0],
         }
     }
 
     /// The rows, to be written.
-    pub(super) fn rows_mut(&mut self) -> impl IndexedParallelIterator<Item = RowMut<'_>> {
+    pub(super) fn rows_mut(&mut self) -> impl IndexedParallelIterator<Item = DrawsMut<'_>> {
         let classes = self.classes.axis_iter_mut(Axis(0)).into_par_iter();
         let rows = classes.zip(self.log_probabilities.axis_iter_mut(Axis(0))).zip(&mut self.clipped);
-        rows.map(|((classes, log_probabilities), clipped)| RowMut {
-            classes: classes.into_slice().unwrap_or_default(),
-            log_probabilities: log_probabilities.into_slice().unwrap_or_default(),
+        rows.map(|((classes, log_probabilities), clipped)| DrawsMut {
+            classes: into_slice_of(classes),
+            log_probabilities: into_slice_of(log_probabilities),
             clipped,
         })
     }
 }
 
 /// The draws of a row, to be written.
-pub(super) struct RowMut<'a> {
+pub(super) struct DrawsMut<'a> {
     pub classes: &'a mut [usize],
     pub log_probabilities: &'a mut [f64],
     pub clipped: &'a mut f64,
 }
 
-/// An array with this in every place.
-fn room<A: Clone>((rows, columns): (usize, usize), value: A) -> Result<Array2<A>> {
+/// An array with this value in every place.
+fn filled<A: Clone>(rows: usize, columns: usize, value: A) -> Result<Array2<A>> {
     // What overflows is more than can be reserved.
     let count = rows.saturating_mul(columns);
     let none = Error::Memory { what: "draws", count };

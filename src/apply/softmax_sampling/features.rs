@@ -1,20 +1,21 @@
-//! [`Reference`]: what features are relative to, and [`Query`]: the features of h, ready to meet those of classes.
+//! [`Reference`]: the scale of each feature of classes, and [`QueryFeatures`]: the features of h for products with those of classes.
 
 use std::ops::Range;
 
 use ndarray::{ArrayView2, Axis};
 
 use super::choice::Choices;
-use super::nodes::Rows;
+use super::nodes::NodeRows;
 use crate::engine::{Batch, Form, Program, Row, Scratch, Side};
 use crate::numeric::{Isa, dot, dots, exp_minus, max, plain_sum};
 use crate::{Real, SignedLog};
 
-/// Classes of which the largest features are taken: enough to see where a feature lies, few enough to cost nothing.
+/// The number of classes from whose largest features the reference is made: enough to see the size of each feature, few enough to
+/// cost little.
 const SAMPLE: usize = 1024;
 
-/// e^−reference is a factor of each feature of a class, e^reference of each feature of h, so that features of classes are near
-/// 1: those of h do not meet numbers that have vanished, even where h opposes all classes.
+/// A logarithm for each feature: features of classes are divided by e^reference and those of h are multiplied by it. Features of
+/// classes are then near 1 and do not underflow, even where h is opposite to all classes.
 #[derive(Clone, Debug)]
 pub(super) struct Reference<T> {
     pub form: Form,
@@ -31,12 +32,7 @@ impl<T: Real> Reference<T> {
         }
         let places: Vec<usize> = (0..x.nrows()).step_by(x.nrows().div_ceil(SAMPLE)).collect();
         let mut batch = Batch::default();
-        batch.fill(
-            program,
-            (Side::Y, form),
-            x.select(Axis(0), &places).view().into(),
-            &mut Scratch::default(),
-        );
+        batch.fill(program, Side::Y, form, x.select(Axis(0), &places).view().into(), &mut Scratch::default());
         for (b, columns) in program.blocks().iter().enumerate() {
             let scale = |i: usize| batch.log_scales()[i * program.blocks().len() + b];
             let top = (0..batch.rows()).map(scale).fold(f64::NEG_INFINITY, f64::max);
@@ -50,7 +46,7 @@ impl<T: Real> Reference<T> {
         Reference { form, logarithms }
     }
 
-    /// Turns a row of features of a class, in this form, into values relative to the reference. Whether they are finite.
+    /// Turns a row of features of a class, in the form of the reference, into values relative to it. Returns whether they are finite.
     pub fn apply(&self, blocks: &[Range<usize>], row: Row<'_, T>) -> bool {
         let mut finite = true;
         for (columns, scale) in blocks.iter().zip(row.log_scales) {
@@ -82,18 +78,18 @@ fn exponentiate<T: Real>(values: &mut [T]) -> f64 {
 
 /// The features of a point h.
 #[derive(Debug, Default)]
-pub(super) struct Query<T> {
+pub(super) struct QueryFeatures<T> {
     /// As the map gives them.
     own: Batch<T>,
-    /// With the reference multiplied in, relative to the largest of each block, in `f64`: no product with a feature that is
-    /// there vanishes.
+    /// Times e^reference and relative to the largest of each block, in `f64`: products with features of classes that are not 0 do
+    /// not underflow.
     weights: Vec<f64>,
     log_scales: Vec<f64>,
     signed: bool,
 }
 
-impl<T: Real> Query<T> {
-    /// The features of a row. Whether they are finite.
+impl<T: Real> QueryFeatures<T> {
+    /// Computes the features of a row. Returns whether they are finite.
     pub fn fill(
         &mut self,
         program: &Program<T>,
@@ -101,7 +97,7 @@ impl<T: Real> Query<T> {
         h: ArrayView2<'_, T>,
         scratch: &mut Scratch<T>,
     ) -> bool {
-        self.own.fill(program, (Side::X, reference.form), h.into(), scratch);
+        self.own.fill(program, Side::X, reference.form, h.into(), scratch);
         self.signed = !program.facts().non_negative;
         let row = self.own.row(0);
         self.log_scales.clear();
@@ -125,7 +121,7 @@ impl<T: Real> Query<T> {
     }
 
     /// Adds the products with some rows of sums.
-    pub fn products(&self, blocks: &[Range<usize>], rows: Rows<'_, T>, out: &mut Choices) {
+    pub fn products(&self, blocks: &[Range<usize>], rows: NodeRows<'_, T>, out: &mut Choices) {
         let width = self.weights.len();
         if let [own] = self.log_scales[..] {
             let start = out.scales.len();
@@ -135,17 +131,17 @@ impl<T: Real> Query<T> {
         }
         let rows = rows.values.chunks_exact(width).zip(rows.log_scales.chunks_exact(blocks.len()));
         for (values, log_scales) in rows {
-            self.over_blocks((blocks, log_scales, &self.log_scales), out, |columns| {
+            self.over_blocks(blocks, log_scales, &self.log_scales, out, |columns| {
                 (0.0, dot(Isa::best(), &values[columns.clone()], &self.weights[columns]))
             });
         }
     }
 
-    /// Adds the product with the features of a class in the map's best form, which are overwritten: from logarithms where
-    /// there are some, so that nothing vanishes.
+    /// Adds the product with the features of a class in the map's best form, which are overwritten: from logarithms where the map
+    /// has them, so that nothing underflows.
     pub fn product(&self, blocks: &[Range<usize>], form: Form, row: Row<'_, T>, out: &mut Choices) {
         let (own, values, signs) = (self.own.row(0), row.values, row.signs);
-        self.over_blocks((blocks, row.log_scales, own.log_scales), out, |columns| {
+        self.over_blocks(blocks, row.log_scales, own.log_scales, out, |columns| {
             let (values, own_values) = (&mut values[columns.clone()], &own.values[columns.clone()]);
             if form == Form::Values {
                 return (0.0, dot(Isa::best(), values, &self.weights[columns]));
@@ -160,10 +156,13 @@ impl<T: Real> Query<T> {
         });
     }
 
-    /// Adds Σ e^(scales of both) · product over the blocks that both have; `product` gives a logarithm and a factor.
+    /// Adds Σ e^(left + right) · product over the blocks that are present in both; `product` gives the logarithm of a scale and a
+    /// factor.
     fn over_blocks(
         &self,
-        (blocks, left, right): (&[Range<usize>], &[f64], &[f64]),
+        blocks: &[Range<usize>],
+        left: &[f64],
+        right: &[f64],
         out: &mut Choices,
         mut product: impl FnMut(Range<usize>) -> (f64, f64),
     ) {

@@ -94,7 +94,7 @@ impl<T: Real> SampledLoss<T> {
         let mut gradients = [Array2::<f64>::zeros(h.dim()), Array2::zeros((classes.len(), h.ncols()))];
         let share = 1.0 / h.nrows().max(1) as f64;
         for Slope { row, class, slope } in slopes {
-            let place = classes.binary_search(&class).unwrap_or_default();
+            let place = classes.partition_point(|other| *other < class);
             add(&mut gradients[0], row, share * slope, vectors.row(class));
             add(&mut gradients[1], place, share * slope, h.row(row));
         }

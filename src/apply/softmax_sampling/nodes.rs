@@ -6,10 +6,10 @@ use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayViewMut2, Axis};
 
 use crate::Real;
-use crate::numeric::{Isa, add_scaled, aligned_zeros, max_abs};
+use crate::numeric::{Isa, add_scaled, aligned_zeros, max_abs, slice_of, slice_of_mut};
 
-/// Nodes that share a parent. They lie next to each other in memory, from which most of them come: with two or four children
-/// the least is read on the way down, and four make half as many steps.
+/// The number of children of a node, which lie next to each other in memory. A walk mostly waits for memory: with two or four
+/// children it reads the least, and four need half as many steps.
 pub(super) const FAN_OUT: usize = 4;
 
 /// Parents that are summed by a job.
@@ -25,13 +25,13 @@ pub(super) struct Nodes<T> {
 
 /// Some rows next to each other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rows<'a, T> {
+pub(super) struct NodeRows<'a, T> {
     pub values: &'a [T],
     pub log_scales: &'a [f64],
 }
 
-/// A row that is written.
-pub(super) struct RowMut<'a, T> {
+/// A row, to be written.
+pub(super) struct NodeMut<'a, T> {
     pub values: &'a mut [T],
     pub log_scales: &'a mut [f64],
 }
@@ -49,21 +49,21 @@ impl<T: Real> Nodes<T> {
         self.values.len() * size_of::<T>() + self.log_scales.len() * size_of::<f64>()
     }
 
-    pub fn rows(&self, run: Range<usize>) -> Rows<'_, T> {
+    pub fn rows(&self, run: Range<usize>) -> NodeRows<'_, T> {
         let (width, blocks) = (self.values.ncols(), self.log_scales.ncols());
-        let (values, log_scales) = (self.values.as_slice(), self.log_scales.as_slice());
-        Rows {
-            values: &values.unwrap_or_default()[run.start * width..run.end * width],
-            log_scales: &log_scales.unwrap_or_default()[run.start * blocks..run.end * blocks],
+        let (values, log_scales) = (slice_of(&self.values), slice_of(&self.log_scales));
+        NodeRows {
+            values: &values[run.start * width..run.end * width],
+            log_scales: &log_scales[run.start * blocks..run.end * blocks],
         }
     }
 
-    pub fn row_mut(&mut self, i: usize) -> RowMut<'_, T> {
+    pub fn row_mut(&mut self, i: usize) -> NodeMut<'_, T> {
         let (width, blocks) = (self.values.ncols(), self.log_scales.ncols());
-        let (values, log_scales) = (self.values.as_slice_mut(), self.log_scales.as_slice_mut());
-        RowMut {
-            values: &mut values.unwrap_or_default()[i * width..][..width],
-            log_scales: &mut log_scales.unwrap_or_default()[i * blocks..][..blocks],
+        let (values, log_scales) = (slice_of_mut(&mut self.values), slice_of_mut(&mut self.log_scales));
+        NodeMut {
+            values: &mut values[i * width..][..width],
+            log_scales: &mut log_scales[i * blocks..][..blocks],
         }
     }
 
@@ -106,22 +106,22 @@ pub(super) struct NodesMut<'a, T> {
 }
 
 impl<T: Real> NodesMut<'_, T> {
-    pub fn row(&mut self, i: usize) -> RowMut<'_, T> {
+    pub fn row(&mut self, i: usize) -> NodeMut<'_, T> {
         let (width, blocks) = (self.values.ncols(), self.log_scales.ncols());
-        let (values, log_scales) = (self.values.as_slice_mut(), self.log_scales.as_slice_mut());
-        RowMut {
-            values: &mut values.unwrap_or_default()[i * width..][..width],
-            log_scales: &mut log_scales.unwrap_or_default()[i * blocks..][..blocks],
+        let (values, log_scales) = (slice_of_mut(&mut self.values), slice_of_mut(&mut self.log_scales));
+        NodeMut {
+            values: &mut values[i * width..][..width],
+            log_scales: &mut log_scales[i * blocks..][..blocks],
         }
     }
 }
 
-/// The sum of some rows. What stands in a block that is absent is not read.
+/// The sum of some rows. The values of absent blocks are not read.
 pub(super) fn sum<T: Real>(
     blocks: &[Range<usize>],
-    rows: Rows<'_, T>,
+    rows: NodeRows<'_, T>,
     sums: &mut Vec<f64>,
-    out: RowMut<'_, T>,
+    out: NodeMut<'_, T>,
 ) {
     let (isa, width) = (Isa::best(), out.values.len());
     sums.clear();

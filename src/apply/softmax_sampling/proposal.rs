@@ -1,4 +1,4 @@
-//! [`Proposal`]: from what and how classes are to be drawn.
+//! [`Proposal`]: the map and the options from which classes are drawn.
 
 use ndarray::{Array2, ArrayRef2, ArrayView2};
 
@@ -8,8 +8,9 @@ use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::{Map, check_addressable};
+use crate::numeric::with_length;
 
-/// Features for each coordinate of a point for which a leaf gets a class, unless stated otherwise.
+/// A leaf has one class for so many features per coordinate of a point, unless stated otherwise.
 const FEATURES: usize = 4;
 /// The most classes of a leaf.
 const LARGEST_LEAF: usize = 4096;
@@ -112,17 +113,14 @@ impl<T: Real> Proposal<T> {
         features.div_ceil(FEATURES.saturating_mul(d)).min(LARGEST_LEAF)
     }
 
-    /// The points that propose, in standard layout.
+    /// The points whose features are used for draws, in standard layout.
     pub(super) fn points(&self, x: ArrayView2<'_, T>) -> Array2<T> {
         let mut points = standard(x);
         if let Some(temperature) = self.temperature {
             points.rows_mut().into_iter().for_each(|mut row| {
-                let largest = row.iter().fold(0.0, |a: f64, v| a.max(v.widen().abs()));
-                let largest = if largest > 0.0 { largest } else { 1.0 };
-                let squares = row.iter().map(|v| (v.widen() / largest).powi(2)).sum::<f64>();
-                let norm = if squares > 0.0 { squares.sqrt() } else { 1.0 };
-                let factor = temperature.sqrt().recip() / norm;
-                row.mapv_inplace(|v| T::narrow(v.widen() / largest * factor));
+                let point: Vec<f64> = row.iter().map(|v| v.widen()).collect();
+                let scaled = with_length(point.iter().copied(), temperature.sqrt().recip());
+                row.iter_mut().zip(scaled).for_each(|(v, scaled)| *v = T::narrow(scaled));
             });
         }
         points

@@ -4,7 +4,7 @@ use ndarray::parallel::prelude::*;
 use ndarray::{ArrayRef1, ArrayRef2, ArrayView2, Axis};
 use rand::{Rng, RngExt};
 
-use super::draws::RowMut;
+use super::draws::DrawsMut;
 use super::loss::dot;
 use super::tree::Tree;
 use super::walk::{Walk, Walker};
@@ -14,6 +14,7 @@ use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
 use crate::frequency::rng_of_step;
 use crate::map::Map;
+use crate::numeric::slice_of;
 
 /// Walks that are taken together.
 const WALKS: usize = 1 << 16;
@@ -40,7 +41,7 @@ const WALKS: usize = 1 << 16;
 /// # Cost
 /// L is the [leaf size](Proposal::leaf_size), D the number of features. A draw costs O(D log C + L m d), and draws for one h
 /// share the features of h and whatever nodes they have in common; [replacing](SoftmaxSampler::replace) a class costs the
-/// same. Memory is C·D·(4/3)/L numbers for the sums and C·d for the points that propose, which L = 1 does without. With 10⁶
+/// same. Memory is C·D·(4/3)/L numbers for the sums and C·d for the points, which L = 1 does without. With 10⁶
 /// classes, d = 64 and 128 features in `f32`, L = 1, which is usual there, takes 690 MB and draws fastest, L = 8 takes 340 MB and L = 64 takes 270 MB.
 ///
 /// # Example
@@ -97,7 +98,7 @@ impl<T: Real> SoftmaxSampler<T> {
         self.proposal.uniform
     }
 
-    /// The bytes of the tree and of the points that propose.
+    /// The bytes of the tree and of its points.
     pub fn bytes(&self) -> usize {
         self.tree.bytes()
     }
@@ -113,7 +114,7 @@ impl<T: Real> SoftmaxSampler<T> {
         let mut draws = Draws::with_room(h.nrows(), k)?;
         let drawn = draws.rows_mut().enumerate().map_init(Walker::default, |walker, (i, row)| {
             let mut rng = rng_of_step(seed, i as u64);
-            self.draw(walker, (i, h.row(i).insert_axis(Axis(0))), row, &mut || rng.random())
+            self.draw(walker, i, h.row(i).insert_axis(Axis(0)), row, &mut || rng.random())
         });
         drawn.collect::<Vec<_>>().into_iter().collect::<Result<()>>()?;
         Ok(draws)
@@ -127,7 +128,7 @@ impl<T: Real> SoftmaxSampler<T> {
         let h = h.view().insert_axis(Axis(0));
         self.check(&h)?;
         let mut draws = Draws::with_room(1, k)?;
-        self.draw(&mut Walker::default(), (0, h), draws.only_row_mut(), &mut || rng.random())?;
+        self.draw(&mut Walker::default(), 0, h, draws.only_row_mut(), &mut || rng.random())?;
         Ok(draws)
     }
 
@@ -161,7 +162,7 @@ impl<T: Real> SoftmaxSampler<T> {
         check_size("the number of columns of the class vectors", self.map().input_dim(), vectors.ncols())?;
         let draws = self.sample_of(h, k, rng)?;
         let logits: Vec<f64> = draws.classes.iter().map(|class| dot(h.view(), vectors.row(*class))).collect();
-        Partition::new(&logits, draws.log_probabilities.as_slice().unwrap_or_default())
+        Partition::new(&logits, slice_of(&draws.log_probabilities))
     }
 
     /// ln q of some classes for a point, as [`sample`](SoftmaxSampler::sample) states it. For all of them the cost is that of
@@ -175,7 +176,7 @@ impl<T: Real> SoftmaxSampler<T> {
         self.check(&h)?;
         self.check_classes(classes)?;
         let (mut walker, mut logs) = (Walker::default(), Vec::with_capacity(classes.len()));
-        self.face(&mut walker, (0, h))?;
+        self.set_query(&mut walker, 0, h)?;
         for classes in classes.chunks(WALKS) {
             walker.walks.extend(classes.iter().enumerate().map(|(i, class)| Walk::new(i, Some(*class))));
             self.walk(&mut walker, &mut || 0.0, |walk| logs.push(self.mixed(walk.log_probability())));
@@ -214,8 +215,8 @@ impl<T: Real> SoftmaxSampler<T> {
         }
     }
 
-    /// Turns a walker to row i of the points.
-    fn face(&self, walker: &mut Walker<T>, (i, h): (usize, ArrayView2<'_, T>)) -> Result<()> {
+    /// Gives a walker the features of `h`, which is row i of the points.
+    fn set_query(&self, walker: &mut Walker<T>, i: usize, h: ArrayView2<'_, T>) -> Result<()> {
         let (program, h) = (self.map().program(), self.proposal.points(h));
         if walker.query.fill(program, &self.tree.reference, h.view(), &mut walker.scratch) {
             return Ok(());
@@ -223,7 +224,7 @@ impl<T: Real> SoftmaxSampler<T> {
         Err(Error::NotFinite { what: "the features of x", row: i })
     }
 
-    /// Takes the walker's walks to their classes, and gives `each` of them, in order.
+    /// Takes the walker's walks to their classes, and calls `each` with them, in order.
     fn walk(&self, walker: &mut Walker<T>, uniform: &mut dyn FnMut() -> f64, each: impl FnMut(&Walk)) {
         walker.run(self.map().program(), &self.tree, uniform);
         walker.walks.iter().for_each(each);
@@ -233,11 +234,12 @@ impl<T: Real> SoftmaxSampler<T> {
     fn draw(
         &self,
         walker: &mut Walker<T>,
-        h: (usize, ArrayView2<'_, T>),
-        RowMut { classes, log_probabilities, clipped }: RowMut<'_>,
+        i: usize,
+        h: ArrayView2<'_, T>,
+        DrawsMut { classes, log_probabilities, clipped }: DrawsMut<'_>,
         uniform: &mut dyn FnMut() -> f64,
     ) -> Result<()> {
-        self.face(walker, h)?;
+        self.set_query(walker, i, h)?;
         for (classes, logs) in classes.chunks_mut(WALKS).zip(log_probabilities.chunks_mut(WALKS)) {
             walker.walks.extend((0..classes.len()).map(|i| Walk::new(i, self.uniform_class(uniform))));
             let mut out = classes.iter_mut().zip(logs);
@@ -251,7 +253,7 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(())
     }
 
-    /// The class of a draw from the uniform distribution, where that has its turn.
+    /// The class of a draw from the uniform distribution, if the draw is one of these.
     fn uniform_class(&self, uniform: &mut dyn FnMut() -> f64) -> Option<usize> {
         let (classes, weight) = (self.classes(), self.uniform());
         let has_turn = weight > 0.0 && uniform() < weight;
@@ -264,7 +266,7 @@ impl<T: Real> SoftmaxSampler<T> {
         if weight == 0.0 {
             return ln;
         }
-        // Rounding does not make it more than certain.
+        // Rounding may give more than 1.
         ((1.0 - weight) * ln.exp() + weight / self.classes() as f64).min(1.0).ln()
     }
 }

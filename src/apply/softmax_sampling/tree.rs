@@ -5,17 +5,17 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::features::Reference;
-use super::nodes::{FAN_OUT, Nodes, Rows, sum};
+use super::nodes::{FAN_OUT, NodeRows, Nodes, sum};
 use crate::Real;
 use crate::engine::{Batch, Program, Scratch, Side};
 use crate::error::{Error, Result};
-use crate::numeric::zeros;
+use crate::numeric::{slice_of, zeros};
 
 /// Classes whose features are computed at a time.
 const CLASSES: usize = 240;
 
 /// Sums of features. A leaf has some classes, a node [`FAN_OUT`] nodes of the level below; the last of each may have fewer.
-/// The root is not stored: nothing is decided there but among its children.
+/// The root is not stored: a walk begins with the choice among its children.
 #[derive(Clone, Debug)]
 pub(super) struct Tree<T> {
     pub reference: Reference<T>,
@@ -27,15 +27,15 @@ pub(super) struct Tree<T> {
     leaf: usize,
 }
 
-/// What a thread keeps while it sums.
+/// What a thread keeps while it sums leaves.
 #[derive(Default)]
-struct Worker<T> {
+struct LeafBuffers<T> {
     batch: Batch<T>,
     scratch: Scratch<T>,
     sums: Vec<f64>,
 }
 
-impl<T: Real> Worker<T> {
+impl<T: Real> LeafBuffers<T> {
     /// The features of some classes relative to the reference, or the first class whose features are not finite.
     fn fill(
         &mut self,
@@ -43,14 +43,14 @@ impl<T: Real> Worker<T> {
         reference: &Reference<T>,
         x: ArrayView2<'_, T>,
     ) -> Result<(), usize> {
-        self.batch.fill(program, (Side::Y, reference.form), x.into(), &mut self.scratch);
+        self.batch.fill(program, Side::Y, reference.form, x.into(), &mut self.scratch);
         let faulty = |i: &usize| !reference.apply(program.blocks(), self.batch.row_mut(*i));
         (0..x.nrows()).find(faulty).map_or(Ok(()), Err)
     }
 
-    fn rows(&self, run: Range<usize>) -> Rows<'_, T> {
+    fn rows(&self, run: Range<usize>) -> NodeRows<'_, T> {
         let (width, blocks) = (self.batch.row(0).values.len(), self.batch.row(0).log_scales.len());
-        Rows {
+        NodeRows {
             values: &self.batch.values()[run.start * width..run.end * width],
             log_scales: &self.batch.log_scales()[run.start * blocks..run.end * blocks],
         }
@@ -70,16 +70,16 @@ impl<T: Real> Tree<T> {
         let (classes, blocks) = (points.nrows(), program.blocks());
         let reference = Reference::of(program, points.view());
         let mut leaves = Nodes::new(classes.div_ceil(leaf), program.width(), blocks.len());
-        let faults = leaves.fill((CLASSES / leaf).max(1), |worker: &mut Worker<T>, run, mut nodes| {
+        let faults = leaves.fill((CLASSES / leaf).max(1), |buffers: &mut LeafBuffers<T>, run, mut nodes| {
             let (start, end) = (run.start * leaf, classes.min(run.end * leaf));
             let points = points.slice_axis(Axis(0), (start..end).into());
-            worker.fill(program, &reference, points).map_err(|row| start + row)?;
-            let mut sums = std::mem::take(&mut worker.sums);
+            buffers.fill(program, &reference, points).map_err(|row| start + row)?;
+            let mut sums = std::mem::take(&mut buffers.sums);
             for i in 0..run.len() {
                 let classes = i * leaf..(end - start).min((i + 1) * leaf);
-                sum(blocks, worker.rows(classes), &mut sums, nodes.row(i));
+                sum(blocks, buffers.rows(classes), &mut sums, nodes.row(i));
             }
-            worker.sums = sums;
+            buffers.sums = sums;
             Ok(())
         });
         faults.into_iter().collect::<Result<(), usize>>().map_err(not_finite)?;
@@ -127,7 +127,7 @@ impl<T: Real> Tree<T> {
     /// The points of some classes, row by row, where leaves have more than one.
     pub fn points(&self, classes: Range<usize>) -> &[T] {
         let d = self.points.ncols();
-        &self.points.as_slice().unwrap_or_default()[classes.start * d..classes.end * d]
+        &slice_of(&self.points)[classes.start * d..classes.end * d]
     }
 
     pub fn bytes(&self) -> usize {
@@ -145,9 +145,9 @@ impl<T: Real> Tree<T> {
         classes: &[usize],
         points: ArrayView2<'_, T>,
     ) -> Result<()> {
-        let mut worker = Worker::default();
+        let mut buffers = LeafBuffers::default();
         for (run, x) in points.axis_chunks_iter(Axis(0), CLASSES).enumerate() {
-            worker
+            buffers
                 .fill(program, &self.reference, x)
                 .map_err(|row| Error::NotFinite { what: "the features of x", row: run * CLASSES + row })?;
         }
@@ -162,7 +162,7 @@ impl<T: Real> Tree<T> {
         touched.dedup_by_key(|(class, _)| *class);
         let mut nodes: Vec<usize> = touched.iter().map(|(class, _)| class / self.leaf).collect();
         nodes.dedup();
-        self.sum_leaves(program, &touched, points, &nodes, &mut worker)?;
+        self.sum_leaves(program, &touched, points, &nodes, &mut buffers)?;
         for level in (1..self.levels.len()).rev() {
             nodes.iter_mut().for_each(|node| *node /= FAN_OUT);
             nodes.dedup();
@@ -170,7 +170,7 @@ impl<T: Real> Tree<T> {
             let (parents, children) = (&mut upper[level - 1], &lower[0]);
             for node in &nodes {
                 let rows = children.rows(children.children(*node));
-                sum(program.blocks(), rows, &mut worker.sums, parents.row_mut(*node));
+                sum(program.blocks(), rows, &mut buffers.sums, parents.row_mut(*node));
             }
         }
         Ok(())
@@ -183,7 +183,7 @@ impl<T: Real> Tree<T> {
         touched: &[(usize, usize)],
         points: ArrayView2<'_, T>,
         leaves: &[usize],
-        worker: &mut Worker<T>,
+        buffers: &mut LeafBuffers<T>,
     ) -> Result<()> {
         let Some(level) = self.levels.last_mut() else { return Ok(()) };
         let mut sums = Vec::new();
@@ -195,8 +195,8 @@ impl<T: Real> Tree<T> {
             } else {
                 points.slice_axis(Axis(0), (*row..row + 1).into())
             };
-            worker.fill(program, &self.reference, x).map_err(not_finite)?;
-            sum(program.blocks(), worker.rows(0..x.nrows()), &mut sums, level.row_mut(*leaf));
+            buffers.fill(program, &self.reference, x).map_err(not_finite)?;
+            sum(program.blocks(), buffers.rows(0..x.nrows()), &mut sums, level.row_mut(*leaf));
         }
         Ok(())
     }

@@ -1,21 +1,19 @@
 //! [`Walker`]: many walks from the root to classes for one h; each node that they pass is evaluated once.
 
-use ndarray::ArrayView2;
-
-use super::choice::{Choice, Choices};
-use super::features::Query;
+use super::choice::{Choices, NodeChoice};
+use super::features::QueryFeatures;
 use super::tree::Tree;
 use crate::Real;
 use crate::engine::{Batch, Program, Scratch, Side};
-use crate::numeric::prefetch;
+use crate::numeric::{matrix_view, prefetch};
 
 /// Classes of visited leaves whose features are computed at a time.
 const CLASSES: usize = 512;
 
-/// Numbers of a leaf's points whose memory is fetched ahead.
+/// The number of elements of a leaf's points whose memory is fetched ahead.
 const AHEAD: usize = 1024;
 
-/// A walk on its way.
+/// A walk from the root to a class.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walk {
     /// Which of the walks it is.
@@ -43,7 +41,7 @@ impl Walk {
     }
 
     /// Goes on to one of the alternatives, of `span` classes each.
-    fn go(&mut self, choices: &Choices, choice: &Choice, span: usize, uniform: &mut dyn FnMut() -> f64) {
+    fn go(&mut self, choices: &Choices, choice: &NodeChoice, span: usize, uniform: &mut dyn FnMut() -> f64) {
         self.place = self.target.map_or_else(|| choices.pick(choice, uniform()), |target| target / span);
         let (ln, share) = choices.probability(choice, self.place);
         self.ln += ln;
@@ -61,7 +59,7 @@ impl Walk {
 #[derive(Default)]
 pub(super) struct Walker<T> {
     pub walks: Vec<Walk>,
-    pub query: Query<T>,
+    pub query: QueryFeatures<T>,
     pub scratch: Scratch<T>,
     choices: Choices,
     batch: Batch<T>,
@@ -69,8 +67,8 @@ pub(super) struct Walker<T> {
 }
 
 impl<T: Real> Walker<T> {
-    /// Takes all walks, new ones in order, from the root to classes, for the query's h. They go level by level, in the order
-    /// of their places: while some choose, the memory that others need at the next level is fetched.
+    /// Takes all walks from the root to classes, for the query's h; they start in order. They go level by level, in the order of
+    /// their places: while some choose, the memory that others need at the next level is fetched.
     pub fn run(&mut self, program: &Program<T>, tree: &Tree<T>, uniform: &mut dyn FnMut() -> f64) {
         let mut walks = std::mem::take(&mut self.walks);
         for (level, nodes) in tree.levels().iter().enumerate() {
@@ -137,10 +135,10 @@ impl<T: Real> Walker<T> {
         for group in groups(walks) {
             self.points.extend_from_slice(tree.points(tree.leaf(group[0].place)));
         }
-        let shape = (self.points.len() / program.facts().input_dim, program.facts().input_dim);
-        let Ok(x) = ArrayView2::from_shape(shape, &self.points) else { return };
+        let d = program.facts().input_dim;
+        let x = matrix_view(self.points.len() / d, d, &self.points);
         let form = tree.reference.form;
-        self.batch.fill(program, (Side::Y, form), x.into(), &mut self.scratch);
+        self.batch.fill(program, Side::Y, form, x.into(), &mut self.scratch);
         self.choices.clear();
         let mut row = 0;
         for group in groups(walks) {

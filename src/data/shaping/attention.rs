@@ -17,13 +17,13 @@ pub struct AttentionShape {
     /// The shape for the other keys.
     pub shape: Shape,
     /// The rows of the keys with the largest weights, ascending, for
-    /// [`Attention::exact_at`](crate::apply::attention::Attention::exact_at).
+    /// [`Attention::with_keys_exact`](crate::apply::attention::Attention::with_keys_exact).
     pub exact_keys: Vec<usize>,
 }
 
 impl Shaping {
     /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the rows of the `exact_keys` keys
-    /// with the largest weights, ascending, which are better handled exactly.
+    /// with the largest weights, ascending, which should get exact weights.
     ///
     /// Queries and keys must be scaled so that x·y are the logits, for example by d^{−¼} each: weights are exp(x·y)
     /// over their sum. The weights of up to `rows` evenly spaced queries are computed exactly; 64 are enough. The shape
@@ -61,7 +61,7 @@ impl Shaping {
         exact_keys: usize,
     ) -> Result<AttentionShape> {
         check_positive("the number of rows", rows)?;
-        self.for_attention_rows((queries, &spread(queries.nrows(), rows)), keys, exact_keys)
+        self.for_attention_rows(queries, &spread(queries.nrows(), rows), keys, exact_keys)
     }
 
     /// As [`for_attention`](Shaping::for_attention), with the weights of these rows of the queries. The moments of x
@@ -71,11 +71,12 @@ impl Shaping {
     /// As [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n.
     pub fn for_attention_rows<T: Real>(
         &self,
-        (queries, rows): (&ArrayRef2<T>, &[usize]),
+        queries: &ArrayRef2<T>,
+        rows: &[usize],
         keys: &ArrayRef2<T>,
         exact_keys: usize,
     ) -> Result<AttentionShape> {
-        let mut weights = attention_rows((queries, rows), keys)?;
+        let mut weights = attention_rows(queries, rows, keys)?;
         let exact_keys = heaviest(&weights, exact_keys)?;
         let hide =
             |weights: &mut Array2<f64>| exact_keys.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
@@ -84,7 +85,7 @@ impl Shaping {
             weights.fill(1.0);
             hide(&mut weights);
         }
-        Ok(AttentionShape { shape: self.of_pairs((queries, rows), keys, &weights)?, exact_keys })
+        Ok(AttentionShape { shape: self.of_pairs(queries, rows, keys, &weights)?, exact_keys })
     }
 }
 
@@ -100,12 +101,13 @@ pub fn heaviest_keys<T: Real>(
     count: usize,
 ) -> Result<Vec<usize>> {
     check_positive("the number of rows", rows)?;
-    heaviest(&attention_rows((queries, &spread(queries.nrows(), rows)), keys)?, count)
+    heaviest(&attention_rows(queries, &spread(queries.nrows(), rows), keys)?, count)
 }
 
 /// Rows of the attention matrix.
 fn attention_rows<T: Real>(
-    (queries, rows): (&ArrayRef2<T>, &[usize]),
+    queries: &ArrayRef2<T>,
+    rows: &[usize],
     keys: &ArrayRef2<T>,
 ) -> Result<Array2<f64>> {
     check_size("the dimension of the keys", queries.ncols(), keys.ncols())?;
@@ -126,7 +128,7 @@ fn check_points<T: Real>(points: &ArrayRef2<T>) -> Result<()> {
     }
     let rows = points.as_standard_layout();
     let mut rows = rows.rows().into_iter().enumerate();
-    rows.try_for_each(|(i, row)| row.to_slice().map_or(Ok(()), |row| check_row(row, i)))
+    rows.try_for_each(|(i, row)| check_row(numeric::slice_of(&row), i))
 }
 
 fn heaviest(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayRef2, Axis};
 
-use super::coordinates::{Choice, Coordinates};
+use super::coordinates::{Coordinates, RemainingChoices};
 use super::rank::{Transformed, transformed};
 use super::{Moments, PairMoments, Shape};
 use crate::Real;
@@ -244,7 +244,8 @@ impl Shaping {
     /// below n.
     pub fn of_pairs<T: Real>(
         &self,
-        (x, rows): (&ArrayRef2<T>, &[usize]),
+        x: &ArrayRef2<T>,
+        rows: &[usize],
         y: &ArrayRef2<T>,
         weights: &ArrayRef2<f64>,
     ) -> Result<Shape> {
@@ -335,7 +336,7 @@ impl Shaping {
             true => (1.0, true),
             false => (self.share_of(moments), self.both_shifts),
         };
-        Ok(coordinates.shape(Choice { rank, share, both_shifts, bias }))
+        Ok(coordinates.shape(RemainingChoices { rank, share, both_shifts, bias }))
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) struct Coordinates {
 
 /// The choices that remain once the coordinates are known.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Choice {
+pub(super) struct RemainingChoices {
     pub rank: usize,
     /// ρₗ is chosen for this share of φₗ.
     pub share: f64,
@@ -88,8 +88,8 @@ impl Coordinates {
     }
 
     /// The shape for the remaining choices.
-    pub fn shape(&self, choice: Choice) -> Shape {
-        let Choice { rank, share, both_shifts, bias } = choice;
+    pub fn shape(&self, choices: RemainingChoices) -> Shape {
+        let RemainingChoices { rank, share, both_shifts, bias } = choices;
         let optima = |share: f64| self.phi.iter().map(move |phi| dense::optimal(share * phi));
         let (rho, a): (Vec<f64>, Vec<f64>) = optima(share).map(|best| (best.rho, best.a)).unzip();
         let dense = |r: usize| dense::mean_ln_second_moment(&self.phi[..r], &rho[..r]);

@@ -6,6 +6,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis, s};
 use crate::Real;
 use crate::data::statistics::{check_row, checked_row_weight, checked_weight};
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::numeric::slice_of;
 
 /// Rows that are centred and multiplied together: enough for matrix products to be efficient.
 const RUN: usize = 256;
@@ -41,7 +42,11 @@ const BLOCK: usize = 128;
 /// # References
 /// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "StoredMoments")
+)]
 pub struct Moments {
     count: usize,
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
@@ -171,7 +176,7 @@ impl Moments {
         for (run, first) in x.axis_chunks_iter(Axis(0), RUN).zip((0..).step_by(RUN)) {
             let weights = (first..first + run.nrows()).map(&weight).collect::<Result<Vec<_>>>()?;
             for (row, i) in run.as_standard_layout().rows().into_iter().zip(first..) {
-                row.to_slice().map_or(Ok(()), |row| check_row(row, i))?;
+                check_row(slice_of(&row), i)?;
             }
             batch.merge(&Moments::of_run(run, &weights)?)?;
         }
@@ -210,7 +215,7 @@ fn add_products(a: &Array2<f64>, b: &Array2<f64>, to: &mut Array2<f64>) {
 /// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
-struct Stored {
+struct StoredMoments {
     count: usize,
     #[serde(with = "crate::exact")]
     weight: f64,
@@ -221,11 +226,11 @@ struct Stored {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Stored> for Moments {
+impl TryFrom<StoredMoments> for Moments {
     type Error = Error;
 
-    fn try_from(stored: Stored) -> Result<Self> {
-        let Stored { count, weight, mean, second } = stored;
+    fn try_from(stored: StoredMoments) -> Result<Self> {
+        let StoredMoments { count, weight, mean, second } = stored;
         check_positive("the dimension d", mean.len())?;
         check_size("the number of rows of the covariance", mean.len(), second.nrows())?;
         check_size("the number of columns of the covariance", mean.len(), second.ncols())?;

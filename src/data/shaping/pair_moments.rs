@@ -31,7 +31,11 @@ use crate::error::{Error, Result, check_size};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "StoredPairMoments")
+)]
 pub struct PairMoments {
     x: Moments,
     y: Moments,
@@ -105,7 +109,7 @@ impl PairMoments {
             (Some(own), Some(their)) => {
                 let (old, new) = (self.y.weight() / y.weight(), other.y.weight() / y.weight());
                 let (left, right) = (self.y.mean()?, other.y.mean()?);
-                own.merge((old, new), their, &(right - left));
+                own.merge(old, new, their, &(right - left));
             }
             _ => return Err(Error::Merge { reason: "one has weights of pairs" }),
         }
@@ -141,7 +145,8 @@ impl PairMoments {
 }
 
 impl Cross {
-    fn merge(&mut self, (old, new): (f64, f64), other: &Cross, delta_y: &Array1<f64>) {
+    /// Adds other moments: `old` and `new` are the shares of both in the total weight.
+    fn merge(&mut self, old: f64, new: f64, other: &Cross, delta_y: &Array1<f64>) {
         let delta: Array1<f64> = other.mean.iter().zip(&self.mean).map(|(new, old)| new - old).collect();
         self.mean.iter_mut().zip(&delta).for_each(|(mean, delta)| *mean += new * delta);
         let rows = self.covariance.rows_mut().into_iter().zip(other.covariance.rows()).zip(&delta);
@@ -168,17 +173,17 @@ pub(super) fn check_weights(weights: &ArrayRef2<f64>) -> Result<()> {
 /// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
-struct Stored {
+struct StoredPairMoments {
     x: Moments,
     y: Moments,
     cross: Option<Cross>,
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Stored> for PairMoments {
+impl TryFrom<StoredPairMoments> for PairMoments {
     type Error = Error;
 
-    fn try_from(Stored { x, y, cross }: Stored) -> Result<Self> {
+    fn try_from(StoredPairMoments { x, y, cross }: StoredPairMoments) -> Result<Self> {
         let moments = PairMoments::new(x, y)?;
         if let Some(cross) = &cross {
             check_size("the dimension of the mean of pairs", moments.dim(), cross.mean.len())?;

@@ -10,7 +10,7 @@ use ndarray::{ArrayRef1, ArrayRef2, Axis};
 
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::numeric::{Isa, squared_norm};
+use crate::numeric::{Isa, slice_of, squared_norm};
 
 /// Rows whose statistics are computed together: enough to make merging cheap, and few enough to stay in the L1 cache.
 const RUN: usize = 64;
@@ -45,7 +45,11 @@ const RUN: usize = 64;
 /// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*;
 /// West, *Updating Mean and Variance Estimates: An Improved Method*.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "StoredStatistics")
+)]
 pub struct Statistics {
     count: usize,
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
@@ -100,7 +104,7 @@ impl Statistics {
         let mut batch = Statistics::new(self.dim())?;
         for (run, first) in x.axis_chunks_iter(Axis(0), RUN).zip((0..).step_by(RUN)) {
             let run = run.as_standard_layout();
-            let rows = || run.rows().into_iter().filter_map(|row| row.to_slice());
+            let rows = || slice_of(&run).chunks_exact(run.ncols());
             let weights = (first..first + run.nrows()).map(&weight).collect::<Result<Vec<_>>>()?;
             rows().zip(first..).try_for_each(|(row, i)| check_row(row, i))?;
             let present = rows().zip(weights).filter(|(_, weight)| *weight > 0.0);
@@ -223,7 +227,7 @@ pub(in crate::data) fn check_stored_weight(weight: f64, count: usize) -> Result<
 /// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
-struct Stored {
+struct StoredStatistics {
     count: usize,
     #[serde(with = "crate::exact")]
     weight: f64,
@@ -231,11 +235,11 @@ struct Stored {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Stored> for Statistics {
+impl TryFrom<StoredStatistics> for Statistics {
     type Error = Error;
 
-    fn try_from(stored: Stored) -> Result<Self> {
-        let Stored { count, weight, coordinates } = stored;
+    fn try_from(stored: StoredStatistics) -> Result<Self> {
+        let StoredStatistics { count, weight, coordinates } = stored;
         check_positive("the dimension d", coordinates.len())?;
         check_stored_weight(weight, count)?;
         if count == 0 {

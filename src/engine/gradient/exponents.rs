@@ -3,28 +3,29 @@
 use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1};
 use num_complex::Complex64;
 
-use super::Rows;
+use super::PulledRows;
 use crate::Real;
 use crate::engine::batch::Batch;
 use crate::engine::function;
-use crate::engine::input::{Input, Linear, Matrix};
+use crate::engine::input::{ComplexMatrix, Input, Linear};
 use crate::engine::leaf::Leaf;
-use crate::engine::{Lift, Projection, Scratch, Side, Tile};
+use crate::engine::{Lift, Projection, Scratch, Side, Tile, TileShape};
+use crate::numeric::matrix_of;
 
 pub(super) fn gradient<T: Real>(
     leaf: &Leaf<T>,
     projection: &Projection<T>,
-    rows: Rows<'_, T>,
+    rows: PulledRows<'_, T>,
     features: &Batch<T>,
     scratch: &mut Scratch<T>,
 ) -> Array2<f64> {
-    let Rows { side, x, cotangents } = rows;
+    let PulledRows { side, x, cotangents } = rows;
     let (n, m) = (x.nrows(), projection.count());
     let projected = match leaf.lift {
         Lift::Function { .. } => projections(projection, x.view(), scratch),
         _ => Array2::zeros((0, 0)),
     };
-    // What one unit of each projection, real or imaginary, changes; and Σ of all features.
+    // The derivative of each row's sum with respect to each projection, real and imaginary; and Σ c φ.
     let complex = matches!(*leaf.input, Input::Linear(_));
     let (mut re, mut im) = (Array2::zeros((n, m)), Array2::zeros((if complex { n } else { 0 }, m)));
     let (mut sums, mut units) = (vec![Complex64::ZERO; n], vec![[1.0, 0.0]; n]);
@@ -39,7 +40,7 @@ pub(super) fn gradient<T: Real>(
                 units[i] = write_in_units(re.row_mut(i), scale, weight);
                 Complex64::ZERO
             }
-            _ => weigh(leaf, side, c, row.values, (re.row_mut(i), complex.then(|| im.row_mut(i)))),
+            _ => weigh(leaf, side, c, row.values, re.row_mut(i), complex.then(|| im.row_mut(i))),
         };
     }
     let (re, im) = (projection.times_frequencies(re.view()), projection.times_frequencies(im.view()));
@@ -47,7 +48,7 @@ pub(super) fn gradient<T: Real>(
     for (i, out) in out.rows_mut().into_iter().enumerate() {
         match &*leaf.input {
             Input::Linear(linear) => {
-                through_matrix(linear, side, x.row(i), (re.row(i), im.row(i)), sums[i], out);
+                through_matrix(linear, side, x.row(i), re.row(i), im.row(i), sums[i], out);
             }
             _ => {
                 for (k, out) in out.into_iter().enumerate() {
@@ -55,7 +56,7 @@ pub(super) fn gradient<T: Real>(
                     let term = 2.0 * leaf.row * sums[i].re * (x[[i, k]].widen() / scale);
                     let [unit, log] = units[i];
                     let sum = re[[i, k]].widen() * unit;
-                    // What is 0 stays so, however large the factor is.
+                    // 0 stays 0 where the factor is infinite.
                     let sum = if log == 0.0 || sum == 0.0 { sum } else { sum * log.exp() };
                     *out = (sum + term) / scale;
                 }
@@ -65,8 +66,8 @@ pub(super) fn gradient<T: Real>(
     out
 }
 
-/// Writes `weight(j, scale)` for all j over a unit and a power of e, which are returned: for points near 0 the slopes of
-/// scaled features leave the range, and their sum would be none.
+/// Writes `weight(j, scale)` for all j, divided by a unit and by a power of e, and returns [unit, log of the power]: for points near
+/// 0 the slopes of scaled features overflow, and so would their sum.
 fn write_in_units<T: Real>(
     mut out: ArrayViewMut1<'_, T>,
     scale: f64,
@@ -80,20 +81,20 @@ fn write_in_units<T: Real>(
         log += 600.0;
         unit = largest(log);
     }
-    // Usual slopes are written as they are.
+    // Slopes of usual size need no unit.
     let unit = if unit <= T::max_value().widen().sqrt() { 1.0 } else { unit };
     out.iter_mut().enumerate().for_each(|(j, out)| *out = T::narrow(weight(j, scale - log) / unit));
     [unit, log]
 }
 
-/// Writes what one unit of each projection changes, for features that are exponentials or waves; returns their weighted
-/// sum.
+/// Writes the derivatives with respect to each projection, for features that are exponentials or waves; returns Σ c φ.
 fn weigh<T: Real>(
     leaf: &Leaf<T>,
     side: Side,
     c: ArrayView1<'_, T>,
     values: &[T],
-    (mut re, mut im): (ArrayViewMut1<'_, T>, Option<ArrayViewMut1<'_, T>>),
+    mut re: ArrayViewMut1<'_, T>,
+    mut im: Option<ArrayViewMut1<'_, T>>,
 ) -> Complex64 {
     let m = re.len();
     let slope = leaf.slopes[side as usize];
@@ -139,14 +140,15 @@ fn through_matrix<T: Real>(
     linear: &Linear,
     side: Side,
     x: ArrayView1<'_, T>,
-    (re, im): (ArrayView1<'_, T>, ArrayView1<'_, T>),
+    re: ArrayView1<'_, T>,
+    im: ArrayView1<'_, T>,
     sum: Complex64,
     out: ArrayViewMut1<'_, f64>,
 ) {
     let d = x.len();
     let (mut u, mut image) = (vec![0.0; d], vec![Complex64::ZERO; d]);
     linear.divide(x, &mut u);
-    let matrix: &Matrix = &linear.matrices[side as usize];
+    let matrix: &ComplexMatrix = &linear.matrices[side as usize];
     matrix.times(&u, |k, z| {
         image[k] = Complex64::new(re[k].widen(), im[k].widen()) + 2.0 * linear.inner * sum * z;
     });
@@ -164,7 +166,7 @@ fn projections<T: Real>(
     scratch: &mut Scratch<T>,
 ) -> Array2<T> {
     let (mut values, mut norms) = (vec![T::zero(); x.nrows() * projection.count()], vec![0.0; x.nrows()]);
-    let shape = (x.nrows(), projection.count(), 1);
+    let shape = TileShape { rows: x.nrows(), width: projection.count(), blocks: 1 };
     projection.project(x.into(), &mut Tile::new(&mut values, &mut [], &mut norms, shape), scratch, None);
-    Array2::from_shape_vec((x.nrows(), projection.count()), values).unwrap_or_default()
+    matrix_of(x.nrows(), projection.count(), values)
 }

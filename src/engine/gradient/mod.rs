@@ -16,7 +16,7 @@ use super::leaf::Leaf;
 use super::plan::{Pass, Plan, ranges};
 use super::routed::Routed;
 use super::sum::Sum;
-use super::{Form, Program, Projection, Scratch, Side};
+use super::{Form, Program, Projection, Scratch, Side, TileShape};
 use crate::Real;
 use crate::numeric::{self, Isa};
 
@@ -24,7 +24,7 @@ use crate::numeric::{self, Isa};
 const ROWS: usize = 60;
 
 /// Points and the cotangents of their features.
-struct Rows<'a, T> {
+struct PulledRows<'a, T> {
     side: Side,
     /// n × d.
     x: ArrayView2<'a, T>,
@@ -45,18 +45,19 @@ pub(crate) fn pull_back<T: Real>(
     let known = AtomicBool::new(true);
     for_runs(
         out,
-        (ROWS, work),
+        ROWS,
+        work,
         |_| Scratch::default(),
         |scratch, run, mut out| {
             let rows = s![run, ..];
-            let rows = Rows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
+            let rows = PulledRows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
             // Gradients of parts may overflow where their sum does not.
             let mut sum = Array2::zeros(out.dim());
             known.fetch_and(of_plan(program.plan(), rows, sum.view_mut(), scratch), Ordering::Relaxed);
             out.zip_mut_with(&sum, |out, sum| *out = T::narrow(*sum));
         },
     );
-    // Without rows it is still asked.
+    // Also where there are no rows.
     known.into_inner() && has_gradients(program.plan(), side)
 }
 
@@ -77,7 +78,7 @@ fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
 /// Adds gradients to `out`.
 fn of_plan<T: Real>(
     plan: &Plan<T>,
-    rows: Rows<'_, T>,
+    rows: PulledRows<'_, T>,
     mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
@@ -98,33 +99,32 @@ fn of_plan<T: Real>(
     }
 }
 
-/// Of a sum of products: through the products to the parts.
+/// Gradients through a sum of products: from the products to the parts.
 fn of_sum<T: Real>(
     sum: &Sum<T>,
-    rows: Rows<'_, T>,
+    rows: PulledRows<'_, T>,
     mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
-    let Rows { side, x, cotangents } = rows;
-    let mut room = Batch::default();
-    sum.fill_parts(Pass::new(side, Form::Values), x.view().into(), &mut room, scratch);
-    let mut of_parts = Array2::zeros((x.nrows(), sum.room().0));
+    let PulledRows { side, x, cotangents } = rows;
+    let mut parts = Batch::default();
+    sum.fill_parts(Pass::new(side, Form::Values), x.view().into(), &mut parts, scratch);
+    let mut of_parts = Array2::zeros((x.nrows(), sum.part_columns()));
     let cotangents = cotangents.as_standard_layout();
     for (i, mut of_parts) in of_parts.rows_mut().into_iter().enumerate() {
-        if let (Some(c), Some(out)) = (cotangents.row(i).to_slice(), of_parts.as_slice_mut()) {
-            sum.pull_back(side, room.row(i), c, out);
-        }
+        let (c, out) = (cotangents.row(i), numeric::slice_of_mut(&mut of_parts));
+        sum.pull_back(side, parts.row(i), numeric::slice_of(&c), out);
     }
     sum.each_part().all(|(plan, columns)| {
         let cotangents = of_parts.slice(s![.., columns]);
-        of_plan(plan, Rows { side, x: x.view(), cotangents }, out.view_mut(), scratch)
+        of_plan(plan, PulledRows { side, x: x.view(), cotangents }, out.view_mut(), scratch)
     })
 }
 
-/// Of routed maps: each row through the maps of its cluster.
+/// Gradients through routed maps: each row through the maps of its cluster.
 fn of_routed<T: Real>(
     routed: &Routed<T>,
-    rows: Rows<'_, T>,
+    rows: PulledRows<'_, T>,
     mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
@@ -139,22 +139,22 @@ fn of_routed<T: Real>(
         }
         for (plan, columns, _) in routed.line(rows.side, cluster) {
             let cotangents = rows.cotangents.slice(s![i..i + 1, columns]);
-            let row = Rows { side: rows.side, x: x.slice(one), cotangents };
+            let row = PulledRows { side: rows.side, x: x.slice(one), cotangents };
             known &= of_plan(plan, row, out.slice_mut(one), scratch);
         }
     }
     known
 }
 
-/// Of a conditioned map: through the images of points and through their factors.
+/// Gradients through a conditioned map: through the images of points and through their factors.
 fn of_conditioned<T: Real>(
     plan: &Plan<T>,
     conditioned: &Conditioned<T>,
-    rows: Rows<'_, T>,
+    rows: PulledRows<'_, T>,
     out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
-    let Rows { side, x, cotangents } = rows;
+    let PulledRows { side, x, cotangents } = rows;
     let images = conditioned.images(side, x.view());
     let factors = conditioned.log_factors(side, x.view(), images.view());
     let mut own = filled(plan, side, x.view(), scratch);
@@ -175,13 +175,13 @@ fn of_conditioned<T: Real>(
         }
     }
     let mut gradients = Array2::<f64>::zeros(images.dim());
-    let of_base = Rows { side, x: images.view(), cotangents: cotangents.view() };
+    let of_base = PulledRows { side, x: images.view(), cotangents: cotangents.view() };
     let known = of_plan(conditioned.base(), of_base, gradients.view_mut(), scratch);
-    conditioned.pull_back(side, (x, images.view()), (gradients.view(), &sums), out);
+    conditioned.pull_back(side, x, images.view(), gradients.view(), &sums, out);
     known
 }
 
-fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>) -> Array2<f64> {
+fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: PulledRows<'_, T>, scratch: &mut Scratch<T>) -> Array2<f64> {
     let features = features(leaf, rows.side, rows.x.view(), scratch);
     match (&*leaf.input, &leaf.projection) {
         (Input::Logarithms(logarithms), Some(projection)) => {
@@ -192,8 +192,8 @@ fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, scratch: &mut Scratch<T>)
     }
 }
 
-/// Of features elu(u) + 1.
-fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T>) -> Array2<f64> {
+/// Gradients of features elu(u) + 1.
+fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: PulledRows<'_, T>, features: &Batch<T>) -> Array2<f64> {
     let mut out = Array2::zeros(rows.x.dim());
     for (i, mut out) in out.rows_mut().into_iter().enumerate() {
         let scale = features.row(i).log_scales[0];
@@ -208,14 +208,16 @@ fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: Rows<'_, T>, features: &Batch<T
 /// The features of a plan.
 fn filled<T: Real>(plan: &Plan<T>, side: Side, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Batch<T> {
     let (facts, mut batch) = (plan.facts(), Batch::default());
-    batch.resize(x.nrows(), (facts.feature_dim(), facts.blocks.len()), Form::Values);
+    let shape = TileShape { rows: x.nrows(), width: facts.feature_dim(), blocks: facts.blocks.len() };
+    batch.resize(shape, Form::Values);
     plan.fill(Pass::new(side, Form::Values), x.into(), &mut batch.tile(), scratch);
     batch
 }
 
 fn features<T: Real>(leaf: &Leaf<T>, side: Side, x: ArrayView2<'_, T>, scratch: &mut Scratch<T>) -> Batch<T> {
     let mut batch = Batch::default();
-    batch.resize(x.nrows(), (leaf.facts.feature_dim(), 1), Form::Values);
+    let shape = TileShape { rows: x.nrows(), width: leaf.facts.feature_dim(), blocks: 1 };
+    batch.resize(shape, Form::Values);
     leaf.fill(Pass::new(side, Form::Values), x.into(), &mut batch.tile(), scratch);
     batch
 }
@@ -225,9 +227,8 @@ impl<T: Real> Projection<T> {
     fn times_frequencies(&self, weights: ArrayView2<'_, T>) -> Array2<T> {
         let mut out = Array2::zeros((weights.nrows(), self.input_dim()));
         let (weights, d) = (weights.as_standard_layout(), self.input_dim());
-        if let (Some(weights), Some(out)) = (weights.as_slice(), out.as_slice_mut()) {
-            numeric::product(Isa::best(), weights, self.count(), self.transposed().all(), out, d);
-        }
+        let (weights, elements) = (numeric::slice_of(&weights), numeric::slice_of_mut(&mut out));
+        numeric::product(Isa::best(), weights, self.count(), self.transposed().all(), elements, d);
         out
     }
 }

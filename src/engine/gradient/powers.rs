@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, ArrayView1, Axis};
 
-use super::{Rows, features};
+use super::{PulledRows, features};
 use crate::Real;
 use crate::engine::batch::Batch;
 use crate::engine::leaf::Leaf;
@@ -13,11 +13,11 @@ pub(super) fn gradient<T: Real>(
     leaf: &Leaf<T>,
     logarithms: &Logarithms,
     projection: &Projection<T>,
-    rows: Rows<'_, T>,
+    rows: PulledRows<'_, T>,
     batch: &Batch<T>,
     scratch: &mut Scratch<T>,
 ) -> Array2<f64> {
-    let Rows { side, x, cotangents } = rows;
+    let PulledRows { side, x, cotangents } = rows;
     let weigh = |(i, f)| cotangents[[i, f]] * batch.row(i).values[f];
     let weights = Array2::from_shape_fn(cotangents.dim(), weigh);
     let sums = projection.times_frequencies(weights.view());
@@ -30,8 +30,8 @@ pub(super) fn gradient<T: Real>(
             let moved = if logarithms.clamps(l, scaled) {
                 0.0
             } else if u == 0.0 {
-                let single = Single { leaf, logarithms, projection, side };
-                single.power(x, l, cotangents.row(i), batch.row(i).log_scales[0], scratch)
+                let at_zero = AtZero { leaf, logarithms, projection, side };
+                at_zero.power(x, l, cotangents.row(i), batch.row(i).log_scales[0], scratch)
             } else {
                 sums[[i, l]].widen() / u - u * sum
             };
@@ -42,16 +42,16 @@ pub(super) fn gradient<T: Real>(
     out
 }
 
-/// Features of which one coordinate is 0.
-struct Single<'a, T: Real> {
+/// What the derivative at a coordinate that is 0 needs.
+struct AtZero<'a, T: Real> {
     leaf: &'a Leaf<T>,
     logarithms: &'a Logarithms,
     projection: &'a Projection<T>,
     side: Side,
 }
 
-impl<T: Real> Single<'_, T> {
-    /// The derivative where uₗ = 0: only features with the first power of uₗ have one, the product of their other factors.
+impl<T: Real> AtZero<'_, T> {
+    /// The derivative where uₗ = 0: only features with the first power of uₗ contribute, each by the product of its other factors.
     fn power(
         &self,
         x: ArrayView1<'_, T>,

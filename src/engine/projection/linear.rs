@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::structured::Fast;
 use crate::Real;
 use crate::engine::points::{Points, SparsePoints};
-use crate::engine::{Scratch, Tile};
+use crate::engine::{Scratch, Tile, TileShape};
 use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
 use crate::frequency::structured::{Rotation, Structured};
@@ -34,7 +34,7 @@ use crate::numeric::{self, Buffer, Isa, Packed, Panels, Window};
 pub struct Projection<T> {
     frequencies: Arc<Frequencies>,
     lengthscale: Lengthscale,
-    matrix: Matrix<T>,
+    matrix: Factors<T>,
     /// 1/ℓ, if it is the same for all coordinates.
     inverse: f64,
     /// 1/ℓₖ for each coordinate, else empty.
@@ -57,8 +57,9 @@ pub enum Method {
     Structured,
 }
 
+/// What points are multiplied by.
 #[derive(Debug)]
-enum Matrix<T> {
+enum Factors<T> {
     Dense(Packed<T>),
     Structured(Fast<T>),
 }
@@ -109,7 +110,11 @@ impl<T: Real> Projection<T> {
             Some(structured) if method == Method::Structured => {
                 // Rows are no longer than their radii; points are rotated before they are divided by an isotropic ℓ.
                 let reach = longest_radius(structured) * rounding;
-                (Matrix::Structured(Fast::new(structured, lengthscale)), reach, reach.max(rounding / inverse))
+                (
+                    Factors::Structured(Fast::new(structured, lengthscale)),
+                    reach,
+                    reach.max(rounding / inverse),
+                )
             }
             _ => {
                 let rows = frequencies.rows();
@@ -117,7 +122,7 @@ impl<T: Real> Projection<T> {
                 let packed = Packed::new(rows.nrows(), rows.ncols(), element);
                 // Infinite, and still a bound, for frequencies beyond 1e150.
                 let longest = rows.rows().into_iter().map(|row| row.dot(&row).sqrt()).fold(0.0, f64::max);
-                (Matrix::Dense(packed), longest * rounding, longest * rounding)
+                (Factors::Dense(packed), longest * rounding, longest * rounding)
             }
         };
         Projection {
@@ -135,24 +140,24 @@ impl<T: Real> Projection<T> {
     /// m, the number of projections.
     pub fn count(&self) -> usize {
         match &self.matrix {
-            Matrix::Dense(packed) => packed.rows(),
-            Matrix::Structured(fast) => fast.count(),
+            Factors::Dense(packed) => packed.rows(),
+            Factors::Structured(fast) => fast.count(),
         }
     }
 
     /// d, the dimension of the points.
     pub fn input_dim(&self) -> usize {
         match &self.matrix {
-            Matrix::Dense(packed) => packed.depth(),
-            Matrix::Structured(fast) => fast.dim(),
+            Factors::Dense(packed) => packed.depth(),
+            Factors::Structured(fast) => fast.dim(),
         }
     }
 
     /// How products are taken.
     pub fn method(&self) -> Method {
         match &self.matrix {
-            Matrix::Dense(_) => Method::Dense,
-            Matrix::Structured(_) => Method::Structured,
+            Factors::Dense(_) => Method::Dense,
+            Factors::Structured(_) => Method::Structured,
         }
     }
 
@@ -196,7 +201,7 @@ impl<T: Real> Projection<T> {
         check_size("the number of rows of the products", x.nrows(), products.nrows())?;
         check_size("the number of columns of the products", self.count(), products.ncols())?;
         check_size("the number of squared norms", x.nrows(), squared_norms.len())?;
-        let shape = (x.nrows(), self.count(), 1);
+        let shape = TileShape { rows: x.nrows(), width: self.count(), blocks: 1 };
         let (values, norms) = (products.as_slice_mut(), squared_norms.as_slice_mut());
         let (Some(values), Some(norms)) = (values, norms) else {
             let (what, expected, found) = ("the stride of a row of the products", self.count(), 0);
@@ -229,7 +234,7 @@ impl<T: Real> Projection<T> {
         norms: Option<&[f64]>,
     ) {
         match (x, &self.matrix) {
-            (Points::Sparse(x), Matrix::Dense(packed)) => self.project_sparse(x, packed, tile, scratch),
+            (Points::Sparse(x), Factors::Dense(packed)) => self.project_sparse(x, packed, tile, scratch),
             (x, _) => x.densely(scratch, |x, scratch| self.project_dense(x, tile, scratch, norms)),
         }
     }
@@ -245,17 +250,17 @@ impl<T: Real> Projection<T> {
         let (x, x_stride, work) = scratch.rows_and_work(&x);
         let (out, stride) = tile.strided();
         match &self.matrix {
-            Matrix::Dense(packed) if wide && self.is_wide() => {
-                multiply_wide((x, x_stride), packed, (out, stride));
+            Factors::Dense(packed) if wide && self.is_wide() => {
+                multiply_wide(x, x_stride, packed, out, stride);
             }
-            _ => self.multiply((x, x_stride), (out, stride), work),
+            _ => self.multiply(x, x_stride, out, stride, work),
         }
         let (rows, d, safe) = (tile.rows(), self.input_dim(), self.safe());
         match norms {
             Some(norms) => norms.iter().enumerate().for_each(|(i, norm)| *tile.scale(i) = *norm),
             None => {
                 let x = Window { values: x, rows, stride: x_stride, width: d };
-                let (_, scales) = tile.rows_in(0..rows);
+                let scales = tile.rows_in(0..rows).log_scales;
                 numeric::squared_norms(Isa::best(), scales, x, self.inverse, &self.inverses);
             }
         }
@@ -269,10 +274,10 @@ impl<T: Real> Projection<T> {
 
     /// Whether threads may take ranges of the frequencies.
     pub(crate) fn is_wide(&self) -> bool {
-        matches!(&self.matrix, Matrix::Dense(packed) if packed.rows() > COLUMNS)
+        matches!(&self.matrix, Factors::Dense(packed) if packed.rows() > COLUMNS)
     }
 
-    /// As [`project`](Projection::project), to the bit, at O(m) for each coordinate that is not 0.
+    /// As [`project`](Projection::project), bit-identical, at O(m) for each coordinate that is not 0.
     fn project_sparse(
         &self,
         x: SparsePoints<'_, T>,
@@ -302,10 +307,10 @@ impl<T: Real> Projection<T> {
     }
 
     /// Rows of points and of products, each with the distance between rows.
-    fn multiply(&self, (x, x_stride): (&[T], usize), (out, stride): (&mut [T], usize), work: &mut Buffer<T>) {
+    fn multiply(&self, x: &[T], x_stride: usize, out: &mut [T], stride: usize, work: &mut Buffer<T>) {
         match &self.matrix {
-            Matrix::Dense(packed) => numeric::product(Isa::best(), x, x_stride, packed.all(), out, stride),
-            Matrix::Structured(fast) => fast.product((x, x_stride), (out, stride), work),
+            Factors::Dense(packed) => numeric::product(Isa::best(), x, x_stride, packed.all(), out, stride),
+            Factors::Structured(fast) => fast.product(x, x_stride, out, stride, work),
         }
     }
 
@@ -315,7 +320,7 @@ impl<T: Real> Projection<T> {
         // Entries of at most 1/d keep every sum below the largest frequency.
         let scale = largest.widen() * x.len() as f64;
         let small: Vec<T> = x.iter().map(|v| T::narrow(v.widen() / scale)).collect();
-        self.multiply((&small, x.len()), (out, self.count()), work);
+        self.multiply(&small, x.len(), out, self.count(), work);
         let limit = T::max_value() / T::narrow(4.0);
         for p in out {
             *p = T::narrow(p.widen() * scale).max(-limit).min(limit);
@@ -323,12 +328,8 @@ impl<T: Real> Projection<T> {
     }
 }
 
-/// The product of few rows with many frequencies, of which each thread takes ranges. The same to the bit.
-fn multiply_wide<T: Real>(
-    (x, x_stride): (&[T], usize),
-    packed: &Packed<T>,
-    (out, stride): (&mut [T], usize),
-) {
+/// The product of few rows with many frequencies, of which each thread takes ranges. Bit-identical to the product on one thread.
+fn multiply_wide<T: Real>(x: &[T], x_stride: usize, packed: &Packed<T>, out: &mut [T], stride: usize) {
     let rows = x.len().div_ceil(x_stride);
     let run = |panels: Panels<'_, T>| {
         let mut products = vec![T::zero(); rows * panels.rows()];
@@ -369,7 +370,7 @@ fn check_inverse<T: Real>(lengthscale: &Lengthscale, dim: usize) -> Result<()> {
 fn first_overflow<T: Real>(frequencies: &Frequencies, lengthscale: &Lengthscale) -> Option<usize> {
     let overflows = |v: f64| !T::narrow(v).is_finite();
     if let Some(structured) = frequencies.structured() {
-        // A row may be as long as its radius in any one coordinate.
+        // One coordinate of a row may be as large as its radius.
         let least = (0..structured.dim()).map(|k| lengthscale.at(k)).fold(f64::INFINITY, f64::min);
         let mut radii = structured.blocks().iter().flat_map(|block| &block.radii);
         return radii.position(|radius| overflows(radius / least) || overflows(least.recip()));

@@ -14,12 +14,12 @@ pub(super) struct Fast<T> {
     count: usize,
     /// 1/ℓₖ for each coordinate, if they differ.
     inverses: Vec<T>,
-    blocks: Vec<Block<T>>,
+    blocks: Vec<FactoredBlock<T>>,
 }
 
 #[derive(Debug)]
-struct Block<T> {
-    rotation: Factors<T>,
+struct FactoredBlock<T> {
+    rotation: RotationFactors<T>,
     /// The number of vertices of the simplex and its coefficients.
     simplex: Option<(usize, [T; 3])>,
     /// r/ℓ with signs, for each row.
@@ -29,7 +29,7 @@ struct Block<T> {
 }
 
 #[derive(Debug)]
-enum Factors<T> {
+enum RotationFactors<T> {
     /// ±N^{−1/2}, round by round.
     Signs(Buffer<T>),
     Planes(Vec<Plane<T>>),
@@ -49,7 +49,7 @@ impl<T: Real> Fast<T> {
             padded: structured.padded(),
             count: structured.count(),
             inverses,
-            blocks: structured.blocks().iter().map(|block| Block::new(block, inverse)).collect(),
+            blocks: structured.blocks().iter().map(|block| FactoredBlock::new(block, inverse)).collect(),
         }
     }
 
@@ -62,20 +62,15 @@ impl<T: Real> Fast<T> {
     }
 
     /// out[i · stride + j] ← ⟨ωⱼ, xᵢ/ℓ⟩ for all rows i of x, which begin every `x_stride`. `work` is a buffer.
-    pub fn product(
-        &self,
-        (x, x_stride): (&[T], usize),
-        (out, stride): (&mut [T], usize),
-        work: &mut Buffer<T>,
-    ) {
-        let planes = self.blocks.iter().any(|block| matches!(block.rotation, Factors::Planes(_)));
+    pub fn product(&self, x: &[T], x_stride: usize, out: &mut [T], stride: usize, work: &mut Buffer<T>) {
+        let planes = self.blocks.iter().any(|block| matches!(block.rotation, RotationFactors::Planes(_)));
         let work = work.take(self.padded * if planes { 1 + POINTS } else { 1 });
         let mut first = 0;
         // Block by block, so that its factors stay in cache while all points pass.
         for block in &self.blocks {
             let columns = first..first + block.scales.len();
             match &block.rotation {
-                Factors::Signs(signs) => {
+                RotationFactors::Signs(signs) => {
                     let v = &mut work[..self.padded];
                     for (i, x) in x.chunks(x_stride).enumerate() {
                         self.load(&x[..self.dim], v);
@@ -83,11 +78,11 @@ impl<T: Real> Fast<T> {
                         block.finish(v, &mut out[i * stride..][columns.clone()]);
                     }
                 }
-                Factors::Planes(planes) => {
+                RotationFactors::Planes(planes) => {
                     let (v, points) = work.split_at_mut(self.padded);
                     let points = points.as_chunks_mut::<POINTS>().0;
                     for (chunk, x) in x.chunks(x_stride * POINTS).enumerate() {
-                        self.load_points((x, x_stride), v, points);
+                        self.load_points(x, x_stride, v, points);
                         rotate_planes(Isa::best(), points, planes);
                         for l in 0..x.len().div_ceil(x_stride) {
                             v.iter_mut().zip(&*points).for_each(|(v, points)| *v = points[l]);
@@ -111,8 +106,8 @@ impl<T: Real> Fast<T> {
         tail.fill(T::zero());
     }
 
-    /// Up to [`POINTS`] points side by side; what is left of the places may hold anything.
-    fn load_points(&self, (x, x_stride): (&[T], usize), v: &mut [T], points: &mut [[T; POINTS]]) {
+    /// Up to [`POINTS`] points side by side; places without a point may hold anything.
+    fn load_points(&self, x: &[T], x_stride: usize, v: &mut [T], points: &mut [[T; POINTS]]) {
         for (l, x) in x.chunks(x_stride).enumerate() {
             self.load(&x[..self.dim], v);
             points.iter_mut().zip(&*v).for_each(|(points, v)| points[l] = *v);
@@ -120,7 +115,7 @@ impl<T: Real> Fast<T> {
     }
 }
 
-impl<T: Real> Block<T> {
+impl<T: Real> FactoredBlock<T> {
     fn new(block: &Rotated, inverse: f64) -> Self {
         let plane = |PlaneRotation { axes, angle }: &PlaneRotation| {
             let (sin, cos) = angle.sin_cos();
@@ -130,12 +125,12 @@ impl<T: Real> Block<T> {
             let (stretch, shift, last) = simplex::coefficients(block.vertices);
             (block.vertices, [stretch, shift, last].map(T::narrow))
         };
-        Block {
+        FactoredBlock {
             rotation: match &block.rotation {
                 Rotation::Hadamard(flips) => {
-                    Factors::Signs(Buffer::of(signs(flips).into_iter().map(T::narrow)))
+                    RotationFactors::Signs(Buffer::of(signs(flips).into_iter().map(T::narrow)))
                 }
-                Rotation::Givens(rotations) => Factors::Planes(rotations.iter().map(plane).collect()),
+                Rotation::Givens(rotations) => RotationFactors::Planes(rotations.iter().map(plane).collect()),
             },
             simplex: (block.vertices > 0).then(coefficients),
             scales: block.radii.iter().map(|radius| T::saturated(radius * inverse)).collect(),

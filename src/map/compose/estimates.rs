@@ -18,7 +18,7 @@ pub(in crate::map) fn rounding<T: Real>(features: usize) -> f64 {
 
 impl<T: Real> Coefficient<Map<T>> {
     /// c·Ĉ of paired rows.
-    fn random(&self, (x, y): (&ArrayRef2<T>, &ArrayRef2<T>)) -> Result<Array1<SignedLog>> {
+    fn random(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<SignedLog>> {
         let factor = SignedLog::from(self.factor);
         let times = |c: SignedLog| SignedLog { sign: c.sign * factor.sign, ..c }.scaled(factor.ln_abs);
         match &self.map {
@@ -36,7 +36,7 @@ impl<T: Real> Coefficient<Map<T>> {
 impl<T: Real> Hybrid<Map<T>> {
     /// The estimates of paired rows.
     pub(super) fn log_estimates(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<SignedLog>> {
-        let (terms, pairs) = (self.terms.len(), (x, y));
+        let terms = self.terms.len();
         let left = self.terms.iter().fold(1.0, |left, (weight, _)| left - weight.constant);
         let largest =
             self.terms.iter().fold(0.0, |top: f64, (weight, _)| top.max(weight.relative_rounding()));
@@ -45,13 +45,13 @@ impl<T: Real> Hybrid<Map<T>> {
         let mut products = rests.clone();
         for (k, (weight, base)) in self.terms.iter().enumerate() {
             let constant = SignedLog::from(weight.constant);
-            let random = weight.random(pairs)?;
+            let random = weight.random(x, y)?;
             rests.column_mut(k).assign(&random.mapv(|c| SignedLog { sign: -c.sign, ..c }));
             let weights = random.mapv(|c| cancelled([constant, c].iter(), weight.relative_rounding()));
-            products.column_mut(k).assign(&weighted(weights, base, pairs)?);
+            products.column_mut(k).assign(&weighted(weights, base, x, y)?);
         }
         let weights = rests.map_axis(Axis(1), |terms| cancelled(terms.iter(), largest));
-        products.column_mut(terms).assign(&weighted(weights, &self.rest, pairs)?);
+        products.column_mut(terms).assign(&weighted(weights, &self.rest, x, y)?);
         Ok(products.map_axis(Axis(1), |terms| SignedLog::sum(terms.iter().copied())))
     }
 }
@@ -60,7 +60,8 @@ impl<T: Real> Hybrid<Map<T>> {
 fn weighted<T: Real>(
     mut weights: Array1<SignedLog>,
     map: &Map<T>,
-    (x, y): (&ArrayRef2<T>, &ArrayRef2<T>),
+    x: &ArrayRef2<T>,
+    y: &ArrayRef2<T>,
 ) -> Result<Array1<SignedLog>> {
     let present: Vec<usize> = (0..weights.len()).filter(|i| weights[*i].sign != 0.0).collect();
     let estimates = if present.len() == weights.len() {
