@@ -74,7 +74,7 @@
 //!   structured projections 1.5 at most.
 //! - Exponentials below the smallest normal number are 0. Products of features, in hybrids and Gram matrices, may be denormal.
 //! - m counts frequencies, D features. ℓ divides points before anything else.
-//! - Points may be sparse (feature `sparse`): the cost of compressed rows is that of their non-zero entries, and
+//! - [`Points`] may be sparse (feature `sparse`): the cost of compressed rows is that of their non-zero entries, and
 //!   results are bit-identical.
 //! - Wrong shapes and parameters are [`Error`]s; the few methods that can panic, for use inside your own maps, say so.
 //!   A row with NaN or an infinity gets NaN features and does not affect other rows.
@@ -105,6 +105,7 @@ pub mod frequency;
 pub mod data;
 
 mod engine;
+mod points;
 pub mod projection;
 
 pub mod map;
@@ -120,9 +121,6 @@ pub mod machine;
 #[cfg(feature = "npy")]
 pub mod npy;
 
-#[cfg(feature = "sparse")]
-pub mod sparse;
-
 #[cfg(feature = "testing")]
 pub mod testing;
 
@@ -132,6 +130,7 @@ pub use map::{
     ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Map,
     Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
 };
+pub use points::Points;
 pub use real::Real;
 pub use signed_log::SignedLog;
 

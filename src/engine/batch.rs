@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::{Form, Points, Program, Scratch, Side, Tile};
+use super::{Form, PointsView, Program, Scratch, Side, Tile};
 use crate::Real;
 use crate::numeric::{Buffer, Window};
 
@@ -43,7 +43,7 @@ impl<T: Real> Batch<T> {
         &mut self,
         program: &Program<T>,
         (side, form): (Side, Form),
-        x: Points<'_, T>,
+        x: PointsView<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
         self.resize(x.nrows(), (program.width(), program.blocks().len()), form);

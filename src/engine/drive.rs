@@ -7,7 +7,7 @@
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayViewMut2, Axis};
 
-use super::{Form, Points, Program, Scratch, Side, Tile};
+use super::{Form, PointsView, Program, Scratch, Side, Tile};
 use crate::Real;
 use crate::numeric::{Buffer, Fence};
 
@@ -63,7 +63,7 @@ pub(crate) struct Arrays<'a, T> {
 pub(crate) fn fill<T: Real>(
     program: &Program<T>,
     (side, form): (Side, Form),
-    x: Points<'_, T>,
+    x: PointsView<'_, T>,
     arrays: Arrays<'_, T>,
 ) {
     let (n, width) = (x.nrows(), program.width());
@@ -79,7 +79,7 @@ pub(crate) fn fill<T: Real>(
 pub(crate) fn fill_values<T: Real>(
     program: &Program<T>,
     side: Side,
-    x: Points<'_, T>,
+    x: PointsView<'_, T>,
     values: ArrayViewMut2<'_, T>,
     log_scales: ArrayViewMut2<'_, f64>,
 ) {
@@ -90,7 +90,7 @@ pub(crate) fn fill_values<T: Real>(
 fn fill_by<T: Real>(
     program: &Program<T>,
     what: (Side, Form),
-    x: Points<'_, T>,
+    x: PointsView<'_, T>,
     arrays: Arrays<'_, T>,
     (rows, streamed): (usize, bool),
 ) {
@@ -146,7 +146,7 @@ impl<T: Real> Worker<T> {
         &mut self,
         program: &Program<T>,
         what: (Side, Form),
-        x: Points<'_, T>,
+        x: PointsView<'_, T>,
         arrays: Arrays<'_, T>,
         streamed: bool,
     ) {

@@ -7,7 +7,7 @@ use ndarray::{ArrayViewMut1, ArrayViewMut2, Axis};
 
 use super::batch::{Batch, Features};
 use super::drive::{SMALL, is_wide, rows_for_all_threads};
-use super::{Form, Points, Pool, Program, Scratch, Side};
+use super::{Form, PointsView, Pool, Program, Scratch, Side};
 use crate::Real;
 
 /// The largest number of partial sums that exist at a time.
@@ -43,7 +43,7 @@ struct Worker<T, W> {
 pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
     program: &Program<T>,
     what: (Side, Form),
-    x: Points<'_, T>,
+    x: PointsView<'_, T>,
     Runs { rows, bytes }: Runs,
     part: impl Fn(Range<usize>, &mut Batch<T>, &mut W) -> A + Sync,
     mut add: impl FnMut(A),
@@ -78,7 +78,7 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
 pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
     program: &Program<T>,
     what: (Side, Form),
-    x: Points<'_, T>,
+    x: PointsView<'_, T>,
     out: ArrayViewMut2<'_, U>,
     work: usize,
     write: impl Fn(Range<usize>, &mut Batch<T>, ArrayViewMut2<'_, U>, &mut W) + Sync,
@@ -102,7 +102,7 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
 pub(crate) fn map_pairs<T: Real, U: Send + Sync>(
     program: &Program<T>,
     form: Form,
-    (x, y): (Points<'_, T>, Points<'_, T>),
+    (x, y): (PointsView<'_, T>, PointsView<'_, T>),
     out: ArrayViewMut1<'_, U>,
     pair: impl Fn(Features<'_, T>, Features<'_, T>) -> U + Sync,
 ) {

@@ -50,7 +50,7 @@ pub(crate) use input::{Input, Linear, Matrix};
 pub(crate) use leaf::Leaf;
 pub(crate) use logarithms::Logarithms;
 pub(crate) use plan::{Pass, Plan, Program, ranges};
-pub(crate) use points::Points;
+pub(crate) use points::PointsView;
 #[cfg(feature = "sparse")]
 pub(crate) use points::SparsePoints;
 pub(crate) use pool::Pool;

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::batch::{Batch, Features};
 use super::plan::{Pass, Plan, ranges};
-use super::{Facts, Form, Lift, Points, Scratch, Side, Tile};
+use super::{Facts, Form, Lift, PointsView, Scratch, Side, Tile};
 use crate::Real;
 use crate::kernel::Activation;
 use crate::numeric::{self, Isa, LINE, Left, Product};
@@ -149,7 +149,7 @@ impl<T: Real> Sum<T> {
         self.parts.iter_mut().map(|part| &mut part.plan)
     }
 
-    pub fn fill(&self, pass: Pass, x: Points<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+    pub fn fill(&self, pass: Pass, x: PointsView<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         let mut room = scratch.take_batch();
         self.fill_parts(pass, x, &mut room, scratch);
         match pass.form {
@@ -160,7 +160,13 @@ impl<T: Real> Sum<T> {
     }
 
     /// The features of all parts side by side.
-    pub fn fill_parts(&self, pass: Pass, x: Points<'_, T>, room: &mut Batch<T>, scratch: &mut Scratch<T>) {
+    pub fn fill_parts(
+        &self,
+        pass: Pass,
+        x: PointsView<'_, T>,
+        room: &mut Batch<T>,
+        scratch: &mut Scratch<T>,
+    ) {
         room.resize(x.nrows(), self.room, pass.form);
         let mut tile = room.tile();
         for part in &self.parts {

@@ -10,10 +10,10 @@ use super::chunk::{self, BLOCK, Chunk, Data, Room, Source, cuts};
 use super::rows::Rows;
 use super::sums::Sums;
 use super::totals::{MOST, TooLarge};
-use crate::Real;
-use crate::engine::Points;
+use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
+use crate::{Points, Real};
 
 /// The sums over training points that determine a ridge regression: updated in batches, and mergeable. Approximate: the
 /// kernel is the map's estimate.
@@ -173,21 +173,21 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
     /// has no finite features, [`Row`](Error::Row) if a row is counted already, [`Parameter`](Error::Parameter) if a
     /// sum would exceed 1e288, or after 16 million updates. The statistics are unchanged then.
-    pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
-        self.take_in(x.view().into(), targets, None)
+    pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
+        self.take_in((x.into().view(), targets, None))
     }
 
     /// As [`update`](RidgeStatistics::update), with a weight for each row: how often the row counts.
     ///
     /// # Errors
     /// As [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
-    pub fn update_weighted(
+    pub fn update_weighted<'a>(
         &mut self,
-        x: &ArrayRef2<T>,
+        x: impl Into<Points<'a, T>>,
         targets: &ArrayRef2<T>,
         weights: &ArrayRef1<f64>,
     ) -> Result<()> {
-        self.take_in(x.view().into(), targets, Some(weights))
+        self.take_in((x.into().view(), targets, Some(weights)))
     }
 
     /// As [`update`](RidgeStatistics::update), with labels below the number of targets: each class has a target that is 1
@@ -195,23 +195,15 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// As [`update`](RidgeStatistics::update); [`Parameter`](Error::Parameter) if a label is too large.
-    pub fn update_labels(&mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<()> {
-        self.take_in_labels(x.view().into(), labels)
+    pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
+        let targets = one_hot(labels, self.targets())?;
+        self.take_in((x.into().view(), &targets, None))
     }
 
-    pub(crate) fn take_in_labels(&mut self, x: Points<'_, T>, labels: &[usize]) -> Result<()> {
-        self.take_in(x, &one_hot(labels, self.targets())?, None)
-    }
-
-    pub(crate) fn take_in(
-        &mut self,
-        x: Points<'_, T>,
-        targets: &ArrayRef2<T>,
-        weights: Option<&ArrayRef1<f64>>,
-    ) -> Result<()> {
-        let range = self.next..self.next.saturating_add(x.nrows() as u64);
+    fn take_in(&mut self, given: Given<'_, T>) -> Result<()> {
+        let range = self.next..self.next.saturating_add(given.0.nrows() as u64);
         let rows = self.rows.with(&Rows::from(range.clone()))?;
-        self.add((x.rows(0..x.nrows()), targets, weights), range.start, 1.0)?;
+        self.add(given, range.start, 1.0)?;
         (self.rows, self.next) = (rows, range.end);
         Ok(())
     }
@@ -222,15 +214,19 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// As [`update_weighted`](RidgeStatistics::update_weighted); [`Row`](Error::Row) if a row is not held.
-    pub fn downdate(
+    pub fn downdate<'a>(
         &mut self,
         first: u64,
-        x: &ArrayRef2<T>,
+        x: impl Into<Points<'a, T>>,
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        let rows = self.rows.without(first..first.saturating_add(x.nrows() as u64))?;
-        self.add((x.view().into(), targets, weights), first, -1.0)?;
+        self.take_out(first, (x.into().view(), targets, weights))
+    }
+
+    fn take_out(&mut self, first: u64, given: Given<'_, T>) -> Result<()> {
+        let rows = self.rows.without(first..first.saturating_add(given.0.nrows() as u64))?;
+        self.add(given, first, -1.0)?;
         self.rows = rows;
         Ok(())
     }
@@ -305,7 +301,7 @@ impl<T: Real> RidgeStatistics<T> {
 }
 
 /// Points, targets and weights.
-type Given<'a, T> = (Points<'a, T>, &'a ArrayRef2<T>, Option<&'a ArrayRef1<f64>>);
+type Given<'a, T> = (PointsView<'a, T>, &'a ArrayRef2<T>, Option<&'a ArrayRef1<f64>>);
 
 /// Rejects more summands than can be added exactly.
 fn check_parts(parts: u64) -> Result<()> {
