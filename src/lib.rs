@@ -116,7 +116,7 @@ pub mod apply;
 pub mod manual;
 
 #[doc(hidden)]
-pub mod machine;
+pub mod workbench;
 
 #[cfg(feature = "npy")]
 pub mod npy;
