@@ -34,6 +34,7 @@
 //! | [`Hyperbolic`] | 2m, positive | x = −y | as positive, with lower variance for each projection |
 //! | [`Gerf`] with s = 1 and real A (OPRF) | m, positive | – | as positive, for points of larger norms: A comes from the data |
 //! | [`DenseExponential`] | m, positive | – | as OPRF, for data whose sums x + y are large in few directions: all from the data ([`manual::shaped`]) |
+//! | [`Importance`] | m, positive | – | the density of the frequencies is your own: weights correct for it |
 //! | [`ComplexExponential`] | m or 2m | Ax + A⁻ᵀy = 0 | queries and keys lie around known centres |
 //! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign (with a [`Shift`](map::Shift): positive) |
 //! | [`Hybrid`](compose::Hybrid) | products of those of its parts | x = y and x = −y | pairs of both kinds occur |
@@ -73,6 +74,7 @@
 //!   errors are 1 eps at d = 64, 4 at d = 1024 and 7 at d = 4096, since ω·x is one sum over the coordinates; with
 //!   structured projections 1.5 at most.
 //! - Exponentials below the smallest normal number are 0. Products of features, in hybrids and Gram matrices, may be denormal.
+//! - Weights of rows and of pairs of rows are `f64`, for points of any scalar.
 //! - m counts frequencies, D features. ℓ divides points before anything else.
 //! - [`Points`] may be sparse (feature `sparse`): the cost of compressed rows is that of their non-zero entries, and
 //!   results are bit-identical.
@@ -127,8 +129,8 @@ pub mod testing;
 pub use error::{Error, Result};
 pub use frequency::{rng, rng_of_step};
 pub use map::{
-    ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Map,
-    Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
+    ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic,
+    Importance, Map, Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
 };
 pub use points::Points;
 pub use real::Real;

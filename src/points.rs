@@ -16,8 +16,11 @@ use crate::engine::SparsePoints;
 ///
 /// These are, by reference, all arrays of two dimensions and any layout (owned, shared, views), and views by value. With
 /// the feature `sparse` they are matrices of the crate [`sprs`](https://docs.rs/sprs), by reference or as views: results
-/// have the bits of the same points in a dense array. Methods whose page says "dense" take arrays alone, because they read
-/// every coordinate: [`to_dense`](Points::to_dense) writes them out.
+/// have the bits of the same points in a dense array.
+///
+/// Features and kernel and ridge regression take points so. What reads every coordinate takes dense arrays alone: Gram
+/// matrices, estimates of pairs, gradients, attention, sampling, standardisations, statistics and shapes.
+/// [`to_dense`](Points::to_dense) writes sparse points out for them.
 ///
 /// # Cost
 /// Dense points and compressed rows are borrowed. Compressed columns are converted to rows with each conversion: make
@@ -64,12 +67,12 @@ use crate::engine::SparsePoints;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Points<'a, T: Real> {
-    rows: Rows<'a, T>,
+    layout: Layout<'a, T>,
 }
 
 /// Where coordinates are.
 #[derive(Clone, Debug)]
-enum Rows<'a, T: Real> {
+enum Layout<'a, T: Real> {
     Dense(ArrayView2<'a, T>),
     #[cfg(feature = "sparse")]
     Compressed(Compressed<'a, T>),
@@ -103,17 +106,17 @@ impl<T: Real> Points<'_, T> {
 
     /// What the engine reads.
     pub(crate) fn view(&self) -> PointsView<'_, T> {
-        match &self.rows {
-            Rows::Dense(x) => PointsView::Dense(x.view()),
+        match &self.layout {
+            Layout::Dense(x) => PointsView::Dense(x.view()),
             #[cfg(feature = "sparse")]
-            Rows::Compressed(x) => PointsView::Sparse(x.view()),
+            Layout::Compressed(x) => PointsView::Sparse(x.view()),
         }
     }
 }
 
 impl<'a, T: Real> From<ArrayView2<'a, T>> for Points<'a, T> {
     fn from(x: ArrayView2<'a, T>) -> Self {
-        Points { rows: Rows::Dense(x) }
+        Points { layout: Layout::Dense(x) }
     }
 }
 
@@ -132,12 +135,12 @@ impl<'a, T: Real, S: Data<Elem = T>> From<&'a ArrayBase<S, Ix2>> for Points<'a, 
 /// Borrows what was converted before.
 impl<'a, T: Real> From<&'a Points<'_, T>> for Points<'a, T> {
     fn from(x: &'a Points<'_, T>) -> Self {
-        let rows = match &x.rows {
-            Rows::Dense(x) => Rows::Dense(x.view()),
+        let layout = match &x.layout {
+            Layout::Dense(x) => Layout::Dense(x.view()),
             #[cfg(feature = "sparse")]
-            Rows::Compressed(x) => Rows::Compressed(x.borrowed()),
+            Layout::Compressed(x) => Layout::Compressed(x.borrowed()),
         };
-        Points { rows }
+        Points { layout }
     }
 }
 
@@ -159,7 +162,7 @@ impl<'a, T: Real> From<CsMatView<'a, T>> for Points<'a, T> {
             let (starts, columns, values) = x.into_raw_storage();
             Compressed { starts: from_zero(starts), columns: columns.into(), values: values.into(), dim }
         };
-        Points { rows: Rows::Compressed(compressed) }
+        Points { layout: Layout::Compressed(compressed) }
     }
 }
 

@@ -63,7 +63,7 @@ impl Clustering {
     /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points.
     pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, rng: &mut R) -> Result<Self> {
         check_positive("the number of clusters k", k)?;
-        let points = Points::new(points)?;
+        let points = Unclustered::new(points)?;
         let centres = lloyd(&points, first_centres(&points, k, rng)?);
         Clustering::new(centres)?.with_points(&points)
     }
@@ -110,10 +110,10 @@ impl Clustering {
     /// [`of`](Clustering::of).
     pub fn with_spread_of<T: Real>(self, points: &ArrayRef2<T>) -> Result<Self> {
         check_size("the number of columns of the points", self.dim(), points.ncols())?;
-        self.with_points(&Points::new(points)?)
+        self.with_points(&Unclustered::new(points)?)
     }
 
-    fn with_points(mut self, points: &Points) -> Result<Self> {
+    fn with_points(mut self, points: &Unclustered) -> Result<Self> {
         let mut members: Vec<Vec<f64>> = vec![Vec::new(); self.len()];
         points.rows().for_each(|point| members[self.nearest_to(point)].extend(point));
         for (members, mut row) in members.into_iter().zip(self.mean_squares.rows_mut()) {
@@ -179,16 +179,16 @@ fn check_rows<'a>(what: &'static str, mut rows: impl Iterator<Item = &'a [f64]>)
 }
 
 /// Validated points in standard layout.
-struct Points {
+struct Unclustered {
     values: Vec<f64>,
     dim: usize,
 }
 
-impl Points {
+impl Unclustered {
     fn new<T: Real>(points: &ArrayRef2<T>) -> Result<Self> {
         check_positive("the dimension d", points.ncols())?;
         let values = points.iter().map(|v| v.widen()).collect();
-        let points = Points { values, dim: points.ncols() };
+        let points = Unclustered { values, dim: points.ncols() };
         check_rows("the points", points.rows())?;
         Ok(points)
     }
@@ -203,7 +203,7 @@ impl Points {
 }
 
 /// Initial centres by k-means++.
-fn first_centres<R: Rng + ?Sized>(points: &Points, k: usize, rng: &mut R) -> Result<Array2<f64>> {
+fn first_centres<R: Rng + ?Sized>(points: &Unclustered, k: usize, rng: &mut R) -> Result<Array2<f64>> {
     let n = points.rows().len();
     if n == 0 {
         return Err(Error::NoData { what: "k-means" });
@@ -232,7 +232,7 @@ fn first_centres<R: Rng + ?Sized>(points: &Points, k: usize, rng: &mut R) -> Res
 }
 
 /// The candidate with the smallest resulting sum of squared distances; the first if several are equal.
-fn best(points: &Points, distances: &[f64], candidates: &[usize]) -> usize {
+fn best(points: &Unclustered, distances: &[f64], candidates: &[usize]) -> usize {
     let largest = distances.iter().copied().fold(0.0, f64::max);
     let left = |candidate: &usize| -> f64 {
         let to = |point: &[f64]| squared_distance(Isa::best(), point, points.row(*candidate));
@@ -259,7 +259,7 @@ fn draw<R: Rng + ?Sized>(weights: &[f64], rng: &mut R) -> Option<usize> {
 }
 
 /// Moves centres to the means of their points until no point changes its cluster.
-fn lloyd(points: &Points, mut centres: Array2<f64>) -> Array2<f64> {
+fn lloyd(points: &Unclustered, mut centres: Array2<f64>) -> Array2<f64> {
     let mut clusters = Vec::new();
     for _ in 0..STEPS {
         let assigned = assign(points, &centres);
@@ -273,7 +273,7 @@ fn lloyd(points: &Points, mut centres: Array2<f64>) -> Array2<f64> {
 }
 
 /// The cluster of each point. Empty clusters get a point if enough points differ from their centres.
-fn assign(points: &Points, centres: &Array2<f64>) -> Vec<usize> {
+fn assign(points: &Unclustered, centres: &Array2<f64>) -> Vec<usize> {
     let (mut clusters, mut distances): (Vec<usize>, Vec<f64>) = points
         .rows()
         .map(|point| nearest(Isa::best(), centres.as_slice().unwrap_or_default(), point))
@@ -297,7 +297,7 @@ fn assign(points: &Points, centres: &Array2<f64>) -> Vec<usize> {
     clusters
 }
 
-fn move_to_means(points: &Points, clusters: &[usize], centres: &mut Array2<f64>) {
+fn move_to_means(points: &Unclustered, clusters: &[usize], centres: &mut Array2<f64>) {
     let mut offsets = Array2::<f64>::zeros(centres.dim());
     let mut counts = vec![0.0; centres.nrows()];
     for (point, cluster) in points.rows().zip(clusters) {
@@ -346,13 +346,13 @@ mod tests {
 
     #[test]
     fn empty_clusters_get_the_farthest_points() {
-        let points = Points::new(&arr2(&[[0.0], [1.0], [10.0], [12.0], [30.0]])).unwrap();
+        let points = Unclustered::new(&arr2(&[[0.0], [1.0], [10.0], [12.0], [30.0]])).unwrap();
         // No point is near the second and the third centre.
         let centres = arr2(&[[0.0], [1000.0], [2000.0]]);
         assert_eq!(assign(&points, &centres), [0, 0, 0, 2, 1]);
         assert_eq!(lloyd(&points, centres), arr2(&[[0.5], [30.0], [11.0]]));
         // No point moves if all points equal their centres.
-        let equal = Points::new(&arr2(&[[2.0], [2.0]])).unwrap();
+        let equal = Unclustered::new(&arr2(&[[2.0], [2.0]])).unwrap();
         assert_eq!(assign(&equal, &arr2(&[[2.0], [5.0]])), [0, 0]);
         assert_eq!(lloyd(&equal, arr2(&[[2.0], [5.0]])), arr2(&[[2.0], [5.0]]));
     }
