@@ -59,7 +59,8 @@
 //! - [`Error`], [`Real`], [`SignedLog`]; vectorised loops and special functions (private); linear algebra ([`linalg`])
 //! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
 //! - frequencies and couplings ([`frequency`]); parameters from data ([`data`])
-//! - the engine (private): projections and lifts of tiles of points, threads, folds over features without storing them
+//! - the engine (private): projections and lifts of tiles of points, threads, folds over features without storing them;
+//!   beside it [`Points`], which it reads
 //! - feature maps ([`map`]) and their recipes
 //! - within them sums of products of maps, a map for each pair of clusters, and maps at transformed points ([`compose`])
 //! - applications ([`apply`]): kernel and ridge regression, [attention](apply::attention), [softmax

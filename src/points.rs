@@ -37,7 +37,7 @@ use crate::engine::SparsePoints;
 /// ```
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::ndarray::{Array2, s};
-/// use random_features::{Points, Result, Side, Trigonometric};
+/// use random_features::{Points, Side, Trigonometric};
 ///
 /// let map = Trigonometric.gaussian::<f32>(Orthogonal.draw(1000, 64, 1)?, 5.0)?;
 /// let dense = Array2::ones((5, 1000));

@@ -19,7 +19,8 @@ const ROWS: usize = 12;
 /// underflow; where the logarithms of all weights overflow, ŷ is the mean.
 ///
 /// # Cost
-/// O(n t d) to predict, O(n d) memory: what [`Smoother`](super::Smoother) approximates without either.
+/// O(n t d) to predict, O(n d) memory: what [`Smoother`](super::Smoother) approximates without either. Sparse points are
+/// written out.
 ///
 /// # Example
 /// ```
