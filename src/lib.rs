@@ -34,6 +34,7 @@
 //! | [`Hyperbolic`] | 2m, positive | x = −y | as positive, with lower variance for each projection |
 //! | [`Gerf`] with s = 1 and real A (OPRF) | m, positive | – | as positive, for points of larger norms: A comes from the data |
 //! | [`DenseExponential`] | m, positive | – | as OPRF, for data whose sums x + y are large in few directions: all from the data ([`manual::shaped`]) |
+//! | [`Importance`] | m, positive | – | the density of the frequencies is your own: weights correct for it |
 //! | [`ComplexExponential`] | m or 2m | Ax + A⁻ᵀy = 0 | queries and keys lie around known centres |
 //! | [`Poisson`], [`Geometric`] | m, signed | – | coordinates are few and of one sign (with a [`Shift`](map::Shift): positive) |
 //! | [`Hybrid`](compose::Hybrid) | products of those of its parts | x = y and x = −y | pairs of both kinds occur |
@@ -58,7 +59,8 @@
 //! - [`Error`], [`Real`], [`SignedLog`]; vectorised loops and special functions (private); linear algebra ([`linalg`])
 //! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
 //! - frequencies and couplings ([`frequency`]); parameters from data ([`data`])
-//! - the engine (private): projections and lifts of tiles of points, threads, folds over features without storing them
+//! - the engine (private): projections and lifts of tiles of points, threads, folds over features without storing them;
+//!   beside it [`Points`], which it reads
 //! - feature maps ([`map`]) and their recipes
 //! - within them sums of products of maps, a map for each pair of clusters, and maps at transformed points ([`compose`])
 //! - applications ([`apply`]): kernel and ridge regression, [attention](apply::attention), [softmax
@@ -73,8 +75,9 @@
 //!   errors are 1 eps at d = 64, 4 at d = 1024 and 7 at d = 4096, since ω·x is one sum over the coordinates; with
 //!   structured projections 1.5 at most.
 //! - Exponentials below the smallest normal number are 0. Products of features, in hybrids and Gram matrices, may be denormal.
+//! - Weights of rows and of pairs of rows are `f64`, for points of any scalar.
 //! - m counts frequencies, D features. ℓ divides points before anything else.
-//! - Points may be sparse (feature `sparse`): the cost of compressed rows is that of their non-zero entries, and
+//! - [`Points`] may be sparse (feature `sparse`): the cost of compressed rows is that of their non-zero entries, and
 //!   results are bit-identical.
 //! - Wrong shapes and parameters are [`Error`]s; the few methods that can panic, for use inside your own maps, say so.
 //!   A row with NaN or an infinity gets NaN features and does not affect other rows.
@@ -107,6 +110,7 @@ pub mod frequency;
 pub mod data;
 
 mod engine;
+mod points;
 pub mod projection;
 
 pub mod map;
@@ -117,13 +121,10 @@ pub mod apply;
 pub mod manual;
 
 #[doc(hidden)]
-pub mod machine;
+pub mod workbench;
 
 #[cfg(feature = "npy")]
 pub mod npy;
-
-#[cfg(feature = "sparse")]
-pub mod sparse;
 
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -131,9 +132,10 @@ pub mod testing;
 pub use error::{Error, Result};
 pub use frequency::{rng, rng_of_step};
 pub use map::{
-    ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Map,
-    Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
+    ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic,
+    Importance, Map, Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,
 };
+pub use points::Points;
 pub use real::Real;
 pub use signed_log::SignedLog;
 

@@ -13,8 +13,9 @@ use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_m
 use ndarray::Array2;
 use rand::distr::{Distribution, StandardUniform};
 use random_features::frequency::{Independent, draw};
-use random_features::machine::{Lift, Scratch, project};
+use random_features::map::Lift;
 use random_features::projection::Projection;
+use random_features::workbench::{Scratch, project};
 use random_features::{Hyperbolic, Map, Positive, Real, Side, Trigonometric, rng};
 
 use per_feature::PerFeature;

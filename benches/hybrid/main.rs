@@ -20,8 +20,8 @@ use std::time::Instant;
 use ndarray::Array2;
 use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Frequencies, Independent, draw};
-use random_features::machine::{Scratch, project};
 use random_features::projection::Projection;
+use random_features::workbench::{Scratch, project};
 use random_features::{Hyperbolic, Map, Real, Result, Side, Trigonometric, rng};
 
 /// The dimension of the points.

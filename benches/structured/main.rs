@@ -11,8 +11,8 @@ use std::time::Instant;
 use ndarray::{Array2, Axis};
 use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::{Coupling, Givens, Hadamard, Simplex, draw};
-use random_features::machine::{Scratch, project};
 use random_features::projection::{Method, Projection};
+use random_features::workbench::{Scratch, project};
 use random_features::{Real, Result, rng};
 
 /// Points of a tile, and tiles of points.

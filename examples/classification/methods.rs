@@ -119,7 +119,8 @@ impl Method {
             (Source::Exact, Model::Ridge) => {
                 let gram = kernel.gram(&train.points, &train.points)?;
                 let model = KernelRidge::fit(&gram, &indicators(train, classes), EXACT_LAMBDA)?;
-                let classes = |x: ArrayView2<'_, f64>| model.classify(&kernel.gram(&x, &train.points)?);
+                let classes =
+                    |x: ArrayView2<'_, f64>| model.classify_from_gram(&kernel.gram(&x, &train.points)?);
                 Ok(([classes(a)?, classes(b)?], None))
             }
             (Source::Features(map, coupling), Model::Regression) => {

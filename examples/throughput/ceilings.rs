@@ -4,7 +4,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use random_features::Real;
-use random_features::machine::{self, Lift};
+use random_features::map::Lift;
+use random_features::workbench;
 use rayon::prelude::*;
 
 use crate::work::Cost;
@@ -57,12 +58,12 @@ impl Ceilings {
 
 /// Operations a second of one thread.
 pub fn multiply_adds_of_one<T: Real>() -> f64 {
-    rate(OPERATIONS, |rounds| machine::multiply_adds::<T>(black_box(rounds)))
+    rate(OPERATIONS, |rounds| workbench::multiply_adds::<T>(black_box(rounds)))
 }
 
 /// Operations a second of all threads.
 fn multiply_adds<T: Real>() -> f64 {
-    rate_of_all(OPERATIONS, |rounds| machine::multiply_adds::<T>(black_box(rounds)))
+    rate_of_all(OPERATIONS, |rounds| workbench::multiply_adds::<T>(black_box(rounds)))
 }
 
 /// Exponents a second of all threads.

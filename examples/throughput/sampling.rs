@@ -6,7 +6,7 @@ use std::time::Instant;
 use rand::distr::{Distribution, StandardUniform};
 use random_features::apply::softmax_sampling::SoftmaxSampler;
 use random_features::frequency::Frequencies;
-use random_features::machine::Lift;
+use random_features::map::Lift;
 use random_features::{Positive, Real, rng};
 
 use crate::request::Request;

@@ -12,9 +12,10 @@ use random_features::apply::RidgeStatistics;
 use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Frequencies, Hadamard, Independent, Orthogonal, draw, draw_poisson};
 use random_features::linalg::{Backend, Scalar};
-use random_features::machine::{Lift, Scratch, project as project_tile};
+use random_features::map::Lift;
 use random_features::projection::{Method, Projection};
 use random_features::theory::gerf::GerfSign;
+use random_features::workbench::{Scratch, project as project_tile};
 use random_features::{Gerf, Hyperbolic, Map, Poisson, Positive, Real, Side, Trigonometric, rng};
 
 use crate::request::{Case, Request, SIGNS, TILE};

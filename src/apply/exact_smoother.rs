@@ -3,12 +3,12 @@
 use ndarray::{Array2, ArrayRef2, ArrayView1, Axis};
 
 use super::{check_targets, check_training, largest_columns, one_hot};
-use crate::engine::for_runs;
+use crate::engine::{PointsView, for_runs};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
 use crate::map::check_addressable;
 use crate::numeric::slice_of;
-use crate::{Real, SignedLog};
+use crate::{Points, Real, SignedLog};
 
 /// The number of rows that are predicted together.
 const ROWS: usize = 12;
@@ -20,7 +20,8 @@ const ROWS: usize = 12;
 /// underflow; where the logarithms of all weights overflow, ŷ is the mean.
 ///
 /// # Cost
-/// O(n t d) to predict, O(n d) memory: what [`Smoother`](super::Smoother) approximates without either.
+/// O(n t d) to predict, O(n d) memory: what [`Smoother`](super::Smoother) approximates without either. Sparse points are
+/// written out.
 ///
 /// # Example
 /// ```
@@ -58,8 +59,12 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite;
     /// nothing is added on error.
-    pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
-        check_training(x.view().into(), self.x.ncols(), targets, self.targets.ncols())?;
+    pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
+        self.take_in(x.into().view(), targets)
+    }
+
+    fn take_in(&mut self, x: PointsView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
+        check_training(x, self.x.ncols(), targets, self.targets.ncols())?;
         let count = self.x.nrows() as f64 + x.nrows() as f64;
         let full = |_| Error::Parameter {
             name: "the number of training points",
@@ -69,7 +74,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         // Room for both first, so that nothing is half taken in. Amortised: no update copies all that came before.
         self.x.reserve_rows(x.nrows()).map_err(full)?;
         self.targets.reserve_rows(x.nrows()).map_err(full)?;
-        self.x.append(Axis(0), x.view()).map_err(full)?;
+        self.x.append(Axis(0), x.to_dense().view()).map_err(full)?;
         self.targets.append(Axis(0), targets.view()).map_err(full)?;
         Ok(())
     }
@@ -78,8 +83,9 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     ///
     /// # Errors
     /// As [`update`](ExactSmoother::update); [`Parameter`](Error::Parameter) if a label is too large.
-    pub fn update_labels(&mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<()> {
-        self.update(x, &one_hot(labels, self.targets.ncols())?)
+    pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
+        let targets = one_hot(labels, self.targets.ncols())?;
+        self.take_in(x.into().view(), &targets)
     }
 
     /// The regression ŷ at the rows of `x`: t × targets; the mean of the targets where the weights of a signed kernel do not
@@ -88,7 +94,11 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
     /// training point.
-    pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
+    pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
+        self.predictions(x.into().view())
+    }
+
+    fn predictions(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
         self.check(x)?;
         let means = self
             .targets
@@ -99,7 +109,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         Ok(self.apply(x, |sum, total, j| T::narrow(if total <= 0.0 { means[j] } else { sum / total })))
     }
 
-    fn check(&self, x: &ArrayRef2<T>) -> Result<()> {
+    fn check(&self, x: PointsView<'_, T>) -> Result<()> {
         check_size("the number of columns of x", self.x.ncols(), x.ncols())?;
         if self.x.nrows() == 0 {
             return Err(Error::NoData { what: "a prediction" });
@@ -108,11 +118,12 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     }
 
     /// Lets `entry(Σᵢ K(x, xᵢ) yᵢ, Σᵢ K(x, xᵢ), target)` compute each entry, up to a positive factor of the row.
-    fn apply<U>(&self, x: &ArrayRef2<T>, entry: impl Fn(f64, f64, usize) -> U + Sync) -> Array2<U>
+    fn apply<U>(&self, x: PointsView<'_, T>, entry: impl Fn(f64, f64, usize) -> U + Sync) -> Array2<U>
     where
         U: Clone + Default + Send + Sync,
     {
         let mut out = Array2::default((x.nrows(), self.targets.ncols()));
+        let x = x.to_dense();
         let x = x.as_standard_layout();
         let work = x.len().saturating_mul(self.x.nrows());
         for_runs(
@@ -153,7 +164,11 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     ///
     /// # Errors
     /// As [`predict`](ExactSmoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
-    pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
+    pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
+        self.classes(x.into().view())
+    }
+
+    fn classes(&self, x: PointsView<'_, T>) -> Result<Vec<usize>> {
         self.check(x)?;
         largest_columns(&self.apply(x, |sum, _, _| sum))
     }

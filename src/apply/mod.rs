@@ -25,11 +25,16 @@ pub use smoother::Smoother;
 use ndarray::{Array2, ArrayRef2};
 
 use crate::Real;
-use crate::engine::Points;
+use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 
 /// Checks training points in ℝᵈ and their targets, of which each point has `count`.
-fn check_training<T: Real>(x: Points<'_, T>, d: usize, targets: &ArrayRef2<T>, count: usize) -> Result<()> {
+fn check_training<T: Real>(
+    x: PointsView<'_, T>,
+    d: usize,
+    targets: &ArrayRef2<T>,
+    count: usize,
+) -> Result<()> {
     check_size("the number of columns of x", d, x.ncols())?;
     check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
     check_size("the number of columns of targets", count, targets.ncols())?;

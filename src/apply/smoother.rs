@@ -6,11 +6,11 @@ use ndarray::{Array2, ArrayRef2, s};
 
 use super::sums::{Applied, Out, SumBuffers, Sums, rows};
 use super::{check_targets, check_training, largest_columns, one_hot};
-use crate::Real;
-use crate::engine::{Batch, Points, Pool, Runs, Side, fold, map_rows};
+use crate::engine::{Batch, PointsView, Pool, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::{Map, check_addressable};
 use crate::numeric::slice_of;
+use crate::{Points, Real};
 
 /// The number of points that are summed in the scalar type; it grows with the number of targets.
 fn run(targets: usize) -> usize {
@@ -82,11 +82,11 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared
     /// norm is not finite; nothing is added on error.
-    pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
-        self.take_in(x.view().into(), targets)
+    pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
+        self.take_in(x.into().view(), targets)
     }
 
-    pub(crate) fn take_in(&mut self, x: Points<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
+    fn take_in(&mut self, x: PointsView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
         check_training(x, self.map.input_dim(), targets, self.totals.len())?;
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (targets_count, width) = (self.totals.len(), program.width());
@@ -126,12 +126,9 @@ impl<T: Real> Smoother<T> {
     ///
     /// # Errors
     /// As [`update`](Smoother::update); [`Parameter`](Error::Parameter) if a label is too large.
-    pub fn update_labels(&mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<()> {
-        self.take_in_labels(x.view().into(), labels)
-    }
-
-    pub(crate) fn take_in_labels(&mut self, x: Points<'_, T>, labels: &[usize]) -> Result<()> {
-        self.take_in(x, &one_hot(labels, self.totals.len())?)
+    pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
+        let targets = one_hot(labels, self.totals.len())?;
+        self.take_in(x.into().view(), &targets)
     }
 
     /// The regression ŷ at the rows of `x`: t × targets. For labels, estimates of the classes' probabilities.
@@ -141,12 +138,8 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
     /// training point.
-    pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
-        self.predictions(x.view().into())
-    }
-
-    pub(crate) fn predictions(&self, x: Points<'_, T>) -> Result<Array2<T>> {
-        self.apply(x, self.totals.len(), |sums, j| T::narrow(self.regression(sums, j)))
+    pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
+        self.apply(x.into().view(), self.totals.len(), |sums, j| T::narrow(self.regression(sums, j)))
     }
 
     /// As [`predict`](Smoother::predict), and the rows of `x`, ascending, whose total weight is not positive: there the
@@ -155,7 +148,11 @@ impl<T: Real> Smoother<T> {
     ///
     /// # Errors
     /// As [`predict`](Smoother::predict).
-    pub fn predict_and_report(&self, x: &ArrayRef2<T>) -> Result<(Array2<T>, Vec<usize>)> {
+    pub fn predict_and_report<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<(Array2<T>, Vec<usize>)> {
+        self.predictions_and_report(x.into().view())
+    }
+
+    fn predictions_and_report(&self, x: PointsView<'_, T>) -> Result<(Array2<T>, Vec<usize>)> {
         let targets = self.totals.len();
         let entry = |sums: &[f64], j| {
             if j < targets {
@@ -164,7 +161,7 @@ impl<T: Real> Smoother<T> {
                 T::narrow(f64::from(u8::from(sums[targets] <= 0.0)))
             }
         };
-        let all = self.apply(x.view().into(), targets + 1, entry)?;
+        let all = self.apply(x, targets + 1, entry)?;
         let marked = |(row, mark): (usize, &T)| (*mark > T::zero()).then_some(row);
         let rows = all.column(targets).iter().enumerate().filter_map(marked).collect();
         Ok((all.slice_move(s![.., ..targets]), rows))
@@ -181,18 +178,14 @@ impl<T: Real> Smoother<T> {
     ///
     /// # Errors
     /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
-    pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
-        self.classes(x.view().into())
-    }
-
-    pub(crate) fn classes(&self, x: Points<'_, T>) -> Result<Vec<usize>> {
-        largest_columns(&self.apply(x, self.totals.len(), |sums, j| sums[j])?)
+    pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
+        largest_columns(&self.apply(x.into().view(), self.totals.len(), |sums, j| sums[j])?)
     }
 
     /// Lets `entry(sums of a row, column)` compute each entry of a result of so many columns.
     fn apply<U>(
         &self,
-        x: Points<'_, T>,
+        x: PointsView<'_, T>,
         columns: usize,
         entry: impl Fn(&[f64], usize) -> U + Sync,
     ) -> Result<Array2<U>>

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::tile::TileShape;
-use super::{Form, Points, Program, Scratch, Side, Tile};
+use super::{Form, PointsView, Program, Scratch, Side, Tile};
 use crate::Real;
 use crate::numeric::{Buffer, ScaledRows, Window};
 
@@ -44,7 +44,7 @@ impl<T: Real> Batch<T> {
         program: &Program<T>,
         side: Side,
         form: Form,
-        x: Points<'_, T>,
+        x: PointsView<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
         let (width, blocks) = (program.width(), program.blocks().len());

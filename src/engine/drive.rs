@@ -7,7 +7,7 @@
 use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayViewMut2, Axis};
 
-use super::{Form, Points, Program, Scratch, Side, Tile, TileShape};
+use super::{Form, PointsView, Program, Scratch, Side, Tile, TileShape};
 use crate::Real;
 use crate::numeric::{Buffer, Fence};
 
@@ -64,7 +64,7 @@ pub(crate) fn fill<T: Real>(
     program: &Program<T>,
     side: Side,
     form: Form,
-    x: Points<'_, T>,
+    x: PointsView<'_, T>,
     arrays: Arrays<'_, T>,
 ) {
     let (n, width) = (x.nrows(), program.width());
@@ -80,7 +80,7 @@ pub(crate) fn fill<T: Real>(
 pub(crate) fn fill_values<T: Real>(
     program: &Program<T>,
     side: Side,
-    x: Points<'_, T>,
+    x: PointsView<'_, T>,
     values: ArrayViewMut2<'_, T>,
     log_scales: ArrayViewMut2<'_, f64>,
 ) {
@@ -92,7 +92,7 @@ fn fill_by<T: Real>(
     program: &Program<T>,
     side: Side,
     form: Form,
-    x: Points<'_, T>,
+    x: PointsView<'_, T>,
     arrays: Arrays<'_, T>,
     rows: usize,
     streamed: bool,
@@ -150,7 +150,7 @@ impl<T: Real> FillBuffers<T> {
         program: &Program<T>,
         side: Side,
         form: Form,
-        x: Points<'_, T>,
+        x: PointsView<'_, T>,
         arrays: Arrays<'_, T>,
         streamed: bool,
     ) {

@@ -7,7 +7,7 @@ use ndarray::{ArrayViewMut1, ArrayViewMut2, Axis};
 
 use super::batch::{Batch, FeatureRow};
 use super::drive::{SMALL, is_wide, rows_for_all_threads};
-use super::{Form, Points, Pool, Program, Scratch, Side};
+use super::{Form, PointsView, Pool, Program, Scratch, Side};
 use crate::Real;
 
 /// The largest number of partial sums that exist at a time.
@@ -45,7 +45,7 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
     program: &Program<T>,
     side: Side,
     form: Form,
-    x: Points<'_, T>,
+    x: PointsView<'_, T>,
     Runs { rows, bytes }: Runs,
     part: impl Fn(Range<usize>, &mut Batch<T>, &mut W) -> A + Sync,
     mut add: impl FnMut(A),
@@ -81,7 +81,7 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
     program: &Program<T>,
     side: Side,
     form: Form,
-    x: Points<'_, T>,
+    x: PointsView<'_, T>,
     out: ArrayViewMut2<'_, U>,
     work: usize,
     write: impl Fn(Range<usize>, &mut Batch<T>, ArrayViewMut2<'_, U>, &mut W) + Sync,
@@ -105,8 +105,8 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
 pub(crate) fn map_pairs<T: Real, U: Send + Sync>(
     program: &Program<T>,
     form: Form,
-    x: Points<'_, T>,
-    y: Points<'_, T>,
+    x: PointsView<'_, T>,
+    y: PointsView<'_, T>,
     out: ArrayViewMut1<'_, U>,
     pair: impl Fn(FeatureRow<'_, T>, FeatureRow<'_, T>) -> U + Sync,
 ) {

@@ -10,7 +10,7 @@ use super::coordinates;
 use super::input::{Input, Linear};
 use super::logarithms::Logarithms;
 use super::tile::GROUP_ROWS;
-use super::{Facts, Form, Lift, Pass, Points, Projection, Scratch, Tile};
+use super::{Facts, Form, Lift, Pass, PointsView, Projection, Scratch, Tile};
 use crate::Real;
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Isa};
@@ -53,7 +53,7 @@ impl<T: Real> Leaf<T> {
         self.projection.as_ref().filter(|_| matches!(*self.input, Input::Points))
     }
 
-    pub fn fill(&self, pass: Pass, x: Points<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+    pub fn fill(&self, pass: Pass, x: PointsView<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         let (Input::Points, Some(projection)) = (&*self.input, &self.projection) else {
             return x.densely(scratch, |x, scratch| self.fill_other(pass, x, tile, scratch));
         };

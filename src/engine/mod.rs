@@ -51,7 +51,7 @@ pub(crate) use input::{ComplexMatrix, Input, Linear};
 pub(crate) use leaf::Leaf;
 pub(crate) use logarithms::Logarithms;
 pub(crate) use plan::{Pass, Plan, Program, ranges};
-pub(crate) use points::Points;
+pub(crate) use points::PointsView;
 #[cfg(feature = "sparse")]
 pub(crate) use points::SparsePoints;
 pub(crate) use pool::Pool;

@@ -7,7 +7,7 @@ use super::conditioned::Conditioned;
 use super::leaf::Leaf;
 use super::routed::Routed;
 use super::sum::Sum;
-use super::{Facts, FeatureMap, Form, Points, Projection, Scratch, Side, Tile};
+use super::{Facts, FeatureMap, Form, PointsView, Projection, Scratch, Side, Tile};
 use crate::Real;
 use crate::error::Result;
 use crate::kernel::Lengthscale;
@@ -40,7 +40,7 @@ impl<T: Real> Plan<T> {
     }
 
     /// Writes the features of the rows of `x` to a tile of as many rows.
-    pub fn fill(&self, pass: Pass, x: Points<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+    pub fn fill(&self, pass: Pass, x: PointsView<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         match self {
             Plan::Leaf(leaf) => leaf.fill(pass, x, tile, scratch),
             Plan::Sum(sum) => sum.fill(pass, x, tile, scratch),
@@ -141,7 +141,7 @@ impl Pass {
     pub fn project<T: Real>(
         self,
         projection: &Arc<Projection<T>>,
-        x: Points<'_, T>,
+        x: PointsView<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
@@ -276,7 +276,7 @@ impl<T: Real> Program<T> {
         &self,
         side: Side,
         form: Form,
-        x: Points<'_, T>,
+        x: PointsView<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {

@@ -9,7 +9,7 @@ use std::ops::Range;
 use super::batch::{Batch, FeatureRow};
 use super::plan::{Pass, Plan, ranges};
 use super::tile::TileShape;
-use super::{Facts, Form, Points, Scratch, Side, Tile};
+use super::{Facts, Form, PointsView, Scratch, Side, Tile};
 use crate::Real;
 use crate::numeric::{self, Isa, LINE, LeftFactor, TensorProduct};
 
@@ -149,7 +149,7 @@ impl<T: Real> Sum<T> {
         self.parts.iter_mut().map(|part| &mut part.plan)
     }
 
-    pub fn fill(&self, pass: Pass, x: Points<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
+    pub fn fill(&self, pass: Pass, x: PointsView<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
         let mut parts = scratch.take_batch();
         self.fill_parts(pass, x, &mut parts, scratch);
         match pass.form {
@@ -160,7 +160,13 @@ impl<T: Real> Sum<T> {
     }
 
     /// The features of all parts side by side.
-    pub fn fill_parts(&self, pass: Pass, x: Points<'_, T>, parts: &mut Batch<T>, scratch: &mut Scratch<T>) {
+    pub fn fill_parts(
+        &self,
+        pass: Pass,
+        x: PointsView<'_, T>,
+        parts: &mut Batch<T>,
+        scratch: &mut Scratch<T>,
+    ) {
         let shape = TileShape { rows: x.nrows(), width: self.columns, blocks: self.blocks };
         parts.resize(shape, pass.form);
         let mut tile = parts.tile();

@@ -17,7 +17,8 @@ use crate::{Real, SignedLog};
 impl<T: Real> Map<T> {
     /// The estimates of K(xᵢ, yⱼ) for all rows of `x` and `y`, n × l; ±∞ or 0 where `T` overflows or underflows.
     ///
-    /// The features of `x` are not stored. Entries that underflow are recomputed from logarithms, if the map has them.
+    /// The points are dense ([`Points::to_dense`](crate::Points::to_dense)); [`Features::gram`](super::Features::gram) takes the
+    /// features of any. The features of `x` are not stored. Entries that underflow are recomputed from logarithms, if the map has them.
     /// Hybrids combine the estimates of their parts instead of multiplying features. Cost O((n + l) m d + n l D), where
     /// D counts the features of the parts of a hybrid; more if many entries are recomputed.
     ///
@@ -69,7 +70,7 @@ impl<T: Real> Map<T> {
     /// underflows. Bit-identical to [`estimate`](Map::estimate), in less time: cost O(n m d), without the n² other
     /// pairs of [`gram`](Map::gram).
     ///
-    /// Features are not stored. A row that gets NaN features gives NaN for its pair alone.
+    /// The points are dense. Features are not stored. A row that gets NaN features gives NaN for its pair alone.
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, or the numbers of rows differ.

@@ -11,9 +11,9 @@ use crate::engine::Shift;
 use crate::error::{Error, Result};
 use crate::frequency::{CountLaw, check_probability};
 use crate::kernel::Kernel;
+use crate::numeric::special::ln_gamma;
 use crate::theory::Pair;
 use crate::theory::counts::ln_geometric_variance;
-use crate::theory::special::ln_gamma;
 
 /// Geometric random features.
 ///

@@ -34,7 +34,7 @@ use crate::theory::Pair;
 /// ```
 /// use ndarray::{Array2, arr1};
 /// use random_features::frequency::{Coupling, Frequencies, Independent};
-/// use random_features::map::Importance;
+/// use random_features::Importance;
 /// // q is a mixture of two normal densities of unit variance, around 0 and around x + y.
 /// let w = [2.0, 1.0];
 /// let mut rows = Independent.draw(2, 512, 1)?.rows().into_owned();

@@ -46,7 +46,7 @@ mod sign;
 mod trigonometric;
 
 pub use crate::digest::Identity;
-pub use crate::engine::{Facts, FeatureMap, Form, Row, Shift, Side, Tile};
+pub use crate::engine::{Facts, FeatureMap, Form, Lift, Row, Shift, Side, Tile};
 pub(crate) use check::check_addressable;
 pub use compose::Conditioning;
 pub use features::{Features, LogFeatures};

@@ -4,18 +4,18 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock, OnceLock};
 
-use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, ArrayViewMut2, Axis};
 
 use super::check::{check, check_addressable};
 use super::compose::{Composite, Entry, Hybrid, Known, Part};
 use super::{Features, LogFeatures, PlainRecipe, Recipe};
 use crate::digest::{Digest, Identify, Identity};
-use crate::engine::{self, Facts, FeatureMap, Form, Plan, Points, Program, Scratch, Side, Tile, drive};
+use crate::engine::{self, Facts, FeatureMap, Form, Plan, PointsView, Program, Scratch, Side, Tile, drive};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::{Exponential, Kernel};
 use crate::numeric::zeros;
 use crate::theory::relative_deviation;
-use crate::{Real, SignedLog};
+use crate::{Points, Real, SignedLog};
 
 /// A random feature map, ready to use: K(x, y) ≈ φ(x)·ψ(y).
 ///
@@ -210,19 +210,29 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit; nothing is written then.
-    pub fn features_into(
+    pub fn features_into<'a>(
         &self,
         side: Side,
-        x: &ArrayRef2<T>,
+        x: impl Into<Points<'a, T>>,
         values: &mut ArrayRef2<T>,
         log_scales: &mut ArrayRef2<f64>,
+    ) -> Result<()> {
+        self.write_features(side, x.into().view(), values.view_mut(), log_scales.view_mut())
+    }
+
+    fn write_features(
+        &self,
+        side: Side,
+        x: PointsView<'_, T>,
+        values: ArrayViewMut2<'_, T>,
+        log_scales: ArrayViewMut2<'_, f64>,
     ) -> Result<()> {
         check_size("the number of columns of x", self.input_dim(), x.ncols())?;
         check_size("the number of rows of values", x.nrows(), values.nrows())?;
         check_size("the number of columns of values", self.feature_dim(), values.ncols())?;
         check_size("the number of rows of log_scales", x.nrows(), log_scales.nrows())?;
         check_size("the number of columns of log_scales", self.blocks().len(), log_scales.ncols())?;
-        drive::fill_values(self.program(), side, x.view().into(), values.view_mut(), log_scales.view_mut());
+        drive::fill_values(self.program(), side, x, values, log_scales);
         Ok(())
     }
 
@@ -230,11 +240,11 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns or so many rows that their features cannot be addressed.
-    pub fn features(&self, side: Side, x: &ArrayRef2<T>) -> Result<Features<T>> {
-        self.features_of_points(side, x.view().into())
+    pub fn features<'a>(&self, side: Side, x: impl Into<Points<'a, T>>) -> Result<Features<T>> {
+        self.features_of_points(side, x.into().view())
     }
 
-    pub(crate) fn features_of_points(&self, side: Side, x: Points<'_, T>) -> Result<Features<T>> {
+    fn features_of_points(&self, side: Side, x: PointsView<'_, T>) -> Result<Features<T>> {
         self.check_points(x)?;
         let mut values = zeros(x.nrows(), self.feature_dim());
         let mut log_scales = Array2::zeros((x.nrows(), self.blocks().len()));
@@ -255,8 +265,12 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// As [`features`](Map::features); [`Unsupported`](Error::Unsupported) if the features are not exponentials.
-    pub fn log_features(&self, side: Side, x: &ArrayRef2<T>) -> Result<LogFeatures<T>> {
-        self.check_points(x.view().into())?;
+    pub fn log_features<'a>(&self, side: Side, x: impl Into<Points<'a, T>>) -> Result<LogFeatures<T>> {
+        self.log_features_of_points(side, x.into().view())
+    }
+
+    fn log_features_of_points(&self, side: Side, x: PointsView<'_, T>) -> Result<LogFeatures<T>> {
+        self.check_points(x)?;
         if !self.facts().logarithms {
             return Err(Error::Unsupported { what: "logarithms of features" });
         }
@@ -271,7 +285,7 @@ impl<T: Real> Map<T> {
             signs: features.signs.view_mut(),
             log_scales: features.log_scales.view_mut(),
         };
-        drive::fill(self.program(), side, Form::Logarithms, x.view().into(), arrays);
+        drive::fill(self.program(), side, Form::Logarithms, x, arrays);
         Ok(features)
     }
 
@@ -319,7 +333,7 @@ impl<T: Real> Map<T> {
         }
     }
 
-    pub(super) fn check_points(&self, x: Points<'_, T>) -> Result<()> {
+    pub(super) fn check_points(&self, x: PointsView<'_, T>) -> Result<()> {
         check_size("the number of columns of x", self.input_dim(), x.ncols())?;
         let width = self.feature_dim().max(self.blocks().len()).max(self.input_dim());
         check_addressable(x.nrows(), width)

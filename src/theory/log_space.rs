@@ -3,6 +3,7 @@
 use std::f64::consts::LN_2;
 
 use crate::SignedLog;
+use crate::numeric::special::ln_cosh;
 
 /// ln(eᵗ − 1) for t ≥ 0, without overflow or cancellation; −∞ at 0.
 pub fn ln_expm1(t: f64) -> f64 {
@@ -38,7 +39,7 @@ pub(super) fn real_part_excess(p: f64, q: f64, b: f64) -> SignedLog {
     let turned = SignedLog::from(-(0.5 * b).sin().powi(2)).scaled(p - q);
     let parts = if p.abs() + q.abs() < 1.0 {
         // The halves may cancel to first order; (eᵖ − 1) cosh q + 2 sinh²(q/2) does not.
-        [expm1(p).scaled(super::special::ln_cosh(q)), SignedLog::positive(LN_2 + 2.0 * ln_sinh(0.5 * q))]
+        [expm1(p).scaled(ln_cosh(q)), SignedLog::positive(LN_2 + 2.0 * ln_sinh(0.5 * q))]
     } else {
         [expm1(p + q).scaled(-LN_2), expm1(p - q).scaled(-LN_2)]
     };

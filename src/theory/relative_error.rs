@@ -48,21 +48,10 @@ pub fn ln_max_positive(r: f64, m: usize) -> f64 {
 
 /// A bound on the error of the angular hybrid over all θ, for r ≥ 1: (W/√(2m)) √((1−1/n)/(πr²) + 1/(n√π r)).
 ///
-/// Source: Hybrid Random Features, Theorem 3.5, whose last term has 1/r² by mistake (erratum H6): see
-/// [`ln_max_angular_bound_as_published`].
+/// Source: Hybrid Random Features, Theorem 3.5, whose last term has 1/r² by mistake (erratum H6).
 pub fn ln_max_angular_bound(r: f64, m: usize, n: usize) -> f64 {
-    ln_max_angular_bound_with(r, m, n, r)
-}
-
-/// The bound of [`ln_max_angular_bound`] as published. **False**: the error exceeds it for n = 1 from r = 5 on, for n =
-/// 2 from 8 and for n = 4 from 12.
-pub fn ln_max_angular_bound_as_published(r: f64, m: usize, n: usize) -> f64 {
-    ln_max_angular_bound_with(r, m, n, r * r)
-}
-
-fn ln_max_angular_bound_with(r: f64, m: usize, n: usize, power: f64) -> f64 {
     let n = n as f64;
-    let factor = (1.0 - 1.0 / n) / (PI * r * r) + 1.0 / (n * PI.sqrt() * power);
+    let factor = (1.0 - 1.0 / n) / (PI * r * r) + 1.0 / (n * PI.sqrt() * r);
     ln_max_trigonometric(r, m) + 0.5 * factor.ln()
 }
 

@@ -166,7 +166,7 @@ fn choices_minimise_the_mean_over_pairs() {
     };
     let pair_of = |x: &Array1<f64>, y: &Array1<f64>| Pair::new(x.iter().copied().zip(y.iter().copied()));
     let ln_second_moment =
-        |ln_variance: f64, pair: &Pair| random_features::theory::ln_add_exp(ln_variance, -pair.difference);
+        |ln_variance: f64, pair: &Pair| (ln_variance.exp() + (-pair.difference).exp()).ln();
     let oprf = |a: f64| {
         mean(&|x, y| {
             let pair = pair_of(x, y);

@@ -3,22 +3,22 @@
 use std::io::Write;
 use std::process::Command;
 
-use random_features::machine;
+use random_features::workbench;
 
 /// Runs the tests whose names contain one of `filters` on every instruction set but the best one, on which they run
 /// anyway. Sets that the machine lacks are named on the standard error, which no test harness hides.
 pub fn run_on_each(filters: &[&str]) {
     if let Ok(asked) = std::env::var("RANDOM_FEATURES_ISA") {
-        assert_eq!(machine::instruction_set(), asked);
+        assert_eq!(workbench::instruction_set(), asked);
         return;
     }
-    let available = machine::instruction_sets();
+    let available = workbench::instruction_sets();
     let program = std::env::current_exe().unwrap();
     for set in ["portable", "avx2", "avx512"] {
         if !available.contains(&set) {
             let line = format!("{set}: skipped, this machine does not have it\n");
             std::io::stderr().write_all(line.as_bytes()).unwrap();
-        } else if set != machine::instruction_set() {
+        } else if set != workbench::instruction_set() {
             // The last one makes sure that the set is in use.
             let filters = filters.iter().chain(&["on_each_instruction_set"]);
             let output =

@@ -18,6 +18,21 @@ use random_features::{
     ComplexExponential, Features, Gerf, Hyperbolic, Map, Positive, Real, Side, Trigonometric, rng, testing,
 };
 
+/// The distribution function of N(0, 1).
+pub fn normal_cdf(x: f64) -> f64 {
+    0.5 * libm::erfc(-x * std::f64::consts::FRAC_1_SQRT_2)
+}
+
+/// ₀F₁(; b; x), term by term: with b = d/2 and x = ‖u‖²/4 the mean of e^(u·s) over the unit sphere.
+pub fn hypergeometric(b: f64, x: f64) -> f64 {
+    let terms = (0..1000).map(f64::from).scan(1.0, |term, k| {
+        let this = *term;
+        *term *= x / ((b + k) * (k + 1.0));
+        Some(this)
+    });
+    terms.sum()
+}
+
 /// A map by name: how to make it, and its definition as a naive loop.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Name {

@@ -546,7 +546,7 @@ fn one_set_of_points_makes_symmetric_maps() {
     let (shaped, positive) = (fit(shaped), fit(positive));
     assert!(shaped < 1e-3 && shaped < 0.5 * positive, "{shaped} {positive}");
     // Truncated to the two coordinates that vary most.
-    let two = Shaping::new().rank(2).unwrap().of_one_set(&x).unwrap();
+    let two = Shaping::new().with_rank(2).unwrap().of_one_set(&x).unwrap();
     let map = two.map::<Map<f64>>(frequencies(2, 64, &Orthogonal, 1), Gaussian::default()).unwrap();
     assert!(map.facts().symmetric && map.input_dim() == d);
 }

@@ -1,6 +1,6 @@
 //! Draws: pinned streams, the law of radii, orthogonality, refusals.
 
-use crate::common::{couplings, couplings_from_two_dimensions, frequencies, quasi_couplings};
+use crate::common::{couplings, couplings_from_two_dimensions, frequencies, normal_cdf, quasi_couplings};
 use approx::assert_abs_diff_eq;
 use ndarray::Array2;
 use rand::Rng;
@@ -9,7 +9,6 @@ use random_features::frequency::{
     Antithetic, Coupling, Drawn, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Radii,
     Simplex, SimplexPlus, Sobol, draw,
 };
-use random_features::theory::special::normal_cdf;
 use random_features::theory::{Dependence, Law};
 use random_features::{Error, rng};
 

@@ -23,6 +23,7 @@ mod metrics;
 mod moments;
 mod nonlinear;
 mod pairs;
+mod points;
 mod quasi;
 mod ridge;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]

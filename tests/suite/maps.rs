@@ -13,7 +13,7 @@ use random_features::frequency::{
     draw_poisson, draw_with,
 };
 use random_features::kernel::{Activation, Gaussian, Matern, RegularisedSoftmax, Smoothness, Softmax};
-use random_features::machine::Lift;
+use random_features::map::Lift;
 use random_features::map::{Conditioning, Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;

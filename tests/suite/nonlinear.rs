@@ -1,14 +1,15 @@
 //! Sign features, features f(ω·x) + ε and elu + 1: their definitions, their kernels, and what every map
 //! promises.
 
-use crate::common::{Sample, couplings_from_two_dimensions, features, frequencies, point, points};
+use crate::common::{
+    Sample, couplings_from_two_dimensions, features, frequencies, normal_cdf, point, points,
+};
 use ndarray::{Array1, Array2, arr1, s};
 use random_features::frequency::{
     Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,
 };
 use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
 use random_features::map::{Omega, PlainRecipe};
-use random_features::theory::special::{erf, gauss_legendre, normal_cdf};
 use random_features::{EluPlusOne, Error, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
 const WITHOUT_KERNEL: [Activation; 3] = [Activation::Gelu, Activation::Sigmoid, Activation::Tanh];
@@ -38,7 +39,7 @@ fn value(f: Activation, u: f64) -> f64 {
                 0.5
             }
         }
-        Activation::Erf => erf(u),
+        Activation::Erf => libm::erf(u),
         Activation::Relu => u.max(0.0),
         Activation::ReluSquared => u.max(0.0).powi(2),
         Activation::Abs => u.abs(),
@@ -336,10 +337,15 @@ fn expectation(norms: [f64; 2], theta: f64, g: impl Fn(f64, f64) -> f64) -> f64 
     use std::f64::consts::PI;
     let mut cuts = [-0.5 * PI, theta - 0.5 * PI, 0.5 * PI, theta + 0.5 * PI, 1.5 * PI];
     cuts.sort_by(f64::total_cmp);
+    // The tanh-sinh rule: x = tanh(π/2 sinh t) at equidistant t.
     let rule = |from: f64, to: f64| {
-        let node =
-            move |(x, w): &(f64, f64)| (0.5 * (from + to) + 0.5 * (to - from) * x, 0.5 * (to - from) * w);
-        gauss_legendre().iter().map(node)
+        let node = move |k: i32| {
+            let t = f64::from(k) / 20.0;
+            let (u, slope) = (0.5 * PI * t.sinh(), 0.5 * PI * t.cosh() / 20.0);
+            let half = 0.5 * (to - from);
+            (0.5 * (from + to) + half * u.tanh(), half * slope / u.cosh().powi(2))
+        };
+        (-62..=62).map(node)
     };
     let radial = |phi: f64| {
         let (a, b) = (norms[0] * phi.cos(), norms[1] * (phi - theta).cos());

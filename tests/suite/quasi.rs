@@ -2,10 +2,9 @@
 //!
 //! Seeds are fixed; bounds say how often an honest implementation would have failed with another seed.
 
-use crate::common::{Name, Sample, frequencies, gaussian, point, softmax};
+use crate::common::{Name, Sample, frequencies, gaussian, normal_cdf, point, softmax};
 use ndarray::{Array1, Array2};
 use random_features::frequency::{Chi, Coupling, Halton, Radii, RootDim, Sobol, draw, draw_with, quasi};
-use random_features::theory::special::normal_cdf;
 use random_features::theory::{self, Dependence, Law, Pair, Radius};
 use random_features::{Error, rng};
 

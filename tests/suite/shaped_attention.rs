@@ -46,7 +46,7 @@ fn each_step_helps_on_trained_heads() {
         let plain = Shaping::new().of_points(&x, &y).unwrap();
         let weighted = Shaping::new().for_attention(&x, &y, 64, 0).unwrap().shape;
         let beside = Shaping::new().for_attention(&x, &y, 64, 4).unwrap().shape;
-        let short = Shaping::new().rank_for(m).unwrap().for_attention(&x, &y, 64, 4).unwrap().shape;
+        let short = Shaping::new().with_rank_for(m).unwrap().for_attention(&x, &y, 64, 4).unwrap().shape;
         assert!(short.is_truncated() && short.rank() <= 32 && short.report.bias < 0.5);
         let softmax = Softmax::default;
         let errors = [

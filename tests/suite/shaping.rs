@@ -24,7 +24,7 @@ fn moments(x: &Array2<f64>, y: &Array2<f64>) -> PairMoments {
 
 /// Without ridge, which the proofs are for.
 fn exact() -> Shaping {
-    Shaping::new().ridge(0.0).unwrap()
+    Shaping::new().with_ridge(0.0).unwrap()
 }
 
 fn near(a: &Array2<f64>, b: &Array2<f64>, tolerance: f64) {
@@ -59,7 +59,9 @@ fn both_sides_are_balanced_and_each_coordinate_meets_its_bound() {
         let (x, y) = (points(200, d, 1), points(150, d, 2));
         let pairs = moments(&x, &y);
         let (a, b) = (pairs.x().covariance().unwrap(), pairs.y().covariance().unwrap());
-        for shape in [exact().of_moments(&pairs).unwrap(), exact().both_shifts().of_points(&x, &y).unwrap()] {
+        for shape in
+            [exact().of_moments(&pairs).unwrap(), exact().with_both_shifts().of_points(&x, &y).unwrap()]
+        {
             let sides = [shape.left.dot(&a).dot(&shape.left.t()), shape.right.dot(&b).dot(&shape.right.t())];
             near(&sides[0], &Array2::from_diag(&(Array1::from(shape.phi.clone()) / 2.0)), 1e-7);
             near(&sides[1], &sides[0], 1e-7);
@@ -109,7 +111,7 @@ fn no_other_transformation_is_better() {
 fn descent_gains_nothing_with_product_weights() {
     let d = 3;
     let (x, y) = (points(40, d, 5), points(30, d, 6));
-    let shape = exact().both_shifts().of_points(&x, &y).unwrap();
+    let shape = exact().with_both_shifts().of_points(&x, &y).unwrap();
     let ones = Array2::ones((40, 30));
     let at = |shape: &Shape| mean_ln_moment(&transformed(shape, &x, &y), &shape.rho, &ones);
     let step = 1e-4;
@@ -147,7 +149,9 @@ fn choices_follow_rotations_and_shifts() {
     let (x, y, q) = (points(80, d, 7), points(70, d, 8), rotation(d, 9));
     let weights = Array2::from_shape_fn((80, 70), |(i, j)| (0.5 * x.row(i).dot(&y.row(j))).exp());
     let rows: Vec<usize> = (0..80).collect();
-    for options in [Shaping::new(), Shaping::new().rank(2).unwrap(), Shaping::new().rank_for(64).unwrap()] {
+    for options in
+        [Shaping::new(), Shaping::new().with_rank(2).unwrap(), Shaping::new().with_rank_for(64).unwrap()]
+    {
         let of = |x: &Array2<f64>, y: &Array2<f64>| options.of_pairs(x, &rows, y, &weights).unwrap();
         let (shape, turned) = (of(&x, &y), of(&x.dot(&q.t()), &y.dot(&q.t())));
         let moved = of(&(&x + &points(1, d, 10)), &(&y + &points(1, d, 11)));
@@ -174,7 +178,7 @@ fn choices_follow_rotations_and_shifts() {
 #[test]
 fn one_shift_gives_the_sums_of_both() {
     let (x, y) = (points(30, 4, 12), points(20, 4, 13));
-    let (one, two) = (Shaping::new(), Shaping::new().both_shifts());
+    let (one, two) = (Shaping::new(), Shaping::new().with_both_shifts());
     let (one, two) = (one.of_points(&x, &y).unwrap(), two.of_points(&x, &y).unwrap());
     assert_eq!(one.shift_x, [0.0; 4]);
     assert_eq!(Array1::from(two.shift_x.clone()), Moments::of(&x).unwrap().mean().unwrap());
@@ -220,10 +224,10 @@ fn weighted_pairs_are_what_the_report_is_about() {
     for (phi, rho) in shape.phi.iter().zip(&shape.rho) {
         assert!((rho - dense::optimal(0.7 * phi).rho).abs() < 1e-15);
     }
-    let whole = Shaping::new().share(1.0).unwrap().of_pairs(&x, &rows, &y, &weights).unwrap();
+    let whole = Shaping::new().with_share(1.0).unwrap().of_pairs(&x, &rows, &y, &weights).unwrap();
     assert!(whole.report.dense < shape.report.dense);
     // Bias, by a loop.
-    let cut = Shaping::new().rank(2).unwrap().of_pairs(&x, &rows, &y, &weights).unwrap();
+    let cut = Shaping::new().with_rank(2).unwrap().of_pairs(&x, &rows, &y, &weights).unwrap();
     let mean_kept = cut.report.kept;
     let (u, v) = transformed(&cut, &x, &y);
     let centre = |x: &Array2<f64>, c: &[f64]| x - &Array1::from(c.to_vec());
@@ -257,32 +261,36 @@ fn ranks_are_those_of_the_data() {
         x
     };
     let (x, y) = (strong(120, 17), strong(90, 19));
-    let of = |m: usize| Shaping::new().rank_for(m).unwrap().of_points(&x, &y).unwrap();
+    let of = |m: usize| Shaping::new().with_rank_for(m).unwrap().of_points(&x, &y).unwrap();
     assert_eq!(of(1024).rank(), 3);
     assert!(of(1024).report.bias < 0.1);
     // All weight on few features: fewer coordinates.
     assert!(of(4).rank() <= of(1 << 20).rank());
-    let given = |r: usize| Shaping::new().rank(r).unwrap().of_points(&x, &y);
+    let given = |r: usize| Shaping::new().with_rank(r).unwrap().of_points(&x, &y);
     assert!(given(2).unwrap().report.bias > given(3).unwrap().report.bias);
     assert!(!given(40).unwrap().is_truncated() && given(40).unwrap().report.bias == 0.0);
     assert!(given(41).is_err());
     // From moments the bias is that of independent pairs.
-    let known = Shaping::new().rank(2).unwrap().of_moments(&moments(&x, &y)).unwrap();
+    let known = Shaping::new().with_rank(2).unwrap().of_moments(&moments(&x, &y)).unwrap();
     assert!((known.report.bias / given(2).unwrap().report.bias - 1.0).abs() < 0.5);
-    let error = Shaping::new().rank_for(9).unwrap().of_moments(&moments(&x, &y)).unwrap_err();
+    let error = Shaping::new().with_rank_for(9).unwrap().of_moments(&moments(&x, &y)).unwrap_err();
     assert!(error.to_string().contains("rank_for is 9, but must be absent where only moments"), "{error}");
-    let large = Shaping::new().rank(2).unwrap().of_moments(&moments(&(&x * 30.0), &(&y * 30.0))).unwrap();
+    let large =
+        Shaping::new().with_rank(2).unwrap().of_moments(&moments(&(&x * 30.0), &(&y * 30.0))).unwrap();
     assert_eq!(large.report.bias, 1.0);
     // All coordinates, where that is best and d is none of the ranks.
-    let all =
-        Shaping::new().rank_for(1 << 40).unwrap().of_points(&points(40, 5, 42), &points(40, 5, 43)).unwrap();
+    let all = Shaping::new()
+        .with_rank_for(1 << 40)
+        .unwrap()
+        .of_points(&points(40, 5, 42), &points(40, 5, 43))
+        .unwrap();
     assert!(!all.is_truncated() && all.report.bias == 0.0);
 }
 
 #[test]
 fn ridges_are_cross_validated() {
     let ridges = [0.0, 0.03, 0.3, 1.0];
-    let options = Shaping::new().validated_ridge(&ridges).unwrap();
+    let options = Shaping::new().with_validated_ridge(&ridges).unwrap();
     let of = |n: usize, d: usize| options.of_points(&points(n, d, 20), &points(n, d, 21)).unwrap();
     // Few points ask for more than many.
     let (few, many) = (of(16, 12), of(4000, 12));
@@ -298,10 +306,11 @@ fn ridges_are_cross_validated() {
     assert!(ridges.contains(&folds.ridge));
     assert!(options.of_folds(&[fold(0)]).is_err() && options.of_folds(&[]).is_err());
     for wrong in [&[][..], &[-0.1], &[f64::NAN], &[0.1, f64::INFINITY]] {
-        assert!(matches!(Shaping::new().validated_ridge(wrong), Err(Error::Parameter { .. })));
+        assert!(matches!(Shaping::new().with_validated_ridge(wrong), Err(Error::Parameter { .. })));
     }
     for (r, m, share) in [(0, 1, 1.0), (1, 0, 1.0), (1, 1, 0.0)] {
-        let options = Shaping::new().rank(r).and_then(|o| o.rank_for(m)).and_then(|o| o.share(share));
+        let options =
+            Shaping::new().with_rank(r).and_then(|o| o.with_rank_for(m)).and_then(|o| o.with_share(share));
         assert!(matches!(options, Err(Error::Parameter { .. })));
     }
 }
@@ -329,14 +338,14 @@ fn ridges_for_weighted_pairs_are_cross_validated() {
                 let mut others = folds.iter().enumerate().filter(|(i, _)| *i != fold).map(|(_, part)| part);
                 let mut moments = others.next().unwrap().clone();
                 others.for_each(|part| moments.merge(part).unwrap());
-                let shape = Shaping::new().ridge(ridge).unwrap().of_moments(&moments).unwrap();
+                let shape = Shaping::new().with_ridge(ridge).unwrap().of_moments(&moments).unwrap();
                 let (x, weights) = part(fold);
                 mean_ln_moment(&transformed(&shape, &x, &y), &shape.rho, &weights)
             };
             (0..4).map(of_fold).sum()
         };
         let rows: Vec<usize> = (0..20).collect();
-        let shaping = Shaping::new().validated_ridge(&ridges).unwrap();
+        let shaping = Shaping::new().with_validated_ridge(&ridges).unwrap();
         let found = loss(shaping.of_pairs(&x, &rows, &y, &weights).unwrap().ridge);
         assert!(ridges.iter().all(|ridge| found <= loss(*ridge) + 1e-9), "{seed}");
     }
@@ -408,9 +417,9 @@ fn degenerate_points_have_finite_shapes() {
     let options = [
         Shaping::new(),
         exact(),
-        Shaping::new().validated_ridge(&[0.0, 0.1]).unwrap(),
-        Shaping::new().rank(1).unwrap(),
-        Shaping::new().rank_for(256).unwrap(),
+        Shaping::new().with_validated_ridge(&[0.0, 0.1]).unwrap(),
+        Shaping::new().with_rank(1).unwrap(),
+        Shaping::new().with_rank_for(256).unwrap(),
     ];
     for (case, (x, y)) in cases.iter().enumerate() {
         for (which, options) in options.iter().enumerate() {
@@ -435,7 +444,8 @@ fn degenerate_points_have_finite_shapes() {
 #[cfg(feature = "serde")]
 #[test]
 fn shapes_are_stored_to_the_bit() {
-    let shape = Shaping::new().rank(2).unwrap().of_points(&points(30, 4, 36), &points(20, 4, 37)).unwrap();
+    let shape =
+        Shaping::new().with_rank(2).unwrap().of_points(&points(30, 4, 36), &points(20, 4, 37)).unwrap();
     let text = serde_json::to_string(&shape).unwrap();
     assert_eq!(serde_json::from_str::<Shape>(&text).unwrap(), shape);
     let bytes = postcard::to_stdvec(&shape).unwrap();

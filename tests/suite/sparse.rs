@@ -1,15 +1,17 @@
-//! Sparse points: the bits of dense ones.
+//! Sparse points: the bits of dense ones, through every method that takes points.
 
 use crate::common::{MAPS, MORE_MAPS, couplings, frequencies, gaussian, softmax};
 use ndarray::{Array1, Array2, arr2, s};
-use random_features::apply::{RidgeClassifier, RidgeStatistics, Smoother, Standardisation};
+use random_features::apply::{
+    Criterion, ExactSmoother, RidgeClassifier, RidgeStatistics, Sample, Smoother, Standardisation,
+};
 use random_features::compose::{Bases, GaussianWeight, Hybrid};
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, draw_poisson};
-use random_features::kernel::Activation;
+use random_features::kernel::{Activation, Gaussian};
 use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::sprs::{CsMat, TriMat};
 use random_features::{
-    EluPlusOne, Error, Map, Nonlinear, Poisson, Positive, Real, Side, Sign, Trigonometric, rng,
+    EluPlusOne, Error, Map, Nonlinear, Points, Poisson, Positive, Real, Side, Sign, Trigonometric, rng,
 };
 
 const SIDES: [Side; 2] = [Side::X, Side::Y];
@@ -75,9 +77,20 @@ fn features<T: Real>() {
         for map in maps::<T>(d) {
             for side in SIDES {
                 let (found, expected) =
-                    (map.features_of_sparse(side, x.view()).unwrap(), map.features(side, &dense).unwrap());
+                    (map.features(side, &x).unwrap(), map.features(side, &dense).unwrap());
                 assert_eq!(found.values(), expected.values(), "{map:?}");
                 assert_eq!(found.log_scales(), expected.log_scales(), "{map:?}");
+                let (mut values, mut log_scales) = found.into_arrays();
+                values.fill(T::zero());
+                log_scales.fill(f64::NAN);
+                map.features_into(side, x.view(), &mut values, &mut log_scales).unwrap();
+                assert_eq!((values.view(), log_scales.view()), (expected.values(), expected.log_scales()));
+                if map.facts().logarithms {
+                    let [found, expected] =
+                        [map.log_features(side, &x), map.log_features(side, &dense)].map(Result::unwrap);
+                    assert_eq!((found.logarithms, found.signs), (expected.logarithms, expected.signs));
+                    assert_eq!(found.log_scales, expected.log_scales);
+                }
             }
         }
     }
@@ -94,19 +107,41 @@ fn any_form_of_the_matrix() {
     let (d, map) = (50, Positive.gaussian::<f32>(frequencies(50, 30, &Orthogonal, 1), 1.5).unwrap());
     let x = sparse::<f32>(40, d, 4, 0.5);
     let expected = map.features(Side::X, &x.to_dense()).unwrap();
-    let values = |x: &CsMat<f32>| map.features_of_sparse(Side::X, x.view()).unwrap().values().to_owned();
-    assert_eq!(values(&x.to_csc()), expected.values());
-    let rows = x.slice_outer(11..29);
-    let part = map.features_of_sparse(Side::X, rows).unwrap();
-    assert_eq!(part.values(), expected.values().slice(s![11..29, ..]));
+    fn values<'a>(map: &Map<f32>, x: impl Into<Points<'a, f32>>) -> Array2<f32> {
+        map.features(Side::X, x).unwrap().into_arrays().0
+    }
+    assert_eq!(values(&map, &x), expected.values());
+    assert_eq!(values(&map, x.view()), expected.values());
+    let columns = x.to_csc();
+    assert_eq!(values(&map, &columns), expected.values());
+    let converted = Points::from(columns.view());
+    assert_eq!(values(&map, &converted), expected.values());
+    assert_eq!(values(&map, converted), expected.values());
+    assert_eq!(values(&map, x.slice_outer(11..29)), expected.values().slice(s![11..29, ..]));
+    assert_eq!(values(&map, x.slice_outer(7..7)).dim(), (0, 30));
+    // Columns of the transposed matrix are rows of points.
+    assert_eq!(values(&map, columns.transpose_view().to_csr().transpose_view()), expected.values());
     // Zeros that are stored.
     let stored =
         CsMat::new((40, d), (0..=40).map(|i| i * d).collect(), (0..40 * d).map(|i| i % d).collect(), {
             x.to_dense().into_raw_vec_and_offset().0
         });
-    assert_eq!(values(&stored), expected.values());
-    assert_eq!(values(&CsMat::zero((0, d))).dim(), (0, 30));
-    assert_eq!(values(&CsMat::zero((2, d))), map.features(Side::X, &Array2::zeros((2, d))).unwrap().values());
+    assert_eq!(values(&map, &stored), expected.values());
+    assert_eq!(values(&map, &CsMat::zero((0, d))).dim(), (0, 30));
+    assert_eq!(values(&map, &CsMat::zero((2, d))), values(&map, &Array2::zeros((2, d))));
+}
+
+#[test]
+fn points_know_their_size_and_are_written_out() {
+    let x = sparse::<f64>(9, 5, 2, 1.0);
+    let (dense, columns) = (x.to_dense(), x.to_csc());
+    for points in [Points::from(&x), Points::from(&columns), Points::from(&dense)] {
+        assert_eq!((points.nrows(), points.ncols()), (9, 5));
+        assert_eq!(points.to_dense(), dense);
+        assert_eq!(Points::from(&points).to_dense(), dense);
+    }
+    let rows = Points::from(x.slice_outer(2..6));
+    assert_eq!((rows.nrows(), rows.to_dense()), (4, dense.slice(s![2..6, ..]).into()));
 }
 
 #[test]
@@ -116,7 +151,7 @@ fn rows_that_are_not_finite_or_large() {
     x.data_mut()[0] = f32::NAN;
     x.data_mut()[last] = f32::INFINITY;
     let map = Trigonometric.gaussian::<f32>(frequencies(9, 20, &Orthogonal, 1), 1.0).unwrap();
-    let found = map.features_of_sparse(Side::X, x.view()).unwrap();
+    let found = map.features(Side::X, x.view()).unwrap();
     let lost: Vec<bool> =
         found.values().rows().into_iter().map(|row| row.iter().all(|v| v.is_nan())).collect();
     assert_eq!(lost, [true, false, false, false, false, true]);
@@ -125,7 +160,7 @@ fn rows_that_are_not_finite_or_large() {
         for map in [Positive.gaussian(frequencies(9, 20, &Orthogonal, 1), 0.5).unwrap(), map.clone()] {
             let x = sparse::<f32>(6, 9, 2, size);
             let expected = map.features(Side::Y, &x.to_dense()).unwrap();
-            let found = map.features_of_sparse(Side::Y, x.view()).unwrap();
+            let found = map.features(Side::Y, x.view()).unwrap();
             assert_eq!((found.values(), found.log_scales()), (expected.values(), expected.log_scales()));
             assert!(found.values().iter().all(|v| v.is_finite()), "{size}");
         }
@@ -139,24 +174,32 @@ fn models<T: Real>() {
     let y = Array2::from_shape_fn((n, 2), |(i, j)| T::narrow(((i + 3 * j) as f64).sin()));
     let map = || Trigonometric.gaussian::<T>(frequencies(d, 40, &Orthogonal, 2), 1.5).unwrap();
     let [mut left, mut right] = [(); 2].map(|()| Smoother::new(map(), 2).unwrap());
-    left.update_sparse(x.view(), &y).unwrap();
+    left.update(&x, &y).unwrap();
     right.update(&dense, &y).unwrap();
     let expected = right.predict(&dense).unwrap();
-    assert_eq!(left.predict_sparse(x.view()).unwrap(), expected);
+    assert_eq!(left.predict(&x).unwrap(), expected);
     assert_eq!(left.predict(&dense).unwrap(), expected);
+    assert_eq!(left.predict_and_report(&x).unwrap(), right.predict_and_report(&dense).unwrap());
     for inputs in [None, Some(Standardisation::of(&dense).unwrap())] {
         let [mut left, mut right] = [(); 2].map(|()| {
             let statistics = RidgeStatistics::new(map(), 2).unwrap();
             inputs.clone().map_or(Ok(statistics.clone()), |inputs| statistics.standardised(inputs)).unwrap()
         });
-        left.update_sparse(x.slice_outer(0..3000), &y.slice(s![..3000, ..])).unwrap();
-        left.update_sparse(x.slice_outer(3000..n), &y.slice(s![3000.., ..])).unwrap();
+        left.update(x.slice_outer(0..3000), &y.slice(s![..3000, ..])).unwrap();
+        left.update(x.slice_outer(3000..n), &y.slice(s![3000.., ..])).unwrap();
+        left.update(&x, &y).unwrap();
+        left.downdate(n as u64, &x, &y, None).unwrap();
         right.update(&dense.slice(s![..3000, ..]), &y.slice(s![..3000, ..])).unwrap();
         right.update(&dense.slice(s![3000.., ..]), &y.slice(s![3000.., ..])).unwrap();
+        right.update(&dense, &y).unwrap();
+        right.downdate(n as u64, &dense, &y, None).unwrap();
         if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
             let [left, right] = [left, right].map(|statistics| statistics.solve(1e-4).unwrap());
             assert_eq!(left.weights(), right.weights());
-            assert_eq!(left.predict_sparse(x.view()).unwrap(), right.predict(&dense).unwrap());
+            assert_eq!(left.predict(&x).unwrap(), right.predict(&dense).unwrap());
+            let mut out = Array2::zeros(y.dim());
+            left.predict_into(&x, &mut out).unwrap();
+            assert_eq!(out, right.predict(&dense).unwrap());
         }
     }
 }
@@ -175,24 +218,39 @@ fn labels_and_weights_have_the_bits_of_dense_points() {
     let labels: Vec<usize> = (0..n).map(|i| i % 7 % 3).collect();
     let map = || Trigonometric.gaussian::<f64>(frequencies(d, 40, &Orthogonal, 2), 1.5).unwrap();
     let [mut left, mut right] = [(); 2].map(|()| Smoother::new(map(), 3).unwrap());
-    left.update_labels_sparse(x.view(), &labels).unwrap();
+    left.update_labels(x.view(), &labels).unwrap();
     right.update_labels(&dense, &labels).unwrap();
-    assert_eq!(left.classify_sparse(x.view()).unwrap(), right.classify(&dense).unwrap());
+    assert_eq!(left.classify(x.view()).unwrap(), right.classify(&dense).unwrap());
+    let [mut left, mut right] = [(); 2].map(|()| ExactSmoother::new(Gaussian::default(), d, 3).unwrap());
+    left.update_labels(&x, &labels).unwrap();
+    right.update_labels(&dense, &labels).unwrap();
+    assert_eq!(left.classify(&x).unwrap(), right.classify(&dense).unwrap());
+    assert_eq!(
+        left.predict(x.slice_outer(5..9)).unwrap(),
+        right.predict(&dense.slice(s![5..9, ..])).unwrap()
+    );
     let [mut left, mut right] = [(); 2].map(|()| RidgeStatistics::new(map(), 3).unwrap());
-    left.update_labels_sparse(x.view(), &labels).unwrap();
+    left.update_labels(x.view(), &labels).unwrap();
     right.update_labels(&dense, &labels).unwrap();
     let y = Array2::from_shape_fn((n, 3), |(i, j)| ((i + 3 * j) as f64).sin());
     let weights: Array1<f64> = (0..n).map(|i| (i % 4) as f64).collect();
-    left.update_weighted_sparse(x.view(), &y, &weights).unwrap();
+    left.update_weighted(x.view(), &y, &weights).unwrap();
     right.update_weighted(&dense, &y, &weights).unwrap();
     if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
+        let [of_sparse, of_dense] = [Points::from(&x), Points::from(&dense)].map(|points| {
+            let sample = Sample { x: points.clone(), targets: &y, weights: Some(&weights) };
+            let spectrum = left.spectrum().unwrap();
+            let criteria = [Criterion::LeaveOneOut(sample), Criterion::held_out(points, &y)];
+            criteria.map(|criterion| spectrum.errors(&criterion, &[1e-3, 1.0]).unwrap())
+        });
+        assert_eq!(of_sparse, of_dense);
         let [left, right] = [left, right].map(|statistics| statistics.solve(1e-2).unwrap());
         assert_eq!(left.weights(), right.weights());
-        assert_eq!(left.classify_sparse(x.view()).unwrap(), right.classify(&dense).unwrap());
-        let left = RidgeClassifier::new(left).calibrated_sparse(x.view(), &labels).unwrap();
+        assert_eq!(left.classify(x.view()).unwrap(), right.classify(&dense).unwrap());
+        let left = RidgeClassifier::new(left).calibrated(x.view(), &labels).unwrap();
         let right = RidgeClassifier::new(right).calibrated(&dense, &labels).unwrap();
-        assert_eq!(left.classify_sparse(x.view()).unwrap(), right.classify(&dense).unwrap());
-        assert_eq!(left.probabilities_sparse(x.view()).unwrap(), right.probabilities(&dense).unwrap());
+        assert_eq!(left.classify(x.view()).unwrap(), right.classify(&dense).unwrap());
+        assert_eq!(left.probabilities(x.view()).unwrap(), right.probabilities(&dense).unwrap());
     }
 }
 
@@ -202,18 +260,18 @@ fn refusals() {
     let wide = sparse::<f64>(4, 6, 2, 1.0);
     let shape =
         |error: Error| assert!(matches!(error, Error::Shape { expected: 5, found: 6, .. }), "{error}");
-    shape(map.features_of_sparse(Side::X, wide.view()).unwrap_err());
+    shape(map.features(Side::X, wide.view()).unwrap_err());
     let (mut smoother, mut ridge) =
         (Smoother::new(map.clone(), 1).unwrap(), RidgeStatistics::new(map, 1).unwrap());
     let y = arr2(&[[0.0], [1.0], [2.0], [3.0]]);
-    shape(smoother.update_sparse(wide.view(), &y).unwrap_err());
-    shape(ridge.update_sparse(wide.view(), &y).unwrap_err());
+    shape(smoother.update(wide.view(), &y).unwrap_err());
+    shape(ridge.update(wide.view(), &y).unwrap_err());
     let mut x = sparse::<f64>(4, 5, 2, 1.0);
-    assert!(matches!(smoother.predict_sparse(x.view()), Err(Error::NoData { .. })));
+    assert!(matches!(smoother.predict(x.view()), Err(Error::NoData { .. })));
     *x.get_mut(2, 2).unwrap() = f64::NAN;
     let not_finite = Err(Error::NotFinite { what: "x", row: 2 });
-    assert_eq!(smoother.update_sparse(x.view(), &y), not_finite);
-    assert_eq!(ridge.update_sparse(x.view(), &y), not_finite);
-    assert!(matches!(ridge.update_sparse(x.view(), &y.slice(s![..3, ..])), Err(Error::Shape { .. })));
+    assert_eq!(smoother.update(x.view(), &y), not_finite);
+    assert_eq!(ridge.update(x.view(), &y), not_finite);
+    assert!(matches!(ridge.update(x.view(), &y.slice(s![..3, ..])), Err(Error::Shape { .. })));
     assert_eq!(ridge.count(), 0);
 }

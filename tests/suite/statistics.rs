@@ -6,8 +6,8 @@
 //! variance says nothing, since the fourth moments of the exponential maps explode.
 
 use crate::common::{
-    MAPS, Sample, couplings, couplings_from_two_dimensions, frequencies, gaussian, point, quasi_couplings,
-    softmax,
+    MAPS, Sample, couplings, couplings_from_two_dimensions, frequencies, gaussian, hypergeometric, point,
+    quasi_couplings, softmax,
 };
 use ndarray::{Array1, Array2, arr1};
 use rand::RngExt;
@@ -18,7 +18,6 @@ use random_features::frequency::{
 use random_features::map::Target;
 use random_features::theory::Law;
 use random_features::theory::conformity::ln_conformity;
-use random_features::theory::special::ln_0f1;
 use random_features::{Error, Positive, Sign, Trigonometric, rng};
 
 const LIMIT: f64 = 4.5;
@@ -102,7 +101,7 @@ fn placed_simplices_conform_less() {
         let omega = frequencies(D, D, coupling, seed);
         let pair = |i: usize, j: usize| {
             let sum = &omega.rows().row(i) + &omega.rows().row(j);
-            ln_0f1(0.5 * D as f64, 0.25 * sum.dot(&sum)).exp()
+            hypergeometric(0.5 * D as f64, 0.25 * sum.dot(&sum))
         };
         let pairs = (0..D).flat_map(|i| (0..i).map(move |j| (i, j)));
         pairs.map(|(i, j)| pair(i, j)).sum::<f64>() / (0.5 * (D * (D - 1)) as f64)

@@ -5,7 +5,7 @@ use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::structured::{PlaneRotation, Rotation};
 use random_features::frequency::{quasi, simplex, simplex_plus};
 use random_features::theory::gerf::GerfSign;
-use random_features::theory::special;
+use random_features::workbench::normal_quantile;
 use serde_json::Value;
 
 use super::case::{Case, Found, parts, rows};
@@ -83,7 +83,7 @@ pub fn quasi_random(case: &Case) -> Found {
         Ok::<_, String>(quasi::radical_inverse(index, base))
     };
     let u = bases.iter().map(inverse).collect::<Result<Vec<_>, _>>()?;
-    parts(vec![("gaussian", u.iter().map(|u| special::normal_quantile(*u)).collect()), ("u", u)])
+    parts(vec![("gaussian", u.iter().map(|u| normal_quantile(*u)).collect()), ("u", u)])
 }
 
 pub fn data(case: &Case) -> Found {

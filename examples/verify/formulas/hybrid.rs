@@ -1,5 +1,7 @@
 //! Complex-exponential maps and hybrids.
 
+use std::f64::consts::PI;
+
 use num_complex::Complex64;
 use random_features::theory::complex_exponential::{self, Symmetry};
 use random_features::theory::{Pair, coefficient, diagonal, hybrid, relative_error};
@@ -107,11 +109,16 @@ pub fn hybrid_map(case: &Case) -> Found {
         "bound.hrf_thm35.corrected" => {
             ln(relative_error::ln_max_angular_bound(case.number("r")?, case.count("m")?, case.count("n")?))
         }
-        "bound.hrf_thm35.as_published_false" => ln(relative_error::ln_max_angular_bound_as_published(
-            case.number("r")?,
-            case.count("m")?,
-            case.count("n")?,
-        )),
+        "bound.hrf_thm35.as_published_false" => {
+            ln(published_bound(case.number("r")?, case.count("m")?, case.count("n")?))
+        }
         _ => Ok(None),
     }
+}
+
+/// The bound of Hybrid Random Features, Theorem 3.5, with the error of print (erratum H6).
+fn published_bound(r: f64, m: usize, n: usize) -> f64 {
+    let n = n as f64;
+    let factor = (1.0 - 1.0 / n) / (PI * r * r) + 1.0 / (n * PI.sqrt() * r * r);
+    relative_error::ln_max_trigonometric(r, m) + 0.5 * factor.ln()
 }

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::Standardisation;
 use super::totals::{Adder, Totals};
 use crate::Real;
-use crate::engine::{Batch, Form, Points, Pool, Program, Scratch, Side};
+use crate::engine::{Batch, Form, PointsView, Pool, Program, Scratch, Side};
 use crate::error::{Error, Result};
 use crate::numeric::{self, Isa, Packed, add_scaled, max_abs, panel_width};
 
@@ -22,7 +22,7 @@ pub(super) const BLOCK: usize = 96;
 /// Rows of a data set: points, n × d, with their targets, n × t, and weights.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Data<'a, T> {
-    pub x: Points<'a, T>,
+    pub x: PointsView<'a, T>,
     pub targets: ArrayView2<'a, T>,
     /// None if all are 1.
     pub weights: Option<ArrayView1<'a, f64>>,
@@ -65,7 +65,7 @@ impl<T: Real> Default for FeatureBuffers<T> {
 
 impl<T: Real> FeatureSource<'_, T> {
     /// Puts the features of points into the batch of the buffers.
-    pub fn fill(&self, x: Points<'_, T>, buffers: &mut FeatureBuffers<T>) {
+    pub fn fill(&self, x: PointsView<'_, T>, buffers: &mut FeatureBuffers<T>) {
         let FeatureBuffers { scratch, points, batch } = buffers;
         let (side, form) = (Side::X, Form::Values);
         match self.inputs {

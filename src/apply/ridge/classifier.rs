@@ -1,14 +1,14 @@
 //! [`RidgeClassifier`]: ridge regression of labels, one class against all others, with probabilities.
 
-use ndarray::{Array2, ArrayRef2};
+use ndarray::Array2;
 
 use super::calibration::Calibration;
 use super::{Ridge, Standardisation};
-use crate::Real;
-use crate::engine::Points;
+use crate::engine::PointsView;
 use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::numeric;
+use crate::{Points, Real};
 
 /// A ridge classifier: a regression for each class against all others; the class is the largest prediction. Probabilities
 /// are calibrated on held-out points. Approximate: the kernel is the map's estimate.
@@ -61,12 +61,9 @@ impl<T: Real> RidgeClassifier<T> {
     /// [`NoData`](Error::NoData) without points, [`Shape`](Error::Shape) if a size does not fit,
     /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Parameter`](Error::Parameter) if a label is too large,
     /// [`Factorisation`](Error::Factorisation) if the minimum is not found.
-    pub fn calibrated(self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<Self> {
-        self.calibrated_by(x.view().into(), labels)
-    }
-
-    pub(crate) fn calibrated_by(mut self, x: Points<'_, T>, labels: &[usize]) -> Result<Self> {
-        self.calibration = Some(Calibration::fit(&self.model.scores(x)?, labels)?);
+    pub fn calibrated<'a>(mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<Self> {
+        let scores = self.model.scores(x.into().view())?;
+        self.calibration = Some(Calibration::fit(&scores, labels)?);
         Ok(self)
     }
 
@@ -89,7 +86,7 @@ impl<T: Real> RidgeClassifier<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) if a row is not finite.
-    pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
+    pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
         self.model.classify(x)
     }
 
@@ -97,11 +94,11 @@ impl<T: Real> RidgeClassifier<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) without a calibration.
-    pub fn probabilities(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
-        self.probabilities_of(x.view().into())
+    pub fn probabilities<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
+        self.probabilities_of(x.into().view())
     }
 
-    pub(crate) fn probabilities_of(&self, x: Points<'_, T>) -> Result<Array2<T>> {
+    fn probabilities_of(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
         let Some(calibration) = &self.calibration else {
             return Err(Error::NoData { what: "a probability needs RidgeClassifier::calibrated, which" });
         };

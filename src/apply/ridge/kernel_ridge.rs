@@ -30,7 +30,7 @@ use crate::linalg::{Backend, Scalar};
 /// let kernel = Gaussian::new(1.0)?;
 /// let model = KernelRidge::fit(&kernel.gram(&x, &x)?, &y, 1e-6)?;
 /// let at = ndarray::arr2(&[[2.05]]);
-/// assert!((model.predict(&kernel.gram(&at, &x)?)?[[0, 0]] - 2.05f64.sin()).abs() < 1e-4);
+/// assert!((model.predict_from_gram(&kernel.gram(&at, &x)?)?[[0, 0]] - 2.05f64.sin()).abs() < 1e-4);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -113,7 +113,7 @@ impl<T: Real> KernelRidge<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `gram` has another number of columns than there were training points.
-    pub fn predict(&self, gram: &ArrayRef2<T>) -> Result<Array2<T>> {
+    pub fn predict_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Array2<T>> {
         check_size("the number of columns of the Gram matrix", self.coefficients.nrows(), gram.ncols())?;
         Ok(gram.dot(&self.coefficients) + &self.intercepts)
     }
@@ -121,8 +121,8 @@ impl<T: Real> KernelRidge<T> {
     /// The target with the largest prediction for each row, the first of equal ones: the class, if targets are indicators.
     ///
     /// # Errors
-    /// As [`predict`](KernelRidge::predict); [`NotFinite`](Error::NotFinite) if a prediction is not finite.
-    pub fn classify(&self, gram: &ArrayRef2<T>) -> Result<Vec<usize>> {
-        largest_columns(&self.predict(gram)?.mapv(|v| v.widen()))
+    /// As [`predict_from_gram`](KernelRidge::predict_from_gram); [`NotFinite`](Error::NotFinite) if a prediction is not finite.
+    pub fn classify_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Vec<usize>> {
+        largest_columns(&self.predict_from_gram(gram)?.mapv(|v| v.widen()))
     }
 }

@@ -7,11 +7,11 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Arra
 use super::super::largest_columns;
 use super::Standardisation;
 use super::chunk::{FeatureBuffers, FeatureSource};
-use crate::engine::{Batch, FeatureRow, Form, Points, Program, Scratch, Side, map_rows};
+use crate::engine::{Batch, FeatureRow, Form, PointsView, Program, Scratch, Side, map_rows};
 use crate::error::{Result, check_size};
 use crate::map::{Map, check_addressable};
 use crate::numeric::{self, Isa, Packed, dot};
-use crate::{Real, SignedLog};
+use crate::{Points, Real, SignedLog};
 
 /// Points that are standardised at a time.
 const ROWS: usize = 4096;
@@ -105,11 +105,11 @@ impl<T: Real> Ridge<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` does not have d columns.
-    pub fn predict(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
-        self.predictions(x.view().into())
+    pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
+        self.predictions(x.into().view())
     }
 
-    pub(crate) fn predictions(&self, x: Points<'_, T>) -> Result<Array2<T>> {
+    fn predictions(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
         let mut out = self.empty(x.nrows())?;
         self.write(x, out.view_mut(), T::narrow)?;
         Ok(out)
@@ -119,12 +119,12 @@ impl<T: Real> Ridge<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then.
-    pub fn predict_into(&self, x: &ArrayRef2<T>, out: &mut ArrayRef2<T>) -> Result<()> {
-        self.write(x.view().into(), out.view_mut(), T::narrow)
+    pub fn predict_into<'a>(&self, x: impl Into<Points<'a, T>>, out: &mut ArrayRef2<T>) -> Result<()> {
+        self.write(x.into().view(), out.view_mut(), T::narrow)
     }
 
     /// The predictions in `f64`, n × t.
-    pub(super) fn scores(&self, x: Points<'_, T>) -> Result<Array2<f64>> {
+    pub(super) fn scores(&self, x: PointsView<'_, T>) -> Result<Array2<f64>> {
         let mut out = self.empty(x.nrows())?;
         self.write(x, out.view_mut(), |v| v)?;
         Ok(out)
@@ -134,12 +134,8 @@ impl<T: Real> Ridge<T> {
     ///
     /// # Errors
     /// As [`predict`](Ridge::predict); [`NotFinite`](crate::Error::NotFinite) if a row of `x` is not finite.
-    pub fn classify(&self, x: &ArrayRef2<T>) -> Result<Vec<usize>> {
-        self.classes(x.view().into())
-    }
-
-    pub(crate) fn classes(&self, x: Points<'_, T>) -> Result<Vec<usize>> {
-        largest_columns(&self.scores(x)?)
+    pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
+        largest_columns(&self.scores(x.into().view())?)
     }
 
     /// A predictor for single points, which reuses its buffers.
@@ -159,7 +155,7 @@ impl<T: Real> Ridge<T> {
 
     fn write<U: Send + Sync>(
         &self,
-        x: Points<'_, T>,
+        x: PointsView<'_, T>,
         mut out: ArrayViewMut2<'_, U>,
         narrow: impl Fn(f64) -> U + Sync,
     ) -> Result<()> {

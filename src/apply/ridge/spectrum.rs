@@ -1,6 +1,6 @@
 //! [`RidgeSpectrum`]: the regressions for all λ, and the choice of one.
 
-use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, Axis, s};
+use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, Axis};
 use rayon::prelude::*;
 
 use super::super::check_training;
@@ -8,12 +8,12 @@ use super::chunk::{FeatureBuffers, FeatureSource};
 use super::normal::{Normal, check_lambda};
 use super::statistics::check_weights;
 use super::{Ridge, RidgeStatistics, Standardisation};
-use crate::Real;
 use crate::engine::FeatureRow;
 use crate::error::{Error, Result};
 use crate::linalg::Backend;
 use crate::map::Map;
 use crate::numeric::{self, Isa, Packed};
+use crate::{Points, Real};
 
 /// The number of rows that are projected onto the eigenvectors at a time.
 const ROWS: usize = 48;
@@ -64,9 +64,9 @@ pub struct RidgeSpectrum<T: Real> {
 }
 
 /// The criterion that λ minimises: an estimate of the squared error of predictions at new points.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
-pub enum Criterion<'a, T> {
+pub enum Criterion<'a, T: Real> {
     /// Σ w (y − ŷ)² / Σ w divided by (1 − f/n)², with the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f: leave-one-out
     /// with every leverage replaced by their mean. Approximate; needs no data.
     GeneralisedCrossValidation,
@@ -78,25 +78,25 @@ pub enum Criterion<'a, T> {
 }
 
 /// Points, n × d, with their targets, n × t, and weights.
-#[derive(Clone, Copy, Debug)]
-pub struct Sample<'a, T> {
+#[derive(Clone, Debug)]
+pub struct Sample<'a, T: Real> {
     /// Points in rows.
-    pub x: &'a ArrayRef2<T>,
+    pub x: Points<'a, T>,
     /// Their targets.
     pub targets: &'a ArrayRef2<T>,
     /// Their weights; all are 1 if there are none.
     pub weights: Option<&'a ArrayRef1<f64>>,
 }
 
-impl<'a, T> Criterion<'a, T> {
+impl<'a, T: Real> Criterion<'a, T> {
     /// [`LeaveOneOut`](Criterion::LeaveOneOut) for the training points, without weights.
-    pub fn leave_one_out(x: &'a ArrayRef2<T>, targets: &'a ArrayRef2<T>) -> Self {
-        Criterion::LeaveOneOut(Sample { x, targets, weights: None })
+    pub fn leave_one_out(x: impl Into<Points<'a, T>>, targets: &'a ArrayRef2<T>) -> Self {
+        Criterion::LeaveOneOut(Sample { x: x.into(), targets, weights: None })
     }
 
     /// [`HeldOut`](Criterion::HeldOut) for other points, without weights.
-    pub fn held_out(x: &'a ArrayRef2<T>, targets: &'a ArrayRef2<T>) -> Self {
-        Criterion::HeldOut(Sample { x, targets, weights: None })
+    pub fn held_out(x: impl Into<Points<'a, T>>, targets: &'a ArrayRef2<T>) -> Self {
+        Criterion::HeldOut(Sample { x: x.into(), targets, weights: None })
     }
 }
 
@@ -199,7 +199,7 @@ impl<T: Real> RidgeSpectrum<T> {
     }
 
     fn errors_at(&self, sample: &Sample<'_, T>, lambdas: &[f64], left_out: bool) -> Result<Vec<f64>> {
-        check_training(sample.x.view().into(), self.map.input_dim(), sample.targets, self.rotated.ncols())?;
+        check_training(sample.x.view(), self.map.input_dim(), sample.targets, self.rotated.ncols())?;
         check_weights(sample.weights, sample.x.nrows())?;
         let total: f64 = sample.weights.map_or(sample.x.nrows() as f64, |weights| weights.sum());
         if total <= 0.0 {
@@ -235,7 +235,7 @@ impl<T: Real> RidgeSpectrum<T> {
     ) {
         let (program, d) = (self.map.program(), self.map.feature_dim());
         let source = FeatureSource { program, inputs: self.inputs.as_ref() };
-        source.fill(sample.x.slice(s![rows.clone(), ..]).into(), &mut buffers.features);
+        source.fill(sample.x.view().rows(rows.clone()), &mut buffers.features);
         let stride = numeric::spread::<f64>(d);
         buffers.centred.resize(rows.len() * stride, 0.0);
         buffers.rotated.resize(rows.len() * d, 0.0);

@@ -10,10 +10,10 @@ use super::chunk::{self, BLOCK, ChunkPools, Data, FeatureChunk, FeatureSource, c
 use super::rows::RowRanges;
 use super::sums::NormalSums;
 use super::totals::{MOST, TooLarge};
-use crate::Real;
-use crate::engine::Points;
+use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
+use crate::{Points, Real};
 
 /// The sums over training points that determine a ridge regression: updated in batches, and mergeable. Approximate: the
 /// kernel is the map's estimate.
@@ -173,21 +173,21 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
     /// has no finite features, [`Row`](Error::Row) if a row is counted already, [`Parameter`](Error::Parameter) if a
     /// sum would exceed 1e288, or after 16 million updates. The statistics are unchanged then.
-    pub fn update(&mut self, x: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<()> {
-        self.take_in(x.view().into(), targets, None)
+    pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
+        self.take_in(x.into().view(), targets, None)
     }
 
     /// As [`update`](RidgeStatistics::update), with a weight for each row: how often the row counts.
     ///
     /// # Errors
     /// As [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
-    pub fn update_weighted(
+    pub fn update_weighted<'a>(
         &mut self,
-        x: &ArrayRef2<T>,
+        x: impl Into<Points<'a, T>>,
         targets: &ArrayRef2<T>,
         weights: &ArrayRef1<f64>,
     ) -> Result<()> {
-        self.take_in(x.view().into(), targets, Some(weights))
+        self.take_in(x.into().view(), targets, Some(weights))
     }
 
     /// As [`update`](RidgeStatistics::update), with labels below the number of targets: each class has a target that is 1
@@ -195,23 +195,20 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// As [`update`](RidgeStatistics::update); [`Parameter`](Error::Parameter) if a label is too large.
-    pub fn update_labels(&mut self, x: &ArrayRef2<T>, labels: &[usize]) -> Result<()> {
-        self.take_in_labels(x.view().into(), labels)
+    pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
+        let targets = one_hot(labels, self.targets())?;
+        self.take_in(x.into().view(), &targets, None)
     }
 
-    pub(crate) fn take_in_labels(&mut self, x: Points<'_, T>, labels: &[usize]) -> Result<()> {
-        self.take_in(x, &one_hot(labels, self.targets())?, None)
-    }
-
-    pub(crate) fn take_in(
+    fn take_in(
         &mut self,
-        x: Points<'_, T>,
+        x: PointsView<'_, T>,
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
         let range = self.next..self.next.saturating_add(x.nrows() as u64);
         let rows = self.rows.with(&RowRanges::from(range.clone()))?;
-        self.add(x.rows(0..x.nrows()), targets, weights, range.start, 1.0)?;
+        self.add(x, targets, weights, range.start, 1.0)?;
         (self.rows, self.next) = (rows, range.end);
         Ok(())
     }
@@ -222,15 +219,25 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// As [`update_weighted`](RidgeStatistics::update_weighted); [`Row`](Error::Row) if a row is not held.
-    pub fn downdate(
+    pub fn downdate<'a>(
         &mut self,
         first: u64,
-        x: &ArrayRef2<T>,
+        x: impl Into<Points<'a, T>>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<()> {
+        self.take_out(first, x.into().view(), targets, weights)
+    }
+
+    fn take_out(
+        &mut self,
+        first: u64,
+        x: PointsView<'_, T>,
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
         let rows = self.rows.without(first..first.saturating_add(x.nrows() as u64))?;
-        self.add(x.view().into(), targets, weights, first, -1.0)?;
+        self.add(x, targets, weights, first, -1.0)?;
         self.rows = rows;
         Ok(())
     }
@@ -260,16 +267,17 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// Adds or removes rows, all or none.
-    fn add<'a>(
+    fn add(
         &mut self,
-        x: Points<'a, T>,
-        targets: &'a ArrayRef2<T>,
-        weights: Option<&'a ArrayRef1<f64>>,
+        x: PointsView<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
         first: u64,
         sign: f64,
     ) -> Result<()> {
         check_training(x, self.map.input_dim(), targets, self.targets())?;
         check_weights(weights, x.nrows())?;
+        let x = x.rows(0..x.nrows());
         let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };
         let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
         check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;

@@ -94,7 +94,7 @@ impl<T: Real> SoftmaxSampler<T> {
     }
 
     /// ε, the weight of the uniform distribution.
-    pub fn uniform(&self) -> f64 {
+    pub fn uniform_weight(&self) -> f64 {
         self.proposal.uniform
     }
 
@@ -255,14 +255,14 @@ impl<T: Real> SoftmaxSampler<T> {
 
     /// The class of a draw from the uniform distribution, if the draw is one of these.
     fn uniform_class(&self, uniform: &mut dyn FnMut() -> f64) -> Option<usize> {
-        let (classes, weight) = (self.classes(), self.uniform());
+        let (classes, weight) = (self.classes(), self.uniform_weight());
         let has_turn = weight > 0.0 && uniform() < weight;
         has_turn.then(|| ((uniform() * classes as f64) as usize).min(classes - 1))
     }
 
     /// ln q from ln w.
     fn mixed(&self, ln: f64) -> f64 {
-        let weight = self.uniform();
+        let weight = self.uniform_weight();
         if weight == 0.0 {
             return ln;
         }

@@ -35,7 +35,7 @@ const PAIRS: (usize, usize) = (64, 1024);
 /// optimal given the previous ones, without a proof that they are optimal together. The ridge and the factor 0.7 are
 /// empirical.
 ///
-/// A truncated shape ([`rank`](Shaping::rank), [`rank_for`](Shaping::rank_for)) keeps the leading coordinates, with ρₗ
+/// A truncated shape ([`with_rank`](Shaping::with_rank), [`with_rank_for`](Shaping::with_rank_for)) keeps the leading coordinates, with ρₗ
 /// for φₗ. It is **biased**, and its report states the bias.
 ///
 /// # Degenerate data
@@ -101,8 +101,8 @@ impl Shaping {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless it is finite and not negative.
-    pub fn ridge(self, ridge: f64) -> Result<Self> {
-        self.validated_ridge(&[ridge])
+    pub fn with_ridge(self, ridge: f64) -> Result<Self> {
+        self.with_validated_ridge(&[ridge])
     }
 
     /// Chooses λ among these by cross-validation: the smallest mean logarithm of the second moment on held-out data,
@@ -110,7 +110,7 @@ impl Shaping {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if there is none, or one is negative or not finite.
-    pub fn validated_ridge(self, ridges: &[f64]) -> Result<Self> {
+    pub fn with_validated_ridge(self, ridges: &[f64]) -> Result<Self> {
         check_positive("the number of ridges", ridges.len())?;
         match ridges.iter().find(|ridge| !(ridge.is_finite() && **ridge >= 0.0)) {
             None => Ok(Shaping { ridges: ridges.to_vec(), ..self }),
@@ -124,7 +124,7 @@ impl Shaping {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if r is 0.
-    pub fn rank(self, r: usize) -> Result<Self> {
+    pub fn with_rank(self, r: usize) -> Result<Self> {
         check_positive("the rank", r)?;
         Ok(Shaping { rank: Rank::Given(r), ..self })
     }
@@ -136,7 +136,7 @@ impl Shaping {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if m is 0.
-    pub fn rank_for(self, m: usize) -> Result<Self> {
+    pub fn with_rank_for(self, m: usize) -> Result<Self> {
         check_positive("the number of features m", m)?;
         Ok(Shaping { rank: Rank::For(m), ..self })
     }
@@ -145,7 +145,7 @@ impl Shaping {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless it is positive and finite.
-    pub fn share(self, share: f64) -> Result<Self> {
+    pub fn with_share(self, share: f64) -> Result<Self> {
         if share > 0.0 && share.is_finite() {
             return Ok(Shaping { share: Some(share), ..self });
         }
@@ -157,14 +157,14 @@ impl Shaping {
     /// For features that depend only on w (positive and dense-exponential) both choices give the same estimates, and
     /// the default has no factor at the keys. Other features, such as trigonometric and hyperbolic ones, need both
     /// shifts. Truncated shapes always have both, because their kernel depends on them.
-    pub fn both_shifts(self) -> Self {
+    pub fn with_both_shifts(self) -> Self {
         Shaping { both_shifts: true, ..self }
     }
 
     /// The shape for these moments, with one given ridge and rank.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if the rank is above d or is to be chosen by [`rank_for`](Shaping::rank_for),
+    /// [`Parameter`](Error::Parameter) if the rank is above d or is to be chosen by [`with_rank_for`](Shaping::with_rank_for),
     /// which needs points, or if there are several ridges (use [`of_folds`](Shaping::of_folds)),
     /// [`Factorisation`](Error::Factorisation) if an eigendecomposition does not converge.
     pub fn of_moments(&self, moments: &PairMoments) -> Result<Shape> {

@@ -93,9 +93,9 @@ impl Statistics {
     /// As [`update`](Statistics::update), and [`Shape`](Error::Shape) for the number of weights;
     /// [`Entry`](Error::Entry) with the first row whose weight is negative or not finite,
     /// [`Parameter`](Error::Parameter) if the sum of all weights overflows. Nothing is added on error.
-    pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<T>) -> Result<()> {
+    pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<f64>) -> Result<()> {
         check_size("the number of weights", x.nrows(), weights.len())?;
-        self.take(x, |row| checked_row_weight(weights[row].widen(), row))
+        self.take(x, |row| checked_row_weight(weights[row], row))
     }
 
     /// Adds the rows of `x` with these weights: all of them, or none on error.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::structured::Fast;
 use crate::Real;
-use crate::engine::points::{Points, SparsePoints};
+use crate::engine::points::{PointsView, SparsePoints};
 use crate::engine::{Scratch, Tile, TileShape};
 use crate::error::{Error, Result, check_size};
 use crate::frequency::Frequencies;
@@ -228,13 +228,13 @@ impl<T: Real> Projection<T> {
     /// norm is. `norms` are ‖xᵢ/ℓ‖², if they are known.
     pub(crate) fn project(
         &self,
-        x: Points<'_, T>,
+        x: PointsView<'_, T>,
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
         norms: Option<&[f64]>,
     ) {
         match (x, &self.matrix) {
-            (Points::Sparse(x), Factors::Dense(packed)) => self.project_sparse(x, packed, tile, scratch),
+            (PointsView::Sparse(x), Factors::Dense(packed)) => self.project_sparse(x, packed, tile, scratch),
             (x, _) => x.densely(scratch, |x, scratch| self.project_dense(x, tile, scratch, norms)),
         }
     }

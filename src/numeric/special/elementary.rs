@@ -8,7 +8,7 @@ pub fn ln_gamma(x: f64) -> f64 {
 }
 
 /// ln 2 cosh t, without overflow.
-pub fn ln_2cosh(t: f64) -> f64 {
+fn ln_2cosh(t: f64) -> f64 {
     t.abs() + (-2.0 * t.abs()).exp().ln_1p()
 }
 

@@ -11,12 +11,12 @@ mod normal;
 mod quadrature;
 mod series;
 
-pub use bessel::{bessel_i_ratio, ln_0f1, ln_bessel_i, ln_bessel_i_scaled};
+pub use bessel::{bessel_i_ratio, ln_0f1, ln_bessel_i};
 pub(crate) use confluent::signed_alternating_1f1;
 pub use confluent::{alternating_1f1, ln_1f1};
-pub use elementary::{ln_2cosh, ln_cosh, ln_gamma};
-pub use normal::{erf, normal_cdf, normal_quantile};
-pub use quadrature::{GAUSS_NODES, gauss_legendre};
+pub use elementary::{ln_cosh, ln_gamma};
+pub use normal::{normal_cdf, normal_quantile};
+pub use quadrature::gauss_legendre;
 
 #[cfg(test)]
 mod test_support {

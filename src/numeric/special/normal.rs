@@ -3,7 +3,7 @@
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 /// The error function.
-pub fn erf(x: f64) -> f64 {
+fn erf(x: f64) -> f64 {
     libm::erf(x)
 }
 

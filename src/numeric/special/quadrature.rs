@@ -2,14 +2,14 @@
 
 use std::f64::consts::PI;
 
-/// Nodes and weights of the Gauss–Legendre rule on \[−1, 1\] with [`GAUSS_NODES`] points.
+/// Nodes and weights of the Gauss–Legendre rule on \[−1, 1\] with 128 points.
 pub fn gauss_legendre() -> &'static [(f64, f64)] {
     static RULE: std::sync::OnceLock<Vec<(f64, f64)>> = std::sync::OnceLock::new();
     RULE.get_or_init(|| (0..GAUSS_NODES).map(gauss_legendre_node).collect())
 }
 
 /// The number of points of the rule.
-pub const GAUSS_NODES: usize = 128;
+const GAUSS_NODES: usize = 128;
 
 /// Root i of the Legendre polynomial by Newton's method from Chebyshev's estimate.
 fn gauss_legendre_node(i: usize) -> (f64, f64) {

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, Axis, s};
 use random_features::apply::{Criterion, RidgeStatistics, Sample, Standardisation};
-use random_features::{Error, Map};
+use random_features::{Error, Map, Points};
 
 use super::models::Blocks;
 use super::{data, features, naive, statistics, trigonometric, weights};
@@ -31,7 +31,7 @@ fn left_out(map: &Map<f64>) {
             let mut statistics = RidgeStatistics::new(map.clone(), 2).unwrap();
             statistics.update_weighted(&x, &y, &w).unwrap();
             let statistics = if intercept { statistics } else { statistics.without_intercept() };
-            let sample = Sample { x: &x, targets: &y, weights: Some(&w) };
+            let sample = Sample { x: Points::from(&x), targets: &y, weights: Some(&w) };
             let errors =
                 statistics.spectrum().unwrap().errors(&Criterion::LeaveOneOut(sample), &LAMBDAS).unwrap();
             for (lambda, error) in LAMBDAS.iter().zip(errors) {
@@ -174,10 +174,10 @@ fn criteria_refuse_what_models_refuse() {
     }
     for wrong in [-1.0, f64::NAN, f64::INFINITY] {
         w[7] = wrong;
-        let sample = Sample { x: &x, targets: &y, weights: Some(&w) };
+        let sample = Sample { x: Points::from(&x), targets: &y, weights: Some(&w) };
         let error = spectrum.errors(&Criterion::HeldOut(sample), &[1.0]).unwrap_err();
         assert!(matches!(error, Error::Entry { row: 7, .. }), "{error}");
     }
-    let sample = Sample { x: &x, targets: &y, weights: Some(&Array1::zeros(50)) };
+    let sample = Sample { x: Points::from(&x), targets: &y, weights: Some(&Array1::zeros(50)) };
     assert!(matches!(spectrum.errors(&Criterion::HeldOut(sample), &[1.0]), Err(Error::NoData { .. })));
 }

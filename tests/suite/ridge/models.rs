@@ -105,7 +105,7 @@ fn kernel_ridge_regression_on_the_gram_matrix_of_the_features() {
     for lambda in [1e-3, 1.0, 100.0] {
         let primal = statistics(&map, &x, &y).solve(lambda).unwrap().predict(&test).unwrap();
         let dual = KernelRidge::fit(&map.gram(&x, &x).unwrap(), &y, lambda).unwrap();
-        let dual = dual.predict(&map.gram(&test, &x).unwrap()).unwrap();
+        let dual = dual.predict_from_gram(&map.gram(&test, &x).unwrap()).unwrap();
         assert!(distance(&primal, &dual) < 1e-9, "λ = {lambda}");
     }
 }
@@ -358,6 +358,6 @@ fn every_map_is_served_or_refused() {
         assert_eq!(statistics.is_ok(), map.facts().symmetric, "{name:?}");
         let gram = map.gram(&x, &x).unwrap();
         let model = KernelRidge::fit(&gram, &y, 5.0).unwrap();
-        assert!(model.predict(&gram).unwrap().iter().all(|v| v.is_finite()), "{name:?}");
+        assert!(model.predict_from_gram(&gram).unwrap().iter().all(|v| v.is_finite()), "{name:?}");
     }
 }

@@ -1,10 +1,12 @@
-//! For benchmarks: the instruction sets and peak rate of the machine, and parts of the engine.
+//! What this crate's own tests, benches and examples measure and verify: parts of the engine, the instruction sets and
+//! peak rate of the machine. Not for programs: it may change with any version.
 
 use ndarray::ArrayView2;
 
 use crate::Real;
-pub use crate::engine::{Lift, Scratch};
+pub use crate::engine::Scratch;
 use crate::engine::{Tile, TileShape};
+pub use crate::numeric::special::normal_quantile;
 use crate::numeric::{self, Isa};
 use crate::projection::Projection;
 

@@ -1,0 +1,190 @@
+//! [`Points`]: what methods take for points, made from dense arrays and sparse matrices alike.
+
+#[cfg(feature = "sparse")]
+use std::borrow::Cow;
+
+use ndarray::{ArrayBase, ArrayRef2, ArrayView2, CowArray, Data, Ix2};
+#[cfg(feature = "sparse")]
+use sprs::{CsMat, CsMatView};
+
+use crate::Real;
+use crate::engine::PointsView;
+#[cfg(feature = "sparse")]
+use crate::engine::SparsePoints;
+
+/// Points in rows, n × d: what methods that take `impl Into<Points<T>>` accept.
+///
+/// These are, by reference, all arrays of two dimensions and any layout (owned, shared, views), and views by value. With
+/// the feature `sparse` they are matrices of the crate [`sprs`](https://docs.rs/sprs), by reference or as views: results
+/// have the bits of the same points in a dense array.
+///
+/// Features and kernel and ridge regression take points so. What reads every coordinate takes dense arrays alone: Gram
+/// matrices, estimates of pairs, gradients, attention, sampling, standardisations, statistics and shapes.
+/// [`to_dense`](Points::to_dense) writes sparse points out for them.
+///
+/// # Cost
+/// Dense points and compressed rows are borrowed. Compressed columns are converted to rows with each conversion: make
+/// `Points` of them once, and pass it by reference. Explicitly stored zeros are allowed.
+///
+/// Features of sparse points cost O(m) for each coordinate that is stored and O(D) a point, for maps that project the
+/// points themselves (trigonometric, positive, hyperbolic, generalised, sign and nonlinear ones, and hybrids of these) on
+/// dense [frequencies](crate::projection::Method). All others convert some hundred points at a time to dense rows, which
+/// costs at least O(d) a point: structured frequencies, linear images of points (complex exponentials, conditioning),
+/// Poisson and geometric maps, `EluPlusOne`, clusters, user-defined maps, and centred inputs of ridge regressions (4096
+/// at a time).
+///
+/// # Example
+/// ```
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::ndarray::{Array2, s};
+/// use random_features::{Points, Side, Trigonometric};
+///
+/// let map = Trigonometric.gaussian::<f32>(Orthogonal.draw(1000, 64, 1)?, 5.0)?;
+/// let dense = Array2::ones((5, 1000));
+/// let rows = map.features(Side::X, &dense.slice(s![1..3, ..]))?;
+/// assert_eq!(rows.values(), map.features(Side::X, &dense)?.values().slice(s![1..3, ..]));
+///
+/// //  A function of your own that takes whatever the map takes.
+/// fn count<'a>(x: impl Into<Points<'a, f32>>) -> usize {
+///     x.into().nrows()
+/// }
+/// assert_eq!(count(&dense), 5);
+/// # #[cfg(feature = "sparse")] {
+///
+/// //  Feature `sparse`: two points with two and one coordinates; starts of rows, columns, values.
+/// use random_features::sprs::CsMat;
+/// let x = CsMat::new((2, 1000), vec![0, 2, 3], vec![3, 700, 12], vec![1.0, -2.0, 0.5]);
+/// let features = map.features(Side::X, &x)?;
+/// assert_eq!(features.values(), map.features(Side::X, &x.to_dense())?.values());
+///
+/// //  Compressed columns, converted to rows once.
+/// let (columns, second) = (x.to_csc(), map.features(Side::Y, &x)?);
+/// let x = Points::from(&columns);
+/// assert_eq!(map.features(Side::X, &x)?.values(), features.values());
+/// assert_eq!(map.features(Side::Y, &x)?.values(), second.values());
+/// # }
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Points<'a, T: Real> {
+    layout: Layout<'a, T>,
+}
+
+/// Where coordinates are.
+#[derive(Clone, Debug)]
+enum Layout<'a, T: Real> {
+    Dense(ArrayView2<'a, T>),
+    #[cfg(feature = "sparse")]
+    Compressed(Compressed<'a, T>),
+}
+
+/// The parts of [`SparsePoints`], owned where the matrix does not have them in this form.
+#[cfg(feature = "sparse")]
+#[derive(Clone, Debug)]
+struct Compressed<'a, T: Real> {
+    starts: Cow<'a, [usize]>,
+    columns: Cow<'a, [usize]>,
+    values: Cow<'a, [T]>,
+    dim: usize,
+}
+
+impl<T: Real> Points<'_, T> {
+    /// n.
+    pub fn nrows(&self) -> usize {
+        self.view().nrows()
+    }
+
+    /// d.
+    pub fn ncols(&self) -> usize {
+        self.view().ncols()
+    }
+
+    /// All coordinates, n × d: borrowed from a dense array, written out of sparse rows, which takes O(n d).
+    pub fn to_dense(&self) -> CowArray<'_, T, Ix2> {
+        self.view().to_dense()
+    }
+
+    /// What the engine reads.
+    pub(crate) fn view(&self) -> PointsView<'_, T> {
+        match &self.layout {
+            Layout::Dense(x) => PointsView::Dense(x.view()),
+            #[cfg(feature = "sparse")]
+            Layout::Compressed(x) => PointsView::Sparse(x.view()),
+        }
+    }
+}
+
+impl<'a, T: Real> From<ArrayView2<'a, T>> for Points<'a, T> {
+    fn from(x: ArrayView2<'a, T>) -> Self {
+        Points { layout: Layout::Dense(x) }
+    }
+}
+
+impl<'a, T: Real> From<&'a ArrayRef2<T>> for Points<'a, T> {
+    fn from(x: &'a ArrayRef2<T>) -> Self {
+        x.view().into()
+    }
+}
+
+impl<'a, T: Real, S: Data<Elem = T>> From<&'a ArrayBase<S, Ix2>> for Points<'a, T> {
+    fn from(x: &'a ArrayBase<S, Ix2>) -> Self {
+        x.view().into()
+    }
+}
+
+/// Borrows what was converted before.
+impl<'a, T: Real> From<&'a Points<'_, T>> for Points<'a, T> {
+    fn from(x: &'a Points<'_, T>) -> Self {
+        let layout = match &x.layout {
+            Layout::Dense(x) => Layout::Dense(x.view()),
+            #[cfg(feature = "sparse")]
+            Layout::Compressed(x) => Layout::Compressed(x.borrowed()),
+        };
+        Points { layout }
+    }
+}
+
+#[cfg(feature = "sparse")]
+impl<'a, T: Real> From<&'a CsMat<T>> for Points<'a, T> {
+    fn from(x: &'a CsMat<T>) -> Self {
+        x.view().into()
+    }
+}
+
+#[cfg(feature = "sparse")]
+impl<'a, T: Real> From<CsMatView<'a, T>> for Points<'a, T> {
+    fn from(x: CsMatView<'a, T>) -> Self {
+        let dim = x.cols();
+        let compressed = if x.is_csc() {
+            let (starts, columns, values) = x.to_csr().into_raw_storage();
+            Compressed { starts: starts.into(), columns: columns.into(), values: values.into(), dim }
+        } else {
+            let (starts, columns, values) = x.into_raw_storage();
+            Compressed { starts: from_zero(starts), columns: columns.into(), values: values.into(), dim }
+        };
+        Points { layout: Layout::Compressed(compressed) }
+    }
+}
+
+/// The starts of rows, counted from the first: those of a slice of rows begin anywhere.
+#[cfg(feature = "sparse")]
+fn from_zero(starts: &[usize]) -> Cow<'_, [usize]> {
+    match starts {
+        [0, ..] => starts.into(),
+        [first, ..] => starts.iter().map(|start| start - first).collect(),
+        [] => Cow::Borrowed(&[0]),
+    }
+}
+
+#[cfg(feature = "sparse")]
+impl<T: Real> Compressed<'_, T> {
+    fn view(&self) -> SparsePoints<'_, T> {
+        let Compressed { starts, columns, values, dim } = self;
+        SparsePoints { starts, columns, values, dim: *dim }
+    }
+
+    fn borrowed(&self) -> Compressed<'_, T> {
+        let SparsePoints { starts, columns, values, dim } = self.view();
+        Compressed { starts: starts.into(), columns: columns.into(), values: values.into(), dim }
+    }
+}
