@@ -127,7 +127,7 @@ pub mod sparse;
 pub mod testing;
 
 pub use error::{Error, Result};
-pub use frequency::{rng, rng_of_step};
+pub use frequency::generator::{rng, rng_of_step};
 pub use map::{
     ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic, Map,
     Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,

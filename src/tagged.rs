@@ -5,11 +5,13 @@
 //! tags stay.
 
 /// Implements `tag`, [`Identify`](crate::digest::Identify) and, with the feature `serde`, storage for an enum from one
-/// line for each variant: its tag, the variant, and the name and type of what it holds, if anything. Variants after
-/// `never` cannot be stored, for the reason given.
+/// line for each variant: its tag, the variant, and the name and type of what it holds, if anything: in brackets for
+/// numbers without a name in the variant, which are stored to the bit as those with a name are. Variants after `never`
+/// cannot be stored, for the reason given.
 macro_rules! tagged {
     ($Enum:ident, $what:literal {
-        $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $({ $field:ident: $Field:ty })?,)*
+        $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $([$number:ident: $Number:ty])?
+            $({ $field:ident: $Field:ty })?,)*
     } $(never {
         $($other_tag:literal => $Other:ident($other:ident): $reason:literal,)*
     })?) => {
@@ -28,8 +30,9 @@ macro_rules! tagged {
             fn identify(&self, digest: &mut $crate::digest::Digest) {
                 digest.text(self.tag());
                 match self {
-                    $($Enum::$Variant $(($held))? $({ $field })? => {
+                    $($Enum::$Variant $(($held))? $(($number))? $({ $field })? => {
                         $($crate::digest::Identify::identify($held, digest);)?
+                        $($crate::digest::Identify::identify($number, digest);)?
                         $($crate::digest::Identify::identify($field, digest);)?
                     })*
                     $($($Enum::$Other($other) => $crate::digest::Identify::identify($other, digest),)*)?
@@ -43,8 +46,9 @@ macro_rules! tagged {
                 #[allow(unused_imports, reason = "not every enum holds numbers")]
                 use $crate::exact::Exact;
                 match self {
-                    $($Enum::$Variant $(($held))? $({ $field })? => {
-                        let held = $crate::tagged::held!($(($held))? $((&<$Field as Exact>::to_stored($field)))?);
+                    $($Enum::$Variant $(($held))? $(($number))? $({ $field })? => {
+                        let held = $crate::tagged::held!($(($held))? $((&<$Number as Exact>::to_stored($number)))?
+                            $((&<$Field as Exact>::to_stored($field)))?);
                         serde::Serialize::serialize(&($tag, held), serializer)
                     })*
                     $($($Enum::$Other(_) => Err(serde::ser::Error::custom($reason)),)*)?
@@ -71,9 +75,10 @@ macro_rules! tagged {
                         match tag.as_str() {
                             $($tag => {
                                 $(let $held: $Held = next(&mut pair)?;)?
+                                $(let $number = <$Number as Exact>::from_stored(next(&mut pair)?);)?
                                 $(let $field = <$Field as Exact>::from_stored(next(&mut pair)?);)?
-                                $crate::tagged::nothing!(pair $($held)? $($field)?);
-                                Ok($Enum::$Variant $(($held))? $({ $field })?)
+                                $crate::tagged::nothing!(pair $($held)? $($number)? $($field)?);
+                                Ok($Enum::$Variant $(($held))? $(($number))? $({ $field })?)
                             })*
                             _ => Err(serde::de::Error::custom(format!("“{tag}” is not the name of {}", $what))),
                         }

@@ -8,11 +8,11 @@ use super::spectrum::chi;
 use super::{Lengthscale, Radii, Radius, ShiftInvariant, Spectrum};
 use crate::SignedLog;
 use crate::error::Result;
+use crate::tagged::tagged;
 use crate::theory::{ln_1m_exp, ln_add_exp};
 
 /// The smoothness ν of a [`Matern`] kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Smoothness {
     /// ν = ½: e^{−δ}, the Laplace-type kernel.
@@ -22,6 +22,12 @@ pub enum Smoothness {
     /// ν = 5/2: (1 + √5 δ + 5δ²/3) e^{−√5 δ}.
     FiveHalves,
 }
+
+tagged!(Smoothness, "a smoothness" {
+    "1/2" => Half,
+    "3/2" => ThreeHalves,
+    "5/2" => FiveHalves,
+});
 
 impl Smoothness {
     /// ν.

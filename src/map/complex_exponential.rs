@@ -120,16 +120,16 @@ impl Definition for ComplexExponential {
             // That of positive features, whose ζ is x + y.
             let pair = Pair { sum: squared_norm, dot, ..*pair };
             return match self.symmetry {
-                Symmetry::Plain => theory::positive(&pair, law),
-                Symmetry::Symmetric => theory::hyperbolic(&pair, law),
+                Symmetry::Plain => theory::positive(&pair, &law),
+                Symmetry::Symmetric => theory::hyperbolic(&pair, &law),
             };
         }
         if zeta.iter().all(|z| z.re == 0.0) {
             // That of trigonometric features, whose ζ is i(x − y) and whose real part is even in ω.
             let pair = Pair { difference: squared_norm, norms: 2.0 * dot + squared_norm, ..*pair };
-            return theory::trigonometric(&pair, law);
+            return theory::trigonometric(&pair, &law);
         }
-        complex_exponential::ln_variance(dot, &zeta, self.symmetry, law)
+        complex_exponential::ln_variance(dot, &zeta, self.symmetry, &law)
     }
 
     fn identify(&self, digest: &mut Digest) {

@@ -23,17 +23,14 @@ pub(crate) struct Setting<'a> {
 }
 
 impl<'a> Setting<'a> {
-    /// The law of real frequencies; `None` for others.
-    pub fn law(&self) -> Option<&'a Law> {
-        match self.omega {
-            Omega::Frequencies(omega) => Some(omega.law()),
-            _ => None,
-        }
+    /// The law of real frequencies, drawn or to be drawn; `None` for others.
+    pub fn law(&self) -> Option<Law> {
+        self.omega.law()
     }
 
     /// The law of the norms of the frequencies, as far as it is known.
     pub fn radius(&self) -> Radius {
-        self.law().map_or(Radius::Unstated, Law::radius)
+        self.law().map_or(Radius::Unstated, |law| law.radius())
     }
 
     /// The target's kernel, if the frequencies have the radii that it needs.

@@ -133,7 +133,7 @@ impl Definition for DenseExponential {
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         let w: Vec<f64> = u.iter().zip(v).map(|(u, v)| u + v).collect();
-        let relative = dense::ln_variance(&w, &self.rho(), setting.law()?)?;
+        let relative = dense::ln_variance(&w, &self.rho(), &setting.law()?)?;
         Some(relative + setting.target.ln_squared_scale(pair))
     }
 

@@ -58,9 +58,9 @@ impl Definition for Hyperbolic {
     fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
         let (law, target) = (setting.law()?, setting.target);
         if target.radius() == Some(Radius::RootDim) {
-            return theory::regularised_hyperbolic(pair, law);
+            return theory::regularised_hyperbolic(pair, &law);
         }
-        let relative = theory::hyperbolic(&Pair { dot: 0.0, ..*pair }, law)?;
+        let relative = theory::hyperbolic(&Pair { dot: 0.0, ..*pair }, &law)?;
         Some(relative + target.ln_squared_scale(pair))
     }
 

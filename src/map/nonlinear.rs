@@ -109,7 +109,7 @@ impl Definition for Nonlinear {
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], _: &Pair) -> Option<f64> {
-        theory::nonlinear_with_offset(self.activation, self.offset, u, v, setting.law()?)
+        theory::nonlinear_with_offset(self.activation, self.offset, u, v, &setting.law()?)
     }
 }
 

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::digest::Digest;
+use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result};
 use crate::frequency::{CountLaw, Counts, Draw, DrawCounts, Frequencies};
+use crate::theory::Law;
 
 /// The frequencies of a map, drawn or to be drawn.
 ///
 /// Converts from [`Frequencies`], [`Counts`], a [`Draw`] or [`DrawCounts`], and from d for maps without frequencies.
-/// Maps made from the same `Arc` share its memory. Equal frequencies are projected only once, whether or not they share
-/// memory.
+/// Maps made from the same `Arc` share its memory. Frequencies of the same draw and seed are projected only once, whether or
+/// not they share memory.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Omega {
@@ -93,12 +94,44 @@ impl Omega {
         })
     }
 
-    /// Whether both are equal; pointers are compared first.
+    /// The law of real frequencies, drawn or to be drawn; `None` for others.
+    pub(crate) fn law(&self) -> Option<Law> {
+        match self {
+            Omega::Frequencies(omega) => Some(omega.law().clone()),
+            Omega::Draw(draw) => Some(draw.law()),
+            _ => None,
+        }
+    }
+
+    /// The dimension to which points are padded, for frequencies drawn or to be drawn.
+    pub(crate) fn padded_dim(&self) -> usize {
+        match self {
+            Omega::Frequencies(omega) => omega.padded_dim(),
+            Omega::Draw(draw) => draw.padded_dim(),
+            Omega::Counts(_) | Omega::DrawCounts(_) | Omega::None(_) => self.dim(),
+        }
+    }
+
+    /// Whether both are the same entry of a recipe's table of draws: equal draws, or drawn numbers of equal provenance;
+    /// given numbers with the same law. Numbers are never compared.
     pub(crate) fn same(&self, other: &Omega) -> bool {
         match (self, other) {
-            (Omega::Frequencies(a), Omega::Frequencies(b)) if Arc::ptr_eq(a, b) => true,
-            (Omega::Counts(a), Omega::Counts(b)) if Arc::ptr_eq(a, b) => true,
-            (a, b) => a == b,
+            (Omega::Frequencies(a), Omega::Frequencies(b)) => a.same_draw(b) && a.law() == b.law(),
+            (Omega::Counts(a), Omega::Counts(b)) => a.same_draw(b) && a.law() == b.law(),
+            (Omega::Draw(a), Omega::Draw(b)) => a == b,
+            (Omega::DrawCounts(a), Omega::DrawCounts(b)) => a == b,
+            (Omega::None(a), Omega::None(b)) => a == b,
+            _ => false,
+        }
+    }
+
+    /// Whether both have the same numbers, so that maps on them depend on each other, whatever is stated of their law.
+    pub(crate) fn same_draw(&self, other: &Omega) -> bool {
+        match (self, other) {
+            (Omega::Frequencies(a), Omega::Frequencies(b)) => a.same_draw(b),
+            (Omega::Counts(a), Omega::Counts(b)) => a.same_draw(b),
+            (Omega::None(_), _) => false,
+            _ => self.same(other),
         }
     }
 
@@ -137,27 +170,32 @@ impl Omega {
         }
     }
 
-    pub(crate) fn identify(&self, digest: &mut Digest) {
-        digest.text(self.name());
-        crate::digest::Identify::identify(&(self.dim()), digest);
-        crate::digest::Identify::identify(&(self.count()), digest);
+    /// The name under which frequencies are identified.
+    fn tag(&self) -> &'static str {
         match self {
-            Omega::Frequencies(omega) => {
-                omega.hash_numbers(digest);
-                digest.text(&format!("{:?}", omega.law()));
-            }
-            Omega::Counts(omega) => {
-                omega.rows().iter().for_each(|count| std::hash::Hasher::write_u64(digest, *count));
-                digest.text(&format!("{:?}", omega.law()));
-            }
-            Omega::Draw(draw) => digest.text(&format!("{draw:?}")),
-            Omega::DrawCounts(draw) => digest.text(&format!("{draw:?}")),
-            Omega::None(_) => {}
+            Omega::Frequencies(_) => "frequencies",
+            Omega::Counts(_) => "counts",
+            Omega::Draw(_) => "draw",
+            Omega::DrawCounts(_) => "draw of counts",
+            Omega::None(_) => "none",
         }
     }
 }
 
-/// The law of counts; unknown for other frequencies.
+impl Identify for Omega {
+    fn identify(&self, digest: &mut Digest) {
+        digest.text(self.tag());
+        match self {
+            Omega::Frequencies(omega) => omega.identify(digest),
+            Omega::Counts(omega) => omega.identify(digest),
+            Omega::Draw(draw) => draw.identify(digest),
+            Omega::DrawCounts(draw) => draw.identify(digest),
+            Omega::None(d) => d.identify(digest),
+        }
+    }
+}
+
+/// The law of counts, drawn or to be drawn; unknown for other frequencies.
 pub(crate) fn count_law(omega: &Omega) -> &CountLaw {
     match omega {
         Omega::Counts(omega) => omega.law(),

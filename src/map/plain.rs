@@ -6,7 +6,7 @@ use super::definition::Setting;
 use super::node::Origin;
 use super::{Map, Omega, PlainRecipe, Recipe, Target};
 use crate::Real;
-use crate::digest::Digest;
+use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 use crate::theory::Pair;
@@ -71,7 +71,7 @@ impl std::fmt::Display for PlainRecipe {
             (target, _) => {
                 write!(f, "{name}, {m} frequencies in dimension {d}, {target}")?;
                 match &self.omega {
-                    Omega::Draw(draw) => write!(f, ", to be drawn: {:?}", draw.coupling),
+                    Omega::Draw(draw) => write!(f, ", to be drawn: {}", draw.coupling),
                     Omega::DrawCounts(draw) => write!(f, ", to be drawn: {}", draw.law.name()),
                     _ => Ok(()),
                 }

@@ -60,9 +60,9 @@ impl Definition for Positive {
     fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
         let (law, target) = (setting.law()?, setting.target);
         if target.radius() == Some(Radius::RootDim) {
-            return theory::regularised_positive(pair, law);
+            return theory::regularised_positive(pair, &law);
         }
-        let relative = theory::positive(&Pair { dot: 0.0, ..*pair }, law)?;
+        let relative = theory::positive(&Pair { dot: 0.0, ..*pair }, &law)?;
         Some(relative + target.ln_squared_scale(pair))
     }
 

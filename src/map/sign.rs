@@ -67,6 +67,6 @@ impl Definition for Sign {
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], _: &Pair) -> Option<f64> {
-        theory::nonlinear(Activation::Sign, u, v, setting.law()?)
+        theory::nonlinear(Activation::Sign, u, v, &setting.law()?)
     }
 }

@@ -89,9 +89,9 @@ impl Definition for Trigonometric {
         let (law, target) = (setting.law()?, setting.target);
         if let Some(kernel) = target.shift_invariant().filter(|_| target.radius() != Some(Radius::Chi)) {
             let delta: Vec<f64> = u.iter().zip(v).map(|(u, v)| u - v).collect();
-            return theory::shift_invariant(kernel, &delta, law);
+            return theory::shift_invariant(kernel, &delta, &law);
         }
-        let relative = theory::trigonometric(&Pair { norms: 0.0, ..*pair }, law)?;
+        let relative = theory::trigonometric(&Pair { norms: 0.0, ..*pair }, &law)?;
         Some(relative + target.ln_norm_scale(pair))
     }
 }
