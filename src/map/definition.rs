@@ -119,8 +119,8 @@ pub(crate) trait Definition {
 
 /// The softmax kernel, or its regularised form if the radii are √d.
 pub(crate) fn softmax_or_regularised(omega: &Omega) -> Target {
-    match omega {
-        Omega::Frequencies(omega) if omega.law().radius() == Radius::RootDim => {
+    match omega.law() {
+        Some(law) if law.radius() == Radius::RootDim => {
             RegularisedSoftmax::in_dimension(omega.padded_dim()).into()
         }
         _ => Softmax::default().into(),

@@ -141,7 +141,9 @@ impl Definition for Gerf {
     }
 
     fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {
-        Some(gerf::ln_variance(pair, self.a, self.sign, &setting.law()?)? + setting.target.ln_norm_scale(pair))
+        Some(
+            gerf::ln_variance(pair, self.a, self.sign, &setting.law()?)? + setting.target.ln_norm_scale(pair),
+        )
     }
 }
 

@@ -112,26 +112,27 @@ impl Omega {
         }
     }
 
-    /// Whether both are the same entry of a recipe's table of draws: equal draws, or drawn numbers of equal provenance;
-    /// given numbers with the same law. Numbers are never compared.
+    /// Whether both are the same entry of a recipe's table of draws: equal draws, or numbers of equal provenance with the
+    /// same law. Numbers are never compared.
     pub(crate) fn same(&self, other: &Omega) -> bool {
         match (self, other) {
-            (Omega::Frequencies(a), Omega::Frequencies(b)) => a.same_draw(b) && a.law() == b.law(),
-            (Omega::Counts(a), Omega::Counts(b)) => a.same_draw(b) && a.law() == b.law(),
-            (Omega::Draw(a), Omega::Draw(b)) => a == b,
-            (Omega::DrawCounts(a), Omega::DrawCounts(b)) => a == b,
             (Omega::None(a), Omega::None(b)) => a == b,
-            _ => false,
+            _ => {
+                let laws = self.law() == other.law() && count_law(self) == count_law(other);
+                laws && self.same_draw(other)
+            }
         }
     }
 
-    /// Whether both have the same numbers, so that maps on them depend on each other, whatever is stated of their law.
+    /// Whether maps on both depend on each other: equal draws, or numbers of equal provenance, whatever is stated of their
+    /// law.
     pub(crate) fn same_draw(&self, other: &Omega) -> bool {
         match (self, other) {
             (Omega::Frequencies(a), Omega::Frequencies(b)) => a.same_draw(b),
             (Omega::Counts(a), Omega::Counts(b)) => a.same_draw(b),
-            (Omega::None(_), _) => false,
-            _ => self.same(other),
+            (Omega::Draw(a), Omega::Draw(b)) => a == b,
+            (Omega::DrawCounts(a), Omega::DrawCounts(b)) => a == b,
+            _ => false,
         }
     }
 

@@ -343,7 +343,10 @@ mod tests {
     #[test]
     fn pairs_are_counted() {
         let law = Law::orthogonal(4, 10);
-        assert_eq!(law.runs.iter().map(|run| (run.block.size, run.count)).collect::<Vec<_>>(), [(4, 2), (2, 1)]);
+        assert_eq!(
+            law.runs.iter().map(|run| (run.block.size, run.count)).collect::<Vec<_>>(),
+            [(4, 2), (2, 1)]
+        );
         let pairs = law.pairs(Radius::Chi).unwrap();
         assert_eq!((pairs.antithetic, pairs.angles), (0.0, vec![(0.0, 12.0 + 12.0 + 2.0)]));
         assert_eq!(law.pairs(Radius::RootDim), None);

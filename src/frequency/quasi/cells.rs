@@ -39,12 +39,7 @@ pub trait Net: Coupling {
     }
 
     /// A block of Gaussian rows, rescaled if the radii are not χ.
-    fn draw_gaussian(
-        &self,
-        (size, d): (usize, usize),
-        radii: &dyn Radii,
-        rng: &mut dyn Rng,
-    ) -> Result<Rows> {
+    fn draw_gaussian(&self, (size, d): (usize, usize), radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         let mut rows = self.rows((size, d), &gaussian, rng)?;
         if radii.law() != Radius::Chi {
             for (mut row, radius) in rows.rows_mut().into_iter().zip(draw_radii(radii, d, (size, size), rng)?)
