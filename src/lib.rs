@@ -130,7 +130,7 @@ pub mod npy;
 pub mod testing;
 
 pub use error::{Error, Result};
-pub use frequency::{rng, rng_of_step};
+pub use frequency::generator::{rng, rng_of_step};
 pub use map::{
     ComplexExponential, DenseExponential, EluPlusOne, FeatureMap, Features, Geometric, Gerf, Hyperbolic,
     Importance, Map, Nonlinear, Poisson, Positive, Recipe, Side, Sign, Trigonometric,

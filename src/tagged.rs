@@ -5,10 +5,12 @@
 //! tags stay.
 
 /// Implements `tag` and, with the feature `serde`, storage for an enum from one line for each variant: its tag, the variant,
-/// and the name and type of what it holds, if anything. Variants after `never` cannot be stored, for the reason given.
+/// and the name and type of what it holds, if anything: in brackets for numbers without a name in the variant, which are stored
+/// to the bit as those with a name are. Variants after `never` cannot be stored, for the reason given.
 macro_rules! named {
     ($Enum:ident $(<$M:ident>)?, $what:literal {
-        $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $({ $field:ident: $Field:ty })?,)*
+        $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $([$number:ident: $Number:ty])?
+            $({ $field:ident: $Field:ty })?,)*
     } $(never {
         $($other_tag:literal => $Other:ident($other:ident): $reason:literal,)*
     })?) => {
@@ -29,8 +31,9 @@ macro_rules! named {
                 #[allow(unused_imports, reason = "not every enum holds numbers")]
                 use $crate::exact::Exact;
                 match self {
-                    $($Enum::$Variant $(($held))? $({ $field })? => {
-                        let held = $crate::tagged::held!($(($held))? $((&<$Field as Exact>::to_stored($field)))?);
+                    $($Enum::$Variant $(($held))? $(($number))? $({ $field })? => {
+                        let held = $crate::tagged::held!($(($held))? $((&<$Number as Exact>::to_stored($number)))?
+                            $((&<$Field as Exact>::to_stored($field)))?);
                         serde::Serialize::serialize(&($tag, held), serializer)
                     })*
                     $($($Enum::$Other(_) => Err(serde::ser::Error::custom($reason)),)*)?
@@ -57,9 +60,10 @@ macro_rules! named {
                         match tag.as_str() {
                             $($tag => {
                                 $(let $held: $Held = next(&mut pair)?;)?
+                                $(let $number = <$Number as Exact>::from_stored(next(&mut pair)?);)?
                                 $(let $field = <$Field as Exact>::from_stored(next(&mut pair)?);)?
-                                $crate::tagged::nothing!(pair $($held)? $($field)?);
-                                Ok($Enum::$Variant $(($held))? $({ $field })?)
+                                $crate::tagged::nothing!(pair $($held)? $($number)? $($field)?);
+                                Ok($Enum::$Variant $(($held))? $(($number))? $({ $field })?)
                             })*
                             _ => Err(serde::de::Error::custom(format!("“{tag}” is not the name of {}", $what))),
                         }
@@ -75,12 +79,13 @@ macro_rules! named {
 /// As [`named!`], with [`Identify`](crate::digest::Identify): by the tag and what the variant holds.
 macro_rules! tagged {
     ($Enum:ident $(<$M:ident>)?, $what:literal {
-        $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $({ $field:ident: $Field:ty })?,)*
+        $($tag:literal => $Variant:ident $(($held:ident: $Held:ty))? $([$number:ident: $Number:ty])?
+            $({ $field:ident: $Field:ty })?,)*
     } $(never {
         $($other_tag:literal => $Other:ident($other:ident): $reason:literal,)*
     })?) => {
         $crate::tagged::named!($Enum $(<$M>)?, $what {
-            $($tag => $Variant $(($held: $Held))? $({ $field: $Field })?,)*
+            $($tag => $Variant $(($held: $Held))? $([$number: $Number])? $({ $field: $Field })?,)*
         } $(never {
             $($other_tag => $Other($other): $reason,)*
         })?);
@@ -89,8 +94,9 @@ macro_rules! tagged {
             fn identify(&self, digest: &mut $crate::digest::Digest) {
                 digest.text(self.tag());
                 match self {
-                    $($Enum::$Variant $(($held))? $({ $field })? => {
+                    $($Enum::$Variant $(($held))? $(($number))? $({ $field })? => {
                         $($crate::digest::Identify::identify($held, digest);)?
+                        $($crate::digest::Identify::identify($number, digest);)?
                         $($crate::digest::Identify::identify($field, digest);)?
                     })*
                     $($($Enum::$Other($other) => $crate::digest::Identify::identify($other, digest),)*)?

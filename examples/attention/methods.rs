@@ -4,7 +4,8 @@ use ndarray::{Array4, ArrayView2, Axis};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::Attention;
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{Coupling, Independent, Orthogonal, RootDim, Simplex, draw, draw_with};
+use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, draw, draw_with};
+use random_features::kernel::RootDim;
 use random_features::theory::gerf::GerfSign;
 use random_features::{Gerf, Hyperbolic, Positive, Result, Trigonometric, rng};
 

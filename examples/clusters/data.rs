@@ -1,7 +1,8 @@
 //! The synthetic data sets: two Gaussian clusters on each side.
 
 use ndarray::{Array2, ArrayView1, Axis, concatenate};
-use random_features::frequency::{Independent, Orthogonal, RootDim, draw, draw_with};
+use random_features::frequency::{Independent, Orthogonal, draw, draw_with};
+use random_features::kernel::RootDim;
 use random_features::{Result, rng};
 
 use crate::paper;

@@ -1,10 +1,9 @@
 //! The samplers, the maps, and the errors of their estimates over many draws.
 
 use ndarray::Array1;
-use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
-    SimplexPlus, Sobol, draw,
+    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Partial,
+    RotationLaw, Simplex, SimplexPlus, Sobol, draw,
 };
 use random_features::{Map, Positive, Result, Trigonometric, rng};
 use rayon::prelude::*;

@@ -86,7 +86,7 @@ impl Method {
 
     /// The maps in ℝᵈ for points of each norm, all on the same frequencies.
     pub fn draw(self, d: usize, norms: &[f64], size: Size, rng: &mut impl Rng) -> Result<Vec<Map<f64>>> {
-        let omega = draw(d, size.m, &Independent, rng)?;
+        let omega = draw(d, size.m, &Independent, &mut *rng)?;
         let tau = self.is_hybrid().then(|| draw(d, size.n, &Independent, rng)).transpose()?;
         let bases = || Bases::shared(omega.clone());
         let map = |r: &f64| -> Result<Map<f64>> {

@@ -1,7 +1,8 @@
 //! A coupling of your own: how a block of frequencies is drawn, and what is known about its law.
 
 use random_features::Result;
-use random_features::frequency::{Coupling, Drawn, Independent, Radii, Rows};
+use random_features::frequency::{Coupling, Independent, Rows};
+use random_features::kernel::{Radii, Radius};
 use random_features::rand::Rng;
 use random_features::theory::{BlockLaw, Dependence};
 
@@ -14,7 +15,7 @@ impl Coupling for RightAngles {
         d.min(2)
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         // Radii first, then directions, as in every coupling of the crate.
         let radii_drawn = radii.draw(d, size, rng)?;
         let mut rows = Independent.draw(d, size, rng)?.rows().into_owned();
@@ -29,7 +30,11 @@ impl Coupling for RightAngles {
             let norm = row.dot(&row).sqrt();
             row *= radius / norm;
         }
-        // Maps compute their variance from the law that is stated here.
-        Ok(Drawn::new(Rows::Dense(rows), BlockLaw::new(size, Dependence::Orthogonal, radii.law())))
+        Ok(Rows::Dense(rows))
+    }
+
+    /// Maps compute their variance from the law that is stated here.
+    fn block_law(&self, _d: usize, size: usize, radius: Radius) -> BlockLaw {
+        BlockLaw::new(size, Dependence::Orthogonal, radius)
     }
 }

@@ -1,7 +1,6 @@
 //! A kernel of your own: its exact value, and the law of the frequencies that estimate it.
 
-use random_features::frequency::Radii;
-use random_features::kernel::{Lengthscale, ShiftInvariant, Spectrum};
+use random_features::kernel::{Lengthscale, Radii, ShiftInvariant, Spectrum};
 use random_features::rand::Rng;
 use random_features::{Result, SignedLog};
 

@@ -4,12 +4,14 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::Result;
 use random_features::data::{PairStatistics, Statistics};
+use random_features::frequency::{Draw, Independent, Orthogonal, Simplex};
+use random_features::kernel::Radius;
 use random_features::theory::complex_exponential::{Symmetry, ln_mse, zeta_diagonal};
 use random_features::theory::counts::{
     ln_geometric_variance, ln_poisson_variance, ln_poisson_variance_per_dimension,
 };
 use random_features::theory::gerf::{self, GerfSign};
-use random_features::theory::{self, BlockLaw, Dependence, Law, Pair, Radius};
+use random_features::theory::{self, Law, Pair};
 
 /// How far below zero shifted points may come, see [`PairStatistics::shift`].
 const MARGIN: f64 = 1e-8;
@@ -35,20 +37,11 @@ impl Coupling {
 
     /// The law of `m` frequencies in ℝᵈ.
     fn law(self, d: usize, m: usize) -> Law {
-        let orthogonal = Law::orthogonal(d, m);
         match self {
-            Coupling::Independent => Law::independent(m),
-            Coupling::Orthogonal => orthogonal,
-            Coupling::Simplex => Law::of_blocks(orthogonal.blocks.into_iter().map(simplex).collect()),
+            Coupling::Independent => Draw::new(d, m, Independent).law(),
+            Coupling::Orthogonal => Draw::new(d, m, Orthogonal).law(),
+            Coupling::Simplex => Draw::new(d, m, Simplex::default()).law(),
         }
-    }
-}
-
-/// As many vertices of a regular simplex as the block has rows.
-fn simplex(block: BlockLaw) -> BlockLaw {
-    match block.size {
-        1 => block,
-        size => BlockLaw::new(size, Dependence::Angle { cos: -1.0 / (size as f64 - 1.0) }, block.radius),
     }
 }
 

@@ -1,9 +1,8 @@
 //! Estimators are drawn, and their sample errors compared with the closed forms.
 
 use ndarray::{Array1, arr1};
-use random_features::frequency::simplex::Partial;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus, draw,
+    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Partial, Simplex, SimplexPlus, draw,
 };
 use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric, rng};
 

@@ -3,10 +3,11 @@
 use ndarray::Array2;
 use rand::Rng;
 
-use super::coupling::{Coupling, Drawn, Rows};
-use super::radii::Radii;
+use super::any_coupling::AnyCoupling;
+use super::coupling::{Coupling, Rows};
 use super::structured::Rotated;
 use crate::error::Result;
+use crate::kernel::{Radii, Radius};
 use crate::theory::{BlockLaw, Dependence};
 
 /// Antithetic pairs ω, −ω over any coupling.
@@ -44,10 +45,9 @@ impl<C: Coupling> Coupling for Antithetic<C> {
         self.0.capacity(d).saturating_mul(2)
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-        let half = self.0.draw_block(d, size.div_ceil(2), radii, rng)?;
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         let sign = |j: usize| if j.is_multiple_of(2) { 1.0 } else { -1.0 };
-        let rows = match half.rows {
+        Ok(match self.0.draw_block(d, size.div_ceil(2), radii, rng)? {
             Rows::Dense(half) => {
                 Rows::Dense(Array2::from_shape_fn((size, d), |(j, k)| sign(j) * half[[j / 2, k]]))
             }
@@ -56,13 +56,33 @@ impl<C: Coupling> Coupling for Antithetic<C> {
                 let block = Rotated { copies: 2 * block.copies, radii, ..block };
                 Rows::Structured { padded, block }
             }
-        };
+        })
+    }
+
+    fn block_law(&self, d: usize, size: usize, radius: Radius) -> BlockLaw {
+        let half = self.0.block_law(d, size.div_ceil(2), radius);
         // Nested pairs contain each row twice, which `BlockLaw` cannot express.
-        let dependence = match half.law.dependence {
+        let dependence = match half.dependence {
             Dependence::Approximate => Dependence::Approximate,
-            _ if half.law.antithetic => Dependence::Unknown,
+            _ if half.antithetic => Dependence::Unknown,
             dependence => dependence,
         };
-        Ok(Drawn { rows, law: BlockLaw { size, antithetic: true, dependence, ..half.law } })
+        BlockLaw { size, antithetic: true, dependence, ..half }
+    }
+
+    fn padded_dim(&self, d: usize) -> usize {
+        self.0.padded_dim(d)
+    }
+
+    /// `None` for pairs of pairs, which have no use.
+    fn recipe(&self) -> Option<AnyCoupling> {
+        match self.0.recipe()? {
+            AnyCoupling::Plain(inner) => Some(AnyCoupling::Antithetic(inner)),
+            AnyCoupling::Antithetic(_) => None,
+        }
+    }
+
+    fn radius(&self, asked: Radius) -> Radius {
+        self.0.radius(asked)
     }
 }

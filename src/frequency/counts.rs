@@ -1,14 +1,17 @@
 //! [`Counts`]: integer frequencies for the Poisson and the geometric map.
 
 use ndarray::{Array2, ArrayView2};
-use rand::Rng;
-use rand_distr::Distribution;
 
-use super::shape::{check_memory, check_shape};
+use super::draw_counts::DrawCounts;
+#[cfg(feature = "serde")]
+use super::provenance::Origin;
+use super::provenance::Provenance;
+use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::tagged::tagged;
 
 /// 2⁵³: counts up to this value are exact in `f64`.
-const LARGEST: u64 = 1 << f64::MANTISSA_DIGITS;
+pub(super) const LARGEST: u64 = 1 << f64::MANTISSA_DIGITS;
 /// The largest λ: draws stay millions of standard deviations below [`LARGEST`].
 const LARGEST_RATE: f64 = 1e15;
 
@@ -16,23 +19,18 @@ const LARGEST_RATE: f64 = 1e15;
 ///
 /// Converts from `f64` and `Vec<f64>`. Functions that take rates check them: every λ must be positive and at most 1e15.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Rates {
     /// The same for all coordinates.
-    Same(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] f64),
+    Same(f64),
     /// One for each coordinate.
-    PerDimension(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Vec<f64>),
+    PerDimension(Vec<f64>),
 }
 
-impl crate::digest::Identify for Rates {
-    fn identify(&self, digest: &mut crate::digest::Digest) {
-        match self {
-            Rates::Same(rate) => crate::digest::Identify::identify(rate, digest),
-            Rates::PerDimension(rates) => crate::digest::Identify::identify(rates, digest),
-        }
-    }
-}
+tagged!(Rates, "a kind of rates" {
+    "same" => Same[rate: f64],
+    "per dimension" => PerDimension[rates: Vec<f64>],
+});
 
 impl From<f64> for Rates {
     fn from(rate: f64) -> Self {
@@ -71,16 +69,21 @@ impl Rates {
 
 /// The distribution of counts, all of which are independent.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum CountLaw {
     /// Poisson with these rates: P(ω = k) = e^{−λ} λᵏ/k!.
     Poisson(Rates),
     /// Geometric with this p: P(ω = k) = p(1−p)ᵏ, from k = 0.
-    Geometric(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] f64),
+    Geometric(f64),
     /// Nothing is known.
     Unknown,
 }
+
+tagged!(CountLaw, "a law of counts" {
+    "poisson" => Poisson(rates: Rates),
+    "geometric" => Geometric[p: f64],
+    "unknown" => Unknown,
+});
 
 impl CountLaw {
     fn check(&self, d: usize) -> Result<()> {
@@ -108,9 +111,9 @@ pub(crate) fn check_probability(p: f64) -> Result<()> {
     if p > 0.0 && p < 1.0 { Ok(()) } else { Err(error) }
 }
 
-/// Counts ω₁ … ω_m ∈ ℕᵈ, in rows, and their law.
+/// Counts ω₁ … ω_m ∈ ℕᵈ, in rows, with their law and where they come from.
 ///
-/// Immutable. Created by [`draw_poisson`] or [`draw_geometric`], from your own matrix
+/// Immutable. Created by [`draw_poisson`](super::draw_poisson) or [`draw_geometric`](super::draw_geometric), from your own matrix
 /// ([`from_rows`](Counts::from_rows)), or from a stored copy (feature `serde`). Counts are `u64`, because geometric
 /// counts for points of norm 1e5 exceed `u32`. They are at most 2⁵³, so that `f64` represents them exactly and
 /// projections lose nothing.
@@ -121,6 +124,7 @@ pub(crate) fn check_probability(p: f64) -> Result<()> {
     serde(try_from = "Parts", into = "Parts")
 )]
 pub struct Counts {
+    provenance: Provenance<DrawCounts>,
     rows: Array2<u64>,
     law: CountLaw,
 }
@@ -141,15 +145,15 @@ impl Counts {
     /// its domain, [`Shape`](Error::Shape) if the law has rates for another dimension,
     /// [`Entry`](Error::Entry) with the first row that holds a count beyond 2⁵³.
     pub fn from_parts(rows: Array2<u64>, law: CountLaw) -> Result<Self> {
-        check_positive("the number of frequencies m", rows.nrows())?;
-        check_positive("the dimension d", rows.ncols())?;
-        law.check(rows.ncols())?;
-        match rows.indexed_iter().find(|(_, count)| **count > LARGEST) {
-            None => Ok(Counts { rows, law }),
-            Some(((row, _), count)) => {
-                Err(Error::Entry { what: "the counts", row, value: *count as f64, domain: "at most 2^53" })
-            }
-        }
+        check(&rows, &law)?;
+        Ok(Counts { provenance: Provenance::given(&rows), rows, law })
+    }
+
+    /// The counts of a draw.
+    pub(super) fn drawn(rows: Array2<u64>, draw: DrawCounts, seed: u64) -> Result<Self> {
+        let law = draw.law.clone();
+        check(&rows, &law)?;
+        Ok(Counts { provenance: Provenance::Drawn { draw, seed }, rows, law })
     }
 
     /// m, the number of frequencies.
@@ -171,97 +175,82 @@ impl Counts {
     pub fn law(&self) -> &CountLaw {
         &self.law
     }
+
+    /// Where the counts come from.
+    pub fn provenance(&self) -> &Provenance<DrawCounts> {
+        &self.provenance
+    }
+
+    /// Whether these are the same counts by their provenance, whatever is stated of their law.
+    pub(crate) fn same_draw(&self, other: &Counts) -> bool {
+        self.provenance == other.provenance
+    }
+
+    /// A hash of the counts. Cost O(md).
+    pub(crate) fn checksum(&self) -> u64 {
+        match self.provenance {
+            Provenance::Given { digest } => digest,
+            Provenance::Drawn { .. } => Digest::of(&self.rows),
+        }
+    }
 }
 
-/// Draws `m` frequencies in ℕᵈ whose coordinates are independent Poisson counts of rate λ, or λₗ for
-/// coordinate l.
-///
-/// [`PairStatistics::poisson`](crate::data::PairStatistics::poisson) and
-/// [`PairStatistics::poisson_per_dimension`](crate::data::PairStatistics::poisson_per_dimension) choose rates from
-/// data. Rows are drawn in order, each from left to right.
-///
-/// ```
-/// use random_features::frequency::draw_poisson;
-/// let omega = draw_poisson(3, 100, vec![0.1, 1.0, 10.0], &mut random_features::rng(7))?;
-/// assert_eq!((omega.count(), omega.dim()), (100, 3));
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or a rate is not positive
-/// or exceeds 1e15; [`Shape`](Error::Shape) if the number of rates is not `d`.
-pub fn draw_poisson<R: Rng + ?Sized>(
-    d: usize,
-    m: usize,
-    rates: impl Into<Rates>,
-    rng: &mut R,
-) -> Result<Counts> {
-    let rates = rates.into();
-    check_shape(d, m)?;
-    rates.check(d)?;
-    let of_rate = |rate| {
-        rand_distr::Poisson::new(rate).map_err(|_| Error::Parameter {
-            name: "the rate lambda",
-            value: rate,
-            domain: "positive and at most 1e15",
-        })
-    };
-    let coordinates = rates.each(d).map(of_rate).collect::<Result<Vec<_>>>()?;
-    check_memory(d, m)?;
-    // Integers from 0 to 2⁵³ in f64, so the conversion is exact.
-    let rows = Array2::from_shape_fn((m, d), |(_, l)| coordinates[l].sample(rng) as u64);
-    Counts::from_parts(rows, CountLaw::Poisson(rates))
+/// Rejects no rows, laws for another dimension, and counts beyond 2⁵³.
+fn check(rows: &Array2<u64>, law: &CountLaw) -> Result<()> {
+    check_positive("the number of frequencies m", rows.nrows())?;
+    check_positive("the dimension d", rows.ncols())?;
+    law.check(rows.ncols())?;
+    match rows.indexed_iter().find(|(_, count)| **count > LARGEST) {
+        None => Ok(()),
+        Some(((row, _), count)) => {
+            Err(Error::Entry { what: "the counts", row, value: *count as f64, domain: "at most 2^53" })
+        }
+    }
 }
 
-/// Draws `m` frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k
-/// = 0.
-///
-/// [`PairStatistics::geometric`](crate::data::PairStatistics::geometric) chooses p from data. Rows are drawn in order,
-/// each from left to right. Counts saturate at 2⁵³; for p ≥ 1e-14 larger ones have probability below 1e-39.
-///
-/// ```
-/// use random_features::frequency::draw_geometric;
-/// let omega = draw_geometric(3, 100, 0.4, &mut random_features::rng(7))?;
-/// assert_eq!((omega.count(), omega.dim()), (100, 3));
-/// # Ok::<(), random_features::Error>(())
-/// ```
-///
-/// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or p is not
-/// between 0 and 1, exclusive.
-pub fn draw_geometric<R: Rng + ?Sized>(d: usize, m: usize, p: f64, rng: &mut R) -> Result<Counts> {
-    check_shape(d, m)?;
-    check_probability(p)?;
-    let law = rand_distr::Geometric::new(p).map_err(|_| Error::Parameter {
-        name: "the probability p",
-        value: p,
-        domain: "between 0 and 1, exclusive",
-    })?;
-    check_memory(d, m)?;
-    let rows = Array2::from_shape_fn((m, d), |_| law.sample(rng).min(LARGEST));
-    Counts::from_parts(rows, CountLaw::Geometric(p))
+/// By provenance, and by the law of given counts.
+impl Identify for Counts {
+    fn identify(&self, digest: &mut Digest) {
+        self.provenance.identify(digest);
+        if self.provenance.draw().is_none() {
+            self.law.identify(digest);
+        }
+    }
 }
 
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {
+    origin: Option<Origin<DrawCounts>>,
     rows: Array2<u64>,
     law: CountLaw,
+    checksum: u64,
 }
 
 #[cfg(feature = "serde")]
 impl TryFrom<Parts> for Counts {
-    type Error = Error;
+    type Error = String;
 
-    fn try_from(parts: Parts) -> Result<Self> {
-        Counts::from_parts(parts.rows, parts.law)
+    fn try_from(Parts { origin, rows, law, checksum }: Parts) -> Result<Self, String> {
+        check(&rows, &law).map_err(|error| error.to_string())?;
+        let provenance = Provenance::of_origin(origin, checksum);
+        let fits = |draw: &DrawCounts| (draw.m, draw.d) == rows.dim() && draw.law == law;
+        if !provenance.draw().is_none_or(fits) {
+            return Err("the shape or the law of the counts is not that of their draw".into());
+        }
+        if Digest::of(&rows) != checksum {
+            return Err("the counts are not those that were stored".into());
+        }
+        Ok(Counts { provenance, rows, law })
     }
 }
 
 #[cfg(feature = "serde")]
 impl From<Counts> for Parts {
     fn from(counts: Counts) -> Self {
-        Parts { rows: counts.rows, law: counts.law }
+        let checksum = counts.checksum();
+        let Counts { provenance, rows, law } = counts;
+        Parts { origin: provenance.origin(), rows, law, checksum }
     }
 }

@@ -3,13 +3,14 @@
 use ndarray::Array2;
 use rand::Rng;
 
+use super::any_coupling::AnyCoupling;
 use super::draw::draw;
 use super::frequencies::Frequencies;
-use super::radii::Radii;
 use super::source::Source;
 use super::structured::Rotated;
 use super::with_radii::WithRadii;
 use crate::error::Result;
+use crate::kernel::{Radii, Radius};
 use crate::theory::BlockLaw;
 
 /// How the frequencies of a map depend on each other.
@@ -37,8 +38,8 @@ use crate::theory::BlockLaw;
 /// ```
 /// use ndarray::Array2;
 /// use rand::Rng;
-/// use random_features::frequency::{Coupling, Drawn, Orthogonal, Radii, Rows};
-/// use random_features::theory::BlockLaw;
+/// use random_features::frequency::{Coupling, Orthogonal, Rows};
+/// use random_features::kernel::Radii;
 /// use random_features::Result;
 ///
 /// #[derive(Debug)]
@@ -49,15 +50,14 @@ use crate::theory::BlockLaw;
 ///         d.min(3)
 ///     }
 ///
-///     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+///     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
 ///         let radius = radii.draw(d, 1, rng)?[0];
 ///         let mut rows: Array2<f64> = Orthogonal.draw(d, size, rng)?.rows().into_owned();
 ///         for mut row in rows.rows_mut() {
 ///             let norm = row.dot(&row).sqrt();
 ///             row *= radius / norm;
 ///         }
-///         // There is no closed form for this dependence.
-///         Ok(Drawn::new(Rows::Dense(rows), BlockLaw::unknown(size, radii.law())))
+///         Ok(Rows::Dense(rows))
 ///     }
 /// }
 ///
@@ -66,6 +66,11 @@ use crate::theory::BlockLaw;
 /// assert!((norms[0] - norms[2]).abs() < 1e-12 && (norms[0] - norms[3]).abs() > 1e-12);
 /// # Ok::<(), random_features::Error>(())
 /// ```
+/// A third one, [`block_law`](Coupling::block_law), states how the rows of a block depend on each other if closed forms of
+/// the variance are to follow; there is none for these triples. Frequencies of a coupling of one's own are numbers without
+/// the name of their draw: they are stored and identified by the numbers. Parameters must show in the `Debug` text, from
+/// which the [stream](super::draw_with) follows.
+///
 /// `testing::check_unbiased` tests whether maps on it are unbiased.
 pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// The most rows that a block for points in ℝᵈ can hold; 0 if the coupling does not exist there.
@@ -76,7 +81,29 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if a parameter of the coupling is outside its domain, or the coupling or
     /// the radii do not exist in this dimension.
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn>;
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows>;
+
+    /// What is known about the joint law of a block of `size` rows in ℝᵈ whose radii have the law `radius`. The law of a
+    /// draw follows from it, before and after drawing.
+    fn block_law(&self, _d: usize, size: usize, radius: Radius) -> BlockLaw {
+        BlockLaw::unknown(size, radius)
+    }
+
+    /// The dimension to which points in ℝᵈ are padded: N of [structured](Rows::Structured) rows, d for dense ones.
+    fn padded_dim(&self, d: usize) -> usize {
+        d
+    }
+
+    /// The coupling as plain data; `None` for one of your own.
+    fn recipe(&self) -> Option<AnyCoupling> {
+        None
+    }
+
+    /// The law of the radii of a draw that asks for radii of the law `asked`: that one, unless the coupling has
+    /// [radii of its own](Coupling::with_radii).
+    fn radius(&self, asked: Radius) -> Radius {
+        asked
+    }
 
     /// Draws `m` frequencies in ℝᵈ from a seed or a generator, in independent blocks of this coupling; the last block
     /// may be partial. Each frequency is ~ N(0, I), for the Gaussian and the softmax kernel, unless the coupling has
@@ -89,7 +116,7 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     where
         Self: Sized,
     {
-        draw(d, m, self, &mut source.generator())
+        draw(d, m, self, source)
     }
 
     /// This coupling with radii of another law, for another kernel.
@@ -108,31 +135,30 @@ macro_rules! pointers {
                 (**self).capacity(d)
             }
 
-            fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+            fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
                 (**self).draw_block(d, size, radii, rng)
+            }
+
+            fn block_law(&self, d: usize, size: usize, radius: Radius) -> BlockLaw {
+                (**self).block_law(d, size, radius)
+            }
+
+            fn padded_dim(&self, d: usize) -> usize {
+                (**self).padded_dim(d)
+            }
+
+            fn recipe(&self) -> Option<AnyCoupling> {
+                (**self).recipe()
+            }
+
+            fn radius(&self, asked: Radius) -> Radius {
+                (**self).radius(asked)
             }
         }
     )*};
 }
 
 pointers!(&C, Box<C>, std::sync::Arc<C>);
-
-/// A drawn block.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct Drawn {
-    /// The rows.
-    pub rows: Rows,
-    /// What is known about their joint law.
-    pub law: BlockLaw,
-}
-
-impl Drawn {
-    /// Rows with what is known about their joint law.
-    pub fn new(rows: Rows, law: BlockLaw) -> Self {
-        Drawn { rows, law }
-    }
-}
 
 /// The rows of a block: a matrix, or a product of factors.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,168 +1,169 @@
-//! [`draw`]: draws frequencies from a coupling.
+//! [`Draw`]: a draw as plain data; [`draw`] and [`draw_with`]: draws from any coupling.
 
-use ndarray::{Array2, Axis};
-use rand::Rng;
+use rand::rngs::ChaCha8Rng;
 
-use super::coupling::{Coupling, Rows};
+use super::any_coupling::AnyCoupling;
+use super::blocks;
+use super::coupling::Coupling;
 use super::frequencies::Frequencies;
-use super::radii::{Chi, Radii};
-use super::shape::{check_shape, too_many};
-use super::structured::Structured;
-use crate::error::{Error, Result, check_size};
+use super::generator::rng_of_step;
+use super::source::Source;
+use crate::digest::{Digest, Identify, identified};
+use crate::error::Result;
+use crate::kernel::{Chi, Radii, Radius};
 use crate::theory::Law;
+
+/// The arguments of [`draw_with`] as plain data, which can be stored, compared and repeated.
+///
+/// Equal draws of one seed are the same frequencies. Unequal ones share no numbers, whether they differ in d, m, coupling,
+/// radii or [stream](Draw::with_stream): the generator of a draw is ChaCha8 of the seed, in the stream whose number is a hash
+/// of the whole draw.
+///
+/// ```
+/// use random_features::frequency::{Coupling, Draw, Orthogonal};
+/// let draw = Draw::new(16, 40, Orthogonal);
+/// assert_eq!(draw.of_seed(7)?, Orthogonal.draw(16, 40, 7)?);
+/// assert_eq!(&draw.law(), draw.of_seed(7)?.law());
+/// assert_ne!(draw.clone().with_stream(3).of_seed(7)?, draw.of_seed(7)?);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Draw {
+    /// d.
+    pub d: usize,
+    /// m.
+    pub m: usize,
+    /// How the frequencies depend on each other.
+    pub coupling: AnyCoupling,
+    /// The law of their norms; that of a coupling with coordinates of their own law does not use it.
+    pub radii: Radius,
+    /// Which of the independent streams of a seed to draw from.
+    pub stream: u64,
+}
+
+identified! { Draw { d, m, coupling, radii, stream } }
+
+impl Draw {
+    /// m frequencies in ℝᵈ with radii χ, from stream 0. Equal draws that must be independent need different
+    /// [streams](Draw::with_stream).
+    pub fn new(d: usize, m: usize, coupling: impl Into<AnyCoupling>) -> Self {
+        Draw { d, m, coupling: coupling.into(), radii: Radius::Chi, stream: 0 }
+    }
+
+    /// The same draw with radii of another law, which must have a name: those of this crate have.
+    pub fn with_radii(self, radii: impl Radii) -> Self {
+        Draw { radii: radii.law(), ..self }
+    }
+
+    /// The same draw from another stream.
+    pub fn with_stream(self, stream: u64) -> Self {
+        Draw { stream, ..self }
+    }
+
+    /// The draw of [`draw_with`]; `None` if the coupling or the law of its radii has no name.
+    fn named(d: usize, m: usize, coupling: &dyn Coupling, radii: &dyn Radii) -> Option<Self> {
+        let radii = coupling.radius(radii.law());
+        let coupling = coupling.recipe().filter(|_| radii.names_radii())?;
+        Some(Draw { d, m, coupling, radii, stream: 0 })
+    }
+
+    /// The law of the frequencies. Cost O(1).
+    pub fn law(&self) -> Law {
+        blocks::law(self.d, self.m, &self.coupling, self.radii)
+    }
+
+    /// The dimension to which points are padded, as that of the [frequencies](Frequencies::padded_dim).
+    pub fn padded_dim(&self) -> usize {
+        self.coupling.padded_dim(self.d)
+    }
+
+    /// The frequencies of this draw for a seed.
+    ///
+    /// # Errors
+    /// As [`draw_with`]; [`Sampler`](crate::Error::Sampler) if a law has no name.
+    pub fn of_seed(&self, seed: u64) -> Result<Frequencies> {
+        let (radii, mut rng) = (self.radii.radii()?, generator(seed, "draw", self));
+        let form = blocks::draw_rows(self.d, self.m, &self.coupling, radii.as_ref(), &mut rng)?;
+        Frequencies::drawn(form, self.clone(), seed)
+    }
+}
+
+/// The generator of a draw: a stream of its own for every description of what is drawn.
+pub(super) fn generator(seed: u64, kind: &str, description: &impl Identify) -> ChaCha8Rng {
+    let mut digest = Digest::new();
+    digest.text(kind);
+    description.identify(&mut digest);
+    rng_of_step(seed, std::hash::Hasher::finish(&digest))
+}
 
 /// Draws `m` frequencies in ℝᵈ for the Gaussian or the softmax kernel, each ~ N(0, I), in independent blocks of the
 /// coupling; the last block may be partial.
 ///
-/// The same as [`coupling.draw(d, m, rng)`](Coupling::draw). `rng` may be any generator; [`rng(seed)`](crate::rng) is a
-/// portable one.
+/// The same as [`coupling.draw(d, m, source)`](Coupling::draw), for couplings behind pointers too.
 ///
 /// ```
 /// use random_features::frequency::{Antithetic, Orthogonal, draw};
-/// let mut rng = random_features::rng(7);
-/// let omega = draw(16, 40, &Antithetic(Orthogonal), &mut rng)?;
+/// let omega = draw(16, 40, &Antithetic(Orthogonal), 7)?;
 /// assert_eq!((omega.count(), omega.dim()), (40, 16));
 /// assert_eq!(omega.rows().row(1), -&omega.rows().row(0));
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or the coupling
+/// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or the coupling
 /// does not exist in dimension `d`.
-pub fn draw<C, R>(d: usize, m: usize, coupling: &C, rng: &mut R) -> Result<Frequencies>
-where
-    C: Coupling + ?Sized,
-    R: Rng + ?Sized,
-{
-    draw_with(d, m, coupling, &Chi, rng)
+pub fn draw<C: Coupling + ?Sized>(
+    d: usize,
+    m: usize,
+    coupling: &C,
+    source: impl Source,
+) -> Result<Frequencies> {
+    draw_with(d, m, coupling, &Chi, source)
 }
 
 /// As [`draw`], with radii of another law, for another kernel.
 ///
+/// Where coupling and radii have a name, this is the [`Draw`] of these names. A draw from a coupling or radii of one's own
+/// has a stream of its own too, which depends on their `Debug` text.
+///
 /// ```
-/// use random_features::frequency::{Orthogonal, draw_with};
+/// use random_features::frequency::{Draw, Orthogonal, draw_with};
 /// use random_features::kernel::Smoothness;
-/// let omega = draw_with(16, 40, &Orthogonal, &Smoothness::ThreeHalves, &mut random_features::rng(7))?;
-/// assert_eq!(omega.count(), 40);
+/// let omega = draw_with(16, 40, &Orthogonal, &Smoothness::ThreeHalves, 7)?;
+/// assert_eq!(omega, Draw::new(16, 40, Orthogonal).with_radii(Smoothness::ThreeHalves).of_seed(7)?);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
 /// # Errors
 /// As [`draw`], and the errors of the radii.
-pub fn draw_with<C, R>(
+pub fn draw_with<C: Coupling + ?Sized>(
     d: usize,
     m: usize,
     coupling: &C,
     radii: &dyn Radii,
-    mut rng: &mut R,
-) -> Result<Frequencies>
-where
-    C: Coupling + ?Sized,
-    R: Rng + ?Sized,
-{
-    check_shape(d, m)?;
-    let capacity = coupling.capacity(d);
-    if capacity == 0 {
-        let domain = match d {
-            1 => "at least 2 for this coupling",
-            _ => "one in which the coupling exists: Sobol' points end at 1111 dimensions",
-        };
-        return Err(Error::Parameter { name: "the dimension d", value: d as f64, domain });
+    source: impl Source,
+) -> Result<Frequencies> {
+    let seed = source.seed();
+    if let Some(draw) = Draw::named(d, m, &coupling, radii) {
+        return draw.of_seed(seed);
     }
-    let (mut blocks, mut law, mut start) = (Vec::new(), Law { blocks: Vec::new() }, 0);
-    while start < m {
-        let size = capacity.min(m - start);
-        let block = coupling.draw_block(d, size, radii, &mut rng)?;
-        push(&mut blocks, block.rows, m)?;
-        law.blocks.push(block.law);
-        start += size;
-    }
-    assemble(d, m, blocks, law)
+    let own = Own { d, m, text: format!("{coupling:?} {radii:?}") };
+    let form = blocks::draw_rows(d, m, &coupling, radii, &mut generator(seed, "own draw", &own))?;
+    Frequencies::given(form, blocks::law(d, m, &coupling, radii.law()))
 }
 
-/// Adds a block to those of a draw of `m` rows. Dense rows are appended to the preceding matrix immediately, so that
-/// the next block can reuse their memory.
-fn push(blocks: &mut Vec<Rows>, block: Rows, m: usize) -> Result<()> {
-    match (blocks.last_mut(), block) {
-        (Some(Rows::Dense(matrix)), Rows::Dense(block)) => append(matrix, block, m),
-        (_, block) => {
-            blocks.push(block);
-            Ok(())
-        }
-    }
+/// The description of a draw from a coupling or radii without a name.
+struct Own {
+    d: usize,
+    m: usize,
+    text: String,
 }
 
-/// Appends rows to a matrix that will have `m` rows.
-fn append(matrix: &mut Array2<f64>, block: Array2<f64>, m: usize) -> Result<()> {
-    check_size("the number of columns of a block", matrix.ncols(), block.ncols())?;
-    if matrix.is_empty() {
-        *matrix = block;
-        return Ok(());
-    }
-    let room = matrix.reserve_rows(m.saturating_sub(matrix.nrows()));
-    room.and_then(|()| matrix.append(Axis(0), block.view())).map_err(|_| too_many(m))
-}
-
-/// Frequencies from the blocks of a draw: structured if all blocks are, otherwise dense.
-fn assemble(d: usize, m: usize, blocks: Vec<Rows>, law: Law) -> Result<Frequencies> {
-    let Some(padded) = blocks.iter().try_fold(0, |widest, block| match block {
-        Rows::Dense(_) => None,
-        Rows::Structured { padded, .. } => Some((*padded).max(widest)),
-    }) else {
-        return Frequencies::from_parts(written_out(d, m, blocks)?, law);
-    };
-    let block = |rows| match rows {
-        Rows::Structured { block, .. } => Some(block),
-        Rows::Dense(_) => None,
-    };
-    let blocks = blocks.into_iter().filter_map(block).collect();
-    Frequencies::from_structured(Structured::new(d, padded, blocks)?, law)
-}
-
-/// The rows of all blocks in one matrix.
-fn written_out(d: usize, m: usize, blocks: Vec<Rows>) -> Result<Array2<f64>> {
-    let mut matrix = Array2::zeros((0, d));
-    for block in blocks {
-        let rows = match block {
-            Rows::Dense(rows) => rows,
-            Rows::Structured { padded, block } => Structured::new(d, padded, vec![block])?.to_rows(),
-        };
-        append(&mut matrix, rows, m)?;
-    }
-    Ok(matrix)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::frequency::{Drawn, Hadamard, Independent};
-
-    /// Blocks of two rows, every third one structured.
-    #[derive(Debug)]
-    struct Mixed(std::sync::atomic::AtomicUsize);
-
-    impl Coupling for Mixed {
-        fn capacity(&self, _: usize) -> usize {
-            2
-        }
-
-        fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
-            match self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 3 {
-                2 => Hadamard::default().draw_block(d, size, radii, rng),
-                _ => Independent.draw_block(d, size, radii, rng),
-            }
-        }
-    }
-
-    #[test]
-    fn blocks_of_both_kinds_are_written_out_in_order() {
-        let (d, m) = (4, 9);
-        let omega = draw(d, m, &Mixed(0.into()), &mut crate::rng(5)).unwrap();
-        assert!(omega.structured().is_none() && omega.law().blocks.len() == 5);
-        let (mut rng, mixed) = (crate::rng(5), Mixed(0.into()));
-        for (rows, size) in omega.rows().axis_chunks_iter(Axis(0), 2).zip([2, 2, 2, 2, 1]) {
-            let drawn = mixed.draw_block(d, size, &Chi, &mut rng).unwrap();
-            assert_eq!(rows, written_out(d, size, vec![drawn.rows]).unwrap());
-        }
+impl Identify for Own {
+    fn identify(&self, digest: &mut Digest) {
+        [self.d, self.m].identify(digest);
+        digest.text(&self.text);
     }
 }

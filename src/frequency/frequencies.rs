@@ -1,18 +1,22 @@
 //! [`Frequencies`]: the result of a draw.
 
-use std::hash::Hasher;
-
 use ndarray::{Array2, CowArray, Ix2};
 
-use super::rotation::Rotation;
+use super::draw::Draw;
+#[cfg(feature = "serde")]
+use super::provenance::Origin;
+use super::provenance::Provenance;
 use super::structured::Structured;
+use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::tagged::tagged;
 use crate::theory::Law;
 
-/// Drawn frequencies ω₁ … ω_m ∈ ℝᵈ, in rows, and their law.
+/// Drawn frequencies ω₁ … ω_m ∈ ℝᵈ, in rows, with their law and where they come from.
 ///
 /// Immutable. Created by [`draw`](super::draw), from your own matrix ([`from_rows`](Frequencies::from_rows)), or from a
-/// stored copy (feature `serde`). Frequencies of a structured coupling are stored as factors, not as a matrix.
+/// stored copy (feature `serde`). Frequencies of a structured coupling are stored as factors, not as a matrix. Equal
+/// frequencies have equal numbers, the same law and the same [provenance](Frequencies::provenance).
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -20,15 +24,59 @@ use crate::theory::Law;
     serde(try_from = "Parts", into = "Parts")
 )]
 pub struct Frequencies {
+    provenance: Provenance,
     form: Form,
     law: Law,
 }
 
+/// The numbers.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-enum Form {
-    Dense(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Array2<f64>),
+pub(super) enum Form {
+    Dense(Array2<f64>),
     Structured(Structured),
+}
+
+tagged!(Form, "a form of frequencies" {
+    "dense" => Dense[rows: Array2<f64>],
+    "structured" => Structured(structured: Structured),
+});
+
+impl Form {
+    /// m.
+    fn count(&self) -> usize {
+        match self {
+            Form::Dense(rows) => rows.nrows(),
+            Form::Structured(structured) => structured.count(),
+        }
+    }
+
+    /// d.
+    fn dim(&self) -> usize {
+        match self {
+            Form::Dense(rows) => rows.ncols(),
+            Form::Structured(structured) => structured.dim(),
+        }
+    }
+
+    fn padded_dim(&self) -> usize {
+        match self {
+            Form::Dense(rows) => rows.ncols(),
+            Form::Structured(structured) => structured.padded(),
+        }
+    }
+
+    /// Rejects no rows, numbers that are not finite, and laws for another number of rows.
+    fn check(&self, law: &Law) -> Result<()> {
+        check_positive("the number of frequencies m", self.count())?;
+        check_positive("the dimension d", self.dim())?;
+        check_size("the number of rows in the law", self.count(), law.len())?;
+        law.check()?;
+        let Form::Dense(rows) = self else { return Ok(()) };
+        match rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
+            None => Ok(()),
+            Some(row) => Err(Error::NotFinite { what: "the frequencies", row }),
+        }
+    }
 }
 
 impl Frequencies {
@@ -49,14 +97,7 @@ impl Frequencies {
     /// number is not finite, [`Shape`](Error::Shape) if the law is for another number of rows,
     /// [`Parameter`](Error::Parameter) if the cosine of an angle in it is outside \[−1, 1\].
     pub fn from_parts(rows: Array2<f64>, law: Law) -> Result<Self> {
-        check_positive("the number of frequencies m", rows.nrows())?;
-        check_positive("the dimension d", rows.ncols())?;
-        check_size("the number of rows in the law", rows.nrows(), law.len())?;
-        law.check()?;
-        match rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
-            None => Ok(Frequencies { form: Form::Dense(rows), law }),
-            Some(row) => Err(Error::NotFinite { what: "the frequencies", row }),
-        }
+        Self::given(Form::Dense(rows), law)
     }
 
     /// Structured frequencies with the law that you state for them.
@@ -65,34 +106,36 @@ impl Frequencies {
     /// [`Shape`](Error::Shape) if the law is for another number of rows, [`Parameter`](Error::Parameter) if the cosine
     /// of an angle in it is outside \[−1, 1\].
     pub fn from_structured(structured: Structured, law: Law) -> Result<Self> {
-        check_size("the number of rows in the law", structured.count(), law.len())?;
-        law.check()?;
-        Ok(Frequencies { form: Form::Structured(structured), law })
+        Self::given(Form::Structured(structured), law)
+    }
+
+    /// Numbers of no draw that has a name.
+    pub(super) fn given(form: Form, law: Law) -> Result<Self> {
+        form.check(&law)?;
+        Ok(Frequencies { provenance: Provenance::given(&form), form, law })
+    }
+
+    /// The numbers of a draw.
+    pub(super) fn drawn(form: Form, draw: Draw, seed: u64) -> Result<Self> {
+        let law = draw.law();
+        form.check(&law)?;
+        Ok(Frequencies { provenance: Provenance::Drawn { draw, seed }, form, law })
     }
 
     /// m, the number of frequencies.
     pub fn count(&self) -> usize {
-        match &self.form {
-            Form::Dense(rows) => rows.nrows(),
-            Form::Structured(structured) => structured.count(),
-        }
+        self.form.count()
     }
 
     /// d, the dimension of each frequency.
     pub fn dim(&self) -> usize {
-        match &self.form {
-            Form::Dense(rows) => rows.ncols(),
-            Form::Structured(structured) => structured.dim(),
-        }
+        self.form.dim()
     }
 
     /// The dimension in which radii were drawn: d, or the dimension to which a structured coupling pads points (for
     /// [`Hadamard`](super::Hadamard) the next power of two, and at least 16).
     pub fn padded_dim(&self) -> usize {
-        match &self.form {
-            Form::Dense(rows) => rows.ncols(),
-            Form::Structured(structured) => structured.padded(),
-        }
+        self.form.padded_dim()
     }
 
     /// The m × d matrix of frequencies, one in each row. For structured ones it is computed, in O(m d log d).
@@ -129,25 +172,40 @@ impl Frequencies {
         &self.law
     }
 
-    /// Feeds every number of the stored form to `hasher`.
-    pub(crate) fn hash_numbers(&self, hasher: &mut impl Hasher) {
-        let mut numbers = |v: f64| hasher.write_u64(v.to_bits());
-        match &self.form {
-            Form::Dense(rows) => rows.iter().copied().for_each(numbers),
-            Form::Structured(structured) => {
-                for block in structured.blocks() {
-                    [block.vertices, block.copies].iter().for_each(|n| numbers(*n as f64));
-                    block.radii.iter().copied().for_each(&mut numbers);
-                    match &block.rotation {
-                        Rotation::Hadamard(flips) => {
-                            flips.iter().for_each(|f| numbers(f64::from(u8::from(*f))))
-                        }
-                        Rotation::Givens(rotations) => rotations.iter().for_each(|r| {
-                            [r.axes[0] as f64, r.axes[1] as f64, r.angle].into_iter().for_each(&mut numbers);
-                        }),
-                    }
-                }
-            }
+    /// Where the numbers come from.
+    ///
+    /// ```
+    /// use random_features::frequency::{Coupling, Draw, Frequencies, Orthogonal};
+    /// let omega = Orthogonal.draw(3, 4, 7)?;
+    /// assert_eq!(omega.provenance().draw(), Some(&Draw::new(3, 4, Orthogonal)));
+    /// assert!(Frequencies::from_rows(omega.rows().into_owned())?.provenance().draw().is_none());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn provenance(&self) -> &Provenance {
+        &self.provenance
+    }
+
+    /// Whether these are the same numbers by their provenance, whatever is stated of their law.
+    pub(crate) fn same_draw(&self, other: &Frequencies) -> bool {
+        self.provenance == other.provenance
+    }
+
+    /// A hash of the numbers. Cost O(md).
+    pub(crate) fn checksum(&self) -> u64 {
+        match self.provenance {
+            Provenance::Given { digest } => digest,
+            Provenance::Drawn { .. } => Digest::of(&self.form),
+        }
+    }
+}
+
+/// By provenance, and by the law of given numbers: never by the numbers of a draw, whose last bits may differ between
+/// machines.
+impl Identify for Frequencies {
+    fn identify(&self, digest: &mut Digest) {
+        self.provenance.identify(digest);
+        if self.provenance.draw().is_none() {
+            self.law.identify(digest);
         }
     }
 }
@@ -156,25 +214,38 @@ impl Frequencies {
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
 struct Parts {
+    origin: Option<Origin<Draw>>,
     form: Form,
     law: Law,
+    checksum: u64,
 }
 
 #[cfg(feature = "serde")]
 impl TryFrom<Parts> for Frequencies {
-    type Error = Error;
+    type Error = String;
 
-    fn try_from(parts: Parts) -> Result<Self> {
-        match parts.form {
-            Form::Dense(rows) => Frequencies::from_parts(rows, parts.law),
-            Form::Structured(structured) => Frequencies::from_structured(structured, parts.law),
+    fn try_from(Parts { origin, form, law, checksum }: Parts) -> Result<Self, String> {
+        form.check(&law).map_err(|error| error.to_string())?;
+        let provenance = Provenance::of_origin(origin, checksum);
+        let fits = |draw: &Draw| {
+            let sizes = (draw.d, draw.m, draw.padded_dim()) == (form.dim(), form.count(), form.padded_dim());
+            sizes && draw.law() == law
+        };
+        if !provenance.draw().is_none_or(fits) {
+            return Err("the shape or the law of the frequencies is not that of their draw".into());
         }
+        if Digest::of(&form) != checksum {
+            return Err("the frequencies are not those that were stored".into());
+        }
+        Ok(Frequencies { provenance, form, law })
     }
 }
 
 #[cfg(feature = "serde")]
 impl From<Frequencies> for Parts {
     fn from(frequencies: Frequencies) -> Self {
-        Parts { form: frequencies.form, law: frequencies.law }
+        let checksum = frequencies.checksum();
+        let Frequencies { provenance, form, law } = frequencies;
+        Parts { origin: provenance.origin(), form, law, checksum }
     }
 }

@@ -1,4 +1,4 @@
-//! Random number generators for drawing frequencies.
+//! Random number generators, and those of draws.
 
 use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
@@ -15,13 +15,14 @@ pub fn rng(seed: u64) -> ChaCha8Rng {
     ChaCha8Rng::seed_from_u64(seed)
 }
 
-/// The generator for redraw number `step` of a seed: an independent stream for each step; step 0 is [`rng`].
+/// The generator for step number `step` of a seed: an independent stream for each step; step 0 is [`rng`].
 ///
 /// To redraw frequencies during training, draw again with the next step. The draw depends only on the seed and the
 /// step, so a run can be resumed from any step.
 ///
 /// ```
-/// use random_features::frequency::{Independent, draw, rng_of_step};
+/// use random_features::frequency::{Independent, draw};
+/// use random_features::rng_of_step;
 /// let draw_of_step = |step| draw(3, 2, &Independent, &mut rng_of_step(42, step));
 /// assert_eq!(draw_of_step(0)?, draw(3, 2, &Independent, &mut random_features::rng(42))?);
 /// assert_ne!(draw_of_step(7)?, draw_of_step(8)?);

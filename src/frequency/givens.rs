@@ -4,12 +4,15 @@ use std::f64::consts::TAU;
 
 use rand::{Rng, RngExt};
 
-use super::coupling::{Coupling, Drawn, Rows};
-use super::radii::{Radii, draw_radii};
+use super::any_coupling::AnyCoupling;
+use super::coupling::{Coupling, Rows};
+use super::radii::draw_radii;
 use super::rotation::{PlaneRotation, Rotation};
 use super::shape::check_shape;
 use super::structured::Rotated;
+use crate::digest::identified;
 use crate::error::{Result, check_positive};
+use crate::kernel::{Radii, Radius};
 use crate::theory::{BlockLaw, Dependence};
 
 /// Givens frequencies, **approximate**: orthogonal frequencies from rounds of random plane rotations. Estimates have a
@@ -60,6 +63,8 @@ pub struct Givens {
     pub rounds: Option<usize>,
 }
 
+identified! { Givens { rounds } }
+
 impl Givens {
     /// The same with this number of rounds.
     pub fn with_rounds(mut self, rounds: usize) -> Self {
@@ -106,10 +111,17 @@ impl Coupling for Givens {
         if d < 2 { 0 } else { d }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };
-        let law = BlockLaw::new(size, Self::dependence(d), radii.law());
-        Ok(Drawn { rows: Rows::Structured { padded: d, block }, law })
+        Ok(Rows::Structured { padded: d, block })
+    }
+
+    fn block_law(&self, d: usize, size: usize, radius: Radius) -> BlockLaw {
+        BlockLaw::new(size, Self::dependence(d), radius)
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        Some((*self).into())
     }
 }

@@ -3,12 +3,15 @@
 use ndarray::Array2;
 use rand::Rng;
 
-use super::coupling::{Coupling, Drawn, Rows};
-use super::radii::{Radii, draw_radii};
+use super::any_coupling::AnyCoupling;
+use super::coupling::{Coupling, Rows};
+use super::radii::draw_radii;
 use super::rotation::Rotation;
 use super::shape::check_shape;
 use super::structured::{Rotated, widest};
+use crate::digest::identified;
 use crate::error::{Result, check_positive};
+use crate::kernel::{Radii, Radius};
 use crate::theory::{BlockLaw, Dependence};
 
 /// Hadamard frequencies (HD products), **approximate**: orthogonal frequencies that cost O(log d) operations each.
@@ -53,6 +56,8 @@ pub struct Hadamard {
     pub rounds: usize,
 }
 
+identified! { Hadamard { rounds } }
+
 impl Default for Hadamard {
     fn default() -> Self {
         Hadamard { rounds: 3 }
@@ -88,11 +93,22 @@ impl Coupling for Hadamard {
         Self::padded(d)
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         let padded = Self::padded(d);
         let lengths = draw_radii(radii, padded, (size, padded), rng)?;
         let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };
-        let law = BlockLaw::new(size, Dependence::Approximate, radii.law());
-        Ok(Drawn { rows: Rows::Structured { padded, block }, law })
+        Ok(Rows::Structured { padded, block })
+    }
+
+    fn block_law(&self, _: usize, size: usize, radius: Radius) -> BlockLaw {
+        BlockLaw::new(size, Dependence::Approximate, radius)
+    }
+
+    fn padded_dim(&self, d: usize) -> usize {
+        Self::padded(d)
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        Some((*self).into())
     }
 }

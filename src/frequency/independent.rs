@@ -3,10 +3,12 @@
 use ndarray::Array2;
 use rand::Rng;
 
-use super::coupling::{Coupling, Drawn, Rows};
-use super::radii::{Radii, draw_radii, fill_normal};
+use super::any_coupling::AnyCoupling;
+use super::coupling::{Coupling, Rows};
+use super::radii::{draw_radii, fill_normal};
 use super::shape::check_memory;
 use crate::error::Result;
+use crate::kernel::{Radii, Radius};
 use crate::theory::{BlockLaw, Dependence};
 
 /// Independent frequencies ω ~ N(0, I).
@@ -42,7 +44,7 @@ impl Coupling for Independent {
         usize::MAX
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         check_memory(d, size)?;
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let mut rows = Array2::zeros((size, d));
@@ -52,7 +54,14 @@ impl Coupling for Independent {
                 row.iter_mut().for_each(|v| *v = radius * (*v / norm));
             }
         }
-        let law = BlockLaw::new(size, Dependence::Independent, radii.law());
-        Ok(Drawn { rows: Rows::Dense(rows), law })
+        Ok(Rows::Dense(rows))
+    }
+
+    fn block_law(&self, _: usize, size: usize, radius: Radius) -> BlockLaw {
+        BlockLaw::new(size, Dependence::Independent, radius)
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        Some((*self).into())
     }
 }

@@ -2,11 +2,13 @@
 
 use rand::Rng;
 
-use super::coupling::{Coupling, Drawn, Rows};
+use super::any_coupling::AnyCoupling;
+use super::coupling::{Coupling, Rows};
 use super::haar::haar_rows;
-use super::radii::{Radii, assemble, draw_radii};
+use super::radii::{assemble, draw_radii};
 use super::shape::check_memory;
 use crate::error::Result;
+use crate::kernel::{Radii, Radius};
 use crate::theory::{BlockLaw, Dependence};
 
 /// Orthogonal frequencies (ORF): blocks of up to d mutually orthogonal rows, each ~ N(0, I).
@@ -47,11 +49,17 @@ impl Coupling for Orthogonal {
         d
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         check_memory(d, size)?;
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
-        let rows = Rows::Dense(assemble(&lengths, haar_rows(size, d, rng)));
-        let law = BlockLaw::new(size, Dependence::Orthogonal, radii.law());
-        Ok(Drawn { rows, law })
+        Ok(Rows::Dense(assemble(&lengths, haar_rows(size, d, rng))))
+    }
+
+    fn block_law(&self, _: usize, size: usize, radius: Radius) -> BlockLaw {
+        BlockLaw::new(size, Dependence::Orthogonal, radius)
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        Some((*self).into())
     }
 }

@@ -3,12 +3,12 @@
 use ndarray::Array2;
 use rand::Rng;
 
-use super::coupling::{Coupling, Drawn, Rows};
+use super::any_coupling::{AnyCoupling, PlainCoupling};
+use super::coupling::{Coupling, Rows};
 use super::quasi::from_cell;
-use super::radii::Radii;
 use super::shape::check_memory;
 use crate::error::Result;
-use crate::kernel::Marginal;
+use crate::kernel::{Marginal, Radii, Radius};
 use crate::theory::{BlockLaw, Dependence};
 
 /// Independent frequencies with independent coordinates of a [`Marginal`] law, for kernels that are products over
@@ -47,13 +47,20 @@ impl<M: Marginal> Coupling for Product<M> {
         usize::MAX
     }
 
-    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         check_memory(d, size)?;
         let rows = Array2::from_shape_simple_fn((size, d), || {
             from_cell(rng.next_u64(), |u| self.0.lower_quantile(u))
         });
-        let radius = self.0.law();
-        let law = BlockLaw { size, dependence: Dependence::Independent, radius, antithetic: false };
-        Ok(Drawn { rows: Rows::Dense(rows), law })
+        Ok(Rows::Dense(rows))
+    }
+
+    fn block_law(&self, _: usize, size: usize, _: Radius) -> BlockLaw {
+        BlockLaw::new(size, Dependence::Independent, self.0.law())
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        let law = Some(self.0.law()).filter(|law| law.is_named())?;
+        Some(PlainCoupling::Product(law).into())
     }
 }

@@ -6,7 +6,7 @@ use rand_distr::{Distribution, StandardNormal};
 
 use super::shape::check_memory;
 use crate::error::{Error, Result, check_size};
-pub use crate::kernel::{Chi, Radii, RootDim};
+use crate::kernel::Radii;
 
 /// Draws the radii of a block of a coupling whose blocks hold up to `capacity` rows.
 pub(super) fn draw_radii(

@@ -3,12 +3,13 @@
 use ndarray::{Array1, Array2, ArrayView1, ArrayViewMut2, Axis, Zip, s};
 
 use super::shape::outside;
+use crate::digest::identified;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{Isa, hadamard_rounds};
+use crate::tagged::tagged;
 
 /// A rotation of ℝᴺ as a product of sparse factors.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Rotation {
     /// Rounds of sign flips and Hadamard transforms, v ← N^{−1/2} H D v, one for each row of flips (`true` flips the
@@ -28,6 +29,13 @@ pub struct PlaneRotation {
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub angle: f64,
 }
+
+tagged!(Rotation, "a rotation" {
+    "hadamard" => Hadamard(flips: Array2<bool>),
+    "givens" => Givens(planes: Vec<PlaneRotation>),
+});
+
+identified! { PlaneRotation { axes, angle } }
 
 impl Rotation {
     /// v ← R v. Cost O(N log N) per round, or O(1) per plane.

@@ -1,26 +1,29 @@
-//! Simplex frequencies (SimRF), and products with the [simplex matrix](vertices).
+//! Simplex frequencies (SimRF).
 
 use ndarray::{Array2, s};
 use rand::Rng;
 
-use super::coupling::{Coupling, Drawn, Rows};
+use super::any_coupling::AnyCoupling;
+use super::coupling::{Coupling, Rows};
 use super::givens::Givens;
 use super::haar::haar_rows;
 use super::hadamard::Hadamard;
-use super::radii::{Radii, assemble, draw_radii};
+use super::radii::{assemble, draw_radii};
 use super::rotation::Rotation;
 use super::shape::check_memory;
-pub(crate) use super::simplex_matrix::coefficients;
-pub use super::simplex_matrix::{multiply, multiply_transposed, vertices};
+use super::simplex_matrix::multiply;
 use super::structured::Rotated;
+use crate::digest::identified;
 use crate::error::Result;
+use crate::kernel::{Radii, Radius};
+use crate::tagged::tagged;
 use crate::theory::{BlockLaw, Dependence};
 
 /// Simplex frequencies (SimRF): blocks of up to d rows whose directions are the vertices of a regular simplex.
 ///
 /// # Definition
-/// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the matrix of [`vertices`]: unit rows with inner
-/// products −1/(d−1). A block of r < d rows is either an r-vertex simplex ([`Partial::Fitted`]) or the first r rows of
+/// ωᵢ = rᵢ (S Q)ᵢ with independent rᵢ ~ χ_d, Q Haar-distributed and S the vertices of a regular simplex: unit rows with
+/// inner products −1/(d−1). A block of r < d rows is either an r-vertex simplex ([`Partial::Fitted`]) or the first r rows of
 /// the d-vertex simplex ([`Partial::Truncated`]). A single row is uniform on the sphere. Q may instead follow a fast
 /// [`RotationLaw`]: with an HD product no matrix is formed and S costs O(1) per row ("fast SimRF").
 ///
@@ -60,7 +63,6 @@ pub struct Simplex {
 
 /// What a simplex block of r < d rows consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Partial {
     /// An r-vertex simplex, inner products −1/(r−1): lower variance.
@@ -72,7 +74,6 @@ pub enum Partial {
 
 /// The law of the rotation that is applied to a simplex.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum RotationLaw {
     /// Haar, the uniform law: exact. Frequencies form a dense matrix.
@@ -84,6 +85,19 @@ pub enum RotationLaw {
     Givens(Givens),
 }
 
+identified! { Simplex { partial, rotation } }
+
+tagged!(Partial, "a partial simplex" {
+    "fitted" => Fitted,
+    "truncated" => Truncated,
+});
+
+tagged!(RotationLaw, "a law of rotations" {
+    "haar" => Haar,
+    "hadamard" => Hadamard(factors: Hadamard),
+    "givens" => Givens(factors: Givens),
+});
+
 impl RotationLaw {
     /// What is known about rows in ℝᵈ without a closed form.
     pub(super) fn dependence(self, d: usize) -> Dependence {
@@ -91,6 +105,14 @@ impl RotationLaw {
             RotationLaw::Haar => Dependence::Unknown,
             RotationLaw::Hadamard(_) => Dependence::Approximate,
             RotationLaw::Givens(_) => Givens::dependence(d),
+        }
+    }
+
+    /// N for points in ℝᵈ.
+    pub(super) fn padded_dim(self, d: usize) -> usize {
+        match self {
+            RotationLaw::Hadamard(_) => Hadamard::padded(d),
+            RotationLaw::Haar | RotationLaw::Givens(_) => d,
         }
     }
 }
@@ -120,27 +142,22 @@ impl Simplex {
         rotation: impl FnOnce(&mut dyn Rng) -> Result<Rotation>,
         radii: &dyn Radii,
         rng: &mut dyn Rng,
-    ) -> Result<Drawn> {
+    ) -> Result<Rows> {
         let lengths = draw_radii(radii, padded, (size, padded), rng)?;
         let vertices = self.vertices(size, padded);
         // A single vertex is any direction: no simplex is needed.
         let vertices = if vertices == 1 { 0 } else { vertices };
         let block = Rotated { rotation: rotation(rng)?, vertices, copies: 1, radii: lengths };
-        let law = BlockLaw::new(size, self.rotation.dependence(padded), radii.law());
-        Ok(Drawn { rows: Rows::Structured { padded, block }, law })
+        Ok(Rows::Structured { padded, block })
     }
 }
 
 impl Coupling for Simplex {
     fn capacity(&self, d: usize) -> usize {
-        match self.rotation {
-            _ if d < 2 => 0,
-            RotationLaw::Hadamard(_) => Hadamard::padded(d),
-            RotationLaw::Haar | RotationLaw::Givens(_) => d,
-        }
+        if d < 2 { 0 } else { self.rotation.padded_dim(d) }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         match self.rotation {
             RotationLaw::Haar => check_memory(d, size)?,
             RotationLaw::Hadamard(hadamard) => {
@@ -154,13 +171,25 @@ impl Coupling for Simplex {
         }
         let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
         let vertices = self.vertices(size, d);
-        let rows = Rows::Dense(assemble(&lengths, directions(vertices, d, rng)));
-        let dependence = if size == 1 {
-            Dependence::Independent
-        } else {
-            Dependence::Angle { cos: -1.0 / (vertices as f64 - 1.0) }
+        Ok(Rows::Dense(assemble(&lengths, directions(vertices, d, rng))))
+    }
+
+    fn block_law(&self, d: usize, size: usize, radius: Radius) -> BlockLaw {
+        let cos = || -1.0 / (self.vertices(size, d) as f64 - 1.0);
+        let dependence = match self.rotation {
+            RotationLaw::Haar if size == 1 => Dependence::Independent,
+            RotationLaw::Haar => Dependence::Angle { cos: cos() },
+            fast => fast.dependence(d),
         };
-        Ok(Drawn { rows, law: BlockLaw { size, dependence, radius: radii.law(), antithetic: false } })
+        BlockLaw::new(size, dependence, radius)
+    }
+
+    fn padded_dim(&self, d: usize) -> usize {
+        self.rotation.padded_dim(d)
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        Some((*self).into())
     }
 }
 

@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayViewMut2, Axis};
 /// The matrix S of `d` ≥ 2 unit rows with inner products −1/(d−1), whose last column is 0.
 ///
 /// sᵢ = √(d/(d−1)) eᵢ − (√d+1)/(d−1)^{3/2} (1, …, 1, 0) for i < d, and s_d = (d−1)^{−1/2} (1, …, 1, 0).
-pub fn vertices(d: usize) -> Array2<f64> {
+pub(super) fn vertices(d: usize) -> Array2<f64> {
     let mut matrix = Array2::eye(d);
     multiply(matrix.view_mut());
     matrix
@@ -13,7 +13,7 @@ pub fn vertices(d: usize) -> Array2<f64> {
 
 /// Replaces a matrix v with d rows by S v, in O(1) operations per entry. A matrix with fewer than two rows is
 /// unchanged.
-pub fn multiply(mut v: ArrayViewMut2<'_, f64>) {
+pub(super) fn multiply(mut v: ArrayViewMut2<'_, f64>) {
     let d = v.nrows();
     if d < 2 {
         return;
@@ -25,22 +25,6 @@ pub fn multiply(mut v: ArrayViewMut2<'_, f64>) {
         row.zip_mut_with(&sum, |v, sum| *v = stretch * *v - shift * sum);
     }
     bottom.row_mut(0).zip_mut_with(&sum, |v, sum| *v = last * sum);
-}
-
-/// Replaces a matrix u with d rows by Sᵀ u, in O(1) operations per entry. A matrix with fewer than two rows is
-/// unchanged.
-pub fn multiply_transposed(mut u: ArrayViewMut2<'_, f64>) {
-    let d = u.nrows();
-    if d < 2 {
-        return;
-    }
-    let (stretch, shift, last) = coefficients(d);
-    let (mut upper, mut bottom) = u.view_mut().split_at(Axis(0), d - 1);
-    let common = bottom.row(0).mapv(|u| last * u) - upper.sum_axis(Axis(0)).mapv(|sum| shift * sum);
-    for mut row in upper.rows_mut() {
-        row.zip_mut_with(&common, |u, common| *u = stretch * *u + common);
-    }
-    bottom.fill(0.0);
 }
 
 /// √(d/(d−1)), (√d+1)/(d−1)^{3/2} and (d−1)^{−1/2}.
@@ -63,11 +47,9 @@ mod tests {
             }
             assert!(s.column(d - 1).iter().all(|v| *v == 0.0));
             let v = Array2::from_shape_fn((d, 3), |(i, k)| ((i * 7 + k * 3) % 11) as f64 - 5.0);
-            let (mut product, mut transposed) = (v.clone(), v.clone());
+            let mut product = v.clone();
             multiply(product.view_mut());
-            multiply_transposed(transposed.view_mut());
-            let close = |a: &Array2<f64>, b: Array2<f64>| (a - &b).iter().all(|e| e.abs() < 1e-12);
-            assert!(close(&product, s.dot(&v)) && close(&transposed, s.t().dot(&v)), "d {d}");
+            assert!((product - s.dot(&v)).iter().all(|e| e.abs() < 1e-12), "d {d}");
         }
     }
 }

@@ -3,22 +3,24 @@
 use ndarray::{Array1, Array2, s};
 use rand::Rng;
 
-use super::coupling::{Coupling, Drawn, Rows};
+use super::any_coupling::AnyCoupling;
+use super::coupling::{Coupling, Rows};
 use super::haar::haar_rows;
-use super::hadamard::Hadamard;
-use super::radii::{Radii, assemble, draw_radii};
+use super::radii::{assemble, draw_radii};
 use super::rotation::Rotation;
 use super::shape::check_memory;
 use super::simplex::RotationLaw;
 use super::simplex_matrix::vertices;
+use crate::digest::identified;
 use crate::error::{Result, check_positive};
-use crate::theory::{BlockLaw, Dependence, Radius};
+use crate::kernel::{Radii, Radius};
+use crate::theory::{BlockLaw, Dependence};
 
 /// Simplex frequencies adapted to their radii (SimRF+): blocks of up to d rows whose sum is nearly as short as
 /// possible.
 ///
 /// # Definition
-/// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, new for every block, Q Haar-distributed, and S from [`place`]:
+/// ωᵢ = rᵢ (S Q)ᵢ with independent radii rᵢ ~ χ_d, new for every block, Q Haar-distributed, and S from
 /// coordinate descent on ‖Σ rᵢ sᵢ‖ from the regular simplex. A block of r < d rows starts from the r-vertex simplex. Q
 /// may instead follow a fast [`RotationLaw`]: then ωᵢ = rᵢ Q sᵢ in the padded dimension N, truncated to the first d
 /// coordinates.
@@ -52,9 +54,10 @@ pub struct SimplexPlus {
     /// The number of passes over the rows of a block, at least 1.
     pub passes: usize,
     /// The law of the rotation Q.
-    #[cfg_attr(feature = "serde", serde(default))]
     pub rotation: RotationLaw,
 }
+
+identified! { SimplexPlus { passes, rotation } }
 
 impl Default for SimplexPlus {
     fn default() -> Self {
@@ -74,14 +77,6 @@ impl SimplexPlus {
         SimplexPlus { passes, ..self }
     }
 
-    /// N for points in ℝᵈ.
-    fn padded(&self, d: usize) -> usize {
-        match self.rotation {
-            RotationLaw::Hadamard(_) => Hadamard::padded(d),
-            RotationLaw::Haar | RotationLaw::Givens(_) => d,
-        }
-    }
-
     /// The rows of a block with these radii.
     fn rows(&self, d: usize, lengths: &[f64], rng: &mut dyn Rng) -> Result<Array2<f64>> {
         let placed = place(lengths, self.passes);
@@ -92,7 +87,7 @@ impl SimplexPlus {
             RotationLaw::Hadamard(hadamard) => hadamard.draw_rotation(d, rng)?,
             RotationLaw::Givens(givens) => givens.draw_rotation(d, rng)?,
         };
-        Ok(assemble(lengths, rotated(placed, &fast, self.padded(d))).slice_move(s![.., ..d]))
+        Ok(assemble(lengths, rotated(placed, &fast, self.rotation.padded_dim(d))).slice_move(s![.., ..d]))
     }
 }
 
@@ -106,22 +101,29 @@ fn rotated(directions: Array2<f64>, rotation: &Rotation, padded: usize) -> Array
 
 impl Coupling for SimplexPlus {
     fn capacity(&self, d: usize) -> usize {
-        if d < 2 { 0 } else { self.padded(d) }
+        if d < 2 { 0 } else { self.rotation.padded_dim(d) }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         check_positive("the number of passes", self.passes)?;
-        check_memory(self.padded(d), size)?;
-        let lengths = draw_radii(radii, self.padded(d), (size, self.capacity(d)), rng)?;
-        let rows = Rows::Dense(self.rows(d, &lengths, rng)?);
-        let radius = match radii.law() {
+        check_memory(self.rotation.padded_dim(d), size)?;
+        let lengths = draw_radii(radii, self.rotation.padded_dim(d), (size, self.capacity(d)), rng)?;
+        self.rows(d, &lengths, rng).map(Rows::Dense)
+    }
+
+    fn block_law(&self, d: usize, size: usize, radius: Radius) -> BlockLaw {
+        let radius = match radius {
             // Truncation changes the norm of rows of norm √N.
-            Radius::RootDim if self.padded(d) > d => Radius::Other,
+            Radius::RootDim if self.rotation.padded_dim(d) > d => Radius::Other,
             law => law,
         };
         let alone = size == 1 && self.rotation == RotationLaw::Haar;
         let dependence = if alone { Dependence::Independent } else { self.rotation.dependence(d) };
-        Ok(Drawn { rows, law: BlockLaw { size, dependence, radius, antithetic: false } })
+        BlockLaw::new(size, dependence, radius)
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        Some((*self).into())
     }
 }
 
@@ -130,7 +132,7 @@ impl Coupling for SimplexPlus {
 /// Each step sets one vector opposite to the sum of the others, sᵢ ← −Σ_{j≠i} rⱼ sⱼ/‖·‖, using the vectors already
 /// updated (Gauss–Seidel). The length therefore never increases; it tends to max(0, 2 max r − Σ r). A vector is
 /// unchanged if the others sum to 0. A pass costs O(n²) with a running sum.
-pub fn place(radii: &[f64], passes: usize) -> Array2<f64> {
+fn place(radii: &[f64], passes: usize) -> Array2<f64> {
     // Relative to the largest, so that no square overflows or underflows.
     let largest = radii.iter().fold(0.0f64, |largest, radius| largest.max(radius.abs()));
     let unit = if largest > 0.0 { largest } else { 1.0 };
@@ -153,7 +155,7 @@ pub fn place(radii: &[f64], passes: usize) -> Array2<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::frequency::radii::Chi;
+    use crate::kernel::Chi;
 
     #[test]
     fn the_sum_never_grows_and_vanishes_where_it_can() {

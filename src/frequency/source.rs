@@ -1,42 +1,31 @@
-//! [`Source`]: where randomness comes from.
+//! [`Source`]: where the seed of a draw comes from.
 
 use rand::Rng;
-use rand::rngs::ChaCha8Rng;
 
-use super::generator::rng;
-
-/// A source of random numbers: a seed or a generator.
-///
-/// A `u64` is the seed of [`rng(seed)`](crate::rng), the portable generator of this crate. `&mut generator` is any
-/// generator of `rand`, which continues from its current state.
+/// A source of the seed of a draw: a `u64` is the seed itself, and `&mut generator` gives its next word, for any generator of
+/// `rand`.
 ///
 /// ```
 /// use random_features::frequency::{Coupling, Independent};
 /// let mut rng = random_features::rng(42);
-/// assert_eq!(Independent.draw(3, 2, 42)?, Independent.draw(3, 2, &mut rng)?);
-/// assert_ne!(Independent.draw(3, 2, 42)?, Independent.draw(3, 2, &mut rng)?);
+/// let (first, second) = (Independent.draw(3, 2, &mut rng)?, Independent.draw(3, 2, &mut rng)?);
+/// assert_ne!(first, second);
+/// assert_eq!(first, Independent.draw(3, 2, &mut random_features::rng(42))?);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 pub trait Source {
-    /// The generator.
-    type Generator: Rng;
-
-    /// The generator of this source.
-    fn generator(self) -> Self::Generator;
+    /// The seed.
+    fn seed(self) -> u64;
 }
 
 impl Source for u64 {
-    type Generator = ChaCha8Rng;
-
-    fn generator(self) -> ChaCha8Rng {
-        rng(self)
+    fn seed(self) -> u64 {
+        self
     }
 }
 
 impl<R: Rng + ?Sized> Source for &mut R {
-    type Generator = Self;
-
-    fn generator(self) -> Self {
-        self
+    fn seed(self) -> u64 {
+        self.next_u64()
     }
 }

@@ -9,6 +9,7 @@ pub(crate) use super::rotation::signs;
 pub use super::rotation::{PlaneRotation, Rotation};
 use super::shape::{check_shape, outside};
 use super::simplex_matrix;
+use crate::digest::identified;
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// A block of structured rows: ωⱼ = rⱼ (S R)_{⌊j/c⌋}, truncated to the first d coordinates.
@@ -17,14 +18,20 @@ use crate::error::{Error, Result, check_positive, check_size};
 pub struct Rotated {
     /// R.
     pub rotation: Rotation,
-    /// The number of rows of S, a regular simplex ([`simplex::vertices`](super::simplex::vertices)) on the first
-    /// coordinates of Rx; 0 if S is the identity.
+    /// The number of rows of S, the vertices of a regular simplex, which acts on as many of the first coordinates of Rx;
+    /// 0 if S is the identity. With n rows, sᵢ = √(n/(n−1)) eᵢ − (√n+1)/(n−1)^{3/2} (1, …, 1, 0) for i < n, and
+    /// s_n = (n−1)^{−1/2} (1, …, 1, 0).
     pub vertices: usize,
     /// c, the number of consecutive rows that share a direction: 2 for antithetic pairs, else 1.
     pub copies: usize,
     /// r, with signs; one for each row.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub radii: Vec<f64>,
+}
+
+identified! {
+    Rotated { rotation, vertices, copies, radii }
+    Structured { dim, padded, blocks }
 }
 
 impl Rotated {

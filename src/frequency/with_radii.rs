@@ -2,9 +2,11 @@
 
 use rand::Rng;
 
-use super::coupling::{Coupling, Drawn};
-use super::radii::Radii;
+use super::any_coupling::AnyCoupling;
+use super::coupling::{Coupling, Rows};
 use crate::error::Result;
+use crate::kernel::{Radii, Radius};
+use crate::theory::BlockLaw;
 
 /// A coupling whose frequencies have radii of this law, whichever radii a draw requests:
 /// [`coupling.with_radii(radii)`](Coupling::with_radii).
@@ -12,7 +14,8 @@ use crate::error::Result;
 /// # Example
 /// ```
 /// use random_features::Positive;
-/// use random_features::frequency::{Coupling, Orthogonal, RootDim};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::kernel::RootDim;
 /// let omega = Orthogonal.with_radii(RootDim).draw(16, 40, 7)?;
 /// assert!((omega.squared_norms()[39] - 16.0).abs() < 1e-12);
 /// let map = Positive.softmax::<f32>(omega)?; // the regularised softmax kernel
@@ -35,7 +38,24 @@ impl<C: Coupling, R: Radii> Coupling for WithRadii<C, R> {
         self.coupling.capacity(d)
     }
 
-    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         self.coupling.draw_block(d, size, &self.radii, rng)
+    }
+
+    fn block_law(&self, d: usize, size: usize, _: Radius) -> BlockLaw {
+        self.coupling.block_law(d, size, self.radii.law())
+    }
+
+    fn padded_dim(&self, d: usize) -> usize {
+        self.coupling.padded_dim(d)
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        self.coupling.recipe()
+    }
+
+    /// That of the inner coupling if it has radii of its own.
+    fn radius(&self, _: Radius) -> Radius {
+        self.coupling.radius(self.radii.law())
     }
 }

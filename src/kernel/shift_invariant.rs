@@ -21,8 +21,8 @@ use crate::{Real, SignedLog};
 /// ```
 /// use ndarray::arr1;
 /// use rand::Rng;
-/// use random_features::frequency::{Chi, Coupling, Orthogonal, Radii};
-/// use random_features::kernel::{Kernel, Lengthscale, ShiftInvariant, Spectrum};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::kernel::{Chi, Kernel, Lengthscale, Radii, ShiftInvariant, Spectrum};
 /// use random_features::map::Target;
 /// use random_features::{Map, Result, SignedLog, Trigonometric};
 ///

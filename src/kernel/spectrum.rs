@@ -5,6 +5,7 @@ use rand_distr::{ChiSquared, Distribution};
 
 use super::{Cauchy, Chi, RationalQuadratic, RootDim, Smoothness};
 use crate::error::{Error, Result};
+use crate::tagged::tagged;
 
 /// The spectral law of a kernel: the law of ω with E cos(ω·δ) = k(δ). By Bochner's theorem every continuous
 /// shift-invariant kernel with k(0) = 1 has one.
@@ -30,15 +31,16 @@ impl Spectrum<'_> {
 /// The law of the radii ‖ω‖.
 ///
 /// With uniform directions the law of the radii determines an isotropic kernel: `Radii` choose the kernel, and a
-/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Chi`](crate::frequency::Chi) belongs to the
-/// Gaussian and the softmax kernel, [`RootDim`](crate::frequency::RootDim) to the regularised softmax kernel, a
+/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Chi`](super::Chi) belongs to the
+/// Gaussian and the softmax kernel, [`RootDim`](super::RootDim) to the regularised softmax kernel, a
 /// [`Smoothness`] to a Matérn kernel, and [`RationalQuadratic`](super::RationalQuadratic) to the kernel of that name.
 /// Implement this trait for another isotropic kernel.
 ///
 /// # Example
 /// ```
 /// use rand::{Rng, RngExt};
-/// use random_features::frequency::{Coupling, Orthogonal, Radii};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::kernel::Radii;
 ///
 /// /// The kernel E cos(r u·(x−y)) with r uniform on [0, 1].
 /// #[derive(Debug)]
@@ -62,7 +64,8 @@ pub trait Radii: std::fmt::Debug + Send + Sync {
     /// [`Parameter`](Error::Parameter) if the law does not exist in this dimension.
     fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>>;
 
-    /// The law for closed forms; [`Other`](Radius::Other) unless it is a named one.
+    /// The law for closed forms; [`Other`](Radius::Other) unless it is a named one. Radii of a named law are drawn by that
+    /// name, by the sampler of this crate.
     fn law(&self) -> Radius {
         Radius::Other
     }
@@ -77,7 +80,8 @@ pub trait Marginal: std::fmt::Debug + Send + Sync {
     /// The quantile at `u` in (0, ½]: at most 0, and finite for u ≥ 2⁻⁶⁵.
     fn lower_quantile(&self, u: f64) -> f64;
 
-    /// The law for closed forms; [`OtherProduct`](Radius::OtherProduct) unless it is a named one.
+    /// The law for closed forms; [`OtherProduct`](Radius::OtherProduct) unless it is a named one. Coordinates of a named law
+    /// are drawn by that name.
     fn law(&self) -> Radius {
         Radius::OtherProduct
     }
@@ -96,7 +100,6 @@ impl<M: Marginal + ?Sized> Marginal for Box<M> {
 /// The spectral law of frequencies, as data: the law of the norm ‖ω‖ with uniform directions, or the law of independent
 /// coordinates.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Radius {
     /// Norms are χ with d degrees of freedom: with a uniform direction, ω ~ N(0, I).
@@ -108,7 +111,6 @@ pub enum Radius {
     /// Norms of a Gaussian vector with a gamma-distributed variance: spectral law of the rational quadratic kernel.
     RationalQuadratic {
         /// α.
-        #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
         alpha: f64,
     },
     /// Independent coordinates with the Cauchy distribution: spectral law of the Laplace kernel.
@@ -120,6 +122,17 @@ pub enum Radius {
     /// Unstated: frequencies of unknown origin.
     Unstated,
 }
+
+tagged!(Radius, "a law of frequencies" {
+    "chi" => Chi,
+    "root dim" => RootDim,
+    "matern" => Matern(smoothness: Smoothness),
+    "rational quadratic" => RationalQuadratic { alpha: f64 },
+    "cauchy" => Cauchy,
+    "other" => Other,
+    "other product" => OtherProduct,
+    "unstated" => Unstated,
+});
 
 impl Radius {
     /// Whether this law may be `other`: it is equal or has no name.
@@ -159,6 +172,11 @@ impl Radius {
     /// Whether this is a law that has a name.
     pub(crate) fn is_named(self) -> bool {
         !matches!(self, Radius::Other | Radius::OtherProduct | Radius::Unstated)
+    }
+
+    /// Whether this is a law of radii that has a name, so that [`radii`](Radius::radii) of it can be drawn.
+    pub(crate) fn names_radii(self) -> bool {
+        self.is_named() && self.is_polar()
     }
 
     /// Whether directions are stated to be uniform.

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use crate::digest::Digest;
+use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result};
 use crate::frequency::{CountLaw, Counts, Draw, DrawCounts, Frequencies};
+use crate::theory::Law;
 
 /// The frequencies of a map, drawn or to be drawn.
 ///
 /// Converts from [`Frequencies`], [`Counts`], a [`Draw`] or [`DrawCounts`], and from d for maps without frequencies.
-/// Maps made from the same `Arc` share its memory. Equal frequencies are projected only once, whether or not they share
-/// memory.
+/// Maps made from the same `Arc` share its memory. Frequencies of the same draw and seed are projected only once, whether or
+/// not they share memory.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Omega {
@@ -93,50 +94,65 @@ impl Omega {
         })
     }
 
-    /// Whether both are equal; pointers are compared first.
-    pub(crate) fn same(&self, other: &Omega) -> bool {
-        match (self, other) {
-            (Omega::Frequencies(a), Omega::Frequencies(b)) if Arc::ptr_eq(a, b) => true,
-            (Omega::Counts(a), Omega::Counts(b)) if Arc::ptr_eq(a, b) => true,
-            (a, b) => a == b,
-        }
-    }
-
     /// The law of real frequencies, drawn or to be drawn; `None` for others.
-    pub(crate) fn law(&self) -> Option<crate::theory::Law> {
+    pub(crate) fn law(&self) -> Option<Law> {
         match self {
             Omega::Frequencies(omega) => Some(omega.law().clone()),
+            Omega::Draw(draw) => Some(draw.law()),
             _ => None,
         }
     }
 
+    /// The dimension to which points are padded, for frequencies drawn or to be drawn.
     pub(crate) fn padded_dim(&self) -> usize {
         match self {
             Omega::Frequencies(omega) => omega.padded_dim(),
-            other => other.dim(),
+            Omega::Draw(draw) => draw.padded_dim(),
+            Omega::Counts(_) | Omega::DrawCounts(_) | Omega::None(_) => self.dim(),
+        }
+    }
+
+    /// Whether both are the same entry of a recipe's table of draws: equal draws, or numbers of equal provenance with the
+    /// same law. Numbers are never compared.
+    pub(crate) fn same(&self, other: &Omega) -> bool {
+        match (self, other) {
+            (Omega::None(a), Omega::None(b)) => a == b,
+            _ => {
+                let laws = self.law() == other.law() && count_law(self) == count_law(other);
+                laws && self.same_draw(other)
+            }
+        }
+    }
+
+    /// Whether maps on both depend on each other: equal draws, or numbers of equal provenance, whatever is stated of their
+    /// law.
+    pub(crate) fn same_draw(&self, other: &Omega) -> bool {
+        match (self, other) {
+            (Omega::Frequencies(a), Omega::Frequencies(b)) => a.same_draw(b),
+            (Omega::Counts(a), Omega::Counts(b)) => a.same_draw(b),
+            (Omega::Draw(a), Omega::Draw(b)) => a == b,
+            (Omega::DrawCounts(a), Omega::DrawCounts(b)) => a == b,
+            _ => false,
         }
     }
 
     /// Accepts real frequencies, drawn or to be drawn, for a map of this name.
     pub(crate) fn check_real(&self, map: &'static str) -> Result<()> {
-        match self {
-            Omega::Frequencies(_) | Omega::Draw(_) => Ok(()),
-            other => Err(other.not("real frequencies", map)),
-        }
+        let real = matches!(self, Omega::Frequencies(_) | Omega::Draw(_));
+        if real { Ok(()) } else { Err(self.not("real frequencies", map)) }
     }
 
     /// Accepts counts, drawn or to be drawn, for a map of this name.
     pub(crate) fn check_counts(&self, map: &'static str) -> Result<()> {
-        match self {
-            Omega::Counts(_) | Omega::DrawCounts(_) => Ok(()),
-            other => Err(other.not("counts", map)),
-        }
+        let counts = matches!(self, Omega::Counts(_) | Omega::DrawCounts(_));
+        if counts { Ok(()) } else { Err(self.not("counts", map)) }
     }
 
     /// Real frequencies, for a map of this name.
     pub(crate) fn frequencies(&self, map: &'static str) -> Result<&Arc<Frequencies>> {
         match self {
             Omega::Frequencies(omega) => Ok(omega),
+            Omega::Draw(_) => Err(Error::NotDrawn),
             other => Err(other.not("real frequencies", map)),
         }
     }
@@ -145,6 +161,7 @@ impl Omega {
     pub(crate) fn counts(&self, map: &'static str) -> Result<&Arc<Counts>> {
         match self {
             Omega::Counts(omega) => Ok(omega),
+            Omega::DrawCounts(_) => Err(Error::NotDrawn),
             other => Err(other.not("counts", map)),
         }
     }
@@ -152,45 +169,39 @@ impl Omega {
     /// The error that these are not the frequencies that a map needs.
     fn not(&self, expected: &'static str, map: &'static str) -> Error {
         let found = match self {
-            Omega::Draw(_) | Omega::DrawCounts(_) => return Error::NotDrawn,
+            Omega::Frequencies(_) | Omega::Draw(_) => "real frequencies",
+            Omega::Counts(_) | Omega::DrawCounts(_) => "counts",
             Omega::None(_) => "only a dimension",
-            Omega::Frequencies(_) | Omega::Counts(_) => self.name(),
         };
         Error::Frequencies { map, expected, found }
     }
 
-    fn name(&self) -> &'static str {
+    /// The name under which frequencies are identified.
+    fn tag(&self) -> &'static str {
         match self {
-            Omega::Frequencies(_) => "real frequencies",
+            Omega::Frequencies(_) => "frequencies",
             Omega::Counts(_) => "counts",
-            Omega::Draw(_) | Omega::DrawCounts(_) => "frequencies that are not drawn yet",
-            Omega::None(_) => "no frequencies",
+            Omega::Draw(_) => "draw",
+            Omega::DrawCounts(_) => "draw of counts",
+            Omega::None(_) => "none",
         }
     }
 }
 
-impl crate::digest::Identify for Omega {
+impl Identify for Omega {
     fn identify(&self, digest: &mut Digest) {
-        digest.text(self.name());
-        crate::digest::Identify::identify(&(self.dim()), digest);
-        crate::digest::Identify::identify(&(self.count()), digest);
+        digest.text(self.tag());
         match self {
-            Omega::Frequencies(omega) => {
-                omega.hash_numbers(digest);
-                digest.text(&format!("{:?}", omega.law()));
-            }
-            Omega::Counts(omega) => {
-                omega.rows().iter().for_each(|count| std::hash::Hasher::write_u64(digest, *count));
-                digest.text(&format!("{:?}", omega.law()));
-            }
-            Omega::Draw(draw) => digest.text(&format!("{draw:?}")),
-            Omega::DrawCounts(draw) => digest.text(&format!("{draw:?}")),
-            Omega::None(_) => {}
+            Omega::Frequencies(omega) => omega.identify(digest),
+            Omega::Counts(omega) => omega.identify(digest),
+            Omega::Draw(draw) => draw.identify(digest),
+            Omega::DrawCounts(draw) => draw.identify(digest),
+            Omega::None(d) => d.identify(digest),
         }
     }
 }
 
-/// The law of counts; unknown for other frequencies.
+/// The law of counts, drawn or to be drawn; unknown for other frequencies.
 pub(crate) fn count_law(omega: &Omega) -> &CountLaw {
     match omega {
         Omega::Counts(omega) => omega.law(),

@@ -126,7 +126,7 @@ impl std::fmt::Display for PlainRecipe {
             (target, _) => {
                 write!(f, "{name}, {m} frequencies in dimension {d}, {target}")?;
                 match &self.omega {
-                    Omega::Draw(draw) => write!(f, ", to be drawn: {:?}", draw.coupling),
+                    Omega::Draw(draw) => write!(f, ", to be drawn: {}", draw.coupling),
                     Omega::DrawCounts(draw) => write!(f, ", to be drawn: {}", draw.law.name()),
                     _ => Ok(()),
                 }

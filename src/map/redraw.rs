@@ -3,9 +3,8 @@
 use rand::Rng;
 
 use super::{Map, Recipe};
-use crate::Real;
 use crate::error::{Error, Result};
-use crate::frequency::rng_of_step;
+use crate::{Real, rng_of_step};
 
 /// A schedule that redraws the frequencies of a map after a fixed number of steps of training or of a stream.
 ///

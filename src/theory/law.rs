@@ -1,10 +1,12 @@
 //! [`Law`]: what is known about the joint law of drawn frequencies, as data.
 
-pub use crate::kernel::Radius;
+use crate::digest::identified;
+use crate::error::{Error, Result};
+use crate::kernel::Radius;
+use crate::tagged::tagged;
 
 /// How the rows of one block depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub enum Dependence {
     /// Rows are independent.
@@ -14,15 +16,21 @@ pub enum Dependence {
     /// Any two directions are at the same fixed angle and directions are uniformly distributed; radii are independent.
     Angle {
         /// The cosine of the angle.
-        #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
         cos: f64,
     },
     /// Nothing is known; directions may not even be uniform.
     Unknown,
-    // The last one, because formats that number variants must read what older versions stored.
     /// Nothing is known, and directions are only nearly uniform, as those of fast rotations: estimates have a small bias.
     Approximate,
 }
+
+tagged!(Dependence, "a dependence between rows" {
+    "independent" => Independent,
+    "orthogonal" => Orthogonal,
+    "angle" => Angle { cos: f64 },
+    "unknown" => Unknown,
+    "approximate" => Approximate,
+});
 
 /// The law of one block of consecutive rows. Rows may depend on each other, but not on other blocks.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,13 +64,51 @@ impl BlockLaw {
     }
 }
 
-/// The joint law of all rows: independent blocks.
+/// Consecutive blocks of the same law.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
+pub struct Run {
+    /// The law of each block.
+    pub block: BlockLaw,
+    /// The number of blocks.
+    pub count: usize,
+}
+
+impl Run {
+    /// So many blocks of this law.
+    pub fn new(block: BlockLaw, count: usize) -> Self {
+        Run { block, count }
+    }
+
+    /// The number of rows; `None` if it overflows.
+    fn rows(&self) -> Option<usize> {
+        self.block.size.checked_mul(self.count)
+    }
+}
+
+impl From<BlockLaw> for Run {
+    fn from(block: BlockLaw) -> Self {
+        Run::new(block, 1)
+    }
+}
+
+/// The joint law of all rows: independent blocks. Equal blocks are counted, not listed, so that the law of any number of
+/// rows of a coupling has two entries at most.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "Vec<Run>", into = "Vec<Run>")
+)]
 pub struct Law {
-    /// The blocks, in the order of the rows.
-    pub blocks: Vec<BlockLaw>,
+    runs: Vec<Run>,
+}
+
+identified! {
+    Law { runs }
+    Run { block, count }
+    BlockLaw { size, dependence, radius, antithetic }
 }
 
 /// How many pairs of rows depend on each other, and how.
@@ -86,17 +132,45 @@ impl Pairs {
 impl Law {
     /// `m` rows with radii of this law in blocks of `capacity` rows; the last block may be partial.
     ///
-    /// A capacity of 0 counts as 1. Uses memory proportional to the number of blocks.
+    /// A capacity of 0 counts as 1.
     pub fn blocks(m: usize, capacity: usize, dependence: Dependence, radius: Radius) -> Self {
-        let capacity = capacity.max(1);
-        let size = |start: usize| capacity.min(m - start);
-        let block = |start| BlockLaw { size: size(start), dependence, radius, antithetic: false };
-        Law { blocks: (0..m).step_by(capacity).map(block).collect() }
+        Law::in_blocks(m, capacity, |size| BlockLaw::new(size, dependence, radius))
     }
 
-    /// These blocks, which are independent of each other.
-    pub fn of_blocks(blocks: Vec<BlockLaw>) -> Self {
-        Law { blocks }
+    /// `m` rows in blocks of `capacity` rows, with the law of a block of each size.
+    pub(crate) fn in_blocks(m: usize, capacity: usize, block: impl Fn(usize) -> BlockLaw) -> Self {
+        let capacity = capacity.clamp(1, m.max(1));
+        let whole = Run::new(block(capacity), m / capacity);
+        let rest = Some(m % capacity).filter(|size| *size > 0).map(|size| block(size).into());
+        Law::of_blocks([whole].into_iter().chain(rest))
+    }
+
+    /// These blocks, or runs of them, which are independent of each other. Those without rows are left out.
+    pub fn of_blocks<B: Into<Run>>(blocks: impl IntoIterator<Item = B>) -> Self {
+        let mut law = Law { runs: Vec::new() };
+        blocks.into_iter().for_each(|block| law.push(block.into()));
+        law
+    }
+
+    fn push(&mut self, run: Run) {
+        match self.runs.last_mut() {
+            _ if run.count == 0 || run.block.size == 0 => {}
+            Some(last) if last.block == run.block => last.count = last.count.saturating_add(run.count),
+            _ => self.runs.push(run),
+        }
+    }
+
+    /// The blocks in the order of the rows, equal ones that follow each other counted.
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    fn each(&self) -> impl Iterator<Item = &BlockLaw> {
+        self.runs.iter().map(|run| &run.block)
+    }
+
+    fn map(self, change: impl Fn(BlockLaw) -> BlockLaw) -> Self {
+        Law::of_blocks(self.runs.into_iter().map(|run| Run::new(change(run.block), run.count)))
     }
 
     /// `m` independent rows ~ N(0, I).
@@ -115,37 +189,35 @@ impl Law {
     }
 
     /// The same rows with radii of another law.
-    pub fn with_radius(mut self, radius: Radius) -> Self {
-        self.blocks.iter_mut().for_each(|block| block.radius = radius);
-        self
+    pub fn with_radius(self, radius: Radius) -> Self {
+        self.map(|block| BlockLaw { radius, ..block })
     }
 
     /// The same number of rows, in antithetic pairs within each block.
-    pub fn antithetic(mut self) -> Self {
-        self.blocks.iter_mut().for_each(|block| block.antithetic = true);
-        self
+    pub fn antithetic(self) -> Self {
+        self.map(BlockLaw::in_pairs)
     }
 
     /// The law of the radii if it is the same for all blocks; otherwise [`Other`](Radius::Other) if all blocks have
     /// uniform directions, else [`Unstated`](Radius::Unstated). `Unstated` if there are no blocks.
     pub fn radius(&self) -> Radius {
-        let first = self.blocks.first().map_or(Radius::Unstated, |block| block.radius);
-        match self.blocks.iter().find(|block| block.radius != first) {
+        let first = self.each().next().map_or(Radius::Unstated, |block| block.radius);
+        match self.each().find(|block| block.radius != first) {
             None => first,
-            Some(_) if self.blocks.iter().all(|block| block.radius.is_polar()) => Radius::Other,
+            Some(_) if self.each().all(|block| block.radius.is_polar()) => Radius::Other,
             Some(_) => Radius::Unstated,
         }
     }
 
     /// The law with radii χ, if all directions are uniform. For results that depend only on directions.
     pub(crate) fn directions(&self) -> Option<Law> {
-        let polar = self.blocks.iter().all(|block| block.radius.is_polar());
+        let polar = self.each().all(|block| block.radius.is_polar());
         polar.then(|| self.clone().with_radius(Radius::Chi))
     }
 
     /// Whether no block has radii of [`Unstated`](Radius::Unstated) law.
     pub fn is_stated(&self) -> bool {
-        self.blocks.iter().all(|block| block.radius != Radius::Unstated)
+        self.each().all(|block| block.radius != Radius::Unstated)
     }
 
     /// Whether a block is stated to follow its law only [approximately](Dependence::Approximate), so that estimates of the
@@ -159,21 +231,19 @@ impl Law {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn is_approximate(&self) -> bool {
-        self.blocks.iter().any(|block| block.dependence == Dependence::Approximate)
+        self.each().any(|block| block.dependence == Dependence::Approximate)
     }
 
     /// Rejects angles whose cosine is not in \[−1, 1\].
-    pub(crate) fn check(&self) -> crate::Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         let cos = |block: &BlockLaw| match block.dependence {
             Dependence::Angle { cos } => Some(cos),
             _ => None,
         };
-        match self.blocks.iter().filter_map(cos).find(|cos| !(-1.0..=1.0).contains(cos)) {
+        match self.each().filter_map(cos).find(|cos| !(-1.0..=1.0).contains(cos)) {
             None => Ok(()),
             Some(value) => {
-                Err(crate::Error::Parameter {
-                    name: "the cosine of an angle", value, domain: "from −1 to 1"
-                })
+                Err(Error::Parameter { name: "the cosine of an angle", value, domain: "from −1 to 1" })
             }
         }
     }
@@ -193,7 +263,7 @@ impl Law {
 
     /// The number of rows, saturating at `usize::MAX`.
     pub fn len(&self) -> usize {
-        self.blocks.iter().fold(0, |sum, block| sum.saturating_add(block.size))
+        total(&self.runs).unwrap_or(usize::MAX)
     }
 
     /// Whether there are no rows.
@@ -207,12 +277,13 @@ impl Law {
         if self.is_empty() {
             return None;
         }
-        for block in &self.blocks {
+        for Run { block, count } in &self.runs {
             if block.radius != radius {
                 return None;
             }
             let opposite = if block.antithetic { block.size / 2 } else { 0 };
-            pairs.antithetic += opposite as f64;
+            let (n, blocks) = (block.size as f64, *count as f64);
+            pairs.antithetic += opposite as f64 * blocks;
             let cos = match block.dependence {
                 Dependence::Unknown | Dependence::Approximate => return None,
                 _ if block.size - opposite <= 1 => continue,
@@ -220,17 +291,48 @@ impl Law {
                 Dependence::Orthogonal => 0.0,
                 Dependence::Angle { cos } => cos,
             };
-            let (n, opposite) = (block.size as f64, opposite as f64);
+            let opposite = opposite as f64;
             if block.antithetic {
                 // Ordered rows of different pairs: half of them at the angle, half at its supplement.
                 let half = 0.5 * (n * n - 4.0 * opposite - (n - 2.0 * opposite));
-                pairs.add(cos, half);
-                pairs.add(-cos, half);
+                pairs.add(cos, half * blocks);
+                pairs.add(-cos, half * blocks);
             } else {
-                pairs.add(cos, n * (n - 1.0));
+                pairs.add(cos, n * (n - 1.0) * blocks);
             }
         }
         Some(pairs)
+    }
+}
+
+/// The number of rows; `None` if it overflows.
+fn total(runs: &[Run]) -> Option<usize> {
+    runs.iter().try_fold(0, |sum: usize, run| sum.checked_add(run.rows()?))
+}
+
+/// The stored form, validated again on reading.
+#[cfg(feature = "serde")]
+impl TryFrom<Vec<Run>> for Law {
+    type Error = Error;
+
+    fn try_from(runs: Vec<Run>) -> Result<Self> {
+        if let Some(run) = runs.iter().find(|run| run.count == 0 || run.block.size == 0) {
+            let value = run.count.min(run.block.size) as f64;
+            return Err(Error::Parameter { name: "a count in a law", value, domain: "at least 1" });
+        }
+        if total(&runs).is_none() {
+            let (name, domain) = ("the number of rows of a law", "below 2⁶⁴");
+            return Err(Error::Parameter { name, value: f64::INFINITY, domain });
+        }
+        let law = Law::of_blocks(runs);
+        law.check().map(|()| law)
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Law> for Vec<Run> {
+    fn from(law: Law) -> Self {
+        law.runs
     }
 }
 
@@ -241,7 +343,10 @@ mod tests {
     #[test]
     fn pairs_are_counted() {
         let law = Law::orthogonal(4, 10);
-        assert_eq!(law.blocks.iter().map(|b| b.size).collect::<Vec<_>>(), [4, 4, 2]);
+        assert_eq!(
+            law.runs.iter().map(|run| (run.block.size, run.count)).collect::<Vec<_>>(),
+            [(4, 2), (2, 1)]
+        );
         let pairs = law.pairs(Radius::Chi).unwrap();
         assert_eq!((pairs.antithetic, pairs.angles), (0.0, vec![(0.0, 12.0 + 12.0 + 2.0)]));
         assert_eq!(law.pairs(Radius::RootDim), None);
@@ -253,5 +358,21 @@ mod tests {
         let alone = Law::blocks(3, 1, Dependence::Unknown, Radius::Chi);
         assert_eq!(alone.pairs(Radius::Chi), None);
         assert!(Law::independent(0).is_empty());
+    }
+    #[test]
+    fn equal_blocks_are_counted() {
+        let runs = |law: &Law| law.runs.iter().map(|run| (run.block.size, run.count)).collect::<Vec<_>>();
+        assert_eq!(runs(&Law::orthogonal(8, usize::MAX)), [(8, usize::MAX / 8), (7, 1)]);
+        assert_eq!(runs(&Law::orthogonal(0, 3)), [(1, 3)]);
+        assert_eq!(runs(&Law::orthogonal(5, 3)), [(3, 1)]);
+        let block = |size| BlockLaw::new(size, Dependence::Orthogonal, Radius::Chi);
+        let law = Law::of_blocks([block(4), block(0), block(4), block(2), block(4)]);
+        assert_eq!((runs(&law), law.len()), (vec![(4, 2), (2, 1), (4, 1)], 14));
+        assert_eq!(law.clone().antithetic().pairs(Radius::Chi).unwrap().antithetic, 7.0);
+        // Listed or counted, whatever the order.
+        assert_eq!(Law::of_blocks([block(4), block(4), block(2)]), Law::orthogonal(4, 10));
+        let counted = Law::of_blocks([Run::new(block(4), 3), Run::new(block(2), 1)]);
+        assert_eq!(counted.pairs(Radius::Chi), law.pairs(Radius::Chi));
+        assert_eq!(Law::of_blocks([Run::new(block(2), usize::MAX)]).len(), usize::MAX);
     }
 }

@@ -38,11 +38,12 @@ mod pair;
 pub mod relative_error;
 mod shift_invariant;
 
+pub(crate) use crate::kernel::Radius;
 pub use gaussian::{
     hyperbolic, ln_positive_orthogonality_gap, positive, regularised_hyperbolic, regularised_positive,
     regularised_positive_about_softmax, trigonometric, trigonometric_orthogonality_gap,
 };
-pub use law::{BlockLaw, Dependence, Law, Radius};
+pub use law::{BlockLaw, Dependence, Law, Run};
 pub(crate) use log_space::{expm1, ln_1m_exp, ln_add_exp, ln_expm1, ln_sinh, relative_deviation};
 pub use nonlinear::{nonlinear, nonlinear_with_offset};
 pub use pair::Pair;

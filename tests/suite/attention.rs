@@ -5,9 +5,9 @@ use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
 use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{
-    Draw, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_poisson, draw_with,
+    Draw, Frequencies, Independent, Orthogonal, Simplex, draw_poisson, draw_with,
 };
-use random_features::kernel::{Activation, Softmax};
+use random_features::kernel::{Activation, RootDim, Softmax};
 use random_features::map::{Facts, FeatureMap, Form, Redraw, Shift, Tile};
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,

@@ -3,10 +3,9 @@
 
 use ndarray::{Array1, Array2, ArrayView2};
 use num_complex::Complex64;
-use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Simplex,
-    SimplexPlus, Sobol, draw,
+    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Partial,
+    RotationLaw, Simplex, SimplexPlus, Sobol, draw,
 };
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::map::{Target, Transform};
@@ -15,7 +14,7 @@ pub use random_features::testing::Sample;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::{
-    ComplexExponential, Features, Gerf, Hyperbolic, Map, Positive, Real, Side, Trigonometric, rng, testing,
+    ComplexExponential, Features, Gerf, Hyperbolic, Map, Positive, Real, Side, Trigonometric, testing,
 };
 
 /// The distribution function of N(0, 1).
@@ -262,7 +261,7 @@ pub fn approximate_couplings() -> Vec<Box<dyn Coupling>> {
 }
 
 pub fn frequencies(d: usize, m: usize, coupling: &dyn Coupling, seed: u64) -> Frequencies {
-    draw(d, m, coupling, &mut rng(seed)).unwrap()
+    draw(d, m, coupling, seed).unwrap()
 }
 
 pub fn softmax() -> Target {

@@ -11,10 +11,9 @@ use random_features::apply::RidgeStatistics;
 use random_features::compose::{Bases, Coefficient, GaussianWeight, Hybrid};
 use random_features::data::shaping::Shaping;
 use random_features::frequency::{
-    Antithetic, Coupling, Draw, Frequencies, Hadamard, Independent, Orthogonal, RootDim, draw_poisson,
-    draw_with,
+    Antithetic, Coupling, Draw, Frequencies, Hadamard, Independent, Orthogonal, draw_poisson, draw_with,
 };
-use random_features::kernel::{Gaussian, Kernel, Matern, Smoothness, Softmax};
+use random_features::kernel::{Gaussian, Kernel, Matern, RootDim, Smoothness, Softmax};
 use random_features::map::{Conditioning, Importance, Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::{

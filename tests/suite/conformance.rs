@@ -8,8 +8,9 @@ use crate::common::{
     threads_change_nothing,
 };
 use ndarray::Array2;
-use random_features::frequency::simplex::RotationLaw;
-use random_features::frequency::{Antithetic, Coupling, Givens, Hadamard, Orthogonal, Simplex, Sobol};
+use random_features::frequency::{
+    Antithetic, Coupling, Givens, Hadamard, Orthogonal, RotationLaw, Simplex, Sobol,
+};
 use random_features::map::Target;
 use random_features::{Error, Map, Positive, Real, Side};
 use rayon::prelude::*;

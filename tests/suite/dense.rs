@@ -3,8 +3,9 @@
 
 use crate::common;
 use random_features::SignedLog;
+use random_features::kernel::Radius;
 use random_features::theory::gerf::{self, GerfSign, Optimum};
-use random_features::theory::{Dependence, Law, Pair, Radius, covariance, dense, positive};
+use random_features::theory::{Dependence, Law, Pair, covariance, dense, positive};
 use serde_json::Value;
 
 const TOLERANCE: f64 = 1e-12;

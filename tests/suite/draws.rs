@@ -4,12 +4,12 @@ use crate::common::{couplings, couplings_from_two_dimensions, frequencies, norma
 use approx::assert_abs_diff_eq;
 use ndarray::Array2;
 use rand::Rng;
-use random_features::frequency::simplex::Partial;
 use random_features::frequency::{
-    Antithetic, Coupling, Drawn, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Radii,
+    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Partial, Rows,
     Simplex, SimplexPlus, Sobol, draw,
 };
-use random_features::theory::{Dependence, Law};
+use random_features::kernel::{Radii, Radius};
+use random_features::theory::{BlockLaw, Dependence, Law, Run};
 use random_features::{Error, rng};
 
 #[test]
@@ -121,10 +121,13 @@ fn draws_are_pinned() {
 #[test]
 fn any_generator_draws_the_same() {
     let seeded = frequencies(5, 9, &Orthogonal, 7);
-    let mut boxed: Box<dyn Rng> = Box::new(rng(7));
-    assert_eq!(draw(5, 9, &Orthogonal, &mut boxed).unwrap(), seeded);
+    // A generator gives its next word as the seed.
+    let (mut boxed, word): (Box<dyn Rng>, u64) = (Box::new(rng(7)), rng(7).next_u64());
+    let drawn = draw(5, 9, &Orthogonal, &mut boxed).unwrap();
     let unsized_rng: &mut dyn Rng = &mut rng(7);
-    assert_eq!(draw(5, 9, &Orthogonal, unsized_rng).unwrap(), seeded);
+    assert_eq!(draw(5, 9, &Orthogonal, unsized_rng).unwrap(), drawn);
+    assert_eq!(frequencies(5, 9, &Orthogonal, word), drawn);
+    assert_ne!(seeded, drawn);
     assert_ne!(frequencies(5, 9, &Orthogonal, 8), seeded);
 }
 
@@ -185,9 +188,10 @@ fn kolmogorov_smirnov(mut u: Vec<f64>) -> f64 {
 fn orthogonal_blocks_are_orthogonal_and_independent() {
     let (d, m) = (6, 16);
     let omega = frequencies(d, m, &Orthogonal, 1);
-    let sizes: Vec<usize> = omega.law().blocks.iter().map(|b| b.size).collect();
-    assert_eq!(sizes, [6, 6, 4]);
-    assert!(omega.law().blocks.iter().all(|b| b.dependence == Dependence::Orthogonal));
+    let runs = omega.law().runs();
+    let sizes: Vec<_> = runs.iter().map(|run| (run.block.size, run.count)).collect();
+    assert_eq!(sizes, [(6, 2), (4, 1)]);
+    assert!(runs.iter().all(|run| run.block.dependence == Dependence::Orthogonal));
     let rows = omega.rows();
     let cosine = |i: usize, j: usize| {
         let (a, b) = (rows.row(i), rows.row(j));
@@ -209,7 +213,7 @@ fn simplex_blocks_have_the_angles_that_they_state() {
     for partial in [Partial::Fitted, Partial::Truncated] {
         let omega = frequencies(5, 13, &Simplex::default().with_partial(partial), 1);
         let mut start = 0;
-        for block in &omega.law().blocks {
+        for block in omega.law().runs().iter().flat_map(|run| vec![&run.block; run.count]) {
             let Dependence::Angle { cos } = block.dependence else { panic!("{block:?}") };
             let vertices = if partial == Partial::Fitted { block.size } else { 5 };
             assert_abs_diff_eq!(cos, -1.0 / (vertices as f64 - 1.0), epsilon = 1e-15);
@@ -223,7 +227,7 @@ fn simplex_blocks_have_the_angles_that_they_state() {
             start += block.size;
         }
         let single = frequencies(5, 6, &Simplex::default().with_partial(partial), 1);
-        assert_eq!(single.law().blocks[1].dependence, Dependence::Independent);
+        assert_eq!(single.law().runs()[1].block.dependence, Dependence::Independent);
         let error = draw(1, 3, &Simplex::default().with_partial(partial), &mut rng(0)).unwrap_err();
         assert!(error.to_string().contains("dimension d is 1"), "{error}");
     }
@@ -238,7 +242,7 @@ fn antithetic_pairs_are_opposite() {
         }
         assert_eq!(m % 2 == 1, last_alone);
         assert_eq!(omega.law().len(), m);
-        assert!(omega.law().blocks.iter().all(|b| b.antithetic && b.size <= 6));
+        assert!(omega.law().runs().iter().all(|run| run.block.antithetic && run.block.size <= 6));
     }
 }
 
@@ -265,7 +269,7 @@ impl Coupling for Nowhere {
         _: usize,
         _: &dyn Radii,
         _: &mut dyn Rng,
-    ) -> random_features::Result<Drawn> {
+    ) -> random_features::Result<Rows> {
         unreachable!("nothing to draw")
     }
 }
@@ -285,9 +289,14 @@ fn refusals_are_sentences() {
     assert!(matches!(Frequencies::from_rows(Array2::zeros((3, 0))), Err(Error::Parameter { .. })));
     let nan = Array2::from_shape_fn((3, 2), |(i, _)| if i == 1 { f64::NAN } else { 0.0 });
     assert_eq!(Frequencies::from_rows(nan), Err(Error::NotFinite { what: "the frequencies", row: 1 }));
-    let mut law = Law::independent(4);
-    assert!(matches!(Frequencies::from_parts(Array2::zeros((3, 2)), law.clone()), Err(Error::Shape { .. })));
-    law.blocks[0].size = usize::MAX;
-    law.blocks.push(Law::independent(4).blocks[0].clone());
-    assert!(matches!(Frequencies::from_parts(Array2::zeros((3, 2)), law), Err(Error::Shape { .. })));
+    let block = |size| BlockLaw::new(size, Dependence::Independent, Radius::Chi);
+    let laws = [
+        Law::independent(4),
+        Law::of_blocks([block(usize::MAX), block(4)]),
+        Law::of_blocks([Run::new(block(1 << 40), 1 << 40)]),
+    ];
+    for law in laws {
+        let refused = Frequencies::from_parts(Array2::zeros((3, 2)), law);
+        assert!(matches!(refused, Err(Error::Shape { .. })), "{refused:?}");
+    }
 }

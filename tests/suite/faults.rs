@@ -5,10 +5,8 @@
 use crate::common::{Sample, couplings_from_two_dimensions, frequencies, points, quasi_couplings};
 use ndarray::{Array1, Axis, s};
 use random_features::frequency::structured::Rotation;
-use random_features::frequency::{
-    Coupling, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, draw, rng_of_step,
-};
-use random_features::{Positive, Side, Trigonometric};
+use random_features::frequency::{Coupling, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, draw};
+use random_features::{Positive, Side, Trigonometric, rng_of_step};
 
 const LIMIT: f64 = 4.5;
 

@@ -9,11 +9,11 @@ use random_features::frequency::{
     Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Halton,
     Independent, Orthogonal, Simplex, SimplexPlus, Sobol, draw, draw_geometric,
 };
-use random_features::kernel::{Activation, Gaussian, Softmax};
+use random_features::kernel::{Activation, Gaussian, Radius, Softmax};
 use random_features::map::{Facts, FeatureMap, Form, PlainRecipe, Target, Tile, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
-use random_features::theory::{Dependence, Law, Radius};
+use random_features::theory::{Dependence, Law};
 use random_features::{
     ComplexExponential, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Positive, Recipe, Side, Sign,
     Trigonometric, rng, rng_of_step,

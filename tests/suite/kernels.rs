@@ -9,15 +9,16 @@ use crate::common::{Sample, point, points, unbiased};
 use ndarray::arr1;
 use rand::Rng;
 use random_features::frequency::{
-    Antithetic, Chi, Coupling, Draw, Frequencies, Halton, Independent, Orthogonal, Product, Radii, RootDim,
-    Simplex, Sobol, draw, draw_with,
+    Antithetic, Coupling, Draw, Frequencies, Halton, Independent, Orthogonal, Product, Simplex, Sobol, draw,
+    draw_with,
 };
 use random_features::kernel::{
-    Cauchy, Gaussian, Kernel, Laplace, Lengthscale, Marginal, Matern, RationalQuadratic, Smoothness,
+    Cauchy, Chi, Gaussian, Kernel, Laplace, Lengthscale, Marginal, Matern, Radii, Radius, RationalQuadratic,
+    RootDim, Smoothness,
 };
 use random_features::map::Target;
 use random_features::testing::{check_unbiased, conform};
-use random_features::theory::{self, Law, Radius};
+use random_features::theory::{self, Law};
 use random_features::{Error, Map, Positive, Sign, Trigonometric, rng};
 
 use sinc::Sinc;

@@ -9,15 +9,18 @@ use ndarray::{Array1, Array2};
 use num_complex::Complex64;
 use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, RootDim, Simplex, Sobol,
-    draw_poisson, draw_with,
+    Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, Simplex, Sobol, draw_poisson,
+    draw_with,
+};
+use random_features::kernel::{
+    Activation, Gaussian, Matern, Radius, RegularisedSoftmax, RootDim, Smoothness, Softmax,
 };
 use random_features::kernel::{Activation, Gaussian, Matern, RegularisedSoftmax, Smoothness, Softmax};
 use random_features::map::Lift;
 use random_features::map::{Conditioning, Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
-use random_features::theory::{self, BlockLaw, Law, Pair, Radius, diagonal, gerf};
+use random_features::theory::{self, BlockLaw, Dependence, Law, Pair, diagonal, gerf};
 use random_features::{
     ComplexExponential, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Side, Trigonometric, rng,
 };
@@ -526,9 +529,8 @@ fn kernels_are_known_where_laws_are_stated() {
     let rows = || omega().rows().into_owned();
     let law = Law::independent(6);
     let stated = Frequencies::from_parts(rows(), law.clone()).unwrap();
-    let mut mixed = law.clone();
-    mixed.blocks = vec![BlockLaw::new(3, law.blocks[0].dependence, Radius::Chi); 2];
-    mixed.blocks[1].radius = Radius::RootDim;
+    let of_radius = |radius| BlockLaw::new(3, Dependence::Independent, radius);
+    let mixed = Law::of_blocks([Radius::Chi, Radius::RootDim].map(of_radius));
     assert_eq!(mixed.radius(), Radius::Other);
     assert_eq!(Law::unknown(6).radius(), Radius::Unstated);
     let others = [Law::unknown(6), law.clone().with_radius(Radius::Other), mixed];

@@ -6,9 +6,9 @@ use crate::common::{
 };
 use ndarray::{Array1, Array2, arr1, s};
 use random_features::frequency::{
-    Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, RootDim, Simplex, draw_with,
+    Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, Simplex, draw_with,
 };
-use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, angle};
+use random_features::kernel::{Activation, ActivationKernel, Angular, Kernel, RootDim, angle};
 use random_features::map::{Omega, PlainRecipe};
 use random_features::{EluPlusOne, Error, Map, Nonlinear, Real, Recipe, Side, Sign, rng};
 
@@ -390,7 +390,7 @@ fn kernels_and_variances_are_their_integrals() {
 #[test]
 fn variances_of_signs() {
     let (x, y, zero) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 1.0]), arr1(&[0.0, 0.0]));
-    let map = |coupling: &dyn Coupling, radii: &dyn random_features::frequency::Radii| {
+    let map = |coupling: &dyn Coupling, radii: &dyn random_features::kernel::Radii| {
         Sign.map::<f64>(draw_with(2, 5, coupling, radii, &mut rng(1)).unwrap(), 1.0).unwrap()
     };
     let sign = map(&Independent, &RootDim);

@@ -4,8 +4,9 @@
 
 use crate::common::{Name, Sample, frequencies, gaussian, normal_cdf, point, softmax};
 use ndarray::{Array1, Array2};
-use random_features::frequency::{Chi, Coupling, Halton, Radii, RootDim, Sobol, draw, draw_with, quasi};
-use random_features::theory::{self, Dependence, Law, Pair, Radius};
+use random_features::frequency::{Coupling, Halton, Rows, Sobol, draw, draw_with};
+use random_features::kernel::{Chi, Radii, Radius, RootDim};
+use random_features::theory::{self, Dependence, Law, Pair, Run};
 use random_features::{Error, rng};
 
 const COUPLINGS: [&dyn Coupling; 2] = [&Halton, &Sobol];
@@ -20,7 +21,9 @@ fn laws_are_stated() {
     for coupling in COUPLINGS {
         for (m, dependence) in [(1, Dependence::Independent), (100, Dependence::Unknown)] {
             let omega = frequencies(3, m, coupling, 1);
-            let [block] = &omega.law().blocks[..] else { panic!("{coupling:?}: {:?}", omega.law()) };
+            let [Run { block, count: 1, .. }] = omega.law().runs() else {
+                panic!("{coupling:?}: {:?}", omega.law())
+            };
             assert_eq!((block.size, block.dependence), (m, dependence));
             assert_eq!((block.radius, block.antithetic), (Radius::Chi, false));
         }
@@ -53,17 +56,20 @@ fn every_size_is_finite() {
     }
 }
 
-/// Radii of another law stretch the rows, whose directions stay.
+/// Radii of another law stretch the rows, whose directions stay if the generator is the same.
 #[test]
 fn rows_take_other_radii() {
     for coupling in COUPLINGS {
-        let stretched = draw_with(3, 20, coupling, &RootDim, &mut rng(4)).unwrap();
-        let plain = frequencies(3, 20, coupling, 4);
-        for (a, b) in stretched.rows().rows().into_iter().zip(plain.rows().rows()) {
+        let block = |radii: &dyn Radii| match coupling.draw_block(3, 20, radii, &mut rng(4)).unwrap() {
+            Rows::Dense(rows) => rows,
+            other => panic!("{other:?}"),
+        };
+        let stretched = draw_with(3, 20, coupling, &RootDim, 4).unwrap();
+        for (a, b) in block(&RootDim).rows().into_iter().zip(block(&Chi).rows()) {
             assert!((a.dot(&a) - 3.0).abs() < 1e-14);
             assert!((a.dot(&b).powi(2) - 3.0 * b.dot(&b)).abs() < 1e-12);
         }
-        assert_eq!(stretched.law().blocks[0].radius, RootDim.law());
+        assert_eq!(stretched.law().radius(), RootDim.law());
     }
 }
 
@@ -72,7 +78,11 @@ fn rows_take_other_radii() {
 fn halton_points_are_shifted_radical_inverses() {
     let u = uniform(6, 500, &Halton, 3);
     for (column, prime) in u.columns().into_iter().zip([2, 3, 5, 7, 11, 13]) {
-        let shift = |(u, n)| (u - quasi::radical_inverse(n, prime) + 1.0) % 1.0;
+        // The digits of n, mirrored at the radix point.
+        let digits = |n: u64| std::iter::successors(Some(n), move |n| Some(n / prime).filter(|n| *n > 0));
+        let mirrored =
+            |n| digits(n).zip(1..).map(|(n, k)| (n % prime) as f64 / (prime as f64).powi(k)).sum::<f64>();
+        let shift = |(u, n)| (u - mirrored(n) + 1.0) % 1.0;
         let shifts: Vec<f64> = column.iter().copied().zip(1..).map(shift).collect();
         assert!(shifts.iter().all(|s| (s - shifts[0]).abs() < 1e-14), "{prime}: {shifts:?}");
     }

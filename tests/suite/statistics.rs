@@ -12,9 +12,9 @@ use crate::common::{
 use ndarray::{Array1, Array2, arr1};
 use rand::RngExt;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Radii, RootDim, Simplex, SimplexPlus,
-    draw_with,
+    Antithetic, Coupling, Frequencies, Independent, Orthogonal, Simplex, SimplexPlus, draw_with,
 };
+use random_features::kernel::{Radii, RootDim};
 use random_features::map::Target;
 use random_features::theory::Law;
 use random_features::theory::conformity::ln_conformity;

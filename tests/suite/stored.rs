@@ -10,21 +10,20 @@ use rand::{Rng, RngExt};
 use random_features::apply::{ExactSmoother, Smoother};
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::data::{Clustering, Statistics};
-use random_features::frequency::simplex::{Partial, RotationLaw};
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
     Antithetic, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard, Halton,
-    Independent, Orthogonal, Radii, Rates, RootDim, Simplex, SimplexPlus, Sobol, draw_geometric,
+    Independent, Orthogonal, Partial, Rates, RotationLaw, Simplex, SimplexPlus, Sobol, draw_geometric,
     draw_poisson, draw_with,
 };
 use random_features::kernel::{
-    Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, RegularisedSoftmax, Smoothness,
-    Softmax,
+    Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, Radii, Radius, RegularisedSoftmax,
+    RootDim, Smoothness, Softmax,
 };
 use random_features::map::{Facts, FeatureMap, Form, Shift, Target, Tile, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
-use random_features::theory::{BlockLaw, Dependence, Law, Radius};
+use random_features::theory::{BlockLaw, Dependence, Law};
 use random_features::{
     ComplexExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive,
     Recipe, Side, Sign, Trigonometric, rng,
@@ -118,7 +117,7 @@ fn counts_and_laws_survive() {
     }
     let matern = Radius::Matern(Smoothness::Half);
     let block = |cos| BlockLaw::new(3, Dependence::Angle { cos }, matern).in_pairs();
-    survives(&Law::of_blocks((1..200).map(|k| block(-1.0 / f64::from(k))).collect()));
+    survives(&Law::of_blocks((1..200).map(|k| block(-1.0 / f64::from(k)))));
     survives(&Law::orthogonal(3, 7).with_radius(Radius::Other));
     survives(&Law::unknown(5));
 }

@@ -5,13 +5,11 @@ use crate::common::{
     Name, Sample, approximate_couplings, couplings_from_two_dimensions, points, quasi_couplings, softmax,
 };
 use ndarray::{Array1, Array2, s};
-use random_features::frequency::simplex::RotationLaw;
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
-    Antithetic, Chi, Coupling, Frequencies, Givens, Hadamard, Radii, RootDim, Simplex, SimplexPlus, draw,
-    draw_with,
+    Antithetic, Coupling, Frequencies, Givens, Hadamard, RotationLaw, Simplex, SimplexPlus, draw, draw_with,
 };
-use random_features::kernel::{Kernel, RegularisedSoftmax};
+use random_features::kernel::{Chi, Kernel, Radii, RegularisedSoftmax, RootDim};
 use random_features::projection::{Method, Projection};
 use random_features::theory::{self, Law, Pair};
 use random_features::{Error, Positive, Real, rng};
@@ -108,7 +106,7 @@ fn two_rows_of_a_simplex_oppose_each_other() {
         let (a, b) = (rows.row(16), rows.row(17));
         let cos = a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt();
         assert!((cos + 1.0).abs() < 1e-13, "{coupling:?}: {cos}");
-        assert_eq!(law.blocks.iter().map(|block| block.size).sum::<usize>(), 18);
+        assert_eq!(law.len(), 18);
     }
 }
 
@@ -218,7 +216,7 @@ fn simplices_placed_by_radii_take_fast_rotations() {
         .with_radii(RootDim)
         .draw(5, 16, 1)
         .unwrap();
-    assert_eq!(cut.law().radius(), random_features::theory::Radius::Other);
+    assert_eq!(cut.law().radius(), random_features::kernel::Radius::Other);
 }
 
 /// The mean of ‖ω‖² is d for rows that are cut from N dimensions too: z-scores beyond 4.5 have probability 7e-6 each.
@@ -505,5 +503,5 @@ fn approximate_laws_are_marked() {
             assert!(!omega.law().is_approximate(), "{coupling:?} in dimension {d}");
         }
     }
-    assert!(!Law::unknown(3).is_approximate() && !Law::of_blocks(Vec::new()).is_approximate());
+    assert!(!Law::unknown(3).is_approximate() && !Law::unknown(0).is_approximate());
 }

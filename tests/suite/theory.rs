@@ -5,6 +5,7 @@ use crate::common::{Sample, hypergeometric};
 use num_complex::Complex64;
 use random_features::Sign;
 use random_features::frequency::{Antithetic, Independent};
+use random_features::kernel::Radius;
 use random_features::theory::complex_exponential::{Symmetry, ln_mse, zeta_diagonal};
 use random_features::theory::conformity::{
     conformity_excess, even_conformity_excess, ln_conformity, trigonometric_conformity, trigonometric_excess,
@@ -12,7 +13,7 @@ use random_features::theory::conformity::{
 use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{
-    Dependence, Law, Pair, Radius, bounds, coefficient, concentration, counts, diagonal, hyperbolic,
+    Dependence, Law, Pair, bounds, coefficient, concentration, counts, diagonal, hyperbolic,
     ln_positive_orthogonality_gap, positive, regularised_hyperbolic, regularised_positive,
     regularised_positive_about_softmax, relative_error, trigonometric, trigonometric_orthogonality_gap,
 };

@@ -1,41 +1,89 @@
-//! What draws are made of, and parameters from data.
+//! What draws are made of, seen through draws from a generator that gives only zeros, and parameters from data.
 
-use ndarray::{Array1, Array2};
+use std::convert::Infallible;
+
+use ndarray::{Array1, Array2, Axis};
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::structured::{PlaneRotation, Rotation};
-use random_features::frequency::{quasi, simplex, simplex_plus};
+use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
+use random_features::frequency::{Coupling, Givens, Halton, RotationLaw, Rows, SimplexPlus};
+use random_features::kernel::{Chi, Marginal, Radii};
+use random_features::rand::{Rng, TryRng};
 use random_features::theory::gerf::GerfSign;
-use random_features::workbench::normal_quantile;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::case::{Case, Found, parts, rows};
 use crate::golden::decimal;
 
+/// With it sequences are not shifted and rotations are the identity.
+struct Zeros;
+
+impl TryRng for Zeros {
+    type Error = Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Infallible> {
+        Ok(0)
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Infallible> {
+        Ok(0)
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Infallible> {
+        bytes.fill(0);
+        Ok(())
+    }
+}
+
+/// The rows of a block that zeros give.
+fn block(
+    coupling: &dyn Coupling,
+    (size, d): (usize, usize),
+    radii: &dyn Radii,
+) -> Result<Array2<f64>, String> {
+    match coupling.draw_block(d, size, radii, &mut Zeros).map_err(|e| e.to_string())? {
+        Rows::Dense(rows) => Ok(rows),
+        _ => Err("the rows are structured".into()),
+    }
+}
+
+/// Radii that are known.
+#[derive(Debug)]
+struct Known<'a>(&'a [f64]);
+
+impl Radii for Known<'_> {
+    fn draw(&self, _: usize, _: usize, _: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+        Ok(self.0.to_vec())
+    }
+}
+
+/// The vertices of a regular simplex in ℝᵈ.
+fn simplex(d: usize) -> Result<Structured, String> {
+    let rotation = Rotation::Givens(Vec::new());
+    let block = Rotated { rotation, vertices: d, copies: 1, radii: vec![1.0; d] };
+    Structured::new(d, d, vec![block]).map_err(|e| e.to_string())
+}
+
 pub fn simplex_matrix(case: &Case) -> Found {
     match case.formula {
         "simplex.rows" => {
-            let d = case.count("d")?;
-            if d > 10_000 {
-                return Err(format!("d is {d}, and its matrix too large"));
-            }
-            parts(vec![("rows", simplex::vertices(d).into_iter().collect())])
+            let rows = simplex(case.count("d")?)?.to_rows();
+            parts(vec![("rows", rows.into_iter().collect())])
         }
         "simplex.apply" => {
             let v = case.json["params"]["v"].as_array().ok_or("v is missing")?;
-            let v = v.iter().map(|v| Ok([decimal(v)?])).collect::<Result<Vec<_>, String>>()?;
-            let (mut out, mut transposed) = (Array2::from(v.clone()), Array2::from(v));
-            simplex::multiply(out.view_mut());
-            simplex::multiply_transposed(transposed.view_mut());
-            parts(vec![
-                ("out", out.into_iter().collect()),
-                ("out_transpose", transposed.into_iter().collect()),
-            ])
+            let v = v.iter().map(decimal).collect::<Result<Array1<_>, _>>()?;
+            let simplex = simplex(v.len())?;
+            let out = simplex.project(v.view()).map_err(|e| e.to_string())?;
+            parts(vec![("out", out.to_vec()), ("out_transpose", simplex.to_rows().t().dot(&v).to_vec())])
         }
         "simrf_plus.directions" => {
             let norms = case.json["params"]["norms"].as_array().ok_or("norms are missing")?;
             let norms = norms.iter().map(decimal).collect::<Result<Vec<_>, _>>()?;
-            let directions = simplex_plus::place(&norms, case.count("passes")?);
-            let sum = Array1::from(norms).dot(&directions);
+            let coupling = SimplexPlus::on(RotationLaw::Givens(Givens::default()));
+            let coupling = coupling.with_passes(case.count("passes")?);
+            let rows = block(&coupling, (norms.len(), norms.len()), &Known(&norms))?;
+            let sum = rows.sum_axis(Axis(0));
+            let directions = rows / &Array1::from(norms).insert_axis(Axis(1));
             parts(vec![
                 ("resultant_norm", vec![sum.dot(&sum).sqrt()]),
                 ("rows", directions.into_iter().collect()),
@@ -76,14 +124,26 @@ pub fn quasi_random(case: &Case) -> Found {
     if case.formula != "qmc.halton" {
         return Ok(None);
     }
-    let bases = case.json["params"]["bases"].as_array().ok_or("bases are missing")?;
-    let index = case.count("index")? as u64;
-    let inverse = |base: &Value| {
-        let base = base.as_u64().ok_or(format!("{base} is not a base"))?;
-        Ok::<_, String>(quasi::radical_inverse(index, base))
+    if case.json["params"]["bases"] != json!([2, 3, 5, 7, 11, 13, 17, 19]) {
+        return Err("the bases are not the first eight primes".into());
+    }
+    let index = case.count("index")?;
+    let last = |coupling: &dyn Coupling| {
+        let rows = block(coupling, (index, 8), &Chi)?;
+        rows.rows().into_iter().last().map(|row| row.to_vec()).ok_or("the index is 0".to_string())
     };
-    let u = bases.iter().map(inverse).collect::<Result<Vec<_>, _>>()?;
-    parts(vec![("gaussian", u.iter().map(|u| normal_quantile(*u)).collect()), ("u", u)])
+    let u = last(&Halton.with_marginal(Centred))?.iter().map(|u| u + 0.5).collect();
+    parts(vec![("u", u), ("gaussian", last(&Halton)?)])
+}
+
+/// Uniform on (−½, ½).
+#[derive(Debug)]
+struct Centred;
+
+impl Marginal for Centred {
+    fn lower_quantile(&self, u: f64) -> f64 {
+        u - 0.5
+    }
 }
 
 pub fn data(case: &Case) -> Found {

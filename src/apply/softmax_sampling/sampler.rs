@@ -9,12 +9,11 @@ use super::loss::dot;
 use super::tree::Tree;
 use super::walk::{Walk, Walker};
 use super::{Draws, Partition, Proposal};
-use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
-use crate::frequency::rng_of_step;
 use crate::map::Map;
 use crate::numeric::slice_of;
+use crate::{Real, rng_of_step};
 
 /// Walks that are taken together.
 const WALKS: usize = 1 << 16;

@@ -181,7 +181,7 @@ impl<T: Real> Projection<T> {
 
     /// Whether both project alike.
     pub(crate) fn same(&self, other: &Self) -> bool {
-        let same = |a: &Arc<Frequencies>, b: &Arc<Frequencies>| Arc::ptr_eq(a, b) || a == b;
+        let same = |a: &Arc<Frequencies>, b: &Arc<Frequencies>| Arc::ptr_eq(a, b) || a.same_draw(b);
         self.method() == other.method()
             && self.lengthscale == other.lengthscale
             && same(&self.frequencies, &other.frequencies)

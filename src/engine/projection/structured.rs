@@ -1,7 +1,7 @@
 //! [`Fast`]: products with structured frequencies that never form a matrix.
 
 use crate::Real;
-use crate::frequency::simplex;
+use crate::frequency::simplex_coefficients;
 use crate::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured, signs};
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Buffer, Isa, POINTS, Plane, hadamard_rounds, rotate_planes};
@@ -122,7 +122,7 @@ impl<T: Real> FactoredBlock<T> {
             Plane { axes: *axes, turn: (T::narrow(cos), T::narrow(sin)) }
         };
         let coefficients = || {
-            let (stretch, shift, last) = simplex::coefficients(block.vertices);
+            let (stretch, shift, last) = simplex_coefficients(block.vertices);
             (block.vertices, [stretch, shift, last].map(T::narrow))
         };
         FactoredBlock {

@@ -4,11 +4,13 @@ use ndarray::{Array2, ArrayViewMut2};
 use rand::Rng;
 
 use crate::error::Result;
-use crate::frequency::coupling::{Coupling, Drawn, Rows};
-use crate::frequency::radii::{Radii, draw_radii};
+use crate::frequency::any_coupling::PlainCoupling;
+use crate::frequency::coupling::{Coupling, Rows};
+use crate::frequency::radii::draw_radii;
 use crate::frequency::shape::check_memory;
+use crate::kernel::{Radii, Radius};
 use crate::numeric::special::normal_quantile;
-use crate::theory::{BlockLaw, Dependence, Radius};
+use crate::theory::{BlockLaw, Dependence};
 
 /// 2⁶⁴, the number of cells.
 pub(super) const CELLS: f64 = (1u128 << 64) as f64;
@@ -37,12 +39,7 @@ pub trait Net: Coupling {
     }
 
     /// A block of Gaussian rows, rescaled if the radii are not χ.
-    fn draw_gaussian(
-        &self,
-        (size, d): (usize, usize),
-        radii: &dyn Radii,
-        rng: &mut dyn Rng,
-    ) -> Result<Drawn> {
+    fn draw_gaussian(&self, (size, d): (usize, usize), radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         let mut rows = self.rows((size, d), &gaussian, rng)?;
         if radii.law() != Radius::Chi {
             for (mut row, radius) in rows.rows_mut().into_iter().zip(draw_radii(radii, d, (size, size), rng)?)
@@ -52,8 +49,11 @@ pub trait Net: Coupling {
                 row.mapv_inplace(|v| radius * (v / norm));
             }
         }
-        Ok(drawn(rows, radii.law()))
+        Ok(Rows::Dense(rows))
     }
+
+    /// The points with coordinates of a law that has a name.
+    fn product(&self, law: Radius) -> PlainCoupling;
 }
 
 /// Φ⁻¹ at the centre of a cell. Mirrored cells have opposite values; the largest is 9.2.
@@ -69,11 +69,10 @@ pub(in crate::frequency) fn from_cell(cell: u64, lower_quantile: impl Fn(f64) ->
     if tail == cell { omega } else { -omega }
 }
 
-/// Rows of a net, which are dependent, without a closed form, unless there is but one.
-pub(super) fn drawn(rows: Array2<f64>, radius: Radius) -> Drawn {
-    let dependence = if rows.nrows() == 1 { Dependence::Independent } else { Dependence::Unknown };
-    let law = BlockLaw::new(rows.nrows(), dependence, radius);
-    Drawn::new(Rows::Dense(rows), law)
+/// The law of rows of a net, which are dependent, without a closed form, unless there is but one.
+pub(super) fn law(size: usize, radius: Radius) -> BlockLaw {
+    let dependence = if size == 1 { Dependence::Independent } else { Dependence::Unknown };
+    BlockLaw::new(size, dependence, radius)
 }
 
 #[cfg(test)]

@@ -4,16 +4,17 @@ use ndarray::ArrayViewMut2;
 use rand::Rng;
 
 use super::WithMarginal;
-use super::cells::{CELLS, Net};
+use super::cells::{CELLS, Net, law};
 use crate::error::Result;
-use crate::frequency::coupling::{Coupling, Drawn};
-use crate::frequency::radii::Radii;
-use crate::kernel::Marginal;
+use crate::frequency::any_coupling::{AnyCoupling, PlainCoupling};
+use crate::frequency::coupling::{Coupling, Rows};
+use crate::kernel::{Marginal, Radii, Radius};
+use crate::theory::BlockLaw;
 
 /// Halton frequencies: Gaussian images of the Halton sequence, randomly shifted.
 ///
 /// # Definition
-/// ωₙₗ = Φ⁻¹(uₙₗ) with uₙₗ = φ(n; pₗ) + Δₗ mod 1 for n = 1 … m, where φ is the [`radical_inverse`], pₗ the l-th
+/// ωₙₗ = Φ⁻¹(uₙₗ) with uₙₗ = φ(n; pₗ) + Δₗ mod 1 for n = 1 … m, where φ(n; b) mirrors the digits of n in base b at the radix point, pₗ the l-th
 /// prime, and the shifts Δₗ are uniform on (0, 1) and independent. All rows are one block.
 ///
 /// # Variance
@@ -60,12 +61,24 @@ impl Coupling for Halton {
         usize::MAX
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         self.draw_gaussian((size, d), radii, rng)
+    }
+
+    fn block_law(&self, _: usize, size: usize, radius: Radius) -> BlockLaw {
+        law(size, radius)
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        Some((*self).into())
     }
 }
 
 impl Net for Halton {
+    fn product(&self, law: Radius) -> PlainCoupling {
+        PlainCoupling::HaltonProduct(law)
+    }
+
     /// Writes one coordinate after the other. Each coordinate takes one number from the generator.
     fn fill(
         &self,
@@ -88,17 +101,8 @@ impl Net for Halton {
 /// The radical inverse Σₖ aₖ b⁻ᵏ⁻¹ of Σₖ aₖ bᵏ: the digits of `index` in base b, mirrored at the radix point.
 ///
 /// The result is in \[0, 1\], where 1 occurs only by rounding. Its error is below 4e-16, because the mirrored digits
-/// are an exact integer that is divided once. NaN if the base is below 2.
-///
-/// ```
-/// use random_features::frequency::quasi::radical_inverse;
-/// assert_eq!(radical_inverse(6, 2), 0.375); // 110 becomes 0.011
-/// assert_eq!(radical_inverse(5, 3), 7.0 / 9.0); // 12 becomes 0.21
-/// ```
-pub fn radical_inverse(index: u64, base: u64) -> f64 {
-    if base < 2 {
-        return f64::NAN;
-    }
+/// are an exact integer that is divided once. The base is at least 2.
+fn radical_inverse(index: u64, base: u64) -> f64 {
     // At most base · index: no overflow in 128 bits.
     let (mut mirrored, mut power, mut rest) = (0u128, 1u128, index);
     while rest > 0 {
@@ -162,7 +166,8 @@ mod tests {
                 assert!((0.0..=1.0).contains(&found));
             }
         }
-        assert!(radical_inverse(5, 1).is_nan() && radical_inverse(5, 0).is_nan());
         assert_eq!(radical_inverse(0, 3), 0.0);
+        // 110 becomes 0.011, and 12 becomes 0.21.
+        assert_eq!((radical_inverse(6, 2), radical_inverse(5, 3)), (0.375, 7.0 / 9.0));
     }
 }

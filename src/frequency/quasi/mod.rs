@@ -16,6 +16,6 @@ mod sobol;
 mod with_marginal;
 
 pub(super) use cells::from_cell;
-pub use halton::{Halton, radical_inverse};
+pub use halton::Halton;
 pub use sobol::Sobol;
 pub use with_marginal::WithMarginal;

@@ -6,11 +6,12 @@ use ndarray::ArrayViewMut2;
 use rand::Rng;
 
 use super::WithMarginal;
-use super::cells::Net;
+use super::cells::{Net, law};
 use crate::error::{Error, Result};
-use crate::frequency::coupling::{Coupling, Drawn};
-use crate::frequency::radii::Radii;
-use crate::kernel::Marginal;
+use crate::frequency::any_coupling::{AnyCoupling, PlainCoupling};
+use crate::frequency::coupling::{Coupling, Rows};
+use crate::kernel::{Marginal, Radii, Radius};
+use crate::theory::BlockLaw;
 
 /// Sobol frequencies: Gaussian quantiles of the first points of the Sobol sequence, with Owen scrambling.
 ///
@@ -73,12 +74,24 @@ impl Coupling for Sobol {
         if exists { usize::try_from(Sobol::MAX_COUNT).unwrap_or(usize::MAX) } else { 0 }
     }
 
-    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         self.draw_gaussian((size, d), radii, rng)
+    }
+
+    fn block_law(&self, _: usize, size: usize, radius: Radius) -> BlockLaw {
+        law(size, radius)
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        Some((*self).into())
     }
 }
 
 impl Net for Sobol {
+    fn product(&self, law: Radius) -> PlainCoupling {
+        PlainCoupling::SobolProduct(law)
+    }
+
     /// Writes one coordinate after the other. Each coordinate draws its coins first, then one number for each point.
     fn fill(
         &self,

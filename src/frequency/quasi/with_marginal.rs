@@ -2,11 +2,12 @@
 
 use rand::Rng;
 
-use super::cells::{Net, drawn, from_cell};
+use super::cells::{Net, from_cell, law};
 use crate::error::{Error, Result};
-use crate::frequency::coupling::{Coupling, Drawn};
-use crate::frequency::radii::Radii;
-use crate::kernel::Marginal;
+use crate::frequency::any_coupling::AnyCoupling;
+use crate::frequency::coupling::{Coupling, Rows};
+use crate::kernel::{Marginal, Radii, Radius};
+use crate::theory::BlockLaw;
 
 /// Quasi-Monte-Carlo frequencies whose coordinates have a [`Marginal`] law, for kernels that are products over coordinates:
 /// [`Sobol.with_marginal`](super::Sobol::with_marginal) and [`Halton.with_marginal`](super::Halton::with_marginal).
@@ -62,12 +63,21 @@ impl<N: Net, M: Marginal> Coupling for WithMarginal<N, M> {
         self.net.capacity(d)
     }
 
-    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Drawn> {
+    fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         let quantile = |cell| from_cell(cell, |u| self.marginal.lower_quantile(u));
         let rows = self.net.rows((size, d), &quantile, rng)?;
         if let Some(row) = rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
             return Err(Error::NotFinite { what: "the quantiles of the marginal law", row });
         }
-        Ok(drawn(rows, self.marginal.law()))
+        Ok(Rows::Dense(rows))
+    }
+
+    fn block_law(&self, _: usize, size: usize, _: Radius) -> BlockLaw {
+        law(size, self.marginal.law())
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        let law = Some(self.marginal.law()).filter(|law| law.is_named())?;
+        Some(self.net.product(law).into())
     }
 }

@@ -73,8 +73,7 @@ impl Entry<'_> {
     /// Whether both have the same numbers.
     pub fn same(&self, other: &Entry<'_>) -> bool {
         match (self, other) {
-            (Entry::Draw(Omega::None(_)), _) => false,
-            (Entry::Draw(a), Entry::Draw(b)) => a.same(b),
+            (Entry::Draw(a), Entry::Draw(b)) => a.same_draw(b),
             (Entry::Own(a), Entry::Own(b)) => a == b,
             _ => false,
         }

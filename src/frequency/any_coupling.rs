@@ -1,0 +1,233 @@
+//! [`AnyCoupling`]: the couplings of this crate as plain data.
+
+use rand::Rng;
+
+use super::coupling::{Coupling, Rows};
+use super::quasi::WithMarginal;
+use super::{
+    Antithetic, Givens, Hadamard, Halton, Independent, Orthogonal, Product, Simplex, SimplexPlus, Sobol,
+};
+use crate::error::Result;
+use crate::kernel::{Marginal, Radii, Radius};
+use crate::tagged::tagged;
+use crate::theory::BlockLaw;
+
+/// Any coupling of this crate, as plain data.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum AnyCoupling {
+    /// A coupling by itself.
+    Plain(PlainCoupling),
+    /// [`Antithetic`] pairs over it.
+    Antithetic(PlainCoupling),
+}
+
+tagged!(AnyCoupling, "a coupling" {
+    "plain" => Plain(coupling: PlainCoupling),
+    "antithetic" => Antithetic(coupling: PlainCoupling),
+});
+
+/// Any coupling of this crate that is not made of another one, as plain data.
+///
+/// Drawing is an error ([`Sampler`](crate::Error::Sampler)) if coordinates have a [`Marginal`] of your own, which has no
+/// name to store.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum PlainCoupling {
+    /// [`Independent`].
+    Independent,
+    /// [`Orthogonal`].
+    Orthogonal,
+    /// [`Simplex`].
+    Simplex(Simplex),
+    /// [`SimplexPlus`].
+    SimplexPlus(SimplexPlus),
+    /// [`Hadamard`].
+    Hadamard(Hadamard),
+    /// [`Givens`].
+    Givens(Givens),
+    /// [`Halton`].
+    Halton,
+    /// [`Sobol`].
+    Sobol,
+    /// [`Product`] of this law.
+    Product(Radius),
+    /// [`Halton::with_marginal`] of this law.
+    HaltonProduct(Radius),
+    /// [`Sobol::with_marginal`] of this law.
+    SobolProduct(Radius),
+}
+
+tagged!(PlainCoupling, "a coupling" {
+    "independent" => Independent,
+    "orthogonal" => Orthogonal,
+    "simplex" => Simplex(own: Simplex),
+    "simplex plus" => SimplexPlus(own: SimplexPlus),
+    "hadamard" => Hadamard(own: Hadamard),
+    "givens" => Givens(own: Givens),
+    "halton" => Halton,
+    "sobol" => Sobol,
+    "product" => Product(law: Radius),
+    "halton product" => HaltonProduct(law: Radius),
+    "sobol product" => SobolProduct(law: Radius),
+});
+
+/// Forwards a method to the coupling that is named.
+macro_rules! of_each {
+    ($own:expr, $coupling:ident => $answer:expr) => {
+        match $own {
+            PlainCoupling::Independent => of_each!(Independent, $coupling, $answer),
+            PlainCoupling::Orthogonal => of_each!(Orthogonal, $coupling, $answer),
+            PlainCoupling::Simplex(own) => of_each!(*own, $coupling, $answer),
+            PlainCoupling::SimplexPlus(own) => of_each!(*own, $coupling, $answer),
+            PlainCoupling::Hadamard(own) => of_each!(*own, $coupling, $answer),
+            PlainCoupling::Givens(own) => of_each!(*own, $coupling, $answer),
+            PlainCoupling::Halton => of_each!(Halton, $coupling, $answer),
+            PlainCoupling::Sobol => of_each!(Sobol, $coupling, $answer),
+            PlainCoupling::Product(law) => of_each!(Product(Named(*law)), $coupling, $answer),
+            PlainCoupling::HaltonProduct(law) => {
+                of_each!(Halton.with_marginal(Named(*law)), $coupling, $answer)
+            }
+            PlainCoupling::SobolProduct(law) => {
+                of_each!(Sobol.with_marginal(Named(*law)), $coupling, $answer)
+            }
+        }
+    };
+    ($value:expr, $coupling:ident, $answer:expr) => {{
+        let $coupling = $value;
+        $answer
+    }};
+}
+
+impl PlainCoupling {
+    /// Rejects coordinates whose law has no name.
+    fn check(&self) -> Result<()> {
+        match self {
+            PlainCoupling::Product(law)
+            | PlainCoupling::HaltonProduct(law)
+            | PlainCoupling::SobolProduct(law) => law.marginal().map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Coupling for PlainCoupling {
+    fn capacity(&self, d: usize) -> usize {
+        of_each!(self, coupling => coupling.capacity(d))
+    }
+
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+        self.check()?;
+        of_each!(self, coupling => coupling.draw_block(d, size, radii, rng))
+    }
+
+    fn block_law(&self, d: usize, size: usize, radius: Radius) -> BlockLaw {
+        of_each!(self, coupling => coupling.block_law(d, size, radius))
+    }
+
+    fn padded_dim(&self, d: usize) -> usize {
+        of_each!(self, coupling => coupling.padded_dim(d))
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        Some(AnyCoupling::Plain(*self))
+    }
+}
+
+impl Coupling for AnyCoupling {
+    fn capacity(&self, d: usize) -> usize {
+        match self {
+            AnyCoupling::Plain(coupling) => coupling.capacity(d),
+            AnyCoupling::Antithetic(coupling) => Antithetic(coupling).capacity(d),
+        }
+    }
+
+    fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+        match self {
+            AnyCoupling::Plain(coupling) => coupling.draw_block(d, size, radii, rng),
+            AnyCoupling::Antithetic(coupling) => Antithetic(coupling).draw_block(d, size, radii, rng),
+        }
+    }
+
+    fn block_law(&self, d: usize, size: usize, radius: Radius) -> BlockLaw {
+        match self {
+            AnyCoupling::Plain(coupling) => coupling.block_law(d, size, radius),
+            AnyCoupling::Antithetic(coupling) => Antithetic(coupling).block_law(d, size, radius),
+        }
+    }
+
+    fn padded_dim(&self, d: usize) -> usize {
+        let (AnyCoupling::Plain(coupling) | AnyCoupling::Antithetic(coupling)) = self;
+        coupling.padded_dim(d)
+    }
+
+    fn recipe(&self) -> Option<AnyCoupling> {
+        Some(*self)
+    }
+}
+
+impl std::fmt::Display for AnyCoupling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            AnyCoupling::Plain(coupling) => write!(f, "{coupling:?}"),
+            AnyCoupling::Antithetic(coupling) => write!(f, "Antithetic({coupling:?})"),
+        }
+    }
+}
+
+/// Coordinates whose law is known by its name.
+#[derive(Debug)]
+struct Named(Radius);
+
+impl Marginal for Named {
+    fn lower_quantile(&self, u: f64) -> f64 {
+        self.0.marginal().map_or(f64::NAN, |marginal| marginal.lower_quantile(u))
+    }
+
+    fn law(&self) -> Radius {
+        self.0
+    }
+}
+
+/// Conversions of each coupling, from its type and what it becomes.
+macro_rules! named {
+    ($([$($M:ident)?] $Coupling:ty => |$own:pat_param| $plain:expr),* $(,)?) => {$(
+        impl$(<$M: Marginal>)? From<$Coupling> for PlainCoupling {
+            fn from($own: $Coupling) -> Self {
+                $plain
+            }
+        }
+
+        impl$(<$M: Marginal>)? From<$Coupling> for AnyCoupling {
+            fn from(own: $Coupling) -> Self {
+                AnyCoupling::Plain(own.into())
+            }
+        }
+    )*};
+}
+
+named! {
+    [] Independent => |_| PlainCoupling::Independent,
+    [] Orthogonal => |_| PlainCoupling::Orthogonal,
+    [] Simplex => |own| PlainCoupling::Simplex(own),
+    [] SimplexPlus => |own| PlainCoupling::SimplexPlus(own),
+    [] Hadamard => |own| PlainCoupling::Hadamard(own),
+    [] Givens => |own| PlainCoupling::Givens(own),
+    [] Halton => |_| PlainCoupling::Halton,
+    [] Sobol => |_| PlainCoupling::Sobol,
+    [M] Product<M> => |own| PlainCoupling::Product(own.0.law()),
+    [M] WithMarginal<Halton, M> => |own| PlainCoupling::HaltonProduct(own.marginal.law()),
+    [M] WithMarginal<Sobol, M> => |own| PlainCoupling::SobolProduct(own.marginal.law()),
+}
+
+impl<C: Into<PlainCoupling>> From<Antithetic<C>> for AnyCoupling {
+    fn from(Antithetic(inner): Antithetic<C>) -> Self {
+        AnyCoupling::Antithetic(inner.into())
+    }
+}
+
+impl From<PlainCoupling> for AnyCoupling {
+    fn from(coupling: PlainCoupling) -> Self {
+        AnyCoupling::Plain(coupling)
+    }
+}

@@ -1,0 +1,137 @@
+//! [`DrawCounts`]: a draw of counts as plain data; [`draw_poisson`] and [`draw_geometric`].
+
+use ndarray::Array2;
+use rand::Rng;
+use rand_distr::{Distribution, Geometric, Poisson};
+
+use super::counts::{CountLaw, Counts, LARGEST, Rates, check_probability};
+use super::draw::generator;
+use super::shape::{check_memory, check_shape};
+use super::source::Source;
+use crate::digest::identified;
+use crate::error::{Error, Result};
+
+/// A draw of counts as plain data, which can be stored, compared and repeated.
+///
+/// Equal draws of one seed are the same counts; unequal ones share no numbers, as those of a [`Draw`](super::Draw).
+///
+/// ```
+/// use random_features::frequency::{CountLaw, DrawCounts, draw_geometric};
+/// let draw = DrawCounts::new(3, 100, CountLaw::Geometric(0.4));
+/// assert_eq!(draw.of_seed(7)?, draw_geometric(3, 100, 0.4, 7)?);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct DrawCounts {
+    /// d.
+    pub d: usize,
+    /// m.
+    pub m: usize,
+    /// Their law.
+    pub law: CountLaw,
+    /// Which of the independent streams of a seed to draw from.
+    pub stream: u64,
+}
+
+identified! { DrawCounts { d, m, law, stream } }
+
+impl DrawCounts {
+    /// m counts in ℕᵈ of this law, from stream 0. Equal draws that must be independent need different
+    /// [streams](DrawCounts::with_stream).
+    pub fn new(d: usize, m: usize, law: CountLaw) -> Self {
+        DrawCounts { d, m, law, stream: 0 }
+    }
+
+    /// The same draw from another stream.
+    pub fn with_stream(self, stream: u64) -> Self {
+        DrawCounts { stream, ..self }
+    }
+
+    /// The law of the counts.
+    pub fn law(&self) -> &CountLaw {
+        &self.law
+    }
+
+    /// d: points are not padded.
+    pub fn padded_dim(&self) -> usize {
+        self.d
+    }
+
+    /// The counts. Rows are drawn in order, each from left to right.
+    ///
+    /// # Errors
+    /// As [`draw_poisson`] and [`draw_geometric`]; [`Law`](Error::Law) if the law is not known.
+    pub fn of_seed(&self, seed: u64) -> Result<Counts> {
+        check_shape(self.d, self.m)?;
+        let mut rng = generator(seed, "draw of counts", self);
+        let rows = match &self.law {
+            CountLaw::Poisson(rates) => self.poisson(rates, &mut rng)?,
+            CountLaw::Geometric(p) => self.geometric(*p, &mut rng)?,
+            law => return Err(Error::Law { expected: "Poisson or geometric", found: law.name() }),
+        };
+        Counts::drawn(rows, self.clone(), seed)
+    }
+
+    fn poisson(&self, rates: &Rates, rng: &mut impl Rng) -> Result<Array2<u64>> {
+        rates.check(self.d)?;
+        let of_rate = |value| {
+            let (name, domain) = ("the rate lambda", "positive and at most 1e15");
+            Poisson::new(value).map_err(|_| Error::Parameter { name, value, domain })
+        };
+        let coordinates = rates.each(self.d).map(of_rate).collect::<Result<Vec<_>>>()?;
+        check_memory(self.d, self.m)?;
+        // Integers from 0 to 2⁵³ in f64, so the conversion is exact.
+        Ok(Array2::from_shape_fn((self.m, self.d), |(_, l)| coordinates[l].sample(rng) as u64))
+    }
+
+    fn geometric(&self, p: f64, rng: &mut impl Rng) -> Result<Array2<u64>> {
+        check_probability(p)?;
+        let (name, domain) = ("the probability p", "between 0 and 1, exclusive");
+        let law = Geometric::new(p).map_err(|_| Error::Parameter { name, value: p, domain })?;
+        check_memory(self.d, self.m)?;
+        Ok(Array2::from_shape_fn((self.m, self.d), |_| law.sample(rng).min(LARGEST)))
+    }
+}
+
+/// Draws `m` frequencies in ℕᵈ whose coordinates are independent Poisson counts of rate λ, or λₗ for
+/// coordinate l.
+///
+/// [`PairStatistics::poisson`](crate::data::PairStatistics::poisson) and
+/// [`PairStatistics::poisson_per_dimension`](crate::data::PairStatistics::poisson_per_dimension) choose rates from
+/// data.
+///
+/// ```
+/// use random_features::frequency::draw_poisson;
+/// let omega = draw_poisson(3, 100, vec![0.1, 1.0, 10.0], 7)?;
+/// assert_eq!((omega.count(), omega.dim()), (100, 3));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or a rate is not positive
+/// or exceeds 1e15; [`Shape`](Error::Shape) if the number of rates is not `d`.
+pub fn draw_poisson(d: usize, m: usize, rates: impl Into<Rates>, source: impl Source) -> Result<Counts> {
+    DrawCounts::new(d, m, CountLaw::Poisson(rates.into())).of_seed(source.seed())
+}
+
+/// Draws `m` frequencies in ℕᵈ whose coordinates are independent geometric counts: P(ω = k) = p(1−p)ᵏ, from k
+/// = 0.
+///
+/// [`PairStatistics::geometric`](crate::data::PairStatistics::geometric) chooses p from data. Counts saturate at 2⁵³; for
+/// p ≥ 1e-14 larger ones have probability below 1e-39.
+///
+/// ```
+/// use random_features::frequency::draw_geometric;
+/// let omega = draw_geometric(3, 100, 0.4, 7)?;
+/// assert_eq!((omega.count(), omega.dim()), (100, 3));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or p is not
+/// between 0 and 1, exclusive.
+pub fn draw_geometric(d: usize, m: usize, p: f64, source: impl Source) -> Result<Counts> {
+    DrawCounts::new(d, m, CountLaw::Geometric(p)).of_seed(source.seed())
+}

@@ -1,0 +1,81 @@
+//! [`Provenance`]: where the numbers of frequencies come from.
+
+use super::draw::Draw;
+use crate::digest::{Digest, Identify};
+
+/// Where the numbers of frequencies come from: from a draw and a seed, which give them again, or from elsewhere.
+///
+/// Frequencies of equal provenance have equal numbers; those of unequal draws or seeds share none.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Provenance<D = Draw> {
+    /// Drawn by name.
+    Drawn {
+        /// What was drawn.
+        draw: D,
+        /// The seed that it was drawn from.
+        seed: u64,
+    },
+    /// Given as numbers, or drawn from a coupling or from radii that have no name.
+    Given {
+        /// A hash of the numbers.
+        digest: u64,
+    },
+}
+
+impl<D> Provenance<D> {
+    /// The draw; `None` for numbers that were given.
+    pub fn draw(&self) -> Option<&D> {
+        match self {
+            Provenance::Drawn { draw, .. } => Some(draw),
+            Provenance::Given { .. } => None,
+        }
+    }
+
+    /// Of given numbers.
+    pub(super) fn given(numbers: &impl Identify) -> Self {
+        Provenance::Given { digest: Digest::of(numbers) }
+    }
+}
+
+/// Feeds draw and seed, or the hash of the numbers, to a digest.
+impl<D: Identify> Identify for Provenance<D> {
+    fn identify(&self, digest: &mut Digest) {
+        match self {
+            Provenance::Drawn { draw, seed } => {
+                digest.text("drawn");
+                draw.identify(digest);
+                seed.identify(digest);
+            }
+            Provenance::Given { digest: numbers } => {
+                digest.text("given");
+                numbers.identify(digest);
+            }
+        }
+    }
+}
+
+/// The draw and the seed of drawn numbers, as they are stored; of given ones the hash is that of the numbers.
+#[cfg(feature = "serde")]
+#[derive(serde::Serialize, serde::Deserialize)]
+pub(super) struct Origin<D> {
+    draw: D,
+    seed: u64,
+}
+
+#[cfg(feature = "serde")]
+impl<D> Provenance<D> {
+    pub(super) fn origin(self) -> Option<Origin<D>> {
+        match self {
+            Provenance::Drawn { draw, seed } => Some(Origin { draw, seed }),
+            Provenance::Given { .. } => None,
+        }
+    }
+
+    pub(super) fn of_origin(origin: Option<Origin<D>>, digest: u64) -> Self {
+        match origin {
+            Some(Origin { draw, seed }) => Provenance::Drawn { draw, seed },
+            None => Provenance::Given { digest },
+        }
+    }
+}
