@@ -238,20 +238,44 @@ mod tests {
     use crate::compose::Clustered;
     use crate::data::Clustering;
 
+    fn read(stored: &StoredRecipe) -> String {
+        let sealed = seal::<AnyScalar, _>(stored, serde_json::value::Serializer).unwrap();
+        serde_json::from_value::<Recipe>(sealed).unwrap_err().to_string()
+    }
+
+    fn elu() -> StoredMap {
+        let (mechanism, target) = (crate::EluPlusOne.into(), 1.0.into());
+        StoredMap::Plain(StoredPlain { mechanism, draw: 0, target, matrix: None })
+    }
+
+    fn clustered(part: usize) -> StoredMap {
+        let clusters = Clustering::new(ndarray::arr2(&[[0.0]])).unwrap();
+        StoredMap::Composite(
+            Clustered { queries: clusters.clone(), keys: clusters, bases: vec![part] }.into(),
+        )
+    }
+
+    fn of(maps: Vec<StoredMap>) -> StoredRecipe {
+        StoredRecipe { identity: "00".parse().unwrap(), draws: vec![StoredOmega::None(1)], maps }
+    }
+
+    /// Lists that are no tree, and trees that are not what was stored.
+    #[test]
+    fn lists_that_are_no_tree_are_refused() {
+        assert!(read(&of(vec![elu(), elu()])).contains("not one map"));
+        assert!(read(&of(vec![clustered(0)])).contains("no map number 0"));
+        assert!(read(&of(vec![elu(), clustered(1)])).contains("no map number 1"));
+        assert!(
+            read(&StoredRecipe { draws: Vec::new(), ..of(vec![elu()]) }).contains("no frequencies number 0")
+        );
+        assert!(read(&of(vec![elu()])).contains("what was stored is 0000000000000000"));
+        assert!(read(&of(Vec::new())).contains("not one map"));
+    }
+
     /// Data that state deeper nesting than may be stored are refused without recursion.
     #[test]
     fn deep_nesting_is_refused_while_reading() {
-        let plain =
-            StoredPlain { mechanism: crate::EluPlusOne.into(), draw: 0, target: 1.0.into(), matrix: None };
-        let clusters = Clustering::new(ndarray::arr2(&[[0.0]])).unwrap();
-        let around =
-            |part| Clustered { queries: clusters.clone(), keys: clusters.clone(), bases: vec![part] };
-        let mut maps = vec![StoredMap::Plain(plain)];
-        maps.extend((0..100_000).map(|part| StoredMap::Composite(around(part).into())));
-        let identity = "00".parse().unwrap();
-        let hostile = StoredRecipe { identity, draws: vec![StoredOmega::None(1)], maps };
-        let sealed = seal::<AnyScalar, _>(&hostile, serde_json::value::Serializer).unwrap();
-        let error = serde_json::from_value::<Recipe>(sealed).unwrap_err().to_string();
+        let error = read(&of([elu()].into_iter().chain((0..100_000).map(clustered)).collect()));
         assert!(error.contains("more than 64"), "{error}");
     }
 }

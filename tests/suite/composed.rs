@@ -185,13 +185,14 @@ fn clones_pair_and_others_do_not() {
     assert_ne!(map.identity(), other.identity());
     assert!(matches!(left.gram(&right), Err(Error::Pairing { .. })));
     assert_ne!(left, other.features(Side::X, &x).unwrap());
-    // So it is for hybrids of them.
+    // Hybrids of the same maps are the same; of others they are not.
     let half = || Coefficient::constant(0.5).unwrap();
     let make = |part: &Map<f64>| Hybrid::sum(vec![(half(), part.clone())], map.clone()).unwrap();
-    let (hybrid, again) = (make(&other), make(&other));
+    let (hybrid, again, third) = (make(&other), make(&other.clone()), make(&map));
     let left = hybrid.features(Side::X, &x).unwrap();
     assert!(left.gram(&hybrid.clone().features(Side::Y, &x).unwrap()).is_ok());
-    assert!(matches!(left.gram(&again.features(Side::Y, &x).unwrap()), Err(Error::Pairing { .. })));
+    assert!(left.gram(&again.features(Side::Y, &x).unwrap()).is_ok());
+    assert!(matches!(left.gram(&third.features(Side::Y, &x).unwrap()), Err(Error::Pairing { .. })));
 }
 
 /// The features of another map, all halved.

@@ -67,24 +67,31 @@ fn bases_with_matrices_of_their_own_agree_on_no_kernel() {
     assert_eq!(hybrid.log_variance(&arr1(&[0.1, 0.2]), &arr1(&[0.3, 0.1])).unwrap(), None);
 }
 
-/// Equal rows are seen, whatever is stated of their law, and where only some are equal.
+/// Equal draws are dependent, whatever is stated of their law, copied or stored; different draws of one seed are not.
 #[test]
-fn shared_rows_are_seen() {
-    let rows = frequencies(3, 8, &Independent, 1).rows().to_owned();
-    let whole = Frequencies::from_parts(rows.clone(), Law::independent(8)).unwrap();
-    let blocks = Law::blocks(8, 1, Dependence::Independent, Radius::Chi);
-    let same = Frequencies::from_parts(rows.clone(), blocks).unwrap();
-    let some = Frequencies::from_parts(rows.slice(s![2..6, ..]).to_owned(), Law::independent(4)).unwrap();
+fn equal_draws_are_seen() {
+    let whole = Independent.draw(3, 8, 1).unwrap();
+    let rows = whole.rows().to_owned();
+    let given = Frequencies::from_parts(rows.clone(), Law::independent(8)).unwrap();
+    let restated = Frequencies::from_parts(rows, Law::blocks(8, 1, Dependence::Independent, Radius::Chi));
+    let again = Independent.draw(3, 8, 1).unwrap();
     let (x, y) = (arr1(&[0.5, 0.2, -0.3]), arr1(&[0.1, 0.4, 0.6]));
-    for other in [same, some] {
-        let base = || Positive.softmax::<f64>(whole.clone()).unwrap();
+    let variance = |first: &Frequencies, second: &Frequencies| {
         let half = Coefficient::constant(0.5).unwrap();
-        let map = Hybrid::sum(vec![(half, base())], Positive.softmax(other.clone()).unwrap()).unwrap();
-        assert_eq!(map.log_variance(&x, &y).unwrap(), None);
-        let lambda = Coefficient::angular(other).unwrap();
+        let base = |omega: &Frequencies| Positive.softmax::<f64>(omega.clone()).unwrap();
+        let sum = Hybrid::sum(vec![(half, base(first))], base(second)).unwrap();
+        let lambda = Coefficient::angular(second.clone()).unwrap();
         let rest = Positive.softmax(frequencies(3, 8, &Independent, 2)).unwrap();
-        assert!(Hybrid::sum(vec![(lambda, base())], rest).unwrap().kernel().is_none());
+        let kernel = Hybrid::sum(vec![(lambda, base(first))], rest).unwrap().kernel().is_some();
+        (sum.log_variance(&x, &y).unwrap().is_some(), kernel)
+    };
+    for (first, second) in [(&whole, &again), (&given, &restated.unwrap())] {
+        assert_eq!(variance(first, second), (false, false));
     }
+    for other in [(3, 9), (3, 4)].map(|(d, m)| Independent.draw(d, m, 1).unwrap()) {
+        assert_eq!(variance(&whole, &other), (true, true));
+    }
+    assert_eq!(variance(&whole, &Orthogonal.draw(3, 8, 1).unwrap()), (true, true));
 }
 
 #[test]

@@ -301,5 +301,10 @@ fn kernels_and_draws_are_stored() {
     // What no file can hold says so.
     let omega = Independent.with_radii(Sinc::default()).draw(3, 5, 1).unwrap();
     let own = Trigonometric.recipe(omega, Target::own(Sinc::default()));
-    assert!(serde_json::to_string(&own).unwrap_err().to_string().contains("cannot be serialized"));
+    assert!(
+        serde_json::to_string(&own)
+            .unwrap_err()
+            .to_string()
+            .contains("a kernel of your own cannot be stored")
+    );
 }

@@ -15,7 +15,6 @@ use random_features::frequency::{
 use random_features::kernel::{
     Activation, Gaussian, Matern, Radius, RegularisedSoftmax, RootDim, Smoothness, Softmax,
 };
-use random_features::kernel::{Activation, Gaussian, Matern, RegularisedSoftmax, Smoothness, Softmax};
 use random_features::map::Lift;
 use random_features::map::{Conditioning, Target, Transform};
 use random_features::theory::complex_exponential::Symmetry;
