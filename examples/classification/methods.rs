@@ -114,7 +114,7 @@ impl Method {
             (Source::Exact, Model::Regression) => {
                 let mut smoother = ExactSmoother::new(kernel, d, classes)?;
                 smoother.update_labels(&train.points, &train.labels)?;
-                Ok(([smoother.classify(&a)?, smoother.classify(&b)?], None))
+                Ok(([smoother.classify(a)?, smoother.classify(b)?], None))
             }
             (Source::Exact, Model::Ridge) => {
                 let gram = kernel.gram(&train.points, &train.points)?;
@@ -127,7 +127,7 @@ impl Method {
                 let map = map.make(*coupling, train, lengthscale, (m, seed))?;
                 let mut smoother = Smoother::new(map, classes)?;
                 smoother.update_labels(&train.points, &train.labels)?;
-                Ok(([smoother.classify(&a)?, smoother.classify(&b)?], None))
+                Ok(([smoother.classify(a)?, smoother.classify(b)?], None))
             }
             (Source::Features(map, coupling), Model::Ridge) => {
                 let map = map.make(*coupling, train, lengthscale, (m, seed))?;
@@ -140,7 +140,7 @@ impl Method {
                 let lambda = spectrum.choose(&criterion, &lambdas)?;
                 let error = spectrum.errors(&criterion, &[lambda])?[0];
                 let model = spectrum.model(lambda)?;
-                Ok(([model.classify(&a)?, model.classify(&b)?], Some(error)))
+                Ok(([model.classify(a)?, model.classify(b)?], Some(error)))
             }
         }
     }

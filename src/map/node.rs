@@ -257,7 +257,7 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d entries.
     pub fn features_of(&self, side: Side, x: &ArrayRef1<T>) -> Result<Features<T>> {
-        self.features(side, &x.view().insert_axis(Axis(0)))
+        self.features(side, x.view().insert_axis(Axis(0)))
     }
 
     /// Logarithms and signs of the features of the rows of `x`, finite at any norm: the exponents before exp is

@@ -88,7 +88,7 @@ pub fn batches_are_rows<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
         for run in [1, 5, 100] {
             for start in (0..x.nrows()).step_by(run * 7) {
                 let rows = s![start..x.nrows().min(start + run), ..];
-                let part = present(map, &map.features(side, &x.slice(rows))?);
+                let part = present(map, &map.features(side, x.slice(rows))?);
                 let same = part.0 == values.slice(rows) && part.1 == scales.slice(rows);
                 check(same, || format!("rows {start} and {run} more have other features than in the batch"))?;
             }
@@ -114,7 +114,7 @@ pub fn threads_change_nothing<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
             pool.map_err(|error| Violation::Broken(format!("no pool of {threads} threads: {error}")))?;
         let (x, map) = (x.view(), map);
         pool.install(move || {
-            let [left, right] = [map.features(Side::X, &x)?, map.features(Side::Y, &x)?];
+            let [left, right] = [map.features(Side::X, x)?, map.features(Side::Y, x)?];
             Ok(([present(map, &left), present(map, &right)], map.gram(&x, &x)?))
         })
     };
@@ -151,7 +151,7 @@ fn layouts_of_side<T: Real>(map: &Map<T>, x: &ArrayRef2<T>, side: Side) -> Kept 
         ("negative strides", backwards.view()),
     ];
     for (layout, view) in inputs {
-        let same = present(map, &map.features(side, &view)?) == plain;
+        let same = present(map, &map.features(side, view)?) == plain;
         check(same, || format!("points in {layout} have other features than in rows"))?;
     }
     outputs_change_nothing(map, x, side, plain)
@@ -209,7 +209,7 @@ pub fn promises_hold<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     check(!(map.facts().non_negative && negative), || {
         "non-negative by its facts, but a feature is not".into()
     })?;
-    let none = map.features(Side::X, &x.slice(s![..0, ..]))?;
+    let none = map.features(Side::X, x.slice(s![..0, ..]))?;
     let empty = none.is_empty() && none.values().dim() == (0, map.feature_dim());
     check(empty, || "no rows have features".into())?;
     let sides = (none.gram(&right)?.dim(), map.gram(x, &x.slice(s![..0, ..]))?.dim());

@@ -128,7 +128,7 @@ fn is_its_bases<T: Real>(formula: Formula, symmetry: Symmetry, target: Target, n
     }
     assert_eq!(start, map.feature_dim());
     // A row alone is a whole tile, and not gathered.
-    let (alone, gathered) = (map.features(Side::X, &x.slice(s![3..4, ..])).unwrap(), present(&left));
+    let (alone, gathered) = (map.features(Side::X, x.slice(s![3..4, ..])).unwrap(), present(&left));
     assert_eq!(present(&alone).0.row(0), gathered.0.row(3));
 }
 

@@ -288,7 +288,7 @@ pub fn point<T: Real>(d: usize, seed: usize, norm: f64) -> Array1<T> {
 
 /// Features on the x side.
 pub fn features<T: Real>(map: &Map<T>, x: ArrayView2<'_, T>) -> Features<T> {
-    map.features(Side::X, &x).unwrap()
+    map.features(Side::X, x).unwrap()
 }
 
 /// A batch has the features of its rows, in parts and one by one, to the bit.

@@ -41,8 +41,8 @@ impl<T: Real> FeatureMap<T> for Sum<T> {
     }
 
     fn fill(&self, side: Side, x: ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
-        let positive = self.positive.features(side, &x).unwrap();
-        let trigonometric = self.trigonometric.features(side, &x).unwrap();
+        let positive = self.positive.features(side, x).unwrap();
+        let trigonometric = self.trigonometric.features(side, x).unwrap();
         for (i, x) in x.rows().into_iter().enumerate() {
             let row = tile.row(i);
             let own = [positive.values().row(i).to_vec(), trigonometric.values().row(i).to_vec()].concat();
@@ -289,7 +289,7 @@ impl FeatureMap<f64> for Few {
     }
 
     fn fill(&self, side: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
-        let features = self.1.features(side, &x).unwrap();
+        let features = self.1.features(side, x).unwrap();
         for (i, own) in features.values().rows().into_iter().enumerate() {
             let row = tile.row(i);
             row.values.iter_mut().zip(own).for_each(|(value, v)| *value = *v);

@@ -125,9 +125,9 @@ fn estimates_are_those_of_the_definition() {
                     let expected = defined(&map, &c, &target, &x, &y);
                     // Signed terms cancel: relative to the sizes of the features.
                     let size =
-                        shaped.features(Side::X, &x.view().insert_axis(ndarray::Axis(0))).unwrap().to_array();
+                        shaped.features(Side::X, x.view().insert_axis(ndarray::Axis(0))).unwrap().to_array();
                     let other =
-                        shaped.features(Side::Y, &y.view().insert_axis(ndarray::Axis(0))).unwrap().to_array();
+                        shaped.features(Side::Y, y.view().insert_axis(ndarray::Axis(0))).unwrap().to_array();
                     let norm = |a: &Array2<f64>| a.iter().map(|v| v * v).sum::<f64>().sqrt();
                     let tolerance = 1e-12 * norm(&size) * norm(&other);
                     assert!((entry - expected).abs() <= tolerance, "{map:?}: {entry} instead of {expected}");
@@ -328,7 +328,7 @@ fn gradients_are_those_of_finite_differences() {
                 });
                 let found = map.pull_back(side, &x, &cotangents).unwrap();
                 let value = |x: &Array2<f64>, i: usize| {
-                    map.features(side, &x.slice(s![i..i + 1, ..])).unwrap().to_array().row(0).dot(&weights)
+                    map.features(side, x.slice(s![i..i + 1, ..])).unwrap().to_array().row(0).dot(&weights)
                 };
                 for ((i, k), found) in found.indexed_iter() {
                     let h = 1e-5;
@@ -398,7 +398,7 @@ fn rows_without_a_factor_are_nan_in_large_batches() {
     // T x has a squared norm, x has none.
     x.row_mut(300).fill(1e160);
     let features = map.features(Side::X, &x).unwrap();
-    let alone = map.features(Side::X, &x.slice(s![299..302, ..])).unwrap();
+    let alone = map.features(Side::X, x.slice(s![299..302, ..])).unwrap();
     for (i, (row, expected)) in
         features.values().rows().into_iter().skip(299).zip(alone.values().rows()).enumerate()
     {

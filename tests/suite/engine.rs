@@ -731,7 +731,7 @@ fn threads_change_nothing<T: Real>(maps: &[Map<T>], x: &Array2<T>, y: &Array2<T>
             assert!(one.2 == many.2, "map {k}, {threads} threads: logarithms");
         }
         // A row alone, without threads to share.
-        let alone = map.features(Side::X, &x.slice(s![1..2, ..])).unwrap();
+        let alone = map.features(Side::X, x.slice(s![1..2, ..])).unwrap();
         for (b, range) in ranges(map.blocks()).enumerate() {
             let scale = alone.log_scales()[[0, b]];
             assert_eq!(scale.to_bits(), one.0[0].log_scales()[[1, b]].to_bits(), "map {k}");

@@ -59,8 +59,7 @@ fn gram_resolves_what_scaled_features_cannot() {
     let opposed = &x * -1.0 + &near;
     let (rows, columns) =
         (x.view().insert_axis(ndarray::Axis(0)), opposed.view().insert_axis(ndarray::Axis(0)));
-    let scaled =
-        map.features(Side::X, &rows).unwrap().gram(&map.features(Side::Y, &columns).unwrap()).unwrap();
+    let scaled = map.features(Side::X, rows).unwrap().gram(&map.features(Side::Y, columns).unwrap()).unwrap();
     assert_eq!(scaled[[0, 0]], 0.0);
     // exp(−‖x‖² + x·near) is far below f32; the Gaussian kernel exp(−½‖x−y‖²) even more so. With norm 7 it is
     // in range.

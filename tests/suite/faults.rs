@@ -146,7 +146,7 @@ fn a_map_is_the_same_map_every_time() {
     assert_eq!(first, second);
     assert_eq!(map.features(Side::Y, &x).unwrap().values(), first.values());
     assert_eq!(
-        map.features(Side::X, &x.slice(s![..1, ..])).unwrap().values(),
+        map.features(Side::X, x.slice(s![..1, ..])).unwrap().values(),
         first.values().slice(s![..1, ..])
     );
 }

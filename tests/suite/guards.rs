@@ -114,7 +114,7 @@ fn clusters_promise_what_their_bases_do_together() {
     let x = points::<f64>(20, 1, 4.0);
     let all = map.log_features(Side::X, &x).unwrap();
     for (i, row) in x.axis_chunks_iter(Axis(0), 1).enumerate() {
-        let one = map.log_features(Side::X, &row).unwrap();
+        let one = map.log_features(Side::X, row).unwrap();
         for f in 0..map.feature_dim() {
             if one.log_scales[[0, f / 10]] != f64::NEG_INFINITY {
                 assert_eq!(one.signs[[0, f]], all.signs[[i, f]]);
@@ -214,9 +214,9 @@ fn smoothers_at_their_limits() {
         let mut smoother = Smoother::new(map.clone(), 2).unwrap();
         let targets = Array2::from_shape_fn((128, 2), |(_, j)| size * j as f32);
         smoother.update(&x, &targets).unwrap();
-        let found = smoother.predict(&x.slice(s![..1, ..])).unwrap()[[0, 1]];
+        let found = smoother.predict(x.slice(s![..1, ..])).unwrap()[[0, 1]];
         assert!((found / size - 1.0).abs() < 1e-5, "{found} instead of {size}");
-        assert_eq!(smoother.classify(&x.slice(s![..1, ..])).unwrap(), [1]);
+        assert_eq!(smoother.classify(x.slice(s![..1, ..])).unwrap(), [1]);
     }
 
     let map = Positive.softmax::<f64>(frequencies(2, 8, &Independent, 1)).unwrap();
@@ -276,7 +276,7 @@ fn sides_and_shapes_are_compared() {
     let wide = Array3::<f64>::zeros((1, 1, 2));
     let huge = wide.index_axis(Axis(0), 0);
     let huge = huge.broadcast((1 << 60, 2)).unwrap();
-    assert!(matches!(map.features(Side::X, &huge), Err(Error::Shape { .. })));
+    assert!(matches!(map.features(Side::X, huge), Err(Error::Shape { .. })));
     assert!(matches!(
         map.gram(&huge.slice(s![..1_usize << 56, ..]), &Array2::zeros((1 << 10, 2))),
         Err(Error::Shape { .. })

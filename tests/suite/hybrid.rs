@@ -459,7 +459,7 @@ fn conforms<T: Real>() {
         dirty[[2, 3]] = T::nan();
         let features = map.features(Side::X, &dirty).unwrap();
         assert!(features.log_scales().row(2).iter().all(|v| v.is_nan()));
-        let clean = map.features(Side::X, &x.slice(s![..4, ..])).unwrap();
+        let clean = map.features(Side::X, x.slice(s![..4, ..])).unwrap();
         for i in [0, 1, 3] {
             assert_eq!(features.values().row(i), clean.values().row(i));
         }

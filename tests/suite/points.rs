@@ -1,5 +1,7 @@
 //! What may be passed as points: dense arrays in every form in which programs hold them.
 
+#![allow(clippy::needless_borrows_for_generic_args, reason = "both forms must compile")]
+
 use ndarray::{Array2, ArrayRef2, ArrayView2, ArrayViewMut2, CowArray, Ix2, arr2, array, s};
 use random_features::frequency::{Coupling, Orthogonal};
 use random_features::{Features, Map, Points, Positive, Real, Result, Side};

@@ -81,7 +81,7 @@ fn batches_and_threads() {
     assert_eq!(run(5), whole);
     let mut parts = Smoother::new(map.clone(), 2).unwrap();
     for run in [0..1, 1..700, 700..700, 700..5000] {
-        parts.update(&train.slice(s![run.clone(), ..]), &y.slice(s![run, ..])).unwrap();
+        parts.update(train.slice(s![run.clone(), ..]), &y.slice(s![run, ..])).unwrap();
     }
     assert_eq!(parts.count(), 5000);
     assert!(parts.predict(&train).unwrap().iter().zip(&whole).all(|(a, b)| (a - b).abs() < 1e-5));
@@ -138,10 +138,10 @@ fn the_first_of_equal_scores_wins() {
     for (labels, first) in [([1, 2, 3, 0], 1), ([3, 1, 2, 0], 1), ([3, 2, 2, 0], 2), ([0, 3, 1, 2], 0)] {
         let mut smoother = Smoother::new(map.clone(), 4).unwrap();
         smoother.update_labels(&train, &labels).unwrap();
-        assert_eq!(smoother.classify(&train.slice(s![..1, ..])).unwrap(), [first], "{labels:?}");
+        assert_eq!(smoother.classify(train.slice(s![..1, ..])).unwrap(), [first], "{labels:?}");
         let mut exact = ExactSmoother::new(Gaussian::default(), 2, 4).unwrap();
         exact.update_labels(&train, &labels).unwrap();
-        assert_eq!(exact.classify(&train.slice(s![..1, ..])).unwrap(), [first], "{labels:?}");
+        assert_eq!(exact.classify(train.slice(s![..1, ..])).unwrap(), [first], "{labels:?}");
     }
 }
 
@@ -192,8 +192,8 @@ fn no_points_are_no_predictions() {
     let mut smoother = Smoother::new(map.clone(), 2).unwrap();
     let x = points::<f32>(3, 2, 1.0);
     smoother.update_labels(&x, &[0, 1, 1]).unwrap();
-    assert_eq!(smoother.predict(&x.slice(s![..0, ..])).unwrap().dim(), (0, 2));
-    assert!(smoother.classify(&x.slice(s![..0, ..])).unwrap().is_empty());
+    assert_eq!(smoother.predict(x.slice(s![..0, ..])).unwrap().dim(), (0, 2));
+    assert!(smoother.classify(x.slice(s![..0, ..])).unwrap().is_empty());
 }
 
 /// e^(x·y) beyond the range of the logarithm: only points with infinite weights count, all alike.
@@ -211,8 +211,8 @@ fn infinite_weights_count_alone() {
     assert_eq!(smoother.classify(&ndarray::arr2(&[[1e200, 0.0]])).unwrap(), [0]);
     // Where all weights are 0 to any precision, all points are as good.
     let mut opposed = ExactSmoother::new(Softmax::default(), 2, 2).unwrap();
-    opposed.update(&train.slice(s![..1, ..]), &y.slice(s![..1, ..])).unwrap();
-    opposed.update(&train.slice(s![3..4, ..]), &y.slice(s![3..4, ..])).unwrap();
+    opposed.update(train.slice(s![..1, ..]), &y.slice(s![..1, ..])).unwrap();
+    opposed.update(train.slice(s![3..4, ..]), &y.slice(s![3..4, ..])).unwrap();
     assert_eq!(opposed.predict(&ndarray::arr2(&[[-1e200, 0.0]])).unwrap(), ndarray::arr2(&[[1.5, 0.0]]));
 }
 
@@ -226,8 +226,8 @@ fn many_small_updates_are_one_large_one() {
     whole.update(&x, &y).unwrap();
     let mut single = ExactSmoother::new(Gaussian::default(), 48, 48).unwrap();
     for i in 0..n {
-        single.update(&x.slice(s![i..=i, ..]), &y.slice(s![i..=i, ..])).unwrap();
+        single.update(x.slice(s![i..=i, ..]), &y.slice(s![i..=i, ..])).unwrap();
     }
     let queries = x.slice(s![..5, ..]);
-    assert_eq!(single.predict(&queries).unwrap(), whole.predict(&queries).unwrap());
+    assert_eq!(single.predict(queries).unwrap(), whole.predict(queries).unwrap());
 }

@@ -189,8 +189,8 @@ fn models<T: Real>() {
         left.update(x.slice_outer(3000..n), &y.slice(s![3000.., ..])).unwrap();
         left.update(&x, &y).unwrap();
         left.downdate(n as u64, &x, &y, None).unwrap();
-        right.update(&dense.slice(s![..3000, ..]), &y.slice(s![..3000, ..])).unwrap();
-        right.update(&dense.slice(s![3000.., ..]), &y.slice(s![3000.., ..])).unwrap();
+        right.update(dense.slice(s![..3000, ..]), &y.slice(s![..3000, ..])).unwrap();
+        right.update(dense.slice(s![3000.., ..]), &y.slice(s![3000.., ..])).unwrap();
         right.update(&dense, &y).unwrap();
         right.downdate(n as u64, &dense, &y, None).unwrap();
         if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
@@ -225,10 +225,7 @@ fn labels_and_weights_have_the_bits_of_dense_points() {
     left.update_labels(&x, &labels).unwrap();
     right.update_labels(&dense, &labels).unwrap();
     assert_eq!(left.classify(&x).unwrap(), right.classify(&dense).unwrap());
-    assert_eq!(
-        left.predict(x.slice_outer(5..9)).unwrap(),
-        right.predict(&dense.slice(s![5..9, ..])).unwrap()
-    );
+    assert_eq!(left.predict(x.slice_outer(5..9)).unwrap(), right.predict(dense.slice(s![5..9, ..])).unwrap());
     let [mut left, mut right] = [(); 2].map(|()| RidgeStatistics::new(map(), 3).unwrap());
     left.update_labels(x.view(), &labels).unwrap();
     right.update_labels(&dense, &labels).unwrap();

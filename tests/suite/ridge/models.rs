@@ -181,7 +181,7 @@ fn one_row_at_a_time_gives_the_bits_of_a_batch() {
         let columns = x.t().as_standard_layout().reversed_axes().to_owned();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         assert_eq!(pool.install(|| model.predict(&columns)).unwrap(), whole);
-        assert_eq!(model.predict(&x.slice(s![..0, ..])).unwrap().dim(), (0, targets));
+        assert_eq!(model.predict(x.slice(s![..0, ..])).unwrap().dim(), (0, targets));
         let mut nan = x.slice(s![..2, ..]).to_owned();
         nan[[0, 1]] = f32::NAN;
         let predicted = model.predict(&nan).unwrap();
