@@ -178,8 +178,10 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
 #[cfg(feature = "serde")]
 mod stored {
     use ndarray::Array2;
-    use serde::de::Error;
+    use serde::de::{DeserializeOwned, Error};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::sealed::{seal, unseal};
 
     use super::{ExactSmoother, Kernel, Real};
 
@@ -197,13 +199,13 @@ mod stored {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let ExactSmoother { kernel, x, targets } = self;
             let (x, targets) = (x.mapv(T::widen), targets.mapv(T::widen));
-            Stored { kernel, x, targets }.serialize(serializer)
+            seal::<T, S>(&Stored { kernel, x, targets }, serializer)
         }
     }
 
-    impl<'de, T: Real, K: Kernel<T> + Deserialize<'de>> Deserialize<'de> for ExactSmoother<T, K> {
+    impl<'de, T: Real, K: Kernel<T> + Serialize + DeserializeOwned> Deserialize<'de> for ExactSmoother<T, K> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let Stored { kernel, x, targets } = Stored::<K>::deserialize(deserializer)?;
+            let Stored { kernel, x, targets } = unseal::<T, Stored<K>, D>(deserializer)?;
             let mut smoother =
                 ExactSmoother::new(kernel, x.ncols(), targets.ncols()).map_err(D::Error::custom)?;
             let (x, targets) = (x.mapv(T::narrow), targets.mapv(T::narrow));

@@ -218,6 +218,8 @@ mod stored {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    use crate::sealed::{seal, unseal};
+
     use super::{Map, Real, Smoother, Sums};
 
     #[derive(Serialize, Deserialize)]
@@ -233,13 +235,14 @@ mod stored {
     impl<T: Real> Serialize for Smoother<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let Smoother { map, sums, totals, count } = self.clone();
-            StoredSmoother { map, sums, totals, count }.serialize(serializer)
+            seal::<T, S>(&StoredSmoother { map, sums, totals, count }, serializer)
         }
     }
 
     impl<'de, T: Real> Deserialize<'de> for Smoother<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let StoredSmoother { map, sums, totals, count } = StoredSmoother::deserialize(deserializer)?;
+            let StoredSmoother { map, sums, totals, count } =
+                unseal::<T, StoredSmoother<T>, D>(deserializer)?;
             let finite = totals.iter().all(|total| total.is_finite());
             if !finite || totals.is_empty() || !sums.fits(totals.len(), map.feature_dim()) {
                 return Err(D::Error::custom("sums of another shape than that of the map and the targets"));

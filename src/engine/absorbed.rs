@@ -30,7 +30,7 @@ enum NormForm<T> {
 impl<T: Real> Absorbed<T> {
     /// For a plain map that projects points themselves by a dense product onto as many dimensions as they have.
     pub fn new(leaf: &Leaf<T>, matrix: &Array2<f64>, lengthscale: &Lengthscale) -> Result<Option<Self>> {
-        let (Input::Points, Some(own)) = (&*leaf.input, &leaf.projection) else { return Ok(None) };
+        let (Input::Points, own) = (&*leaf.input, &leaf.projection) else { return Ok(None) };
         if own.method() == Method::Structured || matrix.nrows() != matrix.ncols() {
             return Ok(None);
         }

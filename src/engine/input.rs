@@ -17,8 +17,6 @@ pub(crate) enum Input {
     Linear(Linear),
     /// The logarithms of its coordinates.
     Logarithms(Logarithms),
-    /// Nothing: its coordinates are the exponents.
-    Coordinates,
 }
 
 /// z = Mu with u = x/ℓ and a matrix M for each side; exponents have the row term `inner` z·z + `outer` u·u.

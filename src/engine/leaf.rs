@@ -6,7 +6,6 @@ use ndarray::ArrayView2;
 use num_complex::Complex64;
 
 use super::bias::Bias;
-use super::coordinates;
 use super::input::{Input, Linear};
 use super::logarithms::Logarithms;
 use super::tile::GROUP_ROWS;
@@ -21,8 +20,8 @@ pub(crate) struct Leaf<T> {
     pub facts: Facts,
     /// g and c.
     pub input: Arc<Input>,
-    /// ω; none if the exponents are coordinates.
-    pub projection: Option<Arc<Projection<T>>>,
+    /// ω.
+    pub projection: Arc<Projection<T>>,
     /// β on each side.
     pub slopes: [Complex64; 2],
     /// a; none if it is 0 and β is 1.
@@ -50,30 +49,25 @@ pub(super) struct RowTerm {
 impl<T: Real> Leaf<T> {
     /// The projection if it is applied to the points themselves, so that other maps may share its result.
     pub fn shareable(&self) -> Option<&Arc<Projection<T>>> {
-        self.projection.as_ref().filter(|_| matches!(*self.input, Input::Points))
+        matches!(*self.input, Input::Points).then_some(&self.projection)
     }
 
     pub fn fill(&self, pass: Pass, x: PointsView<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
-        let (Input::Points, Some(projection)) = (&*self.input, &self.projection) else {
-            return x.densely(scratch, |x, scratch| self.fill_other(pass, x, tile, scratch));
-        };
-        pass.project(projection, x, tile, scratch);
-        self.finish(pass, tile, |_, squared_norm| {
-            let log = if squared_norm.is_finite() { self.row * squared_norm } else { f64::NAN };
-            RowTerm { log, phase: 0.0, reach: projection.bound(squared_norm) }
-        });
-    }
-
-    /// Fills a tile if something other than the points is projected, or nothing.
-    fn fill_other(&self, pass: Pass, x: ArrayView2<'_, T>, tile: &mut Tile<'_, T>, scratch: &mut Scratch<T>) {
-        match (&*self.input, &self.projection) {
-            (Input::Linear(linear), Some(projection)) => {
-                self.fill_linear(linear, projection, pass, x, tile, scratch);
+        let projection = &self.projection;
+        match &*self.input {
+            Input::Points => {
+                pass.project(projection, x, tile, scratch);
+                self.finish(pass, tile, |_, squared_norm| {
+                    let log = if squared_norm.is_finite() { self.row * squared_norm } else { f64::NAN };
+                    RowTerm { log, phase: 0.0, reach: projection.bound(squared_norm) }
+                });
             }
-            (Input::Logarithms(logarithms), Some(projection)) => {
+            Input::Linear(linear) => {
+                x.densely(scratch, |x, scratch| self.fill_linear(linear, projection, pass, x, tile, scratch));
+            }
+            Input::Logarithms(logarithms) => x.densely(scratch, |x, scratch| {
                 self.fill_powers(logarithms, projection, pass, x, tile, scratch);
-            }
-            _ => coordinates::fill(&self.lengthscale, pass.form, x, tile),
+            }),
         }
     }
 

@@ -15,7 +15,6 @@ mod batch;
 mod bias;
 mod conditioned;
 mod contract;
-mod coordinates;
 pub(crate) mod drive;
 mod fold;
 mod function;

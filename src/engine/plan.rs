@@ -76,7 +76,7 @@ impl<T: Real> Plan<T> {
 
     /// Whether most of the work is a product that threads can share among them.
     fn is_wide(&self) -> bool {
-        matches!(self, Plan::Leaf(leaf) if leaf.projection.as_ref().is_some_and(|own| own.is_wide()))
+        matches!(self, Plan::Leaf(leaf) if leaf.projection.is_wide())
     }
 
     /// Lets every leaf use the equal one of the projections `pool`, to which new ones are added with the number of leaves
@@ -85,7 +85,7 @@ impl<T: Real> Plan<T> {
         match self {
             Plan::Leaf(leaf) => {
                 let shareable = count && leaf.shareable().is_some();
-                let Some(own) = &mut leaf.projection else { return };
+                let own = &mut leaf.projection;
                 match pool.iter_mut().find(|(known, _)| known.same(own)) {
                     Some((known, uses)) => {
                         *own = known.clone();

@@ -222,36 +222,35 @@ impl NormalForm {
             return Ok(Plan::Conditioned(Conditioned::new(base, affine, lengthscale)?));
         }
         let projection = match (&self.input, omega) {
-            (Input::Coordinates, _) => None,
-            (Input::Points, Omega::Frequencies(omega)) => Some(match &self.stretch {
+            (Input::Points, Omega::Frequencies(omega)) => match &self.stretch {
                 None => Projection::new(omega.clone(), lengthscale.clone())?,
                 Some(factors) => Projection::new(stretched(omega, factors)?, lengthscale.clone())?,
-            }),
-            (_, Omega::Frequencies(omega)) => Some(Projection::new(omega.clone(), 1.0)?),
+            },
+            (_, Omega::Frequencies(omega)) => Projection::new(omega.clone(), 1.0)?,
             (_, Omega::Counts(counts)) => {
                 let rows = counts.rows().mapv(|count| count as f64);
-                Some(Projection::new(Frequencies::from_rows(rows)?, 1.0)?)
+                Projection::new(Frequencies::from_rows(rows)?, 1.0)?
             }
             (_, Omega::Draw(_) | Omega::DrawCounts(_)) => return Err(Error::NotDrawn),
             (_, Omega::None(_)) => return Err(Error::NoData { what: "a map" }),
         };
         let copies = self.lift.width() * if self.mirrored { 2 } else { 1 };
-        let m = projection.as_ref().map(|projection| projection.count());
+        let m = projection.count();
         let facts = Facts {
             symmetric: self.symmetric,
             non_negative: self.non_negative,
-            logarithms: self.lift.is_exponential() || m.is_none(),
-            ..Facts::new(omega.dim(), vec![m.map_or(omega.dim(), |m| m * copies)])
+            logarithms: self.lift.is_exponential(),
+            ..Facts::new(omega.dim(), vec![m * copies])
         };
         // A slope other than 1 is applied with the weights, so it needs some, even if all are 0.
         let sloped = self.slopes.iter().any(|slope| *slope != Complex64::ONE);
-        let weights = self.weights.or_else(|| sloped.then(|| vec![Complex64::ZERO; m.unwrap_or(0)]));
+        let weights = self.weights.or_else(|| sloped.then(|| vec![Complex64::ZERO; m]));
         let bias = weights.map(|weights| Bias::new(&weights));
-        let mean = m.map_or(0.0, |m| -0.5 * (m as f64).ln());
+        let mean = -0.5 * (m as f64).ln();
         Ok(Plan::Leaf(Leaf {
             facts,
             input: Arc::new(self.input),
-            projection: projection.map(Arc::new),
+            projection: Arc::new(projection),
             slopes: self.slopes,
             constant: self.constant + bias.as_ref().map_or(0.0, |bias| bias.top) + mean,
             bias: bias.map(Arc::new),

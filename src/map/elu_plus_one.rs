@@ -1,12 +1,16 @@
 //! [`EluPlusOne`]: the map of the linear transformer.
 
-use super::Omega;
-use super::definition::{Definition, NormalForm, Setting};
+use std::sync::Arc;
+
+use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
+
+use super::definition::{Definition, Setting};
+use super::{Facts, FeatureMap, Form, Omega, Side, Tile};
 use crate::Real;
 use crate::digest::identified;
-use crate::engine::{Input, Lift};
 use crate::error::{Error, Result, check_positive};
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, Lengthscale};
+use crate::numeric::{self, Isa};
 use crate::theory::Pair;
 
 /// The map elu(u) + 1 of the linear transformer: positive features without projection or randomness.
@@ -65,9 +69,9 @@ impl Definition for EluPlusOne {
         1
     }
 
-    fn form(&self, _: Setting<'_>) -> Result<NormalForm> {
-        let form = NormalForm::new(Lift::Exp, 0.0);
-        Ok(NormalForm { input: Input::Coordinates, non_negative: true, ..form })
+    fn features<T: Real>(&self, setting: Setting<'_>) -> Result<Option<Arc<dyn FeatureMap<T>>>> {
+        let (dim, lengthscale) = (setting.omega.dim(), setting.target.lengthscale().clone());
+        Ok(Some(Arc::new(OfCoordinates { dim, lengthscale })))
     }
 
     fn kernel<T: Real>(&self, _: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {
@@ -76,5 +80,82 @@ impl Definition for EluPlusOne {
 
     fn log_variance(&self, _: Setting<'_>, _: &[f64], _: &[f64], _: &Pair) -> Option<f64> {
         Some(f64::NEG_INFINITY)
+    }
+}
+
+/// elu(u) + 1 of the coordinates u = xₖ/ℓₖ of points in ℝᵈ.
+#[derive(Debug)]
+struct OfCoordinates {
+    dim: usize,
+    lengthscale: Lengthscale,
+}
+
+impl<T: Real> FeatureMap<T> for OfCoordinates {
+    fn facts(&self) -> Facts {
+        Facts::new(self.dim, vec![self.dim]).symmetric().non_negative().logarithms()
+    }
+
+    fn fill(&self, _: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) {
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let row = tile.row(i);
+            row.signs.fill(T::one());
+            row.log_scales[0] = match form {
+                Form::Values => self.values(x, row.values),
+                Form::Logarithms => self.logarithms(x, row.values),
+            };
+            if !self.squared_norm(x).is_finite() {
+                tile.poison(i);
+            }
+        }
+    }
+
+    fn pull_back(
+        &self,
+        _: Side,
+        x: ArrayView2<'_, T>,
+        cotangents: ArrayView2<'_, T>,
+        mut out: ArrayViewMut2<'_, T>,
+    ) -> bool {
+        for (i, (x, mut out)) in x.rows().into_iter().zip(out.rows_mut()).enumerate() {
+            let (shift, divisor) = self.factors(x);
+            let scale = if self.squared_norm(x).is_finite() { shift + divisor.ln() } else { f64::NAN };
+            for (k, u) in self.lengthscale.divide(x).enumerate() {
+                let slope = (u.min(0.0) - scale).exp() / self.lengthscale.at(k);
+                out[k] = T::narrow(cotangents[[i, k]].widen() * slope);
+            }
+        }
+        true
+    }
+}
+
+impl OfCoordinates {
+    fn squared_norm<T: Real>(&self, x: ArrayView1<'_, T>) -> f64 {
+        self.lengthscale.divide(x).map(|u| u * u).sum()
+    }
+
+    /// The exponent of the exponentials' common factor where all coordinates are negative, else 0; and the largest feature
+    /// otherwise, else 1.
+    fn factors<T: Real>(&self, x: ArrayView1<'_, T>) -> (f64, f64) {
+        let largest = self.lengthscale.divide(x).fold(f64::NEG_INFINITY, f64::max);
+        (T::saturated(largest.min(0.0)).widen(), 1.0 + largest.max(0.0))
+    }
+
+    /// Writes features divided by the largest; its logarithm.
+    fn values<T: Real>(&self, x: ArrayView1<'_, T>, values: &mut [T]) -> f64 {
+        let scaled = || self.lengthscale.divide(x);
+        let (shift, divisor) = self.factors(x);
+        values.iter_mut().zip(scaled()).for_each(|(v, u)| *v = T::saturated(u.min(0.0)));
+        numeric::exp_minus(Isa::best(), values, T::narrow(shift));
+        for (v, u) in values.iter_mut().zip(scaled()) {
+            *v = T::narrow((v.widen() + u.max(0.0)) / divisor);
+        }
+        shift + divisor.ln()
+    }
+
+    fn logarithms<T: Real>(&self, x: ArrayView1<'_, T>, values: &mut [T]) -> f64 {
+        let exponent = |u: f64| if u > 0.0 { u.ln_1p() } else { u };
+        let scaled = self.lengthscale.divide(x);
+        values.iter_mut().zip(scaled).for_each(|(v, u)| *v = T::saturated(exponent(u)));
+        0.0
     }
 }

@@ -61,7 +61,7 @@ impl<T: Real> Map<T> {
 }
 
 fn leaf_parts<T: Real>(leaf: &Leaf<T>, side: Side) -> Option<Parts> {
-    let (Input::Points, Some(projection), false) = (&*leaf.input, &leaf.projection, leaf.mirrored) else {
+    let (Input::Points, projection, false) = (&*leaf.input, &leaf.projection, leaf.mirrored) else {
         return None;
     };
     let mut weights = projection.frequencies().rows().into_owned();

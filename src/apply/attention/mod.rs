@@ -313,6 +313,8 @@ mod stored {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    use crate::sealed::{seal, unseal};
+
     use super::{Attention, KeyChoice, Map, Reading, Real};
 
     #[derive(Serialize, Deserialize)]
@@ -327,14 +329,14 @@ mod stored {
     impl<T: Real> Serialize for Attention<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let Attention { maps, reading, normalised, exact, .. } = self.clone();
-            StoredAttention { maps, reading, normalised, exact }.serialize(serializer)
+            seal::<T, S>(&StoredAttention { maps, reading, normalised, exact }, serializer)
         }
     }
 
     impl<'de, T: Real> Deserialize<'de> for Attention<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
             let StoredAttention { maps, reading, normalised, exact } =
-                StoredAttention::deserialize(deserializer)?;
+                unseal::<T, StoredAttention<T>, D>(deserializer)?;
             let whole = Attention::signed(maps).map_err(D::Error::custom)?;
             let positive = reading.factor > 0.0 && reading.factor.is_finite();
             if !(positive && reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {

@@ -237,6 +237,8 @@ mod stored {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    use crate::sealed::{seal, unseal};
+
     use super::{Attention, CausalState, Head, HeadBuffers, Real};
 
     #[derive(Serialize, Deserialize)]
@@ -250,13 +252,13 @@ mod stored {
     impl<T: Real> Serialize for CausalState<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let CausalState { attention, shape, heads, .. } = self.clone();
-            StoredState { attention, shape, heads }.serialize(serializer)
+            seal::<T, S>(&StoredState { attention, shape, heads }, serializer)
         }
     }
 
     impl<'de, T: Real> Deserialize<'de> for CausalState<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let StoredState { attention, shape, heads } = StoredState::deserialize(deserializer)?;
+            let StoredState { attention, shape, heads } = unseal::<T, StoredState<T>, D>(deserializer)?;
             let [batch, count, d_v] = shape;
             let maps = attention.maps.len();
             let features = |i: usize| attention.setup(i % count).program.width();

@@ -9,6 +9,7 @@ use super::sums::NormalSums;
 use super::{Ridge, RidgeStatistics, Standardisation};
 use crate::Real;
 use crate::map::Map;
+use crate::sealed::{seal, unseal};
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "RidgeStatistics", bound = "")]
@@ -24,14 +25,14 @@ struct StoredRidgeStatistics<T: Real> {
 impl<T: Real> Serialize for RidgeStatistics<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let RidgeStatistics { map, inputs, intercept, sums, rows, next } = self.clone();
-        StoredRidgeStatistics { map, inputs, intercept, sums, rows, next }.serialize(serializer)
+        seal::<T, S>(&StoredRidgeStatistics { map, inputs, intercept, sums, rows, next }, serializer)
     }
 }
 
 impl<'de, T: Real> Deserialize<'de> for RidgeStatistics<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let StoredRidgeStatistics { map, inputs, intercept, sums, rows, next } =
-            StoredRidgeStatistics::<T>::deserialize(deserializer)?;
+            unseal::<T, StoredRidgeStatistics<T>, D>(deserializer)?;
         let targets = sums.cross.len().saturating_sub(1);
         let new = RidgeStatistics::new(map, targets).map_err(D::Error::custom)?;
         if !sums.fit::<T>(targets, new.map.feature_dim()) {
@@ -61,13 +62,13 @@ struct StoredRidge<T: Real> {
 impl<T: Real> Serialize for Ridge<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Ridge { map, inputs, weights, intercepts } = self.clone();
-        StoredRidge { map, inputs, weights, intercepts: intercepts.to_vec() }.serialize(serializer)
+        seal::<T, S>(&StoredRidge { map, inputs, weights, intercepts: intercepts.to_vec() }, serializer)
     }
 }
 
 impl<'de, T: Real> Deserialize<'de> for Ridge<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let StoredRidge { map, inputs, weights, intercepts } = StoredRidge::<T>::deserialize(deserializer)?;
+        let StoredRidge { map, inputs, weights, intercepts } = unseal::<T, StoredRidge<T>, D>(deserializer)?;
         let finite = weights.iter().chain(&intercepts).all(|v| v.is_finite());
         if !finite || intercepts.is_empty() || weights.dim() != (intercepts.len(), map.feature_dim()) {
             return Err(D::Error::custom("weights of another shape than that of the map and the targets"));
@@ -84,6 +85,8 @@ mod classifier {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+    use crate::sealed::{seal, unseal};
+
     use super::super::calibration::Calibration;
     use super::super::{Ridge, RidgeClassifier};
     use crate::Real;
@@ -98,13 +101,13 @@ mod classifier {
     impl<T: Real> Serialize for RidgeClassifier<T> {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let RidgeClassifier { model, calibration } = self.clone();
-            StoredClassifier { model, calibration }.serialize(serializer)
+            seal::<T, S>(&StoredClassifier { model, calibration }, serializer)
         }
     }
 
     impl<'de, T: Real> Deserialize<'de> for RidgeClassifier<T> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let StoredClassifier { model, calibration } = StoredClassifier::<T>::deserialize(deserializer)?;
+            let StoredClassifier { model, calibration } = unseal::<T, StoredClassifier<T>, D>(deserializer)?;
             let classes = model.intercepts.len();
             if calibration.as_ref().is_some_and(|calibration| !calibration.fits(classes)) {
                 return Err(D::Error::custom("a calibration for another number of classes than the model's"));

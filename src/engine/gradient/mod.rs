@@ -183,26 +183,13 @@ fn of_conditioned<T: Real>(
 
 fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: PulledRows<'_, T>, scratch: &mut Scratch<T>) -> Array2<f64> {
     let features = features(leaf, rows.side, rows.x.view(), scratch);
-    match (&*leaf.input, &leaf.projection) {
-        (Input::Logarithms(logarithms), Some(projection)) => {
+    let projection = &leaf.projection;
+    match &*leaf.input {
+        Input::Logarithms(logarithms) => {
             powers::gradient(leaf, logarithms, projection, rows, &features, scratch)
         }
-        (_, Some(projection)) => exponents::gradient(leaf, projection, rows, &features, scratch),
-        (_, None) => of_coordinates(leaf, rows, &features),
+        _ => exponents::gradient(leaf, projection, rows, &features, scratch),
     }
-}
-
-/// Gradients of features elu(u) + 1.
-fn of_coordinates<T: Real>(leaf: &Leaf<T>, rows: PulledRows<'_, T>, features: &Batch<T>) -> Array2<f64> {
-    let mut out = Array2::zeros(rows.x.dim());
-    for (i, mut out) in out.rows_mut().into_iter().enumerate() {
-        let scale = features.row(i).log_scales[0];
-        for (k, u) in leaf.lengthscale.divide(rows.x.row(i)).enumerate() {
-            let slope = (u.min(0.0) - scale).exp() / leaf.lengthscale.at(k);
-            out[k] = rows.cotangents[[i, k]].widen() * slope;
-        }
-    }
-    out
 }
 
 /// The features of a plan.
