@@ -167,3 +167,73 @@ impl Identify for Own {
         digest.text(&self.text);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::frequency::{
+        Antithetic, Givens, Hadamard, Halton, Independent, Orthogonal, Partial, Product, RotationLaw,
+        Simplex, SimplexPlus, Sobol,
+    };
+    use crate::kernel::{Cauchy, Smoothness};
+
+    /// Streams and stored identities follow from these: a change here is a change of both.
+    #[test]
+    fn identities_are_pinned() {
+        let of = |coupling: AnyCoupling| Draw::new(3, 4, coupling);
+        let hadamard = Hadamard::default();
+        let with = |radii| Draw { radii, ..of(Independent.into()) };
+        let pinned = [
+            (of(Independent.into()), ""),
+            (of(Orthogonal.into()), ""),
+            (of(Simplex::default().into()), ""),
+            (of(Simplex::default().with_partial(Partial::Truncated).into()), ""),
+            (of(Simplex::on(RotationLaw::Hadamard(hadamard)).into()), ""),
+            (of(Simplex::on(RotationLaw::Givens(Givens::default())).into()), ""),
+            (of(SimplexPlus::default().into()), ""),
+            (of(hadamard.into()), ""),
+            (of(Givens::default().into()), ""),
+            (of(Givens::default().with_rounds(3).into()), ""),
+            (of(Halton.into()), ""),
+            (of(Sobol.into()), ""),
+            (of(Product(Cauchy).into()), ""),
+            (of(Halton.with_marginal(Cauchy).into()), ""),
+            (of(Sobol.with_marginal(Cauchy).into()), ""),
+            (of(Antithetic(Independent).into()), ""),
+            (with(Radius::RootDim), ""),
+            (with(Radius::Matern(Smoothness::Half)), ""),
+            (with(Radius::Matern(Smoothness::ThreeHalves)), ""),
+            (with(Radius::Matern(Smoothness::FiveHalves)), ""),
+            (with(Radius::RationalQuadratic { alpha: 1.5 }), ""),
+            (with(Radius::Cauchy), ""),
+            (with(Radius::Other), ""),
+            (with(Radius::OtherProduct), ""),
+            (with(Radius::Unstated), ""),
+            (Draw::new(4, 4, Independent), ""),
+            (Draw::new(3, 5, Independent), ""),
+            (of(Independent.into()).with_stream(1), ""),
+        ];
+        for (draw, identity) in &pinned {
+            assert_eq!(format!("{:016x}", Digest::of(draw)), *identity, "{draw:?}");
+        }
+    }
+
+    /// Drawn frequencies are identified by draw and seed, given ones by numbers and law; numbers have a checksum.
+    #[test]
+    fn provenance_is_identity() {
+        let omega = Draw::new(3, 4, Orthogonal).of_seed(7).unwrap();
+        assert_eq!(format!("{:016x}", Digest::of(&omega)), "");
+        let again = Draw::new(3, 4, Orthogonal).of_seed(7).unwrap();
+        assert!(omega.same_draw(&again) && omega.checksum() == again.checksum());
+        let other = Draw::new(3, 4, Orthogonal).of_seed(8).unwrap();
+        assert!(!omega.same_draw(&other) && omega.checksum() != other.checksum());
+        let rows = || ndarray::arr2(&[[0.5, -1.0], [2.0, 0.25]]);
+        let given = Frequencies::from_rows(rows()).unwrap();
+        assert_eq!(format!("{:016x}", Digest::of(&given)), "");
+        let stated = Frequencies::from_parts(rows(), Law::independent(2)).unwrap();
+        assert!(given.same_draw(&stated) && given.checksum() == stated.checksum());
+        assert_ne!(Digest::of(&given), Digest::of(&stated));
+        let copied = Frequencies::from_parts(omega.rows().into_owned(), omega.law().clone()).unwrap();
+        assert!(!copied.same_draw(&omega) && copied.checksum() == omega.checksum());
+    }
+}

@@ -31,9 +31,9 @@ impl Spectrum<'_> {
 /// The law of the radii ‖ω‖.
 ///
 /// With uniform directions the law of the radii determines an isotropic kernel: `Radii` choose the kernel, and a
-/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Chi`](super::Chi) belongs to the
-/// Gaussian and the softmax kernel, [`RootDim`](super::RootDim) to the regularised softmax kernel, a
-/// [`Smoothness`] to a Matérn kernel, and [`RationalQuadratic`](super::RationalQuadratic) to the kernel of that name.
+/// [`Coupling`](crate::frequency::Coupling) chooses the directions. [`Chi`] belongs to the
+/// Gaussian and the softmax kernel, [`RootDim`] to the regularised softmax kernel, a
+/// [`Smoothness`] to a Matérn kernel, and [`RationalQuadratic`] to the kernel of that name.
 /// Implement this trait for another isotropic kernel.
 ///
 /// # Example

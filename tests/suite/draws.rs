@@ -1,14 +1,18 @@
 //! Draws: pinned streams, the law of radii, orthogonality, refusals.
 
-use crate::common::{couplings, couplings_from_two_dimensions, frequencies, normal_cdf, quasi_couplings};
+use std::collections::HashSet;
+
+use crate::common::{
+    approximate_couplings, couplings, couplings_from_two_dimensions, frequencies, normal_cdf, quasi_couplings,
+};
 use approx::assert_abs_diff_eq;
 use ndarray::Array2;
 use rand::Rng;
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Partial, Rows,
-    Simplex, SimplexPlus, Sobol, draw,
+    Antithetic, AnyCoupling, Coupling, Draw, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal,
+    Partial, Product, RotationLaw, Rows, Simplex, SimplexPlus, Sobol, draw, draw_with,
 };
-use random_features::kernel::{Radii, Radius};
+use random_features::kernel::{Cauchy, Chi, Radii, Radius, RootDim, Smoothness};
 use random_features::theory::{BlockLaw, Dependence, Law, Run};
 use random_features::{Error, rng};
 
@@ -129,6 +133,173 @@ fn any_generator_draws_the_same() {
     assert_eq!(frequencies(5, 9, &Orthogonal, word), drawn);
     assert_ne!(seeded, drawn);
     assert_ne!(frequencies(5, 9, &Orthogonal, 8), seeded);
+}
+
+/// The law and the padded dimension of a draw are known before it is drawn, for every coupling, and rows have the angles
+/// that it states.
+#[test]
+fn laws_are_known_before_drawing() {
+    let all = couplings_from_two_dimensions().into_iter().chain(quasi_couplings());
+    let products: [Box<dyn Coupling>; 5] = [
+        Box::new(Product(Cauchy)),
+        Box::new(Halton.with_marginal(Cauchy)),
+        Box::new(Sobol.with_marginal(Cauchy)),
+        Box::new(SimplexPlus::on(RotationLaw::Hadamard(Hadamard::default()))),
+        Box::new(SimplexPlus::on(RotationLaw::Givens(Givens::default()))),
+    ];
+    let mut named = 0;
+    for coupling in all.chain(approximate_couplings()).chain(products) {
+        for (d, m) in [(2, 1), (2, 2), (3, 7), (5, 5), (5, 13), (16, 16), (17, 100)] {
+            for radii in [&Chi as &dyn Radii, &RootDim, &Smoothness::Half] {
+                let omega = draw_with(d, m, coupling.as_ref(), radii, 3).unwrap();
+                assert_eq!(omega.law().len(), m);
+                check_angles(&omega);
+                let Some(recipe) = coupling.recipe() else { continue };
+                let mut draw = Draw::new(d, m, recipe);
+                draw.radii = radii.law();
+                assert_eq!((&draw.law(), draw.padded_dim()), (omega.law(), omega.padded_dim()), "{draw:?}");
+                assert_eq!(draw.of_seed(3).unwrap(), omega, "{draw:?}");
+                named += 1;
+            }
+        }
+    }
+    // All but the pairs of pairs.
+    assert_eq!(named, 7 * 3 * (8 + 3 + 9 + 5 - 1));
+    // Nothing is drawn, and nothing grows with m.
+    let huge = Draw::new(64, usize::MAX, Antithetic(Orthogonal)).law();
+    assert_eq!((huge.len(), huge.runs().len()), (usize::MAX, 2));
+}
+
+/// Rows of a block are at the angles that the law states for them.
+fn check_angles(omega: &Frequencies) {
+    let (rows, mut start) = (omega.rows(), 0);
+    let cosine = |i: usize, j: usize| {
+        let (a, b) = (rows.row(i), rows.row(j));
+        a.dot(&b) / (a.dot(&a) * b.dot(&b)).sqrt()
+    };
+    for block in omega.law().runs().iter().flat_map(|run| vec![&run.block; run.count]) {
+        let expected = match block.dependence {
+            Dependence::Orthogonal => Some(0.0),
+            Dependence::Angle { cos } => Some(cos),
+            _ => None,
+        };
+        for (i, j) in (0..block.size).flat_map(|i| (0..i).map(move |j| (i, j))) {
+            let found = cosine(start + i, start + j);
+            if block.antithetic && i % 2 == 1 && j == i - 1 {
+                assert_eq!(rows.row(start + i), -&rows.row(start + j));
+            } else if let Some(cos) = expected {
+                let sign = if block.antithetic && (i + j) % 2 == 1 { -1.0 } else { 1.0 };
+                assert!((found - sign * cos).abs() < 1e-12, "{block:?}: {found}");
+            }
+        }
+        start += block.size;
+    }
+}
+
+/// Draws of one seed that differ in anything share no numbers; equal ones are equal to the bit, however they are asked for.
+#[test]
+fn unequal_draws_share_no_numbers() {
+    let seed = 5;
+    let first = |draw: &Draw| draw.of_seed(seed).unwrap().squared_norms()[0].to_bits();
+    let hadamard = Hadamard::default();
+    let couplings: Vec<AnyCoupling> = vec![
+        Independent.into(),
+        Orthogonal.into(),
+        Simplex::default().into(),
+        Simplex::default().with_partial(Partial::Truncated).into(),
+        Simplex::on(RotationLaw::Hadamard(hadamard)).into(),
+        Simplex::on(RotationLaw::Givens(Givens::default())).into(),
+        SimplexPlus::default().into(),
+        SimplexPlus::default().with_passes(2).into(),
+        hadamard.into(),
+        hadamard.with_rounds(2).into(),
+        Givens::default().into(),
+        Givens::default().with_rounds(18).into(),
+        Halton.into(),
+        Sobol.into(),
+        Product(Cauchy).into(),
+        Halton.with_marginal(Cauchy).into(),
+        Sobol.with_marginal(Cauchy).into(),
+        Antithetic(Independent).into(),
+        Antithetic(Orthogonal).into(),
+        Antithetic(Halton).into(),
+    ];
+    let mut norms = HashSet::new();
+    for coupling in couplings {
+        for (d, m) in [(8, 64), (8, 32), (8, 1), (9, 64)] {
+            for stream in [0, 1, 1 << 63] {
+                for radii in [Radius::Chi, Radius::Matern(Smoothness::Half)] {
+                    let mut draw = Draw::new(d, m, coupling).with_stream(stream);
+                    draw.radii = radii;
+                    assert!(norms.insert(first(&draw)), "{draw:?}");
+                    assert_eq!(draw.of_seed(seed).unwrap(), draw.of_seed(seed).unwrap());
+                }
+            }
+        }
+    }
+    let omega = Draw::new(8, 64, Orthogonal).with_radii(RootDim).of_seed(seed).unwrap();
+    assert_eq!(Orthogonal.with_radii(RootDim).draw(8, 64, seed).unwrap(), omega);
+    assert_eq!(draw_with(8, 64, &Orthogonal, &RootDim, seed).unwrap(), omega);
+    assert_eq!(draw(8, 64, &Box::new(Orthogonal.with_radii(RootDim)), seed).unwrap(), omega);
+    let pairs = Draw::new(8, 64, Antithetic(Orthogonal)).with_radii(RootDim).of_seed(seed).unwrap();
+    assert_eq!(Antithetic(Orthogonal.with_radii(RootDim)).draw(8, 64, seed).unwrap(), pairs);
+    assert!(pairs.law().runs().iter().all(|run| run.block.radius == Radius::RootDim && run.block.antithetic));
+    // The first radii win: a coupling that has its own ignores others.
+    assert_eq!(Orthogonal.with_radii(RootDim).with_radii(Chi).draw(8, 64, seed).unwrap(), omega);
+}
+
+/// Rows of another coupling, of which a parameter says nothing but its own stream.
+#[derive(Debug)]
+struct Own(#[expect(dead_code, reason = "its text counts")] u8);
+
+impl Coupling for Own {
+    fn capacity(&self, d: usize) -> usize {
+        Independent.capacity(d)
+    }
+
+    fn draw_block(
+        &self,
+        d: usize,
+        size: usize,
+        radii: &dyn Radii,
+        rng: &mut dyn Rng,
+    ) -> random_features::Result<Rows> {
+        Independent.draw_block(d, size, radii, rng)
+    }
+}
+
+/// Radii of one's own.
+#[derive(Debug)]
+struct Ones;
+
+impl Radii for Ones {
+    fn draw(&self, _: usize, count: usize, _: &mut dyn Rng) -> random_features::Result<Vec<f64>> {
+        Ok(vec![1.0; count])
+    }
+}
+
+/// Couplings and radii of one's own have streams of their own, and their draws are numbers that were given.
+#[test]
+fn own_couplings_are_kept_apart() {
+    let draws = [
+        Own(0).draw(3, 4, 7).unwrap(),
+        Own(1).draw(3, 4, 7).unwrap(),
+        Own(0).draw(3, 5, 7).unwrap(),
+        Own(0).draw(3, 4, 8).unwrap(),
+        Own(0).with_radii(Ones).draw(3, 4, 7).unwrap(),
+        Independent.with_radii(Ones).draw(3, 4, 7).unwrap(),
+        draw_with(3, 4, &Independent, &Ones, 7).unwrap(),
+        Independent.draw(3, 4, 7).unwrap(),
+    ];
+    let entries: HashSet<u64> = draws.iter().map(|omega| omega.rows()[[0, 0]].to_bits()).collect();
+    assert_eq!(entries.len(), draws.len());
+    let named = |omega: &Frequencies| omega.provenance().draw().is_some();
+    assert_eq!(draws.iter().filter(|omega| named(omega)).count(), 1);
+    assert_eq!(draws[0], Own(0).draw(3, 4, 7).unwrap());
+    assert_eq!(*draws[0].law(), Law::blocks(4, 4, Dependence::Unknown, Radius::Chi));
+    assert_eq!(*draws[4].law(), Law::blocks(4, 4, Dependence::Unknown, Radius::Other));
+    assert_eq!(*draws[5].law(), Law::blocks(4, 4, Dependence::Independent, Radius::Other));
+    assert!(draws[6].rows().rows().into_iter().all(|row| (row.dot(&row) - 1.0).abs() < 1e-14));
 }
 
 /// The distribution function of χ² with 2 or 4 degrees of freedom, which are elementary.

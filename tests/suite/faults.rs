@@ -6,7 +6,7 @@ use crate::common::{Sample, couplings_from_two_dimensions, frequencies, points, 
 use ndarray::{Array1, Axis, s};
 use random_features::frequency::structured::Rotation;
 use random_features::frequency::{Coupling, Givens, Hadamard, Independent, Orthogonal, SimplexPlus, draw};
-use random_features::{Positive, Side, Trigonometric, rng_of_step};
+use random_features::{Positive, Side, Trigonometric, rng, rng_of_step};
 
 const LIMIT: f64 = 4.5;
 
@@ -128,7 +128,7 @@ fn redraws_depend_on_the_step_alone() {
         assert_eq!(at(i as u64), steps[i]);
         assert!((0..i).all(|j| steps[i] != steps[j]));
     }
-    assert_eq!(steps[0], frequencies(4, 6, &Orthogonal, 9));
+    assert_eq!(steps[0], draw(4, 6, &Orthogonal, &mut rng(9)).unwrap());
     // Streams of steps are independent: products of first entries of neighbouring steps have mean 0.
     let first: Vec<f64> = (0..20_000)
         .map(|step| draw(1, 1, &Independent, &mut rng_of_step(9, step)).unwrap().rows()[[0, 0]])

@@ -16,7 +16,7 @@ use random_features::theory::{Law, Pair, coefficient};
 use random_features::{Error, Hyperbolic, Map, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng};
 
 const LIMIT: f64 = 4.5;
-const DRAWS: u64 = 20_000;
+const DRAWS: u64 = 30_000;
 
 fn omega(d: usize, m: usize, seed: u64) -> random_features::frequency::Frequencies {
     frequencies(d, m, &Independent, seed)
@@ -548,4 +548,35 @@ fn kernels_are_named_where_they_are_estimated() {
     let dependent = sum(angular(1), maps(1), maps(2));
     assert!(dependent.kernel().is_none());
     assert!(dependent.log_variance(&point(3, 1, 0.5), &point(3, 2, 0.5)).unwrap().is_none());
+}
+
+/// Parts of one seed that differ in m or coupling are independent: estimates have the mean and the variance that the
+/// closed form states for independent parts. With parts that share their first numbers the mean of the first case would
+/// be 14 % off. Ten z-scores beyond 4.5: false alarms below 7e-5.
+#[test]
+fn parts_of_one_seed_are_independent() {
+    let d = 3;
+    let (x, y) = (point::<f64>(d, 1, 0.5), point::<f64>(d, 5, 0.4));
+    let exact = x.dot(&y).exp();
+    let simplex: &dyn Coupling = &Simplex::default();
+    // Couplings and sizes of the bases and of the coefficient.
+    let cases: [[(&dyn Coupling, usize); 3]; 4] = [
+        [(&Independent, 1), (&Independent, 2), (&Orthogonal, 1)],
+        [(&Independent, 2), (&Independent, 3), (&Independent, 1)],
+        [(&Orthogonal, 3), (simplex, 3), (&Independent, 2)],
+        [(&Antithetic(Independent), 2), (&Orthogonal, 2), (&Independent, 2)],
+    ];
+    for case in cases {
+        let make = |seed: u64| {
+            let [first, second, tau] = case.map(|(coupling, m)| frequencies(d, m, coupling, seed));
+            Hybrid::<Map<f64>>::angular(Bases::independent(first, second), tau).unwrap()
+        };
+        unbiased(&format!("{case:?}"), make, (&x, &y), exact, (2 * DRAWS, LIMIT));
+    }
+    let make = |seed: u64| {
+        let [first, second, tau] = [2, 3, 4].map(|m| frequencies(d, m, &Orthogonal, seed));
+        let coefficient = Coefficient::gaussian(tau, GaussianWeight { sigma: 0.8, r: 0.9 }).unwrap();
+        Hybrid::<Map<f64>>::bipolar(Bases::independent(first, second), coefficient, softmax()).unwrap()
+    };
+    unbiased("gaussian coefficient", make, (&x, &y), exact, (2 * DRAWS, LIMIT));
 }

@@ -162,7 +162,7 @@ fn laws_with_a_name_are_drawn_by_it() {
     same(Draw::new(3, 9, sobol), sobol.draw(3, 9, 5).unwrap());
     let halton = Antithetic(Halton.with_marginal(Cauchy));
     same(Draw::new(3, 9, halton), halton.draw(3, 9, 5).unwrap());
-    let of = |radii: &dyn Radii| draw_with(3, 9, &Orthogonal, radii, &mut rng(5)).unwrap();
+    let of = |radii: &dyn Radii| draw_with(3, 9, &Orthogonal, radii, 5).unwrap();
     same(Draw::new(3, 9, Orthogonal), of(&Chi));
     same(Draw::new(3, 9, Orthogonal).with_radii(RootDim), of(&RootDim));
     same(Draw::new(3, 9, Orthogonal).with_radii(Smoothness::Half), of(&Smoothness::Half));

@@ -25,7 +25,7 @@ use random_features::{
 };
 
 const LIMIT: f64 = 4.5;
-const DRAWS: u64 = 20_000;
+const DRAWS: u64 = 30_000;
 
 /// Draws maps and compares their estimates with the exact kernel and, where there is one, the closed-form variance,
 /// which must be there if `known`.

@@ -12,9 +12,9 @@ use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal,
 use random_features::data::{Clustering, Statistics};
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
-    Antithetic, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard, Halton,
-    Independent, Orthogonal, Partial, Rates, RotationLaw, Simplex, SimplexPlus, Sobol, draw_geometric,
-    draw_poisson, draw_with,
+    Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Givens, Hadamard,
+    Halton, Independent, Orthogonal, Partial, Rates, RotationLaw, Simplex, SimplexPlus, Sobol,
+    draw_geometric, draw_poisson, draw_with,
 };
 use random_features::kernel::{
     Activation, ActivationKernel, Angular, Gaussian, Lengthscale, Matern, Radii, Radius, RegularisedSoftmax,
@@ -120,6 +120,64 @@ fn counts_and_laws_survive() {
     survives(&Law::of_blocks((1..200).map(|k| block(-1.0 / f64::from(k)))));
     survives(&Law::orthogonal(3, 7).with_radius(Radius::Other));
     survives(&Law::unknown(5));
+    let tall = Law::orthogonal(3, usize::MAX);
+    survives(&tall).into_iter().for_each(|read| assert_eq!(read, tall));
+}
+
+/// Counts of blocks that are 0 or overflow, draws that do not fit their numbers, damaged numbers, and pairs of pairs.
+#[test]
+fn stored_draws_are_what_they_say() {
+    let law = to_value(Law::orthogonal(3, 7)).unwrap();
+    let with = |run: usize, name: &str, number: u64| {
+        let mut law = law.clone();
+        let place = if name == "count" { &mut law[run][name] } else { &mut law[run]["block"][name] };
+        *place = json!(number);
+        from_value::<Law>(law)
+    };
+    assert_eq!(with(0, "count", 2).unwrap(), Law::orthogonal(3, 7));
+    for (run, name, number) in
+        [(0, "count", 0), (1, "size", 0), (0, "count", u64::MAX / 2), (0, "size", u64::MAX)]
+    {
+        assert!(with(run, name, number).unwrap_err().to_string().contains("law"), "{name} {number}");
+    }
+    // Listed blocks are counted, unless there are too many.
+    let run = |count: u64| json!({ "block": law[0]["block"], "count": count });
+    assert_eq!(from_value::<Law>(json!([run(1), run(1)])).unwrap(), Law::orthogonal(3, 6));
+    let half = u64::MAX / 6 + 1;
+    assert!(from_value::<Law>(json!([run(half), run(half)])).is_err());
+
+    let omega = Orthogonal.draw(3, 7, 5).unwrap();
+    for read in survives(&omega) {
+        assert_eq!(read.provenance(), omega.provenance());
+    }
+    let stored = to_value(&omega).unwrap();
+    let error = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut stored = stored.clone();
+        change(&mut stored);
+        from_value::<Frequencies>(stored).unwrap_err().to_string()
+    };
+    assert!(error(&|stored| stored["origin"]["draw"]["m"] = json!(8)).contains("that of their draw"));
+    assert!(error(&|stored| stored["origin"]["draw"]["d"] = json!(4)).contains("that of their draw"));
+    let other = to_value(Draw::new(3, 7, Independent)).unwrap();
+    assert!(error(&|stored| stored["origin"]["draw"] = other.clone()).contains("that of their draw"));
+    let sphere = to_value(Draw::new(3, 7, Orthogonal).with_radii(RootDim)).unwrap();
+    assert!(error(&|stored| stored["origin"]["draw"] = sphere.clone()).contains("that of their draw"));
+    assert!(error(&|stored| stored["form"][1]["data"][2] = json!("0.5")).contains("were stored"));
+    let counts = DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).of_seed(5).unwrap();
+    let stored = to_value(&counts).unwrap();
+    let error = |name: &str, value: serde_json::Value| {
+        let mut stored = stored.clone();
+        stored[name] = value;
+        from_value::<Counts>(stored).unwrap_err().to_string()
+    };
+    assert!(error("law", json!(["geometric", "0.2"])).contains("that of their draw"));
+    assert!(error("checksum", json!(1)).contains("were stored"));
+
+    let pairs = json!(["antithetic", ["antithetic", ["orthogonal", null]]]);
+    let refused = from_value::<AnyCoupling>(pairs).unwrap_err().to_string();
+    assert!(refused.contains("“antithetic” is not the name of a coupling"), "{refused}");
+    let deep = [b"\x0aantithetic".as_slice(); 200_000].concat();
+    assert!(postcard::from_bytes::<AnyCoupling>(&deep).is_err());
 }
 
 #[test]

@@ -7,7 +7,8 @@ use crate::common::{
 use ndarray::{Array1, Array2, s};
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
-    Antithetic, Coupling, Frequencies, Givens, Hadamard, RotationLaw, Simplex, SimplexPlus, draw, draw_with,
+    Antithetic, Coupling, Frequencies, Givens, Hadamard, RotationLaw, Rows, Simplex, SimplexPlus, draw,
+    draw_with,
 };
 use random_features::kernel::{Chi, Kernel, Radii, RegularisedSoftmax, RootDim};
 use random_features::projection::{Method, Projection};
@@ -206,9 +207,11 @@ fn simplices_placed_by_radii_take_fast_rotations() {
                 (block.sum_axis(ndarray::Axis(0)), block.map_axis(ndarray::Axis(1), |w| w.dot(&w).sqrt()));
             assert!(sum.dot(&sum).sqrt() < 1e-2 * norms.sum(), "{rotation:?}: {}", sum.dot(&sum).sqrt());
         }
-        let haar = SimplexPlus::default().draw(16, 16, 4).unwrap();
-        let radii = |omega: &Frequencies| omega.squared_norms()[..16].to_vec();
-        assert!(radii(&omega).iter().zip(radii(&haar)).all(|(a, b)| (a - b).abs() < 1e-12));
+        // Radii are drawn before the rotation.
+        let block = SimplexPlus::on(rotation).draw_block(16, 16, &Chi, &mut rng(4)).unwrap();
+        let Rows::Dense(rows) = block else { panic!("{block:?}") };
+        let radii = Chi.draw(16, 16, &mut rng(4)).unwrap();
+        assert!(rows.rows().into_iter().zip(radii).all(|(row, r)| (row.dot(&row) - r * r).abs() < 1e-12));
         assert!(Positive.softmax::<f64>(omega).unwrap().kernel().is_some());
     }
     // Cut rows have no norm √d any more, so nothing is claimed of their kernel.
@@ -480,8 +483,9 @@ fn radii_are_those_of_the_padded_dimension() {
     let omega = draw_with(5, 8, &Hadamard::default(), &RootDim, &mut rng(1)).unwrap();
     assert!(omega.structured().unwrap().blocks()[0].radii.iter().all(|r| *r == 4.0));
     let lengths = Chi.draw(16, 8, &mut rng(1)).unwrap();
-    let omega = draw(5, 8, &Hadamard::default(), &mut rng(1)).unwrap();
-    assert_eq!(omega.structured().unwrap().blocks()[0].radii, lengths);
+    let block = Hadamard::default().draw_block(5, 8, &Chi, &mut rng(1)).unwrap();
+    let Rows::Structured { padded: 16, block } = block else { panic!("{block:?}") };
+    assert_eq!(block.radii, lengths);
 }
 
 /// Laws say which draws are approximate: those whose directions come from fast rotations, but rotations of the plane.

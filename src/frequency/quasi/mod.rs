@@ -6,9 +6,6 @@
 //!
 //! (0, 1) is divided into 2⁶⁴ equal cells. A coordinate is the integer index of a cell until Φ⁻¹ is taken at its
 //! centre, so that shifts and scrambling are exact and no coordinate is 0 or 1.
-//!
-//! The direction numbers of [`Sobol`] are those of S. Joe and F. Y. Kuo, copyright 2008, under the terms in
-//! `JOE_KUO_LICENSE.txt` beside this file, which a program that contains them must reproduce.
 
 mod cells;
 mod halton;

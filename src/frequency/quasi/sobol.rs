@@ -45,6 +45,10 @@ use crate::theory::BlockLaw;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
+/// # Licence
+/// The direction numbers are those of S. Joe and F. Y. Kuo, copyright 2008, under the terms in
+/// `src/frequency/quasi/JOE_KUO_LICENSE.txt`, which a program that contains them must reproduce.
+///
 /// # References
 /// Sobol, *On the distribution of points in a cube and the approximate evaluation of integrals*; Joe and Kuo,
 /// *Constructing Sobol sequences with better two-dimensional projections*; Owen, *Randomly permuted
