@@ -211,7 +211,14 @@ impl serde::Serialize for Identity {
 impl<'de> serde::Deserialize<'de> for Identity {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        let identity: Identity = text.parse().map_err(serde::de::Error::custom)?;
+        // As it is written, so that no damage goes unnoticed.
+        let exact = identity.to_string() == text;
+        if exact {
+            Ok(identity)
+        } else {
+            Err(serde::de::Error::custom("an identity has 16 hexadecimal digits"))
+        }
     }
 }
 

@@ -50,7 +50,11 @@ pub(crate) fn seal<K: Scalar, S: Serializer>(
     data: &impl Serialize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let checksum = Checksum::of(data).map_err(serde::ser::Error::custom)?;
+    let Ok(checksum) = Checksum::of(data) else {
+        // The format gives the reason, which the binary form of the checksum does not keep.
+        data.serialize(serializer)?;
+        return Err(serde::ser::Error::custom("data without a binary form cannot be stored"));
+    };
     Sealed { version: VERSION, scalar: K::NAME.into(), checksum, data }.serialize(serializer)
 }
 
@@ -68,8 +72,11 @@ where
     if scalar != expected {
         return Err(Error::custom(format!("this was stored for {scalar}, but must be for {expected}")));
     }
-    if checksum != Checksum::of(&data).map_err(Error::custom)? {
-        return Err(Error::custom("the data are not those that were stored: their checksum differs"));
+    let found = Checksum::of(&data).map_err(Error::custom)?;
+    if checksum != found {
+        let message =
+            format!("the checksum of the data is {}, but that of what was stored {}", found.0, checksum.0);
+        return Err(Error::custom(message));
     }
     Ok(data)
 }

@@ -184,34 +184,34 @@ mod tests {
         let hadamard = Hadamard::default();
         let with = |radii| Draw { radii, ..of(Independent.into()) };
         let pinned = [
-            (of(Independent.into()), ""),
-            (of(Orthogonal.into()), ""),
-            (of(Simplex::default().into()), ""),
-            (of(Simplex::default().with_partial(Partial::Truncated).into()), ""),
-            (of(Simplex::on(RotationLaw::Hadamard(hadamard)).into()), ""),
-            (of(Simplex::on(RotationLaw::Givens(Givens::default())).into()), ""),
-            (of(SimplexPlus::default().into()), ""),
-            (of(hadamard.into()), ""),
-            (of(Givens::default().into()), ""),
-            (of(Givens::default().with_rounds(3).into()), ""),
-            (of(Halton.into()), ""),
-            (of(Sobol.into()), ""),
-            (of(Product(Cauchy).into()), ""),
-            (of(Halton.with_marginal(Cauchy).into()), ""),
-            (of(Sobol.with_marginal(Cauchy).into()), ""),
-            (of(Antithetic(Independent).into()), ""),
-            (with(Radius::RootDim), ""),
-            (with(Radius::Matern(Smoothness::Half)), ""),
-            (with(Radius::Matern(Smoothness::ThreeHalves)), ""),
-            (with(Radius::Matern(Smoothness::FiveHalves)), ""),
-            (with(Radius::RationalQuadratic { alpha: 1.5 }), ""),
-            (with(Radius::Cauchy), ""),
-            (with(Radius::Other), ""),
-            (with(Radius::OtherProduct), ""),
-            (with(Radius::Unstated), ""),
-            (Draw::new(4, 4, Independent), ""),
-            (Draw::new(3, 5, Independent), ""),
-            (of(Independent.into()).with_stream(1), ""),
+            (of(Independent.into()), "4080a9fd1da7c21c"),
+            (of(Orthogonal.into()), "8200b060af57e493"),
+            (of(Simplex::default().into()), "64e9ddbf08289203"),
+            (of(Simplex::default().with_partial(Partial::Truncated).into()), "9920b5e349982e49"),
+            (of(Simplex::on(RotationLaw::Hadamard(hadamard)).into()), "4a17331ea21672e3"),
+            (of(Simplex::on(RotationLaw::Givens(Givens::default())).into()), "9a754758a0ebe7dc"),
+            (of(SimplexPlus::default().into()), "41a6b7c5b482fcdb"),
+            (of(hadamard.into()), "673bdc22d28e2142"),
+            (of(Givens::default().into()), "efe321b6ac0f42d1"),
+            (of(Givens::default().with_rounds(3).into()), "a6b60e4965c4d3b3"),
+            (of(Halton.into()), "af357e9162aa0952"),
+            (of(Sobol.into()), "b99baf98239e8150"),
+            (of(Product(Cauchy).into()), "a2017180369a8761"),
+            (of(Halton.with_marginal(Cauchy).into()), "4f8a28d89d2552b4"),
+            (of(Sobol.with_marginal(Cauchy).into()), "d52f5b62275e0e0b"),
+            (of(Antithetic(Independent).into()), "196fc2f7f65ee28c"),
+            (with(Radius::RootDim), "4e5e09f2b0ba975f"),
+            (with(Radius::Matern(Smoothness::Half)), "cdba579c247ca6c9"),
+            (with(Radius::Matern(Smoothness::ThreeHalves)), "f4c3812c18398e3b"),
+            (with(Radius::Matern(Smoothness::FiveHalves)), "41844768e26639fa"),
+            (with(Radius::RationalQuadratic { alpha: 1.5 }), "3a103a18f8c590fe"),
+            (with(Radius::Cauchy), "6c8d1922bcebebce"),
+            (with(Radius::Other), "16f0fabc35e5dba4"),
+            (with(Radius::OtherProduct), "95b26123e72192e5"),
+            (with(Radius::Unstated), "bac6a0e9f2bfe1b8"),
+            (Draw::new(4, 4, Independent), "5cc79b4cd23a6680"),
+            (Draw::new(3, 5, Independent), "3d4a73f8b4995617"),
+            (of(Independent.into()).with_stream(1), "a016d1a0946a1e3c"),
         ];
         for (draw, identity) in &pinned {
             assert_eq!(format!("{:016x}", Digest::of(draw)), *identity, "{draw:?}");
@@ -222,14 +222,14 @@ mod tests {
     #[test]
     fn provenance_is_identity() {
         let omega = Draw::new(3, 4, Orthogonal).of_seed(7).unwrap();
-        assert_eq!(format!("{:016x}", Digest::of(&omega)), "");
+        assert_eq!(format!("{:016x}", Digest::of(&omega)), "3394d48068c1bc9a");
         let again = Draw::new(3, 4, Orthogonal).of_seed(7).unwrap();
         assert!(omega.same_draw(&again) && omega.checksum() == again.checksum());
         let other = Draw::new(3, 4, Orthogonal).of_seed(8).unwrap();
         assert!(!omega.same_draw(&other) && omega.checksum() != other.checksum());
         let rows = || ndarray::arr2(&[[0.5, -1.0], [2.0, 0.25]]);
         let given = Frequencies::from_rows(rows()).unwrap();
-        assert_eq!(format!("{:016x}", Digest::of(&given)), "");
+        assert_eq!(format!("{:016x}", Digest::of(&given)), "2759a98c33244680");
         let stated = Frequencies::from_parts(rows(), Law::independent(2)).unwrap();
         assert!(given.same_draw(&stated) && given.checksum() == stated.checksum());
         assert_ne!(Digest::of(&given), Digest::of(&stated));

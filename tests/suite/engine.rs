@@ -1091,7 +1091,7 @@ fn errors_say_what_is_wrong() {
     );
     let undrawn = "the frequencies are not drawn yet: Recipe::draw(seed) draws them";
     says(Positive.softmax(draw()), undrawn);
-    says(Trigonometric.matern(draw(), 1.0), undrawn);
+    says(Trigonometric.matern(Draw::new(2, 3, Orthogonal).with_radii(Smoothness::Half), 1.0), undrawn);
     says(EluPlusOne.map(omega(2, 3, 1), 1.0), "the elu+1 map takes no frequencies: give the dimension d");
     says(
         Trigonometric.matern(omega(2, 3, 1), 1.0),

@@ -17,6 +17,7 @@ mod exact_points;
 mod faults;
 mod guards;
 mod hybrid;
+mod identity;
 mod kernels;
 mod maps;
 mod metrics;

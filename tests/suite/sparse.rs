@@ -194,7 +194,7 @@ fn models<T: Real>() {
         right.update(&dense, &y).unwrap();
         right.downdate(n as u64, &dense, &y, None).unwrap();
         if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
-            let [left, right] = [left, right].map(|statistics| statistics.solve(1e-4).unwrap());
+            let [left, right] = [left, right].map(|statistics| statistics.solve(0.1).unwrap());
             assert_eq!(left.weights(), right.weights());
             assert_eq!(left.predict(&x).unwrap(), right.predict(&dense).unwrap());
             let mut out = Array2::zeros(y.dim());

@@ -26,11 +26,24 @@ use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
 use random_features::{
     ComplexExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive,
-    Recipe, Side, Sign, Trigonometric, rng,
+    Side, Sign, Trigonometric, rng,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{from_str, from_value, json, to_string, to_value};
+
+/// Reads a changed stored form, of which the checksum is changed as well: what is wrong with it is then for others to see.
+pub fn resealed<V: DeserializeOwned>(mut stored: serde_json::Value) -> Result<V, String> {
+    let read = |stored: &serde_json::Value| from_value(stored.clone()).map_err(|e| e.to_string());
+    match read(&stored) {
+        Err(error) if error.starts_with("the checksum of the data is ") => {
+            let checksum = error.trim_start_matches("the checksum of the data is ").split(',').next();
+            stored["checksum"] = checksum.unwrap_or_default().into();
+            read(&stored)
+        }
+        read => read,
+    }
+}
 
 /// What is read is what was stored, to the bit: −0 is not 0, and NaN is NaN.
 fn survives<V: Serialize + DeserializeOwned + Debug>(value: &V) -> [V; 2] {
@@ -176,7 +189,7 @@ fn stored_draws_are_what_they_say() {
     let pairs = json!(["antithetic", ["antithetic", ["orthogonal", null]]]);
     let refused = from_value::<AnyCoupling>(pairs).unwrap_err().to_string();
     assert!(refused.contains("“antithetic” is not the name of a coupling"), "{refused}");
-    let deep = [b"\x0aantithetic".as_slice(); 200_000].concat();
+    let deep = b"\x0aantithetic".repeat(200_000);
     assert!(postcard::from_bytes::<AnyCoupling>(&deep).is_err());
 }
 
@@ -240,7 +253,8 @@ fn structured_maps_survive() {
     // Factors that do not fit are refused.
     let text = to_string(&map).unwrap();
     let wrong = text.replacen("\"padded\":128", "\"padded\":64", 1);
-    assert!(wrong != text && from_str::<Recipe>(&wrong).is_err());
+    let wrong = resealed::<Map<f64>>(from_str(&wrong).unwrap()).unwrap_err();
+    assert!(wrong.contains("the padded dimension"), "{wrong}");
 }
 
 #[test]
@@ -357,8 +371,8 @@ fn smoothers_survive() {
         assert_eq!(read.count(), 100);
     }
     let mut short = to_value(&smoother).unwrap();
-    short["totals"] = json!(["1.0"]);
-    assert!(from_value::<Smoother<f32>>(short).unwrap_err().to_string().contains("another shape"));
+    short["data"]["totals"] = json!(["1.0"]);
+    assert!(resealed::<Smoother<f32>>(short).map(drop).unwrap_err().contains("another shape"));
 }
 
 #[test]
@@ -380,16 +394,15 @@ fn exact_smoothers_survive() {
         assert_eq!(read.predict(&x).unwrap(), more.predict(&x).unwrap());
     }
     let stored = to_value(&smoother).unwrap();
-    let error = |stored| from_value::<ExactSmoother<f32, Gaussian>>(stored).unwrap_err().to_string();
+    let error = |stored| resealed::<ExactSmoother<f64, Gaussian>>(stored).map(drop).unwrap_err();
     let mut short = stored.clone();
-    short["targets"]["dim"] = json!([25, 4]);
+    short["data"]["targets"]["dim"] = json!([25, 4]);
     assert!(error(short).contains("number of rows"));
     let mut beyond = stored.clone();
-    // Beyond single precision.
-    beyond["x"]["data"][7] = json!("1e39");
+    beyond["data"]["x"]["data"][7] = json!("inf");
     assert!(error(beyond).contains("finite"));
     let mut narrow = stored;
-    narrow["kernel"]["lengthscale"] = json!({ "PerDimension": [1.0, 2.0] });
+    narrow["data"]["kernel"]["lengthscale"] = json!({ "PerDimension": [1.0, 2.0] });
     assert!(error(narrow).contains("dimension"));
 }
 
@@ -445,7 +458,7 @@ fn what_is_wrong_is_refused() {
     let mut damaged = stored.clone();
     let number = damaged.pointer_mut("/data/draws/0/1/form/1/data/0").unwrap();
     *number = json!("0.5");
-    assert!(error(damaged).contains("checksum"));
+    assert!(error(damaged).contains("not those that were stored"));
     let mut later = stored.clone();
     later["version"] = json!(3);
     assert!(error(later).contains("format version 3"));

@@ -5,6 +5,7 @@ use random_features::apply::{Ridge, RidgeClassifier, RidgeStatistics, Standardis
 use serde_json::{Value, from_value, json, to_value};
 
 use super::{data, trigonometric};
+use crate::stored::resealed;
 
 fn fitted() -> RidgeStatistics<f32> {
     let (map, (x, y)) = (trigonometric::<f32>(5, 1.0), data::<f32>(300));
@@ -41,8 +42,8 @@ fn read_back_to_the_bit() {
 fn what_does_not_fit_is_refused() {
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut value = to_value(fitted()).unwrap();
-        change(&mut value);
-        from_value::<RidgeStatistics<f32>>(value).map(drop)
+        change(&mut value["data"]);
+        resealed::<RidgeStatistics<f32>>(value).map(drop)
     };
     assert!(changed(&|_| {}).is_ok());
     assert!(changed(&|v| v["sums"]["gram"]["words"] = Value::Array(Vec::new())).is_err());
@@ -65,8 +66,8 @@ fn what_does_not_fit_is_refused() {
 fn models_that_do_not_fit_are_refused() {
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut value = to_value(fitted().solve(0.1).unwrap()).unwrap();
-        change(&mut value);
-        from_value::<Ridge<f32>>(value).map(drop)
+        change(&mut value["data"]);
+        resealed::<Ridge<f32>>(value).map(drop)
     };
     assert!(changed(&|_| {}).is_ok());
     assert!(changed(&|v| v["intercepts"] = Value::Array(Vec::new())).is_err());
@@ -76,8 +77,8 @@ fn models_that_do_not_fit_are_refused() {
     let classifier = RidgeClassifier::new(fitted().solve(0.1).unwrap()).calibrated(&x, &labels).unwrap();
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut value = to_value(&classifier).unwrap();
-        change(&mut value["calibration"]);
-        from_value::<RidgeClassifier<f32>>(value).map(drop)
+        change(&mut value["data"]["calibration"]);
+        resealed::<RidgeClassifier<f32>>(value).map(drop)
     };
     assert!(changed(&|_| {}).is_ok());
     assert!(changed(&|v| v["slope"] = "-1.0".into()).is_err());
@@ -91,10 +92,10 @@ fn models_that_do_not_fit_are_refused() {
 fn too_many_updates_are_refused() {
     let after = |updates: u64, first: u64| {
         let mut value = to_value(fitted()).unwrap();
-        value["sums"]["parts"] = updates.into();
-        value["rows"]["ranges"] = json!([{"start": first, "end": first + 300}]);
-        value["next"] = (first + 300).into();
-        from_value::<RidgeStatistics<f32>>(value).unwrap()
+        value["data"]["sums"]["parts"] = updates.into();
+        value["data"]["rows"]["ranges"] = json!([{"start": first, "end": first + 300}]);
+        value["data"]["next"] = (first + 300).into();
+        resealed::<RidgeStatistics<f32>>(value).unwrap()
     };
     let (x, y) = data::<f32>(40);
     let most = 1 << 24;
@@ -108,4 +109,19 @@ fn too_many_updates_are_refused() {
     half.merge(&after(most / 2, 1000)).unwrap();
     assert!(matches!(half.merge(&after(1, 2000)), Err(Error::Parameter { .. })));
     assert_eq!(half.count(), 600);
+}
+
+/// What was stored for one scalar is not read for another, and no changed byte goes unnoticed.
+#[test]
+fn scalars_and_bytes_are_checked() {
+    let statistics = fitted();
+    let error = from_value::<RidgeStatistics<f64>>(to_value(&statistics).unwrap()).unwrap_err().to_string();
+    assert!(error.contains("stored for f32"), "{error}");
+    let model = statistics.solve(0.1).unwrap();
+    let bytes = postcard::to_stdvec(&model).unwrap();
+    for place in 0..bytes.len() {
+        let mut wrong = bytes.clone();
+        wrong[place] ^= 1 << (place % 8);
+        assert!(postcard::from_bytes::<Ridge<f32>>(&wrong).is_err(), "byte {place} of {}", bytes.len());
+    }
 }

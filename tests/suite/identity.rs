@@ -1,0 +1,186 @@
+//! Identities: the same on every machine and in every later version, and different wherever maps are.
+
+use std::collections::HashSet;
+
+use ndarray::{arr1, arr2};
+use num_complex::Complex64;
+use random_features::compose::{
+    Bases, Centres, Clustered, Coefficient, Conditioning, GaussianWeight, Hybrid, Mixture,
+};
+use random_features::data::Clustering;
+use random_features::frequency::{
+    Antithetic, CountLaw, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Independent, Orthogonal,
+    Product, Simplex,
+};
+use random_features::kernel::{
+    Activation, Cauchy, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, RootDim,
+    Smoothness, Softmax,
+};
+use random_features::map::{Omega, Shift, Transform};
+use random_features::theory::complex_exponential::Symmetry;
+use random_features::theory::gerf::GerfSign;
+use random_features::{
+    ComplexExponential, DenseExponential, EluPlusOne, Geometric, Gerf, Hyperbolic, Importance, Map,
+    Nonlinear, Poisson, Positive, Recipe, Sign, Trigonometric,
+};
+
+fn omega() -> Draw {
+    Draw::new(3, 8, Orthogonal)
+}
+
+fn counts(law: CountLaw) -> DrawCounts {
+    DrawCounts::new(3, 8, law)
+}
+
+/// A recipe of every map, every kernel and every combination, with its identity.
+fn pinned() -> Vec<(&'static str, Recipe)> {
+    let softmax = Softmax::default;
+    let diagonal = Transform::diagonal(vec![Complex64::new(0.5, 0.5), Complex64::ONE, Complex64::I]).unwrap();
+    let given = Frequencies::from_rows(arr2(&[[0.5, 1.0, -0.25], [2.0, 0.0, 1.5]])).unwrap();
+    let shift = Shift::new(vec![-1.0, -2.0, -3.0], 0.5).unwrap();
+    let clusters = Clustering::new(arr2(&[[1.0, 0.5, 0.25], [-1.0, 0.5, 2.0]])).unwrap();
+    let bases = || Bases::shared(omega());
+    let tau = || Draw::new(3, 4, Independent).with_stream(1);
+    let c = Conditioning::new(arr2(&[[2.0, 0.0, 0.0], [0.0, 1.0, 0.5], [0.0, 0.0, 1.0]])).unwrap();
+    let mut stream = 1;
+    let mut next = || {
+        stream += 1;
+        Ok(omega().with_stream(stream))
+    };
+    let mut other = 100;
+    let mut weights = || {
+        other += 1;
+        Ok(omega().with_stream(other))
+    };
+    let mixture = Mixture::new(&clusters, &clusters, 1.5);
+    let rest = || Positive.recipe(omega(), softmax());
+    let quadratic = RationalQuadratic::new(1.5, 2.0).unwrap();
+    vec![
+        ("24221cbc79efd488", Trigonometric.recipe(omega(), softmax())),
+        ("336daa4287d73195", Positive.recipe(omega(), softmax())),
+        ("2d3d1ad5eb45c5e5", Hyperbolic.recipe(omega(), softmax())),
+        ("6f2c5710a235eccb", Gerf::new(-0.25, GerfSign::Plus).unwrap().recipe(omega(), softmax())),
+        (
+            "3dabef0145b52d65",
+            Gerf::new(Complex64::new(-0.05, 0.06), GerfSign::Minus).unwrap().recipe(omega(), softmax()),
+        ),
+        (
+            "aee20dd2f099b8b4",
+            ComplexExponential::new(diagonal.clone(), Symmetry::Plain).recipe(omega(), softmax()),
+        ),
+        (
+            "a0e817f9105e4748",
+            ComplexExponential::new(diagonal, Symmetry::Symmetric).recipe(omega(), softmax()),
+        ),
+        (
+            "99afed1aa30857af",
+            DenseExponential::new(vec![-0.1, -0.2, 0.0]).unwrap().recipe(omega(), softmax()),
+        ),
+        ("e2f6bb31dd0a0b5a", Importance::new(vec![-1.0, -2.0]).unwrap().recipe(given.clone(), softmax())),
+        ("69df50ee2a2605dc", Poisson::default().recipe(counts(CountLaw::Poisson(1.0.into())), softmax())),
+        (
+            "8e012020cb915c92",
+            Poisson::with_rates(2.0).shifted(shift).recipe(counts(CountLaw::Poisson(2.0.into())), softmax()),
+        ),
+        ("b2c05bd756f70e96", Geometric::with_p(0.5).recipe(counts(CountLaw::Geometric(0.5)), softmax())),
+        ("750b217582d8bad1", Sign.recipe(omega(), 1.0)),
+        ("62d3194f334687bd", Nonlinear::new(Activation::Relu).with_offset(0.5).unwrap().recipe(omega(), 2.0)),
+        ("a6b0972bce61a992", EluPlusOne.recipe(3, vec![1.0, 2.0, 3.0])),
+        ("0bb17134e3ef9b02", Positive.recipe(given, softmax())),
+        ("88db75d03bf19a87", Positive.recipe(Omega::from(omega()), Gaussian::new(2.0).unwrap())),
+        ("9077ea3a7023f732", Positive.recipe(omega(), Softmax::new(vec![1.0, 2.0, 3.0]).unwrap())),
+        ("c91b7ed5bfadf417", Positive.recipe(omega().with_radii(RootDim), RegularisedSoftmax::default())),
+        ("c4ba5a19ca401668", Positive.recipe(Draw::new(3, 8, Hadamard::default()), softmax())),
+        ("bdd2c0b2a48af9f5", Positive.recipe(Draw::new(3, 8, Antithetic(Simplex::default())), softmax())),
+        (
+            "4cd541f39ebde580",
+            Trigonometric.recipe(
+                omega().with_radii(Smoothness::ThreeHalves),
+                Matern::new(Smoothness::ThreeHalves, 2.0).unwrap(),
+            ),
+        ),
+        ("f5f98c1aca8b806c", Trigonometric.recipe(omega().with_radii(quadratic.clone()), quadratic)),
+        (
+            "b17dee32432fc820",
+            Trigonometric.recipe(Draw::new(3, 8, Product(Cauchy)), Laplace::new(2.0).unwrap()),
+        ),
+        ("b2ed42a45aad7ce2", Hybrid::angular(bases(), tau()).unwrap()),
+        (
+            "ce0d4c8c6b1b6e17",
+            Hybrid::gaussian(
+                Bases::independent(omega(), omega().with_stream(2)),
+                tau(),
+                GaussianWeight { sigma: 0.5, r: 1.0 },
+            )
+            .unwrap(),
+        ),
+        (
+            "2bbf766a81097f1a",
+            Hybrid::sum(vec![(Coefficient::constant(0.25).unwrap(), rest())], rest()).unwrap(),
+        ),
+        ("a572a3be9ad2a828", Hybrid::clustered(mixture, &mut next, &mut weights, rest()).unwrap()),
+        (
+            "88681bc6e7794e89",
+            Clustered::by_centres(Centres::new(&clusters, &clusters), omega(), softmax()).unwrap(),
+        ),
+        ("4473fbd53952f7b7", rest().conditioned(&c).unwrap()),
+        (
+            "fb0980178dae1c78",
+            rest()
+                .conditioned(&c.clone().shifted(vec![1.0, 0.0, 0.0], vec![0.0, 0.5, 0.0]).unwrap())
+                .unwrap(),
+        ),
+        (
+            "0a79019770fd4e3a",
+            Positive
+                .recipe(Draw::new(2, 8, Orthogonal), softmax())
+                .conditioned(&c.truncated(2).unwrap())
+                .unwrap(),
+        ),
+    ]
+}
+
+/// A change here is a change of what stored maps are called, and needs another version of the format.
+#[test]
+fn identities_are_pinned() {
+    let mut seen = HashSet::new();
+    for (expected, recipe) in pinned() {
+        assert_eq!(recipe.identity().to_string(), expected, "{recipe}");
+        assert!(seen.insert(recipe.identity()), "{recipe}");
+    }
+}
+
+/// Drawn frequencies are identified by draw and seed, given ones by their numbers, on whatever instruction set they were drawn.
+#[test]
+fn drawn_maps_are_identified_by_draw_and_seed() {
+    let recipe = Positive.recipe(omega(), Softmax::default());
+    let map: Map<f32> = recipe.draw(7).unwrap();
+    assert_eq!(map.identity().to_string(), "d54cde31f1c35a73");
+    assert_eq!(
+        map.identity(),
+        Positive.softmax::<f64>(Orthogonal.draw(3, 8, 7).unwrap()).unwrap().identity()
+    );
+    let other = |recipe: &Recipe, seed| recipe.draw::<f32>(seed).unwrap().identity();
+    assert_ne!(other(&recipe, 8), map.identity());
+    let given = Frequencies::from_rows(Orthogonal.draw(3, 8, 7).unwrap().rows().into_owned()).unwrap();
+    assert_ne!(Positive.softmax::<f32>(given).unwrap().identity(), map.identity());
+}
+
+/// What follows from laws is the same before and after drawing.
+#[test]
+fn laws_are_known_before_draws() {
+    let (x, y) = (arr1(&[0.5, 0.25, -0.4]), arr1(&[0.3, -0.2, 0.6]));
+    let bits = |v: Option<f64>| v.map(f64::to_bits);
+    let mut known = 0;
+    for (_, recipe) in pinned() {
+        let map: Map<f64> = recipe.draw(3).unwrap();
+        let kernels = (recipe.kernel().map(|k| k.value(&x, &y)), map.kernel().map(|k| k.value(&x, &y)));
+        assert_eq!(kernels.0.map(Result::unwrap), kernels.1.map(Result::unwrap), "{recipe}");
+        let (before, after) = (recipe.log_variance(&x, &y).unwrap(), map.log_variance(&x, &y).unwrap());
+        assert_eq!(bits(before), bits(after), "{recipe}");
+        let errors = (recipe.relative_error(&x, &y).unwrap(), map.relative_error(&x, &y).unwrap());
+        assert_eq!(bits(errors.0), bits(errors.1), "{recipe}");
+        known += usize::from(before.is_some());
+    }
+    assert_eq!(known, 19);
+}
