@@ -49,7 +49,8 @@ impl Hasher for Digest {
     }
 }
 
-/// Data with an identity: equal values feed equal words to a digest, on every machine and in every later version.
+/// Data with an identity: values that are equal to the bit feed equal words to a digest, on every machine and in every later
+/// version.
 ///
 /// Enums feed the tags of their variants ([`tagged!`](crate::tagged)), structs their fields
 /// ([`identified!`](crate::identified)).

@@ -92,7 +92,8 @@ impl Exact for f64 {
     type Stored = Number;
 
     fn to_stored(&self) -> Number {
-        Number(*self)
+        // One NaN, as text holds it, so that every format stores the same.
+        Number(if self.is_nan() { f64::NAN } else { *self })
     }
 
     fn from_stored(stored: Number) -> Self {

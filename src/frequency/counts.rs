@@ -187,6 +187,7 @@ impl Counts {
     }
 
     /// A hash of the counts. Cost O(md).
+    #[cfg(any(feature = "serde", test))]
     pub(crate) fn checksum(&self) -> u64 {
         match self.provenance {
             Provenance::Given { digest } => digest,

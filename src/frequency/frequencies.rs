@@ -191,6 +191,7 @@ impl Frequencies {
     }
 
     /// A hash of the numbers. Cost O(md).
+    #[cfg(any(feature = "serde", test))]
     pub(crate) fn checksum(&self) -> u64 {
         match self.provenance {
             Provenance::Given { digest } => digest,

@@ -65,6 +65,7 @@ pub use orthogonal::Orthogonal;
 pub use product::Product;
 pub use provenance::Provenance;
 pub use quasi::{Halton, Sobol, WithMarginal};
+pub(crate) use shape::check_shape;
 pub use simplex::{Partial, RotationLaw, Simplex};
 pub(crate) use simplex_matrix::coefficients as simplex_coefficients;
 pub use simplex_plus::SimplexPlus;

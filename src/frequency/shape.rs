@@ -3,7 +3,7 @@
 use crate::error::{Error, Result, check_positive};
 
 /// Rejects sizes for which no matrix of m × d numbers can exist.
-pub(super) fn check_shape(d: usize, m: usize) -> Result<()> {
+pub(crate) fn check_shape(d: usize, m: usize) -> Result<()> {
     check_positive("the dimension d", d)?;
     check_positive("the number of frequencies m", m)?;
     let most = isize::MAX as usize / size_of::<f64>() / 2;

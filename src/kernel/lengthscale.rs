@@ -3,18 +3,24 @@
 use crate::Real;
 use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_positive, check_size};
+#[cfg(feature = "serde")]
+use crate::tagged::named;
 
 /// The lengthscale ℓ by which points are divided before anything else: K_ℓ(x, y) = K₁(x/ℓ, y/ℓ).
 ///
 /// One number, or one for each dimension ("automatic relevance determination"). Converts from `f64` and `Vec<f64>`.
 /// Kernels and maps check it: every ℓ must be positive, with ℓ² and 1/ℓ² in the range of `f64`.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "StoredLengthscale", into = "StoredLengthscale")
+)]
 pub enum Lengthscale {
     /// The same for all coordinates.
-    Isotropic(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] f64),
+    Isotropic(f64),
     /// One for each coordinate.
-    PerDimension(#[cfg_attr(feature = "serde", serde(with = "crate::exact"))] Vec<f64>),
+    PerDimension(Vec<f64>),
 }
 
 impl Default for Lengthscale {
@@ -117,20 +123,35 @@ impl Lengthscale {
 
 /// The stored form, validated on reading.
 #[cfg(feature = "serde")]
-#[derive(serde::Deserialize)]
-enum Stored {
-    Isotropic(#[serde(with = "crate::exact")] f64),
-    PerDimension(#[serde(with = "crate::exact")] Vec<f64>),
+enum StoredLengthscale {
+    Isotropic(f64),
+    PerDimension(Vec<f64>),
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Stored> for Lengthscale {
+named!(StoredLengthscale, "a kind of lengthscale" {
+    "isotropic" => Isotropic[scale: f64],
+    "per dimension" => PerDimension[scales: Vec<f64>],
+});
+
+#[cfg(feature = "serde")]
+impl TryFrom<StoredLengthscale> for Lengthscale {
     type Error = Error;
 
-    fn try_from(stored: Stored) -> Result<Self> {
+    fn try_from(stored: StoredLengthscale) -> Result<Self> {
         match stored {
-            Stored::Isotropic(scale) => Lengthscale::from(scale).checked(),
-            Stored::PerDimension(scales) => Lengthscale::from(scales).checked(),
+            StoredLengthscale::Isotropic(scale) => Lengthscale::from(scale).checked(),
+            StoredLengthscale::PerDimension(scales) => Lengthscale::from(scales).checked(),
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+impl From<Lengthscale> for StoredLengthscale {
+    fn from(lengthscale: Lengthscale) -> Self {
+        match lengthscale {
+            Lengthscale::Isotropic(scale) => StoredLengthscale::Isotropic(scale),
+            Lengthscale::PerDimension(scales) => StoredLengthscale::PerDimension(scales),
         }
     }
 }

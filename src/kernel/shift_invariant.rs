@@ -156,7 +156,6 @@ impl OwnKernel {
     }
 }
 
-/// Equal if both are the same object or have the same `Debug` output.
 /// By name and lengthscale.
 impl Identify for OwnKernel {
     fn identify(&self, digest: &mut Digest) {

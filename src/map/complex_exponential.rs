@@ -85,6 +85,10 @@ impl Definition for ComplexExponential {
         check_size("the dimension of A", setting.omega.dim(), self.transform.dim())
     }
 
+    fn takes_matrix(&self) -> bool {
+        false
+    }
+
     fn width(&self) -> usize {
         let of_one = if self.transform.real_sides().is_some() { 1 } else { 2 };
         of_one * if self.symmetry == Symmetry::Symmetric { 2 } else { 1 }

@@ -73,10 +73,14 @@ impl<'a> Setting<'a> {
         }
     }
 
+    /// Whether frequencies come in antithetic pairs, of which a map that is even in ω makes one estimate.
+    pub fn is_antithetic(&self) -> bool {
+        self.law().is_some_and(|law| law.runs().iter().any(|run| run.block.antithetic))
+    }
+
     /// Accepts only targets without a named kernel.
     pub fn check_implied(&self, map: &'static str) -> Result<()> {
         match (self.target, self.omega) {
-            (Target::Implied(_), Omega::None(_)) => Ok(()),
             (Target::Implied(_), other) => other.check_real(map),
             _ => Err(self.refused(map)),
         }
@@ -117,6 +121,11 @@ pub(crate) trait Definition: Identify {
 
     /// The number of features for each frequency, or for each coordinate where there are no frequencies.
     fn width(&self) -> usize;
+
+    /// Whether the points themselves are projected, so that a matrix may be applied to those of side Y.
+    fn takes_matrix(&self) -> bool {
+        true
+    }
 
     /// The terms of the normal form, after [`check`](Definition::check).
     ///
@@ -207,12 +216,9 @@ impl NormalForm {
     }
 
     /// The same form for K(x, My): points on side Y are multiplied by M first.
-    pub fn with_matrix(self, m: &Array2<f64>) -> Result<Self> {
-        let (Input::Points, None) = (&self.input, &self.affine) else {
-            return Err(Error::Unsupported { what: "matrix on points that are transformed already" });
-        };
+    pub fn with_matrix(self, m: &Array2<f64>) -> Self {
         let affine = [Array2::eye(m.nrows()), m.clone()].map(Affine::linear);
-        Ok(NormalForm { affine: Some(affine), symmetric: false, ..self })
+        NormalForm { affine: Some(affine), symmetric: false, ..self }
     }
 
     /// The plan of the engine.

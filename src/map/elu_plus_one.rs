@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 
 use super::definition::{Definition, Setting};
-use super::{Facts, FeatureMap, Form, Omega, Side, Tile};
+use super::{Facts, FeatureMap, Form, Omega, Side, Target, Tile};
 use crate::Real;
 use crate::digest::identified;
 use crate::error::{Error, Result, check_positive};
@@ -59,10 +59,15 @@ impl Definition for EluPlusOne {
         match setting.omega {
             Omega::None(d) => {
                 check_positive("the dimension d", *d)?;
-                setting.check_implied(self.name())
+                let implied = matches!(setting.target, Target::Implied(_));
+                if implied { Ok(()) } else { Err(setting.refused(self.name())) }
             }
             _ => Err(Error::NoFrequencies { map: self.name() }),
         }
+    }
+
+    fn takes_matrix(&self) -> bool {
+        false
     }
 
     fn width(&self) -> usize {

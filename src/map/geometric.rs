@@ -111,6 +111,10 @@ impl Definition for Geometric {
         self.probability(setting).map(drop)
     }
 
+    fn takes_matrix(&self) -> bool {
+        false
+    }
+
     fn width(&self) -> usize {
         1
     }

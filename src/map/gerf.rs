@@ -164,7 +164,10 @@ impl Definition for Gerf {
                 covariance::complex_gerf(a, sign, p.dim, p.dot, p.squares.into())
             }),
         };
-        setting.fits().then(closed)
+        // With padding the frequencies have more coordinates than the points.
+        let whole = setting.omega.padded_dim() == setting.omega.dim();
+        let even = sign == GerfSign::Minus && setting.is_antithetic();
+        (whole && !even && setting.fits()).then(closed)
     }
 }
 

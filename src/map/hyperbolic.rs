@@ -73,6 +73,10 @@ impl Definition for Hyperbolic {
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
+        // Features are even in ω: a pair is one estimate, and the mean of pairs another sum.
+        if setting.is_antithetic() {
+            return None;
+        }
         setting.covariance_of_sums(covariance::hyperbolic, |plus, minus| 0.5 * (plus + minus))
     }
 

@@ -206,6 +206,10 @@ impl Mechanism {
         of_each!(self, definition => definition.log_variance(setting, u, v, pair))
     }
 
+    fn takes_matrix(&self) -> bool {
+        of_each!(self, definition => definition.takes_matrix())
+    }
+
     /// The number of features for each frequency, or for each coordinate where there are no frequencies.
     pub(crate) fn width(&self) -> usize {
         of_each!(self, definition => definition.width())

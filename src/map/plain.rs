@@ -10,6 +10,7 @@ use super::{Covariance, Map, Mechanism, Omega, Target};
 use crate::digest::{Digest, Identify, Identity, identified};
 use crate::engine::Plan;
 use crate::error::{Error, Result, check_size};
+use crate::frequency::check_shape;
 use crate::kernel::Kernel;
 use crate::theory::Pair;
 use crate::{Real, SignedLog};
@@ -50,11 +51,19 @@ impl PlainRecipe {
     /// Rejects what is known to be unsuitable before frequencies are drawn.
     pub(super) fn check(&self) -> Result<()> {
         self.target.check(self.omega.dim())?;
+        match &self.omega {
+            Omega::Draw(draw) => check_shape(draw.d, draw.m)?,
+            Omega::DrawCounts(draw) => check_shape(draw.d, draw.m)?,
+            _ => {}
+        }
         self.mechanism.check(self.setting())?;
         self.matrix.as_ref().map_or(Ok(()), |m| self.check_matrix(m))
     }
 
     fn check_matrix(&self, m: &Array2<f64>) -> Result<()> {
+        if !self.mechanism.takes_matrix() {
+            return Err(Error::Unsupported { what: "matrix on points that are not projected themselves" });
+        }
         check_size("the number of rows of M", self.omega.dim(), m.nrows())?;
         check_size("the number of columns of M", self.omega.dim(), m.ncols())?;
         match m.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
@@ -67,15 +76,13 @@ impl PlainRecipe {
     pub(super) fn lower<T: Real>(&self) -> Result<Plan<T>> {
         if let Some(map) = self.mechanism.features(self.setting())? {
             let facts = map.facts().checked()?;
-            return match self.matrix {
-                None => Ok(Plan::Foreign(map, facts)),
-                Some(_) => Err(Error::Unsupported { what: "matrix on a map without a normal form" }),
-            };
+            return Ok(Plan::Foreign(map, facts));
         }
-        let mut form = self.mechanism.form(self.setting())?;
-        if let Some(m) = &self.matrix {
-            form = form.with_matrix(m)?;
-        }
+        let form = self.mechanism.form(self.setting())?;
+        let form = match &self.matrix {
+            None => form,
+            Some(m) => form.with_matrix(m),
+        };
         form.plan(&self.omega, self.target.lengthscale())
     }
 

@@ -102,6 +102,10 @@ impl Definition for Poisson {
         self.each(setting).map(drop)
     }
 
+    fn takes_matrix(&self) -> bool {
+        false
+    }
+
     fn width(&self) -> usize {
         1
     }

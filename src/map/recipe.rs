@@ -38,6 +38,10 @@ use crate::theory::relative_deviation;
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "most recipes are plain, and their fields are matched directly"
+)]
 pub enum Recipe {
     /// A map that is not made of others.
     Plain(PlainRecipe),
@@ -146,8 +150,9 @@ impl Recipe {
         Identity::of(self)
     }
 
-    /// The exact kernel that is estimated, as [`Map::kernel`], drawn or not.
+    /// The exact kernel that is estimated, as [`Map::kernel`], drawn or not; `None`, too, where no map can be made of the recipe.
     pub fn kernel(&self) -> Option<Arc<dyn Kernel<f64>>> {
+        self.check().ok()?;
         self.known().kernel.clone()
     }
 
@@ -176,7 +181,7 @@ impl Recipe {
     }
 
     /// Rejects what is known to be unsuitable before frequencies are drawn.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         match self {
             Recipe::Plain(plain) => plain.check(),
             Recipe::Composite(composite) => {
@@ -220,6 +225,10 @@ impl Part for Recipe {
 
     fn dim(&self) -> usize {
         Recipe::dim(self)
+    }
+
+    fn check(&self) -> Result<()> {
+        Recipe::check(self)
     }
 
     fn known(&self) -> Arc<Known<f64>> {

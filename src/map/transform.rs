@@ -7,6 +7,8 @@ use crate::digest::{Digest, Identify};
 use crate::engine::ComplexMatrix;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::Lu;
+#[cfg(feature = "serde")]
+use crate::tagged::named;
 
 /// An invertible complex matrix A and its inverse transpose, with which a complex-exponential map transforms points.
 #[derive(Clone, Debug, PartialEq)]
@@ -116,11 +118,16 @@ impl Identify for Transform {
 
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
-#[derive(serde::Serialize, serde::Deserialize)]
 enum StoredTransform {
-    Diagonal(#[serde(with = "crate::exact")] Vec<Complex64>),
-    Full(#[serde(with = "crate::exact")] Array2<Complex64>),
+    Diagonal(Vec<Complex64>),
+    Full(Array2<Complex64>),
 }
+
+#[cfg(feature = "serde")]
+named!(StoredTransform, "a kind of matrix" {
+    "diagonal" => Diagonal[entries: Vec<Complex64>],
+    "full" => Full[a: Array2<Complex64>],
+});
 
 #[cfg(feature = "serde")]
 impl TryFrom<StoredTransform> for Transform {

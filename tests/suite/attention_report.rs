@@ -4,8 +4,8 @@ use ndarray::{Array1, Array2, Array4, Axis};
 use num_complex::Complex64;
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{Attention, Basis, ErrorReport, ExactAttention, Heads};
-use random_features::frequency::{Draw, Independent, Simplex, draw, draw_with};
-use random_features::kernel::{Kernel, RegularisedSoftmax, RootDim, Softmax};
+use random_features::frequency::{Coupling, Draw, Frequencies, Independent, Simplex, draw, draw_with};
+use random_features::kernel::{Kernel, Matern, RegularisedSoftmax, RootDim, Smoothness, Softmax};
 use random_features::map::{Conditioning, Mechanism, Recipe};
 use random_features::theory::covariance;
 use random_features::theory::dense::optimal;
@@ -476,6 +476,8 @@ fn redraws_agree_with_closed_forms() {
     for recipe in recipes {
         let attention = Attention::signed(vec![recipe.draw::<f64>(1).unwrap()]).unwrap();
         let closed = attention.error_report(0, &q, &k, &v).unwrap();
+        // From the laws alone: nothing needs to be drawn.
+        assert_eq!(attention.expected_report(&recipe, &q, &k, &v).unwrap(), closed);
         let redrawn = attention.simulated_report(&recipe, redraws, &q, &k, &v).unwrap();
         for (a, b) in [
             (closed.output_error(), redrawn.output_error()),
@@ -490,6 +492,20 @@ fn redraws_agree_with_closed_forms() {
         assert_eq!(closed.mean_error, redrawn.mean_error);
         assert!(redrawn.shrink.is_nan() && redrawn.to_string().ends_with("by 400 redraws"), "{redrawn}");
     }
+}
+
+/// Closed forms are for the law that the kernel needs: frequencies of another one, or of none that is stated, have none.
+#[test]
+fn other_laws_have_no_closed_forms() {
+    let (d, m) = (4, 32);
+    let [q, k, v] = [1, 2, 3].map(|seed| normal(10, d, 0.3, seed));
+    let rows = Independent.draw(d, m, 1).unwrap().rows().mapv(|v| 3.0 * v);
+    let wide = Frequencies::from_rows(rows).unwrap();
+    let attention = Attention::new(Positive.softmax::<f64>(wide).unwrap()).unwrap();
+    assert!(matches!(attention.error_report(0, &q, &k, &v), Err(Error::Unsupported { .. })));
+    let matern = Draw::new(d, m, Independent).with_radii(Smoothness::Half);
+    let recipe = Trigonometric.recipe(matern, Matern::new(Smoothness::Half, 1.0).unwrap());
+    assert!(matches!(attention.expected_report(&recipe, &q, &k, &v), Err(Error::Unsupported { .. })));
 }
 
 /// What has no closed form: coupled frequencies do better, and what is not drawn has a bias alone, that of its output.

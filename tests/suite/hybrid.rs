@@ -552,7 +552,7 @@ fn kernels_are_named_where_they_are_estimated() {
 
 /// Parts of one seed that differ in m or coupling are independent: estimates have the mean and the variance that the
 /// closed form states for independent parts. With parts that share their first numbers the mean of the first case would
-/// be 14 % off. Ten z-scores beyond 4.5: false alarms below 7e-5.
+/// be 7.5 % off. Ten z-scores beyond 4.5: false alarms below 7e-5.
 #[test]
 fn parts_of_one_seed_are_independent() {
     let d = 3;

@@ -2,8 +2,9 @@
 
 use std::collections::HashSet;
 
-use ndarray::{arr1, arr2};
+use ndarray::{Array2, arr1, arr2};
 use num_complex::Complex64;
+use random_features::apply::attention::Attention;
 use random_features::compose::{
     Bases, Centres, Clustered, Coefficient, Conditioning, GaussianWeight, Hybrid, Mixture,
 };
@@ -16,7 +17,7 @@ use random_features::kernel::{
     Activation, Cauchy, Gaussian, Laplace, Matern, RationalQuadratic, RegularisedSoftmax, RootDim,
     Smoothness, Softmax,
 };
-use random_features::map::{Omega, Shift, Transform};
+use random_features::map::{Omega, PlainRecipe, Shift, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::{
@@ -183,4 +184,52 @@ fn laws_are_known_before_draws() {
         known += usize::from(before.is_some());
     }
     assert_eq!(known, 19);
+}
+
+/// What cannot be a map is an error, or unknown, before anything is drawn: never a panic, never a number.
+#[test]
+fn recipes_of_no_map_are_refused() {
+    let (x, y) = (arr1(&[0.5, 0.25, -0.4]), arr1(&[0.3, -0.2, 0.6]));
+    let turned = |recipe: Recipe, m: Array2<f64>| match recipe {
+        Recipe::Plain(plain) => Recipe::Plain(PlainRecipe { matrix: Some(m), ..plain }),
+        other => other,
+    };
+    let clusters = Clustering::new(arr2(&[[1.0, 0.5, 0.25]])).unwrap();
+    let clustered = Clustered { queries: clusters.clone(), keys: clusters, bases: Vec::new() };
+    let law = CountLaw::Poisson(1.0.into());
+    let recipes = [
+        Positive.recipe(omega(), Softmax::new(vec![1.0; 2]).unwrap()),
+        DenseExponential::new(vec![-0.1; 2]).unwrap().recipe(omega(), Softmax::default()),
+        Positive.recipe(omega().with_radii(RootDim), Gaussian::default()),
+        Sign.recipe(3, 1.0),
+        Poisson::default().recipe(DrawCounts::new(3, 0, law.clone()), Softmax::default()),
+        turned(EluPlusOne.recipe(3, 1.0), Array2::eye(3)),
+        turned(Poisson::default().recipe(counts(law), Softmax::default()), Array2::eye(3)),
+        turned(Positive.recipe(omega(), Softmax::default()), Array2::zeros((3, 2))),
+        Recipe::Composite(Box::new(clustered.into())),
+    ];
+    let attention =
+        Attention::new(Positive.softmax::<f64>(Orthogonal.draw(3, 8, 1).unwrap()).unwrap()).unwrap();
+    let tokens = Array2::from_elem((4, 3), 0.1);
+    for recipe in recipes {
+        assert!(recipe.log_variance(&x, &y).is_err() && recipe.kernel().is_none(), "{recipe}");
+        assert!(
+            recipe.draw::<f64>(1).is_err()
+                && attention.expected_report(&recipe, &tokens, &tokens, &tokens).is_err()
+        );
+        let coefficient = Coefficient::affine(0.0, 1.0, recipe).unwrap();
+        assert!(coefficient.moments(&x, &y).is_err());
+    }
+}
+
+/// Angles of turned points are not those of the points.
+#[test]
+fn turned_signs_are_no_angular_coefficient() {
+    let (x, y) = (arr1(&[1.0, 0.0]), arr1(&[1.0, 0.2]));
+    let quarter = arr2(&[[0.0, -1.0], [1.0, 0.0]]);
+    let plain = PlainRecipe::new(Sign, Draw::new(2, 50, Independent), 1.0);
+    let signs = Recipe::Plain(PlainRecipe { matrix: Some(quarter), ..plain });
+    let moments = Coefficient::affine(0.5, -0.5, signs).unwrap().moments(&x, &y).unwrap();
+    let angle = (0.2f64.atan() + std::f64::consts::FRAC_PI_2) / std::f64::consts::PI;
+    assert!(moments.is_none_or(|moments| (moments.mean - angle).abs() < 1e-12), "{moments:?}");
 }

@@ -402,7 +402,7 @@ fn exact_smoothers_survive() {
     beyond["data"]["x"]["data"][7] = json!("inf");
     assert!(error(beyond).contains("finite"));
     let mut narrow = stored;
-    narrow["data"]["kernel"]["lengthscale"] = json!({ "PerDimension": [1.0, 2.0] });
+    narrow["data"]["kernel"]["lengthscale"] = json!(["per dimension", [1.0, 2.0]]);
     assert!(error(narrow).contains("dimension"));
 }
 
@@ -464,7 +464,7 @@ fn what_is_wrong_is_refused() {
     assert!(error(later).contains("format version 3"));
     let other = from_value::<Map<f32>>(stored.clone()).unwrap_err().to_string();
     assert!(other.contains("stored for f64"), "{other}");
-    let kernel = json!({ "lengthscale": { "PerDimension": [1.0, 0.0] } });
+    let kernel = json!({ "lengthscale": ["per dimension", [1.0, 0.0]] });
     assert!(from_value::<Gaussian>(kernel).is_err());
     // No changed byte goes unnoticed.
     let bytes = postcard::to_stdvec(&map).unwrap();

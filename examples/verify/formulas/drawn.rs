@@ -130,7 +130,7 @@ pub fn quasi_random(case: &Case) -> Found {
     let index = case.count("index")?;
     let last = |coupling: &dyn Coupling| {
         let rows = block(coupling, (index, 8), &Chi)?;
-        rows.rows().into_iter().last().map(|row| row.to_vec()).ok_or("the index is 0".to_string())
+        rows.rows().into_iter().next_back().map(|row| row.to_vec()).ok_or("the index is 0".to_string())
     };
     let u = last(&Halton.with_marginal(Centred))?.iter().map(|u| u + 0.5).collect();
     parts(vec![("u", u), ("gaussian", last(&Halton)?)])

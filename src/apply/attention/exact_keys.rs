@@ -13,10 +13,11 @@ use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::map::{Recipe, Target};
 use crate::numeric::{self, Isa};
+#[cfg(feature = "serde")]
+use crate::tagged::named;
 
 /// Which keys of a sequence get exact weights.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub(super) enum KeyChoice {
     /// None.
     #[default]
@@ -26,6 +27,13 @@ pub(super) enum KeyChoice {
     /// Those in these rows, ascending.
     At(Vec<usize>),
 }
+
+#[cfg(feature = "serde")]
+named!(KeyChoice, "a choice of keys" {
+    "none" => None,
+    "heaviest" => Heaviest(count: usize),
+    "at" => At(rows: Vec<usize>),
+});
 
 /// Queries whose exact weights choose the heaviest keys.
 const SAMPLE: usize = 64;

@@ -236,6 +236,7 @@ impl<T: Real> Attention<T> {
 
 /// The errors that closed forms expect for tokens, as points and values.
 fn expected_errors(recipe: Option<&Recipe>, tokens: [Array2<f64>; 3]) -> Result<ErrorReport> {
+    recipe.map_or(Ok(()), Recipe::check)?;
     let what = "error report by closed forms: take Attention::simulated_report";
     let closed = recipe.and_then(Closed::new).ok_or(Error::Unsupported { what })?;
     closed.report(closed.sample(tokens))

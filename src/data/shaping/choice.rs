@@ -224,7 +224,7 @@ impl Shaping {
     /// use random_features::data::shaping::Shaping;
     /// let x = Array2::from_shape_fn((60, 3), |(i, k)| (i as f64 * [0.7, 1.9, 0.3][k]).sin() * [2.0, 0.5, 0.1][k] + 4.0);
     /// let shape = Shaping::new().of_one_set(&x)?;
-    /// let map = shape.map::<Map<f64>>(Orthogonal.draw(3, 128, 1)?, Gaussian::default())?;
+    /// let map: random_features::Map<f64> = shape.map(Orthogonal.draw(3, 128, 1)?, Gaussian::default())?;
     /// assert!(map.facts().symmetric);
     /// # Ok::<(), random_features::Error>(())
     /// ```

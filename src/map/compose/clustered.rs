@@ -21,7 +21,8 @@ use crate::{ComplexExponential, Real};
 ///    P̂ᵢⱼ.
 ///
 /// [`by_centres`](Clustered::by_centres) uses [complex-exponential](ComplexExponential) maps with a diagonal A for each
-/// pair of centres, all with the same frequencies; [`from_bases`](Clustered::from_bases) takes any maps. A point with a
+/// pair of centres, all with the same frequencies; [`from_bases`](Clustered::from_bases) takes any maps, of which hybrids give
+/// the products of their features. A point with a
 /// NaN or an infinity belongs to no cluster and gets NaN in every block.
 ///
 /// # Variance

@@ -128,12 +128,13 @@ impl<M: Operand> Coefficient<M> {
 
     /// Rejects numbers that are not finite, and a factor of nothing.
     pub(super) fn check(&self) -> Result<()> {
-        let (a, c) = (finite("the coefficient a", self.constant)?, finite("the coefficient c", self.factor)?);
+        finite("the coefficient a", self.constant)?;
+        let c = finite("the coefficient c", self.factor)?;
         if self.map.is_none() && c != 0.0 {
             let name = "the factor of a coefficient without a map";
             return Err(Error::Parameter { name, value: c, domain: "0" });
         }
-        finite("the coefficient a", a).map(drop)
+        Ok(())
     }
 
     /// The bound below which λ̂ or 1 − λ̂ is rounding error and counts as 0. Shares of signs are exact.
@@ -148,6 +149,7 @@ impl<M: Operand> Coefficient<M> {
         let signs = |plain: &PlainRecipe| {
             let independent = |law: crate::theory::Law| law.with_radius(Radius::Chi).is_independent();
             matches!(plain.mechanism, Mechanism::Sign(_))
+                && plain.matrix.is_none()
                 && *plain.target.lengthscale() == Lengthscale::default()
                 && plain.omega.law().is_some_and(independent)
         };
@@ -157,13 +159,14 @@ impl<M: Operand> Coefficient<M> {
     /// The moments of λ̂, if they have a closed form.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a point has another dimension than the map's.
+    /// [`Shape`](Error::Shape) if a point has another dimension than the map's; those of the map of a recipe.
     pub fn moments(&self, x: &ArrayRef1<M::Scalar>, y: &ArrayRef1<M::Scalar>) -> Result<Option<Moments>> {
         let Some(map) = &self.map else {
             return Ok(Some(Moments::new(self.constant, 1.0 - self.constant, 0.0)));
         };
         check_size("the dimension of x", map.dim(), x.len())?;
         check_size("the dimension of y", map.dim(), y.len())?;
+        map.check()?;
         let Some(variance) = map.ln_variance(x, y) else { return Ok(None) };
         let Some(kernel) = map.known().kernel.clone() else { return Ok(None) };
         if self.is_angular() {

@@ -4,12 +4,12 @@ use ndarray::ArrayRef1;
 
 use super::part::{Covariance, common_kernel};
 use super::{Coefficient, Known, Operand, Part};
+use crate::Real;
 use crate::digest::{Digest, Identify};
 use crate::engine::{Factor, Plan, Sum, Term};
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::map::{Map, Mechanism, Target};
+use crate::map::{Map, Mechanism};
 use crate::theory::{self, Pair};
-use crate::{Real, SignedLog};
 
 /// A hybrid map Σ λ̂ₖ Pₖ + (1 − Σ λ̂ₖ) Q of any maps and coefficients.
 ///
@@ -66,7 +66,8 @@ impl<M: Operand> Hybrid<M> {
     ///
     /// All bases should estimate the same kernel. Coefficients and bases should have different draws: parts with equal draws
     /// are dependent, and the variance then has a closed form only for bipolar hybrids. A user-defined
-    /// [`FeatureMap`](crate::FeatureMap) counts as independent of every map but itself.
+    /// [`FeatureMap`](crate::FeatureMap) counts as independent of every map but itself, and so do frequencies of your own that are
+    /// copies of drawn ones.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) without terms or if a number or Σ aₖ is not finite; [`Shape`](Error::Shape) if the maps
@@ -128,7 +129,12 @@ impl<M: Operand> Hybrid<M> {
         let independent = terms.into_iter().fold(rest, theory::ln_add_exp);
         match &known.covariance {
             Covariance::Zero => Some(independent),
-            Covariance::Bipolar(target, m) => Some(shared_variance(independent, product, (target, *m), x, y)),
+            Covariance::Bipolar(target, m) => {
+                let lengthscale = target.lengthscale();
+                let pair = Pair::new(lengthscale.divide(x).zip(lengthscale.divide(y)));
+                let scale = target.ln_squared_scale(&pair);
+                Some(theory::hybrid::ln_with_bipolar_covariance(independent, product, &pair, scale, *m))
+            }
             Covariance::Unknown => None,
         }
     }
@@ -274,21 +280,4 @@ fn bipolar<M: Operand>(first: &M, second: &M) -> Option<Covariance> {
 /// ln of a squared weight times a variance; −∞ for weight 0, even if the variance is infinite.
 fn weighed(square: f64, log_variance: f64) -> f64 {
     if square == 0.0 { f64::NEG_INFINITY } else { square.ln() + log_variance }
-}
-
-/// The variance with the covariance of hyperbolic and trigonometric features on frequencies that are worth m independent ones.
-fn shared_variance<T: Real>(
-    independent: f64,
-    product: f64,
-    (target, m): (&Target, f64),
-    x: &ArrayRef1<T>,
-    y: &ArrayRef1<T>,
-) -> f64 {
-    let lengthscale = target.lengthscale();
-    let pair = Pair::new(lengthscale.divide(x).zip(lengthscale.divide(y)));
-    let turn = (0.5 * pair.norm_difference).sin().powi(2);
-    let scale = target.ln_squared_scale(&pair) - m.ln();
-    let shared = SignedLog::from(-4.0 * turn * product).scaled(scale);
-    let total = SignedLog::sum([SignedLog::positive(independent), shared].into_iter());
-    if total.sign < 0.0 { f64::NEG_INFINITY } else { total.ln_abs }
 }

@@ -19,7 +19,8 @@ pub trait Operand: Part {}
 
 impl<M: Part> Operand for M {}
 
-/// What the combinations of maps ask of their parts. Not for implementing.
+/// What the combinations of maps ask of their parts. Not for implementing, nor for calling.
+#[doc(hidden)]
 pub trait Part: Clone {
     /// The scalar of points.
     type Scalar: Real;
@@ -37,6 +38,11 @@ pub trait Part: Clone {
 
     /// d.
     fn dim(&self) -> usize;
+
+    /// Rejects what cannot be a map; a [`Map`] is one.
+    fn check(&self) -> Result<()> {
+        Ok(())
+    }
 
     fn known(&self) -> Arc<Known<Self::Scalar>>;
 
