@@ -187,7 +187,7 @@ mod stored {
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "ExactSmoother")]
-    struct Stored<K> {
+    struct StoredExactSmoother<K> {
         kernel: K,
         #[serde(with = "crate::exact")]
         x: Array2<f64>,
@@ -199,13 +199,14 @@ mod stored {
         fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
             let ExactSmoother { kernel, x, targets } = self;
             let (x, targets) = (x.mapv(T::widen), targets.mapv(T::widen));
-            seal::<T, S>(&Stored { kernel, x, targets }, serializer)
+            seal::<T, S>(&StoredExactSmoother { kernel, x, targets }, serializer)
         }
     }
 
     impl<'de, T: Real, K: Kernel<T> + Serialize + DeserializeOwned> Deserialize<'de> for ExactSmoother<T, K> {
         fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let Stored { kernel, x, targets } = unseal::<T, Stored<K>, D>(deserializer)?;
+            let StoredExactSmoother { kernel, x, targets } =
+                unseal::<T, StoredExactSmoother<K>, D>(deserializer)?;
             let mut smoother =
                 ExactSmoother::new(kernel, x.ncols(), targets.ncols()).map_err(D::Error::custom)?;
             let (x, targets) = (x.mapv(T::narrow), targets.mapv(T::narrow));

@@ -121,7 +121,7 @@ pub(crate) fn check_probability(p: f64) -> Result<()> {
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredCounts", into = "StoredCounts")
 )]
 pub struct Counts {
     provenance: Provenance<DrawCounts>,
@@ -222,7 +222,7 @@ impl Identify for Counts {
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredCounts {
     origin: Option<Origin<DrawCounts>>,
     rows: Array2<u64>,
     law: CountLaw,
@@ -230,10 +230,10 @@ struct Parts {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for Counts {
+impl TryFrom<StoredCounts> for Counts {
     type Error = String;
 
-    fn try_from(Parts { origin, rows, law, checksum }: Parts) -> Result<Self, String> {
+    fn try_from(StoredCounts { origin, rows, law, checksum }: StoredCounts) -> Result<Self, String> {
         check(&rows, &law).map_err(|error| error.to_string())?;
         let provenance = Provenance::of_origin(origin, checksum);
         let fits = |draw: &DrawCounts| (draw.m, draw.d) == rows.dim() && draw.law == law;
@@ -248,10 +248,10 @@ impl TryFrom<Parts> for Counts {
 }
 
 #[cfg(feature = "serde")]
-impl From<Counts> for Parts {
+impl From<Counts> for StoredCounts {
     fn from(counts: Counts) -> Self {
         let checksum = counts.checksum();
         let Counts { provenance, rows, law } = counts;
-        Parts { origin: provenance.origin(), rows, law, checksum }
+        StoredCounts { origin: provenance.origin(), rows, law, checksum }
     }
 }

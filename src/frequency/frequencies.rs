@@ -21,7 +21,7 @@ use crate::theory::Law;
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredFrequencies", into = "StoredFrequencies")
 )]
 pub struct Frequencies {
     provenance: Provenance,
@@ -214,7 +214,7 @@ impl Identify for Frequencies {
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredFrequencies {
     origin: Option<Origin<Draw>>,
     form: Form,
     law: Law,
@@ -222,10 +222,12 @@ struct Parts {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for Frequencies {
+impl TryFrom<StoredFrequencies> for Frequencies {
     type Error = String;
 
-    fn try_from(Parts { origin, form, law, checksum }: Parts) -> Result<Self, String> {
+    fn try_from(
+        StoredFrequencies { origin, form, law, checksum }: StoredFrequencies,
+    ) -> Result<Self, String> {
         form.check(&law).map_err(|error| error.to_string())?;
         let provenance = Provenance::of_origin(origin, checksum);
         let fits = |draw: &Draw| {
@@ -243,10 +245,10 @@ impl TryFrom<Parts> for Frequencies {
 }
 
 #[cfg(feature = "serde")]
-impl From<Frequencies> for Parts {
+impl From<Frequencies> for StoredFrequencies {
     fn from(frequencies: Frequencies) -> Self {
         let checksum = frequencies.checksum();
         let Frequencies { provenance, form, law } = frequencies;
-        Parts { origin: provenance.origin(), form, law, checksum }
+        StoredFrequencies { origin: provenance.origin(), form, law, checksum }
     }
 }

@@ -90,7 +90,7 @@ pub(super) fn widest(d: usize) -> Option<usize> {
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredStructured", into = "StoredStructured")
 )]
 pub struct Structured {
     dim: usize,
@@ -177,24 +177,24 @@ impl Structured {
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredStructured {
     dim: usize,
     padded: usize,
     blocks: Vec<Rotated>,
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for Structured {
+impl TryFrom<StoredStructured> for Structured {
     type Error = Error;
 
-    fn try_from(parts: Parts) -> Result<Self> {
+    fn try_from(parts: StoredStructured) -> Result<Self> {
         Structured::new(parts.dim, parts.padded, parts.blocks)
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<Structured> for Parts {
+impl From<Structured> for StoredStructured {
     fn from(structured: Structured) -> Self {
-        Parts { dim: structured.dim, padded: structured.padded, blocks: structured.blocks }
+        StoredStructured { dim: structured.dim, padded: structured.padded, blocks: structured.blocks }
     }
 }

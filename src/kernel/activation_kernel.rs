@@ -44,7 +44,11 @@ use crate::{Real, SignedLog};
 /// Choromanski et al., *Rethinking Attention with Performers*, equations 3 and 5; Cho and Saul, *Kernel
 /// Methods for Deep Learning*; Williams, *Computing with Infinite Networks*.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "StoredActivationKernel")
+)]
 pub struct ActivationKernel {
     activation: Activation,
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
@@ -113,7 +117,7 @@ pub(crate) fn checked_offset(offset: f64) -> Result<f64> {
 /// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
-struct Stored {
+struct StoredActivationKernel {
     activation: Activation,
     #[serde(with = "crate::exact")]
     offset: f64,
@@ -121,10 +125,10 @@ struct Stored {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Stored> for ActivationKernel {
+impl TryFrom<StoredActivationKernel> for ActivationKernel {
     type Error = String;
 
-    fn try_from(stored: Stored) -> Result<Self, String> {
+    fn try_from(stored: StoredActivationKernel) -> Result<Self, String> {
         let kernel = ActivationKernel::new(stored.activation)
             .ok_or_else(|| format!("the kernel of {:?} has no closed form", stored.activation))?;
         let kernel = kernel.with_offset(stored.offset).map_err(|e| e.to_string())?;

@@ -36,7 +36,11 @@ use crate::error::{Error, Result};
 /// # References
 /// Rasmussen and Williams, *Gaussian Processes for Machine Learning*, equation 4.19.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "Stored"))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "StoredRationalQuadratic")
+)]
 pub struct RationalQuadratic {
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     alpha: f64,
@@ -114,17 +118,17 @@ impl Radii for RationalQuadratic {
 /// The stored form, validated on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Deserialize)]
-struct Stored {
+struct StoredRationalQuadratic {
     #[serde(with = "crate::exact")]
     alpha: f64,
     lengthscale: Lengthscale,
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Stored> for RationalQuadratic {
+impl TryFrom<StoredRationalQuadratic> for RationalQuadratic {
     type Error = Error;
 
-    fn try_from(stored: Stored) -> Result<Self> {
+    fn try_from(stored: StoredRationalQuadratic) -> Result<Self> {
         RationalQuadratic::new(stored.alpha, stored.lengthscale)
     }
 }

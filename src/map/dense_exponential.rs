@@ -55,7 +55,7 @@ use crate::theory::{Pair, Radius, dense};
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredDenseExponential", into = "StoredDenseExponential")
 )]
 pub struct DenseExponential {
     a: Vec<f64>,
@@ -161,23 +161,23 @@ impl Definition for DenseExponential {
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredDenseExponential {
     #[serde(with = "crate::exact")]
     a: Vec<f64>,
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for DenseExponential {
+impl TryFrom<StoredDenseExponential> for DenseExponential {
     type Error = Error;
 
-    fn try_from(parts: Parts) -> Result<Self> {
+    fn try_from(parts: StoredDenseExponential) -> Result<Self> {
         DenseExponential::new(parts.a)
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<DenseExponential> for Parts {
+impl From<DenseExponential> for StoredDenseExponential {
     fn from(map: DenseExponential) -> Self {
-        Parts { a: map.a }
+        StoredDenseExponential { a: map.a }
     }
 }

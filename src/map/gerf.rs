@@ -53,7 +53,7 @@ use crate::theory::{Pair, Radius, covariance};
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredGerf", into = "StoredGerf")
 )]
 pub struct Gerf {
     a: Complex64,
@@ -174,24 +174,24 @@ impl Definition for Gerf {
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredGerf {
     #[serde(with = "crate::exact")]
     a: Complex64,
     sign: GerfSign,
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for Gerf {
+impl TryFrom<StoredGerf> for Gerf {
     type Error = Error;
 
-    fn try_from(parts: Parts) -> Result<Self> {
+    fn try_from(parts: StoredGerf) -> Result<Self> {
         Gerf::new(parts.a, parts.sign)
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<Gerf> for Parts {
+impl From<Gerf> for StoredGerf {
     fn from(gerf: Gerf) -> Self {
-        Parts { a: gerf.a, sign: gerf.sign }
+        StoredGerf { a: gerf.a, sign: gerf.sign }
     }
 }

@@ -56,7 +56,7 @@ use crate::theory::Pair;
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredImportance", into = "StoredImportance")
 )]
 pub struct Importance {
     log_densities: Vec<f64>,
@@ -130,23 +130,23 @@ impl Definition for Importance {
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredImportance {
     #[serde(with = "crate::exact")]
     log_densities: Vec<f64>,
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for Importance {
+impl TryFrom<StoredImportance> for Importance {
     type Error = Error;
 
-    fn try_from(parts: Parts) -> Result<Self> {
+    fn try_from(parts: StoredImportance) -> Result<Self> {
         Importance::new(parts.log_densities)
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<Importance> for Parts {
+impl From<Importance> for StoredImportance {
     fn from(map: Importance) -> Self {
-        Parts { log_densities: map.log_densities }
+        StoredImportance { log_densities: map.log_densities }
     }
 }

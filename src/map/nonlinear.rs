@@ -56,7 +56,7 @@ use crate::theory::{self, Pair, Radius};
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredNonlinear", into = "StoredNonlinear")
 )]
 pub struct Nonlinear {
     activation: Activation,
@@ -123,24 +123,24 @@ impl Definition for Nonlinear {
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredNonlinear {
     activation: Activation,
     #[serde(with = "crate::exact")]
     offset: f64,
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for Nonlinear {
+impl TryFrom<StoredNonlinear> for Nonlinear {
     type Error = crate::Error;
 
-    fn try_from(parts: Parts) -> Result<Self> {
+    fn try_from(parts: StoredNonlinear) -> Result<Self> {
         Nonlinear::new(parts.activation).with_offset(parts.offset)
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<Nonlinear> for Parts {
+impl From<Nonlinear> for StoredNonlinear {
     fn from(map: Nonlinear) -> Self {
-        Parts { activation: map.activation, offset: map.offset }
+        StoredNonlinear { activation: map.activation, offset: map.offset }
     }
 }

@@ -43,8 +43,8 @@ mod theory;
 #[path = "../sets/mod.rs"]
 mod sets;
 
-/// Whole maps against naive loops, where they are exact, and hybrids of them.
+/// Whole maps against naive loops, where they are exact, hybrids of them, and identities.
 #[test]
 fn whole_maps_on_each_instruction_set() {
-    sets::run_on_each(&["conformance", "exact_points", "hybrid"]);
+    sets::run_on_each(&["conformance", "exact_points", "hybrid", "identity"]);
 }

@@ -42,8 +42,8 @@ pub struct ErrorReport {
     pub frequencies: usize,
     /// The largest relative variance of a query's normaliser in the sample.
     pub normaliser_variance: f64,
-    /// The error of the output if every query got the mean of the values, relative to the exact output: what is no better
-    /// is no attention.
+    /// The error of the output if all weights were equal, so that every query got the mean of the values, relative to the exact
+    /// output. An expected error that is not smaller means that uniform weights do as well.
     pub mean_error: f64,
     /// The factor by which queries and keys would have to shrink for normalisers to be reliable with m frequencies, if real
     /// coefficients of generalised and dense features are fitted to them again; 1 if they are, NaN where it was not sought:

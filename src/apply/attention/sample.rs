@@ -23,7 +23,7 @@ pub(super) struct Sample {
     pub log_ratio: Option<Array2<f64>>,
 }
 
-/// What a sample's errors are: squared, relative, for one frequency and for infinitely many.
+/// The squared relative errors of a sample: variances for m = 1, and biases, which stay as m → ∞.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Errors {
     /// The largest relative variance of a query's normaliser.

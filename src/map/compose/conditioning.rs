@@ -64,7 +64,7 @@ use crate::linalg::Lu;
 #[cfg_attr(
     feature = "serde",
     derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "Parts", into = "Parts")
+    serde(try_from = "StoredConditioning", into = "StoredConditioning")
 )]
 pub struct Conditioning {
     /// T and T⁻ᵀ, or r rows of them.
@@ -272,7 +272,7 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// The stored form, validated again on reading.
 #[cfg(feature = "serde")]
 #[derive(serde::Serialize, serde::Deserialize)]
-struct Parts {
+struct StoredConditioning {
     #[serde(with = "crate::exact")]
     left: Array2<f64>,
     #[serde(with = "crate::exact")]
@@ -284,19 +284,19 @@ struct Parts {
 }
 
 #[cfg(feature = "serde")]
-impl TryFrom<Parts> for Conditioning {
+impl TryFrom<StoredConditioning> for Conditioning {
     type Error = Error;
 
-    fn try_from(parts: Parts) -> Result<Self> {
+    fn try_from(parts: StoredConditioning) -> Result<Self> {
         Conditioning::of_matrices(parts.left, parts.right)?.shifted(parts.shift_x, parts.shift_y)
     }
 }
 
 #[cfg(feature = "serde")]
-impl From<Conditioning> for Parts {
+impl From<Conditioning> for StoredConditioning {
     fn from(conditioning: Conditioning) -> Self {
         let [left, right] = conditioning.matrices;
         let [shift_x, shift_y] = conditioning.shifts;
-        Parts { left, right, shift_x, shift_y }
+        StoredConditioning { left, right, shift_x, shift_y }
     }
 }

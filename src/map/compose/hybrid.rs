@@ -2,7 +2,7 @@
 
 use ndarray::ArrayRef1;
 
-use super::part::{Covariance, common_kernel};
+use super::part::{BaseCovariance, common_kernel};
 use super::{Coefficient, Known, Operand, Part};
 use crate::Real;
 use crate::digest::{Digest, Identify};
@@ -128,14 +128,14 @@ impl<M: Operand> Hybrid<M> {
         let rest = weighed(weight(complement_square, rounding), self.rest.ln_variance(x, y)?);
         let independent = terms.into_iter().fold(rest, theory::ln_add_exp);
         match &known.covariance {
-            Covariance::Zero => Some(independent),
-            Covariance::Bipolar(target, m) => {
+            BaseCovariance::Zero => Some(independent),
+            BaseCovariance::Bipolar(target, m) => {
                 let lengthscale = target.lengthscale();
                 let pair = Pair::new(lengthscale.divide(x).zip(lengthscale.divide(y)));
                 let scale = target.ln_squared_scale(&pair);
                 Some(theory::hybrid::ln_with_bipolar_covariance(independent, product, &pair, scale, *m))
             }
-            Covariance::Unknown => None,
+            BaseCovariance::Unknown => None,
         }
     }
 }
@@ -256,17 +256,17 @@ fn shared<M: Part>(parts: &[&M]) -> Vec<(usize, usize)> {
 }
 
 /// The covariance of the bases, from the pairs of dependent parts.
-fn covariance<M: Operand>(bases: &[&M], shared: &[(usize, usize)]) -> Covariance {
+fn covariance<M: Operand>(bases: &[&M], shared: &[(usize, usize)]) -> BaseCovariance {
     match (shared, bases) {
-        ([], _) => Covariance::Zero,
-        ([(0, 1)], [first, second]) => bipolar(*first, *second).unwrap_or(Covariance::Unknown),
-        _ => Covariance::Unknown,
+        ([], _) => BaseCovariance::Zero,
+        ([(0, 1)], [first, second]) => bipolar(*first, *second).unwrap_or(BaseCovariance::Unknown),
+        _ => BaseCovariance::Unknown,
     }
 }
 
 /// Hyperbolic and trigonometric features for one target on the same frequencies, independent or in antithetic pairs: both
 /// bases are even in ω, so a pair counts once.
-fn bipolar<M: Operand>(first: &M, second: &M) -> Option<Covariance> {
+fn bipolar<M: Operand>(first: &M, second: &M) -> Option<BaseCovariance> {
     let (first, second) = (first.plain()?, second.plain()?);
     let kinds = matches!(
         (&first.mechanism, &second.mechanism),
@@ -274,7 +274,7 @@ fn bipolar<M: Operand>(first: &M, second: &M) -> Option<Covariance> {
     );
     let plain = first.matrix.is_none() && second.matrix.is_none() && first.target == second.target;
     let count = first.omega.law()?.effective_count()?;
-    (kinds && plain).then(|| Covariance::Bipolar(first.target.clone(), count))
+    (kinds && plain).then(|| BaseCovariance::Bipolar(first.target.clone(), count))
 }
 
 /// ln of a squared weight times a variance; −∞ for weight 0, even if the variance is infinite.

@@ -92,12 +92,12 @@ pub struct Known<S> {
     /// The kernel that is estimated, if it is known.
     pub kernel: Option<Arc<dyn Kernel<S>>>,
     /// What the bases of a hybrid share.
-    pub covariance: Covariance,
+    pub covariance: BaseCovariance,
 }
 
 /// What is known about the covariance of the bases of a hybrid.
 #[derive(Clone, Debug)]
-pub enum Covariance {
+pub enum BaseCovariance {
     /// 0: the bases are independent.
     Zero,
     /// Hyperbolic and trigonometric features share frequencies that are worth m independent ones, for this target.
@@ -109,7 +109,7 @@ pub enum Covariance {
 impl<S> Known<S> {
     /// Of a map that is no hybrid.
     pub(crate) fn of_kernel(kernel: Option<Arc<dyn Kernel<S>>>) -> Self {
-        Known { kernel, covariance: Covariance::Zero }
+        Known { kernel, covariance: BaseCovariance::Zero }
     }
 }
 
