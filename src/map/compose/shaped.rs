@@ -42,7 +42,7 @@ impl Shape {
     /// ```
     ///
     /// # Errors
-    /// As [`DenseExponential::map`] and [`Map::conditioned`].
+    /// As [`DenseExponential::map`] and [`Map::conditioned`](crate::Map::conditioned).
     pub fn map<M: Operand>(&self, omega: impl Into<Omega>, target: impl Into<Target>) -> Result<M> {
         let features = M::of_plain(PlainRecipe::new(self.dense_exponential()?, omega, target))?;
         conditioned(&features, &self.conditioning()?)
