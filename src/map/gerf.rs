@@ -38,7 +38,7 @@ use crate::theory::{Pair, Radius, covariance};
 /// use ndarray::arr1;
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Gerf;
-/// let omega = Orthogonal.draw(2, 512, 1)?;
+/// let omega = Orthogonal.draw(2, 8192, 1)?;
 /// let (x, y) = (arr1(&[0.9, -0.2]), arr1(&[0.7, 0.4]));
 /// // The best A for these points: ‖x+y‖² = 2.6.
 /// let map = Gerf::optimal(2, 2.6)?.softmax(omega)?;
