@@ -30,10 +30,10 @@ use linfa::traits::{Fit, Predict};
 use linfa_logistic::MultiLogisticRegression;
 use ndarray::{Array2, Axis, concatenate};
 use random_features::apply::{Criterion, RidgeStatistics};
+use random_features::data::lengthscale;
 use random_features::frequency::{Coupling, Orthogonal};
 use random_features::kernel::Gaussian;
 use random_features::map::Side;
-use random_features::data::lengthscale;
 use random_features::{Map, Trigonometric, rng};
 use smartcore::linear::logistic_regression::{LogisticRegression, LogisticRegressionParameters};
 
