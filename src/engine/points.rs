@@ -6,6 +6,7 @@ use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
 
 use super::Scratch;
 use crate::Real;
+use crate::numeric::{into_slice_of, matrix_view};
 
 /// Points in rows: what the engine reads of [`Points`](crate::Points).
 #[derive(Clone, Copy, Debug)]
@@ -103,9 +104,8 @@ impl<'a, T: Real> PointsView<'a, T> {
             PointsView::Sparse(sparse) => sparse,
         };
         let mut all = Array2::zeros((self.nrows(), sparse.dim));
-        for (i, mut row) in all.rows_mut().into_iter().enumerate() {
-            let (columns, values) = sparse.row(i);
-            columns.iter().zip(values).for_each(|(k, v)| row[*k] = *v);
+        for (i, row) in all.rows_mut().into_iter().enumerate() {
+            sparse.write_row(i, into_slice_of(row));
         }
         all.into()
     }
@@ -118,9 +118,7 @@ impl<'a, T: Real> PointsView<'a, T> {
         };
         let mut all = scratch.take(self.nrows() * sparse.dim);
         all.chunks_exact_mut(sparse.dim.max(1)).enumerate().for_each(|(i, row)| sparse.write_row(i, row));
-        if let Ok(all) = ArrayView2::from_shape((self.nrows(), sparse.dim), &all) {
-            run(all, scratch);
-        }
+        run(matrix_view(self.nrows(), sparse.dim, &all), scratch);
         scratch.give(all);
     }
 }

@@ -73,15 +73,17 @@ impl<'a> Setting<'a> {
         }
     }
 
-    /// Whether frequencies come in antithetic pairs, of which a map that is even in ω makes one estimate.
-    pub fn is_antithetic(&self) -> bool {
-        self.law().is_some_and(|law| law.runs().iter().any(|run| run.block.antithetic))
+    /// As [`fits`](Setting::fits), for covariances of features that are even in ω: these make one estimate of an antithetic pair,
+    /// for which none is known.
+    pub fn fits_even_features(&self) -> bool {
+        let antithetic = |law: Law| law.runs().iter().any(|run| run.block.antithetic);
+        self.fits() && !self.law().is_some_and(antithetic)
     }
 
     /// Accepts only targets without a named kernel.
     pub fn check_implied(&self, map: &'static str) -> Result<()> {
-        match (self.target, self.omega) {
-            (Target::Implied(_), other) => other.check_real(map),
+        match self.target {
+            Target::Implied(_) => self.omega.check_real(map),
             _ => Err(self.refused(map)),
         }
     }
@@ -125,6 +127,11 @@ pub(crate) trait Definition: Identify {
     /// Whether the points themselves are projected, so that a matrix may be applied to those of side Y.
     fn takes_matrix(&self) -> bool {
         true
+    }
+
+    /// Whether all features are signs of the same magnitude, of which a hybrid takes shares.
+    fn is_of_signs(&self) -> bool {
+        false
     }
 
     /// The terms of the normal form, after [`check`](Definition::check).

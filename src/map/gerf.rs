@@ -166,8 +166,11 @@ impl Definition for Gerf {
         };
         // With padding the frequencies have more coordinates than the points.
         let whole = setting.omega.padded_dim() == setting.omega.dim();
-        let even = sign == GerfSign::Minus && setting.is_antithetic();
-        (whole && !even && setting.fits()).then(closed)
+        let fits = match sign {
+            GerfSign::Plus => setting.fits(),
+            GerfSign::Minus => setting.fits_even_features(),
+        };
+        (whole && fits).then(closed)
     }
 }
 

@@ -73,11 +73,9 @@ impl Definition for Hyperbolic {
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
-        // Features are even in ω: a pair is one estimate, and the mean of pairs another sum.
-        if setting.is_antithetic() {
-            return None;
-        }
-        setting.covariance_of_sums(covariance::hyperbolic, |plus, minus| 0.5 * (plus + minus))
+        let closed =
+            || setting.covariance_of_sums(covariance::hyperbolic, |plus, minus| 0.5 * (plus + minus));
+        setting.fits_even_features().then(closed).flatten()
     }
 
     fn softmax_target(&self, omega: &Omega) -> Target {

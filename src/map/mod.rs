@@ -31,6 +31,7 @@ mod row_sums;
 mod stored;
 mod target;
 mod transform;
+mod tree;
 
 mod complex_exponential;
 mod dense_exponential;
@@ -204,6 +205,11 @@ impl Mechanism {
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         of_each!(self, definition => definition.log_variance(setting, u, v, pair))
+    }
+
+    /// Whether all features are signs of the same magnitude.
+    pub(crate) fn is_of_signs(&self) -> bool {
+        of_each!(self, definition => definition.is_of_signs())
     }
 
     fn takes_matrix(&self) -> bool {

@@ -1,21 +1,21 @@
 //! [`Map`]: any feature map, ready to use.
 
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, ArrayViewMut2, Axis};
 
 use super::check::{check, check_addressable};
-use super::compose::{Composite, Entry, Hybrid, Known, Part};
-use super::{Features, LogFeatures, PlainRecipe, Recipe};
-use crate::digest::{Digest, Identify, Identity};
+use super::compose::{Composite, Hybrid, Known, Part};
+
+use super::tree::{MapTree, OwnMap};
+use super::{Features, LogFeatures, Recipe};
+use crate::digest::Identity;
 use crate::engine::{self, Facts, FeatureMap, Form, Plan, PointsView, Program, Scratch, Side, Tile, drive};
 use crate::error::{Error, Result, check_size};
-use crate::kernel::{Exponential, Kernel};
+use crate::kernel::Kernel;
 use crate::numeric::zeros;
 use crate::theory::relative_deviation;
-use crate::{Points, Real, SignedLog};
+use crate::{Points, Real};
 
 /// A random feature map, ready to use: K(x, y) ≈ φ(x)·ψ(y).
 ///
@@ -40,26 +40,10 @@ pub struct Map<T: Real> {
 }
 
 struct Node<T: Real> {
-    tree: Tree<T>,
+    tree: MapTree<T>,
     known: Arc<Known<T>>,
     program: Program<T>,
     identity: OnceLock<Identity>,
-}
-
-/// What a map is made of.
-enum Tree<T: Real> {
-    /// A map of this crate.
-    Plain(PlainRecipe),
-    /// A user-defined map.
-    Own(Own<T>),
-    /// Other maps.
-    Composite(Composite<Map<T>>),
-}
-
-/// A user-defined map, with an identity that only clones of its [`Map`] share.
-struct Own<T> {
-    map: Arc<dyn FeatureMap<T>>,
-    identity: Identity,
 }
 
 impl<T: Real> Clone for Map<T> {
@@ -92,12 +76,13 @@ impl<T: Real> Map<T> {
         let map: Arc<dyn FeatureMap<T>> = Arc::new(map);
         let facts = map.facts().checked()?;
         check(map.as_ref(), &facts)?;
-        let kernel = map.kernel().is_some().then(|| Arc::new(KernelOf(map.clone())) as Arc<dyn Kernel<T>>);
         let plan = Plan::Foreign(map.clone(), facts);
-        Self::of_tree(Tree::Own(Own { map, identity: unique() }), Known::of_kernel(kernel), plan)
+        let own = OwnMap::new(map);
+        let known = Known::of_kernel(own.kernel());
+        Self::of_tree(MapTree::Own(own), known, plan)
     }
 
-    fn of_tree(tree: Tree<T>, known: Known<T>, plan: Plan<T>) -> Result<Self> {
+    pub(super) fn of_tree(tree: MapTree<T>, known: Known<T>, plan: Plan<T>) -> Result<Self> {
         let program = Program::new(plan)?;
         let (known, identity) = (Arc::new(known), OnceLock::new());
         Ok(Map { node: Arc::new(Node { tree, known, program, identity }) })
@@ -105,6 +90,14 @@ impl<T: Real> Map<T> {
 
     pub(crate) fn program(&self) -> &Program<T> {
         &self.node.program
+    }
+
+    pub(super) fn tree(&self) -> &MapTree<T> {
+        &self.node.tree
+    }
+
+    pub(super) fn shared_known(&self) -> Arc<Known<T>> {
+        self.node.known.clone()
     }
 
     /// The hybrid that the map is, if it is one.
@@ -183,10 +176,10 @@ impl<T: Real> Map<T> {
 
     /// The map as plain data; `None` if it contains a user-defined [`FeatureMap`].
     pub fn recipe(&self) -> Option<Recipe> {
-        match &self.node.tree {
-            Tree::Plain(plain) => Some(Recipe::Plain(plain.clone())),
-            Tree::Own(_) => None,
-            Tree::Composite(composite) => {
+        match self.tree() {
+            MapTree::Plain(plain) => Some(Recipe::Plain(plain.clone())),
+            MapTree::Own(_) => None,
+            MapTree::Composite(composite) => {
                 let recipes = composite.try_map(|map| map.recipe().ok_or(()));
                 recipes.ok().map(|composite| Recipe::Composite(Box::new(composite)))
             }
@@ -343,110 +336,4 @@ impl<T: Real> Map<T> {
         check_size("the dimension of x", self.input_dim(), x.len())?;
         check_size("the dimension of y", self.input_dim(), y.len())
     }
-}
-
-impl<T: Real> Part for Map<T> {
-    type Scalar = T;
-
-    fn of_plain(plain: PlainRecipe) -> Result<Self> {
-        plain.check()?;
-        let (known, plan) = (Known::of_kernel(plain.kernel()), plain.lower()?);
-        Self::of_tree(Tree::Plain(plain), known, plan)
-    }
-
-    fn of_composite(composite: Composite<Self>) -> Result<Self> {
-        composite.check()?;
-        let (known, plan) = (composite.known(), composite.lower()?);
-        Self::of_tree(Tree::Composite(composite), known, plan)
-    }
-
-    fn plain(&self) -> Option<&PlainRecipe> {
-        if let Tree::Plain(plain) = &self.node.tree { Some(plain) } else { None }
-    }
-
-    fn composite(&self) -> Option<&Composite<Self>> {
-        if let Tree::Composite(composite) = &self.node.tree { Some(composite) } else { None }
-    }
-
-    fn entries(&self) -> Vec<Entry<'_>> {
-        match &self.node.tree {
-            Tree::Plain(plain) => vec![Entry::Draw(&plain.omega)],
-            Tree::Own(own) => vec![Entry::Own(own.identity)],
-            Tree::Composite(composite) => composite.children().into_iter().flat_map(Part::entries).collect(),
-        }
-    }
-
-    fn dim(&self) -> usize {
-        self.input_dim()
-    }
-
-    fn known(&self) -> Arc<Known<T>> {
-        self.node.known.clone()
-    }
-
-    fn ln_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
-        match &self.node.tree {
-            Tree::Plain(plain) => plain.ln_variance(x, y),
-            Tree::Own(own) => own.map.log_variance(x, y),
-            Tree::Composite(composite) => composite.ln_variance(&self.node.known, x, y),
-        }
-    }
-
-    fn terms(&self) -> usize {
-        match &self.node.tree {
-            Tree::Composite(composite) => {
-                composite.children().into_iter().fold(0, |sum, child| sum.saturating_add(child.terms()))
-            }
-            _ => self.feature_dim(),
-        }
-    }
-}
-
-impl<T: Real> Identify for Map<T> {
-    fn identify(&self, digest: &mut Digest) {
-        match &self.node.tree {
-            Tree::Plain(plain) => ("plain", plain).identify(digest),
-            Tree::Own(own) => ("own", own.identity).identify(digest),
-            Tree::Composite(composite) => ("composite", composite).identify(digest),
-        }
-    }
-}
-
-impl<T: Real> std::fmt::Display for Map<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.node.tree {
-            Tree::Plain(plain) => plain.fmt(f),
-            Tree::Own(own) => write!(f, "{:?}", own.map),
-            Tree::Composite(composite) => composite.fmt(f),
-        }
-    }
-}
-
-/// The kernel of a user-defined map that has one.
-#[derive(Debug)]
-struct KernelOf<T>(Arc<dyn FeatureMap<T>>);
-
-impl<T: Real> Kernel<T> for KernelOf<T> {
-    fn check_dim(&self, d: usize) -> Result<()> {
-        self.0.kernel().map_or(Ok(()), |kernel| kernel.check_dim(d))
-    }
-
-    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        self.0.kernel().map_or(SignedLog::from(f64::NAN), |kernel| kernel.log_of_slices(x, y))
-    }
-
-    fn exponential(&self) -> Option<Exponential> {
-        self.0.kernel()?.exponential()
-    }
-
-    fn identity(&self) -> Option<Identity> {
-        self.0.kernel()?.identity()
-    }
-}
-
-/// An identity that no other call gives, in this process or, as far as it has random numbers, in another one.
-fn unique() -> Identity {
-    static COUNT: AtomicU64 = AtomicU64::new(0);
-    static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("process"));
-    Identity::of(&("own", [*PROCESS, COUNT.fetch_add(1, Ordering::Relaxed)]))
 }

@@ -99,6 +99,10 @@ impl Definition for Nonlinear {
         setting.check_implied(self.name())
     }
 
+    fn is_of_signs(&self) -> bool {
+        self.activation == Activation::Sign && self.offset == 0.0
+    }
+
     fn width(&self) -> usize {
         1
     }

@@ -12,6 +12,7 @@ use crate::engine::Plan;
 use crate::error::{Error, Result, check_size};
 use crate::frequency::check_shape;
 use crate::kernel::Kernel;
+use crate::numeric::matrix_times;
 use crate::theory::Pair;
 use crate::{Real, SignedLog};
 
@@ -101,7 +102,7 @@ impl PlainRecipe {
         let wide = |x: &ArrayRef1<T>| x.iter().map(|v| v.widen()).collect::<Vec<f64>>();
         let turned = |y: Vec<f64>| match &self.matrix {
             None => y,
-            Some(m) => m.rows().into_iter().map(|row| row.iter().zip(&y).map(|(m, y)| m * y).sum()).collect(),
+            Some(m) => matrix_times(m, &y),
         };
         let u: Vec<f64> = lengthscale.divide(x).collect();
         let v: Vec<f64> = lengthscale.divide(&turned(wide(y))).collect();
@@ -155,10 +156,8 @@ impl<T: Real> Kernel<T> for Turned<T> {
     }
 
     fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
-        let product = |row: ndarray::ArrayView1<'_, f64>| {
-            T::narrow(row.iter().zip(y).map(|(m, y)| m * y.widen()).sum())
-        };
-        let turned: Vec<T> = self.matrix.rows().into_iter().map(product).collect();
+        let wide: Vec<f64> = y.iter().map(|v| v.widen()).collect();
+        let turned: Vec<T> = matrix_times(&self.matrix, &wide).into_iter().map(T::narrow).collect();
         self.kernel.log_of_slices(x, &turned)
     }
 

@@ -227,6 +227,10 @@ impl Part for Recipe {
         Recipe::dim(self)
     }
 
+    fn width(&self) -> usize {
+        self.plain().map_or(0, PlainRecipe::feature_dim)
+    }
+
     fn check(&self) -> Result<()> {
         Recipe::check(self)
     }

@@ -58,6 +58,10 @@ impl Definition for Sign {
         setting.check_implied(self.name())
     }
 
+    fn is_of_signs(&self) -> bool {
+        true
+    }
+
     fn width(&self) -> usize {
         1
     }

@@ -104,11 +104,7 @@ impl Definition for Trigonometric {
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
-        // Features are even in ω: a pair is one estimate, and the mean of pairs another sum.
-        if setting.is_antithetic() {
-            return None;
-        }
-        let gaussian = setting.fits() && setting.radius() == Radius::Chi;
+        let gaussian = setting.fits_even_features() && setting.radius() == Radius::Chi;
         gaussian.then(|| Covariance::of_differences(|p| covariance::trigonometric(p.dot)))
     }
 }

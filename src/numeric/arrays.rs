@@ -44,6 +44,11 @@ pub fn matrix_of<A>(rows: usize, columns: usize, elements: Vec<A>) -> Array2<A> 
     Array2::from_shape_vec((rows, columns), elements).unwrap_or_else(|_| Array2::from(Vec::<[A; 0]>::new()))
 }
 
+/// The product of a matrix with a vector: each entry one sum from left to right, whatever the machine.
+pub fn matrix_times(matrix: &Array2<f64>, v: &[f64]) -> Vec<f64> {
+    matrix.rows().into_iter().map(|row| row.iter().zip(v).map(|(m, v)| m * v).sum()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use ndarray::arr2;

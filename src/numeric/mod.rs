@@ -35,7 +35,7 @@ pub mod special;
 mod vector;
 mod window;
 
-pub use arrays::{into_slice_of, matrix_of, matrix_view, slice_of, slice_of_mut};
+pub use arrays::{into_slice_of, matrix_of, matrix_times, matrix_view, slice_of, slice_of_mut};
 pub use buffer::{Buffer, Fence, LINE, Stream, spread};
 pub use elementwise::{
     add_minus, affine, divide, magnitudes, move_multiples, multiply, raise, simplex, softmax, subtract, weigh,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayRef2, ArrayView2};
+use ndarray::{Array2, ArrayRef2};
 
 use super::sample::{Errors, Part, Sample};
 use super::simulated::simulate;
@@ -14,6 +14,7 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::frequency::{Draw, Independent};
 use crate::kernel::{Gaussian, Kernel, Lengthscale, Softmax};
 use crate::map::{Covariance, Mechanism, Omega, PlainRecipe, Recipe, Target};
+use crate::numeric::matrix_of;
 
 /// The largest relative variance of normalisers for which first-order errors mean anything.
 const RELIABLE: f64 = 0.1;
@@ -226,7 +227,7 @@ impl<T: Real> Attention<T> {
             let mut points = Vec::new();
             self.reading.points::<T, T>(x.view(), &mut points);
             let points = points.into_iter().map(|v| v.widen()).collect();
-            Ok(Array2::from_shape_vec(x.dim(), points).unwrap_or_default())
+            Ok(matrix_of(x.nrows(), x.ncols(), points))
         };
         let (x, y) = (scaled("the queries", queries)?, scaled("the keys", keys)?);
         super::super::check_finite("the values", values)?;
@@ -239,7 +240,7 @@ fn expected_errors(recipe: Option<&Recipe>, tokens: [Array2<f64>; 3]) -> Result<
     recipe.map_or(Ok(()), Recipe::check)?;
     let what = "error report by closed forms: take Attention::simulated_report";
     let closed = recipe.and_then(Closed::new).ok_or(Error::Unsupported { what })?;
-    closed.report(closed.sample(tokens))
+    closed.report(closed.sample(tokens)?)
 }
 
 /// A map that has closed forms.
@@ -266,36 +267,19 @@ impl Closed {
         Some(Closed { plain: plain.clone(), conditioning, covariance, kernel })
     }
 
-    fn sample(&self, [x, y, values]: [Array2<f64>; 3]) -> Sample {
+    fn sample(&self, [x, y, values]: [Array2<f64>; 3]) -> Result<Sample> {
+        let other = self.kernel.exponential().is_none();
+        let ln_kernel = if other { Some(self.kernel.log_gram(&x, &y)?) } else { None };
         let points = [x, y].map(|x| divided(x, self.plain.target.lengthscale()));
         let images = match &self.conditioning {
             None => points.clone(),
             Some(conditioning) => [0, 1].map(|side| conditioning.images(side, &points[side])),
         };
         let gaussian = self.plain.target.is_shift_invariant();
-        let mut sample = Sample { points, images, values, gaussian, log_ratio: None };
-        if self.kernel.exponential().is_none() {
-            sample.log_ratio = Some(self.log_ratio(&sample));
-        }
-        sample
-    }
-
-    /// ln of the features' kernel less that of the softmax or the Gaussian kernel.
-    fn log_ratio(&self, sample: &Sample) -> Array2<f64> {
-        let (logits, [x, y]) = (sample.logits(), &sample.points);
-        let lengthscale = self.plain.target.lengthscale();
-        let original = |point: ndarray::ArrayView1<'_, f64>| -> Vec<f64> {
-            point.iter().enumerate().map(|(k, v)| v * lengthscale.at(k)).collect()
-        };
-        let keys: Vec<Vec<f64>> = y.rows().into_iter().map(original).collect();
-        let queries: Vec<Vec<f64>> = x.rows().into_iter().map(original).collect();
-        let row =
-            |x: ArrayView2<'_, f64>, i: usize| if sample.gaussian { x.row(i).dot(&x.row(i)) } else { 0.0 };
-        let ratio = |(i, j): (usize, usize)| {
-            let own = self.kernel.log_of_slices(&queries[i], &keys[j]).ln_abs;
-            own - (logits[[i, j]] - 0.5 * (row(x.view(), i) + row(y.view(), j)))
-        };
-        Array2::from_shape_fn(logits.dim(), ratio)
+        let sample = Sample { points, images, values, gaussian, log_ratio: None };
+        // ln of the features' kernel less that of the softmax or the Gaussian kernel.
+        let log_ratio = ln_kernel.map(|ln_kernel| ln_kernel - sample.ln_kernel());
+        Ok(Sample { log_ratio, ..sample })
     }
 
     /// Another mechanism for the kernel that the features are meant for, on as many independent frequencies.

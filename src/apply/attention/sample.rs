@@ -108,6 +108,16 @@ impl Sample {
         self.points[0].dot(&self.points[1].t())
     }
 
+    /// ln of the exact kernel: the logits, less ½‖x‖² + ½‖y‖² for the Gaussian one.
+    pub fn ln_kernel(&self) -> Array2<f64> {
+        let mut ln_kernel = self.logits();
+        if self.gaussian {
+            let [x, y] = self.points.each_ref().map(|x| x.map_axis(Axis(1), |x| 0.5 * x.dot(&x)));
+            ln_kernel.indexed_iter_mut().for_each(|((i, j), ln)| *ln -= x[i] + y[j]);
+        }
+        ln_kernel
+    }
+
     /// Everything times `factor`, but the values.
     fn shrunk(&self, factor: f64) -> Self {
         let times = |x: &[Array2<f64>; 2]| x.each_ref().map(|x| x * factor);

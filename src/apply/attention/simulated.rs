@@ -1,6 +1,6 @@
 //! The errors of a sample from redraws of all frequencies.
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, ArrayView1};
 
 use super::exact_keys::intended_lengthscale;
 use super::report::divided;
@@ -35,13 +35,12 @@ pub(super) fn simulate(
     let points = [&x, &y].map(|x| divided(x.clone(), &lengthscale));
     let sample = Sample { images: points.clone(), points, values, gaussian, log_ratio: None };
     let logits = sample.logits();
-    let half = |x: &Array2<f64>, i: usize| if gaussian { 0.5 * x.row(i).dot(&x.row(i)) } else { 0.0 };
-    let ln_normaliser = |i: usize| {
-        let log = |j: usize| logits[[i, j]] - half(&sample.points[0], i) - half(&sample.points[1], j);
-        let top = (0..y.nrows()).map(log).fold(f64::NEG_INFINITY, f64::max);
-        top + (0..y.nrows()).map(|j| (log(j) - top).exp()).sum::<f64>().ln()
+    let ln_normaliser = |row: ArrayView1<'_, f64>| {
+        let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
+        top + row.iter().map(|ln| (ln - top).exp()).sum::<f64>().ln()
     };
-    let scales: Vec<f64> = (0..x.nrows()).map(|i| (-ln_normaliser(i)).exp()).collect();
+    let scales: Vec<f64> =
+        sample.ln_kernel().rows().into_iter().map(|row| (-ln_normaliser(row)).exp()).collect();
     let mut queries: Vec<Query> = (0..x.nrows()).map(|_| Query::new(y.nrows())).collect();
     let mut add = |map: &Map<f64>| -> Result<()> {
         let gram = map.gram(&x, &y)?;

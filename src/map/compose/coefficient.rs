@@ -161,22 +161,39 @@ impl<M: Operand> Coefficient<M> {
     /// # Errors
     /// [`Shape`](Error::Shape) if a point has another dimension than the map's; those of the map of a recipe.
     pub fn moments(&self, x: &ArrayRef1<M::Scalar>, y: &ArrayRef1<M::Scalar>) -> Result<Option<Moments>> {
+        if let Some(map) = &self.map {
+            check_size("the dimension of x", map.dim(), x.len())?;
+            check_size("the dimension of y", map.dim(), y.len())?;
+            map.check()?;
+        }
+        Ok(self.moments_of_checked(x, y))
+    }
+
+    /// As [`moments`](Coefficient::moments), of a map and points that have been checked.
+    pub(super) fn moments_of_checked(
+        &self,
+        x: &ArrayRef1<M::Scalar>,
+        y: &ArrayRef1<M::Scalar>,
+    ) -> Option<Moments> {
         let Some(map) = &self.map else {
-            return Ok(Some(Moments::new(self.constant, 1.0 - self.constant, 0.0)));
+            return Some(Moments::new(self.constant, 1.0 - self.constant, 0.0));
         };
-        check_size("the dimension of x", map.dim(), x.len())?;
-        check_size("the dimension of y", map.dim(), y.len())?;
-        map.check()?;
-        let Some(variance) = map.ln_variance(x, y) else { return Ok(None) };
-        let Some(kernel) = map.known().kernel.clone() else { return Ok(None) };
+        let (variance, known) = (map.ln_variance(x, y)?, map.known());
+        let kernel = known.kernel.as_ref()?;
         if self.is_angular() {
             // From π − θ rather than 1 − λ, so that both ends are exact.
             let angle = crate::kernel::angle(x.iter().map(|v| v.widen()).zip(y.iter().map(|v| v.widen())));
-            return Ok(Some(coefficient::angular(angle, map.terms())));
+            return Some(coefficient::angular(angle, map.terms()));
         }
-        let term = self.factor * kernel.log_value(x, y)?.value();
+        let term = self.factor * kernel.log_value(x, y).ok()?.value();
         let square = (variance + 2.0 * self.factor.abs().ln()).exp();
-        Ok(Some(Moments::new(self.constant + term, 1.0 - self.constant - term, square)))
+        Some(Moments::new(self.constant + term, 1.0 - self.constant - term, square))
+    }
+
+    /// The weight of the base that does not depend on an estimate: a, and a + c where all signs agree.
+    pub(super) fn certain(&self) -> f64 {
+        let signs = self.map.as_ref().is_some_and(M::is_of_signs);
+        if signs { self.constant + self.factor } else { self.constant }
     }
 }
 

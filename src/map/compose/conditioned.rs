@@ -46,8 +46,10 @@ impl<T: Real> Map<T> {
 /// A map at transformed points; the map itself for the identity.
 pub(in crate::map) fn conditioned<M: Operand>(base: &M, conditioning: &Conditioning) -> Result<M> {
     let node = Conditioned { conditioning: conditioning.clone(), base: base.clone() };
-    node.check()?;
-    if conditioning.is_identity() { Ok(node.base) } else { M::of_composite(node.into()) }
+    if !conditioning.is_identity() {
+        return M::of_composite(node.into());
+    }
+    node.check().map(|()| node.base)
 }
 
 impl<M: Operand> Conditioned<M> {
@@ -61,11 +63,11 @@ impl<M: Operand> Conditioned<M> {
 
     pub(super) fn check(&self) -> Result<()> {
         check_size("the dimension of the map", self.conditioning.rank(), self.base.dim())?;
-        let truncated = !self.conditioning.is_exact();
-        if truncated && matches!(self.exponential()?.lengthscale, Lengthscale::PerDimension(_)) {
+        let exponential = self.exponential()?;
+        if !self.conditioning.is_exact() && matches!(exponential.lengthscale, Lengthscale::PerDimension(_)) {
             return Err(Error::Unsupported { what: "truncation with a lengthscale for each dimension" });
         }
-        self.exponential().map(drop)
+        Ok(())
     }
 
     pub(super) fn known(&self) -> Known<M::Scalar> {

@@ -9,6 +9,7 @@ use crate::engine::Affine;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Exponential;
 use crate::linalg::Lu;
+use crate::numeric::matrix_times;
 
 /// An affine transformation of points that leaves a softmax or Gaussian kernel unchanged and reduces the variance of
 /// its estimates.
@@ -192,21 +193,14 @@ impl Conditioning {
             return Ok(0.0);
         }
         let (x, y) = (self.moved(0, x), self.moved(1, y));
-        let [u, v] = [self.matrix_times(0, &x), self.matrix_times(1, &y)];
+        let [left, right] = &self.matrices;
+        let (u, v) = (matrix_times(left, &x), matrix_times(right, &y));
         Ok(dot(&x, &y) - dot(&u, &v))
-    }
-
-    fn matrix_times(&self, side: usize, point: &[f64]) -> Vec<f64> {
-        self.matrices[side]
-            .rows()
-            .into_iter()
-            .map(|row| row.iter().zip(point).map(|(m, p)| m * p).sum())
-            .collect()
     }
 
     /// u or v of a point already divided by the lengthscale.
     pub(crate) fn image(&self, side: usize, point: &[f64]) -> Vec<f64> {
-        self.matrix_times(side, &self.moved(side, point))
+        matrix_times(&self.matrices[side], &self.moved(side, point))
     }
 
     /// u or v of points in rows, already divided by the lengthscale.

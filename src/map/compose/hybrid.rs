@@ -83,17 +83,19 @@ impl<M: Operand> Hybrid<M> {
     pub(super) fn check(&self) -> Result<()> {
         check_positive("the number of terms of a hybrid", self.terms.len())?;
         self.coefficients().try_for_each(Coefficient::check)?;
-        let left = self.coefficients().fold(1.0, |left, coefficient| left - coefficient.constant);
-        if !left.is_finite() {
+        let left =
+            |weight: fn(&Coefficient<M>) -> f64| self.coefficients().fold(1.0, |left, c| left - weight(c));
+        let weights = [left(|coefficient| coefficient.constant), left(Coefficient::certain)];
+        if let Some(value) = weights.into_iter().find(|left| !left.is_finite()) {
             let (name, domain) = ("the sum of the coefficients' constants", "finite");
-            return Err(Error::Parameter { name, value: left, domain });
+            return Err(Error::Parameter { name, value, domain });
         }
         let dim = |map: &M| check_size("the dimension of a part of the hybrid", self.dim(), map.dim());
         self.children().into_iter().try_for_each(dim)
     }
 
     pub(super) fn known(&self) -> Known<M::Scalar> {
-        let parts: Vec<&M> = self.bases().chain(self.coefficients().filter_map(|c| c.map.as_ref())).collect();
+        let parts: Vec<&M> = self.parts().collect();
         let shared = shared(&parts);
         let bases = self.terms.len() + 1;
         // A coefficient that depends on a base makes the hybrid biased.
@@ -114,7 +116,7 @@ impl<M: Operand> Hybrid<M> {
         let weight = |square: f64, rounding: f64| if square.sqrt() > rounding { square } else { 0.0 };
         let mut rounding = 0.0f64;
         for (coefficient, base) in &self.terms {
-            let moments = coefficient.moments(x, y).ok()??;
+            let moments = coefficient.moments_of_checked(x, y)?;
             rounding = rounding.max(coefficient.rounding());
             let square = weight(moments.square, coefficient.rounding());
             terms.push(weighed(square, base.ln_variance(x, y)?));
@@ -150,6 +152,11 @@ impl<M> Hybrid<M> {
         self.terms.iter().map(|(coefficient, _)| coefficient)
     }
 
+    /// The bases, then the maps of the coefficients.
+    fn parts(&self) -> impl Iterator<Item = &M> {
+        self.bases().chain(self.coefficients().filter_map(|coefficient| coefficient.map.as_ref()))
+    }
+
     pub(in crate::map) fn children(&self) -> Vec<&M> {
         let terms = self.terms.iter().flat_map(|(coefficient, base)| coefficient.map.iter().chain([base]));
         terms.chain([&self.rest]).collect()
@@ -176,10 +183,8 @@ impl<T: Real> Hybrid<Map<T>> {
     /// A weighted sum of products of the bases and the coefficients' maps.
     pub(super) fn lower(&self) -> Result<Plan<T>> {
         let coefficients: Vec<_> = self.coefficients().collect();
-        let weighed = weighed_parts(&coefficients)?;
-        let maps = self.bases().chain(coefficients.iter().filter_map(|c| c.map.as_ref()));
-        let plans = maps.map(|map| map.program().plan().clone()).collect();
-        Ok(Plan::Sum(Sum::new(plans, &weighed)))
+        let plans = self.parts().map(|map| map.program().plan().clone()).collect();
+        Ok(Plan::Sum(Sum::new(plans, &weighed_parts(&coefficients))))
     }
 }
 
@@ -204,22 +209,21 @@ impl<M: std::fmt::Display> std::fmt::Display for Hybrid<M> {
 /// Let e and u = 1 − e be the shares of signs that are equal and unequal for x and y, so that Ĉ = e − u. Writing λ̂ =
 /// (a + c)e + (a − c)u avoids cancellation where one share is 0. The remaining weight is split by the shares of the
 /// first signs.
-fn weighed_parts<T: Real>(coefficients: &[&Coefficient<Map<T>>]) -> Result<Vec<Term>> {
+fn weighed_parts<T: Real>(coefficients: &[&Coefficient<Map<T>>]) -> Vec<Term> {
     let rest = coefficients.len();
     let (mut next, mut divided) = (rest + 1, None);
     let (mut terms, mut of_rest, mut left) = (Vec::new(), Vec::new(), 1.0);
     for (base, coefficient) in coefficients.iter().enumerate() {
         let (a, c) = (coefficient.constant, coefficient.factor);
+        left -= coefficient.certain();
         let Some(map) = &coefficient.map else {
             terms.push(Term { weight: a, factor: Factor::One, right: base });
-            left -= a;
             continue;
         };
         if map.is_of_signs() {
             let (equal, unequal) = (Factor::Equal(next), Factor::Unequal(next));
             terms.push(Term { weight: a + c, factor: equal, right: base });
             terms.push(Term { weight: a - c, factor: unequal, right: base });
-            left -= a + c;
             match divided {
                 None => divided = Some((equal, unequal, 2.0 * c)),
                 Some(_) => of_rest.push(Term { weight: 2.0 * c, factor: unequal, right: rest }),
@@ -228,13 +232,8 @@ fn weighed_parts<T: Real>(coefficients: &[&Coefficient<Map<T>>]) -> Result<Vec<T
             terms.push(Term { weight: a, factor: Factor::One, right: base });
             terms.push(Term { weight: c, factor: Factor::Estimate(next), right: base });
             of_rest.push(Term { weight: -c, factor: Factor::Estimate(next), right: rest });
-            left -= a;
         }
         next += 1;
-    }
-    if !left.is_finite() {
-        let (name, domain) = ("the sum of the coefficients' constants", "finite");
-        return Err(Error::Parameter { name, value: left, domain });
     }
     match divided {
         None => terms.push(Term { weight: left, factor: Factor::One, right: rest }),
@@ -244,7 +243,7 @@ fn weighed_parts<T: Real>(coefficients: &[&Coefficient<Map<T>>]) -> Result<Vec<T
         }
     }
     terms.extend(of_rest);
-    Ok(terms)
+    terms
 }
 
 /// The pairs of maps that share a draw and are therefore dependent.

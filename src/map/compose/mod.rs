@@ -21,7 +21,7 @@
 //! ```
 //!
 //! # One tree
-//! A [`Composite`] is one level of a tree: how maps of a type `M` are combined. With `M` a [`Recipe`] it is plain data,
+//! A [`Composite`] is one level of a tree: how maps of a type `M` are combined. With `M` a [`Recipe`](crate::Recipe) it is plain data,
 //! with a [`Map`] it has features, and with indices it is what is stored. Constructors such as [`Hybrid::angular`] make
 //! either: the type that is asked for decides ([`Operand`]).
 
@@ -57,12 +57,11 @@ pub(super) use part::{Entry, Known, Part};
 use crate::engine::Plan;
 use crate::error::Result;
 use crate::map::Map;
-#[allow(unused_imports, reason = "the page names it")]
-use crate::map::Recipe;
 use crate::tagged::tagged;
 use crate::{Real, SignedLog};
 
-/// How a map is made of others of type `M`: one level of the tree that a [`Map`] or a [`Recipe`] is.
+/// How a map is made of others of type `M`: one level of the tree that a [`Map`] or a
+/// [`Recipe`](crate::Recipe) is.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Composite<M> {

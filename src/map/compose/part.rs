@@ -1,4 +1,4 @@
-//! [`Operand`]: what can be combined, a [`Map`] or the [`Recipe`] of one; [`Known`]: what follows from its data.
+//! [`Operand`]: what can be combined, a [`Map`](crate::Map) or the [`Recipe`](crate::Recipe) of one; [`Known`]: what follows from its data.
 
 use std::sync::Arc;
 
@@ -9,12 +9,10 @@ use crate::Real;
 use crate::digest::Identity;
 use crate::error::Result;
 use crate::kernel::Kernel;
-#[allow(unused_imports, reason = "the page names them")]
-use crate::map::{Map, Recipe};
-use crate::map::{Mechanism, Omega, PlainRecipe, Target};
+use crate::map::{Omega, PlainRecipe, Target};
 
-/// What can be combined to other maps: a [`Map`], whose frequencies are drawn, or a [`Recipe`], which may still have them
-/// drawn. The type that is asked for decides which of the two a constructor makes.
+/// What can be combined to other maps: a [`Map`](crate::Map), whose frequencies are drawn, or a [`Recipe`](crate::Recipe),
+/// which may still have them drawn. The type that is asked for decides which of the two a constructor makes.
 pub trait Operand: Part {}
 
 impl<M: Part> Operand for M {}
@@ -39,7 +37,10 @@ pub trait Part: Clone {
     /// d.
     fn dim(&self) -> usize;
 
-    /// Rejects what cannot be a map; a [`Map`] is one.
+    /// D of a map that is not made of others.
+    fn width(&self) -> usize;
+
+    /// Rejects what cannot be a map; a [`Map`](crate::Map) is one.
     fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -51,13 +52,10 @@ pub trait Part: Clone {
 
     /// The number of features that a pairwise estimate sums.
     fn terms(&self) -> usize {
-        match (self.plain(), self.composite()) {
-            (Some(plain), _) => plain.feature_dim(),
-            (None, Some(composite)) => {
-                composite.children().iter().fold(0, |sum, child| sum.saturating_add(child.terms()))
-            }
-            (None, None) => 0,
-        }
+        self.composite().map_or_else(
+            || self.width(),
+            |composite| composite.children().iter().fold(0, |sum, child| sum.saturating_add(child.terms())),
+        )
     }
 
     /// Whether all features are signs of the same magnitude.
@@ -127,18 +125,5 @@ fn same_kernel<S: Real>(a: &dyn Kernel<S>, b: &dyn Kernel<S>) -> bool {
     match (a.exponential(), b.exponential()) {
         (Some(a), Some(b)) => a == b,
         _ => a.identity().is_some() && a.identity() == b.identity(),
-    }
-}
-
-impl Mechanism {
-    /// Whether all features are signs of the same magnitude.
-    fn is_of_signs(&self) -> bool {
-        match self {
-            Mechanism::Sign(_) => true,
-            Mechanism::Nonlinear(map) => {
-                map.activation() == crate::kernel::Activation::Sign && map.offset() == 0.0
-            }
-            _ => false,
-        }
     }
 }

@@ -1,0 +1,145 @@
+//! [`MapTree`]: what a map is made of, and what follows from it.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
+
+use ndarray::ArrayRef1;
+
+use super::compose::{Composite, Entry, Known, Part};
+use super::{Map, PlainRecipe};
+use crate::digest::{Digest, Identify, Identity};
+use crate::engine::FeatureMap;
+use crate::error::Result;
+use crate::kernel::{Exponential, Kernel};
+use crate::{Real, SignedLog};
+
+/// What a map is made of.
+pub(super) enum MapTree<T: Real> {
+    /// A map of this crate.
+    Plain(PlainRecipe),
+    /// A user-defined map.
+    Own(OwnMap<T>),
+    /// Other maps.
+    Composite(Composite<Map<T>>),
+}
+
+/// A user-defined map, with an identity that only clones of its [`Map`] share.
+pub(super) struct OwnMap<T> {
+    map: Arc<dyn FeatureMap<T>>,
+    identity: Identity,
+}
+
+impl<T: Real> OwnMap<T> {
+    pub fn new(map: Arc<dyn FeatureMap<T>>) -> Self {
+        OwnMap { map, identity: unique() }
+    }
+
+    /// The kernel that the map states.
+    pub fn kernel(&self) -> Option<Arc<dyn Kernel<T>>> {
+        self.map.kernel().is_some().then(|| Arc::new(KernelOf(self.map.clone())) as _)
+    }
+}
+
+impl<T: Real> Part for Map<T> {
+    type Scalar = T;
+
+    fn of_plain(plain: PlainRecipe) -> Result<Self> {
+        plain.check()?;
+        let (known, plan) = (Known::of_kernel(plain.kernel()), plain.lower()?);
+        Self::of_tree(MapTree::Plain(plain), known, plan)
+    }
+
+    fn of_composite(composite: Composite<Self>) -> Result<Self> {
+        composite.check()?;
+        let (known, plan) = (composite.known(), composite.lower()?);
+        Self::of_tree(MapTree::Composite(composite), known, plan)
+    }
+
+    fn plain(&self) -> Option<&PlainRecipe> {
+        if let MapTree::Plain(plain) = self.tree() { Some(plain) } else { None }
+    }
+
+    fn composite(&self) -> Option<&Composite<Self>> {
+        if let MapTree::Composite(composite) = self.tree() { Some(composite) } else { None }
+    }
+
+    fn entries(&self) -> Vec<Entry<'_>> {
+        match self.tree() {
+            MapTree::Plain(plain) => vec![Entry::Draw(&plain.omega)],
+            MapTree::Own(own) => vec![Entry::Own(own.identity)],
+            MapTree::Composite(composite) => {
+                composite.children().into_iter().flat_map(Part::entries).collect()
+            }
+        }
+    }
+
+    fn dim(&self) -> usize {
+        self.input_dim()
+    }
+
+    fn width(&self) -> usize {
+        self.feature_dim()
+    }
+
+    fn known(&self) -> Arc<Known<T>> {
+        self.shared_known()
+    }
+
+    fn ln_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
+        match self.tree() {
+            MapTree::Plain(plain) => plain.ln_variance(x, y),
+            MapTree::Own(own) => own.map.log_variance(x, y),
+            MapTree::Composite(composite) => composite.ln_variance(&self.known(), x, y),
+        }
+    }
+}
+
+impl<T: Real> Identify for Map<T> {
+    fn identify(&self, digest: &mut Digest) {
+        match self.tree() {
+            MapTree::Plain(plain) => ("plain", plain).identify(digest),
+            MapTree::Own(own) => ("own", own.identity).identify(digest),
+            MapTree::Composite(composite) => ("composite", composite).identify(digest),
+        }
+    }
+}
+
+impl<T: Real> std::fmt::Display for Map<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.tree() {
+            MapTree::Plain(plain) => plain.fmt(f),
+            MapTree::Own(own) => write!(f, "{:?}", own.map),
+            MapTree::Composite(composite) => composite.fmt(f),
+        }
+    }
+}
+
+/// The kernel of a user-defined map that has one.
+#[derive(Debug)]
+struct KernelOf<T>(Arc<dyn FeatureMap<T>>);
+
+impl<T: Real> Kernel<T> for KernelOf<T> {
+    fn check_dim(&self, d: usize) -> Result<()> {
+        self.0.kernel().map_or(Ok(()), |kernel| kernel.check_dim(d))
+    }
+
+    fn log_of_slices(&self, x: &[T], y: &[T]) -> SignedLog {
+        self.0.kernel().map_or(SignedLog::from(f64::NAN), |kernel| kernel.log_of_slices(x, y))
+    }
+
+    fn exponential(&self) -> Option<Exponential> {
+        self.0.kernel()?.exponential()
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        self.0.kernel()?.identity()
+    }
+}
+
+/// An identity that no other call gives, in this process or, as far as it has random numbers, in another one.
+fn unique() -> Identity {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("process"));
+    Identity::of(&("own", [*PROCESS, COUNT.fetch_add(1, Ordering::Relaxed)]))
+}
