@@ -1,9 +1,11 @@
-//! [`Sealed`]: what is stored, with the version of the format, the scalar type and a checksum.
+//! [`sealed!`]: what is stored, with the version of the format, the scalar type and a checksum.
 //!
 //! Formats without checksums read a changed number as another one, and what was stored in `f64` as `f32`. What is sealed
-//! is refused then.
+//! is refused then. Results (maps, frequencies, sums, models, what was measured of data) are sealed; parameters (kernels,
+//! couplings, laws) are parts of them.
 
 use std::hash::Hasher;
+use std::marker::PhantomData;
 
 use postcard::ser_flavors::Flavor;
 use serde::de::{DeserializeOwned, Error};
@@ -15,14 +17,64 @@ use crate::digest::Digest;
 /// The version of the format. Readers reject other versions.
 const VERSION: u32 = 2;
 
-/// What is stored of a value of which `data` is the plain form.
+/// Stores a type as its plain form, sealed for a scalar. The plain form is made by `From<&Type>` and checked by
+/// `TryInto<Type>`.
+macro_rules! sealed {
+    ($Type:ty, $Plain:ty, $Scalar:ty $(, [$($generics:tt)*])?) => {
+        impl$(<$($generics)*>)? serde::Serialize for $Type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                $crate::sealed::seal::<$Scalar, S>(&<$Plain>::from(self), serializer)
+            }
+        }
+
+        impl<'de $(, $($generics)*)?> serde::Deserialize<'de> for $Type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let plain = $crate::sealed::unseal::<$Scalar, $Plain, D>(deserializer)?;
+                plain.try_into().map_err(serde::de::Error::custom)
+            }
+        }
+    };
+}
+
+pub(crate) use sealed;
+
+/// What is stored of a value of which `data` is the plain form. Read in this order, so that data of another version or
+/// scalar are not looked at.
 #[derive(Serialize, Deserialize)]
-#[serde(rename = "Stored")]
-struct Sealed<B> {
-    version: u32,
-    scalar: String,
+#[serde(rename = "Stored", bound(serialize = "B: Serialize", deserialize = "K: Scalar, B: Deserialize<'de>"))]
+struct Sealed<K, B> {
+    version: Version,
+    scalar: Name<K>,
     checksum: Checksum,
     data: B,
+}
+
+/// The version of the format, refused if it is another one.
+#[derive(Serialize)]
+struct Version(u32);
+
+impl<'de> Deserialize<'de> for Version {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u32::deserialize(deserializer)? {
+            VERSION => Ok(Version(VERSION)),
+            other => Err(Error::custom(format!("format version {other}, but must be {VERSION}"))),
+        }
+    }
+}
+
+/// The name of the scalar type, refused if it is another one.
+#[derive(Serialize)]
+#[serde(transparent)]
+struct Name<K>(String, PhantomData<K>);
+
+impl<'de, K: Scalar> Deserialize<'de> for Name<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        if name == K::NAME {
+            return Ok(Name(name, PhantomData));
+        }
+        Err(Error::custom(format!("this was stored for {name}, but must be for {}", K::NAME)))
+    }
 }
 
 /// A checksum, stored as text, so that no format rounds it.
@@ -55,7 +107,8 @@ pub(crate) fn seal<K: Scalar, S: Serializer>(
         data.serialize(serializer)?;
         return Err(serde::ser::Error::custom("data without a binary form cannot be stored"));
     };
-    Sealed { version: VERSION, scalar: K::NAME.into(), checksum, data }.serialize(serializer)
+    let scalar = Name::<K>(K::NAME.into(), PhantomData);
+    Sealed { version: Version(VERSION), scalar, checksum, data }.serialize(serializer)
 }
 
 /// Reads the plain form of a value that was stored for this scalar.
@@ -64,14 +117,7 @@ where
     B: Serialize + DeserializeOwned,
     D: Deserializer<'de>,
 {
-    let Sealed { version, scalar, checksum, data } = Sealed::<B>::deserialize(deserializer)?;
-    let expected = K::NAME;
-    if version != VERSION {
-        return Err(Error::custom(format!("format version {version}, but must be {VERSION}")));
-    }
-    if scalar != expected {
-        return Err(Error::custom(format!("this was stored for {scalar}, but must be for {expected}")));
-    }
+    let Sealed { checksum, data, .. } = Sealed::<K, B>::deserialize(deserializer)?;
     let found = Checksum::of(&data).map_err(Error::custom)?;
     if checksum != found {
         let message =

@@ -174,16 +174,16 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     }
 }
 
-/// The stored form: the kernel and the training points, taken in again on reading.
+/// The stored form: the kernel and the training points, taken in again when it is read.
 #[cfg(feature = "serde")]
 mod stored {
     use ndarray::Array2;
-    use serde::de::{DeserializeOwned, Error};
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::sealed::{seal, unseal};
+    use serde::de::DeserializeOwned;
+    use serde::{Deserialize, Serialize};
 
     use super::{ExactSmoother, Kernel, Real};
+    use crate::error::{Error, Result};
+    use crate::sealed::sealed;
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "ExactSmoother")]
@@ -195,22 +195,21 @@ mod stored {
         targets: Array2<f64>,
     }
 
-    impl<T: Real, K: Kernel<T> + Serialize> Serialize for ExactSmoother<T, K> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let ExactSmoother { kernel, x, targets } = self;
+    sealed!(ExactSmoother<T, K>, StoredExactSmoother<K>, T, [T: Real, K: Kernel<T> + Clone + Serialize + DeserializeOwned]);
+
+    impl<T: Real, K: Kernel<T> + Clone> From<&ExactSmoother<T, K>> for StoredExactSmoother<K> {
+        fn from(ExactSmoother { kernel, x, targets }: &ExactSmoother<T, K>) -> Self {
             let (x, targets) = (x.mapv(T::widen), targets.mapv(T::widen));
-            seal::<T, S>(&StoredExactSmoother { kernel, x, targets }, serializer)
+            StoredExactSmoother { kernel: kernel.clone(), x, targets }
         }
     }
 
-    impl<'de, T: Real, K: Kernel<T> + Serialize + DeserializeOwned> Deserialize<'de> for ExactSmoother<T, K> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let StoredExactSmoother { kernel, x, targets } =
-                unseal::<T, StoredExactSmoother<K>, D>(deserializer)?;
-            let mut smoother =
-                ExactSmoother::new(kernel, x.ncols(), targets.ncols()).map_err(D::Error::custom)?;
-            let (x, targets) = (x.mapv(T::narrow), targets.mapv(T::narrow));
-            smoother.update(&x, &targets).map_err(D::Error::custom)?;
+    impl<T: Real, K: Kernel<T>> TryFrom<StoredExactSmoother<K>> for ExactSmoother<T, K> {
+        type Error = Error;
+
+        fn try_from(StoredExactSmoother { kernel, x, targets }: StoredExactSmoother<K>) -> Result<Self> {
+            let mut smoother = ExactSmoother::new(kernel, x.ncols(), targets.ncols())?;
+            smoother.update(&x.mapv(T::narrow), &targets.mapv(T::narrow))?;
             Ok(smoother)
         }
     }

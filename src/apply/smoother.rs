@@ -212,15 +212,13 @@ impl<T: Real> Smoother<T> {
     }
 }
 
-/// The stored form, validated on reading.
+/// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::sealed::{seal, unseal};
+    use serde::{Deserialize, Serialize};
 
     use super::{Map, Real, Smoother, Sums};
+    use crate::sealed::sealed;
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "Smoother", bound = "")]
@@ -232,20 +230,23 @@ mod stored {
         count: usize,
     }
 
-    impl<T: Real> Serialize for Smoother<T> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let Smoother { map, sums, totals, count } = self.clone();
-            seal::<T, S>(&StoredSmoother { map, sums, totals, count }, serializer)
+    sealed!(Smoother<T>, StoredSmoother<T>, T, [T: Real]);
+
+    impl<T: Real> From<&Smoother<T>> for StoredSmoother<T> {
+        fn from(smoother: &Smoother<T>) -> Self {
+            let Smoother { map, sums, totals, count } = smoother.clone();
+            StoredSmoother { map, sums, totals, count }
         }
     }
 
-    impl<'de, T: Real> Deserialize<'de> for Smoother<T> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let StoredSmoother { map, sums, totals, count } =
-                unseal::<T, StoredSmoother<T>, D>(deserializer)?;
+    impl<T: Real> TryFrom<StoredSmoother<T>> for Smoother<T> {
+        type Error = &'static str;
+
+        fn try_from(stored: StoredSmoother<T>) -> Result<Self, &'static str> {
+            let StoredSmoother { map, sums, totals, count } = stored;
             let finite = totals.iter().all(|total| total.is_finite());
             if !finite || totals.is_empty() || !sums.fits(totals.len(), map.feature_dim()) {
-                return Err(D::Error::custom("sums of another shape than that of the map and the targets"));
+                return Err("sums of another shape than that of the map and the targets");
             }
             Ok(Smoother { map, sums, totals, count })
         }

@@ -42,11 +42,6 @@ const STEPS: usize = 100;
 /// # References
 /// Arthur and Vassilvitskii, *k-means++: The Advantages of Careful Seeding*; Lloyd, *Least Squares Quantization in PCM*.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "StoredClustering", into = "StoredClustering")
-)]
 pub struct Clustering {
     /// k × d, in standard layout.
     centres: Array2<f64>,
@@ -309,29 +304,39 @@ fn move_to_means(points: &ValidatedPoints, clusters: &[usize], centres: &mut Arr
     }
 }
 
-/// The stored form, validated on reading.
+/// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
-#[derive(serde::Serialize, serde::Deserialize)]
-struct StoredClustering {
-    #[serde(with = "crate::exact")]
-    centres: Array2<f64>,
-    #[serde(with = "crate::exact")]
-    mean_squares: Array2<f64>,
-}
+mod stored {
+    use ndarray::Array2;
+    use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "serde")]
-impl TryFrom<StoredClustering> for Clustering {
-    type Error = Error;
+    use super::Clustering;
+    use crate::error::{Error, Result};
+    use crate::sealed::{AnyScalar, sealed};
 
-    fn try_from(stored: StoredClustering) -> Result<Self> {
-        Clustering::from_parts(stored.centres, stored.mean_squares)
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Clustering")]
+    struct StoredClustering {
+        #[serde(with = "crate::exact")]
+        centres: Array2<f64>,
+        #[serde(with = "crate::exact")]
+        mean_squares: Array2<f64>,
     }
-}
 
-#[cfg(feature = "serde")]
-impl From<Clustering> for StoredClustering {
-    fn from(clustering: Clustering) -> Self {
-        StoredClustering { centres: clustering.centres, mean_squares: clustering.mean_squares }
+    sealed!(Clustering, StoredClustering, AnyScalar);
+
+    impl From<&Clustering> for StoredClustering {
+        fn from(Clustering { centres, mean_squares }: &Clustering) -> Self {
+            StoredClustering { centres: centres.clone(), mean_squares: mean_squares.clone() }
+        }
+    }
+
+    impl TryFrom<StoredClustering> for Clustering {
+        type Error = Error;
+
+        fn try_from(StoredClustering { centres, mean_squares }: StoredClustering) -> Result<Self> {
+            Clustering::from_parts(centres, mean_squares)
+        }
     }
 }
 

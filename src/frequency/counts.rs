@@ -3,8 +3,6 @@
 use ndarray::{Array2, ArrayView2};
 
 use super::draw_counts::DrawCounts;
-#[cfg(feature = "serde")]
-use super::provenance::Origin;
 use super::provenance::Provenance;
 use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_positive, check_size};
@@ -118,11 +116,6 @@ pub(crate) fn check_probability(p: f64) -> Result<()> {
 /// counts for points of norm 1e5 exceed `u32`. They are at most 2⁵³, so that `f64` represents them exactly and
 /// projections lose nothing.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "StoredCounts", into = "StoredCounts")
-)]
 pub struct Counts {
     provenance: Provenance<DrawCounts>,
     rows: Array2<u64>,
@@ -185,15 +178,6 @@ impl Counts {
     pub(crate) fn same_draw(&self, other: &Counts) -> bool {
         self.provenance == other.provenance
     }
-
-    /// A hash of the counts. Cost O(md).
-    #[cfg(any(feature = "serde", test))]
-    pub(crate) fn checksum(&self) -> u64 {
-        match self.provenance {
-            Provenance::Given { digest } => digest,
-            Provenance::Drawn { .. } => Digest::of(&self.rows),
-        }
-    }
 }
 
 /// Rejects no rows, laws for another dimension, and counts beyond 2⁵³.
@@ -219,39 +203,43 @@ impl Identify for Counts {
     }
 }
 
-/// The stored form, validated again on reading.
+/// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
-#[derive(serde::Serialize, serde::Deserialize)]
-struct StoredCounts {
-    origin: Option<Origin<DrawCounts>>,
-    rows: Array2<u64>,
-    law: CountLaw,
-    checksum: u64,
-}
+mod stored {
+    use ndarray::Array2;
+    use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "serde")]
-impl TryFrom<StoredCounts> for Counts {
-    type Error = String;
+    use super::{CountLaw, Counts, DrawCounts, Provenance, check};
+    use crate::frequency::provenance::Origin;
+    use crate::sealed::{AnyScalar, sealed};
 
-    fn try_from(StoredCounts { origin, rows, law, checksum }: StoredCounts) -> Result<Self, String> {
-        check(&rows, &law).map_err(|error| error.to_string())?;
-        let provenance = Provenance::of_origin(origin, checksum);
-        let fits = |draw: &DrawCounts| (draw.m, draw.d) == rows.dim() && draw.law == law;
-        if !provenance.draw().is_none_or(fits) {
-            return Err("the shape or the law of the counts is not that of their draw".into());
-        }
-        if Digest::of(&rows) != checksum {
-            return Err("the counts are not those that were stored".into());
-        }
-        Ok(Counts { provenance, rows, law })
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Counts")]
+    struct StoredCounts {
+        origin: Option<Origin<DrawCounts>>,
+        rows: Array2<u64>,
+        law: CountLaw,
     }
-}
 
-#[cfg(feature = "serde")]
-impl From<Counts> for StoredCounts {
-    fn from(counts: Counts) -> Self {
-        let checksum = counts.checksum();
-        let Counts { provenance, rows, law } = counts;
-        StoredCounts { origin: provenance.origin(), rows, law, checksum }
+    sealed!(Counts, StoredCounts, AnyScalar);
+
+    impl From<&Counts> for StoredCounts {
+        fn from(Counts { provenance, rows, law }: &Counts) -> Self {
+            StoredCounts { origin: provenance.origin(), rows: rows.clone(), law: law.clone() }
+        }
+    }
+
+    impl TryFrom<StoredCounts> for Counts {
+        type Error = String;
+
+        fn try_from(StoredCounts { origin, rows, law }: StoredCounts) -> Result<Self, String> {
+            check(&rows, &law).map_err(|error| error.to_string())?;
+            let provenance = Provenance::of_origin(origin, &rows);
+            let fits = |draw: &DrawCounts| (draw.m, draw.d) == rows.dim() && draw.law == law;
+            if !provenance.draw().is_none_or(fits) {
+                return Err("the shape or the law of the counts is not that of their draw".into());
+            }
+            Ok(Counts { provenance, rows, law })
+        }
     }
 }

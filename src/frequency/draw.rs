@@ -218,22 +218,22 @@ mod tests {
         }
     }
 
-    /// Drawn frequencies are identified by draw and seed, given ones by numbers and law; numbers have a checksum.
+    /// Drawn frequencies are identified by draw and seed, given ones by numbers and law.
     #[test]
     fn provenance_is_identity() {
         let omega = Draw::new(3, 4, Orthogonal).of_seed(7).unwrap();
         assert_eq!(format!("{:016x}", Digest::of(&omega)), "3394d48068c1bc9a");
         let again = Draw::new(3, 4, Orthogonal).of_seed(7).unwrap();
-        assert!(omega.same_draw(&again) && omega.checksum() == again.checksum());
+        assert!(omega.same_draw(&again) && omega.rows() == again.rows());
         let other = Draw::new(3, 4, Orthogonal).of_seed(8).unwrap();
-        assert!(!omega.same_draw(&other) && omega.checksum() != other.checksum());
+        assert!(!omega.same_draw(&other) && omega.rows() != other.rows());
         let rows = || ndarray::arr2(&[[0.5, -1.0], [2.0, 0.25]]);
         let given = Frequencies::from_rows(rows()).unwrap();
         assert_eq!(format!("{:016x}", Digest::of(&given)), "2759a98c33244680");
         let stated = Frequencies::from_parts(rows(), Law::independent(2)).unwrap();
-        assert!(given.same_draw(&stated) && given.checksum() == stated.checksum());
+        assert!(given.same_draw(&stated));
         assert_ne!(Digest::of(&given), Digest::of(&stated));
         let copied = Frequencies::from_parts(omega.rows().into_owned(), omega.law().clone()).unwrap();
-        assert!(!copied.same_draw(&omega) && copied.checksum() == omega.checksum());
+        assert!(!copied.same_draw(&omega));
     }
 }

@@ -49,16 +49,6 @@ impl DrawCounts {
         DrawCounts { stream, ..self }
     }
 
-    /// The law of the counts.
-    pub fn law(&self) -> &CountLaw {
-        &self.law
-    }
-
-    /// d: points are not padded.
-    pub fn padded_dim(&self) -> usize {
-        self.d
-    }
-
     /// The counts. Rows are drawn in order, each from left to right.
     ///
     /// # Errors
@@ -158,7 +148,7 @@ mod tests {
         let counts = of(CountLaw::Geometric(0.2)).of_seed(7).unwrap();
         assert_eq!(format!("{:016x}", Digest::of(&counts)), "5072be6132391462");
         let given = Counts::from_parts(counts.rows().to_owned(), counts.law().clone()).unwrap();
-        assert!(!given.same_draw(&counts) && given.checksum() == counts.checksum());
+        assert!(!given.same_draw(&counts));
         assert_ne!(Digest::of(&given), Digest::of(&counts));
     }
 }

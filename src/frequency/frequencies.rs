@@ -3,8 +3,6 @@
 use ndarray::{Array2, CowArray, Ix2};
 
 use super::draw::Draw;
-#[cfg(feature = "serde")]
-use super::provenance::Origin;
 use super::provenance::Provenance;
 use super::structured::Structured;
 use crate::digest::{Digest, Identify};
@@ -18,11 +16,6 @@ use crate::theory::Law;
 /// stored copy (feature `serde`). Frequencies of a structured coupling are stored as factors, not as a matrix. Equal
 /// frequencies have equal numbers, the same law and the same [provenance](Frequencies::provenance).
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "StoredFrequencies", into = "StoredFrequencies")
-)]
 pub struct Frequencies {
     provenance: Provenance,
     form: Form,
@@ -189,15 +182,6 @@ impl Frequencies {
     pub(crate) fn same_draw(&self, other: &Frequencies) -> bool {
         self.provenance == other.provenance
     }
-
-    /// A hash of the numbers. Cost O(md).
-    #[cfg(any(feature = "serde", test))]
-    pub(crate) fn checksum(&self) -> u64 {
-        match self.provenance {
-            Provenance::Given { digest } => digest,
-            Provenance::Drawn { .. } => Digest::of(&self.form),
-        }
-    }
 }
 
 /// By provenance, and by the law of given numbers: never by the numbers of a draw, whose last bits may differ between
@@ -211,44 +195,46 @@ impl Identify for Frequencies {
     }
 }
 
-/// The stored form, validated again on reading.
+/// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
-#[derive(serde::Serialize, serde::Deserialize)]
-struct StoredFrequencies {
-    origin: Option<Origin<Draw>>,
-    form: Form,
-    law: Law,
-    checksum: u64,
-}
+mod stored {
+    use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "serde")]
-impl TryFrom<StoredFrequencies> for Frequencies {
-    type Error = String;
+    use super::{Draw, Form, Frequencies, Law, Provenance};
+    use crate::frequency::provenance::Origin;
+    use crate::sealed::{AnyScalar, sealed};
 
-    fn try_from(
-        StoredFrequencies { origin, form, law, checksum }: StoredFrequencies,
-    ) -> Result<Self, String> {
-        form.check(&law).map_err(|error| error.to_string())?;
-        let provenance = Provenance::of_origin(origin, checksum);
-        let fits = |draw: &Draw| {
-            let sizes = (draw.d, draw.m, draw.padded_dim()) == (form.dim(), form.count(), form.padded_dim());
-            sizes && draw.law() == law
-        };
-        if !provenance.draw().is_none_or(fits) {
-            return Err("the shape or the law of the frequencies is not that of their draw".into());
-        }
-        if Digest::of(&form) != checksum {
-            return Err("the frequencies are not those that were stored".into());
-        }
-        Ok(Frequencies { provenance, form, law })
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Frequencies")]
+    struct StoredFrequencies {
+        origin: Option<Origin<Draw>>,
+        form: Form,
+        law: Law,
     }
-}
 
-#[cfg(feature = "serde")]
-impl From<Frequencies> for StoredFrequencies {
-    fn from(frequencies: Frequencies) -> Self {
-        let checksum = frequencies.checksum();
-        let Frequencies { provenance, form, law } = frequencies;
-        StoredFrequencies { origin: provenance.origin(), form, law, checksum }
+    sealed!(Frequencies, StoredFrequencies, AnyScalar);
+
+    impl From<&Frequencies> for StoredFrequencies {
+        fn from(Frequencies { provenance, form, law }: &Frequencies) -> Self {
+            StoredFrequencies { origin: provenance.origin(), form: form.clone(), law: law.clone() }
+        }
+    }
+
+    impl TryFrom<StoredFrequencies> for Frequencies {
+        type Error = String;
+
+        fn try_from(StoredFrequencies { origin, form, law }: StoredFrequencies) -> Result<Self, String> {
+            form.check(&law).map_err(|error| error.to_string())?;
+            let provenance = Provenance::of_origin(origin, &form);
+            let fits = |draw: &Draw| {
+                let sizes =
+                    (draw.d, draw.m, draw.padded_dim()) == (form.dim(), form.count(), form.padded_dim());
+                sizes && draw.law() == law
+            };
+            if !provenance.draw().is_none_or(fits) {
+                return Err("the shape or the law of the frequencies is not that of their draw".into());
+            }
+            Ok(Frequencies { provenance, form, law })
+        }
     }
 }

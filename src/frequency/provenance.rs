@@ -64,18 +64,18 @@ pub(super) struct Origin<D> {
 }
 
 #[cfg(feature = "serde")]
-impl<D> Provenance<D> {
-    pub(super) fn origin(self) -> Option<Origin<D>> {
+impl<D: Clone> Provenance<D> {
+    pub(super) fn origin(&self) -> Option<Origin<D>> {
         match self {
-            Provenance::Drawn { draw, seed } => Some(Origin { draw, seed }),
+            Provenance::Drawn { draw, seed } => Some(Origin { draw: draw.clone(), seed: *seed }),
             Provenance::Given { .. } => None,
         }
     }
 
-    pub(super) fn of_origin(origin: Option<Origin<D>>, digest: u64) -> Self {
+    pub(super) fn of_origin(origin: Option<Origin<D>>, numbers: &impl Identify) -> Self {
         match origin {
             Some(Origin { draw, seed }) => Provenance::Drawn { draw, seed },
-            None => Provenance::Given { digest },
+            None => Provenance::given(numbers),
         }
     }
 }

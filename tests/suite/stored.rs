@@ -7,8 +7,10 @@ use crate::common::{approximate_couplings, couplings, frequencies, points, quasi
 use ndarray::{Array1, Array2, ArrayView2};
 use num_complex::Complex64;
 use rand::{Rng, RngExt};
-use random_features::apply::{ExactSmoother, Smoother};
+use random_features::apply::attention::Attention;
+use random_features::apply::{ExactSmoother, RidgeStatistics, Smoother, Standardisation};
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
+use random_features::data::shaping::{Moments, PairMoments, Shaping};
 use random_features::data::{Clustering, Statistics};
 use random_features::frequency::structured::{PlaneRotation, Rotated, Rotation, Structured};
 use random_features::frequency::{
@@ -34,14 +36,32 @@ use serde_json::{from_str, from_value, json, to_string, to_value};
 
 /// Reads a changed stored form, of which the checksum is changed as well: what is wrong with it is then for others to see.
 pub fn resealed<V: DeserializeOwned>(mut stored: serde_json::Value) -> Result<V, String> {
-    let read = |stored: &serde_json::Value| from_value(stored.clone()).map_err(|e| e.to_string());
-    match read(&stored) {
-        Err(error) if error.starts_with("the checksum of the data is ") => {
-            let checksum = error.trim_start_matches("the checksum of the data is ").split(',').next();
-            stored["checksum"] = checksum.unwrap_or_default().into();
-            read(&stored)
+    loop {
+        let error = match from_value(stored.clone()) {
+            Ok(value) => return Ok(value),
+            Err(error) => error.to_string(),
+        };
+        let found = error.strip_prefix("the checksum of the data is ");
+        let Some((found, stated)) = found.and_then(|rest| rest.split_once(", but that of what was stored "))
+        else {
+            return Err(error);
+        };
+        replace_checksum(&mut stored, stated, found);
+    }
+}
+
+fn replace_checksum(stored: &mut serde_json::Value, from: &str, to: &str) {
+    match stored {
+        serde_json::Value::Object(fields) => {
+            for (name, field) in fields {
+                if name == "checksum" && field == from {
+                    *field = to.into();
+                }
+                replace_checksum(field, from, to);
+            }
         }
-        read => read,
+        serde_json::Value::Array(items) => items.iter_mut().for_each(|item| replace_checksum(item, from, to)),
+        _ => {}
     }
 }
 
@@ -164,27 +184,22 @@ fn stored_draws_are_what_they_say() {
         assert_eq!(read.provenance(), omega.provenance());
     }
     let stored = to_value(&omega).unwrap();
-    let error = |change: &dyn Fn(&mut serde_json::Value)| {
+    let not_theirs = |place: &str, value: serde_json::Value| {
         let mut stored = stored.clone();
-        change(&mut stored);
-        from_value::<Frequencies>(stored).unwrap_err().to_string()
+        *stored.pointer_mut(place).unwrap() = value;
+        let refused = from_value::<Frequencies>(stored.clone()).unwrap_err().to_string();
+        assert!(refused.contains("checksum"), "{refused}");
+        let error = resealed::<Frequencies>(stored).unwrap_err();
+        assert!(error.contains("that of their draw"), "{place}: {error}");
     };
-    assert!(error(&|stored| stored["origin"]["draw"]["m"] = json!(8)).contains("that of their draw"));
-    assert!(error(&|stored| stored["origin"]["draw"]["d"] = json!(4)).contains("that of their draw"));
-    let other = to_value(Draw::new(3, 7, Independent)).unwrap();
-    assert!(error(&|stored| stored["origin"]["draw"] = other.clone()).contains("that of their draw"));
-    let sphere = to_value(Draw::new(3, 7, Orthogonal).with_radii(RootDim)).unwrap();
-    assert!(error(&|stored| stored["origin"]["draw"] = sphere.clone()).contains("that of their draw"));
-    assert!(error(&|stored| stored["form"][1]["data"][2] = json!("0.5")).contains("were stored"));
+    not_theirs("/data/origin/draw/m", json!(8));
+    not_theirs("/data/origin/draw/d", json!(4));
+    not_theirs("/data/origin/draw", to_value(Draw::new(3, 7, Independent)).unwrap());
+    not_theirs("/data/origin/draw", to_value(Draw::new(3, 7, Orthogonal).with_radii(RootDim)).unwrap());
     let counts = DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).of_seed(5).unwrap();
-    let stored = to_value(&counts).unwrap();
-    let error = |name: &str, value: serde_json::Value| {
-        let mut stored = stored.clone();
-        stored[name] = value;
-        from_value::<Counts>(stored).unwrap_err().to_string()
-    };
-    assert!(error("law", json!(["geometric", "0.2"])).contains("that of their draw"));
-    assert!(error("checksum", json!(1)).contains("were stored"));
+    let mut stored = to_value(&counts).unwrap();
+    stored["data"]["law"] = json!(["geometric", "0.2"]);
+    assert!(resealed::<Counts>(stored).unwrap_err().contains("that of their draw"));
 
     let pairs = json!(["antithetic", ["antithetic", ["orthogonal", null]]]);
     let refused = from_value::<AnyCoupling>(pairs).unwrap_err().to_string();
@@ -412,8 +427,57 @@ fn clusters_survive() {
     let stored = to_value(&clusters).unwrap();
     assert_eq!(from_value::<Clustering>(stored.clone()).unwrap(), clusters);
     let mut negative = stored;
-    negative["mean_squares"]["data"][5] = json!(-1.0);
-    assert!(from_value::<Clustering>(negative).unwrap_err().to_string().contains("mean squares"));
+    negative["data"]["mean_squares"]["data"][5] = json!(-1.0);
+    assert!(resealed::<Clustering>(negative).unwrap_err().contains("mean squares"));
+}
+
+/// Whatever byte is damaged: nothing is read as something else, and nothing aborts. NaN is the one number that has
+/// several forms.
+#[test]
+fn damage_is_noticed() {
+    fn noticed<V: Serialize + DeserializeOwned>(value: &V) {
+        let stored = postcard::to_stdvec(value).unwrap();
+        assert!(postcard::from_bytes::<V>(&stored).is_ok());
+        for place in (0..stored.len()).step_by(stored.len() / 2000 + 1) {
+            for flip in [1u8, 0x10, 0x80, 0xff] {
+                let mut damaged = stored.clone();
+                damaged[place] ^= flip;
+                assert!(postcard::from_bytes::<V>(&damaged).is_err(), "byte {place} of {}", stored.len());
+            }
+        }
+    }
+    let x = points::<f64>(20, 3, 1.0);
+    let map = Positive.gaussian::<f64>(frequencies(3, 8, &Orthogonal, 1), 0.8).unwrap();
+    noticed(&frequencies(3, 8, &Orthogonal, 1));
+    noticed(&Frequencies::from_rows(x.clone()).unwrap());
+    noticed(&DrawCounts::new(3, 7, CountLaw::Geometric(0.1)).of_seed(5).unwrap());
+    noticed(&map.recipe().unwrap());
+    noticed(&map);
+    noticed(&Statistics::of(&x).unwrap());
+    noticed(&Clustering::of(&x, 2, &mut rng(1)).unwrap());
+    let moments = Moments::of(&x).unwrap();
+    noticed(&moments);
+    noticed(&PairMoments::weighted(moments, &x, &x, &Array2::ones((20, 20))).unwrap());
+    noticed(&Standardisation::of(&x).unwrap());
+    let mut smoother = Smoother::new(map.clone(), 1).unwrap();
+    smoother.update(&x, &points(20, 1, 1.0)).unwrap();
+    noticed(&smoother);
+    let mut exact = ExactSmoother::<f64, _>::new(Gaussian::new(0.8).unwrap(), 3, 1).unwrap();
+    exact.update(&x, &points(20, 1, 1.0)).unwrap();
+    noticed(&exact);
+    let attention =
+        Attention::new(Positive.softmax::<f64>(frequencies(3, 8, &Orthogonal, 1)).unwrap()).unwrap();
+    noticed(&attention);
+    noticed(&attention.state(1, 2, 2).unwrap());
+    #[cfg(feature = "faer")]
+    {
+        noticed(&Shaping::new().of_points(&x, &x).unwrap());
+        noticed(&Shaping::new().for_attention(&x, &x, 4, 2).unwrap());
+        let mut statistics = RidgeStatistics::new(map, 1).unwrap();
+        statistics.update(&x, &points(20, 1, 1.0)).unwrap();
+        noticed(&statistics.solve(0.1).unwrap());
+        noticed(&statistics);
+    }
 }
 
 /// A map of your own.
@@ -456,9 +520,9 @@ fn what_is_wrong_is_refused() {
     let stored = to_value(&map).unwrap();
     let error = |stored| from_value::<Map<f64>>(stored).unwrap_err().to_string();
     let mut damaged = stored.clone();
-    let number = damaged.pointer_mut("/data/draws/0/1/form/1/data/0").unwrap();
+    let number = damaged.pointer_mut("/data/draws/0/1/data/form/1/data/0").unwrap();
     *number = json!("0.5");
-    assert!(error(damaged).contains("not those that were stored"));
+    assert!(error(damaged).contains("checksum"));
     let mut later = stored.clone();
     later["version"] = json!(3);
     assert!(error(later).contains("format version 3"));

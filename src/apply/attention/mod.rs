@@ -310,12 +310,10 @@ fn in_order(places: Vec<Places>) -> Places {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::sealed::{seal, unseal};
+    use serde::{Deserialize, Serialize};
 
     use super::{Attention, KeyChoice, Map, Reading, Real};
+    use crate::sealed::sealed;
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "Attention", bound = "")]
@@ -326,23 +324,26 @@ mod stored {
         exact: KeyChoice,
     }
 
-    impl<T: Real> Serialize for Attention<T> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let Attention { maps, reading, normalised, exact, .. } = self.clone();
-            seal::<T, S>(&StoredAttention { maps, reading, normalised, exact }, serializer)
+    sealed!(Attention<T>, StoredAttention<T>, T, [T: Real]);
+
+    impl<T: Real> From<&Attention<T>> for StoredAttention<T> {
+        fn from(attention: &Attention<T>) -> Self {
+            let Attention { maps, reading, normalised, exact, .. } = attention.clone();
+            StoredAttention { maps, reading, normalised, exact }
         }
     }
 
-    impl<'de, T: Real> Deserialize<'de> for Attention<T> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let StoredAttention { maps, reading, normalised, exact } =
-                unseal::<T, StoredAttention<T>, D>(deserializer)?;
-            let whole = Attention::signed(maps).map_err(D::Error::custom)?;
+    impl<T: Real> TryFrom<StoredAttention<T>> for Attention<T> {
+        type Error = String;
+
+        fn try_from(stored: StoredAttention<T>) -> Result<Self, String> {
+            let StoredAttention { maps, reading, normalised, exact } = stored;
+            let whole = Attention::signed(maps).map_err(|error| error.to_string())?;
             let positive = reading.factor > 0.0 && reading.factor.is_finite();
             if !(positive && reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {
-                return Err(D::Error::custom("a scale that is not positive, or an ε that is negative"));
+                return Err("a scale that is not positive, or an ε that is negative".into());
             }
-            Attention { reading, normalised, ..whole }.exactly(exact).map_err(D::Error::custom)
+            Attention { reading, normalised, ..whole }.exactly(exact).map_err(|error| error.to_string())
         }
     }
 }

@@ -234,12 +234,10 @@ fn rows<'a, E: Copy>(x: &'a ArrayView3<'_, E>) -> CowArray<'a, E, Ix2> {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::sealed::{seal, unseal};
+    use serde::{Deserialize, Serialize};
 
     use super::{Attention, CausalState, Head, HeadBuffers, Real};
+    use crate::sealed::sealed;
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "CausalState", bound = "")]
@@ -249,16 +247,19 @@ mod stored {
         heads: Vec<Head<T>>,
     }
 
-    impl<T: Real> Serialize for CausalState<T> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let CausalState { attention, shape, heads, .. } = self.clone();
-            seal::<T, S>(&StoredState { attention, shape, heads }, serializer)
+    sealed!(CausalState<T>, StoredState<T>, T, [T: Real]);
+
+    impl<T: Real> From<&CausalState<T>> for StoredState<T> {
+        fn from(CausalState { attention, shape, heads, .. }: &CausalState<T>) -> Self {
+            StoredState { attention: attention.clone(), shape: *shape, heads: heads.clone() }
         }
     }
 
-    impl<'de, T: Real> Deserialize<'de> for CausalState<T> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let StoredState { attention, shape, heads } = unseal::<T, StoredState<T>, D>(deserializer)?;
+    impl<T: Real> TryFrom<StoredState<T>> for CausalState<T> {
+        type Error = &'static str;
+
+        fn try_from(stored: StoredState<T>) -> Result<Self, &'static str> {
+            let StoredState { attention, shape, heads } = stored;
             let [batch, count, d_v] = shape;
             let maps = attention.maps.len();
             let features = |i: usize| attention.setup(i % count).program.width();
@@ -268,7 +269,7 @@ mod stored {
             let whole =
                 d_v > 0 && (maps == 1 || maps == count) && batch.checked_mul(count) == Some(heads.len());
             if !whole || !heads.iter().enumerate().all(fits) {
-                return Err(D::Error::custom("sums of another shape than that of the maps and the heads"));
+                return Err("sums of another shape than that of the maps and the heads");
             }
             Ok(CausalState { attention, shape, heads, work: HeadBuffers::default() })
         }

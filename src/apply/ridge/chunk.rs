@@ -282,6 +282,12 @@ fn scale_rows<T: Real>(program: &Program<T>, batch: &mut Batch<T>, data: &Data<'
     exponent.exp2()
 }
 
+/// The number of [`blocks`].
+pub(super) fn block_count(width: usize) -> usize {
+    let rows = width.div_ceil(BLOCK);
+    rows * (rows + 1) / 2
+}
+
 /// The blocks of the lower triangle of a matrix of `width` rows, row by row.
 pub(super) fn blocks(width: usize) -> Vec<(usize, usize)> {
     (0..width.div_ceil(BLOCK)).flat_map(|i| (0..=i).map(move |j| (i, j))).collect()

@@ -112,13 +112,14 @@ impl Standardisation {
     }
 }
 
-/// The stored form, validated again on reading.
+/// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+    use serde::{Deserialize, Serialize};
 
     use super::Standardisation;
+    use crate::error::{Error, Result};
+    use crate::sealed::{AnyScalar, sealed};
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "Standardisation")]
@@ -129,17 +130,20 @@ mod stored {
         scale: Vec<f64>,
     }
 
-    impl Serialize for Standardisation {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let Standardisation { centre, scale } = self.clone();
-            StoredStandardisation { centre, scale }.serialize(serializer)
+    sealed!(Standardisation, StoredStandardisation, AnyScalar);
+
+    impl From<&Standardisation> for StoredStandardisation {
+        fn from(inputs: &Standardisation) -> Self {
+            let Standardisation { centre, scale } = inputs.clone();
+            StoredStandardisation { centre, scale }
         }
     }
 
-    impl<'de> Deserialize<'de> for Standardisation {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let StoredStandardisation { centre, scale } = StoredStandardisation::deserialize(deserializer)?;
-            Standardisation::new(centre, scale).map_err(D::Error::custom)
+    impl TryFrom<StoredStandardisation> for Standardisation {
+        type Error = Error;
+
+        fn try_from(StoredStandardisation { centre, scale }: StoredStandardisation) -> Result<Self> {
+            Standardisation::new(centre, scale)
         }
     }
 }

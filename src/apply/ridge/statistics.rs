@@ -94,6 +94,13 @@ impl<T: Real> RidgeStatistics<T> {
     /// the one that its two sides estimate ([`KernelRidge`](super::KernelRidge) takes a Gram matrix instead);
     /// [`Parameter`](Error::Parameter) if `targets` is 0 or the sums are too large to be addressed.
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
+        Self::check(&map, targets)?;
+        let sums = NormalSums::new::<T>(targets, map.feature_dim());
+        Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows: RowRanges::default(), next: 0 })
+    }
+
+    /// The errors of [`new`](RidgeStatistics::new).
+    pub(super) fn check(map: &Map<T>, targets: usize) -> Result<()> {
         if !map.facts().symmetric {
             return Err(Error::Unsupported {
                 what: "features that are the same on both sides, which ridge regression needs: KernelRidge takes its Gram matrix",
@@ -109,8 +116,7 @@ impl<T: Real> RidgeStatistics<T> {
             let domain = "small enough for the products of all pairs to be addressed";
             return Err(Error::Parameter { name: "the number of features", value: width as f64, domain });
         }
-        let sums = NormalSums::new::<T>(targets, width);
-        Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows: RowRanges::default(), next: 0 })
+        Ok(())
     }
 
     /// The same with inputs that are centred and scaled before the map is applied.

@@ -1,15 +1,14 @@
 //! The stored forms of statistics and models, checked when they are read.
 
 use ndarray::{Array1, Array2};
-use serde::de::Error;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::rows::RowRanges;
 use super::sums::NormalSums;
 use super::{Ridge, RidgeStatistics, Standardisation};
 use crate::Real;
 use crate::map::Map;
-use crate::sealed::{seal, unseal};
+use crate::sealed::sealed;
 
 #[derive(Serialize, Deserialize)]
 #[serde(rename = "RidgeStatistics", bound = "")]
@@ -22,29 +21,39 @@ struct StoredRidgeStatistics<T: Real> {
     next: u64,
 }
 
-impl<T: Real> Serialize for RidgeStatistics<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let RidgeStatistics { map, inputs, intercept, sums, rows, next } = self.clone();
-        seal::<T, S>(&StoredRidgeStatistics { map, inputs, intercept, sums, rows, next }, serializer)
+sealed!(RidgeStatistics<T>, StoredRidgeStatistics<T>, T, [T: Real]);
+
+impl<T: Real> From<&RidgeStatistics<T>> for StoredRidgeStatistics<T> {
+    fn from(statistics: &RidgeStatistics<T>) -> Self {
+        let RidgeStatistics { map, inputs, intercept, sums, rows, next } = statistics.clone();
+        StoredRidgeStatistics { map, inputs, intercept, sums, rows, next }
     }
 }
 
-impl<'de, T: Real> Deserialize<'de> for RidgeStatistics<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let StoredRidgeStatistics { map, inputs, intercept, sums, rows, next } =
-            unseal::<T, StoredRidgeStatistics<T>, D>(deserializer)?;
+impl<T: Real> TryFrom<StoredRidgeStatistics<T>> for RidgeStatistics<T> {
+    type Error = String;
+
+    fn try_from(stored: StoredRidgeStatistics<T>) -> Result<Self, String> {
+        let StoredRidgeStatistics { map, inputs, intercept, sums, rows, next } = stored;
         let targets = sums.cross.len().saturating_sub(1);
-        let new = RidgeStatistics::new(map, targets).map_err(D::Error::custom)?;
-        if !sums.fit::<T>(targets, new.map.feature_dim()) {
-            return Err(D::Error::custom("sums of another shape than that of the map and the targets"));
+        RidgeStatistics::check(&map, targets).map_err(|error| error.to_string())?;
+        if !sums.fit::<T>(targets, map.feature_dim()) {
+            return Err("sums of another shape than that of the map and the targets".into());
         }
-        if inputs.as_ref().is_some_and(|inputs| inputs.centre().len() != new.map.input_dim()) {
-            return Err(D::Error::custom("a standardisation for another dimension than that of the map"));
-        }
+        check_inputs(&inputs, &map)?;
         if !rows.is_sound() {
-            return Err(D::Error::custom("ranges of rows that overlap, touch or are out of order"));
+            return Err("ranges of rows that overlap, touch or are out of order".into());
         }
-        Ok(RidgeStatistics { inputs, intercept, sums, rows, next, ..new })
+        Ok(RidgeStatistics { map, inputs, intercept, sums, rows, next })
+    }
+}
+
+fn check_inputs<T: Real>(inputs: &Option<Standardisation>, map: &Map<T>) -> Result<(), &'static str> {
+    match inputs {
+        Some(inputs) if inputs.centre().len() != map.input_dim() => {
+            Err("a standardisation for another dimension than that of the map")
+        }
+        _ => Ok(()),
     }
 }
 
@@ -59,37 +68,37 @@ struct StoredRidge<T: Real> {
     intercepts: Vec<f64>,
 }
 
-impl<T: Real> Serialize for Ridge<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Ridge { map, inputs, weights, intercepts } = self.clone();
-        seal::<T, S>(&StoredRidge { map, inputs, weights, intercepts: intercepts.to_vec() }, serializer)
+sealed!(Ridge<T>, StoredRidge<T>, T, [T: Real]);
+
+impl<T: Real> From<&Ridge<T>> for StoredRidge<T> {
+    fn from(model: &Ridge<T>) -> Self {
+        let Ridge { map, inputs, weights, intercepts } = model.clone();
+        StoredRidge { map, inputs, weights, intercepts: intercepts.to_vec() }
     }
 }
 
-impl<'de, T: Real> Deserialize<'de> for Ridge<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let StoredRidge { map, inputs, weights, intercepts } = unseal::<T, StoredRidge<T>, D>(deserializer)?;
+impl<T: Real> TryFrom<StoredRidge<T>> for Ridge<T> {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredRidge<T>) -> Result<Self, &'static str> {
+        let StoredRidge { map, inputs, weights, intercepts } = stored;
         let finite = weights.iter().chain(&intercepts).all(|v| v.is_finite());
         if !finite || intercepts.is_empty() || weights.dim() != (intercepts.len(), map.feature_dim()) {
-            return Err(D::Error::custom("weights of another shape than that of the map and the targets"));
+            return Err("weights of another shape than that of the map and the targets");
         }
-        if inputs.as_ref().is_some_and(|inputs| inputs.centre().len() != map.input_dim()) {
-            return Err(D::Error::custom("a standardisation for another dimension than that of the map"));
-        }
+        check_inputs(&inputs, &map)?;
         Ok(Ridge { map, inputs, weights, intercepts: Array1::from(intercepts) })
     }
 }
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod classifier {
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
-    use crate::sealed::{seal, unseal};
+    use serde::{Deserialize, Serialize};
 
     use super::super::calibration::Calibration;
     use super::super::{Ridge, RidgeClassifier};
     use crate::Real;
+    use crate::sealed::sealed;
 
     #[derive(Serialize, Deserialize)]
     #[serde(rename = "RidgeClassifier", bound = "")]
@@ -98,19 +107,23 @@ mod classifier {
         calibration: Option<Calibration>,
     }
 
-    impl<T: Real> Serialize for RidgeClassifier<T> {
-        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-            let RidgeClassifier { model, calibration } = self.clone();
-            seal::<T, S>(&StoredClassifier { model, calibration }, serializer)
+    sealed!(RidgeClassifier<T>, StoredClassifier<T>, T, [T: Real]);
+
+    impl<T: Real> From<&RidgeClassifier<T>> for StoredClassifier<T> {
+        fn from(classifier: &RidgeClassifier<T>) -> Self {
+            let RidgeClassifier { model, calibration } = classifier.clone();
+            StoredClassifier { model, calibration }
         }
     }
 
-    impl<'de, T: Real> Deserialize<'de> for RidgeClassifier<T> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            let StoredClassifier { model, calibration } = unseal::<T, StoredClassifier<T>, D>(deserializer)?;
+    impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
+        type Error = &'static str;
+
+        fn try_from(stored: StoredClassifier<T>) -> Result<Self, &'static str> {
+            let StoredClassifier { model, calibration } = stored;
             let classes = model.intercepts.len();
             if calibration.as_ref().is_some_and(|calibration| !calibration.fits(classes)) {
-                return Err(D::Error::custom("a calibration for another number of classes than the model's"));
+                return Err("a calibration for another number of classes than the model's");
             }
             Ok(RidgeClassifier { model, calibration })
         }

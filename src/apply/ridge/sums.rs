@@ -1,6 +1,6 @@
 //! [`NormalSums`]: the sums over rows of which normal equations are made, and how chunks of rows are added.
 
-use super::chunk::{BLOCK, FeatureChunk, blocks};
+use super::chunk::{BLOCK, FeatureChunk, block_count};
 use super::totals::{TooLarge, Totals, largest};
 use crate::Real;
 use crate::numeric::{slice_of, slice_of_mut};
@@ -23,7 +23,7 @@ impl NormalSums {
     /// Zeros for t targets and features of the scalar `T`.
     pub fn new<T: Real>(targets: usize, width: usize) -> Self {
         NormalSums {
-            gram: Totals::new(blocks(width).len(), BLOCK * BLOCK, Self::depth::<T>()),
+            gram: Totals::new(block_count(width), BLOCK * BLOCK, Self::depth::<T>()),
             cross: vec![Totals::new(1, width, 3); targets + 1],
             moments: vec![Totals::new(1, 1, 3); 2 * targets + 1],
             parts: 0,
@@ -33,7 +33,7 @@ impl NormalSums {
     /// Whether the sums are for these numbers of targets and features.
     #[cfg(feature = "serde")]
     pub fn fit<T: Real>(&self, targets: usize, width: usize) -> bool {
-        self.gram.fits(blocks(width).len(), BLOCK * BLOCK, Self::depth::<T>())
+        self.gram.fits(block_count(width), BLOCK * BLOCK, Self::depth::<T>())
             && self.cross.len() == targets + 1
             && self.cross.iter().all(|sums| sums.fits(1, width, 3))
             && self.moments.len() == 2 * targets + 1

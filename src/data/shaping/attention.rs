@@ -11,7 +11,6 @@ use crate::numeric;
 
 /// The result of [`Shaping::for_attention`].
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct AttentionShape {
     /// The shape for the other keys.
@@ -143,4 +142,35 @@ fn heaviest(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
     keys.truncate(count);
     keys.sort_unstable();
     Ok(keys)
+}
+
+/// The stored form.
+#[cfg(feature = "serde")]
+mod stored {
+    use serde::{Deserialize, Serialize};
+
+    use super::{AttentionShape, Shape};
+    use crate::sealed::{AnyScalar, sealed};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "AttentionShape")]
+    struct StoredAttentionShape {
+        shape: Shape,
+        exact_keys: Vec<usize>,
+    }
+
+    sealed!(AttentionShape, StoredAttentionShape, AnyScalar);
+
+    impl From<&AttentionShape> for StoredAttentionShape {
+        fn from(choice: &AttentionShape) -> Self {
+            let AttentionShape { shape, exact_keys } = choice.clone();
+            StoredAttentionShape { shape, exact_keys }
+        }
+    }
+
+    impl From<StoredAttentionShape> for AttentionShape {
+        fn from(StoredAttentionShape { shape, exact_keys }: StoredAttentionShape) -> Self {
+            AttentionShape { shape, exact_keys }
+        }
+    }
 }

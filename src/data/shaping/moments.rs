@@ -42,20 +42,12 @@ const BLOCK: usize = 128;
 /// # References
 /// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "StoredMoments")
-)]
 pub struct Moments {
     count: usize,
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     weight: f64,
     /// Zeros before the first point.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     mean: Vec<f64>,
     /// The lower triangle of C.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     second: Array2<f64>,
 }
 
@@ -212,39 +204,61 @@ fn add_products(a: &Array2<f64>, b: &Array2<f64>, to: &mut Array2<f64>) {
     }
 }
 
-/// The stored form, validated on reading.
+/// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
-#[derive(serde::Deserialize)]
-struct StoredMoments {
-    count: usize,
-    #[serde(with = "crate::exact")]
-    weight: f64,
-    #[serde(with = "crate::exact")]
-    mean: Vec<f64>,
-    #[serde(with = "crate::exact")]
-    second: Array2<f64>,
-}
+mod stored {
+    use ndarray::Array2;
+    use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "serde")]
-impl TryFrom<StoredMoments> for Moments {
-    type Error = Error;
+    use super::Moments;
+    use crate::data::statistics::check_stored_weight;
+    use crate::error::{Error, Result, check_positive, check_size};
+    use crate::sealed::{AnyScalar, sealed};
 
-    fn try_from(stored: StoredMoments) -> Result<Self> {
-        let StoredMoments { count, weight, mean, second } = stored;
-        check_positive("the dimension d", mean.len())?;
-        check_size("the number of rows of the covariance", mean.len(), second.nrows())?;
-        check_size("the number of columns of the covariance", mean.len(), second.ncols())?;
-        crate::data::statistics::check_stored_weight(weight, count)?;
-        if count == 0 {
-            return Moments::new(mean.len());
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Moments")]
+    struct StoredMoments {
+        count: usize,
+        #[serde(with = "crate::exact")]
+        weight: f64,
+        #[serde(with = "crate::exact")]
+        mean: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        second: Array2<f64>,
+    }
+
+    sealed!(Moments, StoredMoments, AnyScalar);
+
+    impl From<&Moments> for StoredMoments {
+        fn from(moments: &Moments) -> Self {
+            let Moments { count, weight, mean, second } = moments.clone();
+            StoredMoments { count, weight, mean, second }
         }
-        let finite = |row: usize| mean[row].is_finite() && second.row(row).iter().all(|v| v.is_finite());
-        if let Some(row) = (0..mean.len()).find(|row| !finite(*row)) {
-            return Err(Error::NotFinite { what: "the moments", row });
-        }
-        match (0..mean.len()).map(|row| (row, second[[row, row]])).find(|(_, value)| *value < 0.0) {
-            None => Ok(Moments { count, weight, mean, second }),
-            Some((row, value)) => Err(Error::Entry { what: "the variances", row, value, domain: "possible" }),
+    }
+
+    impl TryFrom<StoredMoments> for Moments {
+        type Error = Error;
+
+        fn try_from(stored: StoredMoments) -> Result<Self> {
+            let StoredMoments { count, weight, mean, second } = stored;
+            check_positive("the dimension d", mean.len())?;
+            check_size("the number of rows of the covariance", mean.len(), second.nrows())?;
+            check_size("the number of columns of the covariance", mean.len(), second.ncols())?;
+            check_stored_weight(weight, count)?;
+            if count == 0 {
+                return Moments::new(mean.len());
+            }
+            let finite = |row: usize| mean[row].is_finite() && second.row(row).iter().all(|v| v.is_finite());
+            if let Some(row) = (0..mean.len()).find(|row| !finite(*row)) {
+                return Err(Error::NotFinite { what: "the moments", row });
+            }
+            let mut variances = second.diag().into_iter().copied().enumerate();
+            match variances.find(|(_, value)| *value < 0.0) {
+                None => Ok(Moments { count, weight, mean, second }),
+                Some((row, value)) => {
+                    Err(Error::Entry { what: "the variances", row, value, domain: "possible" })
+                }
+            }
         }
     }
 }

@@ -31,11 +31,6 @@ use crate::error::{Error, Result, check_size};
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "StoredPairMoments")
-)]
 pub struct PairMoments {
     x: Moments,
     y: Moments,
@@ -170,36 +165,55 @@ pub(super) fn check_weights(weights: &ArrayRef2<f64>) -> Result<()> {
     }
 }
 
-/// The stored form, validated on reading.
+/// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
-#[derive(serde::Deserialize)]
-struct StoredPairMoments {
-    x: Moments,
-    y: Moments,
-    cross: Option<Cross>,
-}
+mod stored {
+    use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "serde")]
-impl TryFrom<StoredPairMoments> for PairMoments {
-    type Error = Error;
+    use super::{Cross, Moments, PairMoments};
+    use crate::error::{Error, Result, check_size};
+    use crate::sealed::{AnyScalar, sealed};
 
-    fn try_from(StoredPairMoments { x, y, cross }: StoredPairMoments) -> Result<Self> {
-        let moments = PairMoments::new(x, y)?;
-        if let Some(cross) = &cross {
-            check_size("the dimension of the mean of pairs", moments.dim(), cross.mean.len())?;
-            check_size(
-                "the number of rows of the cross covariance",
-                moments.dim(),
-                cross.covariance.nrows(),
-            )?;
-            check_size("the number of its columns", moments.dim(), cross.covariance.ncols())?;
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "PairMoments")]
+    struct StoredPairMoments {
+        x: Moments,
+        y: Moments,
+        cross: Option<Cross>,
+    }
+
+    sealed!(PairMoments, StoredPairMoments, AnyScalar);
+
+    impl From<&PairMoments> for StoredPairMoments {
+        fn from(moments: &PairMoments) -> Self {
+            let PairMoments { x, y, cross } = moments.clone();
+            StoredPairMoments { x, y, cross }
+        }
+    }
+
+    impl TryFrom<StoredPairMoments> for PairMoments {
+        type Error = Error;
+
+        fn try_from(StoredPairMoments { x, y, cross }: StoredPairMoments) -> Result<Self> {
+            let moments = PairMoments::new(x, y)?;
+            cross.iter().try_for_each(|cross| cross.check(moments.dim()))?;
+            Ok(PairMoments { cross, ..moments })
+        }
+    }
+
+    impl Cross {
+        /// Rejects moments of another dimension, and NaN.
+        fn check(&self, d: usize) -> Result<()> {
+            check_size("the dimension of the mean of pairs", d, self.mean.len())?;
+            check_size("the number of rows of the cross covariance", d, self.covariance.nrows())?;
+            check_size("the number of its columns", d, self.covariance.ncols())?;
             let finite = |row: &usize| {
-                cross.mean[*row].is_finite() && cross.covariance.row(*row).iter().all(|v| v.is_finite())
+                self.mean[*row].is_finite() && self.covariance.row(*row).iter().all(|v| v.is_finite())
             };
-            if let Some(row) = (0..cross.mean.len()).find(|row| !finite(row)) {
-                return Err(Error::NotFinite { what: "the cross covariance", row });
+            match (0..d).find(|row| !finite(row)) {
+                None => Ok(()),
+                Some(row) => Err(Error::NotFinite { what: "the cross covariance", row }),
             }
         }
-        Ok(PairMoments { cross, ..moments })
     }
 }

@@ -10,32 +10,23 @@ use ndarray::Array2;
 /// **truncated** shape, r < d, keeps the r leading coordinates; the right-hand side is then another kernel, and features
 /// are biased. Coordinates are sorted by decreasing φ.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Shape {
     /// c_x, d entries.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub shift_x: Vec<f64>,
     /// c_y, d entries.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub shift_y: Vec<f64>,
     /// L, r × d.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub left: Array2<f64>,
     /// R, r × d.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub right: Array2<f64>,
     /// The mean of (uₗ + vₗ)² over pairs of the data, in decreasing order; r entries.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub phi: Vec<f64>,
     /// ρₗ = 1/(1 − 8aₗ), in (0, 1\]; r entries.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub rho: Vec<f64>,
     /// aₗ ≤ 0; r entries.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub a: Vec<f64>,
     /// The ridge, relative to the mean variance of a side, with which T was chosen.
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub ridge: f64,
     /// Predicted errors on the data that the shape was chosen for.
     pub report: Report,
@@ -135,5 +126,53 @@ impl Shape {
         let whole = m * d + d * (d + 1) / 2 + d;
         let shaped = if self.is_truncated() { r * d + m * r + r + d } else { whole };
         Multiplications { plain: m * d + d, shaped }
+    }
+}
+
+/// The stored form.
+#[cfg(feature = "serde")]
+mod stored {
+    use ndarray::Array2;
+    use serde::{Deserialize, Serialize};
+
+    use super::{Report, Shape};
+    use crate::sealed::{AnyScalar, sealed};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Shape")]
+    struct StoredShape {
+        #[serde(with = "crate::exact")]
+        shift_x: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        shift_y: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        left: Array2<f64>,
+        #[serde(with = "crate::exact")]
+        right: Array2<f64>,
+        #[serde(with = "crate::exact")]
+        phi: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        rho: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        a: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        ridge: f64,
+        report: Report,
+    }
+
+    sealed!(Shape, StoredShape, AnyScalar);
+
+    impl From<&Shape> for StoredShape {
+        fn from(shape: &Shape) -> Self {
+            let Shape { shift_x, shift_y, left, right, phi, rho, a, ridge, report } = shape.clone();
+            StoredShape { shift_x, shift_y, left, right, phi, rho, a, ridge, report }
+        }
+    }
+
+    impl From<StoredShape> for Shape {
+        fn from(stored: StoredShape) -> Self {
+            let StoredShape { shift_x, shift_y, left, right, phi, rho, a, ridge, report } = stored;
+            Shape { shift_x, shift_y, left, right, phi, rho, a, ridge, report }
+        }
     }
 }

@@ -45,14 +45,8 @@ const RUN: usize = 64;
 /// Chan, Golub and LeVeque, *Updating Formulae and a Pairwise Algorithm for Computing Sample Variances*;
 /// West, *Updating Mean and Variance Estimates: An Improved Method*.
 #[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Serialize, serde::Deserialize),
-    serde(try_from = "StoredStatistics")
-)]
 pub struct Statistics {
     count: usize,
-    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     weight: f64,
     /// Zeros before the first point.
     coordinates: Vec<Coordinate>,
@@ -224,28 +218,44 @@ pub(in crate::data) fn check_stored_weight(weight: f64, count: usize) -> Result<
     Err(Error::Parameter { name: "the weight", value: weight, domain })
 }
 
-/// The stored form, validated on reading.
+/// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
-#[derive(serde::Deserialize)]
-struct StoredStatistics {
-    count: usize,
-    #[serde(with = "crate::exact")]
-    weight: f64,
-    coordinates: Vec<Coordinate>,
-}
+mod stored {
+    use serde::{Deserialize, Serialize};
 
-#[cfg(feature = "serde")]
-impl TryFrom<StoredStatistics> for Statistics {
-    type Error = Error;
+    use super::{Coordinate, Statistics, check_stored_weight};
+    use crate::error::{Error, Result, check_positive};
+    use crate::sealed::{AnyScalar, sealed};
 
-    fn try_from(stored: StoredStatistics) -> Result<Self> {
-        let StoredStatistics { count, weight, coordinates } = stored;
-        check_positive("the dimension d", coordinates.len())?;
-        check_stored_weight(weight, count)?;
-        if count == 0 {
-            return Statistics::new(coordinates.len());
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename = "Statistics")]
+    struct StoredStatistics {
+        count: usize,
+        #[serde(with = "crate::exact")]
+        weight: f64,
+        coordinates: Vec<Coordinate>,
+    }
+
+    sealed!(Statistics, StoredStatistics, AnyScalar);
+
+    impl From<&Statistics> for StoredStatistics {
+        fn from(Statistics { count, weight, coordinates }: &Statistics) -> Self {
+            StoredStatistics { count: *count, weight: *weight, coordinates: coordinates.clone() }
         }
-        coordinates.iter().enumerate().try_for_each(|(row, c)| c.check(row))?;
-        Ok(Statistics { count, weight, coordinates })
+    }
+
+    impl TryFrom<StoredStatistics> for Statistics {
+        type Error = Error;
+
+        fn try_from(stored: StoredStatistics) -> Result<Self> {
+            let StoredStatistics { count, weight, coordinates } = stored;
+            check_positive("the dimension d", coordinates.len())?;
+            check_stored_weight(weight, count)?;
+            if count == 0 {
+                return Statistics::new(coordinates.len());
+            }
+            coordinates.iter().enumerate().try_for_each(|(row, c)| c.check(row))?;
+            Ok(Statistics { count, weight, coordinates })
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Statistics and models are read back to the bit, and what does not fit is refused.
 
-use random_features::Error;
 use random_features::apply::{Ridge, RidgeClassifier, RidgeStatistics, Standardisation};
+use random_features::{EluPlusOne, Error};
 use serde_json::{Value, from_value, json, to_value};
 
 use super::{data, trigonometric};
@@ -38,6 +38,10 @@ fn read_back_to_the_bit() {
     assert_eq!(read.probabilities(&x), classifier.probabilities(&x));
 }
 
+fn one_dimension() -> Value {
+    to_value(Standardisation::new(vec![0.0], vec![1.0]).unwrap()).unwrap()
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
     let changed = |change: &dyn Fn(&mut Value)| {
@@ -53,8 +57,11 @@ fn what_does_not_fit_is_refused() {
     assert!(changed(&|v| v["sums"]["cross"] = Value::Array(Vec::new())).is_err());
     assert!(changed(&|v| v["sums"]["moments"] = Value::Array(Vec::new())).is_err());
     assert!(changed(&|v| v["rows"]["ranges"][0]["end"] = 0.into()).is_err());
-    assert!(changed(&|v| v["inputs"]["scale"][0] = "0.0".into()).is_err());
-    assert!(changed(&|v| v["inputs"] = json!({"centre": ["0.0"], "scale": ["1.0"]})).is_err());
+    assert!(changed(&|v| v["inputs"]["data"]["scale"][0] = "0.0".into()).is_err());
+    assert!(changed(&|v| v["inputs"] = one_dimension()).is_err());
+    // 8 TB of sums, if they were made before those that are stored are looked at.
+    let wide = EluPlusOne.map::<f32>(1 << 20, 1.0).unwrap();
+    assert!(changed(&|v| v["map"] = to_value(&wide).unwrap()).unwrap_err().contains("another shape"));
     let ranges = |of: Value| changed(&|v| v["rows"]["ranges"] = of.clone());
     assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 11, "end": 20}])).is_ok());
     assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 9, "end": 20}])).is_err());
@@ -72,7 +79,7 @@ fn models_that_do_not_fit_are_refused() {
     assert!(changed(&|_| {}).is_ok());
     assert!(changed(&|v| v["intercepts"] = Value::Array(Vec::new())).is_err());
     assert!(changed(&|v| v["intercepts"][1] = "NaN".into()).is_err());
-    assert!(changed(&|v| v["inputs"] = json!({"centre": ["0.0"], "scale": ["1.0"]})).is_err());
+    assert!(changed(&|v| v["inputs"] = one_dimension()).is_err());
     let (x, labels) = (data::<f32>(40).0, (0..40).map(|i| i % 2).collect::<Vec<usize>>());
     let classifier = RidgeClassifier::new(fitted().solve(0.1).unwrap()).calibrated(&x, &labels).unwrap();
     let changed = |change: &dyn Fn(&mut Value)| {
