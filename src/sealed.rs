@@ -41,7 +41,10 @@ pub(crate) use sealed;
 /// What is stored of a value of which `data` is the plain form. Read in this order, so that data of another version or
 /// scalar are not looked at.
 #[derive(Serialize, Deserialize)]
-#[serde(rename = "Stored", bound(serialize = "B: Serialize", deserialize = "K: Scalar, B: Deserialize<'de>"))]
+#[serde(
+    rename = "Stored",
+    bound(serialize = "B: Serialize", deserialize = "K: ScalarName, B: Deserialize<'de>")
+)]
 struct Sealed<K, B> {
     version: Version,
     scalar: Name<K>,
@@ -67,7 +70,7 @@ impl<'de> Deserialize<'de> for Version {
 #[serde(transparent)]
 struct Name<K>(String, PhantomData<K>);
 
-impl<'de, K: Scalar> Deserialize<'de> for Name<K> {
+impl<'de, K: ScalarName> Deserialize<'de> for Name<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
         if name == K::NAME {
@@ -85,20 +88,20 @@ struct Checksum(String);
 pub(crate) enum AnyScalar {}
 
 /// The name of a scalar type, as it is stored.
-pub(crate) trait Scalar {
+pub(crate) trait ScalarName {
     const NAME: &'static str;
 }
 
-impl Scalar for AnyScalar {
+impl ScalarName for AnyScalar {
     const NAME: &'static str = "any";
 }
 
-impl<T: Real> Scalar for T {
+impl<T: Real> ScalarName for T {
     const NAME: &'static str = if size_of::<T>() == 4 { "f32" } else { "f64" };
 }
 
 /// Stores the plain form of a value, for this scalar.
-pub(crate) fn seal<K: Scalar, S: Serializer>(
+pub(crate) fn seal<K: ScalarName, S: Serializer>(
     data: &impl Serialize,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
@@ -112,7 +115,7 @@ pub(crate) fn seal<K: Scalar, S: Serializer>(
 }
 
 /// Reads the plain form of a value that was stored for this scalar.
-pub(crate) fn unseal<'de, K: Scalar, B, D>(deserializer: D) -> Result<B, D::Error>
+pub(crate) fn unseal<'de, K: ScalarName, B, D>(deserializer: D) -> Result<B, D::Error>
 where
     B: Serialize + DeserializeOwned,
     D: Deserializer<'de>,

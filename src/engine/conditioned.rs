@@ -1,4 +1,4 @@
-//! [`Conditioned`]: a map of affine images of points, times a factor for each point.
+//! [`ConditionedPlan`]: a map of affine images of points, times a factor for each point.
 
 use std::sync::Arc;
 
@@ -48,7 +48,7 @@ impl Affine {
 /// For a plain map with a dense projection the matrix is multiplied into the frequencies, and only the norm of z is
 /// computed, by a triangular factor. Otherwise z is computed.
 #[derive(Clone, Debug)]
-pub(crate) struct Conditioned<T> {
+pub(crate) struct ConditionedPlan<T> {
     pub facts: Facts,
     base: Box<Plan<T>>,
     sides: [Arc<Change<T>>; 2],
@@ -78,7 +78,7 @@ struct Change<T> {
     scales: Vec<f64>,
 }
 
-impl<T: Real> Conditioned<T> {
+impl<T: Real> ConditionedPlan<T> {
     /// `base` at the images of points. Its lengthscale is ℓ.
     ///
     /// # Errors
@@ -94,7 +94,7 @@ impl<T: Real> Conditioned<T> {
         let [x, y] = affine;
         let of_x = Arc::new(Change::new(x, &base, lengthscale)?);
         let of_y = if alike { of_x.clone() } else { Arc::new(Change::new(y, &base, lengthscale)?) };
-        Ok(Conditioned { facts, base: Box::new(base), sides: [of_x, of_y], bare: [false; 2] })
+        Ok(ConditionedPlan { facts, base: Box::new(base), sides: [of_x, of_y], bare: [false; 2] })
     }
 
     pub fn base(&self) -> &Plan<T> {

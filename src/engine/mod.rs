@@ -43,7 +43,7 @@ pub use tile::{Row, Tile};
 
 pub(crate) use batch::{Batch, FeatureRow};
 pub(crate) use bias::Bias;
-pub(crate) use conditioned::{Affine, Conditioned};
+pub(crate) use conditioned::{Affine, ConditionedPlan};
 pub(crate) use fold::{Runs, fold, for_runs, map_pairs, map_rows};
 pub(crate) use gradient::pull_back;
 pub(crate) use input::{ComplexMatrix, Input, Linear};

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::conditioned::Conditioned;
+use super::conditioned::ConditionedPlan;
 use super::leaf::Leaf;
 use super::routed::Routed;
 use super::sum::Sum;
@@ -23,7 +23,7 @@ pub(crate) enum Plan<T> {
     /// A separate map for each pair of clusters.
     Routed(Routed<T>),
     /// A map of affine images of points.
-    Conditioned(Conditioned<T>),
+    Conditioned(ConditionedPlan<T>),
     /// A user-defined map, known only by its facts.
     Foreign(Arc<dyn FeatureMap<T>>, Facts),
 }
@@ -113,7 +113,7 @@ pub(crate) struct Pass {
 
 /// The projections of a tile's points that several maps use: written by the first of them.
 #[derive(Debug)]
-pub(super) struct Shared<T> {
+pub(super) struct SharedProjection<T> {
     projection: Arc<Projection<T>>,
     values: Buffer<T>,
     squared_norms: Vec<f64>,
@@ -148,7 +148,7 @@ impl Pass {
         if !self.whole {
             return projection.project(x, tile, scratch, None);
         }
-        let same = |shared: &Shared<T>| Arc::ptr_eq(&shared.projection, projection);
+        let same = |shared: &SharedProjection<T>| Arc::ptr_eq(&shared.projection, projection);
         let place = scratch.shared.iter().position(same);
         if let Some(known) = place.map(|place| &scratch.shared[place]).filter(|shared| shared.known) {
             return known.read(tile);
@@ -175,10 +175,10 @@ pub(super) struct Norms {
     squares: Vec<f64>,
 }
 
-impl<T: Real> Shared<T> {
+impl<T: Real> SharedProjection<T> {
     fn new(projection: &Arc<Projection<T>>) -> Self {
         let (values, squared_norms) = (Buffer::default(), Vec::new());
-        Shared { projection: projection.clone(), values, squared_norms, known: false }
+        SharedProjection { projection: projection.clone(), values, squared_norms, known: false }
     }
 
     fn write(&mut self, tile: &mut Tile<'_, T>) {
@@ -284,9 +284,9 @@ impl<T: Real> Program<T> {
             return self.plan.fill(Pass::new(side, form), x, tile, scratch);
         }
         scratch.norms.scale = None;
-        let stays = |(shared, own): (&Shared<T>, _)| Arc::ptr_eq(&shared.projection, own);
+        let stays = |(shared, own): (&SharedProjection<T>, _)| Arc::ptr_eq(&shared.projection, own);
         if scratch.shared.len() != self.shared.len() || !scratch.shared.iter().zip(&self.shared).all(stays) {
-            scratch.shared = self.shared.iter().map(Shared::new).collect();
+            scratch.shared = self.shared.iter().map(SharedProjection::new).collect();
         }
         scratch.shared.iter_mut().for_each(|shared| shared.known = false);
         self.plan.fill(Pass { side, form, whole: true }, x, tile, scratch);

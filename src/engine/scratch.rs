@@ -3,7 +3,7 @@
 use ndarray::ArrayView2;
 
 use super::batch::Batch;
-use super::plan::{Norms, Shared};
+use super::plan::{Norms, SharedProjection};
 use crate::Real;
 use crate::numeric::{Buffer, spread};
 
@@ -19,7 +19,7 @@ pub struct Scratch<T> {
     pub(crate) masks: Vec<u64>,
     /// Row numbers by cluster.
     pub(crate) sorted: Vec<(usize, usize)>,
-    pub(super) shared: Vec<Shared<T>>,
+    pub(super) shared: Vec<SharedProjection<T>>,
     pub(super) norms: Norms,
     /// Whether one tile may use all threads: there are not enough tiles for them.
     pub(crate) wide: bool,

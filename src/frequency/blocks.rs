@@ -4,7 +4,7 @@ use ndarray::{Array2, Axis};
 use rand::Rng;
 
 use super::coupling::{Coupling, Rows};
-use super::frequencies::Form;
+use super::frequencies::FrequencyForm;
 use super::shape::{check_shape, too_many};
 use super::structured::Structured;
 use crate::error::{Error, Result, check_size};
@@ -27,7 +27,7 @@ pub(super) fn draw_rows(
     coupling: &dyn Coupling,
     radii: &dyn Radii,
     rng: &mut dyn Rng,
-) -> Result<Form> {
+) -> Result<FrequencyForm> {
     check_shape(d, m)?;
     let capacity = existing(d, coupling)?;
     let (mut blocks, mut start) = (Vec::new(), 0);
@@ -74,19 +74,19 @@ fn append(matrix: &mut Array2<f64>, block: Array2<f64>, m: usize) -> Result<()> 
     room.and_then(|()| matrix.append(Axis(0), block.view())).map_err(|_| too_many(m))
 }
 
-fn assemble(d: usize, m: usize, blocks: Vec<Rows>) -> Result<Form> {
+fn assemble(d: usize, m: usize, blocks: Vec<Rows>) -> Result<FrequencyForm> {
     let Some(padded) = blocks.iter().try_fold(0, |widest, block| match block {
         Rows::Dense(_) => None,
         Rows::Structured { padded, .. } => Some((*padded).max(widest)),
     }) else {
-        return written_out(d, m, blocks).map(Form::Dense);
+        return written_out(d, m, blocks).map(FrequencyForm::Dense);
     };
     let block = |rows| match rows {
         Rows::Structured { block, .. } => Some(block),
         Rows::Dense(_) => None,
     };
     let blocks = blocks.into_iter().filter_map(block).collect();
-    Structured::new(d, padded, blocks).map(Form::Structured)
+    Structured::new(d, padded, blocks).map(FrequencyForm::Structured)
 }
 
 /// The rows of all blocks in one matrix.
@@ -129,7 +129,7 @@ mod tests {
     fn blocks_of_both_kinds_are_written_out_in_order() {
         let (d, m) = (4, 9);
         let form = draw_rows(d, m, &Mixed(0.into()), &Chi, &mut crate::rng(5)).unwrap();
-        let Form::Dense(matrix) = form else { panic!("{form:?}") };
+        let FrequencyForm::Dense(matrix) = form else { panic!("{form:?}") };
         let (mut rng, mixed) = (crate::rng(5), Mixed(0.into()));
         for (rows, size) in matrix.axis_chunks_iter(Axis(0), 2).zip([2, 2, 2, 2, 1]) {
             let drawn = mixed.draw_block(d, size, &Chi, &mut rng).unwrap();

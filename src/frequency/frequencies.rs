@@ -18,43 +18,43 @@ use crate::theory::Law;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Frequencies {
     provenance: Provenance,
-    form: Form,
+    form: FrequencyForm,
     law: Law,
 }
 
 /// The numbers.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Form {
+pub(super) enum FrequencyForm {
     Dense(Array2<f64>),
     Structured(Structured),
 }
 
-tagged!(Form, "a form of frequencies" {
+tagged!(FrequencyForm, "a form of frequencies" {
     "dense" => Dense[rows: Array2<f64>],
     "structured" => Structured(structured: Structured),
 });
 
-impl Form {
+impl FrequencyForm {
     /// m.
     fn count(&self) -> usize {
         match self {
-            Form::Dense(rows) => rows.nrows(),
-            Form::Structured(structured) => structured.count(),
+            FrequencyForm::Dense(rows) => rows.nrows(),
+            FrequencyForm::Structured(structured) => structured.count(),
         }
     }
 
     /// d.
     fn dim(&self) -> usize {
         match self {
-            Form::Dense(rows) => rows.ncols(),
-            Form::Structured(structured) => structured.dim(),
+            FrequencyForm::Dense(rows) => rows.ncols(),
+            FrequencyForm::Structured(structured) => structured.dim(),
         }
     }
 
     fn padded_dim(&self) -> usize {
         match self {
-            Form::Dense(rows) => rows.ncols(),
-            Form::Structured(structured) => structured.padded(),
+            FrequencyForm::Dense(rows) => rows.ncols(),
+            FrequencyForm::Structured(structured) => structured.padded(),
         }
     }
 
@@ -64,7 +64,7 @@ impl Form {
         check_positive("the dimension d", self.dim())?;
         check_size("the number of rows in the law", self.count(), law.len())?;
         law.check()?;
-        let Form::Dense(rows) = self else { return Ok(()) };
+        let FrequencyForm::Dense(rows) = self else { return Ok(()) };
         match rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
             None => Ok(()),
             Some(row) => Err(Error::NotFinite { what: "the frequencies", row }),
@@ -90,7 +90,7 @@ impl Frequencies {
     /// number is not finite, [`Shape`](Error::Shape) if the law is for another number of rows,
     /// [`Parameter`](Error::Parameter) if the cosine of an angle in it is outside \[−1, 1\].
     pub fn from_parts(rows: Array2<f64>, law: Law) -> Result<Self> {
-        Self::given(Form::Dense(rows), law)
+        Self::given(FrequencyForm::Dense(rows), law)
     }
 
     /// Structured frequencies with the law that you state for them.
@@ -99,17 +99,17 @@ impl Frequencies {
     /// [`Shape`](Error::Shape) if the law is for another number of rows, [`Parameter`](Error::Parameter) if the cosine
     /// of an angle in it is outside \[−1, 1\].
     pub fn from_structured(structured: Structured, law: Law) -> Result<Self> {
-        Self::given(Form::Structured(structured), law)
+        Self::given(FrequencyForm::Structured(structured), law)
     }
 
     /// Numbers of no draw that has a name.
-    pub(super) fn given(form: Form, law: Law) -> Result<Self> {
+    pub(super) fn given(form: FrequencyForm, law: Law) -> Result<Self> {
         form.check(&law)?;
         Ok(Frequencies { provenance: Provenance::given(&form), form, law })
     }
 
     /// The numbers of a draw.
-    pub(super) fn drawn(form: Form, draw: Draw, seed: u64) -> Result<Self> {
+    pub(super) fn drawn(form: FrequencyForm, draw: Draw, seed: u64) -> Result<Self> {
         let law = draw.law();
         form.check(&law)?;
         Ok(Frequencies { provenance: Provenance::Drawn { draw, seed }, form, law })
@@ -134,16 +134,16 @@ impl Frequencies {
     /// The m × d matrix of frequencies, one in each row. For structured ones it is computed, in O(m d log d).
     pub fn rows(&self) -> CowArray<'_, f64, Ix2> {
         match &self.form {
-            Form::Dense(rows) => rows.view().into(),
-            Form::Structured(structured) => structured.to_rows().into(),
+            FrequencyForm::Dense(rows) => rows.view().into(),
+            FrequencyForm::Structured(structured) => structured.to_rows().into(),
         }
     }
 
     /// ‖ω‖² of every row; with a structured coupling that pads, of the rows in the padded dimension.
     pub fn squared_norms(&self) -> Vec<f64> {
         match &self.form {
-            Form::Dense(rows) => rows.rows().into_iter().map(|row| row.dot(&row)).collect(),
-            Form::Structured(structured) => structured
+            FrequencyForm::Dense(rows) => rows.rows().into_iter().map(|row| row.dot(&row)).collect(),
+            FrequencyForm::Structured(structured) => structured
                 .blocks()
                 .iter()
                 .flat_map(|block| &block.radii)
@@ -155,8 +155,8 @@ impl Frequencies {
     /// The structured form of the rows, if they have one.
     pub fn structured(&self) -> Option<&Structured> {
         match &self.form {
-            Form::Dense(_) => None,
-            Form::Structured(structured) => Some(structured),
+            FrequencyForm::Dense(_) => None,
+            FrequencyForm::Structured(structured) => Some(structured),
         }
     }
 
@@ -200,7 +200,7 @@ impl Identify for Frequencies {
 mod stored {
     use serde::{Deserialize, Serialize};
 
-    use super::{Draw, Form, Frequencies, Law, Provenance};
+    use super::{Draw, Frequencies, FrequencyForm, Law, Provenance};
     use crate::frequency::provenance::Origin;
     use crate::sealed::{AnyScalar, sealed};
 
@@ -208,7 +208,7 @@ mod stored {
     #[serde(rename = "Frequencies")]
     struct StoredFrequencies {
         origin: Option<Origin<Draw>>,
-        form: Form,
+        form: FrequencyForm,
         law: Law,
     }
 

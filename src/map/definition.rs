@@ -10,7 +10,7 @@ use super::omega::Omega;
 use super::target::Target;
 use crate::Real;
 use crate::digest::Identify;
-use crate::engine::{Affine, Bias, Conditioned, Facts, FeatureMap, Input, Leaf, Lift, Plan, Projection};
+use crate::engine::{Affine, Bias, ConditionedPlan, Facts, FeatureMap, Input, Leaf, Lift, Plan, Projection};
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
 use crate::kernel::{Kernel, Lengthscale, RegularisedSoftmax, Softmax};
@@ -232,7 +232,7 @@ impl NormalForm {
     pub fn plan<T: Real>(mut self, omega: &Omega, lengthscale: &Lengthscale) -> Result<Plan<T>> {
         if let Some(affine) = self.affine.take() {
             let base = self.plan(omega, lengthscale)?;
-            return Ok(Plan::Conditioned(Conditioned::new(base, affine, lengthscale)?));
+            return Ok(Plan::Conditioned(ConditionedPlan::new(base, affine, lengthscale)?));
         }
         let projection = match (&self.input, omega) {
             (Input::Points, Omega::Frequencies(omega)) => match &self.stretch {

@@ -14,7 +14,7 @@ use super::compose::Composite;
 use super::{Identity, Map, Mechanism, Omega, PlainRecipe, Recipe, Target};
 use crate::Real;
 use crate::frequency::{Counts, Draw, DrawCounts, Frequencies};
-use crate::sealed::{AnyScalar, Scalar, seal, unseal};
+use crate::sealed::{AnyScalar, ScalarName, seal, unseal};
 use crate::tagged::named;
 
 #[derive(Serialize, Deserialize)]
@@ -181,7 +181,7 @@ impl StoredOmega {
     }
 }
 
-fn write<K: Scalar, S: Serializer>(recipe: &Recipe, serializer: S) -> Result<S::Ok, S::Error> {
+fn write<K: ScalarName, S: Serializer>(recipe: &Recipe, serializer: S) -> Result<S::Ok, S::Error> {
     if depth(recipe) > DEPTH {
         return Err(serde::ser::Error::custom(too_deep()));
     }
@@ -191,7 +191,7 @@ fn write<K: Scalar, S: Serializer>(recipe: &Recipe, serializer: S) -> Result<S::
     seal::<K, S>(&StoredRecipe { identity: recipe.identity(), draws, maps: writer.maps }, serializer)
 }
 
-fn read<'de, K: Scalar, D: Deserializer<'de>>(deserializer: D) -> Result<Recipe, D::Error> {
+fn read<'de, K: ScalarName, D: Deserializer<'de>>(deserializer: D) -> Result<Recipe, D::Error> {
     let stored: StoredRecipe = unseal::<K, _, _>(deserializer)?;
     let draws = stored.draws.into_iter().map(StoredOmega::omega).collect();
     let mut reader = Reader { draws, maps: Vec::with_capacity(stored.maps.len()) };

@@ -27,7 +27,7 @@ multiversion! {
 }
 
 /// A vector that is transformed in place.
-trait Transform<T>: Vector<T> {
+trait Butterfly<T>: Vector<T> {
     /// The transform of the elements.
     unsafe fn transform(self) -> Self;
 }
@@ -40,7 +40,7 @@ const RADIX: usize = 8;
 /// # Safety
 /// The machine must have the instruction set of `V`.
 #[inline(always)]
-unsafe fn body<T: Lane, V: Transform<T>>(v: &mut [T], signs: &[T]) {
+unsafe fn body<T: Lane, V: Butterfly<T>>(v: &mut [T], signs: &[T]) {
     let vectors = v.len() / V::WIDTH;
     // SAFETY: the caller's promise; the lengths are multiples of what the passes take.
     unsafe {
@@ -104,7 +104,7 @@ fn few<T: Lane>(v: &mut [T], signs: &[T]) {
 /// # Safety
 /// `v` must be of `R` vectors; the machine must have the instruction set.
 #[inline(always)]
-unsafe fn first<T, V: Transform<T>, const R: usize>(v: &mut [T], signs: &[T]) {
+unsafe fn first<T, V: Butterfly<T>, const R: usize>(v: &mut [T], signs: &[T]) {
     // SAFETY: the caller's promise: R vectors lie inside `v` and each run of signs.
     unsafe {
         let to = v.as_mut_ptr();
@@ -169,7 +169,7 @@ unsafe fn butterflies<T, V: Vector<T>, const R: usize>(x: &mut [V; R]) {
     }
 }
 
-impl<T: Lane, const N: usize> Transform<T> for [T; N] {
+impl<T: Lane, const N: usize> Butterfly<T> for [T; N] {
     #[inline(always)]
     unsafe fn transform(mut self) -> Self {
         let mut half = 1;
@@ -187,7 +187,7 @@ impl<T: Lane, const N: usize> Transform<T> for [T; N] {
 #[cfg(target_arch = "x86_64")]
 macro_rules! register {
     ($V:ident of $T:ident: $(stage $half:literal: |$x:ident| $swap:expr),*) => {
-        impl Transform<$T> for $V {
+        impl Butterfly<$T> for $V {
             #[inline(always)]
             unsafe fn transform(self) -> Self {
                 let mut x = self;

@@ -8,7 +8,7 @@ use super::{Law, Pair};
 /// positive estimates overflow at norms of about 15.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub struct Moments {
+pub struct CoefficientMoments {
     /// E λ̂.
     pub mean: f64,
     /// E λ̂².
@@ -19,10 +19,10 @@ pub struct Moments {
     pub product: f64,
 }
 
-impl Moments {
+impl CoefficientMoments {
     /// Moments from λ, 1 − λ and the variance of λ̂. λ and 1 − λ are separate arguments because either may be tiny.
     pub fn new(mean: f64, complement: f64, variance: f64) -> Self {
-        Moments {
+        CoefficientMoments {
             mean,
             square: mean * mean + variance,
             complement_square: complement * complement + variance,
@@ -35,7 +35,7 @@ impl Moments {
 ///
 /// E λ̂² = t(t − t/n + 1/n) with t = θ/π, E(1−λ̂)² = (1−t)(1−t + t/n), E λ̂(1−λ̂) = t(1−t)(1 − 1/n).
 /// Source: Hybrid Random Features, Lemma 3.2.
-pub fn angular(angle: f64, n: usize) -> Moments {
+pub fn angular(angle: f64, n: usize) -> CoefficientMoments {
     angular_of_signs(angle, n as f64)
 }
 
@@ -43,16 +43,16 @@ pub fn angular(angle: f64, n: usize) -> Moments {
 /// with p pairs are worth n²/(n + 2p) independent ones. `None` for any other dependence between rows.
 ///
 /// Holds for non-zero points only: where a point is 0, the two terms of a pair cancel. Source: new.
-pub fn angular_of_law(angle: f64, law: &Law) -> Option<Moments> {
+pub fn angular_of_law(angle: f64, law: &Law) -> Option<CoefficientMoments> {
     // Signs depend only on directions, and their products are even.
     Some(angular_of_signs(angle, law.directions()?.effective_count()?))
 }
 
-fn angular_of_signs(angle: f64, n: f64) -> Moments {
+fn angular_of_signs(angle: f64, n: f64) -> CoefficientMoments {
     let t = angle / PI;
     // (π − θ)/π keeps digits that 1 − t would lose.
     let rest = (PI - angle) / PI;
-    Moments {
+    CoefficientMoments {
         mean: t,
         square: t * (t + rest / n),
         complement_square: rest * (rest + t / n),
@@ -64,7 +64,7 @@ fn angular_of_signs(angle: f64, n: f64) -> Moments {
 /// λ is 0 at x = y and 1 at x = −y with norms r.
 ///
 /// Source: Hybrid Random Features, appendix F.1 (equation 70 lacks σ).
-pub fn gaussian_normalised(pair: &Pair, sigma: f64, r: f64, n: usize) -> Moments {
+pub fn gaussian_normalised(pair: &Pair, sigma: f64, r: f64, n: usize) -> CoefficientMoments {
     let s2 = sigma * sigma;
     let (exponent, end) = (0.5 * s2 * pair.difference, 2.0 * s2 * r * r);
     let rho = -(-end).exp_m1();
@@ -73,7 +73,7 @@ pub fn gaussian_normalised(pair: &Pair, sigma: f64, r: f64, n: usize) -> Moments
 }
 
 /// The moments of (1 − ĝ)/ρ with E ĝ = e^{−exponent}, ρ = 1 − e^{−end}.
-fn normalised(exponent: f64, end: f64, variance: f64) -> Moments {
+fn normalised(exponent: f64, end: f64, variance: f64) -> CoefficientMoments {
     let rho = -(-end).exp_m1();
     let mean = -(-exponent).exp_m1() / rho;
     // (e^{−a} − e^{−b})/ρ with the larger exponential factored out.
@@ -82,14 +82,14 @@ fn normalised(exponent: f64, end: f64, variance: f64) -> Moments {
     } else {
         (-end).exp() * (end - exponent).exp_m1() / rho
     };
-    Moments::new(mean, complement, variance)
+    CoefficientMoments::new(mean, complement, variance)
 }
 
 /// The Gaussian coefficient λ = exp(−‖u−u′‖²/2) from n trigonometric features, for the pair (u, u′) = (x/c,
 /// −My/c).
 ///
 /// E λ̂² = λ² + (1 − e^{−‖u−u′‖²})²/(2n). Source: Hybrid Random Features, equation 20.
-pub fn gaussian_trigonometric(pair: &Pair, n: usize) -> Moments {
+pub fn gaussian_trigonometric(pair: &Pair, n: usize) -> CoefficientMoments {
     let variance = (-pair.difference).exp_m1().powi(2) / (2.0 * n as f64);
     gaussian(pair, variance)
 }
@@ -97,15 +97,15 @@ pub fn gaussian_trigonometric(pair: &Pair, n: usize) -> Moments {
 /// The Gaussian coefficient λ = exp(−‖u−u′‖²/2) from n positive features, for the pair (u, u′) = (x/c, −My/c).
 ///
 /// E λ̂² = λ² + e^{−2(‖u‖²+‖u′‖²)} e^q (e^q − 1)/n, q = ‖u+u′‖². Source: Hybrid Random Features, equation 20.
-pub fn gaussian_positive(pair: &Pair, n: usize) -> Moments {
+pub fn gaussian_positive(pair: &Pair, n: usize) -> CoefficientMoments {
     let q = pair.sum;
     let variance = (super::ln_expm1(q) + q - 2.0 * pair.norms).exp() / n as f64;
     gaussian(pair, variance)
 }
 
-fn gaussian(pair: &Pair, variance: f64) -> Moments {
+fn gaussian(pair: &Pair, variance: f64) -> CoefficientMoments {
     let exponent = -0.5 * pair.difference;
-    Moments::new(exponent.exp(), -exponent.exp_m1(), variance)
+    CoefficientMoments::new(exponent.exp(), -exponent.exp_m1(), variance)
 }
 
 /// The normalised Gaussian coefficient when its Gaussian kernel is itself estimated, with mean squared error `mse` at
@@ -113,7 +113,7 @@ fn gaussian(pair: &Pair, variance: f64) -> Moments {
 ///
 /// E λ̂ = (1 − g)/ρ, E λ̂² = ((1 − g)² + MSE)/ρ², g = e^{−σ²‖x−y‖²/2}. Source: Hybrid Random Features, remark
 /// in appendix F.
-pub fn nested(pair: &Pair, sigma: f64, r: f64, mse: f64) -> Moments {
+pub fn nested(pair: &Pair, sigma: f64, r: f64, mse: f64) -> CoefficientMoments {
     let s2 = sigma * sigma;
     let end = 2.0 * s2 * r * r;
     let rho = -(-end).exp_m1();

@@ -3,7 +3,7 @@
 //! The coefficients of an estimate Σ λ̂ₖ Pₖ sum to 1, so its error is Σ λ̂ₖ (Pₖ − K). If the coefficients are
 //! independent of the bases, MSE = Σₖₗ E\[λ̂ₖ λ̂ₗ\] Cov(Pₖ, Pₗ).
 
-use super::coefficient::{self, Moments};
+use super::coefficient::{self, CoefficientMoments};
 use super::{Law, Pair, gaussian};
 use crate::SignedLog;
 
@@ -20,7 +20,7 @@ pub enum Sharing {
 /// ln MSE of λ̂ P + (1 − λ̂) Q from the moments of λ̂ and ln MSE of P and of Q, all independent.
 ///
 /// Source: Hybrid Random Features, Theorem 3.1.
-pub fn ln_mse(moments: &Moments, ln_mse_p: f64, ln_mse_q: f64) -> f64 {
+pub fn ln_mse(moments: &CoefficientMoments, ln_mse_p: f64, ln_mse_q: f64) -> f64 {
     super::ln_add_exp(moments.square.ln() + ln_mse_p, moments.complement_square.ln() + ln_mse_q)
 }
 
@@ -30,7 +30,7 @@ pub fn ln_mse(moments: &Moments, ln_mse_p: f64, ln_mse_q: f64) -> f64 {
 /// Shared frequencies add −(2/m) e^{2x·y} (1 − cos(‖x‖²−‖y‖²)) E\[λ̂(1−λ̂)\], which is 0 for equal norms. This reduces
 /// the error if E\[λ̂(1−λ̂)\] > 0, which always holds for the angular coefficient. Source: Hybrid Random Features,
 /// Theorems 3.1 and F.1; the term for unequal norms: erratum H8.
-pub fn ln_bipolar_mse(pair: &Pair, moments: &Moments, m: usize, sharing: Sharing) -> Option<f64> {
+pub fn ln_bipolar_mse(pair: &Pair, moments: &CoefficientMoments, m: usize, sharing: Sharing) -> Option<f64> {
     let law = Law::independent(m);
     let independent =
         ln_mse(moments, gaussian::hyperbolic(pair, &law)?, gaussian::trigonometric(pair, &law)?);

@@ -56,7 +56,7 @@ pub fn complex_exponential(case: &Case) -> Found {
     }
 }
 
-fn moments(moments: coefficient::Moments) -> Found {
+fn moments(moments: coefficient::CoefficientMoments) -> Found {
     parts(vec![("mean", vec![moments.mean]), ("second_moment", vec![moments.square])])
 }
 
@@ -66,7 +66,7 @@ pub fn hybrid_map(case: &Case) -> Found {
         let (sigma, r) = normalised()?;
         Ok::<_, String>(coefficient::gaussian_normalised(pair, sigma, r, case.count("n")?))
     };
-    let bipolar = |moments: &coefficient::Moments, bases| {
+    let bipolar = |moments: &coefficient::CoefficientMoments, bases| {
         known(hybrid::ln_bipolar_mse(&case.pair()?, moments, case.count("m")?, bases))
     };
     let angular = || Ok::<_, String>(coefficient::angular(case.pair()?.angle, case.count("n")?));

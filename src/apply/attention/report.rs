@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ndarray::{Array2, ArrayRef2};
 
-use super::sample::{Errors, Part, Sample};
+use super::sample::{AttentionSample, ErrorPart, Errors};
 use super::simulated::simulate;
 use super::{Attention, check_shape};
 use crate::Real;
@@ -53,8 +53,8 @@ pub struct ErrorReport {
     /// Other maps and the relative variance of their normalisers for as many frequencies, the least first.
     pub alternatives: Vec<(Mechanism, f64)>,
     /// Squared and relative.
-    weights: Part,
-    output: Part,
+    weights: ErrorPart,
+    output: ErrorPart,
 }
 
 /// Where the covariances of an [`ErrorReport`] come from.
@@ -105,7 +105,7 @@ impl ErrorReport {
     }
 
     /// None, too, where outputs are 0, of which nothing can be a part.
-    fn error(&self, part: Part, frequencies: usize) -> Option<f64> {
+    fn error(&self, part: ErrorPart, frequencies: usize) -> Option<f64> {
         let (own, m) = (self.frequencies as f64, frequencies as f64);
         // Also where it is no number.
         let reliable = self.normaliser_variance * own / m < RELIABLE;
@@ -267,7 +267,7 @@ impl Closed {
         Some(Closed { plain: plain.clone(), conditioning, covariance, kernel })
     }
 
-    fn sample(&self, [x, y, values]: [Array2<f64>; 3]) -> Result<Sample> {
+    fn sample(&self, [x, y, values]: [Array2<f64>; 3]) -> Result<AttentionSample> {
         let other = self.kernel.exponential().is_none();
         let ln_kernel = if other { Some(self.kernel.log_gram(&x, &y)?) } else { None };
         let points = [x, y].map(|x| divided(x, self.plain.target.lengthscale()));
@@ -276,10 +276,10 @@ impl Closed {
             Some(conditioning) => [0, 1].map(|side| conditioning.images(side, &points[side])),
         };
         let gaussian = self.plain.target.is_shift_invariant();
-        let sample = Sample { points, images, values, gaussian, log_ratio: None };
+        let sample = AttentionSample { points, images, values, gaussian, log_ratio: None };
         // ln of the features' kernel less that of the softmax or the Gaussian kernel.
         let log_ratio = ln_kernel.map(|ln_kernel| ln_kernel - sample.ln_kernel());
-        Ok(Sample { log_ratio, ..sample })
+        Ok(AttentionSample { log_ratio, ..sample })
     }
 
     /// Another mechanism for the kernel that the features are meant for, on as many independent frequencies.
@@ -292,14 +292,14 @@ impl Closed {
         PlainRecipe::new(mechanism, Draw::new(d, m, Independent), target)
     }
 
-    fn report(&self, sample: Sample) -> Result<ErrorReport> {
+    fn report(&self, sample: AttentionSample) -> Result<ErrorReport> {
         let (frequencies, mechanism) = (self.plain.omega.count(), &self.plain.mechanism);
         let (errors, most) = (sample.errors(&self.covariance), frequencies as f64 * RELIABLE);
         let mut report = ErrorReport::new(Basis::ClosedForm, frequencies, errors);
         let reliable = errors.normaliser < most;
         report.shrink = if reliable { 1.0 } else { sample.shrink(&self.plain, &self.covariance, most) };
         // Others are for the points themselves and the kernel itself.
-        let plain = Sample { images: sample.points.clone(), log_ratio: None, ..sample };
+        let plain = AttentionSample { images: sample.points.clone(), log_ratio: None, ..sample };
         let same = self.conditioning.is_none() && !self.covariance.spherical;
         let others = [
             Mechanism::Positive(crate::Positive),

@@ -1,4 +1,4 @@
-//! [`Sample`]: some queries, keys and values, and the errors that closed forms expect for them.
+//! [`AttentionSample`]: some queries, keys and values, and the errors that closed forms expect for them.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
 
@@ -11,7 +11,7 @@ use crate::theory::gerf::GerfSign;
 
 /// Queries, keys and values of some tokens.
 #[derive(Clone)]
-pub(super) struct Sample {
+pub(super) struct AttentionSample {
     /// The points of the kernel.
     pub points: [Array2<f64>; 2],
     /// The points that meet the frequencies: those of the kernel, or their images by a conditioning.
@@ -28,21 +28,21 @@ pub(super) struct Sample {
 pub(super) struct Errors {
     /// The largest relative variance of a query's normaliser.
     pub normaliser: f64,
-    pub weights: Part,
-    pub output: Part,
+    pub weights: ErrorPart,
+    pub output: ErrorPart,
     /// Of the mean of the values, for any number.
     pub mean: f64,
 }
 
 /// The part of an error that falls with the number of frequencies, for one of them, and that which stays.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Part {
+pub(super) struct ErrorPart {
     pub variance: f64,
     pub bias: f64,
 }
 
 /// A query's exact weights, what the features' kernel makes of them relatively, and values less the exact output.
-pub(super) struct Exact {
+pub(super) struct ExactRow {
     pub weights: Array1<f64>,
     pub ratios: Array1<f64>,
     pub output: Array1<f64>,
@@ -51,28 +51,29 @@ pub(super) struct Exact {
 
 /// Errors summed up over queries.
 #[derive(Default)]
-pub(super) struct Sums {
+pub(super) struct ErrorSums {
     normaliser: f64,
-    weights: Part,
-    output: Part,
+    weights: ErrorPart,
+    output: ErrorPart,
     sizes: [f64; 3],
 }
 
-impl Sums {
+impl ErrorSums {
     /// Adds those of a query with the sizes of its weights, output and distance from the mean of the values.
-    pub fn add(&mut self, normaliser: f64, weights: Part, output: Part, sizes: [f64; 3]) {
+    pub fn add(&mut self, normaliser: f64, weights: ErrorPart, output: ErrorPart, sizes: [f64; 3]) {
         // Where variances are beyond the range, so is their sum.
         let normaliser = if normaliser.is_nan() { f64::INFINITY } else { normaliser };
         self.normaliser = self.normaliser.max(normaliser);
         for (sum, part) in [(&mut self.weights, weights), (&mut self.output, output)] {
-            *sum = Part { variance: sum.variance + part.variance, bias: sum.bias + part.bias };
+            *sum = ErrorPart { variance: sum.variance + part.variance, bias: sum.bias + part.bias };
         }
         self.sizes.iter_mut().zip(sizes).for_each(|(sum, size)| *sum += size);
     }
 
     pub fn errors(self) -> Errors {
         let [weights, outputs, means] = self.sizes;
-        let relative = |part: Part, size| Part { variance: part.variance / size, bias: part.bias / size };
+        let relative =
+            |part: ErrorPart, size| ErrorPart { variance: part.variance / size, bias: part.bias / size };
         Errors {
             normaliser: self.normaliser,
             weights: relative(self.weights, weights),
@@ -82,9 +83,9 @@ impl Sums {
     }
 }
 
-impl Sample {
+impl AttentionSample {
     /// What is exact for query `i`.
-    pub fn exact(&self, i: usize, logits: &Array2<f64>) -> Exact {
+    pub fn exact(&self, i: usize, logits: &Array2<f64>) -> ExactRow {
         let [_, y] = &self.points;
         let own = |j: usize| if self.gaussian { 0.5 * y.row(j).dot(&y.row(j)) } else { 0.0 };
         let mut weights: Array1<f64> = (0..y.nrows()).map(|j| logits[[i, j]] - own(j)).collect();
@@ -101,7 +102,7 @@ impl Sample {
         };
         let output = weights.dot(&self.values);
         let centred = &self.values - &output;
-        Exact { weights, ratios, output, centred }
+        ExactRow { weights, ratios, output, centred }
     }
 
     pub fn logits(&self) -> Array2<f64> {
@@ -121,11 +122,11 @@ impl Sample {
     /// Everything times `factor`, but the values.
     fn shrunk(&self, factor: f64) -> Self {
         let times = |x: &[Array2<f64>; 2]| x.each_ref().map(|x| x * factor);
-        Sample { points: times(&self.points), images: times(&self.images), ..self.clone() }
+        AttentionSample { points: times(&self.points), images: times(&self.images), ..self.clone() }
     }
 
     /// The sizes of a query's weights, output and distance from the mean of the values.
-    pub fn sizes(&self, exact: &Exact) -> [f64; 3] {
+    pub fn sizes(&self, exact: &ExactRow) -> [f64; 3] {
         let mean = self.values.mean_axis(Axis(0)).unwrap_or_default();
         let from_mean = &exact.output - &mean;
         [exact.weights.dot(&exact.weights), exact.output.dot(&exact.output), from_mean.dot(&from_mean)]
@@ -133,7 +134,7 @@ impl Sample {
 
     /// The errors that covariances for one frequency lead to.
     pub fn errors(&self, covariance: &Covariance) -> Errors {
-        let (logits, mut sums) = (self.logits(), Sums::default());
+        let (logits, mut sums) = (self.logits(), ErrorSums::default());
         let all = Covariances::new(covariance, &self.images);
         for i in 0..logits.nrows() {
             let exact = self.exact(i, &logits);
@@ -146,11 +147,11 @@ impl Sample {
             let weights =
                 p.indexed_iter().map(|(j, p)| p * p * (c[[j, j]] - 2.0 * cp[j] + normaliser)).sum::<f64>();
             let biases = &p - &exact.weights;
-            let weights = Part { variance: weights, bias: biases.dot(&biases) };
+            let weights = ErrorPart { variance: weights, bias: biases.dot(&biases) };
             let bias = biases.dot(&exact.centred);
             // About the output that is estimated.
             let centred = &exact.centred - &bias;
-            let output = Part { variance: weighted(&p, &c, centred.view()), bias: bias.dot(&bias) };
+            let output = ErrorPart { variance: weighted(&p, &c, centred.view()), bias: bias.dot(&bias) };
             sums.add(normaliser, weights, output, self.sizes(&exact));
         }
         sums.errors()

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, ArrayView1};
 
 use super::exact_keys::intended_lengthscale;
 use super::report::divided;
-use super::sample::{Errors, Part, Sample, Sums};
+use super::sample::{AttentionSample, ErrorPart, ErrorSums, Errors};
 use crate::error::Result;
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Recipe};
@@ -33,7 +33,7 @@ pub(super) fn simulate(
     let lengthscale = exponential.map(|exponential| exponential.lengthscale);
     let lengthscale = lengthscale.or_else(|| intended_lengthscale(recipe)).unwrap_or(Lengthscale::from(1.0));
     let points = [&x, &y].map(|x| divided(x.clone(), &lengthscale));
-    let sample = Sample { images: points.clone(), points, values, gaussian, log_ratio: None };
+    let sample = AttentionSample { images: points.clone(), points, values, gaussian, log_ratio: None };
     let logits = sample.logits();
     let ln_normaliser = |row: ArrayView1<'_, f64>| {
         let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
@@ -51,7 +51,7 @@ pub(super) fn simulate(
     };
     add(&first)?;
     (1..draws as u64).try_for_each(|seed| add(&recipe.draw::<f64>(seed)?))?;
-    let mut sums = Sums::default();
+    let mut sums = ErrorSums::default();
     for (i, query) in queries.into_iter().enumerate() {
         let exact = sample.exact(i, &logits);
         let (normaliser, weights, output) = query.errors(&exact.weights, &exact.output, m as f64);
@@ -75,7 +75,7 @@ impl Query {
     }
 
     /// The relative variance of the normaliser, and the errors of weights and output, to first order about the means.
-    fn errors(self, weights: &Array1<f64>, output: &Array1<f64>, m: f64) -> (f64, Part, Part) {
+    fn errors(self, weights: &Array1<f64>, output: &Array1<f64>, m: f64) -> (f64, ErrorPart, ErrorPart) {
         let (count, one) = (self.draws.len() as f64, (self.draws.len() - 1) as f64);
         let mean = self.draws.iter().map(|draw| draw.0).sum::<f64>() / count;
         let squares = self.draws.iter().map(|draw| (draw.0 - mean).powi(2)).sum::<f64>();
@@ -83,7 +83,7 @@ impl Query {
         let part = |squares: f64, bias: f64| {
             let variance = squares / (one * mean * mean);
             // The mean over draws is as far off as they are few.
-            Part { variance: variance * m, bias: (bias - variance / count).max(0.0) }
+            ErrorPart { variance: variance * m, bias: (bias - variance / count).max(0.0) }
         };
         // Of wⱼ = eⱼ/Σe about p: (eⱼ − pⱼ Σe)/mean Σe.
         let p = &self.estimates / (count * mean);

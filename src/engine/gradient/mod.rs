@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use ndarray::{Array2, ArrayView2, ArrayViewMut2, s};
 
 use super::batch::Batch;
-use super::conditioned::Conditioned;
+use super::conditioned::ConditionedPlan;
 use super::fold::for_runs;
 use super::input::Input;
 use super::leaf::Leaf;
@@ -149,7 +149,7 @@ fn of_routed<T: Real>(
 /// Gradients through a conditioned map: through the images of points and through their factors.
 fn of_conditioned<T: Real>(
     plan: &Plan<T>,
-    conditioned: &Conditioned<T>,
+    conditioned: &ConditionedPlan<T>,
     rows: PulledRows<'_, T>,
     out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,

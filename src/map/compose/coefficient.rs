@@ -9,7 +9,7 @@ use crate::error::{Error, Result, check_size, checked_positive};
 use crate::kernel::{Gaussian, Lengthscale};
 use crate::map::{Mechanism, Omega, PlainRecipe, Target};
 use crate::theory::Radius;
-use crate::theory::coefficient::{self, Moments};
+use crate::theory::coefficient::{self, CoefficientMoments};
 use crate::{Positive, Sign, Trigonometric};
 
 /// The parameters of the normalised Gaussian coefficient λ = (1 − e^{−σ²‖x−y‖²/2})/ρ with ρ = 1 − e^{−2σ²r²}.
@@ -160,7 +160,11 @@ impl<M: Operand> Coefficient<M> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a point has another dimension than the map's; those of the map of a recipe.
-    pub fn moments(&self, x: &ArrayRef1<M::Scalar>, y: &ArrayRef1<M::Scalar>) -> Result<Option<Moments>> {
+    pub fn moments(
+        &self,
+        x: &ArrayRef1<M::Scalar>,
+        y: &ArrayRef1<M::Scalar>,
+    ) -> Result<Option<CoefficientMoments>> {
         if let Some(map) = &self.map {
             check_size("the dimension of x", map.dim(), x.len())?;
             check_size("the dimension of y", map.dim(), y.len())?;
@@ -174,9 +178,9 @@ impl<M: Operand> Coefficient<M> {
         &self,
         x: &ArrayRef1<M::Scalar>,
         y: &ArrayRef1<M::Scalar>,
-    ) -> Option<Moments> {
+    ) -> Option<CoefficientMoments> {
         let Some(map) = &self.map else {
-            return Some(Moments::new(self.constant, 1.0 - self.constant, 0.0));
+            return Some(CoefficientMoments::new(self.constant, 1.0 - self.constant, 0.0));
         };
         let (variance, known) = (map.ln_variance(x, y)?, map.known());
         let kernel = known.kernel.as_ref()?;
@@ -187,7 +191,7 @@ impl<M: Operand> Coefficient<M> {
         }
         let term = self.factor * kernel.log_value(x, y).ok()?.value();
         let square = (variance + 2.0 * self.factor.abs().ln()).exp();
-        Some(Moments::new(self.constant + term, 1.0 - self.constant - term, square))
+        Some(CoefficientMoments::new(self.constant + term, 1.0 - self.constant - term, square))
     }
 
     /// The weight of the base that does not depend on an estimate: a, and a + c where all signs agree.

@@ -144,7 +144,7 @@ impl<T: Real> Conditioned<Map<T>> {
             return Ok(plan);
         }
         let affine = self.conditioning.affine::<T>(&exponential);
-        Ok(Plan::Conditioned(engine::Conditioned::new(plan, affine, &exponential.lengthscale)?))
+        Ok(Plan::Conditioned(engine::ConditionedPlan::new(plan, affine, &exponential.lengthscale)?))
     }
 
     /// Whether pairwise estimates of the map are not products of its features.
