@@ -1332,3 +1332,68 @@ fn sequences_and_nan_reach_the_side_doors() {
     assert!(weights.row(0).iter().all(|w| w.is_finite()) && weights.row(1).iter().any(|w| w.is_nan()));
     assert!(attention.state(usize::MAX, 2, 1).is_err() && attention.state(1, 1, usize::MAX / 2).is_err());
 }
+
+/// Sums that are 0 stay 0, and a query that sees no key gets 0, whatever it is.
+#[test]
+fn zeros_stay_zeros() {
+    let positive = Attention::new(positive::<f64>(1, 1)).unwrap();
+    let raw = positive.clone().scale(1.0).unwrap().normalised(false);
+    // A weight of e^1600 and values 0 and 1.
+    let (x, v) = (array![[[[40.0]]]], array![[[[0.0, 1.0]]]]);
+    let heads = Heads::new(&x, &x, &v).unwrap();
+    assert_eq!(raw.bidirectional(&heads).unwrap().output[[0, 0, 0, 0]], 0.0);
+    assert_eq!(raw.causal(&heads).unwrap().output[[0, 0, 0, 0]], 0.0);
+    // The first query sees no key.
+    let (mut q, k) = (tokens::<f64>([1, 1, 70, 1], 0.5, 1), tokens::<f64>([1, 1, 70, 1], 0.5, 2));
+    q[[0, 0, 0, 0]] = f64::NAN;
+    let mask = Array2::from_shape_fn((1, 70), |(_, j)| j > 0);
+    let heads = Heads::new(&q, &k, &k).unwrap().mask(&mask).unwrap();
+    for attended in [positive.causal(&heads).unwrap(), raw.causal(&heads).unwrap()] {
+        assert_eq!(attended.output[[0, 0, 0, 0]], 0.0);
+        assert!(attended.non_positive.is_empty());
+    }
+    let exact: Array4<f64> = ExactAttention::new().causal(&heads).unwrap().output;
+    assert_eq!(exact[[0, 0, 0, 0]], 0.0);
+    let none = Array2::from_elem((1, 70), false);
+    let heads = Heads::new(&q, &k, &k).unwrap().mask(&none).unwrap();
+    assert!(positive.bidirectional(&heads).unwrap().output.iter().all(|out| *out == 0.0));
+    let mut state = positive.state(1, 1, 2).unwrap();
+    assert!(state.query(&array![[[f64::NAN]]]).unwrap().output.iter().all(|out| *out == 0.0));
+}
+
+/// A weight that has vanished beside a later, larger one takes its infinite value with it.
+#[test]
+fn infinite_values_vanish_with_their_weights() {
+    let (mut k, mut v) = (Array4::<f64>::zeros((1, 1, 600, 1)), Array4::ones((1, 1, 600, 1)));
+    (k[[0, 0, 599, 0]], v[[0, 0, 3, 0]]) = (2000.0, f64::INFINITY);
+    let q = Array4::ones((1, 1, 1, 1));
+    let out: Array4<f64> =
+        ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    assert_eq!(out[[0, 0, 0, 0]], 1.0);
+    k[[0, 0, 599, 0]] = 10.0;
+    let out: Array4<f64> =
+        ExactAttention::new().bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    assert_eq!(out[[0, 0, 0, 0]], f64::INFINITY);
+}
+
+/// What no memory holds is an error.
+#[test]
+fn states_beyond_memory_are_refused() {
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
+    for (batch, heads, d_v) in [(1, 1 << 40, 4), (1 << 40, 1, 4), (1 << 20, 1 << 20, 4), (1, 1, 1 << 42)] {
+        let refused = attention.state(batch, heads, d_v);
+        assert!(matches!(refused, Err(Error::Memory { .. })), "{batch} {heads} {d_v}");
+    }
+}
+
+/// An error names what was given and what it must be.
+#[test]
+fn shapes_that_do_not_fit_are_named() {
+    let x = tokens::<f64>([1, 3, 5, 4], 1.0, 1);
+    let q = tokens::<f64>([1, 8, 5, 4], 1.0, 1);
+    let error = Heads::new(&q, &x, &x).unwrap_err().to_string();
+    assert!(error.contains("8") && error.contains("multiple") && error.contains("3"), "{error}");
+    let mut state = Attention::new(positive::<f64>(4, 8)).unwrap().state(1, 3, 4).unwrap();
+    let error = state.query(&q.slice(s![.., .., 0, ..])).unwrap_err().to_string();
+    assert!(error.contains("8") && error.contains("multiple") && error.contains("3"), "{error}");
+}

@@ -618,3 +618,55 @@ fn reports_at_the_ends_of_the_range() {
     let report = report(&maps(4, 512, 1)[0], [&x, &x, &none]);
     assert!(!report.is_hopeless() && report.output_error().is_none() && report.weight_error().is_some());
 }
+
+/// Estimates beyond the range of numbers have errors like any others.
+#[test]
+fn redraws_reach_logits_beyond_the_range() {
+    let (d, m, draws) = (4, 256, 200);
+    // Differences are small, norms are not: trigonometric features do well.
+    let centre = Array1::from_elem(d, 40.0);
+    let [q, k] = [(6, 1), (9, 2)].map(|(n, seed)| normal(n, d, 0.3, seed) + &centre);
+    let v = normal(9, 3, 1.0, 3);
+    let recipe: Recipe = Trigonometric.recipe(Draw::new(d, m, Independent), Softmax::default());
+    let attention = Attention::signed(vec![recipe.draw::<f64>(7).unwrap()]).unwrap();
+    let closed = attention.error_report(0, &q, &k, &v).unwrap();
+    let redrawn = attention.simulated_report(&recipe, draws, &q, &k, &v).unwrap();
+    assert!(!closed.is_hopeless() && !redrawn.is_hopeless(), "{closed} {redrawn}");
+    let ratio = redrawn.output_error().unwrap() / closed.output_error().unwrap();
+    assert!((ratio - 1.0).abs() < 0.2, "{redrawn} {closed}");
+    // Near the origin they are those of plain estimates.
+    let near = |x: &Array2<f64>| x - &centre;
+    let plain = attention.simulated_report(&recipe, draws, &near(&q), &near(&k), &v).unwrap();
+    assert!((redrawn.normaliser_variance / plain.normaliser_variance - 1.0).abs() < 0.5);
+}
+
+/// From redraws that are hopeless nothing follows for more frequencies.
+#[test]
+fn hopeless_redraws_name_no_number() {
+    let (d, m) = (64, 256);
+    let [q, k, v] = [1, 2, 3].map(|seed| normal(16, d, 1.0, seed));
+    let recipe: Recipe = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
+    let attention = Attention::new(recipe.draw::<f64>(7).unwrap()).unwrap();
+    let report = attention.simulated_report(&recipe, 20, &q, &k, &v).unwrap();
+    assert!(report.is_hopeless());
+    assert!(!report.to_string().contains("it would take"), "{report}");
+    assert!(report.frequencies_for(0.1).is_nan());
+    let closed = attention.error_report(0, &q, &k, &v).unwrap();
+    assert!(closed.frequencies_for(0.1) > 1e6);
+}
+
+/// A head without a map has no report, and what a map is called is its name.
+#[test]
+fn reports_name_heads_and_maps() {
+    let [q, k, v] = [1, 2, 3].map(|seed| normal(20, 4, 1.4, seed));
+    let [a, b, ..] = maps(4, 16, 1);
+    let attention = Attention::per_head(vec![a.clone(), b]).unwrap();
+    assert!(attention.error_report(1, &q, &k, &v).is_ok());
+    let refused = attention.error_report(5, &q, &k, &v).unwrap_err();
+    assert!(matches!(refused, Error::Parameter { value: 5.0, .. }), "{refused}");
+    // One map is that of every head.
+    assert!(Attention::new(a.clone()).unwrap().error_report(5, &q, &k, &v).is_ok());
+    let report = report(&a, [&q, &k, &v]);
+    let text = report.to_string();
+    assert!(report.is_hopeless() && !text.contains('('), "{text}");
+}

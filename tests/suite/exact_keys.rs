@@ -368,3 +368,40 @@ fn the_choice_is_stored() {
     let heads = Heads::new(&q, &k, &v).unwrap();
     assert_eq!(read.bidirectional(&heads).unwrap(), attention.bidirectional(&heads).unwrap());
 }
+
+#[cfg(feature = "serde")]
+#[test]
+fn stored_choices_are_checked() {
+    use crate::stored::resealed;
+    use random_features::apply::attention::CausalState;
+
+    let attention = Attention::new(positive(4, 8)).unwrap().with_keys_exact(&[1]).unwrap();
+    let mut stored = serde_json::to_value(&attention).unwrap();
+    let rows = stored.pointer_mut("/data/exact/1").unwrap();
+    *rows = serde_json::json!([7, 1, 1, 1]);
+    let read = resealed::<Attention<f64>>(stored.clone()).unwrap();
+    let [q, k, v] = inputs(1, 30, 4, &[1]);
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let expected = Attention::new(positive(4, 8)).unwrap().with_keys_exact(&[1, 7]).unwrap();
+    assert_eq!(read.bidirectional(&heads).unwrap(), expected.bidirectional(&heads).unwrap());
+    // A state with exact keys has never been.
+    let state = Attention::new(positive(4, 8)).unwrap().state(1, 1, 4).unwrap();
+    let mut state = serde_json::to_value(&state).unwrap();
+    state["data"]["attention"] = stored;
+    let refused = resealed::<CausalState<f64>>(state).map(drop).unwrap_err();
+    assert!(refused.contains("exact keys"), "{refused}");
+}
+
+/// NaN is NaN, wherever it is: no weight is not a number's.
+#[test]
+fn exact_keys_that_are_not_numbers_show() {
+    let x = tokens([1, 1, 5, 4], 1.0, 1);
+    let mut k = x.clone();
+    k[[0, 0, 0, 2]] = f64::NAN;
+    let attention = Attention::new(positive(4, 8)).unwrap().with_keys_exact(&[0]).unwrap();
+    let heads = Heads::new(&x, &k, &x).unwrap();
+    for attended in [attention.causal(&heads).unwrap(), attention.bidirectional(&heads).unwrap()] {
+        assert!(attended.output.iter().all(|out| out.is_nan()), "{}", attended.output);
+        assert!(attended.non_positive.is_empty());
+    }
+}
