@@ -17,6 +17,16 @@ pub enum Error {
         /// The size that was given.
         found: usize,
     },
+    /// An array has a size along an axis that is not a multiple of another one.
+    #[error("{what} is {found}, but must be a multiple of {of}")]
+    Multiple {
+        /// What was counted, such as "the number of heads of the queries".
+        what: &'static str,
+        /// The size of which it must be a multiple.
+        of: usize,
+        /// The size that was given.
+        found: usize,
+    },
     /// A number is outside its domain.
     #[error("{name} is {}, but must be {domain}", short(*.value))]
     Parameter {
@@ -182,6 +192,13 @@ fn short(value: f64) -> String {
 /// Checks a size.
 pub(crate) fn check_size(what: &'static str, expected: usize, found: usize) -> Result<()> {
     if expected == found { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
+}
+
+/// Checks that there is memory for `count` things of so many numbers of 64 bits in all; `None` if these are too many to be
+/// counted.
+pub(crate) fn check_room(what: &'static str, count: usize, numbers: Option<usize>) -> Result<()> {
+    let room = numbers.map(|numbers| Vec::<u64>::new().try_reserve_exact(numbers));
+    if matches!(room, Some(Ok(()))) { Ok(()) } else { Err(Error::Memory { what, count }) }
 }
 
 /// Checks that a count is at least one.

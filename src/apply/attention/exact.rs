@@ -274,8 +274,12 @@ impl<T: Real> RunBuffers<T> {
                 continue;
             }
             let keep = (self.tops[i] - top).widen().exp();
-            if keep != 1.0 {
-                affine(isa, &mut self.sums[i * targets..(i + 1) * targets], T::narrow(keep), &[]);
+            let sums = &mut self.sums[i * targets..(i + 1) * targets];
+            match T::narrow(keep) {
+                // Infinite sums vanish with their weights.
+                none if none == T::zero() => sums.fill(T::zero()),
+                keep if keep == T::one() => {}
+                keep => affine(isa, sums, keep, &[]),
             }
             self.tops[i] = top;
             exp_minus(isa, scores, top);

@@ -63,13 +63,14 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// As [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact).
     pub fn with_keys_exact(self, rows: &[usize]) -> Result<Self> {
-        let mut rows = rows.to_vec();
-        rows.sort_unstable();
-        rows.dedup();
-        self.exactly(KeyChoice::At(rows))
+        self.exactly(KeyChoice::At(rows.to_vec()))
     }
 
-    pub(super) fn exactly(mut self, choice: KeyChoice) -> Result<Self> {
+    pub(super) fn exactly(mut self, mut choice: KeyChoice) -> Result<Self> {
+        if let KeyChoice::At(rows) = &mut choice {
+            rows.sort_unstable();
+            rows.dedup();
+        }
         let none = match &choice {
             KeyChoice::None => true,
             KeyChoice::Heaviest(count) => *count == 0,
@@ -178,11 +179,12 @@ impl<T: Real> ExactKeys<T> {
         let none = normaliser == 0.0 && sums.iter().all(|sum| *sum == U::zero());
         let estimated = if none { f64::NEG_INFINITY } else { scale };
         let top = logits.iter().copied().fold(estimated, f64::max);
+        let unknown = normaliser.is_nan() || logits.iter().any(|logit| logit.is_nan());
         buffer.clear();
-        if top == f64::NEG_INFINITY || logits.iter().any(|logit| logit.is_nan()) || normaliser.is_nan() {
-            let value = if top == f64::NEG_INFINITY { 0.0 } else { f64::NAN };
+        if unknown || top == f64::NEG_INFINITY {
+            let (scale, value) = if unknown { (0.0, f64::NAN) } else { (top, 0.0) };
             buffer.resize(sums.len(), value);
-            return Undivided { scale: top, normaliser: value, sums: buffer, seen };
+            return Undivided { scale, normaliser: value, sums: buffer, seen };
         }
         let weight = if estimated == f64::NEG_INFINITY { 0.0 } else { (scale - top).exp() };
         let times = |v: &U| if weight == 0.0 { 0.0 } else { weight * v.widen() };

@@ -98,6 +98,12 @@ impl<T: Real> Head<T> {
         Head { length: 0, before: state.clone(), last: state, pending: Pending::default(), ready: None }
     }
 
+    /// The numbers that a head keeps, in 64 bits each; `None` if these are too many to be counted.
+    pub fn numbers(features: usize, targets: usize) -> Option<usize> {
+        let of_state = State::<T>::lanes(targets)?.checked_add(2)?.checked_mul(features)?;
+        of_state.checked_mul(2)
+    }
+
     /// The number of tokens so far.
     pub fn length(&self) -> usize {
         self.length

@@ -70,13 +70,7 @@ impl<'a, E> Heads<'a, E> {
         check_size("the length of the values", l, vl)?;
         check_size("the dimension of the keys", d, kd)?;
         check_positive("the dimension of the values", dv)?;
-        let fits = if kh == 0 { h == 0 } else { h % kh == 0 };
-        let whole = kh * h.div_ceil(kh.max(1)).max(1);
-        check_size(
-            "the number of heads of the queries, a multiple of the keys'",
-            if fits { h } else { whole },
-            h,
-        )?;
+        check_multiple(kh, h)?;
         let (queries, keys, values) = (queries.view(), keys.view(), values.view());
         Ok(Heads { queries, keys, values, mask: None, offsets: None })
     }
@@ -216,4 +210,12 @@ fn each<T, D: RemoveAxis>(mut array: ArrayViewMut<'_, T, D>) -> Vec<ArrayViewMut
         array = rest;
     }
     parts
+}
+
+/// Checks that the heads of the queries share those of the keys evenly.
+pub(super) fn check_multiple(keys: usize, queries: usize) -> Result<()> {
+    if keys == queries || (keys > 0 && queries.is_multiple_of(keys)) {
+        return Ok(());
+    }
+    Err(Error::Multiple { what: "the number of heads of the queries", of: keys, found: queries })
 }

@@ -183,7 +183,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// Whether outputs are divided by their normaliser, as they are by default. Without, they are Σⱼ K̂(q, kⱼ) vⱼ, which is
-    /// ±∞ or 0 where it leaves the range of `T`.
+    /// ±∞ or 0 where it leaves the range of `T`; with hybrids of norms of 10¹⁰ and more NaN, where parts of a sum are ∞ − ∞.
     pub fn normalised(mut self, normalised: bool) -> Self {
         self.normalised = normalised;
         self.prepared()

@@ -20,9 +20,9 @@ impl<U: Real> Undivided<'_, U> {
         let none = scale == f64::NEG_INFINITY || (normalised && normaliser <= 0.0);
         // Adding 0 turns −0 into 0: the sign of a 0 may come from a later value.
         let rows = out.zip(&mut *sums);
-        if normaliser.is_nan() {
+        if seen && normaliser.is_nan() {
             rows.for_each(|(out, _)| *out = T::nan());
-        } else if none {
+        } else if none || !seen {
             rows.for_each(|(out, _)| *out = T::zero());
         } else if normalised {
             let inverse = normaliser.recip();
@@ -35,7 +35,9 @@ impl<U: Real> Undivided<'_, U> {
         } else {
             // By e^(scale/2) twice, so that the factor does not leave the range before the result does.
             let half = (0.5 * scale).exp();
-            rows.for_each(|(out, sum)| *out = T::narrow(sum.widen() * half * half) + T::zero());
+            // A sum of 0 stays 0, however large the factor.
+            let times = |sum: f64| if sum == 0.0 { 0.0 } else { sum * half * half };
+            rows.for_each(|(out, sum)| *out = T::narrow(times(sum.widen())) + T::zero());
         }
         normaliser > 0.0 || normaliser.is_nan() || !seen
     }

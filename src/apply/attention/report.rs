@@ -26,7 +26,8 @@ const RELIABLE: f64 = 0.1;
 /// With pⱼ the weights of a query, o = Σ pⱼ vⱼ its output and C the relative covariances of the estimates
 /// ([`theory::covariance`](crate::theory::covariance)), to first order E‖ô − o‖² = Σⱼₖ pⱼ pₖ Cⱼₖ (vⱼ − o)·(vₖ − o), and the
 /// normaliser has the relative variance Σⱼₖ pⱼ pₖ Cⱼₖ. Beyond 0.1 of that, ratios of estimates are no longer near their
-/// first order: the report says [hopeless](ErrorReport::is_hopeless) and gives no error. C is that of independent
+/// first order: the report says [hopeless](ErrorReport::is_hopeless) and gives no error. Shortly below they overstate: an error
+/// of 0.6 that is expected at a normaliser's variance of 0.1 was 0.5 (d = 64). C is that of independent
 /// frequencies, by a closed form or from redraws ([`Basis`]); orthogonal and simplex frequencies, whose covariances have no
 /// closed form, do a little better.
 ///
@@ -113,8 +114,12 @@ impl ErrorReport {
     }
 
     /// The least m whose expected error of the output is at most `target`, with normalisers that are reliable; infinite if
-    /// there is none that fits `f64`, as for targets below the bias.
+    /// there is none that fits `f64`, as for targets below the bias; NaN from redraws that are hopeless, which have not met
+    /// the rare draws that make most of a variance.
     pub fn frequencies_for(&self, target: f64) -> f64 {
+        if self.is_hopeless() && matches!(self.basis, Basis::Redraws(_)) {
+            return f64::NAN;
+        }
         let one = self.normaliser_variance * self.frequencies as f64;
         let rest = target * target - self.output.bias;
         let below = rest < 0.0;
@@ -128,14 +133,15 @@ impl ErrorReport {
 impl<T: Real> Attention<T> {
     /// The errors that are expected with the map of key head `head` for a sample of its queries, n × d, keys, l × d, and
     /// values, l × d_v, by closed forms. Some 64 queries and 500 keys do. Of the features alone: keys that are taken
-    /// [exactly](Attention::with_keys_exact) are not counted as such. Cost O(n l² + l² d), twenty times that if it is hopeless.
+    /// [exactly](Attention::with_keys_exact) are not counted as such. Cost O(n l² + l² d), with a larger factor if it is hopeless.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) for maps without a closed form, for which there is
     /// [`simulated_report`](Attention::simulated_report): all but trigonometric, positive, hyperbolic, generalised and dense
     /// exponential ones for the softmax or the Gaussian kernel, positive and hyperbolic ones for the regularised softmax
     /// kernel, and any of these conditioned, truncated or not. [`Shape`](Error::Shape) if sizes do not fit,
-    /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`Parameter`](Error::Parameter) for an empty sample.
+    /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`Parameter`](Error::Parameter) for an empty sample or a head
+    /// without a map.
     pub fn error_report(
         &self,
         head: usize,
@@ -143,7 +149,14 @@ impl<T: Real> Attention<T> {
         keys: &ArrayRef2<T>,
         values: &ArrayRef2<T>,
     ) -> Result<ErrorReport> {
-        let map = &self.maps[head % self.maps.len()];
+        let map = match &self.maps[..] {
+            [one] => one,
+            maps => maps.get(head).ok_or(Error::Parameter {
+                name: "the head",
+                value: head as f64,
+                domain: "less than the number of maps",
+            })?,
+        };
         let tokens = self.scaled_tokens([queries, keys, values])?;
         expected_errors(map.recipe().as_ref(), tokens)
     }
@@ -309,7 +322,7 @@ impl Closed {
         ];
         for other in others.into_iter().filter(|other| !(same && other == mechanism)) {
             if let Some(covariance) = self.other(other.clone()).covariance() {
-                let variance = plain.errors(&covariance).normaliser / frequencies as f64;
+                let variance = plain.worst(&covariance, &plain.queries()).1 / frequencies as f64;
                 report.alternatives.push((other, variance));
             }
         }
@@ -350,19 +363,20 @@ impl fmt::Display for ErrorReport {
                 self.basis
             );
         }
-        write!(
-            f,
-            "hopeless with m = {m}: the normaliser's relative variance is {:.2e}, beyond {RELIABLE}; it would take {:.1e} \
-             frequencies",
-            self.normaliser_variance,
-            self.normaliser_variance * m as f64 / RELIABLE
-        )?;
+        let variance = self.normaliser_variance;
+        write!(f, "hopeless with m = {m}: the normaliser's relative variance is {variance:.2e}")?;
         if let Basis::Redraws(count) = self.basis {
-            return write!(f, ", by {count} redraws.");
+            return write!(f, " or more, beyond {RELIABLE}, by {count} redraws.");
         }
-        write!(f, ", or queries and keys shrunk to {:.2} of their size.", self.shrink)?;
+        let (enough, shrink) = (variance * m as f64 / RELIABLE, self.shrink);
+        write!(f, ", beyond {RELIABLE}; it would take {enough:.1e} frequencies")?;
+        write!(f, ", or queries and keys shrunk to {shrink:.2} of their size.")?;
         match self.alternatives.first().filter(|(_, variance)| *variance < RELIABLE) {
-            Some((mechanism, variance)) => write!(f, " With {mechanism:?} it is {variance:.2e}."),
+            Some((mechanism, variance)) => {
+                let signed = matches!(mechanism, Mechanism::Trigonometric(_));
+                let how = if signed { ", through Attention::signed," } else { "" };
+                write!(f, " With {} features{how} it is {variance:.2e}.", mechanism.tag())
+            }
             None => write!(
                 f,
                 " No other map of the softmax kernel does better than that bound: use exact attention."

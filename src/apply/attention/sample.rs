@@ -1,6 +1,7 @@
 //! [`AttentionSample`]: some queries, keys and values, and the errors that closed forms expect for them.
 
 use ndarray::{Array1, Array2, ArrayView2, Axis};
+use rayon::prelude::*;
 
 use super::covariances::Covariances;
 use crate::error::Result;
@@ -61,9 +62,7 @@ pub(super) struct ErrorSums {
 impl ErrorSums {
     /// Adds those of a query with the sizes of its weights, output and distance from the mean of the values.
     pub fn add(&mut self, normaliser: f64, weights: ErrorPart, output: ErrorPart, sizes: [f64; 3]) {
-        // Where variances are beyond the range, so is their sum.
-        let normaliser = if normaliser.is_nan() { f64::INFINITY } else { normaliser };
-        self.normaliser = self.normaliser.max(normaliser);
+        self.normaliser = self.normaliser.max(known(normaliser));
         for (sum, part) in [(&mut self.weights, weights), (&mut self.output, output)] {
             *sum = ErrorPart { variance: sum.variance + part.variance, bias: sum.bias + part.bias };
         }
@@ -134,14 +133,11 @@ impl AttentionSample {
 
     /// The errors that covariances for one frequency lead to.
     pub fn errors(&self, covariance: &Covariance) -> Errors {
-        let (logits, mut sums) = (self.logits(), ErrorSums::default());
-        let all = Covariances::new(covariance, &self.images);
-        for i in 0..logits.nrows() {
+        let (logits, all) = (self.logits(), Covariances::new(covariance, &self.images));
+        let of_query = |i: usize| {
             let exact = self.exact(i, &logits);
             let p = &exact.weights * &exact.ratios;
-            // What has no weight has no share, be its variance infinite.
-            let part = |(j, k)| if p[j] * p[k] == 0.0 { 0.0 } else { all.get(i, j, k) };
-            let c = Array2::from_shape_fn((p.len(), p.len()), part);
+            let c = covariance_matrix(&p, |j, k| all.get(i, j, k));
             let cp = c.dot(&p);
             let normaliser = p.dot(&cp);
             let weights =
@@ -152,26 +148,61 @@ impl AttentionSample {
             // About the output that is estimated.
             let centred = &exact.centred - &bias;
             let output = ErrorPart { variance: weighted(&p, &c, centred.view()), bias: bias.dot(&bias) };
-            sums.add(normaliser, weights, output, self.sizes(&exact));
-        }
+            (normaliser, weights, output, self.sizes(&exact))
+        };
+        let queries: Vec<_> = (0..logits.nrows()).into_par_iter().map(of_query).collect();
+        let mut sums = ErrorSums::default();
+        queries.into_iter().for_each(|(normaliser, weights, output, sizes)| {
+            sums.add(normaliser, weights, output, sizes);
+        });
         sums.errors()
+    }
+
+    /// The query whose normaliser has the largest relative variance for one frequency, of these, and that variance.
+    pub fn worst(&self, covariance: &Covariance, queries: &[usize]) -> (usize, f64) {
+        let (logits, all) = (self.logits(), Covariances::new(covariance, &self.images));
+        let of_query = |i: &usize| {
+            let exact = self.exact(*i, &logits);
+            let p = exact.weights * exact.ratios;
+            let row = |j: usize| {
+                let of = |k: usize| part(p[j] * p[k], || all.get(*i, j, k));
+                2.0 * (0..j).map(of).sum::<f64>() + of(j)
+            };
+            (*i, known((0..p.len()).map(row).sum()))
+        };
+        let all: Vec<(usize, f64)> = queries.par_iter().map(of_query).collect();
+        all.into_iter().fold((0, f64::NEG_INFINITY), |worst, new| if new.1 > worst.1 { new } else { worst })
+    }
+
+    /// The number of queries.
+    pub fn queries(&self) -> Vec<usize> {
+        (0..self.points[0].nrows()).collect()
     }
 
     /// The largest factor below 1 of queries and keys for which the normaliser's variance is below `most`, as it is not for
     /// these, with parameters that shrink with them.
     pub fn shrink(&self, plain: &PlainRecipe, covariance: &Covariance, most: f64) -> f64 {
-        let reliable = |factor: f64| {
+        let worst = |factor: f64, queries: &[usize]| {
             let shrunk = self.shrunk(factor);
             let fitted = shrunk.refitted(&plain.mechanism).ok().flatten();
             let fitted = fitted.and_then(|mechanism| PlainRecipe { mechanism, ..plain.clone() }.covariance());
-            shrunk.errors(fitted.as_ref().unwrap_or(covariance)).normaliser < most
+            shrunk.worst(fitted.as_ref().unwrap_or(covariance), queries)
         };
-        let (mut low, mut high) = (0.0, 1.0);
-        for _ in 0..20 {
-            let middle = 0.5 * (low + high);
-            if reliable(middle) { low = middle } else { high = middle }
+        let all = self.queries();
+        // The few queries that decide are met by and by.
+        let mut deciding = vec![worst(1.0, &all).0];
+        loop {
+            let (mut low, mut high) = (0.0, 1.0);
+            for _ in 0..20 {
+                let middle = 0.5 * (low + high);
+                if worst(middle, &deciding).1 < most { low = middle } else { high = middle }
+            }
+            let (query, variance) = worst(low, &all);
+            if variance < most || deciding.contains(&query) {
+                return low;
+            }
+            deciding.push(query);
         }
-        low
     }
 
     /// A mechanism of the same kind with the best parameters, where they are to be fitted.
@@ -202,6 +233,28 @@ impl AttentionSample {
         let squares = square(x) + square(y) + 2.0 * mean(x) * mean(y);
         squares.into_iter().map(|v| v.max(0.0)).collect()
     }
+}
+
+/// A share of a sum: what has no weight has none, be it infinite.
+fn part(weight: f64, value: impl FnOnce() -> f64) -> f64 {
+    if weight == 0.0 { 0.0 } else { weight * value() }
+}
+
+/// A variance: where it is beyond the range, so is that of a sum.
+fn known(variance: f64) -> f64 {
+    if variance.is_nan() { f64::INFINITY } else { variance }
+}
+
+/// A symmetric matrix, 0 where the weights are.
+fn covariance_matrix(weights: &Array1<f64>, of: impl Fn(usize, usize) -> f64) -> Array2<f64> {
+    let mut c = Array2::zeros((weights.len(), weights.len()));
+    for j in 0..weights.len() {
+        for k in (0..=j).filter(|k| weights[j] * weights[*k] != 0.0) {
+            c[[j, k]] = of(j, k);
+            c[[k, j]] = c[[j, k]];
+        }
+    }
+    c
 }
 
 /// Σⱼₖ pⱼ pₖ Cⱼₖ vⱼ·vₖ.

@@ -1,6 +1,6 @@
 //! The errors of a sample from redraws of all frequencies.
 
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 use super::exact_keys::intended_lengthscale;
 use super::report::divided;
@@ -8,6 +8,9 @@ use super::sample::{AttentionSample, ErrorPart, ErrorSums, Errors};
 use crate::error::Result;
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Recipe};
+
+/// Logarithms of normalisers up to which estimates, which vary about them, stay within the range.
+const IN_RANGE: f64 = 300.0;
 
 /// What is summed up over draws for a query. Estimates are relative to the exact normaliser.
 struct Query {
@@ -39,13 +42,12 @@ pub(super) fn simulate(
         let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
         top + row.iter().map(|ln| (ln - top).exp()).sum::<f64>().ln()
     };
-    let scales: Vec<f64> =
-        sample.ln_kernel().rows().into_iter().map(|row| (-ln_normaliser(row)).exp()).collect();
+    let ln_normalisers: Vec<f64> = sample.ln_kernel().rows().into_iter().map(ln_normaliser).collect();
     let mut queries: Vec<Query> = (0..x.nrows()).map(|_| Query::new(y.nrows())).collect();
     let mut add = |map: &Map<f64>| -> Result<()> {
-        let gram = map.gram(&x, &y)?;
-        for ((query, estimates), scale) in queries.iter_mut().zip(gram.rows()).zip(&scales) {
-            query.add(&(&estimates * *scale), &sample.values);
+        let estimates = relative_estimates(map, [&x, &y], &ln_normalisers)?;
+        for (query, estimates) in queries.iter_mut().zip(estimates.rows()) {
+            query.add(&estimates, &sample.values);
         }
         Ok(())
     };
@@ -60,13 +62,33 @@ pub(super) fn simulate(
     Ok(sums.errors())
 }
 
+/// The estimates of a map for all pairs, each divided by its query's normaliser: from their logarithms where these leave the
+/// range.
+fn relative_estimates(
+    map: &Map<f64>,
+    [x, y]: [&Array2<f64>; 2],
+    ln_normalisers: &[f64],
+) -> Result<Array2<f64>> {
+    if ln_normalisers.iter().all(|ln| ln.abs() < IN_RANGE) {
+        let factors: Array1<f64> = ln_normalisers.iter().map(|ln| (-ln).exp()).collect();
+        return Ok(map.gram(x, y)? * factors.insert_axis(Axis(1)));
+    }
+    let mut out = Array2::zeros((x.nrows(), y.nrows()));
+    for ((x, mut out), ln) in x.rows().into_iter().zip(out.rows_mut()).zip(ln_normalisers) {
+        let all = Array2::from_shape_fn(y.dim(), |(_, k)| x[k]);
+        let estimates = map.log_estimate_rows(&all, y)?;
+        out.zip_mut_with(&estimates, |out, estimate| *out = estimate.scaled(-ln).value());
+    }
+    Ok(out)
+}
+
 impl Query {
     fn new(keys: usize) -> Self {
         let zeros = || Array1::zeros(keys);
         Query { estimates: zeros(), squares: zeros(), products: zeros(), draws: Vec::new() }
     }
 
-    fn add(&mut self, estimates: &Array1<f64>, values: &Array2<f64>) {
+    fn add(&mut self, estimates: &ArrayView1<'_, f64>, values: &Array2<f64>) {
         let total = estimates.sum();
         self.estimates += estimates;
         self.squares += &estimates.mapv(|v| v * v);

@@ -102,7 +102,8 @@ impl LogRow {
 impl<T: Real> State<T> {
     /// Nothing seen.
     pub fn new(features: usize, targets: usize) -> Self {
-        let sums = vec![0.0; targets.next_multiple_of(panel_width::<T>()) * features];
+        let lanes = Self::lanes(targets).unwrap_or(usize::MAX);
+        let sums = vec![0.0; lanes * features];
         let (reference, weights) = (vec![f64::NEG_INFINITY; features], vec![0.0; features]);
         State {
             targets,
@@ -117,6 +118,11 @@ impl<T: Real> State<T> {
         }
     }
 
+    /// Sums of a feature: one for each target, in whole panels.
+    pub fn lanes(targets: usize) -> Option<usize> {
+        targets.checked_next_multiple_of(panel_width::<T>())
+    }
+
     /// Forgets everything.
     pub fn clear(&mut self) {
         self.reference.fill(f64::NEG_INFINITY);
@@ -128,8 +134,7 @@ impl<T: Real> State<T> {
     /// Whether the sizes are those of so many features and targets, and references and flags are consistent.
     #[cfg(feature = "serde")]
     pub fn fits(&self, features: usize, targets: usize) -> bool {
-        let width = panel_width::<T>();
-        let sums = targets.div_ceil(width).checked_mul(width).and_then(|lanes| lanes.checked_mul(features));
+        let sums = Self::lanes(targets).and_then(|lanes| lanes.checked_mul(features));
         let level = |r: &f64| *r < f64::INFINITY;
         self.targets == targets
             && self.reference.len() == features
@@ -217,10 +222,10 @@ impl<T: Real> State<T> {
 
     /// Adds one token from the logarithms of its features.
     pub fn push(&mut self, row: &LogRow, value: &[T]) {
+        self.see();
         if row.logs.iter().any(|log| log.is_nan()) {
             return self.poison();
         }
-        self.see();
         self.gaps |= row.factors.contains(&0.0);
         self.disperse();
         let (features, width, targets) = (self.reference.len(), panel_width::<T>(), self.targets);

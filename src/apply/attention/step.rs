@@ -7,11 +7,12 @@ use rayon::prelude::*;
 
 use super::exact_keys::KeyChoice;
 use super::head::{Head, HeadBuffers};
+use super::heads::check_multiple;
 use super::tokens::Element;
 use super::{Attention, check_shape};
 use crate::Real;
-use crate::error::{Error, Result, check_positive, check_size};
-use crate::map::{Map, check_addressable};
+use crate::error::{Error, Result, check_positive, check_room, check_size};
+use crate::map::Map;
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
 /// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are up to rounding.
@@ -80,17 +81,14 @@ impl<T: Real> Attention<T> {
     /// keys](Attention::with_keys_exact).
     pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
-        if self.exact != KeyChoice::None {
-            return Err(Error::Unsupported {
-                what: "token-by-token state with exact keys: use causal on whole sequences, or attention without them",
-            });
-        }
-        let width = self.maps.iter().map(Map::feature_dim).max().unwrap_or(1);
-        check_addressable(batch, heads.max(1))?;
-        check_addressable(d_v, width.saturating_mul(batch.saturating_mul(heads)).max(1).saturating_mul(4))?;
+        self.check_steps()?;
         if self.maps.len() > 1 {
             check_size("the number of heads of the keys", self.maps.len(), heads)?;
         }
+        let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+        let numbers =
+            Head::<T>::numbers(width, d_v).and_then(|own| own.checked_mul(batch)?.checked_mul(heads));
+        check_room("heads of a causal state", batch.saturating_mul(heads), numbers)?;
         let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
         let all = (0..batch * heads).map(head).collect();
         Ok(CausalState {
@@ -99,6 +97,18 @@ impl<T: Real> Attention<T> {
             heads: all,
             work: HeadBuffers::default(),
         })
+    }
+}
+
+impl<T: Real> Attention<T> {
+    /// Refuses keys that have exact weights, of which no sums are kept.
+    fn check_steps(&self) -> Result<()> {
+        match self.exact {
+            KeyChoice::None => Ok(()),
+            _ => Err(Error::Unsupported {
+                what: "token-by-token state with exact keys: use causal on whole sequences, or attention without them",
+            }),
+        }
     }
 }
 
@@ -151,7 +161,7 @@ impl<T: Real> CausalState<T> {
         let [batch, heads, d_v] = self.shape;
         let count = queries.len_of(Axis(1));
         let group = count / heads.max(1);
-        check_size("the number of heads of the queries, a multiple of the keys'", group * heads, count)?;
+        check_multiple(heads, count)?;
         check_shape(
             ["the batch of the queries", "the heads of the queries", "the dimension of the queries"],
             queries.shape(),
@@ -256,10 +266,11 @@ mod stored {
     }
 
     impl<T: Real> TryFrom<StoredState<T>> for CausalState<T> {
-        type Error = &'static str;
+        type Error = String;
 
-        fn try_from(stored: StoredState<T>) -> Result<Self, &'static str> {
+        fn try_from(stored: StoredState<T>) -> Result<Self, String> {
             let StoredState { attention, shape, heads } = stored;
+            attention.check_steps().map_err(|error| error.to_string())?;
             let [batch, count, d_v] = shape;
             let maps = attention.maps.len();
             let features = |i: usize| attention.setup(i % count).program.width();
@@ -269,7 +280,7 @@ mod stored {
             let whole =
                 d_v > 0 && (maps == 1 || maps == count) && batch.checked_mul(count) == Some(heads.len());
             if !whole || !heads.iter().enumerate().all(fits) {
-                return Err("sums of another shape than that of the maps and the heads");
+                return Err("sums of another shape than that of the maps and the heads".into());
             }
             Ok(CausalState { attention, shape, heads, work: HeadBuffers::default() })
         }

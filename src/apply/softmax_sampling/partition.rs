@@ -6,6 +6,9 @@ use crate::numeric::special::normal_quantile;
 /// By how much the logarithm of a probability may be above 0: differences of logits of size 1000 are rounded by less.
 const ROUNDING: f64 = 1e-12;
 
+/// The least number of draws that must carry the sum, where there are enough.
+const RELIABLE: f64 = 30.0;
+
 /// An estimate of the partition function Z = Σᵢ e^(oᵢ) of logits o from k draws with known probabilities q. Without bias where
 /// q > 0 for all classes; its logarithm is biased low (by Jensen's inequality), by about half the squared relative error.
 /// [`SoftmaxSampler::partition`](super::SoftmaxSampler::partition) draws and makes it in one call.
@@ -73,9 +76,23 @@ impl Partition {
         self.deviation / (self.draws as f64).sqrt()
     }
 
-    /// An interval that holds ln Z with this probability, such as 0.95, for many draws: ln Ẑ plus and minus a normal quantile
-    /// times the relative error. Where few draws carry the sum it is too narrow: a class that was not drawn has not been
-    /// seen.
+    /// The number of draws that carry the sum, (Σ zⱼ)²/Σ zⱼ²: k if all terms are equal, 1 if one outweighs all others.
+    pub fn effective_draws(&self) -> f64 {
+        let k = self.draws as f64;
+        // Σ zⱼ² k/(Σ zⱼ)² = 1 + (k − 1)/k deviation².
+        let spread = if self.draws > 1 { (k - 1.0) / k * self.deviation * self.deviation } else { 0.0 };
+        k / (1.0 + spread)
+    }
+
+    /// Whether enough draws carry the sum for its standard error to mean something: 30, or half of fewer than 60 draws. A rule of
+    /// thumb: a class that was not drawn has not been seen.
+    pub fn is_reliable(&self) -> bool {
+        self.effective_draws() >= RELIABLE.min(0.5 * self.draws as f64)
+    }
+
+    /// An interval that holds ln Z with this probability, such as 0.95. For many draws: ln Ẑ plus and minus a normal quantile
+    /// times the relative error. Where the estimate is not [reliable](Partition::is_reliable): from ln Ẑ + ln(1 − level) to ∞, a
+    /// bound that holds whatever the terms are, since Ẑ is positive and has the mean Z (Markov's inequality).
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless 0 < level < 1; [`NoData`](Error::NoData) for a single draw.
@@ -85,12 +102,16 @@ impl Partition {
             return Err(Error::Parameter { name: "the level of an interval", value: level, domain });
         }
         self.check_deviation()?;
+        if !self.is_reliable() {
+            return Ok((self.log_value + (-level).ln_1p(), f64::INFINITY));
+        }
         // By the lower tail, which has digits where the level is near 1.
         let width = -normal_quantile(0.5 * (1.0 - level)) * self.relative_error();
         Ok((self.log_value - width, self.log_value + width))
     }
 
     /// The number of draws from the same probabilities for which the relative error is expected to be `error`; not rounded.
+    /// Infinite where the estimate is not [reliable](Partition::is_reliable): the variance has not been seen yet.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the error is positive and finite; [`NoData`](Error::NoData) for a single draw.
@@ -100,7 +121,7 @@ impl Partition {
             return Err(Error::Parameter { name: "the relative error", value: error, domain });
         }
         self.check_deviation()?;
-        Ok((self.deviation / error).powi(2).max(1.0))
+        Ok(if self.is_reliable() { (self.deviation / error).powi(2).max(1.0) } else { f64::INFINITY })
     }
 
     /// ln of the variance (Σ e^(2oᵢ)/qᵢ − Z²)/k of Ẑ, from the logits and ln of the probabilities of all classes; −∞ if it is 0.

@@ -1,6 +1,7 @@
 //! Losses and their gradients, partition functions and their intervals.
 
 use ndarray::{Array1, Array2, arr2};
+use rand::RngExt;
 use random_features::apply::softmax_sampling::{
     Draws, Partition, Proposal, SampledLoss, SoftmaxSampler, corrected_logits,
 };
@@ -293,4 +294,27 @@ fn a_step_of_training_lowers_the_loss() {
     let h = h.row(0);
     let [found, built] = [&sampler, &fresh].map(|s| s.log_probabilities(&h, &all(50)).unwrap());
     assert!(found.iter().zip(built).all(|(a, b)| (a - b).abs() < 1e-10));
+}
+
+/// Where few draws carry the sum, the interval is only a bound from below, which holds for any terms.
+#[test]
+fn few_effective_draws_are_admitted() {
+    let (classes, d, draws) = (50_000, 32, 1000);
+    let mut rng = rng(1);
+    let mut normal =
+        |n| Array2::from_shape_simple_fn((n, d), || rng.sample::<f64, _>(rand_distr::StandardNormal));
+    let (vectors, h) = (normal(classes), normal(1).row(0).to_owned());
+    let logits = vectors.dot(&h);
+    let log_z = log_sum(logits.as_slice().unwrap());
+    let chosen = Array1::from_shape_simple_fn(draws, || rng.random_range(0..classes));
+    let of_chosen: Vec<f64> = chosen.iter().map(|class| logits[*class]).collect();
+    let z = Partition::new(&of_chosen, &vec![-(classes as f64).ln(); draws]).unwrap();
+    assert!(z.effective_draws() < 30.0 && !z.is_reliable(), "{z:?}");
+    let (low, high) = z.log_interval(0.95).unwrap();
+    assert!(low <= log_z && high == f64::INFINITY, "{low} {log_z}");
+    assert!((low - (z.log_value() + 0.05f64.ln())).abs() < 1e-12);
+    assert_eq!(z.draws_for(0.1).unwrap(), f64::INFINITY);
+    // (Σ z)²/Σ z² by hand: weights 1, 1, 2.
+    let z = Partition::new(&[0.0, 0.0, 2f64.ln()], &[-1.0; 3]).unwrap();
+    assert!((z.effective_draws() - 16.0 / 6.0).abs() < 1e-12 && z.is_reliable());
 }
