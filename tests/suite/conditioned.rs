@@ -549,3 +549,21 @@ fn one_set_of_points_makes_symmetric_maps() {
     let map = two.map::<Map<f64>>(frequencies(2, 64, &Orthogonal, 1), Gaussian::default()).unwrap();
     assert!(map.facts().symmetric && map.input_dim() == d);
 }
+
+/// Entries that scaled features lose are recomputed from both sides' own features.
+#[test]
+fn lost_entries_are_recomputed_on_both_sides() {
+    let (d, size) = (4, 40.0);
+    // (c + x)·(c − y) is large, and exp(x·y) is not.
+    let (c_x, c_y) = (vec![-0.5 * size; d], vec![0.5 * size; d]);
+    let conditioning = Conditioning::new(Array2::eye(d)).unwrap().shifted(c_x, c_y).unwrap();
+    let omega = frequencies(d, 16, &Orthogonal, 3);
+    let map = Positive.softmax::<f32>(omega.clone()).unwrap().conditioned(&conditioning).unwrap();
+    let double = Positive.softmax::<f64>(omega).unwrap().conditioned(&conditioning).unwrap();
+    let (x, y) = (points::<f32>(3, d, 0.2), points::<f32>(4, d, 0.3).mapv(|v| -v));
+    let gram = map.gram(&x, &y).unwrap();
+    for ((i, j), found) in gram.indexed_iter() {
+        let log = double.log_estimate(&x.row(i).mapv(f64::from), &y.row(j).mapv(f64::from)).unwrap();
+        assert!((found.ln() as f64 - log.ln_abs).abs() < 1e-2, "{found} instead of e^{}", log.ln_abs);
+    }
+}

@@ -7,10 +7,12 @@ use crate::common::{
     Sample, any_layout, batch_is_rows, frequencies, gaussian, point, points, promises, refusals, softmax,
     threads_change_nothing, unbiased,
 };
-use ndarray::{Array1, Array2, Axis, s};
+use ndarray::{Array1, Array2, ArrayView2, Axis, s};
 use random_features::compose::{Bases, Coefficient, GaussianWeight, Hybrid};
-use random_features::frequency::{Antithetic, Coupling, Hadamard, Independent, Orthogonal, Simplex};
-use random_features::map::Target;
+use random_features::frequency::{
+    Antithetic, Coupling, Frequencies, Hadamard, Independent, Orthogonal, Simplex,
+};
+use random_features::map::{Facts, FeatureMap, Form, Target, Tile};
 use random_features::theory::hybrid::{self, Sharing};
 use random_features::theory::{Law, Pair, coefficient};
 use random_features::{Error, Hyperbolic, Map, Positive, Real, Side, Sign, SignedLog, Trigonometric, rng};
@@ -579,4 +581,52 @@ fn parts_of_one_seed_are_independent() {
         Hybrid::<Map<f64>>::bipolar(Bases::independent(first, second), coefficient, softmax()).unwrap()
     };
     unbiased("gaussian coefficient", make, (&x, &y), exact, (4 * DRAWS, LIMIT));
+}
+
+/// Where the estimate of a coefficient leaves the range, all pairs are still what the pairs are one by one.
+#[test]
+fn coefficients_beyond_the_range_are_those_of_pairs() {
+    let one = |omega: f64| {
+        let omega = Frequencies::from_rows(ndarray::arr2(&[[omega]])).unwrap();
+        Positive.softmax::<f64>(omega).unwrap()
+    };
+    // Ĉ = e^900, and P = e^−900.
+    let weight = Coefficient::affine(0.0, 1.0, one(50.0)).unwrap();
+    let map = Hybrid::sum(vec![(weight, one(-40.0))], one(-45.0)).unwrap();
+    let x = Array2::from_elem((1, 1), 10.0);
+    let (gram, pair) = (map.gram(&x, &x).unwrap(), map.estimate(&x.row(0), &x.row(0)).unwrap());
+    assert!((pair - 1.0).abs() < 1e-12 && gram[[0, 0]] == pair, "{gram} {pair}");
+}
+
+/// A base of NaN in a map of one dimension.
+#[derive(Debug)]
+struct NotANumber;
+
+impl FeatureMap<f64> for NotANumber {
+    fn facts(&self) -> Facts {
+        Facts::new(1, vec![1]).symmetric()
+    }
+
+    fn fill(&self, _: Side, x: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
+        for i in 0..tile.rows() {
+            let row = tile.row(i);
+            (row.values[0], row.log_scales[0]) = (if x[[i, 0]] > 5.0 { f64::NAN } else { 1.0 }, 0.0);
+        }
+    }
+}
+
+/// What has no weight does not count, be it NaN.
+#[test]
+fn bases_without_weight_do_not_count() {
+    let rest = || Trigonometric.gaussian::<f64>(omega(1, 8, 1), 1.0).unwrap();
+    let none = Coefficient::constant(0.0).unwrap();
+    let map = Hybrid::sum(vec![(none, Map::new(NotANumber).unwrap())], rest()).unwrap();
+    let x = ndarray::arr2(&[[0.5], [7.0]]);
+    let expected = rest().gram(&x, &x).unwrap();
+    let gram = map.gram(&x, &x).unwrap();
+    let pairs = map.estimate_rows(&x, &x).unwrap();
+    for i in 0..2 {
+        assert!((pairs[i] - expected[[i, i]]).abs() < 1e-14, "{pairs}");
+        assert!((gram[[i, i]] - expected[[i, i]]).abs() < 1e-14, "{gram}");
+    }
 }

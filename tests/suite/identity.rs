@@ -233,3 +233,20 @@ fn turned_signs_are_no_angular_coefficient() {
     let angle = (0.2f64.atan() + std::f64::consts::FRAC_PI_2) / std::f64::consts::PI;
     assert!(moments.is_none_or(|moments| (moments.mean - angle).abs() < 1e-12), "{moments:?}");
 }
+
+/// An identity is written with all its digits.
+#[test]
+fn identities_are_written_in_full() {
+    for text in ["00000000000000ab", "0000000000000000", "ffffffffffffffff"] {
+        assert_eq!(text.parse::<random_features::map::Identity>().unwrap().to_string(), text);
+    }
+}
+
+/// Centres that are asked for symmetric maps give them.
+#[test]
+fn symmetric_centres_are_not_plain_ones() {
+    let clusters = Clustering::new(arr2(&[[1.0, 0.0], [0.0, 1.0]])).unwrap();
+    let centres = || Centres::new(&clusters, &clusters);
+    assert_eq!(centres().symmetry, Symmetry::Plain);
+    assert_eq!(centres().symmetric().symmetry, Symmetry::Symmetric);
+}

@@ -451,3 +451,25 @@ fn shapes_are_stored_to_the_bit() {
     let bytes = postcard::to_stdvec(&shape).unwrap();
     assert_eq!(postcard::from_bytes::<Shape>(&bytes).unwrap(), shape);
 }
+
+/// The mean of ‖x + y‖² over weighted pairs, about its mean, is the mean by definition.
+#[test]
+fn shifted_sums_of_weighted_pairs_are_their_mean() {
+    let (x, y) = (points(30, 3, 1), points(20, 3, 2));
+    // As much for each query.
+    let mut weights = Array2::from_shape_fn((30, 20), |(i, j)| x.row(i).dot(&y.row(j)).exp());
+    weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
+    let rows: Vec<usize> = (0..30).collect();
+    let report = Shaping::new().of_pairs(&x, &rows, &y, &weights).unwrap().report;
+    let total = weights.sum();
+    let mean = |of: &dyn Fn(usize, usize) -> f64| {
+        weights.indexed_iter().map(|((i, j), w)| w * of(i, j)).sum::<f64>() / total
+    };
+    let sum = |i: usize, j: usize, k: usize| x[[i, k]] + y[[j, k]];
+    let centre: Vec<f64> = (0..3).map(|k| mean(&|i, j| sum(i, j, k))).collect();
+    let square =
+        |of: &dyn Fn(usize, usize, usize) -> f64| mean(&|i, j| (0..3).map(|k| of(i, j, k).powi(2)).sum());
+    let (before, shifted) = (square(&sum), square(&|i, j, k| sum(i, j, k) - centre[k]));
+    assert!((report.before / before - 1.0).abs() < 1e-10, "{} {before}", report.before);
+    assert!((report.shifted / shifted - 1.0).abs() < 1e-10, "{} {shifted}", report.shifted);
+}

@@ -392,6 +392,7 @@ fn what_does_not_fit_is_refused() {
     let rotation = || Rotation::Givens(vec![PlaneRotation { axes: [0, 1], angle: 1.0 }]);
     let block = || Rotated { rotation: rotation(), vertices: 0, copies: 1, radii: vec![1.0; 3] };
     assert!(Structured::new(3, 3, vec![block()]).is_ok());
+    assert!(Structured::new(3, 3, vec![Rotated { copies: 2, radii: vec![1.0; 6], ..block() }]).is_ok());
     let wrong = [
         Structured::new(0, 3, vec![block()]),
         Structured::new(3, 2, vec![block()]),
@@ -401,6 +402,7 @@ fn what_does_not_fit_is_refused() {
         Structured::new(3, 3, vec![Rotated { radii: vec![], ..block() }]),
         Structured::new(3, 3, vec![Rotated { radii: vec![f64::NAN], ..block() }]),
         Structured::new(3, 3, vec![Rotated { copies: 0, ..block() }]),
+        Structured::new(3, 3, vec![Rotated { copies: 2, radii: vec![1.0; 7], ..block() }]),
         Structured::new(3, 3, vec![Rotated { vertices: 1, ..block() }]),
         Structured::new(3, 3, vec![Rotated { vertices: 4, ..block() }]),
         Structured::new(3, 3, vec![Rotated { vertices: 2, ..block() }]),
