@@ -25,5 +25,5 @@ pub mod shaping;
 mod statistics;
 
 pub use clustering::Clustering;
-pub use pair_statistics::{BestGerf, PairStatistics};
+pub use pair_statistics::{GerfParameters, PairStatistics};
 pub use statistics::Statistics;

@@ -1,7 +1,7 @@
 //! [`PairStatistics`]: parameters chosen from the statistics of queries and keys.
 
 use crate::error::{Result, check_size, checked_positive};
-use crate::theory::gerf::{self, GerfSign, Optimum};
+use crate::theory::gerf::{self, GerfSign};
 use crate::theory::{Law, Pair, counts, diagonal};
 
 use super::Statistics;
@@ -12,9 +12,9 @@ const LARGEST: f64 = f64::MAX / 8.0;
 /// The smallest λ that is chosen, in expected counts.
 const LEAST_LAMBDA: f64 = 1e-12;
 
-/// The parameters of a [`Gerf`](crate::Gerf) map that are best on average: `Gerf::new(best.a, best.sign)?`.
+/// Parameters of a [`Gerf`](crate::Gerf) map that are best on average: `Gerf::new(best.a, best.sign)?`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct BestGerf {
+pub struct GerfParameters {
     /// A, which is real.
     pub a: f64,
     /// s.
@@ -78,8 +78,9 @@ impl<'a> PairStatistics<'a> {
     /// The parameters of OPRF: the real A ≤ 0 that minimises the mean logarithm of the second moment.
     ///
     /// [`gerf::optimal`] at the mean of ‖x+y‖², which is exact: the logarithm is affine in ‖x+y‖².
-    pub fn oprf(&self) -> Optimum {
-        gerf::optimal(self.x.dim(), self.mean_squared_sum(GerfSign::Plus).min(LARGEST))
+    pub fn oprf(&self) -> GerfParameters {
+        let best = gerf::optimal(self.x.dim(), self.mean_squared_sum(GerfSign::Plus).min(LARGEST));
+        GerfParameters { a: best.a, sign: GerfSign::Plus }
     }
 
     /// The A and s of the best generalised exponential map: they minimise the second moment of an average pair.
@@ -92,7 +93,7 @@ impl<'a> PairStatistics<'a> {
     /// A is real although complex ones are allowed. At the best real A the second derivative along Im A is positive for
     /// s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to 1e5, no complex A was
     /// better for either s. Source: Chefs' Random Tables, Theorem 3.2; location of the minimum: new.
-    pub fn gerf(&self) -> BestGerf {
+    pub fn gerf(&self) -> GerfParameters {
         let pair = self.mean_pair();
         let ln_variance = |a: f64, s| {
             let ln_variance = gerf::ln_variance(&pair, a.into(), s, &Law::independent(1));
@@ -101,9 +102,9 @@ impl<'a> PairStatistics<'a> {
         let plus = gerf::optimal(pair.dim, pair.sum).a;
         let minus = optimal_minus(pair.dim, pair.difference);
         if ln_variance(minus, GerfSign::Minus) < ln_variance(plus, GerfSign::Plus) {
-            BestGerf { a: minus, sign: GerfSign::Minus }
+            GerfParameters { a: minus, sign: GerfSign::Minus }
         } else {
-            BestGerf { a: plus, sign: GerfSign::Plus }
+            GerfParameters { a: plus, sign: GerfSign::Plus }
         }
     }
 

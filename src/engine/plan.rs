@@ -209,6 +209,10 @@ pub(crate) struct Program<T> {
     writes_once: bool,
 }
 
+/// A program does not change, so a panic leaves it as it was.
+impl<T> std::panic::UnwindSafe for Program<T> {}
+impl<T> std::panic::RefUnwindSafe for Program<T> {}
+
 impl<T: Real> Program<T> {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if the plan has no dimension or no features, or too many.

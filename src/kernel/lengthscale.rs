@@ -8,7 +8,8 @@ use crate::tagged::named;
 
 /// The lengthscale ℓ by which points are divided before anything else: K_ℓ(x, y) = K₁(x/ℓ, y/ℓ).
 ///
-/// One number, or one for each dimension ("automatic relevance determination"). Converts from `f64` and `Vec<f64>`.
+/// One number, or one for each dimension ("automatic relevance determination"). Converts from any number (`f64`, `f32` and
+/// whole ones) and from `Vec<f64>`.
 /// Kernels and maps check it: every ℓ must be positive, with ℓ² and 1/ℓ² in the range of `f64`.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
@@ -38,11 +39,24 @@ impl Identify for Lengthscale {
     }
 }
 
-impl From<f64> for Lengthscale {
-    fn from(scale: f64) -> Self {
-        Lengthscale::Isotropic(scale)
-    }
+/// Implements conversions from numbers, by way of [`Lengthscale`].
+macro_rules! from_numbers {
+    ($Type:ty, $of:expr) => {
+        $crate::kernel::lengthscale::from_numbers!($Type, $of; f64 f32 i32 u32 i64 u64 usize);
+    };
+    ($Type:ty, $of:expr; $($Number:ty)*) => {
+        $(impl From<$Number> for $Type {
+            fn from(scale: $Number) -> Self {
+                // Whole numbers beyond 2⁵³ are rounded.
+                $of($crate::kernel::Lengthscale::Isotropic(scale as f64))
+            }
+        })*
+    };
 }
+
+pub(crate) use from_numbers;
+
+from_numbers!(Lengthscale, std::convert::identity);
 
 impl From<Vec<f64>> for Lengthscale {
     fn from(scales: Vec<f64>) -> Self {

@@ -9,7 +9,7 @@ mod activation_kernel;
 mod angular;
 mod gaussian;
 mod laplace;
-mod lengthscale;
+pub(crate) mod lengthscale;
 mod matern;
 mod rational_quadratic;
 mod regularised;

@@ -149,6 +149,10 @@ impl<T: Real, K: ShiftInvariant + ?Sized> Kernel<T> for K {
 #[derive(Clone, Debug)]
 pub struct OwnKernel(Arc<dyn ShiftInvariant>);
 
+/// A kernel does not change, so a panic leaves it as it was.
+impl std::panic::UnwindSafe for OwnKernel {}
+impl std::panic::RefUnwindSafe for OwnKernel {}
+
 impl OwnKernel {
     /// Any shift-invariant kernel.
     pub fn new(kernel: impl ShiftInvariant + 'static) -> Self {

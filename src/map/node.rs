@@ -46,6 +46,10 @@ struct Node<T: Real> {
     identity: OnceLock<Identity>,
 }
 
+/// A map does not change, so a panic leaves it as it was.
+impl<T: Real> std::panic::UnwindSafe for Map<T> {}
+impl<T: Real> std::panic::RefUnwindSafe for Map<T> {}
+
 impl<T: Real> Clone for Map<T> {
     fn clone(&self) -> Self {
         Map { node: self.node.clone() }

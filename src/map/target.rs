@@ -2,6 +2,7 @@
 
 use crate::Real;
 use crate::error::Result;
+use crate::kernel::lengthscale::from_numbers;
 use crate::kernel::{
     Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, RationalQuadratic, RegularisedSoftmax,
     ShiftInvariant, Softmax,
@@ -87,11 +88,7 @@ targets! {
     "laplace" => Laplace: shift_invariant,
 }
 
-impl From<f64> for Target {
-    fn from(lengthscale: f64) -> Self {
-        Target::Implied(lengthscale.into())
-    }
-}
+from_numbers!(Target, Target::Implied);
 
 impl From<Vec<f64>> for Target {
     fn from(lengthscales: Vec<f64>) -> Self {

@@ -4,9 +4,9 @@ use crate::common::points;
 use ndarray::{Array1, Array2, arr1, arr2, concatenate, s};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-use random_features::data::{BestGerf, PairStatistics, Statistics, lengthscale};
+use random_features::data::{GerfParameters, PairStatistics, Statistics, lengthscale};
 use random_features::kernel::Gaussian;
-use random_features::theory::gerf::{self, GerfSign, Optimum};
+use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Law, Pair, counts};
 use random_features::{Error, Real, rng};
 
@@ -244,7 +244,7 @@ fn gerf_is_the_minimum_over_the_half_plane() {
         ] {
             let (x, y) = opposite(d, plus, minus);
             let pairs = PairStatistics::new(&x, &y).unwrap();
-            let BestGerf { a: best, sign } = pairs.gerf();
+            let GerfParameters { a: best, sign } = pairs.gerf();
             signs.push(sign);
             let mut pair = Pair::new([(0.0, 0.0)]);
             (pair.dim, pair.norms, pair.dot) = (d, 0.5 * (plus + minus), 0.25 * (plus - minus));
@@ -314,16 +314,15 @@ fn dividing_statistics_is_dividing_points() {
 /// Every choice for two sides.
 fn choices(x: &Statistics, y: &Statistics) -> Vec<f64> {
     let pairs = PairStatistics::new(x, y).unwrap();
-    let Optimum { rho, a: oprf } = pairs.oprf();
-    let BestGerf { a, sign } = pairs.gerf();
-    assert!(rho > 0.0 && rho <= 1.0 && oprf <= 0.0, "{rho}, {oprf}");
+    let GerfParameters { a: oprf, sign: plus } = pairs.oprf();
+    let GerfParameters { a, sign } = pairs.gerf();
+    assert!(plus == GerfSign::Plus && oprf.is_finite() && oprf <= 0.0, "{oprf}");
     assert!(a < 0.125 && (sign == GerfSign::Minus || a == oprf));
     let p = pairs.geometric();
     assert!(p > 0.0 && p < 1.0);
     let lambdas = [vec![pairs.poisson()], pairs.poisson_per_dimension()].concat();
     assert!(lambdas.iter().all(|lambda| *lambda >= 1e-12));
-    [vec![rho, oprf, a, p], lambdas, pairs.shift(1e-8).unwrap(), pairs.robust_diagonal(1e-6).unwrap()]
-        .concat()
+    [vec![oprf, a, p], lambdas, pairs.shift(1e-8).unwrap(), pairs.robust_diagonal(1e-6).unwrap()].concat()
 }
 
 #[test]
@@ -331,8 +330,8 @@ fn degenerate_data_has_parameters() {
     let of = |x: Array2<f64>| Statistics::of(&x).unwrap();
     let zeros = of(Array2::zeros((5, 2)));
     let pairs = PairStatistics::new(&zeros, &zeros).unwrap();
-    assert_eq!(pairs.oprf(), Optimum { rho: 1.0, a: 0.0 });
-    assert_eq!(pairs.gerf(), BestGerf { a: 0.0, sign: GerfSign::Plus });
+    assert_eq!(pairs.oprf(), GerfParameters { a: 0.0, sign: GerfSign::Plus });
+    assert_eq!(pairs.gerf(), GerfParameters { a: 0.0, sign: GerfSign::Plus });
     assert_eq!((pairs.poisson(), pairs.poisson_per_dimension()), (1e-12, vec![1e-12; 2]));
     assert_eq!(pairs.geometric(), 1.0 - 1e-12);
     assert_eq!(
@@ -343,7 +342,7 @@ fn degenerate_data_has_parameters() {
     let alike = of(arr2(&[[1.0, 2.0]]));
     assert_eq!(
         PairStatistics::new(&alike, &alike).unwrap().gerf(),
-        BestGerf { a: 0.0, sign: GerfSign::Minus }
+        GerfParameters { a: 0.0, sign: GerfSign::Minus }
     );
     let sized = |size: f64| of(arr2(&[[size, -size], [0.5 * size, size]]));
     for (a, b) in [(1e150, 1e150), (1e150, 1e-150), (9e153, 9e153), (1e-200, 1e-200), (5e-324, 1.0)] {

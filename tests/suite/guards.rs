@@ -411,3 +411,25 @@ fn saturated_projections_have_finite_logarithms() {
     let lost = Trigonometric.softmax::<f32>(frequencies(2, 8, &Independent, 1)).unwrap();
     assert_eq!(lost.features(Side::X, &arr2(&[[20.0, 0.0], [1.0, 0.0]])).unwrap().lost_rows(), 1);
 }
+
+/// What does not change may be used after a panic elsewhere, and by all threads.
+#[test]
+fn maps_and_models_are_shared() {
+    fn shared<V: Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>() {}
+    shared::<Map<f32>>();
+    shared::<random_features::Recipe>();
+    shared::<random_features::apply::Smoother<f64>>();
+    shared::<random_features::apply::Ridge<f32>>();
+    shared::<random_features::apply::attention::Attention<f32>>();
+}
+
+/// Any number is a lengthscale.
+#[test]
+fn lengthscales_are_any_numbers() {
+    let omega = || frequencies(2, 4, &Independent, 1);
+    let two = Positive.gaussian::<f64>(omega(), 2.0).unwrap().identity();
+    assert_eq!(Positive.gaussian::<f64>(omega(), 2).unwrap().identity(), two);
+    assert_eq!(Positive.gaussian::<f64>(omega(), 2f32).unwrap().identity(), two);
+    assert_eq!(Positive.gaussian::<f64>(omega(), 2usize).unwrap().identity(), two);
+    assert!(Positive.gaussian::<f64>(omega(), 0).is_err() && Positive.gaussian::<f64>(omega(), -1).is_err());
+}

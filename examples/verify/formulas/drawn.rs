@@ -158,7 +158,7 @@ pub fn data(case: &Case) -> Found {
     parts(vec![
         ("mean_sq_plus", vec![pairs.mean_squared_sum(GerfSign::Plus)]),
         ("mean_sq_minus", vec![pairs.mean_squared_sum(GerfSign::Minus)]),
-        ("oprf_rho", vec![best.rho]),
+        ("oprf_rho", vec![1.0 / (1.0 - 8.0 * best.a)]),
         ("oprf_A", vec![best.a]),
         ("pois_T", vec![squares]),
         ("pois_lambda", vec![pairs.poisson()]),
