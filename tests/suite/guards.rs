@@ -9,7 +9,7 @@ use random_features::frequency::{
     Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Halton,
     Independent, Orthogonal, Simplex, SimplexPlus, Sobol, draw, draw_geometric,
 };
-use random_features::kernel::{Activation, Gaussian, Radius, Softmax};
+use random_features::kernel::{Activation, Gaussian, Kernel, Radius, Softmax};
 use random_features::map::{Facts, FeatureMap, Form, PlainRecipe, Target, Tile, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
@@ -408,4 +408,27 @@ fn saturated_projections_have_finite_logarithms() {
     }
     let lost = Trigonometric.softmax::<f32>(frequencies(2, 8, &Independent, 1)).unwrap();
     assert_eq!(lost.features(Side::X, &arr2(&[[20.0, 0.0], [1.0, 0.0]])).unwrap().lost_rows(), 1);
+}
+
+/// Rows of a view that repeats one row: results of more numbers than any machine has memory for.
+#[test]
+fn results_beyond_memory_are_refused() {
+    let memory = |refused: Error| assert!(matches!(refused, Error::Memory { .. }), "{refused}");
+    let map = Trigonometric.gaussian::<f64>(frequencies(2, 4, &Independent, 1), 1.0).unwrap();
+    let positive = Positive.gaussian::<f64>(frequencies(2, 4, &Independent, 1), 1.0).unwrap();
+    let halves = || Coefficient::constant(0.5).unwrap();
+    let hybrid = Hybrid::sum(vec![(halves(), map.clone())], positive.clone()).unwrap();
+    let row = arr1(&[0.3, -0.2]);
+    let rows = |n: usize| row.broadcast((n, 2)).unwrap();
+    for n in [1 << 45, 1 << 55] {
+        memory(map.features(Side::X, rows(n)).unwrap_err());
+        memory(positive.log_features(Side::Y, rows(n)).unwrap_err());
+        memory(map.estimate_rows(&rows(n), &rows(n)).unwrap_err());
+    }
+    let few = rows(10_000_000);
+    for map in [&map, &positive, &hybrid] {
+        memory(map.gram(&few, &few).unwrap_err());
+    }
+    memory(Gaussian::default().gram(&few, &few).unwrap_err());
+    memory(Gaussian::default().log_gram(&few, &few).unwrap_err());
 }
