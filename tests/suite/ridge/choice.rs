@@ -69,7 +69,7 @@ fn generalised_cross_validation_is_its_definition() {
         });
         let trace: f64 = trace.sum();
         assert!((trace - spectrum.degrees_of_freedom(*lambda).unwrap()).abs() < 1e-7);
-        let expected = mean_squared(&y, &(z.dot(&beta) + &b), &w) / (1.0 - trace / n as f64).powi(2);
+        let expected = mean_squared(&y, &(z.dot(&beta) + &b), &w) / (1.0 - trace / w.sum()).powi(2);
         assert!((error / expected - 1.0).abs() < 1e-6, "λ = {lambda}: {error} against {expected}");
     }
 }
