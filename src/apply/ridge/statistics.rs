@@ -122,11 +122,17 @@ impl<T: Real> RidgeStatistics<T> {
     /// The same with inputs that are centred and scaled before the map is applied.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if it is for points of another dimension, [`Merge`](Error::Merge) if rows have been added already.
+    /// [`Shape`](Error::Shape) if it is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
+    /// added already.
     pub fn standardised(mut self, inputs: Standardisation) -> Result<Self> {
         check_size("the dimension of the standardisation", self.map.input_dim(), inputs.centre().len())?;
         if self.count() > 0 {
-            return Err(Error::Merge { reason: "rows before this were not standardised" });
+            let (name, value) = ("the number of rows before a standardisation", self.count() as f64);
+            return Err(Error::Parameter {
+                name,
+                value,
+                domain: "0, because all rows are standardised alike",
+            });
         }
         self.inputs = Some(inputs);
         Ok(self)
@@ -177,13 +183,15 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
-    /// has no finite features, [`Row`](Error::Row) if a row is counted already, [`Parameter`](Error::Parameter) if a
-    /// sum would exceed 1e288, or after 16 million updates. The statistics are unchanged then.
+    /// has no finite features, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more,
+    /// [`Parameter`](Error::Parameter) if a sum would exceed 1e288, or after 16 million updates. The statistics are unchanged
+    /// then.
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
         self.take_in(x.into().view(), targets, None)
     }
 
-    /// As [`update`](RidgeStatistics::update), with a weight for each row: how often the row counts.
+    /// As [`update`](RidgeStatistics::update), with a weight for each row: how often the row counts. The regression is that of
+    /// a row of weight 2 given twice, and of one of weight 0 not given; [`count`](RidgeStatistics::count) counts either once.
     ///
     /// # Errors
     /// As [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
@@ -212,7 +220,7 @@ impl<T: Real> RidgeStatistics<T> {
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        let range = self.next..self.next.saturating_add(x.nrows() as u64);
+        let range = numbers(self.next, x.nrows())?;
         let rows = self.rows.with(&RowRanges::from(range.clone()))?;
         self.add(x, targets, weights, range.start, 1.0)?;
         (self.rows, self.next) = (rows, range.end);
@@ -242,7 +250,7 @@ impl<T: Real> RidgeStatistics<T> {
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        let rows = self.rows.without(first..first.saturating_add(x.nrows() as u64))?;
+        let rows = self.rows.without(numbers(first, x.nrows())?)?;
         self.add(x, targets, weights, first, -1.0)?;
         self.rows = rows;
         Ok(())
@@ -328,6 +336,13 @@ impl<T: Real> RidgeStatistics<T> {
         let source = FeatureSource { program: self.map.program(), inputs: self.inputs.as_ref() };
         FeatureChunk::new(source, data.rows(rows.clone()), rows.start, pools)
     }
+}
+
+/// The numbers of `count` rows of which this is the first. They are below 2⁶⁴ − 1, so that a number comes after each.
+fn numbers(first: u64, count: usize) -> Result<Range<u64>> {
+    let end = u64::try_from(count).ok().and_then(|count| first.checked_add(count));
+    let beyond = Error::Row { row: u64::MAX, reason: "is beyond the last number that a row can have" };
+    Ok(first..end.ok_or(beyond)?)
 }
 
 /// Rejects more summands than can be added exactly.
