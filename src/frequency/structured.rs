@@ -56,6 +56,11 @@ impl Rotated {
         }
     }
 
+    /// The bytes of its factors and radii.
+    pub(super) fn bytes(&self) -> usize {
+        self.rotation.bytes() + size_of_val(&self.radii[..])
+    }
+
     /// The inner products of the rows with padded points, the columns of `v`, which is overwritten.
     fn project(&self, mut v: Array2<f64>) -> Array2<f64> {
         self.rotation.rotate(v.view_mut());
