@@ -510,7 +510,7 @@ fn draws_beyond_memory_are_refused() {
         &Orthogonal,
     ];
     for coupling in one {
-        memory(1 << 45, 1, coupling);
+        memory(1 << 46, 1, coupling);
     }
     memory(1 << 24, 1, &truncated);
     for radii in [&Chi as &dyn Radii, &RootDim, &Smoothness::Half] {

@@ -7,6 +7,7 @@ use super::{Ridge, RidgeSpectrum, RidgeStatistics};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::linalg::Backend;
+use crate::memory::check_memory;
 
 /// (A + λI) β = c, with A and c centred if there is an intercept.
 #[derive(Clone, Debug)]
@@ -101,6 +102,11 @@ impl<T: Real> RidgeStatistics<T> {
         if weight <= 0.0 {
             return Err(Error::NoData { what: "a ridge regression" });
         }
+        check_memory(
+            "rows of the normal equations",
+            width,
+            width.saturating_add(targets).saturating_mul(size_of::<f64>()),
+        )?;
         let mean_features = Array1::from_shape_fn(width, |f| ones.at(0, f) / weight);
         let mean_targets = Array1::from_shape_fn(targets, |j| moment(j) / weight);
         let mut normal = Normal {

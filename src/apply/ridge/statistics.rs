@@ -92,10 +92,11 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if the map is not symmetric: the sums would belong to another kernel than
     /// the one that its two sides estimate ([`KernelRidge`](super::KernelRidge) takes a Gram matrix instead);
-    /// [`Parameter`](Error::Parameter) if `targets` is 0 or the sums are too large to be addressed.
+    /// [`Parameter`](Error::Parameter) if `targets` is 0 or the sums are too large to be addressed,
+    /// [`Memory`](Error::Memory) if there is no memory for them.
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         Self::check(&map, targets)?;
-        let sums = NormalSums::new::<T>(targets, map.feature_dim());
+        let sums = NormalSums::new::<T>(targets, map.feature_dim())?;
         Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows: RowRanges::default(), next: 0 })
     }
 
