@@ -34,7 +34,9 @@ impl Training {
         )?;
         let tolerance = TOLERANCE.max(rows as f64 * f64::EPSILON);
         let targets = self.moments.len() / 2;
-        for (k, known) in self.moments.iter().enumerate() {
+        // The weights first, by which all others differ too.
+        let places = [targets].into_iter().chain(0..targets).chain(targets + 1..self.moments.len());
+        for (k, known) in places.map(|k| (k, self.moments[k])) {
             let (column, squared, name) = match k {
                 k if k < targets => (Some(k), false, "the sum of the targets"),
                 k if k == targets => (None, false, "the sum of the weights"),
