@@ -49,7 +49,7 @@ pub(super) fn draw_rows(
 /// Rejects so many blocks like the first if there is no memory for all of them.
 fn check_all(block: &Rows, count: usize) -> Result<()> {
     let bytes = match block {
-        Rows::Dense(rows) => size_of_val(rows.as_slice_memory_order().unwrap_or_default()),
+        Rows::Dense(rows) => rows.len().saturating_mul(size_of::<f64>()),
         Rows::Structured { block, .. } => size_of::<Rows>() + block.bytes(),
     };
     memory::check_memory("blocks of frequencies", count, bytes)

@@ -60,14 +60,14 @@ use crate::theory::{BlockLaw, Dependence};
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "StoredGivens"))]
 #[non_exhaustive]
 pub struct Givens {
-    /// k, the number of rounds of ⌊d/2⌋ rotations each, from 1 to 64 ⌈log₂ d⌉; `None` is 6 ⌈log₂ d⌉.
+    /// k, the number of rounds of ⌊d/2⌋ rotations each, from 1 to 256 ⌈log₂ d⌉; `None` is 6 ⌈log₂ d⌉.
     pub rounds: Option<usize>,
 }
 
 identified! { Givens { rounds } }
 
 impl Givens {
-    /// The same with this number of rounds. Drawing in ℝᵈ is an error if it is 0 or above 64 ⌈log₂ d⌉, ten times as many as
+    /// The same with this number of rounds. Drawing in ℝᵈ is an error if it is 0 or above 256 ⌈log₂ d⌉, forty times as many as
     /// leave no bias that can be measured.
     pub fn with_rounds(mut self, rounds: usize) -> Self {
         self.rounds = Some(rounds);
@@ -82,7 +82,7 @@ impl Givens {
     /// Draws R in ℝᵈ.
     pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
         let rounds = self.rounds.unwrap_or_else(|| default_rounds(d));
-        check_up_to("the number of rounds", rounds, most_rounds(d), "from 1 to 64 ⌈log₂ d⌉")?;
+        check_up_to("the number of rounds", rounds, most_rounds(d), "from 1 to 256 ⌈log₂ d⌉")?;
         let planes = d / 2;
         check_memory("plane rotations", rounds.saturating_mul(planes), size_of::<PlaneRotation>())?;
         check_memory("coordinates of a rotation", d, size_of::<usize>())?;
@@ -110,7 +110,7 @@ fn default_rounds(d: usize) -> usize {
 
 /// The largest number of rounds in ℝᵈ.
 fn most_rounds(d: usize) -> usize {
-    64 * ceil_log2(d)
+    256 * ceil_log2(d)
 }
 
 /// ⌈log₂ d⌉.
@@ -152,7 +152,7 @@ impl TryFrom<StoredGivens> for Givens {
 
     /// Rejects numbers of rounds that no draw in any dimension accepts.
     fn try_from(StoredGivens { rounds }: StoredGivens) -> Result<Self> {
-        let domain = "from 1 to 4096, and to 64 ⌈log₂ d⌉ where it is drawn";
+        let domain = "from 1 to 16384, and to 256 ⌈log₂ d⌉ where it is drawn";
         rounds.map_or(Ok(()), |rounds| {
             check_up_to("the number of rounds", rounds, most_rounds(usize::MAX), domain)
         })?;

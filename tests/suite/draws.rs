@@ -536,11 +536,11 @@ fn passes_and_rounds_are_limited() {
         }
     }
     parameter(&Hadamard::default().with_rounds(65));
-    parameter(&Givens::default().with_rounds(129));
+    parameter(&Givens::default().with_rounds(513));
     for coupling in [
         &SimplexPlus::default().with_passes(1000) as &dyn Coupling,
         &Hadamard::default().with_rounds(64),
-        &Givens::default().with_rounds(128),
+        &Givens::default().with_rounds(512),
     ] {
         assert_eq!(draw(4, 4, coupling, &mut rng(0)).unwrap().count(), 4);
     }
