@@ -54,7 +54,7 @@ impl<T: Real> RidgeStatistics<T> {
         let largest = normal.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         normal.a.diag_mut().mapv_inplace(|v| v + lambda);
         let singular = || Error::Singular { lambda, least: normal.least() };
-        let rank = self.count().saturating_sub(u64::from(self.intercept));
+        let rank = self.present.saturating_sub(u64::from(self.intercept));
         if lambda <= normal.noise && rank < self.map.feature_dim() as u64 {
             return Err(singular());
         }

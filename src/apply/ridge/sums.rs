@@ -28,21 +28,26 @@ impl NormalSums {
     /// Zeros for t targets and features of the scalar `T`.
     ///
     /// # Errors
-    /// [`Memory`](crate::Error::Memory) if there is none for all of them.
+    /// As [`check_room`](NormalSums::check_room).
     pub fn new<T: Real>(targets: usize, width: usize) -> Result<Self> {
-        let rows = targets.saturating_add(1);
-        let of_target = width.saturating_mul(WORDS * size_of::<f64>())
-            + 4 * (size_of::<Totals>() + WORDS * size_of::<f64>());
-        let of_block = BLOCK * BLOCK * Self::depth::<T>() * size_of::<f64>();
-        let bytes =
-            block_count(width).saturating_mul(of_block).saturating_add(rows.saturating_mul(of_target));
-        check_memory("bytes of sums over rows", bytes, 1)?;
+        Self::check_room::<T>(targets, width)?;
         Ok(NormalSums {
             gram: Totals::new(block_count(width), BLOCK * BLOCK, Self::depth::<T>()),
             cross: vec![Totals::new(1, width, WORDS); targets + 1],
             moments: vec![Totals::new(1, 1, WORDS); 2 * targets + 1],
             parts: 0,
         })
+    }
+
+    /// Rejects sums of this size, or another copy of them, if there is no memory for all of them.
+    pub fn check_room<T: Real>(targets: usize, width: usize) -> Result<()> {
+        let words = WORDS * size_of::<f64>();
+        // Of a target and of the target 1: sums with features, and up to two without.
+        let of_target = width.saturating_mul(words) + 2 * words + 3 * size_of::<Totals>();
+        let of_block = BLOCK * BLOCK * Self::depth::<T>() * size_of::<f64>();
+        let products = block_count(width).saturating_mul(of_block);
+        let bytes = products.saturating_add(targets.saturating_add(1).saturating_mul(of_target));
+        check_memory("bytes of sums over rows", bytes, 1)
     }
 
     /// Whether the sums are for these numbers of targets and features.

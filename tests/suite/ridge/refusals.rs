@@ -75,7 +75,15 @@ fn rounding_is_not_a_feature() {
         singular(&statistics(&trigonometric::<f32>(m, 1.0), &x, &y));
         let (x, y) = data::<f64>(2 * m);
         singular(&statistics(&trigonometric::<f64>(m, 1.0), &x, &y));
+        // Rows of weight 0 are none.
+        let mut padded = statistics(&trigonometric::<f64>(m, 1.0), &x, &y);
+        padded.update_weighted(&x, &y, &Array1::zeros(2 * m)).unwrap();
+        singular(&padded);
         let few = data::<f32>(2 * m - 1);
+        let mut padded = statistics(&trigonometric::<f32>(m, 1.0), &few.0, &few.1);
+        padded.update_weighted(&few.0, &few.1, &Array1::zeros(2 * m - 1)).unwrap();
+        singular(&padded);
+        singular(&padded.without_intercept());
         singular(&statistics(&trigonometric::<f32>(m, 1.0), &few.0, &few.1).without_intercept());
     }
 }
