@@ -194,13 +194,6 @@ pub(crate) fn check_size(what: &'static str, expected: usize, found: usize) -> R
     if expected == found { Ok(()) } else { Err(Error::Shape { what, expected, found }) }
 }
 
-/// Checks that there is memory for `count` things of so many numbers of 64 bits in all; `None` if these are too many to be
-/// counted.
-pub(crate) fn check_room(what: &'static str, count: usize, numbers: Option<usize>) -> Result<()> {
-    let room = numbers.map(|numbers| Vec::<u64>::new().try_reserve_exact(numbers));
-    if matches!(room, Some(Ok(()))) { Ok(()) } else { Err(Error::Memory { what, count }) }
-}
-
 /// Checks that a count is at least one.
 pub(crate) fn check_positive(name: &'static str, value: usize) -> Result<()> {
     if value > 0 { Ok(()) } else { Err(Error::Parameter { name, value: 0.0, domain: "at least 1" }) }

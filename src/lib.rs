@@ -93,6 +93,7 @@ mod digest;
 mod error;
 #[cfg(feature = "serde")]
 mod exact;
+mod memory;
 mod real;
 #[cfg(feature = "serde")]
 mod sealed;

@@ -26,7 +26,7 @@
 use std::fmt::Display;
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{BufReader, BufWriter, Seek};
+use std::io::{BufReader, BufWriter, Read, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -75,7 +75,7 @@ impl Stored for u64 {
 ///
 /// # Errors
 /// [`Npy`](Error::Npy) if the file cannot be read, has another format, holds elements of another type or an array of
-/// another dimension, or is shorter or longer than its header says.
+/// another dimension, or is shorter or longer than its header, or the length of that, says.
 pub fn read<A: Element, D: Dimension>(path: impl AsRef<Path>) -> Result<Array<A, D>> {
     let path = path.as_ref();
     let (mut file, header) = open(path)?;
@@ -127,16 +127,39 @@ pub fn write<A: Element, D: Dimension>(path: impl AsRef<Path>, array: &ArrayRef<
     })
 }
 
+/// The bytes with which every file begins.
+const MAGIC: &[u8] = b"\x93NUMPY";
+/// Bytes of the beginning: those, the version and the length of the header.
+const START: usize = 12;
+
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 /// A file, after its header.
 fn open(path: &Path) -> Result<(BufReader<File>, Header)> {
     let opened = || -> Outcome<_> {
         let mut file = BufReader::new(File::open(path)?);
+        check_header_length(&mut file)?;
         let header = Header::from_reader(&mut file)?;
         Ok((file, header))
     };
     opened().map_err(|reason| failure(path, reason))
+}
+
+/// Checks the length of the header, which is up to 4 GB, against that of the file before its memory is allocated.
+fn check_header_length(file: &mut BufReader<File>) -> Outcome<()> {
+    let mut start = Vec::with_capacity(START);
+    file.by_ref().take(START as u64).read_to_end(&mut start)?;
+    let (length, begin) = match start[..] {
+        [_, _, _, _, _, _, 1, _, a, b, ..] => (u64::from(u16::from_le_bytes([a, b])), 10),
+        [_, _, _, _, _, _, _, _, a, b, c, d] => (u64::from(u32::from_le_bytes([a, b, c, d])), 12),
+        // What is shorter is no file of this format, which is for the reader of the header to say.
+        _ => (0, 0),
+    };
+    let rest = file.get_ref().metadata()?.len().saturating_sub(begin);
+    if start.starts_with(MAGIC) && length > rest {
+        return Err(format!("has a header of {length} bytes, of which the file holds {rest}").into());
+    }
+    Ok(file.rewind()?)
 }
 
 /// Whether the elements of a file are `A`, in either order of bytes.

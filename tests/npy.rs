@@ -227,3 +227,29 @@ fn permissions_stay() {
         assert_eq!(npy::read::<f64, Ix1>(&path).unwrap(), array![2.0]);
     }
 }
+
+/// Fourteen bytes that state a header of four gigabytes: nothing is allocated for what the file does not hold.
+#[test]
+fn headers_longer_than_the_file_are_errors() {
+    let folder = Folder::new("header");
+    let path = folder.join("array.npy");
+    for (version, length) in [(2u8, u32::MAX), (3, u32::MAX), (2, 3)] {
+        let mut bytes = b"\x93NUMPY".to_vec();
+        bytes.extend([version, 0]);
+        bytes.extend(length.to_le_bytes());
+        bytes.extend(b"{}");
+        fs::write(&path, bytes).unwrap();
+        let expected = format!("has a header of {length} bytes, of which the file holds 2");
+        assert_eq!(reason(npy::read::<f64, Ix1>(&path)), expected);
+        assert_eq!(reason(npy::read_as::<f32, Ix1>(&path)), expected);
+    }
+    fs::write(&path, b"\x93NUMPY\x01\x00\xff\xff{}").unwrap();
+    assert_eq!(
+        reason(npy::read::<f64, Ix1>(&path)),
+        "has a header of 65535 bytes, of which the file holds 2"
+    );
+    for short in [&b"\x93NUMPY\x01"[..], b"\x93NUMPY\x02\x00\x01", b""] {
+        fs::write(&path, short).unwrap();
+        reason(npy::read::<f64, Ix1>(&path));
+    }
+}

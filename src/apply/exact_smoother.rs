@@ -7,6 +7,7 @@ use crate::engine::{PointsView, for_runs};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
 use crate::map::check_addressable;
+use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::{Points, Real, SignedLog};
 
@@ -57,8 +58,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// Adds training points `x`, n × d, with their targets, n × targets.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite;
-    /// nothing is added on error.
+    /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite,
+    /// [`Memory`](Error::Memory) if there is no memory for all points; nothing is added on error.
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
         self.take_in(x.into().view(), targets)
     }
@@ -71,6 +72,11 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
             value: count,
             domain: "small enough to be addressed",
         };
+        // What grows may double.
+        let rows = self.x.nrows().saturating_add(x.nrows());
+        let rows = if self.x.is_empty() { rows } else { rows.saturating_mul(2) };
+        let each = self.x.ncols().saturating_add(self.targets.ncols()).saturating_mul(size_of::<T>());
+        check_memory("training points", rows, each)?;
         // Room for both first, so that nothing is half taken in. Amortised: no update copies all that came before.
         self.x.reserve_rows(x.nrows()).map_err(full)?;
         self.targets.reserve_rows(x.nrows()).map_err(full)?;
@@ -93,7 +99,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
-    /// training point.
+    /// training point, [`Memory`](Error::Memory) if there is no memory for the result.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.predictions(x.into().view())
     }
@@ -114,7 +120,9 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         if self.x.nrows() == 0 {
             return Err(Error::NoData { what: "a prediction" });
         }
-        check_addressable(x.nrows(), self.targets.ncols().max(x.ncols()))
+        check_addressable(x.nrows(), self.targets.ncols().max(x.ncols()))?;
+        let columns = self.targets.ncols().saturating_add(x.ncols());
+        check_memory("rows of predictions", x.nrows(), columns.saturating_mul(size_of::<f64>()))
     }
 
     /// Lets `entry(Σᵢ K(x, xᵢ) yᵢ, Σᵢ K(x, xᵢ), target)` compute each entry, up to a positive factor of the row.

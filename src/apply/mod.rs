@@ -27,6 +27,7 @@ use ndarray::{Array2, ArrayRef2};
 use crate::Real;
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
+use crate::memory::check_memory;
 
 /// Checks training points in ℝᵈ and their targets, of which each point has `count`.
 fn check_training<T: Real>(
@@ -66,6 +67,7 @@ fn check_targets(targets: usize, width: usize) -> Result<()> {
 
 /// Labels as indicator rows: n × classes.
 fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array2<T>> {
+    check_memory("rows of indicators", labels.len(), classes.saturating_mul(size_of::<T>()))?;
     let mut targets = Array2::zeros((labels.len(), classes));
     for (mut row, &label) in targets.rows_mut().into_iter().zip(labels) {
         *row.get_mut(label).ok_or(Error::Parameter {

@@ -9,6 +9,7 @@ use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::engine::{Batch, PointsView, Pool, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::{Map, check_addressable};
+use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::{Points, Real};
 
@@ -60,10 +61,11 @@ impl<T: Real> Smoother<T> {
     /// A smoother without training points, for `targets` numbers at each point (for labels: the number of classes).
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `targets` is 0 or too large to be addressed.
+    /// [`Parameter`](Error::Parameter) if `targets` is 0 or too large to be addressed, [`Memory`](Error::Memory) if there is no
+    /// memory for their sums.
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         check_targets(targets, map.feature_dim())?;
-        let sums = Sums::new(targets, map.feature_dim());
+        let sums = Sums::new(targets, map.feature_dim())?;
         Ok(Smoother { map, sums, totals: vec![0.0; targets], count: 0 })
     }
 
@@ -97,14 +99,14 @@ impl<T: Real> Smoother<T> {
             let overflow = (0..batch.rows()).find(|i| batch.row(*i).log_scales.iter().any(|s| s.is_nan()));
             match overflow {
                 None => {
-                    let mut sums = spare.take().unwrap_or_else(|| Sums::new(targets_count, width));
+                    let mut sums = spare.take().map_or_else(|| Sums::new(targets_count, width), Ok)?;
                     sums.replace(batch, form, program.blocks(), rows(targets, run), buffers);
                     Ok(sums)
                 }
                 Some(row) => Err(Error::NotFinite { what: "the features of x", row: run.start + row }),
             }
         };
-        let mut sums = Ok(Sums::new(targets_count, width));
+        let mut sums: Result<Sums> = Ok(Sums::new(targets_count, width)?);
         let shape = Runs { rows: run(targets_count), bytes: Sums::size(targets_count, width) };
         fold(program, Side::Y, form, x, shape, of_run, |run| match (&mut sums, run) {
             (Ok(sums), Ok(run)) => {
@@ -137,7 +139,7 @@ impl<T: Real> Smoother<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
-    /// training point.
+    /// training point, [`Memory`](Error::Memory) if there is no memory for the result.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.apply(x.into().view(), self.totals.len(), |sums, j| T::narrow(self.regression(sums, j)))
     }
@@ -197,6 +199,7 @@ impl<T: Real> Smoother<T> {
             return Err(Error::NoData { what: "a prediction" });
         }
         check_addressable(x.nrows(), columns)?;
+        check_memory("rows of predictions", x.nrows(), columns.saturating_mul(size_of::<U>()))?;
         let mut out = Array2::default((x.nrows(), columns));
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (sums, work) = (self.sums.prepared(program, form), program.width() * self.totals.len());

@@ -6,6 +6,8 @@ use ndarray::{Array2, ArrayView2, ArrayViewMut2, Axis, s};
 
 use crate::Real;
 use crate::engine::{Batch, Form, Program, Row};
+use crate::error::Result;
+use crate::memory::check_memory;
 use crate::numeric::{self, Isa, Packed, dot, exp_minus, max, power_of_two_below};
 
 /// Σᵢ yᵢ φ_f(xᵢ) for every feature f and target, each e^reference\[f\] times what is stored, in `f64`.
@@ -34,8 +36,14 @@ pub(super) struct SumBuffers<T> {
 }
 
 impl Sums {
-    pub(super) fn new(targets: usize, features: usize) -> Self {
-        Sums { reference: vec![f64::NEG_INFINITY; features], sums: numeric::zeros(targets + 1, features) }
+    /// Sums of nothing.
+    ///
+    /// # Errors
+    /// [`Memory`](crate::Error::Memory) if there is none for them.
+    pub(super) fn new(targets: usize, features: usize) -> Result<Self> {
+        check_memory("bytes of sums over points", Self::size(targets.saturating_add(1), features), 1)?;
+        let reference = vec![f64::NEG_INFINITY; features];
+        Ok(Sums { reference, sums: numeric::zeros(targets + 1, features) })
     }
 
     /// Becomes the sums over a run of points, from their features, which are overwritten, and their targets, n × t; these

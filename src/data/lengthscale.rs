@@ -14,9 +14,9 @@ use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 
 /// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j of at most
-/// `subsample` of the rows of `points`, n × d.
+/// `subsample` of the rows of `points`, n × d, and of at most 8192.
 ///
-/// Rows are drawn without replacement; if there are at most `subsample`, all are used and `rng` is not. With 1000
+/// Rows are drawn without replacement; if there are at most as many as may be taken, all are used and `rng` is not. With 1000
 /// normal points the standard deviation of the result is 2.5 % in one dimension and 0.6 % in ten. For an even number of
 /// distances the two middle ones are averaged.
 ///
@@ -27,7 +27,8 @@ use crate::kernel::Lengthscale;
 /// If the median is 0 because many points coincide, the median of the non-zero distances is returned. Distances below
 /// about 1e-162 count as 0, since their squares underflow.
 ///
-/// Cost O(nd + k²d) time and O(k²) memory for k = min(n, `subsample`).
+/// Cost O(nd + k²d) time and O(k²) memory for k = min(n, `subsample`, 8192): the distances of the 34 million pairs of 8192
+/// points take 268 MB.
 ///
 /// ```
 /// use ndarray::arr2;
@@ -54,6 +55,7 @@ where
     if let Some(row) = points.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
         return Err(Error::NotFinite { what: "the points", row });
     }
+    let subsample = subsample.min(MOST);
     let mut squares = if points.nrows() <= subsample {
         squared_distances(points.view())
     } else {
@@ -64,7 +66,7 @@ where
         squares.retain(|square| *square > 0.0);
         median = root_median(&mut squares);
     }
-    let domain = "positive, but all points are equal";
+    let domain = "positive: at least two points must differ";
     checked(median.ok_or(Error::Parameter { name: "the median distance", value: 0.0, domain })?)
 }
 
@@ -87,11 +89,14 @@ where
 pub fn scale(statistics: &Statistics) -> Result<f64> {
     let variance = statistics.overall_variance()?;
     if variance == 0.0 {
-        let domain = "positive, but all coordinates of all points are equal";
+        let domain = "positive: at least two coordinates must differ";
         return Err(Error::Parameter { name: "the variance", value: variance, domain });
     }
     checked((0.5 * statistics.dim() as f64 * variance).sqrt())
 }
+
+/// The largest number of points of which all pairs are taken.
+const MOST: usize = 8192;
 
 /// Rejects fewer than two points.
 fn check_pairs(name: &'static str, count: usize) -> Result<()> {
@@ -120,14 +125,14 @@ fn choose<R: Rng + ?Sized>(n: usize, k: usize, rng: &mut R) -> Vec<usize> {
 
 /// ‖xᵢ − xⱼ‖² for all i < j.
 fn squared_distances<T: Real>(points: ArrayView2<'_, T>) -> Vec<f64> {
-    let points = points.mapv(|v| v.widen());
-    let of_row = |i: usize| {
-        let x = points.row(i);
+    let (points, n) = (points.mapv(|v| v.widen()), points.nrows());
+    let mut squares = Vec::with_capacity(n * n.saturating_sub(1) / 2);
+    for (i, x) in points.rows().into_iter().enumerate() {
         let square =
-            move |y: ndarray::ArrayView1<'_, f64>| x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum();
-        points.rows().into_iter().skip(i + 1).map(square).collect::<Vec<f64>>()
-    };
-    (0..points.nrows()).flat_map(of_row).collect()
+            |y: ndarray::ArrayView1<'_, f64>| x.iter().zip(y).map(|(x, y)| (x - y).powi(2)).sum::<f64>();
+        squares.extend(points.rows().into_iter().skip(i + 1).map(square));
+    }
+    squares
 }
 
 /// The median of the square roots; `None` if there are none.

@@ -5,6 +5,7 @@ use rand::Rng;
 
 use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
+use super::shape::check_memory;
 use super::structured::Rotated;
 use crate::error::Result;
 use crate::kernel::{Radii, Radius};
@@ -49,6 +50,7 @@ impl<C: Coupling> Coupling for Antithetic<C> {
         let sign = |j: usize| if j.is_multiple_of(2) { 1.0 } else { -1.0 };
         Ok(match self.0.draw_block(d, size.div_ceil(2), radii, rng)? {
             Rows::Dense(half) => {
+                check_memory(d, size)?;
                 Rows::Dense(Array2::from_shape_fn((size, d), |(j, k)| sign(j) * half[[j / 2, k]]))
             }
             Rows::Structured { padded, block } => {

@@ -5,10 +5,11 @@ use rand::Rng;
 
 use super::coupling::{Coupling, Rows};
 use super::frequencies::FrequencyForm;
-use super::shape::{check_shape, too_many};
+use super::shape::{check_memory, check_shape, too_many};
 use super::structured::Structured;
 use crate::error::{Error, Result, check_size};
 use crate::kernel::{Radii, Radius};
+use crate::memory;
 use crate::theory::Law;
 
 /// The law of `m` rows in ℝᵈ whose radii have this law: known before anything is drawn.
@@ -30,13 +31,28 @@ pub(super) fn draw_rows(
 ) -> Result<FrequencyForm> {
     check_shape(d, m)?;
     let capacity = existing(d, coupling)?;
+    // Rows of any form have a radius each.
+    check_memory(1, m)?;
     let (mut blocks, mut start) = (Vec::new(), 0);
     while start < m {
         let size = capacity.min(m - start);
-        push(&mut blocks, coupling.draw_block(d, size, radii, rng)?, m)?;
+        let block = coupling.draw_block(d, size, radii, rng)?;
+        if start == 0 && size < m {
+            check_all(&block, m.div_ceil(size))?;
+        }
+        push(&mut blocks, block, m)?;
         start += size;
     }
     assemble(d, m, blocks)
+}
+
+/// Rejects so many blocks like the first if there is no memory for all of them.
+fn check_all(block: &Rows, count: usize) -> Result<()> {
+    let bytes = match block {
+        Rows::Dense(rows) => rows.len().saturating_mul(size_of::<f64>()),
+        Rows::Structured { block, .. } => size_of::<Rows>() + block.bytes(),
+    };
+    memory::check_memory("blocks of frequencies", count, bytes)
 }
 
 /// The capacity of a block in ℝᵈ, where the coupling exists.
@@ -70,8 +86,9 @@ fn append(matrix: &mut Array2<f64>, block: Array2<f64>, m: usize) -> Result<()> 
         *matrix = block;
         return Ok(());
     }
+    let columns = matrix.ncols();
     let room = matrix.reserve_rows(m.saturating_sub(matrix.nrows()));
-    room.and_then(|()| matrix.append(Axis(0), block.view())).map_err(|_| too_many(m))
+    room.and_then(|()| matrix.append(Axis(0), block.view())).map_err(|_| too_many(columns, m))
 }
 
 fn assemble(d: usize, m: usize, blocks: Vec<Rows>) -> Result<FrequencyForm> {

@@ -110,8 +110,9 @@ pub trait Coupling: std::fmt::Debug + Send + Sync {
     /// [other radii](Coupling::with_radii).
     ///
     /// # Errors
-    /// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or the coupling
-    /// does not exist in dimension `d`.
+    /// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, the coupling does not exist in dimension `d`, or one of its
+    /// options is out of range; [`Memory`](crate::Error::Memory), before anything large is drawn, if all m frequencies do not fit
+    /// in memory.
     fn draw(&self, d: usize, m: usize, source: impl Source) -> Result<Frequencies>
     where
         Self: Sized,

@@ -112,8 +112,9 @@ pub(super) fn generator(seed: u64, kind: &str, description: &impl Identify) -> C
 /// ```
 ///
 /// # Errors
-/// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or the coupling
-/// does not exist in dimension `d`.
+/// [`Parameter`](crate::Error::Parameter) if `d` or `m` is 0, the coupling does not exist in dimension `d`, or one of its
+/// options is out of range; [`Memory`](crate::Error::Memory), before anything large is drawn, if all m frequencies do not fit
+/// in memory.
 pub fn draw<C: Coupling + ?Sized>(
     d: usize,
     m: usize,

@@ -10,6 +10,7 @@ use super::shape::{check_memory, check_shape};
 use super::source::Source;
 use crate::digest::identified;
 use crate::error::{Error, Result};
+use crate::memory;
 
 /// A draw of counts as plain data, which can be stored, compared and repeated.
 ///
@@ -70,8 +71,9 @@ impl DrawCounts {
             let (name, domain) = ("the rate lambda", "positive and at most 1e15");
             Poisson::new(value).map_err(|_| Error::Parameter { name, value, domain })
         };
-        let coordinates = rates.each(self.d).map(of_rate).collect::<Result<Vec<_>>>()?;
         check_memory(self.d, self.m)?;
+        memory::check_memory("laws of coordinates", self.d, size_of::<Poisson<f64>>())?;
+        let coordinates = rates.each(self.d).map(of_rate).collect::<Result<Vec<_>>>()?;
         // Integers from 0 to 2⁵³ in f64, so the conversion is exact.
         Ok(Array2::from_shape_fn((self.m, self.d), |(_, l)| coordinates[l].sample(rng) as u64))
     }
@@ -100,8 +102,8 @@ impl DrawCounts {
 /// ```
 ///
 /// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or a rate is not positive
-/// or exceeds 1e15; [`Shape`](Error::Shape) if the number of rates is not `d`.
+/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, or a rate is not positive or exceeds 1e15;
+/// [`Shape`](Error::Shape) if the number of rates is not `d`; [`Memory`](Error::Memory) if m × d counts do not fit in memory.
 pub fn draw_poisson(d: usize, m: usize, rates: impl Into<Rates>, source: impl Source) -> Result<Counts> {
     DrawCounts::new(d, m, CountLaw::Poisson(rates.into())).of_seed(source.seed())
 }
@@ -120,8 +122,8 @@ pub fn draw_poisson(d: usize, m: usize, rates: impl Into<Rates>, source: impl So
 /// ```
 ///
 /// # Errors
-/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, their product does not fit in memory, or p is not
-/// between 0 and 1, exclusive.
+/// [`Parameter`](Error::Parameter) if `d` or `m` is 0, or p is not between 0 and 1, exclusive;
+/// [`Memory`](Error::Memory) if m × d counts do not fit in memory.
 pub fn draw_geometric(d: usize, m: usize, p: f64, source: impl Source) -> Result<Counts> {
     DrawCounts::new(d, m, CountLaw::Geometric(p)).of_seed(source.seed())
 }

@@ -8,11 +8,12 @@ use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
 use super::radii::draw_radii;
 use super::rotation::{PlaneRotation, Rotation};
-use super::shape::check_shape;
+use super::shape::check_up_to;
 use super::structured::Rotated;
 use crate::digest::identified;
-use crate::error::{Result, check_positive};
+use crate::error::Result;
 use crate::kernel::{Radii, Radius};
+use crate::memory::check_memory;
 use crate::theory::{BlockLaw, Dependence};
 
 /// Givens frequencies, **approximate**: orthogonal frequencies from rounds of random plane rotations. Estimates have a
@@ -56,17 +57,18 @@ use crate::theory::{BlockLaw, Dependence};
 /// # References
 /// Choromanski et al., *Rethinking Attention with Performers*, section 2.4.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "StoredGivens"))]
 #[non_exhaustive]
 pub struct Givens {
-    /// k ≥ 1, the number of rounds of ⌊d/2⌋ rotations each; `None` is 6 ⌈log₂ d⌉.
+    /// k, the number of rounds of ⌊d/2⌋ rotations each, from 1 to 256 ⌈log₂ d⌉; `None` is 6 ⌈log₂ d⌉.
     pub rounds: Option<usize>,
 }
 
 identified! { Givens { rounds } }
 
 impl Givens {
-    /// The same with this number of rounds.
+    /// The same with this number of rounds. Drawing in ℝᵈ is an error if it is 0 or above 256 ⌈log₂ d⌉, forty times as many as
+    /// leave no bias that can be measured.
     pub fn with_rounds(mut self, rounds: usize) -> Self {
         self.rounds = Some(rounds);
         self
@@ -80,10 +82,10 @@ impl Givens {
     /// Draws R in ℝᵈ.
     pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
         let rounds = self.rounds.unwrap_or_else(|| default_rounds(d));
-        check_positive("the number of rounds", rounds)?;
-        // The rotations must fit into memory.
+        check_up_to("the number of rounds", rounds, most_rounds(d), "from 1 to 256 ⌈log₂ d⌉")?;
         let planes = d / 2;
-        check_shape(size_of::<PlaneRotation>(), rounds.saturating_mul(planes))?;
+        check_memory("plane rotations", rounds.saturating_mul(planes), size_of::<PlaneRotation>())?;
+        check_memory("coordinates of a rotation", d, size_of::<usize>())?;
         let mut rotations = Vec::with_capacity(rounds * planes);
         let mut axes: Vec<usize> = (0..d).collect();
         for _ in 0..rounds {
@@ -103,7 +105,17 @@ impl Givens {
 
 /// 6 ⌈log₂ d⌉.
 fn default_rounds(d: usize) -> usize {
-    6 * d.max(1).next_power_of_two().ilog2() as usize
+    6 * ceil_log2(d)
+}
+
+/// The largest number of rounds in ℝᵈ.
+fn most_rounds(d: usize) -> usize {
+    256 * ceil_log2(d)
+}
+
+/// ⌈log₂ d⌉.
+fn ceil_log2(d: usize) -> usize {
+    (usize::BITS - d.saturating_sub(1).leading_zeros()) as usize
 }
 
 impl Coupling for Givens {
@@ -123,5 +135,27 @@ impl Coupling for Givens {
 
     fn recipe(&self) -> Option<AnyCoupling> {
         Some((*self).into())
+    }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+#[serde(rename = "Givens")]
+struct StoredGivens {
+    rounds: Option<usize>,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<StoredGivens> for Givens {
+    type Error = crate::error::Error;
+
+    /// Rejects numbers of rounds that no draw in any dimension accepts.
+    fn try_from(StoredGivens { rounds }: StoredGivens) -> Result<Self> {
+        let domain = "from 1 to 16384, and to 256 ⌈log₂ d⌉ where it is drawn";
+        rounds.map_or(Ok(()), |rounds| {
+            check_up_to("the number of rounds", rounds, most_rounds(usize::MAX), domain)
+        })?;
+        Ok(Givens { rounds })
     }
 }

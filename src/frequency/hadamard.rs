@@ -7,11 +7,12 @@ use super::any_coupling::AnyCoupling;
 use super::coupling::{Coupling, Rows};
 use super::radii::draw_radii;
 use super::rotation::Rotation;
-use super::shape::check_shape;
+use super::shape::check_up_to;
 use super::structured::{Rotated, widest};
 use crate::digest::identified;
-use crate::error::{Result, check_positive};
+use crate::error::Result;
 use crate::kernel::{Radii, Radius};
+use crate::memory::check_memory;
 use crate::theory::{BlockLaw, Dependence};
 
 /// Hadamard frequencies (HD products), **approximate**: orthogonal frequencies that cost O(log d) operations each.
@@ -49,10 +50,14 @@ use crate::theory::{BlockLaw, Dependence};
 /// Yu et al., *Orthogonal Random Features*, section 4; Choromanski et al., *The Unreasonable Effectiveness of
 /// Structured Random Orthogonal Embeddings*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "StoredHadamard")
+)]
 #[non_exhaustive]
 pub struct Hadamard {
-    /// k ≥ 1, the number of rounds.
+    /// k, the number of rounds: from 1 to [`MAX_ROUNDS`](Hadamard::MAX_ROUNDS).
     pub rounds: usize,
 }
 
@@ -65,10 +70,20 @@ impl Default for Hadamard {
 }
 
 impl Hadamard {
-    /// The same with this number of rounds.
+    /// The largest number of rounds. A few are enough: each takes as long as the first, and after three the difference from
+    /// uniform directions is below what a draw shows.
+    pub const MAX_ROUNDS: usize = 64;
+
+    /// The same with this number of rounds. Drawing is an error if it is 0 or above
+    /// [`MAX_ROUNDS`](Hadamard::MAX_ROUNDS).
     pub fn with_rounds(mut self, rounds: usize) -> Self {
         self.rounds = rounds;
         self
+    }
+
+    /// Rejects numbers of rounds that no draw accepts.
+    fn check(&self) -> Result<()> {
+        check_up_to("the number of rounds", self.rounds, Self::MAX_ROUNDS, "from 1 to 64")
     }
 
     /// N for points in ℝᵈ, or 0 if it is too large.
@@ -78,8 +93,12 @@ impl Hadamard {
 
     /// Draws R for points in ℝᵈ, taking 64 flips from each random word.
     pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
-        check_positive("the number of rounds", self.rounds)?;
-        check_shape(Self::padded(d), self.rounds)?;
+        self.check()?;
+        check_memory(
+            "sign flips of a rotation",
+            self.rounds.saturating_mul(Self::padded(d)),
+            size_of::<bool>(),
+        )?;
         let mut word = 0;
         Ok(Rotation::Hadamard(Array2::from_shape_fn((self.rounds, Self::padded(d)), |(_, k)| {
             word = if k % 64 == 0 { rng.next_u64() } else { word >> 1 };
@@ -110,5 +129,23 @@ impl Coupling for Hadamard {
 
     fn recipe(&self) -> Option<AnyCoupling> {
         Some((*self).into())
+    }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+#[serde(rename = "Hadamard")]
+struct StoredHadamard {
+    rounds: usize,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<StoredHadamard> for Hadamard {
+    type Error = crate::error::Error;
+
+    fn try_from(StoredHadamard { rounds }: StoredHadamard) -> Result<Self> {
+        let hadamard = Hadamard { rounds };
+        hadamard.check().map(|()| hadamard)
     }
 }

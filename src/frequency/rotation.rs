@@ -80,6 +80,14 @@ impl Rotation {
         }
     }
 
+    /// The bytes of the factors.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Rotation::Hadamard(flips) => flips.len(),
+            Rotation::Givens(rotations) => size_of_val(&rotations[..]),
+        }
+    }
+
     /// An upper bound on the number of coordinates that the factors change.
     pub(super) fn span(&self) -> usize {
         match self {

@@ -159,7 +159,7 @@ impl Coupling for Simplex {
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         match self.rotation {
-            RotationLaw::Haar => check_memory(d, size)?,
+            RotationLaw::Haar => check_memory(d, self.vertices(size, d))?,
             RotationLaw::Hadamard(hadamard) => {
                 let rotation = |rng: &mut dyn Rng| hadamard.draw_rotation(d, rng);
                 return self.draw_structured((Hadamard::padded(d), size), rotation, radii, rng);

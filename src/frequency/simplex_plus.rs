@@ -8,11 +8,11 @@ use super::coupling::{Coupling, Rows};
 use super::haar::haar_rows;
 use super::radii::{assemble, draw_radii};
 use super::rotation::Rotation;
-use super::shape::check_memory;
+use super::shape::{check_memory, check_up_to};
 use super::simplex::RotationLaw;
 use super::simplex_matrix::vertices;
 use crate::digest::identified;
-use crate::error::{Result, check_positive};
+use crate::error::Result;
 use crate::kernel::{Radii, Radius};
 use crate::theory::{BlockLaw, Dependence};
 
@@ -48,10 +48,14 @@ use crate::theory::{BlockLaw, Dependence};
 /// # References
 /// Reid et al., *Simplex Random Features*, equations 12–17.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Serialize, serde::Deserialize),
+    serde(try_from = "StoredSimplexPlus")
+)]
 #[non_exhaustive]
 pub struct SimplexPlus {
-    /// The number of passes over the rows of a block, at least 1.
+    /// The number of passes over the rows of a block, from 1 to [`MAX_PASSES`](SimplexPlus::MAX_PASSES).
     pub passes: usize,
     /// The law of the rotation Q.
     pub rotation: RotationLaw,
@@ -72,9 +76,18 @@ impl SimplexPlus {
         SimplexPlus { rotation, ..SimplexPlus::default() }
     }
 
-    /// The same with this number of passes.
+    /// The largest number of passes. After a few the sum is as short as it gets.
+    pub const MAX_PASSES: usize = 1000;
+
+    /// The same with this number of passes. Drawing is an error if it is 0 or above
+    /// [`MAX_PASSES`](SimplexPlus::MAX_PASSES).
     pub fn with_passes(self, passes: usize) -> Self {
         SimplexPlus { passes, ..self }
+    }
+
+    /// Rejects numbers of passes that no draw accepts.
+    fn check(&self) -> Result<()> {
+        check_up_to("the number of passes", self.passes, Self::MAX_PASSES, "from 1 to 1000")
     }
 
     /// The rows of a block with these radii.
@@ -105,7 +118,7 @@ impl Coupling for SimplexPlus {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
-        check_positive("the number of passes", self.passes)?;
+        self.check()?;
         check_memory(self.rotation.padded_dim(d), size)?;
         let lengths = draw_radii(radii, self.rotation.padded_dim(d), (size, self.capacity(d)), rng)?;
         self.rows(d, &lengths, rng).map(Rows::Dense)
@@ -150,6 +163,25 @@ fn place(radii: &[f64], passes: usize) -> Array2<f64> {
         }
     }
     directions
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+#[derive(serde::Deserialize)]
+#[serde(rename = "SimplexPlus")]
+struct StoredSimplexPlus {
+    passes: usize,
+    rotation: RotationLaw,
+}
+
+#[cfg(feature = "serde")]
+impl TryFrom<StoredSimplexPlus> for SimplexPlus {
+    type Error = crate::error::Error;
+
+    fn try_from(StoredSimplexPlus { passes, rotation }: StoredSimplexPlus) -> Result<Self> {
+        let coupling = SimplexPlus { passes, rotation };
+        coupling.check().map(|()| coupling)
+    }
 }
 
 #[cfg(test)]

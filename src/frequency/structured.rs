@@ -3,6 +3,8 @@
 //! A block consists of a rotation R of ℝᴺ that is a product of sparse factors, optionally a regular simplex S applied
 //! after it, and a signed radius for each row. N ≥ d is the dimension to which points are padded with zeros.
 
+use std::ops::Range;
+
 use ndarray::{Array1, Array2, ArrayView1, s};
 
 pub(crate) use super::rotation::signs;
@@ -54,6 +56,11 @@ impl Rotated {
             Some(row) => Err(Error::NotFinite { what: "the radii", row }),
             None => Ok(()),
         }
+    }
+
+    /// The bytes of its factors and radii.
+    pub(super) fn bytes(&self) -> usize {
+        self.rotation.bytes() + size_of_val(&self.radii[..])
     }
 
     /// The inner products of the rows with padded points, the columns of `v`, which is overwritten.
@@ -162,16 +169,26 @@ impl Structured {
     /// The rows as an m × d matrix, computed by projecting the unit vectors.
     pub fn to_rows(&self) -> Array2<f64> {
         let mut rows = Array2::zeros((self.count(), self.dim));
-        let mut units = Array2::zeros((self.padded, self.dim));
-        units.diag_mut().fill(1.0);
-        let mut first = 0;
-        for block in &self.blocks {
-            let last = first + block.radii.len();
-            rows.slice_mut(s![first..last, ..]).assign(&block.project(units.clone()));
-            first = last;
+        // A run at a time: all of them would be a matrix of N × d.
+        for columns in runs(self.dim) {
+            let mut units = Array2::zeros((self.padded, columns.len()));
+            units.slice_mut(s![columns.clone(), ..]).diag_mut().fill(1.0);
+            let mut first = 0;
+            for block in &self.blocks {
+                let last = first + block.radii.len();
+                rows.slice_mut(s![first..last, columns.clone()]).assign(&block.project(units.clone()));
+                first = last;
+            }
         }
         rows
     }
+}
+
+/// Runs of coordinates below d. None is a single one, unless d = 1: sums over a matrix of one column are rounded otherwise.
+fn runs(d: usize) -> impl Iterator<Item = Range<usize>> {
+    const RUN: usize = 256;
+    let count = (d / RUN).max(1);
+    (0..count).map(move |k| k * RUN..if k + 1 == count { d } else { (k + 1) * RUN })
 }
 
 /// The stored form, validated again on reading.

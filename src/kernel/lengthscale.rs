@@ -130,7 +130,9 @@ impl Lengthscale {
     pub(crate) fn check_dim(&self, d: usize) -> Result<()> {
         match self {
             Lengthscale::Isotropic(_) => Ok(()),
-            Lengthscale::PerDimension(scales) => check_size("the dimension", scales.len(), d),
+            Lengthscale::PerDimension(scales) => {
+                check_size("the number of lengthscales, one for each dimension,", d, scales.len())
+            }
         }
     }
 }

@@ -36,6 +36,7 @@ use ndarray::{Array2, ArrayRef1, ArrayRef2};
 
 use crate::digest::Identity;
 use crate::error::{Result, check_size};
+use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::{Real, SignedLog};
 
@@ -87,7 +88,8 @@ pub trait Kernel<T: Real>: std::fmt::Debug + Send + Sync {
     /// The matrix of K(xᵢ, yⱼ) for points in rows, n × l. Cost O(n l d).
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if the numbers of columns differ or do not fit.
+    /// [`Shape`](crate::Error::Shape) if the numbers of columns differ or do not fit, [`Memory`](crate::Error::Memory) if there
+    /// is no memory for the result.
     fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         pairwise(self, x, y, |k| T::narrow(k.value()))
     }
@@ -118,6 +120,7 @@ fn pairwise<T: Real, K: Kernel<T> + ?Sized, A>(
 ) -> Result<Array2<A>> {
     check_size("the number of columns of y", x.ncols(), y.ncols())?;
     kernel.check_dim(x.ncols())?;
+    check_memory("rows of a Gram matrix", x.nrows(), y.nrows().saturating_mul(size_of::<A>()))?;
     let (x, y) = (x.as_standard_layout(), y.as_standard_layout());
     Ok(Array2::from_shape_fn((x.nrows(), y.nrows()), |(i, j)| {
         let (x, y) = (x.row(i), y.row(j));

@@ -5,6 +5,7 @@ use rand::Rng;
 use super::{Kernel, Lengthscale, Radii, Radius};
 use crate::digest::{Identity, identified};
 use crate::error::{Error, Result};
+use crate::memory::check_memory;
 use crate::numeric::special::ln_0f1;
 use crate::{Real, SignedLog};
 
@@ -104,6 +105,7 @@ pub struct RootDim;
 
 impl Radii for RootDim {
     fn draw(&self, d: usize, count: usize, _: &mut dyn Rng) -> Result<Vec<f64>> {
+        check_memory("radii", count, size_of::<f64>())?;
         Ok(vec![(d as f64).sqrt(); count])
     }
 

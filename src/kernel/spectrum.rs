@@ -5,6 +5,7 @@ use rand_distr::{ChiSquared, Distribution};
 
 use super::{Cauchy, Chi, RationalQuadratic, RootDim, Smoothness};
 use crate::error::{Error, Result};
+use crate::memory::check_memory;
 use crate::tagged::tagged;
 
 /// The spectral law of a kernel: the law of ω with E cos(ω·δ) = k(δ). By Bochner's theorem every continuous
@@ -61,7 +62,8 @@ pub trait Radii: std::fmt::Debug + Send + Sync {
     /// With padded couplings d is the padded dimension.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if the law does not exist in this dimension.
+    /// [`Parameter`](Error::Parameter) if the law does not exist in this dimension, [`Memory`](Error::Memory) if there is no
+    /// memory for so many radii.
     fn draw(&self, d: usize, count: usize, rng: &mut dyn Rng) -> Result<Vec<f64>>;
 
     /// The law for closed forms; [`Other`](Radius::Other) unless it is a named one. Radii of a named law are drawn by that
@@ -209,5 +211,6 @@ pub(super) fn chi(degrees: f64, count: usize, rng: &mut dyn Rng) -> Result<Vec<f
         value: degrees,
         domain: "at least 1",
     })?;
+    check_memory("radii", count, size_of::<f64>())?;
     Ok((0..count).map(|_| squared.sample(rng).sqrt()).collect())
 }

@@ -245,7 +245,10 @@ impl NormalForm {
                 Projection::new(Frequencies::from_rows(rows)?, 1.0)?
             }
             (_, Omega::Draw(_) | Omega::DrawCounts(_)) => return Err(Error::NotDrawn),
-            (_, Omega::None(_)) => return Err(Error::NoData { what: "a map" }),
+            (_, Omega::None(_)) => {
+                let (name, value) = ("the number of frequencies", 0.0);
+                return Err(Error::Parameter { name, value, domain: "at least 1" });
+            }
         };
         let copies = self.lift.width() * if self.mirrored { 2 } else { 1 };
         let m = projection.count();

@@ -113,7 +113,7 @@ impl Definition for DenseExponential {
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         setting.check_radii(self.name(), |radius| radius == Radius::Chi)?;
-        check_size("the dimension of the frequencies", self.a.len(), setting.omega.dim())
+        check_size("the number of entries of A", setting.omega.dim(), self.a.len())
     }
 
     fn width(&self) -> usize {

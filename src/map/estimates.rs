@@ -11,6 +11,7 @@ use super::pairing::Pairing;
 use super::{Form, Map, Side};
 use crate::engine::{Batch, Scratch, drive, map_pairs};
 use crate::error::{Result, check_size};
+use crate::memory::check_memory;
 use crate::numeric::zeros;
 use crate::{Real, SignedLog};
 
@@ -23,11 +24,13 @@ impl<T: Real> Map<T> {
     /// D counts the features of the parts of a hybrid; more if many entries are recomputed.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns.
+    /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, [`Memory`](crate::Error::Memory) if there is no
+    /// memory for the result.
     pub fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check_points(x.view().into())?;
         self.check_points(y.view().into())?;
         check_addressable(x.nrows(), y.nrows())?;
+        check_memory("rows of a Gram matrix", x.nrows(), y.nrows().saturating_mul(size_of::<T>()))?;
         if let Some(gram) = self.composite().and_then(|composite| composite.gram(x, y)) {
             return gram;
         }
@@ -40,6 +43,8 @@ impl<T: Real> Map<T> {
         let (program, pairing) = Pairing::of(hybrid)?;
         let (width, blocks) = (program.width(), program.blocks());
         check_addressable(x.nrows().max(y.nrows()), width.max(blocks.len()))?;
+        let each = width.saturating_mul(size_of::<T>()) + blocks.len().saturating_mul(size_of::<f64>());
+        check_memory("rows of features", y.nrows(), each)?;
         let (mut values, mut log_scales) =
             (zeros(y.nrows(), width), Array2::zeros((y.nrows(), blocks.len())));
         drive::fill_values(&program, Side::Y, y.view().into(), values.view_mut(), log_scales.view_mut());
@@ -73,7 +78,8 @@ impl<T: Real> Map<T> {
     /// The points are dense. Features are not stored. A row that gets NaN features gives NaN for its pair alone.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, or the numbers of rows differ.
+    /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, or the numbers of rows differ;
+    /// [`Memory`](crate::Error::Memory) if there is no memory for the result.
     ///
     /// # Example
     /// ```
@@ -98,6 +104,7 @@ impl<T: Real> Map<T> {
         self.check_points(x.view().into())?;
         self.check_points(y.view().into())?;
         check_size("the number of rows of y", x.nrows(), y.nrows())?;
+        check_memory("estimates", x.nrows(), size_of::<SignedLog>())?;
         if let Some(estimates) = self.composite().and_then(|composite| composite.estimates(x, y)) {
             return estimates;
         }

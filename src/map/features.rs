@@ -9,6 +9,7 @@ use super::pairing::Pairing;
 use super::{Map, Side};
 use crate::Real;
 use crate::error::{Error, Result};
+use crate::memory::check_memory;
 
 /// Features of n points on one side of a map.
 ///
@@ -122,12 +123,13 @@ impl<T: Real> Features<T> {
     ///
     /// # Errors
     /// [`Pairing`](Error::Pairing) if the features come from different maps, or from the same side of a map
-    /// that is not symmetric.
+    /// that is not symmetric; [`Memory`](Error::Memory) if there is no memory for the result.
     pub fn gram(&self, other: &Features<T>) -> Result<Array2<T>> {
         let sides = self.side != other.side || self.map.facts().symmetric;
         if !self.map.same(&other.map) || !sides {
             return Err(Error::Pairing { left: self.origin(), right: other.origin() });
         }
+        check_memory("rows of a Gram matrix", self.len(), other.len().saturating_mul(size_of::<T>()))?;
         let blocks = Pairing::of_blocks(self.blocks());
         Ok(gram(GramRows::Features(self.rows()), other.rows(), &blocks, |_| None))
     }

@@ -13,6 +13,7 @@ use crate::digest::Identity;
 use crate::engine::{self, Facts, FeatureMap, Form, Plan, PointsView, Program, Scratch, Side, Tile, drive};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
+use crate::memory::check_memory;
 use crate::numeric::zeros;
 use crate::theory::relative_deviation;
 use crate::{Points, Real};
@@ -236,13 +237,15 @@ impl<T: Real> Map<T> {
     /// Features of the rows of `x`. Cost for an exponential map O(n m d).
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` does not have d columns or so many rows that their features cannot be addressed.
+    /// [`Shape`](Error::Shape) if `x` does not have d columns or so many rows that their features cannot be addressed,
+    /// [`Memory`](Error::Memory) if there is no memory for them.
     pub fn features<'a>(&self, side: Side, x: impl Into<Points<'a, T>>) -> Result<Features<T>> {
         self.features_of_points(side, x.into().view())
     }
 
     fn features_of_points(&self, side: Side, x: PointsView<'_, T>) -> Result<Features<T>> {
         self.check_points(x)?;
+        self.check_room(x.nrows(), size_of::<T>())?;
         let mut values = zeros(x.nrows(), self.feature_dim());
         let mut log_scales = Array2::zeros((x.nrows(), self.blocks().len()));
         drive::fill_values(self.program(), side, x, values.view_mut(), log_scales.view_mut());
@@ -271,6 +274,7 @@ impl<T: Real> Map<T> {
         if !self.facts().logarithms {
             return Err(Error::Unsupported { what: "logarithms of features" });
         }
+        self.check_room(x.nrows(), 2 * size_of::<T>())?;
         let shape = (x.nrows(), self.feature_dim());
         let mut features = LogFeatures {
             logarithms: Array2::zeros(shape),
@@ -322,6 +326,7 @@ impl<T: Real> Map<T> {
         self.check_points(x.view().into())?;
         check_size("the number of rows of the cotangents", x.nrows(), cotangents.nrows())?;
         check_size("the number of columns of the cotangents", self.feature_dim(), cotangents.ncols())?;
+        check_memory("rows of gradients", x.nrows(), x.ncols().saturating_mul(size_of::<T>()))?;
         let mut out = Array2::zeros(x.dim());
         if engine::pull_back(self.program(), side, x.view(), cotangents.view(), out.view_mut()) {
             Ok(out)
@@ -334,6 +339,12 @@ impl<T: Real> Map<T> {
         check_size("the number of columns of x", self.input_dim(), x.ncols())?;
         let width = self.feature_dim().max(self.blocks().len()).max(self.input_dim());
         check_addressable(x.nrows(), width)
+    }
+
+    /// Rejects so many rows of features of so many bytes each, with their scales, if there is no memory for them.
+    fn check_room(&self, rows: usize, each: usize) -> Result<()> {
+        let scales = self.blocks().len().saturating_mul(size_of::<f64>());
+        check_memory("rows of features", rows, self.feature_dim().saturating_mul(each).saturating_add(scales))
     }
 
     pub(super) fn check_pair(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<()> {

@@ -196,9 +196,14 @@ fn refusals_are_sentences() {
         let omega = Counts::from_rows(Array2::zeros((1, 2))).unwrap();
         parameter(Geometric::with_p(p).map::<f64>(omega, softmax()).unwrap_err());
     }
-    for (d, m) in [(0, 3), (3, 0), (usize::MAX, 2), (2, usize::MAX)] {
+    for (d, m) in [(0, 3), (3, 0)] {
         parameter(draw_poisson(d, m, 1.0, &mut rng(1)).unwrap_err());
         parameter(draw_geometric(d, m, 0.5, &mut rng(1)).unwrap_err());
+    }
+    let memory = |error: Error| assert!(matches!(error, Error::Memory { .. }), "{error}");
+    for (d, m) in [(usize::MAX, 2), (2, usize::MAX), (1 << 46, 1), (1, 1 << 46)] {
+        memory(draw_poisson(d, m, 1.0, &mut rng(1)).unwrap_err());
+        memory(draw_geometric(d, m, 0.5, &mut rng(1)).unwrap_err());
     }
     parameter(Counts::from_rows(Array2::zeros((0, 3))).unwrap_err());
     parameter(Counts::from_rows(Array2::zeros((3, 0))).unwrap_err());

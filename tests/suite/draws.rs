@@ -450,10 +450,14 @@ fn refusals_are_sentences() {
     assert!(matches!(draw(2, 2, &Nowhere, &mut rng(0)), Err(Error::Parameter { .. })));
     let mut rng = rng(0);
     for coupling in couplings() {
-        for (d, m) in [(0, 3), (3, 0), (usize::MAX, 2), (2, usize::MAX)] {
+        for (d, m) in [(0, 3), (3, 0)] {
             let error = draw(d, m, coupling.as_ref(), &mut rng).unwrap_err();
             assert!(matches!(error, Error::Parameter { .. }), "{error:?}");
             assert!(error.to_string().contains("must be"), "{error}");
+        }
+        for (d, m) in [(usize::MAX, 2), (2, usize::MAX)] {
+            let error = draw(d, m, coupling.as_ref(), &mut rng).unwrap_err();
+            assert!(matches!(error, Error::Memory { .. }), "{error:?}");
         }
     }
     assert!(matches!(Frequencies::from_rows(Array2::zeros((0, 3))), Err(Error::Parameter { .. })));
@@ -469,5 +473,75 @@ fn refusals_are_sentences() {
     for law in laws {
         let refused = Frequencies::from_parts(Array2::zeros((3, 2)), law);
         assert!(matches!(refused, Err(Error::Shape { .. })), "{refused:?}");
+    }
+}
+
+/// The whole draw counts, not its first block: what no machine has memory for is refused before any of it is drawn.
+#[test]
+fn draws_beyond_memory_are_refused() {
+    let memory = |d, m, coupling: &dyn Coupling| {
+        let refused = draw(d, m, coupling, &mut rng(0)).unwrap_err();
+        assert!(matches!(refused, Error::Memory { .. }), "{coupling:?} of {m} in {d}: {refused}");
+    };
+    let hadamard = RotationLaw::Hadamard(Hadamard::default());
+    let givens = RotationLaw::Givens(Givens::default());
+    let fast = [SimplexPlus::on(hadamard), SimplexPlus::on(givens)];
+    for coupling in couplings().iter().chain(&couplings_from_two_dimensions()).chain(&approximate_couplings())
+    {
+        for (d, m) in [(3, 1 << 46), (64, 1 << 50)] {
+            memory(d, m, coupling.as_ref());
+        }
+    }
+    for coupling in &fast {
+        memory(3, 1 << 46, coupling);
+    }
+    memory(1, 1 << 46, &Orthogonal);
+    memory(1, 1 << 46, &Antithetic(Orthogonal));
+    // One row of a huge block: a rotation of its dimension, a whole simplex, a sieve of primes.
+    let truncated = Simplex::default().with_partial(Partial::Truncated);
+    let one: [&dyn Coupling; 8] = [
+        &Hadamard::default(),
+        &Givens::default(),
+        &Simplex::on(hadamard),
+        &Simplex::on(givens),
+        &fast[0],
+        &fast[1],
+        &Halton,
+        &Orthogonal,
+    ];
+    for coupling in one {
+        memory(1 << 46, 1, coupling);
+    }
+    memory(1 << 24, 1, &truncated);
+    for radii in [&Chi as &dyn Radii, &RootDim, &Smoothness::Half] {
+        assert!(matches!(radii.draw(4, 1 << 48, &mut rng(0)), Err(Error::Memory { .. })), "{radii:?}");
+    }
+}
+
+/// Passes and rounds of which nobody has a use would never end.
+#[test]
+fn passes_and_rounds_are_limited() {
+    let parameter = |coupling: &dyn Coupling| {
+        let refused = draw(4, 4, coupling, &mut rng(0)).unwrap_err();
+        assert!(matches!(refused, Error::Parameter { .. }), "{coupling:?}: {refused}");
+    };
+    for many in [1001, 1 << 40, usize::MAX] {
+        let (hadamard, givens) = (Hadamard::default().with_rounds(many), Givens::default().with_rounds(many));
+        parameter(&SimplexPlus::default().with_passes(many));
+        parameter(&hadamard);
+        parameter(&givens);
+        for rotation in [RotationLaw::Hadamard(hadamard), RotationLaw::Givens(givens)] {
+            parameter(&Simplex::on(rotation));
+            parameter(&SimplexPlus::on(rotation));
+        }
+    }
+    parameter(&Hadamard::default().with_rounds(65));
+    parameter(&Givens::default().with_rounds(513));
+    for coupling in [
+        &SimplexPlus::default().with_passes(1000) as &dyn Coupling,
+        &Hadamard::default().with_rounds(64),
+        &Givens::default().with_rounds(512),
+    ] {
+        assert_eq!(draw(4, 4, coupling, &mut rng(0)).unwrap().count(), 4);
     }
 }

@@ -9,7 +9,7 @@ use random_features::frequency::{
     Antithetic, AnyCoupling, CountLaw, Counts, Coupling, Draw, DrawCounts, Frequencies, Hadamard, Halton,
     Independent, Orthogonal, Simplex, SimplexPlus, Sobol, draw, draw_geometric,
 };
-use random_features::kernel::{Activation, Gaussian, Radius, Softmax};
+use random_features::kernel::{Activation, Gaussian, Kernel, Radius, Softmax};
 use random_features::map::{Facts, FeatureMap, Form, PlainRecipe, Target, Tile, Transform};
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
@@ -432,4 +432,27 @@ fn lengthscales_are_any_numbers() {
     assert_eq!(Positive.gaussian::<f64>(omega(), 2f32).unwrap().identity(), two);
     assert_eq!(Positive.gaussian::<f64>(omega(), 2usize).unwrap().identity(), two);
     assert!(Positive.gaussian::<f64>(omega(), 0).is_err() && Positive.gaussian::<f64>(omega(), -1).is_err());
+}
+
+/// Rows of a view that repeats one row: results of more numbers than any machine has memory for.
+#[test]
+fn results_beyond_memory_are_refused() {
+    let memory = |refused: Error| assert!(matches!(refused, Error::Memory { .. }), "{refused}");
+    let map = Trigonometric.gaussian::<f64>(frequencies(2, 4, &Independent, 1), 1.0).unwrap();
+    let positive = Positive.gaussian::<f64>(frequencies(2, 4, &Independent, 1), 1.0).unwrap();
+    let halves = || Coefficient::constant(0.5).unwrap();
+    let hybrid = Hybrid::sum(vec![(halves(), map.clone())], positive.clone()).unwrap();
+    let row = arr1(&[0.3, -0.2]);
+    let rows = |n: usize| row.broadcast((n, 2)).unwrap();
+    for n in [1 << 45, 1 << 55] {
+        memory(map.features(Side::X, rows(n)).unwrap_err());
+        memory(positive.log_features(Side::Y, rows(n)).unwrap_err());
+        memory(map.estimate_rows(&rows(n), &rows(n)).unwrap_err());
+    }
+    let few = rows(10_000_000);
+    for map in [&map, &positive, &hybrid] {
+        memory(map.gram(&few, &few).unwrap_err());
+    }
+    memory(Gaussian::default().gram(&few, &few).unwrap_err());
+    memory(Gaussian::default().log_gram(&few, &few).unwrap_err());
 }

@@ -19,6 +19,7 @@ mod guards;
 mod hybrid;
 mod identity;
 mod kernels;
+mod lengthscale;
 mod maps;
 mod metrics;
 mod moments;

@@ -3,6 +3,7 @@
 use crate::common;
 use ndarray::{Array1, Array2, Axis, arr1, arr2, s};
 use random_features::Error;
+use random_features::data::Statistics;
 use random_features::data::shaping::{Moments, PairMoments};
 
 fn points(n: usize, d: usize) -> Array2<f64> {
@@ -188,5 +189,16 @@ fn moments_are_stored_to_the_bit() {
         let error = resealed::<Moments>(value.clone()).unwrap_err();
         assert!(!error.contains("checksum"), "{name}: {error}");
         value["data"][name] = right;
+    }
+}
+
+/// Of more dimensions than any machine has memory for.
+#[test]
+fn dimensions_beyond_memory_are_refused() {
+    for d in [1 << 44, 1 << 60, usize::MAX] {
+        assert!(matches!(Statistics::new(d), Err(Error::Memory { .. })), "{d}");
+    }
+    for d in [1 << 24, 1 << 40, usize::MAX] {
+        assert!(matches!(Moments::new(d), Err(Error::Memory { .. })), "{d}");
     }
 }

@@ -231,3 +231,20 @@ fn many_small_updates_are_one_large_one() {
     let queries = x.slice(s![..5, ..]);
     assert_eq!(single.predict(queries).unwrap(), whole.predict(queries).unwrap());
 }
+
+/// More targets, or predictions, than any machine has memory for.
+#[test]
+fn sums_beyond_memory_are_refused() {
+    let map = Name::Positive.make::<f64>(frequencies(2, 20, &Independent, 1), softmax());
+    let refused = Smoother::new(map.clone(), 1 << 44).unwrap_err();
+    assert!(matches!(refused, Error::Memory { .. }), "{refused}");
+    let (x, y) = (points::<f64>(5, 2, 1.0), points::<f64>(5, 40, 1.0));
+    let row = x.row(0);
+    let many = row.broadcast((1 << 46, 2)).unwrap();
+    let mut smoother = Smoother::new(map, 40).unwrap();
+    smoother.update(&x, &y).unwrap();
+    assert!(matches!(smoother.predict(many), Err(Error::Memory { .. })));
+    let mut exact = ExactSmoother::new(Gaussian::default(), 2, 40).unwrap();
+    exact.update(&x, &y).unwrap();
+    assert!(matches!(exact.predict(many), Err(Error::Memory { .. })));
+}

@@ -258,6 +258,24 @@ fn couplings_survive() {
     survives(Givens::default().with_rounds(7));
     survives(Halton);
     survives(Sobol);
+    // With options that no draw accepts it is not read.
+    let refused = |stored: &str, word: &str| {
+        for error in [from_str::<Hadamard>(stored).err(), from_str::<Givens>(stored).err()] {
+            assert!(error.unwrap().to_string().contains(word), "{stored}");
+        }
+    };
+    refused(r#"{"rounds": 1099511627776}"#, "the number of rounds");
+    refused(r#"{"rounds": 0}"#, "the number of rounds");
+    for (passes, read) in [(0, false), (1000, true), (1001, false)] {
+        let mut stored = to_value(SimplexPlus::default()).unwrap();
+        stored["passes"] = passes.into();
+        assert_eq!(from_value::<SimplexPlus>(stored).is_ok(), read, "{passes} passes");
+    }
+    let mut recipe = to_value(Draw::new(4, 4, Hadamard::default())).unwrap();
+    assert!(from_value::<Draw>(recipe.clone()).is_ok());
+    let text = recipe.to_string().replace("\"rounds\":3", "\"rounds\":4000000000");
+    recipe = from_str(&text).unwrap();
+    assert!(from_value::<Draw>(recipe).unwrap_err().to_string().contains("the number of rounds"));
 }
 
 #[test]

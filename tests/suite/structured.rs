@@ -511,3 +511,18 @@ fn approximate_laws_are_marked() {
     }
     assert!(!Law::unknown(3).is_approximate() && !Law::unknown(0).is_approximate());
 }
+
+/// Written out in runs of coordinates: across their ends too, each column is the product with its unit vector.
+#[test]
+fn rows_of_many_dimensions_are_products_with_unit_vectors() {
+    let fast = [RotationLaw::Hadamard(Hadamard::default()), RotationLaw::Givens(Givens::default())];
+    for (coupling, d) in fast.into_iter().flat_map(|law| [511, 513, 800].map(|d| (Simplex::on(law), d))) {
+        let omega = draw(d, 600, &coupling, &mut rng(3)).unwrap();
+        let (rows, structured) = (omega.rows(), omega.structured().unwrap());
+        for k in [0, 1, 255, 256, 257, 510, d - 2, d - 1] {
+            let unit = Array1::from_shape_fn(d, |l| f64::from(u8::from(l == k)));
+            let column = structured.project(unit.view()).unwrap();
+            assert!((&column - &rows.column(k)).iter().all(|e| e.abs() < 1e-12), "{coupling:?}: {k} of {d}");
+        }
+    }
+}

@@ -98,10 +98,10 @@ impl<T: Real> Head<T> {
         Head { length: 0, before: state.clone(), last: state, pending: Pending::default(), ready: None }
     }
 
-    /// The numbers that a head keeps, in 64 bits each; `None` if these are too many to be counted.
-    pub fn numbers(features: usize, targets: usize) -> Option<usize> {
-        let of_state = State::<T>::lanes(targets)?.checked_add(2)?.checked_mul(features)?;
-        of_state.checked_mul(2)
+    /// The bytes of the sums that a head keeps; the largest number if these are too many to be counted.
+    pub fn bytes(features: usize, targets: usize) -> usize {
+        let of_feature = State::<T>::lanes(targets).saturating_add(2);
+        of_feature.saturating_mul(features).saturating_mul(2 * size_of::<f64>())
     }
 
     /// The number of tokens so far.

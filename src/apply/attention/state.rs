@@ -102,8 +102,7 @@ impl LogRow {
 impl<T: Real> State<T> {
     /// Nothing seen.
     pub fn new(features: usize, targets: usize) -> Self {
-        let lanes = Self::lanes(targets).unwrap_or(usize::MAX);
-        let sums = vec![0.0; lanes * features];
+        let sums = vec![0.0; Self::lanes(targets) * features];
         let (reference, weights) = (vec![f64::NEG_INFINITY; features], vec![0.0; features]);
         State {
             targets,
@@ -119,8 +118,8 @@ impl<T: Real> State<T> {
     }
 
     /// Sums of a feature: one for each target, in whole panels.
-    pub fn lanes(targets: usize) -> Option<usize> {
-        targets.checked_next_multiple_of(panel_width::<T>())
+    pub fn lanes(targets: usize) -> usize {
+        targets.div_ceil(panel_width::<T>()).saturating_mul(panel_width::<T>())
     }
 
     /// Forgets everything.
@@ -134,7 +133,7 @@ impl<T: Real> State<T> {
     /// Whether the sizes are those of so many features and targets, and references and flags are consistent.
     #[cfg(feature = "serde")]
     pub fn fits(&self, features: usize, targets: usize) -> bool {
-        let sums = Self::lanes(targets).and_then(|lanes| lanes.checked_mul(features));
+        let sums = Self::lanes(targets).checked_mul(features);
         let level = |r: &f64| *r < f64::INFINITY;
         self.targets == targets
             && self.reference.len() == features

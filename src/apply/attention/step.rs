@@ -11,8 +11,9 @@ use super::heads::check_multiple;
 use super::tokens::Element;
 use super::{Attention, check_shape};
 use crate::Real;
-use crate::error::{Error, Result, check_positive, check_room, check_size};
+use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
+use crate::memory::check_memory;
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
 /// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are up to rounding.
@@ -86,9 +87,8 @@ impl<T: Real> Attention<T> {
             check_size("the number of heads of the keys", self.maps.len(), heads)?;
         }
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let numbers =
-            Head::<T>::numbers(width, d_v).and_then(|own| own.checked_mul(batch)?.checked_mul(heads));
-        check_room("heads of a causal state", batch.saturating_mul(heads), numbers)?;
+        let bytes = Head::<T>::bytes(width, d_v).saturating_add(size_of::<Head<T>>());
+        check_memory("heads of a causal state", batch.saturating_mul(heads), bytes)?;
         let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
         let all = (0..batch * heads).map(head).collect();
         Ok(CausalState {

@@ -11,7 +11,7 @@ use crate::numeric;
 use crate::{Points, Real};
 
 /// A ridge classifier: a regression for each class against all others; the class is the largest prediction. Probabilities
-/// are calibrated on held-out points. Approximate: the kernel is the map's estimate.
+/// are calibrated on held-out points; the class may not be the most probable one. Approximate: the kernel is the map's estimate.
 ///
 /// # Definition
 /// With the predictions ŷ of a regression of indicators
@@ -55,7 +55,11 @@ impl<T: Real> RidgeClassifier<T> {
     }
 
     /// The same with probabilities calibrated on held-out points, n × d, which the model has not been fitted to, and their
-    /// labels. The slope a is at least 0, which keeps the order of the classes.
+    /// labels.
+    ///
+    /// The slope a is at least 0, which keeps the order of points for each pair of classes: where ŷ_c − ŷ_k is larger, p_c / p_k
+    /// is not smaller. The order of the classes at a point is not kept, since offsets differ: the most probable class may be
+    /// another than the one with the largest prediction, which [`classify`](RidgeClassifier::classify) names.
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without points, [`Shape`](Error::Shape) if a size does not fit,
@@ -82,7 +86,8 @@ impl<T: Real> RidgeClassifier<T> {
         self.model.standardisation()
     }
 
-    /// The class of each row of `x`: the largest prediction, the first of equal ones, with or without calibration.
+    /// The class of each row of `x`: the largest prediction, the first of equal ones, with or without calibration. Where the
+    /// most probable class is wanted, it is the largest of [`probabilities`](RidgeClassifier::probabilities).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) if a row is not finite.

@@ -7,6 +7,7 @@ use super::normal::check_lambda;
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::{Backend, Scalar};
+use crate::memory::check_memory;
 
 /// Kernel ridge regression from the Gram matrix of the training points: the reference with an exact kernel, and the way
 /// for maps whose two sides differ.
@@ -57,6 +58,8 @@ impl<T: Scalar> KernelRidge<T> {
         check_positive("the number of targets", targets.ncols())?;
         check_size("the number of columns of the Gram matrix", gram.nrows(), gram.ncols())?;
         check_size("the number of rows of targets", gram.nrows(), targets.nrows())?;
+        let columns = gram.ncols().saturating_add(targets.ncols());
+        check_memory("rows of equations", gram.nrows(), columns.saturating_mul(size_of::<T>()))?;
         check_finite("the Gram matrix", gram)?;
         check_finite("the targets", targets)?;
         let n = gram.nrows();

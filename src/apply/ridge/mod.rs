@@ -18,6 +18,8 @@ mod kernel_ridge;
 mod normal;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod spectrum;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod training;
 
 #[cfg(feature = "serde")]
 mod stored;

@@ -7,6 +7,7 @@ use super::{Ridge, RidgeSpectrum, RidgeStatistics};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::linalg::Backend;
+use crate::memory::check_memory;
 
 /// (A + λI) β = c, with A and c centred if there is an intercept.
 #[derive(Clone, Debug)]
@@ -53,7 +54,7 @@ impl<T: Real> RidgeStatistics<T> {
         let largest = normal.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         normal.a.diag_mut().mapv_inplace(|v| v + lambda);
         let singular = || Error::Singular { lambda, least: normal.least() };
-        let rank = self.count().saturating_sub(u64::from(self.intercept));
+        let rank = self.present.saturating_sub(u64::from(self.intercept));
         if lambda <= normal.noise && rank < self.map.feature_dim() as u64 {
             return Err(singular());
         }
@@ -101,6 +102,11 @@ impl<T: Real> RidgeStatistics<T> {
         if weight <= 0.0 {
             return Err(Error::NoData { what: "a ridge regression" });
         }
+        check_memory(
+            "rows of the normal equations",
+            width,
+            width.saturating_add(targets).saturating_mul(size_of::<f64>()),
+        )?;
         let mean_features = Array1::from_shape_fn(width, |f| ones.at(0, f) / weight);
         let mean_targets = Array1::from_shape_fn(targets, |j| moment(j) / weight);
         let mut normal = Normal {

@@ -7,6 +7,7 @@ use super::super::check_training;
 use super::chunk::{FeatureBuffers, FeatureSource};
 use super::normal::{Normal, check_lambda};
 use super::statistics::check_weights;
+use super::training::Training;
 use super::{Ridge, RidgeStatistics, Standardisation};
 use crate::engine::FeatureRow;
 use crate::error::{Error, Result};
@@ -52,8 +53,7 @@ pub struct RidgeSpectrum<T: Real> {
     map: Map<T>,
     inputs: Option<Standardisation>,
     intercept: bool,
-    /// The number of rows.
-    count: f64,
+    training: Training,
     normal: Normal,
     /// s, ascending.
     values: Array1<f64>,
@@ -67,11 +67,21 @@ pub struct RidgeSpectrum<T: Real> {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum Criterion<'a, T: Real> {
-    /// Σ w (y − ŷ)² / Σ w divided by (1 − f/n)², with the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f: leave-one-out
-    /// with every leverage replaced by their mean. Approximate; needs no data.
+    /// Σ w (y − ŷ)² / n divided by (1 − f/n)² with n = Σ w and the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f:
+    /// leave-one-out with every leverage replaced by their mean. Approximate; needs no data.
+    ///
+    /// n is the number of rows if weights are how often a row counts: a row of weight 2 is the row twice, and one of weight 0
+    /// is not there. Weights that are something else, such as inverse variances, must be scaled so that Σ w is the number of
+    /// rows, or λ is chosen for another number of them.
     GeneralisedCrossValidation,
     /// The error at each training point of the regression on all others, computed exactly in a second pass over the training
-    /// data.
+    /// data: Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row.
+    ///
+    /// A row is left out with all of its weight. Of one of weight 2 no copy stays in the regression, unlike of one that was
+    /// given twice; one of weight 0 adds no error.
+    ///
+    /// The sample must be the training data, in any order. What the statistics know of these is compared: the number of rows,
+    /// Σ w, and Σ w y and Σ w y² of each target, to a relative difference of 10⁻⁹. The points are not.
     LeaveOneOut(Sample<'a, T>),
     /// The error on points that were held out.
     HeldOut(Sample<'a, T>),
@@ -108,7 +118,7 @@ impl<T: Real> RidgeSpectrum<T> {
             map: statistics.map.clone(),
             inputs: statistics.inputs.clone(),
             intercept: statistics.intercept,
-            count: statistics.count() as f64,
+            training: statistics.training(),
             normal: Normal { a: Array2::zeros((0, 0)), ..normal },
             values: eigen.values.mapv(|s| s.max(0.0)),
             vectors: eigen.vectors,
@@ -159,15 +169,23 @@ impl<T: Real> RidgeSpectrum<T> {
     ///
     /// # Errors
     /// As [`model`](RidgeSpectrum::model); [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
-    /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit.
+    /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit; for leave-one-out
+    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if they are not the training data.
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
         match criterion {
             Criterion::GeneralisedCrossValidation => {
                 lambdas.iter().map(|lambda| self.generalised(*lambda)).collect()
             }
-            Criterion::LeaveOneOut(sample) => self.errors_at(sample, lambdas, true),
-            Criterion::HeldOut(sample) => self.errors_at(sample, lambdas, false),
+            Criterion::LeaveOneOut(sample) => {
+                self.check_sample(sample)?;
+                self.training.check(sample)?;
+                self.errors_at(sample, lambdas, true)
+            }
+            Criterion::HeldOut(sample) => {
+                self.check_sample(sample)?;
+                self.errors_at(sample, lambdas, false)
+            }
         }
     }
 
@@ -192,15 +210,19 @@ impl<T: Real> RidgeSpectrum<T> {
             let explained: f64 = row.iter().map(|c| c * c).sum();
             residuals -= explained * (s + 2.0 * lambda) / (s + lambda).powi(2);
         }
-        let left = (1.0 - self.degrees_of_freedom(lambda)? / self.count).max(0.0);
+        let left = (1.0 - self.degrees_of_freedom(lambda)? / self.normal.weight).max(0.0);
         // 0/0: where as many degrees of freedom as rows fit the targets exactly, nothing is known about other points.
         let error = residuals.max(0.0) / self.normal.weight / (left * left);
         Ok(if error.is_nan() { f64::INFINITY } else { error })
     }
 
-    fn errors_at(&self, sample: &Sample<'_, T>, lambdas: &[f64], left_out: bool) -> Result<Vec<f64>> {
+    fn check_sample(&self, sample: &Sample<'_, T>) -> Result<()> {
         check_training(sample.x.view(), self.map.input_dim(), sample.targets, self.rotated.ncols())?;
-        check_weights(sample.weights, sample.x.nrows())?;
+        check_weights(sample.weights, sample.x.nrows())
+    }
+
+    /// The errors at points that have been checked.
+    fn errors_at(&self, sample: &Sample<'_, T>, lambdas: &[f64], left_out: bool) -> Result<Vec<f64>> {
         let total: f64 = sample.weights.map_or(sample.x.nrows() as f64, |weights| weights.sum());
         if total <= 0.0 {
             return Err(Error::NoData { what: "a choice of λ" });

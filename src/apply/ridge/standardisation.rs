@@ -5,6 +5,7 @@ use ndarray::{Array2, ArrayRef2, ArrayView2, Axis};
 use super::super::check_finite;
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::memory::check_memory;
 
 /// x ↦ (x − centre) / scale in each coordinate, applied to points before a map sees them.
 ///
@@ -90,9 +91,11 @@ impl Standardisation {
     /// The standardised points, n × d.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` has another number of columns.
+    /// [`Shape`](Error::Shape) if `x` has another number of columns, [`Memory`](Error::Memory) if there is no memory for the
+    /// result.
     pub fn apply<T: Real>(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
         check_size("the number of columns of x", self.centre.len(), x.ncols())?;
+        check_memory("rows of standardised points", x.nrows(), x.ncols().saturating_mul(size_of::<T>()))?;
         let mut out = Array2::zeros((0, 0));
         self.write(x.view(), &mut out);
         Ok(out)

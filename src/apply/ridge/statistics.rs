@@ -6,13 +6,14 @@ use ndarray::{ArrayRef1, ArrayRef2};
 
 use super::super::{check_targets, check_training, one_hot};
 use super::Standardisation;
-use super::chunk::{self, BLOCK, ChunkPools, Data, FeatureChunk, FeatureSource, cuts};
+use super::chunk::{self, BLOCK, ChunkPools, Data, FeatureChunk, FeatureSource, RUN, cuts};
 use super::rows::RowRanges;
 use super::sums::NormalSums;
 use super::totals::{MOST, TooLarge};
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
+use crate::memory::check_memory;
 use crate::{Points, Real};
 
 /// The sums over training points that determine a ridge regression: updated in batches, and mergeable. Approximate: the
@@ -78,6 +79,8 @@ pub struct RidgeStatistics<T: Real> {
     pub(super) intercept: bool,
     pub(super) sums: NormalSums,
     pub(super) rows: RowRanges,
+    /// The number of rows of positive weight: the rank is at most that.
+    pub(super) present: u64,
     /// The number of the first row of the next update.
     pub(super) next: u64,
 }
@@ -92,11 +95,13 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if the map is not symmetric: the sums would belong to another kernel than
     /// the one that its two sides estimate ([`KernelRidge`](super::KernelRidge) takes a Gram matrix instead);
-    /// [`Parameter`](Error::Parameter) if `targets` is 0 or the sums are too large to be addressed.
+    /// [`Parameter`](Error::Parameter) if `targets` is 0 or the sums are too large to be addressed,
+    /// [`Memory`](Error::Memory) if there is no memory for them.
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         Self::check(&map, targets)?;
-        let sums = NormalSums::new::<T>(targets, map.feature_dim());
-        Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows: RowRanges::default(), next: 0 })
+        let sums = NormalSums::new::<T>(targets, map.feature_dim())?;
+        let rows = RowRanges::default();
+        Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows, present: 0, next: 0 })
     }
 
     /// The errors of [`new`](RidgeStatistics::new).
@@ -122,11 +127,17 @@ impl<T: Real> RidgeStatistics<T> {
     /// The same with inputs that are centred and scaled before the map is applied.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if it is for points of another dimension, [`Merge`](Error::Merge) if rows have been added already.
+    /// [`Shape`](Error::Shape) if it is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
+    /// added already.
     pub fn standardised(mut self, inputs: Standardisation) -> Result<Self> {
         check_size("the dimension of the standardisation", self.map.input_dim(), inputs.centre().len())?;
         if self.count() > 0 {
-            return Err(Error::Merge { reason: "rows before this were not standardised" });
+            let (name, value) = ("the number of rows before a standardisation", self.count() as f64);
+            return Err(Error::Parameter {
+                name,
+                value,
+                domain: "0, because all rows are standardised alike",
+            });
         }
         self.inputs = Some(inputs);
         Ok(self)
@@ -177,13 +188,15 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite or a point
-    /// has no finite features, [`Row`](Error::Row) if a row is counted already, [`Parameter`](Error::Parameter) if a
-    /// sum would exceed 1e288, or after 16 million updates. The statistics are unchanged then.
+    /// has no finite features, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more,
+    /// [`Parameter`](Error::Parameter) if a sum would exceed 1e288, or after 16 million updates, [`Memory`](Error::Memory) if
+    /// there is no memory for the features of a chunk. The statistics are unchanged then.
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
         self.take_in(x.into().view(), targets, None)
     }
 
-    /// As [`update`](RidgeStatistics::update), with a weight for each row: how often the row counts.
+    /// As [`update`](RidgeStatistics::update), with a weight for each row: how often the row counts. The regression is that of
+    /// a row of weight 2 given twice, and of one of weight 0 not given; [`count`](RidgeStatistics::count) counts either once.
     ///
     /// # Errors
     /// As [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) if a weight is negative or not finite.
@@ -212,9 +225,10 @@ impl<T: Real> RidgeStatistics<T> {
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        let range = self.next..self.next.saturating_add(x.nrows() as u64);
+        let range = numbers(self.next, x.nrows())?;
         let rows = self.rows.with(&RowRanges::from(range.clone()))?;
         self.add(x, targets, weights, range.start, 1.0)?;
+        self.present = self.present.saturating_add(present(weights, x.nrows()));
         (self.rows, self.next) = (rows, range.end);
         Ok(())
     }
@@ -242,8 +256,9 @@ impl<T: Real> RidgeStatistics<T> {
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        let rows = self.rows.without(first..first.saturating_add(x.nrows() as u64))?;
+        let rows = self.rows.without(numbers(first, x.nrows())?)?;
         self.add(x, targets, weights, first, -1.0)?;
+        self.present = self.present.saturating_sub(present(weights, x.nrows()));
         self.rows = rows;
         Ok(())
     }
@@ -253,7 +268,8 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if maps, standardisations, intercepts or numbers of targets differ,
-    /// [`Row`](Error::Row) if a row is in both, [`Parameter`](Error::Parameter) if there were more than 16 million updates.
+    /// [`Row`](Error::Row) if a row is in both, [`Parameter`](Error::Parameter) if there were more than 16 million updates,
+    /// [`Memory`](Error::Memory) if there is no memory for a copy of the other sums.
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         let differ = [
             (!self.map.same(&other.map), "their maps differ"),
@@ -266,7 +282,9 @@ impl<T: Real> RidgeStatistics<T> {
         }
         let rows = self.rows.with(&other.rows)?;
         check_parts(self.sums.parts.saturating_add(other.sums.parts))?;
+        NormalSums::check_room::<T>(self.targets(), self.map.feature_dim())?;
         self.sums.merge(other.sums.clone());
+        self.present = self.present.saturating_add(other.present);
         self.next = self.next.max(rows.end().unwrap_or(0));
         self.rows = rows;
         Ok(())
@@ -287,12 +305,18 @@ impl<T: Real> RidgeStatistics<T> {
         let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };
         let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
         check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;
+        self.check_chunk(x.nrows())?;
         let parts = self.sums.parts;
         // The sums before a chunk whose addition would lose digits, so that an error leaves everything unchanged.
         let (mut saved, pools) = (None::<(usize, NormalSums)>, ChunkPools::default());
         for (k, cut) in cuts.iter().enumerate() {
-            let chunk =
-                self.chunk(&data, cut, &pools).and_then(|chunk| Ok((self.sums.would_rise(&chunk)?, chunk)));
+            let chunk = self.chunk(&data, cut, &pools).and_then(|chunk| {
+                let rises = self.sums.would_rise(&chunk)?;
+                if rises && saved.is_none() {
+                    NormalSums::check_room::<T>(self.targets(), self.map.feature_dim())?;
+                }
+                Ok((rises, chunk))
+            });
             match chunk {
                 Ok((rises, mut chunk)) => {
                     if rises && saved.is_none() {
@@ -319,6 +343,14 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(())
     }
 
+    /// Rejects a chunk of up to so many rows if there is no memory for its features and the sums of its runs.
+    fn check_chunk(&self, rows: usize) -> Result<()> {
+        let (rows, width) = (rows.min(Self::CHUNK as usize), self.map.feature_dim());
+        let sums = width.saturating_mul(self.targets() + 1).saturating_mul(size_of::<f64>());
+        let run = RUN.min(rows).saturating_mul(width).saturating_mul(2 * size_of::<T>()).saturating_add(sums);
+        check_memory("runs of features", rows.div_ceil(RUN) + 1, run)
+    }
+
     fn chunk(
         &self,
         data: &Data<'_, T>,
@@ -328,6 +360,18 @@ impl<T: Real> RidgeStatistics<T> {
         let source = FeatureSource { program: self.map.program(), inputs: self.inputs.as_ref() };
         FeatureChunk::new(source, data.rows(rows.clone()), rows.start, pools)
     }
+}
+
+/// The numbers of `count` rows of which this is the first. They are below 2⁶⁴ − 1, so that a number comes after each.
+fn numbers(first: u64, count: usize) -> Result<Range<u64>> {
+    let end = u64::try_from(count).ok().and_then(|count| first.checked_add(count));
+    let beyond = Error::Row { row: u64::MAX, reason: "is beyond the last number that a row can have" };
+    Ok(first..end.ok_or(beyond)?)
+}
+
+/// How many of so many rows have a positive weight.
+fn present(weights: Option<&ArrayRef1<f64>>, rows: usize) -> u64 {
+    weights.map_or(rows, |weights| weights.iter().filter(|weight| **weight > 0.0).count()) as u64
 }
 
 /// Rejects more summands than can be added exactly.

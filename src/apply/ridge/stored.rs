@@ -18,6 +18,7 @@ struct StoredRidgeStatistics<T: Real> {
     intercept: bool,
     sums: NormalSums,
     rows: RowRanges,
+    present: u64,
     next: u64,
 }
 
@@ -25,8 +26,8 @@ sealed!(RidgeStatistics<T>, StoredRidgeStatistics<T>, T, [T: Real]);
 
 impl<T: Real> From<&RidgeStatistics<T>> for StoredRidgeStatistics<T> {
     fn from(statistics: &RidgeStatistics<T>) -> Self {
-        let RidgeStatistics { map, inputs, intercept, sums, rows, next } = statistics.clone();
-        StoredRidgeStatistics { map, inputs, intercept, sums, rows, next }
+        let RidgeStatistics { map, inputs, intercept, sums, rows, present, next } = statistics.clone();
+        StoredRidgeStatistics { map, inputs, intercept, sums, rows, present, next }
     }
 }
 
@@ -34,7 +35,7 @@ impl<T: Real> TryFrom<StoredRidgeStatistics<T>> for RidgeStatistics<T> {
     type Error = String;
 
     fn try_from(stored: StoredRidgeStatistics<T>) -> Result<Self, String> {
-        let StoredRidgeStatistics { map, inputs, intercept, sums, rows, next } = stored;
+        let StoredRidgeStatistics { map, inputs, intercept, sums, rows, present, next } = stored;
         let targets = sums.cross.len().saturating_sub(1);
         RidgeStatistics::check(&map, targets).map_err(|error| error.to_string())?;
         if !sums.fit::<T>(targets, map.feature_dim()) {
@@ -44,7 +45,7 @@ impl<T: Real> TryFrom<StoredRidgeStatistics<T>> for RidgeStatistics<T> {
         if !rows.is_sound() {
             return Err("ranges of rows that overlap, touch or are out of order".into());
         }
-        Ok(RidgeStatistics { map, inputs, intercept, sums, rows, next })
+        Ok(RidgeStatistics { map, inputs, intercept, sums, rows, present, next })
     }
 }
 

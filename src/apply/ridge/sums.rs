@@ -3,7 +3,12 @@
 use super::chunk::{BLOCK, FeatureChunk, block_count};
 use super::totals::{TooLarge, Totals, largest};
 use crate::Real;
+use crate::error::Result;
+use crate::memory::check_memory;
 use crate::numeric::{slice_of, slice_of_mut};
+
+/// Words of a sum of `f64`.
+const WORDS: usize = 3;
 
 /// The sums over rows of which normal equations are made.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,13 +26,28 @@ pub(super) struct NormalSums {
 
 impl NormalSums {
     /// Zeros for t targets and features of the scalar `T`.
-    pub fn new<T: Real>(targets: usize, width: usize) -> Self {
-        NormalSums {
+    ///
+    /// # Errors
+    /// As [`check_room`](NormalSums::check_room).
+    pub fn new<T: Real>(targets: usize, width: usize) -> Result<Self> {
+        Self::check_room::<T>(targets, width)?;
+        Ok(NormalSums {
             gram: Totals::new(block_count(width), BLOCK * BLOCK, Self::depth::<T>()),
-            cross: vec![Totals::new(1, width, 3); targets + 1],
-            moments: vec![Totals::new(1, 1, 3); 2 * targets + 1],
+            cross: vec![Totals::new(1, width, WORDS); targets + 1],
+            moments: vec![Totals::new(1, 1, WORDS); 2 * targets + 1],
             parts: 0,
-        }
+        })
+    }
+
+    /// Rejects sums of this size, or another copy of them, if there is no memory for all of them.
+    pub fn check_room<T: Real>(targets: usize, width: usize) -> Result<()> {
+        let words = WORDS * size_of::<f64>();
+        // Of a target and of the target 1: sums with features, and up to two without.
+        let of_target = width.saturating_mul(words) + 2 * words + 3 * size_of::<Totals>();
+        let of_block = BLOCK * BLOCK * Self::depth::<T>() * size_of::<f64>();
+        let products = block_count(width).saturating_mul(of_block);
+        let bytes = products.saturating_add(targets.saturating_add(1).saturating_mul(of_target));
+        check_memory("bytes of sums over rows", bytes, 1)
     }
 
     /// Whether the sums are for these numbers of targets and features.
@@ -35,14 +55,14 @@ impl NormalSums {
     pub fn fit<T: Real>(&self, targets: usize, width: usize) -> bool {
         self.gram.fits(block_count(width), BLOCK * BLOCK, Self::depth::<T>())
             && self.cross.len() == targets + 1
-            && self.cross.iter().all(|sums| sums.fits(1, width, 3))
+            && self.cross.iter().all(|sums| sums.fits(1, width, WORDS))
             && self.moments.len() == 2 * targets + 1
-            && self.moments.iter().all(|sums| sums.fits(1, 1, 3))
+            && self.moments.iter().all(|sums| sums.fits(1, 1, WORDS))
     }
 
     /// Words of a sum of products: as many as the rounding errors of the products justify.
     fn depth<T: Real>() -> usize {
-        if size_of::<T>() == 4 { 2 } else { 3 }
+        if size_of::<T>() == 4 { 2 } else { WORDS }
     }
 
     /// Whether digits would be lost if the chunk were added and taken out again; `Err` if it cannot be added.

@@ -6,6 +6,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis, s};
 use crate::Real;
 use crate::data::statistics::{check_row, checked_row_weight, checked_weight};
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::memory::check_memory;
 use crate::numeric::slice_of;
 
 /// Rows that are centred and multiplied together: enough for matrix products to be efficient.
@@ -55,9 +56,10 @@ impl Moments {
     /// Moments without points, in ℝᵈ.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `d` is 0.
+    /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if there is no memory for d² numbers.
     pub fn new(d: usize) -> Result<Self> {
         check_positive("the dimension d", d)?;
+        check_memory("rows of second moments", d, d.saturating_add(1).saturating_mul(size_of::<f64>()))?;
         Ok(Moments { count: 0, weight: 0.0, mean: vec![0.0; d], second: Array2::zeros((d, d)) })
     }
 
@@ -97,7 +99,7 @@ impl Moments {
     /// [`Shape`](Error::Shape) if the dimensions differ, [`Parameter`](Error::Parameter) if the sum of the weights
     /// overflows; nothing is added on error.
     pub fn merge(&mut self, other: &Moments) -> Result<()> {
-        check_size("the dimension", self.dim(), other.dim())?;
+        check_size("the dimension of the moments that are added", self.dim(), other.dim())?;
         if other.weight == 0.0 {
             return Ok(());
         }

@@ -10,6 +10,7 @@ use ndarray::{ArrayRef1, ArrayRef2, Axis};
 
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::memory::check_memory;
 use crate::numeric::{Isa, slice_of, squared_norm};
 
 /// Rows whose statistics are computed together: enough to make merging cheap, and few enough to stay in the L1 cache.
@@ -56,9 +57,10 @@ impl Statistics {
     /// Statistics without points, in ℝᵈ.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) if `d` is 0.
+    /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if there is no memory for d of them.
     pub fn new(d: usize) -> Result<Self> {
         check_positive("the dimension d", d)?;
+        check_memory("coordinates of statistics", d, size_of::<Coordinate>())?;
         Ok(Statistics { count: 0, weight: 0.0, coordinates: vec![Coordinate::default(); d] })
     }
 
@@ -146,7 +148,7 @@ impl Statistics {
     /// [`Shape`](Error::Shape) if the dimensions differ, [`Parameter`](Error::Parameter) if the sum of the weights
     /// overflows; nothing is added on error.
     pub fn merge(&mut self, other: &Statistics) -> Result<()> {
-        check_size("the dimension", self.dim(), other.dim())?;
+        check_size("the dimension of the statistics that are added", self.dim(), other.dim())?;
         if other.weight == 0.0 {
             return Ok(());
         }

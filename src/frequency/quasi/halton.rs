@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::frequency::any_coupling::{AnyCoupling, PlainCoupling};
 use crate::frequency::coupling::{Coupling, Rows};
 use crate::kernel::{Marginal, Radii, Radius};
+use crate::memory::check_memory;
 use crate::theory::BlockLaw;
 
 /// Halton frequencies: Gaussian images of the Halton sequence, randomly shifted.
@@ -86,7 +87,7 @@ impl Net for Halton {
         quantile: &dyn Fn(u64) -> f64,
         rng: &mut dyn Rng,
     ) -> Result<()> {
-        let primes = primes(rows.ncols());
+        let primes = primes(rows.ncols())?;
         for (column, prime) in rows.columns_mut().into_iter().zip(primes) {
             let shift = rng.next_u64();
             for (omega, n) in column.into_iter().zip(1..) {
@@ -114,10 +115,11 @@ fn radical_inverse(index: u64, base: u64) -> f64 {
 }
 
 /// The first primes, by the sieve of Eratosthenes.
-fn primes(count: usize) -> Vec<u64> {
+fn primes(count: usize) -> Result<Vec<u64>> {
     // Rosser and Schoenfeld: the n-th prime is below n (ln n + ln ln n) for n ≥ 6.
     let n = count.max(6) as f64;
     let bound = (n * (n.ln() + n.ln().ln())) as usize;
+    check_memory("numbers among which to find primes", bound.saturating_add(1), size_of::<bool>())?;
     let mut composite = vec![false; bound + 1];
     let mut primes = Vec::with_capacity(count);
     for candidate in 2..=bound {
@@ -130,7 +132,7 @@ fn primes(count: usize) -> Vec<u64> {
             multiples.for_each(|multiple| composite[multiple] = true);
         }
     }
-    primes
+    Ok(primes)
 }
 
 #[cfg(test)]
@@ -140,9 +142,9 @@ mod tests {
     #[test]
     fn primes_are_prime_and_complete() {
         for count in 0..2000 {
-            assert_eq!(primes(count).len(), count);
+            assert_eq!(primes(count).unwrap().len(), count);
         }
-        let primes = primes(2000);
+        let primes = primes(2000).unwrap();
         assert_eq!((primes[0], primes[999], primes[1999]), (2, 7919, 17389));
         let divides = |n: u64| (2..n).take_while(|q| q * q <= n).any(|q| n.is_multiple_of(q));
         let expected: Vec<u64> = (2..=17389).filter(|n| !divides(*n)).collect();

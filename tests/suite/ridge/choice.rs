@@ -69,7 +69,7 @@ fn generalised_cross_validation_is_its_definition() {
         });
         let trace: f64 = trace.sum();
         assert!((trace - spectrum.degrees_of_freedom(*lambda).unwrap()).abs() < 1e-7);
-        let expected = mean_squared(&y, &(z.dot(&beta) + &b), &w) / (1.0 - trace / n as f64).powi(2);
+        let expected = mean_squared(&y, &(z.dot(&beta) + &b), &w) / (1.0 - trace / w.sum()).powi(2);
         assert!((error / expected - 1.0).abs() < 1e-6, "λ = {lambda}: {error} against {expected}");
     }
 }
@@ -180,4 +180,75 @@ fn criteria_refuse_what_models_refuse() {
     }
     let sample = Sample { x: Points::from(&x), targets: &y, weights: Some(&Array1::zeros(50)) };
     assert!(matches!(spectrum.errors(&Criterion::HeldOut(sample), &[1.0]), Err(Error::NoData { .. })));
+}
+
+/// Weights say how often a row counts: rows of weight 0 are not there, and a row of weight 2 is there twice.
+#[test]
+fn weights_are_counts_of_rows() {
+    let (map, (x, y)) = (trigonometric::<f64>(20, 1.0), data::<f64>(60));
+    let noise = |(i, j): (usize, usize)| ((i * 7919 + j * 31) % 101) as f64 / 50.0 - 1.0;
+    let y = y + Array2::from_shape_fn((60, 2), noise);
+    let few = statistics(&map, &x, &y);
+    let generalised = |statistics: &RidgeStatistics<f64>| {
+        let spectrum = statistics.spectrum().unwrap();
+        spectrum.errors(&Criterion::GeneralisedCrossValidation, &LAMBDAS).unwrap()
+    };
+    let close = |a: &[f64], b: &[f64]| {
+        assert!(a.iter().zip(b).all(|(a, b)| (a / b - 1.0).abs() < 1e-9), "{a:?} instead of {b:?}");
+    };
+
+    let (absent, zeros) = (data::<f64>(5000), Array1::zeros(5000));
+    let mut padded = few.clone();
+    padded.update_weighted(&absent.0, &absent.1, &zeros).unwrap();
+    close(&generalised(&padded), &generalised(&few));
+
+    let mut twice = few.clone();
+    twice.update(&x, &y).unwrap();
+    let mut weighted = RidgeStatistics::new(map, 2).unwrap();
+    weighted.update_weighted(&x, &y, &Array1::from_elem(60, 2.0)).unwrap();
+    close(&generalised(&weighted), &generalised(&twice));
+    // Taken out again, a share of the weight is not there either.
+    weighted.downdate(0, &x, &y, Some(&Array1::from_elem(60, 2.0))).unwrap();
+    weighted.update_weighted(&x, &y, &Array1::ones(60)).unwrap();
+    close(&generalised(&weighted), &generalised(&few));
+}
+
+/// Each row is left out of the sums in which it was counted: other rows are refused, in another order they are the same.
+#[test]
+fn rows_are_left_out_of_their_own_sums() {
+    let (map, (x, y), w) = (trigonometric::<f64>(15, 1.0), data::<f64>(200), weights(200));
+    let mut weighted = RidgeStatistics::new(map, 2).unwrap();
+    weighted.update_weighted(&x, &y, &w).unwrap();
+    let spectra = [weighted.spectrum().unwrap(), weighted.without_intercept().spectrum().unwrap()];
+    for spectrum in &spectra {
+        let errors = |x: &Array2<f64>, y: &Array2<f64>, w: Option<&Array1<f64>>| {
+            let sample = Sample { x: Points::from(x), targets: y, weights: w.map(|w| &**w) };
+            spectrum.errors(&Criterion::LeaveOneOut(sample), &LAMBDAS)
+        };
+        let expected = errors(&x, &y, Some(&w)).unwrap();
+        let backwards = errors(
+            &x.slice(s![..;-1, ..]).to_owned(),
+            &y.slice(s![..;-1, ..]).to_owned(),
+            Some(&w.slice(s![..;-1]).to_owned()),
+        );
+        let near = |(a, b): (&f64, &f64)| (a / b - 1.0).abs() < 1e-9;
+        assert!(backwards.unwrap().iter().zip(&expected).all(near));
+
+        let head = s![..199, ..];
+        let fewer = w.slice(s![..199]).to_owned();
+        let refused = errors(&x.slice(head).to_owned(), &y.slice(head).to_owned(), Some(&fewer)).unwrap_err();
+        assert!(matches!(refused, Error::Shape { expected: 200, found: 199, .. }), "{refused}");
+        let (mut moved, mut spread) = (y.clone(), y.clone());
+        moved[[17, 1]] += 0.01;
+        // The sums are the same, those of squares are not.
+        (spread[[3, 0]], spread[[4, 0]]) = (y[[3, 0]] + 0.1 / w[3], y[[4, 0]] - 0.1 / w[4]);
+        for (y, w, word) in [
+            (&y, None, "the sum of the weights"),
+            (&moved, Some(&w), "the sum of the targets"),
+            (&spread, Some(&w), "the sum of the squared targets"),
+        ] {
+            let refused = errors(&x, y, w).unwrap_err().to_string();
+            assert!(refused.starts_with(word) && refused.contains("the training data"), "{refused}");
+        }
+    }
 }

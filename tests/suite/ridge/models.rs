@@ -361,3 +361,32 @@ fn every_map_is_served_or_refused() {
         assert!(model.predict_from_gram(&gram).unwrap().iter().all(|v| v.is_finite()), "{name:?}");
     }
 }
+
+/// Calibration keeps the order of points for each pair of classes. The most probable class may be another than the largest
+/// prediction, which is the class.
+#[test]
+fn calibration_keeps_the_order_of_points() {
+    let (x, _) = data::<f64>(300);
+    let labels: Vec<usize> =
+        (0..300).map(|i| usize::from(x[[i, 0]] > 0.4) + usize::from(i % 5 == 0)).collect();
+    let mut statistics = RidgeStatistics::new(trigonometric::<f64>(20, 1.0), 3).unwrap();
+    statistics.update_labels(&x, &labels).unwrap();
+    let model = statistics.solve(1e-1).unwrap();
+    // Of another share of classes than in training, which moves the offsets.
+    let rare: Vec<usize> = (0..300).filter(|i| labels[*i] > 0 || i % 6 == 0).collect();
+    let held_out = x.select(ndarray::Axis(0), &rare);
+    let labels: Vec<usize> = rare.iter().map(|i| labels[*i]).collect();
+    let classifier = RidgeClassifier::new(model.clone()).calibrated(&held_out, &labels).unwrap();
+    let (scores, p) = (model.predict(&x).unwrap(), classifier.probabilities(&x).unwrap());
+    for (c, k) in [(0, 1), (0, 2), (1, 2)] {
+        let margin = |i: &usize| scores[[*i, c]] - scores[[*i, k]];
+        let mut order: Vec<usize> = (0..300).collect();
+        order.sort_by(|i, j| margin(i).total_cmp(&margin(j)));
+        let odds: Vec<f64> = order.iter().map(|i| (p[[*i, c]] / p[[*i, k]]).ln()).collect();
+        assert!(odds.windows(2).all(|pair| pair[0] <= pair[1] + 1e-9), "classes {c} and {k}");
+    }
+    let classes = classifier.classify(&x).unwrap();
+    assert_eq!(classes, model.classify(&x).unwrap());
+    let probable = |i: usize| (0..3).fold(0, |best, c| if p[[i, c]] > p[[i, best]] { c } else { best });
+    assert!((0..300).any(|i| probable(i) != classes[i]), "the test has no teeth");
+}

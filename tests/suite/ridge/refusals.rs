@@ -6,7 +6,7 @@ use ndarray::{Array1, Array2, ArrayView2, arr1, arr2, concatenate, s};
 use random_features::apply::{Criterion, KernelRidge, RidgeClassifier, RidgeStatistics, Standardisation};
 use random_features::frequency::Independent;
 use random_features::map::{Facts, FeatureMap, Form, Tile};
-use random_features::{Error, Map, Real, Side, Trigonometric};
+use random_features::{EluPlusOne, Error, Map, Real, Side, Trigonometric};
 
 use super::{data, statistics, trigonometric};
 use crate::common::frequencies;
@@ -75,7 +75,15 @@ fn rounding_is_not_a_feature() {
         singular(&statistics(&trigonometric::<f32>(m, 1.0), &x, &y));
         let (x, y) = data::<f64>(2 * m);
         singular(&statistics(&trigonometric::<f64>(m, 1.0), &x, &y));
+        // Rows of weight 0 are none.
+        let mut padded = statistics(&trigonometric::<f64>(m, 1.0), &x, &y);
+        padded.update_weighted(&x, &y, &Array1::zeros(2 * m)).unwrap();
+        singular(&padded);
         let few = data::<f32>(2 * m - 1);
+        let mut padded = statistics(&trigonometric::<f32>(m, 1.0), &few.0, &few.1);
+        padded.update_weighted(&few.0, &few.1, &Array1::zeros(2 * m - 1)).unwrap();
+        singular(&padded);
+        singular(&padded.without_intercept());
         singular(&statistics(&trigonometric::<f32>(m, 1.0), &few.0, &few.1).without_intercept());
     }
 }
@@ -302,4 +310,43 @@ fn one_class() {
         let expected = 61.0 / (60.0 + classes as f64);
         assert!((p[[5, classes - 1]] - expected).abs() < 1e-3, "{p}");
     }
+}
+
+/// Rows have numbers below 2⁶⁴: what would go beyond is refused before anything is added or removed.
+#[test]
+fn row_numbers_end() {
+    let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(10));
+    let mut last = RidgeStatistics::new(map, 2).unwrap().starting_at(u64::MAX - 5).unwrap();
+    let before = format!("{last:?}");
+    let error = last.update(&x, &y).unwrap_err();
+    assert!(matches!(error, Error::Row { row: u64::MAX, .. }), "{error}");
+    assert_eq!(format!("{last:?}"), before);
+    last.update(x.slice(s![..5, ..]), &y.slice(s![..5, ..])).unwrap();
+    assert_eq!(last.rows(), [Range { start: u64::MAX - 5, end: u64::MAX }]);
+    let before = format!("{last:?}");
+    assert!(matches!(last.downdate(u64::MAX - 5, &x, &y, None), Err(Error::Row { .. })));
+    assert!(last.update(x.slice(s![..1, ..]), &y.slice(s![..1, ..])).is_err());
+    assert_eq!(format!("{last:?}"), before);
+    last.downdate(u64::MAX - 5, x.slice(s![..5, ..]), &y.slice(s![..5, ..]), None).unwrap();
+    assert_eq!(last.count(), 0);
+}
+
+/// Sums of more features or targets than any machine has memory for.
+#[test]
+fn sums_beyond_memory_are_refused() {
+    let wide = |d: usize| EluPlusOne.map::<f64>(d, 1.0).unwrap();
+    let narrow = EluPlusOne.map::<f32>(1 << 26, 1.0).unwrap();
+    assert!(matches!(RidgeStatistics::new(narrow, 1), Err(Error::Memory { .. })));
+    for (map, targets) in [(wide(1 << 26), 1), (wide(20), 1 << 48), (wide(1 << 22), 1 << 26)] {
+        let refused = RidgeStatistics::new(map, targets).unwrap_err();
+        assert!(matches!(refused, Error::Memory { .. }), "{refused}");
+    }
+}
+
+#[test]
+fn rows_that_were_not_standardised_are_named() {
+    let (map, (x, y)) = (trigonometric::<f64>(10, 1.0), data::<f64>(30));
+    let late =
+        statistics(&map, &x, &y).standardised(Standardisation::of(&x).unwrap()).unwrap_err().to_string();
+    assert!(late.contains("is 30, but must be 0") && late.contains("standardis"), "{late}");
 }

@@ -1,0 +1,63 @@
+//! [`Training`]: what statistics know of the rows that they were made of.
+
+use super::{RidgeStatistics, Sample};
+use crate::Real;
+use crate::error::{Error, Result, check_size};
+
+/// The largest difference of sums over the same rows, relative to the sum of magnitudes. Rounding of sums in another order
+/// is far below it up to 10⁶ rows, and at most as large as the number of rows times ε beyond.
+const TOLERANCE: f64 = 1e-9;
+
+/// The number of rows and the sums over them that need no features.
+#[derive(Clone, Debug)]
+pub(super) struct Training {
+    count: u64,
+    /// Σ w y for each target, and for the target 1; then Σ w y² for each target.
+    moments: Vec<f64>,
+}
+
+impl<T: Real> RidgeStatistics<T> {
+    pub(super) fn training(&self) -> Training {
+        let moments = self.sums.moments.iter().map(|sums| sums.at(0, 0)).collect();
+        Training { count: self.count(), moments }
+    }
+}
+
+impl Training {
+    /// Rejects a sample, as many targets and weights as rows, whose rows cannot be those of the statistics.
+    pub fn check<T: Real>(&self, sample: &Sample<'_, T>) -> Result<()> {
+        let rows = usize::try_from(self.count).unwrap_or(usize::MAX);
+        check_size(
+            "the number of points, which leave-one-out takes from the training data,",
+            rows,
+            sample.x.nrows(),
+        )?;
+        let tolerance = TOLERANCE.max(rows as f64 * f64::EPSILON);
+        let targets = self.moments.len() / 2;
+        // The weights first, by which all others differ too.
+        let places = [targets].into_iter().chain(0..targets).chain(targets + 1..self.moments.len());
+        for (k, known) in places.map(|k| (k, self.moments[k])) {
+            let (column, squared, name) = match k {
+                k if k < targets => (Some(k), false, "the sum of the targets"),
+                k if k == targets => (None, false, "the sum of the weights"),
+                k => (Some(k - targets - 1), true, "the sum of the squared targets"),
+            };
+            let (value, size) = moment(sample, column, squared);
+            // Neither NaN nor an infinity is near.
+            if !(value.is_finite() && (value - known).abs() <= tolerance * size) {
+                let domain = "that of the training data, from which leave-one-out takes its rows";
+                return Err(Error::Parameter { name, value, domain });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Σ w y or Σ w y² over the rows of a sample, and the sum of magnitudes, for a target, or for the target 1.
+fn moment<T: Real>(sample: &Sample<'_, T>, target: Option<usize>, squared: bool) -> (f64, f64) {
+    let term = |i: usize| {
+        let y = target.map_or(1.0, |j| sample.targets[[i, j]].widen());
+        sample.weights.map_or(1.0, |weights| weights[i]) * y * if squared { y } else { 1.0 }
+    };
+    (0..sample.x.nrows()).map(term).fold((0.0, 0.0), |(sum, size), term| (sum + term, size + term.abs()))
+}
