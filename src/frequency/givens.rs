@@ -124,7 +124,7 @@ impl Coupling for Givens {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
-        let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
+        let lengths = draw_radii(radii, d, size, self.capacity(d), rng)?;
         let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };
         Ok(Rows::Structured { padded: d, block })
     }

@@ -114,7 +114,7 @@ impl Coupling for Hadamard {
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         let padded = Self::padded(d);
-        let lengths = draw_radii(radii, padded, (size, padded), rng)?;
+        let lengths = draw_radii(radii, padded, size, padded, rng)?;
         let block = Rotated { rotation: self.draw_rotation(d, rng)?, vertices: 0, copies: 1, radii: lengths };
         Ok(Rows::Structured { padded, block })
     }

@@ -46,7 +46,7 @@ impl Coupling for Independent {
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         check_memory(d, size)?;
-        let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
+        let lengths = draw_radii(radii, d, size, self.capacity(d), rng)?;
         let mut rows = Array2::zeros((size, d));
         for (mut row, radius) in rows.rows_mut().into_iter().zip(lengths) {
             if let Some(row) = row.as_slice_mut() {

@@ -51,7 +51,7 @@ impl Coupling for Orthogonal {
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         check_memory(d, size)?;
-        let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
+        let lengths = draw_radii(radii, d, size, self.capacity(d), rng)?;
         Ok(Rows::Dense(assemble(&lengths, haar_rows(size, d, rng))))
     }
 

@@ -12,7 +12,8 @@ use crate::kernel::Radii;
 pub(super) fn draw_radii(
     radii: &dyn Radii,
     d: usize,
-    (size, capacity): (usize, usize),
+    size: usize,
+    capacity: usize,
     rng: &mut dyn Rng,
 ) -> Result<Vec<f64>> {
     if size == 0 || size > capacity {

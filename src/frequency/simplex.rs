@@ -138,12 +138,13 @@ impl Simplex {
 
     fn draw_structured(
         &self,
-        (padded, size): (usize, usize),
+        padded: usize,
+        size: usize,
         rotation: impl FnOnce(&mut dyn Rng) -> Result<Rotation>,
         radii: &dyn Radii,
         rng: &mut dyn Rng,
     ) -> Result<Rows> {
-        let lengths = draw_radii(radii, padded, (size, padded), rng)?;
+        let lengths = draw_radii(radii, padded, size, padded, rng)?;
         let vertices = self.vertices(size, padded);
         // A single vertex is any direction: no simplex is needed.
         let vertices = if vertices == 1 { 0 } else { vertices };
@@ -162,14 +163,14 @@ impl Coupling for Simplex {
             RotationLaw::Haar => check_memory(d, self.vertices(size, d))?,
             RotationLaw::Hadamard(hadamard) => {
                 let rotation = |rng: &mut dyn Rng| hadamard.draw_rotation(d, rng);
-                return self.draw_structured((Hadamard::padded(d), size), rotation, radii, rng);
+                return self.draw_structured(Hadamard::padded(d), size, rotation, radii, rng);
             }
             RotationLaw::Givens(givens) => {
                 let rotation = |rng: &mut dyn Rng| givens.draw_rotation(d, rng);
-                return self.draw_structured((d, size), rotation, radii, rng);
+                return self.draw_structured(d, size, rotation, radii, rng);
             }
         }
-        let lengths = draw_radii(radii, d, (size, self.capacity(d)), rng)?;
+        let lengths = draw_radii(radii, d, size, self.capacity(d), rng)?;
         let vertices = self.vertices(size, d);
         Ok(Rows::Dense(assemble(&lengths, directions(vertices, d, rng))))
     }

@@ -120,7 +120,7 @@ impl Coupling for SimplexPlus {
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         self.check()?;
         check_memory(self.rotation.padded_dim(d), size)?;
-        let lengths = draw_radii(radii, self.rotation.padded_dim(d), (size, self.capacity(d)), rng)?;
+        let lengths = draw_radii(radii, self.rotation.padded_dim(d), size, self.capacity(d), rng)?;
         self.rows(d, &lengths, rng).map(Rows::Dense)
     }
 

@@ -91,9 +91,11 @@ impl Writer<'_> {
     fn push(&mut self, recipe: &Recipe) -> usize {
         let map = match recipe {
             Recipe::Plain(PlainRecipe { mechanism, omega, target, matrix }) => {
+                let draw = self.draws.iter().position(|known| known.same(omega));
+                debug_assert!(draw.is_some(), "the draws of a recipe are those of its leaves");
                 StoredMap::Plain(StoredPlain {
                     mechanism: mechanism.clone(),
-                    draw: self.draws.iter().position(|known| known.same(omega)).unwrap_or_default(),
+                    draw: draw.unwrap_or_default(),
                     target: target.clone(),
                     matrix: matrix.clone(),
                 })

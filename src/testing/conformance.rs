@@ -154,7 +154,8 @@ fn layouts_of_side<T: Real>(map: &Map<T>, x: &ArrayRef2<T>, side: Side) -> Kept 
         let same = present(map, &map.features(side, view)?) == plain;
         check(same, || format!("points in {layout} have other features than in rows"))?;
     }
-    outputs_change_nothing(map, x, side, plain)
+    let (values, scales) = plain;
+    outputs_change_nothing(map, x, side, values, scales)
 }
 
 /// Outputs with arbitrary contents: row-major, column-major and inside a wider array.
@@ -162,7 +163,8 @@ fn outputs_change_nothing<T: Real>(
     map: &Map<T>,
     x: &ArrayRef2<T>,
     side: Side,
-    (values, scales): (Array2<T>, Array2<f64>),
+    values: Array2<T>,
+    scales: Array2<f64>,
 ) -> Kept {
     let (n, width, blocks) = (x.nrows(), map.feature_dim(), map.blocks().len());
     let same = |found: ArrayView2<'_, T>, found_scales: ArrayView2<'_, f64>| {

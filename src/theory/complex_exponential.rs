@@ -130,8 +130,10 @@ pub fn ln_complex_mse(dot: f64, zeta: &[Complex64], symmetry: Symmetry, m: usize
 /// (e^{2x·y}/m)(½ Re e^{ζ_a·ζ_b} + ½ Re e^{ζ_a·ζ̄_b} − 1), with cosh if either is symmetric. Source: new.
 pub fn shared_covariance(
     dot: f64,
-    (zeta_a, symmetry_a): (&[Complex64], Symmetry),
-    (zeta_b, symmetry_b): (&[Complex64], Symmetry),
+    zeta_a: &[Complex64],
+    symmetry_a: Symmetry,
+    zeta_b: &[Complex64],
+    symmetry_b: Symmetry,
     m: usize,
 ) -> SignedLog {
     let product: Complex64 = zeta_a.iter().zip(zeta_b).map(|(a, b)| a * b).sum();

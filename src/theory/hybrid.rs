@@ -64,9 +64,11 @@ pub(crate) fn ln_with_bipolar_covariance(
 /// Source: Hybrid Random Features, remark in appendix F.
 pub fn ln_nested_mse(
     pair: &Pair,
-    (sigma, r): (f64, f64),
+    sigma: f64,
+    r: f64,
     m: usize,
-    (inner_m, inner_n): (usize, usize),
+    inner_m: usize,
+    inner_n: usize,
 ) -> Option<f64> {
     let scaled = pair.scaled(sigma);
     let inner_moments = coefficient::angular(pair.angle, inner_n);

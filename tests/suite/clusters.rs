@@ -85,7 +85,7 @@ fn is_its_bases<T: Real>(formula: Formula, symmetry: Symmetry, target: Target, n
     assert_eq!(y_clusters.iter().max(), Some(&1));
     let mut start = 0;
     for (block, (i, j)) in (0..3).flat_map(|i| [(i, 0), (i, 1)]).enumerate() {
-        let a = Diagonal::from(formula).entries((&queries, i), (&keys, j)).unwrap();
+        let a = Diagonal::from(formula).entries(&queries, i, &keys, j).unwrap();
         let omega = frequencies(D, 7, &Independent, 1);
         let a = Transform::diagonal(a).unwrap();
         let base = ComplexExponential::new(a, symmetry).map::<T>(omega, target.clone()).unwrap();
@@ -416,7 +416,7 @@ fn any_bases() {
 fn entries_of_the_diagonals() {
     let [queries, keys] = clusterings(1.0, 0.4);
     let entries = |formula: Formula, q: &Clustering, k: &Clustering| {
-        Diagonal::from(formula).entries((q, 1), (k, 0)).unwrap()
+        Diagonal::from(formula).entries(q, 1, k, 0).unwrap()
     };
     let (r, q) = (queries.centres().row(1).to_vec(), keys.centres().row(0).to_vec());
     assert_eq!(entries(Formula::Complex, &queries, &keys), diagonal::complex(&r, &q, 1e-3));
@@ -453,16 +453,16 @@ fn entries_of_the_diagonals() {
     for formula in FORMULAS {
         let limited = Diagonal::from(formula).with_limit(0.25);
         let sizes: Vec<f64> =
-            limited.entries((&zeros, 0), (&ones, 0)).unwrap().iter().map(|a| a.norm()).collect();
+            limited.entries(&zeros, 0, &ones, 0).unwrap().iter().map(|a| a.norm()).collect();
         assert_eq!(sizes, [4.0, 0.25, 1.0, 4.0]);
     }
     for epsilon in [0.0, -1.0, 1.5, f64::NAN, f64::INFINITY] {
         let limited = Diagonal::real().with_limit(epsilon);
-        let error = limited.entries((&zeros, 0), (&ones, 0)).unwrap_err();
+        let error = limited.entries(&zeros, 0, &ones, 0).unwrap_err();
         assert!(matches!(error, Error::Parameter { name: "ε", .. }), "{error}");
     }
-    assert!(Diagonal::from(Formula::Real).entries((&zeros, 1), (&ones, 0)).is_err());
-    assert!(Diagonal::from(Formula::Real).entries((&zeros, 0), (&queries, 0)).is_err());
+    assert!(Diagonal::from(Formula::Real).entries(&zeros, 1, &ones, 0).is_err());
+    assert!(Diagonal::from(Formula::Real).entries(&zeros, 0, &queries, 0).is_err());
 }
 
 #[test]

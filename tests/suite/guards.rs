@@ -128,9 +128,9 @@ fn clusters_promise_what_their_bases_do_together() {
 #[test]
 fn diagonals_at_zero_are_real() {
     let centre = |v: f64| Clustering::new(arr2(&[[v]])).unwrap();
-    assert_eq!(Diagonal::complex().entries((&centre(0.0), 0), (&centre(2.0), 0)).unwrap()[0].im, 0.0);
-    assert_eq!(Diagonal::complex().entries((&centre(2.0), 0), (&centre(0.0), 0)).unwrap()[0].im, 0.0);
-    assert_ne!(Diagonal::complex().entries((&centre(2.0), 0), (&centre(1.0), 0)).unwrap()[0].im, 0.0);
+    assert_eq!(Diagonal::complex().entries(&centre(0.0), 0, &centre(2.0), 0).unwrap()[0].im, 0.0);
+    assert_eq!(Diagonal::complex().entries(&centre(2.0), 0, &centre(0.0), 0).unwrap()[0].im, 0.0);
+    assert_ne!(Diagonal::complex().entries(&centre(2.0), 0, &centre(1.0), 0).unwrap()[0].im, 0.0);
 }
 
 #[test]

@@ -271,7 +271,7 @@ fn nested_coefficients() {
     };
     let exact = x.dot(&y).exp();
     let pair = Pair::new(x.iter().copied().zip(y.iter().copied()));
-    let closed = hybrid::ln_nested_mse(&pair, (sigma, r), m, (5, 4)).unwrap();
+    let closed = hybrid::ln_nested_mse(&pair, sigma, r, m, 5, 4).unwrap();
     let stated = make(0).log_variance(&x, &y).unwrap().unwrap();
     assert!((stated - closed).abs() < 1e-10, "{stated} and {closed}");
     let sample: Vec<f64> = (0..DRAWS).map(|seed| make(seed).estimate(&x, &y).unwrap()).collect();

@@ -38,8 +38,10 @@ pub fn complex_exponential(case: &Case) -> Found {
         }
         "ce.cov_shared" => number(complex_exponential::shared_covariance(
             dot,
-            (&zeta("A_diag")?, plain),
-            (&zeta("B_diag")?, plain),
+            &zeta("A_diag")?,
+            plain,
+            &zeta("B_diag")?,
+            plain,
             case.count("m")?,
         )),
         "ce.optimal_diag.real" | "ce.optimal_diag.complex" => {
@@ -83,12 +85,10 @@ pub fn hybrid_map(case: &Case) -> Found {
         "hybrid.gaussian_general.lambda.positive" => {
             moments(coefficient::gaussian_positive(&case.pair()?, case.count("n")?))
         }
-        "hybrid.nested.mse" => known(hybrid::ln_nested_mse(
-            &case.pair()?,
-            normalised()?,
-            case.count("m")?,
-            (case.count("m2")?, case.count("n2")?),
-        )),
+        "hybrid.nested.mse" => {
+            let ((sigma, r), m) = (normalised()?, case.count("m")?);
+            known(hybrid::ln_nested_mse(&case.pair()?, sigma, r, m, case.count("m2")?, case.count("n2")?))
+        }
         "relerr.trig" => {
             let (theta, r) = (case.number("theta")?, case.number("r")?);
             ln(relative_error::ln_trigonometric(theta, r, case.count("m")?))

@@ -68,10 +68,8 @@ pub fn total_variation<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f6
 /// pᵢ − qᵢ of the distributions that weights give.
 fn differences<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<Vec<f64>> {
     check_size("the number of weights of p", q.len(), p.len())?;
-    let (p, q) = (
-        distribution(("p", "the largest weight of p"), p)?,
-        distribution(("q", "the largest weight of q"), q)?,
-    );
+    let (p, q) =
+        (distribution("p", "the largest weight of p", p)?, distribution("q", "the largest weight of q", q)?);
     Ok(p.iter().zip(q).map(|(p, q)| p - q).collect())
 }
 
@@ -85,7 +83,8 @@ fn sums(entries: &[f64]) -> impl Iterator<Item = f64> {
 
 /// Weights with those below 0 set to 0, over their sum.
 fn distribution<T: Real>(
-    (what, largest): (&'static str, &'static str),
+    what: &'static str,
+    largest: &'static str,
     weights: &ArrayRef1<T>,
 ) -> Result<Vec<f64>> {
     check_entries(what, weights)?;

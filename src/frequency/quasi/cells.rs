@@ -28,7 +28,8 @@ pub trait Net: Coupling {
     /// A block of `size` × d rows.
     fn rows(
         &self,
-        (size, d): (usize, usize),
+        size: usize,
+        d: usize,
         quantile: &dyn Fn(u64) -> f64,
         rng: &mut dyn Rng,
     ) -> Result<Array2<f64>> {
@@ -39,11 +40,10 @@ pub trait Net: Coupling {
     }
 
     /// A block of Gaussian rows, rescaled if the radii are not χ.
-    fn draw_gaussian(&self, (size, d): (usize, usize), radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
-        let mut rows = self.rows((size, d), &gaussian, rng)?;
+    fn draw_gaussian(&self, size: usize, d: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
+        let mut rows = self.rows(size, d, &gaussian, rng)?;
         if radii.law() != Radius::Chi {
-            for (mut row, radius) in rows.rows_mut().into_iter().zip(draw_radii(radii, d, (size, size), rng)?)
-            {
+            for (mut row, radius) in rows.rows_mut().into_iter().zip(draw_radii(radii, d, size, size, rng)?) {
                 // No coordinate is 0, since no cell's centre is ½.
                 let norm = row.dot(&row).sqrt();
                 row.mapv_inplace(|v| radius * (v / norm));

@@ -63,7 +63,7 @@ impl Coupling for Halton {
     }
 
     fn draw_block(&self, d: usize, size: usize, radii: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
-        self.draw_gaussian((size, d), radii, rng)
+        self.draw_gaussian(size, d, radii, rng)
     }
 
     fn block_law(&self, _: usize, size: usize, radius: Radius) -> BlockLaw {

@@ -65,7 +65,7 @@ impl<N: Net, M: Marginal> Coupling for WithMarginal<N, M> {
 
     fn draw_block(&self, d: usize, size: usize, _: &dyn Radii, rng: &mut dyn Rng) -> Result<Rows> {
         let quantile = |cell| from_cell(cell, |u| self.marginal.lower_quantile(u));
-        let rows = self.net.rows((size, d), &quantile, rng)?;
+        let rows = self.net.rows(size, d, &quantile, rng)?;
         if let Some(row) = rows.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
             return Err(Error::NotFinite { what: "the quantiles of the marginal law", row });
         }

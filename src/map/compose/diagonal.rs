@@ -91,7 +91,7 @@ impl Diagonal {
         keys: &Clustering,
     ) -> impl Iterator<Item = Result<Vec<Complex64>>> {
         let pairs = (0..queries.len()).flat_map(|i| (0..keys.len()).map(move |j| (i, j)));
-        pairs.map(move |(i, j)| self.entries((queries, i), (keys, j)))
+        pairs.map(move |(i, j)| self.entries(queries, i, keys, j))
     }
 
     /// The entries of A for cluster `i` of the queries and cluster `j` of the keys.
@@ -101,8 +101,10 @@ impl Diagonal {
     /// there are no such clusters.
     pub fn entries(
         &self,
-        (queries, i): (&Clustering, usize),
-        (keys, j): (&Clustering, usize),
+        queries: &Clustering,
+        i: usize,
+        keys: &Clustering,
+        j: usize,
     ) -> Result<Vec<Complex64>> {
         let epsilon = self.epsilon;
         if !(epsilon > 0.0 && epsilon <= 1.0) {
