@@ -6,7 +6,6 @@ use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::engine::{PointsView, for_runs};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::kernel::Kernel;
-use crate::map::check_addressable;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::{Points, Real, SignedLog};
@@ -120,7 +119,6 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
         if self.x.nrows() == 0 {
             return Err(Error::NoData { what: "a prediction" });
         }
-        check_addressable(x.nrows(), self.targets.ncols().max(x.ncols()))?;
         let columns = self.targets.ncols().saturating_add(x.ncols());
         check_memory("rows of predictions", x.nrows(), columns.saturating_mul(size_of::<f64>()))
     }

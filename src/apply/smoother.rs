@@ -8,7 +8,7 @@ use super::sums::{Applied, Out, SumBuffers, Sums, rows};
 use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::engine::{Batch, PointsView, Pool, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
-use crate::map::{Map, check_addressable};
+use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::{Points, Real};
@@ -198,7 +198,6 @@ impl<T: Real> Smoother<T> {
         if self.count == 0 {
             return Err(Error::NoData { what: "a prediction" });
         }
-        check_addressable(x.nrows(), columns)?;
         check_memory("rows of predictions", x.nrows(), columns.saturating_mul(size_of::<U>()))?;
         let mut out = Array2::default((x.nrows(), columns));
         let (program, form) = (self.map.program(), self.map.program().best_form());

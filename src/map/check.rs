@@ -4,7 +4,7 @@ use ndarray::{Array2, ArrayView2, s};
 
 use crate::Real;
 use crate::engine::{Facts, FeatureMap, Form, Side, Tile, TileShape, ranges};
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result};
 
 /// The number of test points.
 const POINTS: usize = 3;
@@ -167,10 +167,4 @@ fn agree<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
                 !counts || a.0 == b.0 && (a.1 - b.1).abs() <= TOLERANCE * (1.0 + a.1.abs())
             })
         })
-}
-
-/// Rejects arrays of `rows` × `width` numbers that are too large to be addressed.
-pub(crate) fn check_addressable(rows: usize, width: usize) -> Result<()> {
-    let most = isize::MAX as usize / size_of::<f64>() / width.max(1);
-    check_size("the number of rows of x", rows.min(most), rows)
 }

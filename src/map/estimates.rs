@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView2, Axis};
 
-use super::check::check_addressable;
 use super::compose::Part;
 use super::gram::{self, GramRows, RowFeatures};
 use super::pairing::Pairing;
@@ -29,7 +28,6 @@ impl<T: Real> Map<T> {
     pub fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check_points(x.view().into())?;
         self.check_points(y.view().into())?;
-        check_addressable(x.nrows(), y.nrows())?;
         check_memory("rows of a Gram matrix", x.nrows(), y.nrows().saturating_mul(size_of::<T>()))?;
         if let Some(gram) = self.composite().and_then(|composite| composite.gram(x, y)) {
             return gram;
@@ -42,7 +40,6 @@ impl<T: Real> Map<T> {
         };
         let (program, pairing) = Pairing::of(hybrid)?;
         let (width, blocks) = (program.width(), program.blocks());
-        check_addressable(x.nrows().max(y.nrows()), width.max(blocks.len()))?;
         let each = width.saturating_mul(size_of::<T>()) + blocks.len().saturating_mul(size_of::<f64>());
         check_memory("rows of features", y.nrows(), each)?;
         let (mut values, mut log_scales) =

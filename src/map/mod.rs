@@ -48,7 +48,6 @@ mod trigonometric;
 
 pub use crate::digest::Identity;
 pub use crate::engine::{Facts, FeatureMap, Form, Lift, Row, Shift, Side, Tile};
-pub(crate) use check::check_addressable;
 pub use compose::Conditioning;
 pub use features::{Features, LogFeatures};
 pub use node::Map;

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use ndarray::{Array2, ArrayRef1, ArrayRef2, ArrayView2, ArrayViewMut2, Axis};
 
-use super::check::{check, check_addressable};
+use super::check::check;
 use super::compose::{Composite, Hybrid, Known, Part};
 
 use super::tree::{MapTree, OwnMap};
@@ -237,7 +237,7 @@ impl<T: Real> Map<T> {
     /// Features of the rows of `x`. Cost for an exponential map O(n m d).
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if `x` does not have d columns or so many rows that their features cannot be addressed,
+    /// [`Shape`](Error::Shape) if `x` does not have d columns,
     /// [`Memory`](Error::Memory) if there is no memory for them.
     pub fn features<'a>(&self, side: Side, x: impl Into<Points<'a, T>>) -> Result<Features<T>> {
         self.features_of_points(side, x.into().view())
@@ -336,9 +336,7 @@ impl<T: Real> Map<T> {
     }
 
     pub(super) fn check_points(&self, x: PointsView<'_, T>) -> Result<()> {
-        check_size("the number of columns of x", self.input_dim(), x.ncols())?;
-        let width = self.feature_dim().max(self.blocks().len()).max(self.input_dim());
-        check_addressable(x.nrows(), width)
+        check_size("the number of columns of x", self.input_dim(), x.ncols())
     }
 
     /// Rejects so many rows of features of so many bytes each, with their scales, if there is no memory for them.

@@ -278,7 +278,7 @@ fn sides_and_shapes_are_compared() {
     let wide = Array3::<f64>::zeros((1, 1, 2));
     let huge = wide.index_axis(Axis(0), 0);
     let huge = huge.broadcast((1 << 60, 2)).unwrap();
-    assert!(matches!(map.features(Side::X, huge), Err(Error::Shape { .. })));
+    assert!(matches!(map.features(Side::X, huge), Err(Error::Memory { .. })));
     assert!(matches!(
         map.gram(&huge.slice(s![..1_usize << 56, ..]), &Array2::zeros((1 << 10, 2))),
         Err(Error::Shape { .. })

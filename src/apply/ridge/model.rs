@@ -9,7 +9,7 @@ use super::Standardisation;
 use super::chunk::{FeatureBuffers, FeatureSource};
 use crate::engine::{Batch, FeatureRow, Form, PointsView, Program, Scratch, Side, map_rows};
 use crate::error::{Result, check_size};
-use crate::map::{Map, check_addressable};
+use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::{self, Isa, Packed, dot};
 use crate::{Points, Real, SignedLog};
@@ -150,7 +150,6 @@ impl<T: Real> Ridge<T> {
     }
 
     fn empty<U: Clone + Default>(&self, rows: usize) -> Result<Array2<U>> {
-        check_addressable(rows, self.weights.nrows())?;
         check_memory("rows of predictions", rows, size_of::<U>().saturating_mul(self.weights.nrows()))?;
         Ok(Array2::default((rows, self.weights.nrows())))
     }

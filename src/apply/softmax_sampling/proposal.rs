@@ -7,7 +7,8 @@ use super::tree::{Tree, standard};
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::map::{Map, check_addressable};
+use crate::map::Map;
+use crate::memory::check_memory;
 use crate::numeric::with_length;
 
 /// A leaf has one class for so many features per coordinate of a point, unless stated otherwise.
@@ -88,13 +89,14 @@ impl<T: Real> Proposal<T> {
     /// in tiles, and only their sums are kept.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if they do not have d columns or their features cannot be addressed,
+    /// [`Shape`](Error::Shape) if they do not have d columns, [`Memory`](Error::Memory) if there is none for their features,
     /// [`Parameter`](Error::Parameter) if there are none, or the map has negative features and the uniform distribution no
     /// weight; [`NotFinite`](Error::NotFinite) if a vector or its features are not finite.
     pub fn build(self, classes: &ArrayRef2<T>) -> Result<SoftmaxSampler<T>> {
         check_size("the number of columns of the classes", self.map.input_dim(), classes.ncols())?;
         check_positive("the number of classes", classes.nrows())?;
-        check_addressable(classes.nrows(), self.map.feature_dim().max(self.map.blocks().len()))?;
+        let numbers = self.map.feature_dim().saturating_add(self.map.blocks().len());
+        check_memory("classes", classes.nrows(), numbers.saturating_mul(size_of::<f64>()))?;
         if self.uniform == 0.0 && !self.map.facts().non_negative {
             return Err(Error::Parameter {
                 name: "the weight of the uniform distribution",
