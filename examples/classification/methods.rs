@@ -137,10 +137,9 @@ impl Method {
                 let lambdas: Vec<f64> =
                     LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution()).collect();
                 let criterion = Criterion::GeneralisedCrossValidation;
-                let lambda = spectrum.choose(&criterion, &lambdas)?;
-                let error = spectrum.errors(&criterion, &[lambda])?[0];
-                let model = spectrum.model(lambda)?;
-                Ok(([model.classify(a)?, model.classify(b)?], Some(error)))
+                let best = spectrum.choose(&criterion, &lambdas)?;
+                let model = spectrum.model(best.lambda)?;
+                Ok(([model.classify(a)?, model.classify(b)?], Some(best.error)))
             }
         }
     }

@@ -18,7 +18,7 @@ mod sums;
 
 pub use exact_smoother::ExactSmoother;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use ridge::{Criterion, KernelRidge, RidgeClassifier, RidgeSpectrum, Sample};
+pub use ridge::{Criterion, KernelRidge, LambdaChoice, RidgeClassifier, RidgeSpectrum, Sample};
 pub use ridge::{Predictor, Ridge, RidgeStatistics, Standardisation};
 pub use smoother::Smoother;
 

@@ -84,7 +84,7 @@ fn ridge(map: Map<f64>, split: &Split, test: &Part) -> Outcome<Vec<usize>> {
     statistics.update_labels(&split.train.points, &split.train.labels)?;
     let spectrum = statistics.spectrum()?;
     let lambdas: Vec<f64> = LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution()).collect();
-    let lambda = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?;
+    let lambda = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?.lambda;
     Ok(spectrum.model(lambda)?.classify(&test.points)?)
 }
 

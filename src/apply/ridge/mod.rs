@@ -32,5 +32,5 @@ pub use statistics::RidgeStatistics;
 pub use self::{
     classifier::RidgeClassifier,
     kernel_ridge::KernelRidge,
-    spectrum::{Criterion, RidgeSpectrum, Sample},
+    spectrum::{Criterion, LambdaChoice, RidgeSpectrum, Sample},
 };

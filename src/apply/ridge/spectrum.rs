@@ -40,8 +40,10 @@ const ROWS: usize = 48;
 /// let lambdas = [1e-6, 1e-3, 1.0, 1e3];
 /// let by_approximation = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?;
 /// let exactly = spectrum.choose(&Criterion::leave_one_out(&x, &y), &lambdas)?;
-/// assert_eq!((by_approximation, exactly), (1e-3, 1e-3));
-/// let model = spectrum.model(exactly)?;
+/// assert_eq!((by_approximation.lambda, exactly.lambda), (1e-3, 1e-3));
+/// // The noise has variance ½ · 0.01.
+/// assert!((exactly.error / 0.005 - 1.0).abs() < 0.2);
+/// let model = spectrum.model(exactly.lambda)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -85,6 +87,16 @@ pub enum Criterion<'a, T: Real> {
     LeaveOneOut(Sample<'a, T>),
     /// The error on points that were held out.
     HeldOut(Sample<'a, T>),
+}
+
+/// The λ that a criterion chooses: [`RidgeSpectrum::choose`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LambdaChoice {
+    /// λ.
+    pub lambda: f64,
+    /// The criterion for this λ: a mean squared error, summed over the targets.
+    pub error: f64,
 }
 
 /// Points, n × d, with their targets, n × t, and weights.
@@ -189,19 +201,45 @@ impl<T: Real> RidgeSpectrum<T> {
         }
     }
 
-    /// The λ with the least error; of equal ones, the largest.
+    /// λ to choose from, falling, two for each decade: from the largest eigenvalue, where all weights are small, down to the
+    /// [resolution](RidgeSpectrum::resolution), below which λ has no effect, or by fifteen decades; 1 if all eigenvalues are 0.
+    ///
+    /// ```
+    /// # use ndarray::Array2;
+    /// # use random_features::apply::{Criterion, RidgeStatistics};
+    /// # use random_features::frequency::{Coupling, Orthogonal};
+    /// # let map = random_features::Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 1.0)?;
+    /// # let mut statistics = RidgeStatistics::<f64>::new(map, 1)?;
+    /// # let x = Array2::from_shape_fn((200, 1), |(i, _)| i as f64 / 50.0 - 2.0);
+    /// # statistics.update(&x, &x.mapv(f64::sin))?;
+    /// let spectrum = statistics.spectrum()?;
+    /// let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
+    /// assert!(choice.lambda >= spectrum.resolution() && choice.error < 1e-6);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn lambdas(&self) -> Vec<f64> {
+        let largest = self.values.iter().copied().fold(0.0, f64::max);
+        if largest == 0.0 {
+            return vec![1.0];
+        }
+        let below = (0..=30).map(|k| largest * 10f64.powf(-0.5 * f64::from(k)));
+        let lambdas: Vec<f64> = below.take_while(|lambda| *lambda > self.resolution()).collect();
+        if lambdas.is_empty() { vec![largest.max(self.resolution())] } else { lambdas }
+    }
+
+    /// The λ with the least error, and this; of equal ones, the largest.
     ///
     /// # Errors
     /// As [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
-    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<f64> {
+    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
         let errors = self.errors(criterion, lambdas)?;
-        let better = |a: &(f64, f64), b: &(f64, f64)| a.1.total_cmp(&b.1).then(b.0.total_cmp(&a.0));
-        let best = lambdas.iter().copied().zip(errors).min_by(better);
-        best.map(|(lambda, _)| lambda).ok_or(Error::Parameter {
-            name: "the number of λ",
-            value: 0.0,
-            domain: "at least 1",
-        })
+        let choices =
+            lambdas.iter().zip(errors).map(|(lambda, error)| LambdaChoice { lambda: *lambda, error });
+        let better = |a: &LambdaChoice, b: &LambdaChoice| {
+            a.error.total_cmp(&b.error).then(b.lambda.total_cmp(&a.lambda))
+        };
+        let none = Error::Parameter { name: "the number of λ", value: 0.0, domain: "at least 1" };
+        choices.min_by(better).ok_or(none)
     }
 
     fn generalised(&self, lambda: f64) -> Result<f64> {
