@@ -253,3 +253,15 @@ fn headers_longer_than_the_file_are_errors() {
         reason(npy::read::<f64, Ix1>(&path));
     }
 }
+
+#[test]
+fn threads_may_write_the_same_file() {
+    let folder = Folder::new("at-once");
+    let (path, array) = (folder.join("a.npy"), Array2::<f64>::ones((300, 300)));
+    let written: Vec<bool> = std::thread::scope(|scope| {
+        let write = || (0..20).all(|_| npy::write(&path, &array).is_ok());
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(write)).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(written, [true; 8]);
+}

@@ -137,11 +137,6 @@ tagged!(Radius, "a law of frequencies" {
 });
 
 impl Radius {
-    /// Whether this law may be `other`: it is equal or has no name.
-    pub fn may_be(self, other: Radius) -> bool {
-        self == other || !self.is_named()
-    }
-
     /// The radii of this law, to draw them by name.
     ///
     /// # Errors

@@ -525,28 +525,3 @@ fn scale_is_that_of_scikit_learn() {
     let error = lengthscale::scale(&constant).unwrap_err().to_string();
     assert!(error.contains("all coordinates of all points are equal"), "{error}");
 }
-
-#[cfg(feature = "serde")]
-#[test]
-fn statistics_are_stored_and_checked() {
-    use serde_json::{from_str, from_value, json, to_string, to_value};
-    for statistics in [Statistics::new(3).unwrap(), Statistics::of(&points::<f64>(20, 3, 1.0)).unwrap()] {
-        let read: Statistics = from_str(&to_string(&statistics).unwrap()).unwrap();
-        assert_eq!(read, statistics);
-    }
-    let stored = to_value(Statistics::of(&points::<f64>(20, 3, 1.0)).unwrap()).unwrap();
-    for (pointer, wrong) in [
-        ("/weight", json!(-1.0)),
-        ("/weight", json!(0.0)),
-        ("/count", json!(0)),
-        ("/coordinates", json!([])),
-        ("/coordinates/1/variance", json!(-1e-9)),
-        ("/coordinates/1/magnitude", json!(-1.0)),
-        ("/coordinates/2/min", json!(2.0)),
-        ("/coordinates/2/mean", json!(1e200)),
-    ] {
-        let mut changed = stored.clone();
-        *changed.pointer_mut(pointer).unwrap() = wrong.clone();
-        assert!(from_value::<Statistics>(changed).is_err(), "{pointer}: {wrong}");
-    }
-}

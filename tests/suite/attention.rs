@@ -1398,3 +1398,55 @@ fn shapes_that_do_not_fit_are_named() {
     let error = state.query(&q.slice(s![.., .., 0, ..])).unwrap_err().to_string();
     assert!(error.contains("8") && error.contains("multiple") && error.contains("3"), "{error}");
 }
+
+#[test]
+fn a_logit_of_minus_infinity_is_reported() {
+    let q = Array4::from_elem((1, 1, 1, 1), 1e200f64);
+    let (k, v) = (-&q, Array4::from_elem((1, 1, 1, 1), 1.0f64));
+    let out = ExactAttention::new().bidirectional::<f64, _>(&Heads::new(&q, &k, &v).unwrap()).unwrap();
+    assert_eq!((out.output[[0, 0, 0, 0]], out.non_positive), (0.0, vec![[0, 0, 0]]));
+}
+
+#[test]
+fn outputs_of_zero_are_positive() {
+    let attention = Attention::new(positive::<f64>(2, 6)).unwrap();
+    // A value so small that its share of the sum vanishes.
+    let x = Array4::zeros((1, 1, 5, 2));
+    let v = Array4::from_shape_fn((1, 1, 5, 1), |(_, _, j, _)| if j == 0 { -5e-324 } else { 0.0 });
+    let heads = Heads::new(&x, &x, &v).unwrap();
+    for out in [attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap()] {
+        assert!(out.output.iter().all(|v| *v != 0.0 || v.to_bits() == 0), "{}", out.output);
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn states_of_a_map_for_each_head_are_read() {
+    let attention = Attention::per_head(vec![positive::<f64>(6, 20), positive(6, 33)]).unwrap();
+    let x = tokens::<f64>([1, 2, 9, 6], 0.7, 1);
+    let mut state = attention.state(1, 2, 6).unwrap();
+    state.prefill(&x, &x).unwrap();
+    let mut read: CausalState<f64> = serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
+    let query: Array3<f64> = x.index_axis(Axis(2), 0).to_owned();
+    assert_eq!(read.query(&query).unwrap(), state.query(&query).unwrap());
+}
+
+/// Queries of norm 50 that point away from all keys, whose features differ too much for products in `f32`.
+#[test]
+fn queries_against_all_keys() {
+    let (d, n) = (16, 40);
+    let u = tokens::<f64>([1, 1, 1, d], 1.0, 9);
+    let near = |seed, size: f64| {
+        let noise = tokens::<f64>([1, 1, n, d], 0.3, seed);
+        let entry = |(_, _, i, k)| (25.0 * size * u[[0, 0, 0, k]] + noise[[0, 0, i, k]]) as f32;
+        Array4::from_shape_fn((1, 1, n, d), entry)
+    };
+    let (q, k, v) = (near(1, -1.0), near(2, 1.0), tokens::<f32>([1, 1, n, 3], 1.0, 3));
+    let [wq, wk, wv] = [&q, &k, &v].map(|x| x.mapv(f64::from));
+    let single = Attention::new(positive::<f32>(d, 48)).unwrap();
+    let double = Attention::new(positive::<f64>(d, 48)).unwrap();
+    let found = single.bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap();
+    let expected = double.bidirectional(&Heads::new(&wq, &wk, &wv).unwrap()).unwrap();
+    assert!(found.non_positive.is_empty() && expected.non_positive.is_empty());
+    assert!(found.output.iter().zip(&expected.output).all(|(f, e)| (f64::from(*f) - e).abs() < 2e-3));
+}

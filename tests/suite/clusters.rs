@@ -631,3 +631,10 @@ fn absent_values_stay() {
     assert!(n * map.feature_dim() * size_of::<f32>() > 8 << 20);
     assert!(absent(Array2::zeros(shape)) && absent(Array2::zeros(shape.f())));
 }
+
+#[test]
+fn a_limit_of_one_is_allowed() {
+    let clusters = |v: f64| Clustering::new(arr2(&[[v, 0.5]])).unwrap();
+    let diagonal = Diagonal::from(Formula::Real).with_limit(1.0);
+    assert!(diagonal.entries(&clusters(1.0), 0, &clusters(2.0), 0).is_ok());
+}

@@ -7,12 +7,12 @@ use crate::common::{
     features, frequencies, gaussian, gram_is_estimates, points, promises, refusals, softmax,
     threads_change_nothing,
 };
-use ndarray::Array2;
+use ndarray::{Array2, ArrayView2};
 use random_features::frequency::{
     Antithetic, Coupling, Givens, Hadamard, Orthogonal, RotationLaw, Simplex, Sobol,
 };
-use random_features::map::Target;
-use random_features::{Error, Map, Positive, Real, Side};
+use random_features::map::{Facts, FeatureMap, Form, Target, Tile};
+use random_features::{Error, Map, Positive, Real, Side, testing};
 use rayon::prelude::*;
 
 const SHAPES: [(usize, usize, usize); 4] = [(1, 1, 1), (7, 3, 5), (150, 17, 40), (600, 128, 150)];
@@ -224,4 +224,51 @@ fn arrays<T: Real>(map: &Map<T>, x: &Array2<T>) {
 #[test]
 fn scales_are_multiplied_in() {
     both(arrays, arrays);
+}
+
+/// Features (cos x, sin x) and (sin x, −cos x), broken on one side.
+#[derive(Debug)]
+struct Sides {
+    nan: Option<Side>,
+    by_threads: Option<Side>,
+    /// ln of the scale of side Y.
+    scale: f64,
+}
+
+impl FeatureMap<f32> for Sides {
+    fn facts(&self) -> Facts {
+        Facts::new(1, vec![2])
+    }
+
+    fn fill(&self, side: Side, x: ArrayView2<'_, f32>, _: Form, tile: &mut Tile<'_, f32>) {
+        for (i, x) in x.rows().into_iter().enumerate() {
+            let (row, a, b) = (tile.row(i), x[0].cos(), x[0].sin());
+            row.values.copy_from_slice(&match (side, self.by_threads) {
+                (Side::X, _) => [a, b],
+                // So that Gram matrices do not see the second feature of the other side.
+                (Side::Y, Some(Side::X)) => [b, 0.0],
+                (Side::Y, _) => [b, -a],
+            });
+            row.log_scales[0] = if side == Side::Y { self.scale } else { 0.0 };
+            if self.nan == Some(side) {
+                row.values[1] = f32::NAN;
+            }
+            if self.by_threads == Some(side) && rayon::current_num_threads() == 7 {
+                row.values[1] = 0.5;
+            }
+        }
+    }
+}
+
+#[test]
+fn broken_maps_are_found() {
+    let make = |nan, by_threads, scale| Map::new(Sides { nan, by_threads, scale }).unwrap();
+    let x = Array2::from_shape_fn((40, 1), |(i, _)| 0.37 * i as f32 - 3.0);
+    testing::conform(&make(None, None, 0.0), &x).unwrap();
+    testing::gram_is_estimates(&make(None, None, 40.0), &x).unwrap();
+    for side in [Side::X, Side::Y] {
+        let found = testing::conform(&make(Some(side), None, 0.0), &x).unwrap_err().to_string();
+        assert!(found.contains("NaN at a finite point"), "{side:?}: {found}");
+        assert!(testing::threads_change_nothing(&make(None, Some(side), 0.0), &x).is_err(), "{side:?}");
+    }
 }

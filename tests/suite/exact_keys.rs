@@ -405,3 +405,17 @@ fn exact_keys_that_are_not_numbers_show() {
         assert!(attended.non_positive.is_empty());
     }
 }
+
+#[test]
+fn a_first_key_that_dwarfs_all_others_is_chosen() {
+    let q = Array4::from_elem((1, 1, 3, 1), 30.0f64);
+    let k = Array4::from_shape_fn((1, 1, 3, 1), |(_, _, j, _)| if j == 0 { 30.0 } else { 0.1 });
+    let v = Array4::from_shape_fn((1, 1, 3, 1), |(_, _, j, _)| j as f64 + 1.0);
+    // Frequencies that point away: the estimate alone would not see the key.
+    let rows = ndarray::arr2(&[[-3.0], [-2.0], [-4.0]]);
+    let omega = random_features::frequency::Frequencies::from_rows(rows).unwrap();
+    let attention = Attention::new(Positive.softmax::<f64>(omega).unwrap()).unwrap();
+    let attention = attention.with_heaviest_keys_exact(1).unwrap();
+    let out = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    assert!(out.iter().all(|v| (v - 1.0).abs() < 1e-12), "{out}");
+}

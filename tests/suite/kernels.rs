@@ -308,3 +308,13 @@ fn kernels_and_draws_are_stored() {
             .contains("a kernel of your own cannot be stored")
     );
 }
+
+#[test]
+fn quantiles_of_cauchy_invert_its_distribution() {
+    use random_features::kernel::{Cauchy, Marginal};
+
+    for u in [1e-9, 0.1, 0.249, 0.25, 0.3, 0.49, 0.5] {
+        let quantile = Cauchy.lower_quantile(u);
+        assert!((0.5 + quantile.atan() / std::f64::consts::PI - u).abs() < 1e-15, "{u}: {quantile}");
+    }
+}

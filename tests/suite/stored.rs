@@ -242,6 +242,26 @@ fn what_is_known_of_data_survives() {
     }
 }
 
+#[test]
+fn statistics_that_no_points_have_are_refused() {
+    let stored = to_value(Statistics::of(&points::<f64>(20, 3, 1.0)).unwrap()).unwrap();
+    assert!(resealed::<Statistics>(stored.clone()).is_ok());
+    for (place, wrong) in [
+        ("/data/weight", json!(-1.0)),
+        ("/data/weight", json!(0.0)),
+        ("/data/count", json!(0)),
+        ("/data/coordinates", json!([])),
+        ("/data/coordinates/1/variance", json!(-1e-9)),
+        ("/data/coordinates/1/magnitude", json!(-1.0)),
+        ("/data/coordinates/2/min", json!(2.0)),
+        ("/data/coordinates/2/mean", json!(1e200)),
+    ] {
+        let mut changed = stored.clone();
+        *changed.pointer_mut(place).unwrap() = wrong.clone();
+        assert!(resealed::<Statistics>(changed).is_err(), "{place}: {wrong}");
+    }
+}
+
 /// A coupling is a recipe: stored with its options, it draws the same again.
 #[test]
 fn couplings_survive() {
@@ -562,4 +582,17 @@ fn what_is_wrong_is_refused() {
     assert!(foreign.recipe().is_none() && to_string(&foreign).is_err());
     let half = Coefficient::constant(0.5).unwrap();
     assert!(to_string(&Hybrid::sum(vec![(half, map)], foreign).unwrap()).is_err());
+}
+
+/// Rows may be the same and their laws not.
+#[test]
+fn the_same_rows_under_two_laws_are_two_draws() {
+    let rows = frequencies(2, 6, &Independent, 3).rows().into_owned();
+    let of = |law| {
+        let omega = Frequencies::from_parts(rows.clone(), law).unwrap();
+        Positive.softmax::<f64>(omega).unwrap().recipe().unwrap()
+    };
+    let half = Coefficient::constant(0.5).unwrap();
+    let pair = Hybrid::sum(vec![(half, of(Law::independent(6)))], of(Law::unknown(6))).unwrap();
+    assert_eq!(pair.draws().len(), 2);
 }

@@ -390,3 +390,29 @@ fn calibration_keeps_the_order_of_points() {
     let probable = |i: usize| (0..3).fold(0, |best, c| if p[[i, c]] > p[[i, best]] { c } else { best });
     assert!((0..300).any(|i| probable(i) != classes[i]), "the test has no teeth");
 }
+
+#[test]
+fn points_are_divided_by_the_scale() {
+    let inputs = Standardisation::new(vec![1.0, -2.0], vec![4.0, 0.5]).unwrap();
+    let x = arr2(&[[3.0f64, -2.5], [1.0, 0.0]]);
+    assert_eq!(inputs.apply(&x).unwrap(), arr2(&[[0.5, -1.0], [0.0, 4.0]]));
+    let none = Standardisation::new(vec![], vec![]);
+    assert!(matches!(none, Err(random_features::Error::Parameter { value: 0.0, .. })));
+}
+
+/// Weights and λ times the same factor give the same model, however large or small it is.
+#[test]
+fn weights_of_any_size() {
+    let x = Array2::from_shape_fn((60, 3), |(i, k)| ((i * 7 + k * 13) % 17) as f32 / 8.0 - 1.0);
+    let y = x.map_axis(ndarray::Axis(1), |x| x[0] * x[1] + x[2]).insert_axis(ndarray::Axis(1));
+    let map: Map<f32> = Trigonometric.gaussian(frequencies(3, 6, &Independent, 7), 1.0).unwrap();
+    let solve = |weight: f64| {
+        let mut all = RidgeStatistics::new(map.clone(), 1).unwrap();
+        all.update_weighted(&x, &y, &Array1::from_elem(60, weight)).unwrap();
+        all.solve(1e-3 * weight).unwrap().weights().to_owned()
+    };
+    let one = solve(1.0);
+    for exponent in [-400, -200, 200, 400] {
+        assert!((&solve(2f64.powi(exponent)) - &one).iter().all(|e| e.abs() < 1e-6), "{exponent}");
+    }
+}
