@@ -996,7 +996,7 @@ fn facts_that_no_map_has_are_errors() {
     refused(Clustered::from_bases(centres(8), centres(8), bases(64)));
     // Few rows of what cannot be addressed are refused where they are asked for.
     let wide = large(1 << 50);
-    assert!(matches!(wide.features(Side::X, &Array2::zeros((1 << 14, 2))), Err(Error::Shape { .. })));
+    assert!(matches!(wide.features(Side::X, &Array2::zeros((1 << 14, 2))), Err(Error::Memory { .. })));
     assert!(matches!(large(3).log_features(Side::X, &Array2::zeros((1, 2))), Err(Error::Unsupported { .. })));
 }
 
