@@ -76,7 +76,10 @@ impl<'de, K: ScalarName> Deserialize<'de> for Name<K> {
         if name == K::NAME {
             return Ok(Name(name, PhantomData));
         }
-        Err(Error::custom(format!("this was stored for {name}, but must be for {}", K::NAME)))
+        Err(Error::custom(format!(
+            "this was stored for {name}, but must be for {}: recipes and data are for any scalar, maps and models for one",
+            K::NAME
+        )))
     }
 }
 

@@ -42,7 +42,7 @@ impl Identify for Lengthscale {
 /// Implements conversions from numbers, by way of [`Lengthscale`].
 macro_rules! from_numbers {
     ($Type:ty, $of:expr) => {
-        $crate::kernel::lengthscale::from_numbers!($Type, $of; f64 f32 i32 u32 i64 u64 usize);
+        $crate::kernel::lengthscale::from_numbers!($Type, $of; f64 f32 i8 u8 i16 u16 i32 u32 i64 u64 isize usize);
     };
     ($Type:ty, $of:expr; $($Number:ty)*) => {
         $(impl From<$Number> for $Type {

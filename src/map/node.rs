@@ -141,7 +141,7 @@ impl<T: Real> Map<T> {
     }
 
     /// ln of the variance of [`estimate`](Map::estimate) over draws of the frequencies, or `None` where no closed form is
-    /// known for their law.
+    /// known for their law; NaN for points that are not finite, or whose squared norms are not.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a point has another dimension than d.

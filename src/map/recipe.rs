@@ -22,18 +22,19 @@ use crate::theory::relative_deviation;
 /// ```
 /// use ndarray::arr1;
 /// use random_features::compose::{Bases, Hybrid};
-/// use random_features::frequency::{Draw, Orthogonal, Simplex};
+/// use random_features::frequency::{Draw, Independent, Orthogonal, Simplex};
 /// use random_features::kernel::Softmax;
 /// use random_features::{Map, Positive, Recipe};
 /// let recipe = Positive.recipe(Draw::new(16, 64, Simplex::default()), Softmax::default());
 /// let map: Map<f32> = recipe.draw(7)?;
 /// assert_eq!(map.recipe(), Some(recipe.drawn(7)?));
 /// // Hybrids of recipes are recipes; their error is known before a draw.
-/// let bases = Bases::shared(Draw::new(2, 64, Orthogonal));
-/// let hybrid: Recipe = Hybrid::angular(bases, Draw::new(2, 8, Orthogonal))?;
+/// let bases = Bases::independent(Draw::new(2, 64, Orthogonal), Draw::new(2, 64, Orthogonal).with_stream(1));
+/// let hybrid: Recipe = Hybrid::angular(bases, Draw::new(2, 8, Independent))?;
 /// let (x, y) = (arr1(&[0.5, 0.3]), arr1(&[-0.2, 0.4]));
 /// let drawn: Map<f64> = hybrid.draw(7)?;
 /// assert_eq!(hybrid.log_variance(&x, &y)?, drawn.log_variance(&x, &y)?);
+/// assert!(hybrid.log_variance(&x, &y)?.is_some());
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]

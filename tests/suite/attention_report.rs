@@ -647,7 +647,7 @@ fn hopeless_redraws_name_no_number() {
     let report = attention.simulated_report(&recipe, 20, &q, &k, &v).unwrap();
     assert!(report.is_hopeless());
     assert!(!report.to_string().contains("it would take"), "{report}");
-    assert!(report.frequencies_for(0.1).is_nan());
+    assert!(report.frequencies_for(0.1).is_nan() && report.output_error_with(1 << 40).is_none());
     let closed = attention.error_report(0, &q, &k, &v).unwrap();
     assert!(closed.frequencies_for(0.1) > 1e6);
 }
@@ -666,4 +666,13 @@ fn reports_name_heads_and_maps() {
     let report = report(&a, [&q, &k, &v]);
     let text = report.to_string();
     assert!(report.is_hopeless() && !text.contains('('), "{text}");
+}
+
+/// Outputs of 0 have no relative error, which is not to say that it is hopeless.
+#[test]
+fn reports_of_no_values_say_so() {
+    let [q, k] = [1, 2].map(|seed| normal(20, 4, 0.3, seed));
+    let report = report(&maps(4, 256, 1)[0], [&q, &k, &Array2::zeros((20, 3))]);
+    assert!(!report.is_hopeless() && report.output_error().is_none());
+    assert!(report.to_string().contains("outputs are 0"), "{report}");
 }

@@ -108,16 +108,20 @@ impl ErrorReport {
     /// None, too, where outputs are 0, of which nothing can be a part.
     fn error(&self, part: ErrorPart, frequencies: usize) -> Option<f64> {
         let (own, m) = (self.frequencies as f64, frequencies as f64);
-        // Also where it is no number.
-        let reliable = self.normaliser_variance * own / m < RELIABLE;
+        // Also where it is no number. From redraws that are hopeless nothing follows for more frequencies.
+        let reliable = self.normaliser_variance * own / m < RELIABLE && !self.knows_nothing();
         Some((part.variance / m + part.bias).sqrt()).filter(|error| reliable && !error.is_nan())
+    }
+
+    fn knows_nothing(&self) -> bool {
+        self.is_hopeless() && matches!(self.basis, Basis::Redraws(_))
     }
 
     /// The least m whose expected error of the output is at most `target`, with normalisers that are reliable; infinite if
     /// there is none that fits `f64`, as for targets below the bias; NaN from redraws that are hopeless, which have not met
     /// the rare draws that make most of a variance.
     pub fn frequencies_for(&self, target: f64) -> f64 {
-        if self.is_hopeless() && matches!(self.basis, Basis::Redraws(_)) {
+        if self.knows_nothing() {
             return f64::NAN;
         }
         let one = self.normaliser_variance * self.frequencies as f64;
@@ -132,7 +136,8 @@ impl ErrorReport {
 
 impl<T: Real> Attention<T> {
     /// The errors that are expected with the map of key head `head` for a sample of its queries, n × d, keys, l × d, and
-    /// values, l × d_v, by closed forms. Some 64 queries and 500 keys do. Of the features alone: keys that are taken
+    /// values, l × d_v, by closed forms, in bidirectional attention over these keys: a causal output sees fewer of them. Some 64
+    /// queries and 500 keys do if the values have the mean 0; if they have another, errors fall with the number of keys. Of the features alone: keys that are taken
     /// [exactly](Attention::with_keys_exact) are not counted as such. Cost O(n l² + l² d), with a larger factor if it is hopeless.
     ///
     /// # Errors
@@ -364,6 +369,14 @@ impl fmt::Display for ErrorReport {
             );
         }
         let variance = self.normaliser_variance;
+        if !self.is_hopeless() {
+            return write!(
+                f,
+                "m = {m}: outputs are 0, so there is no relative error; the normaliser's relative variance is \
+                 {variance:.2e}, by {}",
+                self.basis
+            );
+        }
         write!(f, "hopeless with m = {m}: the normaliser's relative variance is {variance:.2e}")?;
         if let Basis::Redraws(count) = self.basis {
             return write!(f, " or more, beyond {RELIABLE}, by {count} redraws.");

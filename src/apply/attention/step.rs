@@ -88,7 +88,7 @@ impl<T: Real> Attention<T> {
         }
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
         let bytes = Head::<T>::bytes(width, d_v).saturating_add(size_of::<Head<T>>());
-        check_memory("heads of a causal state", batch.saturating_mul(heads), bytes)?;
+        check_memory("bytes of a causal state", batch.saturating_mul(heads).saturating_mul(bytes), 1)?;
         let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
         let all = (0..batch * heads).map(head).collect();
         Ok(CausalState {

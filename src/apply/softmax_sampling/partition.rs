@@ -6,8 +6,8 @@ use crate::numeric::special::normal_quantile;
 /// By how much the logarithm of a probability may be above 0: differences of logits of size 1000 are rounded by less.
 const ROUNDING: f64 = 1e-12;
 
-/// The least number of draws that must carry the sum, where there are enough.
-const RELIABLE: f64 = 30.0;
+/// The bounds of the number of draws that must carry the sum; between them it is a quarter of all.
+const RELIABLE: (f64, f64) = (30.0, 100.0);
 
 /// An estimate of the partition function Z = Σᵢ e^(oᵢ) of logits o from k draws with known probabilities q. Without bias where
 /// q > 0 for all classes; its logarithm is biased low (by Jensen's inequality), by about half the squared relative error.
@@ -21,14 +21,14 @@ const RELIABLE: f64 = 30.0;
 /// # Example
 /// ```
 /// use random_features::apply::softmax_sampling::Partition;
-/// // Four draws from a uniform distribution over 10 classes.
-/// let ln_q = [0.1f64.ln(); 4];
-/// let z = Partition::new(&[1.0, 1.2, 0.8, 1.0], &ln_q)?;
+/// // Forty draws from a uniform distribution over 10 classes.
+/// let ln_q = [0.1f64.ln(); 40];
+/// let z = Partition::new(&[1.0, 1.2, 0.8, 1.0].repeat(10), &ln_q)?;
 /// assert!((z.log_value() - (10.0f64 * 1.0f64.exp()).ln()).abs() < 0.02);
 /// let (low, high) = z.log_interval(0.95)?;
 /// assert!(low < z.log_value() && z.log_value() < high);
 /// // As precise as 1 %:
-/// assert!(z.draws_for(0.01)? > 4.0);
+/// assert!(z.is_reliable() && z.draws_for(0.01)? > 40.0);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -84,24 +84,24 @@ impl Partition {
         k / (1.0 + spread)
     }
 
-    /// Whether enough draws carry the sum for its standard error to mean something: 30, or half of fewer than 60 draws. A rule of
-    /// thumb: a class that was not drawn has not been seen.
+    /// Whether enough draws carry the sum for its standard error to mean something: a quarter of all, at least 30, and 100 are
+    /// enough. A rule of thumb: a class that was not drawn has not been seen.
     pub fn is_reliable(&self) -> bool {
-        self.effective_draws() >= RELIABLE.min(0.5 * self.draws as f64)
+        let (least, most) = RELIABLE;
+        self.effective_draws() >= (0.25 * self.draws as f64).clamp(least, most)
     }
 
-    /// An interval that holds ln Z with this probability, such as 0.95. For many draws: ln Ẑ plus and minus a normal quantile
-    /// times the relative error. Where the estimate is not [reliable](Partition::is_reliable): from ln Ẑ + ln(1 − level) to ∞, a
+    /// An interval that holds ln Z with this probability, such as 0.95. For many draws approximately: ln Ẑ plus and minus a normal
+    /// quantile times the relative error, too narrow where classes of large weight are hardly ever drawn. Where the estimate is not [reliable](Partition::is_reliable): from ln Ẑ + ln(1 − level) to ∞, a
     /// bound that holds whatever the terms are, since Ẑ is positive and has the mean Z (Markov's inequality).
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) unless 0 < level < 1; [`NoData`](Error::NoData) for a single draw.
+    /// [`Parameter`](Error::Parameter) unless 0 < level < 1.
     pub fn log_interval(&self, level: f64) -> Result<(f64, f64)> {
         if !(level > 0.0 && level < 1.0) {
             let domain = "between 0 and 1";
             return Err(Error::Parameter { name: "the level of an interval", value: level, domain });
         }
-        self.check_deviation()?;
         if !self.is_reliable() {
             return Ok((self.log_value + (-level).ln_1p(), f64::INFINITY));
         }
@@ -114,13 +114,12 @@ impl Partition {
     /// Infinite where the estimate is not [reliable](Partition::is_reliable): the variance has not been seen yet.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) unless the error is positive and finite; [`NoData`](Error::NoData) for a single draw.
+    /// [`Parameter`](Error::Parameter) unless the error is positive and finite.
     pub fn draws_for(&self, error: f64) -> Result<f64> {
         if !(error > 0.0 && error.is_finite()) {
             let domain = "positive and finite";
             return Err(Error::Parameter { name: "the relative error", value: error, domain });
         }
-        self.check_deviation()?;
         Ok(if self.is_reliable() { (self.deviation / error).powi(2).max(1.0) } else { f64::INFINITY })
     }
 
@@ -142,14 +141,6 @@ impl Partition {
             if distance.is_finite() { ln_q + 2.0 * distance.abs().ln() } else { 2.0 * (o - log_value) - ln_q }
         });
         Ok(log_sum(&terms.collect::<Vec<_>>()) + 2.0 * log_value - (k as f64).ln())
-    }
-
-    fn check_deviation(&self) -> Result<()> {
-        if self.draws > 1 {
-            Ok(())
-        } else {
-            Err(Error::NoData { what: "an error from fewer than two draws" })
-        }
     }
 }
 

@@ -34,7 +34,8 @@ impl<M: Operand> Hybrid<M> {
     /// The angular hybrid for the softmax kernel: λ = θ/π, estimated from the signs of τ.
     ///
     /// The relative error is 0 at θ = 0 and at θ = π (for equal norms) and small in between. τ must be independent of
-    /// the frequencies of the bases. Source: Hybrid Random Features, section 3.1.
+    /// the frequencies of the bases. The variance has a closed form if τ are independent frequencies, and, where both bases share
+    /// theirs, these are too. Source: Hybrid Random Features, section 3.1.
     ///
     /// # Errors
     /// As [`bipolar`](Hybrid::bipolar).
