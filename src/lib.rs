@@ -121,6 +121,7 @@ pub mod apply;
 
 pub mod manual;
 
+#[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod workbench;
 

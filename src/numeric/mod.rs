@@ -21,6 +21,7 @@ mod lane;
 mod ln;
 mod packed;
 mod pages;
+#[cfg(feature = "testing")]
 mod peak;
 mod planes;
 pub mod pointwise;
@@ -47,6 +48,7 @@ use lane::Lane;
 pub use ln::ln;
 pub use packed::{Packed, Panels, panel_width};
 pub use pages::{aligned_zeros, prefetch, zeros};
+#[cfg(feature = "testing")]
 pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{add_product, panel_product, product};
