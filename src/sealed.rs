@@ -36,7 +36,28 @@ macro_rules! sealed {
     };
 }
 
-pub(crate) use sealed;
+/// As [`sealed!`], for a plain form of fields that the type has too.
+macro_rules! sealed_fields {
+    ($Type:ident $(<$T:ident>)?, $Scalar:ty,
+        $(#[$meta:meta])* struct $Plain:ident { $($(#[$attribute:meta])* $field:ident: $Field:ty,)* }
+    ) => {
+        #[derive(serde::Serialize, serde::Deserialize)]
+        $(#[$meta])*
+        struct $Plain $(<$T: $crate::Real>)? {
+            $($(#[$attribute])* $field: $Field,)*
+        }
+
+        impl $(<$T: $crate::Real>)? From<&$Type $(<$T>)?> for $Plain $(<$T>)? {
+            fn from(value: &$Type $(<$T>)?) -> Self {
+                $Plain { $($field: Clone::clone(&value.$field),)* }
+            }
+        }
+
+        $crate::sealed::sealed!($Type $(<$T>)?, $Plain $(<$T>)?, $Scalar $(, [$T: $crate::Real])?);
+    };
+}
+
+pub(crate) use {sealed, sealed_fields};
 
 /// What is stored of a value of which `data` is the plain form. Read in this order, so that data of another version or
 /// scalar are not looked at.

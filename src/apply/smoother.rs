@@ -217,27 +217,18 @@ impl<T: Real> Smoother<T> {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::{Deserialize, Serialize};
-
     use super::{Map, Real, Smoother, Sums};
-    use crate::sealed::sealed;
+    use crate::sealed::sealed_fields;
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "Smoother", bound = "")]
-    struct StoredSmoother<T: Real> {
-        map: Map<T>,
-        sums: Sums,
-        #[serde(with = "crate::exact")]
-        totals: Vec<f64>,
-        count: usize,
-    }
-
-    sealed!(Smoother<T>, StoredSmoother<T>, T, [T: Real]);
-
-    impl<T: Real> From<&Smoother<T>> for StoredSmoother<T> {
-        fn from(smoother: &Smoother<T>) -> Self {
-            let Smoother { map, sums, totals, count } = smoother.clone();
-            StoredSmoother { map, sums, totals, count }
+    sealed_fields! {
+        Smoother<T>, T,
+        #[serde(rename = "Smoother", bound = "")]
+        struct StoredSmoother {
+            map: Map<T>,
+            sums: Sums,
+            #[serde(with = "crate::exact")]
+            totals: Vec<f64>,
+            count: usize,
         }
     }
 

@@ -307,27 +307,19 @@ fn move_to_means(points: &ValidatedPoints, clusters: &[usize], centres: &mut Arr
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use ndarray::Array2;
-    use serde::{Deserialize, Serialize};
-
     use super::Clustering;
     use crate::error::{Error, Result};
-    use crate::sealed::{AnyScalar, sealed};
+    use crate::sealed::{AnyScalar, sealed_fields};
+    use ndarray::Array2;
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "Clustering")]
-    struct StoredClustering {
-        #[serde(with = "crate::exact")]
-        centres: Array2<f64>,
-        #[serde(with = "crate::exact")]
-        mean_squares: Array2<f64>,
-    }
-
-    sealed!(Clustering, StoredClustering, AnyScalar);
-
-    impl From<&Clustering> for StoredClustering {
-        fn from(Clustering { centres, mean_squares }: &Clustering) -> Self {
-            StoredClustering { centres: centres.clone(), mean_squares: mean_squares.clone() }
+    sealed_fields! {
+        Clustering, AnyScalar,
+        #[serde(rename = "Clustering")]
+        struct StoredClustering {
+            #[serde(with = "crate::exact")]
+            centres: Array2<f64>,
+            #[serde(with = "crate::exact")]
+            mean_squares: Array2<f64>,
         }
     }
 

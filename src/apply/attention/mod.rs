@@ -310,26 +310,17 @@ fn in_order(places: Vec<Places>) -> Places {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::{Deserialize, Serialize};
-
     use super::{Attention, KeyChoice, Map, Reading, Real};
-    use crate::sealed::sealed;
+    use crate::sealed::sealed_fields;
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "Attention", bound = "")]
-    struct StoredAttention<T: Real> {
-        maps: Vec<Map<T>>,
-        reading: Reading,
-        normalised: bool,
-        exact: KeyChoice,
-    }
-
-    sealed!(Attention<T>, StoredAttention<T>, T, [T: Real]);
-
-    impl<T: Real> From<&Attention<T>> for StoredAttention<T> {
-        fn from(attention: &Attention<T>) -> Self {
-            let Attention { maps, reading, normalised, exact, .. } = attention.clone();
-            StoredAttention { maps, reading, normalised, exact }
+    sealed_fields! {
+        Attention<T>, T,
+        #[serde(rename = "Attention", bound = "")]
+        struct StoredAttention {
+            maps: Vec<Map<T>>,
+            reading: Reading,
+            normalised: bool,
+            exact: KeyChoice,
         }
     }
 

@@ -137,8 +137,9 @@ impl ErrorReport {
 impl<T: Real> Attention<T> {
     /// The errors that are expected with the map of key head `head` for a sample of its queries, n × d, keys, l × d, and
     /// values, l × d_v, by closed forms, in bidirectional attention over these keys: a causal output sees fewer of them. Some 64
-    /// queries and 500 keys do if the values have the mean 0; if they have another, errors fall with the number of keys. Of the features alone: keys that are taken
-    /// [exactly](Attention::with_keys_exact) are not counted as such. Cost O(n l² + l² d), with a larger factor if it is hopeless.
+    /// queries and 500 keys do if the values have the mean 0; if they have another, errors fall with the number of keys. Of the
+    /// features alone: keys that are taken [exactly](Attention::with_keys_exact) are not counted as such. Cost O(n l² + l² d),
+    /// with a larger factor if it is hopeless.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) for maps without a closed form, for which there is

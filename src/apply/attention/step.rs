@@ -244,24 +244,16 @@ fn rows<'a, E: Copy>(x: &'a ArrayView3<'_, E>) -> CowArray<'a, E, Ix2> {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::{Deserialize, Serialize};
-
     use super::{Attention, CausalState, Head, HeadBuffers, Real};
-    use crate::sealed::sealed;
+    use crate::sealed::sealed_fields;
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "CausalState", bound = "")]
-    struct StoredState<T: Real> {
-        attention: Attention<T>,
-        shape: [usize; 3],
-        heads: Vec<Head<T>>,
-    }
-
-    sealed!(CausalState<T>, StoredState<T>, T, [T: Real]);
-
-    impl<T: Real> From<&CausalState<T>> for StoredState<T> {
-        fn from(CausalState { attention, shape, heads, .. }: &CausalState<T>) -> Self {
-            StoredState { attention: attention.clone(), shape: *shape, heads: heads.clone() }
+    sealed_fields! {
+        CausalState<T>, T,
+        #[serde(rename = "CausalState", bound = "")]
+        struct StoredState {
+            attention: Attention<T>,
+            shape: [usize; 3],
+            heads: Vec<Head<T>>,
         }
     }
 

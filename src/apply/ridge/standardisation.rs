@@ -118,27 +118,18 @@ impl Standardisation {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::{Deserialize, Serialize};
-
     use super::Standardisation;
     use crate::error::{Error, Result};
-    use crate::sealed::{AnyScalar, sealed};
+    use crate::sealed::{AnyScalar, sealed_fields};
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "Standardisation")]
-    struct StoredStandardisation {
-        #[serde(with = "crate::exact")]
-        centre: Vec<f64>,
-        #[serde(with = "crate::exact")]
-        scale: Vec<f64>,
-    }
-
-    sealed!(Standardisation, StoredStandardisation, AnyScalar);
-
-    impl From<&Standardisation> for StoredStandardisation {
-        fn from(inputs: &Standardisation) -> Self {
-            let Standardisation { centre, scale } = inputs.clone();
-            StoredStandardisation { centre, scale }
+    sealed_fields! {
+        Standardisation, AnyScalar,
+        #[serde(rename = "Standardisation")]
+        struct StoredStandardisation {
+            #[serde(with = "crate::exact")]
+            centre: Vec<f64>,
+            #[serde(with = "crate::exact")]
+            scale: Vec<f64>,
         }
     }
 

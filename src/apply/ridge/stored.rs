@@ -8,26 +8,19 @@ use super::sums::NormalSums;
 use super::{Ridge, RidgeStatistics, Standardisation};
 use crate::Real;
 use crate::map::Map;
-use crate::sealed::sealed;
+use crate::sealed::{sealed, sealed_fields};
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename = "RidgeStatistics", bound = "")]
-struct StoredRidgeStatistics<T: Real> {
-    map: Map<T>,
-    inputs: Option<Standardisation>,
-    intercept: bool,
-    sums: NormalSums,
-    rows: RowRanges,
-    present: u64,
-    next: u64,
-}
-
-sealed!(RidgeStatistics<T>, StoredRidgeStatistics<T>, T, [T: Real]);
-
-impl<T: Real> From<&RidgeStatistics<T>> for StoredRidgeStatistics<T> {
-    fn from(statistics: &RidgeStatistics<T>) -> Self {
-        let RidgeStatistics { map, inputs, intercept, sums, rows, present, next } = statistics.clone();
-        StoredRidgeStatistics { map, inputs, intercept, sums, rows, present, next }
+sealed_fields! {
+    RidgeStatistics<T>, T,
+    #[serde(rename = "RidgeStatistics", bound = "")]
+    struct StoredRidgeStatistics {
+        map: Map<T>,
+        inputs: Option<Standardisation>,
+        intercept: bool,
+        sums: NormalSums,
+        rows: RowRanges,
+        present: u64,
+        next: u64,
     }
 }
 
@@ -94,26 +87,17 @@ impl<T: Real> TryFrom<StoredRidge<T>> for Ridge<T> {
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod classifier {
-    use serde::{Deserialize, Serialize};
-
     use super::super::calibration::Calibration;
     use super::super::{Ridge, RidgeClassifier};
     use crate::Real;
-    use crate::sealed::sealed;
+    use crate::sealed::sealed_fields;
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "RidgeClassifier", bound = "")]
-    struct StoredClassifier<T: Real> {
-        model: Ridge<T>,
-        calibration: Option<Calibration>,
-    }
-
-    sealed!(RidgeClassifier<T>, StoredClassifier<T>, T, [T: Real]);
-
-    impl<T: Real> From<&RidgeClassifier<T>> for StoredClassifier<T> {
-        fn from(classifier: &RidgeClassifier<T>) -> Self {
-            let RidgeClassifier { model, calibration } = classifier.clone();
-            StoredClassifier { model, calibration }
+    sealed_fields! {
+        RidgeClassifier<T>, T,
+        #[serde(rename = "RidgeClassifier", bound = "")]
+        struct StoredClassifier {
+            model: Ridge<T>,
+            calibration: Option<Calibration>,
         }
     }
 

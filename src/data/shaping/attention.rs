@@ -147,24 +147,15 @@ fn heaviest(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
 /// The stored form.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::{Deserialize, Serialize};
-
     use super::{AttentionShape, Shape};
-    use crate::sealed::{AnyScalar, sealed};
+    use crate::sealed::{AnyScalar, sealed_fields};
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "AttentionShape")]
-    struct StoredAttentionShape {
-        shape: Shape,
-        exact_keys: Vec<usize>,
-    }
-
-    sealed!(AttentionShape, StoredAttentionShape, AnyScalar);
-
-    impl From<&AttentionShape> for StoredAttentionShape {
-        fn from(choice: &AttentionShape) -> Self {
-            let AttentionShape { shape, exact_keys } = choice.clone();
-            StoredAttentionShape { shape, exact_keys }
+    sealed_fields! {
+        AttentionShape, AnyScalar,
+        #[serde(rename = "AttentionShape")]
+        struct StoredAttentionShape {
+            shape: Shape,
+            exact_keys: Vec<usize>,
         }
     }
 

@@ -209,32 +209,23 @@ fn add_products(a: &Array2<f64>, b: &Array2<f64>, to: &mut Array2<f64>) {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use ndarray::Array2;
-    use serde::{Deserialize, Serialize};
-
     use super::Moments;
     use crate::data::statistics::check_stored_weight;
     use crate::error::{Error, Result, check_positive, check_size};
-    use crate::sealed::{AnyScalar, sealed};
+    use crate::sealed::{AnyScalar, sealed_fields};
+    use ndarray::Array2;
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "Moments")]
-    struct StoredMoments {
-        count: usize,
-        #[serde(with = "crate::exact")]
-        weight: f64,
-        #[serde(with = "crate::exact")]
-        mean: Vec<f64>,
-        #[serde(with = "crate::exact")]
-        second: Array2<f64>,
-    }
-
-    sealed!(Moments, StoredMoments, AnyScalar);
-
-    impl From<&Moments> for StoredMoments {
-        fn from(moments: &Moments) -> Self {
-            let Moments { count, weight, mean, second } = moments.clone();
-            StoredMoments { count, weight, mean, second }
+    sealed_fields! {
+        Moments, AnyScalar,
+        #[serde(rename = "Moments")]
+        struct StoredMoments {
+            count: usize,
+            #[serde(with = "crate::exact")]
+            weight: f64,
+            #[serde(with = "crate::exact")]
+            mean: Vec<f64>,
+            #[serde(with = "crate::exact")]
+            second: Array2<f64>,
         }
     }
 

@@ -168,26 +168,17 @@ pub(super) fn check_weights(weights: &ArrayRef2<f64>) -> Result<()> {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::{Deserialize, Serialize};
-
     use super::{Cross, Moments, PairMoments};
     use crate::error::{Error, Result, check_size};
-    use crate::sealed::{AnyScalar, sealed};
+    use crate::sealed::{AnyScalar, sealed_fields};
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "PairMoments")]
-    struct StoredPairMoments {
-        x: Moments,
-        y: Moments,
-        cross: Option<Cross>,
-    }
-
-    sealed!(PairMoments, StoredPairMoments, AnyScalar);
-
-    impl From<&PairMoments> for StoredPairMoments {
-        fn from(moments: &PairMoments) -> Self {
-            let PairMoments { x, y, cross } = moments.clone();
-            StoredPairMoments { x, y, cross }
+    sealed_fields! {
+        PairMoments, AnyScalar,
+        #[serde(rename = "PairMoments")]
+        struct StoredPairMoments {
+            x: Moments,
+            y: Moments,
+            cross: Option<Cross>,
         }
     }
 

@@ -132,40 +132,31 @@ impl Shape {
 /// The stored form.
 #[cfg(feature = "serde")]
 mod stored {
-    use ndarray::Array2;
-    use serde::{Deserialize, Serialize};
-
     use super::{Report, Shape};
-    use crate::sealed::{AnyScalar, sealed};
+    use crate::sealed::{AnyScalar, sealed_fields};
+    use ndarray::Array2;
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "Shape")]
-    struct StoredShape {
-        #[serde(with = "crate::exact")]
-        shift_x: Vec<f64>,
-        #[serde(with = "crate::exact")]
-        shift_y: Vec<f64>,
-        #[serde(with = "crate::exact")]
-        left: Array2<f64>,
-        #[serde(with = "crate::exact")]
-        right: Array2<f64>,
-        #[serde(with = "crate::exact")]
-        phi: Vec<f64>,
-        #[serde(with = "crate::exact")]
-        rho: Vec<f64>,
-        #[serde(with = "crate::exact")]
-        a: Vec<f64>,
-        #[serde(with = "crate::exact")]
-        ridge: f64,
-        report: Report,
-    }
-
-    sealed!(Shape, StoredShape, AnyScalar);
-
-    impl From<&Shape> for StoredShape {
-        fn from(shape: &Shape) -> Self {
-            let Shape { shift_x, shift_y, left, right, phi, rho, a, ridge, report } = shape.clone();
-            StoredShape { shift_x, shift_y, left, right, phi, rho, a, ridge, report }
+    sealed_fields! {
+        Shape, AnyScalar,
+        #[serde(rename = "Shape")]
+        struct StoredShape {
+            #[serde(with = "crate::exact")]
+            shift_x: Vec<f64>,
+            #[serde(with = "crate::exact")]
+            shift_y: Vec<f64>,
+            #[serde(with = "crate::exact")]
+            left: Array2<f64>,
+            #[serde(with = "crate::exact")]
+            right: Array2<f64>,
+            #[serde(with = "crate::exact")]
+            phi: Vec<f64>,
+            #[serde(with = "crate::exact")]
+            rho: Vec<f64>,
+            #[serde(with = "crate::exact")]
+            a: Vec<f64>,
+            #[serde(with = "crate::exact")]
+            ridge: f64,
+            report: Report,
         }
     }
 

@@ -223,26 +223,18 @@ pub(in crate::data) fn check_stored_weight(weight: f64, count: usize) -> Result<
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use serde::{Deserialize, Serialize};
-
     use super::{Coordinate, Statistics, check_stored_weight};
     use crate::error::{Error, Result, check_positive};
-    use crate::sealed::{AnyScalar, sealed};
+    use crate::sealed::{AnyScalar, sealed_fields};
 
-    #[derive(Serialize, Deserialize)]
-    #[serde(rename = "Statistics")]
-    struct StoredStatistics {
-        count: usize,
-        #[serde(with = "crate::exact")]
-        weight: f64,
-        coordinates: Vec<Coordinate>,
-    }
-
-    sealed!(Statistics, StoredStatistics, AnyScalar);
-
-    impl From<&Statistics> for StoredStatistics {
-        fn from(Statistics { count, weight, coordinates }: &Statistics) -> Self {
-            StoredStatistics { count: *count, weight: *weight, coordinates: coordinates.clone() }
+    sealed_fields! {
+        Statistics, AnyScalar,
+        #[serde(rename = "Statistics")]
+        struct StoredStatistics {
+            count: usize,
+            #[serde(with = "crate::exact")]
+            weight: f64,
+            coordinates: Vec<Coordinate>,
         }
     }
 
