@@ -3,7 +3,7 @@
 #[cfg(feature = "sparse")]
 use std::borrow::Cow;
 
-use ndarray::{ArrayBase, ArrayRef2, ArrayView2, CowArray, Data, Ix2};
+use ndarray::{Array2, ArrayBase, ArrayRef2, ArrayView2, Axis, CowArray, Data, Ix2};
 #[cfg(feature = "sparse")]
 use sprs::{CsMat, CsMatView};
 
@@ -74,6 +74,7 @@ pub struct Points<'a, T: Real> {
 #[derive(Clone, Debug)]
 enum Layout<'a, T: Real> {
     Dense(ArrayView2<'a, T>),
+    Owned(Array2<T>),
     #[cfg(feature = "sparse")]
     Compressed(Compressed<'a, T>),
 }
@@ -108,9 +109,28 @@ impl<T: Real> Points<'_, T> {
     pub(crate) fn view(&self) -> PointsView<'_, T> {
         match &self.layout {
             Layout::Dense(x) => PointsView::Dense(x.view()),
+            Layout::Owned(x) => PointsView::Dense(x.view()),
             #[cfg(feature = "sparse")]
             Layout::Compressed(x) => PointsView::Sparse(x.view()),
         }
+    }
+}
+
+impl<T: Real> Points<'_, T> {
+    /// Copies of these rows, which must be below n.
+    pub(crate) fn select(&self, rows: &[usize]) -> Points<'static, T> {
+        let layout = match &self.layout {
+            Layout::Dense(x) => Layout::Owned(x.select(Axis(0), rows)),
+            Layout::Owned(x) => Layout::Owned(x.select(Axis(0), rows)),
+            #[cfg(feature = "sparse")]
+            Layout::Compressed(x) => Layout::Compressed(x.select(rows)),
+        };
+        Points { layout }
+    }
+
+    /// Whether coordinates are stored without zeros.
+    pub(crate) fn is_sparse(&self) -> bool {
+        !matches!(self.layout, Layout::Dense(_) | Layout::Owned(_))
     }
 }
 
@@ -137,6 +157,7 @@ impl<'a, T: Real> From<&'a Points<'_, T>> for Points<'a, T> {
     fn from(x: &'a Points<'_, T>) -> Self {
         let layout = match &x.layout {
             Layout::Dense(x) => Layout::Dense(x.view()),
+            Layout::Owned(x) => Layout::Dense(x.view()),
             #[cfg(feature = "sparse")]
             Layout::Compressed(x) => Layout::Compressed(x.borrowed()),
         };
@@ -181,6 +202,18 @@ impl<T: Real> Compressed<'_, T> {
     fn view(&self) -> SparsePoints<'_, T> {
         let Compressed { starts, columns, values, dim } = self;
         SparsePoints { starts, columns, values, dim: *dim }
+    }
+
+    fn select(&self, rows: &[usize]) -> Compressed<'static, T> {
+        let (own, mut starts) = (self.view(), vec![0]);
+        let (mut columns, mut values) = (Vec::new(), Vec::new());
+        for i in rows {
+            let (row_columns, row_values) = own.row(*i);
+            columns.extend_from_slice(row_columns);
+            values.extend_from_slice(row_values);
+            starts.push(columns.len());
+        }
+        Compressed { starts: starts.into(), columns: columns.into(), values: values.into(), dim: self.dim }
     }
 
     fn borrowed(&self) -> Compressed<'_, T> {

@@ -39,11 +39,11 @@ macro_rules! sealed {
 /// As [`sealed!`], for a plain form of fields that the type has too.
 macro_rules! sealed_fields {
     ($Type:ident $(<$T:ident>)?, $Scalar:ty,
-        $(#[$meta:meta])* struct $Plain:ident { $($(#[$attribute:meta])* $field:ident: $Field:ty,)* }
+        $(#[$meta:meta])* $visibility:vis struct $Plain:ident { $($(#[$attribute:meta])* $field:ident: $Field:ty,)* }
     ) => {
         #[derive(serde::Serialize, serde::Deserialize)]
         $(#[$meta])*
-        struct $Plain $(<$T: $crate::Real>)? {
+        $visibility struct $Plain $(<$T: $crate::Real>)? {
             $($(#[$attribute])* $field: $Field,)*
         }
 

@@ -3,7 +3,7 @@
 //! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in O(n t),
 //! as the reference. Ridge regression, which is more accurate: [`RidgeStatistics`] read points in batches, can be
 //! merged, and give a [`Ridge`] for one λ or all of them, and a classifier with probabilities; kernel ridge regression
-//! from a Gram matrix, exact or estimated, is the reference. Attention in linear time, and exact attention:
+//! from a Gram matrix, exact or estimated, is the reference. Variances of predictions: [`RidgePosterior`]. Kernel PCA: [`pca`]. Attention in linear time, and exact attention:
 //! [`attention`]. Errors of Gram matrices and distances of distributions: [`metrics`]. Classes of a huge softmax, drawn
 //! in O(log C) with known probabilities, losses and partition functions from such draws: [`softmax_sampling`]. All of
 //! them take any feature map or kernel.
@@ -11,15 +11,15 @@
 pub mod attention;
 mod exact_smoother;
 pub mod metrics;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub mod pca;
 mod ridge;
 mod smoother;
 pub mod softmax_sampling;
 mod sums;
 
 pub use exact_smoother::ExactSmoother;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use ridge::{Criterion, KernelRidge, LambdaChoice, RidgeClassifier, RidgeSpectrum, Sample};
-pub use ridge::{Predictor, Ridge, RidgeStatistics, Standardisation};
+pub use ridge::*;
 pub use smoother::Smoother;
 
 use ndarray::{Array2, ArrayRef2};
@@ -69,12 +69,10 @@ fn check_targets(targets: usize, width: usize) -> Result<()> {
 fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array2<T>> {
     check_memory("rows of indicators", labels.len(), classes.saturating_mul(size_of::<T>()))?;
     let mut targets = Array2::zeros((labels.len(), classes));
-    for (mut row, &label) in targets.rows_mut().into_iter().zip(labels) {
-        *row.get_mut(label).ok_or(Error::Parameter {
-            name: "a label",
-            value: label as f64,
-            domain: "below the number of classes",
-        })? = T::one();
+    for (i, (mut row, &label)) in targets.rows_mut().into_iter().zip(labels).enumerate() {
+        let domain = "below the number of classes";
+        let wrong = Error::Entry { what: "the labels", row: i, value: label as f64, domain };
+        *row.get_mut(label).ok_or(wrong)? = T::one();
     }
     Ok(targets)
 }

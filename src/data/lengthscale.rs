@@ -112,7 +112,7 @@ fn checked(scale: f64) -> Result<f64> {
 }
 
 /// A uniform random subset of `k` of the numbers below `n`, in ascending order (Floyd's algorithm).
-fn choose<R: Rng + ?Sized>(n: usize, k: usize, rng: &mut R) -> Vec<usize> {
+pub(crate) fn choose<R: Rng + ?Sized>(n: usize, k: usize, rng: &mut R) -> Vec<usize> {
     let mut chosen = BTreeSet::new();
     for last in n - k..n {
         let any = rng.random_range(0..=last);

@@ -36,6 +36,7 @@ mod givens;
 mod haar;
 mod hadamard;
 mod independent;
+mod leading;
 mod orthogonal;
 mod product;
 mod provenance;

@@ -25,6 +25,8 @@ mod metrics;
 mod moments;
 mod nonlinear;
 mod pairs;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod pca;
 mod points;
 mod quasi;
 mod ridge;

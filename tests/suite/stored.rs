@@ -8,6 +8,7 @@ use ndarray::{Array1, Array2, ArrayView2};
 use num_complex::Complex64;
 use rand::{Rng, RngExt};
 use random_features::apply::attention::Attention;
+use random_features::apply::pca::PcaStatistics;
 use random_features::apply::{ExactSmoother, RidgeStatistics, Smoother, Standardisation};
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
@@ -515,6 +516,16 @@ fn damage_is_noticed() {
         statistics.update(&x, &points(20, 1, 1.0)).unwrap();
         noticed(&statistics.solve(0.1).unwrap());
         noticed(&statistics);
+        noticed(&statistics.pca(2).unwrap());
+        let mut sums = PcaStatistics::new(statistics.map().clone()).unwrap();
+        sums.update(&x).unwrap();
+        noticed(&sums);
+        let stored = to_string(&sums).unwrap();
+        assert!(from_str::<RidgeStatistics<f64>>(&stored).is_err());
+        let read: PcaStatistics<f64> = from_str(&stored).unwrap();
+        assert_eq!(read.components(2).unwrap().directions(), sums.components(2).unwrap().directions());
+        let stored = to_string(&statistics).unwrap();
+        assert!(from_str::<PcaStatistics<f64>>(&stored).is_err());
     }
 }
 

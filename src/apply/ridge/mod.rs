@@ -1,7 +1,11 @@
 //! Kernel ridge regression: from features, at any number of points, and from Gram matrices.
 
+mod buffered;
 mod chunk;
 mod model;
+mod predictor;
+mod ranges;
+mod room;
 mod rows;
 mod standardisation;
 mod statistics;
@@ -9,28 +13,20 @@ mod sums;
 mod totals;
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod calibration;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod classifier;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod kernel_ridge;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod normal;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod spectrum;
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod training;
-
+mod fit;
 #[cfg(feature = "serde")]
 mod stored;
 
-pub use model::{Predictor, Ridge};
+#[cfg(all(feature = "serde", any(feature = "faer", feature = "ndarray-linalg")))]
+pub(super) use stored::StoredRidgeStatistics;
+
+pub use buffered::BufferedRidge;
+pub use model::Ridge;
+pub use predictor::Predictor;
+pub use ranges::ScaleWarning;
+pub use room::RidgeBytes;
 pub use standardisation::Standardisation;
 pub use statistics::RidgeStatistics;
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use self::{
-    classifier::RidgeClassifier,
-    kernel_ridge::KernelRidge,
-    spectrum::{Criterion, LambdaChoice, RidgeSpectrum, Sample},
-};
+pub use fit::*;

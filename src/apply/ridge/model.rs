@@ -1,25 +1,20 @@
-//! [`Ridge`]: a fitted regression, and [`Predictor`] for single points.
+//! [`Ridge`]: a fitted regression.
 
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut2, Axis, s};
+use ndarray::{ArcArray2, Array1, Array2, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut2, Axis};
 
 use super::super::largest_columns;
 use super::Standardisation;
-use super::chunk::{FeatureBuffers, FeatureSource};
-use crate::engine::{Batch, FeatureRow, Form, PointsView, Program, Scratch, Side, map_rows};
+use super::predictor::{PredictionBuffers, Predictor, PreparedWeights};
+use crate::engine::{Batch, Form, PointsView, Scratch, Side, map_rows};
 use crate::error::{Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
-use crate::numeric::{self, Isa, Packed, dot};
-use crate::{Points, Real, SignedLog};
+use crate::{Points, Real};
 
 /// Points that are standardised at a time.
 const ROWS: usize = 4096;
-/// The number of targets up to which products with weights are computed one by one.
-const FEW: usize = 6;
-/// The range of scales whose exponentials are normal numbers and remain so in products.
-const SAFE: f64 = 300.0;
 
 /// A fitted ridge regression ŷ(x) = β·φ(x) + b: [`RidgeStatistics::solve`](super::RidgeStatistics::solve). Approximate:
 /// it is kernel ridge regression with the kernel that the map estimates.
@@ -40,7 +35,7 @@ const SAFE: f64 = 300.0;
 /// let model = statistics.solve(1e-4)?;
 /// assert!((model.predict(&arr2(&[[0.5]]))?[[0, 0]] - 0.25).abs() < 1e-2);
 /// let (mut predictor, mut one) = (model.predictor(), [0.0]);
-/// predictor.predict_into(&arr1(&[0.5]), &mut one)?;    //  allocates nothing after the first point
+/// predictor.predict_into(&arr1(&[0.5]), &mut one)?;
 /// assert!((one[0] - 0.25).abs() < 1e-2);
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -48,25 +43,10 @@ const SAFE: f64 = 300.0;
 pub struct Ridge<T: Real> {
     pub(super) map: Map<T>,
     pub(super) inputs: Option<Standardisation>,
-    /// β, t × D.
-    pub(super) weights: Array2<f64>,
+    /// β, t × D; clones share it.
+    pub(super) weights: ArcArray2<f64>,
     /// b for each target.
     pub(super) intercepts: Array1<f64>,
-}
-
-/// Weights, laid out for products with features.
-struct PreparedWeights<'a> {
-    rows: &'a Array2<f64>,
-    /// Those of each block, where there are many targets.
-    packed: Vec<Packed<f64>>,
-}
-
-/// Buffers that a thread reuses from run to run.
-#[derive(Default)]
-struct PredictionBuffers {
-    sums: Vec<f64>,
-    products: Vec<f64>,
-    wide: Vec<f64>,
 }
 
 impl<T: Real> Ridge<T> {
@@ -78,7 +58,7 @@ impl<T: Real> Ridge<T> {
         weights: Array2<f64>,
         intercepts: Array1<f64>,
     ) -> Self {
-        let weights = weights.reversed_axes().as_standard_layout().into_owned();
+        let weights = weights.reversed_axes().as_standard_layout().into_owned().into_shared();
         Ridge { map, inputs, weights, intercepts }
     }
 
@@ -139,14 +119,10 @@ impl<T: Real> Ridge<T> {
         largest_columns(&self.scores(x.into().view())?)
     }
 
-    /// A predictor for single points, which reuses its buffers.
-    pub fn predictor(&self) -> Predictor<'_, T> {
-        Predictor {
-            model: self,
-            weights: self.prepared(),
-            features: FeatureBuffers::default(),
-            buffers: PredictionBuffers::default(),
-        }
+    /// A predictor for single points, which owns what it needs: `Send`, `Sync` and `'static`. Clones of it, one for each
+    /// thread of a server, share the weights.
+    pub fn predictor(&self) -> Predictor<T> {
+        Predictor::new(self.clone())
     }
 
     fn empty<U: Clone + Default>(&self, rows: usize) -> Result<Array2<U>> {
@@ -163,7 +139,7 @@ impl<T: Real> Ridge<T> {
         check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
         check_size("the number of rows of the predictions", x.nrows(), out.nrows())?;
         check_size("the number of columns of the predictions", self.weights.nrows(), out.ncols())?;
-        let (program, weights) = (self.map.program(), self.prepared());
+        let (program, weights) = (self.map.program(), PreparedWeights::new(&self.map, &self.weights));
         let write = |_: Range<usize>,
                      batch: &mut Batch<T>,
                      mut out: ArrayViewMut2<'_, U>,
@@ -185,88 +161,6 @@ impl<T: Real> Ridge<T> {
             x.run(i, ROWS).densely(&mut scratch, |x, _| inputs.write(x, &mut points));
             map_rows(program, side, form, points.view().into(), out, work, write);
         }
-        Ok(())
-    }
-
-    fn prepared(&self) -> PreparedWeights<'_> {
-        let pack = |columns: &Range<usize>| {
-            let weights = self.weights.slice(s![.., columns.clone()]);
-            Packed::new(weights.nrows(), weights.ncols(), |j, f| weights[[j, f]])
-        };
-        let many = self.weights.nrows() > FEW;
-        let packed = if many { self.map.program().blocks().iter().map(pack).collect() } else { Vec::new() };
-        PreparedWeights { rows: &self.weights, packed }
-    }
-}
-
-impl PreparedWeights<'_> {
-    /// β·φ for each target, in the buffers' sums.
-    fn apply<T: Real>(&self, program: &Program<T>, row: FeatureRow<'_, T>, buffers: &mut PredictionBuffers) {
-        let PredictionBuffers { sums, products, wide } = buffers;
-        sums.clear();
-        sums.resize(self.rows.nrows(), 0.0);
-        products.resize(self.rows.nrows(), 0.0);
-        for (b, (columns, scale)) in program.blocks().iter().zip(row.log_scales).enumerate() {
-            if *scale == f64::NEG_INFINITY {
-                continue;
-            }
-            let values = &row.values[columns.clone()];
-            match self.packed.get(b) {
-                Some(packed) => {
-                    wide.clear();
-                    wide.extend(values.iter().map(|v| v.widen()));
-                    let len = products.len();
-                    numeric::product(Isa::best(), wide, wide.len(), packed.all(), products, len);
-                }
-                None => {
-                    for (product, weights) in products.iter_mut().zip(self.rows.rows()) {
-                        let weights = &numeric::slice_of(&weights)[columns.clone()];
-                        *product = dot(Isa::best(), values, weights);
-                    }
-                }
-            }
-            let factor = scale.exp();
-            for (sum, product) in sums.iter_mut().zip(&*products) {
-                // A large scale times small weights may be in range.
-                *sum += if scale.abs() <= SAFE {
-                    product * factor
-                } else {
-                    SignedLog::from(*product).scaled(*scale).value()
-                };
-            }
-        }
-    }
-}
-
-/// Predicts points one by one: [`Ridge::predictor`].
-pub struct Predictor<'a, T: Real> {
-    model: &'a Ridge<T>,
-    weights: PreparedWeights<'a>,
-    features: FeatureBuffers<T>,
-    buffers: PredictionBuffers,
-}
-
-impl<T: Real> std::fmt::Debug for Predictor<'_, T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Predictor").field("model", self.model).finish_non_exhaustive()
-    }
-}
-
-impl<T: Real> Predictor<'_, T> {
-    /// ŷ(x), a number for each target: the bits of [`predict`](Ridge::predict). Allocates nothing after the first point.
-    ///
-    /// # Errors
-    /// [`Shape`](crate::Error::Shape) if `x` does not have d entries or `out` not one for each target.
-    pub fn predict_into(&mut self, x: &ArrayRef1<T>, out: &mut [T]) -> Result<()> {
-        let Predictor { model, weights, features, buffers } = self;
-        check_size("the dimension of x", model.map.input_dim(), x.len())?;
-        check_size("the number of predictions", model.weights.nrows(), out.len())?;
-        let program = model.map.program();
-        FeatureSource { program, inputs: model.inputs.as_ref() }
-            .fill(x.view().insert_axis(Axis(0)).into(), features);
-        weights.apply(program, features.batch.row(0), buffers);
-        let predictions = buffers.sums.iter().zip(&model.intercepts);
-        out.iter_mut().zip(predictions).for_each(|(out, (sum, b))| *out = T::narrow(sum + b));
         Ok(())
     }
 }

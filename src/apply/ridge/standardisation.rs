@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayRef2, ArrayView2, Axis};
 
 use super::super::check_finite;
 use crate::Real;
+use crate::data::Statistics;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 
@@ -76,6 +77,15 @@ impl Standardisation {
         };
         let (centre, scale) = x.axis_iter(Axis(1)).map(moments).unzip();
         Standardisation::new(centre, scale)
+    }
+
+    /// The means and standard deviations of points that were read in batches. A coordinate that is constant gets scale 1.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) if there was no point, [`Entry`](Error::Entry) if a deviation underflows.
+    pub fn of_statistics(statistics: &Statistics) -> Result<Self> {
+        let scale = |variance: f64| if variance > 0.0 { variance.sqrt() } else { 1.0 };
+        Standardisation::new(statistics.mean()?, statistics.variance()?.into_iter().map(scale).collect())
     }
 
     /// The centres, which are subtracted first.

@@ -7,12 +7,13 @@ use ndarray::{ArrayRef1, ArrayRef2};
 use super::super::{check_targets, check_training, one_hot};
 use super::Standardisation;
 use super::chunk::{self, BLOCK, ChunkPools, Data, FeatureChunk, FeatureSource, RUN, cuts};
+use super::ranges::{InputRanges, ScaleWarning};
 use super::rows::RowRanges;
 use super::sums::NormalSums;
 use super::totals::{MOST, TooLarge};
 use crate::engine::PointsView;
-use crate::error::{Error, Result, check_size};
-use crate::map::Map;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::map::{Map, Recipe};
 use crate::memory::check_memory;
 use crate::{Points, Real};
 
@@ -47,7 +48,8 @@ use crate::{Points, Real};
 ///
 /// # Cost
 /// O(n D² + n m d) time and O(D²) memory for any n: 8 (f32) or 12 (f64) bytes for each pair of features, and during an
-/// update two copies of the features of a chunk.
+/// update the features of a chunk ([`RidgeBytes`](super::RidgeBytes) has all peaks). An update of a single row costs as much
+/// as one of some fifty: [`buffered`](RidgeStatistics::buffered) collects single rows.
 ///
 /// # Example
 /// ```
@@ -79,6 +81,8 @@ pub struct RidgeStatistics<T: Real> {
     pub(super) intercept: bool,
     pub(super) sums: NormalSums,
     pub(super) rows: RowRanges,
+    /// Of points that are not standardised.
+    pub(super) ranges: InputRanges,
     /// The number of rows of positive weight: the rank is at most that.
     pub(super) present: u64,
     /// The number of the first row of the next update.
@@ -98,21 +102,27 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`Parameter`](Error::Parameter) if `targets` is 0 or the sums are too large to be addressed,
     /// [`Memory`](Error::Memory) if there is no memory for them.
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
-        Self::check(&map, targets)?;
-        let sums = NormalSums::new::<T>(targets, map.feature_dim())?;
-        let rows = RowRanges::default();
-        Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows, present: 0, next: 0 })
+        check_positive("the number of targets", targets)?;
+        Self::of_features(map, targets)
     }
 
-    /// The errors of [`new`](RidgeStatistics::new).
+    /// As [`new`](RidgeStatistics::new), with 0 targets as well, for sums over features alone.
+    pub(in crate::apply) fn of_features(map: Map<T>, targets: usize) -> Result<Self> {
+        Self::check(&map, targets)?;
+        let sums = NormalSums::new::<T>(targets, map.feature_dim())?;
+        let (rows, ranges) = (RowRanges::default(), InputRanges::default());
+        Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows, ranges, present: 0, next: 0 })
+    }
+
+    /// The errors of [`of_features`](RidgeStatistics::of_features) but for memory.
     pub(super) fn check(map: &Map<T>, targets: usize) -> Result<()> {
         if !map.facts().symmetric {
-            return Err(Error::Unsupported {
-                what: "features that are the same on both sides, which ridge regression needs: KernelRidge takes its Gram matrix",
-            });
+            let what = "features that are the same on both sides, which sums of their products need: KernelRidge takes its \
+                        Gram matrix";
+            return Err(Error::Unsupported { what });
         }
         let width = map.feature_dim();
-        check_targets(targets, width + 1)?;
+        check_targets(targets.max(1), width + 1)?;
         let words = width
             .div_ceil(BLOCK)
             .checked_mul(width.div_ceil(BLOCK) + 1)
@@ -184,6 +194,34 @@ impl<T: Real> RidgeStatistics<T> {
         self.rows.ranges()
     }
 
+    /// Whether the inputs are badly scaled for the map's kernel, by the ranges of their coordinates: some a hundred times
+    /// others, or all of them far from its lengthscale. `None` if they are not, or are standardised.
+    ///
+    /// Ranges are those of all rows that were added; removing rows does not narrow them. The lengthscale is known for plain
+    /// maps, such as those of the Gaussian kernel; for hybrids and user-defined maps ranges are only compared with each other.
+    ///
+    /// ```
+    /// use random_features::apply::{RidgeStatistics, Standardisation};
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::ndarray::arr2;
+    /// use random_features::{Map, Trigonometric};
+    /// // Metres and kilograms, of which one lengthscale sees only the kilograms.
+    /// let x = arr2(&[[1.61, 2100.0], [1.75, 900.0], [1.92, 1500.0]]);
+    /// let map: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(2, 64, 1)?, 2.0)?;
+    /// let mut statistics = RidgeStatistics::new(map.clone(), 1)?;
+    /// statistics.update(&x, &arr2(&[[1.0], [2.0], [3.0]]))?;
+    /// assert!(statistics.scale_warning().unwrap().to_string().contains("standardise the inputs"));
+    /// let standardised = RidgeStatistics::new(map, 1)?.standardised(Standardisation::of(&x)?)?;
+    /// assert_eq!(standardised.scale_warning(), None);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn scale_warning(&self) -> Option<ScaleWarning> {
+        match self.map.recipe() {
+            Some(Recipe::Plain(plain)) => self.ranges.warning(Some(plain.target.lengthscale())),
+            _ => self.ranges.warning(None),
+        }
+    }
+
     /// Adds the next rows: points `x`, n × d, with their targets, n × t.
     ///
     /// # Errors
@@ -219,7 +257,7 @@ impl<T: Real> RidgeStatistics<T> {
         self.take_in(x.into().view(), &targets, None)
     }
 
-    fn take_in(
+    pub(in crate::apply) fn take_in(
         &mut self,
         x: PointsView<'_, T>,
         targets: &ArrayRef2<T>,
@@ -228,9 +266,45 @@ impl<T: Real> RidgeStatistics<T> {
         let range = numbers(self.next, x.nrows())?;
         let rows = self.rows.with(&RowRanges::from(range.clone()))?;
         self.add(x, targets, weights, range.start, 1.0)?;
+        if self.inputs.is_none() {
+            self.ranges.join(&InputRanges::of(x, |i| weights.is_none_or(|weights| weights[i] > 0.0)));
+        }
         self.present = self.present.saturating_add(present(weights, x.nrows()));
         (self.rows, self.next) = (rows, range.end);
         Ok(())
+    }
+
+    /// What statistics know beside their sums, to [take back](RidgeStatistics::take_back) an update.
+    #[cfg_attr(
+        not(any(feature = "faer", feature = "ndarray-linalg")),
+        allow(dead_code, reason = "for grids")
+    )]
+    pub(super) fn mark(&self) -> Mark {
+        Mark { rows: self.rows.clone(), ranges: self.ranges.clone(), present: self.present, next: self.next }
+    }
+
+    /// Undoes the update with these rows that followed a mark.
+    #[cfg_attr(
+        not(any(feature = "faer", feature = "ndarray-linalg")),
+        allow(dead_code, reason = "for grids")
+    )]
+    pub(super) fn take_back(
+        &mut self,
+        x: PointsView<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+        Mark { rows, ranges, present, next }: Mark,
+    ) -> Result<()> {
+        self.add(x, targets, weights, next, -1.0)?;
+        (self.rows, self.ranges, self.present, self.next) = (rows, ranges, present, next);
+        Ok(())
+    }
+
+    /// The number of the row that comes after so many more, if it can be added.
+    pub(super) fn check_next(&self, pending: usize) -> Result<u64> {
+        let rows = numbers(self.next, pending.saturating_add(1))?;
+        self.rows.with(&RowRanges::from(rows.clone()))?;
+        Ok(rows.end - 1)
     }
 
     /// Removes rows that were added: `first` is the number of the first row, and the data must be those that were added.
@@ -249,7 +323,7 @@ impl<T: Real> RidgeStatistics<T> {
         self.take_out(first, x.into().view(), targets, weights)
     }
 
-    fn take_out(
+    pub(in crate::apply) fn take_out(
         &mut self,
         first: u64,
         x: PointsView<'_, T>,
@@ -284,6 +358,7 @@ impl<T: Real> RidgeStatistics<T> {
         check_parts(self.sums.parts.saturating_add(other.sums.parts))?;
         NormalSums::check_room::<T>(self.targets(), self.map.feature_dim())?;
         self.sums.merge(other.sums.clone());
+        self.ranges.join(&other.ranges);
         self.present = self.present.saturating_add(other.present);
         self.next = self.next.max(rows.end().unwrap_or(0));
         self.rows = rows;
@@ -360,6 +435,15 @@ impl<T: Real> RidgeStatistics<T> {
         let source = FeatureSource { program: self.map.program(), inputs: self.inputs.as_ref() };
         FeatureChunk::new(source, data.rows(rows.clone()), rows.start, pools)
     }
+}
+
+/// What statistics know beside their sums.
+#[cfg_attr(not(any(feature = "faer", feature = "ndarray-linalg")), allow(dead_code, reason = "for grids"))]
+pub(super) struct Mark {
+    rows: RowRanges,
+    ranges: InputRanges,
+    present: u64,
+    next: u64,
 }
 
 /// The numbers of `count` rows of which this is the first. They are below 2⁶⁴ − 1, so that a number comes after each.

@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
+use super::ranges::InputRanges;
 use super::rows::RowRanges;
 use super::sums::NormalSums;
 use super::{Ridge, RidgeStatistics, Standardisation};
@@ -13,12 +14,13 @@ use crate::sealed::{sealed, sealed_fields};
 sealed_fields! {
     RidgeStatistics<T>, T,
     #[serde(rename = "RidgeStatistics", bound = "")]
-    struct StoredRidgeStatistics {
+    pub(in crate::apply) struct StoredRidgeStatistics {
         map: Map<T>,
         inputs: Option<Standardisation>,
         intercept: bool,
         sums: NormalSums,
         rows: RowRanges,
+        ranges: InputRanges,
         present: u64,
         next: u64,
     }
@@ -28,8 +30,18 @@ impl<T: Real> TryFrom<StoredRidgeStatistics<T>> for RidgeStatistics<T> {
     type Error = String;
 
     fn try_from(stored: StoredRidgeStatistics<T>) -> Result<Self, String> {
-        let StoredRidgeStatistics { map, inputs, intercept, sums, rows, present, next } = stored;
-        let targets = sums.cross.len().saturating_sub(1);
+        let statistics = stored.checked()?;
+        if statistics.targets() == 0 { Err("statistics without targets".into()) } else { Ok(statistics) }
+    }
+}
+
+impl<T: Real> StoredRidgeStatistics<T> {
+    /// The statistics, of any number of targets.
+    pub(in crate::apply) fn checked(self) -> Result<RidgeStatistics<T>, String> {
+        let StoredRidgeStatistics { map, inputs, intercept, sums, rows, ranges, present, next } = self;
+        let Some(targets) = sums.cross.len().checked_sub(1) else {
+            return Err("sums of no feature".into());
+        };
         RidgeStatistics::check(&map, targets).map_err(|error| error.to_string())?;
         if !sums.fit::<T>(targets, map.feature_dim()) {
             return Err("sums of another shape than that of the map and the targets".into());
@@ -38,7 +50,10 @@ impl<T: Real> TryFrom<StoredRidgeStatistics<T>> for RidgeStatistics<T> {
         if !rows.is_sound() {
             return Err("ranges of rows that overlap, touch or are out of order".into());
         }
-        Ok(RidgeStatistics { map, inputs, intercept, sums, rows, present, next })
+        if !ranges.fit(map.input_dim()) {
+            return Err("ranges of another number of coordinates than the map's, or out of order".into());
+        }
+        Ok(RidgeStatistics { map, inputs, intercept, sums, rows, ranges, present, next })
     }
 }
 
@@ -67,7 +82,7 @@ sealed!(Ridge<T>, StoredRidge<T>, T, [T: Real]);
 impl<T: Real> From<&Ridge<T>> for StoredRidge<T> {
     fn from(model: &Ridge<T>) -> Self {
         let Ridge { map, inputs, weights, intercepts } = model.clone();
-        StoredRidge { map, inputs, weights, intercepts: intercepts.to_vec() }
+        StoredRidge { map, inputs, weights: weights.into_owned(), intercepts: intercepts.to_vec() }
     }
 }
 
@@ -81,36 +96,6 @@ impl<T: Real> TryFrom<StoredRidge<T>> for Ridge<T> {
             return Err("weights of another shape than that of the map and the targets");
         }
         check_inputs(&inputs, &map)?;
-        Ok(Ridge { map, inputs, weights, intercepts: Array1::from(intercepts) })
-    }
-}
-
-#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-mod classifier {
-    use super::super::calibration::Calibration;
-    use super::super::{Ridge, RidgeClassifier};
-    use crate::Real;
-    use crate::sealed::sealed_fields;
-
-    sealed_fields! {
-        RidgeClassifier<T>, T,
-        #[serde(rename = "RidgeClassifier", bound = "")]
-        struct StoredClassifier {
-            model: Ridge<T>,
-            calibration: Option<Calibration>,
-        }
-    }
-
-    impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
-        type Error = &'static str;
-
-        fn try_from(stored: StoredClassifier<T>) -> Result<Self, &'static str> {
-            let StoredClassifier { model, calibration } = stored;
-            let classes = model.intercepts.len();
-            if calibration.as_ref().is_some_and(|calibration| !calibration.fits(classes)) {
-                return Err("a calibration for another number of classes than the model's");
-            }
-            Ok(RidgeClassifier { model, calibration })
-        }
+        Ok(Ridge { map, inputs, weights: weights.into_shared(), intercepts: Array1::from(intercepts) })
     }
 }

@@ -39,15 +39,19 @@ impl NormalSums {
         })
     }
 
-    /// Rejects sums of this size, or another copy of them, if there is no memory for all of them.
-    pub fn check_room<T: Real>(targets: usize, width: usize) -> Result<()> {
+    /// The bytes of sums of this size.
+    pub fn bytes<T: Real>(targets: usize, width: usize) -> usize {
         let words = WORDS * size_of::<f64>();
         // Of a target and of the target 1: sums with features, and up to two without.
         let of_target = width.saturating_mul(words) + 2 * words + 3 * size_of::<Totals>();
         let of_block = BLOCK * BLOCK * Self::depth::<T>() * size_of::<f64>();
         let products = block_count(width).saturating_mul(of_block);
-        let bytes = products.saturating_add(targets.saturating_add(1).saturating_mul(of_target));
-        check_memory("bytes of sums over rows", bytes, 1)
+        products.saturating_add(targets.saturating_add(1).saturating_mul(of_target))
+    }
+
+    /// Rejects sums of this size, or another copy of them, if there is no memory for all of them.
+    pub fn check_room<T: Real>(targets: usize, width: usize) -> Result<()> {
+        check_memory("bytes of sums over rows", Self::bytes::<T>(targets, width), 1)
     }
 
     /// Whether the sums are for these numbers of targets and features.

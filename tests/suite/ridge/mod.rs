@@ -1,11 +1,14 @@
 //! Ridge regression: statistics against naive sums, models against dense solves, merging to the bit, refusals.
 
+mod buffered;
 mod choice;
 mod merging;
 mod models;
 mod refusals;
+mod search;
 #[cfg(feature = "serde")]
 mod stored;
+mod uncertainty;
 
 use ndarray::{Array1, Array2, Axis};
 use random_features::apply::RidgeStatistics;

@@ -88,13 +88,49 @@ impl<T: Real> RidgeStatistics<T> {
         RidgeSpectrum::new(self, self.normal()?, backend)
     }
 
+    /// Σ w φ φᵀ over all rows, D × D and symmetric, not centred. With equal weights of 1 it is ΦᵀΦ for the matrix Φ of
+    /// features, n × D.
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Memory`](Error::Memory) if there is no memory for it.
+    pub fn products(&self) -> Result<Array2<f64>> {
+        let mut products = self.uncentred()?.a;
+        for f in 0..products.nrows() {
+            for g in 0..f {
+                products[[g, f]] = products[[f, g]];
+            }
+        }
+        Ok(products)
+    }
+
+    /// Σ w φ / Σ w, with D entries.
+    ///
+    /// # Errors
+    /// As [`products`](RidgeStatistics::products).
+    pub fn mean_features(&self) -> Result<Array1<f64>> {
+        Ok(self.uncentred()?.mean_features)
+    }
+
     /// The model with these weights, D × t.
     pub(super) fn model(&self, normal: &Normal, weights: Array2<f64>) -> Ridge<T> {
         let intercepts = &normal.mean_targets - &normal.mean_features.dot(&weights);
         Ridge::new(self.map.clone(), self.inputs.clone(), weights, intercepts)
     }
 
-    fn normal(&self) -> Result<Normal> {
+    pub(super) fn normal(&self) -> Result<Normal> {
+        let mut normal = self.uncentred()?;
+        if self.intercept {
+            normal.centre();
+        } else {
+            normal.mean_features.fill(0.0);
+            normal.mean_targets.fill(0.0);
+        }
+        let finite = normal.c.iter().chain(&normal.squares).all(|v| v.is_finite());
+        if finite { Ok(normal) } else { Err(super::TooLarge.into()) }
+    }
+
+    /// The sums as they are, with the means that would be subtracted.
+    pub(super) fn uncentred(&self) -> Result<Normal> {
         let (width, sums) = (self.map.feature_dim(), &self.sums);
         let (targets, ones) = (self.targets(), &sums.cross[self.targets()]);
         let moment = |k: usize| sums.moments[k].at(0, 0);
@@ -134,19 +170,12 @@ impl<T: Real> RidgeStatistics<T> {
         };
         let square: f64 = normal.a.rows().into_iter().enumerate().map(row_square).sum();
         (normal.noise, normal.total_noise) = (rounding * largest, rounding * unit * square.sqrt());
-        if self.intercept {
-            normal.centre();
-        } else {
-            normal.mean_features.fill(0.0);
-            normal.mean_targets.fill(0.0);
-        }
-        let finite = normal.c.iter().chain(&normal.squares).all(|v| v.is_finite());
-        if finite { Ok(normal) } else { Err(super::totals::TooLarge.into()) }
+        Ok(normal)
     }
 }
 
 impl Normal {
-    fn centre(&mut self) {
+    pub fn centre(&mut self) {
         let Normal { a, c, squares, mean_features, mean_targets, weight, .. } = self;
         for (f, mut row) in a.rows_mut().into_iter().enumerate() {
             let mean = *weight * mean_features[f];

@@ -2,8 +2,8 @@
 
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayView2};
 
-use super::super::{check_finite, largest_columns};
 use super::normal::check_lambda;
+use super::{check_finite, largest_columns};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::{Backend, Scalar};
@@ -54,17 +54,9 @@ impl<T: Scalar> KernelRidge<T> {
     /// because points are repeated and λ is 0, or because an estimate of the kernel is indefinite.
     pub fn fit(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>, lambda: f64) -> Result<Self> {
         check_lambda(lambda)?;
-        check_positive("the number of points", gram.nrows())?;
-        check_positive("the number of targets", targets.ncols())?;
-        check_size("the number of columns of the Gram matrix", gram.nrows(), gram.ncols())?;
-        check_size("the number of rows of targets", gram.nrows(), targets.nrows())?;
-        let columns = gram.ncols().saturating_add(targets.ncols());
-        check_memory("rows of equations", gram.nrows(), columns.saturating_mul(size_of::<T>()))?;
-        check_finite("the Gram matrix", gram)?;
-        check_finite("the targets", targets)?;
+        check_gram(gram, targets, 1)?;
         let n = gram.nrows();
-        let symmetric = |(i, j)| T::narrow(0.5) * gram[[i, j]] + T::narrow(0.5) * gram[[j, i]];
-        let mut matrix = Array2::from_shape_fn((n, n), symmetric);
+        let mut matrix = symmetric_part(gram);
         let diagonal = T::narrow(lambda);
         matrix.diag_mut().mapv_inplace(|v| v + diagonal);
         let backend = Backend::default();
@@ -97,11 +89,34 @@ impl<T: Scalar> KernelRidge<T> {
         for (mut column, b) in coefficients.columns_mut().into_iter().zip(&intercepts) {
             column.scaled_add(-*b, &ones);
         }
-        Ok(KernelRidge { coefficients: coefficients.as_standard_layout().into_owned(), intercepts })
+        Ok(KernelRidge::new(coefficients, intercepts))
     }
 }
 
+/// Rejects training data of the wrong size, data that is not finite, and Gram matrices of which there is no memory for so many
+/// copies.
+pub(super) fn check_gram<T: Real>(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>, copies: usize) -> Result<()> {
+    check_positive("the number of points", gram.nrows())?;
+    check_positive("the number of targets", targets.ncols())?;
+    check_size("the number of columns of the Gram matrix", gram.nrows(), gram.ncols())?;
+    check_size("the number of rows of targets", gram.nrows(), targets.nrows())?;
+    let columns = gram.ncols().saturating_add(targets.ncols()).saturating_mul(copies);
+    check_memory("rows of equations", gram.nrows(), columns.saturating_mul(size_of::<T>()))?;
+    check_finite("the Gram matrix", gram)?;
+    check_finite("the targets", targets)
+}
+
+/// ½(K + Kᵀ).
+pub(super) fn symmetric_part<T: Real>(gram: &ArrayRef2<T>) -> Array2<T> {
+    let symmetric = |(i, j)| T::narrow(0.5) * gram[[i, j]] + T::narrow(0.5) * gram[[j, i]];
+    Array2::from_shape_fn(gram.dim(), symmetric)
+}
+
 impl<T: Real> KernelRidge<T> {
+    pub(super) fn new(coefficients: Array2<T>, intercepts: Array1<T>) -> Self {
+        KernelRidge { coefficients: coefficients.as_standard_layout().into_owned(), intercepts }
+    }
+
     /// α, n × t.
     pub fn coefficients(&self) -> ArrayView2<'_, T> {
         self.coefficients.view()

@@ -2,7 +2,7 @@
 
 use ndarray::{Array1, Array2, ArrayViewMut1};
 
-use super::super::{check_finite, one_hot};
+use super::{check_finite, one_hot};
 use crate::error::{Error, Result, check_size};
 use crate::linalg::Backend;
 use crate::numeric;

@@ -1,0 +1,113 @@
+//! [`KernelPca`]: principal components of features.
+
+use ndarray::{Array2, ArrayRef2, ArrayView2};
+
+use crate::apply::{Ridge, RidgeStatistics, Standardisation};
+use crate::error::Result;
+use crate::map::Map;
+use crate::{Points, Real};
+
+/// Kernel PCA: the projections of points onto the directions of largest variance in the space of a kernel. Approximate: the
+/// kernel is the map's estimate.
+///
+/// # Definition
+/// With Σ w (φ − φ̄)(φ − φ̄)ᵀ = Σ_k s_k v_k v_kᵀ over the training points, s falling, the components of a point are
+/// z_k(x) = v_k·(φ(x) − φ̄), and s_k / Σ w is their variance over the training points. Up to the sign of each column, these are the
+/// components of kernel PCA with the centred Gram matrix of the estimates. The first of the large entries of each v is positive.
+/// Directions of equal variance are determined only as a space, and those whose variance is below rounding not at all.
+///
+/// # Cost
+/// O(m d + D k) a point, for k components.
+///
+/// # Example
+/// ```
+/// use ndarray::Array2;
+/// use random_features::apply::pca::PcaStatistics;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::Trigonometric;
+/// // Two rings, which a line cannot part.
+/// let x = Array2::from_shape_fn((400, 2), |(i, k)| {
+///     let angle = i as f64 * 0.1 + if k == 0 { 0.0 } else { std::f64::consts::FRAC_PI_2 };
+///     angle.cos() * if i < 200 { 1.0 } else { 3.0 }
+/// });
+/// let mut statistics = PcaStatistics::new(Trigonometric.gaussian(Orthogonal.draw(2, 256, 1)?, 1.5)?)?;
+/// statistics.update(&x)?;
+/// let pca = statistics.components(3)?;
+/// let z = pca.transform(&x)?;
+/// // The third component tells the rings apart.
+/// let sign = z[[0, 2]].signum();
+/// assert!((0..400).all(|i| (z[[i, 2]].signum() == sign) == (i < 200)));
+/// assert!(pca.explained_variance_ratio().iter().sum::<f64>() > 0.5);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// B. Schölkopf, A. Smola, K.-R. Müller, *Nonlinear Component Analysis as a Kernel Eigenvalue Problem*, Neural Computation 10,
+/// 1998; D. Lopez-Paz and others, *Randomized Nonlinear Component Analysis*, ICML 2014.
+#[derive(Clone, Debug)]
+pub struct KernelPca<T: Real> {
+    /// z as linear functions of features.
+    pub(super) projection: Ridge<T>,
+    /// s_k / Σ w, falling.
+    pub(super) variances: Vec<f64>,
+    /// The sum of all of them.
+    pub(super) total: f64,
+}
+
+impl<T: Real> RidgeStatistics<T> {
+    /// The k first principal components of the features, from the sums that are held. Cost O(D³).
+    ///
+    /// # Errors
+    /// [`NoData`](crate::Error::NoData) without rows of positive weight, [`Parameter`](crate::Error::Parameter) if k is 0 or
+    /// above D, [`Factorisation`](crate::Error::Factorisation) if the iteration does not converge.
+    pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
+        let principal = self.principal(components)?;
+        let (variances, total) = (principal.variances, principal.total);
+        Ok(KernelPca { projection: principal.projection, variances, total })
+    }
+}
+
+impl<T: Real> KernelPca<T> {
+    /// z(x) for the rows of `x`, n × d: n × k. A row that is not finite gives NaN.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if `x` does not have d columns, [`Memory`](crate::Error::Memory) if there is no memory for
+    /// the result.
+    pub fn transform<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
+        self.projection.predict(x)
+    }
+
+    /// As [`transform`](KernelPca::transform), into `out`, n × k. Memory does not grow with n.
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then.
+    pub fn transform_into<'a>(&self, x: impl Into<Points<'a, T>>, out: &mut ArrayRef2<T>) -> Result<()> {
+        self.projection.predict_into(x, out)
+    }
+
+    /// v, k × D: a direction in each row.
+    pub fn directions(&self) -> ArrayView2<'_, f64> {
+        self.projection.weights()
+    }
+
+    /// The variance of each component over the training points, falling.
+    pub fn explained_variance(&self) -> &[f64] {
+        &self.variances
+    }
+
+    /// The variance of each component over that of all D; 0 if all points have the same features.
+    pub fn explained_variance_ratio(&self) -> Vec<f64> {
+        let ratio = |variance: &f64| if self.total > 0.0 { variance / self.total } else { 0.0 };
+        self.variances.iter().map(ratio).collect()
+    }
+
+    /// The map.
+    pub fn map(&self) -> &Map<T> {
+        self.projection.map()
+    }
+
+    /// The centring and scaling of inputs, if any.
+    pub fn standardisation(&self) -> Option<&Standardisation> {
+        self.projection.standardisation()
+    }
+}

@@ -1,0 +1,164 @@
+//! [`PcaStatistics`]: the sums over points that determine their principal components.
+
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayRef1};
+
+use super::KernelPca;
+use crate::apply::{RidgeStatistics, ScaleWarning, Standardisation};
+use crate::error::Result;
+use crate::map::Map;
+use crate::{Points, Real};
+
+/// The sums over points that determine their kernel principal components: updated in batches, and mergeable. Approximate: the
+/// kernel is the map's estimate.
+///
+/// # Definition
+/// Σ w, Σ w φ and Σ w φ φᵀ over rows with features φ = φ(x) and weights w. Rows are numbered, cut and summed as those of
+/// [`RidgeStatistics`], with the same guarantees: the same bits for any number of threads, machines and parts whose rows are
+/// cut at multiples of [`CHUNK`](RidgeStatistics::CHUNK), and each row counted once.
+///
+/// # Cost
+/// O(n D² + n m d) time and O(D²) memory for any n, [in bytes](crate::apply::RidgeBytes) those of 0 targets.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, s};
+/// use random_features::apply::pca::PcaStatistics;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::{Map, Trigonometric};
+/// let x = Array2::from_shape_fn((500, 3), |(i, k)| ((i * (k + 2)) as f32).sin());
+/// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(3, 64, 1)?, 1.0)?;
+/// let mut left = PcaStatistics::new(map.clone())?;
+/// left.update(&x.slice(s![..300, ..]))?;
+/// let mut right = PcaStatistics::new(map)?.starting_at(300)?;    //  on another machine
+/// right.update(&x.slice(s![300.., ..]))?;
+/// left.merge(&right)?;
+/// let pca = left.components(2)?;
+/// let z = pca.transform(&x)?;
+/// let variance = z.column(0).mapv(|z| f64::from(z).powi(2)).mean().unwrap();
+/// assert!((variance / pca.explained_variance()[0] - 1.0).abs() < 1e-4);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct PcaStatistics<T: Real> {
+    /// With no target.
+    pub(super) sums: RidgeStatistics<T>,
+}
+
+impl<T: Real> PcaStatistics<T> {
+    /// Empty statistics.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) if the map is not symmetric, [`Parameter`](crate::Error::Parameter) if the sums
+    /// are too large to be addressed, [`Memory`](crate::Error::Memory) if there is no memory for them.
+    pub fn new(map: Map<T>) -> Result<Self> {
+        Ok(PcaStatistics { sums: RidgeStatistics::of_features(map, 0)? })
+    }
+
+    /// The same with inputs that are centred and scaled before the map is applied.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::standardised`].
+    pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
+        Ok(PcaStatistics { sums: self.sums.standardised(inputs)? })
+    }
+
+    /// The same with the next update beginning at this row of the whole data set.
+    ///
+    /// # Errors
+    /// [`Row`](crate::Error::Row) if that row is counted already.
+    pub fn starting_at(self, row: u64) -> Result<Self> {
+        Ok(PcaStatistics { sums: self.sums.starting_at(row)? })
+    }
+
+    /// Adds the next rows, n × d.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::update`]; the statistics are unchanged then.
+    pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>) -> Result<()> {
+        let x = x.into();
+        self.sums.take_in(x.view(), &no_targets(&x), None)
+    }
+
+    /// As [`update`](PcaStatistics::update), with a weight for each row: how often the row counts.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::update_weighted`].
+    pub fn update_weighted<'a>(
+        &mut self,
+        x: impl Into<Points<'a, T>>,
+        weights: &ArrayRef1<f64>,
+    ) -> Result<()> {
+        let x = x.into();
+        self.sums.take_in(x.view(), &no_targets(&x), Some(weights))
+    }
+
+    /// Removes rows that were added: `first` is the number of the first row, and the points must be those that were added.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::downdate`].
+    pub fn downdate<'a>(
+        &mut self,
+        first: u64,
+        x: impl Into<Points<'a, T>>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<()> {
+        let x = x.into();
+        self.sums.take_out(first, x.view(), &no_targets(&x), weights)
+    }
+
+    /// Adds the rows of other statistics, for the same map and with the same options.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::merge`].
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.sums.merge(&other.sums)
+    }
+
+    /// The k first principal components. Cost O(D³).
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::pca`].
+    pub fn components(&self, k: usize) -> Result<KernelPca<T>> {
+        self.sums.pca(k)
+    }
+
+    /// Σ w φ φᵀ, as [`RidgeStatistics::products`].
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::products`].
+    pub fn products(&self) -> Result<Array2<f64>> {
+        self.sums.products()
+    }
+
+    /// Whether the inputs are badly scaled, as [`RidgeStatistics::scale_warning`].
+    pub fn scale_warning(&self) -> Option<ScaleWarning> {
+        self.sums.scale_warning()
+    }
+
+    /// The map.
+    pub fn map(&self) -> &Map<T> {
+        self.sums.map()
+    }
+
+    /// The centring and scaling of inputs, if any.
+    pub fn standardisation(&self) -> Option<&Standardisation> {
+        self.sums.standardisation()
+    }
+
+    /// The number of rows.
+    pub fn count(&self) -> u64 {
+        self.sums.count()
+    }
+
+    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    pub fn rows(&self) -> &[Range<u64>] {
+        self.sums.rows()
+    }
+}
+
+/// n × 0.
+fn no_targets<T: Real>(x: &Points<'_, T>) -> Array2<T> {
+    Array2::zeros((x.nrows(), 0))
+}

@@ -1,0 +1,58 @@
+//! The stored forms of statistics and components, checked when they are read.
+
+use serde::{Deserialize, Serialize};
+
+use super::{KernelPca, PcaStatistics};
+use crate::Real;
+use crate::apply::Ridge;
+use crate::apply::ridge::StoredRidgeStatistics;
+use crate::sealed::{sealed, sealed_fields};
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "PcaStatistics", bound = "")]
+struct StoredPcaStatistics<T: Real> {
+    sums: StoredRidgeStatistics<T>,
+}
+
+sealed!(PcaStatistics<T>, StoredPcaStatistics<T>, T, [T: Real]);
+
+impl<T: Real> From<&PcaStatistics<T>> for StoredPcaStatistics<T> {
+    fn from(statistics: &PcaStatistics<T>) -> Self {
+        StoredPcaStatistics { sums: (&statistics.sums).into() }
+    }
+}
+
+impl<T: Real> TryFrom<StoredPcaStatistics<T>> for PcaStatistics<T> {
+    type Error = String;
+
+    fn try_from(stored: StoredPcaStatistics<T>) -> Result<Self, String> {
+        let sums = stored.sums.checked()?;
+        if sums.targets() == 0 { Ok(PcaStatistics { sums }) } else { Err("sums with targets".into()) }
+    }
+}
+
+sealed_fields! {
+    KernelPca<T>, T,
+    #[serde(rename = "KernelPca", bound = "")]
+    struct StoredKernelPca {
+        projection: Ridge<T>,
+        #[serde(with = "crate::exact")]
+        variances: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        total: f64,
+    }
+}
+
+impl<T: Real> TryFrom<StoredKernelPca<T>> for KernelPca<T> {
+    type Error = &'static str;
+
+    fn try_from(stored: StoredKernelPca<T>) -> Result<Self, &'static str> {
+        let StoredKernelPca { projection, variances, total } = stored;
+        let falling = variances.windows(2).all(|pair| pair[0] >= pair[1]);
+        let sound = variances.iter().chain([&total]).all(|v| v.is_finite() && *v >= 0.0);
+        if !(falling && sound && variances.len() == projection.intercepts().len()) {
+            return Err("variances of components that do not fall, or are not as many as the directions");
+        }
+        Ok(KernelPca { projection, variances, total })
+    }
+}

@@ -1,0 +1,175 @@
+//! [`Criterion`]: the choice of λ.
+
+use ndarray::{ArrayRef1, ArrayRef2, Axis};
+use rayon::prelude::*;
+
+use super::rotation::{ROWS, Rotation, RotationBuffers};
+use super::{RidgeSpectrum, check_training, check_weights};
+use crate::error::{Error, Result};
+use crate::{Points, Real};
+
+/// The criterion that λ minimises: an estimate of the squared error of predictions at new points, or the evidence.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Criterion<'a, T: Real> {
+    /// Σ w (y − ŷ)² / n divided by (1 − f/n)² with n = Σ w and the [degrees of freedom](RidgeSpectrum::degrees_of_freedom) f:
+    /// leave-one-out with every leverage replaced by their mean. Approximate; needs no data.
+    ///
+    /// n is the number of rows if weights are how often a row counts: a row of weight 2 is the row twice, and one of weight 0
+    /// is not there. Weights that are something else, such as inverse variances, must be scaled so that Σ w is the number of
+    /// rows, or λ is chosen for another number of them.
+    GeneralisedCrossValidation,
+    /// The error at each training point of the regression on all others, computed exactly in a second pass over the training
+    /// data: Σ w (y − ŷ)² / Σ w, where ŷ is predicted without the row.
+    ///
+    /// A row is left out with all of its weight. Of one of weight 2 no copy stays in the regression, unlike of one that was
+    /// given twice; one of weight 0 adds no error.
+    ///
+    /// The sample must be the training data, in any order. What the statistics know of these is compared: the number of rows,
+    /// Σ w, and Σ w y and Σ w y² of each target, to a relative difference of 10⁻⁹. The points are not.
+    LeaveOneOut(Sample<'a, T>),
+    /// The error on points that were held out.
+    HeldOut(Sample<'a, T>),
+    /// Minus the [log evidence](RidgeSpectrum::log_evidence), in nats. Needs no data.
+    LogEvidence,
+}
+
+/// The λ that a criterion chooses: [`RidgeSpectrum::choose`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct LambdaChoice {
+    /// λ.
+    pub lambda: f64,
+    /// The criterion for this λ: a mean squared error, summed over the targets, or minus the log evidence.
+    pub error: f64,
+}
+
+impl LambdaChoice {
+    /// Of λ with their errors, that with the least; of equal ones, the largest.
+    pub(super) fn least(lambdas: &[f64], errors: &[f64]) -> Result<Self> {
+        let choices = lambdas.iter().zip(errors);
+        let choices = choices.map(|(lambda, error)| LambdaChoice { lambda: *lambda, error: *error });
+        let better = |a: &LambdaChoice, b: &LambdaChoice| {
+            a.error.total_cmp(&b.error).then(b.lambda.total_cmp(&a.lambda))
+        };
+        let none = Error::Parameter { name: "the number of λ", value: 0.0, domain: "at least 1" };
+        choices.min_by(better).ok_or(none)
+    }
+}
+
+/// Points, n × d, with their targets, n × t, and weights.
+#[derive(Clone, Debug)]
+pub struct Sample<'a, T: Real> {
+    /// Points in rows.
+    pub x: Points<'a, T>,
+    /// Their targets.
+    pub targets: &'a ArrayRef2<T>,
+    /// Their weights; all are 1 if there are none.
+    pub weights: Option<&'a ArrayRef1<f64>>,
+}
+
+impl<'a, T: Real> Criterion<'a, T> {
+    /// [`LeaveOneOut`](Criterion::LeaveOneOut) for the training points, without weights.
+    pub fn leave_one_out(x: impl Into<Points<'a, T>>, targets: &'a ArrayRef2<T>) -> Self {
+        Criterion::LeaveOneOut(Sample { x: x.into(), targets, weights: None })
+    }
+
+    /// [`HeldOut`](Criterion::HeldOut) for other points, without weights.
+    pub fn held_out(x: impl Into<Points<'a, T>>, targets: &'a ArrayRef2<T>) -> Self {
+        Criterion::HeldOut(Sample { x: x.into(), targets, weights: None })
+    }
+}
+
+impl<T: Real> RidgeSpectrum<T> {
+    /// The criterion for each λ: weighted mean squared errors, summed over the targets, or minus the log evidence.
+    ///
+    /// Generalised cross-validation and the evidence cost O(D t) for each λ, the others O(D² + D t) for each point and each λ.
+    ///
+    /// # Errors
+    /// As [`model`](RidgeSpectrum::model); [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
+    /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit; for leave-one-out
+    /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if they are not the training data.
+    pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
+        lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
+        match criterion {
+            Criterion::GeneralisedCrossValidation => {
+                Ok(lambdas.iter().map(|lambda| self.shrinkage.generalised(*lambda)).collect())
+            }
+            Criterion::LogEvidence => {
+                lambdas.iter().map(|lambda| Ok(-self.shrinkage.log_evidence(*lambda)?)).collect()
+            }
+            Criterion::LeaveOneOut(sample) => {
+                self.check_sample(sample)?;
+                self.training.check(sample)?;
+                self.errors_at(sample, lambdas, true)
+            }
+            Criterion::HeldOut(sample) => {
+                self.check_sample(sample)?;
+                self.errors_at(sample, lambdas, false)
+            }
+        }
+    }
+
+    /// The λ with the least error, and this; of equal ones, the largest.
+    ///
+    /// # Errors
+    /// As [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
+    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
+        LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
+    }
+
+    fn check_sample(&self, sample: &Sample<'_, T>) -> Result<()> {
+        check_training(sample.x.view(), self.map.input_dim(), sample.targets, self.rotated.ncols())?;
+        check_weights(sample.weights, sample.x.nrows())
+    }
+
+    /// The errors at points that have been checked.
+    fn errors_at(&self, sample: &Sample<'_, T>, lambdas: &[f64], left_out: bool) -> Result<Vec<f64>> {
+        let total: f64 = sample.weights.map_or(sample.x.nrows() as f64, |weights| weights.sum());
+        if total <= 0.0 {
+            return Err(Error::NoData { what: "a choice of λ" });
+        }
+        let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
+        let starts: Vec<usize> = (0..sample.x.nrows()).step_by(ROWS).collect();
+        let errors_of = |buffers: &mut RotationBuffers<T>, start: &usize| {
+            let rows = *start..sample.x.nrows().min(start + ROWS);
+            let mut sums = vec![0.0; lambdas.len()];
+            for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
+                for (sum, lambda) in sums.iter_mut().zip(lambdas) {
+                    *sum += self.error(sample, i, u, *lambda, left_out);
+                }
+            }
+            sums
+        };
+        let parts: Vec<Vec<f64>> = starts.par_iter().map_init(RotationBuffers::default, errors_of).collect();
+        let sum = |k: usize| parts.iter().map(|part| part[k]).sum::<f64>() / total;
+        let errors: Vec<f64> = (0..lambdas.len()).map(sum).collect();
+        Ok(errors.into_iter().map(|error| if error.is_nan() { f64::INFINITY } else { error }).collect())
+    }
+
+    /// The centred features of points, times a matrix of D × D.
+    pub(super) fn rotation(&self, element: impl Fn(usize, usize) -> f64) -> Rotation<T> {
+        Rotation::new(&self.map, self.inputs.as_ref(), &self.normal.mean_features, element)
+    }
+
+    /// The weighted squared error at a row, whose centred features are `u` in the eigenvectors.
+    fn error(&self, sample: &Sample<'_, T>, i: usize, u: &[f64], lambda: f64, left_out: bool) -> f64 {
+        let weight = sample.weights.map_or(1.0, |weights| weights[i]);
+        if weight == 0.0 {
+            return 0.0;
+        }
+        let left = if left_out {
+            let own = if self.shrinkage.intercept { 1.0 / self.normal.weight } else { 0.0 };
+            let leverage: f64 = u.iter().zip(&self.shrinkage.values).map(|(u, s)| u * u / (s + lambda)).sum();
+            1.0 - weight * (own + leverage)
+        } else {
+            1.0
+        };
+        let residual = |(j, y): (usize, &T)| {
+            let shares = u.iter().zip(self.rotated.index_axis(Axis(1), j)).zip(&self.shrinkage.values);
+            let predicted: f64 = shares.map(|((u, c), s)| u * c / (s + lambda)).sum();
+            ((y.widen() - self.normal.mean_targets[j] - predicted) / left).powi(2)
+        };
+        weight * sample.targets.row(i).iter().enumerate().map(residual).sum::<f64>()
+    }
+}

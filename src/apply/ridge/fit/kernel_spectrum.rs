@@ -1,0 +1,192 @@
+//! [`KernelRidgeSpectrum`]: kernel ridge regressions for all λ.
+
+use ndarray::{Array1, Array2, ArrayRef2};
+
+use super::kernel_ridge::{check_gram, symmetric_part};
+use super::normal::check_lambda;
+use super::shrinkage::Shrinkage;
+use super::{Criterion, KernelRidge, LambdaChoice};
+use crate::error::{Error, Result};
+use crate::linalg::{Backend, Scalar};
+
+/// Kernel ridge regressions for all λ from one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. Exact, if the
+/// Gram matrix is: the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which does the same with features.
+///
+/// # Definition
+/// With C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ, the coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α: those of
+/// [`KernelRidge::fit`]. Negative eigenvalues of indefinite estimates count as 0.
+///
+/// # Cost
+/// O(n³) at the start and O(n²) memory, O(n t) for each λ of a criterion, O(n² t) for a model.
+///
+/// # Example
+/// ```
+/// use ndarray::Array2;
+/// use random_features::apply::{Criterion, KernelRidge};
+/// use random_features::kernel::{Gaussian, Kernel};
+/// let x = Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 25.0);
+/// let y = x.mapv(|x| x.sin() + 0.1 * (1e4 * x).sin());
+/// let spectrum = KernelRidge::spectrum(&Gaussian::new(1.0)?.gram(&x, &x)?, &y)?;
+/// let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
+/// // The noise has variance ½ · 0.01.
+/// assert!((choice.error / 0.005 - 1.0).abs() < 0.3);
+/// let model = spectrum.model(choice.lambda)?;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct KernelRidgeSpectrum<T> {
+    gram: Array2<T>,
+    mean_targets: Array1<f64>,
+    shrinkage: Shrinkage,
+    vectors: Array2<f64>,
+    /// VᵀCy, n × t.
+    rotated: Array2<f64>,
+}
+
+impl<T: Scalar> KernelRidge<T> {
+    /// The regressions for all λ on the Gram matrix of the training points, n × n, and their targets, n × t.
+    ///
+    /// # Errors
+    /// As [`fit`](KernelRidge::fit), but for λ; [`Factorisation`](Error::Factorisation) if the eigendecomposition does not
+    /// converge.
+    pub fn spectrum(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<KernelRidgeSpectrum<T>> {
+        check_gram(gram, targets, 4)?;
+        let n = gram.nrows();
+        let gram = symmetric_part(gram);
+        let mut matrix = gram.mapv(|v| v.widen());
+        let means: Array1<f64> = matrix.rows().into_iter().map(|row| row.sum() / n as f64).collect();
+        let mean = means.sum() / n as f64;
+        for (i, mut row) in matrix.rows_mut().into_iter().enumerate() {
+            row.iter_mut().zip(&means).for_each(|(v, column)| *v += mean - means[i] - column);
+        }
+        let targets = targets.mapv(|y| y.widen());
+        let mean_targets: Array1<f64> =
+            targets.columns().into_iter().map(|column| column.sum() / n as f64).collect();
+        let centred = targets - &mean_targets;
+        let eigen = Backend::default().eigen(&matrix)?;
+        let values = eigen.values.mapv(|s| s.max(0.0));
+        let rotated = eigen.vectors.t().dot(&centred);
+        let mut explained = &rotated * &rotated;
+        explained.rows_mut().into_iter().zip(&values).for_each(|(mut row, s)| row *= *s);
+        let largest = values.iter().copied().fold(0.0, f64::max);
+        let shrinkage = Shrinkage {
+            explained,
+            squares: centred.columns().into_iter().map(|column| column.dot(&column)).collect(),
+            weight: n as f64,
+            intercept: true,
+            resolution: largest * T::epsilon().widen() * n as f64,
+            values,
+        };
+        Ok(KernelRidgeSpectrum { gram, mean_targets, shrinkage, vectors: eigen.vectors, rotated })
+    }
+}
+
+impl<T: Scalar> KernelRidgeSpectrum<T> {
+    /// s, the eigenvalues of the centred Gram matrix, ascending.
+    pub fn eigenvalues(&self) -> &Array1<f64> {
+        &self.shrinkage.values
+    }
+
+    /// The rounding error of eigenvalues; a smaller λ has no effect.
+    pub fn resolution(&self) -> f64 {
+        self.shrinkage.resolution
+    }
+
+    /// Σ s/(s + λ) + 1: the trace of the matrix that maps targets to predictions.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if λ is negative or not finite, [`Singular`](Error::Singular) if it is not above the
+    /// [resolution](KernelRidgeSpectrum::resolution).
+    pub fn degrees_of_freedom(&self, lambda: f64) -> Result<f64> {
+        self.check(lambda)?;
+        Ok(self.shrinkage.degrees_of_freedom(lambda))
+    }
+
+    /// The log evidence, as [`RidgeSpectrum::log_evidence`](super::RidgeSpectrum::log_evidence).
+    ///
+    /// # Errors
+    /// As [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom); [`Parameter`](Error::Parameter) if there is one point
+    /// only.
+    pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
+        self.check(lambda)?;
+        self.shrinkage.log_evidence(lambda)
+    }
+
+    /// λ to choose from, as [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).
+    pub fn lambdas(&self) -> Vec<f64> {
+        self.shrinkage.lambdas()
+    }
+
+    /// The criterion for each λ. Leave-one-out is of the training points, and takes the sample as given.
+    ///
+    /// # Errors
+    /// As [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Unsupported`](Error::Unsupported) for held-out points, whose
+    /// kernel values are not known: compare [models](KernelRidgeSpectrum::model) on them.
+    pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
+        lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
+        let each = lambdas.iter();
+        match criterion {
+            Criterion::GeneralisedCrossValidation => {
+                Ok(each.map(|lambda| self.shrinkage.generalised(*lambda)).collect())
+            }
+            Criterion::LogEvidence => each.map(|lambda| Ok(-self.shrinkage.log_evidence(*lambda)?)).collect(),
+            Criterion::LeaveOneOut(_) => Ok(each.map(|lambda| self.left_out(*lambda)).collect()),
+            Criterion::HeldOut(_) => Err(Error::Unsupported {
+                what: "errors of held-out points, whose kernel values are not known: compare models on them",
+            }),
+        }
+    }
+
+    /// The λ with the least error, and this; of equal ones, the largest.
+    ///
+    /// # Errors
+    /// As [`errors`](KernelRidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
+    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
+        LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
+    }
+
+    /// The model for one λ.
+    ///
+    /// # Errors
+    /// As [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom).
+    pub fn model(&self, lambda: f64) -> Result<KernelRidge<T>> {
+        self.check(lambda)?;
+        let coefficients = self.coefficients(lambda).mapv(T::narrow);
+        let predicted = self.gram.dot(&coefficients);
+        let n = self.gram.nrows() as f64;
+        let intercepts = predicted.columns().into_iter().zip(&self.mean_targets);
+        let intercepts = intercepts
+            .map(|(column, mean)| T::narrow(mean - column.iter().map(|v| v.widen()).sum::<f64>() / n))
+            .collect();
+        Ok(KernelRidge::new(coefficients, intercepts))
+    }
+
+    /// α, n × t.
+    fn coefficients(&self, lambda: f64) -> Array2<f64> {
+        let mut rotated = self.rotated.clone();
+        rotated.rows_mut().into_iter().zip(&self.shrinkage.values).for_each(|(mut row, s)| row /= s + lambda);
+        self.vectors.dot(&rotated)
+    }
+
+    /// The mean squared error at each point of the regression on all others, summed over the targets.
+    fn left_out(&self, lambda: f64) -> f64 {
+        let n = self.gram.nrows() as f64;
+        let coefficients = self.coefficients(lambda);
+        let errors = coefficients.rows().into_iter().zip(self.vectors.rows()).map(|(alpha, vectors)| {
+            let shares = vectors.iter().zip(&self.shrinkage.values).map(|(v, s)| v * v * s / (s + lambda));
+            let left = 1.0 - 1.0 / n - shares.sum::<f64>();
+            alpha.iter().map(|alpha| (lambda * alpha / left).powi(2)).sum::<f64>()
+        });
+        let error = errors.sum::<f64>() / n;
+        if error.is_nan() { f64::INFINITY } else { error }
+    }
+
+    fn check(&self, lambda: f64) -> Result<()> {
+        check_lambda(lambda)?;
+        if lambda > self.resolution() || (lambda == self.resolution() && lambda > 0.0) {
+            return Ok(());
+        }
+        let least = if self.resolution() > 0.0 { 2.0 * self.resolution() } else { 1.0 };
+        Err(Error::Singular { lambda, least })
+    }
+}

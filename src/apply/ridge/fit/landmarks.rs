@@ -1,0 +1,95 @@
+//! [`Landmarks`]: the share of K(x, x) that values at some points explain.
+
+use ndarray::{Array2, ArrayRef2, ArrayView1};
+
+use super::{Standardisation, check_finite};
+use crate::Real;
+use crate::engine::PointsView;
+use crate::error::{Error, Result, check_size};
+use crate::kernel::Kernel;
+use crate::linalg::{Backend, Cholesky};
+use crate::map::Map;
+use crate::memory::check_memory;
+
+/// Points z with the factor of their Gram matrix.
+#[derive(Debug)]
+pub(super) struct Landmarks<T: Real> {
+    map: Map<T>,
+    inputs: Option<Standardisation>,
+    /// Standardised, if inputs are.
+    points: Array2<T>,
+    factor: Cholesky<f64>,
+}
+
+/// What landmarks know of a point.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Share {
+    /// k(x)ᵀ K_zz⁻¹ k(x) / K(x, x), from 0 to 1.
+    explained: f64,
+    /// K(x, x).
+    prior: f64,
+}
+
+impl Share {
+    /// ρ v + (1 − ρ) K(x, x)/λ, in units of σ².
+    pub fn mix(self, own: f64, lambda: f64) -> f64 {
+        self.explained * own + (1.0 - self.explained) * self.prior / lambda
+    }
+}
+
+impl<T: Real> Landmarks<T> {
+    /// Of points, l × d.
+    pub fn new(map: &Map<T>, inputs: Option<&Standardisation>, points: &ArrayRef2<T>) -> Result<Self> {
+        let Some(kernel) = map.kernel() else {
+            return Err(Error::Unsupported { what: "kernel in closed form, which landmarks need" });
+        };
+        check_size("the number of columns of the landmarks", map.input_dim(), points.ncols())?;
+        if points.nrows() == 0 {
+            return Err(Error::NoData { what: "a correction by landmarks" });
+        }
+        check_finite("the landmarks", points)?;
+        check_memory(
+            "rows of a Gram matrix",
+            points.nrows(),
+            points.nrows().saturating_mul(3 * size_of::<f64>()),
+        )?;
+        let points = standardised(inputs, points.to_owned());
+        let mut gram = kernel.gram(&points, &points)?.mapv(|v| v.widen());
+        // Above the rounding errors of eigenvalues, so that the factor exists.
+        let largest = gram.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
+        let jitter = 4.0 * T::epsilon().widen() * points.nrows() as f64 * largest;
+        gram.diag_mut().mapv_inplace(|v| v + jitter);
+        let factor = Backend::default().cholesky(&gram)?;
+        Ok(Landmarks { map: map.clone(), inputs: inputs.cloned(), points, factor })
+    }
+
+    /// What landmarks know of some points; NaN of points whose kernel is not finite.
+    pub fn shares(&self, x: PointsView<'_, T>) -> Vec<Share> {
+        let x = standardised(self.inputs.as_ref(), x.to_dense().into_owned());
+        self.map
+            .kernel()
+            .and_then(|kernel| self.shares_by(kernel, &x).ok())
+            .unwrap_or_else(|| vec![Share { explained: f64::NAN, prior: f64::NAN }; x.nrows()])
+    }
+
+    fn shares_by(&self, kernel: &dyn Kernel<T>, x: &Array2<T>) -> Result<Vec<Share>> {
+        let mut values = kernel.gram(&self.points, x)?.mapv(|v| v.widen());
+        // Zeros for points that are not finite, whose own K(x, x) is NaN.
+        values.mapv_inplace(|v| if v.is_finite() { v } else { 0.0 });
+        let solved = self.factor.solve(&values)?;
+        let columns = values.columns().into_iter().zip(solved.columns()).zip(x.rows());
+        let share =
+            |((values, solved), x): ((ArrayView1<'_, f64>, ArrayView1<'_, f64>), ArrayView1<'_, T>)| {
+                let prior = kernel.value(&x, &x)?.widen();
+                Ok(Share { explained: (values.dot(&solved) / prior).clamp(0.0, 1.0), prior })
+            };
+        columns.map(share).collect()
+    }
+}
+
+fn standardised<T: Real>(inputs: Option<&Standardisation>, x: Array2<T>) -> Array2<T> {
+    let Some(inputs) = inputs else { return x };
+    let mut out = Array2::zeros((0, 0));
+    inputs.write(x.view(), &mut out);
+    out
+}

@@ -1,0 +1,33 @@
+//! What factorises matrices: the solutions of ridge regressions, the choice among them, and what they do not know.
+
+mod calibration;
+mod classifier;
+mod criterion;
+mod kernel_ridge;
+mod kernel_spectrum;
+mod landmarks;
+mod normal;
+mod posterior;
+mod principal;
+mod rotation;
+mod search;
+mod shrinkage;
+mod spectrum;
+mod training;
+
+#[cfg(feature = "serde")]
+mod stored;
+
+pub use classifier::RidgeClassifier;
+pub use criterion::{Criterion, LambdaChoice, Sample};
+pub use kernel_ridge::KernelRidge;
+pub use kernel_spectrum::KernelRidgeSpectrum;
+pub use posterior::{Prediction, RidgePosterior};
+pub use search::{RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial, SearchCriterion, SearchProgress};
+pub use spectrum::RidgeSpectrum;
+
+use super::super::{check_finite, check_training, largest_columns, one_hot};
+use super::chunk::{self, FeatureBuffers, FeatureSource};
+use super::statistics::check_weights;
+use super::totals::TooLarge;
+use super::{Ridge, RidgeStatistics, ScaleWarning, Standardisation};

@@ -1,0 +1,222 @@
+//! [`RidgePosterior`]: predictions with their variances.
+
+use std::sync::Arc;
+
+use ndarray::parallel::prelude::*;
+use ndarray::{Array1, Array2, ArrayRef2, ArrayViewMut1, Axis};
+
+use super::landmarks::Landmarks;
+use super::rotation::{ROWS, Rotation, RotationBuffers};
+use super::{Ridge, RidgeSpectrum};
+use crate::error::{Error, Result, check_size};
+use crate::memory::check_memory;
+use crate::numeric::special::normal_quantile;
+use crate::{Points, Real};
+
+/// Predictions with variances: ridge regression read as a Gaussian process. Approximate: the covariance is the kernel that the map
+/// estimates, and **variances are too small away from the data** unless
+/// [`landmarks`](RidgePosterior::with_landmarks) mend that.
+///
+/// # Definition
+/// Targets are y = f(x) + b + ε. f is a Gaussian process with covariance σ_f² φ(x)·φ(x′), the intercept b is unknown (a flat
+/// prior; without intercept it is 0), and ε is noise of variance σ² = λ σ_f². Given the data, with A and φ̄ as in
+/// [`RidgeSpectrum`] and n = Σ w, the mean of f(x) + b is the prediction of the [model](RidgeSpectrum::model), and its
+/// variance is
+///
+/// v(x) = σ² ((φ(x) − φ̄)ᵀ(A + λI)⁻¹(φ(x) − φ̄) + 1/n),
+///
+/// the last term for the intercept. That of y is v(x) + σ². Each target has its own σ²: the most likely one for this λ,
+/// R/ν as in [`log_evidence`](RidgeSpectrum::log_evidence), or the one that [you know](RidgePosterior::with_noise).
+/// With λ = σ²/σ_f² of a process that the data come from, and features enough for its kernel, intervals hold what they
+/// promise; with λ from a cross-validation they hold it roughly.
+///
+/// # Far from the data
+/// A Gaussian process knows nothing there: v = σ_f² K(x, x). D features cannot say so: what they have learnt elsewhere they take
+/// for knowledge everywhere, and v falls to about σ_f² (1 − f/D) of f [degrees of freedom](RidgeSpectrum::degrees_of_freedom).
+/// Intervals are right where training points are within about a lengthscale, too narrow beyond.
+/// [`with_landmarks`](RidgePosterior::with_landmarks) adds what is missing.
+///
+/// # Cost
+/// O(D³) at the start and O(m d + D²) a row, in parallel.
+///
+/// # Example
+/// ```
+/// use random_features::apply::{Criterion, RidgeStatistics};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::ndarray::{Array2, arr2};
+/// use random_features::Trigonometric;
+/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
+/// let y = Array2::from_shape_fn((400, 1), |(i, _)| (i as f64 / 50.0).sin() + 0.1 * ((i * i) as f64).sin());
+/// let mut statistics = RidgeStatistics::new(Trigonometric.gaussian(Orthogonal.draw(1, 100, 1)?, 0.5)?, 1)?;
+/// statistics.update(&x, &y)?;
+/// let spectrum = statistics.spectrum()?;
+/// let lambda = spectrum.choose(&Criterion::LogEvidence, &spectrum.lambdas())?.lambda;
+/// let prediction = spectrum.posterior(lambda)?.predict(&arr2(&[[1.0], [3.0]]))?;
+/// // The noise has variance ½ · 0.01.
+/// assert!((prediction.noise[0] / 0.005 - 1.0).abs() < 0.2);
+/// let (low, high) = prediction.interval(0.95)?;
+/// assert!(low[[0, 0]] < 2f64.sin() && 2f64.sin() < high[[0, 0]] && high[[0, 0]] - low[[0, 0]] < 0.35);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, chapter 2; J. Quiñonero-Candela, C. E.
+/// Rasmussen, *A Unifying View of Sparse Approximate Gaussian Process Regression*, JMLR 6, 2005, on variances of degenerate
+/// processes.
+#[derive(Clone, Debug)]
+pub struct RidgePosterior<T: Real> {
+    model: Ridge<T>,
+    /// By (S + λI)^(−½) Vᵀ.
+    rotation: Arc<Rotation<T>>,
+    lambda: f64,
+    /// σ² for each target.
+    noise: Vec<f64>,
+    /// The variance of the intercept over σ².
+    intercept: f64,
+    landmarks: Option<Arc<Landmarks<T>>>,
+}
+
+/// Predictions with their variances: [`RidgePosterior::predict`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Prediction<T> {
+    /// The mean of f + b, and of y, n × t.
+    pub mean: Array2<T>,
+    /// The variance of f + b, n × t.
+    pub variance: Array2<T>,
+    /// σ², the variance of the noise, for each target.
+    pub noise: Vec<f64>,
+}
+
+impl<T: Real> RidgeSpectrum<T> {
+    /// Predictions with variances for one λ. Cost O(D² (t + 1)).
+    ///
+    /// # Errors
+    /// As [`log_evidence`](RidgeSpectrum::log_evidence).
+    pub fn posterior(&self, lambda: f64) -> Result<RidgePosterior<T>> {
+        self.log_evidence(lambda)?;
+        let (values, vectors) = (&self.shrinkage.values, &self.vectors);
+        let factors: Vec<f64> = values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
+        let intercept = if self.shrinkage.intercept { self.shrinkage.weight.recip() } else { 0.0 };
+        Ok(RidgePosterior {
+            model: self.model(lambda)?,
+            rotation: Arc::new(self.rotation(|k, f| factors[k] * vectors[[f, k]])),
+            lambda,
+            noise: (0..self.shrinkage.squares.len()).map(|j| self.shrinkage.noise(lambda, j)).collect(),
+            intercept,
+            landmarks: None,
+        })
+    }
+}
+
+impl<T: Real> RidgePosterior<T> {
+    /// The same with this variance of the noise for each target.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if there is not one for each target, [`Entry`](Error::Entry) if one is negative or not finite.
+    pub fn with_noise(mut self, variances: &[f64]) -> Result<Self> {
+        check_size("the number of variances of noise", self.noise.len(), variances.len())?;
+        let wrong = |variance: &f64| !(*variance >= 0.0 && variance.is_finite());
+        if let Some(row) = variances.iter().position(wrong) {
+            let domain = "finite and not negative";
+            return Err(Error::Entry { what: "the variances of noise", row, value: variances[row], domain });
+        }
+        self.noise = variances.to_vec();
+        Ok(self)
+    }
+
+    /// The same with variances that return to those of the prior away from these points z, l × d: some hundred of the
+    /// training points, spread over all of them.
+    ///
+    /// With the exact kernel K and ρ(x) = k(x)ᵀ K_zz⁻¹ k(x) / K(x, x), the share of K(x, x) that values at the landmarks
+    /// explain, the variance is ρ v(x) + (1 − ρ) σ_f² K(x, x), and the mean is as before. At a landmark that is v, far from all of
+    /// them that of the Gaussian process. Between landmarks it is too large rather than too small, so it serves where
+    /// they can lie within about a lengthscale of every training point: few dimensions, or long lengthscales. Where they
+    /// cannot, variances are near those of the prior everywhere. Costs O(l³) once and O(l² + l d) a row.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) if the map's kernel has no closed form, [`Shape`](Error::Shape) if points do not
+    /// have d columns, [`NoData`](Error::NoData) without points, [`NotFinite`](Error::NotFinite) if one is not finite.
+    pub fn with_landmarks(mut self, points: &ArrayRef2<T>) -> Result<Self> {
+        let landmarks = Landmarks::new(self.model.map(), self.model.standardisation(), points)?;
+        self.landmarks = Some(Arc::new(landmarks));
+        Ok(self)
+    }
+
+    /// The model that gives the means.
+    pub fn model(&self) -> &Ridge<T> {
+        &self.model
+    }
+
+    /// λ = σ²/σ_f².
+    pub fn lambda(&self) -> f64 {
+        self.lambda
+    }
+
+    /// σ², the variance of the noise, for each target.
+    pub fn noise(&self) -> &[f64] {
+        &self.noise
+    }
+
+    /// Means and variances at the rows of `x`, n × d. A row that is not finite gives NaN.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if there is no memory for the result.
+    pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Prediction<T>> {
+        let x = x.into();
+        let (mean, targets) = (self.model.predict(&x)?, self.noise.len());
+        check_memory("rows of variances", x.nrows(), targets.saturating_mul(size_of::<T>()))?;
+        let mut variance = Array2::zeros((x.nrows(), targets));
+        let points = x.view();
+        let runs = variance.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter().enumerate();
+        runs.for_each_init(RotationBuffers::default, |buffers, (run, mut out)| {
+            let rows = points.run(run, ROWS);
+            let shares = self.landmarks.as_ref().map(|landmarks| landmarks.shares(rows));
+            for (i, (u, out)) in self.rotation.of(rows, buffers).zip(out.rows_mut()).enumerate() {
+                let own = u.iter().map(|u| u * u).sum::<f64>() + self.intercept;
+                let unit = shares.as_ref().map_or(own, |shares| shares[i].mix(own, self.lambda));
+                self.write(unit, out);
+            }
+        });
+        Ok(Prediction { mean, variance, noise: self.noise.clone() })
+    }
+
+    /// The variances of all targets from that over σ².
+    fn write(&self, unit: f64, out: ArrayViewMut1<'_, T>) {
+        out.into_iter().zip(&self.noise).for_each(|(out, noise)| *out = T::narrow(noise * unit));
+    }
+}
+
+impl<T: Real> Prediction<T> {
+    /// The variance of y, n × t: that of f + b and of the noise.
+    pub fn variance_of_targets(&self) -> Array2<T> {
+        let noise: Array1<T> = self.noise.iter().map(|noise| T::narrow(*noise)).collect();
+        &self.variance + &noise
+    }
+
+    /// The ends of the intervals around the mean in which y lies with this probability, each n × t.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if `level` is not between 0 and 1.
+    pub fn interval(&self, level: f64) -> Result<(Array2<T>, Array2<T>)> {
+        self.around(&self.variance_of_targets(), level)
+    }
+
+    /// As [`interval`](Prediction::interval), for f + b, the targets without noise.
+    ///
+    /// # Errors
+    /// As [`interval`](Prediction::interval).
+    pub fn interval_of_mean(&self, level: f64) -> Result<(Array2<T>, Array2<T>)> {
+        self.around(&self.variance, level)
+    }
+
+    fn around(&self, variance: &Array2<T>, level: f64) -> Result<(Array2<T>, Array2<T>)> {
+        if !(level > 0.0 && level < 1.0) {
+            let domain = "above 0 and below 1";
+            return Err(Error::Parameter { name: "the level of an interval", value: level, domain });
+        }
+        let factor = T::narrow(normal_quantile(0.5 + 0.5 * level));
+        let half = variance.mapv(|variance| factor * variance.sqrt());
+        Ok((&self.mean - &half, &self.mean + &half))
+    }
+}

@@ -1,0 +1,166 @@
+//! [`RidgeGrid`]: regressions with several maps, from one pass over the data, and the choice of one.
+
+use ndarray::{ArrayRef1, ArrayRef2};
+use rayon::prelude::*;
+
+use super::super::{Criterion, RidgeStatistics, Standardisation, one_hot};
+use super::trial::{NONE, RidgeFit, Tried, check_grid};
+use crate::error::{Result, check_positive, check_size};
+use crate::map::Map;
+use crate::{Points, Real};
+
+/// Statistics for several maps, of which the best is chosen together with λ: a search that reads the data once, in batches,
+/// from as many machines as there are. Approximate: kernels are the maps' estimates.
+///
+/// The maps differ in what is searched over: lengthscales, numbers of features, mechanisms. [`RidgeSearch`](super::super::RidgeSearch)
+/// makes them for data in memory.
+///
+/// # Cost
+/// That of [`RidgeStatistics`] for each map, in time and memory; maps are taken in parallel. A choice takes an
+/// eigendecomposition of each.
+///
+/// # Example
+/// ```
+/// use ndarray::Array2;
+/// use random_features::apply::{Criterion, RidgeGrid};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::{Map, Trigonometric};
+/// let omega = Orthogonal.draw(1, 100, 1)?;
+/// let maps = [0.1, 0.3, 1.0, 3.0].map(|ell| Trigonometric.gaussian(omega.clone(), ell));
+/// let mut grid = RidgeGrid::new(maps.into_iter().collect::<Result<Vec<Map<f64>>, _>>()?, 1)?;
+/// for batch in 0..4 {
+///     let x = Array2::from_shape_fn((100, 1), |(i, _)| (4 * i + batch) as f64 / 100.0);
+///     grid.update(&x, &x.mapv(|x| (3.0 * x).sin() + 0.1 * (1e4 * x).sin()))?;
+/// }
+/// let fit = grid.choose(&Criterion::GeneralisedCrossValidation, None)?;
+/// assert_eq!(fit.best().lengthscale, Some(1.0.into()));
+/// assert!((fit.choice().error / 0.005 - 1.0).abs() < 0.2);    //  the noise has variance ½ · 0.01
+/// let model = fit.model();
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct RidgeGrid<T: Real> {
+    candidates: Vec<RidgeStatistics<T>>,
+}
+
+impl<T: Real> RidgeGrid<T> {
+    /// Empty statistics of so many targets for each of the maps.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::new`]; [`Parameter`](crate::Error::Parameter) if there is no map.
+    pub fn new(maps: impl IntoIterator<Item = Map<T>>, targets: usize) -> Result<Self> {
+        let candidates = maps.into_iter().map(|map| RidgeStatistics::new(map, targets));
+        let candidates = candidates.collect::<Result<Vec<_>>>()?;
+        check_positive("the number of maps", candidates.len())?;
+        Ok(RidgeGrid { candidates })
+    }
+
+    /// The same with inputs that are centred and scaled before the maps are applied.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::standardised`].
+    pub fn standardised(self, inputs: &Standardisation) -> Result<Self> {
+        self.each(|statistics| statistics.standardised(inputs.clone()))
+    }
+
+    /// The same without an intercept.
+    pub fn without_intercept(self) -> Self {
+        let candidates = self.candidates.into_iter().map(RidgeStatistics::without_intercept).collect();
+        RidgeGrid { candidates }
+    }
+
+    /// The same with the next update beginning at this row of the whole data set.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::starting_at`].
+    pub fn starting_at(self, row: u64) -> Result<Self> {
+        self.each(|statistics| statistics.starting_at(row))
+    }
+
+    /// The statistics of each map, in the order of the maps.
+    pub fn statistics(&self) -> &[RidgeStatistics<T>] {
+        &self.candidates
+    }
+
+    /// Adds the next rows to the statistics of all maps.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::update`]; nothing has changed then.
+    pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
+        self.take_in(&x.into(), targets, None)
+    }
+
+    /// As [`update`](RidgeGrid::update), with a weight for each row: how often the row counts.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::update_weighted`].
+    pub fn update_weighted<'a>(
+        &mut self,
+        x: impl Into<Points<'a, T>>,
+        targets: &ArrayRef2<T>,
+        weights: &ArrayRef1<f64>,
+    ) -> Result<()> {
+        self.take_in(&x.into(), targets, Some(weights))
+    }
+
+    /// As [`update`](RidgeGrid::update), with labels below the number of targets.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::update_labels`].
+    pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
+        let targets = one_hot(labels, self.candidates[0].targets())?;
+        self.take_in(&x.into(), &targets, None)
+    }
+
+    pub(super) fn take_in(
+        &mut self,
+        x: &Points<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<()> {
+        let marks: Vec<_> = self.candidates.iter().map(RidgeStatistics::mark).collect();
+        for k in 0..self.candidates.len() {
+            let Err(error) = self.candidates[k].take_in(x.view(), targets, weights) else { continue };
+            for (statistics, mark) in self.candidates[..k].iter_mut().zip(marks) {
+                statistics.take_back(x.view(), targets, weights, mark)?;
+            }
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    /// Adds the rows of another grid of the same maps, in the same order.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::merge`]; [`Shape`](crate::Error::Shape) if there are not as many maps.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        check_size("the number of maps", self.candidates.len(), other.candidates.len())?;
+        let mut merged = self.candidates.clone();
+        merged.iter_mut().zip(&other.candidates).try_for_each(|(own, their)| own.merge(their))?;
+        self.candidates = merged;
+        Ok(())
+    }
+
+    /// The map and λ with the least error by a criterion, with all other errors. λ are those given, where rounding leaves them
+    /// a meaning, or the [default](super::super::RidgeSpectrum::lambdas) of each map.
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::spectrum`] and [`RidgeSpectrum::errors`](super::super::RidgeSpectrum::errors); [`Parameter`](crate::Error::Parameter) if λ are given, and there
+    /// are none, or one is negative or not finite.
+    pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
+        check_grid(lambdas)?;
+        let tried = |statistics| Tried::of(statistics, criterion, lambdas);
+        let tried: Option<Tried<T>> = self
+            .candidates
+            .par_iter()
+            .map(|statistics| tried(statistics).map(Some))
+            .try_reduce(|| None, |a, b| Ok(Tried::join(a, b)))?;
+        let warning = self.candidates.iter().find_map(RidgeStatistics::scale_warning);
+        tried.ok_or(NONE)?.fit(warning)
+    }
+
+    fn each(self, change: impl Fn(RidgeStatistics<T>) -> Result<RidgeStatistics<T>>) -> Result<Self> {
+        let candidates = self.candidates.into_iter().map(change).collect::<Result<Vec<_>>>()?;
+        Ok(RidgeGrid { candidates })
+    }
+}

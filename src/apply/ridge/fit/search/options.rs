@@ -1,0 +1,277 @@
+//! [`RidgeSearch`]: the search for a ridge regression of data in memory.
+
+use std::sync::Mutex;
+
+use ndarray::{ArrayRef1, ArrayRef2};
+
+use super::super::{check_training, check_weights, one_hot};
+use super::steps::Search;
+use super::training::Training;
+use super::trial::{RidgeFit, RidgeTrial, check_grid};
+use crate::error::{Error, Result, check_positive};
+use crate::frequency::Frequencies;
+use crate::kernel::Lengthscale;
+use crate::map::Map;
+use crate::{Points, Real};
+
+/// A search for the lengthscales, the number of frequencies and the λ of a ridge regression, and the regression with the best of
+/// them. Approximate: kernels are the maps' estimates.
+///
+/// # What is done
+/// 1. Inputs are standardised, unless they are sparse.
+/// 2. On at most so many [rows](RidgeSearch::with_rows), drawn at random, regressions are made for each lengthscale of a grid and each
+///    number of frequencies, and for each the [criterion](SearchCriterion) for each λ of a grid. All lengthscales share one draw of
+///    frequencies, whose leading whole blocks serve the smaller numbers, so that differences are not those of draws.
+/// 3. With [`per_dimension`](RidgeSearch::per_dimension), from the best of these each coordinate gets a lengthscale of its own.
+/// 4. The best map is fitted to all rows, and λ is chosen again there (with held-out rows it stays).
+///
+/// Nothing has to be given: lengthscales are the [median](crate::data::lengthscale::median) distance times 2^(k/2), k = −4 … 4; λ those of
+/// [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows the larger of 4096 and 4 D.
+///
+/// # Cost
+/// O(r D² + D³) for each map, r the rows of the search, with maps in parallel, and O(n D²) at the end. Each thread holds the sums and the
+/// spectrum of a map or two ([`RidgeBytes`](super::super::super::RidgeBytes)).
+///
+/// # Example
+/// ```
+/// use random_features::Trigonometric;
+/// use random_features::apply::RidgeSearch;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::ndarray::{Array2, Axis};
+/// // The second coordinate is noise.
+/// let x = Array2::from_shape_fn((600, 2), |(i, k)| if k == 0 { i as f64 * 0.5 } else { ((i * i) as f64).sin() });
+/// let y = x.column(0).mapv(|x| (x / 30.0).sin()).insert_axis(Axis(1));
+/// let search = RidgeSearch::new(Orthogonal.draw(2, 64, 1)?, |omega, ell| Trigonometric.gaussian(omega, ell));
+/// let fit = search.fit(&x, &y)?;
+/// println!("{fit}");    //  all errors, and the choice
+/// assert!((fit.model().predict(&x)? - &y).iter().all(|error| error.abs() < 0.1));
+/// // A lengthscale for each coordinate finds out that one is noise.
+/// let search = search.per_dimension(3);
+/// let own = search.fit(&x, &y)?;
+/// assert!(own.best().choice().unwrap().error < 0.5 * fit.best().choice().unwrap().error);
+/// # Ok::<(), random_features::Error>(())
+/// ```
+pub struct RidgeSearch<'a, T: Real> {
+    pub(super) make: MakeMap<'a, T>,
+    /// Numbers of frequencies; none if the maps have their own.
+    pub(super) frequencies: Vec<usize>,
+    pub(super) lengthscales: Option<Vec<Lengthscale>>,
+    pub(super) lambdas: Option<Vec<f64>>,
+    pub(super) criterion: SearchCriterion,
+    pub(super) rows: Option<usize>,
+    pub(super) seed: u64,
+    pub(super) sweeps: usize,
+    pub(super) standardise: bool,
+    pub(super) intercept: bool,
+    pub(super) progress: Option<Mutex<Report<'a>>>,
+}
+
+/// Makes the map with so many frequencies.
+type MakeMap<'a, T> = Box<dyn Fn(usize, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a>;
+/// Takes the progress of a search.
+type Report<'a> = Box<dyn FnMut(&SearchProgress<'_>) + Send + 'a>;
+
+/// What a search minimises: an estimate of the squared error of predictions at new points, or the evidence. The words of
+/// [`Criterion`](super::super::Criterion), for the rows of the search.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub enum SearchCriterion {
+    /// Generalised cross-validation.
+    #[default]
+    GeneralisedCrossValidation,
+    /// The mean squared error at each row of the regression on all others.
+    LeaveOneOut,
+    /// Minus the log evidence: the likelihood of a Gaussian process, which tends to resist overfitting where much is chosen.
+    LogEvidence,
+    /// The mean squared error on rows that are held out.
+    HeldOut {
+        /// Their share of the rows of the search, above 0 and below 1.
+        share: f64,
+    },
+}
+
+/// How far a search is.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct SearchProgress<'a> {
+    /// The number of maps that were tried.
+    pub done: usize,
+    /// The number of maps that will be tried.
+    pub total: usize,
+    /// The trial that was just finished.
+    pub trial: &'a RidgeTrial,
+}
+
+impl<T: Real> std::fmt::Debug for RidgeSearch<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut search = f.debug_struct("RidgeSearch");
+        search.field("frequencies", &self.frequencies).field("lengthscales", &self.lengthscales);
+        search.field("lambdas", &self.lambdas).field("criterion", &self.criterion).field("rows", &self.rows);
+        search.field("seed", &self.seed).field("sweeps", &self.sweeps).finish_non_exhaustive()
+    }
+}
+
+impl<'a, T: Real> RidgeSearch<'a, T> {
+    /// A search over the maps that `make` gives for frequencies and a lengthscale, such as
+    /// `|omega, ell| Trigonometric.gaussian(omega, ell)`.
+    pub fn new(
+        omega: Frequencies,
+        make: impl Fn(Frequencies, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a,
+    ) -> Self {
+        let m = omega.count();
+        let search = Self::of(Box::new(|_| Err(Error::NotDrawn)));
+        RidgeSearch {
+            make: Box::new(move |m, lengthscale| make(omega.leading(m)?, lengthscale)),
+            frequencies: vec![m],
+            ..search
+        }
+    }
+
+    /// A search over the maps that `make` gives for a lengthscale: for maps of several draws, or of none.
+    pub fn of(make: impl Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a) -> Self {
+        RidgeSearch {
+            make: Box::new(move |_, lengthscale| make(lengthscale)),
+            frequencies: Vec::new(),
+            lengthscales: None,
+            lambdas: None,
+            criterion: SearchCriterion::default(),
+            rows: None,
+            seed: 0,
+            sweeps: 0,
+            standardise: true,
+            intercept: true,
+            progress: None,
+        }
+    }
+
+    /// The same over these lengthscales, of inputs as they are after standardisation: numbers, or vectors with one for each
+    /// dimension.
+    pub fn with_lengthscales<L: Into<Lengthscale>>(
+        mut self,
+        lengthscales: impl IntoIterator<Item = L>,
+    ) -> Self {
+        self.lengthscales = Some(lengthscales.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// The same over these λ. Those that rounding leaves without effect for a map are not tried for it.
+    pub fn with_lambdas(mut self, lambdas: impl IntoIterator<Item = f64>) -> Self {
+        self.lambdas = Some(lambdas.into_iter().collect());
+        self
+    }
+
+    /// The same over these numbers of frequencies, each rounded up to whole blocks of the draw, and at most all.
+    pub fn with_frequencies(mut self, counts: impl IntoIterator<Item = usize>) -> Self {
+        self.frequencies = counts.into_iter().collect();
+        self
+    }
+
+    /// The same with another criterion than generalised cross-validation.
+    pub fn with_criterion(mut self, criterion: SearchCriterion) -> Self {
+        self.criterion = criterion;
+        self
+    }
+
+    /// The same on at most so many rows, drawn at random; `usize::MAX` for all.
+    pub fn with_rows(mut self, rows: usize) -> Self {
+        self.rows = Some(rows);
+        self
+    }
+
+    /// The same with another seed than 0, for the rows that are drawn.
+    pub fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// The same with a lengthscale for each coordinate. In each of so many sweeps over the coordinates, each lengthscale is
+    /// multiplied and divided by a factor, where that lowers the criterion: by 2 in the first sweep, by the square root of the last
+    /// factor in the next. Tries 2 d more maps in a sweep.
+    ///
+    /// With many coordinates and few rows the criterion is overfitted: it falls below the error of new points.
+    pub fn per_dimension(mut self, sweeps: usize) -> Self {
+        self.sweeps = sweeps;
+        self
+    }
+
+    /// The same with inputs as they are.
+    pub fn without_standardisation(mut self) -> Self {
+        self.standardise = false;
+        self
+    }
+
+    /// The same without an intercept.
+    pub fn without_intercept(mut self) -> Self {
+        self.intercept = false;
+        self
+    }
+
+    /// The same with a report after each map that was tried, from any thread, one at a time.
+    ///
+    /// ```
+    /// # use random_features::{Trigonometric, apply::RidgeSearch, frequency::{Coupling, Orthogonal}};
+    /// # let x = random_features::ndarray::Array2::from_shape_fn((100, 1), |(i, _)| i as f64 / 10.0);
+    /// let search = RidgeSearch::new(Orthogonal.draw(1, 16, 1)?, |omega, ell| Trigonometric.gaussian(omega, ell))
+    ///     .with_progress(|progress| eprintln!("{} of {}: {}", progress.done, progress.total, progress.trial));
+    /// search.fit(&x, &x.mapv(f64::sin))?;
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn with_progress(mut self, report: impl FnMut(&SearchProgress<'_>) + Send + 'a) -> Self {
+        self.progress = Some(Mutex::new(Box::new(report)));
+        self
+    }
+
+    /// Searches on points, n × d, with their targets, n × t.
+    ///
+    /// # Errors
+    /// Those of `make` and of [`RidgeStatistics`](super::super::RidgeStatistics), [`Shape`](Error::Shape) if a size does not fit,
+    /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`NoData`](Error::NoData) without rows,
+    /// [`Parameter`](Error::Parameter) if a grid is empty, a λ negative, a share outside its domain, or no two points of the default
+    /// lengthscale differ, [`Singular`](Error::Singular) if every λ is lost to rounding for all maps.
+    pub fn fit<'x>(&self, x: impl Into<Points<'x, T>>, targets: &ArrayRef2<T>) -> Result<RidgeFit<T>> {
+        self.run(x.into(), targets, None)
+    }
+
+    /// As [`fit`](RidgeSearch::fit), with a weight for each row: how often the row counts.
+    ///
+    /// # Errors
+    /// As [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a weight is negative or not finite.
+    pub fn fit_weighted<'x>(
+        &self,
+        x: impl Into<Points<'x, T>>,
+        targets: &ArrayRef2<T>,
+        weights: &ArrayRef1<f64>,
+    ) -> Result<RidgeFit<T>> {
+        self.run(x.into(), targets, Some(weights))
+    }
+
+    /// As [`fit`](RidgeSearch::fit), with labels below the number of classes: each class has a target that is 1 for its points and
+    /// 0 for others.
+    ///
+    /// # Errors
+    /// As [`fit`](RidgeSearch::fit); [`Entry`](Error::Entry) if a label is too large.
+    pub fn fit_labels<'x>(
+        &self,
+        x: impl Into<Points<'x, T>>,
+        labels: &[usize],
+        classes: usize,
+    ) -> Result<RidgeFit<T>> {
+        self.run(x.into(), &one_hot(labels, classes)?, None)
+    }
+
+    fn run(
+        &self,
+        x: Points<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<RidgeFit<T>> {
+        check_positive("the number of targets", targets.ncols())?;
+        check_training(x.view(), x.ncols(), targets, targets.ncols())?;
+        check_weights(weights, x.nrows())?;
+        check_grid(self.lambdas.as_deref())?;
+        if x.nrows() == 0 {
+            return Err(Error::NoData { what: "a search for a ridge regression" });
+        }
+        Search::new(self, Training::new((&x).into(), targets, weights))?.run()
+    }
+}

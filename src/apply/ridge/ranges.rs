@@ -1,0 +1,183 @@
+//! [`InputRanges`]: the ranges of coordinates, and the [`ScaleWarning`] that they give.
+
+use crate::Real;
+use crate::engine::PointsView;
+use crate::kernel::Lengthscale;
+
+/// Beyond this ratio of the widest range to the narrowest one lengthscale cannot suit both.
+const UNEQUAL: f64 = 100.0;
+/// Ranges, in lengthscales, outside of which all points look equal, or all different.
+const SEEN: std::ops::Range<f64> = 0.01..1000.0;
+
+/// Why a regression may fit badly: its inputs are not scaled for its kernel. See
+/// [`RidgeStatistics::scale_warning`](super::RidgeStatistics::scale_warning).
+///
+/// Coordinates are numbered from 0; ranges, max − min over all points, are in lengthscales.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum ScaleWarning {
+    /// The range of one coordinate is more than 100 times that of another one.
+    Unequal {
+        /// The coordinate of the widest range.
+        wide: usize,
+        /// Its range.
+        wide_range: f64,
+        /// The coordinate of the narrowest range above 0.
+        narrow: usize,
+        /// Its range.
+        narrow_range: f64,
+    },
+    /// All ranges are below 0.01 lengthscales: the kernel hardly tells points apart.
+    Narrow {
+        /// The widest range.
+        range: f64,
+    },
+    /// All ranges are above 1000 lengthscales: the kernel finds no points near each other.
+    Wide {
+        /// The narrowest range.
+        range: f64,
+    },
+}
+
+impl std::fmt::Display for ScaleWarning {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ScaleWarning::Unequal { wide, wide_range, narrow, narrow_range } => write!(
+                f,
+                "coordinate {wide} ranges over {wide_range:.2e} lengthscales, coordinate {narrow} over {narrow_range:.2e}: \
+                 standardise the inputs, or give each coordinate a lengthscale"
+            ),
+            ScaleWarning::Narrow { range } => write!(
+                f,
+                "no coordinate ranges over more than {range:.2e} lengthscales, so that all points look alike: take a shorter \
+                 lengthscale, or standardise the inputs"
+            ),
+            ScaleWarning::Wide { range } => write!(
+                f,
+                "every coordinate ranges over at least {range:.2e} lengthscales, so that no points are near each other: take \
+                 a longer lengthscale, or standardise the inputs"
+            ),
+        }
+    }
+}
+
+/// The least and the largest value of each coordinate. Joining ranges in any order gives the same bits.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct InputRanges {
+    /// Empty before the first point.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    least: Vec<f64>,
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    largest: Vec<f64>,
+}
+
+impl InputRanges {
+    /// Those of some points, of which those without weight do not count.
+    pub fn of<T: Real>(x: PointsView<'_, T>, counts: impl Fn(usize) -> bool) -> Self {
+        let mut ranges = InputRanges::default();
+        let rows = || (0..x.nrows()).filter(|i| counts(*i));
+        if rows().next().is_none() {
+            return ranges;
+        }
+        (ranges.least, ranges.largest) = (vec![f64::INFINITY; x.ncols()], vec![f64::NEG_INFINITY; x.ncols()]);
+        match x {
+            PointsView::Dense(x) => {
+                for i in rows() {
+                    x.row(i).iter().enumerate().for_each(|(k, v)| ranges.include(k, v.widen()));
+                }
+            }
+            PointsView::Sparse(x) => {
+                let mut stored = vec![0; x.dim];
+                for i in rows() {
+                    let (columns, values) = x.row(i);
+                    for (k, v) in columns.iter().zip(values) {
+                        ranges.include(*k, v.widen());
+                        stored[*k] += 1;
+                    }
+                }
+                let count = rows().count();
+                (0..x.dim).filter(|k| stored[*k] < count).for_each(|k| ranges.include(k, 0.0));
+            }
+        }
+        ranges
+    }
+
+    fn include(&mut self, k: usize, value: f64) {
+        self.least[k] = self.least[k].min(value);
+        self.largest[k] = self.largest[k].max(value);
+    }
+
+    pub fn join(&mut self, other: &InputRanges) {
+        if self.least.is_empty() {
+            self.clone_from(other);
+        }
+        self.least.iter_mut().zip(&other.least).for_each(|(own, their)| *own = own.min(*their));
+        self.largest.iter_mut().zip(&other.largest).for_each(|(own, their)| *own = own.max(*their));
+    }
+
+    /// Whether these are ranges of points in ℝᵈ, or of none.
+    #[cfg(feature = "serde")]
+    pub fn fit(&self, d: usize) -> bool {
+        let ordered = |(a, b): (&f64, &f64)| a.is_finite() && b.is_finite() && a <= b;
+        let sizes =
+            self.least.len() == self.largest.len() && (self.least.is_empty() || self.least.len() == d);
+        sizes && self.least.iter().zip(&self.largest).all(ordered)
+    }
+
+    /// What is wrong with them for a kernel with these lengthscales, if they are known.
+    pub fn warning(&self, lengthscale: Option<&Lengthscale>) -> Option<ScaleWarning> {
+        let range = |k: usize| (self.largest[k] - self.least[k]) / lengthscale.map_or(1.0, |ell| ell.at(k));
+        let ranges = (0..self.least.len()).map(|k| (k, range(k))).filter(|(_, range)| *range > 0.0);
+        let (narrow, narrow_range) = ranges.clone().min_by(|a, b| a.1.total_cmp(&b.1))?;
+        let (wide, wide_range) = ranges.max_by(|a, b| a.1.total_cmp(&b.1))?;
+        if wide_range > UNEQUAL * narrow_range {
+            return Some(ScaleWarning::Unequal { wide, wide_range, narrow, narrow_range });
+        }
+        lengthscale?;
+        if wide_range < SEEN.start {
+            return Some(ScaleWarning::Narrow { range: wide_range });
+        }
+        (narrow_range > SEEN.end).then_some(ScaleWarning::Wide { range: narrow_range })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ndarray::arr2;
+
+    use super::*;
+
+    #[test]
+    fn rows_without_weight_do_not_count_and_orders_do_not_matter() {
+        let x = arr2(&[[1.0, 5.0], [3.0, 5.0], [-1e9, 7.0], [2.0, 4.0]]);
+        let all = InputRanges::of(x.view().into(), |i| i != 2);
+        assert_eq!((&all.least, &all.largest), (&vec![1.0, 4.0], &vec![3.0, 5.0]));
+        let mut joined = InputRanges::default();
+        for i in [3, 0, 1] {
+            joined.join(&InputRanges::of(x.slice(ndarray::s![i..i + 1, ..]).into(), |_| true));
+        }
+        assert_eq!(joined, all);
+        joined.join(&InputRanges::of(x.view().into(), |_| false));
+        assert_eq!(joined, all);
+    }
+
+    #[test]
+    fn warnings_name_the_coordinates() {
+        let ranges = |x: [[f64; 3]; 2]| InputRanges::of(arr2(&x).view().into(), |_| true);
+        let one = Lengthscale::from(1);
+        let warning = |x, ell: &Lengthscale| ranges(x).warning(Some(ell));
+        let wild = [[0.0, 7.0, -300.0], [0.5, 7.0, 500.0]];
+        let (wide_range, narrow_range) = (800.0, 0.5);
+        let expected = ScaleWarning::Unequal { wide: 2, wide_range, narrow: 0, narrow_range };
+        assert_eq!(warning(wild, &one), Some(expected));
+        assert_eq!(ranges(wild).warning(None), Some(expected));
+        assert_eq!(warning(wild, &vec![0.1, 1.0, 100.0].into()), None);
+        let small = [[0.0; 3], [1e-3, 2e-3, 0.0]];
+        assert_eq!(warning(small, &one), Some(ScaleWarning::Narrow { range: 2e-3 }));
+        assert_eq!((warning(small, &1e-2.into()), ranges(small).warning(None)), (None, None));
+        assert_eq!(warning(small, &1e-7.into()), Some(ScaleWarning::Wide { range: 1e-3 / 1e-7 }));
+        assert_eq!(warning([[0.0; 3]; 2], &one), None);
+        assert_eq!(InputRanges::default().warning(Some(&one)), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! [`RidgeBytes`]: the memory that a regression takes, before there is any data.
+
+use super::RidgeStatistics;
+use super::chunk;
+use super::sums::NormalSums;
+use crate::Real;
+use crate::error::Result;
+use crate::map::Map;
+
+/// The memory that a ridge regression takes, in bytes, known from the map and the number of targets alone: what is held, and
+/// what each step takes at its peak, beside what is held. It does not depend on the number of rows. Approximate: what
+/// threads need for themselves, some MB, is left out.
+///
+/// # Example
+/// ```
+/// use random_features::apply::{RidgeBytes, RidgeStatistics};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::{Map, Trigonometric};
+/// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(30, 1024, 1)?, 5.0)?;
+/// let bytes = RidgeBytes::of(&map, 1)?;
+/// assert_eq!(bytes.statistics >> 20, 35);
+/// assert_eq!(bytes.spectrum >> 20, 132);
+/// let statistics = RidgeStatistics::new(map, 1)?;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RidgeBytes {
+    /// What statistics hold.
+    pub statistics: usize,
+    /// The peak of an update of 4096 rows or more: the features of a chunk. An update whose rows are much larger than those
+    /// before takes a copy of the statistics, too.
+    pub update: usize,
+    /// The peak of [`solve`](RidgeStatistics::solve): the normal equations and their factor.
+    pub solve: usize,
+    /// The peak of [`spectrum`](RidgeStatistics::spectrum): the normal equations, their eigenvectors, and what the backend
+    /// needs.
+    pub spectrum: usize,
+}
+
+impl RidgeBytes {
+    /// Of a regression of so many targets on the features of a map; of 0 for [kernel PCA](super::super::pca).
+    ///
+    /// # Errors
+    /// As [`RidgeStatistics::new`].
+    pub fn of<T: Real>(map: &Map<T>, targets: usize) -> Result<Self> {
+        RidgeStatistics::check(map, targets)?;
+        let width = map.feature_dim();
+        let matrix = width.saturating_mul(width).saturating_mul(size_of::<f64>());
+        let features = width.saturating_mul(chunk::ROWS as usize).saturating_mul(size_of::<T>());
+        Ok(RidgeBytes {
+            statistics: NormalSums::bytes::<T>(targets, width),
+            update: features,
+            solve: matrix.saturating_mul(2),
+            spectrum: matrix.saturating_mul(4),
+        })
+    }
+}

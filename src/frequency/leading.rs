@@ -1,0 +1,81 @@
+//! The first blocks of a draw, as frequencies of their own: what a search over their number compares.
+
+use ndarray::{Array2, s};
+
+use super::frequencies::{Frequencies, FrequencyForm};
+use super::structured::Structured;
+use crate::error::Result;
+
+impl Frequencies {
+    /// The first whole blocks that hold `count` frequencies or more; all if that is fewer. A draw of one block only, such as an
+    /// independent one, is cut anywhere.
+    ///
+    /// The result is given numbers by its provenance: no map knows that it shares them with the whole draw.
+    ///
+    /// # Errors
+    /// None that frequencies of a sound law could give.
+    pub(crate) fn leading(&self, count: usize) -> Result<Frequencies> {
+        let law = self.law().leading(count);
+        if law.len() >= self.count() {
+            return Ok(self.clone());
+        }
+        let form = match self.structured() {
+            None => {
+                let rows: Array2<f64> = self.rows().slice(s![..law.len(), ..]).to_owned();
+                FrequencyForm::Dense(rows)
+            }
+            Some(structured) => {
+                let mut left = law.len();
+                let mut blocks = Vec::new();
+                for block in structured.blocks() {
+                    let mut block = block.clone();
+                    block.radii.truncate(left);
+                    left -= block.radii.len();
+                    blocks.push(block);
+                }
+                blocks.retain(|block| !block.radii.is_empty());
+                FrequencyForm::Structured(Structured::new(structured.dim(), structured.padded(), blocks)?)
+            }
+        };
+        Frequencies::given(form, law)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Antithetic, Coupling, Hadamard, Independent, Orthogonal, Simplex, Sobol};
+    use crate::theory::{Dependence, Law};
+
+    #[test]
+    fn blocks_stay_whole() {
+        let counts = |coupling: &dyn Coupling, m: usize, asked: usize| {
+            let omega = super::super::draw(5, m, coupling, 3).unwrap();
+            let leading = omega.leading(asked).unwrap();
+            let rows = omega.rows();
+            let first = rows.slice(ndarray::s![..leading.count(), ..]);
+            let difference = &leading.rows() - &first;
+            assert!(difference.iter().all(|v| v.abs() < 1e-12), "{coupling:?}");
+            assert_eq!(leading.law().len(), leading.count());
+            leading.count()
+        };
+        assert_eq!(counts(&Independent, 40, 7), 7);
+        assert_eq!((counts(&Orthogonal, 40, 7), counts(&Orthogonal, 40, 10)), (10, 10));
+        assert_eq!((counts(&Orthogonal, 42, 41), counts(&Orthogonal, 42, 50)), (42, 42));
+        assert_eq!(counts(&Simplex::default(), 40, 1), 5);
+        assert_eq!(counts(&Antithetic(Orthogonal), 40, 11), 20);
+        assert_eq!(counts(&Antithetic(Independent), 40, 11), 12);
+        assert_eq!(counts(&Hadamard::default(), 40, 17), 32);
+        assert_eq!(counts(&Sobol::default(), 40, 17), 17);
+    }
+
+    #[test]
+    fn the_law_is_that_of_the_blocks() {
+        let law = Orthogonal.draw(5, 13, 1).unwrap().leading(6).unwrap().law().clone();
+        assert_eq!(law, Law::orthogonal(5, 10));
+        let one = Orthogonal.draw(5, 4, 1).unwrap().leading(2).unwrap();
+        assert_eq!(one.law().runs()[0].block.dependence, Dependence::Orthogonal);
+        assert_eq!(one.count(), 2);
+        let whole = Orthogonal.draw(5, 13, 1).unwrap();
+        assert_eq!(whole.leading(13).unwrap(), whole);
+    }
+}

@@ -1,0 +1,287 @@
+//! Searches: against trials made by hand, on streams, and what they refuse.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ndarray::{Array1, Array2, s};
+use rand::RngExt;
+use rand_distr::StandardNormal;
+use random_features::apply::{
+    Criterion, RidgeGrid, RidgeSearch, RidgeStatistics, SearchCriterion, Standardisation,
+};
+use random_features::data::lengthscale;
+use random_features::frequency::{Coupling, Orthogonal};
+use random_features::kernel::Lengthscale;
+use random_features::{Error, Map, Points, Positive, Real, Trigonometric, rng};
+
+use super::{trigonometric, weights};
+
+const LENGTHSCALES: [f64; 3] = [0.3, 1.0, 3.0];
+
+/// Points with noisy targets.
+fn data<T: Real>(n: usize) -> (Array2<T>, Array2<T>) {
+    let (x, mut y) = super::data::<T>(n);
+    let mut generator = rng(n as u64);
+    y.mapv_inplace(|y| y + T::narrow(0.1 * generator.sample::<f64, _>(StandardNormal)));
+    (x, y)
+}
+
+fn maps(m: usize) -> Vec<Map<f64>> {
+    LENGTHSCALES.map(|ell| trigonometric(m, ell)).to_vec()
+}
+
+fn search<'a, T: Real>(m: usize) -> RidgeSearch<'a, T> {
+    RidgeSearch::new(Orthogonal.draw(3, m, 7).unwrap(), |omega, ell| Trigonometric.gaussian(omega, ell))
+}
+
+#[test]
+fn a_grid_has_the_errors_and_the_model_of_each_map() {
+    let (x, y) = data::<f64>(500);
+    let w = weights(500);
+    let mut grid = RidgeGrid::new(maps(20), 2).unwrap();
+    for rows in [0..100, 100..350, 350..500] {
+        let (x, y) = (x.slice(s![rows.clone(), ..]), y.slice(s![rows.clone(), ..]));
+        grid.update_weighted(x, &y, &w.slice(s![rows])).unwrap();
+    }
+    let held = data::<f64>(700);
+    let criteria = [
+        Criterion::GeneralisedCrossValidation,
+        Criterion::LogEvidence,
+        Criterion::HeldOut(random_features::apply::Sample {
+            x: Points::from(held.0.slice(s![500.., ..])),
+            targets: &held.1.slice(s![500.., ..]).to_owned(),
+            weights: None,
+        }),
+    ];
+    for criterion in criteria {
+        for lambdas in [None, Some(&[1e-3, 1e-1, 1e-20, 10.0][..])] {
+            let fit = grid.choose(&criterion, lambdas).unwrap();
+            let mut best: Option<(usize, f64, f64)> = None;
+            for (k, map) in maps(20).into_iter().enumerate() {
+                let mut statistics = RidgeStatistics::new(map, 2).unwrap();
+                statistics.update_weighted(&x, &y, &w).unwrap();
+                let spectrum = statistics.spectrum().unwrap();
+                let own = match lambdas {
+                    None => spectrum.lambdas(),
+                    Some(_) => vec![1e-3, 1e-1, 10.0],
+                };
+                let trial = &fit.trials()[k];
+                assert_eq!(trial.lambdas.len(), own.len());
+                let errors = spectrum.errors(&criterion, &own).unwrap();
+                // Rows are cut otherwise, which small λ magnify.
+                for (k, lambda) in own.iter().enumerate().filter(|(_, lambda)| **lambda > 1e-6) {
+                    let (a, b) = (trial.errors[k], errors[k]);
+                    assert!((a / b - 1.0).abs() < 1e-6, "{a} is not {b} for {lambda}");
+                }
+                assert_eq!(trial.lengthscale, Some(LENGTHSCALES[k].into()));
+                assert_eq!((trial.frequencies, trial.features), (Some(20), 40));
+                let choice = trial.choice().unwrap();
+                if best.is_none_or(|(_, _, error)| choice.error < error) {
+                    best = Some((k, choice.lambda, choice.error));
+                }
+            }
+            let (k, lambda, error) = best.unwrap();
+            assert_eq!(
+                (fit.best(), fit.choice().lambda, fit.choice().error),
+                (&fit.trials()[k], lambda, error)
+            );
+            let model = grid.statistics()[k].spectrum().unwrap().model(lambda).unwrap();
+            assert_eq!(fit.model().weights(), model.weights());
+            assert!(fit.to_string().lines().nth(k).unwrap().starts_with('*'));
+        }
+    }
+}
+
+#[test]
+fn grids_merge_and_failed_updates_change_nothing() {
+    let (x, y) = data::<f64>(300);
+    let whole = {
+        let mut grid = RidgeGrid::new(maps(10), 2).unwrap();
+        grid.update(&x, &y).unwrap();
+        grid
+    };
+    let mut left = RidgeGrid::new(maps(10), 2).unwrap();
+    left.update(x.slice(s![..100, ..]), &y.slice(s![..100, ..])).unwrap();
+    let mut right = RidgeGrid::new(maps(10), 2).unwrap().starting_at(100).unwrap();
+    right.update(x.slice(s![100.., ..]), &y.slice(s![100.., ..])).unwrap();
+    left.merge(&right).unwrap();
+    let errors = |grid: &RidgeGrid<f64>| grid.choose(&Criterion::LogEvidence, Some(&[1e-3, 0.1])).unwrap();
+    for (a, b) in errors(&left).trials().iter().zip(errors(&whole).trials()) {
+        assert!(a.errors.iter().zip(&b.errors).all(|(a, b)| (a - b).abs() < 1e-6 * b.abs()));
+    }
+    assert!(matches!(left.merge(&right), Err(Error::Row { row: 100, .. })));
+    assert!(matches!(
+        left.merge(&RidgeGrid::new(maps(10).split_off(1), 2).unwrap()),
+        Err(Error::Shape { .. })
+    ));
+
+    // The second map has a sum beyond what can be added: e^(½‖x‖²) for the softmax kernel.
+    let omega = Orthogonal.draw(3, 10, 1).unwrap();
+    let both = [trigonometric(10, 1.0), Trigonometric.softmax(omega).unwrap()];
+    let mut grid = RidgeGrid::new(both, 2).unwrap();
+    grid.update(&x, &y).unwrap();
+    let model = grid.statistics()[0].solve(0.1).unwrap();
+    let far = Array2::from_elem((5, 3), 40.0);
+    assert!(grid.update(&far, &Array2::ones((5, 2))).is_err());
+    assert_eq!(grid.statistics()[0].solve(0.1).unwrap().weights(), model.weights());
+    assert_eq!((grid.statistics()[0].count(), grid.statistics()[1].count()), (300, 300));
+    grid.update(&x, &y).unwrap();
+    assert_eq!(grid.statistics()[0].rows(), grid.statistics()[1].rows());
+    assert!(matches!(RidgeGrid::<f64>::new([], 1), Err(Error::Parameter { .. })));
+    assert!(matches!(grid.choose(&Criterion::LogEvidence, Some(&[])), Err(Error::Parameter { .. })));
+    assert!(matches!(grid.choose(&Criterion::LogEvidence, Some(&[-1.0])), Err(Error::Parameter { .. })));
+    assert!(matches!(whole.choose(&Criterion::LogEvidence, Some(&[1e-30])), Err(Error::Singular { .. })));
+}
+
+#[test]
+fn a_search_is_a_grid_over_standardised_inputs() {
+    let (x, y) = data::<f64>(600);
+    let x = x * 10.0 + 3.0;
+    let found =
+        search(20).with_lengthscales(LENGTHSCALES).with_lambdas([1e-3, 1e-1, 10.0]).fit(&x, &y).unwrap();
+    let inputs = Standardisation::of(&x).unwrap();
+    let mut grid = RidgeGrid::new(maps(20), 2).unwrap().standardised(&inputs).unwrap();
+    grid.update(&x, &y).unwrap();
+    let expected = grid.choose(&Criterion::GeneralisedCrossValidation, Some(&[1e-3, 1e-1, 10.0])).unwrap();
+    assert_eq!(found.trials(), expected.trials());
+    assert_eq!(found.choice(), expected.choice());
+    assert_eq!(found.model().predict(&x).unwrap(), expected.model().predict(&x).unwrap());
+    assert_eq!(found.model().standardisation(), Some(&inputs));
+    assert_eq!(found.scale_warning(), None);
+    // Leave-one-out takes the rows of the search.
+    let found = search(20)
+        .with_lengthscales(LENGTHSCALES)
+        .with_criterion(SearchCriterion::LeaveOneOut)
+        .without_intercept()
+        .fit(&x, &y)
+        .unwrap();
+    let mut grid = RidgeGrid::new(maps(20), 2).unwrap().standardised(&inputs).unwrap().without_intercept();
+    grid.update(&x, &y).unwrap();
+    let expected = grid.choose(&Criterion::leave_one_out(&x, &y), None).unwrap();
+    assert_eq!((found.trials(), found.choice()), (expected.trials(), expected.choice()));
+}
+
+#[test]
+fn default_lengthscales_surround_the_median_distance() {
+    let (x, y) = data::<f64>(200);
+    let found = search(10).without_standardisation().fit(&x, &y).unwrap();
+    let median = lengthscale::median(&x, 1000, &mut rng(0)).unwrap();
+    let tried: Vec<_> = found.trials().iter().map(|trial| trial.lengthscale.clone().unwrap()).collect();
+    let expected: Vec<Lengthscale> =
+        (-4..=4).map(|k| (median * 2f64.powf(0.5 * f64::from(k))).into()).collect();
+    assert_eq!(tried, expected);
+}
+
+#[test]
+fn numbers_of_frequencies_share_a_draw() {
+    let (x, y) = data::<f64>(600);
+    let found = search(60).with_lengthscales([1]).with_frequencies([7, 30, 60, 1000]).fit(&x, &y).unwrap();
+    let counts: Vec<_> = found.trials().iter().map(|trial| trial.frequencies.unwrap()).collect();
+    // Blocks of three.
+    assert_eq!(counts, [9, 30, 60, 60]);
+    assert_eq!(found.trials()[2].errors, found.trials()[3].errors);
+    // The leading features of one draw: with as many rows of ω given by hand.
+    let omega = Orthogonal.draw(3, 60, 7).unwrap();
+    let leading =
+        random_features::frequency::Frequencies::from_rows(omega.rows().slice(s![..30, ..]).to_owned())
+            .unwrap();
+    let map: Map<f64> = Trigonometric.map(leading, 1.0).unwrap();
+    let mut grid = RidgeGrid::new([map], 2).unwrap().standardised(&Standardisation::of(&x).unwrap()).unwrap();
+    grid.update(&x, &y).unwrap();
+    let by_hand = grid.choose(&Criterion::GeneralisedCrossValidation, None).unwrap();
+    assert_eq!(found.trials()[1].errors, by_hand.trials()[0].errors);
+}
+
+#[test]
+fn a_search_on_some_rows_fits_all() {
+    let (x, y) = data::<f64>(3000);
+    for criterion in [
+        SearchCriterion::GeneralisedCrossValidation,
+        SearchCriterion::LogEvidence,
+        SearchCriterion::HeldOut { share: 0.25 },
+    ] {
+        let search = search(20).with_lengthscales(LENGTHSCALES).with_rows(400).with_criterion(criterion);
+        let found = search.fit(&x, &y).unwrap();
+        let again = search.fit(&x, &y).unwrap();
+        assert_eq!(found.trials(), again.trials());
+        let other = search.with_seed(1).fit(&x, &y).unwrap();
+        assert_ne!(found.trials(), other.trials());
+        // The model is that of all rows for the λ that was chosen.
+        let ell = found.best().lengthscale.clone().unwrap();
+        let Lengthscale::Isotropic(ell) = ell else { panic!("{ell:?}") };
+        let map = trigonometric(20, ell);
+        let mut statistics =
+            RidgeStatistics::new(map, 2).unwrap().standardised(Standardisation::of(&x).unwrap()).unwrap();
+        statistics.update(&x, &y).unwrap();
+        let expected = statistics.spectrum().unwrap().model(found.choice().lambda).unwrap();
+        assert_eq!(found.model().weights(), expected.weights());
+        let error = (found.model().predict(&x).unwrap() - &y).mapv(|e| e * e).mean().unwrap();
+        assert!(error < 0.03, "{error}");
+    }
+}
+
+/// Of a coordinate on which the targets depend as a wave, one on which they depend as a line, and one that does not matter,
+/// the first gets the short lengthscale.
+#[test]
+fn lengthscales_of_coordinates_find_what_matters() {
+    let mut generator = rng(5);
+    let x = Array2::from_shape_fn((1500, 3), |_| 2.0 * generator.random::<f64>());
+    let y = Array2::from_shape_fn((1500, 1), |(i, _)| {
+        (3.0 * x[[i, 0]]).sin() + 0.3 * x[[i, 1]] + 0.1 * generator.sample::<f64, _>(StandardNormal)
+    });
+    let reports = AtomicUsize::new(0);
+    let search = search(120).per_dimension(3).with_progress(|progress| {
+        assert_eq!(reports.fetch_add(1, Ordering::Relaxed) + 1, progress.done);
+        assert_eq!(progress.total, 9 + 2 * 3 * 3);
+    });
+    let found = search.fit(&x, &y).unwrap();
+    assert_eq!((reports.load(Ordering::Relaxed), found.trials().len()), (27, 27));
+    let Some(Lengthscale::PerDimension(scales)) = &found.best().lengthscale else { panic!("{found}") };
+    assert!(4.0 * scales[0] < scales[1].min(scales[2]), "{scales:?}");
+    let isotropic =
+        found.trials()[..9].iter().map(|t| t.choice().unwrap().error).fold(f64::INFINITY, f64::min);
+    assert!(found.best().choice().unwrap().error < 0.9 * isotropic, "{found}");
+}
+
+#[test]
+fn labels_weights_and_maps_of_other_kinds() {
+    let x = data::<f32>(400).0;
+    let labels: Vec<usize> =
+        x.column(0).iter().map(|x| usize::from(*x > 0.3) + usize::from(*x > 1.0)).collect();
+    let of = RidgeSearch::of(|ell| Positive.gaussian::<f32>(Orthogonal.draw(3, 60, 1)?, ell));
+    let found = of.fit_labels(&x, &labels, 3).unwrap();
+    let right = found.model().classify(&x).unwrap().iter().zip(&labels).filter(|(a, b)| a == b).count();
+    assert!(right > 370, "{right}");
+    assert!(matches!(of.fit_labels(&x, &vec![3; 400], 3), Err(Error::Entry { row: 0, .. })));
+    // Rows without weight are not there.
+    let (x, y) = data::<f64>(300);
+    let half = Array1::from_shape_fn(300, |i| if i < 200 { 1.0 } else { 0.0 });
+    let weighted = search(10).fit_weighted(&x, &y, &half).unwrap();
+    let alone = search(10).fit(x.slice(s![..200, ..]), &y.slice(s![..200, ..])).unwrap();
+    assert!((weighted.choice().error / alone.choice().error - 1.0).abs() < 0.2, "{weighted}\n{alone}");
+}
+
+#[test]
+fn searches_refuse_what_makes_no_sense() {
+    let (x, y) = data::<f64>(50);
+    let parameter = |result: Result<_, Error>| {
+        let error = result.map(|_: random_features::apply::RidgeFit<f64>| ()).unwrap_err();
+        assert!(matches!(error, Error::Parameter { .. }), "{error}");
+    };
+    parameter(search(10).with_lengthscales(Vec::<f64>::new()).fit(&x, &y));
+    parameter(search(10).with_lengthscales([-1.0]).fit(&x, &y));
+    parameter(search(10).with_lambdas([]).fit(&x, &y));
+    parameter(search(10).with_rows(0).fit(&x, &y));
+    for share in [0.0, 1.0, f64::NAN, 1e-9] {
+        parameter(search(10).with_criterion(SearchCriterion::HeldOut { share }).fit(&x, &y));
+    }
+    parameter(search(10).fit(&Array2::ones((50, 3)), &y));
+    parameter(search(10).fit(&x, &Array2::zeros((50, 0))));
+    assert!(matches!(search(10).fit(&x, &y.slice(s![..4, ..])), Err(Error::Shape { .. })));
+    assert!(matches!(search(10).fit(x.slice(s![..0, ..]), &y.slice(s![..0, ..])), Err(Error::NoData { .. })));
+    assert!(matches!(search(10).fit(x.slice(s![.., ..2]), &y), Err(Error::Shape { .. })));
+    let mut holed = x.clone();
+    holed[[4, 1]] = f64::INFINITY;
+    assert!(matches!(search(10).fit(&holed, &y), Err(Error::NotFinite { row: 4, .. })));
+    let none = Array1::zeros(50);
+    assert!(search::<f64>(10).fit_weighted(&x, &y, &none).is_err());
+}

@@ -1,0 +1,335 @@
+//! Evidence and variances: against dense Gaussian processes, by coverage over draws of exact ones, and far from the data.
+
+use ndarray::{Array1, Array2, Axis, concatenate, s};
+use rand::RngExt;
+use rand_distr::StandardNormal;
+use random_features::apply::{Criterion, KernelRidge, Prediction, RidgeSpectrum, RidgeStatistics};
+use random_features::frequency::{Coupling, Orthogonal};
+use random_features::kernel::{Gaussian, Kernel};
+use random_features::linalg::Backend;
+use random_features::{Error, Map, Real, Trigonometric, rng};
+
+use super::{data, features, statistics, trigonometric};
+
+/// Log densities of targets, and means and variances at other points, of a Gaussian process with covariance σ_f² K̂ and noise
+/// λσ_f², by dense matrices; with a flat prior of the intercept, if there is one.
+struct Dense {
+    evidence: f64,
+    mean: Array2<f64>,
+    /// For σ² = 1.
+    variance: Array1<f64>,
+    /// σ² of the largest likelihood, for each target.
+    noise: Vec<f64>,
+}
+
+/// For features of training points, z, and of others, with targets.
+fn dense(z: &Array2<f64>, other: &Array2<f64>, y: &Array2<f64>, (lambda, intercept): (f64, bool)) -> Dense {
+    let n = z.nrows();
+    let covariance = z.dot(&z.t()) / lambda + Array2::<f64>::eye(n);
+    let factor = Backend::default().cholesky(&covariance).unwrap();
+    let ones = Array2::<f64>::ones((n, 1));
+    let solved = factor.solve(&ones).unwrap();
+    let total = solved.sum();
+    // b by generalised least squares; the density of what is left of its contrasts.
+    let b: Array1<f64> =
+        if intercept { y.t().dot(&solved.column(0)) / total } else { Array1::zeros(y.ncols()) };
+    let left = y - &b;
+    let weights = factor.solve(&left).unwrap();
+    let freedom = n as f64 - f64::from(u8::from(intercept));
+    let noise: Vec<f64> = (0..y.ncols()).map(|j| left.column(j).dot(&weights.column(j)) / freedom).collect();
+    // |H C Hᵀ| = |C| 1ᵀC⁻¹1 / n for orthonormal contrasts H.
+    let determinant = factor.log_determinant() + if intercept { (total / n as f64).ln() } else { 0.0 };
+    let of_target =
+        |noise: &f64| -0.5 * (freedom * ((2.0 * std::f64::consts::PI * noise).ln() + 1.0) + determinant);
+    let cross = other.dot(&z.t()) / lambda;
+    let reduced = factor.solve(&cross.t().to_owned()).unwrap();
+    let variance = Array1::from_shape_fn(other.nrows(), |i| {
+        let own = other.row(i).dot(&other.row(i)) / lambda - cross.row(i).dot(&reduced.column(i));
+        own + if intercept { (1.0 - reduced.column(i).sum()).powi(2) / total } else { 0.0 }
+    });
+    Dense { evidence: noise.iter().map(of_target).sum(), mean: cross.dot(&weights) + &b, variance, noise }
+}
+
+fn spectrum<T: Real>(map: &Map<T>, x: &Array2<T>, y: &Array2<T>, intercept: bool) -> RidgeSpectrum<T> {
+    let statistics = statistics(map, x, y);
+    let statistics = if intercept { statistics } else { statistics.without_intercept() };
+    statistics.spectrum().unwrap()
+}
+
+fn close(a: f64, b: f64, tolerance: f64) {
+    assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{a} is not {b}");
+}
+
+#[test]
+fn evidence_and_variances_are_those_of_a_gaussian_process() {
+    let map = trigonometric::<f64>(15, 1.0);
+    let (x, y) = data::<f64>(50);
+    let (train, test) = (x.slice(s![..40, ..]).to_owned(), x.slice(s![40.., ..]).to_owned());
+    let targets = y.slice(s![..40, ..]).to_owned();
+    let (z, other) = (features(&map, &train), features(&map, &test));
+    for intercept in [true, false] {
+        let spectrum = spectrum(&map, &train, &targets, intercept);
+        for lambda in [1e-3, 0.1, 10.0] {
+            let expected = dense(&z, &other, &targets, (lambda, intercept));
+            close(spectrum.log_evidence(lambda).unwrap(), expected.evidence, 1e-9);
+            let posterior = spectrum.posterior(lambda).unwrap();
+            assert_eq!(posterior.lambda(), lambda);
+            let prediction = posterior.predict(&test).unwrap();
+            for j in 0..2 {
+                close(posterior.noise()[j], expected.noise[j], 1e-8);
+                for i in 0..10 {
+                    close(prediction.mean[[i, j]], expected.mean[[i, j]], 1e-8);
+                    let variance = expected.noise[j] * expected.variance[i];
+                    close(prediction.variance[[i, j]] / variance, 1.0, 1e-7);
+                }
+            }
+            let known = posterior.with_noise(&[0.5, 0.0]).unwrap().predict(&test).unwrap();
+            close(known.variance[[3, 0]], 0.5 * expected.variance[3], 1e-9);
+            assert_eq!((known.variance[[3, 1]], known.variance_of_targets()[[3, 1]]), (0.0, 0.0));
+            assert_eq!(known.variance_of_targets()[[3, 0]], known.variance[[3, 0]] + 0.5);
+        }
+    }
+}
+
+#[test]
+fn a_weight_is_a_number_of_rows_in_the_evidence() {
+    let map = trigonometric::<f64>(10, 1.0);
+    let (x, y) = data::<f64>(30);
+    let twice = |a: &Array2<f64>| concatenate(Axis(0), &[a.view(), a.slice(s![..10, ..])]).unwrap();
+    let mut weighted = RidgeStatistics::new(map.clone(), 2).unwrap();
+    let weights = Array1::from_shape_fn(30, |i| if i < 10 { 2.0 } else { 1.0 });
+    weighted.update_weighted(&x, &y, &weights).unwrap();
+    let (weighted, repeated) = (weighted.spectrum().unwrap(), spectrum(&map, &twice(&x), &twice(&y), true));
+    close(weighted.log_evidence(0.1).unwrap(), repeated.log_evidence(0.1).unwrap(), 1e-10);
+}
+
+#[test]
+fn the_evidence_is_a_criterion() {
+    let spectrum = spectrum(&trigonometric::<f64>(4, 1.0), &data(40).0, &data(40).1, true);
+    let lambdas = [1e-3, 1e-2, 1e-1, 1.0];
+    let errors = spectrum.errors(&Criterion::LogEvidence, &lambdas).unwrap();
+    for (lambda, error) in lambdas.iter().zip(&errors) {
+        assert_eq!(*error, -spectrum.log_evidence(*lambda).unwrap());
+    }
+    let choice = spectrum.choose(&Criterion::LogEvidence, &lambdas).unwrap();
+    assert_eq!(choice.error, errors.iter().copied().fold(f64::INFINITY, f64::min));
+    let none = Error::Parameter { name: "λ of an evidence", value: 0.0, domain: "positive" };
+    assert_eq!(spectrum.log_evidence(0.0).unwrap_err(), none);
+    assert!(spectrum.posterior(-1.0).is_err());
+}
+
+/// A point of several dimensions or one, n × d.
+fn uniform(n: usize, d: usize, side: f64, generator: &mut impl rand::Rng) -> Array2<f64> {
+    Array2::from_shape_fn((n, d), |_| side * generator.random::<f64>())
+}
+
+/// The share of y within its 90 % interval over sets of 500 points drawn from the exact Gaussian process, and its standard
+/// error over the sets.
+fn coverage(sets: u64, map: impl Fn(u64) -> Map<f64>, known: bool) -> (f64, f64) {
+    let (n, test, noise, kernel) = (500, 100, 0.05, Gaussian::new(0.5).unwrap());
+    let covered: Vec<f64> = (0..sets)
+        .map(|seed| {
+            let mut generator = rng(seed);
+            let x = uniform(n + test, 2, 2.0, &mut generator);
+            let mut gram = kernel.gram(&x, &x).unwrap();
+            gram.diag_mut().mapv_inplace(|v| v + 1e-9);
+            let mut normal = || Array2::from_shape_fn((n + test, 1), |_| generator.sample(StandardNormal));
+            let f = Backend::default().cholesky(&gram).unwrap().lower().dot(&normal());
+            let y: Array2<f64> = f + normal() * f64::sqrt(noise);
+            let (train, targets) = (x.slice(s![..n, ..]), y.slice(s![..n, ..]).to_owned());
+            let mut statistics = RidgeStatistics::new(map(seed), 1).unwrap().without_intercept();
+            statistics.update(train, &targets).unwrap();
+            let spectrum = statistics.spectrum().unwrap();
+            let posterior = spectrum.posterior(noise).unwrap();
+            let posterior = if known { posterior.with_noise(&[noise]).unwrap() } else { posterior };
+            let (low, high) = posterior.predict(x.slice(s![n.., ..])).unwrap().interval(0.9).unwrap();
+            let y = y.slice(s![n.., ..]);
+            let within =
+                y.iter().zip(low.iter().zip(&high)).filter(|(y, (low, high))| *low <= *y && *y <= *high);
+            within.count() as f64 / test as f64
+        })
+        .collect();
+    let mean = covered.iter().sum::<f64>() / sets as f64;
+    let variance = covered.iter().map(|c| (c - mean).powi(2)).sum::<f64>() / (sets - 1) as f64;
+    (mean, (variance / sets as f64).sqrt())
+}
+
+/// Two-sided at 3 standard errors of 200 sets: a false alarm in 1 of 370 choices of seeds for each of the two.
+#[test]
+fn intervals_cover_what_they_promise() {
+    let map = |seed| Trigonometric.gaussian(Orthogonal.draw(2, 256, seed).unwrap(), 0.5).unwrap();
+    for known in [true, false] {
+        let (covered, error) = coverage(200, map, known);
+        assert!((covered - 0.9).abs() < 3.0 * error, "{covered} ± {error}");
+        // A loss of a hundredth would be seen.
+        assert!(error < 0.0035, "{error}");
+    }
+}
+
+/// What the page says of variances far from the data.
+#[test]
+fn variances_collapse_far_away_unless_landmarks_mend_them() {
+    let omega = Orthogonal.draw(1, 30, 3).unwrap();
+    let (x, at) =
+        (Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0), ndarray::arr2(&[[1.0], [2.02], [30.0]]));
+    let y = x.mapv(|x| (2.0 * x).sin());
+    let map: Map<f64> = Trigonometric.gaussian(omega, 0.2).unwrap();
+    let (lambda, noise) = (0.01, 0.01);
+    let spectrum = spectrum(&map, &x, &y, false);
+    let posterior = spectrum.posterior(lambda).unwrap().with_noise(&[noise]).unwrap();
+    let plain = posterior.predict(&at).unwrap();
+    let freedom = spectrum.degrees_of_freedom(lambda).unwrap();
+    // σ_f² is 1.
+    let left = 1.0 - freedom / map.feature_dim() as f64;
+    assert!(left < 0.75 && (plain.variance[[2, 0]] / left - 1.0).abs() < 0.5, "{left}, {plain:?}");
+    let landmarks = x.slice(s![..;8, ..]).to_owned();
+    let mended = posterior.with_landmarks(&landmarks).unwrap().predict(&at).unwrap();
+    assert_eq!(mended.mean, plain.mean);
+    assert!((mended.variance[[2, 0]] - 1.0).abs() < 1e-9, "{mended:?}");
+    for i in [0, 1] {
+        let ratio = mended.variance[[i, 0]] / plain.variance[[i, 0]];
+        assert!((0.999..1.01).contains(&ratio), "{ratio}");
+    }
+    // The share that landmarks explain, by definition.
+    let kernel = Gaussian::new(0.2).unwrap();
+    let near = ndarray::arr2(&[[4.3]]);
+    let few = ndarray::arr2(&[[1.0], [4.0]]);
+    let k = kernel.gram(&few, &near).unwrap();
+    let share = k.column(0).dot(
+        &Backend::default().cholesky(&kernel.gram(&few, &few).unwrap()).unwrap().solve(&k).unwrap().column(0),
+    );
+    let posterior = spectrum.posterior(lambda).unwrap().with_noise(&[noise]).unwrap();
+    let own = posterior.predict(&near).unwrap().variance[[0, 0]];
+    let found = posterior.with_landmarks(&few).unwrap().predict(&near).unwrap().variance[[0, 0]];
+    close(found, share * own + 1.0 - share, 1e-9);
+}
+
+#[test]
+fn predictions_of_single_precision_agree_and_nan_stays_in_its_row() {
+    let (x, y) = data::<f32>(2000);
+    let predict = |map: &Map<f32>, x: &Array2<f32>| -> Prediction<f32> {
+        spectrum(map, &data(2000).0, &y, true).posterior(1.0).unwrap().predict(x).unwrap()
+    };
+    let map = trigonometric::<f32>(15, 1.0);
+    let prediction = predict(&map, &x);
+    let (wide_x, wide_y) = data::<f64>(2000);
+    let wide = spectrum(&trigonometric::<f64>(15, 1.0), &wide_x, &wide_y, true).posterior(1.0).unwrap();
+    let expected = wide.predict(&wide_x).unwrap();
+    for (a, b) in prediction.variance.iter().zip(&expected.variance) {
+        close(f64::from(*a) / b, 1.0, 2e-3);
+    }
+    let mut holed = x.slice(s![..100, ..]).to_owned();
+    holed[[7, 1]] = f32::NAN;
+    let posterior = spectrum(&map, &x, &y, true).posterior(1.0).unwrap();
+    let landmarks = x.slice(s![..50, ..]).to_owned();
+    for posterior in [posterior.clone(), posterior.with_landmarks(&landmarks).unwrap()] {
+        let whole = posterior.predict(x.slice(s![..100, ..])).unwrap();
+        let found = posterior.predict(&holed).unwrap();
+        for i in 0..100 {
+            for j in 0..2 {
+                let (a, b) = (found.variance[[i, j]], whole.variance[[i, j]]);
+                assert!(if i == 7 { a.is_nan() && found.mean[[i, j]].is_nan() } else { a == b }, "row {i}");
+            }
+        }
+    }
+}
+
+#[test]
+fn posteriors_refuse_what_makes_no_sense() {
+    let (x, y) = data::<f64>(40);
+    let posterior = spectrum(&trigonometric(10, 1.0), &x, &y, true).posterior(0.1).unwrap();
+    assert!(matches!(posterior.clone().with_noise(&[0.1]), Err(Error::Shape { .. })));
+    assert!(matches!(posterior.clone().with_noise(&[0.1, -1.0]), Err(Error::Entry { row: 1, .. })));
+    assert!(matches!(posterior.clone().with_landmarks(&Array2::zeros((0, 3))), Err(Error::NoData { .. })));
+    assert!(matches!(posterior.clone().with_landmarks(&Array2::zeros((5, 2))), Err(Error::Shape { .. })));
+    let holed = Array2::from_elem((5, 3), f64::NAN);
+    assert!(matches!(posterior.clone().with_landmarks(&holed), Err(Error::NotFinite { .. })));
+    // Equal landmarks explain what one does.
+    let equal = posterior.clone().with_landmarks(&Array2::zeros((5, 3))).unwrap().predict(&x).unwrap();
+    let one = posterior.clone().with_landmarks(&Array2::zeros((1, 3))).unwrap().predict(&x).unwrap();
+    equal.variance.iter().zip(&one.variance).for_each(|(a, b)| close(*a, *b, 1e-9));
+    let prediction = posterior.predict(&x).unwrap();
+    for level in [0.0, 1.0, f64::NAN] {
+        assert!(matches!(prediction.interval(level), Err(Error::Parameter { .. })));
+    }
+    let one_row = RidgeStatistics::new(trigonometric::<f64>(2, 1.0), 2).unwrap();
+    let mut one_row = one_row;
+    one_row.update(x.slice(s![..1, ..]), &y.slice(s![..1, ..])).unwrap();
+    assert!(matches!(one_row.spectrum().unwrap().posterior(1.0), Err(Error::Parameter { .. })));
+}
+
+#[test]
+fn products_and_eigenvectors_are_readable() {
+    let map = trigonometric::<f64>(60, 1.0);
+    let (x, y) = data::<f64>(300);
+    let (statistics, z) = (statistics(&map, &x, &y), features(&map, &x));
+    let (products, means) = (statistics.products().unwrap(), statistics.mean_features().unwrap());
+    let expected = z.t().dot(&z);
+    assert!(products.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-10));
+    assert!(means.iter().zip(&z.mean_axis(Axis(0)).unwrap()).all(|(a, b)| (a - b).abs() < 1e-13));
+    let spectrum = statistics.spectrum().unwrap();
+    let centred =
+        &expected - &(means.view().insert_axis(Axis(1)).dot(&means.view().insert_axis(Axis(0))) * 300.0);
+    let (values, vectors) = (spectrum.eigenvalues(), spectrum.eigenvectors());
+    let left = centred.dot(vectors) - vectors * values;
+    assert!(left.iter().all(|v| v.abs() < 1e-9));
+}
+
+/// Against [`KernelRidge::fit`] for each λ, and leave-one-out against refitting.
+#[test]
+fn kernel_ridge_regressions_for_all_lambda() {
+    let (x, y) = data::<f64>(40);
+    let gram = Gaussian::new(0.8).unwrap().gram(&x, &x).unwrap();
+    let spectrum = KernelRidge::spectrum(&gram, &y).unwrap();
+    let lambdas = [1e-3, 0.1, 10.0];
+    let at = Criterion::leave_one_out(&x, &y);
+    let left_out = spectrum.errors(&at, &lambdas).unwrap();
+    let generalised = spectrum.errors(&Criterion::GeneralisedCrossValidation, &lambdas).unwrap();
+    for (k, lambda) in lambdas.into_iter().enumerate() {
+        let (model, expected) =
+            (spectrum.model(lambda).unwrap(), KernelRidge::fit(&gram, &y, lambda).unwrap());
+        for (a, b) in model.coefficients().iter().zip(&expected.coefficients()) {
+            close(*a, *b, 1e-9);
+        }
+        model.intercepts().iter().zip(&expected.intercepts()).for_each(|(a, b)| close(*a, *b, 1e-9));
+        let mut error = 0.0;
+        for i in 0..40 {
+            let rest: Vec<usize> = (0..40).filter(|k| *k != i).collect();
+            let own = gram.select(Axis(0), &rest).select(Axis(1), &rest);
+            let model = KernelRidge::fit(&own, &y.select(Axis(0), &rest), lambda).unwrap();
+            let row = gram.select(Axis(0), &[i]).select(Axis(1), &rest);
+            error += (model.predict_from_gram(&row).unwrap() - y.slice(s![i..=i, ..])).mapv(|e| e * e).sum();
+        }
+        close(left_out[k], error / 40.0, 1e-8);
+        let fitted = expected.predict_from_gram(&gram).unwrap();
+        let freedom = spectrum.degrees_of_freedom(lambda).unwrap();
+        let residual = (fitted - &y).mapv(|e| e * e).sum() / 40.0;
+        close(generalised[k], residual / (1.0 - freedom / 40.0).powi(2), 1e-7);
+    }
+    assert_eq!(spectrum.choose(&at, &spectrum.lambdas()).unwrap().error, {
+        let errors = spectrum.errors(&at, &spectrum.lambdas()).unwrap();
+        errors.into_iter().fold(f64::INFINITY, f64::min)
+    });
+    assert!(matches!(spectrum.model(0.0), Err(Error::Singular { .. })));
+    assert!(matches!(
+        spectrum.errors(&Criterion::held_out(&x, &y), &lambdas),
+        Err(Error::Unsupported { .. })
+    ));
+}
+
+/// With the Gram matrix of the features both spectra are the same regressions.
+#[test]
+fn both_spectra_agree_on_the_kernel_of_the_features() {
+    let map = trigonometric::<f64>(10, 1.0);
+    let (x, y) = data::<f64>(60);
+    let z = features(&map, &x);
+    let (ours, exact) = (spectrum(&map, &x, &y, true), KernelRidge::spectrum(&z.dot(&z.t()), &y).unwrap());
+    for lambda in [1e-3, 0.1, 10.0] {
+        close(ours.log_evidence(lambda).unwrap(), exact.log_evidence(lambda).unwrap(), 1e-9);
+        close(ours.degrees_of_freedom(lambda).unwrap(), exact.degrees_of_freedom(lambda).unwrap(), 1e-9);
+        let criterion = Criterion::GeneralisedCrossValidation;
+        let errors = [ours.errors(&criterion, &[lambda]), exact.errors(&criterion, &[lambda])];
+        let [a, b] = errors.map(|errors| errors.unwrap()[0]);
+        close(a, b, 1e-8);
+    }
+}
