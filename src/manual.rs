@@ -1,6 +1,7 @@
 //! The manual: guides and measurements.
 //!
 //! - [`first_hour`]: classify a table, store and reload the map, write a map of your own
+//! - [`regression`]: ridge regression from a table to a server: searches, streams, single rows, intervals, components
 //! - [`experiments`]: the output of the examples, each with its command
 //! - [`shaped`]: features shaped by the data
 //! - [`speed`]: times beside other libraries; [`structured`]: dense and structured projections; growth with n, d and m is
@@ -14,6 +15,10 @@
     doc = "Made with the features `faer`, `serde` and `testing`."
 )]
 pub mod first_hour {}
+
+#[cfg_attr(all(feature = "faer", feature = "serde"), doc = include_str!("doc/regression.md"))]
+#[cfg_attr(not(all(feature = "faer", feature = "serde")), doc = "Made with the features `faer` and `serde`.")]
+pub mod regression {}
 
 #[doc = include_str!("doc/experiments.md")]
 pub mod experiments {}

@@ -1,18 +1,31 @@
-//! What must not allocate does not: predictions of one point after the other.
+//! What must not allocate does not: predictions of one point after the other. What is stated of memory holds.
 #![allow(unsafe_code, reason = "an allocator that counts")]
 #![cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use ndarray::{Array2, ArrayView1};
-use random_features::apply::{RidgeStatistics, Standardisation};
+use random_features::apply::{RidgeBytes, RidgeStatistics, Standardisation};
 use random_features::frequency::{Coupling, Hadamard, Orthogonal};
 use random_features::kernel::Activation;
 use random_features::{EluPlusOne, Hyperbolic, Map, Nonlinear, Positive, Real, Sign, Trigonometric};
 
 /// The system's allocator, which counts what each thread asks of it.
 struct Counting;
+
+/// Bytes that all threads hold, and the most that they held since this was last set.
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+/// Tests are run one by one, since they count what others allocate.
+static TURN: Mutex<()> = Mutex::new(());
+
+fn take(bytes: usize) {
+    let held = HELD.fetch_add(bytes, Ordering::Relaxed) + bytes;
+    PEAK.fetch_max(held, Ordering::Relaxed);
+}
 
 thread_local! {
     static COUNT: Cell<usize> = const { Cell::new(0) };
@@ -27,17 +40,22 @@ fn count() {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count();
+        take(layout.size());
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { System.dealloc(block, layout) }
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         count();
+        // The old block is held until the new one is filled.
+        take(size);
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller's promise.
         unsafe { System.realloc(block, layout, size) }
     }
@@ -101,6 +119,7 @@ fn all<T: Real>() {
 /// The counter counts: else nothing here could fail.
 #[test]
 fn allocations_are_counted() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
     let mut list = vec![1u8];
     assert!(allocations(|| list.resize(std::hint::black_box(1 << 20), 1)) >= 1);
@@ -108,6 +127,44 @@ fn allocations_are_counted() {
 
 #[test]
 fn one_row_is_predicted_without_allocation() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     all::<f32>();
     all::<f64>();
+}
+
+/// The result, the bytes that it holds, and the peak beside what was held before.
+fn peak<R>(run: impl FnOnce() -> R) -> (R, usize, usize) {
+    let before = HELD.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    let result = run();
+    let held = HELD.load(Ordering::Relaxed);
+    (result, held.saturating_sub(before), PEAK.load(Ordering::Relaxed) - before)
+}
+
+fn bytes_of<T: Real>() {
+    let map: Map<T> = Trigonometric.gaussian(Orthogonal.draw(16, 512, 1).unwrap(), 2.0).unwrap();
+    let x = Array2::from_shape_fn((12000, 16), |(i, k)| T::narrow(((i * (k + 3)) as f64).sin()));
+    let y = Array2::from_shape_fn((12000, 2), |(i, j)| T::narrow(((i + j) as f64).sin()));
+    let bytes = RidgeBytes::of(&map, 2).unwrap();
+    // What threads need, and a page here and there.
+    let within = |found: usize, stated: usize, what: &str| {
+        let most = stated + stated / 10 + (4 << 20);
+        assert!(found <= most && 2 * found >= stated, "{what}: {found} bytes, {stated} stated");
+    };
+    let (mut statistics, held, _) = peak(|| RidgeStatistics::new(map, 2).unwrap());
+    within(held, bytes.statistics, "statistics");
+    let (_, _, update) = peak(|| statistics.update(&x, &y).unwrap());
+    within(update, bytes.update, "update");
+    let (model, _, solve) = peak(|| statistics.solve(0.1).unwrap());
+    within(solve, bytes.solve, "solve");
+    let (spectrum, _, peak) = peak(|| statistics.spectrum().unwrap());
+    within(peak, bytes.spectrum, "spectrum");
+    drop((model, spectrum));
+}
+
+#[test]
+fn peaks_of_regressions_are_as_stated() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    bytes_of::<f32>();
+    bytes_of::<f64>();
 }

@@ -1,14 +1,18 @@
 //! The methods that are compared: kernel regression and ridge regression, from the kernel itself and from features.
 
-use ndarray::{Array2, ArrayView2};
-use random_features::apply::{Criterion, ExactSmoother, KernelRidge, RidgeStatistics, Smoother};
+use std::ops::RangeInclusive;
+
+use ndarray::Array2;
+use random_features::apply::{Criterion, ExactSmoother, KernelRidge, LambdaChoice, RidgeSearch, Smoother};
 use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::{
     Coupling, Independent, Orthogonal, Simplex, SimplexPlus, draw, draw_geometric, draw_poisson,
 };
-use random_features::kernel::{Gaussian, Kernel};
+use random_features::kernel::{Gaussian, Kernel, Lengthscale};
 use random_features::theory::gerf::GerfSign;
-use random_features::{Geometric, Gerf, Hyperbolic, Map, Poisson, Positive, Result, Trigonometric, rng};
+use random_features::{
+    Error, Geometric, Gerf, Hyperbolic, Map, Poisson, Positive, Result, Trigonometric, rng,
+};
 
 use crate::dataset::{Part, Split};
 
@@ -53,8 +57,10 @@ pub struct Method {
 
 /// The λ that generalised cross-validation chooses from: 10⁻⁴ … 10.
 const LAMBDAS: [f64; 6] = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0];
-/// That of exact kernel ridge regression, which would have to factorise the Gram matrix for each.
-const EXACT_LAMBDA: f64 = 0.01;
+/// Lengthscales are 2^(k/2) for these k: those of ridge regression, of which each costs an eigendecomposition, and those of kernel
+/// regression.
+const RIDGE: RangeInclusive<i32> = -6..=6;
+const REGRESSION: RangeInclusive<i32> = -6..=8;
 
 impl Method {
     /// The references and the methods that do best, or every mechanism.
@@ -91,74 +97,82 @@ impl Method {
         }
     }
 
-    /// The lengthscales that are tried: a logarithmic grid, coarser where each costs a factorisation of a Gram matrix.
-    fn grid(&self) -> Vec<f64> {
-        let exact_ridge = self.model == Model::Ridge && matches!(self.source, Source::Exact);
-        let powers = if exact_ridge { vec![-1, 1, 3, 5] } else { (-6..=8).collect() };
-        powers.into_iter().map(|k| 2f64.powf(f64::from(k) / 2.0)).collect()
-    }
-
-    /// The classes of points of two sets after training with a lengthscale, and an estimate of the error of new points, if
-    /// the training points alone give one.
-    fn classify(
-        &self,
-        split: &Split,
-        lengthscale: f64,
-        (m, seed): (usize, u64),
-        sets: [ArrayView2<'_, f64>; 2],
-    ) -> Result<([Vec<usize>; 2], Option<f64>)> {
-        let (d, classes, train) = (split.train.points.ncols(), split.classes, &split.train);
-        let kernel = Gaussian::new(lengthscale)?;
-        let [a, b] = sets;
-        match (&self.source, self.model) {
-            (Source::Exact, Model::Regression) => {
-                let mut smoother = ExactSmoother::new(kernel, d, classes)?;
-                smoother.update_labels(&train.points, &train.labels)?;
-                Ok(([smoother.classify(a)?, smoother.classify(b)?], None))
-            }
-            (Source::Exact, Model::Ridge) => {
-                let gram = kernel.gram(&train.points, &train.points)?;
-                let model = KernelRidge::fit(&gram, &indicators(train, classes), EXACT_LAMBDA)?;
-                let classes =
-                    |x: ArrayView2<'_, f64>| model.classify_from_gram(&kernel.gram(&x, &train.points)?);
-                Ok(([classes(a)?, classes(b)?], None))
-            }
-            (Source::Features(map, coupling), Model::Regression) => {
-                let map = map.make(*coupling, train, lengthscale, (m, seed))?;
-                let mut smoother = Smoother::new(map, classes)?;
-                smoother.update_labels(&train.points, &train.labels)?;
-                Ok(([smoother.classify(a)?, smoother.classify(b)?], None))
-            }
-            (Source::Features(map, coupling), Model::Ridge) => {
-                let map = map.make(*coupling, train, lengthscale, (m, seed))?;
-                let mut statistics = RidgeStatistics::new(map, classes)?;
-                statistics.update_labels(&train.points, &train.labels)?;
-                let spectrum = statistics.spectrum()?;
-                let lambdas: Vec<f64> =
-                    LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution()).collect();
-                let criterion = Criterion::GeneralisedCrossValidation;
-                let best = spectrum.choose(&criterion, &lambdas)?;
-                let model = spectrum.model(best.lambda)?;
-                Ok(([model.classify(a)?, model.classify(b)?], Some(best.error)))
+    /// Accuracy on the test part, and the lengthscale.
+    pub fn tuned_accuracy(&self, split: &Split, m: usize, seed: u64) -> Result<(f64, f64)> {
+        let map = |source: &Source, ell| match source {
+            Source::Exact => None,
+            Source::Features(map, coupling) => Some(map.make(*coupling, &split.train, ell, (m, seed))),
+        };
+        match (self.model, &self.source) {
+            (Model::Regression, source) => regression(split, |ell| map(source, ell)),
+            (Model::Ridge, Source::Exact) => exact_ridge(split),
+            (Model::Ridge, Source::Features(name, coupling)) => {
+                let make = |ell: Lengthscale| match ell {
+                    Lengthscale::Isotropic(ell) => name.make(*coupling, &split.train, ell, (m, seed)),
+                    Lengthscale::PerDimension(_) => {
+                        Err(Error::Unsupported { what: "lengthscales of coordinates" })
+                    }
+                };
+                let search = RidgeSearch::of(make).with_lengthscales(grid(RIDGE)).with_lambdas(LAMBDAS);
+                // Attributes are standardised already.
+                let search = search.with_rows(usize::MAX).without_standardisation();
+                let found = search.fit_labels(&split.train.points, &split.train.labels, split.classes)?;
+                let Some(Lengthscale::Isotropic(ell)) = found.best().lengthscale else {
+                    return Err(Error::Unsupported { what: "lengthscale" });
+                };
+                Ok((accuracy(&split.test, &found.model().classify(&split.test.points)?), ell))
             }
         }
     }
+}
 
-    /// Accuracy on the test part, and the lengthscale: the one with the least cross-validated error if training gives that,
-    /// else the one that does best on the validation part, the middle one of equals.
-    pub fn tuned_accuracy(&self, split: &Split, m: usize, seed: u64) -> Result<(f64, f64)> {
-        let sets = || [split.validation.points.view(), split.test.points.view()];
-        let try_one = |ell: f64| {
-            let ([validation, test], error) = self.classify(split, ell, (m, seed), sets())?;
-            let cost = error.unwrap_or(1.0 - accuracy(&split.validation, &validation));
-            Ok((ell, cost, accuracy(&split.test, &test)))
-        };
-        let tried = self.grid().into_iter().map(try_one).collect::<Result<Vec<_>>>()?;
-        let least = tried.iter().map(|(_, cost, _)| *cost).fold(f64::INFINITY, f64::min);
-        let equals: Vec<_> = tried.iter().filter(|(_, cost, _)| *cost <= least).collect();
-        let (lengthscale, _, accuracy) = equals[equals.len() / 2];
-        Ok((*accuracy, *lengthscale))
+fn grid(halves: RangeInclusive<i32>) -> Vec<f64> {
+    halves.map(|k| 2f64.powf(f64::from(k) / 2.0)).collect()
+}
+
+/// Ridge regression with the exact kernel, chosen as that with features.
+fn exact_ridge(split: &Split) -> Result<(f64, f64)> {
+    let (train, targets) = (&split.train.points, indicators(&split.train, split.classes));
+    let mut best: Option<(LambdaChoice, f64, KernelRidge<f64>)> = None;
+    for ell in grid(RIDGE) {
+        let spectrum = KernelRidge::spectrum(&Gaussian::new(ell)?.gram(train, train)?, &targets)?;
+        let lambdas = LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution());
+        let lambdas: Vec<f64> = lambdas.collect();
+        let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?;
+        if best.as_ref().is_none_or(|(best, _, _)| choice.error < best.error) {
+            best = Some((choice, ell, spectrum.model(choice.lambda)?));
+        }
     }
+    let (_, ell, model) = best.ok_or(Error::NoData { what: "a choice" })?;
+    let classes = model.classify_from_gram(&Gaussian::new(ell)?.gram(&split.test.points, train)?)?;
+    Ok((accuracy(&split.test, &classes), ell))
+}
+
+/// Kernel regression with the lengthscale that does best on the validation part, the middle one of equals: from the map for a
+/// lengthscale, or from the kernel where there is none.
+fn regression(split: &Split, map: impl Fn(f64) -> Option<Result<Map<f64>>>) -> Result<(f64, f64)> {
+    let (train, labels) = (&split.train.points, &split.train.labels);
+    let of = |ell: f64| {
+        let classify: Box<dyn Fn(&Part) -> Result<Vec<usize>>> = match map(ell).transpose()? {
+            Some(map) => {
+                let mut smoother = Smoother::new(map, split.classes)?;
+                smoother.update_labels(train, labels)?;
+                Box::new(move |part| smoother.classify(&part.points))
+            }
+            None => {
+                let mut smoother = ExactSmoother::new(Gaussian::new(ell)?, train.ncols(), split.classes)?;
+                smoother.update_labels(train, labels)?;
+                Box::new(move |part| smoother.classify(&part.points))
+            }
+        };
+        let of_part = |part: &Part| classify(part).map(|classes| accuracy(part, &classes));
+        Ok((ell, of_part(&split.validation)?, of_part(&split.test)?))
+    };
+    let tried = grid(REGRESSION).into_iter().map(of).collect::<Result<Vec<_>>>()?;
+    let best = tried.iter().map(|(_, validation, _)| *validation).fold(0.0, f64::max);
+    let equals: Vec<_> = tried.iter().filter(|(_, validation, _)| *validation >= best).collect();
+    let (lengthscale, _, accuracy) = equals[equals.len() / 2];
+    Ok((*accuracy, *lengthscale))
 }
 
 impl MapName {

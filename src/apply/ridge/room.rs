@@ -19,7 +19,7 @@ use crate::map::Map;
 /// let map: Map<f32> = Trigonometric.gaussian(Orthogonal.draw(30, 1024, 1)?, 5.0)?;
 /// let bytes = RidgeBytes::of(&map, 1)?;
 /// assert_eq!(bytes.statistics >> 20, 35);
-/// assert_eq!(bytes.spectrum >> 20, 132);
+/// assert_eq!(bytes.spectrum >> 20, 224);
 /// let statistics = RidgeStatistics::new(map, 1)?;
 /// # Ok::<(), random_features::Error>(())
 /// ```
@@ -28,10 +28,10 @@ use crate::map::Map;
 pub struct RidgeBytes {
     /// What statistics hold.
     pub statistics: usize,
-    /// The peak of an update of 4096 rows or more: the features of a chunk. An update whose rows are much larger than those
-    /// before takes a copy of the statistics, too.
+    /// The peak of an update of 4096 rows or more: two copies of the features of a chunk, and one of the statistics where rows
+    /// are larger than those before, as the first ones are.
     pub update: usize,
-    /// The peak of [`solve`](RidgeStatistics::solve): the normal equations and their factor.
+    /// The peak of [`solve`](RidgeStatistics::solve): the normal equations, their factor, and what the backend needs.
     pub solve: usize,
     /// The peak of [`spectrum`](RidgeStatistics::spectrum): the normal equations, their eigenvectors, and what the backend
     /// needs.
@@ -48,11 +48,12 @@ impl RidgeBytes {
         let width = map.feature_dim();
         let matrix = width.saturating_mul(width).saturating_mul(size_of::<f64>());
         let features = width.saturating_mul(chunk::ROWS as usize).saturating_mul(size_of::<T>());
+        let statistics = NormalSums::bytes::<T>(targets, width);
         Ok(RidgeBytes {
-            statistics: NormalSums::bytes::<T>(targets, width),
-            update: features,
-            solve: matrix.saturating_mul(2),
-            spectrum: matrix.saturating_mul(4),
+            statistics,
+            update: features.saturating_mul(2).saturating_add(statistics),
+            solve: matrix.saturating_mul(3),
+            spectrum: matrix.saturating_mul(7),
         })
     }
 }

@@ -239,7 +239,9 @@ fn lengthscales_of_coordinates_find_what_matters() {
     assert!(4.0 * scales[0] < scales[1].min(scales[2]), "{scales:?}");
     let isotropic =
         found.trials()[..9].iter().map(|t| t.choice().unwrap().error).fold(f64::INFINITY, f64::min);
-    assert!(found.best().choice().unwrap().error < 0.9 * isotropic, "{found}");
+    // The noise has variance 0.01, which no map explains.
+    let own = found.best().choice().unwrap().error;
+    assert!(own - 0.01 < 0.6 * (isotropic - 0.01), "{found}");
 }
 
 #[test]

@@ -190,6 +190,11 @@ fn variances_collapse_far_away_unless_landmarks_mend_them() {
         let ratio = mended.variance[[i, 0]] / plain.variance[[i, 0]];
         assert!((0.999..1.01).contains(&ratio), "{ratio}");
     }
+    // With an intercept its variance is added: that of a point without features.
+    let centred = self::spectrum(&map, &x, &y, true).posterior(lambda).unwrap().with_noise(&[noise]).unwrap();
+    let mended = centred.with_landmarks(&landmarks).unwrap().predict(&at).unwrap();
+    let none = dense(&features(&map, &x), &Array2::zeros((1, map.feature_dim())), &y, (lambda, true));
+    close(mended.variance[[2, 0]], 1.0 + noise * none.variance[0], 1e-9);
     // The share that landmarks explain, by definition.
     let kernel = Gaussian::new(0.2).unwrap();
     let near = ndarray::arr2(&[[4.3]]);

@@ -31,9 +31,9 @@ pub(super) struct Share {
 }
 
 impl Share {
-    /// ρ v + (1 − ρ) K(x, x)/λ, in units of σ².
-    pub fn mix(self, own: f64, lambda: f64) -> f64 {
-        self.explained * own + (1.0 - self.explained) * self.prior / lambda
+    /// ρ v + (1 − ρ) (K(x, x)/λ + v₀), in units of σ², with the variance v₀ of the intercept.
+    pub fn mix(self, own: f64, lambda: f64, intercept: f64) -> f64 {
+        self.explained * own + (1.0 - self.explained) * (self.prior / lambda + intercept)
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::parallel::prelude::*;
 use ndarray::{Array1, Array2, ArrayRef2, ArrayViewMut1, Axis};
 
-use super::landmarks::Landmarks;
+use super::landmarks::{Landmarks, Share};
 use super::rotation::{ROWS, Rotation, RotationBuffers};
 use super::{Ridge, RidgeSpectrum};
 use crate::error::{Error, Result, check_size};
@@ -71,7 +71,9 @@ pub struct RidgePosterior<T: Real> {
     lambda: f64,
     /// σ² for each target.
     noise: Vec<f64>,
-    /// The variance of the intercept over σ².
+    /// The variance of the mean of f + b over the rows, over σ²: 1/n, or 0 without an intercept.
+    mean: f64,
+    /// The variance of b, over σ².
     intercept: f64,
     landmarks: Option<Arc<Landmarks<T>>>,
 }
@@ -97,13 +99,16 @@ impl<T: Real> RidgeSpectrum<T> {
         self.log_evidence(lambda)?;
         let (values, vectors) = (&self.shrinkage.values, &self.vectors);
         let factors: Vec<f64> = values.iter().map(|s| (s + lambda).sqrt().recip()).collect();
-        let intercept = if self.shrinkage.intercept { self.shrinkage.weight.recip() } else { 0.0 };
+        let mean = if self.shrinkage.intercept { self.shrinkage.weight.recip() } else { 0.0 };
+        let shifts = vectors.t().dot(&self.normal.mean_features);
+        let shifts = shifts.iter().zip(&factors).map(|(shift, factor)| (shift * factor).powi(2));
         Ok(RidgePosterior {
             model: self.model(lambda)?,
             rotation: Arc::new(self.rotation(|k, f| factors[k] * vectors[[f, k]])),
             lambda,
             noise: (0..self.shrinkage.squares.len()).map(|j| self.shrinkage.noise(lambda, j)).collect(),
-            intercept,
+            mean,
+            intercept: mean + shifts.sum::<f64>(),
             landmarks: None,
         })
     }
@@ -129,8 +134,8 @@ impl<T: Real> RidgePosterior<T> {
     /// training points, spread over all of them.
     ///
     /// With the exact kernel K and ρ(x) = k(x)ᵀ K_zz⁻¹ k(x) / K(x, x), the share of K(x, x) that values at the landmarks
-    /// explain, the variance is ρ v(x) + (1 − ρ) σ_f² K(x, x), and the mean is as before. At a landmark that is v, far from all of
-    /// them that of the Gaussian process. Between landmarks it is too large rather than too small, so it serves where
+    /// explain, the variance is ρ v(x) + (1 − ρ) (σ_f² K(x, x) + Var b), and the mean is as before. At a landmark that is v, far from
+    /// all of them that of the Gaussian process. Between landmarks it is too large rather than too small, so it serves where
     /// they can lie within about a lengthscale of every training point: few dimensions, or long lengthscales. Where they
     /// cannot, variances are near those of the prior everywhere. Costs O(l³) once and O(l² + l d) a row.
     ///
@@ -173,8 +178,9 @@ impl<T: Real> RidgePosterior<T> {
             let rows = points.run(run, ROWS);
             let shares = self.landmarks.as_ref().map(|landmarks| landmarks.shares(rows));
             for (i, (u, out)) in self.rotation.of(rows, buffers).zip(out.rows_mut()).enumerate() {
-                let own = u.iter().map(|u| u * u).sum::<f64>() + self.intercept;
-                let unit = shares.as_ref().map_or(own, |shares| shares[i].mix(own, self.lambda));
+                let own = u.iter().map(|u| u * u).sum::<f64>() + self.mean;
+                let mixed = |shares: &Vec<Share>| shares[i].mix(own, self.lambda, self.intercept);
+                let unit = shares.as_ref().map_or(own, mixed);
                 self.write(unit, out);
             }
         });
