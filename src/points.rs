@@ -11,6 +11,8 @@ use crate::Real;
 use crate::engine::PointsView;
 #[cfg(feature = "sparse")]
 use crate::engine::SparsePoints;
+use crate::error::{Error, Result};
+use crate::memory::check_memory;
 
 /// Points in rows, n × d: what methods that take `impl Into<Points<T>>` accept.
 ///
@@ -105,6 +107,33 @@ impl<T: Real> Points<'_, T> {
         self.view().to_dense()
     }
 
+    /// Whether coordinates are stored without zeros.
+    pub fn is_sparse(&self) -> bool {
+        matches!(self.view(), PointsView::Sparse(_))
+    }
+
+    /// Copies of some rows, in this order.
+    ///
+    /// # Errors
+    /// [`Entry`](Error::Entry) if there is no such row, [`Memory`](Error::Memory) if there is no memory for dense ones.
+    pub fn select(&self, rows: &[usize]) -> Result<Points<'static, T>> {
+        if let Some(row) = rows.iter().position(|row| *row >= self.nrows()) {
+            let domain = "below the number of rows";
+            return Err(Error::Entry { what: "the selected rows", row, value: rows[row] as f64, domain });
+        }
+        let layout = match self.view() {
+            PointsView::Dense(x) => {
+                check_memory("selected rows", rows.len(), x.ncols().saturating_mul(size_of::<T>()))?;
+                Layout::Owned(x.select(Axis(0), rows))
+            }
+            #[cfg(feature = "sparse")]
+            PointsView::Sparse(x) => Layout::Compressed(Compressed::of_rows(x, rows)),
+            #[cfg(not(feature = "sparse"))]
+            PointsView::Sparse(_) => Layout::Owned(self.to_dense().select(Axis(0), rows)),
+        };
+        Ok(Points { layout })
+    }
+
     /// What the engine reads.
     pub(crate) fn view(&self) -> PointsView<'_, T> {
         match &self.layout {
@@ -113,24 +142,6 @@ impl<T: Real> Points<'_, T> {
             #[cfg(feature = "sparse")]
             Layout::Compressed(x) => PointsView::Sparse(x.view()),
         }
-    }
-}
-
-impl<T: Real> Points<'_, T> {
-    /// Copies of these rows, which must be below n.
-    pub(crate) fn select(&self, rows: &[usize]) -> Points<'static, T> {
-        let layout = match &self.layout {
-            Layout::Dense(x) => Layout::Owned(x.select(Axis(0), rows)),
-            Layout::Owned(x) => Layout::Owned(x.select(Axis(0), rows)),
-            #[cfg(feature = "sparse")]
-            Layout::Compressed(x) => Layout::Compressed(x.select(rows)),
-        };
-        Points { layout }
-    }
-
-    /// Whether coordinates are stored without zeros.
-    pub(crate) fn is_sparse(&self) -> bool {
-        !matches!(self.layout, Layout::Dense(_) | Layout::Owned(_))
     }
 }
 
@@ -204,16 +215,16 @@ impl<T: Real> Compressed<'_, T> {
         SparsePoints { starts, columns, values, dim: *dim }
     }
 
-    fn select(&self, rows: &[usize]) -> Compressed<'static, T> {
-        let (own, mut starts) = (self.view(), vec![0]);
-        let (mut columns, mut values) = (Vec::new(), Vec::new());
+    /// Copies of some rows.
+    fn of_rows(x: SparsePoints<'_, T>, rows: &[usize]) -> Compressed<'static, T> {
+        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
         for i in rows {
-            let (row_columns, row_values) = own.row(*i);
+            let (row_columns, row_values) = x.row(*i);
             columns.extend_from_slice(row_columns);
             values.extend_from_slice(row_values);
             starts.push(columns.len());
         }
-        Compressed { starts: starts.into(), columns: columns.into(), values: values.into(), dim: self.dim }
+        Compressed { starts: starts.into(), columns: columns.into(), values: values.into(), dim: x.dim }
     }
 
     fn borrowed(&self) -> Compressed<'_, T> {

@@ -148,12 +148,15 @@ fn exact_ridge(split: &Split) -> Result<(f64, f64)> {
     Ok((accuracy(&split.test, &classes), ell))
 }
 
+/// The classes of the points of a part.
+type Classify = Box<dyn Fn(&Part) -> Result<Vec<usize>>>;
+
 /// Kernel regression with the lengthscale that does best on the validation part, the middle one of equals: from the map for a
 /// lengthscale, or from the kernel where there is none.
 fn regression(split: &Split, map: impl Fn(f64) -> Option<Result<Map<f64>>>) -> Result<(f64, f64)> {
     let (train, labels) = (&split.train.points, &split.train.labels);
     let of = |ell: f64| {
-        let classify: Box<dyn Fn(&Part) -> Result<Vec<usize>>> = match map(ell).transpose()? {
+        let classify: Classify = match map(ell).transpose()? {
             Some(map) => {
                 let mut smoother = Smoother::new(map, split.classes)?;
                 smoother.update_labels(train, labels)?;

@@ -5,6 +5,7 @@ use ndarray::{Array2, s};
 use super::frequencies::{Frequencies, FrequencyForm};
 use super::structured::Structured;
 use crate::error::Result;
+use crate::theory::{BlockLaw, Law, Run};
 
 impl Frequencies {
     /// The first whole blocks that hold `count` frequencies or more; all if that is fewer. A draw of one block only, such as an
@@ -15,7 +16,7 @@ impl Frequencies {
     /// # Errors
     /// None that frequencies of a sound law could give.
     pub(crate) fn leading(&self, count: usize) -> Result<Frequencies> {
-        let law = self.law().leading(count);
+        let law = leading(self.law(), count);
         if law.len() >= self.count() {
             return Ok(self.clone());
         }
@@ -39,6 +40,22 @@ impl Frequencies {
         };
         Frequencies::given(form, law)
     }
+}
+
+/// The law of the first whole blocks with `count` rows or more, or of all; of a single block, that of as many of its rows, in whole
+/// pairs if they come in pairs.
+fn leading(law: &Law, count: usize) -> Law {
+    if let [Run { block, count: 1, .. }] = law.runs() {
+        let size = if block.antithetic { count.next_multiple_of(2) } else { count };
+        return Law::of_blocks([BlockLaw { size: size.clamp(1, block.size), ..block.clone() }]);
+    }
+    let mut left = count.max(1);
+    let whole = law.runs().iter().map_while(|Run { block, count, .. }| {
+        let blocks = left.div_ceil(block.size).min(*count);
+        left = left.saturating_sub(blocks * block.size);
+        (blocks > 0).then(|| Run::new(block.clone(), blocks))
+    });
+    Law::of_blocks(whole)
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ mod givens;
 mod haar;
 mod hadamard;
 mod independent;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod leading;
 mod orthogonal;
 mod product;

@@ -160,22 +160,6 @@ impl Law {
         }
     }
 
-    /// That of the first whole blocks with `count` rows or more, or of all; of a single block, that of as many of its rows, in
-    /// whole pairs if they come in pairs.
-    pub(crate) fn leading(&self, count: usize) -> Law {
-        if let [Run { block, count: 1 }] = &self.runs[..] {
-            let size = if block.antithetic { count.next_multiple_of(2) } else { count };
-            return Law::of_blocks([BlockLaw { size: size.clamp(1, block.size), ..block.clone() }]);
-        }
-        let mut left = count.max(1);
-        let whole = self.runs.iter().map_while(|Run { block, count }| {
-            let blocks = left.div_ceil(block.size).min(*count);
-            left = left.saturating_sub(blocks * block.size);
-            (blocks > 0).then(|| Run::new(block.clone(), blocks))
-        });
-        Law::of_blocks(whole)
-    }
-
     /// The blocks in the order of the rows, equal ones that follow each other counted.
     pub fn runs(&self) -> &[Run] {
         &self.runs

@@ -3,7 +3,8 @@
 use crate::common::{MAPS, MORE_MAPS, couplings, frequencies, gaussian, softmax};
 use ndarray::{Array1, Array2, arr2, s};
 use random_features::apply::{
-    Criterion, ExactSmoother, RidgeClassifier, RidgeStatistics, Sample, Smoother, Standardisation,
+    Criterion, ExactSmoother, RidgeClassifier, RidgeSearch, RidgeStatistics, Sample, Smoother,
+    Standardisation,
 };
 use random_features::compose::{Bases, GaussianWeight, Hybrid};
 use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, draw_poisson};
@@ -273,4 +274,25 @@ fn refusals() {
     assert_eq!(ridge.update(x.view(), &y), not_finite);
     assert!(matches!(ridge.update(x.view(), &y.slice(s![..3, ..])), Err(Error::Shape { .. })));
     assert_eq!(ridge.count(), 0);
+}
+
+/// A search on sparse points, which it does not standardise, and the rows that it selects.
+#[test]
+fn searches_and_selections_have_the_bits_of_dense_points() {
+    let x = sparse::<f64>(300, 20, 5, 1.0);
+    let (dense, y) = (x.to_dense(), Array2::from_shape_fn((300, 1), |(i, _)| (i as f64 * 0.1).sin()));
+    let omega = Orthogonal.draw(20, 40, 3).unwrap();
+    let search = RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell)).with_rows(200);
+    let found = search.fit(&x, &y).unwrap();
+    let expected = search.without_standardisation().fit(&dense, &y).unwrap();
+    assert_eq!((found.trials(), found.choice()), (expected.trials(), expected.choice()));
+    assert_eq!(found.model().standardisation(), None);
+    let rows = [7, 3, 299, 3];
+    let selected = Points::from(&x).select(&rows).unwrap();
+    assert!(selected.is_sparse() && !Points::from(&dense).is_sparse());
+    assert_eq!(selected.to_dense(), dense.select(ndarray::Axis(0), &rows));
+    assert_eq!(Points::from(&dense).select(&rows).unwrap().to_dense(), selected.to_dense());
+    for points in [Points::from(&x), Points::from(&dense)] {
+        assert!(matches!(points.select(&[0, 300]), Err(Error::Entry { row: 1, .. })));
+    }
 }

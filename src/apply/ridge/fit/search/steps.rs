@@ -100,7 +100,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn median(&self) -> Result<f64> {
         let x = &self.all.x;
         let most = x.nrows().min(POINTS).min(NUMBERS / x.ncols().max(1)).max(2);
-        let rows = if x.nrows() > most { Some(x.select(&self.draw(x.nrows(), most, 0))) } else { None };
+        let rows = if x.nrows() > most { Some(x.select(&self.draw(x.nrows(), most, 0))?) } else { None };
         let points = rows.as_ref().map_or_else(|| Points::from(x), Points::from);
         let points = points.to_dense();
         match &self.inputs {
@@ -117,7 +117,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         check_positive("the number of rows of a search", count)?;
         let rows = self.draw(n, count, 1);
         let SearchCriterion::HeldOut { share } = self.options.criterion else {
-            self.train = (count < n).then(|| self.all.select(&rows));
+            self.train = if count < n { Some(self.all.select(&rows)?) } else { None };
             return Ok(());
         };
         let out = (share * count as f64).round() as usize;
@@ -136,7 +136,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             let part = rows.iter().zip(&held_out).filter(|(_, out)| **out == wanted);
             self.all.select(&part.map(|(row, _)| *row).collect::<Vec<_>>())
         };
-        let (train, held_out) = (part(false), part(true));
+        let (train, held_out) = (part(false)?, part(true)?);
         (self.train, self.held_out) = (Some(train), Some(held_out));
         Ok(())
     }
@@ -185,7 +185,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         if !self.options.intercept {
             statistics = statistics.without_intercept();
         }
-        let weights = rows.weights.as_ref().map(|weights| &**weights);
+        let weights = rows.weights.as_deref();
         statistics.take_in(rows.x.view(), &rows.targets, weights)?;
         Ok(statistics)
     }

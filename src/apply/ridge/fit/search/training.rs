@@ -3,6 +3,7 @@
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, Axis};
 
 use super::super::Sample;
+use crate::error::Result;
 use crate::{Points, Real};
 
 /// Points, n × d, with their targets, n × t, and weights.
@@ -30,16 +31,14 @@ impl<'a, T: Real> Training<'a, T> {
         Training { x: (&self.x).into(), targets: self.targets.view(), weights }
     }
 
-    pub fn select(&self, rows: &[usize]) -> Chosen<T> {
-        Chosen {
-            x: self.x.select(rows),
-            targets: self.targets.select(Axis(0), rows),
-            weights: self.weights.map(|weights| weights.select(Axis(0), rows)),
-        }
+    /// Copies of some rows.
+    pub fn select(&self, rows: &[usize]) -> Result<Chosen<T>> {
+        let (x, targets) = (self.x.select(rows)?, self.targets.select(Axis(0), rows));
+        Ok(Chosen { x, targets, weights: self.weights.map(|weights| weights.select(Axis(0), rows)) })
     }
 
     pub fn sample(&self) -> Sample<'_, T> {
-        let weights = self.weights.as_ref().map(|weights| &**weights);
+        let weights = self.weights.as_deref();
         Sample { x: (&self.x).into(), targets: &self.targets, weights }
     }
 }
