@@ -69,9 +69,10 @@ fn check_targets(targets: usize, width: usize) -> Result<()> {
 fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array2<T>> {
     check_memory("rows of indicators", labels.len(), classes.saturating_mul(size_of::<T>()))?;
     let mut targets = Array2::zeros((labels.len(), classes));
-    for (mut row, &label) in targets.rows_mut().into_iter().zip(labels) {
-        *row.get_mut(label).ok_or(Error::Parameter {
-            name: "a label",
+    for (row, (mut indicators, &label)) in targets.rows_mut().into_iter().zip(labels).enumerate() {
+        *indicators.get_mut(label).ok_or(Error::Entry {
+            what: "the labels",
+            row,
             value: label as f64,
             domain: "below the number of classes",
         })? = T::one();

@@ -20,18 +20,21 @@
 //! # Ok::<(), random_features::Error>(())
 //! ```
 
-mod choice;
+mod changes;
+mod classes;
 mod draws;
-mod features;
+mod exact;
+mod layer;
 mod loss;
-mod nodes;
 mod partition;
 mod proposal;
 mod sampler;
+#[cfg(feature = "serde")]
+mod stored;
 mod tree;
-mod walk;
 
 pub use draws::Draws;
+pub use layer::SampledSoftmax;
 pub use loss::SampledLoss;
 pub use partition::{Partition, corrected_logits};
 pub use proposal::Proposal;

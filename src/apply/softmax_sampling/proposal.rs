@@ -3,7 +3,10 @@
 use ndarray::{Array2, ArrayRef2, ArrayView2};
 
 use super::SoftmaxSampler;
-use super::tree::{Tree, standard};
+use super::classes::Classes;
+use super::exact::Exact;
+use super::sampler::Engine;
+use super::tree::{Reference, Tree, standard};
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_positive, check_size};
@@ -14,7 +17,9 @@ use crate::numeric::with_length;
 /// A leaf has one class for so many features per coordinate of a point, unless stated otherwise.
 const FEATURES: usize = 4;
 /// The most classes of a leaf.
-const LARGEST_LEAF: usize = 4096;
+pub(super) const LARGEST_LEAF: usize = 4096;
+/// Draws are from the exact softmax for fewer classes, unless stated otherwise.
+const EXACT_BELOW: usize = 2048;
 
 /// What classes are drawn in proportion to, and the options of the tree: makes a [`SoftmaxSampler`].
 ///
@@ -34,15 +39,18 @@ const LARGEST_LEAF: usize = 4096;
 pub struct Proposal<T: Real> {
     pub(super) map: Map<T>,
     pub(super) uniform: f64,
-    leaf: Option<usize>,
-    temperature: Option<f64>,
+    pub(super) leaf: Option<usize>,
+    pub(super) temperature: Option<f64>,
+    pub(super) exact_below: usize,
+    pub(super) diagnosed: bool,
 }
 
 impl<T: Real> Proposal<T> {
     /// In proportion to the estimates φ(h)·ψ(cᵢ) of a map: h stands on side [`X`](crate::Side::X), classes on side
     /// [`Y`](crate::Side::Y). For q ∝ exp(h·cᵢ) a map of the softmax kernel.
     pub fn new(map: Map<T>) -> Self {
-        Proposal { map, uniform: 0.0, leaf: None, temperature: None }
+        let (leaf, temperature, exact_below) = (None, None, EXACT_BELOW);
+        Proposal { map, uniform: 0.0, leaf, temperature, exact_below, diagnosed: false }
     }
 
     /// The same mixed with the uniform distribution, which has this weight ε: q = (1 − ε) w + ε/C, so that no class has
@@ -85,8 +93,21 @@ impl<T: Real> Proposal<T> {
         Err(Error::Parameter { name: "the leaf size", value: leaf as f64, domain: "from 1 to 4096" })
     }
 
+    /// Draws are from the softmax of h·cᵢ itself, q = p, as long as there are fewer classes than this, whatever the map, the
+    /// temperature and the weight of the uniform distribution are: all logits then cost less than a tree. 2048 unless stated;
+    /// 0 never, `usize::MAX` always takes the exact softmax.
+    pub fn exact_below(self, classes: usize) -> Self {
+        Proposal { exact_below: classes, ..self }
+    }
+
+    /// [`Draws`](super::Draws::effective_features) and [`Partition`](super::Partition::effective_features) say how many
+    /// features are behind them, at a cost of O(D) for each point.
+    pub fn with_diagnostics(self) -> Self {
+        Proposal { diagnosed: true, ..self }
+    }
+
     /// The sampler over classes with these vectors, C × d, in any layout. Cost O(C m d), in parallel; features are computed
-    /// in tiles, and only their sums are kept.
+    /// in tiles, and only their sums are kept. O(C d) where draws are [exact](Proposal::exact_below).
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if they do not have d columns, [`Memory`](Error::Memory) if there is none for their features,
@@ -95,24 +116,59 @@ impl<T: Real> Proposal<T> {
     pub fn build(self, classes: &ArrayRef2<T>) -> Result<SoftmaxSampler<T>> {
         check_size("the number of columns of the classes", self.map.input_dim(), classes.ncols())?;
         check_positive("the number of classes", classes.nrows())?;
-        let numbers = self.map.feature_dim().saturating_add(self.map.blocks().len());
-        check_memory("classes", classes.nrows(), numbers.saturating_mul(size_of::<f64>()))?;
-        if self.uniform == 0.0 && !self.map.facts().non_negative {
-            return Err(Error::Parameter {
-                name: "the weight of the uniform distribution",
-                value: 0.0,
-                domain: "above 0 (by Proposal::uniform) where features may be negative",
-            });
-        }
+        self.check()?;
         check_finite("the classes", classes)?;
-        let leaf = self.leaf.unwrap_or_else(|| self.usual_leaf());
-        let tree = Tree::new(self.map.program(), self.points(classes.view()), leaf)?;
-        Ok(SoftmaxSampler { proposal: self, tree })
+        let engine = self.engine(Classes::new(classes.nrows()), classes.view(), None)?;
+        Ok(SoftmaxSampler { proposal: self, engine })
     }
 
-    fn usual_leaf(&self) -> usize {
+    /// Refuses maps with negative features without a uniform part, which the tree needs.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.uniform > 0.0 || self.map.facts().non_negative {
+            return Ok(());
+        }
+        let (name, domain) = (
+            "the weight of the uniform distribution",
+            "above 0 (by Proposal::uniform) where features may be negative",
+        );
+        Err(Error::Parameter { name, value: 0.0, domain })
+    }
+
+    /// What draws from classes with these vectors, one for each of their numbers; with the references that a tree had, if it is
+    /// made again.
+    pub(super) fn engine(
+        &self,
+        classes: Classes,
+        vectors: ArrayView2<'_, T>,
+        reference: Option<Reference<T>>,
+    ) -> Result<Engine<T>> {
+        self.check_memory(classes.count())?;
+        if self.is_exact(classes.count()) {
+            return Ok(Engine::Exact(Exact::new(classes, vectors)));
+        }
+        let (program, points) = (self.map.program(), self.points(vectors));
+        let reference = reference.unwrap_or_else(|| Reference::of(program, points.view()));
+        Ok(Engine::Tree(Tree::new(program, reference, classes, points, self.classes_of_a_leaf())?))
+    }
+
+    pub(super) fn is_exact(&self, classes: usize) -> bool {
+        classes < self.exact_below
+    }
+
+    /// Rejects so many classes if there is no memory for them.
+    pub(super) fn check_memory(&self, classes: usize) -> Result<()> {
+        let d = self.map.input_dim().saturating_mul(size_of::<T>());
+        let values = self.map.feature_dim().saturating_mul(size_of::<T>());
+        let row = values.saturating_add(self.map.blocks().len().saturating_mul(size_of::<f64>()));
+        // A leaf has a third of a node above it.
+        let sums = row.div_ceil(self.classes_of_a_leaf()).saturating_mul(4) / 3;
+        check_memory("classes", classes, if self.is_exact(classes) { d } else { sums.saturating_add(d) })
+    }
+
+    /// L.
+    pub(super) fn classes_of_a_leaf(&self) -> usize {
         let (features, d) = (self.map.feature_dim(), self.map.input_dim());
-        features.div_ceil(FEATURES.saturating_mul(d)).min(LARGEST_LEAF)
+        self.leaf.unwrap_or_else(|| features.div_ceil(FEATURES.saturating_mul(d)).min(LARGEST_LEAF))
     }
 
     /// The points whose features are used for draws, in standard layout.
