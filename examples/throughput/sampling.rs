@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use rand::distr::{Distribution, StandardUniform};
-use random_features::apply::softmax_sampling::SoftmaxSampler;
+use random_features::apply::softmax_sampling::Proposal;
 use random_features::frequency::Frequencies;
 use random_features::map::Lift;
 use random_features::{Positive, Real, rng};
@@ -27,7 +27,7 @@ where
     let (map, queries) = (Positive.softmax::<T>(omega)?, points::<T>(QUERIES, d)?);
     let classes = points::<T>(n, d)?;
     let start = Instant::now();
-    let sampler = SoftmaxSampler::new(map, &classes)?;
+    let sampler = Proposal::new(map).exact_below(0).build(&classes)?;
     let made = Made { seconds: start.elapsed().as_secs_f64(), bytes: sampler.bytes() };
     drop(classes);
     let (mut rng, mut turn) = (rng(3), 0);

@@ -66,12 +66,14 @@ impl<T: Real> SoftmaxSampler<T> {
                 tree.add(self.proposal.map.program(), points.view())?;
             }
             Engine::Exact(exact) if self.proposal.is_exact(classes) => exact.add(vectors.view()),
-            Engine::Exact(exact) => self.engine = {
-                let mut all = exact.classes.clone();
-                all.add(vectors.nrows());
-                let vectors = concatenate![Axis(0), exact.vectors(), vectors.view()];
-                self.proposal.engine(all, vectors.view(), None)?
-            },
+            Engine::Exact(exact) => {
+                self.engine = {
+                    let mut all = exact.classes.clone();
+                    all.add(vectors.nrows());
+                    let vectors = concatenate![Axis(0), exact.vectors(), vectors.view()];
+                    self.proposal.engine(all, vectors.view(), None)?
+                }
+            }
         }
         Ok(first..classes)
     }

@@ -20,7 +20,8 @@ impl Classes {
     /// These, if the numbers that were removed are increasing, below C, and not all.
     #[cfg(feature = "serde")]
     pub fn from_parts(count: usize, removed: Vec<usize>) -> Option<Self> {
-        let increasing = removed.is_sorted_by(|a, b| a < b) && removed.last().is_none_or(|last| *last < count);
+        let increasing =
+            removed.is_sorted_by(|a, b| a < b) && removed.last().is_none_or(|last| *last < count);
         (increasing && removed.len() < count).then_some(Classes { count, removed })
     }
 
@@ -60,7 +61,8 @@ impl Classes {
         let (mut low, mut high) = (0, self.removed.len());
         while low < high {
             let middle = low.midpoint(high);
-            (low, high) = if self.removed[middle] - middle <= rank { (middle + 1, high) } else { (low, middle) };
+            (low, high) =
+                if self.removed[middle] - middle <= rank { (middle + 1, high) } else { (low, middle) };
         }
         rank + low
     }
@@ -100,7 +102,10 @@ mod tests {
         assert_eq!(present, [1, 4, 5, 7, 8, 10, 11]);
         let ranked: Vec<usize> = (0..classes.present()).map(|rank| classes.nth_present(rank)).collect();
         assert_eq!(ranked, present);
-        assert_eq!((classes.present_in(0..4), classes.present_in(4..12), classes.present_in(5..5)), (1, 6, 0));
+        assert_eq!(
+            (classes.present_in(0..4), classes.present_in(4..12), classes.present_in(5..5)),
+            (1, 6, 0)
+        );
         assert!(!classes.is_present(12));
     }
 
@@ -108,7 +113,13 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused() {
         let refused = |count, removed: &[usize]| Classes::from_parts(count, removed.to_vec()).is_none();
-        assert!(refused(3, &[1, 1]) && refused(3, &[2, 1]) && refused(3, &[3]) && refused(1, &[0]) && refused(0, &[]));
+        assert!(
+            refused(3, &[1, 1])
+                && refused(3, &[2, 1])
+                && refused(3, &[3])
+                && refused(1, &[0])
+                && refused(0, &[])
+        );
         assert!(!refused(3, &[0, 2]));
     }
 }

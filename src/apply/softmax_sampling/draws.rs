@@ -93,7 +93,8 @@ impl Draws {
         };
         effective.resize_with(self.clipped.len(), || None);
         let classes = self.classes.axis_iter_mut(Axis(0)).into_par_iter();
-        let rows = classes.zip(self.log_probabilities.axis_iter_mut(Axis(0))).zip(&mut self.clipped).zip(effective);
+        let rows =
+            classes.zip(self.log_probabilities.axis_iter_mut(Axis(0))).zip(&mut self.clipped).zip(effective);
         rows.map(|(((classes, log_probabilities), clipped), effective_features)| DrawsMut {
             classes: into_slice_of(classes),
             log_probabilities: into_slice_of(log_probabilities),

@@ -55,7 +55,7 @@ impl<T: Real> Exact<T> {
     }
 
     pub fn bytes(&self) -> usize {
-        self.vectors.elements().len() * size_of::<T>()
+        size_of_val(self.vectors.elements())
     }
 
     /// The vectors of all classes, in rows.
@@ -90,15 +90,16 @@ impl<T: Real> Exact<T> {
         let h = h.as_standard_layout();
         let rows = h.nrows().div_ceil(rayon::current_num_threads());
         let rows = rows.min((LOGITS / self.classes.count()).clamp(ROWS.0, ROWS.1)).max(1);
-        let drawn = draws.rows_mut().chunks(rows).enumerate().map_init(Buffers::default, |buffers, (run, out)| {
-            let first = run * rows;
-            self.fill(slice_of(&h.slice(s![first..first + out.len(), ..])), buffers);
-            for (i, out) in out.into_iter().enumerate() {
-                let mut rng = rng_of_step(seed, (first + i) as u64);
-                self.softmax(buffers, i, first + i)?.draw(out, &mut || rng.random());
-            }
-            Ok(())
-        });
+        let drawn =
+            draws.rows_mut().chunks(rows).enumerate().map_init(Buffers::default, |buffers, (run, out)| {
+                let first = run * rows;
+                self.fill(slice_of(&h.slice(s![first..first + out.len(), ..])), buffers);
+                for (i, out) in out.into_iter().enumerate() {
+                    let mut rng = rng_of_step(seed, (first + i) as u64);
+                    self.softmax(buffers, i, first + i)?.draw(out, &mut || rng.random());
+                }
+                Ok(())
+            });
         drawn.collect::<Vec<_>>().into_iter().collect()
     }
 

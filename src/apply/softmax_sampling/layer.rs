@@ -143,7 +143,7 @@ impl<T: Real> SampledSoftmax<T> {
     pub fn add(&mut self, vectors: &ArrayRef2<T>) -> Result<Range<usize>> {
         let added = self.sampler.add(vectors)?;
         self.vectors.grow(added.end);
-        self.vectors.from_mut(added.start).assign(vectors);
+        self.vectors.tail_mut(added.start).assign(vectors);
         Ok(added)
     }
 

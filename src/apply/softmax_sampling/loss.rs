@@ -28,7 +28,7 @@ use crate::error::{Error, Result, check_size};
 /// use random_features::apply::softmax_sampling::{SampledLoss, SoftmaxSampler};
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Positive;
-/// let mut vectors = Array2::from_shape_fn((100, 3), |(i, k)| ((i * (k + 3)) as f64).sin());
+/// let vectors = Array2::from_shape_fn((5000, 3), |(i, k)| ((i * (k + 3)) as f64).sin());
 /// let h = vectors.slice(s![..2, ..]).to_owned();
 /// let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(3, 64, 1)?)?, &vectors)?;
 /// let draws = sampler.sample(&h, 40, 7)?;
@@ -39,10 +39,8 @@ use crate::error::{Error, Result, check_size};
 ///     logits.mapv(f64::exp).sum().ln() - logits[i]
 /// };
 /// assert!((loss.mean() - 0.5 * (full(0) + full(1))).abs() < 0.1);
-/// // A step of gradient descent, for the classes that have a gradient.
-/// for (class, gradient) in loss.classes().iter().zip(loss.class_gradients().rows()) {
-///     vectors.row_mut(*class).scaled_add(-0.1, &gradient);
-/// }
+/// // Two targets and at most 40 draws each have a gradient; SampledSoftmax takes the step.
+/// assert!(loss.classes().len() <= 82 && loss.class_gradients().nrows() == loss.classes().len());
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///

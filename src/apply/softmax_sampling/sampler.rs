@@ -18,7 +18,8 @@ use crate::numeric::slice_of;
 /// estimates stand for exp(h·cᵢ); but the probability that is stated with each draw is the one that it had.
 ///
 /// # Definition
-/// A tree holds the sums S_v = Σ ψ(cᵢ) of the features of the classes below each node v. A walk goes from the root down; among
+/// With fewer than [4096 classes](Proposal::exact_below), unless stated otherwise, draws are from the softmax itself, q = p. With more of
+/// them, a tree holds the sums S_v = Σ ψ(cᵢ) of the features of the classes below each node v. A walk goes from the root down; among
 /// the children v of a node it takes one with probability max(φ(h)·S_v, 0) / Σ, and so among the classes of a leaf. Where
 /// no child has a positive estimate it takes one in proportion to the number of its classes. w(i) is the product of these
 /// probabilities on the way to class i, and q(i) = (1 − ε) w(i) + ε/C with the weight ε of the uniform distribution
@@ -36,8 +37,13 @@ use crate::numeric::slice_of;
 /// # Cost
 /// L is the [leaf size](Proposal::leaf_size), D the number of features. A draw costs O(D log C + L m d), and draws for one h
 /// share the features of h and whatever nodes they have in common; [replacing](SoftmaxSampler::replace) a class costs the
-/// same. Memory is C·D·(4/3)/L numbers for the sums and C·d for the points, which L = 1 does without. With 10⁶
+/// same, so do [adding](SoftmaxSampler::add) and [removing](SoftmaxSampler::remove) one. Memory is C·D·(4/3)/L numbers for the sums and C·d for the points, which L = 1 does without. With 10⁶
 /// classes, d = 64 and 128 features in `f32`, L = 1, which is usual there, takes 690 MB and draws fastest, L = 8 takes 340 MB and L = 64 takes 270 MB.
+/// Exact draws cost O(C d) for each h, by a product of many h at once, and O(log C) each; memory is C·d numbers.
+///
+/// # Storage
+/// With the feature `serde` a sampler is stored with its classes and options, and draws the same to the bit when it is read on the same
+/// machine: C·D numbers if L = 1, else C·d. A [`SampledSoftmax`](super::SampledSoftmax) needs C·d.
 ///
 /// # Example
 /// ```
@@ -45,14 +51,14 @@ use crate::numeric::slice_of;
 /// use random_features::apply::softmax_sampling::SoftmaxSampler;
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Positive;
-/// let classes = Array2::from_shape_fn((1000, 4), |(i, k)| ((i * (k + 3)) as f32).sin());
+/// let classes = Array2::from_shape_fn((5000, 4), |(i, k)| ((i * (k + 3)) as f32).sin());
 /// let map = Positive.softmax(Orthogonal.draw(4, 64, 1)?)?;
 /// let sampler = SoftmaxSampler::new(map, &classes)?;
 /// let h = classes.slice(ndarray::s![..2, ..]).to_owned();
 /// let draws = sampler.sample(&h, 5, 42)?;
 /// assert_eq!(draws.classes.dim(), (2, 5));
 /// // All probabilities add up to 1.
-/// let all: Vec<usize> = (0..1000).collect();
+/// let all: Vec<usize> = (0..5000).collect();
 /// let q = sampler.log_probabilities(&h.row(0), &all)?;
 /// assert!((q.iter().map(|ln| ln.exp()).sum::<f64>() - 1.0).abs() < 1e-9);
 /// assert_eq!(draws.log_probabilities[[0, 0]], q[draws.classes[[0, 0]]]);
@@ -164,14 +170,15 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(draws)
     }
 
-    /// The partition function Z = Σᵢ exp(h·cᵢ) of a point over class vectors, C × d, from k draws: in O(k d) beside the draws.
+    /// The partition function Z = Σᵢ exp(h·cᵢ) of a point over class vectors, C × d, from k draws: in O(k d) beside the draws. Over
+    /// the classes that are present; of others the vectors do not matter.
     ///
     /// ```
     /// use ndarray::Array2;
     /// use random_features::apply::softmax_sampling::SoftmaxSampler;
     /// use random_features::frequency::{Coupling, Orthogonal};
     /// use random_features::Positive;
-    /// let classes = Array2::from_shape_fn((1000, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
+    /// let classes = Array2::from_shape_fn((5000, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
     /// let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 64, 1)?)?, &classes)?;
     /// let h = ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
     /// let z = sampler.partition(&h, &classes, 200, &mut random_features::rng(2))?;
@@ -194,15 +201,16 @@ impl<T: Real> SoftmaxSampler<T> {
         check_size("the number of columns of the class vectors", self.map().input_dim(), vectors.ncols())?;
         let draws = self.sample_of(h, k, rng)?;
         let logits: Vec<f64> = draws.classes.iter().map(|class| dot(h.view(), vectors.row(*class))).collect();
-        Partition::new(&logits, slice_of(&draws.log_probabilities))
+        let z = Partition::new(&logits, slice_of(&draws.log_probabilities))?;
+        Ok(z.with_features(draws.effective_features.and_then(|all| all.first().copied())))
     }
 
-    /// ln q of some classes for a point, as [`sample`](SoftmaxSampler::sample) states it. For all of them the cost is that of
-    /// the features of all classes.
+    /// ln q of some classes for a point, as [`sample`](SoftmaxSampler::sample) states it; −∞ for those that were removed. For all of them
+    /// the cost is that of the features of all classes.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `h` does not have d entries, [`NotFinite`](Error::NotFinite) if it or its features are not
-    /// finite, [`Parameter`](Error::Parameter) if there is no such class.
+    /// finite, [`Entry`](Error::Entry) if there is no such class.
     pub fn log_probabilities(&self, h: &ArrayRef1<T>, classes: &[usize]) -> Result<Vec<f64>> {
         let h = h.view().insert_axis(Axis(0));
         self.check("h", &h)?;

@@ -122,7 +122,8 @@ impl<T: Real> TryFrom<StoredSampler<T>> for SoftmaxSampler<T> {
         let (map, leaf) = (&proposal.map, proposal.classes_of_a_leaf());
         let (count, d) = (classes.count, map.input_dim());
         let is_exact = proposal.is_exact(count);
-        let (width, blocks) = if is_exact || leaf > 1 { (d, 0) } else { (map.feature_dim(), map.blocks().len()) };
+        let (width, blocks) =
+            if is_exact || leaf > 1 { (d, 0) } else { (map.feature_dim(), map.blocks().len()) };
         check_size("the number of stored rows", count, rows.nrows()).map_err(words)?;
         check_size("the number of stored columns", width, rows.ncols()).map_err(words)?;
         let scaled = if blocks == 0 { (0, 0) } else { (count, blocks) };
@@ -142,7 +143,8 @@ impl<T: Real> TryFrom<StoredSampler<T>> for SoftmaxSampler<T> {
         let tree = if leaf > 1 {
             Tree::new(program, reference, classes, rows, leaf).map_err(words)?
         } else {
-            let scale = |class: usize| log_scales.row(class).into_iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let scale =
+                |class: usize| log_scales.row(class).into_iter().copied().fold(f64::NEG_INFINITY, f64::max);
             if !log_scales.iter().all(|scale| *scale < f64::INFINITY)
                 || classes.removed().iter().any(|class| scale(*class) > f64::NEG_INFINITY)
             {
@@ -173,7 +175,8 @@ impl<T: Real> TryFrom<StoredLayer<T>> for SampledSoftmax<T> {
         let StoredLayer { proposal, removed, reference, vectors } = stored;
         let (proposal, words) = (Proposal::try_from(proposal)?, |error: crate::Error| error.to_string());
         let classes = Classes::from_parts(vectors.nrows(), removed).ok_or(NUMBERS)?;
-        check_size("the number of stored columns", proposal.map.input_dim(), vectors.ncols()).map_err(words)?;
+        check_size("the number of stored columns", proposal.map.input_dim(), vectors.ncols())
+            .map_err(words)?;
         let (vectors, reference) = (narrowed(&vectors)?, reference.into_iter().map(T::narrow).collect());
         let reference = match proposal.is_exact(vectors.nrows()) {
             true => None,

@@ -76,7 +76,7 @@ impl<T: Real> Tree<T> {
         let mut summed = Ok(());
         if self.leaf > 1 {
             self.points.grow(new.end);
-            self.points.from_mut(new.start).assign(&points);
+            self.points.tail_mut(new.start).assign(&points);
             summed = self.sum_leaves_from(program, first);
         } else if let Some(level) = self.levels.last_mut() {
             summed = sum_leaves(program, &self.reference, &self.classes, points, 1, first, level);

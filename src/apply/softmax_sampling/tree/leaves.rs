@@ -60,18 +60,19 @@ pub fn sum_leaves<T: Real>(
     leaves: &mut Nodes<T>,
 ) -> Result<(), usize> {
     let origin = first * leaf;
-    let faults = leaves.fill(first, (CLASSES / leaf).max(1), |buffers: &mut LeafBuffers<T>, run, mut nodes| {
-        let (start, end) = (run.start * leaf, classes.count().min(run.end * leaf));
-        let points = points.slice_axis(Axis(0), (start - origin..end - origin).into());
-        buffers.fill(program, reference, points).map_err(|row| start - origin + row)?;
-        classes.removed_in(start..end).iter().for_each(|class| buffers.clear(class - start));
-        let mut sums = std::mem::take(&mut buffers.sums);
-        for i in 0..run.len() {
-            let classes = i * leaf..(end - start).min((i + 1) * leaf);
-            sum(program.blocks(), buffers.rows(classes), &mut sums, nodes.row(i));
-        }
-        buffers.sums = sums;
-        Ok(())
-    });
+    let faults =
+        leaves.fill(first, (CLASSES / leaf).max(1), |buffers: &mut LeafBuffers<T>, run, mut nodes| {
+            let (start, end) = (run.start * leaf, classes.count().min(run.end * leaf));
+            let points = points.slice_axis(Axis(0), (start - origin..end - origin).into());
+            buffers.fill(program, reference, points).map_err(|row| start - origin + row)?;
+            classes.removed_in(start..end).iter().for_each(|class| buffers.clear(class - start));
+            let mut sums = std::mem::take(&mut buffers.sums);
+            for i in 0..run.len() {
+                let classes = i * leaf..(end - start).min((i + 1) * leaf);
+                sum(program.blocks(), buffers.rows(classes), &mut sums, nodes.row(i));
+            }
+            buffers.sums = sums;
+            Ok(())
+        });
     faults.into_iter().collect()
 }

@@ -101,7 +101,7 @@ impl<T: Real> Nodes<T> {
         count: usize,
         write: impl Fn(&mut W, Range<usize>, NodesMut<'_, T>) -> R + Sync,
     ) -> Vec<R> {
-        let (mut values, mut log_scales) = (self.values.from_mut(first), self.log_scales.from_mut(first));
+        let (mut values, mut log_scales) = (self.values.tail_mut(first), self.log_scales.tail_mut(first));
         let runs = values.axis_chunks_iter_mut(Axis(0), count).into_par_iter();
         let runs = runs.zip(log_scales.axis_chunks_iter_mut(Axis(0), count)).enumerate();
         runs.map_init(W::default, |own, (i, (values, log_scales))| {

@@ -54,7 +54,7 @@ impl<A: Real> Table<A> {
     }
 
     /// The rows from one on.
-    pub fn from_mut(&mut self, first: usize) -> ArrayViewMut2<'_, A> {
+    pub fn tail_mut(&mut self, first: usize) -> ArrayViewMut2<'_, A> {
         self.rows.slice_mut(s![first..self.len, ..])
     }
 

@@ -1,8 +1,8 @@
 //! [`Walker`]: many walks from the root to classes for one h; each node that they pass is evaluated once.
 
+use super::Tree;
 use super::choice::{Choices, NodeChoice};
 use super::features::QueryFeatures;
-use super::Tree;
 use crate::Real;
 use crate::engine::{Batch, Program, Scratch, Side};
 use crate::numeric::{matrix_view, prefetch};
