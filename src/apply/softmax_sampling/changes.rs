@@ -2,11 +2,13 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayRef2, Axis, concatenate};
+use ndarray::ArrayRef2;
 
 use super::SoftmaxSampler;
 use super::sampler::{Engine, check_below};
+use super::tree::Table;
 use crate::Real;
+use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
 
 impl<T: Real> SoftmaxSampler<T> {
@@ -19,7 +21,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// row or its features are not finite, [`Entry`](Error::Entry) if there is no such class or it was removed. Nothing has changed
     /// then.
     pub fn replace(&mut self, classes: &[usize], vectors: &ArrayRef2<T>) -> Result<()> {
-        self.check("the vectors", vectors)?;
+        self.check_vectors(vectors)?;
         check_size("the number of rows of the vectors", classes.len(), vectors.nrows())?;
         self.check_present("the classes", classes)?;
         match &mut self.engine {
@@ -55,7 +57,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// [`Shape`](Error::Shape) if `vectors` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are
     /// not finite, [`Memory`](Error::Memory) if there is no memory for them. Nothing has changed then.
     pub fn add(&mut self, vectors: &ArrayRef2<T>) -> Result<Range<usize>> {
-        self.check("the vectors", vectors)?;
+        self.check_vectors(vectors)?;
         let first = self.classes();
         let classes = first.saturating_add(vectors.nrows());
         // What grows may double.
@@ -67,12 +69,11 @@ impl<T: Real> SoftmaxSampler<T> {
             }
             Engine::Exact(exact) if self.proposal.is_exact(classes) => exact.add(vectors.view()),
             Engine::Exact(exact) => {
-                self.engine = {
-                    let mut all = exact.classes.clone();
-                    all.add(vectors.nrows());
-                    let vectors = concatenate![Axis(0), exact.vectors(), vectors.view()];
-                    self.proposal.engine(all, vectors.view(), None)?
-                }
+                let (mut numbers, mut all) = (exact.classes.clone(), Table::from(exact.vectors()));
+                numbers.add(vectors.nrows());
+                all.grow(classes);
+                all.tail_mut(first).assign(vectors);
+                self.engine = self.proposal.engine(numbers, all.view(), None)?;
             }
         }
         Ok(first..classes)
@@ -99,6 +100,11 @@ impl<T: Real> SoftmaxSampler<T> {
             Engine::Exact(exact) => exact.classes.remove(&increasing),
         }
         Ok(())
+    }
+
+    fn check_vectors(&self, vectors: &ArrayRef2<T>) -> Result<()> {
+        check_size("the number of columns of the vectors", self.map().input_dim(), vectors.ncols())?;
+        check_finite("the vectors", vectors)
     }
 
     /// Refuses numbers of classes that are not there.

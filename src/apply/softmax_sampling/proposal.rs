@@ -38,9 +38,11 @@ const EXACT_BELOW: usize = 4096;
 /// use random_features::Trigonometric;
 /// let classes = arr2(&[[1.0, 0.0], [0.0, 2.0], [-3.0, 0.0]]);
 /// let map = Trigonometric.softmax::<f64>(Orthogonal.draw(2, 32, 1)?)?;
-/// // In proportion to exp(2 cos(h, cᵢ)), 9 times of 10.
-/// let sampler = Proposal::new(map).uniform(0.1)?.cosine(0.5)?.leaf_size(16)?.build(&classes)?;
-/// assert_eq!(sampler.classes(), 3);
+/// // In proportion to exp(2 cos(h, cᵢ)), 9 times of 10, however few classes there are.
+/// let proposal = Proposal::new(map).uniform(0.1)?.cosine(0.5)?.leaf_size(16)?.exact_below(0);
+/// assert!(!proposal.clone().build(&classes)?.is_exact());
+/// // In proportion to exp(h·cᵢ) as long as there are fewer than 100.
+/// assert!(proposal.exact_below(100).build(&classes)?.is_exact());
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -81,7 +81,7 @@ impl Softmaxes {
         h: &ArrayRef2<T>,
         vectors: &ArrayRef2<T>,
     ) -> Result<Self> {
-        sampler.check("h", h)?;
+        sampler.check_h(h)?;
         check_size("the number of class vectors", sampler.classes(), vectors.nrows())?;
         check_size("the number of columns of the class vectors", h.ncols(), vectors.ncols())?;
         check_memory("logits", h.nrows().saturating_mul(sampler.classes()), 2 * size_of::<f64>())?;

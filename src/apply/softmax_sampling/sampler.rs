@@ -145,7 +145,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// [`Shape`](Error::Shape) if `h` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are not
     /// finite, [`Memory`](Error::Memory) if there is no memory for so many draws.
     pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
-        self.check("h", h)?;
+        self.check_h(h)?;
         let mut draws = self.room(h.nrows(), k)?;
         match &self.engine {
             Engine::Tree(tree) => self.mixture(tree).sample(h.view(), seed, &mut draws)?,
@@ -160,7 +160,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// As [`sample`](SoftmaxSampler::sample).
     pub fn sample_of<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Draws> {
         let h = h.view().insert_axis(Axis(0));
-        self.check("h", &h)?;
+        self.check_h(&h)?;
         let mut draws = self.room(1, k)?;
         let (row, uniform) = (draws.only_row_mut(), &mut || rng.random());
         match &self.engine {
@@ -213,7 +213,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// finite, [`Entry`](Error::Entry) if there is no such class.
     pub fn log_probabilities(&self, h: &ArrayRef1<T>, classes: &[usize]) -> Result<Vec<f64>> {
         let h = h.view().insert_axis(Axis(0));
-        self.check("h", &h)?;
+        self.check_h(&h)?;
         check_below("the classes", classes, self.classes())?;
         // What was removed has no way to it.
         let present = classes.iter().copied().filter(|class| self.is_present(*class));
@@ -226,13 +226,9 @@ impl<T: Real> SoftmaxSampler<T> {
         Ok(classes.iter().map(|class| of(class).unwrap_or(f64::NEG_INFINITY)).collect())
     }
 
-    pub(super) fn check(&self, what: &'static str, x: &ArrayRef2<T>) -> Result<()> {
-        let columns = match what {
-            "h" => "the number of columns of h",
-            _ => "the number of columns of the vectors",
-        };
-        check_size(columns, self.map().input_dim(), x.ncols())?;
-        check_finite(what, x)
+    pub(super) fn check_h(&self, h: &ArrayRef2<T>) -> Result<()> {
+        check_size("the number of columns of h", self.map().input_dim(), h.ncols())?;
+        check_finite("h", h)
     }
 
     fn room(&self, n: usize, k: usize) -> Result<Draws> {

@@ -9,14 +9,17 @@ use crate::common::points;
 
 fn layer(leaf: usize, exact: usize) -> (SampledSoftmax<f64>, Array2<f64>) {
     let (c, h) = data::<f64>(50, 4);
-    let proposal = tree(non_negative(4, 16).remove(0)).leaf_size(leaf).unwrap().exact_below(exact);
+    // Mixed, so that the classes that grow most are seen.
+    let proposal = tree(non_negative(4, 16).remove(0)).uniform(0.2).unwrap();
+    let proposal = proposal.leaf_size(leaf).unwrap().exact_below(exact);
     (SampledSoftmax::new(proposal, &c).unwrap(), h)
 }
 
 /// The sampler is the one that is built of the vectors.
 fn in_step(layer: &SampledSoftmax<f64>, h: &Array2<f64>) {
     let sampler = layer.sampler();
-    let proposal = tree(sampler.map().clone()).exact_below(if sampler.is_exact() { usize::MAX } else { 0 });
+    let proposal = tree(sampler.map().clone()).uniform(sampler.uniform_weight()).unwrap();
+    let proposal = proposal.exact_below(if sampler.is_exact() { usize::MAX } else { 0 });
     let mut fresh = proposal.build(&layer.vectors()).unwrap();
     let removed: Vec<usize> = (0..sampler.classes()).filter(|class| !sampler.is_present(*class)).collect();
     fresh.remove(&removed).unwrap();
