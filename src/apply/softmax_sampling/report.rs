@@ -23,8 +23,9 @@ pub struct ProposalReport {
     pub proposal: Quality,
     /// Of uniform draws.
     pub uniform: Quality,
-    /// ln of the variance of an estimate relative to its square, in the mean over the softmax and the points, in closed form: about
-    /// χ² where it is small. It falls as 1/m. `None` where draws are exact or there is no closed form.
+    /// ln of the variance of an estimate relative to its square, in the mean over the softmax and the points, in closed form. It falls as
+    /// 1/m, and so does χ², which is less as far as the errors of all classes are alike, once both are small. `None` where draws are
+    /// exact or there is no closed form.
     pub log_relative_variance: Option<f64>,
     /// What was tried.
     pub alternatives: Vec<Alternative>,
@@ -184,14 +185,16 @@ impl std::fmt::Display for ProposalReport {
             }
         }
         if let Some(log) = log_relative_variance {
-            write!(f, "The variance of an estimate relative to its square is e^{log:.1} and falls as 1/m")?;
-            let needed = match *log > 0.0 {
-                true => format!(
-                    "; e^{log:.1} times as many features would make it 1, an effective share near a half"
-                ),
-                false => String::new(),
+            write!(
+                f,
+                "The variance of an estimate relative to its square, in the mean over the softmax, is e^{log:.1}"
+            )?;
+            let needed = if *log > 0.0 {
+                format!(": it is 1 with e^{log:.1} times as many features")
+            } else {
+                String::new()
             };
-            writeln!(f, "{needed}.")?;
+            writeln!(f, " and falls as 1/m{needed}.")?;
         }
         for Alternative { shaped, factor, quality } in alternatives {
             let shape = if *shaped { "shaped by the data" } else { "as they are" };

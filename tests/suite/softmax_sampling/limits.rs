@@ -142,6 +142,8 @@ fn what_is_wrong_is_refused() {
     let mut wrong = h.clone();
     wrong[[2, 0]] = f64::NAN;
     assert!(matches!(sampler.sample(&wrong, 2, 1), Err(Error::NotFinite { row: 2, .. })));
+    let sentence = "row 2 of h holds a number that is not finite";
+    assert_eq!(sampler.sample(&wrong, 2, 1).unwrap_err().to_string(), sentence);
     wrong[[2, 0]] = 1e300;
     assert!(matches!(sampler.sample(&wrong, 2, 1), Err(Error::NotFinite { row: 2, .. })));
     assert!(matches!(sampler.log_probabilities(&h.row(0), &[30]), Err(Error::Entry { row: 0, .. })));

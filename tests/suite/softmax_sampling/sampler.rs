@@ -321,3 +321,44 @@ fn clipped_mass_is_that_of_the_ways() {
         }
     }
 }
+
+/// (Σ_f φ_f S_f)² / Σ_f (φ_f S_f)², from features in `f64`; nothing else changes.
+#[test]
+fn effective_features_are_those_of_the_definition() {
+    let (c, h) = data::<f64>(90, 3);
+    let removed = [4, 17, 18];
+    let maps = non_negative::<f64>(3, 10).into_iter().chain(signed(3, 10));
+    for map in maps {
+        let psi = map.features(Side::Y, &c).unwrap().into_array();
+        let all = psi.sum_axis(ndarray::Axis(0));
+        let gone = psi.select(ndarray::Axis(0), &removed).sum_axis(ndarray::Axis(0));
+        for leaf in [1, 8, 4096] {
+            let proposal = tree(map.clone()).uniform(0.1).unwrap().leaf_size(leaf).unwrap();
+            let mut plain = proposal.clone().build(&c).unwrap();
+            let mut asked = proposal.with_diagnostics().build(&c).unwrap();
+            for sums in [all.clone(), &all - &gone] {
+                let (draws, other) = (asked.sample(&h, 5, 1).unwrap(), plain.sample(&h, 5, 1).unwrap());
+                assert_eq!(
+                    (&draws.classes, &draws.log_probabilities),
+                    (&other.classes, &other.log_probabilities)
+                );
+                assert!(other.effective_features.is_none());
+                let found = draws.effective_features.clone().unwrap();
+                for (h, found) in h.rows().into_iter().zip(&found) {
+                    let terms = map.features_of(Side::X, &h).unwrap().into_array().row(0).to_owned() * &sums;
+                    let expected = terms.sum().powi(2) / terms.dot(&terms);
+                    assert!((found / expected - 1.0).abs() < 1e-9, "L = {leaf}: {found} {expected}");
+                }
+                assert_eq!(draws.share_with_features_below(f64::INFINITY), Some(1.0));
+                assert_eq!(draws.share_with_features_below(0.0), Some(0.0));
+                let z = asked.partition(&h.row(0), &c, 9, &mut rng(1)).unwrap();
+                assert_eq!(z.effective_features(), Some(found[0]));
+                plain.remove(if plain.present_classes() == 90 { &removed } else { &[] }).unwrap();
+                asked.remove(if asked.present_classes() == 90 { &removed } else { &[] }).unwrap();
+            }
+        }
+        // No feature is behind exact draws.
+        let exact = tree(map).uniform(0.1).unwrap().with_diagnostics().exact_below(100).build(&c).unwrap();
+        assert!(exact.sample(&h, 5, 1).unwrap().effective_features.is_none());
+    }
+}

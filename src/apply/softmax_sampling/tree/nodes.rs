@@ -102,6 +102,14 @@ impl<T: Real> Nodes<T> {
         write: impl Fn(&mut W, Range<usize>, NodesMut<'_, T>) -> R + Sync,
     ) -> Vec<R> {
         let (mut values, mut log_scales) = (self.values.tail_mut(first), self.log_scales.tail_mut(first));
+        let rows = values.nrows();
+        if rows == 0 {
+            return Vec::new();
+        }
+        if rows <= count {
+            // Threads would take longer to start.
+            return vec![write(&mut W::default(), first..first + rows, NodesMut { values, log_scales })];
+        }
         let runs = values.axis_chunks_iter_mut(Axis(0), count).into_par_iter();
         let runs = runs.zip(log_scales.axis_chunks_iter_mut(Axis(0), count)).enumerate();
         runs.map_init(W::default, |own, (i, (values, log_scales))| {
