@@ -157,6 +157,17 @@ impl<T: Real> SampledSoftmax<T> {
         Ok(())
     }
 
+    /// Makes the sampler anew from the vectors, as [`new`](SampledSoftmax::new) would with the same numbers of classes: for when most of
+    /// them have moved far from where [references](SoftmaxSampler#accuracy) were taken. Cost O(C m d).
+    ///
+    /// # Errors
+    /// As [`Proposal::build`]. Nothing has changed then.
+    pub fn rebuild(&mut self) -> Result<()> {
+        let classes = self.sampler.engine.classes().clone();
+        self.sampler.engine = self.sampler.proposal.engine(classes, self.vectors.view(), None)?;
+        Ok(())
+    }
+
     /// The partition function Z = Σᵢ exp(h·cᵢ) of a point, over the classes that are present, from k draws.
     ///
     /// # Errors

@@ -138,7 +138,7 @@ impl<T: Real> SoftmaxSampler<T> {
         }
     }
 
-    /// k classes for each row of `h`, n × d. Row i draws with the generator [`rng_of_step`]`(seed, i)`, so that draws are the
+    /// k classes for each row of `h`, n × d. Row i draws with the generator [`rng_of_step`](crate::rng_of_step)`(seed, i)`, so that draws are the
     /// same for any number of threads; rows are drawn in parallel.
     ///
     /// # Errors

@@ -93,6 +93,24 @@ fn any_optimiser_can_move_the_vectors() {
     in_step(&layer, &h);
 }
 
+/// Vectors that have moved far have references of their own after that.
+#[test]
+fn a_layer_can_be_made_anew() {
+    for leaf in [1, 8] {
+        let (mut layer, h) = layer(leaf, 0);
+        let far = points::<f64>(50, 4, 12.0);
+        layer.replace(&all(50), &far).unwrap();
+        layer.remove(&[3]).unwrap();
+        in_step(&layer, &h);
+        layer.rebuild().unwrap();
+        in_step(&layer, &h);
+        let proposal = tree(layer.sampler().map().clone()).uniform(0.2).unwrap().leaf_size(leaf).unwrap();
+        let mut built = proposal.build(&layer.vectors()).unwrap();
+        built.remove(&[3]).unwrap();
+        assert_eq!(layer.sample(&h, 30, 1).unwrap(), built.sample(&h, 30, 1).unwrap());
+    }
+}
+
 /// A step to NaN changes neither vectors nor draws.
 #[test]
 fn a_step_that_fails_changes_nothing() {
