@@ -66,7 +66,8 @@ impl<T: Real> Proposal<T> {
     /// In proportion to estimates of exp(h·cᵢ) by features that are [shaped](crate::data::shaping) by a sample of points `h`, n × d,
     /// and by the class vectors, C × d: without bias, and with less variance the more the coordinates differ in size, are
     /// correlated, or have means away from 0. Frequencies are those of the softmax kernel in ℝᵈ. Some hundred points `h` are
-    /// enough; [`report`](SoftmaxSampler::report) says what it is worth.
+    /// enough; [`report`](SoftmaxSampler::report) says what it is worth. For [cosines](Proposal::cosine) shape the scaled points by
+    /// hand ([`Shape::map`](crate::data::shaping::Shape::map)).
     ///
     /// ```
     /// use ndarray::Array2;
