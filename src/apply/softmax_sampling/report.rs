@@ -201,9 +201,8 @@ impl std::fmt::Display for ProposalReport {
             let verdict = if quality.is_worse_than(uniform) { "; worse than uniform" } else { "" };
             writeln!(f, "Features {shape}, {factor} times as many: {}{verdict}.", says(quality))?;
         }
-        if self.is_worse_than_uniform()
-            && alternatives.iter().all(|other| other.quality.is_worse_than(uniform))
-        {
+        let none_helps = alternatives.iter().all(|other| other.quality.is_worse_than(uniform));
+        if self.is_worse_than_uniform() && !alternatives.is_empty() && none_helps {
             let advice = "smaller norms, Proposal::cosine, or uniform draws";
             writeln!(f, "Nothing that was tried is better than uniform: consider {advice}.")?;
         }

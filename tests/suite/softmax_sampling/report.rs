@@ -113,6 +113,8 @@ fn given_frequencies_have_no_alternatives() {
     let map = Positive.softmax(Frequencies::from_rows(rows).unwrap()).unwrap();
     let report = tree(map).build(&c).unwrap().report(&h, &c, &[2]).unwrap();
     assert!(report.alternatives.is_empty() && report.log_relative_variance.is_none());
+    // What was not tried is not said to be of no use.
+    assert!(!report.to_string().contains("Nothing that was tried"));
 }
 
 /// Classes whose coordinates differ in size, and h in the opposite way: features shaped by them have several times the share.
