@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use ndarray::{Array1, ArrayView1};
 use rand::RngExt;
-use random_features::apply::softmax_sampling::SoftmaxSampler;
+use random_features::apply::softmax_sampling::Proposal;
 use random_features::{Result, rng};
 
 use crate::data::{self, D, LAWS};
@@ -72,7 +72,7 @@ fn row(classes: usize, seed: u64) -> Result<Row> {
         Ok(())
     })?;
     let start = Instant::now();
-    let mut sampler = SoftmaxSampler::new(map, &vectors)?;
+    let mut sampler = Proposal::new(map).exact_below(0).build(&vectors)?;
     let build = start.elapsed().as_secs_f64();
     let tree = least(10 * QUERIES, DRAWS, |i| {
         black_box(sampler.sample_of(&h(i), DRAWS, &mut rng)?);

@@ -104,7 +104,7 @@ impl Data {
 
     /// The total variation distance of what a tree draws from.
     fn of_draws(&self, map: Map<f32>) -> Result<f64> {
-        let sampler = proposal(map)?.build(&self.classes)?;
+        let sampler = proposal(map)?.exact_below(0).build(&self.classes)?;
         let all: Vec<usize> = (0..sampler.classes()).collect();
         let count = DRAWN_QUERIES.min(self.exact.len());
         let of = |query: usize| {

@@ -2,10 +2,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ndarray::{Array1, Array2, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
 use rand::{Rng, RngExt};
-use random_features::apply::softmax_sampling::{Draws, SampledLoss, SoftmaxSampler};
-use random_features::{Result, rng_of_step};
+use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
+use random_features::frequency::{Coupling, Orthogonal};
+use random_features::{Positive, Result, rng_of_step};
 use rayon::prelude::*;
 
 use crate::data::normal;
@@ -27,8 +28,6 @@ const TEST: usize = 400;
 const NOISE: f64 = 0.5;
 /// The step size of Adagrad.
 const RATE: f32 = 0.3;
-/// Steps after which the tree takes the new vectors over: until then draws are from the old ones, with their probabilities.
-const LAG: usize = 10;
 /// Losses that are measured on the way.
 pub const MEASURED: usize = 8;
 
@@ -75,85 +74,63 @@ impl Data {
     }
 }
 
-/// Parameters under Adagrad.
-struct Parameters {
-    values: Array2<f32>,
-    squares: Array2<f32>,
-}
-
-impl Parameters {
-    fn new(values: Array2<f32>) -> Self {
-        Parameters { squares: Array2::from_elem(values.dim(), 1e-4), values }
-    }
-
-    fn step(&mut self, row: usize, gradient: ndarray::ArrayView1<'_, f32>) {
-        let (values, squares) = (self.values.row_mut(row), self.squares.row_mut(row));
-        for ((value, square), g) in values.into_iter().zip(squares).zip(gradient) {
-            *square += g * g;
-            *value -= RATE * g / square.sqrt();
-        }
+/// A step of Adagrad.
+fn adagrad(
+    mut values: ArrayViewMut1<'_, f32>,
+    mut squares: ArrayViewMut1<'_, f32>,
+    gradient: ArrayView1<'_, f32>,
+) {
+    for ((value, square), g) in values.iter_mut().zip(&mut squares).zip(gradient) {
+        *square += g * g;
+        *value -= RATE * g / square.sqrt();
     }
 }
 
-/// h = A x, and class vectors.
+/// Sums of squared gradients before the first step.
+fn squares(values: ArrayView2<'_, f32>) -> Array2<f32> {
+    Array2::from_elem(values.dim(), 1e-4)
+}
+
+/// h = A x, and class vectors with what draws from them.
 struct Model {
-    a: Parameters,
-    vectors: Parameters,
-}
-
-/// How negative classes are found.
-enum Negatives {
-    All,
-    Uniform,
-    Tree(Box<SoftmaxSampler<f32>>),
+    a: Array2<f32>,
+    layer: SampledSoftmax<f32>,
+    squares: [Array2<f32>; 2],
 }
 
 impl Model {
-    fn new(classes: usize, rng: &mut impl Rng) -> Self {
-        let a = Parameters::new(Array2::eye(D));
-        Model { a, vectors: Parameters::new((normal(classes, D, rng) * 0.1).mapv(|v| v as f32)) }
+    fn new(proposal: Proposal<f32>, classes: usize, rng: &mut impl Rng) -> Result<Self> {
+        let vectors = (normal(classes, D, rng) * 0.1).mapv(|v| v as f32);
+        let (a, layer) = (Array2::eye(D), SampledSoftmax::new(proposal, &vectors)?);
+        Ok(Model { squares: [squares(a.view()), squares(layer.vectors())], a, layer })
     }
 
-    /// The gradients of a batch with respect to h and to some class vectors.
-    fn gradients(
-        &self,
-        negatives: &Negatives,
-        h: &Array2<f32>,
-        labels: &[usize],
-        (seed, step): (u64, u64),
-    ) -> Result<(Array2<f32>, Vec<usize>, Array2<f32>)> {
-        let classes = self.vectors.values.nrows();
-        let draws = match negatives {
-            Negatives::All => return Ok(self.full(h, labels)),
-            Negatives::Uniform => {
-                let mut rng = rng_of_step(seed, step);
-                let drawn = Array2::from_shape_simple_fn((h.nrows(), DRAWS), || rng.random_range(0..classes));
-                Draws::new(drawn, Array2::from_elem((h.nrows(), DRAWS), -(classes as f64).ln()))?
-            }
-            Negatives::Tree(sampler) => sampler.sample(h, DRAWS, seed.wrapping_mul(1 << 32) + step)?,
+    /// A step on a batch, from draws or, where these are exact, from all classes.
+    fn step(&mut self, x: &Array2<f32>, labels: &[usize], seed: u64) -> Result<()> {
+        let (h, [of_a, of_vectors]) = (x.dot(&self.a.t()), &mut self.squares);
+        let of_h = if self.layer.sampler().is_exact() {
+            let (of_h, gradients) = full(self.layer.vectors(), &h, labels);
+            let mut vectors = self.layer.vectors().to_owned();
+            let rows = vectors.rows_mut().into_iter().zip(of_vectors.rows_mut()).zip(gradients.rows());
+            rows.for_each(|((vector, squares), gradient)| adagrad(vector, squares, gradient));
+            self.layer.replace(&(0..vectors.nrows()).collect::<Vec<_>>(), &vectors)?;
+            of_h
+        } else {
+            let loss = self.layer.loss(&h, labels, DRAWS, seed)?;
+            self.layer.update(&loss, |class, gradient, vector| {
+                adagrad(vector, of_vectors.row_mut(class), gradient);
+            })?;
+            loss.point_gradients().clone()
         };
-        let loss = SampledLoss::new(h, &self.vectors.values, labels, &draws)?;
-        Ok((loss.point_gradients().clone(), loss.classes().to_vec(), loss.class_gradients().clone()))
-    }
-
-    /// Those of the softmax over all classes.
-    fn full(&self, h: &Array2<f32>, labels: &[usize]) -> (Array2<f32>, Vec<usize>, Array2<f32>) {
-        let mut slopes = h.dot(&self.vectors.values.t());
-        for (mut row, label) in slopes.rows_mut().into_iter().zip(labels) {
-            let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            row.mapv_inplace(|logit| (logit - top).exp());
-            let sum = row.sum();
-            row /= sum;
-            row[*label] -= 1.0;
-        }
-        slopes /= h.nrows() as f32;
-        let of_classes = slopes.t().dot(h);
-        (slopes.dot(&self.vectors.values), (0..self.vectors.values.nrows()).collect(), of_classes)
+        let rows = self.a.rows_mut().into_iter().zip(of_a.rows_mut());
+        let gradient = of_h.t().dot(x);
+        rows.zip(gradient.rows()).for_each(|((row, squares), gradient)| adagrad(row, squares, gradient));
+        Ok(())
     }
 
     /// The mean loss over all classes, in nats.
     fn loss(&self, x: ArrayView2<'_, f32>, labels: &[usize]) -> f64 {
-        let logits = x.dot(&self.a.values.t()).dot(&self.vectors.values.t());
+        let logits = x.dot(&self.a.t()).dot(&self.layer.vectors().t());
         let of_row = |(row, label): (ndarray::ArrayView1<'_, f32>, &usize)| {
             let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let sum: f64 = row.iter().map(|logit| f64::from(logit - top).exp()).sum();
@@ -163,39 +140,41 @@ impl Model {
     }
 }
 
-/// The test losses of one training, with the method of the negatives or all classes.
+/// The gradients of the softmax over all classes with respect to h and to the class vectors.
+fn full(vectors: ArrayView2<'_, f32>, h: &Array2<f32>, labels: &[usize]) -> (Array2<f32>, Array2<f32>) {
+    let mut slopes = h.dot(&vectors.t());
+    for (mut row, label) in slopes.rows_mut().into_iter().zip(labels) {
+        let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+        row.mapv_inplace(|logit| (logit - top).exp());
+        let sum = row.sum();
+        row /= sum;
+        row[*label] -= 1.0;
+    }
+    slopes /= h.nrows() as f32;
+    (slopes.dot(&vectors), slopes.t().dot(h))
+}
+
+/// What draws with a method, or takes all classes.
+fn proposal_of(method: Option<Method>, seed: u64) -> Result<Proposal<f32>> {
+    let map = method.map(|method| method.map(D, FEATURES, TEMPERATURE.sqrt().recip(), seed)).transpose()?;
+    let least = || Positive.softmax(Orthogonal.draw(D, 1, seed)?);
+    match map {
+        None => Ok(Proposal::new(least()?).exact_below(usize::MAX)),
+        Some(None) => Proposal::new(least()?).exact_below(0).uniform(1.0),
+        Some(Some(map)) => proposal(map)?.exact_below(0).cosine(TEMPERATURE),
+    }
+}
+
+/// The test losses of one training, with a method or all classes.
 fn train(setup: &Setup, method: Option<Method>, seed: u64) -> Result<Vec<f64>> {
     let mut rng = rng_of_step(setup.seed, 1000 + seed);
     let data = Data::new(setup.classes, &mut rng);
     let (test, test_labels) = data.draw(TEST, &mut rng);
-    let mut model = Model::new(setup.classes, &mut rng);
-    let map = method.map(|method| method.map(D, FEATURES, TEMPERATURE.sqrt().recip(), setup.seed + seed));
-    let mut negatives = match map.transpose()? {
-        None => Negatives::All,
-        Some(None) => Negatives::Uniform,
-        Some(Some(map)) => {
-            let sampler = proposal(map)?.cosine(TEMPERATURE)?.build(&model.vectors.values)?;
-            Negatives::Tree(Box::new(sampler))
-        }
-    };
-    let (mut losses, mut touched) = (vec![model.loss(test.view(), &test_labels)], Vec::new());
+    let mut model = Model::new(proposal_of(method, setup.seed + seed)?, setup.classes, &mut rng)?;
+    let mut losses = vec![model.loss(test.view(), &test_labels)];
     for step in 1..=setup.steps {
         let (x, labels) = data.draw(BATCH, &mut rng);
-        let h = x.dot(&model.a.values.t());
-        let (of_h, classes, of_classes) = model.gradients(&negatives, &h, &labels, (seed, step as u64))?;
-        let of_a = of_h.t().dot(&x);
-        of_a.rows().into_iter().enumerate().for_each(|(row, gradient)| model.a.step(row, gradient));
-        classes
-            .iter()
-            .zip(of_classes.rows())
-            .for_each(|(class, gradient)| model.vectors.step(*class, gradient));
-        touched.extend(classes);
-        if let (Negatives::Tree(sampler), 0) = (&mut negatives, step % LAG) {
-            touched.sort_unstable();
-            touched.dedup();
-            sampler.replace(&touched, &model.vectors.values.select(Axis(0), &touched))?;
-            touched.clear();
-        }
+        model.step(&x, &labels, seed.wrapping_mul(1 << 32) + step as u64)?;
         if measured(setup.steps).contains(&step) {
             losses.push(model.loss(test.view(), &test_labels));
         }

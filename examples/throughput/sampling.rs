@@ -28,6 +28,7 @@ where
     let classes = points::<T>(n, d)?;
     let start = Instant::now();
     let sampler = SoftmaxSampler::new(map, &classes)?;
+    let is_exact = sampler.is_exact();
     let made = Made { seconds: start.elapsed().as_secs_f64(), bytes: sampler.bytes() };
     drop(classes);
     let (mut rng, mut turn) = (rng(3), 0);
@@ -38,16 +39,22 @@ where
     let levels = (n as f64).log(CHILDREN as f64).ceil();
     let leaf = m.div_ceil(4 * d) as f64;
     let (draws, d, m, size) = (DRAWS as f64, d as f64, m as f64, size_of::<T>() as f64);
-    // Features of h, and of the classes of a leaf for each draw.
-    let features = 1.0 + if leaf > 1.0 { draws * leaf } else { 0.0 };
-    // Sums that are read, by draws that share the upper nodes.
-    let nodes = (1..=levels as i32).map(|level| draws.min(f64::from(CHILDREN as i32).powi(level - 1)));
-    let sums = nodes.sum::<f64>() * CHILDREN as f64 * m;
-    let cost = Cost {
-        flops: 2.0 * (features * d * m + sums),
-        lifts: vec![(Lift::Exp, features * m)],
-        read: ((features - 1.0) * d + sums) * size,
-        ..Cost::default()
+    let cost = if is_exact {
+        // All logits.
+        let (flops, read) = (2.0 * n as f64 * d, n as f64 * d * size);
+        Cost { flops, lifts: vec![(Lift::Exp, n as f64)], read, ..Cost::default() }
+    } else {
+        // Features of h, and of the classes of a leaf for each draw.
+        let features = 1.0 + if leaf > 1.0 { draws * leaf } else { 0.0 };
+        // Sums that are read, by draws that share the upper nodes.
+        let nodes = (1..=levels as i32).map(|level| draws.min(f64::from(CHILDREN as i32).powi(level - 1)));
+        let sums = nodes.sum::<f64>() * CHILDREN as f64 * m;
+        Cost {
+            flops: 2.0 * (features * d * m + sums),
+            lifts: vec![(Lift::Exp, features * m)],
+            read: ((features - 1.0) * d + sums) * size,
+            ..Cost::default()
+        }
     };
     Ok(Work { made: Some(made), ..Work::new(run, cost) })
 }

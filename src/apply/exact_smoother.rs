@@ -87,7 +87,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// Adds training points `x`, n × d, with their labels below the number of classes.
     ///
     /// # Errors
-    /// As [`update`](ExactSmoother::update); [`Parameter`](Error::Parameter) if a label is too large.
+    /// As [`update`](ExactSmoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
         let targets = one_hot(labels, self.targets.ncols())?;
         self.take_in(x.into().view(), &targets)

@@ -127,7 +127,7 @@ impl<T: Real> Smoother<T> {
     /// Adds training points `x`, n × d, with their labels below the number of classes.
     ///
     /// # Errors
-    /// As [`update`](Smoother::update); [`Parameter`](Error::Parameter) if a label is too large.
+    /// As [`update`](Smoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
         let targets = one_hot(labels, self.totals.len())?;
         self.take_in(x.into().view(), &targets)

@@ -94,6 +94,20 @@ impl Omega {
         })
     }
 
+    /// A draw of `factor` times as many; `None` for what was not drawn by name.
+    pub(crate) fn with_more(&self, factor: usize) -> Option<Omega> {
+        let real = |draw: &Draw| Draw { m: draw.m.saturating_mul(factor), ..draw.clone() }.into();
+        let counts =
+            |draw: &DrawCounts| DrawCounts { m: draw.m.saturating_mul(factor), ..draw.clone() }.into();
+        match self {
+            Omega::Frequencies(omega) => omega.provenance().draw().map(real),
+            Omega::Counts(omega) => omega.provenance().draw().map(counts),
+            Omega::Draw(draw) => Some(real(draw)),
+            Omega::DrawCounts(draw) => Some(counts(draw)),
+            Omega::None(_) => None,
+        }
+    }
+
     /// The law of real frequencies, drawn or to be drawn; `None` for others.
     pub(crate) fn law(&self) -> Option<Law> {
         match self {

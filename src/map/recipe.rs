@@ -109,6 +109,16 @@ impl Recipe {
         Ok(recipe)
     }
 
+    /// This recipe with `factor` times as many frequencies in each draw, to be drawn; `None` if some were not drawn by name.
+    pub(crate) fn with_more_frequencies(&self, factor: usize) -> Option<Recipe> {
+        let (mut recipe, mut named) = (self.clone(), true);
+        recipe.each_leaf_mut(&mut |plain| match plain.omega.with_more(factor) {
+            Some(omega) => plain.omega = omega,
+            None => named = false,
+        });
+        named.then_some(recipe)
+    }
+
     fn each_leaf_mut(&mut self, each: &mut dyn FnMut(&mut PlainRecipe)) {
         match self {
             Recipe::Plain(plain) => each(plain),

@@ -45,6 +45,12 @@ impl<T: Real> Buffer<T> {
     }
 }
 
+impl<T: Real> Clone for Buffer<T> {
+    fn clone(&self) -> Self {
+        Buffer::of(self.iter().copied())
+    }
+}
+
 /// The index of the first cache line in elements that fill more than one; at most that of the second.
 pub(super) fn first_line<T>(elements: &[T]) -> usize {
     elements.as_ptr().align_offset(LINE).min(LINE / size_of::<T>())

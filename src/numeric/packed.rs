@@ -48,6 +48,12 @@ impl<T> Panels<'_, T> {
     }
 }
 
+impl<T: Real> Clone for Packed<T> {
+    fn clone(&self) -> Self {
+        Packed { panels: self.panels.clone(), rows: self.rows, depth: self.depth }
+    }
+}
+
 impl<T: Real> Packed<T> {
     /// All rows.
     pub fn all(&self) -> Panels<'_, T> {
@@ -126,6 +132,20 @@ impl<T: Real> Packed<T> {
         self.panels.take(rows.div_ceil(panel_width::<T>()) * depth * panel_width::<T>())
     }
 
+    /// Row j of W.
+    pub fn row(&self, j: usize) -> impl Iterator<Item = T> {
+        let (panel, width) = (self.depth * panel_width::<T>(), panel_width::<T>());
+        let lanes = &self.panels[j / width * panel..][..panel];
+        lanes.iter().skip(j % width).step_by(width).copied()
+    }
+
+    /// Replaces row j of W.
+    pub fn write_row(&mut self, j: usize, row: impl IntoIterator<Item = T>) {
+        let (panel, width) = (self.depth * panel_width::<T>(), panel_width::<T>());
+        let lanes = &mut self.panels[j / width * panel..][..panel];
+        lanes.iter_mut().skip(j % width).step_by(width).zip(row).for_each(|(lane, v)| *lane = v);
+    }
+
     /// All panels, `[panel][k][lane]`.
     pub fn elements(&self) -> &[T] {
         &self.panels
@@ -175,6 +195,12 @@ mod tests {
             let runs: Vec<Panels<'_, f32>> = whole.runs(10).collect();
             assert_eq!(runs.iter().map(Panels::rows).sum::<usize>(), rows);
             assert!(runs.iter().flat_map(|run| run.panels).eq(whole.all().panels));
+            let mut written = Packed::new(rows, depth, |_, _| 0.0);
+            for j in 0..rows {
+                written.write_row(j, whole.row(j));
+                assert!(written.row(j).eq((0..depth).map(|k| element(j, k))));
+            }
+            assert_eq!(whole.all().panels, written.all().panels);
         }
     }
 }

@@ -4,11 +4,12 @@
 use std::fmt::Debug;
 
 use crate::common::{approximate_couplings, couplings, frequencies, points, quasi_couplings};
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayView2, s};
 use num_complex::Complex64;
 use rand::{Rng, RngExt};
 use random_features::apply::attention::Attention;
 use random_features::apply::pca::PcaStatistics;
+use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
 use random_features::apply::{ExactSmoother, RidgeStatistics, Smoother, Standardisation};
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
@@ -29,7 +30,7 @@ use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
 use random_features::{
     ComplexExponential, EluPlusOne, Error, Geometric, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive,
-    Side, Sign, Trigonometric, rng,
+    Real, Side, Sign, Trigonometric, rng,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -460,6 +461,75 @@ fn exact_smoothers_survive() {
     assert!(error(narrow).contains("dimension"));
 }
 
+/// Trees of either kind of leaf and exact draws, after changes: the same draws to the bit, before and after further changes.
+#[test]
+fn samplers_survive() {
+    fn survives_with_changes<T: Real>() {
+        let (c, h) = (points::<T>(90, 3, 1.3), points::<T>(5, 3, 0.9));
+        for (leaf, exact) in [(1, 0), (8, 0), (1, usize::MAX)] {
+            let map = Trigonometric.softmax::<T>(frequencies(3, 7, &Orthogonal, 1)).unwrap();
+            let proposal = Proposal::new(map).uniform(0.1).unwrap().cosine(0.7).unwrap().with_diagnostics();
+            let proposal = proposal.leaf_size(leaf).unwrap().exact_below(exact);
+            let mut layer = SampledSoftmax::new(proposal, &c.slice(s![..70, ..])).unwrap();
+            layer.replace(&[3, 69], &c.slice(s![80..82, ..])).unwrap();
+            layer.remove(&[5, 6, 40]).unwrap();
+            layer.add(&c.slice(s![70..80, ..])).unwrap();
+            let mut more = layer.clone();
+            more.add(&c.slice(s![82.., ..])).unwrap();
+            for mut read in survives(layer.sampler()) {
+                assert_eq!(read.sample(&h, 40, 7).unwrap(), layer.sample(&h, 40, 7).unwrap());
+                assert_eq!((read.classes(), read.present_classes(), read.is_present(6)), (80, 77, false));
+                read.add(&c.slice(s![82.., ..])).unwrap();
+                assert_eq!(read.sample(&h, 40, 7).unwrap(), more.sample(&h, 40, 7).unwrap());
+            }
+            for mut read in survives(&layer) {
+                assert_eq!(read.vectors(), layer.vectors());
+                assert_eq!(read.sample(&h, 40, 7).unwrap(), layer.sample(&h, 40, 7).unwrap());
+                read.add(&c.slice(s![82.., ..])).unwrap();
+                assert_eq!(read.sample(&h, 40, 7).unwrap(), more.sample(&h, 40, 7).unwrap());
+            }
+        }
+    }
+    survives_with_changes::<f32>();
+    survives_with_changes::<f64>();
+}
+
+/// What no sampler can be, with a checksum that fits.
+#[test]
+fn samplers_that_cannot_be_are_refused() {
+    let c = points::<f64>(30, 3, 1.0);
+    let proposal = |exact| {
+        let map = Positive.softmax::<f64>(frequencies(3, 8, &Orthogonal, 1)).unwrap();
+        Proposal::new(map).exact_below(exact)
+    };
+    let mut sampler = proposal(0).build(&c).unwrap();
+    sampler.remove(&[4]).unwrap();
+    let stored = to_value(&sampler).unwrap();
+    let error = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut wrong = stored.clone();
+        change(&mut wrong["data"]);
+        resealed::<SoftmaxSampler<f64>>(wrong).map(drop).unwrap_err()
+    };
+    assert!(error(&|data| data["classes"]["count"] = json!(29)).contains("number of stored rows"));
+    assert!(error(&|data| data["classes"]["count"] = json!(1u64 << 60)).contains("number of stored rows"));
+    assert!(error(&|data| data["classes"]["removed"] = json!([4, 4])).contains("removed"));
+    assert!(error(&|data| data["classes"]["removed"] = json!([5])).contains("scales"));
+    assert!(error(&|data| data["proposal"]["leaf"] = json!(5000)).contains("option"));
+    assert!(error(&|data| data["proposal"]["uniform"] = json!("1.5")).contains("option"));
+    assert!(error(&|data| data["reference"] = json!(["0.5"])).contains("references"));
+    assert!(error(&|data| data["reference"][2] = json!("inf")).contains("references"));
+    assert!(error(&|data| data["rows"]["data"][7] = json!("NaN")).contains("finite"));
+    assert!(error(&|data| data["log_scales"]["data"][7] = json!("NaN")).contains("scales"));
+    assert!(error(&|data| data["proposal"]["exact_below"] = json!(31)).contains("columns"));
+    let layer = to_value(SampledSoftmax::new(proposal(100), &c).unwrap()).unwrap();
+    let mut wrong = layer.clone();
+    wrong["data"]["proposal"]["exact_below"] = json!(0);
+    assert!(resealed::<SampledSoftmax<f64>>(wrong).map(drop).unwrap_err().contains("references"));
+    let mut wrong = layer;
+    wrong["data"]["removed"] = json!((0..30).collect::<Vec<_>>());
+    assert!(resealed::<SampledSoftmax<f64>>(wrong).map(drop).unwrap_err().contains("removed"));
+}
+
 #[test]
 fn clusters_survive() {
     let clusters = Clustering::of(&points::<f64>(20, 3, 1.0), 4, &mut rng(1)).unwrap();
@@ -508,6 +578,16 @@ fn damage_is_noticed() {
         Attention::new(Positive.softmax::<f64>(frequencies(3, 8, &Orthogonal, 1)).unwrap()).unwrap();
     noticed(&attention);
     noticed(&attention.state(1, 2, 2).unwrap());
+    let proposal = |exact| {
+        let map = Positive.softmax::<f64>(frequencies(3, 8, &Orthogonal, 1)).unwrap();
+        Proposal::new(map).exact_below(exact)
+    };
+    for proposal in [proposal(0), proposal(0).leaf_size(8).unwrap(), proposal(usize::MAX)] {
+        let mut layer = SampledSoftmax::new(proposal, &x).unwrap();
+        layer.remove(&[3, 7]).unwrap();
+        noticed(layer.sampler());
+        noticed(&layer);
+    }
     #[cfg(feature = "faer")]
     {
         noticed(&Shaping::new().of_points(&x, &x).unwrap());

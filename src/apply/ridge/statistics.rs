@@ -251,7 +251,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// for its points and 0 for others.
     ///
     /// # Errors
-    /// As [`update`](RidgeStatistics::update); [`Parameter`](Error::Parameter) if a label is too large.
+    /// As [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
         let targets = one_hot(labels, self.targets())?;
         self.take_in(x.into().view(), &targets, None)

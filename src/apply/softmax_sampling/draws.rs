@@ -19,6 +19,12 @@ pub struct Draws {
     /// node decides and N that of the magnitudes of negative ones. 0 for maps without negative features, and for k = 0; 1 where
     /// nothing was positive but something negative.
     pub clipped: Vec<f64>,
+    /// For each row the number of features behind the sum of all estimates, (Σ_f φ_f S_f)² / Σ_f (φ_f S_f)² with the sums S of
+    /// the features of all classes: D if all terms are equal, 1 if one outweighs the others, less than 1 where terms of
+    /// opposite signs cancel. Few of them say that the estimates, and so the draws, depend on a few frequencies. `None`
+    /// unless [asked for](super::Proposal::with_diagnostics), and where draws are from the exact softmax, which takes no
+    /// features.
+    pub effective_features: Option<Vec<f64>>,
 }
 
 impl Draws {
@@ -30,15 +36,43 @@ impl Draws {
         let ((n, k), (rows, columns)) = (classes.dim(), log_probabilities.dim());
         check_size("the number of rows of the probabilities", n, rows)?;
         check_size("the number of columns of the probabilities", k, columns)?;
-        Ok(Draws { classes, log_probabilities, clipped: vec![0.0; n] })
+        Ok(Draws { classes, log_probabilities, clipped: vec![0.0; n], effective_features: None })
+    }
+
+    /// The share of rows with fewer [effective features](Draws::effective_features) than `threshold`; `None` where they are not
+    /// known, NaN without rows.
+    ///
+    /// ```
+    /// use ndarray::Array2;
+    /// use random_features::apply::softmax_sampling::Proposal;
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::Positive;
+    /// let classes = Array2::from_shape_fn((300, 8), |(i, k)| ((i * (k + 3)) as f64).sin());
+    /// let map = Positive.softmax(Orthogonal.draw(8, 128, 1)?)?;
+    /// let sampler = Proposal::new(map).exact_below(0).with_diagnostics().build(&classes)?;
+    /// let h = ndarray::concatenate![ndarray::Axis(0), &classes * 0.1, &classes * 4.0];
+    /// let draws = sampler.sample(&h, 1, 7)?;
+    /// // Of the 128 features small points have all behind them, most of the large ones a few.
+    /// assert!(draws.share_with_features_below(10.0).is_some_and(|share| (0.4..=0.5).contains(&share)));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn share_with_features_below(&self, threshold: f64) -> Option<f64> {
+        let effective = self.effective_features.as_ref()?;
+        let below = effective.iter().filter(|features| **features < threshold).count();
+        Some(below as f64 / effective.len() as f64)
     }
 
     /// Room for k draws for each of n rows.
     ///
     /// # Errors
     /// [`Memory`](Error::Memory) if there is none.
-    pub(super) fn with_room(n: usize, k: usize) -> Result<Self> {
-        Ok(Draws { classes: filled(n, k, 0)?, log_probabilities: filled(n, k, 0.0)?, clipped: vec![0.0; n] })
+    pub(super) fn with_room(n: usize, k: usize, diagnosed: bool) -> Result<Self> {
+        Ok(Draws {
+            classes: filled(n, k, 0)?,
+            log_probabilities: filled(n, k, 0.0)?,
+            clipped: vec![0.0; n],
+            effective_features: diagnosed.then(|| vec![0.0; n]),
+        })
     }
 
     /// The row, of draws that have one.
@@ -47,17 +81,25 @@ impl Draws {
             classes: slice_of_mut(&mut self.classes),
             log_probabilities: slice_of_mut(&mut self.log_probabilities),
             clipped: &mut self.clipped[0],
+            effective_features: self.effective_features.as_mut().and_then(|all| all.first_mut()),
         }
     }
 
     /// The rows, to be written.
     pub(super) fn rows_mut(&mut self) -> impl IndexedParallelIterator<Item = DrawsMut<'_>> {
+        let mut effective: Vec<Option<&mut f64>> = match &mut self.effective_features {
+            Some(all) => all.iter_mut().map(Some).collect(),
+            None => Vec::new(),
+        };
+        effective.resize_with(self.clipped.len(), || None);
         let classes = self.classes.axis_iter_mut(Axis(0)).into_par_iter();
-        let rows = classes.zip(self.log_probabilities.axis_iter_mut(Axis(0))).zip(&mut self.clipped);
-        rows.map(|((classes, log_probabilities), clipped)| DrawsMut {
+        let rows =
+            classes.zip(self.log_probabilities.axis_iter_mut(Axis(0))).zip(&mut self.clipped).zip(effective);
+        rows.map(|(((classes, log_probabilities), clipped), effective_features)| DrawsMut {
             classes: into_slice_of(classes),
             log_probabilities: into_slice_of(log_probabilities),
             clipped,
+            effective_features,
         })
     }
 }
@@ -67,6 +109,8 @@ pub(super) struct DrawsMut<'a> {
     pub classes: &'a mut [usize],
     pub log_probabilities: &'a mut [f64],
     pub clipped: &'a mut f64,
+    /// Where it is asked for.
+    pub effective_features: Option<&'a mut f64>,
 }
 
 /// An array with this value in every place.

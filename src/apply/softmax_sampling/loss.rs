@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayRef2, ArrayView1};
 
 use super::Draws;
 use super::partition::{check_log_probability, log_sum};
+use super::sampler::check_below;
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
@@ -27,7 +28,7 @@ use crate::error::{Error, Result, check_size};
 /// use random_features::apply::softmax_sampling::{SampledLoss, SoftmaxSampler};
 /// use random_features::frequency::{Coupling, Orthogonal};
 /// use random_features::Positive;
-/// let mut vectors = Array2::from_shape_fn((100, 3), |(i, k)| ((i * (k + 3)) as f64).sin());
+/// let vectors = Array2::from_shape_fn((5000, 3), |(i, k)| ((i * (k + 3)) as f64).sin());
 /// let h = vectors.slice(s![..2, ..]).to_owned();
 /// let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(3, 64, 1)?)?, &vectors)?;
 /// let draws = sampler.sample(&h, 40, 7)?;
@@ -38,10 +39,8 @@ use crate::error::{Error, Result, check_size};
 ///     logits.mapv(f64::exp).sum().ln() - logits[i]
 /// };
 /// assert!((loss.mean() - 0.5 * (full(0) + full(1))).abs() < 0.1);
-/// // A step of gradient descent, for the classes that have a gradient.
-/// for (class, gradient) in loss.classes().iter().zip(loss.class_gradients().rows()) {
-///     vectors.row_mut(*class).scaled_add(-0.1, &gradient);
-/// }
+/// // Two targets and at most 40 draws each have a gradient; SampledSoftmax takes the step.
+/// assert!(loss.classes().len() <= 82 && loss.class_gradients().nrows() == loss.classes().len());
 /// # Ok::<(), random_features::Error>(())
 /// ```
 ///
@@ -69,8 +68,8 @@ impl<T: Real> SampledLoss<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if a point, or a class's vector, a logit or a
-    /// logarithm of a probability that the loss contains is not finite, [`Entry`](Error::Entry) if such a logarithm is above 0,
-    /// [`Parameter`](Error::Parameter) if there is no such class.
+    /// logarithm of a probability that the loss contains is not finite, [`Entry`](Error::Entry) if such a logarithm is above 0, or
+    /// there is no class of this number.
     pub fn new(h: &ArrayRef2<T>, vectors: &ArrayRef2<T>, targets: &[usize], draws: &Draws) -> Result<Self> {
         check_size("the number of columns of the class vectors", h.ncols(), vectors.ncols())?;
         check_size("the number of targets", h.nrows(), targets.len())?;
@@ -78,11 +77,9 @@ impl<T: Real> SampledLoss<T> {
         check_size("the number of rows of the probabilities", h.nrows(), draws.log_probabilities.nrows())?;
         let (k, of) = (draws.classes.ncols(), draws.log_probabilities.ncols());
         check_size("the number of columns of the probabilities", k, of)?;
-        check_finite("x", h)?;
-        if let Some(wrong) = targets.iter().chain(&draws.classes).find(|class| **class >= vectors.nrows()) {
-            let domain = "below the number of classes";
-            return Err(Error::Parameter { name: "a class", value: *wrong as f64, domain });
-        }
+        check_finite("h", h)?;
+        check_below("the targets", targets, vectors.nrows())?;
+        check_drawn(draws, vectors.nrows())?;
         let (mut losses, mut slopes) = (Vec::with_capacity(h.nrows()), Vec::new());
         for (row, h) in h.rows().into_iter().enumerate() {
             let logit = |class: usize| dot(h, vectors.row(class));
@@ -125,6 +122,18 @@ impl<T: Real> SampledLoss<T> {
     /// The gradient of the mean with respect to the vectors of these [`classes`](SampledLoss::classes), in rows.
     pub fn class_gradients(&self) -> &Array2<T> {
         &self.class_gradients
+    }
+}
+
+/// Refuses draws of classes that are not below a number.
+fn check_drawn(draws: &Draws, count: usize) -> Result<()> {
+    let classes = draws.classes.indexed_iter();
+    match classes.map(|((row, _), class)| (row, *class)).find(|(_, class)| *class >= count) {
+        None => Ok(()),
+        Some((row, class)) => {
+            let (what, domain) = ("the classes that were drawn", "below the number of classes");
+            Err(Error::Entry { what, row, value: class as f64, domain })
+        }
     }
 }
 

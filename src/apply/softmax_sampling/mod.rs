@@ -5,34 +5,50 @@
 //! probability q that is stated with each draw, [`SampledLoss`] and [`Partition`] then are about the exact logits: the
 //! cross-entropy for training with its gradients, and Z without bias, with its error.
 //!
+//! [`SampledSoftmax`] owns class vectors and sampler and changes them together: the layer to train. A [`Proposal`] has the options,
+//! and where there are [few classes](Proposal::exact_below) draws are from the softmax itself. A [`ProposalReport`] says whether draws
+//! are better than uniform ones, and what would help.
+//!
 //! ```
 //! use ndarray::Array2;
-//! use random_features::apply::softmax_sampling::SoftmaxSampler;
+//! use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
 //! use random_features::frequency::{Coupling, Orthogonal};
 //! use random_features::Positive;
-//! let classes = Array2::from_shape_fn((2000, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
-//! let h = ndarray::arr1(&[0.4, -0.6, 0.2, 0.1]);
-//! let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 128, 1)?)?, &classes)?;
-//! let z = sampler.partition(&h, &classes, 400, &mut random_features::rng(2))?;
-//! let exact = classes.dot(&h).mapv(f64::exp).sum();
+//! let vectors = Array2::from_shape_fn((20_000, 4), |(i, k)| ((i * (k + 3)) as f64).sin());
+//! let proposal = Proposal::new(Positive.softmax(Orthogonal.draw(4, 128, 1)?)?);
+//! let mut layer = SampledSoftmax::new(proposal, &vectors)?;
+//! // A step of training: 40 draws for each point, and only the classes that it touches change.
+//! let h = ndarray::arr2(&[[0.4, -0.6, 0.2, 0.1], [0.3, 0.2, -0.1, 0.5]]);
+//! let loss = layer.loss(&h, &[17, 11_000], 40, 7)?;
+//! layer.step(&loss, 0.1)?;
+//! // ln Z from 400 of 20,000 classes.
+//! let z = layer.partition(&h.row(0), 400, &mut random_features::rng(2))?;
+//! let exact = layer.vectors().dot(&h.row(0)).mapv(f64::exp).sum();
 //! assert!((z.log_value() - exact.ln()).abs() < 4.0 * z.relative_error());
 //! assert!(z.relative_error() < 0.02);
 //! # Ok::<(), random_features::Error>(())
 //! ```
 
-mod choice;
+mod changes;
+mod classes;
 mod draws;
-mod features;
+mod exact;
+mod layer;
 mod loss;
-mod nodes;
 mod partition;
 mod proposal;
+mod quality;
+mod report;
 mod sampler;
+#[cfg(feature = "serde")]
+mod stored;
 mod tree;
-mod walk;
 
 pub use draws::Draws;
+pub use layer::SampledSoftmax;
 pub use loss::SampledLoss;
 pub use partition::{Partition, corrected_logits};
 pub use proposal::Proposal;
+pub use quality::Quality;
+pub use report::{Alternative, ProposalReport};
 pub use sampler::SoftmaxSampler;

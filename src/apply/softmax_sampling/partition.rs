@@ -6,8 +6,11 @@ use crate::numeric::special::normal_quantile;
 /// By how much the logarithm of a probability may be above 0: differences of logits of size 1000 are rounded by less.
 const ROUNDING: f64 = 1e-12;
 
-/// The bounds of the number of draws that must carry the sum; between them it is a quarter of all.
-const RELIABLE: (f64, f64) = (30.0, 100.0);
+/// The least number of draws that must carry the sum.
+const CARRIERS: f64 = 30.0;
+/// The largest ratio of Berry and Esseen for which the mean of the terms counts as normal; where there are few draws, that of terms
+/// with somewhat heavier tails than normal ones, for which it is √(8/π)/√k.
+const IMBALANCE: (f64, f64) = (0.2, 1.8);
 
 /// An estimate of the partition function Z = Σᵢ e^(oᵢ) of logits o from k draws with known probabilities q. Without bias where
 /// q > 0 for all classes; its logarithm is biased low (by Jensen's inequality), by about half the squared relative error.
@@ -34,13 +37,19 @@ const RELIABLE: (f64, f64) = (30.0, 100.0);
 ///
 /// # References
 /// Choromanski et al., *Hybrid Random Features*, appendix I; Y. Bengio and J.-S. Senécal, *Adaptive Importance Sampling to
-/// Accelerate Training of a Neural Probabilistic Language Model*, 2008.
+/// Accelerate Training of a Neural Probabilistic Language Model*, 2008; A. C. Berry, *The Accuracy of the Gaussian Approximation
+/// to the Sum of Independent Variates*, 1941.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Partition {
     log_value: f64,
     /// The sample deviation of a term, relative to the estimate; NaN for a single draw.
     deviation: f64,
+    /// Σ |zⱼ − Ẑ|³ / (Σ (zⱼ − Ẑ)²)^(3/2); 0 if all terms are equal.
+    imbalance: f64,
+    /// ln of the estimate of Σ e^(2oᵢ).
+    log_squares: f64,
     draws: usize,
+    effective_features: Option<f64>,
 }
 
 impl Partition {
@@ -57,8 +66,24 @@ impl Partition {
         }
         // With ln k inside, terms add up to the estimate.
         let (log_value, k) = (log_sum(&terms), terms.len() as f64);
-        let spread = terms.iter().map(|term| (k * (term - log_value).exp() - 1.0).powi(2)).sum::<f64>();
-        Ok(Partition { log_value, deviation: (spread / (k - 1.0)).sqrt(), draws: terms.len() })
+        let distances = || terms.iter().map(|term| k * (term - log_value).exp() - 1.0);
+        let (spread, cubes) =
+            distances().fold((0.0, 0.0), |(spread, cubes), d| (spread + d * d, cubes + d.abs().powi(3)));
+        let squares = terms.iter().zip(log_probabilities).map(|(term, ln_q)| 2.0 * term + ln_q);
+        Ok(Partition {
+            log_value,
+            deviation: (spread / (k - 1.0)).sqrt(),
+            imbalance: if spread > 0.0 { cubes / spread.powf(1.5) } else { 0.0 },
+            // A term is z/k.
+            log_squares: log_sum(&squares.collect::<Vec<_>>()) + k.ln(),
+            draws: terms.len(),
+            effective_features: None,
+        })
+    }
+
+    /// With the number of features behind the draws.
+    pub(super) fn with_features(self, effective_features: Option<f64>) -> Self {
+        Partition { effective_features, ..self }
     }
 
     /// ln Ẑ.
@@ -84,16 +109,45 @@ impl Partition {
         k / (1.0 + spread)
     }
 
-    /// Whether enough draws carry the sum for its standard error to mean something: a quarter of all, at least 30, and 100 are
-    /// enough. A rule of thumb: a class that was not drawn has not been seen.
-    pub fn is_reliable(&self) -> bool {
-        let (least, most) = RELIABLE;
-        self.effective_draws() >= (0.25 * self.draws as f64).clamp(least, most)
+    /// The number of effective draws that as many uniform draws from so many classes would have, k Z²/(C Σ e^(2oᵢ)), estimated from
+    /// these draws. Where it is more than [`effective_draws`](Partition::effective_draws), uniform draws would have been better. Like
+    /// these it knows only what was drawn: trust it where the estimate is [reliable](Partition::is_reliable), and ask
+    /// [`report`](super::SoftmaxSampler::report) where it is not.
+    ///
+    /// ```
+    /// use random_features::apply::softmax_sampling::Partition;
+    /// // Ten equal classes of which one is drawn half of the time.
+    /// let ln_q = [[0.5f64.ln(); 50], [(0.5f64 / 9.0).ln(); 50]].concat();
+    /// let z = Partition::new(&[0.0; 100], &ln_q)?;
+    /// assert!(z.effective_draws() < z.uniform_effective_draws(10));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn uniform_effective_draws(&self, classes: usize) -> f64 {
+        self.draws as f64 * (2.0 * self.log_value - (classes as f64).ln() - self.log_squares).exp()
     }
 
-    /// An interval that holds ln Z with this probability, such as 0.95. For many draws approximately: ln Ẑ plus and minus a normal
-    /// quantile times the relative error, too narrow where classes of large weight are hardly ever drawn. Where the estimate is not [reliable](Partition::is_reliable): from ln Ẑ + ln(1 − level) to ∞, a
+    /// The number of features behind the probabilities, as [`Draws::effective_features`](super::Draws::effective_features); `None`
+    /// unless a sampler was [asked for it](super::Proposal::with_diagnostics).
+    pub fn effective_features(&self) -> Option<f64> {
+        self.effective_features
+    }
+
+    /// Whether the mean of the terms can count as normal, with a deviation that the terms show: 30 or more draws carry the sum, and
+    /// Σ |zⱼ − Ẑ|³ / (Σ (zⱼ − Ẑ)²)^(3/2), half of which bounds the error of the normal law (Berry and Esseen), is at most 0.2,
+    /// or 1.8/√k where that is more. A rule of thumb: a class that was not drawn has not been seen.
+    pub fn is_reliable(&self) -> bool {
+        let (most, of_few) = IMBALANCE;
+        let most = most.max(of_few / (self.draws as f64).sqrt());
+        self.effective_draws() >= CARRIERS && self.imbalance <= most
+    }
+
+    /// An interval that holds ln Z with this probability, such as 0.95: for many draws ln Ẑ plus and minus a normal quantile times
+    /// the relative error. Where the estimate is not [reliable](Partition::is_reliable): from ln Ẑ + ln(1 − level) to ∞, a
     /// bound that holds whatever the terms are, since Ẑ is positive and has the mean Z (Markov's inequality).
+    ///
+    /// Measured for 50,000 classes ~ N(0, I₃₂), norms of h from 1 to 5, 50 to 5000 draws that are uniform, in proportion to √p or from
+    /// features of cosines, 2000 intervals each: those at 0.9 hold ln Z in at least 89 % of all cases, those at 0.95 in at least 93.6 %,
+    /// bounds counted with the others.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless 0 < level < 1.

@@ -1,12 +1,11 @@
 //! The ends of a sampler's range: norms, masses, numbers of draws, memory, and what is refused.
 
 use ndarray::{Array1, Array2, s};
-use random_features::apply::softmax_sampling::{Proposal, SoftmaxSampler};
 use random_features::frequency::{Coupling, Orthogonal};
 use random_features::{Error, Map, Positive, rng};
 
 use super::sampler::linear_scan;
-use super::{all, data, log_sum, non_negative, signed};
+use super::{all, data, log_sum, non_negative, signed, tree};
 use crate::common::{point, points};
 
 /// Classes and h of norm 20: all around h, in its direction, and opposite to it.
@@ -25,7 +24,7 @@ fn large_norms_neither_overflow_nor_vanish() {
         for (narrow, wide) in non_negative::<f32>(d, 64).into_iter().zip(non_negative::<f64>(d, 64)).take(2) {
             let exact = linear_scan(&wide, h.mapv(f64::from).view(), &c.mapv(f64::from));
             for leaf in [1, 4] {
-                let sampler = Proposal::new(narrow.clone()).leaf_size(leaf).unwrap().build(&c).unwrap();
+                let sampler = tree(narrow.clone()).leaf_size(leaf).unwrap().build(&c).unwrap();
                 let found = sampler.log_probabilities(&h, &all(40)).unwrap();
                 let likely = exact.iter().zip(&found).filter(|(exact, _)| **exact > -30.0);
                 for (exact, found) in likely {
@@ -47,7 +46,7 @@ fn probabilities_below_the_range_have_logarithms() {
     c.row_mut(7).assign(&h);
     c.row_mut(21).assign(&-&h);
     for leaf in [1, 4, 64] {
-        let sampler = Proposal::new(map.clone()).leaf_size(leaf).unwrap().build(&c).unwrap();
+        let sampler = tree(map.clone()).leaf_size(leaf).unwrap().build(&c).unwrap();
         let found = sampler.log_probabilities(&h, &all(30)).unwrap();
         let exact = linear_scan(&map, h.view(), &c);
         assert!(exact.iter().any(|log| *log < -750.0), "{exact:?}");
@@ -67,7 +66,7 @@ fn a_class_may_have_all_the_mass() {
         let (h, top) = (point::<f64>(3, 1, 2.0), classes / 2);
         c.row_mut(top).fill(0.0);
         for uniform in [0.0, 0.1] {
-            let sampler = Proposal::new(map.clone()).uniform(uniform).unwrap().build(&c).unwrap();
+            let sampler = tree(map.clone()).uniform(uniform).unwrap().build(&c).unwrap();
             let q = sampler.log_probabilities(&h, &all(classes)).unwrap();
             let expected = 1.0 - uniform + uniform / classes as f64;
             assert!(q[top] <= 0.0 && (q[top] - expected.ln()).abs() < 1e-8, "{classes}: {q:?}");
@@ -82,7 +81,7 @@ fn a_class_may_have_all_the_mass() {
 #[test]
 fn many_walks_are_those_of_few() {
     let (c, h) = data::<f64>(30, 3);
-    let sampler = SoftmaxSampler::new(non_negative(3, 8).remove(0), &c).unwrap();
+    let sampler = tree(non_negative(3, 8).remove(0)).build(&c).unwrap();
     let classes: Vec<usize> = (0..140_000).map(|i| (i * 7) % 30).collect();
     let q = sampler.log_probabilities(&h.row(0), &all(30)).unwrap();
     let many = sampler.log_probabilities(&h.row(0), &classes).unwrap();
@@ -92,7 +91,7 @@ fn many_walks_are_those_of_few() {
 #[test]
 fn no_draws_and_more_than_there_is_memory_for() {
     let (c, h) = data::<f64>(30, 3);
-    let sampler = Proposal::new(signed(3, 8).remove(0)).uniform(0.1).unwrap().build(&c).unwrap();
+    let sampler = tree(signed(3, 8).remove(0)).uniform(0.1).unwrap().build(&c).unwrap();
     let none = sampler.sample(&h, 0, 1).unwrap();
     assert_eq!(none.classes.dim(), (4, 0));
     assert!(none.clipped.iter().all(|clipped| clipped.to_bits() == 0), "no sign: {:?}", none.clipped);
@@ -108,14 +107,14 @@ fn no_draws_and_more_than_there_is_memory_for() {
 fn memory_is_that_of_the_leaves() {
     let (c, _) = data::<f64>(100, 4);
     let bytes = |leaf: Option<usize>| {
-        let proposal = Proposal::new(non_negative::<f64>(4, 64).remove(0));
+        let proposal = tree(non_negative::<f64>(4, 64).remove(0));
         let proposal = if let Some(leaf) = leaf { proposal.leaf_size(leaf).unwrap() } else { proposal };
         proposal.build(&c).unwrap().bytes()
     };
     let (row, points) = (65 * 8, 100 * 4 * 8);
     assert_eq!(bytes(Some(1)), (100 + 25 + 7 + 2) * row);
     assert_eq!(bytes(None), (25 + 7 + 2) * row + points);
-    assert_eq!(bytes(Some(100)), points);
+    assert_eq!(bytes(Some(100)), row + points);
 }
 
 #[test]
@@ -123,16 +122,16 @@ fn what_is_wrong_is_refused() {
     let (c, h) = data::<f64>(30, 4);
     let positive = non_negative::<f64>(4, 6).remove(0);
     let trigonometric = signed::<f64>(4, 6).remove(0);
-    let new = |c: &Array2<f64>| SoftmaxSampler::new(positive.clone(), c);
+    let new = |c: &Array2<f64>| tree(positive.clone()).build(c);
     assert!(matches!(new(&Array2::zeros((0, 4))), Err(Error::Parameter { .. })));
     assert!(matches!(new(&Array2::zeros((3, 5))), Err(Error::Shape { .. })));
-    assert!(matches!(SoftmaxSampler::new(trigonometric, &c), Err(Error::Parameter { .. })));
+    assert!(matches!(tree(trigonometric).build(&c), Err(Error::Parameter { .. })));
     for bad in [f64::NAN, f64::INFINITY, 1e300] {
         let mut wrong = c.clone();
         wrong[[17, 2]] = bad;
         assert!(matches!(new(&wrong), Err(Error::NotFinite { row: 17, .. })), "{bad}");
     }
-    let proposal = || Proposal::new(positive.clone());
+    let proposal = || tree(positive.clone());
     for bad in [-0.1, 1.1, f64::NAN] {
         assert!(matches!(proposal().uniform(bad), Err(Error::Parameter { .. })));
     }
@@ -143,10 +142,12 @@ fn what_is_wrong_is_refused() {
     let mut wrong = h.clone();
     wrong[[2, 0]] = f64::NAN;
     assert!(matches!(sampler.sample(&wrong, 2, 1), Err(Error::NotFinite { row: 2, .. })));
+    let sentence = "row 2 of h holds a number that is not finite";
+    assert_eq!(sampler.sample(&wrong, 2, 1).unwrap_err().to_string(), sentence);
     wrong[[2, 0]] = 1e300;
     assert!(matches!(sampler.sample(&wrong, 2, 1), Err(Error::NotFinite { row: 2, .. })));
-    assert!(matches!(sampler.log_probabilities(&h.row(0), &[30]), Err(Error::Parameter { .. })));
-    assert!(matches!(sampler.replace(&[30], &h.slice(s![..1, ..])), Err(Error::Parameter { .. })));
+    assert!(matches!(sampler.log_probabilities(&h.row(0), &[30]), Err(Error::Entry { row: 0, .. })));
+    assert!(matches!(sampler.replace(&[30], &h.slice(s![..1, ..])), Err(Error::Entry { row: 0, .. })));
     assert!(matches!(sampler.replace(&[1, 2], &h.slice(s![..1, ..])), Err(Error::Shape { .. })));
     assert!(matches!(sampler.replace(&[1], &wrong.slice(s![2..3, ..])), Err(Error::NotFinite { .. })));
     // Rows of later tiles.
@@ -169,7 +170,7 @@ fn any_norm_is_sampled_or_refused() {
     for size in [1e-30, 1e-3, 1e2, 1e3, 1e30, 1e150] {
         let map: Map<f64> = Positive.softmax(omega.clone()).unwrap();
         let (c, h) = (points::<f64>(20, 3, size), points::<f64>(2, 3, size));
-        let sampler = SoftmaxSampler::new(map, &c).unwrap();
+        let sampler = tree(map).build(&c).unwrap();
         let draws = sampler.sample(&h, 30, 1).unwrap();
         assert!(draws.log_probabilities.iter().all(|log| log.is_finite() && *log <= 1e-12), "{size}");
         let q = sampler.log_probabilities(&h.row(0), &all(20)).unwrap();

@@ -2,12 +2,10 @@
 
 use ndarray::{Array1, Array2, arr2};
 use rand::RngExt;
-use random_features::apply::softmax_sampling::{
-    Draws, Partition, Proposal, SampledLoss, SoftmaxSampler, corrected_logits,
-};
+use random_features::apply::softmax_sampling::{Draws, Partition, SampledLoss, corrected_logits};
 use random_features::{Error, Real, rng};
 
-use super::{all, data, log_sum, non_negative, signed};
+use super::{all, data, log_sum, non_negative, signed, tree};
 use crate::common::points;
 
 /// Some draws, with targets among them, and probabilities that belong to no distribution in particular.
@@ -72,7 +70,7 @@ fn losses_and_gradients_are_those_of_the_definition() {
 fn the_sum_within_the_loss_has_no_bias() {
     let (c, h) = data::<f64>(40, 3);
     for (map, uniform) in [(non_negative::<f64>(3, 8).remove(0), 0.0), (signed(3, 8).remove(0), 0.2)] {
-        let sampler = Proposal::new(map).uniform(uniform).unwrap().build(&c).unwrap();
+        let sampler = tree(map).uniform(uniform).unwrap().build(&c).unwrap();
         let runs = 20_000;
         let h = h.row(0).broadcast((runs, 3)).unwrap().to_owned();
         let draws = sampler.sample(&h, 5, 4).unwrap();
@@ -134,7 +132,7 @@ fn corrected_logits_and_variance_by_hand() {
 fn intervals_cover() {
     let (c, h) = data::<f64>(60, 3);
     for (map, uniform) in [(non_negative::<f64>(3, 16).remove(0), 0.0), (signed(3, 32).remove(0), 0.3)] {
-        let sampler = Proposal::new(map).uniform(uniform).unwrap().build(&c).unwrap();
+        let sampler = tree(map).uniform(uniform).unwrap().build(&c).unwrap();
         let (runs, k) = (4000, 300);
         let logits = c.dot(&h.row(1));
         let exact = log_sum(logits.as_slice().unwrap());
@@ -164,7 +162,7 @@ fn intervals_cover() {
 #[test]
 fn a_sampler_gives_the_partition_function_in_one_call() {
     let (c, h) = data::<f64>(60, 3);
-    let sampler = Proposal::new(non_negative::<f64>(3, 16).remove(0)).cosine(0.5).unwrap().build(&c).unwrap();
+    let sampler = tree(non_negative::<f64>(3, 16).remove(0)).cosine(0.5).unwrap().build(&c).unwrap();
     let h = h.row(1);
     let draws = sampler.sample_of(&h, 200, &mut rng(5)).unwrap();
     let logits: Vec<f64> = draws.classes.iter().map(|class| c.row(*class).dot(&h)).collect();
@@ -221,8 +219,8 @@ fn refusals<T: Real>() {
     assert!(matches!(new(&points(2, 4, 1.0), &vectors, &[1, 2]), Err(Error::Shape { .. })));
     assert!(matches!(new(&h, &points(7, 3, 1.0), &TARGETS), Err(Error::Shape { .. })));
     assert!(matches!(new(&h, &vectors, &[1, 2]), Err(Error::Shape { .. })));
-    assert!(matches!(new(&h, &vectors, &[1, 2, 7]), Err(Error::Parameter { .. })));
-    assert!(matches!(new(&h, &points(5, 4, 1.0), &[1, 2, 3]), Err(Error::Parameter { .. })));
+    assert!(matches!(new(&h, &vectors, &[1, 2, 7]), Err(Error::Entry { row: 2, .. })));
+    assert!(matches!(new(&h, &points(5, 4, 1.0), &[1, 2, 3]), Err(Error::Entry { row: 0, .. })));
     let mut wrong = h.clone();
     wrong[[1, 1]] = T::nan();
     assert!(matches!(new(&wrong, &vectors, &TARGETS), Err(Error::NotFinite { row: 1, .. })));
@@ -272,33 +270,36 @@ fn what_is_wrong_is_refused() {
     assert!(matches!(Partition::log_variance(&[1.0], &infinite, 1), Err(Error::NotFinite { .. })));
 }
 
-/// Training moves class vectors, and the sampler with them.
+/// Classes ~ N(0, I) and uniform draws: terms are lognormal with σ = ‖h‖, whose sample variance is most often too small. Where it
+/// is, the interval is a bound. Of 2000 intervals at 90 % those that fail are binomial with a deviation of 0.67 %: at most 12.5 % is
+/// 3.7 deviations from the 10 % that are allowed.
 #[test]
-fn a_step_of_training_lowers_the_loss() {
-    let (mut c, h) = data::<f64>(50, 4);
-    let mut sampler = SoftmaxSampler::new(non_negative(4, 16).remove(0), &c).unwrap();
-    let targets = [3, 9, 20, 44];
-    let full = |c: &Array2<f64>| {
-        let loss = |(i, t): (usize, &usize)| {
-            let logits = c.dot(&h.row(i));
-            log_sum(logits.as_slice().unwrap()) - logits[*t]
-        };
-        targets.iter().enumerate().map(loss).sum::<f64>() / 4.0
-    };
-    let before = full(&c);
-    for step in 0..50 {
-        let draws = sampler.sample(&h, 8, step).unwrap();
-        let loss = SampledLoss::new(&h, &c, &targets, &draws).unwrap();
-        let mut moved = c.select(ndarray::Axis(0), loss.classes());
-        moved.scaled_add(-0.5, loss.class_gradients());
-        sampler.replace(loss.classes(), &moved).unwrap();
-        loss.classes().iter().zip(moved.rows()).for_each(|(class, row)| c.row_mut(*class).assign(&row));
+fn heavy_tails_are_admitted() {
+    let (classes, d, runs) = (20_000, 32, 2000);
+    let mut rng = rng(1);
+    let mut normal =
+        |n| Array2::from_shape_simple_fn((n, d), || rng.sample::<f64, _>(rand_distr::StandardNormal));
+    let (vectors, direction) = (normal(classes), normal(1).row(0).to_owned());
+    let direction = &direction / direction.dot(&direction).sqrt();
+    let mut shares = Vec::new();
+    for (norm, k) in
+        [(1.0, 100), (1.0, 1000), (1.5, 1000), (2.0, 1000), (2.0, 5000), (2.5, 5000), (4.0, 1000)]
+    {
+        let logits = vectors.dot(&(&direction * norm));
+        let exact = log_sum(logits.as_slice().unwrap());
+        let (mut reliable, mut held) = (0, 0);
+        for _ in 0..runs {
+            let drawn: Vec<f64> = (0..k).map(|_| logits[rng.random_range(0..classes)]).collect();
+            let z = Partition::new(&drawn, &vec![-(classes as f64).ln(); k]).unwrap();
+            let (low, high) = z.log_interval(0.9).unwrap();
+            reliable += usize::from(z.is_reliable());
+            held += usize::from(low <= exact && exact <= high);
+        }
+        assert!(held as f64 >= 0.875 * f64::from(runs), "norm {norm}, k = {k}: {held} of {runs}");
+        shares.push(reliable as f64 / f64::from(runs));
     }
-    assert!(full(&c) < before - 1.0, "{} {before}", full(&c));
-    let fresh = SoftmaxSampler::new(sampler.map().clone(), &c).unwrap();
-    let h = h.row(0);
-    let [found, built] = [&sampler, &fresh].map(|s| s.log_probabilities(&h, &all(50)).unwrap());
-    assert!(found.iter().zip(built).all(|(a, b)| (a - b).abs() < 1e-10));
+    // Not by calling everything unreliable.
+    assert!(shares[1] > 0.5 && shares[6] < 0.01, "{shares:?}");
 }
 
 /// Where few draws carry the sum, the interval is only a bound from below, which holds for any terms.

@@ -1,16 +1,26 @@
 //! Softmax sampling: probabilities against linear scans and naive walks, draws against probabilities, losses and estimates
 //! against their definitions.
 
+mod changes;
+mod exact;
+mod layer;
 mod limits;
 mod loss;
+mod report;
 mod sampler;
 
 use ndarray::Array2;
+use random_features::apply::softmax_sampling::Proposal;
 use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Coupling, Independent, Orthogonal};
 use random_features::{Gerf, Hyperbolic, Map, Positive, Real, Trigonometric};
 
 use crate::common::points;
+
+/// What draws from a tree, however few classes there are.
+fn tree<T: Real>(map: Map<T>) -> Proposal<T> {
+    Proposal::new(map).exact_below(0)
+}
 
 /// Maps without negative features.
 fn non_negative<T: Real>(d: usize, m: usize) -> Vec<Map<T>> {

@@ -63,7 +63,7 @@ impl<T: Real> RidgeClassifier<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without points, [`Shape`](Error::Shape) if a size does not fit,
-    /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Parameter`](Error::Parameter) if a label is too large,
+    /// [`NotFinite`](Error::NotFinite) if a point or a prediction is not finite, [`Entry`](Error::Entry) with the row of a label that is too large,
     /// [`Factorisation`](Error::Factorisation) if the minimum is not found.
     pub fn calibrated<'a>(mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<Self> {
         let scores = self.model.scores(x.into().view())?;

@@ -1,8 +1,8 @@
 //! [`Walker`]: many walks from the root to classes for one h; each node that they pass is evaluated once.
 
+use super::Tree;
 use super::choice::{Choices, NodeChoice};
 use super::features::QueryFeatures;
-use super::tree::Tree;
 use crate::Real;
 use crate::engine::{Batch, Program, Scratch, Side};
 use crate::numeric::{matrix_view, prefetch};
@@ -15,7 +15,7 @@ const AHEAD: usize = 1024;
 
 /// A walk from the root to a class.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Walk {
+pub struct Walk {
     /// Which of the walks it is.
     number: usize,
     /// Where it is: a node of a level, a leaf, and in the end the class.
@@ -57,7 +57,7 @@ impl Walk {
 
 /// What a thread keeps from h to h.
 #[derive(Default)]
-pub(super) struct Walker<T> {
+pub struct Walker<T> {
     pub walks: Vec<Walk>,
     pub query: QueryFeatures<T>,
     pub scratch: Scratch<T>,
@@ -90,7 +90,7 @@ impl<T: Real> Walker<T> {
     /// Lets walks make the choices of a level, which stand in their order.
     fn choose(&mut self, tree: &Tree<T>, walks: &mut [Walk], level: usize, uniform: &mut dyn FnMut() -> f64) {
         let span = tree.span(level);
-        self.choices.weigh(|place| tree.classes_of(place, span).len());
+        self.choices.weigh(|place| tree.classes.present_in(tree.classes_of(place, span)));
         for (choice, group) in self.choices.all().iter().zip(groups(walks)) {
             group.iter_mut().for_each(|walk| walk.go(&self.choices, choice, span, uniform));
             if group.len() > 1 {
@@ -143,10 +143,13 @@ impl<T: Real> Walker<T> {
         let mut row = 0;
         for group in groups(walks) {
             let classes = tree.leaf(group[0].place);
-            for _ in classes.clone() {
-                self.query.product(program.blocks(), form, self.batch.row_mut(row), &mut self.choices);
-                row += 1;
+            for class in tree.classes.removed_in(classes.clone()) {
+                self.batch.row_mut(row + class - classes.start).log_scales.fill(f64::NEG_INFINITY);
             }
+            for row in row..row + classes.len() {
+                self.query.product(program.blocks(), form, self.batch.row_mut(row), &mut self.choices);
+            }
+            row += classes.len();
             self.choices.end(classes.start);
         }
         self.choose(tree, walks, tree.levels().len(), uniform);

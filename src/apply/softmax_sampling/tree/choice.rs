@@ -10,7 +10,7 @@ const SMALL: f64 = 1e-270;
 
 /// Choices that are made together, each among neighbours in a list.
 #[derive(Debug, Default)]
-pub(super) struct Choices {
+pub struct Choices {
     /// Estimates of the alternatives of all choices, e^scale · factor each.
     pub scales: Vec<f64>,
     pub factors: Vec<f64>,
@@ -20,7 +20,7 @@ pub(super) struct Choices {
 
 /// A choice among the children of a node or the classes of a leaf.
 #[derive(Clone, Debug)]
-pub(super) struct NodeChoice {
+pub struct NodeChoice {
     /// Its alternatives among those of all choices.
     alternatives: Range<usize>,
     /// The place of the first one in the list.

@@ -17,7 +17,7 @@ const SAMPLE: usize = 1024;
 /// A logarithm for each feature: features of classes are divided by e^reference and those of h are multiplied by it. Features of
 /// classes are then near 1 and do not underflow, even where h is opposite to all classes.
 #[derive(Clone, Debug)]
-pub(super) struct Reference<T> {
+pub struct Reference<T> {
     pub form: Form,
     /// 0 for features that are not logarithms.
     logarithms: Vec<T>,
@@ -44,6 +44,18 @@ impl<T: Real> Reference<T> {
             }
         }
         Reference { form, logarithms }
+    }
+
+    /// These logarithms, if there is a finite one for each feature of the program.
+    #[cfg(feature = "serde")]
+    pub fn from_logarithms(program: &Program<T>, logarithms: Vec<T>) -> Option<Self> {
+        let fits = logarithms.len() == program.width() && logarithms.iter().all(|v| v.is_finite());
+        fits.then(|| Reference { form: program.best_form(), logarithms })
+    }
+
+    #[cfg(feature = "serde")]
+    pub fn logarithms(&self) -> &[T] {
+        &self.logarithms
     }
 
     /// Turns a row of features of a class, in the form of the reference, into values relative to it. Returns whether they are finite.
@@ -78,7 +90,7 @@ fn exponentiate<T: Real>(values: &mut [T]) -> f64 {
 
 /// The features of a point h.
 #[derive(Debug, Default)]
-pub(super) struct QueryFeatures<T> {
+pub struct QueryFeatures<T> {
     /// As the map gives them.
     own: Batch<T>,
     /// Times e^reference and relative to the largest of each block, in `f64`: products with features of classes that are not 0 do
@@ -185,4 +197,29 @@ impl<T: Real> QueryFeatures<T> {
         }
         out.push(sum.ln_abs, sum.sign);
     }
+}
+
+/// (Σ_f φ_f S_f)² / Σ_f (φ_f S_f)² with the sums S of some rows: the number of features behind an estimate. All of them if they
+/// add up to equal terms, 1 if one outweighs the others; less where terms of opposite signs cancel, 0 where all are 0.
+pub fn effective_features<T: Real>(
+    query: &QueryFeatures<T>,
+    blocks: &[Range<usize>],
+    rows: NodeRows<'_, T>,
+) -> f64 {
+    let (width, count) = (query.weights.len(), rows.log_scales.len() / blocks.len());
+    let scale = |b: usize, i: usize| rows.log_scales[i * blocks.len() + b] + query.log_scales[b];
+    let scales = || (0..blocks.len()).flat_map(|b| (0..count).map(move |i| (b, i)));
+    let top = scales().map(|(b, i)| scale(b, i)).fold(f64::NEG_INFINITY, f64::max);
+    let mut terms = vec![0.0; width];
+    for (b, i) in scales().filter(|(b, i)| scale(*b, *i) > f64::NEG_INFINITY) {
+        let (factor, columns) = ((scale(b, i) - top).exp(), blocks[b].clone());
+        let values = &rows.values[i * width..][columns.clone()];
+        for ((term, weight), value) in
+            terms[columns.clone()].iter_mut().zip(&query.weights[columns]).zip(values)
+        {
+            *term += factor * weight * value.widen();
+        }
+    }
+    let (sum, squares) = terms.iter().fold((0.0, 0.0), |(sum, squares), t| (sum + t, squares + t * t));
+    if squares > 0.0 { sum * sum / squares } else { 0.0 }
 }

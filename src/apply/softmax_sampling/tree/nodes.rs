@@ -3,14 +3,17 @@
 use std::ops::Range;
 
 use ndarray::parallel::prelude::*;
-use ndarray::{Array2, ArrayViewMut2, Axis};
+#[cfg(feature = "serde")]
+use ndarray::{Array2, ArrayView2};
+use ndarray::{ArrayViewMut2, Axis};
 
+use super::table::Table;
 use crate::Real;
-use crate::numeric::{Isa, add_scaled, aligned_zeros, max_abs, slice_of, slice_of_mut};
+use crate::numeric::{Isa, add_scaled, max_abs, slice_of_mut};
 
 /// The number of children of a node, which lie next to each other in memory. A walk mostly waits for memory: with two or four
 /// children it reads the least, and four need half as many steps.
-pub(super) const FAN_OUT: usize = 4;
+pub const FAN_OUT: usize = 4;
 
 /// Parents that are summed by a job.
 const PARENTS: usize = 64;
@@ -18,79 +21,112 @@ const PARENTS: usize = 64;
 /// Rows of features or of their sums. Feature f of a row, in block b, is e^(log_scales\[b\] + reference\[f\]) · values\[f\];
 /// the largest value of a block is 1 in magnitude, and a scale of −∞ says that the block is 0.
 #[derive(Clone, Debug)]
-pub(super) struct Nodes<T> {
-    values: Array2<T>,
-    log_scales: Array2<f64>,
+pub struct Nodes<T> {
+    values: Table<T>,
+    log_scales: Table<f64>,
 }
 
 /// Some rows next to each other.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct NodeRows<'a, T> {
+pub struct NodeRows<'a, T> {
     pub values: &'a [T],
     pub log_scales: &'a [f64],
 }
 
 /// A row, to be written.
-pub(super) struct NodeMut<'a, T> {
+pub struct NodeMut<'a, T> {
     pub values: &'a mut [T],
     pub log_scales: &'a mut [f64],
 }
 
+impl<T: Real> NodeMut<'_, T> {
+    /// Makes it the sum of nothing.
+    pub fn clear(self) {
+        self.values.fill(T::zero());
+        self.log_scales.fill(f64::NEG_INFINITY);
+    }
+}
+
 impl<T: Real> Nodes<T> {
-    pub fn new(count: usize, width: usize, blocks: usize) -> Self {
-        Nodes { values: aligned_zeros(count, width), log_scales: aligned_zeros(count, blocks) }
+    /// Of so many features in so many blocks, without rows.
+    pub fn new(width: usize, blocks: usize) -> Self {
+        Nodes { values: Table::new(width), log_scales: Table::new(blocks) }
+    }
+
+    /// Of values and scales in standard layout, as many of one as of the other.
+    #[cfg(feature = "serde")]
+    pub fn of(values: Array2<T>, log_scales: Array2<f64>) -> Self {
+        Nodes { values: values.into(), log_scales: log_scales.into() }
+    }
+
+    /// Values and scales.
+    #[cfg(feature = "serde")]
+    pub fn parts(&self) -> (ArrayView2<'_, T>, ArrayView2<'_, f64>) {
+        (self.values.view(), self.log_scales.view())
     }
 
     pub fn len(&self) -> usize {
-        self.values.nrows()
+        self.values.len()
     }
 
     pub fn bytes(&self) -> usize {
-        self.values.len() * size_of::<T>() + self.log_scales.len() * size_of::<f64>()
+        self.values.bytes() + self.log_scales.bytes()
+    }
+
+    /// As [`Table::grow`].
+    pub fn grow(&mut self, len: usize) {
+        self.values.grow(len);
+        self.log_scales.grow(len);
+    }
+
+    /// Forgets the rows from one on.
+    pub fn shrink(&mut self, len: usize) {
+        self.values.shrink(len);
+        self.log_scales.shrink(len);
     }
 
     pub fn rows(&self, run: Range<usize>) -> NodeRows<'_, T> {
-        let (width, blocks) = (self.values.ncols(), self.log_scales.ncols());
-        let (values, log_scales) = (slice_of(&self.values), slice_of(&self.log_scales));
-        NodeRows {
-            values: &values[run.start * width..run.end * width],
-            log_scales: &log_scales[run.start * blocks..run.end * blocks],
-        }
+        NodeRows { values: self.values.run(run.clone()), log_scales: self.log_scales.run(run) }
     }
 
     pub fn row_mut(&mut self, i: usize) -> NodeMut<'_, T> {
-        let (width, blocks) = (self.values.ncols(), self.log_scales.ncols());
-        let (values, log_scales) = (slice_of_mut(&mut self.values), slice_of_mut(&mut self.log_scales));
-        NodeMut {
-            values: &mut values[i * width..][..width],
-            log_scales: &mut log_scales[i * blocks..][..blocks],
-        }
+        NodeMut { values: self.values.row_mut(i), log_scales: self.log_scales.row_mut(i) }
     }
 
-    /// Lets `write` fill runs of `count` rows, in parallel; what it returns for each of them, in order. Each thread keeps a
-    /// `W` from run to run.
+    /// Lets `write` fill runs of `count` rows from `first` on, in parallel; what it returns for each of them, in order. Each
+    /// thread keeps a `W` from run to run.
     pub fn fill<W: Default, R: Send>(
         &mut self,
+        first: usize,
         count: usize,
         write: impl Fn(&mut W, Range<usize>, NodesMut<'_, T>) -> R + Sync,
     ) -> Vec<R> {
-        let runs = self.values.axis_chunks_iter_mut(Axis(0), count).into_par_iter();
-        let runs = runs.zip(self.log_scales.axis_chunks_iter_mut(Axis(0), count)).enumerate();
+        let (mut values, mut log_scales) = (self.values.tail_mut(first), self.log_scales.tail_mut(first));
+        let rows = values.nrows();
+        if rows == 0 {
+            return Vec::new();
+        }
+        if rows <= count {
+            // Threads would take longer to start.
+            return vec![write(&mut W::default(), first..first + rows, NodesMut { values, log_scales })];
+        }
+        let runs = values.axis_chunks_iter_mut(Axis(0), count).into_par_iter();
+        let runs = runs.zip(log_scales.axis_chunks_iter_mut(Axis(0), count)).enumerate();
         runs.map_init(W::default, |own, (i, (values, log_scales))| {
-            write(own, i * count..i * count + values.nrows(), NodesMut { values, log_scales })
+            let start = first + i * count;
+            write(own, start..start + values.nrows(), NodesMut { values, log_scales })
         })
         .collect()
     }
 
-    /// The parents of these nodes: sums of [`FAN_OUT`] of them each.
-    pub fn parents(&self, blocks: &[Range<usize>]) -> Self {
-        let mut parents = Nodes::new(self.len().div_ceil(FAN_OUT), self.values.ncols(), blocks.len());
-        parents.fill(PARENTS, |sums: &mut Vec<f64>, run, mut parents| {
+    /// Makes these the parents of others, as many as it takes, from `first` on: sums of [`FAN_OUT`] of them each.
+    pub fn sum_children(&mut self, first: usize, children: &Nodes<T>, blocks: &[Range<usize>]) {
+        self.grow(children.len().div_ceil(FAN_OUT));
+        self.fill(first, PARENTS, |sums: &mut Vec<f64>, run, mut parents| {
             for (i, parent) in run.enumerate() {
-                sum(blocks, self.rows(self.children(parent)), sums, parents.row(i));
+                sum(blocks, children.rows(children.children(parent)), sums, parents.row(i));
             }
         });
-        parents
     }
 
     /// Which of these nodes belong to a parent.
@@ -100,7 +136,7 @@ impl<T: Real> Nodes<T> {
 }
 
 /// Some rows, to be written.
-pub(super) struct NodesMut<'a, T> {
+pub struct NodesMut<'a, T> {
     values: ArrayViewMut2<'a, T>,
     log_scales: ArrayViewMut2<'a, f64>,
 }
@@ -117,7 +153,7 @@ impl<T: Real> NodesMut<'_, T> {
 }
 
 /// The sum of some rows. The values of absent blocks are not read.
-pub(super) fn sum<T: Real>(
+pub fn sum<T: Real>(
     blocks: &[Range<usize>],
     rows: NodeRows<'_, T>,
     sums: &mut Vec<f64>,

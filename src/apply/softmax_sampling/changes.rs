@@ -1,0 +1,121 @@
+//! Classes of a [`SoftmaxSampler`] that get other vectors, are added or removed.
+
+use std::ops::Range;
+
+use ndarray::ArrayRef2;
+
+use super::SoftmaxSampler;
+use super::sampler::{Engine, check_below};
+use super::tree::Table;
+use crate::Real;
+use crate::apply::check_finite;
+use crate::error::{Error, Result, check_size};
+
+impl<T: Real> SoftmaxSampler<T> {
+    /// Gives some classes other vectors, in rows; of a class that stands twice the last one counts. Costs O(L m d + D log
+    /// C) for each. The tree is then the one that [`build`](super::Proposal::build) would make, but for the references of features: those
+    /// are of the classes that were there first. Build anew when most classes have moved far.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `vectors` does not have d columns and a row for each class, [`NotFinite`](Error::NotFinite) if a
+    /// row or its features are not finite, [`Entry`](Error::Entry) if there is no such class or it was removed. Nothing has changed
+    /// then.
+    pub fn replace(&mut self, classes: &[usize], vectors: &ArrayRef2<T>) -> Result<()> {
+        self.check_vectors(vectors)?;
+        check_size("the number of rows of the vectors", classes.len(), vectors.nrows())?;
+        self.check_present("the classes", classes)?;
+        match &mut self.engine {
+            Engine::Tree(tree) => {
+                let points = self.proposal.points(vectors.view());
+                tree.replace(self.proposal.map.program(), classes, points.view())?;
+            }
+            Engine::Exact(exact) => exact.replace(classes, vectors.view()),
+        }
+        Ok(())
+    }
+
+    /// Adds classes with these vectors, in rows, and returns their numbers, which follow the others. Costs O(m d + D log C) for
+    /// each, in parallel, and now and then a copy of all sums, whose memory at least doubles then: O(D) for each in the mean. Where
+    /// draws were exact and there are now [too many classes](super::Proposal::exact_below) for that, the tree is built, O(C m d).
+    ///
+    /// ```
+    /// use ndarray::Array2;
+    /// use random_features::apply::softmax_sampling::SoftmaxSampler;
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::Positive;
+    /// let vectors = |first: usize, n: usize| Array2::from_shape_fn((n, 4), |(i, k)| (((first + i) * (k + 3)) as f64).sin());
+    /// let mut sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 64, 1)?)?, &vectors(0, 5000))?;
+    /// assert_eq!(sampler.add(&vectors(5000, 3))?, 5000..5003);
+    /// sampler.remove(&[17, 5001])?;
+    /// assert_eq!((sampler.classes(), sampler.present_classes()), (5003, 5001));
+    /// let h = vectors(3, 1);
+    /// assert_eq!(sampler.log_probabilities(&h.row(0), &[17])?, [f64::NEG_INFINITY]);
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if `vectors` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are
+    /// not finite, [`Memory`](Error::Memory) if there is no memory for them. Nothing has changed then.
+    pub fn add(&mut self, vectors: &ArrayRef2<T>) -> Result<Range<usize>> {
+        self.check_vectors(vectors)?;
+        let first = self.classes();
+        let classes = first.saturating_add(vectors.nrows());
+        // What grows may double.
+        self.proposal.check_memory(classes.saturating_mul(2))?;
+        match &mut self.engine {
+            Engine::Tree(tree) => {
+                let points = self.proposal.points(vectors.view());
+                tree.add(self.proposal.map.program(), points.view())?;
+            }
+            Engine::Exact(exact) if self.proposal.is_exact(classes) => exact.add(vectors.view()),
+            Engine::Exact(exact) => {
+                let (mut numbers, mut all) = (exact.classes.clone(), Table::from(exact.vectors()));
+                numbers.add(vectors.nrows());
+                all.grow(classes);
+                all.tail_mut(first).assign(vectors);
+                self.engine = self.proposal.engine(numbers, all.view(), None)?;
+            }
+        }
+        Ok(first..classes)
+    }
+
+    /// Removes classes: they are never drawn again, q = 0, and the share ε of the uniform distribution falls to those that stay.
+    /// Numbers of classes do not change, and that of a removed class is not given to another one; build anew to free its memory.
+    /// Costs O(L m d + D log C) for each, and O(1) for each that was removed before.
+    ///
+    /// # Errors
+    /// [`Entry`](Error::Entry) if there is no such class or it was removed before, [`Parameter`](Error::Parameter) if none would
+    /// stay. Nothing has changed then.
+    pub fn remove(&mut self, classes: &[usize]) -> Result<()> {
+        self.check_present("the classes", classes)?;
+        let mut increasing = classes.to_vec();
+        increasing.sort_unstable();
+        increasing.dedup();
+        if increasing.len() == self.present_classes() {
+            let (name, domain) = ("the number of classes that stay", "at least 1");
+            return Err(Error::Parameter { name, value: 0.0, domain });
+        }
+        match &mut self.engine {
+            Engine::Tree(tree) => tree.remove(self.proposal.map.program(), &increasing)?,
+            Engine::Exact(exact) => exact.classes.remove(&increasing),
+        }
+        Ok(())
+    }
+
+    fn check_vectors(&self, vectors: &ArrayRef2<T>) -> Result<()> {
+        check_size("the number of columns of the vectors", self.map().input_dim(), vectors.ncols())?;
+        check_finite("the vectors", vectors)
+    }
+
+    /// Refuses numbers of classes that are not there.
+    pub(super) fn check_present(&self, what: &'static str, classes: &[usize]) -> Result<()> {
+        check_below(what, classes, self.classes())?;
+        match classes.iter().position(|class| !self.is_present(*class)) {
+            None => Ok(()),
+            Some(row) => {
+                let (value, domain) = (classes[row] as f64, "a class that was not removed");
+                Err(Error::Entry { what, row, value, domain })
+            }
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! [`Exact`]: draws from the softmax itself, for few classes.
+
+use std::ops::Range;
+
+use ndarray::parallel::prelude::*;
+use ndarray::{Array2, ArrayView2, s};
+use rand::RngExt;
+
+use super::Draws;
+use super::classes::Classes;
+use super::draws::DrawsMut;
+use crate::error::{Error, Result};
+use crate::numeric::{Isa, Packed, exp_minus, matrix_of, max, plain_sum, product, slice_of};
+use crate::{Real, rng_of_step};
+
+/// Weights that are summed before a draw looks for its class among them.
+const BLOCK: usize = 64;
+/// Logits that a thread computes at a time, if that leaves it some rows.
+const LOGITS: usize = 1 << 17;
+/// The least and the most rows of these.
+const ROWS: (usize, usize) = (4, 64);
+
+/// The vectors of classes, from which all logits are computed by a product.
+#[derive(Clone, Debug)]
+pub(super) struct Exact<T: Real> {
+    pub classes: Classes,
+    /// With room for more classes; those of removed classes do not matter.
+    vectors: Packed<T>,
+}
+
+/// What a thread keeps from row to row.
+#[derive(Default)]
+struct Buffers<T> {
+    logits: Vec<T>,
+    weights: Vec<T>,
+    ends: Vec<f64>,
+}
+
+/// The softmax of a row.
+struct Softmax<'a, T> {
+    logits: &'a [T],
+    /// e^(logit − top), 0 for classes that were removed.
+    weights: &'a [T],
+    /// The sums of the weights up to the end of each block.
+    ends: &'a [f64],
+    /// ln Z.
+    log_sum: f64,
+}
+
+impl<T: Real> Exact<T> {
+    /// Of vectors in rows, one for each number of a class.
+    pub fn new(classes: Classes, vectors: ArrayView2<'_, T>) -> Self {
+        let packed = Packed::new(vectors.nrows(), vectors.ncols(), |j, k| vectors[[j, k]]);
+        Exact { classes, vectors: packed }
+    }
+
+    pub fn bytes(&self) -> usize {
+        size_of_val(self.vectors.elements())
+    }
+
+    /// The vectors of all classes, in rows.
+    pub fn vectors(&self) -> Array2<T> {
+        let (classes, d) = (self.classes.count(), self.vectors.depth());
+        matrix_of(classes, d, (0..classes).flat_map(|class| self.vectors.row(class)).collect())
+    }
+
+    /// Gives classes other vectors, in rows; of a class that stands twice the last one counts.
+    pub fn replace(&mut self, classes: &[usize], vectors: ArrayView2<'_, T>) {
+        for (class, vector) in classes.iter().zip(vectors.rows()) {
+            self.vectors.write_row(*class, vector.iter().copied());
+        }
+    }
+
+    /// Adds classes with these vectors after the others.
+    pub fn add(&mut self, vectors: ArrayView2<'_, T>) {
+        let (new, room) = (self.classes.add(vectors.nrows()), self.vectors.rows());
+        if new.end > room {
+            let (old, room) = (std::mem::take(&mut self.vectors), new.end.max(2 * room));
+            self.vectors = Packed::new(room, vectors.ncols(), |_, _| T::zero());
+            (0..new.start).for_each(|class| self.vectors.write_row(class, old.row(class)));
+        }
+        self.replace(&new.collect::<Vec<_>>(), vectors);
+    }
+
+    /// Draws for all rows of `h`, row i with the generator of step i.
+    ///
+    /// # Errors
+    /// [`NotFinite`](Error::NotFinite) if logits are not finite.
+    pub fn sample(&self, h: ArrayView2<'_, T>, seed: u64, draws: &mut Draws) -> Result<()> {
+        let h = h.as_standard_layout();
+        let rows = h.nrows().div_ceil(rayon::current_num_threads());
+        let rows = rows.min((LOGITS / self.classes.count()).clamp(ROWS.0, ROWS.1)).max(1);
+        let drawn =
+            draws.rows_mut().chunks(rows).enumerate().map_init(Buffers::default, |buffers, (run, out)| {
+                let first = run * rows;
+                self.fill(slice_of(&h.slice(s![first..first + out.len(), ..])), buffers);
+                for (i, out) in out.into_iter().enumerate() {
+                    let mut rng = rng_of_step(seed, (first + i) as u64);
+                    self.softmax(buffers, i, first + i)?.draw(out, &mut || rng.random());
+                }
+                Ok(())
+            });
+        drawn.collect::<Vec<_>>().into_iter().collect()
+    }
+
+    /// Draws for one point.
+    ///
+    /// # Errors
+    /// As [`sample`](Exact::sample).
+    pub fn draw(&self, h: &[T], out: DrawsMut<'_>, uniform: &mut dyn FnMut() -> f64) -> Result<()> {
+        let mut buffers = Buffers::default();
+        self.fill(h, &mut buffers);
+        self.softmax(&mut buffers, 0, 0)?.draw(out, uniform);
+        Ok(())
+    }
+
+    /// ln of the probabilities of classes that are present.
+    ///
+    /// # Errors
+    /// As [`sample`](Exact::sample).
+    pub fn log_probabilities(&self, h: &[T], classes: impl Iterator<Item = usize>) -> Result<Vec<f64>> {
+        let mut buffers = Buffers::default();
+        self.fill(h, &mut buffers);
+        let softmax = self.softmax(&mut buffers, 0, 0)?;
+        Ok(classes.map(|class| softmax.log_probability(class)).collect())
+    }
+
+    /// Computes the logits of some rows.
+    fn fill(&self, h: &[T], buffers: &mut Buffers<T>) {
+        let (classes, d) = (self.classes.count(), self.vectors.depth());
+        buffers.logits.resize(h.len() / d * classes, T::zero());
+        product(Isa::best(), h, d, self.vectors.all().first(classes), &mut buffers.logits, classes);
+    }
+
+    /// The softmax of row i of the logits, which is a row of all points.
+    fn softmax<'a>(&self, buffers: &'a mut Buffers<T>, i: usize, row: usize) -> Result<Softmax<'a, T>> {
+        let classes = self.classes.count();
+        let Buffers { logits, weights, ends } = buffers;
+        let logits = &logits[i * classes..][..classes];
+        if !logits.iter().all(|logit| logit.is_finite()) {
+            return Err(Error::NotFinite { what: "the logits of h", row });
+        }
+        weights.clear();
+        weights.extend_from_slice(logits);
+        self.classes.removed().iter().for_each(|class| weights[*class] = T::neg_infinity());
+        let top = max(Isa::best(), weights);
+        exp_minus(Isa::best(), weights, top);
+        let mut sum = 0.0;
+        ends.clear();
+        ends.extend(weights.chunks(BLOCK).map(|block| {
+            sum += plain_sum(Isa::best(), block);
+            sum
+        }));
+        Ok(Softmax { logits, weights, ends, log_sum: top.widen() + sum.ln() })
+    }
+}
+
+impl<T: Real> Softmax<'_, T> {
+    /// ln of the probability of a class that is present; at most 0, which rounding could exceed.
+    fn log_probability(&self, class: usize) -> f64 {
+        (self.logits[class].widen() - self.log_sum).min(0.0)
+    }
+
+    fn draw(&self, out: DrawsMut<'_>, uniform: &mut dyn FnMut() -> f64) {
+        let total = self.ends.last().copied().unwrap_or_default();
+        for (class, log) in out.classes.iter_mut().zip(out.log_probabilities) {
+            // Below the total, where the product is rounded up to it.
+            *class = self.pick((uniform() * total).min(total.next_down()));
+            *log = self.log_probability(*class);
+        }
+    }
+
+    /// The class below whose end a mark lies, of all weights in a row.
+    fn pick(&self, mark: f64) -> usize {
+        let block = self.ends.partition_point(|end| *end <= mark);
+        let run: Range<usize> = block * BLOCK..self.weights.len().min((block + 1) * BLOCK);
+        let mut sum = if block == 0 { 0.0 } else { self.ends[block - 1] };
+        let (first, mut last) = (run.start, run.start);
+        for (class, weight) in (first..).zip(&self.weights[run]) {
+            if *weight > T::zero() {
+                (last, sum) = (class, sum + weight.widen());
+                if sum > mark {
+                    break;
+                }
+            }
+        }
+        // By rounding the sum may stay below the end of the block: then it is the last one that has a weight.
+        last
+    }
+}

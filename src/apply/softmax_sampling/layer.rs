@@ -1,0 +1,178 @@
+//! [`SampledSoftmax`]: class vectors with the sampler that draws from them.
+
+use std::ops::Range;
+
+use ndarray::{ArrayRef1, ArrayRef2, ArrayView1, ArrayView2, ArrayViewMut1, Axis};
+use rand::Rng;
+
+use super::tree::{Table, standard};
+use super::{Draws, Partition, Proposal, SampledLoss, SoftmaxSampler};
+use crate::Real;
+use crate::error::{Result, check_size};
+
+/// The output layer of a classifier of many classes: class vectors and the sampler over them, which change together, so that
+/// draws are never from vectors that are no longer there.
+///
+/// # Definition
+/// Logits of a point h are h·cᵢ for the [`vectors`](SampledSoftmax::vectors) cᵢ. A step of training is a
+/// [`loss`](SampledSoftmax::loss) from draws and an update of the classes that it names: plain gradient descent by
+/// [`step`](SampledSoftmax::step), any other optimiser by [`update`](SampledSoftmax::update) or
+/// [`replace`](SampledSoftmax::replace). An update that fails changes neither vectors nor sampler.
+///
+/// # Cost
+/// That of the [sampler](SoftmaxSampler#cost), and C·d numbers for the vectors. A step for n points with k draws each costs
+/// O(n k (D log C + d)), and as much again for the classes that change, whatever C is.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, s};
+/// use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::Positive;
+/// let vectors = Array2::from_shape_fn((5000, 3), |(i, k)| ((i * (k + 3)) as f64).sin());
+/// let h = vectors.slice(s![..2, ..]).to_owned();
+/// let map = Positive.softmax(Orthogonal.draw(3, 64, 1)?)?;
+/// let mut layer = SampledSoftmax::new(Proposal::new(map), &vectors)?;
+/// let first = layer.loss(&h, &[0, 1], 40, 0)?;
+/// for seed in 1..50 {
+///     let loss = layer.loss(&h, &[0, 1], 40, seed)?;
+///     // The gradient for h goes on to what computes it: loss.point_gradients().
+///     layer.step(&loss, 0.5)?;
+/// }
+/// assert!(layer.loss(&h, &[0, 1], 40, 50)?.mean() < first.mean() - 1.0);
+/// // Momentum, with a velocity for each class.
+/// let mut velocities = Array2::<f64>::zeros((5000, 3));
+/// let loss = layer.loss(&h, &[0, 1], 40, 51)?;
+/// layer.update(&loss, |class, gradient, mut vector| {
+///     let mut velocity = velocities.row_mut(class);
+///     velocity *= 0.9;
+///     velocity += &gradient;
+///     vector.scaled_add(-0.5, &velocity);
+/// })?;
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// As [`SampledLoss`].
+#[derive(Clone, Debug)]
+pub struct SampledSoftmax<T: Real> {
+    pub(super) sampler: SoftmaxSampler<T>,
+    /// Of removed classes zeros.
+    pub(super) vectors: Table<T>,
+}
+
+impl<T: Real> SampledSoftmax<T> {
+    /// A layer of classes with these vectors, C × d.
+    ///
+    /// # Errors
+    /// As [`Proposal::build`].
+    pub fn new(proposal: Proposal<T>, vectors: &ArrayRef2<T>) -> Result<Self> {
+        Ok(SampledSoftmax { sampler: proposal.build(vectors)?, vectors: standard(vectors.view()).into() })
+    }
+
+    /// The class vectors, C × d; zeros for classes that were removed.
+    pub fn vectors(&self) -> ArrayView2<'_, T> {
+        self.vectors.view()
+    }
+
+    /// The sampler over them, with what it knows of its classes.
+    pub fn sampler(&self) -> &SoftmaxSampler<T> {
+        &self.sampler
+    }
+
+    /// k classes for each row of `h`, as [`SoftmaxSampler::sample`].
+    ///
+    /// # Errors
+    /// As [`SoftmaxSampler::sample`].
+    pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
+        self.sampler.sample(h, k, seed)
+    }
+
+    /// The sampled softmax loss of points `h`, n × d, with the classes `targets`, from k draws for each.
+    ///
+    /// # Errors
+    /// As [`SoftmaxSampler::sample`] and [`SampledLoss::new`]; [`Entry`](crate::Error::Entry) if a target was removed.
+    pub fn loss(&self, h: &ArrayRef2<T>, targets: &[usize], k: usize, seed: u64) -> Result<SampledLoss<T>> {
+        check_size("the number of targets", h.nrows(), targets.len())?;
+        self.sampler.check_present("the targets", targets)?;
+        SampledLoss::new(h, &self.vectors(), targets, &self.sampler.sample(h, k, seed)?)
+    }
+
+    /// A step of gradient descent for the classes that have a gradient: cᵢ ← cᵢ − rate · gᵢ.
+    ///
+    /// # Errors
+    /// As [`replace`](SampledSoftmax::replace).
+    pub fn step(&mut self, loss: &SampledLoss<T>, rate: f64) -> Result<()> {
+        let rate = T::narrow(rate);
+        self.update(loss, |_, gradient, mut vector| vector.scaled_add(-rate, &gradient))
+    }
+
+    /// Lets an optimiser move the vectors of the classes that have a gradient: `step(class, gradient, vector)` is called for each,
+    /// in increasing order, and writes the new vector.
+    ///
+    /// # Errors
+    /// As [`replace`](SampledSoftmax::replace).
+    pub fn update(
+        &mut self,
+        loss: &SampledLoss<T>,
+        mut step: impl FnMut(usize, ArrayView1<'_, T>, ArrayViewMut1<'_, T>),
+    ) -> Result<()> {
+        self.sampler.check_present("the classes of the loss", loss.classes())?;
+        let mut moved = self.vectors().select(Axis(0), loss.classes());
+        check_size("the number of columns of the gradients", moved.ncols(), loss.class_gradients().ncols())?;
+        let rows = loss.classes().iter().zip(loss.class_gradients().rows()).zip(moved.rows_mut());
+        rows.for_each(|((class, gradient), vector)| step(*class, gradient, vector));
+        self.replace(loss.classes(), &moved)
+    }
+
+    /// Gives some classes other vectors, in rows, as [`SoftmaxSampler::replace`].
+    ///
+    /// # Errors
+    /// As [`SoftmaxSampler::replace`]. Nothing has changed then.
+    pub fn replace(&mut self, classes: &[usize], vectors: &ArrayRef2<T>) -> Result<()> {
+        self.sampler.replace(classes, vectors)?;
+        let rows = classes.iter().zip(vectors.rows());
+        rows.for_each(|(class, vector)| self.vectors.write_row(*class, vector));
+        Ok(())
+    }
+
+    /// Adds classes, as [`SoftmaxSampler::add`].
+    ///
+    /// # Errors
+    /// As [`SoftmaxSampler::add`]. Nothing has changed then.
+    pub fn add(&mut self, vectors: &ArrayRef2<T>) -> Result<Range<usize>> {
+        let added = self.sampler.add(vectors)?;
+        self.vectors.grow(added.end);
+        self.vectors.tail_mut(added.start).assign(vectors);
+        Ok(added)
+    }
+
+    /// Removes classes, as [`SoftmaxSampler::remove`].
+    ///
+    /// # Errors
+    /// As [`SoftmaxSampler::remove`]. Nothing has changed then.
+    pub fn remove(&mut self, classes: &[usize]) -> Result<()> {
+        self.sampler.remove(classes)?;
+        classes.iter().for_each(|class| self.vectors.row_mut(*class).fill(T::zero()));
+        Ok(())
+    }
+
+    /// Makes the sampler anew from the vectors, as [`new`](SampledSoftmax::new) would with the same numbers of classes: for when most of
+    /// them have moved far from where [references](SoftmaxSampler#accuracy) were taken. Cost O(C m d).
+    ///
+    /// # Errors
+    /// As [`Proposal::build`]. Nothing has changed then.
+    pub fn rebuild(&mut self) -> Result<()> {
+        let classes = self.sampler.engine.classes().clone();
+        self.sampler.engine = self.sampler.proposal.engine(classes, self.vectors.view(), None)?;
+        Ok(())
+    }
+
+    /// The partition function Z = Σᵢ exp(h·cᵢ) of a point, over the classes that are present, from k draws.
+    ///
+    /// # Errors
+    /// As [`SoftmaxSampler::partition`].
+    pub fn partition<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Partition> {
+        self.sampler.partition(h, &self.vectors(), k, rng)
+    }
+}

@@ -1,0 +1,130 @@
+//! [`Quality`]: how near a proposal is to the softmax.
+
+use ndarray::parallel::prelude::*;
+use ndarray::{ArrayRef2, Axis};
+
+use super::SoftmaxSampler;
+use super::loss::dot;
+use super::partition::log_sum;
+use crate::Real;
+use crate::error::{Error, Result, check_size};
+use crate::memory::check_memory;
+
+/// How near the distribution q of draws is to the softmax p, for some points h.
+///
+/// # Definition
+/// The effective share of draws is 1/Σᵢ pᵢ²/qᵢ = 1/(1 + χ²), in \[0, 1\]: k draws from q estimate Z as precisely as this share
+/// of k would if the terms of the sum were equal ([`Partition::effective_draws`](super::Partition::effective_draws) estimates it from draws). The total variation is
+/// ½ Σᵢ |pᵢ − qᵢ|, from 0 to 1. Both are exact, over all classes that are present.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Quality {
+    /// For each point.
+    pub effective_shares: Vec<f64>,
+    /// For each point.
+    pub total_variations: Vec<f64>,
+}
+
+impl Quality {
+    /// The median over the points; NaN without points.
+    pub fn effective_share(&self) -> f64 {
+        median(self.effective_shares.clone())
+    }
+
+    /// The mean over the points; NaN without points.
+    pub fn total_variation(&self) -> f64 {
+        self.total_variations.iter().sum::<f64>() / self.total_variations.len() as f64
+    }
+
+    /// The number of points where the effective share is less than another one's.
+    pub fn worse_points(&self, other: &Quality) -> usize {
+        let pairs = self.effective_shares.iter().zip(&other.effective_shares);
+        pairs.filter(|(own, other)| own < other).count()
+    }
+
+    /// Whether the effective share is less than another one's at more than half of the points, or the mean total variation is
+    /// more.
+    pub fn is_worse_than(&self, other: &Quality) -> bool {
+        2 * self.worse_points(other) > self.effective_shares.len()
+            || self.total_variation() > other.total_variation()
+    }
+
+    /// From ln p and ln q of some classes for each point.
+    fn of<'a>(points: impl Iterator<Item = (&'a [f64], &'a [f64])>) -> Self {
+        let (mut effective_shares, mut total_variations) = (Vec::new(), Vec::new());
+        for (p, q) in points {
+            // A class of which p is 0 in `f64` has no share in the sum, even if q is 0.
+            let squares = p.iter().zip(q).filter(|(p, _)| **p > -1400.0).map(|(p, q)| 2.0 * p - q);
+            effective_shares.push((-log_sum(&squares.collect::<Vec<_>>())).exp().min(1.0));
+            let distance = p.iter().zip(q).map(|(p, q)| (p.exp() - q.exp()).abs()).sum::<f64>();
+            total_variations.push((0.5 * distance).min(1.0));
+        }
+        Quality { effective_shares, total_variations }
+    }
+}
+
+/// ln p of the classes that are present, and their numbers, for some points.
+pub(super) struct Softmaxes {
+    pub classes: Vec<usize>,
+    /// For each point.
+    pub logs: Vec<Vec<f64>>,
+}
+
+impl Softmaxes {
+    /// Of points and class vectors, those of a sampler. Cost O(n C d), in parallel.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if a point or its logits are not finite,
+    /// [`Memory`](Error::Memory) if there is no memory for n × C logits.
+    pub fn of<T: Real>(
+        sampler: &SoftmaxSampler<T>,
+        h: &ArrayRef2<T>,
+        vectors: &ArrayRef2<T>,
+    ) -> Result<Self> {
+        sampler.check_h(h)?;
+        check_size("the number of class vectors", sampler.classes(), vectors.nrows())?;
+        check_size("the number of columns of the class vectors", h.ncols(), vectors.ncols())?;
+        check_memory("logits", h.nrows().saturating_mul(sampler.classes()), 2 * size_of::<f64>())?;
+        let classes: Vec<usize> = (0..sampler.classes()).filter(|class| sampler.is_present(*class)).collect();
+        let of_row = |(row, h): (usize, ndarray::ArrayView1<'_, T>)| {
+            let mut logs: Vec<f64> = classes.iter().map(|class| dot(h, vectors.row(*class))).collect();
+            if !logs.iter().all(|logit| logit.is_finite()) {
+                return Err(Error::NotFinite { what: "the logits of h", row });
+            }
+            let log_z = log_sum(&logs);
+            logs.iter_mut().for_each(|log| *log -= log_z);
+            Ok(logs)
+        };
+        let logs = h.axis_iter(Axis(0)).into_par_iter().enumerate().map(of_row).collect::<Vec<_>>();
+        let logs = logs.into_iter().collect::<Result<Vec<_>>>()?;
+        Ok(Softmaxes { classes, logs })
+    }
+
+    /// That of draws from a sampler.
+    ///
+    /// # Errors
+    /// As [`SoftmaxSampler::log_probabilities`].
+    pub fn quality<T: Real>(&self, sampler: &SoftmaxSampler<T>, h: &ArrayRef2<T>) -> Result<Quality> {
+        let of_row = |h: ndarray::ArrayView1<'_, T>| sampler.log_probabilities(&h, &self.classes);
+        let q = h.axis_iter(Axis(0)).into_par_iter().map(of_row).collect::<Vec<_>>();
+        let q = q.into_iter().collect::<Result<Vec<_>>>()?;
+        Ok(Quality::of(self.logs.iter().map(Vec::as_slice).zip(q.iter().map(Vec::as_slice))))
+    }
+
+    /// That of uniform draws.
+    pub fn quality_of_uniform(&self) -> Quality {
+        let q = vec![-(self.classes.len() as f64).ln(); self.classes.len()];
+        Quality::of(self.logs.iter().map(|p| (p.as_slice(), q.as_slice())))
+    }
+}
+
+/// The middle value; NaN of none.
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[middle],
+        _ => values[middle - 1].midpoint(values[middle]),
+    }
+}

@@ -1,0 +1,216 @@
+//! [`ProposalReport`]: whether a proposal is good enough, and what would help.
+
+use ndarray::ArrayRef2;
+
+use super::partition::log_sum;
+use super::quality::Softmaxes;
+use super::{Proposal, Quality, SampledSoftmax, SoftmaxSampler};
+use crate::Real;
+use crate::error::{Result, check_positive};
+use crate::map::Map;
+
+/// The seed of the frequencies that are drawn to see what more of them would do.
+const SEED: u64 = 1;
+/// Classes with less of the softmax than this do not count for the closed form.
+const LEAST: f64 = -14.0;
+
+/// How good the draws of a sampler are for some points, beside uniform draws, and how good they would be with more frequencies or
+/// with features [shaped by the data](crate::data::shaping). Made by [`SoftmaxSampler::report`]; prints sentences.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct ProposalReport {
+    /// Of the draws.
+    pub proposal: Quality,
+    /// Of uniform draws.
+    pub uniform: Quality,
+    /// ln of the variance of an estimate relative to its square, in the mean over the softmax and the points, in closed form. It falls as
+    /// 1/m, and so does χ², which is less as far as the errors of all classes are alike, once both are small. `None` where draws are
+    /// exact or there is no closed form.
+    pub log_relative_variance: Option<f64>,
+    /// What was tried.
+    pub alternatives: Vec<Alternative>,
+}
+
+/// A proposal that was tried in a [`ProposalReport`].
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct Alternative {
+    /// Whether the features are shaped by the points and the classes, or those of the map.
+    pub shaped: bool,
+    /// How many times as many frequencies there are.
+    pub factor: usize,
+    /// Of its draws.
+    pub quality: Quality,
+}
+
+impl<T: Real> SoftmaxSampler<T> {
+    /// How good draws are for points `h`, n × d, such as come in training: against the softmax over class vectors, C × d, exactly,
+    /// and beside uniform draws. For each of the `factors` the same with so many times as many frequencies, drawn anew, and
+    /// for factor 1 and each of them with features shaped by `h` and the vectors; these need a map whose frequencies were drawn
+    /// [by name](crate::map::Omega), shaping needs a feature for linear algebra. Without `factors` nothing else is tried.
+    ///
+    /// What is shaped is judged on the points that it was shaped for: give some hundred. Cost O(n C (d + D)), with C more
+    /// numbers for each point, and for each alternative as much again and a tree: for 10⁶ classes some seconds a point.
+    ///
+    /// ```
+    /// use ndarray::Array2;
+    /// use random_features::apply::softmax_sampling::SoftmaxSampler;
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::Positive;
+    /// let classes = Array2::from_shape_fn((5000, 4), |(i, k)| 1.5 * ((i * (k + 3)) as f64).sin());
+    /// let h = Array2::from_shape_fn((9, 4), |(i, k)| 0.9 * ((i + 1) as f64 * (k as f64 + 0.7)).cos());
+    /// let sampler = SoftmaxSampler::new(Positive.softmax(Orthogonal.draw(4, 32, 1)?)?, &classes)?;
+    /// let report = sampler.report(&h, &classes, &[8])?;
+    /// println!("{report}");
+    /// let more = report.alternatives.iter().find(|other| other.factor == 8 && !other.shaped).unwrap();
+    /// assert!(more.quality.effective_share() > report.proposal.effective_share());
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) if sizes differ, [`NotFinite`](crate::Error::NotFinite) if points, logits or features are
+    /// not finite, [`Parameter`](crate::Error::Parameter) if a factor is 0, [`Memory`](crate::Error::Memory) if there is no
+    /// memory for n × C logits or for a tree.
+    pub fn report(
+        &self,
+        h: &ArrayRef2<T>,
+        vectors: &ArrayRef2<T>,
+        factors: &[usize],
+    ) -> Result<ProposalReport> {
+        factors.iter().try_for_each(|factor| check_positive("a factor of the frequencies", *factor))?;
+        let softmaxes = Softmaxes::of(self, h, vectors)?;
+        let (proposal, uniform) = (softmaxes.quality(self, h)?, softmaxes.quality_of_uniform());
+        let mut alternatives = Vec::new();
+        let mut log_relative_variance = None;
+        if !self.is_exact() {
+            log_relative_variance = self.log_relative_variance(&softmaxes, h, vectors)?;
+            for (shaped, factor, map) in self.other_maps(h, vectors, factors)? {
+                let quality = softmaxes.quality(&self.with_map(map, vectors)?, h)?;
+                alternatives.push(Alternative { shaped, factor, quality });
+            }
+        }
+        Ok(ProposalReport { proposal, uniform, log_relative_variance, alternatives })
+    }
+
+    /// The maps to try, with whether they are shaped and their factors.
+    fn other_maps(
+        &self,
+        h: &ArrayRef2<T>,
+        vectors: &ArrayRef2<T>,
+        factors: &[usize],
+    ) -> Result<Vec<(bool, usize, Map<T>)>> {
+        let mut maps = Vec::new();
+        let Some(recipe) = self.map().recipe() else { return Ok(maps) };
+        for factor in factors {
+            if let Some(recipe) = recipe.with_more_frequencies(*factor) {
+                maps.push((false, *factor, recipe.draw(SEED)?));
+            }
+        }
+        let factors = if factors.is_empty() { Vec::new() } else { [&[1], factors].concat() };
+        #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+        for factor in factors {
+            let draw = recipe
+                .with_more_frequencies(factor)
+                .and_then(|recipe| recipe.draws().first().copied().cloned());
+            let (x, y) = (self.proposal.points(h.view()), self.proposal.points(vectors.view()));
+            // Frequencies of other radii have no shape.
+            if let Some(Ok(map)) = draw.map(|draw| super::proposal::shaped_map(draw.drawn(SEED)?, &x, &y)) {
+                maps.push((true, factor, map));
+            }
+        }
+        #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
+        let _ = (h, vectors, factors);
+        Ok(maps)
+    }
+
+    /// The tree of another map, with the same classes and options.
+    fn with_map(&self, map: Map<T>, vectors: &ArrayRef2<T>) -> Result<Self> {
+        let proposal = Proposal { map, exact_below: 0, leaf: None, ..self.proposal.clone() };
+        let engine = proposal.engine(self.engine.classes().clone(), vectors.view(), None)?;
+        Ok(SoftmaxSampler { proposal, engine })
+    }
+
+    /// ln Σ p Var/K², in the mean over the points.
+    fn log_relative_variance(
+        &self,
+        softmaxes: &Softmaxes,
+        h: &ArrayRef2<T>,
+        vectors: &ArrayRef2<T>,
+    ) -> Result<Option<f64>> {
+        let Some(kernel) = self.map().kernel() else { return Ok(None) };
+        let mut terms = Vec::new();
+        for (h, logs) in self.proposal.points(h.view()).rows().into_iter().zip(&softmaxes.logs) {
+            for (class, log) in softmaxes.classes.iter().zip(logs).filter(|(_, log)| **log > LEAST) {
+                let point = self.proposal.points(vectors.slice(ndarray::s![*class..*class + 1, ..]));
+                let point = point.row(0);
+                let Some(variance) = self.map().log_variance(&h, &point)? else { return Ok(None) };
+                terms.push(log + variance - 2.0 * kernel.log_value(&h, &point)?.ln_abs);
+            }
+        }
+        Ok(Some(log_sum(&terms) - (h.nrows() as f64).ln()))
+    }
+}
+
+impl<T: Real> SampledSoftmax<T> {
+    /// As [`SoftmaxSampler::report`], for the layer's own vectors.
+    ///
+    /// # Errors
+    /// As [`SoftmaxSampler::report`].
+    pub fn report(&self, h: &ArrayRef2<T>, factors: &[usize]) -> Result<ProposalReport> {
+        self.sampler().report(h, &self.vectors(), factors)
+    }
+}
+
+impl ProposalReport {
+    /// Whether uniform draws would be [better](Quality::is_worse_than), and faster.
+    pub fn is_worse_than_uniform(&self) -> bool {
+        self.proposal.is_worse_than(&self.uniform)
+    }
+}
+
+impl std::fmt::Display for ProposalReport {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ProposalReport { proposal, uniform, log_relative_variance, alternatives } = self;
+        let n = proposal.effective_shares.len();
+        let says = |quality: &Quality| {
+            let (share, distance) = (quality.effective_share(), quality.total_variation());
+            format!("effective share {}, total variation to the softmax {distance:.3}", short(share))
+        };
+        writeln!(f, "Draws: {}. Uniform draws: {}.", says(proposal), says(uniform))?;
+        let worse = proposal.worse_points(uniform);
+        match self.is_worse_than_uniform() {
+            true => writeln!(f, "Worse than uniform: at {worse} of {n} points the effective share is less.")?,
+            false => {
+                writeln!(f, "Better than uniform: at {worse} of {n} points the effective share is less.")?
+            }
+        }
+        if let Some(log) = log_relative_variance {
+            write!(
+                f,
+                "The variance of an estimate relative to its square, in the mean over the softmax, is e^{log:.1}"
+            )?;
+            let needed = if *log > 0.0 {
+                format!(": it is 1 with e^{log:.1} times as many features")
+            } else {
+                String::new()
+            };
+            writeln!(f, " and falls as 1/m{needed}.")?;
+        }
+        for Alternative { shaped, factor, quality } in alternatives {
+            let shape = if *shaped { "shaped by the data" } else { "as they are" };
+            let verdict = if quality.is_worse_than(uniform) { "; worse than uniform" } else { "" };
+            writeln!(f, "Features {shape}, {factor} times as many: {}{verdict}.", says(quality))?;
+        }
+        let none_helps = alternatives.iter().all(|other| other.quality.is_worse_than(uniform));
+        if self.is_worse_than_uniform() && !alternatives.is_empty() && none_helps {
+            let advice = "smaller norms, Proposal::cosine, or uniform draws";
+            writeln!(f, "Nothing that was tried is better than uniform: consider {advice}.")?;
+        }
+        Ok(())
+    }
+}
+
+/// A share with two digits.
+fn short(share: f64) -> String {
+    if share >= 0.01 { format!("{share:.2}") } else { format!("{share:.1e}") }
+}

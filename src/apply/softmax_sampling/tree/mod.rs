@@ -1,0 +1,166 @@
+//! [`Tree`]: sums of the features of runs of classes, of runs of such runs, and so on.
+
+mod changes;
+mod choice;
+mod features;
+mod leaves;
+mod mixture;
+mod nodes;
+mod table;
+mod walk;
+
+use std::ops::Range;
+
+use ndarray::{Array2, ArrayView2};
+
+pub(super) use features::Reference;
+pub(super) use mixture::Mixture;
+#[cfg(feature = "serde")]
+pub(super) use nodes::Nodes;
+pub(super) use table::Table;
+pub(super) use walk::Walker;
+
+use super::classes::Classes;
+use crate::Real;
+use crate::engine::Program;
+use crate::error::{Error, Result};
+use crate::numeric::zeros;
+use leaves::sum_leaves;
+use nodes::FAN_OUT;
+#[cfg(not(feature = "serde"))]
+use nodes::Nodes;
+use walk::Walk;
+
+/// Sums of features. A leaf has some classes, a node [`FAN_OUT`] nodes of the level below; the last of each may have fewer.
+/// The root is not stored: a walk begins with the choice among its children.
+#[derive(Clone, Debug)]
+pub(super) struct Tree<T> {
+    pub reference: Reference<T>,
+    pub classes: Classes,
+    /// From the children of the root down to the leaves. A single leaf is the root itself.
+    levels: Vec<Nodes<T>>,
+    /// Points of which features are computed again where a leaf is visited; none if a leaf is a class.
+    points: Table<T>,
+    leaf: usize,
+}
+
+fn not_finite(row: usize) -> Error {
+    Error::NotFinite { what: "the features of the classes", row }
+}
+
+impl<T: Real> Tree<T> {
+    /// Of points in rows, one for each number of a class, in parallel.
+    ///
+    /// # Errors
+    /// [`NotFinite`](Error::NotFinite) if features are not finite.
+    pub fn new(
+        program: &Program<T>,
+        reference: Reference<T>,
+        classes: Classes,
+        points: Array2<T>,
+        leaf: usize,
+    ) -> Result<Self> {
+        let mut leaves = Nodes::new(program.width(), program.blocks().len());
+        leaves.grow(classes.count().div_ceil(leaf));
+        sum_leaves(program, &reference, &classes, points.view(), leaf, 0, &mut leaves).map_err(not_finite)?;
+        let points = if leaf > 1 { points } else { Array2::zeros((0, points.ncols())) };
+        Ok(Self::of_leaves(program, reference, classes, leaves, points, leaf))
+    }
+
+    /// Of the sums of leaves, and of points if a leaf has several classes.
+    pub fn of_leaves(
+        program: &Program<T>,
+        reference: Reference<T>,
+        classes: Classes,
+        leaves: Nodes<T>,
+        points: Array2<T>,
+        leaf: usize,
+    ) -> Self {
+        let mut tree = Tree { reference, classes, levels: vec![leaves], points: points.into(), leaf };
+        tree.sum_above(program, 0);
+        tree
+    }
+
+    /// Sums all nodes above the leaves from one on.
+    fn sum_above(&mut self, program: &Program<T>, first_leaf: usize) {
+        let mut first = first_leaf;
+        for level in (1..self.levels.len()).rev() {
+            first /= FAN_OUT;
+            let (upper, lower) = self.levels.split_at_mut(level);
+            upper[level - 1].sum_children(first, &lower[0], program.blocks());
+        }
+        while let Some(top) = self.levels.first().filter(|top| top.len() > FAN_OUT) {
+            let mut parents = Nodes::new(program.width(), program.blocks().len());
+            parents.sum_children(0, top, program.blocks());
+            self.levels.insert(0, parents);
+        }
+    }
+
+    /// The levels at which a walk chooses, from the children of the root down to the leaves.
+    pub fn levels(&self) -> &[Nodes<T>] {
+        let is_root = self.levels.first().is_some_and(|top| top.len() == 1);
+        &self.levels[usize::from(is_root)..]
+    }
+
+    /// The nodes of which the root is the sum.
+    pub fn top(&self) -> &Nodes<T> {
+        &self.levels[0]
+    }
+
+    /// The sums of the leaves.
+    #[cfg(feature = "serde")]
+    pub fn leaves(&self) -> &Nodes<T> {
+        &self.levels[self.levels.len() - 1]
+    }
+
+    fn leaves_mut(&mut self) -> &mut Nodes<T> {
+        let last = self.levels.len() - 1;
+        &mut self.levels[last]
+    }
+
+    /// The most classes of a leaf.
+    pub fn leaf_size(&self) -> usize {
+        self.leaf
+    }
+
+    /// The number of classes below each node of a level; below the last level are the classes themselves.
+    pub fn span(&self, level: usize) -> usize {
+        let levels = self.levels().len();
+        if level == levels {
+            return 1;
+        }
+        self.leaf * FAN_OUT.pow((levels - 1 - level) as u32)
+    }
+
+    /// The classes below a node of which there are `span` in each but the last.
+    pub fn classes_of(&self, node: usize, span: usize) -> Range<usize> {
+        node * span..self.classes.count().min((node + 1) * span)
+    }
+
+    /// The classes of a leaf.
+    pub fn leaf(&self, leaf: usize) -> Range<usize> {
+        self.classes_of(leaf, self.leaf)
+    }
+
+    /// The points of some classes, row by row, where leaves have more than one.
+    pub fn points(&self, classes: Range<usize>) -> &[T] {
+        self.points.run(classes)
+    }
+
+    /// The points of all classes, where leaves have more than one.
+    #[cfg(feature = "serde")]
+    pub fn all_points(&self) -> ArrayView2<'_, T> {
+        self.points.view()
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.levels.iter().map(Nodes::bytes).sum::<usize>() + self.points.bytes()
+    }
+}
+
+/// A copy of points in the layout of a tree.
+pub(super) fn standard<T: Real>(x: ArrayView2<'_, T>) -> Array2<T> {
+    let mut points = zeros(x.nrows(), x.ncols());
+    points.assign(&x);
+    points
+}
