@@ -7,7 +7,6 @@
 mod adder;
 mod auto;
 mod chunk;
-mod covariances;
 mod drive;
 mod exact;
 mod exact_keys;
@@ -16,8 +15,6 @@ mod heads;
 mod keys;
 mod output;
 mod report;
-mod sample;
-mod simulated;
 mod span;
 mod state;
 mod step;
