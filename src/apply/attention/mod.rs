@@ -39,8 +39,9 @@ use self::exact_keys::KeyChoice;
 use self::heads::Job;
 use self::tokens::Reading;
 use crate::Real;
+use crate::data::token_scale::TokenScale;
 use crate::engine::{Program, Side};
-use crate::error::{Error, Result, check_positive, check_size, checked_positive};
+use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 
 /// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
@@ -145,7 +146,7 @@ impl<T: Real> Attention<T> {
         check_positive("the number of maps", maps.len())?;
         let d = maps[0].input_dim();
         maps.iter().try_for_each(|map| check_size("the dimension of a map", d, map.input_dim()))?;
-        let reading = Reading { factor: (d as f64).powf(-0.25), unit: false, epsilon: 0.0 };
+        let reading = Reading::new(TokenScale::of_dim(d));
         let attention =
             Attention { maps, reading, normalised: true, exact: KeyChoice::None, programs: Vec::new() };
         Ok(attention.prepared())
@@ -164,7 +165,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
     pub fn scale(mut self, scale: f64) -> Result<Self> {
-        self.reading.factor = checked_positive("the scale", scale)?.sqrt();
+        self.reading.factor = TokenScale::of_scale(scale)?.factor;
         Ok(self)
     }
 
@@ -174,8 +175,8 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
     pub fn cosine(mut self, temperature: f64) -> Result<Self> {
-        self.reading.factor = checked_positive("the temperature", temperature)?.sqrt().recip();
-        self.reading.unit = true;
+        self.reading =
+            Reading { epsilon: self.reading.epsilon, ..Reading::new(TokenScale::of_cosine(temperature)?) };
         Ok(self)
     }
 
