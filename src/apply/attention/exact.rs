@@ -109,7 +109,7 @@ impl ExactAttention {
     pub fn bidirectional<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
-        Ok(Attended { output, non_positive })
+        Ok(Attended::new(output, non_positive))
     }
 
     /// As [`bidirectional`](ExactAttention::bidirectional), into an array of yours; the places of normalisers that are not
@@ -133,7 +133,7 @@ impl ExactAttention {
     pub fn causal<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
-        Ok(Attended { output, non_positive })
+        Ok(Attended::new(output, non_positive))
     }
 
     /// As [`causal`](ExactAttention::causal), into an array of yours; the places of normalisers that are not positive.

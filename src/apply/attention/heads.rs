@@ -181,6 +181,11 @@ impl<'a, E> Heads<'a, E> {
 }
 
 impl<'a, E, T> Job<'a, E, T> {
+    /// Whether key `j` is not masked.
+    pub fn sees(&self, j: usize) -> bool {
+        self.mask.as_ref().is_none_or(|mask| mask[j])
+    }
+
     /// The same without queries.
     pub fn of_keys(&self) -> Self {
         Job { members: Vec::new(), ..*self }

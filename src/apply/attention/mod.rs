@@ -8,6 +8,7 @@ mod adder;
 mod auto;
 mod chunk;
 mod drive;
+mod effective;
 mod exact;
 mod exact_keys;
 mod head;
@@ -30,7 +31,7 @@ pub use step::{CausalState, Step};
 pub use tokens::Element;
 pub use weights::WeightRows;
 
-use ndarray::{Array4, ArrayRef, Ix4};
+use ndarray::{Array3, Array4, ArrayRef, Ix4};
 use rayon::prelude::*;
 
 use self::chunk::Setup;
@@ -67,7 +68,8 @@ use crate::map::Map;
 /// non-negative features that happens only where all weights are 0. A query that sees no key gets 0 and is not reported.
 /// A query or a key that is not finite makes the outputs NaN that may see it, and no others (where weights are exact, an
 /// infinite coordinate counts through its logits: those of −∞ have the weight 0); a value that is not finite does so, or
-/// makes them infinite, in its own coordinate.
+/// makes them infinite, in its own coordinate. Whether normalisers rest on many features or on a few is said
+/// [on request](Attention::diagnosed), and what error to expect [before](Attention::error_report).
 ///
 /// # Cost
 /// O(L m (d + d_v)) time for each head, O(m d_v) memory for each thread beyond the output, and for each head, where these are
@@ -112,6 +114,16 @@ pub struct Attended<T> {
     pub output: Array4<T>,
     /// Batch, head and row of queries whose normaliser was not positive, in order; their output is 0.
     pub non_positive: Vec<[usize; 3]>,
+    /// \[batch, heads, queries\]: the [effective number of features](Attention::diagnosed) behind each normaliser, if it was
+    /// asked for.
+    pub effective_features: Option<Array3<T>>,
+}
+
+impl<T> Attended<T> {
+    /// Without effective numbers of features.
+    fn new(output: Array4<T>, non_positive: Vec<[usize; 3]>) -> Self {
+        Attended { output, non_positive, effective_features: None }
+    }
 }
 
 impl<T: Real> Attention<T> {
@@ -213,7 +225,7 @@ impl<T: Real> Attention<T> {
     pub fn bidirectional<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
-        Ok(Attended { output, non_positive })
+        Ok(Attended::new(output, non_positive))
     }
 
     /// As [`bidirectional`](Attention::bidirectional), into an array of yours; the places of normalisers that are not
@@ -241,7 +253,7 @@ impl<T: Real> Attention<T> {
     pub fn causal<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
-        Ok(Attended { output, non_positive })
+        Ok(Attended::new(output, non_positive))
     }
 
     /// As [`causal`](Attention::causal), into an array of yours; the places of normalisers that are not positive.
