@@ -88,7 +88,7 @@ impl ExactAttention {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the scale is positive and finite.
     pub fn scale(self, scale: f64) -> Result<Self> {
-        Ok(ExactAttention { scale: Some(checked_positive("the scale", scale)?), ..self })
+        Ok(ExactAttention { scale: Some(checked_positive("the scale of the logits", scale)?), ..self })
     }
 
     /// The same for logits q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
@@ -97,7 +97,7 @@ impl ExactAttention {
     /// [`Parameter`](crate::Error::Parameter) unless the temperature is positive and finite.
     pub fn cosine(self, temperature: f64) -> Result<Self> {
         Ok(ExactAttention {
-            scale: Some(checked_positive("the temperature", temperature)?.recip()),
+            scale: Some(checked_positive("the temperature of the cosines", temperature)?.recip()),
             unit: true,
         })
     }

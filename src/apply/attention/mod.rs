@@ -142,7 +142,7 @@ impl<T: Real> Attention<T> {
     pub fn per_head(maps: Vec<Map<T>>) -> Result<Self> {
         if maps.iter().any(|map| !map.facts().non_negative) {
             return Err(Error::Unsupported {
-                what: "attention with features that may be negative but by Attention::signed",
+                what: "features that are never negative, which Attention::new and per_head take: give it to Attention::signed",
             });
         }
         Self::signed(maps)
@@ -157,7 +157,9 @@ impl<T: Real> Attention<T> {
     pub fn signed(maps: Vec<Map<T>>) -> Result<Self> {
         check_positive("the number of maps", maps.len())?;
         let d = maps[0].input_dim();
-        maps.iter().try_for_each(|map| check_size("the dimension of a map", d, map.input_dim()))?;
+        maps.iter().try_for_each(|map| {
+            check_size("the dimension of a map, which is that of the first,", d, map.input_dim())
+        })?;
         let reading = Reading::new(TokenScale::of_dim(d));
         let attention =
             Attention { maps, reading, normalised: true, exact: KeyChoice::None, programs: Vec::new() };
@@ -287,16 +289,23 @@ impl<T: Real> Attention<T> {
     fn check_inputs<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
         check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
         if self.maps.len() > 1 {
-            check_size("the number of heads of the keys", self.maps.len(), heads.keys.dim().1)?;
+            check_size(HEADS_WITH_MAPS, self.maps.len(), heads.keys.dim().1)?;
         }
         Ok(())
     }
 }
 
+/// What must be as many as maps.
+const HEADS_WITH_MAPS: &str = "the number of heads of the keys, of which each has its own map,";
+
 /// Checks the sizes of the output.
 fn check_output<E, T>(heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
-    let what =
-        ["the batch of the output", "the heads of the output", "the length of the output", "its dimension"];
+    let what = [
+        "the batch size of the output",
+        "the number of heads of the output",
+        "the length of the output",
+        "the dimension of the output",
+    ];
     check_shape(what, out.shape(), heads.output_dim())
 }
 
