@@ -48,18 +48,20 @@ impl Kind {
         m: usize,
         ridge: f64,
     ) -> Result<Chosen> {
-        let scale = (q.ncols() as f32).powf(-0.25);
-        let (x, y) = (&q * scale, &k * scale);
         let step = rows.len().div_ceil(ROWS).max(1);
         let rows: Vec<usize> = rows.iter().copied().step_by(step).collect();
         let shaping = Shaping::new().with_ridge(ridge)?;
         let exact = if self.takes_exact_keys() { EXACT_KEYS.min(k.nrows().saturating_sub(1)) } else { 0 };
         let (shape, keys) = match self {
-            Kind::Positive | Kind::Shaped => (shaping.of_points(&x.select(Axis(0), &rows), &y)?, Vec::new()),
+            Kind::Positive | Kind::Shaped => {
+                // Without attention, shaping is for points: those of these tokens.
+                let scale = (q.ncols() as f32).powf(-0.25);
+                (shaping.of_points(&(&q.select(Axis(0), &rows) * scale), &(&k * scale))?, Vec::new())
+            }
             Kind::Weighted { .. } | Kind::Truncated { .. } => {
                 let ranked = matches!(self, Kind::Truncated { .. });
                 let shaping = if ranked { shaping.with_rank_for(m)? } else { shaping };
-                let chosen = shaping.for_attention_rows(&x, &rows, &y, exact)?;
+                let chosen = shaping.for_attention_rows(&q, &rows, &k, exact)?;
                 (chosen.shape, chosen.exact_keys)
             }
         };

@@ -19,10 +19,12 @@
 //! ```
 
 mod clustering;
+pub(crate) mod heaviest;
 pub mod lengthscale;
 mod pair_statistics;
 pub mod shaping;
 mod statistics;
+pub(crate) mod token_scale;
 
 pub use clustering::Clustering;
 pub use pair_statistics::{GerfParameters, PairStatistics};

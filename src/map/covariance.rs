@@ -3,8 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::numeric::{Isa, cosh_m1, exp_m1};
+
 /// The relative covariance Cov(K̂(x, y), K̂(x, y′))/(K(x, y) K(x, y′)) of estimates from one frequency, as a function of
 /// products of w = x ± y and w′ = x ± y′.
+///
+/// The estimate from −ω at y′ is that from ω at −w′. So the covariance for a frequency that has its opposite beside it is
+/// the sum of the values at w′ and at −w′, which are the same for features that are even in ω: of these a pair counts once.
 #[derive(Clone)]
 pub(crate) struct Covariance {
     /// The sign of y in w.
@@ -13,32 +18,58 @@ pub(crate) struct Covariance {
     pub stretch: Option<Vec<f64>>,
     /// Whether the mean of exponentials over a sphere is needed.
     pub spherical: bool,
-    value: Arc<dyn Fn(&Products<'_>) -> f64 + Send + Sync>,
+    /// The share of frequencies that come with their opposite.
+    paired: f64,
+    /// Writes the values for a row of products.
+    values: Values,
 }
 
-/// Products of w and w′.
+/// Writes the values for a row of products.
+type Values = Arc<dyn Fn(&Products<'_>, &mut [f64]) + Send + Sync>;
+
+/// Products of one w with a row of others w′.
 pub(crate) struct Products<'a> {
     /// d.
     pub dim: usize,
-    /// w·w′.
-    pub dot: f64,
-    /// ‖w‖² and ‖w′‖².
-    pub squares: [f64; 2],
-    /// The same of stretched coordinates: product, squares.
-    pub stretched: (f64, [f64; 2]),
-    /// ln of the mean of e^{ω·w} over ‖ω‖ = √d, as a function of ‖w‖².
+    /// Of w and w′ themselves.
+    pub plain: RowProducts<'a>,
+    /// Of stretched coordinates, if the covariance needs them.
+    pub stretched: Option<RowProducts<'a>>,
+    /// Means over a sphere, if the covariance needs them.
+    pub sphere: Option<SphereMeans<'a>>,
+}
+
+/// ln of the mean of e^{ω·w} over ‖ω‖ = √d.
+#[derive(Clone, Copy)]
+pub(crate) struct SphereMeans<'a> {
+    /// As a function of ‖w‖².
     pub ln_mean: &'a dyn Fn(f64) -> f64,
+    /// For w.
+    pub own: f64,
+    /// For each w′.
+    pub others: &'a [f64],
+}
+
+/// Products of one vector w with a row of others w′.
+#[derive(Clone, Copy)]
+pub(crate) struct RowProducts<'a> {
+    /// w·w′.
+    pub dots: &'a [f64],
+    /// ‖w‖².
+    pub square: f64,
+    /// ‖w′‖².
+    pub squares: &'a [f64],
 }
 
 impl Covariance {
     /// A function of the products of w = x + y.
-    pub fn of_sums(value: impl Fn(&Products<'_>) -> f64 + Send + Sync + 'static) -> Self {
-        Covariance { sign: 1.0, stretch: None, spherical: false, value: Arc::new(value) }
+    pub fn of_sums(values: impl Fn(&Products<'_>, &mut [f64]) + Send + Sync + 'static) -> Self {
+        Covariance { sign: 1.0, stretch: None, spherical: false, paired: 0.0, values: Arc::new(values) }
     }
 
     /// A function of the products of w = x − y.
-    pub fn of_differences(value: impl Fn(&Products<'_>) -> f64 + Send + Sync + 'static) -> Self {
-        Covariance { sign: -1.0, ..Self::of_sums(value) }
+    pub fn of_differences(values: impl Fn(&Products<'_>, &mut [f64]) + Send + Sync + 'static) -> Self {
+        Covariance { sign: -1.0, ..Self::of_sums(values) }
     }
 
     /// The same function, with products of coordinates times these factors as well.
@@ -46,20 +77,71 @@ impl Covariance {
         Covariance { stretch: Some(stretch), ..self }
     }
 
-    /// For frequencies of norm √d, where `relative` combines e^{c} − 1 at w·w′ and at −w·w′.
-    pub fn on_a_sphere(relative: fn(f64, f64) -> f64) -> Self {
-        let value = move |p: &Products<'_>| {
-            let [own, other] = p.squares;
-            let single = (p.ln_mean)(own) + (p.ln_mean)(other);
-            let at = |dot: f64| ((p.ln_mean)(own + other + 2.0 * dot) - single).exp_m1();
-            relative(at(p.dot), at(-p.dot))
-        };
-        Covariance { spherical: true, ..Self::of_sums(value) }
+    /// The same for frequencies of which this share come with their opposite.
+    pub fn paired(self, share: f64) -> Self {
+        Covariance { paired: share, ..self }
     }
 
-    /// The value for these products.
-    pub fn at(&self, products: &Products<'_>) -> f64 {
-        (self.value)(products)
+    /// e^{w·w′} − 1.
+    pub fn exponential(p: &Products<'_>, out: &mut [f64]) {
+        out.copy_from_slice(p.plain.dots);
+        exp_m1(Isa::best(), out);
+    }
+
+    /// cosh(w·w′) − 1.
+    pub fn hyperbolic(p: &Products<'_>, out: &mut [f64]) {
+        out.copy_from_slice(p.plain.dots);
+        cosh_m1(Isa::best(), out);
+    }
+
+    /// For frequencies of norm √d: e^{c(w·w′)} − 1, where c is ln of the mean of e^{ω·(w + w′)} less those of e^{ω·w} and e^{ω·w′}; if
+    /// `even`, the mean of that and of the same at −w′.
+    pub fn on_a_sphere(even: bool) -> Self {
+        let values = move |p: &Products<'_>, out: &mut [f64]| {
+            let RowProducts { dots, square, squares } = p.plain;
+            let Some(SphereMeans { ln_mean, own, others }) = p.sphere else { return out.fill(f64::NAN) };
+            let at = |sign: f64, k: usize| {
+                (ln_mean(square + squares[k] + 2.0 * sign * dots[k]) - own - others[k]).exp_m1()
+            };
+            for (k, out) in out.iter_mut().enumerate() {
+                *out = if even { 0.5 * (at(1.0, k) + at(-1.0, k)) } else { at(1.0, k) };
+            }
+        };
+        Covariance { spherical: true, ..Self::of_sums(values) }
+    }
+
+    /// Writes the values for a row of products, with room for those of opposite frequencies.
+    pub fn write(&self, products: &Products<'_>, out: &mut [f64], spare: &mut Opposites) {
+        (self.values)(products, out);
+        if self.paired > 0.0 {
+            let other = spare.values(products, &self.values);
+            out.iter_mut().zip(other).for_each(|(out, other)| *out += self.paired * other);
+        }
+    }
+}
+
+/// Room for the values of opposite frequencies.
+#[derive(Default)]
+pub(crate) struct Opposites {
+    dots: Vec<f64>,
+    stretched: Vec<f64>,
+    values: Vec<f64>,
+}
+
+impl Opposites {
+    /// The values at −w′.
+    fn values(&mut self, products: &Products<'_>, values: &Values) -> &[f64] {
+        let negated = |to: &mut Vec<f64>, dots: &[f64]| {
+            to.clear();
+            to.extend(dots.iter().map(|dot| -dot));
+        };
+        negated(&mut self.dots, products.plain.dots);
+        negated(&mut self.stretched, products.stretched.map_or(&[], |stretched| stretched.dots));
+        self.values.resize(self.dots.len(), 0.0);
+        let stretched = products.stretched.map(|own| RowProducts { dots: &self.stretched, ..own });
+        let plain = RowProducts { dots: &self.dots, ..products.plain };
+        values(&Products { plain, stretched, ..*products }, &mut self.values);
+        &self.values
     }
 }
 

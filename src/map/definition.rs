@@ -56,28 +56,18 @@ impl<'a> Setting<'a> {
         if served && padded { Ok(()) } else { Err(self.refused(map)) }
     }
 
-    /// The covariance of exponentials of sums: `normal` of w·w′ for frequencies ~ N(0, I), and `relative` of e^c − 1 at w·w′ and
-    /// at −w·w′ for those of norm √d.
-    pub fn covariance_of_sums(
-        &self,
-        normal: fn(f64) -> f64,
-        relative: fn(f64, f64) -> f64,
-    ) -> Option<Covariance> {
+    /// The covariance of exponentials of sums, for frequencies ~ N(0, I) or of norm √d; if `even`, of the mean of those of ω and
+    /// −ω.
+    pub fn covariance_of_sums(&self, even: bool) -> Option<Covariance> {
         match self.radius() {
             _ if !self.fits() => None,
             Radius::RootDim if self.omega.padded_dim() == self.omega.dim() => {
-                Some(Covariance::on_a_sphere(relative))
+                Some(Covariance::on_a_sphere(even))
             }
-            Radius::Chi => Some(Covariance::of_sums(move |p| normal(p.dot))),
+            Radius::Chi if even => Some(Covariance::of_sums(Covariance::hyperbolic)),
+            Radius::Chi => Some(Covariance::of_sums(Covariance::exponential)),
             _ => None,
         }
-    }
-
-    /// As [`fits`](Setting::fits), for covariances of features that are even in ω: these make one estimate of an antithetic pair,
-    /// for which none is known.
-    pub fn fits_even_features(&self) -> bool {
-        let antithetic = |law: Law| law.runs().iter().any(|run| run.block.antithetic);
-        self.fits() && !self.law().is_some_and(antithetic)
     }
 
     /// Accepts only targets without a named kernel.
@@ -164,8 +154,8 @@ pub(crate) trait Definition: Identify {
         Softmax::default().into()
     }
 
-    /// The relative covariance of two estimates that share a point, for one frequency; `None` without a closed form, or if the
-    /// law of the frequencies is not that of the target.
+    /// The relative covariance of two estimates that share a point, for one frequency without its opposite; `None` without a closed
+    /// form, or if the radii of the frequencies are not those of the target.
     fn covariance(&self, _setting: Setting<'_>) -> Option<Covariance> {
         None
     }

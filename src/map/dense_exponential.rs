@@ -3,10 +3,11 @@
 use num_complex::Complex64;
 
 use super::definition::{Definition, NormalForm, Setting};
-use super::{Covariance, Products};
+use super::{Covariance, Products, RowProducts};
 use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::numeric::{Isa, exp_m1};
 use crate::theory::{Pair, Radius, dense};
 
 /// Dense-exponential features: positive ones with a coefficient for each coordinate.
@@ -148,13 +149,17 @@ impl Definition for DenseExponential {
         let rho = self.rho();
         let ln_stretch = dense::ln_second_moment(&vec![0.0; rho.len()], &rho);
         // As `covariance::dense`, whose squares are expanded.
-        let value = move |p: &Products<'_>| {
-            let (stretched, [first, second]) = p.stretched;
-            let stretched = 0.25 * (first + second) + 0.5 * stretched;
-            (ln_stretch + stretched - 0.25 * (p.squares[0] + p.squares[1]) + 0.5 * p.dot).exp_m1()
+        let values = move |p: &Products<'_>, out: &mut [f64]| {
+            let Some(stretched) = p.stretched else { return out.fill(f64::NAN) };
+            for (k, out) in out.iter_mut().enumerate() {
+                let of = |p: RowProducts<'_>| (p.square + p.squares[k], p.dots[k]);
+                let ((squares, dot), (stretched_squares, stretched_dot)) = (of(p.plain), of(stretched));
+                *out = ln_stretch + 0.25 * (stretched_squares - squares) + 0.5 * (stretched_dot + dot);
+            }
+            exp_m1(Isa::best(), out);
         };
         let stretch = rho.iter().map(|rho| rho.sqrt()).collect();
-        setting.fits().then(|| Covariance::of_sums(value).stretched(stretch))
+        setting.fits().then(|| Covariance::of_sums(values).stretched(stretch))
     }
 }
 

@@ -2,11 +2,12 @@
 
 use num_complex::Complex64;
 
-use super::Covariance;
 use super::definition::{Definition, NormalForm, Setting, finite_norms};
+use super::{Covariance, Products, RowProducts};
 use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::{Error, Result};
+use crate::numeric::{Isa, exp_m1};
 use crate::theory::gerf::{self, GerfSign};
 use crate::theory::{Pair, Radius, covariance};
 
@@ -153,25 +154,32 @@ impl Definition for Gerf {
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
         let (a, sign) = (self.a, self.sign);
-        let closed = || match sign {
-            GerfSign::Plus if a.im == 0.0 => {
-                Covariance::of_sums(move |p| covariance::gerf(a.re, p.dim, p.dot, p.squares.into()))
+        let complex = move |p: &Products<'_>, out: &mut [f64]| {
+            let RowProducts { dots, square, squares } = p.plain;
+            for ((out, dot), other) in out.iter_mut().zip(dots).zip(squares) {
+                *out = covariance::complex_gerf(a, sign, p.dim, *dot, (square, *other));
             }
-            GerfSign::Plus => Covariance::of_sums(move |p| {
-                covariance::complex_gerf(a, sign, p.dim, p.dot, p.squares.into())
-            }),
-            GerfSign::Minus => Covariance::of_differences(move |p| {
-                covariance::complex_gerf(a, sign, p.dim, p.dot, p.squares.into())
-            }),
+        };
+        let closed = || match sign {
+            GerfSign::Plus if a.im == 0.0 => Covariance::of_sums(move |p, out| real_covariance(a.re, p, out)),
+            GerfSign::Plus => Covariance::of_sums(complex),
+            GerfSign::Minus => Covariance::of_differences(complex),
         };
         // With padding the frequencies have more coordinates than the points.
         let whole = setting.omega.padded_dim() == setting.omega.dim();
-        let fits = match sign {
-            GerfSign::Plus => setting.fits(),
-            GerfSign::Minus => setting.fits_even_features(),
-        };
-        (whole && fits).then(closed)
+        (whole && setting.fits()).then(closed)
     }
+}
+
+/// As [`covariance::gerf`], whose logarithm is affine in the products.
+fn real_covariance(a: f64, p: &Products<'_>, out: &mut [f64]) {
+    let RowProducts { dots, square, squares } = p.plain;
+    let rho = 1.0 / (1.0 - 8.0 * a);
+    let constant = p.dim as f64 * (0.5 * (1.0 + rho) / rho.sqrt()).ln() + 0.25 * (rho - 1.0) * square;
+    for ((out, dot), other) in out.iter_mut().zip(dots).zip(squares) {
+        *out = constant + 0.25 * (rho - 1.0) * other + 0.5 * (rho + 1.0) * dot;
+    }
+    exp_m1(Isa::best(), out);
 }
 
 /// The stored form, validated again on reading.

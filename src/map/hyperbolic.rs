@@ -6,7 +6,7 @@ use super::{Omega, Target};
 use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::Result;
-use crate::theory::{self, Pair, Radius, covariance};
+use crate::theory::{self, Pair, Radius};
 
 /// Hyperbolic random features: positive features with ω and −ω.
 ///
@@ -73,9 +73,7 @@ impl Definition for Hyperbolic {
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
-        let closed =
-            || setting.covariance_of_sums(covariance::hyperbolic, |plus, minus| 0.5 * (plus + minus));
-        setting.fits_even_features().then(closed).flatten()
+        setting.covariance_of_sums(true)
     }
 
     fn softmax_target(&self, omega: &Omega) -> Target {

@@ -66,7 +66,7 @@ use crate::error::Result;
 use crate::kernel::{Gaussian, Kernel, Lengthscale};
 use crate::tagged::tagged;
 use crate::theory::Pair;
-pub(crate) use covariance::{Covariance, Products};
+pub(crate) use covariance::{Covariance, Opposites, Products, RowProducts, SphereMeans};
 use definition::{Definition, NormalForm, Setting};
 
 /// Defines the constructors of the plain maps and the enum of all plain maps.

@@ -116,9 +116,14 @@ impl PlainRecipe {
         places.saturating_mul(self.mechanism.width())
     }
 
-    /// The relative covariance of two estimates that share a point, for one frequency; `None` where no closed form is known.
+    /// The relative covariance of two estimates that share a point, for one frequency, of which those in antithetic pairs are not
+    /// independent; `None` where no closed form is known.
     pub(crate) fn covariance(&self) -> Option<Covariance> {
-        if self.matrix.is_some() { None } else { self.mechanism.covariance(self.setting()) }
+        let paired = self.omega.law()?.paired_share()?;
+        if self.matrix.is_some() {
+            return None;
+        }
+        Some(self.mechanism.covariance(self.setting())?.paired(paired))
     }
 
     fn setting(&self) -> Setting<'_> {

@@ -6,7 +6,7 @@ use super::{Omega, Target};
 use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::Result;
-use crate::theory::{self, Pair, Radius, covariance};
+use crate::theory::{self, Pair, Radius};
 
 /// Positive random features, the map of FAVOR+.
 ///
@@ -75,7 +75,7 @@ impl Definition for Positive {
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
-        setting.covariance_of_sums(covariance::positive, |plus, _| plus)
+        setting.covariance_of_sums(false)
     }
 
     fn softmax_target(&self, omega: &Omega) -> Target {

@@ -8,7 +8,7 @@ use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::Result;
 use crate::kernel::{Lengthscale, Matern};
-use crate::theory::{self, Pair, Radius, covariance};
+use crate::theory::{self, Pair, Radius};
 
 /// Trigonometric random features, known as random Fourier features.
 ///
@@ -104,7 +104,7 @@ impl Definition for Trigonometric {
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {
-        let gaussian = setting.fits_even_features() && setting.radius() == Radius::Chi;
-        gaussian.then(|| Covariance::of_differences(|p| covariance::trigonometric(p.dot)))
+        let gaussian = setting.fits() && setting.radius() == Radius::Chi;
+        gaussian.then(|| Covariance::of_differences(Covariance::hyperbolic))
     }
 }

@@ -165,13 +165,40 @@ fn single<const FMA: bool, const SMALL: bool>(x: f32) -> f32 {
 
 /// eˣ in double precision; if `SMALL`, the result must be a normal number.
 #[inline(always)]
-#[allow(clippy::excessive_precision)]
 fn double<const FMA: bool, const SMALL: bool>(x: f64) -> f64 {
+    const LOW: f64 = -708.396_418_532_264; // below it eˣ < 2⁻¹⁰²² (1 + 1e-13)
+
+    let (part, shifted) = reduced::<FMA>(x);
+    let y = f64::from_bits((part + 1.0).to_bits().wrapping_add(shifted.to_bits() << 52));
+    if SMALL {
+        return y;
+    }
+    let y = if x < LOW { 0.0 } else { y };
+    if x <= HIGH { y } else { x + f64::INFINITY }
+}
+
+/// eˣ − 1 in double precision, without a branch.
+#[inline(always)]
+pub(super) fn exp_m1_of<const FMA: bool>(x: f64) -> f64 {
+    const LOW: f64 = -40.0; // below it the result rounds to −1
+
+    let (part, shifted) = reduced::<FMA>(x);
+    // By half of 2ⁿ, which overflows later than the result.
+    let half = f64::from_bits(0.5f64.to_bits().wrapping_add(shifted.to_bits() << 52));
+    let y = 2.0 * half.madd::<FMA>(part, half - 0.5);
+    let y = if x < LOW { -1.0 } else { y };
+    if x <= HIGH { y } else { x + f64::INFINITY }
+}
+
+const HIGH: f64 = 709.782_712_893_383_9; // above it eˣ > MAX (1 − 1e-13)
+
+/// eʳ − 1 for x = n ln 2 + r, and a number whose low bits hold n.
+#[inline(always)]
+#[allow(clippy::excessive_precision)]
+fn reduced<const FMA: bool>(x: f64) -> (f64, f64) {
     const ROUND: f64 = 6_755_399_441_055_744.0; // 1.5 · 2⁵²
     const LN2_HI: f64 = 0.693_147_180_560_117_703_862_5; // 41 bits
     const LN2_LO: f64 = -1.723_944_452_561_082_611_706e-13;
-    const LOW: f64 = -708.396_418_532_264; // below it eˣ < 2⁻¹⁰²² (1 + 1e-13)
-    const HIGH: f64 = 709.782_712_893_383_9; // above it eˣ > MAX (1 − 1e-13)
 
     let shifted = x.madd::<FMA>(std::f64::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
@@ -186,13 +213,7 @@ fn double<const FMA: bool, const SMALL: bool>(x: f64) -> f64 {
         .madd::<FMA>(r, 4.166_666_666_653_015_55e-2)
         .madd::<FMA>(r, 1.666_666_666_666_641_32e-1)
         .madd::<FMA>(r, 5.000_000_000_000_011_10e-1);
-    let p = q.madd::<FMA>(r * r, r) + 1.0;
-    let y = f64::from_bits(p.to_bits().wrapping_add(shifted.to_bits() << 52));
-    if SMALL {
-        return y;
-    }
-    let y = if x < LOW { 0.0 } else { y };
-    if x <= HIGH { y } else { x + f64::INFINITY }
+    (q.madd::<FMA>(r * r, r), shifted)
 }
 
 #[cfg(test)]

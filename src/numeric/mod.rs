@@ -16,6 +16,7 @@ mod arrays;
 mod buffer;
 mod elementwise;
 mod exp;
+mod exp_m1;
 mod hadamard;
 mod lane;
 mod ln;
@@ -42,6 +43,7 @@ pub use elementwise::{
     add_minus, affine, divide, magnitudes, move_multiples, multiply, raise, simplex, softmax, subtract, weigh,
 };
 pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
+pub use exp_m1::{cosh_m1, exp_m1};
 pub use hadamard::hadamard_rounds;
 pub use isa::Isa;
 use lane::Lane;

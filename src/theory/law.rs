@@ -261,6 +261,18 @@ impl Law {
         pairs.angles.is_empty().then(|| n * n / (n + 2.0 * pairs.antithetic))
     }
 
+    /// The share of rows that come with their opposite; `None` where not even that says all about a pair, since nothing is
+    /// known of how pairs depend on each other.
+    pub(crate) fn paired_share(&self) -> Option<f64> {
+        let of_run = |Run { block, count }: &Run| match (block.antithetic, block.dependence) {
+            (false, _) => Some(0.0),
+            (true, Dependence::Unknown) => None,
+            (true, _) => Some((block.size - block.size % 2) as f64 * *count as f64),
+        };
+        let paired: f64 = self.runs.iter().map(of_run).sum::<Option<f64>>()?;
+        Some(if paired == 0.0 { 0.0 } else { paired / self.len() as f64 })
+    }
+
     /// The number of rows, saturating at `usize::MAX`.
     pub fn len(&self) -> usize {
         total(&self.runs).unwrap_or(usize::MAX)

@@ -946,9 +946,9 @@ fn wrong_shapes_are_errors() {
     ] {
         assert!(matches!(Heads::new(q, k, v), Err(Error::Shape { .. })));
     }
-    for (q, k, v) in [(&zeros(1, 3, 5, 6), &k, &v), (&q, &zeros(1, 0, 7, 6), &zeros(1, 0, 7, 3))] {
-        assert!(matches!(Heads::new(q, k, v), Err(Error::Multiple { .. })));
-    }
+    assert!(matches!(Heads::new(&zeros(1, 3, 5, 6), &k, &v), Err(Error::Multiple { .. })));
+    let none = Heads::new(&q, &zeros(1, 0, 7, 6), &zeros(1, 0, 7, 3)).err();
+    assert!(matches!(none, Some(Error::Parameter { .. })), "{none:?}");
     assert!(matches!(Heads::new(&q, &k, &zeros(1, 2, 7, 0)), Err(Error::Parameter { .. })));
     let short = Array2::from_elem((1, 5), true);
     assert!(Heads::new(&q, &k, &v).unwrap().mask(&short).is_err());
@@ -1397,6 +1397,65 @@ fn shapes_that_do_not_fit_are_named() {
     let mut state = Attention::new(positive::<f64>(4, 8)).unwrap().state(1, 3, 4).unwrap();
     let error = state.query(&q.slice(s![.., .., 0, ..])).unwrap_err().to_string();
     assert!(error.contains("8") && error.contains("multiple") && error.contains("3"), "{error}");
+}
+
+/// Each sentence names the argument, what it was and what it must be.
+#[test]
+fn sentences_name_arguments() {
+    let x = tokens::<f64>([1, 2, 5, 4], 1.0, 1);
+    let of = |shape| tokens::<f64>(shape, 1.0, 1);
+    let says = |error: Error, sentence: &str| assert_eq!(error.to_string(), sentence);
+    let heads =
+        |q: [usize; 4], k: [usize; 4], v: [usize; 4]| Heads::new(&of(q), &of(k), &of(v)).err().unwrap();
+    says(heads([3, 2, 5, 4], [1, 2, 5, 4], [1, 2, 5, 4]), "the batch size of the keys is 1, but must be 3");
+    says(
+        heads([1, 2, 5, 4], [1, 0, 5, 4], [1, 0, 5, 4]),
+        "the number of heads of the keys is 0, but must be at least 1",
+    );
+    says(
+        heads([1, 8, 5, 4], [1, 3, 5, 4], [1, 3, 5, 4]),
+        "the number of heads of the queries is 8, but must be a multiple of 3",
+    );
+    let map = positive::<f64>(4, 8);
+    let attention = Attention::new(map.clone()).unwrap();
+    let mut state = attention.state(1, 3, 4).unwrap();
+    let token = of([1, 2, 1, 4]);
+    let error = state.push(&token.slice(s![.., .., 0, ..]), &token.slice(s![.., .., 0, ..])).unwrap_err();
+    says(error, "the number of heads of the keys is 2, but must be 3");
+    let mut none = attention.state(1, 0, 4).unwrap();
+    let error = none.query(&token.slice(s![.., .., 0, ..])).unwrap_err();
+    says(error, "the number of heads of the keys is 0, but must be at least 1");
+    let error = Attention::per_head(vec![map.clone(); 3]).unwrap().state(1, 2, 4).unwrap_err();
+    says(error, "the number of heads of the keys, of which each has its own map, is 2, but must be 3");
+    let offsets = |q: &[usize], k: &[usize]| Heads::new(&x, &x, &x).unwrap().sequences(q, k).err().unwrap();
+    says(offsets(&[0, 5], &[0, 2, 5]), "the number of key offsets is 3, but must be 2");
+    says(
+        offsets(&[5], &[5]),
+        "the number of query offsets is 1, but must be at least 2: the start of a sequence and its end",
+    );
+    says(offsets(&[0, 5], &[1, 5]), "the first key offset is 1, but must be 0");
+    says(offsets(&[0, 4], &[0, 5]), "the last query offset is 4, but must be 5");
+    says(
+        offsets(&[0, 3, 2, 5], &[0, 1, 2, 5]),
+        "row 2 of the query offsets is 2, but must be at least the one before",
+    );
+    let all = Heads::new(&x, &x, &x).unwrap();
+    let row = |batch, head, row: usize| {
+        attention.weights(&all, WeightRows { batch, head, rows: &[row], causal: false }).unwrap_err()
+    };
+    says(row(1, 0, 0), "the batch is 1, but must be less than the batch size");
+    says(row(0, 2, 0), "the head is 2, but must be less than the number of heads of the queries");
+    says(row(0, 0, 5), "a row of queries is 5, but must be less than the number of queries");
+    says(
+        attention.clone().scale(0.0).unwrap_err(),
+        "the scale of the logits is 0, but must be positive and finite",
+    );
+    says(
+        ExactAttention::new().cosine(-1.0).unwrap_err(),
+        "the temperature of the cosines is -1, but must be positive and finite",
+    );
+    let error = attention.state(1 << 40, 1 << 10, 64).unwrap_err();
+    assert!(error.to_string().ends_with("bytes of the state of causal attention"), "{error}");
 }
 
 #[test]

@@ -182,9 +182,9 @@ fn the_first_keys_are_exact_in_causal_attention() {
 #[test]
 fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     let (d, n, scale) = (4, 70, 1.7);
-    // Those of the first head prefer key 9 a little, of the second key 40 or key 50 by far.
+    // Those of the first head prefer key 9 a little, of the second key 40 or, half as many, key 50 by far.
     let q = Array4::from_shape_fn((1, 2, n, d), |(_, h, i, k)| {
-        let own = if h == 0 { 0 } else { [2, 3, 1][i % 3] };
+        let own = if h == 0 { 0 } else { [1, 3, 1, 2][i % 4] };
         f64::from(u8::from(k == own))
     });
     let mut k = Array4::zeros((1, 1, n, d));
@@ -241,8 +241,10 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
         let expected = naive(&map, (&head(&q, 0), &head(&k, 0), &head(&v, 0)), exact, |_, _| true);
         near(&head(&out, 0), &expected, 1e-12);
     }
-    // Each second query is sampled: those have the logit −2000 with key 9, the others 4.
-    let q = Array4::from_shape_fn((1, 1, n, d), |(_, _, i, k)| f64::from(u8::from(k == i % 2)));
+    // 64 queries are sampled: those have the logit −2000 with key 9, the others 4.
+    let sampled: Vec<usize> = (0..64).map(|i| i * n / 64).collect();
+    let own = |i: usize| usize::from(!sampled.contains(&i));
+    let q = Array4::from_shape_fn((1, 1, n, d), |(_, _, i, k)| f64::from(u8::from(k == own(i))));
     let mut k = tokens([1, 1, n, d], 0.4, 2);
     [-4000.0, 8.0, 0.0, 0.0].into_iter().enumerate().for_each(|(c, value)| k[[0, 0, 9, c]] = value);
     let heads = Heads::new(&q, &k, &v).unwrap();

@@ -11,6 +11,7 @@ mod conformance;
 mod counting;
 mod dense;
 mod draws;
+mod effective_features;
 mod engine;
 mod exact_keys;
 mod exact_points;

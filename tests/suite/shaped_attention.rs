@@ -40,13 +40,15 @@ fn each_step_helps_on_trained_heads() {
     for head in 0..tokens.heads() {
         let tokens = tokens.head(head);
         let d = tokens[0].ncols();
+        // Without attention, shaping is for points: those of these tokens.
         let scale = (d as f32).powf(-0.25);
         let (x, y) = (&tokens[0] * scale, &tokens[1] * scale);
         let orthogonal = |seed| Orthogonal.draw(d, m, seed).unwrap();
         let plain = Shaping::new().of_points(&x, &y).unwrap();
-        let weighted = Shaping::new().for_attention(&x, &y, 64, 0).unwrap().shape;
-        let beside = Shaping::new().for_attention(&x, &y, 64, 4).unwrap().shape;
-        let short = Shaping::new().with_rank_for(m).unwrap().for_attention(&x, &y, 64, 4).unwrap().shape;
+        let [q, k, _] = &tokens;
+        let weighted = Shaping::new().for_attention(q, k, 64, 0).unwrap().shape;
+        let beside = Shaping::new().for_attention(q, k, 64, 4).unwrap().shape;
+        let short = Shaping::new().with_rank_for(m).unwrap().for_attention(q, k, 64, 4).unwrap().shape;
         assert!(short.is_truncated() && short.rank() <= 32 && short.report.bias < 0.5);
         let softmax = Softmax::default;
         let errors = [

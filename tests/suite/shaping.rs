@@ -3,11 +3,13 @@
 use crate::common;
 use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
-use random_features::data::shaping::{AttentionShape, Moments, PairMoments, Shape, Shaping, heaviest_keys};
+use random_features::apply::attention::{Attention, Heads};
+use random_features::data::shaping::{AttentionShape, Moments, PairMoments, Shape, Shaping};
 use random_features::data::{PairStatistics, Statistics};
+use random_features::frequency::Coupling;
 use random_features::linalg::Backend;
 use random_features::theory::dense;
-use random_features::{Error, rng};
+use random_features::{Error, Positive, rng};
 
 /// Points with a full covariance of their own and a mean.
 fn points(n: usize, d: usize, seed: u64) -> Array2<f64> {
@@ -300,7 +302,7 @@ fn ridges_are_cross_validated() {
     assert!(few.report.dense.is_finite() && few.left.iter().all(|v| v.is_finite()));
     assert_eq!(of(1, 3).ridge, 1.0);
     let (x, y) = (points(64, 5, 22), points(40, 5, 23));
-    let shape = options.for_attention(&x, &y, 32, 4).unwrap().shape;
+    let shape = options.clone().with_scale(1.0).unwrap().for_attention(&x, &y, 32, 4).unwrap().shape;
     assert!(ridges.contains(&shape.ridge));
     let fold = |i: usize| moments(&x.slice(s![i..;2, ..]).to_owned(), &y.slice(s![i..;2, ..]).to_owned());
     let folds = options.of_folds(&[fold(0), fold(1)]).unwrap();
@@ -364,30 +366,86 @@ fn heavy_keys_are_found() {
         weights.sum_axis(Axis(0))
     };
     let expected = totals(&x);
-    let keys = heaviest_keys(&x, &y, 1000, 5).unwrap();
+    // Points are their own queries and keys.
+    let shaping = Shaping::new().with_scale(1.0).unwrap();
+    let keys = shaping.heaviest_keys(&x, &y, 1000, 5).unwrap();
     let least = keys.iter().map(|j| expected[*j]).fold(f64::INFINITY, f64::min);
     assert!((0..40).all(|j| keys.contains(&j) || expected[j] <= least) && keys.is_sorted());
-    let chosen = Shaping::new().for_attention(&x, &y, 50, 5).unwrap();
+    let chosen = shaping.for_attention(&x, &y, 50, 5).unwrap();
     let exact = &chosen.exact_keys;
     assert_eq!(*exact, keys);
     let rows: Vec<usize> = (0..50).collect();
-    assert_eq!(Shaping::new().for_attention_rows(&x, &rows, &y, 5).unwrap(), chosen);
+    assert_eq!(shaping.for_attention_rows(&x, &rows, &y, 5).unwrap(), chosen);
     for (rows, keys) in [(0, 4), (10, 40)] {
-        assert!(matches!(Shaping::new().for_attention(&x, &y, rows, keys), Err(Error::Parameter { .. })));
+        assert!(matches!(shaping.for_attention(&x, &y, rows, keys), Err(Error::Parameter { .. })));
     }
     let mut wrong = y.clone();
     wrong[[7, 1]] = f64::NAN;
-    assert!(matches!(heaviest_keys(&x, &wrong, 9, 1), Err(Error::NotFinite { row: 7, .. })));
-    assert!(heaviest_keys(&x, &y.slice(s![.., ..2]).to_owned(), 9, 1).is_err());
-    assert!(matches!(heaviest_keys(&Array2::<f64>::zeros((0, 3)), &y, 9, 1), Err(Error::NoData { .. })));
+    let error = shaping.heaviest_keys(&x, &wrong, 9, 1).unwrap_err();
+    assert!(matches!(error, Error::NotFinite { row: 7, what: "the keys" }), "{error}");
+    wrong[[7, 1]] = 1e200;
+    let error = shaping.for_attention(&wrong, &y, 9, 1).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "row 7 of the squared norms of the queries holds a number that is not finite"
+    );
+    assert!(shaping.heaviest_keys(&x, &y.slice(s![.., ..2]).to_owned(), 9, 1).is_err());
+    let none = Array2::<f64>::zeros((0, 3));
+    assert!(matches!(shaping.heaviest_keys(&none, &y, 9, 1), Err(Error::NoData { .. })));
     // One key takes all that f64 can hold: the others count alike.
     y.row_mut(0).fill(1e5);
     let ones = Array2::<f64>::ones((4, 3));
-    let AttentionShape { shape, exact_keys: exact, .. } =
-        Shaping::new().for_attention(&ones, &y, 4, 1).unwrap();
+    let AttentionShape { shape, exact_keys: exact, .. } = shaping.for_attention(&ones, &y, 4, 1).unwrap();
     assert!(exact == [0] && shape.report.dense.is_finite());
     // Without the exact one.
     assert!(shape.report.before < 1e5, "{:?}", shape.report);
+}
+
+/// Shaping takes the queries and keys that attention takes, with the same scales: its shape is that of their points, and its heavy
+/// keys are those that attention chooses.
+#[test]
+fn shaping_reads_tokens_as_attention_does() {
+    let (n, d) = (50, 6);
+    let (q, k) = (points(n, d, 50), points(n, d, 51) * 1.5);
+    let unit = |x: &Array2<f64>| {
+        let norms = x.map_axis(Axis(1), |x| x.dot(&x).sqrt());
+        x / &norms.insert_axis(Axis(1))
+    };
+    let plain = |x: &Array2<f64>, y: &Array2<f64>| {
+        Shaping::new().with_scale(1.0).unwrap().for_attention(x, y, 20, 3).unwrap()
+    };
+    let (root, scale, temperature) = ((d as f64).powf(-0.25), 0.3, 0.2);
+    let options: [(Shaping, [Array2<f64>; 2]); 3] = [
+        (Shaping::new(), [&q, &k].map(|x| x * root)),
+        (Shaping::new().with_scale(scale).unwrap(), [&q, &k].map(|x| x * scale.sqrt())),
+        (Shaping::new().with_cosine(temperature).unwrap(), [&q, &k].map(|x| unit(x) / temperature.sqrt())),
+    ];
+    for (shaping, [x, y]) in options {
+        let (found, expected) = (shaping.for_attention(&q, &k, 20, 3).unwrap(), plain(&x, &y));
+        assert_eq!(found.exact_keys, expected.exact_keys);
+        assert!((found.shape.report.dense / expected.shape.report.dense - 1.0).abs() < 1e-9);
+        let off = &found.shape.left - &expected.shape.left;
+        assert!(off.iter().all(|v| v.abs() < 1e-8), "{off}");
+    }
+    for wrong in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(Shaping::new().with_scale(wrong), Err(Error::Parameter { .. })));
+        assert!(matches!(Shaping::new().with_cosine(wrong), Err(Error::Parameter { .. })));
+    }
+    // As many queries as both rules ask, or more.
+    for n in [40, 150] {
+        let (q, k, v) = (points(n, d, 52) * 2.0, points(30, d, 53) * 2.0, points(30, 2, 54));
+        let four = |x: &Array2<f64>| x.clone().insert_axis(Axis(0)).insert_axis(Axis(0));
+        let (q4, k4, v4) = (four(&q), four(&k), four(&v));
+        let heads = Heads::new(&q4, &k4, &v4).unwrap();
+        let omega = random_features::frequency::Orthogonal.draw(d, 32, 1).unwrap();
+        let attention = Attention::new(Positive.softmax::<f64>(omega).unwrap()).unwrap();
+        let out = |attention: Attention<f64>| attention.bidirectional(&heads).unwrap().output;
+        for count in [1, 4, 9] {
+            let keys = Shaping::new().heaviest_keys(&q, &k, 64, count).unwrap();
+            let chosen = out(attention.clone().with_heaviest_keys_exact(count).unwrap());
+            assert_eq!(chosen, out(attention.clone().with_keys_exact(&keys).unwrap()), "{n} {count}");
+        }
+    }
 }
 
 #[test]

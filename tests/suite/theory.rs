@@ -161,6 +161,12 @@ fn errors_shrink_as_their_laws_promise() {
             close(positive(&pair, &pairs).unwrap(), hyperbolic(&pair, &halved).unwrap(), 1e-12, "antithetic");
             for even in [hyperbolic, trigonometric] {
                 close(even(&pair, &pairs).unwrap(), even(&pair, &halved).unwrap(), 1e-12, "even");
+                // Over coupled frequencies too: four rows are two of them and their opposites.
+                for dependence in [Dependence::Orthogonal, Dependence::Angle { cos: -1.0 }] {
+                    let rows = |count| Law::blocks(count, count, dependence, Radius::Chi);
+                    let (four, two) = (even(&pair, &rows(4).antithetic()), even(&pair, &rows(2)));
+                    assert!((four.unwrap() - two.unwrap()).abs() < 1e-9, "d {d}, v {v}: {four:?} {two:?}");
+                }
             }
             assert!(hyperbolic(&pair, &orthogonal).unwrap() <= hyperbolic(&pair, &iid).unwrap());
             // The other radii have other kernels: no closed form from this law.

@@ -88,7 +88,7 @@ impl ExactAttention {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) unless the scale is positive and finite.
     pub fn scale(self, scale: f64) -> Result<Self> {
-        Ok(ExactAttention { scale: Some(checked_positive("the scale", scale)?), ..self })
+        Ok(ExactAttention { scale: Some(checked_positive("the scale of the logits", scale)?), ..self })
     }
 
     /// The same for logits q·k/(‖q‖ ‖k‖ `temperature`). A zero vector stays zero: it attends to all alike.
@@ -97,7 +97,7 @@ impl ExactAttention {
     /// [`Parameter`](crate::Error::Parameter) unless the temperature is positive and finite.
     pub fn cosine(self, temperature: f64) -> Result<Self> {
         Ok(ExactAttention {
-            scale: Some(checked_positive("the temperature", temperature)?.recip()),
+            scale: Some(checked_positive("the temperature of the cosines", temperature)?.recip()),
             unit: true,
         })
     }
@@ -109,7 +109,7 @@ impl ExactAttention {
     pub fn bidirectional<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
-        Ok(Attended { output, non_positive })
+        Ok(Attended::new(output, non_positive))
     }
 
     /// As [`bidirectional`](ExactAttention::bidirectional), into an array of yours; the places of normalisers that are not
@@ -133,7 +133,7 @@ impl ExactAttention {
     pub fn causal<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
-        Ok(Attended { output, non_positive })
+        Ok(Attended::new(output, non_positive))
     }
 
     /// As [`causal`](ExactAttention::causal), into an array of yours; the places of normalisers that are not positive.

@@ -9,6 +9,7 @@ use super::heads::Job;
 use super::output::Undivided;
 use super::tokens::{Element, Reading};
 use crate::Real;
+use crate::data::heaviest::{finite_softmax, heaviest, spread};
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::map::{Recipe, Target};
@@ -44,10 +45,10 @@ impl<T: Real> Attention<T> {
     /// the keys depends on all tokens.
     ///
     /// Keys are chosen by their exact weights for up to 64 queries, which are spread evenly over a sequence and the heads that share
-    /// its keys. Costs O(64 l d) once and O(count (d + d_v)) for each query. A key that has no weight for these queries is not
-    /// chosen. The estimated rest may have a larger relative error than the estimate of all keys: exact keys help features that are
-    /// shaped by the data, and may hurt positive ones at large norms.
-    /// [`heaviest_keys`](crate::data::shaping::heaviest_keys) may choose other keys, since it samples other queries.
+    /// its keys: by the rule of [`shaping`](crate::data::shaping), whose `heaviest_keys` are these for one head. Costs O(64 l d) once
+    /// and O(count (d + d_v)) for each query. A key that has no weight for these queries is not chosen. The estimated rest may
+    /// have a larger relative error than the estimate of all keys: exact keys help features that are shaped by the data, and may
+    /// hurt positive ones at large norms.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
@@ -78,7 +79,9 @@ impl<T: Real> Attention<T> {
         };
         self.exact = if none { KeyChoice::None } else { choice };
         if !none && (0..self.maps.len()).any(|head| self.inverse(head).is_none()) {
-            return Err(Error::Unsupported { what: "exact keys: it does not estimate the softmax kernel" });
+            return Err(Error::Unsupported {
+                what: "exact keys: it does not estimate the softmax kernel with one lengthscale for all coordinates",
+            });
         }
         Ok(self.prepared())
     }
@@ -150,7 +153,7 @@ impl<T: Real> ExactKeys<T> {
             KeyChoice::At(rows) => {
                 rows.iter().copied().filter(|j| *j < job.keys.nrows() && seen(*j)).collect()
             }
-            KeyChoice::Heaviest(count) => heaviest(reading, inverse, job, *count),
+            KeyChoice::Heaviest(count) => heaviest(&total_weights(reading, inverse, job), *count),
         };
         rows.sort_unstable();
         let mut rest = mask.map_or_else(|| Array1::from_elem(job.keys.nrows(), true), |mask| mask.to_owned());
@@ -207,40 +210,28 @@ impl<T: Real> ExactKeys<T> {
     }
 }
 
-/// `count` keys with the largest weights in exact attention, summed over queries that are spread evenly over all; of equal ones
-/// the first.
-fn heaviest<T: Real, E: Element<T>>(
-    reading: &Reading,
-    inverse: f64,
-    job: &Job<'_, E, T>,
-    count: usize,
-) -> Vec<usize> {
+/// Each key's weights in exact attention, summed over queries that are spread evenly over all heads that share the keys.
+fn total_weights<T: Real, E: Element<T>>(reading: &Reading, inverse: f64, job: &Job<'_, E, T>) -> Vec<f64> {
     let all: usize = job.members.iter().map(|member| member.queries.nrows()).sum();
-    let step = all.div_ceil(SAMPLE).max(1);
-    let keys = scaled(reading, job.keys.view(), inverse);
-    let (mut totals, mut at) = (vec![0.0; keys.nrows()], 0);
+    let (asked, keys) = (spread(all, SAMPLE), scaled(reading, job.keys.view(), inverse));
+    let (mut totals, mut first) = (Array1::zeros(keys.nrows()), 0);
     for member in &job.members {
-        let chosen: Vec<usize> =
-            (0..member.queries.nrows()).filter(|i| (at + i).is_multiple_of(step)).collect();
-        at += member.queries.nrows();
-        let queries = scaled(reading, member.queries.select(Axis(0), &chosen).view(), inverse);
+        let end = first + member.queries.nrows();
+        let own: Vec<usize> = asked.iter().filter(|i| (first..end).contains(i)).map(|i| i - first).collect();
+        first = end;
+        let queries = scaled(reading, member.queries.select(Axis(0), &own).view(), inverse);
         for query in queries.rows() {
-            let logits: Vec<f64> = keys.rows().into_iter().map(|key| key.dot(&query)).collect();
-            let seen = |j: usize| job.mask.as_ref().is_none_or(|mask| mask[j]) && logits[j].is_finite();
-            let top =
-                (0..logits.len()).filter(|j| seen(*j)).map(|j| logits[j]).fold(f64::NEG_INFINITY, f64::max);
-            let weight = |j: usize| if seen(j) { (logits[j] - top).exp() } else { 0.0 };
-            let weights: Vec<f64> = (0..logits.len()).map(weight).collect();
-            let total: f64 = weights.iter().sum();
-            if total > 0.0 {
-                totals.iter_mut().zip(&weights).for_each(|(sum, weight)| *sum += weight / total);
+            let mut weights = keys.dot(&query);
+            if let Some(mask) = &job.mask {
+                weights.zip_mut_with(mask, |logit, seen| {
+                    *logit = if *seen { *logit } else { f64::NEG_INFINITY }
+                });
             }
+            finite_softmax(weights.view_mut());
+            totals += &weights;
         }
     }
-    let mut order: Vec<usize> = (0..totals.len()).filter(|j| totals[*j] > 0.0).collect();
-    order.sort_by(|i, j| totals[*j].total_cmp(&totals[*i]).then(i.cmp(j)));
-    order.truncate(count);
-    order
+    totals.to_vec()
 }
 
 /// The lengthscale of the softmax kernel that a map estimates, or would without truncation.

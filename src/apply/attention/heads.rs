@@ -57,15 +57,16 @@ impl<'a, E> Heads<'a, E> {
     /// Queries \[b, h, n, d\], keys \[b, h′, l, d\] and values \[b, h′, l, d_v\], h a multiple of h′.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if they do not fit, [`Parameter`](Error::Parameter) if d_v is 0.
+    /// [`Shape`](Error::Shape) if they do not fit, [`Multiple`](Error::Multiple) if h is no multiple of h′,
+    /// [`Parameter`](Error::Parameter) if d_v is 0, or h′ but not h.
     pub fn new(
         queries: &'a ArrayRef<E, Ix4>,
         keys: &'a ArrayRef<E, Ix4>,
         values: &'a ArrayRef<E, Ix4>,
     ) -> Result<Self> {
         let ((b, h, _, d), (kb, kh, l, kd), (vb, vh, vl, dv)) = (queries.dim(), keys.dim(), values.dim());
-        check_size("the batch of the keys", b, kb)?;
-        check_size("the batch of the values", b, vb)?;
+        check_size("the batch size of the keys", b, kb)?;
+        check_size("the batch size of the values", b, vb)?;
         check_size("the number of heads of the values", kh, vh)?;
         check_size("the length of the values", l, vl)?;
         check_size("the dimension of the keys", d, kd)?;
@@ -91,21 +92,21 @@ impl<'a, E> Heads<'a, E> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the lists differ in length or do not go from 0 to the lengths,
-    /// [`Entry`](Error::Entry) if one decreases.
+    /// [`Parameter`](Error::Parameter) if there are fewer than two offsets, [`Entry`](Error::Entry) if one decreases.
     pub fn sequences(self, queries: &'a [usize], keys: &'a [usize]) -> Result<Self> {
-        check_size("the number of offsets of the keys", queries.len(), keys.len())?;
-        check_size("the number of offsets", queries.len().max(2), queries.len())?;
-        for (what, offsets, length) in [
-            ("the query offsets", queries, self.queries.dim().2),
-            ("the key offsets", keys, self.keys.dim().2),
-        ] {
-            check_size("the first offset", 0, offsets[0])?;
-            check_size("the last offset, which is the length,", length, offsets[offsets.len() - 1])?;
-            if let Some(row) = offsets.windows(2).position(|pair| pair[1] < pair[0]) {
-                let domain = "not less than the one before";
-                return Err(Error::Entry { what, row: row + 1, value: offsets[row + 1] as f64, domain });
-            }
+        check_size("the number of key offsets", queries.len(), keys.len())?;
+        if queries.len() < 2 {
+            let (name, value) = ("the number of query offsets", queries.len() as f64);
+            return Err(Error::Parameter {
+                name,
+                value,
+                domain: "at least 2: the start of a sequence and its end",
+            });
         }
+        let of_queries = ["the query offsets", "the first query offset", "the last query offset"];
+        let of_keys = ["the key offsets", "the first key offset", "the last key offset"];
+        check_offsets(of_queries, queries, self.queries.dim().2)?;
+        check_offsets(of_keys, keys, self.keys.dim().2)?;
         Ok(Heads { offsets: Some((queries, keys)), ..self })
     }
 
@@ -181,6 +182,11 @@ impl<'a, E> Heads<'a, E> {
 }
 
 impl<'a, E, T> Job<'a, E, T> {
+    /// Whether key `j` is not masked.
+    pub fn sees(&self, j: usize) -> bool {
+        self.mask.as_ref().is_none_or(|mask| mask[j])
+    }
+
     /// The same without queries.
     pub fn of_keys(&self) -> Self {
         Job { members: Vec::new(), ..*self }
@@ -212,10 +218,24 @@ fn each<T, D: RemoveAxis>(mut array: ArrayViewMut<'_, T, D>) -> Vec<ArrayViewMut
     parts
 }
 
+/// Checks that offsets, of which there are some, go from 0 to the length. `names` are those of all, the first and the last.
+fn check_offsets([what, first, last]: [&'static str; 3], offsets: &[usize], length: usize) -> Result<()> {
+    check_size(first, 0, offsets[0])?;
+    check_size(last, length, offsets[offsets.len() - 1])?;
+    match offsets.windows(2).position(|pair| pair[1] < pair[0]) {
+        None => Ok(()),
+        Some(row) => {
+            let (row, domain) = (row + 1, "at least the one before");
+            Err(Error::Entry { what, row, value: offsets[row] as f64, domain })
+        }
+    }
+}
+
 /// Checks that the heads of the queries share those of the keys evenly.
 pub(super) fn check_multiple(keys: usize, queries: usize) -> Result<()> {
     if keys == queries || (keys > 0 && queries.is_multiple_of(keys)) {
         return Ok(());
     }
+    check_positive("the number of heads of the keys", keys)?;
     Err(Error::Multiple { what: "the number of heads of the queries", of: keys, found: queries })
 }

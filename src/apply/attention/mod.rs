@@ -7,8 +7,8 @@
 mod adder;
 mod auto;
 mod chunk;
-mod covariances;
 mod drive;
+mod effective;
 mod exact;
 mod exact_keys;
 mod head;
@@ -16,8 +16,6 @@ mod heads;
 mod keys;
 mod output;
 mod report;
-mod sample;
-mod simulated;
 mod span;
 mod state;
 mod step;
@@ -33,7 +31,7 @@ pub use step::{CausalState, Step};
 pub use tokens::Element;
 pub use weights::WeightRows;
 
-use ndarray::{Array4, ArrayRef, Ix4};
+use ndarray::{Array3, Array4, ArrayRef, Ix4};
 use rayon::prelude::*;
 
 use self::chunk::Setup;
@@ -42,8 +40,9 @@ use self::exact_keys::KeyChoice;
 use self::heads::Job;
 use self::tokens::Reading;
 use crate::Real;
+use crate::data::token_scale::TokenScale;
 use crate::engine::{Program, Side};
-use crate::error::{Error, Result, check_positive, check_size, checked_positive};
+use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 
 /// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
@@ -69,7 +68,8 @@ use crate::map::Map;
 /// non-negative features that happens only where all weights are 0. A query that sees no key gets 0 and is not reported.
 /// A query or a key that is not finite makes the outputs NaN that may see it, and no others (where weights are exact, an
 /// infinite coordinate counts through its logits: those of −∞ have the weight 0); a value that is not finite does so, or
-/// makes them infinite, in its own coordinate.
+/// makes them infinite, in its own coordinate. Whether normalisers rest on many features or on a few is said
+/// [on request](Attention::diagnosed), and what error to expect [before](Attention::error_report).
 ///
 /// # Cost
 /// O(L m (d + d_v)) time for each head, O(m d_v) memory for each thread beyond the output, and for each head, where these are
@@ -114,6 +114,16 @@ pub struct Attended<T> {
     pub output: Array4<T>,
     /// Batch, head and row of queries whose normaliser was not positive, in order; their output is 0.
     pub non_positive: Vec<[usize; 3]>,
+    /// \[batch, heads, queries\]: the [effective number of features](Attention::diagnosed) behind each normaliser, if it was
+    /// asked for.
+    pub effective_features: Option<Array3<T>>,
+}
+
+impl<T> Attended<T> {
+    /// Without effective numbers of features.
+    fn new(output: Array4<T>, non_positive: Vec<[usize; 3]>) -> Self {
+        Attended { output, non_positive, effective_features: None }
+    }
 }
 
 impl<T: Real> Attention<T> {
@@ -132,7 +142,7 @@ impl<T: Real> Attention<T> {
     pub fn per_head(maps: Vec<Map<T>>) -> Result<Self> {
         if maps.iter().any(|map| !map.facts().non_negative) {
             return Err(Error::Unsupported {
-                what: "attention with features that may be negative but by Attention::signed",
+                what: "features that are never negative, which Attention::new and per_head take: give it to Attention::signed",
             });
         }
         Self::signed(maps)
@@ -147,8 +157,10 @@ impl<T: Real> Attention<T> {
     pub fn signed(maps: Vec<Map<T>>) -> Result<Self> {
         check_positive("the number of maps", maps.len())?;
         let d = maps[0].input_dim();
-        maps.iter().try_for_each(|map| check_size("the dimension of a map", d, map.input_dim()))?;
-        let reading = Reading { factor: (d as f64).powf(-0.25), unit: false, epsilon: 0.0 };
+        maps.iter().try_for_each(|map| {
+            check_size("the dimension of a map, which is that of the first,", d, map.input_dim())
+        })?;
+        let reading = Reading::new(TokenScale::of_dim(d));
         let attention =
             Attention { maps, reading, normalised: true, exact: KeyChoice::None, programs: Vec::new() };
         Ok(attention.prepared())
@@ -167,7 +179,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
     pub fn scale(mut self, scale: f64) -> Result<Self> {
-        self.reading.factor = checked_positive("the scale", scale)?.sqrt();
+        self.reading.factor = TokenScale::of_scale(scale)?.factor;
         Ok(self)
     }
 
@@ -177,8 +189,8 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
     pub fn cosine(mut self, temperature: f64) -> Result<Self> {
-        self.reading.factor = checked_positive("the temperature", temperature)?.sqrt().recip();
-        self.reading.unit = true;
+        self.reading =
+            Reading { epsilon: self.reading.epsilon, ..Reading::new(TokenScale::of_cosine(temperature)?) };
         Ok(self)
     }
 
@@ -215,7 +227,7 @@ impl<T: Real> Attention<T> {
     pub fn bidirectional<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
-        Ok(Attended { output, non_positive })
+        Ok(Attended::new(output, non_positive))
     }
 
     /// As [`bidirectional`](Attention::bidirectional), into an array of yours; the places of normalisers that are not
@@ -243,7 +255,7 @@ impl<T: Real> Attention<T> {
     pub fn causal<E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
-        Ok(Attended { output, non_positive })
+        Ok(Attended::new(output, non_positive))
     }
 
     /// As [`causal`](Attention::causal), into an array of yours; the places of normalisers that are not positive.
@@ -277,16 +289,23 @@ impl<T: Real> Attention<T> {
     fn check_inputs<E>(&self, heads: &Heads<'_, E>) -> Result<()> {
         check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
         if self.maps.len() > 1 {
-            check_size("the number of heads of the keys", self.maps.len(), heads.keys.dim().1)?;
+            check_size(HEADS_WITH_MAPS, self.maps.len(), heads.keys.dim().1)?;
         }
         Ok(())
     }
 }
 
+/// What must be as many as maps.
+const HEADS_WITH_MAPS: &str = "the number of heads of the keys, of which each has its own map,";
+
 /// Checks the sizes of the output.
 fn check_output<E, T>(heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
-    let what =
-        ["the batch of the output", "the heads of the output", "the length of the output", "its dimension"];
+    let what = [
+        "the batch size of the output",
+        "the number of heads of the output",
+        "the length of the output",
+        "the dimension of the output",
+    ];
     check_shape(what, out.shape(), heads.output_dim())
 }
 

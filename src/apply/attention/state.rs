@@ -270,6 +270,22 @@ impl<T: Real> State<T> {
         (top, normaliser)
     }
 
+    /// (Σ_f w_f)²/Σ_f w_f² for the parts w_f of a query's normaliser; NaN if no key was seen or one is not finite.
+    pub fn effective_features(&self, row: &LogRow) -> f64 {
+        let sizes = || row.logs.iter().zip(&self.reference).map(|(log, reference)| log + reference);
+        if !self.seen || sizes().any(f64::is_nan) || row.logs.contains(&f64::INFINITY) {
+            return f64::NAN;
+        }
+        let top = sizes().fold(f64::NEG_INFINITY, f64::max);
+        let (mut sum, mut squares) = (0.0, 0.0);
+        for (f, size) in sizes().enumerate().filter(|(_, size)| *size > f64::NEG_INFINITY) {
+            let part = row.factors[f] * (size - top).exp() * self.weights[f];
+            sum += part;
+            squares += part * part;
+        }
+        if squares == 0.0 { 0.0 } else { sum * sum / squares }
+    }
+
     /// The sums of two states, to be applied to queries in `T`.
     pub fn ready(&self, other: &Self, ready: &mut Relative<T>) {
         let (features, isa) = (self.reference.len(), Isa::best());

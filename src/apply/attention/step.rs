@@ -84,11 +84,15 @@ impl<T: Real> Attention<T> {
         check_positive("the dimension of the values", d_v)?;
         self.check_steps()?;
         if self.maps.len() > 1 {
-            check_size("the number of heads of the keys", self.maps.len(), heads)?;
+            check_size(super::HEADS_WITH_MAPS, self.maps.len(), heads)?;
         }
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
         let bytes = Head::<T>::bytes(width, d_v).saturating_add(size_of::<Head<T>>());
-        check_memory("bytes of a causal state", batch.saturating_mul(heads).saturating_mul(bytes), 1)?;
+        check_memory(
+            "bytes of the state of causal attention",
+            batch.saturating_mul(heads).saturating_mul(bytes),
+            1,
+        )?;
         let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
         let all = (0..batch * heads).map(head).collect();
         Ok(CausalState {
@@ -130,12 +134,16 @@ impl<T: Real> CausalState<T> {
     pub fn push<E: Element<T>>(&mut self, keys: &ArrayRef3<E>, values: &ArrayRef3<E>) -> Result<()> {
         let [batch, heads, d_v] = self.shape;
         check_shape(
-            ["the batch of the keys", "the heads of the keys", "the dimension of the keys"],
+            ["the batch size of the keys", "the number of heads of the keys", "the dimension of the keys"],
             keys.shape(),
             [batch, heads, self.input_dim()],
         )?;
         check_shape(
-            ["the batch of the values", "the heads of the values", "the dimension of the values"],
+            [
+                "the batch size of the values",
+                "the number of heads of the values",
+                "the dimension of the values",
+            ],
             values.shape(),
             [batch, heads, d_v],
         )?;
@@ -163,7 +171,11 @@ impl<T: Real> CausalState<T> {
         let group = count / heads.max(1);
         check_multiple(heads, count)?;
         check_shape(
-            ["the batch of the queries", "the heads of the queries", "the dimension of the queries"],
+            [
+                "the batch size of the queries",
+                "the number of heads of the queries",
+                "the dimension of the queries",
+            ],
             queries.shape(),
             [batch, count, self.input_dim()],
         )?;
@@ -195,16 +207,16 @@ impl<T: Real> CausalState<T> {
     ) -> Result<()> {
         let ([batch, heads, d_v], length) = (self.shape, keys.len_of(Axis(2)));
         let what = [
-            "the batch of the keys",
-            "the heads of the keys",
-            "the number of the keys",
+            "the batch size of the keys",
+            "the number of heads of the keys",
+            "the number of keys",
             "the dimension of the keys",
         ];
         check_shape(what, keys.shape(), [batch, heads, length, self.input_dim()])?;
         let what = [
-            "the batch of the values",
-            "the heads of the values",
-            "the number of the values",
+            "the batch size of the values",
+            "the number of heads of the values",
+            "the number of values",
             "the dimension of the values",
         ];
         check_shape(what, values.shape(), [batch, heads, length, d_v])?;

@@ -6,6 +6,7 @@ use super::chunk::Setup;
 use super::span::least;
 use super::state::LogRow;
 use crate::Real;
+use crate::data::token_scale::TokenScale;
 use crate::engine::{Batch, Form, Plan, Program, Scratch, Side};
 use crate::numeric::{self, Isa, matrix_view, with_length};
 
@@ -61,6 +62,11 @@ pub(super) struct Reading {
 }
 
 impl Reading {
+    /// Without ε.
+    pub fn new(scale: TokenScale) -> Self {
+        Reading { factor: scale.factor, unit: scale.unit, epsilon: 0.0 }
+    }
+
     /// The points of some tokens, in row-major order.
     pub fn points<T: Real, E: Element<T>>(&self, x: ArrayView2<'_, E>, points: &mut Vec<T>) {
         points.clear();

@@ -2,11 +2,11 @@
 
 use ndarray::{Array1, Array2, Array4, ArrayViewMut4, Axis};
 
+use super::Attention;
 use super::exact_keys::{ExactKeys, KeyChoice};
 use super::heads::Heads;
 use super::state::LogRow;
 use super::tokens::{Element, Tokens};
-use super::{Attention, check_shape};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result, check_size};
@@ -37,17 +37,16 @@ impl<T: Real> Attention<T> {
         let [batch, count, length, _] = heads.output_dim();
         check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
         if self.maps.len() > 1 {
-            check_shape(["the number of heads of the keys"], &[heads.keys.dim().1], [self.maps.len()])?;
+            check_size(super::HEADS_WITH_MAPS, self.maps.len(), heads.keys.dim().1)?;
         }
-        let below = |name, value: usize, size: usize| match value < size {
+        let below = |name, value: usize, size: usize, domain| match value < size {
             true => Ok(()),
-            false => {
-                Err(Error::Parameter { name, value: value as f64, domain: "less than the number of these" })
-            }
+            false => Err(Error::Parameter { name, value: value as f64, domain }),
         };
-        below("the batch", which.batch, batch)?;
-        below("the head", which.head, count)?;
-        which.rows.iter().try_for_each(|row| below("a row", *row, length))?;
+        below("the batch", which.batch, batch, "less than the batch size")?;
+        below("the head", which.head, count, "less than the number of heads of the queries")?;
+        let of_row = |row: &usize| below("a row of queries", *row, length, "less than the number of queries");
+        which.rows.iter().try_for_each(of_row)?;
         let key_head = which.head / (count / heads.keys.dim().1);
         let (setup, mut scratch) = (self.setup(key_head), Scratch::default());
         let mut features = |side, x| -> Vec<LogRow> {

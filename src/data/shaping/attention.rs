@@ -2,11 +2,12 @@
 
 use ndarray::{Array2, ArrayRef2, Axis};
 
-use super::choice::{check_rows, spread};
 use super::{Shape, Shaping};
 use crate::Real;
-use crate::data::statistics::check_row;
+use crate::data::heaviest::{finite_softmax, heaviest, spread};
+use crate::data::token_scale::TokenScale;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::memory::check_memory;
 use crate::numeric;
 
 /// The result of [`Shaping::for_attention`].
@@ -24,10 +25,10 @@ impl Shaping {
     /// The shape for softmax attention of these queries, n × d, and keys, l × d, and the rows of the `exact_keys` keys
     /// with the largest weights, ascending, which should get exact weights.
     ///
-    /// Queries and keys must be scaled so that x·y are the logits, for example by d^{−¼} each: weights are exp(x·y)
-    /// over their sum. The weights of up to `rows` evenly spaced queries are computed exactly; 64 are enough. The shape
-    /// is chosen from the pairs without the exact keys, with these weights, or with equal weights if they all
-    /// underflow.
+    /// Queries and keys are those that [`Attention`](crate::apply::attention::Attention) takes, not scaled: logits are q·k/√d unless
+    /// [stated otherwise](Shaping::with_scale). The weights of up to `rows` evenly spaced queries are computed exactly; 64
+    /// are enough. The shape is chosen from the pairs without the exact keys, with these weights, or with equal weights if
+    /// they all underflow. A key without weight for these queries is not among the exact ones, which may then be fewer.
     ///
     /// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
     /// frequencies do not depend on it, but not for causal attention of the same tokens.
@@ -38,13 +39,21 @@ impl Shaping {
     /// # Example
     /// ```
     /// use ndarray::Array2;
+    /// use random_features::Map;
+    /// use random_features::apply::attention::Attention;
     /// use random_features::data::shaping::Shaping;
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// use random_features::kernel::Softmax;
     /// let wave = |i: usize, k: usize| (1.7 * i as f64 + 2.3 * k as f64).sin();
     /// let queries = Array2::from_shape_fn((30, 4), |(i, k)| wave(i, k));
     /// let mut keys = Array2::from_shape_fn((20, 4), |(j, k)| wave(3 * j, k + 1));
     /// keys.row_mut(7).assign(&(&queries.row(3) * 4.0));
     /// let chosen = Shaping::new().for_attention(&queries, &keys, 30, 1)?;
-    /// assert_eq!((chosen.shape.dim(), chosen.exact_keys), (4, vec![7]));
+    /// assert_eq!((chosen.shape.dim(), &chosen.exact_keys), (4, &vec![7]));
+    /// // Attention takes the same queries and keys.
+    /// let map: Map<f64> = chosen.shape.map(Orthogonal.draw(4, 64, 1)?, Softmax::default())?;
+    /// let attention = Attention::new(map)?.with_keys_exact(&chosen.exact_keys)?;
+    /// # let _ = attention;
     /// # Ok::<(), random_features::Error>(())
     /// ```
     ///
@@ -59,7 +68,7 @@ impl Shaping {
         rows: usize,
         exact_keys: usize,
     ) -> Result<AttentionShape> {
-        check_positive("the number of rows", rows)?;
+        check_positive("the number of rows of the attention matrix", rows)?;
         self.for_attention_rows(queries, &spread(queries.nrows(), rows), keys, exact_keys)
     }
 
@@ -75,8 +84,9 @@ impl Shaping {
         keys: &ArrayRef2<T>,
         exact_keys: usize,
     ) -> Result<AttentionShape> {
-        let mut weights = attention_rows(queries, rows, keys)?;
-        let exact_keys = heaviest(&weights, exact_keys)?;
+        let (x, y) = self.points(queries, keys)?;
+        let mut weights = attention_rows(&x, rows, &y)?;
+        let exact_keys = heaviest_of(&weights, exact_keys)?;
         let hide =
             |weights: &mut Array2<f64>| exact_keys.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
         hide(&mut weights);
@@ -84,64 +94,99 @@ impl Shaping {
             weights.fill(1.0);
             hide(&mut weights);
         }
-        Ok(AttentionShape { shape: self.of_pairs(queries, rows, keys, &weights)?, exact_keys })
+        Ok(AttentionShape { shape: self.of_pairs(&x, rows, &y, &weights)?, exact_keys })
+    }
+
+    /// The rows of the `count` keys with the largest sums of softmax weights over up to `rows` evenly spaced queries,
+    /// ascending; ties go to the first, and a key without weight is never among them. With 64 rows those that
+    /// [`Attention::with_heaviest_keys_exact`](crate::apply::attention::Attention::with_heaviest_keys_exact) chooses for one
+    /// head of queries. Queries, n × d, and keys, l × d, are those that attention takes, not scaled.
+    ///
+    /// # Errors
+    /// As [`for_attention`](Shaping::for_attention).
+    pub fn heaviest_keys<T: Real>(
+        &self,
+        queries: &ArrayRef2<T>,
+        keys: &ArrayRef2<T>,
+        rows: usize,
+        count: usize,
+    ) -> Result<Vec<usize>> {
+        check_positive("the number of rows of the attention matrix", rows)?;
+        let (x, y) = self.points(queries, keys)?;
+        heaviest_of(&attention_rows(&x, &spread(x.nrows(), rows), &y)?, count)
+    }
+
+    /// The points of queries and keys, checked.
+    fn points<T: Real>(
+        &self,
+        queries: &ArrayRef2<T>,
+        keys: &ArrayRef2<T>,
+    ) -> Result<(Array2<f64>, Array2<f64>)> {
+        check_size("the dimension of the keys", queries.ncols(), keys.ncols())?;
+        let scale = self.tokens.unwrap_or_else(|| TokenScale::of_dim(queries.ncols()));
+        let of_queries =
+            ["a shape for attention, from queries,", "the queries", "the squared norms of the queries"];
+        let of_keys = ["a shape for attention, from keys,", "the keys", "the squared norms of the keys"];
+        Ok((points_of(queries, scale, of_queries)?, points_of(keys, scale, of_keys)?))
     }
 }
 
-/// The rows of the `count` keys with the largest sums of softmax weights over up to `rows` evenly spaced queries,
-/// ascending; ties go to the first. Queries, n × d, and keys, l × d, must be scaled so that x·y are the logits.
-///
-/// # Errors
-/// As [`Shaping::for_attention`].
-pub fn heaviest_keys<T: Real>(
-    queries: &ArrayRef2<T>,
-    keys: &ArrayRef2<T>,
-    rows: usize,
-    count: usize,
-) -> Result<Vec<usize>> {
-    check_positive("the number of rows", rows)?;
-    heaviest(&attention_rows(queries, &spread(queries.nrows(), rows), keys)?, count)
+/// Tokens as points; refuses empty sets and points whose squared norm is not finite, with the names of what needs them, of
+/// themselves and of their squared norms.
+fn points_of<T: Real>(
+    tokens: &ArrayRef2<T>,
+    scale: TokenScale,
+    [need, name, squares]: [&'static str; 3],
+) -> Result<Array2<f64>> {
+    if tokens.is_empty() {
+        return Err(Error::NoData { what: need });
+    }
+    check_memory("coordinates of queries or keys", tokens.len(), size_of::<f64>())?;
+    let mut points = Vec::with_capacity(tokens.len());
+    for token in tokens.rows() {
+        let token = token.iter().map(|v| v.widen());
+        match scale.unit {
+            true => points.extend(numeric::with_length(token, scale.factor)),
+            false => points.extend(token.map(|v| v * scale.factor)),
+        }
+    }
+    let points = numeric::matrix_of(tokens.nrows(), tokens.ncols(), points);
+    match points.rows().into_iter().position(|row| !row.dot(&row).is_finite()) {
+        None => Ok(points),
+        Some(row) => {
+            let finite = tokens.row(row).iter().all(|v| v.is_finite());
+            Err(Error::NotFinite { what: if finite { squares } else { name }, row })
+        }
+    }
 }
 
 /// Rows of the attention matrix.
-fn attention_rows<T: Real>(
-    queries: &ArrayRef2<T>,
-    rows: &[usize],
-    keys: &ArrayRef2<T>,
-) -> Result<Array2<f64>> {
-    check_size("the dimension of the keys", queries.ncols(), keys.ncols())?;
-    check_rows(rows, queries.nrows())?;
-    for points in [queries, keys] {
-        check_points(points)?;
-    }
-    let wide = |points: &ArrayRef2<T>| points.mapv(Real::widen);
-    let mut weights = wide(&queries.select(Axis(0), rows)).dot(&wide(keys).t());
-    weights.rows_mut().into_iter().for_each(numeric::softmax);
+fn attention_rows(x: &Array2<f64>, rows: &[usize], y: &Array2<f64>) -> Result<Array2<f64>> {
+    check_rows(rows, x.nrows())?;
+    check_memory("weights of rows of the attention matrix", rows.len().saturating_mul(y.nrows()), 8)?;
+    let mut weights = x.select(Axis(0), rows).dot(&y.t());
+    weights.rows_mut().into_iter().for_each(finite_softmax);
     Ok(weights)
 }
 
-/// Rejects empty sets and points whose squared norm is not finite.
-fn check_points<T: Real>(points: &ArrayRef2<T>) -> Result<()> {
-    if points.is_empty() {
-        return Err(Error::NoData { what: "the choice of a shape" });
+/// Rejects rows that do not exist.
+pub(super) fn check_rows(rows: &[usize], of: usize) -> Result<()> {
+    match rows.iter().find(|row| **row >= of) {
+        None => Ok(()),
+        Some(row) => {
+            let domain = "below the number of rows of x";
+            Err(Error::Parameter { name: "a row of x", value: *row as f64, domain })
+        }
     }
-    let rows = points.as_standard_layout();
-    let mut rows = rows.rows().into_iter().enumerate();
-    rows.try_for_each(|(i, row)| check_row(numeric::slice_of(&row), i))
 }
 
-fn heaviest(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
+/// The heaviest keys, which must leave others.
+fn heaviest_of(weights: &Array2<f64>, count: usize) -> Result<Vec<usize>> {
     if count >= weights.ncols() {
         let domain = "less than the number of keys";
         return Err(Error::Parameter { name: "the number of exact keys", value: count as f64, domain });
     }
-    let totals = weights.sum_axis(Axis(0));
-    let mut keys: Vec<usize> = (0..totals.len()).collect();
-    // A stable sort, so that ties keep their order.
-    keys.sort_by(|a, b| totals[*b].total_cmp(&totals[*a]));
-    keys.truncate(count);
-    keys.sort_unstable();
-    Ok(keys)
+    Ok(heaviest(&weights.sum_axis(Axis(0)).to_vec(), count))
 }
 
 /// The stored form.

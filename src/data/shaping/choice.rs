@@ -2,10 +2,13 @@
 
 use ndarray::{Array2, ArrayRef2, Axis};
 
+use super::attention::check_rows;
 use super::coordinates::{Coordinates, RemainingChoices};
 use super::rank::{Transformed, transformed};
 use super::{Moments, PairMoments, Shape};
 use crate::Real;
+use crate::data::heaviest::spread;
+use crate::data::token_scale::TokenScale;
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// The default λ, relative to the mean variance of a side.
@@ -74,6 +77,8 @@ pub struct Shaping {
     both_shifts: bool,
     /// Whether T is chosen; otherwise it is the identity.
     balanced: bool,
+    /// How queries and keys become points; `None` for logits q·k/√d.
+    pub(super) tokens: Option<TokenScale>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -86,7 +91,8 @@ enum Rank {
 
 impl Default for Shaping {
     fn default() -> Self {
-        Shaping { ridges: vec![RIDGE], rank: Rank::Whole, share: None, both_shifts: false, balanced: true }
+        let ridges = vec![RIDGE];
+        Shaping { ridges, rank: Rank::Whole, share: None, both_shifts: false, balanced: true, tokens: None }
     }
 }
 
@@ -159,6 +165,25 @@ impl Shaping {
     /// shifts. Truncated shapes always have both, because their kernel depends on them.
     pub fn with_both_shifts(self) -> Self {
         Shaping { both_shifts: true, ..self }
+    }
+
+    /// For attention with logits q·k·`scale` instead of q·k/√d, as [`Attention::scale`](crate::apply::attention::Attention::scale)
+    /// has it. Counts for [`for_attention`](Shaping::for_attention), its kin and [`heaviest_keys`](Shaping::heaviest_keys) only:
+    /// whatever else takes points takes those of the kernel.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless the scale is positive and finite.
+    pub fn with_scale(self, scale: f64) -> Result<Self> {
+        Ok(Shaping { tokens: Some(TokenScale::of_scale(scale)?), ..self })
+    }
+
+    /// As [`with_scale`](Shaping::with_scale), for logits q·k/(‖q‖ ‖k‖ `temperature`), as
+    /// [`Attention::cosine`](crate::apply::attention::Attention::cosine) has them.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
+    pub fn with_cosine(self, temperature: f64) -> Result<Self> {
+        Ok(Shaping { tokens: Some(TokenScale::of_cosine(temperature)?), ..self })
     }
 
     /// The shape for these moments, with one given ridge and rank.
@@ -365,21 +390,4 @@ fn merged<'a>(mut parts: impl Iterator<Item = &'a PairMoments>) -> Result<PairMo
 /// Every `count`-th index below `of`, starting at `first`.
 fn every(count: usize, first: usize, of: usize) -> Vec<usize> {
     (first..of).step_by(count).collect()
-}
-
-/// Up to `most` evenly spaced indices below `of`.
-pub(super) fn spread(of: usize, most: usize) -> Vec<usize> {
-    let most = most.min(of);
-    (0..most).map(|i| (i as u128 * of as u128 / most as u128) as usize).collect()
-}
-
-/// Rejects rows that do not exist.
-pub(super) fn check_rows(rows: &[usize], of: usize) -> Result<()> {
-    match rows.iter().find(|row| **row >= of) {
-        None => Ok(()),
-        Some(row) => {
-            let domain = "below the number of points";
-            Err(Error::Parameter { name: "a row of x", value: *row as f64, domain })
-        }
-    }
 }

@@ -41,7 +41,4 @@ pub use pair_moments::PairMoments;
 pub use shape::{Multiplications, Report, Shape};
 
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-pub use self::{
-    attention::{AttentionShape, heaviest_keys},
-    choice::Shaping,
-};
+pub use self::{attention::AttentionShape, choice::Shaping};

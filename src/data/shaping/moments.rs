@@ -59,7 +59,11 @@ impl Moments {
     /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if there is no memory for d² numbers.
     pub fn new(d: usize) -> Result<Self> {
         check_positive("the dimension d", d)?;
-        check_memory("rows of second moments", d, d.saturating_add(1).saturating_mul(size_of::<f64>()))?;
+        check_memory(
+            "rows of a matrix of second moments",
+            d,
+            d.saturating_add(1).saturating_mul(size_of::<f64>()),
+        )?;
         Ok(Moments { count: 0, weight: 0.0, mean: vec![0.0; d], second: Array2::zeros((d, d)) })
     }
 
@@ -249,7 +253,7 @@ mod stored {
             match variances.find(|(_, value)| *value < 0.0) {
                 None => Ok(Moments { count, weight, mean, second }),
                 Some((row, value)) => {
-                    Err(Error::Entry { what: "the variances", row, value, domain: "possible" })
+                    Err(Error::Entry { what: "the variances", row, value, domain: "at least 0" })
                 }
             }
         }

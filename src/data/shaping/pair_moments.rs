@@ -195,9 +195,9 @@ mod stored {
     impl Cross {
         /// Rejects moments of another dimension, and NaN.
         fn check(&self, d: usize) -> Result<()> {
-            check_size("the dimension of the mean of pairs", d, self.mean.len())?;
+            check_size("the dimension of the mean of weighted pairs", d, self.mean.len())?;
             check_size("the number of rows of the cross covariance", d, self.covariance.nrows())?;
-            check_size("the number of its columns", d, self.covariance.ncols())?;
+            check_size("the number of columns of the cross covariance", d, self.covariance.ncols())?;
             let finite = |row: &usize| {
                 self.mean[*row].is_finite() && self.covariance.row(*row).iter().all(|v| v.is_finite())
             };

@@ -50,13 +50,13 @@ impl Coordinate {
             return Err(Error::NotFinite { what: "the coordinates", row });
         }
         let least = [
-            ("the variances", self.variance, 0.0),
-            ("the mean magnitudes", self.magnitude, 0.0),
-            ("the maxima", self.max, self.min),
+            ("the variances", self.variance, 0.0, "at least 0"),
+            ("the mean magnitudes", self.magnitude, 0.0, "at least 0"),
+            ("the maxima", self.max, self.min, "at least the minimum"),
         ];
-        match least.into_iter().find(|(_, value, least)| value < least) {
+        match least.into_iter().find(|(_, value, least, _)| value < least) {
             None => Ok(()),
-            Some((what, value, _)) => Err(Error::Entry { what, row, value, domain: "possible" }),
+            Some((what, value, _, domain)) => Err(Error::Entry { what, row, value, domain }),
         }
     }
 }

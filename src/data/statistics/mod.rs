@@ -60,7 +60,7 @@ impl Statistics {
     /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if there is no memory for d of them.
     pub fn new(d: usize) -> Result<Self> {
         check_positive("the dimension d", d)?;
-        check_memory("coordinates of statistics", d, size_of::<Coordinate>())?;
+        check_memory("coordinates, each with its mean, variance and range", d, size_of::<Coordinate>())?;
         Ok(Statistics { count: 0, weight: 0.0, coordinates: vec![Coordinate::default(); d] })
     }
 

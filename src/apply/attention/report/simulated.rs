@@ -2,9 +2,10 @@
 
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
-use super::exact_keys::intended_lengthscale;
-use super::report::divided;
-use super::sample::{AttentionSample, ErrorPart, ErrorSums, Errors};
+use super::super::exact_keys::intended_lengthscale;
+use super::closed::divided;
+use super::errors::{ErrorPart, Errors, QueryErrors};
+use super::sample::{AttentionSample, ExactRow};
 use crate::error::Result;
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Recipe};
@@ -36,8 +37,7 @@ pub(super) fn simulate(
     let lengthscale = exponential.map(|exponential| exponential.lengthscale);
     let lengthscale = lengthscale.or_else(|| intended_lengthscale(recipe)).unwrap_or(Lengthscale::from(1.0));
     let points = [&x, &y].map(|x| divided(x.clone(), &lengthscale));
-    let sample = AttentionSample { images: points.clone(), points, values, gaussian, log_ratio: None };
-    let logits = sample.logits();
+    let sample = AttentionSample::new(points, values, gaussian);
     let ln_normaliser = |row: ArrayView1<'_, f64>| {
         let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
         top + row.iter().map(|ln| (ln - top).exp()).sum::<f64>().ln()
@@ -53,13 +53,8 @@ pub(super) fn simulate(
     };
     add(&first)?;
     (1..draws as u64).try_for_each(|seed| add(&recipe.draw::<f64>(seed)?))?;
-    let mut sums = ErrorSums::default();
-    for (i, query) in queries.into_iter().enumerate() {
-        let exact = sample.exact(i, &logits);
-        let (normaliser, weights, output) = query.errors(&exact.weights, &exact.output, m as f64);
-        sums.add(normaliser, weights, output, sample.sizes(&exact));
-    }
-    Ok(sums.errors())
+    let of_query = |(i, query): (usize, Query)| query.errors(&sample, &sample.exact(i), m as f64);
+    Ok(queries.into_iter().enumerate().map(of_query).collect())
 }
 
 /// The estimates of a map for all pairs, each divided by its query's normaliser: from their logarithms where these leave the
@@ -96,8 +91,8 @@ impl Query {
         self.draws.push((total, estimates.dot(values)));
     }
 
-    /// The relative variance of the normaliser, and the errors of weights and output, to first order about the means.
-    fn errors(self, weights: &Array1<f64>, output: &Array1<f64>, m: f64) -> (f64, ErrorPart, ErrorPart) {
+    /// To first order about the means.
+    fn errors(self, sample: &AttentionSample, exact: &ExactRow, m: f64) -> QueryErrors {
         let (count, one) = (self.draws.len() as f64, (self.draws.len() - 1) as f64);
         let mean = self.draws.iter().map(|draw| draw.0).sum::<f64>() / count;
         let squares = self.draws.iter().map(|draw| (draw.0 - mean).powi(2)).sum::<f64>();
@@ -110,13 +105,17 @@ impl Query {
         // Of wⱼ = eⱼ/Σe about p: (eⱼ − pⱼ Σe)/mean Σe.
         let p = &self.estimates / (count * mean);
         let spread = &self.squares - &(2.0 * &p * &self.products) + &p.mapv(|p| p * p * total);
-        let off = &p - weights;
+        let off = &p - &exact.weights;
         let of_weights = part(spread.sum(), off.dot(&off));
-        let zero = Array1::<f64>::zeros(output.len());
+        let zero = Array1::<f64>::zeros(exact.output.len());
         let about = self.draws.iter().fold(zero, |sum, draw| sum + &draw.1) / (count * mean);
         let distance = |draw: &(f64, Array1<f64>)| (&draw.1 - &(draw.0 * &about)).mapv(|v| v * v).sum();
-        let off = &about - output;
-        let of_output = part(self.draws.iter().map(distance).sum::<f64>(), off.dot(&off));
-        (squares / (one * mean * mean) * m, of_weights, of_output)
+        let off = &about - &exact.output;
+        QueryErrors {
+            normaliser: squares / (one * mean * mean) * m,
+            weights: of_weights,
+            output: part(self.draws.iter().map(distance).sum::<f64>(), off.dot(&off)),
+            sizes: sample.sizes(exact),
+        }
     }
 }

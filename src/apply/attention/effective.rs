@@ -1,0 +1,154 @@
+//! The effective number of features behind each normaliser, on request.
+
+use ndarray::parallel::prelude::*;
+use ndarray::{Array2, Array4, Axis};
+
+use super::chunk::{CHUNK, Setup};
+use super::drive::cuts;
+use super::heads::{Job, Member};
+use super::state::{LogRow, State};
+use super::tokens::{Element, Tokens};
+use super::{Attended, Attention, Heads};
+use crate::Real;
+use crate::engine::{Scratch, Side};
+use crate::error::Result;
+
+impl<T: Real> Attention<T> {
+    /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal) attention, with
+    /// [`effective_features`](Attended::effective_features): whether normalisers rest on many features or on a few lucky ones.
+    ///
+    /// # Definition
+    /// The normaliser of a query is Σ_f w_f with w_f = φ_f(q) S_f and S_f = Σⱼ ψ_f(kⱼ) over the keys that it sees; the effective
+    /// number of features is (Σ_f w_f)²/Σ_f w_f², from 1, where one feature is all of it, to D, where all count alike. With one
+    /// positive feature for each of m independent frequencies the draw's own estimate of the normaliser's relative variance is 1/n − 1/m
+    /// for n of them: from some 10 on an output may mean something ([`ErrorReport`](super::ErrorReport)). A draw that has missed
+    /// the rare large features does not know of them, so that a large number promises nothing.
+    ///
+    /// Where features may be negative the w_f cancel and the number falls below 1: it is then the squared ratio of the normaliser to
+    /// the root of Σ_f w_f², near 0 where the normaliser is but a remainder. 0 where all w_f are 0. NaN where a query sees no key, or
+    /// one that is not finite. Keys with [exact weights](Attention::with_keys_exact) are not counted: it is about the part that
+    /// features estimate, NaN where there is none. The scales of a map's blocks, ε and masks count as in the outputs.
+    ///
+    /// # Cost
+    /// That of attention, and for each token features once more and some 3 D exponentials in `f64`, on one thread for each head of
+    /// keys: in all some five times that of attention (8 heads of 4096 tokens, d = 64, D = 256, `f32`). Attention that is not
+    /// asked costs what it did.
+    ///
+    /// # Errors
+    /// As [`bidirectional`](Attention::bidirectional) and [`causal`](Attention::causal).
+    ///
+    /// # Example
+    /// ```
+    /// use ndarray::Array4;
+    /// use random_features::Positive;
+    /// use random_features::apply::attention::{Attention, Heads};
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// let token = |(_, h, i, k): (usize, usize, usize, usize)| ((2 * h + 3 * i + 5 * k) % 7) as f64 / 7.0 - 0.4;
+    /// let x = Array4::from_shape_fn((1, 2, 50, 8), token);
+    /// let attention = Attention::new(Positive.softmax::<f64>(Orthogonal.draw(8, 128, 5)?)?)?;
+    /// let (small, large) = (x.clone(), &x * 20.0);
+    /// let diagnosed = attention.diagnosed(&Heads::new(&small, &small, &x)?, false)?;
+    /// assert!(diagnosed.effective_features.iter().flatten().all(|n| *n > 50.0));
+    /// // The share of queries whose normaliser rests on fewer than ten features, for each head.
+    /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share == 0.0));
+    /// let diagnosed = attention.diagnosed(&Heads::new(&large, &large, &x)?, false)?;
+    /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share > 0.9));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
+        let mut attended = if causal { self.causal(heads)? } else { self.bidirectional(heads)? };
+        let (batch, count, length, _) = attended.output.dim();
+        let mut numbers = Array4::zeros((batch, count, length, 1));
+        heads.jobs(numbers.view_mut()).into_par_iter().for_each(|job| {
+            self.with_exact(
+                job,
+                |setup, job| if causal { causal_numbers(setup, job) } else { numbers_of(setup, job) },
+            );
+        });
+        attended.effective_features = Some(numbers.remove_axis(Axis(3)));
+        Ok(attended)
+    }
+}
+
+impl<T: Real> Attended<T> {
+    /// The share of each head's queries, \[batch, heads\], whose normaliser rests on fewer
+    /// [effective features](Attention::diagnosed) than `threshold`, of those for which the number is known; NaN if it is known for
+    /// none. `None` if effective features were not asked for.
+    pub fn share_below(&self, threshold: f64) -> Option<Array2<f64>> {
+        let numbers = self.effective_features.as_ref()?;
+        Some(numbers.map_axis(Axis(2), |rows| {
+            let known = rows.iter().map(|n| n.widen()).filter(|n| !n.is_nan());
+            let below = known.clone().filter(|n| *n < threshold).count();
+            below as f64 / known.count() as f64
+        }))
+    }
+}
+
+/// What adds keys to a state one by one, and asks it for queries.
+#[derive(Default)]
+struct Reader<T> {
+    scratch: Scratch<T>,
+    row: LogRow,
+}
+
+impl<T: Real> Reader<T> {
+    /// Adds key `j` of those read, without a value.
+    fn push(&mut self, setup: Setup<'_, T>, keys: &mut Tokens<T>, j: usize, state: &mut State<T>) {
+        keys.log_row(setup.program, Side::Y, j, &mut self.scratch, &mut self.row);
+        state.push(&self.row, &[]);
+    }
+
+    fn number(&mut self, setup: Setup<'_, T>, queries: &mut Tokens<T>, i: usize, state: &State<T>) -> T {
+        queries.log_row(setup.program, Side::X, i, &mut self.scratch, &mut self.row);
+        T::narrow(state.effective_features(&self.row))
+    }
+}
+
+/// The numbers for queries that see all keys.
+fn numbers_of<T: Real, E: Element<T>>(setup: Setup<'_, T>, job: Job<'_, E, T>) {
+    let (mut state, mut reader, mut keys) =
+        (State::new(setup.program.width(), 0), Reader::default(), Tokens::default());
+    for run in cuts(0..job.keys.nrows(), CHUNK) {
+        let rows = job.keys.slice_axis(Axis(0), run.clone().into());
+        keys.fill(setup, Side::Y, rows, &mut reader.scratch);
+        for j in run.clone().filter(|j| job.sees(*j)) {
+            reader.push(setup, &mut keys, j - run.start, &mut state);
+        }
+    }
+    for Member { queries, mut out, .. } in job.members {
+        let runs = queries.axis_chunks_iter(Axis(0), CHUNK).into_par_iter();
+        let runs = runs.zip(out.axis_chunks_iter_mut(Axis(0), CHUNK));
+        runs.for_each_init(
+            Default::default,
+            |(reader, tokens): &mut (Reader<T>, Tokens<T>), (rows, mut out)| {
+                tokens.fill(setup, Side::X, rows, &mut reader.scratch);
+                out.iter_mut()
+                    .enumerate()
+                    .for_each(|(i, out)| *out = reader.number(setup, tokens, i, &state));
+            },
+        );
+    }
+}
+
+/// The numbers for queries that see the keys up to their own place.
+fn causal_numbers<T: Real, E: Element<T>>(setup: Setup<'_, T>, mut job: Job<'_, E, T>) {
+    let (mut state, mut reader, mut keys) =
+        (State::new(setup.program.width(), 0), Reader::default(), Tokens::default());
+    let mut queries: Vec<Tokens<T>> = Vec::new();
+    queries.resize_with(job.members.len(), Tokens::default);
+    for run in cuts(0..job.keys.nrows(), CHUNK) {
+        keys.fill(setup, Side::Y, job.keys.slice_axis(Axis(0), run.clone().into()), &mut reader.scratch);
+        for (tokens, member) in queries.iter_mut().zip(&job.members) {
+            let rows = member.queries.slice_axis(Axis(0), run.clone().into());
+            tokens.fill(setup, Side::X, rows, &mut reader.scratch);
+        }
+        for i in run.clone() {
+            if job.sees(i) {
+                reader.push(setup, &mut keys, i - run.start, &mut state);
+            }
+            for (tokens, member) in queries.iter_mut().zip(&mut job.members) {
+                member.out[[i, 0]] = reader.number(setup, tokens, i - run.start, &state);
+            }
+        }
+    }
+}

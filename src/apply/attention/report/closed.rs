@@ -1,0 +1,122 @@
+//! [`Closed`]: reports by closed forms.
+
+use std::sync::Arc;
+
+use ndarray::Array2;
+
+use super::covariances::PointProducts;
+use super::expected::SamplePairs;
+use super::sample::AttentionSample;
+use super::shrink::{fitted, mean_squares, shrink};
+use super::{Basis, ErrorReport, RELIABLE};
+use crate::compose::{Composite, Conditioned, Conditioning};
+use crate::error::{Error, Result};
+use crate::frequency::{Draw, Independent};
+use crate::kernel::{Gaussian, Kernel, Lengthscale, Softmax};
+use crate::map::{Covariance, Mechanism, PlainRecipe, Recipe, Target};
+use crate::memory::check_memory;
+
+/// The errors that closed forms expect for tokens, as points and values.
+pub(super) fn expected_errors(recipe: Option<&Recipe>, tokens: [Array2<f64>; 3]) -> Result<ErrorReport> {
+    recipe.map_or(Ok(()), Recipe::check)?;
+    let what = "closed form for the errors of attention: take Attention::simulated_report";
+    let closed = recipe.and_then(Closed::new).ok_or(Error::Unsupported { what })?;
+    closed.report(tokens)
+}
+
+/// A map that has closed forms.
+struct Closed {
+    plain: PlainRecipe,
+    conditioning: Option<Conditioning>,
+    covariance: Covariance,
+    /// The kernel of the features.
+    kernel: Arc<dyn Kernel<f64>>,
+}
+
+impl Closed {
+    fn new(recipe: &Recipe) -> Option<Self> {
+        let (plain, conditioning) = match recipe {
+            Recipe::Plain(plain) => (plain, None),
+            Recipe::Composite(composite) => match &**composite {
+                Composite::Conditioned(Conditioned { conditioning, base: Recipe::Plain(plain), .. }) => {
+                    (plain, Some(conditioning.clone()))
+                }
+                _ => return None,
+            },
+        };
+        let (covariance, kernel) = (plain.covariance()?, recipe.kernel()?);
+        Some(Closed { plain: plain.clone(), conditioning, covariance, kernel })
+    }
+
+    /// The errors for tokens, as points and values.
+    fn report(&self, [x, y, values]: [Array2<f64>; 3]) -> Result<ErrorReport> {
+        let keys = y.nrows();
+        check_memory("covariances of pairs of keys", keys.saturating_mul(keys), 4 * size_of::<f64>())?;
+        let ln_kernel =
+            if self.kernel.exponential().is_none() { Some(self.kernel.log_gram(&x, &y)?) } else { None };
+        let points = [x, y].map(|x| divided(x, self.plain.target.lengthscale()));
+        let images = match &self.conditioning {
+            None => points.clone(),
+            Some(conditioning) => [0, 1].map(|side| conditioning.images(side, &points[side])),
+        };
+        let itself = AttentionSample::new(points, values, self.plain.target.is_shift_invariant());
+        // ln of the features' kernel less that of the softmax or the Gaussian kernel.
+        let log_ratio = ln_kernel.map(|ln_kernel| ln_kernel - itself.ln_kernel());
+        let (sample, products) = (itself.clone().with_ratio(log_ratio), PointProducts::new(&images));
+        let mut report = self.of_pairs(SamplePairs { sample: &sample, images: &images, products: &products });
+        // Others are for the points themselves and the kernel itself.
+        let own = self.conditioning.is_some().then(|| PointProducts::new(&itself.points));
+        let products = own.as_ref().unwrap_or(&products);
+        report.alternatives =
+            self.alternatives(SamplePairs { sample: &itself, images: &itself.points, products })?;
+        Ok(report)
+    }
+
+    /// The report without alternatives.
+    fn of_pairs(&self, pairs: SamplePairs<'_>) -> ErrorReport {
+        let frequencies = self.plain.omega.count();
+        let (errors, most) = (pairs.errors(&self.covariance), frequencies as f64 * RELIABLE);
+        let mut report = ErrorReport::new(Basis::ClosedForm, frequencies, errors);
+        let reliable = errors.normaliser < most;
+        report.shrink = if reliable { 1.0 } else { shrink(pairs, &self.plain, &self.covariance, most) };
+        report
+    }
+
+    /// Other mechanisms with the relative variance of their normalisers, the least first.
+    fn alternatives(&self, pairs: SamplePairs<'_>) -> Result<Vec<(Mechanism, f64)>> {
+        let frequencies = self.plain.omega.count() as f64;
+        let same = self.conditioning.is_none() && !self.covariance.spherical;
+        let mechanisms = [
+            Mechanism::Positive(crate::Positive),
+            Mechanism::Hyperbolic(crate::Hyperbolic),
+            Mechanism::Trigonometric(crate::Trigonometric),
+            fitted(&mean_squares(pairs.images))?,
+        ];
+        let queries: Vec<usize> = (0..pairs.sample.queries()).collect();
+        let mut alternatives = Vec::new();
+        for other in mechanisms.into_iter().filter(|other| !(same && *other == self.plain.mechanism)) {
+            if let Some(covariance) = self.other(other.clone()).covariance() {
+                let variance = pairs.worst(&covariance, 1.0, &queries).variance / frequencies;
+                alternatives.push((other, variance));
+            }
+        }
+        alternatives.sort_by(|a, b| a.1.total_cmp(&b.1));
+        Ok(alternatives)
+    }
+
+    /// Another mechanism for the kernel that the features are meant for, on as many independent frequencies.
+    fn other(&self, mechanism: Mechanism) -> PlainRecipe {
+        let (d, m) = (self.plain.omega.dim(), self.plain.omega.count());
+        let target: Target = match self.plain.target.is_shift_invariant() {
+            true => Gaussian::default().into(),
+            false => Softmax::default().into(),
+        };
+        PlainRecipe::new(mechanism, Draw::new(d, m, Independent), target)
+    }
+}
+
+/// Points divided by the lengthscale.
+pub(super) fn divided(mut x: Array2<f64>, lengthscale: &Lengthscale) -> Array2<f64> {
+    x.indexed_iter_mut().for_each(|((_, k), v)| *v /= lengthscale.at(k));
+    x
+}

@@ -1,0 +1,96 @@
+//! What a report says in words.
+
+use std::fmt;
+
+use super::{Basis, ErrorReport, RELIABLE};
+use crate::map::Mechanism;
+
+impl fmt::Display for Basis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Basis::ClosedForm => f.write_str("closed forms for independent frequencies or antithetic pairs"),
+            Basis::Redraws(count) => write!(f, "{count} redraws"),
+        }
+    }
+}
+
+impl fmt::Display for ErrorReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.weight_error(), self.output_error()) {
+            (Some(weights), Some(output)) => self.write_errors(f, weights, output),
+            _ if self.is_hopeless() => self.write_hopeless(f),
+            _ => write!(
+                f,
+                "m = {}: outputs are 0, so there is no relative error; the normaliser's relative variance is {:.2e}, by {}",
+                self.frequencies, self.normaliser_variance, self.basis
+            ),
+        }
+    }
+}
+
+impl ErrorReport {
+    fn write_errors(&self, f: &mut fmt::Formatter<'_>, weights: f64, output: f64) -> fmt::Result {
+        let (m, basis) = (self.frequencies, self.basis);
+        let [weights, output, mean] = [weights, output, self.mean_error].map(two_digits);
+        let verdict = match self.is_worse_than_uniform() {
+            Some(true) => ": worse than uniform weights, use exact attention or more frequencies",
+            _ => "",
+        };
+        write!(
+            f,
+            "m = {m}: expected relative error of the weights {weights}, of the output {output} (of the mean of the \
+             values: {mean}), by {basis}{verdict}"
+        )
+    }
+
+    fn write_hopeless(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (m, variance) = (self.frequencies, self.normaliser_variance);
+        let enough = variance * m as f64 / RELIABLE;
+        write!(f, "hopeless with m = {m}: the normaliser's relative variance is ")?;
+        match self.basis {
+            Basis::Redraws(count) if variance.is_finite() => {
+                return write!(f, "{variance:.2e} or more, beyond {RELIABLE}, by {count} redraws.");
+            }
+            Basis::Redraws(count) => return write!(f, "beyond the range of numbers, by {count} redraws."),
+            Basis::ClosedForm if enough.is_finite() => {
+                write!(f, "{variance:.2e}, beyond {RELIABLE}; it would take {enough:.1e} frequencies, or")?;
+            }
+            Basis::ClosedForm => {
+                write!(f, "beyond the range of numbers: no number of frequencies is enough, but")?
+            }
+        }
+        match self.shrink {
+            shrink if shrink > 0.0 => {
+                write!(f, " queries and keys shrunk to {} of their size.", two_digits(shrink))
+            }
+            _ => write!(f, " queries and keys shrunk to less than a millionth of their size."),
+        }?;
+        self.write_alternative(f)
+    }
+
+    fn write_alternative(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.alternatives.first().filter(|(_, variance)| *variance < RELIABLE) {
+            Some((mechanism, variance)) => {
+                let signed = matches!(mechanism, Mechanism::Trigonometric(_));
+                let how = if signed { ", through Attention::signed," } else { "" };
+                write!(f, " With {} features{how} it is {variance:.2e}.", mechanism.tag())
+            }
+            None => {
+                write!(
+                    f,
+                    " No other map of the softmax kernel does better than that bound: use exact attention."
+                )
+            }
+        }
+    }
+}
+
+/// A positive number with two significant digits.
+fn two_digits(value: f64) -> String {
+    let decimals = 1.0 - value.log10().floor();
+    if (0.0..=5.0).contains(&decimals) {
+        format!("{value:.*}", decimals as usize)
+    } else {
+        format!("{value:.1e}")
+    }
+}
