@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(counts(&Antithetic(Orthogonal), 40, 11), 20);
         assert_eq!(counts(&Antithetic(Independent), 40, 11), 12);
         assert_eq!(counts(&Hadamard::default(), 40, 17), 32);
-        assert_eq!(counts(&Sobol::default(), 40, 17), 17);
+        assert_eq!(counts(&Sobol, 40, 17), 17);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Single rows: buffers against batches, ranges of inputs, and bytes.
 
+use std::ops::Range;
+
 use ndarray::{Array2, arr1, s};
 use random_features::apply::{RidgeBytes, RidgeStatistics, ScaleWarning, Standardisation};
 use random_features::frequency::{Coupling, Orthogonal};
@@ -70,7 +72,7 @@ fn buffers_refuse_rows_and_keep_others() {
     buffer.push(&x.row(0), &y.row(0)).unwrap();
     buffer.push(&x.row(1), &y.row(1)).unwrap();
     assert!(matches!(buffer.push(&x.row(2), &y.row(2)), Err(Error::Row { row: 2, .. })));
-    assert_eq!(buffer.into_statistics().unwrap().rows(), [0..5]);
+    assert_eq!(buffer.into_statistics().unwrap().rows(), [Range { start: 0, end: 5 }]);
     // Sums that cannot be added stay pending until they are discarded.
     let map: Map<f64> = Trigonometric.softmax(Orthogonal.draw(3, 10, 1).unwrap()).unwrap();
     let mut buffer = RidgeStatistics::new(map, 2).unwrap().buffered();
