@@ -5,8 +5,8 @@
 //! exact kernel the first costs a kernel value for each training point and the second the factorisation of their Gram
 //! matrix; with m random features both cost sums over features. How much accuracy does that cost? For each data set and
 //! each seed the points are split 90/5/5 into training, validation and test parts and attributes are standardised on the
-//! training part. Ridge regression, exact or from features, chooses λ and lengthscale by generalised cross-validation on the
-//! training part, on one grid; kernel regression chooses the lengthscale on the validation part. The table shows the accuracy
+//! training part. Ridge regression, exact or from features, chooses λ and lengthscale by leave-one-out on the training part,
+//! on one grid; kernel regression chooses the lengthscale on the validation part. The table shows the accuracy
 //! on the test part, averaged over seeds. Most of the time goes to the eigendecompositions of exact kernel ridge regression.
 //!
 //!     cargo run --release --example classification -- [DATA_FILE…] [--m 128] [--seeds 50] [--all]

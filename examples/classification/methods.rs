@@ -55,7 +55,7 @@ pub struct Method {
     source: Source,
 }
 
-/// The λ that generalised cross-validation chooses from: 10⁻⁴ … 10.
+/// The λ that leave-one-out chooses from: 10⁻⁴ … 10.
 const LAMBDAS: [f64; 6] = [1e-4, 1e-3, 1e-2, 0.1, 1.0, 10.0];
 /// Lengthscales are 2^(k/2) for these k: those of ridge regression, of which each costs an eigendecomposition, and those of kernel
 /// regression.
@@ -138,7 +138,7 @@ fn exact_ridge(split: &Split) -> Result<(f64, f64)> {
         let spectrum = KernelRidge::spectrum(&Gaussian::new(ell)?.gram(train, train)?, &targets)?;
         let lambdas = LAMBDAS.into_iter().filter(|lambda| *lambda > spectrum.resolution());
         let lambdas: Vec<f64> = lambdas.collect();
-        let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas)?;
+        let choice = spectrum.choose(&Criterion::leave_one_out(train, &targets), &lambdas)?;
         if best.as_ref().is_none_or(|(best, _, _)| choice.error < best.error) {
             best = Some((choice, ell, spectrum.model(choice.lambda)?));
         }

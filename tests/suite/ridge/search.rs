@@ -148,12 +148,7 @@ fn a_search_is_a_grid_over_standardised_inputs() {
     assert_eq!(found.model().standardisation(), Some(&inputs));
     assert_eq!(found.scale_warning(), None);
     // Leave-one-out takes the rows of the search.
-    let found = search(20)
-        .with_lengthscales(LENGTHSCALES)
-        .with_criterion(SearchCriterion::LeaveOneOut)
-        .without_intercept()
-        .fit(&x, &y)
-        .unwrap();
+    let found = search(20).with_lengthscales(LENGTHSCALES).without_intercept().fit(&x, &y).unwrap();
     let mut grid = RidgeGrid::new(maps(20), 2).unwrap().standardised(&inputs).unwrap().without_intercept();
     grid.update(&x, &y).unwrap();
     let expected = grid.choose(&Criterion::leave_one_out(&x, &y), None).unwrap();
@@ -174,7 +169,8 @@ fn default_lengthscales_surround_the_median_distance() {
 #[test]
 fn numbers_of_frequencies_share_a_draw() {
     let (x, y) = data::<f64>(600);
-    let found = search(60).with_lengthscales([1]).with_frequencies([7, 30, 60, 1000]).fit(&x, &y).unwrap();
+    let search = search(60).with_criterion(SearchCriterion::GeneralisedCrossValidation);
+    let found = search.with_lengthscales([1]).with_frequencies([7, 30, 60, 1000]).fit(&x, &y).unwrap();
     let counts: Vec<_> = found.trials().iter().map(|trial| trial.frequencies.unwrap()).collect();
     // Blocks of three.
     assert_eq!(counts, [9, 30, 60, 60]);
@@ -195,6 +191,7 @@ fn numbers_of_frequencies_share_a_draw() {
 fn a_search_on_some_rows_fits_all() {
     let (x, y) = data::<f64>(3000);
     for criterion in [
+        SearchCriterion::LeaveOneOut,
         SearchCriterion::GeneralisedCrossValidation,
         SearchCriterion::LogEvidence,
         SearchCriterion::HeldOut { share: 0.25 },
@@ -216,6 +213,13 @@ fn a_search_on_some_rows_fits_all() {
         assert_eq!(found.model().weights(), expected.weights());
         let error = (found.model().predict(&x).unwrap() - &y).mapv(|e| e * e).mean().unwrap();
         assert!(error < 0.03, "{error}");
+        if criterion == SearchCriterion::LeaveOneOut {
+            // At some rows, of the regression on all.
+            let all = statistics.spectrum().unwrap();
+            let lambda = found.choice().lambda;
+            let exact = all.errors(&Criterion::leave_one_out(&x, &y), &[lambda]).unwrap()[0];
+            assert!((found.choice().error / exact - 1.0).abs() < 0.25);
+        }
     }
 }
 

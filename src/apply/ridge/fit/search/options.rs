@@ -23,7 +23,8 @@ use crate::{Points, Real};
 ///    number of frequencies, and for each the [criterion](SearchCriterion) for each λ of a grid. All lengthscales share one draw of
 ///    frequencies, whose leading whole blocks serve the smaller numbers, so that differences are not those of draws.
 /// 3. With [`per_dimension`](RidgeSearch::per_dimension), from the best of these each coordinate gets a lengthscale of its own.
-/// 4. The best map is fitted to all rows, and λ is chosen again there (with held-out rows it stays).
+/// 4. The best map is fitted to all rows, and λ is chosen again: leave-one-out then is the error at the rows of the search of the
+///    regression on all others of all rows, and with held-out rows λ stays.
 ///
 /// Nothing has to be given: lengthscales are the [median](crate::data::lengthscale::median) distance times 2^(k/2), k = −4 … 4; λ those of
 /// [`RidgeSpectrum::lambdas`](super::super::RidgeSpectrum::lambdas); rows the larger of 4096 and 4 D.
@@ -76,11 +77,11 @@ type Report<'a> = Box<dyn FnMut(&SearchProgress<'_>) + Send + 'a>;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub enum SearchCriterion {
-    /// Generalised cross-validation.
-    #[default]
-    GeneralisedCrossValidation,
     /// The mean squared error at each row of the regression on all others.
+    #[default]
     LeaveOneOut,
+    /// Generalised cross-validation: cheaper, and too small [where leverages differ](super::super::Criterion::GeneralisedCrossValidation).
+    GeneralisedCrossValidation,
     /// Minus the log evidence: the likelihood of a Gaussian process, which tends to resist overfitting where much is chosen.
     LogEvidence,
     /// The mean squared error on rows that are held out.
@@ -166,7 +167,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// The same with another criterion than generalised cross-validation.
+    /// The same with another criterion than leave-one-out.
     pub fn with_criterion(mut self, criterion: SearchCriterion) -> Self {
         self.criterion = criterion;
         self

@@ -164,7 +164,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     fn attempt_one(&self, map: Map<T>) -> Result<Vec<RidgeTrial>> {
-        let train = self.train.as_ref().map_or_else(|| self.all.view(), Chosen::view);
+        let train = self.training();
         let statistics = self.statistics(map, &train)?;
         let held_out = self.held_out.as_ref().map(Chosen::view);
         let criterion = self.criterion(&train, held_out.as_ref());
@@ -175,6 +175,11 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             report(&SearchProgress { done, total: self.total, trial });
         }
         Ok(trials)
+    }
+
+    /// The rows that maps are tried on.
+    fn training(&self) -> Training<'_, T> {
+        self.train.as_ref().map_or_else(|| self.all.view(), Chosen::view)
     }
 
     fn statistics(&self, map: Map<T>, rows: &Training<'_, T>) -> Result<RidgeStatistics<T>> {
@@ -216,7 +221,12 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             }
             _ => {
                 let lambdas = grid_of(&spectrum, self.options.lambdas.as_deref());
-                let errors = spectrum.errors(&self.criterion(&self.all, None), &lambdas)?;
+                let errors = match self.options.criterion {
+                    SearchCriterion::LeaveOneOut => {
+                        spectrum.errors_left_out(&self.training().sample(), &lambdas)?
+                    }
+                    _ => spectrum.errors(&self.criterion(&self.all, None), &lambdas)?,
+                };
                 LambdaChoice::least(&lambdas, &errors).map_err(|_| lost())?
             }
         };

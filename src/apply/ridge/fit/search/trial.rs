@@ -90,7 +90,7 @@ impl<T: Real> RidgeFit<T> {
         &self.trials[self.best]
     }
 
-    /// The λ of the model, and the criterion for it on the rows that the model was fitted to.
+    /// The λ of the model, and the criterion for it after fitting all rows (with held-out rows, before).
     pub fn choice(&self) -> LambdaChoice {
         self.choice
     }
