@@ -73,7 +73,7 @@ impl<T: Real> BufferedRidge<T> {
         if let Some((what, _)) = finite.into_iter().find(|(_, row)| row.iter().any(|v| !v.is_finite())) {
             return Err(Error::NotFinite { what, row: 0 });
         }
-        super::statistics::check_weights(Some(&aview1(&[weight])), 1)?;
+        super::intake::check_weights(Some(&aview1(&[weight])), 1)?;
         let next = self.statistics.check_next(self.pending())?;
         self.points.extend(x);
         self.targets.extend(targets);

@@ -2,6 +2,7 @@
 
 mod buffered;
 mod chunk;
+mod intake;
 mod model;
 mod predictor;
 mod ranges;

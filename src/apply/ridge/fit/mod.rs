@@ -28,6 +28,6 @@ pub use spectrum::RidgeSpectrum;
 
 use super::super::{check_finite, check_training, largest_columns, one_hot};
 use super::chunk::{self, FeatureBuffers, FeatureSource};
-use super::statistics::check_weights;
+use super::intake::check_weights;
 use super::totals::TooLarge;
 use super::{Ridge, RidgeStatistics, ScaleWarning, Standardisation};

@@ -1,0 +1,214 @@
+//! How rows enter statistics, all or none, and leave them.
+
+use std::ops::Range;
+
+use ndarray::{ArrayRef1, ArrayRef2};
+
+use super::super::check_training;
+use super::RidgeStatistics;
+use super::chunk::{ChunkPools, Data, FeatureChunk, FeatureSource, RUN, cuts};
+use super::ranges::InputRanges;
+use super::rows::RowRanges;
+use super::sums::NormalSums;
+use super::totals::{MOST, TooLarge};
+use crate::Real;
+use crate::engine::PointsView;
+use crate::error::{Error, Result, check_size};
+use crate::memory::check_memory;
+
+impl<T: Real> RidgeStatistics<T> {
+    /// Adds the next rows.
+    pub(in crate::apply) fn take_in(
+        &mut self,
+        x: PointsView<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<()> {
+        let range = numbers(self.next, x.nrows())?;
+        let rows = self.rows.with(&RowRanges::from(range.clone()))?;
+        self.add(x, targets, weights, range.start, 1.0)?;
+        if self.inputs.is_none() {
+            self.ranges.join(&InputRanges::of(x, |i| weights.is_none_or(|weights| weights[i] > 0.0)));
+        }
+        self.present = self.present.saturating_add(present(weights, x.nrows()));
+        (self.rows, self.next) = (rows, range.end);
+        Ok(())
+    }
+
+    /// Removes rows, of which this is the first.
+    pub(in crate::apply) fn take_out(
+        &mut self,
+        first: u64,
+        x: PointsView<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<()> {
+        let rows = self.rows.without(numbers(first, x.nrows())?)?;
+        self.add(x, targets, weights, first, -1.0)?;
+        self.present = self.present.saturating_sub(present(weights, x.nrows()));
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// What statistics know beside their sums, to [take back](RidgeStatistics::take_back) an update.
+    #[cfg_attr(
+        not(any(feature = "faer", feature = "ndarray-linalg")),
+        allow(dead_code, reason = "for grids")
+    )]
+    pub(super) fn mark(&self) -> Mark {
+        Mark { rows: self.rows.clone(), ranges: self.ranges.clone(), present: self.present, next: self.next }
+    }
+
+    /// Undoes the update with these rows that followed a mark.
+    #[cfg_attr(
+        not(any(feature = "faer", feature = "ndarray-linalg")),
+        allow(dead_code, reason = "for grids")
+    )]
+    pub(super) fn take_back(
+        &mut self,
+        x: PointsView<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+        Mark { rows, ranges, present, next }: Mark,
+    ) -> Result<()> {
+        self.add(x, targets, weights, next, -1.0)?;
+        (self.rows, self.ranges, self.present, self.next) = (rows, ranges, present, next);
+        Ok(())
+    }
+
+    /// The number of the row that comes after so many more, if it can be added.
+    pub(super) fn check_next(&self, pending: usize) -> Result<u64> {
+        let rows = numbers(self.next, pending.saturating_add(1))?;
+        self.rows.with(&RowRanges::from(rows.clone()))?;
+        Ok(rows.end - 1)
+    }
+
+    /// Adds or removes rows, all or none.
+    fn add(
+        &mut self,
+        x: PointsView<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+        first: u64,
+        sign: f64,
+    ) -> Result<()> {
+        check_training(x, self.map.input_dim(), targets, self.targets())?;
+        check_weights(weights, x.nrows())?;
+        let x = x.rows(0..x.nrows());
+        let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };
+        let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
+        check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;
+        self.check_chunk(x.nrows())?;
+        let parts = self.sums.parts;
+        // The sums before a chunk whose addition would lose digits, so that an error leaves everything unchanged.
+        let (mut saved, pools) = (None::<(usize, NormalSums)>, ChunkPools::default());
+        for (k, cut) in cuts.iter().enumerate() {
+            let chunk = self.chunk(&data, cut, &pools).and_then(|chunk| {
+                let rises = self.sums.would_rise(&chunk)?;
+                if rises && saved.is_none() {
+                    NormalSums::check_room::<T>(self.targets(), self.map.feature_dim())?;
+                }
+                Ok((rises, chunk))
+            });
+            match chunk {
+                Ok((rises, mut chunk)) => {
+                    if rises && saved.is_none() {
+                        saved = Some((k, self.sums.clone()));
+                    }
+                    self.sums.add(&mut chunk, sign);
+                    chunk.give_back(&pools);
+                }
+                Err(error) => {
+                    let added = saved.map_or(k, |(k, sums)| {
+                        self.sums = sums;
+                        k
+                    });
+                    for cut in &cuts[..added] {
+                        let mut chunk = self.chunk(&data, cut, &pools)?;
+                        self.sums.add(&mut chunk, -sign);
+                        chunk.give_back(&pools);
+                    }
+                    self.sums.parts = parts;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Rejects a chunk of up to so many rows if there is no memory for its features and the sums of its runs.
+    fn check_chunk(&self, rows: usize) -> Result<()> {
+        let (rows, width) = (rows.min(Self::CHUNK as usize), self.map.feature_dim());
+        let sums = width.saturating_mul(self.targets() + 1).saturating_mul(size_of::<f64>());
+        let run = RUN.min(rows).saturating_mul(width).saturating_mul(2 * size_of::<T>()).saturating_add(sums);
+        check_memory("runs of features", rows.div_ceil(RUN) + 1, run)
+    }
+
+    fn chunk(
+        &self,
+        data: &Data<'_, T>,
+        rows: &Range<usize>,
+        pools: &ChunkPools<T>,
+    ) -> Result<FeatureChunk<T>> {
+        let source = FeatureSource { program: self.map.program(), inputs: self.inputs.as_ref() };
+        FeatureChunk::new(source, data.rows(rows.clone()), rows.start, pools)
+    }
+}
+
+/// What statistics know beside their sums.
+#[cfg_attr(not(any(feature = "faer", feature = "ndarray-linalg")), allow(dead_code, reason = "for grids"))]
+pub(super) struct Mark {
+    rows: RowRanges,
+    ranges: InputRanges,
+    present: u64,
+    next: u64,
+}
+
+/// The numbers of `count` rows of which this is the first. They are below 2⁶⁴ − 1, so that a number comes after each.
+fn numbers(first: u64, count: usize) -> Result<Range<u64>> {
+    let end = u64::try_from(count).ok().and_then(|count| first.checked_add(count));
+    let beyond = Error::Row { row: u64::MAX, reason: "is beyond the last number that a row can have" };
+    Ok(first..end.ok_or(beyond)?)
+}
+
+/// How many of so many rows have a positive weight.
+fn present(weights: Option<&ArrayRef1<f64>>, rows: usize) -> u64 {
+    weights.map_or(rows, |weights| weights.iter().filter(|weight| **weight > 0.0).count()) as u64
+}
+
+/// Rejects more summands than can be added exactly.
+pub(super) fn check_parts(parts: u64) -> Result<()> {
+    let domain = "at most 16777216: take rows in larger batches";
+    if parts <= MOST {
+        Ok(())
+    } else {
+        Err(Error::Parameter { name: "the number of updates of statistics", value: parts as f64, domain })
+    }
+}
+
+/// Rejects weights that are negative or not finite.
+pub(super) fn check_weights(weights: Option<&ArrayRef1<f64>>, rows: usize) -> Result<()> {
+    let Some(weights) = weights else { return Ok(()) };
+    check_size("the number of weights", rows, weights.len())?;
+    let wrong = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
+    match weights.iter().position(wrong) {
+        None => Ok(()),
+        Some(row) => Err(Error::Entry {
+            what: "the weights",
+            row,
+            value: weights[row],
+            domain: "finite and not negative",
+        }),
+    }
+}
+
+impl From<TooLarge> for Error {
+    fn from(_: TooLarge) -> Self {
+        let domain = "below 1e288: scale the targets or weights, or take a map for the Gaussian kernel";
+        Error::Parameter {
+            name: "a sum of products of features, targets and weights",
+            value: f64::INFINITY,
+            domain,
+        }
+    }
+}
