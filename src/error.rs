@@ -112,8 +112,8 @@ pub enum Error {
         /// The name of the law that the counts have.
         found: &'static str,
     },
-    /// The map cannot do this.
-    #[error("this map offers no {what}")]
+    /// This map, or this setting, cannot do that.
+    #[error("not available: {what}")]
     Unsupported {
         /// What was asked.
         what: &'static str,
