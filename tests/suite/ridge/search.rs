@@ -276,6 +276,10 @@ fn searches_refuse_what_makes_no_sense() {
     parameter(search(10).with_lengthscales(Vec::<f64>::new()).fit(&x, &y));
     parameter(search(10).with_lengthscales([-1.0]).fit(&x, &y));
     parameter(search(10).with_lambdas([]).fit(&x, &y));
+    parameter(search(10).with_frequencies([]).fit(&x, &y));
+    parameter(search(10).with_frequencies([5, 0]).fit(&x, &y));
+    let own = RidgeSearch::of(|ell| Trigonometric.gaussian::<f64>(Orthogonal.draw(3, 10, 1)?, ell));
+    assert!(matches!(own.with_frequencies([5]).fit(&x, &y), Err(Error::Unsupported { .. })));
     parameter(search(10).with_rows(0).fit(&x, &y));
     for share in [0.0, 1.0, f64::NAN, 1e-9] {
         parameter(search(10).with_criterion(SearchCriterion::HeldOut { share }).fit(&x, &y));

@@ -54,8 +54,10 @@ use crate::{Points, Real};
 /// ```
 pub struct RidgeSearch<'a, T: Real> {
     pub(super) make: MakeMap<'a, T>,
-    /// Numbers of frequencies; none if the maps have their own.
-    pub(super) frequencies: Vec<usize>,
+    /// Whether maps share a draw, of which they take a part.
+    pub(super) shared: bool,
+    /// Numbers of frequencies, if any were asked for.
+    pub(super) frequencies: Option<Vec<usize>>,
     pub(super) lengthscales: Option<Vec<Lengthscale>>,
     pub(super) lambdas: Option<Vec<f64>>,
     pub(super) criterion: SearchCriterion,
@@ -119,20 +121,19 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         omega: Frequencies,
         make: impl Fn(Frequencies, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a,
     ) -> Self {
-        let m = omega.count();
-        let search = Self::of(Box::new(|_| Err(Error::NotDrawn)));
-        RidgeSearch {
-            make: Box::new(move |m, lengthscale| make(omega.leading(m)?, lengthscale)),
-            frequencies: vec![m],
-            ..search
-        }
+        Self::over(true, Box::new(move |m, lengthscale| make(omega.leading(m)?, lengthscale)))
     }
 
     /// A search over the maps that `make` gives for a lengthscale: for maps of several draws, or of none.
     pub fn of(make: impl Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a) -> Self {
+        Self::over(false, Box::new(move |_, lengthscale| make(lengthscale)))
+    }
+
+    fn over(shared: bool, make: MakeMap<'a, T>) -> Self {
         RidgeSearch {
-            make: Box::new(move |_, lengthscale| make(lengthscale)),
-            frequencies: Vec::new(),
+            make,
+            shared,
+            frequencies: None,
             lengthscales: None,
             lambdas: None,
             criterion: SearchCriterion::default(),
@@ -161,9 +162,10 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// The same over these numbers of frequencies, each rounded up to whole blocks of the draw, and at most all.
+    /// The same over these numbers of frequencies, each rounded up to whole blocks of the draw, and at most all; without this, over
+    /// all of them alone. For a search that was given frequencies.
     pub fn with_frequencies(mut self, counts: impl IntoIterator<Item = usize>) -> Self {
-        self.frequencies = counts.into_iter().collect();
+        self.frequencies = Some(counts.into_iter().collect());
         self
     }
 
@@ -227,8 +229,9 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
     /// # Errors
     /// Those of `make` and of [`RidgeStatistics`](super::super::RidgeStatistics), [`Shape`](Error::Shape) if a size does not fit,
     /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`NoData`](Error::NoData) without rows,
-    /// [`Parameter`](Error::Parameter) if a grid is empty, a λ negative, a share outside its domain, or no two points of the default
-    /// lengthscale differ, [`Singular`](Error::Singular) if every λ is lost to rounding for all maps.
+    /// [`Parameter`](Error::Parameter) if a grid is empty, a number of frequencies 0, a λ negative, a share outside its domain, or no two points of the default
+    /// lengthscale differ, [`Singular`](Error::Singular) if every λ is lost to rounding for all maps,
+    /// [`Unsupported`](Error::Unsupported) for numbers of frequencies of maps that have their own.
     pub fn fit<'x>(&self, x: impl Into<Points<'x, T>>, targets: &ArrayRef2<T>) -> Result<RidgeFit<T>> {
         self.run(x.into(), targets, None)
     }

@@ -85,10 +85,16 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             }
         };
         check_positive("the number of lengthscales", lengthscales.len())?;
-        let counts = match &self.options.frequencies[..] {
-            [] => &[0],
-            counts => counts,
+        let counts = match (&self.options.frequencies, self.options.shared) {
+            (None, _) => &[usize::MAX][..],
+            (Some(counts), true) => counts,
+            (Some(_), false) => {
+                let what = "numbers of frequencies: the maps of this search have their own";
+                return Err(Error::Unsupported { what });
+            }
         };
+        check_positive("the number of numbers of frequencies", counts.len())?;
+        counts.iter().try_for_each(|count| check_positive("the number of frequencies m", *count))?;
         let of = |frequencies: &usize| {
             let frequencies = *frequencies;
             lengthscales.iter().map(move |ell| Candidate { frequencies, lengthscale: ell.clone() })
