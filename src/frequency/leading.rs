@@ -46,8 +46,9 @@ impl Frequencies {
 /// pairs if they come in pairs.
 fn leading(law: &Law, count: usize) -> Law {
     if let [Run { block, count: 1, .. }] = law.runs() {
+        let count = count.clamp(1, block.size);
         let size = if block.antithetic { count.next_multiple_of(2) } else { count };
-        return Law::of_blocks([BlockLaw { size: size.clamp(1, block.size), ..block.clone() }]);
+        return Law::of_blocks([BlockLaw { size: size.min(block.size), ..block.clone() }]);
     }
     let mut left = count.max(1);
     let whole = law.runs().iter().map_while(|Run { block, count, .. }| {
@@ -81,6 +82,7 @@ mod tests {
         assert_eq!(counts(&Simplex::default(), 40, 1), 5);
         assert_eq!(counts(&Antithetic(Orthogonal), 40, 11), 20);
         assert_eq!(counts(&Antithetic(Independent), 40, 11), 12);
+        assert_eq!(counts(&Antithetic(Independent), 41, usize::MAX), 41);
         assert_eq!(counts(&Hadamard::default(), 40, 17), 32);
         assert_eq!(counts(&Sobol, 40, 17), 17);
     }
