@@ -125,7 +125,7 @@ pub enum Error {
         what: &'static str,
     },
     /// A result was requested before there was any data.
-    #[error("{what} needs at least one data point first")]
+    #[error("{what} needs at least one data point, of positive weight, first")]
     NoData {
         /// What was asked.
         what: &'static str,

@@ -168,4 +168,8 @@ fn nothing_is_projected_without_data() {
     let pca = one.components(2).unwrap();
     assert!(pca.explained_variance().iter().all(|v| *v < 1e-14));
     assert!(pca.explained_variance_ratio().iter().all(|v| v.is_finite()));
+    // Equal points, whose features differ by rounding alone.
+    let mut equal = PcaStatistics::new(map::<f32>(20)).unwrap();
+    equal.update(&Array2::from_elem((1000, 3), 0.3f32)).unwrap();
+    assert!(equal.components(3).unwrap().explained_variance_ratio().iter().sum::<f64>() <= 1.0);
 }

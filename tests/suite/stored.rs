@@ -10,7 +10,9 @@ use rand::{Rng, RngExt};
 use random_features::apply::attention::Attention;
 use random_features::apply::pca::PcaStatistics;
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
-use random_features::apply::{ExactSmoother, RidgeStatistics, Smoother, Standardisation};
+use random_features::apply::{
+    ExactSmoother, RidgeGrid, RidgePosterior, RidgeStatistics, Smoother, Standardisation,
+};
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
 use random_features::data::{Clustering, Statistics};
@@ -597,6 +599,13 @@ fn damage_is_noticed() {
         noticed(&statistics.solve(0.1).unwrap());
         noticed(&statistics);
         noticed(&statistics.pca(2).unwrap());
+        let posterior = statistics.spectrum().unwrap().posterior(0.1).unwrap().with_landmarks(&x).unwrap();
+        noticed(&posterior);
+        let read: RidgePosterior<f64> = from_str(&to_string(&posterior).unwrap()).unwrap();
+        assert_eq!(read.predict(&x).unwrap(), posterior.predict(&x).unwrap());
+        let mut grid = RidgeGrid::new([statistics.map().clone()], 1).unwrap();
+        grid.update(&x, &points(20, 1, 1.0)).unwrap();
+        noticed(&grid);
         let mut sums = PcaStatistics::new(statistics.map().clone()).unwrap();
         sums.update(&x).unwrap();
         noticed(&sums);

@@ -24,15 +24,27 @@ impl<T: Real> RidgeStatistics<T> {
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
+        self.take_in_marked(x, targets, weights).map(|_| ())
+    }
+
+    /// Adds the next rows, and says how to [take them back](RidgeStatistics::take_back).
+    pub(super) fn take_in_marked(
+        &mut self,
+        x: PointsView<'_, T>,
+        targets: &ArrayRef2<T>,
+        weights: Option<&ArrayRef1<f64>>,
+    ) -> Result<Mark> {
         let range = numbers(self.next, x.nrows())?;
         let rows = self.rows.with(&RowRanges::from(range.clone()))?;
-        self.add(x, targets, weights, range.start, 1.0)?;
+        let before = self.add(x, targets, weights, range.start, 1.0)?;
+        let ranges = self.ranges.clone();
+        let mark = Mark { before, rows: self.rows.clone(), ranges, present: self.present, next: self.next };
         if self.inputs.is_none() {
             self.ranges.join(&InputRanges::of(x, |i| weights.is_none_or(|weights| weights[i] > 0.0)));
         }
         self.present = self.present.saturating_add(present(weights, x.nrows()));
         (self.rows, self.next) = (rows, range.end);
-        Ok(())
+        Ok(mark)
     }
 
     /// Removes rows, of which this is the first.
@@ -50,16 +62,7 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(())
     }
 
-    /// What statistics know beside their sums, to [take back](RidgeStatistics::take_back) an update.
-    #[cfg_attr(
-        not(any(feature = "faer", feature = "ndarray-linalg")),
-        allow(dead_code, reason = "for grids")
-    )]
-    pub(super) fn mark(&self) -> Mark {
-        Mark { rows: self.rows.clone(), ranges: self.ranges.clone(), present: self.present, next: self.next }
-    }
-
-    /// Undoes the update with these rows that followed a mark.
+    /// Undoes the update with these rows that gave a mark.
     #[cfg_attr(
         not(any(feature = "faer", feature = "ndarray-linalg")),
         allow(dead_code, reason = "for grids")
@@ -69,9 +72,12 @@ impl<T: Real> RidgeStatistics<T> {
         x: PointsView<'_, T>,
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
-        Mark { rows, ranges, present, next }: Mark,
+        Mark { before, rows, ranges, present, next }: Mark,
     ) -> Result<()> {
-        self.add(x, targets, weights, next, -1.0)?;
+        let x = x.rows(0..x.nrows());
+        let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };
+        let cuts: Vec<Range<usize>> = cuts(next, x.nrows()).collect();
+        self.undo(&data, &cuts, before, 1.0)?;
         (self.rows, self.ranges, self.present, self.next) = (rows, ranges, present, next);
         Ok(())
     }
@@ -83,7 +89,7 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(rows.end - 1)
     }
 
-    /// Adds or removes rows, all or none.
+    /// Adds or removes rows, all or none, and says what was before.
     fn add(
         &mut self,
         x: PointsView<'_, T>,
@@ -91,7 +97,7 @@ impl<T: Real> RidgeStatistics<T> {
         weights: Option<&ArrayRef1<f64>>,
         first: u64,
         sign: f64,
-    ) -> Result<()> {
+    ) -> Result<Before> {
         check_training(x, self.map.input_dim(), targets, self.targets())?;
         check_weights(weights, x.nrows())?;
         let x = x.rows(0..x.nrows());
@@ -99,40 +105,51 @@ impl<T: Real> RidgeStatistics<T> {
         let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
         check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;
         self.check_chunk(x.nrows())?;
-        let parts = self.sums.parts;
-        // The sums before a chunk whose addition would lose digits, so that an error leaves everything unchanged.
-        let (mut saved, pools) = (None::<(usize, NormalSums)>, ChunkPools::default());
+        let (mut before, pools) = (Before { saved: None, parts: self.sums.parts }, ChunkPools::default());
         for (k, cut) in cuts.iter().enumerate() {
             let chunk = self.chunk(&data, cut, &pools).and_then(|chunk| {
                 let rises = self.sums.would_rise(&chunk)?;
-                if rises && saved.is_none() {
+                if rises && before.saved.is_none() {
                     NormalSums::check_room::<T>(self.targets(), self.map.feature_dim())?;
                 }
                 Ok((rises, chunk))
             });
             match chunk {
                 Ok((rises, mut chunk)) => {
-                    if rises && saved.is_none() {
-                        saved = Some((k, self.sums.clone()));
+                    if rises && before.saved.is_none() {
+                        before.saved = Some((k, self.sums.clone()));
                     }
                     self.sums.add(&mut chunk, sign);
                     chunk.give_back(&pools);
                 }
                 Err(error) => {
-                    let added = saved.map_or(k, |(k, sums)| {
-                        self.sums = sums;
-                        k
-                    });
-                    for cut in &cuts[..added] {
-                        let mut chunk = self.chunk(&data, cut, &pools)?;
-                        self.sums.add(&mut chunk, -sign);
-                        chunk.give_back(&pools);
-                    }
-                    self.sums.parts = parts;
+                    self.undo(&data, &cuts[..k], before, sign)?;
                     return Err(error);
                 }
             }
         }
+        Ok(before)
+    }
+
+    /// Restores the sums before these chunks were added.
+    fn undo(
+        &mut self,
+        data: &Data<'_, T>,
+        cuts: &[Range<usize>],
+        Before { saved, parts }: Before,
+        sign: f64,
+    ) -> Result<()> {
+        let added = saved.map_or(cuts.len(), |(k, sums)| {
+            self.sums = sums;
+            k
+        });
+        let pools = ChunkPools::default();
+        for cut in &cuts[..added] {
+            let mut chunk = self.chunk(data, cut, &pools)?;
+            self.sums.add(&mut chunk, -sign);
+            chunk.give_back(&pools);
+        }
+        self.sums.parts = parts;
         Ok(())
     }
 
@@ -155,9 +172,17 @@ impl<T: Real> RidgeStatistics<T> {
     }
 }
 
-/// What statistics know beside their sums.
+/// The sums before an update.
+struct Before {
+    /// Those before the chunk of this number, whose addition would lose digits.
+    saved: Option<(usize, NormalSums)>,
+    parts: u64,
+}
+
+/// Statistics before an update.
 #[cfg_attr(not(any(feature = "faer", feature = "ndarray-linalg")), allow(dead_code, reason = "for grids"))]
 pub(super) struct Mark {
+    before: Before,
     rows: RowRanges,
     ranges: InputRanges,
     present: u64,

@@ -147,7 +147,7 @@ impl<T: Real> RidgeStatistics<T> {
                 domain: "0, because all rows are standardised alike",
             });
         }
-        self.inputs = Some(inputs);
+        (self.inputs, self.ranges) = (Some(inputs), InputRanges::default());
         Ok(self)
     }
 

@@ -81,7 +81,7 @@ impl<T: Real> SoftmaxSampler<T> {
 
     /// Removes classes: they are never drawn again, q = 0, and the share ε of the uniform distribution falls to those that stay.
     /// Numbers of classes do not change, and that of a removed class is not given to another one; build anew to free its memory.
-    /// Costs O(L m d + D log C) for each, and O(1) for each that was removed before.
+    /// A class that stands twice is removed once. Costs O(L m d + D log C) for each, and O(1) for each that was removed before.
     ///
     /// # Errors
     /// [`Entry`](Error::Entry) if there is no such class or it was removed before, [`Parameter`](Error::Parameter) if none would
@@ -97,7 +97,7 @@ impl<T: Real> SoftmaxSampler<T> {
         }
         match &mut self.engine {
             Engine::Tree(tree) => tree.remove(self.proposal.map.program(), &increasing)?,
-            Engine::Exact(exact) => exact.classes.remove(&increasing),
+            Engine::Exact(exact) => exact.remove(&increasing),
         }
         Ok(())
     }

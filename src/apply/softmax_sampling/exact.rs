@@ -71,6 +71,13 @@ impl<T: Real> Exact<T> {
         }
     }
 
+    /// Removes classes that are present, increasing. Their vectors become 0, so that their logits are finite.
+    pub fn remove(&mut self, classes: &[usize]) {
+        self.classes.remove(classes);
+        let d = self.vectors.depth();
+        classes.iter().for_each(|class| self.vectors.write_row(*class, (0..d).map(|_| T::zero())));
+    }
+
     /// Adds classes with these vectors after the others.
     pub fn add(&mut self, vectors: ArrayView2<'_, T>) {
         let (new, room) = (self.classes.add(vectors.nrows()), self.vectors.rows());

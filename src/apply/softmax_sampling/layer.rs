@@ -101,8 +101,12 @@ impl<T: Real> SampledSoftmax<T> {
     /// A step of gradient descent for the classes that have a gradient: cᵢ ← cᵢ − rate · gᵢ.
     ///
     /// # Errors
-    /// As [`replace`](SampledSoftmax::replace).
+    /// As [`replace`](SampledSoftmax::replace); [`Parameter`](crate::Error::Parameter) if the rate is negative or not finite.
     pub fn step(&mut self, loss: &SampledLoss<T>, rate: f64) -> Result<()> {
+        if !(rate >= 0.0 && rate.is_finite()) {
+            let domain = "finite and not negative";
+            return Err(crate::Error::Parameter { name: "the rate of a step", value: rate, domain });
+        }
         let rate = T::narrow(rate);
         self.update(loss, |_, gradient, mut vector| vector.scaled_add(-rate, &gradient))
     }

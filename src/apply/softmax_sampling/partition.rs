@@ -52,6 +52,9 @@ pub struct Partition {
     effective_features: Option<f64>,
 }
 
+/// The relative deviation of terms below which they are equal but for the rounding of logits.
+const EQUAL: f64 = 1e-6;
+
 impl Partition {
     /// From the logits of the classes that were drawn and ln of the probabilities that they were drawn with.
     ///
@@ -62,7 +65,7 @@ impl Partition {
     pub fn new(logits: &[f64], log_probabilities: &[f64]) -> Result<Self> {
         let terms = corrected_logits(logits, log_probabilities)?;
         if terms.is_empty() {
-            return Err(Error::NoData { what: "an estimate of a partition function" });
+            return Err(Error::NoData { what: "a partition function from k draws" });
         }
         // With ln k inside, terms add up to the estimate.
         let (log_value, k) = (log_sum(&terms), terms.len() as f64);
@@ -73,7 +76,8 @@ impl Partition {
         Ok(Partition {
             log_value,
             deviation: (spread / (k - 1.0)).sqrt(),
-            imbalance: if spread > 0.0 { cubes / spread.powf(1.5) } else { 0.0 },
+            // Of equal terms nothing but rounding is left.
+            imbalance: if spread > k * EQUAL * EQUAL { cubes / spread.powf(1.5) } else { 0.0 },
             // A term is z/k.
             log_squares: log_sum(&squares.collect::<Vec<_>>()) + k.ln(),
             draws: terms.len(),
@@ -244,7 +248,7 @@ pub(super) fn check_log_probability(row: usize, ln_q: f64) -> Result<()> {
 /// ln Σ exp; −∞ for no terms.
 pub(super) fn log_sum(logs: &[f64]) -> f64 {
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if top == f64::NEG_INFINITY {
+    if top.is_infinite() {
         return top;
     }
     top + logs.iter().map(|log| (log - top).exp()).sum::<f64>().ln()

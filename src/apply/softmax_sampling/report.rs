@@ -14,6 +14,11 @@ const SEED: u64 = 1;
 /// Classes with less of the softmax than this do not count for the closed form.
 const LEAST: f64 = -14.0;
 
+/// Gains of the effective share that are not worth a tree.
+const LITTLE: f64 = 1.1;
+/// ln of a factor by which no number of features can grow.
+const FEATURES: f64 = 14.0;
+
 /// How good the draws of a sampler are for some points, beside uniform draws, and how good they would be with more frequencies or
 /// with features [shaped by the data](crate::data::shaping). Made by [`SoftmaxSampler::report`]; prints sentences.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +74,7 @@ impl<T: Real> SoftmaxSampler<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if sizes differ, [`NotFinite`](crate::Error::NotFinite) if points, logits or features are
-    /// not finite, [`Parameter`](crate::Error::Parameter) if a factor is 0, [`Memory`](crate::Error::Memory) if there is no
+    /// not finite, [`Parameter`](crate::Error::Parameter) if a factor is 0 or there is no point, [`Memory`](crate::Error::Memory) if there is no
     /// memory for n × C logits or for a tree.
     pub fn report(
         &self,
@@ -78,6 +83,7 @@ impl<T: Real> SoftmaxSampler<T> {
         factors: &[usize],
     ) -> Result<ProposalReport> {
         factors.iter().try_for_each(|factor| check_positive("a factor of the frequencies", *factor))?;
+        check_positive("the number of points h", h.nrows())?;
         let softmaxes = Softmaxes::of(self, h, vectors)?;
         let (proposal, uniform) = (softmaxes.quality(self, h)?, softmaxes.quality_of_uniform());
         let mut alternatives = Vec::new();
@@ -178,21 +184,21 @@ impl std::fmt::Display for ProposalReport {
         };
         writeln!(f, "Draws: {}. Uniform draws: {}.", says(proposal), says(uniform))?;
         let worse = proposal.worse_points(uniform);
-        match self.is_worse_than_uniform() {
-            true => writeln!(f, "Worse than uniform: at {worse} of {n} points the effective share is less.")?,
-            false => {
-                writeln!(f, "Better than uniform: at {worse} of {n} points the effective share is less.")?
-            }
-        }
+        let verdict = match proposal.effective_share() / uniform.effective_share() {
+            _ if self.is_worse_than_uniform() => "Worse than uniform",
+            gain if gain < LITTLE => "Hardly better than uniform, which is faster",
+            _ => "Better than uniform",
+        };
+        writeln!(f, "{verdict}: at {worse} of {n} points the effective share is less.")?;
         if let Some(log) = log_relative_variance {
             write!(
                 f,
                 "The variance of an estimate relative to its square, in the mean over the softmax, is e^{log:.1}"
             )?;
-            let needed = if *log > 0.0 {
-                format!(": it is 1 with e^{log:.1} times as many features")
-            } else {
-                String::new()
+            let needed = match *log {
+                log if log > FEATURES => ": no number of features that fits a machine helps".into(),
+                log if log > 0.0 => format!(": it is 1 with {:.0} times as many features", log.exp().ceil()),
+                _ => String::new(),
             };
             writeln!(f, " and falls as 1/m{needed}.")?;
         }

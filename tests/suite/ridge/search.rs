@@ -6,12 +6,12 @@ use ndarray::{Array1, Array2, s};
 use rand::RngExt;
 use rand_distr::StandardNormal;
 use random_features::apply::{
-    Criterion, RidgeGrid, RidgeSearch, RidgeStatistics, SearchCriterion, Standardisation,
+    Criterion, KernelRidge, RidgeGrid, RidgeSearch, RidgeStatistics, SearchCriterion, Standardisation,
 };
 use random_features::data::lengthscale;
 use random_features::frequency::{Coupling, Orthogonal};
-use random_features::kernel::Lengthscale;
-use random_features::{Error, Map, Points, Positive, Real, Trigonometric, rng};
+use random_features::kernel::{Activation, Gaussian, Kernel, Lengthscale};
+use random_features::{Error, Map, Nonlinear, Points, Positive, Real, Trigonometric, rng};
 
 use super::{trigonometric, weights};
 
@@ -136,8 +136,12 @@ fn grids_merge_and_failed_updates_change_nothing() {
 fn a_search_is_a_grid_over_standardised_inputs() {
     let (x, y) = data::<f64>(600);
     let x = x * 10.0 + 3.0;
-    let found =
-        search(20).with_lengthscales(LENGTHSCALES).with_lambdas([1e-3, 1e-1, 10.0]).fit(&x, &y).unwrap();
+    let found = search(20)
+        .with_lengthscales(LENGTHSCALES)
+        .with_lambdas([1e-3, 1e-1, 10.0])
+        .with_criterion(SearchCriterion::GeneralisedCrossValidation)
+        .fit(&x, &y)
+        .unwrap();
     let inputs = Standardisation::of(&x).unwrap();
     let mut grid = RidgeGrid::new(maps(20), 2).unwrap().standardised(&inputs).unwrap();
     grid.update(&x, &y).unwrap();
@@ -294,4 +298,95 @@ fn searches_refuse_what_makes_no_sense() {
     assert!(matches!(search(10).fit(&holed, &y), Err(Error::NotFinite { row: 4, .. })));
     let none = Array1::zeros(50);
     assert!(search::<f64>(10).fit_weighted(&x, &y, &none).is_err());
+}
+
+/// On noise no λ predicts anything: no criterion may say so because differences of large sums vanish.
+#[test]
+fn noise_is_not_predicted_by_any_lambda() {
+    let mut generator = rng(11);
+    for n in [10, 30, 100] {
+        let mut normal = |d| Array2::from_shape_fn((n, d), |_| generator.sample::<f64, _>(StandardNormal));
+        let (x, y) = (normal(10), normal(1));
+        let gram = Gaussian::new(3.0).unwrap().gram(&x, &x).unwrap();
+        let exact = KernelRidge::spectrum(&gram, &y).unwrap();
+        let map: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(10, 100, 3).unwrap(), 3.0).unwrap();
+        let mut statistics = RidgeStatistics::new(map, 1).unwrap();
+        statistics.update(&x, &y).unwrap();
+        let features = statistics.spectrum().unwrap();
+        let variance = (&y - y.mean().unwrap()).mapv(|y| y * y).mean().unwrap();
+        for criterion in [Criterion::GeneralisedCrossValidation, Criterion::leave_one_out(&x, &y)] {
+            let least = exact.choose(&criterion, &exact.lambdas()).unwrap().error;
+            assert!(least > 0.4 * variance, "n = {n}, exact kernel: {least} of {variance}");
+            let least = features.choose(&criterion, &features.lambdas()).unwrap().error;
+            assert!(least > 0.4 * variance, "n = {n}, features: {least} of {variance}");
+        }
+        assert!(exact.log_evidence(exact.lambdas()[0]).unwrap().is_finite());
+    }
+}
+
+#[test]
+fn lengthscales_that_see_nothing_and_rows_without_weight_do_no_harm() {
+    let (x, y) = data::<f64>(400);
+    let found = search(10).with_lengthscales([1.0, 1e8]).fit(&x, &y).unwrap();
+    assert_eq!(found.best().lengthscale, Some(1.into()));
+    assert!(
+        search::<f32>(10)
+            .with_lengthscales([1.0, 1e4])
+            .fit(&x.mapv(|v| v as f32), &y.mapv(|v| v as f32))
+            .is_ok()
+    );
+    // Equal rows, of which no feature differs.
+    let mut constant = RidgeStatistics::new(trigonometric::<f64>(5, 1.0), 2).unwrap();
+    constant.update(&Array2::zeros((10, 3)), &y.slice(s![..10, ..])).unwrap();
+    let spectrum = constant.spectrum().unwrap();
+    assert!(spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas()).is_ok());
+    // Far rows that do not count.
+    let mut far = Array2::from_elem((2000, 3), 1e6);
+    far.slice_mut(s![..400, ..]).assign(&x);
+    let mut targets = Array2::zeros((2000, 2));
+    targets.slice_mut(s![..400, ..]).assign(&y);
+    let counts = Array1::from_shape_fn(2000, |i| f64::from(u8::from(i < 400)));
+    let weighted = search(10).fit_weighted(&far, &targets, &counts).unwrap();
+    let alone = search(10).fit_weighted(&x, &y, &Array1::ones(400)).unwrap();
+    assert_eq!((weighted.trials(), weighted.choice()), (alone.trials(), alone.choice()));
+}
+
+#[test]
+fn a_report_may_work_in_parallel() {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
+    let (x, y) = data::<f64>(300);
+    let model = super::statistics(&trigonometric::<f64>(20, 1.0), &x, &y).solve(0.1).unwrap();
+    let big = data::<f64>(20_000).0;
+    pool.install(|| {
+        for _ in 0..10 {
+            let mut reported = Vec::new();
+            let search = search::<f64>(20).with_progress(|progress| {
+                model.predict(&big).unwrap();
+                reported.push((progress.done, progress.total));
+            });
+            search.fit(&x, &y).unwrap();
+            drop(search);
+            assert_eq!(reported, (1..=9).map(|done| (done, 9)).collect::<Vec<_>>());
+        }
+    });
+}
+
+/// Sums of very different sizes, of which a later map takes none.
+#[test]
+fn a_refused_batch_leaves_the_bits_of_all_maps() {
+    let exponential: Map<f32> =
+        Nonlinear::new(Activation::Exp).map(Orthogonal.draw(3, 10, 1).unwrap(), 1.0).unwrap();
+    let mut grid = RidgeGrid::new([trigonometric::<f32>(10, 1.0), exponential], 2).unwrap();
+    let (x, y) = data::<f32>(50);
+    grid.update(&x, &y).unwrap();
+    let before = grid.statistics()[0].products().unwrap();
+    let far = Array2::from_elem((1, 3), 1e4f32);
+    assert!(grid.update_weighted(&far, &Array2::ones((1, 2)), &Array1::from_elem(1, 1e25)).is_err());
+    assert_eq!(grid.statistics()[0].products().unwrap(), before);
+    // The warning is that of the map that was chosen.
+    let mut grid =
+        RidgeGrid::new([trigonometric::<f32>(10, 1e-5), trigonometric::<f32>(10, 1.0)], 2).unwrap();
+    grid.update(&x, &y).unwrap();
+    assert!(grid.statistics()[0].scale_warning().is_some());
+    assert_eq!(grid.choose(&Criterion::LogEvidence, None).unwrap().scale_warning(), None);
 }

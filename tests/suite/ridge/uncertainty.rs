@@ -5,9 +5,9 @@ use rand::RngExt;
 use rand_distr::StandardNormal;
 use random_features::apply::{Criterion, KernelRidge, Prediction, RidgeSpectrum, RidgeStatistics};
 use random_features::frequency::{Coupling, Orthogonal};
-use random_features::kernel::{Gaussian, Kernel};
+use random_features::kernel::{Activation, Gaussian, Kernel};
 use random_features::linalg::Backend;
-use random_features::{Error, Map, Real, Trigonometric, rng};
+use random_features::{Error, Map, Nonlinear, Real, Trigonometric, rng};
 
 use super::{data, features, statistics, trigonometric};
 
@@ -261,6 +261,19 @@ fn posteriors_refuse_what_makes_no_sense() {
     let mut one_row = one_row;
     one_row.update(x.slice(s![..1, ..]), &y.slice(s![..1, ..])).unwrap();
     assert!(matches!(one_row.spectrum().unwrap().posterior(1.0), Err(Error::Parameter { .. })));
+}
+
+/// Where the kernel is 0, landmarks have nothing to explain.
+#[test]
+fn landmarks_of_a_kernel_that_vanishes() {
+    let (x, y) = data::<f64>(60);
+    let map = Nonlinear::new(Activation::Relu).map(Orthogonal.draw(3, 20, 1).unwrap(), 1.0).unwrap();
+    let posterior = spectrum(&map, &x, &y, true).posterior(0.1).unwrap();
+    let at = Array2::zeros((1, 3));
+    let plain = posterior.predict(&at).unwrap();
+    assert_eq!(posterior.with_landmarks(&x).unwrap().predict(&at).unwrap().variance, plain.variance);
+    let (low, high) = plain.interval(1.0 - 1.1e-16).unwrap();
+    assert!(low[[0, 0]].is_finite() && high[[0, 0]].is_finite());
 }
 
 #[test]

@@ -103,3 +103,21 @@ fn logits_beyond_the_range_are_refused() {
             && draws.log_probabilities.iter().all(|log| *log == 0.0)
     );
 }
+
+/// A removed class, however far away, is no longer met; perfect draws are reliable.
+#[test]
+fn removed_classes_and_perfect_draws_do_no_harm() {
+    let (mut c, h) = data::<f32>(300, 3);
+    c.row_mut(3).fill(1e38);
+    let mut sampler = Proposal::new(non_negative(3, 8).remove(0)).build(&c).unwrap();
+    let h = h.mapv(|v| 1.0 + v);
+    assert!(matches!(sampler.sample(&(&h * 1e3), 5, 1), Err(Error::NotFinite { .. })));
+    sampler.remove(&[3]).unwrap();
+    assert!(sampler.sample(&(&h * 1e3), 5, 1).unwrap().classes.iter().all(|class| *class != 3));
+    let (c, h) = data::<f64>(500, 3);
+    let sampler = Proposal::new(non_negative(3, 8).remove(0)).build(&c).unwrap();
+    for seed in 0..100 {
+        let z = sampler.partition(&h.row(0), &c, 50, &mut rng(seed)).unwrap();
+        assert!(z.is_reliable(), "{seed}: {}", z.relative_error());
+    }
+}

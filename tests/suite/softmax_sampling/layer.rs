@@ -118,7 +118,8 @@ fn a_step_that_fails_changes_nothing() {
         let (mut layer, h) = layer(1, exact);
         let loss = layer.loss(&h, &[1, 2, 3, 4], 8, 7).unwrap();
         let (vectors, draws) = (layer.vectors().to_owned(), layer.sample(&h, 20, 1).unwrap());
-        assert!(matches!(layer.step(&loss, f64::NAN), Err(Error::NotFinite { .. })));
+        assert!(matches!(layer.step(&loss, f64::NAN), Err(Error::Parameter { .. })));
+        assert!(matches!(layer.step(&loss, -1.0), Err(Error::Parameter { .. })));
         assert!(layer.replace(&[1, 50], &points(2, 4, 1.0)).is_err());
         assert!(layer.add(&points(2, 3, 1.0)).is_err());
         assert!(layer.loss(&h, &[1, 2, 3], 8, 7).is_err());

@@ -1,6 +1,6 @@
 //! [`KernelRidgeSpectrum`]: kernel ridge regressions for all λ.
 
-use ndarray::{Array1, Array2, ArrayRef2};
+use ndarray::{Array1, Array2, ArrayRef2, s};
 
 use super::kernel_ridge::{check_gram, symmetric_part};
 use super::normal::check_lambda;
@@ -14,7 +14,8 @@ use crate::linalg::{Backend, Scalar};
 ///
 /// # Definition
 /// With C = I − 1 1ᵀ/n and C K C = V diag(s) Vᵀ, the coefficients are α = V diag(1/(s + λ)) Vᵀ C y, and b is the mean of y − K α: those of
-/// [`KernelRidge::fit`]. Negative eigenvalues of indefinite estimates count as 0.
+/// [`KernelRidge::fit`]. Of an indefinite estimate with least eigenvalue s₀ < 0, λ must be above −2 s₀, and negative eigenvalues
+/// count as 0 in the criteria: approximate then.
 ///
 /// # Cost
 /// O(n³) at the start and O(n²) memory, O(n t) for each λ of a criterion, O(n² t) for a model.
@@ -54,28 +55,32 @@ impl<T: Scalar> KernelRidge<T> {
         let n = gram.nrows();
         let gram = symmetric_part(gram);
         let mut matrix = gram.mapv(|v| v.widen());
+        let largest_entry = matrix.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
         let means: Array1<f64> = matrix.rows().into_iter().map(|row| row.sum() / n as f64).collect();
         let mean = means.sum() / n as f64;
+        // With an eigenvalue above all others for the vector 1, which then is apart from the directions that matter.
+        let apart = 2.0 * largest_entry.max(f64::MIN_POSITIVE);
         for (i, mut row) in matrix.rows_mut().into_iter().enumerate() {
-            row.iter_mut().zip(&means).for_each(|(v, column)| *v += mean - means[i] - column);
+            row.iter_mut().zip(&means).for_each(|(v, column)| *v += mean - means[i] - column + 2.0 * apart);
         }
         let targets = targets.mapv(|y| y.widen());
         let mean_targets: Array1<f64> =
             targets.columns().into_iter().map(|column| column.sum() / n as f64).collect();
         let centred = targets - &mean_targets;
-        let eigen = Backend::default().eigen(&matrix)?;
-        let values = eigen.values.mapv(|s| s.max(0.0));
+        let mut eigen = Backend::default().eigen(&matrix)?;
+        eigen.values = eigen.values.slice_move(s![..n - 1]);
+        eigen.vectors = eigen.vectors.slice_move(s![.., ..n - 1]);
         let rotated = eigen.vectors.t().dot(&centred);
-        let mut explained = &rotated * &rotated;
-        explained.rows_mut().into_iter().zip(&values).for_each(|(mut row, s)| row *= *s);
-        let largest = values.iter().copied().fold(0.0, f64::max);
+        let (least, most) = eigen.values.iter().fold((0.0, 0.0), |(a, b), s| (s.min(a), s.max(b)));
+        // λ + s must be positive for an estimate that is indefinite, too, as `fit` demands.
+        let rounding = T::epsilon().widen() * n as f64 * largest_entry.max(-least).max(most);
         let shrinkage = Shrinkage {
-            explained,
-            squares: centred.columns().into_iter().map(|column| column.dot(&column)).collect(),
+            shares: &rotated * &rotated,
+            rest: vec![0.0; mean_targets.len()],
             weight: n as f64,
             intercept: true,
-            resolution: largest * T::epsilon().widen() * n as f64,
-            values,
+            resolution: if -least > rounding { rounding - 2.0 * least } else { rounding },
+            values: eigen.values.mapv(|s| s.max(0.0)),
         };
         Ok(KernelRidgeSpectrum { gram, mean_targets, shrinkage, vectors: eigen.vectors, rotated })
     }
@@ -173,9 +178,9 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         let n = self.gram.nrows() as f64;
         let coefficients = self.coefficients(lambda);
         let errors = coefficients.rows().into_iter().zip(self.vectors.rows()).map(|(alpha, vectors)| {
-            let shares = vectors.iter().zip(&self.shrinkage.values).map(|(v, s)| v * v * s / (s + lambda));
-            let left = 1.0 - 1.0 / n - shares.sum::<f64>();
-            alpha.iter().map(|alpha| (lambda * alpha / left).powi(2)).sum::<f64>()
+            let left = vectors.iter().zip(&self.shrinkage.values).map(|(v, s)| v * v / (s + lambda));
+            let left = left.sum::<f64>();
+            alpha.iter().map(|alpha| (alpha / left).powi(2)).sum::<f64>()
         });
         let error = errors.sum::<f64>() / n;
         if error.is_nan() { f64::INFINITY } else { error }

@@ -40,6 +40,12 @@ impl Share {
 impl<T: Real> Landmarks<T> {
     /// Of points, l × d.
     pub fn new(map: &Map<T>, inputs: Option<&Standardisation>, points: &ArrayRef2<T>) -> Result<Self> {
+        check_size("the number of columns of the landmarks", map.input_dim(), points.ncols())?;
+        Self::of_inputs(map, inputs, standardised(inputs, points.to_owned()))
+    }
+
+    /// Of points as the map sees them.
+    pub fn of_inputs(map: &Map<T>, inputs: Option<&Standardisation>, points: Array2<T>) -> Result<Self> {
         let Some(kernel) = map.kernel() else {
             return Err(Error::Unsupported { what: "kernel in closed form, which landmarks need" });
         };
@@ -47,13 +53,12 @@ impl<T: Real> Landmarks<T> {
         if points.nrows() == 0 {
             return Err(Error::NoData { what: "a correction by landmarks" });
         }
-        check_finite("the landmarks", points)?;
+        check_finite("the landmarks", &points)?;
         check_memory(
             "rows of a Gram matrix",
             points.nrows(),
             points.nrows().saturating_mul(3 * size_of::<f64>()),
         )?;
-        let points = standardised(inputs, points.to_owned());
         let mut gram = kernel.gram(&points, &points)?.mapv(|v| v.widen());
         // Above the rounding errors of eigenvalues, so that the factor exists.
         let largest = gram.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
@@ -61,6 +66,12 @@ impl<T: Real> Landmarks<T> {
         gram.diag_mut().mapv_inplace(|v| v + jitter);
         let factor = Backend::default().cholesky(&gram)?;
         Ok(Landmarks { map: map.clone(), inputs: inputs.cloned(), points, factor })
+    }
+
+    /// The points as the map sees them.
+    #[cfg(feature = "serde")]
+    pub fn points(&self) -> &Array2<T> {
+        &self.points
     }
 
     /// What landmarks know of some points; NaN of points whose kernel is not finite.
@@ -81,7 +92,9 @@ impl<T: Real> Landmarks<T> {
         let share =
             |((values, solved), x): ((ArrayView1<'_, f64>, ArrayView1<'_, f64>), ArrayView1<'_, T>)| {
                 let prior = kernel.value(&x, &x)?.widen();
-                Ok(Share { explained: (values.dot(&solved) / prior).clamp(0.0, 1.0), prior })
+                // Where K(x, x) is 0, there is nothing to explain.
+                let explained = if prior == 0.0 { 1.0 } else { values.dot(&solved) / prior };
+                Ok(Share { explained: explained.clamp(0.0, 1.0), prior })
             };
         columns.map(share).collect()
     }

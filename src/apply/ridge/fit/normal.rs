@@ -136,7 +136,7 @@ impl<T: Real> RidgeStatistics<T> {
         let moment = |k: usize| sums.moments[k].at(0, 0);
         let weight = moment(targets);
         if weight <= 0.0 {
-            return Err(Error::NoData { what: "a ridge regression" });
+            return Err(Error::NoData { what: "what is computed from sums over rows" });
         }
         check_memory(
             "rows of the normal equations",

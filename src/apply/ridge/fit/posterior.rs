@@ -65,17 +65,17 @@ use crate::{Points, Real};
 /// processes.
 #[derive(Clone, Debug)]
 pub struct RidgePosterior<T: Real> {
-    model: Ridge<T>,
+    pub(super) model: Ridge<T>,
     /// By (S + λI)^(−½) Vᵀ.
-    rotation: Arc<Rotation<T>>,
-    lambda: f64,
+    pub(super) rotation: Arc<Rotation<T>>,
+    pub(super) lambda: f64,
     /// σ² for each target.
-    noise: Vec<f64>,
+    pub(super) noise: Vec<f64>,
     /// The variance of the mean of f + b over the rows, over σ²: 1/n, or 0 without an intercept.
-    mean: f64,
+    pub(super) mean: f64,
     /// The variance of b, over σ².
-    intercept: f64,
-    landmarks: Option<Arc<Landmarks<T>>>,
+    pub(super) intercept: f64,
+    pub(super) landmarks: Option<Arc<Landmarks<T>>>,
 }
 
 /// Predictions with their variances: [`RidgePosterior::predict`].
@@ -106,7 +106,7 @@ impl<T: Real> RidgeSpectrum<T> {
             model: self.model(lambda)?,
             rotation: Arc::new(self.rotation(|k, f| factors[k] * vectors[[f, k]])),
             lambda,
-            noise: (0..self.shrinkage.squares.len()).map(|j| self.shrinkage.noise(lambda, j)).collect(),
+            noise: (0..self.shrinkage.rest.len()).map(|j| self.shrinkage.noise(lambda, j)).collect(),
             mean,
             intercept: mean + shifts.sum::<f64>(),
             landmarks: None,
@@ -221,7 +221,8 @@ impl<T: Real> Prediction<T> {
             let domain = "above 0 and below 1";
             return Err(Error::Parameter { name: "the level of an interval", value: level, domain });
         }
-        let factor = T::narrow(normal_quantile(0.5 + 0.5 * level));
+        // From the lower tail, where levels near 1 keep their digits.
+        let factor = T::narrow(-normal_quantile(0.5 * (1.0 - level)));
         let half = variance.mapv(|variance| factor * variance.sqrt());
         Ok((&self.mean - &half, &self.mean + &half))
     }

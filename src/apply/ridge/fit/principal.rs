@@ -30,14 +30,15 @@ impl<T: Real> RidgeStatistics<T> {
         }
         let mut normal = self.uncentred()?;
         normal.centre();
-        let variance = |s: f64| s.max(0.0) / normal.weight;
-        let total = normal.a.diag().iter().map(|s| variance(*s)).sum();
+        // Eigenvalues below the rounding error of the matrix say nothing.
+        let variance = |s: f64| if s > normal.total_noise { s / normal.weight } else { 0.0 };
         let mut eigen = Backend::default().eigen(&normal.a)?;
         eigen.values.invert_axis(Axis(0));
         eigen.vectors.invert_axis(Axis(1));
         let directions = eigen.vectors.slice_axis(Axis(1), Slice::from(..components)).to_owned();
         let offsets = -normal.mean_features.dot(&directions);
         let projection = Ridge::new(self.map.clone(), self.inputs.clone(), directions, offsets);
+        let total = eigen.values.iter().map(|s| variance(*s)).sum();
         let variances = eigen.values.iter().take(components).map(|s| variance(*s)).collect();
         Ok(Principal { projection, variances, total })
     }

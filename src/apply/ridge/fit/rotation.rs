@@ -3,6 +3,8 @@
 use std::ops::Range;
 
 use ndarray::Array1;
+#[cfg(feature = "serde")]
+use ndarray::Array2;
 
 use super::{FeatureBuffers, FeatureSource, Standardisation};
 use crate::Real;
@@ -46,6 +48,20 @@ impl<T: Real> Rotation<T> {
         let d = map.feature_dim();
         let matrix = Packed::new(d, d, element);
         Rotation { map: map.clone(), inputs: inputs.cloned(), mean: mean.clone(), matrix }
+    }
+
+    /// M, D × D.
+    #[cfg(feature = "serde")]
+    pub fn matrix(&self) -> Array2<f64> {
+        let d = self.map.feature_dim();
+        let rows = (0..d).flat_map(|k| self.matrix.row(k));
+        numeric::matrix_of(d, d, rows.collect())
+    }
+
+    /// φ̄.
+    #[cfg(feature = "serde")]
+    pub fn mean(&self) -> &Array1<f64> {
+        &self.mean
     }
 
     /// u for each of some points.

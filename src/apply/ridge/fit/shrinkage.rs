@@ -1,19 +1,19 @@
 //! [`Shrinkage`]: what eigenvalues, and targets in the eigenvectors, say about every λ.
 
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::{Array1, Array2};
 
 use crate::error::{Error, Result};
 
 /// The eigenvalues of a Gram matrix, of features or of points, and the targets in its eigenvectors: what each λ leaves of
-/// them.
+/// them. Sums of positive terms throughout, since what a small λ leaves is small.
 #[derive(Clone, Debug)]
 pub(super) struct Shrinkage {
     /// s, ascending and not negative.
     pub values: Array1<f64>,
-    /// c² for each eigenvector and each target: λ explains c² / (s + λ) of Σ w y².
-    pub explained: Array2<f64>,
-    /// Σ w y² for each target, centred if there is an intercept.
-    pub squares: Vec<f64>,
+    /// p² for each eigenvector and each target: the part of Σ w y² in its direction, of which λ leaves (λ/(s + λ))².
+    pub shares: Array2<f64>,
+    /// The part of Σ w y² that is in no direction, for each target.
+    pub rest: Vec<f64>,
     /// n = Σ w.
     pub weight: f64,
     pub intercept: bool,
@@ -27,15 +27,38 @@ const PER_DECADE: f64 = 2.0;
 const DECADES: f64 = 15.0;
 
 impl Shrinkage {
+    /// From c² for each eigenvector of features and each target, with p² = c²/s, and Σ w y² for each target.
+    pub fn of_features(
+        values: Array1<f64>,
+        mut squares: Array2<f64>,
+        sums: &[f64],
+        (weight, intercept, resolution): (f64, bool, f64),
+    ) -> Self {
+        for (mut row, s) in squares.rows_mut().into_iter().zip(&values) {
+            row.mapv_inplace(|c| if *s > resolution { c / s } else { 0.0 });
+        }
+        let rest =
+            sums.iter().zip(squares.columns()).map(|(sum, shares)| (sum - shares.sum()).max(0.0)).collect();
+        Shrinkage { values, shares: squares, rest, weight, intercept, resolution }
+    }
+
     pub fn degrees_of_freedom(&self, lambda: f64) -> f64 {
         self.values.iter().map(|s| s / (s + lambda)).sum::<f64>() + f64::from(u8::from(self.intercept))
     }
 
+    /// n less the [degrees of freedom](Shrinkage::degrees_of_freedom).
+    fn left_freedom(&self, lambda: f64) -> f64 {
+        // Of more features than rows all eigenvalues but the largest are 0 up to rounding.
+        let rank = (self.freedom().max(0.0) as usize).min(self.values.len());
+        let left: f64 = self.values.iter().rev().take(rank).map(|s| lambda / (s + lambda)).sum();
+        (self.freedom() - rank as f64).max(0.0) + left
+    }
+
     /// Generalised cross-validation, summed over the targets.
     pub fn generalised(&self, lambda: f64) -> f64 {
-        let residual = |j: usize| self.left(j, |s| (s + 2.0 * lambda) / (s + lambda).powi(2));
-        let residuals: f64 = (0..self.squares.len()).map(residual).sum();
-        let left = (1.0 - self.degrees_of_freedom(lambda) / self.weight).max(0.0);
+        let residual = |j: usize| self.left(j, |s| (lambda / (s + lambda)).powi(2));
+        let residuals: f64 = (0..self.rest.len()).map(residual).sum();
+        let left = self.left_freedom(lambda) / self.weight;
         // 0/0: where as many degrees of freedom as rows fit the targets exactly, nothing is known about other points.
         let error = residuals / self.weight / (left * left);
         if error.is_nan() { f64::INFINITY } else { error }
@@ -48,7 +71,7 @@ impl Shrinkage {
 
     /// The variance of the noise for which a target is most likely under λ.
     pub fn noise(&self, lambda: f64, target: usize) -> f64 {
-        self.left(target, |s| (s + lambda).recip()) / self.freedom()
+        self.left(target, |s| lambda / (s + lambda)) / self.freedom()
     }
 
     /// The log evidence, summed over the targets, each with the noise that is most likely.
@@ -65,7 +88,7 @@ impl Shrinkage {
             let noise = self.noise(lambda, j);
             -0.5 * (self.freedom() * ((std::f64::consts::TAU * noise).ln() + 1.0) + volume)
         };
-        Ok((0..self.squares.len()).map(of_target).sum())
+        Ok((0..self.rest.len()).map(of_target).sum())
     }
 
     /// λ to choose from, falling; see [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).
@@ -77,13 +100,12 @@ impl Shrinkage {
         let steps = 0..=(PER_DECADE * DECADES) as u32;
         let below = steps.map(|k| largest * 10f64.powf(-f64::from(k) / PER_DECADE));
         let lambdas: Vec<f64> = below.take_while(|lambda| *lambda > self.resolution).collect();
-        if lambdas.is_empty() { vec![largest.max(self.resolution)] } else { lambdas }
+        if lambdas.is_empty() { vec![2.0 * self.resolution] } else { lambdas }
     }
 
-    /// What is left of Σ w y² without the explained parts times a factor of each eigenvalue.
+    /// What is left of Σ w y², by the factor of each eigenvalue.
     fn left(&self, target: usize, factor: impl Fn(f64) -> f64) -> f64 {
-        let explained: ArrayView1<'_, f64> = self.explained.column(target);
-        let parts = explained.iter().zip(&self.values).map(|(c, s)| c * factor(*s));
-        (self.squares[target] - parts.sum::<f64>()).max(0.0)
+        let parts = self.shares.column(target).into_iter().zip(&self.values);
+        self.rest[target] + parts.map(|(share, s)| share * factor(*s)).sum::<f64>()
     }
 }

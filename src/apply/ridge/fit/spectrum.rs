@@ -60,14 +60,12 @@ impl<T: Real> RidgeSpectrum<T> {
     pub(super) fn new(statistics: &RidgeStatistics<T>, normal: Normal, backend: Backend) -> Result<Self> {
         let eigen = backend.eigen(&normal.a)?;
         let rotated = eigen.vectors.t().dot(&normal.c);
-        let shrinkage = Shrinkage {
-            values: eigen.values.mapv(|s| s.max(0.0)),
-            explained: rotated.mapv(|c| c * c),
-            squares: normal.squares.clone(),
-            weight: normal.weight,
-            intercept: statistics.intercept,
-            resolution: normal.noise,
-        };
+        let shrinkage = Shrinkage::of_features(
+            eigen.values.mapv(|s| s.max(0.0)),
+            rotated.mapv(|c| c * c),
+            &normal.squares,
+            (normal.weight, statistics.intercept, normal.noise),
+        );
         Ok(RidgeSpectrum {
             map: statistics.map.clone(),
             inputs: statistics.inputs.clone(),

@@ -1,9 +1,16 @@
 //! The stored forms of models that need a factorisation, checked when they are read.
 
+use std::sync::Arc;
+
+use ndarray::Array2;
+use serde::{Deserialize, Serialize};
+
 use super::calibration::Calibration;
-use super::{Ridge, RidgeClassifier};
+use super::landmarks::Landmarks;
+use super::rotation::Rotation;
+use super::{Ridge, RidgeClassifier, RidgeGrid, RidgePosterior, RidgeStatistics};
 use crate::Real;
-use crate::sealed::sealed_fields;
+use crate::sealed::{sealed, sealed_fields};
 
 sealed_fields! {
     RidgeClassifier<T>, T,
@@ -24,5 +31,91 @@ impl<T: Real> TryFrom<StoredClassifier<T>> for RidgeClassifier<T> {
             return Err("a calibration for another number of classes than the model's");
         }
         Ok(RidgeClassifier { model, calibration })
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "RidgePosterior", bound = "")]
+struct StoredPosterior<T: Real> {
+    model: Ridge<T>,
+    #[serde(with = "crate::exact")]
+    matrix: Array2<f64>,
+    #[serde(with = "crate::exact")]
+    mean_features: Vec<f64>,
+    #[serde(with = "crate::exact")]
+    lambda: f64,
+    #[serde(with = "crate::exact")]
+    noise: Vec<f64>,
+    #[serde(with = "crate::exact")]
+    mean: f64,
+    #[serde(with = "crate::exact")]
+    intercept: f64,
+    #[serde(with = "crate::exact")]
+    landmarks: Option<Array2<f64>>,
+}
+
+sealed!(RidgePosterior<T>, StoredPosterior<T>, T, [T: Real]);
+
+impl<T: Real> From<&RidgePosterior<T>> for StoredPosterior<T> {
+    fn from(posterior: &RidgePosterior<T>) -> Self {
+        let RidgePosterior { model, rotation, lambda, noise, mean, intercept, landmarks } = posterior;
+        StoredPosterior {
+            model: model.clone(),
+            matrix: rotation.matrix(),
+            mean_features: rotation.mean().to_vec(),
+            lambda: *lambda,
+            noise: noise.clone(),
+            mean: *mean,
+            intercept: *intercept,
+            landmarks: landmarks.as_ref().map(|landmarks| landmarks.points().mapv(|v| v.widen())),
+        }
+    }
+}
+
+impl<T: Real> TryFrom<StoredPosterior<T>> for RidgePosterior<T> {
+    type Error = String;
+
+    fn try_from(stored: StoredPosterior<T>) -> Result<Self, String> {
+        let StoredPosterior { model, matrix, mean_features, lambda, noise, mean, intercept, landmarks } =
+            stored;
+        let d = model.map().feature_dim();
+        if matrix.dim() != (d, d) || mean_features.len() != d || noise.len() != model.intercepts().len() {
+            return Err("a posterior of another shape than that of the map and the targets".into());
+        }
+        let scalars = noise.iter().chain([&lambda, &mean, &intercept]);
+        let sound = scalars.into_iter().all(|v| v.is_finite() && *v >= 0.0) && lambda > 0.0;
+        if !(sound && matrix.iter().chain(&mean_features).all(|v| v.is_finite())) {
+            return Err("a posterior with numbers that are negative or not finite".into());
+        }
+        let (map, inputs) = (model.map(), model.standardisation());
+        let landmarks = landmarks.map(|points| Landmarks::of_inputs(map, inputs, points.mapv(T::narrow)));
+        let landmarks = landmarks.transpose().map_err(|error| error.to_string())?.map(Arc::new);
+        let rotation = Rotation::new(map, inputs, &mean_features.into(), |k, f| matrix[[k, f]]);
+        let rotation = Arc::new(rotation);
+        Ok(RidgePosterior { model, rotation, lambda, noise, mean, intercept, landmarks })
+    }
+}
+
+sealed_fields! {
+    RidgeGrid<T>, T,
+    #[serde(rename = "RidgeGrid", bound = "")]
+    struct StoredGrid {
+        candidates: Vec<RidgeStatistics<T>>,
+    }
+}
+
+impl<T: Real> TryFrom<StoredGrid<T>> for RidgeGrid<T> {
+    type Error = &'static str;
+
+    fn try_from(StoredGrid { candidates }: StoredGrid<T>) -> Result<Self, &'static str> {
+        let Some(first) = candidates.first() else { return Err("a grid without maps") };
+        let alike = |other: &RidgeStatistics<T>| {
+            other.targets() == first.targets() && other.rows() == first.rows() && other.next == first.next
+        };
+        if candidates.iter().all(alike) {
+            Ok(RidgeGrid { candidates })
+        } else {
+            Err("statistics of different rows")
+        }
     }
 }

@@ -40,7 +40,7 @@ use crate::{Points, Real};
 /// ```
 #[derive(Clone, Debug)]
 pub struct RidgeGrid<T: Real> {
-    candidates: Vec<RidgeStatistics<T>>,
+    pub(in super::super) candidates: Vec<RidgeStatistics<T>>,
 }
 
 impl<T: Real> RidgeGrid<T> {
@@ -118,13 +118,17 @@ impl<T: Real> RidgeGrid<T> {
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        let marks: Vec<_> = self.candidates.iter().map(RidgeStatistics::mark).collect();
+        let mut marks = Vec::with_capacity(self.candidates.len());
         for k in 0..self.candidates.len() {
-            let Err(error) = self.candidates[k].take_in(x.view(), targets, weights) else { continue };
-            for (statistics, mark) in self.candidates[..k].iter_mut().zip(marks) {
-                statistics.take_back(x.view(), targets, weights, mark)?;
+            match self.candidates[k].take_in_marked(x.view(), targets, weights) {
+                Ok(mark) => marks.push(mark),
+                Err(error) => {
+                    for (statistics, mark) in self.candidates.iter_mut().zip(marks) {
+                        statistics.take_back(x.view(), targets, weights, mark)?;
+                    }
+                    return Err(error);
+                }
             }
-            return Err(error);
         }
         Ok(())
     }
@@ -155,8 +159,7 @@ impl<T: Real> RidgeGrid<T> {
             .par_iter()
             .map(|statistics| tried(statistics).map(Some))
             .try_reduce(|| None, |a, b| Ok(Tried::join(a, b)))?;
-        let warning = self.candidates.iter().find_map(RidgeStatistics::scale_warning);
-        tried.ok_or(NONE)?.fit(warning)
+        tried.ok_or(NONE)?.fit(lambdas)
     }
 
     fn each(self, change: impl Fn(RidgeStatistics<T>) -> Result<RidgeStatistics<T>>) -> Result<Self> {

@@ -54,8 +54,8 @@ use crate::{Points, Real};
 /// ```
 pub struct RidgeSearch<'a, T: Real> {
     pub(super) make: MakeMap<'a, T>,
-    /// Whether maps share a draw, of which they take a part.
-    pub(super) shared: bool,
+    /// The dimension of the draw that maps share, of which they take a part.
+    pub(super) shared: Option<usize>,
     /// Numbers of frequencies, if any were asked for.
     pub(super) frequencies: Option<Vec<usize>>,
     pub(super) lengthscales: Option<Vec<Lengthscale>>,
@@ -121,15 +121,16 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         omega: Frequencies,
         make: impl Fn(Frequencies, Lengthscale) -> Result<Map<T>> + Send + Sync + 'a,
     ) -> Self {
-        Self::over(true, Box::new(move |m, lengthscale| make(omega.leading(m)?, lengthscale)))
+        let d = omega.dim();
+        Self::over(Some(d), Box::new(move |m, lengthscale| make(omega.leading(m)?, lengthscale)))
     }
 
     /// A search over the maps that `make` gives for a lengthscale: for maps of several draws, or of none.
     pub fn of(make: impl Fn(Lengthscale) -> Result<Map<T>> + Send + Sync + 'a) -> Self {
-        Self::over(false, Box::new(move |_, lengthscale| make(lengthscale)))
+        Self::over(None, Box::new(move |_, lengthscale| make(lengthscale)))
     }
 
-    fn over(shared: bool, make: MakeMap<'a, T>) -> Self {
+    fn over(shared: Option<usize>, make: MakeMap<'a, T>) -> Self {
         RidgeSearch {
             make,
             shared,
@@ -187,11 +188,13 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// The same with a lengthscale for each coordinate. In each of so many sweeps over the coordinates, each lengthscale is
-    /// multiplied and divided by a factor, where that lowers the criterion: by 2 in the first sweep, by the square root of the last
-    /// factor in the next. Tries 2 d more maps in a sweep.
+    /// The same with a lengthscale for each coordinate. In each of so many sweeps over the coordinates each lengthscale is
+    /// multiplied and divided by a factor, where that lowers the criterion: by 2 at first, and by the square root of the last factor
+    /// after a sweep that changed nothing. Tries 2 d more maps in a sweep.
     ///
-    /// With many coordinates and few rows the criterion is overfitted: it falls below the error of new points.
+    /// A lengthscale moves by a factor of 2 in a sweep at most. Where many coordinates do not matter, the best common lengthscale is far
+    /// too long for the others, and it takes some five sweeps. With many coordinates and few rows the criterion is overfitted: it falls
+    /// below the error of new points.
     pub fn per_dimension(mut self, sweeps: usize) -> Self {
         self.sweeps = sweeps;
         self
@@ -209,7 +212,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self
     }
 
-    /// The same with a report after each map that was tried, from any thread, one at a time.
+    /// The same with a report after each map that was tried, from any thread, one at a time and in order.
     ///
     /// ```
     /// # use random_features::{Trigonometric, apply::RidgeSearch, frequency::{Coupling, Orthogonal}};
@@ -270,12 +273,19 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<RidgeFit<T>> {
         check_positive("the number of targets", targets.ncols())?;
-        check_training(x.view(), x.ncols(), targets, targets.ncols())?;
+        check_training(x.view(), self.shared.unwrap_or(x.ncols()), targets, targets.ncols())?;
         check_weights(weights, x.nrows())?;
         check_grid(self.lambdas.as_deref())?;
-        if x.nrows() == 0 {
+        if weights.map_or(x.nrows() == 0, |weights| weights.iter().all(|weight| *weight == 0.0)) {
             return Err(Error::NoData { what: "a search for a ridge regression" });
         }
-        Search::new(self, Training::new((&x).into(), targets, weights))?.run()
+        let all = Training::new((&x).into(), targets, weights);
+        match weights {
+            Some(weights) if weights.iter().any(|weight| *weight == 0.0) => {
+                let present = (0..x.nrows()).filter(|i| weights[*i] > 0.0).collect::<Vec<_>>();
+                Search::new(self, all.select(&present)?.view())?.run()
+            }
+            _ => Search::new(self, all)?.run(),
+        }
     }
 }

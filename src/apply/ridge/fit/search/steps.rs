@@ -1,14 +1,15 @@
 //! [`Search`]: the steps of a search.
 
-use std::sync::PoisonError;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
 use super::super::{Criterion, LambdaChoice, RidgeStatistics, Standardisation};
 use super::options::{RidgeSearch, SearchCriterion, SearchProgress};
 use super::training::{Chosen, Training};
-use super::trial::{RidgeFit, RidgeTrial, Tried, grid_of};
+use super::trial::{RidgeFit, RidgeTrial, Tried, grid_of, lost};
 use crate::data::Statistics;
 use crate::data::lengthscale::{choose, median};
 use crate::error::{Error, Result, check_positive};
@@ -35,7 +36,9 @@ pub(super) struct Search<'s, 'a, T: Real> {
     /// The rows to train on, if they are not all.
     train: Option<Chosen<T>>,
     held_out: Option<Chosen<T>>,
-    /// Maps that were tried, and those that will be.
+    /// Trials that are not reported yet.
+    finished: Mutex<VecDeque<RidgeTrial>>,
+    /// Trials that were reported, and all that will be.
     done: AtomicUsize,
     total: usize,
 }
@@ -51,25 +54,30 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     pub fn new(options: &'s RidgeSearch<'a, T>, all: Training<'s, T>) -> Result<Self> {
         let inputs =
             if options.standardise && !all.x.is_sparse() { Some(standardisation(&all)?) } else { None };
-        let done = AtomicUsize::new(0);
-        Ok(Search { options, all, inputs, train: None, held_out: None, done, total: 0 })
+        let (done, finished) = (AtomicUsize::new(0), Mutex::default());
+        Ok(Search { options, all, inputs, train: None, held_out: None, finished, done, total: 0 })
     }
 
     pub fn run(mut self) -> Result<RidgeFit<T>> {
         let mut candidates = self.grid()?;
-        self.total = candidates.len() + 2 * self.all.x.ncols() * self.options.sweeps;
+        let tries = self.all.x.ncols().saturating_mul(2).saturating_mul(self.options.sweeps);
+        self.total = candidates.len().saturating_add(tries);
         let maps = candidates.iter().map(|candidate| self.map(candidate)).collect::<Result<Vec<_>>>()?;
         self.choose_rows(maps.iter().map(Map::feature_dim).max().unwrap_or(0))?;
         let mut trials = self.attempt(maps)?;
         let mut best = least(&trials);
-        for sweep in 0..self.options.sweeps {
-            let factor = 2f64.powf(0.5f64.powi(i32::try_from(sweep).unwrap_or(i32::MAX)));
+        let mut factor: f64 = 2.0;
+        for _ in 0..self.options.sweeps {
+            let before = best;
             for k in 0..self.all.x.ncols() {
                 let steps = [factor, factor.recip()].map(|factor| self.step(&candidates[best], k, factor));
                 let maps = steps.iter().map(|candidate| self.map(candidate)).collect::<Result<Vec<_>>>()?;
                 trials.extend(self.attempt(maps)?);
                 candidates.extend(steps);
                 best = least(&trials);
+            }
+            if best == before {
+                factor = factor.sqrt();
             }
         }
         self.fit(&candidates[best], trials, best)
@@ -85,10 +93,11 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             }
         };
         check_positive("the number of lengthscales", lengthscales.len())?;
+        lengthscales.iter().try_for_each(|lengthscale| lengthscale.check_dim(self.all.x.ncols()))?;
         let counts = match (&self.options.frequencies, self.options.shared) {
             (None, _) => &[usize::MAX][..],
-            (Some(counts), true) => counts,
-            (Some(_), false) => {
+            (Some(counts), Some(_)) => counts,
+            (Some(_), None) => {
                 let what = "numbers of frequencies: the maps of this search have their own";
                 return Err(Error::Unsupported { what });
             }
@@ -120,7 +129,10 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let n = self.all.x.nrows();
         let default = ROWS.max(features.saturating_mul(ROWS_PER_FEATURE));
         let count = self.options.rows.unwrap_or(default).min(n);
-        check_positive("the number of rows of a search", count)?;
+        if count < 2 {
+            let (name, value) = ("the number of rows of a search", count as f64);
+            return Err(Error::Parameter { name, value, domain: "at least 2" });
+        }
         let rows = self.draw(n, count, 1);
         let SearchCriterion::HeldOut { share } = self.options.criterion else {
             self.train = if count < n { Some(self.all.select(&rows)?) } else { None };
@@ -166,6 +178,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     /// Tries maps, in parallel.
     fn attempt(&self, maps: Vec<Map<T>>) -> Result<Vec<RidgeTrial>> {
         let tried = maps.into_par_iter().map(|map| self.attempt_one(map)).collect::<Vec<_>>();
+        self.report();
         Ok(tried.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
@@ -175,12 +188,26 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         let held_out = self.held_out.as_ref().map(Chosen::view);
         let criterion = self.criterion(&train, held_out.as_ref());
         let trials = Tried::of(&statistics, &criterion, self.options.lambdas.as_deref())?.into_trials();
-        let done = self.done.fetch_add(trials.len(), Ordering::Relaxed) + trials.len();
-        if let (Some(report), [trial]) = (&self.options.progress, &trials[..]) {
-            let mut report = report.lock().unwrap_or_else(PoisonError::into_inner);
-            report(&SearchProgress { done, total: self.total, trial });
+        if self.options.progress.is_some() {
+            self.finished.lock().unwrap_or_else(PoisonError::into_inner).extend(trials.iter().cloned());
+            self.report();
         }
         Ok(trials)
+    }
+
+    /// Reports finished trials, in the order in which they were finished. A thread that finds another one reporting leaves them
+    /// to it: waiting could be for itself, since a report that works in parallel may take up another trial meanwhile.
+    fn report(&self) {
+        let Some(report) = &self.options.progress else { return };
+        let Ok(mut report) = report.try_lock() else { return };
+        while let Some(trial) = self.next_finished() {
+            let done = self.done.fetch_add(1, Ordering::Relaxed) + 1;
+            report(&SearchProgress { done, total: self.total, trial: &trial });
+        }
+    }
+
+    fn next_finished(&self) -> Option<RidgeTrial> {
+        self.finished.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
     }
 
     /// The rows that maps are tried on.
@@ -218,7 +245,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn fit(&self, candidate: &Candidate, trials: Vec<RidgeTrial>, best: usize) -> Result<RidgeFit<T>> {
         let statistics = self.statistics(self.map(candidate)?, &self.all)?;
         let (spectrum, warning) = (statistics.spectrum()?, statistics.scale_warning());
-        let lost = || Error::Singular { lambda: 0.0, least: 2.0 * spectrum.resolution() };
+        let lost = || lost(self.options.lambdas.as_deref(), spectrum.resolution());
         let choice = match self.options.criterion {
             // Of rows that were held out, none is left that all of them do not contain.
             SearchCriterion::HeldOut { .. } => {

@@ -138,6 +138,7 @@ pub(super) struct Tried<T: Real> {
     trials: Vec<RidgeTrial>,
     best: usize,
     spectrum: RidgeSpectrum<T>,
+    warning: Option<ScaleWarning>,
 }
 
 impl<T: Real> Tried<T> {
@@ -158,7 +159,7 @@ impl<T: Real> Tried<T> {
         };
         let features = statistics.map().feature_dim();
         let trials = vec![RidgeTrial { lengthscale, frequencies, features, lambdas, errors }];
-        Ok(Tried { trials, best: 0, spectrum })
+        Ok(Tried { trials, best: 0, spectrum, warning: statistics.scale_warning() })
     }
 
     /// All trials of two sets, in order, and the better spectrum.
@@ -168,7 +169,7 @@ impl<T: Real> Tried<T> {
             (a, b) => return a.or(b),
         };
         if b.trials[b.best].error() < a.trials[a.best].error() {
-            (a.best, a.spectrum) = (a.trials.len() + b.best, b.spectrum);
+            (a.best, a.spectrum, a.warning) = (a.trials.len() + b.best, b.spectrum, b.warning);
         }
         a.trials.extend(b.trials);
         Some(a)
@@ -180,10 +181,9 @@ impl<T: Real> Tried<T> {
     }
 
     /// The model of the best trial.
-    pub fn fit(self, warning: Option<ScaleWarning>) -> Result<RidgeFit<T>> {
-        let Tried { trials, best, spectrum } = self;
-        let lost = Error::Singular { lambda: 0.0, least: 2.0 * spectrum.resolution() };
-        let choice = trials[best].choice().ok_or(lost)?;
+    pub fn fit(self, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
+        let Tried { trials, best, spectrum, warning } = self;
+        let choice = trials[best].choice().ok_or_else(|| lost(lambdas, spectrum.resolution()))?;
         RidgeFit::new(trials, best, spectrum, choice, warning)
     }
 }
@@ -194,6 +194,12 @@ pub(super) fn grid_of<T: Real>(spectrum: &RidgeSpectrum<T>, lambdas: Option<&[f6
         None => spectrum.lambdas(),
         Some(lambdas) => lambdas.iter().copied().filter(|lambda| *lambda > spectrum.resolution()).collect(),
     }
+}
+
+/// The error where rounding leaves no λ of a grid a meaning.
+pub(super) fn lost(lambdas: Option<&[f64]>, resolution: f64) -> Error {
+    let lambda = lambdas.into_iter().flatten().copied().fold(0.0, f64::max);
+    Error::Singular { lambda, least: 2.0 * resolution }
 }
 
 /// Rejects no λ, and such that are negative or not finite.
