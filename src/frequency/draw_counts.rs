@@ -80,7 +80,7 @@ impl DrawCounts {
 
     fn geometric(&self, p: f64, rng: &mut impl Rng) -> Result<Array2<u64>> {
         check_probability(p)?;
-        let (name, domain) = ("the probability p", "between 0 and 1, exclusive");
+        let (name, domain) = ("the probability p", "above 0 and below 1");
         let law = Geometric::new(p).map_err(|_| Error::Parameter { name, value: p, domain })?;
         check_memory(self.d, self.m)?;
         Ok(Array2::from_shape_fn((self.m, self.d), |_| law.sample(rng).min(LARGEST)))

@@ -209,7 +209,7 @@ impl<T: Real> Attention<T> {
     /// [`Parameter`](Error::Parameter) unless ε is at least 0 and finite.
     pub fn biased_epsilon(mut self, epsilon: f64) -> Result<Self> {
         if !(epsilon >= 0.0 && epsilon.is_finite()) {
-            return Err(Error::Parameter { name: "ε", value: epsilon, domain: "at least 0 and finite" });
+            return Err(Error::Parameter { name: "ε", value: epsilon, domain: "finite and not negative" });
         }
         self.reading.epsilon = epsilon;
         Ok(self)

@@ -253,7 +253,7 @@ mod stored {
             match variances.find(|(_, value)| *value < 0.0) {
                 None => Ok(Moments { count, weight, mean, second }),
                 Some((row, value)) => {
-                    Err(Error::Entry { what: "the variances", row, value, domain: "at least 0" })
+                    Err(Error::Entry { what: "the variances", row, value, domain: "not negative" })
                 }
             }
         }

@@ -50,8 +50,8 @@ impl Coordinate {
             return Err(Error::NotFinite { what: "the coordinates", row });
         }
         let least = [
-            ("the variances", self.variance, 0.0, "at least 0"),
-            ("the mean magnitudes", self.magnitude, 0.0, "at least 0"),
+            ("the variances", self.variance, 0.0, "not negative"),
+            ("the mean magnitudes", self.magnitude, 0.0, "not negative"),
             ("the maxima", self.max, self.min, "at least the minimum"),
         ];
         match least.into_iter().find(|(_, value, least, _)| value < least) {

@@ -108,7 +108,7 @@ impl Diagonal {
     ) -> Result<Vec<Complex64>> {
         let epsilon = self.epsilon;
         if !(epsilon > 0.0 && epsilon <= 1.0) {
-            return Err(Error::Parameter { name: "ε", value: epsilon, domain: "in (0, 1]" });
+            return Err(Error::Parameter { name: "ε", value: epsilon, domain: "above 0 and at most 1" });
         }
         check_size("the dimension of the keys' clusters", queries.dim(), keys.dim())?;
         check_size("the number of clusters of the queries", queries.len().max(i + 1), queries.len())?;
