@@ -104,8 +104,7 @@ impl CountLaw {
 
 /// Rejects p outside (0, 1).
 pub(crate) fn check_probability(p: f64) -> Result<()> {
-    let error =
-        Error::Parameter { name: "the probability p", value: p, domain: "above 0 and below 1" };
+    let error = Error::Parameter { name: "the probability p", value: p, domain: "above 0 and below 1" };
     if p > 0.0 && p < 1.0 { Ok(()) } else { Err(error) }
 }
 

@@ -39,7 +39,11 @@ impl Redraw {
     /// [`Parameter`](Error::Parameter) if the interval is 0.
     pub fn new(recipe: Recipe, seed: u64, interval: u64) -> Result<Self> {
         if interval == 0 {
-            return Err(Error::Parameter { name: "the number of steps between redraws", value: 0.0, domain: "at least 1" });
+            return Err(Error::Parameter {
+                name: "the number of steps between redraws",
+                value: 0.0,
+                domain: "at least 1",
+            });
         }
         Ok(Redraw { recipe, seed, interval })
     }
