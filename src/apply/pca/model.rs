@@ -34,9 +34,9 @@ use crate::{Points, Real};
 /// statistics.update(&x)?;
 /// let pca = statistics.components(3)?;
 /// let z = pca.transform(&x)?;
-/// // The third component tells the rings apart.
-/// let sign = z[[0, 2]].signum();
-/// assert!((0..400).all(|i| (z[[i, 2]].signum() == sign) == (i < 200)));
+/// // The sign of the first component tells the rings apart.
+/// let sign = z[[0, 0]].signum();
+/// assert!((0..400).all(|i| (z[[i, 0]].signum() == sign) == (i < 200)));
 /// assert!(pca.explained_variance_ratio().iter().sum::<f64>() > 0.5);
 /// # Ok::<(), random_features::Error>(())
 /// ```
