@@ -1,6 +1,6 @@
 //! [`Proposal`]: the map and the options from which classes are drawn.
 
-use ndarray::{Array2, ArrayRef2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayRef2, ArrayView2};
 
 use super::SoftmaxSampler;
 use super::classes::Classes;
@@ -193,13 +193,7 @@ impl<T: Real> Proposal<T> {
             return Ok(Engine::Exact(Exact::new(classes, vectors)));
         }
         let (program, points) = (self.map.program(), self.points(vectors));
-        let reference = reference.unwrap_or_else(|| match classes.removed() {
-            [] => Reference::of(program, points.view()),
-            _ => {
-                let present: Vec<usize> = (0..classes.count()).filter(|i| classes.is_present(*i)).collect();
-                Reference::of(program, points.select(Axis(0), &present).view())
-            }
-        });
+        let reference = reference.unwrap_or_else(|| Reference::of(program, points.view()));
         Ok(Engine::Tree(Tree::new(program, reference, classes, points, self.classes_of_a_leaf())?))
     }
 

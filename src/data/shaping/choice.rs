@@ -349,11 +349,7 @@ impl Shaping {
             (Rank::For(m), None) => {
                 let domain =
                     "absent where only moments are given: choose with of_points or of_pairs, or state a rank";
-                return Err(Error::Parameter {
-                    name: "the number of frequencies m",
-                    value: m as f64,
-                    domain,
-                });
+                return Err(Error::Parameter { name: "the m of rank_for", value: m as f64, domain });
             }
         };
         let bias = match pairs {
