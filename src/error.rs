@@ -199,6 +199,12 @@ pub(crate) fn check_positive(name: &'static str, value: usize) -> Result<()> {
     if value > 0 { Ok(()) } else { Err(Error::Parameter { name, value: 0.0, domain: "at least 1" }) }
 }
 
+/// A number, if it is finite and not negative.
+pub(crate) fn checked_not_negative(name: &'static str, value: f64) -> Result<f64> {
+    let domain = "finite and not negative";
+    if value >= 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
+}
+
 /// A number, if it is positive and finite.
 pub(crate) fn checked_positive(name: &'static str, value: f64) -> Result<f64> {
     let domain = "positive and finite";

@@ -41,6 +41,13 @@ impl<T: Real> OwnMap<T> {
     }
 }
 
+impl<T: Real> Map<T> {
+    /// The map as plain data, if it is not made of others and not a user-defined one.
+    pub(crate) fn plain_recipe(&self) -> Option<&PlainRecipe> {
+        if let MapTree::Plain(plain) = self.tree() { Some(plain) } else { None }
+    }
+}
+
 impl<T: Real> Part for Map<T> {
     type Scalar = T;
 
@@ -57,7 +64,7 @@ impl<T: Real> Part for Map<T> {
     }
 
     fn plain(&self) -> Option<&PlainRecipe> {
-        if let MapTree::Plain(plain) = self.tree() { Some(plain) } else { None }
+        self.plain_recipe()
     }
 
     fn composite(&self) -> Option<&Composite<Self>> {

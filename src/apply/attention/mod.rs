@@ -42,7 +42,7 @@ use self::tokens::Reading;
 use crate::Real;
 use crate::data::token_scale::TokenScale;
 use crate::engine::{Program, Side};
-use crate::error::{Error, Result, check_positive, check_size};
+use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::map::Map;
 
 /// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
@@ -208,10 +208,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless ε is at least 0 and finite.
     pub fn biased_epsilon(mut self, epsilon: f64) -> Result<Self> {
-        if !(epsilon >= 0.0 && epsilon.is_finite()) {
-            return Err(Error::Parameter { name: "ε", value: epsilon, domain: "finite and not negative" });
-        }
-        self.reading.epsilon = epsilon;
+        self.reading.epsilon = checked_not_negative("ε", epsilon)?;
         Ok(self)
     }
 

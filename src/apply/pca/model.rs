@@ -1,9 +1,10 @@
 //! [`KernelPca`]: principal components of features.
 
-use ndarray::{Array2, ArrayRef2, ArrayView2};
+use ndarray::{Array2, ArrayRef2, ArrayView2, Axis, Slice};
 
 use crate::apply::{Ridge, RidgeStatistics, Standardisation};
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::linalg::Backend;
 use crate::map::Map;
 use crate::{Points, Real};
 
@@ -58,12 +59,33 @@ impl<T: Real> RidgeStatistics<T> {
     /// The k first principal components of the features, from the sums that are held. Cost O(D³).
     ///
     /// # Errors
-    /// [`NoData`](crate::Error::NoData) without rows of positive weight, [`Parameter`](crate::Error::Parameter) if k is 0 or
-    /// above D, [`Factorisation`](crate::Error::Factorisation) if the iteration does not converge.
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if k is 0 or
+    /// above D, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
     pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
-        let principal = self.principal(components)?;
-        let (variances, total) = (principal.variances, principal.total);
-        Ok(KernelPca { projection: principal.projection, variances, total })
+        let width = self.map().feature_dim();
+        if !(1..=width).contains(&components) {
+            let domain = "from 1 to the number of features";
+            return Err(Error::Parameter {
+                name: "the number of components",
+                value: components as f64,
+                domain,
+            });
+        }
+        let mut normal = self.uncentred()?;
+        normal.centre();
+        // Eigenvalues below the rounding error of the matrix say nothing.
+        let variance = |s: &f64| if *s > normal.total_noise { s / normal.weight } else { 0.0 };
+        let mut eigen = Backend::default().eigen(&normal.a)?;
+        eigen.values.invert_axis(Axis(0));
+        eigen.vectors.invert_axis(Axis(1));
+        let directions = eigen.vectors.slice_axis(Axis(1), Slice::from(..components)).to_owned();
+        let offsets = -normal.mean_features.dot(&directions);
+        let (map, inputs) = (self.map().clone(), self.standardisation().cloned());
+        Ok(KernelPca {
+            projection: Ridge::new(map, inputs, directions, offsets),
+            variances: eigen.values.iter().take(components).map(variance).collect(),
+            total: eigen.values.iter().map(variance).sum(),
+        })
     }
 }
 
@@ -71,7 +93,7 @@ impl<T: Real> KernelPca<T> {
     /// z(x) for the rows of `x`, n × d: n × k. A row that is not finite gives NaN.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if `x` does not have d columns, [`Memory`](crate::Error::Memory) if there is no memory for
+    /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if there is no memory for
     /// the result.
     pub fn transform<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
         self.projection.predict(x)
@@ -80,7 +102,7 @@ impl<T: Real> KernelPca<T> {
     /// As [`transform`](KernelPca::transform), into `out`, n × k. Memory does not grow with n.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then.
+    /// [`Shape`](Error::Shape) if an array does not fit; nothing is written then.
     pub fn transform_into<'a>(&self, x: impl Into<Points<'a, T>>, out: &mut ArrayRef2<T>) -> Result<()> {
         self.projection.predict_into(x, out)
     }

@@ -52,7 +52,7 @@ pub struct Ridge<T: Real> {
 impl<T: Real> Ridge<T> {
     /// From β, D × t.
     #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-    pub(super) fn new(
+    pub(in crate::apply) fn new(
         map: Map<T>,
         inputs: Option<Standardisation>,
         weights: Array2<f64>,

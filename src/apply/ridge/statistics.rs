@@ -12,7 +12,7 @@ use super::ranges::{InputRanges, ScaleWarning};
 use super::rows::RowRanges;
 use super::sums::NormalSums;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::map::{Map, Recipe};
+use crate::map::Map;
 use crate::{Points, Real};
 
 /// The sums over training points that determine a ridge regression: updated in batches, and mergeable. Approximate: the
@@ -214,10 +214,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Ok::<(), random_features::Error>(())
     /// ```
     pub fn scale_warning(&self) -> Option<ScaleWarning> {
-        match self.map.recipe() {
-            Some(Recipe::Plain(plain)) => self.ranges.warning(Some(plain.target.lengthscale())),
-            _ => self.ranges.warning(None),
-        }
+        self.ranges.warning(self.map.plain_recipe().map(|plain| plain.target.lengthscale()))
     }
 
     /// Adds the next rows: points `x`, n × d, with their targets, n × t.

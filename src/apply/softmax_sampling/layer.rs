@@ -8,7 +8,7 @@ use rand::Rng;
 use super::tree::{Table, standard};
 use super::{Draws, Partition, Proposal, SampledLoss, SoftmaxSampler};
 use crate::Real;
-use crate::error::{Result, check_size};
+use crate::error::{Result, check_size, checked_not_negative};
 
 /// The output layer of a classifier of many classes: class vectors and the sampler over them, which change together, so that
 /// draws are never from vectors that are no longer there.
@@ -103,11 +103,7 @@ impl<T: Real> SampledSoftmax<T> {
     /// # Errors
     /// As [`replace`](SampledSoftmax::replace); [`Parameter`](crate::Error::Parameter) if the rate is negative or not finite.
     pub fn step(&mut self, loss: &SampledLoss<T>, rate: f64) -> Result<()> {
-        if !(rate >= 0.0 && rate.is_finite()) {
-            let domain = "finite and not negative";
-            return Err(crate::Error::Parameter { name: "the rate of a step", value: rate, domain });
-        }
-        let rate = T::narrow(rate);
+        let rate = T::narrow(checked_not_negative("the rate of a step", rate)?);
         self.update(loss, |_, gradient, mut vector| vector.scaled_add(-rate, &gradient))
     }
 

@@ -9,7 +9,7 @@ use super::{Moments, PairMoments, Shape};
 use crate::Real;
 use crate::data::heaviest::spread;
 use crate::data::token_scale::TokenScale;
-use crate::error::{Error, Result, check_positive, check_size};
+use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 
 /// The default λ, relative to the mean variance of a side.
 const RIDGE: f64 = 0.1;
@@ -118,12 +118,8 @@ impl Shaping {
     /// [`Parameter`](Error::Parameter) if there is none, or one is negative or not finite.
     pub fn with_validated_ridge(self, ridges: &[f64]) -> Result<Self> {
         check_positive("the number of ridges", ridges.len())?;
-        match ridges.iter().find(|ridge| !(ridge.is_finite() && **ridge >= 0.0)) {
-            None => Ok(Shaping { ridges: ridges.to_vec(), ..self }),
-            Some(value) => {
-                Err(Error::Parameter { name: "the ridge", value: *value, domain: "finite and not negative" })
-            }
-        }
+        let ridges = ridges.iter().map(|ridge| checked_not_negative("the ridge", *ridge));
+        Ok(Shaping { ridges: ridges.collect::<Result<_>>()?, ..self })
     }
 
     /// Truncates to the first r coordinates, which gives **biased** features unless r = d.

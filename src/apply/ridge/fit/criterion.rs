@@ -4,6 +4,7 @@ use ndarray::{ArrayRef1, ArrayRef2, Axis};
 use rayon::prelude::*;
 
 use super::rotation::{ROWS, Rotation, RotationBuffers};
+use super::shrinkage::or_infinite;
 use super::{RidgeSpectrum, check_training, check_weights};
 use crate::error::{Error, Result};
 use crate::{Points, Real};
@@ -95,17 +96,16 @@ impl<T: Real> RidgeSpectrum<T> {
     /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if they are not the training data.
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
+        let each = lambdas.iter();
         match criterion {
             Criterion::GeneralisedCrossValidation => {
-                Ok(lambdas.iter().map(|lambda| self.shrinkage.generalised(*lambda)).collect())
+                Ok(each.map(|lambda| self.shrinkage.generalised(*lambda)).collect())
             }
-            Criterion::LogEvidence => {
-                lambdas.iter().map(|lambda| Ok(-self.shrinkage.log_evidence(*lambda)?)).collect()
-            }
+            Criterion::LogEvidence => each.map(|lambda| Ok(-self.shrinkage.log_evidence(*lambda)?)).collect(),
             Criterion::LeaveOneOut(sample) => {
                 self.check_sample(sample)?;
                 self.training.check(sample)?;
-                self.errors_at(sample, lambdas, true)
+                self.errors_left_out(sample, lambdas)
             }
             Criterion::HeldOut(sample) => {
                 self.check_sample(sample)?;
@@ -152,8 +152,7 @@ impl<T: Real> RidgeSpectrum<T> {
         };
         let parts: Vec<Vec<f64>> = starts.par_iter().map_init(RotationBuffers::default, errors_of).collect();
         let sum = |k: usize| parts.iter().map(|part| part[k]).sum::<f64>() / total;
-        let errors: Vec<f64> = (0..lambdas.len()).map(sum).collect();
-        Ok(errors.into_iter().map(|error| if error.is_nan() { f64::INFINITY } else { error }).collect())
+        Ok((0..lambdas.len()).map(|k| or_infinite(sum(k))).collect())
     }
 
     /// The centred features of points, times a matrix of D × D.

@@ -4,7 +4,7 @@ use ndarray::{Array1, Array2, ArrayRef2, s};
 
 use super::kernel_ridge::{check_gram, symmetric_part};
 use super::normal::check_lambda;
-use super::shrinkage::Shrinkage;
+use super::shrinkage::{Shrinkage, or_infinite};
 use super::{Criterion, KernelRidge, LambdaChoice};
 use crate::error::{Error, Result};
 use crate::linalg::{Backend, Scalar};
@@ -59,9 +59,9 @@ impl<T: Scalar> KernelRidge<T> {
         let means: Array1<f64> = matrix.rows().into_iter().map(|row| row.sum() / n as f64).collect();
         let mean = means.sum() / n as f64;
         // With an eigenvalue above all others for the vector 1, which then is apart from the directions that matter.
-        let apart = 2.0 * largest_entry.max(f64::MIN_POSITIVE);
+        let apart = 4.0 * largest_entry.max(f64::MIN_POSITIVE);
         for (i, mut row) in matrix.rows_mut().into_iter().enumerate() {
-            row.iter_mut().zip(&means).for_each(|(v, column)| *v += mean - means[i] - column + 2.0 * apart);
+            row.iter_mut().zip(&means).for_each(|(v, column)| *v += mean - means[i] - column + apart);
         }
         let targets = targets.mapv(|y| y.widen());
         let mean_targets: Array1<f64> =
@@ -168,9 +168,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
 
     /// α, n × t.
     fn coefficients(&self, lambda: f64) -> Array2<f64> {
-        let mut rotated = self.rotated.clone();
-        rotated.rows_mut().into_iter().zip(&self.shrinkage.values).for_each(|(mut row, s)| row /= s + lambda);
-        self.vectors.dot(&rotated)
+        self.vectors.dot(&self.shrinkage.divided(&self.rotated, lambda))
     }
 
     /// The mean squared error at each point of the regression on all others, summed over the targets.
@@ -182,8 +180,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
             let left = left.sum::<f64>();
             alpha.iter().map(|alpha| (alpha / left).powi(2)).sum::<f64>()
         });
-        let error = errors.sum::<f64>() / n;
-        if error.is_nan() { f64::INFINITY } else { error }
+        or_infinite(errors.sum::<f64>() / n)
     }
 
     fn check(&self, lambda: f64) -> Result<()> {

@@ -41,7 +41,7 @@ impl<T: Real> Landmarks<T> {
     /// Of points, l × d.
     pub fn new(map: &Map<T>, inputs: Option<&Standardisation>, points: &ArrayRef2<T>) -> Result<Self> {
         check_size("the number of columns of the landmarks", map.input_dim(), points.ncols())?;
-        Self::of_inputs(map, inputs, standardised(inputs, points.to_owned()))
+        Self::of_inputs(map, inputs, standardised(inputs, points)?)
     }
 
     /// Of points as the map sees them.
@@ -76,15 +76,15 @@ impl<T: Real> Landmarks<T> {
 
     /// What landmarks know of some points; NaN of points whose kernel is not finite.
     pub fn shares(&self, x: PointsView<'_, T>) -> Vec<Share> {
-        let x = standardised(self.inputs.as_ref(), x.to_dense().into_owned());
-        self.map
-            .kernel()
-            .and_then(|kernel| self.shares_by(kernel, &x).ok())
+        let kernel = self.map.kernel();
+        kernel
+            .and_then(|kernel| self.shares_by(kernel, &x.to_dense()).ok())
             .unwrap_or_else(|| vec![Share { explained: f64::NAN, prior: f64::NAN }; x.nrows()])
     }
 
-    fn shares_by(&self, kernel: &dyn Kernel<T>, x: &Array2<T>) -> Result<Vec<Share>> {
-        let mut values = kernel.gram(&self.points, x)?.mapv(|v| v.widen());
+    fn shares_by(&self, kernel: &dyn Kernel<T>, x: &ArrayRef2<T>) -> Result<Vec<Share>> {
+        let x = standardised(self.inputs.as_ref(), x)?;
+        let mut values = kernel.gram(&self.points, &x)?.mapv(|v| v.widen());
         // Zeros for points that are not finite, whose own K(x, x) is NaN.
         values.mapv_inplace(|v| if v.is_finite() { v } else { 0.0 });
         let solved = self.factor.solve(&values)?;
@@ -100,9 +100,6 @@ impl<T: Real> Landmarks<T> {
     }
 }
 
-fn standardised<T: Real>(inputs: Option<&Standardisation>, x: Array2<T>) -> Array2<T> {
-    let Some(inputs) = inputs else { return x };
-    let mut out = Array2::zeros((0, 0));
-    inputs.write(x.view(), &mut out);
-    out
+fn standardised<T: Real>(inputs: Option<&Standardisation>, x: &ArrayRef2<T>) -> Result<Array2<T>> {
+    inputs.map_or_else(|| Ok(x.to_owned()), |inputs| inputs.apply(x))
 }

@@ -8,7 +8,6 @@ mod kernel_spectrum;
 mod landmarks;
 mod normal;
 mod posterior;
-mod principal;
 mod rotation;
 mod search;
 mod shrinkage;

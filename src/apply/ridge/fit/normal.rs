@@ -5,13 +5,13 @@ use ndarray::{Array1, Array2, ArrayView1, s};
 use super::chunk::{BLOCK, RUN, blocks};
 use super::{Ridge, RidgeSpectrum, RidgeStatistics};
 use crate::Real;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, checked_not_negative};
 use crate::linalg::Backend;
 use crate::memory::check_memory;
 
 /// (A + λI) β = c, with A and c centred if there is an intercept.
 #[derive(Clone, Debug)]
-pub(super) struct Normal {
+pub(in crate::apply) struct Normal {
     /// A, D × D; only the lower triangle is used.
     pub a: Array2<f64>,
     /// c, D × t.
@@ -130,7 +130,7 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// The sums as they are, with the means that would be subtracted.
-    pub(super) fn uncentred(&self) -> Result<Normal> {
+    pub(in crate::apply) fn uncentred(&self) -> Result<Normal> {
         let (width, sums) = (self.map.feature_dim(), &self.sums);
         let (targets, ones) = (self.targets(), &sums.cross[self.targets()]);
         let moment = |k: usize| sums.moments[k].at(0, 0);
@@ -198,8 +198,5 @@ impl Normal {
 
 /// Rejects values that are negative or not finite.
 pub(super) fn check_lambda(lambda: f64) -> Result<()> {
-    if lambda.is_finite() && lambda >= 0.0 {
-        return Ok(());
-    }
-    Err(Error::Parameter { name: "λ", value: lambda, domain: "finite and not negative" })
+    checked_not_negative("λ", lambda).map(|_| ())
 }

@@ -1,6 +1,6 @@
 //! [`Shrinkage`]: what eigenvalues, and targets in the eigenvectors, say about every λ.
 
-use ndarray::{Array1, Array2};
+use ndarray::{Array1, Array2, Axis};
 
 use crate::error::{Error, Result};
 
@@ -59,9 +59,7 @@ impl Shrinkage {
         let residual = |j: usize| self.left(j, |s| (lambda / (s + lambda)).powi(2));
         let residuals: f64 = (0..self.rest.len()).map(residual).sum();
         let left = self.left_freedom(lambda) / self.weight;
-        // 0/0: where as many degrees of freedom as rows fit the targets exactly, nothing is known about other points.
-        let error = residuals / self.weight / (left * left);
-        if error.is_nan() { f64::INFINITY } else { error }
+        or_infinite(residuals / self.weight / (left * left))
     }
 
     /// ν, the number of rows less the intercept: what noise is averaged over.
@@ -91,6 +89,12 @@ impl Shrinkage {
         Ok((0..self.rest.len()).map(of_target).sum())
     }
 
+    /// diag(1/(s + λ)) C, for a row of C for each eigenvector.
+    pub fn divided(&self, rows: &Array2<f64>, lambda: f64) -> Array2<f64> {
+        let divisors = self.values.mapv(|s| s + lambda);
+        rows / &divisors.insert_axis(Axis(1))
+    }
+
     /// λ to choose from, falling; see [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).
     pub fn lambdas(&self) -> Vec<f64> {
         let largest = self.values.iter().copied().fold(0.0, f64::max);
@@ -108,4 +112,10 @@ impl Shrinkage {
         let parts = self.shares.column(target).into_iter().zip(&self.values);
         self.rest[target] + parts.map(|(share, s)| share * factor(*s)).sum::<f64>()
     }
+}
+
+/// A mean squared error. 0/0: where as many degrees of freedom as rows fit the targets exactly, nothing is known about other
+/// points.
+pub(super) fn or_infinite(error: f64) -> f64 {
+    if error.is_nan() { f64::INFINITY } else { error }
 }

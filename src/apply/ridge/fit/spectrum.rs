@@ -105,11 +105,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// is left by rounding.
     pub fn model(&self, lambda: f64) -> Result<Ridge<T>> {
         self.check(lambda)?;
-        let mut rotated = self.rotated.clone();
-        for (mut row, s) in rotated.rows_mut().into_iter().zip(&self.shrinkage.values) {
-            row /= s + lambda;
-        }
-        let weights = self.vectors.dot(&rotated);
+        let weights = self.vectors.dot(&self.shrinkage.divided(&self.rotated, lambda));
         let intercepts = &self.normal.mean_targets - &self.normal.mean_features.dot(&weights);
         Ok(Ridge::new(self.map.clone(), self.inputs.clone(), weights, intercepts))
     }

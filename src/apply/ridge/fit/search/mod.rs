@@ -1,9 +1,9 @@
 //! The choice of lengthscales, numbers of features and λ: [`RidgeSearch`] for data in memory, [`RidgeGrid`] for streams.
 
+mod chosen;
 mod grid;
 mod options;
 mod steps;
-mod training;
 mod trial;
 
 pub use grid::RidgeGrid;

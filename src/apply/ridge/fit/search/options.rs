@@ -4,9 +4,8 @@ use std::sync::Mutex;
 
 use ndarray::{ArrayRef1, ArrayRef2};
 
-use super::super::{check_training, check_weights, one_hot};
+use super::super::{Sample, check_training, check_weights, one_hot};
 use super::steps::Search;
-use super::training::Training;
 use super::trial::{RidgeFit, RidgeTrial, check_grid};
 use crate::error::{Error, Result, check_positive};
 use crate::frequency::Frequencies;
@@ -279,11 +278,11 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         if weights.map_or(x.nrows() == 0, |weights| weights.iter().all(|weight| *weight == 0.0)) {
             return Err(Error::NoData { what: "a search for a ridge regression" });
         }
-        let all = Training::new((&x).into(), targets, weights);
+        let all = Sample { x: (&x).into(), targets, weights };
         match weights {
             Some(weights) if weights.iter().any(|weight| *weight == 0.0) => {
                 let present = (0..x.nrows()).filter(|i| weights[*i] > 0.0).collect::<Vec<_>>();
-                Search::new(self, all.select(&present)?.view())?.run()
+                Search::new(self, all.select(&present)?.sample())?.run()
             }
             _ => Search::new(self, all)?.run(),
         }

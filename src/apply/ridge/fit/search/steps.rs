@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::super::{Criterion, LambdaChoice, RidgeStatistics, Standardisation};
+use super::super::{Criterion, LambdaChoice, RidgeStatistics, Sample, Standardisation};
+use super::chosen::ChosenRows;
 use super::options::{RidgeSearch, SearchCriterion, SearchProgress};
-use super::training::{Chosen, Training};
-use super::trial::{RidgeFit, RidgeTrial, Tried, grid_of, lost};
+use super::trial::{RidgeFit, RidgeTrial, grid_of, lost};
 use crate::data::Statistics;
 use crate::data::lengthscale::{choose, median};
 use crate::error::{Error, Result, check_positive};
@@ -31,11 +31,11 @@ const HALVES: std::ops::RangeInclusive<i32> = -4..=4;
 /// A search under way.
 pub(super) struct Search<'s, 'a, T: Real> {
     options: &'s RidgeSearch<'a, T>,
-    all: Training<'s, T>,
+    all: Sample<'s, T>,
     inputs: Option<Standardisation>,
     /// The rows to train on, if they are not all.
-    train: Option<Chosen<T>>,
-    held_out: Option<Chosen<T>>,
+    train: Option<ChosenRows<T>>,
+    held_out: Option<ChosenRows<T>>,
     /// Trials that are not reported yet.
     finished: Mutex<VecDeque<RidgeTrial>>,
     /// Trials that were reported, and all that will be.
@@ -51,7 +51,7 @@ struct Candidate {
 }
 
 impl<'s, 'a, T: Real> Search<'s, 'a, T> {
-    pub fn new(options: &'s RidgeSearch<'a, T>, all: Training<'s, T>) -> Result<Self> {
+    pub fn new(options: &'s RidgeSearch<'a, T>, all: Sample<'s, T>) -> Result<Self> {
         let inputs =
             if options.standardise && !all.x.is_sparse() { Some(standardisation(&all)?) } else { None };
         let (done, finished) = (AtomicUsize::new(0), Mutex::default());
@@ -179,20 +179,19 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     fn attempt(&self, maps: Vec<Map<T>>) -> Result<Vec<RidgeTrial>> {
         let tried = maps.into_par_iter().map(|map| self.attempt_one(map)).collect::<Vec<_>>();
         self.report();
-        Ok(tried.into_iter().collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        tried.into_iter().collect()
     }
 
-    fn attempt_one(&self, map: Map<T>) -> Result<Vec<RidgeTrial>> {
+    fn attempt_one(&self, map: Map<T>) -> Result<RidgeTrial> {
         let train = self.training();
         let statistics = self.statistics(map, &train)?;
-        let held_out = self.held_out.as_ref().map(Chosen::view);
-        let criterion = self.criterion(&train, held_out.as_ref());
-        let trials = Tried::of(&statistics, &criterion, self.options.lambdas.as_deref())?.into_trials();
+        let spectrum = statistics.spectrum()?;
+        let trial = RidgeTrial::of(&spectrum, &self.criterion(train), self.options.lambdas.as_deref())?;
         if self.options.progress.is_some() {
-            self.finished.lock().unwrap_or_else(PoisonError::into_inner).extend(trials.iter().cloned());
+            self.finished.lock().unwrap_or_else(PoisonError::into_inner).push_back(trial.clone());
             self.report();
         }
-        Ok(trials)
+        Ok(trial)
     }
 
     /// Reports finished trials, in the order in which they were finished. A thread that finds another one reporting leaves them
@@ -211,11 +210,11 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
     }
 
     /// The rows that maps are tried on.
-    fn training(&self) -> Training<'_, T> {
-        self.train.as_ref().map_or_else(|| self.all.view(), Chosen::view)
+    fn training(&self) -> Sample<'_, T> {
+        self.train.as_ref().map_or_else(|| self.all.borrowed(), ChosenRows::sample)
     }
 
-    fn statistics(&self, map: Map<T>, rows: &Training<'_, T>) -> Result<RidgeStatistics<T>> {
+    fn statistics(&self, map: Map<T>, rows: &Sample<'_, T>) -> Result<RidgeStatistics<T>> {
         let mut statistics = RidgeStatistics::new(map, rows.targets.ncols())?;
         if let Some(inputs) = &self.inputs {
             statistics = statistics.standardised(inputs.clone())?;
@@ -223,18 +222,14 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         if !self.options.intercept {
             statistics = statistics.without_intercept();
         }
-        let weights = rows.weights.as_deref();
-        statistics.take_in(rows.x.view(), &rows.targets, weights)?;
+        statistics.take_in(rows.x.view(), rows.targets, rows.weights)?;
         Ok(statistics)
     }
 
-    fn criterion<'c>(
-        &self,
-        train: &'c Training<'_, T>,
-        held_out: Option<&'c Training<'_, T>>,
-    ) -> Criterion<'c, T> {
-        match (self.options.criterion, held_out) {
-            (SearchCriterion::LeaveOneOut, _) => Criterion::LeaveOneOut(train.sample()),
+    /// The criterion for regressions of these rows.
+    fn criterion<'c>(&'c self, train: Sample<'c, T>) -> Criterion<'c, T> {
+        match (self.options.criterion, &self.held_out) {
+            (SearchCriterion::LeaveOneOut, _) => Criterion::LeaveOneOut(train),
             (SearchCriterion::LogEvidence, _) => Criterion::LogEvidence,
             (SearchCriterion::HeldOut { .. }, Some(held_out)) => Criterion::HeldOut(held_out.sample()),
             _ => Criterion::GeneralisedCrossValidation,
@@ -255,10 +250,8 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
             _ => {
                 let lambdas = grid_of(&spectrum, self.options.lambdas.as_deref());
                 let errors = match self.options.criterion {
-                    SearchCriterion::LeaveOneOut => {
-                        spectrum.errors_left_out(&self.training().sample(), &lambdas)?
-                    }
-                    _ => spectrum.errors(&self.criterion(&self.all, None), &lambdas)?,
+                    SearchCriterion::LeaveOneOut => spectrum.errors_left_out(&self.training(), &lambdas)?,
+                    _ => spectrum.errors(&self.criterion(self.all.borrowed()), &lambdas)?,
                 };
                 LambdaChoice::least(&lambdas, &errors).map_err(|_| lost())?
             }
@@ -279,9 +272,9 @@ fn least(trials: &[RidgeTrial]) -> usize {
 }
 
 /// Of all rows, with their weights.
-fn standardisation<T: Real>(all: &Training<'_, T>) -> Result<Standardisation> {
+fn standardisation<T: Real>(all: &Sample<'_, T>) -> Result<Standardisation> {
     let x = all.x.to_dense();
-    let Some(weights) = &all.weights else { return Standardisation::of(&x) };
+    let Some(weights) = all.weights else { return Standardisation::of(&x) };
     let mut statistics = Statistics::new(x.ncols())?;
     statistics.update_weighted(&x, weights)?;
     Standardisation::of_statistics(&statistics)

@@ -7,7 +7,6 @@ use super::super::{
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
-use crate::map::Recipe;
 
 /// The error where no λ could be tried.
 pub(super) const NONE: Error =
@@ -30,6 +29,24 @@ pub struct RidgeTrial {
 }
 
 impl RidgeTrial {
+    /// Of the regressions of one map.
+    pub(super) fn of<T: Real>(
+        spectrum: &RidgeSpectrum<T>,
+        criterion: &Criterion<'_, T>,
+        lambdas: Option<&[f64]>,
+    ) -> Result<Self> {
+        let (map, lambdas) = (spectrum.map(), grid_of(spectrum, lambdas));
+        let errors = spectrum.errors(criterion, &lambdas)?;
+        let plain = map.plain_recipe();
+        Ok(RidgeTrial {
+            lengthscale: plain.map(|plain| plain.target.lengthscale().clone()),
+            frequencies: plain.map(|plain| plain.omega.count()),
+            features: map.feature_dim(),
+            lambdas,
+            errors,
+        })
+    }
+
     /// The λ with the least error; `None` if rounding leaves no λ of the grid a meaning.
     pub fn choice(&self) -> Option<LambdaChoice> {
         LambdaChoice::least(&self.lambdas, &self.errors).ok()
@@ -149,16 +166,7 @@ impl<T: Real> Tried<T> {
         lambdas: Option<&[f64]>,
     ) -> Result<Self> {
         let spectrum = statistics.spectrum()?;
-        let lambdas = grid_of(&spectrum, lambdas);
-        let errors = spectrum.errors(criterion, &lambdas)?;
-        let (lengthscale, frequencies) = match statistics.map().recipe() {
-            Some(Recipe::Plain(plain)) => {
-                (Some(plain.target.lengthscale().clone()), Some(plain.omega.count()))
-            }
-            _ => (None, None),
-        };
-        let features = statistics.map().feature_dim();
-        let trials = vec![RidgeTrial { lengthscale, frequencies, features, lambdas, errors }];
+        let trials = vec![RidgeTrial::of(&spectrum, criterion, lambdas)?];
         Ok(Tried { trials, best: 0, spectrum, warning: statistics.scale_warning() })
     }
 
@@ -173,11 +181,6 @@ impl<T: Real> Tried<T> {
         }
         a.trials.extend(b.trials);
         Some(a)
-    }
-
-    /// The trial, of one map.
-    pub fn into_trials(self) -> Vec<RidgeTrial> {
-        self.trials
     }
 
     /// The model of the best trial.
