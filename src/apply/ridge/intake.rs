@@ -8,13 +8,13 @@ use super::super::check_training;
 use super::RidgeStatistics;
 use super::chunk::{ChunkPools, Data, FeatureChunk, FeatureSource, RUN, cuts};
 use super::ranges::InputRanges;
-use super::rows::RowRanges;
 use super::sums::NormalSums;
 use super::totals::{MOST, TooLarge};
 use crate::Real;
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
+use crate::reduce::RowRanges;
 
 impl<T: Real> RidgeStatistics<T> {
     /// Adds the next rows.

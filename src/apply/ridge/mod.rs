@@ -7,7 +7,6 @@ mod model;
 mod predictor;
 mod ranges;
 mod room;
-mod rows;
 mod standardisation;
 mod statistics;
 mod sums;

@@ -9,10 +9,10 @@ use super::Standardisation;
 use super::chunk::{self, BLOCK};
 use super::intake::check_parts;
 use super::ranges::{InputRanges, ScaleWarning};
-use super::rows::RowRanges;
 use super::sums::NormalSums;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
+use crate::reduce::RowRanges;
 use crate::{Points, Real};
 
 /// The sums over training points that determine a ridge regression: updated in batches, and mergeable. Approximate: the

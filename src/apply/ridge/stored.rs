@@ -4,11 +4,11 @@ use ndarray::{Array1, Array2};
 use serde::{Deserialize, Serialize};
 
 use super::ranges::InputRanges;
-use super::rows::RowRanges;
 use super::sums::NormalSums;
 use super::{Ridge, RidgeStatistics, Standardisation};
 use crate::Real;
 use crate::map::Map;
+use crate::reduce::RowRanges;
 use crate::sealed::{sealed, sealed_fields};
 
 sealed_fields! {

@@ -7,27 +7,27 @@ use crate::error::{Error, Result};
 /// Rows of a data set by number: ascending ranges with gaps between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct RowRanges {
+pub(crate) struct RowRanges {
     ranges: Vec<Range<u64>>,
 }
 
 impl RowRanges {
-    pub(super) fn ranges(&self) -> &[Range<u64>] {
+    pub(crate) fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
 
-    pub(super) fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         self.ranges.iter().map(|range| range.end - range.start).sum()
     }
 
     /// The row after the last.
-    pub(super) fn end(&self) -> Option<u64> {
+    pub(crate) fn end(&self) -> Option<u64> {
         self.ranges.last().map(|range| range.end)
     }
 
     /// Whether ranges ascend, are not empty and have gaps between them.
     #[cfg(feature = "serde")]
-    pub(super) fn is_sound(&self) -> bool {
+    pub(crate) fn is_sound(&self) -> bool {
         let apart = |pair: &[Range<u64>]| pair[0].end < pair[1].start;
         self.ranges.iter().all(|range| range.start < range.end) && self.ranges.windows(2).all(apart)
     }
@@ -36,7 +36,7 @@ impl RowRanges {
     ///
     /// # Errors
     /// [`Row`](Error::Row) with the first row that is in both.
-    pub(super) fn with(&self, other: &RowRanges) -> Result<RowRanges> {
+    pub(crate) fn with(&self, other: &RowRanges) -> Result<RowRanges> {
         let mut all: Vec<Range<u64>> = self.ranges.iter().chain(&other.ranges).cloned().collect();
         all.sort_by_key(|range| range.start);
         let mut ranges: Vec<Range<u64>> = Vec::with_capacity(all.len());
@@ -56,7 +56,7 @@ impl RowRanges {
     ///
     /// # Errors
     /// [`Row`](Error::Row) with the first row of the range that is not held.
-    pub(super) fn without(&self, out: Range<u64>) -> Result<RowRanges> {
+    pub(crate) fn without(&self, out: Range<u64>) -> Result<RowRanges> {
         if out.is_empty() {
             return Ok(self.clone());
         }

@@ -1,0 +1,8 @@
+//! Sums over features that merge: what is left of many points when their features are not kept.
+//!
+//! Sums know the identity of the map whose features they add up, and which rows they hold, but not the map: they travel
+//! without frequencies, and join other sums only where both are of one map and no row counts twice.
+
+mod rows;
+
+pub(crate) use rows::RowRanges;
