@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use super::span::least;
-use super::values::limit;
+use super::precision::{least, limit};
 use crate::Real;
 use crate::numeric::{
     self, Isa, Packed, PrefixFactors, panel_width, prefix_step, scale_and_add, weighted_sum,
@@ -44,7 +43,7 @@ const NEAR: f64 = 300.0;
 
 /// Sums over some tokens, all relative to one reference: those over a run of keys, before they are added to a state, or those
 /// over all keys that a query sees.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Relative<T> {
     pub reference: f64,
     pub weights: Vec<f64>,
