@@ -73,6 +73,7 @@ impl<T: Real> Tokens<T> {
     }
 
     /// The points of all rows.
+    #[cfg(feature = "serde")]
     pub fn points(&self) -> &[T] {
         &self.points
     }
@@ -90,7 +91,8 @@ impl<T: Real> Tokens<T> {
         self.lift(setup, side, x.nrows(), scratch);
     }
 
-    /// Reads `n` tokens from their points.
+    /// Reads tokens from their points.
+    #[cfg(feature = "serde")]
     pub fn fill_points(&mut self, setup: Setup<'_, T>, side: Side, points: &[T], scratch: &mut Scratch<T>) {
         self.points.clear();
         self.points.extend_from_slice(points);
