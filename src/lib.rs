@@ -103,6 +103,7 @@ mod tagged;
 
 pub mod linalg;
 mod numeric;
+mod threads;
 
 pub mod kernel;
 pub mod theory;

@@ -136,8 +136,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
             out.view_mut(),
             ROWS,
             work,
-            |_| (),
-            |_, run, mut out| {
+            || (),
+            |(), run, mut out| {
                 for (i, mut out) in run.zip(out.rows_mut()) {
                     let x = x.row(i);
                     let weights = self.weights(slice_of(&x));
