@@ -128,3 +128,40 @@ pub(crate) fn with<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> 
 pub(crate) fn with<R: Send>(_: usize, work: impl FnOnce() -> R + Send) -> Result<R, String> {
     Ok(work())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_items() {
+        for threads in [1, 2, 7] {
+            let mut squares = [0; 100];
+            let found = with(threads, || {
+                for_each(squares.chunks_mut(3).enumerate(), |(run, squares)| {
+                    squares.iter_mut().enumerate().for_each(|(i, square)| *square = (3 * run + i).pow(2));
+                });
+                map(0..100, |i| i * i)
+            });
+            assert_eq!(found, Ok(squares.to_vec()), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn as_many_buffers_as_threads() {
+        for threads in [1, 2, 7] {
+            let pool: Pool<Vec<usize>> = Pool::default();
+            let met = with(threads, || pool.map(0..1000, |met, i| met.push(i))).map(|all| all.len());
+            assert_eq!(met, Ok(1000));
+            let buffers: Vec<Vec<usize>> = std::iter::from_fn(|| pool.take()).collect();
+            assert!((1..=threads).contains(&buffers.len()), "{} for {threads} threads", buffers.len());
+            assert_eq!(buffers.concat().len(), 1000);
+        }
+    }
+
+    #[test]
+    fn a_pool_is_as_large_as_asked_for() {
+        let expected = if cfg!(feature = "rayon") { 3 } else { 1 };
+        assert_eq!(with(3, count), Ok(expected));
+    }
+}

@@ -1,8 +1,8 @@
 //! Features of many points: tiles of rows, parallel over tiles, with non-temporal stores for large results.
 //!
-//! Each row is computed independently, so no result depends on the size of tiles or the number of threads. The caller's
-//! threads are used; small work stays on the calling thread, and where there are fewer tiles than threads a tile's
-//! projections are cut into ranges of frequencies.
+//! Each row is computed independently, so no result depends on the size of tiles or the number of threads. Small work stays
+//! on the calling thread, and where there are fewer tiles than threads a tile's projections are cut into ranges of
+//! frequencies.
 
 use ndarray::{Array2, ArrayViewMut2, Axis};
 
