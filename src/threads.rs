@@ -66,17 +66,6 @@ impl<A> Pool<A> {
     }
 }
 
-impl<A: Default> Pool<A> {
-    /// Lends a buffer to `work`.
-    pub fn lend<R>(&self, work: impl FnOnce(&mut A) -> R) -> R {
-        work(&mut self.loan().buffer)
-    }
-
-    fn loan(&self) -> Loan<'_, A> {
-        Loan { buffer: self.take().unwrap_or_default(), pool: self }
-    }
-}
-
 impl<A: Default + Send> Pool<A> {
     /// As [`map`], with a buffer that a thread keeps from item to item, as the one before has left it.
     pub fn map<I: Send, R: Send>(
@@ -90,14 +79,19 @@ impl<A: Default + Send> Pool<A> {
         if items.size_hint().1 != Some(1) && count() > 1 {
             let items: Vec<I> = items.collect();
             let work = |loan: &mut Loan<'_, A>, item| work(&mut loan.buffer, item);
-            return items.into_par_iter().map_init(|| self.loan(), work).collect();
+            return items.into_par_iter().map_init(|| self.lend(), work).collect();
         }
-        self.lend(|buffer| items.map(|item| work(buffer, item)).collect())
+        let mut loan = self.lend();
+        items.map(|item| work(&mut loan.buffer, item)).collect()
     }
 
     /// As [`for_each`], with a buffer that a thread keeps from item to item, as the one before has left it.
     pub fn for_each<I: Send>(&self, items: impl IntoIterator<Item = I>, work: impl Fn(&mut A, I) + Sync) {
         self.map(items, work);
+    }
+
+    fn lend(&self) -> Loan<'_, A> {
+        Loan { buffer: self.take().unwrap_or_default(), pool: self }
     }
 }
 

@@ -193,7 +193,7 @@ impl<T: Real> Smoother<T> {
         entry: impl Fn(&[f64], usize) -> U + Sync,
     ) -> Result<Array2<U>>
     where
-        U: Clone + Default + Send + Sync,
+        U: Clone + Default + Send,
     {
         check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
         if self.count == 0 {
