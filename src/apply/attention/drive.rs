@@ -2,8 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::Axis;
-use ndarray::parallel::prelude::*;
+use ndarray::{ArrayViewMut2, Axis};
 
 use super::chunk::Chunk;
 use super::heads::{Job, KeyRun, Member};
@@ -13,6 +12,7 @@ use super::state::{Relative, State};
 use super::team::Team;
 use super::worker::{Asked, Worker};
 use crate::Real;
+use crate::threads::Pool;
 
 /// Where a normaliser was not positive: batch, head and row.
 pub(super) type Places = Vec<[usize; 3]>;
@@ -25,17 +25,14 @@ pub(super) fn bidirectional<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways:
     let mut ready = Relative::default();
     state.ready(&State::new(features, targets), &mut ready);
     let member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, T>| -> Places {
-        let runs: Vec<_> = out.axis_chunks_iter_mut(Axis(0), CHUNK).enumerate().collect();
-        let of_run = |worker: &mut Worker<T>, (run, out): (usize, _)| {
+        let runs = out.axis_chunks_iter_mut(Axis(0), CHUNK).enumerate();
+        let of_run = |worker: &mut Worker<T>, (run, out): (usize, ArrayViewMut2<'_, T>)| {
             let (mut places, start) = (Places::new(), run * CHUNK);
             worker.read_queries(setup, queries.rows(start..queries.nrows().min(start + CHUNK)));
             worker.answer_all(setup, &state, &ready, out, &mut |i| places.push([b, h, first + start + i]));
             places
         };
-        runs.into_par_iter()
-            .map_init(Worker::default, |worker, run| of_run(worker, run))
-            .collect::<Vec<_>>()
-            .concat()
+        Pool::default().map(runs, of_run).concat()
     };
     job.members.into_iter().flat_map(member).collect()
 }
@@ -46,7 +43,7 @@ pub(super) fn causal<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>, ways: us
     if ways < 2 || tokens <= CHUNK {
         return walk(setup, job);
     }
-    let (mut team, mut places) = (Team::new(ways, features, targets), Places::new());
+    let (mut team, mut places) = (Team::new(features, targets), Places::new());
     let mut state = State::new(features, targets);
     for segment in cuts(0..tokens, SEGMENT) {
         places.extend(team.causal(setup, &mut job, &mut state, segment));
@@ -94,13 +91,13 @@ pub(super) fn add_keys<T: Real>(setup: Setup<'_, T>, keys: KeyRun<'_, T>, state:
     // Segments that are too few for all threads are split by chunk instead.
     let rest = segments.split_off(segments.len() - segments.len() % ways.max(1));
     // Few states exist at a time, so that memory does not grow with the length.
-    for group in segments.chunks(2 * ways.max(1)) {
-        let group = group.to_vec().into_par_iter().with_min_len(if ways < 2 { 2 } else { 1 });
-        let states: Vec<State<T>> = group.map_init(Default::default, of_segment).collect();
+    let summands = Pool::default();
+    for group in segments.chunks(if ways < 2 { 1 } else { 2 * ways }) {
+        let states = summands.map(group.iter().cloned(), of_segment);
         states.iter().for_each(|segment| state.merge(segment));
     }
     if !rest.is_empty() {
-        let mut team = Team::new(ways, features, targets);
+        let mut team = Team::new(features, targets);
         rest.into_iter().for_each(|segment| team.add_keys(setup, keys, state, segment));
     }
 }

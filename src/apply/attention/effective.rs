@@ -1,6 +1,5 @@
 //! The effective number of features behind each normaliser, on request.
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Array4, Axis};
 
 use super::drive::cuts;
@@ -12,6 +11,7 @@ use super::{Attended, Attention, Element, Heads};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::Result;
+use crate::threads::{self, Pool};
 
 impl<T: Real> Attention<T> {
     /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal) attention, with
@@ -59,7 +59,7 @@ impl<T: Real> Attention<T> {
         let mut attended = if causal { self.causal(heads)? } else { self.bidirectional(heads)? };
         let (batch, count, length, _) = attended.output.dim();
         let mut numbers = Array4::zeros((batch, count, length, 1));
-        heads.jobs(numbers.view_mut()).into_par_iter().for_each(|job| {
+        threads::for_each(heads.jobs(numbers.view_mut()), |job| {
             self.with_exact(
                 job,
                 |setup, job| if causal { causal_numbers(setup, job) } else { numbers_of(setup, job) },
@@ -115,17 +115,12 @@ fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
         }
     }
     for Member { queries, mut out, .. } in job.members {
-        let runs = out.axis_chunks_iter_mut(Axis(0), CHUNK).into_par_iter().enumerate();
-        runs.for_each_init(
-            Default::default,
-            |(reader, tokens): &mut (Reader<T>, Tokens<T>), (run, mut out)| {
-                let rows = run * CHUNK..run * CHUNK + out.nrows();
-                tokens.fill(setup, Side::X, queries.rows(rows), &mut reader.scratch);
-                out.iter_mut()
-                    .enumerate()
-                    .for_each(|(i, out)| *out = reader.number(setup, tokens, i, &state));
-            },
-        );
+        let runs = out.axis_chunks_iter_mut(Axis(0), CHUNK).enumerate();
+        Pool::default().for_each(runs, |(reader, tokens): &mut (Reader<T>, Tokens<T>), (run, mut out)| {
+            let rows = run * CHUNK..run * CHUNK + out.nrows();
+            tokens.fill(setup, Side::X, queries.rows(rows), &mut reader.scratch);
+            out.iter_mut().enumerate().for_each(|(i, out)| *out = reader.number(setup, tokens, i, &state));
+        });
     }
 }
 

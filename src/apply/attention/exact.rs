@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array4, ArrayRef, ArrayViewMut2, Axis, Ix4};
 
 use super::drive::Places;
@@ -12,6 +11,7 @@ use super::{Attended, Element, check_output, in_order};
 use crate::Real;
 use crate::error::{Result, checked_positive};
 use crate::numeric::{self, Isa, Packed, add_product, affine, exp_minus, max, product};
+use crate::threads::{self, Pool};
 
 /// Keys of a block.
 const KEYS: usize = 256;
@@ -159,19 +159,16 @@ impl ExactAttention {
         let scale = self.scale.unwrap_or((heads.queries.dim().3 as f64).sqrt().recip());
         // A zero-dimensional query has the logit 0 whatever the scale.
         let scale = if scale.is_finite() { scale } else { 1.0 };
-        let jobs = heads.jobs(out.view_mut()).into_par_iter();
-        in_order(jobs.map(|job| self.of_job(job, scale, causal)).collect())
+        in_order(threads::map(heads.jobs(out.view_mut()), |job| self.of_job(job, scale, causal)))
     }
 
     fn of_job<T: Real>(&self, job: Job<'_, T>, scale: f64, causal: bool) -> Places {
         let reading = |factor| Reading { factor, unit: self.unit, epsilon: 0.0 };
-        let starts: Vec<usize> = (0..job.keys.len()).step_by(KEYS).collect();
-        let block = |start: &usize| {
-            PackedKeys::new(&reading(1.0), job.keys, *start..job.keys.len().min(start + KEYS))
-        };
-        let blocks: Vec<PackedKeys<T>> = starts.par_iter().map(block).collect();
+        let keys = job.keys.len();
+        let block = |start: usize| PackedKeys::new(&reading(1.0), job.keys, start..keys.min(start + KEYS));
+        let blocks = threads::map((0..keys).step_by(KEYS), block);
         let of_member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, T>| -> Places {
-            let runs = out.axis_chunks_iter_mut(Axis(0), QUERIES).into_par_iter().enumerate();
+            let runs = out.axis_chunks_iter_mut(Axis(0), QUERIES).enumerate();
             let of_run = |buffers: &mut RunBuffers<T>, (run, out): (usize, ArrayViewMut2<'_, T>)| {
                 let start = run * QUERIES;
                 let queries = queries.rows(start..start + out.nrows());
@@ -179,9 +176,9 @@ impl ExactAttention {
                 let rows = buffers.attend(&blocks, causal.then_some(start), out);
                 rows.into_iter().map(|i| [b, h, first + start + i]).collect::<Places>()
             };
-            runs.map_init(RunBuffers::default, of_run).collect::<Vec<_>>().concat()
+            Pool::default().map(runs, of_run).concat()
         };
-        job.members.into_par_iter().map(of_member).collect::<Vec<_>>().concat()
+        threads::map(job.members, of_member).concat()
     }
 }
 

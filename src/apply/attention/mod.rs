@@ -33,7 +33,6 @@ pub use step::{CausalState, Step};
 pub use weights::WeightRows;
 
 use ndarray::{Array3, Array4, ArrayRef, Ix4};
-use rayon::prelude::*;
 
 use self::drive::Places;
 use self::exact_keys::KeyChoice;
@@ -45,6 +44,7 @@ use crate::data::token_scale::TokenScale;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::map::Map;
+use crate::threads;
 
 /// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
 /// estimates of exp(q·k·scale) stand for the weights, and their ratio is biased by O(1/m) even where they are not.
@@ -273,7 +273,7 @@ impl<T: Real> Attention<T> {
         let ways = ways(jobs.len());
         let run = if causal { drive::causal } else { drive::bidirectional };
         let of_job = |job| self.with_exact(job, |setup, job| run(setup, job, ways));
-        in_order(jobs.into_par_iter().map(of_job).collect())
+        in_order(threads::map(jobs, of_job))
     }
 
     fn setup(&self, head: usize) -> Setup<'_, T> {
@@ -317,7 +317,7 @@ fn check_shape<const N: usize>(what: [&'static str; N], found: &[usize], expecte
 
 /// Threads for each of some jobs.
 fn ways(jobs: usize) -> usize {
-    rayon::current_num_threads().div_ceil(jobs.max(1))
+    threads::count().div_ceil(jobs.max(1))
 }
 
 fn in_order(places: Vec<Places>) -> Places {

@@ -7,7 +7,7 @@ use crate::Real;
 use crate::numeric::{
     self, Isa, Packed, PrefixFactors, panel_width, prefix_step, scale_and_add, weighted_sum,
 };
-use rayon::prelude::*;
+use crate::threads;
 
 /// Σⱼ ψ_f(kⱼ) \[vⱼ, 1\] for every feature f, each e^reference\[f\] times what is stored, in `f64`.
 ///
@@ -337,8 +337,8 @@ impl<T: Real> State<T> {
             let parts = run.sums.elements_mut().chunks_mut(SLICE);
             slices.iter_mut().zip(parts).for_each(|(slices, part)| slices.push(part));
         }
-        let sums = self.sums.par_chunks(SLICE).zip(since.sums.par_chunks_mut(SLICE));
-        slices.into_par_iter().zip(sums).for_each(|(runs, (before, since))| {
+        let sums = self.sums.chunks(SLICE).zip(since.sums.chunks_mut(SLICE));
+        threads::for_each(slices.into_iter().zip(sums), |(runs, (before, since))| {
             runs.into_iter().zip(&steps).for_each(|(run, step)| prefix_step(isa, run, before, since, *step));
         });
         since.reference.fill(last);

@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, ArrayView3, Axis, CowArray, Ix2, Ix4};
-use rayon::prelude::*;
 
 use super::element::Element;
 use super::exact_keys::KeyChoice;
@@ -15,6 +14,7 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
+use crate::threads;
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
 /// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
@@ -224,7 +224,7 @@ impl<T: Real> CausalState<T> {
         ];
         check_shape(what, values.shape(), [batch, heads, length, d_v])?;
         let (attention, ways) = (&self.attention, super::ways(self.heads.len()));
-        self.heads.par_iter_mut().enumerate().for_each(|(i, head)| {
+        threads::for_each(self.heads.iter_mut().enumerate(), |(i, head)| {
             let keys = keys.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
             let values = values.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
             let run = KeyRun { keys: E::numbers(keys), values: E::numbers(values), mask: None };

@@ -6,9 +6,7 @@
 
 use std::ops::Range;
 
-use ndarray::parallel::prelude::*;
 use ndarray::{ArrayViewMut2, Axis};
-use rayon::slice::{ParallelSlice, ParallelSliceMut};
 
 use super::chunk::Chunk;
 use super::drive::{Places, cuts, read_keys};
@@ -18,13 +16,13 @@ use super::setup::{CHUNK, SEGMENT, Setup};
 use super::state::{Relative, State};
 use super::worker::{Asked, Logged, Rest, Sight, Worker};
 use crate::Real;
+use crate::threads::Pool;
 
 /// The buffers of some threads for the chunks of a segment.
 pub(super) struct Team<T: Real> {
     /// The keys of each chunk.
     chunks: Vec<Chunk<T>>,
-    /// One for each thread.
-    workers: Vec<Worker<T>>,
+    workers: Pool<Worker<T>>,
     /// The sums over the keys of the segment.
     last: State<T>,
 }
@@ -60,13 +58,11 @@ impl<T: Real> Question<'_, T> {
 }
 
 impl<T: Real> Team<T> {
-    /// For `ways` threads.
-    pub fn new(ways: usize, features: usize, targets: usize) -> Self {
-        let chunks = SEGMENT / CHUNK;
-        let mut team = Team { chunks: Vec::new(), workers: Vec::new(), last: State::new(features, targets) };
-        team.chunks.resize_with(chunks, Chunk::default);
-        team.workers.resize_with(ways.min(chunks), Worker::default);
-        team
+    /// For sums of so many features and targets.
+    pub fn new(features: usize, targets: usize) -> Self {
+        let mut chunks = Vec::new();
+        chunks.resize_with(SEGMENT / CHUNK, Chunk::default);
+        Team { chunks, workers: Pool::default(), last: State::new(features, targets) }
     }
 
     /// Adds the keys of a segment to a state.
@@ -109,16 +105,12 @@ impl<T: Real> Team<T> {
         segment: &Range<usize>,
     ) -> bool {
         self.last.clear();
-        let runs: Vec<Range<usize>> = cuts(segment.clone(), CHUNK).collect();
-        let share = self.share(runs.len());
-        let shares = self.chunks.par_chunks_mut(share).zip(runs.par_chunks(share)).zip(&mut self.workers);
-        shares.for_each(|((chunks, runs), worker)| {
-            for (chunk, run) in chunks.iter_mut().zip(runs) {
-                read_keys(setup, keys.rows(run.clone()), worker, chunk);
-                chunk.sum(&worker.tokens);
-            }
+        let chunks = &mut self.chunks[..segment.len().div_ceil(CHUNK)];
+        let runs = cuts(segment.clone(), CHUNK);
+        self.workers.for_each(chunks.iter_mut().zip(runs), |worker, (chunk, run)| {
+            read_keys(setup, keys.rows(run), worker, chunk);
+            chunk.sum(&worker.tokens);
         });
-        let chunks = &mut self.chunks[..runs.len()];
         let mut seen = before.has_seen();
         for chunk in &mut *chunks {
             chunk.seen_before = seen;
@@ -139,21 +131,18 @@ impl<T: Real> Team<T> {
         job: &mut Job<'_, T>,
         segment: &Range<usize>,
     ) -> Option<Places> {
-        let mut questions = questions(job, segment);
-        let share = self.share(questions.len());
-        let shares =
-            self.chunks.par_chunks(share).zip(questions.par_chunks_mut(share)).zip(&mut self.workers);
-        let of_shares = shares.map(|((chunks, questions), worker)| {
-            let mut places = Places::new();
-            let whole = chunks.iter().zip(questions).all(|(chunk, questions)| {
-                questions.iter_mut().all(|question| {
+        let all = self.workers.map(
+            self.chunks.iter().zip(questions(job, segment)),
+            |worker, (chunk, questions)| {
+                let mut places = Places::new();
+                let answer = |mut question: Question<'_, T>| {
                     let sight = Sight { chunk, before: chunk.part(), rest: None };
                     question.answer(setup, sight, worker, &mut places)
-                })
-            });
-            whole.then_some(places)
-        });
-        of_shares.collect::<Option<Vec<Places>>>().map(|places| places.concat())
+                };
+                questions.into_iter().all(answer).then_some(places)
+            },
+        );
+        all.into_iter().collect::<Option<Vec<Places>>>().map(|places| places.concat())
     }
 
     /// As [`answers`](Team::answers), for any keys and queries.
@@ -167,31 +156,13 @@ impl<T: Real> Team<T> {
     ) -> Places {
         let (keys, mut seen) = (job.keys, Vec::new());
         self.walk(setup, keys, segment.clone(), |last| seen.push(last.clone()));
-        let runs: Vec<Range<usize>> = cuts(segment.clone(), CHUNK).collect();
-        let mut questions = questions(job, &segment);
-        let share = self.share(questions.len());
-        let since = seen.par_chunks(share).zip(runs.par_chunks(share));
-        let shares =
-            self.chunks.par_chunks_mut(share).zip(questions.par_chunks_mut(share)).zip(&mut self.workers);
-        let of_shares = shares.zip(since).map(|(((chunks, questions), worker), (seen, runs))| {
-            let (mut places, mut ready) = (Places::new(), Relative::default());
-            for ((chunk, questions), (since, run)) in
-                chunks.iter_mut().zip(questions).zip(seen.iter().zip(runs))
-            {
-                read_keys(setup, keys.rows(run.clone()), worker, chunk);
-                chunk.seen_before = before.has_seen() || since.has_seen();
-                before.ready(since, &mut ready);
-                let (mut tokens, mut logged) = (std::mem::take(&mut worker.tokens), Logged::default());
-                for question in questions {
-                    let rest = Rest { tokens: &mut tokens, past: [before, since], logged: &mut logged };
-                    let sight = Sight { chunk, before: &ready, rest: Some(rest) };
-                    question.answer(setup, sight, worker, &mut places);
-                }
-                worker.tokens = tokens;
-            }
-            places
-        });
-        of_shares.collect::<Vec<_>>().concat()
+        let chunks = self.chunks.iter_mut().zip(questions(job, &segment));
+        let items = chunks.zip(seen.iter().zip(cuts(segment, CHUNK)));
+        let of_chunk = |worker: &mut Worker<T>, ((chunk, questions), (since, run))| {
+            read_keys(setup, keys.rows(run), worker, chunk);
+            answers_of_chunk(setup, chunk, questions, [before, since], worker)
+        };
+        self.workers.map(items, of_chunk).concat()
     }
 
     /// Sums up a segment on one thread, and shows the sums before each chunk.
@@ -204,18 +175,34 @@ impl<T: Real> Team<T> {
         mut show: impl FnMut(&State<T>),
     ) {
         self.last.clear();
+        let (mut worker, chunk) = (self.workers.take().unwrap_or_default(), &mut self.chunks[0]);
         for run in cuts(segment, CHUNK) {
-            let (worker, chunk) = (&mut self.workers[0], &mut self.chunks[0]);
-            read_keys(setup, keys.rows(run), worker, chunk);
+            read_keys(setup, keys.rows(run), &mut worker, chunk);
             show(&self.last);
             chunk.add_to(setup, &mut worker.tokens, &mut self.last, &mut worker.logs);
         }
     }
+}
 
-    /// The number of chunks that a thread takes.
-    fn share(&self, chunks: usize) -> usize {
-        chunks.div_ceil(self.workers.len())
+/// The outputs of the queries of a chunk, whose keys the worker has read, from the states before it.
+fn answers_of_chunk<T: Real>(
+    setup: Setup<'_, T>,
+    chunk: &mut Chunk<T>,
+    questions: Questions<'_, T>,
+    past: [&State<T>; 2],
+    worker: &mut Worker<T>,
+) -> Places {
+    let (mut places, mut ready, mut logged) = (Places::new(), Relative::default(), Logged::default());
+    chunk.seen_before = past.iter().any(|state| state.has_seen());
+    past[0].ready(past[1], &mut ready);
+    let mut tokens = std::mem::take(&mut worker.tokens);
+    for mut question in questions {
+        let rest = Rest { tokens: &mut tokens, past, logged: &mut logged };
+        let sight = Sight { chunk, before: &ready, rest: Some(rest) };
+        question.answer(setup, sight, worker, &mut places);
     }
+    worker.tokens = tokens;
+    places
 }
 
 /// The queries of a segment, chunk by chunk.
