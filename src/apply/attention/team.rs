@@ -159,8 +159,7 @@ impl<T: Real> Team<T> {
         let chunks = self.chunks.iter_mut().zip(questions(job, &segment));
         let items = chunks.zip(seen.iter().zip(cuts(segment, CHUNK)));
         let of_chunk = |worker: &mut Worker<T>, ((chunk, questions), (since, run))| {
-            read_keys(setup, keys.rows(run), worker, chunk);
-            answers_of_chunk(setup, chunk, questions, [before, since], worker)
+            answers_of_chunk(setup, (keys.rows(run), questions), [before, since], chunk, worker)
         };
         self.workers.map(items, of_chunk).concat()
     }
@@ -184,14 +183,15 @@ impl<T: Real> Team<T> {
     }
 }
 
-/// The outputs of the queries of a chunk, whose keys the worker has read, from the states before it.
+/// The outputs of the queries of a chunk from its keys and the states before it.
 fn answers_of_chunk<T: Real>(
     setup: Setup<'_, T>,
-    chunk: &mut Chunk<T>,
-    questions: Questions<'_, T>,
+    (keys, questions): (KeyRun<'_, T>, Questions<'_, T>),
     past: [&State<T>; 2],
+    chunk: &mut Chunk<T>,
     worker: &mut Worker<T>,
 ) -> Places {
+    read_keys(setup, keys, worker, chunk);
     let (mut places, mut ready, mut logged) = (Places::new(), Relative::default(), Logged::default());
     chunk.seen_before = past.iter().any(|state| state.has_seen());
     past[0].ready(past[1], &mut ready);
