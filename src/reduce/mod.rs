@@ -4,5 +4,10 @@
 //! without frequencies, and join other sums only where both are of one map and no row counts twice.
 
 mod rows;
+mod weighted;
 
 pub(crate) use rows::RowRanges;
+pub(crate) use weighted::{
+    Applied, LogRow, Prepared, RunBuffers, RunSums, WeightedSums, block_scales, column_tops, exponentiate,
+    largest, least, limit,
+};

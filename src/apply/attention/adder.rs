@@ -1,8 +1,8 @@
 //! [`KeyAdder`]: the sums over a run of keys and values, as matrix products.
 
-use super::state::Relative;
 use crate::Real;
 use crate::numeric::{self, Isa, Packed, Panels, add_product, panel_width, product};
+use crate::reduce::RunSums as Relative;
 
 /// Keys whose features can be multiplied in `T` without loss, and their values.
 #[derive(Clone, Copy)]

@@ -11,11 +11,11 @@ use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 use super::exact_keys::ExactKeys;
 use super::keys::Keys;
 use super::output::Undivided;
-use super::state::{LogRow, Relative, State};
 use super::tokens::{Element, Reading, Tokens};
 use crate::Real;
 use crate::engine::{Program, Scratch, Side};
 use crate::numeric::{self, Isa, Packed, add_product, panel_width, product};
+use crate::reduce::{LogRow, RunSums as Relative, WeightedSums as State};
 
 /// Tokens of a chunk. For each token, products with keys of its chunk cost in proportion to this, and updates of the state in
 /// inverse proportion.

@@ -8,10 +8,10 @@ use ndarray::parallel::prelude::*;
 use super::chunk::{CHUNK, ChunkBuffers, Past, Setup};
 use super::heads::{Job, Member};
 use super::keys::Keys;
-use super::state::{Relative, State};
 use super::team::Team;
 use super::tokens::Element;
 use crate::Real;
+use crate::reduce::{RunSums as Relative, WeightedSums as State};
 
 /// Tokens of a segment, whose sums are one term of those of the whole.
 pub(super) const SEGMENT: usize = 16 * CHUNK;

@@ -6,12 +6,12 @@ use ndarray::{Array2, Array4, Axis};
 use super::chunk::{CHUNK, Setup};
 use super::drive::cuts;
 use super::heads::{Job, Member};
-use super::state::{LogRow, State};
 use super::tokens::{Element, Tokens};
 use super::{Attended, Attention, Heads};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::Result;
+use crate::reduce::{LogRow, WeightedSums as State};
 
 impl<T: Real> Attention<T> {
     /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal) attention, with

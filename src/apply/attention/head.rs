@@ -9,12 +9,12 @@ use super::heads::Job;
 use super::keys::Keys;
 use super::output::Undivided;
 use super::span::Span;
-use super::state::{LogRow, Relative, State};
 use super::tokens::{Element, Tokens};
 use super::values::Values;
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::numeric::{self, Isa, product};
+use crate::reduce::{LogRow, RunSums as Relative, WeightedSums as State};
 
 /// The tokens of a head so far.
 #[derive(Debug)]

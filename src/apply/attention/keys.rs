@@ -2,11 +2,11 @@
 
 use super::adder::{EasyKeys, KeyAdder};
 use super::span::Span;
-use super::state::Relative;
 use super::tokens::Tokens;
 use super::values::Values;
 use crate::Real;
 use crate::numeric::Panels;
+use crate::reduce::RunSums as Relative;
 
 /// The keys and values of a chunk. Keys `0..easy` are summed up by matrix products, the rest one by one in `f64`.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl<T: Real> Keys<T> {
         self.adder.sum(EasyKeys { features, scales, values, gaps });
     }
 
-    /// The sums over the easy keys; after [`State::prefixes`](super::state::State::prefixes), the sums over all keys before these.
+    /// The sums over the easy keys; after [`prefixes`](crate::reduce::WeightedSums::prefixes), the sums over all keys before these.
     pub fn part(&self) -> &Relative<T> {
         &self.adder.part
     }

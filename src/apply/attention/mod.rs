@@ -17,7 +17,6 @@ mod keys;
 mod output;
 mod report;
 mod span;
-mod state;
 mod step;
 mod team;
 mod tokens;

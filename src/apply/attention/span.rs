@@ -1,6 +1,7 @@
 //! [`Span`]: the range of the scales of some keys.
 
 use crate::Real;
+pub(super) use crate::reduce::least;
 
 /// The range of the scales of some keys, and whether one of them has a feature that is 0.
 ///
@@ -36,10 +37,4 @@ impl Span {
     pub fn is_narrow<T: Real>(self) -> bool {
         !self.gaps || self.high - self.low <= -least::<T>(true).ln() || self.low == f64::INFINITY
     }
-}
-
-/// The least feature, relative to the largest of a row, with which products in `T` do not underflow: the product of a feature of
-/// a query and one of a key, and for rows with zeros (`gaps`) of the key's weight too, is a normal number with room to spare.
-pub(super) fn least<T: Real>(gaps: bool) -> f64 {
-    T::min_positive_value().widen().powf(if gaps { 0.3 } else { 0.44 })
 }

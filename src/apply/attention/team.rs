@@ -14,9 +14,9 @@ use super::chunk::{CHUNK, ChunkBuffers, Past, Setup};
 use super::drive::{Places, SEGMENT, cuts, read_keys};
 use super::heads::Job;
 use super::keys::Keys;
-use super::state::State;
 use super::tokens::Element;
 use crate::Real;
+use crate::reduce::WeightedSums as State;
 
 /// The buffers of some threads for the chunks of a segment.
 pub(super) struct Team<T: Real> {

@@ -4,11 +4,11 @@ use ndarray::ArrayView2;
 
 use super::chunk::Setup;
 use super::span::least;
-use super::state::LogRow;
 use crate::Real;
 use crate::data::token_scale::TokenScale;
 use crate::engine::{Batch, Form, Plan, Program, Scratch, Side};
 use crate::numeric::{self, Isa, matrix_view, with_length};
+use crate::reduce::LogRow;
 
 /// A number type that queries, keys and values are given in, for attention in `T`: `T` itself and, with the feature
 /// `half`, `half::bf16` and `half::f16` for attention in `f32`. Sealed.

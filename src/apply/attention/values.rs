@@ -4,6 +4,7 @@ use ndarray::ArrayView2;
 
 use super::tokens::Element;
 use crate::Real;
+use crate::reduce::limit;
 
 /// The values of a run of tokens, tokens × d_v.
 #[derive(Debug, Default)]
@@ -12,11 +13,6 @@ pub(super) struct Values<T> {
     width: usize,
     /// Whether a row's values are small enough for sums of them to stay within `T`.
     pub calm: Vec<bool>,
-}
-
-/// The largest value for which sums are taken in `T`.
-pub(super) fn limit<T: Real>() -> f64 {
-    T::max_value().widen().sqrt()
 }
 
 impl<T: Real> Values<T> {

@@ -5,11 +5,11 @@ use ndarray::{Array1, Array2, Array4, ArrayViewMut4, Axis};
 use super::Attention;
 use super::exact_keys::{ExactKeys, KeyChoice};
 use super::heads::Heads;
-use super::state::LogRow;
 use super::tokens::{Element, Tokens};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result, check_size};
+use crate::reduce::LogRow;
 
 /// Which rows of the attention matrix.
 #[derive(Clone, Copy, Debug)]
