@@ -169,28 +169,45 @@ impl<T: Real> WeightedSums<T> {
         self.combine(self.even && other.even, |f| reference[f], &other.weights, &other.sums);
     }
 
+    /// Adds sums relative to `their` references, which `even` says are the same for all features, as these are.
     fn combine<U: Real>(&mut self, even: bool, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
-        let (isa, features) = (Isa::best(), self.reference.len());
-        if features == 0 || even && their(0) == f64::NEG_INFINITY {
+        if self.features() == 0 || even && their(0) == f64::NEG_INFINITY {
             return;
         }
-        if even && (self.reference[0] == f64::NEG_INFINITY || (self.reference[0] - their(0)).abs() <= NEAR) {
-            let (keep, add) = raise_scale(&mut self.reference[0], their(0));
-            let reference = self.reference[0];
-            self.reference.fill(reference);
-            scale_and_add(isa, &mut self.weights, keep, add, weights);
-            return scale_and_add(isa, &mut self.sums, keep, add, sums);
+        let near = |own: f64| own == f64::NEG_INFINITY || (own - their(0)).abs() <= NEAR;
+        if !(even && near(self.reference[0])) {
+            self.disperse();
+            return self.combine_each(their, weights, sums);
         }
-        self.disperse();
-        let mut reference = std::mem::take(&mut self.reference);
-        let raised = |(f, own): (usize, &mut f64)| {
-            let empty = weights[f] == 0.0 && self.places(f).flatten().all(|place| sums[place] == U::zero());
-            raise_scale(own, if empty { f64::NEG_INFINITY } else { their(f) })
+        let (keep, add) = raise_scale(&mut self.reference[0], their(0));
+        let reference = self.reference[0];
+        self.reference.fill(reference);
+        scale_and_add(Isa::best(), &mut self.weights, keep, add, weights);
+        scale_and_add(Isa::best(), &mut self.sums, keep, add, sums);
+    }
+
+    /// Gives each feature a reference of its own; −∞ to features whose sums are all 0.
+    fn disperse(&mut self) {
+        if !std::mem::take(&mut self.even) {
+            return;
+        }
+        for f in 0..self.features() {
+            if self.is_zero(f, &self.weights, &self.sums) {
+                self.reference[f] = f64::NEG_INFINITY;
+            }
+        }
+    }
+
+    /// As [`combine`](WeightedSums::combine), with a reference for each feature. One whose sums are all 0 raises none.
+    fn combine_each<U: Real>(&mut self, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
+        let isa = Isa::best();
+        let mut factors = |f| {
+            let zero = self.is_zero(f, weights, sums);
+            raise_scale(&mut self.reference[f], if zero { f64::NEG_INFINITY } else { their(f) })
         };
-        let (keep, add): (Vec<f64>, Vec<f64>) = reference.iter_mut().enumerate().map(raised).unzip();
-        self.reference = reference;
+        let (keep, add): (Vec<f64>, Vec<f64>) = (0..weights.len()).map(&mut factors).unzip();
         scale_and_add_each(isa, &mut self.weights, &keep, &add, weights);
-        let panel = features * self.lanes;
+        let panel = weights.len() * self.lanes;
         for (own, their) in self.sums.chunks_exact_mut(panel).zip(sums.chunks_exact(panel)) {
             if self.lanes == 1 {
                 scale_and_add_each(isa, own, &keep, &add, their);
@@ -203,18 +220,9 @@ impl<T: Real> WeightedSums<T> {
         }
     }
 
-    /// Gives each feature a reference of its own; −∞ to features whose sums are all 0.
-    fn disperse(&mut self) {
-        if !std::mem::take(&mut self.even) {
-            return;
-        }
-        for f in 0..self.reference.len() {
-            let empty =
-                self.weights[f] == 0.0 && self.places(f).flatten().all(|place| self.sums[place] == 0.0);
-            if empty {
-                self.reference[f] = f64::NEG_INFINITY;
-            }
-        }
+    /// Whether sums of feature `f`, stored as these are, are all 0.
+    fn is_zero<U: Real>(&self, f: usize, weights: &[f64], sums: &[U]) -> bool {
+        weights[f] == 0.0 && self.places(f).flatten().all(|place| sums[place] == U::zero())
     }
 
     /// Where the sums of feature `f` lie, panel by panel.
