@@ -8,6 +8,6 @@ mod weighted;
 
 pub(crate) use rows::RowRanges;
 pub(crate) use weighted::{
-    Applied, LogRow, Prepared, RunBuffers, RunSums, WeightedSums, block_scales, column_tops, exponentiate,
-    largest, least, limit,
+    Applied, LogRow, Prepared, RunBuffers, RunSums, WeightedSums, block_scales, exponentiate, largest, least,
+    limit,
 };

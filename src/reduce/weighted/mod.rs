@@ -9,6 +9,7 @@
 
 mod limits;
 mod log_row;
+mod merge;
 mod prefixes;
 mod prepared;
 mod read;
@@ -20,14 +21,14 @@ use std::ops::Range;
 use crate::Real;
 use crate::error::Result;
 use crate::memory::check_memory;
-use crate::numeric::{self, Isa, panel_width, raise_scale, scale_and_add, scale_and_add_each};
+use crate::numeric::{self, panel_width};
 
 pub(crate) use limits::{least, limit};
 pub(crate) use log_row::LogRow;
 pub(crate) use prepared::{Applied, Prepared};
 pub(crate) use read::RunBuffers;
 pub(crate) use ready::RunSums;
-pub(crate) use relative::{block_scales, column_tops, exponentiate, largest};
+pub(crate) use relative::{block_scales, exponentiate, largest};
 
 /// Σᵢ φ_f(xᵢ) \[yᵢ, 1\] for every feature f and target, each e^reference\[f\] times what is stored, in `f64`.
 ///
@@ -59,9 +60,6 @@ pub(crate) struct WeightedSums<T> {
     #[cfg_attr(feature = "serde", serde(skip))]
     scalar: std::marker::PhantomData<T>,
 }
-
-/// The largest gap between two references, which are logarithms, that one common reference can bridge in `f64`.
-const NEAR: f64 = 300.0;
 
 impl<T: Real> WeightedSums<T> {
     /// Sums of nothing, in panels.
@@ -150,79 +148,6 @@ impl<T: Real> WeightedSums<T> {
     /// Notes that a point was seen.
     pub fn see(&mut self) {
         self.seen = true;
-    }
-
-    /// Adds the sums over a run of points.
-    pub fn add(&mut self, part: &RunSums<T>) {
-        if part.reference > f64::NEG_INFINITY {
-            self.gaps |= part.gaps;
-            self.combine(self.even, |_| part.reference, &part.weights, part.sums.elements());
-        }
-    }
-
-    /// Adds other sums, of as many features and targets in the same order.
-    pub fn merge(&mut self, other: &Self) {
-        let reference = &other.reference;
-        self.huge |= other.huge;
-        self.seen |= other.seen;
-        self.gaps |= other.gaps;
-        self.combine(self.even && other.even, |f| reference[f], &other.weights, &other.sums);
-    }
-
-    /// Adds sums relative to `their` references, which `even` says are the same for all features, as these are.
-    fn combine<U: Real>(&mut self, even: bool, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
-        if self.features() == 0 || even && their(0) == f64::NEG_INFINITY {
-            return;
-        }
-        let near = |own: f64| own == f64::NEG_INFINITY || (own - their(0)).abs() <= NEAR;
-        if !(even && near(self.reference[0])) {
-            self.disperse();
-            return self.combine_each(their, weights, sums);
-        }
-        let (keep, add) = raise_scale(&mut self.reference[0], their(0));
-        let reference = self.reference[0];
-        self.reference.fill(reference);
-        scale_and_add(Isa::best(), &mut self.weights, keep, add, weights);
-        scale_and_add(Isa::best(), &mut self.sums, keep, add, sums);
-    }
-
-    /// Gives each feature a reference of its own; −∞ to features whose sums are all 0.
-    fn disperse(&mut self) {
-        if !std::mem::take(&mut self.even) {
-            return;
-        }
-        for f in 0..self.features() {
-            if self.is_zero(f, &self.weights, &self.sums) {
-                self.reference[f] = f64::NEG_INFINITY;
-            }
-        }
-    }
-
-    /// As [`combine`](WeightedSums::combine), with a reference for each feature. One whose sums are all 0 raises none.
-    fn combine_each<U: Real>(&mut self, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
-        let isa = Isa::best();
-        let mut factors = |f| {
-            let zero = self.is_zero(f, weights, sums);
-            raise_scale(&mut self.reference[f], if zero { f64::NEG_INFINITY } else { their(f) })
-        };
-        let (keep, add): (Vec<f64>, Vec<f64>) = (0..weights.len()).map(&mut factors).unzip();
-        scale_and_add_each(isa, &mut self.weights, &keep, &add, weights);
-        let panel = weights.len() * self.lanes;
-        for (own, their) in self.sums.chunks_exact_mut(panel).zip(sums.chunks_exact(panel)) {
-            if self.lanes == 1 {
-                scale_and_add_each(isa, own, &keep, &add, their);
-                continue;
-            }
-            let pairs = own.chunks_exact_mut(self.lanes).zip(their.chunks_exact(self.lanes));
-            for ((own, their), (keep, add)) in pairs.zip(keep.iter().zip(&add)) {
-                scale_and_add(isa, own, *keep, *add, their);
-            }
-        }
-    }
-
-    /// Whether sums of feature `f`, stored as these are, are all 0.
-    fn is_zero<U: Real>(&self, f: usize, weights: &[f64], sums: &[U]) -> bool {
-        weights[f] == 0.0 && self.places(f).flatten().all(|place| sums[place] == U::zero())
     }
 
     /// Where the sums of feature `f` lie, panel by panel.

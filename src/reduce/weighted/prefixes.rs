@@ -2,7 +2,8 @@
 
 use rayon::prelude::*;
 
-use super::{NEAR, RunSums, WeightedSums};
+use super::merge::NEAR;
+use super::{RunSums, WeightedSums};
 use crate::Real;
 use crate::numeric::{Isa, PrefixFactors, prefix_step, raise_scale};
 

@@ -32,30 +32,6 @@ pub(crate) fn exponentiate<T: Real>(values: &mut [T]) -> f64 {
     top.widen()
 }
 
-/// Makes all rows of a block of logarithms relative to the largest of their scales, which is returned. Rows from which the
-/// block is absent become −∞. The largest logarithm of each column becomes its top.
-pub(crate) fn column_tops<T: Real>(
-    batch: &mut Batch<T>,
-    blocks: &[Range<usize>],
-    b: usize,
-    tops: &mut Vec<T>,
-) -> f64 {
-    let (columns, top) = (&blocks[b], largest(block_scales(batch.log_scales(), blocks.len(), b)));
-    tops.clear();
-    tops.resize(columns.len(), T::neg_infinity());
-    for i in 0..batch.rows() {
-        let row = batch.row_mut(i);
-        if row.log_scales[b] == f64::NEG_INFINITY {
-            row.values[columns.clone()].fill(T::neg_infinity());
-            row.signs[columns.clone()].fill(T::one());
-        } else {
-            let offset = T::narrow(row.log_scales[b] - top);
-            raise(Isa::best(), tops, &mut row.values[columns.clone()], offset);
-        }
-    }
-    top
-}
-
 /// Replaces all features of a batch by values relative to a reference for each column; `tops` is room for a block. Rows from
 /// which a block is absent become 0 there.
 pub(super) fn relative_to_columns<T: Real>(
@@ -83,16 +59,28 @@ fn exponentiate_columns<T: Real>(
     reference: &mut [f64],
     tops: &mut Vec<T>,
 ) {
-    let top = column_tops(batch, blocks, b, tops);
+    let (columns, top) = (&blocks[b], largest(block_scales(batch.log_scales(), blocks.len(), b)));
+    tops.clear();
+    tops.resize(columns.len(), T::neg_infinity());
+    for i in 0..batch.rows() {
+        let row = batch.row_mut(i);
+        let values = &mut row.values[columns.clone()];
+        if row.log_scales[b] == f64::NEG_INFINITY {
+            values.fill(T::neg_infinity());
+            row.signs[columns.clone()].fill(T::one());
+        } else {
+            raise(Isa::best(), tops, values, T::narrow(row.log_scales[b] - top));
+        }
+    }
     reference.iter_mut().zip(&*tops).for_each(|(r, column)| *r = top + column.widen());
     // A column of nothing but −∞ is a feature that is 0: relative to 0 it stays so.
     tops.iter_mut().filter(|top| **top == T::neg_infinity()).for_each(|top| *top = T::zero());
     for i in 0..batch.rows() {
         let row = batch.row_mut(i);
-        let values = &mut row.values[blocks[b].clone()];
+        let values = &mut row.values[columns.clone()];
         subtract(Isa::best(), values, tops);
         exp_minus(Isa::best(), values, T::zero());
-        values.iter_mut().zip(&row.signs[blocks[b].clone()]).for_each(|(v, sign)| *v *= *sign);
+        values.iter_mut().zip(&row.signs[columns.clone()]).for_each(|(v, sign)| *v *= *sign);
     }
 }
 

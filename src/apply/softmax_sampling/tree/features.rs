@@ -8,7 +8,7 @@ use super::choice::Choices;
 use super::nodes::NodeRows;
 use crate::engine::{Batch, Form, Program, Row, Scratch, Side};
 use crate::numeric::{Isa, dot, dots, plain_sum, subtract};
-use crate::reduce::{column_tops, exponentiate, largest};
+use crate::reduce::{block_scales, exponentiate, largest};
 use crate::{Real, SignedLog};
 
 /// The number of classes from whose largest features the reference is made: enough to see the size of each feature, few enough to
@@ -34,11 +34,14 @@ impl<T: Real> Reference<T> {
         let places: Vec<usize> = (0..x.nrows()).step_by(x.nrows().div_ceil(SAMPLE)).collect();
         let mut batch = Batch::default();
         batch.fill(program, Side::Y, form, x.select(Axis(0), &places).view().into(), &mut Scratch::default());
-        let mut tops = Vec::new();
         for (b, columns) in program.blocks().iter().enumerate() {
-            column_tops(&mut batch, program.blocks(), b, &mut tops);
-            for (logarithm, top) in logarithms[columns.clone()].iter_mut().zip(&tops) {
-                *logarithm = if top.is_finite() { *top } else { T::zero() };
+            let scales: Vec<f64> = block_scales(batch.log_scales(), program.blocks().len(), b).collect();
+            let top = largest(scales.iter().copied());
+            for f in columns.clone() {
+                let of = |i: usize| batch.row(i).values[f].widen() + (scales[i] - top);
+                let present = (0..batch.rows()).filter(|i| scales[*i] > f64::NEG_INFINITY);
+                let largest = largest(present.map(of));
+                logarithms[f] = if largest.is_finite() { T::narrow(largest) } else { T::zero() };
             }
         }
         Reference { form, logarithms }
