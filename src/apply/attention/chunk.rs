@@ -5,13 +5,12 @@ use std::ops::Range;
 use ndarray::ArrayView1;
 
 use super::element::Numbers;
-use super::precision::{Precision, Span, limit};
 use super::setup::{CHUNK, Setup};
-use super::state::{LogRow, Relative, State};
 use super::tokens::Tokens;
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::numeric::{self, Isa, Packed, Panels, panel_width, transposed_product};
+use crate::reduce::{LogRow, Precision, RunSums, Span, WeightedSums, limit};
 
 /// The keys and values of a chunk, which grows until it is full. Keys `0..easy` are summed up by matrix products, the rest one by
 /// one by the logarithms of their features, in `f64`.
@@ -33,7 +32,7 @@ pub(super) struct Chunk<T> {
     weights: Vec<T>,
     weighted: Packed<T>,
     rows: Vec<T>,
-    part: Relative<T>,
+    part: RunSums<T>,
     /// Whether a key was seen before these.
     pub seen_before: bool,
 }
@@ -140,22 +139,21 @@ impl<T: Real> Chunk<T> {
 
     /// How many of the first keys may share one reference in `T` with each other and with `before`, the sums over earlier keys;
     /// `None` if those cannot be multiplied in `T`.
-    pub fn reach(&self, before: &Relative<T>) -> Option<usize> {
-        let Relative { reference: scale, gaps, plain: held, .. } = *before;
-        let mut span = Span::default().with(Precision { scale, gaps, held });
+    pub fn reach(&self, before: &RunSums<T>) -> Option<usize> {
+        let mut span = Span::default().with(before.precision);
         let fits = |key: &&Precision| {
             span = span.with(**key);
             span.is_narrow::<T>()
         };
-        held.then(|| self.precision[..self.easy].iter().take_while(fits).count())
+        before.precision.held.then(|| self.precision[..self.easy].iter().take_while(fits).count())
     }
 
-    /// The sums over the easy keys; after [`State::prefixes`], the sums over all keys before these.
-    pub fn part(&self) -> &Relative<T> {
+    /// The sums over the easy keys; after [`WeightedSums::prefixes`], the sums over all keys before these.
+    pub fn part(&self) -> &RunSums<T> {
         &self.part
     }
 
-    pub fn part_mut(&mut self) -> &mut Relative<T> {
+    pub fn part_mut(&mut self) -> &mut RunSums<T> {
         &mut self.part
     }
 
@@ -163,7 +161,7 @@ impl<T: Real> Chunk<T> {
     pub fn sum(&mut self, tokens: &Tokens<T>) {
         let (isa, features, targets) = (Isa::best(), tokens.width(), self.values.rows());
         let reference = self.largest(0..self.easy);
-        (self.part.reference, self.part.gaps, self.part.plain) = (reference, self.span.gaps(), true);
+        self.part.precision = Precision { scale: reference, gaps: self.span.gaps(), held: true };
         if self.easy == 0 {
             return;
         }
@@ -204,7 +202,7 @@ impl<T: Real> Chunk<T> {
         &mut self,
         setup: Setup<'_, T>,
         tokens: &mut Tokens<T>,
-        state: &mut State<T>,
+        state: &mut WeightedSums<T>,
         buffers: &mut LogBuffers<T>,
     ) {
         self.sum(tokens);
@@ -221,7 +219,7 @@ impl<T: Real> Chunk<T> {
         setup: Setup<'_, T>,
         tokens: &mut Tokens<T>,
         j: usize,
-        state: &mut State<T>,
+        state: &mut WeightedSums<T>,
         buffers: &mut LogBuffers<T>,
     ) {
         if !self.hidden[j] {

@@ -8,10 +8,10 @@ use super::chunk::Chunk;
 use super::heads::{Job, KeyRun, Member};
 use super::sequence::Sequence;
 use super::setup::{CHUNK, SEGMENT, Setup};
-use super::state::{Relative, State};
 use super::team::Team;
 use super::worker::{Asked, Worker};
 use crate::Real;
+use crate::reduce::{RunSums, WeightedSums};
 use crate::threads::Pool;
 
 /// Where a normaliser was not positive: batch, head and row.
@@ -20,10 +20,10 @@ pub(super) type Places = Vec<[usize; 3]>;
 /// Outputs of queries that see all keys, with `ways` threads.
 pub(super) fn bidirectional<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
     let (features, targets) = (setup.program.width(), job.keys.values.ncols());
-    let mut state = State::new(features, targets);
+    let mut state = WeightedSums::new(features, targets);
     add_keys(setup, job.keys, &mut state, ways);
-    let mut ready = Relative::default();
-    state.ready(&State::new(features, targets), &mut ready);
+    let mut ready = RunSums::default();
+    state.ready(&WeightedSums::new(features, targets), &mut ready);
     let member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, T>| -> Places {
         let runs = out.axis_chunks_iter_mut(Axis(0), CHUNK).enumerate();
         let of_run = |worker: &mut Worker<T>, (run, out): (usize, ArrayViewMut2<'_, T>)| {
@@ -44,7 +44,7 @@ pub(super) fn causal<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>, ways: us
         return walk(setup, job);
     }
     let (mut team, mut places) = (Team::new(features, targets), Places::new());
-    let mut state = State::new(features, targets);
+    let mut state = WeightedSums::new(features, targets);
     for segment in cuts(0..tokens, SEGMENT) {
         places.extend(team.causal(setup, &mut job, &mut state, segment));
     }
@@ -76,10 +76,15 @@ struct Summand<T> {
 }
 
 /// Adds keys and values to a state, segment by segment, with `ways` threads.
-pub(super) fn add_keys<T: Real>(setup: Setup<'_, T>, keys: KeyRun<'_, T>, state: &mut State<T>, ways: usize) {
+pub(super) fn add_keys<T: Real>(
+    setup: Setup<'_, T>,
+    keys: KeyRun<'_, T>,
+    state: &mut WeightedSums<T>,
+    ways: usize,
+) {
     let (features, targets) = (setup.program.width(), keys.values.ncols());
     let of_segment = |own: &mut Summand<T>, segment: Range<usize>| {
-        let mut state = State::new(features, targets);
+        let mut state = WeightedSums::new(features, targets);
         for run in cuts(segment, CHUNK) {
             read_keys(setup, keys.rows(run), &mut own.worker, &mut own.chunk);
             let Worker { tokens, logs, .. } = &mut own.worker;

@@ -5,12 +5,12 @@ use ndarray::{Array2, Array4, Axis};
 use super::drive::cuts;
 use super::heads::{Job, Member};
 use super::setup::{CHUNK, Setup};
-use super::state::{LogRow, State};
 use super::tokens::Tokens;
 use super::{Attended, Attention, Element, Heads};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::Result;
+use crate::reduce::{LogRow, WeightedSums};
 use crate::threads::{self, Pool};
 
 impl<T: Real> Attention<T> {
@@ -93,12 +93,18 @@ struct Reader<T> {
 
 impl<T: Real> Reader<T> {
     /// Adds key `j` of those read, without a value.
-    fn push(&mut self, setup: Setup<'_, T>, keys: &mut Tokens<T>, j: usize, state: &mut State<T>) {
+    fn push(&mut self, setup: Setup<'_, T>, keys: &mut Tokens<T>, j: usize, state: &mut WeightedSums<T>) {
         keys.log_row(setup, Side::Y, j, &mut self.scratch, &mut self.row);
         state.push(&self.row, &[]);
     }
 
-    fn number(&mut self, setup: Setup<'_, T>, queries: &mut Tokens<T>, i: usize, state: &State<T>) -> T {
+    fn number(
+        &mut self,
+        setup: Setup<'_, T>,
+        queries: &mut Tokens<T>,
+        i: usize,
+        state: &WeightedSums<T>,
+    ) -> T {
         queries.log_row(setup, Side::X, i, &mut self.scratch, &mut self.row);
         T::narrow(state.effective_features(&self.row))
     }
@@ -107,7 +113,7 @@ impl<T: Real> Reader<T> {
 /// The numbers for queries that see all keys.
 fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
     let (mut state, mut reader, mut keys) =
-        (State::new(setup.program.width(), 0), Reader::default(), Tokens::default());
+        (WeightedSums::new(setup.program.width(), 0), Reader::default(), Tokens::default());
     for run in cuts(0..job.keys.len(), CHUNK) {
         keys.fill(setup, Side::Y, job.keys.keys.rows(run.clone()), &mut reader.scratch);
         for j in run.clone().filter(|j| job.keys.sees(*j)) {
@@ -127,7 +133,7 @@ fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
 /// The numbers for queries that see the keys up to their own place.
 fn causal_numbers<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) {
     let (mut state, mut reader, mut keys) =
-        (State::new(setup.program.width(), 0), Reader::default(), Tokens::default());
+        (WeightedSums::new(setup.program.width(), 0), Reader::default(), Tokens::default());
     let mut queries: Vec<Tokens<T>> = Vec::new();
     queries.resize_with(job.members.len(), Tokens::default);
     for run in cuts(0..job.keys.len(), CHUNK) {

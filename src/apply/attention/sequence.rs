@@ -7,25 +7,25 @@ use super::drive;
 use super::element::Numbers;
 use super::heads::KeyRun;
 use super::setup::{CHUNK, SEGMENT, Setup};
-use super::state::{Relative, State};
 use super::tokens::Tokens;
 use super::worker::{Asked, Logged, Rest, Sight, Worker};
 use crate::Real;
 use crate::engine::Side;
 #[cfg(feature = "serde")]
 use crate::numeric::matrix_view;
+use crate::reduce::{RunSums, WeightedSums};
 
 /// The tokens of a head so far: sums over whole segments, over the chunks since, and the last chunk, which grows until it is full
 /// and is summed up when the next token comes.
 #[derive(Clone, Debug)]
 pub(super) struct Sequence<T: Real> {
     length: usize,
-    before: State<T>,
-    last: State<T>,
+    before: WeightedSums<T>,
+    last: WeightedSums<T>,
     tokens: Tokens<T>,
     chunk: Chunk<T>,
     /// The sums of both states, until one of them changes.
-    ready: Relative<T>,
+    ready: RunSums<T>,
     is_ready: bool,
     logged: Logged<T>,
 }
@@ -35,11 +35,11 @@ impl<T: Real> Sequence<T> {
     pub fn new(features: usize, targets: usize) -> Self {
         Sequence {
             length: 0,
-            before: State::new(features, targets),
-            last: State::new(features, targets),
+            before: WeightedSums::new(features, targets),
+            last: WeightedSums::new(features, targets),
             tokens: Tokens::default(),
             chunk: Chunk::default(),
-            ready: Relative::default(),
+            ready: RunSums::default(),
             is_ready: false,
             logged: Logged::default(),
         }
@@ -47,7 +47,7 @@ impl<T: Real> Sequence<T> {
 
     /// The bytes that a head keeps, in sums and in the last chunk; the largest number if these are too many to be counted.
     pub fn bytes(features: usize, targets: usize) -> usize {
-        let lanes = State::<T>::lanes(targets);
+        let lanes = WeightedSums::<T>::lanes(targets);
         let of_feature = lanes.saturating_add(2).saturating_mul(2 * size_of::<f64>());
         let of_chunk = lanes.saturating_add(2 * CHUNK).saturating_mul(size_of::<T>());
         of_feature.saturating_add(of_chunk).saturating_mul(features)
@@ -160,8 +160,8 @@ pub(super) mod stored {
     #[serde(rename = "Sequence", bound = "")]
     pub struct StoredSequence<T: Real> {
         pub length: usize,
-        before: State<T>,
-        last: State<T>,
+        before: WeightedSums<T>,
+        last: WeightedSums<T>,
         #[serde(with = "crate::exact")]
         points: Vec<f64>,
         #[serde(with = "crate::exact")]

@@ -13,9 +13,9 @@ use super::drive::{Places, cuts, read_keys};
 use super::element::Numbers;
 use super::heads::{Job, KeyRun};
 use super::setup::{CHUNK, SEGMENT, Setup};
-use super::state::{Relative, State};
 use super::worker::{Asked, Logged, Rest, Sight, Worker};
 use crate::Real;
+use crate::reduce::{RunSums, WeightedSums};
 use crate::threads::Pool;
 
 /// The buffers of some threads for the chunks of a segment.
@@ -24,7 +24,7 @@ pub(super) struct Team<T: Real> {
     chunks: Vec<Chunk<T>>,
     workers: Pool<Worker<T>>,
     /// The sums over the keys of the segment.
-    last: State<T>,
+    last: WeightedSums<T>,
 }
 
 /// The queries and outputs of a chunk, for each head that shares its keys.
@@ -62,7 +62,7 @@ impl<T: Real> Team<T> {
     pub fn new(features: usize, targets: usize) -> Self {
         let mut chunks = Vec::new();
         chunks.resize_with(SEGMENT / CHUNK, Chunk::default);
-        Team { chunks, workers: Pool::default(), last: State::new(features, targets) }
+        Team { chunks, workers: Pool::default(), last: WeightedSums::new(features, targets) }
     }
 
     /// Adds the keys of a segment to a state.
@@ -70,7 +70,7 @@ impl<T: Real> Team<T> {
         &mut self,
         setup: Setup<'_, T>,
         keys: KeyRun<'_, T>,
-        state: &mut State<T>,
+        state: &mut WeightedSums<T>,
         segment: Range<usize>,
     ) {
         if !self.sum(setup, keys, state, &segment) {
@@ -85,7 +85,7 @@ impl<T: Real> Team<T> {
         &mut self,
         setup: Setup<'_, T>,
         job: &mut Job<'_, T>,
-        state: &mut State<T>,
+        state: &mut WeightedSums<T>,
         segment: Range<usize>,
     ) -> Places {
         let summed = self.sum(setup, job.keys, state, &segment);
@@ -101,7 +101,7 @@ impl<T: Real> Team<T> {
         &mut self,
         setup: Setup<'_, T>,
         keys: KeyRun<'_, T>,
-        before: &State<T>,
+        before: &WeightedSums<T>,
         segment: &Range<usize>,
     ) -> bool {
         self.last.clear();
@@ -151,7 +151,7 @@ impl<T: Real> Team<T> {
         &mut self,
         setup: Setup<'_, T>,
         job: &mut Job<'_, T>,
-        before: &State<T>,
+        before: &WeightedSums<T>,
         segment: Range<usize>,
     ) -> Places {
         let (keys, mut seen) = (job.keys, Vec::new());
@@ -171,7 +171,7 @@ impl<T: Real> Team<T> {
         setup: Setup<'_, T>,
         keys: KeyRun<'_, T>,
         segment: Range<usize>,
-        mut show: impl FnMut(&State<T>),
+        mut show: impl FnMut(&WeightedSums<T>),
     ) {
         self.last.clear();
         let (mut worker, chunk) = (self.workers.take().unwrap_or_default(), &mut self.chunks[0]);
@@ -187,12 +187,12 @@ impl<T: Real> Team<T> {
 fn answers_of_chunk<T: Real>(
     setup: Setup<'_, T>,
     (keys, questions): (KeyRun<'_, T>, Questions<'_, T>),
-    past: [&State<T>; 2],
+    past: [&WeightedSums<T>; 2],
     chunk: &mut Chunk<T>,
     worker: &mut Worker<T>,
 ) -> Places {
     read_keys(setup, keys, worker, chunk);
-    let (mut places, mut ready, mut logged) = (Places::new(), Relative::default(), Logged::default());
+    let (mut places, mut ready, mut logged) = (Places::new(), RunSums::default(), Logged::default());
     chunk.seen_before = past.iter().any(|state| state.has_seen());
     past[0].ready(past[1], &mut ready);
     let mut tokens = std::mem::take(&mut worker.tokens);

@@ -3,12 +3,11 @@
 use std::ops::Range;
 
 use super::element::Numbers;
-use super::precision::{Precision, least};
 use super::setup::Setup;
-use super::state::LogRow;
 use crate::Real;
 use crate::engine::{Batch, Form, Plan, Program, Scratch, Side};
 use crate::numeric::{self, Isa, matrix_view};
+use crate::reduce::{LogRow, Precision, least};
 
 /// Whether all features of a map are exponentials that this crate computes, none of them a user's.
 fn is_own<T: Real>(program: &Program<T>) -> bool {

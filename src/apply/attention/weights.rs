@@ -5,12 +5,12 @@ use ndarray::{Array1, Array2, Array4, ArrayViewMut4, Axis};
 use super::element::Numbers;
 use super::exact_keys::{ExactKeys, KeyChoice};
 use super::heads::Heads;
-use super::state::LogRow;
 use super::tokens::Tokens;
 use super::{Attention, Element};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result, check_size};
+use crate::reduce::LogRow;
 
 /// Which rows of the attention matrix.
 #[derive(Clone, Copy, Debug)]

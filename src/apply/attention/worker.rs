@@ -11,11 +11,11 @@ use super::chunk::{Chunk, LogBuffers};
 use super::element::Numbers;
 use super::output::Undivided;
 use super::setup::{CHUNK, Setup};
-use super::state::{Relative, State};
 use super::tokens::Tokens;
 use crate::Real;
 use crate::engine::Side;
 use crate::numeric::{self, Isa, add_product, panel_width, product};
+use crate::reduce::{RunSums, WeightedSums};
 
 /// What a thread keeps from chunk to chunk.
 #[derive(Debug, Default)]
@@ -36,7 +36,7 @@ pub(super) struct Worker<T> {
 pub(super) struct Sight<'a, T: Real> {
     pub chunk: &'a Chunk<T>,
     /// The sums over the keys before the chunk, to be multiplied in `T`.
-    pub before: &'a Relative<T>,
+    pub before: &'a RunSums<T>,
     /// What serves queries that products in `T` do not.
     pub rest: Option<Rest<'a, T>>,
 }
@@ -46,14 +46,14 @@ pub(super) struct Rest<'a, T: Real> {
     /// Those of the chunk.
     pub tokens: &'a mut Tokens<T>,
     /// The sums over whole segments before the chunk, and over the chunks since.
-    pub past: [&'a State<T>; 2],
+    pub past: [&'a WeightedSums<T>; 2],
     pub logged: &'a mut Logged<T>,
 }
 
 /// The sums over all keys before a chunk and over some of its first.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Logged<T> {
-    state: Option<State<T>>,
+    state: Option<WeightedSums<T>>,
     keys: usize,
 }
 
@@ -80,10 +80,10 @@ impl<T: Real> Logged<T> {
         &'a mut self,
         setup: Setup<'_, T>,
         chunk: &Chunk<T>,
-        (tokens, past): (&mut Tokens<T>, [&State<T>; 2]),
+        (tokens, past): (&mut Tokens<T>, [&WeightedSums<T>; 2]),
         end: usize,
         buffers: &mut LogBuffers<T>,
-    ) -> &'a State<T> {
+    ) -> &'a WeightedSums<T> {
         if self.keys > end {
             self.state = None;
         }
@@ -134,7 +134,7 @@ impl<T: Real> Worker<T> {
         &mut self,
         setup: Setup<'_, T>,
         chunk: &Chunk<T>,
-        before: &Relative<T>,
+        before: &RunSums<T>,
         count: usize,
         asked: &mut Asked<'_, T>,
     ) {
@@ -169,7 +169,7 @@ impl<T: Real> Worker<T> {
                 let (i, end) = (rows.start + r, asked.sees + rows.start + r);
                 // Weights are relative to the largest scale of the keys that the row sees.
                 largest = largest.max(chunk.largest(end.saturating_sub(1)..end));
-                let own = largest.max(before.reference);
+                let own = largest.max(before.precision.scale);
                 own_scales[r] = own;
                 if own == f64::NEG_INFINITY {
                     scores[..seen].fill(T::zero());
@@ -184,7 +184,7 @@ impl<T: Real> Worker<T> {
                 let (near, far) = scores[..seen].split_at_mut(end);
                 near.iter_mut().zip(&self.weights).for_each(|(score, weight)| *score *= *weight);
                 far.fill(T::zero());
-                let rest = (before.reference - own).exp();
+                let rest = (before.precision.scale - own).exp();
                 if rest != 1.0 {
                     numeric::affine(isa, sums, T::narrow(rest), &[]);
                 }
@@ -228,7 +228,7 @@ impl<T: Real> Worker<T> {
     fn hard_answer(
         &mut self,
         setup: Setup<'_, T>,
-        state: &State<T>,
+        state: &WeightedSums<T>,
         query: usize,
         i: usize,
         asked: &mut Asked<'_, T>,
@@ -245,8 +245,8 @@ impl<T: Real> Worker<T> {
     pub fn answer_all(
         &mut self,
         setup: Setup<'_, T>,
-        state: &State<T>,
-        ready: &Relative<T>,
+        state: &WeightedSums<T>,
+        ready: &RunSums<T>,
         out: ArrayViewMut2<'_, T>,
         report: &mut dyn FnMut(usize),
     ) {
@@ -257,12 +257,12 @@ impl<T: Real> Worker<T> {
         let mut asked = Asked { queries, sees: usize::MAX, sees_of_all: usize::MAX, out, report };
         for i in 0..self.queries.len() {
             let query = self.queries.precision(i);
-            if !query.held || !ready.plain {
+            if !query.held || !ready.precision.held {
                 self.hard_answer(setup, state, i, i, &mut asked);
                 continue;
             }
             let normaliser = numeric::dot(isa, self.queries.row(i), &ready.weights);
-            let scale = ready.reference + query.scale;
+            let scale = ready.precision.scale + query.scale;
             let sums = &mut self.out[i * targets..][..targets];
             let estimate = Undivided { scale, normaliser, sums, seen: state.has_seen() };
             finish(setup, self.queries.point(i), estimate, &mut self.row, i, &mut asked);

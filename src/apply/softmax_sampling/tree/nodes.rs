@@ -9,6 +9,7 @@ use ndarray::{ArrayViewMut2, Axis};
 use super::table::Table;
 use crate::Real;
 use crate::numeric::{Isa, add_scaled, max_abs, slice_of_mut};
+use crate::reduce::{block_scales, largest};
 use crate::threads::Pool;
 
 /// The number of children of a node, which lie next to each other in memory. A walk mostly waits for memory: with two or four
@@ -158,10 +159,10 @@ pub fn sum<T: Real>(
     sums.clear();
     sums.resize(width, 0.0);
     for (b, columns) in blocks.iter().enumerate() {
-        let scales = || rows.log_scales.iter().skip(b).step_by(blocks.len());
-        let top = scales().copied().fold(f64::NEG_INFINITY, f64::max);
+        let scales = block_scales(rows.log_scales, blocks.len(), b);
+        let top = largest(scales.clone());
         let (sums, values) = (&mut sums[columns.clone()], &mut out.values[columns.clone()]);
-        for (i, scale) in scales().enumerate().filter(|(_, scale)| **scale > f64::NEG_INFINITY) {
+        for (i, scale) in scales.enumerate().filter(|(_, scale)| *scale > f64::NEG_INFINITY) {
             let weight = (scale - top).exp();
             add_scaled(isa, sums, weight, &rows.values[i * width..][columns.clone()]);
         }

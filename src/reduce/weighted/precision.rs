@@ -1,16 +1,22 @@
-//! [`Precision`]: how well the scalar type holds the features of a row, and [`Span`], that of some rows together.
+//! [`Precision`]: how well the scalar type holds the features of a row, or sums of them, and [`Span`], that of some rows together.
 
 use crate::Real;
 
 /// How well the scalar type holds a row of features, or sums of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Precision {
+pub(crate) struct Precision {
     /// ln of the scale: features are e^scale times what is held; −∞ if all are 0.
     pub scale: f64,
     /// Whether a feature is 0.
     pub gaps: bool,
     /// Whether no feature has been lost to rounding, so that the row may be multiplied in the scalar type.
     pub held: bool,
+}
+
+impl Default for Precision {
+    fn default() -> Self {
+        Self::NOTHING
+    }
 }
 
 impl Precision {
@@ -24,7 +30,7 @@ impl Precision {
 /// largest one is negligible. If a feature of the largest key is 0, a much smaller key may be the only one with a weight for some
 /// query, and must not underflow.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(crate) struct Span {
     low: f64,
     high: f64,
     gaps: bool,
@@ -58,11 +64,11 @@ impl Span {
 
 /// The least feature, relative to the largest of a row, with which products in `T` do not underflow: the product of a feature of
 /// a query and one of a key, and for rows with zeros (`gaps`) of the key's weight too, is a normal number with room to spare.
-pub(super) fn least<T: Real>(gaps: bool) -> f64 {
+pub(crate) fn least<T: Real>(gaps: bool) -> f64 {
     T::min_positive_value().widen().powf(if gaps { 0.3 } else { 0.44 })
 }
 
 /// The largest value for which sums are taken in `T`.
-pub(super) fn limit<T: Real>() -> f64 {
+pub(crate) fn limit<T: Real>() -> f64 {
     T::max_value().widen().sqrt()
 }
