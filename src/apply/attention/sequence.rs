@@ -1,6 +1,6 @@
 //! [`Sequence`]: what causal attention of one head keeps of the tokens so far, be they read one by one or many at once.
 
-use ndarray::{ArrayView1, ArrayViewMut2};
+use ndarray::{ArrayView1, ArrayViewMut1, Axis};
 
 use super::chunk::Chunk;
 use super::drive;
@@ -141,8 +141,9 @@ impl<T: Real> Sequence<T> {
         setup: Setup<'_, T>,
         i: usize,
         worker: &mut Worker<T>,
-        out: ArrayViewMut2<'_, T>,
+        out: &mut [T],
     ) -> bool {
+        let out = ArrayViewMut1::from(out).insert_axis(Axis(0));
         let (mut positive, sees) = (true, self.chunk.len());
         let report = &mut |_| positive = false;
         let asked = Asked { queries: i..i + 1, sees, sees_of_all: self.length, out, report };

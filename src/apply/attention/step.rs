@@ -1,10 +1,8 @@
 //! [`CausalState`]: causal attention token by token.
 
-use std::ops::Range;
+use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, Axis, CowArray, Ix2, Ix4};
 
-use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, ArrayView3, Axis, CowArray, Ix2, Ix4};
-
-use super::element::Element;
+use super::element::{Element, Numbers};
 use super::exact_keys::KeyChoice;
 use super::heads::{KeyRun, check_multiple};
 use super::sequence::Sequence;
@@ -14,7 +12,8 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
-use crate::threads;
+use crate::numeric::slice_of_mut;
+use crate::threads::{self, Pool};
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
 /// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
@@ -54,15 +53,18 @@ pub struct CausalState<T: Real> {
     shape: [usize; 3],
     /// For each sequence and head of keys.
     heads: Vec<Sequence<T>>,
-    work: Worker<T>,
+    work: Pool<Worker<T>>,
 }
 
 impl<T: Real> Clone for CausalState<T> {
     fn clone(&self) -> Self {
         let (attention, heads) = (self.attention.clone(), self.heads.clone());
-        CausalState { attention, shape: self.shape, heads, work: Worker::default() }
+        CausalState { attention, shape: self.shape, heads, work: Pool::default() }
     }
 }
+
+/// Multiplications of a step from which on threads share its heads.
+const SHARED: usize = 1 << 18;
 
 /// What a step of causal attention gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +102,7 @@ impl<T: Real> Attention<T> {
             attention: self.clone(),
             shape: [batch, heads, d_v],
             heads: all,
-            work: Worker::default(),
+            work: Pool::default(),
         })
     }
 }
@@ -148,20 +150,24 @@ impl<T: Real> CausalState<T> {
             values.shape(),
             [batch, heads, d_v],
         )?;
-        for (map, own) in self.maps(heads) {
-            let (setup, work) = (self.attention.setup(map), &mut self.work);
-            let (keys, values) = (
-                keys.slice_axis(Axis(1), own.clone().into()),
-                values.slice_axis(Axis(1), own.clone().into()),
-            );
-            let (keys, values) = (rows(&keys), rows(&values));
-            work.read_keys(setup, E::numbers(keys.view()));
-            for (i, (b, h)) in tokens(batch, own).enumerate() {
-                let value = E::numbers(values.view()).rows(i..i + 1);
-                self.heads[b * heads + h].push(setup, i, value, work);
-            }
-        }
+        self.take_in(E::numbers(rows(keys).view()), E::numbers(rows(values).view()));
         Ok(())
+    }
+
+    /// Takes in a key and a value for each head.
+    #[inline(never)]
+    fn take_in(&mut self, keys: Numbers<'_, T>, values: Numbers<'_, T>) {
+        let (attention, step, of_maps, all) = (&self.attention, self.step(1), self.run(), self.shape[1]);
+        self.work.for_each(self.heads.chunks_mut(step).enumerate(), |worker, (part, heads)| {
+            for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
+                let first = part * step + run * of_maps;
+                let setup = attention.setup(first % all);
+                worker.read_keys(setup, keys.rows(first..first + heads.len()));
+                for (i, head) in heads.iter_mut().enumerate() {
+                    head.push(setup, i, values.rows(first + i..first + i + 1), worker);
+                }
+            }
+        });
     }
 
     /// The outputs of queries, \[batch, heads, d\], that see all tokens so far; a multiple of the heads of keys.
@@ -182,20 +188,46 @@ impl<T: Real> CausalState<T> {
             queries.shape(),
             [batch, count, self.input_dim()],
         )?;
-        let (mut output, mut non_positive) = (Array3::zeros((batch, count, d_v)), Vec::new());
-        for (map, own) in self.maps(count) {
-            let (setup, work) = (self.attention.setup(map), &mut self.work);
-            let queries = queries.slice_axis(Axis(1), own.clone().into());
-            work.read_queries(setup, E::numbers(rows(&queries).view()));
-            for (i, (b, h)) in tokens(batch, own).enumerate() {
-                let out = output.index_axis_mut(Axis(0), b).slice_axis_move(Axis(0), (h..h + 1).into());
-                if !self.heads[b * heads + h / group].answer_one(setup, i, work, out) {
-                    non_positive.push([b, h]);
+        let mut output = Array3::zeros((batch, count, d_v));
+        let rows = self.answer(E::numbers(rows(queries).view()), group, slice_of_mut(&mut output));
+        let place = |row: usize| [row / count, row % count];
+        Ok(Step { output, non_positive: rows.into_iter().map(place).collect() })
+    }
+
+    /// Writes the outputs of `group` queries for each head, and gives the rows whose normaliser is not positive, in order.
+    #[inline(never)]
+    fn answer(&mut self, queries: Numbers<'_, T>, group: usize, out: &mut [T]) -> Vec<usize> {
+        let (attention, step, of_maps) = (&self.attention, self.step(group), self.run());
+        let [_, all, d_v] = self.shape;
+        let parts = self.heads.chunks_mut(step).zip(out.chunks_mut((step * group * d_v).max(1)));
+        let rows = self.work.map(parts.enumerate(), |worker, (part, (heads, out))| {
+            let (mut rows, mut out) = (Vec::new(), out.chunks_exact_mut(d_v));
+            for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
+                let first = part * step + run * of_maps;
+                let setup = attention.setup(first % all);
+                worker.read_queries(setup, queries.rows(first * group..(first + heads.len()) * group));
+                for (i, out) in (0..heads.len() * group).zip(&mut out) {
+                    if !heads[i / group].answer_one(setup, i, worker, out) {
+                        rows.push(first * group + i);
+                    }
                 }
             }
-        }
-        non_positive.sort_unstable();
-        Ok(Step { output, non_positive })
+            rows
+        });
+        rows.concat()
+    }
+
+    /// Heads that a thread takes, for so many queries each: all if they are not worth another thread.
+    fn step(&self, group: usize) -> usize {
+        let width = self.attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+        let of_head = group.saturating_mul(width).saturating_mul(self.input_dim() + self.shape[2]);
+        let alone = self.heads.len().saturating_mul(of_head) < SHARED;
+        self.heads.len().div_ceil(if alone { 1 } else { threads::count() }).max(1)
+    }
+
+    /// Heads next to each other that share a map.
+    fn run(&self) -> usize {
+        if self.attention.maps.len() == 1 { self.heads.len().max(1) } else { 1 }
     }
 
     /// Takes in many tokens at once, such as a prompt: keys \[batch, heads of keys, length, d\] and values
@@ -223,34 +255,36 @@ impl<T: Real> CausalState<T> {
             "the dimension of the values",
         ];
         check_shape(what, values.shape(), [batch, heads, length, d_v])?;
-        let (attention, ways) = (&self.attention, super::ways(self.heads.len()));
-        threads::for_each(self.heads.iter_mut().enumerate(), |(i, head)| {
-            let keys = keys.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
-            let values = values.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
-            let run = KeyRun { keys: E::numbers(keys), values: E::numbers(values), mask: None };
-            head.prefill(attention.setup(i % heads), run, ways);
-        });
+        let of_head = |i: usize| {
+            let (keys, values) = (E::numbers(head(keys, i)), E::numbers(head(values, i)));
+            KeyRun { keys, values, mask: None }
+        };
+        self.take_in_all((0..self.heads.len()).map(of_head).collect());
         Ok(())
+    }
+
+    /// Takes in the tokens of each head.
+    #[inline(never)]
+    fn take_in_all(&mut self, tokens: Vec<KeyRun<'_, T>>) {
+        let (attention, ways, all) = (&self.attention, super::ways(self.heads.len()), self.shape[1]);
+        threads::for_each(self.heads.iter_mut().zip(tokens).enumerate(), |(i, (head, tokens))| {
+            head.prefill(attention.setup(i % all), tokens, ways);
+        });
     }
 
     fn input_dim(&self) -> usize {
         self.attention.maps[0].input_dim()
     }
-
-    /// Each map with those of `heads` heads that take it.
-    fn maps(&self, heads: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<T> {
-        let own = heads / self.attention.maps.len();
-        (0..self.attention.maps.len()).map(move |map| (map, map * own..(map + 1) * own))
-    }
 }
 
-/// The batch and head of the rows that [`rows`] gives of these heads.
-fn tokens(batch: usize, heads: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
-    (0..batch).flat_map(move |b| heads.clone().map(move |h| (b, h)))
+/// The tokens of head `i` of all sequences.
+fn head<E>(x: &ArrayRef<E, Ix4>, i: usize) -> ArrayView2<'_, E> {
+    let heads = x.len_of(Axis(1));
+    x.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads)
 }
 
 /// All tokens, one after the other.
-fn rows<'a, E: Copy>(x: &'a ArrayView3<'_, E>) -> CowArray<'a, E, Ix2> {
+fn rows<E: Copy>(x: &ArrayRef3<E>) -> CowArray<'_, E, Ix2> {
     let (batch, heads, width) = x.dim();
     let rows = x.to_shape((batch * heads, width));
     debug_assert!(rows.is_ok(), "a shape of as many elements");
@@ -261,7 +295,7 @@ fn rows<'a, E: Copy>(x: &'a ArrayView3<'_, E>) -> CowArray<'a, E, Ix2> {
 #[cfg(feature = "serde")]
 mod stored {
     use super::super::sequence::stored::StoredSequence;
-    use super::{Attention, CausalState, Real, Worker};
+    use super::{Attention, CausalState, Pool, Real};
     use crate::sealed::sealed;
 
     #[derive(serde::Serialize, serde::Deserialize)]
@@ -296,7 +330,7 @@ mod stored {
                 |(i, head): (usize, StoredSequence<T>)| head.restored(attention.setup(i % count), d_v);
             let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };
             match heads {
-                Some(heads) => Ok(CausalState { attention, shape, heads, work: Worker::default() }),
+                Some(heads) => Ok(CausalState { attention, shape, heads, work: Pool::default() }),
                 None => Err("sums of another shape than that of the maps and the heads".into()),
             }
         }
