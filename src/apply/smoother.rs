@@ -11,6 +11,7 @@ use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
+use crate::once::once;
 use crate::{Points, Real};
 
 /// The number of points that are summed in the scalar type; it grows with the number of targets.
@@ -63,6 +64,7 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `targets` is 0 or too large to be addressed, [`Memory`](Error::Memory) if there is no
     /// memory for their sums.
+    #[inline(never)]
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         check_targets(targets, map.feature_dim())?;
         let sums = Sums::new(targets, map.feature_dim())?;
@@ -88,6 +90,7 @@ impl<T: Real> Smoother<T> {
         self.take_in(x.into().view(), targets)
     }
 
+    #[inline(never)]
     fn take_in(&mut self, x: PointsView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
         check_training(x, self.map.input_dim(), targets, self.totals.len())?;
         let (program, form) = (self.map.program(), self.map.program().best_form());
@@ -141,7 +144,12 @@ impl<T: Real> Smoother<T> {
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
     /// training point, [`Memory`](Error::Memory) if there is no memory for the result.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
-        self.apply(x.into().view(), self.totals.len(), |sums, j| T::narrow(self.regression(sums, j)))
+        self.predictions(x.into().view())
+    }
+
+    #[inline(never)]
+    fn predictions(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
+        self.apply(x, self.totals.len(), |sums, j| T::narrow(self.regression(sums, j)))
     }
 
     /// As [`predict`](Smoother::predict), and the rows of `x`, ascending, whose total weight is not positive: there the
@@ -154,6 +162,7 @@ impl<T: Real> Smoother<T> {
         self.predictions_and_report(x.into().view())
     }
 
+    #[inline(never)]
     fn predictions_and_report(&self, x: PointsView<'_, T>) -> Result<(Array2<T>, Vec<usize>)> {
         let targets = self.totals.len();
         let entry = |sums: &[f64], j| {
@@ -181,7 +190,12 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
-        largest_columns(&self.apply(x.into().view(), self.totals.len(), |sums, j| sums[j])?)
+        self.classes(x.into().view())
+    }
+
+    #[inline(never)]
+    fn classes(&self, x: PointsView<'_, T>) -> Result<Vec<usize>> {
+        largest_columns(&self.apply(x, self.totals.len(), |sums, j| sums[j])?)
     }
 
     /// Lets `entry(sums of a row, column)` compute each entry of a result of so many columns.
@@ -245,3 +259,11 @@ mod stored {
         }
     }
 }
+
+once!(
+    Smoother::<T>::new,
+    Smoother::<T>::take_in,
+    Smoother::<T>::predictions,
+    Smoother::<T>::predictions_and_report,
+    Smoother::<T>::classes,
+);

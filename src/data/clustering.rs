@@ -7,6 +7,7 @@ use super::Statistics;
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{Isa, matrix_of, nearest, slice_of, squared_distance, squared_norm};
+use crate::once::once;
 
 /// The maximum number of k-means steps; more than 20 are rarely needed.
 const STEPS: usize = 100;
@@ -103,6 +104,7 @@ impl Clustering {
     /// # Errors
     /// [`Shape`](Error::Shape) if the points do not have d columns, [`NotFinite`](Error::NotFinite) as
     /// [`of`](Clustering::of).
+    #[inline(never)]
     pub fn with_spread_of<T: Real>(self, points: &ArrayRef2<T>) -> Result<Self> {
         check_size("the number of columns of the points", self.dim(), points.ncols())?;
         self.with_points(&ValidatedPoints::new(points)?)
@@ -148,6 +150,7 @@ impl Clustering {
     /// # Errors
     /// [`Shape`](Error::Shape) if the point does not have d entries, [`NotFinite`](Error::NotFinite) if one is not
     /// finite.
+    #[inline(never)]
     pub fn nearest<T: Real>(&self, point: &ArrayRef1<T>) -> Result<usize> {
         check_size("the dimension of the point", self.dim(), point.len())?;
         if point.iter().any(|v| !v.is_finite()) {
@@ -331,6 +334,8 @@ mod stored {
         }
     }
 }
+
+once!(Clustering::with_spread_of::<T>, Clustering::nearest::<T>);
 
 #[cfg(test)]
 mod tests {

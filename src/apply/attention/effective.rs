@@ -12,6 +12,7 @@ use super::{Attended, Attention, Heads};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::Result;
+use crate::once::once;
 
 impl<T: Real> Attention<T> {
     /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal) attention, with
@@ -55,6 +56,7 @@ impl<T: Real> Attention<T> {
     /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share > 0.9));
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    #[inline(never)]
     pub fn diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
         let mut attended = if causal { self.causal(heads)? } else { self.bidirectional(heads)? };
         let (batch, count, length, _) = attended.output.dim();
@@ -152,3 +154,5 @@ fn causal_numbers<T: Real, E: Element<T>>(setup: Setup<'_, T>, mut job: Job<'_, 
         }
     }
 }
+
+once!(Attention::<T>::diagnosed::<T>);

@@ -13,6 +13,7 @@ use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 use crate::numeric::slice_of;
+use crate::once::once;
 
 /// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(m log C) each. Approximate: a map's
 /// estimates stand for exp(h·cᵢ); but the probability that is stated with each draw is the one that it had.
@@ -144,6 +145,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `h` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are not
     /// finite, [`Memory`](Error::Memory) if there is no memory for so many draws.
+    #[inline(never)]
     pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
         self.check_h(h)?;
         let mut draws = self.room(h.nrows(), k)?;
@@ -211,6 +213,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `h` does not have d entries, [`NotFinite`](Error::NotFinite) if it or its features are not
     /// finite, [`Entry`](Error::Entry) if there is no such class.
+    #[inline(never)]
     pub fn log_probabilities(&self, h: &ArrayRef1<T>, classes: &[usize]) -> Result<Vec<f64>> {
         let h = h.view().insert_axis(Axis(0));
         self.check_h(&h)?;
@@ -250,3 +253,5 @@ pub(super) fn check_below(what: &'static str, classes: &[usize], count: usize) -
         }
     }
 }
+
+once!(SoftmaxSampler::<T>::sample, SoftmaxSampler::<T>::log_probabilities);
