@@ -57,7 +57,12 @@ impl Clustering {
     /// [`Parameter`](Error::Parameter) if k or d is 0 or there are fewer than k distinct points (points at a distance
     /// whose square is 0 in `f64` are not distinct), [`NotFinite`](Error::NotFinite) with the first row that holds NaN
     /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points.
-    pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, rng: &mut R) -> Result<Self> {
+    pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, mut rng: &mut R) -> Result<Self> {
+        Self::by(points, k, &mut rng)
+    }
+
+    #[inline(never)]
+    fn by<T: Real>(points: &ArrayRef2<T>, k: usize, rng: &mut dyn Rng) -> Result<Self> {
         check_positive("the number of clusters k", k)?;
         let points = ValidatedPoints::new(points)?;
         let centres = lloyd(&points, first_centres(&points, k, rng)?);
@@ -199,7 +204,7 @@ impl ValidatedPoints {
 }
 
 /// Initial centres by k-means++.
-fn first_centres<R: Rng + ?Sized>(points: &ValidatedPoints, k: usize, rng: &mut R) -> Result<Array2<f64>> {
+fn first_centres(points: &ValidatedPoints, k: usize, rng: &mut dyn Rng) -> Result<Array2<f64>> {
     let n = points.rows().len();
     if n == 0 {
         return Err(Error::NoData { what: "k-means" });
@@ -240,7 +245,7 @@ fn best(points: &ValidatedPoints, distances: &[f64], candidates: &[usize]) -> us
 }
 
 /// An index with probability proportional to its weight; `None` if all are 0.
-fn draw<R: Rng + ?Sized>(weights: &[f64], rng: &mut R) -> Option<usize> {
+fn draw(weights: &[f64], rng: &mut dyn Rng) -> Option<usize> {
     let largest = weights.iter().copied().fold(0.0, f64::max);
     let shares =
         || weights.iter().map(|weight| weight / largest).enumerate().filter(|(_, share)| *share > 0.0);
@@ -335,7 +340,7 @@ mod stored {
     }
 }
 
-once!(Clustering::with_spread_of::<T>, Clustering::nearest::<T>);
+once!(Clustering::with_spread_of::<T>, Clustering::nearest::<T>, Clustering::by::<T>);
 
 #[cfg(test)]
 mod tests {
