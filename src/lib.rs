@@ -97,6 +97,7 @@ mod error;
 #[cfg(feature = "serde")]
 mod exact;
 mod memory;
+mod once;
 mod real;
 #[cfg(feature = "serde")]
 mod sealed;

@@ -13,6 +13,7 @@ use crate::engine::PointsView;
 use crate::engine::SparsePoints;
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
+use crate::once::once;
 
 /// Points in rows, n × d: what methods that take `impl Into<Points<T>>` accept.
 ///
@@ -103,6 +104,7 @@ impl<T: Real> Points<'_, T> {
     }
 
     /// All coordinates, n × d: borrowed from a dense array, written out of sparse rows, which takes O(n d).
+    #[inline(never)]
     pub fn to_dense(&self) -> CowArray<'_, T, Ix2> {
         self.view().to_dense()
     }
@@ -116,6 +118,7 @@ impl<T: Real> Points<'_, T> {
     ///
     /// # Errors
     /// [`Entry`](Error::Entry) if there is no such row, [`Memory`](Error::Memory) if there is no memory for dense ones.
+    #[inline(never)]
     pub fn select(&self, rows: &[usize]) -> Result<Points<'static, T>> {
         if let Some(row) = rows.iter().position(|row| *row >= self.nrows()) {
             let domain = "below the number of rows";
@@ -232,3 +235,5 @@ impl<T: Real> Compressed<'_, T> {
         Compressed { starts: starts.into(), columns: columns.into(), values: values.into(), dim }
     }
 }
+
+once!(Points::<T>::to_dense, Points::<T>::select);

@@ -10,6 +10,7 @@ use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
+use crate::once::once;
 use crate::reduce::{Applied, RunBuffers, WeightedSums};
 use crate::threads::Pool;
 use crate::{Points, Real};
@@ -64,6 +65,7 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `targets` is 0 or too large to be addressed, [`Memory`](Error::Memory) if there is no
     /// memory for their sums.
+    #[inline(never)]
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         check_targets(targets, map.feature_dim())?;
         let sums = KernelSums::new(&map, targets)?;
@@ -134,6 +136,7 @@ impl<T: Real> Smoother<T> {
         self.take_in(x.into().view(), targets)
     }
 
+    #[inline(never)]
     fn take_in(&mut self, x: PointsView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (targets_count, width) = (self.sums.targets(), program.width());
@@ -185,7 +188,12 @@ impl<T: Real> Smoother<T> {
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NoData`](Error::NoData) before the first
     /// training point, [`Memory`](Error::Memory) if there is no memory for the result.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Array2<T>> {
-        self.apply(x.into().view(), self.sums.targets(), |sums, j| T::narrow(self.regression(sums, j)))
+        self.predictions(x.into().view())
+    }
+
+    #[inline(never)]
+    fn predictions(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
+        self.apply(x, self.sums.targets(), |sums, j| T::narrow(self.regression(sums, j)))
     }
 
     /// As [`predict`](Smoother::predict), and the rows of `x`, ascending, whose total weight is not positive: there the
@@ -198,6 +206,7 @@ impl<T: Real> Smoother<T> {
         self.predictions_and_report(x.into().view())
     }
 
+    #[inline(never)]
     fn predictions_and_report(&self, x: PointsView<'_, T>) -> Result<(Array2<T>, Vec<usize>)> {
         let targets = self.sums.targets();
         let entry = |sums: &[f64], j| {
@@ -225,7 +234,12 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// As [`predict`](Smoother::predict); [`NotFinite`](Error::NotFinite) if a row of `x` is not finite.
     pub fn classify<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Vec<usize>> {
-        largest_columns(&self.apply(x.into().view(), self.sums.targets(), |sums, j| sums[j])?)
+        self.classes(x.into().view())
+    }
+
+    #[inline(never)]
+    fn classes(&self, x: PointsView<'_, T>) -> Result<Vec<usize>> {
+        largest_columns(&self.apply(x, self.sums.targets(), |sums, j| sums[j])?)
     }
 
     /// Lets `entry(sums of a row, column)` compute each entry of a result of so many columns.
@@ -285,3 +299,11 @@ mod stored {
         }
     }
 }
+
+once!(
+    Smoother::<T>::new,
+    Smoother::<T>::take_in,
+    Smoother::<T>::predictions,
+    Smoother::<T>::predictions_and_report,
+    Smoother::<T>::classes,
+);

@@ -7,6 +7,7 @@ use super::Statistics;
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{Isa, matrix_of, nearest, slice_of, squared_distance, squared_norm};
+use crate::once::once;
 
 /// The maximum number of k-means steps; more than 20 are rarely needed.
 const STEPS: usize = 100;
@@ -56,7 +57,12 @@ impl Clustering {
     /// [`Parameter`](Error::Parameter) if k or d is 0 or there are fewer than k distinct points (points at a distance
     /// whose square is 0 in `f64` are not distinct), [`NotFinite`](Error::NotFinite) with the first row that holds NaN
     /// or an infinity or has a norm above 6·10¹⁵³, [`NoData`](Error::NoData) without points.
-    pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, rng: &mut R) -> Result<Self> {
+    pub fn of<T: Real, R: Rng + ?Sized>(points: &ArrayRef2<T>, k: usize, mut rng: &mut R) -> Result<Self> {
+        Self::by(points, k, &mut rng)
+    }
+
+    #[inline(never)]
+    fn by<T: Real>(points: &ArrayRef2<T>, k: usize, rng: &mut dyn Rng) -> Result<Self> {
         check_positive("the number of clusters k", k)?;
         let points = ValidatedPoints::new(points)?;
         let centres = lloyd(&points, first_centres(&points, k, rng)?);
@@ -103,6 +109,7 @@ impl Clustering {
     /// # Errors
     /// [`Shape`](Error::Shape) if the points do not have d columns, [`NotFinite`](Error::NotFinite) as
     /// [`of`](Clustering::of).
+    #[inline(never)]
     pub fn with_spread_of<T: Real>(self, points: &ArrayRef2<T>) -> Result<Self> {
         check_size("the number of columns of the points", self.dim(), points.ncols())?;
         self.with_points(&ValidatedPoints::new(points)?)
@@ -148,6 +155,7 @@ impl Clustering {
     /// # Errors
     /// [`Shape`](Error::Shape) if the point does not have d entries, [`NotFinite`](Error::NotFinite) if one is not
     /// finite.
+    #[inline(never)]
     pub fn nearest<T: Real>(&self, point: &ArrayRef1<T>) -> Result<usize> {
         check_size("the dimension of the point", self.dim(), point.len())?;
         if point.iter().any(|v| !v.is_finite()) {
@@ -196,7 +204,7 @@ impl ValidatedPoints {
 }
 
 /// Initial centres by k-means++.
-fn first_centres<R: Rng + ?Sized>(points: &ValidatedPoints, k: usize, rng: &mut R) -> Result<Array2<f64>> {
+fn first_centres(points: &ValidatedPoints, k: usize, rng: &mut dyn Rng) -> Result<Array2<f64>> {
     let n = points.rows().len();
     if n == 0 {
         return Err(Error::NoData { what: "k-means" });
@@ -237,7 +245,7 @@ fn best(points: &ValidatedPoints, distances: &[f64], candidates: &[usize]) -> us
 }
 
 /// An index with probability proportional to its weight; `None` if all are 0.
-fn draw<R: Rng + ?Sized>(weights: &[f64], rng: &mut R) -> Option<usize> {
+fn draw(weights: &[f64], rng: &mut dyn Rng) -> Option<usize> {
     let largest = weights.iter().copied().fold(0.0, f64::max);
     let shares =
         || weights.iter().map(|weight| weight / largest).enumerate().filter(|(_, share)| *share > 0.0);
@@ -331,6 +339,8 @@ mod stored {
         }
     }
 }
+
+once!(Clustering::with_spread_of::<T>, Clustering::nearest::<T>, Clustering::by::<T>);
 
 #[cfg(test)]
 mod tests {

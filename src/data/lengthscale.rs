@@ -12,6 +12,7 @@ use super::Statistics;
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
+use crate::once::once;
 
 /// The median heuristic: ℓ is the median of the distances ‖xᵢ − xⱼ‖ over all pairs i < j of at most
 /// `subsample` of the rows of `points`, n × d, and of at most 8192.
@@ -45,11 +46,16 @@ use crate::kernel::Lengthscale;
 /// [`Parameter`](Error::Parameter) if there are fewer than 2 points or `subsample` is below 2, if the chosen
 /// points are all equal, or if ℓ² or 1/ℓ² would overflow; [`NotFinite`](Error::NotFinite) with the first row
 /// of `points`, drawn or not, that is not finite.
-pub fn median<T, R>(points: &ArrayRef2<T>, subsample: usize, rng: &mut R) -> Result<f64>
+pub fn median<T, R>(points: &ArrayRef2<T>, subsample: usize, mut rng: &mut R) -> Result<f64>
 where
     T: Real,
     R: Rng + ?Sized,
 {
+    median_by(points, subsample, &mut rng)
+}
+
+#[inline(never)]
+fn median_by<T: Real>(points: &ArrayRef2<T>, subsample: usize, rng: &mut dyn Rng) -> Result<f64> {
     check_pairs("the number of points", points.nrows())?;
     check_pairs("the size of the subsample", subsample)?;
     if let Some(row) = points.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
@@ -112,7 +118,7 @@ fn checked(scale: f64) -> Result<f64> {
 }
 
 /// A uniform random subset of `k` of the numbers below `n`, in ascending order (Floyd's algorithm).
-pub(crate) fn choose<R: Rng + ?Sized>(n: usize, k: usize, rng: &mut R) -> Vec<usize> {
+pub(crate) fn choose(n: usize, k: usize, rng: &mut dyn Rng) -> Vec<usize> {
     let mut chosen = BTreeSet::new();
     for last in n - k..n {
         let any = rng.random_range(0..=last);
@@ -145,3 +151,5 @@ fn root_median(squares: &mut [f64]) -> Option<f64> {
     let (below, middle) = (below.iter().copied().fold(0.0, f64::max).sqrt(), middle.sqrt());
     Some(if even { 0.5 * below + 0.5 * middle } else { middle })
 }
+
+once!(median_by::<T>);

@@ -6,6 +6,7 @@ use crate::Real;
 use crate::digest::identified;
 use crate::error::{Error, Result, check_size, checked_positive};
 use crate::kernel::Lengthscale;
+use crate::once::once;
 
 /// A shift of points that makes features of counts positive. Unbiased, except for points beyond the shift, whose
 /// coordinates are clamped ([`clamped`](Shift::clamped) counts them).
@@ -97,6 +98,7 @@ impl Shift {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns or the lengthscale is for another dimension,
     /// [`Parameter`](Error::Parameter) if the lengthscale is outside its domain.
+    #[inline(never)]
     pub fn clamped<T: Real>(&self, x: &ArrayRef2<T>, lengthscale: &Lengthscale) -> Result<usize> {
         check_size("the number of columns of x", self.by.len(), x.ncols())?;
         let lengthscale = lengthscale.clone().checked()?;
@@ -146,3 +148,5 @@ impl From<Shift> for StoredShift {
         StoredShift { by: shift.by, least: shift.least }
     }
 }
+
+once!(Shift::clamped::<T>);

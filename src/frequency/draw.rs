@@ -146,13 +146,22 @@ pub fn draw_with<C: Coupling + ?Sized>(
     radii: &dyn Radii,
     source: impl Source,
 ) -> Result<Frequencies> {
-    let seed = source.seed();
-    if let Some(draw) = Draw::named(d, m, &coupling, radii) {
+    draw_of_seed(d, m, &coupling, radii, source.seed())
+}
+
+fn draw_of_seed(
+    d: usize,
+    m: usize,
+    coupling: &dyn Coupling,
+    radii: &dyn Radii,
+    seed: u64,
+) -> Result<Frequencies> {
+    if let Some(draw) = Draw::named(d, m, coupling, radii) {
         return draw.of_seed(seed);
     }
     let own = Own { d, m, text: format!("{coupling:?} {radii:?}") };
-    let form = blocks::draw_rows(d, m, &coupling, radii, &mut generator(seed, "own draw", &own))?;
-    Frequencies::given(form, blocks::law(d, m, &coupling, radii.law()))
+    let form = blocks::draw_rows(d, m, coupling, radii, &mut generator(seed, "own draw", &own))?;
+    Frequencies::given(form, blocks::law(d, m, coupling, radii.law()))
 }
 
 /// The description of a draw from a coupling or radii without a name.

@@ -6,6 +6,7 @@ use super::{Cholesky, Eigen, Svd};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{self, power_of_two_below};
+use crate::once::once;
 use crate::threads;
 
 /// The library that factorises matrices. Results of all backends have the same form and agree to rounding.
@@ -57,6 +58,7 @@ impl Backend {
     /// [`Shape`](Error::Shape) if the matrix is not square, [`Parameter`](Error::Parameter) if it is empty,
     /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) with the
     /// first row whose pivot is not above 0 if it is not positive definite up to rounding.
+    #[inline(never)]
     pub fn cholesky<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Cholesky<T>> {
         let upper = T::cholesky(self, upper(a)?);
         upper.map(Cholesky::new).map_err(super::cholesky::not_positive_definite)
@@ -70,6 +72,7 @@ impl Backend {
     /// [`Shape`](Error::Shape) if the matrix is not square, [`Parameter`](Error::Parameter) if it is empty,
     /// [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity, [`Factorisation`](Error::Factorisation) if the
     /// backend's iteration does not converge.
+    #[inline(never)]
     pub fn eigen<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Eigen<T>> {
         let (a, unit) = in_units(upper(a)?);
         let eigen = T::eigen(self, a).ok_or_else(|| no_convergence("the eigendecomposition"))?;
@@ -81,6 +84,7 @@ impl Backend {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if the matrix is empty, [`NotFinite`](Error::NotFinite) if it holds NaN or an
     /// infinity, [`Factorisation`](Error::Factorisation) if the backend's iteration does not converge.
+    #[inline(never)]
     pub fn svd<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Svd<T>> {
         let (a, unit) = in_units(rectangular(a)?);
         let svd = T::thin_svd(self, a).ok_or_else(|| no_convergence("the singular value decomposition"))?;
@@ -91,6 +95,7 @@ impl Backend {
     ///
     /// # Errors
     /// As [`svd`](Backend::svd).
+    #[inline(never)]
     pub fn singular_values<T: Scalar>(self, a: &ArrayRef2<T>) -> Result<Array1<T>> {
         let (a, unit) = in_units(rectangular(a)?);
         let values = T::singular_values(self, a);
@@ -200,3 +205,5 @@ fn in_units<T: Real>(mut a: Array2<T>) -> (Array2<T>, T) {
 fn no_convergence(what: &'static str) -> Error {
     Error::Factorisation { what, row: None, reason: "the iteration did not converge" }
 }
+
+once!(Backend::cholesky::<T>, Backend::eigen::<T>, Backend::svd::<T>, Backend::singular_values::<T>);

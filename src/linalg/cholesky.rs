@@ -6,6 +6,7 @@ use super::triangular::{backward, forward};
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::numeric::{self, Isa};
+use crate::once::once;
 
 /// The factor L of a symmetric positive definite n × n matrix A = L Lᵀ: lower triangular, with a positive diagonal.
 ///
@@ -56,6 +57,7 @@ impl<T: Real> Cholesky<T> {
     }
 
     /// ln det A, which does not overflow where the determinant does. Cost O(n).
+    #[inline(never)]
     pub fn log_determinant(&self) -> f64 {
         2.0 * self.upper.diag().iter().map(|entry| entry.widen().ln()).sum::<f64>()
     }
@@ -64,6 +66,7 @@ impl<T: Real> Cholesky<T> {
     ///
     /// # Errors
     /// As [`solve_inplace`](Cholesky::solve_inplace).
+    #[inline(never)]
     pub fn solve(&self, rhs: &ArrayRef2<T>) -> Result<Array2<T>> {
         let mut solution = rhs.to_owned();
         self.solve_inplace(&mut solution)?;
@@ -74,6 +77,7 @@ impl<T: Real> Cholesky<T> {
     ///
     /// # Errors
     /// As [`solve_inplace`](Cholesky::solve_inplace).
+    #[inline(never)]
     pub fn solve_vector(&self, rhs: &ArrayRef1<T>) -> Result<Array1<T>> {
         let mut solution = rhs.to_owned();
         self.solve_inplace(&mut solution.view_mut().insert_axis(Axis(1)))?;
@@ -84,6 +88,7 @@ impl<T: Real> Cholesky<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `rhs` does not have n rows, [`NotFinite`](Error::NotFinite) if it holds NaN or an infinity.
+    #[inline(never)]
     pub fn solve_inplace(&self, rhs: &mut ArrayRef2<T>) -> Result<()> {
         check_size("the number of rows of the right-hand side", self.dim(), rhs.nrows())?;
         if let Some(row) = rhs.rows().into_iter().position(|row| !row.iter().all(|entry| entry.is_finite())) {
@@ -99,6 +104,7 @@ impl<T: Real> Cholesky<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if v does not have n entries, [`NotFinite`](Error::NotFinite) if one is NaN or infinite, or the
     /// factor would leave the range of `T`.
+    #[inline(never)]
     pub fn update(&mut self, v: &ArrayRef1<T>) -> Result<()> {
         let v = self.checked(v)?;
         let largest = |values: Option<&[T]>| values.map_or(T::zero(), |v| numeric::max_abs(Isa::best(), v));
@@ -143,6 +149,7 @@ impl<T: Real> Cholesky<T> {
     /// [`Shape`](Error::Shape) if v does not have n entries, [`NotFinite`](Error::NotFinite) if one is NaN or infinite,
     /// [`Factorisation`](Error::Factorisation) with the first row whose pivot is not above 0 if A − v vᵀ is not positive
     /// definite up to rounding, that is, if vᵀA⁻¹v > 1 − n ε.
+    #[inline(never)]
     pub fn downdate(&mut self, v: &ArrayRef1<T>) -> Result<()> {
         let mut weights = self.checked(v)?;
         forward(&self.upper, &mut weights.view_mut().insert_axis(Axis(1)));
@@ -190,3 +197,12 @@ pub(super) fn not_positive_definite(row: Option<usize>) -> Error {
         reason: "the matrix is not positive definite",
     }
 }
+
+once!(
+    Cholesky::<T>::log_determinant,
+    Cholesky::<T>::solve_inplace,
+    Cholesky::<T>::solve,
+    Cholesky::<T>::solve_vector,
+    Cholesky::<T>::update,
+    Cholesky::<T>::downdate,
+);

@@ -5,6 +5,7 @@ use ndarray::{Array2, ArrayView2, s};
 use crate::Real;
 use crate::engine::{Facts, FeatureMap, Form, Side, Tile, TileShape, ranges};
 use crate::error::{Error, Result};
+use crate::once::once;
 
 /// The number of test points.
 const POINTS: usize = 3;
@@ -30,6 +31,7 @@ struct Written<T> {
 ///
 /// # Errors
 /// [`Contract`](Error::Contract) with what is wrong.
+#[inline(never)]
 pub(super) fn check<T: Real>(map: &dyn FeatureMap<T>, facts: &Facts) -> Result<()> {
     if facts.feature_dim() > MOST || facts.input_dim > MOST {
         return Ok(());
@@ -168,3 +170,5 @@ fn agree<T: Real>(facts: &Facts, a: &Written<T>, b: &Written<T>) -> bool {
             })
         })
 }
+
+once!(check::<T>);

@@ -12,6 +12,7 @@ use crate::engine::{Batch, Scratch, drive, map_pairs};
 use crate::error::{Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::zeros;
+use crate::once::once;
 use crate::{Real, SignedLog};
 
 impl<T: Real> Map<T> {
@@ -25,6 +26,7 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` or `y` does not have d columns, [`Memory`](crate::Error::Memory) if there is no
     /// memory for the result.
+    #[inline(never)]
     pub fn gram(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check_points(x.view().into())?;
         self.check_points(y.view().into())?;
@@ -61,6 +63,7 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if a point does not have d entries.
+    #[inline(never)]
     pub fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
         self.check_pair(x, y)?;
         let estimates =
@@ -89,6 +92,7 @@ impl<T: Real> Map<T> {
     /// assert_eq!(estimates[1], map.estimate(&x.row(1), &y.row(1))?);
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    #[inline(never)]
     pub fn estimate_rows(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<T>> {
         Ok(self.log_estimate_rows(x, y)?.mapv(|estimate| T::narrow(estimate.value())))
     }
@@ -97,6 +101,7 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// As [`estimate_rows`](Map::estimate_rows).
+    #[inline(never)]
     pub fn log_estimate_rows(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Array1<SignedLog>> {
         self.check_points(x.view().into())?;
         self.check_points(y.view().into())?;
@@ -141,3 +146,5 @@ impl<T: Real> Map<T> {
         pairs.iter().map(estimate).collect()
     }
 }
+
+once!(Map::<T>::gram, Map::<T>::log_estimate, Map::<T>::log_estimate_rows, Map::<T>::estimate_rows);

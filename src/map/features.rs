@@ -10,6 +10,7 @@ use super::{Map, Side};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::memory::check_memory;
+use crate::once::once;
 
 /// Features of n points on one side of a map.
 ///
@@ -78,6 +79,7 @@ impl<T: Real> Features<T> {
     }
 
     /// As [`to_array`](Features::to_array), in the memory of the values.
+    #[inline(never)]
     pub fn into_array(self) -> Array2<T> {
         let mut out = self.values;
         for (mut row, scales) in out.rows_mut().into_iter().zip(self.log_scales.rows()) {
@@ -94,6 +96,7 @@ impl<T: Real> Features<T> {
 
     /// The number of rows whose largest feature is denormal, 0 or infinite in [`to_array`](Features::to_array). Rows whose
     /// features are all exactly 0 do not count.
+    #[inline(never)]
     pub fn lost_rows(&self) -> usize {
         let least = T::min_positive_value().widen().ln();
         let largest = T::max_value().widen().ln();
@@ -124,6 +127,7 @@ impl<T: Real> Features<T> {
     /// # Errors
     /// [`Pairing`](Error::Pairing) if the features come from different maps, or from the same side of a map
     /// that is not symmetric; [`Memory`](Error::Memory) if there is no memory for the result.
+    #[inline(never)]
     pub fn gram(&self, other: &Features<T>) -> Result<Array2<T>> {
         let sides = self.side != other.side || self.map.facts().symmetric;
         if !self.map.same(&other.map) || !sides {
@@ -140,6 +144,7 @@ impl<T: Real> Features<T> {
 }
 
 impl<T: Real> PartialEq for Features<T> {
+    #[inline(never)]
     fn eq(&self, other: &Self) -> bool {
         self.side == other.side
             && self.values == other.values
@@ -162,3 +167,10 @@ pub struct LogFeatures<T> {
     /// n × blocks.
     pub log_scales: Array2<f64>,
 }
+
+once!(
+    Features::<T>::gram,
+    Features::<T>::into_array,
+    Features::<T>::lost_rows,
+    <Features<T> as PartialEq>::eq,
+);

@@ -15,6 +15,7 @@ use crate::error::{Error, Result, check_size};
 use crate::kernel::Kernel;
 use crate::memory::check_memory;
 use crate::numeric::zeros;
+use crate::once::once;
 use crate::theory::relative_deviation;
 use crate::{Points, Real};
 
@@ -58,6 +59,7 @@ impl<T: Real> Clone for Map<T> {
 }
 
 impl<T: Real> std::fmt::Debug for Map<T> {
+    #[inline(never)]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut map = f.debug_struct("Map");
         match self.recipe() {
@@ -87,6 +89,7 @@ impl<T: Real> Map<T> {
         Self::of_tree(MapTree::Own(own), known, plan)
     }
 
+    #[inline(never)]
     pub(super) fn of_tree(tree: MapTree<T>, known: Known<T>, plan: Plan<T>) -> Result<Self> {
         let program = Program::new(plan)?;
         let (known, identity) = (Arc::new(known), OnceLock::new());
@@ -145,6 +148,7 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a point has another dimension than d.
+    #[inline(never)]
     pub fn log_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
         self.check_pair(x, y)?;
         Ok(self.ln_variance(x, y))
@@ -172,6 +176,7 @@ impl<T: Real> Map<T> {
     /// assert!((error - (1f64.exp_m1() / 100.0).sqrt()).abs() < 1e-14);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[inline(never)]
     pub fn relative_error(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<Option<f64>> {
         let (Some(variance), Some(kernel)) = (self.log_variance(x, y)?, self.kernel()) else {
             return Ok(None);
@@ -180,6 +185,7 @@ impl<T: Real> Map<T> {
     }
 
     /// The map as plain data; `None` if it contains a user-defined [`FeatureMap`].
+    #[inline(never)]
     pub fn recipe(&self) -> Option<Recipe> {
         match self.tree() {
             MapTree::Plain(plain) => Some(Recipe::Plain(plain.clone())),
@@ -194,6 +200,7 @@ impl<T: Real> Map<T> {
     /// A hash of what the map is made of: definitions and parameters, draws and seeds, and of frequencies of your own their
     /// numbers. Features of maps with different identities cannot be paired. It is the same on every machine and after storing;
     /// a user-defined [`FeatureMap`] has one that only clones of its `Map` share, in this process.
+    #[inline(never)]
     pub fn identity(&self) -> Identity {
         *self.node.identity.get_or_init(|| Identity::of(self))
     }
@@ -218,6 +225,7 @@ impl<T: Real> Map<T> {
         self.write_features(side, x.into().view(), values.view_mut(), log_scales.view_mut())
     }
 
+    #[inline(never)]
     fn write_features(
         &self,
         side: Side,
@@ -243,6 +251,7 @@ impl<T: Real> Map<T> {
         self.features_of_points(side, x.into().view())
     }
 
+    #[inline(never)]
     fn features_of_points(&self, side: Side, x: PointsView<'_, T>) -> Result<Features<T>> {
         self.check_points(x)?;
         self.check_room(x.nrows(), size_of::<T>())?;
@@ -269,6 +278,7 @@ impl<T: Real> Map<T> {
         self.log_features_of_points(side, x.into().view())
     }
 
+    #[inline(never)]
     fn log_features_of_points(&self, side: Side, x: PointsView<'_, T>) -> Result<LogFeatures<T>> {
         self.check_points(x)?;
         if !self.facts().logarithms {
@@ -295,6 +305,7 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if the points or the tile do not fit, [`Unsupported`](Error::Unsupported) if the map does
     /// not have this form.
+    #[inline(never)]
     pub fn fill(&self, side: Side, x: ArrayView2<'_, T>, form: Form, tile: &mut Tile<'_, T>) -> Result<()> {
         check_size("the number of columns of x", self.input_dim(), x.ncols())?;
         check_size("the number of rows of the tile", x.nrows(), tile.rows())?;
@@ -322,6 +333,7 @@ impl<T: Real> Map<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit, [`Unsupported`](Error::Unsupported) if the map or a part of it is
     /// a [`FeatureMap`] without gradients.
+    #[inline(never)]
     pub fn pull_back(&self, side: Side, x: &ArrayRef2<T>, cotangents: &ArrayRef2<T>) -> Result<Array2<T>> {
         self.check_points(x.view().into())?;
         check_size("the number of rows of the cotangents", x.nrows(), cotangents.nrows())?;
@@ -350,3 +362,17 @@ impl<T: Real> Map<T> {
         check_size("the dimension of y", self.input_dim(), y.len())
     }
 }
+
+once!(
+    <Map<T> as std::fmt::Debug>::fmt,
+    Map::<T>::of_tree,
+    Map::<T>::log_variance,
+    Map::<T>::relative_error,
+    Map::<T>::recipe,
+    Map::<T>::identity,
+    Map::<T>::write_features,
+    Map::<T>::features_of_points,
+    Map::<T>::log_features_of_points,
+    Map::<T>::fill,
+    Map::<T>::pull_back,
+);

@@ -6,6 +6,7 @@ use num_complex::Complex64;
 use super::{Map, Side};
 use crate::Real;
 use crate::engine::{Input, Leaf, Lift, Plan};
+use crate::once::once;
 
 /// What a map in the normal form computes, for running it elsewhere: on a GPU, in another language.
 ///
@@ -52,6 +53,7 @@ impl<T: Real> Map<T> {
     /// The normal form of the features of a side, or `None`: hybrids, clustered, conditioned and users' maps, maps of counts
     /// and maps whose frequencies are complex or absent are not in it. Cost O(md); structured frequencies are written
     /// out.
+    #[inline(never)]
     pub fn parts(&self, side: Side) -> Option<Parts> {
         match self.program().plan() {
             Plan::Leaf(leaf) => leaf_parts(leaf, side),
@@ -82,3 +84,5 @@ fn leaf_parts<T: Real>(leaf: &Leaf<T>, side: Side) -> Option<Parts> {
         lengthscales: (0..projection.input_dim()).map(|k| leaf.lengthscale.at(k)).collect(),
     })
 }
+
+once!(Map::<T>::parts);

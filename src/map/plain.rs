@@ -13,6 +13,7 @@ use crate::error::{Error, Result, check_size};
 use crate::frequency::check_shape;
 use crate::kernel::Kernel;
 use crate::numeric::matrix_times;
+use crate::once::once;
 use crate::theory::Pair;
 use crate::{Real, SignedLog};
 
@@ -45,6 +46,7 @@ impl PlainRecipe {
     /// their stated law is that of another kernel, or the map does not estimate such kernels; [`Shape`](Error::Shape)
     /// if parameters are for another dimension, [`Parameter`](Error::Parameter) if one is outside its domain,
     /// [`NotFinite`](Error::NotFinite) if a frequency divided by the lengthscale overflows `T`.
+    #[inline(never)]
     pub fn map<T: Real>(&self) -> Result<Map<T>> {
         Map::of_plain(self.clone())
     }
@@ -173,3 +175,5 @@ impl<T: Real> Kernel<T> for Turned<T> {
         Some(digest.into())
     }
 }
+
+once!(PlainRecipe::map::<T>);

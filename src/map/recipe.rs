@@ -10,6 +10,7 @@ use crate::Real;
 use crate::digest::{Digest, Identify, Identity};
 use crate::error::{Result, check_size};
 use crate::kernel::Kernel;
+use crate::once::once;
 use crate::theory::relative_deviation;
 
 /// A map as plain data: the form in which maps are stored, compared and printed.
@@ -133,6 +134,7 @@ impl Recipe {
     /// # Errors
     /// As [`PlainRecipe::map`], [`Hybrid::sum`](super::compose::Hybrid::sum),
     /// [`Clustered::from_bases`](super::compose::Clustered::from_bases) and [`conditioned`](Recipe::conditioned).
+    #[inline(never)]
     pub fn map<T: Real>(&self) -> Result<Map<T>> {
         match self {
             Recipe::Plain(plain) => plain.map(),
@@ -144,6 +146,7 @@ impl Recipe {
     ///
     /// # Errors
     /// As [`drawn`](Recipe::drawn) and [`map`](Recipe::map).
+    #[inline(never)]
     pub fn draw<T: Real>(&self, seed: u64) -> Result<Map<T>> {
         self.drawn(seed)?.map()
     }
@@ -278,3 +281,5 @@ impl std::fmt::Display for Recipe {
         }
     }
 }
+
+once!(Recipe::map::<T>, Recipe::draw::<T>);

@@ -4,6 +4,7 @@ use rand::Rng;
 
 use super::{Map, Recipe};
 use crate::error::{Error, Result};
+use crate::once::once;
 use crate::{Real, rng_of_step};
 
 /// A schedule that redraws the frequencies of a map after a fixed number of steps of training or of a stream.
@@ -69,7 +70,10 @@ impl Redraw {
     ///
     /// # Errors
     /// As [`Recipe::map`].
+    #[inline(never)]
     pub fn map<T: Real>(&self, step: u64) -> Result<Map<T>> {
         self.recipe(step)?.map()
     }
 }
+
+once!(Redraw::map::<T>);

@@ -7,6 +7,7 @@ use crate::kernel::{
     Gaussian, Kernel, Laplace, Lengthscale, Matern, OwnKernel, RationalQuadratic, RegularisedSoftmax,
     ShiftInvariant, Softmax,
 };
+use crate::once::once;
 use crate::tagged::tagged;
 use crate::theory::{Pair, Radius};
 
@@ -60,6 +61,7 @@ macro_rules! targets {
             }
 
             /// The kernel itself; `None` if it has no name.
+            #[inline(never)]
             pub fn kernel<T: Real>(&self) -> Option<Box<dyn Kernel<T>>> {
                 match self {
                     $(Target::$kernel(kernel) => Some(Box::new(kernel.clone())),)*
@@ -175,3 +177,5 @@ impl std::fmt::Display for Target {
         }
     }
 }
+
+once!(Target::kernel::<T>);

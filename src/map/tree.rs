@@ -12,6 +12,7 @@ use crate::digest::{Digest, Identify, Identity};
 use crate::engine::FeatureMap;
 use crate::error::Result;
 use crate::kernel::{Exponential, Kernel};
+use crate::once::once;
 use crate::{Real, SignedLog};
 
 /// What a map is made of.
@@ -51,12 +52,14 @@ impl<T: Real> Map<T> {
 impl<T: Real> Part for Map<T> {
     type Scalar = T;
 
+    #[inline(never)]
     fn of_plain(plain: PlainRecipe) -> Result<Self> {
         plain.check()?;
         let (known, plan) = (Known::of_kernel(plain.kernel()), plain.lower()?);
         Self::of_tree(MapTree::Plain(plain), known, plan)
     }
 
+    #[inline(never)]
     fn of_composite(composite: Composite<Self>) -> Result<Self> {
         composite.check()?;
         let (known, plan) = (composite.known(), composite.lower()?);
@@ -71,6 +74,7 @@ impl<T: Real> Part for Map<T> {
         if let MapTree::Composite(composite) = self.tree() { Some(composite) } else { None }
     }
 
+    #[inline(never)]
     fn entries(&self) -> Vec<Entry<'_>> {
         match self.tree() {
             MapTree::Plain(plain) => vec![Entry::Draw(&plain.omega)],
@@ -93,6 +97,7 @@ impl<T: Real> Part for Map<T> {
         self.shared_known()
     }
 
+    #[inline(never)]
     fn ln_variance(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
         match self.tree() {
             MapTree::Plain(plain) => plain.ln_variance(x, y),
@@ -113,6 +118,7 @@ impl<T: Real> Identify for Map<T> {
 }
 
 impl<T: Real> std::fmt::Display for Map<T> {
+    #[inline(never)]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.tree() {
             MapTree::Plain(plain) => plain.fmt(f),
@@ -150,3 +156,11 @@ fn unique() -> Identity {
     static PROCESS: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one("process"));
     Identity::of(&("own", [*PROCESS, COUNT.fetch_add(1, Ordering::Relaxed)]))
 }
+
+once!(
+    <Map<T> as Part>::of_plain,
+    <Map<T> as Part>::of_composite,
+    <Map<T> as Part>::entries,
+    <Map<T> as Part>::ln_variance,
+    <Map<T> as std::fmt::Display>::fmt,
+);

@@ -4,6 +4,7 @@ use super::{Attended, Attention, Element, ExactAttention, Heads};
 use crate::Real;
 use crate::error::Result;
 use crate::map::Map;
+use crate::once::once;
 
 /// The cost of a pair's weight beside its products, in multiplications.
 const PAIR: usize = 40;
@@ -16,6 +17,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// As theirs.
+    #[inline(never)]
     pub fn auto<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
         if causal {
             self.check_causal()?;
@@ -44,6 +46,7 @@ impl<T: Real> Attention<T> {
     /// The length from which on linear attention is estimated to be faster than the exact one, for as many queries as keys:
     /// from operations alone, whose weights are fitted to times; the manual has a
     /// [table](crate::manual::experiments#attention).
+    #[inline(never)]
     pub fn crossover(&self, d_v: usize, causal: bool) -> usize {
         let (token, pair) = self.costs(d_v);
         (if causal { 4 * token } else { 2 * token }).div_ceil(pair)
@@ -76,3 +79,5 @@ pub(super) fn softmax_lengthscale<T: Real>(map: &Map<T>) -> Option<f64> {
     let exponential = map.kernel()?.exponential().filter(|exponential| exponential.row == 0.0)?;
     exponential.lengthscale.isotropic()
 }
+
+once!(Attention::<T>::auto::<T>, Attention::<T>::crossover);

@@ -10,6 +10,7 @@ use super::{Attended, Attention, Element, Heads};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::Result;
+use crate::once::once;
 use crate::reduce::{LogRow, WeightedSums};
 use crate::threads::{self, Pool};
 
@@ -55,6 +56,7 @@ impl<T: Real> Attention<T> {
     /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share > 0.9));
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    #[inline(never)]
     pub fn diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
         let mut attended = if causal { self.causal(heads)? } else { self.bidirectional(heads)? };
         let (batch, count, length, _) = attended.output.dim();
@@ -151,3 +153,5 @@ fn causal_numbers<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) {
         }
     }
 }
+
+once!(Attention::<T>::diagnosed::<T>);

@@ -11,6 +11,7 @@ use super::{Attended, Element, check_output, in_order};
 use crate::Real;
 use crate::error::{Result, checked_positive};
 use crate::numeric::{self, Isa, Packed, add_product, affine, exp_minus, max, product};
+use crate::once::once;
 use crate::threads::{self, Pool};
 
 /// Keys of a block.
@@ -106,6 +107,7 @@ impl ExactAttention {
     ///
     /// # Errors
     /// None today; sizes are checked by [`Heads`].
+    #[inline(never)]
     pub fn bidirectional<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
@@ -117,6 +119,7 @@ impl ExactAttention {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `out` does not fit; nothing is written then.
+    #[inline(never)]
     pub fn bidirectional_into<T: Real, E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -130,6 +133,7 @@ impl ExactAttention {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of queries.
+    #[inline(never)]
     pub fn causal<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
@@ -140,6 +144,7 @@ impl ExactAttention {
     ///
     /// # Errors
     /// As [`causal`](ExactAttention::causal), or if `out` does not fit; nothing is written then.
+    #[inline(never)]
     pub fn causal_into<T: Real, E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -286,3 +291,10 @@ impl<T: Real> RunBuffers<T> {
         }
     }
 }
+
+once!(
+    ExactAttention::bidirectional_into::<T, T>,
+    ExactAttention::causal_into::<T, T>,
+    ExactAttention::bidirectional::<T, T>,
+    ExactAttention::causal::<T, T>,
+);

@@ -13,6 +13,7 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of_mut;
+use crate::once::once;
 use crate::threads::{self, Pool};
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
@@ -57,6 +58,7 @@ pub struct CausalState<T: Real> {
 }
 
 impl<T: Real> Clone for CausalState<T> {
+    #[inline(never)]
     fn clone(&self) -> Self {
         let (attention, heads) = (self.attention.clone(), self.heads.clone());
         CausalState { attention, shape: self.shape, heads, work: Pool::default() }
@@ -83,6 +85,7 @@ impl<T: Real> Attention<T> {
     /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
     /// another number of heads, [`Unsupported`](crate::Error::Unsupported) with [exact
     /// keys](Attention::with_keys_exact).
+    #[inline(never)]
     pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
         self.check_steps()?;
@@ -290,6 +293,14 @@ fn rows<E: Copy>(x: &ArrayRef3<E>) -> CowArray<'_, E, Ix2> {
     debug_assert!(rows.is_ok(), "a shape of as many elements");
     rows.unwrap_or_else(|_| CowArray::from(ArrayView2::from(&[[]; 0])))
 }
+
+once!(
+    Attention::<T>::state,
+    CausalState::<T>::take_in,
+    CausalState::<T>::answer,
+    CausalState::<T>::take_in_all,
+    <CausalState<T> as Clone>::clone,
+);
 
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]

@@ -10,6 +10,7 @@ use super::{Attention, Element};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result, check_size};
+use crate::once::once;
 use crate::reduce::LogRow;
 
 /// Which rows of the attention matrix.
@@ -34,6 +35,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads do not fit, [`Parameter`](Error::Parameter) if there is no such batch,
     /// head or row.
+    #[inline(never)]
     pub fn weights<E: Element<T>>(&self, heads: &Heads<'_, E>, which: WeightRows<'_>) -> Result<Array2<f64>> {
         let [batch, count, length, _] = heads.output_dim();
         check_size("the dimension of the queries", self.maps[0].input_dim(), heads.queries.dim().3)?;
@@ -129,3 +131,5 @@ fn product(query: &LogRow, key: &LogRow) -> (f64, f64) {
     let factors = query.factors.iter().zip(&key.factors).map(|(a, b)| a * b);
     (top, logs().zip(factors).map(|(log, factor)| factor * (log - top).exp()).sum())
 }
+
+once!(Attention::<T>::weights::<T>);

@@ -5,6 +5,7 @@ use ndarray::ArrayRef1;
 use super::check_entries;
 use crate::Real;
 use crate::error::{Error, Result, check_size};
+use crate::once::once;
 
 /// The Wasserstein distance W₁ between two distributions over N classes at the places 1, 2, …, N: the smallest mean
 /// distance over which mass of one must be moved to obtain the other, in [0, N − 1]. Cost O(N).
@@ -24,6 +25,7 @@ use crate::error::{Error, Result, check_size};
 /// # Errors
 /// [`Shape`](Error::Shape) if there are not as many `p` as `q`, [`NotFinite`](Error::NotFinite) if a weight is not
 /// finite, [`Parameter`](Error::Parameter) if there are none, or if no weight of one side is above 0.
+#[inline(never)]
 pub fn wasserstein<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
     // The last partial sum is that of all classes, where the difference is 0 up to rounding.
     let last = p.len().saturating_sub(1);
@@ -42,6 +44,7 @@ pub fn wasserstein<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
 ///
 /// # Errors
 /// As [`wasserstein`].
+#[inline(never)]
 pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
     let last = p.len().saturating_sub(1);
     Ok(sums(&differences(p, q)?).take(last).fold(0.0, f64::max))
@@ -59,6 +62,7 @@ pub fn kolmogorov_smirnov<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result
 ///
 /// # Errors
 /// As [`wasserstein`].
+#[inline(never)]
 pub fn total_variation<T: Real>(p: &ArrayRef1<T>, q: &ArrayRef1<T>) -> Result<f64> {
     let sum: f64 = differences(p, q)?.iter().copied().map(f64::abs).sum();
     // Rounding may exceed the maximum.
@@ -99,3 +103,5 @@ fn distribution<T: Real>(
     weights.iter_mut().for_each(|weight| *weight /= sum);
     Ok(weights)
 }
+
+once!(wasserstein::<T>, kolmogorov_smirnov::<T>, total_variation::<T>);

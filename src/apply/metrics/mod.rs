@@ -29,6 +29,7 @@ pub use distribution::{kolmogorov_smirnov, total_variation, wasserstein};
 
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
+use crate::once::once;
 use difference::Matrix;
 
 /// The relative accuracy of the singular value that [`spectral_error`] finds by iteration. It is the largest one unless
@@ -48,6 +49,7 @@ pub const SPECTRAL_TOLERANCE: f64 = lanczos::TOLERANCE;
 /// # Errors
 /// [`Shape`](Error::Shape) if the matrices differ in shape, [`NotFinite`](Error::NotFinite) if an entry is not finite,
 /// [`Parameter`](Error::Parameter) if there are none, or if all of `exact` are 0, to which nothing is relative.
+#[inline(never)]
 pub fn frobenius_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) -> Result<f64> {
     check(estimate, exact)?;
     relative(estimate, exact, |matrix| Ok(matrix.frobenius()))
@@ -78,6 +80,7 @@ pub fn frobenius_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) -
 /// # References
 /// G. H. Golub, W. Kahan, *Calculating the Singular Values and Pseudo-Inverse of a Matrix*, SIAM J. Numer. Anal. 2, 1965;
 /// G. H. Golub, C. F. Van Loan, *Matrix Computations*, 4th edition, section 10.4.
+#[inline(never)]
 pub fn spectral_error<T: Real>(estimate: &ArrayRef2<T>, exact: &ArrayRef2<T>) -> Result<f64> {
     check(estimate, exact)?;
     relative(estimate, exact, |matrix| matrix.spectral())
@@ -163,3 +166,5 @@ fn check_entries<T: Real, D: Dimension>(what: &'static str, entries: &ArrayRef<T
         None => Ok(()),
     }
 }
+
+once!(frobenius_error::<T>, spectral_error::<T>);

@@ -6,6 +6,7 @@ use crate::apply::{Ridge, RidgeStatistics, Standardisation};
 use crate::error::{Error, Result};
 use crate::linalg::Backend;
 use crate::map::Map;
+use crate::once::once;
 use crate::{Points, Real};
 
 /// Kernel PCA: the projections of points onto the directions of largest variance in the space of a kernel. Approximate: the
@@ -61,6 +62,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if k is 0 or
     /// above D, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
+    #[inline(never)]
     pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
         let width = self.map().feature_dim();
         if !(1..=width).contains(&components) {
@@ -133,3 +135,5 @@ impl<T: Real> KernelPca<T> {
         self.projection.standardisation()
     }
 }
+
+once!(RidgeStatistics::<T>::pca);

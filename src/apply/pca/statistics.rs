@@ -8,6 +8,7 @@ use super::KernelPca;
 use crate::apply::{RidgeStatistics, ScaleWarning, Standardisation};
 use crate::error::Result;
 use crate::map::Map;
+use crate::once::once;
 use crate::{Points, Real};
 
 /// The sums over points that determine their kernel principal components: updated in batches, and mergeable. Approximate: the
@@ -52,6 +53,7 @@ impl<T: Real> PcaStatistics<T> {
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) if the map is not symmetric, [`Parameter`](crate::Error::Parameter) if the sums
     /// are too large to be addressed, [`Memory`](crate::Error::Memory) if there is no memory for them.
+    #[inline(never)]
     pub fn new(map: Map<T>) -> Result<Self> {
         Ok(PcaStatistics { sums: RidgeStatistics::of_features(map, 0)? })
     }
@@ -162,3 +164,5 @@ impl<T: Real> PcaStatistics<T> {
 fn no_targets<T: Real>(x: &Points<'_, T>) -> Array2<T> {
     Array2::zeros((x.nrows(), 0))
 }
+
+once!(PcaStatistics::<T>::new);

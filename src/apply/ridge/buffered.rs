@@ -6,6 +6,7 @@ use super::RidgeStatistics;
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::numeric::matrix_view;
+use crate::once::once;
 
 /// Takes rows one by one and adds them to [`RidgeStatistics`] in batches: an update of a single row costs as much as one of
 /// some fifty.
@@ -58,6 +59,7 @@ impl<T: Real> BufferedRidge<T> {
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number is not finite,
     /// [`Row`](Error::Row) if the row is counted already; it is not taken then. If it fills a chunk, those of
     /// [`flush`](BufferedRidge::flush).
+    #[inline(never)]
     pub fn push(&mut self, x: &ArrayRef1<T>, targets: &ArrayRef1<T>) -> Result<()> {
         self.push_weighted(x, targets, 1.0)
     }
@@ -66,6 +68,7 @@ impl<T: Real> BufferedRidge<T> {
     ///
     /// # Errors
     /// As [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the weight is negative or not finite.
+    #[inline(never)]
     pub fn push_weighted(&mut self, x: &ArrayRef1<T>, targets: &ArrayRef1<T>, weight: f64) -> Result<()> {
         check_size("the dimension of x", self.statistics.map().input_dim(), x.len())?;
         check_size("the number of targets", self.statistics.targets(), targets.len())?;
@@ -85,6 +88,7 @@ impl<T: Real> BufferedRidge<T> {
     ///
     /// # Errors
     /// As [`push`](BufferedRidge::push); [`Entry`](Error::Entry) if the label is too large.
+    #[inline(never)]
     pub fn push_label(&mut self, x: &ArrayRef1<T>, label: usize) -> Result<()> {
         let targets = super::super::one_hot(&[label], self.statistics.targets())?;
         self.push(x, &targets.row(0))
@@ -100,6 +104,7 @@ impl<T: Real> BufferedRidge<T> {
     /// # Errors
     /// As [`RidgeStatistics::update`], with rows counted from the first pending one; rows stay pending then, until they are
     /// [discarded](BufferedRidge::discard).
+    #[inline(never)]
     pub fn flush(&mut self) -> Result<()> {
         if self.pending() == 0 {
             return Ok(());
@@ -141,3 +146,10 @@ impl<T: Real> BufferedRidge<T> {
         Ok(self.statistics)
     }
 }
+
+once!(
+    BufferedRidge::<T>::push_weighted,
+    BufferedRidge::<T>::push,
+    BufferedRidge::<T>::push_label,
+    BufferedRidge::<T>::flush,
+);

@@ -14,10 +14,12 @@ use crate::Real;
 use crate::engine::PointsView;
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
+use crate::once::once;
 use crate::reduce::RowRanges;
 
 impl<T: Real> RidgeStatistics<T> {
     /// Adds the next rows.
+    #[inline(never)]
     pub(in crate::apply) fn take_in(
         &mut self,
         x: PointsView<'_, T>,
@@ -48,6 +50,7 @@ impl<T: Real> RidgeStatistics<T> {
     }
 
     /// Removes rows, of which this is the first.
+    #[inline(never)]
     pub(in crate::apply) fn take_out(
         &mut self,
         first: u64,
@@ -237,3 +240,5 @@ impl From<TooLarge> for Error {
         }
     }
 }
+
+once!(RidgeStatistics::<T>::take_in, RidgeStatistics::<T>::take_out);

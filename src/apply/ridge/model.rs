@@ -11,6 +11,7 @@ use crate::engine::{Batch, Form, PointsView, Scratch, Side, map_rows};
 use crate::error::{Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
+use crate::once::once;
 use crate::{Points, Real};
 
 /// Points that are standardised at a time.
@@ -90,9 +91,10 @@ impl<T: Real> Ridge<T> {
         self.predictions(x.into().view())
     }
 
+    #[inline(never)]
     fn predictions(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
         let mut out = self.empty(x.nrows())?;
-        self.write(x, out.view_mut(), T::narrow)?;
+        self.write_predictions(x, out.view_mut())?;
         Ok(out)
     }
 
@@ -101,10 +103,16 @@ impl<T: Real> Ridge<T> {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if an array does not fit; nothing is written then.
     pub fn predict_into<'a>(&self, x: impl Into<Points<'a, T>>, out: &mut ArrayRef2<T>) -> Result<()> {
-        self.write(x.into().view(), out.view_mut(), T::narrow)
+        self.write_predictions(x.into().view(), out.view_mut())
+    }
+
+    #[inline(never)]
+    fn write_predictions(&self, x: PointsView<'_, T>, out: ArrayViewMut2<'_, T>) -> Result<()> {
+        self.write(x, out, T::narrow)
     }
 
     /// The predictions in `f64`, n × t.
+    #[inline(never)]
     pub(super) fn scores(&self, x: PointsView<'_, T>) -> Result<Array2<f64>> {
         let mut out = self.empty(x.nrows())?;
         self.write(x, out.view_mut(), |v| v)?;
@@ -164,3 +172,5 @@ impl<T: Real> Ridge<T> {
         Ok(())
     }
 }
+
+once!(Ridge::<T>::predictions, Ridge::<T>::scores, Ridge::<T>::write_predictions);

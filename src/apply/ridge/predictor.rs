@@ -13,6 +13,7 @@ use crate::engine::{FeatureRow, Program};
 use crate::error::{Result, check_size};
 use crate::map::Map;
 use crate::numeric::{self, Isa, Packed, dot};
+use crate::once::once;
 
 /// The number of targets up to which products with weights are computed one by one.
 const FEW: usize = 6;
@@ -128,6 +129,7 @@ pub struct Predictor<T: Real> {
 
 /// With buffers of its own.
 impl<T: Real> Clone for Predictor<T> {
+    #[inline(never)]
     fn clone(&self) -> Self {
         let (features, buffers) = (FeatureBuffers::default(), PredictionBuffers::default());
         Predictor { model: self.model.clone(), weights: self.weights.clone(), features, buffers }
@@ -141,6 +143,7 @@ impl<T: Real> std::fmt::Debug for Predictor<T> {
 }
 
 impl<T: Real> Predictor<T> {
+    #[inline(never)]
     pub(super) fn new(model: Ridge<T>) -> Self {
         let weights = PreparedWeights::new(&model.map, &model.weights);
         let (features, buffers) = (FeatureBuffers::default(), PredictionBuffers::default());
@@ -156,6 +159,7 @@ impl<T: Real> Predictor<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `x` does not have d entries or `out` not one for each target.
+    #[inline(never)]
     pub fn predict_into(&mut self, x: &ArrayRef1<T>, out: &mut [T]) -> Result<()> {
         let Predictor { model, weights, features, buffers } = self;
         check_size("the dimension of x", model.map.input_dim(), x.len())?;
@@ -169,3 +173,5 @@ impl<T: Real> Predictor<T> {
         Ok(())
     }
 }
+
+once!(Predictor::<T>::predict_into, <Predictor<T> as Clone>::clone, Predictor::<T>::new);

@@ -6,6 +6,7 @@ use super::sums::NormalSums;
 use crate::Real;
 use crate::error::Result;
 use crate::map::Map;
+use crate::once::once;
 
 /// The memory that a ridge regression takes, in bytes, known from the map and the number of targets alone: what is held, and
 /// what each step takes at its peak, beside what is held. It does not depend on the number of rows. Approximate: what
@@ -43,6 +44,7 @@ impl RidgeBytes {
     ///
     /// # Errors
     /// As [`RidgeStatistics::new`].
+    #[inline(never)]
     pub fn of<T: Real>(map: &Map<T>, targets: usize) -> Result<Self> {
         RidgeStatistics::check(map, targets)?;
         let width = map.feature_dim();
@@ -57,3 +59,5 @@ impl RidgeBytes {
         })
     }
 }
+
+once!(RidgeBytes::of::<T>);

@@ -7,6 +7,7 @@ use crate::Real;
 use crate::data::Statistics;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
+use crate::once::once;
 
 /// x ↦ (x − centre) / scale in each coordinate, applied to points before a map sees them.
 ///
@@ -52,6 +53,7 @@ impl Standardisation {
     /// # Errors
     /// [`NoData`](Error::NoData) if there is no row, [`NotFinite`](Error::NotFinite) if a number is not finite,
     /// [`Entry`](Error::Entry) if a column's deviation overflows.
+    #[inline(never)]
     pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
         if x.nrows() == 0 {
             return Err(Error::NoData { what: "a standardisation" });
@@ -103,6 +105,7 @@ impl Standardisation {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` has another number of columns, [`Memory`](Error::Memory) if there is no memory for the
     /// result.
+    #[inline(never)]
     pub fn apply<T: Real>(&self, x: &ArrayRef2<T>) -> Result<Array2<T>> {
         check_size("the number of columns of x", self.centre.len(), x.ncols())?;
         check_memory("rows of standardised points", x.nrows(), x.ncols().saturating_mul(size_of::<T>()))?;
@@ -151,3 +154,5 @@ mod stored {
         }
     }
 }
+
+once!(Standardisation::of::<T>, Standardisation::apply::<T>);

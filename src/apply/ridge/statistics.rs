@@ -12,6 +12,7 @@ use super::ranges::{InputRanges, ScaleWarning};
 use super::sums::NormalSums;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
+use crate::once::once;
 use crate::reduce::RowRanges;
 use crate::{Points, Real};
 
@@ -99,6 +100,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// the one that its two sides estimate ([`KernelRidge`](super::KernelRidge) takes a Gram matrix instead);
     /// [`Parameter`](Error::Parameter) if `targets` is 0 or the sums are too large to be addressed,
     /// [`Memory`](Error::Memory) if there is no memory for them.
+    #[inline(never)]
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         check_positive("the number of targets", targets)?;
         Self::of_features(map, targets)
@@ -137,6 +139,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if it is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
     /// added already.
+    #[inline(never)]
     pub fn standardised(mut self, inputs: Standardisation) -> Result<Self> {
         check_size("the dimension of the standardisation", self.map.input_dim(), inputs.centre().len())?;
         if self.count() > 0 {
@@ -213,6 +216,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// assert_eq!(standardised.scale_warning(), None);
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    #[inline(never)]
     pub fn scale_warning(&self) -> Option<ScaleWarning> {
         self.ranges.warning(self.map.plain_recipe().map(|plain| plain.target.lengthscale()))
     }
@@ -275,6 +279,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`Merge`](Error::Merge) if maps, standardisations, intercepts or numbers of targets differ,
     /// [`Row`](Error::Row) if a row is in both, [`Parameter`](Error::Parameter) if there were more than 16 million updates,
     /// [`Memory`](Error::Memory) if there is no memory for a copy of the other sums.
+    #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         let differ = [
             (!self.map.same(&other.map), "their maps differ"),
@@ -296,3 +301,10 @@ impl<T: Real> RidgeStatistics<T> {
         Ok(())
     }
 }
+
+once!(
+    RidgeStatistics::<T>::new,
+    RidgeStatistics::<T>::merge,
+    RidgeStatistics::<T>::scale_warning,
+    RidgeStatistics::<T>::standardised,
+);

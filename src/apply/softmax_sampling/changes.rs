@@ -10,6 +10,7 @@ use super::tree::Table;
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
+use crate::once::once;
 
 impl<T: Real> SoftmaxSampler<T> {
     /// Gives some classes other vectors, in rows; of a class that stands twice the last one counts. Costs O(L m d + D log
@@ -20,6 +21,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// [`Shape`](Error::Shape) if `vectors` does not have d columns and a row for each class, [`NotFinite`](Error::NotFinite) if a
     /// row or its features are not finite, [`Entry`](Error::Entry) if there is no such class or it was removed. Nothing has changed
     /// then.
+    #[inline(never)]
     pub fn replace(&mut self, classes: &[usize], vectors: &ArrayRef2<T>) -> Result<()> {
         self.check_vectors(vectors)?;
         check_size("the number of rows of the vectors", classes.len(), vectors.nrows())?;
@@ -56,6 +58,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `vectors` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are
     /// not finite, [`Memory`](Error::Memory) if there is no memory for them. Nothing has changed then.
+    #[inline(never)]
     pub fn add(&mut self, vectors: &ArrayRef2<T>) -> Result<Range<usize>> {
         self.check_vectors(vectors)?;
         let first = self.classes();
@@ -86,6 +89,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Errors
     /// [`Entry`](Error::Entry) if there is no such class or it was removed before, [`Parameter`](Error::Parameter) if none would
     /// stay. Nothing has changed then.
+    #[inline(never)]
     pub fn remove(&mut self, classes: &[usize]) -> Result<()> {
         self.check_present("the classes", classes)?;
         let mut increasing = classes.to_vec();
@@ -119,3 +123,5 @@ impl<T: Real> SoftmaxSampler<T> {
         }
     }
 }
+
+once!(SoftmaxSampler::<T>::replace, SoftmaxSampler::<T>::add, SoftmaxSampler::<T>::remove);

@@ -9,6 +9,7 @@ use super::tree::{Table, standard};
 use super::{Draws, Partition, Proposal, SampledLoss, SoftmaxSampler};
 use crate::Real;
 use crate::error::{Result, check_size, checked_not_negative};
+use crate::once::once;
 
 /// The output layer of a classifier of many classes: class vectors and the sampler over them, which change together, so that
 /// draws are never from vectors that are no longer there.
@@ -66,6 +67,7 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// As [`Proposal::build`].
+    #[inline(never)]
     pub fn new(proposal: Proposal<T>, vectors: &ArrayRef2<T>) -> Result<Self> {
         Ok(SampledSoftmax { sampler: proposal.build(vectors)?, vectors: standard(vectors.view()).into() })
     }
@@ -84,6 +86,7 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// As [`SoftmaxSampler::sample`].
+    #[inline(never)]
     pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
         self.sampler.sample(h, k, seed)
     }
@@ -92,6 +95,7 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// As [`SoftmaxSampler::sample`] and [`SampledLoss::new`]; [`Entry`](crate::Error::Entry) if a target was removed.
+    #[inline(never)]
     pub fn loss(&self, h: &ArrayRef2<T>, targets: &[usize], k: usize, seed: u64) -> Result<SampledLoss<T>> {
         check_size("the number of targets", h.nrows(), targets.len())?;
         self.sampler.check_present("the targets", targets)?;
@@ -102,6 +106,7 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// As [`replace`](SampledSoftmax::replace); [`Parameter`](crate::Error::Parameter) if the rate is negative or not finite.
+    #[inline(never)]
     pub fn step(&mut self, loss: &SampledLoss<T>, rate: f64) -> Result<()> {
         let rate = T::narrow(checked_not_negative("the rate of a step", rate)?);
         self.update(loss, |_, gradient, mut vector| vector.scaled_add(-rate, &gradient))
@@ -129,6 +134,7 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// As [`SoftmaxSampler::replace`]. Nothing has changed then.
+    #[inline(never)]
     pub fn replace(&mut self, classes: &[usize], vectors: &ArrayRef2<T>) -> Result<()> {
         self.sampler.replace(classes, vectors)?;
         let rows = classes.iter().zip(vectors.rows());
@@ -140,6 +146,7 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// As [`SoftmaxSampler::add`]. Nothing has changed then.
+    #[inline(never)]
     pub fn add(&mut self, vectors: &ArrayRef2<T>) -> Result<Range<usize>> {
         let added = self.sampler.add(vectors)?;
         self.vectors.grow(added.end);
@@ -151,6 +158,7 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// As [`SoftmaxSampler::remove`]. Nothing has changed then.
+    #[inline(never)]
     pub fn remove(&mut self, classes: &[usize]) -> Result<()> {
         self.sampler.remove(classes)?;
         classes.iter().for_each(|class| self.vectors.row_mut(*class).fill(T::zero()));
@@ -162,6 +170,7 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// As [`Proposal::build`]. Nothing has changed then.
+    #[inline(never)]
     pub fn rebuild(&mut self) -> Result<()> {
         let classes = self.sampler.engine.classes().clone();
         self.sampler.engine = self.sampler.proposal.engine(classes, self.vectors.view(), None)?;
@@ -176,3 +185,14 @@ impl<T: Real> SampledSoftmax<T> {
         self.sampler.partition(h, &self.vectors(), k, rng)
     }
 }
+
+once!(
+    SampledSoftmax::<T>::new,
+    SampledSoftmax::<T>::sample,
+    SampledSoftmax::<T>::loss,
+    SampledSoftmax::<T>::step,
+    SampledSoftmax::<T>::replace,
+    SampledSoftmax::<T>::add,
+    SampledSoftmax::<T>::remove,
+    SampledSoftmax::<T>::rebuild,
+);

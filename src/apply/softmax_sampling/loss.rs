@@ -8,6 +8,7 @@ use super::sampler::check_below;
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
+use crate::once::once;
 
 /// The sampled softmax loss of n points, and its gradients. Biased low: the sum within the logarithm has no bias, its logarithm
 /// has.
@@ -70,6 +71,7 @@ impl<T: Real> SampledLoss<T> {
     /// [`Shape`](Error::Shape) if sizes differ, [`NotFinite`](Error::NotFinite) if a point, or a class's vector, a logit or a
     /// logarithm of a probability that the loss contains is not finite, [`Entry`](Error::Entry) if such a logarithm is above 0, or
     /// there is no class of this number.
+    #[inline(never)]
     pub fn new(h: &ArrayRef2<T>, vectors: &ArrayRef2<T>, targets: &[usize], draws: &Draws) -> Result<Self> {
         check_size("the number of columns of the class vectors", h.ncols(), vectors.ncols())?;
         check_size("the number of targets", h.nrows(), targets.len())?;
@@ -172,3 +174,5 @@ pub(super) fn dot<T: Real>(x: ArrayView1<'_, T>, y: ArrayView1<'_, T>) -> f64 {
 fn add<T: Real>(to: &mut Array2<f64>, row: usize, factor: f64, x: ArrayView1<'_, T>) {
     to.row_mut(row).iter_mut().zip(x).for_each(|(to, v)| *to += factor * v.widen());
 }
+
+once!(SampledLoss::<T>::new);

@@ -19,6 +19,7 @@ use crate::map::Map;
 use crate::map::Omega;
 use crate::memory::check_memory;
 use crate::numeric::with_length;
+use crate::once::once;
 
 /// A leaf has one class for so many features per coordinate of a point, unless stated otherwise.
 const FEATURES: usize = 4;
@@ -159,6 +160,7 @@ impl<T: Real> Proposal<T> {
     /// [`Shape`](Error::Shape) if they do not have d columns, [`Memory`](Error::Memory) if there is none for their features,
     /// [`Parameter`](Error::Parameter) if there are none, or the map has negative features and the uniform distribution no
     /// weight; [`NotFinite`](Error::NotFinite) if a vector or its features are not finite.
+    #[inline(never)]
     pub fn build(self, classes: &ArrayRef2<T>) -> Result<SoftmaxSampler<T>> {
         check_size("the number of columns of the classes", self.map.input_dim(), classes.ncols())?;
         check_positive("the number of classes", classes.nrows())?;
@@ -233,6 +235,12 @@ impl<T: Real> Proposal<T> {
 
 /// Features of the softmax kernel that are shaped by the points of both sides.
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+#[inline(never)]
 pub(super) fn shaped_map<T: Real>(omega: Omega, h: &ArrayRef2<T>, classes: &ArrayRef2<T>) -> Result<Map<T>> {
     Shaping::new().of_points(h, classes)?.map(omega, Softmax::default())
 }
+
+once!(Proposal::<T>::build);
+
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+once!(shaped_map::<T>);

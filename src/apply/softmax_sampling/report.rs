@@ -8,6 +8,7 @@ use super::{Proposal, Quality, SampledSoftmax, SoftmaxSampler};
 use crate::Real;
 use crate::error::{Result, check_positive};
 use crate::map::Map;
+use crate::once::once;
 
 /// The seed of the frequencies that are drawn to see what more of them would do.
 const SEED: u64 = 1;
@@ -76,6 +77,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// [`Shape`](crate::Error::Shape) if sizes differ, [`NotFinite`](crate::Error::NotFinite) if points, logits or features are
     /// not finite, [`Parameter`](crate::Error::Parameter) if a factor is 0 or there is no point, [`Memory`](crate::Error::Memory) if there is no
     /// memory for n × C logits or for a tree.
+    #[inline(never)]
     pub fn report(
         &self,
         h: &ArrayRef2<T>,
@@ -162,6 +164,7 @@ impl<T: Real> SampledSoftmax<T> {
     ///
     /// # Errors
     /// As [`SoftmaxSampler::report`].
+    #[inline(never)]
     pub fn report(&self, h: &ArrayRef2<T>, factors: &[usize]) -> Result<ProposalReport> {
         self.sampler().report(h, &self.vectors(), factors)
     }
@@ -220,3 +223,5 @@ impl std::fmt::Display for ProposalReport {
 fn short(share: f64) -> String {
     if share >= 0.01 { format!("{share:.2}") } else { format!("{share:.1e}") }
 }
+
+once!(SoftmaxSampler::<T>::report, SampledSoftmax::<T>::report);

@@ -13,6 +13,7 @@ use crate::apply::check_finite;
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 use crate::numeric::slice_of;
+use crate::once::once;
 
 /// Draws classes i of C with probabilities near those of a softmax, ∝ exp(h·cᵢ), in O(m log C) each. Approximate: a map's
 /// estimates stand for exp(h·cᵢ); but the probability that is stated with each draw is the one that it had.
@@ -144,6 +145,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `h` does not have d columns, [`NotFinite`](Error::NotFinite) if a row or its features are not
     /// finite, [`Memory`](Error::Memory) if there is no memory for so many draws.
+    #[inline(never)]
     pub fn sample(&self, h: &ArrayRef2<T>, k: usize, seed: u64) -> Result<Draws> {
         self.check_h(h)?;
         let mut draws = self.room(h.nrows(), k)?;
@@ -159,10 +161,15 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Errors
     /// As [`sample`](SoftmaxSampler::sample).
     pub fn sample_of<R: Rng + ?Sized>(&self, h: &ArrayRef1<T>, k: usize, rng: &mut R) -> Result<Draws> {
+        self.sample_by(h, k, &mut || rng.random())
+    }
+
+    #[inline(never)]
+    fn sample_by(&self, h: &ArrayRef1<T>, k: usize, uniform: &mut dyn FnMut() -> f64) -> Result<Draws> {
         let h = h.view().insert_axis(Axis(0));
         self.check_h(&h)?;
         let mut draws = self.room(1, k)?;
-        let (row, uniform) = (draws.only_row_mut(), &mut || rng.random());
+        let row = draws.only_row_mut();
         match &self.engine {
             Engine::Tree(tree) => self.mixture(tree).draw(&mut Walker::default(), 0, h, row, uniform)?,
             Engine::Exact(exact) => exact.draw(slice_of(&h.as_standard_layout()), row, uniform)?,
@@ -197,9 +204,20 @@ impl<T: Real> SoftmaxSampler<T> {
         k: usize,
         rng: &mut R,
     ) -> Result<Partition> {
+        self.partition_by(h, vectors, k, &mut || rng.random())
+    }
+
+    #[inline(never)]
+    fn partition_by(
+        &self,
+        h: &ArrayRef1<T>,
+        vectors: &ArrayRef2<T>,
+        k: usize,
+        uniform: &mut dyn FnMut() -> f64,
+    ) -> Result<Partition> {
         check_size("the number of class vectors", self.classes(), vectors.nrows())?;
         check_size("the number of columns of the class vectors", self.map().input_dim(), vectors.ncols())?;
-        let draws = self.sample_of(h, k, rng)?;
+        let draws = self.sample_by(h, k, uniform)?;
         let logits: Vec<f64> = draws.classes.iter().map(|class| dot(h.view(), vectors.row(*class))).collect();
         let z = Partition::new(&logits, slice_of(&draws.log_probabilities))?;
         Ok(z.with_features(draws.effective_features.and_then(|all| all.first().copied())))
@@ -211,6 +229,7 @@ impl<T: Real> SoftmaxSampler<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `h` does not have d entries, [`NotFinite`](Error::NotFinite) if it or its features are not
     /// finite, [`Entry`](Error::Entry) if there is no such class.
+    #[inline(never)]
     pub fn log_probabilities(&self, h: &ArrayRef1<T>, classes: &[usize]) -> Result<Vec<f64>> {
         let h = h.view().insert_axis(Axis(0));
         self.check_h(&h)?;
@@ -250,3 +269,10 @@ pub(super) fn check_below(what: &'static str, classes: &[usize], count: usize) -
         }
     }
 }
+
+once!(
+    SoftmaxSampler::<T>::sample,
+    SoftmaxSampler::<T>::log_probabilities,
+    SoftmaxSampler::<T>::sample_by,
+    SoftmaxSampler::<T>::partition_by,
+);

@@ -9,6 +9,7 @@ use crate::data::token_scale::TokenScale;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric;
+use crate::once::once;
 
 /// The result of [`Shaping::for_attention`].
 #[derive(Clone, Debug, PartialEq)]
@@ -61,6 +62,7 @@ impl Shaping {
     /// [`Shape`](Error::Shape) if the dimensions differ, [`NotFinite`](Error::NotFinite) with the first row whose squared norm
     /// is not finite, [`Parameter`](Error::Parameter) if `rows` is 0 or there are no more than `exact_keys` keys,
     /// [`NoData`](Error::NoData) without queries or keys, and as [`of_pairs`](Shaping::of_pairs).
+    #[inline(never)]
     pub fn for_attention<T: Real>(
         &self,
         queries: &ArrayRef2<T>,
@@ -77,6 +79,7 @@ impl Shaping {
     ///
     /// # Errors
     /// As [`for_attention`](Shaping::for_attention); [`Parameter`](Error::Parameter) if a row is not below n.
+    #[inline(never)]
     pub fn for_attention_rows<T: Real>(
         &self,
         queries: &ArrayRef2<T>,
@@ -104,6 +107,7 @@ impl Shaping {
     ///
     /// # Errors
     /// As [`for_attention`](Shaping::for_attention).
+    #[inline(never)]
     pub fn heaviest_keys<T: Real>(
         &self,
         queries: &ArrayRef2<T>,
@@ -210,3 +214,5 @@ mod stored {
         }
     }
 }
+
+once!(Shaping::for_attention::<T>, Shaping::for_attention_rows::<T>, Shaping::heaviest_keys::<T>);

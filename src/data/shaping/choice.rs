@@ -10,6 +10,7 @@ use crate::Real;
 use crate::data::heaviest::spread;
 use crate::data::token_scale::TokenScale;
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
+use crate::once::once;
 
 /// The default λ, relative to the mean variance of a side.
 const RIDGE: f64 = 0.1;
@@ -210,6 +211,7 @@ impl Shaping {
     ///
     /// # Errors
     /// As [`Moments::of`], [`PairMoments::new`] and [`of_moments`](Shaping::of_moments).
+    #[inline(never)]
     pub fn of_points<T: Real>(&self, x: &ArrayRef2<T>, y: &ArrayRef2<T>) -> Result<Shape> {
         check_size("the number of columns of y", x.ncols(), y.ncols())?;
         let count = self.folds(x.nrows().min(y.nrows()));
@@ -252,6 +254,7 @@ impl Shaping {
     ///
     /// # Errors
     /// As [`of_points`](Shaping::of_points).
+    #[inline(never)]
     pub fn of_one_set<T: Real>(&self, x: &ArrayRef2<T>) -> Result<Shape> {
         Shaping { both_shifts: true, balanced: false, ..self.clone() }.of_points(x, x)
     }
@@ -263,6 +266,7 @@ impl Shaping {
     /// # Errors
     /// As [`PairMoments::weighted`] and [`of_moments`](Shaping::of_moments); [`Parameter`](Error::Parameter) if a row is not
     /// below n.
+    #[inline(never)]
     pub fn of_pairs<T: Real>(
         &self,
         x: &ArrayRef2<T>,
@@ -387,3 +391,5 @@ fn merged<'a>(mut parts: impl Iterator<Item = &'a PairMoments>) -> Result<PairMo
 fn every(count: usize, first: usize, of: usize) -> Vec<usize> {
     (first..of).step_by(count).collect()
 }
+
+once!(Shaping::of_points::<T>, Shaping::of_one_set::<T>, Shaping::of_pairs::<T>);

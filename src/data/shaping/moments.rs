@@ -8,6 +8,7 @@ use crate::data::statistics::{check_row, checked_row_weight, checked_weight};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
+use crate::once::once;
 
 /// Rows that are centred and multiplied together: enough for matrix products to be efficient.
 const RUN: usize = 256;
@@ -71,6 +72,7 @@ impl Moments {
     ///
     /// # Errors
     /// As [`new`](Moments::new) and [`update`](Moments::update).
+    #[inline(never)]
     pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
         let mut moments = Moments::new(x.ncols())?;
         moments.update(x)?;
@@ -82,6 +84,7 @@ impl Moments {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) with the first row whose
     /// squared norm is not finite. Nothing is added on error.
+    #[inline(never)]
     pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
         self.take(x, |_| Ok(1.0))
     }
@@ -92,6 +95,7 @@ impl Moments {
     /// As [`update`](Moments::update), and [`Shape`](Error::Shape) for the number of weights; [`Entry`](Error::Entry)
     /// with the first row whose weight is negative or not finite, [`Parameter`](Error::Parameter) if the sum of all
     /// weights overflows. Nothing is added on error.
+    #[inline(never)]
     pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<f64>) -> Result<()> {
         check_size("the number of weights", x.nrows(), weights.len())?;
         self.take(x, |row| checked_row_weight(weights[row], row))
@@ -259,3 +263,5 @@ mod stored {
         }
     }
 }
+
+once!(Moments::of::<T>, Moments::update::<T>, Moments::update_weighted::<T>);

@@ -5,6 +5,7 @@ use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, Axis};
 use super::Moments;
 use crate::Real;
 use crate::error::{Error, Result, check_size};
+use crate::once::once;
 
 /// Moments of queries x and keys y, for all pairs equally or for weighted pairs.
 ///
@@ -68,6 +69,7 @@ impl PairMoments {
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) with the first row of the queries or
     /// keys whose squared norm is not finite, [`Entry`](Error::Entry) with the first row of weights that holds one that is
     /// negative or not finite, [`Parameter`](Error::Parameter) if their sum overflows, [`NoData`](Error::NoData) if it is 0.
+    #[inline(never)]
     pub fn weighted<T: Real>(
         x: Moments,
         queries: &ArrayRef2<T>,
@@ -208,3 +210,5 @@ mod stored {
         }
     }
 }
+
+once!(PairMoments::weighted::<T>);

@@ -12,6 +12,7 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric::{Isa, slice_of, squared_norm};
+use crate::once::once;
 
 /// Rows whose statistics are computed together: enough to make merging cheap, and few enough to stay in the L1 cache.
 const RUN: usize = 64;
@@ -68,6 +69,7 @@ impl Statistics {
     ///
     /// # Errors
     /// As [`new`](Statistics::new) and [`update`](Statistics::update).
+    #[inline(never)]
     pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
         let mut statistics = Statistics::new(x.ncols())?;
         statistics.update(x)?;
@@ -79,6 +81,7 @@ impl Statistics {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`NotFinite`](Error::NotFinite) with the first row whose
     /// squared norm is not finite. Nothing is added on error.
+    #[inline(never)]
     pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
         self.take(x, |_| Ok(1.0))
     }
@@ -89,6 +92,7 @@ impl Statistics {
     /// As [`update`](Statistics::update), and [`Shape`](Error::Shape) for the number of weights;
     /// [`Entry`](Error::Entry) with the first row whose weight is negative or not finite,
     /// [`Parameter`](Error::Parameter) if the sum of all weights overflows. Nothing is added on error.
+    #[inline(never)]
     pub fn update_weighted<T: Real>(&mut self, x: &ArrayRef2<T>, weights: &ArrayRef1<f64>) -> Result<()> {
         check_size("the number of weights", x.nrows(), weights.len())?;
         self.take(x, |row| checked_row_weight(weights[row], row))
@@ -253,3 +257,5 @@ mod stored {
         }
     }
 }
+
+once!(Statistics::update::<T>, Statistics::update_weighted::<T>, Statistics::of::<T>);

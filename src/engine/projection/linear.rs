@@ -13,6 +13,7 @@ use crate::frequency::Frequencies;
 use crate::frequency::structured::{Rotation, Structured};
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Buffer, Isa, Packed, Panels, Window};
+use crate::once::once;
 use crate::threads;
 
 /// The linear part of a feature map: x ↦ (⟨ωⱼ, x/ℓ⟩)ⱼ.
@@ -92,8 +93,12 @@ impl<T: Real> Projection<T> {
         lengthscale: impl Into<Lengthscale>,
         method: Method,
     ) -> Result<Self> {
-        let frequencies = frequencies.into();
-        let lengthscale = lengthscale.into().checked()?;
+        Self::prepared(frequencies.into(), lengthscale.into(), method)
+    }
+
+    #[inline(never)]
+    fn prepared(frequencies: Arc<Frequencies>, lengthscale: Lengthscale, method: Method) -> Result<Self> {
+        let lengthscale = lengthscale.checked()?;
         lengthscale.check_dim(frequencies.dim())?;
         check_inverse::<T>(&lengthscale, frequencies.dim())?;
         match first_overflow::<T>(&frequencies, &lengthscale) {
@@ -191,6 +196,7 @@ impl<T: Real> Projection<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if an array does not fit or is not in standard layout.
+    #[inline(never)]
     pub fn project_into(
         &self,
         x: &ArrayRef2<T>,
@@ -396,3 +402,5 @@ fn faster(frequencies: &Frequencies) -> Method {
 const ROUND: f64 = 14.0;
 /// What a plane rotation takes for each point, in multiplications of the dense product.
 const PLANE: f64 = 18.0;
+
+once!(Projection::<T>::project_into, Projection::<T>::prepared);

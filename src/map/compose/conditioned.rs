@@ -11,6 +11,7 @@ use crate::engine::{self, Plan};
 use crate::error::{Error, Result, check_size};
 use crate::kernel::{Exponential, Kernel, Lengthscale};
 use crate::map::Map;
+use crate::once::once;
 use crate::{Real, SignedLog};
 
 /// A map at affinely transformed points, times a factor for each point: an estimate of the same kernel with another variance.
@@ -38,6 +39,7 @@ impl<T: Real> Map<T> {
     /// bias, or if the conditioning is truncated and the map has a lengthscale for each dimension;
     /// [`Shape`](Error::Shape) if its dimension is not r; [`NotFinite`](Error::NotFinite) if a frequency or an entry of
     /// T or T⁻ᵀ overflows `T`.
+    #[inline(never)]
     pub fn conditioned(&self, conditioning: &Conditioning) -> Result<Self> {
         conditioned(self, conditioning)
     }
@@ -248,3 +250,5 @@ impl<T: Real> Kernel<T> for Truncated {
         Some(digest.into())
     }
 }
+
+once!(Map::<T>::conditioned);

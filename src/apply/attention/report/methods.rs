@@ -12,6 +12,7 @@ use crate::apply::check_finite;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::{Omega, Recipe};
 use crate::numeric::matrix_of;
+use crate::once::once;
 
 impl<T: Real> Attention<T> {
     /// The errors that are expected with the map of key head `head` for a sample of its queries, n × d, keys, l × d, and
@@ -29,6 +30,7 @@ impl<T: Real> Attention<T> {
     /// points are. [`Shape`](Error::Shape) if sizes do not fit,
     /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`Parameter`](Error::Parameter) for an empty sample or a head
     /// without a map, [`Memory`](Error::Memory) for too many keys.
+    #[inline(never)]
     pub fn error_report(
         &self,
         head: usize,
@@ -53,6 +55,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// As [`error_report`](Attention::error_report).
+    #[inline(never)]
     pub fn expected_report(
         &self,
         recipe: &Recipe,
@@ -92,6 +95,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) for fewer than 2 draws, [`Unsupported`](Error::Unsupported) if frequencies of the recipe
     /// are drawn already; those of the draws and of the map; else as [`error_report`](Attention::error_report).
+    #[inline(never)]
     pub fn simulated_report(
         &self,
         recipe: &Recipe,
@@ -134,3 +138,5 @@ impl<T: Real> Attention<T> {
         Ok([x, y, values.mapv(|v| v.widen())])
     }
 }
+
+once!(Attention::<T>::error_report, Attention::<T>::expected_report, Attention::<T>::simulated_report);

@@ -8,6 +8,7 @@ use crate::engine::PointsView;
 use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::numeric;
+use crate::once::once;
 use crate::{Points, Real};
 
 /// A ridge classifier: a regression for each class against all others; the class is the largest prediction. Probabilities
@@ -103,6 +104,7 @@ impl<T: Real> RidgeClassifier<T> {
         self.probabilities_of(x.into().view())
     }
 
+    #[inline(never)]
     fn probabilities_of(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
         let Some(calibration) = &self.calibration else {
             return Err(Error::NoData { what: "a probability needs RidgeClassifier::calibrated, which" });
@@ -115,3 +117,5 @@ impl<T: Real> RidgeClassifier<T> {
         Ok(scores.mapv(T::narrow))
     }
 }
+
+once!(RidgeClassifier::<T>::probabilities_of);

@@ -6,6 +6,7 @@ use super::rotation::{ROWS, Rotation, RotationBuffers};
 use super::shrinkage::or_infinite;
 use super::{RidgeSpectrum, check_training, check_weights};
 use crate::error::{Error, Result};
+use crate::once::once;
 use crate::threads::Pool;
 use crate::{Points, Real};
 
@@ -94,6 +95,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// As [`model`](RidgeSpectrum::model); [`NoData`](Error::NoData) if all weights are 0, [`Shape`](Error::Shape),
     /// [`NotFinite`](Error::NotFinite) and [`Entry`](Error::Entry) if points, targets or weights do not fit; for leave-one-out
     /// [`Shape`](Error::Shape) or [`Parameter`](Error::Parameter) if they are not the training data.
+    #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
         let each = lambdas.iter();
@@ -118,6 +120,7 @@ impl<T: Real> RidgeSpectrum<T> {
     ///
     /// # Errors
     /// As [`errors`](RidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
+    #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
         LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
     }
@@ -180,3 +183,5 @@ impl<T: Real> RidgeSpectrum<T> {
         weight * sample.targets.row(i).iter().enumerate().map(residual).sum::<f64>()
     }
 }
+
+once!(RidgeSpectrum::<T>::errors, RidgeSpectrum::<T>::choose);

@@ -8,6 +8,7 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::linalg::{Backend, Scalar};
 use crate::memory::check_memory;
+use crate::once::once;
 
 /// Kernel ridge regression from the Gram matrix of the training points: the reference with an exact kernel, and the way
 /// for maps whose two sides differ.
@@ -52,6 +53,7 @@ impl<T: Scalar> KernelRidge<T> {
     /// λ is negative or not finite, [`NotFinite`](Error::NotFinite) if a number is not finite,
     /// [`Singular`](Error::Singular), which names a sufficient λ, if K + λI is not positive definite up to rounding, for example
     /// because points are repeated and λ is 0, or because an estimate of the kernel is indefinite.
+    #[inline(never)]
     pub fn fit(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>, lambda: f64) -> Result<Self> {
         check_lambda(lambda)?;
         check_gram(gram, targets, 1)?;
@@ -131,6 +133,7 @@ impl<T: Real> KernelRidge<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if `gram` has another number of columns than there were training points.
+    #[inline(never)]
     pub fn predict_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Array2<T>> {
         check_size("the number of columns of the Gram matrix", self.coefficients.nrows(), gram.ncols())?;
         Ok(gram.dot(&self.coefficients) + &self.intercepts)
@@ -140,7 +143,10 @@ impl<T: Real> KernelRidge<T> {
     ///
     /// # Errors
     /// As [`predict_from_gram`](KernelRidge::predict_from_gram); [`NotFinite`](Error::NotFinite) if a prediction is not finite.
+    #[inline(never)]
     pub fn classify_from_gram(&self, gram: &ArrayRef2<T>) -> Result<Vec<usize>> {
         largest_columns(&self.predict_from_gram(gram)?.mapv(|v| v.widen()))
     }
 }
+
+once!(KernelRidge::<T>::fit, KernelRidge::<T>::predict_from_gram, KernelRidge::<T>::classify_from_gram);

@@ -8,6 +8,7 @@ use super::shrinkage::{Shrinkage, or_infinite};
 use super::{Criterion, KernelRidge, LambdaChoice};
 use crate::error::{Error, Result};
 use crate::linalg::{Backend, Scalar};
+use crate::once::once;
 
 /// Kernel ridge regressions for all λ from one eigendecomposition of the Gram matrix: [`KernelRidge::spectrum`]. Exact, if the
 /// Gram matrix is: the reference for [`RidgeSpectrum`](super::RidgeSpectrum), which does the same with features.
@@ -50,6 +51,7 @@ impl<T: Scalar> KernelRidge<T> {
     /// # Errors
     /// As [`fit`](KernelRidge::fit), but for λ; [`Factorisation`](Error::Factorisation) if the eigendecomposition does not
     /// converge.
+    #[inline(never)]
     pub fn spectrum(gram: &ArrayRef2<T>, targets: &ArrayRef2<T>) -> Result<KernelRidgeSpectrum<T>> {
         check_gram(gram, targets, 4)?;
         let n = gram.nrows();
@@ -102,6 +104,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if λ is negative or not finite, [`Singular`](Error::Singular) if it is not above the
     /// [resolution](KernelRidgeSpectrum::resolution).
+    #[inline(never)]
     pub fn degrees_of_freedom(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
         Ok(self.shrinkage.degrees_of_freedom(lambda))
@@ -112,12 +115,14 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     /// # Errors
     /// As [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom); [`Parameter`](Error::Parameter) if there is one point
     /// only.
+    #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
         self.shrinkage.log_evidence(lambda)
     }
 
     /// λ to choose from, as [`RidgeSpectrum::lambdas`](super::RidgeSpectrum::lambdas).
+    #[inline(never)]
     pub fn lambdas(&self) -> Vec<f64> {
         self.shrinkage.lambdas()
     }
@@ -127,6 +132,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     /// # Errors
     /// As [`log_evidence`](KernelRidgeSpectrum::log_evidence); [`Unsupported`](Error::Unsupported) for held-out points, whose
     /// kernel values are not known: compare [models](KernelRidgeSpectrum::model) on them.
+    #[inline(never)]
     pub fn errors(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<Vec<f64>> {
         lambdas.iter().try_for_each(|lambda| self.check(*lambda))?;
         let each = lambdas.iter();
@@ -146,6 +152,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     ///
     /// # Errors
     /// As [`errors`](KernelRidgeSpectrum::errors); [`Parameter`](Error::Parameter) if there is no λ.
+    #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: &[f64]) -> Result<LambdaChoice> {
         LambdaChoice::least(lambdas, &self.errors(criterion, lambdas)?)
     }
@@ -154,6 +161,7 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
     ///
     /// # Errors
     /// As [`degrees_of_freedom`](KernelRidgeSpectrum::degrees_of_freedom).
+    #[inline(never)]
     pub fn model(&self, lambda: f64) -> Result<KernelRidge<T>> {
         self.check(lambda)?;
         let coefficients = self.coefficients(lambda).mapv(T::narrow);
@@ -192,3 +200,13 @@ impl<T: Scalar> KernelRidgeSpectrum<T> {
         Err(Error::Singular { lambda, least })
     }
 }
+
+once!(
+    KernelRidge::<T>::spectrum,
+    KernelRidgeSpectrum::<T>::degrees_of_freedom,
+    KernelRidgeSpectrum::<T>::log_evidence,
+    KernelRidgeSpectrum::<T>::lambdas,
+    KernelRidgeSpectrum::<T>::errors,
+    KernelRidgeSpectrum::<T>::choose,
+    KernelRidgeSpectrum::<T>::model,
+);

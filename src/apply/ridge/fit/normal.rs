@@ -8,6 +8,7 @@ use crate::Real;
 use crate::error::{Error, Result, checked_not_negative};
 use crate::linalg::Backend;
 use crate::memory::check_memory;
+use crate::once::once;
 
 /// (A + λI) β = c, with A and c centred if there is an intercept.
 #[derive(Clone, Debug)]
@@ -48,6 +49,7 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// As [`solve`](RidgeStatistics::solve).
+    #[inline(never)]
     pub fn solve_with(&self, backend: Backend, lambda: f64) -> Result<Ridge<T>> {
         check_lambda(lambda)?;
         let mut normal = self.normal()?;
@@ -84,6 +86,7 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// As [`spectrum`](RidgeStatistics::spectrum).
+    #[inline(never)]
     pub fn spectrum_with(&self, backend: Backend) -> Result<RidgeSpectrum<T>> {
         RidgeSpectrum::new(self, self.normal()?, backend)
     }
@@ -93,6 +96,7 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Memory`](Error::Memory) if there is no memory for it.
+    #[inline(never)]
     pub fn products(&self) -> Result<Array2<f64>> {
         let mut products = self.uncentred()?.a;
         for f in 0..products.nrows() {
@@ -107,6 +111,7 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// As [`products`](RidgeStatistics::products).
+    #[inline(never)]
     pub fn mean_features(&self) -> Result<Array1<f64>> {
         Ok(self.uncentred()?.mean_features)
     }
@@ -200,3 +205,10 @@ impl Normal {
 pub(super) fn check_lambda(lambda: f64) -> Result<()> {
     checked_not_negative("λ", lambda).map(|_| ())
 }
+
+once!(
+    RidgeStatistics::<T>::solve_with,
+    RidgeStatistics::<T>::spectrum_with,
+    RidgeStatistics::<T>::products,
+    RidgeStatistics::<T>::mean_features,
+);

@@ -10,6 +10,7 @@ use super::{Ridge, RidgeSpectrum};
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::special::normal_quantile;
+use crate::once::once;
 use crate::threads::Pool;
 use crate::{Points, Real};
 
@@ -95,6 +96,7 @@ impl<T: Real> RidgeSpectrum<T> {
     ///
     /// # Errors
     /// As [`log_evidence`](RidgeSpectrum::log_evidence).
+    #[inline(never)]
     pub fn posterior(&self, lambda: f64) -> Result<RidgePosterior<T>> {
         self.log_evidence(lambda)?;
         let (values, vectors) = (&self.shrinkage.values, &self.vectors);
@@ -119,6 +121,7 @@ impl<T: Real> RidgePosterior<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not one for each target, [`Entry`](Error::Entry) if one is negative or not finite.
+    #[inline(never)]
     pub fn with_noise(mut self, variances: &[f64]) -> Result<Self> {
         check_size("the number of variances of noise", self.noise.len(), variances.len())?;
         let wrong = |variance: &f64| !(*variance >= 0.0 && variance.is_finite());
@@ -142,6 +145,7 @@ impl<T: Real> RidgePosterior<T> {
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if the map's kernel has no closed form, [`Shape`](Error::Shape) if points do not
     /// have d columns, [`NoData`](Error::NoData) without points, [`NotFinite`](Error::NotFinite) if one is not finite.
+    #[inline(never)]
     pub fn with_landmarks(mut self, points: &ArrayRef2<T>) -> Result<Self> {
         let landmarks = Landmarks::new(self.model.map(), self.model.standardisation(), points)?;
         self.landmarks = Some(Arc::new(landmarks));
@@ -168,7 +172,11 @@ impl<T: Real> RidgePosterior<T> {
     /// # Errors
     /// [`Shape`](Error::Shape) if `x` does not have d columns, [`Memory`](Error::Memory) if there is no memory for the result.
     pub fn predict<'a>(&self, x: impl Into<Points<'a, T>>) -> Result<Prediction<T>> {
-        let x = x.into();
+        self.predictions(x.into())
+    }
+
+    #[inline(never)]
+    fn predictions(&self, x: Points<'_, T>) -> Result<Prediction<T>> {
         let (mean, targets) = (self.model.predict(&x)?, self.noise.len());
         check_memory("rows of variances", x.nrows(), targets.saturating_mul(size_of::<T>()))?;
         let mut variance = Array2::zeros((x.nrows(), targets));
@@ -195,6 +203,7 @@ impl<T: Real> RidgePosterior<T> {
 
 impl<T: Real> Prediction<T> {
     /// The variance of y, n × t: that of f + b and of the noise.
+    #[inline(never)]
     pub fn variance_of_targets(&self) -> Array2<T> {
         let noise: Array1<T> = self.noise.iter().map(|noise| T::narrow(*noise)).collect();
         &self.variance + &noise
@@ -204,6 +213,7 @@ impl<T: Real> Prediction<T> {
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) if `level` is not between 0 and 1.
+    #[inline(never)]
     pub fn interval(&self, level: f64) -> Result<(Array2<T>, Array2<T>)> {
         self.around(&self.variance_of_targets(), level)
     }
@@ -212,6 +222,7 @@ impl<T: Real> Prediction<T> {
     ///
     /// # Errors
     /// As [`interval`](Prediction::interval).
+    #[inline(never)]
     pub fn interval_of_mean(&self, level: f64) -> Result<(Array2<T>, Array2<T>)> {
         self.around(&self.variance, level)
     }
@@ -227,3 +238,13 @@ impl<T: Real> Prediction<T> {
         Ok((&self.mean - &half, &self.mean + &half))
     }
 }
+
+once!(
+    RidgeSpectrum::<T>::posterior,
+    RidgePosterior::<T>::with_noise,
+    RidgePosterior::<T>::with_landmarks,
+    Prediction::<T>::variance_of_targets,
+    Prediction::<T>::interval,
+    Prediction::<T>::interval_of_mean,
+    RidgePosterior::<T>::predictions,
+);

@@ -10,6 +10,7 @@ use crate::Real;
 use crate::error::{Error, Result};
 use crate::linalg::Backend;
 use crate::map::Map;
+use crate::once::once;
 
 /// Ridge regressions for all λ from one eigendecomposition: [`RidgeStatistics::spectrum`]. Each model then costs
 /// O(D² t), and the [errors](RidgeSpectrum::errors) for choosing λ need no refitting.
@@ -103,6 +104,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// # Errors
     /// [`Parameter`](Error::Parameter) if λ is negative or not finite, [`Singular`](Error::Singular) if no unique solution
     /// is left by rounding.
+    #[inline(never)]
     pub fn model(&self, lambda: f64) -> Result<Ridge<T>> {
         self.check(lambda)?;
         let weights = self.vectors.dot(&self.shrinkage.divided(&self.rotated, lambda));
@@ -114,6 +116,7 @@ impl<T: Real> RidgeSpectrum<T> {
     ///
     /// # Errors
     /// As [`model`](RidgeSpectrum::model).
+    #[inline(never)]
     pub fn degrees_of_freedom(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
         Ok(self.shrinkage.degrees_of_freedom(lambda))
@@ -133,6 +136,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// # References
     /// C. E. Rasmussen, C. K. I. Williams, *Gaussian Processes for Machine Learning*, 2006, (2.30) and (2.43) for flat priors of
     /// the intercept.
+    #[inline(never)]
     pub fn log_evidence(&self, lambda: f64) -> Result<f64> {
         self.check(lambda)?;
         self.shrinkage.log_evidence(lambda)
@@ -154,6 +158,7 @@ impl<T: Real> RidgeSpectrum<T> {
     /// assert!(choice.lambda >= spectrum.resolution() && choice.error < 1e-6);
     /// # Ok::<(), random_features::Error>(())
     /// ```
+    #[inline(never)]
     pub fn lambdas(&self) -> Vec<f64> {
         self.shrinkage.lambdas()
     }
@@ -167,3 +172,10 @@ impl<T: Real> RidgeSpectrum<T> {
         Ok(())
     }
 }
+
+once!(
+    RidgeSpectrum::<T>::model,
+    RidgeSpectrum::<T>::degrees_of_freedom,
+    RidgeSpectrum::<T>::log_evidence,
+    RidgeSpectrum::<T>::lambdas,
+);

@@ -6,6 +6,7 @@ use super::super::{Criterion, RidgeStatistics, Standardisation, one_hot};
 use super::trial::{NONE, RidgeFit, Tried, check_grid};
 use crate::error::{Result, check_positive, check_size};
 use crate::map::Map;
+use crate::once::once;
 use crate::{Points, Real, threads};
 
 /// Statistics for several maps, of which the best is chosen together with λ: a search that reads the data once, in batches,
@@ -58,11 +59,13 @@ impl<T: Real> RidgeGrid<T> {
     ///
     /// # Errors
     /// As [`RidgeStatistics::standardised`].
+    #[inline(never)]
     pub fn standardised(self, inputs: &Standardisation) -> Result<Self> {
         self.each(|statistics| statistics.standardised(inputs.clone()))
     }
 
     /// The same without an intercept.
+    #[inline(never)]
     pub fn without_intercept(self) -> Self {
         let candidates = self.candidates.into_iter().map(RidgeStatistics::without_intercept).collect();
         RidgeGrid { candidates }
@@ -72,6 +75,7 @@ impl<T: Real> RidgeGrid<T> {
     ///
     /// # Errors
     /// As [`RidgeStatistics::starting_at`].
+    #[inline(never)]
     pub fn starting_at(self, row: u64) -> Result<Self> {
         self.each(|statistics| statistics.starting_at(row))
     }
@@ -111,6 +115,7 @@ impl<T: Real> RidgeGrid<T> {
         self.take_in(&x.into(), &targets, None)
     }
 
+    #[inline(never)]
     pub(super) fn take_in(
         &mut self,
         x: &Points<'_, T>,
@@ -136,6 +141,7 @@ impl<T: Real> RidgeGrid<T> {
     ///
     /// # Errors
     /// As [`RidgeStatistics::merge`]; [`Shape`](crate::Error::Shape) if there are not as many maps.
+    #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         check_size("the number of maps", self.candidates.len(), other.candidates.len())?;
         let mut merged = self.candidates.clone();
@@ -150,6 +156,7 @@ impl<T: Real> RidgeGrid<T> {
     /// # Errors
     /// As [`RidgeStatistics::spectrum`] and [`RidgeSpectrum::errors`](super::super::RidgeSpectrum::errors); [`Parameter`](crate::Error::Parameter) if λ are given, and there
     /// are none, or one is negative or not finite.
+    #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
         check_grid(lambdas)?;
         best(&self.candidates, &|statistics| Tried::of(statistics, criterion, lambdas))?.fit(lambdas)
@@ -176,3 +183,12 @@ fn best<T: Real>(
         }
     }
 }
+
+once!(
+    RidgeGrid::<T>::standardised,
+    RidgeGrid::<T>::without_intercept,
+    RidgeGrid::<T>::starting_at,
+    RidgeGrid::<T>::take_in,
+    RidgeGrid::<T>::merge,
+    RidgeGrid::<T>::choose,
+);

@@ -11,6 +11,7 @@ use crate::error::{Error, Result, check_positive};
 use crate::frequency::Frequencies;
 use crate::kernel::Lengthscale;
 use crate::map::Map;
+use crate::once::once;
 use crate::{Points, Real};
 
 /// A search for the lengthscales, the number of frequencies and the λ of a ridge regression, and the regression with the best of
@@ -105,6 +106,7 @@ pub struct SearchProgress<'a> {
 }
 
 impl<T: Real> std::fmt::Debug for RidgeSearch<'_, T> {
+    #[inline(never)]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut search = f.debug_struct("RidgeSearch");
         search.field("frequencies", &self.frequencies).field("lengthscales", &self.lengthscales);
@@ -129,6 +131,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         Self::over(None, Box::new(move |_, lengthscale| make(lengthscale)))
     }
 
+    #[inline(never)]
     fn over(shared: Option<usize>, make: MakeMap<'a, T>) -> Self {
         RidgeSearch {
             make,
@@ -265,6 +268,7 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         self.run(x.into(), &one_hot(labels, classes)?, None)
     }
 
+    #[inline(never)]
     fn run(
         &self,
         x: Points<'_, T>,
@@ -288,3 +292,5 @@ impl<'a, T: Real> RidgeSearch<'a, T> {
         }
     }
 }
+
+once!(RidgeSearch::<T>::run, RidgeSearch::<T>::over, <RidgeSearch<T> as std::fmt::Debug>::fmt);

@@ -7,6 +7,7 @@ use super::super::{
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
+use crate::once::once;
 
 /// The error where no λ could be tried.
 pub(super) const NONE: Error =
@@ -126,11 +127,13 @@ impl<T: Real> RidgeFit<T> {
     ///
     /// # Errors
     /// As [`RidgeSpectrum::posterior`].
+    #[inline(never)]
     pub fn posterior(&self) -> Result<RidgePosterior<T>> {
         self.spectrum.posterior(self.choice.lambda)
     }
 
     /// Whether inputs are badly scaled: [`RidgeStatistics::scale_warning`].
+    #[inline(never)]
     pub fn scale_warning(&self) -> Option<ScaleWarning> {
         self.warning
     }
@@ -138,6 +141,7 @@ impl<T: Real> RidgeFit<T> {
 
 /// A line for each trial, the best one marked, the choice, and a warning if there is one.
 impl<T: Real> std::fmt::Display for RidgeFit<T> {
+    #[inline(never)]
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (i, trial) in self.trials.iter().enumerate() {
             writeln!(f, "{} {trial}", if i == self.best { '*' } else { ' ' })?;
@@ -210,3 +214,5 @@ pub(super) fn check_grid(lambdas: Option<&[f64]>) -> Result<()> {
     }
     lambdas.iter().try_for_each(|lambda| check_lambda(*lambda))
 }
+
+once!(RidgeFit::<T>::posterior, RidgeFit::<T>::scale_warning, <RidgeFit<T> as std::fmt::Display>::fmt);
