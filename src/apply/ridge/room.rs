@@ -1,11 +1,11 @@
 //! [`RidgeBytes`]: the memory that a regression takes, before there is any data.
 
+#[cfg(doc)]
 use super::RidgeStatistics;
-use super::chunk;
-use super::sums::NormalSums;
 use crate::Real;
 use crate::error::Result;
 use crate::map::Map;
+use crate::reduce::{GramIntake, GramSums, ROWS};
 
 /// The memory that a ridge regression takes, in bytes, known from the map and the number of targets alone: what is held, and
 /// what each step takes at its peak, beside what is held. It does not depend on the number of rows. Approximate: what
@@ -44,11 +44,11 @@ impl RidgeBytes {
     /// # Errors
     /// As [`RidgeStatistics::new`].
     pub fn of<T: Real>(map: &Map<T>, targets: usize) -> Result<Self> {
-        RidgeStatistics::check(map, targets)?;
+        GramIntake::check(map, targets)?;
         let width = map.feature_dim();
         let matrix = width.saturating_mul(width).saturating_mul(size_of::<f64>());
-        let features = width.saturating_mul(chunk::ROWS as usize).saturating_mul(size_of::<T>());
-        let statistics = NormalSums::bytes::<T>(targets, width);
+        let features = width.saturating_mul(ROWS as usize).saturating_mul(size_of::<T>());
+        let statistics = GramSums::<T>::bytes_of(width, targets);
         Ok(RidgeBytes {
             statistics,
             update: features.saturating_mul(2).saturating_add(statistics),
