@@ -3,7 +3,7 @@
 use ndarray::{Array2, ArrayRef2, ArrayView2, Axis, Slice};
 
 use crate::apply::ridge::Normal;
-use crate::apply::{Ridge, RidgeStatistics, Standardisation};
+use crate::apply::{Ridge, Standardisation};
 use crate::error::{Error, Result};
 use crate::linalg::Backend;
 use crate::map::Map;
@@ -55,17 +55,6 @@ pub struct KernelPca<T: Real> {
     pub(super) variances: Vec<f64>,
     /// The sum of all of them.
     pub(super) total: f64,
-}
-
-impl<T: Real> RidgeStatistics<T> {
-    /// The k first principal components of the features, from the sums that are held. Cost O(D³).
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if k is 0 or
-    /// above D, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
-    pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
-        KernelPca::of(&self.intake, components)
-    }
 }
 
 impl<T: Real> KernelPca<T> {

@@ -5,10 +5,8 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayRef1};
 
 use super::KernelPca;
-#[cfg(doc)]
-use crate::apply::RidgeStatistics;
 use crate::apply::ridge::symmetric_products;
-use crate::apply::{ScaleWarning, Standardisation};
+use crate::apply::{RidgeStatistics, ScaleWarning, Standardisation};
 use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::reduce::{GramIntake, GramSums};
@@ -195,6 +193,17 @@ impl<T: Real> PcaStatistics<T> {
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
     pub fn rows(&self) -> &[Range<u64>] {
         self.sums().rows()
+    }
+}
+
+impl<T: Real> RidgeStatistics<T> {
+    /// The k first principal components of the features, from the sums that are held. Cost O(D³).
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if k is 0 or
+    /// above D, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
+    pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
+        KernelPca::of(&self.intake, components)
     }
 }
 

@@ -1,7 +1,5 @@
 //! [`RidgeBytes`]: the memory that a regression takes, before there is any data.
 
-#[cfg(doc)]
-use super::RidgeStatistics;
 use crate::Real;
 use crate::error::Result;
 use crate::map::Map;
@@ -31,9 +29,9 @@ pub struct RidgeBytes {
     /// The peak of an update of 4096 rows or more: two copies of the features of a chunk, and one of the statistics where rows
     /// are larger than those before, as the first ones are.
     pub update: usize,
-    /// The peak of [`solve`](RidgeStatistics::solve): the normal equations, their factor, and what the backend needs.
+    /// The peak of [`solve`](super::RidgeStatistics::solve): the normal equations, their factor, and what the backend needs.
     pub solve: usize,
-    /// The peak of [`spectrum`](RidgeStatistics::spectrum): the normal equations, their eigenvectors, and what the backend
+    /// The peak of [`spectrum`](super::RidgeStatistics::spectrum): the normal equations, their eigenvectors, and what the backend
     /// needs.
     pub spectrum: usize,
 }
@@ -42,7 +40,7 @@ impl RidgeBytes {
     /// Of a regression of so many targets on the features of a map; of 0 for [kernel PCA](super::super::pca).
     ///
     /// # Errors
-    /// As [`RidgeStatistics::new`].
+    /// As [`RidgeStatistics::new`](super::RidgeStatistics::new).
     pub fn of<T: Real>(map: &Map<T>, targets: usize) -> Result<Self> {
         GramIntake::check(map, targets)?;
         let width = map.feature_dim();

@@ -27,8 +27,8 @@ use crate::reduce::{RowRanges, check_targets};
 /// [`FeatureMap`](crate::FeatureMap) are joined in the process that made them alone, where its `Map` has its clones.
 ///
 /// # Cost
-/// 8 (f32) or 12 (f64) bytes for each pair of features, in memory and, within a kilobyte or two, in a binary format:
-/// [`bytes`](GramSums::bytes). Merging reads them once.
+/// 8 (f32) or 12 (f64) [bytes](GramSums::bytes) for each pair of features, in memory as in a binary format. Merging copies the
+/// other sums once.
 ///
 /// # Example
 /// ```
