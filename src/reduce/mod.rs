@@ -1,6 +1,7 @@
 //! Sums over features that merge: what is left of many points when their features are not kept.
 //!
-//! [`GramSums`] are those of [ridge regression](crate::apply::RidgeStatistics) and [PCA](crate::apply::pca).
+//! [`GramSums`] are those of [ridge regression](crate::apply::RidgeStatistics), with its posteriors, and of
+//! [PCA](crate::apply::pca). Their example has two machines and a coordinator.
 //!
 //! # What travels
 //! Sums know the identity of the map whose features they add up, and which rows of the data they hold, but not the map: a

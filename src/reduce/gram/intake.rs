@@ -50,11 +50,17 @@ impl<T: Real> GramIntake<T> {
     }
 
     /// The same with inputs that are centred and scaled before the map is applied.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if it is for another dimension, [`Parameter`](Error::Parameter) after rows.
     pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
         Ok(GramIntake { sums: self.sums.standardised(inputs)?, ..self })
     }
 
     /// The same with the next update beginning at this row.
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row) if that row is counted already.
     pub fn starting_at(mut self, row: u64) -> Result<Self> {
         self.sums.rows.with(&RowRanges::from(row..row.saturating_add(1)))?;
         self.next = row;
@@ -62,20 +68,26 @@ impl<T: Real> GramIntake<T> {
     }
 
     /// Adds the rows of other sums. The next update begins after the last row of both.
+    ///
+    /// # Errors
+    /// As [`GramSums::merge`].
     pub fn join(&mut self, other: &GramSums<T>) -> Result<()> {
         self.sums.merge(other)?;
         self.next = self.next.max(self.sums.rows.end().unwrap_or(0));
         Ok(())
     }
 
+    /// The map.
     pub fn map(&self) -> &Map<T> {
         &self.map
     }
 
+    /// The sums.
     pub fn sums(&self) -> &GramSums<T> {
         &self.sums
     }
 
+    /// The sums, giving up the map.
     pub fn into_sums(self) -> GramSums<T> {
         self.sums
     }

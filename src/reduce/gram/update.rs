@@ -173,14 +173,14 @@ impl<T: Real> GramIntake<T> {
     }
 }
 
-/// The sums before an update.
+/// The totals before an update.
 struct Before {
     /// Those before the chunk of this number, whose addition would lose digits.
     saved: Option<(usize, NormalSums)>,
     parts: u64,
 }
 
-/// Sums before an update.
+/// What an update changed, as it was before.
 #[cfg_attr(not(any(feature = "faer", feature = "ndarray-linalg")), allow(dead_code, reason = "for grids"))]
 pub(crate) struct Mark {
     before: Before,
