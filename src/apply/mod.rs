@@ -23,48 +23,12 @@ pub use kernel_sums::KernelSums;
 pub use ridge::*;
 pub use smoother::Smoother;
 
-use ndarray::{Array2, ArrayRef2};
+use ndarray::Array2;
 
 use crate::Real;
-use crate::engine::PointsView;
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result, check_finite};
 use crate::memory::check_memory;
-
-/// Checks training points in ℝᵈ and their targets, of which each point has `count`.
-fn check_training<T: Real>(
-    x: PointsView<'_, T>,
-    d: usize,
-    targets: &ArrayRef2<T>,
-    count: usize,
-) -> Result<()> {
-    check_size("the number of columns of x", d, x.ncols())?;
-    check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
-    check_size("the number of columns of targets", count, targets.ncols())?;
-    match x.first_not_finite() {
-        Some(row) => Err(Error::NotFinite { what: "x", row }),
-        None => check_finite("the targets", targets),
-    }
-}
-
-/// Rejects data that is not finite.
-fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<()> {
-    match x.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
-        None => Ok(()),
-        Some(row) => Err(Error::NotFinite { what, row }),
-    }
-}
-
-/// Checks that a matrix of targets × `width` can exist.
-fn check_targets(targets: usize, width: usize) -> Result<()> {
-    let most = isize::MAX as usize / size_of::<f64>();
-    let fits = |size: usize| size <= most;
-    if targets > 0 && targets.checked_add(1).and_then(|rows| rows.checked_mul(width.max(1))).is_some_and(fits)
-    {
-        return Ok(());
-    }
-    let domain = "at least 1 and small enough for their sums to be addressed";
-    Err(Error::Parameter { name: "the number of targets", value: targets as f64, domain })
-}
+use crate::reduce::{check_targets, check_training};
 
 /// Labels as indicator rows: n × classes.
 fn one_hot<T: Real>(labels: &[usize], classes: usize) -> Result<Array2<T>> {

@@ -644,6 +644,7 @@ fn damage_is_noticed() {
         statistics.update(&x, &points(20, 1, 1.0)).unwrap();
         noticed(&statistics.solve(0.1).unwrap());
         noticed(&statistics);
+        noticed(statistics.sums());
         noticed(&statistics.pca(2).unwrap());
         let posterior = statistics.spectrum().unwrap().posterior(0.1).unwrap().with_landmarks(&x).unwrap();
         noticed(&posterior);
