@@ -1,20 +1,23 @@
 //! Sums over features that merge: what is left of many points when their features are not kept.
 //!
-//! [`GramSums`] are those of [ridge regression](crate::apply::RidgeStatistics), with its posteriors, and of
-//! [PCA](crate::apply::pca). Their example has two machines and a coordinator.
+//! [`KernelSums`] are those of [kernel regression](crate::apply::Smoother), [`GramSums`] those of [ridge
+//! regression](crate::apply::RidgeStatistics), with its posteriors, and of [PCA](crate::apply::pca). Their examples have two
+//! machines and a coordinator.
 //!
 //! # What travels
 //! Sums know the identity of the map whose features they add up, and which rows of the data they hold, but not the map: a
 //! machine sends numbers that depend on its rows, and no frequencies. Two sums are added where both are of one map and no
-//! row is in both; anything else is an error. Sums have the same bits in whatever order they are merged, and after they are
-//! stored (feature `serde`).
+//! row is in both; anything else is an error. They are the same after they are stored (feature `serde`); `GramSums` have the same
+//! bits in whatever order they are merged, `KernelSums` agree to rounding.
 
 pub(crate) mod gram;
+mod kernel;
 mod rows;
 mod training;
 mod weighted;
 
 pub use gram::GramSums;
+pub use kernel::KernelSums;
 
 #[cfg(feature = "serde")]
 pub(crate) use gram::StoredGramIntake;
