@@ -5,12 +5,13 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayRef2, ArrayViewMut2, Axis, s};
 
 use super::{KernelSums, check_targets, check_training, largest_columns, one_hot};
-use crate::engine::{Batch, PointsView, Pool, Runs, Side, fold, map_rows};
+use crate::engine::{Batch, PointsView, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::reduce::{Applied, RunBuffers, WeightedSums};
+use crate::threads::Pool;
 use crate::{Points, Real};
 
 /// The number of points that are summed in the scalar type; it grows with the number of targets.
@@ -235,7 +236,7 @@ impl<T: Real> Smoother<T> {
         entry: impl Fn(&[f64], usize) -> U + Sync,
     ) -> Result<Array2<U>>
     where
-        U: Clone + Default + Send + Sync,
+        U: Clone + Default + Send,
     {
         check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
         if self.count() == 0 {

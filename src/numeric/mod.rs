@@ -53,7 +53,7 @@ pub use pages::{aligned_zeros, prefetch, zeros};
 #[cfg(feature = "testing")]
 pub use peak::multiply_adds;
 pub use planes::{POINTS, Plane, rotate_planes};
-pub use product::{add_product, panel_product, product};
+pub use product::{add_product, panel_product, product, transposed_product};
 pub use products::{LeftFactor, TensorProduct, products};
 pub use reduce::{
     PrefixFactors, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, nearest, plain_sum, prefix_step,

@@ -3,23 +3,24 @@
 use std::ops::Range;
 
 use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, ArrayView3, Axis, CowArray, Ix2, Ix4};
-use rayon::prelude::*;
 
+use super::element::Element;
 use super::exact_keys::KeyChoice;
-use super::head::{Head, HeadBuffers};
-use super::heads::check_multiple;
-use super::tokens::Element;
+use super::heads::{KeyRun, check_multiple};
+use super::sequence::Sequence;
+use super::worker::Worker;
 use super::{Attention, check_shape};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
+use crate::threads;
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
-/// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are up to rounding.
+/// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
 ///
 /// Of the tokens so far it keeps sums of O(m d_v) numbers for each head of keys, and the features of the last few tokens,
-/// fewer than 64, whatever the length. With the feature `serde` it can be stored, with its maps, and goes on to the bit.
+/// up to 64, whatever the length. With the feature `serde` it can be stored, with its maps, and goes on to the bit.
 ///
 /// # Cost
 /// O(m (d + d_v)) for each head and token.
@@ -52,14 +53,14 @@ pub struct CausalState<T: Real> {
     /// Batch, heads of keys and d_v.
     shape: [usize; 3],
     /// For each sequence and head of keys.
-    heads: Vec<Head<T>>,
-    work: HeadBuffers<T>,
+    heads: Vec<Sequence<T>>,
+    work: Worker<T>,
 }
 
 impl<T: Real> Clone for CausalState<T> {
     fn clone(&self) -> Self {
         let (attention, heads) = (self.attention.clone(), self.heads.clone());
-        CausalState { attention, shape: self.shape, heads, work: HeadBuffers::default() }
+        CausalState { attention, shape: self.shape, heads, work: Worker::default() }
     }
 }
 
@@ -87,19 +88,19 @@ impl<T: Real> Attention<T> {
             check_size(super::HEADS_WITH_MAPS, self.maps.len(), heads)?;
         }
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let bytes = Head::<T>::bytes(width, d_v).saturating_add(size_of::<Head<T>>());
+        let bytes = Sequence::<T>::bytes(width, d_v).saturating_add(size_of::<Sequence<T>>());
         check_memory(
             "bytes of the state of causal attention",
             batch.saturating_mul(heads).saturating_mul(bytes),
             1,
         )?;
-        let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
+        let head = |i: usize| Sequence::new(self.setup(i % heads).program.width(), d_v);
         let all = (0..batch * heads).map(head).collect();
         Ok(CausalState {
             attention: self.clone(),
             shape: [batch, heads, d_v],
             heads: all,
-            work: HeadBuffers::default(),
+            work: Worker::default(),
         })
     }
 }
@@ -124,7 +125,7 @@ impl<T: Real> CausalState<T> {
 
     /// The number of tokens so far.
     pub fn length(&self) -> usize {
-        self.heads.first().map_or(0, Head::length)
+        self.heads.first().map_or(0, Sequence::length)
     }
 
     /// Takes in the next token's keys, \[batch, heads of keys, d\], and values, \[batch, heads of keys, d_v\].
@@ -153,9 +154,11 @@ impl<T: Real> CausalState<T> {
                 keys.slice_axis(Axis(1), own.clone().into()),
                 values.slice_axis(Axis(1), own.clone().into()),
             );
-            work.read_keys(setup, rows(&keys).view(), rows(&values).view());
+            let (keys, values) = (rows(&keys), rows(&values));
+            work.read_keys(setup, E::numbers(keys.view()));
             for (i, (b, h)) in tokens(batch, own).enumerate() {
-                self.heads[b * heads + h].push(setup, i, work);
+                let value = E::numbers(values.view()).rows(i..i + 1);
+                self.heads[b * heads + h].push(setup, i, value, work);
             }
         }
         Ok(())
@@ -183,10 +186,10 @@ impl<T: Real> CausalState<T> {
         for (map, own) in self.maps(count) {
             let (setup, work) = (self.attention.setup(map), &mut self.work);
             let queries = queries.slice_axis(Axis(1), own.clone().into());
-            work.read_queries(setup, rows(&queries).view());
+            work.read_queries(setup, E::numbers(rows(&queries).view()));
             for (i, (b, h)) in tokens(batch, own).enumerate() {
-                let out = output.index_axis_mut(Axis(0), b).index_axis_move(Axis(0), h);
-                if !self.heads[b * heads + h / group].query(setup, i, work, out) {
+                let out = output.index_axis_mut(Axis(0), b).slice_axis_move(Axis(0), (h..h + 1).into());
+                if !self.heads[b * heads + h / group].answer_one(setup, i, work, out) {
                     non_positive.push([b, h]);
                 }
             }
@@ -221,10 +224,11 @@ impl<T: Real> CausalState<T> {
         ];
         check_shape(what, values.shape(), [batch, heads, length, d_v])?;
         let (attention, ways) = (&self.attention, super::ways(self.heads.len()));
-        self.heads.par_iter_mut().enumerate().for_each(|(i, head)| {
+        threads::for_each(self.heads.iter_mut().enumerate(), |(i, head)| {
             let keys = keys.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
             let values = values.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
-            head.prefill(attention.setup(i % heads), keys, values, ways);
+            let run = KeyRun { keys: E::numbers(keys), values: E::numbers(values), mask: None };
+            head.prefill(attention.setup(i % heads), run, ways);
         });
         Ok(())
     }
@@ -256,16 +260,24 @@ fn rows<'a, E: Copy>(x: &'a ArrayView3<'_, E>) -> CowArray<'a, E, Ix2> {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::{Attention, CausalState, Head, HeadBuffers, Real};
-    use crate::sealed::sealed_fields;
+    use super::super::sequence::stored::StoredSequence;
+    use super::{Attention, CausalState, Real, Worker};
+    use crate::sealed::sealed;
 
-    sealed_fields! {
-        CausalState<T>, T,
-        #[serde(rename = "CausalState", bound = "")]
-        struct StoredState {
-            attention: Attention<T>,
-            shape: [usize; 3],
-            heads: Vec<Head<T>>,
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "CausalState", bound = "")]
+    struct StoredState<T: Real> {
+        attention: Attention<T>,
+        shape: [usize; 3],
+        heads: Vec<StoredSequence<T>>,
+    }
+
+    sealed!(CausalState<T>, StoredState<T>, T, [T: Real]);
+
+    impl<T: Real> From<&CausalState<T>> for StoredState<T> {
+        fn from(state: &CausalState<T>) -> Self {
+            let heads = state.heads.iter().map(StoredSequence::from).collect();
+            StoredState { attention: state.attention.clone(), shape: state.shape, heads }
         }
     }
 
@@ -275,18 +287,18 @@ mod stored {
         fn try_from(stored: StoredState<T>) -> Result<Self, String> {
             let StoredState { attention, shape, heads } = stored;
             attention.check_steps().map_err(|error| error.to_string())?;
-            let [batch, count, d_v] = shape;
-            let maps = attention.maps.len();
-            let features = |i: usize| attention.setup(i % count).program.width();
-            let fits = |(i, head): (usize, &Head<T>)| {
-                head.fits(features(i), d_v) && head.length() == heads[0].length()
-            };
-            let whole =
-                d_v > 0 && (maps == 1 || maps == count) && batch.checked_mul(count) == Some(heads.len());
-            if !whole || !heads.iter().enumerate().all(fits) {
-                return Err("sums of another shape than that of the maps and the heads".into());
+            let ([batch, count, d_v], maps) = (shape, attention.maps.len());
+            let whole = d_v > 0
+                && (maps == 1 || maps == count)
+                && batch.checked_mul(count) == Some(heads.len())
+                && heads.iter().all(|head| head.length == heads[0].length);
+            let restored =
+                |(i, head): (usize, StoredSequence<T>)| head.restored(attention.setup(i % count), d_v);
+            let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };
+            match heads {
+                Some(heads) => Ok(CausalState { attention, shape, heads, work: Worker::default() }),
+                None => Err("sums of another shape than that of the maps and the heads".into()),
             }
-            Ok(CausalState { attention, shape, heads, work: HeadBuffers::default() })
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The sums over all points before each of many runs, in place.
 
-use rayon::prelude::*;
-
 use super::merge::NEAR;
 use super::{RunSums, WeightedSums};
 use crate::Real;
 use crate::numeric::{Isa, PrefixFactors, prefix_step, raise_scale};
+use crate::threads;
 
 /// Sums that are taken at a time, so that they stay in the first cache.
 const SLICE: usize = 1024;
@@ -31,8 +30,8 @@ impl<T: Real> WeightedSums<T> {
             let parts = run.sums.elements_mut().chunks_mut(SLICE);
             slices.iter_mut().zip(parts).for_each(|(slices, part)| slices.push(part));
         }
-        let sums = self.sums.par_chunks(SLICE).zip(since.sums.par_chunks_mut(SLICE));
-        slices.into_par_iter().zip(sums).for_each(|(runs, (before, since))| {
+        let sums = self.sums.chunks(SLICE).zip(since.sums.chunks_mut(SLICE));
+        threads::for_each(slices.into_iter().zip(sums), |(runs, (before, since))| {
             runs.into_iter().zip(&steps).for_each(|(run, step)| prefix_step(isa, run, before, since, *step));
         });
         since.reference.fill(last);

@@ -6,7 +6,7 @@ use crate::numeric::{Isa, Packed, weighted_sum};
 
 /// Sums over some points, all relative to one reference: those over a run of points, before they are added to others, or those
 /// over all points that a query sees.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct RunSums<T> {
     pub reference: f64,
     pub weights: Vec<f64>,

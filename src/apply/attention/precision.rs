@@ -1,7 +1,23 @@
-//! [`Span`]: the range of the scales of some keys.
+//! [`Precision`]: how well the scalar type holds the features of a row, and [`Span`], that of some rows together.
 
 use crate::Real;
-pub(super) use crate::reduce::least;
+pub(super) use crate::reduce::{least, limit};
+
+/// How well the scalar type holds a row of features, or sums of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Precision {
+    /// ln of the scale: features are e^scale times what is held; −∞ if all are 0.
+    pub scale: f64,
+    /// Whether a feature is 0.
+    pub gaps: bool,
+    /// Whether no feature has been lost to rounding, so that the row may be multiplied in the scalar type.
+    pub held: bool,
+}
+
+impl Precision {
+    /// That of features that are all 0.
+    pub const NOTHING: Precision = Precision { scale: f64::NEG_INFINITY, gaps: true, held: true };
+}
 
 /// The range of the scales of some keys, and whether one of them has a feature that is 0.
 ///
@@ -15,17 +31,19 @@ pub(super) struct Span {
     gaps: bool,
 }
 
-impl Span {
-    pub fn new() -> Self {
+impl Default for Span {
+    fn default() -> Self {
         Span { low: f64::INFINITY, high: f64::NEG_INFINITY, gaps: false }
     }
+}
 
+impl Span {
     /// With another key; one whose features are all 0 does not count.
-    pub fn with(self, scale: f64, gaps: bool) -> Self {
-        if scale == f64::NEG_INFINITY {
+    pub fn with(self, key: Precision) -> Self {
+        if key.scale == f64::NEG_INFINITY {
             return self;
         }
-        Span { low: self.low.min(scale), high: self.high.max(scale), gaps: self.gaps | gaps }
+        Span { low: self.low.min(key.scale), high: self.high.max(key.scale), gaps: self.gaps | key.gaps }
     }
 
     /// Whether a feature of a key is 0.
