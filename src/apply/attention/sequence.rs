@@ -7,8 +7,9 @@ use super::drive;
 use super::element::Numbers;
 use super::heads::KeyRun;
 use super::setup::{CHUNK, SEGMENT, Setup};
+use super::sight::{Asked, Logged, Rest, Sight};
 use super::tokens::Tokens;
-use super::worker::{Asked, Logged, Rest, Sight, Worker};
+use super::worker::Worker;
 use crate::Real;
 use crate::engine::Side;
 #[cfg(feature = "serde")]
