@@ -25,7 +25,7 @@ pub(super) struct Chunk<T> {
     easy: usize,
     /// Of the easy keys.
     span: Span,
-    /// The features of the easy keys.
+    /// The features of the easy keys that are packed.
     keys: Packed<T>,
     /// Values, d_v × [`CHUNK`].
     values: Packed<T>,
@@ -90,12 +90,12 @@ impl<T: Real> Chunk<T> {
             self.values.write_column(first + j, value);
         }
         if self.easy == first {
-            self.settle(tokens);
+            self.settle();
         }
     }
 
-    /// Finds out which of the keys after the easy ones are easy too, and packs their features.
-    fn settle(&mut self, tokens: &Tokens<T>) {
+    /// Finds out which of the keys after the easy ones are easy too.
+    fn settle(&mut self) {
         let first = self.easy;
         for key in &self.precision[first..] {
             let wider = self.span.with(*key);
@@ -104,7 +104,12 @@ impl<T: Real> Chunk<T> {
             }
             (self.span, self.easy) = (wider, self.easy + 1);
         }
-        self.keys.push_rows(&tokens.features()[first * tokens.width()..self.easy * tokens.width()]);
+    }
+
+    /// Packs the features of easy keys that are not packed yet, which were read as `tokens`.
+    pub fn pack(&mut self, tokens: &Tokens<T>) {
+        let (packed, width) = (self.keys.rows(), tokens.width());
+        self.keys.push_rows(&tokens.features()[packed * width..self.easy * width]);
     }
 
     /// Whether all keys are summed up by matrix products.
@@ -127,7 +132,7 @@ impl<T: Real> Chunk<T> {
         self.scales(keys).fold(f64::NEG_INFINITY, f64::max)
     }
 
-    /// The features of the first keys, at most `end` of them, all of which are easy.
+    /// The features of the first keys, at most `end` of them, all of which are easy and [packed](Chunk::pack).
     pub fn keys(&self, end: usize) -> Panels<'_, T> {
         self.keys.all().first(end)
     }
@@ -176,8 +181,9 @@ impl<T: Real> Chunk<T> {
         }
         let width = panel_width::<T>();
         let sums = self.part.sums.panels_mut(targets, features).chunks_mut(features * width);
+        let keys = &tokens.features()[..self.easy * features];
         for (values, sums) in self.weighted.runs(width).zip(sums) {
-            transposed_product(isa, self.keys.all(), values.shallow(self.easy), sums, width);
+            transposed_product(isa, keys, features, values.shallow(self.easy), sums, width);
         }
     }
 

@@ -131,6 +131,7 @@ impl<T: Real> Sequence<T> {
         if !std::mem::replace(&mut self.is_ready, true) {
             before.ready(last, ready);
         }
+        chunk.pack(tokens);
         let rest = Some(Rest { tokens, past: [before, last], logged });
         worker.answer(setup, Sight { chunk, before: ready, rest }, asked);
     }

@@ -111,6 +111,7 @@ impl<T: Real> Team<T> {
         self.workers.for_each(chunks.iter_mut().zip(runs), |worker, (chunk, run)| {
             read_keys(setup, keys.rows(run), worker, chunk);
             chunk.sum(&worker.tokens);
+            chunk.pack(&worker.tokens);
         });
         let mut seen = before.has_seen();
         for chunk in &mut *chunks {
@@ -193,6 +194,7 @@ fn answers_of_chunk<T: Real>(
     worker: &mut Worker<T>,
 ) -> Places {
     read_keys(setup, keys, worker, chunk);
+    chunk.pack(&worker.tokens);
     let (mut places, mut ready, mut logged) = (Places::new(), RunSums::default(), Logged::default());
     chunk.seen_before = past.iter().any(|state| state.has_seen());
     past[0].ready(past[1], &mut ready);
