@@ -11,15 +11,13 @@ pub(super) struct KeyWeights<T> {
     weights: Vec<T>,
     /// ln of what the weights are relative to.
     reference: f64,
-    /// ln of the largest scale of a key of the chunk so far.
-    largest: f64,
 }
 
 impl<T: Real> KeyWeights<T> {
-    /// Begins with a query that sees the first `sees` keys of a chunk; each query sees one more than the one before.
-    pub fn begin(&mut self, chunk: &Chunk<T>, sees: usize) {
+    /// Begins with a query of a chunk; each sees one key more than the one before.
+    pub fn begin(&mut self) {
         self.weights.clear();
-        (self.reference, self.largest) = (f64::NEG_INFINITY, chunk.largest(0..sees.saturating_sub(1)));
+        self.reference = f64::NEG_INFINITY;
     }
 
     /// Weighs the products of the next query with the keys that it sees in the chunk, and its products with the sums over the keys
@@ -33,8 +31,7 @@ impl<T: Real> KeyWeights<T> {
         sums: &mut [T],
     ) -> (f64, f64) {
         let (isa, end) = (Isa::best(), products.len());
-        self.largest = self.largest.max(chunk.largest(end.saturating_sub(1)..end));
-        let own = self.largest.max(before.precision.scale);
+        let own = chunk.largest(end).max(before.precision.scale);
         if own == f64::NEG_INFINITY {
             products.fill(T::zero());
             sums.fill(T::zero());

@@ -14,7 +14,7 @@ use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of_mut;
 use crate::once::once;
-use crate::threads::{self, Pool};
+use crate::threads;
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
 /// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
@@ -54,14 +54,15 @@ pub struct CausalState<T: Real> {
     shape: [usize; 3],
     /// For each sequence and head of keys.
     heads: Vec<Sequence<T>>,
-    work: Pool<Worker<T>>,
+    /// One for each thread.
+    workers: Vec<Worker<T>>,
 }
 
 impl<T: Real> Clone for CausalState<T> {
     #[inline(never)]
     fn clone(&self) -> Self {
         let (attention, heads) = (self.attention.clone(), self.heads.clone());
-        CausalState { attention, shape: self.shape, heads, work: Pool::default() }
+        CausalState { attention, shape: self.shape, heads, workers: Vec::new() }
     }
 }
 
@@ -105,7 +106,7 @@ impl<T: Real> Attention<T> {
             attention: self.clone(),
             shape: [batch, heads, d_v],
             heads: all,
-            work: Pool::default(),
+            workers: Vec::new(),
         })
     }
 }
@@ -160,8 +161,10 @@ impl<T: Real> CausalState<T> {
     /// Takes in a key and a value for each head.
     #[inline(never)]
     fn take_in(&mut self, keys: Numbers<'_, T>, values: Numbers<'_, T>) {
-        let (attention, step, of_maps, all) = (&self.attention, self.step(1), self.run(), self.shape[1]);
-        self.work.for_each(self.heads.chunks_mut(step).enumerate(), |worker, (part, heads)| {
+        let (step, of_maps, all) = (self.step(1), self.run(), self.shape[1]);
+        let (attention, parts) = (&self.attention, self.heads.chunks_mut(step));
+        self.workers.resize_with(self.workers.len().max(parts.len()), Worker::default);
+        threads::for_each(parts.zip(&mut self.workers).enumerate(), |(part, (heads, worker))| {
             for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
                 let first = part * step + run * of_maps;
                 let setup = attention.setup(first % all);
@@ -200,10 +203,11 @@ impl<T: Real> CausalState<T> {
     /// Writes the outputs of `group` queries for each head, and gives the rows whose normaliser is not positive, in order.
     #[inline(never)]
     fn answer(&mut self, queries: Numbers<'_, T>, group: usize, out: &mut [T]) -> Vec<usize> {
-        let (attention, step, of_maps) = (&self.attention, self.step(group), self.run());
-        let [_, all, d_v] = self.shape;
-        let parts = self.heads.chunks_mut(step).zip(out.chunks_mut((step * group * d_v).max(1)));
-        let rows = self.work.map(parts.enumerate(), |worker, (part, (heads, out))| {
+        let (step, of_maps, [_, all, d_v]) = (self.step(group), self.run(), self.shape);
+        let (attention, parts) = (&self.attention, self.heads.chunks_mut(step));
+        self.workers.resize_with(self.workers.len().max(parts.len()), Worker::default);
+        let parts = parts.zip(&mut self.workers).zip(out.chunks_mut((step * group * d_v).max(1)));
+        let rows = threads::map(parts.enumerate(), |(part, ((heads, worker), out))| {
             let (mut rows, mut out) = (Vec::new(), out.chunks_exact_mut(d_v));
             for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
                 let first = part * step + run * of_maps;
@@ -306,7 +310,7 @@ once!(
 #[cfg(feature = "serde")]
 mod stored {
     use super::super::sequence::stored::StoredSequence;
-    use super::{Attention, CausalState, Pool, Real};
+    use super::{Attention, CausalState, Real};
     use crate::sealed::sealed;
 
     #[derive(serde::Serialize, serde::Deserialize)]
@@ -341,7 +345,7 @@ mod stored {
                 |(i, head): (usize, StoredSequence<T>)| head.restored(attention.setup(i % count), d_v);
             let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };
             match heads {
-                Some(heads) => Ok(CausalState { attention, shape, heads, work: Pool::default() }),
+                Some(heads) => Ok(CausalState { attention, shape, heads, workers: Vec::new() }),
                 None => Err("sums of another shape than that of the maps and the heads".into()),
             }
         }

@@ -78,7 +78,7 @@ impl<T: Real> Worker<T> {
         self.out.resize(count * targets, T::zero());
         self.scores.resize(count * keys, T::zero());
         product(isa, queries, features, before.sums.all(), &mut self.out, targets);
-        self.weights.begin(chunk, asked.sees);
+        self.weights.begin();
         let mut estimates = [(0.0, 0.0); CHUNK];
         // A panel of queries sees hardly more keys than its first.
         for first in (0..count).step_by(width) {
@@ -98,8 +98,8 @@ impl<T: Real> Worker<T> {
                 *estimate = self.weights.weigh(chunk, before, query, near, sums);
             }
             add_product(isa, scores, keys, chunk.values(seen), sums, targets);
-            let each = sums.chunks_exact_mut(targets).zip(estimates).zip(rows.zip(ends));
-            for ((sums, (scale, normaliser)), (i, end)) in each {
+            let each = sums.chunks_exact_mut(targets).zip(&estimates).zip(rows.zip(ends));
+            for ((sums, &(scale, normaliser)), (i, end)) in each {
                 let (query, seen) =
                     (self.queries.precision(start + i), chunk.seen_before || chunk.has_any(end));
                 if query.held {
