@@ -56,11 +56,12 @@
 //! # Architecture
 //! Layers, from the bottom up; each uses only those above it in this list.
 //!
-//! - [`Error`], [`Real`], [`SignedLog`]; vectorised loops and special functions (private); linear algebra ([`linalg`])
+//! - [`Error`], [`Real`], [`SignedLog`]; vectorised loops, special functions and threads (private); linear algebra
+//!   ([`linalg`])
 //! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
 //! - frequencies and couplings ([`frequency`]); parameters from data ([`data`])
-//! - the engine (private): projections and lifts of tiles of points, threads, folds over features without storing them;
-//!   beside it [`Points`], which it reads
+//! - the engine (private): projections and lifts of tiles of points, folds over features without storing them; beside it
+//!   [`Points`], which it reads
 //! - feature maps ([`map`]) and their recipes
 //! - within them sums of products of maps, a map for each pair of clusters, and maps at transformed points ([`compose`])
 //! - sums of features that merge, without their map (private)
@@ -82,9 +83,10 @@
 //!   results are bit-identical.
 //! - Wrong shapes and parameters are [`Error`]s; the few methods that can panic, for use inside your own maps, say so.
 //!   A row with NaN or an infinity gets NaN features and does not affect other rows.
-//! - Results are bit-identical for any number of threads; between instruction sets they agree to rounding. In a program
-//!   that enables ndarray's feature `blas`, orthogonal draws and second moments of data come from that BLAS, and their bits
-//!   are its own.
+//! - Work is spread over the threads of the caller's rayon pool (feature `rayon`, in `default`), or stays on the calling
+//!   thread without that feature. Results are bit-identical for any number of threads; between instruction sets they agree
+//!   to rounding. In a program that enables ndarray's feature `blas`, orthogonal draws and second moments of data come from
+//!   that BLAS, and their bits are its own.
 //! - Stored data (feature `serde`) is read back bit-identically from every format; text formats store numbers as
 //!   strings.
 
@@ -104,6 +106,7 @@ mod tagged;
 
 pub mod linalg;
 mod numeric;
+mod threads;
 
 pub mod kernel;
 pub mod theory;

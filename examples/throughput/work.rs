@@ -4,7 +4,6 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayView2, Axis};
 use num_complex::Complex64;
 use rand::distr::{Distribution, StandardUniform};
@@ -17,6 +16,7 @@ use random_features::projection::{Method, Projection};
 use random_features::theory::gerf::GerfSign;
 use random_features::workbench::{Scratch, project as project_tile};
 use random_features::{Gerf, Hyperbolic, Map, Poisson, Positive, Real, Side, Trigonometric, rng};
+use rayon::prelude::*;
 
 use crate::request::{Case, Request, SIGNS, TILE};
 use crate::{attention, sampling};
@@ -206,8 +206,8 @@ where
     let buffers = || (vec![T::zero(); TILE * m], [0.0; TILE], Scratch::default());
     let mut buffers: Vec<_> = (0..threads).map(|_| buffers()).collect();
     let run = timed(move || {
-        let runs = x.axis_chunks_iter(Axis(0), n.div_ceil(threads)).into_par_iter();
-        runs.zip(&mut buffers).for_each(|(x, (values, norms, scratch))| {
+        let runs: Vec<_> = x.axis_chunks_iter(Axis(0), n.div_ceil(threads)).collect();
+        runs.into_par_iter().zip(&mut buffers).for_each(|(x, (values, norms, scratch))| {
             project_tiles(&projection, black_box(x), values, norms, scratch);
         });
         Ok(())

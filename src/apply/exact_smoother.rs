@@ -126,7 +126,7 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
     /// Lets `entry(Σᵢ K(x, xᵢ) yᵢ, Σᵢ K(x, xᵢ), target)` compute each entry, up to a positive factor of the row.
     fn apply<U>(&self, x: PointsView<'_, T>, entry: impl Fn(f64, f64, usize) -> U + Sync) -> Array2<U>
     where
-        U: Clone + Default + Send + Sync,
+        U: Clone + Default + Send,
     {
         let mut out = Array2::default((x.nrows(), self.targets.ncols()));
         let x = x.to_dense();
@@ -136,8 +136,8 @@ impl<T: Real, K: Kernel<T>> ExactSmoother<T, K> {
             out.view_mut(),
             ROWS,
             work,
-            |_| (),
-            |_, run, mut out| {
+            || (),
+            |(), run, mut out| {
                 for (i, mut out) in run.zip(out.rows_mut()) {
                     let x = x.row(i);
                     let weights = self.weights(slice_of(&x));

@@ -1,7 +1,7 @@
 //! Applications of feature maps: regression, attention, sampling, metrics.
 //!
 //! Kernel regression: [`Smoother`] from features in O((n + t) m), [`ExactSmoother`] from the kernel itself in O(n t),
-//! as the reference. Ridge regression, which is more accurate: [`RidgeStatistics`] read points in batches, can be
+//! as the reference; [`KernelSums`] are what machines exchange to train a smoother together. Ridge regression, which is more accurate: [`RidgeStatistics`] read points in batches, can be
 //! merged, and give a [`Ridge`] for one λ or all of them, and a classifier with probabilities; kernel ridge regression
 //! from a Gram matrix, exact or estimated, is the reference. Variances of predictions: [`RidgePosterior`]. Kernel PCA: [`pca`]. Attention in linear time, and exact attention:
 //! [`attention`]. Errors of Gram matrices and distances of distributions: [`metrics`]. Classes of a huge softmax, drawn
@@ -10,15 +10,16 @@
 
 pub mod attention;
 mod exact_smoother;
+mod kernel_sums;
 pub mod metrics;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub mod pca;
 mod ridge;
 mod smoother;
 pub mod softmax_sampling;
-mod sums;
 
 pub use exact_smoother::ExactSmoother;
+pub use kernel_sums::KernelSums;
 pub use ridge::*;
 pub use smoother::Smoother;
 

@@ -2,16 +2,17 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayRef2, s};
+use ndarray::{Array2, ArrayRef2, ArrayViewMut2, Axis, s};
 
-use super::sums::{Applied, Out, SumBuffers, Sums, rows};
-use super::{check_targets, check_training, largest_columns, one_hot};
-use crate::engine::{Batch, PointsView, Pool, Runs, Side, fold, map_rows};
+use super::{KernelSums, check_targets, check_training, largest_columns, one_hot};
+use crate::engine::{Batch, PointsView, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::once::once;
+use crate::reduce::{Applied, RunBuffers, WeightedSums};
+use crate::threads::Pool;
 use crate::{Points, Real};
 
 /// The number of points that are summed in the scalar type; it grows with the number of targets.
@@ -30,6 +31,9 @@ fn run(targets: usize) -> usize {
 /// feature, so weights do not underflow at any norm. Estimates of other maps may be negative; where a point's total
 /// weight is then not positive, [`predict`](Smoother::predict) returns the mean of the training targets, as with an
 /// infinite lengthscale, and [`predict_and_report`](Smoother::predict_and_report) says where.
+///
+/// Parts of a data set may be read by several machines: smoothers of equal maps [merge](Smoother::merge), and their
+/// [sums](Smoother::sums) travel without the map ([`KernelSums`]). Rows are numbered, and none is counted twice.
 ///
 /// # Cost
 /// O(n m d) to train, O(t m (d + targets)) to predict, O(m · targets) memory; the exact kernel needs O(n t d).
@@ -52,10 +56,7 @@ fn run(targets: usize) -> usize {
 #[derive(Clone, Debug)]
 pub struct Smoother<T: Real> {
     map: Map<T>,
-    sums: Sums,
-    /// Σᵢ yᵢ.
-    totals: Vec<f64>,
-    count: usize,
+    sums: KernelSums<T>,
 }
 
 impl<T: Real> Smoother<T> {
@@ -67,8 +68,26 @@ impl<T: Real> Smoother<T> {
     #[inline(never)]
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         check_targets(targets, map.feature_dim())?;
-        let sums = Sums::new(targets, map.feature_dim())?;
-        Ok(Smoother { map, sums, totals: vec![0.0; targets], count: 0 })
+        let sums = KernelSums::new(&map, targets)?;
+        Ok(Smoother { map, sums })
+    }
+
+    /// A smoother of sums that were taken with this map, here or elsewhere. It goes on after their last row.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) if they were taken with another map.
+    pub fn with_sums(map: Map<T>, sums: KernelSums<T>) -> Result<Self> {
+        sums.check_map(&map)?;
+        Ok(Smoother { map, sums })
+    }
+
+    /// The same with the next update beginning at this row of the whole data set.
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row) if that row is counted already.
+    pub fn starting_at(mut self, row: u64) -> Result<Self> {
+        self.sums.start_at(row)?;
+        Ok(self)
     }
 
     /// The map.
@@ -76,55 +95,80 @@ impl<T: Real> Smoother<T> {
         &self.map
     }
 
-    /// The number of training points so far.
-    pub fn count(&self) -> usize {
-        self.count
+    /// The sums over the training points: all that is kept of them.
+    pub fn sums(&self) -> &KernelSums<T> {
+        &self.sums
     }
 
-    /// Adds training points `x`, n × d, with their targets, n × targets.
+    /// The number of training points so far.
+    pub fn count(&self) -> u64 {
+        self.sums.count()
+    }
+
+    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    pub fn rows(&self) -> &[Range<u64>] {
+        self.sums.rows()
+    }
+
+    /// Adds the training points of another smoother with an equal map. The next update begins after the last row of both.
+    ///
+    /// # Errors
+    /// As [`KernelSums::merge`].
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.join(&other.sums)
+    }
+
+    /// Adds training points by their sums, which may come from another machine. The next update begins after the last row of both.
+    ///
+    /// # Errors
+    /// As [`KernelSums::merge`].
+    pub fn join(&mut self, sums: &KernelSums<T>) -> Result<()> {
+        self.sums.merge(sums)
+    }
+
+    /// Adds the next rows: training points `x`, n × d, with their targets, n × targets.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if a size does not fit, [`NotFinite`](Error::NotFinite) if a number or a point's squared
-    /// norm is not finite; nothing is added on error.
+    /// norm is not finite, [`Row`](Error::Row) if a row is counted already or its number would be 2⁶⁴ − 1 or more; nothing is
+    /// added on error.
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
         self.take_in(x.into().view(), targets)
     }
 
     #[inline(never)]
     fn take_in(&mut self, x: PointsView<'_, T>, targets: &ArrayRef2<T>) -> Result<()> {
-        check_training(x, self.map.input_dim(), targets, self.totals.len())?;
         let (program, form) = (self.map.program(), self.map.program().best_form());
-        let (targets_count, width) = (self.totals.len(), program.width());
+        let (targets_count, width) = (self.sums.targets(), program.width());
+        check_training(x, self.map.input_dim(), targets, targets_count)?;
+        self.sums.check_next(x.nrows())?;
         // Sums of runs are used again: page-faulting new ones would take a sixth of the time.
         let spare = Pool::default();
-        let of_run = |run: Range<usize>, batch: &mut Batch<T>, buffers: &mut SumBuffers<T>| {
+        let of_run = |run: Range<usize>, batch: &mut Batch<T>, buffers: &mut RunBuffers<T>| {
             // Finite points whose squared norm overflows have no features.
             let overflow = (0..batch.rows()).find(|i| batch.row(*i).log_scales.iter().any(|s| s.is_nan()));
             match overflow {
                 None => {
-                    let mut sums = spare.take().map_or_else(|| Sums::new(targets_count, width), Ok)?;
-                    sums.replace(batch, form, program.blocks(), rows(targets, run), buffers);
+                    let mut sums =
+                        spare.take().map_or_else(|| WeightedSums::in_rows(width, targets_count), Ok)?;
+                    let targets = targets.slice_axis(Axis(0), run.into());
+                    sums.replace(batch, form, program.blocks(), targets, buffers);
                     Ok(sums)
                 }
                 Some(row) => Err(Error::NotFinite { what: "the features of x", row: run.start + row }),
             }
         };
-        let mut sums: Result<Sums> = Ok(Sums::new(targets_count, width)?);
-        let shape = Runs { rows: run(targets_count), bytes: Sums::size(targets_count, width) };
+        let mut sums: Result<WeightedSums<T>> = Ok(WeightedSums::in_rows(width, targets_count)?);
+        let shape = Runs { rows: run(targets_count), bytes: WeightedSums::<T>::size(width, targets_count) };
         fold(program, Side::Y, form, x, shape, of_run, |run| match (&mut sums, run) {
             (Ok(sums), Ok(run)) => {
-                sums.add(&run);
+                sums.merge(&run);
                 spare.give(run);
             }
             (Ok(_), Err(error)) => sums = Err(error),
             (Err(_), _) => {}
         });
-        self.sums.add(&sums?);
-        for (total, column) in self.totals.iter_mut().zip(targets.columns()) {
-            *total += column.iter().map(|y| y.widen()).sum::<f64>();
-        }
-        self.count = self.count.saturating_add(x.nrows());
-        Ok(())
+        self.sums.add(&sums?, targets)
     }
 
     /// Adds training points `x`, n × d, with their labels below the number of classes.
@@ -132,7 +176,7 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// As [`update`](Smoother::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
-        let targets = one_hot(labels, self.totals.len())?;
+        let targets = one_hot(labels, self.sums.targets())?;
         self.take_in(x.into().view(), &targets)
     }
 
@@ -149,7 +193,7 @@ impl<T: Real> Smoother<T> {
 
     #[inline(never)]
     fn predictions(&self, x: PointsView<'_, T>) -> Result<Array2<T>> {
-        self.apply(x, self.totals.len(), |sums, j| T::narrow(self.regression(sums, j)))
+        self.apply(x, self.sums.targets(), |sums, j| T::narrow(self.regression(sums, j)))
     }
 
     /// As [`predict`](Smoother::predict), and the rows of `x`, ascending, whose total weight is not positive: there the
@@ -164,7 +208,7 @@ impl<T: Real> Smoother<T> {
 
     #[inline(never)]
     fn predictions_and_report(&self, x: PointsView<'_, T>) -> Result<(Array2<T>, Vec<usize>)> {
-        let targets = self.totals.len();
+        let targets = self.sums.targets();
         let entry = |sums: &[f64], j| {
             if j < targets {
                 T::narrow(self.regression(sums, j))
@@ -180,8 +224,8 @@ impl<T: Real> Smoother<T> {
 
     /// ŷ for a target from a row's sums; the mean of the targets if weights do not add up to a positive number.
     fn regression(&self, sums: &[f64], j: usize) -> f64 {
-        let weight = sums[self.totals.len()];
-        if weight <= 0.0 { self.totals[j] / self.count as f64 } else { sums[j] / weight }
+        let weight = sums[self.sums.targets()];
+        if weight <= 0.0 { self.sums.mean(j) } else { sums[j] / weight }
     }
 
     /// The class with the largest score Σᵢ K̂(x, xᵢ) [label i = class] for each row of `x`; the first of
@@ -195,7 +239,7 @@ impl<T: Real> Smoother<T> {
 
     #[inline(never)]
     fn classes(&self, x: PointsView<'_, T>) -> Result<Vec<usize>> {
-        largest_columns(&self.apply(x, self.totals.len(), |sums, j| sums[j])?)
+        largest_columns(&self.apply(x, self.sums.targets(), |sums, j| sums[j])?)
     }
 
     /// Lets `entry(sums of a row, column)` compute each entry of a result of so many columns.
@@ -206,17 +250,20 @@ impl<T: Real> Smoother<T> {
         entry: impl Fn(&[f64], usize) -> U + Sync,
     ) -> Result<Array2<U>>
     where
-        U: Clone + Default + Send + Sync,
+        U: Clone + Default + Send,
     {
         check_size("the number of columns of x", self.map.input_dim(), x.ncols())?;
-        if self.count == 0 {
+        if self.count() == 0 {
             return Err(Error::NoData { what: "a prediction" });
         }
         check_memory("rows of predictions", x.nrows(), columns.saturating_mul(size_of::<U>()))?;
         let mut out = Array2::default((x.nrows(), columns));
         let (program, form) = (self.map.program(), self.map.program().best_form());
-        let (sums, work) = (self.sums.prepared(program, form), program.width() * self.totals.len());
-        let write = |_: Range<usize>, batch: &mut Batch<T>, mut out: Out<'_, U>, applied: &mut Applied<T>| {
+        let (sums, work) = (self.sums.prepared(program, form), program.width() * self.sums.targets());
+        let write = |_: Range<usize>,
+                     batch: &mut Batch<T>,
+                     mut out: ArrayViewMut2<'_, U>,
+                     applied: &mut Applied<T>| {
             sums.apply(batch, program.blocks(), applied);
             for (mut out, sums) in out.rows_mut().into_iter().zip(applied.sums.rows()) {
                 let sums = slice_of(&sums);
@@ -231,7 +278,8 @@ impl<T: Real> Smoother<T> {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::{Map, Real, Smoother, Sums};
+    use super::{KernelSums, Map, Real, Smoother};
+    use crate::error::Error;
     use crate::sealed::sealed_fields;
 
     sealed_fields! {
@@ -239,23 +287,15 @@ mod stored {
         #[serde(rename = "Smoother", bound = "")]
         struct StoredSmoother {
             map: Map<T>,
-            sums: Sums,
-            #[serde(with = "crate::exact")]
-            totals: Vec<f64>,
-            count: usize,
+            sums: KernelSums<T>,
         }
     }
 
     impl<T: Real> TryFrom<StoredSmoother<T>> for Smoother<T> {
-        type Error = &'static str;
+        type Error = Error;
 
-        fn try_from(stored: StoredSmoother<T>) -> Result<Self, &'static str> {
-            let StoredSmoother { map, sums, totals, count } = stored;
-            let finite = totals.iter().all(|total| total.is_finite());
-            if !finite || totals.is_empty() || !sums.fits(totals.len(), map.feature_dim()) {
-                return Err("sums of another shape than that of the map and the targets");
-            }
-            Ok(Smoother { map, sums, totals, count })
+        fn try_from(StoredSmoother { map, sums }: StoredSmoother<T>) -> Result<Self, Error> {
+            Smoother::with_sums(map, sums)
         }
     }
 }

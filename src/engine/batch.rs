@@ -8,7 +8,7 @@ use crate::Real;
 use crate::numeric::{Buffer, ScaledRows, Window};
 
 /// Features of a run of points, to be read row by row.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Batch<T> {
     values: Buffer<T>,
     /// As many as values for logarithms, else none.
@@ -36,6 +36,11 @@ impl<T: Real> Batch<T> {
         if form == Form::Logarithms {
             self.signs.resize(rows * width, T::one());
         }
+    }
+
+    /// Resizes to `rows` rows like those of another batch of values, with arbitrary contents.
+    pub fn resize_like(&mut self, other: &Self, rows: usize) {
+        self.resize(TileShape { rows, ..other.shape }, Form::Values);
     }
 
     /// The features of the rows of `x`.

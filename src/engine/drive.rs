@@ -1,15 +1,15 @@
 //! Features of many points: tiles of rows, parallel over tiles, with non-temporal stores for large results.
 //!
-//! Each row is computed independently, so no result depends on the size of tiles or the number of threads. The caller's
-//! rayon pool is used; small work stays on the calling thread, and where there are fewer tiles than threads a tile's
-//! projections are cut into ranges of frequencies.
+//! Each row is computed independently, so no result depends on the size of tiles or the number of threads. Small work stays
+//! on the calling thread, and where there are fewer tiles than threads a tile's projections are cut into ranges of
+//! frequencies.
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayViewMut2, Axis};
 
 use super::{Form, PointsView, Program, Scratch, Side, Tile, TileShape};
 use crate::Real;
 use crate::numeric::{Buffer, Fence};
+use crate::threads::{self, Pool};
 
 /// Bytes of output that a tile should not exceed, so that they stay in the L2 cache until they are lifted.
 const TILE_BYTES: usize = 256 << 10;
@@ -23,8 +23,6 @@ pub(super) const SMALL: usize = 1 << 18;
 const STREAMED: usize = 8 << 20;
 /// Bytes of the largest tile that is copied to the result by non-temporal stores.
 const CACHED: usize = 2 << 20;
-/// Jobs for each thread, at most: enough to balance the load.
-const SHARES: usize = 4;
 
 /// The rows of a tile for rows of `width` elements of `T`.
 pub(super) fn tile_rows<T>(width: usize) -> usize {
@@ -36,7 +34,7 @@ pub(super) fn tile_rows<T>(width: usize) -> usize {
 /// stay together where threads [share](Program::is_wide) the product of a tile instead, since whole steps of rows would
 /// leave some of them idle.
 pub(super) fn rows_for_all_threads<T: Real>(program: &Program<T>, n: usize) -> usize {
-    let (rows, threads) = (tile_rows::<T>(program.width()), rayon::current_num_threads());
+    let (rows, threads) = (tile_rows::<T>(program.width()), threads::count());
     let tile = rows.min(n.div_ceil(threads).next_multiple_of(ROW_STEP)).max(1);
     // The rows that would be computed in the same time if every thread had as many as the busiest one.
     let spent = n.div_ceil(tile).div_ceil(threads) * threads * tile;
@@ -46,7 +44,7 @@ pub(super) fn rows_for_all_threads<T: Real>(program: &Program<T>, n: usize) -> u
 
 /// Whether one tile may use all threads, since there are fewer tiles than threads.
 pub(super) fn is_wide(n: usize, rows: usize, work: usize) -> bool {
-    work >= SMALL && n.div_ceil(rows) < rayon::current_num_threads()
+    work >= SMALL && n.div_ceil(rows) < threads::count()
 }
 
 /// Arrays of features: values, signs (n × D, or n × 0 for values) and scales.
@@ -109,29 +107,20 @@ fn fill_by<T: Real>(
         return buffers.fill(program, side, form, x, arrays, streamed);
     }
     let Arrays { mut values, mut signs, mut log_scales } = arrays;
+    let tiles = (0..x.nrows().div_ceil(rows))
+        .map(|i| x.run(i, rows))
+        .zip(values.axis_chunks_iter_mut(Axis(0), rows))
+        .zip(signs.axis_chunks_iter_mut(Axis(0), rows))
+        .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows))
+        .map(|(((x, values), signs), log_scales)| (x, Arrays { values, signs, log_scales }));
+    let fill = |buffers: &mut FillBuffers<T>, (x, arrays): (PointsView<'_, T>, Arrays<'_, T>)| {
+        buffers.fill(program, side, form, x, arrays, streamed);
+    };
     if work < SMALL {
         let mut buffers = FillBuffers::default();
-        let chunks = (0..x.nrows().div_ceil(rows))
-            .map(|i| x.run(i, rows))
-            .zip(values.axis_chunks_iter_mut(Axis(0), rows))
-            .zip(signs.axis_chunks_iter_mut(Axis(0), rows))
-            .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows));
-        for (((x, values), signs), log_scales) in chunks {
-            buffers.fill(program, side, form, x, Arrays { values, signs, log_scales }, streamed);
-        }
+        tiles.for_each(|tile| fill(&mut buffers, tile));
     } else {
-        // Each job has its own buffers, and page-faulting them is expensive.
-        let share = x.nrows().div_ceil(rows) / (SHARES * rayon::current_num_threads());
-        (0..x.nrows().div_ceil(rows))
-            .into_par_iter()
-            .map(|i| x.run(i, rows))
-            .zip(values.axis_chunks_iter_mut(Axis(0), rows))
-            .zip(signs.axis_chunks_iter_mut(Axis(0), rows))
-            .zip(log_scales.axis_chunks_iter_mut(Axis(0), rows))
-            .with_min_len(share.max(1))
-            .for_each_init(FillBuffers::default, |buffers, (((x, values), signs), log_scales)| {
-                buffers.fill(program, side, form, x, Arrays { values, signs, log_scales }, streamed);
-            });
+        Pool::default().for_each(tiles, fill);
     }
 }
 

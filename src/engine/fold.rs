@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use ndarray::parallel::prelude::*;
 use ndarray::{ArrayViewMut1, ArrayViewMut2, Axis};
 
 use super::batch::{Batch, FeatureRow};
 use super::drive::{SMALL, is_wide, rows_for_all_threads};
-use super::{Form, PointsView, Pool, Program, Scratch, Side};
+use super::{Form, PointsView, Program, Scratch, Side};
 use crate::Real;
+use crate::threads::{self, Pool};
 
 /// The largest number of partial sums that exist at a time.
 const PARTIALS: usize = 16;
@@ -57,7 +57,7 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
         part(run, &mut buffers.batch, &mut buffers.kept)
     };
     let n = x.nrows();
-    let partials = (PARTIAL_BYTES / bytes.max(1)).clamp(rayon::current_num_threads().min(PARTIALS), PARTIALS);
+    let partials = (PARTIAL_BYTES / bytes.max(1)).clamp(threads::count().min(PARTIALS), PARTIALS);
     for group in (0..n).step_by(rows * partials) {
         let group = group..n.min(group + rows * partials);
         let runs = group.len().div_ceil(rows);
@@ -68,8 +68,7 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
             buffers.scratch.wide = is_wide(group.len(), rows, work);
             (0..runs).for_each(|i| add(of_run(&mut buffers, run(i))));
         } else {
-            let part = |i| pool.lend(|buffers| of_run(buffers, run(i)));
-            let parts: Vec<A> = (0..runs).into_par_iter().map(part).collect();
+            let parts = pool.map((0..runs).map(run), of_run);
             parts.into_iter().for_each(&mut add);
         }
     }
@@ -77,7 +76,7 @@ pub(crate) fn fold<T: Real, W: Default + Send, A: Send>(
 
 /// Lets `write` fill runs of rows of `out` from the features of the same rows of `x`; `work` is the number of
 /// multiplications of a row beside those of its features. `write` may keep a `W` from run to run.
-pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
+pub(crate) fn map_rows<T: Real, U: Send, W: Default + Send>(
     program: &Program<T>,
     side: Side,
     form: Form,
@@ -89,12 +88,12 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
     let work = work.saturating_add(program.width().saturating_mul(x.depth()));
     let total = work.saturating_mul(x.nrows());
     let rows = rows_for_all_threads(program, x.nrows());
-    let make = |alone| {
+    let alone = || {
         let mut buffers = FoldBuffers::<T, W>::default();
-        buffers.scratch.wide = alone && is_wide(x.nrows(), rows, total);
+        buffers.scratch.wide = is_wide(x.nrows(), rows, total);
         buffers
     };
-    for_runs(out, rows, total, make, |buffers, run, out| {
+    for_runs(out, rows, total, alone, |buffers, run, out| {
         let x = x.rows(run.clone());
         buffers.batch.fill(program, side, form, x, &mut buffers.scratch);
         write(run, &mut buffers.batch, out, &mut buffers.kept);
@@ -102,7 +101,7 @@ pub(crate) fn map_rows<T: Real, U: Send + Sync, W: Default>(
 }
 
 /// Writes `pair` of the features of the same row of `x` on side X and of `y` on side Y, for all rows.
-pub(crate) fn map_pairs<T: Real, U: Send + Sync>(
+pub(crate) fn map_pairs<T: Real, U: Send>(
     program: &Program<T>,
     form: Form,
     x: PointsView<'_, T>,
@@ -123,23 +122,23 @@ pub(crate) fn map_pairs<T: Real, U: Send + Sync>(
 
 /// Lets `write` fill `out` in runs of `rows` rows, one after the other if the whole `work`, in multiplications, is small.
 ///
-/// Each thread keeps a value made by `make(alone)` from run to run, where `alone` says that no other thread takes part.
-pub(crate) fn for_runs<U: Send + Sync, W>(
+/// Each thread keeps a `W` from run to run, that of `alone` if no other thread takes part.
+pub(crate) fn for_runs<U: Send, W: Default + Send>(
     mut out: ArrayViewMut2<'_, U>,
     rows: usize,
     work: usize,
-    make: impl Fn(bool) -> W + Sync,
+    alone: impl FnOnce() -> W,
     write: impl Fn(&mut W, Range<usize>, ArrayViewMut2<'_, U>) + Sync,
 ) {
-    let alone = work < SMALL || out.nrows() <= rows;
+    let few = work < SMALL || out.nrows() <= rows;
     let run = |kept: &mut W, (i, out): (usize, ArrayViewMut2<'_, U>)| {
         write(kept, i * rows..i * rows + out.nrows(), out);
     };
-    let runs = out.axis_chunks_iter_mut(Axis(0), rows);
-    if alone {
-        let mut kept = make(true);
-        runs.enumerate().for_each(|item| run(&mut kept, item));
+    let runs = out.axis_chunks_iter_mut(Axis(0), rows).enumerate();
+    if few {
+        let mut kept = alone();
+        runs.for_each(|item| run(&mut kept, item));
     } else {
-        runs.into_par_iter().enumerate().for_each_init(|| make(false), run);
+        Pool::default().for_each(runs, run);
     }
 }

@@ -25,7 +25,6 @@ mod lift;
 mod logarithms;
 mod plan;
 mod points;
-mod pool;
 mod projection;
 mod routed;
 mod scratch;
@@ -53,6 +52,5 @@ pub(crate) use plan::{Pass, Plan, Program, ranges};
 pub(crate) use points::PointsView;
 #[cfg(feature = "sparse")]
 pub(crate) use points::SparsePoints;
-pub(crate) use pool::Pool;
 pub(crate) use routed::Routed;
 pub(crate) use sum::{Factor, Sum, Term};

@@ -1,6 +1,5 @@
 //! [`Backend`]: the library that factorises matrices, and the checks of its input.
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView1, ArrayViewMut2, Axis, aview1, s};
 
 use super::{Cholesky, Eigen, Svd};
@@ -8,6 +7,7 @@ use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{self, power_of_two_below};
 use crate::once::once;
+use crate::threads;
 
 /// The library that factorises matrices. Results of all backends have the same form and agree to rounding.
 ///
@@ -172,8 +172,8 @@ fn upper<T: Real>(a: &ArrayRef2<T>) -> Result<Array2<T>> {
         }
         rows.iter().fold(true, |finite, entry| finite & entry.is_finite())
     };
-    let strips = upper.axis_chunks_iter_mut(Axis(0), SQUARE).into_par_iter().enumerate();
-    if strips.map(transpose).reduce(|| true, |a, b| a & b) {
+    let finite = threads::map(upper.axis_chunks_iter_mut(Axis(0), SQUARE).enumerate(), transpose);
+    if finite.into_iter().all(|finite| finite) {
         return Ok(upper);
     }
     let finite = |column: ArrayView1<'_, T>| column.iter().all(|entry| entry.is_finite());

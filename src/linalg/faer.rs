@@ -15,6 +15,7 @@ use faer::{Accum, Mat, MatMut, MatRef, Par};
 use ndarray::{Array1, Array2, ArrayRef2, s};
 
 use super::spectral::{Eigen, Svd};
+use crate::threads::join;
 
 /// How faer cuts work: in the same way whatever the number of threads.
 const PAR: Par = Par::Seq;
@@ -59,7 +60,7 @@ fn solve<T: RealField + Copy>(l: MatRef<'_, T>, b: MatMut<'_, T>) {
     }
     let half = half(b.nrows());
     let (above, below) = b.split_at_row_mut(half);
-    rayon::join(|| solve(l, above), || solve(l, below));
+    join(|| solve(l, above), || solve(l, below));
 }
 
 /// The lower triangle of A ← A − B Bᵀ.
@@ -71,10 +72,7 @@ fn subtract_square<T: RealField + Copy>(a: MatMut<'_, T>, b: MatRef<'_, T>) {
     let half = half(a.nrows());
     let (above, _, left, below) = a.split_at_mut(half, half);
     let (b, c) = b.split_at_row(half);
-    rayon::join(
-        || subtract(left, c, b),
-        || rayon::join(|| subtract_square(above, b), || subtract_square(below, c)),
-    );
+    join(|| subtract(left, c, b), || join(|| subtract_square(above, b), || subtract_square(below, c)));
 }
 
 /// A ← A − B Cᵀ.
@@ -82,7 +80,7 @@ fn subtract<T: RealField + Copy>(a: MatMut<'_, T>, b: MatRef<'_, T>, c: MatRef<'
     if a.nrows() > TILE {
         let half = half(a.nrows());
         let ((above, below), (b, d)) = (a.split_at_row_mut(half), b.split_at_row(half));
-        rayon::join(|| subtract(above, b, c), || subtract(below, d, c));
+        join(|| subtract(above, b, c), || subtract(below, d, c));
     } else {
         matmul(a, Accum::Add, b, c.transpose(), -T::one_impl(), PAR);
     }

@@ -1,10 +1,10 @@
 //! The orthogonal factor of a QR decomposition, by Householder reflections.
 
 use ndarray::linalg::general_mat_mul;
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayViewMut2, Axis, s};
 
 use crate::numeric::{Isa, add_scaled, dot};
+use crate::threads;
 
 /// Rows that a thread transforms at a time: enough to pay for packing a block.
 const RUN: usize = 64;
@@ -41,8 +41,8 @@ pub(crate) fn orthonormal_rows(
     if count <= SMALL {
         transform(0, rows.view_mut());
     } else {
-        let runs = rows.axis_chunks_iter_mut(Axis(0), RUN).into_par_iter().enumerate();
-        runs.for_each(|(i, run)| transform(i * RUN, run));
+        let runs = rows.axis_chunks_iter_mut(Axis(0), RUN).enumerate();
+        threads::for_each(runs, |(i, run)| transform(i * RUN, run));
     }
     rows
 }
@@ -172,10 +172,7 @@ mod tests {
 
     #[test]
     fn threads_do_not_change_bits() {
-        let on = |threads| {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            pool.install(|| orthonormal_rows(257, 300, columns(4)))
-        };
+        let on = |threads| threads::with(threads, || orthonormal_rows(257, 300, columns(4))).unwrap();
         assert_eq!(on(1), on(2));
     }
 }

@@ -8,7 +8,7 @@
 //! # Backends
 //! | value | cargo feature | what it is |
 //! |---|---|---|
-//! | `Backend::Faer` | `faer`, in `default` | faer, in Rust. One thread, or all of rayon's for a Cholesky factorisation of more than 256 rows; the bits of a result do not depend on the number of threads. |
+//! | `Backend::Faer` | `faer`, in `default` | faer, in Rust. One thread, or all for a Cholesky factorisation of more than 256 rows; the bits of a result do not depend on the number of threads. |
 //! | `Backend::Lapack` | `ndarray-linalg` | A LAPACK. It manages its own threads, and bits may depend on their number: `OPENBLAS_NUM_THREADS=1` restricts OpenBLAS to one. |
 //!
 //! `Backend::default()` is faer where both are enabled. Without either feature this module is empty; the rest of the crate

@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayView2, ArrayViewMut2};
 
 use super::pairing::{Pairing, RowBuffers};
 use crate::engine::{Batch, FeatureRow, Form, Program, Side, for_runs, map_rows};
 use crate::numeric::{self, Isa, Packed, dot, exp_minus};
-use crate::{Real, SignedLog};
+use crate::{Real, SignedLog, threads};
 
 /// Columns of the matrix that are computed together, so that their packed features stay in the L2 cache.
 const COLUMNS: usize = 256;
@@ -41,12 +40,8 @@ pub(super) fn gram<T: Real>(
     if out.is_empty() {
         return out;
     }
-    let starts: Vec<usize> = (0..right.len()).step_by(COLUMNS).collect();
-    let chunk = |start: &usize| ColumnChunk::new(right, *start..right.len().min(start + COLUMNS));
-    let chunks: Vec<ColumnChunk<T>> = match &starts[..] {
-        [start] => vec![chunk(start)],
-        starts => starts.par_iter().map(chunk).collect(),
-    };
+    let chunk = |start: usize| ColumnChunk::new(right, start..right.len().min(start + COLUMNS));
+    let chunks: Vec<ColumnChunk<T>> = threads::map((0..right.len()).step_by(COLUMNS), chunk);
     let write = |first: usize,
                  rows: RowFeatures<'_, T>,
                  mut out: ArrayViewMut2<'_, T>,
@@ -76,15 +71,9 @@ pub(super) fn gram<T: Real>(
         }
         GramRows::Features(features) => {
             let total = work.saturating_mul(n);
-            for_runs(
-                out.view_mut(),
-                ROWS,
-                total,
-                |_| GramBuffers::default(),
-                |buffers, run, out| {
-                    write(run.start, features.part(run), out, buffers);
-                },
-            );
+            for_runs(out.view_mut(), ROWS, total, GramBuffers::default, |buffers, run, out| {
+                write(run.start, features.part(run), out, buffers);
+            });
         }
     }
     out

@@ -3,7 +3,7 @@
 use super::gram::{BlockTerms, scaled};
 use super::pairing::WeightRow;
 use crate::Real;
-use crate::numeric::{Isa, exp_minus};
+use crate::numeric::{Isa, exp_minus, raise_scale_by_logs};
 
 /// One row of a Gram matrix while it is being summed: for each entry, a sum over blocks relative to the entry's largest
 /// scale.
@@ -59,15 +59,8 @@ impl RowSums {
         // Both sums relative to the larger scale.
         self.scratch.resize(len, 0.0);
         for j in 0..len {
-            let (own, its) = (self.top[j], other.top[j]);
-            (self.weight[j], self.scratch[j]) = match (taken(j), its <= own) {
-                (false, _) => (0.0, f64::NEG_INFINITY),
-                (true, true) => (0.0, its - own),
-                (true, false) => {
-                    self.top[j] = its;
-                    (own - its, 0.0)
-                }
-            };
+            let its = if taken(j) { other.top[j] } else { f64::NEG_INFINITY };
+            (self.weight[j], self.scratch[j]) = raise_scale_by_logs(&mut self.top[j], its);
         }
         exp_minus(Isa::best(), &mut self.weight[..len], 0.0);
         exp_minus(Isa::best(), &mut self.scratch, 0.0);

@@ -45,9 +45,15 @@ impl<T: Real> Buffer<T> {
     }
 }
 
-impl<T: Real> Clone for Buffer<T> {
+impl<T: Clone> Clone for Buffer<T> {
     fn clone(&self) -> Self {
-        Buffer::of(self.iter().copied())
+        if self.is_empty() {
+            return Buffer { storage: Vec::new(), start: 0, len: 0 };
+        }
+        let mut storage = self.storage.clone();
+        let start = first_line(&storage);
+        storage[start..][..self.len].clone_from_slice(self);
+        Buffer { storage, start, len: self.len }
     }
 }
 

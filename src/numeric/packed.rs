@@ -13,7 +13,7 @@ pub const fn panel_width<T>() -> usize {
 const TRANSPOSED: usize = 16;
 
 /// A matrix W of `rows` × `depth`, packed for [`product`](super::product).
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Packed<T> {
     panels: Buffer<T>,
     rows: usize,
@@ -45,12 +45,6 @@ impl<T> Panels<'_, T> {
     /// The first columns, at most `depth` of them, for sums that end early.
     pub fn shallow(self, depth: usize) -> Self {
         Panels { depth: depth.min(self.depth), ..self }
-    }
-}
-
-impl<T: Real> Clone for Packed<T> {
-    fn clone(&self) -> Self {
-        Packed { panels: self.panels.clone(), rows: self.rows, depth: self.depth }
     }
 }
 
@@ -87,14 +81,28 @@ impl<T: Real> Packed<T> {
 
     /// Packs Wᵀ = `values`, `depth` × `rows` in row-major order, replacing the previous matrix.
     pub fn refill_columns(&mut self, values: &[T], depth: usize, rows: usize) {
-        let (panel, elements) = (depth * panel_width::<T>(), self.panels_mut(rows, depth));
-        for (k, row) in values.chunks_exact(rows.max(1)).take(depth).enumerate() {
-            for (p, row) in row.chunks(panel_width::<T>()).enumerate() {
-                let lanes = &mut elements[p * panel + k * panel_width::<T>()..][..panel_width::<T>()];
-                lanes[..row.len()].copy_from_slice(row);
-                lanes[row.len()..].fill(T::zero());
-            }
+        self.panels_mut(rows, depth);
+        for (k, column) in values.chunks_exact(rows.max(1)).take(depth).enumerate() {
+            self.write_column(k, column);
         }
+    }
+
+    /// Writes column k of W.
+    pub fn write_column(&mut self, k: usize, column: &[T]) {
+        let (width, panel) = (panel_width::<T>(), self.depth * panel_width::<T>());
+        for (panel, column) in self.panels.chunks_exact_mut(panel).zip(column.chunks(width)) {
+            let lanes = &mut panel[k * width..][..width];
+            lanes[..column.len()].copy_from_slice(column);
+            lanes[column.len()..].fill(T::zero());
+        }
+    }
+
+    /// Column k of W.
+    pub fn column(&self, k: usize) -> impl Iterator<Item = T> {
+        let (width, panel) = (panel_width::<T>(), self.depth * panel_width::<T>());
+        let lanes =
+            self.panels.chunks_exact(panel.max(1)).flat_map(move |panel| &panel[k * width..][..width]);
+        lanes.take(self.rows).copied()
     }
 
     /// Packs W = `values`, `rows` × `depth` in row-major order, replacing the previous matrix.
@@ -109,20 +117,43 @@ impl<T: Real> Packed<T> {
         depth: usize,
         elements: impl Fn(usize, usize) -> I,
     ) {
-        let (width, panel) = (panel_width::<T>(), depth * panel_width::<T>());
-        let panels = self.panels_mut(rows, depth).chunks_exact_mut(panel.max(1));
-        for (panel, first) in panels.zip((0..rows).step_by(width)) {
-            let count = width.min(rows - first);
+        self.open(rows, depth);
+        self.append(rows, elements);
+    }
+
+    /// Begins a matrix without rows, with room for so many of `depth` elements.
+    pub fn open(&mut self, room: usize, depth: usize) {
+        self.panels_mut(room, depth);
+        self.rows = 0;
+    }
+
+    /// Appends rows to W, for which there must be [room](Packed::open), one after the other in `values`.
+    pub fn push_rows(&mut self, values: &[T]) {
+        let depth = self.depth;
+        self.append(values.len() / depth.max(1), |j, first| values[j * depth + first..].iter().copied());
+    }
+
+    /// Appends `count` rows: elements k, k + 1, … of the j-th of them are those of `elements(j, k)`.
+    fn append<I: Iterator<Item = T>>(&mut self, count: usize, elements: impl Fn(usize, usize) -> I) {
+        let (width, depth) = (panel_width::<T>(), self.depth);
+        let panel = depth * width;
+        let (begin, end) = (self.rows, self.rows + count);
+        while self.rows < end && panel > 0 {
+            let (first, lane) = (self.rows - begin, self.rows % width);
+            let count = (width - lane).min(end - self.rows);
+            let panel = &mut self.panels[self.rows / width * panel..][..panel];
             // Writes a few cache lines at a time, which stay in cache until they are complete.
             for (strip, from) in panel.chunks_mut(TRANSPOSED * width).zip((0..depth).step_by(TRANSPOSED)) {
-                for lane in 0..count {
-                    for (lanes, v) in strip.chunks_exact_mut(width).zip(elements(first + lane, from)) {
-                        lanes[lane] = v;
+                for j in 0..count {
+                    for (lanes, v) in strip.chunks_exact_mut(width).zip(elements(first + j, from)) {
+                        lanes[lane + j] = v;
                     }
                 }
-                strip.chunks_exact_mut(width).for_each(|lanes| lanes[count..].fill(T::zero()));
+                strip.chunks_exact_mut(width).for_each(|lanes| lanes[lane + count..].fill(T::zero()));
             }
+            self.rows += count;
         }
+        self.rows = end;
     }
 
     /// The panels of a matrix of `rows` × `depth`, `[panel][k][lane]`, to be overwritten. The caller must fill the
@@ -156,11 +187,6 @@ impl<T: Real> Packed<T> {
         self.panels_mut(self.rows, self.depth)
     }
 
-    /// Panels of Wᵀ: `depth` rows of [`panel_width`] rows of W side by side, the last of them padded with zeros.
-    pub fn transposed_panels(&self) -> impl Iterator<Item = &[T]> {
-        self.panels.chunks_exact((self.depth * panel_width::<T>()).max(1))
-    }
-
     /// Rows of W: columns of the product.
     pub fn rows(&self) -> usize {
         self.rows
@@ -191,7 +217,12 @@ mod tests {
             assert_eq!(whole.all().panels, again.all().panels);
             let again = Packed::of_rows(rows, depth, |j| &by_rows[j * depth..]);
             assert_eq!(whole.all().panels, again.all().panels);
-            assert!(again.transposed_panels().flatten().eq(again.all().panels));
+            let mut grown = Packed::default();
+            grown.open(rows + 40, depth);
+            by_rows.chunks(7 * depth).for_each(|rows| grown.push_rows(rows));
+            assert_eq!(whole.all().panels, &grown.all().panels[..whole.all().panels.len()]);
+            assert_eq!(grown.rows(), rows);
+            assert!((0..depth).all(|k| grown.column(k).eq((0..rows).map(|j| element(j, k)))));
             let runs: Vec<Panels<'_, f32>> = whole.runs(10).collect();
             assert_eq!(runs.iter().map(Panels::rows).sum::<usize>(), rows);
             assert!(runs.iter().flat_map(|run| run.panels).eq(whole.all().panels));

@@ -198,6 +198,23 @@ multiversion! {
 }
 
 #[inline(always)]
+fn scale_and_add_each_body<T: Real, const FMA: bool>(
+    sum: &mut [f64],
+    keep: &[f64],
+    weights: &[f64],
+    x: &[T],
+) {
+    for (((s, keep), weight), v) in sum.iter_mut().zip(keep).zip(weights).zip(x) {
+        *s = keep * *s + weight * v.widen();
+    }
+}
+
+multiversion! {
+    /// sumₖ ← keepₖ · sumₖ + weightₖ · xₖ, rounded alike on every instruction set.
+    pub fn scale_and_add_each<T>(sum: &mut [f64], keep: &[f64], weights: &[f64], x: &[T]) = scale_and_add_each_body;
+}
+
+#[inline(always)]
 fn weighted_sum_body<T: Real, const FMA: bool>(out: &mut [T], a: f64, x: &[f64], b: f64, y: &[f64]) {
     for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
         *out = T::narrow(a.madd::<FMA>(*x, b * y));
@@ -343,6 +360,10 @@ mod tests {
                 assert!(sum.iter().zip(&x).all(|(s, v)| *s == 1.0 + 2.0 * f64::from(*v)));
                 scale_and_add(isa, &mut sum, 0.5, 2.0, &x);
                 assert!(sum.iter().zip(&x).all(|(s, v)| *s == 0.5 + 3.0 * f64::from(*v)));
+                let (mut each, keep) = (sum.clone(), w.iter().map(|w| 2.0 * w).collect::<Vec<f64>>());
+                scale_and_add_each(isa, &mut each, &keep, &w, &x);
+                let naive = sum.iter().zip(&w).zip(&x).map(|((s, w), v)| 2.0 * w * s + w * f64::from(*v));
+                assert!(each.iter().copied().eq(naive));
                 let mut out = x.clone();
                 weighted_sum(isa, &mut out, 2.0, &w, -0.5, &w);
                 assert!(out.iter().zip(&w).all(|(out, w)| f64::from(*out) == 1.5 * w));

@@ -1,10 +1,28 @@
-//! Numbers by which others are divided so that their squares stay in range.
+//! Numbers by which others are divided so that they, their squares and their sums stay in range.
 
 /// The power of two at or below `largest`, from which it differs by less than a factor of 2: dividing by it is exact. Always a
 /// normal number of `f64`, also for 0, denormal and infinite numbers.
 pub fn power_of_two_below(largest: f64) -> f64 {
     let (_, exponent) = libm::frexp(largest.clamp(f64::MIN_POSITIVE, f64::MAX));
     libm::ldexp(1.0, exponent - 1)
+}
+
+/// Raises a scale, which is a logarithm, to another one if that is larger. Returns the factors by which numbers relative to the
+/// old scale and to the other one become relative to the result.
+pub fn raise_scale(scale: &mut f64, other: f64) -> (f64, f64) {
+    let (own, their) = raise_scale_by_logs(scale, other);
+    (own.exp(), their.exp())
+}
+
+/// As [`raise_scale`], with the logarithms of the factors. Where there is nothing on either side, at scales of −∞, it stays.
+pub fn raise_scale_by_logs(scale: &mut f64, other: f64) -> (f64, f64) {
+    let top = scale.max(other);
+    if top == f64::NEG_INFINITY {
+        return (0.0, f64::NEG_INFINITY);
+    }
+    let below = (*scale - top, other - top);
+    *scale = top;
+    below
 }
 
 /// The entries of `length` · x/‖x‖, whatever the norm; zeros for x = 0.
@@ -27,6 +45,22 @@ mod tests {
             assert!(power <= v && v < 2.0 * power && libm::frexp(power).0 == 0.5, "{v}");
         }
         assert!([0.0, 5e-324, f64::INFINITY].iter().all(|v| power_of_two_below(*v).is_normal()));
+    }
+
+    #[test]
+    fn sums_become_relative_to_the_larger_scale() {
+        let nothing = f64::NEG_INFINITY;
+        for (own, other, factors, raised) in [
+            (nothing, nothing, (1.0, 0.0), nothing),
+            (nothing, -800.0, (0.0, 1.0), -800.0),
+            (3.0, nothing, (1.0, 0.0), 3.0),
+            (1e5, 1e5 + 1.0, ((-1.0f64).exp(), 1.0), 1e5 + 1.0),
+            (0.0, -900.0, (1.0, 0.0), 0.0),
+        ] {
+            let mut scale = own;
+            assert_eq!((raise_scale(&mut scale, other), scale), (factors, raised));
+        }
+        assert!(raise_scale(&mut 0.0, f64::NAN).1.is_nan() && raise_scale(&mut { f64::NAN }, 0.0).0.is_nan());
     }
 
     #[test]

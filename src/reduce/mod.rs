@@ -4,5 +4,10 @@
 //! without frequencies, and join other sums only where both are of one map and no row counts twice.
 
 mod rows;
+mod weighted;
 
 pub(crate) use rows::RowRanges;
+pub(crate) use weighted::{
+    Applied, LogRow, Precision, Prepared, RunBuffers, RunSums, Span, WeightedSums, block_scales,
+    exponentiate, largest, least, limit,
+};

@@ -12,6 +12,16 @@ pub(crate) struct RowRanges {
 }
 
 impl RowRanges {
+    /// The numbers of `count` rows of which this is the first. They are below 2⁶⁴ − 1, so that a number comes after each.
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row) otherwise.
+    pub(crate) fn numbers(first: u64, count: usize) -> Result<Range<u64>> {
+        let end = u64::try_from(count).ok().and_then(|count| first.checked_add(count));
+        let beyond = Error::Row { row: u64::MAX, reason: "is beyond the last number that a row can have" };
+        Ok(first..end.ok_or(beyond)?)
+    }
+
     pub(crate) fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }
@@ -102,5 +112,7 @@ mod tests {
         assert_eq!(rows.without(4..6).unwrap_err(), Error::Row { row: 4, reason: "was never counted" });
         assert_eq!((rows.len(), rows.end()), (6, Some(8)));
         assert_eq!(RowRanges::from(3..3).len(), 0);
+        assert_eq!(RowRanges::numbers(u64::MAX - 2, 2).unwrap(), u64::MAX - 2..u64::MAX);
+        assert!(RowRanges::numbers(u64::MAX - 2, 3).is_err());
     }
 }

@@ -1,11 +1,13 @@
 //! Kernel regression: features against the exact kernel, batches, threads, refusals.
 
+use std::ops::Range;
+
 use crate::common::{MAPS, Name, couplings, frequencies, gaussian, points, softmax};
 use ndarray::{Array1, Array2, s};
-use random_features::apply::{ExactSmoother, Smoother};
+use random_features::apply::{ExactSmoother, KernelSums, Smoother};
 use random_features::frequency::Independent;
-use random_features::kernel::{Gaussian, Softmax};
-use random_features::{Error, Map, Real};
+use random_features::kernel::{Activation, Gaussian, Softmax};
+use random_features::{Error, Map, Nonlinear, Real};
 
 fn targets<T: Real>(x: &Array2<T>) -> Array2<T> {
     Array2::from_shape_fn(
@@ -85,6 +87,108 @@ fn batches_and_threads() {
     }
     assert_eq!(parts.count(), 5000);
     assert!(parts.predict(&train).unwrap().iter().zip(&whole).all(|(a, b)| (a - b).abs() < 1e-5));
+}
+
+/// The sums over some rows, as a machine of its own takes them.
+fn part<T: Real>(map: &Map<T>, x: &Array2<T>, y: &Array2<T>, rows: Range<usize>) -> KernelSums<T> {
+    let mut part = Smoother::new(map.clone(), y.ncols()).unwrap().starting_at(rows.start as u64).unwrap();
+    part.update(x.slice(s![rows.clone(), ..]), &y.slice(s![rows, ..])).unwrap();
+    part.sums().clone()
+}
+
+/// In the order of the rows to the bit, in any order to rounding, without the map at hand; each row once.
+fn merges<T: Real>(tolerance: f64) {
+    let omega = || frequencies(3, 40, &Independent, 2);
+    let mut maps: Vec<Map<T>> = MAPS.iter().map(|name| name.make(omega(), gaussian())).collect();
+    maps.push(Nonlinear::new(Activation::Relu).map(omega(), 1.0).unwrap());
+    let x = points::<T>(1300, 3, 1.2);
+    let cuts = [0..200, 200..201, 201..900, 900..1300];
+    for (map, columns) in maps.iter().flat_map(|map| [(map, 2), (map, 9)]) {
+        let y = Array2::from_shape_fn((1300, columns), |(i, j)| x[[i, j % 3]] + T::one());
+        let mut one = Smoother::new(map.clone(), columns).unwrap();
+        for rows in &cuts {
+            one.update(x.slice(s![rows.clone(), ..]), &y.slice(s![rows.clone(), ..])).unwrap();
+        }
+        let expected = one.predict(&x).unwrap();
+        let parts = cuts.clone().map(|rows| part(map, &x, &y, rows));
+        for order in [[0, 1, 2, 3], [3, 1, 0, 2], [2, 3, 1, 0]] {
+            let mut sums = parts[order[0]].clone();
+            order[1..].iter().for_each(|k| sums.merge(&parts[*k]).unwrap());
+            assert_eq!((sums.count(), sums.rows(), sums.targets()), (1300, &[0..1300][..], columns));
+            assert_eq!(sums.identity(), map.identity());
+            let merged = Smoother::with_sums(map.clone(), sums).unwrap();
+            let found = merged.predict(&x).unwrap();
+            let near =
+                |(a, b): (&T, &T)| (a.widen() - b.widen()).abs() <= tolerance * (1.0 + b.widen().abs());
+            assert!(found.iter().zip(&expected).all(near), "{order:?} {map:?}");
+            if order[0] == 0 {
+                assert_eq!(found, expected, "{map:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn sums_merge() {
+    merges::<f32>(1e-3);
+    merges::<f64>(1e-10);
+}
+
+#[test]
+fn sums_of_other_maps_and_rows_held_twice_are_refused() {
+    let map = |seed| Name::Positive.make::<f64>(frequencies(3, 16, &Independent, seed), gaussian());
+    let (x, y) = (points::<f64>(30, 3, 1.0), points::<f64>(30, 2, 1.0));
+    let sums = part(&map(1), &x, &y, 0..10);
+    let mut own = sums.clone();
+    let reason = |error: Error| error.to_string();
+    assert!(reason(own.merge(&part(&map(2), &x, &y, 10..20)).unwrap_err()).contains("their maps differ"));
+    let fewer = y.slice(s![.., ..1]).to_owned();
+    let error = own.merge(&part(&map(1), &x, &fewer, 10..20)).unwrap_err();
+    assert!(reason(error).contains("numbers of targets differ"));
+    let twice = Error::Row { row: 5, reason: "is counted already" };
+    assert_eq!(own.merge(&part(&map(1), &x, &y, 5..20)).unwrap_err(), twice);
+    assert_eq!((own.count(), own.rows()), (10, &[0..10][..]));
+    let error = Smoother::with_sums(map(2), sums.clone()).unwrap_err();
+    assert_eq!(reason(error), "statistics cannot be merged: the sums were taken with another map");
+
+    let mut smoother = Smoother::with_sums(map(1), sums.clone()).unwrap();
+    assert_eq!(smoother.join(&sums).unwrap_err(), Error::Row { row: 0, reason: "is counted already" });
+    assert!(matches!(smoother.clone().starting_at(9), Err(Error::Row { row: 9, .. })));
+    smoother.merge(&Smoother::with_sums(map(1), part(&map(1), &x, &y, 20..25)).unwrap()).unwrap();
+    assert_eq!((smoother.count(), smoother.rows()), (15, &[0..10, 20..25][..]));
+    // It goes on after the last row, or in the gap up to the next row that is held.
+    let mut after = smoother.clone();
+    after.update(&x, &y).unwrap();
+    assert_eq!(after.rows(), &[0..10, 20..55]);
+    let mut within = smoother.clone().starting_at(12).unwrap();
+    assert!(matches!(within.update(&x, &y), Err(Error::Row { row: 20, .. })));
+    assert_eq!(within.rows(), smoother.rows());
+    assert_eq!(within.predict(&x).unwrap(), smoother.predict(&x).unwrap());
+    let mut last = smoother.starting_at(u64::MAX - 3).unwrap();
+    assert!(matches!(last.update(&x, &y), Err(Error::Row { row: u64::MAX, .. })));
+}
+
+/// Parts at norms of 1e3 and near 0: nothing overflows, and no part vanishes for the queries that know it alone.
+#[test]
+fn sums_of_any_norm_merge() {
+    fn at_norms<T: Real>(tolerance: f64) {
+        let map = Name::Positive.make::<T>(frequencies(2, 32, &Independent, 3), gaussian());
+        let rows = [[1000.0, 0.0], [1001.0, 1.0], [0.0, 1000.0], [-1000.0, 5.0], [0.1, -0.2], [0.0, 0.3]];
+        let x = Array2::from_shape_fn((6, 2), |(i, k)| T::narrow(rows[i][k]));
+        let y = Array2::from_shape_fn((6, 1), |(i, _)| T::narrow(i as f64 + 1.0));
+        let mut sums = part(&map, &x, &y, 4..6);
+        for rows in [0..2, 3..4, 2..3] {
+            sums.merge(&part(&map, &x, &y, rows)).unwrap();
+        }
+        let merged = Smoother::with_sums(map.clone(), sums).unwrap();
+        for queries in [x.mapv(|v| -v), x.clone()] {
+            let found = merged.predict(&queries).unwrap();
+            let close = |(a, b): (&T, f64)| (a.widen() - b).abs() < tolerance;
+            assert!(found.iter().zip(naive(&map, &queries, &x, &y)).all(close), "{found}");
+        }
+    }
+    at_norms::<f32>(0.5);
+    at_norms::<f64>(1e-6);
 }
 
 /// Queries that oppose all training points, at norms where every product of scaled features underflows.

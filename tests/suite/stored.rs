@@ -11,7 +11,7 @@ use random_features::apply::attention::Attention;
 use random_features::apply::pca::PcaStatistics;
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
 use random_features::apply::{
-    ExactSmoother, RidgeGrid, RidgePosterior, RidgeStatistics, Smoother, Standardisation,
+    ExactSmoother, KernelSums, RidgeGrid, RidgePosterior, RidgeStatistics, Smoother, Standardisation,
 };
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
@@ -428,8 +428,53 @@ fn smoothers_survive() {
         assert_eq!(read.count(), 100);
     }
     let mut short = to_value(&smoother).unwrap();
-    short["data"]["totals"] = json!(["1.0"]);
+    short["data"]["sums"]["data"]["totals"] = json!(["1.0"]);
     assert!(resealed::<Smoother<f32>>(short).map(drop).unwrap_err().contains("another shape"));
+}
+
+/// Sums go on where they were, with their map and with no other; what they cannot be is refused.
+#[test]
+fn kernel_sums_survive() {
+    let map = |seed| Positive.gaussian::<f64>(frequencies(3, 20, &Orthogonal, seed), 0.8).unwrap();
+    let (x, y) = (points::<f64>(50, 3, 900.0), points::<f64>(50, 2, 1.0));
+    let mut smoother = Smoother::new(map(1), 2).unwrap().starting_at(7).unwrap();
+    survives(smoother.sums());
+    smoother.update(&x, &y).unwrap();
+    let mut more = smoother.clone();
+    more.update(&x, &y).unwrap();
+    for sums in survives(smoother.sums()) {
+        assert_eq!((sums.rows(), sums.identity()), (&[7..57][..], map(1).identity()));
+        assert!(Smoother::with_sums(map(2), sums.clone()).is_err());
+        let mut read = Smoother::with_sums(map(1), sums).unwrap();
+        assert_eq!(read.predict(&x).unwrap(), smoother.predict(&x).unwrap());
+        read.update(&x, &y).unwrap();
+        assert_eq!(read.predict(&x).unwrap(), more.predict(&x).unwrap());
+    }
+    let stored = to_value(smoother.sums()).unwrap();
+    let refused = from_value::<KernelSums<f32>>(stored.clone()).unwrap_err().to_string();
+    assert!(refused.contains("stored for f64"), "{refused}");
+    let error = |place: &str, value: serde_json::Value| {
+        let mut stored = stored.clone();
+        *stored.pointer_mut(place).unwrap() = value;
+        resealed::<KernelSums<f64>>(stored).map(drop).unwrap_err()
+    };
+    assert!(error("/data/totals", json!([])).contains("another shape"));
+    assert!(error("/data/totals/0", json!("inf")).contains("another shape"));
+    assert!(error("/data/sums/lanes", json!(16)).contains("another shape"));
+    assert!(error("/data/sums/targets", json!(1u64 << 60)).contains("another shape"));
+    assert!(error("/data/sums/reference/0", json!("NaN")).contains("another shape"));
+    assert!(error("/data/sums/even", json!(true)).contains("another shape"));
+    assert!(error("/data/rows/ranges/0/end", json!(7)).contains("out of order"));
+    // Fewer features, as no map of this identity has.
+    let mut fewer = stored.clone();
+    for part in ["reference", "weights"] {
+        fewer["data"]["sums"][part].as_array_mut().unwrap().pop();
+    }
+    let sums = fewer["data"]["sums"]["sums"].as_array_mut().unwrap();
+    sums.truncate(sums.len() - 2);
+    let sums = resealed::<KernelSums<f64>>(fewer).unwrap();
+    assert!(Smoother::with_sums(map(1), sums.clone()).unwrap_err().to_string().contains("features"));
+    assert!(smoother.join(&sums).unwrap_err().to_string().contains("features"));
 }
 
 #[test]
@@ -573,6 +618,7 @@ fn damage_is_noticed() {
     let mut smoother = Smoother::new(map.clone(), 1).unwrap();
     smoother.update(&x, &points(20, 1, 1.0)).unwrap();
     noticed(&smoother);
+    noticed(smoother.sums());
     let mut exact = ExactSmoother::<f64, _>::new(Gaussian::new(0.8).unwrap(), 3, 1).unwrap();
     exact.update(&x, &points(20, 1, 1.0)).unwrap();
     noticed(&exact);

@@ -2,60 +2,49 @@
 
 use std::ops::Range;
 
-use ndarray::Axis;
-use ndarray::parallel::prelude::*;
+use ndarray::{ArrayViewMut2, Axis};
 
-use super::chunk::{CHUNK, ChunkBuffers, Past, Setup};
-use super::heads::{Job, Member};
-use super::keys::Keys;
-use super::state::{Relative, State};
+use super::chunk::Chunk;
+use super::heads::{Job, KeyRun, Member};
+use super::sequence::Sequence;
+use super::setup::{CHUNK, SEGMENT, Setup};
 use super::team::Team;
-use super::tokens::Element;
+use super::worker::{Asked, Worker};
 use crate::Real;
-
-/// Tokens of a segment, whose sums are one term of those of the whole.
-pub(super) const SEGMENT: usize = 16 * CHUNK;
+use crate::reduce::{RunSums, WeightedSums};
+use crate::threads::Pool;
 
 /// Where a normaliser was not positive: batch, head and row.
 pub(super) type Places = Vec<[usize; 3]>;
 
 /// Outputs of queries that see all keys, with `ways` threads.
-pub(super) fn bidirectional<T: Real, E: Element<T>>(
-    setup: Setup<'_, T>,
-    job: Job<'_, E, T>,
-    ways: usize,
-) -> Places {
-    let targets = job.values.ncols();
-    let mut state = State::new(setup.program.width(), targets);
-    add_keys(setup, &job, &mut state, ways);
-    let mut ready = Relative::default();
-    state.ready(&State::new(setup.program.width(), targets), &mut ready);
-    let member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, E, T>| -> Places {
-        let runs = queries.axis_chunks_iter(Axis(0), CHUNK).into_par_iter();
-        let runs = runs.zip(out.axis_chunks_iter_mut(Axis(0), CHUNK)).enumerate();
-        let of_run = |chunk: &mut ChunkBuffers<T>, (run, (queries, out))| {
-            let mut places = Places::new();
-            let report = &mut |i| places.push([b, h, first + run * CHUNK + i]);
-            chunk.bidirectional(setup, &state, &ready, queries, out, report);
+pub(super) fn bidirectional<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
+    let (features, targets) = (setup.program.width(), job.keys.values.ncols());
+    let mut state = WeightedSums::new(features, targets);
+    add_keys(setup, job.keys, &mut state, ways);
+    let mut ready = RunSums::default();
+    state.ready(&WeightedSums::new(features, targets), &mut ready);
+    let member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, T>| -> Places {
+        let runs = out.axis_chunks_iter_mut(Axis(0), CHUNK).enumerate();
+        let of_run = |worker: &mut Worker<T>, (run, out): (usize, ArrayViewMut2<'_, T>)| {
+            let (mut places, start) = (Places::new(), run * CHUNK);
+            worker.read_queries(setup, queries.rows(start..queries.nrows().min(start + CHUNK)));
+            worker.answer_all(setup, &state, &ready, out, &mut |i| places.push([b, h, first + start + i]));
             places
         };
-        runs.map_init(ChunkBuffers::default, of_run).collect::<Vec<_>>().concat()
+        Pool::default().map(runs, of_run).concat()
     };
     job.members.into_iter().flat_map(member).collect()
 }
 
 /// Outputs of queries that see the keys up to their own row, with `ways` threads.
-pub(super) fn causal<T: Real, E: Element<T>>(
-    setup: Setup<'_, T>,
-    mut job: Job<'_, E, T>,
-    ways: usize,
-) -> Places {
-    let (features, targets, tokens) = (setup.program.width(), job.values.ncols(), job.keys.nrows());
-    let mut state = State::new(features, targets);
+pub(super) fn causal<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>, ways: usize) -> Places {
+    let (features, targets, tokens) = (setup.program.width(), job.keys.values.ncols(), job.keys.len());
     if ways < 2 || tokens <= CHUNK {
-        return walk(setup, job, &mut state);
+        return walk(setup, job);
     }
-    let (mut team, mut places) = (Team::new(ways, features, targets), Places::new());
+    let (mut team, mut places) = (Team::new(features, targets), Places::new());
+    let mut state = WeightedSums::new(features, targets);
     for segment in cuts(0..tokens, SEGMENT) {
         places.extend(team.causal(setup, &mut job, &mut state, segment));
     }
@@ -63,76 +52,71 @@ pub(super) fn causal<T: Real, E: Element<T>>(
 }
 
 /// Causal outputs of a whole sequence, chunk after chunk on one thread.
-fn walk<T: Real, E: Element<T>>(setup: Setup<'_, T>, mut job: Job<'_, E, T>, state: &mut State<T>) -> Places {
-    let (mut chunk, mut keys, mut places) = (ChunkBuffers::default(), Keys::default(), Places::new());
-    let mut last = State::new(setup.program.width(), job.values.ncols());
-    for segment in cuts(0..job.keys.nrows(), SEGMENT) {
-        last.clear();
-        for run in cuts(segment, CHUNK) {
-            read_keys(&mut chunk, &mut keys, setup, &job, run.clone());
-            let (firsts, mut queries): (Vec<_>, Vec<_>) = job
-                .members
-                .iter_mut()
-                .map(|member| {
-                    let queries = member.queries.slice_axis(Axis(0), run.clone().into());
-                    (member.place, (queries, member.out.slice_axis_mut(Axis(0), run.clone().into())))
-                })
-                .unzip();
-            let past = Past { segments: state, since: &last };
-            chunk.causal(setup, &mut keys, past, run.start, &mut queries, |member, i| {
-                let [b, h, first] = firsts[member];
-                places.push([b, h, first + run.start + i]);
-            });
-            chunk.add_to(setup, &mut keys, &mut last);
+fn walk<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) -> Places {
+    let (mut worker, mut places) = (Worker::default(), Places::new());
+    let mut sequence = Sequence::new(setup.program.width(), job.keys.values.ncols());
+    for run in cuts(0..job.keys.len(), CHUNK) {
+        sequence.read(setup, job.keys.rows(run.clone()), &mut worker);
+        for Member { queries, out, place: [b, h, first] } in &mut job.members {
+            worker.read_queries(setup, queries.rows(run.clone()));
+            let report = &mut |i| places.push([*b, *h, *first + run.start + i]);
+            let out = out.slice_axis_mut(Axis(0), run.clone().into());
+            let asked = Asked { queries: 0..run.len(), sees: 1, sees_of_all: run.start + 1, out, report };
+            sequence.answer(setup, asked, &mut worker);
         }
-        state.merge(&last);
     }
     places
 }
 
-/// Adds the keys and values of a job to a state, segment by segment, with `ways` threads.
-pub(super) fn add_keys<T: Real, E: Element<T>>(
+/// A chunk of keys that a thread reads to sum them up.
+#[derive(Default)]
+struct Summand<T> {
+    chunk: Chunk<T>,
+    worker: Worker<T>,
+}
+
+/// Adds keys and values to a state, segment by segment, with `ways` threads.
+pub(super) fn add_keys<T: Real>(
     setup: Setup<'_, T>,
-    job: &Job<'_, E, T>,
-    state: &mut State<T>,
+    keys: KeyRun<'_, T>,
+    state: &mut WeightedSums<T>,
     ways: usize,
 ) {
-    let (features, targets) = (setup.program.width(), job.values.ncols());
-    let of_segment = |(chunk, keys): &mut (ChunkBuffers<T>, Keys<T>), segment: Range<usize>| {
-        let mut state = State::new(features, targets);
+    let (features, targets) = (setup.program.width(), keys.values.ncols());
+    let of_segment = |own: &mut Summand<T>, segment: Range<usize>| {
+        let mut state = WeightedSums::new(features, targets);
         for run in cuts(segment, CHUNK) {
-            read_keys(chunk, keys, setup, job, run);
-            chunk.add_to(setup, keys, &mut state);
+            read_keys(setup, keys.rows(run), &mut own.worker, &mut own.chunk);
+            let Worker { tokens, logs, .. } = &mut own.worker;
+            own.chunk.add_to(setup, tokens, &mut state, logs);
         }
         state
     };
-    let mut segments: Vec<Range<usize>> = cuts(0..job.keys.nrows(), SEGMENT).collect();
+    let mut segments: Vec<Range<usize>> = cuts(0..keys.len(), SEGMENT).collect();
     // Segments that are too few for all threads are split by chunk instead.
     let rest = segments.split_off(segments.len() - segments.len() % ways.max(1));
     // Few states exist at a time, so that memory does not grow with the length.
-    for group in segments.chunks(2 * ways.max(1)) {
-        let group = group.to_vec().into_par_iter().with_min_len(if ways < 2 { 2 } else { 1 });
-        let states: Vec<State<T>> = group.map_init(Default::default, of_segment).collect();
+    let summands = Pool::default();
+    for group in segments.chunks(if ways < 2 { 1 } else { 2 * ways }) {
+        let states = summands.map(group.iter().cloned(), of_segment);
         states.iter().for_each(|segment| state.merge(segment));
     }
     if !rest.is_empty() {
-        let mut team = Team::new(ways, features, targets);
-        rest.into_iter().for_each(|segment| team.add_keys(setup, job, state, segment));
+        let mut team = Team::new(features, targets);
+        rest.into_iter().for_each(|segment| team.add_keys(setup, keys, state, segment));
     }
 }
 
-/// Reads the keys and values of a run of tokens.
-pub(super) fn read_keys<T: Real, E: Element<T>>(
-    chunk: &mut ChunkBuffers<T>,
-    to: &mut Keys<T>,
+/// Reads a run of keys into an empty chunk; they are the worker's tokens then.
+pub(super) fn read_keys<T: Real>(
     setup: Setup<'_, T>,
-    job: &Job<'_, E, T>,
-    run: Range<usize>,
+    run: KeyRun<'_, T>,
+    worker: &mut Worker<T>,
+    chunk: &mut Chunk<T>,
 ) {
-    let keys = job.keys.slice_axis(Axis(0), run.clone().into());
-    let values = job.values.slice_axis(Axis(0), run.clone().into());
-    let mask = job.mask.as_ref().map(|mask| mask.slice_axis(Axis(0), run.into()));
-    chunk.read_keys(setup, keys, values, mask, to);
+    worker.read_keys(setup, run.keys);
+    chunk.clear();
+    chunk.extend(&mut worker.tokens, run.values, run.mask);
 }
 
 /// A range in runs of `step`.

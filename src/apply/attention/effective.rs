@@ -1,18 +1,18 @@
 //! The effective number of features behind each normaliser, on request.
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Array4, Axis};
 
-use super::chunk::{CHUNK, Setup};
 use super::drive::cuts;
 use super::heads::{Job, Member};
-use super::state::{LogRow, State};
-use super::tokens::{Element, Tokens};
-use super::{Attended, Attention, Heads};
+use super::setup::{CHUNK, Setup};
+use super::tokens::Tokens;
+use super::{Attended, Attention, Element, Heads};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::Result;
 use crate::once::once;
+use crate::reduce::{LogRow, WeightedSums};
+use crate::threads::{self, Pool};
 
 impl<T: Real> Attention<T> {
     /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal) attention, with
@@ -61,7 +61,7 @@ impl<T: Real> Attention<T> {
         let mut attended = if causal { self.causal(heads)? } else { self.bidirectional(heads)? };
         let (batch, count, length, _) = attended.output.dim();
         let mut numbers = Array4::zeros((batch, count, length, 1));
-        heads.jobs(numbers.view_mut()).into_par_iter().for_each(|job| {
+        threads::for_each(heads.jobs(numbers.view_mut()), |job| {
             self.with_exact(
                 job,
                 |setup, job| if causal { causal_numbers(setup, job) } else { numbers_of(setup, job) },
@@ -95,57 +95,56 @@ struct Reader<T> {
 
 impl<T: Real> Reader<T> {
     /// Adds key `j` of those read, without a value.
-    fn push(&mut self, setup: Setup<'_, T>, keys: &mut Tokens<T>, j: usize, state: &mut State<T>) {
-        keys.log_row(setup.program, Side::Y, j, &mut self.scratch, &mut self.row);
+    fn push(&mut self, setup: Setup<'_, T>, keys: &mut Tokens<T>, j: usize, state: &mut WeightedSums<T>) {
+        keys.log_row(setup, Side::Y, j, &mut self.scratch, &mut self.row);
         state.push(&self.row, &[]);
     }
 
-    fn number(&mut self, setup: Setup<'_, T>, queries: &mut Tokens<T>, i: usize, state: &State<T>) -> T {
-        queries.log_row(setup.program, Side::X, i, &mut self.scratch, &mut self.row);
+    fn number(
+        &mut self,
+        setup: Setup<'_, T>,
+        queries: &mut Tokens<T>,
+        i: usize,
+        state: &WeightedSums<T>,
+    ) -> T {
+        queries.log_row(setup, Side::X, i, &mut self.scratch, &mut self.row);
         T::narrow(state.effective_features(&self.row))
     }
 }
 
 /// The numbers for queries that see all keys.
-fn numbers_of<T: Real, E: Element<T>>(setup: Setup<'_, T>, job: Job<'_, E, T>) {
+fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
     let (mut state, mut reader, mut keys) =
-        (State::new(setup.program.width(), 0), Reader::default(), Tokens::default());
-    for run in cuts(0..job.keys.nrows(), CHUNK) {
-        let rows = job.keys.slice_axis(Axis(0), run.clone().into());
-        keys.fill(setup, Side::Y, rows, &mut reader.scratch);
-        for j in run.clone().filter(|j| job.sees(*j)) {
+        (WeightedSums::new(setup.program.width(), 0), Reader::default(), Tokens::default());
+    for run in cuts(0..job.keys.len(), CHUNK) {
+        keys.fill(setup, Side::Y, job.keys.keys.rows(run.clone()), &mut reader.scratch);
+        for j in run.clone().filter(|j| job.keys.sees(*j)) {
             reader.push(setup, &mut keys, j - run.start, &mut state);
         }
     }
     for Member { queries, mut out, .. } in job.members {
-        let runs = queries.axis_chunks_iter(Axis(0), CHUNK).into_par_iter();
-        let runs = runs.zip(out.axis_chunks_iter_mut(Axis(0), CHUNK));
-        runs.for_each_init(
-            Default::default,
-            |(reader, tokens): &mut (Reader<T>, Tokens<T>), (rows, mut out)| {
-                tokens.fill(setup, Side::X, rows, &mut reader.scratch);
-                out.iter_mut()
-                    .enumerate()
-                    .for_each(|(i, out)| *out = reader.number(setup, tokens, i, &state));
-            },
-        );
+        let runs = out.axis_chunks_iter_mut(Axis(0), CHUNK).enumerate();
+        Pool::default().for_each(runs, |(reader, tokens): &mut (Reader<T>, Tokens<T>), (run, mut out)| {
+            let rows = run * CHUNK..run * CHUNK + out.nrows();
+            tokens.fill(setup, Side::X, queries.rows(rows), &mut reader.scratch);
+            out.iter_mut().enumerate().for_each(|(i, out)| *out = reader.number(setup, tokens, i, &state));
+        });
     }
 }
 
 /// The numbers for queries that see the keys up to their own place.
-fn causal_numbers<T: Real, E: Element<T>>(setup: Setup<'_, T>, mut job: Job<'_, E, T>) {
+fn causal_numbers<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) {
     let (mut state, mut reader, mut keys) =
-        (State::new(setup.program.width(), 0), Reader::default(), Tokens::default());
+        (WeightedSums::new(setup.program.width(), 0), Reader::default(), Tokens::default());
     let mut queries: Vec<Tokens<T>> = Vec::new();
     queries.resize_with(job.members.len(), Tokens::default);
-    for run in cuts(0..job.keys.nrows(), CHUNK) {
-        keys.fill(setup, Side::Y, job.keys.slice_axis(Axis(0), run.clone().into()), &mut reader.scratch);
+    for run in cuts(0..job.keys.len(), CHUNK) {
+        keys.fill(setup, Side::Y, job.keys.keys.rows(run.clone()), &mut reader.scratch);
         for (tokens, member) in queries.iter_mut().zip(&job.members) {
-            let rows = member.queries.slice_axis(Axis(0), run.clone().into());
-            tokens.fill(setup, Side::X, rows, &mut reader.scratch);
+            tokens.fill(setup, Side::X, member.queries.rows(run.clone()), &mut reader.scratch);
         }
         for i in run.clone() {
-            if job.sees(i) {
+            if job.keys.sees(i) {
                 reader.push(setup, &mut keys, i - run.start, &mut state);
             }
             for (tokens, member) in queries.iter_mut().zip(&mut job.members) {

@@ -2,17 +2,17 @@
 
 use std::ops::Range;
 
-use ndarray::parallel::prelude::*;
-use ndarray::{Array4, ArrayRef, ArrayView2, ArrayViewMut2, Axis, Ix4};
+use ndarray::{Array4, ArrayRef, ArrayViewMut2, Axis, Ix4};
 
 use super::drive::Places;
-use super::heads::{Heads, Job, Member};
-use super::tokens::{Element, Reading};
-use super::{Attended, check_output, in_order};
+use super::heads::{Heads, Job, KeyRun, Member};
+use super::reading::Reading;
+use super::{Attended, Element, check_output, in_order};
 use crate::Real;
 use crate::error::{Result, checked_positive};
 use crate::numeric::{self, Isa, Packed, add_product, affine, exp_minus, max, product};
 use crate::once::once;
+use crate::threads::{self, Pool};
 
 /// Keys of a block.
 const KEYS: usize = 256;
@@ -164,56 +164,46 @@ impl ExactAttention {
         let scale = self.scale.unwrap_or((heads.queries.dim().3 as f64).sqrt().recip());
         // A zero-dimensional query has the logit 0 whatever the scale.
         let scale = if scale.is_finite() { scale } else { 1.0 };
-        let jobs = heads.jobs(out.view_mut()).into_par_iter();
-        in_order(jobs.map(|job| self.of_job(job, scale, causal)).collect())
+        in_order(threads::map(heads.jobs(out.view_mut()), |job| self.of_job(job, scale, causal)))
     }
 
-    fn of_job<T: Real, E: Element<T>>(&self, job: Job<'_, E, T>, scale: f64, causal: bool) -> Places {
+    fn of_job<T: Real>(&self, job: Job<'_, T>, scale: f64, causal: bool) -> Places {
         let reading = |factor| Reading { factor, unit: self.unit, epsilon: 0.0 };
-        let starts: Vec<usize> = (0..job.keys.nrows()).step_by(KEYS).collect();
-        let block =
-            |start: &usize| PackedKeys::new(&reading(1.0), &job, *start..job.keys.nrows().min(start + KEYS));
-        let blocks: Vec<PackedKeys<T>> = starts.par_iter().map(block).collect();
-        let of_member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, E, T>| -> Places {
-            let runs = queries.axis_chunks_iter(Axis(0), QUERIES).into_par_iter();
-            let runs = runs.zip(out.axis_chunks_iter_mut(Axis(0), QUERIES)).enumerate();
-            let of_run = |buffers: &mut RunBuffers<T>, (run, (queries, out))| {
-                reading(scale).points(queries, &mut buffers.queries);
+        let keys = job.keys.len();
+        let block = |start: usize| PackedKeys::new(&reading(1.0), job.keys, start..keys.min(start + KEYS));
+        let blocks = threads::map((0..keys).step_by(KEYS), block);
+        let of_member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, T>| -> Places {
+            let runs = out.axis_chunks_iter_mut(Axis(0), QUERIES).enumerate();
+            let of_run = |buffers: &mut RunBuffers<T>, (run, out): (usize, ArrayViewMut2<'_, T>)| {
                 let start = run * QUERIES;
+                let queries = queries.rows(start..start + out.nrows());
+                reading(scale).points(queries, &mut buffers.queries);
                 let rows = buffers.attend(&blocks, causal.then_some(start), out);
                 rows.into_iter().map(|i| [b, h, first + start + i]).collect::<Places>()
             };
-            runs.map_init(RunBuffers::default, of_run).collect::<Vec<_>>().concat()
+            Pool::default().map(runs, of_run).concat()
         };
-        job.members.into_par_iter().map(of_member).collect::<Vec<_>>().concat()
+        threads::map(job.members, of_member).concat()
     }
 }
 
 impl<T: Real> PackedKeys<T> {
-    fn new<E: Element<T>>(reading: &Reading, job: &Job<'_, E, T>, range: Range<usize>) -> Self {
-        let rows = |x: &ArrayView2<'_, E>| x.slice_axis(Axis(0), range.clone().into()).mapv(E::convert);
-        let mut points = Vec::new();
-        reading.points(job.keys.slice_axis(Axis(0), range.clone().into()), &mut points);
+    fn new(reading: &Reading, keys: KeyRun<'_, T>, range: Range<usize>) -> Self {
+        let run = keys.rows(range.clone());
+        let (mut points, mut values, mut not_finite) = (Vec::new(), Vec::new(), Vec::new());
+        reading.points(run.keys, &mut points);
         let mut keys = Packed::default();
-        keys.refill_rows(&points, range.len(), job.keys.ncols());
-        let mask: Vec<bool> = job
-            .mask
-            .iter()
-            .flat_map(|mask| mask.iter().skip(range.start).take(range.len()))
-            .copied()
-            .collect();
-        let (mut values, mut not_finite) = (rows(&job.values), Vec::new());
-        for (j, mut row) in values.rows_mut().into_iter().enumerate() {
-            let seen = mask.get(j).is_none_or(|seen| *seen);
+        keys.refill_rows(&points, run.len(), run.keys.ncols());
+        run.values.read(T::one(), &mut values);
+        for (j, row) in values.chunks_exact_mut(run.values.ncols()).enumerate() {
             if row.iter().any(|v| !v.is_finite()) {
-                not_finite.extend(seen.then(|| (j, row.to_vec())));
+                not_finite.extend(run.sees(j).then(|| (j, row.to_vec())));
                 row.fill(T::zero());
             }
         }
         let mut packed = Packed::default();
-        // Slices of one row or column keep other strides.
-        let values = values.as_standard_layout();
-        packed.refill_columns(numeric::slice_of(&values), values.nrows(), values.ncols());
+        packed.refill_columns(&values, run.len(), run.values.ncols());
+        let mask = run.mask.iter().flatten().copied().collect();
         PackedKeys { keys, values: packed, not_finite, mask, range }
     }
 

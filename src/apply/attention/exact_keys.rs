@@ -1,13 +1,14 @@
 //! [`ExactKeys`]: keys whose weights are computed exactly, beside those that features estimate.
 
-use ndarray::{Array1, Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array1, Array2, ArrayView1};
 
 use super::Attention;
 use super::auto::softmax_lengthscale;
-use super::chunk::Setup;
+use super::element::Numbers;
 use super::heads::Job;
 use super::output::Undivided;
-use super::tokens::{Element, Reading};
+use super::reading::Reading;
+use super::setup::Setup;
 use crate::Real;
 use crate::data::heaviest::{finite_softmax, heaviest, spread};
 use crate::error::{Error, Result};
@@ -99,10 +100,10 @@ impl<T: Real> Attention<T> {
     }
 
     /// Runs a job, in which the exact keys are masked for the features.
-    pub(super) fn with_exact<E: Element<T>, A>(
+    pub(super) fn with_exact<A>(
         &self,
-        job: Job<'_, E, T>,
-        run: impl FnOnce(Setup<'_, T>, Job<'_, E, T>) -> A,
+        job: Job<'_, T>,
+        run: impl FnOnce(Setup<'_, T>, Job<'_, T>) -> A,
     ) -> A {
         let setup = self.setup(job.head);
         match self.exact_inverse(job.head) {
@@ -140,26 +141,18 @@ pub(super) struct ExactKeys<T> {
 
 impl<T: Real> ExactKeys<T> {
     /// The keys of a job that get exact weights. A pair's logit is x·y `inverse`² for points x and y.
-    pub fn new<E: Element<T>>(
-        choice: &KeyChoice,
-        reading: &Reading,
-        inverse: f64,
-        job: &Job<'_, E, T>,
-    ) -> Self {
-        let mask = job.mask;
-        let seen = |j: usize| mask.as_ref().is_none_or(|mask| mask[j]);
+    pub fn new(choice: &KeyChoice, reading: &Reading, inverse: f64, job: &Job<'_, T>) -> Self {
+        let all = &job.keys;
         let mut rows: Vec<usize> = match choice {
             KeyChoice::None => return ExactKeys::default(),
-            KeyChoice::At(rows) => {
-                rows.iter().copied().filter(|j| *j < job.keys.nrows() && seen(*j)).collect()
-            }
+            KeyChoice::At(rows) => rows.iter().copied().filter(|j| *j < all.len() && all.sees(*j)).collect(),
             KeyChoice::Heaviest(count) => heaviest(&total_weights(reading, inverse, job), *count),
         };
         rows.sort_unstable();
-        let mut rest = mask.map_or_else(|| Array1::from_elem(job.keys.nrows(), true), |mask| mask.to_owned());
+        let mut rest = all.mask.map_or_else(|| Array1::from_elem(all.len(), true), |mask| mask.to_owned());
         rows.iter().for_each(|j| rest[*j] = false);
-        let keys = scaled(reading, job.keys.select(Axis(0), &rows).view(), inverse * inverse);
-        let values = job.values.select(Axis(0), &rows).mapv(E::convert);
+        let keys = scaled(reading, Numbers::Own(all.keys.select(&rows).view()), inverse * inverse);
+        let values = all.values.select(&rows);
         ExactKeys { rows, keys, values, rest: Some(rest) }
     }
 
@@ -211,18 +204,18 @@ impl<T: Real> ExactKeys<T> {
 }
 
 /// Each key's weights in exact attention, summed over queries that are spread evenly over all heads that share the keys.
-fn total_weights<T: Real, E: Element<T>>(reading: &Reading, inverse: f64, job: &Job<'_, E, T>) -> Vec<f64> {
+fn total_weights<T: Real>(reading: &Reading, inverse: f64, job: &Job<'_, T>) -> Vec<f64> {
     let all: usize = job.members.iter().map(|member| member.queries.nrows()).sum();
-    let (asked, keys) = (spread(all, SAMPLE), scaled(reading, job.keys.view(), inverse));
+    let (asked, keys) = (spread(all, SAMPLE), scaled(reading, job.keys.keys, inverse));
     let (mut totals, mut first) = (Array1::zeros(keys.nrows()), 0);
     for member in &job.members {
         let end = first + member.queries.nrows();
         let own: Vec<usize> = asked.iter().filter(|i| (first..end).contains(i)).map(|i| i - first).collect();
         first = end;
-        let queries = scaled(reading, member.queries.select(Axis(0), &own).view(), inverse);
+        let queries = scaled(reading, Numbers::Own(member.queries.select(&own).view()), inverse);
         for query in queries.rows() {
             let mut weights = keys.dot(&query);
-            if let Some(mask) = &job.mask {
+            if let Some(mask) = &job.keys.mask {
                 weights.zip_mut_with(mask, |logit, seen| {
                     *logit = if *seen { *logit } else { f64::NEG_INFINITY }
                 });
@@ -247,9 +240,9 @@ pub(super) fn intended_lengthscale(recipe: &Recipe) -> Option<Lengthscale> {
 }
 
 /// The points of tokens times `factor`, in `f64`.
-fn scaled<T: Real, E: Element<T>>(reading: &Reading, x: ArrayView2<'_, E>, factor: f64) -> Array2<f64> {
+fn scaled<T: Real>(reading: &Reading, x: Numbers<'_, T>, factor: f64) -> Array2<f64> {
     let mut points: Vec<T> = Vec::new();
-    reading.points(x.view(), &mut points);
+    reading.points(x, &mut points);
     let points = points.into_iter().map(|v| factor * v.widen()).collect();
     numeric::matrix_of(x.nrows(), x.ncols(), points)
 }

@@ -7,6 +7,8 @@ use ndarray::{
     RemoveAxis,
 };
 
+use super::element::{Element, Numbers};
+use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 
 /// Queries, keys and values: `[batch, heads, length, dim]` each, any strides, borrowed.
@@ -36,18 +38,24 @@ pub struct Heads<'a, E> {
 }
 
 /// The keys of one sequence and one head of keys, with all queries that attend to them.
-pub(super) struct Job<'a, E, T> {
+pub(super) struct Job<'a, T> {
     /// The head of keys.
     pub head: usize,
-    pub keys: ArrayView2<'a, E>,
-    pub values: ArrayView2<'a, E>,
+    pub keys: KeyRun<'a, T>,
+    pub members: Vec<Member<'a, T>>,
+}
+
+/// Keys with their values and, where some do not count, a mask.
+#[derive(Clone, Copy)]
+pub(super) struct KeyRun<'a, T> {
+    pub keys: Numbers<'a, T>,
+    pub values: Numbers<'a, T>,
     pub mask: Option<ArrayView1<'a, bool>>,
-    pub members: Vec<Member<'a, E, T>>,
 }
 
 /// A head of queries of a job.
-pub(super) struct Member<'a, E, T> {
-    pub queries: ArrayView2<'a, E>,
+pub(super) struct Member<'a, T> {
+    pub queries: Numbers<'a, T>,
     pub out: ArrayViewMut2<'a, T>,
     /// Batch, head and row of the first query.
     pub place: [usize; 3],
@@ -147,32 +155,34 @@ impl<'a, E> Heads<'a, E> {
     }
 
     /// Cuts everything into jobs, in order.
-    pub(super) fn jobs<'b, T>(&'b self, out: ArrayViewMut4<'b, T>) -> Vec<Job<'b, E, T>> {
+    pub(super) fn jobs<'b, T: Real>(&'b self, out: ArrayViewMut4<'b, T>) -> Vec<Job<'b, T>>
+    where
+        E: Element<T>,
+    {
         let (ranges, mut jobs) = (self.ranges(), Vec::new());
         let group = self.queries.dim().1 / self.keys.dim().1.max(1);
         for (b, out) in each(out).into_iter().enumerate() {
-            let (queries, keys) = (self.queries.index_axis(Axis(0), b), self.keys.index_axis(Axis(0), b));
-            let values = self.values.index_axis(Axis(0), b);
+            let mask = self.mask.map(|mask| mask.index_axis_move(Axis(0), b));
+            let of_head = |x: &ArrayView4<'b, E>, head: usize| {
+                E::numbers(x.index_axis_move(Axis(0), b).index_axis_move(Axis(0), head))
+            };
             let first = jobs.len();
-            for head in 0..keys.len_of(Axis(0)) {
-                jobs.extend(ranges.iter().map(|(_, run)| Job {
-                    head,
-                    keys: keys.index_axis_move(Axis(0), head).slice_axis_move(Axis(0), run.clone().into()),
-                    values:
-                        values.index_axis_move(Axis(0), head).slice_axis_move(Axis(0), run.clone().into()),
-                    mask: self.mask.map(|mask| {
-                        mask.index_axis_move(Axis(0), b).slice_axis_move(Axis(0), run.clone().into())
-                    }),
-                    members: Vec::with_capacity(group),
-                }));
+            for head in 0..self.keys.dim().1 {
+                let (keys, values) = (of_head(&self.keys, head), of_head(&self.values, head));
+                let keys = KeyRun { keys, values, mask };
+                let job = |(_, run): &(_, Range<usize>)| {
+                    let members = Vec::with_capacity(group);
+                    Job { head, keys: keys.rows(run.clone()), members }
+                };
+                jobs.extend(ranges.iter().map(job));
             }
             for (h, mut out) in each(out).into_iter().enumerate() {
-                let queries = queries.index_axis_move(Axis(0), h);
+                let queries = of_head(&self.queries, h);
                 for (s, (run, _)) in ranges.iter().enumerate() {
                     let (own, rest) = out.split_at(Axis(0), run.len());
                     out = rest;
-                    let queries = queries.slice_axis_move(Axis(0), run.clone().into());
-                    let member = Member { queries, out: own, place: [b, h, run.start] };
+                    let member =
+                        Member { queries: queries.rows(run.clone()), out: own, place: [b, h, run.start] };
                     jobs[first + h / group * ranges.len() + s].members.push(member);
                 }
             }
@@ -181,29 +191,44 @@ impl<'a, E> Heads<'a, E> {
     }
 }
 
-impl<'a, E, T> Job<'a, E, T> {
-    /// Whether key `j` is not masked.
-    pub fn sees(&self, j: usize) -> bool {
-        self.mask.as_ref().is_none_or(|mask| mask[j])
+impl<'a, T: Real> KeyRun<'a, T> {
+    pub fn len(&self) -> usize {
+        self.keys.nrows()
     }
 
-    /// The same without queries.
-    pub fn of_keys(&self) -> Self {
-        Job { members: Vec::new(), ..*self }
+    /// Whether key `j` is not masked.
+    pub fn sees(&self, j: usize) -> bool {
+        self.mask.is_none_or(|mask| mask[j])
+    }
+
+    /// Some of these.
+    pub fn rows(self, run: Range<usize>) -> Self {
+        let mask = self.mask.map(|mask| mask.slice_axis_move(Axis(0), run.clone().into()));
+        KeyRun { keys: self.keys.rows(run.clone()), values: self.values.rows(run), mask }
     }
 
     /// The same with another mask.
-    pub fn masked<'b>(self, mask: Option<ArrayView1<'b, bool>>) -> Job<'b, E, T>
+    pub fn masked<'b>(self, mask: Option<ArrayView1<'b, bool>>) -> KeyRun<'b, T>
     where
         'a: 'b,
     {
-        let member = |member: Member<'a, E, T>| {
-            let Member { queries, out, place } = member;
-            Member { queries: queries.reborrow(), out: out.reborrow(), place }
+        KeyRun { keys: self.keys.reborrow(), values: self.values.reborrow(), mask }
+    }
+}
+
+impl<'a, T: Real> Job<'a, T> {
+    /// The same with another mask of its keys.
+    pub fn masked<'b>(self, mask: Option<ArrayView1<'b, bool>>) -> Job<'b, T>
+    where
+        'a: 'b,
+    {
+        let member = |Member { queries, out, place }: Member<'a, T>| Member {
+            queries: queries.reborrow(),
+            out: out.reborrow(),
+            place,
         };
-        let Job { head, keys, values, members, .. } = self;
-        let members = members.into_iter().map(member).collect();
-        Job { head, keys: keys.reborrow(), values: values.reborrow(), mask, members }
+        let members = self.members.into_iter().map(member).collect();
+        Job { head: self.head, keys: self.keys.masked(mask), members }
     }
 }
 

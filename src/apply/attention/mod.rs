@@ -4,46 +4,45 @@
 //! weights, so the sums Σⱼ ψ(kⱼ) \[vⱼ, 1\] are all that is kept of the keys: time O(L m (d + d_v)) and memory O(m d_v) instead
 //! of O(L² (d + d_v)).
 
-mod adder;
 mod auto;
 mod chunk;
 mod drive;
 mod effective;
+mod element;
 mod exact;
 mod exact_keys;
-mod head;
 mod heads;
-mod keys;
 mod output;
+mod reading;
 mod report;
-mod span;
-mod state;
+mod sequence;
+mod setup;
 mod step;
 mod team;
 mod tokens;
-mod values;
 mod weights;
+mod worker;
 
+pub use element::Element;
 pub use exact::ExactAttention;
 pub use heads::Heads;
 pub use report::{Basis, ErrorReport};
 pub use step::{CausalState, Step};
-pub use tokens::Element;
 pub use weights::WeightRows;
 
 use ndarray::{Array3, Array4, ArrayRef, Ix4};
-use rayon::prelude::*;
 
-use self::chunk::Setup;
 use self::drive::Places;
 use self::exact_keys::KeyChoice;
 use self::heads::Job;
-use self::tokens::Reading;
+use self::reading::Reading;
+use self::setup::Setup;
 use crate::Real;
 use crate::data::token_scale::TokenScale;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::map::Map;
+use crate::threads;
 
 /// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
 /// estimates of exp(q·k·scale) stand for the weights, and their ratio is biased by O(1/m) even where they are not.
@@ -238,10 +237,7 @@ impl<T: Real> Attention<T> {
         out: &mut ArrayRef<T, Ix4>,
     ) -> Result<Vec<[usize; 3]>> {
         self.check(heads, out)?;
-        let (jobs, run) = (heads.jobs(out.view_mut()), drive::bidirectional);
-        let ways = ways(jobs.len());
-        let of_job = |job: Job<'_, E, T>| self.with_exact(job, |setup, job| run(setup, job, ways));
-        Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
+        Ok(self.attend(heads.jobs(out.view_mut()), false))
     }
 
     /// Every query attends to the keys up to its own place.
@@ -267,10 +263,15 @@ impl<T: Real> Attention<T> {
         self.check(heads, out)?;
         heads.check_causal()?;
         self.check_causal()?;
-        let jobs = heads.jobs(out.view_mut());
+        Ok(self.attend(heads.jobs(out.view_mut()), true))
+    }
+
+    /// Writes the outputs of jobs.
+    fn attend(&self, jobs: Vec<Job<'_, T>>, causal: bool) -> Places {
         let ways = ways(jobs.len());
-        let of_job = |job: Job<'_, E, T>| self.with_exact(job, |setup, job| drive::causal(setup, job, ways));
-        Ok(in_order(jobs.into_par_iter().map(of_job).collect()))
+        let run = if causal { drive::causal } else { drive::bidirectional };
+        let of_job = |job| self.with_exact(job, |setup, job| run(setup, job, ways));
+        in_order(threads::map(jobs, of_job))
     }
 
     fn setup(&self, head: usize) -> Setup<'_, T> {
@@ -314,7 +315,7 @@ fn check_shape<const N: usize>(what: [&'static str; N], found: &[usize], expecte
 
 /// Threads for each of some jobs.
 fn ways(jobs: usize) -> usize {
-    rayon::current_num_threads().div_ceil(jobs.max(1))
+    threads::count().div_ceil(jobs.max(1))
 }
 
 fn in_order(places: Vec<Places>) -> Places {

@@ -1,25 +1,25 @@
 //! [`CausalState`]: causal attention token by token.
 
-use std::ops::Range;
+use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, Axis, CowArray, Ix2, Ix4};
 
-use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, ArrayView3, Axis, CowArray, Ix2, Ix4};
-use rayon::prelude::*;
-
+use super::element::{Element, Numbers};
 use super::exact_keys::KeyChoice;
-use super::head::{Head, HeadBuffers};
-use super::heads::check_multiple;
-use super::tokens::Element;
+use super::heads::{KeyRun, check_multiple};
+use super::sequence::Sequence;
+use super::worker::Worker;
 use super::{Attention, check_shape};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
+use crate::numeric::slice_of_mut;
+use crate::threads::{self, Pool};
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
-/// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are up to rounding.
+/// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
 ///
 /// Of the tokens so far it keeps sums of O(m d_v) numbers for each head of keys, and the features of the last few tokens,
-/// fewer than 64, whatever the length. With the feature `serde` it can be stored, with its maps, and goes on to the bit.
+/// up to 64, whatever the length. With the feature `serde` it can be stored, with its maps, and goes on to the bit.
 ///
 /// # Cost
 /// O(m (d + d_v)) for each head and token.
@@ -52,16 +52,19 @@ pub struct CausalState<T: Real> {
     /// Batch, heads of keys and d_v.
     shape: [usize; 3],
     /// For each sequence and head of keys.
-    heads: Vec<Head<T>>,
-    work: HeadBuffers<T>,
+    heads: Vec<Sequence<T>>,
+    work: Pool<Worker<T>>,
 }
 
 impl<T: Real> Clone for CausalState<T> {
     fn clone(&self) -> Self {
         let (attention, heads) = (self.attention.clone(), self.heads.clone());
-        CausalState { attention, shape: self.shape, heads, work: HeadBuffers::default() }
+        CausalState { attention, shape: self.shape, heads, work: Pool::default() }
     }
 }
+
+/// Multiplications of a step from which on threads share its heads.
+const SHARED: usize = 1 << 18;
 
 /// What a step of causal attention gives.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,19 +90,19 @@ impl<T: Real> Attention<T> {
             check_size(super::HEADS_WITH_MAPS, self.maps.len(), heads)?;
         }
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let bytes = Head::<T>::bytes(width, d_v).saturating_add(size_of::<Head<T>>());
+        let bytes = Sequence::<T>::bytes(width, d_v).saturating_add(size_of::<Sequence<T>>());
         check_memory(
             "bytes of the state of causal attention",
             batch.saturating_mul(heads).saturating_mul(bytes),
             1,
         )?;
-        let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
+        let head = |i: usize| Sequence::new(self.setup(i % heads).program.width(), d_v);
         let all = (0..batch * heads).map(head).collect();
         Ok(CausalState {
             attention: self.clone(),
             shape: [batch, heads, d_v],
             heads: all,
-            work: HeadBuffers::default(),
+            work: Pool::default(),
         })
     }
 }
@@ -124,7 +127,7 @@ impl<T: Real> CausalState<T> {
 
     /// The number of tokens so far.
     pub fn length(&self) -> usize {
-        self.heads.first().map_or(0, Head::length)
+        self.heads.first().map_or(0, Sequence::length)
     }
 
     /// Takes in the next token's keys, \[batch, heads of keys, d\], and values, \[batch, heads of keys, d_v\].
@@ -147,18 +150,24 @@ impl<T: Real> CausalState<T> {
             values.shape(),
             [batch, heads, d_v],
         )?;
-        for (map, own) in self.maps(heads) {
-            let (setup, work) = (self.attention.setup(map), &mut self.work);
-            let (keys, values) = (
-                keys.slice_axis(Axis(1), own.clone().into()),
-                values.slice_axis(Axis(1), own.clone().into()),
-            );
-            work.read_keys(setup, rows(&keys).view(), rows(&values).view());
-            for (i, (b, h)) in tokens(batch, own).enumerate() {
-                self.heads[b * heads + h].push(setup, i, work);
-            }
-        }
+        self.take_in(E::numbers(rows(keys).view()), E::numbers(rows(values).view()));
         Ok(())
+    }
+
+    /// Takes in a key and a value for each head.
+    #[inline(never)]
+    fn take_in(&mut self, keys: Numbers<'_, T>, values: Numbers<'_, T>) {
+        let (attention, step, of_maps, all) = (&self.attention, self.step(1), self.run(), self.shape[1]);
+        self.work.for_each(self.heads.chunks_mut(step).enumerate(), |worker, (part, heads)| {
+            for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
+                let first = part * step + run * of_maps;
+                let setup = attention.setup(first % all);
+                worker.read_keys(setup, keys.rows(first..first + heads.len()));
+                for (i, head) in heads.iter_mut().enumerate() {
+                    head.push(setup, i, values.rows(first + i..first + i + 1), worker);
+                }
+            }
+        });
     }
 
     /// The outputs of queries, \[batch, heads, d\], that see all tokens so far; a multiple of the heads of keys.
@@ -179,20 +188,46 @@ impl<T: Real> CausalState<T> {
             queries.shape(),
             [batch, count, self.input_dim()],
         )?;
-        let (mut output, mut non_positive) = (Array3::zeros((batch, count, d_v)), Vec::new());
-        for (map, own) in self.maps(count) {
-            let (setup, work) = (self.attention.setup(map), &mut self.work);
-            let queries = queries.slice_axis(Axis(1), own.clone().into());
-            work.read_queries(setup, rows(&queries).view());
-            for (i, (b, h)) in tokens(batch, own).enumerate() {
-                let out = output.index_axis_mut(Axis(0), b).index_axis_move(Axis(0), h);
-                if !self.heads[b * heads + h / group].query(setup, i, work, out) {
-                    non_positive.push([b, h]);
+        let mut output = Array3::zeros((batch, count, d_v));
+        let rows = self.answer(E::numbers(rows(queries).view()), group, slice_of_mut(&mut output));
+        let place = |row: usize| [row / count, row % count];
+        Ok(Step { output, non_positive: rows.into_iter().map(place).collect() })
+    }
+
+    /// Writes the outputs of `group` queries for each head, and gives the rows whose normaliser is not positive, in order.
+    #[inline(never)]
+    fn answer(&mut self, queries: Numbers<'_, T>, group: usize, out: &mut [T]) -> Vec<usize> {
+        let (attention, step, of_maps) = (&self.attention, self.step(group), self.run());
+        let [_, all, d_v] = self.shape;
+        let parts = self.heads.chunks_mut(step).zip(out.chunks_mut((step * group * d_v).max(1)));
+        let rows = self.work.map(parts.enumerate(), |worker, (part, (heads, out))| {
+            let (mut rows, mut out) = (Vec::new(), out.chunks_exact_mut(d_v));
+            for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
+                let first = part * step + run * of_maps;
+                let setup = attention.setup(first % all);
+                worker.read_queries(setup, queries.rows(first * group..(first + heads.len()) * group));
+                for (i, out) in (0..heads.len() * group).zip(&mut out) {
+                    if !heads[i / group].answer_one(setup, i, worker, out) {
+                        rows.push(first * group + i);
+                    }
                 }
             }
-        }
-        non_positive.sort_unstable();
-        Ok(Step { output, non_positive })
+            rows
+        });
+        rows.concat()
+    }
+
+    /// Heads that a thread takes, for so many queries each: all if they are not worth another thread.
+    fn step(&self, group: usize) -> usize {
+        let width = self.attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+        let of_head = group.saturating_mul(width).saturating_mul(self.input_dim() + self.shape[2]);
+        let alone = self.heads.len().saturating_mul(of_head) < SHARED;
+        self.heads.len().div_ceil(if alone { 1 } else { threads::count() }).max(1)
+    }
+
+    /// Heads next to each other that share a map.
+    fn run(&self) -> usize {
+        if self.attention.maps.len() == 1 { self.heads.len().max(1) } else { 1 }
     }
 
     /// Takes in many tokens at once, such as a prompt: keys \[batch, heads of keys, length, d\] and values
@@ -220,33 +255,36 @@ impl<T: Real> CausalState<T> {
             "the dimension of the values",
         ];
         check_shape(what, values.shape(), [batch, heads, length, d_v])?;
-        let (attention, ways) = (&self.attention, super::ways(self.heads.len()));
-        self.heads.par_iter_mut().enumerate().for_each(|(i, head)| {
-            let keys = keys.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
-            let values = values.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads);
-            head.prefill(attention.setup(i % heads), keys, values, ways);
-        });
+        let of_head = |i: usize| {
+            let (keys, values) = (E::numbers(head(keys, i)), E::numbers(head(values, i)));
+            KeyRun { keys, values, mask: None }
+        };
+        self.take_in_all((0..self.heads.len()).map(of_head).collect());
         Ok(())
+    }
+
+    /// Takes in the tokens of each head.
+    #[inline(never)]
+    fn take_in_all(&mut self, tokens: Vec<KeyRun<'_, T>>) {
+        let (attention, ways, all) = (&self.attention, super::ways(self.heads.len()), self.shape[1]);
+        threads::for_each(self.heads.iter_mut().zip(tokens).enumerate(), |(i, (head, tokens))| {
+            head.prefill(attention.setup(i % all), tokens, ways);
+        });
     }
 
     fn input_dim(&self) -> usize {
         self.attention.maps[0].input_dim()
     }
-
-    /// Each map with those of `heads` heads that take it.
-    fn maps(&self, heads: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<T> {
-        let own = heads / self.attention.maps.len();
-        (0..self.attention.maps.len()).map(move |map| (map, map * own..(map + 1) * own))
-    }
 }
 
-/// The batch and head of the rows that [`rows`] gives of these heads.
-fn tokens(batch: usize, heads: Range<usize>) -> impl Iterator<Item = (usize, usize)> {
-    (0..batch).flat_map(move |b| heads.clone().map(move |h| (b, h)))
+/// The tokens of head `i` of all sequences.
+fn head<E>(x: &ArrayRef<E, Ix4>, i: usize) -> ArrayView2<'_, E> {
+    let heads = x.len_of(Axis(1));
+    x.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads)
 }
 
 /// All tokens, one after the other.
-fn rows<'a, E: Copy>(x: &'a ArrayView3<'_, E>) -> CowArray<'a, E, Ix2> {
+fn rows<E: Copy>(x: &ArrayRef3<E>) -> CowArray<'_, E, Ix2> {
     let (batch, heads, width) = x.dim();
     let rows = x.to_shape((batch * heads, width));
     debug_assert!(rows.is_ok(), "a shape of as many elements");
@@ -256,16 +294,24 @@ fn rows<'a, E: Copy>(x: &'a ArrayView3<'_, E>) -> CowArray<'a, E, Ix2> {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::{Attention, CausalState, Head, HeadBuffers, Real};
-    use crate::sealed::sealed_fields;
+    use super::super::sequence::stored::StoredSequence;
+    use super::{Attention, CausalState, Pool, Real};
+    use crate::sealed::sealed;
 
-    sealed_fields! {
-        CausalState<T>, T,
-        #[serde(rename = "CausalState", bound = "")]
-        struct StoredState {
-            attention: Attention<T>,
-            shape: [usize; 3],
-            heads: Vec<Head<T>>,
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "CausalState", bound = "")]
+    struct StoredState<T: Real> {
+        attention: Attention<T>,
+        shape: [usize; 3],
+        heads: Vec<StoredSequence<T>>,
+    }
+
+    sealed!(CausalState<T>, StoredState<T>, T, [T: Real]);
+
+    impl<T: Real> From<&CausalState<T>> for StoredState<T> {
+        fn from(state: &CausalState<T>) -> Self {
+            let heads = state.heads.iter().map(StoredSequence::from).collect();
+            StoredState { attention: state.attention.clone(), shape: state.shape, heads }
         }
     }
 
@@ -275,18 +321,18 @@ mod stored {
         fn try_from(stored: StoredState<T>) -> Result<Self, String> {
             let StoredState { attention, shape, heads } = stored;
             attention.check_steps().map_err(|error| error.to_string())?;
-            let [batch, count, d_v] = shape;
-            let maps = attention.maps.len();
-            let features = |i: usize| attention.setup(i % count).program.width();
-            let fits = |(i, head): (usize, &Head<T>)| {
-                head.fits(features(i), d_v) && head.length() == heads[0].length()
-            };
-            let whole =
-                d_v > 0 && (maps == 1 || maps == count) && batch.checked_mul(count) == Some(heads.len());
-            if !whole || !heads.iter().enumerate().all(fits) {
-                return Err("sums of another shape than that of the maps and the heads".into());
+            let ([batch, count, d_v], maps) = (shape, attention.maps.len());
+            let whole = d_v > 0
+                && (maps == 1 || maps == count)
+                && batch.checked_mul(count) == Some(heads.len())
+                && heads.iter().all(|head| head.length == heads[0].length);
+            let restored =
+                |(i, head): (usize, StoredSequence<T>)| head.restored(attention.setup(i % count), d_v);
+            let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };
+            match heads {
+                Some(heads) => Ok(CausalState { attention, shape, heads, work: Pool::default() }),
+                None => Err("sums of another shape than that of the maps and the heads".into()),
             }
-            Ok(CausalState { attention, shape, heads, work: HeadBuffers::default() })
         }
     }
 }

@@ -6,204 +6,222 @@
 
 use std::ops::Range;
 
-use ndarray::parallel::prelude::*;
-use ndarray::{ArrayView2, ArrayViewMut2, Axis};
-use rayon::slice::{ParallelSlice, ParallelSliceMut};
+use ndarray::{ArrayViewMut2, Axis};
 
-use super::chunk::{CHUNK, ChunkBuffers, Past, Setup};
-use super::drive::{Places, SEGMENT, cuts, read_keys};
-use super::heads::Job;
-use super::keys::Keys;
-use super::state::State;
-use super::tokens::Element;
+use super::chunk::Chunk;
+use super::drive::{Places, cuts, read_keys};
+use super::element::Numbers;
+use super::heads::{Job, KeyRun};
+use super::setup::{CHUNK, SEGMENT, Setup};
+use super::worker::{Asked, Logged, Rest, Sight, Worker};
 use crate::Real;
+use crate::reduce::{RunSums, WeightedSums};
+use crate::threads::Pool;
 
 /// The buffers of some threads for the chunks of a segment.
 pub(super) struct Team<T: Real> {
     /// The keys of each chunk.
-    keys: Vec<Keys<T>>,
-    /// One for each thread.
-    workers: Vec<ChunkBuffers<T>>,
+    chunks: Vec<Chunk<T>>,
+    workers: Pool<Worker<T>>,
     /// The sums over the keys of the segment.
-    last: State<T>,
+    last: WeightedSums<T>,
 }
 
 /// The queries and outputs of a chunk, for each head that shares its keys.
-type Chunked<'a, E, T> = Vec<(ArrayView2<'a, E>, ArrayViewMut2<'a, T>)>;
+type Questions<'a, T> = Vec<Question<'a, T>>;
+
+/// Those of one head.
+struct Question<'a, T> {
+    queries: Numbers<'a, T>,
+    out: ArrayViewMut2<'a, T>,
+    /// Batch, head and row of the first of them.
+    place: [usize; 3],
+    /// How many keys of the sequence the first of them sees.
+    sees_of_all: usize,
+}
+
+impl<T: Real> Question<'_, T> {
+    /// Answers it. False where `sight` does not suffice.
+    fn answer(
+        &mut self,
+        setup: Setup<'_, T>,
+        sight: Sight<'_, T>,
+        worker: &mut Worker<T>,
+        places: &mut Places,
+    ) -> bool {
+        let [b, h, first] = self.place;
+        worker.read_queries(setup, self.queries);
+        let (queries, out) = (0..self.queries.nrows(), self.out.view_mut());
+        let report = &mut |i| places.push([b, h, first + i]);
+        worker.answer(setup, sight, Asked { queries, sees: 1, sees_of_all: self.sees_of_all, out, report })
+    }
+}
 
 impl<T: Real> Team<T> {
-    /// For `ways` threads.
-    pub fn new(ways: usize, features: usize, targets: usize) -> Self {
-        let chunks = SEGMENT / CHUNK;
-        let mut team = Team { keys: Vec::new(), workers: Vec::new(), last: State::new(features, targets) };
-        team.keys.resize_with(chunks, Keys::default);
-        team.workers.resize_with(ways.min(chunks), ChunkBuffers::default);
-        team
+    /// For sums of so many features and targets.
+    pub fn new(features: usize, targets: usize) -> Self {
+        let mut chunks = Vec::new();
+        chunks.resize_with(SEGMENT / CHUNK, Chunk::default);
+        Team { chunks, workers: Pool::default(), last: WeightedSums::new(features, targets) }
     }
 
     /// Adds the keys of a segment to a state.
-    pub fn add_keys<E: Element<T>>(
+    pub fn add_keys(
         &mut self,
         setup: Setup<'_, T>,
-        job: &Job<'_, E, T>,
-        state: &mut State<T>,
+        keys: KeyRun<'_, T>,
+        state: &mut WeightedSums<T>,
         segment: Range<usize>,
     ) {
-        if !self.sum(setup, job, state, &segment) {
-            self.walk(setup, job, segment, |_| {});
+        if !self.sum(setup, keys, state, &segment) {
+            self.walk(setup, keys, segment, |_| {});
         }
         state.merge(&self.last);
     }
 
     /// The outputs of the queries of a segment, which see `state` and the keys up to their own row; then adds the keys to
     /// the state.
-    pub fn causal<E: Element<T>>(
+    pub fn causal(
         &mut self,
         setup: Setup<'_, T>,
-        job: &mut Job<'_, E, T>,
-        state: &mut State<T>,
+        job: &mut Job<'_, T>,
+        state: &mut WeightedSums<T>,
         segment: Range<usize>,
     ) -> Places {
-        let places = match self.sum(setup, &job.of_keys(), state, &segment) {
-            true => self.outputs(setup, job, &segment),
-            false => None,
-        };
-        let places = places.unwrap_or_else(|| self.outputs_one_by_one(setup, job, state, segment));
+        let summed = self.sum(setup, job.keys, state, &segment);
+        let places = if summed { self.answers(setup, job, &segment) } else { None };
+        let places = places.unwrap_or_else(|| self.answers_one_by_one(setup, job, state, segment));
         state.merge(&self.last);
         places
     }
 
     /// Sums up the keys of a segment, chunk by chunk, and gives each chunk the sums over all keys before it. False where a key
     /// cannot be added by matrix products.
-    fn sum<E: Element<T>>(
+    fn sum(
         &mut self,
         setup: Setup<'_, T>,
-        job: &Job<'_, E, T>,
-        before: &State<T>,
+        keys: KeyRun<'_, T>,
+        before: &WeightedSums<T>,
         segment: &Range<usize>,
     ) -> bool {
         self.last.clear();
-        let runs: Vec<Range<usize>> = cuts(segment.clone(), CHUNK).collect();
-        let share = self.share(runs.len());
-        let shares = self.keys.par_chunks_mut(share).zip(runs.par_chunks(share)).zip(&mut self.workers);
-        shares.for_each(|((keys, runs), worker)| {
-            for (keys, run) in keys.iter_mut().zip(runs) {
-                read_keys(worker, keys, setup, job, run.clone());
-                worker.sum(keys);
-            }
+        let chunks = &mut self.chunks[..segment.len().div_ceil(CHUNK)];
+        let runs = cuts(segment.clone(), CHUNK);
+        self.workers.for_each(chunks.iter_mut().zip(runs), |worker, (chunk, run)| {
+            read_keys(setup, keys.rows(run), worker, chunk);
+            chunk.sum(&worker.tokens);
         });
-        let keys = &mut self.keys[..runs.len()];
         let mut seen = before.has_seen();
-        for keys in &mut *keys {
-            keys.seen_before = seen;
-            if keys.has_any() {
+        for chunk in &mut *chunks {
+            chunk.seen_before = seen;
+            if chunk.has_any(chunk.len()) {
                 self.last.see();
                 seen = true;
             }
         }
-        let easy = keys.iter().all(Keys::is_easy);
-        let mut runs: Vec<_> = keys.iter_mut().map(Keys::part_mut).collect();
-        easy && before.prefixes(&mut self.last, &mut runs)
+        let easy = chunks.iter().all(Chunk::is_easy);
+        let mut parts: Vec<_> = chunks.iter_mut().map(Chunk::part_mut).collect();
+        easy && before.prefixes(&mut self.last, &mut parts)
     }
 
     /// The outputs of the queries of a segment whose keys are summed up; `None` where one cannot be computed by matrix products.
-    fn outputs<E: Element<T>>(
+    fn answers(
         &mut self,
         setup: Setup<'_, T>,
-        job: &mut Job<'_, E, T>,
+        job: &mut Job<'_, T>,
         segment: &Range<usize>,
     ) -> Option<Places> {
-        let (firsts, mut chunks) = chunked(job, segment);
-        let share = self.share(chunks.len());
-        let shares = self.keys.par_chunks(share).zip(chunks.par_chunks_mut(share)).zip(&mut self.workers);
-        let of_shares = shares.enumerate().map(|(s, ((keys, chunks), worker))| {
-            let mut places = Places::new();
-            for (c, (keys, queries)) in keys.iter().zip(chunks).enumerate() {
-                let first = segment.start + (s * share + c) * CHUNK;
-                let done = worker.causal_of_ready::<E>(setup, keys, first, queries, |member, i| {
-                    places.push(place(firsts[member], first + i));
-                });
-                if !done {
-                    return None;
-                }
-            }
-            Some(places)
-        });
-        of_shares.collect::<Option<Vec<Places>>>().map(|places| places.concat())
+        let all = self.workers.map(
+            self.chunks.iter().zip(questions(job, segment)),
+            |worker, (chunk, questions)| {
+                let mut places = Places::new();
+                let answer = |mut question: Question<'_, T>| {
+                    let sight = Sight { chunk, before: chunk.part(), rest: None };
+                    question.answer(setup, sight, worker, &mut places)
+                };
+                questions.into_iter().all(answer).then_some(places)
+            },
+        );
+        all.into_iter().collect::<Option<Vec<Places>>>().map(|places| places.concat())
     }
 
-    /// As [`outputs`](Team::outputs), for any keys and queries.
+    /// As [`answers`](Team::answers), for any keys and queries.
     #[cold]
-    fn outputs_one_by_one<E: Element<T>>(
+    fn answers_one_by_one(
         &mut self,
         setup: Setup<'_, T>,
-        job: &mut Job<'_, E, T>,
-        before: &State<T>,
+        job: &mut Job<'_, T>,
+        before: &WeightedSums<T>,
         segment: Range<usize>,
     ) -> Places {
-        let (source, mut seen) = (job.of_keys(), Vec::new());
-        self.walk(setup, &source, segment.clone(), |last| seen.push(last.clone()));
-        let (firsts, mut chunks) = chunked(job, &segment);
-        let share = self.share(chunks.len());
-        let shares = self.keys.par_chunks_mut(share).zip(chunks.par_chunks_mut(share)).zip(&mut self.workers);
-        let of_shares = shares.enumerate().map(|(s, ((keys, chunks), worker))| {
-            let mut places = Places::new();
-            for (c, (keys, queries)) in keys.iter_mut().zip(chunks).enumerate() {
-                let (number, first) = (s * share + c, segment.start + (s * share + c) * CHUNK);
-                read_keys(worker, keys, setup, &source, first..segment.end.min(first + CHUNK));
-                let past = Past { segments: before, since: &seen[number] };
-                worker.causal::<E>(setup, keys, past, first, queries, |member, i| {
-                    places.push(place(firsts[member], first + i));
-                });
-            }
-            places
-        });
-        of_shares.collect::<Vec<_>>().concat()
+        let (keys, mut seen) = (job.keys, Vec::new());
+        self.walk(setup, keys, segment.clone(), |last| seen.push(last.clone()));
+        let chunks = self.chunks.iter_mut().zip(questions(job, &segment));
+        let items = chunks.zip(seen.iter().zip(cuts(segment, CHUNK)));
+        let of_chunk = |worker: &mut Worker<T>, ((chunk, questions), (since, run))| {
+            answers_of_chunk(setup, (keys.rows(run), questions), [before, since], chunk, worker)
+        };
+        self.workers.map(items, of_chunk).concat()
     }
 
     /// Sums up a segment on one thread, and shows the sums before each chunk.
     #[cold]
-    fn walk<E: Element<T>>(
+    fn walk(
         &mut self,
         setup: Setup<'_, T>,
-        job: &Job<'_, E, T>,
+        keys: KeyRun<'_, T>,
         segment: Range<usize>,
-        mut show: impl FnMut(&State<T>),
+        mut show: impl FnMut(&WeightedSums<T>),
     ) {
         self.last.clear();
+        let (mut worker, chunk) = (self.workers.take().unwrap_or_default(), &mut self.chunks[0]);
         for run in cuts(segment, CHUNK) {
-            let (worker, keys) = (&mut self.workers[0], &mut self.keys[0]);
-            read_keys(worker, keys, setup, job, run);
+            read_keys(setup, keys.rows(run), &mut worker, chunk);
             show(&self.last);
-            worker.add_to(setup, keys, &mut self.last);
+            chunk.add_to(setup, &mut worker.tokens, &mut self.last, &mut worker.logs);
         }
-    }
-
-    /// The number of chunks that a thread takes.
-    fn share(&self, chunks: usize) -> usize {
-        chunks.div_ceil(self.workers.len())
     }
 }
 
-/// The place of each member's first row, and the queries of a segment, chunk by chunk.
-fn chunked<'b, E, T>(
-    job: &'b mut Job<'_, E, T>,
-    segment: &Range<usize>,
-) -> (Vec<[usize; 3]>, Vec<Chunked<'b, E, T>>) {
-    let firsts = job.members.iter().map(|member| member.place).collect();
-    let mut chunks: Vec<Chunked<'b, E, T>> = cuts(segment.clone(), CHUNK).map(|_| Vec::new()).collect();
+/// The outputs of the queries of a chunk from its keys and the states before it.
+fn answers_of_chunk<T: Real>(
+    setup: Setup<'_, T>,
+    (keys, questions): (KeyRun<'_, T>, Questions<'_, T>),
+    past: [&WeightedSums<T>; 2],
+    chunk: &mut Chunk<T>,
+    worker: &mut Worker<T>,
+) -> Places {
+    read_keys(setup, keys, worker, chunk);
+    let (mut places, mut ready, mut logged) = (Places::new(), RunSums::default(), Logged::default());
+    chunk.seen_before = past.iter().any(|state| state.has_seen());
+    past[0].ready(past[1], &mut ready);
+    let mut tokens = std::mem::take(&mut worker.tokens);
+    for mut question in questions {
+        let rest = Rest { tokens: &mut tokens, past, logged: &mut logged };
+        let sight = Sight { chunk, before: &ready, rest: Some(rest) };
+        question.answer(setup, sight, worker, &mut places);
+    }
+    worker.tokens = tokens;
+    places
+}
+
+/// The queries of a segment, chunk by chunk.
+fn questions<'b, T: Real>(job: &'b mut Job<'_, T>, segment: &Range<usize>) -> Vec<Questions<'b, T>> {
+    let mut chunks: Vec<Questions<'b, T>> = cuts(segment.clone(), CHUNK).map(|_| Vec::new()).collect();
     for member in &mut job.members {
+        let [b, h, first] = member.place;
         let mut out = member.out.slice_axis_mut(Axis(0), segment.clone().into());
         for (chunk, run) in chunks.iter_mut().zip(cuts(segment.clone(), CHUNK)) {
             let (own, rest) = out.split_at(Axis(0), run.len());
-            chunk.push((member.queries.slice_axis_move(Axis(0), run.into()), own));
+            let (place, sees_of_all) = ([b, h, first + run.start], run.start + 1);
+            chunk.push(Question {
+                queries: member.queries.rows(run).reborrow(),
+                out: own,
+                place,
+                sees_of_all,
+            });
             out = rest;
         }
     }
-    (firsts, chunks)
-}
-
-/// The place of a row of a member whose first one is known.
-fn place([b, h, first]: [usize; 3], row: usize) -> [usize; 3] {
-    [b, h, first + row]
+    chunks
 }

@@ -2,15 +2,16 @@
 
 use ndarray::{Array1, Array2, Array4, ArrayViewMut4, Axis};
 
-use super::Attention;
+use super::element::Numbers;
 use super::exact_keys::{ExactKeys, KeyChoice};
 use super::heads::Heads;
-use super::state::LogRow;
-use super::tokens::{Element, Tokens};
+use super::tokens::Tokens;
+use super::{Attention, Element};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result, check_size};
 use crate::once::once;
+use crate::reduce::LogRow;
 
 /// Which rows of the attention matrix.
 #[derive(Clone, Copy, Debug)]
@@ -51,26 +52,26 @@ impl<T: Real> Attention<T> {
         which.rows.iter().try_for_each(of_row)?;
         let key_head = which.head / (count / heads.keys.dim().1);
         let (setup, mut scratch) = (self.setup(key_head), Scratch::default());
-        let mut features = |side, x| -> Vec<LogRow> {
+        let mut features = |side, x: Numbers<'_, T>| -> Vec<LogRow> {
             let mut tokens = Tokens::default();
             tokens.fill(setup, side, x, &mut scratch);
             let mut rows = vec![LogRow::default(); tokens.len()];
             for (i, row) in rows.iter_mut().enumerate() {
-                tokens.log_row(setup.program, side, i, &mut scratch, row);
+                tokens.log_row(setup, side, i, &mut scratch, row);
             }
             rows
         };
         let queries = heads.queries.index_axis(Axis(0), which.batch);
         let queries = queries.index_axis(Axis(0), which.head).select(Axis(0), which.rows);
-        let left = features(Side::X, queries.view());
-        let right =
-            features(Side::Y, heads.keys.index_axis(Axis(0), which.batch).index_axis_move(Axis(0), key_head));
+        let left = features(Side::X, E::numbers(queries.view()));
+        let keys = heads.keys.index_axis(Axis(0), which.batch).index_axis_move(Axis(0), key_head);
+        let right = features(Side::Y, E::numbers(keys));
         // Jobs hold a place for outputs, of which these have none.
         let mut unused =
             Array4::zeros(if self.exact == KeyChoice::None { [0; 4] } else { heads.output_dim() });
         let exact = self.exact_of_sequences(heads, which.batch, key_head, unused.view_mut());
         let mut points = Vec::new();
-        self.reading.points(queries.view(), &mut points);
+        self.reading.points(E::numbers(queries.view()), &mut points);
         let points: Vec<&[T]> = points.chunks(queries.ncols().max(1)).collect();
         let mut weights = Array2::zeros((which.rows.len(), right.len()));
         for (i, (row, mut out)) in which.rows.iter().zip(weights.rows_mut()).enumerate() {

@@ -3,11 +3,11 @@
 use std::ops::Range;
 
 use rand::RngExt;
-use rayon::prelude::*;
 
 use super::difference::Matrix;
 use crate::Real;
 use crate::numeric::{Isa, add_scaled, dot};
+use crate::threads;
 
 /// The residual, relative to the value, at which the iteration stops.
 pub(super) const TOLERANCE: f64 = 1e-6;
@@ -54,8 +54,8 @@ pub(super) fn largest_singular_value<T: Real>(a: &Matrix<'_, T>) -> f64 {
 /// A vector whose runs are written in parallel.
 fn in_runs(len: usize, write: impl Fn(Range<usize>, &mut [f64]) + Sync) -> Vec<f64> {
     let mut out = vec![0.0; len];
-    let runs = out.par_chunks_mut(RUN).enumerate();
-    runs.for_each(|(i, out)| write(i * RUN..i * RUN + out.len(), out));
+    let runs = out.chunks_mut(RUN).enumerate();
+    threads::for_each(runs, |(i, out)| write(i * RUN..i * RUN + out.len(), out));
     out
 }
 

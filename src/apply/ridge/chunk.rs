@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
-use rayon::prelude::*;
 
 use super::Standardisation;
 use super::totals::{Adder, Totals};
 use crate::Real;
-use crate::engine::{Batch, Form, PointsView, Pool, Program, Scratch, Side};
+use crate::engine::{Batch, Form, PointsView, Program, Scratch, Side};
 use crate::error::{Error, Result};
 use crate::numeric::{self, Isa, Packed, add_scaled, max_abs, panel_width};
+use crate::threads::Pool;
 
 /// Rows whose products are summed before the sum is added to others. A chunk begins at a multiple of this.
 pub(super) const ROWS: u64 = 4096;
@@ -120,14 +120,12 @@ impl<T: Real> FeatureChunk<T> {
         pools: &ChunkPools<T>,
     ) -> Result<Self> {
         let n = data.x.nrows();
-        let runs: Vec<Range<usize>> = (0..n).step_by(RUN).map(|start| start..n.min(start + RUN)).collect();
-        let run = |rows: &Range<usize>| {
-            pools.buffers.lend(|buffers| {
-                let features = pools.features.take().unwrap_or_default();
-                PackedRun::new(source, data.rows(rows.clone()), first + rows.start, buffers, features)
-            })
+        let run = |buffers: &mut FeatureBuffers<T>, start: usize| {
+            let features = pools.features.take().unwrap_or_default();
+            PackedRun::new(source, data.rows(start..n.min(start + RUN)), first + start, buffers, features)
         };
-        let runs: Vec<PackedRun<T>> = runs.par_iter().map(run).collect::<Result<_>>()?;
+        let runs = pools.buffers.map((0..n).step_by(RUN), run);
+        let runs = runs.into_iter().collect::<Result<Vec<_>>>()?;
         let (t, width) = (data.targets.ncols(), source.program.width());
         let (mut cross, mut moments) = (Array2::zeros((t + 1, width)), vec![0.0; 2 * t + 1]);
         for run in &runs {
@@ -152,8 +150,10 @@ impl<T: Real> FeatureChunk<T> {
     pub fn add_products(&self, adder: Adder, gram: &mut Totals, sign: f64) {
         let places = blocks(self.cross.ncols());
         let (len, words) = gram.pieces_mut();
-        let buffers = || (vec![T::zero(); BLOCK * BLOCK], vec![0.0; BLOCK * BLOCK]);
-        words.par_chunks_mut(len).zip(places).for_each_init(buffers, |(products, sums), (words, (i, j))| {
+        let pieces = words.chunks_mut(len).zip(places);
+        Pool::default().for_each(pieces, |(products, sums): &mut (Vec<T>, Vec<f64>), (words, (i, j))| {
+            products.resize(BLOCK * BLOCK, T::zero());
+            sums.resize(BLOCK * BLOCK, 0.0);
             self.multiply(i, j, products, sums);
             sums.iter_mut().for_each(|sum| *sum *= sign);
             adder.add(words, sums);

@@ -138,7 +138,7 @@ impl<T: Real> Ridge<T> {
         Ok(Array2::default((rows, self.weights.nrows())))
     }
 
-    fn write<U: Send + Sync>(
+    fn write<U: Send>(
         &self,
         x: PointsView<'_, T>,
         mut out: ArrayViewMut2<'_, U>,

@@ -1,6 +1,5 @@
 //! [`Draws`]: classes that were drawn, and how probable that was.
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, Axis};
 
 use crate::error::{Error, Result, check_size};
@@ -86,20 +85,15 @@ impl Draws {
     }
 
     /// The rows, to be written.
-    pub(super) fn rows_mut(&mut self) -> impl IndexedParallelIterator<Item = DrawsMut<'_>> {
-        let mut effective: Vec<Option<&mut f64>> = match &mut self.effective_features {
-            Some(all) => all.iter_mut().map(Some).collect(),
-            None => Vec::new(),
-        };
-        effective.resize_with(self.clipped.len(), || None);
-        let classes = self.classes.axis_iter_mut(Axis(0)).into_par_iter();
-        let rows =
-            classes.zip(self.log_probabilities.axis_iter_mut(Axis(0))).zip(&mut self.clipped).zip(effective);
-        rows.map(|(((classes, log_probabilities), clipped), effective_features)| DrawsMut {
+    pub(super) fn rows_mut(&mut self) -> impl ExactSizeIterator<Item = DrawsMut<'_>> {
+        let mut effective = self.effective_features.iter_mut().flatten();
+        let classes = self.classes.axis_iter_mut(Axis(0));
+        let rows = classes.zip(self.log_probabilities.axis_iter_mut(Axis(0))).zip(&mut self.clipped);
+        rows.map(move |((classes, log_probabilities), clipped)| DrawsMut {
             classes: into_slice_of(classes),
             log_probabilities: into_slice_of(log_probabilities),
             clipped,
-            effective_features,
+            effective_features: effective.next(),
         })
     }
 }

@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array2, ArrayView2, s};
 use rand::RngExt;
 
@@ -11,6 +10,7 @@ use super::classes::Classes;
 use super::draws::DrawsMut;
 use crate::error::{Error, Result};
 use crate::numeric::{Isa, Packed, exp_minus, matrix_of, max, plain_sum, product, slice_of};
+use crate::threads::{self, Pool};
 use crate::{Real, rng_of_step};
 
 /// Weights that are summed before a draw looks for its class among them.
@@ -95,19 +95,19 @@ impl<T: Real> Exact<T> {
     /// [`NotFinite`](Error::NotFinite) if logits are not finite.
     pub fn sample(&self, h: ArrayView2<'_, T>, seed: u64, draws: &mut Draws) -> Result<()> {
         let h = h.as_standard_layout();
-        let rows = h.nrows().div_ceil(rayon::current_num_threads());
+        let rows = h.nrows().div_ceil(threads::count());
         let rows = rows.min((LOGITS / self.classes.count()).clamp(ROWS.0, ROWS.1)).max(1);
-        let drawn =
-            draws.rows_mut().chunks(rows).enumerate().map_init(Buffers::default, |buffers, (run, out)| {
-                let first = run * rows;
-                self.fill(slice_of(&h.slice(s![first..first + out.len(), ..])), buffers);
-                for (i, out) in out.into_iter().enumerate() {
-                    let mut rng = rng_of_step(seed, (first + i) as u64);
-                    self.softmax(buffers, i, first + i)?.draw(out, &mut || rng.random());
-                }
-                Ok(())
-            });
-        drawn.collect::<Vec<_>>().into_iter().collect()
+        let mut all = draws.rows_mut();
+        let runs = (0..h.nrows()).step_by(rows).map(|first| (first, all.by_ref().take(rows).collect()));
+        let drawn = Pool::default().map(runs, |buffers, (first, out): (usize, Vec<DrawsMut<'_>>)| {
+            self.fill(slice_of(&h.slice(s![first..first + out.len(), ..])), buffers);
+            for (i, out) in out.into_iter().enumerate() {
+                let mut rng = rng_of_step(seed, (first + i) as u64);
+                self.softmax(buffers, i, first + i)?.draw(out, &mut || rng.random());
+            }
+            Ok(())
+        });
+        drawn.into_iter().collect()
     }
 
     /// Draws for one point.

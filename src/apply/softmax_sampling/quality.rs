@@ -1,6 +1,5 @@
 //! [`Quality`]: how near a proposal is to the softmax.
 
-use ndarray::parallel::prelude::*;
 use ndarray::{ArrayRef2, Axis};
 
 use super::SoftmaxSampler;
@@ -9,6 +8,7 @@ use super::partition::log_sum;
 use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
+use crate::threads;
 
 /// How near the distribution q of draws is to the softmax p, for some points h.
 ///
@@ -95,7 +95,7 @@ impl Softmaxes {
             logs.iter_mut().for_each(|log| *log -= log_z);
             Ok(logs)
         };
-        let logs = h.axis_iter(Axis(0)).into_par_iter().enumerate().map(of_row).collect::<Vec<_>>();
+        let logs = threads::map(h.axis_iter(Axis(0)).enumerate(), of_row);
         let logs = logs.into_iter().collect::<Result<Vec<_>>>()?;
         Ok(Softmaxes { classes, logs })
     }
@@ -106,7 +106,7 @@ impl Softmaxes {
     /// As [`SoftmaxSampler::log_probabilities`].
     pub fn quality<T: Real>(&self, sampler: &SoftmaxSampler<T>, h: &ArrayRef2<T>) -> Result<Quality> {
         let of_row = |h: ndarray::ArrayView1<'_, T>| sampler.log_probabilities(&h, &self.classes);
-        let q = h.axis_iter(Axis(0)).into_par_iter().map(of_row).collect::<Vec<_>>();
+        let q = threads::map(h.axis_iter(Axis(0)), of_row);
         let q = q.into_iter().collect::<Result<Vec<_>>>()?;
         Ok(Quality::of(self.logs.iter().map(Vec::as_slice).zip(q.iter().map(Vec::as_slice))))
     }

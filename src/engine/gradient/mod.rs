@@ -43,20 +43,14 @@ pub(crate) fn pull_back<T: Real>(
 ) -> bool {
     let work = cotangents.len().saturating_mul(x.ncols());
     let known = AtomicBool::new(true);
-    for_runs(
-        out,
-        ROWS,
-        work,
-        |_| Scratch::default(),
-        |scratch, run, mut out| {
-            let rows = s![run, ..];
-            let rows = PulledRows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
-            // Gradients of parts may overflow where their sum does not.
-            let mut sum = Array2::zeros(out.dim());
-            known.fetch_and(of_plan(program.plan(), rows, sum.view_mut(), scratch), Ordering::Relaxed);
-            out.zip_mut_with(&sum, |out, sum| *out = T::narrow(*sum));
-        },
-    );
+    for_runs(out, ROWS, work, Scratch::default, |scratch, run, mut out| {
+        let rows = s![run, ..];
+        let rows = PulledRows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
+        // Gradients of parts may overflow where their sum does not.
+        let mut sum = Array2::zeros(out.dim());
+        known.fetch_and(of_plan(program.plan(), rows, sum.view_mut(), scratch), Ordering::Relaxed);
+        out.zip_mut_with(&sum, |out, sum| *out = T::narrow(*sum));
+    });
     // Also where there are no rows.
     known.into_inner() && has_gradients(program.plan(), side)
 }

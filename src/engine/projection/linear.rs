@@ -3,7 +3,6 @@
 use std::sync::{Arc, OnceLock};
 
 use ndarray::{Array1, Array2, ArrayRef2, ArrayView2};
-use rayon::prelude::*;
 
 use super::structured::Fast;
 use crate::Real;
@@ -15,6 +14,7 @@ use crate::frequency::structured::{Rotation, Structured};
 use crate::kernel::Lengthscale;
 use crate::numeric::{self, Buffer, Isa, Packed, Panels, Window};
 use crate::once::once;
+use crate::threads;
 
 /// The linear part of a feature map: x ↦ (⟨ωⱼ, x/ℓ⟩)ⱼ.
 ///
@@ -342,9 +342,8 @@ fn multiply_wide<T: Real>(x: &[T], x_stride: usize, packed: &Packed<T>, out: &mu
         numeric::product(Isa::best(), x, x_stride, panels, &mut products, panels.rows());
         products
     };
-    let runs: Vec<Panels<'_, T>> = packed.runs(COLUMNS).collect();
-    let products: Vec<Vec<T>> = runs.into_par_iter().map(run).collect();
-    out.par_chunks_mut(stride).take(rows).enumerate().for_each(|(i, out)| {
+    let products: Vec<Vec<T>> = threads::map(packed.runs(COLUMNS), run);
+    threads::for_each(out.chunks_mut(stride).take(rows).enumerate(), |(i, out)| {
         let mut first = 0;
         for products in &products {
             let width = products.len() / rows;

@@ -1,13 +1,13 @@
 //! [`SamplePairs`]: the errors that closed forms expect for a sample.
 
 use ndarray::{Array1, Array2};
-use rayon::prelude::*;
 
 use super::covariances::{Covariances, PointProducts, QueryCovariances};
 use super::errors::{ErrorPart, Errors, QueryErrors, known};
 use super::sample::AttentionSample;
 use crate::map::Covariance;
 use crate::numeric::{Isa, Packed, add_scaled, dot, plain_sum, product, slice_of};
+use crate::threads;
 
 /// Rows of a covariance matrix that are multiplied at a time.
 const BAND: usize = 64;
@@ -33,7 +33,7 @@ impl SamplePairs<'_> {
     pub fn errors(&self, covariance: &Covariance) -> Errors {
         let all = Covariances::new(covariance, 1.0, self.images, self.products);
         let of_query = |i: usize| self.query_errors(i, all.of_query(i));
-        let queries: Vec<QueryErrors> = (0..self.sample.queries()).into_par_iter().map(of_query).collect();
+        let queries: Vec<QueryErrors> = threads::map(0..self.sample.queries(), of_query);
         queries.into_iter().collect()
     }
 
@@ -72,7 +72,7 @@ impl SamplePairs<'_> {
             }
             Worst { query: *i, variance: known(variance) }
         };
-        let all: Vec<Worst> = queries.par_iter().map(of_query).collect();
+        let all: Vec<Worst> = threads::map(queries, of_query);
         let none = Worst { query: 0, variance: f64::NEG_INFINITY };
         all.into_iter().fold(none, |worst, new| if new.variance > worst.variance { new } else { worst })
     }

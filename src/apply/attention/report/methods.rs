@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayRef2};
 
 use super::super::Attention;
+use super::super::element::Numbers;
 use super::closed::expected_errors;
 use super::simulated::simulate;
 use super::{Basis, ErrorReport};
@@ -128,7 +129,7 @@ impl<T: Real> Attention<T> {
         let scaled = |what, x: &ArrayRef2<T>| -> Result<Array2<f64>> {
             check_finite(what, x)?;
             let mut points = Vec::new();
-            self.reading.points::<T, T>(x.view(), &mut points);
+            self.reading.points(Numbers::Own(x.view()), &mut points);
             let points = points.into_iter().map(|v| v.widen()).collect();
             Ok(matrix_of(x.nrows(), x.ncols(), points))
         };

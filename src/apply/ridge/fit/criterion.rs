@@ -1,13 +1,13 @@
 //! [`Criterion`]: the choice of λ.
 
 use ndarray::{ArrayRef1, ArrayRef2, Axis};
-use rayon::prelude::*;
 
 use super::rotation::{ROWS, Rotation, RotationBuffers};
 use super::shrinkage::or_infinite;
 use super::{RidgeSpectrum, check_training, check_weights};
 use crate::error::{Error, Result};
 use crate::once::once;
+use crate::threads::Pool;
 use crate::{Points, Real};
 
 /// The criterion that λ minimises: an estimate of the squared error of predictions at new points, or the evidence.
@@ -142,9 +142,8 @@ impl<T: Real> RidgeSpectrum<T> {
             return Err(Error::NoData { what: "a choice of λ" });
         }
         let rotation = self.rotation(|k, f| self.vectors[[f, k]]);
-        let starts: Vec<usize> = (0..sample.x.nrows()).step_by(ROWS).collect();
-        let errors_of = |buffers: &mut RotationBuffers<T>, start: &usize| {
-            let rows = *start..sample.x.nrows().min(start + ROWS);
+        let errors_of = |buffers: &mut RotationBuffers<T>, start: usize| {
+            let rows = start..sample.x.nrows().min(start + ROWS);
             let mut sums = vec![0.0; lambdas.len()];
             for (i, u) in rows.clone().zip(rotation.of(sample.x.view().rows(rows), buffers)) {
                 for (sum, lambda) in sums.iter_mut().zip(lambdas) {
@@ -153,7 +152,7 @@ impl<T: Real> RidgeSpectrum<T> {
             }
             sums
         };
-        let parts: Vec<Vec<f64>> = starts.par_iter().map_init(RotationBuffers::default, errors_of).collect();
+        let parts = Pool::default().map((0..sample.x.nrows()).step_by(ROWS), errors_of);
         let sum = |k: usize| parts.iter().map(|part| part[k]).sum::<f64>() / total;
         Ok((0..lambdas.len()).map(|k| or_infinite(sum(k))).collect())
     }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ndarray::parallel::prelude::*;
 use ndarray::{Array1, Array2, ArrayRef2, ArrayViewMut1, Axis};
 
 use super::landmarks::{Landmarks, Share};
@@ -12,6 +11,7 @@ use crate::error::{Error, Result, check_size};
 use crate::memory::check_memory;
 use crate::numeric::special::normal_quantile;
 use crate::once::once;
+use crate::threads::Pool;
 use crate::{Points, Real};
 
 /// Predictions with variances: ridge regression read as a Gaussian process. Approximate: the covariance is the kernel that the map
@@ -181,8 +181,8 @@ impl<T: Real> RidgePosterior<T> {
         check_memory("rows of variances", x.nrows(), targets.saturating_mul(size_of::<T>()))?;
         let mut variance = Array2::zeros((x.nrows(), targets));
         let points = x.view();
-        let runs = variance.axis_chunks_iter_mut(Axis(0), ROWS).into_par_iter().enumerate();
-        runs.for_each_init(RotationBuffers::default, |buffers, (run, mut out)| {
+        let runs = variance.axis_chunks_iter_mut(Axis(0), ROWS).enumerate();
+        Pool::default().for_each(runs, |buffers: &mut RotationBuffers<T>, (run, mut out)| {
             let rows = points.run(run, ROWS);
             let shares = self.landmarks.as_ref().map(|landmarks| landmarks.shares(rows));
             for (i, (u, out)) in self.rotation.of(rows, buffers).zip(out.rows_mut()).enumerate() {

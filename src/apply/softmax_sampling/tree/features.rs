@@ -7,7 +7,8 @@ use ndarray::{ArrayView2, Axis};
 use super::choice::Choices;
 use super::nodes::NodeRows;
 use crate::engine::{Batch, Form, Program, Row, Scratch, Side};
-use crate::numeric::{Isa, dot, dots, exp_minus, max, plain_sum};
+use crate::numeric::{Isa, dot, dots, plain_sum, subtract};
+use crate::reduce::{block_scales, exponentiate, largest};
 use crate::{Real, SignedLog};
 
 /// The number of classes from whose largest features the reference is made: enough to see the size of each feature, few enough to
@@ -34,12 +35,12 @@ impl<T: Real> Reference<T> {
         let mut batch = Batch::default();
         batch.fill(program, Side::Y, form, x.select(Axis(0), &places).view().into(), &mut Scratch::default());
         for (b, columns) in program.blocks().iter().enumerate() {
-            let scale = |i: usize| batch.log_scales()[i * program.blocks().len() + b];
-            let top = (0..batch.rows()).map(scale).fold(f64::NEG_INFINITY, f64::max);
+            let scales: Vec<f64> = block_scales(batch.log_scales(), program.blocks().len(), b).collect();
+            let top = largest(scales.iter().copied());
             for f in columns.clone() {
-                let of = |i: usize| batch.row(i).values[f].widen() + (scale(i) - top);
-                let present = (0..batch.rows()).filter(|i| scale(*i) > f64::NEG_INFINITY);
-                let largest = present.map(of).fold(f64::NEG_INFINITY, f64::max);
+                let of = |i: usize| batch.row(i).values[f].widen() + (scales[i] - top);
+                let present = (0..batch.rows()).filter(|i| scales[*i] > f64::NEG_INFINITY);
+                let largest = largest(present.map(of));
                 logarithms[f] = if largest.is_finite() { T::narrow(largest) } else { T::zero() };
             }
         }
@@ -67,7 +68,7 @@ impl<T: Real> Reference<T> {
                 continue;
             }
             if self.form == Form::Logarithms {
-                values.iter_mut().zip(&self.logarithms[columns.clone()]).for_each(|(v, r)| *v -= *r);
+                subtract(Isa::best(), values, &self.logarithms[columns.clone()]);
                 *scale += exponentiate(values);
                 values.iter_mut().zip(&row.signs[columns.clone()]).for_each(|(v, sign)| *v *= *sign);
             }
@@ -75,17 +76,6 @@ impl<T: Real> Reference<T> {
         }
         finite
     }
-}
-
-/// Replaces logarithms by exponentials relative to the largest, which is returned.
-fn exponentiate<T: Real>(values: &mut [T]) -> f64 {
-    let top = max(Isa::best(), values);
-    if top > T::neg_infinity() {
-        exp_minus(Isa::best(), values, top);
-    } else if values.iter().all(|v| *v == T::neg_infinity()) {
-        values.fill(T::zero());
-    }
-    top.widen()
 }
 
 /// The features of a point h.
@@ -209,7 +199,7 @@ pub fn effective_features<T: Real>(
     let (width, count) = (query.weights.len(), rows.log_scales.len() / blocks.len());
     let scale = |b: usize, i: usize| rows.log_scales[i * blocks.len() + b] + query.log_scales[b];
     let scales = || (0..blocks.len()).flat_map(|b| (0..count).map(move |i| (b, i)));
-    let top = scales().map(|(b, i)| scale(b, i)).fold(f64::NEG_INFINITY, f64::max);
+    let top = largest(scales().map(|(b, i)| scale(b, i)));
     let mut terms = vec![0.0; width];
     for (b, i) in scales().filter(|(b, i)| scale(*b, *i) > f64::NEG_INFINITY) {
         let (factor, columns) = ((scale(b, i) - top).exp(), blocks[b].clone());

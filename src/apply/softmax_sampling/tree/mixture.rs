@@ -1,6 +1,5 @@
 //! [`Mixture`]: draws from a tree, mixed with the uniform distribution.
 
-use ndarray::parallel::prelude::*;
 use ndarray::{ArrayView2, Axis};
 use rand::RngExt;
 
@@ -9,6 +8,7 @@ use super::{Tree, Walk, Walker};
 use crate::apply::softmax_sampling::draws::DrawsMut;
 use crate::apply::softmax_sampling::{Draws, Proposal};
 use crate::error::{Error, Result};
+use crate::threads::Pool;
 use crate::{Real, rng_of_step};
 
 /// Walks that are taken together.
@@ -27,11 +27,11 @@ impl<T: Real> Mixture<'_, T> {
     /// # Errors
     /// [`NotFinite`](Error::NotFinite) if features are not finite.
     pub fn sample(&self, h: ArrayView2<'_, T>, seed: u64, draws: &mut Draws) -> Result<()> {
-        let drawn = draws.rows_mut().enumerate().map_init(Walker::default, |walker, (i, row)| {
+        let drawn = Pool::default().map(draws.rows_mut().enumerate(), |walker, (i, row)| {
             let mut rng = rng_of_step(seed, i as u64);
             self.draw(walker, i, h.row(i).insert_axis(Axis(0)), row, &mut || rng.random())
         });
-        drawn.collect::<Vec<_>>().into_iter().collect()
+        drawn.into_iter().collect()
     }
 
     /// Draws for a point, which is row i of the points.

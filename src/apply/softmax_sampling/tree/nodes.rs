@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use ndarray::parallel::prelude::*;
 #[cfg(feature = "serde")]
 use ndarray::{Array2, ArrayView2};
 use ndarray::{ArrayViewMut2, Axis};
@@ -10,6 +9,8 @@ use ndarray::{ArrayViewMut2, Axis};
 use super::table::Table;
 use crate::Real;
 use crate::numeric::{Isa, add_scaled, max_abs, slice_of_mut};
+use crate::reduce::{block_scales, largest};
+use crate::threads::Pool;
 
 /// The number of children of a node, which lie next to each other in memory. A walk mostly waits for memory: with two or four
 /// children it reads the least, and four need half as many steps.
@@ -95,7 +96,7 @@ impl<T: Real> Nodes<T> {
 
     /// Lets `write` fill runs of `count` rows from `first` on, in parallel; what it returns for each of them, in order. Each
     /// thread keeps a `W` from run to run.
-    pub fn fill<W: Default, R: Send>(
+    pub fn fill<W: Default + Send, R: Send>(
         &mut self,
         first: usize,
         count: usize,
@@ -106,17 +107,12 @@ impl<T: Real> Nodes<T> {
         if rows == 0 {
             return Vec::new();
         }
-        if rows <= count {
-            // Threads would take longer to start.
-            return vec![write(&mut W::default(), first..first + rows, NodesMut { values, log_scales })];
-        }
-        let runs = values.axis_chunks_iter_mut(Axis(0), count).into_par_iter();
+        let runs = values.axis_chunks_iter_mut(Axis(0), count);
         let runs = runs.zip(log_scales.axis_chunks_iter_mut(Axis(0), count)).enumerate();
-        runs.map_init(W::default, |own, (i, (values, log_scales))| {
+        Pool::default().map(runs, |own, (i, (values, log_scales))| {
             let start = first + i * count;
             write(own, start..start + values.nrows(), NodesMut { values, log_scales })
         })
-        .collect()
     }
 
     /// Makes these the parents of others, as many as it takes, from `first` on: sums of [`FAN_OUT`] of them each.
@@ -163,10 +159,10 @@ pub fn sum<T: Real>(
     sums.clear();
     sums.resize(width, 0.0);
     for (b, columns) in blocks.iter().enumerate() {
-        let scales = || rows.log_scales.iter().skip(b).step_by(blocks.len());
-        let top = scales().copied().fold(f64::NEG_INFINITY, f64::max);
+        let scales = block_scales(rows.log_scales, blocks.len(), b);
+        let top = largest(scales.clone());
         let (sums, values) = (&mut sums[columns.clone()], &mut out.values[columns.clone()]);
-        for (i, scale) in scales().enumerate().filter(|(_, scale)| **scale > f64::NEG_INFINITY) {
+        for (i, scale) in scales.enumerate().filter(|(_, scale)| *scale > f64::NEG_INFINITY) {
             let weight = (scale - top).exp();
             add_scaled(isa, sums, weight, &rows.values[i * width..][columns.clone()]);
         }

@@ -1,14 +1,13 @@
 //! [`RidgeGrid`]: regressions with several maps, from one pass over the data, and the choice of one.
 
 use ndarray::{ArrayRef1, ArrayRef2};
-use rayon::prelude::*;
 
 use super::super::{Criterion, RidgeStatistics, Standardisation, one_hot};
 use super::trial::{NONE, RidgeFit, Tried, check_grid};
 use crate::error::{Result, check_positive, check_size};
 use crate::map::Map;
 use crate::once::once;
-use crate::{Points, Real};
+use crate::{Points, Real, threads};
 
 /// Statistics for several maps, of which the best is chosen together with λ: a search that reads the data once, in batches,
 /// from as many machines as there are. Approximate: kernels are the maps' estimates.
@@ -160,18 +159,28 @@ impl<T: Real> RidgeGrid<T> {
     #[inline(never)]
     pub fn choose(&self, criterion: &Criterion<'_, T>, lambdas: Option<&[f64]>) -> Result<RidgeFit<T>> {
         check_grid(lambdas)?;
-        let tried = |statistics| Tried::of(statistics, criterion, lambdas);
-        let tried: Option<Tried<T>> = self
-            .candidates
-            .par_iter()
-            .map(|statistics| tried(statistics).map(Some))
-            .try_reduce(|| None, |a, b| Ok(Tried::join(a, b)))?;
-        tried.ok_or(NONE)?.fit(lambdas)
+        best(&self.candidates, &|statistics| Tried::of(statistics, criterion, lambdas))?.fit(lambdas)
     }
 
     fn each(self, change: impl Fn(RidgeStatistics<T>) -> Result<RidgeStatistics<T>>) -> Result<Self> {
         let candidates = self.candidates.into_iter().map(change).collect::<Result<Vec<_>>>()?;
         Ok(RidgeGrid { candidates })
+    }
+}
+
+/// The best of some maps, half by half, so that few spectra exist at a time.
+fn best<T: Real>(
+    candidates: &[RidgeStatistics<T>],
+    tried: &(impl Fn(&RidgeStatistics<T>) -> Result<Tried<T>> + Sync),
+) -> Result<Tried<T>> {
+    match candidates {
+        [] => Err(NONE),
+        [one] => tried(one),
+        _ => {
+            let (left, right) = candidates.split_at(candidates.len() / 2);
+            let (left, right) = threads::join(|| best(left, tried), || best(right, tried));
+            Ok(left?.join(right?))
+        }
     }
 }
 

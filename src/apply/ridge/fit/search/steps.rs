@@ -4,8 +4,6 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use rayon::prelude::*;
-
 use super::super::{Criterion, LambdaChoice, RidgeStatistics, Sample, Standardisation};
 use super::chosen::ChosenRows;
 use super::options::{RidgeSearch, SearchCriterion, SearchProgress};
@@ -16,7 +14,7 @@ use crate::error::{Error, Result, check_positive};
 use crate::kernel::Lengthscale;
 use crate::map::Map;
 use crate::rng;
-use crate::{Points, Real};
+use crate::{Points, Real, threads};
 
 /// Rows of a search, at least.
 const ROWS: usize = 4096;
@@ -177,7 +175,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
 
     /// Tries maps, in parallel.
     fn attempt(&self, maps: Vec<Map<T>>) -> Result<Vec<RidgeTrial>> {
-        let tried = maps.into_par_iter().map(|map| self.attempt_one(map)).collect::<Vec<_>>();
+        let tried = threads::map(maps, |map| self.attempt_one(map));
         self.report();
         tried.into_iter().collect()
     }

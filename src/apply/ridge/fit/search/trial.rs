@@ -175,16 +175,13 @@ impl<T: Real> Tried<T> {
     }
 
     /// All trials of two sets, in order, and the better spectrum.
-    pub fn join(a: Option<Self>, b: Option<Self>) -> Option<Self> {
-        let (mut a, b) = match (a, b) {
-            (Some(a), Some(b)) => (a, b),
-            (a, b) => return a.or(b),
-        };
-        if b.trials[b.best].error() < a.trials[a.best].error() {
-            (a.best, a.spectrum, a.warning) = (a.trials.len() + b.best, b.spectrum, b.warning);
+    pub fn join(mut self, other: Self) -> Self {
+        if other.trials[other.best].error() < self.trials[self.best].error() {
+            (self.best, self.spectrum) = (self.trials.len() + other.best, other.spectrum);
+            self.warning = other.warning;
         }
-        a.trials.extend(b.trials);
-        Some(a)
+        self.trials.extend(other.trials);
+        self
     }
 
     /// The model of the best trial.

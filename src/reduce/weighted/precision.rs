@@ -1,6 +1,28 @@
-//! [`Span`]: the range of the scales of some keys.
+//! [`Precision`]: how well the scalar type holds the features of a row, or sums of them, and [`Span`], that of some rows together.
 
 use crate::Real;
+
+/// How well the scalar type holds a row of features, or sums of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Precision {
+    /// ln of the scale: features are e^scale times what is held; −∞ if all are 0.
+    pub scale: f64,
+    /// Whether a feature is 0.
+    pub gaps: bool,
+    /// Whether no feature has been lost to rounding, so that the row may be multiplied in the scalar type.
+    pub held: bool,
+}
+
+impl Default for Precision {
+    fn default() -> Self {
+        Self::NOTHING
+    }
+}
+
+impl Precision {
+    /// That of features that are all 0.
+    pub const NOTHING: Precision = Precision { scale: f64::NEG_INFINITY, gaps: true, held: true };
+}
 
 /// The range of the scales of some keys, and whether one of them has a feature that is 0.
 ///
@@ -8,23 +30,25 @@ use crate::Real;
 /// largest one is negligible. If a feature of the largest key is 0, a much smaller key may be the only one with a weight for some
 /// query, and must not underflow.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
+pub(crate) struct Span {
     low: f64,
     high: f64,
     gaps: bool,
 }
 
-impl Span {
-    pub fn new() -> Self {
+impl Default for Span {
+    fn default() -> Self {
         Span { low: f64::INFINITY, high: f64::NEG_INFINITY, gaps: false }
     }
+}
 
+impl Span {
     /// With another key; one whose features are all 0 does not count.
-    pub fn with(self, scale: f64, gaps: bool) -> Self {
-        if scale == f64::NEG_INFINITY {
+    pub fn with(self, key: Precision) -> Self {
+        if key.scale == f64::NEG_INFINITY {
             return self;
         }
-        Span { low: self.low.min(scale), high: self.high.max(scale), gaps: self.gaps | gaps }
+        Span { low: self.low.min(key.scale), high: self.high.max(key.scale), gaps: self.gaps | key.gaps }
     }
 
     /// Whether a feature of a key is 0.
@@ -40,6 +64,11 @@ impl Span {
 
 /// The least feature, relative to the largest of a row, with which products in `T` do not underflow: the product of a feature of
 /// a query and one of a key, and for rows with zeros (`gaps`) of the key's weight too, is a normal number with room to spare.
-pub(super) fn least<T: Real>(gaps: bool) -> f64 {
+pub(crate) fn least<T: Real>(gaps: bool) -> f64 {
     T::min_positive_value().widen().powf(if gaps { 0.3 } else { 0.44 })
+}
+
+/// The largest value for which sums are taken in `T`.
+pub(crate) fn limit<T: Real>() -> f64 {
+    T::max_value().widen().sqrt()
 }

@@ -1,0 +1,41 @@
+//! [`Reading`]: how queries and keys become the points of a map.
+
+use super::element::Numbers;
+use crate::Real;
+use crate::data::token_scale::TokenScale;
+use crate::numeric::with_length;
+
+/// How queries and keys become the points of a map: x ↦ factor · x, or factor · x/‖x‖.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct Reading {
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub factor: f64,
+    pub unit: bool,
+    /// ε of [`Attention::biased_epsilon`](super::Attention::biased_epsilon).
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub epsilon: f64,
+}
+
+impl Reading {
+    /// Without ε.
+    pub fn new(scale: TokenScale) -> Self {
+        Reading { factor: scale.factor, unit: scale.unit, epsilon: 0.0 }
+    }
+
+    /// The points of some tokens, in row-major order.
+    pub fn points<T: Real>(&self, x: Numbers<'_, T>, points: &mut Vec<T>) {
+        points.clear();
+        if !self.unit {
+            return x.read(T::narrow(self.factor), points);
+        }
+        x.read(T::one(), points);
+        let mut row = Vec::with_capacity(x.ncols());
+        for point in points.chunks_exact_mut(x.ncols().max(1)) {
+            row.clear();
+            row.extend(point.iter().map(|v| v.widen()));
+            let unit = with_length(row.iter().copied(), self.factor);
+            point.iter_mut().zip(unit).for_each(|(v, unit)| *v = T::narrow(unit));
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! [`Sequence`]: what causal attention of one head keeps of the tokens so far, be they read one by one or many at once.
+
+use ndarray::{ArrayView1, ArrayViewMut1, Axis};
+
+use super::chunk::Chunk;
+use super::drive;
+use super::element::Numbers;
+use super::heads::KeyRun;
+use super::setup::{CHUNK, SEGMENT, Setup};
+use super::tokens::Tokens;
+use super::worker::{Asked, Logged, Rest, Sight, Worker};
+use crate::Real;
+use crate::engine::Side;
+#[cfg(feature = "serde")]
+use crate::numeric::matrix_view;
+use crate::reduce::{RunSums, WeightedSums};
+
+/// The tokens of a head so far: sums over whole segments, over the chunks since, and the last chunk, which grows until it is full
+/// and is summed up when the next token comes.
+#[derive(Clone, Debug)]
+pub(super) struct Sequence<T: Real> {
+    length: usize,
+    before: WeightedSums<T>,
+    last: WeightedSums<T>,
+    tokens: Tokens<T>,
+    chunk: Chunk<T>,
+    /// The sums of both states, until one of them changes.
+    ready: RunSums<T>,
+    is_ready: bool,
+    logged: Logged<T>,
+}
+
+impl<T: Real> Sequence<T> {
+    /// Without tokens.
+    pub fn new(features: usize, targets: usize) -> Self {
+        Sequence {
+            length: 0,
+            before: WeightedSums::new(features, targets),
+            last: WeightedSums::new(features, targets),
+            tokens: Tokens::default(),
+            chunk: Chunk::default(),
+            ready: RunSums::default(),
+            is_ready: false,
+            logged: Logged::default(),
+        }
+    }
+
+    /// The bytes that a head keeps, in sums and in the last chunk; the largest number if these are too many to be counted.
+    pub fn bytes(features: usize, targets: usize) -> usize {
+        let lanes = WeightedSums::<T>::lanes(targets);
+        let of_feature = lanes.saturating_add(2).saturating_mul(2 * size_of::<f64>());
+        let of_chunk = lanes.saturating_add(2 * CHUNK).saturating_mul(size_of::<T>());
+        of_feature.saturating_add(of_chunk).saturating_mul(features)
+    }
+
+    /// The number of tokens so far.
+    pub fn length(&self) -> usize {
+        self.length
+    }
+
+    /// Takes in a key and its value: row `i` of those that the worker has [read](Worker::tokens).
+    pub fn push(&mut self, setup: Setup<'_, T>, i: usize, value: Numbers<'_, T>, worker: &mut Worker<T>) {
+        self.make_room(setup, worker);
+        self.tokens.push(&worker.tokens, i, CHUNK);
+        self.take_in(value, None);
+    }
+
+    /// Takes in the next keys: those of a whole chunk, or fewer that fit into the last one.
+    pub fn read(&mut self, setup: Setup<'_, T>, run: KeyRun<'_, T>, worker: &mut Worker<T>) {
+        self.make_room(setup, worker);
+        let count = run.len();
+        if count == CHUNK {
+            self.tokens.fill(setup, Side::Y, run.keys, &mut worker.logs.scratch);
+        } else {
+            worker.read_keys(setup, run.keys);
+            (0..count).for_each(|i| self.tokens.push(&worker.tokens, i, CHUNK));
+        }
+        self.take_in(run.values, run.mask);
+    }
+
+    /// Adds the keys that were read to the chunk, with their values.
+    fn take_in(&mut self, values: Numbers<'_, T>, mask: Option<ArrayView1<'_, bool>>) {
+        if self.chunk.len() == 0 {
+            self.chunk.seen_before = self.before.has_seen() || self.last.has_seen();
+        }
+        self.length = self.length.saturating_add(values.nrows());
+        self.chunk.extend(&mut self.tokens, values, mask);
+    }
+
+    /// Sums up the last chunk, if it is full.
+    fn make_room(&mut self, setup: Setup<'_, T>, worker: &mut Worker<T>) {
+        if !self.chunk.is_full() {
+            return;
+        }
+        self.chunk.add_to(setup, &mut self.tokens, &mut self.last, &mut worker.logs);
+        self.chunk.clear();
+        self.tokens.clear();
+        self.logged.clear();
+        self.is_ready = false;
+        if self.length.is_multiple_of(SEGMENT) {
+            self.before.merge(&self.last);
+            self.last.clear();
+        }
+    }
+
+    /// Takes in many keys with `ways` threads: whole segments at once where one begins, so that what is left is a chunk.
+    pub fn prefill(&mut self, setup: Setup<'_, T>, keys: KeyRun<'_, T>, ways: usize) {
+        let (mut worker, mut at) = (Worker::default(), 0);
+        while at < keys.len() {
+            self.make_room(setup, &mut worker);
+            let left = keys.len() - at;
+            let count = if self.length.is_multiple_of(SEGMENT) && left > SEGMENT {
+                let count = (left - 1) / SEGMENT * SEGMENT;
+                drive::add_keys(setup, keys.rows(at..at + count), &mut self.before, ways);
+                self.length = self.length.saturating_add(count);
+                self.is_ready = false;
+                count
+            } else {
+                let count = left.min(CHUNK - self.chunk.len());
+                self.read(setup, keys.rows(at..at + count), &mut worker);
+                count
+            };
+            at += count;
+        }
+    }
+
+    /// Writes the outputs of queries, which see the keys so far.
+    pub fn answer(&mut self, setup: Setup<'_, T>, asked: Asked<'_, T>, worker: &mut Worker<T>) {
+        let Sequence { before, last, tokens, chunk, ready, logged, .. } = self;
+        if !std::mem::replace(&mut self.is_ready, true) {
+            before.ready(last, ready);
+        }
+        let rest = Some(Rest { tokens, past: [before, last], logged });
+        worker.answer(setup, Sight { chunk, before: ready, rest }, asked);
+    }
+
+    /// Writes the output of a query that sees all keys so far: row `i` of those that the worker has read. False if its normaliser is
+    /// not positive although it has seen a key.
+    pub fn answer_one(
+        &mut self,
+        setup: Setup<'_, T>,
+        i: usize,
+        worker: &mut Worker<T>,
+        out: &mut [T],
+    ) -> bool {
+        let out = ArrayViewMut1::from(out).insert_axis(Axis(0));
+        let (mut positive, sees) = (true, self.chunk.len());
+        let report = &mut |_| positive = false;
+        let asked = Asked { queries: i..i + 1, sees, sees_of_all: self.length, out, report };
+        self.answer(setup, asked, worker);
+        positive
+    }
+}
+
+/// The stored form of a sequence. The features of the last chunk are computed again when it is read.
+#[cfg(feature = "serde")]
+pub(super) mod stored {
+    use super::*;
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "Sequence", bound = "")]
+    pub struct StoredSequence<T: Real> {
+        pub length: usize,
+        before: WeightedSums<T>,
+        last: WeightedSums<T>,
+        #[serde(with = "crate::exact")]
+        points: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        values: Vec<f64>,
+    }
+
+    /// The most tokens of a stored state, so that counting on does not overflow.
+    const MOST: usize = isize::MAX as usize;
+
+    impl<T: Real> From<&Sequence<T>> for StoredSequence<T> {
+        fn from(sequence: &Sequence<T>) -> Self {
+            StoredSequence {
+                length: sequence.length,
+                before: sequence.before.clone(),
+                last: sequence.last.clone(),
+                points: sequence.tokens.points().iter().map(|v| v.widen()).collect(),
+                values: sequence.chunk.all_values().map(T::widen).collect(),
+            }
+        }
+    }
+
+    impl<T: Real> StoredSequence<T> {
+        /// The sequence; `None` if sizes are not those of the map and of so many targets.
+        pub fn restored(self, setup: Setup<'_, T>, targets: usize) -> Option<Sequence<T>> {
+            let (features, d) = (setup.program.width(), setup.program.facts().input_dim);
+            let StoredSequence { length, before, last, points, values } = self;
+            let open = if length == 0 { 0 } else { (length - 1) % CHUNK + 1 };
+            let fits = before.fits(features, targets)
+                && last.fits(features, targets)
+                && length <= MOST
+                && open.checked_mul(d) == Some(points.len())
+                && open.checked_mul(targets) == Some(values.len());
+            if !fits {
+                return None;
+            }
+            let narrow = |numbers: Vec<f64>| -> Vec<T> { numbers.into_iter().map(T::narrow).collect() };
+            let (points, values) = (narrow(points), narrow(values));
+            let (mut worker, mut sequence) = (Worker::default(), Sequence::new(features, targets));
+            (sequence.length, sequence.before, sequence.last) = (length - open, before, last);
+            worker.tokens.fill_points(setup, Side::Y, &points, &mut worker.logs.scratch);
+            (0..open).for_each(|i| sequence.tokens.push(&worker.tokens, i, CHUNK));
+            sequence.take_in(Numbers::Own(matrix_view(open, targets, &values)), None);
+            Some(sequence)
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! [`KernelSums`]: what kernel regression keeps of its training points.
+
+use std::ops::Range;
+
+use ndarray::ArrayRef2;
+
+use crate::Real;
+use crate::engine::{Form, Program};
+use crate::error::{Error, Result};
+use crate::map::{Identity, Map};
+use crate::reduce::{Prepared, RowRanges, WeightedSums};
+
+/// The sums over training points that a [`Smoother`](super::Smoother) consists of, without its map: what travels between
+/// machines.
+///
+/// # Definition
+/// Σᵢ ψ(xᵢ), Σᵢ ψ(xᵢ) yᵢ and Σᵢ yᵢ over rows i of a data set, with the rows' numbers and the identity of the map ψ. Each feature
+/// has a scale of its own, so that sums neither overflow nor vanish at any norm. Sums of the same parts, merged in the same order,
+/// are the same to the bit; in another order they differ by rounding.
+///
+/// Sums of `f32` are sums of products in `f32`: they are for maps of that scalar, and what was stored of one scalar is not read
+/// as another. Identities are the same on every machine; those of user-defined maps in one process alone.
+///
+/// # Cost
+/// 8 D (targets + 2) bytes, stored (feature `serde`) as many in a binary format; merging takes one pass over both.
+///
+/// # Example
+/// Two machines read halves of a data set; a coordinator adds up their sums and does not know the map.
+/// ```
+/// use ndarray::{Array2, s};
+/// use random_features::apply::{KernelSums, Smoother};
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::{Map, Positive, Result};
+/// let x = Array2::from_shape_fn((400, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
+/// let y = x.map_axis(ndarray::Axis(1), |x| x[0] * x[1]).insert_axis(ndarray::Axis(1));
+/// let map = || -> Result<Map<f64>> { Positive.gaussian(Orthogonal.draw(2, 256, 5)?, 0.5) };
+///
+/// let machine = |rows: std::ops::Range<usize>| -> Result<KernelSums<f64>> {
+///     let mut part = Smoother::new(map()?, 1)?.starting_at(rows.start as u64)?;
+///     part.update(&x.slice(s![rows.clone(), ..]), &y.slice(s![rows, ..]))?;
+///     Ok(part.sums().clone())
+/// };
+/// let mut sums = machine(0..150)?;    //  on the coordinator
+/// sums.merge(&machine(150..400)?)?;
+/// assert_eq!((sums.count(), sums.rows()), (400, &[0..400][..]));
+/// assert!(sums.merge(&machine(100..200)?).is_err());    //  row 100 would count twice
+///
+/// let smoother = Smoother::with_sums(map()?, sums)?;    //  where predictions are made
+/// let mut alone = Smoother::new(map()?, 1)?;
+/// alone.update(&x, &y)?;
+/// let error = smoother.predict(&x)? - alone.predict(&x)?;
+/// assert!(error.iter().all(|e| e.abs() < 1e-12));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct KernelSums<T: Real> {
+    map: Identity,
+    /// In rows.
+    sums: WeightedSums<T>,
+    /// Σᵢ yᵢ.
+    totals: Vec<f64>,
+    rows: RowRanges,
+    /// The number of the first row of the next update.
+    next: u64,
+}
+
+impl<T: Real> KernelSums<T> {
+    /// Sums of nothing, for `targets` numbers at each point.
+    pub(super) fn new(map: &Map<T>, targets: usize) -> Result<Self> {
+        let sums = WeightedSums::in_rows(map.feature_dim(), targets)?;
+        let (totals, rows) = (vec![0.0; targets], RowRanges::default());
+        Ok(KernelSums { map: map.identity(), sums, totals, rows, next: 0 })
+    }
+
+    /// The [identity](Map::identity) of the map.
+    pub fn identity(&self) -> Identity {
+        self.map
+    }
+
+    /// The number of targets.
+    pub fn targets(&self) -> usize {
+        self.totals.len()
+    }
+
+    /// The number of training points.
+    pub fn count(&self) -> u64 {
+        self.rows.len()
+    }
+
+    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    pub fn rows(&self) -> &[Range<u64>] {
+        self.rows.ranges()
+    }
+
+    /// Adds the sums over other rows, of an equal map.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) if maps or numbers of targets differ, [`Row`](Error::Row) if a row is in both; nothing is added
+    /// then.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        let differ = [
+            (self.map != other.map, "their maps differ"),
+            (self.targets() != other.targets(), "their numbers of targets differ"),
+            (self.sums.features() != other.sums.features(), "their numbers of features differ"),
+        ];
+        if let Some((_, reason)) = differ.into_iter().find(|(differ, _)| *differ) {
+            return Err(Error::Merge { reason });
+        }
+        let rows = self.rows.with(&other.rows)?;
+        self.sums.merge(&other.sums);
+        self.totals.iter_mut().zip(&other.totals).for_each(|(own, their)| *own += their);
+        self.next = self.next.max(rows.end().unwrap_or(0));
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// Rejects sums that were taken with another map.
+    pub(super) fn check_map(&self, map: &Map<T>) -> Result<()> {
+        let reason = if self.map != map.identity() {
+            "the sums were taken with another map"
+        } else if self.sums.features() != map.feature_dim() {
+            "the sums are of another number of features than the map's"
+        } else {
+            return Ok(());
+        };
+        Err(Error::Merge { reason })
+    }
+
+    /// Lets the next update begin at this row.
+    pub(super) fn start_at(&mut self, row: u64) -> Result<()> {
+        self.rows.with(&RowRanges::from(row..row.saturating_add(1)))?;
+        self.next = row;
+        Ok(())
+    }
+
+    /// The rows with the next ones, of which there are so many, and the number after these.
+    pub(super) fn check_next(&self, count: usize) -> Result<(RowRanges, u64)> {
+        let next = RowRanges::numbers(self.next, count)?;
+        Ok((self.rows.with(&RowRanges::from(next.clone()))?, next.end))
+    }
+
+    /// Adds the sums over the next rows, which have these targets.
+    pub(super) fn add(&mut self, sums: &WeightedSums<T>, targets: &ArrayRef2<T>) -> Result<()> {
+        (self.rows, self.next) = self.check_next(targets.nrows())?;
+        self.sums.merge(sums);
+        for (total, column) in self.totals.iter_mut().zip(targets.columns()) {
+            *total += column.iter().map(|y| y.widen()).sum::<f64>();
+        }
+        Ok(())
+    }
+
+    /// The mean of target `j` over all points.
+    pub(super) fn mean(&self, j: usize) -> f64 {
+        self.totals[j] / self.count() as f64
+    }
+
+    /// Ready to be applied to points.
+    pub(super) fn prepared(&self, program: &Program<T>, form: Form) -> Prepared<'_, T> {
+        self.sums.prepared(program, form)
+    }
+}
+
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+mod stored {
+    use super::{Identity, KernelSums, Real, RowRanges, WeightedSums};
+    use crate::sealed::sealed_fields;
+
+    sealed_fields! {
+        KernelSums<T>, T,
+        #[serde(rename = "KernelSums", bound = "")]
+        struct StoredKernelSums {
+            map: Identity,
+            sums: WeightedSums<T>,
+            #[serde(with = "crate::exact")]
+            totals: Vec<f64>,
+            rows: RowRanges,
+            next: u64,
+        }
+    }
+
+    impl<T: Real> TryFrom<StoredKernelSums<T>> for KernelSums<T> {
+        type Error = &'static str;
+
+        fn try_from(stored: StoredKernelSums<T>) -> Result<Self, &'static str> {
+            let StoredKernelSums { map, sums, totals, rows, next } = stored;
+            let finite = totals.iter().all(|total| total.is_finite());
+            if !finite || totals.is_empty() || !sums.fits_rows(sums.features(), totals.len()) {
+                return Err("sums of another shape than that of the targets");
+            }
+            if !rows.is_sound() {
+                return Err("ranges of rows that overlap, touch or are out of order");
+            }
+            Ok(KernelSums { map, sums, totals, rows, next })
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! [`RunSums`]: sums relative to one reference, for matrix products in `T`.
+
+use super::{Precision, WeightedSums, largest, least};
+use crate::Real;
+use crate::numeric::{Isa, Packed, weighted_sum};
+
+/// Sums over some points, all relative to one reference: those over a run of points, before they are added to others, or those
+/// over all points that a query sees.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RunSums<T> {
+    /// The reference, whether a feature of a point is 0, and whether `T` holds the sums, so that they may be multiplied in it.
+    pub precision: Precision,
+    pub weights: Vec<f64>,
+    /// In the order of [`WeightedSums`] in panels.
+    pub sums: Packed<T>,
+}
+
+impl<T: Real> WeightedSums<T> {
+    /// The sum of both, in panels, to be applied to queries in `T`.
+    pub fn ready(&self, other: &Self, ready: &mut RunSums<T>) {
+        let (features, isa) = (self.features(), Isa::best());
+        let top = self.top().max(other.top());
+        ready.weights.resize(features, 0.0);
+        let panels = ready.sums.panels_mut(self.targets, features);
+        let factor = |reference: f64| if top > f64::NEG_INFINITY { (reference - top).exp() } else { 0.0 };
+        if self.even && other.even {
+            let (a, b) = (factor(self.reference[0]), factor(other.reference[0]));
+            weighted_sum(isa, &mut ready.weights, a, &self.weights, b, &other.weights);
+            weighted_sum(isa, panels, a, &self.sums, b, &other.sums);
+        } else {
+            for f in 0..features {
+                let (a, b) = (factor(self.reference[f]), factor(other.reference[f]));
+                ready.weights[f] = a * self.weights[f] + b * other.weights[f];
+                for at in self.places(f) {
+                    weighted_sum(isa, &mut panels[at.clone()], a, &self.sums[at.clone()], b, &other.sums[at]);
+                }
+            }
+        }
+        let gaps = self.gaps || other.gaps;
+        let vanished = gaps && self.has_lost(&other.weights, &ready.weights);
+        ready.precision = Precision { scale: top, gaps, held: !(self.huge || other.huge || vanished) };
+    }
+
+    /// The largest reference.
+    fn top(&self) -> f64 {
+        if self.even { self.reference[0] } else { largest(self.reference.iter().copied()) }
+    }
+
+    /// Whether a feature with a weight in these sums or in `others` has underflowed in `sums`, the sum of both. It may be the only
+    /// one that a query has in common with the points.
+    pub(super) fn has_lost(&self, others: &[f64], sums: &[f64]) -> bool {
+        let mut weights = self.weights.iter().zip(others).zip(sums);
+        weights.any(|((own, other), sum)| (*own != 0.0 || *other != 0.0) && sum.abs() < least::<T>(true))
+    }
+}

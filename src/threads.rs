@@ -1,0 +1,161 @@
+//! Threads: the only place that knows whether there are any.
+//!
+//! With the feature `rayon` work is spread over the caller's pool. On one thread, and without the feature always, it is done
+//! in order on the calling thread. Results are in the order of the items, whatever thread computes them; so they are the
+//! same for any number of threads as long as no sum is cut by [`count`].
+
+use std::mem;
+use std::sync::{Mutex, PoisonError};
+
+#[cfg(feature = "rayon")]
+use rayon::prelude::*;
+
+/// The number of threads that work is spread over.
+#[cfg(feature = "rayon")]
+pub(crate) use rayon::current_num_threads as count;
+
+/// The number of threads that work is spread over.
+#[cfg(not(feature = "rayon"))]
+pub(crate) fn count() -> usize {
+    1
+}
+
+/// The results of both.
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub(crate) fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send) -> (A, B) {
+    #[cfg(feature = "rayon")]
+    if count() > 1 {
+        return rayon::join(a, b);
+    }
+    (a(), b())
+}
+
+/// The results of `work` on items, in their order.
+pub(crate) fn map<I: Send, R: Send>(
+    items: impl IntoIterator<Item = I>,
+    work: impl Fn(I) -> R + Sync,
+) -> Vec<R> {
+    Pool::<()>::default().map(items, |(), item| work(item))
+}
+
+/// Lets `work` do something with each item.
+pub(crate) fn for_each<I: Send>(items: impl IntoIterator<Item = I>, work: impl Fn(I) + Sync) {
+    map(items, work);
+}
+
+/// Buffers that are used again by whichever thread needs one: page-faulting new ones may take longer than the work that
+/// is done in them.
+#[derive(Debug)]
+pub(crate) struct Pool<A>(Mutex<Vec<A>>);
+
+impl<A> Default for Pool<A> {
+    fn default() -> Self {
+        Pool(Mutex::default())
+    }
+}
+
+impl<A> Pool<A> {
+    /// A buffer that was given back, if there is any.
+    pub fn take(&self) -> Option<A> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Gives a buffer back.
+    pub fn give(&self, one: A) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(one);
+    }
+}
+
+impl<A: Default + Send> Pool<A> {
+    /// As [`map`], with a buffer that a thread keeps from item to item, as the one before has left it.
+    pub fn map<I: Send, R: Send>(
+        &self,
+        items: impl IntoIterator<Item = I>,
+        work: impl Fn(&mut A, I) -> R + Sync,
+    ) -> Vec<R> {
+        let items = items.into_iter();
+        // One item needs neither a list nor threads.
+        #[cfg(feature = "rayon")]
+        if items.size_hint().1 != Some(1) && count() > 1 {
+            let items: Vec<I> = items.collect();
+            let work = |loan: &mut Loan<'_, A>, item| work(&mut loan.buffer, item);
+            return items.into_par_iter().map_init(|| self.lend(), work).collect();
+        }
+        let mut loan = self.lend();
+        items.map(|item| work(&mut loan.buffer, item)).collect()
+    }
+
+    /// As [`for_each`], with a buffer that a thread keeps from item to item, as the one before has left it.
+    pub fn for_each<I: Send>(&self, items: impl IntoIterator<Item = I>, work: impl Fn(&mut A, I) + Sync) {
+        self.map(items, work);
+    }
+
+    fn lend(&self) -> Loan<'_, A> {
+        Loan { buffer: self.take().unwrap_or_default(), pool: self }
+    }
+}
+
+/// A buffer that goes back to its pool.
+struct Loan<'a, A: Default> {
+    buffer: A,
+    pool: &'a Pool<A>,
+}
+
+impl<A: Default> Drop for Loan<'_, A> {
+    fn drop(&mut self) {
+        self.pool.give(mem::take(&mut self.buffer));
+    }
+}
+
+/// What `work` gives on so many threads.
+///
+/// # Errors
+/// What the system says if it has not so many.
+#[cfg(all(feature = "rayon", any(test, feature = "testing")))]
+pub(crate) fn with<R: Send>(threads: usize, work: impl FnOnce() -> R + Send) -> Result<R, String> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    Ok(pool.map_err(|error| format!("no pool of {threads} threads: {error}"))?.install(work))
+}
+
+/// What `work` gives on one thread, whatever number is asked for.
+#[cfg(all(not(feature = "rayon"), any(test, feature = "testing")))]
+pub(crate) fn with<R: Send>(_: usize, work: impl FnOnce() -> R + Send) -> Result<R, String> {
+    Ok(work())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_in_the_order_of_the_items() {
+        for threads in [1, 2, 7] {
+            let mut squares = [0; 100];
+            let found = with(threads, || {
+                for_each(squares.chunks_mut(3).enumerate(), |(run, squares)| {
+                    squares.iter_mut().enumerate().for_each(|(i, square)| *square = (3 * run + i).pow(2));
+                });
+                map(0..100, |i| i * i)
+            });
+            assert_eq!(found, Ok(squares.to_vec()), "{threads} threads");
+        }
+    }
+
+    #[test]
+    fn as_many_buffers_as_threads() {
+        for threads in [1, 2, 7] {
+            let pool: Pool<Vec<usize>> = Pool::default();
+            let met = with(threads, || pool.map(0..1000, |met, i| met.push(i))).map(|all| all.len());
+            assert_eq!(met, Ok(1000));
+            let buffers: Vec<Vec<usize>> = std::iter::from_fn(|| pool.take()).collect();
+            assert!((1..=threads).contains(&buffers.len()), "{} for {threads} threads", buffers.len());
+            assert_eq!(buffers.concat().len(), 1000);
+        }
+    }
+
+    #[test]
+    fn a_pool_is_as_large_as_asked_for() {
+        let expected = if cfg!(feature = "rayon") { 3 } else { 1 };
+        assert_eq!(with(3, count), Ok(expected));
+    }
+}
