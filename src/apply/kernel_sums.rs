@@ -8,6 +8,7 @@ use crate::Real;
 use crate::engine::{Form, Program};
 use crate::error::{Error, Result};
 use crate::map::{Identity, Map};
+use crate::once::once;
 use crate::reduce::{Prepared, RowRanges, WeightedSums};
 
 /// The sums over training points that a [`Smoother`](super::Smoother) consists of, without its map: what travels between
@@ -97,6 +98,7 @@ impl<T: Real> KernelSums<T> {
     /// # Errors
     /// [`Merge`](Error::Merge) if maps or numbers of targets differ, [`Row`](Error::Row) if a row is in both; nothing is added
     /// then.
+    #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         let differ = [
             (self.map != other.map, "their maps differ"),
@@ -195,3 +197,5 @@ mod stored {
         }
     }
 }
+
+once!(KernelSums::<T>::merge);
