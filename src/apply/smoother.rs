@@ -85,6 +85,7 @@ impl<T: Real> Smoother<T> {
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
+    #[inline(never)]
     pub fn starting_at(mut self, row: u64) -> Result<Self> {
         self.sums.start_at(row)?;
         Ok(self)
@@ -306,4 +307,5 @@ once!(
     Smoother::<T>::predictions,
     Smoother::<T>::predictions_and_report,
     Smoother::<T>::classes,
+    Smoother::<T>::starting_at,
 );

@@ -9,6 +9,7 @@ use crate::Real;
 use crate::engine::{Form, Program};
 use crate::error::{Error, Result};
 use crate::map::{Identity, Map};
+use crate::once::once;
 
 /// The sums over training points that a [`Smoother`](crate::apply::Smoother) consists of, without its map: what travels between
 /// machines.
@@ -98,6 +99,7 @@ impl<T: Real> KernelSums<T> {
     /// # Errors
     /// [`Merge`](Error::Merge) if maps or numbers of targets differ, [`Row`](Error::Row) if a row is in both; nothing is added
     /// then.
+    #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
         let differ = [
             (self.map != other.map, "their maps differ"),
@@ -196,3 +198,5 @@ mod stored {
         }
     }
 }
+
+once!(KernelSums::<T>::merge);
