@@ -115,7 +115,10 @@ fn merges<T: Real>(tolerance: f64) {
         for order in [[0, 1, 2, 3], [3, 1, 0, 2], [2, 3, 1, 0]] {
             let mut sums = parts[order[0]].clone();
             order[1..].iter().for_each(|k| sums.merge(&parts[*k]).unwrap());
-            assert_eq!((sums.count(), sums.rows(), sums.targets()), (1300, &[0..1300][..], columns));
+            assert_eq!(
+                (sums.count(), sums.rows(), sums.targets()),
+                (1300, std::slice::from_ref(&(0..1300)), columns)
+            );
             assert_eq!(sums.identity(), map.identity());
             let merged = Smoother::of_sums(map.clone(), sums).unwrap();
             let found = merged.predict(&x).unwrap();
@@ -148,7 +151,7 @@ fn sums_of_other_maps_and_rows_held_twice_are_refused() {
     assert!(reason(error).contains("numbers of targets differ"));
     let twice = Error::Row { row: 5, reason: "is counted already" };
     assert_eq!(own.merge(&part(&map(1), &x, &y, 5..20)).unwrap_err(), twice);
-    assert_eq!((own.count(), own.rows()), (10, &[0..10][..]));
+    assert_eq!((own.count(), own.rows()), (10, std::slice::from_ref(&(0..10))));
     let error = Smoother::of_sums(map(2), sums.clone()).unwrap_err();
     assert_eq!(reason(error), "statistics cannot be merged: the sums were taken with another map");
 
