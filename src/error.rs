@@ -1,5 +1,9 @@
 //! [`Error`]: why a call failed.
 
+use ndarray::ArrayRef2;
+
+use crate::Real;
+
 /// Why a call failed. On error nothing has been written.
 ///
 /// Errors depend on shapes, parameters and, where a method says so, on data that is not finite. Each message
@@ -209,4 +213,12 @@ pub(crate) fn checked_not_negative(name: &'static str, value: f64) -> Result<f64
 pub(crate) fn checked_positive(name: &'static str, value: f64) -> Result<f64> {
     let domain = "positive and finite";
     if value > 0.0 && value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
+}
+
+/// Rejects data that is not finite.
+pub(crate) fn check_finite<T: Real>(what: &'static str, x: &ArrayRef2<T>) -> Result<()> {
+    match x.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
+        None => Ok(()),
+        Some(row) => Err(Error::NotFinite { what, row }),
+    }
 }

@@ -64,7 +64,7 @@
 //!   [`Points`], which it reads
 //! - feature maps ([`map`]) and their recipes
 //! - within them sums of products of maps, a map for each pair of clusters, and maps at transformed points ([`compose`])
-//! - sums of features that merge, without their map (private)
+//! - sums of features that merge, without their map ([`reduce`])
 //! - applications ([`apply`]): kernel and ridge regression, [attention](apply::attention), [softmax
 //!   sampling](apply::softmax_sampling), [metrics](apply::metrics)
 //! - beside them the [`manual`], and the tests for maps of your own (feature `testing`)
@@ -122,7 +122,7 @@ pub mod projection;
 pub mod map;
 pub use map::compose;
 
-mod reduce;
+pub mod reduce;
 
 pub mod apply;
 

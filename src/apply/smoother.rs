@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayRef2, ArrayViewMut2, Axis, s};
 
-use super::{KernelSums, check_targets, check_training, largest_columns, one_hot};
+use super::{check_targets, check_training, largest_columns, one_hot};
 use crate::engine::{Batch, PointsView, Runs, Side, fold, map_rows};
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of;
 use crate::once::once;
-use crate::reduce::{Applied, RunBuffers, WeightedSums};
+use crate::reduce::{Applied, KernelSums, RunBuffers, WeightedSums};
 use crate::threads::Pool;
 use crate::{Points, Real};
 
@@ -76,7 +76,7 @@ impl<T: Real> Smoother<T> {
     ///
     /// # Errors
     /// [`Merge`](Error::Merge) if they were taken with another map.
-    pub fn with_sums(map: Map<T>, sums: KernelSums<T>) -> Result<Self> {
+    pub fn of_sums(map: Map<T>, sums: KernelSums<T>) -> Result<Self> {
         sums.check_map(&map)?;
         Ok(Smoother { map, sums })
     }
@@ -296,7 +296,7 @@ mod stored {
         type Error = Error;
 
         fn try_from(StoredSmoother { map, sums }: StoredSmoother<T>) -> Result<Self, Error> {
-            Smoother::with_sums(map, sums)
+            Smoother::of_sums(map, sums)
         }
     }
 }

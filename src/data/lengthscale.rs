@@ -10,7 +10,7 @@ use rand::{Rng, RngExt};
 
 use super::Statistics;
 use crate::Real;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, check_finite};
 use crate::kernel::Lengthscale;
 use crate::once::once;
 
@@ -58,9 +58,7 @@ where
 fn median_by<T: Real>(points: &ArrayRef2<T>, subsample: usize, rng: &mut dyn Rng) -> Result<f64> {
     check_pairs("the number of points", points.nrows())?;
     check_pairs("the size of the subsample", subsample)?;
-    if let Some(row) = points.rows().into_iter().position(|row| row.iter().any(|v| !v.is_finite())) {
-        return Err(Error::NotFinite { what: "the points", row });
-    }
+    check_finite("the points", points)?;
     let subsample = subsample.min(MOST);
     let mut squares = if points.nrows() <= subsample {
         squared_distances(points.view())

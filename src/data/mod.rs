@@ -23,6 +23,7 @@ pub(crate) mod heaviest;
 pub mod lengthscale;
 mod pair_statistics;
 pub mod shaping;
+pub(crate) mod standardisation;
 mod statistics;
 pub(crate) mod token_scale;
 

@@ -149,7 +149,9 @@ impl<T: Real> Packed<T> {
                         lanes[lane + j] = v;
                     }
                 }
-                strip.chunks_exact_mut(width).for_each(|lanes| lanes[lane + count..].fill(T::zero()));
+                if lane == 0 {
+                    strip.chunks_exact_mut(width).for_each(|lanes| lanes[count..].fill(T::zero()));
+                }
             }
             self.rows += count;
         }

@@ -37,12 +37,12 @@ multiversion! {
 }
 
 multiversion! {
-    /// out[f · stride + j] ← Σₖ X[k, f] W[j, k] for a packed matrix X with as many rows as W has columns; otherwise as
-    /// [`product`].
+    /// out[f · stride + j] ← Σₖ x[k · width + f] W[j, k] for f < `width`: as [`product`] with the transpose of x, whose rows
+    /// follow each other, one for each column of W.
     ///
     /// # Panics
-    /// If X has another number of rows, or a row of `out` is cut short.
-    pub fn transposed_product<T, vector>(x: Panels<'_, T>, w: Panels<'_, T>, out: &mut [T], stride: usize) = transposed;
+    /// If x has another number of rows, or a row of `out` is cut short.
+    pub fn transposed_product<T, vector>(x: &[T], width: usize, w: Panels<'_, T>, out: &mut [T], stride: usize) = transposed;
 }
 
 multiversion! {
@@ -87,14 +87,7 @@ unsafe fn added<T: Lane, V: Vector<T>>(
 #[inline(always)]
 unsafe fn of_panel<T: Lane, V: Vector<T>>(x: Panels<'_, T>, w: Panels<'_, T>, out: &mut [T], stride: usize) {
     assert!(x.rows <= panel_width::<T>() && x.depth == w.depth, "one panel as deep as the others");
-    let left = Strided {
-        x: x.panels,
-        rows: x.rows,
-        stride: 1,
-        step: panel_width::<T>(),
-        piece: usize::MAX,
-        leap: 0,
-    };
+    let left = Strided { x: x.panels, rows: x.rows, stride: 1, step: panel_width::<T>() };
     // SAFETY: a panel has `panel_width` elements for each k; the caller's promise.
     unsafe { body::<T, V>(left, w, out, stride, false) }
 }
@@ -103,43 +96,30 @@ unsafe fn of_panel<T: Lane, V: Vector<T>>(x: Panels<'_, T>, w: Panels<'_, T>, ou
 /// As [`body`].
 #[inline(always)]
 unsafe fn transposed<T: Lane, V: Vector<T>>(
-    x: Panels<'_, T>,
+    x: &[T],
+    width: usize,
     w: Panels<'_, T>,
     out: &mut [T],
     stride: usize,
 ) {
-    let width = panel_width::<T>();
-    assert!(x.rows == w.depth, "a row of X for each column of W");
-    assert!(x.rows.div_ceil(width) * x.panel <= x.panels.len(), "whole panels");
-    let left = Strided { x: x.panels, rows: x.depth, stride: width, step: 1, piece: width, leap: x.panel };
-    // SAFETY: panels are whole, and a row of a panel has `width` elements; the caller's promise.
-    unsafe { body::<T, V>(left, w, out, stride, false) }
+    assert!(w.depth.checked_mul(width) == Some(x.len()), "a row of x for each column of W");
+    // SAFETY: each k has `width` elements; the caller's promise.
+    unsafe { body::<T, V>(Strided { x, rows: width, stride: 1, step: width }, w, out, stride, false) }
 }
 
-/// X: its element (i, k) is at i · `stride` + k · `step` for k < `piece`, and so on for the next pieces of k, each `leap`
-/// elements after the one before.
+/// X: its element (i, k) is at i · `stride` + k · `step`.
 struct Strided<'a, T> {
     x: &'a [T],
     rows: usize,
     stride: usize,
     step: usize,
-    piece: usize,
-    leap: usize,
-}
-
-impl<T> Strided<'_, T> {
-    /// Where the elements of k begin.
-    #[inline(always)]
-    fn at(&self, k: usize) -> usize {
-        k / self.piece * self.leap + k % self.piece * self.step
-    }
 }
 
 #[inline(always)]
 fn by_rows<'a, T>(x: &'a [T], stride: usize, w: Panels<'_, T>) -> Strided<'a, T> {
     let rows = if x.is_empty() { 0 } else { x.len().div_ceil(stride) };
     assert!(rows == 0 || w.rows == 0 || last_fits(rows, x.len(), stride, w.depth), "whole rows of points");
-    Strided { x, rows, stride, step: 1, piece: usize::MAX, leap: 0 }
+    Strided { x, rows, stride, step: 1 }
 }
 
 /// Whether the last of some rows ends before a slice does.
@@ -162,7 +142,7 @@ unsafe fn body<T: Lane, V: Vector<T>>(
     if left.rows == 0 || w.rows == 0 {
         return;
     }
-    let Strided { x, rows, stride: x_stride, step, piece, leap } = left;
+    let Strided { x, rows, stride: x_stride, step } = left;
     assert!(last_fits(rows, out.len(), stride, w.rows), "room for all products");
     assert!(
         panel_width::<T>() <= EDGE && panel_width::<T>().is_multiple_of(2 * V::WIDTH),
@@ -172,11 +152,9 @@ unsafe fn body<T: Lane, V: Vector<T>>(
     for from in (0..w.depth).step_by(run) {
         let to = w.depth.min(from + run);
         let mut run = ProductRun {
-            x: &x[left.at(from)..],
+            x: &x[from * step..],
             x_stride,
             step,
-            piece,
-            leap,
             panels: &w.panels[from * panel_width::<T>()..],
             panel: w.panel,
             len: to - from,
@@ -203,11 +181,8 @@ unsafe fn body<T: Lane, V: Vector<T>>(
 struct ProductRun<'a, T> {
     x: &'a [T],
     x_stride: usize,
-    /// Elements from k to k + 1: 1, or the width of panels.
+    /// Elements from k to k + 1: 1, or the number of rows beside each other.
     step: usize,
-    /// As those of [`Strided`].
-    piece: usize,
-    leap: usize,
     /// From the first element of the run in the first panel on.
     panels: &'a [T],
     /// Elements of a panel.
@@ -309,39 +284,33 @@ impl<T: Lane> ProductRun<'_, T> {
                     sums[i] = load_row(out.add(i * self.stride), columns);
                 }
             }
-            let (mut x, mut w, mut left) = (x, w, self.len);
-            while left > 0 {
-                let len = left.min(self.piece);
-                for k in 0..len {
-                    let mut vectors = [V::splat(T::zero()); N];
-                    for j in 0..N {
-                        let lane = j * V::WIDTH;
-                        vectors[j] = V::load(w.add(
-                            lane / panel_width::<T>() * self.panel
-                                + k * panel_width::<T>()
-                                + lane % panel_width::<T>(),
-                        ));
-                    }
-                    if M > 1 {
-                        let next = w.wrapping_add((k + AHEAD) * panel_width::<T>());
+            for k in 0..self.len {
+                let mut vectors = [V::splat(T::zero()); N];
+                for j in 0..N {
+                    let lane = j * V::WIDTH;
+                    vectors[j] = V::load(w.add(
+                        lane / panel_width::<T>() * self.panel
+                            + k * panel_width::<T>()
+                            + lane % panel_width::<T>(),
+                    ));
+                }
+                if M > 1 {
+                    let next = w.wrapping_add((k + AHEAD) * panel_width::<T>());
+                    prefetch(next);
+                    prefetch(next.wrapping_add(panel_width::<T>() / 2));
+                    // The hardware prefetches rows.
+                    if self.step > 1 {
+                        let next = x.wrapping_add((k + AHEAD) * self.step);
                         prefetch(next);
-                        prefetch(next.wrapping_add(panel_width::<T>() / 2));
-                        // The hardware prefetches rows.
-                        if self.step > 1 {
-                            let next = x.wrapping_add((k + AHEAD) * panel_width::<T>());
-                            prefetch(next);
-                            prefetch(next.wrapping_add(M - 1));
-                        }
-                    }
-                    for i in 0..M {
-                        let x = V::splat(*x.add(i * self.x_stride + k * self.step));
-                        for j in 0..N {
-                            sums[i][j] = x.madd(vectors[j], sums[i][j]);
-                        }
+                        prefetch(next.wrapping_add(M - 1));
                     }
                 }
-                left -= len;
-                (x, w) = (x.wrapping_add(self.leap), w.wrapping_add(len * panel_width::<T>()));
+                for i in 0..M {
+                    let x = V::splat(*x.add(i * self.x_stride + k * self.step));
+                    for j in 0..N {
+                        sums[i][j] = x.madd(vectors[j], sums[i][j]);
+                    }
+                }
             }
             for i in 0..M {
                 store_row(sums[i], out.add(i * self.stride), columns);
@@ -421,22 +390,19 @@ mod tests {
         }
     }
 
-    /// Sums over rows of a packed matrix, which may end before its panels do.
     #[test]
     fn transposed_products_are_those_of_the_transposed_matrix() {
         fn check<T: crate::Real>(isa: Isa, rows: usize, depth: usize, columns: usize) {
             let x: Vec<T> = (0..rows * depth).map(|i| T::narrow(value(i))).collect();
             let w = |j: usize, k: usize| T::narrow(value(3 * (j * rows + k) + 1));
-            let (mut own, mut flipped) = (Packed::default(), vec![T::zero(); rows * depth]);
-            own.open(rows + 70, depth);
-            own.push_rows(&x);
+            let mut flipped = vec![T::zero(); rows * depth];
             for (i, row) in x.chunks(depth).enumerate() {
                 row.iter().enumerate().for_each(|(f, v)| flipped[f * rows + i] = *v);
             }
             // What comes after the sums is not read.
             let deep = Packed::new(columns, rows + 9, |j, k| if k < rows { w(j, k) } else { T::nan() });
             let (mut out, mut expected) = (vec![T::nan(); depth * columns], vec![T::nan(); depth * columns]);
-            transposed_product(isa, own.all(), deep.all().shallow(rows), &mut out, columns);
+            transposed_product(isa, &x, depth, deep.all().shallow(rows), &mut out, columns);
             product(isa, &flipped, rows, Packed::new(columns, rows, w).all(), &mut expected, columns);
             assert_eq!(out, expected, "{isa:?} {rows}x{depth}x{columns}");
         }

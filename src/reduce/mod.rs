@@ -1,12 +1,31 @@
 //! Sums over features that merge: what is left of many points when their features are not kept.
 //!
-//! Sums know the identity of the map whose features they add up, and which rows they hold, but not the map: they travel
-//! without frequencies, and join other sums only where both are of one map and no row counts twice.
+//! [`KernelSums`] are those of [kernel regression](crate::apply::Smoother), [`GramSums`] those of [ridge
+//! regression](crate::apply::RidgeStatistics), with its posteriors, and of [PCA](crate::apply::pca). Their examples have two
+//! machines and a coordinator.
+//!
+//! # What travels
+//! Sums know the identity of the map whose features they add up, and which rows of the data they hold, but not the map: a
+//! machine sends numbers that depend on its rows, and no frequencies. Two sums are added where both are of one map and no
+//! row is in both; anything else is an error. They are the same after they are stored (feature `serde`); `GramSums` have the same
+//! bits in whatever order they are merged, `KernelSums` agree to rounding.
 
+pub(crate) mod gram;
+mod kernel;
 mod rows;
+mod training;
 mod weighted;
 
+pub use gram::GramSums;
+pub use kernel::KernelSums;
+
+#[cfg(feature = "serde")]
+pub(crate) use gram::StoredGramIntake;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub(crate) use gram::too_large;
+pub(crate) use gram::{FeatureBuffers, FeatureSource, GramIntake, ROWS};
 pub(crate) use rows::RowRanges;
+pub(crate) use training::{check_targets, check_training, check_weights};
 pub(crate) use weighted::{
     Applied, LogRow, Precision, Prepared, RunBuffers, RunSums, Span, WeightedSums, block_scales,
     exponentiate, largest, least, limit,

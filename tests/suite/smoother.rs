@@ -4,9 +4,10 @@ use std::ops::Range;
 
 use crate::common::{MAPS, Name, couplings, frequencies, gaussian, points, softmax};
 use ndarray::{Array1, Array2, s};
-use random_features::apply::{ExactSmoother, KernelSums, Smoother};
+use random_features::apply::{ExactSmoother, Smoother};
 use random_features::frequency::Independent;
 use random_features::kernel::{Activation, Gaussian, Softmax};
+use random_features::reduce::KernelSums;
 use random_features::{Error, Map, Nonlinear, Real};
 
 fn targets<T: Real>(x: &Array2<T>) -> Array2<T> {
@@ -116,7 +117,7 @@ fn merges<T: Real>(tolerance: f64) {
             order[1..].iter().for_each(|k| sums.merge(&parts[*k]).unwrap());
             assert_eq!((sums.count(), sums.rows(), sums.targets()), (1300, &[0..1300][..], columns));
             assert_eq!(sums.identity(), map.identity());
-            let merged = Smoother::with_sums(map.clone(), sums).unwrap();
+            let merged = Smoother::of_sums(map.clone(), sums).unwrap();
             let found = merged.predict(&x).unwrap();
             let near =
                 |(a, b): (&T, &T)| (a.widen() - b.widen()).abs() <= tolerance * (1.0 + b.widen().abs());
@@ -148,13 +149,13 @@ fn sums_of_other_maps_and_rows_held_twice_are_refused() {
     let twice = Error::Row { row: 5, reason: "is counted already" };
     assert_eq!(own.merge(&part(&map(1), &x, &y, 5..20)).unwrap_err(), twice);
     assert_eq!((own.count(), own.rows()), (10, &[0..10][..]));
-    let error = Smoother::with_sums(map(2), sums.clone()).unwrap_err();
+    let error = Smoother::of_sums(map(2), sums.clone()).unwrap_err();
     assert_eq!(reason(error), "statistics cannot be merged: the sums were taken with another map");
 
-    let mut smoother = Smoother::with_sums(map(1), sums.clone()).unwrap();
+    let mut smoother = Smoother::of_sums(map(1), sums.clone()).unwrap();
     assert_eq!(smoother.join(&sums).unwrap_err(), Error::Row { row: 0, reason: "is counted already" });
     assert!(matches!(smoother.clone().starting_at(9), Err(Error::Row { row: 9, .. })));
-    smoother.merge(&Smoother::with_sums(map(1), part(&map(1), &x, &y, 20..25)).unwrap()).unwrap();
+    smoother.merge(&Smoother::of_sums(map(1), part(&map(1), &x, &y, 20..25)).unwrap()).unwrap();
     assert_eq!((smoother.count(), smoother.rows()), (15, &[0..10, 20..25][..]));
     // It goes on after the last row, or in the gap up to the next row that is held.
     let mut after = smoother.clone();
@@ -180,7 +181,7 @@ fn sums_of_any_norm_merge() {
         for rows in [0..2, 3..4, 2..3] {
             sums.merge(&part(&map, &x, &y, rows)).unwrap();
         }
-        let merged = Smoother::with_sums(map.clone(), sums).unwrap();
+        let merged = Smoother::of_sums(map.clone(), sums).unwrap();
         for queries in [x.mapv(|v| -v), x.clone()] {
             let found = merged.predict(&queries).unwrap();
             let close = |(a, b): (&T, f64)| (a.widen() - b).abs() < tolerance;

@@ -11,7 +11,7 @@ use random_features::apply::attention::Attention;
 use random_features::apply::pca::PcaStatistics;
 use random_features::apply::softmax_sampling::{Proposal, SampledSoftmax, SoftmaxSampler};
 use random_features::apply::{
-    ExactSmoother, KernelSums, RidgeGrid, RidgePosterior, RidgeStatistics, Smoother, Standardisation,
+    ExactSmoother, RidgeGrid, RidgePosterior, RidgeStatistics, Smoother, Standardisation,
 };
 use random_features::compose::{Bases, Centres, Clustered, Coefficient, Diagonal, GaussianWeight, Hybrid};
 use random_features::data::shaping::{Moments, PairMoments, Shaping};
@@ -27,6 +27,7 @@ use random_features::kernel::{
     RootDim, Smoothness, Softmax,
 };
 use random_features::map::{Facts, FeatureMap, Form, Shift, Target, Tile, Transform};
+use random_features::reduce::KernelSums;
 use random_features::theory::complex_exponential::Symmetry;
 use random_features::theory::gerf::GerfSign;
 use random_features::theory::{BlockLaw, Dependence, Law};
@@ -444,8 +445,8 @@ fn kernel_sums_survive() {
     more.update(&x, &y).unwrap();
     for sums in survives(smoother.sums()) {
         assert_eq!((sums.rows(), sums.identity()), (&[7..57][..], map(1).identity()));
-        assert!(Smoother::with_sums(map(2), sums.clone()).is_err());
-        let mut read = Smoother::with_sums(map(1), sums).unwrap();
+        assert!(Smoother::of_sums(map(2), sums.clone()).is_err());
+        let mut read = Smoother::of_sums(map(1), sums).unwrap();
         assert_eq!(read.predict(&x).unwrap(), smoother.predict(&x).unwrap());
         read.update(&x, &y).unwrap();
         assert_eq!(read.predict(&x).unwrap(), more.predict(&x).unwrap());
@@ -473,7 +474,7 @@ fn kernel_sums_survive() {
     let sums = fewer["data"]["sums"]["sums"].as_array_mut().unwrap();
     sums.truncate(sums.len() - 2);
     let sums = resealed::<KernelSums<f64>>(fewer).unwrap();
-    assert!(Smoother::with_sums(map(1), sums.clone()).unwrap_err().to_string().contains("features"));
+    assert!(Smoother::of_sums(map(1), sums.clone()).unwrap_err().to_string().contains("features"));
     assert!(smoother.join(&sums).unwrap_err().to_string().contains("features"));
 }
 
@@ -644,6 +645,7 @@ fn damage_is_noticed() {
         statistics.update(&x, &points(20, 1, 1.0)).unwrap();
         noticed(&statistics.solve(0.1).unwrap());
         noticed(&statistics);
+        noticed(statistics.sums());
         noticed(&statistics.pca(2).unwrap());
         let posterior = statistics.spectrum().unwrap().posterior(0.1).unwrap().with_landmarks(&x).unwrap();
         noticed(&posterior);

@@ -20,12 +20,14 @@ use crate::reduce::{LogRow, Precision, RunSums, Span, WeightedSums, limit};
 pub(super) struct Chunk<T> {
     /// How well `T` holds each key with its value.
     precision: Vec<Precision>,
+    /// ln of the largest scale up to each key.
+    largest: Vec<f64>,
     /// Keys that are masked.
     hidden: Vec<bool>,
     easy: usize,
     /// Of the easy keys.
     span: Span,
-    /// The features of the easy keys.
+    /// The features of the easy keys that are packed.
     keys: Packed<T>,
     /// Values, d_v × [`CHUNK`].
     values: Packed<T>,
@@ -58,6 +60,7 @@ impl<T: Real> Chunk<T> {
     /// Forgets all keys.
     pub fn clear(&mut self) {
         self.precision.clear();
+        self.largest.clear();
         self.hidden.clear();
         (self.easy, self.span) = (0, Span::default());
     }
@@ -76,7 +79,7 @@ impl<T: Real> Chunk<T> {
             self.keys.open(CHUNK, tokens.width());
             self.values.panels_mut(targets, CHUNK);
         }
-        let limit = T::narrow(limit::<T>());
+        let (limit, mut largest) = (T::narrow(limit::<T>()), self.largest(first));
         for (j, value) in self.rows.chunks_exact_mut(targets).enumerate() {
             let hidden = mask.is_some_and(|mask| !mask[j]);
             if hidden {
@@ -85,17 +88,19 @@ impl<T: Real> Chunk<T> {
             }
             let calm = value.iter().fold(true, |calm, v| calm & (v.abs() <= limit));
             let own = tokens.precision(first + j);
+            largest = largest.max(own.scale);
+            self.largest.push(largest);
             self.precision.push(Precision { held: own.held && calm, ..own });
             self.hidden.push(hidden);
             self.values.write_column(first + j, value);
         }
         if self.easy == first {
-            self.settle(tokens);
+            self.settle();
         }
     }
 
-    /// Finds out which of the keys after the easy ones are easy too, and packs their features.
-    fn settle(&mut self, tokens: &Tokens<T>) {
+    /// Finds out which of the keys after the easy ones are easy too.
+    fn settle(&mut self) {
         let first = self.easy;
         for key in &self.precision[first..] {
             let wider = self.span.with(*key);
@@ -104,7 +109,12 @@ impl<T: Real> Chunk<T> {
             }
             (self.span, self.easy) = (wider, self.easy + 1);
         }
-        self.keys.push_rows(&tokens.features()[first * tokens.width()..self.easy * tokens.width()]);
+    }
+
+    /// Packs the features of easy keys that are not packed yet, which were read as `tokens`.
+    pub fn pack(&mut self, tokens: &Tokens<T>) {
+        let (packed, width) = (self.keys.rows(), tokens.width());
+        self.keys.push_rows(&tokens.features()[packed * width..self.easy * width]);
     }
 
     /// Whether all keys are summed up by matrix products.
@@ -122,12 +132,12 @@ impl<T: Real> Chunk<T> {
         self.precision[keys].iter().map(|key| key.scale)
     }
 
-    /// The largest of these.
-    pub fn largest(&self, keys: Range<usize>) -> f64 {
-        self.scales(keys).fold(f64::NEG_INFINITY, f64::max)
+    /// ln of the largest scale of the first `end` keys.
+    pub fn largest(&self, end: usize) -> f64 {
+        if end == 0 { f64::NEG_INFINITY } else { self.largest[end - 1] }
     }
 
-    /// The features of the first keys, at most `end` of them, all of which are easy.
+    /// The features of the first keys, at most `end` of them, all of which are easy and [packed](Chunk::pack).
     pub fn keys(&self, end: usize) -> Panels<'_, T> {
         self.keys.all().first(end)
     }
@@ -160,7 +170,7 @@ impl<T: Real> Chunk<T> {
     /// Sums up the easy keys, which were read as `tokens`.
     pub fn sum(&mut self, tokens: &Tokens<T>) {
         let (isa, features, targets) = (Isa::best(), tokens.width(), self.values.rows());
-        let reference = self.largest(0..self.easy);
+        let reference = self.largest(self.easy);
         self.part.precision = Precision { scale: reference, gaps: self.span.gaps(), held: true };
         if self.easy == 0 {
             return;
@@ -176,8 +186,9 @@ impl<T: Real> Chunk<T> {
         }
         let width = panel_width::<T>();
         let sums = self.part.sums.panels_mut(targets, features).chunks_mut(features * width);
+        let keys = &tokens.features()[..self.easy * features];
         for (values, sums) in self.weighted.runs(width).zip(sums) {
-            transposed_product(isa, self.keys.all(), values.shallow(self.easy), sums, width);
+            transposed_product(isa, keys, features, values.shallow(self.easy), sums, width);
         }
     }
 

@@ -12,11 +12,13 @@ mod element;
 mod exact;
 mod exact_keys;
 mod heads;
+mod key_weights;
 mod output;
 mod reading;
 mod report;
 mod sequence;
 mod setup;
+mod sight;
 mod step;
 mod team;
 mod tokens;
@@ -42,6 +44,7 @@ use crate::data::token_scale::TokenScale;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::map::Map;
+use crate::once::once;
 use crate::threads;
 
 /// Linear attention (FAVOR+, FAVOR++ and whatever else has features), bidirectional or causal. Approximate: a map's
@@ -153,6 +156,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is no map, or maps are of different dimensions.
+    #[inline(never)]
     pub fn signed(maps: Vec<Map<T>>) -> Result<Self> {
         check_positive("the number of maps", maps.len())?;
         let d = maps[0].input_dim();
@@ -166,6 +170,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// With the programs that the options ask for.
+    #[inline(never)]
     fn prepared(mut self) -> Self {
         let bare = self.normalised && self.exact == KeyChoice::None;
         let program = |map: &Map<T>| if bare { map.program().bare(Side::X) } else { map.program().clone() };
@@ -267,6 +272,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// Writes the outputs of jobs.
+    #[inline(never)]
     fn attend(&self, jobs: Vec<Job<'_, T>>, causal: bool) -> Places {
         let ways = ways(jobs.len());
         let run = if causal { drive::causal } else { drive::bidirectional };
@@ -323,6 +329,8 @@ fn in_order(places: Vec<Places>) -> Places {
     places.sort_unstable();
     places
 }
+
+once!(Attention::<T>::attend, Attention::<T>::signed, Attention::<T>::prepared);
 
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]

@@ -7,8 +7,9 @@ use super::drive;
 use super::element::Numbers;
 use super::heads::KeyRun;
 use super::setup::{CHUNK, SEGMENT, Setup};
+use super::sight::{Asked, Logged, Rest, Sight};
 use super::tokens::Tokens;
-use super::worker::{Asked, Logged, Rest, Sight, Worker};
+use super::worker::Worker;
 use crate::Real;
 use crate::engine::Side;
 #[cfg(feature = "serde")]
@@ -130,6 +131,7 @@ impl<T: Real> Sequence<T> {
         if !std::mem::replace(&mut self.is_ready, true) {
             before.ready(last, ready);
         }
+        chunk.pack(tokens);
         let rest = Some(Rest { tokens, past: [before, last], logged });
         worker.answer(setup, Sight { chunk, before: ready, rest }, asked);
     }

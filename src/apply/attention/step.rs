@@ -13,7 +13,8 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
 use crate::numeric::slice_of_mut;
-use crate::threads::{self, Pool};
+use crate::once::once;
+use crate::threads;
 
 /// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
 /// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
@@ -53,13 +54,15 @@ pub struct CausalState<T: Real> {
     shape: [usize; 3],
     /// For each sequence and head of keys.
     heads: Vec<Sequence<T>>,
-    work: Pool<Worker<T>>,
+    /// One for each thread.
+    workers: Vec<Worker<T>>,
 }
 
 impl<T: Real> Clone for CausalState<T> {
+    #[inline(never)]
     fn clone(&self) -> Self {
         let (attention, heads) = (self.attention.clone(), self.heads.clone());
-        CausalState { attention, shape: self.shape, heads, work: Pool::default() }
+        CausalState { attention, shape: self.shape, heads, workers: Vec::new() }
     }
 }
 
@@ -83,6 +86,7 @@ impl<T: Real> Attention<T> {
     /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
     /// another number of heads, [`Unsupported`](crate::Error::Unsupported) with [exact
     /// keys](Attention::with_keys_exact).
+    #[inline(never)]
     pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
         self.check_steps()?;
@@ -102,7 +106,7 @@ impl<T: Real> Attention<T> {
             attention: self.clone(),
             shape: [batch, heads, d_v],
             heads: all,
-            work: Pool::default(),
+            workers: Vec::new(),
         })
     }
 }
@@ -157,8 +161,10 @@ impl<T: Real> CausalState<T> {
     /// Takes in a key and a value for each head.
     #[inline(never)]
     fn take_in(&mut self, keys: Numbers<'_, T>, values: Numbers<'_, T>) {
-        let (attention, step, of_maps, all) = (&self.attention, self.step(1), self.run(), self.shape[1]);
-        self.work.for_each(self.heads.chunks_mut(step).enumerate(), |worker, (part, heads)| {
+        let (step, of_maps, all) = (self.step(1), self.run(), self.shape[1]);
+        let (attention, parts) = (&self.attention, self.heads.chunks_mut(step));
+        self.workers.resize_with(self.workers.len().max(parts.len()), Worker::default);
+        threads::for_each(parts.zip(&mut self.workers).enumerate(), |(part, (heads, worker))| {
             for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
                 let first = part * step + run * of_maps;
                 let setup = attention.setup(first % all);
@@ -197,10 +203,11 @@ impl<T: Real> CausalState<T> {
     /// Writes the outputs of `group` queries for each head, and gives the rows whose normaliser is not positive, in order.
     #[inline(never)]
     fn answer(&mut self, queries: Numbers<'_, T>, group: usize, out: &mut [T]) -> Vec<usize> {
-        let (attention, step, of_maps) = (&self.attention, self.step(group), self.run());
-        let [_, all, d_v] = self.shape;
-        let parts = self.heads.chunks_mut(step).zip(out.chunks_mut((step * group * d_v).max(1)));
-        let rows = self.work.map(parts.enumerate(), |worker, (part, (heads, out))| {
+        let (step, of_maps, [_, all, d_v]) = (self.step(group), self.run(), self.shape);
+        let (attention, parts) = (&self.attention, self.heads.chunks_mut(step));
+        self.workers.resize_with(self.workers.len().max(parts.len()), Worker::default);
+        let parts = parts.zip(&mut self.workers).zip(out.chunks_mut((step * group * d_v).max(1)));
+        let rows = threads::map(parts.enumerate(), |(part, ((heads, worker), out))| {
             let (mut rows, mut out) = (Vec::new(), out.chunks_exact_mut(d_v));
             for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
                 let first = part * step + run * of_maps;
@@ -291,11 +298,19 @@ fn rows<E: Copy>(x: &ArrayRef3<E>) -> CowArray<'_, E, Ix2> {
     rows.unwrap_or_else(|_| CowArray::from(ArrayView2::from(&[[]; 0])))
 }
 
+once!(
+    Attention::<T>::state,
+    CausalState::<T>::take_in,
+    CausalState::<T>::answer,
+    CausalState::<T>::take_in_all,
+    <CausalState<T> as Clone>::clone,
+);
+
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
     use super::super::sequence::stored::StoredSequence;
-    use super::{Attention, CausalState, Pool, Real};
+    use super::{Attention, CausalState, Real};
     use crate::sealed::sealed;
 
     #[derive(serde::Serialize, serde::Deserialize)]
@@ -330,7 +345,7 @@ mod stored {
                 |(i, head): (usize, StoredSequence<T>)| head.restored(attention.setup(i % count), d_v);
             let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };
             match heads {
-                Some(heads) => Ok(CausalState { attention, shape, heads, work: Pool::default() }),
+                Some(heads) => Ok(CausalState { attention, shape, heads, workers: Vec::new() }),
                 None => Err("sums of another shape than that of the maps and the heads".into()),
             }
         }

@@ -13,7 +13,8 @@ use super::drive::{Places, cuts, read_keys};
 use super::element::Numbers;
 use super::heads::{Job, KeyRun};
 use super::setup::{CHUNK, SEGMENT, Setup};
-use super::worker::{Asked, Logged, Rest, Sight, Worker};
+use super::sight::{Asked, Logged, Rest, Sight};
+use super::worker::Worker;
 use crate::Real;
 use crate::reduce::{RunSums, WeightedSums};
 use crate::threads::Pool;
@@ -110,6 +111,7 @@ impl<T: Real> Team<T> {
         self.workers.for_each(chunks.iter_mut().zip(runs), |worker, (chunk, run)| {
             read_keys(setup, keys.rows(run), worker, chunk);
             chunk.sum(&worker.tokens);
+            chunk.pack(&worker.tokens);
         });
         let mut seen = before.has_seen();
         for chunk in &mut *chunks {
@@ -192,6 +194,7 @@ fn answers_of_chunk<T: Real>(
     worker: &mut Worker<T>,
 ) -> Places {
     read_keys(setup, keys, worker, chunk);
+    chunk.pack(&worker.tokens);
     let (mut places, mut ready, mut logged) = (Places::new(), RunSums::default(), Logged::default());
     chunk.seen_before = past.iter().any(|state| state.has_seen());
     past[0].ready(past[1], &mut ready);

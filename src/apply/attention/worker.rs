@@ -3,14 +3,14 @@
 //! Where no feature is lost to rounding, the outputs of a chunk are a few matrix products. Products take rows one by one, so a
 //! query has the same output, to the bit, in a chunk and alone.
 
-use std::ops::Range;
-
 use ndarray::ArrayViewMut2;
 
 use super::chunk::{Chunk, LogBuffers};
 use super::element::Numbers;
+use super::key_weights::KeyWeights;
 use super::output::Undivided;
 use super::setup::{CHUNK, Setup};
+use super::sight::{Asked, Rest, Sight};
 use super::tokens::Tokens;
 use crate::Real;
 use crate::engine::Side;
@@ -25,78 +25,11 @@ pub(super) struct Worker<T> {
     queries: Tokens<T>,
     /// Keys that are read on their way to a chunk.
     pub tokens: Tokens<T>,
-    weights: Vec<T>,
+    weights: KeyWeights<T>,
     scores: Vec<T>,
     out: Vec<T>,
     row: Vec<f64>,
     wide: Vec<f64>,
-}
-
-/// The keys that queries of a chunk see: those of the chunk, of which each query sees some of the first, and all before it.
-pub(super) struct Sight<'a, T: Real> {
-    pub chunk: &'a Chunk<T>,
-    /// The sums over the keys before the chunk, to be multiplied in `T`.
-    pub before: &'a RunSums<T>,
-    /// What serves queries that products in `T` do not.
-    pub rest: Option<Rest<'a, T>>,
-}
-
-/// The same keys, to be summed up by logarithms in `f64`.
-pub(super) struct Rest<'a, T: Real> {
-    /// Those of the chunk.
-    pub tokens: &'a mut Tokens<T>,
-    /// The sums over whole segments before the chunk, and over the chunks since.
-    pub past: [&'a WeightedSums<T>; 2],
-    pub logged: &'a mut Logged<T>,
-}
-
-/// The sums over all keys before a chunk and over some of its first.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Logged<T> {
-    state: Option<WeightedSums<T>>,
-    keys: usize,
-}
-
-/// Which of the queries that were read are asked, and where their outputs go.
-pub(super) struct Asked<'a, T> {
-    pub queries: Range<usize>,
-    /// How many keys of the chunk the first of them sees; each query sees one more than the one before.
-    pub sees: usize,
-    /// The same, of the whole sequence.
-    pub sees_of_all: usize,
-    pub out: ArrayViewMut2<'a, T>,
-    /// Takes the rows of `out` whose normaliser is not positive.
-    pub report: &'a mut dyn FnMut(usize),
-}
-
-impl<T: Real> Logged<T> {
-    /// Forgets the sums, whose chunk has ended.
-    pub fn clear(&mut self) {
-        self.state = None;
-    }
-
-    /// The sums over the keys that a query sees: all before the chunk, and `end` of it.
-    fn upto<'a>(
-        &'a mut self,
-        setup: Setup<'_, T>,
-        chunk: &Chunk<T>,
-        (tokens, past): (&mut Tokens<T>, [&WeightedSums<T>; 2]),
-        end: usize,
-        buffers: &mut LogBuffers<T>,
-    ) -> &'a WeightedSums<T> {
-        if self.keys > end {
-            self.state = None;
-        }
-        let state = self.state.get_or_insert_with(|| {
-            let mut state = past[0].clone();
-            state.merge(past[1]);
-            self.keys = 0;
-            state
-        });
-        (self.keys..end).for_each(|j| chunk.push_to(setup, tokens, j, state, buffers));
-        self.keys = end;
-        state
-    }
 }
 
 impl<T: Real> Worker<T> {
@@ -145,61 +78,32 @@ impl<T: Real> Worker<T> {
         self.out.resize(count * targets, T::zero());
         self.scores.resize(count * keys, T::zero());
         product(isa, queries, features, before.sums.all(), &mut self.out, targets);
-        self.weights.clear();
-        let mut largest = chunk.largest(0..asked.sees.saturating_sub(1));
-        let mut reference = f64::NEG_INFINITY;
+        self.weights.begin();
+        let mut estimates = [(0.0, 0.0); CHUNK];
+        // A panel of queries sees hardly more keys than its first.
         for first in (0..count).step_by(width) {
             let rows = first..count.min(first + width);
-            let seen = asked.sees + rows.end - 1;
+            let ends = asked.sees + rows.start..asked.sees + rows.end;
+            let seen = ends.end - 1;
+            let queries = &queries[rows.start * features..rows.end * features];
             let scores = &mut self.scores[rows.start * keys..rows.end * keys];
-            product(
-                isa,
-                &queries[rows.start * features..rows.end * features],
-                features,
-                chunk.keys(seen),
-                scores,
-                keys,
-            );
             let sums = &mut self.out[rows.start * targets..rows.end * targets];
-            let mut normalisers = [0.0; CHUNK];
-            let mut own_scales = [0.0; CHUNK];
-            for (r, (scores, sums)) in
-                scores.chunks_exact_mut(keys).zip(sums.chunks_exact_mut(targets)).enumerate()
+            product(isa, queries, features, chunk.keys(seen), scores, keys);
+            let each = queries.chunks_exact(features).zip(scores.chunks_exact_mut(keys));
+            for (((query, scores), sums), (end, estimate)) in
+                each.zip(sums.chunks_exact_mut(targets)).zip(ends.clone().zip(&mut estimates))
             {
-                let (i, end) = (rows.start + r, asked.sees + rows.start + r);
-                // Weights are relative to the largest scale of the keys that the row sees.
-                largest = largest.max(chunk.largest(end.saturating_sub(1)..end));
-                let own = largest.max(before.precision.scale);
-                own_scales[r] = own;
-                if own == f64::NEG_INFINITY {
-                    scores[..seen].fill(T::zero());
-                    sums.fill(T::zero());
-                    continue;
-                }
-                let known = if own == reference { self.weights.len() } else { 0 };
-                reference = own;
-                self.weights.truncate(known);
-                self.weights.extend(chunk.scales(known..end).map(|scale| T::narrow(scale - own)));
-                numeric::exp_minus(isa, &mut self.weights[known..], T::zero());
                 let (near, far) = scores[..seen].split_at_mut(end);
-                near.iter_mut().zip(&self.weights).for_each(|(score, weight)| *score *= *weight);
                 far.fill(T::zero());
-                let rest = (before.precision.scale - own).exp();
-                if rest != 1.0 {
-                    numeric::affine(isa, sums, T::narrow(rest), &[]);
-                }
-                let query = &queries[i * features..(i + 1) * features];
-                normalisers[r] =
-                    rest * numeric::dot(isa, query, &before.weights) + numeric::plain_sum(isa, near);
+                *estimate = self.weights.weigh(chunk, before, query, near, sums);
             }
             add_product(isa, scores, keys, chunk.values(seen), sums, targets);
-            for (r, sums) in sums.chunks_exact_mut(targets).enumerate() {
-                let (i, end) = (rows.start + r, asked.sees + rows.start + r);
-                let query = self.queries.precision(start + i);
+            let each = sums.chunks_exact_mut(targets).zip(&estimates).zip(rows.zip(ends));
+            for ((sums, &(scale, normaliser)), (i, end)) in each {
+                let (query, seen) =
+                    (self.queries.precision(start + i), chunk.seen_before || chunk.has_any(end));
                 if query.held {
-                    let scale = own_scales[r] + query.scale;
-                    let seen = chunk.seen_before || chunk.has_any(end);
-                    let estimate = Undivided { scale, normaliser: normalisers[r], sums: &mut *sums, seen };
+                    let estimate = Undivided { scale: scale + query.scale, normaliser, sums, seen };
                     finish(setup, self.queries.point(start + i), estimate, &mut self.row, i, asked);
                 }
             }

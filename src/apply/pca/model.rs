@@ -2,11 +2,13 @@
 
 use ndarray::{Array2, ArrayRef2, ArrayView2, Axis, Slice};
 
-use crate::apply::{Ridge, RidgeStatistics, Standardisation};
+use crate::apply::ridge::Normal;
+use crate::apply::{Ridge, Standardisation};
 use crate::error::{Error, Result};
 use crate::linalg::Backend;
 use crate::map::Map;
 use crate::once::once;
+use crate::reduce::GramIntake;
 use crate::{Points, Real};
 
 /// Kernel PCA: the projections of points onto the directions of largest variance in the space of a kernel. Approximate: the
@@ -56,15 +58,12 @@ pub struct KernelPca<T: Real> {
     pub(super) total: f64,
 }
 
-impl<T: Real> RidgeStatistics<T> {
-    /// The k first principal components of the features, from the sums that are held. Cost O(D³).
-    ///
-    /// # Errors
-    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if k is 0 or
-    /// above D, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
+impl<T: Real> KernelPca<T> {
+    /// The first components of the features whose sums these are.
     #[inline(never)]
-    pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
-        let width = self.map().feature_dim();
+    pub(super) fn of(intake: &GramIntake<T>, components: usize) -> Result<Self> {
+        let (map, sums) = (intake.map(), intake.sums());
+        let width = sums.feature_dim();
         if !(1..=width).contains(&components) {
             let domain = "from 1 to the number of features";
             return Err(Error::Parameter {
@@ -73,7 +72,7 @@ impl<T: Real> RidgeStatistics<T> {
                 domain,
             });
         }
-        let mut normal = self.uncentred()?;
+        let mut normal = Normal::uncentred(sums)?;
         normal.centre();
         // Eigenvalues below the rounding error of the matrix say nothing.
         let variance = |s: &f64| if *s > normal.total_noise { s / normal.weight } else { 0.0 };
@@ -82,16 +81,14 @@ impl<T: Real> RidgeStatistics<T> {
         eigen.vectors.invert_axis(Axis(1));
         let directions = eigen.vectors.slice_axis(Axis(1), Slice::from(..components)).to_owned();
         let offsets = -normal.mean_features.dot(&directions);
-        let (map, inputs) = (self.map().clone(), self.standardisation().cloned());
+        let inputs = sums.standardisation().cloned();
         Ok(KernelPca {
-            projection: Ridge::new(map, inputs, directions, offsets),
+            projection: Ridge::new(map.clone(), inputs, directions, offsets),
             variances: eigen.values.iter().take(components).map(variance).collect(),
             total: eigen.values.iter().map(variance).sum(),
         })
     }
-}
 
-impl<T: Real> KernelPca<T> {
     /// z(x) for the rows of `x`, n × d: n × k. A row that is not finite gives NaN.
     ///
     /// # Errors
@@ -136,4 +133,4 @@ impl<T: Real> KernelPca<T> {
     }
 }
 
-once!(RidgeStatistics::<T>::pca);
+once!(KernelPca::<T>::of);

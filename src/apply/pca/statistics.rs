@@ -5,10 +5,12 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayRef1};
 
 use super::KernelPca;
+use crate::apply::ridge::symmetric_products;
 use crate::apply::{RidgeStatistics, ScaleWarning, Standardisation};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::map::Map;
 use crate::once::once;
+use crate::reduce::{GramIntake, GramSums};
 use crate::{Points, Real};
 
 /// The sums over points that determine their kernel principal components: updated in batches, and mergeable. Approximate: the
@@ -17,7 +19,8 @@ use crate::{Points, Real};
 /// # Definition
 /// Σ w, Σ w φ and Σ w φ φᵀ over rows with features φ = φ(x) and weights w. Rows are numbered, cut and summed as those of
 /// [`RidgeStatistics`], with the same guarantees: the same bits for any number of threads, machines and parts whose rows are
-/// cut at multiples of [`CHUNK`](RidgeStatistics::CHUNK), and each row counted once.
+/// cut at multiples of [`CHUNK`](RidgeStatistics::CHUNK), and each row counted once. Between machines the sums travel without
+/// the map: [`GramSums`].
 ///
 /// # Cost
 /// O(n D² + n m d) time and O(D²) memory for any n, [in bytes](crate::apply::RidgeBytes) those of 0 targets.
@@ -44,18 +47,35 @@ use crate::{Points, Real};
 #[derive(Clone, Debug)]
 pub struct PcaStatistics<T: Real> {
     /// With no target.
-    pub(super) sums: RidgeStatistics<T>,
+    pub(super) intake: GramIntake<T>,
 }
 
 impl<T: Real> PcaStatistics<T> {
     /// Empty statistics.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::Error::Unsupported) if the map is not symmetric, [`Parameter`](crate::Error::Parameter) if the sums
-    /// are too large to be addressed, [`Memory`](crate::Error::Memory) if there is no memory for them.
+    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric, [`Parameter`](Error::Parameter) if the sums
+    /// are too large to be addressed, [`Memory`](Error::Memory) if there is no memory for them.
     #[inline(never)]
     pub fn new(map: Map<T>) -> Result<Self> {
-        Ok(PcaStatistics { sums: RidgeStatistics::of_features(map, 0)? })
+        Self::of_intake(GramIntake::new(map, 0)?)
+    }
+
+    /// Statistics of sums that have travelled, with their map. The next update begins after the last row.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) if the sums are of another map, or have targets: those of a regression are joined to
+    /// [`RidgeStatistics`], which have [components](RidgeStatistics::pca) too. [`Unsupported`](Error::Unsupported) if the map is
+    /// not symmetric.
+    pub fn of_sums(map: Map<T>, sums: GramSums<T>) -> Result<Self> {
+        Self::of_intake(GramIntake::of_sums(map, sums)?)
+    }
+
+    pub(super) fn of_intake(intake: GramIntake<T>) -> Result<Self> {
+        match intake.sums().targets() {
+            0 => Ok(PcaStatistics { intake }),
+            _ => Err(Error::Merge { reason: "their numbers of targets differ" }),
+        }
     }
 
     /// The same with inputs that are centred and scaled before the map is applied.
@@ -63,15 +83,15 @@ impl<T: Real> PcaStatistics<T> {
     /// # Errors
     /// As [`RidgeStatistics::standardised`].
     pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
-        Ok(PcaStatistics { sums: self.sums.standardised(inputs)? })
+        Ok(PcaStatistics { intake: self.intake.standardised(inputs)? })
     }
 
     /// The same with the next update beginning at this row of the whole data set.
     ///
     /// # Errors
-    /// [`Row`](crate::Error::Row) if that row is counted already.
+    /// [`Row`](Error::Row) if that row is counted already.
     pub fn starting_at(self, row: u64) -> Result<Self> {
-        Ok(PcaStatistics { sums: self.sums.starting_at(row)? })
+        Ok(PcaStatistics { intake: self.intake.starting_at(row)? })
     }
 
     /// Adds the next rows, n × d.
@@ -80,7 +100,7 @@ impl<T: Real> PcaStatistics<T> {
     /// As [`RidgeStatistics::update`]; the statistics are unchanged then.
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>) -> Result<()> {
         let x = x.into();
-        self.sums.take_in(x.view(), &no_targets(&x), None)
+        self.intake.take_in(x.view(), &no_targets(&x), None)
     }
 
     /// As [`update`](PcaStatistics::update), with a weight for each row: how often the row counts.
@@ -93,7 +113,7 @@ impl<T: Real> PcaStatistics<T> {
         weights: &ArrayRef1<f64>,
     ) -> Result<()> {
         let x = x.into();
-        self.sums.take_in(x.view(), &no_targets(&x), Some(weights))
+        self.intake.take_in(x.view(), &no_targets(&x), Some(weights))
     }
 
     /// Removes rows that were added: `first` is the number of the first row, and the points must be those that were added.
@@ -107,7 +127,7 @@ impl<T: Real> PcaStatistics<T> {
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
         let x = x.into();
-        self.sums.take_out(first, x.view(), &no_targets(&x), weights)
+        self.intake.take_out(first, x.view(), &no_targets(&x), weights)
     }
 
     /// Adds the rows of other statistics, for the same map and with the same options.
@@ -115,7 +135,15 @@ impl<T: Real> PcaStatistics<T> {
     /// # Errors
     /// As [`RidgeStatistics::merge`].
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        self.sums.merge(&other.sums)
+        self.join(other.sums())
+    }
+
+    /// As [`merge`](PcaStatistics::merge), with sums that have travelled without their map.
+    ///
+    /// # Errors
+    /// As [`GramSums::merge`].
+    pub fn join(&mut self, sums: &GramSums<T>) -> Result<()> {
+        self.intake.join(sums)
     }
 
     /// The k first principal components. Cost O(D³).
@@ -123,7 +151,7 @@ impl<T: Real> PcaStatistics<T> {
     /// # Errors
     /// As [`RidgeStatistics::pca`].
     pub fn components(&self, k: usize) -> Result<KernelPca<T>> {
-        self.sums.pca(k)
+        KernelPca::of(&self.intake, k)
     }
 
     /// Σ w φ φᵀ, as [`RidgeStatistics::products`].
@@ -131,32 +159,53 @@ impl<T: Real> PcaStatistics<T> {
     /// # Errors
     /// As [`RidgeStatistics::products`].
     pub fn products(&self) -> Result<Array2<f64>> {
-        self.sums.products()
+        symmetric_products(self.sums())
     }
 
     /// Whether the inputs are badly scaled, as [`RidgeStatistics::scale_warning`].
     pub fn scale_warning(&self) -> Option<ScaleWarning> {
-        self.sums.scale_warning()
+        self.intake.scale_warning()
     }
 
     /// The map.
     pub fn map(&self) -> &Map<T> {
-        self.sums.map()
+        self.intake.map()
+    }
+
+    /// The sums, without the map: what other machines need of these rows.
+    pub fn sums(&self) -> &GramSums<T> {
+        self.intake.sums()
+    }
+
+    /// The sums alone.
+    pub fn into_sums(self) -> GramSums<T> {
+        self.intake.into_sums()
     }
 
     /// The centring and scaling of inputs, if any.
     pub fn standardisation(&self) -> Option<&Standardisation> {
-        self.sums.standardisation()
+        self.sums().standardisation()
     }
 
     /// The number of rows.
     pub fn count(&self) -> u64 {
-        self.sums.count()
+        self.sums().count()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
     pub fn rows(&self) -> &[Range<u64>] {
-        self.sums.rows()
+        self.sums().rows()
+    }
+}
+
+impl<T: Real> RidgeStatistics<T> {
+    /// The k first principal components of the features, from the sums that are held. Cost O(D³).
+    ///
+    /// # Errors
+    /// [`NoData`](Error::NoData) without rows of positive weight, [`Parameter`](Error::Parameter) if k is 0 or
+    /// above D, [`Factorisation`](Error::Factorisation) if the iteration does not converge.
+    pub fn pca(&self, components: usize) -> Result<KernelPca<T>> {
+        KernelPca::of(&self.intake, components)
     }
 }
 

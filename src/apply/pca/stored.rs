@@ -1,33 +1,24 @@
 //! The stored forms of statistics and components, checked when they are read.
 
-use serde::{Deserialize, Serialize};
-
 use super::{KernelPca, PcaStatistics};
 use crate::Real;
 use crate::apply::Ridge;
-use crate::apply::ridge::StoredRidgeStatistics;
+use crate::reduce::StoredGramIntake;
 use crate::sealed::{sealed, sealed_fields};
 
-#[derive(Serialize, Deserialize)]
-#[serde(rename = "PcaStatistics", bound = "")]
-struct StoredPcaStatistics<T: Real> {
-    sums: StoredRidgeStatistics<T>,
-}
+sealed!(PcaStatistics<T>, StoredGramIntake<T>, T, [T: Real]);
 
-sealed!(PcaStatistics<T>, StoredPcaStatistics<T>, T, [T: Real]);
-
-impl<T: Real> From<&PcaStatistics<T>> for StoredPcaStatistics<T> {
+impl<T: Real> From<&PcaStatistics<T>> for StoredGramIntake<T> {
     fn from(statistics: &PcaStatistics<T>) -> Self {
-        StoredPcaStatistics { sums: (&statistics.sums).into() }
+        (&statistics.intake).into()
     }
 }
 
-impl<T: Real> TryFrom<StoredPcaStatistics<T>> for PcaStatistics<T> {
+impl<T: Real> TryFrom<StoredGramIntake<T>> for PcaStatistics<T> {
     type Error = String;
 
-    fn try_from(stored: StoredPcaStatistics<T>) -> Result<Self, String> {
-        let sums = stored.sums.checked()?;
-        if sums.targets() == 0 { Ok(PcaStatistics { sums }) } else { Err("sums with targets".into()) }
+    fn try_from(stored: StoredGramIntake<T>) -> Result<Self, String> {
+        PcaStatistics::of_intake(stored.try_into()?).map_err(|error| error.to_string())
     }
 }
 

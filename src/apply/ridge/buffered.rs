@@ -7,6 +7,7 @@ use crate::Real;
 use crate::error::{Error, Result, check_size};
 use crate::numeric::matrix_view;
 use crate::once::once;
+use crate::reduce::check_weights;
 
 /// Takes rows one by one and adds them to [`RidgeStatistics`] in batches: an update of a single row costs as much as one of
 /// some fifty.
@@ -76,8 +77,8 @@ impl<T: Real> BufferedRidge<T> {
         if let Some((what, _)) = finite.into_iter().find(|(_, row)| row.iter().any(|v| !v.is_finite())) {
             return Err(Error::NotFinite { what, row: 0 });
         }
-        super::intake::check_weights(Some(&aview1(&[weight])), 1)?;
-        let next = self.statistics.check_next(self.pending())?;
+        check_weights(Some(&aview1(&[weight])), 1)?;
+        let next = self.statistics.intake.check_next(self.pending())?;
         self.points.extend(x);
         self.targets.extend(targets);
         self.weights.push(weight);

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use ndarray::{ArcArray2, ArrayRef1, Axis, s};
 
 use super::Ridge;
-use super::chunk::{FeatureBuffers, FeatureSource};
 use crate::Real;
 use crate::SignedLog;
 use crate::engine::{FeatureRow, Program};
@@ -14,6 +13,7 @@ use crate::error::{Result, check_size};
 use crate::map::Map;
 use crate::numeric::{self, Isa, Packed, dot};
 use crate::once::once;
+use crate::reduce::{FeatureBuffers, FeatureSource};
 
 /// The number of targets up to which products with weights are computed one by one.
 const FEW: usize = 6;

@@ -1,12 +1,10 @@
 //! [`RidgeBytes`]: the memory that a regression takes, before there is any data.
 
-use super::RidgeStatistics;
-use super::chunk;
-use super::sums::NormalSums;
 use crate::Real;
 use crate::error::Result;
 use crate::map::Map;
 use crate::once::once;
+use crate::reduce::{GramIntake, GramSums, ROWS};
 
 /// The memory that a ridge regression takes, in bytes, known from the map and the number of targets alone: what is held, and
 /// what each step takes at its peak, beside what is held. It does not depend on the number of rows. Approximate: what
@@ -32,9 +30,9 @@ pub struct RidgeBytes {
     /// The peak of an update of 4096 rows or more: two copies of the features of a chunk, and one of the statistics where rows
     /// are larger than those before, as the first ones are.
     pub update: usize,
-    /// The peak of [`solve`](RidgeStatistics::solve): the normal equations, their factor, and what the backend needs.
+    /// The peak of [`solve`](super::RidgeStatistics::solve): the normal equations, their factor, and what the backend needs.
     pub solve: usize,
-    /// The peak of [`spectrum`](RidgeStatistics::spectrum): the normal equations, their eigenvectors, and what the backend
+    /// The peak of [`spectrum`](super::RidgeStatistics::spectrum): the normal equations, their eigenvectors, and what the backend
     /// needs.
     pub spectrum: usize,
 }
@@ -43,14 +41,14 @@ impl RidgeBytes {
     /// Of a regression of so many targets on the features of a map; of 0 for [kernel PCA](super::super::pca).
     ///
     /// # Errors
-    /// As [`RidgeStatistics::new`].
+    /// As [`RidgeStatistics::new`](super::RidgeStatistics::new).
     #[inline(never)]
     pub fn of<T: Real>(map: &Map<T>, targets: usize) -> Result<Self> {
-        RidgeStatistics::check(map, targets)?;
+        GramIntake::check(map, targets)?;
         let width = map.feature_dim();
         let matrix = width.saturating_mul(width).saturating_mul(size_of::<f64>());
-        let features = width.saturating_mul(chunk::ROWS as usize).saturating_mul(size_of::<T>());
-        let statistics = NormalSums::bytes::<T>(targets, width);
+        let features = width.saturating_mul(ROWS as usize).saturating_mul(size_of::<T>());
+        let statistics = GramSums::<T>::bytes_of(width, targets);
         Ok(RidgeBytes {
             statistics,
             update: features.saturating_mul(2).saturating_add(statistics),

@@ -4,16 +4,12 @@ use std::ops::Range;
 
 use ndarray::{ArrayRef1, ArrayRef2};
 
-use super::super::{check_targets, one_hot};
-use super::Standardisation;
-use super::chunk::{self, BLOCK};
-use super::intake::check_parts;
-use super::ranges::{InputRanges, ScaleWarning};
-use super::sums::NormalSums;
-use crate::error::{Error, Result, check_positive, check_size};
+use super::super::one_hot;
+use super::{ScaleWarning, Standardisation};
+use crate::error::{Error, Result, check_positive};
 use crate::map::Map;
 use crate::once::once;
-use crate::reduce::RowRanges;
+use crate::reduce::{GramIntake, GramSums, ROWS};
 use crate::{Points, Real};
 
 /// The sums over training points that determine a ridge regression: updated in batches, and mergeable. Approximate: the
@@ -23,7 +19,8 @@ use crate::{Points, Real};
 /// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with points x,
 /// features φ = φ(x), targets y and weights w (1 unless they are given). [`solve`](RidgeStatistics::solve) gives the
 /// regression for one λ, [`spectrum`](RidgeStatistics::spectrum) those for all. The map, the centring and scaling
-/// of inputs, and whether there is an intercept are part of the statistics and of the model.
+/// of inputs, and whether there is an intercept are part of the statistics and of the model. Between machines the sums
+/// travel without the map: [`GramSums`].
 ///
 /// # Rows
 /// Rows are numbered over the whole data set: statistics begin at row 0, or where
@@ -75,22 +72,14 @@ use crate::{Points, Real};
 /// Reproducible Summation*, IEEE Transactions on Computers 64, 2015.
 #[derive(Clone, Debug)]
 pub struct RidgeStatistics<T: Real> {
-    pub(super) map: Map<T>,
-    pub(super) inputs: Option<Standardisation>,
+    /// With a target at least.
+    pub(in crate::apply) intake: GramIntake<T>,
     pub(super) intercept: bool,
-    pub(super) sums: NormalSums,
-    pub(super) rows: RowRanges,
-    /// Of points that are not standardised.
-    pub(super) ranges: InputRanges,
-    /// The number of rows of positive weight: the rank is at most that.
-    pub(super) present: u64,
-    /// The number of the first row of the next update.
-    pub(super) next: u64,
 }
 
 impl<T: Real> RidgeStatistics<T> {
     /// Statistics and updates that are cut at multiples of this many rows merge to the same bits.
-    pub const CHUNK: u64 = chunk::ROWS;
+    pub const CHUNK: u64 = ROWS;
 
     /// Empty statistics, for points with `targets` numbers each (for labels: the number of classes). The regression will
     /// have an intercept.
@@ -103,35 +92,22 @@ impl<T: Real> RidgeStatistics<T> {
     #[inline(never)]
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         check_positive("the number of targets", targets)?;
-        Self::of_features(map, targets)
+        Self::of_intake(GramIntake::new(map, targets)?)
     }
 
-    /// As [`new`](RidgeStatistics::new), with 0 targets as well, for sums over features alone.
-    pub(in crate::apply) fn of_features(map: Map<T>, targets: usize) -> Result<Self> {
-        Self::check(&map, targets)?;
-        let sums = NormalSums::new::<T>(targets, map.feature_dim())?;
-        let (rows, ranges) = (RowRanges::default(), InputRanges::default());
-        Ok(RidgeStatistics { map, inputs: None, intercept: true, sums, rows, ranges, present: 0, next: 0 })
+    /// Statistics of sums that have travelled, with their map. The regression will have an intercept, and the next update
+    /// begins after the last row.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) if the sums are of another map, [`Parameter`](Error::Parameter) if they are without targets,
+    /// [`Unsupported`](Error::Unsupported) as in [`new`](RidgeStatistics::new).
+    pub fn of_sums(map: Map<T>, sums: GramSums<T>) -> Result<Self> {
+        Self::of_intake(GramIntake::of_sums(map, sums)?)
     }
 
-    /// The errors of [`of_features`](RidgeStatistics::of_features) but for memory.
-    pub(super) fn check(map: &Map<T>, targets: usize) -> Result<()> {
-        if !map.facts().symmetric {
-            let what = "features that are the same on both sides, which sums of their products need: KernelRidge takes its \
-                        Gram matrix";
-            return Err(Error::Unsupported { what });
-        }
-        let width = map.feature_dim();
-        check_targets(targets.max(1), width + 1)?;
-        let words = width
-            .div_ceil(BLOCK)
-            .checked_mul(width.div_ceil(BLOCK) + 1)
-            .and_then(|n| n.checked_mul(3 * BLOCK * BLOCK / 2));
-        if words.is_none_or(|words| words > isize::MAX as usize / size_of::<f64>()) {
-            let domain = "small enough for the products of all pairs to be addressed";
-            return Err(Error::Parameter { name: "the number of features", value: width as f64, domain });
-        }
-        Ok(())
+    pub(super) fn of_intake(intake: GramIntake<T>) -> Result<Self> {
+        check_positive("the number of targets", intake.sums().targets())?;
+        Ok(RidgeStatistics { intake, intercept: true })
     }
 
     /// The same with inputs that are centred and scaled before the map is applied.
@@ -140,18 +116,8 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`Shape`](Error::Shape) if it is for points of another dimension, [`Parameter`](Error::Parameter) if rows have been
     /// added already.
     #[inline(never)]
-    pub fn standardised(mut self, inputs: Standardisation) -> Result<Self> {
-        check_size("the dimension of the standardisation", self.map.input_dim(), inputs.centre().len())?;
-        if self.count() > 0 {
-            let (name, value) = ("the number of rows before a standardisation", self.count() as f64);
-            return Err(Error::Parameter {
-                name,
-                value,
-                domain: "0, because all rows are standardised alike",
-            });
-        }
-        (self.inputs, self.ranges) = (Some(inputs), InputRanges::default());
-        Ok(self)
+    pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
+        Ok(RidgeStatistics { intake: self.intake.standardised(inputs)?, ..self })
     }
 
     /// The same without an intercept: predictions are β·φ(x).
@@ -164,35 +130,43 @@ impl<T: Real> RidgeStatistics<T> {
     ///
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
-    pub fn starting_at(mut self, row: u64) -> Result<Self> {
-        self.rows.with(&RowRanges::from(row..row.saturating_add(1)))?;
-        self.next = row;
-        Ok(self)
+    pub fn starting_at(self, row: u64) -> Result<Self> {
+        Ok(RidgeStatistics { intake: self.intake.starting_at(row)?, ..self })
     }
 
     /// The map.
     pub fn map(&self) -> &Map<T> {
-        &self.map
+        self.intake.map()
+    }
+
+    /// The sums, without the map and the intercept: what other machines need of these rows.
+    pub fn sums(&self) -> &GramSums<T> {
+        self.intake.sums()
+    }
+
+    /// The sums alone.
+    pub fn into_sums(self) -> GramSums<T> {
+        self.intake.into_sums()
     }
 
     /// The centring and scaling of inputs, if any.
     pub fn standardisation(&self) -> Option<&Standardisation> {
-        self.inputs.as_ref()
+        self.sums().standardisation()
     }
 
     /// The number of targets.
     pub fn targets(&self) -> usize {
-        self.sums.cross.len() - 1
+        self.sums().targets()
     }
 
     /// The number of rows.
     pub fn count(&self) -> u64 {
-        self.rows.len()
+        self.sums().count()
     }
 
     /// The rows of the whole data set that are held: ascending ranges with gaps between them.
     pub fn rows(&self) -> &[Range<u64>] {
-        self.rows.ranges()
+        self.sums().rows()
     }
 
     /// Whether the inputs are badly scaled for the map's kernel, by the ranges of their coordinates: some a hundred times
@@ -218,7 +192,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// ```
     #[inline(never)]
     pub fn scale_warning(&self) -> Option<ScaleWarning> {
-        self.ranges.warning(self.map.plain_recipe().map(|plain| plain.target.lengthscale()))
+        self.intake.scale_warning()
     }
 
     /// Adds the next rows: points `x`, n × d, with their targets, n × t.
@@ -229,7 +203,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`Parameter`](Error::Parameter) if a sum would exceed 1e288, or after 16 million updates, [`Memory`](Error::Memory) if
     /// there is no memory for the features of a chunk. The statistics are unchanged then.
     pub fn update<'a>(&mut self, x: impl Into<Points<'a, T>>, targets: &ArrayRef2<T>) -> Result<()> {
-        self.take_in(x.into().view(), targets, None)
+        self.intake.take_in(x.into().view(), targets, None)
     }
 
     /// As [`update`](RidgeStatistics::update), with a weight for each row: how often the row counts. The regression is that of
@@ -243,7 +217,7 @@ impl<T: Real> RidgeStatistics<T> {
         targets: &ArrayRef2<T>,
         weights: &ArrayRef1<f64>,
     ) -> Result<()> {
-        self.take_in(x.into().view(), targets, Some(weights))
+        self.intake.take_in(x.into().view(), targets, Some(weights))
     }
 
     /// As [`update`](RidgeStatistics::update), with labels below the number of targets: each class has a target that is 1
@@ -253,7 +227,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// As [`update`](RidgeStatistics::update); [`Entry`](Error::Entry) with the row of a label that is too large.
     pub fn update_labels<'a>(&mut self, x: impl Into<Points<'a, T>>, labels: &[usize]) -> Result<()> {
         let targets = one_hot(labels, self.targets())?;
-        self.take_in(x.into().view(), &targets, None)
+        self.intake.take_in(x.into().view(), &targets, None)
     }
 
     /// Removes rows that were added: `first` is the number of the first row, and the data must be those that were added.
@@ -269,7 +243,7 @@ impl<T: Real> RidgeStatistics<T> {
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        self.take_out(first, x.into().view(), targets, weights)
+        self.intake.take_out(first, x.into().view(), targets, weights)
     }
 
     /// Adds the rows of other statistics, for the same map and with the same options. The next update begins after
@@ -281,24 +255,18 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`Memory`](Error::Memory) if there is no memory for a copy of the other sums.
     #[inline(never)]
     pub fn merge(&mut self, other: &Self) -> Result<()> {
-        let differ = [
-            (!self.map.same(&other.map), "their maps differ"),
-            (self.inputs != other.inputs, "their standardisations differ"),
-            (self.intercept != other.intercept, "one has an intercept"),
-            (self.targets() != other.targets(), "their numbers of targets differ"),
-        ];
-        if let Some((_, reason)) = differ.into_iter().find(|(differ, _)| *differ) {
-            return Err(Error::Merge { reason });
+        if self.intercept != other.intercept {
+            return Err(Error::Merge { reason: "one has an intercept" });
         }
-        let rows = self.rows.with(&other.rows)?;
-        check_parts(self.sums.parts.saturating_add(other.sums.parts))?;
-        NormalSums::check_room::<T>(self.targets(), self.map.feature_dim())?;
-        self.sums.merge(other.sums.clone());
-        self.ranges.join(&other.ranges);
-        self.present = self.present.saturating_add(other.present);
-        self.next = self.next.max(rows.end().unwrap_or(0));
-        self.rows = rows;
-        Ok(())
+        self.join(other.sums())
+    }
+
+    /// As [`merge`](RidgeStatistics::merge), with sums that have travelled without their map.
+    ///
+    /// # Errors
+    /// As [`GramSums::merge`].
+    pub fn join(&mut self, sums: &GramSums<T>) -> Result<()> {
+        self.intake.join(sums)
     }
 }
 

@@ -1,11 +1,12 @@
 //! [`WeightedSums`]: sums of features over points and of features times targets, which merge and do not overflow.
 //!
 //! Points enter one by one from the logarithms of their features ([`LogRow`]), in runs relative to one reference ([`RunSums`], from
-//! matrix products in `T`), or in runs relative to a reference for each feature (`replace`). Sums are applied to points in two
-//! ways. Queries of attention come as values, of which nothing is known but that they are not small: sums are brought to one
-//! reference in `T` (`ready`), and the few queries for which that may lose something are computed from logarithms in `f64`
-//! (`query`). A regression has its queries as logarithms: it adds the references to these (`prepared`), so that nothing is lost at
-//! any norm and one way is enough, at the price of exponentials for every query.
+//! matrix products in `T`), or in runs relative to a reference for each feature (`replace`, which makes such sums of a run).
+//!
+//! Sums are applied to points in two ways. Queries of attention are values, so that no exponential is taken for them: sums are
+//! brought to one reference in `T` (`ready`), and the few queries for which that may lose something are computed from logarithms in
+//! `f64` (`query`). Points of a regression are logarithms, to which the references are added (`prepared`): nothing is lost at any
+//! norm, at the price of an exponential for each feature.
 
 mod log_row;
 mod merge;

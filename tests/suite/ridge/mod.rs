@@ -8,6 +8,8 @@ mod refusals;
 mod search;
 #[cfg(feature = "serde")]
 mod stored;
+#[cfg(feature = "serde")]
+mod travelling;
 mod uncertainty;
 
 use ndarray::{Array1, Array2, Axis};

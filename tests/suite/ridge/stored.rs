@@ -46,22 +46,26 @@ fn one_dimension() -> Value {
 fn what_does_not_fit_is_refused() {
     let changed = |change: &dyn Fn(&mut Value)| {
         let mut value = to_value(fitted()).unwrap();
-        change(&mut value["data"]);
+        change(&mut value["data"]["intake"]["sums"]);
         resealed::<RidgeStatistics<f32>>(value).map(drop)
     };
     assert!(changed(&|_| {}).is_ok());
-    assert!(changed(&|v| v["sums"]["gram"]["words"] = Value::Array(Vec::new())).is_err());
-    assert!(changed(&|v| v["sums"]["gram"]["words"][0] = "NaN".into()).is_err());
-    assert!(changed(&|v| v["sums"]["gram"]["level"] = 1000.into()).is_err());
-    assert!(changed(&|v| v["sums"]["gram"]["depth"] = 3.into()).is_err());
-    assert!(changed(&|v| v["sums"]["cross"] = Value::Array(Vec::new())).is_err());
-    assert!(changed(&|v| v["sums"]["moments"] = Value::Array(Vec::new())).is_err());
+    assert!(changed(&|v| v["totals"]["gram"]["words"] = Value::Array(Vec::new())).is_err());
+    assert!(changed(&|v| v["totals"]["gram"]["words"][0] = "NaN".into()).is_err());
+    assert!(changed(&|v| v["totals"]["gram"]["level"] = 1000.into()).is_err());
+    assert!(changed(&|v| v["totals"]["gram"]["depth"] = 3.into()).is_err());
+    assert!(changed(&|v| v["totals"]["cross"] = Value::Array(Vec::new())).is_err());
+    assert!(changed(&|v| v["totals"]["moments"] = Value::Array(Vec::new())).is_err());
     assert!(changed(&|v| v["rows"]["ranges"][0]["end"] = 0.into()).is_err());
     assert!(changed(&|v| v["inputs"]["data"]["scale"][0] = "0.0".into()).is_err());
     assert!(changed(&|v| v["inputs"] = one_dimension()).is_err());
     // 8 TB of sums, if they were made before those that are stored are looked at.
-    let wide = EluPlusOne.map::<f32>(1 << 20, 1.0).unwrap();
-    assert!(changed(&|v| v["map"] = to_value(&wide).unwrap()).unwrap_err().contains("another shape"));
+    assert!(changed(&|v| v["map"]["feature_dim"] = (1 << 20).into()).unwrap_err().contains("another shape"));
+    assert!(changed(&|v| v["map"]["feature_dim"] = u64::MAX.into()).unwrap_err().contains("addressed"));
+    assert!(changed(&|v| v["map"]["input_dim"] = 2.into()).unwrap_err().contains("another dimension"));
+    let mut value = to_value(fitted()).unwrap();
+    value["data"]["intake"]["map"] = to_value(EluPlusOne.map::<f32>(1 << 20, 1.0).unwrap()).unwrap();
+    assert!(resealed::<RidgeStatistics<f32>>(value).unwrap_err().contains("their maps differ"));
     let ranges = |of: Value| changed(&|v| v["rows"]["ranges"] = of.clone());
     assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 11, "end": 20}])).is_ok());
     assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 9, "end": 20}])).is_err());
@@ -99,9 +103,10 @@ fn models_that_do_not_fit_are_refused() {
 fn too_many_updates_are_refused() {
     let after = |updates: u64, first: u64| {
         let mut value = to_value(fitted()).unwrap();
-        value["data"]["sums"]["parts"] = updates.into();
-        value["data"]["rows"]["ranges"] = json!([{"start": first, "end": first + 300}]);
-        value["data"]["next"] = (first + 300).into();
+        let intake = &mut value["data"]["intake"];
+        intake["sums"]["totals"]["parts"] = updates.into();
+        intake["sums"]["rows"]["ranges"] = json!([{"start": first, "end": first + 300}]);
+        intake["next"] = (first + 300).into();
         resealed::<RidgeStatistics<f32>>(value).unwrap()
     };
     let (x, y) = data::<f32>(40);

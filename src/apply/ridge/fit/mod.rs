@@ -25,8 +25,8 @@ pub use posterior::{Prediction, RidgePosterior};
 pub use search::{RidgeFit, RidgeGrid, RidgeSearch, RidgeTrial, SearchCriterion, SearchProgress};
 pub use spectrum::RidgeSpectrum;
 
+pub(in crate::apply) use normal::{Normal, symmetric_products};
+
 use super::super::{check_finite, check_training, largest_columns, one_hot};
-use super::chunk::{self, FeatureBuffers, FeatureSource};
-use super::intake::check_weights;
-use super::totals::TooLarge;
 use super::{Ridge, RidgeStatistics, ScaleWarning, Standardisation};
+use crate::reduce::{FeatureBuffers, FeatureSource, check_weights, too_large};

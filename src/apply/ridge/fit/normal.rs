@@ -1,14 +1,14 @@
 //! [`Normal`]: the normal equations of a regression.
 
-use ndarray::{Array1, Array2, ArrayView1, s};
+use ndarray::{Array1, Array2, ArrayView1};
 
-use super::chunk::{BLOCK, RUN, blocks};
-use super::{Ridge, RidgeSpectrum, RidgeStatistics};
+use super::{Ridge, RidgeSpectrum, RidgeStatistics, too_large};
 use crate::Real;
 use crate::error::{Error, Result, checked_not_negative};
 use crate::linalg::Backend;
 use crate::memory::check_memory;
 use crate::once::once;
+use crate::reduce::GramSums;
 
 /// (A + λI) β = c, with A and c centred if there is an intercept.
 #[derive(Clone, Debug)]
@@ -56,8 +56,8 @@ impl<T: Real> RidgeStatistics<T> {
         let largest = normal.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         normal.a.diag_mut().mapv_inplace(|v| v + lambda);
         let singular = || Error::Singular { lambda, least: normal.least() };
-        let rank = self.present.saturating_sub(u64::from(self.intercept));
-        if lambda <= normal.noise && rank < self.map.feature_dim() as u64 {
+        let rank = self.sums().present().saturating_sub(u64::from(self.intercept));
+        if lambda <= normal.noise && rank < self.map().feature_dim() as u64 {
             return Err(singular());
         }
         let factor = match backend.cholesky(&normal.a) {
@@ -98,13 +98,7 @@ impl<T: Real> RidgeStatistics<T> {
     /// [`NoData`](Error::NoData) without rows of positive weight, [`Memory`](Error::Memory) if there is no memory for it.
     #[inline(never)]
     pub fn products(&self) -> Result<Array2<f64>> {
-        let mut products = self.uncentred()?.a;
-        for f in 0..products.nrows() {
-            for g in 0..f {
-                products[[g, f]] = products[[f, g]];
-            }
-        }
-        Ok(products)
+        symmetric_products(self.sums())
     }
 
     /// Σ w φ / Σ w, with D entries.
@@ -113,17 +107,17 @@ impl<T: Real> RidgeStatistics<T> {
     /// As [`products`](RidgeStatistics::products).
     #[inline(never)]
     pub fn mean_features(&self) -> Result<Array1<f64>> {
-        Ok(self.uncentred()?.mean_features)
+        Ok(Normal::uncentred(self.sums())?.mean_features)
     }
 
     /// The model with these weights, D × t.
     pub(super) fn model(&self, normal: &Normal, weights: Array2<f64>) -> Ridge<T> {
         let intercepts = &normal.mean_targets - &normal.mean_features.dot(&weights);
-        Ridge::new(self.map.clone(), self.inputs.clone(), weights, intercepts)
+        Ridge::new(self.map().clone(), self.standardisation().cloned(), weights, intercepts)
     }
 
     pub(super) fn normal(&self) -> Result<Normal> {
-        let mut normal = self.uncentred()?;
+        let mut normal = Normal::uncentred(self.sums())?;
         if self.intercept {
             normal.centre();
         } else {
@@ -131,15 +125,15 @@ impl<T: Real> RidgeStatistics<T> {
             normal.mean_targets.fill(0.0);
         }
         let finite = normal.c.iter().chain(&normal.squares).all(|v| v.is_finite());
-        if finite { Ok(normal) } else { Err(super::TooLarge.into()) }
+        if finite { Ok(normal) } else { Err(too_large()) }
     }
+}
 
+impl Normal {
     /// The sums as they are, with the means that would be subtracted.
-    pub(in crate::apply) fn uncentred(&self) -> Result<Normal> {
-        let (width, sums) = (self.map.feature_dim(), &self.sums);
-        let (targets, ones) = (self.targets(), &sums.cross[self.targets()]);
-        let moment = |k: usize| sums.moments[k].at(0, 0);
-        let weight = moment(targets);
+    pub fn uncentred<T: Real>(sums: &GramSums<T>) -> Result<Self> {
+        let (width, targets, moments) = (sums.feature_dim(), sums.targets(), sums.moments());
+        let weight = moments[targets];
         if weight <= 0.0 {
             return Err(Error::NoData { what: "what is computed from sums over rows" });
         }
@@ -148,38 +142,27 @@ impl<T: Real> RidgeStatistics<T> {
             width,
             width.saturating_add(targets).saturating_mul(size_of::<f64>()),
         )?;
-        let mean_features = Array1::from_shape_fn(width, |f| ones.at(0, f) / weight);
-        let mean_targets = Array1::from_shape_fn(targets, |j| moment(j) / weight);
-        let mut normal = Normal {
-            a: Array2::zeros((width, width)),
-            c: Array2::from_shape_fn((width, targets), |(f, j)| sums.cross[j].at(0, f)),
-            squares: (targets + 1..=2 * targets).map(moment).collect(),
-            mean_features,
-            mean_targets,
-            weight,
-            noise: 0.0,
-            total_noise: 0.0,
-        };
-        for (piece, (i, j)) in blocks(width).into_iter().enumerate() {
-            let of = |b: usize| b * BLOCK..width.min((b + 1) * BLOCK);
-            let mut block = normal.a.slice_mut(s![of(i), of(j)]);
-            block.indexed_iter_mut().for_each(|((f, g), a)| *a = sums.gram.at(piece, f * BLOCK + g));
-        }
-        // The sums of a run are rounded in the scalar type, whatever is centred afterwards.
-        let rounding = T::epsilon().widen() * (RUN as f64).sqrt();
-        let largest = normal.a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
+        let a = sums.lower_products();
+        let rounding = GramSums::<T>::rounding();
+        let largest = a.diag().iter().fold(0.0, |a: f64, v| a.max(*v));
         let unit = if largest > 0.0 { largest } else { 1.0 };
         let row_square = |(i, row): (usize, ArrayView1<'_, f64>)| {
             let below: f64 = row.iter().take(i).map(|a| (a / unit).powi(2)).sum();
             2.0 * below + (row[i] / unit).powi(2)
         };
-        let square: f64 = normal.a.rows().into_iter().enumerate().map(row_square).sum();
-        (normal.noise, normal.total_noise) = (rounding * largest, rounding * unit * square.sqrt());
-        Ok(normal)
+        let square: f64 = a.rows().into_iter().enumerate().map(row_square).sum();
+        Ok(Normal {
+            c: Array2::from_shape_fn((width, targets), |(f, j)| sums.cross(f, j)),
+            squares: moments[targets + 1..].to_vec(),
+            mean_features: Array1::from_shape_fn(width, |f| sums.cross(f, targets) / weight),
+            mean_targets: Array1::from_shape_fn(targets, |j| moments[j] / weight),
+            weight,
+            noise: rounding * largest,
+            total_noise: rounding * unit * square.sqrt(),
+            a,
+        })
     }
-}
 
-impl Normal {
     pub fn centre(&mut self) {
         let Normal { a, c, squares, mean_features, mean_targets, weight, .. } = self;
         for (f, mut row) in a.rows_mut().into_iter().enumerate() {
@@ -199,6 +182,17 @@ impl Normal {
     pub fn least(&self) -> f64 {
         if self.noise > 0.0 { 2.0 * self.total_noise } else { 1.0 }
     }
+}
+
+/// Σ w φ φᵀ over all rows, D × D and symmetric.
+pub(in crate::apply) fn symmetric_products<T: Real>(sums: &GramSums<T>) -> Result<Array2<f64>> {
+    let mut products = Normal::uncentred(sums)?.a;
+    for f in 0..products.nrows() {
+        for g in 0..f {
+            products[[g, f]] = products[[f, g]];
+        }
+    }
+    Ok(products)
 }
 
 /// Rejects values that are negative or not finite.

@@ -68,8 +68,8 @@ impl<T: Real> RidgeSpectrum<T> {
             (normal.weight, statistics.intercept, normal.noise),
         );
         Ok(RidgeSpectrum {
-            map: statistics.map.clone(),
-            inputs: statistics.inputs.clone(),
+            map: statistics.map().clone(),
+            inputs: statistics.standardisation().cloned(),
             training: statistics.training(),
             normal: Normal { a: Array2::zeros((0, 0)), ..normal },
             shrinkage,

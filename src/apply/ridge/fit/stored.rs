@@ -110,7 +110,9 @@ impl<T: Real> TryFrom<StoredGrid<T>> for RidgeGrid<T> {
     fn try_from(StoredGrid { candidates }: StoredGrid<T>) -> Result<Self, &'static str> {
         let Some(first) = candidates.first() else { return Err("a grid without maps") };
         let alike = |other: &RidgeStatistics<T>| {
-            other.targets() == first.targets() && other.rows() == first.rows() && other.next == first.next
+            other.targets() == first.targets()
+                && other.rows() == first.rows()
+                && other.intake.next() == first.intake.next()
         };
         if candidates.iter().all(alike) {
             Ok(RidgeGrid { candidates })

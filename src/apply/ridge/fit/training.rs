@@ -18,8 +18,7 @@ pub(super) struct Training {
 
 impl<T: Real> RidgeStatistics<T> {
     pub(super) fn training(&self) -> Training {
-        let moments = self.sums.moments.iter().map(|sums| sums.at(0, 0)).collect();
-        Training { count: self.count(), moments }
+        Training { count: self.count(), moments: self.sums().moments() }
     }
 }
 

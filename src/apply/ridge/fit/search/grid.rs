@@ -124,11 +124,11 @@ impl<T: Real> RidgeGrid<T> {
     ) -> Result<()> {
         let mut marks = Vec::with_capacity(self.candidates.len());
         for k in 0..self.candidates.len() {
-            match self.candidates[k].take_in_marked(x.view(), targets, weights) {
+            match self.candidates[k].intake.take_in_marked(x.view(), targets, weights) {
                 Ok(mark) => marks.push(mark),
                 Err(error) => {
                     for (statistics, mark) in self.candidates.iter_mut().zip(marks) {
-                        statistics.take_back(x.view(), targets, weights, mark)?;
+                        statistics.intake.take_back(x.view(), targets, weights, mark)?;
                     }
                     return Err(error);
                 }

@@ -220,7 +220,7 @@ impl<'s, 'a, T: Real> Search<'s, 'a, T> {
         if !self.options.intercept {
             statistics = statistics.without_intercept();
         }
-        statistics.take_in(rows.x.view(), rows.targets, rows.weights)?;
+        statistics.intake.take_in(rows.x.view(), rows.targets, rows.weights)?;
         Ok(statistics)
     }
 

@@ -1,26 +1,25 @@
-//! How rows enter statistics, all or none, and leave them.
+//! How rows enter sums, all or none, and leave them.
 
 use std::ops::Range;
 
 use ndarray::{ArrayRef1, ArrayRef2};
 
-use super::super::check_training;
-use super::RidgeStatistics;
-use super::chunk::{ChunkPools, Data, FeatureChunk, FeatureSource, RUN, cuts};
+use super::chunk::{ChunkPools, Data, FeatureChunk, ROWS, RUN, cuts};
+use super::normal::NormalSums;
 use super::ranges::InputRanges;
-use super::sums::NormalSums;
-use super::totals::{MOST, TooLarge};
+use super::{FeatureSource, GramIntake};
 use crate::Real;
 use crate::engine::PointsView;
-use crate::error::{Error, Result, check_size};
+use crate::error::{Error, Result};
 use crate::memory::check_memory;
 use crate::once::once;
 use crate::reduce::RowRanges;
+use crate::reduce::training::{check_training, check_weights};
 
-impl<T: Real> RidgeStatistics<T> {
+impl<T: Real> GramIntake<T> {
     /// Adds the next rows.
     #[inline(never)]
-    pub(in crate::apply) fn take_in(
+    pub fn take_in(
         &mut self,
         x: PointsView<'_, T>,
         targets: &ArrayRef2<T>,
@@ -29,39 +28,40 @@ impl<T: Real> RidgeStatistics<T> {
         self.take_in_marked(x, targets, weights).map(|_| ())
     }
 
-    /// Adds the next rows, and says how to [take them back](RidgeStatistics::take_back).
-    pub(super) fn take_in_marked(
+    /// Adds the next rows, and says how to [take them back](GramIntake::take_back).
+    pub fn take_in_marked(
         &mut self,
         x: PointsView<'_, T>,
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<Mark> {
         let range = numbers(self.next, x.nrows())?;
-        let rows = self.rows.with(&RowRanges::from(range.clone()))?;
+        let rows = self.sums.rows.with(&RowRanges::from(range.clone()))?;
         let before = self.add(x, targets, weights, range.start, 1.0)?;
-        let ranges = self.ranges.clone();
-        let mark = Mark { before, rows: self.rows.clone(), ranges, present: self.present, next: self.next };
-        if self.inputs.is_none() {
-            self.ranges.join(&InputRanges::of(x, |i| weights.is_none_or(|weights| weights[i] > 0.0)));
+        let sums = &self.sums;
+        let (ranges, next) = (sums.ranges.clone(), self.next);
+        let mark = Mark { before, rows: sums.rows.clone(), ranges, present: sums.present, next };
+        if self.sums.inputs.is_none() {
+            self.sums.ranges.join(&InputRanges::of(x, |i| weights.is_none_or(|weights| weights[i] > 0.0)));
         }
-        self.present = self.present.saturating_add(present(weights, x.nrows()));
-        (self.rows, self.next) = (rows, range.end);
+        self.sums.present = self.sums.present.saturating_add(present(weights, x.nrows()));
+        (self.sums.rows, self.next) = (rows, range.end);
         Ok(mark)
     }
 
     /// Removes rows, of which this is the first.
     #[inline(never)]
-    pub(in crate::apply) fn take_out(
+    pub fn take_out(
         &mut self,
         first: u64,
         x: PointsView<'_, T>,
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        let rows = self.rows.without(numbers(first, x.nrows())?)?;
+        let rows = self.sums.rows.without(numbers(first, x.nrows())?)?;
         self.add(x, targets, weights, first, -1.0)?;
-        self.present = self.present.saturating_sub(present(weights, x.nrows()));
-        self.rows = rows;
+        self.sums.present = self.sums.present.saturating_sub(present(weights, x.nrows()));
+        self.sums.rows = rows;
         Ok(())
     }
 
@@ -70,7 +70,7 @@ impl<T: Real> RidgeStatistics<T> {
         not(any(feature = "faer", feature = "ndarray-linalg")),
         allow(dead_code, reason = "for grids")
     )]
-    pub(super) fn take_back(
+    pub fn take_back(
         &mut self,
         x: PointsView<'_, T>,
         targets: &ArrayRef2<T>,
@@ -81,14 +81,14 @@ impl<T: Real> RidgeStatistics<T> {
         let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };
         let cuts: Vec<Range<usize>> = cuts(next, x.nrows()).collect();
         self.undo(&data, &cuts, before, 1.0)?;
-        (self.rows, self.ranges, self.present, self.next) = (rows, ranges, present, next);
+        (self.sums.rows, self.sums.ranges, self.sums.present, self.next) = (rows, ranges, present, next);
         Ok(())
     }
 
     /// The number of the row that comes after so many more, if it can be added.
-    pub(super) fn check_next(&self, pending: usize) -> Result<u64> {
+    pub fn check_next(&self, pending: usize) -> Result<u64> {
         let rows = numbers(self.next, pending.saturating_add(1))?;
-        self.rows.with(&RowRanges::from(rows.clone()))?;
+        self.sums.rows.with(&RowRanges::from(rows.clone()))?;
         Ok(rows.end - 1)
     }
 
@@ -101,28 +101,29 @@ impl<T: Real> RidgeStatistics<T> {
         first: u64,
         sign: f64,
     ) -> Result<Before> {
-        check_training(x, self.map.input_dim(), targets, self.targets())?;
+        check_training(x, self.map.input_dim(), targets, self.sums.targets())?;
         check_weights(weights, x.nrows())?;
         let x = x.rows(0..x.nrows());
         let data = Data { x, targets: targets.view(), weights: weights.map(|weights| weights.view()) };
         let cuts: Vec<Range<usize>> = cuts(first, x.nrows()).collect();
-        check_parts(self.sums.parts.saturating_add(cuts.len() as u64))?;
+        self.sums.totals.check_parts(cuts.len() as u64)?;
         self.check_chunk(x.nrows())?;
-        let (mut before, pools) = (Before { saved: None, parts: self.sums.parts }, ChunkPools::default());
+        let parts = self.sums.totals.parts;
+        let (mut before, pools) = (Before { saved: None, parts }, ChunkPools::default());
         for (k, cut) in cuts.iter().enumerate() {
             let chunk = self.chunk(&data, cut, &pools).and_then(|chunk| {
-                let rises = self.sums.would_rise(&chunk)?;
+                let rises = self.sums.totals.would_rise(&chunk)?;
                 if rises && before.saved.is_none() {
-                    NormalSums::check_room::<T>(self.targets(), self.map.feature_dim())?;
+                    NormalSums::check_room::<T>(self.sums.targets(), self.map.feature_dim())?;
                 }
                 Ok((rises, chunk))
             });
             match chunk {
                 Ok((rises, mut chunk)) => {
                     if rises && before.saved.is_none() {
-                        before.saved = Some((k, self.sums.clone()));
+                        before.saved = Some((k, self.sums.totals.clone()));
                     }
-                    self.sums.add(&mut chunk, sign);
+                    self.sums.totals.add(&mut chunk, sign);
                     chunk.give_back(&pools);
                 }
                 Err(error) => {
@@ -143,23 +144,23 @@ impl<T: Real> RidgeStatistics<T> {
         sign: f64,
     ) -> Result<()> {
         let added = saved.map_or(cuts.len(), |(k, sums)| {
-            self.sums = sums;
+            self.sums.totals = sums;
             k
         });
         let pools = ChunkPools::default();
         for cut in &cuts[..added] {
             let mut chunk = self.chunk(data, cut, &pools)?;
-            self.sums.add(&mut chunk, -sign);
+            self.sums.totals.add(&mut chunk, -sign);
             chunk.give_back(&pools);
         }
-        self.sums.parts = parts;
+        self.sums.totals.parts = parts;
         Ok(())
     }
 
     /// Rejects a chunk of up to so many rows if there is no memory for its features and the sums of its runs.
     fn check_chunk(&self, rows: usize) -> Result<()> {
-        let (rows, width) = (rows.min(Self::CHUNK as usize), self.map.feature_dim());
-        let sums = width.saturating_mul(self.targets() + 1).saturating_mul(size_of::<f64>());
+        let (rows, width) = (rows.min(ROWS as usize), self.map.feature_dim());
+        let sums = width.saturating_mul(self.sums.targets() + 1).saturating_mul(size_of::<f64>());
         let run = RUN.min(rows).saturating_mul(width).saturating_mul(2 * size_of::<T>()).saturating_add(sums);
         check_memory("runs of features", rows.div_ceil(RUN) + 1, run)
     }
@@ -170,21 +171,21 @@ impl<T: Real> RidgeStatistics<T> {
         rows: &Range<usize>,
         pools: &ChunkPools<T>,
     ) -> Result<FeatureChunk<T>> {
-        let source = FeatureSource { program: self.map.program(), inputs: self.inputs.as_ref() };
+        let source = FeatureSource { program: self.map.program(), inputs: self.sums.inputs.as_ref() };
         FeatureChunk::new(source, data.rows(rows.clone()), rows.start, pools)
     }
 }
 
-/// The sums before an update.
+/// The totals before an update.
 struct Before {
     /// Those before the chunk of this number, whose addition would lose digits.
     saved: Option<(usize, NormalSums)>,
     parts: u64,
 }
 
-/// Statistics before an update.
+/// What an update changed, as it was before.
 #[cfg_attr(not(any(feature = "faer", feature = "ndarray-linalg")), allow(dead_code, reason = "for grids"))]
-pub(super) struct Mark {
+pub(crate) struct Mark {
     before: Before,
     rows: RowRanges,
     ranges: InputRanges,
@@ -204,41 +205,4 @@ fn present(weights: Option<&ArrayRef1<f64>>, rows: usize) -> u64 {
     weights.map_or(rows, |weights| weights.iter().filter(|weight| **weight > 0.0).count()) as u64
 }
 
-/// Rejects more summands than can be added exactly.
-pub(super) fn check_parts(parts: u64) -> Result<()> {
-    let domain = "at most 16777216: take rows in larger batches";
-    if parts <= MOST {
-        Ok(())
-    } else {
-        Err(Error::Parameter { name: "the number of updates of statistics", value: parts as f64, domain })
-    }
-}
-
-/// Rejects weights that are negative or not finite.
-pub(super) fn check_weights(weights: Option<&ArrayRef1<f64>>, rows: usize) -> Result<()> {
-    let Some(weights) = weights else { return Ok(()) };
-    check_size("the number of weights", rows, weights.len())?;
-    let wrong = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
-    match weights.iter().position(wrong) {
-        None => Ok(()),
-        Some(row) => Err(Error::Entry {
-            what: "the weights",
-            row,
-            value: weights[row],
-            domain: "finite and not negative",
-        }),
-    }
-}
-
-impl From<TooLarge> for Error {
-    fn from(_: TooLarge) -> Self {
-        let domain = "below 1e288: scale the targets or weights, or take a map for the Gaussian kernel";
-        Error::Parameter {
-            name: "a sum of products of features, targets and weights",
-            value: f64::INFINITY,
-            domain,
-        }
-    }
-}
-
-once!(RidgeStatistics::<T>::take_in, RidgeStatistics::<T>::take_out);
+once!(GramIntake::<T>::take_in, GramIntake::<T>::take_out);

@@ -10,7 +10,7 @@ const UNEQUAL: f64 = 100.0;
 const SEEN: std::ops::Range<f64> = 0.01..1000.0;
 
 /// Why a regression may fit badly: its inputs are not scaled for its kernel. See
-/// [`RidgeStatistics::scale_warning`](super::RidgeStatistics::scale_warning).
+/// [`RidgeStatistics::scale_warning`](crate::apply::RidgeStatistics::scale_warning).
 ///
 /// Coordinates are numbered from 0; ranges, max − min over all points, are in lengthscales.
 #[derive(Clone, Copy, Debug, PartialEq)]

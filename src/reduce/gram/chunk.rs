@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use ndarray::{Array2, ArrayView1, ArrayView2, s};
 
-use super::Standardisation;
+use super::source::{FeatureBuffers, FeatureSource};
 use super::totals::{Adder, Totals};
 use crate::Real;
-use crate::engine::{Batch, Form, PointsView, Program, Scratch, Side};
+use crate::engine::{Batch, PointsView, Program};
 use crate::error::{Error, Result};
 use crate::numeric::{self, Isa, Packed, add_scaled, max_abs, panel_width};
 use crate::threads::Pool;
 
 /// Rows whose products are summed before the sum is added to others. A chunk begins at a multiple of this.
-pub(super) const ROWS: u64 = 4096;
+pub(crate) const ROWS: u64 = 4096;
 /// Rows whose products are summed in the scalar type; the sums of these are `f64`.
 pub(super) const RUN: usize = 512;
 /// Features of a block: whole panels, with which two blocks of a run stay in the second cache.
@@ -39,42 +39,6 @@ impl<T: Real> Data<'_, T> {
 
     pub fn weight(&self, i: usize) -> f64 {
         self.weights.as_ref().map_or(1.0, |weights| weights[i])
-    }
-}
-
-/// The map and the standardisation that make features of points.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct FeatureSource<'a, T> {
-    pub program: &'a Program<T>,
-    pub inputs: Option<&'a Standardisation>,
-}
-
-/// Buffers that a thread reuses from run to run.
-#[derive(Debug)]
-pub(super) struct FeatureBuffers<T> {
-    scratch: Scratch<T>,
-    points: Array2<T>,
-    pub batch: Batch<T>,
-}
-
-impl<T: Real> Default for FeatureBuffers<T> {
-    fn default() -> Self {
-        FeatureBuffers { scratch: Scratch::default(), points: Array2::zeros((0, 0)), batch: Batch::default() }
-    }
-}
-
-impl<T: Real> FeatureSource<'_, T> {
-    /// Puts the features of points into the batch of the buffers.
-    pub fn fill(&self, x: PointsView<'_, T>, buffers: &mut FeatureBuffers<T>) {
-        let FeatureBuffers { scratch, points, batch } = buffers;
-        let (side, form) = (Side::X, Form::Values);
-        match self.inputs {
-            None => batch.fill(self.program, side, form, x, scratch),
-            Some(inputs) => {
-                x.densely(scratch, |x, _| inputs.write(x, points));
-                batch.fill(self.program, side, form, points.view().into(), scratch);
-            }
-        }
     }
 }
 

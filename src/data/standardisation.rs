@@ -2,10 +2,9 @@
 
 use ndarray::{Array2, ArrayRef2, ArrayView2, Axis};
 
-use super::super::check_finite;
+use super::Statistics;
 use crate::Real;
-use crate::data::Statistics;
-use crate::error::{Error, Result, check_positive, check_size};
+use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::once::once;
 
@@ -115,7 +114,7 @@ impl Standardisation {
     }
 
     /// Writes the standardised points to `out`.
-    pub(super) fn write<T: Real>(&self, x: ArrayView2<'_, T>, out: &mut Array2<T>) {
+    pub(crate) fn write<T: Real>(&self, x: ArrayView2<'_, T>, out: &mut Array2<T>) {
         if out.dim() != x.dim() {
             *out = Array2::zeros(x.dim());
         }

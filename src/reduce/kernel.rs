@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use ndarray::ArrayRef2;
 
+use super::{Prepared, RowRanges, WeightedSums};
 use crate::Real;
 use crate::engine::{Form, Program};
 use crate::error::{Error, Result};
 use crate::map::{Identity, Map};
 use crate::once::once;
-use crate::reduce::{Prepared, RowRanges, WeightedSums};
 
-/// The sums over training points that a [`Smoother`](super::Smoother) consists of, without its map: what travels between
+/// The sums over training points that a [`Smoother`](crate::apply::Smoother) consists of, without its map: what travels between
 /// machines.
 ///
 /// # Definition
@@ -29,8 +29,9 @@ use crate::reduce::{Prepared, RowRanges, WeightedSums};
 /// Two machines read halves of a data set; a coordinator adds up their sums and does not know the map.
 /// ```
 /// use ndarray::{Array2, s};
-/// use random_features::apply::{KernelSums, Smoother};
+/// use random_features::apply::Smoother;
 /// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::reduce::KernelSums;
 /// use random_features::{Map, Positive, Result};
 /// let x = Array2::from_shape_fn((400, 2), |(i, k)| ((i * (k + 2)) as f64).sin());
 /// let y = x.map_axis(ndarray::Axis(1), |x| x[0] * x[1]).insert_axis(ndarray::Axis(1));
@@ -46,7 +47,7 @@ use crate::reduce::{Prepared, RowRanges, WeightedSums};
 /// assert_eq!((sums.count(), sums.rows()), (400, &[0..400][..]));
 /// assert!(sums.merge(&machine(100..200)?).is_err());    //  row 100 would count twice
 ///
-/// let smoother = Smoother::with_sums(map()?, sums)?;    //  where predictions are made
+/// let smoother = Smoother::of_sums(map()?, sums)?;    //  where predictions are made
 /// let mut alone = Smoother::new(map()?, 1)?;
 /// alone.update(&x, &y)?;
 /// let error = smoother.predict(&x)? - alone.predict(&x)?;
@@ -67,7 +68,7 @@ pub struct KernelSums<T: Real> {
 
 impl<T: Real> KernelSums<T> {
     /// Sums of nothing, for `targets` numbers at each point.
-    pub(super) fn new(map: &Map<T>, targets: usize) -> Result<Self> {
+    pub(crate) fn new(map: &Map<T>, targets: usize) -> Result<Self> {
         let sums = WeightedSums::in_rows(map.feature_dim(), targets)?;
         let (totals, rows) = (vec![0.0; targets], RowRanges::default());
         Ok(KernelSums { map: map.identity(), sums, totals, rows, next: 0 })
@@ -117,7 +118,7 @@ impl<T: Real> KernelSums<T> {
     }
 
     /// Rejects sums that were taken with another map.
-    pub(super) fn check_map(&self, map: &Map<T>) -> Result<()> {
+    pub(crate) fn check_map(&self, map: &Map<T>) -> Result<()> {
         let reason = if self.map != map.identity() {
             "the sums were taken with another map"
         } else if self.sums.features() != map.feature_dim() {
@@ -129,20 +130,20 @@ impl<T: Real> KernelSums<T> {
     }
 
     /// Lets the next update begin at this row.
-    pub(super) fn start_at(&mut self, row: u64) -> Result<()> {
+    pub(crate) fn start_at(&mut self, row: u64) -> Result<()> {
         self.rows.with(&RowRanges::from(row..row.saturating_add(1)))?;
         self.next = row;
         Ok(())
     }
 
     /// The rows with the next ones, of which there are so many, and the number after these.
-    pub(super) fn check_next(&self, count: usize) -> Result<(RowRanges, u64)> {
+    pub(crate) fn check_next(&self, count: usize) -> Result<(RowRanges, u64)> {
         let next = RowRanges::numbers(self.next, count)?;
         Ok((self.rows.with(&RowRanges::from(next.clone()))?, next.end))
     }
 
     /// Adds the sums over the next rows, which have these targets.
-    pub(super) fn add(&mut self, sums: &WeightedSums<T>, targets: &ArrayRef2<T>) -> Result<()> {
+    pub(crate) fn add(&mut self, sums: &WeightedSums<T>, targets: &ArrayRef2<T>) -> Result<()> {
         (self.rows, self.next) = self.check_next(targets.nrows())?;
         self.sums.merge(sums);
         for (total, column) in self.totals.iter_mut().zip(targets.columns()) {
@@ -152,12 +153,12 @@ impl<T: Real> KernelSums<T> {
     }
 
     /// The mean of target `j` over all points.
-    pub(super) fn mean(&self, j: usize) -> f64 {
+    pub(crate) fn mean(&self, j: usize) -> f64 {
         self.totals[j] / self.count() as f64
     }
 
     /// Ready to be applied to points.
-    pub(super) fn prepared(&self, program: &Program<T>, form: Form) -> Prepared<'_, T> {
+    pub(crate) fn prepared(&self, program: &Program<T>, form: Form) -> Prepared<'_, T> {
         self.sums.prepared(program, form)
     }
 }

@@ -1,9 +1,9 @@
 //! [`NormalSums`]: the sums over rows of which normal equations are made, and how chunks of rows are added.
 
 use super::chunk::{BLOCK, FeatureChunk, block_count};
-use super::totals::{TooLarge, Totals, largest};
+use super::totals::{MOST, TooLarge, Totals, largest};
 use crate::Real;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::check_memory;
 use crate::numeric::{slice_of, slice_of_mut};
 
@@ -49,6 +49,17 @@ impl NormalSums {
         products.saturating_add(targets.saturating_add(1).saturating_mul(of_target))
     }
 
+    /// Rejects a number of features whose products cannot be addressed.
+    pub fn check_width(width: usize) -> Result<()> {
+        let blocks = width.div_ceil(BLOCK);
+        let words = blocks.checked_mul(blocks + 1).and_then(|n| n.checked_mul(WORDS * BLOCK * BLOCK / 2));
+        if words.is_some_and(|words| words <= isize::MAX as usize / size_of::<f64>()) {
+            return Ok(());
+        }
+        let domain = "small enough for the products of all pairs to be addressed";
+        Err(Error::Parameter { name: "the number of features", value: width as f64, domain })
+    }
+
     /// Rejects sums of this size, or another copy of them, if there is no memory for all of them.
     pub fn check_room<T: Real>(targets: usize, width: usize) -> Result<()> {
         check_memory("bytes of sums over rows", Self::bytes::<T>(targets, width), 1)
@@ -62,6 +73,16 @@ impl NormalSums {
             && self.cross.iter().all(|sums| sums.fits(1, width, WORDS))
             && self.moments.len() == 2 * targets + 1
             && self.moments.iter().all(|sums| sums.fits(1, 1, WORDS))
+    }
+
+    /// Rejects so many more additions if they could not be exact.
+    pub fn check_parts(&self, more: u64) -> Result<()> {
+        let parts = self.parts.saturating_add(more);
+        if parts <= MOST {
+            return Ok(());
+        }
+        let domain = "at most 16777216: take rows in larger batches";
+        Err(Error::Parameter { name: "the number of updates of statistics", value: parts as f64, domain })
     }
 
     /// Words of a sum of products: as many as the rounding errors of the products justify.
@@ -99,5 +120,21 @@ impl NormalSums {
         self.cross.iter_mut().zip(other.cross).for_each(|(own, their)| own.merge(their));
         self.moments.iter_mut().zip(other.moments).for_each(|(own, their)| own.merge(their));
         self.parts += other.parts;
+    }
+}
+
+/// Why a chunk, or what is made of sums, is refused.
+pub(crate) fn too_large() -> Error {
+    let domain = "below 1e288: scale the targets or weights, or take a map for the Gaussian kernel";
+    Error::Parameter {
+        name: "a sum of products of features, targets and weights",
+        value: f64::INFINITY,
+        domain,
+    }
+}
+
+impl From<TooLarge> for Error {
+    fn from(_: TooLarge) -> Self {
+        too_large()
     }
 }

@@ -1,0 +1,105 @@
+//! [`GramIntake`]: sums with the map that makes features of points.
+
+use super::ranges::ScaleWarning;
+use super::sums::MapIdentity;
+use super::{GramSums, Standardisation};
+use crate::Real;
+use crate::error::{Error, Result};
+use crate::map::Map;
+use crate::reduce::RowRanges;
+
+/// Sums of products of features with their map: what statistics are that take points in.
+#[derive(Clone, Debug)]
+pub(crate) struct GramIntake<T: Real> {
+    pub(super) map: Map<T>,
+    pub(super) sums: GramSums<T>,
+    /// The number of the first row of the next update.
+    pub(super) next: u64,
+}
+
+impl<T: Real> GramIntake<T> {
+    /// Empty sums.
+    ///
+    /// # Errors
+    /// As [`check`](GramIntake::check); [`Memory`](Error::Memory) if there is no memory for them.
+    pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
+        Self::check(&map, targets)?;
+        let sums = GramSums::new(MapIdentity::of(&map), targets)?;
+        Ok(GramIntake { map, sums, next: 0 })
+    }
+
+    /// Rejects maps that are not symmetric, and sums that cannot be addressed.
+    pub fn check(map: &Map<T>, targets: usize) -> Result<()> {
+        if !map.facts().symmetric {
+            let what = "features that are the same on both sides, which sums of their products need: KernelRidge takes its \
+                        Gram matrix";
+            return Err(Error::Unsupported { what });
+        }
+        GramSums::<T>::check(map.feature_dim(), targets)
+    }
+
+    /// Sums that have travelled, with their map. The next update begins after their last row.
+    ///
+    /// # Errors
+    /// [`Unsupported`](Error::Unsupported) if the map is not symmetric, [`Merge`](Error::Merge) if the sums are of another map.
+    pub fn of_sums(map: Map<T>, sums: GramSums<T>) -> Result<Self> {
+        Self::check(&map, sums.targets())?;
+        sums.check_map(&MapIdentity::of(&map))?;
+        let next = sums.rows.end().unwrap_or(0);
+        Ok(GramIntake { map, sums, next })
+    }
+
+    /// The same with inputs that are centred and scaled before the map is applied.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if it is for another dimension, [`Parameter`](Error::Parameter) after rows.
+    pub fn standardised(self, inputs: Standardisation) -> Result<Self> {
+        Ok(GramIntake { sums: self.sums.standardised(inputs)?, ..self })
+    }
+
+    /// The same with the next update beginning at this row.
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row) if that row is counted already.
+    pub fn starting_at(mut self, row: u64) -> Result<Self> {
+        self.sums.rows.with(&RowRanges::from(row..row.saturating_add(1)))?;
+        self.next = row;
+        Ok(self)
+    }
+
+    /// Adds the rows of other sums. The next update begins after the last row of both.
+    ///
+    /// # Errors
+    /// As [`GramSums::merge`].
+    pub fn join(&mut self, other: &GramSums<T>) -> Result<()> {
+        self.sums.merge(other)?;
+        self.next = self.next.max(self.sums.rows.end().unwrap_or(0));
+        Ok(())
+    }
+
+    /// The map.
+    pub fn map(&self) -> &Map<T> {
+        &self.map
+    }
+
+    /// The sums.
+    pub fn sums(&self) -> &GramSums<T> {
+        &self.sums
+    }
+
+    /// The sums, giving up the map.
+    pub fn into_sums(self) -> GramSums<T> {
+        self.sums
+    }
+
+    /// The number of the first row of the next update.
+    #[cfg(all(feature = "serde", any(feature = "faer", feature = "ndarray-linalg")))]
+    pub fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Whether inputs are badly scaled for the map's kernel.
+    pub fn scale_warning(&self) -> Option<ScaleWarning> {
+        self.sums.ranges.warning(self.map.plain_recipe().map(|plain| plain.target.lengthscale()))
+    }
+}

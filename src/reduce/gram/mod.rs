@@ -1,0 +1,29 @@
+//! Sums of products of features, which ridge regression and PCA are made of: [`GramSums`], and [`GramIntake`], which adds
+//! rows to them with a map.
+
+mod chunk;
+mod intake;
+mod normal;
+mod ranges;
+mod source;
+mod sums;
+mod totals;
+mod update;
+
+#[cfg(feature = "serde")]
+mod stored;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+mod values;
+
+pub use ranges::ScaleWarning;
+pub use sums::GramSums;
+
+pub(crate) use chunk::ROWS;
+pub(crate) use intake::GramIntake;
+#[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+pub(crate) use normal::too_large;
+pub(crate) use source::{FeatureBuffers, FeatureSource};
+#[cfg(feature = "serde")]
+pub(crate) use stored::StoredGramIntake;
+
+use crate::data::standardisation::Standardisation;

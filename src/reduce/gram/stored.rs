@@ -1,0 +1,84 @@
+//! The stored forms of sums, checked when they are read.
+
+use std::marker::PhantomData;
+
+use serde::{Deserialize, Serialize};
+
+use super::normal::NormalSums;
+use super::ranges::InputRanges;
+use super::sums::MapIdentity;
+use super::{GramIntake, GramSums, Standardisation};
+use crate::Real;
+use crate::map::Map;
+use crate::reduce::RowRanges;
+use crate::sealed::sealed;
+
+/// Sums, the rows that they are of, and which map made their features.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "GramSums")]
+struct StoredGramSums {
+    map: MapIdentity,
+    inputs: Option<Standardisation>,
+    totals: NormalSums,
+    rows: RowRanges,
+    ranges: InputRanges,
+    present: u64,
+}
+
+sealed!(GramSums<T>, StoredGramSums, T, [T: Real]);
+
+impl<T: Real> From<&GramSums<T>> for StoredGramSums {
+    fn from(sums: &GramSums<T>) -> Self {
+        let GramSums { map, inputs, totals, rows, ranges, present, scalar: _ } = sums.clone();
+        StoredGramSums { map, inputs, totals, rows, ranges, present }
+    }
+}
+
+impl<T: Real> TryFrom<StoredGramSums> for GramSums<T> {
+    type Error = String;
+
+    fn try_from(stored: StoredGramSums) -> Result<Self, String> {
+        let StoredGramSums { map, inputs, totals, rows, ranges, present } = stored;
+        let Some(targets) = totals.cross.len().checked_sub(1) else {
+            return Err("sums of no feature".into());
+        };
+        GramSums::<T>::check(map.feature_dim, targets).map_err(|error| error.to_string())?;
+        if !totals.fit::<T>(targets, map.feature_dim) {
+            return Err("sums of another shape than that of the map and the targets".into());
+        }
+        if inputs.as_ref().is_some_and(|inputs| inputs.centre().len() != map.input_dim) {
+            return Err("a standardisation for another dimension than that of the map".into());
+        }
+        if !rows.is_sound() {
+            return Err("ranges of rows that overlap, touch or are out of order".into());
+        }
+        if !ranges.fit(map.input_dim) {
+            return Err("ranges of another number of coordinates than the map's, or out of order".into());
+        }
+        Ok(GramSums { map, inputs, totals, rows, ranges, present, scalar: PhantomData })
+    }
+}
+
+/// Sums with their map, as parts of what is sealed.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "GramIntake", bound = "")]
+pub(crate) struct StoredGramIntake<T: Real> {
+    map: Map<T>,
+    sums: StoredGramSums,
+    next: u64,
+}
+
+impl<T: Real> From<&GramIntake<T>> for StoredGramIntake<T> {
+    fn from(GramIntake { map, sums, next }: &GramIntake<T>) -> Self {
+        StoredGramIntake { map: map.clone(), sums: sums.into(), next: *next }
+    }
+}
+
+impl<T: Real> TryFrom<StoredGramIntake<T>> for GramIntake<T> {
+    type Error = String;
+
+    fn try_from(StoredGramIntake { map, sums, next }: StoredGramIntake<T>) -> Result<Self, String> {
+        let intake = GramIntake::of_sums(map, sums.try_into()?).map_err(|error| error.to_string())?;
+        Ok(GramIntake { next, ..intake })
+    }
+}

@@ -1,0 +1,200 @@
+//! [`GramSums`]: sums of products of features, without the map that made them.
+
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::Standardisation;
+use super::normal::NormalSums;
+use super::ranges::InputRanges;
+use crate::Real;
+use crate::digest::Identity;
+use crate::error::{Error, Result, check_size};
+use crate::map::Map;
+use crate::reduce::{RowRanges, check_targets};
+
+/// Sums of products of features over rows of data, without the map that made the features: what travels between machines
+/// that share a ridge regression or a PCA. Approximate: the kernel is the map's estimate.
+///
+/// # Definition
+/// Σ w, Σ w φ, Σ w φ φᵀ (the lower triangle), and for each target Σ w y, Σ w y φ and Σ w y², over rows with features φ,
+/// targets y and weights w. Beside them the [rows](GramSums::rows) that they are of, the [identity](GramSums::identity) of
+/// the map, the [centring and scaling](GramSums::standardisation) of its inputs, and their ranges.
+///
+/// [`RidgeStatistics`](crate::apply::RidgeStatistics) and [`PcaStatistics`](crate::apply::pca::PcaStatistics) make them, with
+/// a map, and take them back: [`sums`](crate::apply::RidgeStatistics::sums) gives the sums of a machine's rows,
+/// [`join`](crate::apply::RidgeStatistics::join) adds sums to statistics,
+/// [`of_sums`](crate::apply::RidgeStatistics::of_sums) makes statistics of them. Sums of a user-defined
+/// [`FeatureMap`](crate::FeatureMap) are joined in the process that made them alone, where its `Map` has its clones.
+///
+/// # Cost
+/// 8 (f32) or 12 (f64) [bytes](GramSums::bytes) for each pair of features, in memory as in a binary format. Merging copies the
+/// other sums once.
+///
+/// # Example
+/// ```
+/// use ndarray::{Array2, s};
+/// use random_features::apply::RidgeStatistics;
+/// use random_features::frequency::{Coupling, Orthogonal};
+/// use random_features::reduce::GramSums;
+/// use random_features::{Map, Result, Trigonometric};
+/// let x = Array2::from_shape_fn((400, 1), |(i, _)| i as f64 / 100.0);
+/// let y = x.mapv(|x| (2.0 * x).sin());
+/// let map: Map<f64> = Trigonometric.gaussian(Orthogonal.draw(1, 50, 1)?, 0.5)?;
+///
+/// // Two machines have the map and some of the rows each.
+/// let machine = |first: usize, end: usize| -> Result<GramSums<f64>> {
+///     let mut statistics = RidgeStatistics::new(map.clone(), 1)?.starting_at(first as u64)?;
+///     statistics.update(&x.slice(s![first..end, ..]), &y.slice(s![first..end, ..]))?;
+///     Ok(statistics.into_sums())
+/// };
+/// let (left, right) = (machine(0, 250)?, machine(250, 400)?);
+///
+/// // A coordinator has no map, and takes what arrives in any order.
+/// let mut all = right;
+/// all.merge(&left)?;
+/// assert_eq!((all.count(), all.identity()), (400, map.identity()));
+/// assert!(all.merge(&left).is_err());    //  no row counts twice
+///
+/// // Whoever has the map solves.
+/// let model = RidgeStatistics::of_sums(map, all)?.solve(1e-6)?;
+/// assert!((model.predict(&x)? - &y).iter().all(|e| e.abs() < 1e-2));
+/// # Ok::<(), random_features::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct GramSums<T: Real> {
+    pub(super) map: MapIdentity,
+    pub(super) inputs: Option<Standardisation>,
+    pub(super) totals: NormalSums,
+    pub(super) rows: RowRanges,
+    /// Of points that are not standardised.
+    pub(super) ranges: InputRanges,
+    /// The number of rows of positive weight: the rank is at most that.
+    pub(super) present: u64,
+    /// How far products are rounded.
+    pub(super) scalar: PhantomData<T>,
+}
+
+/// Which map features are of.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub(super) struct MapIdentity {
+    pub identity: Identity,
+    /// d.
+    pub input_dim: usize,
+    /// D.
+    pub feature_dim: usize,
+}
+
+impl MapIdentity {
+    pub fn of<T: Real>(map: &Map<T>) -> Self {
+        let (input_dim, feature_dim) = (map.input_dim(), map.feature_dim());
+        MapIdentity { identity: map.identity(), input_dim, feature_dim }
+    }
+}
+
+impl<T: Real> GramSums<T> {
+    /// Zeros for the features of a map and t targets.
+    ///
+    /// # Errors
+    /// As [`check`](GramSums::check); [`Memory`](Error::Memory) if there is no memory for them.
+    pub(super) fn new(map: MapIdentity, targets: usize) -> Result<Self> {
+        Self::check(map.feature_dim, targets)?;
+        Ok(GramSums {
+            map,
+            inputs: None,
+            totals: NormalSums::new::<T>(targets, map.feature_dim)?,
+            rows: RowRanges::default(),
+            ranges: InputRanges::default(),
+            present: 0,
+            scalar: PhantomData,
+        })
+    }
+
+    /// Rejects numbers of features and targets whose sums cannot be addressed.
+    pub(super) fn check(width: usize, targets: usize) -> Result<()> {
+        check_targets(targets.max(1), width.saturating_add(1))?;
+        NormalSums::check_width(width)
+    }
+
+    /// The bytes of sums of this size.
+    pub(crate) fn bytes_of(width: usize, targets: usize) -> usize {
+        NormalSums::bytes::<T>(targets, width)
+    }
+
+    /// Empty sums with inputs that are centred and scaled.
+    pub(super) fn standardised(self, inputs: Standardisation) -> Result<Self> {
+        check_size("the dimension of the standardisation", self.map.input_dim, inputs.centre().len())?;
+        if self.count() > 0 {
+            let (name, value) = ("the number of rows before a standardisation", self.count() as f64);
+            let domain = "0, because all rows are standardised alike";
+            return Err(Error::Parameter { name, value, domain });
+        }
+        Ok(GramSums { inputs: Some(inputs), ranges: InputRanges::default(), ..self })
+    }
+
+    /// Adds the rows of other sums, of the same map with the same centring and scaling of inputs. The bits do not depend on
+    /// the order in which sums are merged.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) if maps, standardisations or numbers of targets differ, [`Row`](Error::Row) if a row is in
+    /// both, [`Parameter`](Error::Parameter) if there were more than 16 million updates, [`Memory`](Error::Memory) if there is
+    /// no memory for a copy of the other sums. Nothing has changed then.
+    pub fn merge(&mut self, other: &Self) -> Result<()> {
+        self.check_map(&other.map)?;
+        let differ = [
+            (self.inputs != other.inputs, "their standardisations differ"),
+            (self.targets() != other.targets(), "their numbers of targets differ"),
+        ];
+        if let Some((_, reason)) = differ.into_iter().find(|(differ, _)| *differ) {
+            return Err(Error::Merge { reason });
+        }
+        let rows = self.rows.with(&other.rows)?;
+        self.totals.check_parts(other.totals.parts)?;
+        NormalSums::check_room::<T>(self.targets(), self.map.feature_dim)?;
+        self.totals.merge(other.totals.clone());
+        self.ranges.join(&other.ranges);
+        self.present = self.present.saturating_add(other.present);
+        self.rows = rows;
+        Ok(())
+    }
+
+    /// Rejects another map than the one whose features these are.
+    pub(super) fn check_map(&self, map: &MapIdentity) -> Result<()> {
+        if self.map == *map { Ok(()) } else { Err(Error::Merge { reason: "their maps differ" }) }
+    }
+
+    /// The [identity](Map::identity) of the map.
+    pub fn identity(&self) -> Identity {
+        self.map.identity
+    }
+
+    /// The centring and scaling of inputs before the map, if any.
+    pub fn standardisation(&self) -> Option<&Standardisation> {
+        self.inputs.as_ref()
+    }
+
+    /// D, the number of features.
+    pub fn feature_dim(&self) -> usize {
+        self.map.feature_dim
+    }
+
+    /// The number of targets: 0 for a PCA.
+    pub fn targets(&self) -> usize {
+        self.totals.cross.len() - 1
+    }
+
+    /// The number of rows.
+    pub fn count(&self) -> u64 {
+        self.rows.len()
+    }
+
+    /// The rows of the whole data set that are held: ascending ranges with gaps between them.
+    pub fn rows(&self) -> &[Range<u64>] {
+        self.rows.ranges()
+    }
+
+    /// The bytes of the sums.
+    pub fn bytes(&self) -> usize {
+        Self::bytes_of(self.feature_dim(), self.targets())
+    }
+}

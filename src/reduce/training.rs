@@ -1,0 +1,51 @@
+//! Checks of what sums over rows are made of: points, targets and weights.
+
+use ndarray::{ArrayRef1, ArrayRef2};
+
+use crate::Real;
+use crate::engine::PointsView;
+use crate::error::{Error, Result, check_finite, check_size};
+
+/// Checks training points in ℝᵈ and their targets, of which each point has `count`.
+pub(crate) fn check_training<T: Real>(
+    x: PointsView<'_, T>,
+    d: usize,
+    targets: &ArrayRef2<T>,
+    count: usize,
+) -> Result<()> {
+    check_size("the number of columns of x", d, x.ncols())?;
+    check_size("the number of rows of targets", x.nrows(), targets.nrows())?;
+    check_size("the number of columns of targets", count, targets.ncols())?;
+    match x.first_not_finite() {
+        Some(row) => Err(Error::NotFinite { what: "x", row }),
+        None => check_finite("the targets", targets),
+    }
+}
+
+/// Checks that a matrix of targets × `width` can exist.
+pub(crate) fn check_targets(targets: usize, width: usize) -> Result<()> {
+    let most = isize::MAX as usize / size_of::<f64>();
+    let fits = |size: usize| size <= most;
+    if targets > 0 && targets.checked_add(1).and_then(|rows| rows.checked_mul(width.max(1))).is_some_and(fits)
+    {
+        return Ok(());
+    }
+    let domain = "at least 1 and small enough for their sums to be addressed";
+    Err(Error::Parameter { name: "the number of targets", value: targets as f64, domain })
+}
+
+/// Rejects weights that are negative or not finite.
+pub(crate) fn check_weights(weights: Option<&ArrayRef1<f64>>, rows: usize) -> Result<()> {
+    let Some(weights) = weights else { return Ok(()) };
+    check_size("the number of weights", rows, weights.len())?;
+    let wrong = |weight: &f64| !(weight.is_finite() && *weight >= 0.0);
+    match weights.iter().position(wrong) {
+        None => Ok(()),
+        Some(row) => Err(Error::Entry {
+            what: "the weights",
+            row,
+            value: weights[row],
+            domain: "finite and not negative",
+        }),
+    }
+}
