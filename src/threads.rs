@@ -77,9 +77,18 @@ impl<A: Default + Send> Pool<A> {
         // One item needs neither a list nor threads.
         #[cfg(feature = "rayon")]
         if items.size_hint().1 != Some(1) && count() > 1 {
-            let items: Vec<I> = items.collect();
-            let work = |loan: &mut Loan<'_, A>, item| work(&mut loan.buffer, item);
-            return items.into_par_iter().map_init(|| self.lend(), work).collect();
+            let places: Vec<_> = items.map(|item| Mutex::new(Place::Item(item))).collect();
+            spread(places.len(), &|| {
+                let (mut loan, places, work) = (self.lend(), &places, &work);
+                Box::new(move |i| {
+                    let item = places[i].lock().map(|mut place| mem::replace(&mut *place, Place::Empty));
+                    if let Ok(Place::Item(item)) = item {
+                        let result = work(&mut loan.buffer, item);
+                        *places[i].lock().unwrap_or_else(PoisonError::into_inner) = Place::Result(result);
+                    }
+                })
+            });
+            return places.into_iter().filter_map(Place::into_result).collect();
         }
         let mut loan = self.lend();
         items.map(|item| work(&mut loan.buffer, item)).collect()
@@ -93,6 +102,33 @@ impl<A: Default + Send> Pool<A> {
     fn lend(&self) -> Loan<'_, A> {
         Loan { buffer: self.take().unwrap_or_default(), pool: self }
     }
+}
+
+/// What is there of an item.
+#[cfg(feature = "rayon")]
+enum Place<I, R> {
+    Item(I),
+    /// A thread is at work.
+    Empty,
+    Result(R),
+}
+
+#[cfg(feature = "rayon")]
+impl<I, R> Place<I, R> {
+    fn into_result(place: Mutex<Self>) -> Option<R> {
+        match place.into_inner() {
+            Ok(Place::Result(result)) => Some(result),
+            _ => None,
+        }
+    }
+}
+
+/// Lets workers do all of the numbers below n; each thread makes some.
+///
+/// Compiled once, since nothing in it is generic: rayon's part is larger than most of the work that it spreads.
+#[cfg(feature = "rayon")]
+fn spread<'a>(n: usize, worker: &(dyn Fn() -> Box<dyn FnMut(usize) + 'a> + Sync)) {
+    (0..n).into_par_iter().for_each_init(worker, |worker, i| worker(i));
 }
 
 /// A buffer that goes back to its pool.

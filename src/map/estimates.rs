@@ -63,7 +63,6 @@ impl<T: Real> Map<T> {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if a point does not have d entries.
-    #[inline(never)]
     pub fn log_estimate(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Result<SignedLog> {
         self.check_pair(x, y)?;
         let estimates =
@@ -147,4 +146,4 @@ impl<T: Real> Map<T> {
     }
 }
 
-once!(Map::<T>::gram, Map::<T>::log_estimate, Map::<T>::log_estimate_rows, Map::<T>::estimate_rows);
+once!(Map::<T>::gram, Map::<T>::log_estimate_rows, Map::<T>::estimate_rows);
