@@ -78,7 +78,7 @@ impl<T: Real> Smoother<T> {
     /// [`Merge`](Error::Merge) if they were taken with another map.
     pub fn of_sums(map: Map<T>, sums: KernelSums<T>) -> Result<Self> {
         sums.check_map(&map)?;
-        Ok(Smoother { map, sums })
+        Ok(Smoother { map, sums: sums.after_the_last() })
     }
 
     /// The same with the next update beginning at this row of the whole data set.
@@ -296,7 +296,8 @@ mod stored {
         type Error = Error;
 
         fn try_from(StoredSmoother { map, sums }: StoredSmoother<T>) -> Result<Self, Error> {
-            Smoother::of_sums(map, sums)
+            sums.check_map(&map)?;
+            Ok(Smoother { map, sums })
         }
     }
 }

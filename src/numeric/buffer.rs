@@ -47,10 +47,11 @@ impl<T: Real> Buffer<T> {
 
 impl<T: Clone> Clone for Buffer<T> {
     fn clone(&self) -> Self {
-        if self.is_empty() {
+        let Some(first) = self.first() else {
             return Buffer { storage: Vec::new(), start: 0, len: 0 };
-        }
-        let mut storage = self.storage.clone();
+        };
+        // The copy may begin elsewhere within a line than the original.
+        let mut storage = vec![first.clone(); self.len + LINE / size_of::<T>()];
         let start = first_line(&storage);
         storage[start..][..self.len].clone_from_slice(self);
         Buffer { storage, start, len: self.len }
@@ -142,6 +143,23 @@ unsafe fn body<T: Lane, V: Vector<T>>(to: &mut [T], written: &mut usize, from: &
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Wherever the memory of a copy begins.
+    #[test]
+    fn copies_hold_what_was_held() {
+        let mut copies = Vec::new();
+        for (first, then) in (1..40).flat_map(|n| [(172, 172 + n % 16), (177, 150 + n), (5 * n, 5 * n + 3)]) {
+            let mut buffer = Buffer::<f32>::default();
+            buffer.take(first);
+            buffer.take(then).fill(first as f32);
+            copies.push(buffer.clone());
+            copies.push(copies[copies.len() - 1].clone());
+            for copy in &copies[copies.len() - 2..] {
+                assert_eq!((copy.len(), copy.as_ptr().align_offset(LINE)), (then, 0));
+                assert!(copy.iter().all(|v| *v == first as f32));
+            }
+        }
+    }
 
     #[test]
     fn begins_with_a_line() {

@@ -110,8 +110,8 @@ impl<T: Real> KernelSums<T> {
             return Err(Error::Merge { reason });
         }
         let rows = self.rows.with(&other.rows)?;
+        self.totals = self.totals_with(other.totals.iter().copied())?;
         self.sums.merge(&other.sums);
-        self.totals.iter_mut().zip(&other.totals).for_each(|(own, their)| *own += their);
         self.next = self.next.max(rows.end().unwrap_or(0));
         self.rows = rows;
         Ok(())
@@ -144,12 +144,27 @@ impl<T: Real> KernelSums<T> {
 
     /// Adds the sums over the next rows, which have these targets.
     pub(crate) fn add(&mut self, sums: &WeightedSums<T>, targets: &ArrayRef2<T>) -> Result<()> {
-        (self.rows, self.next) = self.check_next(targets.nrows())?;
+        let (rows, next) = self.check_next(targets.nrows())?;
+        let columns = targets.columns().into_iter();
+        self.totals = self.totals_with(columns.map(|column| column.iter().map(|y| y.widen()).sum()))?;
         self.sums.merge(sums);
-        for (total, column) in self.totals.iter_mut().zip(targets.columns()) {
-            *total += column.iter().map(|y| y.widen()).sum::<f64>();
-        }
+        (self.rows, self.next) = (rows, next);
         Ok(())
+    }
+
+    /// The sums of targets with those of more points.
+    fn totals_with(&self, more: impl Iterator<Item = f64>) -> Result<Vec<f64>> {
+        let with = |(own, more): (&f64, f64)| {
+            let value = own + more;
+            let (name, domain) = ("the sum of a target over all points", "finite: scale the targets");
+            if value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
+        };
+        self.totals.iter().zip(more).map(with).collect()
+    }
+
+    /// The same with the next update beginning after the last row.
+    pub(crate) fn after_the_last(self) -> Self {
+        KernelSums { next: self.rows.end().unwrap_or(0), ..self }
     }
 
     /// The mean of target `j` over all points.
@@ -191,8 +206,8 @@ mod stored {
             if !finite || totals.is_empty() || !sums.fits_rows(sums.features(), totals.len()) {
                 return Err("sums of another shape than that of the targets");
             }
-            if !rows.is_sound() {
-                return Err("ranges of rows that overlap, touch or are out of order");
+            if !rows.is_sound() || (rows.len() == 0 && sums.has_seen()) {
+                return Err("ranges of rows that overlap, touch or are out of order, or sums of no rows");
             }
             Ok(KernelSums { map, sums, totals, rows, next })
         }

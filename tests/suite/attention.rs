@@ -526,6 +526,28 @@ fn steps_are_the_batch() {
     }
 }
 
+/// What a query has left behind is forgotten where a prompt of whole segments follows, and copies hold what was held.
+#[test]
+fn prompts_and_copies_after_queries() {
+    let attention = Attention::new(positive::<f32>(2, 8)).unwrap();
+    let [mut q, k, v] = [(1, 2), (2, 2), (3, 1)].map(|(seed, d)| tokens::<f32>([1, 1, 2100, d], 0.7, seed));
+    q.fill(60.0);
+    let whole = attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    let mut state = attention.state(1, 1, 1).unwrap();
+    let query = q.slice(s![.., .., 0, ..]);
+    assert_eq!(state.query(&query).unwrap().output[[0, 0, 0]], 0.0);
+    for run in [0..1030, 1030..1024 + 1024, 2048..2100] {
+        let last = run.end - 1;
+        state.prefill(&k.slice(s![.., .., run.clone(), ..]), &v.slice(s![.., .., run, ..])).unwrap();
+        let mut copies = vec![state.clone()];
+        copies.push(copies[0].clone());
+        for state in copies.iter_mut().chain([&mut state]) {
+            assert_eq!(state.query(&query).unwrap().output, whole.slice(s![.., .., last, ..]));
+        }
+    }
+    assert!(attention.state(0, 1, usize::MAX).is_err());
+}
+
 #[cfg(feature = "serde")]
 #[test]
 fn a_stored_state_goes_on_to_the_bit() {

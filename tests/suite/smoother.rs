@@ -5,10 +5,10 @@ use std::ops::Range;
 use crate::common::{MAPS, Name, couplings, frequencies, gaussian, points, softmax};
 use ndarray::{Array1, Array2, s};
 use random_features::apply::{ExactSmoother, Smoother};
-use random_features::frequency::Independent;
+use random_features::frequency::{Coupling, Independent};
 use random_features::kernel::{Activation, Gaussian, Softmax};
 use random_features::reduce::KernelSums;
-use random_features::{Error, Map, Nonlinear, Real};
+use random_features::{Error, Map, Nonlinear, Positive, Real};
 
 fn targets<T: Real>(x: &Array2<T>) -> Array2<T> {
     Array2::from_shape_fn(
@@ -356,4 +356,26 @@ fn sums_beyond_memory_are_refused() {
     let mut exact = ExactSmoother::new(Gaussian::default(), 2, 40).unwrap();
     exact.update(&x, &y).unwrap();
     assert!(matches!(exact.predict(many), Err(Error::Memory { .. })));
+}
+
+/// Sums that have travelled go on after their last row, and targets whose sum is beyond the range are refused.
+#[test]
+fn sums_go_on_after_their_last_row() {
+    let map: Map<f64> = Positive.gaussian(Independent.draw(2, 32, 5).unwrap(), 1.0).unwrap();
+    let (x, y) = (Array2::from_elem((5, 2), 0.5), Array2::from_elem((5, 1), 1.0));
+    let mut first = Smoother::new(map.clone(), 1).unwrap().starting_at(150).unwrap();
+    first.update(&x, &y).unwrap();
+    let first = first.starting_at(10).unwrap();
+    let mut next = Smoother::of_sums(map.clone(), first.sums().clone()).unwrap();
+    next.update(&x, &y).unwrap();
+    assert_eq!(next.rows(), std::slice::from_ref(&(150..160)));
+    let before = next.clone();
+    assert!(
+        next.update(&x, &Array2::from_elem((5, 1), 1e308))
+            .unwrap_err()
+            .to_string()
+            .contains("scale the targets")
+    );
+    assert_eq!(next.rows(), before.rows());
+    assert_eq!(next.predict(&x).unwrap(), before.predict(&x).unwrap());
 }

@@ -115,6 +115,7 @@ impl<T: Real> Sequence<T> {
                 drive::add_keys(setup, keys.rows(at..at + count), &mut self.before, ways);
                 self.length = self.length.saturating_add(count);
                 self.is_ready = false;
+                self.logged.clear();
                 count
             } else {
                 let count = left.min(CHUNK - self.chunk.len());

@@ -85,7 +85,7 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
     /// another number of heads, [`Unsupported`](crate::Error::Unsupported) with [exact
-    /// keys](Attention::with_keys_exact).
+    /// keys](Attention::with_keys_exact), [`Memory`](crate::Error::Memory) if there is no memory for the state.
     #[inline(never)]
     pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
@@ -97,7 +97,7 @@ impl<T: Real> Attention<T> {
         let bytes = Sequence::<T>::bytes(width, d_v).saturating_add(size_of::<Sequence<T>>());
         check_memory(
             "bytes of the state of causal attention",
-            batch.saturating_mul(heads).saturating_mul(bytes),
+            batch.saturating_mul(heads).max(1).saturating_mul(bytes),
             1,
         )?;
         let head = |i: usize| Sequence::new(self.setup(i % heads).program.width(), d_v);
@@ -179,7 +179,8 @@ impl<T: Real> CausalState<T> {
     /// The outputs of queries, \[batch, heads, d\], that see all tokens so far; a multiple of the heads of keys.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape) if a size does not fit.
+    /// [`Shape`](crate::Error::Shape) if a size does not fit, [`Memory`](crate::Error::Memory) if there is no memory for the
+    /// outputs.
     pub fn query<E: Element<T>>(&mut self, queries: &ArrayRef3<E>) -> Result<Step<T>> {
         let [batch, heads, d_v] = self.shape;
         let count = queries.len_of(Axis(1));
@@ -194,6 +195,7 @@ impl<T: Real> CausalState<T> {
             queries.shape(),
             [batch, count, self.input_dim()],
         )?;
+        check_memory("outputs", batch.max(1).saturating_mul(count), d_v.saturating_mul(size_of::<T>()))?;
         let mut output = Array3::zeros((batch, count, d_v));
         let rows = self.answer(E::numbers(rows(queries).view()), group, slice_of_mut(&mut output));
         let place = |row: usize| [row / count, row % count];

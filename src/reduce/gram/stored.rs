@@ -52,6 +52,9 @@ impl<T: Real> TryFrom<StoredGramSums> for GramSums<T> {
         if !rows.is_sound() {
             return Err("ranges of rows that overlap, touch or are out of order".into());
         }
+        if present > rows.len() {
+            return Err("more rows of positive weight than rows".into());
+        }
         if !ranges.fit(map.input_dim) {
             return Err("ranges of another number of coordinates than the map's, or out of order".into());
         }

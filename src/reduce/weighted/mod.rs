@@ -118,10 +118,11 @@ impl<T: Real> WeightedSums<T> {
         self.are_of(panel_width::<T>(), features, targets)
     }
 
-    /// The same for sums in rows.
+    /// The same for sums in rows, which are finite.
     #[cfg(feature = "serde")]
     pub fn fits_rows(&self, features: usize, targets: usize) -> bool {
-        self.are_of(1, features, targets)
+        let finite = |sums: &[f64]| sums.iter().all(|sum| sum.is_finite());
+        self.are_of(1, features, targets) && finite(&self.weights) && finite(&self.sums)
     }
 
     #[cfg(feature = "serde")]
