@@ -66,11 +66,17 @@ fn what_does_not_fit_is_refused() {
     let mut value = to_value(fitted()).unwrap();
     value["data"]["intake"]["map"] = to_value(EluPlusOne.map::<f32>(1 << 20, 1.0).unwrap()).unwrap();
     assert!(resealed::<RidgeStatistics<f32>>(value).unwrap_err().contains("their maps differ"));
-    let ranges = |of: Value| changed(&|v| v["rows"]["ranges"] = of.clone());
+    let ranges = |of: Value| {
+        changed(&|v| {
+            v["rows"]["ranges"] = of.clone();
+            v["present"] = 10.into();
+        })
+    };
     assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 11, "end": 20}])).is_ok());
     assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 9, "end": 20}])).is_err());
     assert!(ranges(json!([{"start": 0, "end": 10}, {"start": 10, "end": 20}])).is_err());
     assert!(ranges(json!([{"start": 20, "end": 30}, {"start": 0, "end": 10}])).is_err());
+    assert!(changed(&|v| v["present"] = 1000.into()).unwrap_err().contains("positive weight"));
 }
 
 #[test]
