@@ -67,7 +67,7 @@ impl<T: Real> Clone for CausalState<T> {
 }
 
 /// Multiplications of a step from which on threads share its heads.
-const SHARED: usize = 1 << 18;
+const SHARED: usize = 1 << 20;
 
 /// What a step of causal attention gives.
 #[derive(Clone, Debug, PartialEq)]
