@@ -57,6 +57,8 @@ fn run(targets: usize) -> usize {
 pub struct Smoother<T: Real> {
     map: Map<T>,
     sums: KernelSums<T>,
+    /// The number of the first row of the next update.
+    next: u64,
 }
 
 impl<T: Real> Smoother<T> {
@@ -69,7 +71,7 @@ impl<T: Real> Smoother<T> {
     pub fn new(map: Map<T>, targets: usize) -> Result<Self> {
         check_targets(targets, map.feature_dim())?;
         let sums = KernelSums::new(&map, targets)?;
-        Ok(Smoother { map, sums })
+        Ok(Smoother { map, sums, next: 0 })
     }
 
     /// A smoother of sums that were taken with this map, here or elsewhere. It goes on after their last row.
@@ -78,7 +80,8 @@ impl<T: Real> Smoother<T> {
     /// [`Merge`](Error::Merge) if they were taken with another map.
     pub fn of_sums(map: Map<T>, sums: KernelSums<T>) -> Result<Self> {
         sums.check_map(&map)?;
-        Ok(Smoother { map, sums: sums.after_the_last() })
+        let next = sums.rows.end().unwrap_or(0);
+        Ok(Smoother { map, sums, next })
     }
 
     /// The same with the next update beginning at this row of the whole data set.
@@ -87,7 +90,8 @@ impl<T: Real> Smoother<T> {
     /// [`Row`](Error::Row) if that row is counted already.
     #[inline(never)]
     pub fn starting_at(mut self, row: u64) -> Result<Self> {
-        self.sums.start_at(row)?;
+        self.sums.rows.check_start(row)?;
+        self.next = row;
         Ok(self)
     }
 
@@ -124,7 +128,9 @@ impl<T: Real> Smoother<T> {
     /// # Errors
     /// As [`KernelSums::merge`].
     pub fn join(&mut self, sums: &KernelSums<T>) -> Result<()> {
-        self.sums.merge(sums)
+        self.sums.merge(sums)?;
+        self.next = self.next.max(self.sums.rows.end().unwrap_or(0));
+        Ok(())
     }
 
     /// Adds the next rows: training points `x`, n × d, with their targets, n × targets.
@@ -142,7 +148,7 @@ impl<T: Real> Smoother<T> {
         let (program, form) = (self.map.program(), self.map.program().best_form());
         let (targets_count, width) = (self.sums.targets(), program.width());
         check_training(x, self.map.input_dim(), targets, targets_count)?;
-        self.sums.check_next(x.nrows())?;
+        let (rows, next) = self.sums.rows.and_next(self.next, x.nrows())?;
         // Sums of runs are used again: page-faulting new ones would take a sixth of the time.
         let spare = Pool::default();
         let of_run = |run: Range<usize>, batch: &mut Batch<T>, buffers: &mut RunBuffers<T>| {
@@ -169,7 +175,9 @@ impl<T: Real> Smoother<T> {
             (Ok(_), Err(error)) => sums = Err(error),
             (Err(_), _) => {}
         });
-        self.sums.add(&sums?, targets)
+        self.sums.add(&sums?, targets, rows)?;
+        self.next = next;
+        Ok(())
     }
 
     /// Adds training points `x`, n × d, with their labels below the number of classes.
@@ -289,15 +297,16 @@ mod stored {
         struct StoredSmoother {
             map: Map<T>,
             sums: KernelSums<T>,
+            next: u64,
         }
     }
 
     impl<T: Real> TryFrom<StoredSmoother<T>> for Smoother<T> {
         type Error = Error;
 
-        fn try_from(StoredSmoother { map, sums }: StoredSmoother<T>) -> Result<Self, Error> {
+        fn try_from(StoredSmoother { map, sums, next }: StoredSmoother<T>) -> Result<Self, Error> {
             sums.check_map(&map)?;
-            Ok(Smoother { map, sums })
+            Ok(Smoother { map, sums, next })
         }
     }
 }

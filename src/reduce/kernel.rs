@@ -61,9 +61,7 @@ pub struct KernelSums<T: Real> {
     sums: WeightedSums<T>,
     /// Σᵢ yᵢ.
     totals: Vec<f64>,
-    rows: RowRanges,
-    /// The number of the first row of the next update.
-    next: u64,
+    pub(crate) rows: RowRanges,
 }
 
 impl<T: Real> KernelSums<T> {
@@ -71,7 +69,7 @@ impl<T: Real> KernelSums<T> {
     pub(crate) fn new(map: &Map<T>, targets: usize) -> Result<Self> {
         let sums = WeightedSums::in_rows(map.feature_dim(), targets)?;
         let (totals, rows) = (vec![0.0; targets], RowRanges::default());
-        Ok(KernelSums { map: map.identity(), sums, totals, rows, next: 0 })
+        Ok(KernelSums { map: map.identity(), sums, totals, rows })
     }
 
     /// The [identity](Map::identity) of the map.
@@ -112,7 +110,6 @@ impl<T: Real> KernelSums<T> {
         let rows = self.rows.with(&other.rows)?;
         self.totals = self.totals_with(other.totals.iter().copied())?;
         self.sums.merge(&other.sums);
-        self.next = self.next.max(rows.end().unwrap_or(0));
         self.rows = rows;
         Ok(())
     }
@@ -129,26 +126,17 @@ impl<T: Real> KernelSums<T> {
         Err(Error::Merge { reason })
     }
 
-    /// Lets the next update begin at this row.
-    pub(crate) fn start_at(&mut self, row: u64) -> Result<()> {
-        self.rows.with(&RowRanges::from(row..row.saturating_add(1)))?;
-        self.next = row;
-        Ok(())
-    }
-
-    /// The rows with the next ones, of which there are so many, and the number after these.
-    pub(crate) fn check_next(&self, count: usize) -> Result<(RowRanges, u64)> {
-        let next = RowRanges::numbers(self.next, count)?;
-        Ok((self.rows.with(&RowRanges::from(next.clone()))?, next.end))
-    }
-
-    /// Adds the sums over the next rows, which have these targets.
-    pub(crate) fn add(&mut self, sums: &WeightedSums<T>, targets: &ArrayRef2<T>) -> Result<()> {
-        let (rows, next) = self.check_next(targets.nrows())?;
+    /// Adds the sums over points with these targets, with which these are sums of such rows.
+    pub(crate) fn add(
+        &mut self,
+        sums: &WeightedSums<T>,
+        targets: &ArrayRef2<T>,
+        rows: RowRanges,
+    ) -> Result<()> {
         let columns = targets.columns().into_iter();
         self.totals = self.totals_with(columns.map(|column| column.iter().map(|y| y.widen()).sum()))?;
         self.sums.merge(sums);
-        (self.rows, self.next) = (rows, next);
+        self.rows = rows;
         Ok(())
     }
 
@@ -160,11 +148,6 @@ impl<T: Real> KernelSums<T> {
             if value.is_finite() { Ok(value) } else { Err(Error::Parameter { name, value, domain }) }
         };
         self.totals.iter().zip(more).map(with).collect()
-    }
-
-    /// The same with the next update beginning after the last row.
-    pub(crate) fn after_the_last(self) -> Self {
-        KernelSums { next: self.rows.end().unwrap_or(0), ..self }
     }
 
     /// The mean of target `j` over all points.
@@ -193,7 +176,6 @@ mod stored {
             #[serde(with = "crate::exact")]
             totals: Vec<f64>,
             rows: RowRanges,
-            next: u64,
         }
     }
 
@@ -201,7 +183,7 @@ mod stored {
         type Error = &'static str;
 
         fn try_from(stored: StoredKernelSums<T>) -> Result<Self, &'static str> {
-            let StoredKernelSums { map, sums, totals, rows, next } = stored;
+            let StoredKernelSums { map, sums, totals, rows } = stored;
             let finite = totals.iter().all(|total| total.is_finite());
             if !finite || totals.is_empty() || !sums.fits_rows(sums.features(), totals.len()) {
                 return Err("sums of another shape than that of the targets");
@@ -209,7 +191,7 @@ mod stored {
             if !rows.is_sound() || (rows.len() == 0 && sums.has_seen()) {
                 return Err("ranges of rows that overlap, touch or are out of order, or sums of no rows");
             }
-            Ok(KernelSums { map, sums, totals, rows, next })
+            Ok(KernelSums { map, sums, totals, rows })
         }
     }
 }

@@ -22,6 +22,24 @@ impl RowRanges {
         Ok(first..end.ok_or(beyond)?)
     }
 
+    /// Rejects a row that is held as the first of the next ones.
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row).
+    pub(crate) fn check_start(&self, row: u64) -> Result<()> {
+        self.with(&RowRanges::from(row..row.saturating_add(1))).map(drop)
+    }
+
+    /// These rows with `count` more from `first` on, and the number after those.
+    ///
+    /// # Errors
+    /// As [`numbers`](RowRanges::numbers) and [`with`](RowRanges::with).
+    pub(crate) fn and_next(&self, first: u64, count: usize) -> Result<(RowRanges, u64)> {
+        let next = Self::numbers(first, count)?;
+        let end = next.end;
+        Ok((self.with(&RowRanges::from(next))?, end))
+    }
+
     pub(crate) fn ranges(&self) -> &[Range<u64>] {
         &self.ranges
     }

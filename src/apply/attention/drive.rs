@@ -71,7 +71,7 @@ fn walk<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) -> Places {
 
 /// A chunk of keys that a thread reads to sum them up.
 #[derive(Default)]
-struct Summand<T> {
+pub(super) struct Summand<T> {
     chunk: Chunk<T>,
     worker: Worker<T>,
 }
@@ -86,11 +86,7 @@ pub(super) fn add_keys<T: Real>(
     let (features, targets) = (setup.program.width(), keys.values.ncols());
     let of_segment = |own: &mut Summand<T>, segment: Range<usize>| {
         let mut state = WeightedSums::new(features, targets);
-        for run in cuts(segment, CHUNK) {
-            read_keys(setup, keys.rows(run), &mut own.worker, &mut own.chunk);
-            let Worker { tokens, logs, .. } = &mut own.worker;
-            own.chunk.add_to(setup, tokens, &mut state, logs);
-        }
+        add_chunks(setup, keys.rows(segment), own, &mut state, |_| {});
         state
     };
     let mut segments: Vec<Range<usize>> = cuts(0..keys.len(), SEGMENT).collect();
@@ -105,6 +101,21 @@ pub(super) fn add_keys<T: Real>(
     if !rest.is_empty() {
         let mut team = Team::new(features, targets);
         rest.into_iter().for_each(|segment| team.add_keys(setup, keys, state, segment));
+    }
+}
+
+/// Adds keys to a state chunk by chunk, and shows what it is before each of them.
+pub(super) fn add_chunks<T: Real>(
+    setup: Setup<'_, T>,
+    keys: KeyRun<'_, T>,
+    Summand { chunk, worker }: &mut Summand<T>,
+    state: &mut WeightedSums<T>,
+    mut show: impl FnMut(&WeightedSums<T>),
+) {
+    for run in cuts(0..keys.len(), CHUNK) {
+        read_keys(setup, keys.rows(run), worker, chunk);
+        show(state);
+        chunk.add_to(setup, &mut worker.tokens, state, &mut worker.logs);
     }
 }
 

@@ -56,19 +56,20 @@ impl<T: Real> Attention<T> {
     /// assert!(diagnosed.share_below(10.0).iter().flatten().all(|share| *share > 0.9));
     /// # Ok::<(), random_features::Error>(())
     /// ```
-    #[inline(never)]
     pub fn diagnosed<E: Element<T>>(&self, heads: &Heads<'_, E>, causal: bool) -> Result<Attended<T>> {
         let mut attended = if causal { self.causal(heads)? } else { self.bidirectional(heads)? };
         let (batch, count, length, _) = attended.output.dim();
         let mut numbers = Array4::zeros((batch, count, length, 1));
-        threads::for_each(heads.jobs(numbers.view_mut()), |job| {
-            self.with_exact(
-                job,
-                |setup, job| if causal { causal_numbers(setup, job) } else { numbers_of(setup, job) },
-            );
-        });
+        self.number(heads.jobs(numbers.view_mut()), causal);
         attended.effective_features = Some(numbers.remove_axis(Axis(3)));
         Ok(attended)
+    }
+
+    /// Writes the numbers of jobs in place of outputs.
+    #[inline(never)]
+    fn number(&self, jobs: Vec<Job<'_, T>>, causal: bool) {
+        let run = if causal { causal_numbers } else { numbers_of };
+        threads::for_each(jobs, |job| self.with_exact(job, run));
     }
 }
 
@@ -154,4 +155,4 @@ fn causal_numbers<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) {
     }
 }
 
-once!(Attention::<T>::diagnosed::<T>);
+once!(Attention::<T>::number);

@@ -107,7 +107,6 @@ impl ExactAttention {
     ///
     /// # Errors
     /// None today; sizes are checked by [`Heads`].
-    #[inline(never)]
     pub fn bidirectional<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.bidirectional_into(heads, &mut output)?;
@@ -119,7 +118,6 @@ impl ExactAttention {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if `out` does not fit; nothing is written then.
-    #[inline(never)]
     pub fn bidirectional_into<T: Real, E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -133,7 +131,6 @@ impl ExactAttention {
     ///
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if a sequence has another number of keys than of queries.
-    #[inline(never)]
     pub fn causal<T: Real, E: Element<T>>(&self, heads: &Heads<'_, E>) -> Result<Attended<T>> {
         let mut output = Array4::zeros(heads.output_dim());
         let non_positive = self.causal_into(heads, &mut output)?;
@@ -144,7 +141,6 @@ impl ExactAttention {
     ///
     /// # Errors
     /// As [`causal`](ExactAttention::causal), or if `out` does not fit; nothing is written then.
-    #[inline(never)]
     pub fn causal_into<T: Real, E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
@@ -164,7 +160,13 @@ impl ExactAttention {
         let scale = self.scale.unwrap_or((heads.queries.dim().3 as f64).sqrt().recip());
         // A zero-dimensional query has the logit 0 whatever the scale.
         let scale = if scale.is_finite() { scale } else { 1.0 };
-        in_order(threads::map(heads.jobs(out.view_mut()), |job| self.of_job(job, scale, causal)))
+        self.attend(heads.jobs(out.view_mut()), scale, causal)
+    }
+
+    /// Writes the outputs of jobs.
+    #[inline(never)]
+    fn attend<T: Real>(&self, jobs: Vec<Job<'_, T>>, scale: f64, causal: bool) -> Places {
+        in_order(threads::map(jobs, |job| self.of_job(job, scale, causal)))
     }
 
     fn of_job<T: Real>(&self, job: Job<'_, T>, scale: f64, causal: bool) -> Places {
@@ -292,9 +294,4 @@ impl<T: Real> RunBuffers<T> {
     }
 }
 
-once!(
-    ExactAttention::bidirectional_into::<T, T>,
-    ExactAttention::causal_into::<T, T>,
-    ExactAttention::bidirectional::<T, T>,
-    ExactAttention::causal::<T, T>,
-);
+once!(ExactAttention::attend::<T>);

@@ -96,12 +96,17 @@ impl<T: Real> Sequence<T> {
         self.chunk.add_to(setup, &mut self.tokens, &mut self.last, &mut worker.logs);
         self.chunk.clear();
         self.tokens.clear();
-        self.logged.clear();
-        self.is_ready = false;
+        self.forget_sums();
         if self.length.is_multiple_of(SEGMENT) {
             self.before.merge(&self.last);
             self.last.clear();
         }
+    }
+
+    /// Forgets what was made of the sums before the chunk, which have changed.
+    fn forget_sums(&mut self) {
+        self.is_ready = false;
+        self.logged.clear();
     }
 
     /// Takes in many keys with `ways` threads: whole segments at once where one begins, so that what is left is a chunk.
@@ -114,8 +119,7 @@ impl<T: Real> Sequence<T> {
                 let count = (left - 1) / SEGMENT * SEGMENT;
                 drive::add_keys(setup, keys.rows(at..at + count), &mut self.before, ways);
                 self.length = self.length.saturating_add(count);
-                self.is_ready = false;
-                self.logged.clear();
+                self.forget_sums();
                 count
             } else {
                 let count = left.min(CHUNK - self.chunk.len());

@@ -9,7 +9,7 @@ use std::ops::Range;
 use ndarray::{ArrayViewMut2, Axis};
 
 use super::chunk::Chunk;
-use super::drive::{Places, cuts, read_keys};
+use super::drive::{Places, Summand, add_chunks, cuts, read_keys};
 use super::element::Numbers;
 use super::heads::{Job, KeyRun};
 use super::setup::{CHUNK, SEGMENT, Setup};
@@ -173,15 +173,10 @@ impl<T: Real> Team<T> {
         setup: Setup<'_, T>,
         keys: KeyRun<'_, T>,
         segment: Range<usize>,
-        mut show: impl FnMut(&WeightedSums<T>),
+        show: impl FnMut(&WeightedSums<T>),
     ) {
         self.last.clear();
-        let (mut worker, chunk) = (self.workers.take().unwrap_or_default(), &mut self.chunks[0]);
-        for run in cuts(segment, CHUNK) {
-            read_keys(setup, keys.rows(run), &mut worker, chunk);
-            show(&self.last);
-            chunk.add_to(setup, &mut worker.tokens, &mut self.last, &mut worker.logs);
-        }
+        add_chunks(setup, keys.rows(segment), &mut Summand::default(), &mut self.last, show);
     }
 }
 

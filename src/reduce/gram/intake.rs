@@ -6,7 +6,6 @@ use super::{GramSums, Standardisation};
 use crate::Real;
 use crate::error::{Error, Result};
 use crate::map::Map;
-use crate::reduce::RowRanges;
 
 /// Sums of products of features with their map: what statistics are that take points in.
 #[derive(Clone, Debug)]
@@ -62,7 +61,7 @@ impl<T: Real> GramIntake<T> {
     /// # Errors
     /// [`Row`](Error::Row) if that row is counted already.
     pub fn starting_at(mut self, row: u64) -> Result<Self> {
-        self.sums.rows.with(&RowRanges::from(row..row.saturating_add(1)))?;
+        self.sums.rows.check_start(row)?;
         self.next = row;
         Ok(self)
     }

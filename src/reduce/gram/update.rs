@@ -10,7 +10,7 @@ use super::ranges::InputRanges;
 use super::{FeatureSource, GramIntake};
 use crate::Real;
 use crate::engine::PointsView;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::check_memory;
 use crate::once::once;
 use crate::reduce::RowRanges;
@@ -35,9 +35,8 @@ impl<T: Real> GramIntake<T> {
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<Mark> {
-        let range = numbers(self.next, x.nrows())?;
-        let rows = self.sums.rows.with(&RowRanges::from(range.clone()))?;
-        let before = self.add(x, targets, weights, range.start, 1.0)?;
+        let (rows, end) = self.sums.rows.and_next(self.next, x.nrows())?;
+        let before = self.add(x, targets, weights, self.next, 1.0)?;
         let sums = &self.sums;
         let (ranges, next) = (sums.ranges.clone(), self.next);
         let mark = Mark { before, rows: sums.rows.clone(), ranges, present: sums.present, next };
@@ -45,7 +44,7 @@ impl<T: Real> GramIntake<T> {
             self.sums.ranges.join(&InputRanges::of(x, |i| weights.is_none_or(|weights| weights[i] > 0.0)));
         }
         self.sums.present = self.sums.present.saturating_add(present(weights, x.nrows()));
-        (self.sums.rows, self.next) = (rows, range.end);
+        (self.sums.rows, self.next) = (rows, end);
         Ok(mark)
     }
 
@@ -58,7 +57,7 @@ impl<T: Real> GramIntake<T> {
         targets: &ArrayRef2<T>,
         weights: Option<&ArrayRef1<f64>>,
     ) -> Result<()> {
-        let rows = self.sums.rows.without(numbers(first, x.nrows())?)?;
+        let rows = self.sums.rows.without(RowRanges::numbers(first, x.nrows())?)?;
         self.add(x, targets, weights, first, -1.0)?;
         self.sums.present = self.sums.present.saturating_sub(present(weights, x.nrows()));
         self.sums.rows = rows;
@@ -87,9 +86,8 @@ impl<T: Real> GramIntake<T> {
 
     /// The number of the row that comes after so many more, if it can be added.
     pub fn check_next(&self, pending: usize) -> Result<u64> {
-        let rows = numbers(self.next, pending.saturating_add(1))?;
-        self.sums.rows.with(&RowRanges::from(rows.clone()))?;
-        Ok(rows.end - 1)
+        let (_, end) = self.sums.rows.and_next(self.next, pending.saturating_add(1))?;
+        Ok(end - 1)
     }
 
     /// Adds or removes rows, all or none, and says what was before.
@@ -191,13 +189,6 @@ pub(crate) struct Mark {
     ranges: InputRanges,
     present: u64,
     next: u64,
-}
-
-/// The numbers of `count` rows of which this is the first. They are below 2⁶⁴ − 1, so that a number comes after each.
-fn numbers(first: u64, count: usize) -> Result<Range<u64>> {
-    let end = u64::try_from(count).ok().and_then(|count| first.checked_add(count));
-    let beyond = Error::Row { row: u64::MAX, reason: "is beyond the last number that a row can have" };
-    Ok(first..end.ok_or(beyond)?)
 }
 
 /// How many of so many rows have a positive weight.
