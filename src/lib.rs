@@ -126,6 +126,8 @@ pub mod reduce;
 
 pub mod apply;
 
+pub mod planner;
+
 pub mod manual;
 
 #[cfg(feature = "testing")]

@@ -22,6 +22,7 @@ mod clustering;
 pub(crate) mod heaviest;
 pub mod lengthscale;
 mod pair_statistics;
+mod reservoir;
 pub mod shaping;
 pub(crate) mod standardisation;
 mod statistics;
@@ -29,4 +30,5 @@ pub(crate) mod token_scale;
 
 pub use clustering::Clustering;
 pub use pair_statistics::{GerfParameters, PairStatistics};
+pub use reservoir::Reservoir;
 pub use statistics::Statistics;

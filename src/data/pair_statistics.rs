@@ -72,7 +72,12 @@ impl<'a> PairStatistics<'a> {
     ///
     /// Summed as Σₗ Var xₗ + Var yₗ + (mean xₗ + s mean yₗ)², which does not cancel.
     pub fn mean_squared_sum(&self, s: GerfSign) -> f64 {
-        self.sum(|x, y| x.variance + y.variance + (x.mean + s.value() * y.mean).powi(2))
+        self.mean_squared_sums(s).into_iter().sum()
+    }
+
+    /// The mean of (xₗ + s yₗ)² over all pairs for each coordinate l; +∞ on overflow.
+    pub fn mean_squared_sums(&self, s: GerfSign) -> Vec<f64> {
+        self.each(|x, y| x.variance + y.variance + (x.mean + s.value() * y.mean).powi(2))
     }
 
     /// The parameters of OPRF: the real A ≤ 0 that minimises the mean logarithm of the second moment.
@@ -100,7 +105,7 @@ impl<'a> PairStatistics<'a> {
             ln_variance.unwrap_or(f64::INFINITY)
         };
         let plus = gerf::optimal(pair.dim, pair.sum).a;
-        let minus = optimal_minus(pair.dim, pair.difference);
+        let minus = gerf::optimal_minus(pair.dim, pair.difference);
         if ln_variance(minus, GerfSign::Minus) < ln_variance(plus, GerfSign::Plus) {
             GerfParameters { a: minus, sign: GerfSign::Minus }
         } else {
@@ -211,24 +216,4 @@ impl<'a> PairStatistics<'a> {
     fn each(&self, value: impl Fn(&Coordinate, &Coordinate) -> f64) -> Vec<f64> {
         self.coordinates().map(|(x, y)| value(x, y)).collect()
     }
-}
-
-/// The real A that minimises the second moment for s = −1 at ‖x−y‖² = `w`: in \[0, ⅛).
-///
-/// With c = 1 − 8A and relative to the squared kernel it is ½ ((1+c)²/(4c))^{d/2} (e^w + e^{−w/c}). Its
-/// logarithm has the derivative 16dA/(c(1−4A)) − 8v/(c(e^{w+v} + 1)) with v = w/c, which is negative at A =
-/// 0, positive near ⅛ and has one zero between, found by bisection. Source: new.
-fn optimal_minus(d: usize, w: f64) -> f64 {
-    // Above this value A is 0 up to rounding.
-    let w = w.min(1e3);
-    let rises = |a: f64| {
-        let v = w / (1.0 - 8.0 * a);
-        2.0 * d as f64 * a / (1.0 - 4.0 * a) >= v / ((w + v).exp() + 1.0)
-    };
-    let (mut low, mut high) = (0.0, 0.125);
-    for _ in 0..60 {
-        let middle = 0.5 * (low + high);
-        if rises(middle) { high = middle } else { low = middle }
-    }
-    low
 }

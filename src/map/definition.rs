@@ -5,9 +5,9 @@ use std::sync::Arc;
 use ndarray::Array2;
 use num_complex::Complex64;
 
-use super::Covariance;
 use super::omega::Omega;
 use super::target::Target;
+use super::{Covariance, Proposal, Prospect};
 use crate::Real;
 use crate::digest::Identify;
 use crate::engine::{Affine, Bias, ConditionedPlan, Facts, FeatureMap, Input, Leaf, Lift, Plan, Projection};
@@ -107,6 +107,18 @@ pub(crate) trait Definition: Identify {
     /// The name of the map in errors and output.
     fn name(&self) -> &'static str;
 
+    /// Maps of this kind for data, with parameters fitted to them: one, and at most two more that differ. None, as by default,
+    /// if the map does not serve the kernel.
+    ///
+    /// # Errors
+    /// Why parameters cannot be fitted to these data.
+    fn proposals(_prospect: Prospect<'_>) -> Result<Vec<Proposal>>
+    where
+        Self: Sized,
+    {
+        Ok(Vec::new())
+    }
+
     /// Rejects unsuitable frequencies and targets, and parameters for another dimension. Lengthscales have been checked
     /// before.
     fn check(&self, setting: Setting<'_>) -> Result<()>;
@@ -148,6 +160,12 @@ pub(crate) trait Definition: Identify {
     /// ln of the variance of an estimate at two points divided by the lengthscale, whose scalars are `pair`; `None`
     /// without a closed form.
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64>;
+
+    /// ln of the largest difference between terms of an estimate, whose mean over frequencies it is, for the scalars of two points divided
+    /// by the lengthscale; `None` where there is no bound, or none is known.
+    fn ln_range(&self, _setting: Setting<'_>, _pair: &Pair) -> Option<f64> {
+        None
+    }
 
     /// The softmax kernel with ℓ = 1, or the variant of it that frequencies of this law estimate.
     fn softmax_target(&self, _omega: &Omega) -> Target {

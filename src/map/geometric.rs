@@ -2,14 +2,14 @@
 
 use ndarray::ArrayView1;
 
-use super::counting;
 use super::definition::{Definition, NormalForm, Setting};
 use super::omega::count_law;
+use super::{Proposal, Prospect, counting};
 use crate::Real;
 use crate::digest::identified;
 use crate::engine::Shift;
 use crate::error::{Error, Result};
-use crate::frequency::{CountLaw, check_probability};
+use crate::frequency::{CountLaw, DrawCounts, check_probability};
 use crate::kernel::Kernel;
 use crate::numeric::special::ln_gamma;
 use crate::theory::Pair;
@@ -104,6 +104,27 @@ identified! { Geometric { p, shift } }
 impl Definition for Geometric {
     fn name(&self) -> &'static str {
         "geometric"
+    }
+
+    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
+        if !prospect.is_exponential() {
+            return Ok(Vec::new());
+        }
+        let of = |name: &'static str, p: f64, map: Geometric| {
+            let (target, d) = (prospect.target.clone(), prospect.dim());
+            Proposal::counts(name, move |m| {
+                Ok(map.clone().recipe(DrawCounts::new(d, m, CountLaw::Geometric(p)), target.clone()))
+            })
+        };
+        let mut all = vec![of("geometric", prospect.pairs()?.geometric(), Geometric::default())];
+        if let Some(shifted) = counting::shifted(prospect)? {
+            all.push(of(
+                "geometric, shifted",
+                shifted.pairs()?.geometric(),
+                Geometric::default().shifted(shifted.shift.clone()),
+            ));
+        }
+        Ok(all)
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {

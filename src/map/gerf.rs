@@ -3,13 +3,13 @@
 use num_complex::Complex64;
 
 use super::definition::{Definition, NormalForm, Setting, finite_norms};
-use super::{Covariance, Products, RowProducts};
+use super::{Covariance, Products, Proposal, Prospect, RowProducts};
 use crate::digest::identified;
 use crate::engine::Lift;
 use crate::error::{Error, Result};
 use crate::numeric::{Isa, exp_m1};
 use crate::theory::gerf::{self, GerfSign};
-use crate::theory::{Pair, Radius, covariance};
+use crate::theory::{Pair, Radius, bounds, covariance};
 
 /// Generalised exponential random features (GERF). With s = 1 and the optimal real A they are optimal positive features
 /// (OPRF), the map of FAVOR++.
@@ -116,6 +116,23 @@ impl Definition for Gerf {
         "generalised exponential"
     }
 
+    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
+        if !prospect.is_exponential() {
+            return Ok(Vec::new());
+        }
+        let (pairs, d) = (prospect.pairs()?, prospect.dim());
+        // Most pairs want the A of the mean, the few that rule a mean square one of farther points.
+        let [mean, difference] = [GerfSign::Plus, GerfSign::Minus].map(|sign| pairs.mean_squared_sum(sign));
+        let mut all = Vec::new();
+        for factor in [1.0, 2.0, 4.0] {
+            let gerf = Gerf::optimal(d, factor * mean)?;
+            all.push(prospect.plain(format!("OPRF, A = {:.3}", gerf.a.re), gerf));
+        }
+        let minus = Gerf::new(gerf::optimal_minus(d, difference), GerfSign::Minus)?;
+        all.push(prospect.plain(format!("GERF, s = −1, A = {:.3}", minus.a.re), minus));
+        Ok(all)
+    }
+
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         setting.check_radii(self.name(), |radius| radius == Radius::Chi)
     }
@@ -150,6 +167,11 @@ impl Definition for Gerf {
         Some(
             gerf::ln_variance(pair, self.a, self.sign, &setting.law()?)? + setting.target.ln_norm_scale(pair),
         )
+    }
+
+    fn ln_range(&self, setting: Setting<'_>, pair: &Pair) -> Option<f64> {
+        let bounded = self.positive() && self.a.re < 0.0;
+        bounded.then(|| bounds::ln_supremum(pair, self.a.re) + 0.5 * setting.target.ln_norm_scale(pair))
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {

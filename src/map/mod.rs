@@ -24,6 +24,7 @@ mod omega;
 mod pairing;
 mod parts;
 mod plain;
+mod proposal;
 mod recipe;
 mod redraw;
 mod row_sums;
@@ -68,6 +69,7 @@ use crate::tagged::tagged;
 use crate::theory::Pair;
 pub(crate) use covariance::{Covariance, Opposites, Products, RowProducts, SphereMeans};
 use definition::{Definition, NormalForm, Setting};
+pub(crate) use proposal::{Proposal, Proposals, Prospect, proposals};
 
 /// Defines the constructors of the plain maps and the enum of all plain maps.
 macro_rules! mechanisms {
@@ -125,6 +127,12 @@ macro_rules! mechanisms {
             }
         )*
         $(constructors!($Other);)*
+
+        /// What the pages of plain maps propose for data.
+        fn propose_plain(prospect: Prospect<'_>, all: &mut Proposals) {
+            $(all.add($tag, $Name::proposals(prospect));)*
+            $(all.add($other_tag, $Other::proposals(prospect));)*
+        }
 
         /// Forwards a method to the definition of each plain map.
         macro_rules! of_each {
@@ -204,6 +212,10 @@ impl Mechanism {
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {
         of_each!(self, definition => definition.log_variance(setting, u, v, pair))
+    }
+
+    fn ln_range(&self, setting: Setting<'_>, pair: &Pair) -> Option<f64> {
+        of_each!(self, definition => definition.ln_range(setting, pair))
     }
 
     /// Whether all features are signs of the same magnitude.

@@ -100,6 +100,17 @@ impl PlainRecipe {
 
     /// ln of the variance of an estimate, where there is a closed form.
     pub(super) fn ln_variance<T: Real>(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
+        let (u, v, pair) = self.divided(x, y);
+        self.mechanism.log_variance(self.setting(), &u, &v, &pair)
+    }
+
+    /// ln of the largest difference between terms of an estimate, where they are known to be bounded.
+    pub(crate) fn ln_range<T: Real>(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> Option<f64> {
+        self.mechanism.ln_range(self.setting(), &self.divided(x, y).2)
+    }
+
+    /// Two points as the mechanism sees them, divided by the lengthscale, and their scalars.
+    fn divided<T: Real>(&self, x: &ArrayRef1<T>, y: &ArrayRef1<T>) -> (Vec<f64>, Vec<f64>, Pair) {
         let lengthscale = self.target.lengthscale();
         let wide = |x: &ArrayRef1<T>| x.iter().map(|v| v.widen()).collect::<Vec<f64>>();
         let turned = |y: Vec<f64>| match &self.matrix {
@@ -109,7 +120,7 @@ impl PlainRecipe {
         let u: Vec<f64> = lengthscale.divide(x).collect();
         let v: Vec<f64> = lengthscale.divide(&turned(wide(y))).collect();
         let pair = Pair::new(u.iter().copied().zip(v.iter().copied()));
-        self.mechanism.log_variance(self.setting(), &u, &v, &pair)
+        (u, v, pair)
     }
 
     /// The number of features.

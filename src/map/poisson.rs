@@ -1,13 +1,13 @@
 //! Poisson random features.
 
-use super::counting;
 use super::definition::{Definition, NormalForm, Setting};
 use super::omega::count_law;
+use super::{Proposal, Prospect, counting};
 use crate::Real;
 use crate::digest::identified;
 use crate::engine::Shift;
 use crate::error::{Error, Result};
-use crate::frequency::{CountLaw, Rates};
+use crate::frequency::{CountLaw, DrawCounts, Rates};
 use crate::kernel::Kernel;
 use crate::theory::Pair;
 use crate::theory::counts::ln_poisson_variance_per_dimension;
@@ -95,6 +95,27 @@ identified! { Poisson { rates, shift } }
 impl Definition for Poisson {
     fn name(&self) -> &'static str {
         "Poisson"
+    }
+
+    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
+        if !prospect.is_exponential() {
+            return Ok(Vec::new());
+        }
+        let of = |name: &'static str, rates: Rates, map: Poisson| {
+            let (target, d) = (prospect.target.clone(), prospect.dim());
+            Proposal::counts(name, move |m| {
+                let draw = DrawCounts::new(d, m, CountLaw::Poisson(rates.clone()));
+                Ok(map.clone().recipe(draw, target.clone()))
+            })
+        };
+        let (pairs, plain) = (prospect.pairs()?, Poisson::default);
+        let mut all = vec![of("Poisson", pairs.poisson_per_dimension().into(), plain())];
+        all.push(of("Poisson, one λ", pairs.poisson().into(), plain()));
+        if let Some(shifted) = counting::shifted(prospect)? {
+            let rates = shifted.pairs()?.poisson_per_dimension().into();
+            all.push(of("Poisson, shifted", rates, plain().shifted(shifted.shift.clone())));
+        }
+        Ok(all)
     }
 
     fn check(&self, setting: Setting<'_>) -> Result<()> {

@@ -60,6 +60,16 @@ impl Recipe {
         }
     }
 
+    /// D, the number of real features of a point, as [`Map::feature_dim`]; `usize::MAX` if there are more.
+    pub fn feature_dim(&self) -> usize {
+        self.size().features
+    }
+
+    /// The number of blocks of features, each of which has a scale for each point; `usize::MAX` if there are more.
+    pub fn block_count(&self) -> usize {
+        self.size().blocks
+    }
+
     /// The maps that this one is made of, in the order in which they are written; none if it is plain.
     pub fn children(&self) -> Vec<&Recipe> {
         match self {
@@ -179,8 +189,13 @@ impl Recipe {
     pub fn log_variance(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Result<Option<f64>> {
         check_size("the dimension of x", self.dim(), x.len())?;
         check_size("the dimension of y", self.dim(), y.len())?;
+        Ok(self.laws()?.ln_variance(x, y))
+    }
+
+    /// What follows from the laws of the frequencies, for many pairs of points.
+    pub(crate) fn laws(&self) -> Result<Laws<'_>> {
         self.check()?;
-        Ok(self.ln_variance(x, y))
+        Ok(Laws { recipe: self, known: self.known() })
     }
 
     /// √Var / |K|, as [`Map::relative_error`], before or after drawing; `None` where variance or kernel is not known.
@@ -202,6 +217,28 @@ impl Recipe {
                 composite.children().into_iter().try_for_each(Recipe::check)?;
                 composite.check()
             }
+        }
+    }
+}
+
+/// What follows from a recipe that has been checked, for all points.
+#[derive(Clone)]
+pub(crate) struct Laws<'a> {
+    recipe: &'a Recipe,
+    known: Arc<Known<f64>>,
+}
+
+impl Laws<'_> {
+    /// The kernel that is estimated, if it is known.
+    pub fn kernel(&self) -> Option<&dyn Kernel<f64>> {
+        self.known.kernel.as_deref()
+    }
+
+    /// ln of the variance of an estimate at points of the recipe's dimension, where there is a closed form.
+    pub fn ln_variance(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Option<f64> {
+        match self.recipe {
+            Recipe::Plain(plain) => plain.ln_variance(x, y),
+            Recipe::Composite(composite) => composite.ln_variance(&self.known, x, y),
         }
     }
 }
@@ -257,10 +294,7 @@ impl Part for Recipe {
     }
 
     fn ln_variance(&self, x: &ArrayRef1<f64>, y: &ArrayRef1<f64>) -> Option<f64> {
-        match self {
-            Recipe::Plain(plain) => plain.ln_variance(x, y),
-            Recipe::Composite(composite) => composite.ln_variance(&composite.known(), x, y),
-        }
+        Laws { recipe: self, known: self.known() }.ln_variance(x, y)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Trigonometric (random Fourier) features.
 
-use super::Covariance;
 use super::definition::{Definition, NormalForm, Setting};
+use super::{Covariance, Proposal, Prospect};
 use super::{Map, Omega, Target};
 use crate::Real;
 use crate::digest::identified;
@@ -77,6 +77,11 @@ impl Definition for Trigonometric {
         "trigonometric"
     }
 
+    fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
+        let shift_invariant = prospect.target.shift_invariant().is_some() || prospect.is_exponential();
+        Ok(if shift_invariant { vec![prospect.plain("trigonometric", Trigonometric)] } else { Vec::new() })
+    }
+
     fn check(&self, setting: Setting<'_>) -> Result<()> {
         match setting.target {
             // Any frequencies estimate the kernel that has their law as its spectral law.
@@ -101,6 +106,11 @@ impl Definition for Trigonometric {
         }
         let relative = theory::trigonometric(&Pair { norms: 0.0, ..*pair }, &law)?;
         Some(relative + target.ln_norm_scale(pair))
+    }
+
+    fn ln_range(&self, setting: Setting<'_>, pair: &Pair) -> Option<f64> {
+        // A cosine times a factor of each point.
+        Some(std::f64::consts::LN_2 + 0.5 * setting.target.ln_norm_scale(pair))
     }
 
     fn covariance(&self, setting: Setting<'_>) -> Option<Covariance> {

@@ -8,12 +8,19 @@
 //!
 //! Source: Simplex Random Features, equations 10 and 18–24; trigonometric with an angle: new.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use super::expm1;
 use crate::SignedLog;
 use crate::numeric::special::{alternating_1f1, gauss_legendre, ln_1f1, signed_alternating_1f1};
 
 /// Arguments up to which the excess is summed from its power series.
 const SMALL: f64 = 1.0;
+
+/// The largest t |cos θ| up to which the density of the angle alone says where an integrand matters: the other factor varies by
+/// about e^{2t |cos θ|} at most.
+const FLAT: f64 = 4.0;
 
 /// The angles that a conformity averages over.
 #[derive(Clone, Copy)]
@@ -58,9 +65,15 @@ pub fn ln_conformity(d: usize, v2: f64, cos: f64) -> f64 {
     if v2 <= SMALL {
         return (v2.exp_m1() + excess_series(d, v2, Angles::One(cos))).ln_1p();
     }
-    let value = |phi: f64| ln_1f1(n, t * (1.0 + cos * phi.sin()));
+    let value = |sine: f64| ln_1f1(n, t * (1.0 + cos * sine));
+    if t * cos.abs() <= FLAT {
+        let law = sine_law(d);
+        let values: Vec<f64> = law.iter().map(|(sine, _)| value(*sine)).collect();
+        let top = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        return top + law.iter().zip(values).map(|((_, w), value)| w * (value - top).exp()).sum::<f64>().ln();
+    }
     let weight = |phi: f64| (n - 1.0) * phi.sin().ln();
-    ln_integral(|phi| weight(phi) + value(phi)) - ln_integral(weight)
+    ln_integral(|phi| weight(phi) + value(phi.sin())) - ln_integral(weight)
 }
 
 /// ρ/e^{v²} − 1 for two frequencies at an angle with cosine `cos`: at most 0 for cos ≤ 0.
@@ -130,6 +143,7 @@ fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {
     }
     let n = d as f64;
     let coupled = angles.cosines().any(|cos| cos != 0.0);
+    let law = if coupled { sine_law(d) } else { Rc::new([]) };
     let (mut power, mut ln_pi, mut sum) = (1.0, 0.0, 0.0);
     for k in 1..60 {
         let k = f64::from(k);
@@ -139,7 +153,7 @@ fn excess_series(d: usize, x: f64, angles: Angles) -> f64 {
             Angles::One(cos) => (k * (cos * sine).ln_1p()).exp_m1(),
             Angles::Both(cos) => even_growth(k, cos * sine),
         };
-        let grown: f64 = if coupled { sine_law(d).iter().map(|(s, w)| w * growth(*s)).sum() } else { 0.0 };
+        let grown: f64 = if coupled { law.iter().map(|(s, w)| w * growth(*s)).sum() } else { 0.0 };
         let term = power * (ln_pi.exp_m1() + ln_pi.exp() * grown);
         sum += term;
         // Each coefficient is at most 2ᵏ.
@@ -161,8 +175,23 @@ fn even_growth(k: f64, z: f64) -> f64 {
     sum
 }
 
-/// Quadrature nodes and weights for means over sin φ, with density ∝ sin^{d−1}φ on \[0, π/2\].
-fn sine_law(d: usize) -> Vec<(f64, f64)> {
+/// sin φ and the weight of each node.
+type SineLaw = Rc<[(f64, f64)]>;
+
+/// Quadrature nodes and weights for means over sin φ, with density ∝ sin^{d−1}φ on \[0, π/2\]; those of the last d are kept.
+fn sine_law(d: usize) -> SineLaw {
+    thread_local! {
+        static LAST: RefCell<(usize, SineLaw)> = RefCell::new((0, Rc::new([])));
+    }
+    LAST.with_borrow_mut(|last| {
+        if last.0 != d {
+            *last = (d, sine_nodes(d).into());
+        }
+        last.1.clone()
+    })
+}
+
+fn sine_nodes(d: usize) -> Vec<(f64, f64)> {
     let weight = |phi: f64| (d as f64 - 1.0) * phi.sin().ln();
     let (low, high) = window(weight);
     let nodes = gauss_legendre().iter().map(|(x, w)| (0.5 * (low + high + x * (high - low)), w));

@@ -167,3 +167,23 @@ pub fn optimal(d: usize, v2: f64) -> Optimum {
     let excess = if u > 1e100 { 2.0 * u } else { 0.5 * (root_minus_one + 2.0 * u) };
     Optimum { rho, a: -excess / 8.0 }
 }
+
+/// The real A that minimises the second moment for s = −1 at ‖x−y‖² = `w`: in \[0, ⅛).
+///
+/// With c = 1 − 8A and relative to the squared kernel it is ½ ((1+c)²/(4c))^{d/2} (e^w + e^{−w/c}). Its
+/// logarithm has the derivative 16dA/(c(1−4A)) − 8v/(c(e^{w+v} + 1)) with v = w/c, which is negative at A =
+/// 0, positive near ⅛ and has one zero between, found by bisection. Source: new.
+pub fn optimal_minus(d: usize, w: f64) -> f64 {
+    // Above this value A is 0 up to rounding.
+    let w = w.min(1e3);
+    let rises = |a: f64| {
+        let v = w / (1.0 - 8.0 * a);
+        2.0 * d as f64 * a / (1.0 - 4.0 * a) >= v / ((w + v).exp() + 1.0)
+    };
+    let (mut low, mut high) = (0.0, 0.125);
+    for _ in 0..60 {
+        let middle = 0.5 * (low + high);
+        if rises(middle) { high = middle } else { low = middle }
+    }
+    low
+}

@@ -234,6 +234,11 @@ impl Law {
         self.each().any(|block| block.dependence == Dependence::Approximate)
     }
 
+    /// Whether all directions are independent, whatever the radii.
+    pub(crate) fn directions_are_independent(&self) -> bool {
+        self.directions().is_some_and(|law| law.is_independent())
+    }
+
     /// Rejects angles whose cosine is not in \[−1, 1\].
     pub(crate) fn check(&self) -> Result<()> {
         let cos = |block: &BlockLaw| match block.dependence {

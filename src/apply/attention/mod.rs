@@ -29,6 +29,7 @@ pub use element::Element;
 pub use exact::ExactAttention;
 pub use heads::Heads;
 pub use report::{Basis, ErrorReport};
+pub(crate) use report::{closed_errors, simulated_errors};
 pub use step::{CausalState, Step};
 pub use weights::WeightRows;
 

@@ -1,14 +1,15 @@
 //! [`Clustered`]: a separate feature map for each pair of clusters.
 
-use ndarray::{Array2, ArrayRef1};
+use ndarray::{Array2, ArrayRef1, s};
 
 use super::part::common_kernel;
-use super::{Centres, Known, Operand};
+use super::{Centres, Formula, Known, Operand, Size};
 use crate::data::Clustering;
 use crate::digest::{Digest, Identify};
 use crate::engine::{Plan, Routed};
-use crate::error::{Result, check_size};
-use crate::map::{Map, Omega, PlainRecipe, Target, Transform};
+use crate::error::{Error, Result, check_size};
+use crate::frequency::Draw;
+use crate::map::{Map, Omega, PlainRecipe, Proposal, Prospect, Recipe, Target, Transform};
 use crate::{ComplexExponential, Real};
 
 /// The cluster hybrid: a separate feature map for each pair of a query cluster and a key cluster.
@@ -106,6 +107,10 @@ impl<M: Operand> Clustered<M> {
             .try_for_each(|base| check_size("the dimension of a base", self.queries.dim(), base.dim()))
     }
 
+    pub(super) fn size(&self) -> Size {
+        self.bases.iter().map(M::size).sum()
+    }
+
     pub(super) fn known(&self) -> Known<M::Scalar> {
         Known::of_kernel(common_kernel(&self.bases))
     }
@@ -164,4 +169,38 @@ impl<M: std::fmt::Display> std::fmt::Display for Clustered<M> {
         write!(f, "a map for each of {queries} × {keys} pairs of clusters")?;
         self.bases.first().map_or(Ok(()), |first| write!(f, ", the first one [{first}]"))
     }
+}
+
+/// Numbers of clusters of each side that are proposed, and the formula for their diagonals.
+const CLUSTERS: [(usize, Formula); 3] =
+    [(2, Formula::Robust), (4, Formula::Robust), (4, Formula::RobustReal)];
+/// The most points from which clusters are found.
+const POINTS: usize = 1000;
+
+/// Clusters of each side, with the diagonal that is best on average over their points.
+pub(super) fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
+    let target = prospect.target;
+    let [x, y] = prospect.points.map(|points| {
+        let mut points = points.slice(s![..points.nrows().min(POINTS), ..]).to_owned();
+        points.indexed_iter_mut().for_each(|((_, k), v)| *v *= target.lengthscale().at(k));
+        points
+    });
+    let of = |(k, formula): (usize, Formula)| {
+        let clusters = |points: &Array2<f64>, stream| {
+            Clustering::of(points, k, &mut crate::rng_of_step(prospect.seed, stream))
+        };
+        let (queries, keys) = match (clusters(&x, 0), clusters(&y, 1)) {
+            (Ok(queries), Ok(keys)) => (queries, keys),
+            // There are fewer distinct points.
+            (Err(Error::Parameter { .. }), _) | (_, Err(Error::Parameter { .. })) => return Ok(None),
+            (Err(error), _) | (_, Err(error)) => return Err(error),
+        };
+        let (d, target) = (prospect.dim(), target.clone());
+        let kind = if formula == Formula::RobustReal { "real" } else { "complex" };
+        Ok(Some(Proposal::coupled(format!("clustered {k} × {k}, {kind}"), move |m, coupling| {
+            let centres = Centres::new(&queries, &keys).with_diagonal(formula);
+            Clustered::<Recipe>::by_centres(centres, Draw::new(d, m, coupling), target.clone())
+        })))
+    };
+    CLUSTERS.into_iter().filter_map(|choice| of(choice).transpose()).collect()
 }

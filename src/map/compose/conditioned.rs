@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::{Array1, Array2, ArrayRef1, ArrayRef2, ArrayView1, ArrayViewMut1, s};
 
 use super::conditioning::dot;
-use super::{Composite, Conditioning, Known, Operand, Part};
+use super::{Composite, Conditioning, Known, Operand, Part, Size};
 use crate::digest::{Digest, Identify, Identity};
 use crate::engine::{self, Plan};
 use crate::error::{Error, Result, check_size};
@@ -70,6 +70,10 @@ impl<M: Operand> Conditioned<M> {
             return Err(Error::Unsupported { what: "truncation with a lengthscale for each dimension" });
         }
         Ok(())
+    }
+
+    pub(super) fn size(&self) -> Size {
+        self.base.size()
     }
 
     pub(super) fn known(&self) -> Known<M::Scalar> {

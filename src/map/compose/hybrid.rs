@@ -3,7 +3,7 @@
 use ndarray::ArrayRef1;
 
 use super::part::{BaseCovariance, common_kernel};
-use super::{Coefficient, Known, Operand, Part};
+use super::{Coefficient, Known, Operand, Part, Size};
 use crate::Real;
 use crate::digest::{Digest, Identify};
 use crate::engine::{Factor, Plan, Sum, Term};
@@ -92,6 +92,19 @@ impl<M: Operand> Hybrid<M> {
         }
         let dim = |map: &M| check_size("the dimension of a part of the hybrid", self.dim(), map.dim());
         self.children().into_iter().try_for_each(dim)
+    }
+
+    /// The sizes of the features, from those of the parts: a product of maps has the product of their numbers.
+    pub(super) fn size(&self) -> Size {
+        let coefficients: Vec<_> = self.coefficients().collect();
+        let sizes: Vec<Size> = self.parts().map(M::size).collect();
+        let of_term = |term: &Term| match term.factor {
+            Factor::One => sizes[term.right],
+            Factor::Equal(left) | Factor::Unequal(left) | Factor::Estimate(left) => {
+                sizes[left].times(sizes[term.right])
+            }
+        };
+        weighed_parts(&coefficients).iter().map(of_term).sum()
     }
 
     pub(super) fn known(&self) -> Known<M::Scalar> {
@@ -209,7 +222,7 @@ impl<M: std::fmt::Display> std::fmt::Display for Hybrid<M> {
 /// Let e and u = 1 − e be the shares of signs that are equal and unequal for x and y, so that Ĉ = e − u. Writing λ̂ =
 /// (a + c)e + (a − c)u avoids cancellation where one share is 0. The remaining weight is split by the shares of the
 /// first signs.
-fn weighed_parts<T: Real>(coefficients: &[&Coefficient<Map<T>>]) -> Vec<Term> {
+fn weighed_parts<M: Part>(coefficients: &[&Coefficient<M>]) -> Vec<Term> {
     let rest = coefficients.len();
     let (mut next, mut divided) = (rest + 1, None);
     let (mut terms, mut of_rest, mut left) = (Vec::new(), Vec::new(), 1.0);

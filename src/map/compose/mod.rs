@@ -52,11 +52,11 @@ pub(super) use estimates::rounding;
 pub use hybrid::Hybrid;
 pub use mixture::Mixture;
 pub use part::Operand;
-pub(super) use part::{Entry, Known, Part};
+pub(super) use part::{Entry, Known, Part, Size};
 
 use crate::engine::Plan;
 use crate::error::Result;
-use crate::map::Map;
+use crate::map::{Map, Proposals, Prospect};
 use crate::tagged::tagged;
 use crate::{Real, SignedLog};
 
@@ -131,6 +131,11 @@ impl<M: Operand> Composite<M> {
         of_each!(self, node => node.check())
     }
 
+    /// The numbers of features and of their blocks.
+    pub(super) fn size(&self) -> Size {
+        of_each!(self, node => node.size())
+    }
+
     /// What follows for all points.
     pub(super) fn known(&self) -> Known<M::Scalar> {
         of_each!(self, node => node.known())
@@ -169,6 +174,16 @@ impl<T: Real> Composite<Map<T>> {
             Composite::Hybrid(_) | Composite::Clustered(_) => None,
         }
     }
+}
+
+/// What the pages of composites propose for data.
+pub(super) fn propose(prospect: Prospect<'_>, all: &mut Proposals) {
+    if !prospect.is_exponential() {
+        return;
+    }
+    all.add("bipolar hybrid", bipolar::proposals(prospect));
+    all.add("clustered", clustered::proposals(prospect));
+    all.add("shaped", shaped::proposals(prospect));
 }
 
 impl<M: std::fmt::Display> std::fmt::Display for Composite<M> {

@@ -50,6 +50,12 @@ pub trait Part: Clone {
     /// ln of the variance of an estimate, where there is a closed form; points are of dimension d.
     fn ln_variance(&self, x: &ArrayRef1<Self::Scalar>, y: &ArrayRef1<Self::Scalar>) -> Option<f64>;
 
+    /// The numbers of features and of their blocks.
+    fn size(&self) -> Size {
+        let plain = Size { features: self.width(), blocks: 1 };
+        self.composite().map_or(plain, Composite::size)
+    }
+
     /// The number of features that a pairwise estimate sums.
     fn terms(&self) -> usize {
         self.composite().map_or_else(
@@ -61,6 +67,29 @@ pub trait Part: Clone {
     /// Whether all features are signs of the same magnitude.
     fn is_of_signs(&self) -> bool {
         self.plain().is_some_and(|plain| plain.mechanism.is_of_signs())
+    }
+}
+
+/// The numbers of features of a point and of their blocks, which saturate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    pub features: usize,
+    pub blocks: usize,
+}
+
+impl Size {
+    pub fn times(self, other: Size) -> Size {
+        let Size { features, blocks } = other;
+        Size { features: self.features.saturating_mul(features), blocks: self.blocks.saturating_mul(blocks) }
+    }
+}
+
+impl std::iter::Sum for Size {
+    fn sum<I: Iterator<Item = Size>>(sizes: I) -> Size {
+        sizes.fold(Size::default(), |sum, one| Size {
+            features: sum.features.saturating_add(one.features),
+            blocks: sum.blocks.saturating_add(one.blocks),
+        })
     }
 }
 

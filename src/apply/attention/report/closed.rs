@@ -24,6 +24,11 @@ pub(super) fn expected_errors(recipe: Option<&Recipe>, tokens: [Array2<f64>; 3])
     closed.report(tokens)
 }
 
+/// The errors that closed forms expect, without what else a report says; `None` where there are none.
+pub(crate) fn closed_errors(recipe: &Recipe, tokens: [Array2<f64>; 3]) -> Result<Option<ErrorReport>> {
+    Closed::new(recipe).map(|closed| closed.errors(tokens)).transpose()
+}
+
 /// A map that has closed forms.
 struct Closed {
     plain: PlainRecipe,
@@ -31,6 +36,17 @@ struct Closed {
     covariance: Covariance,
     /// The kernel of the features.
     kernel: Arc<dyn Kernel<f64>>,
+}
+
+/// Tokens as a map sees them.
+struct Seen {
+    /// The tokens themselves, with the exact kernel.
+    itself: AttentionSample,
+    /// The same with the kernel of the features.
+    sample: AttentionSample,
+    /// Their points after conditioning.
+    images: [Array2<f64>; 2],
+    products: PointProducts,
 }
 
 impl Closed {
@@ -48,8 +64,27 @@ impl Closed {
         Some(Closed { plain: plain.clone(), conditioning, covariance, kernel })
     }
 
-    /// The errors for tokens, as points and values.
-    fn report(&self, [x, y, values]: [Array2<f64>; 3]) -> Result<ErrorReport> {
+    /// The report for tokens, as points and values.
+    fn report(&self, tokens: [Array2<f64>; 3]) -> Result<ErrorReport> {
+        let Seen { itself, sample, images, products } = self.seen(tokens)?;
+        let mut report = self.of_pairs(SamplePairs { sample: &sample, images: &images, products: &products });
+        // Others are for the points themselves and the kernel itself.
+        let own = self.conditioning.is_some().then(|| PointProducts::new(&itself.points));
+        let products = own.as_ref().unwrap_or(&products);
+        report.alternatives =
+            self.alternatives(SamplePairs { sample: &itself, images: &itself.points, products })?;
+        Ok(report)
+    }
+
+    /// Errors alone.
+    fn errors(&self, tokens: [Array2<f64>; 3]) -> Result<ErrorReport> {
+        let Seen { sample, images, products, .. } = self.seen(tokens)?;
+        let pairs = SamplePairs { sample: &sample, images: &images, products: &products };
+        Ok(ErrorReport::new(Basis::ClosedForm, self.plain.omega.count(), pairs.errors(&self.covariance)))
+    }
+
+    /// Tokens as the map sees them.
+    fn seen(&self, [x, y, values]: [Array2<f64>; 3]) -> Result<Seen> {
         let keys = y.nrows();
         check_memory("covariances of pairs of keys", keys.saturating_mul(keys), 4 * size_of::<f64>())?;
         let ln_kernel =
@@ -63,13 +98,7 @@ impl Closed {
         // ln of the features' kernel less that of the softmax or the Gaussian kernel.
         let log_ratio = ln_kernel.map(|ln_kernel| ln_kernel - itself.ln_kernel());
         let (sample, products) = (itself.clone().with_ratio(log_ratio), PointProducts::new(&images));
-        let mut report = self.of_pairs(SamplePairs { sample: &sample, images: &images, products: &products });
-        // Others are for the points themselves and the kernel itself.
-        let own = self.conditioning.is_some().then(|| PointProducts::new(&itself.points));
-        let products = own.as_ref().unwrap_or(&products);
-        report.alternatives =
-            self.alternatives(SamplePairs { sample: &itself, images: &itself.points, products })?;
-        Ok(report)
+        Ok(Seen { itself, sample, images, products })
     }
 
     /// The report without alternatives.

@@ -4,13 +4,13 @@ use ndarray::{Array2, ArrayRef2};
 
 use super::super::Attention;
 use super::super::element::Numbers;
+use super::ErrorReport;
 use super::closed::expected_errors;
-use super::simulated::simulate;
-use super::{Basis, ErrorReport};
+use super::simulated::simulated_errors;
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_positive, check_size};
-use crate::map::{Omega, Recipe};
+use crate::map::Recipe;
 use crate::numeric::matrix_of;
 use crate::once::once;
 
@@ -109,13 +109,7 @@ impl<T: Real> Attention<T> {
             return Err(Error::Parameter { name, value: draws as f64, domain });
         }
         check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
-        let draws_of = recipe.draws();
-        let frequencies = draws_of.iter().map(|omega| omega.count()).fold(1, usize::max);
-        if draws_of.iter().any(|omega| matches!(omega, Omega::Frequencies(_) | Omega::Counts(_))) {
-            return Err(Error::Unsupported { what: "redraws of frequencies that are drawn already" });
-        }
-        let errors = simulate(recipe, draws, self.scaled_tokens([queries, keys, values])?, frequencies)?;
-        Ok(ErrorReport::new(Basis::Redraws(draws), frequencies, errors))
+        simulated_errors(recipe, draws, self.scaled_tokens([queries, keys, values])?)
     }
 
     /// Tokens as points and values, checked.

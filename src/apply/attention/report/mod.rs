@@ -12,7 +12,9 @@ mod simulated;
 
 use std::cmp::Ordering;
 
+pub(crate) use self::closed::closed_errors;
 use self::errors::{ErrorPart, Errors};
+pub(crate) use self::simulated::simulated_errors;
 use crate::map::Mechanism;
 
 /// The largest relative variance of normalisers for which first-order errors mean anything.

@@ -6,9 +6,10 @@ use super::super::exact_keys::intended_lengthscale;
 use super::closed::divided;
 use super::errors::{ErrorPart, Errors, QueryErrors};
 use super::sample::{AttentionSample, ExactRow};
-use crate::error::Result;
+use super::{Basis, ErrorReport};
+use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
-use crate::map::{Map, Recipe};
+use crate::map::{Map, Omega, Recipe};
 
 /// Logarithms of normalisers up to which estimates, which vary about them, stay within the range.
 const IN_RANGE: f64 = 300.0;
@@ -23,14 +24,24 @@ struct Query {
     draws: Vec<(f64, Array1<f64>)>,
 }
 
-/// The errors of the map of a recipe whose frequencies are drawn from the seeds 0, 1, …: those of m frequencies, of which
-/// the part that is variance is that of one.
-pub(super) fn simulate(
+/// The report of so many draws of a recipe, none of whose frequencies may be drawn already, for tokens as points and values.
+pub(crate) fn simulated_errors(
     recipe: &Recipe,
     draws: usize,
-    [x, y, values]: [Array2<f64>; 3],
-    m: usize,
-) -> Result<Errors> {
+    tokens: [Array2<f64>; 3],
+) -> Result<ErrorReport> {
+    let draws_of = recipe.draws();
+    let frequencies = draws_of.iter().map(|omega| omega.count()).fold(1, usize::max);
+    if draws_of.iter().any(|omega| matches!(omega, Omega::Frequencies(_) | Omega::Counts(_))) {
+        return Err(Error::Unsupported { what: "redraws of frequencies that are drawn already" });
+    }
+    let errors = simulate(recipe, draws, tokens, frequencies)?;
+    Ok(ErrorReport::new(Basis::Redraws(draws), frequencies, errors))
+}
+
+/// The errors of the map of a recipe whose frequencies are drawn from the seeds 0, 1, …: those of m frequencies, of which
+/// the part that is variance is that of one.
+fn simulate(recipe: &Recipe, draws: usize, [x, y, values]: [Array2<f64>; 3], m: usize) -> Result<Errors> {
     let first = recipe.draw::<f64>(0)?;
     let exponential = first.kernel().and_then(|kernel| kernel.exponential());
     let gaussian = exponential.as_ref().is_some_and(|exponential| exponential.row != 0.0);

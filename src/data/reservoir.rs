@@ -1,0 +1,189 @@
+//! [`Reservoir`]: statistics and a random sample of the rows of a data set, from one pass.
+
+use std::collections::BTreeMap;
+
+use ndarray::{Array2, ArrayRef2};
+
+use super::Statistics;
+use crate::Real;
+use crate::digest::Digest;
+use crate::error::{Error, Result, check_positive, check_size};
+use crate::memory::check_memory;
+use crate::numeric::matrix_of;
+use crate::once::once;
+
+/// The number of rows that are kept unless stated.
+const CAPACITY: usize = 4096;
+
+/// The [`Statistics`] of all rows of a data set and a uniform random sample of them, from one pass in batches.
+///
+/// # Definition
+/// Rows have numbers, which follow each other from 0 or from [`starting_at`](Reservoir::starting_at) on. The k rows of which a
+/// hash of seed and number is smallest are kept (bottom-k sampling): which these are depends neither on the batches nor on the
+/// order of merges, so that parts of a data set may be read by several machines.
+///
+/// # Cost
+/// That of [`Statistics`], and a hash for each row; O(kd) memory.
+///
+/// # Example
+/// ```
+/// use ndarray::Array2;
+/// use random_features::data::Reservoir;
+/// let rows = |first: usize| Array2::from_shape_fn((1000, 2), |(i, k)| ((first + i) * (k + 1)) as f32);
+/// let mut all = Reservoir::new(2)?.with_capacity(10)?;
+/// all.update(&rows(0))?;
+/// all.update(&rows(1000))?;
+/// assert_eq!((all.statistics().count(), all.rows().len()), (2000, 10));
+/// // From two machines.
+/// let mut second = Reservoir::new(2)?.with_capacity(10)?.starting_at(1000);
+/// second.update(&rows(1000))?;
+/// let mut merged = Reservoir::new(2)?.with_capacity(10)?;
+/// merged.update(&rows(0))?;
+/// merged.merge(&second)?;
+/// assert_eq!(merged.rows(), all.rows());
+/// # Ok::<(), random_features::Error>(())
+/// ```
+///
+/// # References
+/// Cohen and Kaplan, *Summarizing Data Using Bottom-k Sketches*.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reservoir {
+    statistics: Statistics,
+    seed: u64,
+    capacity: usize,
+    /// The number of the next row.
+    next: u64,
+    /// By the hash of the row's number, and that number.
+    kept: BTreeMap<(u64, u64), Vec<f64>>,
+}
+
+impl Reservoir {
+    /// Nothing yet, in ℝᵈ; 4096 rows will be kept, with seed 0.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if there is no memory for 4096 rows.
+    pub fn new(d: usize) -> Result<Self> {
+        let statistics = Statistics::new(d)?;
+        Reservoir { statistics, seed: 0, capacity: 0, next: 0, kept: BTreeMap::new() }.with_capacity(CAPACITY)
+    }
+
+    /// All rows of `x`, n × d, as one data set.
+    ///
+    /// # Errors
+    /// As [`new`](Reservoir::new) and [`update`](Reservoir::update).
+    #[inline(never)]
+    pub fn of<T: Real>(x: &ArrayRef2<T>) -> Result<Self> {
+        let mut reservoir = Reservoir::new(x.ncols())?;
+        reservoir.update(x)?;
+        Ok(reservoir)
+    }
+
+    /// Keeps at most k rows. Those kept so far beyond them are dropped, and those dropped so far stay so: state it first.
+    ///
+    /// # Errors
+    /// [`Parameter`](Error::Parameter) if k is 0, [`Memory`](Error::Memory) if there is no memory for k rows.
+    pub fn with_capacity(mut self, k: usize) -> Result<Self> {
+        check_positive("the number of rows to keep", k)?;
+        check_memory("rows of a sample", k, self.dim().saturating_mul(size_of::<f64>()))?;
+        self.capacity = k;
+        self.drop_surplus();
+        Ok(self)
+    }
+
+    /// Another seed: another sample. Parts that are to be merged have the same.
+    ///
+    /// # Errors
+    /// [`Merge`](Error::Merge) after the first row.
+    pub fn with_seed(self, seed: u64) -> Result<Self> {
+        if self.statistics.count() > 0 {
+            return Err(Error::Merge { reason: "rows have been drawn with another seed" });
+        }
+        Ok(Reservoir { seed, ..self })
+    }
+
+    /// The next row has this number in the whole data set.
+    pub fn starting_at(self, row: u64) -> Self {
+        Reservoir { next: row, ..self }
+    }
+
+    /// Adds the rows of `x`, n × d.
+    ///
+    /// # Errors
+    /// As [`Statistics::update`]. Nothing is added on error.
+    #[inline(never)]
+    pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
+        self.statistics.update(x)?;
+        for (row, number) in x.rows().into_iter().zip(self.next..) {
+            let key = (self.hash(number), number);
+            if self.kept.len() < self.capacity
+                || self.kept.last_key_value().is_some_and(|(last, _)| key < *last)
+            {
+                self.kept.insert(key, row.iter().map(|v| v.widen()).collect());
+                self.drop_surplus();
+            }
+        }
+        self.next = self.next.saturating_add(x.nrows() as u64);
+        Ok(())
+    }
+
+    /// Adds the rows of another part of the data set, read with the same seed.
+    ///
+    /// # Errors
+    /// [`Shape`](Error::Shape) if the dimensions differ, [`Merge`](Error::Merge) if the seeds or the numbers of rows to keep do,
+    /// or a row was read by both. Nothing is added on error.
+    pub fn merge(&mut self, other: &Reservoir) -> Result<()> {
+        check_size("the dimension of the rows that are added", self.dim(), other.dim())?;
+        if (self.seed, self.capacity) != (other.seed, other.capacity) {
+            return Err(Error::Merge { reason: "their seeds or the numbers of rows to keep differ" });
+        }
+        if other.kept.keys().any(|key| self.kept.contains_key(key)) {
+            return Err(Error::Merge { reason: "some rows are in both: state where a part starts" });
+        }
+        self.statistics.merge(&other.statistics)?;
+        self.kept.extend(other.kept.iter().map(|(key, row)| (*key, row.clone())));
+        self.next = self.next.max(other.next);
+        self.drop_surplus();
+        Ok(())
+    }
+
+    /// d.
+    pub fn dim(&self) -> usize {
+        self.statistics.dim()
+    }
+
+    /// The statistics of all rows.
+    pub fn statistics(&self) -> &Statistics {
+        &self.statistics
+    }
+
+    /// The numbers of the rows that are kept, ascending.
+    pub fn rows(&self) -> Vec<u64> {
+        let mut rows: Vec<u64> = self.kept.keys().map(|(_, row)| *row).collect();
+        rows.sort_unstable();
+        rows
+    }
+
+    /// The rows that are kept, in the order of [`rows`](Reservoir::rows).
+    pub fn points(&self) -> Array2<f64> {
+        let mut kept: Vec<(u64, &Vec<f64>)> = self.kept.iter().map(|((_, row), x)| (*row, x)).collect();
+        kept.sort_unstable_by_key(|(row, _)| *row);
+        let values = kept.into_iter().flat_map(|(_, x)| x.iter().copied()).collect();
+        matrix_of(self.kept.len(), self.dim(), values)
+    }
+
+    fn hash(&self, row: u64) -> u64 {
+        use std::hash::Hasher;
+        let mut digest = Digest::new();
+        digest.write_u64(self.seed);
+        digest.write_u64(row);
+        digest.finish()
+    }
+
+    fn drop_surplus(&mut self) {
+        while self.kept.len() > self.capacity {
+            self.kept.pop_last();
+        }
+    }
+}
+
+once!(Reservoir::of::<T>, Reservoir::update::<T>);

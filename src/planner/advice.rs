@@ -1,0 +1,128 @@
+//! [`Advice`]: what to do where nothing within a budget works.
+
+use std::fmt;
+
+use super::evaluation::closed;
+use super::pairs::Pairs;
+use crate::error::Result;
+use crate::frequency::{Draw, Independent};
+use crate::map::{Gerf, PlainRecipe, Recipe, Target};
+use crate::{Positive, Trigonometric};
+
+/// The share of pairs beyond an error of 1 from which on a plan says that nothing works.
+pub(super) const HOPELESS: f64 = 0.1;
+/// Halvings of the interval in which a factor is sought.
+const STEPS: usize = 20;
+/// Points up to which the Gram matrix of the exact kernel is affordable: 800 MB.
+const EXACT: usize = 10_000;
+
+/// What to do where more than a tenth of the pairs have relative errors above 1 with the best recipe.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[non_exhaustive]
+pub struct Advice {
+    /// The share of pairs whose error is above 1 with the best recipe.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub beyond_one: f64,
+    /// The factor by which its frequencies would have to grow for a tenth of the pairs: infinite where no number is enough.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub more_frequencies: f64,
+    /// The factor by which points would have to shrink, or the lengthscale to grow, for a tenth of the pairs, with as many
+    /// independent frequencies of the best of trigonometric, positive and optimal positive features; NaN for kernels that these do not serve.
+    #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
+    pub shrink: f64,
+    /// What to use instead.
+    pub instead: String,
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Advice { beyond_one, more_frequencies, shrink, instead } = self;
+        write!(
+            f,
+            "Nothing within the budget works: {:.0} % of the pairs have errors above 1. ",
+            100.0 * beyond_one
+        )?;
+        match more_frequencies.is_finite() {
+            true => write!(f, "It would take {more_frequencies:.1e} times as many frequencies")?,
+            false => write!(f, "No number of frequencies is enough")?,
+        }
+        match shrink {
+            shrink if *shrink > 0.0 => write!(f, ", or points shrunk to {shrink:.2} of their size. ")?,
+            _ => write!(f, ". ")?,
+        }
+        f.write_str(instead)
+    }
+}
+
+/// The advice for a plan whose best recipe, with m frequencies and these errors, leaves too many pairs beyond 1.
+pub(super) fn advice(
+    target: &Target,
+    pairs: &Pairs,
+    (m, beyond, ninety): (usize, f64, f64),
+    (attention, features, dim): (bool, usize, usize),
+) -> Result<Advice> {
+    let instead = match attention {
+        true => {
+            // The operations of a token in linear attention and of a pair in exact attention, as `Attention::crossover` has them.
+            let crossover = 2 * 2 * features * 2 * dim / (2 * dim + 40);
+            format!(
+                "Use features shaped by attention (data::shaping), truncated ones with exact heavy keys, or exact attention: it is also \
+                 faster up to some {crossover} tokens."
+            )
+        }
+        false => format!(
+            "Use a longer lengthscale, or the exact kernel: its Gram matrix is affordable up to some {EXACT} points, and with \
+             landmarks (Nyström) beyond."
+        ),
+    };
+    Ok(Advice {
+        beyond_one: beyond,
+        more_frequencies: ninety * ninety,
+        shrink: shrink(target, pairs, m)?,
+        instead,
+    })
+}
+
+/// The largest factor of points for which a tenth of the pairs have errors above 1.
+fn shrink(target: &Target, pairs: &Pairs, m: usize) -> Result<f64> {
+    if !matches!(target, Target::Softmax(_) | Target::Gaussian(_)) {
+        return Ok(f64::NAN);
+    }
+    let works = |factor: f64| -> Result<bool> {
+        let scaled = pairs.times(factor, target)?;
+        let d = scaled.x.ncols();
+        let lengthscale = target.lengthscale();
+        let sums = scaled.x.rows().into_iter().zip(scaled.y.rows()).map(|(x, y)| {
+            lengthscale.divide(&x).zip(lengthscale.divide(&y)).map(|(x, y)| (x + y).powi(2)).sum::<f64>()
+        });
+        let mean = sums.sum::<f64>() / scaled.len() as f64;
+        let draw = || Draw::new(d, m, Independent);
+        let mut recipes = vec![
+            Recipe::Plain(PlainRecipe::new(Positive, draw(), target.clone())),
+            Recipe::Plain(PlainRecipe::new(Trigonometric, draw(), target.clone())),
+        ];
+        if let Ok(oprf) = Gerf::optimal(d, mean) {
+            recipes.push(Recipe::Plain(PlainRecipe::new(oprf, draw(), target.clone())));
+        }
+        for recipe in &recipes {
+            if let Some(ln_squares) = closed(recipe, target, &scaled)? {
+                let relative = scaled.relative(&ln_squares, super::Basis::ClosedForm);
+                if relative.beyond_one.value <= HOPELESS {
+                    return Ok(true);
+                }
+            }
+        }
+        Ok(false)
+    };
+    // In powers of e, since points may be of any size.
+    let (mut low, mut high) = (-80.0f64, 0.0f64);
+    if !works(low.exp())? {
+        return Ok(0.0);
+    }
+    for _ in 0..STEPS {
+        let middle = 0.5 * (low + high);
+        if works(middle.exp())? { low = middle } else { high = middle }
+    }
+    Ok(low.exp())
+}

@@ -1,0 +1,105 @@
+//! [`Candidate`]: a proposal with a coupling and a size.
+
+use super::Measure;
+use super::constraints::{Constraints, is_biased};
+use super::cost::{Calibration, Cost};
+use super::options::Planner;
+use super::plan::LeftOut;
+use crate::error::Result;
+use crate::frequency::{AnyCoupling, Independent};
+use crate::map::{Proposal, Proposals, Recipe};
+
+/// The most frequencies that are considered.
+const MOST: usize = 1 << 24;
+
+/// Proposals with the couplings that they can have.
+pub(super) struct Field {
+    pub proposals: Vec<Proposal>,
+    pub couplings: Vec<AnyCoupling>,
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A proposal, by its place, with a coupling and a size.
+#[derive(Clone)]
+pub(super) struct Candidate {
+    pub proposal: usize,
+    pub coupling: AnyCoupling,
+    pub m: usize,
+    pub recipe: Recipe,
+    pub cost: Cost,
+    pub biased: bool,
+}
+
+impl Field {
+    /// The proposals that constraints allow.
+    pub fn new(planner: &Planner, proposals: Proposals) -> Result<Self> {
+        let Constraints { .. } = planner.constraints;
+        let mut left_out: Vec<LeftOut> = (proposals.refused.into_iter())
+            .map(|(map, error)| LeftOut { what: map.into(), why: error.to_string() })
+            .collect();
+        let mut usable = Vec::new();
+        for proposal in proposals.usable {
+            let small = proposal.recipe(2, Independent.into());
+            match small.and_then(|small| planner.constraints.allow(&small, &planner.target)) {
+                Ok(true) => usable.push(proposal),
+                Ok(false) => {}
+                Err(error) => left_out.push(LeftOut { what: proposal.name, why: error.to_string() }),
+            }
+        }
+        let couplings = planner.constraints.couplings(&planner.target, planner.data.dim());
+        Ok(Field { proposals: usable, couplings, left_out })
+    }
+
+    /// Each proposal with each coupling, its place and itself.
+    pub fn pairs(&self) -> Vec<(usize, AnyCoupling)> {
+        let of = |(i, proposal): (usize, &Proposal)| {
+            let couplings = match proposal.coupled {
+                true => self.couplings.clone(),
+                false => vec![Independent.into()],
+            };
+            couplings.into_iter().map(move |coupling| (i, coupling))
+        };
+        self.proposals.iter().enumerate().flat_map(of).collect()
+    }
+
+    /// The candidate with m frequencies.
+    pub fn candidate(
+        &self,
+        planner: &Planner,
+        calibration: Option<&Calibration>,
+        (proposal, coupling): (usize, AnyCoupling),
+        m: usize,
+    ) -> Result<Candidate> {
+        let recipe = self.proposals[proposal].recipe(m, coupling)?;
+        let cost = Cost::of(&recipe, planner.data.scalar, calibration);
+        let biased = is_biased(&recipe, &planner.target);
+        Ok(Candidate { proposal, coupling, m, recipe, cost, biased })
+    }
+
+    /// The candidate with the most frequencies within a budget; `None` if one costs more.
+    pub fn largest(
+        &self,
+        planner: &Planner,
+        calibration: Option<&Calibration>,
+        kind: (usize, AnyCoupling),
+        (measure, most): (Measure, f64),
+    ) -> Result<Option<Candidate>> {
+        let within = |m: usize| -> Result<bool> {
+            let recipe = self.proposals[kind.0].recipe(m, kind.1)?;
+            Ok(Cost::of(&recipe, planner.data.scalar, calibration).in_measure(measure) <= most)
+        };
+        if !within(1)? {
+            return Ok(None);
+        }
+        let mut high = 2;
+        while high < MOST && within(high)? {
+            high *= 2;
+        }
+        let mut low = high / 2;
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            if within(middle)? { low = middle } else { high = middle }
+        }
+        self.candidate(planner, calibration, kind, low).map(Some)
+    }
+}

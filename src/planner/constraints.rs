@@ -1,0 +1,93 @@
+//! [`Constraints`]: which maps and couplings are wanted.
+
+use crate::frequency::{
+    Antithetic, AnyCoupling, Draw, Givens, Hadamard, Halton, Independent, Orthogonal, PlainCoupling,
+    RotationLaw, Simplex, SimplexPlus, Sobol,
+};
+use crate::kernel::Radius;
+use crate::map::{Mechanism, Recipe, Target};
+
+/// Which maps and couplings are wanted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Constraints {
+    pub non_negative: bool,
+    pub symmetric: bool,
+    pub unbiased: bool,
+    pub no_structured: bool,
+    pub couplings: Option<Vec<AnyCoupling>>,
+}
+
+impl Constraints {
+    /// The couplings for a kernel of points in ℝᵈ.
+    pub fn couplings(&self, target: &Target, d: usize) -> Vec<AnyCoupling> {
+        let all = self.couplings.clone().unwrap_or_else(|| all_couplings(target));
+        let radii = target.radius().unwrap_or(Radius::Chi);
+        let drawn = |coupling: &AnyCoupling| Draw { radii, ..Draw::new(d, 2, *coupling) }.of_seed(0);
+        let fits = |coupling: &&AnyCoupling| {
+            let drawn = drawn(coupling);
+            drawn.is_ok_and(|omega| !(self.unbiased && omega.law().is_approximate()))
+                && !(self.no_structured && is_structured(coupling))
+        };
+        all.iter().filter(fits).copied().collect()
+    }
+
+    /// Whether the map of a small recipe of the same kind is wanted.
+    pub fn allow(&self, small: &Recipe, target: &Target) -> crate::Result<bool> {
+        if self.unbiased && is_biased(small, target) {
+            return Ok(false);
+        }
+        let map = small.draw::<f64>(0)?;
+        let facts = map.facts();
+        Ok((facts.non_negative || !self.non_negative) && (facts.symmetric || !self.symmetric))
+    }
+}
+
+/// All couplings of frequencies for a kernel.
+fn all_couplings(target: &Target) -> Vec<AnyCoupling> {
+    match target.radius() {
+        Some(radius) if !radius.is_polar() => [
+            AnyCoupling::Plain(PlainCoupling::Product(radius)),
+            AnyCoupling::Antithetic(PlainCoupling::Product(radius)),
+            AnyCoupling::Plain(PlainCoupling::SobolProduct(radius)),
+            AnyCoupling::Plain(PlainCoupling::HaltonProduct(radius)),
+        ]
+        .into(),
+        _ => vec![
+            Orthogonal.into(),
+            Simplex::default().into(),
+            Independent.into(),
+            Antithetic(Orthogonal).into(),
+            SimplexPlus::default().into(),
+            Sobol.into(),
+            Halton.into(),
+            Hadamard::default().into(),
+            Givens::default().into(),
+        ],
+    }
+}
+
+/// Whether products with the frequencies are fast transforms.
+pub(super) fn is_structured(coupling: &AnyCoupling) -> bool {
+    let (AnyCoupling::Plain(coupling) | AnyCoupling::Antithetic(coupling)) = coupling;
+    match coupling {
+        PlainCoupling::Hadamard(_) | PlainCoupling::Givens(_) => true,
+        PlainCoupling::Simplex(simplex) => simplex.rotation != RotationLaw::Haar,
+        _ => false,
+    }
+}
+
+/// Whether estimates of the recipe's map are of another kernel, or of this one only for points within a shift or with frequencies of
+/// nearly this law.
+pub(super) fn is_biased(recipe: &Recipe, target: &Target) -> bool {
+    let exact = target.kernel::<f64>().and_then(|kernel| kernel.identity());
+    let own = recipe.kernel().and_then(|kernel| kernel.identity());
+    let clamps = |mechanism: &Mechanism| match mechanism {
+        Mechanism::Poisson(map) => map.shift().is_some(),
+        Mechanism::Geometric(map) => map.shift().is_some(),
+        _ => false,
+    };
+    let approximate = |omega: &crate::map::Omega| omega.law().is_some_and(|law| law.is_approximate());
+    exact.is_none()
+        || own != exact
+        || recipe.leaves().iter().any(|plain| clamps(&plain.mechanism) || approximate(&plain.omega))
+}

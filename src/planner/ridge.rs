@@ -1,0 +1,84 @@
+//! The excess risk of ridge regression, from a pilot.
+
+use ndarray::{Array2, Axis};
+
+use super::forecast::{Basis, Expected};
+use super::points::PlannedPoints;
+use crate::apply::{Criterion, KernelRidge};
+use crate::error::{Error, Result};
+use crate::map::{Recipe, Target};
+
+/// Points of the pilot: two of three train.
+const POINTS: usize = 750;
+
+/// A regression with the exact kernel, and what maps are compared on.
+pub(super) struct Pilot {
+    train: Array2<f64>,
+    train_targets: Array2<f64>,
+    test: Array2<f64>,
+    test_targets: Array2<f64>,
+    lambda: f64,
+    /// The mean squared error of the exact kernel at held-out points, summed over targets, and the variance of the targets there.
+    exact: f64,
+    variance: f64,
+}
+
+impl Pilot {
+    pub fn new(data: &PlannedPoints, target: &Target, targets: &Array2<f64>) -> Result<Self> {
+        let points = &data.sides[0].points;
+        // Rows that are kept are in the order of the data, which may be sorted: every third one is held out.
+        let chosen = crate::data::heaviest::spread(points.nrows(), POINTS);
+        let (test, train): (Vec<usize>, Vec<usize>) = {
+            let (test, train): (Vec<_>, Vec<_>) = chosen.iter().enumerate().partition(|(k, _)| k % 3 == 2);
+            let rows = |part: Vec<(usize, &usize)>| part.into_iter().map(|(_, row)| *row).collect();
+            (rows(test), rows(train))
+        };
+        let of = |array: &Array2<f64>, rows: &[usize]| array.select(Axis(0), rows);
+        let kernel =
+            target.kernel::<f64>().ok_or(Error::Unsupported { what: "regression without a named kernel" })?;
+        let (train, train_targets) = (of(points, &train), of(targets, &train));
+        let (test, test_targets) = (of(points, &test), of(targets, &test));
+        let spectrum = KernelRidge::spectrum(&kernel.gram(&train, &train)?, &train_targets)?;
+        let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas())?;
+        let predicted = spectrum.model(choice.lambda)?.predict_from_gram(&kernel.gram(&test, &train)?)?;
+        let variance = test_targets.var_axis(Axis(0), 0.0).sum();
+        if variance == 0.0 {
+            let (name, domain) =
+                ("the variance of the targets", "positive: constant targets need no features");
+            return Err(Error::Parameter { name, value: 0.0, domain });
+        }
+        let exact = mean_square(&predicted, &test_targets);
+        Ok(Pilot { train, train_targets, test, test_targets, lambda: choice.lambda, exact, variance })
+    }
+
+    /// The mean over draws of the excess risk, relative to the variance of the targets. Draws whose regression is singular count as
+    /// infinite.
+    pub fn excess(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<Expected> {
+        let mut all = Vec::with_capacity(draws);
+        for seed in (first..).take(draws) {
+            let map = recipe.draw::<f64>(seed)?;
+            let model =
+                KernelRidge::fit(&map.gram(&self.train, &self.train)?, &self.train_targets, self.lambda);
+            all.push(match model {
+                Ok(model) => {
+                    let predicted = model.predict_from_gram(&map.gram(&self.test, &self.train)?)?;
+                    (mean_square(&predicted, &self.test_targets) - self.exact) / self.variance
+                }
+                Err(Error::Singular { .. } | Error::NotFinite { .. } | Error::Factorisation { .. }) => {
+                    f64::INFINITY
+                }
+                Err(error) => return Err(error),
+            });
+        }
+        let (count, basis) = (draws as f64, Basis::Simulation(draws));
+        let value = all.iter().sum::<f64>() / count;
+        let spread = all.iter().map(|v| (v - value).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
+        let standard_error = (spread / count).sqrt();
+        let standard_error = if standard_error.is_nan() { f64::INFINITY } else { standard_error };
+        Ok(Expected { value, standard_error, basis })
+    }
+}
+
+fn mean_square(predicted: &Array2<f64>, targets: &Array2<f64>) -> f64 {
+    (predicted - targets).mapv(|v| v * v).sum() / targets.nrows() as f64
+}
