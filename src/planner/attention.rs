@@ -6,12 +6,8 @@ use super::forecast::{Basis, Expected};
 use super::options::Loss;
 use super::points::{Head, PlannedPoints};
 use crate::apply::attention::{ErrorReport, closed_errors, simulated_errors};
-use crate::data::heaviest::spread;
 use crate::error::Result;
 use crate::map::Recipe;
-
-/// Queries and keys of a half of a head that tell what is far from the best.
-const FEW: (usize, usize) = (8, 128);
 
 /// Tokens of all heads, each in two halves of queries, whose difference tells how uncertain errors are.
 pub(super) struct Tokens(Vec<[Array2<f64>; 3]>);
@@ -28,12 +24,6 @@ impl Tokens {
         Tokens(data.heads.iter().flat_map(halves).collect())
     }
 
-    /// Fewer of them.
-    pub fn few(&self) -> Self {
-        let some = |x: &Array2<f64>, most| x.select(Axis(0), &spread(x.nrows(), most));
-        Tokens(self.0.iter().map(|[q, k, v]| [some(q, FEW.0), some(k, FEW.1), some(v, FEW.1)]).collect())
-    }
-
     /// The expected error to first order; `None` without a closed form, as for frequencies that are not independent.
     pub fn closed(&self, recipe: &Recipe, loss: Loss) -> Result<Option<Expected>> {
         if !recipe.draws().iter().all(|omega| omega.law().is_some_and(|law| law.directions_are_independent()))
@@ -46,9 +36,10 @@ impl Tokens {
         Ok(reports.map(|reports| pooled(&reports, loss, Basis::Approximate)))
     }
 
-    pub fn simulated(&self, recipe: &Recipe, loss: Loss, draws: usize) -> Result<Expected> {
-        let reports = self.0.iter().map(|tokens| simulated_errors(recipe, draws, tokens.clone()));
-        Ok(pooled(&reports.collect::<Result<Vec<_>>>()?, loss, Basis::Simulation(draws)))
+    /// The error to first order over draws, with consecutive seeds.
+    pub fn simulated(&self, recipe: &Recipe, loss: Loss, draws: usize, first: u64) -> Result<Expected> {
+        let seeds = first..first.saturating_add(draws as u64);
+        Ok(pooled(&simulated_errors(recipe, seeds, &self.0)?, loss, Basis::Simulation(draws)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Errors at pairs of points, by closed forms.
 
-use super::forecast::{Basis, Expected, Forecast};
+use super::forecast::{Basis, Expected, Forecast, RelativeErrors};
 use super::options::Loss;
 use super::pairs::Pairs;
 use crate::error::Result;
@@ -53,6 +53,23 @@ impl Forecast {
             _ => self.gram,
         };
         Forecast { loss, ..self }
+    }
+
+    /// The same with this relative uncertainty of errors as well, that of draws.
+    pub(super) fn widened(self, relative: f64) -> Self {
+        let wide = |one: Expected| {
+            let own = if relative.is_nan() { f64::INFINITY } else { one.value * relative };
+            Expected { standard_error: one.standard_error.hypot(own), ..one }
+        };
+        let share = self.relative.beyond_one;
+        let relative = RelativeErrors {
+            mean: wide(self.relative.mean),
+            median: wide(self.relative.median),
+            ninety: wide(self.relative.ninety),
+            ninety_nine: wide(self.relative.ninety_nine),
+            beyond_one: share,
+        };
+        Forecast { loss: wide(self.loss), gram: wide(self.gram), relative }
     }
 
     /// The same with another loss.

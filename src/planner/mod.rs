@@ -38,13 +38,16 @@ mod forecast;
 mod lengthscales;
 mod options;
 mod pairs;
+mod pilots;
 mod plan;
 mod points;
 mod ranking;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod ridge;
 mod simulation;
+mod single;
 mod target;
+mod trials;
 
 pub use advice::Advice;
 pub use cost::{Calibration, Cost, Measure};

@@ -7,7 +7,7 @@ use super::constraints::Constraints;
 use super::cost::{Calibration, Measure};
 use super::plan::Plan;
 use super::points::PlannedPoints;
-use super::{lengthscales, ranking};
+use super::{lengthscales, ranking, single};
 use crate::Real;
 use crate::data::Reservoir;
 use crate::data::token_scale::TokenScale;
@@ -373,7 +373,7 @@ impl Planner {
     /// # Errors
     /// As [`plan`](Planner::plan); [`Shape`](Error::Shape) if the recipe is for another dimension.
     pub fn forecast(&self, recipe: &Recipe) -> Result<Option<Forecast>> {
-        ranking::forecast_of(self, recipe)
+        single::expect(self, recipe)
     }
 
     /// The errors of any recipe for these points in so many draws, with consecutive seeds from `first` on. Where errors are ruled by
@@ -382,7 +382,7 @@ impl Planner {
     /// # Errors
     /// As [`forecast`](Planner::forecast); those of the draws; [`Parameter`](Error::Parameter) for fewer than 2.
     pub fn measure(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<Forecast> {
-        ranking::measure(self, recipe, draws, first)
+        single::measure(self, recipe, draws, first)
     }
 
     /// Ranks recipes.

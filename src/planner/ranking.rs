@@ -1,39 +1,28 @@
-//! How a plan is made: candidates, closed forms, pilots, ranks.
+//! How a plan is made: candidates, closed forms, pilots, trials, ranks.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use ndarray::Array2;
 
 use super::advice::{self, Advice};
-use super::attention::Tokens;
 use super::candidates::{Candidate, Field};
 use super::cost::Calibration;
 use super::evaluation::{closed, forecast};
-use super::forecast::{Basis, Expected, Forecast};
+use super::forecast::{Basis, Forecast};
 use super::options::{Goal, Loss, Planner};
 use super::pairs::Pairs;
 use super::plan::{Choice, LeftOut, Plan};
-use super::simulation::{Simulated, scaled, simulate};
+use super::trials::Trial;
 use super::{Measure, display, target};
-use crate::error::{Error, Result, check_size, checked_positive};
+use crate::error::{Error, Result, checked_positive};
 use crate::frequency::AnyCoupling;
 use crate::kernel::Kernel;
-use crate::map::{Prospect, Recipe, proposals};
+use crate::map::{Prospect, proposals};
 use crate::threads;
 
 /// Pairs that tell what is far from the best, and the number of recipes for which that is asked of all pairs.
 const FEW: usize = 250;
 const NEAR: usize = 24;
-/// Pairs on which couplings without a closed form are simulated, and how often.
-const PILOT: (usize, usize) = (256, 32);
-/// Draws of the best of them, anew.
-const FINAL: usize = 128;
-/// Proposals whose couplings without a closed form are simulated.
-const FINALISTS: usize = 4;
-/// Recipes whose regressions are tried, and how often.
-const REGRESSIONS: (usize, usize) = (8, 4);
 
 /// A candidate with what is expected of it.
 pub(super) struct Scored {
@@ -45,21 +34,12 @@ pub(super) struct Scored {
     pub forecast: Forecast,
 }
 
-/// What a closed form says of a proposal.
-struct Reference {
-    /// Whether as many draws as a pilot has show it.
-    reliable: bool,
-    /// ln E(K̂ − K)² of the pairs of pilots, and of all pairs.
-    of_some: Vec<f64>,
-    of_all: Vec<f64>,
-}
-
 /// What a plan is made with.
 pub(super) struct Scene<'a> {
     pub planner: &'a Planner,
     pub field: Field,
     pub pairs: Pairs,
-    pub tokens: Option<Tokens>,
+    pub trial: Option<Trial>,
     pub calibration: Option<Calibration>,
 }
 
@@ -73,62 +53,8 @@ pub(super) fn plan(planner: &Planner) -> Result<Plan> {
     scene.finish(scored)
 }
 
-/// The errors to expect of a recipe, by closed forms.
-pub(super) fn forecast_of(planner: &Planner, recipe: &Recipe) -> Result<Option<Forecast>> {
-    let (pairs, tokens) = evaluated_on(planner, recipe)?;
-    let Some(ln_squares) = closed(recipe, &planner.target, &pairs)? else { return Ok(None) };
-    let of_pairs = forecast(&pairs, planner.loss, &ln_squares, Basis::ClosedForm);
-    if planner.loss == Loss::Ridge {
-        return Ok(None);
-    }
-    let Some(tokens) = tokens else { return Ok(Some(of_pairs)) };
-    Ok(tokens.closed(recipe, planner.loss)?.map(|loss| of_pairs.with_loss(loss)))
-}
-
-/// The errors of a recipe in so many draws, of consecutive seeds.
-pub(super) fn measure(planner: &Planner, recipe: &Recipe, draws: usize, first: u64) -> Result<Forecast> {
-    if draws < 2 {
-        let (name, domain) = ("the number of draws", "at least 2");
-        return Err(Error::Parameter { name, value: draws as f64, domain });
-    }
-    let (pairs, tokens) = evaluated_on(planner, recipe)?;
-    let parts = threads::map(split(draws), |part| {
-        simulate(recipe, &pairs, part.len(), first.wrapping_add(part.start as u64))
-    });
-    let seen = Simulated::joined(parts.into_iter().collect::<Result<_>>()?);
-    let seen_errors = forecast(&pairs, planner.loss, &seen.ln_squares(&pairs), seen.basis());
-    let seen_errors = seen_errors.widened(0.5 * seen.gram().1);
-    match (tokens, planner.loss) {
-        (Some(tokens), loss) => Ok(seen_errors.with_loss(tokens.simulated(recipe, loss, draws)?)),
-        #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-        (None, Loss::Ridge) => match &planner.targets {
-            Some(targets) => {
-                let pilot = super::ridge::Pilot::new(&planner.data, &planner.target, targets)?;
-                Ok(seen_errors.with_loss(pilot.excess(recipe, draws, first)?))
-            }
-            None => Ok(seen_errors),
-        },
-        (None, _) => Ok(seen_errors),
-    }
-}
-
-/// Draws in parts of so many.
-fn split(draws: usize) -> Vec<Range<usize>> {
-    const PART: usize = 16;
-    (0..draws.div_ceil(PART)).map(|k| k * PART..draws.min((k + 1) * PART)).collect()
-}
-
-/// The pairs on which a recipe is evaluated, and tokens for attention.
-fn evaluated_on(planner: &Planner, recipe: &Recipe) -> Result<(Pairs, Option<Tokens>)> {
-    let kernel = check(planner)?;
-    check_size("the dimension of the recipe", planner.data.dim(), recipe.dim())?;
-    let tokens =
-        planner.loss.is_of_attention().then(|| Tokens::new(&planner.data.clone().with_one_head(None)));
-    Ok((Pairs::draw(&planner.data, kernel.as_ref(), planner.seed)?, tokens))
-}
-
 /// Rejects what cannot be planned, and gives the exact kernel.
-fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
+pub(super) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
     planner.target.check(planner.data.dim())?;
     if let Some(calibration) = &planner.calibration {
         calibration.check()?;
@@ -143,6 +69,9 @@ fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
     let has_values = planner.data.heads.iter().any(|head| head.values.is_some());
     if planner.loss == Loss::AttentionOutput && !has_values {
         return Err(Error::Unsupported { what: "errors of attention's output without values" });
+    }
+    if planner.loss == Loss::Ridge && cfg!(not(any(feature = "faer", feature = "ndarray-linalg"))) {
+        return Err(Error::Unsupported { what: "regression without the feature faer or ndarray-linalg" });
     }
     if planner.loss == Loss::Ridge && planner.targets.is_none() {
         return Err(Error::Unsupported { what: "the excess risk of a regression without targets" });
@@ -206,8 +135,8 @@ impl<'a> Scene<'a> {
             (None, true, _) => Some(Calibration::measure::<f64>()?),
         };
         let pairs = Pairs::draw(data, kernel, planner.seed)?;
-        let tokens = attention.then(|| Tokens::new(&data.clone().with_one_head(None)));
-        Ok(Scene { planner, field, pairs, tokens, calibration })
+        let trial = Trial::new(planner)?;
+        Ok(Scene { planner, field, pairs, trial, calibration })
     }
 
     /// The best within a budget.
@@ -254,154 +183,28 @@ impl<'a> Scene<'a> {
         rank(&mut scored);
         let simulated = self.pilots(&scored, open)?;
         scored.extend(simulated);
-        if self.planner.loss == Loss::Ridge {
-            scored = self.regressions(scored)?;
-        }
-        Ok(scored)
+        self.tried(scored)
     }
 
-    /// Errors by closed forms: those of pairs and, for attention, to first order.
+    /// Errors by closed forms.
     pub fn closed(&self, candidate: &Candidate) -> Result<Option<(Vec<f64>, Forecast)>> {
         self.closed_at(candidate, &self.pairs)
     }
 
     fn closed_at(&self, candidate: &Candidate, pairs: &Pairs) -> Result<Option<(Vec<f64>, Forecast)>> {
-        let (planner, recipe) = (self.planner, &candidate.recipe);
-        let Some(ln_squares) = closed(recipe, &planner.target, pairs)? else { return Ok(None) };
-        let forecast = forecast(pairs, planner.loss, &ln_squares, Basis::ClosedForm);
-        let Some(tokens) = &self.tokens else { return Ok(Some((ln_squares, forecast))) };
-        let tokens = if pairs.len() < self.pairs.len() { &tokens.few() } else { tokens };
-        let loss = tokens.closed(recipe, planner.loss)?;
-        Ok(loss.map(|loss| (ln_squares, forecast.with_loss(loss))))
-    }
-
-    /// Simulates the couplings without a closed form of the best proposals, and proposals that have none.
-    fn pilots(&mut self, scored: &[Scored], open: Vec<Candidate>) -> Result<Vec<Scored>> {
-        let mut finalists: Vec<usize> = Vec::new();
-        for one in scored {
-            if finalists.len() < FINALISTS && !finalists.contains(&one.candidate.proposal) {
-                finalists.push(one.candidate.proposal);
-            }
-        }
-        let known = |proposal: usize| scored.iter().any(|one| one.candidate.proposal == proposal);
-        let open: Vec<Candidate> = (open.into_iter())
-            .filter(|one| finalists.contains(&one.proposal) || !known(one.proposal))
-            .collect();
-        if self.tokens.is_some() {
-            return self.attention_pilots(open);
-        }
-        let some = self.pairs.some(PILOT.0);
-        let proposals: BTreeSet<usize> = open.iter().map(|one| one.proposal).collect();
-        let references = threads::map(proposals, |proposal| {
-            let best = scored.iter().find(|one| one.candidate.proposal == proposal);
-            Ok((proposal, best.map(|best| self.reference(best, &some)).transpose()?.flatten()))
-        });
-        let references: BTreeMap<usize, Option<Reference>> = references.into_iter().collect::<Result<_>>()?;
-        let mut left_out = Vec::new();
-        let open: Vec<&Candidate> = (open.iter())
-            .filter(|one| match references.get(&one.proposal) {
-                Some(Some(Reference { reliable: false, .. })) => {
-                    let why = "draws too rare to be met rule its errors, and there is no closed form";
-                    left_out.push(((one.proposal, one.coupling), why.to_string()));
-                    false
-                }
-                _ => true,
-            })
-            .collect();
-        let run = |candidate: &Candidate, draws: usize, stream: u64| -> Result<Scored> {
-            let seen = simulate(&candidate.recipe, &some, draws, self.seed_of(stream))?;
-            let forecast = match references.get(&candidate.proposal) {
-                Some(Some(reference)) => {
-                    let ratios = seen.ratios(&some, &reference.of_some);
-                    let ln_squares = scaled(&self.pairs, &reference.of_all, &ratios);
-                    forecast(&self.pairs, self.planner.loss, &ln_squares, seen.basis())
-                }
-                _ => forecast(&some, self.planner.loss, &seen.ln_squares(&some), seen.basis()),
-            };
-            let draws = 0.5 * seen.gram().1;
-            let forecast = forecast.widened(draws);
-            Ok(Scored { candidate: candidate.clone(), ln_squares: None, draws, forecast })
-        };
-        let first = threads::map(&open, |candidate| run(candidate, PILOT.1, 1));
-        let mut simulated = Vec::new();
-        for (candidate, result) in open.iter().zip(first) {
-            match result {
-                Ok(one) => simulated.push(one),
-                Err(error) => left_out.push(((candidate.proposal, candidate.coupling), error.to_string())),
-            }
-        }
-        // The least of noisy errors is too small: those that might win are drawn again.
-        let least =
-            scored.iter().chain(&simulated).map(|one| one.forecast.loss.value).fold(f64::INFINITY, f64::min);
-        let again = |one: &Scored| one.forecast.loss.value <= 1.25 * least;
-        let simulated = threads::map(simulated, |one| match again(&one) {
-            true => run(&one.candidate, FINAL, 2),
-            false => Ok(one),
-        });
-        left_out.into_iter().for_each(|(kind, why)| self.leave_out(kind, why));
-        simulated.into_iter().collect()
-    }
-
-    /// What the closed form of one coupling says of a proposal, against which others are simulated.
-    fn reference(&self, best: &Scored, some: &Pairs) -> Result<Option<Reference>> {
-        let (recipe, target) = (&best.candidate.recipe, &self.planner.target);
-        let of_all = match &best.ln_squares {
-            Some(known) => Some(known.clone()),
-            None => closed(recipe, target, &self.pairs)?,
-        };
-        let (Some(of_some), Some(of_all)) = (closed(recipe, target, some)?, of_all) else { return Ok(None) };
-        let seen = simulate(recipe, some, PILOT.1, self.seed_of(0))?;
-        Ok(Some(Reference { reliable: seen.is_reliable(some, &of_some), of_some, of_all }))
-    }
-
-    /// As [`pilots`](Scene::pilots), for attention.
-    fn attention_pilots(&mut self, open: Vec<Candidate>) -> Result<Vec<Scored>> {
-        let Some(tokens) = &self.tokens else { return Ok(Vec::new()) };
-        let loss = self.planner.loss;
-        let some = self.pairs.some(PILOT.0);
-        let run = |candidate: &Candidate| -> Result<Scored> {
-            let seen = simulate(&candidate.recipe, &some, PILOT.1, self.seed_of(1))?;
-            let forecast = forecast(&some, loss, &seen.ln_squares(&some), seen.basis());
-            let forecast = forecast.with_loss(tokens.simulated(&candidate.recipe, loss, PILOT.1)?);
-            let draws = 0.5 * seen.gram().1;
-            Ok(Scored { candidate: candidate.clone(), ln_squares: None, draws, forecast })
-        };
-        let results = threads::map(&open, run);
-        let mut simulated = Vec::new();
-        for (candidate, result) in open.iter().zip(results) {
-            match result {
-                Ok(one) => simulated.push(one),
-                Err(error) => self.leave_out((candidate.proposal, candidate.coupling), error.to_string()),
-            }
-        }
-        Ok(simulated)
-    }
-
-    /// The best few by the error of the Gram matrix, with their excess risks.
-    #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-    fn regressions(&self, mut scored: Vec<Scored>) -> Result<Vec<Scored>> {
-        let Some(targets) = &self.planner.targets else { return Ok(scored) };
-        let pilot = super::ridge::Pilot::new(&self.planner.data, &self.planner.target, targets)?;
-        rank(&mut scored);
-        scored.truncate(REGRESSIONS.0);
-        let results = threads::map(scored, |one| {
-            let loss = pilot.excess(&one.candidate.recipe, REGRESSIONS.1, self.seed_of(3))?;
-            Ok(Scored { forecast: one.forecast.with_loss(loss), draws: 0.0, ..one })
-        });
-        results.into_iter().collect()
-    }
-
-    #[cfg(not(any(feature = "faer", feature = "ndarray-linalg")))]
-    fn regressions(&self, _: Vec<Scored>) -> Result<Vec<Scored>> {
-        Err(Error::Unsupported { what: "regression without the feature faer or ndarray-linalg" })
+        let ln_squares = closed(&candidate.recipe, &self.planner.target, pairs)?;
+        Ok(ln_squares.map(|ln_squares| {
+            let forecast = forecast(pairs, self.planner.loss, &ln_squares, Basis::ClosedForm);
+            (ln_squares, forecast)
+        }))
     }
 
     /// The first of the seeds of a stream of draws, none of which is that of another stream.
-    fn seed_of(&self, stream: u64) -> u64 {
+    pub fn seed_of(&self, stream: u64) -> u64 {
         self.planner.seed.wrapping_mul(1 << 20).wrapping_add(stream << 16)
     }
 
-    fn leave_out(&mut self, (proposal, coupling): (usize, AnyCoupling), why: String) {
+    pub fn leave_out(&mut self, (proposal, coupling): (usize, AnyCoupling), why: String) {
         let (name, coupling) = (&self.field.proposals[proposal].name, display::coupling(&coupling));
         let known =
             self.field.left_out.iter_mut().find(|left| left.why == why && left.what.starts_with(name));
@@ -420,10 +223,7 @@ impl<'a> Scene<'a> {
             // The cheapest come first.
             Goal::Target { measure, .. } => measure,
         };
-        let advice = match scored.first() {
-            Some(best) => self.advice(best)?,
-            None => None,
-        };
+        let advice = self.advice(&scored)?;
         let whys = display::sentences(&scored, self.planner, measure);
         let choices = scored.into_iter().zip(whys).map(|(one, why)| self.choice(one, why)).collect();
         Ok(Plan {
@@ -452,15 +252,18 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn advice(&self, best: &Scored) -> Result<Option<Advice>> {
-        let relative = best.forecast.relative;
-        let hopeless = relative.beyond_one.value > advice::HOPELESS;
-        let attention = self.tokens.is_some();
+    fn advice(&self, scored: &[Scored]) -> Result<Option<Advice>> {
+        let Some(best) = scored.first() else { return Ok(None) };
+        let (beyond, attention) =
+            (best.forecast.relative.beyond_one.value, self.planner.loss.is_of_attention());
         let unknown = attention && best.forecast.loss.value.is_infinite();
-        if !(hopeless || unknown) {
+        if beyond <= advice::HOPELESS && !unknown {
             return Ok(None);
         }
-        let errors = (best.candidate.m, relative.beyond_one.value, relative.ninety.value);
+        // More frequencies help those without a bias.
+        let unbiased = scored.iter().filter(|one| !one.candidate.biased && one.ln_squares.is_some());
+        let ninety = unbiased.map(|one| one.forecast.relative.ninety.value).fold(f64::INFINITY, f64::min);
+        let errors = (best.candidate.m, beyond, ninety);
         let sizes = (attention, best.candidate.cost.features, self.planner.data.dim());
         advice::advice(&self.planner.target, &self.pairs, errors, sizes).map(Some)
     }
@@ -468,7 +271,7 @@ impl<'a> Scene<'a> {
 
 /// The smallest loss first, with a standard error of its draws, which is the price of not knowing; of equal ones the smaller tail,
 /// then the cheaper.
-fn rank(scored: &mut [Scored]) {
+pub(super) fn rank(scored: &mut [Scored]) {
     let key = |one: &Scored| {
         let Forecast { loss, relative, .. } = one.forecast;
         [loss.value * (1.0 + one.draws), relative.ninety.value, one.candidate.cost.multiplications]
@@ -478,23 +281,4 @@ fn rank(scored: &mut [Scored]) {
         let orders = a.iter().zip(&b).map(|(a, b)| a.total_cmp(b));
         orders.fold(Ordering::Equal, Ordering::then)
     });
-}
-
-impl Forecast {
-    /// The same with this relative uncertainty of errors as well, that of draws.
-    fn widened(self, relative: f64) -> Self {
-        let wide = |one: Expected| {
-            let own = if relative.is_nan() { f64::INFINITY } else { one.value * relative };
-            Expected { standard_error: one.standard_error.hypot(own), ..one }
-        };
-        let share = self.relative.beyond_one;
-        let relative = super::RelativeErrors {
-            mean: wide(self.relative.mean),
-            median: wide(self.relative.median),
-            ninety: wide(self.relative.ninety),
-            ninety_nine: wide(self.relative.ninety_nine),
-            beyond_one: share,
-        };
-        Forecast { loss: wide(self.loss), gram: wide(self.gram), relative }
-    }
 }

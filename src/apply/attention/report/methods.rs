@@ -109,7 +109,9 @@ impl<T: Real> Attention<T> {
             return Err(Error::Parameter { name, value: draws as f64, domain });
         }
         check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
-        simulated_errors(recipe, draws, self.scaled_tokens([queries, keys, values])?)
+        let tokens = [self.scaled_tokens([queries, keys, values])?];
+        let mut reports = simulated_errors(recipe, 0..draws as u64, &tokens)?;
+        reports.pop().ok_or(Error::NoData { what: "a report" })
     }
 
     /// Tokens as points and values, checked.

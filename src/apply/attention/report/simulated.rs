@@ -1,5 +1,7 @@
 //! The errors of a sample from redraws of all frequencies.
 
+use std::ops::Range;
+
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 use super::super::exact_keys::intended_lengthscale;
@@ -24,48 +26,73 @@ struct Query {
     draws: Vec<(f64, Array1<f64>)>,
 }
 
-/// The report of so many draws of a recipe, none of whose frequencies may be drawn already, for tokens as points and values.
+/// The reports of a recipe, none of whose frequencies may be drawn already, over draws with these seeds: one for each sample of
+/// tokens, as points and values.
 pub(crate) fn simulated_errors(
     recipe: &Recipe,
-    draws: usize,
-    tokens: [Array2<f64>; 3],
-) -> Result<ErrorReport> {
+    seeds: Range<u64>,
+    tokens: &[[Array2<f64>; 3]],
+) -> Result<Vec<ErrorReport>> {
     let draws_of = recipe.draws();
     let frequencies = draws_of.iter().map(|omega| omega.count()).fold(1, usize::max);
     if draws_of.iter().any(|omega| matches!(omega, Omega::Frequencies(_) | Omega::Counts(_))) {
         return Err(Error::Unsupported { what: "redraws of frequencies that are drawn already" });
     }
-    let errors = simulate(recipe, draws, tokens, frequencies)?;
-    Ok(ErrorReport::new(Basis::Redraws(draws), frequencies, errors))
+    let draws = (seeds.end - seeds.start) as usize;
+    let mut parts: Vec<Redrawn<'_>> = Vec::new();
+    for seed in seeds {
+        let map = recipe.draw::<f64>(seed)?;
+        if parts.is_empty() {
+            parts = tokens.iter().map(|tokens| Redrawn::new(recipe, &map, tokens)).collect();
+        }
+        parts.iter_mut().try_for_each(|part| part.add(&map))?;
+    }
+    let report = |part: Redrawn<'_>| {
+        ErrorReport::new(Basis::Redraws(draws), frequencies, part.errors(frequencies as f64))
+    };
+    Ok(parts.into_iter().map(report).collect())
 }
 
-/// The errors of the map of a recipe whose frequencies are drawn from the seeds 0, 1, …: those of m frequencies, of which
-/// the part that is variance is that of one.
-fn simulate(recipe: &Recipe, draws: usize, [x, y, values]: [Array2<f64>; 3], m: usize) -> Result<Errors> {
-    let first = recipe.draw::<f64>(0)?;
-    let exponential = first.kernel().and_then(|kernel| kernel.exponential());
-    let gaussian = exponential.as_ref().is_some_and(|exponential| exponential.row != 0.0);
-    let lengthscale = exponential.map(|exponential| exponential.lengthscale);
-    let lengthscale = lengthscale.or_else(|| intended_lengthscale(recipe)).unwrap_or(Lengthscale::from(1.0));
-    let points = [&x, &y].map(|x| divided(x.clone(), &lengthscale));
-    let sample = AttentionSample::new(points, values, gaussian);
-    let ln_normaliser = |row: ArrayView1<'_, f64>| {
-        let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
-        top + row.iter().map(|ln| (ln - top).exp()).sum::<f64>().ln()
-    };
-    let ln_normalisers: Vec<f64> = sample.ln_kernel().rows().into_iter().map(ln_normaliser).collect();
-    let mut queries: Vec<Query> = (0..x.nrows()).map(|_| Query::new(y.nrows())).collect();
-    let mut add = |map: &Map<f64>| -> Result<()> {
-        let estimates = relative_estimates(map, [&x, &y], &ln_normalisers)?;
-        for (query, estimates) in queries.iter_mut().zip(estimates.rows()) {
-            query.add(&estimates, &sample.values);
+/// A sample of tokens, and what draws make of it.
+struct Redrawn<'a> {
+    points: [&'a Array2<f64>; 2],
+    sample: AttentionSample,
+    ln_normalisers: Vec<f64>,
+    queries: Vec<Query>,
+}
+
+impl<'a> Redrawn<'a> {
+    fn new(recipe: &Recipe, map: &Map<f64>, [x, y, values]: &'a [Array2<f64>; 3]) -> Self {
+        let exponential = map.kernel().and_then(|kernel| kernel.exponential());
+        let gaussian = exponential.as_ref().is_some_and(|exponential| exponential.row != 0.0);
+        let lengthscale = exponential.map(|exponential| exponential.lengthscale);
+        let lengthscale =
+            lengthscale.or_else(|| intended_lengthscale(recipe)).unwrap_or(Lengthscale::from(1.0));
+        let points = [x, y].map(|x| divided(x.clone(), &lengthscale));
+        let sample = AttentionSample::new(points, values.clone(), gaussian);
+        let ln_normaliser = |row: ArrayView1<'_, f64>| {
+            let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
+            top + row.iter().map(|ln| (ln - top).exp()).sum::<f64>().ln()
+        };
+        let ln_normalisers = sample.ln_kernel().rows().into_iter().map(ln_normaliser).collect();
+        let queries = (0..x.nrows()).map(|_| Query::new(y.nrows())).collect();
+        Redrawn { points: [x, y], sample, ln_normalisers, queries }
+    }
+
+    fn add(&mut self, map: &Map<f64>) -> Result<()> {
+        let estimates = relative_estimates(map, self.points, &self.ln_normalisers)?;
+        for (query, estimates) in self.queries.iter_mut().zip(estimates.rows()) {
+            query.add(&estimates, &self.sample.values);
         }
         Ok(())
-    };
-    add(&first)?;
-    (1..draws as u64).try_for_each(|seed| add(&recipe.draw::<f64>(seed)?))?;
-    let of_query = |(i, query): (usize, Query)| query.errors(&sample, &sample.exact(i), m as f64);
-    Ok(queries.into_iter().enumerate().map(of_query).collect())
+    }
+
+    /// Those of m frequencies, of which the part that is variance is that of one.
+    fn errors(self, m: f64) -> Errors {
+        let Redrawn { sample, queries, .. } = self;
+        let of_query = |(i, query): (usize, Query)| query.errors(&sample, &sample.exact(i), m);
+        queries.into_iter().enumerate().map(of_query).collect()
+    }
 }
 
 /// The estimates of a map for all pairs, each divided by its query's normaliser: from their logarithms where these leave the

@@ -1,0 +1,105 @@
+//! Couplings without a closed form, by draws: as ratios to the closed form of another coupling.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::candidates::Candidate;
+use super::evaluation::{closed, forecast};
+use super::pairs::Pairs;
+use super::ranking::{Scene, Scored};
+use super::simulation::{scaled, simulate};
+use crate::error::Result;
+use crate::threads;
+
+/// Pairs on which couplings without a closed form are simulated, and how often.
+const PILOT: (usize, usize) = (256, 32);
+/// Draws of the best of them, anew.
+const FINAL: usize = 128;
+/// Proposals whose couplings without a closed form are simulated.
+const FINALISTS: usize = 4;
+
+/// What a closed form says of a proposal.
+struct Reference {
+    /// Whether as many draws as a pilot has show it.
+    reliable: bool,
+    /// ln E(K̂ − K)² of the pairs of pilots, and of all pairs.
+    of_some: Vec<f64>,
+    of_all: Vec<f64>,
+}
+
+impl Scene<'_> {
+    /// Simulates the couplings without a closed form of the best proposals, and proposals that have none.
+    pub fn pilots(&mut self, scored: &[Scored], open: Vec<Candidate>) -> Result<Vec<Scored>> {
+        let mut finalists: Vec<usize> = Vec::new();
+        for one in scored {
+            if finalists.len() < FINALISTS && !finalists.contains(&one.candidate.proposal) {
+                finalists.push(one.candidate.proposal);
+            }
+        }
+        let known = |proposal: usize| scored.iter().any(|one| one.candidate.proposal == proposal);
+        let open: Vec<Candidate> = (open.into_iter())
+            .filter(|one| finalists.contains(&one.proposal) || !known(one.proposal))
+            .collect();
+        let some = self.pairs.some(PILOT.0);
+        let proposals: BTreeSet<usize> = open.iter().map(|one| one.proposal).collect();
+        let references = threads::map(proposals, |proposal| {
+            let best = scored.iter().find(|one| one.candidate.proposal == proposal);
+            Ok((proposal, best.map(|best| self.reference(best, &some)).transpose()?.flatten()))
+        });
+        let references: BTreeMap<usize, Option<Reference>> = references.into_iter().collect::<Result<_>>()?;
+        let mut left_out = Vec::new();
+        let open: Vec<&Candidate> = (open.iter())
+            .filter(|one| match references.get(&one.proposal) {
+                Some(Some(Reference { reliable: false, .. })) => {
+                    let why = "draws too rare to be met rule its errors, and there is no closed form";
+                    left_out.push(((one.proposal, one.coupling), why.to_string()));
+                    false
+                }
+                _ => true,
+            })
+            .collect();
+        let run = |candidate: &Candidate, draws: usize, stream: u64| -> Result<Scored> {
+            let seen = simulate(&candidate.recipe, &some, draws, self.seed_of(stream))?;
+            let forecast = match references.get(&candidate.proposal) {
+                Some(Some(reference)) => {
+                    let ratios = seen.ratios(&some, &reference.of_some);
+                    let ln_squares = scaled(&self.pairs, &reference.of_all, &ratios);
+                    forecast(&self.pairs, self.planner.loss, &ln_squares, seen.basis())
+                }
+                _ => forecast(&some, self.planner.loss, &seen.ln_squares(&some), seen.basis()),
+            };
+            let draws = 0.5 * seen.gram().1;
+            let forecast = forecast.widened(draws);
+            Ok(Scored { candidate: candidate.clone(), ln_squares: None, draws, forecast })
+        };
+        let first = threads::map(&open, |candidate| run(candidate, PILOT.1, 1));
+        let mut simulated = Vec::new();
+        for (candidate, result) in open.iter().zip(first) {
+            match result {
+                Ok(one) => simulated.push(one),
+                Err(error) => left_out.push(((candidate.proposal, candidate.coupling), error.to_string())),
+            }
+        }
+        // The least of noisy errors is too small: those that might win are drawn again.
+        let least =
+            scored.iter().chain(&simulated).map(|one| one.forecast.loss.value).fold(f64::INFINITY, f64::min);
+        let again = |one: &Scored| one.forecast.loss.value <= 1.25 * least;
+        let simulated = threads::map(simulated, |one| match again(&one) {
+            true => run(&one.candidate, FINAL, 2),
+            false => Ok(one),
+        });
+        left_out.into_iter().for_each(|(kind, why)| self.leave_out(kind, why));
+        simulated.into_iter().collect()
+    }
+
+    /// What the closed form of one coupling says of a proposal, against which others are simulated.
+    fn reference(&self, best: &Scored, some: &Pairs) -> Result<Option<Reference>> {
+        let (recipe, target) = (&best.candidate.recipe, &self.planner.target);
+        let of_all = match &best.ln_squares {
+            Some(known) => Some(known.clone()),
+            None => closed(recipe, target, &self.pairs)?,
+        };
+        let (Some(of_some), Some(of_all)) = (closed(recipe, target, some)?, of_all) else { return Ok(None) };
+        let seen = simulate(recipe, some, PILOT.1, self.seed_of(0))?;
+        Ok(Some(Reference { reliable: seen.is_reliable(some, &of_some), of_some, of_all }))
+    }
+}
