@@ -11,6 +11,10 @@ use crate::theory::Radius;
 
 /// What a page may know of the data.
 #[derive(Clone, Copy, Debug)]
+#[cfg_attr(
+    not(any(feature = "faer", feature = "ndarray-linalg")),
+    allow(dead_code, reason = "some of it is for shapes, which need eigendecompositions")
+)]
 pub(crate) struct Prospect<'a> {
     /// The kernel.
     pub target: &'a Target,

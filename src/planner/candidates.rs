@@ -1,7 +1,7 @@
 //! [`Candidate`]: a proposal with a coupling and a size.
 
 use super::Measure;
-use super::constraints::{Constraints, is_biased};
+use super::constraints::is_biased;
 use super::cost::{Calibration, Cost};
 use super::options::Planner;
 use super::plan::LeftOut;
@@ -33,7 +33,6 @@ pub(super) struct Candidate {
 impl Field {
     /// The proposals that constraints allow.
     pub fn new(planner: &Planner, proposals: Proposals) -> Result<Self> {
-        let Constraints { .. } = planner.constraints;
         let mut left_out: Vec<LeftOut> = (proposals.refused.into_iter())
             .map(|(map, error)| LeftOut { what: map.into(), why: error.to_string() })
             .collect();

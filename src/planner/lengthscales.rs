@@ -1,6 +1,6 @@
 //! Lengthscales where the user has none.
 
-use ndarray::{Array2, Axis};
+use ndarray::Axis;
 
 use super::points::PlannedPoints;
 use crate::data::lengthscale;
@@ -39,7 +39,7 @@ pub(super) fn deviations(data: &PlannedPoints) -> Result<Vec<f64>> {
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(super) fn for_targets(
     data: &PlannedPoints,
-    targets: &Array2<f64>,
+    targets: &ndarray::Array2<f64>,
     criterion: crate::apply::SearchCriterion,
     sweeps: usize,
     seed: u64,

@@ -1,5 +1,7 @@
 //! [`Planner`]: what is to be planned, and under which constraints.
 
+use std::sync::OnceLock;
+
 use ndarray::{Array2, ArrayRef2, ArrayRef4};
 
 use super::Forecast;
@@ -57,6 +59,8 @@ pub struct Planner {
     pub(super) loss: Loss,
     pub(super) constraints: Constraints,
     pub(super) calibration: Option<Calibration>,
+    /// What was measured, once it was.
+    measured: OnceLock<Calibration>,
     /// Targets of the points that are kept, for the error of a regression.
     pub(super) targets: Option<Array2<f64>>,
     pub(super) seed: u64,
@@ -183,6 +187,7 @@ impl Planner {
             loss: Loss::default(),
             constraints: Constraints::default(),
             calibration: None,
+            measured: OnceLock::new(),
             targets: None,
             seed: 0,
         })
@@ -340,7 +345,23 @@ impl Planner {
     /// For features of `T`, whatever the data were: the size of a number and how long work takes follow from it.
     pub fn for_features_of<T: Real>(mut self) -> Self {
         self.data.scalar = size_of::<T>();
+        self.measured = OnceLock::new();
         self
+    }
+
+    /// The calibration by which time is counted: the one that was given, or else one that is measured now and kept.
+    ///
+    /// # Errors
+    /// As [`Calibration::measure`].
+    pub fn calibration(&self) -> Result<Calibration> {
+        if let Some(known) = self.calibration.or(self.measured.get().copied()) {
+            return Ok(known);
+        }
+        let measured = match self.data.scalar {
+            4 => Calibration::measure::<f32>()?,
+            _ => Calibration::measure::<f64>()?,
+        };
+        Ok(*self.measured.get_or_init(|| measured))
     }
 
     /// Counts time by this calibration instead of measuring one.

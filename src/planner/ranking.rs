@@ -128,12 +128,7 @@ impl<'a> Scene<'a> {
         let timed = match planner.goal {
             Goal::Budget { measure, .. } | Goal::Target { measure, .. } => measure == Measure::Nanoseconds,
         };
-        let calibration = match (planner.calibration, timed, data.scalar) {
-            (Some(calibration), ..) => Some(calibration),
-            (None, false, _) => None,
-            (None, true, 4) => Some(Calibration::measure::<f32>()?),
-            (None, true, _) => Some(Calibration::measure::<f64>()?),
-        };
+        let calibration = if timed { Some(planner.calibration()?) } else { planner.calibration };
         let pairs = Pairs::draw(data, kernel, planner.seed)?;
         let trial = Trial::new(planner)?;
         Ok(Scene { planner, field, pairs, trial, calibration })
