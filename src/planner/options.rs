@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayRef2, ArrayRef4};
 
 use super::Forecast;
 use super::constraints::Constraints;
-use super::cost::{Calibration, Measure};
+use super::cost::{Calibration, Cost, Measure};
 use super::plan::Plan;
 use super::points::PlannedPoints;
 use super::{lengthscales, ranking, single};
@@ -395,6 +395,11 @@ impl Planner {
     /// As [`plan`](Planner::plan); [`Shape`](Error::Shape) if the recipe is for another dimension.
     pub fn forecast(&self, recipe: &Recipe) -> Result<Option<Forecast>> {
         single::expect(self, recipe)
+    }
+
+    /// What the features of a point cost with any recipe; in nanoseconds if there is a [calibration](Planner::calibrated).
+    pub fn cost(&self, recipe: &Recipe) -> Cost {
+        Cost::of(recipe, self.data.scalar, self.calibration.as_ref())
     }
 
     /// The errors of any recipe for these points in so many draws, with consecutive seeds from `first` on. Where errors are ruled by
