@@ -33,6 +33,9 @@ impl fmt::Display for Plan {
                 writeln!(f, "{line}")?;
             }
         }
+        if self.choices.is_empty() {
+            writeln!(f, "No recipe fits the budget or reaches the target.")?;
+        }
         let hidden = self.choices.len().saturating_sub(shown);
         if hidden > 0 {
             writeln!(f, "{hidden} more recipes with larger losses or costs.")?;

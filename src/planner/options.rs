@@ -292,7 +292,7 @@ impl Planner {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if there is not a value for each key, or these came in [heads](Planner::of_heads), which have their
-    /// own; [`NotFinite`](Error::NotFinite) if one is not finite.
+    /// own; [`NotFinite`](Error::NotFinite) if one is not finite; [`Row`](Error::Row) if keys were read whose rows do not begin at 0.
     #[inline(never)]
     pub fn values<T: Real>(mut self, values: &ArrayRef2<T>) -> Result<Self> {
         check_finite("the values", values)?;
@@ -304,7 +304,8 @@ impl Planner {
     /// Minimises the excess risk of ridge regression with these targets, one row for each point.
     ///
     /// # Errors
-    /// [`Shape`](Error::Shape) if there is not a target for each point, [`NotFinite`](Error::NotFinite) if one is not finite.
+    /// [`Shape`](Error::Shape) if there is not a target for each point, [`NotFinite`](Error::NotFinite) if one is not finite;
+    /// [`Row`](Error::Row) if points were read whose rows do not begin at 0.
     #[inline(never)]
     pub fn ridge<T: Real>(mut self, targets: &ArrayRef2<T>) -> Result<Self> {
         check_finite("the targets", targets)?;

@@ -5,7 +5,7 @@ use ndarray::{Array2, ArrayRef2, ArrayRef4, Axis, s};
 use crate::Real;
 use crate::data::heaviest::spread;
 use crate::data::{Reservoir, Statistics};
-use crate::error::{Error, Result, check_positive, check_size};
+use crate::error::{Error, Result, check_finite, check_positive, check_size};
 use crate::numeric::matrix_of;
 
 /// The fewest points of a side from which a plan is made.
@@ -113,6 +113,7 @@ impl PlannedPoints {
                     y.update(&k)?;
                 }
                 let values = values.map(|v| v.slice(s![b, own, .., ..]).mapv(|v| v.widen()));
+                values.as_ref().map_or(Ok(()), |values| check_finite("the values", values))?;
                 all.push((q, k, values));
             }
         }
@@ -142,8 +143,13 @@ impl PlannedPoints {
     ) -> Result<Array2<f64>> {
         let side = &self.sides[side];
         check_size(name, side.count(), values.nrows())?;
-        let rows = side.rows.iter().map(|row| values.row(*row as usize));
-        let kept = rows.flat_map(|row| row.iter().map(|v| v.widen()).collect::<Vec<_>>()).collect();
+        let mut kept = Vec::with_capacity(side.rows.len().saturating_mul(values.ncols()));
+        for &row in &side.rows {
+            let reason = "was read, but is beyond the values or targets: these have the rows from 0 on";
+            let beyond = row >= values.nrows() as u64;
+            let index = if beyond { Err(Error::Row { row, reason }) } else { Ok(row as usize) };
+            kept.extend(values.row(index?).iter().map(|v| v.widen()));
+        }
         Ok(matrix_of(side.rows.len(), values.ncols(), kept))
     }
 
