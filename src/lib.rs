@@ -46,7 +46,8 @@
 //! trigonometric features serve any shift-invariant kernel ([Matérn](kernel::Matern), [rational
 //! quadratic](kernel::RationalQuadratic), [Laplace](kernel::Laplace), [your own](kernel::ShiftInvariant)), positive and
 //! hyperbolic ones the [regularised softmax](kernel::RegularisedSoftmax) kernel. [`Map::log_variance`] predicts the
-//! variance of an estimate where it is known; [`data`] chooses parameters from data.
+//! variance of an estimate where it is known; [`data`] chooses parameters from data, and a [`Planner`](planner::Planner) the
+//! map itself: all of them, with all couplings and fitted parameters, ranked by the errors to expect.
 //!
 //! Couplings choose ω: [`Independent`](frequency::Independent), [`Orthogonal`](frequency::Orthogonal) (never
 //! worse for positive features), [`Simplex`](frequency::Simplex) (best for them), and
@@ -67,6 +68,7 @@
 //! - sums of features that merge, without their map ([`reduce`])
 //! - applications ([`apply`]): kernel and ridge regression, [attention](apply::attention), [softmax
 //!   sampling](apply::softmax_sampling), [metrics](apply::metrics)
+//! - from data and a budget to a recipe, with the error to expect ([`planner`])
 //! - beside them the [`manual`], and the tests for maps of your own (feature `testing`)
 //!
 //! # Conventions
