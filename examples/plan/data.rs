@@ -69,8 +69,9 @@ fn named(name: &str) -> Result<Data, String> {
         "banknote" => Ok(Data::of_table(Dataset::parse(name, include_str!("../data/banknote.txt"))?)),
         "wifi" => Ok(Data::of_table(Dataset::parse(name, include_str!("../data/wifi.txt"))?)),
         "attention" => attention(),
-        _ => synthetic::named(name)
-            .ok_or_else(|| format!("--data {name} is not known: --help lists the names; a file needs no option")),
+        _ => synthetic::named(name).ok_or_else(|| {
+            format!("--data {name} is not known: --help lists the names; a file needs no option")
+        }),
     }
 }
 

@@ -57,7 +57,7 @@ const COMMAND: Command = Command {
 const VERIFIED: usize = 5;
 
 /// Draws of each verified choice, and those of a quick run.
-const DRAWS: (usize, usize) = (512, 64);
+const DRAWS: (usize, usize) = (256, 64);
 
 fn run(request: &Request) -> Result<bool, String> {
     let data = data::requested(request)?;
@@ -82,7 +82,7 @@ fn run(request: &Request) -> Result<bool, String> {
 }
 
 /// The planner for the data and the kernel that are asked for, and what they are in words.
-fn planner(request: &Request, data: &Data, seed: u64) -> Result<(Planner, String)> {
+fn planner(request: &Request, data: &Data, seed: u64) -> Result<(Planner, String), String> {
     let name = request.text("--kernel").unwrap_or_else(|| kernel::default_for(data).into());
     let (points, treatment) = data.prepared(kernel::is_shift_invariant(&name)?);
     let ell = match request.text("--lengthscale") {

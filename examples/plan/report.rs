@@ -1,25 +1,41 @@
 //! What was measured, as a table and as lines of JSON.
 
-use random_features::planner::{Expected, Plan};
+use random_features::planner::Plan;
 use serde::Serialize;
 
-use crate::verification::{Measured, Verified};
+use crate::verification::{LIMIT, SHARES, Verified};
 
 /// Expected and measured errors side by side.
 pub fn table(verified: &[Verified], plan: &Plan, draws: usize) -> String {
     let mut text = format!(
-        "\nVerified by {draws} draws each, from seeds that the planner did not use:\n\
-         {:36}{:^27}   {:^27}\n #  {:32}{:>8}  {:>8} ± {:<6}   {:>8}  {:>8} ± {:<6}\n",
-        "", plan.loss, "median relative error", "recipe", "expected", "measured", "s.e.", "expected", "measured", "s.e."
+        "\nVerified by {draws} draws each, from seeds that the planner did not use, at the pairs of the plan:\n\
+         {:44} {:<36}{}\n #  {:41}{:>8}  {:>8} ± {:<6} {:>5}  {:>8}  {:>8}\n",
+        "",
+        plan.loss,
+        "median relative error",
+        "recipe",
+        "expected",
+        "measured",
+        "s.e.",
+        "ratio",
+        "expected",
+        "measured"
     );
     for (i, one) in verified.iter().enumerate() {
-        let forecast = one.choice.forecast;
+        let Verified { choice, loss, median, .. } = one;
+        let (expected, relative) = (choice.forecast.loss.value, choice.forecast.relative.median.value);
         text += &format!(
-            "{:>2}  {:32.32}{}   {}\n",
+            "{:>2}  {:40.40} {:>8} {}{:>8} ± {:<6} {:>5.2}  {:>8} {}{:>8}\n",
             i + 1,
             name(one),
-            cells(forecast.loss, one.loss, one.is_vague()),
-            cells(forecast.relative.median, one.median, one.is_median_vague())
+            digits(expected, 4),
+            mark(one.is_vague()),
+            digits(loss.value, 4),
+            digits(loss.standard_error, 1),
+            loss.value / expected,
+            digits(relative, 4),
+            mark(one.is_median_vague()),
+            digits(median.value, 4)
         );
     }
     text + &notes(verified)
@@ -29,24 +45,24 @@ fn name(one: &Verified) -> String {
     format!("{}, {}", one.choice.map, one.choice.coupling)
 }
 
-fn cells(expected: Expected, measured: Measured, vague: bool) -> String {
-    let mark = if vague { "~" } else { " " };
-    let Measured { value, standard_error } = measured;
-    format!("{:>8} {mark}{:>8} ± {:<6}", number(expected.value), number(value), short(standard_error))
+fn mark(vague: bool) -> char {
+    if vague { '~' } else { ' ' }
 }
 
 /// What marks mean, and the verdict.
 fn notes(verified: &[Verified]) -> String {
     let mut text = String::new();
     if verified.iter().any(|one| one.is_vague() || one.is_median_vague()) {
-        text += "~  at these norms a mean over draws is ruled by draws too rare to be met: what is measured is too small or too\n   \
-                 uncertain, and means nothing. Compare the medians over pairs where they are not marked.\n";
+        text += "~  At these norms draws too rare to be met rule the mean of squared errors: what is measured is too small or too\n   \
+                 uncertain and means nothing. Where only the loss has the mark, medians over pairs are compared.\n";
     }
-    let compared = verified.iter().filter(|one| !one.is_vague()).count();
-    text + &match (compared, verified.iter().all(Verified::agrees)) {
-        (_, false) => "SOME MEASURED ERRORS CONTRADICT THE EXPECTED ONES\n".to_string(),
-        (0, true) => "no loss can be verified by draws\n".to_string(),
-        (_, true) => "all measured errors agree with the expected ones\n".to_string(),
+    let meaningless = verified.iter().filter(|one| one.is_vague() && one.is_median_vague()).count();
+    let [of_loss, of_median] = SHARES.map(|share| 100.0 * share);
+    let limits = format!("{LIMIT} standard errors or {of_loss} % of a loss, {of_median} % of a median");
+    text + &match verified.iter().all(Verified::agrees) {
+        false => format!("SOME MEASURED ERRORS ARE FURTHER FROM THE EXPECTED ONES THAN {limits}\n"),
+        true if meaningless == verified.len() => "no error can be verified by draws\n".to_string(),
+        true => format!("all that can be compared agree to {limits}\n"),
     }
 }
 
@@ -105,15 +121,7 @@ pub fn lines(verified: &[Verified]) -> Result<String, String> {
     verified.iter().map(line).collect::<Result<_, _>>().map_err(|error| error.to_string())
 }
 
-/// Four significant digits.
-fn number(value: f64) -> String {
-    digits(value, 4)
-}
-
-fn short(value: f64) -> String {
-    digits(value, 1)
-}
-
+/// So many significant digits.
 fn digits(value: f64, count: i32) -> String {
     match value.abs() {
         size if size == 0.0 || !size.is_finite() => format!("{value}"),
