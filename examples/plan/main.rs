@@ -57,7 +57,7 @@ const COMMAND: Command = Command {
 const VERIFIED: usize = 5;
 
 /// Draws of each verified choice, and those of a quick run.
-const DRAWS: (usize, usize) = (256, 64);
+const DRAWS: (usize, usize) = (128, 64);
 
 fn run(request: &Request) -> Result<bool, String> {
     let data = data::requested(request)?;
@@ -86,7 +86,7 @@ fn planner(request: &Request, data: &Data, seed: u64) -> Result<(Planner, String
     let name = request.text("--kernel").unwrap_or_else(|| kernel::default_for(data).into());
     let (points, treatment) = data.prepared(kernel::is_shift_invariant(&name)?);
     let ell = match request.text("--lengthscale") {
-        Some(_) => Some(request.number("--lengthscale", 1.0, (1e-100, 1e100))?),
+        Some(_) => Some(request.number("--lengthscale", 1.0, (1e-6, 1e6))?),
         None => None,
     };
     let (target, origin) = kernel::named(&name, ell, &points, seed)?;

@@ -11,7 +11,7 @@ pub fn table(verified: &[Verified], plan: &Plan, draws: usize) -> String {
         "\nVerified by {draws} draws each, from seeds that the planner did not use, at the pairs of the plan:\n\
          {:44} {:<36}{}\n #  {:41}{:>8}  {:>8} ± {:<6} {:>5}  {:>8}  {:>8}\n",
         "",
-        plan.loss,
+        plan.loss.to_string(),
         "median relative error",
         "recipe",
         "expected",
@@ -60,7 +60,7 @@ fn notes(verified: &[Verified]) -> String {
     let [of_loss, of_median] = SHARES.map(|share| 100.0 * share);
     let limits = format!("{LIMIT} standard errors or {of_loss} % of a loss, {of_median} % of a median");
     text + &match verified.iter().all(Verified::agrees) {
-        false => format!("SOME MEASURED ERRORS ARE FURTHER FROM THE EXPECTED ONES THAN {limits}\n"),
+        false => format!("SOME ERRORS ARE FURTHER FROM THE EXPECTED ONES THAN {limits}\n"),
         true if meaningless == verified.len() => "no error can be verified by draws\n".to_string(),
         true => format!("all that can be compared agree to {limits}\n"),
     }
