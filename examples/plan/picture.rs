@@ -83,9 +83,14 @@ fn followed_over<'a>(plans: &'a [Plan], first: &Choice) -> (String, Vec<&'a Choi
     (format!("{}, {}", family(first), first.coupling), choices)
 }
 
-/// The name of a map without its parameters.
-fn family(choice: &Choice) -> &str {
-    choice.map.split([',', '(']).next().unwrap_or(&choice.map).trim()
+/// The name of a map without its parameters, which have digits.
+fn family(choice: &Choice) -> String {
+    let words = choice.map.split(", ").map(|part| part.split(|c: char| c.is_ascii_digit()).next());
+    let whole = words.zip(choice.map.split(", ")).enumerate().filter_map(|(i, (word, part))| {
+        let word = word.unwrap_or_default().trim();
+        (i == 0 || word == part).then_some(word)
+    });
+    whole.collect::<Vec<_>>().join(", ")
 }
 
 /// Of all plans the recipes of which none that is cheaper is as good, the cheapest first.
