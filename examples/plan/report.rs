@@ -54,15 +54,18 @@ fn notes(verified: &[Verified]) -> String {
     let mut text = String::new();
     if verified.iter().any(|one| one.is_vague() || one.is_median_vague()) {
         text += "~  At these norms draws too rare to be met rule the mean of squared errors: what is measured is too small or too\n   \
-                 uncertain and means nothing. Where only the loss has the mark, medians over pairs are compared.\n";
+                 uncertain and means nothing. Where only the loss has the mark, the median over pairs is compared.\n";
     }
     let meaningless = verified.iter().filter(|one| one.is_vague() && one.is_median_vague()).count();
+    let medians = verified.iter().any(|one| one.is_vague() && !one.is_median_vague());
     let [of_loss, of_median] = SHARES.map(|share| 100.0 * share);
-    let limits = format!("{LIMIT} standard errors or {of_loss} % of a loss, {of_median} % of a median");
+    let places =
+        if medians { format!(", medians in place of losses to {of_median} %") } else { String::new() };
+    let limits = format!("{LIMIT} standard errors of both or {of_loss} %{places}");
     text + &match verified.iter().all(Verified::agrees) {
-        false => format!("SOME ERRORS ARE FURTHER FROM THE EXPECTED ONES THAN {limits}\n"),
+        false => format!("SOME ERRORS DO NOT AGREE with the expected ones to {limits}\n"),
         true if meaningless == verified.len() => "no error can be verified by draws\n".to_string(),
-        true => format!("all that can be compared agree to {limits}\n"),
+        true => format!("all errors that can be compared agree to {limits}\n"),
     }
 }
 

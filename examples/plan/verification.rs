@@ -32,12 +32,15 @@ pub struct Measured {
 impl Verified {
     /// Whether the loss is ruled by draws too rare to be met, so that its measurement means nothing.
     pub fn is_vague(&self) -> bool {
-        self.is_rare(self.choice.forecast.loss) || self.loss.standard_error > 0.2 * self.loss.value
+        let expected = self.choice.forecast.loss;
+        let differs = !self.loss.agrees(expected, SHARES[0]);
+        self.is_rare(expected) && differs || self.loss.standard_error > 0.2 * self.loss.value
     }
 
     /// The same of the median over pairs.
     pub fn is_median_vague(&self) -> bool {
-        self.is_rare(self.choice.forecast.relative.median)
+        let expected = self.choice.forecast.relative.median;
+        self.is_rare(expected) && !self.median.agrees(expected, SHARES[1])
     }
 
     /// Squares of a feature e^(sZ), Z normal, have the mean e^(2s²), of which some e^(2s²) features must be seen before their mean
