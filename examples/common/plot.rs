@@ -33,7 +33,7 @@ pub struct Series {
 pub const UNITS: u32 = 4;
 /// Width and height of a panel, and the width of the legend.
 const PANEL: (u32, u32) = (620 * UNITS, 560 * UNITS);
-const LEGEND: u32 = 290 * UNITS;
+const LEGEND: u32 = 370 * UNITS;
 const STROKE: u32 = 2 * UNITS;
 /// Half the size of a marker.
 const RADIUS: f64 = 5.0 * UNITS as f64;
