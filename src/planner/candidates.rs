@@ -37,16 +37,18 @@ impl Field {
         let mut left_out: Vec<LeftOut> = (proposals.refused.into_iter())
             .map(|(map, error)| LeftOut { what: map.into(), why: error.to_string() })
             .collect();
+        let couplings = planner.constraints.couplings(&planner.target, planner.data.dim());
+        // Frequencies of a product law have couplings of their own.
+        let first = couplings.first().copied().unwrap_or(Independent.into());
         let mut usable = Vec::new();
         for proposal in proposals.usable {
-            let small = proposal.recipe(2, Independent.into());
+            let small = proposal.recipe(2, first);
             match small.and_then(|small| planner.constraints.allow(&small, &planner.target)) {
                 Ok(true) => usable.push(proposal),
                 Ok(false) => {}
                 Err(error) => left_out.push(LeftOut { what: proposal.name, why: error.to_string() }),
             }
         }
-        let couplings = planner.constraints.couplings(&planner.target, planner.data.dim());
         Ok(Field { proposals: usable, couplings, left_out })
     }
 
