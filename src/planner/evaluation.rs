@@ -55,6 +55,11 @@ impl Forecast {
         Forecast { loss, ..self }
     }
 
+    /// The same with another error of the Gram matrix.
+    pub(super) fn with_gram(self, gram: Expected, loss: Loss) -> Self {
+        Forecast { gram, ..self }.with_loss_of_pairs(loss)
+    }
+
     /// The same with another loss.
     pub(super) fn with_loss(self, loss: Expected) -> Self {
         Forecast { loss, ..self }

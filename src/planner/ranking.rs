@@ -314,7 +314,12 @@ impl<'a> Scene<'a> {
                 Some(Some(reference)) => {
                     let ratios = seen.ratios(&some, &reference.of_some);
                     let ln_squares = scaled(&self.pairs, &reference.of_all, &ratios);
-                    forecast(&self.pairs, self.planner.loss, &ln_squares, seen.basis())
+                    // Few pairs of a group may rule the error of the Gram matrix: it has a ratio of its own.
+                    let [all, known] = [(&self.pairs, &reference.of_all), (&some, &reference.of_some)]
+                        .map(|(pairs, closed)| pairs.gram(closed, seen.basis()));
+                    let ratio = seen.gram().0.sqrt() / known.value;
+                    let by_groups = forecast(&self.pairs, self.planner.loss, &ln_squares, seen.basis());
+                    by_groups.with_gram(all.times(ratio), self.planner.loss)
                 }
                 _ => forecast(&some, self.planner.loss, &seen.ln_squares(&some), seen.basis()),
             };
@@ -411,7 +416,14 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn finish(self, mut scored: Vec<Scored>) -> Result<Plan> {
+    fn finish(mut self, mut scored: Vec<Scored>) -> Result<Plan> {
+        if scored.is_empty() {
+            let why = match self.planner.goal {
+                Goal::Budget { .. } => "none fits the budget",
+                Goal::Target { .. } => "none with a closed form reaches the target with up to 4 million frequencies",
+            };
+            self.field.left_out.push(LeftOut { what: "all recipes".into(), why: why.into() });
+        }
         let measure = match self.planner.goal {
             Goal::Budget { measure, .. } => {
                 rank(&mut scored);
@@ -471,7 +483,9 @@ impl<'a> Scene<'a> {
 fn rank(scored: &mut [Scored]) {
     let key = |one: &Scored| {
         let Forecast { loss, relative, .. } = one.forecast;
-        [loss.value * (1.0 + one.draws), relative.ninety.value, one.candidate.cost.multiplications]
+        let key = [loss.value * (1.0 + one.draws), relative.ninety.value, one.candidate.cost.multiplications];
+        // What is unknown comes last: a NaN may have any sign.
+        key.map(|value| if value.is_nan() { f64::INFINITY } else { value })
     };
     scored.sort_by(|a, b| {
         let (a, b) = (key(a), key(b));
