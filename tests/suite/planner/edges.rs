@@ -10,7 +10,7 @@ use random_features::kernel::{
     Softmax, Spectrum,
 };
 use random_features::map::Target;
-use random_features::planner::{Advice, Loss, Measure, Plan, Planner};
+use random_features::planner::{Loss, Measure, Plan, Planner};
 use random_features::{Error, Map, Positive, SignedLog};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>, words: &str) {
@@ -242,51 +242,64 @@ fn any_seed_will_do() {
     sound(&planner.couplings(couplings()).plan().unwrap(), "a large seed with heads");
 }
 
-fn advised(deviation: f64) -> (Planner, Option<Advice>, [Array2<f64>; 2]) {
+/// Points of normal coordinates.
+fn far(deviation: f64) -> (Planner, [Array2<f64>; 2]) {
     let x = normal(200, 8, deviation, 5);
     let sides = [half(&x, 0), half(&x, 1)];
-    let planner = Planner::new(&sides[0], &sides[1]).unwrap().couplings(couplings()).features(64);
-    let advice = planner.plan().unwrap().advice;
-    (planner, advice, sides)
+    (Planner::new(&sides[0], &sides[1]).unwrap().couplings(couplings()).features(64), sides)
+}
+
+/// Estimates that are about 0 everywhere have errors of 1, which is no use.
+#[test]
+fn advice_where_the_best_estimates_nothing() {
+    assert_eq!(far(0.2).0.plan().unwrap().advice, None);
+    for deviation in [1.5, 2.5, 10.0] {
+        let plan = far(deviation).0.plan().unwrap();
+        let best = plan.best().unwrap();
+        let gram = best.forecast.gram.value;
+        assert!(plan.advice.is_some(), "{deviation}: no advice where {} has the error {gram}", label(best));
+    }
 }
 
 #[test]
 fn advice_where_nothing_works() {
-    assert_eq!(advised(0.2).1, None);
-    for deviation in [1.5, 2.5, 10.0] {
-        let (planner, advice, [x, y]) = advised(deviation);
-        let advice = advice.unwrap();
-        let plan = planner.plan().unwrap();
+    for deviation in [1.0, 1.5, 2.5, 10.0] {
+        let (planner, [x, y]) = far(deviation);
+        let plan = planner.unbiased().plan().unwrap();
+        let advice = plan.advice.clone().unwrap();
         assert_eq!(advice.beyond_one, plan.best().unwrap().forecast.relative.beyond_one.value);
         assert!(advice.beyond_one > 0.1 && advice.more_frequencies > 1.0, "{advice}");
         assert!(format!("{plan}").contains("Nothing within the budget works"));
         // Of points that are shrunk so much, and just so much, a tenth of the pairs are beyond 1.
+        let m = plan.best().unwrap().frequencies;
         let share = |factor: f64| {
-            let planner = Planner::new(&(&x * factor), &(&y * factor)).unwrap();
-            let independent = planner.couplings([Independent.into()]).features(2 * 64).loss(Loss::RelativeNinety);
-            let of = |map: &str, m: usize| -> f64 {
-                let plan = independent.clone().features(m).plan().unwrap();
-                let wanted = plan.choices.iter().filter(|choice| choice.map.starts_with(map));
-                let shares = wanted.map(|choice| {
-                    let forecast = independent.forecast(&choice.recipe).unwrap().unwrap();
-                    forecast.relative.beyond_one.value
+            let planner = Planner::new(&(&x * factor), &(&y * factor)).unwrap().couplings([Independent.into()]);
+            let of = |map: &str, features: usize| -> f64 {
+                let plan = planner.clone().features(features).plan().unwrap();
+                let shares = plan.choices.iter().filter(|choice| choice.map == map).map(|choice| {
+                    assert_eq!(choice.frequencies, m);
+                    planner.forecast(&choice.recipe).unwrap().unwrap().relative.beyond_one.value
                 });
                 shares.fold(1.0, f64::min)
             };
-            let m = plan.best().unwrap().frequencies;
-            of("positive", m).min(of("OPRF", m)).min(of("trigonometric", 2 * m))
+            // The first of the optimal positive ones is that of the mean of ‖x + y‖².
+            let plan = planner.clone().features(m).plan().unwrap();
+            let optimal = plan.choices.iter().filter(|choice| choice.map.starts_with("OPRF")).map(|choice| {
+                planner.forecast(&choice.recipe).unwrap().unwrap().relative.beyond_one.value
+            });
+            of("positive", m).min(of("trigonometric", 2 * m)).min(optimal.fold(1.0, f64::min))
         };
         assert!(advice.shrink > 0.0 && advice.shrink < 1.0, "{advice}");
-        let (kept, more) = (share(0.999 * advice.shrink), share(1.3 * advice.shrink));
+        let (kept, more) = (share(0.999 * advice.shrink), share(1.5 * advice.shrink));
         assert!(kept <= 0.1, "{deviation}: shrunk to {}: {kept}", advice.shrink);
-        assert!(more > 0.1, "{deviation}: shrunk to 1.3 · {}: {more}", advice.shrink);
+        assert!(more > 0.1, "{deviation}: shrunk to 1.5 · {}: {more}", advice.shrink);
     }
 }
 
 #[test]
 fn advice_names_numbers_that_exist() {
     let x = normal(100, 4, 1e30, 5);
-    let plan = quick(&Planner::new(&half(&x, 0), &half(&x, 1)).unwrap(), 64);
+    let plan = quick(&Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().unbiased(), 64);
     let advice = plan.advice.clone().unwrap();
     assert_eq!(advice.more_frequencies, f64::INFINITY);
     assert!(advice.shrink > 0.0 && advice.shrink < 1e-25, "{advice:?}");

@@ -63,7 +63,7 @@ fn closed_forms_are_what_draws_show() {
             let sample = Sample::of(&squares);
             let z = sample.z(forecast.gram.value.powi(2));
             assert!(z.abs() < 4.5, "{name}: gram {}, found {}, z {z}", forecast.gram.value, sample.mean.sqrt());
-            assert!(sample.error < 0.1 * sample.mean, "{name}: too few draws");
+            assert!(sample.error < 0.2 * sample.mean, "{name}: too few draws");
             let measured = planner.measure(&choice.recipe, 400, 77_000).unwrap();
             for ((what, forecast), (_, measured)) in all(&forecast).into_iter().zip(all(&measured)) {
                 let off = (measured.value / forecast.value - 1.0).abs();
@@ -102,6 +102,27 @@ fn simulated_couplings_are_what_more_draws_show() {
     }
 }
 
+/// Pairs of a few clusters have errors of their own each: the error of the Gram matrix is that of the pairs that rule it, whatever
+/// other pairs with similar errors do. 4.5 standard errors, of some ten normal numbers: 7e-5.
+#[test]
+fn simulated_gram_matrices_of_clusters() {
+    let kind = super::data::kinds().swap_remove(2);
+    let [planner, _] = kind.planners(false);
+    let mut compared = 0;
+    for seed in 0..2 {
+        let plan = planner.clone().seed(seed).couplings(couplings()).features(128).plan().unwrap();
+        for choice in plan.choices.iter().take(6) {
+            if matches!(choice.forecast.gram.basis, Basis::Simulation(_)) {
+                let (stated, found) = (choice.forecast.gram, planner.measure(&choice.recipe, 500, 1 << 40).unwrap().gram);
+                let z = (stated.value - found.value) / stated.standard_error.hypot(found.standard_error);
+                assert!(z.abs() < 4.5, "{}: {stated:?}, in draws {found:?}", label(choice));
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared >= 4, "{compared} simulated");
+}
+
 /// Truncated and regularised maps estimate another kernel: bias counts, and no number of draws removes it.
 #[test]
 fn bias_is_part_of_the_error() {
@@ -122,13 +143,14 @@ fn bias_is_part_of_the_error() {
 
 /// Planners of 40 samples of one distribution: their forecasts scatter as they state. Of 40 normal numbers the variance is beyond
 /// 0.36 to 2.1 with a probability of 2e-4; the mean of all is taken for the truth. Quantiles state half the width of an interval.
+/// Points are bounded: the variance of exponential features has no moments for normal ones of this size.
 #[test]
 fn points_scatter_as_stated() {
     let recipe = Positive.recipe(Draw::new(3, 64, Orthogonal), Softmax::default());
     let gaussian = Trigonometric.recipe(Draw::new(3, 16, Orthogonal), Gaussian::default());
     for (sides, one_set) in [(40, false), (130, false), (60, true), (200, true)] {
         let of = |seed: u64| {
-            let x = normal(2 * sides, 3, 0.6, 5000 + seed);
+            let x = normal(2 * sides, 3, 1.0, 5000 + seed).mapv(|v| 0.6 * v.sin());
             match one_set {
                 false => Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().forecast(&recipe),
                 true => {

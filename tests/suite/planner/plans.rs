@@ -82,12 +82,8 @@ fn plans_are_stored() {
     for plan in plans() {
         let text = serde_json::to_string(&plan).unwrap();
         let read: Plan = serde_json::from_str(&text).unwrap();
-        // NaN, as the time without a calibration, equals nothing: the texts are compared as well.
+        assert_eq!(read, plan);
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
-        assert_eq!(format!("{read:?}"), format!("{plan:?}"));
-        for (read, own) in read.choices.iter().zip(&plan.choices) {
-            assert_eq!(read.recipe, own.recipe);
-        }
     }
 }
 
