@@ -113,7 +113,8 @@ impl Reservoir {
     #[inline(never)]
     pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
         self.statistics.update(x)?;
-        for (row, number) in x.rows().into_iter().zip(self.next..) {
+        let next = self.next;
+        for (row, number) in x.rows().into_iter().zip((0..).map(|k| next.wrapping_add(k))) {
             let key = (self.hash(number), number);
             if self.kept.len() < self.capacity
                 || self.kept.last_key_value().is_some_and(|(last, _)| key < *last)

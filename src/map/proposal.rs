@@ -67,7 +67,8 @@ impl<'a> Prospect<'a> {
     /// A plain map for the kernel, with frequencies of its law.
     pub fn plain(&self, name: impl Into<String>, mechanism: impl Into<Mechanism>) -> Proposal {
         let (mechanism, target, d) = (mechanism.into(), self.target.clone(), self.dim());
-        let radii = target.radius().unwrap_or(Radius::Chi);
+        // Couplings of a product law hold it themselves.
+        let radii = target.radius().filter(|radii| radii.is_polar()).unwrap_or(Radius::Chi);
         Proposal::coupled(name, move |m, coupling| {
             let draw = Draw { radii, ..Draw::new(d, m, coupling) };
             Ok(mechanism.clone().recipe(draw, target.clone()))

@@ -37,10 +37,11 @@ impl Field {
             .map(|(map, error)| LeftOut { what: map.into(), why: error.to_string() })
             .collect();
         let couplings = planner.constraints.couplings(&planner.target, planner.data.dim());
-        let any = couplings.first().copied().unwrap_or(Independent.into());
+        // Frequencies of a product law have couplings of their own.
+        let first = couplings.first().copied().unwrap_or(Independent.into());
         let mut usable = Vec::new();
         for proposal in proposals.usable {
-            let small = proposal.recipe(2, any);
+            let small = proposal.recipe(2, first);
             match small.and_then(|small| planner.constraints.allow(&small, &planner.target)) {
                 Ok(true) => usable.push(proposal),
                 Ok(false) => {}

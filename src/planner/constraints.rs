@@ -21,7 +21,8 @@ impl Constraints {
     /// The couplings for a kernel of points in ℝᵈ.
     pub fn couplings(&self, target: &Target, d: usize) -> Vec<AnyCoupling> {
         let all = self.couplings.clone().unwrap_or_else(|| all_couplings(target));
-        let radii = target.radius().unwrap_or(Radius::Chi);
+        // Couplings of a product law hold it themselves.
+        let radii = target.radius().filter(|radii| radii.is_polar()).unwrap_or(Radius::Chi);
         let drawn = |coupling: &AnyCoupling| Draw { radii, ..Draw::new(d, 2, *coupling) }.of_seed(0);
         let fits = |coupling: &&AnyCoupling| {
             let drawn = drawn(coupling);

@@ -295,6 +295,9 @@ impl Planner {
     /// own; [`NotFinite`](Error::NotFinite) if one is not finite; [`Row`](Error::Row) if keys were read whose rows do not begin at 0.
     #[inline(never)]
     pub fn values<T: Real>(mut self, values: &ArrayRef2<T>) -> Result<Self> {
+        if self.data.in_heads {
+            crate::error::check_size("the number of values beside those of the heads", 0, values.nrows())?;
+        }
         check_finite("the values", values)?;
         let kept = self.data.rows_of(1, "the number of values", values)?;
         self.data = self.data.with_one_head(Some(&kept));

@@ -45,8 +45,9 @@ impl Pairs {
 
     fn of_heads(data: &PlannedPoints, seed: u64) -> Self {
         let each = PAIRS.div_ceil(data.heads.len());
-        let parts: Vec<Pairs> = (data.heads.iter().zip(seed..))
-            .map(|(head, seed)| {
+        let parts: Vec<Pairs> = (data.heads.iter().zip(0..))
+            .map(|(head, k)| {
+                let seed = seed.wrapping_add(k);
                 Self::of_sides([head.queries.view(), head.keys.view()], false, usize::MAX, each, seed)
             })
             .collect();
@@ -166,15 +167,15 @@ impl Pairs {
         let residuals: Vec<f64> =
             squares.iter().zip(&kernel).map(|(square_of, kernel)| square_of - square * kernel).collect();
         let deviation = self.deviation_of_mean(&residuals) / total;
-        let value = square.sqrt();
+        let value = or_infinite(square.sqrt());
         let standard_error = if value > 0.0 { 0.5 * deviation / value } else { 0.0 };
-        Expected { value, standard_error: known(standard_error), basis }
+        Expected { value, standard_error: or_infinite(standard_error), basis }
     }
 
     /// Errors relative to the kernel over pairs, from the same.
     pub fn relative(&self, ln_squares: &[f64], basis: Basis) -> RelativeErrors {
-        let errors: Vec<f64> =
-            ln_squares.iter().zip(&self.ln_kernel).map(|(ln, kernel)| (0.5 * ln - kernel).exp()).collect();
+        let of = |(ln, kernel): (&f64, &f64)| or_infinite((0.5 * ln - kernel).exp());
+        let errors: Vec<f64> = ln_squares.iter().zip(&self.ln_kernel).map(of).collect();
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_by(|a, b| errors[*a].total_cmp(&errors[*b]));
         let mut below = 0.0;
@@ -193,15 +194,19 @@ impl Pairs {
         let quantile = |share: f64| {
             let spread = (share * (1.0 - share) / points).sqrt();
             let [low, high] = [share - spread, share + spread].map(|share| at(share.clamp(0.0, 1.0)));
-            Expected { value: at(share), standard_error: known(0.5 * (high - low)), basis }
+            Expected { value: at(share), standard_error: or_infinite(0.5 * (high - low)), basis }
         };
         let mean: f64 = errors.iter().zip(&self.weights).map(|(error, weight)| error * weight).sum();
         let from_mean: Vec<f64> = errors.iter().map(|error| error - mean).collect();
         let beyond: f64 =
-            errors.iter().zip(&self.weights).filter(|(e, _)| e.is_nan() || **e > 1.0).map(|(_, w)| w).sum();
+            errors.iter().zip(&self.weights).filter(|(e, _)| **e > 1.0).map(|(_, w)| w).sum();
         let of_share = (beyond * (1.0 - beyond) / points).max(0.0).sqrt();
         RelativeErrors {
-            mean: Expected { value: mean, standard_error: known(self.deviation_of_mean(&from_mean)), basis },
+            mean: Expected {
+                value: mean,
+                standard_error: or_infinite(self.deviation_of_mean(&from_mean)),
+                basis,
+            },
             median: quantile(0.5),
             ninety: quantile(0.9),
             ninety_nine: quantile(0.99),
@@ -236,7 +241,7 @@ impl Pairs {
     }
 }
 
-/// An uncertainty: where it is beyond the range, nothing is known.
-fn known(deviation: f64) -> f64 {
-    if deviation.is_nan() { f64::INFINITY } else { deviation }
+/// An error or its uncertainty: where it is beyond the range, nothing is known.
+fn or_infinite(value: f64) -> f64 {
+    if value.is_nan() { f64::INFINITY } else { value }
 }

@@ -23,6 +23,8 @@ pub(super) struct PlannedPoints {
     pub one_set: bool,
     /// Of attention with several heads: some of their tokens.
     pub heads: Vec<Head>,
+    /// Whether the points came in heads.
+    pub in_heads: bool,
     /// The bytes of a number of the data.
     pub scalar: usize,
 }
@@ -60,11 +62,13 @@ impl Side {
     }
 
     fn check(&self, name: &'static str) -> Result<()> {
-        if self.count() >= LEAST {
+        // A reservoir may keep fewer than it has read.
+        let known = self.count().min(self.rows.len());
+        if known >= LEAST {
             return Ok(());
         }
         let domain = "at least 8: fewer say too little about the pairs that a map will meet";
-        Err(Error::Parameter { name, value: self.count() as f64, domain })
+        Err(Error::Parameter { name, value: known as f64, domain })
     }
 }
 
@@ -74,7 +78,7 @@ impl PlannedPoints {
         check_size("the dimension of the keys", x.dim(), sides[1].statistics.dim())?;
         sides[0].check(if y.is_none() { "the number of points" } else { "the number of queries" })?;
         sides[1].check("the number of keys")?;
-        Ok(PlannedPoints { sides, one_set: y.is_none(), heads: Vec::new(), scalar })
+        Ok(PlannedPoints { sides, one_set: y.is_none(), heads: Vec::new(), in_heads: false, scalar })
     }
 
     /// Tokens of heads, batch × heads × length × dim, times `factor`.
@@ -122,12 +126,13 @@ impl PlannedPoints {
             let (q, k, v) = &all[i];
             Head::of(q, k, v.as_ref())
         });
-        Ok(PlannedPoints { heads: heads.collect(), ..PlannedPoints::new(&x, Some(&y), size_of::<T>())? })
+        let heads = heads.collect();
+        Ok(PlannedPoints { heads, in_heads: true, ..PlannedPoints::new(&x, Some(&y), size_of::<T>())? })
     }
 
-    /// The head that queries and keys without heads are.
+    /// The head that queries and keys without heads are, with these values if there are any.
     pub fn with_one_head(mut self, values: Option<&Array2<f64>>) -> Self {
-        if self.heads.is_empty() {
+        if self.heads.is_empty() || values.is_some() {
             let [x, y] = &self.sides;
             self.heads = vec![Head::of(&x.points, &y.points, values)];
         }

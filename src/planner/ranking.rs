@@ -209,7 +209,14 @@ impl<'a> Scene<'a> {
         }
     }
 
-    fn finish(self, mut scored: Vec<Scored>) -> Result<Plan> {
+    fn finish(mut self, mut scored: Vec<Scored>) -> Result<Plan> {
+        if scored.is_empty() {
+            let why = match self.planner.goal {
+                Goal::Budget { .. } => "none fits the budget",
+                Goal::Target { .. } => "none with a closed form reaches the target with up to 4 million frequencies",
+            };
+            self.field.left_out.push(LeftOut { what: "all recipes".into(), why: why.into() });
+        }
         let measure = match self.planner.goal {
             Goal::Budget { measure, .. } => {
                 rank(&mut scored);
@@ -269,7 +276,9 @@ impl<'a> Scene<'a> {
 pub(super) fn rank(scored: &mut [Scored]) {
     let key = |one: &Scored| {
         let Forecast { loss, relative, .. } = one.forecast;
-        [loss.value * (1.0 + one.draws), relative.ninety.value, one.candidate.cost.multiplications]
+        let key = [loss.value * (1.0 + one.draws), relative.ninety.value, one.candidate.cost.multiplications];
+        // What is unknown comes last: a NaN may have any sign.
+        key.map(|value| if value.is_nan() { f64::INFINITY } else { value })
     };
     scored.sort_by(|a, b| {
         let (a, b) = (key(a), key(b));

@@ -55,7 +55,7 @@ impl Pilot {
     /// infinite.
     pub fn excess(&self, recipe: &Recipe, draws: usize, first: u64) -> Result<Expected> {
         let mut all = Vec::with_capacity(draws);
-        for seed in (first..).take(draws) {
+        for seed in (0..draws as u64).map(|k| first.wrapping_add(k)) {
             let map = recipe.draw::<f64>(seed)?;
             let model =
                 KernelRidge::fit(&map.gram(&self.train, &self.train)?, &self.train_targets, self.lambda);

@@ -21,7 +21,7 @@ pub(super) struct Simulated {
 pub(super) fn simulate(recipe: &Recipe, pairs: &Pairs, draws: usize, first: u64) -> Result<Simulated> {
     let mut simulated =
         Simulated { draws, squares: vec![0.0; pairs.len()], grams: Vec::with_capacity(draws) };
-    for seed in (first..).take(draws) {
+    for seed in (0..draws as u64).map(|k| first.wrapping_add(k)) {
         let map = recipe.draw::<f64>(seed)?;
         let estimates = map.log_estimate_rows(&pairs.x, &pairs.y)?;
         let relative = estimates.iter().zip(&pairs.ln_kernel).map(|(estimate, ln)| {
@@ -86,7 +86,9 @@ impl Simulated {
     pub fn ratios(&self, pairs: &Pairs, closed: &[f64]) -> Vec<(f64, f64)> {
         let relative: Vec<f64> =
             closed.iter().zip(&pairs.ln_kernel).map(|(ln, kernel)| ln - 2.0 * kernel).collect();
-        let mut order: Vec<usize> = (0..pairs.len()).filter(|k| relative[*k] > f64::NEG_INFINITY).collect();
+        // Nothing can be said where there is no error or one beyond the range of numbers.
+        let known = |k: &usize| relative[*k].exp().is_normal() && self.squares[*k].is_finite();
+        let mut order: Vec<usize> = (0..pairs.len()).filter(known).collect();
         order.sort_by(|a, b| relative[*a].total_cmp(&relative[*b]));
         let size = order.len().div_ceil(GROUPS).max(1);
         let group = |group: &[usize]| {
@@ -96,7 +98,7 @@ impl Simulated {
                 expected += 1.0;
                 place += relative[*k];
             }
-            (place / expected, (seen / expected).ln())
+            (place / expected, (seen / expected).max(f64::MIN_POSITIVE).ln())
         };
         order.chunks(size).map(group).collect()
     }

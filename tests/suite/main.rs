@@ -28,6 +28,7 @@ mod nonlinear;
 mod pairs;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod pca;
+mod planner;
 mod points;
 mod quasi;
 mod ridge;

@@ -1,0 +1,140 @@
+//! Plans for attention, with heads, values and grouped keys.
+
+use super::data::{keys, normal, queries};
+use super::{couplings, label};
+use ndarray::{Array4, Axis, s};
+use random_features::Error;
+use random_features::apply::attention::{Attention, ExactAttention, Heads};
+use random_features::kernel::Softmax;
+use random_features::planner::{Basis, Loss, Planner};
+
+/// Tokens of batch × heads × length × dim.
+fn tokens(shape: [usize; 4], deviation: f64, seed: u64) -> Array4<f64> {
+    let [b, h, n, d] = shape;
+    normal(b * h * n, d, deviation, seed).into_shape_with_order((b, h, n, d)).unwrap()
+}
+
+/// Three heads of queries for each of two of keys, and the same with keys repeated: one recipe for all, the same one.
+#[test]
+fn grouped_heads_are_repeated_keys() {
+    let (q, k) = (tokens([1, 6, 24, 4], 0.8, 1), tokens([1, 2, 24, 4], 0.8, 2));
+    let v = tokens([1, 2, 24, 3], 1.0, 3);
+    let repeated = |x: &Array4<f64>| {
+        let heads: Vec<_> = (0..6).map(|h| x.index_axis(Axis(1), h / 3)).collect();
+        ndarray::stack(Axis(1), &heads).unwrap()
+    };
+    let plan = |k: &Array4<f64>, v: &Array4<f64>| {
+        let planner = Planner::of_heads(&q, k, Some(v)).unwrap().couplings(couplings()).features(32);
+        planner.plan().unwrap()
+    };
+    let (grouped, whole) = (plan(&k, &v), plan(&repeated(&k), &repeated(&v)));
+    assert_eq!(grouped.loss, Loss::AttentionOutput);
+    assert_eq!(label(grouped.best().unwrap()), label(whole.best().unwrap()));
+    let [a, b] = [&grouped, &whole].map(|plan| plan.best().unwrap().forecast.loss.value);
+    assert!((a / b - 1.0).abs() < 1e-9, "{a}, {b}");
+}
+
+/// What a plan forecasts for the output is what attention with drawn maps is off, to first order: within a fifth, for 60 draws.
+#[test]
+fn forecasts_of_outputs_are_what_attention_is_off() {
+    let (q, k) = (tokens([1, 1, 40, 4], 0.7, 4), tokens([1, 1, 40, 4], 0.7, 5));
+    let v = tokens([1, 1, 40, 3], 1.0, 6);
+    let planner = Planner::of_heads(&q, &k, Some(&v)).unwrap();
+    let plan = planner.clone().couplings(couplings()).features(128).plan().unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let exact = ExactAttention::default().bidirectional(&heads).unwrap().output;
+    let norm = |x: &Array4<f64>| x.iter().map(|v| v * v).sum::<f64>();
+    let mut bases = Vec::new();
+    for choice in plan.choices.iter().take(4) {
+        let squares: f64 = (0..60)
+            .map(|seed| {
+                let attention = Attention::signed(vec![choice.recipe.draw(seed).unwrap()]).unwrap();
+                let output = attention.bidirectional(&heads).unwrap().output;
+                norm(&(output - &exact)) / norm(&exact)
+            })
+            .sum();
+        let (found, stated) = ((squares / 60.0).sqrt(), choice.forecast.loss);
+        println!("{}: attention is off {found:.4}, forecast {stated:?}", label(choice));
+        assert!((found / stated.value - 1.0).abs() < 0.2, "{}: {found}, forecast {stated:?}", label(choice));
+        bases.push(stated.basis);
+    }
+    assert!(bases.iter().any(|basis| matches!(basis, Basis::Approximate | Basis::Simulation(_))));
+}
+
+/// Points that are scaled by hand have the plan of one head.
+#[test]
+fn one_head_is_scaled_points() {
+    let (q, k) = (tokens([1, 1, 30, 4], 0.8, 7), tokens([1, 1, 30, 4], 0.8, 8));
+    let v = tokens([1, 1, 30, 2], 1.0, 9);
+    let of_heads = Planner::of_heads(&q, &k, Some(&v)).unwrap();
+    let scaled = |x: &Array4<f64>| x.slice(s![0, 0, .., ..]).mapv(|v| v * 4f64.powf(-0.25));
+    let by_hand = Planner::new(&scaled(&q), &scaled(&k)).unwrap().kernel(Softmax::default());
+    let by_hand = by_hand.values(&v.slice(s![0, 0, .., ..])).unwrap();
+    let [a, b] = [of_heads, by_hand].map(|planner| {
+        let plan = planner.couplings(couplings()).features(24).plan().unwrap();
+        let best = plan.best().unwrap();
+        (label(best), best.forecast.loss)
+    });
+    assert_eq!(a.0, b.0);
+    assert!((a.1.value / b.1.value - 1.0).abs() < 1e-9, "{a:?}, {b:?}");
+}
+
+#[test]
+fn a_trained_transformer_has_a_plan_or_advice() {
+    let of = |x: ndarray::Array3<f64>| x.insert_axis(Axis(0));
+    let plan = Planner::of_heads(&of(queries()), &of(keys()), None).unwrap();
+    let plan = plan.couplings(couplings()).features(128).plan().unwrap();
+    assert_eq!(plan.loss, Loss::AttentionWeights);
+    let best = plan.best().unwrap();
+    let works = best.forecast.loss.value.is_finite() && best.forecast.relative.beyond_one.value <= 0.1;
+    assert_eq!(plan.advice.is_none(), works, "{plan}");
+    if let Some(advice) = &plan.advice {
+        assert!(advice.instead.contains("exact attention"), "{advice}");
+    }
+}
+
+#[test]
+fn wrong_heads_and_values_are_refused() {
+    let (q, k) = (tokens([2, 6, 10, 4], 0.8, 1), tokens([2, 2, 12, 4], 0.8, 2));
+    let refused = |q: &Array4<f64>, k: &Array4<f64>, v: Option<&Array4<f64>>, words: &str| {
+        let error = Planner::of_heads(q, k, v.map(|v| &**v)).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    refused(&q, &tokens([2, 4, 12, 4], 0.8, 2), None, "the number of heads of the queries is 6");
+    refused(&q, &tokens([1, 2, 12, 4], 0.8, 2), None, "the batch of the keys is 1");
+    refused(&q, &tokens([2, 2, 12, 3], 0.8, 2), None, "the dimension of the keys is 3");
+    refused(&q, &k, Some(&tokens([2, 2, 11, 3], 1.0, 3)), "the number of values of a head is 11");
+    refused(&q, &k, Some(&tokens([2, 6, 12, 3], 1.0, 3)), "the number of heads of the values is 6");
+    refused(&q, &k, Some(&tokens([1, 2, 12, 3], 1.0, 3)), "the batch of the values is 1");
+    refused(&tokens([2, 6, 10, 0], 1.0, 1), &k, None, "the dimension d is 0");
+    refused(&q, &Array4::zeros((2, 0, 12, 4)), None, "the number of heads of the keys");
+    refused(&Array4::zeros((0, 6, 10, 4)), &Array4::zeros((0, 2, 12, 4)), None, "the number of queries is 0");
+    refused(&q, &Array4::zeros((2, 2, 0, 4)), None, "the number of keys is 0");
+    let mut bad = k.clone();
+    bad[[1, 0, 3, 2]] = f64::NAN;
+    refused(&q, &bad, None, "not finite");
+    let mut values = tokens([2, 2, 12, 3], 1.0, 3);
+    values[[0, 1, 3, 2]] = f64::INFINITY;
+    refused(&q, &k, Some(&values), "not finite");
+}
+
+/// Values that are stated after heads are refused, and those that are stated again replace others.
+#[test]
+fn values_are_those_that_were_stated_last() {
+    let (q, k) = (normal(20, 4, 0.5, 1), normal(30, 4, 0.5, 2));
+    let planner = Planner::new(&q, &k).unwrap().couplings(couplings()).features(16);
+    let wrong = planner.clone().values(&normal(29, 2, 1.0, 3));
+    assert!(matches!(wrong, Err(Error::Shape { .. })));
+    let mut bad = normal(30, 2, 1.0, 3);
+    bad[[7, 1]] = f64::NAN;
+    assert!(matches!(planner.clone().values(&bad), Err(Error::NotFinite { row: 7, .. })));
+    let [first, second] = [3, 4].map(|seed| normal(30, 2, 1.0, seed));
+    let of = |planner: Planner| planner.plan().unwrap().best().unwrap().forecast.loss.value;
+    let once = of(planner.clone().values(&second).unwrap());
+    let twice = of(planner.values(&first).unwrap().values(&second).unwrap());
+    assert_eq!(once, twice);
+    let heads = tokens([1, 1, 30, 4], 0.5, 1);
+    let planner = Planner::of_heads(&heads, &heads, None).unwrap();
+    let refused = planner.values(&first);
+    assert!(matches!(refused, Err(Error::Shape { .. })), "the heads have their own values");
+}

@@ -1,0 +1,173 @@
+//! Every choice keeps every constraint and the budget, in each measure.
+
+use super::data::{half, normal};
+use super::{couplings, label};
+use ndarray::Array2;
+use random_features::Map;
+use random_features::frequency::{Hadamard, Independent, Orthogonal};
+use random_features::kernel::{Gaussian, Softmax};
+use random_features::planner::{Calibration, Measure, Plan, Planner};
+
+fn points() -> (Array2<f64>, Array2<f64>) {
+    let x = normal(100, 4, 0.4, 1);
+    (half(&x, 0), half(&x, 1))
+}
+
+fn planners() -> [Planner; 2] {
+    let (x, y) = points();
+    let both = Planner::new(&x, &y).unwrap();
+    [both.clone().kernel(Softmax::default()), both.kernel(Gaussian::default())]
+}
+
+fn drawn(plan: &Plan) -> Vec<(String, Map<f64>)> {
+    assert!(!plan.choices.is_empty());
+    plan.choices.iter().map(|choice| (label(choice), choice.recipe.draw(7).unwrap())).collect()
+}
+
+#[test]
+fn choices_are_never_negative() {
+    let (x, y) = points();
+    for planner in planners() {
+        let plan = planner.non_negative().features(24).plan().unwrap();
+        for (name, map) in drawn(&plan) {
+            assert!(map.facts().non_negative, "{name}");
+            assert!(map.gram(&x, &y).unwrap().iter().all(|v| *v >= 0.0), "{name}");
+        }
+    }
+}
+
+#[test]
+fn choices_are_symmetric() {
+    for planner in planners() {
+        let plan = planner.symmetric().features(24).plan().unwrap();
+        drawn(&plan).into_iter().for_each(|(name, map)| assert!(map.facts().symmetric, "{name}"));
+    }
+}
+
+/// The means of 4000 draws: beyond 5 standard errors with a probability of 6e-7 for each of a hundred choices, if estimates are
+/// about normal.
+#[test]
+fn choices_are_unbiased() {
+    let (x, y) = points();
+    for (planner, kernel) in planners().into_iter().zip(["softmax", "Gaussian"]) {
+        let plan = planner.unbiased().features(24).plan().unwrap();
+        let all = [&plan];
+        assert!(plan.choices.iter().all(|choice| !choice.biased), "{kernel}");
+        for choice in all.iter().flat_map(|plan| &plan.choices).step_by(5) {
+            let name = label(choice);
+            assert!(!["regularised", "truncated", "shifted"].iter().any(|word| choice.map.contains(word)));
+            assert!(!["hadamard", "givens"].contains(&choice.coupling.as_str()), "{name}");
+            let exact = match kernel {
+                "softmax" => x.row(3).dot(&y.row(5)).exp(),
+                _ => (-0.5 * (&x.row(3) - &y.row(5)).mapv(|v| v * v).sum()).exp(),
+            };
+            let values: Vec<f64> = (0..4000)
+                .map(|seed| {
+                    let map: Map<f64> = choice.recipe.draw(seed).unwrap();
+                    map.estimate(&x.row(3), &y.row(5)).unwrap()
+                })
+                .collect();
+            let sample = crate::common::Sample::of(&values);
+            assert!(sample.z(exact).abs() < 5.0, "{name}, {kernel}: {} of {exact}", sample.mean);
+        }
+    }
+}
+
+#[test]
+fn couplings_are_those_that_are_wanted() {
+    for planner in planners() {
+        let plan = planner.clone().no_structured().features(24).plan().unwrap();
+        assert!(plan.choices.iter().all(|choice| !["hadamard", "givens"].contains(&choice.coupling.as_str())));
+        assert!(plan.choices.iter().any(|choice| choice.coupling == "sobol"));
+        let two = planner.clone().couplings([Independent.into(), Orthogonal.into()]).features(24).plan().unwrap();
+        assert!(two.choices.iter().all(|choice| ["independent", "orthogonal", "–"].contains(&choice.coupling.as_str())));
+        let fast = planner.clone().couplings([Hadamard::default().into()]);
+        let plan = fast.clone().features(24).plan().unwrap();
+        assert!(plan.choices.iter().all(|choice| ["hadamard", "–"].contains(&choice.coupling.as_str())));
+        assert!(plan.choices.iter().any(|choice| choice.coupling == "hadamard"));
+        // Nothing is left of contradictions but counts, or a sentence.
+        match fast.no_structured().features(24).plan() {
+            Ok(plan) => assert!(plan.choices.iter().all(|choice| choice.coupling == "–")),
+            Err(error) => assert!(error.to_string().contains("none of this crate serves"), "{error}"),
+        }
+    }
+}
+
+/// Costs are those of the maps, no choice costs more than the budget, and one frequency more would.
+#[test]
+fn budgets_are_kept_and_used() {
+    let calibration = Calibration { dense: 0.02, structured: 0.05, lifted: 1.5, products: 0.3 };
+    let budgets = [
+        (Measure::Features, 50.0),
+        (Measure::Multiplications, 700.0),
+        (Measure::Bytes, 1000.0),
+        (Measure::Nanoseconds, 130.0),
+    ];
+    for planner in planners() {
+        for (measure, most) in budgets {
+            let planner = planner.clone().calibrated(calibration).couplings(couplings()).budget(measure, most);
+            let plan = planner.plan().unwrap();
+            assert_eq!((plan.measure, plan.calibration), (measure, Some(calibration)));
+            for (choice, (name, map)) in plan.choices.iter().zip(drawn(&plan)) {
+                let cost = choice.cost;
+                assert_eq!(cost.features, map.feature_dim(), "{name}");
+                let blocks = choice.recipe.block_count();
+                assert_eq!(cost.bytes, (8 * map.feature_dim() + 8 * blocks) as f64, "{name}");
+                // Those of angular hybrids with several coefficients are not those of their recipes.
+                if choice.map != "angular hybrid, n = 4" {
+                    assert_eq!(blocks, map.blocks().len(), "{name}");
+                }
+                let spent = cost.in_measure(measure);
+                assert!(spent <= most, "{name}: {spent} {measure} of {most}");
+                // Costs grow by as much for each frequency, from no less than nothing.
+                let next = spent * (1.0 + 1.0 / choice.frequencies as f64);
+                assert!(next > most, "{name}: {spent} {measure} of {most}, with {} frequencies", choice.frequencies);
+            }
+            let positive = plan.choices.iter().find(|choice| {
+                choice.map == "positive" && choice.coupling == "independent"
+            });
+            if let Some(choice) = positive {
+                // A projection in four dimensions and an exponential for each frequency.
+                let m = choice.frequencies as f64;
+                assert_eq!(choice.cost.multiplications, 5.0 * m);
+                assert_eq!(choice.cost.nanoseconds, m * (4.0 * calibration.dense + calibration.lifted));
+            } else {
+                panic!("no positive features for {measure}");
+            }
+        }
+    }
+}
+
+/// The size of a number follows from the data unless it is stated.
+#[test]
+fn bytes_are_those_of_the_features() {
+    let (x, y) = points();
+    let single = Planner::new(&x.mapv(|v| v as f32), &y.mapv(|v| v as f32)).unwrap();
+    let bytes = |planner: Planner| {
+        let plan = planner.couplings([Independent.into()]).features(16).plan().unwrap();
+        let choice = plan.choices.iter().find(|choice| choice.map == "positive").unwrap();
+        (choice.cost.features, choice.cost.bytes)
+    };
+    assert_eq!(bytes(single.clone()), (16, 72.0));
+    assert_eq!(bytes(single.for_features_of::<f64>()), (16, 136.0));
+}
+
+/// A budget of time without a calibration is counted by one that is measured, and can be kept.
+#[test]
+fn a_calibration_is_measured_once_and_kept() {
+    let planner = planners()[0].clone().couplings([Independent.into()]).budget(Measure::Nanoseconds, 5000.0);
+    let plan = planner.plan().unwrap();
+    let kept = plan.calibration.unwrap();
+    assert!([kept.dense, kept.structured, kept.lifted, kept.products].iter().all(|ns| *ns > 0.0 && ns.is_finite()));
+    let again = planner.calibrated(kept).plan().unwrap();
+    assert_eq!(again, plan);
+}
+
+#[test]
+fn wrong_calibrations_are_refused() {
+    for wrong in [-1.0, f64::NAN, f64::INFINITY] {
+        let calibration = Calibration { dense: wrong, structured: 1.0, lifted: 1.0, products: 1.0 };
+        let error = planners()[0].clone().calibrated(calibration).plan().unwrap_err().to_string();
+        assert!(error.contains("a time of the calibration"), "{error}");
+    }
+}

@@ -1,0 +1,155 @@
+//! Plans are the same each time, are stored, shown and cut down to those that no other beats.
+
+use super::data::{half, normal};
+use super::{couplings, quick};
+use random_features::data::Reservoir;
+use random_features::frequency::{Independent, Orthogonal};
+use random_features::kernel::{Gaussian, Softmax};
+use random_features::planner::{Calibration, Loss, Measure, Plan, Planner};
+
+fn on_threads<R: Send>(threads: usize, run: impl Fn() -> R + Sync + Send) -> R {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
+}
+
+fn planner(deviation: f64) -> Planner {
+    let x = normal(120, 5, deviation, 3);
+    Planner::new(&half(&x, 0), &half(&x, 1)).unwrap().kernel(Softmax::default())
+}
+
+/// With each loss, in each measure, by budget and by target; some where nothing works. They are made once.
+static PLANS: std::sync::LazyLock<Vec<Plan>> = std::sync::LazyLock::new(plans);
+
+fn plans() -> Vec<Plan> {
+    let calibration = Calibration { dense: 0.01, structured: 0.02, lifted: 1.0, products: 0.1 };
+    let small = planner(0.3).couplings([Independent.into(), Orthogonal.into()]);
+    let mut all = vec![
+        planner(0.3).features(24).plan().unwrap(),
+        planner(2.0).couplings(couplings()).features(24).plan().unwrap(),
+        small.clone().target(0.05).unwrap().plan().unwrap(),
+        small.clone().target_with_probability(0.2, 0.9).unwrap().plan().unwrap(),
+        small.clone().target(1e-9).unwrap().plan().unwrap(),
+        small.clone().calibrated(calibration).budget(Measure::Nanoseconds, 99.5).plan().unwrap(),
+        small.clone().kernel(Gaussian::default()).budget(Measure::Bytes, 999.0).plan().unwrap(),
+    ];
+    for loss in super::LOSSES_OF_PAIRS.into_iter().chain([Loss::AttentionWeights]) {
+        all.push(small.clone().loss(loss).features(24).plan().unwrap());
+    }
+    all
+}
+
+#[test]
+fn the_same_data_give_the_same_plan() {
+    let planner = planner(0.4).features(24);
+    let plan = planner.plan().unwrap();
+    assert_eq!(planner.plan().unwrap(), plan);
+    for threads in [1, 3] {
+        assert!(on_threads(threads, || planner.plan().unwrap()) == plan, "{threads} threads");
+    }
+    // Another seed draws others; the closed forms of all pairs are the same.
+    let other = planner.clone().seed(9).plan().unwrap();
+    assert_ne!(other, plan);
+    let closed = |plan: &Plan| {
+        let of = |choice: &&random_features::planner::Choice| {
+            (choice.map.as_str(), choice.coupling.as_str()) == ("hyperbolic", "orthogonal")
+        };
+        plan.choices.iter().find(of).map(|choice| choice.forecast)
+    };
+    assert_eq!(closed(&other), closed(&plan));
+    // Batches of points give the plan of all.
+    let x = normal(120, 5, 0.4, 3);
+    let mut reservoirs = [0, 1].map(|first| (half(&x, first), Reservoir::new(5).unwrap()));
+    for (x, reservoir) in &mut reservoirs {
+        for batch in x.axis_chunks_iter(ndarray::Axis(0), 7) {
+            reservoir.update(&batch).unwrap();
+        }
+    }
+    let [(_, x), (_, y)] = &reservoirs;
+    let batched = Planner::of_reservoirs(x, Some(y)).unwrap().kernel(Softmax::default()).features(24);
+    assert_eq!(batched.plan().unwrap().best().unwrap().map, plan.best().unwrap().map);
+}
+
+/// Many points: what is kept of them and the pairs are random, and the same on any number of threads.
+#[test]
+fn plans_of_many_points_are_the_same_on_any_number_of_threads() {
+    let x = normal(9000, 3, 0.4, 3);
+    let plan = || {
+        let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default());
+        planner.couplings(couplings()).features(16).plan().unwrap()
+    };
+    assert!(on_threads(1, plan) == on_threads(3, plan));
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn plans_are_stored() {
+    for plan in PLANS.iter() {
+        let text = serde_json::to_string(plan).unwrap();
+        let read: Plan = serde_json::from_str(&text).unwrap();
+        assert_eq!(&read, plan);
+        assert_eq!(serde_json::to_string(&read).unwrap(), text);
+    }
+}
+
+#[test]
+fn lines_are_at_most_100_columns_wide() {
+    for plan in PLANS.iter() {
+        for text in [format!("{plan}"), format!("{plan:#}")] {
+            for line in text.lines() {
+                assert!(line.chars().count() <= 100, "{} columns: {line}", line.chars().count());
+                assert!(!line.contains("NaN"), "{line}");
+            }
+        }
+        let short = format!("{plan}");
+        assert!(plan.choices.len() <= 10 || short.contains("more recipes"), "{short}");
+        assert!(plan.choices.iter().all(|choice| !choice.why.is_empty()));
+    }
+}
+
+#[test]
+fn choices_are_ranked_and_none_of_the_front_is_beaten() {
+    for plan in PLANS.iter() {
+        let measure = match plan.measure {
+            Measure::Features => Measure::Multiplications,
+            other => other,
+        };
+        let front = plan.pareto();
+        assert_eq!(front.is_empty(), plan.choices.is_empty());
+        let at = |choice: &random_features::planner::Choice| {
+            (choice.cost.in_measure(measure), choice.forecast.loss.value)
+        };
+        for own in &front {
+            let (cost, loss) = at(own);
+            let beaten = plan.choices.iter().map(at).any(|(c, l)| c <= cost && l < loss || c < cost && l <= loss);
+            assert!(!beaten, "{} is beaten", own.map);
+        }
+        for choice in &plan.choices {
+            let (cost, loss) = at(choice);
+            let kept = front.iter().map(|own| at(own)).any(|(c, l)| c <= cost && l <= loss);
+            assert!(kept || loss.is_infinite(), "{}: nothing as good is in the front", choice.map);
+        }
+    }
+}
+
+/// Closed forms are ranked by their losses; those of draws stand a little behind.
+#[test]
+fn the_first_has_the_least_loss() {
+    for loss in super::LOSSES_OF_PAIRS {
+        let plan = quick(&planner(0.3).loss(loss), 24);
+        assert_eq!(plan.loss, loss);
+        let least = plan.best().unwrap().forecast.loss;
+        let forecast = plan.best().unwrap().forecast;
+        let own = match loss {
+            Loss::RelativeMean => forecast.relative.mean,
+            Loss::RelativeMedian => forecast.relative.median,
+            Loss::RelativeNinety => forecast.relative.ninety,
+            Loss::RelativeNinetyNine => forecast.relative.ninety_nine,
+            _ => forecast.gram,
+        };
+        assert_eq!(least, own);
+        for choice in &plan.choices {
+            let loss = choice.forecast.loss;
+            let allowed = 1.0 - 3.0 * loss.standard_error / loss.value;
+            assert!(loss.value >= allowed * least.value, "{}: {loss:?}, first {least:?}", choice.map);
+        }
+    }
+}

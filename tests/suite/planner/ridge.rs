@@ -1,0 +1,122 @@
+//! Plans for ridge regression, and lengthscales that targets choose.
+#![cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+
+use super::data::normal;
+use super::{couplings, label};
+use ndarray::{Array2, Axis};
+use random_features::Error;
+use random_features::apply::{KernelRidge, SearchCriterion};
+use random_features::frequency::{Draw, Orthogonal};
+use random_features::kernel::{Gaussian, Matern, Smoothness};
+use random_features::planner::{Basis, Loss, Planner};
+use random_features::{Map, Trigonometric};
+
+/// Points in three dimensions and a smooth target of the first coordinate, with some noise.
+fn data(n: usize) -> (Array2<f64>, Array2<f64>) {
+    let (x, noise) = (normal(n, 3, 1.0, 1), normal(n, 1, 0.1, 2));
+    let y = x.column(0).mapv(|v| (2.0 * v).sin()).insert_axis(Axis(1)) + noise;
+    (x, y)
+}
+
+#[test]
+fn plans_minimise_the_excess_risk() {
+    let (x, y) = data(400);
+    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).couplings(couplings());
+    let planner = planner.ridge(&y).unwrap();
+    let plan = planner.clone().features(48).plan().unwrap();
+    assert_eq!(plan.loss, Loss::Ridge);
+    assert!(plan.choices.len() > 1 && plan.choices.len() <= 8);
+    let losses: Vec<f64> = plan.choices.iter().map(|choice| choice.forecast.loss.value).collect();
+    assert!(losses.windows(2).all(|pair| pair[0] <= pair[1]), "{losses:?}");
+    for choice in &plan.choices {
+        assert!(matches!(choice.forecast.loss.basis, Basis::Simulation(_)), "{}", label(choice));
+        assert!(choice.forecast.loss.value > -0.05, "{}: {:?}", label(choice), choice.forecast.loss);
+    }
+    // More features leave less.
+    let wide = planner.clone().features(512).plan().unwrap();
+    assert!(wide.best().unwrap().forecast.loss.value < plan.best().unwrap().forecast.loss.value);
+    // The best in other draws is about as good: 4.5 standard errors.
+    let best = plan.best().unwrap();
+    let measured = planner.measure(&best.recipe, 16, 777).unwrap().loss;
+    let stated = best.forecast.loss;
+    let z = (measured.value - stated.value) / measured.standard_error.hypot(stated.standard_error);
+    assert!(z.abs() < 4.5, "{stated:?}, {measured:?}");
+    assert_eq!(planner.forecast(&best.recipe).unwrap(), None, "an excess risk has no closed form");
+}
+
+/// With very many features, the regression is that of the exact kernel: nothing is left.
+#[test]
+fn many_features_are_the_exact_kernel() {
+    let (x, y) = data(150);
+    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).ridge(&y).unwrap();
+    let of = |m: usize| {
+        let recipe = Trigonometric.recipe(Draw::new(3, m, Orthogonal), Gaussian::default());
+        planner.measure(&recipe, 4, 1).unwrap().loss.value
+    };
+    let (few, many) = (of(8), of(20_000));
+    assert!(many.abs() < 0.02 && few > 10.0 * many.abs(), "{few}, {many}");
+}
+
+#[test]
+fn other_kernels_and_several_targets() {
+    let (x, y) = data(120);
+    let both = ndarray::concatenate![Axis(1), y, x.mapv(f64::abs)];
+    let matern = Matern::new(Smoothness::FiveHalves, 1.0).unwrap();
+    let planner = Planner::of_one_set(&x).unwrap().kernel(matern).ridge(&both).unwrap();
+    let plan = planner.couplings(couplings()).features(64).plan().unwrap();
+    assert!(plan.best().unwrap().forecast.loss.value.is_finite());
+}
+
+#[test]
+fn wrong_targets_are_refused() {
+    let (x, y) = data(40);
+    let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default());
+    assert!(matches!(planner.clone().ridge(&normal(39, 1, 1.0, 1)), Err(Error::Shape { .. })));
+    let mut bad = y.clone();
+    bad[[3, 0]] = f64::NAN;
+    assert!(matches!(planner.clone().ridge(&bad), Err(Error::NotFinite { row: 3, .. })));
+    let constant = planner.clone().ridge(&Array2::<f64>::ones((40, 1))).unwrap().plan().unwrap_err();
+    assert!(constant.to_string().contains("the variance of the targets"), "{constant}");
+    let by_target = planner.clone().ridge(&y).unwrap().target(0.1).unwrap().plan().unwrap_err();
+    assert!(by_target.to_string().contains("targets for errors"), "{by_target}");
+    let search = SearchCriterion::default();
+    assert!(planner.clone().gaussian_for_targets(&normal(39, 1, 1.0, 1), search.clone(), 0).is_err());
+    assert!(planner.gaussian_for_targets(&bad, search, 0).is_err());
+}
+
+/// Of 8 points a few train and a few are left to test: a plan or a sentence, and no panic.
+#[test]
+fn few_points_have_a_plan_or_a_sentence() {
+    for n in [8, 9, 12] {
+        let (x, y) = data(n);
+        let planner = Planner::of_one_set(&x).unwrap().kernel(Gaussian::default()).ridge(&y).unwrap();
+        match planner.couplings(couplings()).features(16).plan() {
+            Ok(plan) => assert!(!plan.best().unwrap().forecast.loss.value.is_nan()),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+}
+
+/// The target varies in the first coordinate only: its lengthscale is found to be the shortest, and the error of the exact kernel
+/// with it is smaller than with the median of distances.
+#[test]
+fn targets_choose_lengthscales() {
+    let (x, y) = data(300);
+    let search = SearchCriterion::GeneralisedCrossValidation;
+    let planner = || Planner::of_one_set(&x).unwrap();
+    let risk = |planner: Planner| {
+        let plan = planner.couplings(couplings()).features(256).plan().unwrap();
+        let map: Map<f64> = plan.best().unwrap().recipe.draw(1).unwrap();
+        let (rows, rest): (Vec<usize>, Vec<usize>) = (0..300).partition(|i| i % 3 != 2);
+        let of = |array: &Array2<f64>, rows: &[usize]| array.select(Axis(0), rows);
+        let gram = map.gram(&of(&x, &rows), &of(&x, &rows)).unwrap();
+        let model = KernelRidge::fit(&gram, &of(&y, &rows), 0.1).unwrap();
+        let predicted = model.predict_from_gram(&map.gram(&of(&x, &rest), &of(&x, &rows)).unwrap()).unwrap();
+        (predicted - of(&y, &rest)).mapv(|v| v * v).mean().unwrap()
+    };
+    let median = risk(planner().gaussian_of_median().unwrap());
+    let one = risk(planner().gaussian_for_targets(&y, search.clone(), 0).unwrap());
+    let each = risk(planner().gaussian_for_targets(&y, search, 2).unwrap());
+    println!("mean squared errors: median {median:.4}, for targets {one:.4}, each {each:.4}");
+    assert!(one < median && each < one, "{median}, {one}, {each}");
+}
