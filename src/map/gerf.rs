@@ -126,7 +126,7 @@ impl Definition for Gerf {
         let mut all = Vec::new();
         for factor in [1.0, 2.0, 4.0] {
             let gerf = Gerf::optimal(d, factor * mean)?;
-            all.push(prospect.plain(format!("OPRF, A = {:.3}", gerf.a.re), gerf));
+            all.push(prospect.plain(format!("OPRF, A = −{:.3}", -gerf.a.re), gerf));
         }
         let minus = Gerf::new(gerf::optimal_minus(d, difference), GerfSign::Minus)?;
         all.push(prospect.plain(format!("GERF, s = −1, A = {:.3}", minus.a.re), minus));

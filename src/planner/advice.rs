@@ -12,12 +12,15 @@ use crate::{Positive, Trigonometric};
 
 /// The share of pairs beyond an error of 1 from which on a plan says that nothing works.
 pub(super) const HOPELESS: f64 = 0.1;
+/// The error from which on a plan says so too: that of features that are 0 is 1.
+pub(super) const USELESS: f64 = 0.9;
 /// Halvings of the interval in which a factor is sought.
 const STEPS: usize = 20;
 /// Points up to which the Gram matrix of the exact kernel is affordable: 800 MB.
 const EXACT: usize = 10_000;
 
-/// What to do where more than a tenth of the pairs have relative errors above 1 with the best recipe.
+/// What to do where more than a tenth of the pairs have relative errors above 1 with the best recipe, or its Gram matrix is hardly better
+/// than 0.
 #[derive(Clone, Debug)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
@@ -25,11 +28,11 @@ pub struct Advice {
     /// The share of pairs whose error is above 1 with the best recipe.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub beyond_one: f64,
-    /// The factor by which its frequencies would have to grow for a tenth of the pairs: infinite where no number is enough.
+    /// The factor by which frequencies of the best recipe without bias would have to grow for less than that, from 1 on; infinite where
+    /// no number is enough.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub more_frequencies: f64,
-    /// The factor by which points would have to shrink, or the lengthscale to grow, for a tenth of the pairs, with as many
-    /// independent frequencies of the best of trigonometric, positive and optimal positive features; NaN for kernels that these do not serve.
+    /// The factor by which points would have to shrink, or the lengthscale to grow, for that, with as many independent frequencies of the best of trigonometric, positive and optimal positive features; NaN for kernels that these do not serve.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub shrink: f64,
     /// What to use instead.
@@ -47,11 +50,11 @@ impl PartialEq for Advice {
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Advice { beyond_one, more_frequencies, shrink, instead } = self;
-        write!(
-            f,
-            "Nothing within the budget works: {:.0} % of the pairs have errors above 1. ",
-            100.0 * beyond_one
-        )?;
+        f.write_str("Nothing within the budget works: ")?;
+        match *beyond_one > HOPELESS {
+            true => write!(f, "{:.0} % of the pairs have errors above 1. ", 100.0 * beyond_one)?,
+            false => f.write_str("estimates are hardly better than 0. ")?,
+        }
         match more_frequencies.is_finite() {
             true => write!(f, "It would take {more_frequencies:.1e} times as many frequencies")?,
             false => write!(f, "No number of frequencies is enough")?,
@@ -68,7 +71,7 @@ impl fmt::Display for Advice {
 pub(super) fn advice(
     target: &Target,
     pairs: &Pairs,
-    (m, beyond, ninety): (usize, f64, f64),
+    (m, beyond, error): (usize, f64, f64),
     (attention, features, dim): (bool, usize, usize),
 ) -> Result<Advice> {
     let instead = match attention {
@@ -87,7 +90,7 @@ pub(super) fn advice(
     };
     Ok(Advice {
         beyond_one: beyond,
-        more_frequencies: ninety * ninety,
+        more_frequencies: (error * error).max(1.0),
         shrink: shrink(target, pairs, m)?,
         instead,
     })
@@ -117,7 +120,8 @@ fn shrink(target: &Target, pairs: &Pairs, m: usize) -> Result<f64> {
         for recipe in &recipes {
             if let Some(ln_squares) = closed(recipe, target, &scaled)? {
                 let relative = scaled.relative(&ln_squares, super::Basis::ClosedForm);
-                if relative.beyond_one.value <= HOPELESS {
+                let gram = scaled.gram(&ln_squares, super::Basis::ClosedForm);
+                if relative.beyond_one.value <= HOPELESS && gram.value < USELESS {
                     return Ok(true);
                 }
             }

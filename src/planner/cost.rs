@@ -50,7 +50,7 @@ pub enum Measure {
 
 impl fmt::Display for Measure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Measure::Features => "features",
             Measure::Multiplications => "multiplications a point",
             Measure::Bytes => "bytes a point",

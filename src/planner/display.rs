@@ -7,6 +7,8 @@ use super::options::{Goal, Planner};
 use super::plan::{Choice, Plan};
 use super::ranking::Scored;
 use crate::frequency::AnyCoupling;
+use crate::kernel::Lengthscale;
+use crate::map::Target;
 
 /// Recipes in a table unless all are asked for.
 const SHOWN: usize = 10;
@@ -105,10 +107,24 @@ pub(super) fn title(planner: &Planner, pairs: usize) -> String {
     };
     format!(
         "{}: {points} in {} dimensions, {goal}. Loss: {}; errors relative to the kernel over {pairs} pairs.",
-        planner.target,
+        kernel(&planner.target),
         planner.data.dim(),
         planner.loss
     )
+}
+
+/// The kernel and its lengthscale, with three digits.
+fn kernel(target: &Target) -> String {
+    let lengthscale = match target.lengthscale() {
+        Lengthscale::Isotropic(ell) => format!("ℓ = {}", number(*ell)),
+        Lengthscale::PerDimension(all) => {
+            let (least, most) = all
+                .iter()
+                .fold((f64::INFINITY, 0.0f64), |(least, most), ell| (least.min(*ell), most.max(*ell)));
+            format!("ℓ from {} to {}", number(least), number(most))
+        }
+    };
+    format!("{}, {lengthscale}", target.tag())
 }
 
 /// Why each stands where it does.
@@ -139,7 +155,9 @@ pub(super) fn sentences(scored: &[Scored], planner: &Planner, measure: Measure) 
                 ));
             }
             _ => {
-                parts.push(format!("{} times the loss of the first", number(loss.value / least)));
+                if least > 0.0 {
+                    parts.push(format!("{} times the loss of the first", number(loss.value / least)));
+                }
                 let ratio = cost.multiplications / best.candidate.cost.multiplications;
                 if !(0.95..=1.05).contains(&ratio) {
                     parts.push(format!("{} times its multiplications", number(ratio)));

@@ -43,15 +43,6 @@ pub struct Expected {
     pub basis: Basis,
 }
 
-impl Expected {
-    /// The error and its uncertainty times a factor; infinite if nothing is known of that.
-    pub(super) fn times(self, factor: f64) -> Self {
-        let of = |value: f64| if value.is_nan() { f64::INFINITY } else { value };
-        let (value, standard_error) = (of(factor * self.value), of(factor * self.standard_error));
-        Expected { value, standard_error, ..self }
-    }
-}
-
 /// Root mean squared errors of estimates relative to the kernel, over pairs of points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

@@ -103,7 +103,7 @@ pub enum Loss {
 
 impl std::fmt::Display for Loss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Loss::Gram => "error of the Gram matrix",
             Loss::RelativeMean => "mean relative error",
             Loss::RelativeMedian => "median relative error",

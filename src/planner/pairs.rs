@@ -1,18 +1,24 @@
 //! [`Pairs`]: pairs of points on which errors are evaluated, and what errors on them say of all pairs.
 
-use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView1, Axis};
+use rand::Rng;
 use rand::seq::SliceRandom;
 
 use super::forecast::{Basis, Expected, RelativeErrors};
 use super::points::PlannedPoints;
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::map::Target;
+use crate::map::{Map, Target};
 
 /// The number of pairs unless there are fewer.
 const PAIRS: usize = 2000;
 /// Of one set of points, the number of pairs of a point with itself.
 const DIAGONAL: usize = 200;
+
+/// Points of a side all of whose pairs are taken in draws.
+const SIDE: usize = 48;
+/// ln |K| up to which estimates are taken from products of features.
+const IN_RANGE: f64 = 300.0;
 
 /// Pairs of points with weights, and the exact kernel of each.
 #[derive(Clone, Debug)]
@@ -26,91 +32,97 @@ pub(super) struct Pairs {
     weights: Vec<f64>,
     /// ln |K|.
     pub ln_kernel: Vec<f64>,
+    /// Whose pairs these are, in their order, if they are all pairs of few points.
+    blocks: Vec<Block>,
+}
+
+/// Points of both sides, and the pairs of them, by their rows.
+#[derive(Clone, Debug)]
+struct Block {
+    x: Array2<f64>,
+    y: Array2<f64>,
+    pairs: Vec<(usize, usize)>,
 }
 
 impl Pairs {
     /// Pairs of the points that are kept, drawn with a seed.
     pub fn draw(data: &PlannedPoints, kernel: &dyn Kernel<f64>, seed: u64) -> Result<Self> {
-        let mut pairs = if data.heads.len() > 1 {
-            Self::of_heads(data, seed)
-        } else {
-            let [x, y] = &data.sides;
-            Self::of_sides([x.points.view(), y.points.view()], data.one_set, x.count(), PAIRS, seed)
-        };
-        let ln =
-            pairs.x.rows().into_iter().zip(pairs.y.rows()).map(|(x, y)| Ok(kernel.log_value(&x, &y)?.ln_abs));
-        pairs.ln_kernel = ln.collect::<Result<_>>()?;
-        Ok(pairs)
+        let groups = groups(data);
+        let most = PAIRS.div_ceil(groups.len());
+        let parts = groups.iter().zip(0..).map(|(group, k)| {
+            let pairs = group.pairs(most, &mut crate::rng(seed.wrapping_add(k)));
+            Self::of_group(group, &pairs)
+        });
+        Self::joined(parts.collect()).with_kernel(kernel)
     }
 
-    fn of_heads(data: &PlannedPoints, seed: u64) -> Self {
-        let each = PAIRS.div_ceil(data.heads.len());
-        let parts: Vec<Pairs> = (data.heads.iter().zip(0..))
-            .map(|(head, k)| {
-                let seed = seed.wrapping_add(k);
-                Self::of_sides([head.queries.view(), head.keys.view()], false, usize::MAX, each, seed)
-            })
-            .collect();
-        let share = (parts.len() as f64).recip();
-        let views = |side: fn(&Pairs) -> &Array2<f64>| -> Array2<f64> {
-            let rows: Vec<_> = parts.iter().map(|part| side(part).view()).collect();
-            ndarray::concatenate(Axis(0), &rows).unwrap_or_default()
-        };
-        let (x, y) = (views(|part| &part.x), views(|part| &part.y));
-        let mut first = 0;
-        let (mut points, mut weights) = (Vec::new(), Vec::new());
-        for part in &parts {
-            points.extend(part.points.iter().map(|ids| ids.map(|id| first + id)));
-            weights.extend(part.weights.iter().map(|weight| share * weight));
-            first = points.iter().flatten().fold(first, |most, id| most.max(id + 1));
-        }
-        Pairs { x, y, points, weights, ln_kernel: Vec::new() }
+    /// All pairs of few of the points, for draws: with as many features to compute, far more pairs than others.
+    pub fn block(data: &PlannedPoints, kernel: &dyn Kernel<f64>, seed: u64) -> Result<Self> {
+        let groups = groups(data);
+        let size = (SIDE as f64 / (groups.len() as f64).sqrt()).ceil() as usize;
+        let parts = groups.iter().zip(0..).map(|(group, k)| {
+            let few = group.some(size, &mut crate::rng(seed.wrapping_add(k)));
+            let pairs = few.all_pairs();
+            let blocks =
+                vec![Block { x: few.x.clone(), y: few.y.clone(), pairs: few.with_diagonal(&pairs).0 }];
+            Pairs { blocks, ..Self::of_group(&few, &pairs) }
+        });
+        Self::joined(parts.collect()).with_kernel(kernel)
     }
 
-    /// All pairs if there are few; else each point with as many others as there are shifts of a random order.
-    fn of_sides(
-        [x, y]: [ArrayView2<'_, f64>; 2],
-        one_set: bool,
-        count: usize,
-        most: usize,
-        seed: u64,
-    ) -> Self {
-        let (n, l) = (x.nrows(), y.nrows());
-        let mut rng = crate::rng(seed);
-        let mut pairs: Vec<(usize, usize)> = if n.saturating_mul(l) <= 2 * most {
-            (0..n).flat_map(|i| (0..l).map(move |j| (i, j))).collect()
-        } else {
-            let [mut left, mut right] = [(0..n).collect::<Vec<_>>(), (0..l).collect()];
-            left.shuffle(&mut rng);
-            if one_set {
-                right.clone_from(&left);
-            } else {
-                right.shuffle(&mut rng);
-            }
-            // Of one set the shift is never 0.
-            (0..most).map(|k| (left[k % n], right[(k + k / n + usize::from(one_set)) % l])).collect()
-        };
-        let mut weights = Vec::new();
-        if one_set {
-            pairs.retain(|(i, j)| i != j);
-            let own = (count as f64).recip();
-            let step = n.div_ceil(DIAGONAL).max(1);
-            let diagonal: Vec<_> = (0..n).step_by(step).map(|i| (i, i)).collect();
-            weights.extend(std::iter::repeat_n((1.0 - own) / pairs.len() as f64, pairs.len()));
-            weights.extend(std::iter::repeat_n(own / diagonal.len() as f64, diagonal.len()));
-            pairs.extend(diagonal);
-        } else {
-            weights.extend(std::iter::repeat_n((pairs.len() as f64).recip(), pairs.len()));
-        }
+    fn of_group(group: &Group, pairs: &[(usize, usize)]) -> Self {
+        let (pairs, weights) = group.with_diagonal(pairs);
         let rows = |of: fn(&(usize, usize)) -> usize| pairs.iter().map(of).collect::<Vec<_>>();
-        let offset = if one_set { 0 } else { n };
+        let offset = if group.one_set { 0 } else { group.x.nrows() };
         Pairs {
-            x: x.select(Axis(0), &rows(|pair| pair.0)),
-            y: y.select(Axis(0), &rows(|pair| pair.1)),
+            x: group.x.select(Axis(0), &rows(|pair| pair.0)),
+            y: group.y.select(Axis(0), &rows(|pair| pair.1)),
             points: pairs.iter().map(|(i, j)| [*i, offset + j]).collect(),
             weights,
             ln_kernel: Vec::new(),
+            blocks: Vec::new(),
         }
+    }
+
+    /// Those of several groups, each with the same share.
+    fn joined(parts: Vec<Pairs>) -> Self {
+        let share = (parts.len() as f64).recip();
+        let rows = |side: fn(&Pairs) -> &Array2<f64>| -> Array2<f64> {
+            let rows: Vec<_> = parts.iter().map(|part| side(part).view()).collect();
+            ndarray::concatenate(Axis(0), &rows).unwrap_or_default()
+        };
+        let (x, y) = (rows(|part| &part.x), rows(|part| &part.y));
+        let (mut first, mut points, mut weights, mut blocks) = (0, Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
+            points.extend(part.points.iter().map(|ids| ids.map(|id| first + id)));
+            weights.extend(part.weights.iter().map(|weight| share * weight));
+            blocks.extend(part.blocks);
+            first = points.iter().flatten().fold(first, |most, id| most.max(id + 1));
+        }
+        Pairs { x, y, points, weights, ln_kernel: Vec::new(), blocks }
+    }
+
+    fn with_kernel(self, kernel: &dyn Kernel<f64>) -> Result<Self> {
+        let rows = self.x.rows().into_iter().zip(self.y.rows());
+        let ln_kernel = rows.map(|(x, y)| Ok(kernel.log_value(&x, &y)?.ln_abs)).collect::<Result<_>>()?;
+        Ok(Pairs { ln_kernel, ..self })
+    }
+
+    /// ((K̂ − K)/K)² of a map at each pair.
+    pub fn relative_squares(&self, map: &Map<f64>) -> Result<Vec<f64>> {
+        let square = |ratio: f64| (ratio - 1.0).powi(2);
+        if self.blocks.is_empty() || self.ln_kernel.iter().any(|ln| ln.abs() > IN_RANGE) {
+            let estimates = map.log_estimate_rows(&self.x, &self.y)?;
+            let relative = estimates.iter().zip(&self.ln_kernel).map(|(k, ln)| square(k.scaled(-ln).value()));
+            return Ok(relative.collect());
+        }
+        let mut relative = Vec::with_capacity(self.len());
+        for Block { x, y, pairs } in &self.blocks {
+            let gram = map.gram(x, y)?;
+            relative.extend(pairs.iter().map(|pair| gram[*pair]));
+        }
+        relative.iter_mut().zip(&self.ln_kernel).for_each(|(k, ln)| *k = square(*k * (-ln).exp()));
+        Ok(relative)
     }
 
     pub fn len(&self) -> usize {
@@ -129,6 +141,7 @@ impl Pairs {
             points: chosen.iter().map(|k| self.points[*k]).collect(),
             weights: chosen.iter().map(|k| self.weights[*k] / total).collect(),
             ln_kernel: chosen.iter().map(|k| self.ln_kernel[*k]).collect(),
+            blocks: Vec::new(),
         }
     }
 
@@ -140,7 +153,7 @@ impl Pairs {
             kernel.as_ref().map_or(Ok(f64::NAN), |kernel| Ok(kernel.log_value(&x, &y)?.ln_abs))
         };
         let ln_kernel = x.rows().into_iter().zip(y.rows()).map(ln).collect::<Result<_>>()?;
-        Ok(Pairs { x, y, ln_kernel, ..self.clone() })
+        Ok(Pairs { x, y, ln_kernel, blocks: Vec::new(), ..self.clone() })
     }
 
     /// Σ (K̂ − K)²/Σ K² from (K̂ − K)²/K² of each pair.
@@ -198,8 +211,7 @@ impl Pairs {
         };
         let mean: f64 = errors.iter().zip(&self.weights).map(|(error, weight)| error * weight).sum();
         let from_mean: Vec<f64> = errors.iter().map(|error| error - mean).collect();
-        let beyond: f64 =
-            errors.iter().zip(&self.weights).filter(|(e, _)| **e > 1.0).map(|(_, w)| w).sum();
+        let beyond: f64 = errors.iter().zip(&self.weights).filter(|(e, _)| **e > 1.0).map(|(_, w)| w).sum();
         let of_share = (beyond * (1.0 - beyond) / points).max(0.0).sqrt();
         RelativeErrors {
             mean: Expected {
@@ -241,7 +253,79 @@ impl Pairs {
     }
 }
 
+/// Points of both sides of which every pair may occur.
+struct Group {
+    x: Array2<f64>,
+    y: Array2<f64>,
+    one_set: bool,
+    /// The number of all points of side X, of which these are a sample.
+    count: usize,
+}
+
+/// The heads of attention, or all points.
+fn groups(data: &PlannedPoints) -> Vec<Group> {
+    let [x, y] = &data.sides;
+    let of = |x: &Array2<f64>, y: &Array2<f64>| Group {
+        x: x.clone(),
+        y: y.clone(),
+        one_set: data.one_set,
+        count: data.sides[0].count(),
+    };
+    match data.heads.len() {
+        0 | 1 => vec![of(&x.points, &y.points)],
+        _ => data.heads.iter().map(|head| of(&head.queries, &head.keys)).collect(),
+    }
+}
+
+impl Group {
+    fn all_pairs(&self) -> Vec<(usize, usize)> {
+        let (n, l) = (self.x.nrows(), self.y.nrows());
+        (0..n).flat_map(|i| (0..l).map(move |j| (i, j))).filter(|(i, j)| !self.one_set || i != j).collect()
+    }
+
+    /// All pairs if there are few; else each point with as many others as there are shifts of a random order. Of one set, none of
+    /// a point with itself.
+    fn pairs(&self, most: usize, rng: &mut impl Rng) -> Vec<(usize, usize)> {
+        let (n, l) = (self.x.nrows(), self.y.nrows());
+        if n.saturating_mul(l) <= 2 * most {
+            return self.all_pairs();
+        }
+        let [mut left, mut right] = [(0..n).collect::<Vec<_>>(), (0..l).collect()];
+        left.shuffle(rng);
+        if self.one_set {
+            right.clone_from(&left);
+        } else {
+            right.shuffle(rng);
+        }
+        (0..most).map(|k| (left[k % n], right[(k + k / n + usize::from(self.one_set)) % l])).collect()
+    }
+
+    /// Some of the points of each side, drawn at random.
+    fn some(&self, size: usize, rng: &mut impl Rng) -> Group {
+        let mut rows = |x: &Array2<f64>| {
+            let mut rows: Vec<usize> = (0..x.nrows()).collect();
+            rows.shuffle(rng);
+            rows.truncate(size);
+            rows
+        };
+        let left = rows(&self.x);
+        let right = if self.one_set { left.clone() } else { rows(&self.y) };
+        Group { x: self.x.select(Axis(0), &left), y: self.y.select(Axis(0), &right), ..*self }
+    }
+
+    /// The pairs with the share of each: of one set, pairs of a point with itself are added, with their own.
+    fn with_diagonal(&self, pairs: &[(usize, usize)]) -> (Vec<(usize, usize)>, Vec<f64>) {
+        let own = if self.one_set { (self.count as f64).recip() } else { 0.0 };
+        let step = self.x.nrows().div_ceil(DIAGONAL).max(1);
+        let diagonal: Vec<_> =
+            (0..self.x.nrows()).step_by(step).filter(|_| self.one_set).map(|i| (i, i)).collect();
+        let mut weights = vec![(1.0 - own) / pairs.len() as f64; pairs.len()];
+        weights.resize(pairs.len() + diagonal.len(), own / diagonal.len() as f64);
+        (pairs.iter().copied().chain(diagonal).collect(), weights)
+    }
+}
+
 /// An error or its uncertainty: where it is beyond the range, nothing is known.
-fn or_infinite(value: f64) -> f64 {
+pub(super) fn or_infinite(value: f64) -> f64 {
     if value.is_nan() { f64::INFINITY } else { value }
 }

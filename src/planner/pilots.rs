@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::candidates::Candidate;
 use super::evaluation::{closed, forecast};
+use super::forecast::{Basis, Forecast};
 use super::pairs::Pairs;
-use super::ranking::{Scene, Scored};
-use super::simulation::{scaled, simulate};
+use super::ranking::{Scene, Scored, check};
+use super::simulation::simulate;
 use crate::error::Result;
 use crate::threads;
 
-/// Pairs on which couplings without a closed form are simulated, and how often.
-const PILOT: (usize, usize) = (256, 32);
+/// Draws of couplings without a closed form.
+const PILOT: usize = 48;
 /// Draws of the best of them, anew.
-const FINAL: usize = 128;
+const FINAL: usize = 192;
 /// Proposals whose couplings without a closed form are simulated.
 const FINALISTS: usize = 4;
 
@@ -21,9 +22,9 @@ const FINALISTS: usize = 4;
 struct Reference {
     /// Whether as many draws as a pilot has show it.
     reliable: bool,
-    /// ln E(K̂ − K)² of the pairs of pilots, and of all pairs.
-    of_some: Vec<f64>,
-    of_all: Vec<f64>,
+    /// What it says of all pairs, and of those of pilots.
+    all: Forecast,
+    some: Forecast,
 }
 
 impl Scene<'_> {
@@ -39,7 +40,8 @@ impl Scene<'_> {
         let open: Vec<Candidate> = (open.into_iter())
             .filter(|one| finalists.contains(&one.proposal) || !known(one.proposal))
             .collect();
-        let some = self.pairs.some(PILOT.0);
+        let kernel = check(self.planner)?;
+        let some = Pairs::block(&self.planner.data, kernel.as_ref(), self.planner.seed)?;
         let proposals: BTreeSet<usize> = open.iter().map(|one| one.proposal).collect();
         let references = threads::map(proposals, |proposal| {
             let best = scored.iter().find(|one| one.candidate.proposal == proposal);
@@ -59,19 +61,16 @@ impl Scene<'_> {
             .collect();
         let run = |candidate: &Candidate, draws: usize, stream: u64| -> Result<Scored> {
             let seen = simulate(&candidate.recipe, &some, draws, self.seed_of(stream))?;
+            let own = forecast(&some, self.planner.loss, &seen.ln_squares(&some), seen.basis());
             let forecast = match references.get(&candidate.proposal) {
-                Some(Some(reference)) => {
-                    let ratios = seen.ratios(&some, &reference.of_some);
-                    let ln_squares = scaled(&self.pairs, &reference.of_all, &ratios);
-                    forecast(&self.pairs, self.planner.loss, &ln_squares, seen.basis())
-                }
-                _ => forecast(&some, self.planner.loss, &seen.ln_squares(&some), seen.basis()),
+                Some(Some(reference)) => own.rescaled(&reference.all, &reference.some),
+                _ => own,
             };
             let draws = 0.5 * seen.gram().1;
             let forecast = forecast.widened(draws);
             Ok(Scored { candidate: candidate.clone(), ln_squares: None, draws, forecast })
         };
-        let first = threads::map(&open, |candidate| run(candidate, PILOT.1, 1));
+        let first = threads::map(&open, |candidate| run(candidate, PILOT, 1));
         let mut simulated = Vec::new();
         for (candidate, result) in open.iter().zip(first) {
             match result {
@@ -94,12 +93,14 @@ impl Scene<'_> {
     /// What the closed form of one coupling says of a proposal, against which others are simulated.
     fn reference(&self, best: &Scored, some: &Pairs) -> Result<Option<Reference>> {
         let (recipe, target) = (&best.candidate.recipe, &self.planner.target);
-        let of_all = match &best.ln_squares {
-            Some(known) => Some(known.clone()),
-            None => closed(recipe, target, &self.pairs)?,
+        let Some(of_some) = closed(recipe, target, some)? else { return Ok(None) };
+        let seen = simulate(recipe, some, PILOT, self.seed_of(0))?;
+        let reliable = seen.is_reliable(some, &of_some);
+        let some = forecast(some, self.planner.loss, &of_some, Basis::ClosedForm);
+        let all = match &best.ln_squares {
+            Some(_) => Some(best.forecast),
+            None => self.closed(&best.candidate)?.map(|(_, forecast)| forecast),
         };
-        let (Some(of_some), Some(of_all)) = (closed(recipe, target, some)?, of_all) else { return Ok(None) };
-        let seen = simulate(recipe, some, PILOT.1, self.seed_of(0))?;
-        Ok(Some(Reference { reliable: seen.is_reliable(some, &of_some), of_some, of_all }))
+        Ok(all.map(|all| Reference { reliable, all, some }))
     }
 }

@@ -43,6 +43,9 @@ pub struct LeftOut {
 
 /// Recipes, the best first, with the errors to expect: made by [`Planner::plan`](super::Planner::plan).
 ///
+/// They are ranked by their loss plus one standard error of its draws, if it was simulated; losses that differ by less than about half a
+/// percent count as equal, and the cheaper comes first.
+///
 /// Its [`Display`](std::fmt::Display) is a table of the first ten, at most 100 columns wide, with a sentence for each; `{:#}` has all.
 /// With the feature `serde` it is stored as plain data, as JSON for example.
 #[derive(Clone, Debug, PartialEq)]
@@ -73,7 +76,7 @@ impl Plan {
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) if there is none within the budget or for the target.
     pub fn best(&self) -> Result<&Choice> {
-        let what = "recipe: none fits the budget or reaches the target; the plan says what was left out";
+        let what = "a best recipe: none fits the budget or reaches the target";
         self.choices.first().ok_or(Error::Unsupported { what })
     }
 

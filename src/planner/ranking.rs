@@ -24,6 +24,9 @@ use crate::threads;
 const FEW: usize = 250;
 const NEAR: usize = 24;
 
+/// The difference of ln of losses that counts as none.
+const STEP: f64 = 0.005;
+
 /// A candidate with what is expected of it.
 pub(super) struct Scored {
     pub candidate: Candidate,
@@ -213,7 +216,9 @@ impl<'a> Scene<'a> {
         if scored.is_empty() {
             let why = match self.planner.goal {
                 Goal::Budget { .. } => "none fits the budget",
-                Goal::Target { .. } => "none with a closed form reaches the target with up to 4 million frequencies",
+                Goal::Target { .. } => {
+                    "none with a closed form reaches the target with up to 4 million frequencies"
+                }
             };
             self.field.left_out.push(LeftOut { what: "all recipes".into(), why: why.into() });
         }
@@ -259,30 +264,36 @@ impl<'a> Scene<'a> {
         let (beyond, attention) =
             (best.forecast.relative.beyond_one.value, self.planner.loss.is_of_attention());
         let unknown = attention && best.forecast.loss.value.is_infinite();
-        if beyond <= advice::HOPELESS && !unknown {
+        let useless = self.planner.loss != Loss::Ridge && best.forecast.loss.value >= advice::USELESS;
+        if beyond <= advice::HOPELESS && !unknown && !useless {
             return Ok(None);
         }
         // More frequencies help those without a bias.
         let unbiased = scored.iter().filter(|one| !one.candidate.biased && one.ln_squares.is_some());
-        let ninety = unbiased.map(|one| one.forecast.relative.ninety.value).fold(f64::INFINITY, f64::min);
-        let errors = (best.candidate.m, beyond, ninety);
+        let error = unbiased
+            .map(|one| one.forecast.relative.ninety.value.max(one.forecast.gram.value))
+            .fold(f64::INFINITY, f64::min);
+        let errors = (best.candidate.m, beyond, error);
         let sizes = (attention, best.candidate.cost.features, self.planner.data.dim());
         advice::advice(&self.planner.target, &self.pairs, errors, sizes).map(Some)
     }
 }
 
-/// The smallest loss first, with a standard error of its draws, which is the price of not knowing; of equal ones the smaller tail,
-/// then the cheaper.
+/// The smallest loss first, with a standard error of its draws, which is the price of not knowing; of losses that hardly differ the
+/// cheaper, then the one without bias.
 pub(super) fn rank(scored: &mut [Scored]) {
     let key = |one: &Scored| {
-        let Forecast { loss, relative, .. } = one.forecast;
-        let key = [loss.value * (1.0 + one.draws), relative.ninety.value, one.candidate.cost.multiplications];
+        let loss = one.forecast.loss.value * (1.0 + one.draws);
+        let step = (loss.ln() / STEP).round();
+        let cost = one.candidate.cost.multiplications;
         // What is unknown comes last: a NaN may have any sign.
-        key.map(|value| if value.is_nan() { f64::INFINITY } else { value })
+        let [step, cost] = [step, cost].map(|value| if value.is_nan() { f64::INFINITY } else { value });
+        (step, one.forecast.relative.ninety.value, cost, one.candidate.biased)
     };
     scored.sort_by(|a, b| {
         let (a, b) = (key(a), key(b));
-        let orders = a.iter().zip(&b).map(|(a, b)| a.total_cmp(b));
-        orders.fold(Ordering::Equal, Ordering::then)
+        // Where losses are beyond the range, tails tell.
+        let tails = if a.0.is_infinite() { a.1.total_cmp(&b.1) } else { Ordering::Equal };
+        a.0.total_cmp(&b.0).then(tails).then(a.2.total_cmp(&b.2)).then(a.3.cmp(&b.3))
     });
 }

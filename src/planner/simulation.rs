@@ -1,12 +1,14 @@
 //! Errors at pairs of points, by draws.
 
-use super::forecast::Basis;
-use super::pairs::Pairs;
+use super::Forecast;
+use super::forecast::{Basis, Expected, RelativeErrors};
+use super::pairs::{Pairs, or_infinite};
 use crate::error::Result;
 use crate::map::Recipe;
 
-/// Groups of pairs, by their errors, in which a coupling is compared with another one.
-const GROUPS: usize = 8;
+/// The relative deviation from a closed form that counts as none even if draws are less noisy, and that which is too much even if they
+/// are noisier.
+const TOLERANCE: (f64, f64) = (0.15, 0.4);
 
 /// Squared errors of a recipe at pairs of points over draws.
 pub(super) struct Simulated {
@@ -22,13 +24,7 @@ pub(super) fn simulate(recipe: &Recipe, pairs: &Pairs, draws: usize, first: u64)
     let mut simulated =
         Simulated { draws, squares: vec![0.0; pairs.len()], grams: Vec::with_capacity(draws) };
     for seed in (0..draws as u64).map(|k| first.wrapping_add(k)) {
-        let map = recipe.draw::<f64>(seed)?;
-        let estimates = map.log_estimate_rows(&pairs.x, &pairs.y)?;
-        let relative = estimates.iter().zip(&pairs.ln_kernel).map(|(estimate, ln)| {
-            let ratio = estimate.scaled(-ln).value();
-            (ratio - 1.0).powi(2)
-        });
-        let relative: Vec<f64> = relative.collect();
+        let relative = pairs.relative_squares(&recipe.draw(seed)?)?;
         simulated.grams.push(pairs.gram_of_relative_squares(&relative));
         simulated.squares.iter_mut().zip(relative).for_each(|(sum, square)| *sum += square);
     }
@@ -63,58 +59,47 @@ impl Simulated {
         let mean = self.grams.iter().sum::<f64>() / count;
         let spread =
             self.grams.iter().map(|gram| (gram - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-        (mean, (spread / count).sqrt() / mean)
+        (mean, if mean > 0.0 { (spread / count).sqrt() / mean } else { 0.0 })
     }
 
     pub fn basis(&self) -> Basis {
         Basis::Simulation(self.draws)
     }
 
-    /// Whether as many draws of another recipe show what its closed form says of the same pairs, so that these can be trusted not to
-    /// miss what is rare.
+    /// Whether these draws show what a closed form says of the same pairs, so that as many of a similar recipe can be trusted not
+    /// to miss what is rare.
     pub fn is_reliable(&self, pairs: &Pairs, closed: &[f64]) -> bool {
         let (seen, uncertainty) = self.gram();
         let expected = pairs.gram(closed, self.basis()).value.powi(2);
-        let tolerance = 0.2f64.max(3.0 * uncertainty).min(0.5);
-        let near = (seen / expected - 1.0).abs() <= tolerance;
+        let tolerance = TOLERANCE.0.max(3.0 * uncertainty).min(TOLERANCE.1);
         // Nothing to see where there is no error.
-        near || expected == 0.0 && seen < 1e-24
-    }
-
-    /// The mean squared errors of pairs relative to those that a closed form gives for another coupling: in groups of pairs with
-    /// similar errors, from the smallest on, as ln of the ratio beside ln of the relative error.
-    pub fn ratios(&self, pairs: &Pairs, closed: &[f64]) -> Vec<(f64, f64)> {
-        let relative: Vec<f64> =
-            closed.iter().zip(&pairs.ln_kernel).map(|(ln, kernel)| ln - 2.0 * kernel).collect();
-        // Nothing can be said where there is no error or one beyond the range of numbers.
-        let known = |k: &usize| relative[*k].exp().is_normal() && self.squares[*k].is_finite();
-        let mut order: Vec<usize> = (0..pairs.len()).filter(known).collect();
-        order.sort_by(|a, b| relative[*a].total_cmp(&relative[*b]));
-        let size = order.len().div_ceil(GROUPS).max(1);
-        let group = |group: &[usize]| {
-            let (mut seen, mut expected, mut place) = (0.0, 0.0, 0.0);
-            for k in group {
-                seen += self.squares[*k] / self.draws as f64 / relative[*k].exp();
-                expected += 1.0;
-                place += relative[*k];
-            }
-            (place / expected, (seen / expected).max(f64::MIN_POSITIVE).ln())
-        };
-        order.chunks(size).map(group).collect()
+        (seen / expected - 1.0).abs() <= tolerance || expected == 0.0 && seen < 1e-24
     }
 }
 
-/// Errors of all pairs from those of another coupling, by the ratios of groups.
-pub(super) fn scaled(pairs: &Pairs, closed: &[f64], ratios: &[(f64, f64)]) -> Vec<f64> {
-    let at = |relative: f64| {
-        let next = ratios.partition_point(|(place, _)| *place < relative);
-        match (next.checked_sub(1).and_then(|k| ratios.get(k)), ratios.get(next)) {
-            (Some((low, a)), Some((high, b))) if high > low => a + (b - a) * (relative - low) / (high - low),
-            (_, Some((_, ratio))) | (Some((_, ratio)), None) => *ratio,
-            (None, None) => 0.0,
+impl Forecast {
+    /// What is seen at some pairs as a forecast for all: each error times the ratio of what a closed form says of a similar recipe for
+    /// all pairs to what it says for those.
+    pub(super) fn rescaled(self, all: &Forecast, some: &Forecast) -> Self {
+        let of = |own: Expected, all: Expected, some: Expected| {
+            let known = some.value > 0.0 && some.value.is_finite();
+            let value = or_infinite(if known { own.value * (all.value / some.value) } else { own.value });
+            let sampled = if all.value > 0.0 { all.standard_error / all.value } else { 0.0 };
+            Expected { value, standard_error: or_infinite(value * sampled), ..own }
+        };
+        let (own, of_all, of_some) = (self.relative, all.relative, some.relative);
+        let share = own.beyond_one.value + of_all.beyond_one.value - of_some.beyond_one.value;
+        let relative = RelativeErrors {
+            mean: of(own.mean, of_all.mean, of_some.mean),
+            median: of(own.median, of_all.median, of_some.median),
+            ninety: of(own.ninety, of_all.ninety, of_some.ninety),
+            ninety_nine: of(own.ninety_nine, of_all.ninety_nine, of_some.ninety_nine),
+            beyond_one: Expected { value: share.clamp(0.0, 1.0), ..own.beyond_one },
+        };
+        Forecast {
+            loss: of(self.loss, all.loss, some.loss),
+            gram: of(self.gram, all.gram, some.gram),
+            relative,
         }
-    };
-    let of =
-        |(ln, kernel): (&f64, &f64)| if *ln == f64::NEG_INFINITY { *ln } else { ln + at(ln - 2.0 * kernel) };
-    closed.iter().zip(&pairs.ln_kernel).map(of).collect()
+    }
 }

@@ -29,10 +29,5 @@ fn label(choice: &Choice) -> String {
     format!("{} / {} / m = {}", choice.map, choice.coupling, choice.frequencies)
 }
 
-const LOSSES_OF_PAIRS: [Loss; 5] = [
-    Loss::Gram,
-    Loss::RelativeMean,
-    Loss::RelativeMedian,
-    Loss::RelativeNinety,
-    Loss::RelativeNinetyNine,
-];
+const LOSSES_OF_PAIRS: [Loss; 5] =
+    [Loss::Gram, Loss::RelativeMean, Loss::RelativeMedian, Loss::RelativeNinety, Loss::RelativeNinetyNine];
