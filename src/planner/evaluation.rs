@@ -44,7 +44,8 @@ pub(super) fn forecast(pairs: &Pairs, loss: Loss, ln_squares: &[f64], basis: Bas
 }
 
 impl Forecast {
-    fn with_loss_of_pairs(self, loss: Loss) -> Self {
+    /// The same with the loss that follows from it; that of the Gram matrix for losses that do not.
+    pub(super) fn with_loss_of_pairs(self, loss: Loss) -> Self {
         let loss = match loss {
             Loss::RelativeMean => self.relative.mean,
             Loss::RelativeMedian => self.relative.median,

@@ -16,7 +16,7 @@ const PAIRS: usize = 2000;
 const DIAGONAL: usize = 200;
 
 /// Points of a side all of whose pairs are taken in draws.
-const SIDE: usize = 48;
+const SIDE: usize = 80;
 /// ln |K| up to which estimates are taken from products of features.
 const IN_RANGE: f64 = 300.0;
 
@@ -224,6 +224,27 @@ impl Pairs {
             ninety_nine: quantile(0.99),
             beyond_one: Expected { value: beyond.clamp(0.0, 1.0) + 0.0, standard_error: of_share, basis },
         }
+    }
+
+    /// How uncertain the ratio of errors of two recipes is for another sample of points, relative to it: of the errors of the Gram matrix, and
+    /// of mean relative errors.
+    pub fn ratio_uncertainty(&self, own: &[f64], other: &[f64]) -> [f64; 2] {
+        let top = self.ln_kernel.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let gram = |ln: f64, _: f64| (ln - 2.0 * top).exp();
+        let relative = |ln: f64, kernel: f64| (0.5 * ln - kernel).exp();
+        // A squared error varies relatively twice as much as an error.
+        [0.5 * self.of_ratio(own, other, gram), self.of_ratio(own, other, relative)]
+    }
+
+    fn of_ratio(&self, own: &[f64], other: &[f64], error: impl Fn(f64, f64) -> f64) -> f64 {
+        let errors = |ln: &[f64]| -> Vec<f64> {
+            ln.iter().zip(&self.ln_kernel).map(|(ln, kernel)| error(*ln, *kernel)).collect()
+        };
+        let mean = |errors: &[f64]| -> f64 { errors.iter().zip(&self.weights).map(|(e, w)| e * w).sum() };
+        let (own, other) = (errors(own), errors(other));
+        let (of_own, of_other) = (mean(&own), mean(&other));
+        let residuals: Vec<f64> = own.iter().zip(&other).map(|(a, b)| a - b * (of_own / of_other)).collect();
+        if of_own > 0.0 { or_infinite(self.deviation_of_mean(&residuals) / of_own) } else { 0.0 }
     }
 
     /// The standard deviation of Σ w r over samples of points: pairs that share a point vary together.

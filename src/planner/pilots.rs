@@ -25,6 +25,8 @@ struct Reference {
     /// What it says of all pairs, and of those of pilots.
     all: Forecast,
     some: Forecast,
+    /// ln E(K̂ − K)² of those of pilots.
+    of_some: Vec<f64>,
 }
 
 impl Scene<'_> {
@@ -61,9 +63,13 @@ impl Scene<'_> {
             .collect();
         let run = |candidate: &Candidate, draws: usize, stream: u64| -> Result<Scored> {
             let seen = simulate(&candidate.recipe, &some, draws, self.seed_of(stream))?;
-            let own = forecast(&some, self.planner.loss, &seen.ln_squares(&some), seen.basis());
+            let ln_squares = seen.ln_squares(&some);
+            let own = forecast(&some, self.planner.loss, &ln_squares, seen.basis());
             let forecast = match references.get(&candidate.proposal) {
-                Some(Some(reference)) => own.rescaled(&reference.all, &reference.some),
+                Some(Some(Reference { all, some: few, of_some, .. })) => {
+                    let uncertainties = some.ratio_uncertainty(&ln_squares, of_some);
+                    own.rescaled(all, few, uncertainties).with_loss_of_pairs(self.planner.loss)
+                }
                 _ => own,
             };
             let draws = 0.5 * seen.gram().1;
@@ -96,11 +102,11 @@ impl Scene<'_> {
         let Some(of_some) = closed(recipe, target, some)? else { return Ok(None) };
         let seen = simulate(recipe, some, PILOT, self.seed_of(0))?;
         let reliable = seen.is_reliable(some, &of_some);
-        let some = forecast(some, self.planner.loss, &of_some, Basis::ClosedForm);
+        let few = forecast(some, self.planner.loss, &of_some, Basis::ClosedForm);
         let all = match &best.ln_squares {
             Some(_) => Some(best.forecast),
             None => self.closed(&best.candidate)?.map(|(_, forecast)| forecast),
         };
-        Ok(all.map(|all| Reference { reliable, all, some }))
+        Ok(all.map(|all| Reference { reliable, all, some: few, of_some }))
     }
 }

@@ -53,13 +53,15 @@ impl Simulated {
         self.squares.iter().zip(&pairs.ln_kernel).map(of).collect()
     }
 
-    /// The mean squared error of the Gram matrix, and its standard error relative to it.
+    /// The mean squared error of the Gram matrix, and its standard error relative to it: at least the share of the largest draw, since where
+    /// one draw counts for much others are yet to come.
     pub fn gram(&self) -> (f64, f64) {
         let count = self.grams.len() as f64;
         let mean = self.grams.iter().sum::<f64>() / count;
         let spread =
             self.grams.iter().map(|gram| (gram - mean).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
-        (mean, if mean > 0.0 { (spread / count).sqrt() / mean } else { 0.0 })
+        let largest = self.grams.iter().copied().fold(0.0, f64::max) / count;
+        (mean, if mean > 0.0 { (spread / count).sqrt().max(largest) / mean } else { 0.0 })
     }
 
     pub fn basis(&self) -> Basis {
@@ -80,13 +82,16 @@ impl Simulated {
 impl Forecast {
     /// What is seen at some pairs as a forecast for all: each error times the ratio of what a closed form says of a similar recipe for
     /// all pairs to what it says for those.
-    pub(super) fn rescaled(self, all: &Forecast, some: &Forecast) -> Self {
-        let of = |own: Expected, all: Expected, some: Expected| {
+    /// `uncertainties` are those of the ratios, of the Gram matrix and of relative errors.
+    pub(super) fn rescaled(self, all: &Forecast, some: &Forecast, uncertainties: [f64; 2]) -> Self {
+        let scaled = |own: Expected, all: Expected, some: Expected, uncertainty: f64| {
             let known = some.value > 0.0 && some.value.is_finite();
             let value = or_infinite(if known { own.value * (all.value / some.value) } else { own.value });
             let sampled = if all.value > 0.0 { all.standard_error / all.value } else { 0.0 };
-            Expected { value, standard_error: or_infinite(value * sampled), ..own }
+            Expected { value, standard_error: or_infinite(value * sampled.hypot(uncertainty)), ..own }
         };
+        let [of_gram, of_relative] = uncertainties;
+        let of = |own, all, some| scaled(own, all, some, of_relative);
         let (own, of_all, of_some) = (self.relative, all.relative, some.relative);
         let share = own.beyond_one.value + of_all.beyond_one.value - of_some.beyond_one.value;
         let relative = RelativeErrors {
@@ -96,10 +101,6 @@ impl Forecast {
             ninety_nine: of(own.ninety_nine, of_all.ninety_nine, of_some.ninety_nine),
             beyond_one: Expected { value: share.clamp(0.0, 1.0), ..own.beyond_one },
         };
-        Forecast {
-            loss: of(self.loss, all.loss, some.loss),
-            gram: of(self.gram, all.gram, some.gram),
-            relative,
-        }
+        Forecast { loss: self.loss, gram: scaled(self.gram, all.gram, some.gram, of_gram), relative }
     }
 }
