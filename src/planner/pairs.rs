@@ -198,8 +198,7 @@ impl Pairs {
         };
         let mean: f64 = errors.iter().zip(&self.weights).map(|(error, weight)| error * weight).sum();
         let from_mean: Vec<f64> = errors.iter().map(|error| error - mean).collect();
-        let beyond: f64 =
-            errors.iter().zip(&self.weights).filter(|(e, _)| **e > 1.0).map(|(_, w)| w).sum();
+        let beyond: f64 = errors.iter().zip(&self.weights).filter(|(e, _)| **e > 1.0).map(|(_, w)| w).sum();
         let of_share = (beyond * (1.0 - beyond) / points).max(0.0).sqrt();
         RelativeErrors {
             mean: Expected {

@@ -420,7 +420,9 @@ impl<'a> Scene<'a> {
         if scored.is_empty() {
             let why = match self.planner.goal {
                 Goal::Budget { .. } => "none fits the budget",
-                Goal::Target { .. } => "none with a closed form reaches the target with up to 4 million frequencies",
+                Goal::Target { .. } => {
+                    "none with a closed form reaches the target with up to 4 million frequencies"
+                }
             };
             self.field.left_out.push(LeftOut { what: "all recipes".into(), why: why.into() });
         }

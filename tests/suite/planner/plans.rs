@@ -119,7 +119,8 @@ fn choices_are_ranked_and_none_of_the_front_is_beaten() {
         };
         for own in &front {
             let (cost, loss) = at(own);
-            let beaten = plan.choices.iter().map(at).any(|(c, l)| c <= cost && l < loss || c < cost && l <= loss);
+            let beaten =
+                plan.choices.iter().map(at).any(|(c, l)| c <= cost && l < loss || c < cost && l <= loss);
             assert!(!beaten, "{} is beaten", own.map);
         }
         for choice in &plan.choices {

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::data::{Kind, kinds};
-use super::{couplings, label};
+use super::label;
 use crate::common::Sample;
-use random_features::frequency::{Draw, Orthogonal};
+use random_features::frequency::{Antithetic, Draw, Independent, Orthogonal, Simplex};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::{Expected, Forecast, Loss, Planner};
 use random_features::{Positive, Recipe};
@@ -82,7 +82,13 @@ fn rows(kind: &Kind, softmax: bool) -> Vec<Row> {
     let naive = unseen.forecast(&naive).unwrap().unwrap();
     let mut found: BTreeMap<String, Option<Forecast>> = BTreeMap::new();
     let mut row = |loss: &Loss| {
-        let planner = seen.clone().couplings(couplings()).features(FEATURES).loss(*loss);
+        let planner = seen.clone().couplings([
+            Independent.into(),
+            Orthogonal.into(),
+            Simplex::default().into(),
+            Antithetic(Orthogonal).into(),
+        ]);
+        let planner = planner.features(FEATURES).loss(*loss);
         let plan = planner.plan().unwrap();
         let all: Vec<(String, Option<Expected>)> = (plan.choices.iter().enumerate())
             .filter(|(i, _)| *i < FIRST || i.is_multiple_of(STEP))

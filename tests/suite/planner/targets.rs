@@ -74,11 +74,11 @@ fn gram_error(recipe: &Recipe, one_set: bool, seed: u64) -> f64 {
 
 #[test]
 fn the_cheapest_comes_first() {
-    let calibration =
-        Calibration { dense: 0.01, structured: 0.02, lifted: 1.0, products: 0.1 };
+    let calibration = Calibration { dense: 0.01, structured: 0.02, lifted: 1.0, products: 0.1 };
     for measure in [Measure::Features, Measure::Multiplications, Measure::Bytes, Measure::Nanoseconds] {
         for planner in planners() {
-            let plan = planner.calibrated(calibration).target(0.05).unwrap().cheapest_in(measure).plan().unwrap();
+            let plan =
+                planner.calibrated(calibration).target(0.05).unwrap().cheapest_in(measure).plan().unwrap();
             let costs: Vec<f64> = plan.choices.iter().map(|choice| choice.cost.in_measure(measure)).collect();
             assert!(costs.iter().all(|cost| cost.is_finite()), "{costs:?}");
             assert!(costs.windows(2).all(|pair| pair[0] <= pair[1]), "{measure}: {costs:?}");
