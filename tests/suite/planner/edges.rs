@@ -194,7 +194,7 @@ fn other_kernels_have_plans() {
         let plan = planner.plan().unwrap_or_else(|error| panic!("{target}: {error}"));
         sound(&plan, &target.to_string());
         let best = plan.best().unwrap();
-        assert!(best.forecast.gram.value < 0.3, "{target}: {plan}");
+        assert!(best.forecast.gram.value < 0.5, "{target}: {plan}");
         // What the plan says of its best is what draws show.
         let measured = planner.measure(&best.recipe, 200, 99).unwrap();
         let off = measured.gram.value / best.forecast.gram.value - 1.0;
