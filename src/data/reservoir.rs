@@ -177,7 +177,11 @@ impl Reservoir {
         let mut digest = Digest::new();
         digest.write_u64(self.seed);
         digest.write_u64(row);
-        digest.finish()
+        // Digests of neighbouring rows are near each other in some bits: mixed, as SplitMix does.
+        let hash = digest.finish();
+        let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        hash ^ (hash >> 31)
     }
 
     fn drop_surplus(&mut self) {

@@ -23,7 +23,7 @@ impl fmt::Display for Plan {
         let head = ["m", "loss", "±", "median", "90 %", "99 %", ">100 %"];
         writeln!(
             f,
-            " #  {:27} {:13} {:>6} {:>8} {:>7} {:>7} {:>7} {:>7} {:>6}",
+            " #  {:26} {:13} {:>6} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7}",
             "map", "coupling", head[0], head[1], head[2], head[3], head[4], head[5], head[6]
         )?;
         let shown = if f.alternate() { self.choices.len() } else { SHOWN };
@@ -67,8 +67,8 @@ impl Choice {
         let [median, ninety, ninety_nine] =
             [relative.median, relative.ninety, relative.ninety_nine].map(|error| number(error.value));
         format!(
-            "{} {} {:>6} {:>8} {:>7} {:>7} {:>7} {:>7} {:>6}",
-            fitted(&self.map, 27),
+            "{} {} {:>6} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7}",
+            fitted(&self.map, 26),
             fitted(&self.coupling, 13),
             self.frequencies,
             number(loss.value),

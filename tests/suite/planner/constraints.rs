@@ -121,8 +121,8 @@ fn budgets_are_kept_and_used() {
                 assert_eq!(cost.features, map.feature_dim(), "{name}");
                 let blocks = choice.recipe.block_count();
                 assert_eq!(cost.bytes, (8 * map.feature_dim() + 8 * blocks) as f64, "{name}");
-                // Those of angular hybrids with several coefficients are not those of their recipes.
-                if choice.map != "angular hybrid, n = 4" {
+                // Those of hybrids are not those of their recipes.
+                if !choice.map.contains("hybrid") {
                     assert_eq!(blocks, map.blocks().len(), "{name}");
                 }
                 let spent = cost.in_measure(measure);
@@ -143,7 +143,8 @@ fn budgets_are_kept_and_used() {
                 // A projection in four dimensions and an exponential for each frequency.
                 let m = choice.frequencies as f64;
                 assert_eq!(choice.cost.multiplications, 5.0 * m);
-                assert_eq!(choice.cost.nanoseconds, m * (4.0 * calibration.dense + calibration.lifted));
+                let expected = m * (4.0 * calibration.dense + calibration.lifted);
+                assert!((choice.cost.nanoseconds / expected - 1.0).abs() < 1e-12);
             } else {
                 panic!("no positive features for {measure}");
             }

@@ -11,12 +11,12 @@ mod reservoir;
 mod ridge;
 mod targets;
 
-use random_features::frequency::{Antithetic, AnyCoupling, Independent, Orthogonal, Simplex};
+use random_features::frequency::{Antithetic, AnyCoupling, Independent, Orthogonal};
 use random_features::planner::{Choice, Loss, Plan, Planner};
 
-/// Couplings with closed forms, which keep plans quick.
-fn couplings() -> [AnyCoupling; 4] {
-    [Independent.into(), Orthogonal.into(), Simplex::default().into(), Antithetic(Orthogonal).into()]
+/// Couplings that keep plans quick: closed forms of others take long.
+fn couplings() -> [AnyCoupling; 3] {
+    [Independent.into(), Orthogonal.into(), Antithetic(Orthogonal).into()]
 }
 
 /// A plan with these couplings.

@@ -7,9 +7,9 @@
 use std::collections::BTreeMap;
 
 use super::data::{Kind, kinds};
-use super::{couplings, label};
+use super::label;
 use crate::common::Sample;
-use random_features::frequency::{Draw, Orthogonal};
+use random_features::frequency::{Antithetic, Draw, Independent, Orthogonal, Simplex};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::{Expected, Forecast, Loss, Planner};
 use random_features::{Positive, Recipe};
@@ -36,16 +36,21 @@ fn of(forecast: &Forecast, loss: Loss) -> Expected {
     }
 }
 
-/// The errors on unseen points; `None` without a closed form where draws say too little.
-fn judged(unseen: &Planner, recipe: &Recipe) -> Option<Forecast> {
+/// The errors on unseen points, and without a closed form those of batches of draws.
+fn judged(unseen: &Planner, recipe: &Recipe) -> (Forecast, Vec<Forecast>) {
     if let Some(closed) = unseen.forecast(recipe).unwrap() {
-        return Some(closed);
+        return (closed, Vec::new());
     }
+    let batches = (0..BATCHES).map(|k| unseen.measure(recipe, DRAWS, k << 32).unwrap()).collect();
+    (unseen.measure(recipe, DRAWS * BATCHES as usize, 1 << 48).unwrap(), batches)
+}
+
+/// A loss on unseen points; `None` where draws say too little.
+fn loss_of((forecast, batches): &(Forecast, Vec<Forecast>), loss: Loss) -> Option<Expected> {
     // Batches tell the standard error of all draws, whatever that of the points is; it is uncertain by a half itself.
-    let batches = (0..BATCHES).map(|k| unseen.measure(recipe, DRAWS, k << 32).unwrap().gram.value);
-    let sample = Sample::of(&batches.collect::<Vec<_>>());
-    let known = sample.error <= 1.5 * SPREAD * sample.mean;
-    known.then(|| unseen.measure(recipe, DRAWS * BATCHES as usize, 1 << 48).unwrap())
+    let sample = Sample::of(&batches.iter().map(|batch| of(batch, loss).value).collect::<Vec<_>>());
+    let known = batches.is_empty() || sample.error <= 1.5 * SPREAD * sample.mean;
+    known.then(|| of(forecast, loss))
 }
 
 /// Of one kind of data, a kernel and a loss: regrets of the plan, of positive orthogonal features, and of a random choice.
@@ -80,15 +85,21 @@ fn rows(kind: &Kind, softmax: bool) -> Vec<Row> {
         false => Positive.recipe(draw, Gaussian::default()),
     };
     let naive = unseen.forecast(&naive).unwrap().unwrap();
-    let mut found: BTreeMap<String, Option<Forecast>> = BTreeMap::new();
+    let mut found: BTreeMap<String, (Forecast, Vec<Forecast>)> = BTreeMap::new();
     let mut row = |loss: &Loss| {
-        let planner = seen.clone().couplings(couplings()).features(FEATURES).loss(*loss);
+        let planner = seen.clone().couplings([
+            Independent.into(),
+            Orthogonal.into(),
+            Simplex::default().into(),
+            Antithetic(Orthogonal).into(),
+        ]);
+        let planner = planner.features(FEATURES).loss(*loss);
         let plan = planner.plan().unwrap();
         let all: Vec<(String, Option<Expected>)> = (plan.choices.iter().enumerate())
             .filter(|(i, _)| *i < FIRST || i.is_multiple_of(STEP))
             .map(|(_, choice)| {
                 let known = found.entry(label(choice)).or_insert_with(|| judged(&unseen, &choice.recipe));
-                (label(choice), known.map(|found| of(&found, *loss)))
+                (label(choice), loss_of(known, *loss))
             })
             .collect();
         let known: Vec<(&String, Expected)> =
