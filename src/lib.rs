@@ -101,6 +101,7 @@ mod exact;
 mod memory;
 mod once;
 mod real;
+mod rows;
 #[cfg(feature = "serde")]
 mod sealed;
 mod signed_log;

@@ -11,6 +11,7 @@ use crate::error::{Error, Result, check_positive, check_size};
 use crate::memory::check_memory;
 use crate::numeric::matrix_of;
 use crate::once::once;
+use crate::rows::RowRanges;
 
 /// The number of rows that are kept unless stated.
 const CAPACITY: usize = 4096;
@@ -35,7 +36,7 @@ const CAPACITY: usize = 4096;
 /// all.update(&rows(1000))?;
 /// assert_eq!((all.statistics().count(), all.rows().len()), (2000, 10));
 /// // From two machines.
-/// let mut second = Reservoir::new(2)?.with_capacity(10)?.starting_at(1000);
+/// let mut second = Reservoir::new(2)?.with_capacity(10)?.starting_at(1000)?;
 /// second.update(&rows(1000))?;
 /// let mut merged = Reservoir::new(2)?.with_capacity(10)?;
 /// merged.update(&rows(0))?;
@@ -51,7 +52,8 @@ pub struct Reservoir {
     statistics: Statistics,
     seed: u64,
     capacity: usize,
-    /// The number of the next row.
+    /// The rows that were read, and the number of the next one.
+    read: RowRanges,
     next: u64,
     /// By the hash of the row's number, and that number.
     kept: BTreeMap<(u64, u64), Vec<f64>>,
@@ -64,7 +66,15 @@ impl Reservoir {
     /// [`Parameter`](Error::Parameter) if `d` is 0, [`Memory`](Error::Memory) if there is no memory for 4096 rows.
     pub fn new(d: usize) -> Result<Self> {
         let statistics = Statistics::new(d)?;
-        Reservoir { statistics, seed: 0, capacity: 0, next: 0, kept: BTreeMap::new() }.with_capacity(CAPACITY)
+        Reservoir {
+            statistics,
+            seed: 0,
+            capacity: 0,
+            read: RowRanges::default(),
+            next: 0,
+            kept: BTreeMap::new(),
+        }
+        .with_capacity(CAPACITY)
     }
 
     /// All rows of `x`, n × d, as one data set.
@@ -102,19 +112,24 @@ impl Reservoir {
     }
 
     /// The next row has this number in the whole data set.
-    pub fn starting_at(self, row: u64) -> Self {
-        Reservoir { next: row, ..self }
+    ///
+    /// # Errors
+    /// [`Row`](Error::Row) if that row was read already.
+    pub fn starting_at(self, row: u64) -> Result<Self> {
+        self.read.check_start(row)?;
+        Ok(Reservoir { next: row, ..self })
     }
 
     /// Adds the rows of `x`, n × d.
     ///
     /// # Errors
-    /// As [`Statistics::update`]. Nothing is added on error.
+    /// As [`Statistics::update`]; [`Row`](Error::Row) if a row with one of their numbers was read already, or numbers reach 2⁶⁴ − 1.
+    /// Nothing is added on error.
     #[inline(never)]
     pub fn update<T: Real>(&mut self, x: &ArrayRef2<T>) -> Result<()> {
+        let (read, next) = self.read.and_next(self.next, x.nrows())?;
         self.statistics.update(x)?;
-        let next = self.next;
-        for (row, number) in x.rows().into_iter().zip((0..).map(|k| next.wrapping_add(k))) {
+        for (row, number) in x.rows().into_iter().zip(self.next..) {
             let key = (self.hash(number), number);
             if self.kept.len() < self.capacity
                 || self.kept.last_key_value().is_some_and(|(last, _)| key < *last)
@@ -123,7 +138,7 @@ impl Reservoir {
                 self.drop_surplus();
             }
         }
-        self.next = self.next.saturating_add(x.nrows() as u64);
+        (self.read, self.next) = (read, next);
         Ok(())
     }
 
@@ -131,16 +146,15 @@ impl Reservoir {
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if the dimensions differ, [`Merge`](Error::Merge) if the seeds or the numbers of rows to keep do,
-    /// or a row was read by both. Nothing is added on error.
+    /// [`Row`](Error::Row) if a row was read by both. Nothing is added on error.
     pub fn merge(&mut self, other: &Reservoir) -> Result<()> {
         check_size("the dimension of the rows that are added", self.dim(), other.dim())?;
         if (self.seed, self.capacity) != (other.seed, other.capacity) {
             return Err(Error::Merge { reason: "their seeds or the numbers of rows to keep differ" });
         }
-        if other.kept.keys().any(|key| self.kept.contains_key(key)) {
-            return Err(Error::Merge { reason: "some rows are in both: state where a part starts" });
-        }
+        let read = self.read.with(&other.read)?;
         self.statistics.merge(&other.statistics)?;
+        self.read = read;
         self.kept.extend(other.kept.iter().map(|(key, row)| (*key, row.clone())));
         self.next = self.next.max(other.next);
         self.drop_surplus();

@@ -173,7 +173,7 @@ impl Pairs {
     pub fn gram(&self, ln_squares: &[f64], basis: Basis) -> Expected {
         let top = self.ln_kernel.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let kernel: Vec<f64> = self.ln_kernel.iter().map(|ln| (2.0 * (ln - top)).exp()).collect();
-        let squares: Vec<f64> = ln_squares.iter().map(|ln| (ln - 2.0 * top).exp()).collect();
+        let squares: Vec<f64> = ln_squares.iter().map(|ln| exp_of_difference(*ln, 2.0 * top)).collect();
         let sum = |values: &[f64]| -> f64 { values.iter().zip(&self.weights).map(|(v, w)| v * w).sum() };
         let total = sum(&kernel);
         let square = sum(&squares) / total;
@@ -187,7 +187,7 @@ impl Pairs {
 
     /// Errors relative to the kernel over pairs, from the same.
     pub fn relative(&self, ln_squares: &[f64], basis: Basis) -> RelativeErrors {
-        let of = |(ln, kernel): (&f64, &f64)| or_infinite((0.5 * ln - kernel).exp());
+        let of = |(ln, kernel): (&f64, &f64)| exp_of_difference(0.5 * ln, *kernel);
         let errors: Vec<f64> = ln_squares.iter().zip(&self.ln_kernel).map(of).collect();
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_by(|a, b| errors[*a].total_cmp(&errors[*b]));
@@ -230,8 +230,8 @@ impl Pairs {
     /// of mean relative errors.
     pub fn ratio_uncertainty(&self, own: &[f64], other: &[f64]) -> [f64; 2] {
         let top = self.ln_kernel.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let gram = |ln: f64, _: f64| (ln - 2.0 * top).exp();
-        let relative = |ln: f64, kernel: f64| (0.5 * ln - kernel).exp();
+        let gram = |ln: f64, _: f64| exp_of_difference(ln, 2.0 * top);
+        let relative = |ln: f64, kernel: f64| exp_of_difference(0.5 * ln, kernel);
         // A squared error varies relatively twice as much as an error.
         [0.5 * self.of_ratio(own, other, gram), self.of_ratio(own, other, relative)]
     }
@@ -344,6 +344,12 @@ impl Group {
         weights.resize(pairs.len() + diagonal.len(), own / diagonal.len() as f64);
         (pairs.iter().copied().chain(diagonal).collect(), weights)
     }
+}
+
+/// e^{a − b}; infinite where rounding leaves no digit of the difference.
+fn exp_of_difference(a: f64, b: f64) -> f64 {
+    let lost = (a.abs() + b.abs()) * f64::EPSILON > 0.1 && a > f64::NEG_INFINITY;
+    if lost { f64::INFINITY } else { or_infinite((a - b).exp()) }
 }
 
 /// An error or its uncertainty: where it is beyond the range, nothing is known.

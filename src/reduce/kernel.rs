@@ -4,12 +4,13 @@ use std::ops::Range;
 
 use ndarray::ArrayRef2;
 
-use super::{Prepared, RowRanges, WeightedSums};
+use super::{Prepared, WeightedSums};
 use crate::Real;
 use crate::engine::{Form, Program};
 use crate::error::{Error, Result};
 use crate::map::{Identity, Map};
 use crate::once::once;
+use crate::rows::RowRanges;
 
 /// The sums over training points that a [`Smoother`](crate::apply::Smoother) consists of, without its map: what travels between
 /// machines.
@@ -164,7 +165,8 @@ impl<T: Real> KernelSums<T> {
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::{Identity, KernelSums, Real, RowRanges, WeightedSums};
+    use super::{Identity, KernelSums, Real, WeightedSums};
+    use crate::rows::RowRanges;
     use crate::sealed::sealed_fields;
 
     sealed_fields! {

@@ -12,7 +12,6 @@
 
 pub(crate) mod gram;
 mod kernel;
-mod rows;
 mod training;
 mod weighted;
 
@@ -24,7 +23,6 @@ pub(crate) use gram::StoredGramIntake;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 pub(crate) use gram::too_large;
 pub(crate) use gram::{FeatureBuffers, FeatureSource, GramIntake, ROWS};
-pub(crate) use rows::RowRanges;
 pub(crate) use training::{check_targets, check_training, check_weights};
 pub(crate) use weighted::{
     Applied, LogRow, Precision, Prepared, RunBuffers, RunSums, Span, WeightedSums, block_scales,

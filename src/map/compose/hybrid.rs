@@ -100,9 +100,12 @@ impl<M: Operand> Hybrid<M> {
         let sizes: Vec<Size> = self.parts().map(M::size).collect();
         let of_term = |term: &Term| match term.factor {
             Factor::One => sizes[term.right],
-            Factor::Equal(left) | Factor::Unequal(left) | Factor::Estimate(left) => {
-                sizes[left].times(sizes[term.right])
+            // Each sign has a block of its own.
+            Factor::Equal(left) | Factor::Unequal(left) => {
+                let Size { features, .. } = sizes[left];
+                Size { features, blocks: features }.times(sizes[term.right])
             }
+            Factor::Estimate(left) => sizes[left].times(sizes[term.right]),
         };
         weighed_parts(&coefficients).iter().map(of_term).sum()
     }

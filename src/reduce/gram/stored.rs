@@ -10,7 +10,7 @@ use super::sums::MapIdentity;
 use super::{GramIntake, GramSums, Standardisation};
 use crate::Real;
 use crate::map::Map;
-use crate::reduce::RowRanges;
+use crate::rows::RowRanges;
 use crate::sealed::sealed;
 
 /// Sums, the rows that they are of, and which map made their features.

@@ -10,7 +10,8 @@ use crate::Real;
 use crate::digest::Identity;
 use crate::error::{Error, Result, check_size};
 use crate::map::Map;
-use crate::reduce::{RowRanges, check_targets};
+use crate::reduce::check_targets;
+use crate::rows::RowRanges;
 
 /// Sums of products of features over rows of data, without the map that made the features: what travels between machines
 /// that share a ridge regression or a PCA. Approximate: the kernel is the map's estimate.

@@ -13,8 +13,8 @@ use crate::engine::PointsView;
 use crate::error::Result;
 use crate::memory::check_memory;
 use crate::once::once;
-use crate::reduce::RowRanges;
 use crate::reduce::training::{check_training, check_weights};
+use crate::rows::RowRanges;
 
 impl<T: Real> GramIntake<T> {
     /// Adds the next rows.

@@ -25,7 +25,7 @@ fn plans_minimise_the_excess_risk() {
     let planner = planner.ridge(&y).unwrap();
     let plan = planner.clone().features(48).plan().unwrap();
     assert_eq!(plan.loss, Loss::Ridge);
-    assert!(plan.choices.len() > 1 && plan.choices.len() <= 8);
+    assert!(plan.choices.len() > 1 && plan.choices.len() <= 16);
     let losses: Vec<f64> = plan.choices.iter().map(|choice| choice.forecast.loss.value).collect();
     assert!(losses.windows(2).all(|pair| pair[0] <= pair[1]), "{losses:?}");
     for choice in &plan.choices {
