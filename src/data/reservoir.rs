@@ -205,4 +205,69 @@ impl Reservoir {
     }
 }
 
+/// The stored form, checked when it is read.
+#[cfg(feature = "serde")]
+mod stored {
+    use super::{Reservoir, RowRanges, Statistics};
+    use crate::error::{Error, Result, check_size};
+    use crate::sealed::{AnyScalar, sealed};
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "Reservoir")]
+    struct StoredReservoir {
+        statistics: Statistics,
+        seed: u64,
+        capacity: usize,
+        read: RowRanges,
+        next: u64,
+        rows: Vec<u64>,
+        points: Vec<StoredRow>,
+    }
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct StoredRow(#[serde(with = "crate::exact")] Vec<f64>);
+
+    impl From<&Reservoir> for StoredReservoir {
+        fn from(reservoir: &Reservoir) -> Self {
+            let Reservoir { statistics, seed, capacity, read, next, kept } = reservoir.clone();
+            let (rows, points) = kept.into_iter().map(|((_, row), point)| (row, StoredRow(point))).unzip();
+            StoredReservoir { statistics, seed, capacity, read, next, rows, points }
+        }
+    }
+
+    impl TryFrom<StoredReservoir> for Reservoir {
+        type Error = Error;
+
+        fn try_from(stored: StoredReservoir) -> Result<Self> {
+            let StoredReservoir { statistics, seed, capacity, read, next, rows, points } = stored;
+            let mut reservoir = Reservoir::new(statistics.dim())?.with_seed(seed)?.with_capacity(capacity)?;
+            let count = rows.len();
+            if count as u64 > read.len() || count > capacity {
+                let (name, domain) = (
+                    "the number of rows that are kept",
+                    "at most that of rows that were read and may be kept",
+                );
+                return Err(Error::Parameter { name, value: count as f64, domain });
+            }
+            check_size("the number of their points", count, points.len())?;
+            if !read.is_sound() || statistics.count() as u64 != read.len() {
+                return Err(Error::Merge {
+                    reason: "the rows that were read are not those of the statistics",
+                });
+            }
+            for (row, StoredRow(point)) in rows.into_iter().zip(points) {
+                check_size("the dimension of a row that is kept", statistics.dim(), point.len())?;
+                if read.check_start(row).is_ok() {
+                    return Err(Error::Row { row, reason: "is kept, but was not read" });
+                }
+                reservoir.kept.insert((reservoir.hash(row), row), point);
+            }
+            check_size("the number of different rows that are kept", count, reservoir.kept.len())?;
+            Ok(Reservoir { statistics, read, next, ..reservoir })
+        }
+    }
+
+    sealed!(Reservoir, StoredReservoir, AnyScalar);
+}
+
 once!(Reservoir::of::<T>, Reservoir::update::<T>);

@@ -14,6 +14,8 @@ use crate::{Positive, Trigonometric};
 pub(super) const HOPELESS: f64 = 0.1;
 /// The error from which on a plan says so too: that of features that are 0 is 1.
 pub(super) const USELESS: f64 = 0.9;
+/// The loss below which a plan works for what it minimises, though many small kernel values may have large relative errors.
+pub(super) const SMALL: f64 = 0.5;
 /// Halvings of the interval in which a factor is sought.
 const STEPS: usize = 20;
 /// Points up to which the Gram matrix of the exact kernel is affordable: 800 MB.
@@ -25,6 +27,8 @@ const EXACT: usize = 10_000;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[non_exhaustive]
 pub struct Advice {
+    /// Whether the loss is small all the same: it is ruled by large kernel values, and small ones have large relative errors.
+    pub works: bool,
     /// The share of pairs whose error is above 1 with the best recipe.
     #[cfg_attr(feature = "serde", serde(with = "crate::exact"))]
     pub beyond_one: f64,
@@ -42,22 +46,31 @@ pub struct Advice {
 /// Of equal numbers and words; factors that there are none of are equal.
 impl PartialEq for Advice {
     fn eq(&self, other: &Self) -> bool {
-        let own = |advice: &Advice| (advice.beyond_one, advice.more_frequencies);
+        let own = |advice: &Advice| (advice.works, advice.beyond_one, advice.more_frequencies);
         own(self) == own(other) && same(self.shrink, other.shrink) && self.instead == other.instead
     }
 }
 
 impl fmt::Display for Advice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Advice { beyond_one, more_frequencies, shrink, instead } = self;
+        let Advice { works, beyond_one, more_frequencies, shrink, instead } = self;
+        if *works {
+            let share = 100.0 * beyond_one;
+            write!(
+                f,
+                "{share:.0} % of the pairs, those with small kernel values, have errors above 1, although the loss is small: "
+            )?;
+            return f.write_str("where they matter, minimise a relative error.");
+        }
         f.write_str("Nothing within the budget works: ")?;
         match *beyond_one > HOPELESS {
             true => write!(f, "{:.0} % of the pairs have errors above 1. ", 100.0 * beyond_one)?,
             false => f.write_str("estimates are hardly better than 0. ")?,
         }
-        match more_frequencies.is_finite() {
-            true => write!(f, "It would take {more_frequencies:.1e} times as many frequencies")?,
-            false => write!(f, "No number of frequencies is enough")?,
+        match *more_frequencies {
+            factor if factor.is_infinite() => write!(f, "No number of frequencies is enough")?,
+            factor if factor < 1.05 => write!(f, "Another recipe without bias does better")?,
+            factor => write!(f, "It would take {factor:.1e} times as many frequencies")?,
         }
         match shrink {
             shrink if *shrink > 0.0 => write!(f, ", or points shrunk to {shrink:.2} of their size. ")?,
@@ -71,6 +84,7 @@ impl fmt::Display for Advice {
 pub(super) fn advice(
     target: &Target,
     pairs: &Pairs,
+    works: bool,
     (m, beyond, error): (usize, f64, f64),
     (attention, features, dim): (bool, usize, usize),
 ) -> Result<Advice> {
@@ -89,9 +103,10 @@ pub(super) fn advice(
         ),
     };
     Ok(Advice {
+        works,
         beyond_one: beyond,
         more_frequencies: (error * error).max(1.0),
-        shrink: shrink(target, pairs, m)?,
+        shrink: if works { 1.0 } else { shrink(target, pairs, m)? },
         instead,
     })
 }

@@ -6,7 +6,7 @@ use std::time::Instant;
 use ndarray::Array2;
 
 use crate::compose::{Clustered, Composite, Conditioned};
-use crate::error::{Result, checked_not_negative};
+use crate::error::{Result, checked_positive};
 use crate::frequency::{
     AnyCoupling, Coupling, Draw, Hadamard, Independent, Orthogonal, PlainCoupling, RotationLaw,
 };
@@ -304,7 +304,7 @@ impl Calibration {
     /// Rejects numbers that no measurement gives.
     pub(super) fn check(&self) -> Result<()> {
         let all = [self.dense, self.structured, self.lifted, self.products];
-        all.into_iter().try_for_each(|ns| checked_not_negative("a time of the calibration", ns).map(drop))
+        all.into_iter().try_for_each(|ns| checked_positive("a time of the calibration", ns).map(drop))
     }
 }
 

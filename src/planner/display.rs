@@ -97,12 +97,12 @@ pub(super) fn title(planner: &Planner, pairs: usize) -> String {
         false => format!("{} queries and {} keys", x.count(), y.count()),
     };
     let goal = match planner.goal {
-        Goal::Budget { measure, most } => format!("the least loss for at most {most} {measure}"),
+        Goal::Budget { measure, most } => format!("the least loss for at most {} {measure}", number(most)),
         Goal::Target { error, probability: None, measure } => {
-            format!("the fewest {measure} for a loss of at most {error}")
+            format!("the fewest {measure} for a loss of at most {}", number(error))
         }
         Goal::Target { error, probability: Some(p), measure } => {
-            format!("the fewest {measure} for a loss of at most {error} with probability {p}")
+            format!("the fewest {measure} for a loss of at most {} with probability {p}", number(error))
         }
     };
     format!(
@@ -155,7 +155,7 @@ pub(super) fn sentences(scored: &[Scored], planner: &Planner, measure: Measure) 
                 ));
             }
             _ => {
-                if least > 0.0 {
+                if least > 0.0 && loss.value > 0.0 {
                     parts.push(format!("{} times the loss of the first", number(loss.value / least)));
                 }
                 let ratio = cost.multiplications / best.candidate.cost.multiplications;
@@ -205,6 +205,7 @@ fn number(value: f64) -> String {
         _ if value.is_nan() => "–".into(),
         _ if value.is_infinite() => "∞".into(),
         0.0 => "0".into(),
+        1.0..1e7 if value.fract() == 0.0 => format!("{value}"),
         1e4.. | ..1e-3 => format!("{value:.1e}"),
         _ => format!("{value:.*}", (2 - size.log10().floor() as i32).max(0) as usize),
     }

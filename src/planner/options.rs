@@ -63,6 +63,8 @@ pub struct Planner {
     measured: OnceLock<Calibration>,
     /// Targets of the points that are kept, for the error of a regression.
     pub(super) targets: Option<Array2<f64>>,
+    /// In what the cost of a target is counted.
+    cheapest: Measure,
     pub(super) seed: u64,
 }
 
@@ -189,6 +191,7 @@ impl Planner {
             calibration: None,
             measured: OnceLock::new(),
             targets: None,
+            cheapest: Measure::Features,
             seed: 0,
         })
     }
@@ -257,7 +260,8 @@ impl Planner {
     }
 
     /// As [`target`](Planner::target), for an error of the Gram matrix that one draw keeps with this probability: by Markov's
-    /// inequality or, where features are bounded, by McDiarmid's. A bound: fewer features may do.
+    /// inequality, 1/(1 − probability) times as many frequencies, or, where features are bounded, by McDiarmid's. A bound: fewer
+    /// features may do.
     ///
     /// # Errors
     /// [`Parameter`](Error::Parameter) unless the error is positive and finite and the probability between 0 and 1.
@@ -271,12 +275,13 @@ impl Planner {
 
     fn goal_of(self, error: f64, probability: Option<f64>) -> Result<Self> {
         let error = crate::error::checked_positive("the error to reach", error)?;
-        let measure = Measure::Features;
+        let measure = self.cheapest;
         Ok(Planner { goal: Goal::Target { error, probability, measure }, ..self })
     }
 
-    /// Counts the cost of a [target](Planner::target) in another measure than features.
+    /// Counts the cost of a [target](Planner::target), stated before or after, in another measure than features.
     pub fn cheapest_in(mut self, by: Measure) -> Self {
+        self.cheapest = by;
         if let Goal::Target { measure, .. } = &mut self.goal {
             *measure = by;
         }
@@ -299,6 +304,10 @@ impl Planner {
             crate::error::check_size("the number of values beside those of the heads", 0, values.nrows())?;
         }
         check_finite("the values", values)?;
+        if values.iter().all(|v| *v == T::zero()) {
+            let (name, domain) = ("the largest value", "not 0: outputs of which an error can be a part");
+            return Err(Error::Parameter { name, value: 0.0, domain });
+        }
         let kept = self.data.rows_of(1, "the number of values", values)?;
         self.data = self.data.with_one_head(Some(&kept));
         Ok(self.loss(Loss::AttentionOutput))

@@ -16,8 +16,8 @@ const PAIRS: usize = 2000;
 const DIAGONAL: usize = 200;
 
 /// Points of a side all of whose pairs are taken in draws.
-const SIDE: usize = 80;
-/// ln |K| up to which estimates are taken from products of features.
+pub(super) const SIDE: usize = 80;
+/// ln |K| below which estimates are taken from products of features.
 const IN_RANGE: f64 = 300.0;
 
 /// Pairs of points with weights, and the exact kernel of each.
@@ -108,10 +108,15 @@ impl Pairs {
         Ok(Pairs { ln_kernel, ..self })
     }
 
+    /// Whether estimates stay within the range of numbers. Tiny ones may leave it: their relative errors are beyond 1 then.
+    pub fn is_in_range(&self) -> bool {
+        self.ln_kernel.iter().all(|ln| *ln < IN_RANGE)
+    }
+
     /// ((K̂ − K)/K)² of a map at each pair.
     pub fn relative_squares(&self, map: &Map<f64>) -> Result<Vec<f64>> {
         let square = |ratio: f64| (ratio - 1.0).powi(2);
-        if self.blocks.is_empty() || self.ln_kernel.iter().any(|ln| ln.abs() > IN_RANGE) {
+        if self.blocks.is_empty() || !self.is_in_range() {
             let estimates = map.log_estimate_rows(&self.x, &self.y)?;
             let relative = estimates.iter().zip(&self.ln_kernel).map(|(k, ln)| square(k.scaled(-ln).value()));
             return Ok(relative.collect());
@@ -121,7 +126,10 @@ impl Pairs {
             let gram = map.gram(x, y)?;
             relative.extend(pairs.iter().map(|pair| gram[*pair]));
         }
-        relative.iter_mut().zip(&self.ln_kernel).for_each(|(k, ln)| *k = square(*k * (-ln).exp()));
+        relative
+            .iter_mut()
+            .zip(&self.ln_kernel)
+            .for_each(|(k, ln)| *k = or_infinite(square(*k * (-ln).exp())));
         Ok(relative)
     }
 

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::candidates::Candidate;
 use super::evaluation::{closed, forecast};
 use super::forecast::{Basis, Forecast};
-use super::pairs::Pairs;
+use super::pairs::{Pairs, SIDE};
 use super::ranking::{Scene, Scored, check};
 use super::simulation::simulate;
 use crate::error::Result;
@@ -17,6 +17,24 @@ const PILOT: usize = 48;
 const FINAL: usize = 192;
 /// Proposals whose couplings without a closed form are simulated.
 const FINALISTS: usize = 4;
+
+/// Multiplications of a draw and its estimates beyond which there is none, and those of all draws of a candidate.
+const MOST: f64 = 4e8;
+const ALL: f64 = 8e9;
+
+/// About how many multiplications a draw and its estimates take.
+fn work(candidate: &Candidate) -> f64 {
+    let (points, features) = (2.0 * SIDE as f64, candidate.cost.features as f64);
+    // Drawing takes some fifty operations for each number.
+    let drawn =
+        50.0 * candidate.recipe.draws().iter().map(|omega| (omega.count() * omega.dim()) as f64).sum::<f64>();
+    points * candidate.cost.multiplications + 0.25 * points * points * features + drawn
+}
+
+/// So many draws, or as many as their work allows, but at least 8.
+fn affordable(candidate: &Candidate, draws: usize) -> usize {
+    draws.min(((ALL / work(candidate)) as usize).max(8))
+}
 
 /// What a closed form says of a proposal.
 struct Reference {
@@ -53,6 +71,17 @@ impl Scene<'_> {
         let mut left_out = Vec::new();
         let open: Vec<&Candidate> = (open.iter())
             .filter(|one| match references.get(&one.proposal) {
+                _ if !some.is_in_range() => {
+                    let why =
+                        "kernel values are so large that draws say nothing, and there is no closed form";
+                    left_out.push(((one.proposal, one.coupling), why.to_string()));
+                    false
+                }
+                _ if work(one) > MOST => {
+                    let why = "draws would take long, and there is no closed form";
+                    left_out.push(((one.proposal, one.coupling), why.to_string()));
+                    false
+                }
                 Some(Some(Reference { reliable: false, .. })) => {
                     let why = "draws too rare to be met rule its errors, and there is no closed form";
                     left_out.push(((one.proposal, one.coupling), why.to_string()));
@@ -62,6 +91,7 @@ impl Scene<'_> {
             })
             .collect();
         let run = |candidate: &Candidate, draws: usize, stream: u64| -> Result<Scored> {
+            let draws = affordable(candidate, draws);
             let seen = simulate(&candidate.recipe, &some, draws, self.seed_of(stream))?;
             let ln_squares = seen.ln_squares(&some);
             let own = forecast(&some, self.planner.loss, &ln_squares, seen.basis());
@@ -100,8 +130,11 @@ impl Scene<'_> {
     fn reference(&self, best: &Scored, some: &Pairs) -> Result<Option<Reference>> {
         let (recipe, target) = (&best.candidate.recipe, &self.planner.target);
         let Some(of_some) = closed(recipe, target, some)? else { return Ok(None) };
-        let seen = simulate(recipe, some, PILOT, self.seed_of(0))?;
-        let reliable = seen.is_reliable(some, &of_some);
+        let affordable = some.is_in_range() && work(&best.candidate) <= MOST;
+        let reliable = affordable && {
+            let draws = self::affordable(&best.candidate, PILOT);
+            simulate(recipe, some, draws, self.seed_of(0))?.is_reliable(some, &of_some)
+        };
         let few = forecast(some, self.planner.loss, &of_some, Basis::ClosedForm);
         let all = match &best.ln_squares {
             Some(_) => Some(best.forecast),

@@ -43,8 +43,9 @@ pub struct LeftOut {
 
 /// Recipes, the best first, with the errors to expect: made by [`Planner::plan`](super::Planner::plan).
 ///
-/// They are ranked by their loss plus one standard error of its draws, if it was simulated; losses that differ by less than about half a
-/// percent count as equal, and the cheaper comes first.
+/// They are ranked by their loss plus one standard error of its draws, if it was simulated (errors of attention by their loss alone);
+/// losses that differ by less than about half a percent count as equal, and the cheaper comes first. With a
+/// [target](super::Planner::target) the cheapest come first.
 ///
 /// Its [`Display`](std::fmt::Display) is a table of the first ten, at most 100 columns wide, with a sentence for each; `{:#}` has all.
 /// With the feature `serde` it is stored as plain data, as JSON for example.

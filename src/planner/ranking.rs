@@ -23,6 +23,8 @@ use crate::threads;
 /// Pairs that tell what is far from the best, and the number of recipes for which that is asked of all pairs.
 const FEW: usize = 250;
 const NEAR: usize = 24;
+/// Dimensions up to which that many are.
+const NEAR_DIM: usize = 100;
 
 /// The difference of ln of losses that counts as none.
 const STEP: f64 = 0.005;
@@ -166,7 +168,9 @@ impl<'a> Scene<'a> {
             }
         }
         rank(&mut first);
-        let far = first.split_off(first.len().min(NEAR));
+        // Closed forms of coupled frequencies take longer in more dimensions.
+        let near = (NEAR * NEAR_DIM / self.planner.data.dim()).clamp(NEAR / 4, NEAR);
+        let far = first.split_off(first.len().min(near));
         let near = threads::map(first, |one| -> Result<Option<Scored>> {
             let evaluated = self.closed(&one.candidate)?;
             Ok(evaluated.map(|(ln_squares, forecast)| Scored {
@@ -264,10 +268,13 @@ impl<'a> Scene<'a> {
         let (beyond, attention) =
             (best.forecast.relative.beyond_one.value, self.planner.loss.is_of_attention());
         let unknown = attention && best.forecast.loss.value.is_infinite();
-        let useless = self.planner.loss != Loss::Ridge && best.forecast.loss.value >= advice::USELESS;
-        if beyond <= advice::HOPELESS && !unknown && !useless {
+        let (loss, ridge) = (best.forecast.loss.value, self.planner.loss == Loss::Ridge);
+        let useless = !ridge && loss >= advice::USELESS;
+        let reached = matches!(self.planner.goal, Goal::Target { .. });
+        if reached || beyond <= advice::HOPELESS && !unknown && !useless {
             return Ok(None);
         }
+        let works = ridge || loss < advice::SMALL && !unknown;
         // More frequencies help those without a bias.
         let unbiased = scored.iter().filter(|one| !one.candidate.biased && one.ln_squares.is_some());
         let error = unbiased
@@ -275,16 +282,19 @@ impl<'a> Scene<'a> {
             .fold(f64::INFINITY, f64::min);
         let errors = (best.candidate.m, beyond, error);
         let sizes = (attention, best.candidate.cost.features, self.planner.data.dim());
-        advice::advice(&self.planner.target, &self.pairs, errors, sizes).map(Some)
+        advice::advice(&self.planner.target, &self.pairs, works, errors, sizes).map(Some)
     }
 }
 
 /// The smallest loss first, with a standard error of its draws, which is the price of not knowing; of losses that hardly differ the
 /// cheaper, then the one without bias.
 pub(super) fn rank(scored: &mut [Scored]) {
+    let risk = scored.iter().any(|one| one.forecast.loss.value < 0.0);
     let key = |one: &Scored| {
-        let loss = one.forecast.loss.value * (1.0 + one.draws);
-        let step = (loss.ln() / STEP).round();
+        let loss = one.forecast.loss.value;
+        let loss = loss + loss.abs() * one.draws;
+        // The excess risk of a regression may be negative.
+        let step = if loss > 0.0 && !risk { (loss.ln() / STEP).round() } else { loss };
         let cost = one.candidate.cost.multiplications;
         // What is unknown comes last: a NaN may have any sign.
         let [step, cost] = [step, cost].map(|value| if value.is_nan() { f64::INFINITY } else { value });

@@ -3,6 +3,7 @@
 use ndarray::{Array2, Axis};
 
 use super::forecast::{Basis, Expected};
+use super::pairs::or_infinite;
 use super::points::PlannedPoints;
 use crate::apply::{Criterion, KernelRidge};
 use crate::error::{Error, Result};
@@ -71,11 +72,10 @@ impl Pilot {
             });
         }
         let (count, basis) = (draws as f64, Basis::Simulation(draws));
-        let value = all.iter().sum::<f64>() / count;
+        let value = or_infinite(all.iter().sum::<f64>() / count);
         let spread = all.iter().map(|v| (v - value).powi(2)).sum::<f64>() / (count - 1.0).max(1.0);
         let standard_error = (spread / count).sqrt();
-        let standard_error = if standard_error.is_nan() { f64::INFINITY } else { standard_error };
-        Ok(Expected { value, standard_error, basis })
+        Ok(Expected { value, standard_error: or_infinite(standard_error), basis })
     }
 }
 

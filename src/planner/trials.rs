@@ -63,7 +63,7 @@ impl Trial {
         match self {
             Trial::Attention(..) => 32,
             #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
-            Trial::Ridge(_) => 4,
+            Trial::Ridge(_) => 8,
         }
     }
 }
@@ -85,7 +85,13 @@ impl Scene<'_> {
                 Some(loss) => loss,
                 None => trial.simulated(recipe, trial.draws(), self.seed_of(3))?,
             };
-            Ok(Scored { forecast: one.forecast.with_loss(loss), draws: 0.0, ..one })
+            // Of attention the uncertainty is that of the tokens, which all recipes share.
+            let draws = match trial {
+                Trial::Attention(..) => 0.0,
+                #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
+                Trial::Ridge(_) => loss.standard_error / loss.value.abs(),
+            };
+            Ok(Scored { forecast: one.forecast.with_loss(loss), draws, ..one })
         });
         results.into_iter().collect()
     }

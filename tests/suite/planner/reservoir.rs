@@ -110,7 +110,7 @@ fn wrong_parts_are_refused_and_nothing_is_added() {
     };
     refused(&of(&numbered(0..50), 10, 2), "their seeds or the numbers of rows to keep differ");
     refused(&of(&numbered(0..50), 11, 1), "their seeds or the numbers of rows to keep differ");
-    refused(&own, "some rows are in both");
+    refused(&own, "row 0 is counted already");
     refused(
         &of(&Array2::zeros((3, 5)), 10, 1),
         "the dimension of the rows that are added is 5, but must be 2",
@@ -148,4 +148,18 @@ fn the_last_numbers_of_rows_can_be_read() {
     // No number comes after the last one.
     assert!(last.update(&numbered(1..2)).is_err());
     assert_eq!(last.statistics().count(), 1);
+}
+
+/// Parts travel between machines.
+#[cfg(feature = "serde")]
+#[test]
+fn parts_are_stored_and_go_on() {
+    let x = numbered(0..700);
+    let whole = of(&x, 40, 5);
+    let text = serde_json::to_string(&of(&x.slice(s![..300, ..]).to_owned(), 40, 5)).unwrap();
+    let mut read: Reservoir = serde_json::from_str(&text).unwrap();
+    read.update(&x.slice(s![300.., ..])).unwrap();
+    assert_eq!((read.rows(), read.points()), (whole.rows(), whole.points()));
+    // Damage is seen.
+    assert!(serde_json::from_str::<Reservoir>(&text.replacen("300", "301", 1)).is_err());
 }
