@@ -12,6 +12,9 @@ use random_features::frequency::{Draw, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::{Basis, Choice, Expected, Forecast, Planner};
 
+/// A part of a forecast, with its name.
+type Named = (&'static str, fn(&Forecast) -> Expected);
+
 /// Small norms: errors have moments of all orders that matter, and draws show them.
 fn small(softmax: bool) -> Planner {
     let x = normal(60, 4, 0.25, 1);
@@ -177,7 +180,7 @@ fn points_scatter_as_stated() {
             }
         };
         let forecasts: Vec<Forecast> = (0..40).map(|seed| of(seed).unwrap().unwrap()).collect();
-        let mut names: Vec<(&str, fn(&Forecast) -> Expected)> = vec![
+        let mut names: Vec<Named> = vec![
             ("gram", |one| one.gram),
             ("mean", |one| one.relative.mean),
             ("median", |one| one.relative.median),

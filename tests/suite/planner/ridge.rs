@@ -85,7 +85,7 @@ fn wrong_targets_are_refused() {
     let by_target = planner.clone().ridge(&y).unwrap().target(0.1).unwrap().plan().unwrap_err();
     assert!(by_target.to_string().contains("targets for errors"), "{by_target}");
     let search = SearchCriterion::default();
-    assert!(planner.clone().gaussian_for_targets(&normal(39, 1, 1.0, 1), search.clone(), 0).is_err());
+    assert!(planner.clone().gaussian_for_targets(&normal(39, 1, 1.0, 1), search, 0).is_err());
     assert!(planner.gaussian_for_targets(&bad, search, 0).is_err());
 }
 
@@ -120,7 +120,7 @@ fn targets_choose_lengthscales() {
         (predicted - of(&y, &rest)).mapv(|v| v * v).mean().unwrap()
     };
     let median = risk(planner().gaussian_of_median().unwrap());
-    let one = risk(planner().gaussian_for_targets(&y, search.clone(), 0).unwrap());
+    let one = risk(planner().gaussian_for_targets(&y, search, 0).unwrap());
     let each = risk(planner().gaussian_for_targets(&y, search, 2).unwrap());
     println!("mean squared errors: median {median:.4}, for targets {one:.4}, each {each:.4}");
     assert!(one < median && each < one, "{median}, {one}, {each}");
