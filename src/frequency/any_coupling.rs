@@ -5,7 +5,8 @@ use rand::Rng;
 use super::coupling::{Coupling, Rows};
 use super::quasi::WithMarginal;
 use super::{
-    Antithetic, Givens, Hadamard, Halton, Independent, Orthogonal, Product, Simplex, SimplexPlus, Sobol,
+    Antithetic, Givens, Hadamard, Halton, Independent, Orthogonal, Product, RotationLaw, Simplex,
+    SimplexPlus, Sobol,
 };
 use crate::error::Result;
 use crate::kernel::{Marginal, Radii, Radius};
@@ -97,6 +98,19 @@ macro_rules! of_each {
         let $coupling = $value;
         $answer
     }};
+}
+
+impl AnyCoupling {
+    /// The rotation that makes products with the frequencies fast transforms; `None` for dense frequencies.
+    pub(crate) fn fast_rotation(&self) -> Option<RotationLaw> {
+        let (AnyCoupling::Plain(coupling) | AnyCoupling::Antithetic(coupling)) = self;
+        match coupling {
+            PlainCoupling::Hadamard(own) => Some(RotationLaw::Hadamard(*own)),
+            PlainCoupling::Givens(own) => Some(RotationLaw::Givens(*own)),
+            PlainCoupling::Simplex(own) => Some(own.rotation).filter(|law| *law != RotationLaw::Haar),
+            _ => None,
+        }
+    }
 }
 
 impl PlainCoupling {

@@ -74,6 +74,11 @@ impl Givens {
         self
     }
 
+    /// The number of rounds in ℝᵈ.
+    pub(crate) fn rounds_in(&self, d: usize) -> usize {
+        self.rounds.unwrap_or_else(|| default_rounds(d))
+    }
+
     /// What is known about rows in ℝᵈ: a rotation of the plane is uniform.
     pub(super) fn dependence(d: usize) -> Dependence {
         if d == 2 { Dependence::Unknown } else { Dependence::Approximate }
@@ -81,7 +86,7 @@ impl Givens {
 
     /// Draws R in ℝᵈ.
     pub(super) fn draw_rotation(&self, d: usize, rng: &mut dyn Rng) -> Result<Rotation> {
-        let rounds = self.rounds.unwrap_or_else(|| default_rounds(d));
+        let rounds = self.rounds_in(d);
         check_up_to("the number of rounds", rounds, most_rounds(d), "from 1 to 256 ⌈log₂ d⌉")?;
         let planes = d / 2;
         check_memory("plane rotations", rounds.saturating_mul(planes), size_of::<PlaneRotation>())?;

@@ -1,5 +1,7 @@
 //! [`Lengthscale`]: one scale for all coordinates, or one for each.
 
+use ndarray::Array2;
+
 use crate::Real;
 use crate::digest::{Digest, Identify};
 use crate::error::{Error, Result, check_positive, check_size};
@@ -79,6 +81,12 @@ impl Lengthscale {
         x: impl IntoIterator<Item = &'a T, IntoIter: Clone>,
     ) -> impl Iterator<Item = f64> + Clone {
         x.into_iter().enumerate().map(|(k, v)| v.widen() / self.at(k))
+    }
+
+    /// The rows of x divided by ℓ.
+    pub(crate) fn divide_rows(&self, mut x: Array2<f64>) -> Array2<f64> {
+        x.indexed_iter_mut().for_each(|((_, k), v)| *v /= self.at(k));
+        x
     }
 
     /// ℓ, if it is the same for all coordinates.

@@ -119,6 +119,10 @@ impl Definition for ComplexExponential {
         false
     }
 
+    fn projections(&self) -> usize {
+        if self.transform.real_sides().is_some() { 1 } else { 2 }
+    }
+
     fn width(&self) -> usize {
         let of_one = if self.transform.real_sides().is_some() { 1 } else { 2 };
         of_one * if self.symmetry == Symmetry::Symmetric { 2 } else { 1 }

@@ -131,6 +131,16 @@ pub(crate) trait Definition: Identify {
         true
     }
 
+    /// Whether the kernel is estimated at all points alike: not with a shift beyond which points are clamped.
+    fn is_for_all_points(&self) -> bool {
+        true
+    }
+
+    /// The number of real projections of a point on each frequency.
+    fn projections(&self) -> usize {
+        1
+    }
+
     /// Whether all features are signs of the same magnitude, of which a hybrid takes shares.
     fn is_of_signs(&self) -> bool {
         false

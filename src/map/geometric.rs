@@ -9,7 +9,7 @@ use crate::Real;
 use crate::digest::identified;
 use crate::engine::Shift;
 use crate::error::{Error, Result};
-use crate::frequency::{CountLaw, DrawCounts, check_probability};
+use crate::frequency::{CountLaw, check_probability};
 use crate::kernel::Kernel;
 use crate::numeric::special::ln_gamma;
 use crate::theory::Pair;
@@ -110,12 +110,7 @@ impl Definition for Geometric {
         if !prospect.is_exponential() {
             return Ok(Vec::new());
         }
-        let of = |name: &'static str, p: f64, map: Geometric| {
-            let (target, d) = (prospect.target.clone(), prospect.dim());
-            Proposal::counts(name, move |m| {
-                Ok(map.clone().recipe(DrawCounts::new(d, m, CountLaw::Geometric(p)), target.clone()))
-            })
-        };
+        let of = |name, p, map| prospect.counts(name, CountLaw::Geometric(p), map);
         let mut all = vec![of("geometric", prospect.pairs()?.geometric(), Geometric::default())];
         if let Some(shifted) = counting::shifted(prospect)? {
             all.push(of(
@@ -134,6 +129,10 @@ impl Definition for Geometric {
 
     fn takes_matrix(&self) -> bool {
         false
+    }
+
+    fn is_for_all_points(&self) -> bool {
+        self.shift.is_none()
     }
 
     fn width(&self) -> usize {

@@ -223,6 +223,16 @@ impl Mechanism {
         of_each!(self, definition => definition.is_of_signs())
     }
 
+    /// Whether the kernel is estimated at all points alike.
+    pub(crate) fn is_for_all_points(&self) -> bool {
+        of_each!(self, definition => definition.is_for_all_points())
+    }
+
+    /// The number of real projections of a point on each frequency.
+    pub(crate) fn projections(&self) -> usize {
+        of_each!(self, definition => definition.projections())
+    }
+
     fn takes_matrix(&self) -> bool {
         of_each!(self, definition => definition.takes_matrix())
     }

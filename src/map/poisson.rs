@@ -7,7 +7,7 @@ use crate::Real;
 use crate::digest::identified;
 use crate::engine::Shift;
 use crate::error::{Error, Result};
-use crate::frequency::{CountLaw, DrawCounts, Rates};
+use crate::frequency::{CountLaw, Rates};
 use crate::kernel::Kernel;
 use crate::theory::Pair;
 use crate::theory::counts::ln_poisson_variance_per_dimension;
@@ -101,13 +101,7 @@ impl Definition for Poisson {
         if !prospect.is_exponential() {
             return Ok(Vec::new());
         }
-        let of = |name: &'static str, rates: Rates, map: Poisson| {
-            let (target, d) = (prospect.target.clone(), prospect.dim());
-            Proposal::counts(name, move |m| {
-                let draw = DrawCounts::new(d, m, CountLaw::Poisson(rates.clone()));
-                Ok(map.clone().recipe(draw, target.clone()))
-            })
-        };
+        let of = |name, rates, map| prospect.counts(name, CountLaw::Poisson(rates), map);
         let (pairs, plain) = (prospect.pairs()?, Poisson::default);
         let mut all = vec![of("Poisson", pairs.poisson_per_dimension().into(), plain())];
         all.push(of("Poisson, one λ", pairs.poisson().into(), plain()));
@@ -125,6 +119,10 @@ impl Definition for Poisson {
 
     fn takes_matrix(&self) -> bool {
         false
+    }
+
+    fn is_for_all_points(&self) -> bool {
+        self.shift.is_none()
     }
 
     fn width(&self) -> usize {

@@ -2,10 +2,10 @@
 
 use ndarray::Array2;
 
-use super::{Mechanism, PlainRecipe, Recipe, Target};
+use super::{Mechanism, Omega, PlainRecipe, Recipe, Target};
 use crate::data::{PairStatistics, Statistics};
 use crate::error::Result;
-use crate::frequency::{AnyCoupling, Draw};
+use crate::frequency::{AnyCoupling, CountLaw, Draw, DrawCounts};
 use crate::kernel::RegularisedSoftmax;
 use crate::theory::Radius;
 
@@ -74,10 +74,18 @@ impl<'a> Prospect<'a> {
             Ok(mechanism.clone().recipe(draw, target.clone()))
         })
     }
+
+    /// A map for the kernel on counts of a law.
+    pub fn counts(&self, name: &str, law: CountLaw, mechanism: impl Into<Mechanism>) -> Proposal {
+        let (mechanism, target, d) = (mechanism.into(), self.target.clone(), self.dim());
+        Proposal::counts(name, move |m| {
+            Ok(mechanism.clone().recipe(DrawCounts::new(d, m, law.clone()), target.clone()))
+        })
+    }
 }
 
 impl Mechanism {
-    fn recipe(self, draw: Draw, target: Target) -> Recipe {
+    fn recipe(self, draw: impl Into<Omega>, target: Target) -> Recipe {
         Recipe::Plain(PlainRecipe::new(self, draw, target))
     }
 }

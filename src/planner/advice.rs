@@ -5,8 +5,10 @@ use std::fmt;
 use super::cost::same;
 use super::evaluation::closed;
 use super::pairs::Pairs;
+use crate::apply::attention::crossover;
 use crate::error::Result;
 use crate::frequency::{Draw, Independent};
+use crate::kernel::Kernel;
 use crate::map::{Gerf, PlainRecipe, Recipe, Target};
 use crate::{Positive, Trigonometric};
 
@@ -83,6 +85,7 @@ impl fmt::Display for Advice {
 /// The advice for a plan whose best recipe, with m frequencies and these errors, leaves too many pairs beyond 1.
 pub(super) fn advice(
     target: &Target,
+    kernel: &dyn Kernel<f64>,
     pairs: &Pairs,
     works: bool,
     (m, beyond, error): (usize, f64, f64),
@@ -90,8 +93,7 @@ pub(super) fn advice(
 ) -> Result<Advice> {
     let instead = match attention {
         true => {
-            // The operations of a token in linear attention and of a pair in exact attention, as `Attention::crossover` has them.
-            let crossover = 2 * 2 * features * 2 * dim / (2 * dim + 40);
+            let crossover = crossover(dim, features, dim, false);
             format!(
                 "Use features shaped by attention (data::shaping), truncated ones with exact heavy keys, or exact attention: it is also \
                  faster up to some {crossover} tokens."
@@ -106,18 +108,18 @@ pub(super) fn advice(
         works,
         beyond_one: beyond,
         more_frequencies: (error * error).max(1.0),
-        shrink: if works { 1.0 } else { shrink(target, pairs, m)? },
+        shrink: if works { 1.0 } else { shrink(target, kernel, pairs, m)? },
         instead,
     })
 }
 
 /// The largest factor of points for which a tenth of the pairs have errors above 1.
-fn shrink(target: &Target, pairs: &Pairs, m: usize) -> Result<f64> {
+fn shrink(target: &Target, kernel: &dyn Kernel<f64>, pairs: &Pairs, m: usize) -> Result<f64> {
     if !matches!(target, Target::Softmax(_) | Target::Gaussian(_)) {
         return Ok(f64::NAN);
     }
     let works = |factor: f64| -> Result<bool> {
-        let scaled = pairs.times(factor, target)?;
+        let scaled = pairs.times(factor, kernel)?;
         let d = scaled.x.ncols();
         let lengthscale = target.lengthscale();
         let sums = scaled.x.rows().into_iter().zip(scaled.y.rows()).map(|(x, y)| {

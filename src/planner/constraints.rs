@@ -1,11 +1,11 @@
 //! [`Constraints`]: which maps and couplings are wanted.
 
 use crate::frequency::{
-    Antithetic, AnyCoupling, Draw, Givens, Hadamard, Halton, Independent, Orthogonal, PlainCoupling,
-    RotationLaw, Simplex, SimplexPlus, Sobol,
+    Antithetic, AnyCoupling, Draw, Givens, Hadamard, Halton, Independent, Orthogonal, PlainCoupling, Simplex,
+    SimplexPlus, Sobol,
 };
 use crate::kernel::Radius;
-use crate::map::{Mechanism, Recipe, Target};
+use crate::map::{Recipe, Target};
 
 /// Which maps and couplings are wanted.
 #[derive(Clone, Debug, Default)]
@@ -27,7 +27,7 @@ impl Constraints {
         let fits = |coupling: &&AnyCoupling| {
             let drawn = drawn(coupling);
             drawn.is_ok_and(|omega| !(self.unbiased && omega.law().is_approximate()))
-                && !(self.no_structured && is_structured(coupling))
+                && !(self.no_structured && coupling.fast_rotation().is_some())
         };
         all.iter().filter(fits).copied().collect()
     }
@@ -67,28 +67,16 @@ fn all_couplings(target: &Target) -> Vec<AnyCoupling> {
     }
 }
 
-/// Whether products with the frequencies are fast transforms.
-pub(super) fn is_structured(coupling: &AnyCoupling) -> bool {
-    let (AnyCoupling::Plain(coupling) | AnyCoupling::Antithetic(coupling)) = coupling;
-    match coupling {
-        PlainCoupling::Hadamard(_) | PlainCoupling::Givens(_) => true,
-        PlainCoupling::Simplex(simplex) => simplex.rotation != RotationLaw::Haar,
-        _ => false,
-    }
-}
-
 /// Whether estimates of the recipe's map are of another kernel, or of this one only for points within a shift or with frequencies of
 /// nearly this law.
 pub(super) fn is_biased(recipe: &Recipe, target: &Target) -> bool {
     let exact = target.kernel::<f64>().and_then(|kernel| kernel.identity());
     let own = recipe.kernel().and_then(|kernel| kernel.identity());
-    let clamps = |mechanism: &Mechanism| match mechanism {
-        Mechanism::Poisson(map) => map.shift().is_some(),
-        Mechanism::Geometric(map) => map.shift().is_some(),
-        _ => false,
-    };
     let approximate = |omega: &crate::map::Omega| omega.law().is_some_and(|law| law.is_approximate());
     exact.is_none()
         || own != exact
-        || recipe.leaves().iter().any(|plain| clamps(&plain.mechanism) || approximate(&plain.omega))
+        || recipe
+            .leaves()
+            .iter()
+            .any(|plain| !plain.mechanism.is_for_all_points() || approximate(&plain.omega))
 }

@@ -7,9 +7,7 @@ use ndarray::Array2;
 
 use crate::compose::{Clustered, Composite, Conditioned};
 use crate::error::{Result, checked_positive};
-use crate::frequency::{
-    AnyCoupling, Coupling, Draw, Hadamard, Independent, Orthogonal, PlainCoupling, RotationLaw,
-};
+use crate::frequency::{Coupling, Draw, Hadamard, Independent, Orthogonal, RotationLaw};
 use crate::kernel::Softmax;
 use crate::map::{Omega, PlainRecipe};
 use crate::{Map, Positive, Real, Recipe, Side, Trigonometric};
@@ -148,12 +146,7 @@ impl Work {
         };
         match structured {
             Some(structured) => Work { structured, lifted, ..Work::default() },
-            // Features of complex numbers have two projections.
-            None => {
-                let complex = matches!(&plain.mechanism, crate::map::Mechanism::ComplexExponential(map)
-                    if map.transform().real_sides().is_none());
-                Work { dense: m * d * if complex { 2.0 } else { 1.0 }, lifted, ..Work::default() }
-            }
+            None => Work { dense: m * d * plain.mechanism.projections() as f64, lifted, ..Work::default() },
         }
     }
 
@@ -192,23 +185,15 @@ impl Work {
 
 /// The multiplications of a product with the frequencies of a draw; `None` for a matrix.
 fn structured_product(draw: &Draw) -> Option<f64> {
-    let (AnyCoupling::Plain(coupling) | AnyCoupling::Antithetic(coupling)) = &draw.coupling;
-    let rotation = match coupling {
-        PlainCoupling::Hadamard(own) => RotationLaw::Hadamard(*own),
-        PlainCoupling::Givens(own) => RotationLaw::Givens(*own),
-        PlainCoupling::Simplex(simplex) if simplex.rotation != RotationLaw::Haar => simplex.rotation,
-        _ => return None,
-    };
-    let n = draw.padded_dim() as f64;
-    let levels = n.log2().ceil().max(1.0);
-    let of_block = match rotation {
-        RotationLaw::Hadamard(own) => own.rounds as f64 * n * (levels + 1.0),
+    let n = draw.padded_dim();
+    let of_block = match draw.coupling.fast_rotation()? {
+        RotationLaw::Haar => return None,
+        RotationLaw::Hadamard(own) => own.rounds * n * (n.ilog2() as usize + 1),
         // Four multiplications for each pair of coordinates.
-        RotationLaw::Givens(own) => own.rounds.map_or(6.0 * levels, |rounds| rounds as f64) * 2.0 * n,
-        _ => return None,
+        RotationLaw::Givens(own) => own.rounds_in(n) * 2 * n,
     };
     let blocks = draw.m.div_ceil(draw.coupling.capacity(draw.d).max(1)) as f64;
-    Some(blocks * of_block + draw.m as f64)
+    Some(blocks * of_block as f64 + draw.m as f64)
 }
 
 /// Nanoseconds of each operation for one of many points on all threads of a machine: what a budget of time is counted with.

@@ -2,7 +2,7 @@
 
 use super::forecast::{Basis, Expected, Forecast, RelativeErrors};
 use super::options::Loss;
-use super::pairs::Pairs;
+use super::pairs::{Pairs, or_infinite};
 use crate::error::Result;
 use crate::map::{Recipe, Target};
 use crate::theory::ln_add_exp;
@@ -18,8 +18,7 @@ pub(super) fn closed(recipe: &Recipe, target: &Target, pairs: &Pairs) -> Result<
     let mut out = Vec::with_capacity(pairs.len());
     for ((x, y), ln_kernel) in pairs.x.rows().into_iter().zip(pairs.y.rows()).zip(&pairs.ln_kernel) {
         let Some(variance) = laws.ln_variance(&x, &y) else { return Ok(None) };
-        // Rounding may leave nothing of a variance, which is 0 then.
-        let variance = if variance.is_nan() { f64::INFINITY } else { variance };
+        let variance = or_infinite(variance);
         out.push(match same {
             true => variance,
             false => {

@@ -5,6 +5,7 @@ use ndarray::Axis;
 use super::points::PlannedPoints;
 use crate::data::lengthscale;
 use crate::error::Result;
+use crate::kernel::Lengthscale;
 
 /// The most points whose distances are taken.
 const SUBSAMPLE: usize = 1000;
@@ -12,11 +13,11 @@ const SUBSAMPLE: usize = 1000;
 /// The median distance of the points of both sides, each coordinate divided by its number.
 pub(super) fn median(data: &PlannedPoints, divisors: &[f64], seed: u64) -> Result<f64> {
     let [x, y] = &data.sides;
-    let mut points = match data.one_set {
+    let points = match data.one_set {
         true => x.points.clone(),
         false => ndarray::concatenate![Axis(0), x.points.view(), y.points.view()],
     };
-    points.indexed_iter_mut().for_each(|((_, k), v)| *v /= divisors[k]);
+    let points = Lengthscale::from(divisors.to_vec()).divide_rows(points);
     lengthscale::median(&points, SUBSAMPLE, &mut crate::rng(seed))
 }
 
@@ -43,19 +44,16 @@ pub(super) fn for_targets(
     criterion: crate::apply::SearchCriterion,
     sweeps: usize,
     seed: u64,
-) -> Result<crate::kernel::Lengthscale> {
+) -> Result<Lengthscale> {
     use crate::apply::RidgeSearch;
     use crate::frequency::{Coupling, Orthogonal};
-    use crate::kernel::Lengthscale;
 
     /// Frequencies of the search.
     const FREQUENCIES: usize = 128;
 
     let deviations = deviations(data)?;
-    let mut points = data.sides[0].points.clone();
-    if sweeps > 0 {
-        points.indexed_iter_mut().for_each(|((_, k), v)| *v /= deviations[k]);
-    }
+    let points = data.sides[0].points.clone();
+    let points = if sweeps > 0 { Lengthscale::from(deviations.clone()).divide_rows(points) } else { points };
     let omega = Orthogonal.draw(data.dim(), FREQUENCIES, seed)?;
     let make = |omega, ell: Lengthscale| crate::Trigonometric.gaussian::<f64>(omega, ell);
     let search = RidgeSearch::new(omega, make).with_criterion(criterion).with_seed(seed);

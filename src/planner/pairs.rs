@@ -1,6 +1,6 @@
 //! [`Pairs`]: pairs of points on which errors are evaluated, and what errors on them say of all pairs.
 
-use ndarray::{Array2, ArrayView1, Axis};
+use ndarray::{Array2, Axis};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
@@ -8,7 +8,7 @@ use super::forecast::{Basis, Expected, RelativeErrors};
 use super::points::PlannedPoints;
 use crate::error::Result;
 use crate::kernel::Kernel;
-use crate::map::{Map, Target};
+use crate::map::Map;
 
 /// The number of pairs unless there are fewer.
 const PAIRS: usize = 2000;
@@ -154,19 +154,24 @@ impl Pairs {
     }
 
     /// The same pairs of points times a factor.
-    pub fn times(&self, factor: f64, target: &Target) -> Result<Pairs> {
+    pub fn times(&self, factor: f64, kernel: &dyn Kernel<f64>) -> Result<Pairs> {
         let (x, y) = (&self.x * factor, &self.y * factor);
-        let kernel = target.kernel::<f64>();
-        let ln = |(x, y): (ArrayView1<'_, f64>, ArrayView1<'_, f64>)| {
-            kernel.as_ref().map_or(Ok(f64::NAN), |kernel| Ok(kernel.log_value(&x, &y)?.ln_abs))
-        };
-        let ln_kernel = x.rows().into_iter().zip(y.rows()).map(ln).collect::<Result<_>>()?;
-        Ok(Pairs { x, y, ln_kernel, blocks: Vec::new(), ..self.clone() })
+        Pairs { x, y, blocks: Vec::new(), ..self.clone() }.with_kernel(kernel)
+    }
+
+    /// The largest ln |K|.
+    fn top(&self) -> f64 {
+        self.ln_kernel.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+    }
+
+    /// Σ w v.
+    fn mean(&self, values: &[f64]) -> f64 {
+        values.iter().zip(&self.weights).map(|(value, weight)| value * weight).sum()
     }
 
     /// Σ (K̂ − K)²/Σ K² from (K̂ − K)²/K² of each pair.
     pub fn gram_of_relative_squares(&self, relative: &[f64]) -> f64 {
-        let top = self.ln_kernel.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let top = self.top();
         let (mut squares, mut total) = (0.0, 0.0);
         for ((relative, ln), weight) in relative.iter().zip(&self.ln_kernel).zip(&self.weights) {
             let kernel = weight * (2.0 * (ln - top)).exp();
@@ -179,12 +184,11 @@ impl Pairs {
 
     /// √(Σ E(K̂ − K)²/Σ K²) from ln E(K̂ − K)² of each pair: the root of the expected squared relative Frobenius error of the Gram matrix.
     pub fn gram(&self, ln_squares: &[f64], basis: Basis) -> Expected {
-        let top = self.ln_kernel.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let top = self.top();
         let kernel: Vec<f64> = self.ln_kernel.iter().map(|ln| (2.0 * (ln - top)).exp()).collect();
         let squares: Vec<f64> = ln_squares.iter().map(|ln| exp_of_difference(*ln, 2.0 * top)).collect();
-        let sum = |values: &[f64]| -> f64 { values.iter().zip(&self.weights).map(|(v, w)| v * w).sum() };
-        let total = sum(&kernel);
-        let square = sum(&squares) / total;
+        let total = self.mean(&kernel);
+        let square = self.mean(&squares) / total;
         let residuals: Vec<f64> =
             squares.iter().zip(&kernel).map(|(square_of, kernel)| square_of - square * kernel).collect();
         let deviation = self.deviation_of_mean(&residuals) / total;
@@ -217,7 +221,7 @@ impl Pairs {
             let [low, high] = [share - spread, share + spread].map(|share| at(share.clamp(0.0, 1.0)));
             Expected { value: at(share), standard_error: or_infinite(0.5 * (high - low)), basis }
         };
-        let mean: f64 = errors.iter().zip(&self.weights).map(|(error, weight)| error * weight).sum();
+        let mean = self.mean(&errors);
         let from_mean: Vec<f64> = errors.iter().map(|error| error - mean).collect();
         let beyond: f64 = errors.iter().zip(&self.weights).filter(|(e, _)| **e > 1.0).map(|(_, w)| w).sum();
         let of_share = (beyond * (1.0 - beyond) / points).max(0.0).sqrt();
@@ -237,7 +241,7 @@ impl Pairs {
     /// How uncertain the ratio of errors of two recipes is for another sample of points, relative to it: of the errors of the Gram matrix, and
     /// of mean relative errors.
     pub fn ratio_uncertainty(&self, own: &[f64], other: &[f64]) -> [f64; 2] {
-        let top = self.ln_kernel.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let top = self.top();
         let gram = |ln: f64, _: f64| exp_of_difference(ln, 2.0 * top);
         let relative = |ln: f64, kernel: f64| exp_of_difference(0.5 * ln, kernel);
         // A squared error varies relatively twice as much as an error.
@@ -248,9 +252,8 @@ impl Pairs {
         let errors = |ln: &[f64]| -> Vec<f64> {
             ln.iter().zip(&self.ln_kernel).map(|(ln, kernel)| error(*ln, *kernel)).collect()
         };
-        let mean = |errors: &[f64]| -> f64 { errors.iter().zip(&self.weights).map(|(e, w)| e * w).sum() };
         let (own, other) = (errors(own), errors(other));
-        let (of_own, of_other) = (mean(&own), mean(&other));
+        let (of_own, of_other) = (self.mean(&own), self.mean(&other));
         let residuals: Vec<f64> = own.iter().zip(&other).map(|(a, b)| a - b * (of_own / of_other)).collect();
         if of_own > 0.0 { or_infinite(self.deviation_of_mean(&residuals) / of_own) } else { 0.0 }
     }

@@ -6,7 +6,7 @@ use super::candidates::Candidate;
 use super::evaluation::{closed, forecast};
 use super::forecast::{Basis, Forecast};
 use super::pairs::{Pairs, SIDE};
-use super::ranking::{Scene, Scored, check};
+use super::ranking::{Scene, Scored};
 use super::simulation::simulate;
 use crate::error::Result;
 use crate::threads;
@@ -60,8 +60,7 @@ impl Scene<'_> {
         let open: Vec<Candidate> = (open.into_iter())
             .filter(|one| finalists.contains(&one.proposal) || !known(one.proposal))
             .collect();
-        let kernel = check(self.planner)?;
-        let some = Pairs::block(&self.planner.data, kernel.as_ref(), self.planner.seed)?;
+        let some = Pairs::block(&self.planner.data, self.kernel.as_ref(), self.planner.seed)?;
         let proposals: BTreeSet<usize> = open.iter().map(|one| one.proposal).collect();
         let references = threads::map(proposals, |proposal| {
             let best = scored.iter().find(|one| one.candidate.proposal == proposal);
@@ -70,24 +69,19 @@ impl Scene<'_> {
         let references: BTreeMap<usize, Option<Reference>> = references.into_iter().collect::<Result<_>>()?;
         let mut left_out = Vec::new();
         let open: Vec<&Candidate> = (open.iter())
-            .filter(|one| match references.get(&one.proposal) {
-                _ if !some.is_in_range() => {
-                    let why =
-                        "kernel values are so large that draws say nothing, and there is no closed form";
-                    left_out.push(((one.proposal, one.coupling), why.to_string()));
-                    false
-                }
-                _ if work(one) > MOST => {
-                    let why = "draws would take long, and there is no closed form";
-                    left_out.push(((one.proposal, one.coupling), why.to_string()));
-                    false
-                }
-                Some(Some(Reference { reliable: false, .. })) => {
-                    let why = "draws too rare to be met rule its errors, and there is no closed form";
-                    left_out.push(((one.proposal, one.coupling), why.to_string()));
-                    false
-                }
-                _ => true,
+            .filter(|one| {
+                let rare =
+                    matches!(references.get(&one.proposal), Some(Some(Reference { reliable: false, .. })));
+                let why = match () {
+                    () if !some.is_in_range() => {
+                        "kernel values are so large that draws say nothing, and there is no closed form"
+                    }
+                    () if work(one) > MOST => "draws would take long, and there is no closed form",
+                    () if rare => "draws too rare to be met rule its errors, and there is no closed form",
+                    () => return true,
+                };
+                left_out.push(((one.proposal, one.coupling), why.to_string()));
+                false
             })
             .collect();
         let run = |candidate: &Candidate, draws: usize, stream: u64| -> Result<Scored> {

@@ -106,7 +106,8 @@ impl PlannedPoints {
             check_size("the number of values of a head", length, value_length)?;
         }
         let [mut x, mut y] = [Reservoir::new(d.max(1))?, Reservoir::new(d.max(1))?];
-        let mut all = Vec::new();
+        let chosen = spread(batch * heads, HEADS);
+        let mut some = Vec::with_capacity(chosen.len());
         for b in 0..batch {
             for h in 0..heads {
                 let q = queries.slice(s![b, h, .., ..]).mapv(|v| v.widen() * factor);
@@ -118,16 +119,12 @@ impl PlannedPoints {
                 }
                 let values = values.map(|v| v.slice(s![b, own, .., ..]).mapv(|v| v.widen()));
                 values.as_ref().map_or(Ok(()), |values| check_finite("the values", values))?;
-                all.push((q, k, values));
+                if chosen.contains(&(b * heads + h)) {
+                    some.push(Head::of(&q, &k, values.as_ref()));
+                }
             }
         }
-        let chosen = spread(all.len(), HEADS);
-        let heads = chosen.into_iter().map(|i| {
-            let (q, k, v) = &all[i];
-            Head::of(q, k, v.as_ref())
-        });
-        let heads = heads.collect();
-        Ok(PlannedPoints { heads, in_heads: true, ..PlannedPoints::new(&x, Some(&y), size_of::<T>())? })
+        Ok(PlannedPoints { heads: some, in_heads: true, ..PlannedPoints::new(&x, Some(&y), size_of::<T>())? })
     }
 
     /// The head that queries and keys without heads are, with these values if there are any.

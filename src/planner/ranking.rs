@@ -2,8 +2,6 @@
 
 use std::cmp::Ordering;
 
-use ndarray::Array2;
-
 use super::advice::{self, Advice};
 use super::candidates::{Candidate, Field};
 use super::cost::Calibration;
@@ -42,6 +40,7 @@ pub(super) struct Scored {
 /// What a plan is made with.
 pub(super) struct Scene<'a> {
     pub planner: &'a Planner,
+    pub kernel: Box<dyn Kernel<f64>>,
     pub field: Field,
     pub pairs: Pairs,
     pub trial: Option<Trial>,
@@ -49,8 +48,7 @@ pub(super) struct Scene<'a> {
 }
 
 pub(super) fn plan(planner: &Planner) -> Result<Plan> {
-    let kernel = check(planner)?;
-    let mut scene = Scene::new(planner, kernel.as_ref())?;
+    let mut scene = Scene::new(planner, check(planner)?)?;
     let scored = match planner.goal {
         Goal::Budget { measure, most } => scene.within(measure, most)?,
         Goal::Target { error, probability, measure } => target::reach(&scene, error, probability, measure)?,
@@ -97,18 +95,14 @@ pub(super) fn check(planner: &Planner) -> Result<Box<dyn Kernel<f64>>> {
 }
 
 impl<'a> Scene<'a> {
-    fn new(planner: &'a Planner, kernel: &dyn Kernel<f64>) -> Result<Self> {
+    fn new(planner: &'a Planner, kernel: Box<dyn Kernel<f64>>) -> Result<Self> {
         let (data, lengthscale) = (&planner.data, planner.target.lengthscale());
         let statistics =
             [&data.sides[0], &data.sides[1]].map(|side| side.statistics.divided_by(lengthscale.clone()));
         let [x, y] = statistics;
         let (x, y) = (x?, y?);
-        let divided = |points: &Array2<f64>| {
-            let mut points = points.clone();
-            points.indexed_iter_mut().for_each(|((_, k), v)| *v /= lengthscale.at(k));
-            points
-        };
-        let points = [&data.sides[0], &data.sides[1]].map(|side| divided(&side.points));
+        let points =
+            [&data.sides[0], &data.sides[1]].map(|side| lengthscale.divide_rows(side.points.clone()));
         let attention = planner.loss.is_of_attention();
         let prospect = Prospect {
             target: &planner.target,
@@ -134,9 +128,9 @@ impl<'a> Scene<'a> {
             Goal::Budget { measure, .. } | Goal::Target { measure, .. } => measure == Measure::Nanoseconds,
         };
         let calibration = if timed { Some(planner.calibration()?) } else { planner.calibration };
-        let pairs = Pairs::draw(data, kernel, planner.seed)?;
+        let pairs = Pairs::draw(data, kernel.as_ref(), planner.seed)?;
         let trial = Trial::new(planner)?;
-        Ok(Scene { planner, field, pairs, trial, calibration })
+        Ok(Scene { planner, kernel, field, pairs, trial, calibration })
     }
 
     /// The best within a budget.
@@ -282,7 +276,8 @@ impl<'a> Scene<'a> {
             .fold(f64::INFINITY, f64::min);
         let errors = (best.candidate.m, beyond, error);
         let sizes = (attention, best.candidate.cost.features, self.planner.data.dim());
-        advice::advice(&self.planner.target, &self.pairs, works, errors, sizes).map(Some)
+        advice::advice(&self.planner.target, self.kernel.as_ref(), &self.pairs, works, errors, sizes)
+            .map(Some)
     }
 }
 

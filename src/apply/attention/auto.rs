@@ -48,8 +48,7 @@ impl<T: Real> Attention<T> {
     /// [table](crate::manual::experiments#attention).
     #[inline(never)]
     pub fn crossover(&self, d_v: usize, causal: bool) -> usize {
-        let (token, pair) = self.costs(d_v);
-        (if causal { 4 * token } else { 2 * token }).div_ceil(pair)
+        crossover(self.maps[0].input_dim(), self.maps[0].feature_dim(), d_v, causal)
     }
 
     /// Whether exact attention is estimated to take fewer operations.
@@ -65,13 +64,22 @@ impl<T: Real> Attention<T> {
         pairs * (pair as f64) < tokens * token as f64
     }
 
-    /// The operations of a query or a key in linear attention, and of a pair in exact attention.
     fn costs(&self, d_v: usize) -> (usize, usize) {
-        let (d, features) = (self.maps[0].input_dim(), self.maps[0].feature_dim());
-        // A token: its features, and the sums that it is added to or multiplied with. A pair: its logit, weight and value. An operation
-        // of a token takes twice the time of one of a pair at such lengths, as measured (`example attention --part crossover`).
-        (2 * features * (d + d_v), d + d_v + PAIR)
+        costs(self.maps[0].input_dim(), self.maps[0].feature_dim(), d_v)
     }
+}
+
+/// The length from which on linear attention with so many features is estimated to be faster than the exact one, for as many queries as keys.
+pub(crate) fn crossover(d: usize, features: usize, d_v: usize, causal: bool) -> usize {
+    let (token, pair) = costs(d, features, d_v);
+    (if causal { 4 * token } else { 2 * token }).div_ceil(pair)
+}
+
+/// The operations of a query or a key in linear attention, and of a pair in exact attention.
+fn costs(d: usize, features: usize, d_v: usize) -> (usize, usize) {
+    // A token: its features, and the sums that it is added to or multiplied with. A pair: its logit, weight and value. An operation
+    // of a token takes twice the time of one of a pair at such lengths, as measured (`example attention --part crossover`).
+    (2 * features * (d + d_v), d + d_v + PAIR)
 }
 
 /// ℓ of a map of the softmax kernel, if it is the same for all coordinates.

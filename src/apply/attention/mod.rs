@@ -25,6 +25,7 @@ mod tokens;
 mod weights;
 mod worker;
 
+pub(crate) use auto::crossover;
 pub use element::Element;
 pub use exact::ExactAttention;
 pub use heads::Heads;

@@ -12,7 +12,7 @@ use super::{Basis, ErrorReport, RELIABLE};
 use crate::compose::{Composite, Conditioned, Conditioning};
 use crate::error::{Error, Result};
 use crate::frequency::{Draw, Independent};
-use crate::kernel::{Gaussian, Kernel, Lengthscale, Softmax};
+use crate::kernel::{Gaussian, Kernel, Softmax};
 use crate::map::{Covariance, Mechanism, PlainRecipe, Recipe, Target};
 use crate::memory::check_memory;
 
@@ -89,7 +89,7 @@ impl Closed {
         check_memory("covariances of pairs of keys", keys.saturating_mul(keys), 4 * size_of::<f64>())?;
         let ln_kernel =
             if self.kernel.exponential().is_none() { Some(self.kernel.log_gram(&x, &y)?) } else { None };
-        let points = [x, y].map(|x| divided(x, self.plain.target.lengthscale()));
+        let points = [x, y].map(|x| self.plain.target.lengthscale().divide_rows(x));
         let images = match &self.conditioning {
             None => points.clone(),
             Some(conditioning) => [0, 1].map(|side| conditioning.images(side, &points[side])),
@@ -142,10 +142,4 @@ impl Closed {
         };
         PlainRecipe::new(mechanism, Draw::new(d, m, Independent), target)
     }
-}
-
-/// Points divided by the lengthscale.
-pub(super) fn divided(mut x: Array2<f64>, lengthscale: &Lengthscale) -> Array2<f64> {
-    x.indexed_iter_mut().for_each(|((_, k), v)| *v /= lengthscale.at(k));
-    x
 }

@@ -5,7 +5,6 @@ use std::ops::Range;
 use ndarray::{Array1, Array2, ArrayView1, Axis};
 
 use super::super::exact_keys::intended_lengthscale;
-use super::closed::divided;
 use super::errors::{ErrorPart, Errors, QueryErrors};
 use super::sample::{AttentionSample, ExactRow};
 use super::{Basis, ErrorReport};
@@ -68,7 +67,7 @@ impl<'a> Redrawn<'a> {
         let lengthscale = exponential.map(|exponential| exponential.lengthscale);
         let lengthscale =
             lengthscale.or_else(|| intended_lengthscale(recipe)).unwrap_or(Lengthscale::from(1.0));
-        let points = [x, y].map(|x| divided(x.clone(), &lengthscale));
+        let points = [x, y].map(|x| lengthscale.divide_rows(x.clone()));
         let sample = AttentionSample::new(points, values.clone(), gaussian);
         let ln_normaliser = |row: ArrayView1<'_, f64>| {
             let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
