@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ndarray::{Array2, Axis};
+use ndarray::Array2;
 use ndarray_npy::ReadNpyExt;
 use ndarray_npy::npy::header::Header;
 use random_features::planner::Planner;
@@ -10,7 +10,7 @@ use random_features::planner::Planner;
 use crate::command::Request;
 use crate::dataset::Dataset;
 use crate::files::Tokens;
-use crate::synthetic;
+use crate::kinds;
 
 /// One set of points, or queries and keys.
 pub struct Points {
@@ -49,7 +49,7 @@ impl Data {
     pub fn prepared(&self, of_distances: bool) -> (Points, &'static str) {
         let Points { x, keys } = &self.points;
         match self.table && of_distances {
-            true => (Points { x: standardised(x), keys: None }, ", columns standardised"),
+            true => (Points { x: kinds::standardised(x, 1.0), keys: None }, ", columns standardised"),
             false => (Points { x: x.clone(), keys: keys.clone() }, ""),
         }
     }
@@ -64,14 +64,16 @@ pub fn requested(request: &Request) -> Result<Data, String> {
     }
 }
 
-fn named(name: &str) -> Result<Data, String> {
+pub fn named(name: &str) -> Result<Data, String> {
     match name {
         "banknote" => Ok(Data::of_table(Dataset::parse(name, include_str!("../data/banknote.txt"))?)),
         "wifi" => Ok(Data::of_table(Dataset::parse(name, include_str!("../data/wifi.txt"))?)),
         "attention" => attention(),
-        _ => synthetic::named(name).ok_or_else(|| {
-            format!("--data {name} is not known: --help lists the names; a file needs no option")
-        }),
+        _ => (kinds::synthetic().into_iter().find(|kind| kind.name == name))
+            .map(|kind| Data::of(kind.name, kind.queries, Some(kind.keys)))
+            .ok_or_else(|| {
+                format!("--data {name} is not known: --help lists the names; a file needs no option")
+            }),
     }
 }
 
@@ -117,11 +119,4 @@ fn checked(header: &Header, elements: &[u8], size: usize) -> Result<(), String> 
         true => Ok(()),
         false => Err(format!("{} bytes are not an array of shape {:?}", elements.len(), header.shape)),
     }
-}
-
-/// Columns with mean 0 and deviation 1; constant ones are only centred.
-fn standardised(x: &Array2<f64>) -> Array2<f64> {
-    let mean = x.mean_axis(Axis(0)).unwrap_or_default();
-    let deviation = x.std_axis(Axis(0), 0.0).mapv(|s| if s > 1e-12 { s } else { 1.0 });
-    (x - &mean) / &deviation
 }

@@ -49,7 +49,7 @@ fn panel(
         let mut points = Vec::new();
         for choice in &choices {
             progress::show("points of the picture", done, all);
-            let seen = verification::measured(planner, choice, DRAWS, seed)?;
+            let seen = verification::measured(planner, choice, plan.loss, DRAWS, seed)?;
             points.extend((!seen.is_vague()).then_some((cost(choice), seen.loss.value)));
             done += 1;
         }

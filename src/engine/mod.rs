@@ -35,6 +35,7 @@ mod tile;
 pub use contract::{Facts, FeatureMap, Form, Side};
 pub use lift::Lift;
 pub use projection::{Method, Projection};
+pub(crate) use projection::{givens_cost, hadamard_cost};
 pub use scratch::Scratch;
 pub use shift::Shift;
 pub(crate) use tile::TileShape;

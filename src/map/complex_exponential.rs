@@ -123,6 +123,15 @@ impl Definition for ComplexExponential {
         if self.transform.real_sides().is_some() { 1 } else { 2 }
     }
 
+    fn lift(&self) -> Option<Lift> {
+        // Real A: positive or hyperbolic features of the transformed points.
+        Some(match (self.transform.real_sides(), self.symmetry) {
+            (Some(_), Symmetry::Plain) => Lift::Exp,
+            (Some(_), Symmetry::Symmetric) => Lift::ExpPair,
+            (None, _) => Lift::ExpPolar { conjugate: false },
+        })
+    }
+
     fn width(&self) -> usize {
         let of_one = if self.transform.real_sides().is_some() { 1 } else { 2 };
         of_one * if self.symmetry == Symmetry::Symmetric { 2 } else { 1 }
@@ -132,11 +141,10 @@ impl Definition for ComplexExponential {
         let (lengthscale, row) = (setting.target.lengthscale(), setting.target.row());
         let symmetric = self.symmetry == Symmetry::Symmetric;
         let form = match self.transform.real_sides() {
-            // Real A: positive or hyperbolic features of the transformed points.
             Some(sides) => NormalForm {
                 affine: Some(sides.map(|a| Affine { point: row, ..Affine::scaled(&a, lengthscale) })),
                 non_negative: true,
-                ..NormalForm::new(if symmetric { Lift::ExpPair } else { Lift::Exp }, -0.5)
+                ..NormalForm::new(-0.5)
             },
             None => NormalForm {
                 input: Input::Linear(Linear {
@@ -145,8 +153,7 @@ impl Definition for ComplexExponential {
                     inner: -0.5,
                     outer: row,
                 }),
-                mirrored: symmetric,
-                ..NormalForm::new(Lift::ExpPolar { conjugate: false }, 0.0)
+                ..NormalForm::new(0.0)
             },
         };
         Ok(NormalForm {

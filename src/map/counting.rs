@@ -5,7 +5,7 @@ use ndarray::ArrayView1;
 use super::Prospect;
 use super::definition::{NormalForm, Setting};
 use crate::data::{PairStatistics, Statistics};
-use crate::engine::{Input, Lift, Logarithms, Shift};
+use crate::engine::{Input, Logarithms, Shift};
 use crate::error::{Error, Result, check_size};
 use crate::theory::{Pair, Radius};
 
@@ -31,7 +31,7 @@ pub(super) fn form(
     let biases = counts.rows().rows().into_iter().map(bias).collect();
     let non_negative = shift.is_some();
     let logarithms = Logarithms::new(counts, target.lengthscale(), shift, divisors, biases, excess(setting));
-    let form = NormalForm::new(Lift::Exp, 0.0);
+    let form = NormalForm::new(0.0);
     Ok(NormalForm { input: Input::Logarithms(logarithms), constant, non_negative, ..form })
 }
 

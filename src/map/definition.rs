@@ -123,8 +123,14 @@ pub(crate) trait Definition: Identify {
     /// before.
     fn check(&self, setting: Setting<'_>) -> Result<()>;
 
-    /// The number of features for each frequency, or for each coordinate where there are no frequencies.
-    fn width(&self) -> usize;
+    /// The function that makes features of projections; `None` without a normal form.
+    fn lift(&self) -> Option<Lift>;
+
+    /// The number of features for each frequency, or for each coordinate where there are no frequencies: those of the lift, or twice
+    /// as many where features of −ω follow those of ω.
+    fn width(&self) -> usize {
+        self.lift().map_or(1, Lift::width)
+    }
 
     /// Whether the points themselves are projected, so that a matrix may be applied to those of side Y.
     fn takes_matrix(&self) -> bool {
@@ -154,12 +160,12 @@ pub(crate) trait Definition: Identify {
         Err(Error::Unsupported { what: "normal form" })
     }
 
-    /// The features of a map without a normal form, after [`check`](Definition::check); `None` if there is one.
+    /// The features of a map without a normal form, after [`check`](Definition::check).
     ///
     /// # Errors
     /// As [`form`](Definition::form).
-    fn features<T: Real>(&self, _setting: Setting<'_>) -> Result<Option<Arc<dyn FeatureMap<T>>>> {
-        Ok(None)
+    fn features<T: Real>(&self, _setting: Setting<'_>) -> Result<Arc<dyn FeatureMap<T>>> {
+        Err(Error::Unsupported { what: "features without a normal form" })
     }
 
     /// The kernel that is estimated; `None` if it is not known.
@@ -199,7 +205,7 @@ pub(crate) fn softmax_or_regularised(omega: &Omega) -> Target {
     }
 }
 
-/// φⱼ(x) = m^{−½} lift(β⟨ωⱼ, g(x)⟩ + aⱼ) e^{c(x)}, as plain data.
+/// φⱼ(x) = m^{−½} lift(β⟨ωⱼ, g(x)⟩ + aⱼ) e^{c(x)}, as plain data but for the [lift](Definition::lift).
 pub(crate) struct NormalForm {
     /// g, and c where g is not the identity.
     pub input: Input,
@@ -211,9 +217,6 @@ pub(crate) struct NormalForm {
     pub weights: Option<Vec<Complex64>>,
     /// A factor of each coordinate of the frequencies; none if all are 1.
     pub stretch: Option<Vec<f64>>,
-    pub lift: Lift,
-    /// Whether features of −ω follow those of ω.
-    pub mirrored: bool,
     /// The coefficient of ‖x/ℓ‖² in c.
     pub row: f64,
     /// A constant added to every exponent, without −½ ln m.
@@ -224,15 +227,13 @@ pub(crate) struct NormalForm {
 
 impl NormalForm {
     /// With g(x) = x, β = 1, a = 0 and no constant: a symmetric map.
-    pub fn new(lift: Lift, row: f64) -> Self {
+    pub fn new(row: f64) -> Self {
         NormalForm {
             input: Input::Points,
             affine: None,
             slopes: [Complex64::ONE; 2],
             weights: None,
             stretch: None,
-            lift,
-            mirrored: false,
             row,
             constant: 0.0,
             symmetric: true,
@@ -246,10 +247,15 @@ impl NormalForm {
         NormalForm { affine: Some(affine), symmetric: false, ..self }
     }
 
-    /// The plan of the engine.
-    pub fn plan<T: Real>(mut self, omega: &Omega, lengthscale: &Lengthscale) -> Result<Plan<T>> {
+    /// The plan of the engine, with a lift and the number of features for each frequency.
+    pub fn plan<T: Real>(
+        mut self,
+        (lift, width): (Lift, usize),
+        omega: &Omega,
+        lengthscale: &Lengthscale,
+    ) -> Result<Plan<T>> {
         if let Some(affine) = self.affine.take() {
-            let base = self.plan(omega, lengthscale)?;
+            let base = self.plan((lift, width), omega, lengthscale)?;
             return Ok(Plan::Conditioned(ConditionedPlan::new(base, affine, lengthscale)?));
         }
         let projection = match (&self.input, omega) {
@@ -268,13 +274,12 @@ impl NormalForm {
                 return Err(Error::Parameter { name, value, domain: "at least 1" });
             }
         };
-        let copies = self.lift.width() * if self.mirrored { 2 } else { 1 };
         let m = projection.count();
         let facts = Facts {
             symmetric: self.symmetric,
             non_negative: self.non_negative,
-            logarithms: self.lift.is_exponential(),
-            ..Facts::new(omega.dim(), vec![m * copies])
+            logarithms: lift.is_exponential(),
+            ..Facts::new(omega.dim(), vec![m * width])
         };
         // A slope other than 1 is applied with the weights, so it needs some, even if all are 0.
         let sloped = self.slopes.iter().any(|slope| *slope != Complex64::ONE);
@@ -288,8 +293,8 @@ impl NormalForm {
             slopes: self.slopes,
             constant: self.constant + bias.as_ref().map_or(0.0, |bias| bias.top) + mean,
             bias: bias.map(Arc::new),
-            lift: self.lift,
-            mirrored: self.mirrored,
+            lift,
+            mirrored: width > lift.width(),
             row: self.row,
             lengthscale: lengthscale.clone(),
         }))

@@ -130,8 +130,8 @@ impl Definition for DenseExponential {
         check_size("the number of entries of A", setting.omega.dim(), self.a.len())
     }
 
-    fn width(&self) -> usize {
-        1
+    fn lift(&self) -> Option<Lift> {
+        Some(Lift::Exp)
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
@@ -148,7 +148,7 @@ impl Definition for DenseExponential {
             stretch: Some(self.a.iter().map(|a| (1.0 - 4.0 * a).sqrt()).collect()),
             constant: self.a.iter().map(|a| 0.25 * (-4.0 * a).ln_1p()).sum(),
             non_negative: true,
-            ..NormalForm::new(Lift::Exp, -0.5 + target.row())
+            ..NormalForm::new(-0.5 + target.row())
         })
     }
 

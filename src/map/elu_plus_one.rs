@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ndarray::{ArrayView1, ArrayView2, ArrayViewMut2};
 
 use super::definition::{Definition, Setting};
-use super::{Facts, FeatureMap, Form, Omega, Side, Target, Tile};
+use super::{Facts, FeatureMap, Form, Lift, Omega, Side, Target, Tile};
 use crate::Real;
 use crate::digest::identified;
 use crate::error::{Error, Result, check_positive};
@@ -70,13 +70,13 @@ impl Definition for EluPlusOne {
         false
     }
 
-    fn width(&self) -> usize {
-        1
+    fn lift(&self) -> Option<Lift> {
+        None
     }
 
-    fn features<T: Real>(&self, setting: Setting<'_>) -> Result<Option<Arc<dyn FeatureMap<T>>>> {
+    fn features<T: Real>(&self, setting: Setting<'_>) -> Result<Arc<dyn FeatureMap<T>>> {
         let (dim, lengthscale) = (setting.omega.dim(), setting.target.lengthscale().clone());
-        Ok(Some(Arc::new(OfCoordinates { dim, lengthscale })))
+        Ok(Arc::new(OfCoordinates { dim, lengthscale }))
     }
 
     fn kernel<T: Real>(&self, _: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {

@@ -137,8 +137,8 @@ impl Definition for Gerf {
         setting.check_radii(self.name(), |radius| radius == Radius::Chi)
     }
 
-    fn width(&self) -> usize {
-        if self.positive() { 1 } else { 2 }
+    fn lift(&self) -> Option<Lift> {
+        Some(if self.positive() { Lift::Exp } else { Lift::ExpPolar { conjugate: false } })
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
@@ -147,11 +147,7 @@ impl Definition for Gerf {
         let b = gerf::coefficients(self.a, self.sign, 1).b;
         let constant = (1.0 - 4.0 * self.a).ln() * (0.25 * omega.padded_dim() as f64);
         let weight = |norm: &f64| self.a * *norm + Complex64::new(0.0, constant.im);
-        let conjugate = Lift::ExpPolar { conjugate: false };
-        let form = NormalForm::new(
-            if self.positive() { Lift::Exp } else { conjugate },
-            -0.5 * self.sign.value() + target.row(),
-        );
+        let form = NormalForm::new(-0.5 * self.sign.value() + target.row());
         Ok(NormalForm {
             slopes: [b, b * self.sign.value()],
             weights: Some(norms.iter().map(weight).collect()),

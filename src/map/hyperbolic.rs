@@ -58,12 +58,12 @@ impl Definition for Hyperbolic {
         setting.check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::RootDim))
     }
 
-    fn width(&self) -> usize {
-        2
+    fn lift(&self) -> Option<Lift> {
+        Some(Lift::ExpPair)
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
-        let form = NormalForm::new(Lift::ExpPair, -0.5 + setting.target.row());
+        let form = NormalForm::new(-0.5 + setting.target.row());
         Ok(NormalForm { constant: -0.5 * std::f64::consts::LN_2, non_negative: true, ..form })
     }
 

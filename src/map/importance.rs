@@ -101,8 +101,8 @@ impl Definition for Importance {
         }
     }
 
-    fn width(&self) -> usize {
-        1
+    fn lift(&self) -> Option<Lift> {
+        Some(Lift::Exp)
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
@@ -114,7 +114,7 @@ impl Definition for Importance {
         };
         let rows = omega.rows();
         let weights = rows.rows().into_iter().zip(&self.log_densities).map(weight).collect();
-        let form = NormalForm::new(Lift::Exp, -0.5 + setting.target.row());
+        let form = NormalForm::new(-0.5 + setting.target.row());
         Ok(NormalForm { weights: Some(weights), non_negative: true, ..form })
     }
 

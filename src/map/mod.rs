@@ -237,6 +237,11 @@ impl Mechanism {
         of_each!(self, definition => definition.takes_matrix())
     }
 
+    /// The function that makes features of projections; `None` without a normal form.
+    pub(crate) fn lift(&self) -> Option<Lift> {
+        of_each!(self, definition => definition.lift())
+    }
+
     /// The number of features for each frequency, or for each coordinate where there are no frequencies.
     pub(crate) fn width(&self) -> usize {
         of_each!(self, definition => definition.width())
@@ -247,7 +252,7 @@ impl Mechanism {
         of_each!(self, definition => definition.covariance(setting))
     }
 
-    fn features<T: Real>(&self, setting: Setting<'_>) -> Result<Option<Arc<dyn FeatureMap<T>>>> {
+    fn features<T: Real>(&self, setting: Setting<'_>) -> Result<Arc<dyn FeatureMap<T>>> {
         of_each!(self, definition => definition.features(setting))
     }
 }

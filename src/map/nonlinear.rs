@@ -103,13 +103,13 @@ impl Definition for Nonlinear {
         self.activation == Activation::Sign && self.offset == 0.0
     }
 
-    fn width(&self) -> usize {
-        1
+    fn lift(&self) -> Option<Lift> {
+        Some(Lift::Function { activation: self.activation, offset: self.offset })
     }
 
     fn form(&self, _: Setting<'_>) -> Result<NormalForm> {
         let Nonlinear { activation, offset } = *self;
-        let form = NormalForm::new(Lift::Function { activation, offset }, 0.0);
+        let form = NormalForm::new(0.0);
         Ok(NormalForm { non_negative: activation.lower_bound() + offset >= 0.0, ..form })
     }
 

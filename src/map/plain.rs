@@ -77,16 +77,17 @@ impl PlainRecipe {
 
     /// The plan of the engine, after [`check`](PlainRecipe::check).
     pub(super) fn lower<T: Real>(&self) -> Result<Plan<T>> {
-        if let Some(map) = self.mechanism.features(self.setting())? {
+        let Some(lift) = self.mechanism.lift() else {
+            let map = self.mechanism.features(self.setting())?;
             let facts = map.facts().checked()?;
             return Ok(Plan::Foreign(map, facts));
-        }
+        };
         let form = self.mechanism.form(self.setting())?;
         let form = match &self.matrix {
             None => form,
             Some(m) => form.with_matrix(m),
         };
-        form.plan(&self.omega, self.target.lengthscale())
+        form.plan((lift, self.mechanism.width()), &self.omega, self.target.lengthscale())
     }
 
     /// The kernel that is estimated, if it is known.

@@ -5,7 +5,7 @@ use super::omega::count_law;
 use super::{Proposal, Prospect, counting};
 use crate::Real;
 use crate::digest::identified;
-use crate::engine::Shift;
+use crate::engine::{Lift, Shift};
 use crate::error::{Error, Result};
 use crate::frequency::{CountLaw, Rates};
 use crate::kernel::Kernel;
@@ -125,8 +125,8 @@ impl Definition for Poisson {
         self.shift.is_none()
     }
 
-    fn width(&self) -> usize {
-        1
+    fn lift(&self) -> Option<Lift> {
+        Some(Lift::Exp)
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {

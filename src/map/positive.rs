@@ -60,12 +60,12 @@ impl Definition for Positive {
         setting.check_radii(self.name(), |radius| matches!(radius, Radius::Chi | Radius::RootDim))
     }
 
-    fn width(&self) -> usize {
-        1
+    fn lift(&self) -> Option<Lift> {
+        Some(Lift::Exp)
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
-        let form = NormalForm::new(Lift::Exp, -0.5 + setting.target.row());
+        let form = NormalForm::new(-0.5 + setting.target.row());
         Ok(NormalForm { non_negative: true, ..form })
     }
 

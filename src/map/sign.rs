@@ -62,12 +62,12 @@ impl Definition for Sign {
         true
     }
 
-    fn width(&self) -> usize {
-        1
+    fn lift(&self) -> Option<Lift> {
+        Some(Lift::Function { activation: Activation::Sign, offset: 0.0 })
     }
 
     fn form(&self, _: Setting<'_>) -> Result<NormalForm> {
-        Ok(NormalForm::new(Lift::Function { activation: Activation::Sign, offset: 0.0 }, 0.0))
+        Ok(NormalForm::new(0.0))
     }
 
     fn kernel<T: Real>(&self, setting: Setting<'_>) -> Option<Box<dyn Kernel<T>>> {

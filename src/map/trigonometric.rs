@@ -90,12 +90,12 @@ impl Definition for Trigonometric {
         }
     }
 
-    fn width(&self) -> usize {
-        2
+    fn lift(&self) -> Option<Lift> {
+        Some(Lift::Polar)
     }
 
     fn form(&self, setting: Setting<'_>) -> Result<NormalForm> {
-        Ok(NormalForm::new(Lift::Polar, 0.5 + setting.target.row()))
+        Ok(NormalForm::new(0.5 + setting.target.row()))
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {

@@ -1,8 +1,9 @@
 //! [`Candidate`]: a proposal with a coupling and a size.
 
 use super::Measure;
+use super::calibration::Calibration;
 use super::constraints::is_biased;
-use super::cost::{Calibration, Cost};
+use super::cost::Cost;
 use super::options::Planner;
 use super::plan::LeftOut;
 use crate::error::Result;

@@ -28,7 +28,7 @@ impl fmt::Display for Plan {
         )?;
         let shown = if f.alternate() { self.choices.len() } else { SHOWN };
         for (i, choice) in self.choices.iter().take(shown).enumerate() {
-            writeln!(f, "{:>2}  {}", i + 1, choice.row())?;
+            writeln!(f, "{:>3} {}", i + 1, choice.row())?;
         }
         for (i, choice) in self.choices.iter().take(shown.min(SHOWN)).enumerate() {
             for line in wrapped(&format!("{}: {}", i + 1, choice.why), "   ") {
@@ -65,14 +65,14 @@ impl Choice {
     fn row(&self) -> String {
         let (loss, relative) = (self.forecast.loss, self.forecast.relative);
         let [median, ninety, ninety_nine] =
-            [relative.median, relative.ninety, relative.ninety_nine].map(|error| number(error.value));
+            [relative.median, relative.ninety, relative.ninety_nine].map(|error| column(error.value, 7));
         format!(
             "{} {} {:>6} {:>8} {:>7} {:>7} {:>7} {:>7} {:>7}",
             fitted(&self.map, 26),
             fitted(&self.coupling, 13),
-            self.frequencies,
-            number(loss.value),
-            number(loss.standard_error),
+            column(self.frequencies as f64, 6),
+            column(loss.value, 8),
+            column(loss.standard_error, 7),
             median,
             ninety,
             ninety_nine,
@@ -208,6 +208,14 @@ fn number(value: f64) -> String {
         1.0..1e7 if value.fract() == 0.0 => format!("{value}"),
         1e4.. | ..1e-3 => format!("{value:.1e}"),
         _ => format!("{value:.*}", (2 - size.log10().floor() as i32).max(0) as usize),
+    }
+}
+
+/// A number of at most so many columns.
+fn column(value: f64, width: usize) -> String {
+    match number(value) {
+        long if long.chars().count() > width => format!("{value:.0e}"),
+        short => short,
     }
 }
 

@@ -29,6 +29,7 @@
 
 mod advice;
 mod attention;
+mod calibration;
 mod candidates;
 mod constraints;
 mod cost;
@@ -48,9 +49,11 @@ mod simulation;
 mod single;
 mod target;
 mod trials;
+mod work;
 
 pub use advice::Advice;
-pub use cost::{Calibration, Cost, Measure};
+pub use calibration::Calibration;
+pub use cost::{Cost, Measure};
 pub use forecast::{Basis, Expected, Forecast, RelativeErrors};
 pub use options::{Loss, Planner};
 pub use plan::{Choice, LeftOut, Plan};

@@ -5,8 +5,9 @@ use std::sync::OnceLock;
 use ndarray::{Array2, ArrayRef2, ArrayRef4};
 
 use super::Forecast;
+use super::calibration::Calibration;
 use super::constraints::Constraints;
-use super::cost::{Calibration, Cost, Measure};
+use super::cost::{Cost, Measure};
 use super::plan::Plan;
 use super::points::PlannedPoints;
 use super::{lengthscales, ranking, single};

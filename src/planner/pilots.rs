@@ -20,7 +20,7 @@ const FINALISTS: usize = 4;
 
 /// Multiplications of a draw and its estimates beyond which there is none, and those of all draws of a candidate.
 const MOST: f64 = 4e8;
-const ALL: f64 = 8e9;
+const ALL: f64 = 2e9;
 
 /// About how many multiplications a draw and its estimates take.
 fn work(candidate: &Candidate) -> f64 {

@@ -1,7 +1,8 @@
 //! [`Plan`]: ranked recipes with the errors to expect.
 
 use super::advice::Advice;
-use super::cost::{Calibration, Cost, Measure};
+use super::calibration::Calibration;
+use super::cost::{Cost, Measure};
 use super::forecast::Forecast;
 use super::options::Loss;
 use crate::Recipe;

@@ -3,8 +3,8 @@
 use std::cmp::Ordering;
 
 use super::advice::{self, Advice};
+use super::calibration::Calibration;
 use super::candidates::{Candidate, Field};
-use super::cost::Calibration;
 use super::evaluation::{closed, forecast};
 use super::forecast::{Basis, Forecast};
 use super::options::{Goal, Loss, Planner};

@@ -387,14 +387,24 @@ fn first_overflow<T: Real>(frequencies: &Frequencies, lengthscale: &Lengthscale)
 /// The method that is estimated to be faster, from operations alone and times measured once.
 fn faster(frequencies: &Frequencies) -> Method {
     let Some(structured) = frequencies.structured() else { return Method::Dense };
-    let padded = structured.padded() as f64;
+    let padded = structured.padded();
     let factors = |product: &Rotation| match product {
-        Rotation::Hadamard(flips) => ROUND * flips.nrows() as f64 * padded,
-        Rotation::Givens(rotations) => PLANE * rotations.len() as f64 + padded,
+        Rotation::Hadamard(flips) => hadamard_cost(flips.nrows(), padded),
+        Rotation::Givens(rotations) => givens_cost(rotations.len(), padded),
     };
     let cost: f64 = structured.blocks().iter().map(|block| factors(&block.rotation)).sum();
     let dense = structured.count() as f64 * structured.dim() as f64;
     if cost < dense { Method::Structured } else { Method::Dense }
+}
+
+/// What rounds of signs and transforms take for a point, in multiplications of the dense product.
+pub(crate) fn hadamard_cost(rounds: usize, padded: usize) -> f64 {
+    ROUND * rounds as f64 * padded as f64
+}
+
+/// What rotations of so many planes take for a point, in multiplications of the dense product.
+pub(crate) fn givens_cost(planes: usize, padded: usize) -> f64 {
+    PLANE * planes as f64 + padded as f64
 }
 
 /// What a round of signs and transform takes for each coordinate, in multiplications of the dense product: measured

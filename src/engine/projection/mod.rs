@@ -4,3 +4,4 @@ mod linear;
 mod structured;
 
 pub use linear::{Method, Projection};
+pub(crate) use linear::{givens_cost, hadamard_cost};

@@ -179,23 +179,10 @@ const POINTS: usize = 1000;
 
 /// Clusters of each side, with the diagonal that is best on average over their points.
 pub(super) fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
-    let target = prospect.target;
-    let [x, y] = prospect.points.map(|points| {
-        let mut points = points.slice(s![..points.nrows().min(POINTS), ..]).to_owned();
-        points.indexed_iter_mut().for_each(|((_, k), v)| *v *= target.lengthscale().at(k));
-        points
-    });
+    let points = prospect_points(&prospect);
     let of = |(k, formula): (usize, Formula)| {
-        let clusters = |points: &Array2<f64>, stream| {
-            Clustering::of(points, k, &mut crate::rng_of_step(prospect.seed, stream))
-        };
-        let (queries, keys) = match (clusters(&x, 0), clusters(&y, 1)) {
-            (Ok(queries), Ok(keys)) => (queries, keys),
-            // There are fewer distinct points.
-            (Err(Error::Parameter { .. }), _) | (_, Err(Error::Parameter { .. })) => return Ok(None),
-            (Err(error), _) | (_, Err(error)) => return Err(error),
-        };
-        let (d, target) = (prospect.dim(), target.clone());
+        let Some([queries, keys]) = prospect_clusters(&prospect, &points, k)? else { return Ok(None) };
+        let (d, target) = (prospect.dim(), prospect.target.clone());
         let kind = if formula == Formula::RobustReal { "real" } else { "complex" };
         Ok(Some(Proposal::coupled(format!("clustered {k} × {k}, {kind}"), move |m, coupling| {
             let centres = Centres::new(&queries, &keys).with_diagonal(formula);
@@ -203,4 +190,29 @@ pub(super) fn proposals(prospect: Prospect<'_>) -> Result<Vec<Proposal>> {
         })))
     };
     CLUSTERS.into_iter().filter_map(|choice| of(choice).transpose()).collect()
+}
+
+/// Some points of each side, not divided by the lengthscale: as clusters see them.
+pub(super) fn prospect_points(prospect: &Prospect<'_>) -> [Array2<f64>; 2] {
+    prospect.points.map(|points| {
+        let mut points = points.slice(s![..points.nrows().min(POINTS), ..]).to_owned();
+        points.indexed_iter_mut().for_each(|((_, k), v)| *v *= prospect.target.lengthscale().at(k));
+        points
+    })
+}
+
+/// k clusters of the points of each side; `None` if there are fewer distinct points.
+pub(super) fn prospect_clusters(
+    prospect: &Prospect<'_>,
+    [x, y]: &[Array2<f64>; 2],
+    k: usize,
+) -> Result<Option<[Clustering; 2]>> {
+    let clusters = |points: &Array2<f64>, stream| {
+        Clustering::of(points, k, &mut crate::rng_of_step(prospect.seed, stream))
+    };
+    match (clusters(x, 0), clusters(y, 1)) {
+        (Ok(queries), Ok(keys)) => Ok(Some([queries, keys])),
+        (Err(Error::Parameter { .. }), _) | (_, Err(Error::Parameter { .. })) => Ok(None),
+        (Err(error), _) | (_, Err(error)) => Err(error),
+    }
 }

@@ -183,6 +183,7 @@ pub(super) fn propose(prospect: Prospect<'_>, all: &mut Proposals) {
     }
     all.add("bipolar hybrid", bipolar::proposals(prospect));
     all.add("clustered", clustered::proposals(prospect));
+    all.add("Gaussian clusters", mixture::proposals(prospect));
     all.add("shaped", shaped::proposals(prospect));
 }
 

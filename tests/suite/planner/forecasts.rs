@@ -123,7 +123,7 @@ fn simulated_couplings_are_what_more_draws_show() {
 #[test]
 fn simulated_gram_matrices_of_clusters() {
     let kind = super::data::kinds().swap_remove(2);
-    let [planner, _] = kind.planners(false);
+    let [planner, _] = kind.planners(false).unwrap();
     let mut compared = 0;
     for seed in 0..2 {
         let plan = planner.clone().seed(seed).couplings(couplings()).features(128).plan().unwrap();

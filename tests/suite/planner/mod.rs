@@ -5,28 +5,46 @@ mod constraints;
 mod data;
 mod edges;
 mod forecasts;
+#[path = "../../../examples/plan/kinds.rs"]
+mod kinds;
 mod plans;
 mod regret;
 mod reservoir;
 mod ridge;
+#[path = "../../../examples/plan/regret.rs"]
+mod study;
 mod targets;
 
 use random_features::frequency::{Antithetic, AnyCoupling, Independent, Orthogonal};
-use random_features::planner::{Choice, Loss, Plan, Planner};
+use random_features::planner::{Calibration, Loss, Plan, Planner};
+
+use study::label;
 
 /// Couplings that keep plans quick: closed forms of others take long.
 fn couplings() -> [AnyCoupling; 3] {
     [Independent.into(), Orthogonal.into(), Antithetic(Orthogonal).into()]
 }
 
+/// Times of some machine.
+fn calibration() -> Calibration {
+    Calibration {
+        dense: 0.02,
+        hadamard: 0.05,
+        givens: 0.06,
+        exponential: 1.5,
+        wave: 1.1,
+        spiral: 2.5,
+        power: 3.0,
+        product: 0.3,
+        complex: 0.7,
+        part: 5.0,
+        gathered: 9.0,
+    }
+}
+
 /// A plan with these couplings.
 fn quick(planner: &Planner, features: usize) -> Plan {
     planner.clone().couplings(couplings()).features(features).plan().unwrap()
-}
-
-/// What a choice and its recipe are called.
-fn label(choice: &Choice) -> String {
-    format!("{} / {} / m = {}", choice.map, choice.coupling, choice.frequencies)
 }
 
 const LOSSES_OF_PAIRS: [Loss; 5] =

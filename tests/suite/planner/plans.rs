@@ -5,7 +5,7 @@ use super::{couplings, quick};
 use random_features::data::Reservoir;
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
-use random_features::planner::{Calibration, Loss, Measure, Plan, Planner};
+use random_features::planner::{Loss, Measure, Plan, Planner};
 
 fn on_threads<R: Send>(threads: usize, run: impl Fn() -> R + Sync + Send) -> R {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
@@ -20,7 +20,6 @@ fn planner(deviation: f64) -> Planner {
 static PLANS: std::sync::LazyLock<Vec<Plan>> = std::sync::LazyLock::new(plans);
 
 fn plans() -> Vec<Plan> {
-    let calibration = Calibration { dense: 0.01, structured: 0.02, lifted: 1.0, products: 0.1 };
     let small = planner(0.3).couplings([Independent.into(), Orthogonal.into()]);
     let mut all = vec![
         planner(0.3).features(24).plan().unwrap(),
@@ -28,7 +27,10 @@ fn plans() -> Vec<Plan> {
         small.clone().target(0.05).unwrap().plan().unwrap(),
         small.clone().target_with_probability(0.2, 0.9).unwrap().plan().unwrap(),
         small.clone().target(1e-9).unwrap().plan().unwrap(),
-        small.clone().calibrated(calibration).budget(Measure::Nanoseconds, 99.5).plan().unwrap(),
+        // Numbers of many digits.
+        small.clone().couplings([Independent.into()]).target(2e-4).unwrap().plan().unwrap(),
+        planner(1e-70).couplings([Independent.into()]).features(8).plan().unwrap(),
+        small.clone().calibrated(super::calibration()).budget(Measure::Nanoseconds, 99.5).plan().unwrap(),
         small.clone().kernel(Gaussian::default()).budget(Measure::Bytes, 999.0).plan().unwrap(),
     ];
     for loss in super::LOSSES_OF_PAIRS.into_iter().chain([Loss::AttentionWeights]) {

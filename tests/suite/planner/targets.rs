@@ -3,7 +3,7 @@
 use super::data::{half, normal};
 use super::{couplings, label};
 use random_features::kernel::{Gaussian, Kernel, Softmax};
-use random_features::planner::{Basis, Calibration, Choice, Expected, Loss, Measure, Plan, Planner};
+use random_features::planner::{Basis, Choice, Expected, Loss, Measure, Plan, Planner};
 use random_features::{Map, Recipe};
 
 /// The pairs of these points are few, so that planners evaluate all of them.
@@ -74,11 +74,15 @@ fn gram_error(recipe: &Recipe, one_set: bool, seed: u64) -> f64 {
 
 #[test]
 fn the_cheapest_comes_first() {
-    let calibration = Calibration { dense: 0.01, structured: 0.02, lifted: 1.0, products: 0.1 };
     for measure in [Measure::Features, Measure::Multiplications, Measure::Bytes, Measure::Nanoseconds] {
         for planner in planners() {
-            let plan =
-                planner.calibrated(calibration).target(0.05).unwrap().cheapest_in(measure).plan().unwrap();
+            let plan = planner
+                .calibrated(super::calibration())
+                .target(0.05)
+                .unwrap()
+                .cheapest_in(measure)
+                .plan()
+                .unwrap();
             let costs: Vec<f64> = plan.choices.iter().map(|choice| choice.cost.in_measure(measure)).collect();
             assert!(costs.iter().all(|cost| cost.is_finite()), "{costs:?}");
             assert!(costs.windows(2).all(|pair| pair[0] <= pair[1]), "{measure}: {costs:?}");

@@ -1,0 +1,178 @@
+//! What a plan loses on points that it has not seen, to the best of its own choices and against simple choosers.
+//!
+//! A plan is made on one half of the points. Its choices are judged on the other half, by their closed forms, else by draws: the
+//! first ones, and every few of those whose losses are several times larger, for a mean over all. The regret of a choice is its
+//! loss there over the least one, less 1. Seeds are fixed, so that the table is the same each time.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use random_features::frequency::{AnyCoupling, Draw, Orthogonal};
+use random_features::kernel::{Gaussian, Softmax};
+use random_features::planner::{Choice, Expected, Forecast, Loss, Planner};
+use random_features::{Positive, Recipe, Result};
+
+use super::kinds::Kind;
+
+/// Features of all recipes.
+pub const FEATURES: usize = 128;
+/// The regret that a plan may have, unless two standard errors are more.
+const BOUND: f64 = 0.1;
+/// Choices that are judged all, and one in how many of the others.
+const FIRST: usize = 16;
+const STEP: usize = 5;
+/// Draws of recipes without a closed form, in batches, and the relative standard error that they may have.
+const BATCHES: u64 = 4;
+const DRAWS: usize = 128;
+const SPREAD: f64 = 0.02;
+/// The regret beyond which all are alike, so that one infinite loss does not rule a mean.
+const MOST: f64 = 1e3;
+
+/// Of one kind of data, a kernel and a loss: regrets of the plan, of positive orthogonal features, and of a random choice.
+pub struct Row {
+    pub name: String,
+    pub planner: f64,
+    pub naive: f64,
+    pub random: f64,
+    /// Two standard errors of the least loss, relative to it, or the bound.
+    pub allowed: f64,
+    pub chosen: String,
+    least: String,
+    judged: usize,
+    unjudged: usize,
+}
+
+/// The rows of a kind, over plans with these couplings, or all.
+pub fn rows(kind: &Kind, softmax: bool, couplings: Option<&[AnyCoupling]>) -> Result<Vec<Row>> {
+    let [seen, unseen] = kind.planners(softmax)?;
+    let seen = match couplings {
+        Some(couplings) => seen.couplings(couplings.iter().copied()),
+        None => seen,
+    };
+    let draw = Draw::new(kind.queries.ncols(), FEATURES, Orthogonal);
+    let naive = match softmax {
+        true => Positive.recipe(draw, Softmax::default()),
+        false => Positive.recipe(draw, Gaussian::default()),
+    };
+    let naive = Judged::new(&unseen, &naive)?;
+    let mut known: BTreeMap<String, Judged> = BTreeMap::new();
+    let mut row = |loss: &Loss| -> Result<Row> {
+        let plan = seen.clone().features(FEATURES).loss(*loss).plan()?;
+        let mut all: Vec<(String, Option<Expected>)> = Vec::new();
+        for (i, choice) in plan.choices.iter().enumerate() {
+            if i < FIRST || i.is_multiple_of(STEP) {
+                let name = label(choice);
+                if !known.contains_key(&name) {
+                    known.insert(name.clone(), Judged::new(&unseen, &choice.recipe)?);
+                }
+                let loss = known[&name].loss(*loss);
+                all.push((name, loss));
+            }
+        }
+        let (kernel, naive) = (if softmax { "softmax" } else { "Gaussian" }, of(&naive.forecast, *loss));
+        Ok(Row::of(format!("{}, {kernel}, {loss:?}", kind.name), &all, naive))
+    };
+    losses(kind.name, softmax).iter().map(&mut row).collect()
+}
+
+/// What a choice and its recipe are called.
+pub fn label(choice: &Choice) -> String {
+    format!("{} / {} / m = {}", choice.map, choice.coupling, choice.frequencies)
+}
+
+/// The loss of a kind: at large norms few pairs rule the error of the Gram matrix, and quantiles say what happens to the others.
+fn losses(kind: &str, softmax: bool) -> &'static [Loss] {
+    match softmax && ["large", "equal-norms", "heavy-tailed", "attention"].contains(&kind) {
+        true => &[Loss::RelativeMedian, Loss::RelativeNinety],
+        false => &[Loss::Gram],
+    }
+}
+
+fn of(forecast: &Forecast, loss: Loss) -> Expected {
+    match loss {
+        Loss::RelativeMedian => forecast.relative.median,
+        Loss::RelativeNinety => forecast.relative.ninety,
+        _ => forecast.gram,
+    }
+}
+
+/// The errors of a recipe on unseen points, and without a closed form those of batches of draws.
+struct Judged {
+    forecast: Forecast,
+    batches: Vec<Forecast>,
+}
+
+impl Judged {
+    fn new(unseen: &Planner, recipe: &Recipe) -> Result<Self> {
+        if let Some(forecast) = unseen.forecast(recipe)? {
+            return Ok(Judged { forecast, batches: Vec::new() });
+        }
+        let batches = (0..BATCHES).map(|k| unseen.measure(recipe, DRAWS, k << 32)).collect::<Result<_>>()?;
+        Ok(Judged { forecast: unseen.measure(recipe, DRAWS * BATCHES as usize, 1 << 48)?, batches })
+    }
+
+    /// A loss; `None` where draws say too little.
+    fn loss(&self, loss: Loss) -> Option<Expected> {
+        let count = self.batches.len() as f64;
+        let values = || self.batches.iter().map(|batch| of(batch, loss).value);
+        let mean = values().sum::<f64>() / count;
+        let variance = values().map(|value| (value - mean).powi(2)).sum::<f64>() / (count - 1.0);
+        // Of four batches a standard error is uncertain by a half itself.
+        let known = self.batches.is_empty() || (variance / count).sqrt() <= 1.5 * SPREAD * mean;
+        known.then(|| of(&self.forecast, loss))
+    }
+}
+
+impl Row {
+    /// From the losses of choices in the order of a plan, and that of the naive choice.
+    fn of(name: String, all: &[(String, Option<Expected>)], naive: Expected) -> Self {
+        let known = || all.iter().filter_map(|(name, loss)| loss.map(|loss| (name.as_str(), loss)));
+        let least = known().min_by(|a, b| a.1.value.total_cmp(&b.1.value));
+        let (least_name, least) = least.unwrap_or(("the naive choice", naive));
+        let regret = |value: f64| (value / least.value - 1.0).min(MOST);
+        let judged = known().count();
+        let mean = known().map(|(_, loss)| regret(loss.value).ln_1p()).sum::<f64>() / judged as f64;
+        Row {
+            name,
+            // A choice that cannot be judged has the regret of the worst.
+            planner: all.first().and_then(|first| first.1).map_or(MOST, |loss| regret(loss.value)),
+            naive: regret(naive.value),
+            random: mean.exp_m1(),
+            allowed: (2.0 * least.standard_error / least.value).max(BOUND),
+            chosen: all.first().map_or("none", |first| &first.0).into(),
+            least: least_name.into(),
+            judged,
+            unjudged: all.len() - judged,
+        }
+    }
+}
+
+/// The geometric mean of what a column has over 1, less 1.
+pub fn mean(rows: &[Row], of: fn(&Row) -> f64) -> f64 {
+    (rows.iter().map(|row| of(row).ln_1p()).sum::<f64>() / rows.len() as f64).exp_m1()
+}
+
+/// The titles of the columns.
+pub fn head() -> String {
+    let columns = ["planner", "naive", "random", "allowed"];
+    let [a, b, c, d] = columns;
+    format!(
+        "Regret in % with {FEATURES} features, on points that the plan has not seen:\n{:44} {a:>8} {b:>8} {c:>8} {d:>8}",
+        ""
+    )
+}
+
+impl fmt::Display for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = [self.planner, self.naive, self.random, self.allowed].map(|regret| 100.0 * regret);
+        write!(f, "{:44}", self.name)?;
+        all.iter().try_for_each(|percent| write!(f, " {percent:8.2}"))?;
+        let Row { chosen, least, judged, unjudged, .. } = self;
+        write!(f, "\n    chosen {chosen}")?;
+        if chosen != least {
+            write!(f, "; least {least}")?;
+        }
+        write!(f, "; {judged} judged")?;
+        if *unjudged > 0 { write!(f, ", {unjudged} beyond what draws can judge") } else { Ok(()) }
+    }
+}
