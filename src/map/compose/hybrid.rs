@@ -100,14 +100,15 @@ impl<M: Operand> Hybrid<M> {
         let sizes: Vec<Size> = self.parts().map(M::size).collect();
         let of_term = |term: &Term| match term.factor {
             Factor::One => sizes[term.right],
-            // Each sign has a block of its own.
+            // Each sign has a block for + and one for −.
             Factor::Equal(left) | Factor::Unequal(left) => {
-                let Size { features, .. } = sizes[left];
-                Size { features, blocks: features }.times(sizes[term.right])
+                let blocks = sizes[left].features.saturating_mul(2);
+                Size { features: blocks, blocks }.times(sizes[term.right])
             }
             Factor::Estimate(left) => sizes[left].times(sizes[term.right]),
         };
-        weighed_parts(&coefficients).iter().map(of_term).sum()
+        // Terms without a weight have no features.
+        weighed_parts(&coefficients).iter().filter(|term| term.weight != 0.0).map(of_term).sum()
     }
 
     pub(super) fn known(&self) -> Known<M::Scalar> {

@@ -126,10 +126,7 @@ fn budgets_are_kept_and_used() {
                 assert_eq!(cost.features, map.feature_dim(), "{name}");
                 let blocks = choice.recipe.block_count();
                 assert_eq!(cost.bytes, (8 * map.feature_dim() + 8 * blocks) as f64, "{name}");
-                // Those of hybrids are not those of their recipes.
-                if !choice.map.contains("hybrid") && !choice.map.starts_with("Gaussian") {
-                    assert_eq!(blocks, map.blocks().len(), "{name}");
-                }
+                assert_eq!(blocks, map.blocks().len(), "{name}");
                 let spent = cost.in_measure(measure);
                 assert!(spent <= most, "{name}: {spent} {measure} of {most}");
                 // Costs grow by as much for each frequency, from no less than nothing.
@@ -181,8 +178,6 @@ fn a_calibration_is_measured_once_and_kept() {
     let Calibration { product, complex, part, gathered, .. } = kept;
     let all = [dense, hadamard, givens, exponential, wave, spiral, power, product, complex, part, gathered];
     assert!(all.iter().all(|ns| *ns > 0.0 && ns.is_finite()), "{kept}");
-    // A point takes longer than one of its multiplications, whatever else runs.
-    assert!(dense < part && dense < wave, "{kept}");
     let again = planner.calibrated(kept).plan().unwrap();
     assert_eq!(again, plan);
 }
@@ -249,7 +244,8 @@ fn mixtures_of_clusters_are_proposed() {
         .iter()
         .filter(|choice| choice.map.starts_with("Gaussian") && choice.map.contains('×'))
         .collect();
-    assert_eq!(mixtures.len(), 6, "{plan:#}");
+    let names: std::collections::BTreeSet<&str> = mixtures.iter().map(|choice| choice.map.as_str()).collect();
+    assert_eq!(names.len(), 3, "{plan:#}");
     for choice in mixtures {
         let seen = planner.clone().kernel(Softmax::default()).measure(&choice.recipe, 600, 1 << 40).unwrap();
         let (found, stated) = (seen.relative.median.value, choice.forecast.relative.median.value);
