@@ -2,6 +2,7 @@
 
 use super::exact_keys::ExactKeys;
 use super::reading::Reading;
+use super::window::Neighbours;
 use crate::engine::Program;
 
 /// Tokens of a chunk. For each token, products with keys of its chunk cost in proportion to this, and updates of sums in inverse
@@ -19,4 +20,8 @@ pub(super) struct Setup<'a, T> {
     pub normalised: bool,
     /// Keys of the sequence whose weights are computed exactly instead of from features.
     pub exact: Option<&'a ExactKeys<T>>,
+    /// Keys near each query of which the same holds.
+    pub near: Option<&'a Neighbours<T>>,
+    /// Whether a query sees the keys up to its own place only.
+    pub causal: bool,
 }
