@@ -11,9 +11,9 @@ use super::sequence::Sequence;
 use super::setup::{CHUNK, SEGMENT, Setup};
 use super::sight::Asked;
 use super::team::Team;
-use super::window::Window;
 use super::worker::Worker;
 use crate::Real;
+use crate::data::window::Window;
 use crate::reduce::{RunSums, WeightedSums};
 use crate::threads::Pool;
 

@@ -210,6 +210,11 @@ impl<T: Real> ExactKeys<T> {
         Undivided { scale: top, normaliser: total, sums: buffer, seen }
     }
 
+    /// Their rows, ascending.
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
+    }
+
     /// The logit of a query at `point` and the exact key in row `row`.
     pub fn logit(&self, point: &[T], row: usize) -> Option<f64> {
         let key = self.keys.row(self.rows.binary_search(&row).ok()?);

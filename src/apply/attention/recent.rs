@@ -10,9 +10,10 @@ use super::scan::Outlet;
 use super::sequence::Sequence;
 use super::setup::Setup;
 use super::sight::Asked;
-use super::window::{Neighbours, Window};
+use super::window::Neighbours;
 use super::worker::Worker;
 use crate::Real;
+use crate::data::window::Window;
 use crate::numeric::matrix_view;
 
 /// The tokens of a head so far.

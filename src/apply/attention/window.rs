@@ -1,4 +1,4 @@
-//! [`Window`]: the keys near a query whose weights are exact, and [`Neighbours`], these keys of a sequence, packed.
+//! Exact neighbours: [`Neighbours`] are the keys of a sequence that some query has near it, packed.
 
 use std::ops::Range;
 
@@ -9,16 +9,9 @@ use super::heads::KeyRun;
 use super::reading::Reading;
 use super::setup::CHUNK;
 use crate::Real;
+use crate::data::window::Window;
 use crate::error::Result;
 use crate::threads;
-
-/// The keys near a query by place: the query at place i has those at places j with i − before < j ≤ i + after.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
-pub(super) struct Window {
-    pub before: usize,
-    pub after: usize,
-}
 
 impl<T: Real> Attention<T> {
     /// The same with exact weights for neighbours: for the query at place i the keys at places j with
@@ -89,19 +82,6 @@ impl<T: Real> Attention<T> {
         let window = Window { after: if causal { 0 } else { self.window.after }, ..self.window };
         let inverse = self.inverse(head).filter(|_| !window.is_none())?;
         Some((window, Reading { factor: self.reading.factor * inverse * inverse, ..self.reading }))
-    }
-}
-
-impl Window {
-    /// Whether no query has neighbours.
-    pub fn is_none(self) -> bool {
-        self == Window::default()
-    }
-
-    /// The places of the neighbours of the query at a place.
-    pub fn places(self, place: usize) -> Range<usize> {
-        let end = place.saturating_add(1);
-        end.saturating_sub(self.before)..end.saturating_add(self.after)
     }
 }
 
