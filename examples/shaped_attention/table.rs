@@ -1,6 +1,6 @@
 //! The tables and the lines for programs.
 
-use crate::maps::KINDS;
+use crate::maps::{ALONE, KINDS};
 use crate::splits::FITS;
 use crate::synthetic::Saved;
 use crate::trained::{Outcome, Results, Setup};
@@ -37,18 +37,21 @@ pub fn trained(setup: &Setup, heads: usize, results: &Results) -> String {
         text += &format!("chosen on: {name} (the mean of the values has {mean:.2})\n  {:<18}", "m");
         features.iter().for_each(|m| text += &format!("{m:>22}"));
         text += "\n";
-        for (map, kind) in KINDS {
+        let found =
+            |map: &str, m: usize| results.outcomes.iter().find(|o| (o.map, o.fit, o.m) == (map, name, m));
+        for (map, kind) in KINDS.into_iter().filter(|(map, _)| found(map, features[0]).is_some()) {
             text += &format!("  {map:<18}");
             for m in features {
-                let found = results.outcomes.iter().find(|o| (o.map, o.fit, o.m) == (map, name, *m));
                 let cell = |o: &Outcome| {
                     let rank = if kind.is_biased() { format!(" r {:.0}", o.rank) } else { String::new() };
                     format!("{:.2} ±{:.2}{rank:<6}", o.error, o.standard_error)
                 };
-                text += &format!("{:>22}", found.map(cell).unwrap_or_default());
+                text += &format!("{:>22}", found(map, *m).map(cell).unwrap_or_default());
             }
             text += if kind.is_biased() { "  biased\n" } else { "\n" };
         }
+        let alone = ALONE.iter().filter_map(|(map, _)| found(map, 0));
+        alone.for_each(|o| text += &format!("  {:<18}{:.2} without features\n", o.map, o.error));
         text += "\n";
     }
     text

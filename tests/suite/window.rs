@@ -224,9 +224,8 @@ fn places_are_rows_of_the_sequence() {
     let q = tokens::<f64>([2, 2, 240, d], 0.8, 1);
     let (k, v) = (tokens::<f64>([2, 1, 240, d], 0.8, 2), tokens::<f64>([2, 1, 240, 3], 1.0, 3));
     let of = |offsets: &[usize], row: usize| offsets.iter().rposition(|start| *start <= row).unwrap();
-    let heads = Heads::new(&q, &k, &v).unwrap();
     for (causal, queries) in [(false, queries), (true, keys)] {
-        let heads = heads.clone().sequences(&queries, &keys).unwrap();
+        let heads = Heads::new(&q, &k, &v).unwrap().sequences(&queries, &keys).unwrap();
         let attention = Attention::new(map.clone()).unwrap().window(6, 3).unwrap();
         let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
         let pair = |i: usize, j: usize| {
@@ -475,7 +474,7 @@ fn effective_features_are_those_of_the_rest() {
     let scale = (d as f64).powf(-0.25);
     let whole = |side, x: &Array4<f64>| {
         let features = map.features(side, &(head(x, 0, 0) * scale)).unwrap();
-        features.values() * &features.log_scales().mapv(f64::exp)
+        &features.values() * &features.log_scales().mapv(f64::exp)
     };
     let (phi, psi) = (whole(Side::X, &q), whole(Side::Y, &k));
     for window in [[1, 0], [3, 2], [70, 64], [0, 4]] {
