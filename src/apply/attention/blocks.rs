@@ -10,7 +10,7 @@ use crate::Real;
 use crate::numeric::{self, Isa, Packed, add_product, affine, exp_minus, max, product};
 
 /// Keys and values of a block, packed.
-#[derive(Clone, Debug)]
+#[derive(Debug, Default)]
 pub(super) struct KeyBlock<T> {
     keys: Packed<T>,
     values: Packed<T>,
@@ -35,23 +35,34 @@ pub(super) struct ExactRun<T> {
 }
 
 impl<T: Real> KeyBlock<T> {
-    /// A run of keys, of which the first is at place `first`.
-    pub fn new(reading: &Reading, run: KeyRun<'_, T>, first: usize) -> Self {
-        let (mut points, mut values, mut not_finite) = (Vec::new(), Vec::new(), Vec::new());
-        reading.points(run.keys, &mut points);
-        let mut keys = Packed::default();
-        keys.refill_rows(&points, run.len(), run.keys.ncols());
-        run.values.read(T::one(), &mut values);
-        for (j, row) in values.chunks_exact_mut(run.values.ncols()).enumerate() {
+    /// Reads a run of keys, of which the first is at place `first`. `room` is for their numbers.
+    pub fn read(&mut self, reading: &Reading, run: KeyRun<'_, T>, first: usize, room: &mut Vec<T>) {
+        let targets = run.values.ncols();
+        reading.points(run.keys, room);
+        self.keys.refill_rows(room, run.len(), run.keys.ncols());
+        room.clear();
+        run.values.read(T::one(), room);
+        self.not_finite.clear();
+        for (j, row) in room.chunks_exact_mut(targets).enumerate() {
             if row.iter().any(|v| !v.is_finite()) {
-                not_finite.extend(run.sees(j).then(|| (j, row.to_vec())));
+                self.not_finite.extend(run.sees(j).then(|| (j, row.to_vec())));
                 row.fill(T::zero());
             }
         }
-        let mut packed = Packed::default();
-        packed.refill_columns(&values, run.len(), run.values.ncols());
-        let mask = run.mask.iter().flatten().copied().collect();
-        KeyBlock { keys, values: packed, not_finite, mask, range: first..first + run.len() }
+        self.values.refill_columns(room, run.len(), targets);
+        self.mask.clear();
+        self.mask.extend(run.mask.iter().flatten());
+        self.range = first..first + run.len();
+    }
+
+    /// Forgets the keys.
+    pub fn forget(&mut self) {
+        self.range = 0..0;
+    }
+
+    /// Whether these, of which there are some, are the keys of this block.
+    pub fn holds(&self, range: &Range<usize>) -> bool {
+        self.range == *range
     }
 
     /// Which of its keys are at these places.

@@ -23,9 +23,9 @@ pub(super) type Places = Vec<[usize; 3]>;
 /// Outputs of the queries of a job, with `ways` threads.
 pub(super) fn attend<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
     match setup.near {
-        Some(near) if !setup.causal => beside(setup, near.window(), job, ways),
+        Some(near) if !setup.causal => beside(setup, near.window, job, ways),
         near => {
-            let lag = Lag { behind: near.map_or(0, |near| near.window().before), ..Lag::NONE };
+            let lag = Lag { behind: near.map_or(0, |near| near.window.before), ..Lag::NONE };
             if setup.causal { scan(setup, Scan::of_job(job, lag, []), ways) } else { all(setup, job, ways) }
         }
     }
@@ -48,8 +48,7 @@ fn beside<T: Real>(setup: Setup<'_, T>, window: Window, job: Job<'_, T>, ways: u
     let kept = |_| Array2::zeros((queries, targets + HEAD));
     let mut behind: Vec<Array2<f64>> = job.members.iter().map(kept).collect();
     let back = Lag { ahead: keys.len(), behind: queries.saturating_add(window.after) };
-    let bare = Setup { near: None, exact: None, ..setup };
-    scan(bare, Scan::backwards(&job, back, &mut behind), ways);
+    scan(setup.beside(None, None), Scan::backwards(&job, back, &mut behind), ways);
     scan(setup, Scan::of_job(job, lag, behind.iter_mut().map(|kept| kept.view_mut())), ways)
 }
 

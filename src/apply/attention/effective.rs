@@ -9,7 +9,6 @@ use super::heads::{Job, KeyRun, Member};
 use super::scan::Lag;
 use super::setup::{CHUNK, Setup};
 use super::tokens::Tokens;
-use super::window::Neighbours;
 use super::{Attended, Attention, Element, Heads};
 use crate::Real;
 use crate::engine::{Scratch, Side};
@@ -217,7 +216,7 @@ impl<'a, T: Real> Behind<'a, T> {
 
 /// The numbers for queries that see the keys before their windows and, not causally, those behind them.
 fn numbers_beside<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) {
-    let window = setup.near.map(Neighbours::window).unwrap_or_default();
+    let window = setup.near.map(|near| near.window).unwrap_or_default();
     let lag = Lag { behind: window.before, ..Lag::NONE };
     let rows = job.members.first().map_or(0, |member| member.queries.nrows());
     let (mut before, mut reader) = (Prefix::new(setup, job.keys), Reader::default());

@@ -150,7 +150,11 @@ impl ExactAttention {
     fn of_job<T: Real>(&self, job: Job<'_, T>, scale: f64, causal: bool) -> Places {
         let reading = |factor| Reading { factor, unit: self.unit, epsilon: 0.0 };
         let keys = job.keys.len();
-        let block = |run: Range<usize>| KeyBlock::new(&reading(1.0), job.keys.rows(run.clone()), run.start);
+        let block = |run: Range<usize>| {
+            let mut block = KeyBlock::default();
+            block.read(&reading(1.0), job.keys.rows(run.clone()), run.start, &mut Vec::new());
+            block
+        };
         let blocks = threads::map(cuts(0..keys, KEYS), block);
         let of_member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, T>| -> Places {
             let runs = out.axis_chunks_iter_mut(Axis(0), QUERIES).enumerate();

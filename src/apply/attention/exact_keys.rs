@@ -115,11 +115,11 @@ impl<T: Real> Attention<T> {
     ) -> A {
         let setup = Setup { causal, ..self.setup(job.head) };
         match self.exact_inverse(job.head) {
-            None => self.with_near(setup, job, run),
+            None => self.with_near(setup, None, job, run),
             Some(inverse) => {
                 let exact = ExactKeys::new(&self.exact, &self.reading, inverse, &job);
                 let mask = exact.rest.as_ref().map(|rest| rest.view());
-                self.with_near(Setup { exact: Some(&exact), ..setup }, job.masked(mask), run)
+                self.with_near(setup, Some(&exact), job.masked(mask), run)
             }
         }
     }
@@ -128,12 +128,13 @@ impl<T: Real> Attention<T> {
     fn with_near<A>(
         &self,
         setup: Setup<'_, T>,
+        exact: Option<&ExactKeys<T>>,
         job: Job<'_, T>,
         run: impl FnOnce(Setup<'_, T>, Job<'_, T>) -> A,
     ) -> A {
         let near = self.near(job.head, setup.causal);
-        let near = near.map(|(window, reading)| Neighbours::new(window, &reading, job.keys, 0));
-        run(Setup { near: near.as_ref(), ..setup }, job)
+        let near = near.map(|near| Neighbours::new(near, job.keys.reborrow(), 0));
+        run(setup.beside(exact, near.as_ref()), job)
     }
 
     /// Refuses a choice of keys that depends on later tokens.

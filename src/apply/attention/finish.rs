@@ -1,16 +1,16 @@
 //! [`Finish`]: from the estimate of a query to its output.
 
-use super::blocks::ExactRun;
 use super::output::Undivided;
 use super::scan::{Outlet, keep, kept};
 use super::setup::Setup;
 use super::sight::Asked;
+use super::window::NearRun;
 use crate::Real;
 
 /// What a thread needs to make outputs of estimates: the exact terms of neighbours, and room for sums.
 #[derive(Debug, Default)]
 pub(super) struct Finish<T> {
-    near: ExactRun<T>,
+    near: NearRun<T>,
     sums: [Vec<f64>; 3],
 }
 
@@ -19,8 +19,13 @@ impl<T: Real> Finish<T> {
     pub fn begin(&mut self, setup: Setup<'_, T>, points: &[T], asked: &Asked<'_, T>) {
         if let Some(neighbours) = setup.near {
             let (count, targets) = (asked.queries.len(), asked.out.targets());
-            neighbours.attend(points, count, asked.place, targets, &mut self.near);
+            self.near.attend(neighbours, (points, count), asked.place, targets);
         }
+    }
+
+    /// Forgets the keys of neighbours, since the next are others.
+    pub fn forget(&mut self) {
+        self.near.forget();
     }
 
     /// Adds to the estimate of the `i`-th query asked what else it sees, if there is anything: other estimates, neighbours and
@@ -43,7 +48,7 @@ impl<T: Real> Finish<T> {
             }
             Outlet::Outputs(out, others) if setup.near.is_some() => {
                 let [first, second, third] = &mut self.sums;
-                let sum = estimate.plus(self.near.part(i), first);
+                let sum = estimate.plus(self.near.run.part(i), first);
                 let mut out = out.row_mut(i);
                 match others {
                     None => write(setup, point, place, sum, third, out.iter_mut()),

@@ -22,8 +22,6 @@ pub(super) struct Head<T: Real> {
     /// Those that have left the window.
     pub sequence: Sequence<T>,
     recent: Recent<T>,
-    /// The recent ones packed, until they change.
-    near: Option<Neighbours<T>>,
 }
 
 /// Keys and values in rows: those that are still in the window.
@@ -78,7 +76,7 @@ impl<T: Real> Recent<T> {
 impl<T: Real> Head<T> {
     /// Without tokens, of these dimensions.
     pub fn new(features: usize, [d, d_v]: [usize; 2]) -> Self {
-        Head { sequence: Sequence::new(features, d_v), recent: Recent::new([d, d_v]), near: None }
+        Head { sequence: Sequence::new(features, d_v), recent: Recent::new([d, d_v]) }
     }
 
     /// The number of tokens so far.
@@ -88,7 +86,6 @@ impl<T: Real> Head<T> {
 
     /// Takes in a token. Where another leaves a window of `before` tokens for it, that is appended to `leaving`.
     pub fn push(&mut self, before: usize, token: KeyRun<'_, T>, [keys, values]: [&mut Vec<T>; 2]) {
-        self.near = None;
         self.recent.extend(token);
         if self.recent.len() > before {
             let first = self.recent.tokens().rows(0..1);
@@ -100,7 +97,6 @@ impl<T: Real> Head<T> {
 
     /// Takes in many tokens with `ways` threads.
     pub fn prefill(&mut self, setup: Setup<'_, T>, before: usize, tokens: KeyRun<'_, T>, ways: usize) {
-        self.near = None;
         let leaving = (self.recent.len().saturating_add(tokens.len())).saturating_sub(before);
         let old = leaving.min(self.recent.len());
         self.sequence.prefill(setup, self.recent.tokens().rows(0..old), ways);
@@ -109,7 +105,8 @@ impl<T: Real> Head<T> {
         self.recent.extend(tokens.rows(leaving - old..tokens.len()));
     }
 
-    /// Writes the output of a query that sees all tokens so far: row `i` of those that the worker has read. `near` are the window and
+    /// Writes the output of a query that sees all tokens so far: row `i` of those that the worker, which has
+    /// [forgotten](Worker::forget) all other tokens, has read. `near` are the window and
     /// how exact logits read keys, if there is one. False if its normaliser is not positive although it has seen a key.
     pub fn answer(
         &mut self,
@@ -120,10 +117,8 @@ impl<T: Real> Head<T> {
         out: &mut [T],
     ) -> bool {
         let (length, first) = (self.length(), self.sequence.length());
-        let Head { sequence, recent, near: packed } = self;
-        let near = near.map(|(window, reading)| {
-            &*packed.get_or_insert_with(|| Neighbours::new(window, &reading, recent.tokens(), first))
-        });
+        let Head { sequence, recent } = self;
+        let near = near.map(|near| Neighbours::new(near, recent.tokens(), first));
         let out = ArrayViewMut1::from(out).insert_axis(Axis(0));
         let mut positive = true;
         let report = &mut |_| positive = false;
@@ -134,7 +129,7 @@ impl<T: Real> Head<T> {
             out: Outlet::Outputs(out, None),
             report,
         };
-        sequence.answer(Setup { near, ..setup }, asked, worker);
+        sequence.answer(setup.beside(None, near.as_ref()), asked, worker);
         positive
     }
 }
@@ -187,7 +182,7 @@ pub(super) mod stored {
             }
             let narrow = |numbers: Vec<f64>| -> Vec<T> { numbers.into_iter().map(T::narrow).collect() };
             let recent = Recent { keys: narrow(keys), values: narrow(values), dims: [d, targets], left: 0 };
-            Some(Head { sequence: sequence.restored(setup, targets)?, recent, near: None })
+            Some(Head { sequence: sequence.restored(setup, targets)?, recent })
         }
     }
 }

@@ -219,6 +219,9 @@ impl<T: Real> CausalState<T> {
                 let near = attention.near(first % all, true);
                 worker.read_queries(setup, queries.rows(first * group..(first + heads.len()) * group));
                 for (i, out) in (0..heads.len() * group).zip(&mut out) {
+                    if i % group == 0 {
+                        worker.forget();
+                    }
                     if !heads[i / group].answer(setup, near, i, worker, out) {
                         rows.push(first * group + i);
                     }

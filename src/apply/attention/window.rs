@@ -1,17 +1,13 @@
-//! Exact neighbours: [`Neighbours`] are the keys of a sequence that some query has near it, packed.
-
-use std::ops::Range;
+//! Exact neighbours: [`Neighbours`] are the keys among which queries have some, [`NearRun`] computes with them.
 
 use super::Attention;
 use super::blocks::{ExactRun, KeyBlock};
-use super::drive::cuts;
 use super::heads::KeyRun;
 use super::reading::Reading;
 use super::setup::CHUNK;
 use crate::Real;
 use crate::data::window::Window;
 use crate::error::Result;
-use crate::threads;
 
 impl<T: Real> Attention<T> {
     /// The same with exact weights for neighbours: for the query at place i the keys at places j with
@@ -35,8 +31,7 @@ impl<T: Real> Attention<T> {
     /// causal output depends on no later token, not even in its last bit.
     ///
     /// # Cost
-    /// O((before + after) (d + d_v)) for each query, in products of matrices. A copy of keys and values for each head
-    /// in work. Bidirectional attention with neighbours behind a query or beside it sums up keys from both ends: features twice, and
+    /// O((before + after) (d + d_v)) for each query, in products of matrices. Bidirectional attention with neighbours behind a query or beside it sums up keys from both ends: features twice, and
     /// an output's worth of `f64` in memory.
     ///
     /// # Errors
@@ -85,43 +80,66 @@ impl<T: Real> Attention<T> {
     }
 }
 
-/// The keys of a sequence that are neighbours of some query, in blocks that begin at multiples of [`CHUNK`].
-#[derive(Clone, Debug)]
-pub(super) struct Neighbours<T> {
-    window: Window,
-    blocks: Vec<KeyBlock<T>>,
-    /// The multiple at which the first block begins.
+/// The keys of a sequence among which queries have neighbours.
+pub(super) struct Neighbours<'a, T> {
+    pub window: Window,
+    /// How keys are read for exact logits.
+    reading: Reading,
+    keys: KeyRun<'a, T>,
+    /// The place of the first.
     first: usize,
 }
 
-impl<T: Real> Neighbours<T> {
-    /// Those among some keys of a sequence, of which the first is at place `first`; `reading` makes logits of them.
-    pub fn new(window: Window, reading: &Reading, keys: KeyRun<'_, T>, first: usize) -> Self {
-        let block = |run: Range<usize>| {
-            KeyBlock::new(reading, keys.rows(run.start - first..run.end - first), run.start)
-        };
-        let end = first + keys.len();
-        let open = first..end.min(first.next_multiple_of(CHUNK));
-        let rest = open.end..end;
-        let runs: Vec<Range<usize>> = cuts(open, CHUNK).chain(cuts(rest, CHUNK)).collect();
-        Neighbours { window, blocks: threads::map(runs, block), first: first / CHUNK }
+/// What a thread keeps of the neighbours of one run of queries for the next: their keys, packed in blocks that begin at multiples of
+/// [`CHUNK`].
+#[derive(Debug, Default)]
+pub(super) struct NearRun<T> {
+    pub run: ExactRun<T>,
+    blocks: Vec<KeyBlock<T>>,
+    room: Vec<T>,
+}
+
+/// The most blocks that are kept.
+const KEPT: usize = 16;
+
+impl<'a, T: Real> Neighbours<'a, T> {
+    /// Those among some keys, of which the first is at place `first`.
+    pub fn new((window, reading): (Window, Reading), keys: KeyRun<'a, T>, first: usize) -> Self {
+        Neighbours { window, reading, keys, first }
+    }
+}
+
+impl<T: Real> NearRun<T> {
+    /// Forgets the keys, since the next are others.
+    pub fn forget(&mut self) {
+        self.blocks.iter_mut().for_each(KeyBlock::forget);
     }
 
-    /// Which keys are neighbours.
-    pub fn window(&self) -> Window {
-        self.window
-    }
-
-    /// What queries make of their neighbours: those with these points, the first of which is at place `place`.
-    pub fn attend(&self, points: &[T], count: usize, place: usize, targets: usize, run: &mut ExactRun<T>) {
-        run.begin(count, targets);
-        if count == 0 {
-            return;
+    /// Computes what queries make of their neighbours: `count` with these points, the first of which is at place `place`.
+    pub fn attend(
+        &mut self,
+        near: &Neighbours<'_, T>,
+        (points, count): (&[T], usize),
+        place: usize,
+        targets: usize,
+    ) {
+        self.run.begin(count, targets);
+        let sees = |i: usize| near.window.places(place + i);
+        let (first, end) = (near.first, near.first + near.keys.len());
+        let (from, to) = (sees(0).start.max(first), sees(count.saturating_sub(1)).end.min(end));
+        let slots = KEPT.min((to.saturating_sub(from)).div_ceil(CHUNK) + 1);
+        if self.blocks.len() < slots {
+            self.blocks.resize_with(slots, KeyBlock::default);
         }
-        let sees = |i: usize| self.window.places(place + i);
-        let block = |place: usize| place.saturating_sub(self.first * CHUNK).min(self.blocks.len() * CHUNK);
-        let (from, to) = (block(sees(0).start), block(sees(count - 1).end));
-        let blocks = &self.blocks[from / CHUNK..to.div_ceil(CHUNK).max(from / CHUNK)];
-        blocks.iter().for_each(|block| run.add(points, block, sees));
+        let slots = self.blocks.len();
+        for index in from / CHUNK..to.div_ceil(CHUNK).max(from / CHUNK) {
+            let places = first.max(index * CHUNK)..end.min((index + 1) * CHUNK);
+            let block = &mut self.blocks[index % slots];
+            if !block.holds(&places) {
+                let keys = near.keys.rows(places.start - first..places.end - first);
+                block.read(&near.reading, keys, places.start, &mut self.room);
+            }
+            self.run.add(points, block, sees);
+        }
     }
 }

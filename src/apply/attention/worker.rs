@@ -34,6 +34,11 @@ pub(super) struct Worker<T> {
 }
 
 impl<T: Real> Worker<T> {
+    /// Forgets the keys of neighbours, since the next are those of another sequence or of a longer one.
+    pub fn forget(&mut self) {
+        self.finish.forget();
+    }
+
     /// Reads keys on their way to a chunk.
     pub fn read_keys(&mut self, setup: Setup<'_, T>, k: Numbers<'_, T>) {
         self.tokens.fill(setup, Side::Y, k, &mut self.logs.scratch);
