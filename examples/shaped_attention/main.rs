@@ -25,7 +25,8 @@
 //! `--data` is a folder with q.npy, k.npy and v.npy, each heads × length × dim, before the scale 1/√d; without it, two heads that
 //! come with the example `attention` are taken. `--json` prints one line for each map, fit and m: {map, fit, m, biased, predicted,
 //! error, standard_error}; `predicted` is the mean over pairs of the logarithm of an estimate's relative second moment, less ln m: what
-//! the choice expects, beside exact keys and bias. Without it, tables, and what shaping saves on three kinds of synthetic data. A
+//! the choice expects, beside exact keys and bias. Without it, tables, what shaping saves on three kinds of synthetic data, and
+//! errors of causal attention over sequences of 4096 tokens that look to what is near, to topics that come again, or to both. A
 //! picture draws errors over m.
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
@@ -41,6 +42,7 @@ mod picture;
 mod plot;
 #[path = "../common/progress.rs"]
 mod progress;
+mod sequences;
 mod splits;
 mod synthetic;
 mod table;
@@ -88,6 +90,8 @@ fn run(asked: &Request) -> Result<(), String> {
     command::print(&table::trained(&setup, tokens.heads(), &results))?;
     let synthetic = synthetic::run(&setup).map_err(words)?;
     command::print(&table::synthetic(&synthetic))?;
+    let long = sequences::run(&setup).map_err(words)?;
+    command::print(&table::sequences(&setup, &long))?;
     plot::write(&picture::panels(&results), &out)?;
     command::print(&format!("picture: {}\n", out.display()))
 }

@@ -12,7 +12,7 @@ const EXACT_KEYS: usize = 4;
 /// Rows of the exact attention matrix that weigh pairs.
 const ROWS: usize = 64;
 /// Keys before a query and behind it whose weights are exact.
-pub const NEAR: usize = 8;
+const NEAR: usize = 8;
 
 /// How features are chosen.
 #[derive(Clone, Copy, PartialEq)]
@@ -60,8 +60,14 @@ pub const KINDS: [(&str, Kind); 9] = [
 pub const ALONE: [(&str, Exact); 2] = [("alone-exact", Exact::Keys), ("alone-near", Exact::Near)];
 
 impl Exact {
-    pub fn window(self) -> [usize; 2] {
+    fn window(self) -> [usize; 2] {
         if self == Exact::Near { [NEAR + 1, NEAR] } else { [0, 0] }
+    }
+
+    /// Whether key `j` is a neighbour of query `i`.
+    pub fn is_near(self, i: usize, j: usize) -> bool {
+        let [before, after] = self.window();
+        i < j + before && j <= i + after
     }
 
     fn keys(self, of: usize) -> usize {

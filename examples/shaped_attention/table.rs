@@ -1,6 +1,7 @@
 //! The tables and the lines for programs.
 
 use crate::maps::{ALONE, KINDS};
+use crate::sequences::{Errors, WAYS, WINDOW};
 use crate::splits::FITS;
 use crate::synthetic::Saved;
 use crate::trained::{Outcome, Results, Setup};
@@ -69,6 +70,23 @@ pub fn synthetic(all: &[Saved]) -> String {
     );
     for Saved { name, squared_sum, predicted, measured, error } in all {
         text += &format!("  {name:<14}{squared_sum:>12.1}{predicted:>16.1}{measured:>12.1}{error:>22.2}\n");
+    }
+    text + "\n"
+}
+
+/// Errors for long sequences.
+pub fn sequences(setup: &Setup, all: &[Errors]) -> String {
+    let mut text = format!(
+        "SEQUENCES of 4096 tokens, causal, m = 256, {WINDOW} exact keys up to each query's own, {} draws; errors of the output;\n\
+         shapes are chosen on another sequence of the kind\n\n  {:<8}",
+        setup.repeat, "looks"
+    );
+    WAYS.iter().for_each(|way| text += &format!("{way:>20}"));
+    text += "\n";
+    for Errors { name, errors } in all {
+        text += &format!("  {name:<8}");
+        errors.iter().for_each(|error| text += &format!("{error:>20.2}"));
+        text += "\n";
     }
     text + "\n"
 }
