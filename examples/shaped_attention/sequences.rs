@@ -30,9 +30,9 @@ pub struct Errors {
     pub errors: [f64; 6],
 }
 
-/// What is compared; the first has no features.
+/// What is compared: the window without features, and features, some of them with the window.
 pub const WAYS: [&str; 6] =
-    ["window alone", "positive", "positive + window", "weighted", "weighted + window", "truncated + window"];
+    ["alone-near", "positive", "positive-near", "weighted", "weighted-near", "truncated-near"];
 
 /// A sequence: queries and keys whose first half of coordinates is what is near, and the others a topic, of these sizes.
 fn sequence(seed: u64, [local, far]: [f64; 2]) -> [Array2<f32>; 3] {

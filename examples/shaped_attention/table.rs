@@ -77,15 +77,15 @@ pub fn synthetic(all: &[Saved]) -> String {
 /// Errors for long sequences.
 pub fn sequences(setup: &Setup, all: &[Errors]) -> String {
     let mut text = format!(
-        "SEQUENCES of 4096 tokens, causal, m = 256, {WINDOW} exact keys up to each query's own, {} draws; errors of the output;\n\
-         shapes are chosen on another sequence of the kind\n\n  {:<8}",
+        "SEQUENCES of 4096 tokens, causal, m = 256, {} draws: errors of the output; near: {WINDOW} keys up to each\n\
+         query's own are exact; shapes are chosen on another sequence of the kind\n\n  {:<8}",
         setup.repeat, "looks"
     );
-    WAYS.iter().for_each(|way| text += &format!("{way:>20}"));
+    WAYS.iter().for_each(|way| text += &format!("{way:>16}"));
     text += "\n";
     for Errors { name, errors } in all {
         text += &format!("  {name:<8}");
-        errors.iter().for_each(|error| text += &format!("{error:>20.2}"));
+        errors.iter().for_each(|error| text += &format!("{error:>16.2}"));
         text += "\n";
     }
     text + "\n"

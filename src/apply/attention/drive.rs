@@ -55,7 +55,7 @@ fn beside<T: Real>(setup: Setup<'_, T>, window: Window, job: Job<'_, T>, ways: u
 /// Outputs of queries that see more of the keys from place to place.
 fn scan<T: Real>(setup: Setup<'_, T>, mut scan: Scan<'_, T>, ways: usize) -> Places {
     let (queries, keys) = (scan.queries(), scan.keys);
-    // Queries before the first that sees a key, and those after the first that sees all: at most one sees all of them just so.
+    // Queries before `first` see no key; those from `last` on would see more keys than there are.
     let (first, last) = (scan.lag.first(0).min(queries), scan.lag.first(keys.len()).min(queries));
     let (mut before, mut after) = (Vec::new(), Vec::new());
     scan.askers = (scan.askers.into_iter())

@@ -36,7 +36,7 @@ impl<T: Real> Attention<T> {
     /// # Cost
     /// That of attention, and for each token features once more and some 3 D exponentials in `f64`, on one thread for each head of
     /// keys: in all some five times that of attention (8 heads of 4096 tokens, d = 64, D = 256, `f32`). Attention that is not
-    /// asked costs what it did.
+    /// asked costs what it did. With [neighbours](Attention::window) on both sides, sums of features for each 64 queries are kept.
     ///
     /// # Errors
     /// As [`bidirectional`](Attention::bidirectional) and [`causal`](Attention::causal).

@@ -73,6 +73,10 @@ use crate::threads;
 /// must fit `f64`. Results are bit-identical on any number of threads. A causal output depends on no later token, not even in its
 /// last bit.
 ///
+/// # Exact weights
+/// Weights of [chosen keys](Attention::with_keys_exact) and of [neighbours](Attention::window) may be computed exactly; features are
+/// left with the other pairs.
+///
 /// # Normalisers
 /// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](Attended::non_positive). With
 /// non-negative features that happens only where all weights are 0. A query that sees no key gets 0 and is not reported.

@@ -11,9 +11,10 @@ use crate::error::Result;
 
 impl<T: Real> Attention<T> {
     /// The same with exact weights for neighbours: for the query at place i the keys at places j with
-    /// i − `before` < j ≤ i + `after`. So `before` counts keys up to the query's own place, its own key first (1 is its own alone, 64 are
-    /// it and the 63 before it), and `after` those behind it; `window(0, 0)` is attention without neighbours, to the bit. Places are rows in
-    /// the sequence, of queries and keys alike, whatever is masked. Causally nothing comes after, whatever `after` says.
+    /// i − `before` < j ≤ i + `after`. So `before` counts keys up to the query's own place, its own key first (1 is its own alone,
+    /// 64 are it and the 63 before it), and `after` those behind it; `window(0, 0)` is attention without neighbours, to the bit.
+    /// Places are rows in the sequence, of queries and keys alike, whatever is masked. Causally nothing comes after, whatever
+    /// `after` says.
     ///
     /// # Definition
     /// out(q) = \[Σ_E exp(q·k s) v + Σ_¬E K̂(q, k) v\] / \[the same with v = 1\], with E the neighbours and the
@@ -23,16 +24,20 @@ impl<T: Real> Attention<T> {
     /// [`CausalState`](super::CausalState) the last `before` keys and values are kept as they are, and enter the sums as they leave
     /// the window.
     ///
-    /// The window is worth much where attention is local, and it may be all: neighbours alone, without features of the rest
-    /// ([the manual](crate::manual::shaped) measures both), are what is left at m → 0.
+    /// # What it is worth
+    /// Much where attention is local ([measured](crate::manual::shaped#neighbours) on trained heads and on long sequences): positive
+    /// features add little to the neighbours alone at large norms, features that are shaped by the other pairs
+    /// ([`Shaping::with_window`](crate::data::shaping::Shaping::with_window)) add much. Where attention looks far it may cost: the errors
+    /// of a query's estimates have much in common, which cancels in the normaliser only if all of its weights are estimates.
     ///
     /// # Accuracy
     /// Logits and exact weights are computed in `T`, as in exact attention: a logit must fit it. Same bits on any number of threads; a
     /// causal output depends on no later token, not even in its last bit.
     ///
     /// # Cost
-    /// O((before + after) (d + d_v)) for each query, in products of matrices. Bidirectional attention with neighbours behind a query or beside it sums up keys from both ends: features twice, and
-    /// an output's worth of `f64` in memory.
+    /// O((before + after) (d + d_v)) for each query, in products of matrices: 64 neighbours add 0.4 to the time of causal attention
+    /// (65,536 tokens, d = 64, D = 256, `f32`). Bidirectional attention sums up keys from both ends, so that their features are
+    /// computed twice, and keeps as many numbers in `f64` as the output has.
     ///
     /// # Errors
     /// [`Unsupported`](crate::Error::Unsupported) unless every map estimates, at least approximately, the softmax kernel with the same
