@@ -868,9 +868,8 @@ fn exact_pairs_have_no_errors() {
     let with = |map: Map<f64>, before, after| {
         Attention::new(map).unwrap().window(before, after).unwrap().with_keys_exact(&[0, 17]).unwrap()
     };
-    let both: [(&str, &dyn Fn(u64) -> Map<f64>); 2] =
-        [("positive", &|seed| positive.draw(seed).unwrap()), ("truncated", &truncated)];
-    for (name, draw) in both {
+    for name in ["positive", "truncated"] {
+        let draw = |seed| if name == "positive" { positive.draw(seed).unwrap() } else { truncated(seed) };
         let mut error = 0.0;
         for seed in 0..draws {
             let out = with(draw(1000 + seed), 4, 3).bidirectional(&heads).unwrap().output;

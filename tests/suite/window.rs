@@ -276,6 +276,40 @@ fn windows_of_all_keys_are_exact_attention() {
     }
 }
 
+/// Logits are those that scales, temperatures and lengthscales of a map say.
+#[test]
+fn logits_are_scaled_as_those_of_features() {
+    let [q, k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f64>([1, 2, 90, d], 1.0, seed));
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let longer = random_features::kernel::Softmax::new(1.7).unwrap();
+    let map = Positive.map::<f64>(frequencies(6, 12, &Orthogonal, 7), longer).unwrap();
+    let attention = Attention::new(map).unwrap();
+    for attention in
+        [attention.clone(), attention.clone().scale(0.9).unwrap(), attention.cosine(0.3).unwrap()]
+    {
+        let exact: Array4<f64> = attention.exact_counterpart().unwrap().bidirectional(&heads).unwrap().output;
+        let out = attention.window(90, 90).unwrap().bidirectional(&heads).unwrap().output;
+        near(&head(&out, 0, 1), &head(&exact, 0, 1), 1e-12, "exact");
+    }
+}
+
+#[cfg(feature = "half")]
+#[test]
+fn half_precision_is_converted() {
+    let [q, k, v] = [(1, 6), (2, 6), (3, 3)]
+        .map(|(seed, d)| tokens::<f32>([1, 2, 150, d], 0.8, seed).mapv(half::bf16::from_f32));
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap().window(9, 8).unwrap();
+    let wide = [&q, &k, &v].map(|x| x.mapv(f32::from));
+    let (narrow, wide) = (Heads::new(&q, &k, &v).unwrap(), Heads::new(&wide[0], &wide[1], &wide[2]).unwrap());
+    assert_eq!(attention.bidirectional(&narrow).unwrap(), attention.bidirectional(&wide).unwrap());
+    assert_eq!(attention.causal(&narrow).unwrap(), attention.causal(&wide).unwrap());
+    let mut state = attention.state(1, 2, 3).unwrap();
+    state.prefill(&k.slice(s![.., .., ..100, ..]), &v.slice(s![.., .., ..100, ..])).unwrap();
+    state.push(&k.slice(s![.., .., 100, ..]), &v.slice(s![.., .., 100, ..])).unwrap();
+    let out = state.query(&q.slice(s![.., .., 100, ..])).unwrap().output;
+    assert_eq!(out, attention.causal(&wide).unwrap().output.slice(s![.., .., 100, ..]));
+}
+
 /// Without neighbours nothing is other than it was.
 #[test]
 fn no_window_is_no_window() {
