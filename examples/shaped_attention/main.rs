@@ -11,20 +11,27 @@
 //!     weighted-exact     the same with the 4 heaviest keys taken exactly
 //!     truncated          only the leading coordinates, whose number suits m: biased
 //!     truncated-exact    the same with the 4 heaviest keys taken exactly
+//!     positive-near,     with 4 heaviest keys and 8 neighbours on either side of each query taken exactly; chosen by the
+//!     weighted-near,     other pairs
+//!     truncated-near
+//!     alone-exact,       exact pairs alone, renormalised, without features (m = 0): 4 keys, or these and the neighbours
+//!     alone-near
 //!
 //! Each is chosen on what it is evaluated on (`same`), on the attention of half of the queries and evaluated on the other half
 //! (`queries`), or on half of the tokens and evaluated on the others among themselves (`tokens`), for four random halves. Choosing on
 //! the evaluated tokens is legitimate in bidirectional attention, whose frequencies do not depend on them, and not in causal
-//! attention.
+//! attention. Half of the tokens have no neighbours: rows with them are missing there.
 //!
 //! `--data` is a folder with q.npy, k.npy and v.npy, each heads × length × dim, before the scale 1/√d; without it, two heads that
 //! come with the example `attention` are taken. `--json` prints one line for each map, fit and m: {map, fit, m, biased, predicted,
 //! error, standard_error}; `predicted` is the mean over pairs of the logarithm of an estimate's relative second moment, less ln m: what
-//! the choice expects, beside exact keys and bias. Without it, tables, and what shaping saves on three kinds of synthetic data. A
+//! the choice expects, beside exact keys and bias. Without it, tables, what shaping saves on three kinds of synthetic data, and
+//! errors of causal attention over sequences of 4096 tokens that look to what is near, to topics that come again, or to both. A
 //! picture draws errors over m.
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
+mod alone;
 #[path = "../common/command.rs"]
 mod command;
 #[path = "../attention/files.rs"]
@@ -35,6 +42,7 @@ mod picture;
 mod plot;
 #[path = "../common/progress.rs"]
 mod progress;
+mod sequences;
 mod splits;
 mod synthetic;
 mod table;
@@ -82,6 +90,8 @@ fn run(asked: &Request) -> Result<(), String> {
     command::print(&table::trained(&setup, tokens.heads(), &results))?;
     let synthetic = synthetic::run(&setup).map_err(words)?;
     command::print(&table::synthetic(&synthetic))?;
+    let long = sequences::run(&setup).map_err(words)?;
+    command::print(&table::sequences(&setup, &long))?;
     plot::write(&picture::panels(&results), &out)?;
     command::print(&format!("picture: {}\n", out.display()))
 }

@@ -11,33 +11,74 @@ use random_features::{Positive, Result, rng};
 const EXACT_KEYS: usize = 4;
 /// Rows of the exact attention matrix that weigh pairs.
 const ROWS: usize = 64;
+/// Keys before a query and behind it whose weights are exact.
+const NEAR: usize = 8;
 
 /// How features are chosen.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum Choice {
     Positive,
     Shaped,
-    Weighted { exact: bool },
-    Truncated { exact: bool },
+    Weighted,
+    Truncated,
 }
 
-pub const KINDS: [(&str, Kind); 6] = [
-    ("positive", Kind::Positive),
-    ("shaped", Kind::Shaped),
-    ("weighted", Kind::Weighted { exact: false }),
-    ("weighted-exact", Kind::Weighted { exact: true }),
-    ("truncated", Kind::Truncated { exact: false }),
-    ("truncated-exact", Kind::Truncated { exact: true }),
+/// Which pairs are computed exactly.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Exact {
+    Nothing,
+    /// Those with the heaviest keys.
+    Keys,
+    /// These, and those of neighbours.
+    Near,
+}
+
+/// Features, and the pairs that are exact beside them.
+#[derive(Clone, Copy, PartialEq)]
+pub struct Kind {
+    pub choice: Choice,
+    pub exact: Exact,
+}
+
+const fn kind(choice: Choice, exact: Exact) -> Kind {
+    Kind { choice, exact }
+}
+
+pub const KINDS: [(&str, Kind); 9] = [
+    ("positive", kind(Choice::Positive, Exact::Nothing)),
+    ("shaped", kind(Choice::Shaped, Exact::Nothing)),
+    ("weighted", kind(Choice::Weighted, Exact::Nothing)),
+    ("weighted-exact", kind(Choice::Weighted, Exact::Keys)),
+    ("truncated", kind(Choice::Truncated, Exact::Nothing)),
+    ("truncated-exact", kind(Choice::Truncated, Exact::Keys)),
+    ("positive-near", kind(Choice::Positive, Exact::Near)),
+    ("weighted-near", kind(Choice::Weighted, Exact::Near)),
+    ("truncated-near", kind(Choice::Truncated, Exact::Near)),
 ];
+
+/// Exact pairs without features of the others: what features have to beat.
+pub const ALONE: [(&str, Exact); 2] = [("alone-exact", Exact::Keys), ("alone-near", Exact::Near)];
+
+impl Exact {
+    fn window(self) -> [usize; 2] {
+        if self == Exact::Near { [NEAR + 1, NEAR] } else { [0, 0] }
+    }
+
+    /// Whether key `j` is a neighbour of query `i`.
+    pub fn is_near(self, i: usize, j: usize) -> bool {
+        let [before, after] = self.window();
+        i < j + before && j <= i + after
+    }
+
+    fn keys(self, of: usize) -> usize {
+        if self == Exact::Nothing { 0 } else { EXACT_KEYS.min(of.saturating_sub(1)) }
+    }
+}
 
 impl Kind {
     /// Whether estimates of weights are biased.
     pub fn is_biased(self) -> bool {
-        matches!(self, Kind::Truncated { .. })
-    }
-
-    fn takes_exact_keys(self) -> bool {
-        matches!(self, Kind::Weighted { exact: true } | Kind::Truncated { exact: true })
+        self.choice == Choice::Truncated
     }
 
     /// What is chosen for m features by some queries and keys of one head, whose logits have the scale 1/√d. Rows of the attention
@@ -50,24 +91,24 @@ impl Kind {
     ) -> Result<Chosen> {
         let step = rows.len().div_ceil(ROWS).max(1);
         let rows: Vec<usize> = rows.iter().copied().step_by(step).collect();
-        let shaping = Shaping::new().with_ridge(ridge)?;
-        let exact = if self.takes_exact_keys() { EXACT_KEYS.min(k.nrows().saturating_sub(1)) } else { 0 };
+        let [before, after] = self.exact.window();
+        let shaping = Shaping::new().with_ridge(ridge)?.with_window(before, after);
+        let exact = self.exact.keys(k.nrows());
         let (shape, keys) = match self {
-            Kind::Positive | Kind::Shaped => {
+            Kind { choice: Choice::Positive | Choice::Shaped, exact: Exact::Nothing } => {
                 // Without attention, shaping is for points: those of these tokens.
                 let scale = (q.ncols() as f32).powf(-0.25);
                 (shaping.of_points(&(&q.select(Axis(0), &rows) * scale), &(&k * scale))?, Vec::new())
             }
-            Kind::Weighted { .. } | Kind::Truncated { .. } => {
-                let ranked = matches!(self, Kind::Truncated { .. });
-                let shaping = if ranked { shaping.with_rank_for(m)? } else { shaping };
+            _ => {
+                let shaping = if self.is_biased() { shaping.with_rank_for(m)? } else { shaping };
                 let chosen = shaping.for_attention_rows(&q, &rows, &k, exact)?;
                 (chosen.shape, chosen.exact_keys)
             }
         };
-        let moment = match self {
-            Kind::Positive => shape.report.before,
-            Kind::Truncated { .. } => shape.report.kept,
+        let moment = match self.choice {
+            Choice::Positive => shape.report.before,
+            Choice::Truncated => shape.report.kept,
             _ => shape.report.dense,
         };
         Ok(Chosen { kind: self, m, shape, keys, predicted: moment - (m as f64).ln() })
@@ -79,7 +120,7 @@ pub struct Chosen {
     kind: Kind,
     m: usize,
     shape: Shape,
-    keys: Vec<usize>,
+    pub keys: Vec<usize>,
     /// The mean logarithm of the relative second moment, less ln m.
     pub predicted: f64,
 }
@@ -104,18 +145,19 @@ impl Chosen {
         let mut rng = rng(seed);
         rng.set_stream(stream);
         let (d, m) = (self.shape.dim(), self.m);
-        let map = match self.kind {
-            Kind::Positive => Positive.softmax(draw(d, m, &Orthogonal, &mut rng)?)?,
-            Kind::Truncated { .. } => {
+        let map = match self.kind.choice {
+            Choice::Positive => Positive.softmax(draw(d, m, &Orthogonal, &mut rng)?)?,
+            Choice::Truncated => {
                 self.shape.map(draw(self.shape.rank(), m, &Sobol, &mut rng)?, Softmax::default())?
             }
             _ => self.shape.map(draw(d, m, &Orthogonal, &mut rng)?, Softmax::default())?,
         };
-        let attention = Attention::new(map)?;
-        match (self.kind.takes_exact_keys(), keys) {
-            (false, _) => Ok(attention),
-            (true, Keys::Chosen) => attention.with_keys_exact(&self.keys),
-            (true, Keys::Heaviest) => attention.with_heaviest_keys_exact(EXACT_KEYS),
+        let [before, after] = self.kind.exact.window();
+        let attention = Attention::new(map)?.window(before, after)?;
+        match (self.kind.exact, keys) {
+            (Exact::Nothing, _) => Ok(attention),
+            (_, Keys::Chosen) => attention.with_keys_exact(&self.keys),
+            (_, Keys::Heaviest) => attention.with_heaviest_keys_exact(EXACT_KEYS),
         }
     }
 }
@@ -125,14 +167,21 @@ pub fn one_head(rows: &Array2<f32>) -> Array4<f32> {
     rows.clone().insert_axis(Axis(0)).insert_axis(Axis(0))
 }
 
-/// ‖out − exact‖/‖exact‖.
+/// ‖out − exact‖/‖exact‖ of all queries.
 pub fn relative_error(
     attention: &Attention<f32>,
     [q, k, v]: &[Array4<f32>; 3],
     exact: &Array4<f32>,
 ) -> Result<f64> {
     let out = attention.bidirectional(&Heads::new(q, k, v)?)?.output;
-    let square = |values: &mut dyn Iterator<Item = f64>| values.map(|v| v * v).sum::<f64>();
-    let error = square(&mut out.iter().zip(exact).map(|(a, b)| f64::from(a - b)));
-    Ok((error / square(&mut exact.iter().map(|v| f64::from(*v)))).sqrt())
+    Ok(distance(out.iter().zip(exact)))
+}
+
+/// ‖a − b‖/‖b‖ of pairs of numbers.
+pub fn distance<'a>(pairs: impl Iterator<Item = (&'a f32, &'a f32)>) -> f64 {
+    let squares = |(error, size): (f64, f64), (a, b): (&f32, &f32)| {
+        (error + f64::from(a - b).powi(2), size + f64::from(*b).powi(2))
+    };
+    let (error, size) = pairs.fold((0.0, 0.0), squares);
+    (error / size).sqrt()
 }

@@ -3,7 +3,7 @@
 use rand::seq::SliceRandom;
 use random_features::rng;
 
-use crate::maps::Keys;
+use crate::maps::{Exact, Keys};
 
 /// What the choice may see.
 #[derive(Clone, Copy, PartialEq)]
@@ -75,6 +75,11 @@ impl Fit {
     /// Which keys are exact: those of other tokens cannot be chosen before.
     pub fn keys(self) -> Keys {
         if self == Fit::Tokens { Keys::Heaviest } else { Keys::Chosen }
+    }
+
+    /// Whether such pairs are there: tokens of which half is missing are no neighbours.
+    pub fn has(self, exact: Exact) -> bool {
+        !(self == Fit::Tokens && exact == Exact::Near)
     }
 
     /// The relative ridge: larger where few tokens choose for others.

@@ -1,6 +1,7 @@
 //! The tables and the lines for programs.
 
-use crate::maps::KINDS;
+use crate::maps::{ALONE, KINDS};
+use crate::sequences::{Errors, WAYS, WINDOW};
 use crate::splits::FITS;
 use crate::synthetic::Saved;
 use crate::trained::{Outcome, Results, Setup};
@@ -37,18 +38,21 @@ pub fn trained(setup: &Setup, heads: usize, results: &Results) -> String {
         text += &format!("chosen on: {name} (the mean of the values has {mean:.2})\n  {:<18}", "m");
         features.iter().for_each(|m| text += &format!("{m:>22}"));
         text += "\n";
-        for (map, kind) in KINDS {
+        let found =
+            |map: &str, m: usize| results.outcomes.iter().find(|o| (o.map, o.fit, o.m) == (map, name, m));
+        for (map, kind) in KINDS.into_iter().filter(|(map, _)| found(map, features[0]).is_some()) {
             text += &format!("  {map:<18}");
             for m in features {
-                let found = results.outcomes.iter().find(|o| (o.map, o.fit, o.m) == (map, name, *m));
                 let cell = |o: &Outcome| {
                     let rank = if kind.is_biased() { format!(" r {:.0}", o.rank) } else { String::new() };
                     format!("{:.2} ±{:.2}{rank:<6}", o.error, o.standard_error)
                 };
-                text += &format!("{:>22}", found.map(cell).unwrap_or_default());
+                text += &format!("{:>22}", found(map, *m).map(cell).unwrap_or_default());
             }
             text += if kind.is_biased() { "  biased\n" } else { "\n" };
         }
+        let alone = ALONE.iter().filter_map(|(map, _)| found(map, 0));
+        alone.for_each(|o| text += &format!("  {:<18}{:.2} without features\n", o.map, o.error));
         text += "\n";
     }
     text
@@ -66,6 +70,23 @@ pub fn synthetic(all: &[Saved]) -> String {
     );
     for Saved { name, squared_sum, predicted, measured, error } in all {
         text += &format!("  {name:<14}{squared_sum:>12.1}{predicted:>16.1}{measured:>12.1}{error:>22.2}\n");
+    }
+    text + "\n"
+}
+
+/// Errors for long sequences.
+pub fn sequences(setup: &Setup, all: &[Errors]) -> String {
+    let mut text = format!(
+        "SEQUENCES of 4096 tokens, causal, m = 256, {} draws: errors of the output; near: {WINDOW} keys up to each\n\
+         query's own are exact; shapes are chosen on another sequence of the kind\n\n  {:<8}",
+        setup.repeat, "looks"
+    );
+    WAYS.iter().for_each(|way| text += &format!("{way:>16}"));
+    text += "\n";
+    for Errors { name, errors } in all {
+        text += &format!("  {name:<8}");
+        errors.iter().for_each(|error| text += &format!("{error:>16.2}"));
+        text += "\n";
     }
     text + "\n"
 }

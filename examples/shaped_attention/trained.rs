@@ -6,9 +6,9 @@ use random_features::apply::attention::{ExactAttention, Heads};
 use rayon::prelude::*;
 
 use crate::files::Tokens;
-use crate::maps::{KINDS, Kind, one_head, relative_error};
-use crate::progress;
-use crate::splits::{FITS, Fit, Split};
+use crate::maps::{ALONE, Choice, Exact, KINDS, Kind, distance, one_head};
+use crate::splits::{FITS, Fit, Rows, Split};
+use crate::{alone, progress};
 
 /// The size of the experiment.
 pub struct Setup {
@@ -39,28 +39,38 @@ pub struct Results {
     pub means: Vec<(&'static str, f64)>,
 }
 
-/// The tokens of a split that are evaluated, with their exact attention.
+/// The tokens of a split with their exact attention, and the queries whose outputs are evaluated.
 struct Evaluation {
     tokens: [Array4<f32>; 3],
     exact: Array4<f32>,
+    rows: Vec<usize>,
 }
 
 impl Evaluation {
-    fn new([q, k, v]: &[Array2<f32>; 3], split: &Split) -> Result<Self> {
-        let rows = |x: &Array2<f32>, rows: &[usize]| one_head(&x.select(Axis(0), rows));
-        let (queries, keys) = (&split.evaluated.queries, &split.evaluated.keys);
-        let tokens = [rows(q, queries), rows(k, keys), rows(v, keys)];
+    /// Neighbours are those in the sequence, so all queries are asked where all tokens are there.
+    fn new([q, k, v]: &[Array2<f32>; 3], split: &Split, fit: Fit) -> Result<Self> {
+        let Rows { queries, keys } = &split.evaluated;
+        let of = |x: &Array2<f32>, rows: &[usize]| one_head(&x.select(Axis(0), rows));
+        let (queries, rows) = match fit {
+            Fit::Tokens => (of(q, queries), (0..queries.len()).collect()),
+            _ => (one_head(q), queries.clone()),
+        };
+        let tokens = [queries, of(k, keys), of(v, keys)];
         let exact =
             ExactAttention::new().bidirectional(&Heads::new(&tokens[0], &tokens[1], &tokens[2])?)?.output;
-        Ok(Evaluation { tokens, exact })
+        Ok(Evaluation { tokens, exact, rows })
+    }
+
+    /// The relative error of the outputs of the queries that are evaluated.
+    fn error(&self, out: &Array4<f32>) -> f64 {
+        let rows = |x: &Array4<f32>| x.select(Axis(2), &self.rows);
+        distance(rows(out).iter().zip(&rows(&self.exact)))
     }
 
     /// The error of an output that is the mean of the values for every query.
     fn error_of_mean(&self) -> f64 {
         let mean = self.tokens[2].mean_axis(Axis(2)).unwrap_or_default().insert_axis(Axis(2));
-        let square = |sum: f64, v: f64| sum + v * v;
-        let off = (&self.exact - &mean).iter().map(|v| f64::from(*v)).fold(0.0, square);
-        (off / self.exact.iter().map(|v| f64::from(*v)).fold(0.0, square)).sqrt()
+        self.error(&(&self.exact * 0.0 + &mean))
     }
 }
 
@@ -93,8 +103,26 @@ impl Head {
                 let parts = [self.number as u64, number as u64, repeat, m as u64];
                 let stream = parts.iter().fold(0, |stream, part| (stream << 16) | part);
                 let attention = chosen.attention(self.fit.keys(), (setup.seed, stream))?;
-                errors.draws.push(relative_error(&attention, &evaluation.tokens, &evaluation.exact)?);
+                let [q, k, v] = &evaluation.tokens;
+                let out = attention.bidirectional(&Heads::new(q, k, v)?)?.output;
+                errors.draws.push(evaluation.error(&out));
             }
+        }
+        Ok(errors)
+    }
+
+    /// Of exact pairs without any features: one error for each split.
+    fn errors_alone(&self, exact: Exact) -> Result<Errors> {
+        let [q, k, _] = &self.tokens;
+        let mut errors = Errors { draws: Vec::new(), predicted: f64::NAN, rank: 0.0 };
+        for (split, evaluation) in &self.splits {
+            let chosen = Kind { choice: Choice::Weighted, exact }.choose(
+                (q.view(), &split.attention, k.view()),
+                2,
+                self.fit.ridge(),
+            )?;
+            let seen = |i: usize, j: usize| exact.is_near(i, j) || chosen.keys.contains(&j);
+            errors.draws.push(evaluation.error(&alone::output(&evaluation.tokens, seen)));
         }
         Ok(errors)
     }
@@ -110,47 +138,50 @@ fn standard_error(values: &[f64]) -> f64 {
     (values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0) / n).sqrt()
 }
 
-fn outcome(
-    setup: &Setup,
-    heads: &[Head],
-    (map, kind): (&'static str, Kind),
-    fit: &'static str,
-    m: usize,
-) -> Result<Outcome> {
-    let errors = heads.par_iter().map(|head| head.errors(setup, kind, m)).collect::<Result<Vec<_>>>()?;
+/// The outcome of a map with m features from the errors of all heads.
+fn outcome(map: &'static str, fit: &'static str, (m, biased): (usize, bool), errors: &[Errors]) -> Outcome {
     let of_heads: Vec<f64> = errors.iter().map(|errors| mean(errors.draws.iter().copied())).collect();
     let spread = if errors.len() > 1 { &of_heads } else { &errors[0].draws };
-    Ok(Outcome {
+    Outcome {
         map,
         fit,
         m,
-        biased: kind.is_biased(),
+        biased,
         predicted: mean(errors.iter().map(|errors| errors.predicted)),
         rank: mean(errors.iter().map(|errors| errors.rank)),
         error: mean(of_heads.iter().copied()),
         standard_error: standard_error(spread),
-    })
+    }
 }
 
 pub fn run(setup: &Setup, tokens: &Tokens) -> Result<Results> {
-    let of = FITS.len() * KINDS.len() * setup.features.len();
-    let mut results = Results { outcomes: Vec::new(), means: Vec::new() };
+    let kinds = |fit: Fit| KINDS.iter().filter(move |(_, kind)| fit.has(kind.exact));
+    let of: usize = FITS.iter().map(|(_, fit)| kinds(*fit).count() * setup.features.len()).sum();
+    let (mut done, mut results) = (0, Results { outcomes: Vec::new(), means: Vec::new() });
     for (name, fit) in FITS {
         let head = |number: usize| {
             let tokens = tokens.head(number);
             let splits = fit.splits(tokens[0].nrows(), tokens[1].nrows(), setup.seed).into_iter();
-            let evaluated = |split| Evaluation::new(&tokens, &split).map(|evaluation| (split, evaluation));
+            let evaluated =
+                |split| Evaluation::new(&tokens, &split, fit).map(|evaluation| (split, evaluation));
             let splits = splits.map(evaluated).collect::<Result<_>>()?;
             Ok(Head { number, tokens, splits, fit })
         };
         let heads = (0..tokens.heads()).map(head).collect::<Result<Vec<Head>>>()?;
         let of_mean = heads.iter().map(|head| mean(head.splits.iter().map(|(_, e)| e.error_of_mean())));
         results.means.push((name, mean(of_mean)));
-        for kind in KINDS {
+        for (map, kind) in kinds(fit) {
             for m in &setup.features {
-                results.outcomes.push(outcome(setup, &heads, kind, name, *m)?);
-                progress::show("maps", results.outcomes.len(), of);
+                let errors = heads.par_iter().map(|head| head.errors(setup, *kind, *m));
+                let errors = errors.collect::<Result<Vec<_>>>()?;
+                results.outcomes.push(outcome(map, name, (*m, kind.is_biased()), &errors));
+                done += 1;
+                progress::show("maps", done, of);
             }
+        }
+        for (map, exact) in ALONE.into_iter().filter(|(_, exact)| fit.has(*exact) && fit != Fit::Tokens) {
+            let errors = heads.iter().map(|head| head.errors_alone(exact)).collect::<Result<Vec<_>>>()?;
+            results.outcomes.push(outcome(map, name, (0, true), &errors));
         }
     }
     Ok(results)

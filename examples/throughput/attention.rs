@@ -16,12 +16,16 @@ use crate::work::{Cost, Result, Work, timed};
 /// Tokens of a step's measurement: too short alone for a clock.
 const STEPS: usize = 256;
 
+/// Keys up to each query's own whose weights are exact.
+const WINDOW: usize = 64;
+
 pub fn prepare<T: Real>(request: &Request) -> Result<Work>
 where
     StandardUniform: Distribution<T>,
 {
     let Request { case, n, d, m, heads, .. } = *request;
-    let attention = Attention::new(Positive.softmax::<T>(Independent.draw(d, m, 1)?)?)?;
+    let window = if case == Case::AttentionCausalWindow { WINDOW } else { 0 };
+    let attention = Attention::new(Positive.softmax::<T>(Independent.draw(d, m, 1)?)?)?.window(window, 0)?;
     let [q, k, v] = [1, 2, 3].map(|seed| tokens::<T>([1, heads, n, d], seed));
     let run: Box<dyn FnMut() -> Result<f64>> = match case {
         Case::AttentionStep => {
@@ -50,11 +54,12 @@ where
         }
     };
     let tokens = if case == Case::AttentionStep { heads } else { heads * n } as f64;
-    let (d, m, size) = (d as f64, m as f64, size_of::<T>() as f64);
+    let (d, m, size, window) = (d as f64, m as f64, size_of::<T>() as f64, window as f64);
     let cost = Cost {
         // Features of a query and a key, the key's value into the sums, and the sums for the query.
-        flops: tokens * 2.0 * m * (2.0 * d + 2.0 * (d + 1.0)),
-        lifts: vec![(Lift::Exp, 2.0 * tokens * m)],
+        // With neighbours logits and weighted values beside.
+        flops: tokens * 2.0 * (m * (2.0 * d + 2.0 * (d + 1.0)) + 2.0 * window * d),
+        lifts: vec![(Lift::Exp, tokens * (2.0 * m + window))],
         written: tokens * d * size,
         read: 3.0 * tokens * d * size,
     };

@@ -36,6 +36,7 @@ pub enum Case {
     DrawOrthogonal,
     Attention,
     AttentionCausal,
+    AttentionCausalWindow,
     AttentionStep,
     RidgeStatistics,
     RidgeFit,
@@ -45,7 +46,7 @@ pub enum Case {
     Peak,
 }
 
-const CASES: [Case; 19] = [
+const CASES: [Case; 20] = [
     Case::Positive,
     Case::Trigonometric,
     Case::Hyperbolic,
@@ -58,6 +59,7 @@ const CASES: [Case; 19] = [
     Case::DrawOrthogonal,
     Case::Attention,
     Case::AttentionCausal,
+    Case::AttentionCausalWindow,
     Case::AttentionStep,
     Case::RidgeStatistics,
     Case::RidgeFit,
@@ -82,6 +84,7 @@ impl Case {
             Case::DrawOrthogonal => "draw-orthogonal",
             Case::Attention => "attention",
             Case::AttentionCausal => "attention-causal",
+            Case::AttentionCausalWindow => "attention-causal-window",
             Case::AttentionStep => "attention-step",
             Case::RidgeStatistics => "ridge-statistics",
             Case::RidgeFit => "ridge-fit",
@@ -100,7 +103,7 @@ impl Case {
             // For either value of a sign, of which one is absent from a point.
             Case::AngularHybrid => 8 * SIGNS,
             Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal => 0,
-            Case::Attention | Case::AttentionCausal | Case::AttentionStep => 0,
+            Case::Attention | Case::AttentionCausal | Case::AttentionCausalWindow | Case::AttentionStep => 0,
             Case::RidgeStatistics | Case::RidgeFit | Case::RidgePredict => 0,
             Case::Cholesky | Case::SoftmaxSample | Case::Peak => 0,
         }
@@ -117,7 +120,8 @@ impl Case {
 
     /// Whether points are tokens of heads.
     pub fn has_heads(self) -> bool {
-        matches!(self, Case::Attention | Case::AttentionCausal | Case::AttentionStep)
+        use Case::{Attention, AttentionCausal, AttentionCausalWindow, AttentionStep};
+        matches!(self, Attention | AttentionCausal | AttentionCausalWindow | AttentionStep)
     }
 
     /// Whether there are points.

@@ -27,6 +27,7 @@ pub mod shaping;
 pub(crate) mod standardisation;
 mod statistics;
 pub(crate) mod token_scale;
+pub(crate) mod window;
 
 pub use clustering::Clustering;
 pub use pair_statistics::{GerfParameters, PairStatistics};

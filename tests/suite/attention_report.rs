@@ -847,3 +847,57 @@ fn reports_of_no_values_say_so() {
     assert!(!report.is_hopeless() && report.output_error().is_none());
     assert!(report.to_string().contains("outputs are 0"), "{report}");
 }
+
+/// Of pairs that are exact nothing is expected: reports, closed and redrawn, are the errors of attention with neighbours and exact
+/// keys.
+#[test]
+fn exact_pairs_have_no_errors() {
+    let (d, m, draws) = (6, 128, 300);
+    let [q, k] = [1, 2].map(|seed| normal(30, d, 0.35, seed));
+    let v = normal(30, 4, 1.0, 3);
+    let heads = [&q, &k, &v].map(four);
+    let heads = Heads::new(&heads[0], &heads[1], &heads[2]).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
+    let squares = |x: &Array4<f64>| x.iter().map(|v| v * v).sum::<f64>();
+    let omega = |d| Draw::new(d, m, Independent);
+    let positive = Positive.recipe(omega(d), Softmax::default());
+    let truncated = |seed| {
+        let map = Positive.softmax::<f64>(Independent.draw(2, m, seed).unwrap()).unwrap();
+        map.conditioned(&conditioning(d, 2)).unwrap()
+    };
+    let with = |map: Map<f64>, before, after| {
+        Attention::new(map).unwrap().window(before, after).unwrap().with_keys_exact(&[0, 17]).unwrap()
+    };
+    for name in ["positive", "truncated"] {
+        let draw = |seed| if name == "positive" { positive.draw(seed).unwrap() } else { truncated(seed) };
+        let mut error = 0.0;
+        for seed in 0..draws {
+            let out = with(draw(1000 + seed), 4, 3).bidirectional(&heads).unwrap().output;
+            error += squares(&(&out - &exact)) / squares(&exact) / draws as f64;
+        }
+        let [report, without] = [[4, 3], [0, 0]].map(|[before, after]| {
+            with(draw(5), before, after).error_report(0, &q, &k, &v).unwrap().output_error().unwrap()
+        });
+        assert!((error.sqrt() / report - 1.0).abs() < 0.1, "{name}: {}, {report}", error.sqrt());
+        assert!(report < without, "{name}: {report}, {without}");
+    }
+    let attention = with(positive.draw(1).unwrap(), 4, 3);
+    let closed = attention.expected_report(&positive, &q, &k, &v).unwrap();
+    let redrawn = attention.simulated_report(&positive, 400, &q, &k, &v).unwrap();
+    for (a, b) in
+        [(closed.output_error(), redrawn.output_error()), (closed.weight_error(), redrawn.weight_error())]
+    {
+        assert!((a.unwrap() / b.unwrap() - 1.0).abs() < 0.1, "{a:?}, {b:?}");
+    }
+    // The largest of some variances, from redraws of a tail that they may not meet.
+    let normalisers = closed.normaliser_variance / redrawn.normaliser_variance;
+    assert!((0.7..1.3).contains(&normalisers), "{normalisers}");
+    // Heaviest keys are chosen as attention chooses them, and windows of all keys leave no error.
+    let heaviest = Attention::new(positive.draw(1).unwrap()).unwrap().with_heaviest_keys_exact(30).unwrap();
+    let all = with(positive.draw(1).unwrap(), 30, 30);
+    for attention in [heaviest, all] {
+        let report = attention.error_report(0, &q, &k, &v).unwrap();
+        assert_eq!((report.output_error(), report.weight_error()), (Some(0.0), Some(0.0)));
+        assert_eq!(report.frequencies_for(1e-3), 1.0);
+    }
+}

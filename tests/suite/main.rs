@@ -44,6 +44,7 @@ mod statistics;
 mod stored;
 mod structured;
 mod theory;
+mod window;
 
 #[path = "../sets/mod.rs"]
 mod sets;

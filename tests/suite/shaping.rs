@@ -532,3 +532,32 @@ fn shifted_sums_of_weighted_pairs_are_their_mean() {
     assert!((report.before / before - 1.0).abs() < 1e-10, "{} {before}", report.before);
     assert!((report.shifted / shifted - 1.0).abs() < 1e-10, "{} {shifted}", report.shifted);
 }
+
+/// Neighbours and the heaviest keys get no weight; where nothing is left, all pairs count alike.
+#[test]
+fn exact_pairs_have_no_weight() {
+    let wave = |(i, k): (usize, usize)| (1.7 * i as f64 + 2.3 * (k * k) as f64).sin();
+    let x = Array2::from_shape_fn((30, 3), wave);
+    let y = Array2::from_shape_fn((20, 3), |(j, k)| wave((3 * j + 1, k + 1)));
+    let shaping = Shaping::new().with_scale(1.0).unwrap();
+    let rows: Vec<usize> = (0..30).step_by(3).collect();
+    let found = shaping.clone().with_window(3, 2).for_attention_rows(&x, &rows, &y, 2).unwrap();
+    let plain = shaping.for_attention_rows(&x, &rows, &y, 2).unwrap();
+    assert_eq!(found.exact_keys, plain.exact_keys);
+    let mut weights = x.select(Axis(0), &rows).dot(&y.t()).mapv(f64::exp);
+    weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
+    for ((i, j), weight) in weights.indexed_iter_mut() {
+        if found.exact_keys.contains(&j) || (j + 3 > rows[i] && j <= rows[i] + 2) {
+            *weight = 0.0;
+        }
+    }
+    let expected = shaping.of_pairs(&x, &rows, &y, &weights).unwrap();
+    for (a, b) in [(&found.shape.left, &expected.left), (&found.shape.right, &expected.right)] {
+        assert!((a - b).iter().all(|e| e.abs() < 1e-9), "{a} {b}");
+    }
+    assert!((found.shape.report.dense / expected.report.dense - 1.0).abs() < 1e-9);
+    assert_ne!(found.shape, plain.shape);
+    let all = shaping.clone().with_window(100, 100).for_attention_rows(&x, &rows, &y, 2).unwrap();
+    let equal = shaping.of_pairs(&x, &rows, &y, &Array2::ones((10, 20))).unwrap();
+    assert_eq!(all.shape, equal);
+}

@@ -2,67 +2,146 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayViewMut2, Axis};
+use ndarray::Array2;
 
 use super::chunk::Chunk;
-use super::heads::{Job, KeyRun, Member};
+use super::heads::{Job, KeyRun};
+use super::scan::{Asker, HEAD, Lag, Scan};
 use super::sequence::Sequence;
 use super::setup::{CHUNK, SEGMENT, Setup};
 use super::sight::Asked;
 use super::team::Team;
 use super::worker::Worker;
 use crate::Real;
+use crate::data::window::Window;
 use crate::reduce::{RunSums, WeightedSums};
 use crate::threads::Pool;
 
 /// Where a normaliser was not positive: batch, head and row.
 pub(super) type Places = Vec<[usize; 3]>;
 
-/// Outputs of queries that see all keys, with `ways` threads.
-pub(super) fn bidirectional<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
-    let (features, targets) = (setup.program.width(), job.keys.values.ncols());
-    let mut state = WeightedSums::new(features, targets);
-    add_keys(setup, job.keys, &mut state, ways);
-    let mut ready = RunSums::default();
-    state.ready(&WeightedSums::new(features, targets), &mut ready);
-    let member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, T>| -> Places {
-        let runs = out.axis_chunks_iter_mut(Axis(0), CHUNK).enumerate();
-        let of_run = |worker: &mut Worker<T>, (run, out): (usize, ArrayViewMut2<'_, T>)| {
-            let (mut places, start) = (Places::new(), run * CHUNK);
-            worker.read_queries(setup, queries.rows(start..queries.nrows().min(start + CHUNK)));
-            worker.answer_all(setup, &state, &ready, out, &mut |i| places.push([b, h, first + start + i]));
-            places
-        };
-        Pool::default().map(runs, of_run).concat()
-    };
-    job.members.into_iter().flat_map(member).collect()
+/// Outputs of the queries of a job, with `ways` threads.
+pub(super) fn attend<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
+    match setup.near {
+        Some(near) if !setup.causal => beside(setup, near.window, job, ways),
+        near => {
+            let lag = Lag { behind: near.map_or(0, |near| near.window.before), ..Lag::NONE };
+            if setup.causal { scan(setup, Scan::of_job(job, lag, []), ways) } else { all(setup, job, ways) }
+        }
+    }
 }
 
-/// Outputs of queries that see the keys up to their own row, with `ways` threads.
-pub(super) fn causal<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>, ways: usize) -> Places {
-    let (features, targets, tokens) = (setup.program.width(), job.keys.values.ncols(), job.keys.len());
-    if ways < 2 || tokens <= CHUNK {
-        return walk(setup, job);
+/// Outputs of queries that see all keys by their features.
+fn all<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
+    let Scan { keys, askers, .. } = Scan::of_job(job, Lag::NONE, []);
+    answers_to_all(setup, keys, askers, ways)
+}
+
+/// Outputs of queries that see the keys before and behind a window by their features: estimates of those behind it are kept.
+fn beside<T: Real>(setup: Setup<'_, T>, window: Window, job: Job<'_, T>, ways: usize) -> Places {
+    let (keys, targets) = (job.keys, job.keys.values.ncols());
+    let queries = job.members.first().map_or(0, |member| member.queries.nrows());
+    let lag = Lag { behind: window.before, ..Lag::NONE };
+    if keys.len() <= window.after.saturating_add(1) {
+        return scan(setup, Scan::of_job(job, lag, []), ways);
     }
-    let (mut team, mut places) = (Team::new(features, targets), Places::new());
-    let mut state = WeightedSums::new(features, targets);
-    for segment in cuts(0..tokens, SEGMENT) {
-        places.extend(team.causal(setup, &mut job, &mut state, segment));
+    let kept = |_| Array2::zeros((queries, targets + HEAD));
+    let mut behind: Vec<Array2<f64>> = job.members.iter().map(kept).collect();
+    let back = Lag { ahead: keys.len(), behind: queries.saturating_add(window.after) };
+    scan(setup.beside(None, None), Scan::backwards(&job, back, &mut behind), ways);
+    scan(setup, Scan::of_job(job, lag, behind.iter_mut().map(|kept| kept.view_mut())), ways)
+}
+
+/// Outputs of queries that see more of the keys from place to place.
+fn scan<T: Real>(setup: Setup<'_, T>, mut scan: Scan<'_, T>, ways: usize) -> Places {
+    let (queries, keys) = (scan.queries(), scan.keys);
+    // Queries before `first` see no key; those from `last` on would see more keys than there are.
+    let (first, last) = (scan.lag.first(0).min(queries), scan.lag.first(keys.len()).min(queries));
+    let (mut before, mut after) = (Vec::new(), Vec::new());
+    scan.askers = (scan.askers.into_iter())
+        .map(|asker| {
+            let (asker, rest) = asker.split(last);
+            let (none, own) = asker.split(first);
+            before.extend(none.runs(CHUNK));
+            after.push(rest);
+            own
+        })
+        .collect();
+    let mut places = answers_without(setup, before);
+    scan.lag = scan.lag.after(first);
+    scan.keys = keys.rows(0..scan.sees(scan.queries().saturating_sub(1), 0));
+    if last > first {
+        let run = if ways < 2 || scan.keys.len() <= CHUNK { walk } else { walk_together };
+        places.extend(run(setup, scan));
+    }
+    if last < queries {
+        places.extend(answers_to_all(setup, keys, after, ways));
     }
     places
 }
 
-/// Causal outputs of a whole sequence, chunk after chunk on one thread.
-fn walk<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) -> Places {
+/// Outputs of queries that see all of some keys, with `ways` threads.
+fn answers_to_all<T: Real>(
+    setup: Setup<'_, T>,
+    keys: KeyRun<'_, T>,
+    askers: Vec<Asker<'_, T>>,
+    ways: usize,
+) -> Places {
+    let (features, targets) = (setup.program.width(), keys.values.ncols());
+    let mut state = WeightedSums::new(features, targets);
+    add_keys(setup, keys, &mut state, ways);
+    let mut ready = RunSums::default();
+    state.ready(&WeightedSums::new(features, targets), &mut ready);
+    let of_run = |worker: &mut Worker<T>, mut asker: Asker<'_, T>| {
+        let (mut places, count) = (Places::new(), asker.queries.nrows());
+        let Asker { queries, out, origin: [b, h, first], place } = asker.rows(0..count);
+        worker.read_queries(setup, queries);
+        let report = &mut |i| places.push([b, h, first + i]);
+        let mut asked = Asked { queries: 0..count, sees: usize::MAX, place, out, report };
+        worker.answer_all(setup, &state, &ready, &mut asked);
+        places
+    };
+    let of_asker = |asker: Asker<'_, T>| Pool::default().map(asker.runs(CHUNK), of_run).concat();
+    askers.into_iter().flat_map(of_asker).collect()
+}
+
+/// Outputs of runs of queries that see no key by its features.
+fn answers_without<T: Real>(setup: Setup<'_, T>, runs: Vec<Asker<'_, T>>) -> Places {
+    let of_run = |worker: &mut Worker<T>, mut asker: Asker<'_, T>| {
+        let (mut places, count) = (Places::new(), asker.queries.nrows());
+        let Asker { queries, out, origin: [b, h, first], place } = asker.rows(0..count);
+        let report = &mut |i| places.push([b, h, first + i]);
+        let mut asked = Asked { queries: 0..count, sees: 0, place, out, report };
+        worker.answer_without(setup, queries, &mut asked);
+        places
+    };
+    Pool::default().map(runs, of_run).concat()
+}
+
+/// The outputs of a scan, segment after segment on all threads.
+fn walk_together<T: Real>(setup: Setup<'_, T>, mut scan: Scan<'_, T>) -> Places {
+    let (features, targets) = (setup.program.width(), scan.keys.values.ncols());
+    let (mut team, mut places) = (Team::new(features, targets), Places::new());
+    let mut state = WeightedSums::new(features, targets);
+    for segment in cuts(0..scan.keys.len(), SEGMENT) {
+        places.extend(team.answer(setup, &mut scan, &mut state, segment));
+    }
+    places
+}
+
+/// The same, chunk after chunk on one thread.
+fn walk<T: Real>(setup: Setup<'_, T>, mut scan: Scan<'_, T>) -> Places {
     let (mut worker, mut places) = (Worker::default(), Places::new());
-    let mut sequence = Sequence::new(setup.program.width(), job.keys.values.ncols());
-    for run in cuts(0..job.keys.len(), CHUNK) {
-        sequence.read(setup, job.keys.rows(run.clone()), &mut worker);
-        for Member { queries, out, place: [b, h, first] } in &mut job.members {
-            worker.read_queries(setup, queries.rows(run.clone()));
-            let report = &mut |i| places.push([*b, *h, *first + run.start + i]);
-            let out = out.slice_axis_mut(Axis(0), run.clone().into());
-            let asked = Asked { queries: 0..run.len(), sees: 1, sees_of_all: run.start + 1, out, report };
+    let mut sequence = Sequence::new(setup.program.width(), scan.keys.values.ncols());
+    for run in cuts(0..scan.keys.len(), CHUNK) {
+        sequence.read(setup, scan.keys.rows(run.clone()), &mut worker);
+        let rows = scan.queries_of(&run);
+        let sees = scan.sees(rows.start, run.start);
+        for asker in scan.askers.iter_mut().filter(|_| !rows.is_empty()) {
+            let Asker { queries, out, origin: [b, h, first], place } = asker.rows(rows.clone());
+            worker.read_queries(setup, queries);
+            let report = &mut |i| places.push([b, h, first + i]);
+            let asked = Asked { queries: 0..rows.len(), sees, place, out, report };
             sequence.answer(setup, asked, &mut worker);
         }
     }

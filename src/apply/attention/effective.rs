@@ -1,9 +1,12 @@
 //! The effective number of features behind each normaliser, on request.
 
+use std::ops::Range;
+
 use ndarray::{Array2, Array4, Axis};
 
 use super::drive::cuts;
-use super::heads::{Job, Member};
+use super::heads::{Job, KeyRun, Member};
+use super::scan::Lag;
 use super::setup::{CHUNK, Setup};
 use super::tokens::Tokens;
 use super::{Attended, Attention, Element, Heads};
@@ -27,13 +30,13 @@ impl<T: Real> Attention<T> {
     ///
     /// Where features may be negative the w_f cancel and the number falls below 1: it is then the squared ratio of the normaliser to
     /// the root of Σ_f w_f², near 0 where the normaliser is but a remainder. 0 where all w_f are 0. NaN where a query sees no key, or
-    /// one that is not finite. Keys with [exact weights](Attention::with_keys_exact) are not counted: it is about the part that
-    /// features estimate, NaN where there is none. The scales of a map's blocks, ε and masks count as in the outputs.
+    /// one that is not finite. Keys with exact weights, [chosen](Attention::with_keys_exact) ones and [neighbours](Attention::window), are not counted: it
+    /// is about the part that features estimate, NaN where there is none. The scales of a map's blocks, ε and masks count as in the outputs.
     ///
     /// # Cost
     /// That of attention, and for each token features once more and some 3 D exponentials in `f64`, on one thread for each head of
     /// keys: in all some five times that of attention (8 heads of 4096 tokens, d = 64, D = 256, `f32`). Attention that is not
-    /// asked costs what it did.
+    /// asked costs what it did. With [neighbours](Attention::window) on both sides, sums of features for each 64 queries are kept.
     ///
     /// # Errors
     /// As [`bidirectional`](Attention::bidirectional) and [`causal`](Attention::causal).
@@ -68,8 +71,7 @@ impl<T: Real> Attention<T> {
     /// Writes the numbers of jobs in place of outputs.
     #[inline(never)]
     fn number(&self, jobs: Vec<Job<'_, T>>, causal: bool) {
-        let run = if causal { causal_numbers } else { numbers_of };
-        threads::for_each(jobs, |job| self.with_exact(job, run));
+        threads::for_each(jobs, |job| self.with_exact(job, causal, numbers));
     }
 }
 
@@ -113,6 +115,11 @@ impl<T: Real> Reader<T> {
     }
 }
 
+/// The numbers for the queries of a job.
+fn numbers<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
+    if setup.causal || setup.near.is_some() { numbers_beside(setup, job) } else { numbers_of(setup, job) }
+}
+
 /// The numbers for queries that see all keys.
 fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
     let (mut state, mut reader, mut keys) =
@@ -133,23 +140,102 @@ fn numbers_of<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>) {
     }
 }
 
-/// The numbers for queries that see the keys up to their own place.
-fn causal_numbers<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) {
-    let (mut state, mut reader, mut keys) =
-        (WeightedSums::new(setup.program.width(), 0), Reader::default(), Tokens::default());
+/// The sums over the first of some keys, which grow.
+struct Prefix<'a, T: Real> {
+    keys: KeyRun<'a, T>,
+    state: WeightedSums<T>,
+    count: usize,
+    tokens: Tokens<T>,
+    /// The keys that were read.
+    read: Range<usize>,
+}
+
+impl<'a, T: Real> Prefix<'a, T> {
+    fn new(setup: Setup<'_, T>, keys: KeyRun<'a, T>) -> Self {
+        let state = WeightedSums::new(setup.program.width(), 0);
+        Prefix { keys, state, count: 0, tokens: Tokens::default(), read: 0..0 }
+    }
+
+    /// The sums over the first `count` keys, or all if there are fewer; no fewer than before.
+    fn upto(&mut self, setup: Setup<'_, T>, count: usize, reader: &mut Reader<T>) -> &WeightedSums<T> {
+        let count = count.min(self.keys.len());
+        for j in self.count..count {
+            if !self.read.contains(&j) {
+                self.read = j..self.keys.len().min(j + CHUNK);
+                let keys = self.keys.keys.rows(self.read.clone());
+                self.tokens.fill(setup, Side::Y, keys, &mut reader.scratch);
+            }
+            if self.keys.sees(j) {
+                reader.push(setup, &mut self.tokens, j - self.read.start, &mut self.state);
+            }
+        }
+        self.count = self.count.max(count);
+        &self.state
+    }
+}
+
+/// The sums over the keys behind the windows of queries: those of the last query of each chunk are kept, from which those of the
+/// others follow.
+struct Behind<'a, T: Real> {
+    prefix: Prefix<'a, T>,
+    lag: Lag,
+    queries: usize,
+    /// For each chunk, from the last on, the number of keys and their sums.
+    kept: Vec<(usize, WeightedSums<T>)>,
+}
+
+impl<'a, T: Real> Behind<'a, T> {
+    fn new(setup: Setup<'_, T>, (keys, after): (KeyRun<'a, T>, usize), queries: usize) -> Self {
+        let (mut reader, mut kept) = (Reader::default(), Vec::new());
+        let lag = Lag { ahead: keys.len(), behind: queries.saturating_add(after) };
+        let mut prefix = Prefix::new(setup, keys.reversed());
+        let runs: Vec<Range<usize>> = cuts(0..queries, CHUNK).collect();
+        for run in runs.into_iter().rev() {
+            let state = prefix.upto(setup, lag.seen(queries - run.end), &mut reader).clone();
+            kept.push((prefix.count, state));
+        }
+        Behind { prefix, lag, queries, kept }
+    }
+
+    /// The sums for the queries of the first chunk whose sums were not asked for.
+    fn next(
+        &mut self,
+        setup: Setup<'_, T>,
+        run: Range<usize>,
+        reader: &mut Reader<T>,
+    ) -> Vec<WeightedSums<T>> {
+        if let Some((count, state)) = self.kept.pop() {
+            (self.prefix.count, self.prefix.state) = (count, state);
+        }
+        let of_query = |i| self.prefix.upto(setup, self.lag.seen(self.queries - 1 - i), reader).clone();
+        let mut sums: Vec<WeightedSums<T>> = run.rev().map(of_query).collect();
+        sums.reverse();
+        sums
+    }
+}
+
+/// The numbers for queries that see the keys before their windows and, not causally, those behind them.
+fn numbers_beside<T: Real>(setup: Setup<'_, T>, mut job: Job<'_, T>) {
+    let window = setup.near.map(|near| near.window).unwrap_or_default();
+    let lag = Lag { behind: window.before, ..Lag::NONE };
+    let rows = job.members.first().map_or(0, |member| member.queries.nrows());
+    let (mut before, mut reader) = (Prefix::new(setup, job.keys), Reader::default());
+    let mut behind = (!setup.causal).then(|| Behind::new(setup, (job.keys, window.after), rows));
     let mut queries: Vec<Tokens<T>> = Vec::new();
     queries.resize_with(job.members.len(), Tokens::default);
-    for run in cuts(0..job.keys.len(), CHUNK) {
-        keys.fill(setup, Side::Y, job.keys.keys.rows(run.clone()), &mut reader.scratch);
+    for run in cuts(0..rows, CHUNK) {
+        let mut others = behind.as_mut().map(|behind| behind.next(setup, run.clone(), &mut reader));
         for (tokens, member) in queries.iter_mut().zip(&job.members) {
             tokens.fill(setup, Side::X, member.queries.rows(run.clone()), &mut reader.scratch);
         }
         for i in run.clone() {
-            if job.keys.sees(i) {
-                reader.push(setup, &mut keys, i - run.start, &mut state);
+            let mut state = before.upto(setup, lag.seen(i), &mut reader);
+            if let Some(others) = &mut others {
+                others[i - run.start].merge(state);
+                state = &others[i - run.start];
             }
             for (tokens, member) in queries.iter_mut().zip(&mut job.members) {
-                member.out[[i, 0]] = reader.number(setup, tokens, i - run.start, &state);
+                member.out[[i, 0]] = reader.number(setup, tokens, i - run.start, state);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayView2, Axis};
+use ndarray::{Array2, ArrayView2, Axis, s};
 
 use crate::Real;
 
@@ -99,6 +99,18 @@ impl<'a, T: Real> Numbers<'a, T> {
             Numbers::Bf16(x) => Numbers::Bf16(x.reborrow()),
             #[cfg(feature = "half")]
             Numbers::F16(x) => Numbers::F16(x.reborrow()),
+        }
+    }
+
+    /// The rows from the last to the first.
+    pub fn reversed(self) -> Self {
+        let backwards = s![..;-1, ..];
+        match self {
+            Numbers::Own(x) => Numbers::Own(x.slice_move(backwards)),
+            #[cfg(feature = "half")]
+            Numbers::Bf16(x) => Numbers::Bf16(x.slice_move(backwards)),
+            #[cfg(feature = "half")]
+            Numbers::F16(x) => Numbers::F16(x.slice_move(backwards)),
         }
     }
 

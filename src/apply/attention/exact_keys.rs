@@ -9,6 +9,7 @@ use super::heads::Job;
 use super::output::Undivided;
 use super::reading::Reading;
 use super::setup::Setup;
+use super::window::Neighbours;
 use crate::Real;
 use crate::data::heaviest::{finite_softmax, heaviest, spread};
 use crate::error::{Error, Result};
@@ -79,16 +80,22 @@ impl<T: Real> Attention<T> {
             KeyChoice::At(rows) => rows.is_empty(),
         };
         self.exact = if none { KeyChoice::None } else { choice };
-        if !none && (0..self.maps.len()).any(|head| self.inverse(head).is_none()) {
-            return Err(Error::Unsupported {
-                what: "exact keys: it does not estimate the softmax kernel with one lengthscale for all coordinates",
-            });
+        if !none {
+            self.check_softmax("exact keys: it does not estimate the softmax kernel with one lengthscale for all coordinates")?;
         }
         Ok(self.prepared())
     }
 
+    /// Refuses maps that have no exact weights of one lengthscale.
+    pub(super) fn check_softmax(&self, what: &'static str) -> Result<()> {
+        match (0..self.maps.len()).all(|head| self.inverse(head).is_some()) {
+            true => Ok(()),
+            false => Err(Error::Unsupported { what }),
+        }
+    }
+
     /// 1/ℓ of a head's map, if that estimates the softmax kernel, truncated or not.
-    fn inverse(&self, head: usize) -> Option<f64> {
+    pub(super) fn inverse(&self, head: usize) -> Option<f64> {
         let map = &self.maps[head % self.maps.len()];
         let intended = || intended_lengthscale(&map.recipe()?)?.isotropic();
         softmax_lengthscale(map).or_else(intended).map(f64::recip)
@@ -99,21 +106,35 @@ impl<T: Real> Attention<T> {
         if self.exact == KeyChoice::None { None } else { self.inverse(head) }
     }
 
-    /// Runs a job, in which the exact keys are masked for the features.
+    /// Runs a job, in which the exact keys are masked for the features and for neighbours.
     pub(super) fn with_exact<A>(
         &self,
         job: Job<'_, T>,
+        causal: bool,
         run: impl FnOnce(Setup<'_, T>, Job<'_, T>) -> A,
     ) -> A {
-        let setup = self.setup(job.head);
+        let setup = Setup { causal, ..self.setup(job.head) };
         match self.exact_inverse(job.head) {
-            None => run(setup, job),
+            None => self.with_near(setup, None, job, run),
             Some(inverse) => {
                 let exact = ExactKeys::new(&self.exact, &self.reading, inverse, &job);
                 let mask = exact.rest.as_ref().map(|rest| rest.view());
-                run(Setup { exact: Some(&exact), ..setup }, job.masked(mask))
+                self.with_near(setup, Some(&exact), job.masked(mask), run)
             }
         }
+    }
+
+    /// Runs a job with the neighbours of its queries.
+    fn with_near<A>(
+        &self,
+        setup: Setup<'_, T>,
+        exact: Option<&ExactKeys<T>>,
+        job: Job<'_, T>,
+        run: impl FnOnce(Setup<'_, T>, Job<'_, T>) -> A,
+    ) -> A {
+        let near = self.near(job.head, setup.causal);
+        let near = near.map(|near| Neighbours::new(near, job.keys.reborrow(), 0));
+        run(setup.beside(exact, near.as_ref()), job)
     }
 
     /// Refuses a choice of keys that depends on later tokens.
@@ -165,27 +186,21 @@ impl<T: Real> ExactKeys<T> {
         estimate: Undivided<'_, U>,
         buffer: &'b mut Vec<f64>,
     ) -> Undivided<'b, f64> {
-        let Undivided { scale, normaliser, sums, seen } = estimate;
         let isa = Isa::best();
         let count = self.rows.partition_point(|row| *row < end);
-        let seen = seen || count > 0;
+        let seen = estimate.seen || count > 0;
         let logit = |key: ArrayView1<'_, f64>| numeric::dot(isa, point, numeric::slice_of(&key));
         let logits: Vec<f64> = self.keys.rows().into_iter().take(count).map(logit).collect();
-        // The scale of an estimate of zeros means nothing.
-        let none = normaliser == 0.0 && sums.iter().all(|sum| *sum == U::zero());
-        let estimated = if none { f64::NEG_INFINITY } else { scale };
+        let estimated = estimate.ln_size();
         let top = logits.iter().copied().fold(estimated, f64::max);
-        let unknown = normaliser.is_nan() || logits.iter().any(|logit| logit.is_nan());
-        buffer.clear();
+        let unknown = estimate.normaliser.is_nan() || logits.iter().any(|logit| logit.is_nan());
         if unknown || top == f64::NEG_INFINITY {
             let (scale, value) = if unknown { (0.0, f64::NAN) } else { (top, 0.0) };
-            buffer.resize(sums.len(), value);
+            buffer.clear();
+            buffer.resize(estimate.sums.len(), value);
             return Undivided { scale, normaliser: value, sums: buffer, seen };
         }
-        let weight = if estimated == f64::NEG_INFINITY { 0.0 } else { (scale - top).exp() };
-        let times = |v: &U| if weight == 0.0 { 0.0 } else { weight * v.widen() };
-        buffer.extend(sums.iter().map(times));
-        let mut total = if weight == 0.0 { 0.0 } else { weight * normaliser };
+        let mut total = estimate.relative_to(top, estimated, buffer);
         for (logit, values) in logits.iter().zip(self.values.rows()) {
             let weight = (logit - top).exp();
             total += weight;
@@ -194,6 +209,11 @@ impl<T: Real> ExactKeys<T> {
             }
         }
         Undivided { scale: top, normaliser: total, sums: buffer, seen }
+    }
+
+    /// Their rows, ascending.
+    pub fn rows(&self) -> &[usize] {
+        &self.rows
     }
 
     /// The logit of a query at `point` and the exact key in row `row`.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use ndarray::{
     ArrayRef, ArrayView1, ArrayView2, ArrayView4, ArrayViewMut, ArrayViewMut2, ArrayViewMut4, Axis, Ix2, Ix4,
-    RemoveAxis,
+    RemoveAxis, s,
 };
 
 use super::element::{Element, Numbers};
@@ -205,6 +205,20 @@ impl<'a, T: Real> KeyRun<'a, T> {
     pub fn rows(self, run: Range<usize>) -> Self {
         let mask = self.mask.map(|mask| mask.slice_axis_move(Axis(0), run.clone().into()));
         KeyRun { keys: self.keys.rows(run.clone()), values: self.values.rows(run), mask }
+    }
+
+    /// The same from the last to the first.
+    pub fn reversed(self) -> Self {
+        let mask = self.mask.map(|mask| mask.slice_move(s![..;-1]));
+        KeyRun { keys: self.keys.reversed(), values: self.values.reversed(), mask }
+    }
+
+    /// The same for a shorter time.
+    pub fn reborrow<'b>(self) -> KeyRun<'b, T>
+    where
+        'a: 'b,
+    {
+        self.masked(self.mask.map(|mask| mask.reborrow()))
     }
 
     /// The same with another mask.

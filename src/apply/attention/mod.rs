@@ -5,17 +5,21 @@
 //! of O(L² (d + d_v)).
 
 mod auto;
+mod blocks;
 mod chunk;
 mod drive;
 mod effective;
 mod element;
 mod exact;
 mod exact_keys;
+mod finish;
 mod heads;
 mod key_weights;
 mod output;
 mod reading;
+mod recent;
 mod report;
+mod scan;
 mod sequence;
 mod setup;
 mod sight;
@@ -23,6 +27,7 @@ mod step;
 mod team;
 mod tokens;
 mod weights;
+mod window;
 mod worker;
 
 pub(crate) use auto::crossover;
@@ -43,6 +48,7 @@ use self::reading::Reading;
 use self::setup::Setup;
 use crate::Real;
 use crate::data::token_scale::TokenScale;
+use crate::data::window::Window;
 use crate::engine::{Program, Side};
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::map::Map;
@@ -66,6 +72,10 @@ use crate::threads;
 /// their chunk of 64 tokens: some five times slower. The same holds for queries whose features differ too much. Sums of values
 /// must fit `f64`. Results are bit-identical on any number of threads. A causal output depends on no later token, not even in its
 /// last bit.
+///
+/// # Exact weights
+/// Weights of [chosen keys](Attention::with_keys_exact) and of [neighbours](Attention::window) may be computed exactly; features are
+/// left with the other pairs.
 ///
 /// # Normalisers
 /// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](Attended::non_positive). With
@@ -106,6 +116,7 @@ pub struct Attention<T: Real> {
     reading: Reading,
     normalised: bool,
     exact: KeyChoice,
+    window: Window,
     /// The maps' programs, without factors of queries that the normaliser cancels.
     programs: Vec<Program<T>>,
 }
@@ -166,15 +177,21 @@ impl<T: Real> Attention<T> {
             check_size("the dimension of a map, which is that of the first,", d, map.input_dim())
         })?;
         let reading = Reading::new(TokenScale::of_dim(d));
-        let attention =
-            Attention { maps, reading, normalised: true, exact: KeyChoice::None, programs: Vec::new() };
+        let attention = Attention {
+            maps,
+            reading,
+            normalised: true,
+            exact: KeyChoice::None,
+            window: Window::default(),
+            programs: Vec::new(),
+        };
         Ok(attention.prepared())
     }
 
     /// With the programs that the options ask for.
     #[inline(never)]
     fn prepared(mut self) -> Self {
-        let bare = self.normalised && self.exact == KeyChoice::None;
+        let bare = self.normalised && self.exact == KeyChoice::None && self.window.is_none();
         let program = |map: &Map<T>| if bare { map.program().bare(Side::X) } else { map.program().clone() };
         self.programs = self.maps.iter().map(program).collect();
         self
@@ -277,14 +294,14 @@ impl<T: Real> Attention<T> {
     #[inline(never)]
     fn attend(&self, jobs: Vec<Job<'_, T>>, causal: bool) -> Places {
         let ways = ways(jobs.len());
-        let run = if causal { drive::causal } else { drive::bidirectional };
-        let of_job = |job| self.with_exact(job, |setup, job| run(setup, job, ways));
+        let of_job = |job| self.with_exact(job, causal, |setup, job| drive::attend(setup, job, ways));
         in_order(threads::map(jobs, of_job))
     }
 
     fn setup(&self, head: usize) -> Setup<'_, T> {
         let program = &self.programs[head % self.maps.len()];
-        Setup { program, reading: &self.reading, normalised: self.normalised, exact: None }
+        let (reading, normalised) = (&self.reading, self.normalised);
+        Setup { program, reading, normalised, exact: None, near: None, causal: true }
     }
 
     fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {
@@ -337,7 +354,7 @@ once!(Attention::<T>::attend, Attention::<T>::signed, Attention::<T>::prepared);
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::{Attention, KeyChoice, Map, Reading, Real};
+    use super::{Attention, KeyChoice, Map, Reading, Real, Window};
     use crate::sealed::sealed_fields;
 
     sealed_fields! {
@@ -348,6 +365,7 @@ mod stored {
             reading: Reading,
             normalised: bool,
             exact: KeyChoice,
+            window: Window,
         }
     }
 
@@ -355,13 +373,15 @@ mod stored {
         type Error = String;
 
         fn try_from(stored: StoredAttention<T>) -> Result<Self, String> {
-            let StoredAttention { maps, reading, normalised, exact } = stored;
+            let StoredAttention { maps, reading, normalised, exact, window: Window { before, after } } =
+                stored;
             let whole = Attention::signed(maps).map_err(|error| error.to_string())?;
             let positive = reading.factor > 0.0 && reading.factor.is_finite();
             if !(positive && reading.epsilon >= 0.0 && reading.epsilon.is_finite()) {
                 return Err("a scale that is not positive, or an ε that is negative".into());
             }
-            Attention { reading, normalised, ..whole }.exactly(exact).map_err(|error| error.to_string())
+            let exactly = Attention { reading, normalised, ..whole }.exactly(exact);
+            exactly.and_then(|attention| attention.window(before, after)).map_err(|error| error.to_string())
         }
     }
 }

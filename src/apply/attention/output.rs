@@ -1,6 +1,7 @@
 //! [`Undivided`]: an output before it is divided by its normaliser.
 
 use crate::Real;
+use crate::numeric::{self, Isa};
 
 /// An output before it is divided by its normaliser: e^scale · (normaliser, sums).
 pub(super) struct Undivided<'a, T> {
@@ -13,6 +14,50 @@ pub(super) struct Undivided<'a, T> {
 }
 
 impl<U: Real> Undivided<'_, U> {
+    /// Whether the normaliser is 0 although a key was seen.
+    pub fn is_lost(&self) -> bool {
+        self.seen && self.normaliser == 0.0
+    }
+
+    /// ln of the scale; −∞ for zeros, whose scale means nothing.
+    pub fn ln_size(&self) -> f64 {
+        let none = self.normaliser == 0.0 && self.sums.iter().all(|sum| *sum == U::zero());
+        if none { f64::NEG_INFINITY } else { self.scale }
+    }
+
+    /// The normaliser relative to e^top, and in `buffer` the sums: those of the [size](Undivided::ln_size) −∞ are 0.
+    pub fn relative_to(&self, top: f64, size: f64, buffer: &mut Vec<f64>) -> f64 {
+        let weight = if size == f64::NEG_INFINITY { 0.0 } else { (size - top).exp() };
+        let times = |v: f64| if weight == 0.0 { 0.0 } else { weight * v };
+        buffer.clear();
+        buffer.extend(self.sums.iter().map(|sum| times(sum.widen())));
+        times(self.normaliser)
+    }
+
+    /// The sum of both, whose sums are in `buffer`. What has seen no key counts for nothing.
+    pub fn plus<'b, V: Real>(self, other: Undivided<'_, V>, buffer: &'b mut Vec<f64>) -> Undivided<'b, f64> {
+        let seen = self.seen || other.seen;
+        let unknown = (self.seen && self.normaliser.is_nan()) || (other.seen && other.normaliser.is_nan());
+        let size = |seen: bool, size: f64| if seen { size } else { f64::NEG_INFINITY };
+        let (own, their) = (size(self.seen, self.ln_size()), size(other.seen, other.ln_size()));
+        let top = own.max(their);
+        if unknown || top == f64::NEG_INFINITY {
+            buffer.clear();
+            let (scale, value) = if unknown { (0.0, f64::NAN) } else { (top, 0.0) };
+            buffer.resize(self.sums.len(), value);
+            return Undivided { scale, normaliser: value, sums: buffer, seen };
+        }
+        let mut normaliser = self.relative_to(top, own, buffer);
+        if their > f64::NEG_INFINITY {
+            let weight = (their - top).exp();
+            normaliser += weight * other.normaliser;
+            if weight > 0.0 {
+                numeric::add_scaled(Isa::best(), buffer, weight, other.sums);
+            }
+        }
+        Undivided { scale: top, normaliser, sums: buffer, seen }
+    }
+
     /// Writes the output. False if the normaliser is not positive although a key was seen; NaN counts as positive, since the
     /// output shows it.
     pub fn write<'a, T: Real>(self, normalised: bool, out: impl Iterator<Item = &'a mut T>) -> bool {

@@ -1,6 +1,6 @@
 //! [`Sequence`]: what causal attention of one head keeps of the tokens so far, be they read one by one or many at once.
 
-use ndarray::{ArrayView1, ArrayViewMut1, Axis};
+use ndarray::ArrayView1;
 
 use super::chunk::Chunk;
 use super::drive;
@@ -57,6 +57,11 @@ impl<T: Real> Sequence<T> {
     /// The number of tokens so far.
     pub fn length(&self) -> usize {
         self.length
+    }
+
+    /// How many of them are in the last chunk.
+    pub fn open(&self) -> usize {
+        self.chunk.len()
     }
 
     /// Takes in a key and its value: row `i` of those that the worker has [read](Worker::tokens).
@@ -139,23 +144,6 @@ impl<T: Real> Sequence<T> {
         chunk.pack(tokens);
         let rest = Some(Rest { tokens, past: [before, last], logged });
         worker.answer(setup, Sight { chunk, before: ready, rest }, asked);
-    }
-
-    /// Writes the output of a query that sees all keys so far: row `i` of those that the worker has read. False if its normaliser is
-    /// not positive although it has seen a key.
-    pub fn answer_one(
-        &mut self,
-        setup: Setup<'_, T>,
-        i: usize,
-        worker: &mut Worker<T>,
-        out: &mut [T],
-    ) -> bool {
-        let out = ArrayViewMut1::from(out).insert_axis(Axis(0));
-        let (mut positive, sees) = (true, self.chunk.len());
-        let report = &mut |_| positive = false;
-        let asked = Asked { queries: i..i + 1, sees, sees_of_all: self.length, out, report };
-        self.answer(setup, asked, worker);
-        positive
     }
 }
 

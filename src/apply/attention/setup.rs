@@ -2,6 +2,7 @@
 
 use super::exact_keys::ExactKeys;
 use super::reading::Reading;
+use super::window::Neighbours;
 use crate::engine::Program;
 
 /// Tokens of a chunk. For each token, products with keys of its chunk cost in proportion to this, and updates of sums in inverse
@@ -19,4 +20,23 @@ pub(super) struct Setup<'a, T> {
     pub normalised: bool,
     /// Keys of the sequence whose weights are computed exactly instead of from features.
     pub exact: Option<&'a ExactKeys<T>>,
+    /// Keys near each query of which the same holds.
+    pub near: Option<&'a Neighbours<'a, T>>,
+    /// Whether a query sees the keys up to its own place only.
+    pub causal: bool,
+}
+
+impl<'a, T> Setup<'a, T> {
+    /// The same with exact keys, and neighbours among others.
+    pub fn beside<'b>(
+        self,
+        exact: Option<&'b ExactKeys<T>>,
+        near: Option<&'b Neighbours<'b, T>>,
+    ) -> Setup<'b, T>
+    where
+        'a: 'b,
+    {
+        let Setup { program, reading, normalised, causal, .. } = self;
+        Setup { program, reading, normalised, exact, near, causal }
+    }
 }

@@ -2,9 +2,8 @@
 
 use std::ops::Range;
 
-use ndarray::ArrayViewMut2;
-
 use super::chunk::{Chunk, LogBuffers};
+use super::scan::Outlet;
 use super::setup::Setup;
 use super::tokens::Tokens;
 use crate::Real;
@@ -40,9 +39,9 @@ pub(super) struct Asked<'a, T> {
     pub queries: Range<usize>,
     /// How many keys of the chunk the first of them sees; each query sees one more than the one before.
     pub sees: usize,
-    /// The same, of the whole sequence.
-    pub sees_of_all: usize,
-    pub out: ArrayViewMut2<'a, T>,
+    /// The place of the first of them in the sequence.
+    pub place: usize,
+    pub out: Outlet<'a, T>,
     /// Takes the rows of `out` whose normaliser is not positive.
     pub report: &'a mut dyn FnMut(usize),
 }

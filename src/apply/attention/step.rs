@@ -5,14 +5,16 @@ use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, Axis, CowArray, Ix2, Ix4}
 use super::element::{Element, Numbers};
 use super::exact_keys::KeyChoice;
 use super::heads::{KeyRun, check_multiple};
+use super::recent::Head;
 use super::sequence::Sequence;
+use super::setup::Setup;
 use super::worker::Worker;
 use super::{Attention, check_shape};
 use crate::Real;
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
-use crate::numeric::slice_of_mut;
+use crate::numeric::{matrix_view, slice_of_mut};
 use crate::once::once;
 use crate::threads;
 
@@ -20,10 +22,10 @@ use crate::threads;
 /// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
 ///
 /// Of the tokens so far it keeps sums of O(m d_v) numbers for each head of keys, and the features of the last few tokens,
-/// up to 64, whatever the length. With the feature `serde` it can be stored, with its maps, and goes on to the bit.
+/// up to 64, whatever the length; with [neighbours](Attention::window) the keys and values of the window too. With the feature `serde` it can be stored, with its maps, and goes on to the bit.
 ///
 /// # Cost
-/// O(m (d + d_v)) for each head and token.
+/// O(m (d + d_v)) for each head and token, and O(w (d + d_v)) with a window of w tokens.
 ///
 /// # Example
 /// ```
@@ -53,7 +55,7 @@ pub struct CausalState<T: Real> {
     /// Batch, heads of keys and d_v.
     shape: [usize; 3],
     /// For each sequence and head of keys.
-    heads: Vec<Sequence<T>>,
+    heads: Vec<Head<T>>,
     /// One for each thread.
     workers: Vec<Worker<T>>,
 }
@@ -94,13 +96,14 @@ impl<T: Real> Attention<T> {
             check_size(super::HEADS_WITH_MAPS, self.maps.len(), heads)?;
         }
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let bytes = Sequence::<T>::bytes(width, d_v).saturating_add(size_of::<Sequence<T>>());
+        let bytes = Sequence::<T>::bytes(width, d_v).saturating_add(size_of::<Head<T>>());
         check_memory(
             "bytes of the state of causal attention",
             batch.saturating_mul(heads).max(1).saturating_mul(bytes),
             1,
         )?;
-        let head = |i: usize| Sequence::new(self.setup(i % heads).program.width(), d_v);
+        let dims = [self.maps[0].input_dim(), d_v];
+        let head = |i: usize| Head::new(self.setup(i % heads).program.width(), dims);
         let all = (0..batch * heads).map(head).collect();
         Ok(CausalState {
             attention: self.clone(),
@@ -131,7 +134,7 @@ impl<T: Real> CausalState<T> {
 
     /// The number of tokens so far.
     pub fn length(&self) -> usize {
-        self.heads.first().map_or(0, Sequence::length)
+        self.heads.first().map_or(0, Head::length)
     }
 
     /// Takes in the next token's keys, \[batch, heads of keys, d\], and values, \[batch, heads of keys, d_v\].
@@ -167,11 +170,10 @@ impl<T: Real> CausalState<T> {
         threads::for_each(parts.zip(&mut self.workers).enumerate(), |(part, (heads, worker))| {
             for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
                 let first = part * step + run * of_maps;
-                let setup = attention.setup(first % all);
-                worker.read_keys(setup, keys.rows(first..first + heads.len()));
-                for (i, head) in heads.iter_mut().enumerate() {
-                    head.push(setup, i, values.rows(first + i..first + i + 1), worker);
-                }
+                let (setup, rows) = (attention.setup(first % all), first..first + heads.len());
+                let (keys, values) = (keys.rows(rows.clone()).reborrow(), values.rows(rows).reborrow());
+                let tokens = KeyRun { keys, values, mask: None };
+                push(setup, attention.window.before, heads, tokens, worker);
             }
         });
     }
@@ -214,9 +216,13 @@ impl<T: Real> CausalState<T> {
             for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
                 let first = part * step + run * of_maps;
                 let setup = attention.setup(first % all);
+                let near = attention.near(first % all, true);
                 worker.read_queries(setup, queries.rows(first * group..(first + heads.len()) * group));
                 for (i, out) in (0..heads.len() * group).zip(&mut out) {
-                    if !heads[i / group].answer_one(setup, i, worker, out) {
+                    if i % group == 0 {
+                        worker.forget();
+                    }
+                    if !heads[i / group].answer(setup, near, i, worker, out) {
                         rows.push(first * group + i);
                     }
                 }
@@ -277,13 +283,46 @@ impl<T: Real> CausalState<T> {
     fn take_in_all(&mut self, tokens: Vec<KeyRun<'_, T>>) {
         let (attention, ways, all) = (&self.attention, super::ways(self.heads.len()), self.shape[1]);
         threads::for_each(self.heads.iter_mut().zip(tokens).enumerate(), |(i, (head, tokens))| {
-            head.prefill(attention.setup(i % all), tokens, ways);
+            head.prefill(attention.setup(i % all), attention.window.before, tokens, ways);
         });
     }
 
     fn input_dim(&self) -> usize {
         self.attention.maps[0].input_dim()
     }
+}
+
+/// Takes in a token for each head of some that share a map; those that leave a window of `before` tokens, in all heads at once, are
+/// summed up.
+fn push<T: Real>(
+    setup: Setup<'_, T>,
+    before: usize,
+    heads: &mut [Head<T>],
+    tokens: KeyRun<'_, T>,
+    worker: &mut Worker<T>,
+) {
+    let [mut keys, mut values] = std::mem::take(&mut worker.leaving);
+    let leaving = if before == 0 {
+        tokens.reborrow()
+    } else {
+        keys.clear();
+        values.clear();
+        for (i, head) in heads.iter_mut().enumerate() {
+            let own = tokens.rows(i..i + 1);
+            head.push(before, own, [&mut keys, &mut values]);
+        }
+        let (d_v, d) = (tokens.values.ncols(), tokens.keys.ncols());
+        let rows = values.len() / d_v;
+        let (keys, values) = (matrix_view(rows, d, &keys), matrix_view(rows, d_v, &values));
+        KeyRun { keys: Numbers::Own(keys), values: Numbers::Own(values), mask: None }
+    };
+    if leaving.len() > 0 {
+        worker.read_keys(setup, leaving.keys);
+        for (i, head) in heads.iter_mut().enumerate() {
+            head.sequence.push(setup, i, leaving.values.rows(i..i + 1), worker);
+        }
+    }
+    worker.leaving = [keys, values];
 }
 
 /// The tokens of head `i` of all sequences.
@@ -311,7 +350,7 @@ once!(
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::super::sequence::stored::StoredSequence;
+    use super::super::recent::stored::StoredHead;
     use super::{Attention, CausalState, Real};
     use crate::sealed::sealed;
 
@@ -320,14 +359,14 @@ mod stored {
     struct StoredState<T: Real> {
         attention: Attention<T>,
         shape: [usize; 3],
-        heads: Vec<StoredSequence<T>>,
+        heads: Vec<StoredHead<T>>,
     }
 
     sealed!(CausalState<T>, StoredState<T>, T, [T: Real]);
 
     impl<T: Real> From<&CausalState<T>> for StoredState<T> {
         fn from(state: &CausalState<T>) -> Self {
-            let heads = state.heads.iter().map(StoredSequence::from).collect();
+            let heads = state.heads.iter().map(StoredHead::from).collect();
             StoredState { attention: state.attention.clone(), shape: state.shape, heads }
         }
     }
@@ -342,9 +381,10 @@ mod stored {
             let whole = d_v > 0
                 && (maps == 1 || maps == count)
                 && batch.checked_mul(count) == Some(heads.len())
-                && heads.iter().all(|head| head.length == heads[0].length);
+                && heads.iter().all(|head| head.length() == heads[0].length());
+            let before = attention.window.before;
             let restored =
-                |(i, head): (usize, StoredSequence<T>)| head.restored(attention.setup(i % count), d_v);
+                |(i, head): (usize, StoredHead<T>)| head.restored(attention.setup(i % count), before, d_v);
             let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };
             match heads {
                 Some(heads) => Ok(CausalState { attention, shape, heads, workers: Vec::new() }),

@@ -6,12 +6,10 @@
 
 use std::ops::Range;
 
-use ndarray::{ArrayViewMut2, Axis};
-
 use super::chunk::Chunk;
 use super::drive::{Places, Summand, add_chunks, cuts, read_keys};
-use super::element::Numbers;
-use super::heads::{Job, KeyRun};
+use super::heads::KeyRun;
+use super::scan::{Asker, Scan};
 use super::setup::{CHUNK, SEGMENT, Setup};
 use super::sight::{Asked, Logged, Rest, Sight};
 use super::worker::Worker;
@@ -33,12 +31,9 @@ type Questions<'a, T> = Vec<Question<'a, T>>;
 
 /// Those of one head.
 struct Question<'a, T> {
-    queries: Numbers<'a, T>,
-    out: ArrayViewMut2<'a, T>,
-    /// Batch, head and row of the first of them.
-    place: [usize; 3],
-    /// How many keys of the sequence the first of them sees.
-    sees_of_all: usize,
+    asker: Asker<'a, T>,
+    /// How many keys of the chunk the first of the queries sees.
+    sees: usize,
 }
 
 impl<T: Real> Question<'_, T> {
@@ -50,11 +45,13 @@ impl<T: Real> Question<'_, T> {
         worker: &mut Worker<T>,
         places: &mut Places,
     ) -> bool {
-        let [b, h, first] = self.place;
-        worker.read_queries(setup, self.queries);
-        let (queries, out) = (0..self.queries.nrows(), self.out.view_mut());
+        let Question { asker, sees } = self;
+        let Asker { queries, origin: [b, h, first], place, .. } = *asker;
+        worker.read_queries(setup, queries);
         let report = &mut |i| places.push([b, h, first + i]);
-        worker.answer(setup, sight, Asked { queries, sees: 1, sees_of_all: self.sees_of_all, out, report })
+        let count = queries.nrows();
+        let asked = Asked { queries: 0..count, sees: *sees, place, out: asker.out.rows(0..count), report };
+        worker.answer(setup, sight, asked)
     }
 }
 
@@ -80,18 +77,18 @@ impl<T: Real> Team<T> {
         state.merge(&self.last);
     }
 
-    /// The outputs of the queries of a segment, which see `state` and the keys up to their own row; then adds the keys to
-    /// the state.
-    pub fn causal(
+    /// The outputs of the queries whose last key is in a segment, which see `state` and the keys up to that; then adds the keys
+    /// to the state.
+    pub fn answer(
         &mut self,
         setup: Setup<'_, T>,
-        job: &mut Job<'_, T>,
+        scan: &mut Scan<'_, T>,
         state: &mut WeightedSums<T>,
         segment: Range<usize>,
     ) -> Places {
-        let summed = self.sum(setup, job.keys, state, &segment);
-        let places = if summed { self.answers(setup, job, &segment) } else { None };
-        let places = places.unwrap_or_else(|| self.answers_one_by_one(setup, job, state, segment));
+        let summed = self.sum(setup, scan.keys, state, &segment);
+        let places = if summed { self.answers(setup, scan, &segment) } else { None };
+        let places = places.unwrap_or_else(|| self.answers_one_by_one(setup, scan, state, segment));
         state.merge(&self.last);
         places
     }
@@ -130,11 +127,11 @@ impl<T: Real> Team<T> {
     fn answers(
         &mut self,
         setup: Setup<'_, T>,
-        job: &mut Job<'_, T>,
+        scan: &mut Scan<'_, T>,
         segment: &Range<usize>,
     ) -> Option<Places> {
         let all = self.workers.map(
-            self.chunks.iter().zip(questions(job, segment)),
+            self.chunks.iter().zip(questions(scan, segment)),
             |worker, (chunk, questions)| {
                 let mut places = Places::new();
                 let answer = |mut question: Question<'_, T>| {
@@ -152,13 +149,13 @@ impl<T: Real> Team<T> {
     fn answers_one_by_one(
         &mut self,
         setup: Setup<'_, T>,
-        job: &mut Job<'_, T>,
+        scan: &mut Scan<'_, T>,
         before: &WeightedSums<T>,
         segment: Range<usize>,
     ) -> Places {
-        let (keys, mut seen) = (job.keys, Vec::new());
+        let (keys, mut seen) = (scan.keys, Vec::new());
         self.walk(setup, keys, segment.clone(), |last| seen.push(last.clone()));
-        let chunks = self.chunks.iter_mut().zip(questions(job, &segment));
+        let chunks = self.chunks.iter_mut().zip(questions(scan, &segment));
         let items = chunks.zip(seen.iter().zip(cuts(segment, CHUNK)));
         let of_chunk = |worker: &mut Worker<T>, ((chunk, questions), (since, run))| {
             answers_of_chunk(setup, (keys.rows(run), questions), [before, since], chunk, worker)
@@ -203,22 +200,22 @@ fn answers_of_chunk<T: Real>(
     places
 }
 
-/// The queries of a segment, chunk by chunk.
-fn questions<'b, T: Real>(job: &'b mut Job<'_, T>, segment: &Range<usize>) -> Vec<Questions<'b, T>> {
-    let mut chunks: Vec<Questions<'b, T>> = cuts(segment.clone(), CHUNK).map(|_| Vec::new()).collect();
-    for member in &mut job.members {
-        let [b, h, first] = member.place;
-        let mut out = member.out.slice_axis_mut(Axis(0), segment.clone().into());
-        for (chunk, run) in chunks.iter_mut().zip(cuts(segment.clone(), CHUNK)) {
-            let (own, rest) = out.split_at(Axis(0), run.len());
-            let (place, sees_of_all) = ([b, h, first + run.start], run.start + 1);
-            chunk.push(Question {
-                queries: member.queries.rows(run).reborrow(),
-                out: own,
-                place,
-                sees_of_all,
-            });
-            out = rest;
+/// The queries whose last key is in a segment, chunk by chunk.
+fn questions<'b, T: Real>(scan: &'b mut Scan<'_, T>, segment: &Range<usize>) -> Vec<Questions<'b, T>> {
+    let runs: Vec<(Range<usize>, usize)> = cuts(segment.clone(), CHUNK)
+        .map(|run| (scan.queries_of(&run), run.start))
+        .map(|(queries, start)| (queries.clone(), scan.sees(queries.start, start)))
+        .collect();
+    let mut chunks: Vec<Questions<'b, T>> = runs.iter().map(|_| Vec::new()).collect();
+    let all = scan.queries_of(segment);
+    for asker in &mut scan.askers {
+        let mut rest = asker.rows(all.clone());
+        for (chunk, (queries, sees)) in chunks.iter_mut().zip(&runs) {
+            let (own, later) = rest.split(queries.len());
+            rest = later;
+            if !queries.is_empty() {
+                chunk.push(Question { asker: own, sees: *sees });
+            }
         }
     }
     chunks

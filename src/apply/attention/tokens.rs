@@ -67,8 +67,13 @@ impl<T: Real> Tokens<T> {
 
     /// The point of row `i`.
     pub fn point(&self, i: usize) -> &[T] {
+        self.points_of(i..i + 1)
+    }
+
+    /// The points of some rows.
+    pub fn points_of(&self, rows: Range<usize>) -> &[T] {
         let d = self.points.len() / self.len().max(1);
-        &self.points[i * d..(i + 1) * d]
+        &self.points[rows.start * d..rows.end * d]
     }
 
     /// The points of all rows.
@@ -88,6 +93,13 @@ impl<T: Real> Tokens<T> {
     pub fn fill(&mut self, setup: Setup<'_, T>, side: Side, x: Numbers<'_, T>, scratch: &mut Scratch<T>) {
         setup.reading.points(x, &mut self.points);
         self.lift(setup, side, x.nrows(), scratch);
+    }
+
+    /// Reads the points of tokens alone, without features.
+    pub fn read_points(&mut self, setup: Setup<'_, T>, x: Numbers<'_, T>) {
+        self.clear();
+        setup.reading.points(x, &mut self.points);
+        self.precision.resize(x.nrows(), Precision::NOTHING);
     }
 
     /// Reads tokens from their points.

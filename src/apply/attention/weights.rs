@@ -1,15 +1,17 @@
 //! Rows of the attention matrix, for inspection.
 
-use ndarray::{Array1, Array2, Array4, ArrayViewMut4, Axis};
+use ndarray::{Array1, Array2, Array4, ArrayView1, ArrayViewMut4, Axis};
 
 use super::element::Numbers;
 use super::exact_keys::{ExactKeys, KeyChoice};
 use super::heads::Heads;
+use super::reading::Reading;
 use super::tokens::Tokens;
 use super::{Attention, Element};
 use crate::Real;
 use crate::engine::{Scratch, Side};
 use crate::error::{Error, Result, check_size};
+use crate::numeric::{matrix_of, slice_of};
 use crate::once::once;
 use crate::reduce::LogRow;
 
@@ -70,15 +72,30 @@ impl<T: Real> Attention<T> {
         let mut unused =
             Array4::zeros(if self.exact == KeyChoice::None { [0; 4] } else { heads.output_dim() });
         let exact = self.exact_of_sequences(heads, which.batch, key_head, unused.view_mut());
-        let mut points = Vec::new();
-        self.reading.points(E::numbers(queries.view()), &mut points);
-        let points: Vec<&[T]> = points.chunks(queries.ncols().max(1)).collect();
+        let points = |reading: &Reading, x: Numbers<'_, T>| {
+            let mut points = Vec::new();
+            reading.points(x, &mut points);
+            matrix_of(x.nrows(), x.ncols(), points)
+        };
+        let near = self.near(key_head, which.causal);
+        let near = near.map(|(window, reading)| (window, points(&reading, E::numbers(keys))));
+        let points = points(&self.reading, E::numbers(queries.view()));
+        let ranges = heads.ranges();
         let mut weights = Array2::zeros((which.rows.len(), right.len()));
         for (i, (row, mut out)) in which.rows.iter().zip(weights.rows_mut()).enumerate() {
             let seen = heads.seen(which.batch, *row, which.causal);
+            let point = points.row(i);
+            let place = ranges.iter().find(|(queries, _)| queries.contains(row));
+            let place = |j: usize| place.map(|(queries, keys)| (row - queries.start, j - keys.start));
+            let near = |j: usize| {
+                let ((window, keys), (own, j_place)) = (near.as_ref()?, place(j)?);
+                window.places(own).contains(&j_place).then(|| dot(slice_of(&point), keys.row(j)))
+            };
             let term = |j: usize| {
-                let logit =
-                    || exact.iter().find_map(|(first, exact)| exact.logit(points[i], j.checked_sub(*first)?));
+                let chosen = |(first, exact): &(usize, ExactKeys<T>)| {
+                    exact.logit(slice_of(&point), j.checked_sub(*first)?)
+                };
+                let logit = || exact.iter().find_map(chosen).or_else(|| near(j));
                 match seen[j] {
                     false => (f64::NEG_INFINITY, 0.0),
                     true => logit().map_or_else(|| product(&left[i], &right[j]), |logit| (logit, 1.0)),
@@ -116,6 +133,11 @@ impl<T: Real> Attention<T> {
         own.map(|(job, (_, keys))| (keys.start, ExactKeys::new(&self.exact, &self.reading, inverse, job)))
             .collect()
     }
+}
+
+/// The logit of a query and a key.
+fn dot<T: Real>(point: &[T], key: ArrayView1<'_, T>) -> f64 {
+    point.iter().zip(key).map(|(x, k)| x.widen() * k.widen()).sum()
 }
 
 /// ln of the scale of a product of features, and the product relative to it.

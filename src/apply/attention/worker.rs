@@ -3,10 +3,9 @@
 //! Where no feature is lost to rounding, the outputs of a chunk are a few matrix products. Products take rows one by one, so a
 //! query has the same output, to the bit, in a chunk and alone.
 
-use ndarray::ArrayViewMut2;
-
 use super::chunk::{Chunk, LogBuffers};
 use super::element::Numbers;
+use super::finish::Finish;
 use super::key_weights::KeyWeights;
 use super::output::Undivided;
 use super::setup::{CHUNK, Setup};
@@ -25,14 +24,21 @@ pub(super) struct Worker<T> {
     queries: Tokens<T>,
     /// Keys that are read on their way to a chunk.
     pub tokens: Tokens<T>,
+    /// Keys and values that leave a window.
+    pub leaving: [Vec<T>; 2],
     weights: KeyWeights<T>,
     scores: Vec<T>,
     out: Vec<T>,
-    row: Vec<f64>,
+    finish: Finish<T>,
     wide: Vec<f64>,
 }
 
 impl<T: Real> Worker<T> {
+    /// Forgets the keys of neighbours, since the next are those of another sequence or of a longer one.
+    pub fn forget(&mut self) {
+        self.finish.forget();
+    }
+
     /// Reads keys on their way to a chunk.
     pub fn read_keys(&mut self, setup: Setup<'_, T>, k: Numbers<'_, T>) {
         self.tokens.fill(setup, Side::Y, k, &mut self.logs.scratch);
@@ -53,6 +59,7 @@ impl<T: Real> Worker<T> {
         if hard && rest.is_none() {
             return false;
         }
+        self.finish.begin(setup, self.queries.points_of(asked.queries.clone()), &asked);
         if easy > 0 {
             self.easy_answers(setup, chunk, before, easy, &mut asked);
         }
@@ -72,7 +79,7 @@ impl<T: Real> Worker<T> {
         asked: &mut Asked<'_, T>,
     ) {
         let (isa, width, features) = (Isa::best(), panel_width::<T>(), setup.program.width());
-        let (targets, start) = (asked.out.ncols(), asked.queries.start);
+        let (targets, start) = (asked.out.targets(), asked.queries.start);
         let keys = (asked.sees + count - 1).max(1);
         let queries = &self.queries.features()[start * features..(start + count) * features];
         self.out.resize(count * targets, T::zero());
@@ -104,7 +111,7 @@ impl<T: Real> Worker<T> {
                     (self.queries.precision(start + i), chunk.seen_before || chunk.has_any(end));
                 if query.held {
                     let estimate = Undivided { scale: scale + query.scale, normaliser, sums, seen };
-                    finish(setup, self.queries.point(start + i), estimate, &mut self.row, i, asked);
+                    self.finish.write(setup, self.queries.point(start + i), estimate, i, asked);
                 }
             }
         }
@@ -139,10 +146,10 @@ impl<T: Real> Worker<T> {
     ) {
         let LogBuffers { scratch, row, .. } = &mut self.logs;
         self.queries.log_row(setup, Side::X, query, scratch, row);
-        self.wide.resize(asked.out.ncols(), 0.0);
+        self.wide.resize(asked.out.targets(), 0.0);
         let (scale, normaliser) = state.query(row, &mut self.wide);
         let estimate = Undivided { scale, normaliser, sums: &mut self.wide[..], seen: state.has_seen() };
-        finish(setup, self.queries.point(query), estimate, &mut self.row, i, asked);
+        self.finish.write(setup, self.queries.point(query), estimate, i, asked);
     }
 
     /// The outputs of all queries that were read, which see the keys of a state; `ready` holds its sums relative to one reference.
@@ -151,49 +158,37 @@ impl<T: Real> Worker<T> {
         setup: Setup<'_, T>,
         state: &WeightedSums<T>,
         ready: &RunSums<T>,
-        out: ArrayViewMut2<'_, T>,
-        report: &mut dyn FnMut(usize),
+        asked: &mut Asked<'_, T>,
     ) {
-        let (isa, features, targets) = (Isa::best(), setup.program.width(), out.ncols());
+        let (isa, features, targets) = (Isa::best(), setup.program.width(), asked.out.targets());
+        self.finish.begin(setup, self.queries.points_of(asked.queries.clone()), asked);
         self.out.resize(self.queries.len() * targets, T::zero());
         product(isa, self.queries.features(), features, ready.sums.all(), &mut self.out, targets);
-        let queries = 0..self.queries.len();
-        let mut asked = Asked { queries, sees: usize::MAX, sees_of_all: usize::MAX, out, report };
         for i in 0..self.queries.len() {
             let query = self.queries.precision(i);
             if !query.held || !ready.precision.held {
-                self.hard_answer(setup, state, i, i, &mut asked);
+                self.hard_answer(setup, state, i, i, asked);
                 continue;
             }
             let normaliser = numeric::dot(isa, self.queries.row(i), &ready.weights);
             let scale = ready.precision.scale + query.scale;
             let sums = &mut self.out[i * targets..][..targets];
             let estimate = Undivided { scale, normaliser, sums, seen: state.has_seen() };
-            finish(setup, self.queries.point(i), estimate, &mut self.row, i, &mut asked);
+            self.finish.write(setup, self.queries.point(i), estimate, i, asked);
         }
     }
-}
 
-/// Adds the exact terms that the `i`-th query asked sees, if there are any, to the estimated sums, and writes its output. Reports
-/// the query if the normaliser is not positive although a key was seen.
-#[inline]
-fn finish<T: Real, U: Real>(
-    setup: Setup<'_, T>,
-    point: &[T],
-    estimate: Undivided<'_, U>,
-    buffer: &mut Vec<f64>,
-    i: usize,
-    asked: &mut Asked<'_, T>,
-) {
-    let mut out = asked.out.row_mut(i);
-    let positive = match setup.exact {
-        None => estimate.write(setup.normalised, out.iter_mut()),
-        Some(exact) => {
-            let end = asked.sees_of_all.saturating_add(i);
-            exact.combine(point, end, estimate, buffer).write(setup.normalised, out.iter_mut())
+    /// The outputs of queries that see no key by its features.
+    pub fn answer_without(&mut self, setup: Setup<'_, T>, q: Numbers<'_, T>, asked: &mut Asked<'_, T>) {
+        let targets = asked.out.targets();
+        self.queries.read_points(setup, q);
+        self.finish.begin(setup, self.queries.points_of(asked.queries.clone()), asked);
+        for i in 0..self.queries.len() {
+            self.out.clear();
+            self.out.resize(targets, T::zero());
+            let (scale, sums) = (f64::NEG_INFINITY, &mut self.out[..]);
+            let estimate = Undivided { scale, normaliser: 0.0, sums, seen: false };
+            self.finish.write(setup, self.queries.point(i), estimate, i, asked);
         }
-    };
-    if !positive {
-        (asked.report)(i);
     }
 }

@@ -1,6 +1,6 @@
 //! Shapes for attention, chosen from queries and keys.
 
-use ndarray::{Array2, ArrayRef2, Axis};
+use ndarray::{Array2, ArrayRef2, Axis, s};
 
 use super::{Shape, Shaping};
 use crate::Real;
@@ -28,8 +28,8 @@ impl Shaping {
     ///
     /// Queries and keys are those that [`Attention`](crate::apply::attention::Attention) takes, not scaled: logits are q·k/√d unless
     /// [stated otherwise](Shaping::with_scale). The weights of up to `rows` evenly spaced queries are computed exactly; 64
-    /// are enough. The shape is chosen from the pairs without the exact keys, with these weights, or with equal weights if
-    /// they all underflow. A key without weight for these queries is not among the exact ones, which may then be fewer.
+    /// are enough. The shape is chosen from the pairs without the exact keys, nor [neighbours](Shaping::with_window) that
+    /// are exact, with these weights, or with equal weights if they all underflow. A key without weight for these queries is not among the exact ones, which may then be fewer.
     ///
     /// The choice depends on all queries and keys. It may be used for bidirectional attention of the same tokens, since
     /// frequencies do not depend on it, but not for causal attention of the same tokens.
@@ -90,14 +90,25 @@ impl Shaping {
         let (x, y) = self.points(queries, keys)?;
         let mut weights = attention_rows(&x, rows, &y)?;
         let exact_keys = heaviest_of(&weights, exact_keys)?;
-        let hide =
-            |weights: &mut Array2<f64>| exact_keys.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
-        hide(&mut weights);
+        self.hide_exact(&mut weights, rows, &exact_keys);
         if weights.sum() == 0.0 {
             weights.fill(1.0);
-            hide(&mut weights);
+            self.hide_exact(&mut weights, rows, &exact_keys);
+        }
+        // Where all pairs are exact, features have nothing to do.
+        if weights.sum() == 0.0 {
+            weights.fill(1.0);
         }
         Ok(AttentionShape { shape: self.of_pairs(&x, rows, &y, &weights)?, exact_keys })
+    }
+
+    /// Makes the weights of exact pairs 0: of these keys, and of neighbours of the queries at these places.
+    fn hide_exact(&self, weights: &mut Array2<f64>, places: &[usize], keys: &[usize]) {
+        keys.iter().for_each(|j| weights.column_mut(*j).fill(0.0));
+        for (mut row, place) in weights.rows_mut().into_iter().zip(places) {
+            let (near, most) = (self.window.places(*place), row.len());
+            row.slice_mut(s![near.start.min(most)..near.end.min(most)]).fill(0.0);
+        }
     }
 
     /// The rows of the `count` keys with the largest sums of softmax weights over up to `rows` evenly spaced queries,

@@ -9,6 +9,7 @@ use super::{Moments, PairMoments, Shape};
 use crate::Real;
 use crate::data::heaviest::spread;
 use crate::data::token_scale::TokenScale;
+use crate::data::window::Window;
 use crate::error::{Error, Result, check_positive, check_size, checked_not_negative};
 use crate::once::once;
 
@@ -80,6 +81,8 @@ pub struct Shaping {
     balanced: bool,
     /// How queries and keys become points; `None` for logits q·k/√d.
     pub(super) tokens: Option<TokenScale>,
+    /// Pairs of tokens whose weights are exact.
+    pub(super) window: Window,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -93,7 +96,15 @@ enum Rank {
 impl Default for Shaping {
     fn default() -> Self {
         let ridges = vec![RIDGE];
-        Shaping { ridges, rank: Rank::Whole, share: None, both_shifts: false, balanced: true, tokens: None }
+        Shaping {
+            ridges,
+            rank: Rank::Whole,
+            share: None,
+            both_shifts: false,
+            balanced: true,
+            tokens: None,
+            window: Window::default(),
+        }
     }
 }
 
@@ -181,6 +192,13 @@ impl Shaping {
     /// [`Parameter`](Error::Parameter) unless the temperature is positive and finite.
     pub fn with_cosine(self, temperature: f64) -> Result<Self> {
         Ok(Shaping { tokens: Some(TokenScale::of_cosine(temperature)?), ..self })
+    }
+
+    /// For attention whose neighbours are exact: pairs in [`Attention::window`](crate::apply::attention::Attention::window)
+    /// get no weight, where queries and keys are those of a sequence, row i at place i. Counts for
+    /// [`for_attention`](Shaping::for_attention) and its kin only; the heaviest keys are those of all pairs.
+    pub fn with_window(self, before: usize, after: usize) -> Self {
+        Shaping { window: Window { before, after }, ..self }
     }
 
     /// The shape for these moments, with one given ridge and rank.

@@ -16,12 +16,16 @@ use crate::kernel::{Gaussian, Kernel, Softmax};
 use crate::map::{Covariance, Mechanism, PlainRecipe, Recipe, Target};
 use crate::memory::check_memory;
 
-/// The errors that closed forms expect for tokens, as points and values.
-pub(super) fn expected_errors(recipe: Option<&Recipe>, tokens: [Array2<f64>; 3]) -> Result<ErrorReport> {
+/// The errors that closed forms expect for tokens, as points and values, of which some pairs may have exact weights.
+pub(super) fn expected_errors(
+    recipe: Option<&Recipe>,
+    tokens: [Array2<f64>; 3],
+    exact: Option<Array2<bool>>,
+) -> Result<ErrorReport> {
     recipe.map_or(Ok(()), Recipe::check)?;
     let what = "closed form for the errors of attention: take Attention::simulated_report";
     let closed = recipe.and_then(Closed::new).ok_or(Error::Unsupported { what })?;
-    closed.report(tokens)
+    closed.report(tokens, exact)
 }
 
 /// The errors that closed forms expect, without what else a report says; `None` where there are none.
@@ -65,8 +69,8 @@ impl Closed {
     }
 
     /// The report for tokens, as points and values.
-    fn report(&self, tokens: [Array2<f64>; 3]) -> Result<ErrorReport> {
-        let Seen { itself, sample, images, products } = self.seen(tokens)?;
+    fn report(&self, tokens: [Array2<f64>; 3], exact: Option<Array2<bool>>) -> Result<ErrorReport> {
+        let Seen { itself, sample, images, products } = self.seen(tokens, exact)?;
         let mut report = self.of_pairs(SamplePairs { sample: &sample, images: &images, products: &products });
         // Others are for the points themselves and the kernel itself.
         let own = self.conditioning.is_some().then(|| PointProducts::new(&itself.points));
@@ -78,13 +82,13 @@ impl Closed {
 
     /// Errors alone.
     fn errors(&self, tokens: [Array2<f64>; 3]) -> Result<ErrorReport> {
-        let Seen { sample, images, products, .. } = self.seen(tokens)?;
+        let Seen { sample, images, products, .. } = self.seen(tokens, None)?;
         let pairs = SamplePairs { sample: &sample, images: &images, products: &products };
         Ok(ErrorReport::new(Basis::ClosedForm, self.plain.omega.count(), pairs.errors(&self.covariance)))
     }
 
     /// Tokens as the map sees them.
-    fn seen(&self, [x, y, values]: [Array2<f64>; 3]) -> Result<Seen> {
+    fn seen(&self, [x, y, values]: [Array2<f64>; 3], exact: Option<Array2<bool>>) -> Result<Seen> {
         let keys = y.nrows();
         check_memory("covariances of pairs of keys", keys.saturating_mul(keys), 4 * size_of::<f64>())?;
         let ln_kernel =
@@ -95,6 +99,7 @@ impl Closed {
             Some(conditioning) => [0, 1].map(|side| conditioning.images(side, &points[side])),
         };
         let itself = AttentionSample::new(points, values, self.plain.target.is_shift_invariant());
+        let itself = itself.with_exact(exact);
         // ln of the features' kernel less that of the softmax or the Gaussian kernel.
         let log_ratio = ln_kernel.map(|ln_kernel| ln_kernel - itself.ln_kernel());
         let (sample, products) = (itself.clone().with_ratio(log_ratio), PointProducts::new(&images));

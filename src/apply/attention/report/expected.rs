@@ -46,8 +46,10 @@ impl SamplePairs<'_> {
         // About the output that is estimated.
         exact.centred -= &bias;
         let about = exact.centred;
-        let sums = WeightedSums::new(&p, &about, covariances);
-        let normaliser = p.dot(&sums.rows);
+        // What is exact varies with nothing.
+        let estimated = self.sample.without_exact(i, p.clone());
+        let sums = WeightedSums::new(&estimated, &about, covariances);
+        let normaliser = estimated.dot(&sums.rows);
         let of_key = |(j, p): (usize, &f64)| p * p * (sums.variances[j] - 2.0 * sums.rows[j] + normaliser);
         let weights: f64 = p.iter().enumerate().map(of_key).sum();
         QueryErrors {
@@ -63,7 +65,7 @@ impl SamplePairs<'_> {
         let all = Covariances::new(covariance, scale, self.images, self.products);
         let of_query = |i: &usize| {
             let (weights, ratios) = self.sample.weights(*i, scale);
-            let p = weights * ratios;
+            let p = self.sample.without_exact(*i, weights * ratios);
             let (mut rows, mut variance) = (Rows::new(&p, all.of_query(*i)), 0.0);
             let mut row = vec![0.0; p.len()];
             for (j, weight) in p.iter().enumerate() {

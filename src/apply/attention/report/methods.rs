@@ -4,9 +4,11 @@ use ndarray::{Array2, ArrayRef2};
 
 use super::super::Attention;
 use super::super::element::Numbers;
+use super::super::exact_keys::ExactKeys;
+use super::super::heads::{Job, KeyRun, Member};
 use super::ErrorReport;
 use super::closed::expected_errors;
-use super::simulated::simulated_errors;
+use super::simulated::errors_beside;
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_positive, check_size};
@@ -17,8 +19,9 @@ use crate::once::once;
 impl<T: Real> Attention<T> {
     /// The errors that are expected with the map of key head `head` for a sample of its queries, n × d, keys, l × d, and
     /// values, l × d_v, by closed forms, in bidirectional attention over these keys: a causal output sees fewer of them. Some 64
-    /// queries and 500 keys do if the values have the mean 0; if they have another, errors fall with the number of keys. Of the
-    /// features alone: keys that are taken [exactly](Attention::with_keys_exact) are not counted as such. Cost O(n l² d_v + l² d) time,
+    /// queries and 500 keys do if the values have the mean 0; if they have another, errors fall with the number of keys. Pairs
+    /// that are computed exactly have no error: those with [exact keys](Attention::with_keys_exact), rows of `keys`, and
+    /// with [neighbours](Attention::window), for which the queries must be those of the first n places. Cost O(n l² d_v + l² d) time,
     /// of which n l² exponentials for each of five mechanisms, and twice that if it is hopeless; O(l²) memory. 64 × 500 tokens with
     /// d = d_v = 64 take 0.06 s on two cores, 0.1 s if it is hopeless.
     ///
@@ -47,7 +50,7 @@ impl<T: Real> Attention<T> {
             })?,
         };
         let tokens = self.scaled_tokens([queries, keys, values])?;
-        expected_errors(map.recipe().as_ref(), tokens)
+        expected_errors(map.recipe().as_ref(), tokens, self.exact_pairs(head, [queries, keys, values]))
     }
 
     /// As [`error_report`](Attention::error_report) with the map of a recipe, drawn or still to be drawn, in place of this one:
@@ -64,7 +67,8 @@ impl<T: Real> Attention<T> {
         values: &ArrayRef2<T>,
     ) -> Result<ErrorReport> {
         check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
-        expected_errors(Some(recipe), self.scaled_tokens([queries, keys, values])?)
+        let tokens = [queries, keys, values];
+        expected_errors(Some(recipe), self.scaled_tokens(tokens)?, self.exact_pairs(0, tokens))
     }
 
     /// As [`error_report`](Attention::error_report) for any map, from redraws: the frequencies of `recipe`, that of a map, are
@@ -110,8 +114,31 @@ impl<T: Real> Attention<T> {
         }
         check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
         let tokens = [self.scaled_tokens([queries, keys, values])?];
-        let mut reports = simulated_errors(recipe, 0..draws as u64, &tokens)?;
+        let exact = self.exact_pairs(0, [queries, keys, values]);
+        let mut reports = errors_beside(recipe, 0..draws as u64, &tokens, exact.as_ref())?;
         reports.pop().ok_or(Error::NoData { what: "a report" })
+    }
+
+    /// The pairs of a sample whose weights are exact; `None` if there are none.
+    fn exact_pairs(&self, head: usize, [queries, keys, values]: [&ArrayRef2<T>; 3]) -> Option<Array2<bool>> {
+        let (near, inverse) = (self.near(head, false), self.exact_inverse(head));
+        if near.is_none() && inverse.is_none() {
+            return None;
+        }
+        let mut pairs = Array2::from_elem((queries.nrows(), keys.nrows()), false);
+        if let Some((window, _)) = near {
+            pairs.indexed_iter_mut().for_each(|((i, j), exact)| *exact = window.places(i).contains(&j));
+        }
+        if let Some(inverse) = inverse {
+            let [queries, keys, values] = [queries, keys, values].map(|x| Numbers::Own(x.view()));
+            // Choosing keys takes no outputs.
+            let mut none = Array2::zeros((0, 0));
+            let members = vec![Member { queries, out: none.view_mut(), place: [0; 3] }];
+            let job = Job { head, keys: KeyRun { keys, values, mask: None }, members };
+            let chosen = ExactKeys::new(&self.exact, &self.reading, inverse, &job);
+            chosen.rows().iter().for_each(|j| pairs.column_mut(*j).fill(true));
+        }
+        Some(pairs)
     }
 
     /// Tokens as points and values, checked.

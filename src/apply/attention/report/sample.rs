@@ -15,6 +15,8 @@ pub(super) struct AttentionSample {
     gaussian: bool,
     /// What the features' kernel is beside the exact one, as logarithms, if it is another one.
     log_ratio: Option<Array2<f64>>,
+    /// Pairs whose weights are computed exactly, if there are any.
+    exact: Option<Array2<bool>>,
     logits: Array2<f64>,
     /// ½‖y‖² of keys where the kernel is Gaussian, else 0.
     halves: Array1<f64>,
@@ -36,7 +38,26 @@ impl AttentionSample {
         let logits = x.dot(&y.t());
         let halves = if gaussian { halves(y) } else { Array1::zeros(y.nrows()) };
         let mean = values.mean_axis(Axis(0)).unwrap_or_default();
-        AttentionSample { points, values, gaussian, log_ratio: None, logits, halves, mean }
+        AttentionSample { points, values, gaussian, log_ratio: None, exact: None, logits, halves, mean }
+    }
+
+    /// The same with exact weights for some pairs.
+    pub fn with_exact(self, exact: Option<Array2<bool>>) -> Self {
+        AttentionSample { exact, ..self }
+    }
+
+    /// Numbers of the pairs of query `i`, 0 for exact pairs.
+    pub fn without_exact(&self, i: usize, mut numbers: Array1<f64>) -> Array1<f64> {
+        if let Some(exact) = &self.exact {
+            numbers.zip_mut_with(&exact.row(i), |number, exact| *number = if *exact { 0.0 } else { *number });
+        }
+        numbers
+    }
+
+    /// The exact pairs.
+    pub fn exact_pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
+        let pairs = self.exact.iter().flat_map(|exact| exact.indexed_iter());
+        pairs.filter(|(_, exact)| **exact).map(|(pair, _)| pair)
     }
 
     /// The same for features of a kernel with this logarithm beside the exact one.
@@ -69,8 +90,9 @@ impl AttentionSample {
             None => Array1::ones(weights.len()),
             // What is common to all keys cancels.
             Some(ratio) => {
-                let top = ratio.row(i).fold(f64::NEG_INFINITY, |a, b| a.max(*b));
-                let ratios = ratio.row(i).mapv(|ratio| (ratio - top).exp());
+                let ratio = self.without_exact(i, ratio.row(i).to_owned());
+                let top = ratio.fold(f64::NEG_INFINITY, |a, b| a.max(*b));
+                let ratios = ratio.mapv(|ratio| (ratio - top).exp());
                 let mean = weights.dot(&ratios);
                 ratios / mean
             }

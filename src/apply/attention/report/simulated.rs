@@ -32,6 +32,16 @@ pub(crate) fn simulated_errors(
     seeds: Range<u64>,
     tokens: &[[Array2<f64>; 3]],
 ) -> Result<Vec<ErrorReport>> {
+    errors_beside(recipe, seeds, tokens, None)
+}
+
+/// The same where the weights of some pairs of each sample are exact.
+pub(super) fn errors_beside(
+    recipe: &Recipe,
+    seeds: Range<u64>,
+    tokens: &[[Array2<f64>; 3]],
+    exact: Option<&Array2<bool>>,
+) -> Result<Vec<ErrorReport>> {
     let draws_of = recipe.draws();
     let frequencies = draws_of.iter().map(|omega| omega.count()).fold(1, usize::max);
     if draws_of.iter().any(|omega| matches!(omega, Omega::Frequencies(_) | Omega::Counts(_))) {
@@ -42,7 +52,7 @@ pub(crate) fn simulated_errors(
     for seed in seeds {
         let map = recipe.draw::<f64>(seed)?;
         if parts.is_empty() {
-            parts = tokens.iter().map(|tokens| Redrawn::new(recipe, &map, tokens)).collect();
+            parts = tokens.iter().map(|tokens| Redrawn::new(recipe, &map, tokens, exact)).collect();
         }
         parts.iter_mut().try_for_each(|part| part.add(&map))?;
     }
@@ -57,29 +67,40 @@ struct Redrawn<'a> {
     points: [&'a Array2<f64>; 2],
     sample: AttentionSample,
     ln_normalisers: Vec<f64>,
+    /// Pairs whose weights are exact, with these relative to the normaliser.
+    exact: Vec<([usize; 2], f64)>,
     queries: Vec<Query>,
 }
 
 impl<'a> Redrawn<'a> {
-    fn new(recipe: &Recipe, map: &Map<f64>, [x, y, values]: &'a [Array2<f64>; 3]) -> Self {
+    fn new(
+        recipe: &Recipe,
+        map: &Map<f64>,
+        [x, y, values]: &'a [Array2<f64>; 3],
+        exact: Option<&Array2<bool>>,
+    ) -> Self {
         let exponential = map.kernel().and_then(|kernel| kernel.exponential());
         let gaussian = exponential.as_ref().is_some_and(|exponential| exponential.row != 0.0);
         let lengthscale = exponential.map(|exponential| exponential.lengthscale);
         let lengthscale =
             lengthscale.or_else(|| intended_lengthscale(recipe)).unwrap_or(Lengthscale::from(1.0));
         let points = [x, y].map(|x| lengthscale.divide_rows(x.clone()));
-        let sample = AttentionSample::new(points, values.clone(), gaussian);
+        let sample = AttentionSample::new(points, values.clone(), gaussian).with_exact(exact.cloned());
         let ln_normaliser = |row: ArrayView1<'_, f64>| {
             let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
             top + row.iter().map(|ln| (ln - top).exp()).sum::<f64>().ln()
         };
-        let ln_normalisers = sample.ln_kernel().rows().into_iter().map(ln_normaliser).collect();
+        let ln_kernel = sample.ln_kernel();
+        let ln_normalisers: Vec<f64> = ln_kernel.rows().into_iter().map(ln_normaliser).collect();
+        let weight = |(i, j): (usize, usize)| ([i, j], (ln_kernel[[i, j]] - ln_normalisers[i]).exp());
+        let exact = sample.exact_pairs().map(weight).collect();
         let queries = (0..x.nrows()).map(|_| Query::new(y.nrows())).collect();
-        Redrawn { points: [x, y], sample, ln_normalisers, queries }
+        Redrawn { points: [x, y], sample, ln_normalisers, exact, queries }
     }
 
     fn add(&mut self, map: &Map<f64>) -> Result<()> {
-        let estimates = relative_estimates(map, self.points, &self.ln_normalisers)?;
+        let mut estimates = relative_estimates(map, self.points, &self.ln_normalisers)?;
+        self.exact.iter().for_each(|(pair, weight)| estimates[*pair] = *weight);
         for (query, estimates) in self.queries.iter_mut().zip(estimates.rows()) {
             query.add(&estimates, &self.sample.values);
         }
