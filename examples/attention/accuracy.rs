@@ -1,7 +1,7 @@
 //! Figure 4: the error of the output on random tokens, over the number of frequencies.
 
 use ndarray::{Array2, Array4, Axis};
-use random_features::apply::attention::{ExactAttention, Heads};
+use random_features::apply::attention::{ExactAttention, Heads, Sample};
 use random_features::frequency::{Coupling, Independent};
 use random_features::{Error, Result};
 use rayon::prelude::*;
@@ -93,7 +93,7 @@ fn report(setup: &Setup, sample: &Data, kind: Kind) -> Result<Option<Vec<Option<
     let stream = Stream::new(setup.seed, [1, 0, most]);
     let attention = attention(kind, &Independent, (D, most), sample.squared_sum, stream)?;
     let [q, k, v] = sample.tokens.each_ref().map(rows);
-    let report = match attention.error_report(0, &q, &k, &v) {
+    let report = match attention.error_report(&Sample::new(&q, &k).values(&v)) {
         Ok(report) => report,
         Err(Error::Unsupported { .. }) => return Ok(None),
         Err(error) => return Err(error),

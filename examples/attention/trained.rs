@@ -1,7 +1,7 @@
 //! What linear attention makes of the queries, keys and values of a trained transformer.
 
 use ndarray::{Array2, Array4, Axis};
-use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads};
+use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, Sample};
 use random_features::frequency::Orthogonal;
 use random_features::{Error, Result};
 use rayon::prelude::*;
@@ -86,7 +86,8 @@ impl Data {
         };
         let ([q, k, v], [queries, keys]) = (&self.tokens, SAMPLE);
         let attention = self.attention(kind, m, stream)?;
-        match attention.error_report(0, &some(q, queries), &some(k, keys), &some(v, keys)) {
+        let [q, k, v] = [some(q, queries), some(k, keys), some(v, keys)];
+        match attention.error_report(&Sample::new(&q, &k).values(&v)) {
             Ok(report) => Ok(Some(report)),
             Err(Error::Unsupported { .. }) => Ok(None),
             Err(error) => Err(error),

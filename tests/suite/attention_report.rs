@@ -3,7 +3,7 @@
 use ndarray::{Array1, Array2, Array4, Axis};
 use num_complex::Complex64;
 use rand_distr::{Distribution, StandardNormal};
-use random_features::apply::attention::{Attention, Basis, ErrorReport, ExactAttention, Heads};
+use random_features::apply::attention::{Attention, Basis, ErrorReport, ExactAttention, Heads, Sample};
 use random_features::frequency::{
     Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal, Simplex, Sobol, draw, draw_with,
 };
@@ -112,7 +112,7 @@ fn covariances_are_those_of_a_simulation() {
 
 fn report(map: &Map<f64>, x: [&Array2<f64>; 3]) -> ErrorReport {
     let attention = Attention::signed(vec![map.clone()]).unwrap();
-    attention.error_report(0, x[0], x[1], x[2]).unwrap()
+    attention.error_report(&Sample::new(x[0], x[1]).values(x[2])).unwrap()
 }
 
 /// What a report says, by its definition and for one frequency.
@@ -274,7 +274,10 @@ fn reports_are_their_definitions() {
     // Each head has its own map.
     let [one, two] = [0, 2].map(|i| self::maps(d, m, 5)[i].clone());
     let both = Attention::signed(vec![one, two.clone()]).unwrap();
-    assert_eq!(both.error_report(1, &q, &k, &v).unwrap(), report(&two, [&q, &k, &v]));
+    assert_eq!(
+        both.error_report(&Sample::new(&q, &k).values(&v).head(1)).unwrap(),
+        report(&two, [&q, &k, &v])
+    );
 }
 
 /// The factor to shrink by is where the largest variance is a tenth, neither more nor less, with coefficients that are fitted
@@ -351,7 +354,7 @@ fn redraws_are_samples() {
     let [q, k, v] = off_centre(d, 0.3);
     let recipe: Recipe = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
     let attention = Attention::new(recipe.draw::<f64>(7).unwrap()).unwrap();
-    let report = attention.simulated_report(&recipe, draws, &q, &k, &v).unwrap();
+    let report = attention.simulated_report(&recipe, draws, &Sample::new(&q, &k).values(&v)).unwrap();
     let (x, y) = (&q * (d as f64).powf(-0.25), &k * (d as f64).powf(-0.25));
     let grams: Vec<Array2<f64>> =
         (0..draws as u64).map(|seed| recipe.draw::<f64>(seed).unwrap().gram(&x, &y).unwrap()).collect();
@@ -477,10 +480,10 @@ fn redraws_agree_with_closed_forms() {
     ];
     for recipe in recipes {
         let attention = Attention::signed(vec![recipe.draw::<f64>(1).unwrap()]).unwrap();
-        let closed = attention.error_report(0, &q, &k, &v).unwrap();
+        let closed = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
         // From the laws alone: nothing needs to be drawn.
-        assert_eq!(attention.expected_report(&recipe, &q, &k, &v).unwrap(), closed);
-        let redrawn = attention.simulated_report(&recipe, redraws, &q, &k, &v).unwrap();
+        assert_eq!(attention.expected_report(&recipe, &Sample::new(&q, &k).values(&v)).unwrap(), closed);
+        let redrawn = attention.simulated_report(&recipe, redraws, &Sample::new(&q, &k).values(&v)).unwrap();
         for (a, b) in [
             (closed.output_error(), redrawn.output_error()),
             (closed.weight_error(), redrawn.weight_error()),
@@ -502,7 +505,8 @@ fn antithetic_pairs_count_as_pairs() {
     let (d, m) = (6, 256);
     let [q, k, v] = off_centre(d, 0.3);
     let attention = Attention::new(maps(d, m, 5)[0].clone()).unwrap();
-    let expected = |recipe: &Recipe| attention.expected_report(recipe, &q, &k, &v).unwrap();
+    let expected =
+        |recipe: &Recipe| attention.expected_report(recipe, &Sample::new(&q, &k).values(&v)).unwrap();
     let mechanisms: [(Mechanism, bool); 5] = [
         (Hyperbolic.into(), true),
         (Trigonometric.into(), true),
@@ -536,7 +540,8 @@ fn antithetic_pairs_count_as_pairs() {
         let one = whole.normaliser_variance * m as f64;
         assert!(!even || (odd.normaliser_variance / (one * 13.0 / 49.0) - 1.0).abs() < 1e-12);
         // Of Sobol' points nothing is known that says what pairs of them do.
-        let unknown = attention.expected_report(&recipe(Draw::new(d, m, Antithetic(Sobol))), &q, &k, &v);
+        let unknown = attention
+            .expected_report(&recipe(Draw::new(d, m, Antithetic(Sobol))), &Sample::new(&q, &k).values(&v));
         assert!(matches!(unknown, Err(Error::Unsupported { .. })));
     }
     // By the definition, for all that is not even and has a closed form.
@@ -607,8 +612,9 @@ fn antithetic_pairs_agree_with_redraws() {
     for (name, omega) in couplings {
         for recipe in recipes(omega) {
             let attention = Attention::signed(vec![recipe.draw::<f64>(1).unwrap()]).unwrap();
-            let closed = attention.error_report(0, &q, &k, &v).unwrap();
-            let redrawn = attention.simulated_report(&recipe, redraws, &q, &k, &v).unwrap();
+            let closed = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
+            let redrawn =
+                attention.simulated_report(&recipe, redraws, &Sample::new(&q, &k).values(&v)).unwrap();
             let ratio = redrawn.output_error().unwrap() / closed.output_error().unwrap();
             // Coupled pairs are counted as independent ones, and do better or about as well: trigonometric features on orthogonal
             // ones by almost a half in so few dimensions.
@@ -673,10 +679,16 @@ fn other_laws_have_no_closed_forms() {
     let rows = Independent.draw(d, m, 1).unwrap().rows().mapv(|v| 3.0 * v);
     let wide = Frequencies::from_rows(rows).unwrap();
     let attention = Attention::new(Positive.softmax::<f64>(wide).unwrap()).unwrap();
-    assert!(matches!(attention.error_report(0, &q, &k, &v), Err(Error::Unsupported { .. })));
+    assert!(matches!(
+        attention.error_report(&Sample::new(&q, &k).values(&v)),
+        Err(Error::Unsupported { .. })
+    ));
     let matern = Draw::new(d, m, Independent).with_radii(Smoothness::Half);
     let recipe = Trigonometric.recipe(matern, Matern::new(Smoothness::Half, 1.0).unwrap());
-    assert!(matches!(attention.expected_report(&recipe, &q, &k, &v), Err(Error::Unsupported { .. })));
+    assert!(matches!(
+        attention.expected_report(&recipe, &Sample::new(&q, &k).values(&v)),
+        Err(Error::Unsupported { .. })
+    ));
 }
 
 /// What has no closed form: coupled frequencies do better, and what is not drawn has a bias alone, that of its output.
@@ -687,7 +699,7 @@ fn redraws_know_what_closed_forms_do_not() {
     let v = normal(20, 3, 1.0, 3);
     let of = |recipe: &Recipe, redraws: usize| {
         let attention = Attention::new(recipe.draw::<f64>(1).unwrap()).unwrap();
-        attention.simulated_report(recipe, redraws, &q, &k, &v).unwrap()
+        attention.simulated_report(recipe, redraws, &Sample::new(&q, &k).values(&v)).unwrap()
     };
     let independent = of(&Positive.recipe(Draw::new(d, m, Independent), Softmax::default()), 1000);
     let simplex = of(&Positive.recipe(Draw::new(d, m, Simplex::default()), Softmax::default()), 1000);
@@ -706,12 +718,12 @@ fn redraws_know_what_closed_forms_do_not() {
     // What is drawn cannot be drawn again; one draw has no spread.
     let drawn = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
     let attention = Attention::new(drawn.draw::<f64>(1).unwrap()).unwrap();
-    let refused = attention.simulated_report(&drawn.drawn(1).unwrap(), 9, &q, &k, &v);
+    let refused = attention.simulated_report(&drawn.drawn(1).unwrap(), 9, &Sample::new(&q, &k).values(&v));
     assert!(matches!(refused, Err(Error::Unsupported { .. })));
-    let refused = attention.simulated_report(&drawn, 1, &q, &k, &v);
+    let refused = attention.simulated_report(&drawn, 1, &Sample::new(&q, &k).values(&v));
     assert!(matches!(refused, Err(Error::Parameter { .. })));
     let other = Positive.recipe(Draw::new(d + 1, m, Independent), Softmax::default());
-    assert!(attention.simulated_report(&other, 9, &q, &k, &v).is_err());
+    assert!(attention.simulated_report(&other, 9, &Sample::new(&q, &k).values(&v)).is_err());
 }
 
 /// Queries and keys as they leave a usual layer norm: no map of the four works, and the report says so.
@@ -749,21 +761,30 @@ fn it_is_hopeless_at_usual_norms() {
 fn reports_refuse_what_they_cannot_say() {
     let x = normal(5, 4, 0.5, 1);
     let attention = Attention::new(EluPlusOne.map::<f64>(4, 1.0).unwrap()).unwrap();
-    assert!(matches!(attention.error_report(0, &x, &x, &x), Err(Error::Unsupported { .. })));
+    assert!(matches!(
+        attention.error_report(&Sample::new(&x, &x).values(&x)),
+        Err(Error::Unsupported { .. })
+    ));
     let attention = Attention::new(maps(4, 8, 1)[0].clone()).unwrap();
     let (none, wide) = (normal(0, 4, 1.0, 1), normal(5, 3, 1.0, 1));
     assert!(
-        attention.error_report(0, &none, &x, &x).is_err()
-            && attention.error_report(0, &x, &none, &none).is_err()
+        attention.error_report(&Sample::new(&none, &x).values(&x)).is_err()
+            && attention.error_report(&Sample::new(&x, &none).values(&none)).is_err()
     );
     assert!(
-        attention.error_report(0, &wide, &x, &x).is_err()
-            && attention.error_report(0, &x, &wide, &x).is_err()
+        attention.error_report(&Sample::new(&wide, &x).values(&x)).is_err()
+            && attention.error_report(&Sample::new(&x, &wide).values(&x)).is_err()
     );
     let mut bad = x.clone();
     bad[[2, 1]] = f64::NAN;
-    assert!(matches!(attention.error_report(0, &x, &bad, &x), Err(Error::NotFinite { row: 2, .. })));
-    assert!(matches!(attention.error_report(0, &x, &x, &bad), Err(Error::NotFinite { row: 2, .. })));
+    assert!(matches!(
+        attention.error_report(&Sample::new(&x, &bad).values(&x)),
+        Err(Error::NotFinite { row: 2, .. })
+    ));
+    assert!(matches!(
+        attention.error_report(&Sample::new(&x, &x).values(&bad)),
+        Err(Error::NotFinite { row: 2, .. })
+    ));
 }
 
 /// Beyond the range of what can be summed up it is hopeless, and nothing is said of outputs that are 0.
@@ -800,8 +821,8 @@ fn redraws_reach_logits_beyond_the_range() {
     let v = normal(9, 3, 1.0, 3);
     let recipe: Recipe = Trigonometric.recipe(Draw::new(d, m, Independent), Softmax::default());
     let attention = Attention::signed(vec![recipe.draw::<f64>(7).unwrap()]).unwrap();
-    let closed = attention.error_report(0, &q, &k, &v).unwrap();
-    let redrawn = attention.simulated_report(&recipe, draws, &q, &k, &v).unwrap();
+    let closed = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
+    let redrawn = attention.simulated_report(&recipe, draws, &Sample::new(&q, &k).values(&v)).unwrap();
     assert!(!closed.is_hopeless() && !redrawn.is_hopeless(), "{closed} {redrawn}");
     let ratio = redrawn.output_error().unwrap() / closed.output_error().unwrap();
     assert!((ratio - 1.0).abs() < 0.2, "{redrawn} {closed}");
@@ -815,11 +836,11 @@ fn hopeless_redraws_name_no_number() {
     let [q, k, v] = [1, 2, 3].map(|seed| normal(16, d, 1.0, seed));
     let recipe: Recipe = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
     let attention = Attention::new(recipe.draw::<f64>(7).unwrap()).unwrap();
-    let report = attention.simulated_report(&recipe, 20, &q, &k, &v).unwrap();
+    let report = attention.simulated_report(&recipe, 20, &Sample::new(&q, &k).values(&v)).unwrap();
     assert!(report.is_hopeless());
     assert!(!report.to_string().contains("it would take"), "{report}");
     assert!(report.frequencies_for(0.1).is_nan() && report.output_error_with(1 << 40).is_none());
-    let closed = attention.error_report(0, &q, &k, &v).unwrap();
+    let closed = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
     assert!(closed.frequencies_for(0.1) > 1e6);
 }
 
@@ -829,11 +850,11 @@ fn reports_name_heads_and_maps() {
     let [q, k, v] = [1, 2, 3].map(|seed| normal(20, 4, 1.4, seed));
     let [a, b, ..] = maps(4, 16, 1);
     let attention = Attention::per_head(vec![a.clone(), b]).unwrap();
-    assert!(attention.error_report(1, &q, &k, &v).is_ok());
-    let refused = attention.error_report(5, &q, &k, &v).unwrap_err();
+    assert!(attention.error_report(&Sample::new(&q, &k).values(&v).head(1)).is_ok());
+    let refused = attention.error_report(&Sample::new(&q, &k).values(&v).head(5)).unwrap_err();
     assert!(matches!(refused, Error::Parameter { value: 5.0, .. }), "{refused}");
     // One map is that of every head.
-    assert!(Attention::new(a.clone()).unwrap().error_report(5, &q, &k, &v).is_ok());
+    assert!(Attention::new(a.clone()).unwrap().error_report(&Sample::new(&q, &k).values(&v).head(5)).is_ok());
     let report = report(&a, [&q, &k, &v]);
     let text = report.to_string();
     assert!(report.is_hopeless() && !text.contains('('), "{text}");
@@ -876,14 +897,18 @@ fn exact_pairs_have_no_errors() {
             error += squares(&(&out - &exact)) / squares(&exact) / draws as f64;
         }
         let [report, without] = [[4, 3], [0, 0]].map(|[before, after]| {
-            with(draw(5), before, after).error_report(0, &q, &k, &v).unwrap().output_error().unwrap()
+            with(draw(5), before, after)
+                .error_report(&Sample::new(&q, &k).values(&v))
+                .unwrap()
+                .output_error()
+                .unwrap()
         });
         assert!((error.sqrt() / report - 1.0).abs() < 0.1, "{name}: {}, {report}", error.sqrt());
         assert!(report < without, "{name}: {report}, {without}");
     }
     let attention = with(positive.draw(1).unwrap(), 4, 3);
-    let closed = attention.expected_report(&positive, &q, &k, &v).unwrap();
-    let redrawn = attention.simulated_report(&positive, 400, &q, &k, &v).unwrap();
+    let closed = attention.expected_report(&positive, &Sample::new(&q, &k).values(&v)).unwrap();
+    let redrawn = attention.simulated_report(&positive, 400, &Sample::new(&q, &k).values(&v)).unwrap();
     for (a, b) in
         [(closed.output_error(), redrawn.output_error()), (closed.weight_error(), redrawn.weight_error())]
     {
@@ -896,8 +921,152 @@ fn exact_pairs_have_no_errors() {
     let heaviest = Attention::new(positive.draw(1).unwrap()).unwrap().with_heaviest_keys_exact(30).unwrap();
     let all = with(positive.draw(1).unwrap(), 30, 30);
     for attention in [heaviest, all] {
-        let report = attention.error_report(0, &q, &k, &v).unwrap();
+        let report = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
         assert_eq!((report.output_error(), report.weight_error()), (Some(0.0), Some(0.0)));
         assert_eq!(report.frequencies_for(1e-3), 1.0);
     }
+}
+
+/// The report on causal attention is what draws of it show, with neighbours and without, closed and redrawn.
+#[test]
+fn causal_reports_are_of_causal_attention() {
+    let (n, d, m, draws) = (30, 6, 128, 300);
+    let [q, k] = [1, 2].map(|seed| normal(n, d, 0.35, seed));
+    let v = normal(n, 4, 1.0, 3);
+    let heads = [&q, &k, &v].map(four);
+    let heads = Heads::new(&heads[0], &heads[1], &heads[2]).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().causal(&heads).unwrap().output;
+    let squares = |x: &Array4<f64>| x.iter().map(|v| v * v).sum::<f64>();
+    let positive = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
+    let sample = Sample::new(&q, &k).values(&v).causal();
+    for before in [0, 5] {
+        let with =
+            |seed| Attention::<f64>::new(positive.draw(seed).unwrap()).unwrap().window(before, 9).unwrap();
+        let mut error = 0.0;
+        for seed in 0..draws {
+            let out = with(1000 + seed).causal(&heads).unwrap().output;
+            error += squares(&(&out - &exact)) / squares(&exact) / draws as f64;
+        }
+        let closed = with(1).error_report(&sample).unwrap();
+        assert!((error.sqrt() / closed.output_error().unwrap() - 1.0).abs() < 0.1, "{error}, {closed}");
+        let redrawn = with(1).simulated_report(&positive, 400, &sample).unwrap();
+        for (a, b) in
+            [(closed.output_error(), redrawn.output_error()), (closed.weight_error(), redrawn.weight_error())]
+        {
+            assert!((a.unwrap() / b.unwrap() - 1.0).abs() < 0.1, "{a:?}, {b:?}");
+        }
+        assert!((closed.mean_error / redrawn.mean_error - 1.0).abs() < 1e-12);
+    }
+}
+
+/// A causal query sees what it would see if there were no keys behind its place, wherever it stands in the sample.
+#[test]
+fn queries_stand_at_their_places() {
+    let (n, d) = (20, 4);
+    let [q, k] = [1, 2].map(|seed| normal(n, d, 0.4, seed));
+    let v = normal(n, 3, 1.0, 3);
+    let omega = || draw(d, 200, &Independent, &mut rng(5)).unwrap();
+    for (name, map) in
+        [("positive", Positive.softmax::<f64>(omega()).unwrap()), shaped(d, 200, 5).swap_remove(6)]
+    {
+        let attention = Attention::signed(vec![map]).unwrap();
+        let close = |a: &ErrorReport, b: &ErrorReport| {
+            let all = |report: &ErrorReport| {
+                [
+                    report.weight_error(),
+                    report.output_error(),
+                    Some(report.mean_error),
+                    Some(report.normaliser_variance),
+                ]
+            };
+            for (a, b) in all(a).into_iter().zip(all(b)) {
+                let (a, b) = (a.unwrap(), b.unwrap());
+                assert!((a - b).abs() <= 1e-12 * a.abs(), "{name}: {a}, {b}");
+            }
+        };
+        for place in [0, 7, 19] {
+            let (own, seen) = (
+                q.select(Axis(0), &[place]),
+                [&k, &v].map(|x| x.select(Axis(0), &Vec::from_iter(0..=place))),
+            );
+            let places = [place];
+            let causal = Sample::new(&own, &k).values(&v).places(&places).causal();
+            let whole = Sample::new(&own, &seen[0]).values(&seen[1]);
+            close(&attention.error_report(&causal).unwrap(), &attention.error_report(&whole).unwrap());
+        }
+        let order: Vec<usize> = (0..n).rev().collect();
+        let turned = q.select(Axis(0), &order);
+        let near = attention.clone().window(3, 2).unwrap();
+        for attention in [&attention, &near] {
+            for causal in [false, true] {
+                let [one, other] =
+                    [Sample::new(&q, &k), Sample::new(&turned, &k).places(&order)].map(|sample| {
+                        let sample = sample.values(&v);
+                        attention.error_report(&if causal { sample.causal() } else { sample }).unwrap()
+                    });
+                close(&one, &other);
+            }
+        }
+    }
+}
+
+/// Without values a report speaks of weights alone, beside equal ones.
+#[test]
+fn reports_without_values_are_of_weights() {
+    let (n, d, m) = (20, 4, 200);
+    let [q, k] = [1, 2].map(|seed| normal(n, d, 0.4, seed));
+    let v = normal(n, 3, 1.0, 3);
+    let recipe = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
+    let attention = Attention::<f64>::new(recipe.draw(1).unwrap()).unwrap();
+    for causal in [false, true] {
+        let sample = if causal { Sample::new(&q, &k).causal() } else { Sample::new(&q, &k) };
+        let [without, with] =
+            [sample, sample.values(&v)].map(|sample| attention.error_report(&sample).unwrap());
+        assert_eq!(without.weight_error(), with.weight_error());
+        assert_eq!((without.output_error(), without.normaliser_variance), (None, with.normaliser_variance));
+        let error = without.weight_error().unwrap();
+        assert!(
+            (without.frequencies_for(error) - m as f64).abs() <= 1.0,
+            "{}",
+            without.frequencies_for(error)
+        );
+        let text = without.to_string();
+        assert!(text.contains("error of the weights") && text.contains("without values"), "{text}");
+        // By definition.
+        let (mut squares, mut from_equal) = (0.0, 0.0);
+        for (i, q) in q.rows().into_iter().enumerate() {
+            let seen = if causal { i + 1 } else { n };
+            let weights: Vec<f64> =
+                (0..seen).map(|j| (q.dot(&k.row(j)) * (d as f64).powf(-0.5)).exp()).collect();
+            let total: f64 = weights.iter().sum();
+            squares += weights.iter().map(|w| (w / total).powi(2)).sum::<f64>();
+            from_equal += weights.iter().map(|w| (w / total - 1.0 / seen as f64).powi(2)).sum::<f64>();
+        }
+        assert!((without.mean_error / (from_equal / squares).sqrt() - 1.0).abs() < 1e-9);
+        let worse = error >= without.mean_error;
+        assert_eq!(without.is_worse_than_uniform(), Some(worse));
+        let redrawn = attention.simulated_report(&recipe, 300, &sample).unwrap();
+        assert!((redrawn.weight_error().unwrap() / error - 1.0).abs() < 0.1);
+        assert_eq!((redrawn.output_error(), redrawn.mean_error), (None, without.mean_error));
+    }
+}
+
+#[test]
+fn samples_that_do_not_fit_are_refused() {
+    let [q, k] = [(12, 1), (9, 2)].map(|(n, seed)| normal(n, 4, 0.4, seed));
+    let attention = Attention::<f64>::new(maps(4, 16, 1)[0].clone()).unwrap();
+    let refused =
+        |attention: &Attention<f64>, sample: &Sample<'_, f64>| attention.error_report(sample).unwrap_err();
+    // Without neighbours nothing depends on places.
+    assert!(attention.error_report(&Sample::new(&q, &k)).is_ok());
+    assert!(matches!(
+        refused(&attention, &Sample::new(&q, &k).causal()),
+        Error::Parameter { value: 9.0, .. }
+    ));
+    let near = attention.clone().window(1, 1).unwrap();
+    assert!(matches!(refused(&near, &Sample::new(&q, &k)), Error::Parameter { value: 9.0, .. }));
+    assert!(matches!(refused(&near, &Sample::new(&q, &k).places(&[0; 11])), Error::Shape { .. }));
+    let heaviest = attention.with_heaviest_keys_exact(2).unwrap();
+    assert!(heaviest.error_report(&Sample::new(&k, &k)).is_ok());
+    assert!(heaviest.error_report(&Sample::new(&k, &k).causal()).is_err());
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ndarray::{Array2, arr1, arr2};
 use num_complex::Complex64;
-use random_features::apply::attention::Attention;
+use random_features::apply::attention::{Attention, Sample};
 use random_features::compose::{
     Bases, Centres, Clustered, Coefficient, Conditioning, GaussianWeight, Hybrid, Mixture,
 };
@@ -215,7 +215,9 @@ fn recipes_of_no_map_are_refused() {
         assert!(recipe.log_variance(&x, &y).is_err() && recipe.kernel().is_none(), "{recipe}");
         assert!(
             recipe.draw::<f64>(1).is_err()
-                && attention.expected_report(&recipe, &tokens, &tokens, &tokens).is_err()
+                && attention
+                    .expected_report(&recipe, &Sample::new(&tokens, &tokens).values(&tokens))
+                    .is_err()
         );
         let coefficient = Coefficient::affine(0.0, 1.0, recipe).unwrap();
         assert!(coefficient.moments(&x, &y).is_err());

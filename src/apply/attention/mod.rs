@@ -34,7 +34,7 @@ pub(crate) use auto::crossover;
 pub use element::Element;
 pub use exact::ExactAttention;
 pub use heads::Heads;
-pub use report::{Basis, ErrorReport};
+pub use report::{Basis, ErrorReport, Sample};
 pub(crate) use report::{closed_errors, simulated_errors};
 pub use step::{CausalState, Step};
 pub use weights::WeightRows;

@@ -8,6 +8,7 @@ use super::covariances::PointProducts;
 use super::expected::SamplePairs;
 use super::sample::AttentionSample;
 use super::shrink::{fitted, mean_squares, shrink};
+use super::tokens::Mask;
 use super::{Basis, ErrorReport, RELIABLE};
 use crate::compose::{Composite, Conditioned, Conditioning};
 use crate::error::{Error, Result};
@@ -16,16 +17,16 @@ use crate::kernel::{Gaussian, Kernel, Softmax};
 use crate::map::{Covariance, Mechanism, PlainRecipe, Recipe, Target};
 use crate::memory::check_memory;
 
-/// The errors that closed forms expect for tokens, as points and values, of which some pairs may have exact weights.
+/// The errors that closed forms expect for tokens, as points and values, of which some pairs may not be estimated.
 pub(super) fn expected_errors(
     recipe: Option<&Recipe>,
     tokens: [Array2<f64>; 3],
-    exact: Option<Array2<bool>>,
+    mask: Mask,
 ) -> Result<ErrorReport> {
     recipe.map_or(Ok(()), Recipe::check)?;
     let what = "closed form for the errors of attention: take Attention::simulated_report";
     let closed = recipe.and_then(Closed::new).ok_or(Error::Unsupported { what })?;
-    closed.report(tokens, exact)
+    closed.report(tokens, mask)
 }
 
 /// The errors that closed forms expect, without what else a report says; `None` where there are none.
@@ -69,8 +70,8 @@ impl Closed {
     }
 
     /// The report for tokens, as points and values.
-    fn report(&self, tokens: [Array2<f64>; 3], exact: Option<Array2<bool>>) -> Result<ErrorReport> {
-        let Seen { itself, sample, images, products } = self.seen(tokens, exact)?;
+    fn report(&self, tokens: [Array2<f64>; 3], mask: Mask) -> Result<ErrorReport> {
+        let Seen { itself, sample, images, products } = self.seen(tokens, mask)?;
         let mut report = self.of_pairs(SamplePairs { sample: &sample, images: &images, products: &products });
         // Others are for the points themselves and the kernel itself.
         let own = self.conditioning.is_some().then(|| PointProducts::new(&itself.points));
@@ -82,13 +83,14 @@ impl Closed {
 
     /// Errors alone.
     fn errors(&self, tokens: [Array2<f64>; 3]) -> Result<ErrorReport> {
-        let Seen { sample, images, products, .. } = self.seen(tokens, None)?;
+        let Seen { sample, images, products, .. } = self.seen(tokens, Mask::default())?;
         let pairs = SamplePairs { sample: &sample, images: &images, products: &products };
-        Ok(ErrorReport::new(Basis::ClosedForm, self.plain.omega.count(), pairs.errors(&self.covariance)))
+        let errors = pairs.errors(&self.covariance);
+        Ok(ErrorReport::new(Basis::ClosedForm, self.plain.omega.count(), sample.has_values(), errors))
     }
 
     /// Tokens as the map sees them.
-    fn seen(&self, [x, y, values]: [Array2<f64>; 3], exact: Option<Array2<bool>>) -> Result<Seen> {
+    fn seen(&self, [x, y, values]: [Array2<f64>; 3], mask: Mask) -> Result<Seen> {
         let keys = y.nrows();
         check_memory("covariances of pairs of keys", keys.saturating_mul(keys), 4 * size_of::<f64>())?;
         let ln_kernel =
@@ -99,7 +101,7 @@ impl Closed {
             Some(conditioning) => [0, 1].map(|side| conditioning.images(side, &points[side])),
         };
         let itself = AttentionSample::new(points, values, self.plain.target.is_shift_invariant());
-        let itself = itself.with_exact(exact);
+        let itself = itself.with_mask(mask);
         // ln of the features' kernel less that of the softmax or the Gaussian kernel.
         let log_ratio = ln_kernel.map(|ln_kernel| ln_kernel - itself.ln_kernel());
         let (sample, products) = (itself.clone().with_ratio(log_ratio), PointProducts::new(&images));
@@ -110,7 +112,7 @@ impl Closed {
     fn of_pairs(&self, pairs: SamplePairs<'_>) -> ErrorReport {
         let frequencies = self.plain.omega.count();
         let (errors, most) = (pairs.errors(&self.covariance), frequencies as f64 * RELIABLE);
-        let mut report = ErrorReport::new(Basis::ClosedForm, frequencies, errors);
+        let mut report = ErrorReport::new(Basis::ClosedForm, frequencies, pairs.sample.has_values(), errors);
         let reliable = errors.normaliser < most;
         report.shrink = if reliable { 1.0 } else { shrink(pairs, &self.plain, &self.covariance, most) };
         report

@@ -17,7 +17,8 @@ impl fmt::Display for Basis {
 impl fmt::Display for ErrorReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.weight_error(), self.output_error()) {
-            (Some(weights), Some(output)) => self.write_errors(f, weights, output),
+            (Some(weights), Some(output)) => self.write_errors(f, weights, Some(output)),
+            (Some(weights), None) if !self.has_values => self.write_errors(f, weights, None),
             _ if self.is_hopeless() => self.write_hopeless(f),
             _ => write!(
                 f,
@@ -29,18 +30,19 @@ impl fmt::Display for ErrorReport {
 }
 
 impl ErrorReport {
-    fn write_errors(&self, f: &mut fmt::Formatter<'_>, weights: f64, output: f64) -> fmt::Result {
+    fn write_errors(&self, f: &mut fmt::Formatter<'_>, weights: f64, output: Option<f64>) -> fmt::Result {
         let (m, basis) = (self.frequencies, self.basis);
-        let [weights, output, mean] = [weights, output, self.mean_error].map(two_digits);
+        let [weights, mean] = [weights, self.mean_error].map(two_digits);
         let verdict = match self.is_worse_than_uniform() {
             Some(true) => ": worse than uniform weights, use exact attention or more frequencies",
             _ => "",
         };
-        write!(
-            f,
-            "m = {m}: expected relative error of the weights {weights}, of the output {output} (of the mean of the \
-             values: {mean}), by {basis}{verdict}"
-        )
+        write!(f, "m = {m}: expected relative error of the weights {weights}")?;
+        match output.map(two_digits) {
+            Some(output) => write!(f, ", of the output {output} (of the mean of the values: {mean})")?,
+            None => write!(f, " (of equal weights: {mean}; without values nothing is said of outputs)")?,
+        }
+        write!(f, ", by {basis}{verdict}")
     }
 
     fn write_hopeless(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,8 +7,9 @@ pub(super) struct Errors {
     pub normaliser: f64,
     pub weights: ErrorPart,
     pub output: ErrorPart,
-    /// Of the mean of the values, for any number.
+    /// Of the mean of the values, and of equal weights, for any number.
     pub mean: f64,
+    pub equal: f64,
 }
 
 /// The part of an error that falls with the number of frequencies, for one of them, and that which stays.
@@ -27,10 +28,12 @@ pub(super) struct QueryErrors {
     pub sizes: Sizes,
 }
 
-/// The squared norms of a query's weights, of its output and of its distance from the mean of the values.
+/// The squared norms of a query's weights, of their distance from equal ones, of its output and of its distance from the mean of the
+/// values.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Sizes {
     pub weights: f64,
+    pub from_equal: f64,
     pub output: f64,
     pub from_mean: f64,
 }
@@ -44,6 +47,7 @@ impl FromIterator<QueryErrors> for Errors {
             weights.add(query.weights);
             output.add(query.output);
             sizes.weights += query.sizes.weights;
+            sizes.from_equal += query.sizes.from_equal;
             sizes.output += query.sizes.output;
             sizes.from_mean += query.sizes.from_mean;
         }
@@ -52,6 +56,7 @@ impl FromIterator<QueryErrors> for Errors {
             weights: weights.relative_to(sizes.weights),
             output: output.relative_to(sizes.output),
             mean: sizes.from_mean / sizes.output,
+            equal: sizes.from_equal / sizes.weights,
         }
     }
 }

@@ -39,7 +39,7 @@ impl SamplePairs<'_> {
 
     fn query_errors(&self, i: usize, covariances: QueryCovariances<'_>) -> QueryErrors {
         let mut exact = self.sample.exact(i);
-        let sizes = self.sample.sizes(&exact);
+        let sizes = self.sample.sizes(i, &exact);
         let p = &exact.weights * &exact.ratios;
         let biases = &p - &exact.weights;
         let bias = biases.dot(&exact.centred);

@@ -9,6 +9,7 @@ use super::super::heads::{Job, KeyRun, Member};
 use super::ErrorReport;
 use super::closed::expected_errors;
 use super::simulated::errors_beside;
+use super::tokens::{Mask, Sample};
 use crate::Real;
 use crate::apply::check_finite;
 use crate::error::{Error, Result, check_positive, check_size};
@@ -17,13 +18,10 @@ use crate::numeric::matrix_of;
 use crate::once::once;
 
 impl<T: Real> Attention<T> {
-    /// The errors that are expected with the map of key head `head` for a sample of its queries, n × d, keys, l × d, and
-    /// values, l × d_v, by closed forms, in bidirectional attention over these keys: a causal output sees fewer of them. Some 64
-    /// queries and 500 keys do if the values have the mean 0; if they have another, errors fall with the number of keys. Pairs
-    /// that are computed exactly have no error: those with [exact keys](Attention::with_keys_exact), rows of `keys`, and
-    /// with [neighbours](Attention::window), for which the queries must be those of the first n places. Cost O(n l² d_v + l² d) time,
-    /// of which n l² exponentials for each of five mechanisms, and twice that if it is hopeless; O(l²) memory. 64 × 500 tokens with
-    /// d = d_v = 64 take 0.06 s on two cores, 0.1 s if it is hopeless.
+    /// The errors that are expected for a [sample](Sample) of tokens, by closed forms. Pairs that are computed exactly have no error:
+    /// those with [exact keys](Attention::with_keys_exact), rows of the sample's keys, and with [neighbours](Attention::window). Cost
+    /// O(n l² d_v + l² d) time, of which n l² exponentials for each of five mechanisms, and twice that if it is hopeless; O(l²)
+    /// memory. 64 × 500 tokens with d = d_v = 64 take 0.06 s on two cores, 0.1 s if it is hopeless.
     ///
     /// # Errors
     /// [`Unsupported`](Error::Unsupported) for maps without a closed form, for which there is
@@ -31,26 +29,20 @@ impl<T: Real> Attention<T> {
     /// exponential ones for the softmax or the Gaussian kernel, positive and hyperbolic ones for the regularised softmax
     /// kernel, and any of these conditioned, truncated or not; and for antithetic pairs over a coupling of unknown law, as Sobol'
     /// points are. [`Shape`](Error::Shape) if sizes do not fit,
-    /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`Parameter`](Error::Parameter) for an empty sample or a head
-    /// without a map, [`Memory`](Error::Memory) for too many keys.
+    /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`Parameter`](Error::Parameter) for an empty sample, a head
+    /// without a map or a query without a place, [`Memory`](Error::Memory) for too many keys; causally, as
+    /// [`causal`](Attention::causal).
     #[inline(never)]
-    pub fn error_report(
-        &self,
-        head: usize,
-        queries: &ArrayRef2<T>,
-        keys: &ArrayRef2<T>,
-        values: &ArrayRef2<T>,
-    ) -> Result<ErrorReport> {
+    pub fn error_report(&self, sample: &Sample<'_, T>) -> Result<ErrorReport> {
         let map = match &self.maps[..] {
             [one] => one,
-            maps => maps.get(head).ok_or(Error::Parameter {
+            maps => maps.get(sample.head).ok_or(Error::Parameter {
                 name: "the head of keys",
-                value: head as f64,
+                value: sample.head as f64,
                 domain: "less than the number of maps, of which each head has one",
             })?,
         };
-        let tokens = self.scaled_tokens([queries, keys, values])?;
-        expected_errors(map.recipe().as_ref(), tokens, self.exact_pairs(head, [queries, keys, values]))
+        expected_errors(map.recipe().as_ref(), self.scaled_tokens(sample)?, self.mask(sample)?)
     }
 
     /// As [`error_report`](Attention::error_report) with the map of a recipe, drawn or still to be drawn, in place of this one:
@@ -59,16 +51,9 @@ impl<T: Real> Attention<T> {
     /// # Errors
     /// As [`error_report`](Attention::error_report).
     #[inline(never)]
-    pub fn expected_report(
-        &self,
-        recipe: &Recipe,
-        queries: &ArrayRef2<T>,
-        keys: &ArrayRef2<T>,
-        values: &ArrayRef2<T>,
-    ) -> Result<ErrorReport> {
+    pub fn expected_report(&self, recipe: &Recipe, sample: &Sample<'_, T>) -> Result<ErrorReport> {
         check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
-        let tokens = [queries, keys, values];
-        expected_errors(Some(recipe), self.scaled_tokens(tokens)?, self.exact_pairs(0, tokens))
+        expected_errors(Some(recipe), self.scaled_tokens(sample)?, self.mask(sample)?)
     }
 
     /// As [`error_report`](Attention::error_report) for any map, from redraws: the frequencies of `recipe`, that of a map, are
@@ -79,7 +64,7 @@ impl<T: Real> Attention<T> {
     ///
     /// ```
     /// # use ndarray::Array2;
-    /// use random_features::apply::attention::{Attention, Basis};
+    /// use random_features::apply::attention::{Attention, Basis, Sample};
     /// use random_features::frequency::{Draw, Simplex};
     /// use random_features::kernel::Softmax;
     /// use random_features::Positive;
@@ -88,10 +73,11 @@ impl<T: Real> Attention<T> {
     /// // Simplex frequencies have no closed form for covariances.
     /// let recipe = Positive.recipe(Draw::new(8, 256, Simplex::default()), Softmax::default());
     /// let attention = Attention::new(recipe.draw::<f64>(7)?)?;
-    /// let report = attention.simulated_report(&recipe, 100, &q, &k, &k)?;
+    /// let sample = Sample::new(&q, &k).values(&k);
+    /// let report = attention.simulated_report(&recipe, 100, &sample)?;
     /// assert_eq!(report.basis, Basis::Redraws(100));
     /// // Independent ones have one.
-    /// let independent = attention.error_report(0, &q, &k, &k)?;
+    /// let independent = attention.error_report(&sample)?;
     /// assert!((report.mean_error / independent.mean_error - 1.0).abs() < 1e-12);
     /// # Ok::<(), random_features::Error>(())
     /// ```
@@ -104,51 +90,61 @@ impl<T: Real> Attention<T> {
         &self,
         recipe: &Recipe,
         draws: usize,
-        queries: &ArrayRef2<T>,
-        keys: &ArrayRef2<T>,
-        values: &ArrayRef2<T>,
+        sample: &Sample<'_, T>,
     ) -> Result<ErrorReport> {
         if draws < 2 {
             let (name, domain) = ("the number of redraws", "at least 2");
             return Err(Error::Parameter { name, value: draws as f64, domain });
         }
         check_size("the dimension of the recipe", self.maps[0].input_dim(), recipe.dim())?;
-        let tokens = [self.scaled_tokens([queries, keys, values])?];
-        let exact = self.exact_pairs(0, [queries, keys, values]);
-        let mut reports = errors_beside(recipe, 0..draws as u64, &tokens, exact.as_ref())?;
+        let (tokens, mask) = ([self.scaled_tokens(sample)?], self.mask(sample)?);
+        let mut reports = errors_beside(recipe, 0..draws as u64, &tokens, &mask)?;
         reports.pop().ok_or(Error::NoData { what: "a report" })
     }
 
-    /// The pairs of a sample whose weights are exact; `None` if there are none.
-    fn exact_pairs(&self, head: usize, [queries, keys, values]: [&ArrayRef2<T>; 3]) -> Option<Array2<bool>> {
-        let (near, inverse) = (self.near(head, false), self.exact_inverse(head));
+    /// The pairs that are not estimated, of a sample that is checked.
+    fn mask(&self, sample: &Sample<'_, T>) -> Result<Mask> {
+        let Sample { queries, keys, head, causal, .. } = *sample;
+        let (near, inverse) = (self.near(head, causal), self.exact_inverse(head));
+        if causal {
+            self.check_causal()?;
+        }
+        let places = if causal || near.is_some() { sample.all_places()? } else { Vec::new() };
+        let seen = causal.then(|| places.iter().map(|place| place + 1).collect());
         if near.is_none() && inverse.is_none() {
-            return None;
+            return Ok(Mask { exact: None, seen });
         }
         let mut pairs = Array2::from_elem((queries.nrows(), keys.nrows()), false);
         if let Some((window, _)) = near {
-            pairs.indexed_iter_mut().for_each(|((i, j), exact)| *exact = window.places(i).contains(&j));
+            pairs
+                .indexed_iter_mut()
+                .for_each(|((i, j), exact)| *exact = window.places(places[i]).contains(&j));
         }
         if let Some(inverse) = inverse {
-            let [queries, keys, values] = [queries, keys, values].map(|x| Numbers::Own(x.view()));
-            // Choosing keys takes no outputs.
-            let mut none = Array2::zeros((0, 0));
+            let [queries, keys] = [queries, keys].map(|x| Numbers::Own(x.view()));
+            // Choosing keys takes neither values nor outputs.
+            let (values, mut none) = (Array2::zeros((keys.nrows(), 0)), Array2::zeros((0, 0)));
             let members = vec![Member { queries, out: none.view_mut(), place: [0; 3] }];
-            let job = Job { head, keys: KeyRun { keys, values, mask: None }, members };
-            let chosen = ExactKeys::new(&self.exact, &self.reading, inverse, &job);
+            let keys = KeyRun { keys, values: Numbers::Own(values.view()), mask: None };
+            let chosen = ExactKeys::new(&self.exact, &self.reading, inverse, &Job { head, keys, members });
             chosen.rows().iter().for_each(|j| pairs.column_mut(*j).fill(true));
         }
-        Some(pairs)
+        Ok(Mask { exact: Some(pairs), seen })
     }
 
-    /// Tokens as points and values, checked.
-    fn scaled_tokens(&self, [queries, keys, values]: [&ArrayRef2<T>; 3]) -> Result<[Array2<f64>; 3]> {
+    /// Tokens as points and values, checked; no columns of values if there are none.
+    fn scaled_tokens(&self, sample: &Sample<'_, T>) -> Result<[Array2<f64>; 3]> {
+        let Sample { queries, keys, values, .. } = *sample;
         let d = self.maps[0].input_dim();
         check_positive("the number of queries", queries.nrows())?;
         check_positive("the number of keys", keys.nrows())?;
         check_size("the dimension of the queries", d, queries.ncols())?;
         check_size("the dimension of the keys", d, keys.ncols())?;
-        check_size("the number of values", keys.nrows(), values.nrows())?;
+        check_size(
+            "the number of values",
+            keys.nrows(),
+            values.map_or(keys.nrows(), |values| values.nrows()),
+        )?;
         let scaled = |what, x: &ArrayRef2<T>| -> Result<Array2<f64>> {
             check_finite(what, x)?;
             let mut points = Vec::new();
@@ -157,6 +153,7 @@ impl<T: Real> Attention<T> {
             Ok(matrix_of(x.nrows(), x.ncols(), points))
         };
         let (x, y) = (scaled("the queries", queries)?, scaled("the keys", keys)?);
+        let Some(values) = values else { return Ok([x, y, Array2::zeros((keys.nrows(), 0))]) };
         check_finite("the values", values)?;
         Ok([x, y, values.mapv(|v| v.widen())])
     }

@@ -9,12 +9,14 @@ mod methods;
 mod sample;
 mod shrink;
 mod simulated;
+mod tokens;
 
 use std::cmp::Ordering;
 
 pub(crate) use self::closed::closed_errors;
 use self::errors::{ErrorPart, Errors};
 pub(crate) use self::simulated::simulated_errors;
+pub use self::tokens::Sample;
 use crate::map::Mechanism;
 
 /// The largest relative variance of normalisers for which first-order errors mean anything.
@@ -51,8 +53,9 @@ pub struct ErrorReport {
     pub frequencies: usize,
     /// The largest relative variance of a query's normaliser in the sample.
     pub normaliser_variance: f64,
-    /// The error of the output if all weights were equal, so that every query got the mean of the values, relative to the exact
-    /// output. An expected error that is not smaller is [worse than uniform](ErrorReport::is_worse_than_uniform).
+    /// The error of the output if all weights were equal, so that every query got the mean of the values that it sees, relative to the
+    /// exact output; without values that of the weights. An expected error that is not smaller is
+    /// [worse than uniform](ErrorReport::is_worse_than_uniform).
     pub mean_error: f64,
     /// The factor by which queries and keys would have to shrink for normalisers to be reliable with m frequencies, if real
     /// coefficients of generalised and dense features are fitted to them again; 1 if they are, NaN where it was not sought:
@@ -60,6 +63,8 @@ pub struct ErrorReport {
     pub shrink: f64,
     /// Other maps and the relative variance of their normalisers for as many frequencies, the least first.
     pub alternatives: Vec<(Mechanism, f64)>,
+    /// Whether the sample has values, of which outputs are made.
+    has_values: bool,
     /// Squared and relative.
     weights: ErrorPart,
     output: ErrorPart,
@@ -77,14 +82,15 @@ pub enum Basis {
 
 impl ErrorReport {
     /// Without a factor to shrink by, and without alternatives.
-    fn new(basis: Basis, frequencies: usize, errors: Errors) -> Self {
+    fn new(basis: Basis, frequencies: usize, has_values: bool, errors: Errors) -> Self {
         ErrorReport {
             basis,
             frequencies,
             normaliser_variance: errors.normaliser / frequencies as f64,
-            mean_error: errors.mean.sqrt(),
+            mean_error: if has_values { errors.mean } else { errors.equal }.sqrt(),
             shrink: f64::NAN,
             alternatives: Vec::new(),
+            has_values,
             weights: errors.weights,
             output: errors.output,
         }
@@ -102,14 +108,20 @@ impl ErrorReport {
         self.error(self.weights, self.frequencies)
     }
 
-    /// The expected error of the output, relative to its norm (root mean square over the sample); `None` if it is hopeless.
+    /// The expected error of the output, relative to its norm (root mean square over the sample); `None` if it is hopeless or the
+    /// sample has no values.
     pub fn output_error(&self) -> Option<f64> {
         self.output_error_with(self.frequencies)
     }
 
     /// As [`output_error`](ErrorReport::output_error) with so many frequencies instead.
     pub fn output_error_with(&self, frequencies: usize) -> Option<f64> {
-        self.error(self.output, frequencies)
+        if self.has_values { self.error(self.output, frequencies) } else { None }
+    }
+
+    /// Of outputs, or of weights if the sample has no values.
+    fn main(&self) -> ErrorPart {
+        if self.has_values { self.output } else { self.weights }
     }
 
     /// None, too, where outputs are 0, of which nothing can be a part.
@@ -121,17 +133,18 @@ impl ErrorReport {
     }
 
     /// Whether uniform weights do as well: attention that gives every query the [mean of the values](ErrorReport::mean_error) is
-    /// expected to be no further from the exact output. `None` where no error is expected, since it is hopeless or outputs
-    /// are 0.
+    /// expected to be no further from the exact output; without values, that equal weights are no further from the exact ones.
+    /// `None` where no error is expected, since it is hopeless or outputs are 0.
     ///
     /// ```
     /// use ndarray::Array2;
     /// use random_features::Positive;
-    /// use random_features::apply::attention::Attention;
+    /// use random_features::apply::attention::{Attention, Sample};
     /// use random_features::frequency::{Coupling, Independent};
     /// let wave = |f: f64, (i, k): (usize, usize)| 0.4 * (f * (3 * i + 5 * k) as f64).sin();
     /// let (q, k) = (Array2::from_shape_fn((30, 8), |p| wave(1.1, p)), Array2::from_shape_fn((40, 8), |p| wave(0.7, p)));
-    /// let report = |m| Attention::new(Positive.softmax::<f64>(Independent.draw(8, m, 1)?)?)?.error_report(0, &q, &k, &k);
+    /// let sample = Sample::new(&q, &k).values(&k);
+    /// let report = |m| Attention::new(Positive.softmax::<f64>(Independent.draw(8, m, 1)?)?)?.error_report(&sample);
     /// // Weights that are nearly equal take many features to be told from equal ones.
     /// assert_eq!(report(32)?.is_worse_than_uniform(), Some(true));
     /// assert_eq!(report(4096)?.is_worse_than_uniform(), Some(false));
@@ -139,14 +152,15 @@ impl ErrorReport {
     /// ```
     pub fn is_worse_than_uniform(&self) -> Option<bool> {
         // Also where the mean's error is no number.
-        self.output_error().map(|error| !matches!(error.partial_cmp(&self.mean_error), Some(Ordering::Less)))
+        self.error(self.main(), self.frequencies)
+            .map(|error| !matches!(error.partial_cmp(&self.mean_error), Some(Ordering::Less)))
     }
 
     fn knows_nothing(&self) -> bool {
         self.is_hopeless() && matches!(self.basis, Basis::Redraws(_))
     }
 
-    /// The least m whose expected error of the output is at most `target`, with normalisers that are reliable; infinite if
+    /// The least m whose expected error of the output, or of the weights if the sample has no values, is at most `target`, with normalisers that are reliable; infinite if
     /// there is none that fits `f64`, as for targets below the bias; NaN from redraws that are hopeless, which have not met
     /// the rare draws that make most of a variance.
     pub fn frequencies_for(&self, target: f64) -> f64 {
@@ -154,9 +168,10 @@ impl ErrorReport {
             return f64::NAN;
         }
         let one = self.normaliser_variance * self.frequencies as f64;
-        let rest = target * target - self.output.bias;
+        let part = self.main();
+        let rest = target * target - part.bias;
         let below = rest < 0.0;
-        let needed = if target > 0.0 && !below { self.output.variance / rest } else { f64::INFINITY };
+        let needed = if target > 0.0 && !below { part.variance / rest } else { f64::INFINITY };
         // Where outputs are 0 there is nothing to miss.
         let needed = if needed.is_nan() { 1.0 } else { needed };
         needed.max(one / RELIABLE).ceil().max(1.0)

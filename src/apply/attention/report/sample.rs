@@ -1,8 +1,9 @@
 //! [`AttentionSample`]: some queries, keys and values, and what is exact for them.
 
-use ndarray::{Array1, Array2, Axis};
+use ndarray::{Array1, Array2, Axis, s};
 
 use super::errors::Sizes;
+use super::tokens::Mask;
 use crate::numeric::{Isa, exp_minus, slice_of_mut};
 
 /// Queries, keys and values of some tokens.
@@ -15,13 +16,10 @@ pub(super) struct AttentionSample {
     gaussian: bool,
     /// What the features' kernel is beside the exact one, as logarithms, if it is another one.
     log_ratio: Option<Array2<f64>>,
-    /// Pairs whose weights are computed exactly, if there are any.
-    exact: Option<Array2<bool>>,
+    mask: Mask,
     logits: Array2<f64>,
     /// ½‖y‖² of keys where the kernel is Gaussian, else 0.
     halves: Array1<f64>,
-    /// The mean of the values.
-    mean: Array1<f64>,
 }
 
 /// A query's exact weights, what the features' kernel makes of them relatively, and values less the exact output.
@@ -37,32 +35,41 @@ impl AttentionSample {
         let [x, y] = &points;
         let logits = x.dot(&y.t());
         let halves = if gaussian { halves(y) } else { Array1::zeros(y.nrows()) };
-        let mean = values.mean_axis(Axis(0)).unwrap_or_default();
-        AttentionSample { points, values, gaussian, log_ratio: None, exact: None, logits, halves, mean }
+        AttentionSample { points, values, gaussian, log_ratio: None, mask: Mask::default(), logits, halves }
     }
 
-    /// The same with exact weights for some pairs.
-    pub fn with_exact(self, exact: Option<Array2<bool>>) -> Self {
-        AttentionSample { exact, ..self }
+    /// The same with exact weights for some pairs, and keys that are not seen.
+    pub fn with_mask(self, mask: Mask) -> Self {
+        AttentionSample { mask, ..self }
+    }
+
+    /// How many of the first keys query `i` sees.
+    pub fn seen(&self, i: usize) -> usize {
+        self.mask.seen(i, self.logits.ncols())
     }
 
     /// Numbers of the pairs of query `i`, 0 for exact pairs.
     pub fn without_exact(&self, i: usize, mut numbers: Array1<f64>) -> Array1<f64> {
-        if let Some(exact) = &self.exact {
+        if let Some(exact) = &self.mask.exact {
             numbers.zip_mut_with(&exact.row(i), |number, exact| *number = if *exact { 0.0 } else { *number });
         }
         numbers
     }
 
-    /// The exact pairs.
+    /// The exact pairs, of keys that are seen.
     pub fn exact_pairs(&self) -> impl Iterator<Item = (usize, usize)> + '_ {
-        let pairs = self.exact.iter().flat_map(|exact| exact.indexed_iter());
-        pairs.filter(|(_, exact)| **exact).map(|(pair, _)| pair)
+        let pairs = self.mask.exact.iter().flat_map(|exact| exact.indexed_iter());
+        pairs.filter(|((i, j), exact)| **exact && *j < self.seen(*i)).map(|(pair, _)| pair)
     }
 
     /// The same for features of a kernel with this logarithm beside the exact one.
     pub fn with_ratio(self, log_ratio: Option<Array2<f64>>) -> Self {
         AttentionSample { log_ratio, ..self }
+    }
+
+    /// Whether outputs are known.
+    pub fn has_values(&self) -> bool {
+        self.values.ncols() > 0
     }
 
     /// The number of queries.
@@ -81,16 +88,20 @@ impl AttentionSample {
     /// The exact weights of query `i` for points times the root of `scale`, and what the features' kernel makes of them
     /// relatively.
     pub fn weights(&self, i: usize, scale: f64) -> (Array1<f64>, Array1<f64>) {
+        let seen = self.seen(i);
         let mut weights = (&self.logits.row(i) - &self.halves) * scale;
-        let top = weights.fold(f64::NEG_INFINITY, |top, log| top.max(*log));
-        exp_minus(Isa::best(), slice_of_mut(&mut weights), top);
+        let (own, unseen) = slice_of_mut(&mut weights).split_at_mut(seen);
+        let top = own.iter().fold(f64::NEG_INFINITY, |top: f64, log| top.max(*log));
+        exp_minus(Isa::best(), own, top);
+        unseen.fill(0.0);
         let total = weights.sum();
         weights /= total;
         let ratios = match &self.log_ratio {
             None => Array1::ones(weights.len()),
             // What is common to all keys cancels.
             Some(ratio) => {
-                let ratio = self.without_exact(i, ratio.row(i).to_owned());
+                let mut ratio = self.without_exact(i, ratio.row(i).to_owned());
+                ratio.slice_mut(s![seen..]).fill(f64::NEG_INFINITY);
                 let top = ratio.fold(f64::NEG_INFINITY, |a, b| a.max(*b));
                 let ratios = ratio.mapv(|ratio| (ratio - top).exp());
                 let mean = weights.dot(&ratios);
@@ -109,10 +120,15 @@ impl AttentionSample {
     }
 
     /// The sizes of what is exact for a query.
-    pub fn sizes(&self, exact: &ExactRow) -> Sizes {
-        let from_mean = &exact.output - &self.mean;
+    pub fn sizes(&self, i: usize, exact: &ExactRow) -> Sizes {
+        let seen = self.seen(i);
+        let mean = self.values.slice(s![..seen, ..]).mean_axis(Axis(0)).unwrap_or_default();
+        let from_mean = &exact.output - &mean;
+        let weights = exact.weights.dot(&exact.weights);
         Sizes {
-            weights: exact.weights.dot(&exact.weights),
+            weights,
+            // Σ(pⱼ − 1/l)², where weights sum to 1.
+            from_equal: (weights - (seen as f64).recip()).max(0.0),
             output: exact.output.dot(&exact.output),
             from_mean: from_mean.dot(&from_mean),
         }

@@ -2,11 +2,12 @@
 
 use std::ops::Range;
 
-use ndarray::{Array1, Array2, ArrayView1, Axis};
+use ndarray::{Array1, Array2, ArrayView1, Axis, s};
 
 use super::super::exact_keys::intended_lengthscale;
 use super::errors::{ErrorPart, Errors, QueryErrors};
-use super::sample::{AttentionSample, ExactRow};
+use super::sample::AttentionSample;
+use super::tokens::Mask;
 use super::{Basis, ErrorReport};
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
@@ -32,15 +33,15 @@ pub(crate) fn simulated_errors(
     seeds: Range<u64>,
     tokens: &[[Array2<f64>; 3]],
 ) -> Result<Vec<ErrorReport>> {
-    errors_beside(recipe, seeds, tokens, None)
+    errors_beside(recipe, seeds, tokens, &Mask::default())
 }
 
-/// The same where the weights of some pairs of each sample are exact.
+/// The same where some pairs of each sample are not estimated.
 pub(super) fn errors_beside(
     recipe: &Recipe,
     seeds: Range<u64>,
     tokens: &[[Array2<f64>; 3]],
-    exact: Option<&Array2<bool>>,
+    mask: &Mask,
 ) -> Result<Vec<ErrorReport>> {
     let draws_of = recipe.draws();
     let frequencies = draws_of.iter().map(|omega| omega.count()).fold(1, usize::max);
@@ -52,12 +53,13 @@ pub(super) fn errors_beside(
     for seed in seeds {
         let map = recipe.draw::<f64>(seed)?;
         if parts.is_empty() {
-            parts = tokens.iter().map(|tokens| Redrawn::new(recipe, &map, tokens, exact)).collect();
+            parts = tokens.iter().map(|tokens| Redrawn::new(recipe, &map, tokens, mask)).collect();
         }
         parts.iter_mut().try_for_each(|part| part.add(&map))?;
     }
     let report = |part: Redrawn<'_>| {
-        ErrorReport::new(Basis::Redraws(draws), frequencies, part.errors(frequencies as f64))
+        let outputs = part.sample.has_values();
+        ErrorReport::new(Basis::Redraws(draws), frequencies, outputs, part.errors(frequencies as f64))
     };
     Ok(parts.into_iter().map(report).collect())
 }
@@ -73,25 +75,21 @@ struct Redrawn<'a> {
 }
 
 impl<'a> Redrawn<'a> {
-    fn new(
-        recipe: &Recipe,
-        map: &Map<f64>,
-        [x, y, values]: &'a [Array2<f64>; 3],
-        exact: Option<&Array2<bool>>,
-    ) -> Self {
+    fn new(recipe: &Recipe, map: &Map<f64>, [x, y, values]: &'a [Array2<f64>; 3], mask: &Mask) -> Self {
         let exponential = map.kernel().and_then(|kernel| kernel.exponential());
         let gaussian = exponential.as_ref().is_some_and(|exponential| exponential.row != 0.0);
         let lengthscale = exponential.map(|exponential| exponential.lengthscale);
         let lengthscale =
             lengthscale.or_else(|| intended_lengthscale(recipe)).unwrap_or(Lengthscale::from(1.0));
         let points = [x, y].map(|x| lengthscale.divide_rows(x.clone()));
-        let sample = AttentionSample::new(points, values.clone(), gaussian).with_exact(exact.cloned());
-        let ln_normaliser = |row: ArrayView1<'_, f64>| {
+        let sample = AttentionSample::new(points, values.clone(), gaussian).with_mask(mask.clone());
+        let ln_normaliser = |(i, row): (usize, ArrayView1<'_, f64>)| {
+            let row = row.slice_move(s![..sample.seen(i)]);
             let top = row.fold(f64::NEG_INFINITY, |top, ln| top.max(*ln));
             top + row.iter().map(|ln| (ln - top).exp()).sum::<f64>().ln()
         };
         let ln_kernel = sample.ln_kernel();
-        let ln_normalisers: Vec<f64> = ln_kernel.rows().into_iter().map(ln_normaliser).collect();
+        let ln_normalisers: Vec<f64> = ln_kernel.rows().into_iter().enumerate().map(ln_normaliser).collect();
         let weight = |(i, j): (usize, usize)| ([i, j], (ln_kernel[[i, j]] - ln_normalisers[i]).exp());
         let exact = sample.exact_pairs().map(weight).collect();
         let queries = (0..x.nrows()).map(|_| Query::new(y.nrows())).collect();
@@ -101,6 +99,9 @@ impl<'a> Redrawn<'a> {
     fn add(&mut self, map: &Map<f64>) -> Result<()> {
         let mut estimates = relative_estimates(map, self.points, &self.ln_normalisers)?;
         self.exact.iter().for_each(|(pair, weight)| estimates[*pair] = *weight);
+        for (i, mut row) in estimates.rows_mut().into_iter().enumerate() {
+            row.slice_mut(s![self.sample.seen(i)..]).fill(0.0);
+        }
         for (query, estimates) in self.queries.iter_mut().zip(estimates.rows()) {
             query.add(&estimates, &self.sample.values);
         }
@@ -110,7 +111,7 @@ impl<'a> Redrawn<'a> {
     /// Those of m frequencies, of which the part that is variance is that of one.
     fn errors(self, m: f64) -> Errors {
         let Redrawn { sample, queries, .. } = self;
-        let of_query = |(i, query): (usize, Query)| query.errors(&sample, &sample.exact(i), m);
+        let of_query = |(i, query): (usize, Query)| query.errors(&sample, i, m);
         queries.into_iter().enumerate().map(of_query).collect()
     }
 }
@@ -150,7 +151,8 @@ impl Query {
     }
 
     /// To first order about the means.
-    fn errors(self, sample: &AttentionSample, exact: &ExactRow, m: f64) -> QueryErrors {
+    fn errors(self, sample: &AttentionSample, i: usize, m: f64) -> QueryErrors {
+        let exact = sample.exact(i);
         let (count, one) = (self.draws.len() as f64, (self.draws.len() - 1) as f64);
         let mean = self.draws.iter().map(|draw| draw.0).sum::<f64>() / count;
         let squares = self.draws.iter().map(|draw| (draw.0 - mean).powi(2)).sum::<f64>();
@@ -173,7 +175,7 @@ impl Query {
             normaliser: squares / (one * mean * mean) * m,
             weights: of_weights,
             output: part(self.draws.iter().map(distance).sum::<f64>(), off.dot(&off)),
-            sizes: sample.sizes(exact),
+            sizes: sample.sizes(i, &exact),
         }
     }
 }
