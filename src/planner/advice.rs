@@ -93,7 +93,7 @@ pub(super) fn advice(
 ) -> Result<Advice> {
     let instead = match attention {
         true => {
-            let crossover = crossover(dim, features, dim, false);
+            let crossover = crossover([dim, features, dim], 0, false);
             format!(
                 "Use features shaped by attention (data::shaping), truncated ones with exact heavy keys, or exact attention: it is also \
                  faster up to some {crossover} tokens."

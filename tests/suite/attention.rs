@@ -865,16 +865,32 @@ fn exact_attention_is_the_definition() {
     let exact = attention.exact_counterpart().unwrap();
     let crossover = attention.crossover(5, false);
     assert!(crossover > 2 && attention.crossover(5, true) > crossover);
-    for n in [crossover - 1, crossover] {
-        let part = |x: &Array4<f64>| x.slice(s![.., .., ..n, ..]).to_owned();
-        let (k, v) = (part(&k), part(&v));
-        let heads = Heads::new(&k, &k, &v).unwrap();
-        let expected = if n < crossover {
-            exact.bidirectional(&heads).unwrap().output
-        } else {
-            attention.bidirectional(&heads).unwrap().output
-        };
-        assert_eq!(attention.auto(&heads, false).unwrap().output, expected);
+    // Exact pairs take as long as those of exact attention.
+    let near = attention.clone().window(9, 4).unwrap();
+    assert_eq!(near.crossover(5, false), crossover + 13);
+    assert_eq!(near.crossover(5, true), attention.crossover(5, true) + 18);
+    let heavy = attention.clone().with_keys_exact(&[3, 5]).unwrap();
+    assert_eq!(heavy.crossover(5, false), crossover + 2);
+    for (attention, causal) in
+        [(&attention, false), (&attention, true), (&near, false), (&near, true), (&heavy, false)]
+    {
+        let crossover = attention.crossover(5, causal);
+        for n in [crossover - 1, crossover] {
+            let part = |x: &Array4<f64>| x.slice(s![.., .., ..n, ..]).to_owned();
+            let (k, v) = (part(&k), part(&v));
+            let heads = Heads::new(&k, &k, &v).unwrap();
+            let expected = match (n < crossover, causal) {
+                (true, false) => exact.bidirectional(&heads),
+                (true, true) => exact.causal(&heads),
+                (false, false) => attention.bidirectional(&heads),
+                (false, true) => attention.causal(&heads),
+            };
+            assert_eq!(
+                attention.auto(&heads, causal).unwrap().output,
+                expected.unwrap().output,
+                "{n}, {causal}"
+            );
+        }
     }
     // One query, or one key, is exact beside any number of others; causally other lengths, and other shapes are errors.
     let part = |x: &Array4<f64>, n: usize| x.slice(s![.., .., ..n, ..]).to_owned();

@@ -11,8 +11,8 @@ const PAIR: usize = 40;
 
 impl<T: Real> Attention<T> {
     /// [`bidirectional`](Attention::bidirectional) or [`causal`](Attention::causal), by linear or by
-    /// [exact](Attention::exact_counterpart) attention, whichever is estimated to take fewer operations: the exact one for short
-    /// sequences, up to the [crossover](Attention::crossover) where there are as many queries as keys, and for few queries or
+    /// [exact](Attention::exact_counterpart) attention, whichever is estimated to take fewer operations, those of exact pairs among
+    /// them: the exact one for short sequences, up to the [crossover](Attention::crossover) where there are as many queries as keys, and for few queries or
     /// few keys. Always the linear one where [`exact_counterpart`](Attention::exact_counterpart) is `None`. The choice depends on shapes alone.
     ///
     /// # Errors
@@ -48,35 +48,43 @@ impl<T: Real> Attention<T> {
     /// [table](crate::manual::experiments#attention).
     #[inline(never)]
     pub fn crossover(&self, d_v: usize, causal: bool) -> usize {
-        crossover(self.maps[0].input_dim(), self.maps[0].feature_dim(), d_v, causal)
+        let map = &self.maps[0];
+        crossover([map.input_dim(), map.feature_dim(), d_v], self.exact_pairs_of_query(causal), causal)
+    }
+
+    /// How many keys of a query have exact weights, if there are so many.
+    fn exact_pairs_of_query(&self, causal: bool) -> usize {
+        let after = if causal { 0 } else { self.window.after };
+        self.window.before.saturating_add(after).saturating_add(self.exact.count())
     }
 
     /// Whether exact attention is estimated to take fewer operations.
     fn is_short<E>(&self, heads: &Heads<'_, E>, causal: bool) -> bool {
         let [_, _, _, d_v] = heads.output_dim();
-        let (token, pair) = self.costs(d_v);
-        let (mut tokens, mut pairs) = (0.0, 0.0);
+        let (token, pair) = costs([self.maps[0].input_dim(), self.maps[0].feature_dim(), d_v]);
+        let exact = self.exact_pairs_of_query(causal) as f64;
+        let (mut linear, mut pairs) = (0.0, 0.0);
         for (queries, keys) in heads.ranges() {
             let (n, l) = (queries.len() as f64, keys.len() as f64);
-            tokens += n + l;
-            pairs += if causal { 0.5 * n * l } else { n * l };
+            let seen = if causal { 0.5 * l } else { l };
+            pairs += n * seen;
+            linear += (n + l) * token as f64 + n * exact.min(seen) * pair as f64;
         }
-        pairs * (pair as f64) < tokens * token as f64
-    }
-
-    fn costs(&self, d_v: usize) -> (usize, usize) {
-        costs(self.maps[0].input_dim(), self.maps[0].feature_dim(), d_v)
+        pairs * (pair as f64) < linear
     }
 }
 
-/// The length from which on linear attention with so many features is estimated to be faster than the exact one, for as many queries as keys.
-pub(crate) fn crossover(d: usize, features: usize, d_v: usize, causal: bool) -> usize {
-    let (token, pair) = costs(d, features, d_v);
-    (if causal { 4 * token } else { 2 * token }).div_ceil(pair)
+/// The length from which on linear attention of these dimensions, d, D and d_v, with so many exact pairs for each query is estimated
+/// to be faster than the exact one, for as many queries as keys: where a query's pairs take as long as two tokens and its exact pairs.
+pub(crate) fn crossover(dims: [usize; 3], exact: usize, causal: bool) -> usize {
+    let (token, pair) = costs(dims);
+    // Causal queries see half of the keys, on average.
+    let share = if causal { 2 } else { 1 };
+    (2 * share * token).div_ceil(pair).saturating_add(exact.saturating_mul(share))
 }
 
 /// The operations of a query or a key in linear attention, and of a pair in exact attention.
-fn costs(d: usize, features: usize, d_v: usize) -> (usize, usize) {
+fn costs([d, features, d_v]: [usize; 3]) -> (usize, usize) {
     // A token: its features, and the sums that it is added to or multiplied with. A pair: its logit, weight and value. An operation
     // of a token takes twice the time of one of a pair at such lengths, as measured (`example attention --part crossover`).
     (2 * features * (d + d_v), d + d_v + PAIR)

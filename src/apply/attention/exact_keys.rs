@@ -31,6 +31,17 @@ pub(super) enum KeyChoice {
     At(Vec<usize>),
 }
 
+impl KeyChoice {
+    /// How many keys, if there are so many.
+    pub fn count(&self) -> usize {
+        match self {
+            KeyChoice::None => 0,
+            KeyChoice::Heaviest(count) => *count,
+            KeyChoice::At(rows) => rows.len(),
+        }
+    }
+}
+
 #[cfg(feature = "serde")]
 named!(KeyChoice, "a choice of keys" {
     "none" => None,
