@@ -2,7 +2,8 @@
 //!
 //! A plan is made on one half of the points. Its choices are judged on the other half, by their closed forms, else by draws: the
 //! first ones, and every few of those whose losses are several times larger, for a mean over all. The regret of a choice is its
-//! loss there over the least one, less 1. Seeds are fixed, so that the table is the same each time.
+//! loss there over the least one, less 1. Where draws are too rare for a loss to be judged, it is the larger of the regrets of
+//! the median and of the 90 % quantile of relative errors. Seeds are fixed, so that the table is the same each time.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -38,6 +39,8 @@ pub struct Row {
     pub allowed: f64,
     pub chosen: String,
     least: String,
+    /// Whether the choice is judged by quantiles.
+    by_quantiles: bool,
     judged: usize,
     unjudged: usize,
 }
@@ -58,21 +61,29 @@ pub fn rows(kind: &Kind, softmax: bool, couplings: Option<&[AnyCoupling]>) -> Re
     let mut known: BTreeMap<String, Judged> = BTreeMap::new();
     let mut row = |loss: &Loss| -> Result<Row> {
         let plan = seen.clone().features(FEATURES).loss(*loss).plan()?;
-        let mut all: Vec<(String, Option<Expected>)> = Vec::new();
+        let mut all: Vec<Found> = Vec::new();
         for (i, choice) in plan.choices.iter().enumerate() {
             if i < FIRST || i.is_multiple_of(STEP) {
                 let name = label(choice);
                 if !known.contains_key(&name) {
                     known.insert(name.clone(), Judged::new(&unseen, &choice.recipe)?);
                 }
-                let loss = known[&name].loss(*loss);
-                all.push((name, loss));
+                let judged = &known[&name];
+                all.push(Found { name, loss: judged.loss(*loss), forecast: judged.forecast });
             }
         }
         let (kernel, naive) = (if softmax { "softmax" } else { "Gaussian" }, of(&naive.forecast, *loss));
         Ok(Row::of(format!("{}, {kernel}, {loss:?}", kind.name), &all, naive))
     };
     losses(kind.name, softmax).iter().map(&mut row).collect()
+}
+
+/// A choice on unseen points.
+struct Found {
+    name: String,
+    /// `None` where draws say too little.
+    loss: Option<Expected>,
+    forecast: Forecast,
 }
 
 /// What a choice and its recipe are called.
@@ -125,22 +136,30 @@ impl Judged {
 
 impl Row {
     /// From the losses of choices in the order of a plan, and that of the naive choice.
-    fn of(name: String, all: &[(String, Option<Expected>)], naive: Expected) -> Self {
-        let known = || all.iter().filter_map(|(name, loss)| loss.map(|loss| (name.as_str(), loss)));
-        let least = known().min_by(|a, b| a.1.value.total_cmp(&b.1.value));
-        let (least_name, least) = least.unwrap_or(("the naive choice", naive));
+    fn of(name: String, all: &[Found], naive: Expected) -> Self {
+        let known = || all.iter().filter_map(|found| found.loss.map(|loss| (found, loss)));
+        let best = known().min_by(|a, b| a.1.value.total_cmp(&b.1.value));
+        let least = best.map_or(naive, |best| best.1);
         let regret = |value: f64| (value / least.value - 1.0).min(MOST);
+        let of_quantiles = |found: &Found| {
+            let [own, of_best] = [found, best.map_or(found, |best| best.0)].map(|one| one.forecast.relative);
+            let [median, ninety] = [(own.median, of_best.median), (own.ninety, of_best.ninety)]
+                .map(|(own, of_best)| own.value / of_best.value - 1.0);
+            median.max(ninety).clamp(0.0, MOST)
+        };
         let judged = known().count();
         let mean = known().map(|(_, loss)| regret(loss.value).ln_1p()).sum::<f64>() / judged as f64;
+        let of_choice =
+            |found: &Found| found.loss.map_or_else(|| of_quantiles(found), |loss| regret(loss.value));
         Row {
             name,
-            // A choice that cannot be judged has the regret of the worst.
-            planner: all.first().and_then(|first| first.1).map_or(MOST, |loss| regret(loss.value)),
+            planner: all.first().map_or(MOST, of_choice),
             naive: regret(naive.value),
             random: mean.exp_m1(),
             allowed: (2.0 * least.standard_error / least.value).max(BOUND),
-            chosen: all.first().map_or("none", |first| &first.0).into(),
-            least: least_name.into(),
+            chosen: all.first().map_or("none", |first| &first.name).into(),
+            least: best.map_or("the naive choice", |best| &best.0.name).into(),
+            by_quantiles: all.first().is_some_and(|first| first.loss.is_none()),
             judged,
             unjudged: all.len() - judged,
         }
@@ -167,8 +186,8 @@ impl fmt::Display for Row {
         let all = [self.planner, self.naive, self.random, self.allowed].map(|regret| 100.0 * regret);
         write!(f, "{:44}", self.name)?;
         all.iter().try_for_each(|percent| write!(f, " {percent:8.2}"))?;
-        let Row { chosen, least, judged, unjudged, .. } = self;
-        write!(f, "\n    chosen {chosen}")?;
+        let Row { chosen, least, judged, unjudged, by_quantiles, .. } = self;
+        write!(f, "\n    chosen {chosen}{}", if *by_quantiles { ", by quantiles" } else { "" })?;
         if chosen != least {
             write!(f, "; least {least}")?;
         }
