@@ -1,6 +1,7 @@
 //! The planner: what it chooses for data, what it forecasts, what it keeps and what it refuses.
 
 mod attention;
+mod by_hand;
 mod constraints;
 mod data;
 mod edges;
@@ -8,6 +9,7 @@ mod forecasts;
 #[path = "../../../examples/plan/kinds.rs"]
 mod kinds;
 mod plans;
+mod proposals;
 mod regret;
 mod reservoir;
 mod ridge;
@@ -40,6 +42,10 @@ fn calibration() -> Calibration {
         part: 5.0,
         gathered: 9.0,
     }
+}
+
+fn near(found: f64, expected: f64, what: &str) {
+    assert!((found / expected - 1.0).abs() < 1e-8, "{what}: {found}, by hand {expected}");
 }
 
 /// A plan with these couplings.
