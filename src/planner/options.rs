@@ -34,8 +34,8 @@ const FEATURES: usize = 256;
 /// [`Calibration`].
 ///
 /// # Cost
-/// A pass over the points, O(nd), and the evaluation of some hundred recipes, whatever their number: on two cores 2 to 4 s for
-/// 512 features of 10,000 points in ℝ⁶⁴, some 10 s in ℝ⁶⁰⁰. Fewer [couplings](Planner::couplings) take less.
+/// A pass over the points, O(nd), and the evaluation of some hundred recipes, whatever their number: on two cores 3 to 5 s for
+/// 512 features of 10,000 points in ℝ⁶⁴, 10 to 15 s in ℝ⁶⁰⁰ (45 s for a target). Fewer [couplings](Planner::couplings) take less.
 ///
 /// # Example
 /// ```
