@@ -173,12 +173,8 @@ pub fn mean(rows: &[Row], of: fn(&Row) -> f64) -> f64 {
 
 /// The titles of the columns.
 pub fn head() -> String {
-    let columns = ["planner", "naive", "random", "allowed"];
-    let [a, b, c, d] = columns;
-    format!(
-        "Regret in % with {FEATURES} features, on points that the plan has not seen:\n{:44} {a:>8} {b:>8} {c:>8} {d:>8}",
-        ""
-    )
+    let title = format!("Regret in % with {FEATURES} features, on points that the plan has not seen:");
+    format!("{title}\n{:44} {:>8} {:>8} {:>8} {:>8}", "", "planner", "naive", "random", "allowed")
 }
 
 impl fmt::Display for Row {

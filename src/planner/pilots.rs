@@ -72,13 +72,14 @@ impl Scene<'_> {
             .filter(|one| {
                 let rare =
                     matches!(references.get(&one.proposal), Some(Some(Reference { reliable: false, .. })));
-                let why = match () {
-                    () if !some.is_in_range() => {
-                        "kernel values are so large that draws say nothing, and there is no closed form"
-                    }
-                    () if work(one) > MOST => "draws would take long, and there is no closed form",
-                    () if rare => "draws too rare to be met rule its errors, and there is no closed form",
-                    () => return true,
+                let why = if !some.is_in_range() {
+                    "kernel values are so large that draws say nothing, and there is no closed form"
+                } else if work(one) > MOST {
+                    "draws would take long, and there is no closed form"
+                } else if rare {
+                    "draws too rare to be met rule its errors, and there is no closed form"
+                } else {
+                    return true;
                 };
                 left_out.push(((one.proposal, one.coupling), why.to_string()));
                 false
