@@ -132,13 +132,13 @@ def cases(quick: bool) -> list[Case]:
     draw = Case("draw-orthogonal", 1, *((256, 1024) if quick else (1024, 4096)), dtype="f64")
     lengths = (1024, 4096) if quick else (1024, 4096, 16384, 65536)
     attention = [Case(name, n, 64, 256) for name in ("attention", "attention-causal") for n in lengths]
-    step = Case("attention-step", 1024, 64, 256, heads=8)
+    steps = [Case("attention-step", 1024, 64, 256, heads=heads) for heads in (8, 64)]
     ridge = [Case(name, 100_000 // part, 64, 2048) for name in ("ridge-statistics", "ridge-fit")]
     ridge.append(Case("ridge-predict", 65_536 // part, 64, 1024))
     cholesky = [Case("cholesky", 1, 1, 2048 // part, dtype=dtype) for dtype in ("f32", "f64")]
     numbers = (1000, 10_000) if quick else (1000, 10_000, 100_000, 1_000_000)
     sampling = [Case("softmax-sample", n, 64, 128) for n in numbers]
-    return [*single, *double, *fresh, draw, *attention, step, *ridge, *cholesky, *sampling]
+    return [*single, *double, *fresh, draw, *attention, *steps, *ridge, *cholesky, *sampling]
 
 
 def points_and_frequencies(np: ModuleType, case: Case) -> tuple[Any, Any]:

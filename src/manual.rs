@@ -4,6 +4,7 @@
 //! - [`regression`]: ridge regression from a table to a server: searches, streams, single rows, intervals, components
 //! - [`experiments`]: the output of the examples, each with its command
 //! - [`shaped`]: features shaped by the data
+//! - [`serving`]: linear attention in a server
 //! - [`speed`]: times beside other libraries; [`structured`]: dense and structured projections; growth with n, d and m is
 //!   on the page of [`projection`](crate::projection)
 //! - errors in the papers: [`errata`](crate::theory::errata)
@@ -25,6 +26,9 @@ pub mod experiments {}
 
 #[doc = include_str!("doc/shaped.md")]
 pub mod shaped {}
+
+#[doc = include_str!("doc/serving.md")]
+pub mod serving {}
 
 #[doc = include_str!("doc/speed.md")]
 pub mod speed {}

@@ -1,6 +1,6 @@
 //! Linear attention against the quadratic loop over the same features, on every path.
 
-use crate::common::frequencies;
+use crate::common::{frequencies, read_tokens};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
 use random_features::compose::{Bases, Hybrid};
@@ -345,7 +345,7 @@ fn unmet_queries_are_reported_where_they_see_a_key() {
     state.push(&token, &value).unwrap();
     assert_eq!(state.query(&-&token).unwrap().non_positive, reported);
     let mut state = each.state(2, 2, 2).unwrap();
-    state.prefill(&k, &v).unwrap();
+    read_tokens(&mut state, &k, &v);
     assert_eq!(state.query(&-&token).unwrap().non_positive, reported);
     // Nor is a masked key seen where features are far apart.
     let attention = Attention::new(positive::<f32>(16, 48)).unwrap();
@@ -480,7 +480,7 @@ fn steps<T: Real>(
     let mut state = attention.state(batch, heads, v.dim().3).unwrap();
     // A query in between changes nothing.
     state.query(&q.slice(s![.., .., 0, ..])).unwrap();
-    state.prefill(&k.slice(s![.., .., ..prefix, ..]), &v.slice(s![.., .., ..prefix, ..])).unwrap();
+    read_tokens(&mut state, &k.slice(s![.., .., ..prefix, ..]), &v.slice(s![.., .., ..prefix, ..]));
     for i in prefix..k.dim().2 {
         state.push(&k.slice(s![.., .., i, ..]), &v.slice(s![.., .., i, ..])).unwrap();
         let out = state.query(&q.slice(s![.., .., i, ..])).unwrap();
@@ -488,7 +488,7 @@ fn steps<T: Real>(
         let positive =
             whole.non_positive.iter().filter(|place| place[2] == i).map(|place| [place[0], place[1]]);
         assert!(positive.eq(out.non_positive), "token {i}");
-        assert_eq!(state.length(), i + 1);
+        assert!(state.lengths().iter().all(|length| *length == i + 1));
         if i == prefix + 5 || i == 1024 {
             state = store(state);
         }
@@ -538,7 +538,7 @@ fn prompts_and_copies_after_queries() {
     assert_eq!(state.query(&query).unwrap().output[[0, 0, 0]], 0.0);
     for run in [0..1030, 1030..1024 + 1024, 2048..2100] {
         let last = run.end - 1;
-        state.prefill(&k.slice(s![.., .., run.clone(), ..]), &v.slice(s![.., .., run, ..])).unwrap();
+        read_tokens(&mut state, &k.slice(s![.., .., run.clone(), ..]), &v.slice(s![.., .., run, ..]));
         let mut copies = vec![state.clone()];
         copies.push(copies[0].clone());
         for state in copies.iter_mut().chain([&mut state]) {
@@ -555,7 +555,7 @@ fn a_stored_state_goes_on_to_the_bit() {
     let x = tokens::<f32>([2, 2, 90, 6], 0.7, 1);
     for length in [0, 10, 64, 80] {
         let mut state = attention.state(2, 2, 6).unwrap();
-        state.prefill(&x.slice(s![.., .., ..length, ..]), &x.slice(s![.., .., ..length, ..])).unwrap();
+        read_tokens(&mut state, &x.slice(s![.., .., ..length, ..]), &x.slice(s![.., .., ..length, ..]));
         let text = serde_json::to_string(&state).unwrap();
         let mut read: CausalState<f32> = serde_json::from_str(&text).unwrap();
         let mut compact: CausalState<f32> =
@@ -641,7 +641,7 @@ fn values_and_lengths_at_their_ends() {
         let heads = Heads::new(&q, &k, v).unwrap();
         let run = || [attention.bidirectional(&heads).unwrap(), attention.causal(&heads).unwrap()];
         let mut state = attention.state(1, 1, 3).unwrap();
-        state.prefill(&k, v).unwrap();
+        read_tokens(&mut state, &k, v);
         (pool(threads).install(run), state.query(&q.slice(s![.., .., 0, ..])).unwrap())
     };
     let (plain, step) = run(&v, 1);
@@ -1019,8 +1019,8 @@ fn wrong_shapes_are_errors() {
         state.push(&token(2, 6), &token(2, 4)).is_err() && state.push(&token(1, 6), &token(1, 3)).is_err()
     );
     assert!(state.query(&token(3, 6)).is_err() && state.query(&token(2, 5)).is_err());
-    assert!(state.prefill(&zeros(1, 2, 4, 6), &zeros(1, 2, 5, 3)).is_err());
-    assert_eq!(state.length(), 0);
+    assert!(Heads::without_queries(&zeros(1, 2, 4, 6), &zeros(1, 2, 5, 3)).is_err());
+    assert_eq!(state.lengths(), [0]);
     // A query before the first key sees nothing.
     let step = state.query(&token(4, 6)).unwrap();
     assert!(step.output.iter().all(|v| *v == 0.0) && step.non_positive.is_empty());
@@ -1079,7 +1079,7 @@ fn keys_without_a_common_feature_hide_none() {
             assert!((causal.output[[0, 0, n - 1, 0]] - 3.0).abs() < 1e-5, "{size} {gap}");
             assert_eq!(causal.non_positive.len(), n - 1);
             let mut state = attention.state(1, 1, 1).unwrap();
-            state.prefill(&k, &v).unwrap();
+            read_tokens(&mut state, &k, &v);
             let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
             assert!((step.output[[0, 0, 0]] - 3.0).abs() < 1e-5);
             // Token by token too, and when whole chunks of such keys are summed up.
@@ -1166,9 +1166,9 @@ fn signs_do_not_meet<T: Real>(low: i32, high: i32) {
         }
         for prefix in [0, 128, 700, 1024, 1110] {
             let mut state = attention.state(1, 1, 2).unwrap();
-            state.prefill(&k.slice(s![.., .., ..prefix, ..]), &v.slice(s![.., .., ..prefix, ..])).unwrap();
-            while state.length() < prefix + 140 {
-                let i = state.length();
+            read_tokens(&mut state, &k.slice(s![.., .., ..prefix, ..]), &v.slice(s![.., .., ..prefix, ..]));
+            while state.lengths()[0] < prefix + 140 {
+                let i = state.lengths()[0];
                 state.push(&k.slice(s![.., .., i, ..]), &v.slice(s![.., .., i, ..])).unwrap();
                 let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
                 for ((_, h, t), found) in step.output.indexed_iter() {
@@ -1204,7 +1204,7 @@ fn keys_of_any_size_are_seen_by_their_own_sign_alone() {
             assert!((out.output[[0, 0, 1, 0]] - 2.5).abs() < 1e-5, "{share} {}", out.output);
         }
         let mut state = attention.state(1, 1, 1).unwrap();
-        state.prefill(&k, &v).unwrap();
+        read_tokens(&mut state, &k, &v);
         let step = state.query(&q.slice(s![.., .., 0, ..])).unwrap();
         assert!((step.output[[0, 0, 0]] - 2.5).abs() < 1e-5, "{share}");
     }
@@ -1338,7 +1338,7 @@ fn hostile_states_are_refused() {
     let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
     let mut state = attention.state(1, 1, 6).unwrap();
     let x = tokens::<f32>([1, 1, 70, 6], 0.7, 1);
-    state.prefill(&x, &x).unwrap();
+    read_tokens(&mut state, &x, &x);
     let text = serde_json::to_string(&state).unwrap();
     let read = |text: &str| crate::stored::resealed::<CausalState<f32>>(serde_json::from_str(text).unwrap());
     assert!(read(&text).is_ok());
@@ -1358,7 +1358,7 @@ fn hostile_states_are_refused() {
     // Heads have seen as many tokens.
     let mut state = attention.state(2, 1, 6).unwrap();
     let x = tokens::<f32>([2, 1, 70, 6], 0.7, 1);
-    state.prefill(&x, &x).unwrap();
+    read_tokens(&mut state, &x, &x);
     let text = serde_json::to_string(&state).unwrap();
     assert!(read(&text).is_ok() && read(&text.replacen("\"length\":70", "\"length\":71", 1)).is_err());
 }
@@ -1532,7 +1532,7 @@ fn states_of_a_map_for_each_head_are_read() {
     let attention = Attention::per_head(vec![positive::<f64>(6, 20), positive(6, 33)]).unwrap();
     let x = tokens::<f64>([1, 2, 9, 6], 0.7, 1);
     let mut state = attention.state(1, 2, 6).unwrap();
-    state.prefill(&x, &x).unwrap();
+    read_tokens(&mut state, &x, &x);
     let mut read: CausalState<f64> = serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
     let query: Array3<f64> = x.index_axis(Axis(2), 0).to_owned();
     assert_eq!(read.query(&query).unwrap(), state.query(&query).unwrap());

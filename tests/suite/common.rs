@@ -1,8 +1,9 @@
 //! What the integration tests share: the maps, the couplings, the naive loops, and the statistics of a sample.
 #![allow(dead_code, reason = "each test program uses some of it")]
 
-use ndarray::{Array1, Array2, ArrayView2};
+use ndarray::{Array1, Array2, ArrayRef, ArrayView2, Ix4};
 use num_complex::Complex64;
+use random_features::apply::attention::{CausalState, Element, Heads};
 use random_features::frequency::{
     Antithetic, Coupling, Frequencies, Givens, Hadamard, Halton, Independent, Orthogonal, Partial,
     RotationLaw, Simplex, SimplexPlus, Sobol, draw,
@@ -334,4 +335,14 @@ pub fn unbiased(
 /// Wrong shapes are refused and nothing is written.
 pub fn refusals<T: Real>(map: &Map<T>, x: &Array2<T>) {
     testing::shapes_are_checked(map, x).unwrap();
+}
+
+/// Takes tokens without queries into a state of causal attention.
+pub fn read_tokens<T: Real, E: Element<T>>(
+    state: &mut CausalState<T>,
+    keys: &ArrayRef<E, Ix4>,
+    values: &ArrayRef<E, Ix4>,
+) {
+    let read = state.prefill(&Heads::without_queries(keys, values).unwrap()).unwrap();
+    assert!(read.output.is_empty() && read.non_positive.is_empty());
 }

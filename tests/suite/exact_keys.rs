@@ -386,12 +386,13 @@ fn stored_choices_are_checked() {
     let heads = Heads::new(&q, &k, &v).unwrap();
     let expected = Attention::new(positive(4, 8)).unwrap().with_keys_exact(&[1, 7]).unwrap();
     assert_eq!(read.bidirectional(&heads).unwrap(), expected.bidirectional(&heads).unwrap());
-    // A state with exact keys has never been.
+    // A state with the heaviest keys has never been.
     let state = Attention::new(positive(4, 8)).unwrap().state(1, 1, 4).unwrap();
     let mut state = serde_json::to_value(&state).unwrap();
-    state["data"]["attention"] = stored;
+    let heaviest = Attention::new(positive(4, 8)).unwrap().with_heaviest_keys_exact(3).unwrap();
+    state["data"]["attention"] = serde_json::to_value(&heaviest).unwrap();
     let refused = resealed::<CausalState<f64>>(state).map(drop).unwrap_err();
-    assert!(refused.contains("exact keys"), "{refused}");
+    assert!(refused.contains("heaviest keys"), "{refused}");
 }
 
 /// NaN is NaN, wherever it is: no weight is not a number's.

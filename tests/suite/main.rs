@@ -9,6 +9,7 @@ mod composed;
 mod conditioned;
 mod conformance;
 mod counting;
+mod decoding;
 mod dense;
 mod draws;
 mod effective_features;

@@ -1,6 +1,6 @@
 //! Attention with exact neighbours against the quadratic loop over all pairs, on every path.
 
-use crate::common::frequencies;
+use crate::common::{frequencies, read_tokens};
 use ndarray::{Array2, Array4, Axis, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
 use random_features::frequency::{Independent, Orthogonal};
@@ -304,7 +304,7 @@ fn half_precision_is_converted() {
     assert_eq!(attention.bidirectional(&narrow).unwrap(), attention.bidirectional(&wide).unwrap());
     assert_eq!(attention.causal(&narrow).unwrap(), attention.causal(&wide).unwrap());
     let mut state = attention.state(1, 2, 3).unwrap();
-    state.prefill(&k.slice(s![.., .., ..100, ..]), &v.slice(s![.., .., ..100, ..])).unwrap();
+    read_tokens(&mut state, &k.slice(s![.., .., ..100, ..]), &v.slice(s![.., .., ..100, ..]));
     state.push(&k.slice(s![.., .., 100, ..]), &v.slice(s![.., .., 100, ..])).unwrap();
     let out = state.query(&q.slice(s![.., .., 100, ..])).unwrap().output;
     assert_eq!(out, attention.causal(&wide).unwrap().output.slice(s![.., .., 100, ..]));
@@ -425,7 +425,7 @@ fn steps<T: Real>(
     let mut at = 0;
     for prefix in prefixes {
         let run = s![.., .., at..*prefix, ..];
-        state.prefill(&k.slice(run), &v.slice(run)).unwrap();
+        read_tokens(&mut state, &k.slice(run), &v.slice(run));
         at = *prefix;
         if at > 0 {
             let out = state.query(&q.slice(s![.., .., at - 1, ..])).unwrap().output;
@@ -436,7 +436,7 @@ fn steps<T: Real>(
         state.push(&k.slice(s![.., .., i, ..]), &v.slice(s![.., .., i, ..])).unwrap();
         let out = state.query(&q.slice(s![.., .., i, ..])).unwrap();
         assert_eq!(out.output, whole.output.slice(s![.., .., i, ..]), "token {i}");
-        assert_eq!(state.length(), i + 1);
+        assert!(state.lengths().iter().all(|length| *length == i + 1));
         if i % 40 == 5 {
             state = store(state);
         }
@@ -482,17 +482,17 @@ fn stored_states_go_on_to_the_bit() {
     // A window that is not full, of tokens that have left it, has never been.
     let mut state = attention.window(3, 0).unwrap().state(1, 1, 6).unwrap();
     let one = x.slice(s![..1, ..1, ..10, ..]);
-    state.prefill(&one, &one).unwrap();
+    read_tokens(&mut state, &one, &one);
     for (field, length) in [("keys", 12), ("values", 12), ("keys", 0)] {
         let mut stored = serde_json::to_value(&state).unwrap();
-        let numbers = stored.pointer_mut(&format!("/data/heads/0/{field}")).unwrap();
+        let numbers = stored.pointer_mut(&format!("/data/heads/0/recent/{field}")).unwrap();
         numbers.as_array_mut().unwrap().truncate(length);
         assert!(resealed::<CausalState<f32>>(stored).is_err());
     }
     let mut stored = serde_json::to_value(&state).unwrap();
-    for field in ["keys", "values"] {
-        let numbers = stored.pointer_mut(&format!("/data/heads/0/{field}")).unwrap();
-        numbers.as_array_mut().unwrap().truncate(12);
+    for (field, length) in [("keys", 12), ("values", 12), ("mask", 2)] {
+        let numbers = stored.pointer_mut(&format!("/data/heads/0/recent/{field}")).unwrap();
+        numbers.as_array_mut().unwrap().truncate(length);
     }
     assert!(resealed::<CausalState<f32>>(stored).is_err());
 }

@@ -53,7 +53,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// How many keys of a query have exact weights, if there are so many.
-    fn exact_pairs_of_query(&self, causal: bool) -> usize {
+    pub(super) fn exact_pairs_of_query(&self, causal: bool) -> usize {
         let after = if causal { 0 } else { self.window.after };
         self.window.before.saturating_add(after).saturating_add(self.exact.count())
     }

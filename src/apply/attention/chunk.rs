@@ -242,6 +242,12 @@ impl<T: Real> Chunk<T> {
         }
     }
 
+    /// Which keys are not masked.
+    #[cfg(feature = "serde")]
+    pub fn mask(&self) -> impl Iterator<Item = bool> {
+        self.hidden.iter().map(|hidden| !hidden)
+    }
+
     /// The values of all keys, one after the other.
     #[cfg(feature = "serde")]
     pub fn all_values(&self) -> impl Iterator<Item = T> {

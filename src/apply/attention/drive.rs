@@ -26,14 +26,18 @@ pub(super) fn attend<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize)
         Some(near) if !setup.causal => beside(setup, near.window, job, ways),
         near => {
             let lag = Lag { behind: near.map_or(0, |near| near.window.before), ..Lag::NONE };
-            if setup.causal { scan(setup, Scan::of_job(job, lag, []), ways) } else { all(setup, job, ways) }
+            if setup.causal {
+                scan(setup, Scan::of_job(job, 0, lag, []), ways)
+            } else {
+                all(setup, job, ways)
+            }
         }
     }
 }
 
 /// Outputs of queries that see all keys by their features.
 fn all<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
-    let Scan { keys, askers, .. } = Scan::of_job(job, Lag::NONE, []);
+    let Scan { keys, askers, .. } = Scan::of_job(job, 0, Lag::NONE, []);
     answers_to_all(setup, keys, askers, ways)
 }
 
@@ -43,17 +47,30 @@ fn beside<T: Real>(setup: Setup<'_, T>, window: Window, job: Job<'_, T>, ways: u
     let queries = job.members.first().map_or(0, |member| member.queries.nrows());
     let lag = Lag { behind: window.before, ..Lag::NONE };
     if keys.len() <= window.after.saturating_add(1) {
-        return scan(setup, Scan::of_job(job, lag, []), ways);
+        return scan(setup, Scan::of_job(job, 0, lag, []), ways);
     }
     let kept = |_| Array2::zeros((queries, targets + HEAD));
     let mut behind: Vec<Array2<f64>> = job.members.iter().map(kept).collect();
     let back = Lag { ahead: keys.len(), behind: queries.saturating_add(window.after) };
     scan(setup.beside(None, None), Scan::backwards(&job, back, &mut behind), ways);
-    scan(setup, Scan::of_job(job, lag, behind.iter_mut().map(|kept| kept.view_mut())), ways)
+    scan(setup, Scan::of_job(job, 0, lag, behind.iter_mut().map(|kept| kept.view_mut())), ways)
 }
 
 /// Outputs of queries that see more of the keys from place to place.
-fn scan<T: Real>(setup: Setup<'_, T>, mut scan: Scan<'_, T>, ways: usize) -> Places {
+fn scan<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, ways: usize) -> Places {
+    let mut sequence = Sequence::new(setup.program.width(), scan.keys.values.ncols());
+    proceed(setup, scan, &mut sequence, false, ways)
+}
+
+/// The same where a sequence has taken in keys before; it takes in those that the last query sees. If it is not `kept`, it is of no
+/// use afterwards.
+pub(super) fn proceed<T: Real>(
+    setup: Setup<'_, T>,
+    mut scan: Scan<'_, T>,
+    sequence: &mut Sequence<T>,
+    kept: bool,
+    ways: usize,
+) -> Places {
     let (queries, keys) = (scan.queries(), scan.keys);
     // Queries before `first` see no key; those from `last` on would see more keys than there are.
     let (first, last) = (scan.lag.first(0).min(queries), scan.lag.first(keys.len()).min(queries));
@@ -71,8 +88,7 @@ fn scan<T: Real>(setup: Setup<'_, T>, mut scan: Scan<'_, T>, ways: usize) -> Pla
     scan.lag = scan.lag.after(first);
     scan.keys = keys.rows(0..scan.sees(scan.queries().saturating_sub(1), 0));
     if last > first {
-        let run = if ways < 2 || scan.keys.len() <= CHUNK { walk } else { walk_together };
-        places.extend(run(setup, scan));
+        places.extend(sequence.scan(setup, scan, kept, ways));
     }
     if last < queries {
         places.extend(answers_to_all(setup, keys, after, ways));
@@ -116,36 +132,6 @@ fn answers_without<T: Real>(setup: Setup<'_, T>, runs: Vec<Asker<'_, T>>) -> Pla
         places
     };
     Pool::default().map(runs, of_run).concat()
-}
-
-/// The outputs of a scan, segment after segment on all threads.
-fn walk_together<T: Real>(setup: Setup<'_, T>, mut scan: Scan<'_, T>) -> Places {
-    let (features, targets) = (setup.program.width(), scan.keys.values.ncols());
-    let (mut team, mut places) = (Team::new(features, targets), Places::new());
-    let mut state = WeightedSums::new(features, targets);
-    for segment in cuts(0..scan.keys.len(), SEGMENT) {
-        places.extend(team.answer(setup, &mut scan, &mut state, segment));
-    }
-    places
-}
-
-/// The same, chunk after chunk on one thread.
-fn walk<T: Real>(setup: Setup<'_, T>, mut scan: Scan<'_, T>) -> Places {
-    let (mut worker, mut places) = (Worker::default(), Places::new());
-    let mut sequence = Sequence::new(setup.program.width(), scan.keys.values.ncols());
-    for run in cuts(0..scan.keys.len(), CHUNK) {
-        sequence.read(setup, scan.keys.rows(run.clone()), &mut worker);
-        let rows = scan.queries_of(&run);
-        let sees = scan.sees(rows.start, run.start);
-        for asker in scan.askers.iter_mut().filter(|_| !rows.is_empty()) {
-            let Asker { queries, out, origin: [b, h, first], place } = asker.rows(rows.clone());
-            worker.read_queries(setup, queries);
-            let report = &mut |i| places.push([b, h, first + i]);
-            let asked = Asked { queries: 0..rows.len(), sees, place, out, report };
-            sequence.answer(setup, asked, &mut worker);
-        }
-    }
-    places
 }
 
 /// A chunk of keys that a thread reads to sum them up.

@@ -1,11 +1,11 @@
 //! [`ExactKeys`]: keys whose weights are computed exactly, beside those that features estimate.
 
-use ndarray::{Array1, Array2, ArrayView1};
+use ndarray::Array1;
 
 use super::Attention;
 use super::auto::softmax_lengthscale;
 use super::element::Numbers;
-use super::heads::Job;
+use super::heads::{Job, KeyRun};
 use super::output::Undivided;
 use super::reading::Reading;
 use super::setup::Setup;
@@ -71,7 +71,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// As [`with_heaviest_keys_exact`](Attention::with_heaviest_keys_exact), for the keys in these rows of each sequence: for example
-    /// the first ones, where many models have their heaviest keys. For causal attention too, but not token by token. Rows beyond
+    /// the first ones, where many models have their heaviest keys. For causal attention too, and token by token. Rows beyond
     /// the end of a sequence and masked keys are ignored.
     ///
     /// # Errors
@@ -129,7 +129,8 @@ impl<T: Real> Attention<T> {
             None => self.with_near(setup, None, job, run),
             Some(inverse) => {
                 let exact = ExactKeys::new(&self.exact, &self.reading, inverse, &job);
-                let mask = exact.rest.as_ref().map(|rest| rest.view());
+                let rest = exact.rest(&job.keys, 0);
+                let mask = rest.as_ref().map(|rest| rest.view()).or(job.keys.mask);
                 self.with_near(setup, Some(&exact), job.masked(mask), run)
             }
         }
@@ -160,32 +161,62 @@ impl<T: Real> Attention<T> {
 }
 
 /// The exact keys of a sequence.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct ExactKeys<T> {
     /// Their rows, ascending.
     rows: Vec<usize>,
-    /// √s k of each divided by the squared lengthscale, in `f64`.
-    keys: Array2<f64>,
-    values: Array2<T>,
-    /// The keys that are left to features.
-    pub rest: Option<Array1<bool>>,
+    /// √s k of each divided by the squared lengthscale, in `f64`, one after the other.
+    keys: Vec<f64>,
+    values: Vec<T>,
 }
 
 impl<T: Real> ExactKeys<T> {
     /// The keys of a job that get exact weights. A pair's logit is x·y `inverse`² for points x and y.
     pub fn new(choice: &KeyChoice, reading: &Reading, inverse: f64, job: &Job<'_, T>) -> Self {
-        let all = &job.keys;
-        let mut rows: Vec<usize> = match choice {
-            KeyChoice::None => return ExactKeys::default(),
-            KeyChoice::At(rows) => rows.iter().copied().filter(|j| *j < all.len() && all.sees(*j)).collect(),
-            KeyChoice::Heaviest(count) => heaviest(&total_weights(reading, inverse, job), *count),
-        };
-        rows.sort_unstable();
-        let mut rest = all.mask.map_or_else(|| Array1::from_elem(all.len(), true), |mask| mask.to_owned());
-        rows.iter().for_each(|j| rest[*j] = false);
-        let keys = scaled(reading, Numbers::Own(all.keys.select(&rows).view()), inverse * inverse);
-        let values = all.values.select(&rows);
-        ExactKeys { rows, keys, values, rest: Some(rest) }
+        let (mut exact, keys) = (ExactKeys::default(), job.keys.reborrow());
+        match choice {
+            KeyChoice::None => {}
+            KeyChoice::At(rows) => exact.take(rows, (reading, inverse), keys, 0),
+            KeyChoice::Heaviest(count) => {
+                let mut rows = heaviest(&total_weights(reading, inverse, job), *count);
+                rows.sort_unstable();
+                exact.take(&rows, (reading, inverse), keys, 0);
+            }
+        }
+        exact
+    }
+
+    /// Takes in those of some tokens that are in `rows`, which ascend, and not masked; the first token is in row `first`, behind
+    /// all that were taken in.
+    pub fn take(
+        &mut self,
+        rows: &[usize],
+        (reading, inverse): (&Reading, f64),
+        tokens: KeyRun<'_, T>,
+        first: usize,
+    ) {
+        let own = &rows[rows.partition_point(|row| *row < first)..];
+        let own = own.iter().map(|row| row - first).take_while(|j| *j < tokens.len());
+        let own: Vec<usize> = own.filter(|j| tokens.sees(*j)).collect();
+        if !own.is_empty() {
+            self.rows.extend(own.iter().map(|j| first + j));
+            let keys = tokens.keys.select(&own);
+            self.keys.extend(scaled(reading, Numbers::Own(keys.view()), inverse * inverse));
+            self.values.extend(tokens.values.select(&own));
+        }
+    }
+
+    /// The mask of those of some tokens that are left to features and neighbours; `None` if these are all that were seen before. The
+    /// first token is in row `first`.
+    pub fn rest(&self, tokens: &KeyRun<'_, T>, first: usize) -> Option<Array1<bool>> {
+        let own = &self.rows[self.rows.partition_point(|row| *row < first)..];
+        if own.is_empty() {
+            return None;
+        }
+        let mut rest =
+            tokens.mask.map_or_else(|| Array1::from_elem(tokens.len(), true), |mask| mask.to_owned());
+        own.iter().for_each(|row| rest[row - first] = false);
+        Some(rest)
     }
 
     /// Adds the exact terms of the keys before row `end` to the estimated sums of a query at `point`. The sums of all are in
@@ -200,8 +231,8 @@ impl<T: Real> ExactKeys<T> {
         let isa = Isa::best();
         let count = self.rows.partition_point(|row| *row < end);
         let seen = estimate.seen || count > 0;
-        let logit = |key: ArrayView1<'_, f64>| numeric::dot(isa, point, numeric::slice_of(&key));
-        let logits: Vec<f64> = self.keys.rows().into_iter().take(count).map(logit).collect();
+        let keys = self.keys.chunks_exact(point.len()).take(count);
+        let logits: Vec<f64> = keys.map(|key| numeric::dot(isa, point, key)).collect();
         let estimated = estimate.ln_size();
         let top = logits.iter().copied().fold(estimated, f64::max);
         let unknown = estimate.normaliser.is_nan() || logits.iter().any(|logit| logit.is_nan());
@@ -212,11 +243,11 @@ impl<T: Real> ExactKeys<T> {
             return Undivided { scale, normaliser: value, sums: buffer, seen };
         }
         let mut total = estimate.relative_to(top, estimated, buffer);
-        for (logit, values) in logits.iter().zip(self.values.rows()) {
+        for (logit, values) in logits.iter().zip(self.values.chunks_exact(buffer.len())) {
             let weight = (logit - top).exp();
             total += weight;
             if weight > 0.0 {
-                numeric::add_scaled(isa, buffer, weight, numeric::slice_of(&values));
+                numeric::add_scaled(isa, buffer, weight, values);
             }
         }
         Undivided { scale: top, normaliser: total, sums: buffer, seen }
@@ -229,7 +260,7 @@ impl<T: Real> ExactKeys<T> {
 
     /// The logit of a query at `point` and the exact key in row `row`.
     pub fn logit(&self, point: &[T], row: usize) -> Option<f64> {
-        let key = self.keys.row(self.rows.binary_search(&row).ok()?);
+        let key = self.keys.chunks_exact(point.len()).nth(self.rows.binary_search(&row).ok()?)?;
         Some(point.iter().zip(key).map(|(x, k)| x.widen() * k).sum::<f64>())
     }
 }
@@ -237,13 +268,14 @@ impl<T: Real> ExactKeys<T> {
 /// Each key's weights in exact attention, summed over queries that are spread evenly over all heads that share the keys.
 fn total_weights<T: Real>(reading: &Reading, inverse: f64, job: &Job<'_, T>) -> Vec<f64> {
     let all: usize = job.members.iter().map(|member| member.queries.nrows()).sum();
-    let (asked, keys) = (spread(all, SAMPLE), scaled(reading, job.keys.keys, inverse));
+    let of = |x: Numbers<'_, T>| numeric::matrix_of(x.nrows(), x.ncols(), scaled(reading, x, inverse));
+    let (asked, keys) = (spread(all, SAMPLE), of(job.keys.keys));
     let (mut totals, mut first) = (Array1::zeros(keys.nrows()), 0);
     for member in &job.members {
         let end = first + member.queries.nrows();
         let own: Vec<usize> = asked.iter().filter(|i| (first..end).contains(i)).map(|i| i - first).collect();
         first = end;
-        let queries = scaled(reading, Numbers::Own(member.queries.select(&own).view()), inverse);
+        let queries = of(Numbers::Own(member.queries.select(&own).view()));
         for query in queries.rows() {
             let mut weights = keys.dot(&query);
             if let Some(mask) = &job.keys.mask {
@@ -270,10 +302,50 @@ pub(super) fn intended_lengthscale(recipe: &Recipe) -> Option<Lengthscale> {
     }
 }
 
-/// The points of tokens times `factor`, in `f64`.
-fn scaled<T: Real>(reading: &Reading, x: Numbers<'_, T>, factor: f64) -> Array2<f64> {
+/// The points of tokens times `factor`, in `f64`, one after the other.
+fn scaled<T: Real>(reading: &Reading, x: Numbers<'_, T>, factor: f64) -> Vec<f64> {
     let mut points: Vec<T> = Vec::new();
     reading.points(x, &mut points);
-    let points = points.into_iter().map(|v| factor * v.widen()).collect();
-    numeric::matrix_of(x.nrows(), x.ncols(), points)
+    points.into_iter().map(|v| factor * v.widen()).collect()
+}
+
+/// The stored form of exact keys.
+#[cfg(feature = "serde")]
+pub(super) mod stored {
+    use super::*;
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    #[serde(rename = "ExactKeys")]
+    pub struct StoredExactKeys {
+        rows: Vec<usize>,
+        #[serde(with = "crate::exact")]
+        keys: Vec<f64>,
+        #[serde(with = "crate::exact")]
+        values: Vec<f64>,
+    }
+
+    impl<T: Real> From<&ExactKeys<T>> for StoredExactKeys {
+        fn from(exact: &ExactKeys<T>) -> Self {
+            let values = exact.values.iter().map(|v| v.widen()).collect();
+            StoredExactKeys { rows: exact.rows.clone(), keys: exact.keys.clone(), values }
+        }
+    }
+
+    impl StoredExactKeys {
+        /// The keys; `None` unless they are of these dimensions, and in some of `rows` before row `end`.
+        pub fn restored<T: Real>(
+            self,
+            rows: &[usize],
+            [d, d_v]: [usize; 2],
+            end: usize,
+        ) -> Option<ExactKeys<T>> {
+            let own = |row: &usize| *row < end && rows.binary_search(row).is_ok();
+            let fits = self.rows.is_sorted_by(|a, b| a < b)
+                && self.rows.iter().all(own)
+                && self.rows.len().checked_mul(d) == Some(self.keys.len())
+                && self.rows.len().checked_mul(d_v) == Some(self.values.len());
+            let values = || self.values.iter().map(|v| T::narrow(*v)).collect();
+            fits.then(|| ExactKeys { rows: self.rows.clone(), values: values(), keys: self.keys.clone() })
+        }
+    }
 }

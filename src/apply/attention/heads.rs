@@ -84,6 +84,17 @@ impl<'a, E> Heads<'a, E> {
         Ok(Heads { queries, keys, values, mask: None, offsets: None })
     }
 
+    /// Keys \[b, h′, l, d\] and values \[b, h′, l, d_v\] without queries, for [`prefill`](super::CausalState::prefill). Offsets of
+    /// queries are all 0 then.
+    ///
+    /// # Errors
+    /// As [`new`](Heads::new).
+    pub fn without_queries(keys: &'a ArrayRef<E, Ix4>, values: &'a ArrayRef<E, Ix4>) -> Result<Self> {
+        let none = keys.slice(s![.., .., ..0, ..]);
+        let all = Heads::new(keys, keys, values)?;
+        Ok(Heads { queries: none, ..all })
+    }
+
     /// The same with a mask of the keys, \[b, l\]: where it is false a key has no weight, even one that is NaN. Queries that see no key
     /// get the output 0.
     ///

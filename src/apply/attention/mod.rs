@@ -5,6 +5,7 @@
 //! of O(L² (d + d_v)).
 
 mod auto;
+mod batch;
 mod blocks;
 mod chunk;
 mod drive;
@@ -13,11 +14,12 @@ mod element;
 mod exact;
 mod exact_keys;
 mod finish;
+mod head;
 mod heads;
+mod key_rows;
 mod key_weights;
 mod output;
 mod reading;
-mod recent;
 mod report;
 mod scan;
 mod sequence;
@@ -302,6 +304,14 @@ impl<T: Real> Attention<T> {
         let program = &self.programs[head % self.maps.len()];
         let (reading, normalised) = (&self.reading, self.normalised);
         Setup { program, reading, normalised, exact: None, near: None, causal: true }
+    }
+
+    /// Whether both have the same outputs.
+    fn is_same(&self, other: &Self) -> bool {
+        self.maps.len() == other.maps.len()
+            && self.maps.iter().zip(&other.maps).all(|(own, their)| own.same(their))
+            && (self.reading, self.normalised, self.window) == (other.reading, other.normalised, other.window)
+            && self.exact == other.exact
     }
 
     fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {

@@ -67,9 +67,10 @@ impl Lag {
 }
 
 impl<'a, T: Real> Scan<'a, T> {
-    /// The queries of a job, for each of its heads with estimates of other keys, if there are any.
+    /// The queries of a job, the first at a place, for each of its heads with estimates of other keys, if there are any.
     pub fn of_job<'b>(
         job: Job<'b, T>,
+        first: usize,
         lag: Lag,
         others: impl IntoIterator<Item = ArrayViewMut2<'a, f64>>,
     ) -> Self
@@ -81,7 +82,7 @@ impl<'a, T: Real> Scan<'a, T> {
             queries: queries.reborrow(),
             out: Outlet::Outputs(out.reborrow(), others.next()),
             origin: place,
-            place: 0,
+            place: first,
         };
         Scan { keys: job.keys.reborrow(), askers: job.members.into_iter().map(asker).collect(), lag }
     }

@@ -1,31 +1,40 @@
 //! [`CausalState`]: causal attention token by token.
 
-use ndarray::{Array3, ArrayRef, ArrayRef3, ArrayView2, Axis, CowArray, Ix2, Ix4};
+use ndarray::{Array3, ArrayRef3, ArrayView2, Axis, CowArray, Ix2};
 
 use super::element::{Element, Numbers};
-use super::exact_keys::KeyChoice;
+use super::head::{ExactPairs, Head};
 use super::heads::{KeyRun, check_multiple};
-use super::recent::Head;
 use super::sequence::Sequence;
 use super::setup::Setup;
 use super::worker::Worker;
 use super::{Attention, check_shape};
 use crate::Real;
-use crate::error::{Error, Result, check_positive, check_size};
+use crate::error::{Result, check_positive, check_size};
 use crate::map::Map;
 use crate::memory::check_memory;
-use crate::numeric::{matrix_view, slice_of_mut};
+use crate::numeric::slice_of_mut;
 use crate::once::once;
 use crate::threads;
 
-/// Causal attention step by step: [`push`](CausalState::push) a key and a value for every head, then
-/// [`query`](CausalState::query). Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
+/// Causal attention as tokens come: [`prefill`](CausalState::prefill) with prompts, then [`step`](CausalState::step) with a token of
+/// each sequence. Approximate, as [`Attention`] is, whose causal outputs these are, to the bit.
 ///
-/// Of the tokens so far it keeps sums of O(m d_v) numbers for each head of keys, and the features of the last few tokens,
-/// up to 64, whatever the length; with [neighbours](Attention::window) the keys and values of the window too. With the feature `serde` it can be stored, with its maps, and goes on to the bit.
+/// Of the tokens so far it keeps sums of O(m d_v) numbers for each head of keys, and the features of the last few tokens, up to 64,
+/// whatever the length; with [neighbours](Attention::window) and [exact keys](Attention::with_keys_exact) their keys and values too.
+/// With the feature `serde` it can be stored, with its maps, and goes on to the bit.
+///
+/// # Batches
+/// Sequences may differ in length, and keys may be masked: see [`prefill`](CausalState::prefill). Sequences come and go by
+/// [`join`](CausalState::join) and [`select`](CausalState::select), which also makes copies of some, as beam search does.
+///
+/// # Forks
+/// A clone is a fork, and a snapshot to which `state.clone_from(&saved)` goes back. Clones share the sums over whole chunks of 64 tokens
+/// until one of them changes these, so that a fork copies the features of the last chunk alone.
 ///
 /// # Cost
-/// O(m (d + d_v)) for each head and token, and O(w (d + d_v)) with a window of w tokens.
+/// O(m (d + d_v)) for each head and token, and O(w (d + d_v)) with a window of w tokens. Heads are shared by threads where they are
+/// worth it.
 ///
 /// # Example
 /// ```
@@ -40,22 +49,26 @@ use crate::threads;
 /// let whole = attention.causal(&Heads::new(&x, &x, &x)?)?.output;
 ///
 /// let mut state = attention.state(1, 2, 8)?;
-/// state.prefill(&x.slice(s![.., .., ..20, ..]), &x.slice(s![.., .., ..20, ..]))?; // the prompt
+/// let prompt = x.slice(s![.., .., ..20, ..]);
+/// let read = state.prefill(&Heads::new(&prompt, &prompt, &prompt)?)?;
+/// assert_eq!(read.output, whole.slice(s![.., .., ..20, ..]));
+/// let saved = state.clone();
 /// for i in 20..30 {
 ///     let token = x.slice(s![.., .., i, ..]);
-///     state.push(&token, &token)?;
-///     let out = state.query(&token)?.output;
-///     assert!((&out - &whole.slice(s![.., .., i, ..])).iter().all(|error: &f64| error.abs() < 1e-12));
+///     let out = state.step(&token, &token, &token)?.output;
+///     assert_eq!(out, whole.slice(s![.., .., i, ..]));
 /// }
+/// state.clone_from(&saved);
+/// assert_eq!(state.lengths(), [20]);
 /// # Ok::<(), random_features::Error>(())
 /// ```
 #[derive(Debug)]
 pub struct CausalState<T: Real> {
-    attention: Attention<T>,
-    /// Batch, heads of keys and d_v.
-    shape: [usize; 3],
+    pub(super) attention: Attention<T>,
+    /// Sequences, heads of keys and d_v.
+    pub(super) shape: [usize; 3],
     /// For each sequence and head of keys.
-    heads: Vec<Head<T>>,
+    pub(super) heads: Vec<Head<T>>,
     /// One for each thread.
     workers: Vec<Worker<T>>,
 }
@@ -81,29 +94,31 @@ pub struct Step<T> {
     pub non_positive: Vec<[usize; 2]>,
 }
 
+/// Queries of a step: `group` for each head of keys.
+#[derive(Clone, Copy)]
+struct Queries<'a, T> {
+    rows: Numbers<'a, T>,
+    group: usize,
+}
+
 impl<T: Real> Attention<T> {
     /// The state of causal attention before the first token, for so many sequences and heads of keys.
     ///
     /// # Errors
     /// [`Parameter`](crate::Error::Parameter) if `d_v` is 0, [`Shape`](crate::Error::Shape) if there is a map for each of
-    /// another number of heads, [`Unsupported`](crate::Error::Unsupported) with [exact
-    /// keys](Attention::with_keys_exact), [`Memory`](crate::Error::Memory) if there is no memory for the state.
+    /// another number of heads, [`Unsupported`](crate::Error::Unsupported) with the [heaviest
+    /// keys](Attention::with_heaviest_keys_exact), which later tokens choose, [`Memory`](crate::Error::Memory) if there is no memory
+    /// for the state.
     #[inline(never)]
     pub fn state(&self, batch: usize, heads: usize, d_v: usize) -> Result<CausalState<T>> {
         check_positive("the dimension of the values", d_v)?;
-        self.check_steps()?;
+        self.check_causal()?;
         if self.maps.len() > 1 {
             check_size(super::HEADS_WITH_MAPS, self.maps.len(), heads)?;
         }
-        let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let bytes = Sequence::<T>::bytes(width, d_v).saturating_add(size_of::<Head<T>>());
-        check_memory(
-            "bytes of the state of causal attention",
-            batch.saturating_mul(heads).max(1).saturating_mul(bytes),
-            1,
-        )?;
-        let dims = [self.maps[0].input_dim(), d_v];
-        let head = |i: usize| Head::new(self.setup(i % heads).program.width(), dims);
+        let bytes = batch.saturating_mul(heads).max(1).saturating_mul(self.state_bytes(d_v));
+        check_memory("bytes of the state of causal attention", bytes, 1)?;
+        let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
         let all = (0..batch * heads).map(head).collect();
         Ok(CausalState {
             attention: self.clone(),
@@ -115,14 +130,16 @@ impl<T: Real> Attention<T> {
 }
 
 impl<T: Real> Attention<T> {
-    /// Refuses keys that have exact weights, of which no sums are kept.
-    fn check_steps(&self) -> Result<()> {
-        match self.exact {
-            KeyChoice::None => Ok(()),
-            _ => Err(Error::Unsupported {
-                what: "token-by-token state with exact keys: use causal on whole sequences, or attention without them",
-            }),
-        }
+    /// About how many bytes a [state](Attention::state) keeps of a sequence and a head of keys, whatever the length, for values of
+    /// dimension `d_v`: sums, the features of a chunk, and keys and values with exact weights. A cache of keys and values takes
+    /// d + `d_v` numbers for each token. The largest number if these are too many to be counted.
+    pub fn state_bytes(&self, d_v: usize) -> usize {
+        let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
+        let exact =
+            self.exact_pairs_of_query(true).saturating_mul(self.maps[0].input_dim().saturating_add(d_v));
+        Sequence::<T>::bytes(width, d_v)
+            .saturating_add(exact.saturating_mul(size_of::<T>()))
+            .saturating_add(size_of::<Head<T>>())
     }
 }
 
@@ -132,9 +149,30 @@ impl<T: Real> CausalState<T> {
         &self.attention
     }
 
-    /// The number of tokens so far.
-    pub fn length(&self) -> usize {
-        self.heads.first().map_or(0, Head::length)
+    /// The number of tokens of each sequence so far, masked ones among them.
+    pub fn lengths(&self) -> Vec<usize> {
+        let [batch, heads, _] = self.shape;
+        (0..batch).map(|b| self.heads.get(b * heads).map_or(0, Head::length)).collect()
+    }
+
+    /// Takes in the next token of each sequence and gives the outputs of its queries, which see it: queries \[batch, heads, d\], of
+    /// which the heads are a multiple of those of the keys, \[batch, heads of keys, d\], and of the values, \[batch, heads of keys, d_v\].
+    /// The same as [`push`](CausalState::push) and [`query`](CausalState::query).
+    ///
+    /// # Errors
+    /// [`Shape`](crate::Error::Shape) or [`Multiple`](crate::Error::Multiple) if a size does not fit,
+    /// [`Memory`](crate::Error::Memory) if there is no memory for the outputs; nothing has been taken in then.
+    pub fn step<E: Element<T>>(
+        &mut self,
+        queries: &ArrayRef3<E>,
+        keys: &ArrayRef3<E>,
+        values: &ArrayRef3<E>,
+    ) -> Result<Step<T>> {
+        self.check_tokens(keys, values)?;
+        let group = self.check_queries(queries)?;
+        let (queries, keys, values) = (rows(queries), rows(keys), rows(values));
+        let tokens = KeyRun { keys: E::numbers(keys.view()), values: E::numbers(values.view()), mask: None };
+        Ok(self.outputs(Some(tokens), Queries { rows: E::numbers(queries.view()), group }))
     }
 
     /// Takes in the next token's keys, \[batch, heads of keys, d\], and values, \[batch, heads of keys, d_v\].
@@ -142,6 +180,23 @@ impl<T: Real> CausalState<T> {
     /// # Errors
     /// [`Shape`](crate::Error::Shape) if a size does not fit; nothing has been taken in then.
     pub fn push<E: Element<T>>(&mut self, keys: &ArrayRef3<E>, values: &ArrayRef3<E>) -> Result<()> {
+        self.check_tokens(keys, values)?;
+        let (keys, values) = (rows(keys), rows(values));
+        let tokens = KeyRun { keys: E::numbers(keys.view()), values: E::numbers(values.view()), mask: None };
+        self.advance(Some(tokens), None, &mut []);
+        Ok(())
+    }
+
+    /// The outputs of queries, \[batch, heads, d\], that see all tokens so far; a multiple of the heads of keys.
+    ///
+    /// # Errors
+    /// As [`step`](CausalState::step).
+    pub fn query<E: Element<T>>(&mut self, queries: &ArrayRef3<E>) -> Result<Step<T>> {
+        let group = self.check_queries(queries)?;
+        Ok(self.outputs(None, Queries { rows: E::numbers(rows(queries).view()), group }))
+    }
+
+    fn check_tokens<E>(&self, keys: &ArrayRef3<E>, values: &ArrayRef3<E>) -> Result<()> {
         let [batch, heads, d_v] = self.shape;
         check_shape(
             ["the batch size of the keys", "the number of heads of the keys", "the dimension of the keys"],
@@ -156,37 +211,13 @@ impl<T: Real> CausalState<T> {
             ],
             values.shape(),
             [batch, heads, d_v],
-        )?;
-        self.take_in(E::numbers(rows(keys).view()), E::numbers(rows(values).view()));
-        Ok(())
+        )
     }
 
-    /// Takes in a key and a value for each head.
-    #[inline(never)]
-    fn take_in(&mut self, keys: Numbers<'_, T>, values: Numbers<'_, T>) {
-        let (step, of_maps, all) = (self.step(1), self.run(), self.shape[1]);
-        let (attention, parts) = (&self.attention, self.heads.chunks_mut(step));
-        self.workers.resize_with(self.workers.len().max(parts.len()), Worker::default);
-        threads::for_each(parts.zip(&mut self.workers).enumerate(), |(part, (heads, worker))| {
-            for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
-                let first = part * step + run * of_maps;
-                let (setup, rows) = (attention.setup(first % all), first..first + heads.len());
-                let (keys, values) = (keys.rows(rows.clone()).reborrow(), values.rows(rows).reborrow());
-                let tokens = KeyRun { keys, values, mask: None };
-                push(setup, attention.window.before, heads, tokens, worker);
-            }
-        });
-    }
-
-    /// The outputs of queries, \[batch, heads, d\], that see all tokens so far; a multiple of the heads of keys.
-    ///
-    /// # Errors
-    /// [`Shape`](crate::Error::Shape) if a size does not fit, [`Memory`](crate::Error::Memory) if there is no memory for the
-    /// outputs.
-    pub fn query<E: Element<T>>(&mut self, queries: &ArrayRef3<E>) -> Result<Step<T>> {
+    /// Queries for each head of keys.
+    fn check_queries<E>(&self, queries: &ArrayRef3<E>) -> Result<usize> {
         let [batch, heads, d_v] = self.shape;
         let count = queries.len_of(Axis(1));
-        let group = count / heads.max(1);
         check_multiple(heads, count)?;
         check_shape(
             [
@@ -198,33 +229,50 @@ impl<T: Real> CausalState<T> {
             [batch, count, self.input_dim()],
         )?;
         check_memory("outputs", batch.max(1).saturating_mul(count), d_v.saturating_mul(size_of::<T>()))?;
-        let mut output = Array3::zeros((batch, count, d_v));
-        let rows = self.answer(E::numbers(rows(queries).view()), group, slice_of_mut(&mut output));
-        let place = |row: usize| [row / count, row % count];
-        Ok(Step { output, non_positive: rows.into_iter().map(place).collect() })
+        Ok(count / heads.max(1))
     }
 
-    /// Writes the outputs of `group` queries for each head, and gives the rows whose normaliser is not positive, in order.
+    /// Takes in a token for each head, if there are tokens, and gives the outputs of queries.
     #[inline(never)]
-    fn answer(&mut self, queries: Numbers<'_, T>, group: usize, out: &mut [T]) -> Vec<usize> {
-        let (step, of_maps, [_, all, d_v]) = (self.step(group), self.run(), self.shape);
+    fn outputs(&mut self, tokens: Option<KeyRun<'_, T>>, queries: Queries<'_, T>) -> Step<T> {
+        let [batch, heads, d_v] = self.shape;
+        let count = heads * queries.group;
+        let mut output = Array3::zeros((batch, count, d_v));
+        let rows = self.advance(tokens, Some(queries), slice_of_mut(&mut output));
+        let place = |row: usize| [row / count, row % count];
+        Step { output, non_positive: rows.into_iter().map(place).collect() }
+    }
+
+    /// Takes in a token for each head, if there are tokens, and writes the outputs of queries, if there are any. Gives the rows whose
+    /// normaliser is not positive, in order.
+    #[inline(never)]
+    fn advance(
+        &mut self,
+        tokens: Option<KeyRun<'_, T>>,
+        queries: Option<Queries<'_, T>>,
+        out: &mut [T],
+    ) -> Vec<usize> {
+        let group = queries.map_or(0, |queries| queries.group);
+        let (step, of_maps, [_, all, d_v]) = (self.share(group), self.run(), self.shape);
         let (attention, parts) = (&self.attention, self.heads.chunks_mut(step));
         self.workers.resize_with(self.workers.len().max(parts.len()), Worker::default);
-        let parts = parts.zip(&mut self.workers).zip(out.chunks_mut((step * group * d_v).max(1)));
-        let rows = threads::map(parts.enumerate(), |(part, ((heads, worker), out))| {
-            let (mut rows, mut out) = (Vec::new(), out.chunks_exact_mut(d_v));
+        let mut outs = out.chunks_mut((step * group * d_v).max(1));
+        let outs = std::iter::repeat_with(|| outs.next().unwrap_or_default());
+        let parts = parts.zip(&mut self.workers).zip(outs);
+        let rows = threads::map(parts.enumerate(), |(part, ((heads, worker), mut out))| {
+            let mut rows = Vec::new();
             for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
-                let first = part * step + run * of_maps;
-                let setup = attention.setup(first % all);
-                let near = attention.near(first % all, true);
-                worker.read_queries(setup, queries.rows(first * group..(first + heads.len()) * group));
-                for (i, out) in (0..heads.len() * group).zip(&mut out) {
-                    if i % group == 0 {
-                        worker.forget();
-                    }
-                    if !heads[i / group].answer(setup, near, i, worker, out) {
-                        rows.push(first * group + i);
-                    }
+                let (first, count) = (part * step + run * of_maps, heads.len());
+                let (setup, pairs) = (attention.setup(first % all), attention.exact_pairs(first % all));
+                if let Some(tokens) = tokens {
+                    push(setup, pairs, heads, tokens.rows(first..first + count), worker);
+                }
+                if let Some(queries) = queries {
+                    worker.read_queries(setup, queries.rows.rows(first * group..(first + count) * group));
+                    let (own, rest) = out.split_at_mut(count * group * d_v);
+                    let lost = answers(setup, pairs, heads, worker, own);
+                    rows.extend(lost.into_iter().map(|i| first * group + i));
+                    out = rest;
                 }
             }
             rows
@@ -233,9 +281,9 @@ impl<T: Real> CausalState<T> {
     }
 
     /// Heads that a thread takes, for so many queries each: all if they are not worth another thread.
-    fn step(&self, group: usize) -> usize {
+    fn share(&self, group: usize) -> usize {
         let width = self.attention.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let of_head = group.saturating_mul(width).saturating_mul(self.input_dim() + self.shape[2]);
+        let of_head = (group + 1).saturating_mul(width).saturating_mul(self.input_dim() + self.shape[2]);
         let alone = self.heads.len().saturating_mul(of_head) < SHARED;
         self.heads.len().div_ceil(if alone { 1 } else { threads::count() }).max(1)
     }
@@ -245,90 +293,63 @@ impl<T: Real> CausalState<T> {
         if self.attention.maps.len() == 1 { self.heads.len().max(1) } else { 1 }
     }
 
-    /// Takes in many tokens at once, such as a prompt: keys \[batch, heads of keys, length, d\] and values
-    /// \[batch, heads of keys, length, d_v\].
-    ///
-    /// # Errors
-    /// [`Shape`](crate::Error::Shape) if a size does not fit; nothing has been taken in then.
-    pub fn prefill<E: Element<T>>(
-        &mut self,
-        keys: &ArrayRef<E, Ix4>,
-        values: &ArrayRef<E, Ix4>,
-    ) -> Result<()> {
-        let ([batch, heads, d_v], length) = (self.shape, keys.len_of(Axis(2)));
-        let what = [
-            "the batch size of the keys",
-            "the number of heads of the keys",
-            "the number of keys",
-            "the dimension of the keys",
-        ];
-        check_shape(what, keys.shape(), [batch, heads, length, self.input_dim()])?;
-        let what = [
-            "the batch size of the values",
-            "the number of heads of the values",
-            "the number of values",
-            "the dimension of the values",
-        ];
-        check_shape(what, values.shape(), [batch, heads, length, d_v])?;
-        let of_head = |i: usize| {
-            let (keys, values) = (E::numbers(head(keys, i)), E::numbers(head(values, i)));
-            KeyRun { keys, values, mask: None }
-        };
-        self.take_in_all((0..self.heads.len()).map(of_head).collect());
-        Ok(())
-    }
-
-    /// Takes in the tokens of each head.
-    #[inline(never)]
-    fn take_in_all(&mut self, tokens: Vec<KeyRun<'_, T>>) {
-        let (attention, ways, all) = (&self.attention, super::ways(self.heads.len()), self.shape[1]);
-        threads::for_each(self.heads.iter_mut().zip(tokens).enumerate(), |(i, (head, tokens))| {
-            head.prefill(attention.setup(i % all), attention.window.before, tokens, ways);
-        });
-    }
-
-    fn input_dim(&self) -> usize {
+    pub(super) fn input_dim(&self) -> usize {
         self.attention.maps[0].input_dim()
     }
 }
 
-/// Takes in a token for each head of some that share a map; those that leave a window of `before` tokens, in all heads at once, are
-/// summed up.
+/// Takes in a token for each head of some that share a map; those that leave windows, in all heads at once, are summed up.
 fn push<T: Real>(
     setup: Setup<'_, T>,
-    before: usize,
+    pairs: ExactPairs<'_>,
     heads: &mut [Head<T>],
     tokens: KeyRun<'_, T>,
     worker: &mut Worker<T>,
 ) {
-    let [mut keys, mut values] = std::mem::take(&mut worker.leaving);
-    let leaving = if before == 0 {
-        tokens.reborrow()
-    } else {
-        keys.clear();
-        values.clear();
+    if pairs.are_none() {
+        worker.read_keys(setup, tokens.keys);
         for (i, head) in heads.iter_mut().enumerate() {
-            let own = tokens.rows(i..i + 1);
-            head.push(before, own, [&mut keys, &mut values]);
+            head.sequence.push(setup, i, tokens, worker);
         }
-        let (d_v, d) = (tokens.values.ncols(), tokens.keys.ncols());
-        let rows = values.len() / d_v;
-        let (keys, values) = (matrix_view(rows, d, &keys), matrix_view(rows, d_v, &values));
-        KeyRun { keys: Numbers::Own(keys), values: Numbers::Own(values), mask: None }
-    };
-    if leaving.len() > 0 {
-        worker.read_keys(setup, leaving.keys);
-        for (i, head) in heads.iter_mut().enumerate() {
-            head.sequence.push(setup, i, leaving.values.rows(i..i + 1), worker);
+        return;
+    }
+    let (mut leaving, mut whose) = std::mem::take(&mut worker.leaving);
+    leaving.clear();
+    whose.clear();
+    for (i, head) in heads.iter_mut().enumerate() {
+        if head.push(setup, pairs, tokens.rows(i..i + 1), &mut leaving) {
+            whose.push(i);
         }
     }
-    worker.leaving = [keys, values];
+    if !whose.is_empty() {
+        worker.read_keys(setup, leaving.run().keys);
+        for (row, i) in whose.iter().enumerate() {
+            heads[*i].sequence.push(setup, row, leaving.run(), worker);
+        }
+    }
+    worker.leaving = (leaving, whose);
 }
 
-/// The tokens of head `i` of all sequences.
-fn head<E>(x: &ArrayRef<E, Ix4>, i: usize) -> ArrayView2<'_, E> {
-    let heads = x.len_of(Axis(1));
-    x.index_axis(Axis(0), i / heads).index_axis_move(Axis(0), i % heads)
+/// Writes the outputs of as many queries of each head, which the worker has read; gives those whose normaliser is not positive.
+fn answers<T: Real>(
+    setup: Setup<'_, T>,
+    pairs: ExactPairs<'_>,
+    heads: &mut [Head<T>],
+    worker: &mut Worker<T>,
+    out: &mut [T],
+) -> Vec<usize> {
+    let mut lost = Vec::new();
+    let queries = worker.queries();
+    let (group, d_v) = (queries / heads.len().max(1), out.len() / queries.max(1));
+    for (i, out) in out.chunks_exact_mut(d_v.max(1)).enumerate() {
+        if i % group == 0 {
+            worker.forget();
+        }
+        if !heads[i / group].answer(setup, pairs, i, worker, out) {
+            lost.push(i);
+        }
+    }
+    lost
 }
 
 /// All tokens, one after the other.
@@ -341,16 +362,15 @@ fn rows<E: Copy>(x: &ArrayRef3<E>) -> CowArray<'_, E, Ix2> {
 
 once!(
     Attention::<T>::state,
-    CausalState::<T>::take_in,
-    CausalState::<T>::answer,
-    CausalState::<T>::take_in_all,
+    CausalState::<T>::outputs,
+    CausalState::<T>::advance,
     <CausalState<T> as Clone>::clone,
 );
 
 /// The stored form, checked when it is read.
 #[cfg(feature = "serde")]
 mod stored {
-    use super::super::recent::stored::StoredHead;
+    use super::super::head::stored::StoredHead;
     use super::{Attention, CausalState, Real};
     use crate::sealed::sealed;
 
@@ -376,15 +396,16 @@ mod stored {
 
         fn try_from(stored: StoredState<T>) -> Result<Self, String> {
             let StoredState { attention, shape, heads } = stored;
-            attention.check_steps().map_err(|error| error.to_string())?;
+            attention.check_causal().map_err(|error| error.to_string())?;
             let ([batch, count, d_v], maps) = (shape, attention.maps.len());
             let whole = d_v > 0
                 && (maps == 1 || maps == count)
                 && batch.checked_mul(count) == Some(heads.len())
-                && heads.iter().all(|head| head.length() == heads[0].length());
-            let before = attention.window.before;
-            let restored =
-                |(i, head): (usize, StoredHead<T>)| head.restored(attention.setup(i % count), before, d_v);
+                && heads.chunk_by(|a, b| a.length() == b.length()).all(|same| same.len() % count == 0);
+            let restored = |(i, head): (usize, StoredHead<T>)| {
+                let i = i % count;
+                head.restored(attention.setup(i), attention.exact_pairs(i), d_v)
+            };
             let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };
             match heads {
                 Some(heads) => Ok(CausalState { attention, shape, heads, workers: Vec::new() }),

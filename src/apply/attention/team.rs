@@ -77,20 +77,23 @@ impl<T: Real> Team<T> {
         state.merge(&self.last);
     }
 
-    /// The outputs of the queries whose last key is in a segment, which see `state` and the keys up to that; then adds the keys
-    /// to the state.
+    /// The sums over the keys of the last segment.
+    pub fn sums(&self) -> &WeightedSums<T> {
+        &self.last
+    }
+
+    /// The outputs of the queries whose last key is in a segment, which see `state` and the keys up to that. Sums up the keys of the
+    /// segment.
     pub fn answer(
         &mut self,
         setup: Setup<'_, T>,
         scan: &mut Scan<'_, T>,
-        state: &mut WeightedSums<T>,
+        state: &WeightedSums<T>,
         segment: Range<usize>,
     ) -> Places {
         let summed = self.sum(setup, scan.keys, state, &segment);
         let places = if summed { self.answers(setup, scan, &segment) } else { None };
-        let places = places.unwrap_or_else(|| self.answers_one_by_one(setup, scan, state, segment));
-        state.merge(&self.last);
-        places
+        places.unwrap_or_else(|| self.answers_one_by_one(setup, scan, state, segment))
     }
 
     /// Sums up the keys of a segment, chunk by chunk, and gives each chunk the sums over all keys before it. False where a key

@@ -6,6 +6,7 @@
 use super::chunk::{Chunk, LogBuffers};
 use super::element::Numbers;
 use super::finish::Finish;
+use super::key_rows::KeyRows;
 use super::key_weights::KeyWeights;
 use super::output::Undivided;
 use super::setup::{CHUNK, Setup};
@@ -24,8 +25,8 @@ pub(super) struct Worker<T> {
     queries: Tokens<T>,
     /// Keys that are read on their way to a chunk.
     pub tokens: Tokens<T>,
-    /// Keys and values that leave a window.
-    pub leaving: [Vec<T>; 2],
+    /// Tokens that leave windows, and the heads whose windows these are.
+    pub leaving: (KeyRows<T>, Vec<usize>),
     weights: KeyWeights<T>,
     scores: Vec<T>,
     out: Vec<T>,
@@ -47,6 +48,11 @@ impl<T: Real> Worker<T> {
     /// Reads queries.
     pub fn read_queries(&mut self, setup: Setup<'_, T>, q: Numbers<'_, T>) {
         self.queries.fill(setup, Side::X, q, &mut self.logs.scratch);
+    }
+
+    /// How many queries were read.
+    pub fn queries(&self) -> usize {
+        self.queries.len()
     }
 
     /// Writes the outputs of queries. False, with some written, where one needs what `sight` is without.
