@@ -6,7 +6,9 @@
 
 mod auto;
 mod blocks;
+mod choice;
 mod chunk;
+mod costs;
 mod drive;
 mod effective;
 mod element;
@@ -30,7 +32,8 @@ mod weights;
 mod window;
 mod worker;
 
-pub(crate) use auto::crossover;
+pub use choice::{Candidate, Choice, Way};
+pub(crate) use costs::{Costs, ExactPairs};
 pub use element::Element;
 pub use exact::ExactAttention;
 pub use heads::Heads;
