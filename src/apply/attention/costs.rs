@@ -21,6 +21,9 @@ const BORDER: f64 = 128.0;
 /// The time of a query's pair with an exact key relative to one of a pair in a block: it is computed alone, in `f64`.
 const KEY: f64 = 16.0;
 
+/// The length up to which costs are compared: those of longer sequences are rounded to more than they differ by.
+const LONGEST: f64 = 1e13;
+
 /// What attention costs with maps and values of these dimensions: operations, in multiplications of exact attention. From shapes
 /// alone; the weights of operations are fitted to times.
 #[derive(Clone, Copy, Debug)]
@@ -85,7 +88,8 @@ impl Costs {
         // Once a query takes longer exactly, it does so at all larger lengths.
         let (mut short, mut long) = (0, 1);
         while is_short(long) {
-            let Some(double) = long.checked_mul(2) else { return usize::MAX };
+            let double = long.checked_mul(2).filter(|double| (*double as f64) < LONGEST);
+            let Some(double) = double else { return usize::MAX };
             (short, long) = (long, double);
         }
         while long - short > 1 {

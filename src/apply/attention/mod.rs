@@ -78,7 +78,8 @@ use crate::threads;
 ///
 /// # Exact weights
 /// Weights of [chosen keys](Attention::with_keys_exact) and of [neighbours](Attention::window) may be computed exactly; features are
-/// left with the other pairs.
+/// left with the other pairs. Which of exact, windowed and linear attention is the cheapest for an error is
+/// [estimated](Attention::choose) from a sample.
 ///
 /// # Normalisers
 /// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](Attended::non_positive). With

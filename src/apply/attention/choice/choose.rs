@@ -74,23 +74,12 @@ impl<T: Real> Attention<T> {
     /// ```
     #[inline(never)]
     pub fn choose(&self, sample: &Sample<'_, T>, lengths: [usize; 2], error: f64) -> Result<Choice<T>> {
-        let error = checked_positive("the error to reach", error)?;
-        check_positive("the number of queries of a sequence", lengths[0])?;
-        check_positive("the number of keys of a sequence", lengths[1])?;
-        let causal = sample.causal;
-        if causal {
-            check_size("the number of keys of a sequence in causal attention", lengths[0], lengths[1])?;
-        }
-        if !self.normalised || self.reading.epsilon != 0.0 {
-            return Err(Error::Unsupported {
-                what: "a choice for sums that are not normalised or have an ε: reports know no errors of them",
-            });
-        }
+        let (error, lengths) =
+            (checked_positive("the error to reach", error)?, self.checked(sample.causal, lengths)?);
         let (sizes, exact) = (self.sizes(sample)?, self.exact_of(meant_lengthscale));
-        let lengths_of = Lengths { queries: lengths[0], keys: lengths[1], causal };
-        let mut candidates = self.linear_candidates(sample, lengths_of, &sizes)?;
+        let mut candidates = self.linear_candidates(sample, lengths, &sizes)?;
         if exact.is_some() {
-            let operations = self.costs(d_v(sample)).exact(lengths_of);
+            let operations = self.costs(d_v(sample)).exact(lengths);
             candidates.push(Candidate { way: Way::Exact, frequencies: 0, operations, error: Some(0.0) });
         }
         candidates.sort_by(|a, b| a.operations.total_cmp(&b.operations));
@@ -98,7 +87,23 @@ impl<T: Real> Attention<T> {
             Some(best) => Some((*best, self.chosen(best, exact, &sizes)?)),
             None => None,
         };
-        Ok(Choice { error, lengths, causal, candidates, chosen })
+        let Lengths { queries, keys, causal } = lengths;
+        Ok(Choice { error, lengths: [queries, keys], causal, candidates, chosen })
+    }
+
+    /// Lengths of sequences of which a choice can speak.
+    fn checked(&self, causal: bool, [queries, keys]: [usize; 2]) -> Result<Lengths> {
+        check_positive("the number of queries of a sequence", queries)?;
+        check_positive("the number of keys of a sequence", keys)?;
+        if causal {
+            check_size("the number of keys of a sequence in causal attention", queries, keys)?;
+        }
+        if !self.normalised || self.reading.epsilon != 0.0 {
+            return Err(Error::Unsupported {
+                what: "a choice for sums that are not normalised or have an ε, whose errors no report knows",
+            });
+        }
+        Ok(Lengths { queries, keys, causal })
     }
 
     /// Every window in every size.
