@@ -16,6 +16,16 @@ impl Window {
         self == Window::default()
     }
 
+    /// How many keys it holds, at most.
+    pub fn count(self) -> usize {
+        self.before.saturating_add(self.after)
+    }
+
+    /// What is left of it in causal attention, or all of it.
+    pub fn of(self, causal: bool) -> Self {
+        Window { after: if causal { 0 } else { self.after }, ..self }
+    }
+
     /// The places of the neighbours of the query at a place.
     pub fn places(self, place: usize) -> Range<usize> {
         let end = place.saturating_add(1);

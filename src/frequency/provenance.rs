@@ -32,6 +32,14 @@ impl<D> Provenance<D> {
         }
     }
 
+    /// The seed of the draw; `None` for numbers that were given.
+    pub fn seed(&self) -> Option<u64> {
+        match self {
+            Provenance::Drawn { seed, .. } => Some(*seed),
+            Provenance::Given { .. } => None,
+        }
+    }
+
     /// Of given numbers.
     pub(super) fn given(numbers: &impl Identify) -> Self {
         Provenance::Given { digest: Digest::of(numbers) }

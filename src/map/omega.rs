@@ -94,17 +94,25 @@ impl Omega {
         })
     }
 
-    /// A draw of `factor` times as many; `None` for what was not drawn by name.
-    pub(crate) fn with_more(&self, factor: usize) -> Option<Omega> {
-        let real = |draw: &Draw| Draw { m: draw.m.saturating_mul(factor), ..draw.clone() }.into();
-        let counts =
-            |draw: &DrawCounts| DrawCounts { m: draw.m.saturating_mul(factor), ..draw.clone() }.into();
+    /// A draw of `count(m)` instead of m; `None` for what was not drawn by name, or if there is no such number.
+    pub(crate) fn with_count(&self, count: &dyn Fn(usize) -> Option<usize>) -> Option<Omega> {
+        let real = |draw: &Draw| Some(Draw { m: count(draw.m)?, ..draw.clone() }.into());
+        let counts = |draw: &DrawCounts| Some(DrawCounts { m: count(draw.m)?, ..draw.clone() }.into());
         match self {
-            Omega::Frequencies(omega) => omega.provenance().draw().map(real),
-            Omega::Counts(omega) => omega.provenance().draw().map(counts),
-            Omega::Draw(draw) => Some(real(draw)),
-            Omega::DrawCounts(draw) => Some(counts(draw)),
+            Omega::Frequencies(omega) => omega.provenance().draw().and_then(real),
+            Omega::Counts(omega) => omega.provenance().draw().and_then(counts),
+            Omega::Draw(draw) => real(draw),
+            Omega::DrawCounts(draw) => counts(draw),
             Omega::None(_) => None,
+        }
+    }
+
+    /// The seed that they were drawn from, if they were drawn by name.
+    pub(crate) fn seed(&self) -> Option<u64> {
+        match self {
+            Omega::Frequencies(omega) => omega.provenance().seed(),
+            Omega::Counts(omega) => omega.provenance().seed(),
+            _ => None,
         }
     }
 

@@ -120,10 +120,11 @@ impl Recipe {
         Ok(recipe)
     }
 
-    /// This recipe with `factor` times as many frequencies in each draw, to be drawn; `None` if some were not drawn by name.
-    pub(crate) fn with_more_frequencies(&self, factor: usize) -> Option<Recipe> {
+    /// This recipe with `count(m)` frequencies in place of m in each draw, to be drawn; `None` if some were not drawn by name, or if
+    /// there is no such number.
+    pub(crate) fn with_frequencies(&self, count: &dyn Fn(usize) -> Option<usize>) -> Option<Recipe> {
         let (mut recipe, mut named) = (self.clone(), true);
-        recipe.each_leaf_mut(&mut |plain| match plain.omega.with_more(factor) {
+        recipe.each_leaf_mut(&mut |plain| match plain.omega.with_count(count) {
             Some(omega) => plain.omega = omega,
             None => named = false,
         });

@@ -5,7 +5,7 @@ use std::fmt;
 use super::cost::same;
 use super::evaluation::closed;
 use super::pairs::Pairs;
-use crate::apply::attention::crossover;
+use crate::apply::attention::{Costs, ExactPairs};
 use crate::error::Result;
 use crate::frequency::{Draw, Independent};
 use crate::kernel::Kernel;
@@ -93,7 +93,7 @@ pub(super) fn advice(
 ) -> Result<Advice> {
     let instead = match attention {
         true => {
-            let crossover = crossover([dim, features, dim], 0, false);
+            let crossover = Costs::new(dim, features, dim).crossover(false, ExactPairs::default());
             format!(
                 "Use features shaped by attention (data::shaping), truncated ones with exact heavy keys, or exact attention: it is also \
                  faster up to some {crossover} tokens."

@@ -865,12 +865,9 @@ fn exact_attention_is_the_definition() {
     let exact = attention.exact_counterpart().unwrap();
     let crossover = attention.crossover(5, false);
     assert!(crossover > 2 && attention.crossover(5, true) > crossover);
-    // Exact pairs take as long as those of exact attention.
+    // Exact pairs move it up, by a rule that the suite `attention_choice` has again.
     let near = attention.clone().window(9, 4).unwrap();
-    assert_eq!(near.crossover(5, false), crossover + 13);
-    assert_eq!(near.crossover(5, true), attention.crossover(5, true) + 18);
     let heavy = attention.clone().with_keys_exact(&[3, 5]).unwrap();
-    assert_eq!(heavy.crossover(5, false), crossover + 2);
     for (attention, causal) in
         [(&attention, false), (&attention, true), (&near, false), (&near, true), (&heavy, false)]
     {

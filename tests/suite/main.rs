@@ -3,6 +3,7 @@
 mod common;
 
 mod attention;
+mod attention_choice;
 mod attention_report;
 mod clusters;
 mod composed;

@@ -70,7 +70,7 @@ impl<T: Real> CausalState<T> {
     fn take_in(&mut self, jobs: Vec<Job<'_, T>>) -> Places {
         let (attention, ways, all) = (&self.attention, ways(self.heads.len()), self.shape[1]);
         let of_head = |(i, (head, job)): (usize, (&mut Head<T>, Job<'_, T>))| {
-            head.prefill(attention.setup(i % all), attention.exact_pairs(i % all), job, ways)
+            head.prefill(attention.setup(i % all), attention.causal_pairs(i % all), job, ways)
         };
         in_order(threads::map(self.heads.iter_mut().zip(jobs).enumerate(), of_head))
     }

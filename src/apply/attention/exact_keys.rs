@@ -14,7 +14,7 @@ use crate::Real;
 use crate::data::heaviest::{finite_softmax, heaviest, spread};
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
-use crate::map::{Recipe, Target};
+use crate::map::{Map, Recipe, Target};
 use crate::numeric::{self, Isa};
 #[cfg(feature = "serde")]
 use crate::tagged::named;
@@ -107,9 +107,7 @@ impl<T: Real> Attention<T> {
 
     /// 1/ℓ of a head's map, if that estimates the softmax kernel, truncated or not.
     pub(super) fn inverse(&self, head: usize) -> Option<f64> {
-        let map = &self.maps[head % self.maps.len()];
-        let intended = || intended_lengthscale(&map.recipe()?)?.isotropic();
-        softmax_lengthscale(map).or_else(intended).map(f64::recip)
+        meant_lengthscale(&self.maps[head % self.maps.len()]).map(f64::recip)
     }
 
     /// 1/ℓ of a head's map, if some keys get exact weights.
@@ -288,6 +286,12 @@ fn total_weights<T: Real>(reading: &Reading, inverse: f64, job: &Job<'_, T>) -> 
         }
     }
     totals.to_vec()
+}
+
+/// ℓ of a map that estimates the softmax kernel, truncated or not, if it is the same for all coordinates.
+pub(super) fn meant_lengthscale<T: Real>(map: &Map<T>) -> Option<f64> {
+    let intended = || intended_lengthscale(&map.recipe()?)?.isotropic();
+    softmax_lengthscale(map).or_else(intended)
 }
 
 /// The lengthscale of the softmax kernel that a map estimates, or would without truncation.

@@ -29,7 +29,7 @@ pub(super) struct Head<T: Real> {
 
 /// Which pairs of a head of keys have exact weights, causally.
 #[derive(Clone, Copy)]
-pub(super) struct ExactPairs<'a> {
+pub(super) struct CausalPairs<'a> {
     /// Those of queries with the keys up to them, and how keys are read for logits.
     near: Option<(Window, Reading)>,
     /// Those with the keys in these rows, ascending, and the inverse lengthscale.
@@ -46,16 +46,16 @@ struct Recent<T> {
 
 impl<T: Real> Attention<T> {
     /// The pairs of a head of keys with exact weights.
-    pub(super) fn exact_pairs(&self, head: usize) -> ExactPairs<'_> {
+    pub(super) fn causal_pairs(&self, head: usize) -> CausalPairs<'_> {
         let keys = match &self.exact {
             KeyChoice::At(rows) => self.exact_inverse(head).map(|inverse| (&rows[..], inverse)),
             _ => None,
         };
-        ExactPairs { near: self.near(head, true), keys }
+        CausalPairs { near: self.near(head, true), keys }
     }
 }
 
-impl ExactPairs<'_> {
+impl CausalPairs<'_> {
     /// Whether there are none.
     pub fn are_none(&self) -> bool {
         self.near.is_none() && self.keys.is_none()
@@ -107,7 +107,7 @@ impl<T: Real> Head<T> {
     pub fn push(
         &mut self,
         setup: Setup<'_, T>,
-        pairs: ExactPairs<'_>,
+        pairs: CausalPairs<'_>,
         token: KeyRun<'_, T>,
         leaving: &mut KeyRows<T>,
     ) -> bool {
@@ -134,7 +134,7 @@ impl<T: Real> Head<T> {
     pub fn prefill(
         &mut self,
         setup: Setup<'_, T>,
-        pairs: ExactPairs<'_>,
+        pairs: CausalPairs<'_>,
         job: Job<'_, T>,
         ways: usize,
     ) -> Places {
@@ -177,7 +177,7 @@ impl<T: Real> Head<T> {
     pub fn answer(
         &mut self,
         setup: Setup<'_, T>,
-        pairs: ExactPairs<'_>,
+        pairs: CausalPairs<'_>,
         i: usize,
         worker: &mut Worker<T>,
         out: &mut [T],
@@ -232,7 +232,12 @@ pub(super) mod stored {
         }
 
         /// The head; `None` if sizes are not those of the map, of these pairs and of so many targets.
-        pub fn restored(self, setup: Setup<'_, T>, pairs: ExactPairs<'_>, targets: usize) -> Option<Head<T>> {
+        pub fn restored(
+            self,
+            setup: Setup<'_, T>,
+            pairs: CausalPairs<'_>,
+            targets: usize,
+        ) -> Option<Head<T>> {
             let ([before, held], window) = (self.length(), pairs.window());
             let StoredHead { sequence, recent, exact } = self;
             let dims = [setup.program.facts().input_dim, targets];

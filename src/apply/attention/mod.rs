@@ -7,7 +7,9 @@
 mod auto;
 mod batch;
 mod blocks;
+mod choice;
 mod chunk;
+mod costs;
 mod drive;
 mod effective;
 mod element;
@@ -32,7 +34,8 @@ mod weights;
 mod window;
 mod worker;
 
-pub(crate) use auto::crossover;
+pub use choice::{Candidate, Choice, Way};
+pub(crate) use costs::{Costs, ExactPairs};
 pub use element::Element;
 pub use exact::ExactAttention;
 pub use heads::Heads;
@@ -77,7 +80,8 @@ use crate::threads;
 ///
 /// # Exact weights
 /// Weights of [chosen keys](Attention::with_keys_exact) and of [neighbours](Attention::window) may be computed exactly; features are
-/// left with the other pairs.
+/// left with the other pairs. Which of exact, windowed and linear attention is the cheapest for an error is
+/// [estimated](Attention::choose) from a sample.
 ///
 /// # Normalisers
 /// A query whose normaliser Σⱼ K̂(q, kⱼ) is not positive gets the output 0 and is [reported](Attended::non_positive). With

@@ -3,7 +3,7 @@
 use ndarray::{Array3, ArrayRef3, ArrayView2, Axis, CowArray, Ix2};
 
 use super::element::{Element, Numbers};
-use super::head::{ExactPairs, Head};
+use super::head::{CausalPairs, Head};
 use super::heads::{KeyRun, check_multiple};
 use super::sequence::Sequence;
 use super::setup::Setup;
@@ -135,8 +135,8 @@ impl<T: Real> Attention<T> {
     /// d + `d_v` numbers for each token. The largest number if these are too many to be counted.
     pub fn state_bytes(&self, d_v: usize) -> usize {
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let exact =
-            self.exact_pairs_of_query(true).saturating_mul(self.maps[0].input_dim().saturating_add(d_v));
+        let exact = self.window.before.saturating_add(self.exact.count());
+        let exact = exact.saturating_mul(self.maps[0].input_dim().saturating_add(d_v));
         Sequence::<T>::bytes(width, d_v)
             .saturating_add(exact.saturating_mul(size_of::<T>()))
             .saturating_add(size_of::<Head<T>>())
@@ -263,7 +263,7 @@ impl<T: Real> CausalState<T> {
             let mut rows = Vec::new();
             for (run, heads) in heads.chunks_mut(of_maps).enumerate() {
                 let (first, count) = (part * step + run * of_maps, heads.len());
-                let (setup, pairs) = (attention.setup(first % all), attention.exact_pairs(first % all));
+                let (setup, pairs) = (attention.setup(first % all), attention.causal_pairs(first % all));
                 if let Some(tokens) = tokens {
                     push(setup, pairs, heads, tokens.rows(first..first + count), worker);
                 }
@@ -301,7 +301,7 @@ impl<T: Real> CausalState<T> {
 /// Takes in a token for each head of some that share a map; those that leave windows, in all heads at once, are summed up.
 fn push<T: Real>(
     setup: Setup<'_, T>,
-    pairs: ExactPairs<'_>,
+    pairs: CausalPairs<'_>,
     heads: &mut [Head<T>],
     tokens: KeyRun<'_, T>,
     worker: &mut Worker<T>,
@@ -333,7 +333,7 @@ fn push<T: Real>(
 /// Writes the outputs of as many queries of each head, which the worker has read; gives those whose normaliser is not positive.
 fn answers<T: Real>(
     setup: Setup<'_, T>,
-    pairs: ExactPairs<'_>,
+    pairs: CausalPairs<'_>,
     heads: &mut [Head<T>],
     worker: &mut Worker<T>,
     out: &mut [T],
@@ -404,7 +404,7 @@ mod stored {
                 && heads.chunk_by(|a, b| a.length() == b.length()).all(|same| same.len() % count == 0);
             let restored = |(i, head): (usize, StoredHead<T>)| {
                 let i = i % count;
-                head.restored(attention.setup(i), attention.exact_pairs(i), d_v)
+                head.restored(attention.setup(i), attention.causal_pairs(i), d_v)
             };
             let heads = if whole { heads.into_iter().enumerate().map(restored).collect() } else { None };
             match heads {

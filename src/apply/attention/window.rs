@@ -79,7 +79,7 @@ impl<T: Real> Attention<T> {
     /// The neighbours of queries, causally or not, and how the keys of a head are read for exact logits, which are products with the
     /// points of queries; `None` if there are no neighbours.
     pub(super) fn near(&self, head: usize, causal: bool) -> Option<(Window, Reading)> {
-        let window = Window { after: if causal { 0 } else { self.window.after }, ..self.window };
+        let window = self.window.of(causal);
         let inverse = self.inverse(head).filter(|_| !window.is_none())?;
         Some((window, Reading { factor: self.reading.factor * inverse * inverse, ..self.reading }))
     }

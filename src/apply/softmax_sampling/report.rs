@@ -110,7 +110,7 @@ impl<T: Real> SoftmaxSampler<T> {
         let mut maps = Vec::new();
         let Some(recipe) = self.map().recipe() else { return Ok(maps) };
         for factor in factors {
-            if let Some(recipe) = recipe.with_more_frequencies(*factor) {
+            if let Some(recipe) = recipe.with_frequencies(&|m| m.checked_mul(*factor)) {
                 maps.push((false, *factor, recipe.draw(SEED)?));
             }
         }
@@ -118,7 +118,7 @@ impl<T: Real> SoftmaxSampler<T> {
         #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
         for factor in factors {
             let draw = recipe
-                .with_more_frequencies(factor)
+                .with_frequencies(&|m| m.checked_mul(factor))
                 .and_then(|recipe| recipe.draws().first().copied().cloned());
             let (x, y) = (self.proposal.points(h.view()), self.proposal.points(vectors.view()));
             // Frequencies of other radii have no shape.

@@ -24,14 +24,21 @@ pub(super) fn expected_errors(
     mask: Mask,
 ) -> Result<ErrorReport> {
     recipe.map_or(Ok(()), Recipe::check)?;
-    let what = "closed form for the errors of attention: take Attention::simulated_report";
-    let closed = recipe.and_then(Closed::new).ok_or(Error::Unsupported { what })?;
-    closed.report(tokens, mask)
+    Closed::of(recipe)?.report(tokens, mask)
+}
+
+/// The same without what else a report says, of a map that is drawn.
+pub(super) fn own_errors(
+    recipe: Option<&Recipe>,
+    tokens: [Array2<f64>; 3],
+    mask: Mask,
+) -> Result<ErrorReport> {
+    Closed::of(recipe)?.errors(tokens, mask)
 }
 
 /// The errors that closed forms expect, without what else a report says; `None` where there are none.
 pub(crate) fn closed_errors(recipe: &Recipe, tokens: [Array2<f64>; 3]) -> Result<Option<ErrorReport>> {
-    Closed::new(recipe).map(|closed| closed.errors(tokens)).transpose()
+    Closed::new(recipe).map(|closed| closed.errors(tokens, Mask::default())).transpose()
 }
 
 /// A map that has closed forms.
@@ -55,6 +62,12 @@ struct Seen {
 }
 
 impl Closed {
+    /// Of a recipe that must have closed forms.
+    fn of(recipe: Option<&Recipe>) -> Result<Self> {
+        let what = "closed form for the errors of attention: take Attention::simulated_report";
+        recipe.and_then(Closed::new).ok_or(Error::Unsupported { what })
+    }
+
     fn new(recipe: &Recipe) -> Option<Self> {
         let (plain, conditioning) = match recipe {
             Recipe::Plain(plain) => (plain, None),
@@ -82,8 +95,8 @@ impl Closed {
     }
 
     /// Errors alone.
-    fn errors(&self, tokens: [Array2<f64>; 3]) -> Result<ErrorReport> {
-        let Seen { sample, images, products, .. } = self.seen(tokens, Mask::default())?;
+    fn errors(&self, tokens: [Array2<f64>; 3], mask: Mask) -> Result<ErrorReport> {
+        let Seen { sample, images, products, .. } = self.seen(tokens, mask)?;
         let pairs = SamplePairs { sample: &sample, images: &images, products: &products };
         let errors = pairs.errors(&self.covariance);
         Ok(ErrorReport::new(Basis::ClosedForm, self.plain.omega.count(), sample.has_values(), errors))

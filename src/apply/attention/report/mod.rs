@@ -124,6 +124,11 @@ impl ErrorReport {
         if self.has_values { self.output } else { self.weights }
     }
 
+    /// The expected error of outputs, or of weights if the sample has no values, with so many frequencies.
+    pub(super) fn main_error_with(&self, frequencies: usize) -> Option<f64> {
+        self.error(self.main(), frequencies)
+    }
+
     /// None, too, where outputs are 0, of which nothing can be a part.
     fn error(&self, part: ErrorPart, frequencies: usize) -> Option<f64> {
         let (own, m) = (self.frequencies as f64, frequencies as f64);
@@ -152,7 +157,7 @@ impl ErrorReport {
     /// ```
     pub fn is_worse_than_uniform(&self) -> Option<bool> {
         // Also where the mean's error is no number.
-        self.error(self.main(), self.frequencies)
+        self.main_error_with(self.frequencies)
             .map(|error| !matches!(error.partial_cmp(&self.mean_error), Some(Ordering::Less)))
     }
 

@@ -29,10 +29,10 @@ use crate::error::{Error, Result, check_size};
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a, T> {
     pub(super) queries: &'a ArrayRef2<T>,
-    pub(super) keys: &'a ArrayRef2<T>,
-    pub(super) values: Option<&'a ArrayRef2<T>>,
-    pub(super) head: usize,
-    pub(super) causal: bool,
+    pub(in super::super) keys: &'a ArrayRef2<T>,
+    pub(in super::super) values: Option<&'a ArrayRef2<T>>,
+    pub(in super::super) head: usize,
+    pub(in super::super) causal: bool,
     places: Option<&'a [usize]>,
 }
 

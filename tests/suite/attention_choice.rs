@@ -1,0 +1,368 @@
+//! The choice among exact, windowed and linear attention, against all candidates one by one.
+
+use ndarray::{Array2, Array4, Axis};
+use rand_distr::{Distribution, StandardNormal};
+use random_features::apply::attention::{Attention, Candidate, Choice, ExactAttention, Heads, Sample, Way};
+use random_features::frequency::{Antithetic, Coupling, Draw, Frequencies, Independent, Orthogonal};
+use random_features::kernel::Softmax;
+use random_features::map::{Conditioning, Recipe};
+use random_features::{Error, Hyperbolic, Positive, rng};
+
+const D: usize = 16;
+const M: usize = 64;
+const FACTORS: [(usize, usize); 7] = [(1, 4), (1, 2), (1, 1), (2, 1), (4, 1), (8, 1), (16, 1)];
+/// Their number and size where what is chosen depends on lengths and errors.
+const LONG: usize = 128;
+const SIZE: f64 = 0.3;
+/// Errors that take neighbours and that features reach alone, with these tokens.
+const AMBITIOUS: f64 = 0.03;
+const EASY: f64 = 0.5;
+
+fn normal(n: usize, d: usize, size: f64, seed: u64) -> Array2<f64> {
+    let mut rng = rng(seed);
+    Array2::from_shape_simple_fn((n, d), || size * Distribution::<f64>::sample(&StandardNormal, &mut rng))
+}
+
+/// Tokens whose products fall with their distance: waves of their place. ‖x‖² = d · size².
+fn local(n: usize, size: f64) -> Array2<f64> {
+    let frequency = |k: usize| 0.01 * 1.5f64.powi((k / 2) as i32);
+    let wave = |(i, k): (usize, usize)| {
+        (frequency(k) * i as f64 + if k % 2 == 0 { 0.0 } else { 0.5 * std::f64::consts::PI }).sin()
+    };
+    Array2::from_shape_fn((n, D), wave) * (size * 2f64.sqrt())
+}
+
+fn recipe(m: usize) -> Recipe {
+    Hyperbolic.recipe(Draw::new(D, m, Independent), Softmax::default())
+}
+
+fn attention(m: usize, seed: u64) -> Attention<f64> {
+    Attention::new(recipe(m).draw(seed).unwrap()).unwrap()
+}
+
+fn four(x: &Array2<f64>) -> Array4<f64> {
+    x.clone().insert_axis(Axis(0)).insert_axis(Axis(0))
+}
+
+fn norm(x: &Array4<f64>) -> f64 {
+    x.iter().map(|v| v * v).sum::<f64>().sqrt()
+}
+
+/// The rule for costs, written again: operations of exact attention, and of linear attention with D features, a window and exact keys.
+struct Rule {
+    d: usize,
+    d_v: usize,
+    causal: bool,
+}
+
+impl Rule {
+    fn pair(&self) -> f64 {
+        (self.d + self.d_v + 40) as f64
+    }
+
+    fn seen(&self, keys: usize) -> f64 {
+        if self.causal { keys as f64 / 2.0 } else { keys as f64 }
+    }
+
+    fn exact(&self, [n, l]: [usize; 2]) -> f64 {
+        n as f64 * self.seen(l) * self.pair()
+    }
+
+    fn linear(&self, [n, l]: [usize; 2], features: usize, [before, after]: [usize; 2], keys: usize) -> f64 {
+        let near = if self.causal { before } else { before + after };
+        let slow = match (self.causal, near) {
+            (true, _) => 2.5,
+            (false, 0) => 2.0,
+            (false, _) => 6.0,
+        };
+        let border = if near == 0 { 0.0 } else { 128.0 };
+        let pairs = self.seen(l).min(near as f64) + border + 16.0 * self.seen(l).min(keys as f64);
+        slow * ((n + l) * features * (self.d + self.d_v)) as f64 + n as f64 * pairs * self.pair()
+    }
+}
+
+/// One rule serves crossovers and choices.
+#[test]
+fn crossovers_are_where_costs_cross() {
+    for (m, d_v, window, keys) in
+        [(20, 5, [0, 0], 0), (8, 3, [9, 4], 0), (64, 16, [40, 0], 3), (1, 1, [0, 7], 0), (33, 8, [0, 0], 40)]
+    {
+        let all: Vec<usize> = (0..keys).collect();
+        let map = Positive.softmax::<f64>(Orthogonal.draw(D, m, 1).unwrap()).unwrap();
+        let attention = Attention::new(map).unwrap().with_keys_exact(&all).unwrap();
+        let attention = attention.window(window[0], window[1]).unwrap();
+        for causal in [false, true] {
+            let rule = Rule { d: D, d_v, causal };
+            let faster = |n: &usize| rule.exact([*n, *n]) >= rule.linear([*n, *n], m, window, keys);
+            let crossover = attention.crossover(d_v, causal);
+            assert_eq!(Some(crossover), (1..100_000).find(faster), "{m}, {window:?}, {keys}, {causal}");
+            assert!((crossover..2 * crossover).all(|n| faster(&n)));
+        }
+    }
+    // Windows of all keys are never faster.
+    assert_eq!(attention(M, 1).window(usize::MAX, 0).unwrap().crossover(4, true), usize::MAX);
+}
+
+/// Every candidate of a choice by its own: cost by the rule, error by the report of attention with that window and that many
+/// frequencies. The best is the cheapest of those that reach the error.
+#[test]
+fn choices_are_the_best_of_all_candidates() {
+    let (n, own) = (64, [5, 3]);
+    let (x, v) = (local(n, 0.8), normal(n, 4, 1.0, 3));
+    for (causal, keys) in [(false, vec![]), (true, vec![]), (true, vec![0, 1])] {
+        let start = attention(M, 5).window(own[0], own[1]).unwrap().with_keys_exact(&keys).unwrap();
+        let sample = Sample::new(&x, &x).values(&v);
+        let sample = if causal { sample.causal() } else { sample };
+        let rule = Rule { d: D, d_v: 4, causal };
+        // Windows of more than half of the sample are left out, since sequences are longer.
+        let mut windows = vec![[0, 0], if causal { [own[0], 0] } else { own }];
+        windows.extend([8, 16, 32].map(|w| if causal { [w, 0] } else { [w / 2, w / 2] }));
+        let mut errors = Vec::new();
+        for window in &windows {
+            for (up, down) in FACTORS {
+                let m = M * up / down;
+                let redrawn = attention(m, 5).window(window[0], window[1]).unwrap();
+                let report = redrawn.with_keys_exact(&keys).unwrap().error_report(&sample).unwrap();
+                errors.push((*window, m, report.output_error()));
+            }
+        }
+        for length in [70, 1000, 50_000, 1_000_000] {
+            let lengths = [length, length];
+            for error in [1e-3, 0.05, 0.2, 0.6] {
+                let choice = start.choose(&sample, lengths, error).unwrap();
+                assert_eq!(choice.candidates.len(), errors.len() + 1);
+                assert!(choice.candidates.is_sorted_by(|a, b| a.operations <= b.operations));
+                let mut least = rule.exact(lengths);
+                for (window, m, expected) in &errors {
+                    let way = match window {
+                        [0, 0] => Way::Linear,
+                        [before, after] => Way::Windowed { before: *before, after: *after },
+                    };
+                    let of = |own: &&Candidate| own.way == way && own.frequencies == *m;
+                    let found = choice.candidates.iter().find(of).unwrap();
+                    // Hyperbolic features are two for each frequency.
+                    let cost = rule.linear(lengths, 2 * m, *window, keys.len());
+                    assert!((found.operations / cost - 1.0).abs() < 1e-12, "{found:?}, {cost}");
+                    assert_eq!(found.error.is_some(), expected.is_some(), "{found:?}, {expected:?}");
+                    if let (Some(found), Some(expected)) = (found.error, expected) {
+                        assert!((found - expected).abs() < 1e-9 * expected, "{found}, {expected}");
+                        least = if found <= error { least.min(cost) } else { least };
+                    }
+                }
+                let best = choice.best().unwrap();
+                assert!((best.operations / least - 1.0).abs() < 1e-12, "{choice}");
+                assert!(best.error.unwrap() <= error, "{choice}");
+            }
+        }
+    }
+}
+
+/// What is chosen for local tokens, of a length and an error.
+fn best(length: usize, error: f64) -> (Candidate, Choice<f64>) {
+    let (x, v) = (local(LONG, SIZE), normal(LONG, 8, 1.0, 3));
+    let sample = Sample::new(&x, &x).values(&v).causal();
+    let choice = attention(M, 5).choose(&sample, [length, length], error).unwrap();
+    (choice.best().unwrap(), choice)
+}
+
+#[test]
+fn lengths_and_errors_decide_in_order() {
+    // Short sequences are exact, whatever the error; so are errors that nothing else reaches.
+    assert_eq!(best(64, EASY).0.way, Way::Exact);
+    assert_eq!(best(1 << 20, 1e-9).0.way, Way::Exact);
+    // Long ones have neighbours where the error is ambitious and features alone where it is not.
+    let (near, choice) = best(1 << 18, AMBITIOUS);
+    assert!(matches!(near.way, Way::Windowed { after: 0, .. }), "{choice}");
+    let (far, choice) = best(1 << 18, EASY);
+    assert_eq!(far.way, Way::Linear, "{choice}");
+    // The longer, the further from exact; the larger the error, the cheaper.
+    for error in [AMBITIOUS, EASY] {
+        let exact = |power: u32| best(1 << power, error).0.way == Way::Exact;
+        let ways: Vec<bool> = (5..=20).step_by(3).map(exact).collect();
+        assert!(ways.is_sorted_by(|a, b| a >= b) && ways[0] && !ways[ways.len() - 1], "{ways:?}");
+    }
+    let costs: Vec<f64> =
+        [1e-9, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6].map(|e| best(1 << 15, e).0.operations).into();
+    assert!(costs.is_sorted_by(|a, b| a >= b) && costs[0] > costs[7], "{costs:?}");
+}
+
+/// The error of what is chosen is near the expected one: the median over 20 maps that the choice has not seen, drawn from other seeds,
+/// is within a factor of 2. Single draws scatter by some fifth about their root mean square, so a false alarm is below 1e-6.
+#[test]
+fn chosen_attention_errs_as_expected() {
+    let (x, v) = (local(LONG, SIZE), normal(LONG, 8, 1.0, 3));
+    let (four_x, four_v) = (four(&x), four(&v));
+    let heads = Heads::new(&four_x, &four_x, &four_v).unwrap();
+    let exact: Array4<f64> = ExactAttention::new().causal(&heads).unwrap().output;
+    for error in [AMBITIOUS, EASY] {
+        let (best, choice) = best(1 << 18, error);
+        let (before, after) = match best.way {
+            Way::Windowed { before, after } => (before, after),
+            _ => (0, 0),
+        };
+        let mut errors: Vec<f64> = (100..120)
+            .map(|seed| {
+                let attention = attention(best.frequencies, seed).window(before, after).unwrap();
+                norm(&(attention.causal(&heads).unwrap().output - &exact)) / norm(&exact)
+            })
+            .collect();
+        errors.sort_by(f64::total_cmp);
+        let (median, expected) = (0.5 * (errors[9] + errors[10]), best.error.unwrap());
+        println!("{choice}\nmeasured {median}, {errors:?}");
+        assert!(0.5 * expected < median && median < 2.0 * expected, "{choice}: {median}");
+    }
+}
+
+/// A choice attends as the attention that it names.
+#[test]
+fn choices_attend() {
+    let n = 100;
+    let (x, v) = (local(n, SIZE), normal(n, 3, 1.0, 3));
+    let (four_x, four_v) = (four(&x), four(&v));
+    let heads = Heads::new(&four_x, &four_x, &four_v).unwrap();
+    for causal in [false, true] {
+        let sample = Sample::new(&x, &x).values(&v);
+        let sample = if causal { sample.causal() } else { sample };
+        let run = |attention: &Attention<f64>| match causal {
+            true => attention.causal(&heads).unwrap(),
+            false => attention.bidirectional(&heads).unwrap(),
+        };
+        let choice = attention(M, 5).choose(&sample, [1 << 22, 1 << 22], 0.2).unwrap();
+        let best = choice.best().unwrap();
+        let (before, after) = match best.way {
+            Way::Windowed { before, after } => (before, after),
+            _ => (0, 0),
+        };
+        // Its own seed with its own number of frequencies.
+        let own = attention(best.frequencies, 5).window(before, after).unwrap();
+        assert_eq!(choice.attend(&heads).unwrap(), run(&own), "{choice}");
+        assert_eq!(run(choice.attention().unwrap()), run(&own));
+        let exact = attention(M, 5).choose(&sample, [8, 8], 0.2).unwrap();
+        let expected: Array4<f64> = match causal {
+            true => ExactAttention::new().causal(&heads).unwrap().output,
+            false => ExactAttention::new().bidirectional(&heads).unwrap().output,
+        };
+        assert!(exact.attention().is_none());
+        assert_eq!(exact.attend(&heads).unwrap().output, expected);
+    }
+    // In words: one line for each way, or all of them.
+    let sample = Sample::new(&x, &x).values(&v);
+    let choice = attention(M, 5).choose(&sample, [1 << 22, 1 << 22], 0.2).unwrap();
+    let (text, all) = (choice.to_string(), format!("{choice:#}"));
+    assert!(text.starts_with("Estimates for 4194304 queries") && text.contains("window 4 + 4"), "{text}");
+    assert_eq!(text.lines().filter(|line| line.starts_with("* ")).count(), 1);
+    // Neighbours up to half of 100 keys, none, and all keys.
+    assert_eq!((text.lines().count(), all.lines().count()), (2 + 5 + 1, 2 + 4 * 7 + 1 + 1), "{all}");
+}
+
+#[test]
+fn windows_and_sizes_that_are_tried() {
+    let (x, v) = (local(100, 0.5), normal(100, 3, 1.0, 3));
+    let windows = |attention: &Attention<f64>, sample: &Sample<'_, f64>, lengths: [usize; 2]| {
+        let choice = attention.choose(sample, lengths, 0.1).unwrap();
+        let mut all: Vec<[usize; 2]> = Vec::new();
+        for candidate in &choice.candidates {
+            if let Way::Windowed { before, after } = candidate.way
+                && !all.contains(&[before, after])
+            {
+                all.push([before, after]);
+            }
+        }
+        all.sort();
+        all
+    };
+    let (all, own) = (Sample::new(&x, &x).values(&v), attention(M, 5));
+    // Of a sequence that is no longer than the sample all windows are known, but not those of all its keys.
+    assert_eq!(windows(&own, &all, [100, 100]), [[4, 4], [8, 8], [16, 16], [32, 32]]);
+    assert_eq!(windows(&own, &all, [32, 32]), [[4, 4], [8, 8]]);
+    assert_eq!(windows(&own, &all, [101, 101]), [[4, 4], [8, 8], [16, 16]]);
+    assert_eq!(windows(&own, &all.causal(), [101, 101]), [[8, 0], [16, 0], [32, 0]]);
+    // Queries that need not stand beside keys have no neighbours but those that were asked for.
+    assert!(windows(&own, &all, [500, 400]).is_empty());
+    assert_eq!(windows(&own.clone().window(7, 1).unwrap(), &all, [500, 400]), [[7, 1]]);
+    assert_eq!(
+        windows(&own.clone().window(8, 9).unwrap(), &all.causal(), [90, 90]),
+        [[8, 0], [16, 0], [32, 0], [64, 0]]
+    );
+    // Sizes are those that can be drawn: in antithetic pairs too, and of frequencies without a name just one.
+    let sizes = |map: random_features::Map<f64>| {
+        let choice = Attention::new(map).unwrap().choose(&Sample::new(&x, &x), [500, 500], 0.1).unwrap();
+        let linear = choice.candidates.iter().filter(|own| own.way == Way::Linear);
+        linear.map(|own| own.frequencies).collect::<Vec<_>>()
+    };
+    let law = Independent.draw(D, 24, 1).unwrap().law().clone();
+    let given = Frequencies::from_parts(normal(24, D, 1.0, 1), law).unwrap();
+    assert_eq!(sizes(Positive.softmax(given).unwrap()), [24]);
+    let pairs = Antithetic(Independent).draw(D, 6, 1).unwrap();
+    assert_eq!(sizes(Positive.softmax(pairs).unwrap())[1..], [6, 12, 24, 48, 96]);
+    // Each head has its own map; samples without values have errors of weights.
+    let heads = Attention::per_head([1, 2].map(|seed| recipe(M).draw(seed).unwrap()).into()).unwrap();
+    let choice = heads.choose(&Sample::new(&x, &x).head(1), [1 << 22, 1 << 22], 0.5).unwrap();
+    assert_eq!(choice.attention().unwrap().maps().len(), 2);
+    let best = choice.best().unwrap();
+    let report = attention(best.frequencies, 2).error_report(&Sample::new(&x, &x)).unwrap();
+    if best.way == Way::Linear {
+        assert!((best.error.unwrap() / report.weight_error().unwrap() - 1.0).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn maps_without_an_exact_counterpart() {
+    let (x, v) = (local(60, 0.4), normal(60, 3, 1.0, 3));
+    let sample = Sample::new(&x, &x).values(&v);
+    // Truncated features have one kernel of their own, but exact attention and neighbours all the same.
+    let turned = Conditioning::new(Array2::eye(D)).unwrap().truncated(D - 2).unwrap();
+    let map = Positive
+        .softmax::<f64>(Independent.draw(D - 2, M, 1).unwrap())
+        .unwrap()
+        .conditioned(&turned)
+        .unwrap();
+    let truncated = Attention::new(map).unwrap();
+    assert!(truncated.exact_counterpart().is_none());
+    let choice = truncated.choose(&sample, [1000, 1000], 1e-6).unwrap();
+    assert_eq!(choice.best().map(|best| best.way), Some(Way::Exact));
+    assert!(choice.candidates.iter().any(|own| matches!(own.way, Way::Windowed { .. })));
+    let heads = four(&x);
+    let heads = Heads::new(&heads, &heads, &heads).unwrap();
+    let expected: Array4<f64> = ExactAttention::new().bidirectional(&heads).unwrap().output;
+    assert_eq!(choice.attend(&heads).unwrap().output, expected);
+    // Of another kernel there is neither, so there may be nothing to choose.
+    let gaussian = Positive.gaussian::<f64>(Independent.draw(D, M, 1).unwrap(), 1.0).unwrap();
+    let gaussian = Attention::new(gaussian).unwrap();
+    let choice = gaussian.choose(&sample, [10, 10], 1e-6).unwrap();
+    assert!(choice.best().is_none() && choice.attention().is_none());
+    assert!(choice.candidates.iter().all(|own| own.way == Way::Linear));
+    assert!(choice.to_string().contains("None of them"));
+    assert!(matches!(choice.attend(&heads), Err(Error::Unsupported { .. })));
+    let choice = gaussian.choose(&sample, [10, 10], 10.0).unwrap();
+    assert_eq!(choice.best().map(|best| best.way), Some(Way::Linear));
+}
+
+#[test]
+fn choices_that_make_no_sense_are_refused() {
+    let (x, v) = (local(20, 0.4), normal(20, 3, 1.0, 3));
+    let (sample, own) = (Sample::new(&x, &x).values(&v), attention(M, 5));
+    for error in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        assert!(matches!(own.choose(&sample, [9, 9], error), Err(Error::Parameter { .. })), "{error}");
+    }
+    for lengths in [[0, 9], [9, 0]] {
+        assert!(matches!(own.choose(&sample, lengths, 0.1), Err(Error::Parameter { value: 0.0, .. })));
+    }
+    assert!(own.choose(&sample, [9, 8], 0.1).is_ok());
+    assert!(matches!(
+        own.choose(&sample.causal(), [9, 8], 0.1),
+        Err(Error::Shape { expected: 9, found: 8, .. })
+    ));
+    let other = normal(20, D + 1, 1.0, 3);
+    assert!(matches!(own.choose(&Sample::new(&other, &other), [9, 9], 0.1), Err(Error::Shape { .. })));
+    assert!(matches!(
+        own.choose(&Sample::new(&x, &x).values(&v.select(Axis(0), &[1])), [9, 9], 0.1),
+        Err(Error::Shape { .. })
+    ));
+    for unknown in [own.clone().normalised(false), own.clone().biased_epsilon(0.1).unwrap()] {
+        assert!(matches!(unknown.choose(&sample, [9, 9], 0.1), Err(Error::Unsupported { .. })));
+    }
+    let heaviest = own.with_heaviest_keys_exact(2).unwrap();
+    assert!(heaviest.choose(&sample, [9, 9], 0.1).is_ok());
+    assert!(matches!(heaviest.choose(&sample.causal(), [9, 9], 0.1), Err(Error::Unsupported { .. })));
+}
