@@ -55,7 +55,7 @@ impl<T: Real> Choice<T> {
         let of_way = || self.candidates.iter().filter(|other| other.way == own.way);
         let shown = match of_way().find(|other| other.reaches(self.error)) {
             Some(first) => Some(first),
-            None => of_way().last(),
+            None => of_way().next_back(),
         };
         shown == Some(own)
     }
