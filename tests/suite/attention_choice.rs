@@ -361,6 +361,7 @@ fn choices_that_make_no_sense_are_refused() {
     ));
     for unknown in [own.clone().normalised(false), own.clone().biased_epsilon(0.1).unwrap()] {
         assert!(matches!(unknown.choose(&sample, [9, 9], 0.1), Err(Error::Unsupported { .. })));
+        assert!(matches!(unknown.error_report(&sample), Err(Error::Unsupported { .. })));
     }
     let heaviest = own.with_heaviest_keys_exact(2).unwrap();
     assert!(heaviest.choose(&sample, [9, 9], 0.1).is_ok());

@@ -7,7 +7,7 @@ use super::sizes::Size;
 use super::{Candidate, Choice, Chosen, Way};
 use crate::Real;
 use crate::data::window::Window;
-use crate::error::{Error, Result, check_positive, check_size, checked_positive};
+use crate::error::{Result, check_positive, check_size, checked_positive};
 use crate::once::once;
 
 /// Numbers of neighbours.
@@ -45,10 +45,8 @@ impl<T: Real> Attention<T> {
     /// As up to eight of these error reports, at a fifth of their time each, and a draw of the map.
     ///
     /// # Errors
-    /// [`Parameter`](Error::Parameter) unless the error is positive and finite and lengths are at least 1, [`Shape`](Error::Shape) if
-    /// lengths differ in causal attention, [`Unsupported`](Error::Unsupported) for attention that is not
-    /// [normalised](Attention::normalised) or has an [ε](Attention::biased_epsilon); as [`error_report`](Attention::error_report), which needs a
-    /// closed form, and a key at the place of each query for neighbours; those of the draw.
+    /// [`Parameter`](crate::Error::Parameter) unless the error is positive and finite and lengths are at least 1, [`Shape`](crate::Error::Shape) if
+    /// lengths differ in causal attention; as [`error_report`](Attention::error_report), which needs a closed form, and a key at the place of each query for neighbours; those of the draw.
     ///
     /// # Example
     /// ```
@@ -97,11 +95,6 @@ impl<T: Real> Attention<T> {
         check_positive("the number of keys of a sequence", keys)?;
         if causal {
             check_size("the number of keys of a sequence in causal attention", queries, keys)?;
-        }
-        if !self.normalised || self.reading.epsilon != 0.0 {
-            return Err(Error::Unsupported {
-                what: "a choice for sums that are not normalised or have an ε, whose errors no report knows",
-            });
         }
         Ok(Lengths { queries, keys, causal })
     }

@@ -28,7 +28,8 @@ impl<T: Real> Attention<T> {
     /// [`simulated_report`](Attention::simulated_report): all but trigonometric, positive, hyperbolic, generalised and dense
     /// exponential ones for the softmax or the Gaussian kernel, positive and hyperbolic ones for the regularised softmax
     /// kernel, and any of these conditioned, truncated or not; and for antithetic pairs over a coupling of unknown law, as Sobol'
-    /// points are. [`Shape`](Error::Shape) if sizes do not fit,
+    /// points are; for attention that is not [normalised](Attention::normalised) or has an [ε](Attention::biased_epsilon).
+    /// [`Shape`](Error::Shape) if sizes do not fit,
     /// [`NotFinite`](Error::NotFinite) if a number is not finite, [`Parameter`](Error::Parameter) for an empty sample, a head
     /// without a map or a query without a place, [`Memory`](Error::Memory) for too many keys; causally, as
     /// [`causal`](Attention::causal).
@@ -145,6 +146,11 @@ impl<T: Real> Attention<T> {
 
     /// Tokens as points and values, checked; no columns of values if there are none.
     fn scaled_tokens(&self, sample: &Sample<'_, T>) -> Result<[Array2<f64>; 3]> {
+        if !self.normalised || self.reading.epsilon != 0.0 {
+            return Err(Error::Unsupported {
+                what: "errors of attention that is not normalised or has an ε",
+            });
+        }
         let Sample { queries, keys, values, .. } = *sample;
         let d = self.maps[0].input_dim();
         check_positive("the number of queries", queries.nrows())?;
