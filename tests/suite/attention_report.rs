@@ -1,6 +1,6 @@
 //! Expected errors of linear attention against simulation.
 
-use ndarray::{Array1, Array2, Array4, Axis};
+use ndarray::{Array1, Array2, Array4, Axis, s};
 use num_complex::Complex64;
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::{Attention, Basis, ErrorReport, ExactAttention, Heads, Sample};
@@ -1069,4 +1069,85 @@ fn samples_that_do_not_fit_are_refused() {
     let heaviest = attention.with_heaviest_keys_exact(2).unwrap();
     assert!(heaviest.error_report(&Sample::new(&k, &k)).is_ok());
     assert!(heaviest.error_report(&Sample::new(&k, &k).causal()).is_err());
+}
+
+/// Estimates for equal keys err alike, which cancels: there is no error, of however many keys, and rounding makes none.
+#[test]
+fn equal_keys_leave_no_error() {
+    let (d, m) = (4, 12);
+    for (count, seed) in [(2, 1), (5, 2), (5, 3), (30, 4), (70, 5)] {
+        let (q, v) = (normal(3, d, 0.3, seed), normal(count, 2, 1.0, seed + 10));
+        let row = normal(1, d, 0.3, seed + 20);
+        let k = Array2::from_shape_fn((count, d), |(_, c)| row[[0, c]]);
+        let conditioned = shaped(d, m, seed).into_iter().map(|(_, map)| map);
+        for (number, map) in maps(d, m, seed).into_iter().chain(conditioned).enumerate() {
+            let attention = Attention::signed(vec![map]).unwrap();
+            let report = attention.error_report(&Sample::new(&q, &k).values(&v)).unwrap();
+            if report.is_hopeless() {
+                continue;
+            }
+            let [weights, output] = [report.weight_error(), report.output_error()];
+            assert!(weights.is_some_and(|error| error < 1e-7), "{number}, {count}: {report:?}");
+            assert!(output.is_some_and(|error| error < 1e-6), "{number}, {count}: {report:?}");
+        }
+    }
+}
+
+/// What a causal query does not see changes nothing, however large it is.
+#[test]
+fn keys_behind_a_place_change_nothing() {
+    let (n, d, m) = (20, 4, 200);
+    let [q, k] = [1, 2].map(|seed| normal(n, d, 0.4, seed));
+    let (v, places) = (normal(n, 3, 1.0, 3), [2, 7, 11, 15]);
+    let few = q.select(Axis(0), &places);
+    let mut huge = k.clone();
+    huge.slice_mut(s![17.., ..]).mapv_inplace(|v| 1e5 * v);
+    let recipe = Positive.recipe(Draw::new(d, m, Independent), Softmax::default());
+    for (name, map) in [("positive", recipe.draw::<f64>(5).unwrap()), shaped(d, m, 5).swap_remove(6)] {
+        for before in [0, 3] {
+            let attention = Attention::new(map.clone()).unwrap().window(before, 2).unwrap();
+            let reports = [&k, &huge].map(|k| {
+                let sample = Sample::new(&few, k).values(&v).places(&places).causal();
+                let closed = attention.error_report(&sample).unwrap();
+                let redrawn = attention.simulated_report(&recipe, 40, &sample).unwrap();
+                [closed, redrawn].map(|report| {
+                    [
+                        report.weight_error().unwrap(),
+                        report.output_error().unwrap(),
+                        report.normaliser_variance,
+                        report.mean_error,
+                    ]
+                })
+            });
+            for (a, b) in reports[0].iter().flatten().zip(reports[1].iter().flatten()) {
+                assert!((a - b).abs() <= 1e-9 * a, "{name}, {before}: {reports:?}");
+            }
+        }
+    }
+}
+
+/// How far tokens must shrink, and what other maps would do, is said of the pairs that are estimated.
+#[test]
+fn hopeless_reports_are_of_estimated_pairs() {
+    let (n, d, m) = (20, 4, 32);
+    let [q, k] = [1, 2].map(|seed| normal(n, d, 1.6, seed));
+    let attention = |map: &Map<f64>| {
+        Attention::signed(vec![map.clone()]).unwrap().window(4, 3).unwrap().with_keys_exact(&[0]).unwrap()
+    };
+    let all = maps(d, m, 5);
+    let positive = attention(&Positive.softmax(draw(d, m, &Independent, &mut rng(5)).unwrap()).unwrap());
+    let report = positive.error_report(&Sample::new(&q, &k)).unwrap();
+    assert!(report.is_hopeless() && report.shrink < 1.0, "{report}");
+    let shrunk = |factor: f64| {
+        let [q, k] = [&q, &k].map(|x| x * (factor * report.shrink));
+        positive.error_report(&Sample::new(&q, &k)).unwrap()
+    };
+    assert!(!shrunk(0.999).is_hopeless() && shrunk(1.001).is_hopeless(), "{report}");
+    let mut found = 0;
+    for map in &all {
+        let own = attention(map).error_report(&Sample::new(&q, &k)).unwrap().normaliser_variance;
+        found += usize::from(report.alternatives.iter().any(|(_, v)| (v / own - 1.0).abs() < 1e-9));
+    }
+    // Two of the three others, and not the one that is fitted to the tokens.
+    assert!(found >= 2, "{report:?}");
 }

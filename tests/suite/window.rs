@@ -147,6 +147,33 @@ fn norms_of_fifty_are_the_double_precision_loop() {
     }
 }
 
+/// Queries that see no key, by features or at all, get what the loop says, and are not reported.
+#[test]
+fn masks_of_all_keys_but_one() {
+    let (n, d, map) = (150, 5, positive::<f64>(5, 20));
+    let [q, k, v] = [(1, d), (2, d), (3, 3)].map(|(seed, width)| tokens::<f64>([1, 1, n, width], 0.7, seed));
+    let inputs = [&q, &k, &v].map(|x| head(x, 0, 0));
+    for only in [None, Some(0), Some(70), Some(n - 1)] {
+        let mask = Array2::from_shape_fn((1, n), |(_, j)| Some(j) == only);
+        let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+        for window in [[1, 0], [3, 2], [0, 4], [64, 64]] {
+            let attention = Attention::new(map.clone()).unwrap().window(window[0], window[1]).unwrap();
+            for causal in [false, true] {
+                let pair = |i: usize, j: usize| match () {
+                    () if (causal && j > i) || Some(j) != only => Pair::Unseen,
+                    () if is_near(window, i, j) => Pair::Exact,
+                    () => Pair::Estimated,
+                };
+                let out =
+                    if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) }.unwrap();
+                let expected = naive(&map, inputs.each_ref(), pair, true);
+                near(&head(&out.output, 0, 0), &expected, 1e-12, &format!("{only:?} {window:?} {causal}"));
+                assert!(out.non_positive.is_empty(), "{only:?} {window:?} {causal}: {:?}", out.non_positive);
+            }
+        }
+    }
+}
+
 /// Signed and conditioned maps, truncated ones too, and sums that are not divided.
 #[test]
 fn any_map_of_the_softmax_kernel_has_windows() {
@@ -412,6 +439,32 @@ fn what_is_not_finite_stays_where_it_is_seen() {
     assert!(out.output.slice(s![.., .., ..5, ..]).iter().all(|v| *v == 0.0));
 }
 
+/// Where all keys that features would see are masked, features of a query that are no numbers count for nothing: its logits are −∞.
+#[test]
+fn estimates_of_no_key_count_for_nothing() {
+    let (n, seen, place) = (200, 130..161, 140);
+    let [mut q, mut k, v] = [(1, 6), (2, 6), (3, 3)].map(|(seed, d)| tokens::<f64>([1, 1, n, d], 0.7, seed));
+    k.slice_mut(s![.., .., .., 0]).mapv_inplace(|v| -v.abs() - 0.1);
+    let mask = Array2::from_shape_fn((1, n), |(_, j)| seen.contains(&j));
+    let attention = Attention::new(positive::<f64>(6, 20)).unwrap().window(20, 20).unwrap();
+    let good = attention.bidirectional(&Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap()).unwrap();
+    q[[0, 0, place, 0]] = f64::INFINITY;
+    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    for attended in [attention.causal(&heads).unwrap(), attention.bidirectional(&heads).unwrap()] {
+        assert!(attended.output.slice(s![0, 0, place, ..]).iter().all(|v| *v == 0.0), "{attended:?}");
+        assert_eq!(attended.non_positive, [[0, 0, place]]);
+    }
+    let exact = ExactAttention::new().causal(&heads).unwrap();
+    assert_eq!(exact.non_positive, [[0, 0, place]]);
+    // Two such logits, of which one is finite, are the value of that.
+    k[[0, 0, place, 0]] = f64::NEG_INFINITY;
+    q[[0, 0, place, 0]] = 0.3;
+    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+    let out = attention.bidirectional(&heads).unwrap().output;
+    assert!(out.slice(s![0, 0, place, ..]).iter().all(|v| v.is_finite()));
+    assert_ne!(out.slice(s![0, 0, place, ..]), good.output.slice(s![0, 0, place, ..]));
+}
+
 fn steps<T: Real>(
     attention: &Attention<T>,
     [q, k, v]: [&Array4<T>; 3],
@@ -462,6 +515,18 @@ fn steps_are_the_batch() {
     }
 }
 
+/// Logits of each head are those of its own map.
+#[test]
+fn heads_of_a_state_have_lengthscales_of_their_own() {
+    let [q, k, v] = [(1, 4), (2, 2), (3, 2)].map(|(seed, heads)| tokens::<f64>([2, heads, 90, 6], 0.7, seed));
+    let map = |lengthscale: f64| {
+        let target = random_features::kernel::Softmax::new(lengthscale).unwrap();
+        Positive.map::<f64>(frequencies(6, 12, &Orthogonal, 7), target).unwrap()
+    };
+    let attention = Attention::per_head(vec![map(1.0), map(1.7)]).unwrap().window(5, 0).unwrap();
+    steps(&attention, [&q, &k, &v], &[10], |state| state);
+}
+
 #[cfg(feature = "serde")]
 #[test]
 fn stored_states_go_on_to_the_bit() {
@@ -493,6 +558,18 @@ fn stored_states_go_on_to_the_bit() {
     for (field, length) in [("keys", 12), ("values", 12), ("mask", 2)] {
         let numbers = stored.pointer_mut(&format!("/data/heads/0/recent/{field}")).unwrap();
         numbers.as_array_mut().unwrap().truncate(length);
+    }
+    assert!(resealed::<CausalState<f32>>(stored).is_err());
+    // Nor has one of more tokens than it holds, of which none has left.
+    let mut state = state.attention().state(1, 1, 6).unwrap();
+    let one = x.slice(s![..1, ..1, ..3, ..]);
+    state.prefill(&one, &one).unwrap();
+    let mut stored = serde_json::to_value(&state).unwrap();
+    assert!(resealed::<CausalState<f32>>(stored.clone()).is_ok());
+    for field in ["keys", "values"] {
+        let numbers = stored.pointer_mut(&format!("/data/heads/0/{field}")).unwrap();
+        let numbers = numbers.as_array_mut().unwrap();
+        numbers.extend_from_within(..6);
     }
     assert!(resealed::<CausalState<f32>>(stored).is_err());
 }

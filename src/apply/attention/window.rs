@@ -31,8 +31,9 @@ impl<T: Real> Attention<T> {
     /// of a query's estimates have much in common, which cancels in the normaliser only if all of its weights are estimates.
     ///
     /// # Accuracy
-    /// Logits and exact weights are computed in `T`, as in exact attention: a logit must fit it. Same bits on any number of threads; a
-    /// causal output depends on no later token, not even in its last bit.
+    /// Logits, exact weights and sums of values by them are computed in `T`, as in exact attention: a logit must fit it, and values must
+    /// be some way below its largest number. Same bits on any number of threads; a causal output depends on no later token, not even in
+    /// its last bit.
     ///
     /// # Cost
     /// O((before + after) (d + d_v)) for each query, in products of matrices: 64 neighbours make causal attention take 1.4 times

@@ -68,7 +68,9 @@ impl ErrorPart {
     }
 
     fn relative_to(self, size: f64) -> Self {
-        ErrorPart { variance: self.variance / size, bias: self.bias / size }
+        // Rounding makes less than nothing of what varies with nothing, as where all keys are equal.
+        let variance = if self.variance < 0.0 { 0.0 } else { self.variance };
+        ErrorPart { variance: variance / size, bias: self.bias / size }
     }
 }
 
