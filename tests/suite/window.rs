@@ -563,13 +563,13 @@ fn stored_states_go_on_to_the_bit() {
     // Nor has one of more tokens than it holds, of which none has left.
     let mut state = state.attention().state(1, 1, 6).unwrap();
     let one = x.slice(s![..1, ..1, ..3, ..]);
-    state.prefill(&one, &one).unwrap();
+    read_tokens(&mut state, &one, &one);
     let mut stored = serde_json::to_value(&state).unwrap();
     assert!(resealed::<CausalState<f32>>(stored.clone()).is_ok());
-    for field in ["keys", "values"] {
-        let numbers = stored.pointer_mut(&format!("/data/heads/0/{field}")).unwrap();
+    for (field, more) in [("keys", 6), ("values", 6), ("mask", 1)] {
+        let numbers = stored.pointer_mut(&format!("/data/heads/0/recent/{field}")).unwrap();
         let numbers = numbers.as_array_mut().unwrap();
-        numbers.extend_from_within(..6);
+        numbers.extend_from_within(..more);
     }
     assert!(resealed::<CausalState<f32>>(stored).is_err());
 }
