@@ -7,15 +7,18 @@
 mod auto;
 mod blocks;
 mod chunk;
+mod cotangents;
 mod drive;
 mod effective;
 mod element;
 mod exact;
 mod exact_keys;
 mod finish;
+mod gradients;
 mod heads;
 mod key_weights;
 mod output;
+mod pulls;
 mod reading;
 mod recent;
 mod report;
@@ -33,6 +36,7 @@ mod worker;
 pub(crate) use auto::crossover;
 pub use element::Element;
 pub use exact::ExactAttention;
+pub use gradients::Gradients;
 pub use heads::Heads;
 pub use report::{Basis, ErrorReport, Sample};
 pub(crate) use report::{closed_errors, simulated_errors};
@@ -301,7 +305,7 @@ impl<T: Real> Attention<T> {
     fn setup(&self, head: usize) -> Setup<'_, T> {
         let program = &self.programs[head % self.maps.len()];
         let (reading, normalised) = (&self.reading, self.normalised);
-        Setup { program, reading, normalised, exact: None, near: None, causal: true }
+        Setup { program, reading, normalised, exact: None, near: None, causal: true, swapped: false }
     }
 
     fn check<E>(&self, heads: &Heads<'_, E>, out: &ArrayRef<T, Ix4>) -> Result<()> {

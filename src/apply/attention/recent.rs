@@ -53,11 +53,9 @@ impl<T: Real> Recent<T> {
     /// The tokens.
     fn tokens(&self) -> KeyRun<'_, T> {
         let (rows, [d, d_v]) = (self.len(), self.dims);
-        KeyRun {
-            keys: Numbers::Own(matrix_view(rows, d, &self.keys[self.left * d..])),
-            values: Numbers::Own(matrix_view(rows, d_v, &self.values[self.left * d_v..])),
-            mask: None,
-        }
+        let keys = matrix_view(rows, d, &self.keys[self.left * d..]);
+        let values = matrix_view(rows, d_v, &self.values[self.left * d_v..]);
+        KeyRun::new(Numbers::Own(keys), Numbers::Own(values))
     }
 
     /// Lets the first ones go.

@@ -172,7 +172,7 @@ impl<T: Real> CausalState<T> {
                 let first = part * step + run * of_maps;
                 let (setup, rows) = (attention.setup(first % all), first..first + heads.len());
                 let (keys, values) = (keys.rows(rows.clone()).reborrow(), values.rows(rows).reborrow());
-                let tokens = KeyRun { keys, values, mask: None };
+                let tokens = KeyRun::new(keys, values);
                 push(setup, attention.window.before, heads, tokens, worker);
             }
         });
@@ -272,7 +272,7 @@ impl<T: Real> CausalState<T> {
         check_shape(what, values.shape(), [batch, heads, length, d_v])?;
         let of_head = |i: usize| {
             let (keys, values) = (E::numbers(head(keys, i)), E::numbers(head(values, i)));
-            KeyRun { keys, values, mask: None }
+            KeyRun::new(keys, values)
         };
         self.take_in_all((0..self.heads.len()).map(of_head).collect());
         Ok(())
@@ -314,10 +314,10 @@ fn push<T: Real>(
         let (d_v, d) = (tokens.values.ncols(), tokens.keys.ncols());
         let rows = values.len() / d_v;
         let (keys, values) = (matrix_view(rows, d, &keys), matrix_view(rows, d_v, &values));
-        KeyRun { keys: Numbers::Own(keys), values: Numbers::Own(values), mask: None }
+        KeyRun::new(Numbers::Own(keys), Numbers::Own(values))
     };
     if leaving.len() > 0 {
-        worker.read_keys(setup, leaving.keys);
+        worker.read_keys(setup, leaving);
         for (i, head) in heads.iter_mut().enumerate() {
             head.sequence.push(setup, i, leaving.values.rows(i..i + 1), worker);
         }

@@ -9,7 +9,7 @@ use crate::engine::batch::Batch;
 use crate::engine::function;
 use crate::engine::input::{ComplexMatrix, Input, Linear};
 use crate::engine::leaf::Leaf;
-use crate::engine::{Lift, Projection, Scratch, Side, Tile, TileShape};
+use crate::engine::{Form, Lift, Projection, Scratch, Side, Tile, TileShape};
 use crate::numeric::matrix_of;
 
 pub(super) fn gradient<T: Real>(
@@ -19,7 +19,7 @@ pub(super) fn gradient<T: Real>(
     features: &Batch<T>,
     scratch: &mut Scratch<T>,
 ) -> Array2<f64> {
-    let PulledRows { side, x, cotangents } = rows;
+    let PulledRows { side, x, cotangents, form } = rows;
     let (n, m) = (x.nrows(), projection.count());
     let projected = match leaf.lift {
         Lift::Function { .. } => projections(projection, x.view(), scratch),
@@ -30,17 +30,20 @@ pub(super) fn gradient<T: Real>(
     let (mut re, mut im) = (Array2::zeros((n, m)), Array2::zeros((if complex { n } else { 0 }, m)));
     let (mut sums, mut units) = (vec![Complex64::ZERO; n], vec![[1.0, 0.0]; n]);
     for i in 0..n {
-        let (row, c) = (features.row(i), cotangents.row(i));
+        let c = cotangents.row(i);
         sums[i] = match leaf.lift {
             Lift::Function { activation, .. } => {
-                let scale = leaf.constant - row.log_scales[0];
+                let scale = leaf.constant - features.row(i).log_scales[0];
                 let weight = |j: usize, scale| {
                     c[j].widen() * function::slope(activation, projected[[i, j]].widen(), scale)
                 };
                 units[i] = write_in_units(re.row_mut(i), scale, weight);
                 Complex64::ZERO
             }
-            _ => weigh(leaf, side, c, row.values, re.row_mut(i), complex.then(|| im.row_mut(i))),
+            _ => {
+                let values = (form == Form::Values).then(|| features.row(i).values);
+                weigh(leaf, side, c, values, re.row_mut(i), complex.then(|| im.row_mut(i)))
+            }
         };
     }
     let (re, im) = (projection.times_frequencies(re.view()), projection.times_frequencies(im.view()));
@@ -87,20 +90,22 @@ fn write_in_units<T: Real>(
     [unit, log]
 }
 
-/// Writes the derivatives with respect to each projection, for features that are exponentials or waves; returns Σ c φ.
+/// Writes the derivatives with respect to each projection, for features that are exponentials or waves; returns Σ c φ. Without values
+/// of features, which waves need, c φ are the cotangents.
 fn weigh<T: Real>(
     leaf: &Leaf<T>,
     side: Side,
     c: ArrayView1<'_, T>,
-    values: &[T],
+    values: Option<&[T]>,
     mut re: ArrayViewMut1<'_, T>,
     mut im: Option<ArrayViewMut1<'_, T>>,
 ) -> Complex64 {
     let m = re.len();
     let slope = leaf.slopes[side as usize];
-    let half = values.len() / 2;
+    let half = c.len() / 2;
     let mut sum = Complex64::ZERO;
-    let real = |f: usize| c[f].widen() * values[f].widen();
+    let real = |f: usize| c[f].widen() * values.map_or(1.0, |values| values[f].widen());
+    let values = values.unwrap_or_default();
     for j in 0..m {
         match leaf.lift {
             Lift::Exp | Lift::Function { .. } => {

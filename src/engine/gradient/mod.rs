@@ -16,7 +16,7 @@ use super::leaf::Leaf;
 use super::plan::{Pass, Plan, ranges};
 use super::routed::Routed;
 use super::sum::Sum;
-use super::{Form, Program, Projection, Scratch, Side, TileShape};
+use super::{Form, Lift, Program, Projection, Scratch, Side, TileShape};
 use crate::Real;
 use crate::numeric::{self, Isa};
 
@@ -24,12 +24,16 @@ use crate::numeric::{self, Isa};
 const ROWS: usize = 60;
 
 /// Points and the cotangents of their features.
-struct PulledRows<'a, T> {
-    side: Side,
+pub(crate) struct PulledRows<'a, T> {
+    pub side: Side,
     /// n × d.
-    x: ArrayView2<'a, T>,
+    pub x: ArrayView2<'a, T>,
     /// n × D.
-    cotangents: ArrayView2<'a, T>,
+    pub cotangents: ArrayView2<'a, T>,
+    /// What they are cotangents of: values of features, relative to their scales, or logarithms of features, which are the
+    /// cotangents of features times these. Those neither overflow nor vanish with a feature; they are for plans that
+    /// [take](takes_logarithms) them.
+    pub form: Form,
 }
 
 /// Writes to each row i of `out` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, scales s held fixed;
@@ -45,7 +49,8 @@ pub(crate) fn pull_back<T: Real>(
     let known = AtomicBool::new(true);
     for_runs(out, ROWS, work, Scratch::default, |scratch, run, mut out| {
         let rows = s![run, ..];
-        let rows = PulledRows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
+        let (x, cotangents) = (x.slice(rows), cotangents.slice(rows));
+        let rows = PulledRows { side, x, cotangents, form: Form::Values };
         // Gradients of parts may overflow where their sum does not.
         let mut sum = Array2::zeros(out.dim());
         known.fetch_and(of_plan(program.plan(), rows, sum.view_mut(), scratch), Ordering::Relaxed);
@@ -55,7 +60,28 @@ pub(crate) fn pull_back<T: Real>(
     known.into_inner() && has_gradients(program.plan(), side)
 }
 
-fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
+/// Adds to each row of `out` the gradient of the same sum for some points, which are few; on the calling thread.
+pub(crate) fn pull_back_rows<T: Real>(
+    program: &Program<T>,
+    rows: PulledRows<'_, T>,
+    out: ArrayViewMut2<'_, f64>,
+    scratch: &mut Scratch<T>,
+) {
+    of_plan(program.plan(), rows, out, scratch);
+}
+
+/// Whether a plan takes cotangents of the logarithms of its features.
+pub(crate) fn takes_logarithms<T: Real>(plan: &Plan<T>) -> bool {
+    match plan {
+        Plan::Leaf(leaf) => {
+            matches!(leaf.lift, Lift::Exp | Lift::ExpPair) && !matches!(*leaf.input, Input::Logarithms(_))
+        }
+        _ => false,
+    }
+}
+
+/// Whether all maps of a plan have gradients.
+pub(crate) fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
     match plan {
         Plan::Leaf(_) => true,
         Plan::Sum(sum) => sum.parts().all(|part| has_gradients(part, side)),
@@ -100,7 +126,7 @@ fn of_sum<T: Real>(
     mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
-    let PulledRows { side, x, cotangents } = rows;
+    let PulledRows { side, x, cotangents, form } = rows;
     let mut parts = Batch::default();
     sum.fill_parts(Pass::new(side, Form::Values), x.view().into(), &mut parts, scratch);
     let mut of_parts = Array2::zeros((x.nrows(), sum.part_columns()));
@@ -111,7 +137,7 @@ fn of_sum<T: Real>(
     }
     sum.each_part().all(|(plan, columns)| {
         let cotangents = of_parts.slice(s![.., columns]);
-        of_plan(plan, PulledRows { side, x: x.view(), cotangents }, out.view_mut(), scratch)
+        of_plan(plan, PulledRows { side, x: x.view(), cotangents, form }, out.view_mut(), scratch)
     })
 }
 
@@ -133,7 +159,7 @@ fn of_routed<T: Real>(
         }
         for (plan, columns, _) in routed.line(rows.side, cluster) {
             let cotangents = rows.cotangents.slice(s![i..i + 1, columns]);
-            let row = PulledRows { side: rows.side, x: x.slice(one), cotangents };
+            let row = PulledRows { x: x.slice(one), cotangents, ..rows };
             known &= of_plan(plan, row, out.slice_mut(one), scratch);
         }
     }
@@ -148,7 +174,7 @@ fn of_conditioned<T: Real>(
     out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
-    let PulledRows { side, x, cotangents } = rows;
+    let PulledRows { side, x, cotangents, form } = rows;
     let images = conditioned.images(side, x.view());
     let factors = conditioned.log_factors(side, x.view(), images.view());
     let mut own = filled(plan, side, x.view(), scratch);
@@ -169,15 +195,18 @@ fn of_conditioned<T: Real>(
         }
     }
     let mut gradients = Array2::<f64>::zeros(images.dim());
-    let of_base = PulledRows { side, x: images.view(), cotangents: cotangents.view() };
+    let of_base = PulledRows { side, x: images.view(), cotangents: cotangents.view(), form };
     let known = of_plan(conditioned.base(), of_base, gradients.view_mut(), scratch);
     conditioned.pull_back(side, x, images.view(), gradients.view(), &sums, out);
     known
 }
 
 fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: PulledRows<'_, T>, scratch: &mut Scratch<T>) -> Array2<f64> {
-    let features = features(leaf, rows.side, rows.x.view(), scratch);
     let projection = &leaf.projection;
+    let features = match rows.form {
+        Form::Values => features(leaf, rows.side, rows.x.view(), scratch),
+        Form::Logarithms => Batch::default(),
+    };
     match &*leaf.input {
         Input::Logarithms(logarithms) => {
             powers::gradient(leaf, logarithms, projection, rows, &features, scratch)
