@@ -1,10 +1,10 @@
 //! Gradients of linear attention: against differences of the forward pass, against the quadratic loop, and where precision is short.
 
 use crate::common::frequencies;
-use ndarray::{Array1, Array2, Array4, ArrayView2, Axis, s};
+use ndarray::{Array1, Array2, Array4, ArrayView2, Axis, array, s};
 use random_features::apply::attention::{Attention, Gradients, Heads};
 use random_features::compose::{Bases, Hybrid};
-use random_features::frequency::{Independent, Orthogonal, draw_poisson};
+use random_features::frequency::{Coupling, Frequencies, Independent, Orthogonal, draw_poisson};
 use random_features::kernel::Activation;
 use random_features::map::{Facts, FeatureMap, Form, Tile};
 use random_features::{
@@ -24,8 +24,14 @@ fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
     Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
 }
 
-fn backward<T: Real>(attention: &Attention<T>, heads: &Heads<'_, T>, g: &Array4<T>, causal: bool) -> Gradients<T> {
-    if causal { attention.causal_backward(heads, g) } else { attention.bidirectional_backward(heads, g) }.unwrap()
+fn backward<T: Real>(
+    attention: &Attention<T>,
+    heads: &Heads<'_, T>,
+    g: &Array4<T>,
+    causal: bool,
+) -> Gradients<T> {
+    if causal { attention.causal_backward(heads, g) } else { attention.bidirectional_backward(heads, g) }
+        .unwrap()
 }
 
 /// Gradients of one head.
@@ -39,11 +45,12 @@ fn largest(x: &Array2<f64>) -> f64 {
     x.iter().fold(0.0, |a: f64, v| a.max(v.abs()))
 }
 
-/// Each of the three within a tolerance relative to its largest entry.
+/// Each of the three within a tolerance relative to the largest entry of all.
 #[track_caller]
 fn assert_near(name: &str, got: &Three, expected: &Three, tolerance: f64) {
+    let size = expected.iter().map(largest).fold(0.0, f64::max);
     for ((got, expected), what) in got.iter().zip(expected).zip(["queries", "keys", "values"]) {
-        let (error, size) = (largest(&(got - expected)), largest(expected));
+        let error = largest(&(got - expected));
         let finite = got.iter().all(|v| v.is_finite());
         assert!(finite && error <= tolerance * size, "{name}, {what}: {error:e} of {size:e}");
     }
@@ -109,7 +116,8 @@ fn agrees<T: Real>(name: &str, attention: &Attention<T>, map: &Map<f64>, [n, l]:
         let attention = attention.clone().normalised(normalised);
         for causal in [false, true].into_iter().filter(|causal| !causal || n == l) {
             let got = of_head(&backward(&attention, &heads, &g, causal), 0, 0);
-            let expected = naive(map, wide.each_ref().map(|x| x.view()), normalised, |i, j| !causal || j <= i);
+            let expected =
+                naive(map, wide.each_ref().map(|x| x.view()), normalised, |i, j| !causal || j <= i);
             let name = format!("{name}, {n} and {l} tokens, normalised {normalised}, causal {causal}");
             assert_near(&name, &got, &expected, tolerance);
         }
@@ -257,4 +265,284 @@ fn norms_may_be_large() {
     large_norms::<f64>(500.0, 1e-6);
     large_norms::<f32>(1.8, 1e-4);
     large_norms::<f32>(18.0, 3e-3);
+}
+
+/// The sums of two segments, of which the second has much larger keys, and queries of all kinds: most of a chunk in `T`, the rest not.
+fn uneven<T: Real>(l: usize, h: usize, seed: usize) -> Array4<T> {
+    let mut x = tokens::<T>([1, h, l, 6], 0.7, seed);
+    for i in (0..l).filter(|i| i % 97 == 40 || (1100..1180).contains(i)) {
+        x.slice_mut(s![.., .., i, ..]).mapv_inplace(|v| v * T::narrow(12.0));
+    }
+    x
+}
+
+fn pool(threads: usize) -> rayon::ThreadPool {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
+}
+
+fn same_on_any_threads<T: Real>(map: Map<T>) {
+    let (l, attention) = (2300, Attention::new(map).unwrap());
+    let [k, v] = [2, 3].map(|seed| uneven::<T>(l, 1, seed));
+    let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 5 != 1 && !(100..300).contains(&j));
+    for queries in [1, 2] {
+        let [q, g] = [1, 4].map(|seed| uneven::<T>(l, queries, seed));
+        let run = |threads| {
+            let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+            pool(threads).install(|| [false, true].map(|causal| backward(&attention, &heads, &g, causal)))
+        };
+        let one = run(1);
+        assert!(one.iter().all(|one| one.keys.iter().all(|v| v.is_finite())));
+        [2, 3, 5].into_iter().for_each(|threads| assert!(run(threads) == one, "{threads} threads"));
+    }
+}
+
+#[test]
+fn threads_change_no_bit() {
+    same_on_any_threads(positive::<f32>(6, 16));
+    same_on_any_threads(positive::<f64>(6, 16));
+    same_on_any_threads::<f32>(
+        Nonlinear::new(Activation::Relu).map(frequencies(6, 16, &Independent, 1), 1.0).unwrap(),
+    );
+}
+
+fn bits<T: Real>(x: &Array4<T>, rows: std::ops::Range<usize>) -> Vec<u64> {
+    x.slice(s![.., .., rows, ..]).iter().map(|v| v.widen().to_bits()).collect()
+}
+
+/// A query's gradient knows nothing of later tokens, and those of a key and its value know nothing of earlier queries.
+fn sees_nothing_else<T: Real>() {
+    let l = 200;
+    let attention = Attention::new(positive::<T>(6, 16)).unwrap();
+    let [q, k, v, g] = [1, 2, 3, 4].map(|seed| uneven::<T>(l, 1, seed));
+    let of = |[q, k, v, g]: [&Array4<T>; 4]| backward(&attention, &Heads::new(q, k, v).unwrap(), g, true);
+    let whole = of([&q, &k, &v, &g]);
+    for at in [1, 63, 64, 100, 130, 199] {
+        for odd in [T::narrow(30.0), T::nan(), T::max_value()] {
+            let changed = |x: &Array4<T>, rows| {
+                let mut x = x.clone();
+                x.slice_mut(s![.., .., rows, ..]).mapv_inplace(|v| odd * v);
+                x
+            };
+            let later = [&q, &k, &v, &g].map(|x| changed(x, at..l));
+            let got = of(later.each_ref());
+            assert_eq!(
+                bits(&got.queries, 0..at),
+                bits(&whole.queries, 0..at),
+                "queries before {at}, {odd:?}"
+            );
+            let (early_q, early_g) = (changed(&q, 0..at), changed(&g, 0..at));
+            let got = of([&early_q, &k, &v, &early_g]);
+            assert_eq!(bits(&got.keys, at..l), bits(&whole.keys, at..l), "keys from {at}, {odd:?}");
+            assert_eq!(bits(&got.values, at..l), bits(&whole.values, at..l), "values from {at}, {odd:?}");
+        }
+    }
+}
+
+#[test]
+fn nothing_comes_from_the_future() {
+    sees_nothing_else::<f32>();
+    sees_nothing_else::<f64>();
+}
+
+#[test]
+fn what_has_no_part_has_no_gradient() {
+    let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([1, 1, 70, 4], 0.8, seed));
+    let attention = Attention::new(positive::<f64>(4, 12)).unwrap();
+    let none = Array2::from_elem((1, 70), false);
+    // Even NaN where nothing is seen.
+    let nan = Array4::from_elem(k.dim(), f64::NAN);
+    for causal in [false, true] {
+        let heads = Heads::new(&q, &nan, &nan).unwrap().mask(&none).unwrap();
+        let Gradients { queries, keys, values, .. } = backward(&attention, &heads, &g, causal);
+        assert!([queries, keys, values].iter().all(|x| x.iter().all(|v| *v == 0.0)), "causal {causal}");
+    }
+    // Without the first keys, which are NaN, the first queries see nothing.
+    let rest = Array2::from_shape_fn((1, 70), |(_, j)| j >= 10);
+    let mut odd = k.clone();
+    odd.slice_mut(s![.., .., ..10, ..]).fill(f64::NAN);
+    let got = backward(&attention, &Heads::new(&q, &odd, &v).unwrap().mask(&rest).unwrap(), &g, true);
+    assert!(got.queries.slice(s![0, 0, ..10, ..]).iter().all(|v| *v == 0.0));
+    assert!(got.keys.slice(s![0, 0, ..10, ..]).iter().all(|v| *v == 0.0));
+    let parts = [&q, &k, &v, &g].map(|x| x.slice(s![.., .., 10.., ..]).to_owned());
+    let of_rest =
+        backward(&attention, &Heads::new(&parts[0], &parts[1], &parts[2]).unwrap(), &parts[3], true);
+    let shifted = of_head(&got, 0, 0).map(|x| x.slice(s![10.., ..]).to_owned());
+    assert_near("the rest", &shifted, &of_head(&of_rest, 0, 0), 1e-12);
+}
+
+/// ReLU(x): a query of the other sign has the normaliser 0, and no gradient, nor has a key from it.
+#[test]
+fn queries_without_a_positive_normaliser_have_none() {
+    let omega = Frequencies::from_rows(array![[1.0], [2.0]]).unwrap();
+    let attention = Attention::new(Nonlinear::new(Activation::Relu).map::<f64>(omega, 1.0).unwrap()).unwrap();
+    let one = |x: [f64; 3]| Array4::from_shape_vec((1, 1, 3, 1), x.to_vec()).unwrap();
+    let (q, k, v, g) =
+        (one([1.0, -1.0, 2.0]), one([0.5, 3.0, -2.0]), one([1.0, 2.0, 5.0]), one([1.0, 1.0, 1.0]));
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let all = attention.bidirectional_backward(&heads, &g).unwrap();
+    assert_eq!(attention.bidirectional(&heads).unwrap().non_positive, [[0, 0, 1]]);
+    // Weights kⱼ₊/Σ k₊ do not depend on q: for two queries ∂/∂v = 2 k₊/3.5 and ∂/∂k₁ = 2 (1 − o)/3.5 with o = 6.5/3.5.
+    let expected = [
+        [2.0 * 0.5 / 3.5, 2.0 * 3.0 / 3.5, 0.0],
+        [2.0 * (1.0 - 6.5 / 3.5) / 3.5, 2.0 * (2.0 - 6.5 / 3.5) / 3.5, 0.0],
+    ];
+    for (j, (of_value, of_key)) in expected[0].iter().zip(&expected[1]).enumerate() {
+        assert!(
+            (all.values[[0, 0, j, 0]] - of_value).abs() < 1e-14
+                && (all.keys[[0, 0, j, 0]] - of_key).abs() < 1e-14
+        );
+        assert!(all.queries[[0, 0, j, 0]].abs() < 1e-14);
+    }
+}
+
+/// NaN shows in the gradients in which it has a part: of a query in its own and in those of the keys that it sees; of a key, in those of
+/// the queries that see it, and of all keys that these see.
+#[test]
+fn nan_stays_where_it_has_a_part() {
+    fn rows<T: Real>(x: &Array4<T>) -> Vec<usize> {
+        let rows = x.index_axis(Axis(0), 0);
+        (0..x.dim().2).filter(|i| rows.slice(s![0, *i, ..]).iter().any(|v| v.is_nan())).collect()
+    }
+    fn check<T: Real>() {
+        let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<T>([1, 1, 100, 4], 0.8, seed));
+        let attention = Attention::new(positive::<T>(4, 12)).unwrap();
+        let with = |x: &Array4<T>| {
+            let mut x = x.clone();
+            x[[0, 0, 70, 1]] = T::nan();
+            x
+        };
+        let of = |q: &Array4<T>, k: &Array4<T>, v: &Array4<T>| {
+            let all = backward(&attention, &Heads::new(q, k, v).unwrap(), &g, true);
+            [&all.queries, &all.keys, &all.values].map(rows)
+        };
+        let (upto, after): (Vec<usize>, Vec<usize>) = ((0..71).collect(), (70..100).collect());
+        let all: Vec<usize> = (0..100).collect();
+        assert_eq!(of(&with(&q), &k, &v), [vec![70], upto.clone(), upto]);
+        assert_eq!(of(&q, &with(&k), &v), [after.clone(), all.clone(), all.clone()]);
+        // Gradients with respect to values are the weights, whatever the values.
+        assert_eq!(of(&q, &k, &with(&v)), [after, all, vec![]]);
+    }
+    check::<f32>();
+    check::<f64>();
+}
+
+/// The gradients of exact attention.
+fn naive_exact([q, k, v, g]: [&Array2<f64>; 4]) -> Three {
+    let scale = (q.ncols() as f64).powf(-0.5);
+    let mut weights = (q.dot(&k.t()) * scale).mapv(f64::exp);
+    weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
+    let out = weights.dot(v);
+    let own = (g * &out).sum_axis(Axis(1)).insert_axis(Axis(1));
+    let of_logits = (g.dot(&v.t()) - own) * &weights;
+    [of_logits.dot(k) * scale, of_logits.t().dot(q) * scale, weights.t().dot(g)]
+}
+
+/// With 16 times the features a quarter of the error; means over 24 draws, whose standard deviation is a few per cent of them.
+#[test]
+fn gradients_tend_to_those_of_exact_attention() {
+    // Norms at which estimates have no heavy tails.
+    let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([1, 1, 40, 4], 0.35, seed));
+    let exact = naive_exact([&widened(&q), &widened(&k), &widened(&v), &widened(&g)]);
+    let error = |m: usize| {
+        let mut errors = [0.0; 3];
+        for seed in 0..24 {
+            let map = Positive.softmax::<f64>(Independent.draw(4, m, seed).unwrap()).unwrap();
+            let all =
+                Attention::new(map).unwrap().bidirectional_backward(&Heads::new(&q, &k, &v).unwrap(), &g);
+            let own = of_head(&all.unwrap(), 0, 0);
+            for ((error, own), exact) in errors.iter_mut().zip(&own).zip(&exact) {
+                *error +=
+                    (own - exact).mapv(|v| v * v).sum().sqrt() / exact.mapv(|v| v * v).sum().sqrt() / 24.0;
+            }
+        }
+        errors
+    };
+    for ((few, many), what) in error(256).iter().zip(error(4096)).zip(["queries", "keys", "values"]) {
+        let ratio = few / many;
+        assert!(
+            (3.2..5.0).contains(&ratio) && many < 0.1,
+            "{what}: {few:.4} to {many:.4}, a ratio of {ratio:.2}"
+        );
+    }
+}
+
+/// Each head of keys has its own map, and a batch has many of them.
+#[test]
+fn heads_have_their_own_maps() {
+    let maps = [positive::<f64>(4, 12), Hyperbolic.softmax(frequencies(4, 6, &Independent, 2)).unwrap()];
+    let [q, g] = [1, 4].map(|seed| tokens::<f64>([2, 4, 20, 4], 0.8, seed));
+    let [k, v] = [2, 3].map(|seed| tokens::<f64>([2, 2, 20, 4], 0.8, seed));
+    let attention = Attention::per_head(maps.to_vec()).unwrap();
+    let all = backward(&attention, &Heads::new(&q, &k, &v).unwrap(), &g, true);
+    for (b, h) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+        let mut expected: [Array2<f64>; 2] = [Array2::zeros((20, 4)), Array2::zeros((20, 4))];
+        for of_group in 0..2 {
+            let head = |x: &Array4<f64>, h: usize| x.slice(s![b, h, .., ..]).to_owned();
+            let (query, up) = (head(&q, 2 * h + of_group), head(&g, 2 * h + of_group));
+            let (key, value) = (head(&k, h), head(&v, h));
+            let one =
+                naive(&maps[h], [query.view(), key.view(), value.view(), up.view()], true, |i, j| j <= i);
+            let own = all.queries.slice(s![b, 2 * h + of_group, .., ..]);
+            assert!(largest(&(&own - &one[0])) < 1e-12);
+            expected[0] += &one[1];
+            expected[1] += &one[2];
+        }
+        assert!(largest(&(&all.keys.slice(s![b, h, .., ..]) - &expected[0])) < 1e-12);
+        assert!(largest(&(&all.values.slice(s![b, h, .., ..]) - &expected[1])) < 1e-12);
+    }
+}
+
+/// Without gradients.
+#[derive(Debug)]
+struct Ones;
+
+impl FeatureMap<f64> for Ones {
+    fn facts(&self) -> Facts {
+        Facts::new(4, vec![1]).non_negative()
+    }
+
+    fn fill(&self, _: Side, _: ArrayView2<'_, f64>, _: Form, tile: &mut Tile<'_, f64>) {
+        for i in 0..tile.rows() {
+            let row = tile.row(i);
+            row.values.fill(1.0);
+            row.log_scales[0] = 0.0;
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let x = tokens::<f64>([1, 1, 10, 4], 0.8, 1);
+    let longer = tokens::<f64>([1, 1, 11, 4], 0.8, 1);
+    let attention = Attention::new(positive::<f64>(4, 12)).unwrap();
+    let (heads, uneven) = (Heads::new(&x, &x, &x).unwrap(), Heads::new(&x, &longer, &longer).unwrap());
+    assert!(matches!(attention.bidirectional_backward(&heads, &longer), Err(Error::Shape { .. })));
+    assert!(matches!(attention.causal_backward(&heads, &longer), Err(Error::Shape { .. })));
+    assert!(matches!(attention.causal_backward(&uneven, &x), Err(Error::Shape { .. })));
+    assert!(attention.bidirectional_backward(&uneven, &x).is_ok());
+    let other = Attention::new(positive::<f64>(5, 12)).unwrap();
+    assert!(matches!(other.bidirectional_backward(&heads, &x), Err(Error::Shape { .. })));
+    for refused in [
+        Attention::new(Map::new(Ones).unwrap()).unwrap(),
+        attention.clone().window(2, 0).unwrap(),
+        attention.clone().with_keys_exact(&[0]).unwrap(),
+        attention.clone().biased_epsilon(1e-3).unwrap(),
+    ] {
+        assert!(matches!(refused.causal_backward(&heads, &x), Err(Error::Unsupported { .. })));
+    }
+}
+
+#[cfg(feature = "half")]
+#[test]
+fn half_inputs_have_gradients_in_single() {
+    let attention = Attention::new(positive::<f32>(4, 12)).unwrap();
+    let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f32>([1, 1, 100, 4], 0.8, seed));
+    let half = [&q, &k, &v].map(|x| x.mapv(half::bf16::from_f32));
+    let wide = half.each_ref().map(|x| x.mapv(f32::from));
+    for attention in [attention.clone(), attention.cosine(0.5).unwrap()] {
+        let [q, k, v] = &half;
+        let got = attention.causal_backward(&Heads::new(q, k, v).unwrap(), &g).unwrap();
+        let [q, k, v] = &wide;
+        assert!(got == attention.causal_backward(&Heads::new(q, k, v).unwrap(), &g).unwrap());
+    }
 }

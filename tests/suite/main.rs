@@ -3,6 +3,7 @@
 mod common;
 
 mod attention;
+mod attention_gradients;
 mod attention_report;
 mod clusters;
 mod composed;

@@ -191,13 +191,7 @@ impl<T: Real> Cotangents<T> {
     }
 
     /// From cotangents of features to gradients with respect to points.
-    fn through_map(
-        &mut self,
-        setup: Setup<'_, T>,
-        points: &[T],
-        form: Form,
-        scratch: &mut Scratch<T>,
-    ) {
+    fn through_map(&mut self, setup: Setup<'_, T>, points: &[T], form: Form, scratch: &mut Scratch<T>) {
         let (program, side) = (setup.program, setup.asking());
         let (d, width) = (program.facts().input_dim, program.width());
         let count = self.features.len() / width;

@@ -33,7 +33,11 @@ pub(super) fn attend<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize)
 
 /// Outputs of queries that see, by their features, more of the keys from place to place or, not causally, all.
 pub(super) fn see<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, ways: usize) -> Places {
-    if setup.causal { self::scan(setup, scan, ways) } else { answers_to_all(setup, scan.keys, scan.askers, ways) }
+    if setup.causal {
+        self::scan(setup, scan, ways)
+    } else {
+        answers_to_all(setup, scan.keys, scan.askers, ways)
+    }
 }
 
 /// Outputs of queries that see the keys before and behind a window by their features: estimates of those behind it are kept.

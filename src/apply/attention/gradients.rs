@@ -148,11 +148,16 @@ impl<T: Real> Attention<T> {
         causal: bool,
     ) -> Result<Gradients<T>> {
         let (queries, keys, values) = (heads.queries.dim(), heads.keys.dim(), heads.values.dim());
-        let numbers = |(b, h, n, d): (usize, usize, usize, usize)| [b, h, n, d].into_iter().fold(1, usize::saturating_mul);
+        let numbers = |(b, h, n, d): (usize, usize, usize, usize)| {
+            [b, h, n, d].into_iter().fold(1, usize::saturating_mul)
+        };
         let all = [queries, keys, values].map(numbers).into_iter().fold(0, usize::saturating_add);
         check_memory("gradients of attention", all, size_of::<T>())?;
-        let mut gradients =
-            Gradients { queries: Array4::zeros(queries), keys: Array4::zeros(keys), values: Array4::zeros(values) };
+        let mut gradients = Gradients {
+            queries: Array4::zeros(queries),
+            keys: Array4::zeros(keys),
+            values: Array4::zeros(values),
+        };
         self.run_backward(Backward::jobs(heads, output_gradients.view(), &mut gradients), causal);
         Ok(gradients)
     }
@@ -203,7 +208,8 @@ impl<'a, T: Real> Backward<'a, T> {
         let kept = self.pull_queries(setup, ways);
         let Backward { job, upstream, mut of_keys, mut of_values } = self;
         let setup = Setup { swapped: true, ..setup };
-        for (h, (member, (upstream, kept))) in job.members.iter().zip(upstream.iter().zip(&kept)).enumerate() {
+        for (h, (member, (upstream, kept))) in job.members.iter().zip(upstream.iter().zip(&kept)).enumerate()
+        {
             let summed = Summed::new(member.queries.reborrow(), upstream.view(), kept);
             if h == 0 {
                 let own = [of_keys.view_mut(), of_values.view_mut()];

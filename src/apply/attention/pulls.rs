@@ -148,10 +148,7 @@ impl<'a, T: Real> Role<'a, T> {
             Role::Queries { upstream, kept } => {
                 let (first, second) = upstream.split_at(Axis(0), count);
                 let (own, rest) = kept.split_at(Axis(0), count);
-                (
-                    Role::Queries { upstream: first, kept: own },
-                    Role::Queries { upstream: second, kept: rest },
-                )
+                (Role::Queries { upstream: first, kept: own }, Role::Queries { upstream: second, kept: rest })
             }
             Role::Keys { values, mask, of_values } => {
                 let (first, second) = mask.map(|mask| mask.split_at(Axis(0), count)).unzip();
