@@ -12,7 +12,7 @@ use super::pulls::{Pulls, Term};
 use super::setup::Setup;
 use super::tokens::Tokens;
 use crate::Real;
-use crate::engine::{Form, PulledRows, Scratch, pull_back_rows, takes_logarithms};
+use crate::engine::{Form, PulledRows, Scratch, pull_back_logarithms, pull_back_rows, takes_logarithms};
 use crate::numeric::{self, Isa, Packed, add_product, matrix_view, product};
 use crate::reduce::{LogRow, RunSums, WeightedSums};
 
@@ -197,14 +197,17 @@ impl<T: Real> Cotangents<T> {
         let count = self.features.len() / width;
         self.of_points = Array2::zeros((count, d));
         let (x, cotangents) = (matrix_view(count, d, points), matrix_view(count, width, &self.features));
-        let rows = PulledRows { side, x, cotangents, form };
-        pull_back_rows(program, rows, self.of_points.view_mut(), scratch);
+        let (rows, out) = (PulledRows { side, x, cotangents }, self.of_points.view_mut());
+        match form {
+            Form::Logarithms => pull_back_logarithms(program, rows, out),
+            Form::Values => pull_back_rows(program, rows, out, scratch),
+        }
     }
 }
 
 /// What cotangents are pulled back through a map: where it takes them, those of logarithms of features, which are computed already.
 fn form<T: Real>(setup: Setup<'_, T>) -> Form {
-    if takes_logarithms(setup.program.plan()) { Form::Logarithms } else { Form::Values }
+    if takes_logarithms(setup.program) { Form::Logarithms } else { Form::Values }
 }
 
 /// features ← rest · (features + weight · the sums' weights).
@@ -213,7 +216,7 @@ fn add_weights<T: Real>(features: &mut [T], weight: f64, sums: &RunSums<T>, rest
         return features.fill(T::zero());
     }
     let pairs = features.iter_mut().zip(&sums.weights);
-    pairs.for_each(|(own, sum)| *own = T::narrow(rest * weight.mul_add(*sum, own.widen())));
+    pairs.for_each(|(own, sum)| *own = T::narrow(rest * (own.widen() + weight * sum)));
 }
 
 /// Multiplies by e^log; what is 0 stays so, however large the factor.

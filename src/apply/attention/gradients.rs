@@ -46,14 +46,15 @@ impl<T: Real> Attention<T> {
     /// key that is masked. NaN in a token or in a gradient makes those gradients NaN in which it has a part.
     ///
     /// # Accuracy
-    /// As of outputs, relative to the largest terms of a sum: gᵢ·vⱼ and gᵢ·oᵢ cancel where values have a large mean. Queries and keys for which
-    /// products in `T` would lose something are computed from logarithms in `f64`; where features are exponentials of projections
-    /// ([`Positive`](crate::Positive), [`Hyperbolic`](crate::Hyperbolic)), norms may be as large as those of the forward pass, of other maps the features that
-    /// underflow `T` are left out. Bit-identical on any number of threads.
+    /// As of outputs, relative to the largest terms of a sum: gᵢ·vⱼ and gᵢ·oᵢ cancel where values have a large mean. Queries and keys for
+    /// which products in `T` would lose something are computed from logarithms in `f64`. Where features are exponentials of projections,
+    /// as those of [`Positive`](crate::Positive) and [`Hyperbolic`](crate::Hyperbolic) are, norms may be as large as in the forward pass; of other
+    /// maps, features that underflow `T` beside the largest of their token are left out. Bit-identical on any number of threads.
     ///
     /// # Cost
-    /// About three times the time of the forward pass, O(L m (d + d_v)). Memory beyond inputs and gradients: for each head at work features
-    /// and sums as in the forward pass, and d_v + 4 numbers for each query; with grouped queries a head's gradients of keys and values.
+    /// Three times the multiplications of the forward pass, O(L m (d + d_v)). Memory beyond inputs and gradients: for each head at work
+    /// features and sums as in the forward pass, and d_v + 4 numbers for each query; with grouped queries once more the gradients of its
+    /// keys and values.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.

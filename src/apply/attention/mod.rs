@@ -89,6 +89,10 @@ use crate::threads;
 /// makes them infinite, in its own coordinate. Whether normalisers rest on many features or on a few is said
 /// [on request](Attention::diagnosed), and what error to expect [before](Attention::error_report).
 ///
+/// # Gradients
+/// With respect to queries, keys and values: [`bidirectional_backward`](Attention::bidirectional_backward) and
+/// [`causal_backward`](Attention::causal_backward), which keep nothing of the forward pass.
+///
 /// # Cost
 /// O(L m (d + d_v)) time for each head, O(m d_v) memory for each thread beyond the output, and for each head, where these are
 /// fewer than threads, features and sums of 16 chunks of 64 tokens, which its threads share.

@@ -1,6 +1,6 @@
 //! Gradients through exponents βt + a of linear projections t.
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis};
 use num_complex::Complex64;
 
 use super::PulledRows;
@@ -9,8 +9,8 @@ use crate::engine::batch::Batch;
 use crate::engine::function;
 use crate::engine::input::{ComplexMatrix, Input, Linear};
 use crate::engine::leaf::Leaf;
-use crate::engine::{Form, Lift, Projection, Scratch, Side, Tile, TileShape};
-use crate::numeric::matrix_of;
+use crate::engine::{Lift, Projection, Scratch, Side, Tile, TileShape};
+use crate::numeric::{self, Isa, matrix_of};
 
 pub(super) fn gradient<T: Real>(
     leaf: &Leaf<T>,
@@ -19,7 +19,7 @@ pub(super) fn gradient<T: Real>(
     features: &Batch<T>,
     scratch: &mut Scratch<T>,
 ) -> Array2<f64> {
-    let PulledRows { side, x, cotangents, form } = rows;
+    let PulledRows { side, x, cotangents } = rows;
     let (n, m) = (x.nrows(), projection.count());
     let projected = match leaf.lift {
         Lift::Function { .. } => projections(projection, x.view(), scratch),
@@ -30,20 +30,17 @@ pub(super) fn gradient<T: Real>(
     let (mut re, mut im) = (Array2::zeros((n, m)), Array2::zeros((if complex { n } else { 0 }, m)));
     let (mut sums, mut units) = (vec![Complex64::ZERO; n], vec![[1.0, 0.0]; n]);
     for i in 0..n {
-        let c = cotangents.row(i);
+        let (row, c) = (features.row(i), cotangents.row(i));
         sums[i] = match leaf.lift {
             Lift::Function { activation, .. } => {
-                let scale = leaf.constant - features.row(i).log_scales[0];
+                let scale = leaf.constant - row.log_scales[0];
                 let weight = |j: usize, scale| {
                     c[j].widen() * function::slope(activation, projected[[i, j]].widen(), scale)
                 };
                 units[i] = write_in_units(re.row_mut(i), scale, weight);
                 Complex64::ZERO
             }
-            _ => {
-                let values = (form == Form::Values).then(|| features.row(i).values);
-                weigh(leaf, side, c, values, re.row_mut(i), complex.then(|| im.row_mut(i)))
-            }
+            _ => weigh(leaf, side, c, row.values, re.row_mut(i), complex.then(|| im.row_mut(i))),
         };
     }
     let (re, im) = (projection.times_frequencies(re.view()), projection.times_frequencies(im.view()));
@@ -69,6 +66,32 @@ pub(super) fn gradient<T: Real>(
     out
 }
 
+/// Adds gradients from cotangents of the logarithms of features, exponentials e^(β⟨ωⱼ, x⟩ + c(x)) with slopes β ωⱼ + ∇c.
+pub(super) fn of_logarithms<T: Real>(
+    leaf: &Leaf<T>,
+    PulledRows { side, x, cotangents }: PulledRows<'_, T>,
+    mut out: ArrayViewMut2<'_, f64>,
+) {
+    let (projection, isa) = (&leaf.projection, Isa::best());
+    let cotangents = cotangents.as_standard_layout();
+    let along = match leaf.lift {
+        Lift::ExpPair => {
+            let (plus, minus) = cotangents.view().split_at(Axis(1), projection.count());
+            projection.times_frequencies((&plus - &minus).view())
+        }
+        _ => projection.times_frequencies(cotangents.view()),
+    };
+    let slope = leaf.slopes[side as usize].re;
+    let rows = out.rows_mut().into_iter().zip(cotangents.rows()).zip(along.rows()).zip(x.rows());
+    for (((mut out, c), along), x) in rows {
+        let row = 2.0 * leaf.row * numeric::plain_sum(isa, numeric::slice_of(&c));
+        for (k, ((out, along), x)) in out.iter_mut().zip(along).zip(x).enumerate() {
+            let scale = leaf.lengthscale.at(k);
+            *out += (slope * along.widen() + row * (x.widen() / scale)) / scale;
+        }
+    }
+}
+
 /// Writes `weight(j, scale)` for all j, divided by a unit and by a power of e, and returns [unit, log of the power]: for points near
 /// 0 the slopes of scaled features overflow, and so would their sum.
 fn write_in_units<T: Real>(
@@ -90,22 +113,20 @@ fn write_in_units<T: Real>(
     [unit, log]
 }
 
-/// Writes the derivatives with respect to each projection, for features that are exponentials or waves; returns Σ c φ. Without values
-/// of features, which waves need, c φ are the cotangents.
+/// Writes the derivatives with respect to each projection, for features that are exponentials or waves; returns Σ c φ.
 fn weigh<T: Real>(
     leaf: &Leaf<T>,
     side: Side,
     c: ArrayView1<'_, T>,
-    values: Option<&[T]>,
+    values: &[T],
     mut re: ArrayViewMut1<'_, T>,
     mut im: Option<ArrayViewMut1<'_, T>>,
 ) -> Complex64 {
     let m = re.len();
     let slope = leaf.slopes[side as usize];
-    let half = c.len() / 2;
+    let half = values.len() / 2;
     let mut sum = Complex64::ZERO;
-    let real = |f: usize| c[f].widen() * values.map_or(1.0, |values| values[f].widen());
-    let values = values.unwrap_or_default();
+    let real = |f: usize| c[f].widen() * values[f].widen();
     for j in 0..m {
         match leaf.lift {
             Lift::Exp | Lift::Function { .. } => {

@@ -30,10 +30,6 @@ pub(crate) struct PulledRows<'a, T> {
     pub x: ArrayView2<'a, T>,
     /// n × D.
     pub cotangents: ArrayView2<'a, T>,
-    /// What they are cotangents of: values of features, relative to their scales, or logarithms of features, which are the
-    /// cotangents of features times these. Those neither overflow nor vanish with a feature; they are for plans that
-    /// [take](takes_logarithms) them.
-    pub form: Form,
 }
 
 /// Writes to each row i of `out` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, scales s held fixed;
@@ -49,8 +45,7 @@ pub(crate) fn pull_back<T: Real>(
     let known = AtomicBool::new(true);
     for_runs(out, ROWS, work, Scratch::default, |scratch, run, mut out| {
         let rows = s![run, ..];
-        let (x, cotangents) = (x.slice(rows), cotangents.slice(rows));
-        let rows = PulledRows { side, x, cotangents, form: Form::Values };
+        let rows = PulledRows { side, x: x.slice(rows), cotangents: cotangents.slice(rows) };
         // Gradients of parts may overflow where their sum does not.
         let mut sum = Array2::zeros(out.dim());
         known.fetch_and(of_plan(program.plan(), rows, sum.view_mut(), scratch), Ordering::Relaxed);
@@ -70,14 +65,23 @@ pub(crate) fn pull_back_rows<T: Real>(
     of_plan(program.plan(), rows, out, scratch);
 }
 
-/// Whether a plan takes cotangents of the logarithms of its features.
-pub(crate) fn takes_logarithms<T: Real>(plan: &Plan<T>) -> bool {
-    match plan {
-        Plan::Leaf(leaf) => {
-            matches!(leaf.lift, Lift::Exp | Lift::ExpPair) && !matches!(*leaf.input, Input::Logarithms(_))
-        }
-        _ => false,
+/// The same from cotangents of the logarithms of features, which are the cotangents of features times these: they neither overflow nor
+/// vanish with a feature. Nothing is added by a program that does not [take](takes_logarithms) them.
+pub(crate) fn pull_back_logarithms<T: Real>(
+    program: &Program<T>,
+    rows: PulledRows<'_, T>,
+    out: ArrayViewMut2<'_, f64>,
+) {
+    debug_assert!(takes_logarithms(program), "a program that takes cotangents of logarithms");
+    if let Plan::Leaf(leaf) = program.plan() {
+        exponents::of_logarithms(leaf, rows, out);
     }
+}
+
+/// Whether a program takes cotangents of the logarithms of its features: a leaf of real exponentials of projected points.
+pub(crate) fn takes_logarithms<T: Real>(program: &Program<T>) -> bool {
+    let Plan::Leaf(leaf) = program.plan() else { return false };
+    matches!((leaf.lift, &*leaf.input), (Lift::Exp | Lift::ExpPair, Input::Points))
 }
 
 /// Whether all maps of a plan have gradients.
@@ -126,7 +130,7 @@ fn of_sum<T: Real>(
     mut out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
-    let PulledRows { side, x, cotangents, form } = rows;
+    let PulledRows { side, x, cotangents } = rows;
     let mut parts = Batch::default();
     sum.fill_parts(Pass::new(side, Form::Values), x.view().into(), &mut parts, scratch);
     let mut of_parts = Array2::zeros((x.nrows(), sum.part_columns()));
@@ -137,7 +141,7 @@ fn of_sum<T: Real>(
     }
     sum.each_part().all(|(plan, columns)| {
         let cotangents = of_parts.slice(s![.., columns]);
-        of_plan(plan, PulledRows { side, x: x.view(), cotangents, form }, out.view_mut(), scratch)
+        of_plan(plan, PulledRows { side, x: x.view(), cotangents }, out.view_mut(), scratch)
     })
 }
 
@@ -159,7 +163,7 @@ fn of_routed<T: Real>(
         }
         for (plan, columns, _) in routed.line(rows.side, cluster) {
             let cotangents = rows.cotangents.slice(s![i..i + 1, columns]);
-            let row = PulledRows { x: x.slice(one), cotangents, ..rows };
+            let row = PulledRows { side: rows.side, x: x.slice(one), cotangents };
             known &= of_plan(plan, row, out.slice_mut(one), scratch);
         }
     }
@@ -174,7 +178,7 @@ fn of_conditioned<T: Real>(
     out: ArrayViewMut2<'_, f64>,
     scratch: &mut Scratch<T>,
 ) -> bool {
-    let PulledRows { side, x, cotangents, form } = rows;
+    let PulledRows { side, x, cotangents } = rows;
     let images = conditioned.images(side, x.view());
     let factors = conditioned.log_factors(side, x.view(), images.view());
     let mut own = filled(plan, side, x.view(), scratch);
@@ -195,7 +199,7 @@ fn of_conditioned<T: Real>(
         }
     }
     let mut gradients = Array2::<f64>::zeros(images.dim());
-    let of_base = PulledRows { side, x: images.view(), cotangents: cotangents.view(), form };
+    let of_base = PulledRows { side, x: images.view(), cotangents: cotangents.view() };
     let known = of_plan(conditioned.base(), of_base, gradients.view_mut(), scratch);
     conditioned.pull_back(side, x, images.view(), gradients.view(), &sums, out);
     known
@@ -203,10 +207,7 @@ fn of_conditioned<T: Real>(
 
 fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: PulledRows<'_, T>, scratch: &mut Scratch<T>) -> Array2<f64> {
     let projection = &leaf.projection;
-    let features = match rows.form {
-        Form::Values => features(leaf, rows.side, rows.x.view(), scratch),
-        Form::Logarithms => Batch::default(),
-    };
+    let features = features(leaf, rows.side, rows.x.view(), scratch);
     match &*leaf.input {
         Input::Logarithms(logarithms) => {
             powers::gradient(leaf, logarithms, projection, rows, &features, scratch)

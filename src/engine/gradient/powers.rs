@@ -17,7 +17,7 @@ pub(super) fn gradient<T: Real>(
     batch: &Batch<T>,
     scratch: &mut Scratch<T>,
 ) -> Array2<f64> {
-    let PulledRows { side, x, cotangents, .. } = rows;
+    let PulledRows { side, x, cotangents } = rows;
     let weigh = |(i, f)| cotangents[[i, f]] * batch.row(i).values[f];
     let weights = Array2::from_shape_fn(cotangents.dim(), weigh);
     let sums = projection.times_frequencies(weights.view());
