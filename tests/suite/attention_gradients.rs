@@ -3,10 +3,11 @@
 use crate::common::frequencies;
 use ndarray::{Array1, Array2, Array4, ArrayView2, Axis, array, s};
 use random_features::apply::attention::{Attention, Gradients, Heads};
-use random_features::compose::{Bases, Hybrid};
+use random_features::compose::{Bases, Centres, Clustered, Hybrid};
+use random_features::data::Clustering;
 use random_features::frequency::{Coupling, Frequencies, Independent, Orthogonal, draw_poisson};
-use random_features::kernel::Activation;
-use random_features::map::{Facts, FeatureMap, Form, Tile};
+use random_features::kernel::{Activation, Softmax};
+use random_features::map::{Conditioning, Facts, FeatureMap, Form, Tile};
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };
@@ -156,6 +157,14 @@ fn every_map_is_the_quadratic_loop() {
     agree!("exp", 1e-12, Nonlinear::new(Activation::Exp).map(omega(), 1.0));
     agree!("Poisson", 1e-8, Poisson::default().softmax(counts()));
     agree!("trigonometric", 1e-8, Trigonometric.softmax(omega()));
+    let shape = |(k, l)| if k == l { 0.8 + 0.1 * k as f64 } else { 0.05 * (k as f64 - l as f64) };
+    let shape = Conditioning::new(Array2::from_shape_fn((d, d), shape)).unwrap();
+    let shape = shape.shifted(vec![0.1; d], vec![-0.2; d]).unwrap();
+    agree!("shaped", 1e-11, Positive.softmax(omega()).and_then(|map: Map<_>| map.conditioned(&shape)));
+    let centres = Array2::from_shape_fn((2, d), |(c, k)| if (c + k) % 2 == 0 { 0.4 } else { -0.4 });
+    let clusters = Clustering::new(centres).unwrap();
+    let centres = || Centres::new(&clusters, &clusters);
+    agree!("clustered", 1e-8, Clustered::by_centres(centres(), omega(), Softmax::default()));
     agree!("hybrid", 1e-8, Hybrid::angular(Bases::shared(omega()), frequencies(d, 8, &Independent, 6)));
 }
 
