@@ -37,6 +37,8 @@ pub enum Case {
     Attention,
     AttentionCausal,
     AttentionCausalWindow,
+    AttentionBackward,
+    AttentionCausalBackward,
     AttentionStep,
     RidgeStatistics,
     RidgeFit,
@@ -46,7 +48,7 @@ pub enum Case {
     Peak,
 }
 
-const CASES: [Case; 20] = [
+const CASES: [Case; 22] = [
     Case::Positive,
     Case::Trigonometric,
     Case::Hyperbolic,
@@ -60,6 +62,8 @@ const CASES: [Case; 20] = [
     Case::Attention,
     Case::AttentionCausal,
     Case::AttentionCausalWindow,
+    Case::AttentionBackward,
+    Case::AttentionCausalBackward,
     Case::AttentionStep,
     Case::RidgeStatistics,
     Case::RidgeFit,
@@ -85,6 +89,8 @@ impl Case {
             Case::Attention => "attention",
             Case::AttentionCausal => "attention-causal",
             Case::AttentionCausalWindow => "attention-causal-window",
+            Case::AttentionBackward => "attention-backward",
+            Case::AttentionCausalBackward => "attention-causal-backward",
             Case::AttentionStep => "attention-step",
             Case::RidgeStatistics => "ridge-statistics",
             Case::RidgeFit => "ridge-fit",
@@ -104,6 +110,7 @@ impl Case {
             Case::AngularHybrid => 8 * SIGNS,
             Case::ProjectDense | Case::ProjectStructured | Case::DrawOrthogonal => 0,
             Case::Attention | Case::AttentionCausal | Case::AttentionCausalWindow | Case::AttentionStep => 0,
+            Case::AttentionBackward | Case::AttentionCausalBackward => 0,
             Case::RidgeStatistics | Case::RidgeFit | Case::RidgePredict => 0,
             Case::Cholesky | Case::SoftmaxSample | Case::Peak => 0,
         }
@@ -122,6 +129,12 @@ impl Case {
     pub fn has_heads(self) -> bool {
         use Case::{Attention, AttentionCausal, AttentionCausalWindow, AttentionStep};
         matches!(self, Attention | AttentionCausal | AttentionCausalWindow | AttentionStep)
+            || self.is_backward()
+    }
+
+    /// Whether gradients of attention are computed.
+    pub fn is_backward(self) -> bool {
+        matches!(self, Case::AttentionBackward | Case::AttentionCausalBackward)
     }
 
     /// Whether there are points.

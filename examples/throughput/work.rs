@@ -90,9 +90,12 @@ where
         Case::ProjectDense => project::<T>(request, Method::Dense),
         Case::ProjectStructured => project::<T>(request, Method::Structured),
         Case::DrawOrthogonal => Ok(draw_orthogonal(d, m)),
-        Case::Attention | Case::AttentionCausal | Case::AttentionCausalWindow | Case::AttentionStep => {
-            attention::prepare::<T>(request)
-        }
+        Case::Attention
+        | Case::AttentionCausal
+        | Case::AttentionCausalWindow
+        | Case::AttentionBackward
+        | Case::AttentionCausalBackward
+        | Case::AttentionStep => attention::prepare::<T>(request),
         Case::RidgeStatistics => ridge_statistics::<T>(request, omega(m / 2)?, |_| Ok(())),
         Case::RidgeFit => {
             let solve = |statistics: &RidgeStatistics<T>| statistics.solve(1.0).map(drop).map_err(Into::into);

@@ -179,6 +179,21 @@ impl<T: Real> Packed<T> {
         lanes.iter_mut().skip(j % width).step_by(width).zip(row).for_each(|(lane, v)| *lane = v);
     }
 
+    /// Packs Wᵀ of the first `rows` rows, or of all if there are fewer, replacing the previous matrix.
+    pub fn refill_transposed(&mut self, w: &Self, rows: usize) {
+        let (width, rows, columns) = (panel_width::<T>(), rows.min(w.rows), w.depth);
+        for (k, strip) in self.panels_mut(columns, rows).chunks_exact_mut((rows * width).max(1)).enumerate() {
+            let columns = k * width..columns.min((k + 1) * width);
+            for (j, lanes) in strip.chunks_exact_mut(width).enumerate() {
+                let from = &w.panels[j / width * w.depth * width..][j % width..];
+                let row = columns.clone().map(|k| from[k * width]);
+                let (own, rest) = lanes.split_at_mut(columns.len());
+                own.iter_mut().zip(row).for_each(|(lane, v)| *lane = v);
+                rest.fill(T::zero());
+            }
+        }
+    }
+
     /// All panels, `[panel][k][lane]`.
     pub fn elements(&self) -> &[T] {
         &self.panels
@@ -213,6 +228,8 @@ mod tests {
             let mut again = Packed::new(3, 200, |_, _| f32::NAN);
             again.refill_columns(&columns, depth, rows);
             assert_eq!(whole.all().panels, again.all().panels);
+            again.refill_transposed(&whole, rows);
+            assert_eq!(Packed::new(depth, rows, |k, j| element(j, k)).all().panels, again.all().panels);
             let by_rows: Vec<f32> = (0..rows).flat_map(|j| (0..depth).map(move |k| element(j, k))).collect();
             let mut again = Packed::new(3, 200, |_, _| f32::NAN);
             again.refill_rows(&by_rows, rows, depth);

@@ -4,6 +4,7 @@ mod common;
 
 mod attention;
 mod attention_choice;
+mod attention_gradients;
 mod attention_report;
 mod clusters;
 mod composed;

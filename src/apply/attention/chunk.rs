@@ -8,7 +8,7 @@ use super::element::Numbers;
 use super::setup::{CHUNK, Setup};
 use super::tokens::Tokens;
 use crate::Real;
-use crate::engine::{Scratch, Side};
+use crate::engine::Scratch;
 use crate::numeric::{self, Isa, Packed, Panels, panel_width, transposed_product};
 use crate::reduce::{LogRow, Precision, RunSums, Span, WeightedSums, limit};
 
@@ -147,6 +147,16 @@ impl<T: Real> Chunk<T> {
         self.values.all().shallow(end)
     }
 
+    /// The easy keys that are packed.
+    pub fn packed_keys(&self) -> &Packed<T> {
+        &self.keys
+    }
+
+    /// The values of all keys, d_v × [`CHUNK`].
+    pub fn packed_values(&self) -> &Packed<T> {
+        &self.values
+    }
+
     /// How many of the first keys may share one reference in `T` with each other and with `before`, the sums over earlier keys;
     /// `None` if those cannot be multiplied in `T`.
     pub fn reach(&self, before: &RunSums<T>) -> Option<usize> {
@@ -235,7 +245,7 @@ impl<T: Real> Chunk<T> {
     ) {
         if !self.hidden[j] {
             let LogBuffers { scratch, row, value } = buffers;
-            tokens.log_row(setup, Side::Y, j, scratch, row);
+            tokens.log_row(setup, setup.summed(), j, scratch, row);
             value.clear();
             value.extend(self.values.column(j));
             state.push(row, value);

@@ -26,19 +26,18 @@ pub(super) fn attend<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize)
         Some(near) if !setup.causal => beside(setup, near.window, job, ways),
         near => {
             let lag = Lag { behind: near.map_or(0, |near| near.window.before), ..Lag::NONE };
-            if setup.causal {
-                scan(setup, Scan::of_job(job, 0, lag, []), ways)
-            } else {
-                all(setup, job, ways)
-            }
+            see(setup, Scan::of_job(job, 0, lag, []), ways)
         }
     }
 }
 
-/// Outputs of queries that see all keys by their features.
-fn all<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize) -> Places {
-    let Scan { keys, askers, .. } = Scan::of_job(job, 0, Lag::NONE, []);
-    answers_to_all(setup, keys, askers, ways)
+/// Outputs of queries that see, by their features, more of the keys from place to place or, not causally, all.
+pub(super) fn see<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, ways: usize) -> Places {
+    if setup.causal {
+        self::scan(setup, scan, ways)
+    } else {
+        answers_to_all(setup, scan.keys, scan.askers, ways)
+    }
 }
 
 /// Outputs of queries that see the keys before and behind a window by their features: estimates of those behind it are kept.
@@ -191,7 +190,7 @@ pub(super) fn read_keys<T: Real>(
     worker: &mut Worker<T>,
     chunk: &mut Chunk<T>,
 ) {
-    worker.read_keys(setup, run.keys);
+    worker.read_keys(setup, run.reborrow());
     chunk.clear();
     chunk.extend(&mut worker.tokens, run.values, run.mask);
 }

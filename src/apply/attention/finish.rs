@@ -1,5 +1,6 @@
 //! [`Finish`]: from the estimate of a query to its output.
 
+use super::cotangents::Cotangents;
 use super::output::Undivided;
 use super::scan::{Outlet, keep, kept};
 use super::setup::Setup;
@@ -11,6 +12,8 @@ use crate::Real;
 #[derive(Debug, Default)]
 pub(super) struct Finish<T> {
     near: NearRun<T>,
+    /// Gradients, if those are asked for.
+    pub cotangents: Cotangents<T>,
     sums: [Vec<f64>; 3],
 }
 
@@ -20,6 +23,9 @@ impl<T: Real> Finish<T> {
         if let Some(neighbours) = setup.near {
             let (count, targets) = (asked.queries.len(), asked.out.targets());
             self.near.attend(neighbours, (points, count), asked.place, targets);
+        }
+        if let Outlet::Pulls(pulls) = &asked.out {
+            self.cotangents.begin(asked.queries.len(), pulls.targets());
         }
     }
 
@@ -44,6 +50,10 @@ impl<T: Real> Finish<T> {
         let positive = match out {
             Outlet::Estimates(rows) => {
                 keep(&estimate, rows.row_mut(i));
+                true
+            }
+            Outlet::Pulls(pulls) => {
+                self.cotangents.take_in(setup.normalised, estimate, i, pulls);
                 true
             }
             Outlet::Outputs(out, others) if setup.near.is_some() => {

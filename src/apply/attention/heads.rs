@@ -51,6 +51,8 @@ pub(super) struct KeyRun<'a, T> {
     pub keys: Numbers<'a, T>,
     pub values: Numbers<'a, T>,
     pub mask: Option<ArrayView1<'a, bool>>,
+    /// ln of a factor of the features of each key; none if these are 1.
+    pub shifts: Option<ArrayView1<'a, f64>>,
 }
 
 /// A head of queries of a job.
@@ -165,6 +167,13 @@ impl<'a, E> Heads<'a, E> {
         })
     }
 
+    /// Cuts an array of as many heads and rows as the keys into those of each job, in order.
+    pub(super) fn parts_of_keys<'b, T>(&self, array: ArrayViewMut4<'b, T>) -> Vec<ArrayViewMut2<'b, T>> {
+        let ranges = self.ranges();
+        let of_head = |head| parts(head, ranges.iter().map(|(_, run)| run.clone()));
+        each(array).into_iter().flat_map(each).flat_map(of_head).collect()
+    }
+
     /// Cuts everything into jobs, in order.
     pub(super) fn jobs<'b, T: Real>(&'b self, out: ArrayViewMut4<'b, T>) -> Vec<Job<'b, T>>
     where
@@ -180,20 +189,18 @@ impl<'a, E> Heads<'a, E> {
             let first = jobs.len();
             for head in 0..self.keys.dim().1 {
                 let (keys, values) = (of_head(&self.keys, head), of_head(&self.values, head));
-                let keys = KeyRun { keys, values, mask };
+                let keys = KeyRun { mask, ..KeyRun::new(keys, values) };
                 let job = |(_, run): &(_, Range<usize>)| {
                     let members = Vec::with_capacity(group);
                     Job { head, keys: keys.rows(run.clone()), members }
                 };
                 jobs.extend(ranges.iter().map(job));
             }
-            for (h, mut out) in each(out).into_iter().enumerate() {
+            for (h, out) in each(out).into_iter().enumerate() {
                 let queries = of_head(&self.queries, h);
-                for (s, (run, _)) in ranges.iter().enumerate() {
-                    let (own, rest) = out.split_at(Axis(0), run.len());
-                    out = rest;
-                    let member =
-                        Member { queries: queries.rows(run.clone()), out: own, place: [b, h, run.start] };
+                let runs = ranges.iter().map(|(run, _)| run.clone());
+                for (s, (run, out)) in runs.clone().zip(parts(out, runs)).enumerate() {
+                    let member = Member { queries: queries.rows(run.clone()), out, place: [b, h, run.start] };
                     jobs[first + h / group * ranges.len() + s].members.push(member);
                 }
             }
@@ -203,6 +210,11 @@ impl<'a, E> Heads<'a, E> {
 }
 
 impl<'a, T: Real> KeyRun<'a, T> {
+    /// Keys of which all count.
+    pub fn new(keys: Numbers<'a, T>, values: Numbers<'a, T>) -> Self {
+        KeyRun { keys, values, mask: None, shifts: None }
+    }
+
     pub fn len(&self) -> usize {
         self.keys.nrows()
     }
@@ -215,13 +227,15 @@ impl<'a, T: Real> KeyRun<'a, T> {
     /// Some of these.
     pub fn rows(self, run: Range<usize>) -> Self {
         let mask = self.mask.map(|mask| mask.slice_axis_move(Axis(0), run.clone().into()));
-        KeyRun { keys: self.keys.rows(run.clone()), values: self.values.rows(run), mask }
+        let shifts = self.shifts.map(|shifts| shifts.slice_axis_move(Axis(0), run.clone().into()));
+        KeyRun { keys: self.keys.rows(run.clone()), values: self.values.rows(run), mask, shifts }
     }
 
     /// The same from the last to the first.
     pub fn reversed(self) -> Self {
         let mask = self.mask.map(|mask| mask.slice_move(s![..;-1]));
-        KeyRun { keys: self.keys.reversed(), values: self.values.reversed(), mask }
+        let shifts = self.shifts.map(|shifts| shifts.slice_move(s![..;-1]));
+        KeyRun { keys: self.keys.reversed(), values: self.values.reversed(), mask, shifts }
     }
 
     /// The same for a shorter time.
@@ -237,7 +251,8 @@ impl<'a, T: Real> KeyRun<'a, T> {
     where
         'a: 'b,
     {
-        KeyRun { keys: self.keys.reborrow(), values: self.values.reborrow(), mask }
+        let shifts = self.shifts.map(|shifts| shifts.reborrow());
+        KeyRun { keys: self.keys.reborrow(), values: self.values.reborrow(), mask, shifts }
     }
 }
 
@@ -264,6 +279,20 @@ fn each<T, D: RemoveAxis>(mut array: ArrayViewMut<'_, T, D>) -> Vec<ArrayViewMut
         let (first, rest) = array.split_at(Axis(0), 1);
         parts.push(first.index_axis_move(Axis(0), 0));
         array = rest;
+    }
+    parts
+}
+
+/// Runs of rows, which follow each other.
+fn parts<'a, T>(
+    mut rows: ArrayViewMut2<'a, T>,
+    runs: impl Iterator<Item = Range<usize>>,
+) -> Vec<ArrayViewMut2<'a, T>> {
+    let mut parts = Vec::new();
+    for run in runs {
+        let (own, rest) = rows.split_at(Axis(0), run.len());
+        parts.push(own);
+        rows = rest;
     }
     parts
 }

@@ -34,8 +34,7 @@ impl<T: Real> KeyRows<T> {
     pub fn run(&self) -> KeyRun<'_, T> {
         let rows = self.len();
         let matrix = |numbers| Numbers::Own(matrix_view(rows, self.columns(numbers), numbers));
-        let mask = Some(ArrayView1::from(&self.mask));
-        KeyRun { keys: matrix(&self.keys), values: matrix(&self.values), mask }
+        KeyRun::new(matrix(&self.keys), matrix(&self.values)).masked(Some(ArrayView1::from(&self.mask)))
     }
 
     /// Drops the first ones.

@@ -10,17 +10,20 @@ mod blocks;
 mod choice;
 mod chunk;
 mod costs;
+mod cotangents;
 mod drive;
 mod effective;
 mod element;
 mod exact;
 mod exact_keys;
 mod finish;
+mod gradients;
 mod head;
 mod heads;
 mod key_rows;
 mod key_weights;
 mod output;
+mod pulls;
 mod reading;
 mod report;
 mod scan;
@@ -38,6 +41,7 @@ pub use choice::{Candidate, Choice, Way};
 pub(crate) use costs::{Costs, ExactPairs};
 pub use element::Element;
 pub use exact::ExactAttention;
+pub use gradients::Gradients;
 pub use heads::Heads;
 pub use report::{Basis, ErrorReport, Sample};
 pub(crate) use report::{closed_errors, simulated_errors};
@@ -90,6 +94,10 @@ use crate::threads;
 /// infinite coordinate counts through its logits: those of −∞ have the weight 0); a value that is not finite does so, or
 /// makes them infinite, in its own coordinate. Whether normalisers rest on many features or on a few is said
 /// [on request](Attention::diagnosed), and what error to expect [before](Attention::error_report).
+///
+/// # Gradients
+/// With respect to queries, keys and values: [`bidirectional_backward`](Attention::bidirectional_backward) and
+/// [`causal_backward`](Attention::causal_backward), which keep nothing of the forward pass.
 ///
 /// # Cost
 /// O(L m (d + d_v)) time for each head, O(m d_v) memory for each thread beyond the output, and for each head, where these are
@@ -307,7 +315,7 @@ impl<T: Real> Attention<T> {
     fn setup(&self, head: usize) -> Setup<'_, T> {
         let program = &self.programs[head % self.maps.len()];
         let (reading, normalised) = (&self.reading, self.normalised);
-        Setup { program, reading, normalised, exact: None, near: None, causal: true }
+        Setup { program, reading, normalised, exact: None, near: None, causal: true, swapped: false }
     }
 
     /// Whether both have the same outputs.

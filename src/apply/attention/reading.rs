@@ -38,4 +38,23 @@ impl Reading {
             point.iter_mut().zip(unit).for_each(|(v, unit)| *v = T::narrow(unit));
         }
     }
+
+    /// From the gradient with respect to the point of a token to that with respect to the token, in place. That of a zero vector
+    /// read as a unit vector, which has none, is 0.
+    pub fn pull_back<T: Real>(&self, x: Numbers<'_, T>, gradient: &mut [f64]) {
+        if !self.unit {
+            return gradient.iter_mut().for_each(|v| *v *= self.factor);
+        }
+        let mut row = Vec::with_capacity(x.ncols());
+        x.read(T::one(), &mut row);
+        let wide = row.iter().map(|v| v.widen());
+        let unit: Vec<f64> = with_length(wide.clone(), 1.0).collect();
+        let norm: f64 = wide.zip(&unit).map(|(v, unit)| v * unit).sum();
+        if norm == 0.0 {
+            return gradient.fill(0.0);
+        }
+        let along: f64 = gradient.iter().zip(&unit).map(|(v, unit)| v * unit).sum();
+        let rows = gradient.iter_mut().zip(&unit);
+        rows.for_each(|(v, unit)| *v = self.factor / norm * (*v - along * unit));
+    }
 }

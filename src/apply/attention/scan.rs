@@ -7,6 +7,7 @@ use ndarray::{Array2, ArrayViewMut1, ArrayViewMut2, Axis, s};
 use super::element::Numbers;
 use super::heads::{Job, KeyRun, Member};
 use super::output::Undivided;
+use super::pulls::Pulls;
 use crate::Real;
 use crate::numeric::slice_of_mut;
 
@@ -41,6 +42,8 @@ pub(super) enum Outlet<'a, T> {
     Outputs(ArrayViewMut2<'a, T>, Option<ArrayViewMut2<'a, f64>>),
     /// Estimates are kept as they are: in a row the scale, the normaliser, whether a key was seen, and the sums.
     Estimates(ArrayViewMut2<'a, f64>),
+    /// To gradients.
+    Pulls(Pulls<'a, T>),
 }
 
 /// Numbers of an estimate that is kept, before its sums.
@@ -159,6 +162,7 @@ impl<'a, T: Real> Outlet<'a, T> {
         match self {
             Outlet::Outputs(out, _) => out.ncols(),
             Outlet::Estimates(kept) => kept.ncols() - HEAD,
+            Outlet::Pulls(pulls) => pulls.targets(),
         }
     }
 
@@ -170,6 +174,7 @@ impl<'a, T: Real> Outlet<'a, T> {
                 others.as_mut().map(|others| others.slice_axis_mut(Axis(0), rows.into())),
             ),
             Outlet::Estimates(kept) => Outlet::Estimates(kept.slice_axis_mut(Axis(0), rows.into())),
+            Outlet::Pulls(pulls) => Outlet::Pulls(pulls.rows(rows)),
         }
     }
 
@@ -184,6 +189,10 @@ impl<'a, T: Real> Outlet<'a, T> {
             Outlet::Estimates(kept) => {
                 let (first, second) = kept.split_at(Axis(0), count);
                 (Outlet::Estimates(first), Outlet::Estimates(second))
+            }
+            Outlet::Pulls(pulls) => {
+                let (first, second) = pulls.split(count);
+                (Outlet::Pulls(first), Outlet::Pulls(second))
             }
         }
     }

@@ -16,7 +16,6 @@ use super::team::Team;
 use super::tokens::Tokens;
 use super::worker::Worker;
 use crate::Real;
-use crate::engine::Side;
 #[cfg(feature = "serde")]
 use crate::numeric::matrix_view;
 use crate::reduce::{RunSums, WeightedSums};
@@ -84,9 +83,9 @@ impl<T: Real> Sequence<T> {
         self.make_room(setup, worker);
         let count = run.len();
         if count == CHUNK {
-            self.tokens.fill(setup, Side::Y, run.keys, &mut worker.logs.scratch);
+            self.tokens.read_keys(setup, run, &mut worker.logs.scratch);
         } else {
-            worker.read_keys(setup, run.keys);
+            worker.read_keys(setup, run);
             (0..count).for_each(|i| self.tokens.push(&worker.tokens, i, CHUNK));
         }
         self.take_in(run.values, run.mask);
@@ -271,7 +270,7 @@ pub(super) mod stored {
             let (mut worker, mut sequence) = (Worker::default(), Sequence::new(features, targets));
             (sequence.length, sequence.before, sequence.last) =
                 (length - open, Arc::new(before), Arc::new(last));
-            worker.tokens.fill_points(setup, Side::Y, &points, &mut worker.logs.scratch);
+            worker.tokens.fill_points(setup, setup.summed(), &points, &mut worker.logs.scratch);
             (0..open).for_each(|i| sequence.tokens.push(&worker.tokens, i, CHUNK));
             let values = Numbers::Own(matrix_view(open, targets, &values));
             sequence.take_in(values, Some(ArrayView1::from(&mask)));

@@ -3,7 +3,7 @@
 use super::exact_keys::ExactKeys;
 use super::reading::Reading;
 use super::window::Neighbours;
-use crate::engine::Program;
+use crate::engine::{Program, Side};
 
 /// Tokens of a chunk. For each token, products with keys of its chunk cost in proportion to this, and updates of sums in inverse
 /// proportion.
@@ -24,9 +24,21 @@ pub(super) struct Setup<'a, T> {
     pub near: Option<&'a Neighbours<'a, T>>,
     /// Whether a query sees the keys up to its own place only.
     pub causal: bool,
+    /// Whether queries and keys have changed places: queries are summed up, and keys ask for the sums.
+    pub swapped: bool,
 }
 
 impl<'a, T> Setup<'a, T> {
+    /// The side of the points that ask for sums.
+    pub fn asking(&self) -> Side {
+        if self.swapped { Side::Y } else { Side::X }
+    }
+
+    /// The side of the points that are summed up.
+    pub fn summed(&self) -> Side {
+        if self.swapped { Side::X } else { Side::Y }
+    }
+
     /// The same with exact keys, and neighbours among others.
     pub fn beside<'b>(
         self,
@@ -36,7 +48,7 @@ impl<'a, T> Setup<'a, T> {
     where
         'a: 'b,
     {
-        let Setup { program, reading, normalised, causal, .. } = self;
-        Setup { program, reading, normalised, exact, near, causal }
+        let Setup { program, reading, normalised, causal, swapped, .. } = self;
+        Setup { program, reading, normalised, exact, near, causal, swapped }
     }
 }

@@ -171,7 +171,7 @@ impl<T: Real> CausalState<T> {
         self.check_tokens(keys, values)?;
         let group = self.check_queries(queries)?;
         let (queries, keys, values) = (rows(queries), rows(keys), rows(values));
-        let tokens = KeyRun { keys: E::numbers(keys.view()), values: E::numbers(values.view()), mask: None };
+        let tokens = KeyRun::new(E::numbers(keys.view()), E::numbers(values.view()));
         Ok(self.outputs(Some(tokens), Queries { rows: E::numbers(queries.view()), group }))
     }
 
@@ -182,7 +182,7 @@ impl<T: Real> CausalState<T> {
     pub fn push<E: Element<T>>(&mut self, keys: &ArrayRef3<E>, values: &ArrayRef3<E>) -> Result<()> {
         self.check_tokens(keys, values)?;
         let (keys, values) = (rows(keys), rows(values));
-        let tokens = KeyRun { keys: E::numbers(keys.view()), values: E::numbers(values.view()), mask: None };
+        let tokens = KeyRun::new(E::numbers(keys.view()), E::numbers(values.view()));
         self.advance(Some(tokens), None, &mut []);
         Ok(())
     }
@@ -307,7 +307,7 @@ fn push<T: Real>(
     worker: &mut Worker<T>,
 ) {
     if pairs.are_none() {
-        worker.read_keys(setup, tokens.keys);
+        worker.read_keys(setup, tokens);
         for (i, head) in heads.iter_mut().enumerate() {
             head.sequence.push(setup, i, tokens, worker);
         }
@@ -322,7 +322,7 @@ fn push<T: Real>(
         }
     }
     if !whose.is_empty() {
-        worker.read_keys(setup, leaving.run().keys);
+        worker.read_keys(setup, leaving.run());
         for (row, i) in whose.iter().enumerate() {
             heads[*i].sequence.push(setup, row, leaving.run(), worker);
         }

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::element::Numbers;
+use super::heads::KeyRun;
 use super::setup::Setup;
 use crate::Real;
 use crate::engine::{Batch, Form, Plan, Program, Scratch, Side};
@@ -38,6 +39,8 @@ pub(super) struct Tokens<T> {
     logged: Range<usize>,
     /// How well `T` holds the features of each row, in all blocks.
     precision: Vec<Precision>,
+    /// ln of factors of the features, which are in the scales of `precision`; none if all factors are 1.
+    shifts: Vec<f64>,
 }
 
 impl<T: Real> Tokens<T> {
@@ -86,6 +89,7 @@ impl<T: Real> Tokens<T> {
     pub fn clear(&mut self) {
         self.points.clear();
         self.precision.clear();
+        self.shifts.clear();
         self.logged = 0..0;
     }
 
@@ -93,6 +97,14 @@ impl<T: Real> Tokens<T> {
     pub fn fill(&mut self, setup: Setup<'_, T>, side: Side, x: Numbers<'_, T>, scratch: &mut Scratch<T>) {
         setup.reading.points(x, &mut self.points);
         self.lift(setup, side, x.nrows(), scratch);
+    }
+
+    /// Reads keys.
+    pub fn read_keys(&mut self, setup: Setup<'_, T>, run: KeyRun<'_, T>, scratch: &mut Scratch<T>) {
+        self.fill(setup, setup.summed(), run.keys, scratch);
+        if let Some(shifts) = run.shifts {
+            self.shift(shifts.iter().copied());
+        }
     }
 
     /// Reads the points of tokens alone, without features.
@@ -119,6 +131,7 @@ impl<T: Real> Tokens<T> {
         scratch: &mut Scratch<T>,
     ) {
         self.precision.clear();
+        self.shifts.clear();
         self.logged = 0..0;
         let points = matrix_view(n, program.facts().input_dim, &self.points);
         self.features.fill(program, side, Form::Values, points.into(), scratch);
@@ -141,6 +154,21 @@ impl<T: Real> Tokens<T> {
         self.features.row_mut(self.precision.len()).values.copy_from_slice(other.row(i));
         self.points.extend_from_slice(other.point(i));
         self.precision.push(other.precision(i));
+        self.shifts.extend(other.shifts.get(i));
+    }
+
+    /// Multiplies the features of all rows by factors of these logarithms.
+    pub fn shift(&mut self, shifts: impl IntoIterator<Item = f64>) {
+        self.shifts.extend(shifts);
+        for (precision, shift) in self.precision.iter_mut().zip(&self.shifts) {
+            precision.scale += shift;
+            precision.held &= !shift.is_nan();
+        }
+    }
+
+    /// ln of the scale of row `i` in each block of its values, as the map gives them.
+    pub fn block_scales(&self, i: usize) -> &[f64] {
+        self.features.row(i).log_scales
     }
 
     /// Gives row `i` one scale for all its blocks, and looks for features that are 0 or small. `own` says that features are
@@ -236,6 +264,9 @@ impl<T: Real> Tokens<T> {
         }
         if reading.epsilon > 0.0 {
             row.add(reading.epsilon.ln() + if side == Side::X { row.top() } else { 0.0 });
+        }
+        if let Some(shift) = self.shifts.get(i) {
+            row.logs.iter_mut().for_each(|log| *log += shift);
         }
     }
 }

@@ -6,14 +6,15 @@
 use super::chunk::{Chunk, LogBuffers};
 use super::element::Numbers;
 use super::finish::Finish;
+use super::heads::KeyRun;
 use super::key_rows::KeyRows;
 use super::key_weights::KeyWeights;
 use super::output::Undivided;
+use super::scan::Outlet;
 use super::setup::{CHUNK, Setup};
 use super::sight::{Asked, Rest, Sight};
 use super::tokens::Tokens;
 use crate::Real;
-use crate::engine::Side;
 use crate::numeric::{self, Isa, add_product, panel_width, product};
 use crate::reduce::{RunSums, WeightedSums};
 
@@ -41,13 +42,13 @@ impl<T: Real> Worker<T> {
     }
 
     /// Reads keys on their way to a chunk.
-    pub fn read_keys(&mut self, setup: Setup<'_, T>, k: Numbers<'_, T>) {
-        self.tokens.fill(setup, Side::Y, k, &mut self.logs.scratch);
+    pub fn read_keys(&mut self, setup: Setup<'_, T>, run: KeyRun<'_, T>) {
+        self.tokens.read_keys(setup, run, &mut self.logs.scratch);
     }
 
     /// Reads queries.
     pub fn read_queries(&mut self, setup: Setup<'_, T>, q: Numbers<'_, T>) {
-        self.queries.fill(setup, Side::X, q, &mut self.logs.scratch);
+        self.queries.fill(setup, setup.asking(), q, &mut self.logs.scratch);
     }
 
     /// How many queries were read.
@@ -121,6 +122,11 @@ impl<T: Real> Worker<T> {
                 }
             }
         }
+        if let Outlet::Pulls(pulls) = &mut asked.out {
+            let (keys, queries) = ((chunk, before), (&self.queries, start));
+            let scratch = &mut self.logs.scratch;
+            self.finish.cotangents.pull_from_chunk(setup, keys, queries, (count, asked.sees), pulls, scratch);
+        }
     }
 
     /// The outputs of all other queries, those from `easy` on and those whose features `T` does not hold, in `f64` from logarithms.
@@ -151,11 +157,15 @@ impl<T: Real> Worker<T> {
         asked: &mut Asked<'_, T>,
     ) {
         let LogBuffers { scratch, row, .. } = &mut self.logs;
-        self.queries.log_row(setup, Side::X, query, scratch, row);
+        self.queries.log_row(setup, setup.asking(), query, scratch, row);
         self.wide.resize(asked.out.targets(), 0.0);
         let (scale, normaliser) = state.query(row, &mut self.wide);
         let estimate = Undivided { scale, normaliser, sums: &mut self.wide[..], seen: state.has_seen() };
         self.finish.write(setup, self.queries.point(query), estimate, i, asked);
+        if let Outlet::Pulls(pulls) = &mut asked.out {
+            let queries = (&self.queries, query);
+            self.finish.cotangents.pull_from_logarithms(setup, state, queries, i, pulls, &mut self.logs);
+        }
     }
 
     /// The outputs of all queries that were read, which see the keys of a state; `ready` holds its sums relative to one reference.
@@ -181,6 +191,10 @@ impl<T: Real> Worker<T> {
             let sums = &mut self.out[i * targets..][..targets];
             let estimate = Undivided { scale, normaliser, sums, seen: state.has_seen() };
             self.finish.write(setup, self.queries.point(i), estimate, i, asked);
+        }
+        if let Outlet::Pulls(pulls) = &mut asked.out {
+            let scratch = &mut self.logs.scratch;
+            self.finish.cotangents.pull_from_sums(setup, ready, &self.queries, pulls, scratch);
         }
     }
 

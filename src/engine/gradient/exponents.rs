@@ -1,6 +1,6 @@
 //! Gradients through exponents βt + a of linear projections t.
 
-use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1};
+use ndarray::{Array2, ArrayView1, ArrayView2, ArrayViewMut1, ArrayViewMut2, Axis};
 use num_complex::Complex64;
 
 use super::PulledRows;
@@ -10,7 +10,7 @@ use crate::engine::function;
 use crate::engine::input::{ComplexMatrix, Input, Linear};
 use crate::engine::leaf::Leaf;
 use crate::engine::{Lift, Projection, Scratch, Side, Tile, TileShape};
-use crate::numeric::matrix_of;
+use crate::numeric::{self, Isa, matrix_of};
 
 pub(super) fn gradient<T: Real>(
     leaf: &Leaf<T>,
@@ -64,6 +64,32 @@ pub(super) fn gradient<T: Real>(
         }
     }
     out
+}
+
+/// Adds gradients from cotangents of the logarithms of features, exponentials e^(β⟨ωⱼ, x⟩ + c(x)) with slopes β ωⱼ + ∇c.
+pub(super) fn of_logarithms<T: Real>(
+    leaf: &Leaf<T>,
+    PulledRows { side, x, cotangents }: PulledRows<'_, T>,
+    mut out: ArrayViewMut2<'_, f64>,
+) {
+    let (projection, isa) = (&leaf.projection, Isa::best());
+    let cotangents = cotangents.as_standard_layout();
+    let along = match leaf.lift {
+        Lift::ExpPair => {
+            let (plus, minus) = cotangents.view().split_at(Axis(1), projection.count());
+            projection.times_frequencies((&plus - &minus).view())
+        }
+        _ => projection.times_frequencies(cotangents.view()),
+    };
+    let slope = leaf.slopes[side as usize].re;
+    let rows = out.rows_mut().into_iter().zip(cotangents.rows()).zip(along.rows()).zip(x.rows());
+    for (((mut out, c), along), x) in rows {
+        let row = 2.0 * leaf.row * numeric::plain_sum(isa, numeric::slice_of(&c));
+        for (k, ((out, along), x)) in out.iter_mut().zip(along).zip(x).enumerate() {
+            let scale = leaf.lengthscale.at(k);
+            *out += (slope * along.widen() + row * (x.widen() / scale)) / scale;
+        }
+    }
 }
 
 /// Writes `weight(j, scale)` for all j, divided by a unit and by a power of e, and returns [unit, log of the power]: for points near

@@ -16,7 +16,7 @@ use super::leaf::Leaf;
 use super::plan::{Pass, Plan, ranges};
 use super::routed::Routed;
 use super::sum::Sum;
-use super::{Form, Program, Projection, Scratch, Side, TileShape};
+use super::{Form, Lift, Program, Projection, Scratch, Side, TileShape};
 use crate::Real;
 use crate::numeric::{self, Isa};
 
@@ -24,12 +24,12 @@ use crate::numeric::{self, Isa};
 const ROWS: usize = 60;
 
 /// Points and the cotangents of their features.
-struct PulledRows<'a, T> {
-    side: Side,
+pub(crate) struct PulledRows<'a, T> {
+    pub side: Side,
     /// n × d.
-    x: ArrayView2<'a, T>,
+    pub x: ArrayView2<'a, T>,
     /// n × D.
-    cotangents: ArrayView2<'a, T>,
+    pub cotangents: ArrayView2<'a, T>,
 }
 
 /// Writes to each row i of `out` the gradient of Σ_f c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to xᵢ, scales s held fixed;
@@ -55,7 +55,37 @@ pub(crate) fn pull_back<T: Real>(
     known.into_inner() && has_gradients(program.plan(), side)
 }
 
-fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
+/// Adds to each row of `out` the gradient of the same sum for some points, which are few; on the calling thread.
+pub(crate) fn pull_back_rows<T: Real>(
+    program: &Program<T>,
+    rows: PulledRows<'_, T>,
+    out: ArrayViewMut2<'_, f64>,
+    scratch: &mut Scratch<T>,
+) {
+    of_plan(program.plan(), rows, out, scratch);
+}
+
+/// The same from cotangents of the logarithms of features, which are the cotangents of features times these: they neither overflow nor
+/// vanish with a feature. Nothing is added by a program that does not [take](takes_logarithms) them.
+pub(crate) fn pull_back_logarithms<T: Real>(
+    program: &Program<T>,
+    rows: PulledRows<'_, T>,
+    out: ArrayViewMut2<'_, f64>,
+) {
+    debug_assert!(takes_logarithms(program), "a program that takes cotangents of logarithms");
+    if let Plan::Leaf(leaf) = program.plan() {
+        exponents::of_logarithms(leaf, rows, out);
+    }
+}
+
+/// Whether a program takes cotangents of the logarithms of its features: a leaf of real exponentials of projected points.
+pub(crate) fn takes_logarithms<T: Real>(program: &Program<T>) -> bool {
+    let Plan::Leaf(leaf) = program.plan() else { return false };
+    matches!((leaf.lift, &*leaf.input), (Lift::Exp | Lift::ExpPair, Input::Points))
+}
+
+/// Whether all maps of a plan have gradients.
+pub(crate) fn has_gradients<T: Real>(plan: &Plan<T>, side: Side) -> bool {
     match plan {
         Plan::Leaf(_) => true,
         Plan::Sum(sum) => sum.parts().all(|part| has_gradients(part, side)),
@@ -176,8 +206,8 @@ fn of_conditioned<T: Real>(
 }
 
 fn of_leaf<T: Real>(leaf: &Leaf<T>, rows: PulledRows<'_, T>, scratch: &mut Scratch<T>) -> Array2<f64> {
-    let features = features(leaf, rows.side, rows.x.view(), scratch);
     let projection = &leaf.projection;
+    let features = features(leaf, rows.side, rows.x.view(), scratch);
     match &*leaf.input {
         Input::Logarithms(logarithms) => {
             powers::gradient(leaf, logarithms, projection, rows, &features, scratch)

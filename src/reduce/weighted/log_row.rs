@@ -104,6 +104,26 @@ impl<T: Real> WeightedSums<T> {
         (top, normaliser)
     }
 
+    /// Writes to `out` for each feature of a point e^(its logarithm + `log`) times its factor times the sum over targets of its
+    /// sums weighted by `coefficients`, with those of its weights by `weight`. One that is 0 is so whatever the sums.
+    pub fn contract(&self, row: &LogRow, log: f64, coefficients: &[T], weight: f64, out: &mut [f64]) {
+        let (isa, sizes) = (Isa::best(), row.logs.iter().zip(&self.reference));
+        for (f, (out, (own, reference))) in out.iter_mut().zip(sizes).enumerate() {
+            let size = own + reference + log;
+            if size == f64::NEG_INFINITY {
+                *out = 0.0;
+                continue;
+            }
+            let mut sum = weight * self.weights[f];
+            for (at, coefficients) in self.places(f).zip(coefficients.chunks(self.lanes)) {
+                sum += numeric::dot(isa, coefficients, &self.sums[at][..coefficients.len()]);
+            }
+            // By halves, so that the factor does not leave the range before the result does.
+            let half = (0.5 * size).exp();
+            *out = if sum == 0.0 && !half.is_nan() { 0.0 } else { row.factors[f] * sum * half * half };
+        }
+    }
+
     /// (Σ_f w_f)²/Σ_f w_f² for the parts w_f of a query's normaliser; NaN if no point was seen or one is not finite.
     pub fn effective_features(&self, row: &LogRow) -> f64 {
         let Some((_, weighed)) = self.weigh(row).filter(|_| self.seen) else { return f64::NAN };

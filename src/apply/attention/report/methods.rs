@@ -137,7 +137,7 @@ impl<T: Real> Attention<T> {
             // Choosing keys takes neither values nor outputs.
             let (values, mut none) = (Array2::zeros((keys.nrows(), 0)), Array2::zeros((0, 0)));
             let members = vec![Member { queries, out: none.view_mut(), place: [0; 3] }];
-            let keys = KeyRun { keys, values: Numbers::Own(values.view()), mask: None };
+            let keys = KeyRun::new(keys, Numbers::Own(values.view()));
             let chosen = ExactKeys::new(&self.exact, &self.reading, inverse, &Job { head, keys, members });
             chosen.rows().iter().for_each(|j| pairs.column_mut(*j).fill(true));
         }
