@@ -138,8 +138,8 @@ impl ErrorReport {
     }
 
     /// Whether uniform weights do as well: attention that gives every query the [mean of the values](ErrorReport::mean_error) is
-    /// expected to be no further from the exact output; without values, that equal weights are no further from the exact ones.
-    /// `None` where no error is expected, since it is hopeless or outputs are 0.
+    /// expected to be no further from the exact output; without values, that equal weights are no further from the exact ones. Never of an
+    /// error of 0, as where all pairs are exact. `None` where no error is expected, since it is hopeless or outputs are 0.
     ///
     /// ```
     /// use ndarray::Array2;
@@ -158,7 +158,7 @@ impl ErrorReport {
     pub fn is_worse_than_uniform(&self) -> Option<bool> {
         // Also where the mean's error is no number.
         self.main_error_with(self.frequencies)
-            .map(|error| !matches!(error.partial_cmp(&self.mean_error), Some(Ordering::Less)))
+            .map(|error| error > 0.0 && !matches!(error.partial_cmp(&self.mean_error), Some(Ordering::Less)))
     }
 
     fn knows_nothing(&self) -> bool {
