@@ -1,6 +1,6 @@
 //! Linear attention against the quadratic loop over the same features, on every path.
 
-use crate::common::{frequencies, read_tokens};
+use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array3, Array4, ArrayView2, Axis, arr1, array, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
 use random_features::compose::{Bases, Hybrid};
@@ -12,15 +12,6 @@ use random_features::map::{Facts, FeatureMap, Form, Redraw, Shift, Tile};
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };
-
-/// Tokens that look random, of mean squared norm d · size², [batch, heads, length, d].
-fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
-    Array4::from_shape_fn(shape, |(b, h, i, k)| {
-        let n = (b * 7919 + h * 104_729 + i * 1_299_709 + k * 15_485_863 + seed * 32_452_843) as u64;
-        let u = (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
-        T::narrow(size * 12f64.sqrt() * (u - 0.5))
-    })
-}
 
 fn head<T>(x: &Array4<T>, b: usize, h: usize) -> ArrayView2<'_, T> {
     x.slice(s![b, h, .., ..])

@@ -1,6 +1,6 @@
 //! Gradients of linear attention: against differences of the forward pass, against the quadratic loop, and where precision is short.
 
-use crate::common::frequencies;
+use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, ArrayView2, Axis, array, s};
 use random_features::apply::attention::{Attention, Gradients, Heads};
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
@@ -11,15 +11,6 @@ use random_features::map::{Conditioning, Facts, FeatureMap, Form, Tile};
 use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };
-
-/// Tokens that look random, of mean squared norm d · size², [batch, heads, length, d].
-fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
-    Array4::from_shape_fn(shape, |(b, h, i, k)| {
-        let n = (b * 7919 + h * 104_729 + i * 1_299_709 + k * 15_485_863 + seed * 32_452_843) as u64;
-        let u = (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
-        T::narrow(size * 12f64.sqrt() * (u - 0.5))
-    })
-}
 
 fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
     Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()

@@ -1,7 +1,7 @@
 //! What the integration tests share: the maps, the couplings, the naive loops, and the statistics of a sample.
 #![allow(dead_code, reason = "each test program uses some of it")]
 
-use ndarray::{Array1, Array2, ArrayRef, ArrayView2, Ix4};
+use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayView2, Ix4};
 use num_complex::Complex64;
 use random_features::apply::attention::{CausalState, Element, Heads};
 use random_features::frequency::{
@@ -345,4 +345,18 @@ pub fn read_tokens<T: Real, E: Element<T>>(
 ) {
     let read = state.prefill(&Heads::without_queries(keys, values).unwrap()).unwrap();
     assert!(read.output.is_empty() && read.non_positive.is_empty());
+}
+
+/// Tokens that look random, of mean squared norm d · size², [batch, heads, length, d].
+pub fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
+    Array4::from_shape_fn(shape, |(b, h, i, k)| {
+        let n = (b * 7919 + h * 104_729 + i * 1_299_709 + k * 15_485_863 + seed * 32_452_843) as u64;
+        let u = (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
+        T::narrow(size * 12f64.sqrt() * (u - 0.5))
+    })
+}
+
+/// Runs on so many threads.
+pub fn on_threads<R: Send>(threads: usize, run: impl Fn() -> R + Sync + Send) -> R {
+    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
 }

@@ -5,23 +5,10 @@ use random_features::apply::attention::{Attention, CausalState, Heads};
 use random_features::frequency::Orthogonal;
 use random_features::{Error, Map, Positive, Real};
 
-use crate::common::frequencies;
-
-/// Tokens that look random, [batch, heads, length, d].
-fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
-    Array4::from_shape_fn(shape, |(b, h, i, k)| {
-        let n = (b * 7919 + h * 104_729 + i * 1_299_709 + k * 15_485_863 + seed * 32_452_843) as u64;
-        let u = (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
-        T::narrow(size * 12f64.sqrt() * (u - 0.5))
-    })
-}
+use crate::common::{frequencies, on_threads, tokens};
 
 fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
     Positive.softmax(frequencies(d, m, &Orthogonal, 3)).unwrap()
-}
-
-fn on_threads<R: Send>(threads: usize, run: impl Fn() -> R + Sync + Send) -> R {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
 }
 
 fn part<T>(x: &Array4<T>, from: usize, to: usize) -> ArrayView4<'_, T> {

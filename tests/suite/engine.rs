@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use crate::common::{MAPS, MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
+use crate::common::{
+    MAPS, MORE_MAPS, Name, Sample, frequencies, gaussian, on_threads, point, points, softmax,
+};
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, arr2, s};
 use num_complex::Complex64;
 use random_features::apply::Smoother;
@@ -702,10 +704,6 @@ fn identities_tell_maps_apart() {
 }
 
 // ------------------------------------------------------------------------------------------------------ threads
-
-fn on_threads<R: Send>(threads: usize, run: impl Fn() -> R + Sync + Send) -> R {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
-}
 
 type Everything<T> = (Vec<Features<T>>, Array2<T>, Vec<(Vec<u64>, Vec<u64>, Vec<u64>)>);
 

@@ -1,19 +1,11 @@
 //! Attention with some keys taken exactly, and with conditioned maps, against the quadratic loop.
 
-use crate::common::frequencies;
+use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, s};
 use random_features::apply::attention::{Attention, ExactAttention, Heads, WeightRows};
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::map::Conditioning;
 use random_features::{Error, Map, Positive, Side, Trigonometric};
-
-fn tokens(shape: [usize; 4], size: f64, seed: usize) -> Array4<f64> {
-    Array4::from_shape_fn(shape, |(b, h, i, k)| {
-        let n = (b * 7919 + h * 104_729 + i * 1_299_709 + k * 15_485_863 + seed * 32_452_843) as u64;
-        let u = (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
-        size * 12f64.sqrt() * (u - 0.5)
-    })
-}
 
 fn positive(d: usize, m: usize) -> Map<f64> {
     Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
@@ -49,11 +41,11 @@ fn near(a: &Array2<f64>, b: &Array2<f64>, tolerance: f64) {
 
 /// Keys of which `heavy` are long and point the way of the queries.
 fn inputs(heads: usize, n: usize, d: usize, heavy: &[usize]) -> [Array4<f64>; 3] {
-    let mut q = tokens([1, heads, n, d], 0.5, 1);
+    let mut q = tokens::<f64>([1, heads, n, d], 0.5, 1);
     q.mapv_inplace(|v| v + 0.6);
-    let mut k = tokens([1, 1, n, d], 0.4, 2);
+    let mut k = tokens::<f64>([1, 1, n, d], 0.4, 2);
     heavy.iter().for_each(|j| k.slice_mut(s![.., .., *j, ..]).mapv_inplace(|v| v + 1.5));
-    [q, k, tokens([1, 1, n, 3], 1.0, 3)]
+    [q, k, tokens::<f64>([1, 1, n, 3], 1.0, 3)]
 }
 
 fn head(x: &Array4<f64>, h: usize) -> Array2<f64> {
@@ -134,7 +126,7 @@ fn the_first_keys_are_exact_in_causal_attention() {
     let (d, n) = (4, 150);
     let map = positive(d, 12);
     let [q, _, v] = inputs(2, n, d, &[]);
-    let k = tokens([1, 1, n, d], 0.6, 5);
+    let k = tokens::<f64>([1, 1, n, d], 0.6, 5);
     let attention = Attention::new(map.clone()).unwrap().with_keys_exact(&[2, 0, 1, 1]).unwrap();
     let heads = Heads::new(&q, &k, &v).unwrap();
     let out = attention.causal(&heads).unwrap();
@@ -148,8 +140,8 @@ fn the_first_keys_are_exact_in_causal_attention() {
     let changed = attention.causal(&Heads::new(&q, &later, &v).unwrap()).unwrap();
     assert_eq!(out.output.slice(s![.., .., ..100, ..]), changed.output.slice(s![.., .., ..100, ..]));
     // Long sequences are cut into segments, whose places count.
-    let long = tokens([1, 1, 2300, d], 0.6, 5);
-    let v = tokens([1, 1, 2300, 2], 1.0, 6);
+    let long = tokens::<f64>([1, 1, 2300, d], 0.6, 5);
+    let v = tokens::<f64>([1, 1, 2300, 2], 1.0, 6);
     let heads = Heads::new(&long, &long, &v).unwrap();
     let run = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -191,7 +183,7 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     for (key, coordinate, size) in [(9, 0, 4.0), (40, 0, -25.0), (40, 1, 60.0), (50, 2, 60.0)] {
         k[[0, 0, key, coordinate]] = size;
     }
-    let v = tokens([1, 1, n, 3], 1.0, 3);
+    let v = tokens::<f64>([1, 1, n, 3], 1.0, 3);
     let map = Positive.softmax::<f64>(frequencies(d, 12, &Orthogonal, 7)).unwrap();
     let scaled = Positive
         .map::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(scale).unwrap())
@@ -211,7 +203,7 @@ fn the_sample_goes_over_all_heads_and_its_queries_count_alike() {
     near(&head(&out, 0), &naive(&map, (&q, &k, &head(&v, 0)), &[40], |_, j| j != 9), 1e-12);
     // Weights of sequences in any batch and head are those of the output.
     let offsets = [0, 30, n];
-    let [q, k, v] = [(5, d), (6, d), (7, 2)].map(|(seed, width)| tokens([2, 2, n, width], 0.9, seed));
+    let [q, k, v] = [(5, d), (6, d), (7, 2)].map(|(seed, width)| tokens::<f64>([2, 2, n, width], 0.9, seed));
     let heads = Heads::new(&q, &k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
     let attention = Attention::new(map).unwrap().with_heaviest_keys_exact(3).unwrap();
     let out = attention.bidirectional(&heads).unwrap().output;
@@ -245,7 +237,7 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     let sampled: Vec<usize> = (0..64).map(|i| i * n / 64).collect();
     let own = |i: usize| usize::from(!sampled.contains(&i));
     let q = Array4::from_shape_fn((1, 1, n, d), |(_, _, i, k)| f64::from(u8::from(k == own(i))));
-    let mut k = tokens([1, 1, n, d], 0.4, 2);
+    let mut k = tokens::<f64>([1, 1, n, d], 0.4, 2);
     [-4000.0, 8.0, 0.0, 0.0].into_iter().enumerate().for_each(|(c, value)| k[[0, 0, 9, c]] = value);
     let heads = Heads::new(&q, &k, &v).unwrap();
     let out = attention.clone().with_heaviest_keys_exact(n).unwrap().bidirectional(&heads).unwrap().output;
@@ -256,7 +248,7 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
     let longer = Positive
         .map::<f64>(frequencies(d, 12, &Orthogonal, 7), random_features::kernel::Softmax::new(1.7).unwrap())
         .unwrap();
-    let [q, k, v] = [(1, d), (2, d), (3, 3)].map(|(seed, width)| tokens([1, 2, n, width], 0.9, seed));
+    let [q, k, v] = [(1, d), (2, d), (3, 3)].map(|(seed, width)| tokens::<f64>([1, 2, n, width], 0.9, seed));
     let heads = Heads::new(&q, &k, &v).unwrap();
     let run = |maps: Vec<Map<f64>>| {
         Attention::per_head(maps)
@@ -275,7 +267,8 @@ fn ties_and_weightless_keys_are_settled_by_the_sample() {
 /// Causally a query sees its own key too, exact or not, where features are far apart in `f32`.
 #[test]
 fn own_keys_are_seen_where_features_are_far_apart() {
-    let [x, v] = [(1, 16), (2, 3)].map(|(seed, d)| tokens([1, 1, 70, d], 25.0, seed).mapv(|v| v as f32));
+    let [x, v] =
+        [(1, 16), (2, 3)].map(|(seed, d)| tokens::<f64>([1, 1, 70, d], 25.0, seed).mapv(|v| v as f32));
     let map = Positive.softmax::<f32>(frequencies(16, 48, &Orthogonal, 7)).unwrap();
     let heads = Heads::new(&x, &x, &v).unwrap();
     let all = Attention::new(map).unwrap().with_keys_exact(&(0..70).collect::<Vec<_>>()).unwrap();
@@ -344,7 +337,7 @@ fn queries_of_normalised_attention_need_no_factor() {
 fn what_does_not_go_together_is_refused() {
     let attention = Attention::new(positive(4, 8)).unwrap();
     let heaviest = attention.clone().with_heaviest_keys_exact(2).unwrap();
-    let x = tokens([1, 1, 9, 4], 1.0, 1);
+    let x = tokens::<f64>([1, 1, 9, 4], 1.0, 1);
     let heads = Heads::new(&x, &x, &x).unwrap();
     assert!(matches!(heaviest.causal(&heads), Err(Error::Unsupported { .. })));
     // Whichever way it would go.
@@ -398,7 +391,7 @@ fn stored_choices_are_checked() {
 /// NaN is NaN, wherever it is: no weight is not a number's.
 #[test]
 fn exact_keys_that_are_not_numbers_show() {
-    let x = tokens([1, 1, 5, 4], 1.0, 1);
+    let x = tokens::<f64>([1, 1, 5, 4], 1.0, 1);
     let mut k = x.clone();
     k[[0, 0, 0, 2]] = f64::NAN;
     let attention = Attention::new(positive(4, 8)).unwrap().with_keys_exact(&[0]).unwrap();

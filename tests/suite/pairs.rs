@@ -1,6 +1,8 @@
 //! Estimates of paired rows, and errors relative to the kernel.
 
-use crate::common::{MAPS, MORE_MAPS, Sample, couplings, frequencies, gaussian, point, points, softmax};
+use crate::common::{
+    MAPS, MORE_MAPS, Sample, couplings, frequencies, gaussian, on_threads, point, points, softmax,
+};
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
 use random_features::compose::{Bases, Clustered, Coefficient, Hybrid, Mixture};
 use random_features::data::Clustering;
@@ -84,10 +86,6 @@ fn kinds<T: Real>() -> Vec<Map<T>> {
 fn same(a: SignedLog, b: SignedLog) -> bool {
     let equal = |a: f64, b: f64| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
     equal(a.ln_abs, b.ln_abs) && equal(a.sign, b.sign)
-}
-
-fn on_threads<R: Send>(threads: usize, run: impl Fn() -> R + Sync + Send) -> R {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
 }
 
 /// Paired rows have the estimates of their pairs, and those have the products of features (hybrids are compared with

@@ -1,20 +1,11 @@
 //! Attention with exact neighbours against the quadratic loop over all pairs, on every path.
 
-use crate::common::{frequencies, read_tokens};
+use crate::common::{frequencies, read_tokens, tokens};
 use ndarray::{Array2, Array4, Axis, s};
 use random_features::apply::attention::{Attention, CausalState, ExactAttention, Heads, WeightRows};
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::map::Conditioning;
 use random_features::{Error, Hyperbolic, Map, Positive, Real, Side, Trigonometric};
-
-/// Tokens that look random, of mean squared norm d · size², [batch, heads, length, d].
-fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
-    Array4::from_shape_fn(shape, |(b, h, i, k)| {
-        let n = (b * 7919 + h * 104_729 + i * 1_299_709 + k * 15_485_863 + seed * 32_452_843) as u64;
-        let u = (n.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 11) as f64 / (1u64 << 53) as f64;
-        T::narrow(size * 12f64.sqrt() * (u - 0.5))
-    })
-}
 
 fn head<T: Real>(x: &Array4<T>, b: usize, h: usize) -> Array2<f64> {
     x.slice(s![b, h, .., ..]).mapv(|v| v.widen())

@@ -2,14 +2,11 @@
 
 use super::data::{half, normal};
 use super::{couplings, quick};
+use crate::common::on_threads;
 use random_features::data::Reservoir;
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
 use random_features::planner::{Loss, Measure, Plan, Planner};
-
-fn on_threads<R: Send>(threads: usize, run: impl Fn() -> R + Sync + Send) -> R {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
-}
 
 fn planner(deviation: f64) -> Planner {
     let x = normal(120, 5, deviation, 3);
