@@ -355,8 +355,3 @@ pub fn tokens<T: Real>(shape: [usize; 4], size: f64, seed: usize) -> Array4<T> {
         T::narrow(size * 12f64.sqrt() * (u - 0.5))
     })
 }
-
-/// Runs on so many threads.
-pub fn on_threads<R: Send>(threads: usize, run: impl Fn() -> R + Sync + Send) -> R {
-    rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(run)
-}

@@ -5,7 +5,8 @@ use random_features::apply::attention::{Attention, CausalState, Heads};
 use random_features::frequency::Orthogonal;
 use random_features::{Error, Map, Positive, Real};
 
-use crate::common::{frequencies, on_threads, tokens};
+use crate::common::{frequencies, tokens};
+use crate::threads::on_threads;
 
 fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
     Positive.softmax(frequencies(d, m, &Orthogonal, 3)).unwrap()

@@ -5,9 +5,8 @@
 
 use std::sync::Arc;
 
-use crate::common::{
-    MAPS, MORE_MAPS, Name, Sample, frequencies, gaussian, on_threads, point, points, softmax,
-};
+use crate::common::{MAPS, MORE_MAPS, Name, Sample, frequencies, gaussian, point, points, softmax};
+use crate::threads::on_threads;
 use ndarray::{Array1, Array2, ArrayView2, ArrayViewMut2, Axis, ShapeBuilder, arr2, s};
 use num_complex::Complex64;
 use random_features::apply::Smoother;

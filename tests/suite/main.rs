@@ -47,6 +47,7 @@ mod statistics;
 mod stored;
 mod structured;
 mod theory;
+mod threads;
 mod window;
 
 #[path = "../sets/mod.rs"]

@@ -1,8 +1,7 @@
 //! Estimates of paired rows, and errors relative to the kernel.
 
-use crate::common::{
-    MAPS, MORE_MAPS, Sample, couplings, frequencies, gaussian, on_threads, point, points, softmax,
-};
+use crate::common::{MAPS, MORE_MAPS, Sample, couplings, frequencies, gaussian, point, points, softmax};
+use crate::threads::on_threads;
 use ndarray::{Array1, Array2, ArrayView2, ShapeBuilder, arr1, s};
 use random_features::compose::{Bases, Clustered, Coefficient, Hybrid, Mixture};
 use random_features::data::Clustering;

@@ -2,7 +2,7 @@
 
 use super::data::{half, normal};
 use super::{couplings, quick};
-use crate::common::on_threads;
+use crate::threads::on_threads;
 use random_features::data::Reservoir;
 use random_features::frequency::{Independent, Orthogonal};
 use random_features::kernel::{Gaussian, Softmax};
