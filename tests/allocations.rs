@@ -7,7 +7,8 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ndarray::{Array2, ArrayView1};
+use ndarray::{Array2, Array4, ArrayView1, s};
+use random_features::apply::attention::{Attention, Heads};
 use random_features::apply::{RidgeBytes, RidgeStatistics, Standardisation};
 use random_features::frequency::{Coupling, Hadamard, Orthogonal};
 use random_features::kernel::Activation;
@@ -167,4 +168,46 @@ fn peaks_of_regressions_are_as_stated() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     bytes_of::<f32>();
     bytes_of::<f64>();
+}
+
+/// A state that has read prompts and taken many steps holds what is stated, however long the text.
+fn bytes_of_states<T: Real>() {
+    const SEQUENCES: usize = 6;
+    let x = Array4::from_shape_fn((SEQUENCES, 1, 800, 32), |(b, _, i, k)| {
+        T::narrow(((b + i * (k + 3)) as f64).sin())
+    });
+    for (window, exact, d_v) in [(0, &[][..], 32), (100, &[0, 1, 2][..], 32), (300, &[][..], 5)] {
+        let map = Positive.softmax::<T>(Orthogonal.draw(32, 128, 1).unwrap()).unwrap();
+        let attention = Attention::new(map).unwrap().window(window, 0).unwrap();
+        let attention = attention.with_keys_exact(exact).unwrap();
+        let v = x.slice(s![.., .., .., ..d_v]);
+        let stated = SEQUENCES * attention.state_bytes(d_v);
+        for prompt in [500, 790] {
+            let (_state, held, _) = peak(|| {
+                let mut state = attention.state(SEQUENCES, 1, d_v).unwrap();
+                let (x_prompt, v_prompt) =
+                    (x.slice(s![.., .., ..prompt, ..]), v.slice(s![.., .., ..prompt, ..]));
+                state.prefill(&Heads::new(&x_prompt, &x_prompt, &v_prompt).unwrap()).unwrap();
+                for i in prompt..800 {
+                    let (x, v) = (x.slice(s![.., .., i, ..]), v.slice(s![.., .., i, ..]));
+                    state.step(&x, &x, &v).unwrap();
+                }
+                state
+            });
+            // What threads need, and room that vectors have to grow.
+            let most = stated + 2 * stated / 5;
+
+            assert!(
+                held <= most && 4 * held >= 3 * stated,
+                "window {window}, {prompt} tokens at once: {held} bytes, {stated} stated"
+            );
+        }
+    }
+}
+
+#[test]
+fn states_of_attention_hold_what_is_stated() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    bytes_of_states::<f32>();
+    bytes_of_states::<f64>();
 }

@@ -3,7 +3,7 @@
 use ndarray::{Array2, Array4, ArrayView4, Axis, concatenate, s};
 use random_features::apply::attention::{Attention, CausalState, Heads};
 use random_features::frequency::Orthogonal;
-use random_features::{Error, Map, Positive, Real};
+use random_features::{Error, Map, Positive, Real, Trigonometric};
 
 use crate::common::{frequencies, tokens};
 use crate::threads::on_threads;
@@ -297,6 +297,9 @@ fn what_does_not_fit_is_refused() {
         attention.clone().window(3, 0),
         attention.clone().scale(0.3),
         attention.clone().with_keys_exact(&[1]),
+        attention.clone().biased_epsilon(1e-3),
+        attention.clone().cosine(1.0),
+        Ok(attention.clone().normalised(false)),
         Attention::new(Positive.softmax(frequencies(6, 20, &Orthogonal, 4)).unwrap()),
     ] {
         let other = other.unwrap().state(2, 2, 5).unwrap();
@@ -311,6 +314,78 @@ fn what_does_not_fit_is_refused() {
     let step =
         |state: &mut CausalState<f64>| state.step(&token(&q, 4), &token(&k, 2), &token(&v, 2)).unwrap();
     assert_eq!(step(&mut state), step(&mut before.clone()));
+}
+
+/// Batch and head of queries without a positive normaliser are those of the queries, of which several share a head of keys.
+#[test]
+fn steps_name_queries_that_are_lost() {
+    let [q, k, v] = inputs::<f64>(2, 40, 2.5);
+    let map = |seed| Trigonometric.softmax(frequencies(6, 3, &Orthogonal, seed)).unwrap();
+    for maps in [vec![map(3)], vec![map(3), map(4)]] {
+        let attention = Attention::signed(maps).unwrap();
+        let whole = attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap();
+        // Not only in the first of the heads that share keys, and not only for the first keys.
+        assert!([1, 2].map(|bit| whole.non_positive.iter().any(|[_, h, _]| h & bit > 0)) == [true; 2]);
+        let mut state = attention.state(2, 2, 5).unwrap();
+        for i in 0..40 {
+            let [q, k, v] = [&q, &k, &v].map(|x| x.slice(s![.., .., i, ..]));
+            let step = state.step(&q, &k, &v).unwrap();
+            let own = whole.non_positive.iter().filter(|place| place[2] == i);
+            assert_eq!(step.non_positive, own.map(|[b, h, _]| [*b, *h]).collect::<Vec<_>>(), "token {i}");
+            assert_eq!(state.query(&q).unwrap(), step);
+        }
+    }
+}
+
+/// What a query that sees no token has found is forgotten as soon as there are tokens, however they come.
+#[test]
+fn queries_before_the_first_token_see_none() {
+    let attention = Attention::new(positive::<f32>(4, 16)).unwrap();
+    let [q, k, v] = [1, 2, 3].map(|seed| tokens::<f32>([1, 1, 1060, 4], 0.6, seed));
+    let whole = attention.causal(&Heads::new(&q, &k, &v).unwrap()).unwrap().output;
+    let last = |x: &Array4<f32>, i: usize| x.slice(s![.., .., i, ..]).to_owned();
+    for (count, threads) in [(1, 1), (70, 1), (70, 2), (1025, 1), (1025, 2), (1060, 2), (1060, 3)] {
+        for with_queries in [false, true] {
+            on_threads(threads, || {
+                let mut state = attention.state(1, 1, 4).unwrap();
+                let before = state.query(&last(&q, 0)).unwrap();
+                assert!(before.output.iter().all(|v| *v == 0.0) && before.non_positive.is_empty());
+                let [some_q, some_k, some_v] = [&q, &k, &v].map(|x| part(x, 0, count));
+                let none = Heads::without_queries(&some_k, &some_v).unwrap();
+                let all = Heads::new(&some_q, &some_k, &some_v).unwrap();
+                state.prefill(if with_queries { &all } else { &none }).unwrap();
+                let found = state.query(&last(&q, count - 1)).unwrap().output;
+                assert_eq!(found, last(&whole, count - 1), "{count} tokens, {threads} threads");
+            });
+        }
+    }
+}
+
+/// Tokens that have left the window are not kept.
+#[test]
+fn states_do_not_grow() {
+    let attention = Attention::new(positive::<f32>(6, 5)).unwrap().window(5, 0).unwrap();
+    let x = tokens::<f32>([1, 1, 64, 6], 0.7, 1);
+    let mut state = attention.state(1, 1, 6).unwrap();
+    let mut size = || {
+        for i in 0..64 {
+            let token = x.slice(s![.., .., i, ..]);
+            state.step(&token, &token, &token).unwrap();
+        }
+        format!("{state:?}").len()
+    };
+    let sizes: Vec<usize> = (0..12).map(|_| size()).collect();
+    assert!(sizes[11] < sizes[1] + sizes[1] / 5, "{sizes:?}");
+}
+
+/// Sequences in which there is nothing to keep are counted all the same.
+#[test]
+fn states_without_heads_are_not_endless() {
+    let attention = Attention::new(positive::<f64>(6, 20)).unwrap();
+    assert_eq!(attention.state(2, 0, 5).unwrap().lengths(), [0, 0]);
+    for (batch, heads) in [(usize::MAX, 0), (0, usize::MAX), (usize::MAX, 1), (usize::MAX, usize::MAX)] {
+        assert!(matches!(attention.state(batch, heads, 5), Err(Error::Memory { .. })), "{batch}, {heads}");
+    }
 }
 
 #[cfg(feature = "serde")]
@@ -346,6 +421,30 @@ fn stored_states_go_on_to_the_bit() {
     ] {
         let mut wrong = stored.clone();
         *wrong.pointer_mut(place).unwrap() = value;
+        assert!(resealed::<CausalState<f32>>(wrong).is_err(), "{place}");
+    }
+    // As many in the last chunk of every head, but more than can be counted on.
+    for (more, fits) in [(64u64, true), (1 << 63, false)] {
+        let mut other = stored.clone();
+        for head in 0..4 {
+            let length = other.pointer_mut(&format!("/data/heads/{head}/sequence/length")).unwrap();
+            *length = serde_json::json!(length.as_u64().unwrap() + more);
+        }
+        assert_eq!(resealed::<CausalState<f32>>(other).is_ok(), fits, "{more} more");
+    }
+    // Keys that later tokens choose have no state.
+    let attention = Attention::new(positive::<f32>(6, 20)).unwrap();
+    let heaviest = attention.clone().with_heaviest_keys_exact(3).unwrap();
+    assert!(matches!(heaviest.state(2, 2, 5), Err(Error::Unsupported { .. })));
+    let mut wrong = serde_json::to_value(attention.state(2, 2, 5).unwrap()).unwrap();
+    assert!(resealed::<CausalState<f32>>(wrong.clone()).is_ok());
+    *wrong.pointer_mut("/data/attention").unwrap() = serde_json::to_value(&heaviest).unwrap();
+    assert!(resealed::<CausalState<f32>>(wrong).is_err());
+    let wrong = serde_json::to_value(attention.state(2, 0, 5).unwrap()).unwrap();
+    assert_eq!(resealed::<CausalState<f32>>(wrong.clone()).unwrap().lengths(), [0, 0]);
+    for (place, size) in [("/data/shape/0", u64::MAX), ("/data/shape/2", 0)] {
+        let mut wrong = wrong.clone();
+        *wrong.pointer_mut(place).unwrap() = serde_json::json!(size);
         assert!(resealed::<CausalState<f32>>(wrong).is_err(), "{place}");
     }
 }

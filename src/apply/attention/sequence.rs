@@ -52,12 +52,17 @@ impl<T: Real> Sequence<T> {
         }
     }
 
-    /// The bytes that a head keeps, in sums and in the last chunk; the largest number if these are too many to be counted.
-    pub fn bytes(features: usize, targets: usize) -> usize {
+    /// The bytes that a head keeps, in sums and in the last chunk, for points and targets of these dimensions; the largest number if
+    /// these are too many to be counted.
+    pub fn bytes(features: usize, [d, targets]: [usize; 2]) -> usize {
         let lanes = WeightedSums::<T>::lanes(targets);
-        let of_feature = lanes.saturating_add(2).saturating_mul(2 * size_of::<f64>());
-        let of_chunk = lanes.saturating_add(2 * CHUNK).saturating_mul(size_of::<T>());
-        of_feature.saturating_add(of_chunk).saturating_mul(features)
+        // Both sums in f64, with weights and references; those of the chunk and the ones that queries are multiplied with in T.
+        let of_sums = lanes.saturating_add(2).saturating_mul(2 * size_of::<f64>());
+        let of_runs = lanes.saturating_mul(2 * size_of::<T>()).saturating_add(2 * size_of::<f64>());
+        // Features as they were read and packed; points, and values as they were read, packed and weighted.
+        let of_feature = of_sums.saturating_add(of_runs).saturating_add(2 * CHUNK * size_of::<T>());
+        let of_token = lanes.saturating_mul(3).saturating_add(d).saturating_mul(size_of::<T>());
+        of_feature.saturating_mul(features).saturating_add(of_token.saturating_mul(CHUNK))
     }
 
     /// The number of tokens so far.

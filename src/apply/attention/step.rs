@@ -30,7 +30,7 @@ use crate::threads;
 ///
 /// # Forks
 /// A clone is a fork, and a snapshot to which `state.clone_from(&saved)` goes back. Clones share the sums over whole chunks of 64 tokens
-/// until one of them changes these, so that a fork copies the features of the last chunk alone.
+/// until one of them changes these, so that a fork copies the last chunk, with its features, and keys and values with exact weights.
 ///
 /// # Cost
 /// O(m (d + d_v)) for each head and token, and O(w (d + d_v)) with a window of w tokens. Heads are shared by threads where they are
@@ -116,8 +116,7 @@ impl<T: Real> Attention<T> {
         if self.maps.len() > 1 {
             check_size(super::HEADS_WITH_MAPS, self.maps.len(), heads)?;
         }
-        let bytes = batch.saturating_mul(heads).max(1).saturating_mul(self.state_bytes(d_v));
-        check_memory("bytes of the state of causal attention", bytes, 1)?;
+        self.check_room([batch, heads, d_v])?;
         let head = |i: usize| Head::new(self.setup(i % heads).program.width(), d_v);
         let all = (0..batch * heads).map(head).collect();
         Ok(CausalState {
@@ -127,17 +126,32 @@ impl<T: Real> Attention<T> {
             workers: Vec::new(),
         })
     }
+
+    /// Refuses states of so many sequences, heads of keys and targets for which there is no memory before the first token; those without
+    /// heads count as others do.
+    fn check_room(&self, [batch, heads, d_v]: [usize; 3]) -> Result<()> {
+        let all = batch.max(1).saturating_mul(heads.max(1));
+        check_memory("bytes of the state of causal attention", all.saturating_mul(self.bytes_with(d_v, 0)), 1)
+    }
 }
 
 impl<T: Real> Attention<T> {
-    /// About how many bytes a [state](Attention::state) keeps of a sequence and a head of keys, whatever the length, for values of
-    /// dimension `d_v`: sums, the features of a chunk, and keys and values with exact weights. A cache of keys and values takes
-    /// d + `d_v` numbers for each token. The largest number if these are too many to be counted.
+    /// About how many bytes a [state](Attention::state) keeps of a sequence and a head of keys once it has read a chunk and a window
+    /// of tokens, whatever the length, for values of dimension `d_v`: sums, the features of a chunk, and keys and values with exact
+    /// weights, those of a window up to twice. A cache of keys and values takes d + `d_v` numbers for each token. The largest number
+    /// if these are too many to be counted.
     pub fn state_bytes(&self, d_v: usize) -> usize {
+        self.bytes_with(d_v, self.window.before)
+    }
+
+    /// The same for so many tokens in the window.
+    fn bytes_with(&self, d_v: usize, near: usize) -> usize {
         let width = self.maps.iter().map(Map::feature_dim).fold(1, usize::max);
-        let exact = self.window.before.saturating_add(self.exact.count());
-        let exact = exact.saturating_mul(self.maps[0].input_dim().saturating_add(d_v));
-        Sequence::<T>::bytes(width, d_v)
+        let dims = [self.maps[0].input_dim(), d_v];
+        // Rows that have left a window are dropped when they are as many as those in it.
+        let rows = near.saturating_mul(2).saturating_add(self.exact.count());
+        let exact = rows.saturating_mul(dims[0].saturating_add(d_v));
+        Sequence::<T>::bytes(width, dims)
             .saturating_add(exact.saturating_mul(size_of::<T>()))
             .saturating_add(size_of::<Head<T>>())
     }
@@ -400,6 +414,7 @@ mod stored {
             let ([batch, count, d_v], maps) = (shape, attention.maps.len());
             let whole = d_v > 0
                 && (maps == 1 || maps == count)
+                && attention.check_room(shape).is_ok()
                 && batch.checked_mul(count) == Some(heads.len())
                 && heads.chunk_by(|a, b| a.length() == b.length()).all(|same| same.len() % count == 0);
             let restored = |(i, head): (usize, StoredHead<T>)| {
