@@ -19,7 +19,7 @@ pub const D: usize = 32;
 /// Draws for each point, and features that propose them.
 pub const DRAWS: usize = 40;
 pub const FEATURES: usize = 128;
-/// Draws are for h/‖h‖ and cᵢ/‖cᵢ‖ with this temperature, as in the paper; logits are of h and cᵢ.
+/// Draws are for h/‖h‖ and cᵢ/‖cᵢ‖ with this temperature; logits are of h and cᵢ.
 pub const TEMPERATURE: f64 = 0.25;
 /// Points of a step, and of the test.
 const BATCH: usize = 32;

@@ -55,7 +55,7 @@ use crate::theory::{BlockLaw, Dependence};
 /// ```
 ///
 /// # References
-/// Choromanski et al., *Rethinking Attention with Performers*, section 2.4.
+/// Choromanski et al., *Rethinking Attention with Performers*, appendix B.2.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize), serde(try_from = "StoredGivens"))]
 #[non_exhaustive]

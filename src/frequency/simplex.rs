@@ -68,7 +68,7 @@ pub enum Partial {
     /// An r-vertex simplex, inner products −1/(r−1): lower variance.
     #[default]
     Fitted,
-    /// The first r vertices of the d-vertex simplex, inner products −1/(d−1), as in the paper.
+    /// The first r vertices of the d-vertex simplex, inner products −1/(d−1).
     Truncated,
 }
 

@@ -75,8 +75,8 @@ impl<M: Operand> Coefficient<M> {
 
     /// The angular coefficient λ = θ/π with the angle θ between x and y: λ̂ = ½ − ½ Σ sgn(τ·x) sgn(τ·y)/n.
     ///
-    /// Exactly 0 at x = y and 1 at x = −y, also when computed from features. Source: Hybrid Random Features, equation
-    /// 19.
+    /// Exactly 0 at x = y and 1 at x = −y, also when computed from features. Source: Hybrid Random Features, section
+    /// 2.4, equation 19.
     ///
     /// # Errors
     /// As [`PlainRecipe::map`].
