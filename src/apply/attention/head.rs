@@ -1,7 +1,7 @@
 //! [`Head`]: what causal attention keeps of a head token by token: the last keys and values, whose weights are exact, the exact
 //! keys, and the sums over those before.
 
-use ndarray::{ArrayViewMut1, Axis};
+use ndarray::{Array1, ArrayViewMut1, Axis};
 
 use super::Attention;
 use super::drive::{self, Places};
@@ -103,6 +103,19 @@ impl<T: Real> Head<T> {
         self.sequence.length().saturating_add(self.recent.len())
     }
 
+    /// Takes in those of the next tokens that are exact keys; the mask of the others, if there are any such keys.
+    fn take_exact(
+        &mut self,
+        setup: Setup<'_, T>,
+        pairs: CausalPairs<'_>,
+        tokens: KeyRun<'_, T>,
+    ) -> Option<Array1<bool>> {
+        let first = self.length();
+        let (rows, inverse) = pairs.keys?;
+        self.exact.take(rows, (setup.reading, inverse), tokens.reborrow(), first);
+        self.exact.rest(&tokens, first)
+    }
+
     /// Takes in a token. True where one leaves the window for it, which is appended to `leaving`.
     pub fn push(
         &mut self,
@@ -111,11 +124,7 @@ impl<T: Real> Head<T> {
         token: KeyRun<'_, T>,
         leaving: &mut KeyRows<T>,
     ) -> bool {
-        let place = self.length();
-        if let Some((rows, inverse)) = pairs.keys {
-            self.exact.take(rows, (setup.reading, inverse), token.reborrow(), place);
-        }
-        let rest = self.exact.rest(&token, place);
+        let rest = self.take_exact(setup, pairs, token.reborrow());
         let token = token.masked(rest.as_ref().map(|rest| rest.view()).or(token.mask));
         if pairs.window() == 0 {
             leaving.extend(token);
@@ -139,11 +148,8 @@ impl<T: Real> Head<T> {
         ways: usize,
     ) -> Places {
         let (first, held) = (self.length(), self.recent.len());
+        let rest = self.take_exact(setup, pairs, job.keys.reborrow());
         let Head { sequence, recent, exact } = self;
-        if let Some((rows, inverse)) = pairs.keys {
-            exact.take(rows, (setup.reading, inverse), job.keys.reborrow(), first);
-        }
-        let (exact, rest) = (&*exact, exact.rest(&job.keys, first));
         let mask = rest.as_ref().map(|rest| rest.view()).or(job.keys.mask);
         let job = job.masked(mask);
         let mut rows = KeyRows::default();
@@ -156,7 +162,7 @@ impl<T: Real> Head<T> {
         };
         let leaving = all.rows(0..all.len().saturating_sub(pairs.window()));
         let near = pairs.near.map(|near| Neighbours::new(near, all, first - held));
-        let setup = setup.beside(pairs.keys.map(|_| exact), near.as_ref());
+        let setup = setup.beside(pairs.keys.map(|_| &*exact), near.as_ref());
         let places = if job.members.iter().all(|member| member.queries.nrows() == 0) {
             sequence.extend(setup, leaving, ways);
             Places::new()

@@ -163,7 +163,9 @@ impl<T: Real> Sequence<T> {
                 let (features, targets) = (setup.program.width(), scan.keys.values.ncols());
                 let team = team.get_or_insert_with(|| Team::new(features, targets));
                 places.extend(team.answer(setup, &mut scan, &self.before, segment.clone()));
-                self.add_segment(team, segment.len());
+                if kept || segment.end < scan.keys.len() {
+                    self.add_segment(team, segment.len());
+                }
                 segment.len()
             } else {
                 let run = at..at + left.min(CHUNK - self.chunk.len());
