@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
 
-CHUNK = {"attention": 1024, "attention-causal": 128}
+CHUNK = {"attention": 1024, "attention-causal": 128, "attention-backward": 1024, "attention-causal-backward": 128}
 
 # Longer sequences take some peers seconds.
 LONG = 16384
@@ -36,7 +36,7 @@ def inputs(np: ModuleType, case: Any) -> tuple[Any, Any, Any, Any]:
 def right(np: ModuleType, case: Any, arrays: tuple[Any, Any, Any, Any]) -> Callable[[Any], bool]:
     """Compares a row of the first head with the definition."""
     q, k, v, w = (np.asarray(a, np.float64) for a in arrays)
-    row, causal = min(case.n - 1, 777), case.name != "attention"
+    row, causal = min(case.n - 1, 777), is_causal(case)
     seen = row + 1 if causal else case.n
     root = case.d**-0.25
 
@@ -55,9 +55,61 @@ def right(np: ModuleType, case: Any, arrays: tuple[Any, Any, Any, Any]) -> Calla
     return check
 
 
+def is_causal(case: Any) -> bool:
+    return "causal" in case.name or case.name == "attention-step"
+
+
 def anything(_: Any) -> bool:
     """For those that compute something else."""
     return True
+
+
+def torch_gradients(modules: dict[str, ModuleType], case: Any, arrays: Any, check: Any) -> Iterator[Run]:
+    """Outputs and gradients by autograd, in chunks without operations in place."""
+    torch = modules["torch"]
+    q, k, v = (torch.from_numpy(a).requires_grad_() for a in arrays[:3])
+    weights, root, size = torch.from_numpy(arrays[3]).T.contiguous(), case.d**-0.25, CHUNK[case.name]
+    upstream, causal = torch.rand(q.shape), is_causal(case)
+
+    def features(x: Any) -> Any:
+        x = x * root
+        return torch.exp(x @ weights - 0.5 * (x * x).sum(-1, keepdim=True))
+
+    def bidirectional() -> Any:
+        sums, totals = torch.zeros(case.heads, case.m, case.d), torch.zeros(case.heads, case.m, 1)
+        for keys, values in zip(k.split(size, 1), v.split(size, 1), strict=True):
+            keys = features(keys)
+            sums, totals = torch.baddbmm(sums, keys.mT, values), totals + keys.sum(1).unsqueeze(-1)
+        of = lambda queries: (queries @ sums) / (queries @ totals)
+        return torch.cat([of(features(queries)) for queries in q.split(size, 1)], 1)
+
+    def in_order() -> Any:
+        sums, totals, out = torch.zeros(case.heads, case.m, case.d), torch.zeros(case.heads, case.m, 1), []
+        for queries, keys, values in zip(*(x.split(size, 1) for x in (q, k, v)), strict=True):
+            queries, keys = features(queries), features(keys)
+            scores = torch.tril(queries @ keys.mT)
+            own = torch.baddbmm(scores @ values, queries, sums)
+            out.append(own / (scores.sum(-1, keepdim=True) + queries @ totals))
+            sums, totals = torch.baddbmm(sums, keys.mT, values), totals + keys.sum(1).unsqueeze(-1)
+        return torch.cat(out, 1)
+
+    def trained(forward: Callable[[], Any], upstream: Any) -> Callable[[], Any]:
+        def run() -> Any:
+            q.grad = k.grad = v.grad = None
+            with torch.enable_grad():
+                out = forward()
+                out.backward(upstream)
+            return out.detach()
+
+        return run
+
+    yield f"PyTorch in chunks of {size}", trained(in_order if causal else bidirectional, upstream), check, False
+    exact = torch.nn.functional.scaled_dot_product_attention
+    shaped = lambda: [x.unsqueeze(0) for x in (q, k, v)]
+    yield "PyTorch exact", trained(lambda: exact(*shaped(), is_causal=causal), upstream.unsqueeze(0)), anything, True
+    if "performer_pytorch" in modules:
+        performer = importlib.import_module("performer_pytorch").FastAttention(case.d, case.m, causal=causal)
+        yield "performer-pytorch", trained(lambda: performer(*shaped()), upstream.unsqueeze(0)), anything, causal
 
 
 def torch_attention(modules: dict[str, ModuleType], case: Any, arrays: Any, check: Any) -> Iterator[Run]:
@@ -113,7 +165,7 @@ def torch_attention(modules: dict[str, ModuleType], case: Any, arrays: Any, chec
     exact = torch.nn.functional.scaled_dot_product_attention
     run = bidirectional if case.name == "attention" else causal
     yield f"PyTorch in chunks of {CHUNK[case.name]}", run, check, False
-    causal_case, shaped = case.name != "attention", [x.unsqueeze(0) for x in (q, k, v)]
+    causal_case, shaped = is_causal(case), [x.unsqueeze(0) for x in (q, k, v)]
     yield "PyTorch exact", functools.partial(exact, *shaped, is_causal=causal_case), anything, case.n > LONG
     if "performer_pytorch" in modules:
         fast = importlib.import_module("performer_pytorch").FastAttention
@@ -168,6 +220,9 @@ def runs(modules: dict[str, ModuleType], case: Any) -> Iterator[Run]:
     """The peers that are installed."""
     arrays = inputs(modules["numpy"], case)
     check = right(modules["numpy"], case, arrays)
-    for name, make in {"torch": torch_attention, "jax": jax_attention}.items():
+    makers = {"torch": torch_attention, "jax": jax_attention}
+    if case.name.endswith("-backward"):
+        makers = {"torch": torch_gradients}
+    for name, make in makers.items():
         if name in modules:
             yield from make(modules, case, arrays, check)

@@ -21,7 +21,7 @@ Every peer is written as its users would write it for speed, and checked against
 - "in place": arrays that exist are written to, as by `features_into`; with "fresh" in the case, arrays that
   every repetition allocates, as by `features`, and as eager code and JAX always do
 - RBFSampler has 2m components, cosines alone, so that it takes twice as large a product
-- attention, attention-causal, attention-step: see attention_peers.py
+- attention, attention-causal, attention-step, and with gradients, -backward: see attention_peers.py
 - ridge-statistics, ridge-fit, ridge-predict, cholesky: see ridge_peers.py
 - softmax-sample: 64 classes of n for one point; in PyTorch from the exact softmax of all classes (`C @ h`, softmax,
   multinomial), here from the tree of positive features, whose making is not timed
@@ -132,13 +132,15 @@ def cases(quick: bool) -> list[Case]:
     draw = Case("draw-orthogonal", 1, *((256, 1024) if quick else (1024, 4096)), dtype="f64")
     lengths = (1024, 4096) if quick else (1024, 4096, 16384, 65536)
     attention = [Case(name, n, 64, 256) for name in ("attention", "attention-causal") for n in lengths]
+    trained = [f"{name}-backward" for name in ("attention", "attention-causal")]
+    backward = [Case(name, 4096 if quick else 16384, 64, 256) for name in trained]
     steps = [Case("attention-step", 1024, 64, 256, heads=heads) for heads in (8, 64)]
     ridge = [Case(name, 100_000 // part, 64, 2048) for name in ("ridge-statistics", "ridge-fit")]
     ridge.append(Case("ridge-predict", 65_536 // part, 64, 1024))
     cholesky = [Case("cholesky", 1, 1, 2048 // part, dtype=dtype) for dtype in ("f32", "f64")]
     numbers = (1000, 10_000) if quick else (1000, 10_000, 100_000, 1_000_000)
     sampling = [Case("softmax-sample", n, 64, 128) for n in numbers]
-    return [*single, *double, *fresh, draw, *attention, *steps, *ridge, *cholesky, *sampling]
+    return [*single, *double, *fresh, draw, *attention, *backward, *steps, *ridge, *cholesky, *sampling]
 
 
 def points_and_frequencies(np: ModuleType, case: Case) -> tuple[Any, Any]:

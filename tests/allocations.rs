@@ -211,3 +211,36 @@ fn states_of_attention_hold_what_is_stated() {
     bytes_of_states::<f32>();
     bytes_of_states::<f64>();
 }
+
+/// The most bytes that a causal pass of so many tokens holds beside what it reads.
+fn peak_of<T: Real, A>(l: usize, run: impl FnOnce(&Attention<T>, &Heads<'_, T>, &Array4<T>) -> A) -> usize {
+    let map = Positive.softmax::<T>(Orthogonal.draw(16, 32, 1).unwrap()).unwrap();
+    let attention = Attention::new(map).unwrap();
+    let x = Array4::from_shape_fn((1, 1, l, 16), |(_, _, i, k)| T::narrow(0.1 * ((i + 3 * k) % 7) as f64));
+    let heads = Heads::new(&x, &x, &x).unwrap();
+    let before = HELD.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    drop(run(&attention, &heads, &x));
+    PEAK.load(Ordering::Relaxed) - before
+}
+
+/// Nothing is kept of a chunk: from length to length memory grows by the gradients, by d_v + 1 numbers in `T` and three in `f64` for each
+/// query that keys sum up, and a byte for its mask.
+#[test]
+fn gradients_of_attention_keep_nothing_of_chunks() {
+    fn check<T: Real>() {
+        let of = |l| {
+            let backward = |attention: &Attention<T>, heads: &Heads<'_, T>, g: &Array4<T>| {
+                attention.causal_backward(heads, g)
+            };
+            peak_of(l, backward)
+        };
+        let (short, long) = (of(1 << 14), of(1 << 16));
+        let token = 3 * 16 * size_of::<T>() + 17 * size_of::<T>() + 3 * size_of::<f64>() + 1;
+        let grown = (long - short) as f64 / (3 << 14) as f64;
+        assert!(grown <= 1.02 * token as f64, "{grown} bytes a token, where {token} are stated");
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    check::<f32>();
+    check::<f64>();
+}

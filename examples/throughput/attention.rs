@@ -44,12 +44,13 @@ where
             let upstream = tokens::<T>([1, heads, n, d], 4);
             timed(move || {
                 let heads = Heads::new(black_box(&q), &k, &v)?;
-                let pull = if case == Case::AttentionBackward {
-                    Attention::bidirectional_backward
+                if case == Case::AttentionBackward {
+                    black_box(attention.bidirectional(&heads)?);
+                    black_box(attention.bidirectional_backward(&heads, &upstream)?);
                 } else {
-                    Attention::causal_backward
-                };
-                black_box(pull(&attention, &heads, &upstream)?);
+                    black_box(attention.causal(&heads)?);
+                    black_box(attention.causal_backward(&heads, &upstream)?);
+                }
                 Ok(())
             })
         }
@@ -68,16 +69,16 @@ where
     };
     let tokens = if case == Case::AttentionStep { heads } else { heads * n } as f64;
     let (d, m, size, window) = (d as f64, m as f64, size_of::<T>() as f64, window as f64);
-    // Gradients: queries ask for sums over keys, and keys for sums over queries. Each time a product with what was summed up and one
-    // with the frequencies more.
-    let passes = if case.is_backward() { 2.0 } else { 1.0 };
+    // After the forward pass: queries ask for sums over keys, and keys for sums over queries. Each time a product with what was summed
+    // up and one with the frequencies more.
+    let passes = if case.is_backward() { 3.0 } else { 1.0 };
     let gradients = if case.is_backward() { tokens * 2.0 * m * (4.0 * d + 2.0) } else { 0.0 };
     let cost = Cost {
         // Features of a query and a key, the key's value into the sums, and the sums for the query.
         // With neighbours logits and weighted values beside.
         flops: gradients + passes * tokens * 2.0 * (m * (2.0 * d + 2.0 * (d + 1.0)) + 2.0 * window * d),
         lifts: vec![(Lift::Exp, passes * tokens * (2.0 * m + window))],
-        written: if case.is_backward() { 3.0 } else { 1.0 } * tokens * d * size,
+        written: if case.is_backward() { 4.0 } else { 1.0 } * tokens * d * size,
         read: (if case.is_backward() { 4.0 } else { 3.0 }) * passes * tokens * d * size,
     };
     Ok(Work::new(run, cost))

@@ -132,7 +132,7 @@ impl Case {
             || self.is_backward()
     }
 
-    /// Whether gradients of attention are computed.
+    /// Whether gradients of attention are computed too.
     pub fn is_backward(self) -> bool {
         matches!(self, Case::AttentionBackward | Case::AttentionCausalBackward)
     }

@@ -96,6 +96,10 @@ fn halve_until_one<T: Real>(values: &mut [T]) -> f64 {
 /// f′(u) e^`scale`.
 pub(super) fn slope(f: Activation, u: f64, scale: f64) -> f64 {
     use std::f64::consts::{FRAC_2_SQRT_PI, PI};
+    // The scale of a row that is not finite, also where f is flat.
+    if scale.is_nan() {
+        return scale;
+    }
     if f == Activation::Exp {
         return (u + scale).exp();
     }

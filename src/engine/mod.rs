@@ -46,7 +46,8 @@ pub(crate) use bias::Bias;
 pub(crate) use conditioned::{Affine, ConditionedPlan};
 pub(crate) use fold::{Runs, fold, for_runs, map_pairs, map_rows};
 pub(crate) use gradient::{
-    PulledRows, has_gradients, pull_back, pull_back_logarithms, pull_back_rows, takes_logarithms,
+    ExponentSums, PulledRows, exponent_sums, has_gradients, pull_back, pull_back_logarithms, pull_back_rows,
+    sums_of_logarithms, takes_logarithms,
 };
 pub(crate) use input::{ComplexMatrix, Input, Linear};
 pub(crate) use leaf::Leaf;

@@ -10,7 +10,9 @@ use super::target::Target;
 use super::{Covariance, Proposal, Prospect};
 use crate::Real;
 use crate::digest::Identify;
-use crate::engine::{Affine, Bias, ConditionedPlan, Facts, FeatureMap, Input, Leaf, Lift, Plan, Projection};
+use crate::engine::{
+    Affine, Bias, ConditionedPlan, ExponentSums, Facts, FeatureMap, Input, Leaf, Lift, Plan, Projection,
+};
 use crate::error::{Error, Result};
 use crate::frequency::Frequencies;
 use crate::kernel::{Kernel, Lengthscale, RegularisedSoftmax, Softmax};
@@ -186,6 +188,14 @@ pub(crate) trait Definition: Identify {
     /// The softmax kernel with ℓ = 1, or the variant of it that frequencies of this law estimate.
     fn softmax_target(&self, _omega: &Omega) -> Target {
         Softmax::default().into()
+    }
+
+    /// Gradients with respect to the frequencies and to the coefficients of the map, from the sums of derivatives with respect to the
+    /// exponents of features; `None` where those depend on the frequencies in another way.
+    fn pull_back(&self, setting: Setting<'_>, sums: &ExponentSums) -> Option<(Array2<f64>, Vec<f64>)> {
+        let form = self.form(setting).ok()?;
+        let plain = form.weights.is_none() && form.stretch.is_none();
+        plain.then(|| (sums.slopes.mapv(|slope| slope.re), Vec::new()))
     }
 
     /// The relative covariance of two estimates that share a point, for one frequency without its opposite; `None` without a closed

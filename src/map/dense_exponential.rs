@@ -1,11 +1,12 @@
 //! Dense-exponential features: positive ones with a coefficient for each coordinate.
 
+use ndarray::Array2;
 use num_complex::Complex64;
 
 use super::definition::{Definition, NormalForm, Setting};
 use super::{Covariance, Products, Proposal, Prospect, RowProducts};
 use crate::digest::identified;
-use crate::engine::Lift;
+use crate::engine::{ExponentSums, Lift};
 use crate::error::{Error, Result, check_positive, check_size};
 use crate::numeric::{Isa, exp_m1};
 use crate::theory::gerf::GerfSign;
@@ -150,6 +151,25 @@ impl Definition for DenseExponential {
             non_negative: true,
             ..NormalForm::new(-0.5 + target.row())
         })
+    }
+
+    /// With respect to each aₗ. ∂/∂aₗ of the exponent is ωₗ² − 2/(1 − 4aₗ) √(1 − 4aₗ) ωₗuₗ − 1/(1 − 4aₗ).
+    fn pull_back(&self, setting: Setting<'_>, sums: &ExponentSums) -> Option<(Array2<f64>, Vec<f64>)> {
+        let rows = setting.omega.frequencies(self.name()).ok()?.rows();
+        let inverse: Vec<f64> = self.a.iter().map(|a| (1.0 - 4.0 * a).recip()).collect();
+        // With respect to ωₗ by the projection alone.
+        let slope = |j: usize, l: usize| sums.slopes[[j, l]].re / inverse[l].sqrt();
+        let of_omega = Array2::from_shape_fn(rows.dim(), |(j, l)| {
+            slope(j, l) + 2.0 * self.a[l] * sums.weights[j].re * rows[[j, l]]
+        });
+        let of_a = |l: usize| -> f64 {
+            let terms = sums.weights.iter().enumerate().map(|(j, weight)| {
+                let omega = rows[[j, l]];
+                weight.re * (omega * omega - inverse[l]) - 2.0 * inverse[l] * omega * slope(j, l)
+            });
+            terms.sum()
+        };
+        Some((of_omega, (0..self.a.len()).map(of_a).collect()))
     }
 
     fn log_variance(&self, setting: Setting<'_>, u: &[f64], v: &[f64], pair: &Pair) -> Option<f64> {

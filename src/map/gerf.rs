@@ -1,11 +1,12 @@
 //! Generalised exponential random features (GERF), including optimal positive features (OPRF).
 
+use ndarray::Array2;
 use num_complex::Complex64;
 
 use super::definition::{Definition, NormalForm, Setting, finite_norms};
 use super::{Covariance, Products, Proposal, Prospect, RowProducts};
 use crate::digest::identified;
-use crate::engine::Lift;
+use crate::engine::{ExponentSums, Lift};
 use crate::error::{Error, Result};
 use crate::numeric::{Isa, exp_m1};
 use crate::theory::gerf::{self, GerfSign};
@@ -157,6 +158,23 @@ impl Definition for Gerf {
             non_negative: self.positive(),
             ..form
         })
+    }
+
+    /// With respect to Re A and, of complex features, Im A. ∂/∂A of the exponent is ‖ω‖² − 2/(1 − 4A) Bω·u − d/(1 − 4A).
+    fn pull_back(&self, setting: Setting<'_>, sums: &ExponentSums) -> Option<(Array2<f64>, Vec<f64>)> {
+        let omega = setting.omega.frequencies(self.name()).ok()?;
+        let (rows, inverse) = (omega.rows(), (1.0 - 4.0 * self.a).inv());
+        let mut of_a = Complex64::ZERO;
+        let terms = rows.rows().into_iter().zip(sums.slopes.rows()).zip(&sums.weights);
+        for (((row, slopes), weight), norm) in terms.zip(omega.squared_norms()) {
+            let along: Complex64 = row.iter().zip(slopes).map(|(omega, slope)| slope * omega).sum();
+            of_a += weight * (norm - inverse * omega.padded_dim() as f64) - 2.0 * inverse * along;
+        }
+        let of_omega = Array2::from_shape_fn(rows.dim(), |(j, k)| {
+            (sums.slopes[[j, k]] + 2.0 * self.a * sums.weights[j] * rows[[j, k]]).re
+        });
+        let own = if self.positive() { vec![of_a.re] } else { vec![of_a.re, -of_a.im] };
+        Some((of_omega, own))
     }
 
     fn log_variance(&self, setting: Setting<'_>, _: &[f64], _: &[f64], pair: &Pair) -> Option<f64> {

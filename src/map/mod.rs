@@ -22,6 +22,7 @@ mod gram;
 mod node;
 mod omega;
 mod pairing;
+mod parameters;
 mod parts;
 mod plain;
 mod proposal;
@@ -53,6 +54,8 @@ pub use compose::Conditioning;
 pub use features::{Features, LogFeatures};
 pub use node::Map;
 pub use omega::Omega;
+pub use parameters::ParameterGradients;
+pub(crate) use parameters::UNKNOWN;
 pub use parts::Parts;
 pub use plain::PlainRecipe;
 pub use recipe::Recipe;
@@ -62,7 +65,10 @@ pub use transform::Transform;
 
 use std::sync::Arc;
 
+use ndarray::Array2;
+
 use crate::Real;
+use crate::engine::ExponentSums;
 use crate::error::Result;
 use crate::kernel::{Gaussian, Kernel, Lengthscale};
 use crate::tagged::tagged;
@@ -216,6 +222,10 @@ impl Mechanism {
 
     fn ln_range(&self, setting: Setting<'_>, pair: &Pair) -> Option<f64> {
         of_each!(self, definition => definition.ln_range(setting, pair))
+    }
+
+    fn pull_back(&self, setting: Setting<'_>, sums: &ExponentSums) -> Option<(Array2<f64>, Vec<f64>)> {
+        of_each!(self, definition => definition.pull_back(setting, sums))
     }
 
     /// Whether all features are signs of the same magnitude.

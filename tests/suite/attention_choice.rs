@@ -76,7 +76,8 @@ impl Rule {
             (false, _) => 6.0,
         };
         let border = if near == 0 { 0.0 } else { 128.0 };
-        let pairs = self.seen(l).min(near as f64) + border + 16.0 * self.seen(l).min(keys as f64);
+        let block = if keys == 0 { 0.0 } else { 32.0 };
+        let pairs = self.seen(l).min(near as f64) + border + self.seen(l).min(keys as f64) + block;
         slow * ((n + l) * features * (self.d + self.d_v)) as f64 + n as f64 * pairs * self.pair()
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, ArrayView2, Axis, array, s};
-use random_features::apply::attention::{Attention, Gradients, Heads};
+use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads};
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::Clustering;
 use random_features::frequency::{Coupling, Frequencies, Independent, Orthogonal, draw_poisson};
@@ -12,11 +12,11 @@ use random_features::{
     EluPlusOne, Error, Gerf, Hyperbolic, Map, Nonlinear, Poisson, Positive, Real, Side, Trigonometric, rng,
 };
 
-fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
+pub fn positive<T: Real>(d: usize, m: usize) -> Map<T> {
     Positive.softmax(frequencies(d, m, &Orthogonal, 7)).unwrap()
 }
 
-fn backward<T: Real>(
+pub fn backward<T: Real>(
     attention: &Attention<T>,
     heads: &Heads<'_, T>,
     g: &Array4<T>,
@@ -27,19 +27,19 @@ fn backward<T: Real>(
 }
 
 /// Gradients of one head.
-type Three = [Array2<f64>; 3];
+pub type Three = [Array2<f64>; 3];
 
-fn of_head<T: Real>(all: &Gradients<T>, b: usize, h: usize) -> Three {
+pub fn of_head<T: Real>(all: &Gradients<T>, b: usize, h: usize) -> Three {
     [&all.queries, &all.keys, &all.values].map(|x| x.slice(s![b, h, .., ..]).mapv(|v| v.widen()))
 }
 
-fn largest(x: &Array2<f64>) -> f64 {
+pub fn largest(x: &Array2<f64>) -> f64 {
     x.iter().fold(0.0, |a: f64, v| a.max(v.abs()))
 }
 
 /// Each of the three within a tolerance relative to the largest entry of all.
 #[track_caller]
-fn assert_near(name: &str, got: &Three, expected: &Three, tolerance: f64) {
+pub fn assert_near(name: &str, got: &Three, expected: &Three, tolerance: f64) {
     let size = expected.iter().map(largest).fold(0.0, f64::max);
     for ((got, expected), what) in got.iter().zip(expected).zip(["queries", "keys", "values"]) {
         let error = largest(&(got - expected));
@@ -48,12 +48,25 @@ fn assert_near(name: &str, got: &Three, expected: &Three, tolerance: f64) {
     }
 }
 
+/// What a query makes of a key.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Pair {
+    Unseen,
+    Features,
+    Exact,
+}
+
+/// The same for all pairs that are seen.
+fn by_features(sees: bool) -> Pair {
+    if sees { Pair::Features } else { Pair::Unseen }
+}
+
 /// The gradients of Σ g · out with respect to features, by their definition, and through them with respect to tokens.
-fn naive(
+pub fn naive(
     map: &Map<f64>,
     [q, k, v, g]: [ArrayView2<'_, f64>; 4],
     normalised: bool,
-    sees: impl Fn(usize, usize) -> bool,
+    pair: impl Fn(usize, usize) -> Pair,
 ) -> Three {
     let factor = (q.ncols() as f64).powf(-0.25);
     let (x, y) = (&q * factor, &k * factor);
@@ -68,8 +81,10 @@ fn naive(
         (ndarray::Zip::from(features.values()).and(&scales).map_collect(clean), scales)
     };
     let ((phi, at_x), (psi, at_y)) = (features(Side::X, &x), features(Side::Y, &y));
-    let kernel = Array2::from_shape_fn((q.nrows(), k.nrows()), |(i, j)| {
-        if sees(i, j) { phi.row(i).dot(&psi.row(j)) } else { 0.0 }
+    let kernel = Array2::from_shape_fn((q.nrows(), k.nrows()), |(i, j)| match pair(i, j) {
+        Pair::Unseen => 0.0,
+        Pair::Features => phi.row(i).dot(&psi.row(j)),
+        Pair::Exact => x.row(i).dot(&y.row(j)).exp(),
     });
     let totals = kernel.sum_axis(Axis(1));
     let inverse = |total: f64| match normalised {
@@ -81,19 +96,25 @@ fn naive(
     let out = weights.dot(&v);
     let of_kernel = Array2::from_shape_fn(kernel.dim(), |(i, j)| {
         let own = if normalised { g.row(i).dot(&out.row(i)) } else { 0.0 };
-        if sees(i, j) { inverse(totals[i]) * (g.row(i).dot(&v.row(j)) - own) } else { 0.0 }
+        let seen = pair(i, j) != Pair::Unseen;
+        if seen { inverse(totals[i]) * (g.row(i).dot(&v.row(j)) - own) } else { 0.0 }
     });
+    // Of the kernel of features, and of the logits of exact pairs.
+    let part = |own| {
+        Array2::from_shape_fn(kernel.dim(), |(i, j)| if pair(i, j) == own { of_kernel[[i, j]] } else { 0.0 })
+    };
+    let (estimated, of_logits) = (part(Pair::Features), part(Pair::Exact) * &kernel);
     let pull = |side, x: &Array2<f64>, of_features: Array2<f64>, scales: Array2<f64>| {
         map.pull_back(side, x, &(of_features * scales)).unwrap() * factor
     };
     [
-        pull(Side::X, &x, of_kernel.dot(&psi), at_x),
-        pull(Side::Y, &y, of_kernel.t().dot(&phi), at_y),
+        pull(Side::X, &x, estimated.dot(&psi), at_x) + of_logits.dot(&y) * factor,
+        pull(Side::Y, &y, estimated.t().dot(&phi), at_y) + of_logits.t().dot(&x) * factor,
         weights.t().dot(&g),
     ]
 }
 
-fn widened<T: Real>(x: &Array4<T>) -> Array2<f64> {
+pub fn widened<T: Real>(x: &Array4<T>) -> Array2<f64> {
     x.slice(s![0, 0, .., ..]).mapv(|v| v.widen())
 }
 
@@ -108,8 +129,9 @@ fn agrees<T: Real>(name: &str, attention: &Attention<T>, map: &Map<f64>, [n, l]:
         let attention = attention.clone().normalised(normalised);
         for causal in [false, true].into_iter().filter(|causal| !causal || n == l) {
             let got = of_head(&backward(&attention, &heads, &g, causal), 0, 0);
-            let expected =
-                naive(map, wide.each_ref().map(|x| x.view()), normalised, |i, j| !causal || j <= i);
+            let expected = naive(map, wide.each_ref().map(|x| x.view()), normalised, |i, j| {
+                by_features(!causal || j <= i)
+            });
             let name = format!("{name}, {n} and {l} tokens, normalised {normalised}, causal {causal}");
             assert_near(&name, &got, &expected, tolerance);
         }
@@ -161,7 +183,7 @@ fn every_map_is_the_quadratic_loop() {
 
 /// Central differences of Σ g · out with respect to each entry of an array, and the gradient that they should be.
 #[track_caller]
-fn check_differences(
+pub fn check_differences(
     name: &str,
     x: &Array4<f64>,
     gradient: &Array4<f64>,
@@ -268,7 +290,7 @@ fn norms_may_be_large() {
 }
 
 /// The sums of two segments, of which the second has much larger keys, and queries of all kinds: most of a chunk in `T`, the rest not.
-fn uneven<T: Real>(l: usize, h: usize, seed: usize) -> Array4<T> {
+pub fn uneven<T: Real>(l: usize, h: usize, seed: usize) -> Array4<T> {
     let mut x = tokens::<T>([1, h, l, 6], 0.7, seed);
     for i in (0..l).filter(|i| i % 97 == 40 || (1100..1180).contains(i)) {
         x.slice_mut(s![.., .., i, ..]).mapv_inplace(|v| v * T::narrow(12.0));
@@ -276,7 +298,7 @@ fn uneven<T: Real>(l: usize, h: usize, seed: usize) -> Array4<T> {
     x
 }
 
-fn pool(threads: usize) -> rayon::ThreadPool {
+pub fn pool(threads: usize) -> rayon::ThreadPool {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap()
 }
 
@@ -309,15 +331,14 @@ fn bits<T: Real>(x: &Array4<T>, rows: std::ops::Range<usize>) -> Vec<u64> {
     x.slice(s![.., .., rows, ..]).iter().map(|v| v.widen().to_bits()).collect()
 }
 
-/// A query's gradient knows nothing of later tokens, and those of a key and its value know nothing of earlier queries.
-fn sees_nothing_else<T: Real>() {
+/// A query's causal gradient knows nothing of later tokens, and those of a key and its value know nothing of earlier queries.
+pub fn sees_nothing_else<T: Real>(of: impl Fn(&Heads<'_, T>, &Array4<T>) -> Gradients<T>) {
     let l = 200;
-    let attention = Attention::new(positive::<T>(6, 16)).unwrap();
     let [q, k, v, g] = [1, 2, 3, 4].map(|seed| uneven::<T>(l, 1, seed));
-    let of = |[q, k, v, g]: [&Array4<T>; 4]| backward(&attention, &Heads::new(q, k, v).unwrap(), g, true);
+    let of = |[q, k, v, g]: [&Array4<T>; 4]| of(&Heads::new(q, k, v).unwrap(), g);
     let whole = of([&q, &k, &v, &g]);
     for at in [1, 63, 64, 100, 130, 199] {
-        for odd in [T::narrow(30.0), T::nan(), T::max_value()] {
+        for odd in [T::narrow(30.0), T::nan(), T::infinity(), T::max_value()] {
             let changed = |x: &Array4<T>, rows| {
                 let mut x = x.clone();
                 x.slice_mut(s![.., .., rows, ..]).mapv_inplace(|v| odd * v);
@@ -340,8 +361,12 @@ fn sees_nothing_else<T: Real>() {
 
 #[test]
 fn nothing_comes_from_the_future() {
-    sees_nothing_else::<f32>();
-    sees_nothing_else::<f64>();
+    fn check<T: Real>() {
+        let attention = Attention::new(positive::<T>(6, 16)).unwrap();
+        sees_nothing_else(|heads, g| backward(&attention, heads, g, true));
+    }
+    check::<f32>();
+    check::<f64>();
 }
 
 #[test]
@@ -426,23 +451,13 @@ fn nan_stays_where_it_has_a_part() {
     check::<f64>();
 }
 
-/// The gradients of exact attention.
-fn naive_exact([q, k, v, g]: [&Array2<f64>; 4]) -> Three {
-    let scale = (q.ncols() as f64).powf(-0.5);
-    let mut weights = (q.dot(&k.t()) * scale).mapv(f64::exp);
-    weights.rows_mut().into_iter().for_each(|mut row| row /= row.sum());
-    let out = weights.dot(v);
-    let own = (g * &out).sum_axis(Axis(1)).insert_axis(Axis(1));
-    let of_logits = (g.dot(&v.t()) - own) * &weights;
-    [of_logits.dot(k) * scale, of_logits.t().dot(q) * scale, weights.t().dot(g)]
-}
-
 /// With 16 times the features a quarter of the error; means over 24 draws, whose standard deviation is a few per cent of them.
 #[test]
 fn gradients_tend_to_those_of_exact_attention() {
     // Norms at which estimates have no heavy tails.
     let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([1, 1, 40, 4], 0.35, seed));
-    let exact = naive_exact([&widened(&q), &widened(&k), &widened(&v), &widened(&g)]);
+    let all = ExactAttention::new().bidirectional_backward(&Heads::new(&q, &k, &v).unwrap(), &g);
+    let exact = of_head(&all.unwrap(), 0, 0);
     let error = |m: usize| {
         let mut errors = [0.0; 3];
         for seed in 0..24 {
@@ -480,8 +495,9 @@ fn heads_have_their_own_maps() {
             let head = |x: &Array4<f64>, h: usize| x.slice(s![b, h, .., ..]).to_owned();
             let (query, up) = (head(&q, 2 * h + of_group), head(&g, 2 * h + of_group));
             let (key, value) = (head(&k, h), head(&v, h));
-            let one =
-                naive(&maps[h], [query.view(), key.view(), value.view(), up.view()], true, |i, j| j <= i);
+            let one = naive(&maps[h], [query.view(), key.view(), value.view(), up.view()], true, |i, j| {
+                by_features(j <= i)
+            });
             let own = all.queries.slice(s![b, 2 * h + of_group, .., ..]);
             assert!(largest(&(&own - &one[0])) < 1e-12);
             expected[0] += &one[1];
@@ -524,8 +540,7 @@ fn what_does_not_fit_is_refused() {
     assert!(matches!(other.bidirectional_backward(&heads, &x), Err(Error::Shape { .. })));
     for refused in [
         Attention::new(Map::new(Ones).unwrap()).unwrap(),
-        attention.clone().window(2, 0).unwrap(),
-        attention.clone().with_keys_exact(&[0]).unwrap(),
+        attention.clone().with_heaviest_keys_exact(1).unwrap(),
         attention.clone().biased_epsilon(1e-3).unwrap(),
     ] {
         assert!(matches!(refused.causal_backward(&heads, &x), Err(Error::Unsupported { .. })));
@@ -544,5 +559,40 @@ fn half_inputs_have_gradients_in_single() {
         let got = attention.causal_backward(&Heads::new(q, k, v).unwrap(), &g).unwrap();
         let [q, k, v] = &wide;
         assert!(got == attention.causal_backward(&Heads::new(q, k, v).unwrap(), &g).unwrap());
+    }
+}
+
+/// Numbers that leave the range on the way to a gradient that does not.
+#[test]
+fn what_is_zero_stays_so_beside_what_overflows() {
+    let one = |x: &[f32]| Array4::from_shape_vec((1, 1, 1, x.len()), x.to_vec()).unwrap();
+    // ReLU(x): the first feature of the query is 0, and its cotangent k₁ v beyond the range.
+    let omega = Frequencies::from_rows(array![[1.0, 0.0], [0.0, 1.0]]).unwrap();
+    let relu = Nonlinear::new(Activation::Relu).map::<f32>(omega, 1.0).unwrap();
+    let attention = Attention::new(relu).unwrap().normalised(false).scale(1.0).unwrap();
+    for (first, v) in [(1e10, 1e30), (1e25, 1e15)] {
+        let (q, k, v, g) = (one(&[-1.0, 1.0]), one(&[first, 1.0]), one(&[v]), one(&[1.0]));
+        let heads = Heads::new(&q, &k, &v).unwrap();
+        for causal in [false, true] {
+            let of_queries = backward(&attention, &heads, &g, causal).queries;
+            // Of two features, each with the factor 1/2 in the kernel.
+            let expected = 0.5 * v[[0, 0, 0, 0]];
+            assert!(
+                of_queries[[0, 0, 0, 0]] == 0.0 && (of_queries[[0, 0, 0, 1]] / expected - 1.0).abs() < 1e-5
+            );
+        }
+    }
+    // Values of 0 beside a kernel beyond the range.
+    let omega = Frequencies::from_rows(array![[200.0]]).unwrap();
+    let map = Positive.map::<f32>(omega, Softmax::default()).unwrap();
+    let attention = Attention::new(map).unwrap().normalised(false);
+    let (x, v) = (one(&[60.0]), one(&[0.0]));
+    let heads = Heads::new(&x, &x, &v).unwrap();
+    for (causal, g) in [(false, 1.0), (false, -1.0), (true, 1.0), (true, -1.0)] {
+        let all = backward(&attention, &heads, &one(&[g]), causal);
+        // Also in its sign.
+        let zeros = [&all.queries, &all.keys].map(|x| x[[0, 0, 0, 0]].to_bits());
+        assert_eq!(zeros, [0, 0], "{all:?}");
+        assert_eq!(all.values[[0, 0, 0, 0]], g * f32::INFINITY);
     }
 }

@@ -278,6 +278,30 @@ fn own_keys_are_seen_where_features_are_far_apart() {
     assert!(out.output.iter().zip(&exact).all(|(a, b)| (a - b).abs() <= 25.0 * 2e-3), "{}", out.output);
 }
 
+/// More than are packed in one block, in whole and as tokens come.
+#[test]
+fn exact_keys_may_be_many() {
+    let [q, k, v] = [1, 2, 3].map(|seed| tokens::<f64>([1, 1, 620, 4], 1.0, seed));
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let attention = Attention::new(positive(4, 8)).unwrap();
+    let attention = attention.with_keys_exact(&(0..620).collect::<Vec<_>>()).unwrap();
+    for causal in [false, true] {
+        let of = |exact: bool| match (exact, causal) {
+            (false, false) => attention.bidirectional(&heads),
+            (false, true) => attention.causal(&heads),
+            (true, false) => ExactAttention::new().bidirectional(&heads),
+            (true, true) => ExactAttention::new().causal(&heads),
+        };
+        let (own, exact) = (of(false).unwrap().output, of(true).unwrap().output);
+        near(&head(&own, 0), &head(&exact, 0), 1e-12);
+    }
+    let (whole, mut state) = (attention.causal(&heads).unwrap().output, attention.state(1, 1, 4).unwrap());
+    for i in 0..620 {
+        let [q, k, v] = [&q, &k, &v].map(|x| x.slice(s![.., .., i, ..]));
+        assert_eq!(state.step(&q, &k, &v).unwrap().output, whole.slice(s![.., .., i, ..]), "token {i}");
+    }
+}
+
 #[test]
 fn keys_that_dwarf_all_others_neither_vanish_nor_overflow() {
     let [q, mut k, v] = inputs(1, 40, 4, &[]);

@@ -28,7 +28,10 @@ mod maps;
 mod metrics;
 mod moments;
 mod nonlinear;
+mod pair_gradients;
 mod pairs;
+mod parameter_gradients;
+mod parameters_of_attention;
 #[cfg(any(feature = "faer", feature = "ndarray-linalg"))]
 mod pca;
 mod planner;
@@ -46,6 +49,7 @@ mod statistics;
 #[cfg(feature = "serde")]
 mod stored;
 mod structured;
+mod sum_norm;
 mod theory;
 mod threads;
 mod window;

@@ -2,15 +2,16 @@
 //! some queries sees.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 
 use super::heads::KeyRun;
 use super::output::Undivided;
 use super::reading::Reading;
 use crate::Real;
-use crate::numeric::{self, Isa, Packed, add_product, affine, exp_minus, max, product};
+use crate::numeric::{self, Isa, Packed, Panels, add_product, affine, exp_minus, max, product};
 
 /// Keys and values of a block, packed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct KeyBlock<T> {
     keys: Packed<T>,
     values: Packed<T>,
@@ -18,9 +19,25 @@ pub(super) struct KeyBlock<T> {
     not_finite: Vec<(usize, Vec<T>)>,
     /// Whether keys count; all if there are none.
     mask: Vec<bool>,
+    /// ln of factors of the weights; none if these are 1.
+    shifts: Vec<T>,
     /// Their places in the sequence.
     range: Range<usize>,
+    transposed: OnceLock<Transposed<T>>,
 }
+
+/// What gradients need of a block: keys as d × keys, in which those that are not finite are 0, and values as keys × d_v.
+#[derive(Clone, Debug)]
+pub(super) struct Transposed<T> {
+    pub keys: Packed<T>,
+    pub values: Packed<T>,
+}
+
+/// The places of the keys that the i-th of some queries sees.
+pub(super) type Seen<'a> = dyn Fn(usize) -> Range<usize> + 'a;
+
+/// Takes in a block of keys, and which of them queries see.
+pub(super) type See<'a, T> = dyn FnMut(&KeyBlock<T>, &Seen<'_>) + 'a;
 
 /// What some queries make of the keys that they see: relative to the largest logit so far, sums of weights and of weighted values.
 #[derive(Debug, Default)]
@@ -52,7 +69,53 @@ impl<T: Real> KeyBlock<T> {
         self.values.refill_columns(room, run.len(), targets);
         self.mask.clear();
         self.mask.extend(run.mask.iter().flatten());
+        self.shifts.clear();
+        self.shifts.extend(run.shifts.iter().flatten().map(|shift| T::narrow(*shift)));
         self.range = first..first + run.len();
+        self.transposed.take();
+    }
+
+    /// The same keys and values the other way round, computed when they are first asked for.
+    pub fn transposed(&self) -> &Transposed<T> {
+        self.transposed.get_or_init(|| {
+            let (mut keys, mut values) = (Packed::default(), Packed::default());
+            keys.refill_transposed(&self.keys, self.range.len());
+            values.refill_transposed(&self.values, self.values.rows());
+            let zeros = vec![T::zero(); self.keys.depth()];
+            let not_finite = |j: &usize| self.keys.row(*j).any(|v| !v.is_finite());
+            (0..self.range.len()).filter(not_finite).for_each(|j| keys.write_column(j, &zeros));
+            Transposed { keys, values }
+        })
+    }
+
+    /// The rows of values that are not finite.
+    pub fn not_finite(&self) -> &[(usize, Vec<T>)] {
+        &self.not_finite
+    }
+
+    /// How many of the first keys hold all that so many queries see: the i-th those at places `sees(i)`.
+    pub fn reach(&self, count: usize, sees: impl Fn(usize) -> Range<usize>) -> usize {
+        let seen = (0..count).map(|i| self.part(sees(i))).filter(|seen| !seen.is_empty());
+        seen.map(|seen| seen.end).fold(0, usize::max)
+    }
+
+    /// Makes logits of the products of a query and the first keys, of which it sees those at some places: −∞ for those that are
+    /// masked, 0 for those that are not seen. Which of them are seen.
+    pub fn logits(&self, places: Range<usize>, products: &mut [T]) -> Range<usize> {
+        let Range { start, end } = self.part(places);
+        let (start, end) = (start.min(products.len()), end.min(products.len()));
+        products[..start].fill(T::zero());
+        products[end..].fill(T::zero());
+        let seen = &mut products[start..end];
+        seen.iter_mut().zip(self.shifts.iter().skip(start)).for_each(|(logit, shift)| *logit += *shift);
+        let hidden = seen.iter_mut().zip(self.mask.iter().skip(start)).filter(|(_, seen)| !**seen);
+        hidden.for_each(|(logit, _)| *logit = T::neg_infinity());
+        start..end
+    }
+
+    /// The first keys, packed.
+    pub fn keys(&self, count: usize) -> Panels<'_, T> {
+        self.keys.all().first(count)
     }
 
     /// Forgets the keys.
@@ -97,10 +160,8 @@ impl<T: Real> ExactRun<T> {
     /// What a query does not see changes no bit of its sums, so that blocks may hold more or fewer of such keys.
     pub fn add(&mut self, queries: &[T], block: &KeyBlock<T>, sees: impl Fn(usize) -> Range<usize>) {
         let (isa, count, targets) = (Isa::best(), self.tops.len(), self.targets);
-        let seen = |i: usize| block.part(sees(i));
         // Keys after all that are seen are not multiplied.
-        let some = (0..count).map(seen).filter(|seen| !seen.is_empty());
-        let width = some.map(|seen| seen.end).fold(0, usize::max);
+        let width = block.reach(count, &sees);
         if width == 0 {
             return;
         }
@@ -108,17 +169,12 @@ impl<T: Real> ExactRun<T> {
         self.scores.clear();
         self.scores.resize(count * width, T::zero());
         if d > 0 {
-            product(isa, queries, d, block.keys.all().first(width), &mut self.scores, width);
+            product(isa, queries, d, block.keys(width), &mut self.scores, width);
         }
         for (i, scores) in self.scores.chunks_exact_mut(width).enumerate() {
-            let Range { start, end } = seen(i);
-            let (start, end) = (start.min(width), end.min(width));
-            scores[..start].fill(T::zero());
-            scores[end..].fill(T::zero());
-            let scores = &mut scores[start..end];
-            self.seen[i] |= block.has_any(start..end);
-            let hidden = scores.iter_mut().zip(block.mask.iter().skip(start)).filter(|(_, seen)| !**seen);
-            hidden.for_each(|(score, _)| *score = T::neg_infinity());
+            let seen = block.logits(sees(i), scores);
+            self.seen[i] |= block.has_any(seen.clone());
+            let scores = &mut scores[seen];
             let top = max(isa, scores).max(self.tops[i]);
             if top == T::neg_infinity() && !scores.iter().any(|score| score.is_nan()) {
                 scores.fill(T::zero());

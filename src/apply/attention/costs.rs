@@ -18,8 +18,8 @@ const CAUSAL: f64 = 1.25 * FEATURE;
 const BOTH_ENDS: f64 = 3.0 * FEATURE;
 /// The pairs that a query takes beside those of its window, since products are of whole blocks of keys and queries.
 const BORDER: f64 = 128.0;
-/// The time of a query's pair with an exact key relative to one of a pair in a block: it is computed alone, in `f64`.
-const KEY: f64 = 16.0;
+/// The pairs that a query takes beside those with exact keys, if there are any.
+const SELECTED: f64 = 32.0;
 
 /// The length up to which costs are compared: those of longer sequences are rounded to more than they differ by.
 const LONGEST: f64 = 1e13;
@@ -74,7 +74,8 @@ impl Costs {
             (false, false) => BOTH_ENDS,
         };
         let neighbours = if near.is_none() { 0.0 } else { (near.count() as f64).min(seen) + BORDER };
-        let pairs = neighbours + KEY * (exact.keys as f64).min(seen);
+        let selected = if exact.keys == 0 { 0.0 } else { (exact.keys as f64).min(seen) + SELECTED };
+        let pairs = neighbours + selected;
         tokens * operation * self.token + queries as f64 * pairs * self.pair
     }
 

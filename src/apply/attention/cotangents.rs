@@ -19,9 +19,10 @@ use crate::reduce::{LogRow, RunSums, WeightedSums};
 /// The cotangents of the features of the queries asked, and what they are computed with.
 #[derive(Debug, Default)]
 pub(super) struct Cotangents<T> {
-    /// Of each query those of the targets, and the others; none of a query that has been done.
+    /// Of each query those of the targets, and the others with the scale of its estimate by features; none where there is nothing to
+    /// do, or nothing more.
     coefficients: Vec<T>,
-    terms: Vec<Option<Term>>,
+    terms: Vec<Option<(Term, f64)>>,
     /// Of each query and feature.
     features: Vec<T>,
     products: Vec<T>,
@@ -44,17 +45,18 @@ impl<T: Real> Cotangents<T> {
         self.terms.resize(count, None);
     }
 
-    /// Takes in the estimate of the `i`-th query asked.
+    /// Takes in all that the `i`-th query asked sees, and the scale of what it sees by features.
     pub fn take_in<U: Real>(
         &mut self,
         normalised: bool,
-        estimate: Undivided<'_, U>,
+        (sum, scale): (Undivided<'_, U>, f64),
         i: usize,
         pulls: &mut Pulls<'_, T>,
     ) {
         let targets = pulls.targets();
         let own = &mut self.coefficients[i * targets..(i + 1) * targets];
-        self.terms[i] = pulls.take_in(normalised, estimate, i, own);
+        let term = pulls.take_in(normalised, sum, i, own);
+        self.terms[i] = term.filter(|_| scale != f64::NEG_INFINITY).map(|term| (term, scale));
     }
 
     /// Writes the gradients of the first `count` queries asked, of which the first sees `sees` keys of the chunk, but for those whose
@@ -82,7 +84,7 @@ impl<T: Real> Cotangents<T> {
             let (near, far) = products.split_at_mut((sees + i).min(keys));
             far.fill(T::zero());
             let known = self.weights.see(chunk, before, near.len());
-            let (Some((_, rest)), Some(term)) = (known, term) else {
+            let (Some((_, rest)), Some((term, _))) = (known, term) else {
                 near.fill(T::zero());
                 features.fill(T::zero());
                 continue;
@@ -109,7 +111,7 @@ impl<T: Real> Cotangents<T> {
         let width = setup.program.width();
         self.multiply(sums, width, pulls.targets(), queries.len());
         for (features, term) in self.features.chunks_exact_mut(width).zip(&self.terms) {
-            let weight = term.map_or(0.0, |term| term.weight);
+            let weight = term.map_or(0.0, |(term, _)| term.weight);
             add_weights(features, weight, sums, 1.0);
         }
         self.pull(setup, (queries, 0), pulls, scratch);
@@ -136,16 +138,16 @@ impl<T: Real> Cotangents<T> {
         for (i, features) in self.features.chunks_exact_mut(width).enumerate() {
             match self.terms[i] {
                 None => features.fill(T::zero()),
-                Some(term) if form == Form::Logarithms => {
+                Some((term, of_estimate)) if form == Form::Logarithms => {
                     features.iter_mut().zip(queries.row(first + i)).for_each(|(own, v)| *own *= *v);
-                    scale(features, term.log);
+                    scale(features, term.log + of_estimate);
                 }
-                Some(term) => {
+                Some((term, of_estimate)) => {
                     // From the row's scale to those of its blocks.
                     let own = queries.precision(first + i).scale;
                     let blocks = setup.program.blocks().iter().zip(queries.block_scales(first + i));
                     for (columns, block) in blocks {
-                        scale(&mut features[columns.clone()], term.log + block - own);
+                        scale(&mut features[columns.clone()], term.log + of_estimate + block - own);
                     }
                 }
             }
@@ -153,6 +155,9 @@ impl<T: Real> Cotangents<T> {
         self.through_map(setup, queries.points_of(first..first + count), form, scratch);
         for (i, mut of_point) in self.of_points.rows_mut().into_iter().enumerate() {
             if self.terms[i].take().is_some() {
+                if let Some(record) = &mut pulls.record {
+                    record.put(i, &self.features[i * width..(i + 1) * width]);
+                }
                 pulls.write(setup.reading, i, numeric::slice_of_mut(&mut of_point));
             }
         }
@@ -169,7 +174,7 @@ impl<T: Real> Cotangents<T> {
         pulls: &mut Pulls<'_, T>,
         buffers: &mut LogBuffers<T>,
     ) {
-        let Some(Term { weight, log, scale }) = self.terms[i].take() else { return };
+        let Some((Term { weight, log }, _)) = self.terms[i].take() else { return };
         let (targets, form) = (pulls.targets(), form(setup));
         let row = match form {
             Form::Logarithms => &buffers.row,
@@ -183,10 +188,13 @@ impl<T: Real> Cotangents<T> {
         };
         self.wide.resize(setup.program.width(), 0.0);
         let coefficients = &self.coefficients[i * targets..(i + 1) * targets];
-        state.contract(row, log - scale, coefficients, weight, &mut self.wide);
+        state.contract(row, log, coefficients, weight, &mut self.wide);
         self.features.clear();
         self.features.extend(self.wide.iter().map(|v| T::saturated(*v)));
         self.through_map(setup, queries.point(query), form, &mut buffers.scratch);
+        if let Some(record) = &mut pulls.record {
+            record.put(i, &self.features);
+        }
         pulls.write(setup.reading, i, numeric::slice_of_mut(&mut self.of_points));
     }
 

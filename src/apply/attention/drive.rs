@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use ndarray::Array2;
+use ndarray::{Array2, s};
 
 use super::chunk::Chunk;
-use super::heads::{Job, KeyRun};
-use super::scan::{Asker, HEAD, Lag, Scan};
+use super::heads::{Job, KeyRun, Member};
+use super::scan::{Asker, HEAD, Lag, Outlet, Scan};
 use super::sequence::Sequence;
 use super::setup::{CHUNK, SEGMENT, Setup};
 use super::sight::Asked;
@@ -31,9 +31,9 @@ pub(super) fn attend<T: Real>(setup: Setup<'_, T>, job: Job<'_, T>, ways: usize)
     }
 }
 
-/// Outputs of queries that see, by their features, more of the keys from place to place or, not causally, all.
+/// Outputs of queries that see, by their features, more of the keys from place to place or, neither causally nor beside neighbours, all.
 pub(super) fn see<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, ways: usize) -> Places {
-    if setup.causal {
+    if setup.causal || setup.near.is_some() {
         self::scan(setup, scan, ways)
     } else {
         answers_to_all(setup, scan.keys, scan.askers, ways)
@@ -42,21 +42,48 @@ pub(super) fn see<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, ways: usize) 
 
 /// Outputs of queries that see the keys before and behind a window by their features: estimates of those behind it are kept.
 fn beside<T: Real>(setup: Setup<'_, T>, window: Window, job: Job<'_, T>, ways: usize) -> Places {
-    let (keys, targets) = (job.keys, job.keys.values.ncols());
-    let queries = job.members.first().map_or(0, |member| member.queries.nrows());
     let lag = Lag { behind: window.before, ..Lag::NONE };
-    if keys.len() <= window.after.saturating_add(1) {
-        return scan(setup, Scan::of_job(job, 0, lag, []), ways);
+    let mut behind = estimates_behind(setup, &job, ways);
+    let others = behind.iter_mut().flatten().map(|kept| kept.view_mut());
+    scan(setup, Scan::of_job(job, 0, lag, others), ways)
+}
+
+/// The estimates that queries have of the keys behind their windows, if there are such keys, for each head of a job.
+pub(super) fn estimates_behind<T: Real>(
+    setup: Setup<'_, T>,
+    job: &Job<'_, T>,
+    ways: usize,
+) -> Option<Vec<Array2<f64>>> {
+    if job.keys.len() <= setup.window().after.saturating_add(1) {
+        return None;
     }
-    let kept = |_| Array2::zeros((queries, targets + HEAD));
-    let mut behind: Vec<Array2<f64>> = job.members.iter().map(kept).collect();
-    let back = Lag { ahead: keys.len(), behind: queries.saturating_add(window.after) };
-    scan(setup.beside(None, None), Scan::backwards(&job, back, &mut behind), ways);
-    scan(setup, Scan::of_job(job, 0, lag, behind.iter_mut().map(|kept| kept.view_mut())), ways)
+    let numbers = job.keys.values.ncols() + HEAD;
+    let rows = |member: &Member<'_, T>| Array2::zeros((member.queries.nrows(), numbers));
+    let mut kept: Vec<Array2<f64>> = job.members.iter().map(rows).collect();
+    let askers = job.members.iter().zip(&mut kept).map(|(member, kept)| Asker {
+        queries: member.queries.reversed().reborrow(),
+        out: Outlet::Estimates(kept.slice_mut(s![..;-1, ..])),
+        origin: member.place,
+        place: 0,
+    });
+    behind(setup, job.keys.reborrow(), askers.collect(), ways);
+    Some(kept)
+}
+
+/// What queries see by their features of the keys behind windows; askers are from the last to the first.
+pub(super) fn behind<'a, T: Real>(
+    setup: Setup<'_, T>,
+    keys: KeyRun<'a, T>,
+    askers: Vec<Asker<'a, T>>,
+    ways: usize,
+) {
+    let queries = askers.first().map_or(0, |asker| asker.queries.nrows());
+    let lag = Lag { ahead: keys.len(), behind: queries.saturating_add(setup.window().after) };
+    scan(setup.beside(None, None), Scan { keys: keys.reversed(), askers, lag }, ways);
 }
 
 /// Outputs of queries that see more of the keys from place to place.
-fn scan<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, ways: usize) -> Places {
+pub(super) fn scan<T: Real>(setup: Setup<'_, T>, scan: Scan<'_, T>, ways: usize) -> Places {
     let mut sequence = Sequence::new(setup.program.width(), scan.keys.values.ncols());
     proceed(setup, scan, &mut sequence, false, ways)
 }

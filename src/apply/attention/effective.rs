@@ -71,7 +71,9 @@ impl<T: Real> Attention<T> {
     /// Writes the numbers of jobs in place of outputs.
     #[inline(never)]
     fn number(&self, jobs: Vec<Job<'_, T>>, causal: bool) {
-        threads::for_each(jobs, |job| self.with_exact(job, causal, numbers));
+        threads::for_each(jobs, |job: Job<'_, T>| {
+            self.with_exact(Setup { causal, ..self.setup(job.head) }, job, numbers)
+        });
     }
 }
 

@@ -6,7 +6,7 @@ use ndarray::{Array4, ArrayRef, ArrayViewMut2, Axis, Ix4};
 
 use super::blocks::{ExactRun, KeyBlock};
 use super::drive::{Places, cuts};
-use super::heads::{Heads, Job, Member};
+use super::heads::{Heads, Job, KeyRun, Member};
 use super::reading::Reading;
 use super::{Attended, Element, check_output, in_order};
 use crate::Real;
@@ -135,10 +135,18 @@ impl ExactAttention {
         out: &mut ArrayRef<T, Ix4>,
         causal: bool,
     ) -> Places {
+        self.attend(heads.jobs(out.view_mut()), self.scale_of(heads), causal)
+    }
+
+    pub(super) fn scale_of<E>(&self, heads: &Heads<'_, E>) -> f64 {
         let scale = self.scale.unwrap_or((heads.queries.dim().3 as f64).sqrt().recip());
         // A zero-dimensional query has the logit 0 whatever the scale.
-        let scale = if scale.is_finite() { scale } else { 1.0 };
-        self.attend(heads.jobs(out.view_mut()), scale, causal)
+        if scale.is_finite() { scale } else { 1.0 }
+    }
+
+    /// How queries and keys are read.
+    pub(super) fn readings(&self, scale: f64) -> [Reading; 2] {
+        [scale, 1.0].map(|factor| Reading { factor, unit: self.unit, epsilon: 0.0 })
     }
 
     /// Writes the outputs of jobs.
@@ -148,21 +156,15 @@ impl ExactAttention {
     }
 
     fn of_job<T: Real>(&self, job: Job<'_, T>, scale: f64, causal: bool) -> Places {
-        let reading = |factor| Reading { factor, unit: self.unit, epsilon: 0.0 };
-        let keys = job.keys.len();
-        let block = |run: Range<usize>| {
-            let mut block = KeyBlock::default();
-            block.read(&reading(1.0), job.keys.rows(run.clone()), run.start, &mut Vec::new());
-            block
-        };
-        let blocks = threads::map(cuts(0..keys, KEYS), block);
+        let [of_queries, of_keys] = self.readings(scale);
+        let blocks = blocks(&of_keys, job.keys.reborrow());
         let of_member = |Member { queries, mut out, place: [b, h, first] }: Member<'_, T>| -> Places {
             let runs = out.axis_chunks_iter_mut(Axis(0), QUERIES).enumerate();
             let of_run = |(exact, points): &mut (ExactRun<T>, Vec<T>),
                           (run, out): (usize, ArrayViewMut2<'_, T>)| {
                 let start = run * QUERIES;
                 let queries = queries.rows(start..start + out.nrows());
-                reading(scale).points(queries, points);
+                of_queries.points(queries, points);
                 let rows = answer(exact, (points, &blocks), causal.then_some(start), out);
                 rows.into_iter().map(|i| [b, h, first + start + i]).collect::<Places>()
             };
@@ -170,6 +172,15 @@ impl ExactAttention {
         };
         threads::map(job.members, of_member).concat()
     }
+}
+
+/// Keys with their values, packed.
+pub(super) fn blocks<T: Real>(reading: &Reading, keys: KeyRun<'_, T>) -> Vec<KeyBlock<T>> {
+    threads::map(cuts(0..keys.len(), KEYS), |run: Range<usize>| {
+        let mut block = KeyBlock::default();
+        block.read(reading, keys.rows(run.clone()), run.start, &mut Vec::new());
+        block
+    })
 }
 
 /// Writes the outputs of a run of queries and returns the rows whose normaliser is not positive. Causally, `first` is the place of the

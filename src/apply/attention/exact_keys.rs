@@ -4,9 +4,11 @@ use ndarray::Array1;
 
 use super::Attention;
 use super::auto::softmax_lengthscale;
+use super::blocks::{KeyBlock, See};
+use super::drive::cuts;
 use super::element::Numbers;
 use super::heads::{Job, KeyRun};
-use super::output::Undivided;
+use super::key_rows::KeyRows;
 use super::reading::Reading;
 use super::setup::Setup;
 use super::window::Neighbours;
@@ -15,7 +17,7 @@ use crate::data::heaviest::{finite_softmax, heaviest, spread};
 use crate::error::{Error, Result};
 use crate::kernel::Lengthscale;
 use crate::map::{Map, Recipe, Target};
-use crate::numeric::{self, Isa};
+use crate::numeric;
 #[cfg(feature = "serde")]
 use crate::tagged::named;
 
@@ -40,6 +42,18 @@ impl KeyChoice {
             KeyChoice::At(rows) => rows.len(),
         }
     }
+
+    /// The rows of the keys of a job that get exact weights, ascending, by the reading and 1/ℓ of the head.
+    pub fn rows<T: Real>(&self, (reading, inverse): (&Reading, f64), job: &Job<'_, T>) -> Vec<usize> {
+        let mut rows = match self {
+            KeyChoice::None => Vec::new(),
+            KeyChoice::At(rows) => rows.clone(),
+            KeyChoice::Heaviest(count) => heaviest(&total_weights(reading, inverse, job), *count),
+        };
+        rows.retain(|row| *row < job.keys.len() && job.keys.sees(*row));
+        rows.sort_unstable();
+        rows
+    }
 }
 
 #[cfg(feature = "serde")]
@@ -51,6 +65,8 @@ named!(KeyChoice, "a choice of keys" {
 
 /// Queries whose exact weights choose the heaviest keys.
 const SAMPLE: usize = 64;
+/// Keys of a block.
+const BLOCK: usize = 256;
 
 impl<T: Real> Attention<T> {
     /// The same with exact weights for `count` keys of each sequence, those with the largest weights; the weights of the other keys
@@ -118,15 +134,14 @@ impl<T: Real> Attention<T> {
     /// Runs a job, in which the exact keys are masked for the features and for neighbours.
     pub(super) fn with_exact<A>(
         &self,
+        setup: Setup<'_, T>,
         job: Job<'_, T>,
-        causal: bool,
         run: impl FnOnce(Setup<'_, T>, Job<'_, T>) -> A,
     ) -> A {
-        let setup = Setup { causal, ..self.setup(job.head) };
         match self.exact_inverse(job.head) {
             None => self.with_near(setup, None, job, run),
             Some(inverse) => {
-                let exact = ExactKeys::new(&self.exact, &self.reading, inverse, &job);
+                let exact = ExactKeys::new(&self.exact, (&self.reading, inverse), &job);
                 let rest = exact.rest(&job.keys, 0);
                 let mask = rest.as_ref().map(|rest| rest.view()).or(job.keys.mask);
                 self.with_near(setup, Some(&exact), job.masked(mask), run)
@@ -163,44 +178,42 @@ impl<T: Real> Attention<T> {
 pub(super) struct ExactKeys<T> {
     /// Their rows, ascending.
     rows: Vec<usize>,
-    /// √s k of each divided by the squared lengthscale, in `f64`, one after the other.
-    keys: Vec<f64>,
-    values: Vec<T>,
+    tokens: KeyRows<T>,
+    /// The same, packed; places are those among these keys.
+    blocks: Vec<KeyBlock<T>>,
 }
 
 impl<T: Real> ExactKeys<T> {
-    /// The keys of a job that get exact weights. A pair's logit is x·y `inverse`² for points x and y.
-    pub fn new(choice: &KeyChoice, reading: &Reading, inverse: f64, job: &Job<'_, T>) -> Self {
-        let (mut exact, keys) = (ExactKeys::default(), job.keys.reborrow());
-        match choice {
-            KeyChoice::None => {}
-            KeyChoice::At(rows) => exact.take(rows, (reading, inverse), keys, 0),
-            KeyChoice::Heaviest(count) => {
-                let mut rows = heaviest(&total_weights(reading, inverse, job), *count);
-                rows.sort_unstable();
-                exact.take(&rows, (reading, inverse), keys, 0);
-            }
-        }
+    /// The [chosen](KeyChoice::rows) keys of a job.
+    pub fn new(choice: &KeyChoice, (reading, inverse): (&Reading, f64), job: &Job<'_, T>) -> Self {
+        let mut exact = ExactKeys::default();
+        let rows = choice.rows((reading, inverse), job);
+        exact.take(&rows, &reading.of_pairs(inverse), job.keys.reborrow(), 0);
         exact
     }
 
     /// Takes in those of some tokens that are in `rows`, which ascend, and not masked; the first token is in row `first`, behind
-    /// all that were taken in.
-    pub fn take(
-        &mut self,
-        rows: &[usize],
-        (reading, inverse): (&Reading, f64),
-        tokens: KeyRun<'_, T>,
-        first: usize,
-    ) {
+    /// all that were taken in. Keys are read for exact logits.
+    pub fn take(&mut self, rows: &[usize], reading: &Reading, tokens: KeyRun<'_, T>, first: usize) {
         let own = &rows[rows.partition_point(|row| *row < first)..];
         let own = own.iter().map(|row| row - first).take_while(|j| *j < tokens.len());
         let own: Vec<usize> = own.filter(|j| tokens.sees(*j)).collect();
         if !own.is_empty() {
             self.rows.extend(own.iter().map(|j| first + j));
-            let keys = tokens.keys.select(&own);
-            self.keys.extend(scaled(reading, Numbers::Own(keys.view()), inverse * inverse));
-            self.values.extend(tokens.values.select(&own));
+            let [keys, values] = [tokens.keys.select(&own), tokens.values.select(&own)];
+            self.tokens.extend(KeyRun::new(Numbers::Own(keys.view()), Numbers::Own(values.view())));
+            self.pack(reading);
+        }
+    }
+
+    /// Packs the keys that are not packed yet.
+    fn pack(&mut self, reading: &Reading) {
+        // The last block may have had room.
+        self.blocks.pop();
+        for run in cuts(self.blocks.len() * BLOCK..self.rows.len(), BLOCK) {
+            let mut block = KeyBlock::default();
+            block.read(reading, self.tokens.run().rows(run.clone()), run.start, &mut Vec::new());
+            self.blocks.push(block);
         }
     }
 
@@ -217,38 +230,10 @@ impl<T: Real> ExactKeys<T> {
         Some(rest)
     }
 
-    /// Adds the exact terms of the keys before row `end` to the estimated sums of a query at `point`. The sums of all are in
-    /// `buffer`.
-    pub fn combine<'b, U: Real>(
-        &self,
-        point: &[T],
-        end: usize,
-        estimate: Undivided<'_, U>,
-        buffer: &'b mut Vec<f64>,
-    ) -> Undivided<'b, f64> {
-        let isa = Isa::best();
-        let count = self.rows.partition_point(|row| *row < end);
-        let seen = estimate.seen || count > 0;
-        let keys = self.keys.chunks_exact(point.len()).take(count);
-        let logits: Vec<f64> = keys.map(|key| numeric::dot(isa, point, key)).collect();
-        let estimated = estimate.ln_size();
-        let top = logits.iter().copied().fold(estimated, f64::max);
-        let unknown = estimate.normaliser.is_nan() || logits.iter().any(|logit| logit.is_nan());
-        if unknown || top == f64::NEG_INFINITY {
-            let (scale, value) = if unknown { (0.0, f64::NAN) } else { (top, 0.0) };
-            buffer.clear();
-            buffer.resize(estimate.sums.len(), value);
-            return Undivided { scale, normaliser: value, sums: buffer, seen };
-        }
-        let mut total = estimate.relative_to(top, estimated, buffer);
-        for (logit, values) in logits.iter().zip(self.values.chunks_exact(buffer.len())) {
-            let weight = (logit - top).exp();
-            total += weight;
-            if weight > 0.0 {
-                numeric::add_scaled(isa, buffer, weight, values);
-            }
-        }
-        Undivided { scale: top, normaliser: total, sums: buffer, seen }
+    /// Shows the blocks of keys, with the places in them of those before row `end(i)`, which the i-th query sees.
+    pub fn visit(&self, end: impl Fn(usize) -> usize, see: &mut See<'_, T>) {
+        let sees = |i: usize| 0..self.rows.partition_point(|row| *row < end(i));
+        self.blocks.iter().for_each(|block| see(block, &sees));
     }
 
     /// Their rows, ascending.
@@ -256,10 +241,9 @@ impl<T: Real> ExactKeys<T> {
         &self.rows
     }
 
-    /// The logit of a query at `point` and the exact key in row `row`.
-    pub fn logit(&self, point: &[T], row: usize) -> Option<f64> {
-        let key = self.keys.chunks_exact(point.len()).nth(self.rows.binary_search(&row).ok()?)?;
-        Some(point.iter().zip(key).map(|(x, k)| x.widen() * k).sum::<f64>())
+    /// The keys and values themselves.
+    pub fn tokens(&self) -> KeyRun<'_, T> {
+        self.tokens.run()
     }
 }
 
@@ -316,40 +300,40 @@ fn scaled<T: Real>(reading: &Reading, x: Numbers<'_, T>, factor: f64) -> Vec<f64
 /// The stored form of exact keys.
 #[cfg(feature = "serde")]
 pub(super) mod stored {
+    use super::super::key_rows::stored::StoredKeyRows;
     use super::*;
 
     #[derive(serde::Serialize, serde::Deserialize)]
     #[serde(rename = "ExactKeys")]
     pub struct StoredExactKeys {
         rows: Vec<usize>,
-        #[serde(with = "crate::exact")]
-        keys: Vec<f64>,
-        #[serde(with = "crate::exact")]
-        values: Vec<f64>,
+        tokens: StoredKeyRows,
     }
 
     impl<T: Real> From<&ExactKeys<T>> for StoredExactKeys {
         fn from(exact: &ExactKeys<T>) -> Self {
-            let values = exact.values.iter().map(|v| v.widen()).collect();
-            StoredExactKeys { rows: exact.rows.clone(), keys: exact.keys.clone(), values }
+            StoredExactKeys { rows: exact.rows.clone(), tokens: StoredKeyRows::of(exact.tokens.run()) }
         }
     }
 
     impl StoredExactKeys {
-        /// The keys; `None` unless they are of these dimensions, and in some of `rows` before row `end`.
+        /// The keys, read for exact logits; `None` unless they are of these dimensions, and in some of `rows` before row `end`.
         pub fn restored<T: Real>(
             self,
-            rows: &[usize],
-            [d, d_v]: [usize; 2],
+            (rows, reading): (&[usize], Option<&Reading>),
+            dims: [usize; 2],
             end: usize,
         ) -> Option<ExactKeys<T>> {
             let own = |row: &usize| *row < end && rows.binary_search(row).is_ok();
-            let fits = self.rows.is_sorted_by(|a, b| a < b)
-                && self.rows.iter().all(own)
-                && self.rows.len().checked_mul(d) == Some(self.keys.len())
-                && self.rows.len().checked_mul(d_v) == Some(self.values.len());
-            let values = || self.values.iter().map(|v| T::narrow(*v)).collect();
-            fits.then(|| ExactKeys { rows: self.rows.clone(), values: values(), keys: self.keys.clone() })
+            let StoredExactKeys { rows: stored, tokens } = self;
+            let fits =
+                stored.is_sorted_by(|a, b| a < b) && stored.iter().all(own) && stored.len() == tokens.len();
+            let tokens: KeyRows<T> = tokens.restored(dims).filter(|_| fits)?;
+            let mut exact = ExactKeys { rows: stored, tokens, blocks: Vec::new() };
+            // Those that count are here, and no others.
+            let all = (0..exact.rows.len()).all(|j| exact.tokens.run().sees(j));
+            reading.into_iter().for_each(|reading| exact.pack(reading));
+            all.then_some(exact)
         }
     }
 }

@@ -1,19 +1,16 @@
 //! [`Gradients`] of attention: queries ask for sums over keys once more, and then keys for sums over queries.
 
-use ndarray::{Array1, Array2, Array4, ArrayRef, ArrayView2, ArrayView4, ArrayViewMut2, Ix4, s};
+use ndarray::{Array4, ArrayRef, Ix4};
 
-use super::drive;
-use super::element::Numbers;
-use super::exact_keys::KeyChoice;
-use super::heads::{Heads, Job, KeyRun, Member};
-use super::pulls::{KEPT, Pulls, Role};
-use super::scan::{Asker, Lag, Outlet, Scan};
+use super::backward::Backward;
+use super::heads::Heads;
+use super::records::Parameters;
 use super::setup::Setup;
 use super::{Attention, Element, check_shape, ways};
 use crate::Real;
 use crate::engine::{Side, has_gradients};
 use crate::error::{Error, Result};
-use crate::map::Map;
+use crate::map::{Map, ParameterGradients, UNKNOWN};
 use crate::memory::check_memory;
 use crate::once::once;
 use crate::threads;
@@ -30,6 +27,23 @@ pub struct Gradients<T> {
     pub values: Array4<T>,
 }
 
+impl<T: Real> Gradients<T> {
+    /// All 0.
+    pub(super) fn zeros<E>(heads: &Heads<'_, E>) -> Result<Self> {
+        let (queries, keys, values) = (heads.queries.dim(), heads.keys.dim(), heads.values.dim());
+        let numbers = |(b, h, n, d): (usize, usize, usize, usize)| {
+            [b, h, n, d].into_iter().fold(1, usize::saturating_mul)
+        };
+        let all = [queries, keys, values].map(numbers).into_iter().fold(0, usize::saturating_add);
+        check_memory("gradients of attention", all, size_of::<T>())?;
+        Ok(Gradients {
+            queries: Array4::zeros(queries),
+            keys: Array4::zeros(keys),
+            values: Array4::zeros(values),
+        })
+    }
+}
+
 impl<T: Real> Attention<T> {
     /// Gradients of [bidirectional](Attention::bidirectional) attention: from those of a loss with respect to the output, of the output's
     /// shape \[batch, heads, queries, d_v\], to those with respect to queries, keys and values. Nothing of the forward pass is needed,
@@ -39,7 +53,8 @@ impl<T: Real> Attention<T> {
     /// With weights pᵢⱼ = K̂(qᵢ, kⱼ)/Nᵢ, normalisers Nᵢ = Σⱼ K̂(qᵢ, kⱼ), outputs oᵢ = Σⱼ pᵢⱼ vⱼ and gradients gᵢ with respect to these:
     /// ∂/∂vⱼ is Σᵢ pᵢⱼ gᵢ, ∂/∂φ(qᵢ) is Σⱼ ψ(kⱼ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ, and ∂/∂ψ(kⱼ) is Σᵢ φ(qᵢ) (gᵢ·vⱼ − gᵢ·oᵢ)/Nᵢ; features pass theirs on to
     /// points ([`Map::pull_back`]), points to tokens, through lengths too after [`cosine`](Attention::cosine). Not
-    /// [normalised](Attention::normalised), Nᵢ is 1 and gᵢ·oᵢ is 0. They are the gradients of the estimate, not estimates of those of exact
+    /// [normalised](Attention::normalised), Nᵢ is 1 and gᵢ·oᵢ is 0. Pairs with exact weights, of [neighbours](Attention::window) and of
+    /// [exact keys](Attention::with_keys_exact), have exp(q·k·scale) for K̂ and its gradient. They are the gradients of the estimate, not estimates of those of exact
     /// attention, to which they tend as features become many.
     ///
     /// A query without an output, be it that it sees no key or that its normaliser is not positive, has no part in any gradient; nor has a
@@ -53,13 +68,12 @@ impl<T: Real> Attention<T> {
     ///
     /// # Cost
     /// Three times the multiplications of the forward pass, O(L m (d + d_v)). Memory beyond inputs and gradients: for each head at work
-    /// features and sums as in the forward pass, and d_v + 4 numbers for each query; with grouped queries once more the gradients of its
-    /// keys and values.
+    /// features and sums as in the forward pass, and d_v + 4 numbers for each query; with grouped queries or
+    /// exact pairs once more the gradients of its tokens and values. Pairs with exact weights take O(d + d_v) each.
     ///
     /// # Errors
     /// [`Shape`](Error::Shape) if dimensions or heads are not those of the maps, or the output gradients are not of the output's shape.
-    /// [`Unsupported`](Error::Unsupported) if a map has no gradients (see [`Map::pull_back`]), with [exact keys](Attention::with_keys_exact), with
-    /// [neighbours](Attention::window) and with [ε](Attention::biased_epsilon), of which there is no backward pass yet.
+    /// [`Unsupported`](Error::Unsupported) if a map has no gradients (see [`Map::pull_back`]) and with an [ε](Attention::biased_epsilon).
     /// [`Memory`](Error::Memory) if there is none for the gradients.
     ///
     /// # Example
@@ -92,7 +106,42 @@ impl<T: Real> Attention<T> {
         output_gradients: &ArrayRef<T, Ix4>,
     ) -> Result<Gradients<T>> {
         self.check_backward(heads, output_gradients)?;
-        self.backward(heads, output_gradients, false)
+        Ok(self.backward(heads, output_gradients, false, false)?.0)
+    }
+
+    /// As [`bidirectional_backward`](Attention::bidirectional_backward), with the gradients of the parameters of each map, in the order
+    /// of the maps, over all heads and batches. Of lengthscales they are those of the maps and of pairs with exact weights.
+    ///
+    /// # Cost
+    /// Beside that, the features once more and products with points, O(L m d) in `f64`; memory of D + 2d numbers for each token of a head
+    /// at work.
+    ///
+    /// # Errors
+    /// As [`bidirectional_backward`](Attention::bidirectional_backward); [`Unsupported`](Error::Unsupported) if a map's parameters have no gradients
+    /// (see [`Map::pull_back_parameters`]).
+    ///
+    /// # Example
+    /// ```
+    /// use ndarray::Array4;
+    /// use random_features::Gerf;
+    /// use random_features::apply::attention::{Attention, Heads};
+    /// use random_features::frequency::{Coupling, Orthogonal};
+    /// let token = |(_, _, i, k): (usize, usize, usize, usize)| ((3 * i + 5 * k) % 7) as f64 / 7.0;
+    /// let x = Array4::from_shape_fn((1, 2, 20, 4), token);
+    /// let heads = Heads::new(&x, &x, &x)?;
+    /// let attention = Attention::new(Gerf::optimal(4, 0.5)?.softmax::<f64>(Orthogonal.draw(4, 16, 5)?)?)?;
+    /// let (of_tokens, of_maps) = attention.bidirectional_backward_with_parameters(&heads, &x)?;
+    /// assert_eq!(of_tokens, attention.bidirectional_backward(&heads, &x)?);
+    /// assert_eq!((of_maps.len(), of_maps[0].frequencies.dim(), of_maps[0].coefficients.len()), (1, (16, 4), 1));
+    /// # Ok::<(), random_features::Error>(())
+    /// ```
+    pub fn bidirectional_backward_with_parameters<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+    ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
+        self.check_backward(heads, output_gradients)?;
+        self.backward(heads, output_gradients, false, true)
     }
 
     /// As [`bidirectional_backward`](Attention::bidirectional_backward), of [causal](Attention::causal) attention: the gradient of a query depends
@@ -106,20 +155,38 @@ impl<T: Real> Attention<T> {
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
     ) -> Result<Gradients<T>> {
+        self.check_causal_backward(heads, output_gradients)?;
+        Ok(self.backward(heads, output_gradients, true, false)?.0)
+    }
+
+    /// As [`bidirectional_backward_with_parameters`](Attention::bidirectional_backward_with_parameters), of
+    /// [causal](Attention::causal) attention.
+    ///
+    /// # Errors
+    /// As [`bidirectional_backward_with_parameters`](Attention::bidirectional_backward_with_parameters), and as
+    /// [`causal_backward`](Attention::causal_backward).
+    pub fn causal_backward_with_parameters<E: Element<T>>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+    ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
+        self.check_causal_backward(heads, output_gradients)?;
+        self.backward(heads, output_gradients, true, true)
+    }
+
+    fn check_causal_backward<E>(
+        &self,
+        heads: &Heads<'_, E>,
+        output_gradients: &ArrayRef<T, Ix4>,
+    ) -> Result<()> {
         self.check_backward(heads, output_gradients)?;
         heads.check_causal()?;
-        self.backward(heads, output_gradients, true)
+        self.check_causal()
     }
 
     fn check_backward<E>(&self, heads: &Heads<'_, E>, output_gradients: &ArrayRef<T, Ix4>) -> Result<()> {
-        let what = [
-            "the batch size of the output gradients",
-            "the number of heads of the output gradients",
-            "the length of the output gradients",
-            "the dimension of the output gradients",
-        ];
         self.check_inputs(heads)?;
-        check_shape(what, output_gradients.shape(), heads.output_dim())?;
+        check_upstream(heads, output_gradients)?;
         self.check_differentiable()
     }
 
@@ -129,11 +196,7 @@ impl<T: Real> Attention<T> {
         let sides = [Side::X, Side::Y];
         let known = |map: &Map<T>| sides.iter().all(|side| has_gradients(map.program().plan(), *side));
         let refused = |what| Err(Error::Unsupported { what });
-        if self.exact != KeyChoice::None {
-            refused("gradients of attention with exact keys: use features alone where it is trained")
-        } else if !self.window.is_none() {
-            refused("gradients of attention with exact neighbours: use features alone where it is trained")
-        } else if self.reading.epsilon > 0.0 {
+        if self.reading.epsilon > 0.0 {
             refused("gradients of attention with a biased ε: leave it out, since nothing here needs it")
         } else if !self.maps.iter().all(known) {
             refused("gradients of attention with a map without FeatureMap::pull_back: implement that")
@@ -147,144 +210,71 @@ impl<T: Real> Attention<T> {
         heads: &Heads<'_, E>,
         output_gradients: &ArrayRef<T, Ix4>,
         causal: bool,
-    ) -> Result<Gradients<T>> {
-        let (queries, keys, values) = (heads.queries.dim(), heads.keys.dim(), heads.values.dim());
-        let numbers = |(b, h, n, d): (usize, usize, usize, usize)| {
-            [b, h, n, d].into_iter().fold(1, usize::saturating_mul)
+        with_parameters: bool,
+    ) -> Result<(Gradients<T>, Vec<ParameterGradients>)> {
+        let mut gradients = Gradients::zeros(heads)?;
+        let jobs = Backward::jobs(heads, output_gradients.view(), &mut gradients);
+        let parameters = if with_parameters {
+            self.run_backward_with_parameters(jobs, causal)?
+        } else {
+            self.run_backward(jobs.into_iter().map(|job| (job, None)).collect(), causal);
+            Vec::new()
         };
-        let all = [queries, keys, values].map(numbers).into_iter().fold(0, usize::saturating_add);
-        check_memory("gradients of attention", all, size_of::<T>())?;
-        let mut gradients = Gradients {
-            queries: Array4::zeros(queries),
-            keys: Array4::zeros(keys),
-            values: Array4::zeros(values),
-        };
-        self.run_backward(Backward::jobs(heads, output_gradients.view(), &mut gradients), causal);
-        Ok(gradients)
+        Ok((gradients, parameters))
     }
 
-    /// Writes the gradients of jobs.
+    /// Writes the gradients of jobs, and adds up those of the parameters of each map.
     #[inline(never)]
-    fn run_backward(&self, jobs: Vec<Backward<'_, T>>, causal: bool) {
+    fn run_backward_with_parameters(
+        &self,
+        jobs: Vec<Backward<'_, '_, T>>,
+        causal: bool,
+    ) -> Result<Vec<ParameterGradients>> {
+        let empty = |map: usize| Parameters::new(self.maps[map].program(), Side::X).ok_or(UNKNOWN);
+        let which: Vec<usize> = jobs.iter().map(|job| job.job.head % self.maps.len()).collect();
+        let mut all = (0..self.maps.len()).map(empty).collect::<Result<Vec<_>>>()?;
+        let of_map =
+            |map: &Map<T>, sum: &Parameters<'_, T>| map.parameters_from(&sum.sums, &sum.along).ok_or(UNKNOWN);
+        // Before the work: whether there are any.
+        self.maps.iter().zip(&all).try_for_each(|(map, sum)| of_map(map, sum).map(drop))?;
+        let mut own = which.iter().copied().map(empty).collect::<Result<Vec<_>>>()?;
+        self.run_backward(jobs.into_iter().zip(own.iter_mut().map(Some)).collect(), causal);
+        which.iter().zip(&own).for_each(|(map, own)| all[*map].merge(own));
+        self.maps.iter().zip(&all).map(|(map, sum)| of_map(map, sum)).collect()
+    }
+
+    /// Writes the gradients of jobs, and what they add to those of parameters.
+    #[inline(never)]
+    fn run_backward(&self, jobs: Vec<JobOfBackward<'_, '_, '_, '_, T>>, causal: bool) {
         let ways = ways(jobs.len());
-        threads::for_each(jobs, |backward| {
-            let head = backward.job.head;
+        threads::for_each(jobs, |(Backward { job, upstream, of_keys, of_values }, parameters)| {
+            let head = job.head;
             // The factors that outputs may do without have gradients like others.
             let program = self.maps[head % self.maps.len()].program();
-            backward.run(Setup { program, causal, ..self.setup(head) }, ways);
+            let of_pairs = self.inverse(head).map(|inverse| self.reading.of_pairs(inverse));
+            self.with_exact(Setup { program, causal, ..self.setup(head) }, job, |setup, job| {
+                Backward { job, upstream, of_keys, of_values }.run(setup, of_pairs, ways, parameters);
+            });
         });
     }
 }
 
-/// The gradients of a job, whose outputs are those of queries.
-struct Backward<'a, T> {
-    job: Job<'a, T>,
-    /// Gradients with respect to the outputs of each member.
-    upstream: Vec<ArrayView2<'a, T>>,
-    of_keys: ArrayViewMut2<'a, T>,
-    of_values: ArrayViewMut2<'a, T>,
+/// A job, and what it adds to the gradients of parameters, if they are asked for.
+type JobOfBackward<'j, 'a, 'p, 'q, T> = (Backward<'j, 'a, T>, Option<&'q mut Parameters<'p, T>>);
+
+/// Checks the shape of gradients with respect to outputs.
+pub(super) fn check_upstream<E, T>(heads: &Heads<'_, E>, output_gradients: &ArrayRef<T, Ix4>) -> Result<()> {
+    let what = [
+        "the batch size of the output gradients",
+        "the number of heads of the output gradients",
+        "the length of the output gradients",
+        "the dimension of the output gradients",
+    ];
+    check_shape(what, output_gradients.shape(), heads.output_dim())
 }
 
-impl<'a, T: Real> Backward<'a, T> {
-    /// Those of all heads, in order.
-    fn jobs<E: Element<T>>(
-        heads: &'a Heads<'_, E>,
-        output_gradients: ArrayView4<'a, T>,
-        Gradients { queries, keys, values }: &'a mut Gradients<T>,
-    ) -> Vec<Self> {
-        let [of_keys, of_values] = [keys, values].map(|all| heads.parts_of_keys(all.view_mut()));
-        let upstream = |member: &Member<'a, T>| {
-            let ([b, h, first], count) = (member.place, member.queries.nrows());
-            output_gradients.slice_move(s![b, h, first..first + count, ..])
-        };
-        let backward = |(job, (of_keys, of_values)): (Job<'a, T>, (ArrayViewMut2<'a, T>, _))| {
-            let upstream = job.members.iter().map(upstream).collect();
-            Backward { job, upstream, of_keys, of_values }
-        };
-        let jobs = heads.jobs(queries.view_mut()).into_iter();
-        jobs.zip(of_keys.into_iter().zip(of_values)).map(backward).collect()
-    }
-
-    fn run(mut self, setup: Setup<'_, T>, ways: usize) {
-        let kept = self.pull_queries(setup, ways);
-        let Backward { job, upstream, mut of_keys, mut of_values } = self;
-        let setup = Setup { swapped: true, ..setup };
-        for (h, (member, (upstream, kept))) in job.members.iter().zip(upstream.iter().zip(&kept)).enumerate()
-        {
-            let summed = Summed::new(member.queries.reborrow(), upstream.view(), kept);
-            if h == 0 {
-                let own = [of_keys.view_mut(), of_values.view_mut()];
-                pull_keys(setup, job.keys.reborrow(), summed.run(), own, ways);
-                continue;
-            }
-            let mut own = [of_keys.view(), of_values.view()].map(|all| Array2::zeros(all.dim()));
-            let views = own.each_mut().map(|own| own.view_mut());
-            pull_keys(setup, job.keys.reborrow(), summed.run(), views, ways);
-            of_keys += &own[0];
-            of_values += &own[1];
-        }
-    }
-
-    /// Writes the gradients of queries; what keys need of each, for each member.
-    fn pull_queries(&mut self, setup: Setup<'_, T>, ways: usize) -> Vec<Array2<f64>> {
-        let rows = |member: &Member<'_, T>| Array2::zeros((member.queries.nrows(), KEPT));
-        let mut kept: Vec<Array2<f64>> = self.job.members.iter().map(rows).collect();
-        let members = self.job.members.iter_mut().zip(&self.upstream).zip(&mut kept);
-        let askers = members.map(|((Member { queries, out, place }, upstream), kept)| {
-            let role = Role::Queries { upstream: upstream.view(), kept: kept.view_mut() };
-            let pulls = Pulls { tokens: queries.reborrow(), gradients: out.view_mut(), role };
-            Asker { queries: queries.reborrow(), out: Outlet::Pulls(pulls), origin: *place, place: 0 }
-        });
-        let scan = Scan { keys: self.job.keys.reborrow(), askers: askers.collect(), lag: Lag::NONE };
-        drive::see(setup, scan, ways);
-        kept
-    }
-}
-
-/// Queries that keys sum up: with the features φ/N and the values \[g, −g·o\].
-struct Summed<'a, T> {
-    queries: Numbers<'a, T>,
-    values: Array2<T>,
-    /// Those that have an output.
-    mask: Array1<bool>,
-    kept: &'a Array2<f64>,
-}
-
-impl<'a, T: Real> Summed<'a, T> {
-    fn new(queries: Numbers<'a, T>, upstream: ArrayView2<'_, T>, kept: &'a Array2<f64>) -> Self {
-        let targets = upstream.ncols();
-        let mut values = Array2::zeros((upstream.nrows(), targets + 1));
-        values.slice_mut(s![.., ..targets]).assign(&upstream);
-        let products = values.column_mut(targets).into_iter().zip(kept.column(1));
-        products.for_each(|(own, product)| *own = T::narrow(-product));
-        Summed { queries, values, mask: kept.column(2).mapv(|has| has != 0.0), kept }
-    }
-
-    fn run(&self) -> KeyRun<'_, T> {
-        let (mask, shifts) = (Some(self.mask.view()), Some(self.kept.column(0)));
-        KeyRun { keys: self.queries.reborrow(), values: Numbers::Own(self.values.view()), mask, shifts }
-    }
-}
-
-/// Writes the gradients of keys and of values, which ask for the sums over queries; causally from the last to the first, since a key is
-/// seen by the queries from its own place on.
-fn pull_keys<'a, T: Real>(
-    setup: Setup<'_, T>,
-    keys: KeyRun<'a, T>,
-    queries: KeyRun<'a, T>,
-    [gradients, of_values]: [ArrayViewMut2<'a, T>; 2],
-    ways: usize,
-) {
-    let (keys, queries, gradients, of_values) = if setup.causal {
-        let [gradients, of_values] = [gradients, of_values].map(|all| all.slice_move(s![..;-1, ..]));
-        (keys.reversed(), queries.reversed(), gradients, of_values)
-    } else {
-        (keys, queries, gradients, of_values)
-    };
-    let role = Role::Keys { values: keys.values, mask: keys.mask, of_values };
-    let pulls = Pulls { tokens: keys.keys, gradients, role };
-    let asker = Asker { queries: keys.keys, out: Outlet::Pulls(pulls), origin: [0; 3], place: 0 };
-    drive::see(setup, Scan { keys: queries, askers: vec![asker], lag: Lag::NONE }, ways);
-}
-
-once!(Attention::<T>::run_backward, Attention::<T>::check_differentiable);
+once!(
+    Attention::<T>::run_backward,
+    Attention::<T>::run_backward_with_parameters,
+    Attention::<T>::check_differentiable,
+);

@@ -32,8 +32,8 @@ pub(super) struct Head<T: Real> {
 pub(super) struct CausalPairs<'a> {
     /// Those of queries with the keys up to them, and how keys are read for logits.
     near: Option<(Window, Reading)>,
-    /// Those with the keys in these rows, ascending, and the inverse lengthscale.
-    keys: Option<(&'a [usize], f64)>,
+    /// Those with the keys in these rows, ascending, and how they are read for logits.
+    keys: Option<(&'a [usize], Reading)>,
 }
 
 /// The keys and values that are still in the window.
@@ -48,7 +48,9 @@ impl<T: Real> Attention<T> {
     /// The pairs of a head of keys with exact weights.
     pub(super) fn causal_pairs(&self, head: usize) -> CausalPairs<'_> {
         let keys = match &self.exact {
-            KeyChoice::At(rows) => self.exact_inverse(head).map(|inverse| (&rows[..], inverse)),
+            KeyChoice::At(rows) => {
+                self.exact_inverse(head).map(|inverse| (&rows[..], self.reading.of_pairs(inverse)))
+            }
             _ => None,
         };
         CausalPairs { near: self.near(head, true), keys }
@@ -104,27 +106,16 @@ impl<T: Real> Head<T> {
     }
 
     /// Takes in those of the next tokens that are exact keys; the mask of the others, if there are any such keys.
-    fn take_exact(
-        &mut self,
-        setup: Setup<'_, T>,
-        pairs: CausalPairs<'_>,
-        tokens: KeyRun<'_, T>,
-    ) -> Option<Array1<bool>> {
+    fn take_exact(&mut self, pairs: CausalPairs<'_>, tokens: KeyRun<'_, T>) -> Option<Array1<bool>> {
         let first = self.length();
-        let (rows, inverse) = pairs.keys?;
-        self.exact.take(rows, (setup.reading, inverse), tokens.reborrow(), first);
+        let (rows, reading) = pairs.keys?;
+        self.exact.take(rows, &reading, tokens.reborrow(), first);
         self.exact.rest(&tokens, first)
     }
 
     /// Takes in a token. True where one leaves the window for it, which is appended to `leaving`.
-    pub fn push(
-        &mut self,
-        setup: Setup<'_, T>,
-        pairs: CausalPairs<'_>,
-        token: KeyRun<'_, T>,
-        leaving: &mut KeyRows<T>,
-    ) -> bool {
-        let rest = self.take_exact(setup, pairs, token.reborrow());
+    pub fn push(&mut self, pairs: CausalPairs<'_>, token: KeyRun<'_, T>, leaving: &mut KeyRows<T>) -> bool {
+        let rest = self.take_exact(pairs, token.reborrow());
         let token = token.masked(rest.as_ref().map(|rest| rest.view()).or(token.mask));
         if pairs.window() == 0 {
             leaving.extend(token);
@@ -148,7 +139,7 @@ impl<T: Real> Head<T> {
         ways: usize,
     ) -> Places {
         let (first, held) = (self.length(), self.recent.len());
-        let rest = self.take_exact(setup, pairs, job.keys.reborrow());
+        let rest = self.take_exact(pairs, job.keys.reborrow());
         let Head { sequence, recent, exact } = self;
         let mask = rest.as_ref().map(|rest| rest.view()).or(job.keys.mask);
         let job = job.masked(mask);
@@ -249,8 +240,8 @@ pub(super) mod stored {
             let dims = [setup.program.facts().input_dim, targets];
             // Nothing leaves a window before it is full.
             let full = if before == 0 { held <= window } else { held == window };
-            let rows = pairs.keys.map_or(&[][..], |(rows, _)| rows);
-            let exact = exact.restored(rows, dims, before.saturating_add(held))?;
+            let keys = pairs.keys.as_ref().map_or((&[][..], None), |(rows, reading)| (*rows, Some(reading)));
+            let exact = exact.restored(keys, dims, before.saturating_add(held))?;
             let recent = Recent { rows: recent.restored(dims).filter(|_| full)?, left: 0 };
             Some(Head { sequence: sequence.restored(setup, targets)?, recent, exact })
         }

@@ -5,6 +5,7 @@
 //! of O(L² (d + d_v)).
 
 mod auto;
+mod backward;
 mod batch;
 mod blocks;
 mod choice;
@@ -15,6 +16,7 @@ mod drive;
 mod effective;
 mod element;
 mod exact;
+mod exact_gradients;
 mod exact_keys;
 mod finish;
 mod gradients;
@@ -23,8 +25,10 @@ mod heads;
 mod key_rows;
 mod key_weights;
 mod output;
+mod pair_pulls;
 mod pulls;
 mod reading;
+mod records;
 mod report;
 mod scan;
 mod sequence;
@@ -308,7 +312,10 @@ impl<T: Real> Attention<T> {
     #[inline(never)]
     fn attend(&self, jobs: Vec<Job<'_, T>>, causal: bool) -> Places {
         let ways = ways(jobs.len());
-        let of_job = |job| self.with_exact(job, causal, |setup, job| drive::attend(setup, job, ways));
+        let of_job = |job: Job<'_, T>| {
+            let setup = Setup { causal, ..self.setup(job.head) };
+            self.with_exact(setup, job, |setup, job| drive::attend(setup, job, ways))
+        };
         in_order(threads::map(jobs, of_job))
     }
 

@@ -23,6 +23,11 @@ impl Reading {
         Reading { factor: scale.factor, unit: scale.unit, epsilon: 0.0 }
     }
 
+    /// How keys are read so that their products with the points of queries are logits, for a lengthscale 1/`inverse`.
+    pub fn of_pairs(&self, inverse: f64) -> Self {
+        Reading { factor: self.factor * inverse * inverse, ..*self }
+    }
+
     /// The points of some tokens, in row-major order.
     pub fn points<T: Real>(&self, x: Numbers<'_, T>, points: &mut Vec<T>) {
         points.clear();

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayViewMut1, ArrayViewMut2, Axis, s};
+use ndarray::{ArrayViewMut1, ArrayViewMut2, Axis};
 
 use super::element::Numbers;
 use super::heads::{Job, KeyRun, Member};
 use super::output::Undivided;
-use super::pulls::Pulls;
+use super::pulls::{Pulls, Role};
 use crate::Real;
 use crate::numeric::slice_of_mut;
 
@@ -90,18 +90,6 @@ impl<'a, T: Real> Scan<'a, T> {
         Scan { keys: job.keys.reborrow(), askers: job.members.into_iter().map(asker).collect(), lag }
     }
 
-    /// The keys and the queries of a job from the last to the first; estimates are kept in rows, for each of its heads.
-    pub fn backwards(job: &'a Job<'_, T>, lag: Lag, kept: &'a mut [Array2<f64>]) -> Self {
-        let asker = |(member, kept): (&'a Member<'_, T>, &'a mut Array2<f64>)| Asker {
-            queries: member.queries.reversed().reborrow(),
-            out: Outlet::Estimates(kept.slice_mut(s![..;-1, ..])),
-            origin: member.place,
-            place: 0,
-        };
-        let askers = job.members.iter().zip(kept).map(asker).collect();
-        Scan { keys: job.keys.reversed().reborrow(), askers, lag }
-    }
-
     /// The number of queries of a head.
     pub fn queries(&self) -> usize {
         self.askers.first().map_or(0, |asker| asker.queries.nrows())
@@ -164,6 +152,17 @@ impl<'a, T: Real> Outlet<'a, T> {
             Outlet::Estimates(kept) => kept.ncols() - HEAD,
             Outlet::Pulls(pulls) => pulls.targets(),
         }
+    }
+
+    /// What was kept of other keys for row `i`.
+    pub fn others(&mut self, i: usize) -> Option<ArrayViewMut1<'_, f64>> {
+        let others = match self {
+            Outlet::Outputs(_, others) | Outlet::Pulls(Pulls { role: Role::Queries { others, .. }, .. }) => {
+                others
+            }
+            _ => return None,
+        };
+        others.as_mut().map(|others| others.row_mut(i))
     }
 
     /// Those of some rows.

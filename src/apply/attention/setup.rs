@@ -1,8 +1,11 @@
 //! [`Setup`]: a map and how attention uses it, as every step on the way of a row reads it.
 
+use super::blocks::See;
 use super::exact_keys::ExactKeys;
 use super::reading::Reading;
-use super::window::Neighbours;
+use super::window::{Neighbours, Ring};
+use crate::Real;
+use crate::data::window::Window;
 use crate::engine::{Program, Side};
 
 /// Tokens of a chunk. For each token, products with keys of its chunk cost in proportion to this, and updates of sums in inverse
@@ -50,5 +53,28 @@ impl<'a, T> Setup<'a, T> {
     {
         let Setup { program, reading, normalised, causal, swapped, .. } = self;
         Setup { program, reading, normalised, exact, near, causal, swapped }
+    }
+}
+
+impl<T: Real> Setup<'_, T> {
+    /// Whether some pairs have exact weights.
+    pub fn has_pairs(&self) -> bool {
+        self.near.is_some() || self.exact.is_some()
+    }
+
+    /// The neighbours of queries.
+    pub fn window(&self) -> Window {
+        self.near.map(|near| near.window).unwrap_or_default()
+    }
+
+    /// Shows the keys whose weights are exact for so many queries, of which the first is at a place.
+    pub fn visit_pairs(&self, ring: &mut Ring<T>, place: usize, count: usize, see: &mut See<'_, T>) {
+        if let Some(near) = self.near {
+            near.visit(ring, count, &|i| near.window.places(place + i), see);
+        }
+        if let Some(exact) = self.exact {
+            let end = |i: usize| if self.causal { (place + i).saturating_add(1) } else { usize::MAX };
+            exact.visit(end, see);
+        }
     }
 }

@@ -331,7 +331,7 @@ fn push<T: Real>(
     leaving.clear();
     whose.clear();
     for (i, head) in heads.iter_mut().enumerate() {
-        if head.push(setup, pairs, tokens.rows(i..i + 1), &mut leaving) {
+        if head.push(pairs, tokens.rows(i..i + 1), &mut leaving) {
             whose.push(i);
         }
     }

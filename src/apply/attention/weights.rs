@@ -1,10 +1,12 @@
 //! Rows of the attention matrix, for inspection.
 
+use std::ops::Range;
+
 use ndarray::{Array1, Array2, Array4, ArrayView1, ArrayViewMut4, Axis};
 
 use super::element::Numbers;
-use super::exact_keys::{ExactKeys, KeyChoice};
-use super::heads::Heads;
+use super::exact_keys::KeyChoice;
+use super::heads::{Heads, Job};
 use super::reading::Reading;
 use super::tokens::Tokens;
 use super::{Attention, Element};
@@ -71,14 +73,17 @@ impl<T: Real> Attention<T> {
         // Jobs hold a place for outputs, of which these have none.
         let mut unused =
             Array4::zeros(if self.exact == KeyChoice::None { [0; 4] } else { heads.output_dim() });
-        let exact = self.exact_of_sequences(heads, which.batch, key_head, unused.view_mut());
+        let exact = self.exact_rows(heads, which.batch, key_head, unused.view_mut());
         let points = |reading: &Reading, x: Numbers<'_, T>| {
             let mut points = Vec::new();
             reading.points(x, &mut points);
             matrix_of(x.nrows(), x.ncols(), points)
         };
-        let near = self.near(key_head, which.causal);
-        let near = near.map(|(window, reading)| (window, points(&reading, E::numbers(keys))));
+        let window = self.window.of(which.causal);
+        let has_exact = !(self.exact == KeyChoice::None && window.is_none());
+        let reading =
+            self.inverse(key_head).filter(|_| has_exact).map(|inverse| self.reading.of_pairs(inverse));
+        let keys = reading.map(|reading| points(&reading, E::numbers(keys)));
         let points = points(&self.reading, E::numbers(queries.view()));
         let ranges = heads.ranges();
         let mut weights = Array2::zeros((which.rows.len(), right.len()));
@@ -86,16 +91,16 @@ impl<T: Real> Attention<T> {
             let seen = heads.seen(which.batch, *row, which.causal);
             let point = points.row(i);
             let place = ranges.iter().find(|(queries, _)| queries.contains(row));
-            let place = |j: usize| place.map(|(queries, keys)| (row - queries.start, j - keys.start));
-            let near = |j: usize| {
-                let ((window, keys), (own, j_place)) = (near.as_ref()?, place(j)?);
-                window.places(own).contains(&j_place).then(|| dot(slice_of(&point), keys.row(j)))
+            let is_near = |j: usize| {
+                place.is_some_and(|(queries, keys)| {
+                    window.places(row - queries.start).contains(&(j - keys.start))
+                })
             };
             let term = |j: usize| {
-                let chosen = |(first, exact): &(usize, ExactKeys<T>)| {
-                    exact.logit(slice_of(&point), j.checked_sub(*first)?)
+                let logit = || {
+                    let keys = keys.as_ref().filter(|_| is_near(j) || exact.binary_search(&j).is_ok())?;
+                    Some(dot(slice_of(&point), keys.row(j)))
                 };
-                let logit = || exact.iter().find_map(chosen).or_else(|| near(j));
                 match seen[j] {
                     false => (f64::NEG_INFINITY, 0.0),
                     true => logit().map_or_else(|| product(&left[i], &right[j]), |logit| (logit, 1.0)),
@@ -115,23 +120,26 @@ impl<T: Real> Attention<T> {
 }
 
 impl<T: Real> Attention<T> {
-    /// The exact keys of each sequence of a batch and a head of keys, with the row of the sequence's first key.
-    fn exact_of_sequences<E: Element<T>>(
+    /// The rows of the exact keys of a batch and a head of keys, ascending.
+    fn exact_rows<E: Element<T>>(
         &self,
         heads: &Heads<'_, E>,
         batch: usize,
         head: usize,
         unused: ArrayViewMut4<'_, T>,
-    ) -> Vec<(usize, ExactKeys<T>)> {
+    ) -> Vec<usize> {
         let Some(inverse) = self.exact_inverse(head) else {
             return Vec::new();
         };
         let ranges = heads.ranges();
         let jobs = heads.jobs(unused);
         let first = (batch * heads.keys.dim().1 + head) * ranges.len();
-        let own = jobs.iter().skip(first).zip(&ranges);
-        own.map(|(job, (_, keys))| (keys.start, ExactKeys::new(&self.exact, &self.reading, inverse, job)))
-            .collect()
+        let sequences = jobs.iter().skip(first).zip(&ranges);
+        let of_sequence = |(job, (_, keys)): (&Job<'_, T>, &(_, Range<usize>))| -> Vec<usize> {
+            let rows = self.exact.rows((&self.reading, inverse), job);
+            rows.iter().map(|row| keys.start + row).collect()
+        };
+        sequences.flat_map(of_sequence).collect()
     }
 }
 

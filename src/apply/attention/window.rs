@@ -1,7 +1,7 @@
 //! Exact neighbours: [`Neighbours`] are the keys among which queries have some, [`NearRun`] computes with them.
 
 use super::Attention;
-use super::blocks::{ExactRun, KeyBlock};
+use super::blocks::{KeyBlock, See, Seen};
 use super::heads::KeyRun;
 use super::reading::Reading;
 use super::setup::CHUNK;
@@ -82,7 +82,7 @@ impl<T: Real> Attention<T> {
     pub(super) fn near(&self, head: usize, causal: bool) -> Option<(Window, Reading)> {
         let window = self.window.of(causal);
         let inverse = self.inverse(head).filter(|_| !window.is_none())?;
-        Some((window, Reading { factor: self.reading.factor * inverse * inverse, ..self.reading }))
+        Some((window, self.reading.of_pairs(inverse)))
     }
 }
 
@@ -99,8 +99,7 @@ pub(super) struct Neighbours<'a, T> {
 /// What a thread keeps of the neighbours of one run of queries for the next: their keys, packed in blocks that begin at multiples of
 /// [`CHUNK`].
 #[derive(Debug, Default)]
-pub(super) struct NearRun<T> {
-    pub run: ExactRun<T>,
+pub(super) struct Ring<T> {
     blocks: Vec<KeyBlock<T>>,
     room: Vec<T>,
 }
@@ -113,39 +112,32 @@ impl<'a, T: Real> Neighbours<'a, T> {
     pub fn new((window, reading): (Window, Reading), keys: KeyRun<'a, T>, first: usize) -> Self {
         Neighbours { window, reading, keys, first }
     }
+
+    /// Shows the blocks that hold what so many queries see, the i-th the keys at places `sees(i)`, which ascend.
+    pub fn visit(&self, ring: &mut Ring<T>, count: usize, sees: &Seen<'_>, see: &mut See<'_, T>) {
+        let (first, end) = (self.first, self.first + self.keys.len());
+        let (from, to) = (sees(0).start.max(first), sees(count.saturating_sub(1)).end.min(end));
+        let slots = KEPT.min((to.saturating_sub(from)).div_ceil(CHUNK) + 1);
+        let Ring { blocks, room } = ring;
+        if blocks.len() < slots {
+            blocks.resize_with(slots, KeyBlock::default);
+        }
+        let slots = blocks.len();
+        for index in from / CHUNK..to.div_ceil(CHUNK).max(from / CHUNK) {
+            let places = first.max(index * CHUNK)..end.min((index + 1) * CHUNK);
+            let block = &mut blocks[index % slots];
+            if !block.holds(&places) {
+                let keys = self.keys.rows(places.start - first..places.end - first);
+                block.read(&self.reading, keys, places.start, room);
+            }
+            see(block, sees);
+        }
+    }
 }
 
-impl<T: Real> NearRun<T> {
+impl<T: Real> Ring<T> {
     /// Forgets the keys, since the next are others.
     pub fn forget(&mut self) {
         self.blocks.iter_mut().for_each(KeyBlock::forget);
-    }
-
-    /// Computes what queries make of their neighbours: `count` with these points, the first of which is at place `place`.
-    pub fn attend(
-        &mut self,
-        near: &Neighbours<'_, T>,
-        (points, count): (&[T], usize),
-        place: usize,
-        targets: usize,
-    ) {
-        self.run.begin(count, targets);
-        let sees = |i: usize| near.window.places(place + i);
-        let (first, end) = (near.first, near.first + near.keys.len());
-        let (from, to) = (sees(0).start.max(first), sees(count.saturating_sub(1)).end.min(end));
-        let slots = KEPT.min((to.saturating_sub(from)).div_ceil(CHUNK) + 1);
-        if self.blocks.len() < slots {
-            self.blocks.resize_with(slots, KeyBlock::default);
-        }
-        let slots = self.blocks.len();
-        for index in from / CHUNK..to.div_ceil(CHUNK).max(from / CHUNK) {
-            let places = first.max(index * CHUNK)..end.min((index + 1) * CHUNK);
-            let block = &mut self.blocks[index % slots];
-            if !block.holds(&places) {
-                let keys = near.keys.rows(places.start - first..places.end - first);
-                block.read(&near.reading, keys, places.start, &mut self.room);
-            }
-            self.run.add(points, block, sees);
-        }
     }
 }

@@ -118,7 +118,7 @@ impl<T: Real> Worker<T> {
                     (self.queries.precision(start + i), chunk.seen_before || chunk.has_any(end));
                 if query.held {
                     let estimate = Undivided { scale: scale + query.scale, normaliser, sums, seen };
-                    self.finish.write(setup, self.queries.point(start + i), estimate, i, asked);
+                    self.finish.write(setup, estimate, i, asked);
                 }
             }
         }
@@ -161,7 +161,7 @@ impl<T: Real> Worker<T> {
         self.wide.resize(asked.out.targets(), 0.0);
         let (scale, normaliser) = state.query(row, &mut self.wide);
         let estimate = Undivided { scale, normaliser, sums: &mut self.wide[..], seen: state.has_seen() };
-        self.finish.write(setup, self.queries.point(query), estimate, i, asked);
+        self.finish.write(setup, estimate, i, asked);
         if let Outlet::Pulls(pulls) = &mut asked.out {
             let queries = (&self.queries, query);
             self.finish.cotangents.pull_from_logarithms(setup, state, queries, i, pulls, &mut self.logs);
@@ -190,7 +190,7 @@ impl<T: Real> Worker<T> {
             let scale = ready.precision.scale + query.scale;
             let sums = &mut self.out[i * targets..][..targets];
             let estimate = Undivided { scale, normaliser, sums, seen: state.has_seen() };
-            self.finish.write(setup, self.queries.point(i), estimate, i, asked);
+            self.finish.write(setup, estimate, i, asked);
         }
         if let Outlet::Pulls(pulls) = &mut asked.out {
             let scratch = &mut self.logs.scratch;
@@ -208,7 +208,7 @@ impl<T: Real> Worker<T> {
             self.out.resize(targets, T::zero());
             let (scale, sums) = (f64::NEG_INFINITY, &mut self.out[..]);
             let estimate = Undivided { scale, normaliser: 0.0, sums, seen: false };
-            self.finish.write(setup, self.queries.point(i), estimate, i, asked);
+            self.finish.write(setup, estimate, i, asked);
         }
     }
 }

@@ -122,43 +122,52 @@ fn weigh<T: Real>(
     mut re: ArrayViewMut1<'_, T>,
     mut im: Option<ArrayViewMut1<'_, T>>,
 ) -> Complex64 {
-    let m = re.len();
-    let slope = leaf.slopes[side as usize];
-    let half = values.len() / 2;
     let mut sum = Complex64::ZERO;
-    let real = |f: usize| c[f].widen() * values[f].widen();
-    for j in 0..m {
-        match leaf.lift {
-            Lift::Exp | Lift::Function { .. } => {
-                re[j] = T::narrow(slope.re * real(j));
-                sum += real(j);
-            }
-            Lift::ExpPair => {
-                re[j] = T::narrow(slope.re * (real(j) - real(m + j)));
-                sum += real(j) + real(m + j);
-            }
-            Lift::Polar => {
-                let (cos, sin) = (values[j].widen(), values[m + j].widen());
-                re[j] = T::narrow(c[m + j].widen() * cos - c[j].widen() * sin);
-                sum += real(j) + real(m + j);
-            }
-            Lift::ExpPolar { .. } => {
-                let sign = if side == Side::Y { -1.0 } else { 1.0 };
-                let of = |j: usize| {
-                    let z = Complex64::new(values[j].widen(), sign * values[half + j].widen());
-                    Complex64::new(c[j].widen(), -sign * c[half + j].widen()) * z
-                };
-                let (plus, minus) = (of(j), if leaf.mirrored { of(m + j) } else { Complex64::ZERO });
-                sum += plus + minus;
-                let weight = slope * (plus - minus);
-                re[j] = T::narrow(weight.re);
-                if let Some(im) = &mut im {
-                    im[j] = T::narrow(weight.im);
-                }
-            }
+    for j in 0..re.len() {
+        let (weight, own) = derivative(leaf, side, c, values, j);
+        sum += own;
+        re[j] = T::narrow(weight.re);
+        if let Some(im) = &mut im {
+            im[j] = T::narrow(weight.im);
         }
     }
     sum
+}
+
+/// The derivative of Σ c φ with respect to the projection on frequency `j`, and the part of the sum that its features are, for features
+/// that are exponentials or waves. Of complex features the sum is the real part.
+#[inline]
+pub(super) fn derivative<T: Real>(
+    leaf: &Leaf<T>,
+    side: Side,
+    c: ArrayView1<'_, T>,
+    values: &[T],
+    j: usize,
+) -> (Complex64, Complex64) {
+    let (m, half) = (leaf.projection.count(), values.len() / 2);
+    let slope = leaf.slopes[side as usize];
+    let real = |f: usize| c[f].widen() * values[f].widen();
+    match leaf.lift {
+        Lift::Exp | Lift::Function { .. } => ((slope.re * real(j)).into(), real(j).into()),
+        Lift::ExpPair => {
+            let (plus, minus) = (real(j), real(m + j));
+            ((slope.re * (plus - minus)).into(), (plus + minus).into())
+        }
+        Lift::Polar => {
+            let (cos, sin) = (values[j].widen(), values[m + j].widen());
+            let weight = c[m + j].widen() * cos - c[j].widen() * sin;
+            (weight.into(), (real(j) + real(m + j)).into())
+        }
+        Lift::ExpPolar { .. } => {
+            let sign = if side == Side::Y { -1.0 } else { 1.0 };
+            let of = |j: usize| {
+                let z = Complex64::new(values[j].widen(), sign * values[half + j].widen());
+                Complex64::new(c[j].widen(), -sign * c[half + j].widen()) * z
+            };
+            let (plus, minus) = (of(j), if leaf.mirrored { of(m + j) } else { Complex64::ZERO });
+            (slope * (plus - minus), plus + minus)
+        }
+    }
 }
 
 /// From gradients with respect to the image z = Mu to those with respect to x.
@@ -186,7 +195,7 @@ fn through_matrix<T: Real>(
     }
 }
 
-fn projections<T: Real>(
+pub(super) fn projections<T: Real>(
     projection: &Projection<T>,
     x: ArrayView2<'_, T>,
     scratch: &mut Scratch<T>,

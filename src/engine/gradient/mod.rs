@@ -1,6 +1,7 @@
 //! Vector–Jacobian products: from cotangents of features to gradients with respect to points.
 
 mod exponents;
+mod parameters;
 mod powers;
 
 use std::ops::AddAssign;
@@ -19,6 +20,8 @@ use super::sum::Sum;
 use super::{Form, Lift, Program, Projection, Scratch, Side, TileShape};
 use crate::Real;
 use crate::numeric::{self, Isa};
+
+pub(crate) use parameters::{ExponentSums, exponent_sums, sums_of_logarithms};
 
 /// Rows whose gradients are computed together.
 const ROWS: usize = 60;

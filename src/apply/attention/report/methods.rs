@@ -4,7 +4,6 @@ use ndarray::{Array2, ArrayRef2};
 
 use super::super::Attention;
 use super::super::element::Numbers;
-use super::super::exact_keys::ExactKeys;
 use super::super::heads::{Job, KeyRun, Member};
 use super::ErrorReport;
 use super::closed::{expected_errors, own_errors};
@@ -138,8 +137,8 @@ impl<T: Real> Attention<T> {
             let (values, mut none) = (Array2::zeros((keys.nrows(), 0)), Array2::zeros((0, 0)));
             let members = vec![Member { queries, out: none.view_mut(), place: [0; 3] }];
             let keys = KeyRun::new(keys, Numbers::Own(values.view()));
-            let chosen = ExactKeys::new(&self.exact, &self.reading, inverse, &Job { head, keys, members });
-            chosen.rows().iter().for_each(|j| pairs.column_mut(*j).fill(true));
+            let chosen = self.exact.rows((&self.reading, inverse), &Job { head, keys, members });
+            chosen.iter().for_each(|j| pairs.column_mut(*j).fill(true));
         }
         Ok(Mask { exact: Some(pairs), seen })
     }

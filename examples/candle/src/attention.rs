@@ -1,0 +1,193 @@
+//! [`LinearAttention`]: the operation.
+
+use std::sync::Arc;
+
+use candle_core::{
+    CpuStorage, CudaStorage, CustomOp3, Error, Layout, MetalStorage, Result, Shape, Tensor, bail,
+};
+use random_features::apply::attention::{Attention, Heads};
+use random_features::ndarray::ArrayView4;
+
+use crate::cache::Cache;
+use crate::precision::{Entry, Precision};
+use crate::views::{self, Reader, elsewhere, entries, tensor};
+
+/// Linear attention as an operation on tensors: queries \[batch, heads, length, dim\], keys \[batch, heads of keys, length of keys,
+/// dim\] and values \[batch, heads of keys, length of keys, d_v\] to outputs \[batch, heads, length, d_v\]. Approximate, as
+/// [`Attention`] is, whose numbers these are.
+///
+/// # Types
+/// Tensors of `f32`, `bf16` or `f16` for attention in `f32`, of `f64` for attention in `f64`, on the CPU. The output has their type, and so
+/// have gradients: those of half precision are computed in `f32` and rounded once.
+///
+/// # Gradients
+/// Of the estimate, with respect to all three, all in one pass that keeps nothing of the forward one. They have no gradients
+/// themselves. Attention with a biased ε has none.
+///
+/// # Errors
+/// Sizes, types, devices and what has no gradients are candle's errors with a sentence each.
+#[derive(Clone, Debug)]
+pub struct LinearAttention<T: Precision> {
+    attention: Arc<Attention<T>>,
+    causal: bool,
+}
+
+impl<T: Precision> LinearAttention<T> {
+    /// Every query attends to all keys.
+    pub fn bidirectional(attention: Attention<T>) -> Self {
+        LinearAttention { attention: Arc::new(attention), causal: false }
+    }
+
+    /// Every query attends to the keys up to its own place.
+    pub fn causal(attention: Attention<T>) -> Self {
+        LinearAttention { attention: Arc::new(attention), causal: true }
+    }
+
+    /// What computes.
+    pub fn attention(&self) -> &Attention<T> {
+        &self.attention
+    }
+
+    /// Whether a query sees the keys up to its own place only.
+    pub fn is_causal(&self) -> bool {
+        self.causal
+    }
+
+    /// The dimension of queries and keys.
+    pub fn dim(&self) -> usize {
+        self.attention.maps()[0].input_dim()
+    }
+
+    /// The outputs, with a gradient.
+    ///
+    /// # Errors
+    /// If shapes, types or devices do not fit.
+    pub fn apply(&self, queries: &Tensor, keys: &Tensor, values: &Tensor) -> Result<Tensor> {
+        queries.apply_op3(keys, values, self.clone())
+    }
+
+    /// The same with other features, say those of [`Redraw`](random_features::map::Redraw) at this step of training. Caches go on with
+    /// the features that they were made with.
+    ///
+    /// # Errors
+    /// If these are of another dimension.
+    pub fn redrawn(&self, attention: Attention<T>) -> Result<Self> {
+        let other = LinearAttention { attention: Arc::new(attention), causal: self.causal };
+        if other.dim() != self.dim() {
+            bail!(
+                "features of dimension {} cannot stand in for those of dimension {}",
+                other.dim(),
+                self.dim()
+            );
+        }
+        Ok(other)
+    }
+
+    /// The cache for decoding so many sequences, with so many heads of keys and values of dimension `d_v`.
+    ///
+    /// # Errors
+    /// If attention is not causal, or the sizes do not fit it.
+    pub fn cache(&self, batch: usize, heads: usize, d_v: usize) -> Result<Cache<T>> {
+        if !self.causal {
+            bail!("only causal attention has a cache: bidirectional queries see tokens that are yet to come");
+        }
+        self.attention.state(batch, heads, d_v).map(Cache::new).map_err(Error::wrap)
+    }
+}
+
+impl<T: Precision> CustomOp3 for LinearAttention<T> {
+    fn name(&self) -> &'static str {
+        "linear-attention"
+    }
+
+    fn cpu_fwd(
+        &self,
+        queries: &CpuStorage,
+        of_queries: &Layout,
+        keys: &CpuStorage,
+        of_keys: &Layout,
+        values: &CpuStorage,
+        of_values: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        T::read([(queries, of_queries), (keys, of_keys), (values, of_values)], Forward(self))
+    }
+
+    fn cuda_fwd(
+        &self,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+        _: &CudaStorage,
+        _: &Layout,
+    ) -> Result<(CudaStorage, Shape)> {
+        bail!("{}", elsewhere("CUDA"))
+    }
+
+    fn metal_fwd(
+        &self,
+        _: &MetalStorage,
+        _: &Layout,
+        _: &MetalStorage,
+        _: &Layout,
+        _: &MetalStorage,
+        _: &Layout,
+    ) -> Result<(MetalStorage, Shape)> {
+        bail!("{}", elsewhere("Metal"))
+    }
+
+    fn bwd(
+        &self,
+        queries: &Tensor,
+        keys: &Tensor,
+        values: &Tensor,
+        _: &Tensor,
+        output_gradients: &Tensor,
+    ) -> Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        let output_gradients = &output_gradients.to_dtype(T::DTYPE)?;
+        let [q, k, v] = views::read([queries, keys, values], Backward { operation: self, output_gradients })?;
+        Ok((Some(q), Some(k), Some(v)))
+    }
+}
+
+/// The outputs.
+struct Forward<'a, T: Precision>(&'a LinearAttention<T>);
+
+impl<T: Precision> Reader<T> for Forward<'_, T> {
+    type Output = (CpuStorage, Shape);
+
+    fn read<E: Entry<T>>(self, [q, k, v]: [ArrayView4<'_, E>; 3]) -> Result<Self::Output> {
+        let heads = Heads::new(&q, &k, &v).map_err(Error::wrap)?;
+        let LinearAttention { attention, causal } = self.0;
+        let attended = if *causal { attention.causal(&heads) } else { attention.bidirectional(&heads) };
+        let output = attended.map_err(Error::wrap)?.output;
+        let shape = Shape::from(output.dim());
+        Ok((E::to_cpu_storage_owned(entries(output)), shape))
+    }
+}
+
+/// The gradients with respect to queries, keys and values.
+struct Backward<'a, T: Precision> {
+    operation: &'a LinearAttention<T>,
+    /// Of numbers of the type `T`.
+    output_gradients: &'a Tensor,
+}
+
+impl<T: Precision> Reader<T> for Backward<'_, T> {
+    type Output = [Tensor; 3];
+
+    fn read<E: Entry<T>>(self, [q, k, v]: [ArrayView4<'_, E>; 3]) -> Result<[Tensor; 3]> {
+        let heads = Heads::new(&q, &k, &v).map_err(Error::wrap)?;
+        let LinearAttention { attention, causal } = self.operation;
+        let upstream = self.output_gradients.storage_and_layout();
+        let upstream = views::view::<T>("gradients of outputs", views::part(&upstream)?)?;
+        let gradients = if *causal {
+            attention.causal_backward(&heads, &upstream)
+        } else {
+            attention.bidirectional_backward(&heads, &upstream)
+        };
+        let gradients = gradients.map_err(Error::wrap)?;
+        let [q, k, v] = [gradients.queries, gradients.keys, gradients.values].map(tensor::<T, E>);
+        Ok([q?, k?, v?])
+    }
+}

@@ -1,0 +1,89 @@
+//! A small language model trained with linear attention as an operation, and with the same features composed of candle's own
+//! operations.
+//!
+//! Both models begin with the same weights and see the same texts; frequencies are redrawn on the way, as performers do. The first table
+//! has their losses, which only rounding keeps apart, the second the times of a step of training and of attention alone, forward and
+//! backward, over the length: the composition multiplies all pairs of tokens.
+//!
+//!     cd examples/candle && cargo run --release -- [--steps 200] [--length 64] [--features 64] [--redraw 50] [--longest 2048]
+//!
+//! Exit code 0 if all is well, 1 if losses differ by more than 0.1 percent or are not finite, 2 if the request cannot be understood or
+//! fulfilled.
+
+#[path = "../../../../common/command.rs"]
+mod command;
+mod model;
+mod task;
+mod timing;
+
+use candle_core::Result;
+use command::{Command, Request};
+use model::{Composed, Model, Sizes};
+use random_features_candle::LinearSelfAttention;
+use std::process::ExitCode;
+use task::Task;
+
+const COMMAND: Command = Command {
+    options: &["--steps", "--length", "--features", "--redraw", "--longest"],
+    ..Command::new(
+        "random-features-candle [--steps STEPS] [--length LENGTH] [--features M] [--redraw STEPS] [--longest LENGTH]",
+    )
+};
+
+/// The largest difference of losses, relative to the loss.
+const LIMIT: f64 = 0.001;
+
+/// Losses that are printed.
+const ROWS: usize = 10;
+
+/// Trains both, prints their losses, and says whether they agree.
+fn train(sizes: Sizes, task: &Task, steps: usize, redraw: usize) -> Result<(String, bool)> {
+    let mut linear = Model::<LinearSelfAttention<f32>>::new(sizes)?;
+    let mut composed = Model::<Composed>::new(sizes)?;
+    let mut text = format!(
+        "{steps} steps on texts of {} tokens, {} features, redrawn every {redraw} steps\n{:>6}{:>12}{:>12}{:>12}\n",
+        task.length, sizes.features, "step", "operation", "composed", "difference"
+    );
+    let (mut largest, mut well) = (0f64, true);
+    for step in 0..steps {
+        if step > 0 && step % redraw == 0 {
+            let frequencies = sizes.frequencies((step / redraw) as u64)?;
+            linear.redraw(&frequencies)?;
+            composed.redraw(&frequencies)?;
+        }
+        let batch = task.batch(step as u64)?;
+        let losses = [linear.step(&batch)?, composed.step(&batch)?];
+        let difference = (losses[0] - losses[1]).abs() / losses[1];
+        largest = largest.max(difference);
+        // NaN is no agreement.
+        well &= difference <= LIMIT;
+        if step % steps.div_ceil(ROWS) == 0 || step + 1 == steps {
+            text += &format!("{step:>6}{:>12.6}{:>12.6}{difference:>12.1e}\n", losses[0], losses[1]);
+        }
+    }
+    text += &format!(
+        "Largest difference {:.2e} %. A guess has the loss {:.3}, who knows the tokens of each text at most {:.3}.\n\n",
+        100.0 * largest,
+        (task::TOKENS as f64).ln(),
+        (task::OF_A_TEXT as f64).ln()
+    );
+    Ok((text, well))
+}
+
+fn run(request: &Request) -> std::result::Result<bool, String> {
+    let steps = request.count("--steps", 200, (1, 100_000))?;
+    let length = request.count("--length", 64, (1, 4096))?;
+    let features = request.count("--features", 64, (1, 4096))?;
+    let redraw = request.count("--redraw", 50, (1, 100_000))?;
+    let longest = request.count("--longest", 2048, (256, 8192))?;
+    let sizes = Sizes { features };
+    let told = |error: candle_core::Error| error.to_string();
+    let (text, well) = train(sizes, &Task { batch: 8, length }, steps, redraw).map_err(told)?;
+    command::print(&text)?;
+    command::print(&timing::table(sizes, longest).map_err(told)?)?;
+    Ok(well)
+}
+
+fn main() -> ExitCode {
+    COMMAND.run(run)
+}

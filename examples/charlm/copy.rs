@@ -1,0 +1,52 @@
+//! The copy task: the share of a key's characters that each method foretells.
+
+use crate::request::Request;
+use crate::transformer::task::{DISTANCE, LETTERS};
+use crate::transformer::text::Text;
+use crate::{command, picture, plot};
+
+/// Those that are compared.
+pub const METHODS: [&str; 16] = [
+    "exact",
+    "blocks",
+    "trigonometric",
+    "favor-independent",
+    "favor-orthogonal",
+    "favor-simplex",
+    "oprf",
+    "regularised",
+    "hyperbolic",
+    "relu",
+    "exp",
+    "elu",
+    "angular",
+    "clusters",
+    "shaped",
+    "favor-orthogonal/near",
+];
+
+pub fn run(request: &Request, text: &Text) -> Result<(), String> {
+    command::print(&format!(
+        "a key of {LETTERS} letters seen {DISTANCE} characters before; chance is {:.1} %\n  method                     foretold right      bits\n",
+        100.0 / LETTERS as f64
+    ))?;
+    let mut runs = Vec::new();
+    for method in &request.methods {
+        let done = request
+            .plan(method, text)
+            .and_then(|plan| request.keeping.finish(plan, text))
+            .and_then(|run| Ok((run.judge(request.judged())?, run.state)));
+        match done {
+            Ok((score, state)) => {
+                let (share, bits) = (100.0 * score.accuracy(), score.bits());
+                command::print(&format!("  {method:<26} {share:>12.1} % {bits:>9.3}\n"))?;
+                runs.push((state, bits));
+            }
+            Err(sentence) if request.methods.len() > 1 => {
+                command::print(&format!("  {method:<26} not run: {sentence}\n"))?;
+            }
+            Err(sentence) => return Err(sentence),
+        }
+    }
+    plot::write(&[picture::curves("A key to copy", &runs, &[])], &request.out)
+}

@@ -1,0 +1,52 @@
+//! Witten–Bell models of the last n characters, with which transformers are compared.
+
+use std::collections::HashMap;
+
+/// What followed a context.
+#[derive(Default)]
+struct Seen {
+    counts: HashMap<u8, u32>,
+    total: u32,
+}
+
+/// P(c | h) = (n(hc) + T(h) P(c | h′))/(n(h) + T(h)), with T(h) the number of different characters seen after h, and h′ the
+/// same without its first character; at the end all characters are alike. Source: Witten and Bell, *The Zero-Frequency
+/// Problem*, method C, interpolated.
+pub struct WittenBell {
+    /// Characters of which there is a count: contexts are one shorter.
+    order: usize,
+    characters: usize,
+    seen: HashMap<Vec<u8>, Seen>,
+}
+
+impl WittenBell {
+    /// A model of the `order` characters before the next.
+    pub fn new(text: &[u8], order: usize, characters: usize) -> Self {
+        let mut seen: HashMap<Vec<u8>, Seen> = HashMap::new();
+        for length in 0..=order {
+            for gram in text.windows(length + 1) {
+                let after = seen.entry(gram[..length].to_vec()).or_default();
+                *after.counts.entry(gram[length]).or_default() += 1;
+                after.total += 1;
+            }
+        }
+        WittenBell { order, characters, seen }
+    }
+
+    fn probability(&self, context: &[u8], next: u8) -> f64 {
+        let shorter = |from: usize| &context[context.len().saturating_sub(from)..];
+        let uniform = (self.characters as f64).recip();
+        (0..=self.order.min(context.len())).fold(uniform, |lower, length| {
+            let Some(seen) = self.seen.get(shorter(length)) else { return lower };
+            let kinds = seen.counts.len() as f64;
+            let count = seen.counts.get(&next).map_or(0.0, |count| f64::from(*count));
+            (count + kinds * lower) / (f64::from(seen.total) + kinds)
+        })
+    }
+
+    /// The mean of −log₂ P over these characters, of which the first `skipped` are only read.
+    pub fn bits(&self, text: &[u8], skipped: usize) -> f64 {
+        let bits = |i: usize| -self.probability(&text[i.saturating_sub(self.order)..i], text[i]).log2();
+        (skipped..text.len()).map(bits).sum::<f64>() / (text.len() - skipped) as f64
+    }
+}

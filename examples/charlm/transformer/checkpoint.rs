@@ -1,0 +1,35 @@
+//! Checkpoints: the state of a run in a file, which is there as a whole or not at all.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+use super::train::Plan;
+
+/// The file of a run: "text-exact-96x2-1200-0.run" of so wide and so many layers, so many steps and a seed.
+pub fn path(directory: &Path, plan: &Plan) -> PathBuf {
+    let (Plan { task, steps, seed, size, .. }, method) = (plan, plan.method.replace('/', "+"));
+    let name = format!("{task:?}-{method}-{}x{}-{steps}-{seed}.run", size.width, size.layers);
+    directory.join(name.to_lowercase())
+}
+
+/// Writes to a file beside it, which then takes its name.
+pub fn write(path: &Path, state: &impl Serialize) -> Result<(), String> {
+    let cannot = |error: &dyn std::fmt::Display| format!("{} cannot be written: {error}", path.display());
+    let bytes = postcard::to_stdvec(state).map_err(|error| cannot(&error))?;
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    let new = path.with_extension("new");
+    let written =
+        directory.map_or(Ok(()), std::fs::create_dir_all).and_then(|()| std::fs::write(&new, bytes));
+    written.and_then(|()| std::fs::rename(&new, path)).map_err(|error| cannot(&error))
+}
+
+/// What a file holds, or `None` if there is no such file.
+pub fn read<S: DeserializeOwned>(path: &Path) -> Result<Option<S>, String> {
+    if !path.exists() {
+        return Ok(None);
+    }
+    let bytes = std::fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
+    let state = postcard::from_bytes(&bytes);
+    state.map(Some).map_err(|error| format!("{} is no checkpoint: {error}", path.display()))
+}

@@ -1,0 +1,224 @@
+//! Names of attention, and what they stand for.
+
+use ndarray::{Array2, ArrayView2, CowArray, Ix2};
+use random_features::apply::attention::Attention;
+use random_features::compose::{Bases, Centres, Clustered, Formula, Hybrid};
+use random_features::data::shaping::Shaping;
+use random_features::data::{Clustering, PairStatistics, Statistics};
+use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, draw, draw_with};
+use random_features::kernel::{Activation, RootDim, Softmax};
+use random_features::rand::Rng;
+use random_features::theory::gerf::GerfSign;
+use random_features::{EluPlusOne, Gerf, Hyperbolic, Map, Nonlinear, Positive, Result, Trigonometric, rng};
+
+use super::mechanism::{Mechanism, Tokens};
+
+/// Real features of a token and a head, where a method can have any number and its name says none.
+const FEATURES: usize = 64;
+/// Frequencies of the angular hybrid's coefficient.
+const ANGULAR: usize = 8;
+/// Tokens that are attended to exactly by those with exact neighbours, their own among them.
+pub const NEAR: usize = 32;
+/// The ε of functions, as in the reference code of Performers.
+const OFFSET: f64 = 1e-3;
+/// Rows of the attention matrix that shape features.
+const ROWS: usize = 64;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Kind {
+    Exact,
+    Blocks,
+    Values,
+    Trigonometric,
+    Positive(Points),
+    Regularised,
+    Hyperbolic,
+    Function(Activation),
+    EluPlusOne,
+    /// With so many frequencies of the bases.
+    Angular(usize),
+    Oprf,
+    /// With so many clusters of queries, and of keys.
+    Clusters([usize; 2]),
+    Shaped,
+}
+
+/// How frequencies are coupled.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Points {
+    Independent,
+    Orthogonal,
+    Simplex,
+}
+
+const KINDS: [(&str, Kind); 26] = [
+    ("exact", Kind::Exact),
+    ("blocks", Kind::Blocks),
+    ("values", Kind::Values),
+    ("trigonometric", Kind::Trigonometric),
+    ("favor-independent", Kind::Positive(Points::Independent)),
+    ("favor-orthogonal", Kind::Positive(Points::Orthogonal)),
+    ("favor-simplex", Kind::Positive(Points::Simplex)),
+    ("oprf", Kind::Oprf),
+    ("regularised", Kind::Regularised),
+    ("hyperbolic", Kind::Hyperbolic),
+    ("sigmoid", Kind::Function(Activation::Sigmoid)),
+    ("exp", Kind::Function(Activation::Exp)),
+    ("relu", Kind::Function(Activation::Relu)),
+    ("abs", Kind::Function(Activation::Abs)),
+    ("gelu", Kind::Function(Activation::Gelu)),
+    ("cos", Kind::Function(Activation::Cos)),
+    ("tanh", Kind::Function(Activation::Tanh)),
+    ("identity", Kind::Function(Activation::Identity)),
+    ("elu", Kind::EluPlusOne),
+    ("angular", Kind::Angular(16)),
+    ("angular-8", Kind::Angular(8)),
+    ("clusters", Kind::Clusters([2, 2])),
+    ("clusters-2-3", Kind::Clusters([2, 3])),
+    ("clusters-3-2", Kind::Clusters([3, 2])),
+    ("clusters-3-3", Kind::Clusters([3, 3])),
+    ("shaped", Kind::Shaped),
+];
+
+/// A kind of attention with its options.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Method {
+    kind: Kind,
+    /// Exact neighbours.
+    near: bool,
+    /// Frequencies are drawn again from time to time.
+    pub redrawn: bool,
+    /// Outputs are sums, which no normaliser divides.
+    sum: bool,
+    features: usize,
+}
+
+/// When a method looks at queries and keys.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Fitted {
+    Never,
+    /// After a tenth of the steps.
+    Once,
+    /// After every tenth.
+    Often,
+}
+
+/// A draw of frequencies.
+#[derive(Clone, Copy)]
+pub struct Draw {
+    pub seed: u64,
+    /// Redraws before.
+    pub number: u64,
+}
+
+impl Method {
+    /// A kind with options: "favor-orthogonal/near/redrawn/sum/128".
+    pub fn named(name: &str) -> Result<Self, String> {
+        let mut words = name.split('/');
+        let kind = words.next().and_then(|word| KINDS.iter().find(|(known, _)| *known == word));
+        let known = || KINDS.map(|(name, _)| name).join(", ");
+        let kind = kind.ok_or_else(|| format!("'{name}' is no method: these are {}", known()))?.1;
+        let mut method = Method { kind, near: false, redrawn: false, sum: false, features: FEATURES };
+        for word in words {
+            match word {
+                "near" => method.near = true,
+                "redrawn" => method.redrawn = true,
+                "sum" => method.sum = true,
+                _ => {
+                    let features = word.parse().ok().filter(|features| (2..=4096).contains(features));
+                    method.features = features.ok_or_else(|| {
+                        format!("'{word}' is no option of a method: these are near, redrawn, sum, and 2 to 4096 features")
+                    })?;
+                }
+            }
+        }
+        let plain = matches!(kind, Kind::Exact | Kind::Blocks | Kind::Values);
+        if plain && name.contains('/') {
+            return Err(format!("attention without features has no options, as '{name}' asks for"));
+        }
+        Ok(method)
+    }
+
+    pub fn fitted(self) -> Fitted {
+        match self.kind {
+            Kind::Oprf | Kind::Clusters(_) => Fitted::Once,
+            Kind::Shaped => Fitted::Often,
+            _ => Fitted::Never,
+        }
+    }
+
+    /// Attention of the layer with this number, for heads of dimension d. `tokens` is a sequence that the model has read: before there
+    /// is one, methods that need it are FAVOR+.
+    pub fn attention(
+        self,
+        layer: usize,
+        (heads, d): (usize, usize),
+        draw: Draw,
+        tokens: Option<&Tokens<'_, f32>>,
+    ) -> Result<Mechanism<f32>> {
+        match self.kind {
+            Kind::Exact => return Ok(Mechanism::Exact),
+            Kind::Blocks => return Ok(Mechanism::Blocks(NEAR)),
+            Kind::Values => return Ok(Mechanism::Values),
+            _ => {}
+        }
+        let map = |head: usize| {
+            let mut rng = rng(draw.seed);
+            rng.set_stream((draw.number << 32) | ((layer as u64) << 16) | (head as u64 + 1));
+            self.map(d, tokens.map(|tokens| tokens.head(0, head)), &mut rng)
+        };
+        let attention = Attention::signed((0..heads).map(map).collect::<Result<_>>()?)?;
+        let attention = attention.normalised(!self.sum);
+        let attention = if self.near { attention.window(NEAR, 0)? } else { attention };
+        Ok(Mechanism::Linear(Box::new(attention)))
+    }
+
+    fn map(self, d: usize, tokens: Option<[ArrayView2<'_, f32>; 2]>, rng: &mut impl Rng) -> Result<Map<f32>> {
+        let m = self.features;
+        match (self.kind, tokens) {
+            (Kind::Trigonometric, _) => Trigonometric.softmax(draw(d, m / 2, &Orthogonal, rng)?),
+            (Kind::Hyperbolic, _) => Hyperbolic.softmax(draw(d, m / 2, &Orthogonal, rng)?),
+            (Kind::Regularised, _) => Positive.softmax(draw_with(d, m, &Orthogonal, &RootDim, rng)?),
+            (Kind::Positive(points), _) => {
+                let coupling: &dyn Coupling = match points {
+                    Points::Independent => &Independent,
+                    Points::Orthogonal => &Orthogonal,
+                    Points::Simplex => &Simplex::default(),
+                };
+                Positive.softmax(draw(d, m, coupling, rng)?)
+            }
+            (Kind::Function(activation), _) => {
+                Nonlinear::new(activation).with_offset(OFFSET)?.map(draw(d, m, &Orthogonal, rng)?, 1.0)
+            }
+            (Kind::EluPlusOne, _) => EluPlusOne.map(d, 1.0),
+            (Kind::Angular(bases), _) => {
+                let bases = Bases::shared(draw(d, bases, &Orthogonal, &mut *rng)?);
+                Hybrid::angular(bases, draw(d, ANGULAR, &Orthogonal, rng)?)
+            }
+            (Kind::Oprf, Some(tokens)) => {
+                let [x, y] = tokens.map(|tokens| Statistics::of(&points(tokens)));
+                let sum = PairStatistics::new(&x?, &y?)?.mean_squared_sum(GerfSign::Plus);
+                Gerf::optimal(d, sum)?.softmax(draw(d, m, &Orthogonal, rng)?)
+            }
+            (Kind::Clusters(counts), Some([queries, keys])) => {
+                let omega = draw(d, (m / 2).max(1), &Orthogonal, &mut *rng)?;
+                let queries = Clustering::of(&points(queries), counts[0], rng)?;
+                let keys = Clustering::of(&points(keys), counts[1], rng)?;
+                let centres = Centres::new(&queries, &keys).with_diagonal(Formula::RobustReal);
+                Clustered::by_centres(centres, omega, Softmax::default())
+            }
+            (Kind::Shaped, Some(tokens)) => {
+                let [queries, keys] = tokens.map(CowArray::<f32, Ix2>::from);
+                let shaping = if self.near { Shaping::new().with_window(NEAR, 0) } else { Shaping::new() };
+                let chosen = shaping.for_attention(&queries, &keys, ROWS, 0)?;
+                chosen.shape.map(draw(d, m, &Orthogonal, rng)?, Softmax::default())
+            }
+            _ => Positive.softmax(draw(d, m, &Orthogonal, rng)?),
+        }
+    }
+}
+
+/// Queries or keys as points whose products are logits.
+fn points(tokens: ArrayView2<'_, f32>) -> Array2<f32> {
+    &tokens * (tokens.ncols() as f32).powf(-0.25)
+}

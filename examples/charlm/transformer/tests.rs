@@ -1,0 +1,119 @@
+//! Gradients against differences, checkpoints, and states against whole texts.
+
+use random_features::Positive;
+use random_features::apply::attention::Attention;
+use random_features::frequency::{Coupling, Orthogonal};
+
+use super::mechanism::Mechanism;
+use super::model::Model;
+use super::shape::{Shape, Size};
+use super::task::Task;
+use super::text::{Text, Window};
+use super::train::{Plan, Run};
+use super::{checkpoint, generate};
+
+const SIZE: Size = Size { characters: 63, context: 256, width: 8, heads: 2, layers: 2 };
+
+fn plan(method: &str) -> Plan {
+    let task = Task::Text;
+    Plan { task, method: method.into(), size: SIZE, seed: 3, steps: 12, batch: 2, rate: 1e-3 }
+}
+
+#[test]
+fn gradients_are_those_of_differences() {
+    let shape = Shape::new(Size { characters: 5, context: 12, ..SIZE });
+    let map = Positive.softmax::<f64>(Orthogonal.draw(4, 8, 5).unwrap()).unwrap();
+    let linear = Mechanism::Linear(Box::new(Attention::new(map).unwrap()));
+    let window = |start: usize| {
+        let tokens = (start..start + 13).map(|i| (i * i % 5) as u8).collect();
+        Window { tokens, counted: 2..12 }
+    };
+    let windows = [window(0), window(2)];
+    for mechanism in [linear, Mechanism::Exact, Mechanism::Blocks(5), Mechanism::Values] {
+        let attention = [mechanism.clone(), mechanism];
+        let mut parameters: Vec<f64> = shape.draw(7);
+        let model = |parameters: &[f64]| {
+            let model = Model { shape: &shape, parameters, attention: &attention };
+            model.gradient(&windows, 20).unwrap()
+        };
+        let gradient = model(&parameters).1;
+        let largest = gradient.iter().fold(0.0, |most: f64, g| most.max(g.abs()));
+        for place in (0..shape.count).step_by(7) {
+            let own = parameters[place];
+            let mut loss = |step: f64| {
+                parameters[place] = own + step;
+                model(&parameters).0.loss / 20.0
+            };
+            let slope = (loss(1e-5) - loss(-1e-5)) / 2e-5;
+            parameters[place] = own;
+            assert!(
+                (slope - gradient[place]).abs() < 1e-7 * largest.max(1.0),
+                "{place}: {slope} {}",
+                gradient[place]
+            );
+        }
+    }
+}
+
+#[test]
+fn runs_resume_to_the_same_bits() {
+    let text = Text::bundled().unwrap();
+    let directory = std::env::temp_dir().join(format!("charlm-{}", std::process::id()));
+    for method in ["exact", "favor-orthogonal/redrawn", "shaped", "clusters"] {
+        let path = checkpoint::path(&directory, &plan(method));
+        let mut whole = Run::new(plan(method), &text).unwrap();
+        while !whole.is_done() {
+            whole.step().unwrap();
+            if whole.state.step == 7 {
+                checkpoint::write(&path, &whole.state).unwrap();
+            }
+        }
+        let state = checkpoint::read(&path).unwrap().unwrap();
+        let mut resumed = Run::resume(state, &text).unwrap();
+        while !resumed.is_done() {
+            resumed.step().unwrap();
+        }
+        assert_eq!(whole.state, resumed.state);
+        assert_eq!(whole.judge(4).unwrap().loss, resumed.judge(4).unwrap().loss);
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
+fn threads_do_not_matter() {
+    let text = Text::bundled().unwrap();
+    let state = |threads: usize| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        pool.install(|| {
+            let mut run = Run::new(plan("favor-orthogonal"), &text).unwrap();
+            run.step().unwrap();
+            run.step().unwrap();
+            run.state
+        })
+    };
+    assert_eq!(state(1), state(3));
+}
+
+#[test]
+fn states_foretell_what_whole_texts_foretell() {
+    let text = Text::bundled().unwrap();
+    let run = Run::new(plan("favor-orthogonal"), &text).unwrap();
+    let beginning = &text.held_out[..40];
+    let [whole, stepped] = generate::both_logits(&run.model(), beginning).unwrap();
+    for (a, b) in whole.iter().zip(&stepped) {
+        assert!((a - b).abs() < 1e-5 * (1.0 + a.abs()), "{a} {b}");
+    }
+    // Longer than there are places.
+    let written = generate::generate(&run.model(), beginning, 300, 1).unwrap();
+    assert_eq!(written.len(), 300);
+}
+
+#[test]
+fn a_key_is_seen_before_it_counts() {
+    let text = Text::bundled().unwrap();
+    for window in Task::Copy.batch(&text, 20, 256, [1, 2]) {
+        for place in window.counted.clone() {
+            assert_eq!(window.target(place), usize::from(window.tokens[place + 1 - super::task::DISTANCE]));
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! Gradients through pairs with exact weights: those of exact attention, and of linear attention with neighbours and exact keys.
+
+use crate::attention_gradients::{
+    Pair, assert_near, backward, check_differences, naive, of_head, pool, positive, sees_nothing_else,
+    uneven, widened,
+};
+use crate::common::{frequencies, tokens};
+use ndarray::{Array2, Array4, s};
+use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads};
+use random_features::frequency::Orthogonal;
+use random_features::{Map, Real, Trigonometric};
+
+fn exact_backward<T: Real>(
+    attention: &ExactAttention,
+    heads: &Heads<'_, T>,
+    g: &Array4<T>,
+    causal: bool,
+) -> Gradients<T> {
+    if causal { attention.causal_backward(heads, g) } else { attention.bidirectional_backward(heads, g) }
+        .unwrap()
+}
+
+/// Masked, grouped and ragged heads: outputs and gradients of any attention.
+fn slopes(
+    name: &str,
+    case: [bool; 4],
+    run: impl Fn(&Heads<'_, f64>, &Array4<f64>, bool) -> (Array4<f64>, Gradients<f64>),
+) {
+    let [causal, masked, grouped, ragged] = case;
+    let (q, g) = (tokens::<f64>([1, 2, 7, 3], 0.9, 1), tokens::<f64>([1, 2, 7, 2], 1.0, 4));
+    let of_keys = if grouped { 1 } else { 2 };
+    let (k, v) = (tokens::<f64>([1, of_keys, 7, 3], 0.9, 2), tokens::<f64>([1, of_keys, 7, 2], 1.0, 3));
+    let mask = Array2::from_shape_fn((1, 7), |(_, j)| j != 0 && j != 3);
+    let offsets = if causal { [[0, 2, 2, 7], [0, 2, 2, 7]] } else { [[0, 2, 2, 7], [0, 0, 2, 7]] };
+    let run = |[q, k, v]: [&Array4<f64>; 3]| {
+        let heads = Heads::new(q, k, v).unwrap();
+        let heads = if masked { heads.mask(&mask).unwrap() } else { heads };
+        let heads = if ragged { heads.sequences(&offsets[0], &offsets[1]).unwrap() } else { heads };
+        let (output, gradients) = run(&heads, &g, causal);
+        ((output * &g).sum(), gradients)
+    };
+    let (_, gradients) = run([&q, &k, &v]);
+    let name = |what| {
+        format!("{what}; {name}, causal {causal}, masked {masked}, grouped {grouped}, ragged {ragged}")
+    };
+    check_differences(&name("queries"), &q, &gradients.queries, |q| run([q, &k, &v]).0);
+    check_differences(&name("keys"), &k, &gradients.keys, |k| run([&q, k, &v]).0);
+    check_differences(&name("values"), &v, &gradients.values, |v| run([&q, &k, v]).0);
+}
+
+fn cases() -> impl Iterator<Item = [bool; 4]> {
+    (0..16).map(|case| std::array::from_fn(|bit| case >> bit & 1 == 1))
+}
+
+#[test]
+fn gradients_of_exact_attention_are_slopes() {
+    for case in cases() {
+        for attention in [ExactAttention::new(), ExactAttention::new().cosine(0.4).unwrap()] {
+            slopes("exact", case, |heads, g, causal| {
+                let out = if causal { attention.causal(heads) } else { attention.bidirectional(heads) };
+                (out.unwrap().output, exact_backward(&attention, heads, g, causal))
+            });
+        }
+    }
+}
+
+/// Kinds of attention with exact pairs, causally or not.
+fn kinds<T: Real>(attention: &Attention<T>, causal: bool) -> Vec<(String, Attention<T>)> {
+    let windows = [(0, 0), (1, 0), (3, 0), (0, 2), (2, 1), (70, 5), (usize::MAX, usize::MAX)];
+    let mut all = Vec::new();
+    for (before, after) in windows {
+        let near = attention.clone().window(before, after).unwrap();
+        let name = |keys: &str| format!("window {before} {after}, {keys}");
+        all.push((name("keys 1 and 4"), near.clone().with_keys_exact(&[4, 1]).unwrap()));
+        if !causal {
+            all.push((name("heaviest 2"), near.clone().with_heaviest_keys_exact(2).unwrap()));
+        }
+        all.push((name("no keys"), near));
+    }
+    all
+}
+
+#[test]
+fn gradients_beside_exact_pairs_are_slopes() {
+    let attention = Attention::new(positive::<f64>(3, 8)).unwrap();
+    for case in cases() {
+        for (name, attention) in kinds(&attention, case[0]) {
+            slopes(&name, case, |heads, g, causal| {
+                let out = if causal { attention.causal(heads) } else { attention.bidirectional(heads) };
+                (out.unwrap().output, backward(&attention, heads, g, causal))
+            });
+        }
+    }
+    let others = [attention.clone().normalised(false), attention.cosine(0.7).unwrap()];
+    for (kind, attention) in others.into_iter().enumerate() {
+        for causal in [false, true] {
+            let attention = attention.clone().window(2, 1).unwrap().with_keys_exact(&[2]).unwrap();
+            slopes(["not normalised", "cosine"][kind], [causal, true, true, false], |heads, g, causal| {
+                let out = if causal { attention.causal(heads) } else { attention.bidirectional(heads) };
+                (out.unwrap().output, backward(&attention, heads, g, causal))
+            });
+        }
+    }
+}
+
+/// Single heads of many chunks, against the loop in `f64`.
+fn agrees<T: Real>([n, l]: [usize; 2], tolerance: f64) {
+    let (d, m) = (6, 24);
+    let (q, k) = (tokens::<T>([1, 1, n, d], 0.8, 1), tokens::<T>([1, 1, l, d], 0.8, 2));
+    let (v, g) = (tokens::<T>([1, 1, l, 5], 1.0, 3), tokens::<T>([1, 1, n, 5], 1.0, 4));
+    let wide = [&q, &k, &v, &g].map(widened);
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    // Of many keys more than are packed in one block.
+    let many: Vec<usize> = (0..l).step_by(3).collect();
+    for causal in [false, true].into_iter().filter(|causal| !causal || n == l) {
+        let few = [(0, 0), (1, 0), (64, 0), (100, 33), (0, 70), (1500, 0)]
+            .map(|window| (window, &[0, 65, 130][..]));
+        for ((before, after), keys) in few.into_iter().chain([((5, 2), &many[..])]) {
+            let attention = Attention::new(positive::<T>(d, m)).unwrap();
+            let attention = attention.window(before, after).unwrap().with_keys_exact(keys).unwrap();
+            let got = of_head(&backward(&attention, &heads, &g, causal), 0, 0);
+            let near = |i: usize, j: usize| j + before > i && j <= i + after;
+            let pair = |i: usize, j: usize| match (causal && j > i, near(i, j) || keys.contains(&j)) {
+                (true, _) => Pair::Unseen,
+                (_, true) => Pair::Exact,
+                _ => Pair::Features,
+            };
+            let expected = naive(&positive::<f64>(d, m), wide.each_ref().map(|x| x.view()), true, pair);
+            let name = format!("{n} and {l} tokens, window {before} {after}, causal {causal}");
+            assert_near(&name, &got, &expected, tolerance);
+        }
+        let got = of_head(&exact_backward(&ExactAttention::new(), &heads, &g, causal), 0, 0);
+        let pair = |i: usize, j: usize| if causal && j > i { Pair::Unseen } else { Pair::Exact };
+        let expected = naive(&positive::<f64>(d, m), wide.each_ref().map(|x| x.view()), true, pair);
+        assert_near(&format!("exact, {n} and {l} tokens, causal {causal}"), &got, &expected, tolerance);
+    }
+}
+
+#[test]
+fn many_chunks_are_the_quadratic_loop() {
+    for lengths in [[1, 1], [64, 64], [65, 65], [300, 300], [1100, 1100], [3, 200], [200, 70], [0, 5], [5, 0]]
+    {
+        agrees::<f64>(lengths, 1e-11);
+        agrees::<f32>(lengths, 1e-4);
+    }
+}
+
+#[test]
+fn windows_that_hold_all_are_exact_attention() {
+    let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([2, 2, 150, 4], 1.5, seed));
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let attention = Attention::new(positive::<f64>(4, 12)).unwrap().window(150, 150).unwrap();
+    for causal in [false, true] {
+        let (all, exact) = (
+            backward(&attention, &heads, &g, causal),
+            exact_backward(&ExactAttention::new(), &heads, &g, causal),
+        );
+        for (b, h) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            assert_near("a window of all", &of_head(&all, b, h), &of_head(&exact, b, h), 1e-12);
+        }
+    }
+}
+
+/// Large norms, of which no product by features is in `T`, beside neighbours.
+#[test]
+fn norms_may_be_large() {
+    let [q, k] = [1, 2].map(|seed| tokens::<f64>([1, 1, 90, 8], 18.0, seed));
+    let [v, g] = [3, 4].map(|seed| tokens::<f64>([1, 1, 90, 3], 1.0, seed));
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    for causal in [false, true] {
+        let exact = exact_backward(&ExactAttention::new(), &heads, &g, causal);
+        let attention = Attention::new(positive::<f64>(8, 12)).unwrap();
+        let near = backward(&attention.clone().window(90, 90).unwrap(), &heads, &g, causal);
+        assert_near("a window of all", &of_head(&near, 0, 0), &of_head(&exact, 0, 0), 1e-11);
+        let some = backward(&attention.window(5, 5).unwrap(), &heads, &g, causal);
+        assert!([&some.queries, &some.keys, &some.values].iter().all(|x| x.iter().all(|v| v.is_finite())));
+    }
+}
+
+fn same_on_any_threads<T: Real>() {
+    let l = 2300;
+    let attention = Attention::new(positive::<T>(6, 16)).unwrap().window(40, 9).unwrap();
+    let attention = attention.with_keys_exact(&[0, 7, 1500]).unwrap();
+    let [k, v] = [2, 3].map(|seed| uneven::<T>(l, 1, seed));
+    let [q, g] = [1, 4].map(|seed| uneven::<T>(l, 2, seed));
+    let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 5 != 1 && !(100..300).contains(&j));
+    let run = |threads| {
+        let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap();
+        pool(threads).install(|| {
+            [false, true].map(|causal| {
+                let exact = exact_backward(&ExactAttention::new(), &heads, &g, causal);
+                (backward(&attention, &heads, &g, causal), exact)
+            })
+        })
+    };
+    let one = run(1);
+    assert!(one.iter().all(|(one, exact)| one.keys.iter().chain(&exact.keys).all(|v| v.is_finite())));
+    [2, 5].into_iter().for_each(|threads| assert!(run(threads) == one, "{threads} threads"));
+}
+
+#[test]
+fn threads_change_no_bit() {
+    same_on_any_threads::<f32>();
+    same_on_any_threads::<f64>();
+}
+
+#[test]
+fn nothing_comes_from_the_future() {
+    fn check<T: Real>() {
+        let attention = Attention::new(positive::<T>(6, 16)).unwrap().window(20, 0).unwrap();
+        let attention = attention.with_keys_exact(&[0, 50, 120]).unwrap();
+        sees_nothing_else(|heads, g| backward(&attention, heads, g, true));
+        sees_nothing_else(|heads, g| exact_backward::<T>(&ExactAttention::new(), heads, g, true));
+    }
+    check::<f32>();
+    check::<f64>();
+}
+
+#[test]
+fn what_has_no_part_has_no_gradient() {
+    let [q, v, g] = [1, 3, 4].map(|seed| tokens::<f64>([1, 1, 70, 4], 0.8, seed));
+    let (none, nan) = (Array2::from_elem((1, 70), false), Array4::from_elem(v.dim(), f64::NAN));
+    let near = Attention::new(positive::<f64>(4, 12)).unwrap().window(9, 3).unwrap();
+    let near = near.with_keys_exact(&[1, 2]).unwrap();
+    for causal in [false, true] {
+        for q in [&q, &nan] {
+            let heads = Heads::new(q, &nan, &nan).unwrap().mask(&none).unwrap();
+            for all in [
+                backward(&near, &heads, &g, causal),
+                backward(&near.clone().normalised(false), &heads, &g, causal),
+                exact_backward(&ExactAttention::new(), &heads, &g, causal),
+            ] {
+                let Gradients { queries, keys, values, .. } = all;
+                assert!(
+                    [queries, keys, values].iter().all(|x| x.iter().all(|v| *v == 0.0)),
+                    "causal {causal}"
+                );
+            }
+        }
+    }
+    // NaN in a value has a part in the gradients of the queries that see it, and of all their keys, not in those of values.
+    let mut odd = v.clone();
+    odd[[0, 0, 60, 1]] = f64::NAN;
+    let all = exact_backward(&ExactAttention::new(), &Heads::new(&q, &v, &odd).unwrap(), &g, true);
+    let with_nan = |x: &Array4<f64>| -> Vec<usize> {
+        (0..70).filter(|i| x.slice(s![0, 0, *i, ..]).iter().any(|v| v.is_nan())).collect()
+    };
+    assert_eq!(with_nan(&all.queries), (60..70).collect::<Vec<_>>());
+    assert_eq!(with_nan(&all.keys), (0..70).collect::<Vec<_>>());
+    assert!(with_nan(&all.values).is_empty());
+}
+
+/// NaN in a token shows too where all logits of a query are NaN, so that none of them is the largest.
+#[test]
+fn nan_shows_where_all_logits_are_nan() {
+    fn check<T: Real>() {
+        let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<T>([1, 1, 70, 4], 0.8, seed));
+        let near = Attention::new(positive::<T>(4, 12)).unwrap().window(usize::MAX, usize::MAX).unwrap();
+        let with_nan = |x: &Array4<T>, row| {
+            let mut x = x.clone();
+            x[[0, 0, row, 1]] = T::nan();
+            x
+        };
+        let (of_query, of_key) = (with_nan(&q, 60), with_nan(&k, 0));
+        for causal in [false, true] {
+            let of = |q: &Array4<T>, k: &Array4<T>| {
+                let heads = Heads::new(q, k, &v).unwrap();
+                let all = [
+                    exact_backward(&ExactAttention::new(), &heads, &g, causal),
+                    backward(&near, &heads, &g, causal),
+                ];
+                all.map(|all| {
+                    [all.queries, all.keys, all.values].map(|x| -> Vec<usize> {
+                        (0..70).filter(|i| x.slice(s![0, 0, *i, ..]).iter().any(|v| v.is_nan())).collect()
+                    })
+                })
+            };
+            let (all, seen): (Vec<usize>, Vec<usize>) =
+                ((0..70).collect(), (0..if causal { 61 } else { 70 }).collect());
+            for got in of(&of_query, &k) {
+                assert_eq!(got, [vec![60], seen.clone(), seen.clone()], "causal {causal}");
+            }
+            // Causally the first query sees nothing else.
+            for got in of(&q, &of_key) {
+                assert_eq!(got, [all.clone(), all.clone(), all.clone()], "causal {causal}");
+            }
+        }
+    }
+    check::<f32>();
+    check::<f64>();
+}
+
+/// Signed features beside exact pairs: a query whose normaliser is not positive has no part in any gradient, neither by its features nor by
+/// its exact weights.
+#[test]
+fn queries_without_a_positive_normaliser_have_none() {
+    let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([1, 1, 80, 4], 2.5, seed));
+    let map: Map<f64> = Trigonometric.softmax(frequencies(4, 6, &Orthogonal, 7)).unwrap();
+    let attention =
+        Attention::signed(vec![map]).unwrap().window(1, 1).unwrap().with_keys_exact(&[70]).unwrap();
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    for causal in [false, true] {
+        let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) };
+        let rows: Vec<usize> = out.unwrap().non_positive.iter().map(|place| place[2]).collect();
+        assert!(!rows.is_empty(), "causal {causal}");
+        let mut rest = g.clone();
+        rows.iter().for_each(|i| rest.slice_mut(s![0, 0, *i, ..]).fill(0.0));
+        let (all, of_rest) =
+            (backward(&attention, &heads, &g, causal), backward(&attention, &heads, &rest, causal));
+        assert!(rows.iter().all(|i| all.queries.slice(s![0, 0, *i, ..]).iter().all(|v| *v == 0.0)));
+        assert_near(&format!("causal {causal}"), &of_head(&all, 0, 0), &of_head(&of_rest, 0, 0), 1e-13);
+    }
+}
