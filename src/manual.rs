@@ -3,8 +3,9 @@
 //! - [`first_hour`]: classify a table, store and reload the map, write a map of your own
 //! - [`regression`]: ridge regression from a table to a server: searches, streams, single rows, intervals, components
 //! - [`experiments`]: the output of the examples, each with its command
+//! - [`results`]: the papers' figures and tables beside what comes out here, and whether their claims hold
 //! - [`shaped`]: features shaped by the data
-//! - [`serving`]: linear attention in a server
+//! - [`serving`]: linear attention in a server; [`training`]: in a model that learns
 //! - [`speed`]: times beside other libraries; [`structured`]: dense and structured projections; growth with n, d and m is
 //!   on the page of [`projection`](crate::projection)
 //! - errors in the papers: [`errata`](crate::theory::errata)
@@ -24,11 +25,17 @@ pub mod regression {}
 #[doc = include_str!("doc/experiments.md")]
 pub mod experiments {}
 
+#[doc = include_str!("doc/results.md")]
+pub mod results {}
+
 #[doc = include_str!("doc/shaped.md")]
 pub mod shaped {}
 
 #[doc = include_str!("doc/serving.md")]
 pub mod serving {}
+
+#[doc = include_str!("doc/training.md")]
+pub mod training {}
 
 #[doc = include_str!("doc/speed.md")]
 pub mod speed {}

@@ -7,8 +7,10 @@ use random_features::Result;
 use random_features::apply::attention::{ExactAttention, Heads};
 use random_features::frequency::Orthogonal;
 
-use crate::cost::D;
 use crate::methods::{Kind, Stream, attention, tokens};
+
+/// The dimensions of tokens and values.
+pub const D: usize = 64;
 
 /// Lengths from the first on, each √2 times the one before, to a multiple of 32.
 const FIRST: usize = 128;

@@ -1,10 +1,10 @@
-//! The maps and couplings that are compared.
+//! The maps that are compared.
 
-use ndarray::{Array4, ArrayView2, Axis};
+use ndarray::{Array4, ArrayView2};
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::attention::Attention;
 use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, draw, draw_with};
+use random_features::frequency::{Coupling, draw, draw_with};
 use random_features::kernel::RootDim;
 use random_features::theory::gerf::GerfSign;
 use random_features::{Gerf, Hyperbolic, Positive, Result, Trigonometric, rng};
@@ -26,14 +26,6 @@ pub const KINDS: [(&str, Kind); 5] = [
     ("OPRF", Kind::Oprf),
     ("regularised", Kind::Regularised),
 ];
-
-pub fn couplings() -> [(&'static str, Box<dyn Coupling>); 3] {
-    [
-        ("independent", Box::new(Independent)),
-        ("orthogonal", Box::new(Orthogonal)),
-        ("simplex", Box::new(Simplex::default())),
-    ]
-}
 
 /// The number of a generator's stream: every draw has its own.
 #[derive(Clone, Copy)]
@@ -85,18 +77,6 @@ pub fn tokens((length, d): (usize, usize), size: f64, stream: Stream) -> Array4<
     rng.set_stream(stream.number);
     let entry = || (size * Distribution::<f64>::sample(&StandardNormal, &mut rng)) as f32;
     Array4::from_shape_simple_fn((1, 1, length, d), entry)
-}
-
-pub fn one_head(rows: ArrayView2<'_, f32>) -> Array4<f32> {
-    rows.to_owned().insert_axis(Axis(0)).insert_axis(Axis(0))
-}
-
-/// Mean and standard error.
-pub fn mean(values: &[f64]) -> (f64, f64) {
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    (mean, (variance / n).sqrt())
 }
 
 /// Σ (a − b)².

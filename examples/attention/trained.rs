@@ -1,13 +1,13 @@
 //! What linear attention makes of the queries, keys and values of a trained transformer.
 
-use ndarray::{Array2, Array4, Axis};
+use ndarray::{Array2, Array4, ArrayView2, Axis};
 use random_features::apply::attention::{Attention, ErrorReport, ExactAttention, Heads, Sample};
 use random_features::frequency::Orthogonal;
 use random_features::{Error, Result};
 use rayon::prelude::*;
 
 use crate::files::Tokens;
-use crate::methods::{self, KINDS, Kind, Stream, attention, one_head, square_distance};
+use crate::methods::{self, KINDS, Kind, Stream, attention, square_distance};
 
 /// Queries and keys that a report takes at most.
 const SAMPLE: [usize; 2] = [64, 512];
@@ -36,6 +36,18 @@ pub struct Curve {
     pub measured: Vec<(f64, f64)>,
     /// For the largest number of frequencies.
     pub report: Option<ErrorReport>,
+}
+
+fn one_head(rows: ArrayView2<'_, f32>) -> Array4<f32> {
+    rows.to_owned().insert_axis(Axis(0)).insert_axis(Axis(0))
+}
+
+/// Mean and standard error.
+fn mean(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
 }
 
 /// Queries, keys, values and the exact output of one head.
@@ -107,7 +119,7 @@ fn curve(setup: &Setup, data: &Data, (map, kind): (&'static str, Kind)) -> Resul
     for m in &setup.frequencies {
         let error = |repetition| data.error(kind, *m, stream(repetition, *m));
         let errors = (0..setup.repetitions).map(error).collect::<Result<Vec<_>>>()?;
-        measured.push(methods::mean(&errors));
+        measured.push(mean(&errors));
     }
     let most = setup.frequencies[setup.frequencies.len() - 1];
     Ok(Curve { map, measured, report: data.report(kind, most, stream(0, most))? })

@@ -1,33 +1,11 @@
-//! The picture: distances, costs and losses.
+//! The picture: costs and losses.
 
 use crate::cost::Row;
-use crate::distances::Found;
 use crate::plot::{Panel, Series};
 use crate::training::Curve;
 
-/// Total variation, which has an upper end.
-const METRIC: usize = 2;
-
 fn series(name: &str, line: Vec<(f64, f64)>) -> Series {
     Series { name: name.into(), points: line.clone(), line }
-}
-
-pub fn distances(all: &[Found]) -> Vec<Panel> {
-    let panel = |found: &Found| Panel {
-        title: found.law.name.into(),
-        x_label: "log₂ D".into(),
-        y_label: "total variation distance from the softmax".into(),
-        series: found
-            .curves
-            .iter()
-            .map(|curve| {
-                let value = |(i, d): (usize, &usize)| Some(((*d as f64).log2(), curve.means[i][METRIC]?.0));
-                let line = found.features.iter().enumerate().filter_map(value).collect();
-                series(curve.method.name(), line)
-            })
-            .collect(),
-    };
-    all.iter().map(panel).collect()
 }
 
 pub fn cost(rows: &[Row]) -> Panel {

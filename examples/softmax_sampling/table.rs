@@ -2,7 +2,7 @@
 
 use crate::cost::{self, Row};
 use crate::data;
-use crate::distances::{self, Found, METRICS, Mean};
+use crate::training::Mean;
 use crate::training::{self, Curve};
 
 /// A mean ± its standard error, with as many digits as the error has, and one more.
@@ -12,37 +12,6 @@ fn plus_minus((mean, error): Mean) -> String {
     }
     let digits = (1.0 - error.log10().floor()).clamp(0.0, 4.0) as usize;
     format!("{mean:.digits$} ± {error:.digits$}")
-}
-
-/// Distances over the number of features.
-pub fn distances(setup: &distances::Setup, all: &[Found]) -> String {
-    let distances::Setup { classes, queries, repetitions, seed, .. } = setup;
-    let mut text = format!(
-        "DISTANCE from the softmax of h·cᵢ (Hybrid Random Features, Tables 4 and 5), synthetic embeddings\n\
-         C = {classes}, d = {}, {queries} queries, {repetitions} repetitions, seed {seed}; ± standard errors\n\
-         D features, hybrids at most so many; negative estimates count as 0, in all but their share\n",
-        data::D
-    );
-    for found in all {
-        text += &format!("\n{}\n", found.law.name);
-        for (metric, name) in METRICS.iter().enumerate() {
-            let columns: Vec<usize> =
-                (0..found.features.len()).filter(|i| found.curves[0].means[*i][metric].is_some()).collect();
-            text += &format!("  {:<25}", *name);
-            columns.iter().for_each(|i| text += &format!("{:>20}", format!("D = {}", found.features[*i])));
-            text += "\n";
-            for curve in &found.curves {
-                text += &format!("    {:<23}", curve.method.name());
-                let cells = columns.iter().filter_map(|i| curve.means[*i][metric]);
-                cells.for_each(|mean| text += &format!("{:>20}", plus_minus(mean)));
-                text += "\n";
-            }
-        }
-    }
-    text + &format!(
-        "\ndraws: the walk down the tree, where signed maps are mixed with {} of the uniform distribution\n\n",
-        crate::methods::UNIFORM
-    )
 }
 
 /// Costs over the number of classes.

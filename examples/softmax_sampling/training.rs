@@ -10,9 +10,11 @@ use random_features::{Positive, Result, rng_of_step};
 use rayon::prelude::*;
 
 use crate::data::normal;
-use crate::distances::{Mean, mean};
 use crate::methods::{METHODS, Method, proposal};
 use crate::progress;
+
+/// A mean and its standard error.
+pub type Mean = (f64, f64);
 
 /// The dimension of points and of class vectors.
 pub const D: usize = 32;
@@ -44,6 +46,13 @@ pub struct Curve {
     pub name: &'static str,
     /// Steps and the mean loss in nats over seeds, with its standard error.
     pub losses: Vec<(usize, Mean)>,
+}
+
+fn mean(values: &[f64]) -> Mean {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    (mean, (variance / n).sqrt())
 }
 
 /// Points around prototypes, of classes whose frequencies fall like 1/rank.

@@ -9,6 +9,7 @@
 //! Source: Simplex Random Features, equations 10 and 18–24; trigonometric with an angle: new.
 
 use std::cell::RefCell;
+use std::f64::consts::FRAC_PI_2;
 use std::rc::Rc;
 
 use super::expm1;
@@ -193,7 +194,7 @@ fn sine_law(d: usize) -> SineLaw {
 
 fn sine_nodes(d: usize) -> Vec<(f64, f64)> {
     let weight = |phi: f64| (d as f64 - 1.0) * phi.sin().ln();
-    let (low, high) = window(weight);
+    let (low, high) = window((0.0, FRAC_PI_2), weight);
     let nodes = gauss_legendre().iter().map(|(x, w)| (0.5 * (low + high + x * (high - low)), w));
     let nodes: Vec<(f64, f64)> = nodes.map(|(phi, w)| (phi.sin(), w * weight(phi).exp())).collect();
     let total: f64 = nodes.iter().map(|(_, w)| w).sum();
@@ -202,7 +203,12 @@ fn sine_nodes(d: usize) -> Vec<(f64, f64)> {
 
 /// ln ∫ e^{h(φ)} dφ over \[0, π/2\] for unimodal h.
 fn ln_integral(h: impl Fn(f64) -> f64) -> f64 {
-    let (low, high) = window(&h);
+    ln_integral_over((0.0, FRAC_PI_2), h)
+}
+
+/// ln ∫ e^{h(φ)} dφ over an interval for unimodal h.
+pub(super) fn ln_integral_over(interval: (f64, f64), h: impl Fn(f64) -> f64) -> f64 {
+    let (low, high) = window(interval, &h);
     let values: Vec<(f64, f64)> =
         gauss_legendre().iter().map(|(x, w)| (h(0.5 * (low + high + x * (high - low))), *w)).collect();
     let top = values.iter().map(|(h, _)| *h).fold(f64::NEG_INFINITY, f64::max);
@@ -210,11 +216,10 @@ fn ln_integral(h: impl Fn(f64) -> f64) -> f64 {
     top + (0.5 * (high - low) * sum).ln()
 }
 
-/// The part of \[0, π/2\] where unimodal h is within 45 of its maximum, narrow enough for Gauss–Legendre quadrature.
-fn window(h: impl Fn(f64) -> f64) -> (f64, f64) {
+/// The part of an interval where unimodal h is within 45 of its maximum, narrow enough for Gauss–Legendre quadrature.
+fn window((start, end): (f64, f64), h: impl Fn(f64) -> f64) -> (f64, f64) {
     const DEPTH: f64 = 45.0;
-    let end = std::f64::consts::FRAC_PI_2;
-    let (mut a, mut b) = (0.0, end);
+    let (mut a, mut b) = (start, end);
     for _ in 0..80 {
         let (left, right) = (a + 0.382 * (b - a), b - 0.382 * (b - a));
         if h(left) < h(right) { a = left } else { b = right }
@@ -232,5 +237,5 @@ fn window(h: impl Fn(f64) -> f64) -> (f64, f64) {
         }
         outside
     };
-    (edge(0.0), edge(end))
+    (edge(start), edge(end))
 }

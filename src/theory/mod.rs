@@ -37,6 +37,7 @@ mod nonlinear;
 mod pair;
 pub mod relative_error;
 mod shift_invariant;
+pub mod sum_norm;
 
 pub(crate) use crate::kernel::Radius;
 pub use gaussian::{

@@ -1,0 +1,92 @@
+//! What has been computed: numbers by name, kept in a file as they come, so that an interrupted run goes on.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+/// The numbers of one item. The first line of the file says how they were made; each other one has a name, a tab, and numbers.
+pub struct Cells {
+    header: String,
+    known: HashMap<String, Vec<f64>>,
+    file: Option<File>,
+}
+
+impl Cells {
+    /// Those of a file, to which more are added; a new one if there is none. `header` starts with `made`, which must be equal in a file that
+    /// is there.
+    pub fn open(path: &Path, made: &str, details: &str) -> Result<Self, String> {
+        let mut cells = Cells::read(path)?;
+        if !cells.header.is_empty() && !cells.is_made(made) {
+            return Err(format!("{} was made with other settings; --fresh makes it anew", path.display()));
+        }
+        let wrong = |error: std::io::Error| format!("{} cannot be written: {error}", path.display());
+        path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(wrong)?;
+        let mut text = String::new();
+        if cells.header.is_empty() {
+            cells.header = format!("{made}{details}");
+            text = format!("{}\n", cells.header);
+        }
+        let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(wrong)?;
+        file.write_all(text.as_bytes()).map_err(wrong)?;
+        cells.file = Some(file);
+        Ok(cells)
+    }
+
+    /// Those of a file, without adding any; none if there is no such file. A last line without its end was interrupted and is cut off.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let wrong = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
+        let mut cells = Cells { header: String::new(), known: HashMap::new(), file: None };
+        if !path.exists() {
+            return Ok(cells);
+        }
+        let text = std::fs::read_to_string(path).map_err(wrong)?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            let file = OpenOptions::new().write(true).open(path).map_err(wrong)?;
+            file.set_len(whole as u64).map_err(wrong)?;
+        }
+        let mut lines = text[..whole].lines();
+        cells.header = lines.next().unwrap_or_default().to_owned();
+        for line in lines {
+            let entry = line.split_once('\t').and_then(|(name, numbers)| {
+                let numbers: Result<Vec<f64>, _> = numbers.split_whitespace().map(str::parse).collect();
+                Some((name.to_owned(), numbers.ok()?))
+            });
+            let (name, numbers) =
+                entry.ok_or_else(|| format!("{}: '{line}' has no numbers", path.display()))?;
+            cells.known.insert(name, numbers);
+        }
+        Ok(cells)
+    }
+
+    /// How they were made.
+    pub fn header(&self) -> &str {
+        &self.header
+    }
+
+    /// Whether they were made like this.
+    pub fn is_made(&self, made: &str) -> bool {
+        self.header.starts_with(made)
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Vec<f64>> {
+        self.known.get(name)
+    }
+
+    /// Whether more can be added.
+    pub fn is_open(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// Keeps numbers, on the disk too.
+    pub fn keep(&mut self, name: &str, numbers: &[f64]) -> Result<(), String> {
+        let line: String = numbers.iter().map(|v| format!(" {v:?}")).collect();
+        if let Some(file) = &mut self.file {
+            let written = file.write_all(format!("{name}\t{}\n", line.trim_start()).as_bytes());
+            written.map_err(|error| format!("the numbers of '{name}' cannot be kept: {error}"))?;
+        }
+        self.known.insert(name.to_owned(), numbers.to_owned());
+        Ok(())
+    }
+}

@@ -1,0 +1,20 @@
+//! *Hybrid Random Features*.
+
+mod angles;
+mod cluster_data;
+mod cluster_paper;
+mod clusters;
+mod conformer;
+mod distances;
+mod methods;
+#[path = "../../softmax_sampling/data.rs"]
+mod sampling_data;
+#[allow(dead_code, reason = "what the example softmax_sampling also needs")]
+#[path = "../../softmax_sampling/methods.rs"]
+mod sampling_methods;
+mod surfaces;
+
+use crate::item::Item;
+
+pub const ITEMS: &[&Item] =
+    &[&surfaces::ITEM, &angles::ITEM, &conformer::ITEM, &clusters::ITEM, &distances::ITEM];

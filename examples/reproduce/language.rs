@@ -1,0 +1,98 @@
+//! A small model of characters, that of `charlm`, which stands in for the papers' language models.
+
+use crate::item::Stop;
+use crate::mean::Mean;
+use crate::run::Run;
+use crate::transformer::shape::Size;
+use crate::transformer::task::Task;
+use crate::transformer::text::Text;
+use crate::transformer::train::{self, BATCH, CONTEXT, HEADS, JUDGED, Plan, SMALL, SMOKE};
+
+/// The seeds of a full run.
+pub const SEEDS: u64 = 3;
+
+/// Differences of more bits are failures to learn, which vary in their own way.
+const SIMILAR: f64 = 0.3;
+
+/// The text and the size of the model.
+pub struct Language {
+    text: Text,
+    quick: bool,
+}
+
+/// The bits of a method, and how many more than those of the first method.
+pub struct Row {
+    pub method: &'static str,
+    pub bits: Mean,
+    pub more: Mean,
+}
+
+impl Language {
+    pub fn new(run: &Run<'_>) -> Result<Self, Stop> {
+        Ok(Language { text: Text::bundled()?, quick: run.full_or_quick(false, true) })
+    }
+
+    pub fn seeds(&self) -> u64 {
+        if self.quick { 2 } else { SEEDS }
+    }
+
+    pub fn text(&self) -> &Text {
+        &self.text
+    }
+
+    pub fn plan(&self, method: &str, seed: u64) -> Plan {
+        let [steps, layers, width] = if self.quick { SMOKE } else { SMALL.0 };
+        let size = Size { characters: self.text.characters(), context: CONTEXT, width, heads: HEADS, layers };
+        let (batch, rate) = (BATCH[usize::from(self.quick)], SMALL.1);
+        Plan { task: Task::Text, method: method.into(), size, seed, steps, batch, rate }
+    }
+
+    /// The bits of the held-out text.
+    pub fn bits(&self, run: &train::Run<'_>) -> Result<f64, Stop> {
+        Ok(run.judge(JUDGED[usize::from(self.quick)])?.bits())
+    }
+
+    /// A run to its end.
+    pub fn trained(&self, plan: Plan) -> Result<train::Run<'_>, Stop> {
+        let mut run = train::Run::new(plan, &self.text)?;
+        self.finish(&mut run)?;
+        Ok(run)
+    }
+
+    pub fn finish(&self, run: &mut train::Run<'_>) -> Result<(), Stop> {
+        while !run.is_done() {
+            run.step()?;
+        }
+        Ok(())
+    }
+
+    /// All methods with the same seeds, which choose weights to begin with and the order of the text; the first is what others are
+    /// compared with.
+    pub fn compare(&self, run: &mut Run<'_>, methods: &[&'static str]) -> Result<Vec<Row>, Stop> {
+        let mut bits = vec![Vec::new(); methods.len()];
+        for seed in 0..self.seeds() {
+            for (bits, method) in bits.iter_mut().zip(methods) {
+                let seed = run.seed() + seed;
+                let name = format!("{method}, seed {seed}");
+                let work = || Ok(vec![self.bits(&self.trained(self.plan(method, seed))?)?]);
+                bits.push(run.cell(&name, work)?[0]);
+            }
+        }
+        Ok(rows(methods, &bits))
+    }
+}
+
+/// Means over seeds. With few seeds a standard error is itself uncertain: that of a difference is at least the one pooled over all
+/// methods that learn alike.
+fn rows(methods: &[&'static str], bits: &[Vec<f64>]) -> Vec<Row> {
+    let more = |own: &Vec<f64>| -> Vec<f64> { own.iter().zip(&bits[0]).map(|(a, b)| a - b).collect() };
+    let means: Vec<Mean> = bits.iter().map(|own| Mean::of(&more(own))).collect();
+    let alike = |mean: &&Mean| mean.value.abs() < SIMILAR;
+    let squares: Vec<f64> = means.iter().skip(1).filter(alike).map(|mean| mean.error.powi(2)).collect();
+    let pooled = (squares.iter().sum::<f64>() / squares.len().max(1) as f64).sqrt();
+    let row = |((method, own), more): ((&&'static str, &Vec<f64>), Mean)| {
+        let error = if *method == methods[0] { 0.0 } else { more.error.max(pooled) };
+        Row { method, bits: Mean::of(own), more: Mean { error, ..more } }
+    };
+    methods.iter().zip(bits).zip(means).map(row).collect()
+}

@@ -1,0 +1,78 @@
+//! Figures 5 (right) and 15: lucky and unlucky features, and features that are drawn again.
+
+use crate::item::{Item, Outcome, Paper, Stop};
+use crate::language::{Language, Row};
+use crate::mean::Mean;
+use crate::performers::functions;
+use crate::run::Run;
+use crate::table::number;
+use crate::verdict::Claim;
+
+pub const ITEM: Item = Item {
+    name: "performers-figure-15",
+    paper: Paper::Performers,
+    place: "Figures 5 (right) and 15",
+    claim: "Trigonometric features are unstable in training; positive ones need redraws to reach exact attention; regularised ones need \
+            them less.",
+    setting: "The small model of `charlm` as in performers-figure-16, features fixed or drawn again 20 times in a run; in place of PG-19.",
+    rule: "Trigonometric features have more bits than positive ones, redrawn or not; redrawn positive features fewer than fixed ones, \
+           independent and orthogonal; fixed ones more than exact attention. Each by 3 standard errors of the paired difference, at least the \
+           pooled one: 0.0014 each.",
+    minutes: 10.0,
+    data: &[],
+    run,
+};
+
+const METHODS: [&str; 10] = [
+    "exact",
+    "trigonometric",
+    "trigonometric/redrawn",
+    "favor-independent",
+    "favor-independent/redrawn",
+    "favor-orthogonal",
+    "favor-orthogonal/redrawn",
+    "regularised",
+    "regularised/redrawn",
+    "hyperbolic/redrawn",
+];
+
+fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
+    let language = Language::new(run)?;
+    run.expect(METHODS.len() * language.seeds() as usize);
+    let rows = language.compare(run, &METHODS)?;
+    let more =
+        |name: &str| rows.iter().find(|row| row.method == name).map_or(Mean::exact(f64::NAN), |row| row.more);
+    let mut claim = Claim::default();
+    claim.less("trigonometric is worse, fixed", more("favor-orthogonal"), more("trigonometric"));
+    claim.less(
+        "trigonometric is worse, redrawn",
+        more("favor-orthogonal/redrawn"),
+        more("trigonometric/redrawn"),
+    );
+    for name in ["favor-independent", "favor-orthogonal"] {
+        claim.less(format!("redraws help {name}"), more(&format!("{name}/redrawn")), more(name));
+        claim.less(format!("{name} is worse than exact"), Mean::exact(0.0), more(name));
+    }
+    let spread = |name: &str| {
+        let row: Option<&Row> = rows.iter().find(|row| row.method == name);
+        row.map_or(f64::NAN, |row| row.bits.error * (language.seeds() as f64).sqrt())
+    };
+    let lucky = format!(
+        "Lucky and unlucky seeds (Figure 15, left): the standard deviation over seeds is {} bits with fixed orthogonal features, {} with \
+         redrawn ones, {} with exact attention, which has the same seeds for weights and text.",
+        number(spread("favor-orthogonal")),
+        number(spread("favor-orthogonal/redrawn")),
+        number(spread("exact"))
+    );
+    let shown = ["trigonometric", "favor-orthogonal", "favor-orthogonal/redrawn", "regularised"];
+    let shown = shown.map(|name| format!("{name} {}", number(more(name).value)));
+    Ok(Outcome {
+        verdict: claim.verdict(),
+        ours: format!("bits more than exact: {}", shown.join(", ")),
+        theirs: "curves of perplexity".into(),
+        tables: vec![functions::table(&rows)],
+        panels: Vec::new(),
+        surfaces: Vec::new(),
+        notes: vec![lucky],
+    })
+}

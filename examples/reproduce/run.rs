@@ -1,0 +1,93 @@
+//! The run of an item: what it may ask for, and what it has computed before.
+
+use std::path::PathBuf;
+
+use crate::cells::Cells;
+use crate::data;
+use crate::dataset::Dataset;
+use crate::item::{Item, Stop};
+use crate::progress;
+
+/// What all items of a command have in common.
+pub struct Settings {
+    /// Fewer repetitions: same code, no evidence.
+    pub quick: bool,
+    pub seed: u64,
+    /// Where data sets lie that are not bundled.
+    pub data: Option<PathBuf>,
+    /// Where results go.
+    pub out: PathBuf,
+}
+
+impl Settings {
+    /// What numbers that are kept depend on.
+    pub fn made(&self) -> String {
+        let size = if self.quick { "quick" } else { "full" };
+        format!("{size}, seed {}; ", self.seed)
+    }
+
+    /// Where the numbers of an item are kept.
+    pub fn cells(&self, item: &Item) -> PathBuf {
+        self.out.join("cells").join(format!("{}.tsv", item.name))
+    }
+}
+
+pub struct Run<'a> {
+    settings: &'a Settings,
+    item: &'a Item,
+    cells: Cells,
+    done: usize,
+    of: usize,
+}
+
+impl<'a> Run<'a> {
+    pub fn new(settings: &'a Settings, item: &'a Item, cells: Cells) -> Self {
+        Run { settings, item, cells, done: 0, of: 0 }
+    }
+
+    /// The first in a full run, the second in a quick one.
+    pub fn full_or_quick<T>(&self, full: T, quick: T) -> T {
+        if self.settings.quick { quick } else { full }
+    }
+
+    pub fn seed(&self) -> u64 {
+        self.settings.seed
+    }
+
+    /// How the numbers were made.
+    pub fn header(&self) -> &str {
+        self.cells.header()
+    }
+
+    /// How many calls of [`cell`](Run::cell) there will be, for the progress bar.
+    pub fn expect(&mut self, cells: usize) {
+        self.of = cells;
+    }
+
+    /// The numbers of that name: those that were kept, or else those that `work` finds, which are kept. A name says all that the numbers
+    /// depend on besides quick or full and the seed.
+    pub fn cell(
+        &mut self,
+        name: &str,
+        work: impl FnOnce() -> Result<Vec<f64>, Stop>,
+    ) -> Result<Vec<f64>, Stop> {
+        if let Some(numbers) = self.cells.get(name) {
+            self.done += 1;
+            return Ok(numbers.clone());
+        }
+        if !self.cells.is_open() {
+            return Err(Stop::NotRun);
+        }
+        progress::show(&format!("{}: {name}", self.item.name), self.done, self.of.max(self.done + 1));
+        let numbers = work()?;
+        self.cells.keep(name, &numbers)?;
+        self.done += 1;
+        progress::show(self.item.name, self.done, self.of.max(self.done));
+        Ok(numbers)
+    }
+
+    /// A data set by its name.
+    pub fn data(&self, name: &str) -> Result<Dataset, Stop> {
+        data::load(name, self.settings.data.as_deref())
+    }
+}

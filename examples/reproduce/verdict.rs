@@ -1,0 +1,97 @@
+//! Whether a claim holds: by statements that are compared with numbers, one by one.
+
+use std::fmt;
+
+use crate::mean::Mean;
+
+/// Differences of fewer standard errors decide nothing. A statement that is true to the last digit of equality is contradicted with
+/// probability 0.00135, if means are normal.
+pub const LIMIT: f64 = 3.0;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Verdict {
+    Holds,
+    InPart(String),
+    DoesNotHold(String),
+}
+
+impl Verdict {
+    /// One word, and why.
+    pub fn parts(&self) -> (&'static str, &str) {
+        match self {
+            Verdict::Holds => ("holds", ""),
+            Verdict::InPart(why) => ("in part", why),
+            Verdict::DoesNotHold(why) => ("does not hold", why),
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.parts() {
+            (word, "") => f.write_str(word),
+            (word, why) => write!(f, "{word}: {why}"),
+        }
+    }
+}
+
+/// What became of a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    True,
+    False,
+    Undecided,
+}
+
+/// The statements that make up a claim.
+#[derive(Default)]
+pub struct Claim(Vec<(String, Answer)>);
+
+impl Claim {
+    /// A statement about closed forms, or about counts.
+    pub fn is(&mut self, statement: impl Into<String>, truth: bool) {
+        self.0.push((statement.into(), if truth { Answer::True } else { Answer::False }));
+    }
+
+    /// That one mean is less than another: true or false where they are [`LIMIT`] standard errors apart.
+    pub fn less(&mut self, statement: impl Into<String>, a: Mean, b: Mean) {
+        let apart = a.below(b);
+        let answer = match apart {
+            _ if apart >= LIMIT => Answer::True,
+            _ if apart <= -LIMIT => Answer::False,
+            _ => Answer::Undecided,
+        };
+        self.0.push((statement.into(), answer));
+    }
+
+    /// That two means agree: false where they are [`LIMIT`] standard errors apart, and further than `tolerance` times the second.
+    pub fn agree(&mut self, statement: impl Into<String>, a: Mean, b: Mean, tolerance: f64) {
+        let apart = (a.value - b.value).abs();
+        let near = apart <= tolerance * b.value.abs() || apart <= LIMIT * a.error.hypot(b.error);
+        self.is(statement, near);
+    }
+
+    /// The claim holds if all statements are true, does not if none is; else it holds in part, and what is false or undecided is named.
+    pub fn verdict(self) -> Verdict {
+        let named = |answer: Answer| -> Vec<&str> {
+            self.0.iter().filter(|(_, own)| *own == answer).map(|(text, _)| text.as_str()).collect()
+        };
+        let (wrong, open) = (named(Answer::False), named(Answer::Undecided));
+        if wrong.is_empty() && open.is_empty() {
+            return Verdict::Holds;
+        }
+        let list = |what: &str, names: &[&str]| match names.len() {
+            0 => None,
+            1..=4 => Some(format!("{what}: {}", names.join("; "))),
+            more => Some(format!("{what}: {}; and {} more", names[..3].join("; "), more - 3)),
+        };
+        let true_ones = self.0.len() - wrong.len() - open.len();
+        let counts = format!("{true_ones} of {} statements are true", self.0.len());
+        let why: Vec<String> = [Some(counts), list("not true", &wrong), list("undecided", &open)]
+            .into_iter()
+            .flatten()
+            .collect();
+        let why = why.join(". ");
+        if true_ones == 0 { Verdict::DoesNotHold(why) } else { Verdict::InPart(why) }
+    }
+}
