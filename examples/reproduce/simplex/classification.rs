@@ -7,7 +7,7 @@ use random_features::apply::{ExactSmoother, Smoother};
 use random_features::data::{PairStatistics, Statistics};
 use random_features::frequency::{AnyCoupling, Independent, draw};
 use random_features::kernel::Gaussian;
-use random_features::ndarray::{Array2, s};
+use random_features::ndarray::{Array2, ArrayView1, s};
 use random_features::theory::gerf::GerfSign;
 use random_features::{Gerf, Map, Positive, Trigonometric, rng_of_step};
 use rayon::prelude::*;
@@ -171,10 +171,8 @@ pub const TUNING: f64 = 4e5;
 pub fn mean_norm(split: &Split, sigma: f64) -> f64 {
     let (test, train) = (&split.test.points, &split.train.points);
     let some = train.slice(s![..; train.nrows().div_ceil(500), ..]);
-    let norm = |x, y| -> f64 {
-        let sum = &x + &y;
-        let sum: random_features::ndarray::Array1<f64> = sum;
-        sigma * sum.dot(&sum).sqrt()
+    let norm = |x: ArrayView1<'_, f64>, y: ArrayView1<'_, f64>| -> f64 {
+        sigma * x.iter().zip(y).map(|(x, y)| (x + y).powi(2)).sum::<f64>().sqrt()
     };
     let all: f64 =
         test.rows().into_iter().map(|x| some.rows().into_iter().map(|y| norm(x, y)).sum::<f64>()).sum();
