@@ -20,6 +20,7 @@ mod plot;
 mod progress;
 mod run;
 mod simplex;
+mod source;
 mod surface;
 mod table;
 #[allow(dead_code, reason = "what charlm alone needs")]

@@ -3,13 +3,14 @@
 use random_features::frequency::{Independent, Orthogonal, Simplex, SimplexPlus};
 
 use super::classification::{
-    self, SETS, Source, TUNING, best, draws, mean, means, repeat, repetitions, sigmas, try_sigmas, tuned,
+    self, SETS, TUNING, best, mean, means, repeat, repetitions, sigmas, try_sigmas, tuned,
 };
 use crate::dataset::Dataset;
 use crate::item::{Item, Outcome, Paper, Stop};
 use crate::mean::Mean;
 use crate::plot::{Panel, Series};
 use crate::run::Run;
+use crate::source::{Source, draws};
 use crate::table::{Cell, Table};
 use crate::verdict::{Claim, LIMIT};
 

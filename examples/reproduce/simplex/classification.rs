@@ -3,19 +3,15 @@
 //! A repetition splits the points anew, 90/5/5 into training, validation and test parts, standardises them on the training part, and draws
 //! new frequencies; all methods get the same parts. σ multiplies the points: a lengthscale of 1/σ.
 
-use random_features::apply::{ExactSmoother, Smoother};
-use random_features::data::{PairStatistics, Statistics};
-use random_features::frequency::{AnyCoupling, Independent, draw};
-use random_features::kernel::Gaussian;
+use random_features::frequency::Independent;
 use random_features::ndarray::{Array2, ArrayView1, s};
-use random_features::theory::gerf::GerfSign;
-use random_features::{Gerf, Map, Positive, Trigonometric, rng_of_step};
 use rayon::prelude::*;
 
 use crate::dataset::{Dataset, Part, Split};
 use crate::item::Stop;
 use crate::mean::Mean;
 use crate::run::Run;
+use crate::source::{Source, draws};
 
 /// A row of the paper's Table 2: a number that its head has lost, which we take for the mean of ‖x+y‖, and the accuracies, of which each
 /// has a standard error.
@@ -56,69 +52,6 @@ pub fn sigmas() -> Vec<f64> {
     (-10..=6).map(|k| 2f64.powf(f64::from(k) / 2.0)).collect()
 }
 
-/// Where kernel values come from.
-#[derive(Clone, Copy)]
-pub enum Source {
-    Exact,
-    Positive(AnyCoupling),
-    /// Optimal positive features (OPRF) for the training points.
-    Optimal(AnyCoupling),
-    /// Half as many frequencies as features.
-    Trigonometric(AnyCoupling),
-}
-
-impl Source {
-    fn map(self, train: &Part, sigma: f64, m: usize, draws: (u64, u64)) -> Result<Option<Map<f64>>, Stop> {
-        let (d, mut rng) = (train.points.ncols(), rng_of_step(draws.0, draws.1));
-        Ok(match self {
-            Source::Exact => None,
-            Source::Positive(coupling) => {
-                Some(Positive.gaussian(draw(d, m, &coupling, &mut rng)?, 1.0 / sigma)?)
-            }
-            Source::Trigonometric(coupling) => {
-                let omega = draw(d, (m / 2).max(1), &coupling, &mut rng)?;
-                Some(Trigonometric.gaussian(omega, 1.0 / sigma)?)
-            }
-            Source::Optimal(coupling) => {
-                let statistics = Statistics::of(&(sigma * &train.points))?;
-                let pairs = PairStatistics::new(&statistics, &statistics)?;
-                let gerf = Gerf::optimal(d, pairs.mean_squared_sum(GerfSign::Plus))?;
-                Some(gerf.gaussian(draw(d, m, &coupling, &mut rng)?, 1.0 / sigma)?)
-            }
-        })
-    }
-
-    /// The accuracies on the validation and the test part of kernel regression with this σ and m features.
-    pub fn accuracies(
-        self,
-        split: &Split,
-        sigma: f64,
-        m: usize,
-        draws: (u64, u64),
-    ) -> Result<[f64; 2], Stop> {
-        let Split { train, validation, test, classes } = split;
-        let share = |part: &Part, found: Vec<usize>| {
-            let right = part.labels.iter().zip(found).filter(|(label, class)| **label == *class).count();
-            right as f64 / part.labels.len() as f64
-        };
-        Ok(match self.map(train, sigma, m, draws)? {
-            Some(map) => {
-                let mut smoother = Smoother::new(map, *classes)?;
-                smoother.update_labels(&train.points, &train.labels)?;
-                let of = |part: &Part| Ok::<_, Stop>(share(part, smoother.classify(&part.points)?));
-                [of(validation)?, of(test)?]
-            }
-            None => {
-                let kernel = Gaussian::new(1.0 / sigma)?;
-                let mut smoother = ExactSmoother::new(kernel, train.points.ncols(), *classes)?;
-                smoother.update_labels(&train.points, &train.labels)?;
-                let of = |part: &Part| Ok::<_, Stop>(share(part, smoother.classify(&part.points)?));
-                [of(validation)?, of(test)?]
-            }
-        })
-    }
-}
-
 /// For each repetition what `work` finds of its split and its number.
 pub fn repeat<T: Send>(
     data: &Dataset,
@@ -132,11 +65,6 @@ pub fn repeat<T: Send>(
 
 /// Accuracies of a source at m = d for each σ, on the validation parts and on the test parts: a row for each repetition.
 pub type Tried = Vec<Vec<[f64; 2]>>;
-
-/// The draws of a repetition with a purpose: no two have the same ones.
-pub fn draws(seed: u64, purpose: u64, repetition: u64) -> (u64, u64) {
-    (seed, purpose << 32 | repetition)
-}
 
 pub fn try_sigmas(data: &Dataset, source: Source, seed: u64, repetitions: u64) -> Result<Tried, Stop> {
     let sigmas = sigmas();

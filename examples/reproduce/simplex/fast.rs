@@ -2,13 +2,12 @@
 
 use random_features::frequency::{AnyCoupling, Hadamard, Independent, Orthogonal, RotationLaw, Simplex};
 
-use super::classification::{
-    self, SETS, Source, TUNING, draws, mean, means, padded, repeat, repetitions, tuned,
-};
+use super::classification::{self, SETS, TUNING, mean, means, padded, repeat, repetitions, tuned};
 use crate::dataset::Dataset;
 use crate::item::{Item, Outcome, Paper, Stop};
 use crate::mean::Mean;
 use crate::run::Run;
+use crate::source::{Source, draws};
 use crate::table::{Cell, Table};
 use crate::verdict::Claim;
 

@@ -3,12 +3,13 @@
 use random_features::frequency::{Simplex, SimplexPlus};
 
 use super::classification::{
-    self, ROWS, Row, SETS, Source, TUNING, draws, mean, mean_norm, means, repeat, repetitions, tuned,
+    self, ROWS, Row, SETS, TUNING, mean, mean_norm, means, repeat, repetitions, tuned,
 };
 use crate::dataset::Dataset;
 use crate::item::{Item, Outcome, Paper, Stop};
 use crate::mean::Mean;
 use crate::run::Run;
+use crate::source::{Source, draws};
 use crate::table::{Cell, Table};
 use crate::verdict::Claim;
 

@@ -2,14 +2,13 @@
 
 use random_features::frequency::{Independent, Orthogonal, Simplex};
 
-use super::classification::{
-    self, SETS, Source, TUNING, Tried, best, mean, means, repetitions, sigmas, try_sigmas,
-};
+use super::classification::{self, SETS, TUNING, Tried, best, mean, means, repetitions, sigmas, try_sigmas};
 use crate::dataset::Dataset;
 use crate::item::{Item, Outcome, Paper, Stop};
 use crate::mean::Mean;
 use crate::plot::{Panel, Series};
 use crate::run::Run;
+use crate::source::Source;
 use crate::table::{Cell, Table};
 use crate::verdict::Claim;
 
