@@ -7,6 +7,7 @@ mod clusters;
 mod conformer;
 mod distances;
 mod methods;
+mod samplers;
 #[path = "../../softmax_sampling/data.rs"]
 mod sampling_data;
 #[allow(dead_code, reason = "what the example softmax_sampling also needs")]
@@ -17,4 +18,4 @@ mod surfaces;
 use crate::item::Item;
 
 pub const ITEMS: &[&Item] =
-    &[&surfaces::ITEM, &angles::ITEM, &conformer::ITEM, &clusters::ITEM, &distances::ITEM];
+    &[&surfaces::ITEM, &angles::ITEM, &samplers::ITEM, &conformer::ITEM, &clusters::ITEM, &distances::ITEM];
