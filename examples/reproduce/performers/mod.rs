@@ -5,6 +5,7 @@ pub mod costs;
 mod errors_over_angles;
 pub mod functions;
 mod gaps;
+mod matrices;
 #[path = "../../attention/methods.rs"]
 mod methods;
 mod orthogonality;
@@ -24,4 +25,5 @@ pub const ITEMS: &[&Item] = &[
     &transfer::ITEM,
     &redraws::ITEM,
     &functions::ITEM,
+    &matrices::ITEM,
 ];
