@@ -151,5 +151,5 @@ fn digits(value: f64, count: i32) -> String {
     } else {
         format!("{value:.*e}", count as usize - 1)
     };
-    text.replace('-', "−")
+    text.replace('-', "−").replace("inf", "∞")
 }

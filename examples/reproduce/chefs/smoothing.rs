@@ -22,7 +22,7 @@ pub const ITEM: Item = Item {
               have the same accuracy at any M and no deviation: one class for all points.",
     rule: "Averaged over the data sets at hand, accuracies of OPRF are above those of positive features at each M, above those of each of the paper's others but GERF \
            from M = 64 on, and orthogonal OPRF and positive features above independent ones at M = 128, by 3 standard errors over draws. A true \
-           statement is contradicted with probability 0.00135, one of 25 in fewer than 1 of 29 runs; the split and the choice of σ are not counted.",
+           statement is contradicted with probability 0.00135, one of 22 in fewer than 1 of 33 runs; the split and the choice of σ are not counted.",
     minutes: 6.0,
     data: SETS,
     run,

@@ -164,7 +164,8 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         surfaces: Vec::new(),
         notes: vec![
             "Beyond the paper: orthogonal and simplex frequencies, one rate λₗ for each coordinate, the regularised and the hyperbolic map, the best \
-             complex exponential; * is the least of all, + the least of those that are never negative. Above 0 an estimate is no better than 0."
+             complex exponential; * is the least of all, + the least of those that are never negative. Above 0 an estimate is no better than 0. Trigonometric features are exact \
+             where a query is also a key: one such pair makes the mean −∞."
                 .into(),
         ],
     })
@@ -186,7 +187,7 @@ fn table(block: &Block, mechanisms: &[Mechanism]) -> Table {
                 true if least(norm, |mechanism| mechanism.positive) == Some(row) => "+",
                 _ => "",
             };
-            format!("{mark}{value:.2}").replace('-', "−")
+            format!("{mark}{value:.2}").replace('-', "−").replace("inf", "∞")
         };
         let name = format!("{}, {}", mechanism.name, mechanism.coupling.name());
         table.row(name, (0..NORMS.len()).map(cell));
