@@ -335,36 +335,47 @@ fn mixtures_of_clusters() {
     let keys = Clustering::new(ndarray::arr2(&[[0.3, -0.5]])).unwrap();
     let (x, y) = (ndarray::arr1(&[0.45, 0.35]), ndarray::arr1(&[0.25, -0.4]));
     let exact: f64 = f64::exp(x.dot(&y));
-    let make = |seed: u64| {
-        let (mut bases, mut coefficients) = (20 * seed, 20 * seed + 10);
-        let rest = Hyperbolic.softmax(omega(d, 3, 20 * seed + 19)).unwrap();
-        Hybrid::<Map<f64>>::clustered(
-            Mixture::new(&queries, &keys, 0.9),
-            || {
-                bases += 1;
-                Ok(omega(d, 4, bases))
-            },
-            || {
-                coefficients += 1;
-                Ok(omega(d, 3, coefficients))
-            },
-            rest,
-        )
-        .unwrap()
-    };
-    let closed = make(0).log_variance(&x, &y).unwrap().unwrap();
-    let sample: Vec<f64> = (0..DRAWS).map(|seed| make(seed).estimate(&x, &y).unwrap()).collect();
-    let mean = Sample::of(&sample);
-    assert!(mean.z(exact).abs() < LIMIT, "{} of {exact}", mean.mean);
-    let mse = Sample::of(&sample.iter().map(|v| (v - exact).powi(2)).collect::<Vec<_>>());
-    assert!(mse.z(closed.exp()).abs() < LIMIT, "MSE {} of {}", mse.mean, closed.exp());
-    assert!(mse.error < 0.1 * mse.mean / 3.0, "too few draws");
+    let mixture = Mixture::new(&queries, &keys, 0.9);
+    for mixture in [mixture, mixture.with_positive_weights()] {
+        let make = |seed: u64| {
+            let (mut bases, mut coefficients) = (20 * seed, 20 * seed + 10);
+            let rest = Hyperbolic.softmax(omega(d, 3, 20 * seed + 19)).unwrap();
+            Hybrid::<Map<f64>>::clustered(
+                mixture,
+                || {
+                    bases += 1;
+                    Ok(omega(d, 4, bases))
+                },
+                || {
+                    coefficients += 1;
+                    Ok(omega(d, 3, coefficients))
+                },
+                rest,
+            )
+            .unwrap()
+        };
+        let closed = make(0).log_variance(&x, &y).unwrap().unwrap();
+        let sample: Vec<f64> = (0..DRAWS).map(|seed| make(seed).estimate(&x, &y).unwrap()).collect();
+        let mean = Sample::of(&sample);
+        assert!(mean.z(exact).abs() < LIMIT, "{} of {exact}", mean.mean);
+        let mse = Sample::of(&sample.iter().map(|v| (v - exact).powi(2)).collect::<Vec<_>>());
+        assert!(mse.z(closed.exp()).abs() < LIMIT, "MSE {} of {}", mse.mean, closed.exp());
+        assert!(mse.error < 0.1 * mse.mean / 3.0, "too few draws");
+    }
     // λ is the Gaussian of the Hermitian norm of Ax + A⁻¹y, and the closed form its sum over pairs and rest.
     let entries = [Complex64::new(0.0, 0.8), Complex64::new(1.2, 0.0)];
-    let coefficient = Coefficient::<Map<f64>>::around(omega(d, 5, 1), &entries, 0.9).unwrap();
+    let around = Coefficient::<Map<f64>>::around(omega(d, 5, 1), &entries, 0.9).unwrap();
+    let positive = Coefficient::<Map<f64>>::around_positive(omega(d, 5, 1), &entries, 0.9).unwrap();
     let zeta: f64 = (0..d).map(|k| (entries[k] * x[k] + y[k] / entries[k]).norm_sqr()).sum();
-    let moments = coefficient.moments(&x, &y).unwrap().unwrap();
-    assert!((moments.mean - (-zeta / (2.0 * 0.81)).exp()).abs() < 1e-13, "{moments:?}");
+    let sign = |k: usize| if entries[k].im == 0.0 { -1.0 } else { 1.0 };
+    let turned = |k: usize| sign(k) * y[k] / entries[k].norm() / 0.9;
+    let pair = Pair::new((0..d).map(|k| (entries[k].norm() * x[k] / 0.9, turned(k))));
+    let closed = [coefficient::gaussian_trigonometric(&pair, 5), coefficient::gaussian_positive(&pair, 5)];
+    for (own, closed) in [around, positive].into_iter().zip(closed) {
+        let moments = own.moments(&x, &y).unwrap().unwrap();
+        assert!((moments.mean - (-zeta / (2.0 * 0.81)).exp()).abs() < 1e-13, "{moments:?}");
+        assert!((moments.square - closed.square).abs() < 1e-12, "{moments:?}");
+    }
     for wrong in [Complex64::new(1.0, 1.0), Complex64::new(0.0, 0.0), Complex64::new(f64::NAN, 0.0)] {
         assert!(Coefficient::<Map<f64>>::around(omega(1, 2, 1), &[wrong], 1.0).is_err(), "{wrong}");
     }

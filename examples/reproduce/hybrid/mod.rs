@@ -7,6 +7,7 @@ mod clusters;
 mod conformer;
 mod distances;
 mod methods;
+mod mixtures;
 mod samplers;
 #[path = "../../softmax_sampling/data.rs"]
 mod sampling_data;
@@ -17,5 +18,12 @@ mod surfaces;
 
 use crate::item::Item;
 
-pub const ITEMS: &[&Item] =
-    &[&surfaces::ITEM, &angles::ITEM, &samplers::ITEM, &conformer::ITEM, &clusters::ITEM, &distances::ITEM];
+pub const ITEMS: &[&Item] = &[
+    &surfaces::ITEM,
+    &angles::ITEM,
+    &samplers::ITEM,
+    &conformer::ITEM,
+    &clusters::ITEM,
+    &mixtures::ITEM,
+    &distances::ITEM,
+];

@@ -10,9 +10,9 @@ use crate::data::Clustering;
 use crate::error::{Error, Result, checked_positive};
 use crate::frequency::{Draw, Independent};
 use crate::kernel::{Gaussian, Softmax};
-use crate::map::{Omega, PlainRecipe, Proposal, Prospect, Recipe, Target, Transform};
+use crate::map::{Mechanism, Omega, PlainRecipe, Proposal, Prospect, Recipe, Target, Transform};
 use crate::theory::complex_exponential::Symmetry;
-use crate::{ComplexExponential, Trigonometric};
+use crate::{ComplexExponential, Positive, Trigonometric};
 
 impl<M: Operand> Coefficient<M> {
     /// The Gaussian coefficient λ = exp(−‖Ax + A⁻¹y‖²/(2c²)) with the Hermitian norm and a diagonal A of real or
@@ -26,6 +26,24 @@ impl<M: Operand> Coefficient<M> {
     /// [`Parameter`](Error::Parameter) if c is not positive and finite, or an entry is 0, not finite, or neither real
     /// nor imaginary; as [`PlainRecipe::map`](crate::map::PlainRecipe::map).
     pub fn around(tau: impl Into<Omega>, entries: &[Complex64], c: f64) -> Result<Self> {
+        Self::around_by(Trigonometric, tau, entries, c)
+    }
+
+    /// As [`around`](Coefficient::around), from positive features, so that λ̂ > 0, but exact only where |A|x = S|A|⁻¹y, not where λ = 1. Source:
+    /// Hybrid Random Features, equations 95 and 96.
+    ///
+    /// # Errors
+    /// As [`around`](Coefficient::around).
+    pub fn around_positive(tau: impl Into<Omega>, entries: &[Complex64], c: f64) -> Result<Self> {
+        Self::around_by(Positive, tau, entries, c)
+    }
+
+    fn around_by(
+        mechanism: impl Into<Mechanism>,
+        tau: impl Into<Omega>,
+        entries: &[Complex64],
+        c: f64,
+    ) -> Result<Self> {
         let c = checked_positive("c", c)?;
         let wrong = |a: &&Complex64| !a.norm_sqr().is_normal() || a.re != 0.0 && a.im != 0.0;
         if let Some(a) = entries.iter().find(wrong) {
@@ -38,7 +56,7 @@ impl<M: Operand> Coefficient<M> {
         let turn = |a: &Complex64| if a.im == 0.0 { -1.0 } else { 1.0 };
         let diagonal: Array1<f64> = entries.iter().map(|a| turn(a) / a.norm_sqr()).collect();
         let m = Array2::from_diag(&diagonal);
-        Self::affine(0.0, 1.0, turned(Trigonometric, tau, Gaussian::new(scales)?, m)?)
+        Self::affine(0.0, 1.0, turned(mechanism, tau, Gaussian::new(scales)?, m)?)
     }
 }
 
@@ -54,24 +72,32 @@ pub struct Mixture<'a> {
     pub diagonal: Diagonal,
     /// c, positive and finite: the width of the Gaussian weight around the centres.
     pub width: f64,
+    /// Whether weights are estimated by positive features ([`Coefficient::around_positive`]) in place of trigonometric ones.
+    pub positive: bool,
 }
 
 impl<'a> Mixture<'a> {
-    /// Clusters of the queries and of the keys, the width c, and the complex diagonal of each pair of centres.
+    /// Clusters of the queries and of the keys, the width c, the complex diagonal of each pair of centres, and weights from trigonometric
+    /// features.
     pub fn new(queries: &'a Clustering, keys: &'a Clustering, width: f64) -> Self {
-        Mixture { queries, keys, diagonal: Diagonal::complex(), width }
+        Mixture { queries, keys, diagonal: Diagonal::complex(), width, positive: false }
     }
 
     /// The same clusters and width with another formula for A.
     pub fn with_diagonal(self, diagonal: impl Into<Diagonal>) -> Self {
         Mixture { diagonal: diagonal.into(), ..self }
     }
+
+    /// The same with weights from positive features.
+    pub fn with_positive_weights(self) -> Self {
+        Mixture { positive: true, ..self }
+    }
 }
 
 impl<M: Operand> Hybrid<M> {
     /// The cluster hybrid with Gaussian coefficients for the softmax kernel: for each pair of a query and a key cluster
     /// a complex-exponential base that is accurate around their centres, weighted by [`Coefficient::around`] of width
-    /// c; `rest` has the remaining weight.
+    /// c, or [`Coefficient::around_positive`]; `rest` has the remaining weight.
     ///
     /// At the centres λ = 1 and pairwise estimates are exact. Products of features are exact up to rounding of the
     /// estimate of `rest`, which may be e^{½‖x−y‖²} times larger.
@@ -108,11 +134,12 @@ impl<M: Operand> Hybrid<M> {
         mut tau: impl FnMut() -> Result<W>,
         rest: M,
     ) -> Result<M> {
-        let Mixture { queries, keys, diagonal, width } = mixture;
+        let Mixture { queries, keys, diagonal, width, positive } = mixture;
+        let coefficient = if positive { Coefficient::around_positive } else { Coefficient::around };
         let mut terms = Vec::with_capacity(queries.len() * keys.len());
         for entries in diagonal.of_pairs(queries, keys) {
             let entries = entries?;
-            let coefficient = Coefficient::around(tau()?, &entries, width)?;
+            let coefficient = coefficient(tau()?, &entries, width)?;
             let base = ComplexExponential::new(Transform::diagonal(entries)?, Symmetry::Plain);
             terms.push((coefficient, M::of_plain(PlainRecipe::new(base, omega()?, Softmax::default()))?));
         }
