@@ -9,9 +9,9 @@ use random_features::frequency::{Coupling, Orthogonal};
 use random_features::{Positive, Result, rng_of_step};
 use rayon::prelude::*;
 
-use crate::data::normal;
-use crate::methods::{METHODS, Method, proposal};
-use crate::progress;
+use super::data::normal;
+use super::methods::{METHODS, Method, proposal};
+use super::progress;
 
 /// A mean and its standard error.
 pub type Mean = (f64, f64);
@@ -84,7 +84,7 @@ impl Data {
 }
 
 /// A step of Adagrad.
-fn adagrad(
+pub fn adagrad(
     mut values: ArrayViewMut1<'_, f32>,
     mut squares: ArrayViewMut1<'_, f32>,
     gradient: ArrayView1<'_, f32>,
@@ -96,26 +96,28 @@ fn adagrad(
 }
 
 /// Sums of squared gradients before the first step.
-fn squares(values: ArrayView2<'_, f32>) -> Array2<f32> {
+pub fn squares(values: ArrayView2<'_, f32>) -> Array2<f32> {
     Array2::from_elem(values.dim(), 1e-4)
 }
 
 /// h = A x, and class vectors with what draws from them.
-struct Model {
+pub struct Model {
     a: Array2<f32>,
     layer: SampledSoftmax<f32>,
     squares: [Array2<f32>; 2],
 }
 
 impl Model {
-    fn new(proposal: Proposal<f32>, classes: usize, rng: &mut impl Rng) -> Result<Self> {
+    /// For points of so many coordinates, of which A adds up every D-th to begin with.
+    pub fn new(proposal: Proposal<f32>, classes: usize, inputs: usize, rng: &mut impl Rng) -> Result<Self> {
         let vectors = (normal(classes, D, rng) * 0.1).mapv(|v| v as f32);
-        let (a, layer) = (Array2::eye(D), SampledSoftmax::new(proposal, &vectors)?);
+        let a = Array2::from_shape_fn((D, inputs), |(i, j)| if i == j % D { 1.0 } else { 0.0 });
+        let layer = SampledSoftmax::new(proposal, &vectors)?;
         Ok(Model { squares: [squares(a.view()), squares(layer.vectors())], a, layer })
     }
 
-    /// A step on a batch, from draws or, where these are exact, from all classes.
-    fn step(&mut self, x: &Array2<f32>, labels: &[usize], seed: u64) -> Result<()> {
+    /// A step on a batch, from draws or, where these are exact, from all classes; the gradient with respect to the points.
+    pub fn step(&mut self, x: &Array2<f32>, labels: &[usize], seed: u64) -> Result<Array2<f32>> {
         let (h, [of_a, of_vectors]) = (x.dot(&self.a.t()), &mut self.squares);
         let of_h = if self.layer.sampler().is_exact() {
             let (of_h, gradients) = full(self.layer.vectors(), &h, labels);
@@ -131,14 +133,14 @@ impl Model {
             })?;
             loss.point_gradients().clone()
         };
+        let (gradient, of_x) = (of_h.t().dot(x), of_h.dot(&self.a));
         let rows = self.a.rows_mut().into_iter().zip(of_a.rows_mut());
-        let gradient = of_h.t().dot(x);
         rows.zip(gradient.rows()).for_each(|((row, squares), gradient)| adagrad(row, squares, gradient));
-        Ok(())
+        Ok(of_x)
     }
 
     /// The mean loss over all classes, in nats.
-    fn loss(&self, x: ArrayView2<'_, f32>, labels: &[usize]) -> f64 {
+    pub fn loss(&self, x: ArrayView2<'_, f32>, labels: &[usize]) -> f64 {
         let logits = x.dot(&self.a.t()).dot(&self.layer.vectors().t());
         let of_row = |(row, label): (ndarray::ArrayView1<'_, f32>, &usize)| {
             let top = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
@@ -164,7 +166,7 @@ fn full(vectors: ArrayView2<'_, f32>, h: &Array2<f32>, labels: &[usize]) -> (Arr
 }
 
 /// What draws with a method, or takes all classes.
-fn proposal_of(method: Option<Method>, seed: u64) -> Result<Proposal<f32>> {
+pub fn proposal_of(method: Option<Method>, seed: u64) -> Result<Proposal<f32>> {
     let map = method.map(|method| method.map(D, FEATURES, TEMPERATURE.sqrt().recip(), seed)).transpose()?;
     let least = || Positive.softmax(Orthogonal.draw(D, 1, seed)?);
     match map {
@@ -179,7 +181,7 @@ fn train(setup: &Setup, method: Option<Method>, seed: u64) -> Result<Vec<f64>> {
     let mut rng = rng_of_step(setup.seed, 1000 + seed);
     let data = Data::new(setup.classes, &mut rng);
     let (test, test_labels) = data.draw(TEST, &mut rng);
-    let mut model = Model::new(proposal_of(method, setup.seed + seed)?, setup.classes, &mut rng)?;
+    let mut model = Model::new(proposal_of(method, setup.seed + seed)?, setup.classes, D, &mut rng)?;
     let mut losses = vec![model.loss(test.view(), &test_labels)];
     for step in 1..=setup.steps {
         let (x, labels) = data.draw(BATCH, &mut rng);

@@ -4,8 +4,8 @@ use ndarray::{Array1, Array2, ArrayView1, Axis};
 use random_features::apply::metrics::{kolmogorov_smirnov, negative_fraction, total_variation, wasserstein};
 use random_features::{Map, rng_of_step};
 
-use super::sampling_data::{self as data, D, LAWS, Law};
-use super::sampling_methods::{METHODS, Method};
+use super::sampling::data::{self, D, LAWS, Law};
+use super::sampling::methods::{METHODS, Method};
 use crate::item::{Item, Outcome, Paper, Stop};
 use crate::mean::Mean;
 use crate::plot::{Panel, Series};

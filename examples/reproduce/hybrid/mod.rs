@@ -6,14 +6,11 @@ mod cluster_paper;
 mod clusters;
 mod conformer;
 mod distances;
+mod language_model;
 mod methods;
 mod mixtures;
 mod samplers;
-#[path = "../../softmax_sampling/data.rs"]
-mod sampling_data;
-#[allow(dead_code, reason = "what the example softmax_sampling also needs")]
-#[path = "../../softmax_sampling/methods.rs"]
-mod sampling_methods;
+mod sampling;
 mod surfaces;
 
 use crate::item::Item;
@@ -26,4 +23,5 @@ pub const ITEMS: &[&Item] = &[
     &clusters::ITEM,
     &mixtures::ITEM,
     &distances::ITEM,
+    &language_model::ITEM,
 ];
