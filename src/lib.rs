@@ -118,6 +118,8 @@ pub mod frequency;
 
 pub mod data;
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod engine;
 mod points;
 pub mod projection;
@@ -154,6 +156,8 @@ pub use real::Real;
 pub use signed_log::SignedLog;
 
 // The crates whose types occur in public signatures.
+#[cfg(feature = "arrow")]
+pub use arrow_array;
 #[cfg(feature = "sparse")]
 pub use sprs;
 pub use {ndarray, num_complex, rand};

@@ -2,12 +2,16 @@
 
 #[cfg(feature = "sparse")]
 use std::borrow::Cow;
+#[cfg(feature = "arrow")]
+use std::sync::Arc;
 
 use ndarray::{Array2, ArrayBase, ArrayRef2, ArrayView2, Axis, CowArray, Data, Ix2};
 #[cfg(feature = "sparse")]
 use sprs::{CsMat, CsMatView};
 
 use crate::Real;
+#[cfg(feature = "arrow")]
+use crate::engine::ColumnPoints;
 use crate::engine::PointsView;
 #[cfg(feature = "sparse")]
 use crate::engine::SparsePoints;
@@ -80,6 +84,9 @@ enum Layout<'a, T: Real> {
     Owned(Array2<T>),
     #[cfg(feature = "sparse")]
     Compressed(Compressed<'a, T>),
+    /// Columns of the same length.
+    #[cfg(feature = "arrow")]
+    Columns(Arc<[&'a [T]]>),
 }
 
 /// The parts of [`SparsePoints`], owned where the matrix does not have them in this form.
@@ -133,6 +140,10 @@ impl<T: Real> Points<'_, T> {
             PointsView::Sparse(x) => Layout::Compressed(Compressed::of_rows(x, rows)),
             #[cfg(not(feature = "sparse"))]
             PointsView::Sparse(_) => Layout::Owned(self.to_dense().select(Axis(0), rows)),
+            PointsView::Columns(x) => {
+                check_memory("selected rows", rows.len(), x.ncols().saturating_mul(size_of::<T>()))?;
+                Layout::Owned(x.select(rows))
+            }
         };
         Ok(Points { layout })
     }
@@ -144,7 +155,17 @@ impl<T: Real> Points<'_, T> {
             Layout::Owned(x) => PointsView::Dense(x.view()),
             #[cfg(feature = "sparse")]
             Layout::Compressed(x) => PointsView::Sparse(x.view()),
+            #[cfg(feature = "arrow")]
+            Layout::Columns(columns) => PointsView::Columns(ColumnPoints::new(columns)),
         }
+    }
+}
+
+#[cfg(feature = "arrow")]
+impl<'a, T: Real> Points<'a, T> {
+    /// Of columns of the same length.
+    pub(crate) fn of_slices(columns: Vec<&'a [T]>) -> Self {
+        Points { layout: Layout::Columns(columns.into()) }
     }
 }
 
@@ -174,6 +195,8 @@ impl<'a, T: Real> From<&'a Points<'_, T>> for Points<'a, T> {
             Layout::Owned(x) => Layout::Dense(x.view()),
             #[cfg(feature = "sparse")]
             Layout::Compressed(x) => Layout::Compressed(x.borrowed()),
+            #[cfg(feature = "arrow")]
+            Layout::Columns(columns) => Layout::Columns(columns.clone()),
         };
         Points { layout }
     }
