@@ -1,4 +1,4 @@
-//! [`Points`]: what methods take for points, made from dense arrays and sparse matrices alike.
+//! [`Points`]: what methods take for points, made from dense arrays, sparse matrices and columns alike.
 
 #[cfg(feature = "sparse")]
 use std::borrow::Cow;
@@ -22,15 +22,16 @@ use crate::once::once;
 /// Points in rows, n × d: what methods that take `impl Into<Points<T>>` accept.
 ///
 /// These are, by reference, all arrays of two dimensions and any layout (owned, shared, views), and views by value. With
-/// the feature `sparse` they are matrices of the crate [`sprs`](https://docs.rs/sprs), by reference or as views: results
-/// have the bits of the same points in a dense array.
+/// the feature `sparse` they are matrices of the crate [`sprs`](https://docs.rs/sprs), by reference or as views. With the
+/// feature `arrow` they are made of columns of Apache Arrow, by `Points::of_columns` and `Points::of_list`. Results have the
+/// bits of the same points in a dense array, whatever their layout.
 ///
 /// Features and kernel and ridge regression take points so. What reads every coordinate takes dense arrays alone: Gram
 /// matrices, estimates of pairs, gradients, attention, sampling, standardisations, statistics and shapes.
-/// [`to_dense`](Points::to_dense) writes sparse points out for them.
+/// [`to_dense`](Points::to_dense) writes other layouts out for them.
 ///
 /// # Cost
-/// Dense points and compressed rows are borrowed. Compressed columns are converted to rows with each conversion: make
+/// Dense points, columns and compressed rows are borrowed. Compressed columns are converted to rows with each conversion: make
 /// `Points` of them once, and pass it by reference. Explicitly stored zeros are allowed.
 ///
 /// Features of sparse points cost O(m) for each coordinate that is stored and O(D) a point, for maps that project the
@@ -39,6 +40,9 @@ use crate::once::once;
 /// costs at least O(d) a point: structured frequencies, linear images of points (complex exponentials, conditioning),
 /// Poisson and geometric maps, `EluPlusOne`, clusters, user-defined maps, and centred inputs of ridge regressions (4096
 /// at a time).
+///
+/// Columns are gathered to dense rows as many at a time, whatever the map, which costs O(d) a point. All at once they are
+/// gathered by exact kernels and by a [`RidgeSearch`](crate::apply::RidgeSearch) that standardises.
 ///
 /// # Example
 /// ```
@@ -110,7 +114,7 @@ impl<T: Real> Points<'_, T> {
         self.view().ncols()
     }
 
-    /// All coordinates, n × d: borrowed from a dense array, written out of sparse rows, which takes O(n d).
+    /// All coordinates, n × d: borrowed from a dense array, written out of sparse rows and of columns, which takes O(n d).
     #[inline(never)]
     pub fn to_dense(&self) -> CowArray<'_, T, Ix2> {
         self.view().to_dense()
@@ -121,7 +125,7 @@ impl<T: Real> Points<'_, T> {
         matches!(self.view(), PointsView::Sparse(_))
     }
 
-    /// Copies of some rows, in this order.
+    /// Copies of some rows, in this order: sparse ones of sparse points, else dense ones.
     ///
     /// # Errors
     /// [`Entry`](Error::Entry) if there is no such row, [`Memory`](Error::Memory) if there is no memory for dense ones.
