@@ -596,3 +596,51 @@ fn what_is_zero_stays_so_beside_what_overflows() {
         assert_eq!(all.values[[0, 0, 0, 0]], g * f32::INFINITY);
     }
 }
+
+/// A token 0 under functions that are 0 there with a slope: all of its features are 0, and its gradient is not.
+#[test]
+fn features_that_are_all_zero_have_slopes() {
+    let functions = [Activation::Identity, Activation::Gelu, Activation::Tanh, Activation::Sin];
+    for (causal, normalised, l) in
+        [(false, true, 6), (true, true, 6), (false, false, 6), (true, false, 6), (true, true, 70)]
+    {
+        for activation in functions {
+            let map = Nonlinear::new(activation).map::<f64>(frequencies(3, 8, &Orthogonal, 5), 1.0).unwrap();
+            let attention = Attention::signed(vec![map]).unwrap().normalised(normalised);
+            let [mut q, mut k] = [1, 2].map(|seed| tokens::<f64>([1, 1, l, 3], 0.4, seed).mapv(f64::abs));
+            let [v, g] = [3, 4].map(|seed| tokens::<f64>([1, 1, l, 2], 1.0, seed));
+            // Normalised, a query whose features are 0 has no output.
+            if !normalised {
+                q.slice_mut(s![0, 0, 4, ..]).fill(0.0);
+            }
+            k.slice_mut(s![0, 0, l - 4, ..]).fill(0.0);
+            let loss = |[q, k]: [&Array4<f64>; 2]| {
+                let heads = Heads::new(q, k, &v).unwrap();
+                let out = if causal { attention.causal(&heads) } else { attention.bidirectional(&heads) };
+                (out.unwrap().output * &g).sum()
+            };
+            let all = backward(&attention, &Heads::new(&q, &k, &v).unwrap(), &g, causal);
+            let size = all.keys.iter().chain(&all.queries).fold(0.0, |a: f64, v| a.max(v.abs()));
+            let entries = [(0, true), (1, false), (2, true), (2, false)].into_iter();
+            for (c, of_query) in entries.filter(|(_, of_query)| !(normalised && *of_query)) {
+                let (at, h) = ([0, 0, if of_query { 4 } else { l - 4 }, c], 1e-5);
+                let moved = |by: f64| {
+                    let (mut q, mut k) = (q.clone(), k.clone());
+                    if of_query {
+                        q[at] += by
+                    } else {
+                        k[at] += by
+                    }
+                    loss([&q, &k])
+                };
+                let (own, slope) = (
+                    if of_query { all.queries[at] } else { all.keys[at] },
+                    (moved(h) - moved(-h)) / (2.0 * h),
+                );
+                let name =
+                    format!("{activation:?}, causal {causal}, normalised {normalised}, {l} tokens, {at:?}");
+                assert!(own != 0.0 && (own - slope).abs() <= 1e-7 * size, "{name}: {own} is {slope}");
+            }
+        }
+    }
+}

@@ -144,7 +144,7 @@ impl<T: Real> Cotangents<T> {
                 }
                 Some((term, of_estimate)) => {
                     // From the row's scale to those of its blocks.
-                    let own = queries.precision(first + i).scale;
+                    let own = queries.gradient_scale(first + i);
                     let blocks = setup.program.blocks().iter().zip(queries.block_scales(first + i));
                     for (columns, block) in blocks {
                         scale(&mut features[columns.clone()], term.log + of_estimate + block - own);

@@ -68,7 +68,7 @@ impl<T: Real> Attention<T> {
     ///
     /// # Cost
     /// Three times the multiplications of the forward pass, O(L m (d + d_v)). Memory beyond inputs and gradients: for each head at work
-    /// features and sums as in the forward pass, and d_v + 4 numbers for each query; with grouped queries or
+    /// features and sums as in the forward pass, and d_v + 8 numbers for each query; with grouped queries or
     /// exact pairs once more the gradients of its tokens and values. Pairs with exact weights take O(d + d_v) each.
     ///
     /// # Errors

@@ -68,6 +68,14 @@ impl<T: Real> Tokens<T> {
         self.precision[i]
     }
 
+    /// ln of the scale of row `i` for gradients: also features that are all 0 have slopes, and their scale, −∞, stands for 0. It stays
+    /// −∞ where all blocks are absent.
+    pub fn gradient_scale(&self, i: usize) -> f64 {
+        let (scale, blocks) = (self.precision[i].scale, self.block_scales(i));
+        let present = blocks.iter().any(|block| *block > f64::NEG_INFINITY);
+        if scale == f64::NEG_INFINITY && present { 0.0 } else { scale }
+    }
+
     /// The point of row `i`.
     pub fn point(&self, i: usize) -> &[T] {
         self.points_of(i..i + 1)

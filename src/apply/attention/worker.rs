@@ -117,7 +117,8 @@ impl<T: Real> Worker<T> {
                 let (query, seen) =
                     (self.queries.precision(start + i), chunk.seen_before || chunk.has_any(end));
                 if query.held {
-                    let estimate = Undivided { scale: scale + query.scale, normaliser, sums, seen };
+                    let scale = scale + scale_of(&self.queries, start + i, asked);
+                    let estimate = Undivided { scale, normaliser, sums, seen };
                     self.finish.write(setup, estimate, i, asked);
                 }
             }
@@ -159,7 +160,10 @@ impl<T: Real> Worker<T> {
         let LogBuffers { scratch, row, .. } = &mut self.logs;
         self.queries.log_row(setup, setup.asking(), query, scratch, row);
         self.wide.resize(asked.out.targets(), 0.0);
-        let (scale, normaliser) = state.query(row, &mut self.wide);
+        let (mut scale, normaliser) = state.query(row, &mut self.wide);
+        if self.queries.precision(query).scale == f64::NEG_INFINITY {
+            scale = scale_of(&self.queries, query, asked);
+        }
         let estimate = Undivided { scale, normaliser, sums: &mut self.wide[..], seen: state.has_seen() };
         self.finish.write(setup, estimate, i, asked);
         if let Outlet::Pulls(pulls) = &mut asked.out {
@@ -187,7 +191,7 @@ impl<T: Real> Worker<T> {
                 continue;
             }
             let normaliser = numeric::dot(isa, self.queries.row(i), &ready.weights);
-            let scale = ready.precision.scale + query.scale;
+            let scale = ready.precision.scale + scale_of(&self.queries, i, asked);
             let sums = &mut self.out[i * targets..][..targets];
             let estimate = Undivided { scale, normaliser, sums, seen: state.has_seen() };
             self.finish.write(setup, estimate, i, asked);
@@ -210,5 +214,13 @@ impl<T: Real> Worker<T> {
             let estimate = Undivided { scale, normaliser: 0.0, sums, seen: false };
             self.finish.write(setup, estimate, i, asked);
         }
+    }
+}
+
+/// ln of the scale of a query that was read.
+fn scale_of<T: Real>(queries: &Tokens<T>, query: usize, asked: &Asked<'_, T>) -> f64 {
+    match asked.out {
+        Outlet::Pulls(_) => queries.gradient_scale(query),
+        _ => queries.precision(query).scale,
     }
 }
