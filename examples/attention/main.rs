@@ -84,7 +84,7 @@ fn read(asked: &Request) -> Result<Asked, String> {
         longest: asked.count("--longest", 8192, (2, 1 << 24))?,
         data,
         seed: asked.whole("--seed", 0, (0, u64::MAX))?,
-        out: asked.out("attention.svg"),
+        out: asked.out("attention.svg")?,
     })
 }
 

@@ -106,7 +106,7 @@ pub fn read(asked: &command::Request) -> Result<Request, String> {
         seeds: asked.whole("--seeds", 3, (2, 100))?,
         keeping: Keeping { directory, resume },
         generate: asked.count("--generate", if quick { 40 } else { 400 }, (0, 1_000_000))?,
-        out: asked.out("charlm.svg"),
+        out: asked.out("charlm.svg")?,
     })
 }
 

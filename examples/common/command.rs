@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::{ErrorKind, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::str::FromStr;
 
@@ -124,10 +124,27 @@ impl Request {
         number.ok_or_else(|| format!("{option} takes {what} from {least} to {most}, not '{text}'"))
     }
 
-    /// Where a picture goes: the value of `--out`, or that file in `target`.
-    pub fn out(&self, default: &str) -> PathBuf {
-        self.value("--out").map_or_else(|| ["target", default].iter().collect(), PathBuf::from)
+    /// Where a picture goes: the value of `--out`, or that file in `target`. A file of that name can be written: who waits for a
+    /// picture learns at once that there will be none.
+    pub fn out(&self, default: &str) -> Result<PathBuf, String> {
+        let Some(path) = self.value("--out").map(PathBuf::from) else {
+            return Ok(["target", default].iter().collect());
+        };
+        match probe(&path) {
+            Ok(()) => Ok(path),
+            Err(error) => Err(format!("{} cannot be written: {error}", path.display())),
+        }
     }
+}
+
+/// Opens a file to write to it, and leaves what is there as it is.
+fn probe(path: &Path) -> std::io::Result<()> {
+    let is_new = !path.exists();
+    if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+        std::fs::create_dir_all(directory)?;
+    }
+    std::fs::OpenOptions::new().append(true).create(true).open(path)?;
+    if is_new { std::fs::remove_file(path) } else { Ok(()) }
 }
 
 /// Writes to standard output; a reader that has gone is no mistake.

@@ -129,7 +129,7 @@ fn goal(request: &Request, planner: Planner) -> Result<Planner, String> {
 
 /// The picture of errors against costs.
 fn draw(request: &Request, planner: &Planner, plan: &Plan, (seed, quick): (u64, bool)) -> Result<(), String> {
-    let out = request.out("plan.svg");
+    let out = request.out("plan.svg")?;
     picture::draw(planner, plan, (seed, quick), &out)?;
     command::print(&format!("picture: {}\n", out.display()))
 }

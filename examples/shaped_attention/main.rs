@@ -79,7 +79,7 @@ fn run(asked: &Request) -> Result<(), String> {
         repeat: asked.whole("--repeat", 8, (1, 10_000))?,
         seed: asked.whole("--seed", 0, (0, u64::MAX))?,
     };
-    let out = asked.out("shaped_attention.svg");
+    let out = asked.out("shaped_attention.svg")?;
     let tokens =
         asked.text("--data").map_or_else(Tokens::bundled, |folder| Tokens::read(&PathBuf::from(folder)))?;
     let words = |error: random_features::Error| error.to_string();

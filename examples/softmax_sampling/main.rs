@@ -47,7 +47,7 @@ fn run(asked: &Request) -> Result<(), String> {
     let classes = asked.count("--classes", 100_000, (1000, 10_000_000))?;
     let steps = asked.count("--steps", 1000, (10, 1_000_000))?;
     let seeds = asked.whole("--seeds", 3, (2, 1000))?;
-    let (seed, out) = (asked.whole("--seed", 0, (0, u64::MAX / 2))?, asked.out("softmax_sampling.svg"));
+    let (seed, out) = (asked.whole("--seed", 0, (0, u64::MAX / 2))?, asked.out("softmax_sampling.svg")?);
     let words = |error: random_features::Error| error.to_string();
     let mut panels = Vec::new();
     if is_asked("cost") {
