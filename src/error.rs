@@ -182,6 +182,14 @@ pub enum Error {
         /// Why, with what was found and what was asked for.
         reason: String,
     },
+    /// An array of Apache Arrow cannot be read.
+    #[error("{array} {reason}")]
+    Arrow {
+        /// The array, such as "column 3", counted from 0.
+        array: String,
+        /// Why, with what was found and what was asked for.
+        reason: String,
+    },
 }
 
 /// `Result` with this crate's [`Error`].

@@ -82,7 +82,7 @@
 //! - Weights of rows and of pairs of rows are `f64`, for points of any scalar.
 //! - m counts frequencies, D features. ℓ divides points before anything else.
 //! - [`Points`] may be sparse (feature `sparse`): the cost of compressed rows is that of their non-zero entries, and
-//!   results are bit-identical.
+//!   results are bit-identical. So they are for columns of Apache Arrow (feature `arrow`), which are read where they are.
 //! - Wrong shapes and parameters are [`Error`]s; the few methods that can panic, for use inside your own maps, say so.
 //!   A row with NaN or an infinity gets NaN features and does not affect other rows.
 //! - Work is spread over the threads of the caller's rayon pool (feature `rayon`, in `default`), or stays on the calling
@@ -118,6 +118,8 @@ pub mod frequency;
 
 pub mod data;
 
+#[cfg(feature = "arrow")]
+pub mod arrow;
 mod engine;
 mod points;
 pub mod projection;
@@ -154,6 +156,8 @@ pub use real::Real;
 pub use signed_log::SignedLog;
 
 // The crates whose types occur in public signatures.
+#[cfg(feature = "arrow")]
+pub use arrow_array;
 #[cfg(feature = "sparse")]
 pub use sprs;
 pub use {ndarray, num_complex, rand};

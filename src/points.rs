@@ -1,13 +1,17 @@
-//! [`Points`]: what methods take for points, made from dense arrays and sparse matrices alike.
+//! [`Points`]: what methods take for points, made from dense arrays, sparse matrices and columns alike.
 
 #[cfg(feature = "sparse")]
 use std::borrow::Cow;
+#[cfg(feature = "arrow")]
+use std::sync::Arc;
 
 use ndarray::{Array2, ArrayBase, ArrayRef2, ArrayView2, Axis, CowArray, Data, Ix2};
 #[cfg(feature = "sparse")]
 use sprs::{CsMat, CsMatView};
 
 use crate::Real;
+#[cfg(feature = "arrow")]
+use crate::engine::ColumnPoints;
 use crate::engine::PointsView;
 #[cfg(feature = "sparse")]
 use crate::engine::SparsePoints;
@@ -18,15 +22,16 @@ use crate::once::once;
 /// Points in rows, n × d: what methods that take `impl Into<Points<T>>` accept.
 ///
 /// These are, by reference, all arrays of two dimensions and any layout (owned, shared, views), and views by value. With
-/// the feature `sparse` they are matrices of the crate [`sprs`](https://docs.rs/sprs), by reference or as views: results
-/// have the bits of the same points in a dense array.
+/// the feature `sparse` they are matrices of the crate [`sprs`](https://docs.rs/sprs), by reference or as views. With the
+/// feature `arrow` they are made of columns of Apache Arrow, by `Points::of_columns` and `Points::of_list`. Results have the
+/// bits of the same points in a dense array, whatever their layout.
 ///
 /// Features and kernel and ridge regression take points so. What reads every coordinate takes dense arrays alone: Gram
 /// matrices, estimates of pairs, gradients, attention, sampling, standardisations, statistics and shapes.
-/// [`to_dense`](Points::to_dense) writes sparse points out for them.
+/// [`to_dense`](Points::to_dense) writes other layouts out for them.
 ///
 /// # Cost
-/// Dense points and compressed rows are borrowed. Compressed columns are converted to rows with each conversion: make
+/// Dense points, columns and compressed rows are borrowed. Compressed columns are converted to rows with each conversion: make
 /// `Points` of them once, and pass it by reference. Explicitly stored zeros are allowed.
 ///
 /// Features of sparse points cost O(m) for each coordinate that is stored and O(D) a point, for maps that project the
@@ -35,6 +40,9 @@ use crate::once::once;
 /// costs at least O(d) a point: structured frequencies, linear images of points (complex exponentials, conditioning),
 /// Poisson and geometric maps, `EluPlusOne`, clusters, user-defined maps, and centred inputs of ridge regressions (4096
 /// at a time).
+///
+/// Columns are gathered to dense rows as many at a time, whatever the map, which costs O(d) a point. All at once they are
+/// gathered by exact kernels and by a [`RidgeSearch`](crate::apply::RidgeSearch) that standardises.
 ///
 /// # Example
 /// ```
@@ -80,6 +88,9 @@ enum Layout<'a, T: Real> {
     Owned(Array2<T>),
     #[cfg(feature = "sparse")]
     Compressed(Compressed<'a, T>),
+    /// Columns of the same length.
+    #[cfg(feature = "arrow")]
+    Columns(Arc<[&'a [T]]>),
 }
 
 /// The parts of [`SparsePoints`], owned where the matrix does not have them in this form.
@@ -103,7 +114,7 @@ impl<T: Real> Points<'_, T> {
         self.view().ncols()
     }
 
-    /// All coordinates, n × d: borrowed from a dense array, written out of sparse rows, which takes O(n d).
+    /// All coordinates, n × d: borrowed from a dense array, written out of sparse rows and of columns, which takes O(n d).
     #[inline(never)]
     pub fn to_dense(&self) -> CowArray<'_, T, Ix2> {
         self.view().to_dense()
@@ -114,7 +125,7 @@ impl<T: Real> Points<'_, T> {
         matches!(self.view(), PointsView::Sparse(_))
     }
 
-    /// Copies of some rows, in this order.
+    /// Copies of some rows, in this order: sparse ones of sparse points, else dense ones.
     ///
     /// # Errors
     /// [`Entry`](Error::Entry) if there is no such row, [`Memory`](Error::Memory) if there is no memory for dense ones.
@@ -133,6 +144,10 @@ impl<T: Real> Points<'_, T> {
             PointsView::Sparse(x) => Layout::Compressed(Compressed::of_rows(x, rows)),
             #[cfg(not(feature = "sparse"))]
             PointsView::Sparse(_) => Layout::Owned(self.to_dense().select(Axis(0), rows)),
+            PointsView::Columns(x) => {
+                check_memory("selected rows", rows.len(), x.ncols().saturating_mul(size_of::<T>()))?;
+                Layout::Owned(x.select(rows))
+            }
         };
         Ok(Points { layout })
     }
@@ -144,7 +159,17 @@ impl<T: Real> Points<'_, T> {
             Layout::Owned(x) => PointsView::Dense(x.view()),
             #[cfg(feature = "sparse")]
             Layout::Compressed(x) => PointsView::Sparse(x.view()),
+            #[cfg(feature = "arrow")]
+            Layout::Columns(columns) => PointsView::Columns(ColumnPoints::new(columns)),
         }
+    }
+}
+
+#[cfg(feature = "arrow")]
+impl<'a, T: Real> Points<'a, T> {
+    /// Of columns of the same length.
+    pub(crate) fn of_slices(columns: Vec<&'a [T]>) -> Self {
+        Points { layout: Layout::Columns(columns.into()) }
     }
 }
 
@@ -174,6 +199,8 @@ impl<'a, T: Real> From<&'a Points<'_, T>> for Points<'a, T> {
             Layout::Owned(x) => Layout::Dense(x.view()),
             #[cfg(feature = "sparse")]
             Layout::Compressed(x) => Layout::Compressed(x.borrowed()),
+            #[cfg(feature = "arrow")]
+            Layout::Columns(columns) => Layout::Columns(columns.clone()),
         };
         Points { layout }
     }

@@ -13,6 +13,7 @@
 mod absorbed;
 mod batch;
 mod bias;
+mod columns;
 mod conditioned;
 mod contract;
 pub(crate) mod drive;
@@ -43,6 +44,8 @@ pub use tile::{Row, Tile};
 
 pub(crate) use batch::{Batch, FeatureRow};
 pub(crate) use bias::Bias;
+#[cfg(feature = "arrow")]
+pub(crate) use columns::ColumnPoints;
 pub(crate) use conditioned::{Affine, ConditionedPlan};
 pub(crate) use fold::{Runs, fold, for_runs, map_pairs, map_rows};
 pub(crate) use gradient::{

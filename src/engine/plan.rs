@@ -284,6 +284,10 @@ impl<T: Real> Program<T> {
         tile: &mut Tile<'_, T>,
         scratch: &mut Scratch<T>,
     ) {
+        // Gathered once for all parts.
+        if let PointsView::Columns(_) = x {
+            return x.densely(scratch, |x, scratch| self.fill(side, form, x.into(), tile, scratch));
+        }
         if !matches!(self.plan, Plan::Sum(_)) {
             return self.plan.fill(Pass::new(side, form), x, tile, scratch);
         }

@@ -1,10 +1,11 @@
-//! [`PointsView`]: the points that features are computed from, dense or sparse.
+//! [`PointsView`]: the points that features are computed from: dense, sparse or in columns.
 
 use std::ops::Range;
 
 use ndarray::{Array2, ArrayView2, CowArray, Ix2, s};
 
 use super::Scratch;
+use super::columns::ColumnPoints;
 use crate::Real;
 use crate::numeric::{into_slice_of, matrix_view};
 
@@ -14,6 +15,8 @@ pub(crate) enum PointsView<'a, T> {
     Dense(ArrayView2<'a, T>),
     #[cfg_attr(not(feature = "sparse"), allow(dead_code, reason = "made of the types of a feature"))]
     Sparse(SparsePoints<'a, T>),
+    #[cfg_attr(not(feature = "arrow"), allow(dead_code, reason = "made of the types of a feature"))]
+    Columns(ColumnPoints<'a, T>),
 }
 
 /// Points in compressed rows: `columns[starts[i]..starts[i + 1]]` are the columns of the nonzero coordinates of row i, ascending,
@@ -41,6 +44,11 @@ impl<'a, T> SparsePoints<'a, T> {
 }
 
 impl<T: Real> SparsePoints<'_, T> {
+    /// Writes all rows, one after the other.
+    fn write(&self, out: &mut [T]) {
+        out.chunks_exact_mut(self.dim.max(1)).enumerate().for_each(|(i, row)| self.write_row(i, row));
+    }
+
     /// Writes row i with its zeros.
     pub fn write_row(&self, i: usize, out: &mut [T]) {
         out.fill(T::zero());
@@ -54,6 +62,7 @@ impl<'a, T: Real> PointsView<'a, T> {
         match self {
             PointsView::Dense(x) => x.nrows(),
             PointsView::Sparse(x) => x.starts.len() - 1,
+            PointsView::Columns(x) => x.nrows(),
         }
     }
 
@@ -62,14 +71,15 @@ impl<'a, T: Real> PointsView<'a, T> {
         match self {
             PointsView::Dense(x) => x.ncols(),
             PointsView::Sparse(x) => x.dim,
+            PointsView::Columns(x) => x.ncols(),
         }
     }
 
     /// The coordinates of a point that are multiplied, on average.
     pub fn depth(&self) -> usize {
         match self {
-            PointsView::Dense(x) => x.ncols(),
             PointsView::Sparse(x) => x.values.len().div_ceil(self.nrows().max(1)),
+            _ => self.ncols(),
         }
     }
 
@@ -80,6 +90,7 @@ impl<'a, T: Real> PointsView<'a, T> {
             PointsView::Sparse(x) => {
                 PointsView::Sparse(SparsePoints { starts: &x.starts[rows.start..=rows.end], ..*x })
             }
+            PointsView::Columns(x) => PointsView::Columns(x.rows(rows)),
         }
     }
 
@@ -90,35 +101,42 @@ impl<'a, T: Real> PointsView<'a, T> {
 
     /// The first row that holds NaN or an infinity.
     pub fn first_not_finite(&self) -> Option<usize> {
-        let finite = |i: usize| match self {
-            PointsView::Dense(x) => x.row(i).iter().all(|v| v.is_finite()),
-            PointsView::Sparse(x) => x.row(i).1.iter().all(|v| v.is_finite()),
-        };
-        (0..self.nrows()).find(|i| !finite(*i))
+        let finite = |v: &T| v.is_finite();
+        match self {
+            PointsView::Dense(x) => x.rows().into_iter().position(|row| !row.iter().all(finite)),
+            PointsView::Sparse(x) => (0..self.nrows()).position(|i| !x.row(i).1.iter().all(finite)),
+            PointsView::Columns(x) => x.first_not_finite(),
+        }
     }
 
     /// All coordinates, borrowed where they are dense.
     pub fn to_dense(self) -> CowArray<'a, T, Ix2> {
-        let sparse = match self {
-            PointsView::Dense(x) => return x.into(),
-            PointsView::Sparse(sparse) => sparse,
-        };
-        let mut all = Array2::zeros((self.nrows(), sparse.dim));
-        for (i, row) in all.rows_mut().into_iter().enumerate() {
-            sparse.write_row(i, into_slice_of(row));
+        if let PointsView::Dense(x) = self {
+            return x.into();
         }
+        let mut all = Array2::zeros((self.nrows(), self.ncols()));
+        self.write(into_slice_of(all.view_mut()));
         all.into()
     }
 
     /// Lets `run` read all coordinates.
     pub fn densely(self, scratch: &mut Scratch<T>, run: impl FnOnce(ArrayView2<'_, T>, &mut Scratch<T>)) {
-        let sparse = match self {
-            PointsView::Dense(x) => return run(x, scratch),
-            PointsView::Sparse(sparse) => sparse,
-        };
-        let mut all = scratch.take(self.nrows() * sparse.dim);
-        all.chunks_exact_mut(sparse.dim.max(1)).enumerate().for_each(|(i, row)| sparse.write_row(i, row));
-        run(matrix_view(self.nrows(), sparse.dim, &all), scratch);
+        if let PointsView::Dense(x) = self {
+            return run(x, scratch);
+        }
+        let (n, d) = (self.nrows(), self.ncols());
+        let mut all = scratch.take(n * d);
+        self.write(&mut all);
+        run(matrix_view(n, d, &all), scratch);
         scratch.give(all);
+    }
+
+    /// Writes all coordinates, row by row.
+    fn write(self, out: &mut [T]) {
+        match self {
+            PointsView::Dense(x) => out.iter_mut().zip(&x).for_each(|(out, v)| *out = *v),
+            PointsView::Sparse(x) => x.write(out),
+            PointsView::Columns(x) => x.write(out),
+        }
     }
 }

@@ -2,6 +2,8 @@
 
 mod common;
 
+#[cfg(feature = "arrow")]
+mod arrow;
 mod attention;
 mod attention_choice;
 mod attention_gradients;
@@ -23,6 +25,8 @@ mod guards;
 mod hybrid;
 mod identity;
 mod kernels;
+#[cfg(any(feature = "arrow", feature = "sparse"))]
+mod layouts;
 mod lengthscale;
 mod maps;
 mod metrics;

@@ -28,72 +28,10 @@ fn sparse<T: Real>(n: usize, d: usize, step: usize, size: f64) -> CsMat<T> {
     entries.to_csr()
 }
 
-/// A map of your own, which reads dense points.
-#[derive(Debug)]
-struct Coordinates(usize);
-
-impl<T: Real> FeatureMap<T> for Coordinates {
-    fn facts(&self) -> Facts {
-        Facts::new(self.0, vec![self.0]).symmetric()
-    }
-
-    fn fill(&self, _: Side, x: ndarray::ArrayView2<'_, T>, _: Form, tile: &mut Tile<'_, T>) {
-        for (i, x) in x.rows().into_iter().enumerate() {
-            let row = tile.row(i);
-            row.values.iter_mut().zip(x).for_each(|(value, x)| *value = *x);
-            row.log_scales[0] = 0.0;
-        }
-    }
-}
-
-/// Maps that project points, and maps that read them otherwise.
-fn maps<T: Real>(d: usize) -> Vec<Map<T>> {
-    let mut maps = Vec::new();
-    for coupling in couplings() {
-        for name in MAPS.into_iter().chain(MORE_MAPS) {
-            for target in [softmax(), gaussian()] {
-                maps.push(name.make::<T>(frequencies(d, 40, coupling.as_ref(), 2), target));
-            }
-        }
-    }
-    let omega = |m: usize, seed| frequencies(d, m, &Independent, seed);
-    let scales: Vec<f64> = (0..d).map(|k| 0.7 + k as f64 / d as f64).collect();
-    maps.push(Trigonometric.gaussian(omega(33, 1), scales).unwrap());
-    maps.push(Trigonometric.gaussian(Hadamard::default().draw(d, 2000, 1).unwrap(), 1.0).unwrap());
-    maps.push(Sign.map(omega(70, 1), 1.0).unwrap());
-    maps.push(Nonlinear::new(Activation::Relu).map(omega(70, 1), 1.0).unwrap());
-    maps.push(EluPlusOne.map(d, 1.0).unwrap());
-    maps.push(Poisson::default().gaussian(draw_poisson(d, 20, 1.0, &mut rng(1)).unwrap(), 2.0).unwrap());
-    maps.push(Hybrid::angular(Bases::shared(omega(8, 1)), omega(2, 2)).unwrap());
-    let weight = GaussianWeight { sigma: 0.5, r: 2.0 };
-    maps.push(Hybrid::gaussian(Bases::shared(omega(8, 1)), omega(4, 2), weight).unwrap());
-    maps.push(Map::new(Coordinates(d)).unwrap());
-    maps
-}
-
 fn features<T: Real>() {
     for (n, d, step) in [(1, 5, 2), (30, 60, 7), (300, 20, 3)] {
         let x = sparse::<T>(n, d, step, 0.6);
-        let dense = x.to_dense();
-        for map in maps::<T>(d) {
-            for side in SIDES {
-                let (found, expected) =
-                    (map.features(side, &x).unwrap(), map.features(side, &dense).unwrap());
-                assert_eq!(found.values(), expected.values(), "{map:?}");
-                assert_eq!(found.log_scales(), expected.log_scales(), "{map:?}");
-                let (mut values, mut log_scales) = found.into_arrays();
-                values.fill(T::zero());
-                log_scales.fill(f64::NAN);
-                map.features_into(side, x.view(), &mut values, &mut log_scales).unwrap();
-                assert_eq!((values.view(), log_scales.view()), (expected.values(), expected.log_scales()));
-                if map.facts().logarithms {
-                    let [found, expected] =
-                        [map.log_features(side, &x), map.log_features(side, &dense)].map(Result::unwrap);
-                    assert_eq!((found.logarithms, found.signs), (expected.logarithms, expected.signs));
-                    assert_eq!(found.log_scales, expected.log_scales);
-                }
-            }
-        }
+        same_features(&Points::from(&x), &x.to_dense());
     }
 }
 

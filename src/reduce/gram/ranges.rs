@@ -99,6 +99,11 @@ impl InputRanges {
                 let count = rows().count();
                 (0..x.dim).filter(|k| stored[*k] < count).for_each(|k| ranges.include(k, 0.0));
             }
+            PointsView::Columns(x) => {
+                for (k, column) in x.columns().enumerate() {
+                    rows().for_each(|i| ranges.include(k, column[i].widen()));
+                }
+            }
         }
         ranges
     }

@@ -1,0 +1,70 @@
+//! [`ColumnPoints`]: points of which each coordinate is a slice of its own.
+
+use std::ops::Range;
+
+use ndarray::Array2;
+
+use crate::Real;
+
+/// Rows that are copied at a time, so that what is read and what is written stays in the first cache.
+const ROWS: usize = 16;
+
+/// Points in columns: coordinate k of row i is `columns[k][start + i]`.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ColumnPoints<'a, T> {
+    columns: &'a [&'a [T]],
+    start: usize,
+    end: usize,
+}
+
+#[cfg_attr(not(feature = "arrow"), allow(dead_code, reason = "made of the types of a feature"))]
+impl<'a, T: Real> ColumnPoints<'a, T> {
+    /// Of columns of the same length.
+    pub fn new(columns: &'a [&'a [T]]) -> Self {
+        ColumnPoints { columns, start: 0, end: columns.first().map_or(0, |column| column.len()) }
+    }
+
+    pub fn nrows(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// d.
+    pub fn ncols(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Some of the rows.
+    pub fn rows(&self, rows: Range<usize>) -> Self {
+        ColumnPoints { columns: self.columns, start: self.start + rows.start, end: self.start + rows.end }
+    }
+
+    /// The columns, one after the other.
+    pub fn columns(&self) -> impl Iterator<Item = &'a [T]> + use<'a, T> {
+        let rows = self.start..self.end;
+        self.columns.iter().map(move |column| &column[rows.clone()])
+    }
+
+    /// The first row that holds NaN or an infinity.
+    pub fn first_not_finite(&self) -> Option<usize> {
+        self.columns().filter_map(|column| column.iter().position(|v| !v.is_finite())).min()
+    }
+
+    /// Copies of some rows.
+    pub fn select(&self, rows: &[usize]) -> Array2<T> {
+        let mut all = Array2::zeros((rows.len(), self.ncols()));
+        for (mut out, column) in all.columns_mut().into_iter().zip(self.columns()) {
+            out.iter_mut().zip(rows).for_each(|(out, i)| *out = column[*i]);
+        }
+        all
+    }
+
+    /// Writes all coordinates, row by row.
+    pub fn write(&self, out: &mut [T]) {
+        let d = self.ncols().max(1);
+        for (i, block) in out.chunks_mut(ROWS * d).enumerate() {
+            for (k, column) in self.columns().enumerate() {
+                block.chunks_exact_mut(d).zip(&column[i * ROWS..]).for_each(|(row, v)| row[k] = *v);
+            }
+        }
+    }
+}
