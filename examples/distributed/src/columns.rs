@@ -1,13 +1,13 @@
 //! [`Columns`]: the columns of some rows, as points and targets.
 
-use datafusion::arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, FixedSizeListArray, PrimitiveArray};
+use datafusion::arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray};
 use datafusion::arrow::compute::concat;
-use datafusion::arrow::datatypes::{DataType, Float32Type, Float64Type};
+use datafusion::arrow::datatypes::{ArrowPrimitiveType, DataType, Float32Type, Float64Type};
 use datafusion::common::Result;
-use ndarray::Array2;
+use ndarray::{ArrayView2, Axis};
 use random_features::{Points, Real};
 
-use crate::fault::refuse;
+use crate::fault::{external, refuse};
 
 /// A scalar type that is the element type of arrays.
 pub trait Scalar: Real {
@@ -65,19 +65,20 @@ impl Columns {
         check_nulls("the points", &self.x)
     }
 
-    /// Hands the points to a function. The one place where arrays become points.
-    pub fn with_points<T: Scalar, V>(
-        &self,
-        then: impl FnOnce(Points<'_, T>) -> random_features::Result<V>,
-    ) -> Result<V> {
-        let x = dense::<T>(&self.x)?;
-        then(Points::from(&x)).map_err(crate::fault::external)
+    /// The points, without a copy.
+    pub fn points<T: Scalar>(&self) -> Result<Points<'_, T>> {
+        let points = match self.x.as_slice() {
+            [list] if list.as_fixed_size_list_opt().is_some() => Points::of_list(list),
+            columns => Points::of_columns(columns),
+        };
+        points.map_err(external)
     }
 
-    /// The target, n × 1.
-    pub fn targets<T: Scalar>(&self) -> Result<Array2<T>> {
+    /// The target, n × 1, without a copy.
+    pub fn targets<T: Scalar>(&self) -> Result<ArrayView2<'_, T>> {
         let Some(target) = &self.target else { return refuse("there is no target") };
-        dense::<T>(std::slice::from_ref(target))
+        let target = random_features::arrow::column(target).map_err(external)?;
+        Ok(target.insert_axis(Axis(1)))
     }
 }
 
@@ -86,7 +87,9 @@ fn check_nulls(what: &str, columns: &[ArrayRef]) -> Result<()> {
     let count: usize = columns.iter().map(nulls).sum();
     match count {
         0 => Ok(()),
-        _ => refuse(format!("{count} of the values of {what} are null: fill them in, or leave their rows out")),
+        _ => {
+            refuse(format!("{count} of the values of {what} are null: fill them in, or leave their rows out"))
+        }
     }
 }
 
@@ -117,40 +120,5 @@ pub fn layout(types: &[DataType]) -> Result<(usize, DataType)> {
             "points are columns of Float32 or of Float64, or one FixedSizeList of either, not {}",
             types.iter().map(|kind| kind.to_string()).collect::<Vec<_>>().join(", ")
         )),
-    }
-}
-
-/// A copy of columns, or of a list, n × d.
-fn dense<T: Scalar>(columns: &[ArrayRef]) -> Result<Array2<T>> {
-    if let [list] = columns
-        && let Some(list) = list.as_fixed_size_list_opt()
-    {
-        return of_list(list);
-    }
-    let rows = columns.first().map_or(0, |column| column.len());
-    let mut x = Array2::zeros((rows, columns.len()));
-    for (column, mut to) in columns.iter().zip(x.columns_mut()) {
-        let values = values::<T>(column)?.values();
-        if values.len() != rows {
-            return refuse("columns of the same rows have different lengths");
-        }
-        to.iter_mut().zip(values.iter()).for_each(|(to, value)| *to = *value);
-    }
-    Ok(x)
-}
-
-/// A copy of a list, n × d.
-fn of_list<T: Scalar>(list: &FixedSizeListArray) -> Result<Array2<T>> {
-    let elements = elements(list);
-    let values = values::<T>(&elements)?;
-    let shape = (list.len(), list.value_length().max(0) as usize);
-    Array2::from_shape_vec(shape, values.values().to_vec()).map_err(crate::fault::external)
-}
-
-/// The array of a float column.
-fn values<T: Scalar>(column: &ArrayRef) -> Result<&PrimitiveArray<T::Arrow>> {
-    match column.as_primitive_opt::<T::Arrow>() {
-        Some(values) => Ok(values),
-        None => refuse(format!("a column is of {}, not of {}", column.data_type(), T::Arrow::DATA_TYPE)),
     }
 }

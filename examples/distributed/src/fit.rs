@@ -27,7 +27,11 @@ pub struct Task {
 
 impl Task {
     /// The sums of a ridge regression on a number.
-    pub fn ridge(map: MapSpec, target: impl Into<String>, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    pub fn ridge(
+        map: MapSpec,
+        target: impl Into<String>,
+        columns: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
         Task::new(Constants::Ridge(map), Some(target.into()), columns)
     }
 
@@ -51,14 +55,19 @@ impl Task {
         Task::new(Constants::Sample { capacity, seed }, None, columns)
     }
 
-    fn new(constants: Constants, target: Option<String>, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    fn new(
+        constants: Constants,
+        target: Option<String>,
+        columns: impl IntoIterator<Item = impl Into<String>>,
+    ) -> Self {
         Task { constants, target, columns: columns.into_iter().map(Into::into).collect() }
     }
 
     /// The aggregate over a table's columns.
     fn expression(&self) -> Expr {
         let function = AggregateUDF::from(SumsFunction::of_constants(self.constants.clone(), true));
-        let names = std::iter::once(ROW).chain(self.target.as_deref()).chain(self.columns.iter().map(String::as_str));
+        let names =
+            std::iter::once(ROW).chain(self.target.as_deref()).chain(self.columns.iter().map(String::as_str));
         function.call(names.map(|name| Expr::Column(Column::from_name(name))).collect()).alias("state")
     }
 }
@@ -68,23 +77,29 @@ impl Task {
 /// # Errors
 /// A sentence.
 pub fn check(table: &RowTable, task: &Task) -> Result<()> {
-    let schema = table.file_schema();
-    for name in &task.columns {
-        check_type(table, name, is_points)?;
-    }
-    if task.columns.is_empty() {
-        return refuse("there are no columns of points");
-    }
+    check_points(table, &task.columns)?;
     if let Some(target) = &task.target {
         let labels = matches!(task.constants, Constants::Classes(..));
         check_type(table, target, if labels { is_label } else { DataType::is_numeric })?;
         if task.columns.contains(target) {
             return refuse(format!("column {target} is the target, and one of the points"));
         }
+        check_nulls(table, target)?;
     }
-    check_lists(schema, &task.columns)?;
-    let used = task.columns.iter().chain(&task.target);
-    used.into_iter().try_for_each(|name| check_nulls(table, name))
+    Ok(())
+}
+
+/// Rejects columns that are no points, in the same way.
+///
+/// # Errors
+/// A sentence.
+pub fn check_points(table: &RowTable, columns: &[String]) -> Result<()> {
+    if columns.is_empty() {
+        return refuse("there are no columns of points");
+    }
+    columns.iter().try_for_each(|name| check_type(table, name, is_points))?;
+    check_lists(table.file_schema(), columns)?;
+    columns.iter().try_for_each(|name| check_nulls(table, name))
 }
 
 fn is_points(kind: &DataType) -> bool {
@@ -113,12 +128,14 @@ fn check_type(table: &RowTable, name: &str, fits: impl Fn(&DataType) -> bool) ->
 /// A list is the only column of the points.
 fn check_lists(schema: &Schema, columns: &[String]) -> Result<()> {
     let list = |name: &&String| {
-        schema.field_with_name(name).is_ok_and(|field| matches!(field.data_type(), DataType::FixedSizeList(..)))
+        schema
+            .field_with_name(name)
+            .is_ok_and(|field| matches!(field.data_type(), DataType::FixedSizeList(..)))
     };
     match columns.iter().find(list) {
-        Some(name) if columns.len() > 1 => {
-            refuse(format!("column {name} is a list of all coordinates: it is not combined with other columns"))
-        }
+        Some(name) if columns.len() > 1 => refuse(format!(
+            "column {name} is a list of all coordinates: it is not combined with other columns"
+        )),
         _ => Ok(()),
     }
 }

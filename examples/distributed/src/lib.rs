@@ -12,7 +12,7 @@
 //!
 //! # Example
 //! ```
-//! use random_features::frequency::{Coupling, Orthogonal};
+//! use random_features::frequency::{Draw, Orthogonal};
 //! use random_features::map::{PlainRecipe, Recipe};
 //! use random_features::{Trigonometric, kernel::Gaussian};
 //! use random_features_distributed::{fit, generate, map::MapSpec, session, table::RowTable};
@@ -20,13 +20,14 @@
 //! # let folder = tempfile::tempdir()?;
 //! # generate::Generator { rows: 2000, columns: 3, files: 2, ..Default::default() }.write(folder.path())?;
 //! # let files = format!("{}/*.parquet", folder.path().display());
-//! let omega = Orthogonal.to_draw(3, 64)?;
-//! let recipe = Recipe::Plain(PlainRecipe::new(Trigonometric, omega, Gaussian::new(2.0)));
-//! let context = session::local();
+//! let omega = Draw::new(3, 64, Orthogonal);
+//! let recipe = Recipe::Plain(PlainRecipe::new(Trigonometric, omega, Gaussian::new(2.0)?));
+//! let map = MapSpec::new(recipe, 42);
+//! let context = session::local();    //  or session::ballista("127.0.0.1:50050", 16).await?
 //! let table = RowTable::of_files(&context, &[files]).await?;
-//! let task = fit::Task::ridge(MapSpec::new(recipe, 42), "y", ["x0", "x1", "x2"]);
+//! let task = fit::Task::ridge(map.clone(), "y", ["x0", "x1", "x2"]);
 //! let state = fit::run(&context, table, &task).await?;
-//! let model = state.ridge::<f32>(&task.map)?.solve(1e-3)?;
+//! let model = state.ridge::<f32>(&map)?.solve(1e-3)?;
 //! println!("{} rows, intercept {}", state.count()?, model.intercepts()[0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(()) })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -38,11 +39,12 @@ pub mod generate;
 pub mod map;
 pub mod model;
 pub mod scalar;
+pub mod server;
 pub mod session;
 pub mod sums;
 pub mod table;
 
 pub mod columns;
-mod fault;
+pub mod fault;
 
 pub use session::register;

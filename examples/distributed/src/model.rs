@@ -8,7 +8,7 @@ use random_features::apply::Ridge;
 use random_features::apply::pca::KernelPca;
 use serde::{Deserialize, Serialize};
 
-use crate::columns::Columns;
+use crate::columns::{Columns, Scalar};
 use crate::fault::{external, refuse};
 
 /// The version of the form.
@@ -141,12 +141,44 @@ impl Model {
     pub fn predict(&self, rows: &Columns) -> Result<Predictions> {
         rows.check_nulls()?;
         Ok(match &self.fitted {
-            Fitted::RidgeSingle(ridge) => Predictions::Single(rows.with_points(|x| ridge.predict(x))?),
-            Fitted::RidgeDouble(ridge) => Predictions::Double(rows.with_points(|x| ridge.predict(x))?),
-            Fitted::PcaSingle(pca) => Predictions::Single(rows.with_points(|x| pca.transform(x))?),
-            Fitted::PcaDouble(pca) => Predictions::Double(rows.with_points(|x| pca.transform(x))?),
+            Fitted::RidgeSingle(ridge) => {
+                Predictions::Single(ridge.predict(rows.points()?).map_err(external)?)
+            }
+            Fitted::RidgeDouble(ridge) => {
+                Predictions::Double(ridge.predict(rows.points()?).map_err(external)?)
+            }
+            Fitted::PcaSingle(pca) => Predictions::Single(pca.transform(rows.points()?).map_err(external)?),
+            Fitted::PcaDouble(pca) => Predictions::Double(pca.transform(rows.points()?).map_err(external)?),
         })
     }
 }
 
 static KEPT: LazyLock<Mutex<HashMap<String, Arc<Model>>>> = LazyLock::new(Mutex::default);
+
+/// A scalar of which there are models.
+pub trait Modelled: Scalar {
+    /// A regression.
+    fn ridge(ridge: Ridge<Self>) -> Fitted;
+    /// A PCA.
+    fn pca(pca: KernelPca<Self>) -> Fitted;
+}
+
+impl Modelled for f32 {
+    fn ridge(ridge: Ridge<f32>) -> Fitted {
+        Fitted::RidgeSingle(ridge)
+    }
+
+    fn pca(pca: KernelPca<f32>) -> Fitted {
+        Fitted::PcaSingle(pca)
+    }
+}
+
+impl Modelled for f64 {
+    fn ridge(ridge: Ridge<f64>) -> Fitted {
+        Fitted::RidgeDouble(ridge)
+    }
+
+    fn pca(pca: KernelPca<f64>) -> Fitted {
+        Fitted::PcaDouble(pca)
+    }
+}

@@ -30,7 +30,9 @@ pub fn encode_aggregate(function: &AggregateUDF, bytes: &mut Vec<u8>) -> Result<
 
 /// The aggregate of a name; `None` if it is none of these.
 pub fn decode_aggregate(name: &str, bytes: &[u8]) -> Result<Option<Arc<AggregateUDF>>> {
-    let Some(named) = functions().into_iter().find(|function| function.name() == name) else { return Ok(None) };
+    let Some(named) = functions().into_iter().find(|function| function.name() == name) else {
+        return Ok(None);
+    };
     if bytes.is_empty() {
         return Ok(Some(Arc::new(named)));
     }

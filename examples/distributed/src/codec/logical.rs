@@ -63,7 +63,11 @@ impl LogicalExtensionCodec for LogicalCodec {
         Ok(())
     }
 
-    fn try_decode_file_format(&self, bytes: &[u8], context: &TaskContext) -> Result<Arc<dyn FileFormatFactory>> {
+    fn try_decode_file_format(
+        &self,
+        bytes: &[u8],
+        context: &TaskContext,
+    ) -> Result<Arc<dyn FileFormatFactory>> {
         self.inner.try_decode_file_format(bytes, context)
     }
 

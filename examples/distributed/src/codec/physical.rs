@@ -7,7 +7,6 @@ use datafusion::arrow::datatypes::Schema;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion_proto::physical_plan::{PhysicalExtensionCodec, PhysicalProtoConverterExtension};
 use datafusion_proto::protobuf;
@@ -39,8 +38,11 @@ struct StoredScan {
 
 impl StoredScan {
     fn of(scan: &RowScan) -> Result<Self> {
-        let schema: protobuf::Schema =
-            scan.file_schema().as_ref().try_into().map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let schema: protobuf::Schema = scan
+            .file_schema()
+            .as_ref()
+            .try_into()
+            .map_err(|error| DataFusionError::External(Box::new(error)))?;
         Ok(StoredScan {
             files: scan.files().as_ref().clone(),
             schema: schema.encode_to_vec(),
@@ -51,7 +53,8 @@ impl StoredScan {
 
     fn scan(self) -> Result<RowScan> {
         let schema = protobuf::Schema::decode(self.schema.as_slice()).map_err(external)?;
-        let schema: Schema = (&schema).try_into().map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let schema: Schema =
+            (&schema).try_into().map_err(|error| DataFusionError::External(Box::new(error)))?;
         RowScan::new(Arc::new(self.files), Arc::new(schema), self.projection, self.parts)
     }
 }
@@ -94,24 +97,6 @@ impl PhysicalExtensionCodec for PhysicalCodec {
 
     fn try_encode_udf(&self, function: &ScalarUDF, bytes: &mut Vec<u8>) -> Result<()> {
         self.inner.try_encode_udf(function, bytes)
-    }
-
-    fn try_decode_expr(
-        &self,
-        bytes: &[u8],
-        inputs: &[Arc<dyn PhysicalExpr>],
-        context: &datafusion::physical_expr::proto::PhysicalExprDecodeCtx<'_>,
-    ) -> Result<Arc<dyn PhysicalExpr>> {
-        self.inner.try_decode_expr(bytes, inputs, context)
-    }
-
-    fn try_encode_expr(
-        &self,
-        node: &Arc<dyn PhysicalExpr>,
-        bytes: &mut Vec<u8>,
-        context: &datafusion::physical_expr::proto::PhysicalExprEncodeCtx<'_>,
-    ) -> Result<()> {
-        self.inner.try_encode_expr(node, bytes, context)
     }
 
     fn try_decode_udaf(&self, name: &str, bytes: &[u8]) -> Result<Arc<AggregateUDF>> {

@@ -59,7 +59,8 @@ impl ScalarUDFImpl for FeaturesFunction {
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let recipe = text(args.scalar_arguments.first().copied().flatten(), "the recipe of features")?;
         let width = MapSpec::parse(&recipe, 0)?.recipe.feature_dim();
-        let types: Vec<DataType> = args.arg_fields.iter().skip(2).map(|field| field.data_type().clone()).collect();
+        let types: Vec<DataType> =
+            args.arg_fields.iter().skip(2).map(|field| field.data_type().clone()).collect();
         let scalar = layout(&types).map_or(DataType::Float64, |(_, scalar)| scalar);
         Ok(Arc::new(Field::new(self.name(), list_type(scalar, width), false)))
     }
@@ -85,13 +86,10 @@ impl ScalarUDFImpl for FeaturesFunction {
 /// The features of rows, as lists.
 fn of_rows<T: Scalar>(spec: &MapSpec, rows: &Columns) -> Result<ArrayRef> {
     let map = spec.draw::<T>()?;
-    let features = rows.with_points::<T, _>(|x| {
-        let dense = x.to_dense();
-        let inputs = match &spec.standardisation {
-            Some(inputs) => inputs.apply(&dense)?,
-            None => dense.into_owned(),
-        };
-        map.features(Side::X, &inputs)?.into_values()
-    });
-    lists(features.map_err(|error| external(std::io::Error::other(error.to_string())))?)
+    let points = rows.points::<T>()?;
+    let features = match &spec.standardisation {
+        None => map.features(Side::X, points),
+        Some(inputs) => inputs.apply(&points.to_dense()).and_then(|x| map.features(Side::X, &x)),
+    };
+    lists(features.map_err(external)?.into_array())
 }

@@ -34,9 +34,11 @@ pub fn functions() -> Vec<ScalarUDF> {
 /// A constant text among arguments.
 fn text(value: Option<&ScalarValue>, what: &str) -> Result<String> {
     match value {
-        Some(ScalarValue::Utf8(Some(text)) | ScalarValue::LargeUtf8(Some(text)) | ScalarValue::Utf8View(Some(text))) => {
-            Ok(text.clone())
-        }
+        Some(
+            ScalarValue::Utf8(Some(text))
+            | ScalarValue::LargeUtf8(Some(text))
+            | ScalarValue::Utf8View(Some(text)),
+        ) => Ok(text.clone()),
         _ => refuse(format!("{what} is not a constant text")),
     }
 }
@@ -53,7 +55,9 @@ fn converted(name: &str, given: &[DataType], scalar: Option<DataType>) -> Result
     match (own, scalar) {
         (Some((_, own)), Some(scalar)) if own == scalar => Ok(given.to_vec()),
         (Some(_), None) => Ok(given.to_vec()),
-        _ if given.iter().all(DataType::is_numeric) && !given.is_empty() => Ok(vec![DataType::Float64; given.len()]),
+        _ if given.iter().all(DataType::is_numeric) && !given.is_empty() => {
+            Ok(vec![DataType::Float64; given.len()])
+        }
         _ => datafusion::common::plan_err!("points of {name} are numbers, or one FixedSizeList of floats"),
     }
 }

@@ -95,7 +95,8 @@ fn of_scalar(column: &ArrayRef, scalar: &DataType) -> Result<ArrayRef> {
 }
 
 fn check_dim(model: &Model, x: &[ArrayRef]) -> Result<()> {
-    let list = x.first().and_then(|list| list.as_fixed_size_list_opt()).map(|list| list.value_length() as usize);
+    let list =
+        x.first().and_then(|list| list.as_fixed_size_list_opt()).map(|list| list.value_length() as usize);
     match list.unwrap_or(x.len()) {
         dim if dim == model.dim() => Ok(()),
         dim => refuse(format!("the model is for points of {} coordinates, and there are {dim}", model.dim())),
@@ -119,7 +120,8 @@ fn names<T: Scalar>(classes: &[String], values: &Array2<T>) -> Result<ArrayRef> 
             Some(best) if row[k] <= row[best] => Some(best),
             _ => Some(k),
         };
-        let best = (0..row.len()).fold(None, larger).filter(|_| row.iter().all(|value| value.widen().is_finite()));
+        let best =
+            (0..row.len()).fold(None, larger).filter(|_| row.iter().all(|value| value.widen().is_finite()));
         match best.and_then(|best| classes.get(best)) {
             Some(name) => names.push(name.as_str()),
             None => return refuse("a prediction is not finite: a coordinate of its point is not"),

@@ -43,7 +43,9 @@ impl SumsAccumulator {
             return refuse("the numbers of rows are not whole numbers from 0 on");
         }
         match (self.kind.has_target(), rest) {
-            (true, [target, x @ ..]) => Ok((numbers, Columns { target: Some(target.clone()), x: x.to_vec() })),
+            (true, [target, x @ ..]) => {
+                Ok((numbers, Columns { target: Some(target.clone()), x: x.to_vec() }))
+            }
             (true, []) => refuse("there is no target"),
             (false, x) => Ok((numbers, Columns { target: None, x: x.to_vec() })),
         }

@@ -107,7 +107,9 @@ fn points(name: &str, given: &[DataType]) -> Result<(Vec<DataType>, DataType)> {
         return Ok((given.to_vec(), scalar));
     }
     if let Some(other) = given.iter().find(|kind| !kind.is_numeric()) {
-        return plan_err!("a column of the points of {name} is of {other}: points are numbers, or one FixedSizeList");
+        return plan_err!(
+            "a column of the points of {name} is of {other}: points are numbers, or one FixedSizeList"
+        );
     }
     Ok((vec![DataType::Float64; given.len()], DataType::Float64))
 }
@@ -150,7 +152,10 @@ impl AggregateUDFImpl for SumsFunction {
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let Some(constants) = &self.constants else {
-            return refuse(format!("{} runs in plans that were optimised, where its constants are read", self.name()));
+            return refuse(format!(
+                "{} runs in plans that were optimised, where its constants are read",
+                self.name()
+            ));
         };
         if args.is_distinct || args.ignore_nulls {
             return refuse(format!("{} takes neither DISTINCT nor IGNORE NULLS", self.name()));

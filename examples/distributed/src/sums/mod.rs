@@ -11,7 +11,8 @@
 //! | `sample(capacity, seed, x…)` | the statistics of all rows, and a random sample of them |
 //! | `merge_sums(state)` | those of states of any of these |
 //!
-//! The result is a [`State`], as bytes. `ridge_rows`, `ridge_classes_rows`, `pca_rows` and `sample_rows` take the number of
+//! Targets are converted to the type of the points: `Float32` if all of them are, `Float64` otherwise. The result is a [`State`],
+//! as bytes. `ridge_rows`, `ridge_classes_rows`, `pca_rows` and `sample_rows` take the number of
 //! each row before the target or the points, as [tables of numbered rows](crate::table) have it. Their states record which rows
 //! they hold: adding a row twice is an error, and the bits are those of one pass over all rows where these are cut at multiples of
 //! [`CHUNK`](random_features::apply::RidgeStatistics::CHUNK) rows. The others number rows from an offset drawn at random for each
@@ -74,6 +75,7 @@ fn stored<V: serde::Serialize>(value: &V) -> Result<Vec<u8>> {
 
 /// What was stored.
 fn read<V: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<V> {
-    postcard::from_bytes(bytes)
-        .map_err(|error| datafusion::common::DataFusionError::Execution(format!("a state cannot be read: {error}")))
+    postcard::from_bytes(bytes).map_err(|error| {
+        datafusion::common::DataFusionError::Execution(format!("a state cannot be read: {error}"))
+    })
 }

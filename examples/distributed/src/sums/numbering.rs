@@ -65,9 +65,10 @@ impl Numbered {
         }
     }
 
-    /// The sums, of all rows.
+    /// The sums, of all rows. What follows begins anew.
     pub fn finished(&mut self) -> Result<&mut dyn Sums> {
         self.flush()?;
+        self.expected = None;
         Ok(self.sums.as_mut())
     }
 

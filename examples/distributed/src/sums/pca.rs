@@ -43,8 +43,7 @@ impl<T: Scalar> Sums for PcaSums<T> {
     }
 
     fn take(&mut self, rows: &Columns) -> Result<()> {
-        let statistics = self.statistics()?;
-        rows.with_points(|x| statistics.update(x))
+        self.statistics()?.update(rows.points()?).map_err(external)
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {

@@ -51,12 +51,10 @@ impl<T: Scalar> Sums for RidgeSums<T> {
     fn take(&mut self, rows: &Columns) -> Result<()> {
         let Some(classes) = &self.classes else {
             let targets = rows.targets::<T>()?;
-            let statistics = self.statistics()?;
-            return rows.with_points(|x| statistics.update(x, &targets));
+            return self.statistics()?.update(rows.points()?, &targets).map_err(external);
         };
         let labels = labels(rows, classes)?;
-        let statistics = self.statistics()?;
-        rows.with_points(|x| statistics.update_labels(x, &labels))
+        self.statistics()?.update_labels(rows.points()?, &labels).map_err(external)
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {

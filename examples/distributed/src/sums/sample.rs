@@ -39,8 +39,7 @@ impl<T: Scalar> Sums for SampleSums<T> {
     }
 
     fn take(&mut self, rows: &Columns) -> Result<()> {
-        let reservoir = self.reservoir()?;
-        rows.with_points::<T, _>(|x| reservoir.update(&x.to_dense()))
+        self.reservoir()?.update(&rows.points::<T>()?.to_dense()).map_err(external)
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {

@@ -52,14 +52,17 @@ impl State {
     /// # Errors
     /// A sentence if they are not a state, or have changed.
     pub fn of_bytes(bytes: &[u8]) -> Result<Self> {
-        let Some((head, sums)) = bytes.split_at_checked(HEAD).filter(|(head, _)| head.starts_with(MAGIC)) else {
+        let Some((head, sums)) = bytes.split_at_checked(HEAD).filter(|(head, _)| head.starts_with(MAGIC))
+        else {
             return refuse("these bytes are not a state of sums");
         };
         let [_, _, _, _, kind, double, rows, checksum @ ..] = head else {
             return refuse("these bytes are not a state of sums");
         };
         let (Some(kind), 0..=1, 0..=1) = (Kind::of_tag(*kind), double, rows) else {
-            return refuse("a state of sums is of an unknown kind: it has changed on its way, or is of another version");
+            return refuse(
+                "a state of sums is of an unknown kind: it has changed on its way, or is of another version",
+            );
         };
         let state = State { kind, double: *double == 1, rows: *rows == 1, sums: sums.to_vec() };
         match state.checksum().to_le_bytes() == *checksum {
@@ -155,7 +158,11 @@ impl State {
     /// A sentence if kinds, scalars or maps differ, or a row is in both.
     pub fn merge(self, other: &State) -> Result<State> {
         if (self.kind, self.double) != (other.kind, other.double) {
-            return refuse(format!("a state of {} is not merged with one of {}", other.kind.name(), self.kind.name()));
+            return refuse(format!(
+                "a state of {} is not merged with one of {}",
+                other.kind.name(),
+                self.kind.name()
+            ));
         }
         let sums = match (self.kind, self.double) {
             (Kind::Sample, _) => {

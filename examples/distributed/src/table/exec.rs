@@ -43,9 +43,15 @@ impl RowScan {
     ///
     /// # Errors
     /// A sentence if a column or a file is not there.
-    pub fn new(files: Arc<Files>, file_schema: SchemaRef, projection: Vec<usize>, parts: Vec<Vec<Piece>>) -> Result<Self> {
+    pub fn new(
+        files: Arc<Files>,
+        file_schema: SchemaRef,
+        projection: Vec<usize>,
+        parts: Vec<Vec<Piece>>,
+    ) -> Result<Self> {
         let schema: SchemaRef = Arc::new(own_columns(&file_schema).project(&projection)?);
-        let known = |piece: &Piece| files.files.get(piece.file).is_some_and(|file| piece.rows.end <= file.rows);
+        let known =
+            |piece: &Piece| files.files.get(piece.file).is_some_and(|file| piece.rows.end <= file.rows);
         if !parts.iter().flatten().all(known) {
             return refuse("a scan reads rows that no file of its table has");
         }
@@ -102,21 +108,26 @@ impl RowScan {
         let (scan, path) = (self.clone(), self.files.files[piece.file].path.clone());
         let named = move |error: DataFusionError| error.context(format!("{path} cannot be read"));
         let next = piece.rows.start;
-        let rows = stream::try_unfold((batches.map_err(named), next, scan, piece), |(mut batches, next, scan, piece)| async move {
-            match batches.try_next().await? {
-                Some(batch) => {
-                    let after = next + batch.num_rows() as u64;
-                    let batch = scan.with_own_columns(&piece, next, &batch)?;
-                    scan.progress.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
-                    Ok(Some((batch, (batches, after, scan, piece))))
+        let rows = stream::try_unfold(
+            (batches.map_err(named), next, scan, piece),
+            |(mut batches, next, scan, piece)| async move {
+                match batches.try_next().await? {
+                    Some(batch) => {
+                        let after = next + batch.num_rows() as u64;
+                        let batch = scan.with_own_columns(&piece, next, &batch)?;
+                        scan.progress.fetch_add(batch.num_rows() as u64, Ordering::Relaxed);
+                        Ok(Some((batch, (batches, after, scan, piece))))
+                    }
+                    None if next == piece.rows.end => Ok(None),
+                    None => {
+                        let (path, end) = (&scan.files.files[piece.file].path, piece.rows.end);
+                        refuse(format!(
+                            "{path} ended at row {next}, and should have {end} rows: it has changed"
+                        ))
+                    }
                 }
-                None if next == piece.rows.end => Ok(None),
-                None => {
-                    let (path, end) = (&scan.files.files[piece.file].path, piece.rows.end);
-                    refuse(format!("{path} ended at row {next}, and should have {end} rows: it has changed"))
-                }
-            }
-        });
+            },
+        );
         rows
     }
 
@@ -135,7 +146,9 @@ impl RowScan {
             }
         };
         let columns: Option<Vec<ArrayRef>> = self.projection.iter().map(column).collect();
-        let Some(columns) = columns else { return refuse(format!("{} lacks a column that was asked for", file.path)) };
+        let Some(columns) = columns else {
+            return refuse(format!("{} lacks a column that was asked for", file.path));
+        };
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(self.schema(), columns, &options)?)
     }

@@ -107,7 +107,8 @@ async fn footer(store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Result<(FileRo
     let about = footer.file_metadata();
     let schema = parquet_to_arrow_schema(about.schema_descr(), about.key_value_metadata())?;
     let rows = u64::try_from(about.num_rows());
-    let rows = rows.map_err(|_| DataFusionError::Execution(format!("{path} says that it has fewer than 0 rows")))?;
+    let rows =
+        rows.map_err(|_| DataFusionError::Execution(format!("{path} says that it has fewer than 0 rows")))?;
     let nulls = nulls(&footer);
     let modified = meta.last_modified.timestamp_micros();
     Ok((FileRows { path, size: meta.size, modified, first: 0, rows, nulls }, schema))

@@ -63,7 +63,8 @@ mod tests {
     fn files(rows: &[u64]) -> Files {
         let mut first = 0;
         let file = |rows: &u64| {
-            let file = FileRows { path: String::new(), size: 0, modified: 0, first, rows: *rows, nulls: vec![] };
+            let file =
+                FileRows { path: String::new(), size: 0, modified: 0, first, rows: *rows, nulls: vec![] };
             first += rows;
             file
         };
@@ -72,7 +73,9 @@ mod tests {
 
     #[test]
     fn parts_are_cut_at_chunks_and_hold_each_row_once() {
-        for (sizes, most) in [(vec![1_000_000], 7), (vec![0, 3, 500_000, 1, 0, 400_001], 5), (vec![0], 3), (vec![10], 9)] {
+        for (sizes, most) in
+            [(vec![1_000_000], 7), (vec![0, 3, 500_000, 1, 0, 400_001], 5), (vec![0], 3), (vec![10], 9)]
+        {
             let files = files(&sizes);
             let parts = parts(&files, most);
             assert!(parts.len() <= most && !parts.is_empty());

@@ -47,7 +47,8 @@ impl RowTable {
     /// # Errors
     /// A sentence if a file has one of the table's own columns.
     pub fn new(files: Files, file_schema: SchemaRef) -> Result<Self> {
-        if let Some(name) = [FILE, FIRST_ROW, ROW].into_iter().find(|name| file_schema.index_of(name).is_ok()) {
+        if let Some(name) = [FILE, FIRST_ROW, ROW].into_iter().find(|name| file_schema.index_of(name).is_ok())
+        {
             return refuse(format!("the files have a column {name}, which tables of numbered rows add"));
         }
         let schema = Arc::new(own_columns(&file_schema));
