@@ -62,7 +62,7 @@
 //! - exact kernels ([`kernel`]), which are the definitions, and closed forms ([`theory`])
 //! - frequencies and couplings ([`frequency`]); parameters from data ([`data`])
 //! - the engine (private): projections and lifts of tiles of points, folds over features without storing them; beside it
-//!   [`Points`], which it reads
+//!   [`Points`], which it reads, those in columns of Apache Arrow (`arrow`) too
 //! - feature maps ([`map`]) and their recipes
 //! - within them sums of products of maps, a map for each pair of clusters, and maps at transformed points ([`compose`])
 //! - sums of features that merge, without their map ([`reduce`])

@@ -6,8 +6,8 @@ use ndarray::Array2;
 
 use crate::Real;
 
-/// Rows that are copied at a time, so that what is read and what is written stays in the first cache.
-const ROWS: usize = 16;
+/// Rows that are written at a time: enough to read some lines of memory of each column, few enough to stay in the caches.
+const ROWS: usize = 64;
 
 /// Points in columns: coordinate k of row i is `columns[k][start + i]`.
 #[derive(Clone, Copy, Debug)]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array2, ArrayView1, Axis, array, s};
+use ndarray::{Array1, Array2, ArrayView1, Axis, array, s};
 use random_features::apply::{
     Criterion, ExactSmoother, RidgeSearch, RidgeStatistics, Sample, Smoother, Standardisation,
 };
@@ -85,7 +85,8 @@ fn any_form_of_the_arrays() {
     let empty = batch.slice(5, 0);
     assert_eq!(Points::<f64>::of_columns(empty.columns()).unwrap().to_dense().dim(), (0, 3));
     assert_eq!(Points::<f64>::of_list(&list.slice(40, 0)).unwrap().to_dense().dim(), (0, 3));
-    assert_eq!(map(3).features(Side::X, Points::of_columns(empty.columns()).unwrap()).unwrap().len(), 0);
+    let none = map::<f64>(3).features(Side::X, Points::of_columns(empty.columns()).unwrap()).unwrap();
+    assert_eq!(none.values().dim(), (0, 80));
 }
 
 #[test]
@@ -184,7 +185,7 @@ fn searches_and_labels_have_the_bits_of_dense_points() {
     assert_eq!(left.predict(&x).unwrap(), right.predict(&dense).unwrap());
     if cfg!(any(feature = "faer", feature = "ndarray-linalg")) {
         let y = Array2::from_shape_fn((300, 1), |(i, _)| (i as f64 * 0.1).sin());
-        let weights = (0..300).map(|i| (i % 4) as f64).collect();
+        let weights: Array1<f64> = (0..300).map(|i| (i % 4) as f64).collect();
         let mut statistics = RidgeStatistics::new(map(6), 1).unwrap();
         statistics.update_weighted(&x, &y, &weights).unwrap();
         let spectrum = statistics.spectrum().unwrap();
@@ -245,7 +246,7 @@ fn columns_that_are_refused() {
     refused(column::<f64>(&good), "the column holds elements of type Float32, not Float64");
     refused(column::<f32>(&holes), "the column holds nulls in 2 of 4 places");
     // The map says so of another number of columns.
-    let x = Points::of_columns([&good; 3]).unwrap();
+    let x = Points::<f32>::of_columns([&good; 3]).unwrap();
     let error = map(5).features(Side::X, x).unwrap_err();
     assert!(matches!(error, Error::Shape { expected: 5, found: 3, .. }), "{error}");
 }

@@ -1,21 +1,17 @@
 //! Sparse points: the bits of dense ones, through every method that takes points.
 
-use crate::common::{MAPS, MORE_MAPS, couplings, frequencies, gaussian, softmax};
 use ndarray::{Array1, Array2, arr2, s};
 use random_features::apply::{
     Criterion, ExactSmoother, RidgeClassifier, RidgeSearch, RidgeStatistics, Sample, Smoother,
     Standardisation,
 };
-use random_features::compose::{Bases, GaussianWeight, Hybrid};
-use random_features::frequency::{Coupling, Hadamard, Independent, Orthogonal, draw_poisson};
-use random_features::kernel::{Activation, Gaussian};
-use random_features::map::{Facts, FeatureMap, Form, Tile};
+use random_features::frequency::{Coupling, Orthogonal};
+use random_features::kernel::Gaussian;
 use random_features::sprs::{CsMat, TriMat};
-use random_features::{
-    EluPlusOne, Error, Map, Nonlinear, Points, Poisson, Positive, Real, Side, Sign, Trigonometric, rng,
-};
+use random_features::{Error, Map, Points, Positive, Real, Side, Trigonometric};
 
-const SIDES: [Side; 2] = [Side::X, Side::Y];
+use crate::common::frequencies;
+use crate::layouts::same_features;
 
 /// n points of which a share of about 1/`step` of the coordinates is not 0, and some rows have none.
 fn sparse<T: Real>(n: usize, d: usize, step: usize, size: f64) -> CsMat<T> {
