@@ -30,11 +30,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         statistics = statistics.standardised(inputs)?;
     }
     let start = Instant::now();
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
     files.retain(|file| file.extension().is_some_and(|extension| extension == "parquet"));
     files.sort();
     for file in files {
-        let reader = ParquetRecordBatchReaderBuilder::try_new(File::open(file)?)?.with_batch_size(BATCH).build()?;
+        let reader =
+            ParquetRecordBatchReaderBuilder::try_new(File::open(file)?)?.with_batch_size(BATCH).build()?;
         for batch in reader {
             let batch = batch?;
             let (y, x) = batch.columns().split_last().ok_or("no columns")?;

@@ -36,7 +36,7 @@ pub fn open(
         let meta = checked(&store, &file, &context).await?;
         let selection = ParquetRowSelection::new(piece.selection(file.rows));
         let part = PartitionedFile::new_from_meta(meta).with_extension(selection);
-        let source = Arc::new(ParquetSource::new(TableSchema::from_file_schema(schema)));
+        let source = Arc::new(ParquetSource::new(TableSchema::from(schema)));
         let scan = FileScanConfigBuilder::new(store.object_store(), source)
             .with_file_group(FileGroup::new(vec![part]))
             .with_projection_indices(Some(columns))?

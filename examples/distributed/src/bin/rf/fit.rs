@@ -22,11 +22,11 @@ pub async fn run(fit: Fit) -> Result<(), String> {
         return asked.explain(&task).await;
     }
     let state = asked.pass("fitting", &task).await?;
-    let model = match state.is_double() {
+    let mut model = match state.is_double() {
         true => solved::<f64>(&fit, &state, &map, lambda),
         false => solved::<f32>(&fit, &state, &map, lambda),
     }?;
-    let model = Model { columns, ..model };
+    model.columns = columns;
     let json = model.to_json().map_err(|error| error.to_string())?;
     std::fs::write(&fit.out, json)
         .map_err(|error| format!("{} cannot be written: {error}", fit.out.display()))
@@ -102,8 +102,9 @@ fn ridge<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec, lambda: Option<f6
     };
     println!("ridge regression of {} rows on {features} features, λ = {lambda:.3e}", statistics.count());
     let classes = (!fit.classes.is_empty()).then(|| fit.classes.clone());
-    let model = Model::new(T::ridge(ridge), Vec::new(), statistics.count());
-    Ok(Model { target: fit.target.clone(), classes, lambda: Some(lambda), ..model })
+    let mut model = Model::new(T::ridge(ridge), Vec::new(), statistics.count());
+    (model.target, model.classes, model.lambda) = (fit.target.clone(), classes, Some(lambda));
+    Ok(model)
 }
 
 fn pca<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec) -> Result<Model, String> {

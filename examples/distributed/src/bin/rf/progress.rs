@@ -12,7 +12,6 @@ pub struct Progress {
     what: &'static str,
     table: RowTable,
     start: Instant,
-    local: bool,
 }
 
 impl Progress {
@@ -30,7 +29,7 @@ impl Progress {
                 }
             })
         });
-        Progress { task, what, table: table.clone(), start, local }
+        Progress { task, what, table: table.clone(), start }
     }
 
     /// The last report.
