@@ -80,8 +80,8 @@ fn plan_fit_and_predict() {
     let errors: Vec<f32> = predictions.zip(y).map(|(a, b)| (a - b).powi(2)).collect();
     assert_eq!(errors.len(), 30_000);
     let mean = errors.iter().sum::<f32>() / 30_000.0;
-    // The noise has variance 0.2² / 12 = 0.0033.
-    assert!(mean < 0.006, "{mean}");
+    // Targets have variance 0.5, their noise 0.2² / 12.
+    assert!(mean < 0.02, "{mean}");
 
     let explained = rf(here, &[&fit[..], &["--explain"]].concat());
     assert!(

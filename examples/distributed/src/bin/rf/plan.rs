@@ -51,10 +51,10 @@ fn forecast(sampled: &Sampled, map: &MapSpec, plan: &Plan) -> Result<(), String>
     let planner = planner.kernel(kernel).features(plan.choice.features).symmetric().seed(plan.choice.seed);
     println!("{}", planner.plan().map_err(|error| error.to_string())?);
     let width = map.recipe.feature_dim();
-    let [single, double] = BYTES.map(|bytes| (bytes * width * width) >> 20);
+    let [single, double] = BYTES.map(|bytes| (bytes * width * width) as f64 / 1e6);
     println!(
-        "proposed: {} features, seed {}; sums of {single} MB (f32) or {double} MB (f64)",
-        width, map.seed
+        "proposed: {width} features, seed {}; sums of {single:.1} MB (f32) or {double:.1} MB (f64)",
+        map.seed
     );
     Ok(())
 }
