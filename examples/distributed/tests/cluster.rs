@@ -57,6 +57,16 @@ impl Drop for Cluster {
     }
 }
 
+/// A process, ended when it is dropped.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 fn kill(signal: &str, pid: u32) {
     let _ = Command::new("kill").args([signal, &pid.to_string()]).status();
 }
@@ -150,8 +160,28 @@ async fn a_killed_executor_changes_nothing() {
     kill("-KILL", victim);
     let state = tokio::time::timeout(Duration::from_secs(120), job).await.unwrap().unwrap().unwrap();
     assert!(bytes(&state.gram::<f32>().unwrap()) == bytes(&local_ridge(&generator, &map)));
-    // And the next job runs on the executor that is left.
-    let again = fit::run(&context, table(&context, folder.path()).await, &task).await.unwrap();
+    // Another one is started, and the first two are gone: it does the next job alone.
+    let port = free_ports(2);
+    let (data, grpc) = (port.to_string(), (port + 1).to_string());
+    let restarted = Command::new(env!("CARGO_BIN_EXE_rf"))
+        .args([
+            "executor",
+            "--scheduler",
+            &cluster.address,
+            "--slots",
+            "1",
+            "--port",
+            &data,
+            "--grpc-port",
+            &grpc,
+        ])
+        .spawn()
+        .unwrap();
+    let _restarted = Process(restarted);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    kill("-KILL", cluster.executors[1]);
+    let again = fit::run(&context, table(&context, folder.path()).await, &task);
+    let again = tokio::time::timeout(Duration::from_secs(120), again).await.unwrap().unwrap();
     assert_eq!(again, state);
 }
 

@@ -106,7 +106,7 @@ pub struct Fit {
     #[arg(long, default_value = "auto")]
     pub recipe: String,
     /// λ, or auto: by generalised cross-validation
-    #[arg(long, default_value = "auto")]
+    #[arg(long, default_value = "auto", allow_hyphen_values = true)]
     pub lambda: String,
     /// The number of principal components
     #[arg(long, default_value_t = 10)]
