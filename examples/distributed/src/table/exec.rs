@@ -108,7 +108,7 @@ impl RowScan {
         let (scan, path) = (self.clone(), self.files.files[piece.file].path.clone());
         let named = move |error: DataFusionError| error.context(format!("{path} cannot be read"));
         let next = piece.rows.start;
-        let rows = stream::try_unfold(
+        stream::try_unfold(
             (batches.map_err(named), next, scan, piece),
             |(mut batches, next, scan, piece)| async move {
                 match batches.try_next().await? {
@@ -127,8 +127,7 @@ impl RowScan {
                     }
                 }
             },
-        );
-        rows
+        )
     }
 
     /// A batch of which the first row has this number in its file, with the table's own columns.
