@@ -58,7 +58,10 @@ pub(crate) fn with_codecs(config: SessionConfig) -> SessionConfig {
         .with_ballista_physical_extension_codec(Arc::new(PhysicalCodec::default()))
 }
 
+/// Rows of a batch: more than the engine's own choice, since sums are taken over chunks of many rows at a time.
+const BATCH: usize = 1 << 16;
+
 /// Without the distribution of single batches over partitions, which would tear rows apart that follow each other.
 fn plain(config: SessionConfig) -> SessionConfig {
-    config.with_round_robin_repartition(false)
+    config.with_round_robin_repartition(false).with_batch_size(BATCH)
 }
