@@ -8,6 +8,7 @@
 //! - [`serving`]: linear attention in a server; [`training`]: in a model that learns
 //! - [`speed`]: times beside other libraries; [`structured`]: dense and structured projections; growth with n, d and m is
 //!   on the page of [`projection`](crate::projection)
+//! - [`scale`]: fits in memory, out of core and on many machines
 //! - errors in the papers: [`errata`](crate::theory::errata)
 
 // Its programs need these features.
@@ -42,3 +43,6 @@ pub mod speed {}
 
 #[doc = include_str!("doc/structured.md")]
 pub mod structured {}
+
+#[doc = include_str!("doc/scale.md")]
+pub mod scale {}

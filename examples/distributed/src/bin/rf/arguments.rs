@@ -1,0 +1,205 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Fits of random features over Parquet files, in this process or on a Ballista cluster.
+#[derive(Debug, Parser)]
+#[command(name = "rf", about, disable_help_subcommand = true)]
+pub struct Arguments {
+    /// What is asked for.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What can be asked for.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Says what is in the files, and proposes a recipe, with the errors to expect
+    Plan(Plan),
+    /// Fits a model
+    Fit(Fit),
+    /// Applies a model to files
+    Predict(Predict),
+    /// Makes files of a known function
+    Generate(Generate),
+    /// Serves as the scheduler of a cluster
+    Scheduler(Scheduler),
+    /// Serves as an executor of a cluster
+    Executor(Executor),
+}
+
+/// Which points are read, and where.
+#[derive(Args, Clone, Debug)]
+pub struct Source {
+    /// The columns of the points, separated by commas [all float columns but the target]
+    #[arg(long, value_delimiter = ',')]
+    pub columns: Vec<String>,
+    /// A Ballista scheduler, as host:port [this process]
+    #[arg(long, value_name = "HOST:PORT")]
+    pub ballista: Option<String>,
+    /// Into how many parts rows are cut [one for each core; 2 on a cluster]
+    #[arg(long)]
+    pub partitions: Option<usize>,
+    /// Prints the engine's plan, and does nothing
+    #[arg(long)]
+    pub explain: bool,
+    /// No progress
+    #[arg(long)]
+    pub quiet: bool,
+}
+
+/// How features are chosen.
+#[derive(Args, Clone, Debug)]
+pub struct Choice {
+    /// The number of features
+    #[arg(long, default_value_t = 512)]
+    pub features: usize,
+    /// The seed of the frequencies
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+}
+
+/// `rf plan`.
+#[derive(Args, Debug)]
+pub struct Plan {
+    /// Files, folders or patterns
+    #[arg(required = true)]
+    pub input: Vec<String>,
+    /// The column that will be predicted
+    #[arg(long)]
+    pub target: Option<String>,
+    #[command(flatten)]
+    pub choice: Choice,
+    /// Where the recipe is written
+    #[arg(long, value_name = "FILE")]
+    pub out: Option<PathBuf>,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+/// What is fitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Method {
+    /// A ridge regression
+    Ridge,
+    /// A kernel PCA
+    Pca,
+}
+
+/// `rf fit`.
+#[derive(Args, Debug)]
+pub struct Fit {
+    /// What is fitted
+    pub method: Method,
+    /// Files, folders or patterns
+    #[arg(long, required = true, num_args = 1..)]
+    pub input: Vec<String>,
+    /// The column that is predicted
+    #[arg(long)]
+    pub target: Option<String>,
+    /// The target is a label, of these classes, separated by commas
+    #[arg(long, value_delimiter = ',')]
+    pub classes: Vec<String>,
+    /// A file with the JSON of a recipe, or auto
+    #[arg(long, default_value = "auto")]
+    pub recipe: String,
+    /// λ, or auto: by generalised cross-validation
+    #[arg(long, default_value = "auto", allow_hyphen_values = true)]
+    pub lambda: String,
+    /// The number of principal components
+    #[arg(long, default_value_t = 10)]
+    pub components: usize,
+    /// Where the model is written
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub choice: Choice,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+/// `rf predict`.
+#[derive(Args, Debug)]
+pub struct Predict {
+    /// The model
+    #[arg(long, value_name = "FILE")]
+    pub model: PathBuf,
+    /// Files, folders or patterns
+    #[arg(long, required = true, num_args = 1..)]
+    pub input: Vec<String>,
+    /// The Parquet file that is written: file, row in the whole, prediction
+    #[arg(long, value_name = "FILE")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub source: Source,
+}
+
+/// `rf generate`.
+#[derive(Args, Debug)]
+pub struct Generate {
+    /// The folder
+    pub folder: PathBuf,
+    /// All rows
+    #[arg(long, default_value_t = 1_000_000)]
+    pub rows: u64,
+    /// Coordinates of a point
+    #[arg(long, default_value_t = 16)]
+    pub columns: usize,
+    /// Files
+    #[arg(long, default_value_t = 8)]
+    pub files: usize,
+    /// Rows of a row group
+    #[arg(long, default_value_t = 1 << 18)]
+    pub group: usize,
+    /// One column of lists
+    #[arg(long)]
+    pub list: bool,
+    /// Files of different sizes
+    #[arg(long)]
+    pub skewed: bool,
+    /// The seed
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+}
+
+/// `rf scheduler`.
+#[derive(Args, Debug)]
+pub struct Scheduler {
+    /// Address and port
+    #[arg(long, default_value = "127.0.0.1:50050")]
+    pub bind: String,
+    /// Seconds without a word after which an executor is taken for lost
+    #[arg(long, default_value_t = 30)]
+    pub lost_after: u64,
+}
+
+/// `rf executor`.
+#[derive(Args, Debug)]
+pub struct Executor {
+    /// The scheduler
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:50050")]
+    pub scheduler: String,
+    /// The address at which others reach this process
+    #[arg(long, default_value = "127.0.0.1")]
+    pub host: String,
+    /// The port at which others fetch results
+    #[arg(long, default_value_t = 50051)]
+    pub port: u16,
+    /// The port at which the scheduler calls
+    #[arg(long, default_value_t = 50052)]
+    pub grpc_port: u16,
+    /// Partitions that are worked on at a time [the number of cores]
+    #[arg(long, default_value_t = 0)]
+    pub slots: usize,
+    /// Where results are kept [a temporary folder]
+    #[arg(long)]
+    pub folder: Option<PathBuf>,
+    /// For tests: the first scan writes its process into this file and hangs
+    #[arg(long, hide = true)]
+    pub hang: Option<PathBuf>,
+    /// For tests: batches are delivered twice
+    #[arg(long, hide = true)]
+    pub twice: bool,
+}

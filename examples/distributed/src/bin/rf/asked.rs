@@ -1,0 +1,88 @@
+//! Sessions, tables and columns that are asked for.
+
+use datafusion::arrow::datatypes::DataType;
+use datafusion::common::DataFusionError;
+use datafusion::prelude::SessionContext;
+use random_features_distributed::fault::sentence;
+use random_features_distributed::fit::{self, Task};
+use random_features_distributed::session;
+use random_features_distributed::sums::State;
+use random_features_distributed::table::RowTable;
+
+use crate::arguments::Source;
+use crate::progress::Progress;
+
+/// Partitions on a cluster unless stated: few, because each task reads all of them (manual: `scale`).
+const PARTITIONS: usize = 2;
+
+/// A session and a table.
+pub struct Asked {
+    pub context: SessionContext,
+    pub table: RowTable,
+    pub source: Source,
+}
+
+impl Asked {
+    pub async fn open(input: &[String], source: Source) -> Result<Self, String> {
+        let context = match (&source.ballista, source.partitions) {
+            (_, Some(0)) => return Err("--partitions is at least 1".into()),
+            (None, None) => session::local(),
+            (None, Some(partitions)) => session::local_with(partitions),
+            (Some(scheduler), partitions) => session::ballista(scheduler, partitions.unwrap_or(PARTITIONS))
+                .await
+                .map_err(|e| sentence(&e))?,
+        };
+        let table = RowTable::of_files(&context, input).await.map_err(|error| sentence(&error))?;
+        if table.files().rows() == 0 {
+            return Err(format!("there are no rows in {}", input.join(", ")));
+        }
+        Ok(Asked { context, table, source })
+    }
+
+    /// The columns of points: those that were named, or all of floats but the target.
+    pub fn columns(&self, target: Option<&str>) -> Result<Vec<String>, String> {
+        if !self.source.columns.is_empty() {
+            return Ok(self.source.columns.clone());
+        }
+        let float = |kind: &DataType| matches!(kind, DataType::Float32 | DataType::Float64);
+        let fields =
+            self.table.file_schema().fields().iter().filter(|field| Some(field.name().as_str()) != target);
+        let names = fields.filter(|field| float(field.data_type())).map(|field| field.name().clone());
+        let names: Vec<String> = names.collect();
+        match names.is_empty() {
+            true => Err("there is no column of floats: name the columns of the points by --columns".into()),
+            false => Ok(names),
+        }
+    }
+
+    /// Whether rows are read in this process.
+    pub fn is_local(&self) -> bool {
+        self.source.ballista.is_none()
+    }
+
+    /// The engine's plan of a pass.
+    pub async fn explain(&self, task: &Task) -> Result<(), String> {
+        let frame =
+            fit::frame(&self.context, self.table.clone(), task).and_then(|frame| frame.explain(false, false));
+        frame.map_err(|error| sentence(&error))?.show().await.map_err(|error| sentence(&error))
+    }
+
+    /// The sums of a pass, with reports.
+    pub async fn pass(&self, what: &'static str, task: &Task) -> Result<State, String> {
+        let progress = Progress::of(what, &self.table, self.is_local(), self.source.quiet);
+        let state = fit::run(&self.context, self.table.clone(), task).await;
+        let state = state.map_err(|error| self.located(&error))?;
+        progress.done();
+        Ok(state)
+    }
+
+    /// A sentence with the file of the row that it names.
+    pub fn located(&self, error: &DataFusionError) -> String {
+        let text = sentence(error);
+        let row = text.split_once("rows from ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
+        match row.and_then(|row| self.table.files().file_of(row)) {
+            Some((file, row)) => format!("{} from its row {row} on: {text}", file.path),
+            None => text,
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The recipe that is chosen from a sample.
+
+use ndarray::{Array2, s};
+use random_features::apply::{RidgeSearch, Standardisation};
+use random_features::data::{Reservoir, lengthscale};
+use random_features::frequency::{Coupling, Draw, Orthogonal};
+use random_features::kernel::{Gaussian, Lengthscale};
+use random_features::map::{PlainRecipe, Recipe};
+use random_features::{Trigonometric, rng};
+use random_features_distributed::fit::Task;
+use random_features_distributed::map::MapSpec;
+
+use crate::arguments::Choice;
+use crate::asked::Asked;
+
+/// Rows of the sample.
+const SAMPLE: u64 = 4096;
+/// The features of the search are no more: it finds the lengthscale.
+const SEARCHED: usize = 256;
+/// Points of which the median distance is taken.
+const POINTS: usize = 2000;
+
+/// Points of a sample, with their target if it is a number, and the statistics of all rows.
+pub struct Sampled {
+    pub reservoir: Reservoir,
+    pub dim: usize,
+}
+
+impl Sampled {
+    /// A pass over the points and a target of numbers, if that can be sampled with them.
+    pub async fn of(asked: &Asked, columns: &[String], target: Option<&str>) -> Result<Self, String> {
+        let target = target.filter(|_| columns.len() > 1 || !is_list(asked, &columns[0]));
+        let all = columns.iter().map(String::as_str).chain(target);
+        let state = asked.pass("sampling", &Task::sample(SAMPLE, 0, all)).await?;
+        let reservoir = state.sample().map_err(|error| error.to_string())?;
+        let dim = reservoir.dim() - usize::from(target.is_some());
+        Ok(Sampled { reservoir, dim })
+    }
+
+    /// The centring and scaling by all rows.
+    pub fn standardisation(&self) -> Result<Standardisation, String> {
+        let all =
+            Standardisation::of_statistics(self.reservoir.statistics()).map_err(|error| error.to_string())?;
+        let (centre, scale) = (all.centre()[..self.dim].to_vec(), all.scale()[..self.dim].to_vec());
+        Standardisation::new(centre, scale).map_err(|error| error.to_string())
+    }
+
+    /// Standardised points.
+    pub fn points(&self) -> Result<Array2<f64>, String> {
+        let points = self.reservoir.points();
+        let x = points.slice(s![.., ..self.dim]).to_owned();
+        self.standardisation()?.apply(&x).map_err(|error| error.to_string())
+    }
+
+    /// Trigonometric features of a Gaussian kernel: with the lengthscale of the least error, if there is a target, and the median distance
+    /// otherwise.
+    pub fn choose(&self, choice: &Choice) -> Result<MapSpec, String> {
+        if choice.features < 2 {
+            return Err("--features is at least 2".into());
+        }
+        let x = self.points()?;
+        let target = self.reservoir.points().slice(s![.., self.dim..]).to_owned();
+        let ell = match target.ncols() {
+            0 => median(&x, choice.seed),
+            _ => best(&x, &target, choice).or_else(|_| median(&x, choice.seed)),
+        }?;
+        let draw = Draw::new(self.dim, choice.features / 2, Orthogonal);
+        let kernel = Gaussian::new(ell).map_err(|error| error.to_string())?;
+        let recipe = Recipe::Plain(PlainRecipe::new(Trigonometric, draw, kernel));
+        Ok(MapSpec::new(recipe, choice.seed).standardised(self.standardisation()?))
+    }
+}
+
+/// The median distance of points.
+fn median(x: &Array2<f64>, seed: u64) -> Result<Lengthscale, String> {
+    lengthscale::median(x, POINTS, &mut rng(seed))
+        .map(Lengthscale::Isotropic)
+        .map_err(|error| error.to_string())
+}
+
+/// The lengthscale of the least error of a regression.
+fn best(x: &Array2<f64>, target: &Array2<f64>, choice: &Choice) -> Result<Lengthscale, String> {
+    let frequencies = choice.features.min(SEARCHED) / 2;
+    let omega = Orthogonal.draw(x.ncols(), frequencies, choice.seed).map_err(|error| error.to_string())?;
+    let search =
+        RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell)).without_standardisation();
+    let fit = search.fit(x, target).map_err(|error| error.to_string())?;
+    fit.best().lengthscale.clone().ok_or_else(|| "the search gave no lengthscale".into())
+}
+
+fn is_list(asked: &Asked, column: &str) -> bool {
+    use datafusion::arrow::datatypes::DataType::FixedSizeList;
+    asked
+        .table
+        .file_schema()
+        .field_with_name(column)
+        .is_ok_and(|field| matches!(field.data_type(), FixedSizeList(..)))
+}

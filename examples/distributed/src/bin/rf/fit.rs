@@ -1,0 +1,121 @@
+//! `rf fit`.
+
+use random_features::apply::Criterion;
+use random_features_distributed::fault::sentence;
+use random_features_distributed::fit::Task;
+use random_features_distributed::map::MapSpec;
+use random_features_distributed::model::{Model, Modelled};
+use random_features_distributed::sums::State;
+
+use crate::arguments::{Fit, Method};
+use crate::asked::Asked;
+use crate::choice::Sampled;
+
+pub async fn run(fit: Fit) -> Result<(), String> {
+    check(&fit)?;
+    let lambda = lambda(&fit.lambda)?;
+    let asked = Asked::open(&fit.input, fit.source.clone()).await?;
+    let columns = asked.columns(fit.target.as_deref())?;
+    let map = map(&fit, &asked, &columns).await?;
+    let task = task(&fit, map.clone(), columns.clone());
+    if fit.source.explain {
+        return asked.explain(&task).await;
+    }
+    let state = asked.pass("fitting", &task).await?;
+    let mut model = match state.is_double() {
+        true => solved::<f64>(&fit, &state, &map, lambda),
+        false => solved::<f32>(&fit, &state, &map, lambda),
+    }?;
+    model.columns = columns;
+    let json = model.to_json().map_err(|error| error.to_string())?;
+    std::fs::write(&fit.out, json)
+        .map_err(|error| format!("{} cannot be written: {error}", fit.out.display()))
+}
+
+/// Rejects what does not go together.
+fn check(fit: &Fit) -> Result<(), String> {
+    match (fit.method, &fit.target) {
+        (Method::Ridge, None) => Err("a ridge regression needs the column that it predicts: --target".into()),
+        (Method::Pca, Some(target)) => Err(format!("a PCA predicts no column: leave --target {target} out")),
+        (Method::Pca, None) if !fit.classes.is_empty() => Err("a PCA has no classes".into()),
+        _ if fit.classes.len() == 1 => Err("--classes names two or more".into()),
+        _ => Ok(()),
+    }
+}
+
+/// λ, or `None` to choose it.
+fn lambda(text: &str) -> Result<Option<f64>, String> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    match text.parse() {
+        Ok(lambda) if lambda >= 0.0 && f64::is_finite(lambda) => Ok(Some(lambda)),
+        _ => Err(format!("--lambda takes auto or a number from 0 on, not {text}")),
+    }
+}
+
+/// The map that is asked for, or one that a sample proposes.
+async fn map(fit: &Fit, asked: &Asked, columns: &[String]) -> Result<MapSpec, String> {
+    if fit.recipe != "auto" {
+        let json = std::fs::read_to_string(&fit.recipe);
+        let json = json.map_err(|error| format!("{} cannot be read: {error}", fit.recipe))?;
+        return MapSpec::parse(&json, fit.choice.seed)
+            .map_err(|error| format!("{}: {}", fit.recipe, sentence(&error)));
+    }
+    let numeric = fit.target.as_deref().filter(|_| fit.classes.is_empty());
+    Sampled::of(asked, columns, numeric).await?.choose(&fit.choice)
+}
+
+fn task(fit: &Fit, map: MapSpec, columns: Vec<String>) -> Task {
+    match &fit.target {
+        None => Task::pca(map, columns),
+        Some(target) if fit.classes.is_empty() => Task::ridge(map, target, columns),
+        Some(target) => Task::classes(map, fit.classes.clone(), target, columns),
+    }
+}
+
+/// The model of sums, which is described on standard output.
+fn solved<T: Modelled>(
+    fit: &Fit,
+    state: &State,
+    map: &MapSpec,
+    lambda: Option<f64>,
+) -> Result<Model, String> {
+    match fit.method {
+        Method::Ridge => ridge::<T>(fit, state, map, lambda),
+        Method::Pca => pca::<T>(fit, state, map),
+    }
+}
+
+fn ridge<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec, lambda: Option<f64>) -> Result<Model, String> {
+    let statistics = state.ridge::<T>(map).map_err(|error| sentence(&error))?;
+    let features = statistics.map().feature_dim();
+    let (lambda, ridge) = match lambda {
+        Some(lambda) => (lambda, statistics.solve(lambda).map_err(|error| error.to_string())?),
+        None => {
+            let spectrum = statistics.spectrum().map_err(|error| error.to_string())?;
+            let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas());
+            let choice = choice.map_err(|error| error.to_string())?;
+            println!("expected squared error of predictions: {:.4e}", choice.error);
+            (choice.lambda, spectrum.model(choice.lambda).map_err(|error| error.to_string())?)
+        }
+    };
+    println!("ridge regression of {} rows on {features} features, λ = {lambda:.3e}", statistics.count());
+    let classes = (!fit.classes.is_empty()).then(|| fit.classes.clone());
+    let mut model = Model::new(T::ridge(ridge), Vec::new(), statistics.count());
+    (model.target, model.classes, model.lambda) = (fit.target.clone(), classes, Some(lambda));
+    Ok(model)
+}
+
+fn pca<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec) -> Result<Model, String> {
+    let statistics = state.pca::<T>(map).map_err(|error| sentence(&error))?;
+    let pca = statistics.components(fit.components).map_err(|error| error.to_string())?;
+    println!(
+        "{} principal components of {} rows; shares of the variance:",
+        fit.components,
+        statistics.count()
+    );
+    let shares = pca.explained_variance_ratio();
+    println!("{}", shares.iter().map(|share| format!("{share:.4}")).collect::<Vec<_>>().join(" "));
+    Ok(Model::new(T::pca(pca), Vec::new(), statistics.count()))
+}

@@ -1,0 +1,68 @@
+//! `rf predict`.
+
+use std::fs::File;
+use std::path::Path;
+
+use datafusion::common::Column;
+use datafusion::dataframe::DataFrame;
+use datafusion::logical_expr::{Expr, ScalarUDF, lit};
+use datafusion::parquet::arrow::ArrowWriter;
+use futures::TryStreamExt;
+use random_features_distributed::fault::sentence;
+use random_features_distributed::fit;
+use random_features_distributed::model::Model;
+use random_features_distributed::scalar::PredictFunction;
+use random_features_distributed::table::{FILE, ROW};
+
+use crate::arguments::Predict;
+use crate::asked::Asked;
+use crate::progress::Progress;
+
+pub async fn run(predict: Predict) -> Result<(), String> {
+    let name = predict.model.display();
+    let json =
+        std::fs::read_to_string(&predict.model).map_err(|error| format!("{name} cannot be read: {error}"))?;
+    let model = Model::parse(&json).map_err(|error| format!("{name}: {}", sentence(&error)))?;
+    let mut source = predict.source.clone();
+    if source.columns.is_empty() {
+        source.columns = model.columns.clone();
+    }
+    let asked = Asked::open(&predict.input, source).await?;
+    fit::check_points(&asked.table, &asked.source.columns).map_err(|error| sentence(&error))?;
+    let frame = frame(&asked, &json).map_err(|error| sentence(&error))?;
+    if asked.source.explain {
+        let plan = frame.explain(false, false).map_err(|error| sentence(&error))?;
+        return plan.show().await.map_err(|error| sentence(&error));
+    }
+    let progress = Progress::of("predicting", &asked.table, asked.is_local(), asked.source.quiet);
+    let rows = write(frame, &predict.out).await.map_err(|error| asked.located(&error))?;
+    progress.done();
+    if rows != asked.table.files().rows() {
+        return Err(format!("the engine delivered {rows} rows of {}", asked.table.files().rows()));
+    }
+    println!("{rows} predictions in {}", predict.out.display());
+    Ok(())
+}
+
+/// File, row and prediction, in the order of rows.
+fn frame(asked: &Asked, model: &str) -> datafusion::common::Result<DataFrame> {
+    let column = |name: &str| Expr::Column(Column::from_name(name));
+    let points = asked.source.columns.iter().map(|name| column(name));
+    let arguments = std::iter::once(lit(model)).chain(points).collect();
+    let prediction = ScalarUDF::from(PredictFunction::new()).call(arguments).alias("prediction");
+    let table = asked.context.read_table(std::sync::Arc::new(asked.table.clone()))?;
+    table.select(vec![column(FILE), column(ROW), prediction])?.sort(vec![column(ROW).sort(true, false)])
+}
+
+/// Writes rows as they come, and counts them.
+async fn write(frame: DataFrame, out: &Path) -> datafusion::common::Result<u64> {
+    let mut rows = 0;
+    let mut stream = frame.execute_stream().await?;
+    let mut writer = ArrowWriter::try_new(File::create(out)?, stream.schema(), None)?;
+    while let Some(batch) = stream.try_next().await? {
+        rows += batch.num_rows() as u64;
+        writer.write(&batch)?;
+    }
+    writer.close()?;
+    Ok(rows)
+}

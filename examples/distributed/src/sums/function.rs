@@ -1,0 +1,183 @@
+//! [`SumsFunction`]: an aggregate of sums.
+
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::common::{Result, plan_err};
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::function::{AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs};
+use datafusion::logical_expr::utils::format_state_name;
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility};
+use datafusion::scalar::ScalarValue;
+
+use super::accumulator::SumsAccumulator;
+use super::kind::{Constants, Kind};
+use super::numbering::Numbered;
+use crate::columns::layout;
+use crate::fault::refuse;
+
+/// An aggregate of sums: as SQL names it, with constants among the arguments, or with these read already, which is what is run.
+#[derive(Debug)]
+pub struct SumsFunction {
+    kind: Kind,
+    with_rows: bool,
+    constants: Option<Constants>,
+    signature: Signature,
+}
+
+impl SumsFunction {
+    /// The function of SQL.
+    pub fn new(kind: Kind, with_rows: bool) -> Self {
+        let signature = Signature::user_defined(Volatility::Immutable);
+        SumsFunction { kind, with_rows, constants: None, signature }
+    }
+
+    /// The function that takes only the columns: the numbers of rows if there are any, the target if there is one, the points.
+    pub fn of_constants(constants: Constants, with_rows: bool) -> Self {
+        SumsFunction { constants: Some(constants.clone()), ..SumsFunction::new(constants.kind(), with_rows) }
+    }
+
+    /// The constants, if they are read already.
+    pub fn constants(&self) -> Option<&Constants> {
+        self.constants.as_ref()
+    }
+
+    /// Whether it takes the numbers of rows.
+    pub fn has_rows(&self) -> bool {
+        self.with_rows
+    }
+
+    /// The number of arguments before the points.
+    fn before_points(&self) -> usize {
+        let constants = if self.constants.is_none() { self.kind.constants() } else { 0 };
+        constants + usize::from(self.with_rows) + usize::from(self.kind.has_target())
+    }
+
+    /// The types that the arguments are converted to.
+    fn types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
+        let before = self.before_points();
+        if given.len() <= before {
+            return plan_err!("{} takes {before} arguments and then the columns of points", self.name());
+        }
+        let (head, x) = given.split_at(before);
+        let (x, scalar) = points(self.name(), x)?;
+        let mut types = self.leading(head, &scalar)?;
+        types.extend(x);
+        Ok(types)
+    }
+
+    /// The types of the arguments before the points.
+    fn leading(&self, given: &[DataType], scalar: &DataType) -> Result<Vec<DataType>> {
+        let constants = match (self.constants.is_none(), self.kind) {
+            (false, _) => vec![],
+            (true, Kind::Ridge | Kind::Pca) => vec![DataType::Utf8, DataType::UInt64],
+            (true, Kind::Classes) => vec![DataType::Utf8, DataType::UInt64, DataType::Utf8],
+            (true, Kind::Sample) => vec![DataType::UInt64, DataType::UInt64],
+        };
+        let rows = self.with_rows.then_some(DataType::UInt64);
+        let target = match self.kind {
+            Kind::Ridge => Some(scalar.clone()),
+            Kind::Classes => Some(DataType::Utf8),
+            _ => None,
+        };
+        if let (Kind::Ridge, Some(last)) = (self.kind, given.last())
+            && !last.is_numeric()
+        {
+            return plan_err!("the target of {} is of {last}, not a number", self.name());
+        }
+        Ok(constants.into_iter().chain(rows).chain(target).collect())
+    }
+
+    /// The same with the constants that stand at the beginning of these arguments.
+    fn bound(&self, arguments: &[Expr]) -> Result<SumsFunction> {
+        let literal = |argument: &Expr| match argument {
+            Expr::Literal(value, _) => Ok(value.clone()),
+            other => refuse(format!("{} takes constants first, and {other} is none", self.name())),
+        };
+        let values = arguments.iter().take(self.kind.constants()).map(literal);
+        let values = values.collect::<Result<Vec<ScalarValue>>>()?;
+        Ok(SumsFunction::of_constants(self.kind.constants_of(&values)?, self.with_rows))
+    }
+}
+
+/// The types of points, and their scalar: all of `Float32` stay so, other numbers become `Float64`.
+fn points(name: &str, given: &[DataType]) -> Result<(Vec<DataType>, DataType)> {
+    if let Ok((_, scalar)) = layout(given) {
+        return Ok((given.to_vec(), scalar));
+    }
+    if let Some(other) = given.iter().find(|kind| !kind.is_numeric()) {
+        return plan_err!(
+            "a column of the points of {name} is of {other}: points are numbers, or one FixedSizeList"
+        );
+    }
+    Ok((vec![DataType::Float64; given.len()], DataType::Float64))
+}
+
+impl AggregateUDFImpl for SumsFunction {
+    fn name(&self) -> &str {
+        if self.with_rows { self.kind.name_with_rows() } else { self.kind.name() }
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::LargeBinary)
+    }
+
+    fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
+        self.types(given)
+    }
+
+    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
+        Ok(vec![Arc::new(Field::new(format_state_name(args.name, "state"), DataType::LargeBinary, true))])
+    }
+
+    fn simplify(&self) -> Option<AggregateFunctionSimplification> {
+        if self.constants.is_some() {
+            return None;
+        }
+        let own = SumsFunction::new(self.kind, self.with_rows);
+        Some(Box::new(move |mut call: AggregateFunction, _| {
+            let function = own.bound(&call.params.args)?;
+            call.params.args.drain(..own.kind.constants());
+            Ok(Expr::AggregateFunction(AggregateFunction {
+                func: Arc::new(AggregateUDF::from(function)),
+                params: call.params,
+            }))
+        }))
+    }
+
+    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
+        let Some(constants) = &self.constants else {
+            return refuse(format!(
+                "{} runs in plans that were optimised, where its constants are read",
+                self.name()
+            ));
+        };
+        if args.is_distinct || args.ignore_nulls {
+            return refuse(format!("{} takes neither DISTINCT nor IGNORE NULLS", self.name()));
+        }
+        let types: Vec<DataType> = args.expr_fields.iter().map(|field| field.data_type().clone()).collect();
+        let (dim, scalar) = layout(types.get(self.before_points()..).unwrap_or_default())?;
+        let double = scalar == DataType::Float64;
+        let sums = if double { constants.sums::<f64>(dim) } else { constants.sums::<f32>(dim) };
+        Ok(Box::new(SumsAccumulator::new(self.kind, double, self.with_rows, Numbered::new(sums?))))
+    }
+}
+
+impl PartialEq for SumsFunction {
+    fn eq(&self, other: &Self) -> bool {
+        (self.kind, self.with_rows, &self.constants) == (other.kind, other.with_rows, &other.constants)
+    }
+}
+
+impl Eq for SumsFunction {}
+
+impl Hash for SumsFunction {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.kind, self.with_rows).hash(state);
+    }
+}

@@ -1,0 +1,152 @@
+//! [`Kind`]: what an aggregate sums.
+
+use datafusion::common::Result;
+use datafusion::scalar::ScalarValue;
+
+use super::Sums;
+use super::pca::PcaSums;
+use super::ridge::RidgeSums;
+use super::sample::SampleSums;
+use crate::columns::Scalar;
+use crate::fault::refuse;
+use crate::map::MapSpec;
+
+/// What an aggregate sums.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Kind {
+    /// Those of a ridge regression on a number.
+    Ridge,
+    /// Those of a ridge regression on labels.
+    Classes,
+    /// Those of a kernel PCA.
+    Pca,
+    /// Statistics and a random sample.
+    Sample,
+}
+
+impl Kind {
+    /// The name of the function.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Ridge => "ridge",
+            Kind::Classes => "ridge_classes",
+            Kind::Pca => "pca",
+            Kind::Sample => "sample",
+        }
+    }
+
+    /// The name of the function that takes rows.
+    pub fn name_with_rows(self) -> &'static str {
+        match self {
+            Kind::Ridge => "ridge_rows",
+            Kind::Classes => "ridge_classes_rows",
+            Kind::Pca => "pca_rows",
+            Kind::Sample => "sample_rows",
+        }
+    }
+
+    /// The number of constant arguments.
+    pub(super) fn constants(self) -> usize {
+        if self == Kind::Classes { 3 } else { 2 }
+    }
+
+    /// Whether there is a target or a label.
+    pub(super) fn has_target(self) -> bool {
+        matches!(self, Kind::Ridge | Kind::Classes)
+    }
+
+    /// What stands for it in a state.
+    pub(super) fn tag(self) -> u8 {
+        match self {
+            Kind::Ridge => 1,
+            Kind::Classes => 2,
+            Kind::Pca => 3,
+            Kind::Sample => 4,
+        }
+    }
+
+    /// What a tag stands for.
+    pub(super) fn of_tag(tag: u8) -> Option<Self> {
+        [Kind::Ridge, Kind::Classes, Kind::Pca, Kind::Sample].into_iter().find(|kind| kind.tag() == tag)
+    }
+
+    /// Reads the constant arguments.
+    pub(super) fn constants_of(self, arguments: &[ScalarValue]) -> Result<Constants> {
+        let name = self.name();
+        let text = |k: usize| match arguments.get(k) {
+            Some(ScalarValue::Utf8(Some(text))) => Ok(text.clone()),
+            _ => refuse(format!("argument {} of {name} is not a text", k + 1)),
+        };
+        let whole = |k: usize| match arguments.get(k) {
+            Some(ScalarValue::UInt64(Some(value))) => Ok(*value),
+            _ => refuse(format!("argument {} of {name} is not a whole number from 0 on", k + 1)),
+        };
+        Ok(match self {
+            Kind::Ridge => Constants::Ridge(MapSpec::parse(&text(0)?, whole(1)?)?),
+            Kind::Classes => Constants::Classes(MapSpec::parse(&text(0)?, whole(1)?)?, classes(&text(2)?)?),
+            Kind::Pca => Constants::Pca(MapSpec::parse(&text(0)?, whole(1)?)?),
+            Kind::Sample => Constants::Sample { capacity: whole(0)?, seed: whole(1)? },
+        })
+    }
+}
+
+/// The names of classes, of which there are two or more, each once.
+fn classes(json: &str) -> Result<Vec<String>> {
+    let Ok(classes) = serde_json::from_str::<Vec<String>>(json) else {
+        return refuse("the classes are not a JSON list of their names, such as [\"yes\", \"no\"]");
+    };
+    let different: std::collections::BTreeSet<&String> = classes.iter().collect();
+    match different.len() == classes.len() && classes.len() > 1 {
+        true => Ok(classes),
+        false => refuse("classes are two or more, and each is named once"),
+    }
+}
+
+/// The constant arguments of a function.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub enum Constants {
+    /// The map.
+    Ridge(MapSpec),
+    /// The map and the names of the classes.
+    Classes(MapSpec, Vec<String>),
+    /// The map.
+    Pca(MapSpec),
+    /// Of the sample.
+    Sample {
+        /// The number of rows that are kept.
+        capacity: u64,
+        /// The seed.
+        seed: u64,
+    },
+}
+
+impl Constants {
+    /// What is summed.
+    pub fn kind(&self) -> Kind {
+        match self {
+            Constants::Ridge(_) => Kind::Ridge,
+            Constants::Classes(..) => Kind::Classes,
+            Constants::Pca(_) => Kind::Pca,
+            Constants::Sample { .. } => Kind::Sample,
+        }
+    }
+
+    /// Nothing yet, of points in ℝᵈ.
+    pub(super) fn sums<T: Scalar>(&self, dim: usize) -> Result<Box<dyn Sums>> {
+        if let Constants::Ridge(map) | Constants::Classes(map, _) | Constants::Pca(map) = self
+            && map.recipe.dim() != dim
+        {
+            let own = map.recipe.dim();
+            return refuse(format!("the recipe is for points of {own} coordinates, and there are {dim}"));
+        }
+        Ok(match self {
+            Constants::Ridge(map) => Box::new(RidgeSums::<T>::new(map, None)?),
+            Constants::Classes(map, classes) => Box::new(RidgeSums::<T>::new(map, Some(classes.clone()))?),
+            Constants::Pca(map) => Box::new(PcaSums::<T>::new(map)?),
+            Constants::Sample { capacity, seed } => {
+                let capacity = usize::try_from(*capacity).unwrap_or(usize::MAX);
+                Box::new(SampleSums::<T>::new(dim, capacity, *seed)?)
+            }
+        })
+    }
+}

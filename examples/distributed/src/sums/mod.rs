@@ -1,0 +1,81 @@
+//! Sums over rows as aggregates: [ridge regression](ridge), [PCA](pca) and a [sample](sample) with statistics.
+//!
+//! In SQL, with `recipe` the JSON of a [`Recipe`](random_features::map::Recipe) or of a [`MapSpec`](crate::map::MapSpec), and
+//! points `x` as float columns or one `FixedSizeList`:
+//!
+//! | function | sums |
+//! |---|---|
+//! | `ridge(recipe, seed, y, x…)` | those of a ridge regression on a number |
+//! | `ridge_classes(recipe, seed, classes, label, x…)` | those of one on labels, `classes` a JSON list of their names |
+//! | `pca(recipe, seed, x…)` | those of a kernel PCA |
+//! | `sample(capacity, seed, x…)` | the statistics of all rows, and a random sample of them |
+//! | `merge_sums(state)` | those of states of any of these |
+//!
+//! Targets are converted to the type of the points: `Float32` if all of them are, `Float64` otherwise. The result is a [`State`],
+//! as bytes. `ridge_rows`, `ridge_classes_rows`, `pca_rows` and `sample_rows` take the number of
+//! each row before the target or the points, as [tables of numbered rows](crate::table) have it. Their states record which rows
+//! they hold: adding a row twice is an error, and the bits are those of one pass over all rows where these are cut at multiples of
+//! [`CHUNK`](random_features::apply::RidgeStatistics::CHUNK) rows. The others number rows from an offset drawn at random for each
+//! partition, and say that [rows are unknown](State::knows_rows): a partition that is computed twice is not noticed, and sums agree
+//! to rounding.
+//!
+//! # What travels
+//! A state: the sums in the library's stored form, with its checksum, in one value of type `LargeBinary` that has a
+//! checksum of its own. Frequencies do not travel.
+
+mod accumulator;
+mod function;
+mod kind;
+mod merge;
+mod numbering;
+mod pca;
+mod ridge;
+mod sample;
+mod state;
+
+pub use function::SumsFunction;
+pub use kind::{Constants, Kind};
+pub use merge::MergeSums;
+pub use state::State;
+
+use datafusion::common::Result;
+use datafusion::logical_expr::AggregateUDF;
+
+use crate::columns::Columns;
+
+/// What is summed over rows that come in order.
+trait Sums: std::fmt::Debug + Send + Sync {
+    /// The next rows begin at this one.
+    fn begin_at(&mut self, row: u64) -> Result<()>;
+
+    /// Adds the next rows.
+    fn take(&mut self, rows: &Columns) -> Result<()>;
+
+    /// Adds sums in their stored form.
+    fn join(&mut self, stored: &[u8]) -> Result<()>;
+
+    /// The stored form.
+    fn stored(&self) -> Result<Vec<u8>>;
+
+    /// What is held, in bytes.
+    fn bytes(&self) -> usize;
+}
+
+/// The aggregates.
+pub fn functions() -> Vec<AggregateUDF> {
+    let kinds = [Kind::Ridge, Kind::Classes, Kind::Pca, Kind::Sample];
+    let sums = kinds.into_iter().flat_map(|kind| [false, true].map(|rows| SumsFunction::new(kind, rows)));
+    sums.map(AggregateUDF::from).chain([AggregateUDF::from(MergeSums::new())]).collect()
+}
+
+/// Bytes of what the library stores.
+fn stored<V: serde::Serialize>(value: &V) -> Result<Vec<u8>> {
+    postcard::to_stdvec(value).map_err(crate::fault::external)
+}
+
+/// What was stored.
+fn read<V: serde::de::DeserializeOwned>(bytes: &[u8]) -> Result<V> {
+    postcard::from_bytes(bytes).map_err(|error| {
+        datafusion::common::DataFusionError::Execution(format!("a state cannot be read: {error}"))
+    })
+}

@@ -1,0 +1,95 @@
+//! [`Piece`]: rows of a file that a partition reads.
+
+use std::ops::Range;
+
+use datafusion::parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use random_features::apply::RidgeStatistics;
+use serde::{Deserialize, Serialize};
+
+use super::files::Files;
+
+/// Fewer rows are not worth a partition of their own.
+const LEAST: u64 = 128 * CHUNK;
+const CHUNK: u64 = RidgeStatistics::<f64>::CHUNK;
+
+/// Rows of a file, by their numbers in it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Piece {
+    /// The place of the file among those of the table.
+    pub file: usize,
+    /// The rows.
+    pub rows: Range<u64>,
+}
+
+impl Piece {
+    /// Which rows are read, of all rows of the file.
+    pub fn selection(&self, rows: u64) -> RowSelection {
+        let length = |range: Range<u64>| (range.end - range.start) as usize;
+        RowSelection::from(vec![
+            RowSelector::skip(length(0..self.rows.start)),
+            RowSelector::select(length(self.rows.clone())),
+            RowSelector::skip(length(self.rows.end..rows)),
+        ])
+    }
+}
+
+/// The rows of the whole table in at most so many parts, cut at multiples of a chunk; one part of no rows if there are none.
+pub fn parts(files: &Files, most: usize) -> Vec<Vec<Piece>> {
+    let rows = files.rows();
+    let count = (most.max(1) as u64).min(rows.div_ceil(LEAST)).max(1);
+    let cut = |k: u64| match k {
+        k if k == count => rows,
+        k => (u128::from(rows) * u128::from(k) / u128::from(count)) as u64 / CHUNK * CHUNK,
+    };
+    (0..count).map(|k| pieces(files, cut(k)..cut(k + 1))).collect()
+}
+
+/// The pieces of files that hold a range of rows.
+fn pieces(files: &Files, range: Range<u64>) -> Vec<Piece> {
+    let files = files.files.iter().enumerate();
+    let pieces = files.map(|(k, file)| {
+        let start = range.start.max(file.first) - file.first;
+        let end = range.end.min(file.first + file.rows).saturating_sub(file.first);
+        Piece { file: k, rows: start..end }
+    });
+    pieces.filter(|piece| piece.rows.start < piece.rows.end).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::files::FileRows;
+    use super::*;
+
+    fn files(rows: &[u64]) -> Files {
+        let mut first = 0;
+        let file = |rows: &u64| {
+            let file =
+                FileRows { path: String::new(), size: 0, modified: 0, first, rows: *rows, nulls: vec![] };
+            first += rows;
+            file
+        };
+        Files { store: String::new(), files: rows.iter().map(file).collect() }
+    }
+
+    #[test]
+    fn parts_are_cut_at_chunks_and_hold_each_row_once() {
+        for (sizes, most) in
+            [(vec![1_000_000], 7), (vec![0, 3, 500_000, 1, 0, 400_001], 5), (vec![0], 3), (vec![10], 9)]
+        {
+            let files = files(&sizes);
+            let parts = parts(&files, most);
+            assert!(parts.len() <= most && !parts.is_empty());
+            let mut next = 0;
+            for part in &parts {
+                assert_eq!(next % CHUNK, 0);
+                for piece in part {
+                    let file = &files.files[piece.file];
+                    assert_eq!(file.first + piece.rows.start, next);
+                    assert!(piece.rows.end <= file.rows);
+                    next = file.first + piece.rows.end;
+                }
+            }
+            assert_eq!(next, files.rows());
+        }
+    }
+}

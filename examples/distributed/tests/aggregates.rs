@@ -1,0 +1,141 @@
+//! Sums by the engine against those of one pass in memory.
+
+mod common;
+
+use std::sync::Arc;
+
+use common::{bytes, difference, local_pca, local_ridge, pattern, spec};
+use datafusion::prelude::{ParquetReadOptions, SessionContext};
+use random_features::data::Reservoir;
+use random_features_distributed::fit::{self, Task};
+use random_features_distributed::generate::Generator;
+use random_features_distributed::session;
+use random_features_distributed::sums::State;
+use random_features_distributed::table::RowTable;
+use tempfile::TempDir;
+
+async fn table(context: &SessionContext, generator: &Generator) -> (TempDir, RowTable) {
+    let folder = tempfile::tempdir().unwrap();
+    generator.write(folder.path()).unwrap();
+    let table = RowTable::of_files(context, &[pattern(folder.path())]).await.unwrap();
+    (folder, table)
+}
+
+/// Bits do not depend on files, row groups and partitions, whether they end at chunks or not.
+#[tokio::test(flavor = "multi_thread")]
+async fn ridge_has_the_bits_of_a_local_pass() {
+    let map = spec(3, 64);
+    for (rows, files, group, skewed, list) in [
+        (200_000, 1, 1 << 17, false, false),
+        (200_000, 7, 10_000, false, true),
+        (100_003, 64, 1000, true, false),
+        (140_000, 5, 512, true, true),
+        (7, 3, 100, false, false),
+    ] {
+        let generator = Generator { rows, columns: 3, files, group, skewed, list, seed: 5 };
+        let expected = bytes(&local_ridge(&generator, &map));
+        for partitions in [1, 3, 8] {
+            let context = session::local_with(partitions);
+            let (_folder, table) = table(&context, &generator).await;
+            let task = Task::ridge(map.clone(), "y", generator.names());
+            let state = fit::run(&context, table, &task).await.unwrap();
+            assert!(state.knows_rows());
+            assert_eq!(state.gram::<f32>().unwrap().rows(), std::slice::from_ref(&(0..rows)));
+            assert!(
+                bytes(&state.gram::<f32>().unwrap()) == expected,
+                "{rows} rows, {files} files, {partitions}"
+            );
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pca_and_samples_have_the_bits_of_a_local_pass() {
+    let map = spec(4, 32);
+    let generator =
+        Generator { rows: 150_000, columns: 4, files: 7, group: 9999, skewed: true, ..Default::default() };
+    let context = session::local_with(4);
+    let (_folder, table) = table(&context, &generator).await;
+    let state = fit::run(&context, table.clone(), &Task::pca(map.clone(), generator.names())).await.unwrap();
+    assert!(bytes(&state.gram::<f32>().unwrap()) == bytes(&local_pca(&generator, &map)));
+
+    let state = fit::run(&context, table, &Task::sample(100, 3, generator.names())).await.unwrap();
+    let sample = state.sample().unwrap();
+    let mut local = Reservoir::new(4).unwrap().with_capacity(100).unwrap().with_seed(3).unwrap();
+    local.update(&common::data(&generator).0).unwrap();
+    assert_eq!((sample.rows(), sample.points()), (local.rows(), local.points()));
+    assert_eq!(sample.statistics().count(), 150_000);
+    let mean = |of: &Reservoir| of.statistics().mean().unwrap();
+    assert!(mean(&sample).iter().zip(mean(&local)).all(|(a, b)| (a - b).abs() < 1e-12));
+}
+
+/// In SQL, over any table: rows are unknown, and sums agree to rounding.
+#[tokio::test(flavor = "multi_thread")]
+async fn sql_over_any_table() {
+    let map = spec(3, 64);
+    let generator = Generator { rows: 60_000, columns: 3, files: 5, ..Default::default() };
+    let context = session::local_with(3);
+    let (folder, rows) = table(&context, &generator).await;
+    context.register_parquet("t", &pattern(folder.path()), ParquetReadOptions::default()).await.unwrap();
+    let recipe = serde_json::to_string(&map.recipe).unwrap();
+    let sql = format!("SELECT ridge('{recipe}', 42, y, x0, x1, x2) FROM t");
+    let state = fit::state_of(context.sql(&sql).await.unwrap()).await.unwrap();
+    assert!(!state.knows_rows());
+    let (sums, local) = (state.gram::<f32>().unwrap(), local_ridge(&generator, &map));
+    assert_eq!(sums.count(), 60_000);
+    assert!(difference(&sums, &local, &map) < 1e-5);
+
+    // Over a table of numbered rows, with their numbers.
+    context.register_table("n", Arc::new(rows)).unwrap();
+    let sql = format!("SELECT ridge_rows('{recipe}', 42, _row, y, x0, x1, x2) FROM n");
+    let state = fit::state_of(context.sql(&sql).await.unwrap()).await.unwrap();
+    assert!(state.knows_rows() && bytes(&state.gram::<f32>().unwrap()) == bytes(&local));
+
+    // Groups, and conditions: rows are known, with gaps.
+    let sql = format!("SELECT ridge_rows('{recipe}', 42, _row, y, x0, x1, x2) FROM n WHERE x0 > 0");
+    let half = fit::state_of(context.sql(&sql).await.unwrap()).await.unwrap();
+    let count = half.count().unwrap();
+    assert!((29_000..31_000).contains(&count) && half.knows_rows());
+    let sql =
+        format!("SELECT _file, ridge_rows('{recipe}', 42, _row, y, x0, x1, x2) AS s FROM n GROUP BY _file");
+    let sql = format!("SELECT merge_sums(s) FROM ({sql})");
+    let merged = fit::state_of(context.sql(&sql).await.unwrap()).await.unwrap();
+    assert_eq!(merged.count().unwrap(), 60_000);
+}
+
+/// What is delivered twice is an error where rows are known.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_double_delivery_is_an_error() {
+    let map = spec(3, 64);
+    let generator = Generator { rows: 5000, columns: 3, files: 2, ..Default::default() };
+    let context = session::local_with(2);
+    let (_folder, rows) = table(&context, &generator).await;
+    context.register_table("n", Arc::new(rows)).unwrap();
+    let recipe = serde_json::to_string(&map.recipe).unwrap();
+    let all = format!("SELECT ridge_rows('{recipe}', 42, _row, y, x0, x1, x2) AS s FROM n");
+    let twice = format!("SELECT merge_sums(s) FROM ({all} UNION ALL {all})");
+    let error = fit::state_of(context.sql(&twice).await.unwrap()).await.unwrap_err().to_string();
+    assert!(error.contains("row 0 is counted already"), "{error}");
+    let rows = format!(
+        "SELECT ridge_rows('{recipe}', 42, _row, y, x0, x1, x2) FROM (SELECT * FROM n UNION ALL SELECT * FROM n WHERE _row = 4000)"
+    );
+    let error = fit::state_of(context.sql(&rows).await.unwrap()).await.unwrap_err().to_string();
+    assert!(error.contains("row 4000 is counted already"), "{error}");
+}
+
+/// A state that has changed is refused, wherever it has.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_state_is_refused() {
+    let generator = Generator { rows: 600, columns: 2, ..Default::default() };
+    let context = session::local();
+    let (_folder, table) = table(&context, &generator).await;
+    let state = fit::run(&context, table, &Task::ridge(spec(2, 8), "y", generator.names())).await.unwrap();
+    let stored = state.to_bytes();
+    assert_eq!(State::of_bytes(&stored).unwrap(), state);
+    for place in 0..stored.len() {
+        let mut changed = stored.clone();
+        changed[place] ^= 1;
+        assert!(State::of_bytes(&changed).is_err(), "byte {place}");
+    }
+    assert!((0..stored.len()).all(|length| State::of_bytes(&stored[..length]).is_err()));
+}

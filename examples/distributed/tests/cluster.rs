@@ -1,0 +1,201 @@
+//! Fits on a Ballista cluster of real processes: a scheduler and two executors.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use ballista::prelude::SessionConfigExt;
+use common::{bytes, difference, local_pca, local_ridge, pattern, spec};
+use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use random_features_distributed::fit::{self, Task};
+use random_features_distributed::generate::Generator;
+use random_features_distributed::session;
+use random_features_distributed::table::RowTable;
+
+/// A cluster, ended when it is dropped.
+struct Cluster {
+    script: Child,
+    address: String,
+    executors: Vec<u32>,
+}
+
+impl Cluster {
+    /// A scheduler and two executors, with these options.
+    fn start(options: &[&str]) -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster");
+        let mut script = Command::new(script)
+            .args(["--port", &free_ports(5).to_string(), "--lost-after", "3", "--"])
+            .args(options)
+            .env("RF", env!("CARGO_BIN_EXE_rf"))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(script.stdout.take().unwrap()).lines().map_while(Result::ok);
+        let ready = lines.find(|line| line.starts_with("ready ")).expect("the cluster did not start");
+        let words: Vec<&str> = ready.split(' ').collect();
+        let executors = words[2..].iter().map(|pid| pid.parse().unwrap()).collect();
+        Cluster { script, address: words[1].to_owned(), executors }
+    }
+
+    /// A session, with results fetched over the network even from the own machine.
+    async fn session(&self, partitions: usize) -> SessionContext {
+        let config = SessionConfig::new_with_ballista()
+            .with_target_partitions(partitions)
+            .with_ballista_shuffle_reader_force_remote_read(true);
+        session::ballista_with(&self.address, config).await.unwrap()
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        kill("-TERM", self.script.id());
+        let _ = self.script.wait();
+    }
+}
+
+/// A process, ended when it is dropped.
+struct Process(Child);
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn kill(signal: &str, pid: u32) {
+    let _ = Command::new("kill").args([signal, &pid.to_string()]).status();
+}
+
+/// The first of so many consecutive ports that are free now.
+fn free_ports(count: u16) -> u16 {
+    (0..100)
+        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port())
+        .filter(|first| first.checked_add(count).is_some())
+        .find(|first| (*first..first + count).all(|port| TcpListener::bind(("127.0.0.1", port)).is_ok()))
+        .expect("there are free ports")
+}
+
+async fn table(context: &SessionContext, folder: &Path) -> RowTable {
+    RowTable::of_files(context, &[pattern(folder)]).await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn results_are_those_of_a_local_pass() {
+    let folder = tempfile::tempdir().unwrap();
+    let generator =
+        Generator { rows: 300_007, columns: 3, files: 7, group: 30_000, skewed: true, ..Default::default() };
+    generator.write(folder.path()).unwrap();
+    let map = spec(3, 64);
+    let expected = bytes(&local_ridge(&generator, &map));
+    let cluster = Cluster::start(&[]);
+    let context = cluster.session(5).await;
+
+    let ridge = Task::ridge(map.clone(), "y", generator.names());
+    let state = fit::run(&context, table(&context, folder.path()).await, &ridge).await.unwrap();
+    assert!(state.knows_rows() && bytes(&state.gram::<f32>().unwrap()) == expected);
+    let pca = Task::pca(map.clone(), generator.names());
+    let state = fit::run(&context, table(&context, folder.path()).await, &pca).await.unwrap();
+    assert!(bytes(&state.gram::<f32>().unwrap()) == bytes(&local_pca(&generator, &map)));
+
+    // In SQL over a table of the engine's own.
+    context.register_parquet("t", &pattern(folder.path()), ParquetReadOptions::default()).await.unwrap();
+    let recipe = serde_json::to_string(&map.recipe).unwrap();
+    let sql = format!("SELECT ridge('{recipe}', 42, y, x0, x1, x2) FROM t");
+    let state = fit::state_of(context.sql(&sql).await.unwrap()).await.unwrap();
+    assert!(!state.knows_rows() && state.count().unwrap() == 300_007);
+    assert!(difference(&state.gram::<f32>().unwrap(), &local_ridge(&generator, &map), &map) < 1e-5);
+
+    // A fault of the data is a sentence here too.
+    let missing = folder.path().join("part-00003.parquet");
+    let rows = table(&context, folder.path()).await;
+    std::fs::remove_file(&missing).unwrap();
+    let error = fit::run(&context, rows, &ridge).await.unwrap_err().to_string();
+    assert!(error.contains("part-00003.parquet"), "{error}");
+}
+
+/// A state of 33 MB goes over the network in spite of messages of at most 16 MiB.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_large_state_travels() {
+    let folder = tempfile::tempdir().unwrap();
+    let generator = Generator { rows: 140_000, columns: 4, files: 2, ..Default::default() };
+    generator.write(folder.path()).unwrap();
+    let map = spec(4, 2048);
+    let cluster = Cluster::start(&[]);
+    let context = cluster.session(2).await;
+    let task = Task::ridge(map.clone(), "y", generator.names());
+    let state = fit::run(&context, table(&context, folder.path()).await, &task).await.unwrap();
+    assert!(state.to_bytes().len() > 32 << 20);
+    assert!(bytes(&state.gram::<f32>().unwrap()) == bytes(&local_ridge(&generator, &map)));
+}
+
+/// An executor hangs in the middle of a job and is killed: the other does its work, and no row counts twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_executor_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let generator = Generator { rows: 400_000, columns: 3, files: 4, ..Default::default() };
+    generator.write(folder.path()).unwrap();
+    let map = spec(3, 64);
+    let marker = folder.path().join("hangs");
+    let cluster = Cluster::start(&["--hang", marker.to_str().unwrap()]);
+    let context = cluster.session(6).await;
+    let task = Task::ridge(map.clone(), "y", generator.names());
+    let rows = table(&context, folder.path()).await;
+    let job = tokio::spawn({
+        let (context, task) = (context.clone(), task.clone());
+        async move { fit::run(&context, rows, &task).await }
+    });
+    let victim = loop {
+        match std::fs::read_to_string(&marker).map(|pid| pid.parse::<u32>()) {
+            Ok(Ok(pid)) => break pid,
+            _ => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+        assert!(!job.is_finished(), "no executor hung");
+    };
+    let other = cluster.executors.iter().copied().find(|pid| *pid != victim).unwrap();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    kill("-KILL", victim);
+    let state = tokio::time::timeout(Duration::from_secs(120), job).await.unwrap().unwrap().unwrap();
+    assert!(bytes(&state.gram::<f32>().unwrap()) == bytes(&local_ridge(&generator, &map)));
+    // Another one is started, and the first two are gone: it does the next job alone.
+    let port = free_ports(2);
+    let (data, grpc) = (port.to_string(), (port + 1).to_string());
+    let restarted = Command::new(env!("CARGO_BIN_EXE_rf"))
+        .args([
+            "executor",
+            "--scheduler",
+            &cluster.address,
+            "--slots",
+            "1",
+            "--port",
+            &data,
+            "--grpc-port",
+            &grpc,
+        ])
+        .spawn()
+        .unwrap();
+    let _restarted = Process(restarted);
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    kill("-KILL", other);
+    let again = fit::run(&context, table(&context, folder.path()).await, &task);
+    let again = tokio::time::timeout(Duration::from_secs(120), again).await.unwrap().unwrap();
+    assert_eq!(again, state);
+}
+
+/// An executor that delivers rows twice gives an error, never a sum.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_double_delivery_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let generator = Generator { rows: 400_000, columns: 3, files: 4, ..Default::default() };
+    generator.write(folder.path()).unwrap();
+    let cluster = Cluster::start(&["--twice"]);
+    let context = cluster.session(6).await;
+    let task = Task::ridge(spec(3, 64), "y", generator.names());
+    let job = fit::run(&context, table(&context, folder.path()).await, &task);
+    let error = tokio::time::timeout(Duration::from_secs(120), job).await.unwrap().unwrap_err().to_string();
+    assert!(error.contains("is counted already"), "{error}");
+}

@@ -1,0 +1,184 @@
+//! The program `rf`, as a person would run it.
+
+mod common;
+
+use std::path::Path;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+use common::pattern;
+use datafusion::arrow::array::{ArrayRef, AsArray, Float32Array, Float64Array, RecordBatch, StringArray};
+use datafusion::arrow::datatypes::Float32Type;
+use datafusion::parquet::arrow::ArrowWriter;
+use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use random_features_distributed::generate::Generator;
+use random_features_distributed::model::Model;
+
+fn rf(folder: &Path, arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_rf")).args(arguments).current_dir(folder).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Exit code 2, and what standard error must name.
+fn refused(folder: &Path, arguments: &[&str], names: &[&str]) {
+    let output = rf(folder, arguments);
+    let why = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {why}");
+    for name in names {
+        assert!(why.contains(name), "{arguments:?} should name {name}: {why}");
+    }
+    assert!(!why.contains("panicked"), "{why}");
+}
+
+fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    let batch =
+        RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap();
+    let mut writer =
+        ArrowWriter::try_new(std::fs::File::create(path).unwrap(), batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+}
+
+fn floats(values: impl IntoIterator<Item = f32>) -> ArrayRef {
+    Arc::new(Float32Array::from_iter_values(values))
+}
+
+#[test]
+fn plan_fit_and_predict() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let made = rf(here, &["generate", "d", "--rows", "30000", "--columns", "3", "--files", "3"]);
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let planned = rf(here, &["plan", "d/*.parquet", "--target", "y", "--features", "128", "--out", "r.json"]);
+    assert!(planned.status.success(), "{}", text(&planned.stderr));
+    let said = text(&planned.stdout);
+    assert!(said.contains("30000 rows in 3 files") && said.contains("x2"), "{said}");
+
+    let fit =
+        ["fit", "ridge", "--input", "d/*.parquet", "--target", "y", "--recipe", "r.json", "--out", "m.json"];
+    let fitted = rf(here, &fit);
+    assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+    assert!(text(&fitted.stderr).contains("30000 rows in"), "{}", text(&fitted.stderr));
+    let model = Model::parse(&std::fs::read_to_string(here.join("m.json")).unwrap()).unwrap();
+    assert_eq!((model.rows, model.columns.len(), model.is_double()), (30_000, 3, false));
+
+    let predicted = rf(
+        here,
+        &["predict", "--model", "m.json", "--input", "d/*.parquet", "--out", "p.parquet", "--quiet"],
+    );
+    assert!(predicted.status.success(), "{}", text(&predicted.stderr));
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(here.join("p.parquet")).unwrap());
+    let batches: Vec<RecordBatch> = reader.unwrap().build().unwrap().map(Result::unwrap).collect();
+    let predictions =
+        batches.iter().flat_map(|batch| batch.column(2).as_primitive::<Float32Type>().values().to_vec());
+    let generator = Generator { rows: 30_000, columns: 3, files: 3, ..Default::default() };
+    let (_, y) = generator.points(0, 30_000);
+    let errors: Vec<f32> = predictions.zip(y).map(|(a, b)| (a - b).powi(2)).collect();
+    assert_eq!(errors.len(), 30_000);
+    let mean = errors.iter().sum::<f32>() / 30_000.0;
+    // Targets have variance 0.5, their noise 0.2² / 12.
+    assert!(mean < 0.02, "{mean}");
+
+    let explained = rf(here, &[&fit[..], &["--explain"]].concat());
+    assert!(
+        text(&explained.stdout).contains("RowScan: 30000 rows of 3 files"),
+        "{}",
+        text(&explained.stdout)
+    );
+    let pca = [
+        "fit",
+        "pca",
+        "--input",
+        "d",
+        "--columns",
+        "x0,x1",
+        "--features",
+        "64",
+        "--components",
+        "3",
+        "--out",
+        "c.json",
+    ];
+    let pca = rf(here, &pca);
+    assert!(pca.status.success(), "{}", text(&pca.stderr));
+    let components = rf(here, &["predict", "--model", "c.json", "--input", "d", "--out", "c.parquet"]);
+    assert!(components.status.success(), "{}", text(&components.stderr));
+}
+
+#[test]
+fn classes_are_predicted_by_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let x: Vec<f32> = (0..2000).map(|i| (i as f32 * 0.37).sin()).collect();
+    let labels: ArrayRef =
+        Arc::new(StringArray::from_iter_values(x.iter().map(|x| if *x > 0.0 { "up" } else { "down" })));
+    write(&here.join("a.parquet"), vec![("x", floats(x.clone())), ("c", labels.clone())]);
+    let fit =
+        ["fit", "ridge", "--input", "a.parquet", "--target", "c", "--features", "32", "--out", "m.json"];
+    let fitted = rf(here, &[&fit[..], &["--classes", "up,down"]].concat());
+    assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+    assert!(
+        rf(here, &["predict", "--model", "m.json", "--input", "a.parquet", "--out", "p.parquet"])
+            .status
+            .success()
+    );
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(std::fs::File::open(here.join("p.parquet")).unwrap());
+    let batch = reader.unwrap().build().unwrap().next().unwrap().unwrap();
+    let same = batch
+        .column(2)
+        .as_string::<i32>()
+        .iter()
+        .zip(labels.as_string::<i32>())
+        .filter(|(a, b)| a == b)
+        .count();
+    assert!(same > 1000 * batch.num_rows() / 1050, "{same} of {}", batch.num_rows());
+    refused(here, &[&fit[..], &["--classes", "up,left"]].concat(), &["a.parquet", "down", "up"]);
+    refused(here, &fit, &["column c", "a.parquet", "Utf8"]);
+}
+
+#[test]
+fn what_cannot_be_fulfilled_is_a_sentence() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let with_nulls: ArrayRef = Arc::new(Float32Array::from_iter((0..10).map(|i| (i % 3 > 0).then_some(1.0))));
+    let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..10).map(|i| i.to_string())));
+    let wide: ArrayRef = Arc::new(Float64Array::from_iter_values((0..10).map(f64::from)));
+    let plain = || floats((0..10).map(|i| i as f32));
+    write(&here.join("a.parquet"), vec![("x", plain()), ("n", with_nulls), ("t", text), ("y", plain())]);
+    write(&here.join("b.parquet"), vec![("x", wide), ("y", plain())]);
+    let nan = floats((0..10).map(|i| if i == 7 { f32::NAN } else { i as f32 }));
+    write(&here.join("c.parquet"), vec![("x", nan), ("y", plain())]);
+    std::fs::write(here.join("d.parquet"), b"not Parquet at all").unwrap();
+    std::fs::write(here.join("broken.json"), b"{}").unwrap();
+    let fit = |file: &'static str, more: &[&'static str]| -> Vec<&'static str> {
+        let fit = ["fit", "ridge", "--input", file, "--target", "y", "--features", "8", "--out", "m.json"];
+        fit.into_iter().chain(more.iter().copied()).collect()
+    };
+    refused(here, &fit("a.parquet", &["--columns", "z"]), &["a.parquet", "no column z", "x, n, t, y"]);
+    refused(here, &fit("a.parquet", &["--columns", "x,n"]), &["column n", "a.parquet", "4 nulls"]);
+    refused(here, &fit("a.parquet", &["--columns", "x,t"]), &["column t", "a.parquet", "Utf8"]);
+    refused(here, &fit("a.parquet", &["--columns", "x,y"]), &["column y"]);
+    refused(here, &fit("*.parquet", &["--columns", "x"]), &["d.parquet", "footer"]);
+    refused(here, &fit("[ab].parquet", &["--columns", "x"]), &["column x", "b.parquet", "Float64"]);
+    refused(here, &fit("c.parquet", &["--columns", "x", "--lambda", "1"]), &["c.parquet", "finite"]);
+    refused(here, &fit("none/*.parquet", &[]), &["none"]);
+    refused(here, &fit("a.parquet", &["--columns", "x", "--recipe", "broken.json"]), &["broken.json"]);
+    refused(here, &fit("a.parquet", &["--columns", "x", "--recipe", "absent.json"]), &["absent.json"]);
+    refused(here, &fit("a.parquet", &["--columns", "x", "--lambda", "-1"]), &["--lambda"]);
+    refused(here, &fit("a.parquet", &["--columns", "x", "--partitions", "0"]), &["--partitions"]);
+    refused(here, &fit("a.parquet", &["--columns", "x", "--ballista", "127.0.0.1:9"]), &[]);
+    refused(here, &["fit", "ridge", "--input", "a.parquet", "--out", "m.json"], &["--target"]);
+    refused(here, &["fit", "pca", "--input", "a.parquet", "--target", "y", "--out", "m.json"], &["PCA"]);
+    refused(
+        here,
+        &["predict", "--model", "broken.json", "--input", "a.parquet", "--out", "p.parquet"],
+        &["broken.json"],
+    );
+    refused(here, &["nonsense"], &["nonsense"]);
+    assert_eq!(pattern(here).matches('*').count(), 1);
+}
