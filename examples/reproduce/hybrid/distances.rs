@@ -27,7 +27,7 @@ pub const ITEM: Item = Item {
               operations. Negative estimates count as 0, in all but their share.",
     rule: "For each law and D: both hybrids have smaller Wasserstein and Kolmogorov–Smirnov distances than trigonometric and than positive \
            features, and fewer negative estimates than trigonometric ones. Each by 3 standard errors of 10 repetitions: 0.007 each for normal means.",
-    minutes: 3.0,
+    minutes: 5.0,
     data: &[],
     run,
 };

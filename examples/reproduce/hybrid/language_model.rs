@@ -22,7 +22,7 @@ pub const ITEM: Item = Item {
               paper), proposals for directions at temperature 0.25; loss over all classes for 4000 held-out words, 3 seeds. Estimates that may be negative are mixed with one tenth of uniform draws.",
     rule: "Every mechanism with features ends within 0.05 nats of the mean of all of them, and below uniform draws by 3 standard errors: 0.00135 for each with \
            normal means.",
-    minutes: 4.0,
+    minutes: 1.0,
     data: &[],
     run,
 };

@@ -28,7 +28,7 @@ pub const ITEM: Item = Item {
               queries and keys are N(0, s²) with s = ½ and s = 1, values N(0, 1).",
     rule: "At every m and both sizes: orthogonal features err less than independent ones, positive and trigonometric; and positive orthogonal \
            features less than trigonometric orthogonal ones. Each by 3 standard errors of 15 repetitions: 0.005 each for normal means.",
-    minutes: 2.0,
+    minutes: 4.0,
     data: &[],
     run,
 };
