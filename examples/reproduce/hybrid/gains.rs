@@ -161,10 +161,24 @@ fn quality(claim: &mut Claim) -> Table {
     table
 }
 
-/// At equal operations: the least largest error of regular maps over that of the hybrid.
-fn gains(claim: &mut Claim) -> (Table, [f64; 2]) {
-    let heads =
-        BUDGETS.iter().flat_map(|budget| ["(m, n)", "ends", "all"].map(|what| format!("{what}, {budget}")));
+/// (m, n) of the hybrid at the operations of so many positive features, and the least of regular maps' largest errors over its own, near
+/// the ends and at all angles.
+fn gain(d: usize, r: f64, budget: usize) -> Vec<f64> {
+    let size = |method| Cost::Work.size(method, d, budget, r).unwrap_or(Size { m: 1, n: 1 });
+    let own = size(Method::Angular);
+    let regular = REGULAR.map(|method| (method, size(method)));
+    let gain = |of: fn(Method, f64, Size) -> f64| {
+        let least = regular.map(|(method, size)| of(method, r, size)).into_iter().fold(f64::INFINITY, f64::min);
+        least / of(Method::Angular, r, own)
+    };
+    vec![own.m as f64, own.n as f64, gain(at_ends), gain(worst)]
+}
+
+/// At equal operations.
+fn gains(run: &mut Run<'_>, claim: &mut Claim) -> Result<(Table, [f64; 2]), Stop> {
+    let heads = BUDGETS
+        .iter()
+        .flat_map(|budget| ["(m, n)", "ends", "all"].map(|what| format!("{what}, {budget}")));
     let mut table = Table::new(
         "At the operations of 64, 256 and 1024 positive features: the least of the regular maps' largest √MSE/K over the hybrid's, near the ends and at all angles",
         ["d, r".to_owned()].into_iter().chain(heads),
@@ -175,26 +189,21 @@ fn gains(claim: &mut Claim) -> (Table, [f64; 2]) {
         for d in DIMENSIONS {
             let mut cells: Vec<Cell> = Vec::new();
             for (budget, before) in BUDGETS.into_iter().zip(&mut before) {
-                let size = |method| Cost::Work.size(method, d, budget, r).unwrap_or(Size { m: 1, n: 1 });
-                let own = size(Method::Angular);
-                let gain = |of: fn(Method, f64, Size) -> f64| {
-                    let regular = REGULAR.map(|method| of(method, r, size(method)));
-                    regular.into_iter().fold(f64::INFINITY, f64::min) / of(Method::Angular, r, own)
-                };
-                let ends = gain(at_ends);
                 let at = format!("d = {d}, r = {r}, operations of {budget}");
+                let found = run.cell(&format!("gain at {at}"), || Ok(gain(d, r, budget)))?;
+                let ends = found[2];
                 claim.is(format!("below regular maps near the ends at {at}"), ends > 1.0);
                 if *before > 0.0 {
                     claim.is(format!("a gain that grows with d, up to {at}"), ends > *before);
                 }
                 *before = ends;
                 (least, most) = (least.min(ends), most.max(ends));
-                cells.extend([format!("({}, {})", own.m, own.n).into(), ends.into(), gain(worst).into()]);
+                cells.extend([format!("({}, {})", found[0], found[1]).into(), ends.into(), found[3].into()]);
             }
             table.row(format!("{d}, {r}"), cells);
         }
     }
-    (table, [least, most])
+    Ok((table, [least, most]))
 }
 
 /// Unit vectors within half of [`END`] degrees of a line, in rows.
@@ -246,12 +255,12 @@ fn planned(run: &mut Run<'_>) -> Result<Table, Stop> {
 }
 
 fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
-    run.expect(SIZES.len() * DIMENSIONS.len() + 2);
+    run.expect((SIZES.len() + NORMS.len() * BUDGETS.len()) * DIMENSIONS.len() + 2);
     let mut claim = Claim::default();
     let exponents = exponents(&mut claim);
     let (work, fewer) = work(run, &mut claim)?;
     let quality = quality(&mut claim);
-    let (gains, [least, most]) = gains(&mut claim);
+    let (gains, [least, most]) = gains(run, &mut claim)?;
     let planned = planned(run)?;
     Ok(Outcome {
         verdict: claim.verdict(),

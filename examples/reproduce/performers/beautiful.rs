@@ -133,8 +133,8 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         tables: vec![table],
         panels: Vec::new(),
         surfaces: Vec::new(),
-        notes: vec!["The last eight rows are functions without a series of non-negative terms. Beyond the paper: a simplex is better than orthogonal frequencies for exp and where g grows on one side, \
-             worse for even functions, to which ω and −ω are the same."
+        notes: vec!["The last eight rows are functions without a series of non-negative terms. Beyond the paper: a simplex is better than orthogonal frequencies for functions \
+             that grow with u (exp, max(u, 0), tanh), worse for even ones."
                 .into()],
     })
 }
