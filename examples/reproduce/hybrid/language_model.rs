@@ -102,7 +102,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         }],
         surfaces: Vec::new(),
         notes: vec![
-            "After so few steps losses of one mechanism differ between seeds by more than the 0.05 nats of the rule, and those of mechanisms with them: that they learn alike is not shown here, nor that they do not."
+            "After so few steps losses of one mechanism differ between seeds by more than the 0.05 nats of the rule: whether mechanisms learn alike is not decided here."
                 .into(),
             "What this crate would choose here: features that are never negative, which need no part of uniform draws, such as OPRF; or so few classes exactly: a tree of draws pays from some \
              thousand classes on (the example `softmax_sampling`)."
