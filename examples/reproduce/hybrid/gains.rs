@@ -168,7 +168,8 @@ fn gain(d: usize, r: f64, budget: usize) -> Vec<f64> {
     let own = size(Method::Angular);
     let regular = REGULAR.map(|method| (method, size(method)));
     let gain = |of: fn(Method, f64, Size) -> f64| {
-        let least = regular.map(|(method, size)| of(method, r, size)).into_iter().fold(f64::INFINITY, f64::min);
+        let least =
+            regular.map(|(method, size)| of(method, r, size)).into_iter().fold(f64::INFINITY, f64::min);
         least / of(Method::Angular, r, own)
     };
     vec![own.m as f64, own.n as f64, gain(at_ends), gain(worst)]
@@ -176,9 +177,8 @@ fn gain(d: usize, r: f64, budget: usize) -> Vec<f64> {
 
 /// At equal operations.
 fn gains(run: &mut Run<'_>, claim: &mut Claim) -> Result<(Table, [f64; 2]), Stop> {
-    let heads = BUDGETS
-        .iter()
-        .flat_map(|budget| ["(m, n)", "ends", "all"].map(|what| format!("{what}, {budget}")));
+    let heads =
+        BUDGETS.iter().flat_map(|budget| ["(m, n)", "ends", "all"].map(|what| format!("{what}, {budget}")));
     let mut table = Table::new(
         "At the operations of 64, 256 and 1024 positive features: the least of the regular maps' largest √MSE/K over the hybrid's, near the ends and at all angles",
         ["d, r".to_owned()].into_iter().chain(heads),
