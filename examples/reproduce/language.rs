@@ -80,6 +80,13 @@ impl Language {
         }
         Ok(rows(methods, &bits))
     }
+
+    /// Rows beyond the paper, for the end of a table: compared with exact attention, and pooled among themselves.
+    pub fn beyond(&self, run: &mut Run<'_>, methods: &[&'static str]) -> Result<Vec<Row>, Stop> {
+        let mut rows = self.compare(run, &[&["exact"], methods].concat())?;
+        rows.remove(0);
+        Ok(rows)
+    }
 }
 
 /// Means over seeds. With few seeds a standard error is itself uncertain: that of a difference is at least the one pooled over all

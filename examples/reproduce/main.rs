@@ -14,6 +14,7 @@ mod language;
 mod mean;
 mod page;
 mod performers;
+mod planned;
 #[path = "../common/plot.rs"]
 mod plot;
 #[path = "../common/progress.rs"]

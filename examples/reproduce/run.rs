@@ -86,6 +86,12 @@ impl<'a> Run<'a> {
         Ok(numbers)
     }
 
+    /// A text of that name, which is kept as the numbers of its bytes.
+    pub fn text(&mut self, name: &str, work: impl FnOnce() -> Result<String, Stop>) -> Result<String, Stop> {
+        let bytes = self.cell(name, || Ok(work()?.bytes().map(f64::from).collect()))?;
+        Ok(String::from_utf8_lossy(&bytes.iter().map(|byte| *byte as u8).collect::<Vec<u8>>()).into_owned())
+    }
+
     /// A data set by its name.
     pub fn data(&self, name: &str) -> Result<Dataset, Stop> {
         data::load(name, self.settings.data.as_deref())

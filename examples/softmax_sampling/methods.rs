@@ -2,8 +2,8 @@
 
 use random_features::apply::softmax_sampling::Proposal;
 use random_features::compose::{Bases, GaussianWeight, Hybrid};
-use random_features::frequency::{Coupling, Orthogonal};
-use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric};
+use random_features::frequency::{Coupling, Orthogonal, Simplex};
+use random_features::{Gerf, Hyperbolic, Map, Positive, Result, Trigonometric};
 
 /// Frequencies of the hybrids' coefficients.
 const ANGULAR: usize = 4;
@@ -21,8 +21,11 @@ pub enum Method {
     Hyperbolic,
     Angular,
     Gaussian,
+    /// Optimal positive features on a simplex, which the paper does not have.
+    Optimal,
 }
 
+/// Those of the paper, with uniform draws.
 pub const METHODS: [Method; 6] = [
     Method::Uniform,
     Method::Trigonometric,
@@ -41,13 +44,14 @@ impl Method {
             Method::Hyperbolic => "hyperbolic",
             Method::Angular => "angular hybrid",
             Method::Gaussian => "Gaussian hybrid",
+            Method::Optimal => "OPRF, simplex",
         }
     }
 
     /// Real features for each frequency of the bases.
     fn width(self) -> usize {
         match self {
-            Method::Uniform | Method::Positive => 1,
+            Method::Uniform | Method::Positive | Method::Optimal => 1,
             Method::Trigonometric | Method::Hyperbolic => 2,
             Method::Angular => 4 * ANGULAR,
             Method::Gaussian => 4 * (1 + 2 * GAUSSIAN),
@@ -57,10 +61,16 @@ impl Method {
     /// A map in ℝᵈ with at most so many real features, at least 64, for points of norm about `r`; none for the uniform
     /// distribution.
     pub fn map(self, d: usize, features: usize, r: f64, seed: u64) -> Result<Option<Map<f32>>> {
-        let omega = Orthogonal.draw(d, (features / self.width()).max(1), seed)?;
+        let m = (features / self.width()).max(1);
+        if self == Method::Optimal {
+            // The mean of ‖x+y‖² at all angles.
+            let map = Gerf::optimal(d, 2.0 * r * r)?;
+            return Ok(Some(map.softmax(Simplex::default().draw(d, m, seed)?)?));
+        }
+        let omega = Orthogonal.draw(d, m, seed)?;
         let tau = |count| Orthogonal.draw(d, count, seed ^ (1 << 63));
         Ok(Some(match self {
-            Method::Uniform => return Ok(None),
+            Method::Uniform | Method::Optimal => return Ok(None),
             Method::Trigonometric => Trigonometric.softmax(omega)?,
             Method::Positive => Positive.softmax(omega)?,
             Method::Hyperbolic => Hyperbolic.softmax(omega)?,

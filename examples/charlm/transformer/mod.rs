@@ -3,6 +3,7 @@
 pub mod checkpoint;
 pub mod generate;
 pub mod layers;
+pub mod lists;
 pub mod mechanism;
 pub mod methods;
 pub mod model;

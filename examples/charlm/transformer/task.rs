@@ -4,6 +4,7 @@ use rand::RngExt;
 use random_features::rng_of_step;
 use serde::{Deserialize, Serialize};
 
+use super::lists;
 use super::text::{Text, Window};
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -12,6 +13,8 @@ pub enum Task {
     Text,
     /// Characters of a key that was seen [`DISTANCE`] characters before.
     Copy,
+    /// The value of an expression of nested lists.
+    Lists,
 }
 
 /// From a key to its copy.
@@ -25,23 +28,27 @@ const MARK: char = '(';
 const FIRST: char = 'A';
 /// Windows of the copy task by which it is judged.
 const JUDGED: usize = 256;
+/// Expressions by which lists are judged.
+const LISTS: usize = 2000;
 
 impl Task {
     /// Windows to learn from; the same seed and step give the same.
     pub fn batch(self, text: &Text, count: usize, length: usize, source: [u64; 2]) -> Vec<Window> {
-        let windows = text.batch(count, length, source);
+        let windows = || text.batch(count, length, source);
         match self {
-            Task::Text => windows,
-            Task::Copy => with_keys(text, windows, source),
+            Task::Text => windows(),
+            Task::Copy => with_keys(text, windows(), source),
+            Task::Lists => lists::windows(count, length, source),
         }
     }
 
     /// Windows to be judged by, which no batch has.
     pub fn examination(self, text: &Text, length: usize) -> Vec<Window> {
-        let windows = text.examination(length);
+        let windows = || text.examination(length);
         match self {
-            Task::Text => windows,
-            Task::Copy => with_keys(text, windows.into_iter().take(JUDGED).collect(), [u64::MAX, 0]),
+            Task::Text => windows(),
+            Task::Copy => with_keys(text, windows().into_iter().take(JUDGED).collect(), [u64::MAX, 0]),
+            Task::Lists => lists::windows(LISTS, length, [u64::MAX, 0]),
         }
     }
 }

@@ -117,3 +117,35 @@ fn a_key_is_seen_before_it_counts() {
         }
     }
 }
+
+/// The value of the list or digit that tokens start with, which are left without it.
+fn value(tokens: &mut &[u8]) -> u8 {
+    let first = tokens[0];
+    *tokens = &tokens[1..];
+    if first < 10 {
+        return first;
+    }
+    let mut values = Vec::new();
+    while tokens[0] != 14 {
+        values.push(value(tokens));
+    }
+    *tokens = &tokens[1..];
+    values.sort_unstable();
+    match first {
+        10 => values[values.len() - 1],
+        11 => values[0],
+        12 => values[values.len() / 2],
+        _ => values.iter().fold(0, |sum, value| (sum + value) % 10),
+    }
+}
+
+#[test]
+fn values_of_lists_count() {
+    let text = Text::bundled().unwrap();
+    for window in Task::Lists.batch(&text, 200, 64, [1, 2]) {
+        let start = window.tokens.iter().position(|token| *token != 15).unwrap();
+        let mut expression = &window.tokens[start..64];
+        assert_eq!(usize::from(value(&mut expression)), window.target(63));
+        assert!(expression.is_empty() && window.counted == (63..64));
+    }
+}

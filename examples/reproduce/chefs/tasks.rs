@@ -99,10 +99,12 @@ impl Reached {
     }
 
     pub fn of_numbers(numbers: &[f64]) -> Self {
+        // Draws that all reach the same deviate by rounding.
+        let but_rounding = |value: f64| if value < 1e-12 { 0.0 } else { value };
         Reached {
             chosen: [numbers[0], numbers[1]],
-            accuracy: Mean { value: numbers[2], error: numbers[3] },
-            deviation: numbers[4],
+            accuracy: Mean { value: numbers[2], error: but_rounding(numbers[3]) },
+            deviation: but_rounding(numbers[4]),
         }
     }
 

@@ -4,7 +4,9 @@ use std::f64::consts::PI;
 
 use rand::Rng;
 use random_features::compose::{Bases, GaussianWeight, Hybrid};
-use random_features::frequency::{Independent, draw};
+use random_features::frequency::{Draw, Independent, Simplex, draw};
+use random_features::num_complex::Complex64;
+use random_features::theory::gerf::{self, GerfSign};
 use random_features::theory::{Pair, coefficient, hybrid, relative_error};
 use random_features::{Hyperbolic, Map, Positive, Result, Trigonometric};
 
@@ -102,6 +104,16 @@ impl Method {
         };
         norms.iter().map(map).collect()
     }
+}
+
+/// Beyond the paper: the logarithm of √MSE/K of m optimal positive features on simplices in ℝᵈ, with A for the mean of ‖x+y‖² over all angles.
+pub fn ln_optimal_error(angle: f64, r: f64, m: usize, d: usize) -> f64 {
+    let mut pair = plane_pair(angle, r);
+    pair.dim = d;
+    let a = Complex64::new(gerf::optimal(d, 2.0 * r * r).a, 0.0);
+    let law = Draw::new(d, m, Simplex::default()).law();
+    // Of the Gaussian kernel, relative to it.
+    gerf::ln_variance(&pair, a, GerfSign::Plus, &law).map_or(f64::NAN, |ln| 0.5 * (ln + pair.difference))
 }
 
 /// The scalars of two points of norm `r` at `angle`.

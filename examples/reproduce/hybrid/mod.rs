@@ -6,6 +6,7 @@ mod cluster_paper;
 mod clusters;
 mod conformer;
 mod distances;
+mod gains;
 mod language_model;
 mod methods;
 mod mixtures;
@@ -18,6 +19,7 @@ use crate::item::Item;
 pub const ITEMS: &[&Item] = &[
     &surfaces::ITEM,
     &angles::ITEM,
+    &gains::ITEM,
     &samplers::ITEM,
     &conformer::ITEM,
     &clusters::ITEM,

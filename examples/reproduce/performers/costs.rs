@@ -55,7 +55,7 @@ const LAYERS: [usize; 3] = [1, 2, 4];
 const ENOUGH: (f64, usize) = (0.5, 20);
 
 /// The least time of some runs.
-fn least(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
+pub fn least(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
     let (mut least, mut total, mut runs) = (f64::INFINITY, 0.0, 0);
     while runs == 0 || (total < ENOUGH.0 && runs < ENOUGH.1) {
         let start = Instant::now();

@@ -11,6 +11,7 @@ mod methods;
 mod orthogonality;
 mod redraws;
 mod regularised;
+mod tails;
 mod transfer;
 
 use crate::item::Item;
@@ -19,6 +20,7 @@ pub const ITEMS: &[&Item] = &[
     &errors_over_angles::ITEM,
     &regularised::ITEM,
     &gaps::ITEM,
+    &tails::ITEM,
     &beautiful::ITEM,
     &costs::ITEM,
     &orthogonality::ITEM,

@@ -1,0 +1,36 @@
+//! What the planner chooses: the last row of comparisons.
+
+use std::cell::OnceCell;
+
+use random_features::planner::{Choice, Planner};
+
+use crate::item::Stop;
+use crate::run::Run;
+
+/// A plan's best recipe, which is found when it is first asked for.
+pub struct Best<'a> {
+    planner: Box<dyn Fn() -> Result<Planner, Stop> + 'a>,
+    choice: OnceCell<Choice>,
+}
+
+impl<'a> Best<'a> {
+    pub fn of(planner: impl Fn() -> Result<Planner, Stop> + 'a) -> Self {
+        Best { planner: Box::new(planner), choice: OnceCell::new() }
+    }
+
+    pub fn choice(&self) -> Result<&Choice, Stop> {
+        if let Some(choice) = self.choice.get() {
+            return Ok(choice);
+        }
+        let choice = (self.planner)()?.plan()?.best()?.clone();
+        Ok(self.choice.get_or_init(|| choice))
+    }
+
+    /// What it is called: kept, as numbers are.
+    pub fn name(&self, run: &mut Run<'_>, key: &str) -> Result<String, Stop> {
+        run.text(&format!("{key}, the planner's choice"), || {
+            let choice = self.choice()?;
+            Ok(format!("{}, {}, m = {}", choice.map, choice.coupling, choice.frequencies))
+        })
+    }
+}
