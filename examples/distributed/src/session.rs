@@ -33,9 +33,6 @@ pub fn local_with(partitions: usize) -> SessionContext {
 
 /// A session of the cluster whose scheduler is at `host:port`, with so many partitions of each scan.
 ///
-/// On Ballista 55 each task reads all partitions of a [`RowTable`](crate::table::RowTable) and uses its own: few partitions are
-/// better there. Results are the same.
-///
 /// # Errors
 /// If the address is none.
 pub async fn ballista(scheduler: &str, partitions: usize) -> Result<SessionContext> {

@@ -14,11 +14,11 @@ use prost::Message;
 use serde::{Deserialize, Serialize};
 
 use super::functions::{decode_aggregate, decode_scalar, encode_aggregate};
-use crate::fault::external;
-use crate::table::{Files, Piece, RowScan};
+use crate::fault::{external, refuse};
+use crate::table::{Files, RowScan};
 
 /// Marks a scan of numbered rows.
-const MAGIC: &[u8] = b"rf-scan1";
+const MAGIC: &[u8] = b"rf-scan2";
 
 /// Ballista's codec, with the functions and scans of this package.
 #[derive(Debug, Default)]
@@ -26,14 +26,13 @@ pub struct PhysicalCodec {
     inner: BallistaPhysicalExtensionCodec,
 }
 
-/// A scan as it travels.
+/// A scan as it travels, without its input.
 #[derive(Serialize, Deserialize)]
 struct StoredScan {
     files: Files,
     /// In the engine's form.
     schema: Vec<u8>,
     projection: Vec<usize>,
-    parts: Vec<Vec<Piece>>,
 }
 
 impl StoredScan {
@@ -47,15 +46,15 @@ impl StoredScan {
             files: scan.files().as_ref().clone(),
             schema: schema.encode_to_vec(),
             projection: scan.projection().to_vec(),
-            parts: scan.parts().to_vec(),
         })
     }
 
-    fn scan(self) -> Result<RowScan> {
+    fn scan(self, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<RowScan> {
+        let [input] = inputs else { return refuse("a scan of numbered rows has one input") };
         let schema = protobuf::Schema::decode(self.schema.as_slice()).map_err(external)?;
         let schema: Schema =
             (&schema).try_into().map_err(|error| DataFusionError::External(Box::new(error)))?;
-        RowScan::new(Arc::new(self.files), Arc::new(schema), self.projection, self.parts)
+        RowScan::new(Arc::new(self.files), Arc::new(schema), self.projection, input.clone())
     }
 }
 
@@ -71,7 +70,7 @@ impl PhysicalExtensionCodec for PhysicalCodec {
             return self.inner.try_decode(bytes, inputs, context, converter);
         };
         let scan: StoredScan = postcard::from_bytes(scan).map_err(external)?;
-        Ok(Arc::new(scan.scan()?))
+        Ok(Arc::new(scan.scan(inputs)?))
     }
 
     fn try_encode(

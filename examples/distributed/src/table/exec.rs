@@ -19,12 +19,15 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 
 use super::failpoint::Failpoint;
 use super::files::Files;
-use super::pieces::Piece;
+use super::pieces::{Piece, pieces_of};
 use super::provider::{FILE, FIRST_ROW, ROW, own_columns};
 use super::reader;
 use crate::fault::refuse;
 
 /// Reads rows of files, each partition a range of them, in order.
+///
+/// Which rows a partition reads, its input says: a table in memory of [pieces](Piece), which travels with the plan. A scheduler that
+/// gives a task some partitions of a plan cuts such inputs, and need not know this node.
 #[derive(Clone, Debug)]
 pub struct RowScan {
     files: Arc<Files>,
@@ -32,37 +35,32 @@ pub struct RowScan {
     file_schema: SchemaRef,
     /// The columns that are read, of the files and the table's own.
     projection: Vec<usize>,
-    parts: Arc<Vec<Vec<Piece>>>,
+    /// The pieces of each partition.
+    input: Arc<dyn ExecutionPlan>,
     properties: Arc<PlanProperties>,
     /// Rows that were read in this process.
     progress: Arc<AtomicU64>,
 }
 
 impl RowScan {
-    /// A scan of these parts.
+    /// A scan of the pieces that a plan gives.
     ///
     /// # Errors
-    /// A sentence if a column or a file is not there.
+    /// A sentence if a column is not there.
     pub fn new(
         files: Arc<Files>,
         file_schema: SchemaRef,
         projection: Vec<usize>,
-        parts: Vec<Vec<Piece>>,
+        input: Arc<dyn ExecutionPlan>,
     ) -> Result<Self> {
         let schema: SchemaRef = Arc::new(own_columns(&file_schema).project(&projection)?);
-        let known =
-            |piece: &Piece| files.files.get(piece.file).is_some_and(|file| piece.rows.end <= file.rows);
-        if !parts.iter().flatten().all(known) {
-            return refuse("a scan reads rows that no file of its table has");
-        }
-        let properties = PlanProperties::new(
+        let properties = Arc::new(PlanProperties::new(
             ordered(&schema),
-            Partitioning::UnknownPartitioning(parts.len()),
+            Partitioning::UnknownPartitioning(input.properties().output_partitioning().partition_count()),
             EmissionType::Incremental,
             Boundedness::Bounded,
-        );
-        let (parts, properties) = (Arc::new(parts), Arc::new(properties));
-        Ok(RowScan { files, file_schema, projection, parts, properties, progress: Arc::default() })
+        ));
+        Ok(RowScan { files, file_schema, projection, input, properties, progress: Arc::default() })
     }
 
     /// The same, counting rows here.
@@ -85,13 +83,12 @@ impl RowScan {
         &self.projection
     }
 
-    /// What each partition reads.
-    pub fn parts(&self) -> &[Vec<Piece>] {
-        &self.parts
-    }
-
     /// The rows of a piece.
     fn read(&self, piece: &Piece, context: &Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
+        let known = self.files.files.get(piece.file).is_some_and(|file| piece.rows.end <= file.rows);
+        if !known {
+            return refuse("a scan reads rows that no file of its table has");
+        }
         let width = self.file_schema.fields().len();
         let columns: Vec<usize> = self.projection.iter().copied().filter(|k| *k < width).collect();
         let batches = reader::open(&self.files, piece, &self.file_schema, columns, context)?;
@@ -164,7 +161,8 @@ fn ordered(schema: &SchemaRef) -> EquivalenceProperties {
 impl DisplayAs for RowScan {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (files, rows) = (self.files.files.len(), self.files.rows());
-        write!(f, "RowScan: {rows} rows of {files} files in {} partitions, columns=[", self.parts.len())?;
+        let partitions = self.properties.output_partitioning().partition_count();
+        write!(f, "RowScan: {rows} rows of {files} files in {partitions} partitions, columns=[")?;
         let schema = self.schema();
         let names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
         write!(f, "{}]", names.join(", "))
@@ -181,7 +179,15 @@ impl ExecutionPlan for RowScan {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        Vec::new()
+        vec![&self.input]
+    }
+
+    fn maintains_input_order(&self) -> Vec<bool> {
+        vec![true]
+    }
+
+    fn benefits_from_input_partitioning(&self) -> Vec<bool> {
+        vec![false]
     }
 
     fn apply_expressions(
@@ -191,16 +197,24 @@ impl ExecutionPlan for RowScan {
         Ok(TreeNodeRecursion::Continue)
     }
 
-    fn with_new_children(self: Arc<Self>, _: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(self)
+    fn with_new_children(
+        self: Arc<Self>,
+        children: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Ok([input]) = <[_; 1]>::try_from(children) else {
+            return refuse("a scan of numbered rows has one input");
+        };
+        let RowScan { files, file_schema, projection, progress, .. } = (*self).clone();
+        Ok(Arc::new(RowScan::new(files, file_schema, projection, input)?.counting(progress)))
     }
 
     fn execute(&self, partition: usize, context: Arc<TaskContext>) -> Result<SendableRecordBatchStream> {
-        let Some(pieces) = self.parts.get(partition) else {
-            return refuse(format!("there is no partition {partition} of this scan"));
-        };
-        let (scan, pieces) = (self.clone(), pieces.clone());
-        let opened = stream::iter(pieces).map(move |piece| scan.read(&piece, &context));
+        let batches = self.input.execute(partition, context.clone())?;
+        let parts = batches.map(|batch| pieces_of(&batch?));
+        let pieces =
+            parts.map_ok(|pieces| stream::iter(pieces).map(Ok::<Piece, DataFusionError>)).try_flatten();
+        let scan = self.clone();
+        let opened = pieces.map(move |piece| scan.read(&piece?, &context));
         let rows = opened.try_flatten();
         let rows = match Failpoint::get() {
             None => rows.boxed(),

@@ -1,19 +1,25 @@
 //! [`Piece`]: rows of a file that a partition reads.
 
 use std::ops::Range;
+use std::sync::Arc;
 
+use datafusion::arrow::array::{ArrayRef, AsArray, RecordBatch, UInt64Array};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, UInt64Type};
+use datafusion::common::Result;
+use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::parquet::arrow::arrow_reader::{RowSelection, RowSelector};
+use datafusion::physical_plan::ExecutionPlan;
 use random_features::apply::RidgeStatistics;
-use serde::{Deserialize, Serialize};
 
 use super::files::Files;
+use crate::fault::refuse;
 
 /// Fewer rows are not worth a partition of their own.
 const LEAST: u64 = 128 * CHUNK;
 const CHUNK: u64 = RidgeStatistics::<f64>::CHUNK;
 
 /// Rows of a file, by their numbers in it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     /// The place of the file among those of the table.
     pub file: usize,
@@ -53,6 +59,34 @@ fn pieces(files: &Files, range: Range<u64>) -> Vec<Piece> {
         Piece { file: k, rows: start..end }
     });
     pieces.filter(|piece| piece.rows.start < piece.rows.end).collect()
+}
+
+/// A plan that gives the pieces of each part, a partition of its own.
+pub fn plan(parts: &[Vec<Piece>]) -> Result<Arc<dyn ExecutionPlan>> {
+    let fields = ["file", "start", "end"].map(|name| Field::new(name, DataType::UInt64, false));
+    let schema = Arc::new(Schema::new(fields.to_vec()));
+    let batch = |pieces: &Vec<Piece>| {
+        let numbers: [fn(&Piece) -> u64; 3] =
+            [|piece| piece.file as u64, |piece| piece.rows.start, |piece| piece.rows.end];
+        let column = |number| Arc::new(UInt64Array::from_iter_values(pieces.iter().map(number))) as ArrayRef;
+        RecordBatch::try_new(schema.clone(), numbers.map(column).to_vec()).map(|batch| vec![batch])
+    };
+    let batches = parts.iter().map(batch).collect::<Result<Vec<_>, _>>()?;
+    Ok(MemorySourceConfig::try_new_exec(&batches, schema.clone(), None)?)
+}
+
+/// The pieces that such a plan gives in a batch.
+pub fn pieces_of(batch: &RecordBatch) -> Result<Vec<Piece>> {
+    let column = |column: &ArrayRef| column.as_primitive_opt::<UInt64Type>().cloned();
+    let columns: Option<Vec<UInt64Array>> = batch.columns().iter().map(column).collect();
+    let Some([file, start, end]) = columns.as_deref() else {
+        return refuse("a scan of numbered rows does not say which rows it reads");
+    };
+    let piece = |i: usize| match (usize::try_from(file.value(i)), start.value(i)..end.value(i)) {
+        (Ok(file), rows) if rows.start < rows.end => Ok(Piece { file, rows }),
+        _ => refuse("a scan of numbered rows reads rows that no file has"),
+    };
+    (0..batch.num_rows()).map(piece).collect()
 }
 
 #[cfg(test)]

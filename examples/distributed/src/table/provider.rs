@@ -13,7 +13,7 @@ use datafusion::prelude::SessionContext;
 
 use super::exec::RowScan;
 use super::files::Files;
-use super::pieces::parts;
+use super::pieces::{parts, plan};
 use crate::fault::refuse;
 
 /// The column of the path of a row's file.
@@ -98,7 +98,7 @@ impl TableProvider for RowTable {
         let all = || (0..self.schema.fields().len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);
         let parts = parts(&self.files, state.config().target_partitions());
-        let scan = RowScan::new(self.files.clone(), self.file_schema.clone(), projection, parts)?;
+        let scan = RowScan::new(self.files.clone(), self.file_schema.clone(), projection, plan(&parts)?)?;
         Ok(Arc::new(scan.counting(self.progress.clone())))
     }
 }

@@ -12,8 +12,8 @@ use random_features_distributed::table::RowTable;
 use crate::arguments::Source;
 use crate::progress::Progress;
 
-/// Partitions on a cluster unless stated: few, because each task reads all of them (manual: `scale`).
-const PARTITIONS: usize = 2;
+/// Partitions on a cluster unless stated.
+const PARTITIONS: usize = 16;
 
 /// A session and a table.
 pub struct Asked {
