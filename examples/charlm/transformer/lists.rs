@@ -9,7 +9,7 @@ use super::text::Window;
 pub const CHARACTERS: usize = 16;
 const FIRST_OPERATOR: u8 = 10;
 const CLOSE: u8 = 14;
-const FILL: u8 = 15;
+const FILL: u8 = CHARACTERS as u8 - 1;
 /// Lists are nested at most so deep, with so many entries, of which so many are lists.
 const DEPTH: usize = 3;
 const ENTRIES: std::ops::RangeInclusive<usize> = 2..=5;
