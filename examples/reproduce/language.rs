@@ -25,6 +25,19 @@ pub struct Row {
     pub method: &'static str,
     pub bits: Mean,
     pub more: Mean,
+    /// The bits of each seed.
+    runs: Vec<f64>,
+    /// The standard error of a difference of two methods, pooled over all that learn alike.
+    pooled: f64,
+}
+
+impl Row {
+    /// How many more bits than another method, seed by seed. With few seeds a standard error is itself uncertain: it is at least the pooled
+    /// one.
+    pub fn than(&self, other: &Row) -> Mean {
+        let difference = Mean::of_differences(&self.runs, &other.runs);
+        Mean { error: difference.error.max(self.pooled), ..difference }
+    }
 }
 
 impl Language {
@@ -89,17 +102,39 @@ impl Language {
     }
 }
 
-/// Means over seeds. With few seeds a standard error is itself uncertain: that of a difference is at least the one pooled over all
-/// methods that learn alike.
+/// Means over seeds.
 fn rows(methods: &[&'static str], bits: &[Vec<f64>]) -> Vec<Row> {
-    let more = |own: &Vec<f64>| -> Vec<f64> { own.iter().zip(&bits[0]).map(|(a, b)| a - b).collect() };
-    let means: Vec<Mean> = bits.iter().map(|own| Mean::of(&more(own))).collect();
-    let alike = |mean: &&Mean| mean.value.abs() < SIMILAR;
-    let squares: Vec<f64> = means.iter().skip(1).filter(alike).map(|mean| mean.error.powi(2)).collect();
-    let pooled = (squares.iter().sum::<f64>() / squares.len().max(1) as f64).sqrt();
-    let row = |((method, own), more): ((&&'static str, &Vec<f64>), Mean)| {
-        let error = if *method == methods[0] { 0.0 } else { more.error.max(pooled) };
-        Row { method, bits: Mean::of(own), more: Mean { error, ..more } }
+    let more: Vec<Mean> = bits.iter().map(|own| Mean::of_differences(own, &bits[0])).collect();
+    let alike: Vec<&[f64]> = bits
+        .iter()
+        .zip(&more)
+        .filter(|(_, more)| more.value.abs() < SIMILAR)
+        .map(|(own, _)| &own[..])
+        .collect();
+    let pooled = pooled(&alike);
+    let row = |((method, own), more): ((&&'static str, &Vec<f64>), Mean)| Row {
+        method,
+        bits: Mean::of(own),
+        more,
+        runs: own.clone(),
+        pooled,
     };
-    methods.iter().zip(bits).zip(means).map(row).collect()
+    methods.iter().zip(bits).zip(more).map(row).collect()
+}
+
+/// The standard error of the difference of two methods' means: from what is left of all runs when the means of methods and of seeds are
+/// taken off.
+fn pooled(bits: &[&[f64]]) -> f64 {
+    let (methods, seeds) = (bits.len(), bits[0].len());
+    let mean = |values: &mut dyn Iterator<Item = f64>, count: usize| values.sum::<f64>() / count as f64;
+    let of_method: Vec<f64> = bits.iter().map(|own| mean(&mut own.iter().copied(), seeds)).collect();
+    let of_seed: Vec<f64> =
+        (0..seeds).map(|seed| mean(&mut bits.iter().map(|own| own[seed]), methods)).collect();
+    let all = mean(&mut of_method.iter().copied(), methods);
+    let rest = |(own, mean): (&&[f64], &f64)| -> f64 {
+        own.iter().zip(&of_seed).map(|(bits, seed)| (bits - mean - seed + all).powi(2)).sum()
+    };
+    let squares: f64 = bits.iter().zip(&of_method).map(rest).sum();
+    let freedom = (methods.saturating_sub(1) * seeds.saturating_sub(1)).max(1);
+    (2.0 * squares / (freedom * seeds) as f64).sqrt()
 }

@@ -55,7 +55,10 @@ fn items() -> Vec<&'static Item> {
 /// The items of these names.
 fn named(request: &Request) -> Result<Vec<&'static Item>, String> {
     let names: Vec<String> = request.files.iter().map(|name| name.to_string_lossy().into_owned()).collect();
-    let is_meant = |item: &Item, name: &str| name == "all" || item.name.starts_with(name);
+    let is_meant = |item: &Item, name: &str| {
+        let whole = items().iter().any(|item| item.name == name);
+        name == "all" || item.name == name || (!whole && !name.is_empty() && item.name.starts_with(name))
+    };
     if let Some(name) = names.iter().find(|name| !items().iter().any(|item| is_meant(item, name))) {
         return Err(format!(
             "'{name}' is not the beginning of an item's name; without a name all are listed"

@@ -16,6 +16,11 @@ impl Mean {
         Mean { value, error: (variance / n).sqrt() }
     }
 
+    /// Of a − b in repetitions that both share.
+    pub fn of_differences(a: &[f64], b: &[f64]) -> Self {
+        Mean::of(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<f64>>())
+    }
+
     /// A number without error.
     pub fn exact(value: f64) -> Self {
         Mean { value, error: 0.0 }

@@ -13,6 +13,7 @@ pub enum Verdict {
     Holds,
     InPart(String),
     DoesNotHold(String),
+    Undecided(String),
 }
 
 impl Verdict {
@@ -22,6 +23,7 @@ impl Verdict {
             Verdict::Holds => ("holds", ""),
             Verdict::InPart(why) => ("in part", why),
             Verdict::DoesNotHold(why) => ("does not hold", why),
+            Verdict::Undecided(why) => ("undecided", why),
         }
     }
 }
@@ -71,13 +73,14 @@ impl Claim {
         self.is(statement, near);
     }
 
-    /// The claim holds if all statements are true, does not if none is; else it holds in part, and what is false or undecided is named.
+    /// The claim holds if all statements are true, and does not if none is and some are false; without either it is undecided. Else it
+    /// holds in part. What is false or undecided is named.
     pub fn verdict(self) -> Verdict {
         let named = |answer: Answer| -> Vec<&str> {
             self.0.iter().filter(|(_, own)| *own == answer).map(|(text, _)| text.as_str()).collect()
         };
         let (wrong, open) = (named(Answer::False), named(Answer::Undecided));
-        if wrong.is_empty() && open.is_empty() {
+        if wrong.is_empty() && open.is_empty() && !self.0.is_empty() {
             return Verdict::Holds;
         }
         let list = |what: &str, names: &[&str]| match names.len() {
@@ -92,6 +95,10 @@ impl Claim {
             .flatten()
             .collect();
         let why = why.join(". ");
-        if true_ones == 0 { Verdict::DoesNotHold(why) } else { Verdict::InPart(why) }
+        match (true_ones, wrong.len()) {
+            (0, 0) => Verdict::Undecided(why),
+            (0, _) => Verdict::DoesNotHold(why),
+            _ => Verdict::InPart(why),
+        }
     }
 }

@@ -20,7 +20,7 @@ pub const ITEM: Item = Item {
     setting: "Estimates of E g(ωᵀz), d = m = 8, ‖z‖ = 0.7, by independent and by orthogonal frequencies, normal and on the sphere; 40,000 draws. \
               The last four functions have no such series, and the theorem says nothing of them.",
     rule: "For each of the other functions and each law: orthogonal frequencies err less, and the gap is not below the stated one, each by 3 standard errors: a \
-           false statement is taken for true with probability 0.0014.",
+           false statement of the first kind is taken for true, and a true one of the second for false, with probability 0.0014.",
     minutes: 0.5,
     data: &[],
     run,
