@@ -182,3 +182,44 @@ fn what_cannot_be_fulfilled_is_a_sentence() {
     refused(here, &["nonsense"], &["nonsense"]);
     assert_eq!(pattern(here).matches('*').count(), 1);
 }
+
+/// The names of a folder's files.
+fn names(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Inputs are never written to, and a failure leaves what was there before.
+#[test]
+fn files_are_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let input = here.join("a b.parquet");
+    Generator { rows: 20_000, columns: 2, ..Default::default() }.write_file(&input, 0, 20_000).unwrap();
+    let whole = std::fs::read(&input).unwrap();
+    let fit = ["fit", "ridge", "--input", "a b.parquet", "--target", "y", "--features", "16", "--out"];
+    assert!(rf(here, &[&fit[..], &["m.json"]].concat()).status.success());
+    let predict = ["predict", "--model", "m.json", "--input", "a b.parquet", "--out"];
+    std::os::unix::fs::symlink("a b.parquet", here.join("link")).unwrap();
+    for out in ["a b.parquet", "./a b.parquet", "link"] {
+        refused(here, &[&predict[..], &[out]].concat(), &[out, "one of the files that are read"]);
+        refused(here, &[&fit[..], &[out]].concat(), &[out, "one of the files that are read"]);
+    }
+    assert!(std::fs::read(&input).unwrap() == whole);
+    refused(here, &[&predict[..], &["none/p.parquet"]].concat(), &["none/p.parquet"]);
+    refused(here, &[&predict[..], &["."]].concat(), &["folder"]);
+
+    std::fs::write(here.join("old"), "old").unwrap();
+    let mut broken = whole;
+    broken[4..64].fill(0xff);
+    std::fs::write(&input, broken).unwrap();
+    for out in ["new", "old"] {
+        refused(here, &[&predict[..], &[out]].concat(), &["a b.parquet"]);
+        refused(here, &[&fit[..], &[out]].concat(), &["a b.parquet"]);
+    }
+    assert_eq!(std::fs::read(here.join("old")).unwrap(), b"old");
+    assert_eq!(names(here), ["a b.parquet", "link", "m.json", "old"]);
+}

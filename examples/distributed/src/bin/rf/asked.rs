@@ -1,7 +1,11 @@
 //! Sessions, tables and columns that are asked for.
 
+use std::path::Path;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DataFusionError;
+use datafusion::object_store::local::LocalFileSystem;
+use datafusion::object_store::path::Path as StorePath;
 use datafusion::prelude::SessionContext;
 use random_features_distributed::fault::sentence;
 use random_features_distributed::fit::{self, Task};
@@ -10,6 +14,7 @@ use random_features_distributed::sums::State;
 use random_features_distributed::table::RowTable;
 
 use crate::arguments::Source;
+use crate::output::Output;
 use crate::progress::Progress;
 
 /// Partitions on a cluster unless stated.
@@ -53,6 +58,27 @@ impl Asked {
             true => Err("there is no column of floats: name the columns of the points by --columns".into()),
             false => Ok(names),
         }
+    }
+
+    /// Begins a file, which is none of those that are read.
+    pub fn output(&self, out: &Path) -> Result<Output, String> {
+        let output = Output::begin(out)?;
+        match self.reads(output.place()) {
+            true => Err(format!("{} is one of the files that are read: write to another one", out.display())),
+            false => Ok(output),
+        }
+    }
+
+    /// Whether a file of this machine is one of the table's.
+    fn reads(&self, place: &Path) -> bool {
+        let files = self.table.files();
+        let local = LocalFileSystem::new();
+        let path = |path: &str| {
+            let path = local.path_to_filesystem(&StorePath::parse(path).ok()?).ok()?;
+            path.canonicalize().ok()
+        };
+        files.store.starts_with("file:")
+            && files.files.iter().any(|file| path(&file.path).as_deref() == Some(place))
     }
 
     /// Whether rows are read in this process.

@@ -28,8 +28,7 @@ pub async fn run(fit: Fit) -> Result<(), String> {
     }?;
     model.columns = columns;
     let json = model.to_json().map_err(|error| error.to_string())?;
-    std::fs::write(&fit.out, json)
-        .map_err(|error| format!("{} cannot be written: {error}", fit.out.display()))
+    asked.output(&fit.out)?.write(&json)
 }
 
 /// Rejects what does not go together.

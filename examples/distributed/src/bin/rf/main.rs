@@ -7,6 +7,7 @@ mod asked;
 mod choice;
 mod fit;
 mod generate;
+mod output;
 mod plan;
 mod predict;
 mod progress;

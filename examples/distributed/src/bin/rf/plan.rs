@@ -17,9 +17,9 @@ pub async fn run(plan: Plan) -> Result<(), String> {
     describe(&asked, &columns, &sampled)?;
     let map = sampled.choose(&plan.choice)?;
     forecast(&sampled, &map, &plan)?;
-    let Some(out) = plan.out else { return Ok(()) };
+    let Some(out) = &plan.out else { return Ok(()) };
     let json = map.to_json().map_err(|error| error.to_string())?;
-    std::fs::write(&out, json).map_err(|error| format!("{} cannot be written: {error}", out.display()))
+    asked.output(out)?.write(&json)
 }
 
 /// What is in the files.

@@ -1,8 +1,5 @@
 //! `rf predict`.
 
-use std::fs::File;
-use std::path::Path;
-
 use datafusion::common::Column;
 use datafusion::dataframe::DataFrame;
 use datafusion::logical_expr::{Expr, ScalarUDF, lit};
@@ -16,6 +13,7 @@ use random_features_distributed::table::{FILE, ROW};
 
 use crate::arguments::Predict;
 use crate::asked::Asked;
+use crate::output::Output;
 use crate::progress::Progress;
 
 pub async fn run(predict: Predict) -> Result<(), String> {
@@ -35,11 +33,13 @@ pub async fn run(predict: Predict) -> Result<(), String> {
         return plan.show().await.map_err(|error| sentence(&error));
     }
     let progress = Progress::of("predicting", &asked.table, asked.is_local(), asked.source.quiet);
-    let rows = write(frame, &predict.out).await.map_err(|error| asked.located(&error))?;
+    let output = asked.output(&predict.out)?;
+    let rows = write(frame, &output).await.map_err(|error| asked.located(&error))?;
     progress.done();
     if rows != asked.table.files().rows() {
         return Err(format!("the engine delivered {rows} rows of {}", asked.table.files().rows()));
     }
+    output.finish()?;
     println!("{rows} predictions in {}", predict.out.display());
     Ok(())
 }
@@ -55,10 +55,10 @@ fn frame(asked: &Asked, model: &str) -> datafusion::common::Result<DataFrame> {
 }
 
 /// Writes rows as they come, and counts them.
-async fn write(frame: DataFrame, out: &Path) -> datafusion::common::Result<u64> {
+async fn write(frame: DataFrame, output: &Output) -> datafusion::common::Result<u64> {
     let mut rows = 0;
     let mut stream = frame.execute_stream().await?;
-    let mut writer = ArrowWriter::try_new(File::create(out)?, stream.schema(), None)?;
+    let mut writer = ArrowWriter::try_new(output.create()?, stream.schema(), None)?;
     while let Some(batch) = stream.try_next().await? {
         rows += batch.num_rows() as u64;
         writer.write(&batch)?;
