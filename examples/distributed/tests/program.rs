@@ -223,3 +223,23 @@ fn files_are_written_whole_or_not_at_all() {
     assert_eq!(std::fs::read(here.join("old")).unwrap(), b"old");
     assert_eq!(names(here), ["a b.parquet", "link", "m.json", "old"]);
 }
+
+/// Each place has files, and a file that is named may have any ending.
+#[test]
+fn no_place_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let generator = Generator { rows: 200, columns: 2, ..Default::default() };
+    generator.write_file(&here.join("a.parquet"), 0, 100).unwrap();
+    generator.write_file(&here.join("b.data"), 100, 100).unwrap();
+    std::fs::create_dir(here.join("empty")).unwrap();
+    let fit = ["fit", "ridge", "--target", "y", "--features", "8", "--out", "m.json", "--input", "a.parquet"];
+    for place in ["c.parquet", "none/*.parquet", "empty", "*.data"] {
+        let sentence = format!("there is no Parquet file in {place}");
+        refused(here, &[&fit[..], &[place]].concat(), &[&sentence]);
+    }
+    let fitted = rf(here, &[&fit[..], &["b.data"]].concat());
+    assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+    let model = Model::parse(&std::fs::read_to_string(here.join("m.json")).unwrap()).unwrap();
+    assert_eq!(model.rows, 200);
+}
