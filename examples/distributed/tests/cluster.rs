@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ballista::prelude::SessionConfigExt;
-use common::{bytes, difference, local_pca, local_ridge, pattern, spec};
+use common::{bytes, difference, local_pca, local_ridge, partitions, pattern, spec, table_of};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::generate::Generator;
@@ -81,7 +81,9 @@ fn free_ports(count: u16) -> u16 {
 }
 
 async fn table(context: &SessionContext, folder: &Path) -> RowTable {
-    RowTable::of_files(context, &[pattern(folder)]).await.unwrap()
+    let table = table_of(context, folder).await;
+    assert!([2, 5, 6].contains(&partitions(&table, context.state().config().target_partitions()).await));
+    table
 }
 
 #[tokio::test(flavor = "multi_thread")]
