@@ -167,8 +167,10 @@ fn what_cannot_be_fulfilled_is_a_sentence() {
     refused(here, &fit("[ab].parquet", &["--columns", "x"]), &["column x", "b.parquet", "Float64"]);
     refused(here, &fit("c.parquet", &["--columns", "x", "--lambda", "1"]), &["c.parquet", "finite"]);
     refused(here, &fit("none/*.parquet", &[]), &["none"]);
-    refused(here, &fit("a.parquet", &["--columns", "x", "--recipe", "broken.json"]), &["broken.json"]);
-    refused(here, &fit("a.parquet", &["--columns", "x", "--recipe", "absent.json"]), &["absent.json"]);
+    let stored =
+        ["fit", "ridge", "--input", "a.parquet", "--target", "y", "--columns", "x", "--out", "m.json"];
+    refused(here, &[&stored[..], &["--recipe", "broken.json"]].concat(), &["broken.json", "understood"]);
+    refused(here, &[&stored[..], &["--recipe", "absent.json"]].concat(), &["absent.json", "cannot be read"]);
     refused(here, &fit("a.parquet", &["--columns", "x", "--lambda", "-1"]), &["--lambda"]);
     refused(here, &fit("a.parquet", &["--columns", "x", "--partitions", "0"]), &["--partitions"]);
     refused(here, &fit("a.parquet", &["--columns", "x", "--ballista", "127.0.0.1:9"]), &[]);
@@ -242,4 +244,26 @@ fn no_place_is_left_out() {
     assert!(fitted.status.success(), "{}", text(&fitted.stderr));
     let model = Model::parse(&std::fs::read_to_string(here.join("m.json")).unwrap()).unwrap();
     assert_eq!(model.rows, 200);
+}
+
+/// The seed of a recipe is kept, unless another one is given.
+#[test]
+fn a_recipe_keeps_its_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    assert!(
+        rf(here, &["generate", "d", "--rows", "3000", "--columns", "2", "--files", "1"]).status.success()
+    );
+    let plan = ["plan", "d", "--target", "y", "--features", "16", "--seed", "7", "--out", "r.json"];
+    assert!(rf(here, &plan).status.success());
+    let fit = ["fit", "ridge", "--input", "d", "--target", "y", "--recipe", "r.json", "--out", "m.json"];
+    let model = |more: &[&str]| {
+        let fitted = rf(here, &[&fit[..], more].concat());
+        assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+        std::fs::read(here.join("m.json")).unwrap()
+    };
+    let kept = model(&[]);
+    assert!(kept == model(&["--seed", "7"]));
+    assert!(kept != model(&["--seed", "0"]));
+    refused(here, &[&fit[..], &["--features", "16"]].concat(), &["--features", "r.json"]);
 }

@@ -55,19 +55,19 @@ impl Sampled {
     /// Trigonometric features of a Gaussian kernel: with the lengthscale of the least error, if there is a target, and the median distance
     /// otherwise.
     pub fn choose(&self, choice: &Choice) -> Result<MapSpec, String> {
-        if choice.features < 2 {
+        if choice.features() < 2 {
             return Err("--features is at least 2".into());
         }
         let x = self.points()?;
         let target = self.reservoir.points().slice(s![.., self.dim..]).to_owned();
         let ell = match target.ncols() {
-            0 => median(&x, choice.seed),
-            _ => best(&x, &target, choice).or_else(|_| median(&x, choice.seed)),
+            0 => median(&x, choice.seed()),
+            _ => best(&x, &target, choice).or_else(|_| median(&x, choice.seed())),
         }?;
-        let draw = Draw::new(self.dim, choice.features / 2, Orthogonal);
+        let draw = Draw::new(self.dim, choice.features() / 2, Orthogonal);
         let kernel = Gaussian::new(ell).map_err(|error| error.to_string())?;
         let recipe = Recipe::Plain(PlainRecipe::new(Trigonometric, draw, kernel));
-        Ok(MapSpec::new(recipe, choice.seed).standardised(self.standardisation()?))
+        Ok(MapSpec::new(recipe, choice.seed()).standardised(self.standardisation()?))
     }
 }
 
@@ -80,8 +80,8 @@ fn median(x: &Array2<f64>, seed: u64) -> Result<Lengthscale, String> {
 
 /// The lengthscale of the least error of a regression.
 fn best(x: &Array2<f64>, target: &Array2<f64>, choice: &Choice) -> Result<Lengthscale, String> {
-    let frequencies = choice.features.min(SEARCHED) / 2;
-    let omega = Orthogonal.draw(x.ncols(), frequencies, choice.seed).map_err(|error| error.to_string())?;
+    let frequencies = choice.features().min(SEARCHED) / 2;
+    let omega = Orthogonal.draw(x.ncols(), frequencies, choice.seed()).map_err(|error| error.to_string())?;
     let search =
         RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell)).without_standardisation();
     let fit = search.fit(x, target).map_err(|error| error.to_string())?;

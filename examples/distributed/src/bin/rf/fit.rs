@@ -37,6 +37,9 @@ fn check(fit: &Fit) -> Result<(), String> {
         (Method::Ridge, None) => Err("a ridge regression needs the column that it predicts: --target".into()),
         (Method::Pca, Some(target)) => Err(format!("a PCA predicts no column: leave --target {target} out")),
         (Method::Pca, None) if !fit.classes.is_empty() => Err("a PCA has no classes".into()),
+        _ if fit.recipe != "auto" && fit.choice.features.is_some() => {
+            Err(format!("--features is that of the recipe {}: leave it out", fit.recipe))
+        }
         _ if fit.classes.len() == 1 => Err("--classes names two or more".into()),
         _ => Ok(()),
     }
@@ -58,8 +61,8 @@ async fn map(fit: &Fit, asked: &Asked, columns: &[String]) -> Result<MapSpec, St
     if fit.recipe != "auto" {
         let json = std::fs::read_to_string(&fit.recipe);
         let json = json.map_err(|error| format!("{} cannot be read: {error}", fit.recipe))?;
-        return MapSpec::parse(&json, fit.choice.seed)
-            .map_err(|error| format!("{}: {}", fit.recipe, sentence(&error)));
+        let spec = MapSpec::read(&json).map_err(|error| format!("{}: {}", fit.recipe, sentence(&error)))?;
+        return Ok(MapSpec { seed: fit.choice.seed.unwrap_or(spec.seed), ..spec });
     }
     let numeric = fit.target.as_deref().filter(|_| fit.classes.is_empty());
     Sampled::of(asked, columns, numeric).await?.choose(&fit.choice)

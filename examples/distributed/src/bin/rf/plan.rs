@@ -48,7 +48,8 @@ fn forecast(sampled: &Sampled, map: &MapSpec, plan: &Plan) -> Result<(), String>
         random_features::map::Recipe::Plain(plain) => plain.target.clone(),
         _ => return Err("the recipe is not plain".into()),
     };
-    let planner = planner.kernel(kernel).features(plan.choice.features).symmetric().seed(plan.choice.seed);
+    let planner =
+        planner.kernel(kernel).features(plan.choice.features()).symmetric().seed(plan.choice.seed());
     println!("{}", planner.plan().map_err(|error| error.to_string())?);
     let width = map.recipe.feature_dim();
     let [single, double] = BYTES.map(|bytes| (bytes * width * width) as f64 / 1e6);
