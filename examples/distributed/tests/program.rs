@@ -3,7 +3,7 @@
 mod common;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use common::pattern;
@@ -266,4 +266,40 @@ fn a_recipe_keeps_its_seed() {
     assert!(kept == model(&["--seed", "7"]));
     assert!(kept != model(&["--seed", "0"]));
     refused(here, &[&fit[..], &["--features", "16"]].concat(), &["--features", "r.json"]);
+}
+
+/// The model is there whatever becomes of what is printed, and where it cannot be written nothing is read.
+#[test]
+fn models_are_written_before_anything_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    assert!(
+        rf(here, &["generate", "d", "--rows", "3000", "--columns", "2", "--files", "1"]).status.success()
+    );
+    let fit = ["fit", "ridge", "--input", "d", "--target", "y", "--features", "16", "--out"];
+    let printed = |out: &str, to: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rf"));
+        command.args(fit).arg(out).current_dir(here).stdout(to).stderr(Stdio::piped());
+        command.spawn().unwrap().wait_with_output().unwrap()
+    };
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = printed("full.json", full.into());
+    let why = text(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && why.contains("standard output") && !why.contains("panicked"),
+        "{why}"
+    );
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = printed("unread.json", writer.into());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for model in ["full.json", "unread.json"] {
+        Model::parse(&std::fs::read_to_string(here.join(model)).unwrap()).unwrap();
+    }
+    let output = rf(here, &[&fit[..], &["none/m.json"]].concat());
+    let why = text(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && why.contains("none/m.json") && !why.contains("rows in"),
+        "{why}"
+    );
 }

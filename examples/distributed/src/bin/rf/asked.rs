@@ -4,6 +4,7 @@ use std::path::Path;
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DataFusionError;
+use datafusion::dataframe::DataFrame;
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path as StorePath;
 use datafusion::prelude::SessionContext;
@@ -16,6 +17,7 @@ use random_features_distributed::table::RowTable;
 use crate::arguments::Source;
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::say::say;
 
 /// Partitions on a cluster unless stated.
 const PARTITIONS: usize = 16;
@@ -88,9 +90,8 @@ impl Asked {
 
     /// The engine's plan of a pass.
     pub async fn explain(&self, task: &Task) -> Result<(), String> {
-        let frame =
-            fit::frame(&self.context, self.table.clone(), task).and_then(|frame| frame.explain(false, false));
-        frame.map_err(|error| sentence(&error))?.show().await.map_err(|error| sentence(&error))
+        let frame = fit::frame(&self.context, self.table.clone(), task);
+        explain(frame.map_err(|error| sentence(&error))?).await
     }
 
     /// The sums of a pass, with reports.
@@ -111,4 +112,10 @@ impl Asked {
             None => text,
         }
     }
+}
+
+/// Prints the engine's plan.
+pub async fn explain(frame: DataFrame) -> Result<(), String> {
+    let plan = frame.explain(false, false).map_err(|error| sentence(&error))?;
+    say(&plan.to_string().await.map_err(|error| sentence(&error))?)
 }

@@ -11,6 +11,7 @@ mod output;
 mod plan;
 mod predict;
 mod progress;
+mod say;
 mod serve;
 
 use std::process::ExitCode;
@@ -42,6 +43,6 @@ async fn run(command: Command) -> Result<(), String> {
 }
 
 fn refused(sentence: &str) -> ExitCode {
-    eprintln!("rf: {sentence}");
+    say::note(&format!("rf: {sentence}\n"));
     ExitCode::from(2)
 }

@@ -12,9 +12,10 @@ use random_features_distributed::scalar::PredictFunction;
 use random_features_distributed::table::{FILE, ROW};
 
 use crate::arguments::Predict;
-use crate::asked::Asked;
+use crate::asked::{Asked, explain};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::say::say;
 
 pub async fn run(predict: Predict) -> Result<(), String> {
     let name = predict.model.display();
@@ -29,8 +30,7 @@ pub async fn run(predict: Predict) -> Result<(), String> {
     fit::check_points(&asked.table, &asked.source.columns).map_err(|error| sentence(&error))?;
     let frame = frame(&asked, &json).map_err(|error| sentence(&error))?;
     if asked.source.explain {
-        let plan = frame.explain(false, false).map_err(|error| sentence(&error))?;
-        return plan.show().await.map_err(|error| sentence(&error));
+        return explain(frame).await;
     }
     let progress = Progress::of("predicting", &asked.table, asked.is_local(), asked.source.quiet);
     let output = asked.output(&predict.out)?;
@@ -40,8 +40,7 @@ pub async fn run(predict: Predict) -> Result<(), String> {
         return Err(format!("the engine delivered {rows} rows of {}", asked.table.files().rows()));
     }
     output.finish()?;
-    println!("{rows} predictions in {}", predict.out.display());
-    Ok(())
+    say(&format!("{rows} predictions in {}", predict.out.display()))
 }
 
 /// File, row and prediction, in the order of rows.
