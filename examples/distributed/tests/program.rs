@@ -138,6 +138,7 @@ fn classes_are_predicted_by_name() {
         .count();
     assert!(same > 1000 * batch.num_rows() / 1050, "{same} of {}", batch.num_rows());
     refused(here, &[&fit[..], &["--classes", "up,left"]].concat(), &["a.parquet", "down", "up"]);
+    refused(here, &[&fit[..], &["--classes", "up,down,up"]].concat(), &["--classes", "up twice"]);
     refused(here, &fit, &["column c", "a.parquet", "Utf8"]);
 }
 

@@ -46,8 +46,16 @@ fn check(fit: &Fit) -> Result<(), String> {
             Err(format!("--features is that of the recipe {}: leave it out", fit.recipe))
         }
         _ if fit.classes.len() == 1 => Err("--classes names two or more".into()),
-        _ => Ok(()),
+        _ => match twice(&fit.classes) {
+            Some(name) => Err(format!("--classes names {name} twice")),
+            None => Ok(()),
+        },
     }
+}
+
+/// A name that stands in a list twice.
+fn twice(names: &[String]) -> Option<&String> {
+    names.iter().enumerate().find(|(k, name)| names[..*k].contains(name)).map(|(_, name)| name)
 }
 
 /// λ, or `None` to choose it.
