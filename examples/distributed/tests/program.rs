@@ -304,3 +304,25 @@ fn models_are_written_before_anything_is_said() {
         "{why}"
     );
 }
+
+/// A target without noise wants a λ that sums of `f32` do not resolve: that is said, and not of `f64`.
+#[test]
+fn a_lambda_that_is_not_resolved_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let x: Vec<f64> = (0..4000).map(|i| (f64::from(i) * 0.37).sin()).collect();
+    let y: Vec<f64> = x.iter().map(|x| (2.0 * x).sin()).collect();
+    let single = |values: &[f64]| floats(values.iter().map(|value| *value as f32));
+    let double = |values: &[f64]| -> ArrayRef { Arc::new(Float64Array::from(values.to_vec())) };
+    write(&here.join("single.parquet"), vec![("x", single(&x)), ("y", single(&y))]);
+    write(&here.join("double.parquet"), vec![("x", double(&x)), ("y", double(&y))]);
+    let said = |file: &str| {
+        let fit = ["fit", "ridge", "--input", file, "--target", "y", "--features", "32", "--out", "m.json"];
+        let fitted = rf(here, &fit);
+        assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+        text(&fitted.stdout)
+    };
+    let (single, double) = (said("single.parquet"), said("double.parquet"));
+    assert!(single.contains("sums of f32 resolve no smaller λ"), "{single}");
+    assert!(!double.contains("sums of f32"), "{double}");
+}

@@ -8,6 +8,7 @@ use datafusion::dataframe::DataFrame;
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path as StorePath;
 use datafusion::prelude::SessionContext;
+use random_features_distributed::columns::layout;
 use random_features_distributed::fault::sentence;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::session;
@@ -60,6 +61,14 @@ impl Asked {
             true => Err("there is no column of floats: name the columns of the points by --columns".into()),
             false => Ok(names),
         }
+    }
+
+    /// Whether sums over these columns are of `f64`.
+    pub fn is_double(&self, columns: &[String]) -> bool {
+        let field = |name: &String| self.table.file_schema().field_with_name(name).ok();
+        let types: Vec<DataType> =
+            columns.iter().filter_map(field).map(|field| field.data_type().clone()).collect();
+        !layout(&types).is_ok_and(|(_, scalar)| scalar == DataType::Float32)
     }
 
     /// Begins a file, which is none of those that are read.

@@ -12,6 +12,9 @@ use crate::asked::Asked;
 use crate::choice::Sampled;
 use crate::say::say;
 
+/// What is said of a λ that is the least of those to choose from.
+const LEAST: &str = "sums of f32 resolve no smaller λ: cast the columns to f64, or shorten the lengthscale\n";
+
 pub async fn run(fit: Fit) -> Result<(), String> {
     check(&fit)?;
     let lambda = lambda(&fit.lambda)?;
@@ -115,9 +118,13 @@ fn ridge<T: Modelled>(
         Some(lambda) => (lambda, statistics.solve(lambda).map_err(|error| error.to_string())?),
         None => {
             let spectrum = statistics.spectrum().map_err(|error| error.to_string())?;
-            let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas());
+            let lambdas = spectrum.lambdas();
+            let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas);
             let choice = choice.map_err(|error| error.to_string())?;
             said += &format!("expected squared error of predictions: {:.4e}\n", choice.error);
+            if !state.is_double() && lambdas.iter().all(|lambda| *lambda >= choice.lambda) {
+                said += LEAST;
+            }
             (choice.lambda, spectrum.model(choice.lambda).map_err(|error| error.to_string())?)
         }
     };
