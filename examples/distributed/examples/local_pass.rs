@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let folder = PathBuf::from(arguments.next().ok_or("local_pass FOLDER RECIPE")?);
     let recipe = arguments.next().ok_or("local_pass FOLDER RECIPE")?;
-    let map = MapSpec::parse(&std::fs::read_to_string(recipe)?, 0)?;
+    let map = MapSpec::read(&std::fs::read_to_string(recipe)?)?;
     let mut statistics = RidgeStatistics::new(map.draw::<f32>()?, 1)?;
     if let Some(inputs) = map.standardisation {
         statistics = statistics.standardised(inputs)?;

@@ -41,11 +41,19 @@ impl MapSpec {
     /// # Errors
     /// A sentence if it is neither.
     pub fn parse(json: &str, seed: u64) -> Result<Self> {
+        Ok(MapSpec { seed, ..Self::read(json)? })
+    }
+
+    /// As [`parse`](MapSpec::parse), with the seed that is stored; 0 for a [`Recipe`], which has none.
+    ///
+    /// # Errors
+    /// As [`parse`](MapSpec::parse).
+    pub fn read(json: &str) -> Result<Self> {
         if let Ok(recipe) = serde_json::from_str::<Recipe>(json) {
-            return Ok(MapSpec::new(recipe, seed));
+            return Ok(MapSpec::new(recipe, 0));
         }
         match serde_json::from_str::<MapSpec>(json) {
-            Ok(spec) => Ok(MapSpec { seed, ..spec }),
+            Ok(spec) => Ok(spec),
             Err(error) => refuse(format!("the recipe cannot be understood: {error}")),
         }
     }

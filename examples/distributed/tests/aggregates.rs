@@ -4,9 +4,13 @@ mod common;
 
 use std::sync::Arc;
 
-use common::{bytes, difference, local_pca, local_ridge, pattern, spec};
+use common::{CHUNK, bytes, difference, local_pca, local_ridge, partitions, pattern, spec, table_of};
+use datafusion::catalog::TableProvider;
+use datafusion::common::TableReference;
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
+use datafusion_proto::logical_plan::LogicalExtensionCodec;
 use random_features::data::Reservoir;
+use random_features_distributed::codec::LogicalCodec;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::generate::Generator;
 use random_features_distributed::session;
@@ -17,7 +21,7 @@ use tempfile::TempDir;
 async fn table(context: &SessionContext, generator: &Generator) -> (TempDir, RowTable) {
     let folder = tempfile::tempdir().unwrap();
     generator.write(folder.path()).unwrap();
-    let table = RowTable::of_files(context, &[pattern(folder.path())]).await.unwrap();
+    let table = table_of(context, folder.path()).await;
     (folder, table)
 }
 
@@ -34,17 +38,15 @@ async fn ridge_has_the_bits_of_a_local_pass() {
     ] {
         let generator = Generator { rows, columns: 3, files, group, skewed, list, seed: 5 };
         let expected = bytes(&local_ridge(&generator, &map));
-        for partitions in [1, 3, 8] {
-            let context = session::local_with(partitions);
+        for count in [1, 3, 8] {
+            let context = session::local_with(count);
             let (_folder, table) = table(&context, &generator).await;
+            assert_eq!(partitions(&table, count).await, if rows > 8 * CHUNK { count } else { 1 });
             let task = Task::ridge(map.clone(), "y", generator.names());
             let state = fit::run(&context, table, &task).await.unwrap();
             assert!(state.knows_rows());
             assert_eq!(state.gram::<f32>().unwrap().rows(), std::slice::from_ref(&(0..rows)));
-            assert!(
-                bytes(&state.gram::<f32>().unwrap()) == expected,
-                "{rows} rows, {files} files, {partitions}"
-            );
+            assert!(bytes(&state.gram::<f32>().unwrap()) == expected, "{rows} rows, {files} files, {count}");
         }
     }
 }
@@ -56,6 +58,7 @@ async fn pca_and_samples_have_the_bits_of_a_local_pass() {
         Generator { rows: 150_000, columns: 4, files: 7, group: 9999, skewed: true, ..Default::default() };
     let context = session::local_with(4);
     let (_folder, table) = table(&context, &generator).await;
+    assert_eq!(partitions(&table, 4).await, 4);
     let state = fit::run(&context, table.clone(), &Task::pca(map.clone(), generator.names())).await.unwrap();
     assert!(bytes(&state.gram::<f32>().unwrap()) == bytes(&local_pca(&generator, &map)));
 
@@ -76,6 +79,7 @@ async fn sql_over_any_table() {
     let generator = Generator { rows: 60_000, columns: 3, files: 5, ..Default::default() };
     let context = session::local_with(3);
     let (folder, rows) = table(&context, &generator).await;
+    assert_eq!(partitions(&rows, 3).await, 3);
     context.register_parquet("t", &pattern(folder.path()), ParquetReadOptions::default()).await.unwrap();
     let recipe = serde_json::to_string(&map.recipe).unwrap();
     let sql = format!("SELECT ridge('{recipe}', 42, y, x0, x1, x2) FROM t");
@@ -110,6 +114,7 @@ async fn a_double_delivery_is_an_error() {
     let generator = Generator { rows: 5000, columns: 3, files: 2, ..Default::default() };
     let context = session::local_with(2);
     let (_folder, rows) = table(&context, &generator).await;
+    assert_eq!(partitions(&rows, 2).await, 2);
     context.register_table("n", Arc::new(rows)).unwrap();
     let recipe = serde_json::to_string(&map.recipe).unwrap();
     let all = format!("SELECT ridge_rows('{recipe}', 42, _row, y, x0, x1, x2) AS s FROM n");
@@ -138,4 +143,19 @@ async fn a_changed_state_is_refused() {
         assert!(State::of_bytes(&changed).is_err(), "byte {place}");
     }
     assert!((0..stored.len()).all(|length| State::of_bytes(&stored[..length]).is_err()));
+}
+
+/// What a table says of its partitions travels with it.
+#[tokio::test]
+async fn the_least_rows_of_a_partition_travel() {
+    let generator = Generator { rows: 40_000, columns: 2, files: 2, ..Default::default() };
+    let context = session::local();
+    let (_folder, table) = table(&context, &generator).await;
+    let default = RowTable::new(table.files().clone(), table.file_schema().clone()).unwrap();
+    assert_eq!((partitions(&table, 5).await, partitions(&default, 5).await), (5, 1));
+    let (codec, name, schema) = (LogicalCodec::default(), TableReference::bare("t"), table.schema());
+    let mut bytes = Vec::new();
+    codec.try_encode_table_provider(&name, Arc::new(table), &mut bytes).unwrap();
+    let read = codec.try_decode_table_provider(&bytes, &name, schema, &context.task_ctx()).unwrap();
+    assert_eq!(partitions(read.as_ref(), 5).await, 5);
 }

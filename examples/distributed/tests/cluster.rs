@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use ballista::prelude::SessionConfigExt;
-use common::{bytes, difference, local_pca, local_ridge, pattern, spec};
+use common::{bytes, difference, local_pca, local_ridge, partitions, pattern, spec, table_of};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::generate::Generator;
@@ -81,7 +81,11 @@ fn free_ports(count: u16) -> u16 {
 }
 
 async fn table(context: &SessionContext, folder: &Path) -> RowTable {
-    RowTable::of_files(context, &[pattern(folder)]).await.unwrap()
+    let table = table_of(context, folder).await;
+    let asked = context.state().config().target_partitions();
+    assert!(asked > 1);
+    assert_eq!(partitions(&table, asked).await, asked);
+    table
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,4 +202,21 @@ async fn a_double_delivery_is_an_error() {
     let job = fit::run(&context, table(&context, folder.path()).await, &task);
     let error = tokio::time::timeout(Duration::from_secs(120), job).await.unwrap().unwrap_err().to_string();
     assert!(error.contains("is counted already"), "{error}");
+}
+
+/// A cluster on ports of which one is taken does not say that it is ready.
+#[test]
+fn a_taken_port_is_refused() {
+    for place in [0, 3] {
+        let first = free_ports(5);
+        let _taken = TcpListener::bind(("127.0.0.1", first + place)).unwrap();
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("cluster");
+        let mut script = Command::new(script);
+        script.args(["--port", &first.to_string()]).env("RF", env!("CARGO_BIN_EXE_rf"));
+        let output = script.output().unwrap();
+        let why = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{why}");
+        assert!(why.contains(&format!("port {} is taken", first + place)), "{why}");
+        assert!(output.stdout.is_empty());
+    }
 }

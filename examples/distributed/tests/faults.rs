@@ -5,12 +5,11 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::{pattern, spec};
+use common::{partitions, spec, table_of};
 use datafusion::prelude::SessionContext;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::generate::Generator;
 use random_features_distributed::session;
-use random_features_distributed::table::RowTable;
 
 /// A pass over files of which one was spoilt between planning and reading.
 async fn spoilt(spoil: impl Fn(&Path)) -> String {
@@ -18,7 +17,8 @@ async fn spoilt(spoil: impl Fn(&Path)) -> String {
     let generator = Generator { rows: 40_000, columns: 3, files: 4, ..Default::default() };
     generator.write(folder.path()).unwrap();
     let context: SessionContext = session::local_with(2);
-    let table = RowTable::of_files(&context, &[pattern(folder.path())]).await.unwrap();
+    let table = table_of(&context, folder.path()).await;
+    assert_eq!(partitions(&table, 2).await, 2);
     spoil(&folder.path().join("part-00002.parquet"));
     let task = Task::ridge(spec(3, 16), "y", generator.names());
     fit::run(&context, table, &task).await.unwrap_err().to_string()

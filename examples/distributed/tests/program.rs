@@ -3,7 +3,7 @@
 mod common;
 
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
 use common::pattern;
@@ -138,6 +138,7 @@ fn classes_are_predicted_by_name() {
         .count();
     assert!(same > 1000 * batch.num_rows() / 1050, "{same} of {}", batch.num_rows());
     refused(here, &[&fit[..], &["--classes", "up,left"]].concat(), &["a.parquet", "down", "up"]);
+    refused(here, &[&fit[..], &["--classes", "up,down,up"]].concat(), &["--classes", "up twice"]);
     refused(here, &fit, &["column c", "a.parquet", "Utf8"]);
 }
 
@@ -167,8 +168,10 @@ fn what_cannot_be_fulfilled_is_a_sentence() {
     refused(here, &fit("[ab].parquet", &["--columns", "x"]), &["column x", "b.parquet", "Float64"]);
     refused(here, &fit("c.parquet", &["--columns", "x", "--lambda", "1"]), &["c.parquet", "finite"]);
     refused(here, &fit("none/*.parquet", &[]), &["none"]);
-    refused(here, &fit("a.parquet", &["--columns", "x", "--recipe", "broken.json"]), &["broken.json"]);
-    refused(here, &fit("a.parquet", &["--columns", "x", "--recipe", "absent.json"]), &["absent.json"]);
+    let stored =
+        ["fit", "ridge", "--input", "a.parquet", "--target", "y", "--columns", "x", "--out", "m.json"];
+    refused(here, &[&stored[..], &["--recipe", "broken.json"]].concat(), &["broken.json", "understood"]);
+    refused(here, &[&stored[..], &["--recipe", "absent.json"]].concat(), &["absent.json", "cannot be read"]);
     refused(here, &fit("a.parquet", &["--columns", "x", "--lambda", "-1"]), &["--lambda"]);
     refused(here, &fit("a.parquet", &["--columns", "x", "--partitions", "0"]), &["--partitions"]);
     refused(here, &fit("a.parquet", &["--columns", "x", "--ballista", "127.0.0.1:9"]), &[]);
@@ -181,4 +184,145 @@ fn what_cannot_be_fulfilled_is_a_sentence() {
     );
     refused(here, &["nonsense"], &["nonsense"]);
     assert_eq!(pattern(here).matches('*').count(), 1);
+}
+
+/// The names of a folder's files.
+fn names(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        files.map(|file| file.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Inputs are never written to, and a failure leaves what was there before.
+#[test]
+fn files_are_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let input = here.join("a b.parquet");
+    Generator { rows: 20_000, columns: 2, ..Default::default() }.write_file(&input, 0, 20_000).unwrap();
+    let whole = std::fs::read(&input).unwrap();
+    let fit = ["fit", "ridge", "--input", "a b.parquet", "--target", "y", "--features", "16", "--out"];
+    assert!(rf(here, &[&fit[..], &["m.json"]].concat()).status.success());
+    let predict = ["predict", "--model", "m.json", "--input", "a b.parquet", "--out"];
+    std::os::unix::fs::symlink("a b.parquet", here.join("link")).unwrap();
+    for out in ["a b.parquet", "./a b.parquet", "link"] {
+        refused(here, &[&predict[..], &[out]].concat(), &[out, "one of the files that are read"]);
+        refused(here, &[&fit[..], &[out]].concat(), &[out, "one of the files that are read"]);
+    }
+    assert!(std::fs::read(&input).unwrap() == whole);
+    refused(here, &[&predict[..], &["none/p.parquet"]].concat(), &["none/p.parquet"]);
+    refused(here, &[&predict[..], &["."]].concat(), &["folder"]);
+
+    std::fs::write(here.join("old"), "old").unwrap();
+    let mut broken = whole;
+    broken[4..64].fill(0xff);
+    std::fs::write(&input, broken).unwrap();
+    for out in ["new", "old"] {
+        refused(here, &[&predict[..], &[out]].concat(), &["a b.parquet"]);
+        refused(here, &[&fit[..], &[out]].concat(), &["a b.parquet"]);
+    }
+    assert_eq!(std::fs::read(here.join("old")).unwrap(), b"old");
+    assert_eq!(names(here), ["a b.parquet", "link", "m.json", "old"]);
+}
+
+/// Each place has files, and a file that is named may have any ending.
+#[test]
+fn no_place_is_left_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let generator = Generator { rows: 200, columns: 2, ..Default::default() };
+    generator.write_file(&here.join("a.parquet"), 0, 100).unwrap();
+    generator.write_file(&here.join("b.data"), 100, 100).unwrap();
+    std::fs::create_dir(here.join("empty")).unwrap();
+    let fit = ["fit", "ridge", "--target", "y", "--features", "8", "--out", "m.json", "--input", "a.parquet"];
+    for place in ["c.parquet", "none/*.parquet", "empty", "*.data"] {
+        let sentence = format!("there is no Parquet file in {place}");
+        refused(here, &[&fit[..], &[place]].concat(), &[&sentence]);
+    }
+    let fitted = rf(here, &[&fit[..], &["b.data"]].concat());
+    assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+    let model = Model::parse(&std::fs::read_to_string(here.join("m.json")).unwrap()).unwrap();
+    assert_eq!(model.rows, 200);
+}
+
+/// The seed of a recipe is kept, unless another one is given.
+#[test]
+fn a_recipe_keeps_its_seed() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    assert!(
+        rf(here, &["generate", "d", "--rows", "3000", "--columns", "2", "--files", "1"]).status.success()
+    );
+    let plan = ["plan", "d", "--target", "y", "--features", "16", "--seed", "7", "--out", "r.json"];
+    assert!(rf(here, &plan).status.success());
+    let fit = ["fit", "ridge", "--input", "d", "--target", "y", "--recipe", "r.json", "--out", "m.json"];
+    let model = |more: &[&str]| {
+        let fitted = rf(here, &[&fit[..], more].concat());
+        assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+        std::fs::read(here.join("m.json")).unwrap()
+    };
+    let kept = model(&[]);
+    assert!(kept == model(&["--seed", "7"]));
+    assert!(kept != model(&["--seed", "0"]));
+    refused(here, &[&fit[..], &["--features", "16"]].concat(), &["--features", "r.json"]);
+}
+
+/// The model is there whatever becomes of what is printed, and where it cannot be written nothing is read.
+#[test]
+fn models_are_written_before_anything_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    assert!(
+        rf(here, &["generate", "d", "--rows", "3000", "--columns", "2", "--files", "1"]).status.success()
+    );
+    let fit = ["fit", "ridge", "--input", "d", "--target", "y", "--features", "16", "--out"];
+    let printed = |out: &str, to: Stdio| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rf"));
+        command.args(fit).arg(out).current_dir(here).stdout(to).stderr(Stdio::piped());
+        command.spawn().unwrap().wait_with_output().unwrap()
+    };
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = printed("full.json", full.into());
+    let why = text(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && why.contains("standard output") && !why.contains("panicked"),
+        "{why}"
+    );
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = printed("unread.json", writer.into());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for model in ["full.json", "unread.json"] {
+        Model::parse(&std::fs::read_to_string(here.join(model)).unwrap()).unwrap();
+    }
+    let output = rf(here, &[&fit[..], &["none/m.json"]].concat());
+    let why = text(&output.stderr);
+    assert!(
+        output.status.code() == Some(2) && why.contains("none/m.json") && !why.contains("rows in"),
+        "{why}"
+    );
+}
+
+/// A target without noise wants a λ that sums of `f32` do not resolve: that is said, and not of `f64`.
+#[test]
+fn a_lambda_that_is_not_resolved_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let x: Vec<f64> = (0..4000).map(|i| (f64::from(i) * 0.37).sin()).collect();
+    let y: Vec<f64> = x.iter().map(|x| (2.0 * x).sin()).collect();
+    let single = |values: &[f64]| floats(values.iter().map(|value| *value as f32));
+    let double = |values: &[f64]| -> ArrayRef { Arc::new(Float64Array::from(values.to_vec())) };
+    write(&here.join("single.parquet"), vec![("x", single(&x)), ("y", single(&y))]);
+    write(&here.join("double.parquet"), vec![("x", double(&x)), ("y", double(&y))]);
+    let said = |file: &str| {
+        let fit = ["fit", "ridge", "--input", file, "--target", "y", "--features", "32", "--out", "m.json"];
+        let fitted = rf(here, &fit);
+        assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+        text(&fitted.stdout)
+    };
+    let (single, double) = (said("single.parquet"), said("double.parquet"));
+    assert!(single.contains("sums of f32 resolve no smaller λ"), "{single}");
+    assert!(!double.contains("sums of f32"), "{double}");
 }

@@ -16,7 +16,7 @@ use crate::fault::external;
 use crate::table::{Files, RowTable};
 
 /// Marks a table of numbered rows.
-const MAGIC: &[u8] = b"rf-rows1";
+const MAGIC: &[u8] = b"rf-rows2";
 
 /// Ballista's codec, with the functions and tables of this package.
 #[derive(Debug, Default)]
@@ -40,13 +40,13 @@ impl LogicalExtensionCodec for LogicalCodec {
         schema: SchemaRef,
         context: &TaskContext,
     ) -> Result<Arc<dyn TableProvider>> {
-        let Some(files) = bytes.strip_prefix(MAGIC) else {
+        let Some(stored) = bytes.strip_prefix(MAGIC) else {
             return self.inner.try_decode_table_provider(bytes, name, schema, context);
         };
-        let files: Files = postcard::from_bytes(files).map_err(external)?;
+        let (files, least): (Files, u64) = postcard::from_bytes(stored).map_err(external)?;
         let own = schema.fields().len().saturating_sub(3);
         let file_schema = Schema::new(schema.fields().iter().take(own).cloned().collect::<Vec<_>>());
-        Ok(Arc::new(RowTable::new(files, Arc::new(file_schema))?))
+        Ok(Arc::new(RowTable::new(files, Arc::new(file_schema))?.with_least_rows(least)))
     }
 
     fn try_encode_table_provider(
@@ -59,7 +59,7 @@ impl LogicalExtensionCodec for LogicalCodec {
             return self.inner.try_encode_table_provider(name, table, bytes);
         };
         bytes.extend_from_slice(MAGIC);
-        bytes.extend(postcard::to_stdvec(rows.files()).map_err(external)?);
+        bytes.extend(postcard::to_stdvec(&(rows.files(), rows.least_rows())).map_err(external)?);
         Ok(())
     }
 

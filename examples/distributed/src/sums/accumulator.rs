@@ -128,3 +128,52 @@ impl Accumulator for SumsAccumulator {
         size_of::<Self>() + self.sums.bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use datafusion::arrow::array::{Float32Array, LargeBinaryArray};
+    use random_features::Trigonometric;
+    use random_features::frequency::{Draw, Orthogonal};
+    use random_features::kernel::Gaussian;
+    use random_features::map::{PlainRecipe, Recipe};
+
+    use super::super::Constants;
+    use super::*;
+    use crate::map::MapSpec;
+
+    fn accumulator() -> SumsAccumulator {
+        let recipe =
+            PlainRecipe::new(Trigonometric, Draw::new(1, 4, Orthogonal), Gaussian::new(1.0).unwrap());
+        let constants = Constants::Ridge(MapSpec::new(Recipe::Plain(recipe), 1));
+        SumsAccumulator::new(Kind::Ridge, false, true, Numbered::new(constants.sums::<f32>(1).unwrap()))
+    }
+
+    /// The state of rows from one number to another.
+    fn state(rows: std::ops::Range<u64>) -> Vec<u8> {
+        let mut sums = accumulator();
+        let values: ArrayRef = Arc::new(Float32Array::from_iter_values(rows.clone().map(|row| row as f32)));
+        let numbers: ArrayRef = Arc::new(UInt64Array::from_iter_values(rows));
+        sums.update_batch(&[numbers, values.clone(), values]).unwrap();
+        match sums.state().unwrap().as_slice() {
+            [ScalarValue::LargeBinary(Some(bytes))] => bytes.clone(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// A partition that arrives twice is an error, in one batch of states or in two, next to each other or not.
+    #[test]
+    fn a_partition_that_arrives_twice_is_an_error() {
+        let (first, second) = (state(0..8192), state(8192..9000));
+        let batch = |states: &[&Vec<u8>]| -> ArrayRef {
+            Arc::new(LargeBinaryArray::from_iter_values(states.iter().copied()))
+        };
+        let mut sums = accumulator();
+        sums.merge_batch(&[batch(&[&second, &first])]).unwrap();
+        let error = sums.merge_batch(&[batch(&[&first])]).unwrap_err().to_string();
+        assert!(error.contains("row 0 is counted already"), "{error}");
+        let error = accumulator().merge_batch(&[batch(&[&second, &first, &second])]).unwrap_err().to_string();
+        assert!(error.contains("row 8192 is counted already"), "{error}");
+    }
+}

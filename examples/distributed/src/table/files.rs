@@ -7,7 +7,7 @@ use datafusion::catalog::Session;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
-use datafusion::object_store::{ObjectMeta, ObjectStore};
+use datafusion::object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::file::metadata::ParquetMetaData;
 use futures::{StreamExt, TryStreamExt, stream};
@@ -48,7 +48,7 @@ impl Files {
     /// The files of paths, folders and patterns such as `data/*.parquet`, and their schema.
     ///
     /// # Errors
-    /// A sentence if there is none, a footer cannot be read, or schemas differ, with the names of file and column.
+    /// A sentence if there is none in one of the places, a footer cannot be read, or schemas differ, with the names of file and column.
     pub async fn find(session: &dyn Session, places: &[String]) -> Result<(Self, SchemaRef)> {
         let mut found: Vec<(String, ObjectMeta)> = Vec::new();
         for place in places {
@@ -57,7 +57,7 @@ impl Files {
         found.sort_by(|(_, a), (_, b)| a.location.cmp(&b.location));
         found.dedup_by(|(_, a), (_, b)| a.location == b.location);
         let [(store, _), ..] = found.as_slice() else {
-            return refuse(format!("there is no Parquet file in {}", places.join(", ")));
+            return refuse("there are no places of Parquet files");
         };
         if let Some((other, _)) = found.iter().find(|(other, _)| other != store) {
             return refuse(format!("the files of one table are in one store, not in {store} and {other}"));
@@ -93,10 +93,19 @@ impl Files {
 async fn listed(session: &dyn Session, place: &str) -> Result<Vec<(String, ObjectMeta)>> {
     let url = ListingTableUrl::parse(place)?;
     let store = session.runtime_env().object_store(&url)?;
-    let files = url.list_all_files(session, store.as_ref(), ".parquet").await?;
+    let files = url.list_all_files(session, store.as_ref(), ending(&url, store.as_ref()).await).await?;
     let files: Vec<ObjectMeta> =
         files.try_collect().await.map_err(|error| error.context(format!("{place} cannot be listed")))?;
+    if files.is_empty() {
+        return refuse(format!("there is no Parquet file in {place}"));
+    }
     Ok(files.into_iter().map(|file| (url.object_store().as_str().to_owned(), file)).collect())
+}
+
+/// How the names of a place's files end: a file that is named itself may end in any way.
+async fn ending(url: &ListingTableUrl, store: &dyn ObjectStore) -> &'static str {
+    let plain = url.get_glob().is_none() && !url.is_collection();
+    if plain && store.head(url.prefix()).await.is_ok() { "" } else { ".parquet" }
 }
 
 /// A file and its schema, by its footer.

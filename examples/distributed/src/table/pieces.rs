@@ -14,8 +14,8 @@ use random_features::apply::RidgeStatistics;
 use super::files::Files;
 use crate::fault::refuse;
 
-/// Fewer rows are not worth a partition of their own.
-const LEAST: u64 = 128 * CHUNK;
+/// Fewer rows are not worth a partition of their own, unless a table says so.
+pub const LEAST: u64 = 128 * CHUNK;
 const CHUNK: u64 = RidgeStatistics::<f64>::CHUNK;
 
 /// Rows of a file, by their numbers in it.
@@ -39,10 +39,10 @@ impl Piece {
     }
 }
 
-/// The rows of the whole table in at most so many parts, cut at multiples of a chunk; one part of no rows if there are none.
-pub fn parts(files: &Files, most: usize) -> Vec<Vec<Piece>> {
+/// The rows of the whole table in at most so many parts, of about `least` rows or more, cut at multiples of a chunk; one part of no rows if there are none.
+pub fn parts(files: &Files, most: usize, least: u64) -> Vec<Vec<Piece>> {
     let rows = files.rows();
-    let count = (most.max(1) as u64).min(rows.div_ceil(LEAST)).max(1);
+    let count = (most.max(1) as u64).min(rows.div_ceil(least.max(CHUNK))).max(1);
     let cut = |k: u64| match k {
         k if k == count => rows,
         k => (u128::from(rows) * u128::from(k) / u128::from(count)) as u64 / CHUNK * CHUNK,
@@ -111,8 +111,8 @@ mod tests {
             [(vec![1_000_000], 7), (vec![0, 3, 500_000, 1, 0, 400_001], 5), (vec![0], 3), (vec![10], 9)]
         {
             let files = files(&sizes);
-            let parts = parts(&files, most);
-            assert!(parts.len() <= most && !parts.is_empty());
+            let parts = parts(&files, most, CHUNK);
+            assert_eq!(parts.len() as u64, files.rows().div_ceil(CHUNK).clamp(1, most as u64));
             let mut next = 0;
             for part in &parts {
                 assert_eq!(next % CHUNK, 0);

@@ -13,7 +13,7 @@ use datafusion::prelude::SessionContext;
 
 use super::exec::RowScan;
 use super::files::Files;
-use super::pieces::{parts, plan};
+use super::pieces::{LEAST, parts, plan};
 use crate::fault::refuse;
 
 /// The column of the path of a row's file.
@@ -29,6 +29,7 @@ pub struct RowTable {
     files: Arc<Files>,
     file_schema: SchemaRef,
     schema: SchemaRef,
+    least: u64,
     progress: Arc<AtomicU64>,
 }
 
@@ -52,7 +53,17 @@ impl RowTable {
             return refuse(format!("the files have a column {name}, which tables of numbered rows add"));
         }
         let schema = Arc::new(own_columns(&file_schema));
-        Ok(RowTable { files: Arc::new(files), file_schema, schema, progress: Arc::default() })
+        Ok(RowTable { files: Arc::new(files), file_schema, schema, least: LEAST, progress: Arc::default() })
+    }
+
+    /// The same, with partitions of about so many rows or more [524 288], a chunk at least.
+    pub fn with_least_rows(self, least: u64) -> Self {
+        RowTable { least, ..self }
+    }
+
+    /// The least number of rows that are worth a partition.
+    pub fn least_rows(&self) -> u64 {
+        self.least
     }
 
     /// The files.
@@ -97,7 +108,7 @@ impl TableProvider for RowTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let all = || (0..self.schema.fields().len()).collect();
         let projection = projection.cloned().unwrap_or_else(all);
-        let parts = parts(&self.files, state.config().target_partitions());
+        let parts = parts(&self.files, state.config().target_partitions(), self.least);
         let scan = RowScan::new(self.files.clone(), self.file_schema.clone(), projection, plan(&parts)?)?;
         Ok(Arc::new(scan.counting(self.progress.clone())))
     }

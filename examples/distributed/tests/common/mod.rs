@@ -3,6 +3,8 @@
 
 use std::path::Path;
 
+use datafusion::catalog::TableProvider;
+use datafusion::prelude::SessionContext;
 use random_features::Trigonometric;
 use random_features::apply::RidgeStatistics;
 use random_features::apply::pca::PcaStatistics;
@@ -13,11 +15,28 @@ use random_features::ndarray::{Array2, Axis};
 use random_features::reduce::GramSums;
 use random_features_distributed::generate::Generator;
 use random_features_distributed::map::MapSpec;
+use random_features_distributed::session;
+use random_features_distributed::table::RowTable;
 
 /// A map of so many features.
 pub fn spec(dim: usize, features: usize) -> MapSpec {
     let draw = Draw::new(dim, features / 2, Orthogonal);
     MapSpec::new(Recipe::Plain(PlainRecipe::new(Trigonometric, draw, Gaussian::new(1.5).unwrap())), 42)
+}
+
+/// The rows of a chunk: the least that tests cut partitions of.
+pub const CHUNK: u64 = RidgeStatistics::<f32>::CHUNK;
+
+/// The table of a folder's files, in partitions as small as can be.
+pub async fn table_of(context: &SessionContext, folder: &Path) -> RowTable {
+    RowTable::of_files(context, &[pattern(folder)]).await.unwrap().with_least_rows(CHUNK)
+}
+
+/// The partitions in which a table is read, if so many are asked for.
+pub async fn partitions(table: &dyn TableProvider, asked: usize) -> usize {
+    let state = session::local_with(asked).state();
+    let scan = table.scan(&state, None, &[], None).await.unwrap();
+    scan.properties().output_partitioning().partition_count()
 }
 
 /// A pattern of a folder's files.

@@ -39,7 +39,7 @@ pub struct Source {
     /// A Ballista scheduler, as host:port [this process]
     #[arg(long, value_name = "HOST:PORT")]
     pub ballista: Option<String>,
-    /// Into how many parts rows are cut [one for each core; 2 on a cluster]
+    /// Into how many parts rows are cut [one for each core; 16 on a cluster]
     #[arg(long)]
     pub partitions: Option<usize>,
     /// Prints the engine's plan, and does nothing
@@ -53,12 +53,24 @@ pub struct Source {
 /// How features are chosen.
 #[derive(Args, Clone, Debug)]
 pub struct Choice {
-    /// The number of features
-    #[arg(long, default_value_t = 512)]
-    pub features: usize,
-    /// The seed of the frequencies
-    #[arg(long, default_value_t = 0)]
-    pub seed: u64,
+    /// The number of features [512, or that of the recipe]
+    #[arg(long)]
+    pub features: Option<usize>,
+    /// The seed of the frequencies [0, or that of the recipe]
+    #[arg(long)]
+    pub seed: Option<u64>,
+}
+
+impl Choice {
+    /// The number of features of a recipe that is chosen.
+    pub fn features(&self) -> usize {
+        self.features.unwrap_or(512)
+    }
+
+    /// The seed of a recipe that is chosen.
+    pub fn seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
 }
 
 /// `rf plan`.

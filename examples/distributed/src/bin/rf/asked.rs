@@ -1,8 +1,14 @@
 //! Sessions, tables and columns that are asked for.
 
+use std::path::Path;
+
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::DataFusionError;
+use datafusion::dataframe::DataFrame;
+use datafusion::object_store::local::LocalFileSystem;
+use datafusion::object_store::path::Path as StorePath;
 use datafusion::prelude::SessionContext;
+use random_features_distributed::columns::layout;
 use random_features_distributed::fault::sentence;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::session;
@@ -10,7 +16,9 @@ use random_features_distributed::sums::State;
 use random_features_distributed::table::RowTable;
 
 use crate::arguments::Source;
+use crate::output::Output;
 use crate::progress::Progress;
+use crate::say::say;
 
 /// Partitions on a cluster unless stated.
 const PARTITIONS: usize = 16;
@@ -55,6 +63,35 @@ impl Asked {
         }
     }
 
+    /// Whether sums over these columns are of `f64`.
+    pub fn is_double(&self, columns: &[String]) -> bool {
+        let field = |name: &String| self.table.file_schema().field_with_name(name).ok();
+        let types: Vec<DataType> =
+            columns.iter().filter_map(field).map(|field| field.data_type().clone()).collect();
+        !layout(&types).is_ok_and(|(_, scalar)| scalar == DataType::Float32)
+    }
+
+    /// Begins a file, which is none of those that are read.
+    pub fn output(&self, out: &Path) -> Result<Output, String> {
+        let output = Output::begin(out)?;
+        match self.reads(output.place()) {
+            true => Err(format!("{} is one of the files that are read: write to another one", out.display())),
+            false => Ok(output),
+        }
+    }
+
+    /// Whether a file of this machine is one of the table's.
+    fn reads(&self, place: &Path) -> bool {
+        let files = self.table.files();
+        let local = LocalFileSystem::new();
+        let path = |path: &str| {
+            let path = local.path_to_filesystem(&StorePath::parse(path).ok()?).ok()?;
+            path.canonicalize().ok()
+        };
+        files.store.starts_with("file:")
+            && files.files.iter().any(|file| path(&file.path).as_deref() == Some(place))
+    }
+
     /// Whether rows are read in this process.
     pub fn is_local(&self) -> bool {
         self.source.ballista.is_none()
@@ -62,9 +99,8 @@ impl Asked {
 
     /// The engine's plan of a pass.
     pub async fn explain(&self, task: &Task) -> Result<(), String> {
-        let frame =
-            fit::frame(&self.context, self.table.clone(), task).and_then(|frame| frame.explain(false, false));
-        frame.map_err(|error| sentence(&error))?.show().await.map_err(|error| sentence(&error))
+        let frame = fit::frame(&self.context, self.table.clone(), task);
+        explain(frame.map_err(|error| sentence(&error))?).await
     }
 
     /// The sums of a pass, with reports.
@@ -85,4 +121,10 @@ impl Asked {
             None => text,
         }
     }
+}
+
+/// Prints the engine's plan.
+pub async fn explain(frame: DataFrame) -> Result<(), String> {
+    let plan = frame.explain(false, false).map_err(|error| sentence(&error))?;
+    say(&plan.to_string().await.map_err(|error| sentence(&error))?)
 }

@@ -7,6 +7,7 @@ use random_features::frequency::{Coupling, Draw, Orthogonal};
 use random_features::kernel::{Gaussian, Lengthscale};
 use random_features::map::{PlainRecipe, Recipe};
 use random_features::{Trigonometric, rng};
+use random_features_distributed::columns::Scalar;
 use random_features_distributed::fit::Task;
 use random_features_distributed::map::MapSpec;
 
@@ -24,6 +25,8 @@ const POINTS: usize = 2000;
 pub struct Sampled {
     pub reservoir: Reservoir,
     pub dim: usize,
+    /// Whether points are of `f64`.
+    double: bool,
 }
 
 impl Sampled {
@@ -34,7 +37,7 @@ impl Sampled {
         let state = asked.pass("sampling", &Task::sample(SAMPLE, 0, all)).await?;
         let reservoir = state.sample().map_err(|error| error.to_string())?;
         let dim = reservoir.dim() - usize::from(target.is_some());
-        Ok(Sampled { reservoir, dim })
+        Ok(Sampled { reservoir, dim, double: asked.is_double(columns) })
     }
 
     /// The centring and scaling by all rows.
@@ -55,19 +58,20 @@ impl Sampled {
     /// Trigonometric features of a Gaussian kernel: with the lengthscale of the least error, if there is a target, and the median distance
     /// otherwise.
     pub fn choose(&self, choice: &Choice) -> Result<MapSpec, String> {
-        if choice.features < 2 {
+        if choice.features() < 2 {
             return Err("--features is at least 2".into());
         }
         let x = self.points()?;
         let target = self.reservoir.points().slice(s![.., self.dim..]).to_owned();
         let ell = match target.ncols() {
-            0 => median(&x, choice.seed),
-            _ => best(&x, &target, choice).or_else(|_| median(&x, choice.seed)),
+            0 => median(&x, choice.seed()),
+            _ if self.double => best::<f64>(&x, &target, choice).or_else(|_| median(&x, choice.seed())),
+            _ => best::<f32>(&x, &target, choice).or_else(|_| median(&x, choice.seed())),
         }?;
-        let draw = Draw::new(self.dim, choice.features / 2, Orthogonal);
+        let draw = Draw::new(self.dim, choice.features() / 2, Orthogonal);
         let kernel = Gaussian::new(ell).map_err(|error| error.to_string())?;
         let recipe = Recipe::Plain(PlainRecipe::new(Trigonometric, draw, kernel));
-        Ok(MapSpec::new(recipe, choice.seed).standardised(self.standardisation()?))
+        Ok(MapSpec::new(recipe, choice.seed()).standardised(self.standardisation()?))
     }
 }
 
@@ -78,13 +82,14 @@ fn median(x: &Array2<f64>, seed: u64) -> Result<Lengthscale, String> {
         .map_err(|error| error.to_string())
 }
 
-/// The lengthscale of the least error of a regression.
-fn best(x: &Array2<f64>, target: &Array2<f64>, choice: &Choice) -> Result<Lengthscale, String> {
-    let frequencies = choice.features.min(SEARCHED) / 2;
-    let omega = Orthogonal.draw(x.ncols(), frequencies, choice.seed).map_err(|error| error.to_string())?;
+/// The lengthscale of the least error of a regression in the scalar of the points, whose sums resolve no λ that is too small.
+fn best<T: Scalar>(x: &Array2<f64>, target: &Array2<f64>, choice: &Choice) -> Result<Lengthscale, String> {
+    let frequencies = choice.features().min(SEARCHED) / 2;
+    let omega = Orthogonal.draw(x.ncols(), frequencies, choice.seed()).map_err(|error| error.to_string())?;
+    let [x, target] = [x, target].map(|values| values.mapv(T::narrow));
     let search =
         RidgeSearch::new(omega, |omega, ell| Trigonometric.gaussian(omega, ell)).without_standardisation();
-    let fit = search.fit(x, target).map_err(|error| error.to_string())?;
+    let fit = search.fit(&x, &target).map_err(|error| error.to_string())?;
     fit.best().lengthscale.clone().ok_or_else(|| "the search gave no lengthscale".into())
 }
 

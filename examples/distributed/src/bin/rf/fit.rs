@@ -10,11 +10,18 @@ use random_features_distributed::sums::State;
 use crate::arguments::{Fit, Method};
 use crate::asked::Asked;
 use crate::choice::Sampled;
+use crate::say::say;
+
+/// What is said of a λ that is the least of those to choose from.
+const LEAST: &str = "sums of f32 resolve no smaller λ: cast the columns to f64, or shorten the lengthscale\n";
 
 pub async fn run(fit: Fit) -> Result<(), String> {
     check(&fit)?;
     let lambda = lambda(&fit.lambda)?;
     let asked = Asked::open(&fit.input, fit.source.clone()).await?;
+    if !fit.source.explain {
+        asked.output(&fit.out)?;
+    }
     let columns = asked.columns(fit.target.as_deref())?;
     let map = map(&fit, &asked, &columns).await?;
     let task = task(&fit, map.clone(), columns.clone());
@@ -22,14 +29,14 @@ pub async fn run(fit: Fit) -> Result<(), String> {
         return asked.explain(&task).await;
     }
     let state = asked.pass("fitting", &task).await?;
-    let mut model = match state.is_double() {
+    let (mut model, said) = match state.is_double() {
         true => solved::<f64>(&fit, &state, &map, lambda),
         false => solved::<f32>(&fit, &state, &map, lambda),
     }?;
     model.columns = columns;
     let json = model.to_json().map_err(|error| error.to_string())?;
-    std::fs::write(&fit.out, json)
-        .map_err(|error| format!("{} cannot be written: {error}", fit.out.display()))
+    asked.output(&fit.out)?.write(&json)?;
+    say(&said)
 }
 
 /// Rejects what does not go together.
@@ -38,9 +45,20 @@ fn check(fit: &Fit) -> Result<(), String> {
         (Method::Ridge, None) => Err("a ridge regression needs the column that it predicts: --target".into()),
         (Method::Pca, Some(target)) => Err(format!("a PCA predicts no column: leave --target {target} out")),
         (Method::Pca, None) if !fit.classes.is_empty() => Err("a PCA has no classes".into()),
+        _ if fit.recipe != "auto" && fit.choice.features.is_some() => {
+            Err(format!("--features is that of the recipe {}: leave it out", fit.recipe))
+        }
         _ if fit.classes.len() == 1 => Err("--classes names two or more".into()),
-        _ => Ok(()),
+        _ => match twice(&fit.classes) {
+            Some(name) => Err(format!("--classes names {name} twice")),
+            None => Ok(()),
+        },
     }
+}
+
+/// A name that stands in a list twice.
+fn twice(names: &[String]) -> Option<&String> {
+    names.iter().enumerate().find(|(k, name)| names[..*k].contains(name)).map(|(_, name)| name)
 }
 
 /// λ, or `None` to choose it.
@@ -59,8 +77,8 @@ async fn map(fit: &Fit, asked: &Asked, columns: &[String]) -> Result<MapSpec, St
     if fit.recipe != "auto" {
         let json = std::fs::read_to_string(&fit.recipe);
         let json = json.map_err(|error| format!("{} cannot be read: {error}", fit.recipe))?;
-        return MapSpec::parse(&json, fit.choice.seed)
-            .map_err(|error| format!("{}: {}", fit.recipe, sentence(&error)));
+        let spec = MapSpec::read(&json).map_err(|error| format!("{}: {}", fit.recipe, sentence(&error)))?;
+        return Ok(MapSpec { seed: fit.choice.seed.unwrap_or(spec.seed), ..spec });
     }
     let numeric = fit.target.as_deref().filter(|_| fit.classes.is_empty());
     Sampled::of(asked, columns, numeric).await?.choose(&fit.choice)
@@ -74,48 +92,57 @@ fn task(fit: &Fit, map: MapSpec, columns: Vec<String>) -> Task {
     }
 }
 
-/// The model of sums, which is described on standard output.
+/// The model of sums, and what is said of it.
 fn solved<T: Modelled>(
     fit: &Fit,
     state: &State,
     map: &MapSpec,
     lambda: Option<f64>,
-) -> Result<Model, String> {
+) -> Result<(Model, String), String> {
     match fit.method {
         Method::Ridge => ridge::<T>(fit, state, map, lambda),
         Method::Pca => pca::<T>(fit, state, map),
     }
 }
 
-fn ridge<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec, lambda: Option<f64>) -> Result<Model, String> {
+fn ridge<T: Modelled>(
+    fit: &Fit,
+    state: &State,
+    map: &MapSpec,
+    lambda: Option<f64>,
+) -> Result<(Model, String), String> {
     let statistics = state.ridge::<T>(map).map_err(|error| sentence(&error))?;
     let features = statistics.map().feature_dim();
+    let mut said = String::new();
     let (lambda, ridge) = match lambda {
         Some(lambda) => (lambda, statistics.solve(lambda).map_err(|error| error.to_string())?),
         None => {
             let spectrum = statistics.spectrum().map_err(|error| error.to_string())?;
-            let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &spectrum.lambdas());
+            let lambdas = spectrum.lambdas();
+            let choice = spectrum.choose(&Criterion::GeneralisedCrossValidation, &lambdas);
             let choice = choice.map_err(|error| error.to_string())?;
-            println!("expected squared error of predictions: {:.4e}", choice.error);
+            said += &format!("expected squared error of predictions: {:.4e}\n", choice.error);
+            if !state.is_double() && lambdas.iter().all(|lambda| *lambda >= choice.lambda) {
+                said += LEAST;
+            }
             (choice.lambda, spectrum.model(choice.lambda).map_err(|error| error.to_string())?)
         }
     };
-    println!("ridge regression of {} rows on {features} features, λ = {lambda:.3e}", statistics.count());
+    let rows = statistics.count();
+    said += &format!("ridge regression of {rows} rows on {features} features, λ = {lambda:.3e}");
     let classes = (!fit.classes.is_empty()).then(|| fit.classes.clone());
     let mut model = Model::new(T::ridge(ridge), Vec::new(), statistics.count());
     (model.target, model.classes, model.lambda) = (fit.target.clone(), classes, Some(lambda));
-    Ok(model)
+    Ok((model, said))
 }
 
-fn pca<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec) -> Result<Model, String> {
+fn pca<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec) -> Result<(Model, String), String> {
     let statistics = state.pca::<T>(map).map_err(|error| sentence(&error))?;
     let pca = statistics.components(fit.components).map_err(|error| error.to_string())?;
-    println!(
-        "{} principal components of {} rows; shares of the variance:",
-        fit.components,
-        statistics.count()
-    );
+    let (count, rows) = (fit.components, statistics.count());
     let shares = pca.explained_variance_ratio();
-    println!("{}", shares.iter().map(|share| format!("{share:.4}")).collect::<Vec<_>>().join(" "));
-    Ok(Model::new(T::pca(pca), Vec::new(), statistics.count()))
+    let shares: Vec<String> = shares.iter().map(|share| format!("{share:.4}")).collect();
+    let shares = shares.join(" ");
+    let said = format!("{count} principal components of {rows} rows; shares of the variance:\n{shares}");
+    Ok((Model::new(T::pca(pca), Vec::new(), rows), said))
 }

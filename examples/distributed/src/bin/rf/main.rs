@@ -7,9 +7,11 @@ mod asked;
 mod choice;
 mod fit;
 mod generate;
+mod output;
 mod plan;
 mod predict;
 mod progress;
+mod say;
 mod serve;
 
 use std::process::ExitCode;
@@ -41,6 +43,6 @@ async fn run(command: Command) -> Result<(), String> {
 }
 
 fn refused(sentence: &str) -> ExitCode {
-    eprintln!("rf: {sentence}");
+    say::note(&format!("rf: {sentence}\n"));
     ExitCode::from(2)
 }

@@ -6,36 +6,43 @@ use random_features_distributed::map::MapSpec;
 use crate::arguments::Plan;
 use crate::asked::Asked;
 use crate::choice::Sampled;
+use crate::say::say;
 
 /// The size of a number of sums of `f32` and of `f64` features, in bytes.
 const BYTES: [usize; 2] = [8, 12];
 
 pub async fn run(plan: Plan) -> Result<(), String> {
     let asked = Asked::open(&plan.input, plan.source.clone()).await?;
+    if let Some(out) = &plan.out {
+        asked.output(out)?;
+    }
     let columns = asked.columns(plan.target.as_deref())?;
     let sampled = Sampled::of(&asked, &columns, plan.target.as_deref()).await?;
-    describe(&asked, &columns, &sampled)?;
     let map = sampled.choose(&plan.choice)?;
-    forecast(&sampled, &map, &plan)?;
-    let Some(out) = plan.out else { return Ok(()) };
-    let json = map.to_json().map_err(|error| error.to_string())?;
-    std::fs::write(&out, json).map_err(|error| format!("{} cannot be written: {error}", out.display()))
+    if let Some(out) = &plan.out {
+        let json = map.to_json().map_err(|error| error.to_string())?;
+        asked.output(out)?.write(&json)?;
+    }
+    describe(&asked, &columns, &sampled)?;
+    forecast(&sampled, &map, &plan)
 }
 
 /// What is in the files.
 fn describe(asked: &Asked, columns: &[String], sampled: &Sampled) -> Result<(), String> {
     let files = asked.table.files();
-    println!("{} rows in {} files", files.rows(), files.files.len());
+    say(&format!("{} rows in {} files", files.rows(), files.files.len()))?;
     let statistics = sampled.reservoir.statistics();
     let read = |values: random_features::Result<Vec<f64>>| values.map_err(|error| error.to_string());
     let (mean, variance) = (read(statistics.mean())?, read(statistics.variance())?);
     let (min, max) = (read(statistics.min())?, read(statistics.max())?);
-    println!("{:>16} {:>12} {:>12} {:>12} {:>12}", "column", "mean", "deviation", "least", "largest");
+    let heads = ["mean", "deviation", "least", "largest"].map(|head| format!(" {head:>12}"));
+    say(&format!("{:>16}{}", "column", heads.concat()))?;
     let coordinate =
         |k: usize| if columns.len() == 1 { format!("{}[{k}]", columns[0]) } else { columns[k].clone() };
     for k in 0..sampled.dim {
         let (name, deviation) = (coordinate(k), variance[k].sqrt());
-        println!("{name:>16} {:>12.4e} {deviation:>12.4e} {:>12.4e} {:>12.4e}", mean[k], min[k], max[k]);
+        let numbers = [mean[k], deviation, min[k], max[k]].map(|number| format!(" {number:>12.4e}"));
+        say(&format!("{name:>16}{}", numbers.concat()))?;
     }
     Ok(())
 }
@@ -48,13 +55,13 @@ fn forecast(sampled: &Sampled, map: &MapSpec, plan: &Plan) -> Result<(), String>
         random_features::map::Recipe::Plain(plain) => plain.target.clone(),
         _ => return Err("the recipe is not plain".into()),
     };
-    let planner = planner.kernel(kernel).features(plan.choice.features).symmetric().seed(plan.choice.seed);
-    println!("{}", planner.plan().map_err(|error| error.to_string())?);
+    let planner =
+        planner.kernel(kernel).features(plan.choice.features()).symmetric().seed(plan.choice.seed());
+    say(&planner.plan().map_err(|error| error.to_string())?.to_string())?;
     let width = map.recipe.feature_dim();
     let [single, double] = BYTES.map(|bytes| (bytes * width * width) as f64 / 1e6);
-    println!(
-        "proposed: {width} features, seed {}; sums of {single:.1} MB (f32) or {double:.1} MB (f64)",
-        map.seed
-    );
-    Ok(())
+    let seed = map.seed;
+    say(&format!(
+        "proposed: {width} features, seed {seed}; sums of {single:.1} MB (f32) or {double:.1} MB (f64)"
+    ))
 }

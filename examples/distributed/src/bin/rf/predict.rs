@@ -1,8 +1,5 @@
 //! `rf predict`.
 
-use std::fs::File;
-use std::path::Path;
-
 use datafusion::common::Column;
 use datafusion::dataframe::DataFrame;
 use datafusion::logical_expr::{Expr, ScalarUDF, lit};
@@ -15,8 +12,10 @@ use random_features_distributed::scalar::PredictFunction;
 use random_features_distributed::table::{FILE, ROW};
 
 use crate::arguments::Predict;
-use crate::asked::Asked;
+use crate::asked::{Asked, explain};
+use crate::output::Output;
 use crate::progress::Progress;
+use crate::say::say;
 
 pub async fn run(predict: Predict) -> Result<(), String> {
     let name = predict.model.display();
@@ -31,17 +30,17 @@ pub async fn run(predict: Predict) -> Result<(), String> {
     fit::check_points(&asked.table, &asked.source.columns).map_err(|error| sentence(&error))?;
     let frame = frame(&asked, &json).map_err(|error| sentence(&error))?;
     if asked.source.explain {
-        let plan = frame.explain(false, false).map_err(|error| sentence(&error))?;
-        return plan.show().await.map_err(|error| sentence(&error));
+        return explain(frame).await;
     }
     let progress = Progress::of("predicting", &asked.table, asked.is_local(), asked.source.quiet);
-    let rows = write(frame, &predict.out).await.map_err(|error| asked.located(&error))?;
+    let output = asked.output(&predict.out)?;
+    let rows = write(frame, &output).await.map_err(|error| asked.located(&error))?;
     progress.done();
     if rows != asked.table.files().rows() {
         return Err(format!("the engine delivered {rows} rows of {}", asked.table.files().rows()));
     }
-    println!("{rows} predictions in {}", predict.out.display());
-    Ok(())
+    output.finish()?;
+    say(&format!("{rows} predictions in {}", predict.out.display()))
 }
 
 /// File, row and prediction, in the order of rows.
@@ -55,10 +54,10 @@ fn frame(asked: &Asked, model: &str) -> datafusion::common::Result<DataFrame> {
 }
 
 /// Writes rows as they come, and counts them.
-async fn write(frame: DataFrame, out: &Path) -> datafusion::common::Result<u64> {
+async fn write(frame: DataFrame, output: &Output) -> datafusion::common::Result<u64> {
     let mut rows = 0;
     let mut stream = frame.execute_stream().await?;
-    let mut writer = ArrowWriter::try_new(File::create(out)?, stream.schema(), None)?;
+    let mut writer = ArrowWriter::try_new(output.create()?, stream.schema(), None)?;
     while let Some(batch) = stream.try_next().await? {
         rows += batch.num_rows() as u64;
         writer.write(&batch)?;

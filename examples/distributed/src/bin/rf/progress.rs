@@ -1,10 +1,11 @@
 //! How far a pass is, on standard error.
 
-use std::io::Write;
 use std::time::{Duration, Instant};
 
 use random_features_distributed::table::RowTable;
 use tokio::task::JoinHandle;
+
+use crate::say::note;
 
 /// A report each second, until it is dropped.
 pub struct Progress {
@@ -24,8 +25,8 @@ impl Progress {
                 loop {
                     tokio::time::sleep(Duration::from_secs(1)).await;
                     let done = counted.progress() - before;
-                    eprint!("\r{what}: {}   ", state(done, counted.files().rows(), start.elapsed(), local));
-                    let _ = std::io::stderr().flush();
+                    let state = state(done, counted.files().rows(), start.elapsed(), local);
+                    note(&format!("\r{what}: {state}   "));
                 }
             })
         });
@@ -37,7 +38,8 @@ impl Progress {
         if self.task.is_some() {
             let (rows, seconds) = (self.table.files().rows(), self.start.elapsed().as_secs_f64());
             let rate = rows as f64 / seconds;
-            eprintln!("\r{}: {rows} rows in {seconds:.1} s, {rate:.0} rows a second   ", self.what);
+            let what = self.what;
+            note(&format!("\r{what}: {rows} rows in {seconds:.1} s, {rate:.0} rows a second   \n"));
         }
     }
 }

@@ -1,0 +1,91 @@
+//! [`Output`]: a file that is written whole, or not at all.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// A file on its way: it has another name beside its own until it is complete, and is removed if it never is.
+///
+/// What is there and is no plain file, such as a device or a pipe, is written as it is.
+#[derive(Debug)]
+pub struct Output {
+    /// As it was asked for.
+    asked: PathBuf,
+    /// Where it will be.
+    place: PathBuf,
+    /// Where it is meanwhile.
+    partial: Option<PathBuf>,
+}
+
+impl Output {
+    /// Begins a file, and makes sure that it can be written.
+    pub fn begin(out: &Path) -> Result<Self, String> {
+        let place = place(out);
+        if place.is_dir() {
+            return Err(format!("{} cannot be written: it is a folder", out.display()));
+        }
+        let partial = (!place.exists() || place.is_file()).then(|| partial(&place));
+        let output = Output { asked: out.to_owned(), place, partial };
+        output.create().map_err(|error| output.failed(&error))?;
+        Ok(output)
+    }
+
+    /// The file that is there already and will be replaced, or the place of a new one.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+
+    /// The empty file.
+    pub fn create(&self) -> std::io::Result<File> {
+        match &self.partial {
+            Some(partial) => File::create(partial),
+            None => File::options().write(true).open(&self.place),
+        }
+    }
+
+    /// The file has its name from here on.
+    pub fn finish(mut self) -> Result<(), String> {
+        let Some(partial) = &self.partial else { return Ok(()) };
+        fs::rename(partial, &self.place).map_err(|error| self.failed(&error))?;
+        self.partial = None;
+        Ok(())
+    }
+
+    /// Writes all of a text.
+    pub fn write(self, text: &str) -> Result<(), String> {
+        let written = self.create().and_then(|mut file| file.write_all(text.as_bytes()));
+        written.map_err(|error| self.failed(&error))?;
+        self.finish()
+    }
+
+    /// A sentence.
+    fn failed(&self, error: &std::io::Error) -> String {
+        format!("{} cannot be written: {error}", self.asked.display())
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(partial) = &self.partial {
+            let _ = fs::remove_file(partial);
+        }
+    }
+}
+
+/// Where a path leads, whether it is there or only its folder.
+fn place(out: &Path) -> PathBuf {
+    if let Ok(place) = out.canonicalize() {
+        return place;
+    }
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty());
+    match (folder.unwrap_or(Path::new(".")).canonicalize(), out.file_name()) {
+        (Ok(folder), Some(name)) => folder.join(name),
+        _ => out.to_owned(),
+    }
+}
+
+/// Another name in the same folder, which no pattern for Parquet files matches.
+fn partial(place: &Path) -> PathBuf {
+    let name = place.file_name().unwrap_or_default().to_string_lossy();
+    place.with_file_name(format!(".{name}.{}.partial", std::process::id()))
+}
