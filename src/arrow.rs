@@ -1,7 +1,7 @@
 //! Points and targets in arrays of [Apache Arrow](https://arrow.apache.org) (feature `arrow`), read where they are.
 //!
 //! [`Points::of_columns`] takes a float column for each coordinate, [`Points::of_list`] a column of lists of one length, and
-//! [`column`] is the view of a column of targets or weights. `Float32` is for `f32` and `Float64` for `f64`: nothing is
+//! [`column()`] is the view of a column of targets or weights. `Float32` is for `f32` and `Float64` for `f64`: nothing is
 //! converted, and nulls are errors.
 //!
 //! # Example
