@@ -18,7 +18,12 @@ impl Cells {
     pub fn open(path: &Path, made: &str, details: &str) -> Result<Self, String> {
         let mut cells = Cells::read(path)?;
         if !cells.header.is_empty() && !cells.is_made(made) {
-            return Err(format!("{} was made with other settings; --fresh makes it anew", path.display()));
+            let own = cells.header.split(';').next().unwrap_or_default();
+            return Err(format!(
+                "{} holds numbers of another run ({own}) than is asked for ({}): with another --out they stay, with --fresh they are forgotten",
+                path.display(),
+                made.trim_end_matches("; ")
+            ));
         }
         let wrong = |error: std::io::Error| format!("{} cannot be written: {error}", path.display());
         path.parent().map_or(Ok(()), std::fs::create_dir_all).map_err(wrong)?;

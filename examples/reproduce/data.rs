@@ -3,7 +3,7 @@
 //! Rules: rows with a missing value (`?`) are left out; a column of texts becomes one indicator for each of its values but the first;
 //! the class is the last column.
 
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
@@ -58,16 +58,29 @@ pub fn load(name: &str, folder: Option<&Path>) -> Result<Dataset, Stop> {
     let text = match (source.bundled, folder) {
         (Some(bytes), _) => unpacked(bytes),
         (None, None) => return Err(Stop::NoData(source.file.into())),
-        (None, Some(folder)) => match std::fs::read(folder.join(source.file)) {
-            Ok(bytes) => unpacked(&bytes),
-            Err(_) => return Err(Stop::NoData(source.file.into())),
+        (None, Some(folder)) => match source.read(folder)? {
+            Some(bytes) => unpacked(&bytes),
+            None => return Err(Stop::NoData(source.file.into())),
         },
     };
-    let text = text.map_err(|error| Stop::Failed(format!("{}: {error}", source.file)))?;
-    Ok(Dataset::parse(name, &source.points(&text))?)
+    let wrong = |error: &dyn std::fmt::Display| Stop::Failed(format!("{}: {error}", source.file));
+    let text = text.map_err(|error| wrong(&error))?;
+    Dataset::parse(name, &source.points(&text)).map_err(|error| wrong(&error))
 }
 
 impl Source {
+    /// The file in a folder, as it is or compressed; `None` if neither is there.
+    fn read(&self, folder: &Path) -> Result<Option<Vec<u8>>, Stop> {
+        for name in [self.file.to_owned(), format!("{}.gz", self.file)] {
+            match std::fs::read(folder.join(&name)) {
+                Ok(bytes) => return Ok(Some(bytes)),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(Stop::Failed(format!("{name} cannot be read: {error}"))),
+            }
+        }
+        Ok(None)
+    }
+
     /// The lines with points.
     fn points(&self, text: &str) -> String {
         let is_whole = |line: &&str| !line.split([',', ' ', '\t']).any(|field| field.trim() == "?");

@@ -137,6 +137,9 @@ fn run(request: &Request) -> Result<bool, String> {
         data: request.text("--data").map(Into::into),
         out: request.text("--out").unwrap_or_else(|| "target/reproduce".into()).into(),
     };
+    if let Some(folder) = settings.data.as_ref().filter(|folder| !folder.is_dir()) {
+        return Err(format!("--data: there is no folder {}", folder.display()));
+    }
     if let Some(work) = request.text("--one") {
         let length = request.count("--length", 1024, (1, 1 << 24))?;
         return command::print(&performers::costs::one(&work, length, settings.seed)?).map(|()| true);

@@ -72,9 +72,9 @@ pub fn page(results: &[(&Item, Result<Outcome, Stop>, String)], quick: bool) -> 
     text += "\n| Paper | Item | Claim | Verdict | Here | In the paper |\n|---|---|---|---|---|---|\n";
     for (item, result, _) in results {
         let (verdict, ours, theirs) = match result {
-            Ok(outcome) => (outcome.verdict.parts().0, outcome.ours.as_str(), outcome.theirs.as_str()),
-            Err(Stop::NoData(_)) => ("not run: no data", "", ""),
-            Err(_) => ("not run", "", ""),
+            Ok(outcome) => (outcome.verdict.brief(), outcome.ours.as_str(), outcome.theirs.as_str()),
+            Err(Stop::NoData(_)) => ("not run: no data".into(), "", ""),
+            Err(_) => ("not run".into(), "", ""),
         };
         let Item { paper, place, claim, name, .. } = item;
         let title = paper.title();

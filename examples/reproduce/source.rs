@@ -29,7 +29,7 @@ pub enum Source {
     Optimal(AnyCoupling),
     /// Half as many frequencies as features.
     Trigonometric(AnyCoupling),
-    /// The best generalised exponential map; half as many frequencies as features if its s is −1.
+    /// The best generalised exponential map of as many features; half as many frequencies if its s is −1.
     Gerf(AnyCoupling),
     Poisson {
         /// One λ for each coordinate.
@@ -79,7 +79,7 @@ impl Source {
             }
             Source::Gerf(coupling) => {
                 let statistics = Statistics::of(&scaled())?;
-                let best = PairStatistics::new(&statistics, &statistics)?.gerf();
+                let best = PairStatistics::new(&statistics, &statistics)?.gerf_of_features();
                 let m = if best.sign == GerfSign::Plus { m } else { half };
                 Gerf::new(best.a, best.sign)?.gaussian(draw(d, m, &coupling, &mut rng)?, lengthscale)?
             }

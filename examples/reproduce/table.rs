@@ -9,6 +9,8 @@ use crate::mean::Mean;
 pub enum Cell {
     Number(f64),
     Mean(Mean),
+    /// A mean with a few words about it.
+    Noted(Mean, String),
     Text(String),
     Empty,
 }
@@ -51,33 +53,37 @@ impl Table {
         text
     }
 
-    /// Values with a comma between them; the standard error of a mean has a column of its own.
+    /// Values with a comma between them, in ASCII where they are numbers; standard errors and notes have columns of their own.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let wrong = |error: csv::Error| format!("{} cannot be written: {error}", path.display());
-        let has_error =
-            |k: usize| self.rows.iter().any(|(_, cells)| matches!(cells.get(k), Some(Cell::Mean(_))));
+        let rows: Vec<Vec<[String; PARTS.len()]>> =
+            self.rows.iter().map(|(_, cells)| cells.iter().map(Cell::values).collect()).collect();
+        // A value always has its column, even if it is empty.
+        let has = |k: usize, part: usize| {
+            part == 0 || rows.iter().any(|row| row.get(k).is_some_and(|cell| !cell[part].is_empty()))
+        };
+        let parts = |k: usize| (0..PARTS.len()).filter(move |part| has(k, *part));
         let mut writer = csv::WriterBuilder::new().flexible(true).from_path(path).map_err(wrong)?;
         let mut head = vec![self.columns.first().cloned().unwrap_or_default()];
         for (k, column) in self.columns.iter().skip(1).enumerate() {
-            head.push(column.clone());
-            if has_error(k) {
-                head.push(format!("{column}, standard error"));
-            }
+            head.extend(parts(k).map(|part| format!("{column}{}", PARTS[part])));
         }
         writer.write_record(&head).map_err(wrong)?;
-        for (name, cells) in &self.rows {
-            let mut line = vec![name.clone()];
-            for (k, cell) in cells.iter().enumerate() {
-                let (value, error) = cell.values();
-                line.push(value);
-                if has_error(k) {
-                    line.push(error);
-                }
-            }
-            writer.write_record(&line).map_err(wrong)?;
+        for ((name, _), cells) in self.rows.iter().zip(&rows) {
+            let cells = cells.iter().enumerate();
+            let line = cells.flat_map(|(k, cell)| parts(k).map(|part| cell[part].clone()));
+            writer.write_record(std::iter::once(ascii(name)).chain(line)).map_err(wrong)?;
         }
         writer.flush().map_err(|error| wrong(error.into()))
     }
+}
+
+/// What a column's head says of the parts of its cells.
+const PARTS: [&str; 3] = ["", ", standard error", ", note"];
+
+/// As other programs read numbers.
+fn ascii(text: &str) -> String {
+    text.replace('−', "-").replace('∞', "inf")
 }
 
 impl Cell {
@@ -86,17 +92,27 @@ impl Cell {
             Cell::Number(value) => number(*value),
             Cell::Mean(mean) if mean.error > 0.0 => format!("{} ± {}", number(mean.value), short(mean.error)),
             Cell::Mean(mean) => number(mean.value),
+            Cell::Noted(mean, note) => Cell::Mean(*mean).text() + note,
             Cell::Text(text) => text.clone(),
             Cell::Empty => "–".into(),
         }
     }
 
-    fn values(&self) -> (String, String) {
+    /// The parts of [`PARTS`].
+    fn values(&self) -> [String; PARTS.len()] {
         match self {
-            Cell::Number(value) => (value.to_string(), String::new()),
-            Cell::Mean(mean) => (mean.value.to_string(), mean.error.to_string()),
-            Cell::Text(text) => (text.clone(), String::new()),
-            Cell::Empty => (String::new(), String::new()),
+            Cell::Number(value) => [value.to_string(), String::new(), String::new()],
+            Cell::Mean(mean) => [mean.value.to_string(), mean.error.to_string(), String::new()],
+            Cell::Noted(mean, note) => {
+                let note = note.trim_start_matches(',').trim_start().to_owned();
+                [mean.value.to_string(), mean.error.to_string(), note]
+            }
+            // A published number, with its deviation.
+            Cell::Text(text) => {
+                let (value, error) = text.split_once(" ± ").unwrap_or((text, ""));
+                [ascii(value), ascii(error), String::new()]
+            }
+            Cell::Empty => Default::default(),
         }
     }
 }

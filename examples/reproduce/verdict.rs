@@ -11,17 +11,26 @@ pub const LIMIT: f64 = 3.0;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     Holds,
-    InPart(String),
+    /// So many of so many statements are true.
+    InPart([usize; 2], String),
     DoesNotHold(String),
     Undecided(String),
 }
 
 impl Verdict {
+    /// In a word or two, with counts where a claim holds in part.
+    pub fn brief(&self) -> String {
+        match self {
+            Verdict::InPart([right, of], _) => format!("in part ({right} of {of})"),
+            _ => self.parts().0.to_owned(),
+        }
+    }
+
     /// One word, and why.
-    pub fn parts(&self) -> (&'static str, &str) {
+    fn parts(&self) -> (&'static str, &str) {
         match self {
             Verdict::Holds => ("holds", ""),
-            Verdict::InPart(why) => ("in part", why),
+            Verdict::InPart(_, why) => ("in part", why),
             Verdict::DoesNotHold(why) => ("does not hold", why),
             Verdict::Undecided(why) => ("undecided", why),
         }
@@ -66,6 +75,11 @@ impl Claim {
         self.0.push((statement.into(), answer));
     }
 
+    /// That a mean is not above a bound: false where it is [`LIMIT`] standard errors above.
+    pub fn not_above(&mut self, statement: impl Into<String>, mean: Mean, bound: f64) {
+        self.is(statement, mean.value - LIMIT * mean.error <= bound);
+    }
+
     /// That two means agree: false where they are [`LIMIT`] standard errors apart, and further than `tolerance` times the second.
     pub fn agree(&mut self, statement: impl Into<String>, a: Mean, b: Mean, tolerance: f64) {
         let apart = (a.value - b.value).abs();
@@ -98,7 +112,7 @@ impl Claim {
         match (true_ones, wrong.len()) {
             (0, 0) => Verdict::Undecided(why),
             (0, _) => Verdict::DoesNotHold(why),
-            _ => Verdict::InPart(why),
+            _ => Verdict::InPart([true_ones, self.0.len()], why),
         }
     }
 }

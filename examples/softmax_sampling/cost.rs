@@ -9,7 +9,7 @@ use random_features::apply::softmax_sampling::Proposal;
 use random_features::{Result, rng};
 
 use crate::data::{self, D, LAWS};
-use crate::methods::Method;
+use crate::methods::{Equal, Method};
 use crate::progress;
 
 /// Features of the tree.
@@ -65,7 +65,9 @@ fn row(classes: usize, seed: u64) -> Result<Row> {
     let topics = data::topics(&mut rng);
     let vectors = data::embeddings(classes, &topics, law, &mut rng);
     let queries = data::embeddings(QUERIES, &topics, law, &mut rng);
-    let Some(map) = Method::Positive.map(D, FEATURES, law.middle, seed)? else { unreachable!("a map") };
+    let Some(map) = Method::Positive.map(D, FEATURES, Equal::Features, law.middle, seed)? else {
+        unreachable!("a map")
+    };
     let h = |i: usize| -> ArrayView1<'_, f32> { queries.row(i % QUERIES) };
     let exact = least(EXACT, DRAWS, |i| {
         black_box(exact(vectors.dot(&h(i)), &mut rng));

@@ -15,6 +15,7 @@ mod command;
 mod cost;
 #[allow(dead_code, reason = "what the example reproduce also needs")]
 mod data;
+#[allow(dead_code, reason = "what the example reproduce also needs")]
 mod methods;
 mod picture;
 #[path = "../common/plot.rs"]

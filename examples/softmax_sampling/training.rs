@@ -10,7 +10,7 @@ use random_features::{Positive, Result, rng_of_step};
 use rayon::prelude::*;
 
 use super::data::normal;
-use super::methods::{METHODS, Method, proposal};
+use super::methods::{Equal, METHODS, Method, proposal};
 use super::progress;
 
 /// A mean and its standard error.
@@ -165,9 +165,10 @@ fn full(vectors: ArrayView2<'_, f32>, h: &Array2<f32>, labels: &[usize]) -> (Arr
     (slopes.dot(&vectors), slopes.t().dot(h))
 }
 
-/// What draws with a method, or takes all classes.
-pub fn proposal_of(method: Option<Method>, seed: u64) -> Result<Proposal<f32>> {
-    let map = method.map(|method| method.map(D, FEATURES, TEMPERATURE.sqrt().recip(), seed)).transpose()?;
+/// What draws with a method, or takes all classes; of hybrids with as many features as others, or as many operations.
+pub fn proposal_of(method: Option<Method>, equal: Equal, seed: u64) -> Result<Proposal<f32>> {
+    let r = TEMPERATURE.sqrt().recip();
+    let map = method.map(|method| method.map(D, FEATURES, equal, r, seed)).transpose()?;
     let least = || Positive.softmax(Orthogonal.draw(D, 1, seed)?);
     match map {
         None => Ok(Proposal::new(least()?).exact_below(usize::MAX)),
@@ -181,7 +182,8 @@ fn train(setup: &Setup, method: Option<Method>, seed: u64) -> Result<Vec<f64>> {
     let mut rng = rng_of_step(setup.seed, 1000 + seed);
     let data = Data::new(setup.classes, &mut rng);
     let (test, test_labels) = data.draw(TEST, &mut rng);
-    let mut model = Model::new(proposal_of(method, setup.seed + seed)?, setup.classes, D, &mut rng)?;
+    let mut model =
+        Model::new(proposal_of(method, Equal::Features, setup.seed + seed)?, setup.classes, D, &mut rng)?;
     let mut losses = vec![model.loss(test.view(), &test_labels)];
     for step in 1..=setup.steps {
         let (x, labels) = data.draw(BATCH, &mut rng);

@@ -99,14 +99,24 @@ impl<'a> PairStatistics<'a> {
     /// s = 1, and on fine grids of the half plane Re A < ⅛, for d up to 1024 and means up to 1e5, no complex A was
     /// better for either s. Source: Chefs' Random Tables, Theorem 3.2; location of the minimum: new.
     pub fn gerf(&self) -> GerfParameters {
+        self.better_gerf(1)
+    }
+
+    /// The A and s of the best generalised exponential map, as [`gerf`](PairStatistics::gerf), but the two s are compared at an equal number of
+    /// real features: s = 1 has twice as many frequencies.
+    pub fn gerf_of_features(&self) -> GerfParameters {
+        self.better_gerf(2)
+    }
+
+    /// The best map where s = 1 has so many frequencies for each one of s = −1.
+    fn better_gerf(&self, more: usize) -> GerfParameters {
         let pair = self.mean_pair();
-        let ln_variance = |a: f64, s| {
-            let ln_variance = gerf::ln_variance(&pair, a.into(), s, &Law::independent(1));
-            ln_variance.unwrap_or(f64::INFINITY)
+        let ln_variance = |a: f64, s, m: usize| {
+            gerf::ln_variance(&pair, a.into(), s, &Law::independent(m)).unwrap_or(f64::INFINITY)
         };
         let plus = gerf::optimal(pair.dim, pair.sum).a;
         let minus = gerf::optimal_minus(pair.dim, pair.difference);
-        if ln_variance(minus, GerfSign::Minus) < ln_variance(plus, GerfSign::Plus) {
+        if ln_variance(minus, GerfSign::Minus, 1) < ln_variance(plus, GerfSign::Plus, more) {
             GerfParameters { a: minus, sign: GerfSign::Minus }
         } else {
             GerfParameters { a: plus, sign: GerfSign::Plus }

@@ -1,7 +1,8 @@
-//! Checkpoints: the state of a run in a file, which is there as a whole or not at all.
+//! Checkpoints: the state of a run in a file, which is there as a whole or not at all, with a checksum at its end.
 
 use std::path::{Path, PathBuf};
 
+use flate2::Crc;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::train::Plan;
@@ -16,7 +17,8 @@ pub fn path(directory: &Path, plan: &Plan) -> PathBuf {
 /// Writes to a file beside it, which then takes its name.
 pub fn write(path: &Path, state: &impl Serialize) -> Result<(), String> {
     let cannot = |error: &dyn std::fmt::Display| format!("{} cannot be written: {error}", path.display());
-    let bytes = postcard::to_stdvec(state).map_err(|error| cannot(&error))?;
+    let mut bytes = postcard::to_stdvec(state).map_err(|error| cannot(&error))?;
+    bytes.extend(checksum(&bytes));
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     let new = path.with_extension("new");
     let written =
@@ -30,6 +32,16 @@ pub fn read<S: DeserializeOwned>(path: &Path) -> Result<Option<S>, String> {
         return Ok(None);
     }
     let bytes = std::fs::read(path).map_err(|error| format!("{} cannot be read: {error}", path.display()))?;
-    let state = postcard::from_bytes(&bytes);
-    state.map(Some).map_err(|error| format!("{} is no checkpoint: {error}", path.display()))
+    let none = |why: &dyn std::fmt::Display| format!("{} is no checkpoint: {why}", path.display());
+    let (state, sum) = bytes.split_last_chunk().ok_or_else(|| none(&"it is too short"))?;
+    if *sum != checksum(state) {
+        return Err(none(&"its checksum is wrong"));
+    }
+    postcard::from_bytes(state).map(Some).map_err(|error| none(&error))
+}
+
+fn checksum(bytes: &[u8]) -> [u8; 4] {
+    let mut crc = Crc::new();
+    crc.update(bytes);
+    crc.sum().to_le_bytes()
 }

@@ -79,6 +79,25 @@ fn runs_resume_to_the_same_bits() {
     std::fs::remove_dir_all(&directory).unwrap();
 }
 
+/// A checkpoint that has changed anywhere, or is cut off, is none.
+#[test]
+fn changed_checkpoints_are_refused() {
+    let directory = std::env::temp_dir().join(format!("charlm-changed-{}", std::process::id()));
+    let path = directory.join("numbers.run");
+    checkpoint::write(&path, &vec![1.5f32, -2.0]).unwrap();
+    let whole = std::fs::read(&path).unwrap();
+    assert_eq!(checkpoint::read::<Vec<f32>>(&path).unwrap(), Some(vec![1.5, -2.0]));
+    for place in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[place] ^= 1;
+        std::fs::write(&path, changed).unwrap();
+        assert!(checkpoint::read::<Vec<f32>>(&path).is_err(), "byte {place}");
+        std::fs::write(&path, &whole[..place]).unwrap();
+        assert!(checkpoint::read::<Vec<f32>>(&path).is_err(), "{place} bytes");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
 #[test]
 fn threads_do_not_matter() {
     let text = Text::bundled().unwrap();

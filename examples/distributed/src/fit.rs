@@ -55,6 +55,11 @@ impl Task {
         Task::new(Constants::Sample { capacity, seed }, None, columns)
     }
 
+    /// Means and second moments.
+    pub fn moments(columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Task::new(Constants::Moments, None, columns)
+    }
+
     fn new(
         constants: Constants,
         target: Option<String>,

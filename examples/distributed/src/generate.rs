@@ -63,12 +63,18 @@ impl Generator {
     /// Writes the files into a folder, which is made. Memory does not depend on their size.
     ///
     /// # Errors
-    /// If a size is 0 or a file cannot be written.
+    /// If a size is 0, the folder has Parquet files already, which would be read with the new ones, or a file cannot be written.
     pub fn write(&self, folder: &Path) -> Result<()> {
         if self.columns == 0 || self.files == 0 || self.group == 0 {
             return refuse("there is at least a column, a file, and a row in a row group");
         }
         std::fs::create_dir_all(folder).map_err(external)?;
+        for entry in std::fs::read_dir(folder).map_err(external)? {
+            let path = entry.map_err(external)?.path();
+            if path.extension().is_some_and(|ending| ending == "parquet") {
+                return refuse(format!("{} is there already: choose another folder", path.display()));
+            }
+        }
         let mut first = 0;
         for (k, rows) in self.sizes().into_iter().enumerate() {
             self.write_file(&folder.join(format!("part-{k:05}.parquet")), first, rows)?;

@@ -12,7 +12,7 @@ use crate::columns::{Columns, Scalar};
 use crate::fault::{external, refuse};
 
 /// The version of the form.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// Models that are kept after they were read.
 const CAPACITY: usize = 8;
 
@@ -30,6 +30,9 @@ pub struct Model {
     pub rows: u64,
     /// λ, of a regression.
     pub lambda: Option<f64>,
+    /// That of the names and the number of rows, in what is stored.
+    #[serde(default)]
+    checksum: u32,
     /// The model.
     pub fitted: Fitted,
 }
@@ -60,7 +63,8 @@ pub enum Predictions {
 impl Model {
     /// A model of points in these columns.
     pub fn new(fitted: Fitted, columns: Vec<String>, rows: u64) -> Self {
-        Model { version: VERSION, columns, target: None, classes: None, rows, lambda: None, fitted }
+        let (target, classes, lambda) = (None, None, None);
+        Model { version: VERSION, columns, target, classes, rows, lambda, checksum: 0, fitted }
     }
 
     /// The JSON of a model, as it is stored.
@@ -68,7 +72,14 @@ impl Model {
     /// # Errors
     /// If its map cannot be stored, as those of user-defined maps.
     pub fn to_json(&self) -> Result<String> {
-        serde_json::to_string(self).map_err(external)
+        let checksum = self.checksum_of_names()?;
+        serde_json::to_string(&Model { checksum, ..self.clone() }).map_err(external)
+    }
+
+    /// The model of the library has one of its own.
+    fn checksum_of_names(&self) -> Result<u32> {
+        let names = (&self.columns, &self.target, &self.classes, self.rows);
+        Ok(crc32fast::hash(&postcard::to_stdvec(&names).map_err(external)?))
     }
 
     /// Reads a model.
@@ -101,6 +112,9 @@ impl Model {
     }
 
     fn checked(self) -> Result<Self> {
+        if self.checksum != self.checksum_of_names()? {
+            return refuse("the columns, classes or rows of the model have changed since it was stored");
+        }
         match &self.classes {
             Some(classes) if classes.len() != self.width() => {
                 refuse("the model has another number of classes than of targets")

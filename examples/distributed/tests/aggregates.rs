@@ -10,6 +10,7 @@ use datafusion::common::TableReference;
 use datafusion::prelude::{ParquetReadOptions, SessionContext};
 use datafusion_proto::logical_plan::LogicalExtensionCodec;
 use random_features::data::Reservoir;
+use random_features::data::shaping::Moments;
 use random_features_distributed::codec::LogicalCodec;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::generate::Generator;
@@ -72,6 +73,27 @@ async fn pca_and_samples_have_the_bits_of_a_local_pass() {
     assert!(mean(&sample).iter().zip(mean(&local)).all(|(a, b)| (a - b).abs() < 1e-12));
 }
 
+/// Moments agree with those of all rows at once to rounding, in SQL too, and rows count once.
+#[tokio::test(flavor = "multi_thread")]
+async fn moments_are_those_of_all_rows() {
+    let generator = Generator { rows: 30_000, columns: 3, files: 4, ..Default::default() };
+    let context = session::local_with(3);
+    let (_folder, rows) = table(&context, &generator).await;
+    let state = fit::run(&context, rows.clone(), &Task::moments(generator.names())).await.unwrap();
+    let all = Moments::of(&common::data(&generator).0).unwrap();
+    let near = |moments: &Moments| {
+        let differences = moments.covariance().unwrap() - all.covariance().unwrap();
+        moments.count() == 30_000 && differences.iter().all(|d| d.abs() < 1e-12)
+    };
+    assert!(near(&state.moments().unwrap()) && state.knows_rows());
+    let error = state.clone().merge(&state).unwrap_err().to_string();
+    assert!(error.contains("counted already"), "{error}");
+    context.register_table("n", Arc::new(rows)).unwrap();
+    let sql = context.sql("SELECT moments(x0, x1, x2) FROM n").await.unwrap();
+    let state = fit::state_of(sql).await.unwrap();
+    assert!(near(&state.moments().unwrap()) && !state.knows_rows());
+}
+
 /// In SQL, over any table: rows are unknown, and sums agree to rounding.
 #[tokio::test(flavor = "multi_thread")]
 async fn sql_over_any_table() {
@@ -126,6 +148,46 @@ async fn a_double_delivery_is_an_error() {
     );
     let error = fit::state_of(context.sql(&rows).await.unwrap()).await.unwrap_err().to_string();
     assert!(error.contains("row 4000 is counted already"), "{error}");
+}
+
+/// States of other classes, of another order of them, or of another seed are no sums of the same targets and features.
+#[tokio::test(flavor = "multi_thread")]
+async fn states_of_other_constants_do_not_merge() {
+    let context = session::local_with(1);
+    let recipe = serde_json::to_string(&spec(1, 8).recipe).unwrap();
+    let values = "(VALUES ('a', 0.1), ('b', 0.2), ('a', 0.3)) AS t(c, x)";
+    let of = |seed: u64, classes: &str| {
+        format!("SELECT ridge_classes('{recipe}', {seed}, '{classes}', c, x) AS s FROM {values}")
+    };
+    let merged = async |one: String, other: String| {
+        let sql = format!("SELECT merge_sums(s) FROM ({one} UNION ALL {other})");
+        fit::state_of(context.sql(&sql).await.unwrap()).await
+    };
+    let plain = of(1, r#"["a", "b"]"#);
+    assert_eq!(merged(plain.clone(), of(1, r#"["a","b"]"#)).await.unwrap().count().unwrap(), 6);
+    for other in [of(1, r#"["b", "a"]"#), of(1, r#"["a", "b", "c"]"#), of(2, r#"["a", "b"]"#)] {
+        let error = merged(plain.clone(), other).await.unwrap_err().to_string();
+        assert!(error.contains("other constants"), "{error}");
+    }
+}
+
+/// Days whose numbers do not meet have sums that merge; days that all begin at 0 do not.
+#[tokio::test(flavor = "multi_thread")]
+async fn days_are_merged_by_their_numbers() {
+    let (map, context) = (spec(2, 16), session::local_with(2));
+    let mut states = Vec::new();
+    for (day, rows) in [(0u64, 3000), (1, 5000)] {
+        let generator = Generator { rows, columns: 2, files: 2, seed: day, ..Default::default() };
+        let (_folder, table) = table(&context, &generator).await;
+        assert!(table.clone().starting_at(5).is_err() && table.clone().starting_at(1 << 62).is_err());
+        let task = Task::ridge(map.clone(), "y", generator.names());
+        states.push(fit::run(&context, table.clone(), &task).await.unwrap());
+        states.push(fit::run(&context, table.starting_at(day << 40).unwrap(), &task).await.unwrap());
+    }
+    let rows = [0..3000, 1 << 40..(1 << 40) + 5000];
+    let merged = states[1].clone().merge(&states[3]).unwrap();
+    assert_eq!((merged.count().unwrap(), merged.gram::<f32>().unwrap().rows()), (8000, &rows[..]));
+    assert!(states[0].clone().merge(&states[2]).is_err());
 }
 
 /// A state that has changed is refused, wherever it has.

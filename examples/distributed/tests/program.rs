@@ -247,6 +247,63 @@ fn no_place_is_left_out() {
     assert_eq!(model.rows, 200);
 }
 
+/// The number of rows that a fit takes from places.
+fn rows_of(here: &Path, places: &[&str]) -> u64 {
+    let fit = ["fit", "pca", "--columns", "x0,x1", "--features", "8", "--components", "1", "--out", "m.json"];
+    let fitted = rf(here, &[&fit[..], &["--input"], places].concat());
+    assert!(fitted.status.success(), "{}", text(&fitted.stderr));
+    Model::parse(&std::fs::read_to_string(here.join("m.json")).unwrap()).unwrap().rows
+}
+
+/// Files of inner folders are read, files in the making are not, and a file counts once, whatever paths lead to it.
+#[test]
+fn a_folder_has_the_files_that_are_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let generator = Generator { rows: 1000, columns: 2, ..Default::default() };
+    for inner in ["d/day=1", "d/_temporary", "d/.hidden"] {
+        std::fs::create_dir_all(here.join(inner)).unwrap();
+    }
+    let names = ["a", "day=1/b", "_c", ".d", "_temporary/e", ".hidden/f"];
+    for (name, first) in names.iter().zip((0..).step_by(100)) {
+        generator.write_file(&here.join(format!("d/{name}.parquet")), first, 100).unwrap();
+    }
+    assert_eq!(rows_of(here, &["d"]), 200);
+    assert_eq!(rows_of(here, &["d/*.parquet"]), 100);
+    assert_eq!(rows_of(here, &["d/_c.parquet"]), 100);
+    std::os::unix::fs::symlink("d", here.join("link")).unwrap();
+    std::os::unix::fs::symlink("a.parquet", here.join("d/z.parquet")).unwrap();
+    assert_eq!(rows_of(here, &["d", "link", "d/a.parquet", "link/z.parquet"]), 200);
+    refused(here, &["generate", "d", "--rows", "10"], &["parquet", "is there already"]);
+}
+
+/// Options that a method does not have are refused; a plan takes labels and lists.
+#[test]
+fn options_count_or_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let list = ["generate", "d", "--rows", "500", "--columns", "3", "--files", "1", "--list"];
+    assert!(rf(here, &list).status.success());
+    let ridge = ["fit", "ridge", "--input", "d", "--target", "y", "--features", "8", "--out", "m.json"];
+    let pca = ["fit", "pca", "--input", "d", "--columns", "x", "--features", "8", "--out", "m.json"];
+    assert!(rf(here, &ridge).status.success());
+    refused(here, &[&ridge[..], &["--components", "2"]].concat(), &["--components"]);
+    refused(here, &[&pca[..], &["--lambda", "1"]].concat(), &["--lambda"]);
+    for explained in [&["plan", "d", "--explain"][..], &[&ridge[..], &["--explain"]].concat()] {
+        let output = rf(here, explained);
+        let (plan, said) = (text(&output.stdout), text(&output.stderr));
+        assert!(
+            plan.contains("RowScan") && plan.contains("sample") && !said.contains("rows in"),
+            "{plan} {said}"
+        );
+    }
+    let x: Vec<f32> = (0..100).map(|i| (i as f32 * 0.37).sin()).collect();
+    let labels: ArrayRef = Arc::new(StringArray::from_iter_values(x.iter().map(|x| (*x > 0.0).to_string())));
+    write(&here.join("a.parquet"), vec![("x", floats(x)), ("c", labels)]);
+    let planned = rf(here, &["plan", "a.parquet", "--target", "c", "--features", "8"]);
+    assert!(planned.status.success(), "{}", text(&planned.stderr));
+}
+
 /// The seed of a recipe is kept, unless another one is given.
 #[test]
 fn a_recipe_keeps_its_seed() {

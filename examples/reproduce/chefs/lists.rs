@@ -71,9 +71,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         }
     }
     let mean = |k: usize| Mean::of(&found[k]);
-    let difference = |a: usize, b: usize| {
-        Mean::of(&found[a].iter().zip(&found[b]).map(|(a, b)| a - b).collect::<Vec<f64>>())
-    };
+    let difference = |a: usize, b: usize| Mean::of_differences(&found[a], &found[b]);
     let (majority, zero) = (majority(&text), Mean::exact(0.0));
     let mut claim = Claim::default();
     for (k, (method, _)) in METHODS.iter().enumerate().take(3) {

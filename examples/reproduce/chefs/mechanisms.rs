@@ -75,7 +75,7 @@ impl Fit {
         let pairs = PairStatistics::new(&x, &y)?;
         let shift = Array1::from(pairs.shift(MARGIN)?);
         let (x, y) = (Statistics::of(&(queries - &shift))?, Statistics::of(&(keys - &shift))?);
-        let best = pairs.gerf();
+        let best = pairs.gerf_of_features();
         Ok(Fit {
             oprf: pairs.oprf().a.into(),
             gerf: (best.a.into(), best.sign),

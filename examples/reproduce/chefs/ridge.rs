@@ -57,6 +57,11 @@ const DEVIATIONS: [[&str; PUBLISHED]; 8] = [
     ["0.8", "1.7", "1.3", "1.6", "1.2", "1.4", "3.8", "2.6"],
 ];
 
+/// Of the name of numbers: how the parameters of GERF are chosen.
+fn chosen_by(method: usize) -> &'static str {
+    if method == GERF { " of as many features" } else { "" }
+}
+
 fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     let (tasks, missing) = tasks(run)?;
     run.expect(tasks.len() * METHODS.len());
@@ -66,7 +71,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     for task in &tasks {
         let mut row = Vec::new();
         for (method, name) in METHODS.iter().enumerate() {
-            let numbers = run.cell(&format!("{}, {name}", SETS[task.set]), || {
+            let numbers = run.cell(&format!("{}, {name}{}", SETS[task.set], chosen_by(method)), || {
                 let one = |sigma: f64, draw| {
                     let draws = draws(seed, method as u64, draw);
                     source(method).ridge_accuracies(&task.split, sigma, &penalties, FEATURES, draws)

@@ -20,9 +20,9 @@ pub const ITEM: Item = Item {
     setting: "Kernel regression on one split 90/5/5, 50 draws, M real features (half as many frequencies for complex maps), orthogonal frequencies; σ on ten \
               values 10⁻²…10², best on the validation part; shifts by 10⁻⁸. Attributes are standardised; the paper does not say how it scales them. Its TrigRF \
               have the same accuracy at any M and no deviation: one class for all points.",
-    rule: "Averaged over the data sets at hand, accuracies of OPRF are above those of positive features at each M, above those of each of the paper's others but GERF \
+    rule: "Averaged over the data sets at hand, accuracies of OPRF are above those of positive features at each M, above those of each of the paper's others \
            from M = 64 on, and orthogonal OPRF and positive features above independent ones at M = 128, by 3 standard errors over draws. A true \
-           statement is contradicted with probability 0.00135, one of 22 in fewer than 1 of 33 runs; the split and the choice of σ are not counted.",
+           statement is contradicted with probability 0.00135, one of 25 in fewer than 1 of 29 runs; the split and the choice of σ are not counted.",
     minutes: 6.0,
     data: SETS,
     run,
@@ -92,13 +92,13 @@ impl Found {
         };
         let mut methods = Vec::new();
         for m in SIZES {
-            let numbers = run.cell(&format!("{set}, M = {m}"), || {
+            let numbers = run.cell(&format!("{set}, M = {m}, GERF of as many features"), || {
                 let one = |k: usize| reach(source(k), m, k, count);
                 Ok((0..METHODS.len()).map(one).collect::<Result<Vec<_>, _>>()?.concat())
             })?;
             methods.push(kept(numbers));
         }
-        let numbers = run.cell(&format!("{set}, independent"), || {
+        let numbers = run.cell(&format!("{set}, independent, GERF of as many features"), || {
             let one = |k: &usize| reach(independent(*k), FEATURES, METHODS.len() + k, count);
             Ok(COUPLED.iter().map(one).collect::<Result<Vec<_>, _>>()?.concat())
         })?;
@@ -123,7 +123,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     let mut claim = Claim::default();
     for (size, m) in SIZES.iter().enumerate() {
         let others = if size >= LARGE { 0..PUBLISHED } else { POSITIVE..POSITIVE + 1 };
-        for other in others.filter(|other| ![OPTIMAL, GERF].contains(other)) {
+        for other in others.filter(|other| *other != OPTIMAL) {
             let statement = format!("M = {m}: OPRF above {}", METHODS[other]);
             claim.less(statement, mean(size, other), mean(size, OPTIMAL));
         }

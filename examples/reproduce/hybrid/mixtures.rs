@@ -26,12 +26,13 @@ pub const ITEM: Item = Item {
             bases for the most massive pairs suffice, with a default base for the others.",
     setting: "The first set of Table 3 (ℝ⁵⁰, means of norm 100 before scaling), of which one cluster a side keeps 1000 points and the other 111, so that \
               the pairs hold 81, 9, 9 and 1 % of all pairs of points. A is the robust real diagonal of each pair. Zero-one weights: 100 features \
-              estimate a pair of points; the default base has 50 hyperbolic frequencies. Gaussian weights: 2 of trigonometric features or 4 of positive ones for each \
+              estimate a pair of points; the default base has 50 hyperbolic frequencies. Gaussian weights: 2 frequencies of trigonometric features or 4 of positive ones for each \
               weight, that is 4 features either way, 20 frequencies in each base, width that at which λ = e^(−½) for a typical pair of points. Mean squared error over all \
-              pairs of points; 200 repetitions (20 at first, which decided nothing about bases). The paper prints no numbers.",
-    rule: "Over the repetitions the mean estimate of all weights is within 3 standard errors of the mean weight for either kind of features; one base for the \
-           largest pair and a default base for the others have less than half of the error of the default base alone, and at most 1.5 times that of four bases, by 3 standard \
-           errors: 0.004 for each statement with normal means.",
+              pairs of points; 200 repetitions (20 at first, which decided nothing about bases). The paper prints no numbers. A first rule \
+              asked for the mean of estimated weights, which rare draws decide: unbiasedness is for tests.",
+    rule: "Hybrids with weights by either kind of features have less error than the default base alone; one base for the \
+           largest pair and a default base for the others have less than half of the error of the default base alone, and at most 1.5 times that of four bases. By 3 standard \
+           errors of the mean difference of logarithms over the repetitions, which share points: 0.002 for each statement with normal means.",
     minutes: 1.0,
     data: &[],
     run,
@@ -245,7 +246,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     };
     let mut errors = Vec::new();
     for (method, name) in METHODS {
-        errors.push(Mean::of(&each(run, name, &|points, seed| points.error(&points.map(method, seed)?))?));
+        errors.push(each(run, name, &|points, seed| points.error(&points.map(method, seed)?))?);
     }
     let mut weights = Vec::new();
     for (positive, name) in [(false, "weights, trigonometric"), (true, "weights, positive")] {
@@ -258,24 +259,35 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     })?;
     let weights = [&weights[0], &weights[1]].map(|own| Mean::of(own));
 
-    let of = |method: Method| errors[METHODS.iter().position(|own| own.0 == method).unwrap_or(0)];
+    let all = |method: Method| &errors[METHODS.iter().position(|own| own.0 == method).unwrap_or(0)];
+    let of = |method: Method| Mean::of(all(method));
     let mut claim = Claim::default();
-    claim.agree("trigonometric features have the mean of the weights", weights[0], Mean::exact(exact), 0.0);
-    claim.agree("positive features have the mean of the weights", weights[1], Mean::exact(exact), 0.0);
-    claim.less(
-        "one base and a default one: less than half of the error of the default base",
-        of(Method::OneBase),
-        of(Method::Default).times(0.5),
+    let mut less = |statement: &str, own: Method, factor: f64, other: Method| {
+        claim.less(statement, Mean::of_log_ratios(all(own), all(other)), Mean::exact(factor.ln()));
+    };
+    less(
+        "weights by trigonometric features: below the default base",
+        Method::TrigonometricWeights,
+        1.0,
+        Method::Default,
     );
-    claim.less(
-        "one base and a default one: at most 1.5 times the error of four bases",
-        of(Method::OneBase),
-        of(Method::FourBases).times(1.5),
+    less(
+        "weights by positive features: below the default base",
+        Method::PositiveWeights,
+        1.0,
+        Method::Default,
     );
+    less(
+        "one base and a default one: less than half of the default base",
+        Method::OneBase,
+        0.5,
+        Method::Default,
+    );
+    less("one base and a default one: at most 1.5 times four bases", Method::OneBase, 1.5, Method::FourBases);
     let mut table =
         Table::new("Mean squared error over all pairs of points", ["", "MSE", "of the default base"]);
-    for ((_, name), error) in METHODS.iter().zip(&errors) {
-        table.row(*name, [Cell::Mean(*error), Cell::Mean(error.over(of(Method::Default)))]);
+    for (method, name) in METHODS {
+        table.row(name, [of(method), of(method).over(of(Method::Default))]);
     }
     let title = "Weights of the largest pair of clusters: mean over all pairs of points; closed form of the standard deviation over the weight, median";
     let mut of_weights = Table::new(title, ["", "mean", "deviation"]);
@@ -303,6 +315,10 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
             "Positive features of weights are unbiased, as tests show, but their relative variance grows with e^(‖|A|x − S|A|⁻¹y‖²/c²), which is large wherever λ is \
              narrower than the points are long: the mean is that of rare draws, which no run of this size sees. Where λ is near 1, trigonometric features are exact."
                 .into(),
+            format!(
+                "That one base suffices is said without an amount: half of the default base's error is ours, and not reached. One base brings {} % of what four bring.",
+                number(100.0 * (of(Method::Default).value - of(Method::OneBase).value) / (of(Method::Default).value - of(Method::FourBases).value))
+            ),
             "Where every point belongs to one cluster, zero-one weights are what this crate would choose: they cost no features and add no error. Estimated \
              weights of few features multiply the bases' features and their own noise."
                 .into(),

@@ -69,6 +69,9 @@ pub fn least(mut work: impl FnMut() -> Result<()>) -> Result<f64> {
 /// Does one work of attention in this process: seconds forward, peak of memory, seconds forward and backward, peak of memory, as
 /// text.
 pub fn one(work: &str, length: usize, seed: u64) -> std::result::Result<String, String> {
+    if !WORKS.iter().any(|(name, _)| *name == work) {
+        return Err(format!("--one takes one of {}, not '{work}'", WORKS.map(|(name, _)| name).join(", ")));
+    }
     let numbers = measured(work, length, seed).map_err(|error| error.to_string())?;
     Ok(numbers.map(|number| format!("{number:e}")).join(" ") + "\n")
 }

@@ -13,7 +13,7 @@ use crate::item::{Item, Outcome, Paper, Stop};
 use crate::mean::Mean;
 use crate::run::Run;
 use crate::table::{Cell, Table, number};
-use crate::verdict::{Claim, LIMIT};
+use crate::verdict::Claim;
 
 pub const ITEM: Item = Item {
     name: "performers-theorem-5",
@@ -177,14 +177,14 @@ fn of_function(
         // Other draws than those of the independent ones.
         Ok([independent, tails(*g, &thresholds, &Orthogonal, seed ^ (1 << 40), draws)?].concat())
     })?;
-    let share = |value: f64| Mean { value, error: (value * (1.0 - value) / draws as f64).sqrt() };
     let mut most = 0.0f64;
     for (k, (far, a)) in FAR.into_iter().zip(thresholds).enumerate() {
-        let [independent, orthogonal] = [numbers[k], numbers[FAR.len() + k]].map(share);
+        let [independent, orthogonal] =
+            [numbers[k], numbers[FAR.len() + k]].map(|value| Mean::share(value, draws));
         let [lemma, printed, corrected] = bounds(function, a);
         most = most.max(1.0 - printed.min(corrected) / lemma);
         let mut below = |what: &str, tail: Mean, bound: f64| {
-            claim.is(format!("{what}: {name}, {far} σ"), tail.value - LIMIT * tail.error <= bound);
+            claim.not_above(format!("{what}: {name}, {far} σ"), tail, bound);
         };
         below("Lemma 4", independent, lemma);
         below("Theorem 5 as printed", orthogonal, printed);

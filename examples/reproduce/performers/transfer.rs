@@ -19,8 +19,9 @@ pub const ITEM: Item = Item {
             in a small fraction of the training.",
     setting: "The small model of `charlm` with 4 layers and exact attention; its weights are moved to linear attention with 64 features a \
               head, and trained for another quarter of the steps at a quarter of the rate. Errors are ‖x − exact x‖/‖exact x‖ of the residual stream behind \
-              each layer. Exact attention that trains on for as long is the control. In place of LM1B.",
-    rule: "For orthogonal features: moved weights have more bits than before; trained on, fewer than moved; and no more than 0.05 more than exact \
+              each layer. Exact attention that trains on for as long is the control. In place of LM1B. What is much was set after a first run, in which 0.03 \
+              bits were lost.",
+    rule: "For orthogonal features: moved weights have more bits than before, and at least 0.1 more, which is much; trained on, fewer than moved; and no more than 0.05 more than exact \
            attention that trained as long; errors grow with each layer. Each by 3 standard errors of the paired difference over seeds, which are few: for \
            normal differences of 3 seeds a false alarm has probability 0.05 each.",
     minutes: 10.0,
@@ -33,6 +34,8 @@ const METHODS: [&str; 5] = ["exact", "trigonometric", "favor-independent", "favo
 const LAYERS: usize = 4;
 /// Bits that trained weights may be behind.
 const BEHIND: f64 = 0.05;
+/// Bits that are a large loss.
+const MUCH: f64 = 0.1;
 
 /// Of a method: bits when moved and after more training, and errors behind each layer, for each seed.
 struct Found {
@@ -73,24 +76,23 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         errors: (0..LAYERS).map(|layer| seeds.iter().map(|all| all[method][3 + layer]).collect()).collect(),
     };
     let found: Vec<Found> = (0..METHODS.len()).map(found).collect();
-    let difference =
-        |a: &[f64], b: &[f64]| Mean::of(&a.iter().zip(b).map(|(a, b)| a - b).collect::<Vec<_>>());
     let (control, favor) = (&found[0], &found[3]);
     let mut claim = Claim::default();
     let zero = Mean::exact(0.0);
-    claim.less("moved weights are worse", zero, difference(&favor.moved, &favor.exact));
-    claim.less("training brings bits back", difference(&favor.tuned, &favor.moved), zero);
-    let behind = difference(&favor.tuned, &control.tuned);
+    let lost = Mean::of_differences(&favor.moved, &favor.exact);
+    claim.less("moved weights are worse", zero, lost);
+    claim.less(format!("moved weights are worse by {MUCH} bits"), Mean::exact(MUCH), lost);
+    claim.less("training brings bits back", Mean::of_differences(&favor.tuned, &favor.moved), zero);
+    let behind = Mean::of_differences(&favor.tuned, &control.tuned);
     claim.less(
         format!("trained weights are within {BEHIND} bits of the control"),
         behind,
         Mean::exact(BEHIND),
     );
     for layer in 1..LAYERS {
-        let growth = difference(&favor.errors[layer], &favor.errors[layer - 1]);
+        let growth = Mean::of_differences(&favor.errors[layer], &favor.errors[layer - 1]);
         claim.less(format!("errors grow in layer {}", layer + 1), zero, growth);
     }
-    let lost = difference(&favor.moved, &favor.exact);
     Ok(Outcome {
         verdict: claim.verdict(),
         ours: format!(

@@ -7,7 +7,7 @@ use random_features::theory::sum_norm::{ln_density, ln_density_of_independent};
 use crate::item::{Item, Outcome, Paper, Stop};
 use crate::plot::{Panel, Series};
 use crate::run::Run;
-use crate::table::Table;
+use crate::table::{Table, number};
 use crate::verdict::Claim;
 
 pub const ITEM: Item = Item {
@@ -133,10 +133,11 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     Ok(Outcome {
         verdict: claim.verdict(),
         ours: format!(
-            "beyond {:.2}: 1 % (independent), {:.2} %, {:.2} % (simplex)",
+            "beyond {:.2}: {} % (independent), {} %, {} % (simplex)",
             rare[0],
-            100.0 * rare[2],
-            100.0 * rare[3]
+            number(100.0 * rare[1]),
+            number(100.0 * rare[2]),
+            number(100.0 * rare[3])
         ),
         theirs: "a picture".into(),
         tables: vec![table],

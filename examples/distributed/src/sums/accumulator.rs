@@ -8,7 +8,7 @@ use datafusion::common::Result;
 use datafusion::logical_expr::Accumulator;
 use datafusion::scalar::ScalarValue;
 
-use super::kind::Kind;
+use super::kind::{Constants, Kind};
 use super::numbering::Numbered;
 use super::state::State;
 use crate::columns::Columns;
@@ -19,6 +19,8 @@ use crate::fault::refuse;
 pub(super) struct SumsAccumulator {
     kind: Kind,
     double: bool,
+    /// [`Constants::mark`](super::Constants::mark).
+    mark: u32,
     /// Whether rows come with their numbers.
     with_rows: bool,
     sums: Numbered,
@@ -29,8 +31,11 @@ pub(super) struct SumsAccumulator {
 }
 
 impl SumsAccumulator {
-    pub fn new(kind: Kind, double: bool, with_rows: bool, sums: Numbered) -> Self {
-        SumsAccumulator { kind, double, with_rows, sums, next: some_offset(), merged_known: true }
+    /// Of points in ℝᵈ.
+    pub fn new(constants: &Constants, dim: usize, double: bool, with_rows: bool) -> Result<Self> {
+        let sums = if double { constants.sums::<f64>(dim) } else { constants.sums::<f32>(dim) };
+        let (kind, mark, sums) = (constants.kind(), constants.mark()?, Numbered::new(sums?));
+        Ok(SumsAccumulator { kind, double, mark, with_rows, sums, next: some_offset(), merged_known: true })
     }
 
     /// The columns of arguments, and the numbers of their rows.
@@ -69,7 +74,7 @@ impl SumsAccumulator {
     fn finished(&mut self) -> Result<ScalarValue> {
         let sums = self.sums.finished()?.stored()?;
         let rows = self.with_rows && self.merged_known;
-        let state = State { kind: self.kind, double: self.double, rows, sums };
+        let state = State { kind: self.kind, double: self.double, mark: self.mark, rows, sums };
         Ok(ScalarValue::LargeBinary(Some(state.to_bytes())))
     }
 }
@@ -81,10 +86,12 @@ fn run_end(numbers: &[u64], start: usize) -> usize {
     gap.map_or(numbers.len(), |gap| start + gap + 1)
 }
 
+/// Where the numbers of rows begin that come without.
+pub const FAR: u64 = 1 << 62;
+
 /// An offset at which rows without numbers begin: another one for each partition, far from those of numbered rows, so that states
 /// merge. Ranges of rows of two of a thousand partitions of 10⁹ rows meet once in 10⁴ runs; that is an error then.
 fn some_offset() -> u64 {
-    const FAR: u64 = 1 << 62;
     let random = RandomState::new().hash_one(0u64);
     (FAR | (random & (FAR - 1))) & !((1 << 20) - 1)
 }
@@ -107,9 +114,7 @@ impl Accumulator for SumsAccumulator {
         };
         for state in states.iter().flatten() {
             let state = State::of_bytes(state)?;
-            if (state.kind, state.double) != (self.kind, self.double) {
-                return refuse("a state is of other sums than those that are merged");
-            }
+            state.check(self.kind, self.double, self.mark)?;
             self.sums.finished()?.join(&state.sums)?;
             self.merged_known &= state.rows;
         }
@@ -139,7 +144,6 @@ mod tests {
     use random_features::kernel::Gaussian;
     use random_features::map::{PlainRecipe, Recipe};
 
-    use super::super::Constants;
     use super::*;
     use crate::map::MapSpec;
 
@@ -147,7 +151,7 @@ mod tests {
         let recipe =
             PlainRecipe::new(Trigonometric, Draw::new(1, 4, Orthogonal), Gaussian::new(1.0).unwrap());
         let constants = Constants::Ridge(MapSpec::new(Recipe::Plain(recipe), 1));
-        SumsAccumulator::new(Kind::Ridge, false, true, Numbered::new(constants.sums::<f32>(1).unwrap()))
+        SumsAccumulator::new(&constants, 1, false, true).unwrap()
     }
 
     /// The state of rows from one number to another.

@@ -13,7 +13,6 @@ use datafusion::scalar::ScalarValue;
 
 use super::accumulator::SumsAccumulator;
 use super::kind::{Constants, Kind};
-use super::numbering::Numbered;
 use crate::columns::layout;
 use crate::fault::refuse;
 
@@ -74,6 +73,7 @@ impl SumsFunction {
             (true, Kind::Ridge | Kind::Pca) => vec![DataType::Utf8, DataType::UInt64],
             (true, Kind::Classes) => vec![DataType::Utf8, DataType::UInt64, DataType::Utf8],
             (true, Kind::Sample) => vec![DataType::UInt64, DataType::UInt64],
+            (true, Kind::Moments) => vec![],
         };
         let rows = self.with_rows.then_some(DataType::UInt64);
         let target = match self.kind {
@@ -163,8 +163,7 @@ impl AggregateUDFImpl for SumsFunction {
         let types: Vec<DataType> = args.expr_fields.iter().map(|field| field.data_type().clone()).collect();
         let (dim, scalar) = layout(types.get(self.before_points()..).unwrap_or_default())?;
         let double = scalar == DataType::Float64;
-        let sums = if double { constants.sums::<f64>(dim) } else { constants.sums::<f32>(dim) };
-        Ok(Box::new(SumsAccumulator::new(self.kind, double, self.with_rows, Numbered::new(sums?))))
+        Ok(Box::new(SumsAccumulator::new(constants, dim, double, self.with_rows)?))
     }
 }
 

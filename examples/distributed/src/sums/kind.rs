@@ -4,11 +4,12 @@ use datafusion::common::Result;
 use datafusion::scalar::ScalarValue;
 
 use super::Sums;
+use super::moments::MomentsSums;
 use super::pca::PcaSums;
 use super::ridge::RidgeSums;
 use super::sample::SampleSums;
 use crate::columns::Scalar;
-use crate::fault::refuse;
+use crate::fault::{external, refuse};
 use crate::map::MapSpec;
 
 /// What an aggregate sums.
@@ -22,9 +23,14 @@ pub enum Kind {
     Pca,
     /// Statistics and a random sample.
     Sample,
+    /// Means and second moments.
+    Moments,
 }
 
 impl Kind {
+    /// All kinds.
+    pub const ALL: [Kind; 5] = [Kind::Ridge, Kind::Classes, Kind::Pca, Kind::Sample, Kind::Moments];
+
     /// The name of the function.
     pub fn name(self) -> &'static str {
         match self {
@@ -32,6 +38,7 @@ impl Kind {
             Kind::Classes => "ridge_classes",
             Kind::Pca => "pca",
             Kind::Sample => "sample",
+            Kind::Moments => "moments",
         }
     }
 
@@ -42,12 +49,17 @@ impl Kind {
             Kind::Classes => "ridge_classes_rows",
             Kind::Pca => "pca_rows",
             Kind::Sample => "sample_rows",
+            Kind::Moments => "moments_rows",
         }
     }
 
     /// The number of constant arguments.
     pub(super) fn constants(self) -> usize {
-        if self == Kind::Classes { 3 } else { 2 }
+        match self {
+            Kind::Classes => 3,
+            Kind::Ridge | Kind::Pca | Kind::Sample => 2,
+            Kind::Moments => 0,
+        }
     }
 
     /// Whether there is a target or a label.
@@ -62,12 +74,13 @@ impl Kind {
             Kind::Classes => 2,
             Kind::Pca => 3,
             Kind::Sample => 4,
+            Kind::Moments => 5,
         }
     }
 
     /// What a tag stands for.
     pub(super) fn of_tag(tag: u8) -> Option<Self> {
-        [Kind::Ridge, Kind::Classes, Kind::Pca, Kind::Sample].into_iter().find(|kind| kind.tag() == tag)
+        Kind::ALL.into_iter().find(|kind| kind.tag() == tag)
     }
 
     /// Reads the constant arguments.
@@ -86,6 +99,7 @@ impl Kind {
             Kind::Classes => Constants::Classes(MapSpec::parse(&text(0)?, whole(1)?)?, classes(&text(2)?)?),
             Kind::Pca => Constants::Pca(MapSpec::parse(&text(0)?, whole(1)?)?),
             Kind::Sample => Constants::Sample { capacity: whole(0)?, seed: whole(1)? },
+            Kind::Moments => Constants::Moments,
         })
     }
 }
@@ -118,6 +132,8 @@ pub enum Constants {
         /// The seed.
         seed: u64,
     },
+    /// None.
+    Moments,
 }
 
 impl Constants {
@@ -128,7 +144,14 @@ impl Constants {
             Constants::Classes(..) => Kind::Classes,
             Constants::Pca(_) => Kind::Pca,
             Constants::Sample { .. } => Kind::Sample,
+            Constants::Moments => Kind::Moments,
         }
+    }
+
+    /// A mark that is another one for other constants, but for one chance in 2³².
+    pub(super) fn mark(&self) -> Result<u32> {
+        let json = serde_json::to_vec(self).map_err(external)?;
+        Ok(crc32fast::hash(&json))
     }
 
     /// Nothing yet, of points in ℝᵈ.
@@ -147,6 +170,7 @@ impl Constants {
                 let capacity = usize::try_from(*capacity).unwrap_or(usize::MAX);
                 Box::new(SampleSums::<T>::new(dim, capacity, *seed)?)
             }
+            Constants::Moments => Box::new(MomentsSums::<T>::new(dim)?),
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Sums over rows as aggregates: [ridge regression](ridge), [PCA](pca) and a [sample](sample) with statistics.
+//! Sums over rows as aggregates: [ridge regression](ridge), [PCA](pca), [second moments](moments), and a [sample](sample) with statistics.
 //!
 //! In SQL, with `recipe` the JSON of a [`Recipe`](random_features::map::Recipe) or of a [`MapSpec`](crate::map::MapSpec), and
 //! points `x` as float columns or one `FixedSizeList`:
@@ -9,10 +9,11 @@
 //! | `ridge_classes(recipe, seed, classes, label, x…)` | those of one on labels, `classes` a JSON list of their names |
 //! | `pca(recipe, seed, x…)` | those of a kernel PCA |
 //! | `sample(capacity, seed, x…)` | the statistics of all rows, and a random sample of them |
+//! | `moments(x…)` | means, second moments and statistics of all rows |
 //! | `merge_sums(state)` | those of states of any of these |
 //!
 //! Targets are converted to the type of the points: `Float32` if all of them are, `Float64` otherwise. The result is a [`State`],
-//! as bytes. `ridge_rows`, `ridge_classes_rows`, `pca_rows` and `sample_rows` take the number of
+//! as bytes. `ridge_rows`, `ridge_classes_rows`, `pca_rows`, `sample_rows` and `moments_rows` take the number of
 //! each row before the target or the points, as [tables of numbered rows](crate::table) have it. Their states record which rows
 //! they hold: adding a row twice is an error, and the bits are those of one pass over all rows where these are cut at multiples of
 //! [`CHUNK`](random_features::apply::RidgeStatistics::CHUNK) rows. The others number rows from an offset drawn at random for each
@@ -25,14 +26,17 @@
 
 mod accumulator;
 mod function;
+mod kept;
 mod kind;
 mod merge;
+mod moments;
 mod numbering;
 mod pca;
 mod ridge;
 mod sample;
 mod state;
 
+pub(crate) use accumulator::FAR;
 pub use function::SumsFunction;
 pub use kind::{Constants, Kind};
 pub use merge::MergeSums;
@@ -63,8 +67,7 @@ trait Sums: std::fmt::Debug + Send + Sync {
 
 /// The aggregates.
 pub fn functions() -> Vec<AggregateUDF> {
-    let kinds = [Kind::Ridge, Kind::Classes, Kind::Pca, Kind::Sample];
-    let sums = kinds.into_iter().flat_map(|kind| [false, true].map(|rows| SumsFunction::new(kind, rows)));
+    let sums = Kind::ALL.into_iter().flat_map(|kind| [false, true].map(|rows| SumsFunction::new(kind, rows)));
     sums.map(AggregateUDF::from).chain([AggregateUDF::from(MergeSums::new())]).collect()
 }
 

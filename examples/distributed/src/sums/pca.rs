@@ -3,7 +3,7 @@
 use datafusion::common::Result;
 use random_features::apply::pca::PcaStatistics;
 
-use super::ridge::lost;
+use super::kept::Kept;
 use super::{Sums, read, stored};
 use crate::columns::{Columns, Scalar};
 use crate::fault::external;
@@ -12,17 +12,12 @@ use crate::map::MapSpec;
 /// Those of a kernel PCA.
 #[derive(Debug)]
 pub(super) struct PcaSums<T: Scalar> {
-    /// None after an error.
-    statistics: Option<PcaStatistics<T>>,
+    statistics: Kept<PcaStatistics<T>>,
 }
 
 impl<T: Scalar> PcaSums<T> {
     pub fn new(map: &MapSpec) -> Result<Self> {
-        Ok(PcaSums { statistics: Some(empty(map)?) })
-    }
-
-    fn statistics(&mut self) -> Result<&mut PcaStatistics<T>> {
-        self.statistics.as_mut().ok_or_else(lost)
+        Ok(PcaSums { statistics: Kept::new(empty(map)?) })
     }
 }
 
@@ -37,24 +32,22 @@ pub(super) fn empty<T: Scalar>(map: &MapSpec) -> Result<PcaStatistics<T>> {
 
 impl<T: Scalar> Sums for PcaSums<T> {
     fn begin_at(&mut self, row: u64) -> Result<()> {
-        let statistics = self.statistics.take().ok_or_else(lost)?;
-        self.statistics = Some(statistics.starting_at(row).map_err(external)?);
-        Ok(())
+        self.statistics.replace(|statistics| statistics.starting_at(row))
     }
 
     fn take(&mut self, rows: &Columns) -> Result<()> {
-        self.statistics()?.update(rows.points()?).map_err(external)
+        self.statistics.get_mut()?.update(rows.points()?).map_err(external)
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {
-        self.statistics()?.join(&read(bytes)?).map_err(external)
+        self.statistics.get_mut()?.join(&read(bytes)?).map_err(external)
     }
 
     fn stored(&self) -> Result<Vec<u8>> {
-        stored(self.statistics.as_ref().ok_or_else(lost)?.sums())
+        stored(self.statistics.get()?.sums())
     }
 
     fn bytes(&self) -> usize {
-        self.statistics.as_ref().map_or(0, |statistics| statistics.sums().bytes())
+        self.statistics.get().map_or(0, |statistics| statistics.sums().bytes())
     }
 }

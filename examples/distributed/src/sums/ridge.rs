@@ -6,6 +6,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DataFusionError, Result};
 use random_features::apply::RidgeStatistics;
 
+use super::kept::Kept;
 use super::{Sums, read, stored};
 use crate::columns::{Columns, Scalar};
 use crate::fault::{external, refuse};
@@ -14,8 +15,7 @@ use crate::map::MapSpec;
 /// Those of a ridge regression.
 #[derive(Debug)]
 pub(super) struct RidgeSums<T: Scalar> {
-    /// None after an error.
-    statistics: Option<RidgeStatistics<T>>,
+    statistics: Kept<RidgeStatistics<T>>,
     /// The names of the classes, if targets are labels.
     classes: Option<Vec<String>>,
 }
@@ -23,12 +23,8 @@ pub(super) struct RidgeSums<T: Scalar> {
 impl<T: Scalar> RidgeSums<T> {
     pub fn new(map: &MapSpec, classes: Option<Vec<String>>) -> Result<Self> {
         let targets = classes.as_ref().map_or(1, Vec::len);
-        let statistics = empty(map, targets)?;
-        Ok(RidgeSums { statistics: Some(statistics), classes })
-    }
-
-    fn statistics(&mut self) -> Result<&mut RidgeStatistics<T>> {
-        self.statistics.as_mut().ok_or_else(lost)
+        let statistics = Kept::new(empty(map, targets)?);
+        Ok(RidgeSums { statistics, classes })
     }
 }
 
@@ -43,36 +39,29 @@ pub(super) fn empty<T: Scalar>(map: &MapSpec, targets: usize) -> Result<RidgeSta
 
 impl<T: Scalar> Sums for RidgeSums<T> {
     fn begin_at(&mut self, row: u64) -> Result<()> {
-        let statistics = self.statistics.take().ok_or_else(lost)?;
-        self.statistics = Some(statistics.starting_at(row).map_err(external)?);
-        Ok(())
+        self.statistics.replace(|statistics| statistics.starting_at(row))
     }
 
     fn take(&mut self, rows: &Columns) -> Result<()> {
         let Some(classes) = &self.classes else {
             let targets = rows.targets::<T>()?;
-            return self.statistics()?.update(rows.points()?, &targets).map_err(external);
+            return self.statistics.get_mut()?.update(rows.points()?, &targets).map_err(external);
         };
         let labels = labels(rows, classes)?;
-        self.statistics()?.update_labels(rows.points()?, &labels).map_err(external)
+        self.statistics.get_mut()?.update_labels(rows.points()?, &labels).map_err(external)
     }
 
     fn join(&mut self, bytes: &[u8]) -> Result<()> {
-        self.statistics()?.join(&read(bytes)?).map_err(external)
+        self.statistics.get_mut()?.join(&read(bytes)?).map_err(external)
     }
 
     fn stored(&self) -> Result<Vec<u8>> {
-        stored(self.statistics.as_ref().ok_or_else(lost)?.sums())
+        stored(self.statistics.get()?.sums())
     }
 
     fn bytes(&self) -> usize {
-        self.statistics.as_ref().map_or(0, |statistics| statistics.sums().bytes())
+        self.statistics.get().map_or(0, |statistics| statistics.sums().bytes())
     }
-}
-
-/// What is said of sums after an error.
-pub(super) fn lost() -> DataFusionError {
-    DataFusionError::Execution("the sums were lost to an earlier error".into())
 }
 
 /// The place of each label among the classes.

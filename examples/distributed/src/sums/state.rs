@@ -4,20 +4,22 @@ use datafusion::common::{DataFusionError, Result};
 use random_features::apply::RidgeStatistics;
 use random_features::apply::pca::PcaStatistics;
 use random_features::data::Reservoir;
+use random_features::data::shaping::Moments;
 use random_features::reduce::GramSums;
 
 use super::kind::Kind;
+use super::moments::Held;
 use super::read;
 use crate::columns::Scalar;
 use crate::fault::{external, refuse};
 use crate::map::MapSpec;
 
 /// The first bytes of a state, with the version of its form.
-const MAGIC: &[u8; 4] = b"rfs1";
-/// The bytes before the sums: magic, kind, scalar, whether rows are known, checksum.
-const HEAD: usize = 11;
+const MAGIC: &[u8; 4] = b"rfs2";
+/// The bytes before the sums: magic, kind, scalar, whether rows are known, mark of the constants, checksum.
+const HEAD: usize = 15;
 
-/// Sums as they travel: what they are of, whether their rows are known, a checksum, and the library's stored form, with the rows
+/// Sums as they travel: what they are of, with a mark of the constants, whether their rows are known, a checksum, and the library's stored form, with the rows
 /// that are held and the identity of the map.
 ///
 /// ```
@@ -32,6 +34,8 @@ pub struct State {
     pub(super) double: bool,
     /// Whether rows are numbered over the whole table.
     pub(super) rows: bool,
+    /// [`Constants::mark`](super::Constants::mark).
+    pub(super) mark: u32,
     /// The stored form.
     pub(super) sums: Vec<u8>,
 }
@@ -41,7 +45,7 @@ impl State {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(HEAD + self.sums.len());
         bytes.extend_from_slice(MAGIC);
-        bytes.extend_from_slice(&self.flags());
+        bytes.extend_from_slice(&self.about());
         bytes.extend_from_slice(&self.checksum().to_le_bytes());
         bytes.extend_from_slice(&self.sums);
         bytes
@@ -56,28 +60,31 @@ impl State {
         else {
             return refuse("these bytes are not a state of sums");
         };
-        let [_, _, _, _, kind, double, rows, checksum @ ..] = head else {
+        let [_, _, _, _, kind, double, rows, m0, m1, m2, m3, checksum @ ..] = head else {
             return refuse("these bytes are not a state of sums");
         };
+        let mark = u32::from_le_bytes([*m0, *m1, *m2, *m3]);
         let (Some(kind), 0..=1, 0..=1) = (Kind::of_tag(*kind), double, rows) else {
             return refuse(
                 "a state of sums is of an unknown kind: it has changed on its way, or is of another version",
             );
         };
-        let state = State { kind, double: *double == 1, rows: *rows == 1, sums: sums.to_vec() };
+        let state = State { kind, double: *double == 1, rows: *rows == 1, mark, sums: sums.to_vec() };
         match state.checksum().to_le_bytes() == *checksum {
             true => Ok(state),
             false => refuse("a state of sums has changed on its way: its checksum is wrong"),
         }
     }
 
-    fn flags(&self) -> [u8; 3] {
-        [self.kind.tag(), u8::from(self.double), u8::from(self.rows)]
+    /// What stands before the checksum.
+    fn about(&self) -> [u8; 7] {
+        let [m0, m1, m2, m3] = self.mark.to_le_bytes();
+        [self.kind.tag(), u8::from(self.double), u8::from(self.rows), m0, m1, m2, m3]
     }
 
     fn checksum(&self) -> u32 {
         let mut checksum = crc32fast::Hasher::new();
-        checksum.update(&self.flags());
+        checksum.update(&self.about());
         checksum.update(&self.sums);
         checksum.finalize()
     }
@@ -104,6 +111,7 @@ impl State {
     pub fn count(&self) -> Result<u64> {
         match (self.kind, self.double) {
             (Kind::Sample, _) => Ok(self.sample()?.statistics().count() as u64),
+            (Kind::Moments, _) => Ok(self.moments()?.count() as u64),
             (_, false) => Ok(self.gram::<f32>()?.count()),
             (_, true) => Ok(self.gram::<f64>()?.count()),
         }
@@ -152,22 +160,53 @@ impl State {
         }
     }
 
-    /// Adds another state, of the same kind and the same map.
+    /// The means and second moments.
     ///
     /// # Errors
-    /// A sentence if kinds, scalars or maps differ, or a row is in both.
-    pub fn merge(self, other: &State) -> Result<State> {
-        if (self.kind, self.double) != (other.kind, other.double) {
+    /// A sentence if these are other sums.
+    pub fn moments(&self) -> Result<Moments> {
+        match self.kind {
+            Kind::Moments => Ok(read::<Held>(&self.sums)?.moments),
+            other => refuse(format!("a state of {} has no second moments", other.name())),
+        }
+    }
+
+    /// Rejects a state of other sums than those of a kind, with these constants.
+    pub(super) fn check(&self, kind: Kind, double: bool, mark: u32) -> Result<()> {
+        let scalar = |double: bool| if double { "f64" } else { "f32" };
+        if (self.kind, self.double) != (kind, double) {
             return refuse(format!(
-                "a state of {} is not merged with one of {}",
-                other.kind.name(),
-                self.kind.name()
+                "a state of {} in {} is not merged with one of {} in {}",
+                self.kind.name(),
+                scalar(self.double),
+                kind.name(),
+                scalar(double)
             ));
         }
+        match self.mark == mark {
+            true => Ok(()),
+            false => refuse(format!(
+                "two states of {} have other constants: recipe and seed, classes and their order, or the size and seed of the sample",
+                kind.name()
+            )),
+        }
+    }
+
+    /// Adds another state, of the same kind and with the same constants.
+    ///
+    /// # Errors
+    /// A sentence if kinds, scalars or constants differ, or a row is in both.
+    pub fn merge(self, other: &State) -> Result<State> {
+        other.check(self.kind, self.double, self.mark)?;
         let sums = match (self.kind, self.double) {
             (Kind::Sample, _) => {
                 let mut sums = self.sample()?;
                 sums.merge(&other.sample()?).map_err(external)?;
+                super::stored(&sums)?
+            }
+            (Kind::Moments, _) => {
+                let mut sums: Held = read(&self.sums)?;
+                sums.merge(&read(&other.sums)?)?;
                 super::stored(&sums)?
             }
             (_, false) => merged::<f32>(&self, other)?,

@@ -1,5 +1,6 @@
 //! [`Files`]: the files of a table, with what their footers say.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
@@ -7,6 +8,8 @@ use datafusion::catalog::Session;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::datasource::listing::ListingTableUrl;
 use datafusion::datasource::physical_plan::parquet::metadata::DFParquetMetadata;
+use datafusion::object_store::local::LocalFileSystem;
+use datafusion::object_store::path::Path;
 use datafusion::object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::file::metadata::ParquetMetaData;
@@ -55,7 +58,8 @@ impl Files {
             found.extend(listed(session, place).await?);
         }
         found.sort_by(|(_, a), (_, b)| a.location.cmp(&b.location));
-        found.dedup_by(|(_, a), (_, b)| a.location == b.location);
+        let mut seen = HashSet::new();
+        found.retain(|(store, file)| seen.insert(place_of(store, &file.location)));
         let [(store, _), ..] = found.as_slice() else {
             return refuse("there are no places of Parquet files");
         };
@@ -79,7 +83,19 @@ impl Files {
 
     /// The number of rows.
     pub fn rows(&self) -> u64 {
-        self.files.last().map_or(0, |file| file.first + file.rows)
+        self.files.iter().map(|file| file.rows).sum()
+    }
+
+    /// The number of the first row.
+    pub fn start(&self) -> u64 {
+        self.files.first().map_or(0, |file| file.first)
+    }
+
+    /// The same files, whose first row has this number.
+    pub(super) fn starting_at(self, row: u64) -> Self {
+        let start = self.start();
+        let moved = |file: FileRows| FileRows { first: file.first - start + row, ..file };
+        Files { files: self.files.into_iter().map(moved).collect(), ..self }
     }
 
     /// The file that has a row, and the number of the row in it.
@@ -89,23 +105,45 @@ impl Files {
     }
 }
 
-/// The files of a place, each with its store.
+/// Where a file is, whatever links lead to it: the same for two paths to one file of this machine.
+fn place_of(store: &str, location: &Path) -> String {
+    let canonical = || {
+        let path = LocalFileSystem::new().path_to_filesystem(location).ok()?;
+        path.canonicalize().ok()?.to_str().map(str::to_owned)
+    };
+    let local = if store.starts_with("file:") { canonical() } else { None };
+    local.unwrap_or_else(|| location.to_string())
+}
+
+/// The files of a place, each with its store: a file that is named itself, or all that end in `.parquet` in a folder and its folders, or of
+/// a pattern. Names that begin with `.` or `_` are those of files in the making, and are left out as Spark does.
 async fn listed(session: &dyn Session, place: &str) -> Result<Vec<(String, ObjectMeta)>> {
     let url = ListingTableUrl::parse(place)?;
     let store = session.runtime_env().object_store(&url)?;
-    let files = url.list_all_files(session, store.as_ref(), ending(&url, store.as_ref()).await).await?;
-    let files: Vec<ObjectMeta> =
-        files.try_collect().await.map_err(|error| error.context(format!("{place} cannot be listed")))?;
+    let named = match url.get_glob().is_none() && !url.is_collection() {
+        true => store.head(url.prefix()).await.ok(),
+        false => None,
+    };
+    let is_meant = |file: &ObjectMeta| {
+        let inner = file.location.as_ref().strip_prefix(url.prefix().as_ref()).unwrap_or_default();
+        let visible = inner.split('/').all(|part| !part.starts_with(['.', '_']));
+        visible && inner.ends_with(".parquet") && url.contains(&file.location, url.get_glob().is_some())
+    };
+    // From the store, since a session may remember an old list.
+    let files: Vec<ObjectMeta> = match named {
+        Some(file) => vec![file],
+        None => {
+            let all: Vec<ObjectMeta> =
+                store.list(Some(url.prefix())).try_collect().await.map_err(|error| {
+                    DataFusionError::from(error).context(format!("{place} cannot be listed"))
+                })?;
+            all.into_iter().filter(is_meant).collect()
+        }
+    };
     if files.is_empty() {
         return refuse(format!("there is no Parquet file in {place}"));
     }
     Ok(files.into_iter().map(|file| (url.object_store().as_str().to_owned(), file)).collect())
-}
-
-/// How the names of a place's files end: a file that is named itself may end in any way.
-async fn ending(url: &ListingTableUrl, store: &dyn ObjectStore) -> &'static str {
-    let plain = url.get_glob().is_none() && !url.is_collection();
-    if plain && store.head(url.prefix()).await.is_ok() { "" } else { ".parquet" }
 }
 
 /// A file and its schema, by its footer.

@@ -16,7 +16,7 @@ use crate::fault::refuse;
 
 /// Fewer rows are not worth a partition of their own, unless a table says so.
 pub const LEAST: u64 = 128 * CHUNK;
-const CHUNK: u64 = RidgeStatistics::<f64>::CHUNK;
+pub(super) const CHUNK: u64 = RidgeStatistics::<f64>::CHUNK;
 
 /// Rows of a file, by their numbers in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,7 +47,8 @@ pub fn parts(files: &Files, most: usize, least: u64) -> Vec<Vec<Piece>> {
         k if k == count => rows,
         k => (u128::from(rows) * u128::from(k) / u128::from(count)) as u64 / CHUNK * CHUNK,
     };
-    (0..count).map(|k| pieces(files, cut(k)..cut(k + 1))).collect()
+    let start = files.start();
+    (0..count).map(|k| pieces(files, start + cut(k)..start + cut(k + 1))).collect()
 }
 
 /// The pieces of files that hold a range of rows.
@@ -110,10 +111,10 @@ mod tests {
         for (sizes, most) in
             [(vec![1_000_000], 7), (vec![0, 3, 500_000, 1, 0, 400_001], 5), (vec![0], 3), (vec![10], 9)]
         {
-            let files = files(&sizes);
+            let files = files(&sizes).starting_at(7 * CHUNK);
             let parts = parts(&files, most, CHUNK);
             assert_eq!(parts.len() as u64, files.rows().div_ceil(CHUNK).clamp(1, most as u64));
-            let mut next = 0;
+            let mut next = 7 * CHUNK;
             for part in &parts {
                 assert_eq!(next % CHUNK, 0);
                 for piece in part {
@@ -123,7 +124,7 @@ mod tests {
                     next = file.first + piece.rows.end;
                 }
             }
-            assert_eq!(next, files.rows());
+            assert_eq!(next, 7 * CHUNK + files.rows());
         }
     }
 }

@@ -13,8 +13,9 @@ use datafusion::prelude::SessionContext;
 
 use super::exec::RowScan;
 use super::files::Files;
-use super::pieces::{LEAST, parts, plan};
+use super::pieces::{CHUNK, LEAST, parts, plan};
 use crate::fault::refuse;
+use crate::sums::FAR;
 
 /// The column of the path of a row's file.
 pub const FILE: &str = "_file";
@@ -59,6 +60,23 @@ impl RowTable {
     /// The same, with partitions of about so many rows or more [524 288], a chunk at least.
     pub fn with_least_rows(self, least: u64) -> Self {
         RowTable { least, ..self }
+    }
+
+    /// The same, with a number for the first row [0]: states of tables whose numbers do not meet merge, such as those of days of which day k
+    /// begins at k · 2⁴⁰.
+    ///
+    /// # Errors
+    /// A sentence if the number is no multiple of [`CHUNK`](random_features::apply::RidgeStatistics::CHUNK), where sums are cut, or a row would have a
+    /// number of 2⁶² or more, which rows without numbers have.
+    pub fn starting_at(self, row: u64) -> Result<Self> {
+        let end = row.checked_add(self.files.rows());
+        if !row.is_multiple_of(CHUNK) || end.is_none_or(|end| end > FAR) {
+            return refuse(format!(
+                "rows are not numbered from {row} on: that is a multiple of {CHUNK}, and all are below 2^62"
+            ));
+        }
+        let files = Arc::new(Files::clone(&self.files).starting_at(row));
+        Ok(RowTable { files, ..self })
     }
 
     /// The least number of rows that are worth a partition.

@@ -14,6 +14,7 @@ use datafusion::object_store::path::Path;
 use datafusion::object_store::{ObjectMeta, ObjectStoreExt};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use futures::future::ready;
 use futures::{StreamExt, TryStreamExt, stream};
 
 use super::files::{FileRows, Files};
@@ -31,6 +32,12 @@ pub fn open(
     let Some(file) = files.files.get(piece.file).cloned() else { return refuse("there is no such file") };
     let projected: SchemaRef = Arc::new(schema.project(&columns)?);
     let (store, piece, schema) = (ListingTableUrl::parse(&files.store)?, piece.clone(), schema.clone());
+    // A file that was replaced while it was read may have given rows of both.
+    let again = {
+        let (store, file, context) = (store.clone(), file.clone(), context.clone());
+        async move { checked(&store, &file, &context).await.err() }
+    };
+    let again = stream::once(again).filter_map(|error| ready(error.map(Err)));
     let context = context.clone();
     let rows = async move {
         let meta = checked(&store, &file, &context).await?;
@@ -44,7 +51,7 @@ pub fn open(
             .build();
         DataSourceExec::from_data_source(scan).execute(0, context)
     };
-    let rows = stream::once(rows).try_flatten();
+    let rows = stream::once(rows).try_flatten().chain(again);
     Ok(Box::pin(RecordBatchStreamAdapter::new(projected, rows.boxed())))
 }
 

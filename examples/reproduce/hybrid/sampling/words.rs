@@ -7,7 +7,7 @@ use rand::RngExt;
 use random_features::{Result, rng_of_step};
 
 use super::data::normal;
-use super::methods::Method;
+use super::methods::{Equal, Method};
 use super::training::{self, D, Model};
 
 /// The words that a prediction sees.
@@ -91,7 +91,7 @@ impl Learner {
 pub fn train(words: &Words, method: Option<Method>, size: Size, seed: u64) -> Result<Vec<f64>> {
     let mut rng = rng_of_step(seed, 0);
     let embeddings = (normal(words.classes, D, &mut rng) * 0.1).mapv(|v| v as f32);
-    let proposal = training::proposal_of(method, seed)?;
+    let proposal = training::proposal_of(method, Equal::Operations, seed)?;
     let model = Model::new(proposal, words.classes, CONTEXT * D, &mut rng)?;
     let squares = training::squares(embeddings.view());
     let mut learner = Learner { embeddings, squares, model };

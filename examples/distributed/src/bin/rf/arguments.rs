@@ -33,7 +33,7 @@ pub enum Command {
 /// Which points are read, and where.
 #[derive(Args, Clone, Debug)]
 pub struct Source {
-    /// The columns of the points, separated by commas [all float columns but the target]
+    /// The columns of the points, separated by commas [the only list of floats, or all float columns but the target]
     #[arg(long, value_delimiter = ',')]
     pub columns: Vec<String>,
     /// A Ballista scheduler, as host:port [this process]
@@ -42,7 +42,7 @@ pub struct Source {
     /// Into how many parts rows are cut [one for each core; 16 on a cluster]
     #[arg(long)]
     pub partitions: Option<usize>,
-    /// Prints the engine's plan, and does nothing
+    /// Prints the engine's plan of the first pass, and does nothing
     #[arg(long)]
     pub explain: bool,
     /// No progress
@@ -117,12 +117,12 @@ pub struct Fit {
     /// A file with the JSON of a recipe, or auto
     #[arg(long, default_value = "auto")]
     pub recipe: String,
-    /// λ, or auto: by generalised cross-validation
-    #[arg(long, default_value = "auto", allow_hyphen_values = true)]
-    pub lambda: String,
-    /// The number of principal components
-    #[arg(long, default_value_t = 10)]
-    pub components: usize,
+    /// λ of a regression, or auto: by generalised cross-validation [auto]
+    #[arg(long, allow_hyphen_values = true)]
+    pub lambda: Option<String>,
+    /// The number of principal components [10]
+    #[arg(long)]
+    pub components: Option<usize>,
     /// Where the model is written
     #[arg(long, value_name = "FILE")]
     pub out: PathBuf,

@@ -52,14 +52,20 @@ impl Asked {
         if !self.source.columns.is_empty() {
             return Ok(self.source.columns.clone());
         }
+        let fields = || {
+            let all = self.table.file_schema().fields().iter();
+            all.filter(|field| Some(field.name().as_str()) != target)
+        };
         let float = |kind: &DataType| matches!(kind, DataType::Float32 | DataType::Float64);
-        let fields =
-            self.table.file_schema().fields().iter().filter(|field| Some(field.name().as_str()) != target);
-        let names = fields.filter(|field| float(field.data_type())).map(|field| field.name().clone());
-        let names: Vec<String> = names.collect();
-        match names.is_empty() {
-            true => Err("there is no column of floats: name the columns of the points by --columns".into()),
-            false => Ok(names),
+        let list =
+            |kind: &DataType| matches!(kind, DataType::FixedSizeList(item, _) if float(item.data_type()));
+        let of = |fits: &dyn Fn(&DataType) -> bool| -> Vec<String> {
+            fields().filter(|field| fits(field.data_type())).map(|field| field.name().clone()).collect()
+        };
+        match (of(&list), of(&float)) {
+            (lists, _) if lists.len() == 1 => Ok(lists),
+            (lists, floats) if lists.is_empty() && !floats.is_empty() => Ok(floats),
+            _ => Err("name the columns of the points by --columns: there is no column of floats, or more than one of lists".into()),
         }
     }
 

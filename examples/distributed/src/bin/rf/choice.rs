@@ -32,12 +32,16 @@ pub struct Sampled {
 impl Sampled {
     /// A pass over the points and a target of numbers, if that can be sampled with them.
     pub async fn of(asked: &Asked, columns: &[String], target: Option<&str>) -> Result<Self, String> {
-        let target = target.filter(|_| columns.len() > 1 || !is_list(asked, &columns[0]));
-        let all = columns.iter().map(String::as_str).chain(target);
-        let state = asked.pass("sampling", &Task::sample(SAMPLE, 0, all)).await?;
+        let state = asked.pass("sampling", &Self::task(asked, columns, target)).await?;
         let reservoir = state.sample().map_err(|error| error.to_string())?;
-        let dim = reservoir.dim() - usize::from(target.is_some());
+        let dim = reservoir.dim() - usize::from(sampled(asked, columns, target).is_some());
         Ok(Sampled { reservoir, dim, double: asked.is_double(columns) })
+    }
+
+    /// The pass that samples.
+    pub fn task(asked: &Asked, columns: &[String], target: Option<&str>) -> Task {
+        let all = columns.iter().map(String::as_str).chain(sampled(asked, columns, target));
+        Task::sample(SAMPLE, 0, all)
     }
 
     /// The centring and scaling by all rows.
@@ -93,11 +97,12 @@ fn best<T: Scalar>(x: &Array2<f64>, target: &Array2<f64>, choice: &Choice) -> Re
     fit.best().lengthscale.clone().ok_or_else(|| "the search gave no lengthscale".into())
 }
 
-fn is_list(asked: &Asked, column: &str) -> bool {
-    use datafusion::arrow::datatypes::DataType::FixedSizeList;
-    asked
-        .table
-        .file_schema()
-        .field_with_name(column)
-        .is_ok_and(|field| matches!(field.data_type(), FixedSizeList(..)))
+/// The target, if it can be sampled with the points: a number, beside points that are not one list.
+fn sampled<'a>(asked: &Asked, columns: &[String], target: Option<&'a str>) -> Option<&'a str> {
+    let kind = |name: &str| {
+        let field = asked.table.file_schema().field_with_name(name).ok()?;
+        Some(field.data_type().clone())
+    };
+    let is_list = columns.first().and_then(|name| kind(name)).is_some_and(|kind| kind.is_nested());
+    target.filter(|name| !is_list && kind(name).is_none_or(|kind| kind.is_numeric()))
 }

@@ -12,17 +12,22 @@ use crate::asked::Asked;
 use crate::choice::Sampled;
 use crate::say::say;
 
+/// Principal components unless stated.
+const COMPONENTS: usize = 10;
 /// What is said of a λ that is the least of those to choose from.
 const LEAST: &str = "sums of f32 resolve no smaller λ: cast the columns to f64, or shorten the lengthscale\n";
 
 pub async fn run(fit: Fit) -> Result<(), String> {
     check(&fit)?;
-    let lambda = lambda(&fit.lambda)?;
+    let lambda = lambda(fit.lambda.as_deref().unwrap_or("auto"))?;
     let asked = Asked::open(&fit.input, fit.source.clone()).await?;
     if !fit.source.explain {
         asked.output(&fit.out)?;
     }
     let columns = asked.columns(fit.target.as_deref())?;
+    if fit.source.explain && fit.recipe == "auto" {
+        return asked.explain(&Sampled::task(&asked, &columns, numeric(&fit))).await;
+    }
     let map = map(&fit, &asked, &columns).await?;
     let task = task(&fit, map.clone(), columns.clone());
     if fit.source.explain {
@@ -45,6 +50,10 @@ fn check(fit: &Fit) -> Result<(), String> {
         (Method::Ridge, None) => Err("a ridge regression needs the column that it predicts: --target".into()),
         (Method::Pca, Some(target)) => Err(format!("a PCA predicts no column: leave --target {target} out")),
         (Method::Pca, None) if !fit.classes.is_empty() => Err("a PCA has no classes".into()),
+        (Method::Pca, None) if fit.lambda.is_some() => Err("a PCA has no λ: leave --lambda out".into()),
+        (Method::Ridge, _) if fit.components.is_some() => {
+            Err("a ridge regression has no components: leave --components out".into())
+        }
         _ if fit.recipe != "auto" && fit.choice.features.is_some() => {
             Err(format!("--features is that of the recipe {}: leave it out", fit.recipe))
         }
@@ -80,8 +89,12 @@ async fn map(fit: &Fit, asked: &Asked, columns: &[String]) -> Result<MapSpec, St
         let spec = MapSpec::read(&json).map_err(|error| format!("{}: {}", fit.recipe, sentence(&error)))?;
         return Ok(MapSpec { seed: fit.choice.seed.unwrap_or(spec.seed), ..spec });
     }
-    let numeric = fit.target.as_deref().filter(|_| fit.classes.is_empty());
-    Sampled::of(asked, columns, numeric).await?.choose(&fit.choice)
+    Sampled::of(asked, columns, numeric(fit)).await?.choose(&fit.choice)
+}
+
+/// The target, if it is a number.
+fn numeric(fit: &Fit) -> Option<&str> {
+    fit.target.as_deref().filter(|_| fit.classes.is_empty())
 }
 
 fn task(fit: &Fit, map: MapSpec, columns: Vec<String>) -> Task {
@@ -138,8 +151,8 @@ fn ridge<T: Modelled>(
 
 fn pca<T: Modelled>(fit: &Fit, state: &State, map: &MapSpec) -> Result<(Model, String), String> {
     let statistics = state.pca::<T>(map).map_err(|error| sentence(&error))?;
-    let pca = statistics.components(fit.components).map_err(|error| error.to_string())?;
-    let (count, rows) = (fit.components, statistics.count());
+    let (count, rows) = (fit.components.unwrap_or(COMPONENTS), statistics.count());
+    let pca = statistics.components(count).map_err(|error| error.to_string())?;
     let shares = pca.explained_variance_ratio();
     let shares: Vec<String> = shares.iter().map(|share| format!("{share:.4}")).collect();
     let shares = shares.join(" ");

@@ -17,6 +17,9 @@ pub async fn run(plan: Plan) -> Result<(), String> {
         asked.output(out)?;
     }
     let columns = asked.columns(plan.target.as_deref())?;
+    if plan.source.explain {
+        return asked.explain(&Sampled::task(&asked, &columns, plan.target.as_deref())).await;
+    }
     let sampled = Sampled::of(&asked, &columns, plan.target.as_deref()).await?;
     let map = sampled.choose(&plan.choice)?;
     if let Some(out) = &plan.out {

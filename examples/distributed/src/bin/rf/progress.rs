@@ -7,6 +7,9 @@ use tokio::task::JoinHandle;
 
 use crate::say::note;
 
+/// Seconds after which a cluster without executors looks like one that works.
+const LONG: f64 = 60.0;
+
 /// A report each second, until it is dropped.
 pub struct Progress {
     task: Option<JoinHandle<()>>,
@@ -56,7 +59,8 @@ impl Drop for Progress {
 fn state(done: u64, rows: u64, elapsed: Duration, local: bool) -> String {
     let seconds = elapsed.as_secs_f64();
     if !local {
-        return format!("{rows} rows on the cluster, {seconds:.0} s");
+        let waiting = if seconds < LONG { "" } else { ": are there executors?" };
+        return format!("{rows} rows on the cluster, {seconds:.0} s{waiting}");
     }
     let rate = done as f64 / seconds;
     match rate > 0.0 {
