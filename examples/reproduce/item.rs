@@ -48,6 +48,7 @@ pub struct Item {
 }
 
 /// What an item found.
+#[derive(Default)]
 pub struct Outcome {
     pub verdict: Verdict,
     /// Our numbers in a few words, and the paper's.

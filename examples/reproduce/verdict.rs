@@ -17,6 +17,13 @@ pub enum Verdict {
     Undecided(String),
 }
 
+impl Default for Verdict {
+    /// Of no statements.
+    fn default() -> Self {
+        Claim::default().verdict()
+    }
+}
+
 impl Verdict {
     /// In a word or two, with counts where a claim holds in part.
     pub fn brief(&self) -> String {

@@ -99,8 +99,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours: format!("percent right: {}", shown.collect::<Vec<_>>().join(", ")),
         theirs: "softmax 36.38, FAVOR+ 36.00, FAVOR++ 42.65, ELU + 1 17.15".into(),
         tables: vec![table],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
-        notes: Vec::new(),
+        ..Outcome::default()
     })
 }

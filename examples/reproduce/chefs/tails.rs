@@ -247,8 +247,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours: format!("features for all entries within ½: {stated} stated for d = 2 and 4"),
         theirs: "bounds".into(),
         tables: vec![gaps, tails, counts, attention],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec![
             "Theorem 4.2 is not contradicted, and not put to a test: at k standard deviations its exponent is 2k² times the variance of a term over its squared supremum, whatever M, which is so small that \
              bounds of deviations that occur are near 1 or above."
@@ -256,5 +254,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
             "What this crate would choose: the number of features from the variance, by Chebyshev's inequality or a planner's forecast, and not from a supremum or a bound that covers every point of a ball."
                 .into(),
         ],
+        ..Outcome::default()
     })
 }

@@ -163,12 +163,15 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "averages of ln Var over eight: −0.8, −0.0, −20.5, −20.5".into(),
         tables,
         panels: blocks.iter().map(|block| panel(block, &mechanisms)).collect(),
-        surfaces: Vec::new(),
         notes: vec![
+            "What fails is of one law, shifted points, whose keys have a mean: Poisson+ and geometric+ shift them, and OPRF do not (`Conditioning` would). At r = 0.25, where a GERF with s = −1 of one \
+             frequency is better than OPRF of two, and elsewhere, GERF is chosen at an equal number of features."
+                .into(),
             "Beyond the paper: orthogonal and simplex frequencies, one rate λₗ for each coordinate, the regularised and the hyperbolic map, the best \
              complex exponential; * is the least of all, + the least of those that are never negative. Above 0 an estimate is no better than 0."
                 .into(),
         ],
+        ..Outcome::default()
     })
 }
 

@@ -215,7 +215,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "pictures".into(),
         tables,
         panels,
-        surfaces: Vec::new(),
         notes: vec![
             BEYOND.into(),
             format!(
@@ -224,6 +223,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
                 number(largest)
             ),
         ],
+        ..Outcome::default()
     })
 }
 

@@ -206,7 +206,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "by the least and the largest errors: 6.5 and 20.5; 6.0 and 13.1; 3.4 and 4.8; 3.8 and 5.4".into(),
         tables,
         panels,
-        surfaces: Vec::new(),
         notes: vec![
             "At means of norm 50 and σ = √10 real A is worse than FAVOR+, on s₃ by orders of magnitude, since entries from nearly vanishing \
              coordinates of centres explode off the centres; the robust choices (beyond the paper) are not. In the paper trigonometric features are \
@@ -215,6 +214,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
             "A default base for minor pairs of clusters (Section 2.4) and weights λ by features (Equations 93–96) are tested in hybrid-appendix-h."
                 .into(),
         ],
+        ..Outcome::default()
     })
 }
 

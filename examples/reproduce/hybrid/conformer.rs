@@ -71,14 +71,13 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours: format!("bits more than exact: {}", shown.collect::<Vec<_>>().join(", ")),
         theirs: "word error rates: 1.72–1.85, 2.03–2.05, 2.65–2.77, 3.12–3.30 %".into(),
         tables: vec![table(&rows)],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec![
             "Why angular hybrids are behind FAVOR+ here: their estimates may be negative, as those of trigonometric features, and both lose a quarter of a bit by it; FAVOR+ is never negative, and \
              loses nothing in this model, so that better estimates have nothing to win."
                 .into(),
             "Beyond the paper: simplex features and exact neighbours, each with 64 features.".into(),
         ],
+        ..Outcome::default()
     })
 }
 

@@ -330,8 +330,8 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "1577, 2985, 1426, 1515; 12913, 12954, 12534, 12809".into(),
         tables: all.iter().flat_map(tables).chain([published()]).collect(),
         panels: all.iter().map(panel).collect(),
-        surfaces: Vec::new(),
         notes: notes(&all),
+        ..Outcome::default()
     })
 }
 

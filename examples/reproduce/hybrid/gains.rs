@@ -273,8 +273,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ),
         theirs: "Θ(1/d_est); no numbers of gains".into(),
         tables: vec![exponents, work, quality, gains, planned],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec![
             "1/√(mn) is right, and Θ(1/√d_est), not Θ(1/d_est), since d_est = 4mn (erratum H13): so do the errors of regular maps fall. The gain is the one of \
              Appendix L: more features for as many operations. Similar quality is had near the ends; at all angles, where λ̂ has an error of its own, many features of a hybrid are worse than as many \
@@ -283,5 +281,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
             "Beyond the paper: for points near a line the planner takes complex exponentials around two clusters a side, whose centres are exact at both ends as the hybrid is, without an error of λ̂."
                 .into(),
         ],
+        ..Outcome::default()
     })
 }

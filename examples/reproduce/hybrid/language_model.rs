@@ -107,11 +107,11 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
             y_label: "nats, held-out words".into(),
             series: ways.iter().zip(&means).map(series).collect(),
         }],
-        surfaces: Vec::new(),
         notes: vec![
             "Mechanisms that may be negative have a tenth of uniform draws, the others none, and these end behind: a draw that was thought improbable weighs much. What this crate would choose is therefore a part of \
              uniform draws for any features (`Proposal::uniform`); or so few classes exactly, since a tree of draws pays from some thousand classes on (the example `softmax_sampling`)."
                 .into(),
         ],
+        ..Outcome::default()
     })
 }

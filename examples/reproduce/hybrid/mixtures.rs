@@ -309,8 +309,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ),
         theirs: "no numbers".into(),
         tables: vec![table, of_weights],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec![
             "Positive features of weights are unbiased, as tests show, but their relative variance grows with e^(‖|A|x − S|A|⁻¹y‖²/c²), which is large wherever λ is \
              narrower than the points are long: the mean is that of rare draws, which no run of this size sees. Where λ is near 1, trigonometric features are exact."
@@ -323,5 +321,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
              weights of few features multiply the bases' features and their own noise."
                 .into(),
         ],
+        ..Outcome::default()
     })
 }

@@ -289,8 +289,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours: format!("wine, MSE·10³ of HRF-ort against ORF-reg over scalings: {}", ours.join("; ")),
         theirs: "wine 0.70 ± 0.08 against 1.00 ± 0.04".into(),
         tables,
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes,
+        ..Outcome::default()
     })
 }

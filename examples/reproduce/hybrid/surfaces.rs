@@ -96,11 +96,11 @@ fn run(_: &mut Run<'_>) -> Result<Outcome, Stop> {
         ),
         theirs: "pictures".into(),
         tables: vec![table],
-        panels: Vec::new(),
         surfaces: surfaces(),
         notes: vec![format!(
             "Beyond the paper: {OPTIMAL} optimal positive features (OPRF) on simplices in ℝ^{D}, as many as the hybrid has, with A for the mean of ‖x+y‖² over all angles."
         )],
+        ..Outcome::default()
     })
 }
 

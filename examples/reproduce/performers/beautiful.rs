@@ -131,10 +131,9 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours: format!("ratios of errors from {} to {}", number(least), number(most)),
         theirs: "below 1".into(),
         tables: vec![table],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec!["The last eight rows are functions without a series of non-negative terms. Beyond the paper: a simplex is better than orthogonal frequencies for functions \
              that grow with u (exp, max(u, 0), tanh), worse for even ones."
                 .into()],
+        ..Outcome::default()
     })
 }

@@ -239,8 +239,7 @@ fn run(run: &mut Run<'_>) -> std::result::Result<Outcome, Stop> {
         theirs: "pictures".into(),
         tables: tables(&costs),
         panels: panels(&costs),
-        surfaces: Vec::new(),
-        notes: Vec::new(),
+        ..Outcome::default()
     })
 }
 

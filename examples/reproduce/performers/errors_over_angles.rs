@@ -109,7 +109,6 @@ fn run(_: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "a picture".into(),
         tables: vec![table, beyond],
         panels: vec![panel],
-        surfaces: Vec::new(),
-        notes: Vec::new(),
+        ..Outcome::default()
     })
 }

@@ -65,9 +65,8 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours: format!("bits more than exact: ReLU {}; {}", number(more("relu").value), worst.join(", ")),
         theirs: "accuracies as curves".into(),
         tables: vec![table(&rows)],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec!["Beyond the paper: the last rows are FAVOR+, exact neighbours with it, and features shaped by the data.".into()],
+        ..Outcome::default()
     })
 }
 

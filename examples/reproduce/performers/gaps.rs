@@ -110,10 +110,9 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours: format!("gains are at least {} times the stated ones; {third}", number(least_of_all)),
         theirs: "at least 1".into(),
         tables: vec![table],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec![format!(
             "{third}. The printed power e^(−(m/2)S) is e^(−2S) in a right proof: the same for m = 4, larger for m = 2 and 3."
         )],
+        ..Outcome::default()
     })
 }

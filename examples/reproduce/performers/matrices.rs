@@ -220,8 +220,8 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ),
         theirs: "pictures of 32 heads".into(),
         tables: vec![table],
-        panels: Vec::new(),
         surfaces: surfaces?,
         notes: vec!["Queries run upwards in the pictures; cells are means of 4 × 4 weights.".into()],
+        ..Outcome::default()
     })
 }

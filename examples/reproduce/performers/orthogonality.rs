@@ -288,8 +288,8 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "a picture".into(),
         tables,
         panels,
-        surfaces: Vec::new(),
         notes,
+        ..Outcome::default()
     })
 }
 

@@ -72,12 +72,11 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours,
         theirs: "curves of perplexity".into(),
         tables: vec![functions::table(&rows)],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec![
             lucky,
             "Beyond the paper: the last rows are simplex features, exact neighbours with FAVOR+, and features shaped by the data."
                 .into(),
         ],
+        ..Outcome::default()
     })
 }

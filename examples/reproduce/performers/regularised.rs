@@ -80,10 +80,10 @@ fn run(_: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "at most 2d^(−1/3)".into(),
         tables: vec![table],
         panels: vec![panel],
-        surfaces: Vec::new(),
         notes: vec![format!(
             "The paper's bound has a term o(d^(−1/3)): where it fails at a small d it is not contradicted. Its rate is not the true one: 1 − ratio falls as d^{exponent}, not as d^(−1/3) (erratum \
              P3). This crate has the kernel in closed form, for which no bound is needed."
         )],
+        ..Outcome::default()
     })
 }

@@ -325,8 +325,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ),
         theirs: "bounds".into(),
         tables: vec![table, generating, attention],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec![
             format!(
                 "The amount that Theorem 5 subtracts is right with a₁⁴ in place of a₀^(m−2)a₁² (erratum P2): the printed one is too large where a₀ is large, or where a₁ < 1 for m = 2 and 3. It takes off no more than {} of a bound \
@@ -337,5 +335,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
             "Theorem 4 has an unknown constant; 1 is enough here. The last rows have the m of d = 4 for all d: where norms of scaled tokens are fixed, errors at these points do not grow as √d, so that the factor d is one of the proof, which covers the whole ball."
                 .into(),
         ],
+        ..Outcome::default()
     })
 }

@@ -214,7 +214,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "pictures of 8 sets".into(),
         tables,
         panels,
-        surfaces: Vec::new(),
         notes,
+        ..Outcome::default()
     })
 }

@@ -177,7 +177,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "\"essentially equal\"".into(),
         tables,
         panels,
-        surfaces: Vec::new(),
         notes: vec![beyond],
+        ..Outcome::default()
     })
 }

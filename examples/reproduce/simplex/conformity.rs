@@ -178,7 +178,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "a picture".into(),
         tables,
         panels,
-        surfaces: Vec::new(),
         notes,
+        ..Outcome::default()
     })
 }

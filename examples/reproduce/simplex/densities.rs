@@ -142,7 +142,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "a picture".into(),
         tables: vec![table],
         panels: vec![panel],
-        surfaces: Vec::new(),
-        notes: Vec::new(),
+        ..Outcome::default()
     })
 }

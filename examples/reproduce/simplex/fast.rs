@@ -94,12 +94,11 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours: format!("accuracies differ by {largest:.4} at most"),
         theirs: "\"frequently identical\"".into(),
         tables: vec![table],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec![
             "Fast frequencies lose where d is small: three factors of signs and a Hadamard matrix give at most 2¹² rotations at d = 4, and \
              2²⁴ at d = 8. Beyond the paper: there regular frequencies cost nothing more; Table 1 says from which d on fast ones pay."
                 .into(),
         ],
+        ..Outcome::default()
     })
 }

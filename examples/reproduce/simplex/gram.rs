@@ -280,7 +280,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "a picture".into(),
         tables: vec![table(&random, &FEATURES, &own), table(&wifi, &of_wifi, &real)],
         panels: vec![panel("random points", &FEATURES, &own), panel("wifi", &of_wifi, &real)],
-        surfaces: Vec::new(),
         notes: vec![beyond, about_wifi],
+        ..Outcome::default()
     })
 }

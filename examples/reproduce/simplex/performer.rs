@@ -47,11 +47,10 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours,
         theirs: "accuracies as curves".into(),
         tables: vec![functions::table(&rows)],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes: vec![
             "No mechanism is worse than exact attention in this model, so that better estimates cannot make it better: it cannot tell couplings apart. Beyond the paper's figure: the last rows are independent frequencies, FAVOR+ with exact neighbours, and features shaped by the data."
                 .into(),
         ],
+        ..Outcome::default()
     })
 }

@@ -108,8 +108,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
             .replace('-', "−"),
         theirs: "gains from −0.0097 to +0.0159 on 8 sets".into(),
         tables: vec![table],
-        panels: Vec::new(),
-        surfaces: Vec::new(),
         notes,
+        ..Outcome::default()
     })
 }

@@ -196,7 +196,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "about 1/(2d) = 0.0078 at ‖x+y‖ → 0; a picture".into(),
         tables,
         panels,
-        surfaces: Vec::new(),
         notes,
+        ..Outcome::default()
     })
 }

@@ -115,7 +115,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "pictures of 8 sets".into(),
         tables,
         panels,
-        surfaces: Vec::new(),
-        notes: Vec::new(),
+        ..Outcome::default()
     })
 }
