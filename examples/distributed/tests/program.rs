@@ -270,6 +270,8 @@ fn a_folder_has_the_files_that_are_done() {
     }
     assert_eq!(rows_of(here, &["d"]), 200);
     assert_eq!(rows_of(here, &["d/*.parquet"]), 100);
+    assert_eq!(rows_of(here, &["d/*/*.parquet"]), 100);
+    assert_eq!(rows_of(here, &["d/**/*.parquet"]), 200);
     assert_eq!(rows_of(here, &["d/_c.parquet"]), 100);
     std::os::unix::fs::symlink("d", here.join("link")).unwrap();
     std::os::unix::fs::symlink("a.parquet", here.join("d/z.parquet")).unwrap();

@@ -14,6 +14,7 @@ use datafusion::object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use datafusion::parquet::arrow::parquet_to_arrow_schema;
 use datafusion::parquet::file::metadata::ParquetMetaData;
 use futures::{StreamExt, TryStreamExt, stream};
+use glob::Pattern;
 use serde::{Deserialize, Serialize};
 
 use crate::fault::refuse;
@@ -105,6 +106,12 @@ impl Files {
     }
 }
 
+/// Whether a pattern fits a path as in a shell: a star stands for part of a name, two for folders as well.
+fn fits(pattern: &Pattern, path: &str) -> bool {
+    let depth = |text: &str| text.matches('/').count();
+    pattern.matches(path) && (pattern.as_str().contains("**") || depth(pattern.as_str()) == depth(path))
+}
+
 /// Where a file is, whatever links lead to it: the same for two paths to one file of this machine.
 fn place_of(store: &str, location: &Path) -> String {
     let canonical = || {
@@ -126,8 +133,9 @@ async fn listed(session: &dyn Session, place: &str) -> Result<Vec<(String, Objec
     };
     let is_meant = |file: &ObjectMeta| {
         let inner = file.location.as_ref().strip_prefix(url.prefix().as_ref()).unwrap_or_default();
+        let inner = inner.trim_start_matches('/');
         let visible = inner.split('/').all(|part| !part.starts_with(['.', '_']));
-        visible && inner.ends_with(".parquet") && url.contains(&file.location, url.get_glob().is_some())
+        visible && inner.ends_with(".parquet") && url.get_glob().as_ref().is_none_or(|glob| fits(glob, inner))
     };
     // From the store, since a session may remember an old list.
     let files: Vec<ObjectMeta> = match named {
