@@ -65,7 +65,11 @@ pub fn load(name: &str, folder: Option<&Path>) -> Result<Dataset, Stop> {
     };
     let wrong = |error: &dyn std::fmt::Display| Stop::Failed(format!("{}: {error}", source.file));
     let text = text.map_err(|error| wrong(&error))?;
-    Dataset::parse(name, &source.points(&text)).map_err(|error| wrong(&error))
+    let data = Dataset::parse(name, &source.points(&text)).map_err(|error| wrong(&error))?;
+    match data.points.iter().all(|value| value.is_finite()) {
+        true => Ok(data),
+        false => Err(wrong(&"a number is not finite")),
+    }
 }
 
 impl Source {

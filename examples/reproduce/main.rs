@@ -75,7 +75,7 @@ fn reproduce(settings: &Settings, item: &'static Item, fresh: bool) -> Result<()
             .map_err(|error| format!("{} cannot be removed: {error}", path.display()))?;
     }
     let start = Instant::now();
-    let cells = Cells::open(&path, &settings.made(), &page::circumstances())?;
+    let cells = Cells::open(&path, &settings.made(item), &page::circumstances())?;
     match (item.run)(&mut Run::new(settings, item, cells)) {
         Ok(outcome) => {
             command::print(&page::text(item, &outcome, settings.quick))?;
@@ -117,7 +117,7 @@ fn write_page(settings: &Settings) -> Result<(), String> {
     let mut results = Vec::new();
     for item in items() {
         let cells = Cells::read(&settings.cells(item))?;
-        let made = cells.is_made(&settings.made());
+        let made = cells.is_made(&settings.made(item));
         let cells = if made { cells } else { Cells::read("".as_ref())? };
         let mut run = Run::new(settings, item, cells);
         let outcome = (item.run)(&mut run);
@@ -148,11 +148,13 @@ fn run(request: &Request) -> Result<bool, String> {
         command::print(&page::list(&items()))?;
         return Ok(true);
     }
-    for item in named(request)? {
-        reproduce(&settings, item, request.has("--fresh"))?;
-    }
+    // What one item cannot do keeps no other from its run, nor the page from being written.
+    let failed = named(request)?
+        .into_iter()
+        .filter_map(|item| reproduce(&settings, item, request.has("--fresh")).err());
+    let failed: Vec<String> = failed.collect();
     write_page(&settings)?;
-    Ok(true)
+    if failed.is_empty() { Ok(true) } else { Err(failed.join("\n")) }
 }
 
 fn main() -> ExitCode {

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use flate2::Crc;
+
 use crate::cells::Cells;
 use crate::data;
 use crate::dataset::Dataset;
@@ -20,10 +22,12 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What numbers that are kept depend on.
-    pub fn made(&self) -> String {
+    /// What numbers that are kept depend on: those of another setting are not gone on with.
+    pub fn made(&self, item: &Item) -> String {
         let size = if self.quick { "quick" } else { "full" };
-        format!("{size}, seed {}; ", self.seed)
+        let mut setting = Crc::new();
+        setting.update(item.setting.as_bytes());
+        format!("{size}, seed {}, setting {:08x}; ", self.seed, setting.sum())
     }
 
     /// Where the numbers of an item are kept.

@@ -11,6 +11,8 @@ pub enum Cell {
     Mean(Mean),
     /// A mean with a few words about it.
     Noted(Mean, String),
+    /// Numbers with what they are called, and how they are shown.
+    Parts(String, Vec<(&'static str, f64)>),
     Text(String),
     Empty,
 }
@@ -56,30 +58,37 @@ impl Table {
     /// Values with a comma between them, in ASCII where they are numbers; standard errors and notes have columns of their own.
     pub fn write(&self, path: &Path) -> Result<(), String> {
         let wrong = |error: csv::Error| format!("{} cannot be written: {error}", path.display());
-        let rows: Vec<Vec<[String; PARTS.len()]>> =
-            self.rows.iter().map(|(_, cells)| cells.iter().map(Cell::values).collect()).collect();
-        // A value always has its column, even if it is empty.
-        let has = |k: usize, part: usize| {
-            part == 0 || rows.iter().any(|row| row.get(k).is_some_and(|cell| !cell[part].is_empty()))
-        };
-        let parts = |k: usize| (0..PARTS.len()).filter(move |part| has(k, *part));
-        let mut writer = csv::WriterBuilder::new().flexible(true).from_path(path).map_err(wrong)?;
-        let mut head = vec![self.columns.first().cloned().unwrap_or_default()];
-        for (k, column) in self.columns.iter().skip(1).enumerate() {
-            head.extend(parts(k).map(|part| format!("{column}{}", PARTS[part])));
+        let mut parts: Vec<Vec<&str>> = vec![Vec::new(); self.columns.len().saturating_sub(1)];
+        for (column, cell) in self.rows.iter().flat_map(|(_, cells)| parts_of(cells)) {
+            if let Some(known) = parts.get_mut(column).filter(|known| !known.contains(&cell.0)) {
+                known.push(cell.0);
+            }
         }
-        writer.write_record(&head).map_err(wrong)?;
-        for ((name, _), cells) in self.rows.iter().zip(&rows) {
-            let cells = cells.iter().enumerate();
-            let line = cells.flat_map(|(k, cell)| parts(k).map(|part| cell[part].clone()));
+        let mut writer = csv::WriterBuilder::new().flexible(true).from_path(path).map_err(wrong)?;
+        let head = |(column, parts): (&String, &Vec<&str>)| -> Vec<String> {
+            let named =
+                |part: &&str| if part.is_empty() { column.clone() } else { format!("{column}, {part}") };
+            parts.iter().map(named).collect()
+        };
+        let heads = self.columns.iter().skip(1).zip(&parts).flat_map(head);
+        writer.write_record(self.columns.first().cloned().into_iter().chain(heads)).map_err(wrong)?;
+        for (name, cells) in &self.rows {
+            let value = |column: usize, part: &str| {
+                let own = cells.get(column).map(Cell::values).unwrap_or_default();
+                own.into_iter().find(|(name, _)| *name == part).map_or(String::new(), |(_, value)| value)
+            };
+            let columns = parts.iter().enumerate();
+            let line = columns.flat_map(|(k, parts)| parts.iter().map(move |part| value(k, part)));
             writer.write_record(std::iter::once(ascii(name)).chain(line)).map_err(wrong)?;
         }
         writer.flush().map_err(|error| wrong(error.into()))
     }
 }
 
-/// What a column's head says of the parts of its cells.
-const PARTS: [&str; 3] = ["", ", standard error", ", note"];
+/// The parts of cells, with the numbers of their columns.
+fn parts_of(cells: &[Cell]) -> impl Iterator<Item = (usize, (&'static str, String))> {
+    cells.iter().enumerate().flat_map(|(k, cell)| cell.values().into_iter().map(move |part| (k, part)))
+}
 
 /// As other programs read numbers.
 fn ascii(text: &str) -> String {
@@ -93,29 +102,33 @@ impl Cell {
             Cell::Mean(mean) if mean.error > 0.0 => format!("{} ± {}", number(mean.value), short(mean.error)),
             Cell::Mean(mean) => number(mean.value),
             Cell::Noted(mean, note) => Cell::Mean(*mean).text() + note,
-            Cell::Text(text) => text.clone(),
+            Cell::Text(text) | Cell::Parts(text, _) => text.clone(),
             Cell::Empty => "–".into(),
         }
     }
 
-    /// The parts of [`PARTS`].
-    fn values(&self) -> [String; PARTS.len()] {
+    /// Its parts, by name; the first one has none.
+    fn values(&self) -> Vec<(&'static str, String)> {
         match self {
-            Cell::Number(value) => [value.to_string(), String::new(), String::new()],
-            Cell::Mean(mean) => [mean.value.to_string(), mean.error.to_string(), String::new()],
+            Cell::Number(value) => vec![("", value.to_string())],
+            Cell::Mean(mean) => vec![("", mean.value.to_string()), (ERROR, mean.error.to_string())],
             Cell::Noted(mean, note) => {
                 let note = note.trim_start_matches(',').trim_start().to_owned();
-                [mean.value.to_string(), mean.error.to_string(), note]
+                vec![("", mean.value.to_string()), (ERROR, mean.error.to_string()), ("note", note)]
             }
-            // A published number, with its deviation.
-            Cell::Text(text) => {
-                let (value, error) = text.split_once(" ± ").unwrap_or((text, ""));
-                [ascii(value), ascii(error), String::new()]
-            }
-            Cell::Empty => Default::default(),
+            Cell::Parts(_, parts) => parts.iter().map(|(name, value)| (*name, value.to_string())).collect(),
+            // A published number may have its deviation with it.
+            Cell::Text(text) => match text.split_once(" ± ") {
+                Some((value, deviation)) => vec![("", ascii(value)), ("±", ascii(deviation))],
+                None => vec![("", ascii(text))],
+            },
+            Cell::Empty => vec![("", String::new())],
         }
     }
 }
+
+/// What the column of a mean's error is called.
+const ERROR: &str = "standard error";
 
 impl From<f64> for Cell {
     fn from(value: f64) -> Self {

@@ -106,6 +106,11 @@ impl<'a> Points<'a> {
         Points { x, y, shifted, scalars: Pair::new(x.iter().copied().zip(y.iter().copied())) }
     }
 
+    /// ln K² of the Gaussian kernel.
+    pub fn ln_squared_kernel(&self) -> f64 {
+        -self.scalars.difference
+    }
+
     /// ln Var for the softmax kernel into ln(Var/K²).
     fn over_softmax(&self, ln_variance: Option<f64>) -> Option<f64> {
         Some(ln_variance? - 2.0 * self.scalars.dot)

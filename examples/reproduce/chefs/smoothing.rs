@@ -28,8 +28,8 @@ pub const ITEM: Item = Item {
     run,
 };
 
-const WHY: &str = "Why OPRF are not ahead of all: the paper's TrigRF are no rival, since they give one class to all points; here they are the most accurate at every M but 128, as their variance is \
-     the smallest at the σ that are chosen (chefs-figure-5, r up to 1). GeomRF and OPRF are within three percent of each other at every M in the paper, and from M = 32 on here, the other way round. Of features that are never negative OPRF are the best from M = 64 on.";
+const WHY: &str = "Why OPRF are not ahead of all: the paper's TrigRF are no rival, since they give one class to all points; here they are the most accurate at every M but 128, although \
+     their relative variance is not the least at norms above 1 (chefs-figure-5): it is pairs of equal class, near each other, that decide, and there they err least. GeomRF and OPRF are within three percent of each other at every M in the paper, and from M = 32 on here. Of features that are never negative OPRF are the best from M = 64 on.";
 const DRAWS: u64 = 50;
 /// Numbers of features, and from which place on OPRF is best in the paper.
 const SIZES: [usize; 5] = [16, 32, 64, FEATURES, 256];

@@ -200,6 +200,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         for (p, r) in NORMS.iter().enumerate() {
             tables.push(table(cost, *r, p, &columns));
             panels.push(panel(cost, *r, p, &columns));
+            panels.push(estimates(cost, *r, p, &columns));
         }
     }
     claim.is(format!("samples agree with closed forms to {LIMIT} standard errors"), largest <= LIMIT);
@@ -259,11 +260,36 @@ fn table(cost: Cost, r: f64, p: usize, columns: &[Column]) -> Table {
     for (k, degrees) in ANGLES.iter().enumerate() {
         let cell = |column: &Column| {
             let Point { closed, mse, quantiles: [low, high], .. } = column.points[p][k];
-            Cell::Text(format!("{closed:.3} {:.3} [{low:.2}, {high:.2}]", mse.sqrt()).replace('-', "−"))
+            let shown = format!("{closed:.3} {:.3} [{low:.2}, {high:.2}]", mse.sqrt()).replace('-', "−");
+            let parts = [("closed form", closed), ("sampled", mse.sqrt()), ("5 %", low), ("95 %", high)];
+            Cell::Parts(shown, parts.to_vec())
         };
         table.row(format!("{degrees}°"), columns.iter().map(cell));
     }
     table
+}
+
+/// The truth, and between which quantiles estimates are: the outline of each method.
+fn estimates(cost: Cost, r: f64, p: usize, columns: &[Column]) -> Panel {
+    let outline = |column: &Column| -> Vec<(f64, f64)> {
+        let points = || ANGLES.into_iter().zip(&column.points[p]);
+        let low = points().map(|(degrees, point)| (degrees, point.quantiles[0]));
+        let high = points().rev().map(|(degrees, point)| (degrees, point.quantiles[1]));
+        let outline: Vec<(f64, f64)> = low.chain(high).collect();
+        outline.iter().copied().chain(outline.first().copied()).collect()
+    };
+    let series = |column: &Column| Series {
+        name: column.method.name().into(),
+        line: outline(column),
+        points: Vec::new(),
+    };
+    let truth = Series { name: "truth".into(), line: vec![(0.0, 1.0), (180.0, 1.0)], points: Vec::new() };
+    Panel {
+        title: format!("Estimates, r = {r}, {}", cost.name()),
+        x_label: "θ in degrees".into(),
+        y_label: "5 and 95 % quantiles of K̂/K".into(),
+        series: std::iter::once(truth).chain(columns.iter().map(series)).collect(),
+    }
 }
 
 fn panel(cost: Cost, r: f64, p: usize, columns: &[Column]) -> Panel {

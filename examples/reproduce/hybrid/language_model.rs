@@ -17,11 +17,11 @@ pub const ITEM: Item = Item {
     place: "Figure 10",
     claim: "Trained by 40 sampled negative classes, a language model learns alike whatever features propose them: differences between mechanisms are not \
             very significant.",
-    setting: "In place of Penn Treebank and an LSTM the words of the King James New Testament (those that occur at least 3 times, and one class for all others) and \
+    setting: "In place of Penn Treebank and an LSTM, and of `charlm`, whose 63 classes need no draws, the words of the King James New Testament (those that occur at least 3 times, and one class for all others) and \
               a log-bilinear model: a linear map of the embeddings of the last 3 words, in ℝ³², Adagrad, 1500 steps of 64 words; 40 draws, D = 128 features (1024 in the \
-              paper), hybrids with D/8 base frequencies and 8 of λ, proposals for directions at temperature 0.25; loss over all classes for 4000 held-out words, 3 seeds. Estimates that may be negative are mixed with one tenth of uniform draws.",
-    rule: "Every two mechanisms with features end within 0.05 nats of each other, and each below uniform draws: by 3 standard errors of the paired difference over 3 \
-           seeds, 0.05 for each with normal means.",
+              paper), hybrids with D/8 base frequencies and 8 of λ, proposals for directions at temperature 0.25; loss over all classes for 4000 held-out words, 3 seeds. All mechanisms with features are mixed with one tenth of uniform draws, which those that may be negative need.",
+    rule: "Every two mechanisms with features end within 0.05 nats of each other: by 3 standard errors of the paired difference over 3 \
+           seeds, 0.05 for each with normal means. Few seeds: differences of runs of one mechanism are some 0.1 nats, so that it takes luck to be true.",
     minutes: 6.0,
     data: &[],
     run,
@@ -30,6 +30,14 @@ pub const ITEM: Item = Item {
 /// Nats that are not significant.
 const ALIKE: f64 = 0.05;
 const MEASURED: usize = 5;
+
+/// Of the name of numbers: features that are never negative are mixed with uniform draws as well.
+fn mixed(method: Option<Method>) -> &'static str {
+    match method {
+        Some(Method::Positive | Method::Hyperbolic | Method::Optimal) => ", mixed",
+        _ => "",
+    }
+}
 
 fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     let size = Size {
@@ -49,9 +57,10 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     for seed in 0..seeds as u64 {
         for ((name, method), losses) in ways.iter().zip(&mut losses) {
             let seed = run.seed() + seed;
-            let own = run.cell(&format!("{name}, {} steps, seed {seed}", size.steps), || {
-                Ok(words::train(&words, *method, size, seed)?)
-            })?;
+            let own = run
+                .cell(&format!("{name}{}, {} steps, seed {seed}", mixed(*method), size.steps), || {
+                    Ok(words::train(&words, *method, size, seed)?)
+                })?;
             losses.iter_mut().zip(own).for_each(|(all, loss)| all.push(loss));
         }
     }
@@ -64,7 +73,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         |a: usize, b: usize| Mean::of_differences(&losses[a][MEASURED - 1], &losses[b][MEASURED - 1]);
     let mut claim = Claim::default();
     for (place, &k) in with_features.iter().enumerate() {
-        claim.less(format!("{}: below uniform draws", ways[k].0), difference(k, 1), Mean::exact(0.0));
         for &other in &with_features[place + 1..] {
             let apart = difference(k, other);
             let apart = Mean { value: apart.value.abs(), ..apart };
@@ -108,8 +116,8 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
             series: ways.iter().zip(&means).map(series).collect(),
         }],
         notes: vec![
-            "Mechanisms that may be negative have a tenth of uniform draws, the others none, and these end behind: a draw that was thought improbable weighs much. What this crate would choose is therefore a part of \
-             uniform draws for any features (`Proposal::uniform`); or so few classes exactly, since a tree of draws pays from some thousand classes on (the example `softmax_sampling`)."
+            "What this crate would choose: features that are never negative, with a part of uniform draws (`Proposal::uniform`), so that no draw that was thought improbable weighs much; or so few classes \
+             exactly, since a tree of draws pays from some thousand classes on (the example `softmax_sampling`)."
                 .into(),
         ],
         ..Outcome::default()

@@ -221,7 +221,11 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "pictures of 32 heads".into(),
         tables: vec![table],
         surfaces: surfaces?,
-        notes: vec!["Queries run upwards in the pictures; cells are means of 4 × 4 weights.".into()],
+        notes: vec![
+            "Why no head is local: the embedding of a place is the sum of those of its last four characters, so that attention need not look at neighbours; vertical heads are there, under exact attention too."
+                .into(),
+            "Queries run upwards in the pictures; cells are means of 4 × 4 weights.".into(),
+        ],
         ..Outcome::default()
     })
 }

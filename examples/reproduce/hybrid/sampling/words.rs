@@ -7,7 +7,7 @@ use rand::RngExt;
 use random_features::{Result, rng_of_step};
 
 use super::data::normal;
-use super::methods::{Equal, Method};
+use super::methods::{Equal, Method, UNIFORM};
 use super::training::{self, D, Model};
 
 /// The words that a prediction sees.
@@ -92,6 +92,10 @@ pub fn train(words: &Words, method: Option<Method>, size: Size, seed: u64) -> Re
     let mut rng = rng_of_step(seed, 0);
     let embeddings = (normal(words.classes, D, &mut rng) * 0.1).mapv(|v| v as f32);
     let proposal = training::proposal_of(method, Equal::Operations, seed)?;
+    let proposal = match method {
+        None | Some(Method::Uniform) => proposal,
+        Some(_) => proposal.uniform(UNIFORM)?,
+    };
     let model = Model::new(proposal, words.classes, CONTEXT * D, &mut rng)?;
     let squares = training::squares(embeddings.view());
     let mut learner = Learner { embeddings, squares, model };
