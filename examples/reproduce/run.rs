@@ -69,7 +69,7 @@ impl<'a> Run<'a> {
     }
 
     /// The numbers of that name: those that were kept, or else those that `work` finds, which are kept. A name says all that the numbers
-    /// depend on besides quick or full and the seed.
+    /// depend on besides quick or full, the seed and the setting of the item.
     pub fn cell(
         &mut self,
         name: &str,

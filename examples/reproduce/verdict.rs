@@ -82,6 +82,12 @@ impl Claim {
         self.0.push((statement.into(), answer));
     }
 
+    /// That a difference is below a bound to either side.
+    pub fn within(&mut self, statement: impl Into<String>, difference: Mean, bound: f64) {
+        let apart = Mean { value: difference.value.abs(), ..difference };
+        self.less(statement, apart, Mean::exact(bound));
+    }
+
     /// That a mean is not above a bound: false where it is [`LIMIT`] standard errors above.
     pub fn not_above(&mut self, statement: impl Into<String>, mean: Mean, bound: f64) {
         self.is(statement, mean.value - LIMIT * mean.error <= bound);

@@ -32,7 +32,8 @@ pub struct LayerTrace<T> {
 /// What is kept of all layers.
 pub struct Trace<T> {
     pub layers: Vec<LayerTrace<T>>,
-    norm: Normed<T>,
+    /// Of the residual stream behind the last layer.
+    pub norm: Normed<T>,
     pub logits: Array2<T>,
 }
 

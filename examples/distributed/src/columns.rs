@@ -105,14 +105,23 @@ fn elements(list: &FixedSizeListArray) -> ArrayRef {
     list.values().slice(list.value_offset(0) as usize, list.len() * size)
 }
 
+/// Whether a column of this type is a coordinate as it is.
+pub fn is_float(kind: &DataType) -> bool {
+    matches!(kind, DataType::Float32 | DataType::Float64)
+}
+
+/// Whether a column of this type has all coordinates.
+pub fn is_list(kind: &DataType) -> bool {
+    matches!(kind, DataType::FixedSizeList(item, _) if is_float(item.data_type()))
+}
+
 /// The number of coordinates of points in columns of these types, and their element type.
 pub fn layout(types: &[DataType]) -> Result<(usize, DataType)> {
-    let float = |kind: &DataType| matches!(kind, DataType::Float32 | DataType::Float64);
     match types {
-        [DataType::FixedSizeList(field, size)] if float(field.data_type()) && *size > 0 => {
+        [list @ DataType::FixedSizeList(field, size)] if is_list(list) && *size > 0 => {
             Ok((*size as usize, field.data_type().clone()))
         }
-        [first, others @ ..] if float(first) && others.iter().all(|other| other == first) => {
+        [first, others @ ..] if is_float(first) && others.iter().all(|other| other == first) => {
             Ok((types.len(), first.clone()))
         }
         [] => refuse("there are no columns of points"),

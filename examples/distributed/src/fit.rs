@@ -9,6 +9,7 @@ use datafusion::dataframe::DataFrame;
 use datafusion::logical_expr::{AggregateUDF, Expr};
 use datafusion::prelude::SessionContext;
 
+use crate::columns::is_list;
 use crate::fault::refuse;
 use crate::map::MapSpec;
 use crate::sums::{Constants, State, SumsFunction};
@@ -108,8 +109,7 @@ pub fn check_points(table: &RowTable, columns: &[String]) -> Result<()> {
 }
 
 fn is_points(kind: &DataType) -> bool {
-    let float = |kind: &DataType| matches!(kind, DataType::Float32 | DataType::Float64);
-    kind.is_numeric() || matches!(kind, DataType::FixedSizeList(field, _) if float(field.data_type()))
+    kind.is_numeric() || is_list(kind)
 }
 
 fn is_label(kind: &DataType) -> bool {

@@ -128,7 +128,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         for number in 0..SAMPLES {
             let seed = run.seed() + number;
             let data = if real { Some(run.data(name)?) } else { None };
-            let cell = format!("{name}, different points, with ln K², sample {number}");
+            let cell = format!("{name}, sample {number}");
             samples.push(run.cell(&cell, || {
                 let regime = Regime::draw(name, data.as_ref(), points, seed)?;
                 sample(&regime, &mechanisms, seed, pairs)
@@ -154,29 +154,23 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
             claim.is(format!("{at}: GERF not above OPRF"), of("GERF").value <= of("OPRF").value + 0.01);
         }
     }
-    let average = |name: &str| {
+    let over_data = |of: fn(&Block, usize, usize) -> Mean, name: &str| {
         let real = blocks.iter().filter(|block| block.real);
-        tasks::average(&real.map(|block| block.of(3, place(name))).collect::<Vec<Mean>>())
+        tasks::average(&real.map(|block| of(block, 3, place(name))).collect::<Vec<Mean>>())
     };
-    let absolute = |name: &str| {
-        let real = blocks.iter().filter(|block| block.real);
-        tasks::average(&real.map(|block| block.ln_variance(3, place(name))).collect::<Vec<Mean>>())
-    };
+    let both = |name: &str| [over_data(Block::of, name), over_data(Block::ln_variance, name)].map(Cell::Mean);
     let shown = ["trigonometric", "positive", "OPRF", "GERF"]
-        .map(|name| format!("{name} {}", number(average(name).value)));
+        .map(|name| format!("{name} {}", number(over_data(Block::of, name).value)));
     let mut tables: Vec<Table> = blocks.iter().map(|block| table(block, &mechanisms)).collect();
     let mut averages = Table::new(
         "Averages over the data sets at r = 1, and the paper's over its eight (Table 5), at norms that it does not say",
         ["mechanism", "ln(Var/K²)", "ln Var", "ln Var in the paper"],
     );
     for (name, published) in PUBLISHED {
-        averages.row(name, [Cell::Mean(average(name)), Cell::Mean(absolute(name)), published.into()]);
+        averages.row(name, both(name).into_iter().chain([published.into()]));
     }
     for name in ["Poisson λₗ", "Poisson+ λₗ"] {
-        averages.row(
-            format!("{name} (beyond)"),
-            [Cell::Mean(average(name)), Cell::Mean(absolute(name)), Cell::Empty],
-        );
+        averages.row(format!("{name} (beyond)"), both(name).into_iter().chain([Cell::Empty]));
     }
     tables.push(averages);
     Ok(Outcome {

@@ -168,7 +168,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         let mut set = None;
         let mut rows = Vec::new();
         for Method { name, kind, .. } in METHODS {
-            let numbers = run.cell(&format!("{}, {name}, repetitions", published.name), || {
+            let numbers = run.cell(&format!("{}, {name}", published.name), || {
                 if set.is_none() {
                     set = Some(Set::new(&setup, published)?);
                 }

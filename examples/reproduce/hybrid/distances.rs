@@ -1,14 +1,13 @@
 //! Tables 4 and 5, Figures 3 and 8: how far estimated distributions over classes are from the softmax.
 
-use std::cell::OnceCell;
-
-use ndarray::{Array1, Array2, ArrayView1, Axis};
-use rand::RngExt;
+use ndarray::{Array1, Array2, Axis};
+use random_features::Map;
 use random_features::apply::metrics::{kolmogorov_smirnov, negative_fraction, total_variation, wasserstein};
 use random_features::planner::{Loss, Planner};
-use random_features::{Map, rng_of_step};
 
-use super::sampling::data::{self, LAWS, Law};
+use super::distances_paper::TABLES;
+use super::embeddings::{Data, Embeddings, Trained};
+use super::sampling::data::LAWS;
 use super::sampling::methods::{Equal, METHODS, Method};
 use crate::item::{Item, Outcome, Paper, Stop};
 use crate::language::Language;
@@ -17,7 +16,6 @@ use crate::planned::Best;
 use crate::plot::{Panel, Series};
 use crate::run::Run;
 use crate::table::{Cell, Table, number};
-use crate::transformer::train::CONTEXT;
 use crate::verdict::Claim;
 
 pub const ITEM: Item = Item {
@@ -43,154 +41,6 @@ const METRICS: [&str; 4] = ["Wasserstein", "Kolmogorov–Smirnov", "total variat
 const FEATURES: [usize; 4] = [64, 128, 256, 512];
 /// Classes whose estimates are taken at a time.
 const CHUNK: usize = 10_000;
-/// Windows of held-out text in which hidden states are taken.
-const WINDOWS: usize = 40;
-
-/// A map, and its numbers for each number of features.
-type PublishedRow = (&'static str, [&'static str; FEATURES.len()]);
-
-/// The paper's tables: what is measured, and rows of the numbers of features; ± are deviations over 10 runs.
-const PUBLISHED: [(&str, &[PublishedRow]); 5] = [
-    (
-        "Penn Treebank: Wasserstein",
-        &[
-            ("positive", ["3171.35 ± 69.04", "3142.65 ± 85.55", "3050.58 ± 108.25", "2985.18 ± 73.15"]),
-            ("trigonometric", ["1577.44 ± 13.59", "1582.50 ± 13.42", "1574.22 ± 7.01", "1576.50 ± 5.83"]),
-            ("Gaussian hybrid", ["1520.32 ± 11.65", "1521.10 ± 8.79", "1516.50 ± 6.66", "1515.41 ± 5.96"]),
-            ("angular hybrid", ["1395.03 ± 79.91", "1445.24 ± 58.27", "1394.97 ± 62.73", "1425.88 ± 65.82"]),
-        ],
-    ),
-    (
-        "Penn Treebank: Kolmogorov–Smirnov",
-        &[
-            ("positive", ["0.573 ± 0.0073", "0.569 ± 0.0098", "0.558 ± 0.013", "0.551 ± 0.0092"]),
-            ("trigonometric", ["0.424 ± 0.0040", "0.427 ± 0.0041", "0.425 ± 0.0024", "0.424 ± 0.0023"]),
-            ("Gaussian hybrid", ["0.411 ± 0.0029", "0.410 ± 0.0019", "0.410 ± 0.0013", "0.410 ± 0.0014"]),
-            ("angular hybrid", ["0.404 ± 0.017", "0.419 ± 0.010", "0.418 ± 0.0089", "0.414 ± 0.0093"]),
-        ],
-    ),
-    (
-        "Penn Treebank: share of negatives",
-        &[
-            ("trigonometric", ["0.257 ± 0.0057", "0.258 ± 0.0039", "0.258 ± 0.0021", "0.257 ± 0.0017"]),
-            ("Gaussian hybrid", ["0.155 ± 0.0039", "0.159 ± 0.0019", "0.157 ± 0.0011", "0.151 ± 0.0009"]),
-            ("angular hybrid", ["0.152 ± 0.0041", "0.158 ± 0.0027", "0.153 ± 0.0018", "0.157 ± 0.0013"]),
-        ],
-    ),
-    (
-        "WikiText2: Wasserstein",
-        &[
-            ("positive", ["12970.38 ± 119.49", "12971.67 ± 108.79", "12965.82 ± 89.62", "12954.17 ± 83.95"]),
-            (
-                "trigonometric",
-                ["12913.66 ± 59.22", "12912.65 ± 57.42", "12910.91 ± 37.23", "12913.25 ± 35.12"],
-            ),
-            (
-                "Gaussian hybrid",
-                ["12809.03 ± 97.2", "12805.71 ± 78.91", "12808.02 ± 84.57", "12809.40 ± 65.88"],
-            ),
-            (
-                "angular hybrid",
-                ["12833.56 ± 41.87", "12765.44 ± 38.91", "12561.26 ± 26.48", "12534.48 ± 25.88"],
-            ),
-        ],
-    ),
-    (
-        "WikiText2: Kolmogorov–Smirnov",
-        &[
-            ("positive", ["0.687 ± 0.0043", "0.687 ± 0.0051", "0.687 ± 0.0019", "0.686 ± 0.0067"]),
-            ("trigonometric", ["0.685 ± 0.0071", "0.685 ± 0.0053", "0.685 ± 0.0029", "0.685 ± 0.0014"]),
-            ("Gaussian hybrid", ["0.683 ± 0.0092", "0.683 ± 0.0073", "0.683 ± 0.0049", "0.682 ± 0.0089"]),
-            ("angular hybrid", ["0.682 ± 0.0079", "0.682 ± 0.0066", "0.682 ± 0.0037", "0.678 ± 0.0064"]),
-        ],
-    ),
-];
-
-/// Embeddings of classes and of queries.
-enum Embeddings<'a> {
-    /// Drawn: so many classes.
-    Drawn(Law, usize),
-    /// Those of a trained model, which is trained when it is first asked for.
-    Trained(&'a Trained<'a>),
-}
-
-/// Class vectors and hidden states of a small model of characters.
-struct Trained<'a> {
-    language: &'a Language,
-    seed: u64,
-    found: OnceCell<[Array2<f32>; 2]>,
-}
-
-impl Trained<'_> {
-    fn find(&self) -> Result<[Array2<f32>; 2], Stop> {
-        let run = self.language.trained(self.language.plan("exact", self.seed))?;
-        let model = run.model();
-        let mut windows = self.language.text().examination(CONTEXT);
-        windows.truncate(WINDOWS);
-        let streams = model.streams(&windows)?;
-        let hidden = model.logits(&streams[streams.len() - 1]).0.output;
-        let classes = model.shape.logits.of(model.parameters).reversed_axes();
-        // Products are what counts.
-        let factor = (norm(hidden.view()) / norm(classes)).sqrt() as f32;
-        Ok([&classes * factor, hidden / factor])
-    }
-
-    fn embeddings(&self) -> Result<&[Array2<f32>; 2], Stop> {
-        if let Some(found) = self.found.get() {
-            return Ok(found);
-        }
-        let found = self.find()?;
-        Ok(self.found.get_or_init(|| found))
-    }
-}
-
-/// The root mean square norm of rows.
-fn norm(rows: ndarray::ArrayView2<'_, f32>) -> f64 {
-    (rows.iter().map(|v| f64::from(*v).powi(2)).sum::<f64>() / rows.nrows() as f64).sqrt()
-}
-
-/// Classes, queries and their softmax.
-struct Data {
-    classes: Array2<f32>,
-    queries: Array2<f32>,
-    /// The norm about which points lie.
-    r: f64,
-    exact: Vec<Array1<f64>>,
-}
-
-impl Embeddings<'_> {
-    fn name(&self) -> &'static str {
-        match self {
-            Embeddings::Drawn(law, _) => law.name,
-            Embeddings::Trained(_) => "a model of characters",
-        }
-    }
-
-    fn draw(&self, queries: usize, seed: u64, repetition: u64) -> Result<Data, Stop> {
-        let mut rng = rng_of_step(seed, repetition);
-        let (classes, queries, r) = match self {
-            Embeddings::Drawn(law, classes) => {
-                let topics = data::topics(&mut rng);
-                let classes = data::embeddings(*classes, &topics, *law, &mut rng);
-                (classes, data::embeddings(queries, &topics, *law, &mut rng), law.middle)
-            }
-            Embeddings::Trained(trained) => {
-                let [classes, hidden] = trained.embeddings()?;
-                let places: Vec<usize> = (0..queries).map(|_| rng.random_range(0..hidden.nrows())).collect();
-                (classes.clone(), hidden.select(Axis(0), &places), norm(classes.view()))
-            }
-        };
-        let softmax = |h: ArrayView1<'_, f32>| {
-            let logits = classes.dot(&h).mapv(f64::from);
-            let top = logits.fold(f64::NEG_INFINITY, |top, logit| top.max(*logit));
-            let weights = logits.mapv(|logit| (logit - top).exp());
-            let total = weights.sum();
-            weights / total
-        };
-        let exact = queries.rows().into_iter().map(softmax).collect();
-        Ok(Data { classes, queries, r, exact })
-    }
-}
 
 impl Data {
     fn dim(&self) -> usize {
@@ -298,9 +148,8 @@ impl Setup<'_> {
 
     fn find(&self, run: &mut Run<'_>) -> Result<Found, Stop> {
         let name = self.embeddings.name();
-        let values = (0..self.repetitions).map(|number| {
-            run.cell(&format!("{name}, equal operations, repetition {number}"), || self.repetition(number))
-        });
+        let values = (0..self.repetitions)
+            .map(|number| run.cell(&format!("{name}, repetition {number}"), || self.repetition(number)));
         let values = values.collect::<Result<Vec<Vec<f64>>, Stop>>()?;
         let (beyond, names) = self.rows(run)?;
         Ok(Found { name, values, beyond, names })
@@ -362,7 +211,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     let (repetitions, seed) = (run.full_or_quick(10, 2), run.seed());
     let [classes, queries] = run.full_or_quick([10_000, 10], [500, 2]);
     let language = Language::new(run)?;
-    let trained = Trained { language: &language, seed, found: OnceCell::new() };
+    let trained = Trained::new(&language, seed);
     let kinds =
         LAWS.map(|law| Embeddings::Drawn(law, classes)).into_iter().chain([Embeddings::Trained(&trained)]);
     run.expect((LAWS.len() + 1) * (repetitions as usize + 3 * FEATURES.len()));
@@ -426,7 +275,7 @@ fn tables(found: &Found) -> Vec<Table> {
 
 /// The paper's tables, of other data.
 fn published() -> impl Iterator<Item = Table> {
-    PUBLISHED.into_iter().map(|(title, rows)| {
+    TABLES.into_iter().map(|(title, rows)| {
         let heads =
             std::iter::once("map".to_owned()).chain(FEATURES.map(|features| format!("D = {features}")));
         let mut table = Table::new(format!("In the paper, {title} ± standard deviation"), heads);

@@ -31,14 +31,6 @@ pub const ITEM: Item = Item {
 const ALIKE: f64 = 0.05;
 const MEASURED: usize = 5;
 
-/// Of the name of numbers: features that are never negative are mixed with uniform draws as well.
-fn mixed(method: Option<Method>) -> &'static str {
-    match method {
-        Some(Method::Positive | Method::Hyperbolic | Method::Optimal) => ", mixed",
-        _ => "",
-    }
-}
-
 fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     let size = Size {
         steps: run.full_or_quick(1500, 20),
@@ -57,10 +49,8 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     for seed in 0..seeds as u64 {
         for ((name, method), losses) in ways.iter().zip(&mut losses) {
             let seed = run.seed() + seed;
-            let own = run
-                .cell(&format!("{name}{}, {} steps, seed {seed}", mixed(*method), size.steps), || {
-                    Ok(words::train(&words, *method, size, seed)?)
-                })?;
+            let own =
+                run.cell(&format!("{name}, seed {seed}"), || Ok(words::train(&words, *method, size, seed)?))?;
             losses.iter_mut().zip(own).for_each(|(all, loss)| all.push(loss));
         }
     }
@@ -74,13 +64,8 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     let mut claim = Claim::default();
     for (place, &k) in with_features.iter().enumerate() {
         for &other in &with_features[place + 1..] {
-            let apart = difference(k, other);
-            let apart = Mean { value: apart.value.abs(), ..apart };
-            claim.less(
-                format!("{} and {}: within {ALIKE} nats", ways[k].0, ways[other].0),
-                apart,
-                Mean::exact(ALIKE),
-            );
+            let statement = format!("{} and {}: within {ALIKE} nats", ways[k].0, ways[other].0);
+            claim.within(statement, difference(k, other), ALIKE);
         }
     }
     let title = format!(
@@ -117,7 +102,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         }],
         notes: vec![
             "Features that are never negative end some 0.3 nats behind the others, which is more than the rule calls alike; in a first run they had no part of uniform draws, and were as far behind. What this crate would choose \
-             here is every class: a tree of draws pays from some thousand classes on (the example `softmax_sampling`), and loses half a nat."
+             here is every class: a tree of draws pays from some thousand classes on (the example `softmax_sampling`), and loses some 0.6 nats."
                 .into(),
         ],
         ..Outcome::default()

@@ -6,6 +6,8 @@ mod cluster_paper;
 mod clusters;
 mod conformer;
 mod distances;
+mod distances_paper;
+mod embeddings;
 mod gains;
 mod language_model;
 mod methods;

@@ -213,8 +213,7 @@ fn panel(run: &mut Run<'_>, setup: &Setup, size: f64) -> Result<(Vec<Curve>, f64
     let count = setup.frequencies.len();
     let mut curves = Vec::new();
     for (map, kind) in KINDS {
-        let numbers = run
-            .cell(&format!("size {size}, {map}, repetitions"), || Ok(errors(setup, data()?, kind, size)?))?;
+        let numbers = run.cell(&format!("size {size}, {map}"), || Ok(errors(setup, data()?, kind, size)?))?;
         for (which, (coupling, _)) in couplings().into_iter().enumerate() {
             let own = numbers.chunks(setup.repetitions).skip(count * which).take(count);
             let measured = own.map(<[f64]>::to_vec).collect();

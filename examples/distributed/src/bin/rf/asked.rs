@@ -8,7 +8,7 @@ use datafusion::dataframe::DataFrame;
 use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path as StorePath;
 use datafusion::prelude::SessionContext;
-use random_features_distributed::columns::layout;
+use random_features_distributed::columns::{is_float, is_list, layout};
 use random_features_distributed::fault::sentence;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::session;
@@ -56,13 +56,10 @@ impl Asked {
             let all = self.table.file_schema().fields().iter();
             all.filter(|field| Some(field.name().as_str()) != target)
         };
-        let float = |kind: &DataType| matches!(kind, DataType::Float32 | DataType::Float64);
-        let list =
-            |kind: &DataType| matches!(kind, DataType::FixedSizeList(item, _) if float(item.data_type()));
-        let of = |fits: &dyn Fn(&DataType) -> bool| -> Vec<String> {
+        let of = |fits: fn(&DataType) -> bool| -> Vec<String> {
             fields().filter(|field| fits(field.data_type())).map(|field| field.name().clone()).collect()
         };
-        match (of(&list), of(&float)) {
+        match (of(is_list), of(is_float)) {
             (lists, _) if lists.len() == 1 => Ok(lists),
             (lists, floats) if lists.is_empty() && !floats.is_empty() => Ok(floats),
             _ => Err("name the columns of the points by --columns: there is no column of floats, or more than one of lists".into()),

@@ -32,9 +32,11 @@ pub struct Sampled {
 impl Sampled {
     /// A pass over the points and a target of numbers, if that can be sampled with them.
     pub async fn of(asked: &Asked, columns: &[String], target: Option<&str>) -> Result<Self, String> {
-        let state = asked.pass("sampling", &Self::task(asked, columns, target)).await?;
+        let task = Self::task(asked, columns, target);
+        let state = asked.pass("sampling", &task).await?;
         let reservoir = state.sample().map_err(|error| error.to_string())?;
-        let dim = reservoir.dim() - usize::from(sampled(asked, columns, target).is_some());
+        // Behind the coordinates stands the target, if it was sampled.
+        let dim = reservoir.dim() - (task.columns.len() - columns.len());
         Ok(Sampled { reservoir, dim, double: asked.is_double(columns) })
     }
 
