@@ -5,7 +5,10 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-/// The numbers of one item. The first line of the file says how they were made; each other one has a name, a tab, and numbers.
+use flate2::Crc;
+
+/// The numbers of one item. The first line of the file says how they were made; each other one has a name, a tab,
+/// numbers, a tab, and the checksum of what is before.
 pub struct Cells {
     header: String,
     known: HashMap<String, Vec<f64>>,
@@ -54,12 +57,8 @@ impl Cells {
         let mut lines = text[..whole].lines();
         cells.header = lines.next().unwrap_or_default().to_owned();
         for line in lines {
-            let entry = line.split_once('\t').and_then(|(name, numbers)| {
-                let numbers: Result<Vec<f64>, _> = numbers.split_whitespace().map(str::parse).collect();
-                Some((name.to_owned(), numbers.ok()?))
-            });
-            let (name, numbers) =
-                entry.ok_or_else(|| format!("{}: '{line}' has no numbers", path.display()))?;
+            let (name, numbers) = entry(line)
+                .ok_or_else(|| format!("{}: this line is not as it was written: '{line}'", path.display()))?;
             cells.known.insert(name, numbers);
         }
         Ok(cells)
@@ -86,12 +85,28 @@ impl Cells {
 
     /// Keeps numbers, on the disk too.
     pub fn keep(&mut self, name: &str, numbers: &[f64]) -> Result<(), String> {
-        let line: String = numbers.iter().map(|v| format!(" {v:?}")).collect();
+        let written_numbers: Vec<String> = numbers.iter().map(|v| format!("{v:?}")).collect();
+        let line = format!("{name}\t{}", written_numbers.join(" "));
         if let Some(file) = &mut self.file {
-            let written = file.write_all(format!("{name}\t{}\n", line.trim_start()).as_bytes());
+            let written = file.write_all(format!("{line}\t{}\n", checksum(&line)).as_bytes());
             written.map_err(|error| format!("the numbers of '{name}' cannot be kept: {error}"))?;
         }
         self.known.insert(name.to_owned(), numbers.to_owned());
         Ok(())
     }
+}
+
+/// A name with its numbers, of a line that is whole.
+fn entry(line: &str) -> Option<(String, Vec<f64>)> {
+    let (own, sum) = line.rsplit_once('\t')?;
+    let (name, numbers) = own.split_once('\t')?;
+    let numbers = numbers.split_whitespace().map(str::parse).collect::<Result<_, _>>().ok()?;
+    (sum == checksum(own)).then(|| (name.to_owned(), numbers))
+}
+
+/// The CRC-32 of a text, in hexadecimal digits.
+pub fn checksum(text: &str) -> String {
+    let mut crc = Crc::new();
+    crc.update(text.as_bytes());
+    format!("{:08x}", crc.sum())
 }

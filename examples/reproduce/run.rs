@@ -2,9 +2,7 @@
 
 use std::path::PathBuf;
 
-use flate2::Crc;
-
-use crate::cells::Cells;
+use crate::cells::{Cells, checksum};
 use crate::data;
 use crate::dataset::Dataset;
 use crate::item::{Item, Stop};
@@ -25,9 +23,7 @@ impl Settings {
     /// What numbers that are kept depend on: those of another setting are not gone on with.
     pub fn made(&self, item: &Item) -> String {
         let size = if self.quick { "quick" } else { "full" };
-        let mut setting = Crc::new();
-        setting.update(item.setting.as_bytes());
-        format!("{size}, seed {}, setting {:08x}; ", self.seed, setting.sum())
+        format!("{size}, seed {}, setting {}; ", self.seed, checksum(item.setting))
     }
 
     /// Where the numbers of an item are kept.

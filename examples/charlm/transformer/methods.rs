@@ -19,6 +19,9 @@ const FEATURES: usize = 64;
 const ANGULAR: usize = 8;
 /// Tokens that are attended to exactly by those with exact neighbours, their own among them.
 pub const NEAR: usize = 32;
+/// How the option that numbers draws of frequencies begins.
+const DRAW: &str = "draw-";
+const MOST_DRAWS: u64 = 1_000_000;
 /// The ε of functions, as in the reference code of Performers.
 const OFFSET: f64 = 1e-3;
 /// Rows of the attention matrix that shape features.
@@ -91,6 +94,8 @@ pub struct Method {
     /// Outputs are sums, which no normaliser divides.
     sum: bool,
     features: usize,
+    /// Which of many draws of frequencies, all else being equal.
+    luck: u64,
 }
 
 /// When a method looks at queries and keys.
@@ -112,22 +117,28 @@ pub struct Draw {
 }
 
 impl Method {
-    /// A kind with options: "favor-orthogonal/near/redrawn/sum/128".
+    /// A kind with options: "favor-orthogonal/near/redrawn/sum/draw-2/128".
     pub fn named(name: &str) -> Result<Self, String> {
         let mut words = name.split('/');
         let kind = words.next().and_then(|word| KINDS.iter().find(|(known, _)| *known == word));
         let known = || KINDS.map(|(name, _)| name).join(", ");
         let kind = kind.ok_or_else(|| format!("'{name}' is no method: these are {}", known()))?.1;
-        let mut method = Method { kind, near: false, redrawn: false, sum: false, features: FEATURES };
+        let mut method =
+            Method { kind, near: false, redrawn: false, sum: false, features: FEATURES, luck: 0 };
         for word in words {
             match word {
                 "near" => method.near = true,
                 "redrawn" => method.redrawn = true,
                 "sum" => method.sum = true,
+                _ if word.starts_with(DRAW) => {
+                    let number = word[DRAW.len()..].parse().ok().filter(|number| *number <= MOST_DRAWS);
+                    method.luck =
+                        number.ok_or_else(|| format!("'{word}' is not {DRAW}0 to {DRAW}{MOST_DRAWS}"))?;
+                }
                 _ => {
                     let features = word.parse().ok().filter(|features| (2..=4096).contains(features));
                     method.features = features.ok_or_else(|| {
-                        format!("'{word}' is no option of a method: these are near, redrawn, sum, and 2 to 4096 features")
+                        format!("'{word}' is no option of a method: these are near, redrawn, sum, {DRAW}N, and 2 to 4096 features")
                     })?;
                 }
             }
@@ -163,7 +174,7 @@ impl Method {
             _ => {}
         }
         let map = |head: usize| {
-            let mut rng = rng(draw.seed);
+            let mut rng = rng(draw.seed ^ (self.luck << 32));
             rng.set_stream((draw.number << 32) | ((layer as u64) << 16) | (head as u64 + 1));
             self.map(d, tokens.map(|tokens| tokens.head(0, head)), &mut rng)
         };
