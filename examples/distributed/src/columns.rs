@@ -1,5 +1,7 @@
 //! [`Columns`]: the columns of some rows, as points and targets.
 
+use std::sync::Arc;
+
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, FixedSizeListArray};
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{ArrowPrimitiveType, DataType, Float32Type, Float64Type};
@@ -30,9 +32,25 @@ pub struct Columns {
     pub target: Option<ArrayRef>,
     /// Float columns, or one `FixedSizeList` of floats.
     pub x: Vec<ArrayRef>,
+    /// What the target is called and then the columns of the points, if that is known.
+    pub names: Arc<[String]>,
 }
 
 impl Columns {
+    /// The target and the points.
+    fn all(&self) -> impl Iterator<Item = &ArrayRef> {
+        self.target.iter().chain(&self.x)
+    }
+
+    /// What one of [`all`](Columns::all) is called.
+    fn name(&self, k: usize) -> String {
+        match (self.names.get(k), &self.target) {
+            (Some(name), _) => format!("column {name}"),
+            (None, Some(_)) if k == 0 => "the target".into(),
+            _ => "the points".into(),
+        }
+    }
+
     /// The number of rows.
     pub fn rows(&self) -> usize {
         self.x.first().map_or(0, |column| column.len())
@@ -41,12 +59,13 @@ impl Columns {
     /// Some of the rows, without a copy.
     pub fn slice(&self, first: usize, rows: usize) -> Columns {
         let slice = |column: &ArrayRef| column.slice(first, rows);
-        Columns { target: self.target.as_ref().map(slice), x: self.x.iter().map(slice).collect() }
+        let (target, x) = (self.target.as_ref().map(slice), self.x.iter().map(slice).collect());
+        Columns { target, x, names: self.names.clone() }
     }
 
     /// Parts, one after the other.
     pub fn joined(parts: &[Columns]) -> Result<Columns> {
-        let [first, ..] = parts else { return Ok(Columns { target: None, x: Vec::new() }) };
+        let [first, ..] = parts else { return refuse("there are no rows to join") };
         let join = |column: &dyn Fn(&Columns) -> Option<&ArrayRef>| {
             let columns: Vec<&dyn Array> = parts.iter().filter_map(column).map(|c| c.as_ref()).collect();
             concat(&columns)
@@ -56,13 +75,27 @@ impl Columns {
             None => None,
         };
         let x = (0..first.x.len()).map(|k| join(&|part| part.x.get(k)));
-        Ok(Columns { target, x: x.collect::<Result<_, _>>()? })
+        Ok(Columns { target, x: x.collect::<Result<_, _>>()?, names: first.names.clone() })
+    }
+
+    /// The first null of the first column that has any: its row here, and what is wrong.
+    pub fn null(&self) -> Option<(usize, String)> {
+        let (k, column) = self.all().enumerate().find(|(_, column)| nulls(column) > 0)?;
+        let (name, count) = (self.name(k), nulls(column));
+        let what = format!("{name} has {count} nulls from here on: fill them in, or leave their rows out");
+        Some((first_null(column)?, what))
     }
 
     /// Rejects nulls, and counts them.
     pub fn check_nulls(&self) -> Result<()> {
-        check_nulls("the target", self.target.as_slice())?;
-        check_nulls("the points", &self.x)
+        self.null().map_or(Ok(()), |(_, what)| refuse(what))
+    }
+
+    /// The first number of a column that is not finite: its row here, and what is wrong.
+    pub fn not_finite(&self) -> Option<(usize, String)> {
+        let place = |(k, column)| Some((first_not_finite(column)?, k));
+        let (row, k) = self.all().enumerate().filter_map(place).min()?;
+        Some((row, format!("{} holds a number that is not finite", self.name(k))))
     }
 
     /// The points, without a copy.
@@ -82,21 +115,32 @@ impl Columns {
     }
 }
 
-/// Rejects nulls in any of some columns.
-fn check_nulls(what: &str, columns: &[ArrayRef]) -> Result<()> {
-    let count: usize = columns.iter().map(nulls).sum();
-    match count {
-        0 => Ok(()),
-        _ => {
-            refuse(format!("{count} of the values of {what} are null: fill them in, or leave their rows out"))
-        }
-    }
-}
-
 /// The nulls of a column, or of a list and its elements.
 fn nulls(column: &ArrayRef) -> usize {
     let inner = column.as_fixed_size_list_opt().map_or(0, |list| elements(list).null_count());
     column.null_count() + inner
+}
+
+/// The first row with a null of its own or in its list.
+fn first_null(column: &ArrayRef) -> Option<usize> {
+    let first = |column: &ArrayRef| (0..column.len()).find(|row| column.is_null(*row));
+    let inner = column.as_fixed_size_list_opt().and_then(|list| Some(first(&elements(list))? / size(list)));
+    [first(column), inner].into_iter().flatten().min()
+}
+
+/// The first row with a number that is not finite.
+fn first_not_finite(column: &ArrayRef) -> Option<usize> {
+    if let Some(list) = column.as_fixed_size_list_opt() {
+        return Some(first_not_finite(&elements(list))? / size(list));
+    }
+    let single = || column.as_primitive_opt::<Float32Type>()?.values().iter().position(|x| !x.is_finite());
+    let double = || column.as_primitive_opt::<Float64Type>()?.values().iter().position(|x| !x.is_finite());
+    single().or_else(double)
+}
+
+/// The number of elements of a list, at least 1.
+fn size(list: &FixedSizeListArray) -> usize {
+    list.value_length().max(1) as usize
 }
 
 /// The elements of the lists that an array holds.

@@ -8,6 +8,7 @@
 //! - [`table::RowTable`] is a table over Parquet files whose rows are numbered, so that sums know which rows they hold: a row
 //!   counted twice is an error, and results have the bits of a pass over all rows in one process.
 //! - [`fit`] does both in a call. The program `rf` is that from the command line.
+//! - [`watch`] asks a cluster's scheduler how far a job is.
 //! - [`codec`] lets the processes of a Ballista cluster exchange plans with these functions and tables.
 //!
 //! # Example
@@ -43,6 +44,7 @@ pub mod server;
 pub mod session;
 pub mod sums;
 pub mod table;
+pub mod watch;
 
 pub mod columns;
 pub mod fault;

@@ -11,10 +11,15 @@ use std::time::Duration;
 use ballista::prelude::SessionConfigExt;
 use common::{bytes, difference, local_pca, local_ridge, partitions, pattern, spec, table_of};
 use datafusion::prelude::{ParquetReadOptions, SessionConfig, SessionContext};
+use random_features_distributed::fault::sentence;
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::generate::Generator;
 use random_features_distributed::session;
 use random_features_distributed::table::RowTable;
+use random_features_distributed::watch::Scheduler;
+
+/// What jobs are called.
+const JOB: &str = "tested";
 
 /// A cluster, ended when it is dropped.
 struct Cluster {
@@ -45,6 +50,7 @@ impl Cluster {
     async fn session(&self, partitions: usize) -> SessionContext {
         let config = SessionConfig::new_with_ballista()
             .with_target_partitions(partitions)
+            .with_ballista_job_name(JOB)
             .with_ballista_shuffle_reader_force_remote_read(true);
         session::ballista_with(&self.address, config).await.unwrap()
     }
@@ -98,10 +104,14 @@ async fn results_are_those_of_a_local_pass() {
     let expected = bytes(&local_ridge(&generator, &map));
     let cluster = Cluster::start(&[]);
     let context = cluster.session(5).await;
+    let scheduler = Scheduler::at(&cluster.address);
+    assert_eq!(scheduler.executors().await.unwrap(), 2);
+    assert!(scheduler.partitions_done(JOB).await.unwrap().is_empty());
 
     let ridge = Task::ridge(map.clone(), "y", generator.names());
     let state = fit::run(&context, table(&context, folder.path()).await, &ridge).await.unwrap();
     assert!(state.knows_rows() && bytes(&state.gram::<f32>().unwrap()) == expected);
+    assert_eq!(scheduler.partitions_done(JOB).await.unwrap(), (0..5).collect());
     let pca = Task::pca(map.clone(), generator.names());
     let state = fit::run(&context, table(&context, folder.path()).await, &pca).await.unwrap();
     assert!(bytes(&state.gram::<f32>().unwrap()) == bytes(&local_pca(&generator, &map)));
@@ -118,8 +128,8 @@ async fn results_are_those_of_a_local_pass() {
     let missing = folder.path().join("part-00003.parquet");
     let rows = table(&context, folder.path()).await;
     std::fs::remove_file(&missing).unwrap();
-    let error = fit::run(&context, rows, &ridge).await.unwrap_err().to_string();
-    assert!(error.contains("part-00003.parquet"), "{error}");
+    let error = sentence(&fit::run(&context, rows, &ridge).await.unwrap_err());
+    assert!(error.contains("part-00003.parquet cannot be read") && !error.contains("Execution("), "{error}");
 }
 
 /// A state of 33 MB goes over the network in spite of messages of at most 16 MiB.

@@ -11,6 +11,7 @@ use datafusion::arrow::array::{ArrayRef, AsArray, Float32Array, Float64Array, Re
 use datafusion::arrow::datatypes::Float32Type;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use datafusion::parquet::file::properties::{EnabledStatistics, WriterProperties};
 use random_features_distributed::generate::Generator;
 use random_features_distributed::model::Model;
 
@@ -34,10 +35,14 @@ fn refused(folder: &Path, arguments: &[&str], names: &[&str]) {
 }
 
 fn write(path: &Path, columns: Vec<(&str, ArrayRef)>) {
+    write_with(path, columns, WriterProperties::default());
+}
+
+fn write_with(path: &Path, columns: Vec<(&str, ArrayRef)>, properties: WriterProperties) {
     let batch =
         RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(n, c)| (n, c, true))).unwrap();
-    let mut writer =
-        ArrowWriter::try_new(std::fs::File::create(path).unwrap(), batch.schema(), None).unwrap();
+    let file = std::fs::File::create(path).unwrap();
+    let mut writer = ArrowWriter::try_new(file, batch.schema(), Some(properties)).unwrap();
     writer.write(&batch).unwrap();
     writer.close().unwrap();
 }
@@ -137,7 +142,11 @@ fn classes_are_predicted_by_name() {
         .filter(|(a, b)| a == b)
         .count();
     assert!(same > 1000 * batch.num_rows() / 1050, "{same} of {}", batch.num_rows());
-    refused(here, &[&fit[..], &["--classes", "up,left"]].concat(), &["a.parquet", "down", "up"]);
+    refused(
+        here,
+        &[&fit[..], &["--classes", "up,left"]].concat(),
+        &["a.parquet, row ", "column c", "\"down\"", "up"],
+    );
     refused(here, &[&fit[..], &["--classes", "up,down,up"]].concat(), &["--classes", "up twice"]);
     refused(here, &fit, &["column c", "a.parquet", "Utf8"]);
 }
@@ -150,10 +159,13 @@ fn what_cannot_be_fulfilled_is_a_sentence() {
     let text: ArrayRef = Arc::new(StringArray::from_iter_values((0..10).map(|i| i.to_string())));
     let wide: ArrayRef = Arc::new(Float64Array::from_iter_values((0..10).map(f64::from)));
     let plain = || floats((0..10).map(|i| i as f32));
-    write(&here.join("a.parquet"), vec![("x", plain()), ("n", with_nulls), ("t", text), ("y", plain())]);
+    let columns = || vec![("x", plain()), ("n", with_nulls.clone()), ("t", text.clone()), ("y", plain())];
+    write(&here.join("a.parquet"), columns());
     write(&here.join("b.parquet"), vec![("x", wide), ("y", plain())]);
     let nan = floats((0..10).map(|i| if i == 7 { f32::NAN } else { i as f32 }));
     write(&here.join("c.parquet"), vec![("x", nan), ("y", plain())]);
+    let unknown = WriterProperties::builder().set_statistics_enabled(EnabledStatistics::None).build();
+    write_with(&here.join("e.parquet"), columns(), unknown);
     std::fs::write(here.join("d.parquet"), b"not Parquet at all").unwrap();
     std::fs::write(here.join("broken.json"), b"{}").unwrap();
     let fit = |file: &'static str, more: &[&'static str]| -> Vec<&'static str> {
@@ -166,7 +178,12 @@ fn what_cannot_be_fulfilled_is_a_sentence() {
     refused(here, &fit("a.parquet", &["--columns", "x,y"]), &["column y"]);
     refused(here, &fit("*.parquet", &["--columns", "x"]), &["d.parquet", "footer"]);
     refused(here, &fit("[ab].parquet", &["--columns", "x"]), &["column x", "b.parquet", "Float64"]);
-    refused(here, &fit("c.parquet", &["--columns", "x", "--lambda", "1"]), &["c.parquet", "finite"]);
+    refused(
+        here,
+        &fit("c.parquet", &["--columns", "x", "--lambda", "1"]),
+        &["c.parquet, row 7: column x", "finite"],
+    );
+    refused(here, &fit("e.parquet", &["--columns", "x,n"]), &["e.parquet, row 0: column n has 4 nulls"]);
     refused(here, &fit("none/*.parquet", &[]), &["none"]);
     let stored =
         ["fit", "ridge", "--input", "a.parquet", "--target", "y", "--columns", "x", "--out", "m.json"];
@@ -174,7 +191,11 @@ fn what_cannot_be_fulfilled_is_a_sentence() {
     refused(here, &[&stored[..], &["--recipe", "absent.json"]].concat(), &["absent.json", "cannot be read"]);
     refused(here, &fit("a.parquet", &["--columns", "x", "--lambda", "-1"]), &["--lambda"]);
     refused(here, &fit("a.parquet", &["--columns", "x", "--partitions", "0"]), &["--partitions"]);
-    refused(here, &fit("a.parquet", &["--columns", "x", "--ballista", "127.0.0.1:9"]), &[]);
+    refused(
+        here,
+        &fit("a.parquet", &["--columns", "x", "--ballista", "127.0.0.1:9"]),
+        &["127.0.0.1:9", "reached"],
+    );
     refused(here, &["fit", "ridge", "--input", "a.parquet", "--out", "m.json"], &["--target"]);
     refused(here, &["fit", "pca", "--input", "a.parquet", "--target", "y", "--out", "m.json"], &["PCA"]);
     refused(

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ballista_core::serde::BallistaPhysicalExtensionCodec;
 use datafusion::arrow::datatypes::Schema;
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::Result;
 use datafusion::execution::TaskContext;
 use datafusion::logical_expr::{AggregateUDF, ScalarUDF};
 use datafusion::physical_plan::ExecutionPlan;
@@ -37,11 +37,7 @@ struct StoredScan {
 
 impl StoredScan {
     fn of(scan: &RowScan) -> Result<Self> {
-        let schema: protobuf::Schema = scan
-            .file_schema()
-            .as_ref()
-            .try_into()
-            .map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let schema: protobuf::Schema = scan.file_schema().as_ref().try_into().map_err(external)?;
         Ok(StoredScan {
             files: scan.files().as_ref().clone(),
             schema: schema.encode_to_vec(),
@@ -52,8 +48,7 @@ impl StoredScan {
     fn scan(self, inputs: &[Arc<dyn ExecutionPlan>]) -> Result<RowScan> {
         let [input] = inputs else { return refuse("a scan of numbered rows has one input") };
         let schema = protobuf::Schema::decode(self.schema.as_slice()).map_err(external)?;
-        let schema: Schema =
-            (&schema).try_into().map_err(|error| DataFusionError::External(Box::new(error)))?;
+        let schema: Schema = (&schema).try_into().map_err(external)?;
         RowScan::new(Arc::new(self.files), Arc::new(schema), self.projection, input.clone())
     }
 }

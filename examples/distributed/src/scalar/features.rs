@@ -72,7 +72,7 @@ impl ScalarUDFImpl for FeaturesFunction {
             return refuse("features takes a constant recipe and a constant seed");
         };
         let map = MapSpec::parse(&text(Some(recipe), "the recipe of features")?, *seed)?;
-        let rows = points(x, args.number_rows)?;
+        let rows = points(x, args.arg_fields.get(2..).unwrap_or_default(), args.number_rows)?;
         rows.check_nulls()?;
         let types: Vec<DataType> = rows.x.iter().map(|column| column.data_type().clone()).collect();
         let features = match layout(&types)? {

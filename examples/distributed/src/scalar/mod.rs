@@ -17,7 +17,7 @@ pub use predict::PredictFunction;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, FixedSizeListArray, PrimitiveArray};
-use datafusion::arrow::datatypes::{DataType, Field};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::{ColumnarValue, ScalarUDF};
 use datafusion::scalar::ScalarValue;
@@ -44,9 +44,9 @@ fn text(value: Option<&ScalarValue>, what: &str) -> Result<String> {
 }
 
 /// The points of the arguments that are left.
-fn points(arguments: &[ColumnarValue], rows: usize) -> Result<Columns> {
+fn points(arguments: &[ColumnarValue], fields: &[FieldRef], rows: usize) -> Result<Columns> {
     let x = arguments.iter().map(|argument| argument.to_array(rows)).collect::<Result<Vec<ArrayRef>>>()?;
-    Ok(Columns { target: None, x })
+    Ok(Columns { target: None, x, names: fields.iter().map(|field| field.name().clone()).collect() })
 }
 
 /// The types that columns of points are converted to, for points of a scalar.

@@ -59,7 +59,7 @@ impl ScalarUDFImpl for PredictFunction {
             return refuse("predict takes a constant model");
         };
         let model = Model::kept(&text(Some(model), "the model of predict")?)?;
-        let mut rows = points(x, args.number_rows)?;
+        let mut rows = points(x, args.arg_fields.get(1..).unwrap_or_default(), args.number_rows)?;
         let scalar = if model.is_double() { DataType::Float64 } else { DataType::Float32 };
         rows.x = rows.x.iter().map(|column| of_scalar(column, &scalar)).collect::<Result<_>>()?;
         check_dim(&model, &rows.x)?;

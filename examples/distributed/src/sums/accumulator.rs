@@ -1,6 +1,7 @@
 //! [`SumsAccumulator`]: sums as the engine takes rows and states in.
 
 use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, UInt64Array};
 use datafusion::arrow::datatypes::UInt64Type;
@@ -12,7 +13,7 @@ use super::kind::{Constants, Kind};
 use super::numbering::Numbered;
 use super::state::State;
 use crate::columns::Columns;
-use crate::fault::refuse;
+use crate::fault::{at_row, refuse};
 
 /// Sums of the rows of a partition, or of the states of several.
 #[derive(Debug)]
@@ -23,6 +24,8 @@ pub(super) struct SumsAccumulator {
     mark: u32,
     /// Whether rows come with their numbers.
     with_rows: bool,
+    /// Of the target, if there is one, and the points.
+    names: Arc<[String]>,
     sums: Numbered,
     /// The number of the next row where they come without.
     next: u64,
@@ -31,11 +34,18 @@ pub(super) struct SumsAccumulator {
 }
 
 impl SumsAccumulator {
-    /// Of points in ℝᵈ.
-    pub fn new(constants: &Constants, dim: usize, double: bool, with_rows: bool) -> Result<Self> {
+    /// Of points in ℝᵈ, in columns of these names, with that of the target before them if there is one.
+    pub fn new(
+        constants: &Constants,
+        dim: usize,
+        double: bool,
+        with_rows: bool,
+        names: Vec<String>,
+    ) -> Result<Self> {
         let sums = if double { constants.sums::<f64>(dim) } else { constants.sums::<f32>(dim) };
         let (kind, mark, sums) = (constants.kind(), constants.mark()?, Numbered::new(sums?));
-        Ok(SumsAccumulator { kind, double, mark, with_rows, sums, next: some_offset(), merged_known: true })
+        let (names, next) = (names.into(), some_offset());
+        Ok(SumsAccumulator { kind, double, mark, with_rows, names, sums, next, merged_known: true })
     }
 
     /// The columns of arguments, and the numbers of their rows.
@@ -47,13 +57,12 @@ impl SumsAccumulator {
         if self.with_rows && numbers.is_none() {
             return refuse("the numbers of rows are not whole numbers from 0 on");
         }
-        match (self.kind.has_target(), rest) {
-            (true, [target, x @ ..]) => {
-                Ok((numbers, Columns { target: Some(target.clone()), x: x.to_vec() }))
-            }
-            (true, []) => refuse("there is no target"),
-            (false, x) => Ok((numbers, Columns { target: None, x: x.to_vec() })),
-        }
+        let (target, x) = match (self.kind.has_target(), rest) {
+            (true, [target, x @ ..]) => (Some(target.clone()), x),
+            (true, []) => return refuse("there is no target"),
+            (false, x) => (None, x),
+        };
+        Ok((numbers, Columns { target, x: x.to_vec(), names: self.names.clone() }))
     }
 
     /// Adds rows by runs of consecutive numbers.
@@ -99,7 +108,9 @@ fn some_offset() -> u64 {
 impl Accumulator for SumsAccumulator {
     fn update_batch(&mut self, values: &[ArrayRef]) -> Result<()> {
         let (numbers, rows) = self.columns(values)?;
-        rows.check_nulls()?;
+        if let Some((row, what)) = rows.null() {
+            return Err(at_row(numbers.map_or(self.next, |numbers| numbers.value(row)), what));
+        }
         if let Some(numbers) = numbers {
             return self.push_runs(&numbers, &rows);
         }
@@ -151,7 +162,7 @@ mod tests {
         let recipe =
             PlainRecipe::new(Trigonometric, Draw::new(1, 4, Orthogonal), Gaussian::new(1.0).unwrap());
         let constants = Constants::Ridge(MapSpec::new(Recipe::Plain(recipe), 1));
-        SumsAccumulator::new(&constants, 1, false, true).unwrap()
+        SumsAccumulator::new(&constants, 1, false, true, Vec::new()).unwrap()
     }
 
     /// The state of rows from one number to another.

@@ -9,6 +9,8 @@ use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::function::{AccumulatorArgs, AggregateFunctionSimplification, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Expr, Signature, Volatility};
+use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::expressions::Column;
 use datafusion::scalar::ScalarValue;
 
 use super::accumulator::SumsAccumulator;
@@ -114,6 +116,15 @@ fn points(name: &str, given: &[DataType]) -> Result<(Vec<DataType>, DataType)> {
     Ok((vec![DataType::Float64; given.len()], DataType::Float64))
 }
 
+/// What an argument is called: a column by its name, also if it is converted.
+fn name(argument: &Arc<dyn PhysicalExpr>) -> String {
+    match (argument.downcast_ref::<Column>(), argument.children().as_slice()) {
+        (Some(column), _) => column.name().to_owned(),
+        (None, [inner]) => name(inner),
+        _ => argument.to_string(),
+    }
+}
+
 impl AggregateUDFImpl for SumsFunction {
     fn name(&self) -> &str {
         if self.with_rows { self.kind.name_with_rows() } else { self.kind.name() }
@@ -163,7 +174,8 @@ impl AggregateUDFImpl for SumsFunction {
         let types: Vec<DataType> = args.expr_fields.iter().map(|field| field.data_type().clone()).collect();
         let (dim, scalar) = layout(types.get(self.before_points()..).unwrap_or_default())?;
         let double = scalar == DataType::Float64;
-        Ok(Box::new(SumsAccumulator::new(constants, dim, double, self.with_rows)?))
+        let names = args.exprs.iter().skip(usize::from(self.with_rows)).map(name).collect();
+        Ok(Box::new(SumsAccumulator::new(constants, dim, double, self.with_rows, names)?))
     }
 }
 

@@ -52,8 +52,8 @@ trait Sums: std::fmt::Debug + Send + Sync {
     /// The next rows begin at this one.
     fn begin_at(&mut self, row: u64) -> Result<()>;
 
-    /// Adds the next rows.
-    fn take(&mut self, rows: &Columns) -> Result<()>;
+    /// Adds the next rows, of which this is the first.
+    fn take(&mut self, first: u64, rows: &Columns) -> Result<()>;
 
     /// Adds sums in their stored form.
     fn join(&mut self, stored: &[u8]) -> Result<()>;

@@ -53,7 +53,7 @@ impl<T: Scalar> Sums for MomentsSums<T> {
         self.held.replace(|held| Ok(Held { rows: held.rows.starting_at(row)?, ..held }))
     }
 
-    fn take(&mut self, rows: &Columns) -> Result<()> {
+    fn take(&mut self, _: u64, rows: &Columns) -> Result<()> {
         let points = rows.points::<T>()?;
         let points = points.to_dense();
         let held = self.held.get_mut()?;

@@ -5,6 +5,7 @@ use random_features::apply::RidgeStatistics;
 
 use super::Sums;
 use crate::columns::Columns;
+use crate::fault::at_row;
 
 /// Rows are summed in chunks of this many.
 const CHUNK: u64 = RidgeStatistics::<f64>::CHUNK;
@@ -100,7 +101,11 @@ impl Numbered {
             self.sums.begin_at(first)?;
         }
         self.expected = None;
-        self.sums.take(rows).map_err(|error| error.context(format!("rows from {first} on")))?;
+        let taken = self.sums.take(first, rows);
+        taken.map_err(|error| match rows.not_finite() {
+            Some((row, what)) => at_row(first + row as u64, what),
+            None => error,
+        })?;
         self.expected = Some(first.saturating_add(rows.rows() as u64));
         Ok(())
     }

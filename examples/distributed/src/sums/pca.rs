@@ -35,7 +35,7 @@ impl<T: Scalar> Sums for PcaSums<T> {
         self.statistics.replace(|statistics| statistics.starting_at(row))
     }
 
-    fn take(&mut self, rows: &Columns) -> Result<()> {
+    fn take(&mut self, _: u64, rows: &Columns) -> Result<()> {
         self.statistics.get_mut()?.update(rows.points()?).map_err(external)
     }
 

@@ -3,13 +3,13 @@
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::Result;
 use random_features::apply::RidgeStatistics;
 
 use super::kept::Kept;
 use super::{Sums, read, stored};
 use crate::columns::{Columns, Scalar};
-use crate::fault::{external, refuse};
+use crate::fault::{at_row, external, refuse};
 use crate::map::MapSpec;
 
 /// Those of a ridge regression.
@@ -42,12 +42,12 @@ impl<T: Scalar> Sums for RidgeSums<T> {
         self.statistics.replace(|statistics| statistics.starting_at(row))
     }
 
-    fn take(&mut self, rows: &Columns) -> Result<()> {
+    fn take(&mut self, first: u64, rows: &Columns) -> Result<()> {
         let Some(classes) = &self.classes else {
             let targets = rows.targets::<T>()?;
             return self.statistics.get_mut()?.update(rows.points()?, &targets).map_err(external);
         };
-        let labels = labels(rows, classes)?;
+        let labels = labels(first, rows, classes)?;
         self.statistics.get_mut()?.update_labels(rows.points()?, &labels).map_err(external)
     }
 
@@ -65,15 +65,21 @@ impl<T: Scalar> Sums for RidgeSums<T> {
 }
 
 /// The place of each label among the classes.
-fn labels(rows: &Columns, classes: &[String]) -> Result<Vec<usize>> {
+fn labels(first: u64, rows: &Columns, classes: &[String]) -> Result<Vec<usize>> {
     let Some(labels) = &rows.target else { return refuse("there are no labels") };
     let names = names(labels)?;
     let names = names.as_string::<i64>();
     let place = |row: usize| {
         let name = names.value(row);
-        let place = classes.iter().position(|class| class == name);
-        let sentence = || format!("a row has the label {name:?}, which is none of the classes {classes:?}");
-        place.ok_or_else(|| DataFusionError::Execution(sentence()))
+        let unknown = || {
+            let column =
+                rows.names.first().map_or_else(|| "the target".into(), |name| format!("column {name}"));
+            at_row(
+                first + row as u64,
+                format!("{column} holds {name:?}, which is none of the classes {classes:?}"),
+            )
+        };
+        classes.iter().position(|class| class == name).ok_or_else(unknown)
     };
     (0..names.len()).map(place).collect()
 }

@@ -31,7 +31,7 @@ impl<T: Scalar> Sums for SampleSums<T> {
         self.reservoir.replace(|reservoir| reservoir.starting_at(row))
     }
 
-    fn take(&mut self, rows: &Columns) -> Result<()> {
+    fn take(&mut self, _: u64, rows: &Columns) -> Result<()> {
         self.reservoir.get_mut()?.update(&rows.points::<T>()?.to_dense()).map_err(external)
     }
 

@@ -1,6 +1,6 @@
 //! [`State`]: sums as they travel.
 
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::Result;
 use random_features::apply::RidgeStatistics;
 use random_features::apply::pca::PcaStatistics;
 use random_features::data::Reservoir;
@@ -219,6 +219,6 @@ impl State {
 /// The sums of both.
 fn merged<T: Scalar>(one: &State, other: &State) -> Result<Vec<u8>> {
     let mut sums = one.gram::<T>()?;
-    sums.merge(&other.gram()?).map_err(|error| DataFusionError::External(Box::new(error)))?;
+    sums.merge(&other.gram()?).map_err(external)?;
     super::stored(&sums)
 }

@@ -13,7 +13,7 @@ use datafusion::prelude::SessionContext;
 
 use super::exec::RowScan;
 use super::files::Files;
-use super::pieces::{CHUNK, LEAST, parts, plan};
+use super::pieces::{CHUNK, LEAST, Piece, parts, plan};
 use crate::fault::refuse;
 use crate::sums::FAR;
 
@@ -92,6 +92,12 @@ impl RowTable {
     /// The schema of the files.
     pub fn file_schema(&self) -> &SchemaRef {
         &self.file_schema
+    }
+
+    /// The numbers of rows of the partitions of a scan, of which there are at most so many.
+    pub fn partition_rows(&self, most: usize) -> Vec<u64> {
+        let rows = |pieces: &Vec<Piece>| pieces.iter().map(|piece| piece.rows.end - piece.rows.start).sum();
+        parts(&self.files, most, self.least).iter().map(rows).collect()
     }
 
     /// The number of rows that scans in this process have read.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::{DataFusionError, Result};
+use datafusion::common::Result;
 use datafusion::datasource::listing::{ListingTableUrl, PartitionedFile};
 use datafusion::datasource::physical_plan::parquet::ParquetRowSelection;
 use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
@@ -19,7 +19,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 
 use super::files::{FileRows, Files};
 use super::pieces::Piece;
-use crate::fault::refuse;
+use crate::fault::{external, refuse};
 
 /// The rows of a piece, in order. The file must be the one whose footer was read.
 pub fn open(
@@ -58,7 +58,7 @@ pub fn open(
 /// What the store says of a file that has not changed.
 async fn checked(store: &ListingTableUrl, file: &FileRows, context: &Arc<TaskContext>) -> Result<ObjectMeta> {
     let source = context.runtime_env().object_store(store)?;
-    let path = Path::parse(&file.path).map_err(|error| DataFusionError::External(Box::new(error)))?;
+    let path = Path::parse(&file.path).map_err(external)?;
     let meta = source.head(&path).await?;
     match (meta.size, meta.last_modified.timestamp_micros()) == (file.size, file.modified) {
         true => Ok(meta),

@@ -9,13 +9,14 @@ use datafusion::object_store::local::LocalFileSystem;
 use datafusion::object_store::path::Path as StorePath;
 use datafusion::prelude::SessionContext;
 use random_features_distributed::columns::{is_float, is_list, layout};
-use random_features_distributed::fault::sentence;
+use random_features_distributed::fault::{row_of, sentence};
 use random_features_distributed::fit::{self, Task};
 use random_features_distributed::session;
 use random_features_distributed::sums::State;
 use random_features_distributed::table::RowTable;
 
 use crate::arguments::Source;
+use crate::on_cluster::Cluster;
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::say::say;
@@ -25,6 +26,8 @@ const PARTITIONS: usize = 16;
 
 /// A session and a table.
 pub struct Asked {
+    /// Where passes are made, if not in this process.
+    cluster: Option<Cluster>,
     pub context: SessionContext,
     pub table: RowTable,
     pub source: Source,
@@ -32,19 +35,19 @@ pub struct Asked {
 
 impl Asked {
     pub async fn open(input: &[String], source: Source) -> Result<Self, String> {
-        let context = match (&source.ballista, source.partitions) {
+        let cluster = source.ballista.as_deref();
+        let cluster = cluster.map(|address| Cluster::at(address, source.partitions.unwrap_or(PARTITIONS)));
+        let context = match (&cluster, source.partitions) {
             (_, Some(0)) => return Err("--partitions is at least 1".into()),
             (None, None) => session::local(),
             (None, Some(partitions)) => session::local_with(partitions),
-            (Some(scheduler), partitions) => session::ballista(scheduler, partitions.unwrap_or(PARTITIONS))
-                .await
-                .map_err(|e| sentence(&e))?,
+            (Some(cluster), _) => cluster.session().await?,
         };
         let table = RowTable::of_files(&context, input).await.map_err(|error| sentence(&error))?;
         if table.files().rows() == 0 {
             return Err(format!("there are no rows in {}", input.join(", ")));
         }
-        Ok(Asked { context, table, source })
+        Ok(Asked { cluster, context, table, source })
     }
 
     /// The columns of points: those that were named, or all of floats but the target.
@@ -95,9 +98,13 @@ impl Asked {
             && files.files.iter().any(|file| path(&file.path).as_deref() == Some(place))
     }
 
-    /// Whether rows are read in this process.
-    pub fn is_local(&self) -> bool {
-        self.source.ballista.is_none()
+    /// Begins to report on a pass, once there is somebody to make it.
+    pub async fn progress(&self, what: &'static str) -> Result<Progress, String> {
+        if let Some(cluster) = &self.cluster {
+            cluster.ready().await?;
+        }
+        let job = self.cluster.as_ref().map(|cluster| cluster.job(&self.table));
+        Ok(Progress::of(what, &self.table, job, self.source.quiet))
     }
 
     /// The engine's plan of a pass.
@@ -108,7 +115,7 @@ impl Asked {
 
     /// The sums of a pass, with reports.
     pub async fn pass(&self, what: &'static str, task: &Task) -> Result<State, String> {
-        let progress = Progress::of(what, &self.table, self.is_local(), self.source.quiet);
+        let progress = self.progress(what).await?;
         let state = fit::run(&self.context, self.table.clone(), task).await;
         let state = state.map_err(|error| self.located(&error))?;
         progress.done();
@@ -118,9 +125,9 @@ impl Asked {
     /// A sentence with the file of the row that it names.
     pub fn located(&self, error: &DataFusionError) -> String {
         let text = sentence(error);
-        let row = text.split_once("rows from ").and_then(|(_, rest)| rest.split(' ').next()?.parse().ok());
-        match row.and_then(|row| self.table.files().file_of(row)) {
-            Some((file, row)) => format!("{} from its row {row} on: {text}", file.path),
+        let file = |row| self.table.files().file_of(row);
+        match row_of(&text).and_then(|(row, what)| Some((file(row)?, what))) {
+            Some(((file, row), what)) => format!("{}, row {row}: {what}", file.path),
             None => text,
         }
     }

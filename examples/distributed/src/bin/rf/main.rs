@@ -7,6 +7,7 @@ mod asked;
 mod choice;
 mod fit;
 mod generate;
+mod on_cluster;
 mod output;
 mod plan;
 mod predict;

@@ -14,7 +14,6 @@ use random_features_distributed::table::{FILE, ROW};
 use crate::arguments::Predict;
 use crate::asked::{Asked, explain};
 use crate::output::Output;
-use crate::progress::Progress;
 use crate::say::say;
 
 pub async fn run(predict: Predict) -> Result<(), String> {
@@ -32,8 +31,8 @@ pub async fn run(predict: Predict) -> Result<(), String> {
     if asked.source.explain {
         return explain(frame).await;
     }
-    let progress = Progress::of("predicting", &asked.table, asked.is_local(), asked.source.quiet);
     let output = asked.output(&predict.out)?;
+    let progress = asked.progress("predicting").await?;
     let rows = write(frame, &output).await.map_err(|error| asked.located(&error))?;
     progress.done();
     if rows != asked.table.files().rows() {

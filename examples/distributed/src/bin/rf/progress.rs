@@ -5,10 +5,8 @@ use std::time::{Duration, Instant};
 use random_features_distributed::table::RowTable;
 use tokio::task::JoinHandle;
 
+use crate::on_cluster::Job;
 use crate::say::note;
-
-/// Seconds after which a cluster without executors looks like one that works.
-const LONG: f64 = 60.0;
 
 /// A report each second, until it is dropped.
 pub struct Progress {
@@ -19,16 +17,19 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Of a pass over a table; quiet if asked. What executors of a cluster read is not counted here.
-    pub fn of(what: &'static str, table: &RowTable, local: bool, quiet: bool) -> Self {
+    /// Of a pass over a table, in this process or as a job of a cluster; quiet if asked.
+    pub fn of(what: &'static str, table: &RowTable, job: Option<Job>, quiet: bool) -> Self {
         let (start, counted) = (Instant::now(), table.clone());
         let task = (!quiet).then(|| {
             tokio::spawn(async move {
-                let before = counted.progress();
+                let (before, rows) = (counted.progress(), counted.files().rows());
                 loop {
                     tokio::time::sleep(Duration::from_secs(1)).await;
-                    let done = counted.progress() - before;
-                    let state = state(done, counted.files().rows(), start.elapsed(), local);
+                    let done = match &job {
+                        None => Some(counted.progress() - before),
+                        Some(job) => job.rows_done().await,
+                    };
+                    let state = state(done, rows, start.elapsed());
                     note(&format!("\r{what}: {state}   "));
                 }
             })
@@ -55,19 +56,16 @@ impl Drop for Progress {
     }
 }
 
-/// Rows, rate and time left.
-fn state(done: u64, rows: u64, elapsed: Duration, local: bool) -> String {
+/// Rows, rate and time left, as far as they are known.
+fn state(done: Option<u64>, rows: u64, elapsed: Duration) -> String {
     let seconds = elapsed.as_secs_f64();
-    if !local {
-        let waiting = if seconds < LONG { "" } else { ": are there executors?" };
-        return format!("{rows} rows on the cluster, {seconds:.0} s{waiting}");
-    }
-    let rate = done as f64 / seconds;
-    match rate > 0.0 {
-        true => {
+    match done {
+        None => format!("{rows} rows on the cluster, {seconds:.0} s"),
+        Some(0) => format!("0 of {rows} rows"),
+        Some(done) => {
+            let rate = done as f64 / seconds;
             let left = rows.saturating_sub(done) as f64 / rate;
             format!("{done} of {rows} rows, {rate:.0} a second, {left:.0} s left")
         }
-        false => format!("{done} of {rows} rows"),
     }
 }

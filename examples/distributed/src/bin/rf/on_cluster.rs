@@ -1,0 +1,76 @@
+//! Passes on a cluster: whether it can take them, and how far they are.
+
+use std::time::Duration;
+
+use ballista::prelude::SessionConfigExt;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use random_features_distributed::fault::sentence;
+use random_features_distributed::session;
+use random_features_distributed::table::RowTable;
+use random_features_distributed::watch::Scheduler;
+
+/// How many seconds a cluster has to get its first executor.
+const PATIENCE: u32 = 30;
+
+/// A cluster, and what jobs are called there.
+#[derive(Clone)]
+pub struct Cluster {
+    address: String,
+    name: String,
+    partitions: usize,
+}
+
+/// A pass that a cluster is asked for.
+pub struct Job {
+    cluster: Cluster,
+    /// Of each partition.
+    rows: Vec<u64>,
+}
+
+impl Cluster {
+    /// The one whose scheduler is at `host:port`, for passes in so many partitions.
+    pub fn at(address: &str, partitions: usize) -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let name = format!("rf-{}-{}", std::process::id(), since.unwrap_or_default().as_nanos());
+        Cluster { address: address.into(), name, partitions }
+    }
+
+    pub async fn session(&self) -> Result<SessionContext, String> {
+        let config = SessionConfig::new_with_ballista().with_target_partitions(self.partitions);
+        let config = config.with_ballista_job_name(&self.name);
+        session::ballista_with(&self.address, config).await.map_err(|error| {
+            format!("the scheduler at {} cannot be reached: {}", self.address, sentence(&error))
+        })
+    }
+
+    fn scheduler(&self) -> Scheduler {
+        Scheduler::at(&self.address)
+    }
+
+    /// Waits until there is an executor. A scheduler that does not say is believed to have some.
+    pub async fn ready(&self) -> Result<(), String> {
+        for _ in 0..PATIENCE {
+            if !matches!(self.scheduler().executors().await, Ok(0)) {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        let address = &self.address;
+        Err(format!(
+            "the cluster of {address} has no executors: start one by rf executor --scheduler {address}"
+        ))
+    }
+
+    /// The next pass over a table.
+    pub fn job(&self, table: &RowTable) -> Job {
+        Job { cluster: self.clone(), rows: table.partition_rows(self.partitions) }
+    }
+}
+
+impl Job {
+    /// The rows of partitions that are done, if the scheduler says.
+    pub async fn rows_done(&self) -> Option<u64> {
+        let done = self.cluster.scheduler().partitions_done(&self.cluster.name).await.ok()?;
+        Some(done.into_iter().filter_map(|partition| self.rows.get(partition)).sum())
+    }
+}

@@ -1,0 +1,92 @@
+//! [`Scheduler`]: what the scheduler of a cluster says of it, over HTTP.
+
+use std::collections::BTreeSet;
+
+use datafusion::common::Result;
+use http_body_util::{BodyExt, Empty};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::handshake;
+use hyper::header::HOST;
+use hyper::{Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+use tokio::net::TcpStream;
+
+use crate::fault::{external, refuse};
+
+/// The scheduler at `host:port`.
+#[derive(Clone, Debug)]
+pub struct Scheduler {
+    address: String,
+}
+
+#[derive(Deserialize)]
+struct Job {
+    job_id: String,
+    job_name: String,
+    start_time: u64,
+}
+
+#[derive(Deserialize)]
+struct Stages {
+    stages: Vec<Stage>,
+}
+
+#[derive(Deserialize)]
+struct Stage {
+    stage_id: String,
+    tasks: Vec<Option<Task>>,
+}
+
+#[derive(Deserialize)]
+struct Task {
+    status: serde_json::Value,
+    partition_id: Vec<usize>,
+}
+
+/// The stage that reads the table.
+const FIRST: &str = "1";
+
+impl Scheduler {
+    /// The scheduler at `host:port`.
+    pub fn at(address: &str) -> Self {
+        Scheduler { address: address.to_owned() }
+    }
+
+    /// The number of executors that are there.
+    ///
+    /// # Errors
+    /// If it does not answer, or not as one of Ballista 55 with its interface over HTTP.
+    pub async fn executors(&self) -> Result<usize> {
+        Ok(self.get::<Vec<IgnoredAny>>("/api/executors").await?.len())
+    }
+
+    /// The partitions of the table that the latest job of this name has been through; none if there is no such job.
+    ///
+    /// # Errors
+    /// As [`executors`](Scheduler::executors).
+    pub async fn partitions_done(&self, job: &str) -> Result<BTreeSet<usize>> {
+        let jobs: Vec<Job> = self.get("/api/jobs").await?;
+        let latest = jobs.into_iter().filter(|own| own.job_name == job).max_by_key(|own| own.start_time);
+        let Some(Job { job_id, .. }) = latest else { return Ok(BTreeSet::new()) };
+        let Stages { stages } = self.get(&format!("/api/job/{job_id}/stages")).await?;
+        let tasks = stages.into_iter().filter(|stage| stage.stage_id == FIRST).flat_map(|stage| stage.tasks);
+        let done = tasks.flatten().filter(|task| task.status == "Successful");
+        Ok(done.flat_map(|task| task.partition_id).collect())
+    }
+
+    async fn get<V: DeserializeOwned>(&self, path: &str) -> Result<V> {
+        let stream = TcpStream::connect(&self.address).await?;
+        let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(external)?;
+        tokio::spawn(connection);
+        let request = Request::get(path).header(HOST, &self.address);
+        let request = request.body(Empty::<Bytes>::new()).map_err(external)?;
+        let response = sender.send_request(request).await.map_err(external)?;
+        if response.status() != StatusCode::OK {
+            return refuse(format!("{} answers {path} with {}", self.address, response.status()));
+        }
+        let body = response.into_body().collect().await.map_err(external)?;
+        serde_json::from_slice(&body.to_bytes()).map_err(external)
+    }
+}
