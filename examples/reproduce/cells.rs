@@ -9,6 +9,7 @@ use flate2::Crc;
 
 /// The numbers of one item. The first line of the file says how they were made; each other one has a name, a tab,
 /// numbers, a tab, and the checksum of what is before.
+#[derive(Default)]
 pub struct Cells {
     header: String,
     known: HashMap<String, Vec<f64>>,
@@ -44,11 +45,12 @@ impl Cells {
     /// Those of a file, without adding any; none if there is no such file. A last line without its end was interrupted and is cut off.
     pub fn read(path: &Path) -> Result<Self, String> {
         let wrong = |error: std::io::Error| format!("{} cannot be read: {error}", path.display());
-        let mut cells = Cells { header: String::new(), known: HashMap::new(), file: None };
+        let mut cells = Cells::default();
         if !path.exists() {
             return Ok(cells);
         }
-        let text = std::fs::read_to_string(path).map_err(wrong)?;
+        let text = std::fs::read(path).map_err(wrong)?;
+        let text = String::from_utf8(text).map_err(|_| damaged(path, "this is no text"))?;
         let whole = text.rfind('\n').map_or(0, |end| end + 1);
         if whole < text.len() {
             let file = OpenOptions::new().write(true).open(path).map_err(wrong)?;
@@ -56,9 +58,12 @@ impl Cells {
         }
         let mut lines = text[..whole].lines();
         cells.header = lines.next().unwrap_or_default().to_owned();
+        if cells.header.is_empty() && whole > 0 {
+            return Err(damaged(path, "the first line is empty"));
+        }
         for line in lines {
-            let (name, numbers) = entry(line)
-                .ok_or_else(|| format!("{}: this line is not as it was written: '{line}'", path.display()))?;
+            let wrong = || damaged(path, &format!("this line is not as it was written: '{line}'"));
+            let (name, numbers) = entry(line).ok_or_else(wrong)?;
             cells.known.insert(name, numbers);
         }
         Ok(cells)
@@ -94,6 +99,10 @@ impl Cells {
         self.known.insert(name.to_owned(), numbers.to_owned());
         Ok(())
     }
+}
+
+fn damaged(path: &Path, what: &str) -> String {
+    format!("{}: {what}; with --fresh its item is computed anew", path.display())
 }
 
 /// A name with its numbers, of a line that is whole.

@@ -6,6 +6,7 @@
 use std::io::{ErrorKind, Read};
 use std::path::Path;
 
+use flate2::Crc;
 use flate2::read::GzDecoder;
 
 use crate::dataset::Dataset;
@@ -70,6 +71,14 @@ pub fn load(name: &str, folder: Option<&Path>) -> Result<Dataset, Stop> {
         true => Ok(data),
         false => Err(wrong(&"a number is not finite")),
     }
+}
+
+/// A checksum of points and classes, as a number.
+pub fn mark(data: &Dataset) -> f64 {
+    let mut crc = Crc::new();
+    data.points.iter().for_each(|value| crc.update(&value.to_le_bytes()));
+    data.labels.iter().for_each(|label| crc.update(&label.to_le_bytes()));
+    f64::from(crc.sum())
 }
 
 impl Source {

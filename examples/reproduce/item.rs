@@ -58,6 +58,8 @@ pub struct Outcome {
     pub panels: Vec<Panel>,
     pub surfaces: Vec<Surface>,
     pub notes: Vec<String>,
+    /// What explains the numbers of the page that comes with the crate: said where numbers are made in the same way, and nowhere else.
+    pub reasons: Vec<String>,
 }
 
 /// Why an item has no outcome.

@@ -78,7 +78,7 @@ fn reproduce(settings: &Settings, item: &'static Item, fresh: bool) -> Result<()
     let cells = Cells::open(&path, &settings.made(item), &page::circumstances())?;
     match (item.run)(&mut Run::new(settings, item, cells)) {
         Ok(outcome) => {
-            command::print(&page::text(item, &outcome, settings.quick))?;
+            command::print(&page::text(item, &outcome, settings))?;
             let written = write(settings, item, &outcome)?;
             command::print(&format!("{written}{:.0} s\n\n", start.elapsed().as_secs_f64()))
         }
@@ -92,7 +92,9 @@ fn reproduce(settings: &Settings, item: &'static Item, fresh: bool) -> Result<()
 
 /// Writes tables and pictures, and says where.
 fn write(settings: &Settings, item: &Item, outcome: &Outcome) -> Result<String, String> {
-    let mut text = String::new();
+    let path = settings.out.join(format!("{}-statements.csv", item.name));
+    outcome.verdict.table().write(&path)?;
+    let mut text = format!("statements: {}\n", path.display());
     for (k, table) in outcome.tables.iter().enumerate() {
         let number = if k == 0 { String::new() } else { format!("-{}", k + 1) };
         let path = settings.out.join(format!("{}{number}.csv", item.name));
@@ -116,16 +118,21 @@ fn write(settings: &Settings, item: &Item, outcome: &Outcome) -> Result<String, 
 fn write_page(settings: &Settings) -> Result<(), String> {
     let mut results = Vec::new();
     for item in items() {
-        let cells = Cells::read(&settings.cells(item))?;
-        let made = cells.is_made(&settings.made(item));
-        let cells = if made { cells } else { Cells::read("".as_ref())? };
+        let cells = match Cells::read(&settings.cells(item)) {
+            Ok(cells) if cells.is_made(&settings.made(item)) => cells,
+            Ok(_) => Cells::default(),
+            Err(sentence) => {
+                results.push((item, Err(Stop::Failed(sentence)), String::new()));
+                continue;
+            }
+        };
         let mut run = Run::new(settings, item, cells);
         let outcome = (item.run)(&mut run);
         let header = run.header().to_owned();
         results.push((item, outcome, header));
     }
     let path = settings.out.join("results.md");
-    std::fs::write(&path, page::page(&results, settings.quick))
+    std::fs::write(&path, page::page(&results, settings))
         .map_err(|error| format!("{} cannot be written: {error}", path.display()))?;
     command::print(&format!("all items: {}\n", path.display()))
 }
@@ -152,8 +159,8 @@ fn run(request: &Request) -> Result<bool, String> {
     let failed = named(request)?
         .into_iter()
         .filter_map(|item| reproduce(&settings, item, request.has("--fresh")).err());
-    let failed: Vec<String> = failed.collect();
-    write_page(&settings)?;
+    let mut failed: Vec<String> = failed.collect();
+    failed.extend(write_page(&settings).err());
     if failed.is_empty() { Ok(true) } else { Err(failed.join("\n")) }
 }
 

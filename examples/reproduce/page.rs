@@ -2,6 +2,7 @@
 
 use crate::data;
 use crate::item::{Item, Outcome, Stop};
+use crate::run::Settings;
 use crate::untested;
 
 /// All items with paper, place, time and data.
@@ -50,8 +51,14 @@ fn today() -> String {
     format!("{:04}-{month:02}-{of_month:02}", year + 400 * era + next)
 }
 
+/// What is said of an outcome, with reasons where they are of these numbers.
+fn notes<'a>(outcome: &'a Outcome, settings: &Settings) -> impl Iterator<Item = &'a String> {
+    let reasons: &[String] = if settings.is_of_page() { &outcome.reasons } else { &[] };
+    reasons.iter().chain(&outcome.notes)
+}
+
 /// An item on the terminal.
-pub fn text(item: &Item, outcome: &Outcome, quick: bool) -> String {
+pub fn text(item: &Item, outcome: &Outcome, settings: &Settings) -> String {
     let Item { name, paper, place, claim, setting, rule, .. } = item;
     let mut text = format!("{name}: {}, {place}\n", paper.title());
     for (what, words) in [("claim", claim), ("setting", setting), ("rule", rule)] {
@@ -59,14 +66,15 @@ pub fn text(item: &Item, outcome: &Outcome, quick: bool) -> String {
     }
     text.push('\n');
     outcome.tables.iter().for_each(|table| text += &format!("{}\n", table.text()));
-    outcome.notes.iter().for_each(|note| text += &format!("{note}\n"));
-    text + &format!("verdict: {}{}\n", outcome.verdict, if quick { " (smoke, no evidence)" } else { "" })
+    notes(outcome, settings).for_each(|note| text += &format!("{note}\n"));
+    let smoke = if settings.quick { " (smoke, no evidence)" } else { "" };
+    text + &format!("verdict: {}{smoke}\n", outcome.verdict)
 }
 
 /// The page with all items: an overview, then each.
-pub fn page(results: &[(&Item, Result<Outcome, Stop>, String)], quick: bool) -> String {
+pub fn page(results: &[(&Item, Result<Outcome, Stop>, String)], settings: &Settings) -> String {
     let mut text = String::from(include_str!("page.md"));
-    if quick {
+    if settings.quick {
         text += "\n**A quick run: too few repetitions to be evidence of anything.**\n";
     }
     text += "\n| Paper | Item | Claim | Verdict | Here | In the paper |\n|---|---|---|---|---|---|\n";
@@ -83,13 +91,13 @@ pub fn page(results: &[(&Item, Result<Outcome, Stop>, String)], quick: bool) -> 
     }
     text += untested::TEXT;
     for (item, result, header) in results {
-        text += &section(item, result, header);
+        text += &section(item, result, header, settings);
     }
     text
 }
 
 /// An item on the page.
-fn section(item: &Item, result: &Result<Outcome, Stop>, header: &str) -> String {
+fn section(item: &Item, result: &Result<Outcome, Stop>, header: &str, settings: &Settings) -> String {
     let Item { name, paper, place, claim, setting, rule, minutes, .. } = item;
     let mut text = format!("\n# {name}\n\n*{}*, {place}. {claim}\n\n", paper.title());
     text += &format!("Setting: {setting}\n\nRule: {rule}\n\n");
@@ -100,7 +108,7 @@ fn section(item: &Item, result: &Result<Outcome, Stop>, header: &str) -> String 
         Ok(outcome) => {
             text += &format!("\n**Verdict: {}.**\n\n", outcome.verdict);
             outcome.tables.iter().for_each(|table| text += &format!("```text\n{}```\n\n", table.text()));
-            outcome.notes.iter().for_each(|note| text += &format!("{note}\n\n"));
+            notes(outcome, settings).for_each(|note| text += &format!("{note}\n\n"));
             text += &format!("Numbers: {header}.\n");
         }
         Err(Stop::NoData(file)) => text += &format!("\nNot run: {file} is not bundled; see `--data`.\n"),

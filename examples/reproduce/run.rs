@@ -20,6 +20,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether numbers are made as those of the page that comes with the crate.
+    pub fn is_of_page(&self) -> bool {
+        !self.quick && self.seed == 0 && self.data.is_none()
+    }
+
     /// What numbers that are kept depend on: those of another setting are not gone on with.
     pub fn made(&self, item: &Item) -> String {
         let size = if self.quick { "quick" } else { "full" };
@@ -92,8 +97,24 @@ impl<'a> Run<'a> {
         Ok(String::from_utf8_lossy(&bytes.iter().map(|byte| *byte as u8).collect::<Vec<u8>>()).into_owned())
     }
 
-    /// A data set by its name.
-    pub fn data(&self, name: &str) -> Result<Dataset, Stop> {
-        data::load(name, self.settings.data.as_deref())
+    /// A data set by its name. Of one that is not bundled a checksum is kept: numbers are of one file. Where none was kept and nothing more can
+    /// be, no numbers are of it.
+    pub fn data(&mut self, name: &str) -> Result<Dataset, Stop> {
+        let data = data::load(name, self.settings.data.as_deref())?;
+        if data::is_bundled(name) {
+            return Ok(data);
+        }
+        let (key, own) = (format!("data {name}"), [data::mark(&data)]);
+        match self.cells.get(&key) {
+            Some(kept) if *kept == own => {}
+            Some(_) => {
+                return Err(Stop::Failed(format!(
+                    "the file of {name} is not the one that numbers were kept of: with another --out they stay, with --fresh they are forgotten"
+                )));
+            }
+            None if self.cells.is_open() => self.cells.keep(&key, &own)?,
+            None => return Err(Stop::NoData(name.into())),
+        }
+        Ok(data)
     }
 }

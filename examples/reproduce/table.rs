@@ -130,6 +130,19 @@ impl Cell {
 /// What the column of a mean's error is called.
 const ERROR: &str = "standard error";
 
+impl Cell {
+    /// The number that it shows first.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Cell::Number(value) => Some(*value),
+            Cell::Mean(mean) | Cell::Noted(mean, _) => Some(mean.value),
+            Cell::Parts(_, parts) => parts.first().map(|(_, value)| *value),
+            Cell::Text(text) => ascii(text.split(" ± ").next()?).parse().ok(),
+            Cell::Empty => None,
+        }
+    }
+}
+
 impl From<f64> for Cell {
     fn from(value: f64) -> Self {
         Cell::Number(value)

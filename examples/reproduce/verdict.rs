@@ -3,55 +3,11 @@
 use std::fmt;
 
 use crate::mean::Mean;
+use crate::table::Table;
 
 /// Differences of fewer standard errors decide nothing. A statement that is true to the last digit of equality is contradicted with
 /// probability 0.00135, if means are normal.
 pub const LIMIT: f64 = 3.0;
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum Verdict {
-    Holds,
-    /// So many of so many statements are true.
-    InPart([usize; 2], String),
-    DoesNotHold(String),
-    Undecided(String),
-}
-
-impl Default for Verdict {
-    /// Of no statements.
-    fn default() -> Self {
-        Claim::default().verdict()
-    }
-}
-
-impl Verdict {
-    /// In a word or two, with counts where a claim holds in part.
-    pub fn brief(&self) -> String {
-        match self {
-            Verdict::InPart([right, of], _) => format!("in part ({right} of {of})"),
-            _ => self.parts().0.to_owned(),
-        }
-    }
-
-    /// One word, and why.
-    fn parts(&self) -> (&'static str, &str) {
-        match self {
-            Verdict::Holds => ("holds", ""),
-            Verdict::InPart(_, why) => ("in part", why),
-            Verdict::DoesNotHold(why) => ("does not hold", why),
-            Verdict::Undecided(why) => ("undecided", why),
-        }
-    }
-}
-
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.parts() {
-            (word, "") => f.write_str(word),
-            (word, why) => write!(f, "{word}: {why}"),
-        }
-    }
-}
 
 /// What became of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +15,16 @@ enum Answer {
     True,
     False,
     Undecided,
+}
+
+impl Answer {
+    fn name(self) -> &'static str {
+        match self {
+            Answer::True => "true",
+            Answer::False => "not true",
+            Answer::Undecided => "undecided",
+        }
+    }
 }
 
 /// The statements that make up a claim.
@@ -100,32 +66,73 @@ impl Claim {
         self.is(statement, near);
     }
 
-    /// The claim holds if all statements are true, and does not if none is and some are false; without either it is undecided. Else it
-    /// holds in part. What is false or undecided is named.
     pub fn verdict(self) -> Verdict {
-        let named = |answer: Answer| -> Vec<&str> {
-            self.0.iter().filter(|(_, own)| *own == answer).map(|(text, _)| text.as_str()).collect()
-        };
-        let (wrong, open) = (named(Answer::False), named(Answer::Undecided));
-        if wrong.is_empty() && open.is_empty() && !self.0.is_empty() {
-            return Verdict::Holds;
+        Verdict(self.0)
+    }
+}
+
+/// What became of the statements of a claim. It holds if all of them are true, and does not if none is and some are false; without either it is
+/// undecided. Else it holds in part.
+#[derive(Default)]
+pub struct Verdict(Vec<(String, Answer)>);
+
+/// So many statements that are not true are named.
+const NAMED: usize = 4;
+
+impl Verdict {
+    /// The statements with an answer.
+    fn with(&self, answer: Answer) -> Vec<&str> {
+        self.0.iter().filter(|(_, own)| *own == answer).map(|(text, _)| text.as_str()).collect()
+    }
+
+    /// In a word or two, with counts where a claim holds in part.
+    pub fn brief(&self) -> String {
+        match self.word() {
+            "in part" => format!("in part ({} of {})", self.with(Answer::True).len(), self.0.len()),
+            word => word.to_owned(),
         }
-        let list = |what: &str, names: &[&str]| match names.len() {
-            0 => None,
-            1..=4 => Some(format!("{what}: {}", names.join("; "))),
-            more => Some(format!("{what}: {}; and {} more", names[..3].join("; "), more - 3)),
-        };
-        let true_ones = self.0.len() - wrong.len() - open.len();
-        let counts = format!("{true_ones} of {} statements are true", self.0.len());
-        let why: Vec<String> = [Some(counts), list("not true", &wrong), list("undecided", &open)]
-            .into_iter()
-            .flatten()
-            .collect();
-        let why = why.join(". ");
-        match (true_ones, wrong.len()) {
-            (0, 0) => Verdict::Undecided(why),
-            (0, _) => Verdict::DoesNotHold(why),
-            _ => Verdict::InPart([true_ones, self.0.len()], why),
+    }
+
+    fn word(&self) -> &'static str {
+        let count = |answer| self.with(answer).len();
+        match (count(Answer::True), count(Answer::False)) {
+            (0, 0) => "undecided",
+            (right, _) if right == self.0.len() => "holds",
+            (0, _) => "does not hold",
+            _ => "in part",
         }
+    }
+
+    /// All statements.
+    pub fn table(&self) -> Table {
+        let mut table = Table::new("Statements", ["statement", "answer"]);
+        for (statement, answer) in &self.0 {
+            table.row(statement, [answer.name()]);
+        }
+        table
+    }
+}
+
+impl fmt::Display for Verdict {
+    /// What is false or undecided is named.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = self.word();
+        f.write_str(word)?;
+        if word == "holds" {
+            return Ok(());
+        }
+        write!(f, ": {} of {} statements are true", self.with(Answer::True).len(), self.0.len())?;
+        for (what, answer) in [("not true", Answer::False), ("undecided", Answer::Undecided)] {
+            let names = self.with(answer);
+            match names.len() {
+                0 => {}
+                count if count <= NAMED => write!(f, ". {what}: {}", names.join("; "))?,
+                count => {
+                    let more = count - NAMED + 1;
+                    write!(f, ". {what}: {}; and {more} more", names[..NAMED - 1].join("; "))?;
+                }
+            }
+        }
+        Ok(())
     }
 }

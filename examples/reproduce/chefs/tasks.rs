@@ -150,7 +150,7 @@ pub struct Task {
 }
 
 /// The tasks whose data are here, and the names of the others.
-pub fn tasks(run: &Run<'_>) -> Result<(Vec<Task>, Vec<&'static str>), Stop> {
+pub fn tasks(run: &mut Run<'_>) -> Result<(Vec<Task>, Vec<&'static str>), Stop> {
     let (mut tasks, mut missing) = (Vec::new(), Vec::new());
     for (set, name) in SETS.iter().enumerate() {
         match run.data(name) {
@@ -197,20 +197,26 @@ pub fn beside(
     ours: impl Fn(usize, usize) -> Mean,
     theirs: impl Fn(usize, usize) -> Cell,
 ) -> Table {
-    let heads = tasks.iter().flat_map(|task| [SETS[task.set].to_owned(), "paper".into()]);
-    let mut table =
-        Table::new(title, ["method".to_owned()].into_iter().chain(heads).chain(["average".into()]));
+    let heads = tasks.iter().map(|task| SETS[task.set]).chain(["average"]).flat_map(|name| [name, "paper"]);
+    let mut table = Table::new(title, ["method"].into_iter().chain(heads));
     for (method, name) in METHODS.iter().enumerate() {
         let own: Vec<Mean> = (0..tasks.len()).map(|task| ours(task, method)).collect();
         let mut cells = Vec::new();
+        let published = |task: &Task| if method < PUBLISHED { theirs(task.set, method) } else { Cell::Empty };
         for (task, mean) in tasks.iter().zip(&own) {
-            cells.push(Cell::from(*mean));
-            cells.push(if method < PUBLISHED { theirs(task.set, method) } else { Cell::Empty });
+            cells.extend([Cell::from(*mean), published(task)]);
         }
-        cells.push(average(&own).into());
+        let of_paper = average_of_paper(&tasks.iter().map(published).collect::<Vec<Cell>>());
+        cells.extend([Cell::from(average(&own)), of_paper.into()]);
         table.row(*name, cells);
     }
     table
+}
+
+/// The mean of the paper's numbers for the data sets at hand, if it has all of them.
+pub fn average_of_paper(theirs: &[Cell]) -> Option<f64> {
+    let values: Vec<f64> = theirs.iter().map(Cell::value).collect::<Option<_>>()?;
+    Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
 /// The parameters that were chosen, as a table.

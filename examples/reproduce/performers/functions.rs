@@ -73,10 +73,11 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "accuracies as curves".into(),
         tables: vec![table(&rows)],
         notes: vec![
-            "Why not more of it: after 300 steps all features that are never negative, and those of |u| and the GELU, are within 0.05 bits of each other, which is what attention is worth in this model so far; \
-             three seeds do not rank them. What the figures show of functions whose weights may be negative is here too. Rows with /sum have no normaliser."
-                .into(),
             "Beyond the paper: the last rows are FAVOR+, exact neighbours with it, and features shaped by the data.".into(),
+        ],
+        reasons: vec![
+            "Why not more of it: after 300 steps all features that are never negative, and those of |u| and the GELU, are within 0.05 bits of each other, which is what attention is worth in this model so far; \
+             three seeds do not rank them. What the figures show of functions whose weights may be negative is here too. Rows with /sum have no normaliser.".into(),
         ],
         ..Outcome::default()
     })

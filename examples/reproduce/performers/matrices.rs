@@ -222,9 +222,10 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         tables: vec![table],
         surfaces: surfaces?,
         notes: vec![
-            "Why no head is local: the embedding of a place is the sum of those of its last four characters, so that attention need not look at neighbours; vertical heads are there, under exact attention too."
-                .into(),
             "Queries run upwards in the pictures; cells are means of 4 × 4 weights.".into(),
+        ],
+        reasons: vec![
+            "Why no head is local: the embedding of a place is the sum of those of its last four characters, so that attention need not look at neighbours; vertical heads are there, under exact attention too.".into(),
         ],
         ..Outcome::default()
     })

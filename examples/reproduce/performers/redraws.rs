@@ -114,14 +114,14 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         theirs: "curves of perplexity".into(),
         tables: vec![functions::table(&rows), lucky.table()],
         notes: vec![
-            "Why redraws change nothing: fixed positive features are not worse than exact attention in this model, so that there is nothing for redraws, or for the regularised kernel, to bring back. Trigonometric \
-             ones are worse, and worst with redraws."
-                .into(),
-            "Why luck does not show: fixed or redrawn, the eight draws differ alike, and by less than three seeds of weights and text do \
-             in exact attention: no draw is a bad one in a model of this size."
-                .into(),
             "Beyond the paper: the last rows are simplex features, exact neighbours with FAVOR+, and features shaped by the data."
                 .into(),
+        ],
+        reasons: vec![
+            "Why redraws change nothing: fixed positive features are not worse than exact attention in this model, so that there is nothing for redraws, or for the regularised kernel, to bring back. Trigonometric \
+             ones are worse, and worst with redraws.".into(),
+            "Why luck does not show: fixed or redrawn, the eight draws differ alike, and by less than three seeds of weights and text do \
+             in exact attention: no draw is a bad one in a model of this size.".into(),
         ],
         ..Outcome::default()
     })

@@ -133,11 +133,12 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         tables: tables(&found).into_iter().chain([of_layers(&ends)]).collect(),
         panels: vec![panel(&found)],
         notes: vec![
-            "Why little is lost: 64 features for heads of dimension 16 are many, and this model asks its attention for little after 300 steps; the error of the residual stream behind a layer is made in that layer \
-             more than handed on."
-                .into(),
             "The row `exact` is the control: the same weights, trained on with exact attention. Beyond the paper: `shaped`, whose features are fitted to the data after a tenth of the further steps, and are FAVOR+ until then."
                 .into(),
+        ],
+        reasons: vec![
+            "Why little is lost: 64 features for heads of dimension 16 are many, and this model asks its attention for little after 300 steps; the error of the residual stream behind a layer is made in that layer \
+             more than handed on.".into(),
         ],
         ..Outcome::default()
     })

@@ -164,7 +164,8 @@ fn panel(set: &str, data: &Dataset, found: &Found) -> Panel {
 }
 
 fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
-    run.expect(SETS.iter().filter(|set| run.data(set).is_ok()).count());
+    let here = SETS.iter().filter(|set| run.data(set).is_ok()).count();
+    run.expect(here);
     let mut claim = Claim::default();
     let (mut tables, mut panels, mut missing) = (Vec::new(), Vec::new(), Vec::new());
     let (mut ours, mut best_rows, mut trivial) = (Vec::new(), Vec::new(), Vec::new());

@@ -124,7 +124,7 @@ pub fn padded(split: &Split) -> Split {
 }
 
 /// A data set, or the name of the file that is not here.
-pub fn data(run: &Run<'_>, set: &str) -> Result<Result<Dataset, String>, Stop> {
+pub fn data(run: &mut Run<'_>, set: &str) -> Result<Result<Dataset, String>, Stop> {
     match run.data(set) {
         Ok(data) => Ok(Ok(data)),
         Err(Stop::NoData(file)) => Ok(Err(file)),

@@ -68,7 +68,7 @@ impl Points {
     }
 
     /// Points of the set, evenly spaced, standardised.
-    fn wifi(run: &Run<'_>) -> Result<Self, Stop> {
+    fn wifi(run: &mut Run<'_>) -> Result<Self, Stop> {
         let all = run.data("wifi")?.points;
         let all = Standardisation::of(&all)?.apply(&all)?;
         let x = all.slice(s![..; all.nrows() / WIFI, ..]).slice(s![..WIFI, ..]).to_owned();

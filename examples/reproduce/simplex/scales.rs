@@ -62,7 +62,8 @@ fn numbers(data: &Dataset, seed: u64, count: u64) -> Result<Vec<f64>, Stop> {
 }
 
 fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
-    run.expect(SETS.iter().filter(|set| run.data(set).is_ok()).count());
+    let here = SETS.iter().filter(|set| run.data(set).is_ok()).count();
+    run.expect(here);
     let (seed, sigmas) = (run.seed(), sigmas());
     let mut claim = Claim::default();
     let heads = ["data set".to_owned()].into_iter().chain(NAMES.map(|name| format!("best σ: {name}")));
