@@ -88,7 +88,10 @@ impl Generator {
     /// # Errors
     /// If it cannot be written.
     pub fn write_file(&self, path: &Path, first: u64, rows: u64) -> Result<()> {
-        let file = File::create(path).map_err(external)?;
+        // Until it is whole a file has a name that no table reads.
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let partial = path.with_file_name(format!(".{name}.partial"));
+        let file = File::create(&partial).map_err(external)?;
         let options = WriterProperties::builder().set_max_row_group_row_count(Some(self.group)).build();
         let mut writer = ArrowWriter::try_new(file, self.schema(), Some(options))?;
         let mut next = first;
@@ -98,7 +101,7 @@ impl Generator {
             next += count;
         }
         writer.close()?;
-        Ok(())
+        std::fs::rename(&partial, path).map_err(external)
     }
 
     fn schema(&self) -> Arc<Schema> {

@@ -23,17 +23,25 @@ pub struct MapSpec {
     /// The seed of the frequencies.
     #[serde(default)]
     pub seed: u64,
+    /// The columns of the inputs in their order, if it is for these alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub columns: Vec<String>,
 }
 
 impl MapSpec {
     /// Features of inputs as they are.
     pub fn new(recipe: Recipe, seed: u64) -> Self {
-        MapSpec { recipe, standardisation: None, seed }
+        MapSpec { recipe, standardisation: None, seed, columns: Vec::new() }
     }
 
     /// The same of inputs that are centred and scaled.
     pub fn standardised(self, inputs: Standardisation) -> Self {
         MapSpec { standardisation: Some(inputs), ..self }
+    }
+
+    /// The same for inputs of these columns.
+    pub fn of_columns(self, columns: &[String]) -> Self {
+        MapSpec { columns: columns.to_vec(), ..self }
     }
 
     /// Reads what SQL functions are given as a recipe: the JSON of a [`Recipe`], or of a [`MapSpec`], whose seed is replaced.

@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ballista_core::config::TaskSchedulingPolicy;
 use ballista_core::error::{BallistaError, Result};
@@ -12,6 +13,7 @@ use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::start_server;
 use datafusion::prelude::SessionConfig;
+use tokio::net::TcpStream;
 
 use crate::codec::{LogicalCodec, PhysicalCodec};
 
@@ -62,12 +64,32 @@ pub struct Executor {
     pub folder: Option<PathBuf>,
 }
 
+/// Waits for a scheduler that does not accept connections yet.
+async fn reach(host: &str, port: u16) -> Result<()> {
+    let mut tries = 0;
+    loop {
+        match TcpStream::connect((host, port)).await {
+            Ok(_) => return Ok(()),
+            Err(error) if tries == PATIENCE => {
+                let why = format!("the scheduler at {host}:{port} cannot be reached: {error}");
+                return Err(BallistaError::Configuration(why));
+            }
+            Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,
+        }
+        tries += 1;
+    }
+}
+
+/// Seconds for which a scheduler is waited for.
+const PATIENCE: u32 = 30;
+
 /// Serves as an executor until the process ends.
 ///
 /// # Errors
 /// If the scheduler is not reached within half a minute, or a port is taken.
 pub async fn executor(told: Executor) -> Result<()> {
     let (scheduler_host, scheduler_port) = told.scheduler;
+    reach(&scheduler_host, scheduler_port).await?;
     let config = ExecutorProcessConfig {
         bind_host: told.host.clone(),
         external_host: Some(told.host),

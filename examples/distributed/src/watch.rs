@@ -7,7 +7,7 @@ use http_body_util::{BodyExt, Empty};
 use hyper::body::Bytes;
 use hyper::client::conn::http1::handshake;
 use hyper::header::HOST;
-use hyper::{Request, StatusCode};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
@@ -35,6 +35,7 @@ struct Stages {
 
 #[derive(Deserialize)]
 struct Stage {
+    /// A number.
     stage_id: String,
     tasks: Vec<Option<Task>>,
 }
@@ -44,9 +45,6 @@ struct Task {
     status: serde_json::Value,
     partition_id: Vec<usize>,
 }
-
-/// The stage that reads the table.
-const FIRST: &str = "1";
 
 impl Scheduler {
     /// The scheduler at `host:port`.
@@ -59,7 +57,7 @@ impl Scheduler {
     /// # Errors
     /// If it does not answer, or not as one of Ballista 55 with its interface over HTTP.
     pub async fn executors(&self) -> Result<usize> {
-        Ok(self.get::<Vec<IgnoredAny>>("/api/executors").await?.len())
+        Ok(self.answer::<Vec<IgnoredAny>>(Method::GET, "/api/executors").await?.len())
     }
 
     /// The partitions of the table that the latest job of this name has been through; none if there is no such job.
@@ -67,20 +65,46 @@ impl Scheduler {
     /// # Errors
     /// As [`executors`](Scheduler::executors).
     pub async fn partitions_done(&self, job: &str) -> Result<BTreeSet<usize>> {
-        let jobs: Vec<Job> = self.get("/api/jobs").await?;
-        let latest = jobs.into_iter().filter(|own| own.job_name == job).max_by_key(|own| own.start_time);
-        let Some(Job { job_id, .. }) = latest else { return Ok(BTreeSet::new()) };
-        let Stages { stages } = self.get(&format!("/api/job/{job_id}/stages")).await?;
-        let tasks = stages.into_iter().filter(|stage| stage.stage_id == FIRST).flat_map(|stage| stage.tasks);
-        let done = tasks.flatten().filter(|task| task.status == "Successful");
+        let Some(id) = self.latest(job).await? else { return Ok(BTreeSet::new()) };
+        let Stages { stages } = self.answer(Method::GET, &format!("/api/job/{id}/stages")).await?;
+        // The first stage reads the table.
+        let first = stages.into_iter().min_by_key(|stage| stage.stage_id.parse::<u64>().ok());
+        let tasks = first.into_iter().flat_map(|stage| stage.tasks).flatten();
+        let done = tasks.filter(|task| task.status == "Successful");
         Ok(done.flat_map(|task| task.partition_id).collect())
     }
 
-    async fn get<V: DeserializeOwned>(&self, path: &str) -> Result<V> {
+    /// Ends the latest job of this name, if there is one.
+    ///
+    /// # Errors
+    /// As [`executors`](Scheduler::executors).
+    pub async fn cancel(&self, job: &str) -> Result<()> {
+        if let Some(id) = self.latest(job).await? {
+            self.answer::<IgnoredAny>(Method::PATCH, &format!("/api/job/{id}")).await?;
+        }
+        Ok(())
+    }
+
+    /// That it accepts connections.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub async fn reach(&self) -> std::io::Result<()> {
+        TcpStream::connect(&self.address).await.map(drop)
+    }
+
+    /// The latest job of this name.
+    async fn latest(&self, job: &str) -> Result<Option<String>> {
+        let jobs: Vec<Job> = self.answer(Method::GET, "/api/jobs").await?;
+        let own = jobs.into_iter().filter(|own| own.job_name == job);
+        Ok(own.max_by_key(|own| own.start_time).map(|own| own.job_id))
+    }
+
+    async fn answer<V: DeserializeOwned>(&self, method: Method, path: &str) -> Result<V> {
         let stream = TcpStream::connect(&self.address).await?;
         let (mut sender, connection) = handshake(TokioIo::new(stream)).await.map_err(external)?;
         tokio::spawn(connection);
-        let request = Request::get(path).header(HOST, &self.address);
+        let request = Request::builder().method(method).uri(path).header(HOST, &self.address);
         let request = request.body(Empty::<Bytes>::new()).map_err(external)?;
         let response = sender.send_request(request).await.map_err(external)?;
         if response.status() != StatusCode::OK {

@@ -327,6 +327,29 @@ fn options_count_or_are_refused() {
     assert!(planned.status.success(), "{}", text(&planned.stderr));
 }
 
+/// A recipe is for its columns in their order, and a model is not written over by its predictions, nor a recipe by its model.
+#[test]
+fn recipes_and_models_are_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let here = folder.path();
+    let made = ["generate", "d", "--rows", "3000", "--columns", "2", "--files", "1"];
+    assert!(rf(here, &made).status.success());
+    assert!(
+        rf(here, &["plan", "d", "--target", "y", "--features", "16", "--out", "r.json"]).status.success()
+    );
+    let fit = ["fit", "ridge", "--input", "d", "--target", "y", "--recipe", "r.json", "--out", "m.json"];
+    refused(here, &[&fit[..], &["--columns", "x1,x0"]].concat(), &["r.json", "x0,x1, in this order"]);
+    assert!(rf(here, &[&fit[..], &["--columns", "x0,x1"]].concat()).status.success());
+    refused(here, &[&fit[..8], &["--out", "r.json"]].concat(), &["r.json is one of the files that are read"]);
+    let predict = ["predict", "--model", "m.json", "--input", "d", "--out", "m.json"];
+    refused(here, &predict, &["m.json is one of the files that are read"]);
+    let x1 = floats((0..10).map(|i| if i == 6 { f32::INFINITY } else { 0.0 }));
+    write(&here.join("e.parquet"), vec![("x0", floats([0.5; 10])), ("x1", x1)]);
+    let predict = ["predict", "--model", "m.json", "--input", "e.parquet", "--out", "p.parquet"];
+    refused(here, &predict, &["e.parquet, row 6: column x1 holds a number that is not finite"]);
+    refused(here, &["plan", "s3://bucket/x"], &["s3://bucket/x", "store"]);
+}
+
 /// The seed of a recipe is kept, unless another one is given.
 #[test]
 fn a_recipe_keeps_its_seed() {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `features(recipe, seed, x…)` | φ(x), a `FixedSizeList` of D numbers |
 //! | `predict(model, x…)` | of a regression: a number, or the name of a class; of a PCA: a `FixedSizeList` of components |
+//! | `predict_rows(model, row, x…)` | the same; what is wrong with a row names it |
 //!
 //! `model` is the JSON of a [`Model`](crate::model::Model), and `recipe` that of a recipe or a [`MapSpec`](crate::map::MapSpec). All
 //! of these are constants.
@@ -28,7 +29,8 @@ use crate::fault::refuse;
 
 /// The functions.
 pub fn functions() -> Vec<ScalarUDF> {
-    vec![ScalarUDF::from(FeaturesFunction::new()), ScalarUDF::from(PredictFunction::new())]
+    let predict = [PredictFunction::new(), PredictFunction::with_rows()].map(ScalarUDF::from);
+    std::iter::once(ScalarUDF::from(FeaturesFunction::new())).chain(predict).collect()
 }
 
 /// A constant text among arguments.

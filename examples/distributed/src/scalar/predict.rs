@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, PrimitiveArray, StringArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
-use datafusion::common::{Result, plan_err};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, UInt64Type};
+use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
@@ -13,19 +13,26 @@ use ndarray::Array2;
 
 use super::{list_type, lists, points, text};
 use crate::columns::Scalar;
-use crate::fault::refuse;
+use crate::fault::{at_row, refuse};
 use crate::model::{Fitted, Model, Predictions};
 
-/// `predict(model, x…)`: a number, the name of a class, or components.
+/// `predict(model, x…)`: a number, the name of a class, or components; or the same with the numbers of rows behind the model, which faults
+/// then name.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct PredictFunction {
+    with_rows: bool,
     signature: Signature,
 }
 
 impl PredictFunction {
     /// The function.
     pub fn new() -> Self {
-        PredictFunction { signature: Signature::variadic_any(Volatility::Immutable) }
+        PredictFunction { with_rows: false, signature: Signature::variadic_any(Volatility::Immutable) }
+    }
+
+    /// The one that takes the numbers of rows.
+    pub fn with_rows() -> Self {
+        PredictFunction { with_rows: true, ..PredictFunction::new() }
     }
 }
 
@@ -37,7 +44,7 @@ impl Default for PredictFunction {
 
 impl ScalarUDFImpl for PredictFunction {
     fn name(&self) -> &str {
-        "predict"
+        if self.with_rows { "predict_rows" } else { "predict" }
     }
 
     fn signature(&self) -> &Signature {
@@ -55,19 +62,38 @@ impl ScalarUDFImpl for PredictFunction {
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [ColumnarValue::Scalar(model), x @ ..] = args.args.as_slice() else {
-            return refuse("predict takes a constant model");
+        let (x, fields) = (&args.args, &args.arg_fields);
+        let before = 1 + usize::from(self.with_rows);
+        let (Some(ColumnarValue::Scalar(model)), Some(x), Some(fields)) =
+            (args.args.first(), x.get(before..), fields.get(before..))
+        else {
+            return refuse(format!("{} takes a constant model first", self.name()));
         };
         let model = Model::kept(&text(Some(model), "the model of predict")?)?;
-        let mut rows = points(x, args.arg_fields.get(1..).unwrap_or_default(), args.number_rows)?;
+        let mut rows = points(x, fields, args.number_rows)?;
         let scalar = if model.is_double() { DataType::Float64 } else { DataType::Float32 };
         rows.x = rows.x.iter().map(|column| of_scalar(column, &scalar)).collect::<Result<_>>()?;
         check_dim(&model, &rows.x)?;
+        if let Some((row, what)) = rows.null().or_else(|| rows.not_finite()) {
+            return Err(self.fault(&args, row, what));
+        }
         let values = match model.predict(&rows)? {
             Predictions::Single(values) => array(&model, values)?,
             Predictions::Double(values) => array(&model, values)?,
         };
         Ok(ColumnarValue::Array(values))
+    }
+}
+
+impl PredictFunction {
+    /// A fault of a row, with its number if it has one.
+    fn fault(&self, args: &ScalarFunctionArgs, row: usize, what: String) -> DataFusionError {
+        let numbers = args.args.get(1).filter(|_| self.with_rows);
+        let number = numbers.and_then(|numbers| {
+            let numbers = numbers.to_array(args.number_rows).ok()?;
+            Some(numbers.as_primitive_opt::<UInt64Type>()?.value(row))
+        });
+        number.map_or_else(|| DataFusionError::Execution(what.clone()), |number| at_row(number, &what))
     }
 }
 

@@ -70,7 +70,9 @@ impl Files {
         let store = store.clone();
         let files = ListingTableUrl::parse(&store)?;
         let source = session.runtime_env().object_store(&files)?;
-        let footers = stream::iter(found).map(|(_, meta)| footer(source.clone(), meta));
+        // Paths of this machine are given from its root on.
+        let root = if store.starts_with("file:") { "/" } else { "" };
+        let footers = stream::iter(found).map(|(_, meta)| footer(root, source.clone(), meta));
         let footers: Vec<_> = footers.buffered(FOOTERS).try_collect().await?;
         let schema = common_schema(&footers)?;
         let mut first = 0;
@@ -155,8 +157,8 @@ async fn listed(session: &dyn Session, place: &str) -> Result<Vec<(String, Objec
 }
 
 /// A file and its schema, by its footer.
-async fn footer(store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Result<(FileRows, Schema)> {
-    let path = meta.location.to_string();
+async fn footer(root: &str, store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Result<(FileRows, Schema)> {
+    let path = format!("{root}{}", meta.location);
     let context = |error: DataFusionError| error.context(format!("the footer of {path} cannot be read"));
     let footer = DFParquetMetadata::new(store.as_ref(), &meta).fetch_metadata().await.map_err(context)?;
     let about = footer.file_metadata();

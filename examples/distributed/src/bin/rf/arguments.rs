@@ -39,7 +39,7 @@ pub struct Source {
     /// A Ballista scheduler, as host:port [this process]
     #[arg(long, value_name = "HOST:PORT")]
     pub ballista: Option<String>,
-    /// Into how many parts rows are cut [one for each core; 16 on a cluster]
+    /// Into how many parts rows are cut, at most one for each 524288 rows [one for each core; 16 on a cluster]
     #[arg(long)]
     pub partitions: Option<usize>,
     /// Prints the engine's plan of the first pass, and does nothing

@@ -14,6 +14,7 @@ use random_features_distributed::fit::{self, Task};
 use random_features_distributed::session;
 use random_features_distributed::sums::State;
 use random_features_distributed::table::RowTable;
+use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::Source;
 use crate::on_cluster::Cluster;
@@ -35,10 +36,19 @@ pub struct Asked {
 
 impl Asked {
     pub async fn open(input: &[String], source: Source) -> Result<Self, String> {
+        if let Some(place) = input.iter().find(|place| place.contains("://") && !place.starts_with("file://"))
+        {
+            return Err(format!(
+                "{place} is in a store that rf does not set up: it reads files of this machine"
+            ));
+        }
         let cluster = source.ballista.as_deref();
         let cluster = cluster.map(|address| Cluster::at(address, source.partitions.unwrap_or(PARTITIONS)));
         let context = match (&cluster, source.partitions) {
             (_, Some(0)) => return Err("--partitions is at least 1".into()),
+            (Some(_), _) if source.ballista.as_deref().is_some_and(|address| !address.contains(':')) => {
+                return Err("--ballista takes a host and a port, such as 127.0.0.1:50050".into());
+            }
             (None, None) => session::local(),
             (None, Some(partitions)) => session::local_with(partitions),
             (Some(cluster), _) => cluster.session().await?,
@@ -77,10 +87,11 @@ impl Asked {
         !layout(&types).is_ok_and(|(_, scalar)| scalar == DataType::Float32)
     }
 
-    /// Begins a file, which is none of those that are read.
-    pub fn output(&self, out: &Path) -> Result<Output, String> {
+    /// Begins a file, which is none of those that are read: the table's, and one more.
+    pub fn output(&self, out: &Path, read: Option<&Path>) -> Result<Output, String> {
         let output = Output::begin(out)?;
-        match self.reads(output.place()) {
+        let is_read = read.and_then(|read| read.canonicalize().ok()).as_deref() == Some(output.place());
+        match is_read || self.reads(output.place()) {
             true => Err(format!("{} is one of the files that are read: write to another one", out.display())),
             false => Ok(output),
         }
@@ -98,13 +109,46 @@ impl Asked {
             && files.files.iter().any(|file| path(&file.path).as_deref() == Some(place))
     }
 
-    /// Begins to report on a pass, once there is somebody to make it.
-    pub async fn progress(&self, what: &'static str) -> Result<Progress, String> {
-        if let Some(cluster) = &self.cluster {
-            cluster.ready().await?;
-        }
+    /// A pass to its end, with reports. What is interrupted, or has lost its executors, ends on the cluster too.
+    pub async fn passed<V>(
+        &self,
+        what: &'static str,
+        pass: impl Future<Output = datafusion::common::Result<V>>,
+    ) -> Result<V, String> {
         let job = self.cluster.as_ref().map(|cluster| cluster.job(&self.table));
-        Ok(Progress::of(what, &self.table, job, self.source.quiet))
+        let progress = Progress::of(what, &self.table, job, self.source.quiet);
+        let why = tokio::select! {
+            done = pass => match done {
+                Ok(value) => {
+                    progress.done();
+                    return Ok(value);
+                }
+                Err(error) => return Err(self.failed(&error).await),
+            },
+            why = interrupted() => why,
+            why = self.deserted() => why,
+        };
+        if let Some(cluster) = &self.cluster {
+            cluster.cancel().await;
+        }
+        Err(why)
+    }
+
+    /// Returns if a cluster has no executors for some time.
+    async fn deserted(&self) -> String {
+        match &self.cluster {
+            Some(cluster) => cluster.deserted().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Why a pass failed.
+    async fn failed(&self, error: &DataFusionError) -> String {
+        let lost = match &self.cluster {
+            Some(cluster) => cluster.reached().await.err(),
+            None => None,
+        };
+        lost.unwrap_or_else(|| self.located(error))
     }
 
     /// The engine's plan of a pass.
@@ -115,11 +159,7 @@ impl Asked {
 
     /// The sums of a pass, with reports.
     pub async fn pass(&self, what: &'static str, task: &Task) -> Result<State, String> {
-        let progress = self.progress(what).await?;
-        let state = fit::run(&self.context, self.table.clone(), task).await;
-        let state = state.map_err(|error| self.located(&error))?;
-        progress.done();
-        Ok(state)
+        self.passed(what, fit::run(&self.context, self.table.clone(), task)).await
     }
 
     /// A sentence with the file of the row that it names.
@@ -131,6 +171,21 @@ impl Asked {
             None => text,
         }
     }
+}
+
+/// Returns when somebody wants this process to end.
+async fn interrupted() -> String {
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => terminate.recv().await,
+            Err(_) => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminated => {}
+    }
+    "interrupted: nothing was written".into()
 }
 
 /// Prints the engine's plan.

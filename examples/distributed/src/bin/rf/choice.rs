@@ -63,7 +63,7 @@ impl Sampled {
 
     /// Trigonometric features of a Gaussian kernel: with the lengthscale of the least error, if there is a target, and the median distance
     /// otherwise.
-    pub fn choose(&self, choice: &Choice) -> Result<MapSpec, String> {
+    pub fn choose(&self, columns: &[String], choice: &Choice) -> Result<MapSpec, String> {
         if choice.features() < 2 {
             return Err("--features is at least 2".into());
         }
@@ -77,7 +77,8 @@ impl Sampled {
         let draw = Draw::new(self.dim, choice.features() / 2, Orthogonal);
         let kernel = Gaussian::new(ell).map_err(|error| error.to_string())?;
         let recipe = Recipe::Plain(PlainRecipe::new(Trigonometric, draw, kernel));
-        Ok(MapSpec::new(recipe, choice.seed()).standardised(self.standardisation()?))
+        let map = MapSpec::new(recipe, choice.seed()).standardised(self.standardisation()?);
+        Ok(map.of_columns(columns))
     }
 }
 

@@ -1,5 +1,7 @@
 //! `rf fit`.
 
+use std::path::Path;
+
 use random_features::apply::Criterion;
 use random_features_distributed::fault::sentence;
 use random_features_distributed::fit::Task;
@@ -7,7 +9,7 @@ use random_features_distributed::map::MapSpec;
 use random_features_distributed::model::{Model, Modelled};
 use random_features_distributed::sums::State;
 
-use crate::arguments::{Fit, Method};
+use crate::arguments::{Fit, Method, Source};
 use crate::asked::Asked;
 use crate::choice::Sampled;
 use crate::say::say;
@@ -20,15 +22,19 @@ const LEAST: &str = "sums of f32 resolve no smaller λ: cast the columns to f64,
 pub async fn run(fit: Fit) -> Result<(), String> {
     check(&fit)?;
     let lambda = lambda(fit.lambda.as_deref().unwrap_or("auto"))?;
-    let asked = Asked::open(&fit.input, fit.source.clone()).await?;
+    let spec = stored(&fit)?;
+    let asked = Asked::open(&fit.input, source(&fit, spec.as_ref())?).await?;
     if !fit.source.explain {
-        asked.output(&fit.out)?;
+        asked.output(&fit.out, Some(Path::new(&fit.recipe)))?;
     }
     let columns = asked.columns(fit.target.as_deref())?;
-    if fit.source.explain && fit.recipe == "auto" {
+    if fit.source.explain && spec.is_none() {
         return asked.explain(&Sampled::task(&asked, &columns, numeric(&fit))).await;
     }
-    let map = map(&fit, &asked, &columns).await?;
+    let map = match spec {
+        Some(spec) => spec,
+        None => Sampled::of(&asked, &columns, numeric(&fit)).await?.choose(&columns, &fit.choice)?,
+    };
     let task = task(&fit, map.clone(), columns.clone());
     if fit.source.explain {
         return asked.explain(&task).await;
@@ -40,7 +46,7 @@ pub async fn run(fit: Fit) -> Result<(), String> {
     }?;
     model.columns = columns;
     let json = model.to_json().map_err(|error| error.to_string())?;
-    asked.output(&fit.out)?.write(&json)?;
+    asked.output(&fit.out, Some(Path::new(&fit.recipe)))?.write(&json)?;
     say(&said)
 }
 
@@ -81,15 +87,28 @@ fn lambda(text: &str) -> Result<Option<f64>, String> {
     }
 }
 
-/// The map that is asked for, or one that a sample proposes.
-async fn map(fit: &Fit, asked: &Asked, columns: &[String]) -> Result<MapSpec, String> {
-    if fit.recipe != "auto" {
-        let json = std::fs::read_to_string(&fit.recipe);
-        let json = json.map_err(|error| format!("{} cannot be read: {error}", fit.recipe))?;
-        let spec = MapSpec::read(&json).map_err(|error| format!("{}: {}", fit.recipe, sentence(&error)))?;
-        return Ok(MapSpec { seed: fit.choice.seed.unwrap_or(spec.seed), ..spec });
+/// The recipe that is asked for; `None` if a sample is to propose one.
+fn stored(fit: &Fit) -> Result<Option<MapSpec>, String> {
+    if fit.recipe == "auto" {
+        return Ok(None);
     }
-    Sampled::of(asked, columns, numeric(fit)).await?.choose(&fit.choice)
+    let json = std::fs::read_to_string(&fit.recipe);
+    let json = json.map_err(|error| format!("{} cannot be read: {error}", fit.recipe))?;
+    let spec = MapSpec::read(&json).map_err(|error| format!("{}: {}", fit.recipe, sentence(&error)))?;
+    Ok(Some(MapSpec { seed: fit.choice.seed.unwrap_or(spec.seed), ..spec }))
+}
+
+/// What is read: the columns of the recipe, if it names them.
+fn source(fit: &Fit, spec: Option<&MapSpec>) -> Result<Source, String> {
+    let (mut source, named) = (fit.source.clone(), spec.map_or(&[][..], |spec| &spec.columns));
+    if !named.is_empty() && !source.columns.is_empty() && source.columns != named {
+        let (named, asked) = (named.join(","), source.columns.join(","));
+        return Err(format!("{} is for the columns {named}, in this order, not for {asked}", fit.recipe));
+    }
+    if !named.is_empty() {
+        source.columns = named.to_vec();
+    }
+    Ok(source)
 }
 
 /// The target, if it is a number.

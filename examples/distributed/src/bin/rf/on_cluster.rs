@@ -9,7 +9,7 @@ use random_features_distributed::session;
 use random_features_distributed::table::RowTable;
 use random_features_distributed::watch::Scheduler;
 
-/// How many seconds a cluster has to get its first executor.
+/// How many seconds a cluster may be without executors.
 const PATIENCE: u32 = 30;
 
 /// A cluster, and what jobs are called there.
@@ -36,29 +36,38 @@ impl Cluster {
     }
 
     pub async fn session(&self) -> Result<SessionContext, String> {
+        self.reached().await?;
         let config = SessionConfig::new_with_ballista().with_target_partitions(self.partitions);
         let config = config.with_ballista_job_name(&self.name);
-        session::ballista_with(&self.address, config).await.map_err(|error| {
-            format!("the scheduler at {} cannot be reached: {}", self.address, sentence(&error))
-        })
+        session::ballista_with(&self.address, config).await.map_err(|error| sentence(&error))
+    }
+
+    /// That the scheduler is there.
+    pub async fn reached(&self) -> Result<(), String> {
+        let unreached =
+            |error: std::io::Error| format!("the scheduler at {} cannot be reached: {error}", self.address);
+        self.scheduler().reach().await.map_err(unreached)
     }
 
     fn scheduler(&self) -> Scheduler {
         Scheduler::at(&self.address)
     }
 
-    /// Waits until there is an executor. A scheduler that does not say is believed to have some.
-    pub async fn ready(&self) -> Result<(), String> {
-        for _ in 0..PATIENCE {
-            if !matches!(self.scheduler().executors().await, Ok(0)) {
-                return Ok(());
-            }
+    /// Returns when there has been no executor for some time, and says so. A scheduler that does not say is believed to have some.
+    pub async fn deserted(&self) -> String {
+        let mut seconds = 0;
+        while seconds < PATIENCE {
             tokio::time::sleep(Duration::from_secs(1)).await;
+            let empty = matches!(self.scheduler().executors().await, Ok(0));
+            seconds = if empty { seconds + 1 } else { 0 };
         }
         let address = &self.address;
-        Err(format!(
-            "the cluster of {address} has no executors: start one by rf executor --scheduler {address}"
-        ))
+        format!("the cluster of {address} has no executors: start one by rf executor --scheduler {address}")
+    }
+
+    /// Ends what runs, if the scheduler can still be asked.
+    pub async fn cancel(&self) {
+        let _ = self.scheduler().cancel(&self.name).await;
     }
 
     /// The next pass over a table.

@@ -14,17 +14,17 @@ const BYTES: [usize; 2] = [8, 12];
 pub async fn run(plan: Plan) -> Result<(), String> {
     let asked = Asked::open(&plan.input, plan.source.clone()).await?;
     if let Some(out) = &plan.out {
-        asked.output(out)?;
+        asked.output(out, None)?;
     }
     let columns = asked.columns(plan.target.as_deref())?;
     if plan.source.explain {
         return asked.explain(&Sampled::task(&asked, &columns, plan.target.as_deref())).await;
     }
     let sampled = Sampled::of(&asked, &columns, plan.target.as_deref()).await?;
-    let map = sampled.choose(&plan.choice)?;
+    let map = sampled.choose(&columns, &plan.choice)?;
     if let Some(out) = &plan.out {
         let json = map.to_json().map_err(|error| error.to_string())?;
-        asked.output(out)?.write(&json)?;
+        asked.output(out, None)?.write(&json)?;
     }
     describe(&asked, &columns, &sampled)?;
     forecast(&sampled, &map, &plan)
@@ -65,6 +65,7 @@ fn forecast(sampled: &Sampled, map: &MapSpec, plan: &Plan) -> Result<(), String>
     let [single, double] = BYTES.map(|bytes| (bytes * width * width) as f64 / 1e6);
     let seed = map.seed;
     say(&format!(
-        "proposed: {width} features, seed {seed}; sums of {single:.1} MB (f32) or {double:.1} MB (f64)"
+        "errors are those of the kernel. Proposed: {width} trigonometric features of orthogonal frequencies, seed {seed}, which are bounded: \
+         sums of f32 resolve them; sums of {single:.1} MB (f32) or {double:.1} MB (f64)"
     ))
 }

@@ -31,10 +31,8 @@ pub async fn run(predict: Predict) -> Result<(), String> {
     if asked.source.explain {
         return explain(frame).await;
     }
-    let output = asked.output(&predict.out)?;
-    let progress = asked.progress("predicting").await?;
-    let rows = write(frame, &output).await.map_err(|error| asked.located(&error))?;
-    progress.done();
+    let output = asked.output(&predict.out, Some(&predict.model))?;
+    let rows = asked.passed("predicting", write(frame, &output)).await?;
     if rows != asked.table.files().rows() {
         return Err(format!("the engine delivered {rows} rows of {}", asked.table.files().rows()));
     }
@@ -46,8 +44,8 @@ pub async fn run(predict: Predict) -> Result<(), String> {
 fn frame(asked: &Asked, model: &str) -> datafusion::common::Result<DataFrame> {
     let column = |name: &str| Expr::Column(Column::from_name(name));
     let points = asked.source.columns.iter().map(|name| column(name));
-    let arguments = std::iter::once(lit(model)).chain(points).collect();
-    let prediction = ScalarUDF::from(PredictFunction::new()).call(arguments).alias("prediction");
+    let arguments = [lit(model), column(ROW)].into_iter().chain(points).collect();
+    let prediction = ScalarUDF::from(PredictFunction::with_rows()).call(arguments).alias("prediction");
     let table = asked.context.read_table(std::sync::Arc::new(asked.table.clone()))?;
     table.select(vec![column(FILE), column(ROW), prediction])?.sort(vec![column(ROW).sort(true, false)])
 }
