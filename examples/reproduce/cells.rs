@@ -90,8 +90,8 @@ impl Cells {
 
     /// Keeps numbers, on the disk too.
     pub fn keep(&mut self, name: &str, numbers: &[f64]) -> Result<(), String> {
-        let written_numbers: Vec<String> = numbers.iter().map(|v| format!("{v:?}")).collect();
-        let line = format!("{name}\t{}", written_numbers.join(" "));
+        let texts: Vec<String> = numbers.iter().map(|v| format!("{v:?}")).collect();
+        let line = format!("{name}\t{}", texts.join(" "));
         if let Some(file) = &mut self.file {
             let written = file.write_all(format!("{line}\t{}\n", checksum(&line)).as_bytes());
             written.map_err(|error| format!("the numbers of '{name}' cannot be kept: {error}"))?;

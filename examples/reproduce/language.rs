@@ -79,6 +79,12 @@ impl Language {
         Ok(())
     }
 
+    /// The bits of a method from its first step to its last.
+    pub fn cell(&self, run: &mut Run<'_>, method: &str, seed: u64) -> Result<f64, Stop> {
+        let work = || Ok(vec![self.bits(&self.trained(self.plan(method, seed))?)?]);
+        Ok(run.cell(&format!("{method}, seed {seed}"), work)?[0])
+    }
+
     /// All methods with the same seeds, which choose weights to begin with and the order of the text; the first is what others are
     /// compared with.
     pub fn compare(&self, run: &mut Run<'_>, methods: &[&'static str]) -> Result<Vec<Row>, Stop> {
@@ -86,9 +92,7 @@ impl Language {
         for seed in 0..self.seeds() {
             for (bits, method) in bits.iter_mut().zip(methods) {
                 let seed = run.seed() + seed;
-                let name = format!("{method}, seed {seed}");
-                let work = || Ok(vec![self.bits(&self.trained(self.plan(method, seed))?)?]);
-                bits.push(run.cell(&name, work)?[0]);
+                bits.push(self.cell(run, method, seed)?);
             }
         }
         Ok(rows(methods, &bits))

@@ -97,6 +97,11 @@ impl<'a> Run<'a> {
         Ok(String::from_utf8_lossy(&bytes.iter().map(|byte| *byte as u8).collect::<Vec<u8>>()).into_owned())
     }
 
+    /// How many of these data sets are here.
+    pub fn here<'b>(&mut self, sets: impl IntoIterator<Item = &'b str>) -> usize {
+        sets.into_iter().filter(|set| self.data(set).is_ok()).count()
+    }
+
     /// A data set by its name. Of one that is not bundled a checksum is kept: numbers are of one file. Where none was kept and nothing more can
     /// be, no numbers are of it.
     pub fn data(&mut self, name: &str) -> Result<Dataset, Stop> {

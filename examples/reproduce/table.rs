@@ -96,6 +96,17 @@ fn ascii(text: &str) -> String {
 }
 
 impl Cell {
+    /// The number that it shows first.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Cell::Number(value) => Some(*value),
+            Cell::Mean(mean) | Cell::Noted(mean, _) => Some(mean.value),
+            Cell::Parts(_, parts) => parts.first().map(|(_, value)| *value),
+            Cell::Text(text) => ascii(text.split(" ± ").next()?).parse().ok(),
+            Cell::Empty => None,
+        }
+    }
+
     fn text(&self) -> String {
         match self {
             Cell::Number(value) => number(*value),
@@ -129,19 +140,6 @@ impl Cell {
 
 /// What the column of a mean's error is called.
 const ERROR: &str = "standard error";
-
-impl Cell {
-    /// The number that it shows first.
-    pub fn value(&self) -> Option<f64> {
-        match self {
-            Cell::Number(value) => Some(*value),
-            Cell::Mean(mean) | Cell::Noted(mean, _) => Some(mean.value),
-            Cell::Parts(_, parts) => parts.first().map(|(_, value)| *value),
-            Cell::Text(text) => ascii(text.split(" ± ").next()?).parse().ok(),
-            Cell::Empty => None,
-        }
-    }
-}
 
 impl From<f64> for Cell {
     fn from(value: f64) -> Self {

@@ -42,8 +42,8 @@ impl Columns {
         self.target.iter().chain(&self.x)
     }
 
-    /// What one of [`all`](Columns::all) is called.
-    fn name(&self, k: usize) -> String {
+    /// What the target or one of the points is called, the target first.
+    pub fn name(&self, k: usize) -> String {
         match (self.names.get(k), &self.target) {
             (Some(name), _) => format!("column {name}"),
             (None, Some(_)) if k == 0 => "the target".into(),

@@ -13,9 +13,10 @@ use ballista_scheduler::cluster::BallistaCluster;
 use ballista_scheduler::config::SchedulerConfig;
 use ballista_scheduler::scheduler_process::start_server;
 use datafusion::prelude::SessionConfig;
-use tokio::net::TcpStream;
 
 use crate::codec::{LogicalCodec, PhysicalCodec};
+use crate::fault::sentence;
+use crate::watch::Scheduler;
 
 /// The options of every session of these processes.
 fn config() -> SessionConfig {
@@ -65,19 +66,14 @@ pub struct Executor {
 }
 
 /// Waits for a scheduler that does not accept connections yet.
-async fn reach(host: &str, port: u16) -> Result<()> {
-    let mut tries = 0;
-    loop {
-        match TcpStream::connect((host, port)).await {
-            Ok(_) => return Ok(()),
-            Err(error) if tries == PATIENCE => {
-                let why = format!("the scheduler at {host}:{port} cannot be reached: {error}");
-                return Err(BallistaError::Configuration(why));
-            }
-            Err(_) => tokio::time::sleep(Duration::from_secs(1)).await,
+async fn reach(scheduler: &Scheduler) -> Result<()> {
+    for _ in 0..PATIENCE {
+        if scheduler.reach().await.is_ok() {
+            return Ok(());
         }
-        tries += 1;
+        tokio::time::sleep(Duration::from_secs(1)).await;
     }
+    scheduler.reach().await.map_err(|error| BallistaError::Configuration(sentence(&error)))
 }
 
 /// Seconds for which a scheduler is waited for.
@@ -89,7 +85,7 @@ const PATIENCE: u32 = 30;
 /// If the scheduler is not reached within half a minute, or a port is taken.
 pub async fn executor(told: Executor) -> Result<()> {
     let (scheduler_host, scheduler_port) = told.scheduler;
-    reach(&scheduler_host, scheduler_port).await?;
+    reach(&Scheduler::at(&format!("{scheduler_host}:{scheduler_port}"))).await?;
     let config = ExecutorProcessConfig {
         bind_host: told.host.clone(),
         external_host: Some(told.host),

@@ -88,9 +88,12 @@ impl Scheduler {
     /// That it accepts connections.
     ///
     /// # Errors
-    /// If it does not.
-    pub async fn reach(&self) -> std::io::Result<()> {
-        TcpStream::connect(&self.address).await.map(drop)
+    /// A sentence if it does not.
+    pub async fn reach(&self) -> Result<()> {
+        match TcpStream::connect(&self.address).await {
+            Ok(_) => Ok(()),
+            Err(error) => refuse(format!("the scheduler at {} cannot be reached: {error}", self.address)),
+        }
     }
 
     /// The latest job of this name.

@@ -99,8 +99,6 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         ours: format!("percent right: {}", shown.collect::<Vec<_>>().join(", ")),
         theirs: "softmax 36.38, FAVOR+ 36.00, FAVOR++ 42.65, ELU + 1 17.15".into(),
         tables: vec![table],
-        notes: vec![
-        ],
         reasons: vec![
             "Why it does not rank them: after 200 steps exact attention itself is at 27 %, and no features are worse by more than their error; what is learnt so early does not depend on the kernel. The paper trains \
              for 5,000 steps and more on lists of 500 to 2,000 characters.".into(),

@@ -1,8 +1,8 @@
 //! Tables 3, 4 and 6: kernel regression for classification.
 
 use super::tasks::{
-    COUPLED, FEATURES, METHODS, OPTIMAL, POSITIVE, PUBLISHED, Reached, SETS, Task, absent, average,
-    average_of_paper, beside, chosen, independent, percent, source, tasks, tune,
+    COUPLED, FEATURES, METHODS, OPTIMAL, POSITIVE, PUBLISHED, Reached, SETS, Task, absent, average, beside,
+    chosen, independent, percent, shown, shown_of_paper, source, tasks, tune,
 };
 use crate::item::{Item, Outcome, Paper, Stop};
 use crate::mean::Mean;
@@ -34,7 +34,6 @@ const SIZES: [usize; 5] = [16, 32, 64, FEATURES, 256];
 const LARGE: usize = 2;
 /// The place of [`FEATURES`].
 const USUAL: usize = 3;
-const GERF: usize = 2;
 
 /// The paper's averages in percent (Table 4), a row for each M.
 const AVERAGES: [[f64; PUBLISHED]; 5] = [
@@ -133,17 +132,11 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
         let statement = format!("{}: orthogonal above independent", METHODS[*method]);
         claim.less(statement, independent, mean(USUAL, *method));
     }
-    let shown = [0, POSITIVE, GERF, OPTIMAL]
-        .map(|method| format!("{} {}", METHODS[method], number(mean(USUAL, method).value)));
-    let theirs = [0, POSITIVE, GERF, OPTIMAL].map(|method| {
-        let published: Vec<Cell> = tasks.iter().map(|task| orthogonal(task.set, method)).collect();
-        format!("{} {}", METHODS[method], number(average_of_paper(&published).unwrap_or(f64::NAN)))
-    });
     let usual = |task: usize, method: usize| found[task].methods[USUAL][method];
     Ok(Outcome {
         verdict: claim.verdict(),
-        ours: format!("averages over {} data sets at M = 128: {}", tasks.len(), shown.join(", ")),
-        theirs: format!("averages over these: {}; over 8: TrigRF 35.5, PosRF 54.3, GERF 56.1, OPRF 57.8", theirs.join(", ")),
+        ours: format!("averages over {} data sets at M = 128: {}", tasks.len(), shown(|method| mean(USUAL, method).value)),
+        theirs: shown_of_paper(&tasks, orthogonal, "TrigRF 35.5, PosRF 54.3, GERF 56.1, OPRF 57.8"),
         tables: vec![
             averages(&found, &mean),
             beside(

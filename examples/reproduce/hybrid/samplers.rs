@@ -224,7 +224,7 @@ fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
     let (seed, draws) = (run.seed(), run.full_or_quick(DRAWS, 3));
     let (mut claim, mut tables, mut missing, mut ours, mut planner) =
         (Claim::default(), Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let here = SETS.iter().filter(|set| run.data(set).is_ok()).count();
+    let here = run.here(SETS);
     run.expect(here * 3 * SCALINGS.len());
     for (set, published) in SETS.iter().zip(PUBLISHED) {
         let data = match run.data(set) {

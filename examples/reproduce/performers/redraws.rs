@@ -52,11 +52,8 @@ struct Luck([(&'static str, Vec<f64>); 2]);
 impl Luck {
     fn of(run: &mut Run<'_>, language: &Language) -> Result<Self, Stop> {
         let mut bits_of = |options: &str| -> Result<Vec<f64>, Stop> {
-            let bits = |draw: usize| {
-                let (method, seed) = (format!("favor-independent{options}/draw-{draw}"), run.seed());
-                let work = || Ok(vec![language.bits(&language.trained(language.plan(&method, seed))?)?]);
-                Ok(run.cell(&format!("{method}, seed {seed}"), work)?[0])
-            };
+            let seed = run.seed();
+            let bits = |draw| language.cell(run, &format!("favor-independent{options}/draw-{draw}"), seed);
             (1..=DRAWS).map(bits).collect()
         };
         Ok(Luck([("fixed", bits_of("")?), ("redrawn", bits_of("/redrawn")?)]))

@@ -164,7 +164,7 @@ fn panel(set: &str, data: &Dataset, found: &Found) -> Panel {
 }
 
 fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
-    let here = SETS.iter().filter(|set| run.data(set).is_ok()).count();
+    let here = run.here(SETS.iter().copied());
     run.expect(here);
     let mut claim = Claim::default();
     let (mut tables, mut panels, mut missing) = (Vec::new(), Vec::new(), Vec::new());

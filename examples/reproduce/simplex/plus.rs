@@ -60,7 +60,7 @@ fn numbers(run: &mut Run<'_>, set: &str, data: &Dataset) -> Result<Vec<f64>, Sto
 }
 
 fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
-    let here = ROWS.iter().filter(|row| run.data(row.set).is_ok()).count();
+    let here = run.here(ROWS.iter().map(|row| row.set));
     run.expect(here);
     let mut claim = Claim::default();
     let mut table = Table::new(

@@ -62,7 +62,7 @@ fn numbers(data: &Dataset, seed: u64, count: u64) -> Result<Vec<f64>, Stop> {
 }
 
 fn run(run: &mut Run<'_>) -> Result<Outcome, Stop> {
-    let here = SETS.iter().filter(|set| run.data(set).is_ok()).count();
+    let here = run.here(SETS.iter().copied());
     run.expect(here);
     let (seed, sigmas) = (run.seed(), sigmas());
     let mut claim = Claim::default();

@@ -72,12 +72,9 @@ fn labels(first: u64, rows: &Columns, classes: &[String]) -> Result<Vec<usize>> 
     let place = |row: usize| {
         let name = names.value(row);
         let unknown = || {
-            let column =
-                rows.names.first().map_or_else(|| "the target".into(), |name| format!("column {name}"));
-            at_row(
-                first + row as u64,
-                format!("{column} holds {name:?}, which is none of the classes {classes:?}"),
-            )
+            let column = rows.name(0);
+            let what = format!("{column} holds {name:?}, which is none of the classes {classes:?}");
+            at_row(first + row as u64, what)
         };
         classes.iter().position(|class| class == name).ok_or_else(unknown)
     };

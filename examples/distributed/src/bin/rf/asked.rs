@@ -44,11 +44,9 @@ impl Asked {
         }
         let cluster = source.ballista.as_deref();
         let cluster = cluster.map(|address| Cluster::at(address, source.partitions.unwrap_or(PARTITIONS)));
+        let cluster = cluster.transpose()?;
         let context = match (&cluster, source.partitions) {
             (_, Some(0)) => return Err("--partitions is at least 1".into()),
-            (Some(_), _) if source.ballista.as_deref().is_some_and(|address| !address.contains(':')) => {
-                return Err("--ballista takes a host and a port, such as 127.0.0.1:50050".into());
-            }
             (None, None) => session::local(),
             (None, Some(partitions)) => session::local_with(partitions),
             (Some(cluster), _) => cluster.session().await?,

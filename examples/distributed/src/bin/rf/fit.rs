@@ -12,6 +12,7 @@ use random_features_distributed::sums::State;
 use crate::arguments::{Fit, Method, Source};
 use crate::asked::Asked;
 use crate::choice::Sampled;
+use crate::output::Output;
 use crate::say::say;
 
 /// Principal components unless stated.
@@ -25,7 +26,7 @@ pub async fn run(fit: Fit) -> Result<(), String> {
     let spec = stored(&fit)?;
     let asked = Asked::open(&fit.input, source(&fit, spec.as_ref())?).await?;
     if !fit.source.explain {
-        asked.output(&fit.out, Some(Path::new(&fit.recipe)))?;
+        output(&fit, &asked)?;
     }
     let columns = asked.columns(fit.target.as_deref())?;
     if fit.source.explain && spec.is_none() {
@@ -46,7 +47,7 @@ pub async fn run(fit: Fit) -> Result<(), String> {
     }?;
     model.columns = columns;
     let json = model.to_json().map_err(|error| error.to_string())?;
-    asked.output(&fit.out, Some(Path::new(&fit.recipe)))?.write(&json)?;
+    output(&fit, &asked)?.write(&json)?;
     say(&said)
 }
 
@@ -85,6 +86,11 @@ fn lambda(text: &str) -> Result<Option<f64>, String> {
         Ok(lambda) if lambda >= 0.0 && f64::is_finite(lambda) => Ok(Some(lambda)),
         _ => Err(format!("--lambda takes auto or a number from 0 on, not {text}")),
     }
+}
+
+/// Begins the file of the model, which is not that of the recipe.
+fn output(fit: &Fit, asked: &Asked) -> Result<Output, String> {
+    asked.output(&fit.out, Some(Path::new(&fit.recipe)))
 }
 
 /// The recipe that is asked for; `None` if a sample is to propose one.

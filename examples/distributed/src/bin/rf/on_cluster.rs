@@ -29,10 +29,13 @@ pub struct Job {
 
 impl Cluster {
     /// The one whose scheduler is at `host:port`, for passes in so many partitions.
-    pub fn at(address: &str, partitions: usize) -> Self {
+    pub fn at(address: &str, partitions: usize) -> Result<Self, String> {
+        if !address.contains(':') {
+            return Err("--ballista takes a host and a port, such as 127.0.0.1:50050".into());
+        }
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         let name = format!("rf-{}-{}", std::process::id(), since.unwrap_or_default().as_nanos());
-        Cluster { address: address.into(), name, partitions }
+        Ok(Cluster { address: address.into(), name, partitions })
     }
 
     pub async fn session(&self) -> Result<SessionContext, String> {
@@ -44,9 +47,7 @@ impl Cluster {
 
     /// That the scheduler is there.
     pub async fn reached(&self) -> Result<(), String> {
-        let unreached =
-            |error: std::io::Error| format!("the scheduler at {} cannot be reached: {error}", self.address);
-        self.scheduler().reach().await.map_err(unreached)
+        self.scheduler().reach().await.map_err(|error| sentence(&error))
     }
 
     fn scheduler(&self) -> Scheduler {
