@@ -6,7 +6,7 @@ use random_features::SignedLog;
 use serde_json::Value;
 
 /// The table that comes with the crate, compressed.
-const BUNDLED: &[u8] = include_bytes!("../../tests/data/golden.json.gz");
+const BUNDLED: &[u8] = include_bytes!("golden.json.gz");
 
 /// The cases of the bundled table.
 pub fn bundled() -> Result<Vec<Value>, String> {

@@ -3,6 +3,7 @@
 use ndarray::{Array2, ArrayRef2, ArrayView2, Axis, ShapeBuilder, s};
 
 use crate::error::{Error, Result};
+use crate::once::once;
 use crate::{Features, Map, Real, Side, threads};
 
 /// A property of [`conform`] that a map violates.
@@ -29,6 +30,7 @@ fn check(kept: bool, sentence: impl FnOnce() -> String) -> Kept {
 ///
 /// # Errors
 /// The first [`Violation`].
+#[inline(never)]
 pub fn conform<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     features_are_numbers(map, x)?;
     batches_are_rows(map, x)?;
@@ -43,6 +45,7 @@ pub fn conform<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
 ///
 /// # Errors
 /// [`Violation`].
+#[inline(never)]
 pub fn features_are_numbers<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     for side in [Side::X, Side::Y] {
         let (values, scales) = present(map, &map.features(side, x)?);
@@ -82,6 +85,7 @@ fn mask<T: Real>(map: &Map<T>, values: &mut Array2<T>, scales: &Array2<f64>) {
 ///
 /// # Errors
 /// [`Violation`].
+#[inline(never)]
 pub fn batches_are_rows<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     for side in [Side::X, Side::Y] {
         let (values, scales) = present(map, &map.features(side, x)?);
@@ -107,6 +111,7 @@ pub fn batches_are_rows<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
 ///
 /// # Errors
 /// [`Violation`].
+#[inline(never)]
 pub fn threads_change_nothing<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     type Results<T> = ([(Array2<T>, Array2<f64>); 2], Array2<T>);
     let run = |threads: usize| -> Result<Results<T>, Violation> {
@@ -129,6 +134,7 @@ pub fn threads_change_nothing<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
 ///
 /// # Errors
 /// [`Violation`].
+#[inline(never)]
 pub fn layouts_change_nothing<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     layouts_of_side(map, x, Side::X)?;
     layouts_of_side(map, x, Side::Y)
@@ -193,6 +199,7 @@ fn outputs_change_nothing<T: Real>(
 ///
 /// # Errors
 /// [`Violation`].
+#[inline(never)]
 pub fn promises_hold<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     check(map.blocks().iter().sum::<usize>() == map.feature_dim(), || "blocks do not add up".into())?;
     check(map.input_dim() == x.ncols(), || "another dimension than that of the points".into())?;
@@ -222,6 +229,7 @@ pub fn promises_hold<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
 ///
 /// # Errors
 /// [`Violation`].
+#[inline(never)]
 pub fn gram_is_estimates<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     let few = x.slice(s![..x.nrows().min(9), ..]);
     let gram = map.gram(&few, x)?;
@@ -259,6 +267,7 @@ pub fn gram_is_estimates<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
 ///
 /// # Errors
 /// [`Violation`].
+#[inline(never)]
 pub fn shapes_are_checked<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     let (n, d) = x.dim();
     let wrong = Array2::<T>::zeros((n.max(1), d + 1));
@@ -283,3 +292,14 @@ pub fn shapes_are_checked<T: Real>(map: &Map<T>, x: &ArrayRef2<T>) -> Kept {
     }
     Ok(())
 }
+
+once!(
+    conform::<T>,
+    features_are_numbers::<T>,
+    batches_are_rows::<T>,
+    threads_change_nothing::<T>,
+    layouts_change_nothing::<T>,
+    promises_hold::<T>,
+    gram_is_estimates::<T>,
+    shapes_are_checked::<T>,
+);

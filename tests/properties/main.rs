@@ -1,0 +1,7 @@
+//! The property tests.
+
+#[path = "../suite/common.rs"]
+mod common;
+
+mod plan;
+mod properties;
