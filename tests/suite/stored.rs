@@ -595,7 +595,7 @@ fn damage_is_noticed() {
     fn noticed<V: Serialize + DeserializeOwned>(value: &V) {
         let stored = postcard::to_stdvec(value).unwrap();
         assert!(postcard::from_bytes::<V>(&stored).is_ok());
-        for place in (0..stored.len()).step_by(stored.len() / 2000 + 1) {
+        for place in (0..stored.len()).step_by(stored.len() / 500 + 1) {
             for flip in [1u8, 0x10, 0x80, 0xff] {
                 let mut damaged = stored.clone();
                 damaged[place] ^= flip;

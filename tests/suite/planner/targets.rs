@@ -37,11 +37,15 @@ fn a_target_is_met_and_not_by_fewer() {
             let plan = planner.clone().target(error).unwrap().plan().unwrap();
             assert!(!plan.choices.is_empty());
             let mut compared = 0;
-            for choice in &plan.choices {
+            for (i, choice) in plan.choices.iter().enumerate() {
                 let name = label(choice);
                 let kept = loss_of(&planner, choice, loss);
                 assert!(kept.value <= error, "{name}: {} of {error}", kept.value);
                 assert_eq!(choice.forecast.loss.value, kept.value, "{name}");
+                // Each takes another plan: the best ones, and every fourth of the others.
+                if i >= 4 && i % 4 > 0 {
+                    continue;
+                }
                 // The largest map of the kind with four fifths of the frequencies.
                 let fewer = (4 * choice.cost.features) / 5;
                 let smaller = planner.clone().features(fewer.max(1)).plan().unwrap();
@@ -54,7 +58,7 @@ fn a_target_is_met_and_not_by_fewer() {
                 let missed = loss_of(&planner, smaller, loss);
                 assert!(missed.value > error, "{name}: {} do, with {}", smaller.frequencies, missed.value);
             }
-            println!("{loss:?}: {compared} of {} compared with fewer features", plan.choices.len());
+            assert!(compared > 0, "{loss:?}: none compared with fewer features");
         }
     }
 }
