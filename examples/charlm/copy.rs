@@ -19,7 +19,7 @@ pub const METHODS: [&str; 16] = [
     "relu",
     "exp",
     "elu",
-    "angular",
+    "angular/wide",
     "clusters",
     "shaped",
     "favor-orthogonal/near",

@@ -1,5 +1,5 @@
 //! Text from the model, character by character: with linear attention from states whose size does not grow, with exact
-//! attention from all characters so far.
+//! attention, and with what is in double precision, from all characters so far.
 
 use ndarray::{Array1, Array2, Array3, s};
 use rand::RngExt;
@@ -14,7 +14,7 @@ use super::text::Window;
 /// How sharp choices are: logits are divided by it.
 const TEMPERATURE: f32 = 0.7;
 
-/// The states of all layers, if all have linear attention.
+/// The states of all layers, if all have linear attention in single precision.
 fn states(model: &Model<'_, f32>) -> Result<Option<Vec<CausalState<f32>>>> {
     let size = model.shape.size;
     let state = |mechanism: &Mechanism<f32>| match mechanism {

@@ -10,6 +10,8 @@ pub enum Mechanism<T: Real> {
     /// Exact among so many characters at a time, which see none before them.
     Blocks(usize),
     Linear(Box<Attention<T>>),
+    /// Linear, in double precision.
+    Wide(Box<Attention<f64>>),
     /// Each token has its own value: what can be had at no cost.
     Values,
 }
@@ -46,6 +48,14 @@ fn rows<T: Real>(heads: Array4<T>, width: usize) -> Array2<T> {
     rows.expect("a row for each token")
 }
 
+fn widened<T: Real>(x: ArrayView4<'_, T>) -> Array4<f64> {
+    x.mapv(T::widen)
+}
+
+fn narrowed<T: Real>(x: Array4<f64>) -> Array4<T> {
+    x.mapv(T::narrow)
+}
+
 /// Where blocks begin and end.
 fn offsets(length: usize, block: usize) -> Vec<usize> {
     (0..length).step_by(block).chain([length]).collect()
@@ -62,6 +72,10 @@ impl<T: Real> Mechanism<T> {
                 ExactAttention::new().causal(&heads.sequences(&offsets, &offsets)?)?.output
             }
             Mechanism::Linear(attention) => attention.causal(&heads)?.output,
+            Mechanism::Wide(attention) => {
+                let [queries, keys, values] = tokens.parts.map(widened);
+                narrowed(attention.causal(&Heads::new(&queries, &keys, &values)?)?.output)
+            }
             Mechanism::Values => values.to_owned(),
         };
         Ok(rows(output, tokens.width))
@@ -74,7 +88,9 @@ impl<T: Real> Mechanism<T> {
         let upstream = upstream.view().into_shape_with_order((batch, length, heads, dim));
         let upstream = upstream.expect("a row for each token").permuted_axes([0, 2, 1, 3]);
         let all = Heads::new(queries, keys, values)?;
-        let parts = |gradients: Gradients<T>| [gradients.queries, gradients.keys, gradients.values];
+        fn parts<T: Real>(gradients: Gradients<T>) -> [Array4<T>; 3] {
+            [gradients.queries, gradients.keys, gradients.values]
+        }
         let gradients = match self {
             Mechanism::Exact => parts(ExactAttention::new().causal_backward(&all, &upstream)?),
             Mechanism::Blocks(block) => {
@@ -82,6 +98,11 @@ impl<T: Real> Mechanism<T> {
                 parts(ExactAttention::new().causal_backward(&all.sequences(&offsets, &offsets)?, &upstream)?)
             }
             Mechanism::Linear(attention) => parts(attention.causal_backward(&all, &upstream)?),
+            Mechanism::Wide(attention) => {
+                let [queries, keys, values] = tokens.parts.map(widened);
+                let all = Heads::new(&queries, &keys, &values)?;
+                parts(attention.causal_backward(&all, &widened(upstream))?).map(narrowed)
+            }
             Mechanism::Values => {
                 [Array4::zeros(queries.dim()), Array4::zeros(keys.dim()), upstream.to_owned()]
             }

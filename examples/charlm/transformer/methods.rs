@@ -1,15 +1,18 @@
 //! Names of attention, and what they stand for.
 
-use ndarray::{Array2, ArrayView2, CowArray, Ix2};
+use ndarray::Array2;
 use random_features::apply::attention::Attention;
 use random_features::compose::{Bases, Centres, Clustered, Formula, Hybrid};
 use random_features::data::shaping::Shaping;
 use random_features::data::{Clustering, PairStatistics, Statistics};
 use random_features::frequency::{Coupling, Independent, Orthogonal, Simplex, draw, draw_with};
 use random_features::kernel::{Activation, RootDim, Softmax};
+use random_features::linalg::Scalar;
 use random_features::rand::Rng;
 use random_features::theory::gerf::GerfSign;
-use random_features::{EluPlusOne, Gerf, Hyperbolic, Map, Nonlinear, Positive, Result, Trigonometric, rng};
+use random_features::{
+    EluPlusOne, Gerf, Hyperbolic, Map, Nonlinear, Positive, Real, Result, Trigonometric, rng,
+};
 
 use super::mechanism::{Mechanism, Tokens};
 
@@ -93,6 +96,8 @@ pub struct Method {
     pub redrawn: bool,
     /// Outputs are sums, which no normaliser divides.
     sum: bool,
+    /// In double precision, which holds features of one token that are further apart in size.
+    wide: bool,
     features: usize,
     /// Which of many draws of frequencies, all else being equal.
     luck: u64,
@@ -117,19 +122,27 @@ pub struct Draw {
 }
 
 impl Method {
-    /// A kind with options: "favor-orthogonal/near/redrawn/sum/draw-2/128".
+    /// A kind with options: "favor-orthogonal/near/redrawn/sum/wide/draw-2/128".
     pub fn named(name: &str) -> Result<Self, String> {
         let mut words = name.split('/');
         let kind = words.next().and_then(|word| KINDS.iter().find(|(known, _)| *known == word));
         let known = || KINDS.map(|(name, _)| name).join(", ");
         let kind = kind.ok_or_else(|| format!("'{name}' is no method: these are {}", known()))?.1;
-        let mut method =
-            Method { kind, near: false, redrawn: false, sum: false, features: FEATURES, luck: 0 };
+        let mut method = Method {
+            kind,
+            near: false,
+            redrawn: false,
+            sum: false,
+            wide: false,
+            features: FEATURES,
+            luck: 0,
+        };
         for word in words {
             match word {
                 "near" => method.near = true,
                 "redrawn" => method.redrawn = true,
                 "sum" => method.sum = true,
+                "wide" => method.wide = true,
                 _ if word.starts_with(DRAW) => {
                     let number = word[DRAW.len()..].parse().ok().filter(|number| *number <= MOST_DRAWS);
                     method.luck =
@@ -138,7 +151,7 @@ impl Method {
                 _ => {
                     let features = word.parse().ok().filter(|features| (2..=4096).contains(features));
                     method.features = features.ok_or_else(|| {
-                        format!("'{word}' is no option of a method: these are near, redrawn, sum, {DRAW}N, and 2 to 4096 features")
+                        format!("'{word}' is no option of a method: these are near, redrawn, sum, wide, {DRAW}N, and 2 to 4096 features")
                     })?;
                 }
             }
@@ -173,18 +186,35 @@ impl Method {
             Kind::Values => return Ok(Mechanism::Values),
             _ => {}
         }
+        Ok(if self.wide {
+            Mechanism::Wide(self.linear(layer, (heads, d), draw, tokens)?)
+        } else {
+            Mechanism::Linear(self.linear(layer, (heads, d), draw, tokens)?)
+        })
+    }
+
+    /// Attention with a map for each head.
+    fn linear<T: Scalar>(
+        self,
+        layer: usize,
+        (heads, d): (usize, usize),
+        draw: Draw,
+        tokens: Option<&Tokens<'_, f32>>,
+    ) -> Result<Box<Attention<T>>> {
         let map = |head: usize| {
             let mut rng = rng(draw.seed ^ (self.luck << 32));
             rng.set_stream((draw.number << 32) | ((layer as u64) << 16) | (head as u64 + 1));
-            self.map(d, tokens.map(|tokens| tokens.head(0, head)), &mut rng)
+            let tokens =
+                tokens.map(|tokens| tokens.head(0, head).map(|rows| rows.mapv(|v| T::narrow(v.into()))));
+            self.map(d, tokens, &mut rng)
         };
         let attention = Attention::signed((0..heads).map(map).collect::<Result<_>>()?)?;
         let attention = attention.normalised(!self.sum);
-        let attention = if self.near { attention.window(NEAR, 0)? } else { attention };
-        Ok(Mechanism::Linear(Box::new(attention)))
+        Ok(Box::new(if self.near { attention.window(NEAR, 0)? } else { attention }))
     }
 
-    fn map(self, d: usize, tokens: Option<[ArrayView2<'_, f32>; 2]>, rng: &mut impl Rng) -> Result<Map<f32>> {
+    /// For queries and keys that a model has read, if there are any.
+    fn map<T: Scalar>(self, d: usize, tokens: Option<[Array2<T>; 2]>, rng: &mut impl Rng) -> Result<Map<T>> {
         let m = self.features;
         match (self.kind, tokens) {
             (Kind::Trigonometric, _) => Trigonometric.softmax(draw(d, m / 2, &Orthogonal, rng)?),
@@ -218,8 +248,7 @@ impl Method {
                 let centres = Centres::new(&queries, &keys).with_diagonal(Formula::RobustReal);
                 Clustered::by_centres(centres, omega, Softmax::default())
             }
-            (Kind::Shaped, Some(tokens)) => {
-                let [queries, keys] = tokens.map(CowArray::<f32, Ix2>::from);
+            (Kind::Shaped, Some([queries, keys])) => {
                 let shaping = if self.near { Shaping::new().with_window(NEAR, 0) } else { Shaping::new() };
                 let chosen = shaping.for_attention(&queries, &keys, ROWS, 0)?;
                 chosen.shape.map(draw(d, m, &Orthogonal, rng)?, Softmax::default())
@@ -230,6 +259,7 @@ impl Method {
 }
 
 /// Queries or keys as points whose products are logits.
-fn points(tokens: ArrayView2<'_, f32>) -> Array2<f32> {
-    &tokens * (tokens.ncols() as f32).powf(-0.25)
+fn points<T: Real>(tokens: Array2<T>) -> Array2<T> {
+    let factor = T::narrow((tokens.ncols() as f64).powf(-0.25));
+    tokens * factor
 }
