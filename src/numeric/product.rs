@@ -13,7 +13,8 @@ use super::vector::{EDGE, Vector, load_row, prefetch, store_row};
 const RUN: usize = 4096;
 /// Steps of k by which panels are prefetched, since they may come from memory.
 const AHEAD: usize = 24;
-/// Vectors of a tile of one row: enough sums to hide the latency of an addition.
+/// The most vectors of a tile of one row: enough sums to hide the latency of an addition. Fewer take as long, since each waits for the
+/// one before, so that the columns left are one tile.
 const WIDE: usize = 8;
 
 multiversion! {
@@ -144,9 +145,10 @@ unsafe fn body<T: Lane, V: Vector<T>>(
     }
     let Strided { x, rows, stride: x_stride, step } = left;
     assert!(last_fits(rows, out.len(), stride, w.rows), "room for all products");
+    let (width, widest) = (panel_width::<T>(), WIDE * V::WIDTH);
     assert!(
-        panel_width::<T>() <= EDGE && panel_width::<T>().is_multiple_of(2 * V::WIDTH),
-        "panels of whole tiles"
+        width.is_multiple_of(2 * V::WIDTH) && widest.is_multiple_of(width) && widest <= EDGE,
+        "whole tiles in panels, and whole panels in the widest"
     );
     let run = RUN / size_of::<T>();
     for from in (0..w.depth).step_by(run) {
@@ -219,17 +221,14 @@ impl<T: Lane> ProductRun<'_, T> {
                     _ => self.column::<V::Half, M, 1>(column, ends),
                 }
             }
-            let wide = self.columns - self.columns % (WIDE * V::WIDTH);
-            let half = self.columns - self.columns % (WIDE / 2 * V::WIDTH);
             for row in fours..rows {
-                for column in (0..wide).step_by(WIDE * V::WIDTH) {
-                    self.tile::<V, 1, WIDE>(row, column);
-                }
-                for column in (wide..half).step_by(WIDE / 2 * V::WIDTH) {
-                    self.tile::<V, 1, { WIDE / 2 }>(row, column);
-                }
-                for column in (half..self.columns).step_by(2 * V::WIDTH) {
-                    self.tile::<V, 1, 2>(row, column);
+                for column in (0..self.columns).step_by(WIDE * V::WIDTH) {
+                    match (self.columns - column).div_ceil(2 * V::WIDTH) {
+                        1 => self.tile::<V, 1, 2>(row, column),
+                        2 => self.tile::<V, 1, 4>(row, column),
+                        3 => self.tile::<V, 1, 6>(row, column),
+                        _ => self.tile::<V, 1, WIDE>(row, column),
+                    }
                 }
             }
         }
@@ -262,13 +261,13 @@ impl<T: Lane> ProductRun<'_, T> {
     }
 
     /// # Safety
-    /// `row + M` rows must exist, and `column`; the column must be a multiple of `N` vectors. Where the tile is wider
-    /// than the columns left, it must not be wider than a panel. The machine must have the instruction set.
+    /// `row + M` rows must exist, and `column`; the tile must begin with a panel, or lie inside one, and `panels` must hold all its
+    /// vectors, padding among them. The machine must have the instruction set.
     #[inline(always)]
     #[allow(clippy::needless_range_loop, reason = "arrays of vectors that iterators move go through memory")]
     unsafe fn tile<V: Vector<T>, const M: usize, const N: usize>(&mut self, row: usize, column: usize) {
         // SAFETY: all x are inside rows and all w inside panels, by the caller's promise and the padding of panels; a
-        // tile that is narrower than its vectors goes through a row of its own, which holds a panel. Checked indexing
+        // tile that is narrower than its vectors goes through a row of its own, which holds the widest tile. Checked indexing
         // here costs a third of the speed.
         unsafe {
             let x = self.x.as_ptr().add(row * self.x_stride);
@@ -381,6 +380,12 @@ mod tests {
                 (25, 255, 64),
                 (29, 257, 65),
                 (1, 70, 300),
+                // Rows alone whose last tile is of 2, 4, 6 and 8 vectors of any set.
+                (3, 9, 40),
+                (2, 9, 50),
+                (1, 9, 70),
+                (3, 9, 97),
+                (2, 9, 128),
                 (15, 3, 7),
                 (26, 1030, 41),
             ] {

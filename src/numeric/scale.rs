@@ -11,7 +11,9 @@ pub fn power_of_two_below(largest: f64) -> f64 {
 /// old scale and to the other one become relative to the result.
 pub fn raise_scale(scale: &mut f64, other: f64) -> (f64, f64) {
     let (own, their) = raise_scale_by_logs(scale, other);
-    (own.exp(), their.exp())
+    // One of both is 0, unless there is nothing or a NaN.
+    let exp = |log: f64| if log == 0.0 { 1.0 } else { log.exp() };
+    (exp(own), exp(their))
 }
 
 /// As [`raise_scale`], with the logarithms of the factors. Where there is nothing on either side, at scales of −∞, it stays.

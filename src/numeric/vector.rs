@@ -2,6 +2,7 @@
 
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 
 use super::Lane;
 
@@ -95,8 +96,8 @@ pub fn prefetch_many<T>(_line: *const T) {
     }
 }
 
-/// At least the width of any panel: space for the ragged edge of a row.
-pub const EDGE: usize = 32;
+/// The width of the widest tile, eight vectors of the widest instruction set: space for the ragged edge of a row.
+pub const EDGE: usize = 128;
 
 /// `N` vectors of a row that has `columns` more elements; elements beyond a ragged edge are zero.
 ///
@@ -110,9 +111,10 @@ pub unsafe fn load_row<T: Lane, V: Vector<T>, const N: usize>(from: *const T, co
         if columns >= N * V::WIDTH {
             return load(from);
         }
-        let mut edge = [T::zero(); EDGE];
-        from.copy_to_nonoverlapping(edge.as_mut_ptr(), columns);
-        load(edge.as_ptr())
+        let mut edge = [MaybeUninit::<T>::uninit(); EDGE];
+        edge[columns..N * V::WIDTH].fill(MaybeUninit::new(T::zero()));
+        from.copy_to_nonoverlapping(edge.as_mut_ptr().cast(), columns);
+        load(edge.as_ptr().cast())
     }
 }
 
@@ -127,9 +129,9 @@ pub unsafe fn store_row<T: Lane, V: Vector<T>, const N: usize>(row: [V; N], to: 
         if columns >= N * V::WIDTH {
             return store(row, to);
         }
-        let mut edge = [T::zero(); EDGE];
-        store(row, edge.as_mut_ptr());
-        to.copy_from_nonoverlapping(edge.as_ptr(), columns);
+        let mut edge = [MaybeUninit::<T>::uninit(); EDGE];
+        store(row, edge.as_mut_ptr().cast());
+        to.copy_from_nonoverlapping(edge.as_ptr().cast(), columns);
     }
 }
 

@@ -23,13 +23,14 @@ fn plan(method: &str) -> Plan {
 fn gradients_are_those_of_differences() {
     let shape = Shape::new(Size { characters: 5, context: 12, ..SIZE });
     let map = Positive.softmax::<f64>(Orthogonal.draw(4, 8, 5).unwrap()).unwrap();
-    let linear = Mechanism::Linear(Box::new(Attention::new(map).unwrap()));
+    let attention = Box::new(Attention::new(map).unwrap());
+    let (linear, wide) = (Mechanism::Linear(attention.clone()), Mechanism::Wide(attention));
     let window = |start: usize| {
         let tokens = (start..start + 13).map(|i| (i * i % 5) as u8).collect();
         Window { tokens, counted: 2..12 }
     };
     let windows = [window(0), window(2)];
-    for mechanism in [linear, Mechanism::Exact, Mechanism::Blocks(5), Mechanism::Values] {
+    for mechanism in [linear, wide, Mechanism::Exact, Mechanism::Blocks(5), Mechanism::Values] {
         let attention = [mechanism.clone(), mechanism];
         let mut parameters: Vec<f64> = shape.draw(7);
         let model = |parameters: &[f64]| {
@@ -59,7 +60,7 @@ fn gradients_are_those_of_differences() {
 fn runs_resume_to_the_same_bits() {
     let text = Text::bundled().unwrap();
     let directory = std::env::temp_dir().join(format!("charlm-{}", std::process::id()));
-    for method in ["exact", "favor-orthogonal/redrawn", "shaped", "clusters"] {
+    for method in ["exact", "favor-orthogonal/redrawn", "shaped", "clusters", "shaped/near/wide"] {
         let path = checkpoint::path(&directory, &plan(method));
         let mut whole = Run::new(plan(method), &text).unwrap();
         while !whole.is_done() {

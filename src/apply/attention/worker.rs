@@ -11,7 +11,7 @@ use super::key_rows::KeyRows;
 use super::key_weights::KeyWeights;
 use super::output::Undivided;
 use super::scan::Outlet;
-use super::setup::{CHUNK, Setup};
+use super::setup::Setup;
 use super::sight::{Asked, Rest, Sight};
 use super::tokens::Tokens;
 use crate::Real;
@@ -29,6 +29,8 @@ pub(super) struct Worker<T> {
     /// Tokens that leave windows, and the heads whose windows these are.
     pub leaving: (KeyRows<T>, Vec<usize>),
     weights: KeyWeights<T>,
+    /// ln of the scale and the normaliser of each query of a panel.
+    estimates: Vec<(f64, f64)>,
     scores: Vec<T>,
     out: Vec<T>,
     finish: Finish<T>,
@@ -93,7 +95,6 @@ impl<T: Real> Worker<T> {
         self.scores.resize(count * keys, T::zero());
         product(isa, queries, features, before.sums.all(), &mut self.out, targets);
         self.weights.begin();
-        let mut estimates = [(0.0, 0.0); CHUNK];
         // A panel of queries sees hardly more keys than its first.
         for first in (0..count).step_by(width) {
             let rows = first..count.min(first + width);
@@ -104,15 +105,14 @@ impl<T: Real> Worker<T> {
             let sums = &mut self.out[rows.start * targets..rows.end * targets];
             product(isa, queries, features, chunk.keys(seen), scores, keys);
             let each = queries.chunks_exact(features).zip(scores.chunks_exact_mut(keys));
-            for (((query, scores), sums), (end, estimate)) in
-                each.zip(sums.chunks_exact_mut(targets)).zip(ends.clone().zip(&mut estimates))
-            {
+            self.estimates.clear();
+            for (((query, scores), sums), end) in each.zip(sums.chunks_exact_mut(targets)).zip(ends.clone()) {
                 let (near, far) = scores[..seen].split_at_mut(end);
                 far.fill(T::zero());
-                *estimate = self.weights.weigh(chunk, before, query, near, sums);
+                self.estimates.push(self.weights.weigh(chunk, before, query, near, sums));
             }
             add_product(isa, scores, keys, chunk.values(seen), sums, targets);
-            let each = sums.chunks_exact_mut(targets).zip(&estimates).zip(rows.zip(ends));
+            let each = sums.chunks_exact_mut(targets).zip(&self.estimates).zip(rows.zip(ends));
             for ((sums, &(scale, normaliser)), (i, end)) in each {
                 let (query, seen) =
                     (self.queries.precision(start + i), chunk.seen_before || chunk.has_any(end));
