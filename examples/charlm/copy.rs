@@ -3,7 +3,7 @@
 use crate::request::Request;
 use crate::transformer::task::{DISTANCE, LETTERS};
 use crate::transformer::text::Text;
-use crate::{command, picture, plot};
+use crate::{command, drive, picture, plot};
 
 /// Those that are compared.
 pub const METHODS: [&str; 16] = [
@@ -39,7 +39,8 @@ pub fn run(request: &Request, text: &Text) -> Result<(), String> {
         match done {
             Ok((score, state)) => {
                 let (share, bits) = (100.0 * score.accuracy(), score.bits());
-                command::print(&format!("  {method:<26} {share:>12.1} % {bits:>9.3}\n"))?;
+                let untaken = drive::untaken(&state);
+                command::print(&format!("  {method:<26} {share:>12.1} % {bits:>9.3}{untaken}\n"))?;
                 runs.push((state, bits));
             }
             Err(sentence) if request.methods.len() > 1 => {

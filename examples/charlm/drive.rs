@@ -10,6 +10,14 @@ use crate::transformer::train::{Plan, Run, State};
 /// Steps from one checkpoint to the next.
 const INTERVAL: usize = 100;
 
+/// What is to be said of steps that were not taken, if there are any.
+pub fn untaken(state: &State) -> String {
+    match state.adam.skipped {
+        0 => String::new(),
+        skipped => format!(", {skipped} steps without a finite gradient"),
+    }
+}
+
 /// Where checkpoints go, if anywhere, and whether those that are there are read.
 #[derive(Clone, Default)]
 pub struct Keeping {

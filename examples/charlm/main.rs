@@ -58,12 +58,9 @@ fn train(request: &Request, text: &Text) -> Result<(), String> {
         let run = request.keeping.finish(request.plan(method, text)?, text)?;
         let seconds = start.elapsed().as_secs_f64();
         let (bits, steps) = (run.judge(request.judged())?.bits(), run.state.step);
-        let skipped = match run.state.adam.skipped {
-            0 => String::new(),
-            skipped => format!(", {skipped} of them without a finite gradient"),
-        };
+        let untaken = drive::untaken(&run.state);
         command::print(&format!(
-            "  {method:<26} {bits:.3} bits after {steps} steps{skipped}, {seconds:.0} s\n"
+            "  {method:<26} {bits:.3} bits after {steps} steps{untaken}, {seconds:.0} s\n"
         ))?;
         if request.generate > 0 {
             written += &writes(request, &run, text)?;

@@ -50,3 +50,24 @@ impl WittenBell {
         (skipped..text.len()).map(bits).sum::<f64>() / (text.len() - skipped) as f64
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After any context, also one that was never seen, and as the definition says: after "ab", seen twice, c and d followed.
+    #[test]
+    fn probabilities_are_those_of_the_definition() {
+        let text = [0, 1, 2, 0, 1, 3, 3, 0];
+        let model = WittenBell::new(&text, 2, 5);
+        for context in [&[][..], &[4], &[0, 1], &[4, 4], &[4, 1], &[2, 0, 1]] {
+            let sum: f64 = (0..5).map(|next| model.probability(context, next)).sum();
+            assert!((sum - 1.0).abs() < 1e-14, "{context:?}: {sum}");
+        }
+        let none = (2.0 + 4.0 / 5.0) / (8.0 + 4.0);
+        let one = (1.0 + 2.0 * ((1.0 + 4.0 / 5.0) / 12.0)) / (2.0 + 2.0);
+        let two = (1.0 + 2.0 * one) / (2.0 + 2.0);
+        assert!((model.probability(&[], 1) - none).abs() < 1e-15);
+        assert!((model.probability(&[0, 1], 2) - two).abs() < 1e-15);
+    }
+}
