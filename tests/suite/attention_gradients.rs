@@ -2,6 +2,8 @@
 
 use crate::common::{frequencies, tokens};
 use ndarray::{Array1, Array2, Array4, ArrayView2, Axis, array, s};
+#[cfg(feature = "half")]
+use random_features::apply::attention::Element;
 use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads};
 use random_features::compose::{Bases, Centres, Clustered, Hybrid};
 use random_features::data::Clustering;
@@ -118,14 +120,20 @@ pub fn widened<T: Real>(x: &Array4<T>) -> Array2<f64> {
     x.slice(s![0, 0, .., ..]).mapv(|v| v.widen())
 }
 
-/// Single heads, against the loop in `f64`.
-fn agrees<T: Real>(name: &str, attention: &Attention<T>, map: &Map<f64>, [n, l]: [usize; 2], tolerance: f64) {
+/// Single heads, against the loop in `f64`, and sums without a normaliser; with one too if `normalised`.
+fn agrees<T: Real>(
+    name: &str,
+    attention: &Attention<T>,
+    (map, normalised): (&Map<f64>, bool),
+    [n, l]: [usize; 2],
+    tolerance: f64,
+) {
     let d = map.input_dim();
     let (q, k) = (tokens::<T>([1, 1, n, d], 0.6, 1), tokens::<T>([1, 1, l, d], 0.6, 2));
     let (v, g) = (tokens::<T>([1, 1, l, 5], 1.0, 3), tokens::<T>([1, 1, n, 5], 1.0, 4));
     let wide = [&q, &k, &v, &g].map(widened);
     let heads = Heads::new(&q, &k, &v).unwrap();
-    for normalised in [true, false] {
+    for normalised in [false, normalised] {
         let attention = attention.clone().normalised(normalised);
         for causal in [false, true].into_iter().filter(|causal| !causal || n == l) {
             let got = of_head(&backward(&attention, &heads, &g, causal), 0, 0);
@@ -142,19 +150,26 @@ fn agrees<T: Real>(name: &str, attention: &Attention<T>, map: &Map<f64>, [n, l]:
 fn chunks_and_segments_are_the_quadratic_loop() {
     let (single, double) = (positive::<f32>(6, 24), positive::<f64>(6, 24));
     for lengths in [[1, 1], [63, 63], [64, 64], [65, 65], [1027, 1027], [3, 100], [130, 7], [0, 5], [5, 0]] {
-        agrees("f64", &Attention::new(double.clone()).unwrap(), &double, lengths, 1e-11);
-        agrees("f32", &Attention::new(single.clone()).unwrap(), &double, lengths, 1e-4);
+        agrees("f64", &Attention::new(double.clone()).unwrap(), (&double, true), lengths, 1e-11);
+        agrees("f32", &Attention::new(single.clone()).unwrap(), (&double, true), lengths, 1e-4);
     }
 }
 
+/// In `f32` to 1e-4, the sums alone where normalisers may be near 0: relative errors are then of any size.
 macro_rules! agree {
-    ($name:literal, $tolerance:expr, $make:expr) => {{
+    ($name:literal, $tolerance:expr, $sign:ident, $make:expr) => {{
         let (single, double): (Map<f32>, Map<f64>) = ($make.unwrap(), $make.unwrap());
         let attention = Attention::signed(vec![double.clone()]).unwrap();
-        agrees($name, &attention, &double, [80, 80], $tolerance);
+        agrees($name, &attention, (&double, true), [80, 80], $tolerance);
         let attention = Attention::signed(vec![single]).unwrap();
-        agrees($name, &attention, &double, [80, 80], 4e8 * $tolerance);
+        agrees($name, &attention, (&double, agree!($sign)), [80, 80], 1e-4);
     }};
+    (never_negative) => {
+        true
+    };
+    (signed) => {
+        false
+    };
 }
 
 #[test]
@@ -162,23 +177,78 @@ fn every_map_is_the_quadratic_loop() {
     let (d, m) = (6, 40);
     let omega = || frequencies(d, m, &Orthogonal, 3);
     let counts = || draw_poisson(d, m, 1.5, &mut rng(4)).unwrap();
-    agree!("positive", 1e-12, Positive.softmax(omega()));
-    agree!("hyperbolic", 1e-12, Hyperbolic.softmax(omega()));
-    agree!("OPRF", 1e-12, Gerf::optimal(d, 2.0).unwrap().softmax(omega()));
-    agree!("ELU + 1", 1e-12, EluPlusOne.map(d, 1.0));
-    agree!("ReLU", 1e-12, Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().map(omega(), 1.0));
-    agree!("exp", 1e-12, Nonlinear::new(Activation::Exp).map(omega(), 1.0));
-    agree!("Poisson", 1e-8, Poisson::default().softmax(counts()));
-    agree!("trigonometric", 1e-8, Trigonometric.softmax(omega()));
+    agree!("positive", 1e-12, never_negative, Positive.softmax(omega()));
+    agree!("hyperbolic", 1e-12, never_negative, Hyperbolic.softmax(omega()));
+    agree!("OPRF", 1e-12, never_negative, Gerf::optimal(d, 2.0).unwrap().softmax(omega()));
+    agree!("ELU + 1", 1e-12, never_negative, EluPlusOne.map(d, 1.0));
+    agree!(
+        "ReLU",
+        1e-12,
+        never_negative,
+        Nonlinear::new(Activation::Relu).with_offset(1e-3).unwrap().map(omega(), 1.0)
+    );
+    agree!("exp", 1e-12, never_negative, Nonlinear::new(Activation::Exp).map(omega(), 1.0));
+    agree!("Poisson", 1e-8, signed, Poisson::default().softmax(counts()));
+    agree!("trigonometric", 1e-8, signed, Trigonometric.softmax(omega()));
     let shape = |(k, l)| if k == l { 0.8 + 0.1 * k as f64 } else { 0.05 * (k as f64 - l as f64) };
     let shape = Conditioning::new(Array2::from_shape_fn((d, d), shape)).unwrap();
     let shape = shape.shifted(vec![0.1; d], vec![-0.2; d]).unwrap();
-    agree!("shaped", 1e-11, Positive.softmax(omega()).and_then(|map: Map<_>| map.conditioned(&shape)));
+    agree!(
+        "shaped",
+        1e-11,
+        never_negative,
+        Positive.softmax(omega()).and_then(|map: Map<_>| map.conditioned(&shape))
+    );
     let centres = Array2::from_shape_fn((2, d), |(c, k)| if (c + k) % 2 == 0 { 0.4 } else { -0.4 });
     let clusters = Clustering::new(centres).unwrap();
     let centres = || Centres::new(&clusters, &clusters);
-    agree!("clustered", 1e-8, Clustered::by_centres(centres(), omega(), Softmax::default()));
-    agree!("hybrid", 1e-8, Hybrid::angular(Bases::shared(omega()), frequencies(d, 8, &Independent, 6)));
+    agree!("clustered", 1e-8, signed, Clustered::by_centres(centres(), omega(), Softmax::default()));
+    agree!(
+        "hybrid",
+        1e-8,
+        signed,
+        Hybrid::angular(Bases::shared(omega()), frequencies(d, 8, &Independent, 6))
+    );
+}
+
+/// Heads in groups, of masked sequences that are shorter and longer than chunks and segments.
+fn sequences_agree<T: Real>(attention: &Attention<T>, map: &Map<f64>, tolerance: f64) {
+    let (offsets, l) = ([0, 70, 70, 71, 1130, 1280], 1280);
+    let [q, g] = [1, 4].map(|seed| tokens::<T>([1, 4, l, 6], 0.6, seed));
+    let [k, v] = [2, 3].map(|seed| tokens::<T>([1, 2, l, 6], 0.6, seed));
+    let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 3 != 0 && !(100..240).contains(&j));
+    let heads = Heads::new(&q, &k, &v).unwrap().mask(&mask).unwrap().sequences(&offsets, &offsets).unwrap();
+    for causal in [false, true] {
+        let all = backward(attention, &heads, &g, causal);
+        for h in [0, 1] {
+            for (sequence, ends) in offsets.windows(2).enumerate() {
+                let rows =
+                    |x: &Array4<T>, h: usize| x.slice(s![0, h, ends[0]..ends[1], ..]).mapv(|v| v.widen());
+                let pair = |i: usize, j: usize| by_features(mask[[0, ends[0] + j]] && (!causal || j <= i));
+                let (key, value) = (rows(&k, h), rows(&v, h));
+                let [mut of_keys, mut of_values] = [&key, &value].map(|x| Array2::<f64>::zeros(x.dim()));
+                for query in [2 * h, 2 * h + 1] {
+                    let (x, up) = (rows(&q, query), rows(&g, query));
+                    let [of_query, keys, values] =
+                        naive(map, [x.view(), key.view(), value.view(), up.view()], true, pair);
+                    of_keys += &keys;
+                    of_values += &values;
+                    let error = largest(&(rows(&all.queries, query) - &of_query));
+                    assert!(error <= tolerance, "sequence {sequence}, query {query}: {error:e}");
+                }
+                let error = [rows(&all.keys, h) - of_keys, rows(&all.values, h) - of_values];
+                let error = error.iter().map(largest).fold(0.0, f64::max);
+                assert!(error <= tolerance, "sequence {sequence}, head {h}: {error:e}, causal {causal}");
+            }
+        }
+    }
+}
+
+#[test]
+fn masked_sequences_of_groups_are_the_quadratic_loop() {
+    let map = positive::<f64>(6, 16);
+    sequences_agree(&Attention::new(map.clone()).unwrap(), &map, 1e-11);
+    sequences_agree(&Attention::new(positive::<f32>(6, 16)).unwrap(), &map, 1e-4);
 }
 
 /// Central differences of Σ g · out with respect to each entry of an array, and the gradient that they should be.
@@ -451,6 +521,44 @@ fn nan_stays_where_it_has_a_part() {
     check::<f64>();
 }
 
+/// NaN in a query or a key has a part in its own sequence of its own head alone, and in the other gradients of queries in none but its own.
+#[test]
+fn nan_stays_in_its_sequence_and_head() {
+    fn places<T: Real>(x: &Array4<T>) -> Vec<[usize; 3]> {
+        let rows = ndarray::indices((x.dim().0, x.dim().1, x.dim().2)).into_iter();
+        rows.filter(|(b, h, i)| x.slice(s![*b, *h, *i, ..]).iter().any(|v| v.is_nan()))
+            .map(|(b, h, i)| [b, h, i])
+            .collect()
+    }
+    fn check<T: Real>() {
+        let [q, g] = [1, 4].map(|seed| tokens::<T>([2, 4, 150, 4], 0.8, seed));
+        let [k, v] = [2, 3].map(|seed| tokens::<T>([2, 2, 150, 4], 0.8, seed));
+        let (attention, offsets) = (Attention::new(positive::<T>(4, 12)).unwrap(), [0, 20, 120, 150]);
+        let with = |x: &Array4<T>, [b, h, i]: [usize; 3]| {
+            let mut x = x.clone();
+            x[[b, h, i, 1]] = T::nan();
+            x
+        };
+        let of = |q: &Array4<T>, k: &Array4<T>, causal: bool| {
+            let heads = Heads::new(q, k, &v).unwrap().sequences(&offsets, &offsets).unwrap();
+            let all = backward(&attention, &heads, &g, causal);
+            [&all.queries, &all.keys, &all.values].map(places)
+        };
+        let rows = |h: usize, rows: std::ops::Range<usize>| rows.map(|i| [1, h, i]).collect::<Vec<_>>();
+        for causal in [false, true] {
+            let seen = rows(1, 20..if causal { 91 } else { 120 });
+            let found = of(&with(&q, [1, 2, 90]), &k, causal);
+            assert_eq!(found, [vec![[1, 2, 90]], seen.clone(), seen], "causal {causal}");
+            let asking = if causal { 90 } else { 20 };
+            let asking = [rows(2, asking..120), rows(3, asking..120)].concat();
+            let found = of(&q, &with(&k, [1, 1, 90]), causal);
+            assert_eq!(found, [asking, rows(1, 20..120), rows(1, 20..120)], "causal {causal}");
+        }
+    }
+    check::<f32>();
+    check::<f64>();
+}
+
 /// With 16 times the features a quarter of the error; means over 24 draws, whose standard deviation is a few per cent of them.
 #[test]
 fn gradients_tend_to_those_of_exact_attention() {
@@ -550,16 +658,33 @@ fn what_does_not_fit_is_refused() {
 #[cfg(feature = "half")]
 #[test]
 fn half_inputs_have_gradients_in_single() {
-    let attention = Attention::new(positive::<f32>(4, 12)).unwrap();
-    let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f32>([1, 1, 100, 4], 0.8, seed));
-    let half = [&q, &k, &v].map(|x| x.mapv(half::bf16::from_f32));
-    let wide = half.each_ref().map(|x| x.mapv(f32::from));
-    for attention in [attention.clone(), attention.cosine(0.5).unwrap()] {
-        let [q, k, v] = &half;
-        let got = attention.causal_backward(&Heads::new(q, k, v).unwrap(), &g).unwrap();
-        let [q, k, v] = &wide;
-        assert!(got == attention.causal_backward(&Heads::new(q, k, v).unwrap(), &g).unwrap());
+    fn check<E: Element<f32>>(narrow: fn(f32) -> E, wide: fn(E) -> f32) {
+        let plain = Attention::new(positive::<f32>(4, 12)).unwrap();
+        let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f32>([1, 1, 100, 4], 0.8, seed));
+        let half = [&q, &k, &v].map(|x| x.mapv(narrow));
+        let single = half.each_ref().map(|x| x.mapv(wide));
+        let near = plain.clone().window(9, 0).unwrap().with_keys_exact(&[0, 40]).unwrap();
+        for attention in [plain.clone(), plain.cosine(0.5).unwrap(), near] {
+            let of = |causal: bool| {
+                let ([q, k, v], [x, y, z]) = (&half, &single);
+                let (half, single) = (Heads::new(q, k, v).unwrap(), Heads::new(x, y, z).unwrap());
+                if causal {
+                    [attention.causal_backward(&half, &g), attention.causal_backward(&single, &g)]
+                } else {
+                    [
+                        attention.bidirectional_backward(&half, &g),
+                        attention.bidirectional_backward(&single, &g),
+                    ]
+                }
+            };
+            for causal in [false, true] {
+                let [half, single] = of(causal).map(Result::unwrap);
+                assert!(half == single, "causal {causal}");
+            }
+        }
     }
+    check(half::bf16::from_f32, f32::from);
+    check(half::f16::from_f32, f32::from);
 }
 
 /// Numbers that leave the range on the way to a gradient that does not.

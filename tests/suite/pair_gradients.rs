@@ -1,7 +1,7 @@
 //! Gradients through pairs with exact weights: those of exact attention, and of linear attention with neighbours and exact keys.
 
 use crate::attention_gradients::{
-    Pair, assert_near, backward, check_differences, naive, of_head, pool, positive, sees_nothing_else,
+    Pair, Three, assert_near, backward, check_differences, naive, of_head, pool, positive, sees_nothing_else,
     uneven, widened,
 };
 use crate::common::{frequencies, tokens};
@@ -159,6 +159,48 @@ fn windows_that_hold_all_are_exact_attention() {
             assert_near("a window of all", &of_head(&all, b, h), &of_head(&exact, b, h), 1e-12);
         }
     }
+}
+
+/// The gradients of Σ g · out by the definition of the softmax, at any norm.
+fn naive_softmax([q, k, v, g]: [&Array2<f64>; 4], causal: bool) -> Three {
+    let scale = (q.ncols() as f64).sqrt().recip();
+    let mut weights = q.dot(&k.t()) * scale;
+    for (i, mut row) in weights.rows_mut().into_iter().enumerate() {
+        let seen = if causal { i + 1 } else { k.nrows() };
+        let top = row.iter().take(seen).copied().fold(f64::NEG_INFINITY, f64::max);
+        row.iter_mut().enumerate().for_each(|(j, w)| *w = if j < seen { (*w - top).exp() } else { 0.0 });
+        let sum = row.sum();
+        row /= sum;
+    }
+    let mut slopes = g.dot(&v.t());
+    for (mut slopes, weights) in slopes.rows_mut().into_iter().zip(weights.rows()) {
+        let mean = slopes.dot(&weights);
+        slopes -= mean;
+    }
+    slopes *= &weights;
+    slopes *= scale;
+    [slopes.dot(k), slopes.t().dot(q), weights.t().dot(g)]
+}
+
+/// Norms of 5 and of 50, whose exponentials are far beyond `T`.
+#[test]
+fn exact_gradients_are_those_of_the_definition() {
+    fn check<T: Real>(size: f64, tolerance: f64) {
+        let [q, k] = [1, 2].map(|seed| tokens::<T>([1, 1, 150, 8], size, seed));
+        let [v, g] = [3, 4].map(|seed| tokens::<T>([1, 1, 150, 3], 1.0, seed));
+        let wide = [&q, &k, &v, &g].map(widened);
+        for causal in [false, true] {
+            let heads = Heads::new(&q, &k, &v).unwrap();
+            let got = of_head(&exact_backward(&ExactAttention::new(), &heads, &g, causal), 0, 0);
+            let name = format!("size {size}, causal {causal}");
+            assert_near(&name, &got, &naive_softmax(wide.each_ref(), causal), tolerance);
+        }
+    }
+    check::<f64>(1.8, 1e-12);
+    check::<f64>(18.0, 1e-11);
+    check::<f32>(1.8, 1e-4);
+    // A logit of some hundreds has an error of 1e-5 in `f32`.
+    check::<f32>(18.0, 3e-3);
 }
 
 /// Large norms, of which no product by features is in `T`, beside neighbours.
