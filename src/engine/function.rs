@@ -93,15 +93,40 @@ fn halve_until_one<T: Real>(values: &mut [T]) -> f64 {
     f64::from(exponent) * LN_2
 }
 
-/// f′(u) e^`scale`.
-pub(super) fn slope(f: Activation, u: f64, scale: f64) -> f64 {
+/// e^`log`, computed once for all slopes of a row.
+#[derive(Clone, Copy)]
+pub(super) struct Factor {
+    log: f64,
+    value: f64,
+}
+
+impl Factor {
+    /// e^`log`.
+    pub fn of(log: f64) -> Self {
+        Factor { log, value: log.exp() }
+    }
+
+    /// v e^`log`, also where the exponential alone leaves the range of `f64`.
+    fn times(self, v: f64) -> f64 {
+        if v == 0.0 {
+            0.0
+        } else if self.value.is_normal() {
+            v * self.value
+        } else {
+            v.signum() * (v.abs().ln() + self.log).exp()
+        }
+    }
+}
+
+/// f′(u) times a factor.
+pub(super) fn slope(f: Activation, u: f64, factor: Factor) -> f64 {
     use std::f64::consts::{FRAC_2_SQRT_PI, PI};
     // The scale of a row that is not finite, also where f is flat.
-    if scale.is_nan() {
-        return scale;
+    if factor.log.is_nan() {
+        return factor.log;
     }
     if f == Activation::Exp {
-        return (u + scale).exp();
+        return (u + factor.log).exp();
     }
     let step = if u > 0.0 { 1.0 } else { 0.0 };
     let slope = match f {
@@ -129,17 +154,5 @@ pub(super) fn slope(f: Activation, u: f64, scale: f64) -> f64 {
             1.0 / (cosh * cosh)
         }
     };
-    times_exp(slope, scale)
-}
-
-/// v e^`scale`, also where the exponential alone leaves the range of `f64`.
-fn times_exp(v: f64, scale: f64) -> f64 {
-    let factor = scale.exp();
-    if v == 0.0 {
-        0.0
-    } else if factor.is_normal() {
-        v * factor
-    } else {
-        v.signum() * (v.abs().ln() + scale).exp()
-    }
+    factor.times(slope)
 }

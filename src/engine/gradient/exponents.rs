@@ -6,7 +6,7 @@ use num_complex::Complex64;
 use super::PulledRows;
 use crate::Real;
 use crate::engine::batch::Batch;
-use crate::engine::function;
+use crate::engine::function::{self, Factor};
 use crate::engine::input::{ComplexMatrix, Input, Linear};
 use crate::engine::leaf::Leaf;
 use crate::engine::{Lift, Projection, Scratch, Side, Tile, TileShape};
@@ -29,15 +29,16 @@ pub(super) fn gradient<T: Real>(
     let complex = matches!(*leaf.input, Input::Linear(_));
     let (mut re, mut im) = (Array2::zeros((n, m)), Array2::zeros((if complex { n } else { 0 }, m)));
     let (mut sums, mut units) = (vec![Complex64::ZERO; n], vec![[1.0, 0.0]; n]);
+    let mut weights = Vec::new();
     for i in 0..n {
         let (row, c) = (features.row(i), cotangents.row(i));
         sums[i] = match leaf.lift {
             Lift::Function { activation, .. } => {
                 let scale = leaf.constant - row.log_scales[0];
-                let weight = |j: usize, scale| {
-                    c[j].widen() * function::slope(activation, projected[[i, j]].widen(), scale)
+                let weight = |j: usize, factor| {
+                    c[j].widen() * function::slope(activation, projected[[i, j]].widen(), factor)
                 };
-                units[i] = write_in_units(re.row_mut(i), scale, weight);
+                units[i] = write_in_units(re.row_mut(i), &mut weights, scale, weight);
                 Complex64::ZERO
             }
             _ => weigh(leaf, side, c, row.values, re.row_mut(i), complex.then(|| im.row_mut(i))),
@@ -92,24 +93,29 @@ pub(super) fn of_logarithms<T: Real>(
     }
 }
 
-/// Writes `weight(j, scale)` for all j, divided by a unit and by a power of e, and returns [unit, log of the power]: for points near
-/// 0 the slopes of scaled features overflow, and so would their sum.
+/// Writes `weight(j, e^scale)` for all j, divided by a unit and by a power of e, and returns [unit, log of the power]: for points near
+/// 0 the slopes of scaled features overflow, and so would their sum. `weights` is room for a row.
 fn write_in_units<T: Real>(
     mut out: ArrayViewMut1<'_, T>,
+    weights: &mut Vec<f64>,
     scale: f64,
-    weight: impl Fn(usize, f64) -> f64,
+    weight: impl Fn(usize, Factor) -> f64,
 ) -> [f64; 2] {
-    let mut log = 0.0;
-    let largest =
-        |log: f64| (0..out.len()).fold(0.0, |largest: f64, j| largest.max(weight(j, scale - log).abs()));
-    let mut unit = largest(log);
+    let (mut log, count) = (0.0, out.len());
+    let mut weigh = |log: f64| {
+        let factor = Factor::of(scale - log);
+        weights.clear();
+        weights.extend((0..count).map(|j| weight(j, factor)));
+        weights.iter().fold(0.0, |largest: f64, weight| largest.max(weight.abs()))
+    };
+    let mut unit = weigh(log);
     while unit == f64::INFINITY && log < scale {
         log += 600.0;
-        unit = largest(log);
+        unit = weigh(log);
     }
     // Slopes of usual size need no unit.
     let unit = if unit <= T::max_value().widen().sqrt() { 1.0 } else { unit };
-    out.iter_mut().enumerate().for_each(|(j, out)| *out = T::narrow(weight(j, scale - log) / unit));
+    out.iter_mut().zip(weights).for_each(|(out, weight)| *out = T::narrow(*weight / unit));
     [unit, log]
 }
 

@@ -6,10 +6,11 @@ use num_complex::Complex64;
 use super::exponents::{derivative, projections};
 use super::features;
 use crate::Real;
+use crate::engine::function::{self, Factor};
 use crate::engine::input::Input;
 use crate::engine::leaf::Leaf;
 use crate::engine::plan::Plan;
-use crate::engine::{Lift, Program, Scratch, Side, function};
+use crate::engine::{Lift, Program, Scratch, Side};
 use crate::threads;
 
 /// Derivatives of L = Σ c\[i, f\] φ_f(xᵢ) e^{−sᵢ} with respect to the exponents βtⱼ + aⱼ of features, whose real part the features are, by
@@ -119,11 +120,11 @@ fn slopes_of_rows<T: Real>(
     let (mut re, mut im) = (Array2::<f64>::zeros((n, m)), Array2::<f64>::zeros((n, m)));
     for i in 0..n {
         let (row, c) = (features.row(i), cotangents.row(i));
+        let factor = Factor::of(leaf.constant - row.log_scales[0]);
         for (j, weight) in weights.iter_mut().enumerate() {
             let slope = match leaf.lift {
                 Lift::Function { activation, .. } => {
-                    let scale = leaf.constant - row.log_scales[0];
-                    let slope = function::slope(activation, projected[[i, j]].widen(), scale);
+                    let slope = function::slope(activation, projected[[i, j]].widen(), factor);
                     (c[j].widen() * slope).into()
                 }
                 _ => {
