@@ -120,19 +120,15 @@ fn slopes_of_rows<T: Real>(
     let (mut re, mut im) = (Array2::<f64>::zeros((n, m)), Array2::<f64>::zeros((n, m)));
     for i in 0..n {
         let (row, c) = (features.row(i), cotangents.row(i));
-        let factor = Factor::of(leaf.constant - row.log_scales[0]);
+        if let Lift::Function { activation, .. } = leaf.lift {
+            let factor = Factor::of(leaf.constant - row.log_scales[0]);
+            let terms = re.row_mut(i).into_iter().zip(c).zip(projected.row(i));
+            terms.for_each(|((re, c), u)| *re = c.widen() * function::slope(activation, u.widen(), factor));
+            continue;
+        }
         for (j, weight) in weights.iter_mut().enumerate() {
-            let slope = match leaf.lift {
-                Lift::Function { activation, .. } => {
-                    let slope = function::slope(activation, projected[[i, j]].widen(), factor);
-                    (c[j].widen() * slope).into()
-                }
-                _ => {
-                    let (slope, own) = derivative(leaf, side, c, row.values, j);
-                    *weight += own;
-                    slope
-                }
-            };
+            let (slope, own) = derivative(leaf, side, c, row.values, j);
+            *weight += own;
             (re[[i, j]], im[[i, j]]) = (slope.re, slope.im);
         }
     }
