@@ -3,7 +3,7 @@
 use super::gram::{BlockTerms, scaled};
 use super::pairing::WeightRow;
 use crate::Real;
-use crate::numeric::{Isa, exp_minus, raise_scale_by_logs};
+use crate::numeric::{Isa, exp_minus, raise_scales};
 
 /// One row of a Gram matrix while it is being summed: for each entry, a sum over blocks relative to the entry's largest
 /// scale.
@@ -58,12 +58,10 @@ impl RowSums {
         };
         // Both sums relative to the larger scale.
         self.scratch.resize(len, 0.0);
-        for j in 0..len {
-            let its = if taken(j) { other.top[j] } else { f64::NEG_INFINITY };
-            (self.weight[j], self.scratch[j]) = raise_scale_by_logs(&mut self.top[j], its);
+        for (j, its) in self.scratch.iter_mut().enumerate() {
+            *its = if taken(j) { other.top[j] } else { f64::NEG_INFINITY };
         }
-        exp_minus(Isa::best(), &mut self.weight[..len], 0.0);
-        exp_minus(Isa::best(), &mut self.scratch, 0.0);
+        raise_scales(Isa::best(), &mut self.top, &mut self.weight[..len], &mut self.scratch);
         for j in (0..len).filter(|j| taken(*j)) {
             let (weight, floor, sum) = (weights.value[j], weights.floor[j], other.sum[j]);
             self.sum[j] = self.sum[j] * self.weight[j] + weight * sum * self.scratch[j];

@@ -56,10 +56,11 @@ pub use planes::{POINTS, Plane, rotate_planes};
 pub use product::{add_product, panel_product, product, transposed_product};
 pub use products::{LeftFactor, TensorProduct, products};
 pub use reduce::{
-    PrefixFactors, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, nearest, plain_sum, prefix_step,
-    scale_and_add, scale_and_add_each, squared_distance, squared_norm, squared_norms, weighted_sum,
+    PrefixFactors, add_rows, add_scaled, dot, dots, max, max_abs, max_sum, min_abs, nearest, plain_sum,
+    prefix_step, scale_and_add, scale_and_add_each, scale_and_add_rows, squared_distance, squared_norm,
+    squared_norms, weighted_sum,
 };
-pub use scale::{power_of_two_below, raise_scale, raise_scale_by_logs, with_length};
+pub use scale::{power_of_two_below, raise_scale, raise_scales, with_length};
 pub use sets::{negate_odd, negative_and_zero, replace_meeting};
 pub use sincos::{COS_SIN_LIMIT, cos_sin, exp_polar, small_cos_sin};
 pub use sparse::{sparse_product, sparse_squared_norm};

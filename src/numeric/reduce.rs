@@ -215,6 +215,62 @@ multiversion! {
 }
 
 #[inline(always)]
+fn scale_and_add_rows_body<T: Real, const FMA: bool>(
+    rows: &mut [f64],
+    keep: &[f64],
+    weights: &[f64],
+    x: &[T],
+) {
+    let width = rows.len() / keep.len().max(1);
+    // Some columns of all rows at a time, so that x is widened once.
+    for (first, x) in (0..).step_by(LANES).zip(x.chunks(LANES)) {
+        let mut values = [0.0; LANES];
+        values.iter_mut().zip(x).for_each(|(value, x)| *value = x.widen());
+        for ((row, keep), weight) in rows.chunks_exact_mut(width).zip(keep).zip(weights) {
+            let row = &mut row[first..first + x.len()];
+            if *weight == 0.0 {
+                row.iter_mut().for_each(|sum| *sum *= *keep);
+                continue;
+            }
+            let (whole, rest) = row.as_chunks_mut::<LANES>();
+            for row in whole {
+                scale_and_add_body::<f64, FMA>(row, *keep, *weight, &values);
+            }
+            scale_and_add_body::<f64, FMA>(rest, *keep, *weight, &values);
+        }
+    }
+}
+
+multiversion! {
+    /// rowₖ ← keepₖ · rowₖ + weightₖ · x over the length of x, for rows one after the other. A weight of 0 adds nothing, whatever x.
+    pub fn scale_and_add_rows<T>(rows: &mut [f64], keep: &[f64], weights: &[f64], x: &[T]) = scale_and_add_rows_body;
+}
+
+#[inline(always)]
+fn add_rows_body<T: Real, const FMA: bool>(sum: &mut [f64], weights: &[f64], rows: &[T]) {
+    let width = rows.len() / weights.len().max(1);
+    for (first, sum) in (0..).step_by(LANES).zip(sum.chunks_mut(LANES)) {
+        let mut lanes = [0.0; LANES];
+        for (weight, row) in
+            weights.iter().zip(rows.chunks_exact(width)).filter(|(weight, _)| **weight != 0.0)
+        {
+            let (whole, rest) = row[first..first + sum.len()].as_chunks::<LANES>();
+            for row in whole {
+                add_scaled_body::<T, FMA>(&mut lanes, *weight, row);
+            }
+            add_scaled_body::<T, FMA>(&mut lanes, *weight, rest);
+        }
+        sum.iter_mut().zip(lanes).for_each(|(sum, lane)| *sum += lane);
+    }
+}
+
+multiversion! {
+    /// sum ← sum + Σ weightₖ · rowₖ over the length of the sum, for rows one after the other; those of weight 0 add nothing,
+    /// whatever they hold.
+    pub fn add_rows<T>(sum: &mut [f64], weights: &[f64], rows: &[T]) = add_rows_body;
+}
+
+#[inline(always)]
 fn weighted_sum_body<T: Real, const FMA: bool>(out: &mut [T], a: f64, x: &[f64], b: f64, y: &[f64]) {
     for ((out, x), y) in out.iter_mut().zip(x).zip(y) {
         *out = T::narrow(a.madd::<FMA>(*x, b * y));
@@ -333,6 +389,18 @@ mod tests {
     use crate::numeric::Isa;
 
     #[test]
+    fn a_weight_of_zero_adds_nothing() {
+        for isa in Isa::available() {
+            let mut sums = [1.0, 2.0, 3.0, 4.0];
+            scale_and_add_rows(isa, &mut sums, &[2.0, 0.5], &[0.0, 1.0], &[f32::INFINITY, f32::NAN]);
+            assert!(sums[..2] == [2.0, 4.0] && sums[2] == f64::INFINITY && sums[3].is_nan(), "{isa:?}");
+            let mut sum = [1.0];
+            add_rows(isa, &mut sum, &[0.0, 2.0, 0.0], &[f64::NAN, 3.0, f64::INFINITY]);
+            assert_eq!(sum, [7.0], "{isa:?}");
+        }
+    }
+
+    #[test]
     fn agree_with_naive_loops_at_every_length() {
         for isa in Isa::available() {
             for len in 0..70 {
@@ -364,6 +432,21 @@ mod tests {
                 scale_and_add_each(isa, &mut each, &keep, &w, &x);
                 let naive = sum.iter().zip(&w).zip(&x).map(|((s, w), v)| 2.0 * w * s + w * f64::from(*v));
                 assert!(each.iter().copied().eq(naive));
+                for width in [len as usize, len as usize + 3] {
+                    let given: Vec<f64> = (0..3 * width).map(|i| ((i * 31) % 17) as f64 - 8.0).collect();
+                    let (weights, row) = ([2.0, 0.0, -0.5], |k: usize| k * width..k * width + len as usize);
+                    let mut rows = given.clone();
+                    scale_and_add_rows(isa, &mut rows, &[0.5, 2.0, 1.0], &weights, &x);
+                    let mut naive = given.clone();
+                    for (k, keep) in [0.5, 2.0, 1.0].into_iter().enumerate() {
+                        scale_and_add(isa, &mut naive[row(k)], keep, weights[k], &x);
+                    }
+                    assert_eq!(rows, naive, "{isa:?} {len} of {width}");
+                    let (mut added, mut naive) = (sum.clone(), sum.clone());
+                    add_rows(isa, &mut added, &weights, &given);
+                    (0..3).for_each(|k| add_scaled(isa, &mut naive, weights[k], &given[row(k)]));
+                    assert_eq!(added, naive, "{isa:?} {len} of {width}");
+                }
                 let mut out = x.clone();
                 weighted_sum(isa, &mut out, 2.0, &w, -0.5, &w);
                 assert!(out.iter().zip(&w).all(|(out, w)| f64::from(*out) == 1.5 * w));

@@ -1,5 +1,8 @@
 //! Numbers by which others are divided so that they, their squares and their sums stay in range.
 
+use super::exp::Exp;
+use crate::Real;
+
 /// The power of two at or below `largest`, from which it differs by less than a factor of 2: dividing by it is exact. Always a
 /// normal number of `f64`, also for 0, denormal and infinite numbers.
 pub fn power_of_two_below(largest: f64) -> f64 {
@@ -8,23 +11,37 @@ pub fn power_of_two_below(largest: f64) -> f64 {
 }
 
 /// Raises a scale, which is a logarithm, to another one if that is larger. Returns the factors by which numbers relative to the
-/// old scale and to the other one become relative to the result.
+/// old scale and to the other one become relative to the result. Where there is nothing on either side, at scales of −∞, it stays.
 pub fn raise_scale(scale: &mut f64, other: f64) -> (f64, f64) {
-    let (own, their) = raise_scale_by_logs(scale, other);
+    let (top, own, their) = raised(*scale, other);
+    *scale = top;
     // One of both is 0, unless there is nothing or a NaN.
     let exp = |log: f64| if log == 0.0 { 1.0 } else { log.exp() };
     (exp(own), exp(their))
 }
 
-/// As [`raise_scale`], with the logarithms of the factors. Where there is nothing on either side, at scales of −∞, it stays.
-pub fn raise_scale_by_logs(scale: &mut f64, other: f64) -> (f64, f64) {
+/// The larger scale, and the logarithms of the factors of [`raise_scale`].
+#[inline(always)]
+fn raised<T: Real>(scale: T, other: T) -> (T, T, T) {
     let top = scale.max(other);
-    if top == f64::NEG_INFINITY {
-        return (0.0, f64::NEG_INFINITY);
+    let nothing = top == T::neg_infinity();
+    let own = if nothing { T::zero() } else { scale - top };
+    (top, own, if nothing { T::neg_infinity() } else { other - top })
+}
+
+#[inline(always)]
+fn raise_scales_body<T: Exp, const FMA: bool>(scales: &mut [T], keep: &mut [T], add: &mut [T]) {
+    for ((scale, keep), add) in scales.iter_mut().zip(keep).zip(add) {
+        let (top, own, their) = raised(*scale, *add);
+        *scale = top;
+        *keep = own.fast_exp::<FMA, false>();
+        *add = their.fast_exp::<FMA, false>();
     }
-    let below = (*scale - top, other - top);
-    *scale = top;
-    below
+}
+
+multiversion! {
+    /// As [`raise_scale`] for many scales, to those in `add`: `keep` and `add` become the factors.
+    pub fn raise_scales<T>(scales: &mut [T], keep: &mut [T], add: &mut [T]) = raise_scales_body;
 }
 
 /// The entries of `length` · x/‖x‖, whatever the norm; zeros for x = 0.
@@ -39,6 +56,7 @@ pub fn with_length(x: impl Iterator<Item = f64> + Clone, length: f64) -> impl It
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numeric::Isa;
 
     #[test]
     fn powers_are_normal_and_near() {
@@ -52,17 +70,30 @@ mod tests {
     #[test]
     fn sums_become_relative_to_the_larger_scale() {
         let nothing = f64::NEG_INFINITY;
-        for (own, other, factors, raised) in [
+        let cases = [
             (nothing, nothing, (1.0, 0.0), nothing),
             (nothing, -800.0, (0.0, 1.0), -800.0),
             (3.0, nothing, (1.0, 0.0), 3.0),
             (1e5, 1e5 + 1.0, ((-1.0f64).exp(), 1.0), 1e5 + 1.0),
             (0.0, -900.0, (1.0, 0.0), 0.0),
-        ] {
+        ];
+        for (own, other, factors, raised) in cases {
             let mut scale = own;
             assert_eq!((raise_scale(&mut scale, other), scale), (factors, raised));
         }
         assert!(raise_scale(&mut 0.0, f64::NAN).1.is_nan() && raise_scale(&mut { f64::NAN }, 0.0).0.is_nan());
+        for isa in Isa::available() {
+            let (mut scales, mut add) = (cases.map(|case| case.0), cases.map(|case| case.1));
+            let mut keep = [f64::NAN; 5];
+            raise_scales(isa, &mut scales, &mut keep, &mut add);
+            for (i, (_, _, (own, their), raised)) in cases.into_iter().enumerate() {
+                let near = |a: f64, b: f64| (a - b).abs() <= 4e-16 * b;
+                assert!(scales[i] == raised && near(keep[i], own) && near(add[i], their), "{isa:?} {i}");
+            }
+            let (mut scales, mut keep, mut add) = ([0.0, f64::NAN], [0.0; 2], [f64::NAN, 0.0]);
+            raise_scales(isa, &mut scales, &mut keep, &mut add);
+            assert!(add[0].is_nan() && keep[1].is_nan(), "{isa:?}");
+        }
     }
 
     #[test]

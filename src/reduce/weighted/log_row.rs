@@ -1,8 +1,12 @@
 //! [`LogRow`]: a point's features by their logarithms, to be added to sums and to be multiplied with them.
 
+use std::ops::Range;
+
 use super::{WeightedSums, largest, limit};
 use crate::Real;
-use crate::numeric::{self, Isa, raise_scale};
+use crate::numeric::{
+    Isa, add_rows, dot, dots, exp_minus, max_sum, panel_width, raise_scale, raise_scales, scale_and_add_rows,
+};
 
 /// A point's features by their logarithms: factor\[f\] · e^log\[f\].
 #[derive(Clone, Debug, Default)]
@@ -45,6 +49,9 @@ impl LogRow {
     }
 }
 
+/// Features whose factors are computed at a time.
+const RUN: usize = 64;
+
 impl<T: Real> WeightedSums<T> {
     /// Adds one point from the logarithms of its features.
     pub fn push(&mut self, row: &LogRow, value: &[T]) {
@@ -55,14 +62,17 @@ impl<T: Real> WeightedSums<T> {
         self.gaps |= row.factors.contains(&0.0);
         self.disperse();
         self.huge |= value.iter().any(|v| v.widen().abs() > limit::<T>());
-        for f in 0..self.features() {
-            let (keep, add) = raise_scale(&mut self.reference[f], row.logs[f]);
-            let add = add * row.factors[f];
-            self.weights[f] = keep * self.weights[f] + add;
-            for (at, values) in self.places(f).zip(value.chunks(self.lanes)) {
-                for (sum, value) in self.sums[at].iter_mut().zip(values) {
-                    *sum = if add == 0.0 { keep * *sum } else { keep * *sum + add * value.widen() };
-                }
+        let isa = Isa::best();
+        for run in self.runs() {
+            let (mut keep, mut add) = ([0.0; RUN], [0.0; RUN]);
+            let (keep, add) = (&mut keep[..run.len()], &mut add[..run.len()]);
+            add.copy_from_slice(&row.logs[run.clone()]);
+            raise_scales(isa, &mut self.reference[run.clone()], keep, add);
+            add.iter_mut().zip(&row.factors[run.clone()]).for_each(|(add, factor)| *add *= factor);
+            let weights = self.weights[run.clone()].iter_mut().zip(&*keep).zip(&*add);
+            weights.for_each(|((weight, keep), add)| *weight = keep * *weight + add);
+            for (at, values) in self.places(run).zip(value.chunks(self.lanes)) {
+                scale_and_add_rows(isa, &mut self.sums[at], keep, add, values);
             }
         }
     }
@@ -74,64 +84,102 @@ impl<T: Real> WeightedSums<T> {
         self.sums.fill(f64::NAN);
     }
 
-    /// ln of the largest product of the query's features with sums, and each feature with a product that is not 0 with its factor
-    /// relative to that. `None` if a feature or a sum is not finite.
-    fn weigh<'a>(&'a self, row: &'a LogRow) -> Option<(f64, impl Iterator<Item = (usize, f64)> + 'a)> {
-        let sizes = move || row.logs.iter().zip(&self.reference).map(|(log, reference)| log + reference);
-        if sizes().any(f64::is_nan) || row.logs.contains(&f64::INFINITY) {
+    /// The features in runs.
+    fn runs(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
+        let features = self.features();
+        (0..features).step_by(RUN).map(move |first| first..features.min(first + RUN))
+    }
+
+    /// Hands over runs of the query's features with their factors, relative to the largest product of a feature with sums. Returns
+    /// ln of that, −∞ where query and points have no feature in common; `None` if a feature or a sum is not finite.
+    fn weigh(&self, row: &LogRow, mut take: impl FnMut(Range<usize>, &[f64])) -> Option<f64> {
+        let unknown = row.logs.iter().zip(&self.reference).any(|(log, reference)| (log + reference).is_nan());
+        if unknown || row.logs.contains(&f64::INFINITY) {
             return None;
         }
-        let top = largest(sizes());
-        let sizes = sizes().enumerate().filter(|(_, size)| *size > f64::NEG_INFINITY);
-        Some((top, sizes.map(move |(f, size)| (f, row.factors[f] * (size - top).exp()))))
+        let top = max_sum(Isa::best(), &row.logs, &self.reference);
+        if top == f64::NEG_INFINITY {
+            return Some(top);
+        }
+        for run in self.runs() {
+            let mut factors = [0.0; RUN];
+            let factors = &mut factors[..run.len()];
+            let logs = row.logs[run.clone()].iter().zip(&self.reference[run.clone()]);
+            factors.iter_mut().zip(logs).for_each(|(factor, (log, reference))| *factor = log + reference);
+            exp_minus(Isa::best(), factors, top);
+            factors.iter_mut().zip(&row.factors[run.clone()]).for_each(|(factor, own)| *factor *= own);
+            take(run, factors);
+        }
+        Some(top)
     }
 
     /// For a query given by logarithms: ln of the scale, the normaliser and the weighted sums relative to it. The scale is
     /// −∞ where query and points have no feature in common.
     pub fn query(&self, row: &LogRow, out: &mut [f64]) -> (f64, f64) {
-        let Some((top, weighed)) = self.weigh(row) else {
+        let (mut normaliser, isa) = (0.0, Isa::best());
+        out.fill(0.0);
+        let known = self.weigh(row, |run, factors| {
+            normaliser += dot(isa, factors, &self.weights[run.clone()]);
+            for (at, out) in self.places(run).zip(out.chunks_mut(self.lanes)) {
+                add_rows(isa, out, factors, &self.sums[at]);
+            }
+        });
+        let Some(top) = known else {
             out.fill(f64::NAN);
             return (0.0, f64::NAN);
         };
-        out.fill(0.0);
-        let (mut normaliser, isa) = (0.0, Isa::best());
-        for (f, weight) in weighed {
-            normaliser += weight * self.weights[f];
-            for (at, out) in self.places(f).zip(out.chunks_mut(self.lanes)) {
-                numeric::add_scaled(isa, out, weight, &self.sums[at]);
-            }
-        }
         (top, normaliser)
     }
 
     /// Writes to `out` for each feature of a point e^(its logarithm + `log`) times its factor times the sum over targets of its
     /// sums weighted by `coefficients`, with those of its weights by `weight`. One that is 0 is so whatever the sums.
     pub fn contract(&self, row: &LogRow, log: f64, coefficients: &[T], weight: f64, out: &mut [f64]) {
-        let (isa, sizes) = (Isa::best(), row.logs.iter().zip(&self.reference));
-        for (f, (out, (own, reference))) in out.iter_mut().zip(sizes).enumerate() {
-            let size = own + reference + log;
-            if size == f64::NEG_INFINITY {
-                *out = 0.0;
-                continue;
-            }
-            let mut sum = weight * self.weights[f];
-            for (at, coefficients) in self.places(f).zip(coefficients.chunks(self.lanes)) {
-                sum += numeric::dot(isa, coefficients, &self.sums[at][..coefficients.len()]);
-            }
+        let isa = Isa::best();
+        for run in self.runs() {
+            let mut products = [0.0; RUN];
+            let (products, out) = (&mut products[..run.len()], &mut out[run.clone()]);
+            self.products(run.clone(), coefficients, weight, products);
+            let sizes = row.logs[run.clone()].iter().zip(&self.reference[run.clone()]);
             // By halves, so that the factor does not leave the range before the result does.
-            let half = (0.5 * size).exp();
-            *out = if sum == 0.0 && !half.is_nan() { 0.0 } else { row.factors[f] * sum * half * half };
+            out.iter_mut()
+                .zip(sizes)
+                .for_each(|(half, (own, reference))| *half = 0.5 * (own + reference + log));
+            exp_minus(isa, out, 0.0);
+            for ((out, product), factor) in out.iter_mut().zip(products).zip(&row.factors[run]) {
+                let half = *out;
+                let zero = half == 0.0 || *product == 0.0 && !half.is_nan();
+                *out = if zero { 0.0 } else { factor * *product * half * half };
+            }
+        }
+    }
+
+    /// The sums of some features over targets, weighted by `coefficients`, with `weight` times their weights.
+    fn products(&self, run: Range<usize>, coefficients: &[T], weight: f64, out: &mut [f64]) {
+        out.iter_mut().zip(&self.weights[run.clone()]).for_each(|(out, own)| *out = weight * own);
+        for (at, coefficients) in self.places(run).zip(coefficients.chunks(self.lanes)) {
+            let mut lanes = [0.0; panel_width::<f32>()];
+            let lanes = &mut lanes[..self.lanes];
+            lanes.iter_mut().zip(coefficients).for_each(|(lane, v)| *lane = v.widen());
+            let mut products = [0.0; RUN];
+            let products = &mut products[..out.len()];
+            dots(Isa::best(), &self.sums[at], lanes, products);
+            out.iter_mut().zip(products).for_each(|(out, product)| *out += *product);
         }
     }
 
     /// (Σ_f w_f)²/Σ_f w_f² for the parts w_f of a query's normaliser; NaN if no point was seen or one is not finite.
     pub fn effective_features(&self, row: &LogRow) -> f64 {
-        let Some((_, weighed)) = self.weigh(row).filter(|_| self.seen) else { return f64::NAN };
         let (mut sum, mut squares) = (0.0, 0.0);
-        for part in weighed.map(|(f, weight)| weight * self.weights[f]) {
-            sum += part;
-            squares += part * part;
+        let known = self.weigh(row, |run, factors| {
+            for part in factors.iter().zip(&self.weights[run]).map(|(factor, weight)| factor * weight) {
+                sum += part;
+                squares += part * part;
+            }
+        });
+        match known {
+            Some(_) if self.seen && squares == 0.0 => 0.0,
+            Some(_) if self.seen => sum * sum / squares,
+            _ => f64::NAN,
         }
-        if squares == 0.0 { 0.0 } else { sum * sum / squares }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Precision, RunSums, WeightedSums};
 use crate::Real;
-use crate::numeric::{Isa, raise_scale, scale_and_add, scale_and_add_each};
+use crate::numeric::{Isa, raise_scale, raise_scales, scale_and_add, scale_and_add_each};
 
 /// The largest gap between two references, which are logarithms, that one common reference can bridge in `f64`.
 pub(super) const NEAR: f64 = 300.0;
@@ -58,11 +58,10 @@ impl<T: Real> WeightedSums<T> {
     /// As [`combine`](WeightedSums::combine), with a reference for each feature. One whose sums are all 0 raises none.
     fn combine_each<U: Real>(&mut self, their: impl Fn(usize) -> f64, weights: &[f64], sums: &[U]) {
         let isa = Isa::best();
-        let mut factors = |f| {
-            let zero = self.is_zero(f, weights, sums);
-            raise_scale(&mut self.reference[f], if zero { f64::NEG_INFINITY } else { their(f) })
-        };
-        let (keep, add): (Vec<f64>, Vec<f64>) = (0..weights.len()).map(&mut factors).unzip();
+        let reference = |f| if self.is_zero(f, weights, sums) { f64::NEG_INFINITY } else { their(f) };
+        let mut add: Vec<f64> = (0..weights.len()).map(reference).collect();
+        let mut keep = add.clone();
+        raise_scales(isa, &mut self.reference, &mut keep, &mut add);
         scale_and_add_each(isa, &mut self.weights, &keep, &add, weights);
         let panel = weights.len() * self.lanes;
         for (own, their) in self.sums.chunks_exact_mut(panel).zip(sums.chunks_exact(panel)) {
@@ -79,7 +78,7 @@ impl<T: Real> WeightedSums<T> {
 
     /// Whether sums of feature `f`, stored as these are, are all 0.
     fn is_zero<U: Real>(&self, f: usize, weights: &[f64], sums: &[U]) -> bool {
-        weights[f] == 0.0 && self.places(f).flatten().all(|place| sums[place] == U::zero())
+        weights[f] == 0.0 && self.places(f..f + 1).flatten().all(|place| sums[place] == U::zero())
     }
 }
 

@@ -152,9 +152,10 @@ impl<T: Real> WeightedSums<T> {
         self.seen = true;
     }
 
-    /// Where the sums of feature `f` lie, panel by panel.
-    fn places(&self, f: usize) -> impl Iterator<Item = Range<usize>> + use<T> {
+    /// Where the sums of features that follow each other lie, panel by panel.
+    fn places(&self, features: Range<usize>) -> impl Iterator<Item = Range<usize>> + use<T> {
         let (lanes, panel) = (self.lanes, (self.lanes * self.weights.len()).max(1));
-        (0..self.sums.len()).step_by(panel).map(move |first| first + f * lanes..first + (f + 1) * lanes)
+        let (start, end) = (features.start * lanes, features.end * lanes);
+        (0..self.sums.len()).step_by(panel).map(move |first| first + start..first + end)
     }
 }

@@ -31,7 +31,7 @@ impl<T: Real> WeightedSums<T> {
             for f in 0..features {
                 let (a, b) = (factor(self.reference[f]), factor(other.reference[f]));
                 ready.weights[f] = a * self.weights[f] + b * other.weights[f];
-                for at in self.places(f) {
+                for at in self.places(f..f + 1) {
                     weighted_sum(isa, &mut panels[at.clone()], a, &self.sums[at.clone()], b, &other.sums[at]);
                 }
             }
