@@ -1,6 +1,6 @@
 //! Values of functions f(u) + ε, for rows of any magnitude.
 
-use std::f64::consts::LN_2;
+use std::f64::consts::{FRAC_2_SQRT_PI, LN_2};
 
 use super::Lift;
 use crate::Real;
@@ -57,7 +57,7 @@ fn activate<T: Real>(f: Activation, values: &mut [T], bound: f64) -> f64 {
             return 2.0 * scale;
         }
         Activation::Gelu => {
-            pointwise::gelu(values);
+            pointwise::gelu(isa, values);
             return halve_until_one(values);
         }
         Activation::Cos => pointwise::cos(isa, values),
@@ -66,7 +66,7 @@ fn activate<T: Real>(f: Activation, values: &mut [T], bound: f64) -> f64 {
         Activation::Step => pointwise::step(isa, values),
         Activation::Sigmoid => pointwise::sigmoid(isa, values),
         Activation::Erf => pointwise::erf(values),
-        Activation::Tanh => pointwise::tanh(values),
+        Activation::Tanh => pointwise::tanh(isa, values),
     }
     0.0
 }
@@ -118,41 +118,42 @@ impl Factor {
     }
 }
 
-/// f′(u) times a factor.
-pub(super) fn slope(f: Activation, u: f64, factor: Factor) -> f64 {
-    use std::f64::consts::{FRAC_2_SQRT_PI, PI};
+/// Replaces projections u by the slopes f′(u), and for the exponential by their logarithms, which are u.
+pub(super) fn derive(f: Activation, u: &mut [f64]) {
+    let isa = Isa::best();
+    match f {
+        Activation::Exp => {}
+        Activation::Identity => u.fill(1.0),
+        Activation::Square => pointwise::scale(isa, u, 2.0),
+        Activation::Cos => {
+            pointwise::sin(isa, u);
+            pointwise::scale(isa, u, -1.0);
+        }
+        Activation::Sin => pointwise::cos(isa, u),
+        // The derivative of a step, 0 almost everywhere.
+        Activation::Sign | Activation::Step => u.fill(0.0),
+        Activation::Erf => {
+            u.iter_mut().for_each(|u| *u *= -*u);
+            numeric::exp_minus(isa, u, 0.0);
+            pointwise::scale(isa, u, FRAC_2_SQRT_PI);
+        }
+        Activation::Relu => u.iter_mut().for_each(|u| *u = if *u > 0.0 { 1.0 } else { 0.0 }),
+        Activation::ReluSquared => {
+            pointwise::relu(isa, u);
+            pointwise::scale(isa, u, 2.0);
+        }
+        Activation::Abs => u.iter_mut().for_each(|u| *u = if *u > 0.0 { 1.0 } else { -1.0 }),
+        Activation::Gelu => pointwise::gelu_slope(isa, u),
+        Activation::Sigmoid => pointwise::sigmoid_slope(isa, u),
+        Activation::Tanh => pointwise::tanh_slope(isa, u),
+    }
+}
+
+/// What [`derive`] made of a projection, times a factor.
+pub(super) fn slope(f: Activation, derived: f64, factor: Factor) -> f64 {
     // The scale of a row that is not finite, also where f is flat.
     if factor.log.is_nan() {
         return factor.log;
     }
-    if f == Activation::Exp {
-        return (u + factor.log).exp();
-    }
-    let step = if u > 0.0 { 1.0 } else { 0.0 };
-    let slope = match f {
-        Activation::Exp => u.exp(),
-        Activation::Identity => 1.0,
-        Activation::Square => 2.0 * u,
-        Activation::Cos => -u.sin(),
-        Activation::Sin => u.cos(),
-        // The derivative of a step, 0 almost everywhere.
-        Activation::Sign | Activation::Step => 0.0,
-        Activation::Erf => FRAC_2_SQRT_PI * (-u * u).exp(),
-        Activation::Relu => step,
-        Activation::ReluSquared => 2.0 * u * step,
-        Activation::Abs => 2.0 * step - 1.0,
-        Activation::Gelu => {
-            let density = (-0.5 * u * u).exp() / (2.0 * PI).sqrt();
-            numeric::special::normal_cdf(u) + u * density
-        }
-        Activation::Sigmoid => {
-            let small = (-u.abs()).exp();
-            small / ((1.0 + small) * (1.0 + small))
-        }
-        Activation::Tanh => {
-            let cosh = u.cosh();
-            1.0 / (cosh * cosh)
-        }
-    };
-    factor.times(slope)
+    if f == Activation::Exp { (derived + factor.log).exp() } else { factor.times(derived) }
 }

@@ -29,15 +29,16 @@ pub(super) fn gradient<T: Real>(
     let complex = matches!(*leaf.input, Input::Linear(_));
     let (mut re, mut im) = (Array2::zeros((n, m)), Array2::zeros((if complex { n } else { 0 }, m)));
     let (mut sums, mut units) = (vec![Complex64::ZERO; n], vec![[1.0, 0.0]; n]);
-    let mut weights = Vec::new();
+    let (mut slopes, mut weights) = (Vec::new(), Vec::new());
     for i in 0..n {
         let (row, c) = (features.row(i), cotangents.row(i));
         sums[i] = match leaf.lift {
             Lift::Function { activation, .. } => {
                 let scale = leaf.constant - row.log_scales[0];
-                let weight = |j: usize, factor| {
-                    c[j].widen() * function::slope(activation, projected[[i, j]].widen(), factor)
-                };
+                slopes.clear();
+                slopes.extend(projected.row(i).iter().map(|u| u.widen()));
+                function::derive(activation, &mut slopes);
+                let weight = |j: usize, factor| c[j].widen() * function::slope(activation, slopes[j], factor);
                 units[i] = write_in_units(re.row_mut(i), &mut weights, scale, weight);
                 Complex64::ZERO
             }

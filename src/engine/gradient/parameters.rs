@@ -116,14 +116,17 @@ fn slopes_of_rows<T: Real>(
         Lift::Function { .. } => projections(&leaf.projection, x.view(), &mut scratch),
         _ => Array2::zeros((0, 0)),
     };
-    let mut weights = vec![Complex64::ZERO; m];
+    let (mut slopes, mut weights) = (Vec::new(), vec![Complex64::ZERO; m]);
     let (mut re, mut im) = (Array2::<f64>::zeros((n, m)), Array2::<f64>::zeros((n, m)));
     for i in 0..n {
         let (row, c) = (features.row(i), cotangents.row(i));
         if let Lift::Function { activation, .. } = leaf.lift {
             let factor = Factor::of(leaf.constant - row.log_scales[0]);
-            let terms = re.row_mut(i).into_iter().zip(c).zip(projected.row(i));
-            terms.for_each(|((re, c), u)| *re = c.widen() * function::slope(activation, u.widen(), factor));
+            slopes.clear();
+            slopes.extend(projected.row(i).iter().map(|u| u.widen()));
+            function::derive(activation, &mut slopes);
+            let terms = re.row_mut(i).into_iter().zip(c).zip(&slopes);
+            terms.for_each(|((re, c), slope)| *re = c.widen() * function::slope(activation, *slope, factor));
             continue;
         }
         for (j, weight) in weights.iter_mut().enumerate() {

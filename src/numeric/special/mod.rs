@@ -15,7 +15,7 @@ pub use bessel::{bessel_i_ratio, ln_0f1, ln_bessel_i};
 pub(crate) use confluent::signed_alternating_1f1;
 pub use confluent::{alternating_1f1, ln_1f1};
 pub use elementary::{ln_cosh, ln_gamma};
-pub use normal::{normal_cdf, normal_quantile};
+pub use normal::normal_quantile;
 pub use quadrature::gauss_legendre;
 
 #[cfg(test)]
