@@ -339,7 +339,7 @@ fn gradients_are_those_of_finite_differences() {
                     };
                     let expected = (moved(h) - moved(-h)) / (2.0 * h);
                     assert!(
-                        (found - expected).abs() < 1e-6 * (1.0 + expected.abs()),
+                        (found - expected).abs() < 1e-7 * (1.0 + expected.abs()),
                         "{map:?}: {found}, {expected}"
                     );
                 }
