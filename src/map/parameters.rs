@@ -71,7 +71,8 @@ impl<T: Real> Map<T> {
     /// As [`pull_back`](Map::pull_back); [`Unsupported`](Error::Unsupported) for maps that are made of others, whose parts have parameters
     /// of their own, and for those in which the frequencies are not projections of the points themselves, or weigh features in
     /// another way: [`Poisson`](crate::Poisson), [`Geometric`](crate::Geometric),
-    /// [`ComplexExponential`](crate::ComplexExponential), [`Importance`](crate::Importance).
+    /// [`ComplexExponential`](crate::ComplexExponential), [`Importance`](crate::Importance); and for
+    /// [`EluPlusOne`](crate::EluPlusOne), whose features are functions of coordinates.
     #[inline(never)]
     pub fn pull_back_parameters(
         &self,
