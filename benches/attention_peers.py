@@ -2,7 +2,8 @@
 
 One sequence of n tokens in `heads` heads, d = d_v, m positive features, queries and keys uniform in [0, 1)ᵈ and divided by
 d^¼. The linear ones are written as one would write them for speed: in chunks, so that features stay in the caches, with
-prefix sums over chunks where they are causal, and without a stabiliser. They are checked against the definition. Exact
+prefix sums over chunks where they are causal, and without a stabiliser. They are checked against the definition, those that
+are trained by the gradient of a query too. Exact
 attention and performer-pytorch, which draws its own frequencies, compute something else: their time is what counts. Where
 they take seconds they run once, without a warm-up.
 """
@@ -55,6 +56,24 @@ def right(np: ModuleType, case: Any, arrays: tuple[Any, Any, Any, Any]) -> Calla
     return check
 
 
+def right_gradient(np: ModuleType, case: Any, arrays: tuple[Any, Any, Any, Any], upstream: Any) -> Callable[[Any], bool]:
+    """Compares the gradient of a query of the first head with the definition."""
+    q, k, v, w = (np.asarray(a, np.float64) for a in arrays)
+    row, root = min(case.n - 1, 777), case.d**-0.25
+    seen = row + 1 if is_causal(case) else case.n
+    x, keys, values = root * q[0, row], root * k[0, :seen], v[0, :seen]
+    features = lambda x: np.exp(x @ w.T - (x * x).sum(-1, keepdims=True) / 2)
+    query, keys = features(x), features(keys)
+    weights = keys @ query
+    along = (values - weights @ values / weights.sum()) @ np.asarray(upstream[0, row], np.float64) / weights.sum()
+    expected = root * (query * (along @ keys)) @ (w - x)
+
+    def check(gradients: Any) -> bool:
+        return bool(np.abs(np.asarray(gradients[0, row]) - expected).max() < 1e-3 * np.abs(expected).max())
+
+    return check
+
+
 def is_causal(case: Any) -> bool:
     return "causal" in case.name or case.name == "attention-step"
 
@@ -103,7 +122,9 @@ def torch_gradients(modules: dict[str, ModuleType], case: Any, arrays: Any, chec
 
         return run
 
-    yield f"PyTorch in chunks of {size}", trained(in_order if causal else bidirectional, upstream), check, False
+    check_gradient = right_gradient(modules["numpy"], case, arrays, upstream)
+    both = lambda out: check(out) and check_gradient(q.grad)
+    yield f"PyTorch in chunks of {size}", trained(in_order if causal else bidirectional, upstream), both, False
     exact = torch.nn.functional.scaled_dot_product_attention
     shaped = lambda: [x.unsqueeze(0) for x in (q, k, v)]
     yield "PyTorch exact", trained(lambda: exact(*shaped(), is_causal=causal), upstream.unsqueeze(0)), anything, True
