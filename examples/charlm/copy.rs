@@ -6,7 +6,7 @@ use crate::transformer::text::Text;
 use crate::{command, drive, picture, plot};
 
 /// Those that are compared.
-pub const METHODS: [&str; 16] = [
+pub const METHODS: [&str; 22] = [
     "exact",
     "blocks",
     "trigonometric",
@@ -16,8 +16,14 @@ pub const METHODS: [&str; 16] = [
     "oprf",
     "regularised",
     "hyperbolic",
-    "relu",
+    "sigmoid",
     "exp",
+    "relu",
+    "abs",
+    "gelu",
+    "cos",
+    "tanh",
+    "identity",
     "elu",
     "angular/wide",
     "clusters",
