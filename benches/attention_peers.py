@@ -2,10 +2,9 @@
 
 One sequence of n tokens in `heads` heads, d = d_v, m positive features, queries and keys uniform in [0, 1)ᵈ and divided by
 d^¼. The linear ones are written as one would write them for speed: in chunks, so that features stay in the caches, with
-prefix sums over chunks where they are causal, and without a stabiliser. They are checked against the definition, those that
-are trained by the gradient of a query too. Exact
-attention and performer-pytorch, which draws its own frequencies, compute something else: their time is what counts. Where
-they take seconds they run once, without a warm-up.
+prefix sums over chunks where they are causal, and without a stabiliser. They are checked against the definition, and those
+that are trained by the gradient of a query too. Exact attention and performer-pytorch, which draws its own frequencies,
+compute something else: their time is what counts. Where they take seconds they run once, without a warm-up.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ def right(np: ModuleType, case: Any, arrays: tuple[Any, Any, Any, Any]) -> Calla
     return check
 
 
-def right_gradient(np: ModuleType, case: Any, arrays: tuple[Any, Any, Any, Any], upstream: Any) -> Callable[[Any], bool]:
+def right_gradient(np: ModuleType, case: Any, arrays: Any, upstream: Any) -> Callable[[Any], bool]:
     """Compares the gradient of a query of the first head with the definition."""
     q, k, v, w = (np.asarray(a, np.float64) for a in arrays)
     row, root = min(case.n - 1, 777), case.d**-0.25
