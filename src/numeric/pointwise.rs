@@ -4,7 +4,6 @@
 //! Errors (tested): only rounding for polynomials and signs, at most 3 ulp for the sigmoid and tanh, 2 ulp for erf, and
 //! 6 + u² ulp for u Φ(u).
 
-use std::array;
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
 use super::exp::{Exp, TOGETHER, exp_m1_of, last_together, write_last};
@@ -193,61 +192,53 @@ const SCALED_ERFC: [f64; 24] = [
 ];
 const K: f64 = 3.75;
 
-/// Φ(u), the distribution function of N(0, 1), and e^(−u²/2).
+/// x ← x Φ(x), with the distribution function of N(0, 1), or its slope, which has e^(−x²/2) too.
 #[inline(always)]
-fn normal_together<const FMA: bool>(u: &[f64; TOGETHER]) -> [[f64; TOGETHER]; 2] {
-    // The limit of Φ is reached long before the bound, beyond which t would be no number.
-    let a: [f64; TOGETHER] = array::from_fn(|i| (u[i].abs() * FRAC_1_SQRT_2).min(1e30));
-    let t: [f64; TOGETHER] = array::from_fn(|i| (a[i] - K) / (a[i] + K));
-    let mut scaled = [0.0; TOGETHER];
+fn gelu_together<T: Lane, const FMA: bool, const SLOPE: bool>(x: &mut [T; TOGETHER]) {
+    // Loops in place of closures, which would not be compiled for the instruction set.
+    let (mut a, mut t, mut scaled) = ([0.0; TOGETHER], [0.0; TOGETHER], [0.0; TOGETHER]);
+    for ((x, a), t) in x.iter().zip(&mut a).zip(&mut t) {
+        // The limit of Φ is reached long before the bound, beyond which t would be no number.
+        *a = (x.widen().abs() * FRAC_1_SQRT_2).min(1e30);
+        *t = (*a - K) / (*a + K);
+    }
     for coefficient in SCALED_ERFC.iter().rev() {
         for (sum, t) in scaled.iter_mut().zip(&t) {
             *sum = sum.madd::<FMA>(*t, *coefficient);
         }
     }
-    let bell: [f64; TOGETHER] = array::from_fn(|i| (-0.5 * u[i] * u[i]).fast_exp::<FMA, false>());
-    let tail: [f64; TOGETHER] = array::from_fn(|i| 0.5 * bell[i] * (scaled[i] / (1.0 + 2.0 * a[i])));
-    [array::from_fn(|i| if u[i] < 0.0 { tail[i] } else { 1.0 - tail[i] }), bell]
+    let density = 1.0 / (2.0 * PI).sqrt();
+    for ((x, a), scaled) in x.iter_mut().zip(&a).zip(&scaled) {
+        let u = x.widen();
+        let bell = (-0.5 * u * u).fast_exp::<FMA, false>();
+        let tail = 0.5 * bell * (scaled / (1.0 + 2.0 * a));
+        let below = if u < 0.0 { tail } else { 1.0 - tail };
+        // Where the bell is 0, so is its product, also at infinity.
+        let beside = if bell == 0.0 { 0.0 } else { u * (density * bell) };
+        *x = T::narrow(if SLOPE { below + beside } else { u * below });
+    }
 }
 
-/// Applies a function to as many elements together as a vector holds, in `f64`.
 #[inline(always)]
-fn in_chunks<T: Lane>(x: &mut [T], f: impl Fn([f64; TOGETHER]) -> [f64; TOGETHER]) {
+fn gelu_body<T: Lane, const FMA: bool, const SLOPE: bool>(x: &mut [T]) {
     let last = last_together(x);
     for x in x.as_chunks_mut::<TOGETHER>().0 {
-        *x = f(x.map(T::widen)).map(T::narrow);
+        gelu_together::<T, FMA, SLOPE>(x);
     }
-    if let Some(last) = last {
-        write_last(x, &f(last.map(T::widen)).map(T::narrow));
+    if let Some(mut last) = last {
+        gelu_together::<T, FMA, SLOPE>(&mut last);
+        write_last(x, &last);
     }
-}
-
-#[inline(always)]
-fn gelu_body<T: Lane, const FMA: bool>(x: &mut [T]) {
-    in_chunks(x, |u| {
-        let [below, _] = normal_together::<FMA>(&u);
-        array::from_fn(|i| u[i] * below[i])
-    });
 }
 
 multiversion! {
     /// x ← x Φ(x).
-    pub fn gelu<T>(x: &mut [T]) = gelu_body;
-}
-
-#[inline(always)]
-fn gelu_slope_body<T: Lane, const FMA: bool>(x: &mut [T]) {
-    let density = 1.0 / (2.0 * PI).sqrt();
-    in_chunks(x, |u| {
-        let [below, bell] = normal_together::<FMA>(&u);
-        // Where the bell is 0, so is its product, also at infinity.
-        array::from_fn(|i| below[i] + if bell[i] == 0.0 { 0.0 } else { u[i] * (density * bell[i]) })
-    });
+    pub fn gelu<T>(x: &mut [T]) = gelu_body[false];
 }
 
 multiversion! {
     /// x ← the slope of [`gelu`].
-    pub fn gelu_slope<T>(x: &mut [T]) = gelu_slope_body;
+    pub fn gelu_slope<T>(x: &mut [T]) = gelu_body[true];
 }
 
 /// Elements that are computed together; the unused one of sine and cosine is kept on the stack.
