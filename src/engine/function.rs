@@ -2,6 +2,8 @@
 
 use std::f64::consts::{FRAC_2_SQRT_PI, LN_2};
 
+use ndarray::ArrayView1;
+
 use super::Lift;
 use crate::Real;
 use crate::kernel::Activation;
@@ -118,9 +120,11 @@ impl Factor {
     }
 }
 
-/// Replaces projections u by the slopes f′(u), and for the exponential by their logarithms, which are u.
-pub(super) fn derive(f: Activation, u: &mut [f64]) {
+/// Writes the slopes f′(u) for a row of projections, and for the exponential their logarithms, which are u.
+pub(super) fn derive<T: Real>(f: Activation, projected: ArrayView1<'_, T>, u: &mut Vec<f64>) {
     let isa = Isa::best();
+    u.clear();
+    u.extend(projected.iter().map(|u| u.widen()));
     match f {
         Activation::Exp => {}
         Activation::Identity => u.fill(1.0),

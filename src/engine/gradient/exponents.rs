@@ -35,9 +35,7 @@ pub(super) fn gradient<T: Real>(
         sums[i] = match leaf.lift {
             Lift::Function { activation, .. } => {
                 let scale = leaf.constant - row.log_scales[0];
-                slopes.clear();
-                slopes.extend(projected.row(i).iter().map(|u| u.widen()));
-                function::derive(activation, &mut slopes);
+                function::derive(activation, projected.row(i), &mut slopes);
                 let weight = |j: usize, factor| c[j].widen() * function::slope(activation, slopes[j], factor);
                 units[i] = write_in_units(re.row_mut(i), &mut weights, scale, weight);
                 Complex64::ZERO

@@ -122,9 +122,7 @@ fn slopes_of_rows<T: Real>(
         let (row, c) = (features.row(i), cotangents.row(i));
         if let Lift::Function { activation, .. } = leaf.lift {
             let factor = Factor::of(leaf.constant - row.log_scales[0]);
-            slopes.clear();
-            slopes.extend(projected.row(i).iter().map(|u| u.widen()));
-            function::derive(activation, &mut slopes);
+            function::derive(activation, projected.row(i), &mut slopes);
             let terms = re.row_mut(i).into_iter().zip(c).zip(&slopes);
             terms.for_each(|((re, c), slope)| *re = c.widen() * function::slope(activation, *slope, factor));
             continue;
