@@ -6,6 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::{panic, thread};
 
 use ndarray::{Array2, Array4, ArrayView1, s};
 use random_features::apply::attention::{Attention, Heads};
@@ -20,8 +21,16 @@ struct Counting;
 /// Bytes that all threads hold, and the most that they held since this was last set.
 static HELD: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
-/// Tests are run one by one, since they count what others allocate.
-static TURN: Mutex<()> = Mutex::new(());
+
+/// Runs a test while no other runs, since each counts what all threads hold. A thread of its own has ended, and freed what the
+/// engine keeps for it, before the next begins.
+fn alone(test: fn()) {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Err(cause) = thread::spawn(test).join() {
+        panic::resume_unwind(cause);
+    }
+}
 
 fn take(bytes: usize) {
     let held = HELD.fetch_add(bytes, Ordering::Relaxed) + bytes;
@@ -120,17 +129,17 @@ fn all<T: Real>() {
 /// The counter counts: else nothing here could fail.
 #[test]
 fn allocations_are_counted() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
-    let mut list = vec![1u8];
-    assert!(allocations(|| list.resize(std::hint::black_box(1 << 20), 1)) >= 1);
+    alone(|| {
+        assert_eq!(allocations(|| drop(std::hint::black_box(Box::new(1)))), 1);
+        let mut list = vec![1u8];
+        assert!(allocations(|| list.resize(std::hint::black_box(1 << 20), 1)) >= 1);
+    });
 }
 
 #[test]
 fn one_row_is_predicted_without_allocation() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    all::<f32>();
-    all::<f64>();
+    alone(all::<f32>);
+    alone(all::<f64>);
 }
 
 /// The result, the bytes that it holds, and the peak beside what was held before.
@@ -165,9 +174,8 @@ fn bytes_of<T: Real>() {
 
 #[test]
 fn peaks_of_regressions_are_as_stated() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    bytes_of::<f32>();
-    bytes_of::<f64>();
+    alone(bytes_of::<f32>);
+    alone(bytes_of::<f64>);
 }
 
 /// A state that has read prompts and taken many steps holds what is stated, however long the text.
@@ -196,7 +204,6 @@ fn bytes_of_states<T: Real>() {
             });
             // What threads need, and room that vectors have to grow.
             let most = stated + 2 * stated / 5;
-
             assert!(
                 held <= most && 4 * held >= 3 * stated,
                 "window {window}, {prompt} tokens at once: {held} bytes, {stated} stated"
@@ -207,9 +214,8 @@ fn bytes_of_states<T: Real>() {
 
 #[test]
 fn states_of_attention_hold_what_is_stated() {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    bytes_of_states::<f32>();
-    bytes_of_states::<f64>();
+    alone(bytes_of_states::<f32>);
+    alone(bytes_of_states::<f64>);
 }
 
 /// The most bytes that a causal pass of so many tokens holds beside what it reads.
@@ -240,7 +246,6 @@ fn gradients_of_attention_keep_nothing_of_chunks() {
         let grown = (long - short) as f64 / (3 << 14) as f64;
         assert!(grown <= 1.02 * token as f64, "{grown} bytes a token, where {token} are stated");
     }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    check::<f32>();
-    check::<f64>();
+    alone(check::<f32>);
+    alone(check::<f64>);
 }
