@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use std::{panic, thread};
 
 use ndarray::{Array2, Array4, ArrayView1, s};
-use random_features::apply::attention::{Attention, Heads};
+use random_features::apply::attention::{Attention, Gradients, Heads};
 use random_features::apply::{RidgeBytes, RidgeStatistics, Standardisation};
 use random_features::frequency::{Coupling, Hadamard, Orthogonal};
 use random_features::kernel::Activation;
@@ -218,33 +218,48 @@ fn states_of_attention_hold_what_is_stated() {
     alone(bytes_of_states::<f64>);
 }
 
-/// The most bytes that a causal pass of so many tokens holds beside what it reads.
-fn peak_of<T: Real, A>(l: usize, run: impl FnOnce(&Attention<T>, &Heads<'_, T>, &Array4<T>) -> A) -> usize {
-    let map = Positive.softmax::<T>(Orthogonal.draw(16, 32, 1).unwrap()).unwrap();
-    let attention = Attention::new(map).unwrap();
-    let x = Array4::from_shape_fn((1, 1, l, 16), |(_, _, i, k)| T::narrow(0.1 * ((i + 3 * k) % 7) as f64));
-    let heads = Heads::new(&x, &x, &x).unwrap();
-    let before = HELD.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
-    drop(run(&attention, &heads, &x));
-    PEAK.load(Ordering::Relaxed) - before
+/// The bytes by which the most that a backward pass holds beside what it reads grows with a token of a head of queries.
+fn bytes_of_token<T: Real>(queries: usize, run: impl Fn(&Heads<'_, T>, &Array4<T>) -> Gradients<T>) -> f64 {
+    let of = |l: usize| {
+        let tokens = |heads: usize| {
+            Array4::from_shape_fn((1, heads, l, 16), |(_, _, i, k)| T::narrow(0.1 * ((i + 3 * k) % 7) as f64))
+        };
+        let (q, x) = (tokens(queries), tokens(1));
+        let heads = Heads::new(&q, &x, &x).unwrap();
+        peak(|| run(&heads, &q)).2
+    };
+    (of(1 << 14) - of(1 << 12)) as f64 / (3 << 12) as f64 / queries as f64
 }
 
 /// Nothing is kept of a chunk: from length to length memory grows by the gradients, by d_v + 1 numbers in `T` and three in `f64` for each
-/// query that keys sum up, and a byte for its mask.
+/// query that keys sum up, and a byte for its mask; beside exact pairs, and where queries share keys, by the gradients of its tokens and
+/// values once more; with those of parameters by features and points.
 #[test]
 fn gradients_of_attention_keep_nothing_of_chunks() {
     fn check<T: Real>() {
-        let of = |l| {
-            let backward = |attention: &Attention<T>, heads: &Heads<'_, T>, g: &Array4<T>| {
-                attention.causal_backward(heads, g)
-            };
-            peak_of(l, backward)
+        let number = size_of::<T>();
+        let attention = |d: usize, m: usize| {
+            Attention::<T>::new(Positive.softmax(Orthogonal.draw(d, m, 1).unwrap()).unwrap()).unwrap()
         };
-        let (short, long) = (of(1 << 14), of(1 << 16));
-        let token = 3 * 16 * size_of::<T>() + 17 * size_of::<T>() + 3 * size_of::<f64>() + 1;
-        let grown = (long - short) as f64 / (3 << 14) as f64;
-        assert!(grown <= 1.02 * token as f64, "{grown} bytes a token, where {token} are stated");
+        let plain = attention(16, 32);
+        let near = plain.clone().window(20, 0).unwrap().with_keys_exact(&[0, 5]).unwrap();
+        let (gradients, kept) = (48 * number, 17 * number + 3 * size_of::<f64>() + 1);
+        for (name, attention, queries, more) in
+            [("plain", &plain, 1, 0), ("grouped", &plain, 2, gradients), ("exact pairs", &near, 1, gradients)]
+        {
+            for causal in [false, true] {
+                let found = bytes_of_token::<T>(queries, |heads, g| match causal {
+                    true => attention.causal_backward(heads, g).unwrap(),
+                    false => attention.bidirectional_backward(heads, g).unwrap(),
+                });
+                let stated = gradients + kept + more;
+                println!("{name}, causal {causal}: {found} bytes a token, {stated} stated");
+                assert!(
+                    found <= 1.02 * stated as f64,
+                    "{name}, causal {causal}: {found} bytes a token, {stated} stated"
+                );
+            }
+        }
     }
     alone(check::<f32>);
     alone(check::<f64>);

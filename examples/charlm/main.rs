@@ -6,6 +6,7 @@ mod copy;
 mod drive;
 mod moved;
 mod ngram;
+mod outcomes;
 mod picture;
 #[path = "../common/plot.rs"]
 mod plot;

@@ -1,9 +1,14 @@
 //! The table of weights of exact attention that are moved to linear attention.
 
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
 use crate::command;
 use crate::drive::Keeping;
+use crate::outcomes::Outcomes;
 use crate::request::{LINEAR, Request};
-use crate::study::mean;
+use crate::study::{kept, mean};
 use crate::transformer::moved::Moved;
 use crate::transformer::text::Text;
 use crate::transformer::train::{Plan, Run};
@@ -12,6 +17,7 @@ use crate::transformer::train::{Plan, Run};
 const METHODS: [&str; 4] = ["trigonometric", "favor-independent", LINEAR, "favor-simplex"];
 
 /// What is found for a seed.
+#[derive(Clone, Serialize, Deserialize)]
 struct Found {
     exact: f64,
     moved: f64,
@@ -34,15 +40,17 @@ fn found(
     Ok(Found { exact: bits(&exact)?, moved, tuned: bits(&run)?, errors })
 }
 
-pub fn run(request: &Request, text: &Text, keeping: &Keeping, seeds: u64) -> Result<(), String> {
+pub fn run(request: &Request, text: &Text, directory: &Path) -> Result<(), String> {
+    let mut outcomes = Outcomes::read(directory.join("moved.results"))?;
     let heading = ["exact", "moved", "tuned"].map(|name| format!("{name:>15}")).join("");
     command::print(&format!("\nexact weights moved to{:<6}{heading}  errors after each layer\n", ""))?;
     for method in METHODS {
         let of_seed = |seed| {
             let plan = Plan { seed, ..request.plan("exact", text)? };
-            found(&plan, method, keeping, request, text)
+            let asked = (plan.clone(), method.to_string());
+            outcomes.of(&asked, || found(&plan, method, &kept(true, directory), request, text))
         };
-        let all = (0..seeds).map(of_seed).collect::<Result<Vec<Found>, String>>()?;
+        let all = (0..request.seeds).map(of_seed).collect::<Result<Vec<Found>, String>>()?;
         let column = |of: &dyn Fn(&Found) -> f64| mean(&all.iter().map(of).collect::<Vec<f64>>());
         let cells = [column(&|f| f.exact), column(&|f| f.moved), column(&|f| f.tuned)];
         let cells = cells.map(|(mean, error)| format!("{mean:>7.3} ± {error:.3}")).join("  ");

@@ -96,6 +96,12 @@ pub fn read(asked: &command::Request) -> Result<Request, String> {
     if mode == Mode::Study && (method.is_some() || resume) {
         return Err("--study runs all methods, and always goes on from what is there".into());
     }
+    if mode == Mode::Study && (asked.text("--seed").is_some() || asked.text("--out").is_some()) {
+        return Err("--study takes --seeds in place of --seed, and draws no picture for --out".into());
+    }
+    if matches!(mode, Mode::Copy | Mode::Study) && asked.text("--generate").is_some() {
+        return Err("--generate is for models of the text, which --copy and --study do not print".into());
+    }
     let steps = if quick { SMOKE[0] } else { mode.sizes()[0] };
     Ok(Request {
         mode,

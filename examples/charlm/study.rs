@@ -1,10 +1,10 @@
 //! All methods on the text, with some seeds each: a small study, whose results are kept as they come.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::drive::Keeping;
+use crate::outcomes::Outcomes;
 use crate::request::Request;
-use crate::transformer::checkpoint;
 use crate::transformer::text::Text;
 use crate::transformer::train::Plan;
 use crate::{command, moved, progress};
@@ -43,28 +43,10 @@ const METHODS: [&str; 29] = [
 ];
 const EXACT: &str = "exact";
 
-/// Runs that came to an end, with the bits of the held-out text.
-struct Outcomes {
-    path: PathBuf,
-    all: Vec<(Plan, f64)>,
-}
-
-impl Outcomes {
-    fn of(&mut self, plan: &Plan, run: impl FnOnce() -> Result<f64, String>) -> Result<f64, String> {
-        if let Some((_, bits)) = self.all.iter().find(|(known, _)| known == plan) {
-            return Ok(*bits);
-        }
-        let bits = run()?;
-        self.all.push((plan.clone(), bits));
-        checkpoint::write(&self.path, &self.all)?;
-        Ok(bits)
-    }
-}
-
 pub fn run(request: &Request, text: &Text) -> Result<(), String> {
     let directory = request.keeping.directory.clone().unwrap_or_else(|| "target/charlm-study".into());
-    let path = directory.join("study.results");
-    let mut outcomes = Outcomes { all: checkpoint::read(&path)?.unwrap_or_default(), path };
+    // Bits of the held-out text.
+    let mut outcomes = Outcomes::read(directory.join("study.results"))?;
     let names: Vec<&str> = [EXACT].into_iter().chain(METHODS).collect();
     let mut rows = vec![Vec::new(); names.len()];
     // A seed of all methods first: what is stopped early is still a comparison.
@@ -79,11 +61,11 @@ pub fn run(request: &Request, text: &Text) -> Result<(), String> {
         }
     }
     command::print(&table(&names, &rows))?;
-    moved::run(request, text, &kept(true, &directory), seeds)
+    moved::run(request, text, &directory)
 }
 
 /// Weights of exact attention are needed again.
-fn kept(keeps: bool, directory: &Path) -> Keeping {
+pub fn kept(keeps: bool, directory: &Path) -> Keeping {
     Keeping { directory: keeps.then(|| directory.into()), resume: keeps }
 }
 

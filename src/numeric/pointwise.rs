@@ -2,7 +2,7 @@
 //!
 //! erf uses the crate `libm` in `f64`, rounded, one element at a time; the others are vectorised.
 //! Errors (tested): only rounding for polynomials and signs, at most 3 ulp for the sigmoid and tanh, 2 ulp for erf, and
-//! 6 + u² ulp for u Φ(u).
+//! 7 + u² ulp for u Φ(u), which is 0 below −37.6.
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
@@ -359,7 +359,8 @@ mod tests {
     /// In double precision against `libm`, at the stated errors, and slopes relative to the largest of their terms.
     #[test]
     fn double_precision_is_within_the_stated_errors() {
-        let x: Vec<f64> = (0..400_003).map(|i| -37.0 + 1.4e-4 * f64::from(i)).collect();
+        let mut x: Vec<f64> = (0..400_003).map(|i| -37.0 + 1.4e-4 * f64::from(i)).collect();
+        x.extend(numbers::<f64>(2000).into_iter().filter(|u| u.abs() < 19.0));
         let bell = |u: f64| (-0.5 * u * u).exp() / (2.0 * PI).sqrt();
         for isa in Isa::available() {
             let of = |apply: fn(Isa, &mut [f64])| {
@@ -370,7 +371,7 @@ mod tests {
             let (values, slopes) = (of(gelu), of(gelu_slope));
             for ((u, value), slope) in x.iter().zip(values).zip(slopes) {
                 // Of the reference too: its argument is rounded.
-                assert!(ulps64(value, u * normal_cdf(*u)) <= 6.0 + 2.0 * u * u, "{isa:?} {u}: {value}");
+                assert!(ulps64(value, u * normal_cdf(*u)) <= 7.0 + 2.0 * u * u, "{isa:?} {u}: {value}");
                 let (below, beside) = (normal_cdf(*u), u * bell(*u));
                 let size = below.max(beside.abs()).max(f64::MIN_POSITIVE);
                 assert!(

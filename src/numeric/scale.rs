@@ -24,9 +24,10 @@ pub fn raise_scale(scale: &mut f64, other: f64) -> (f64, f64) {
 #[inline(always)]
 fn raised<T: Real>(scale: T, other: T) -> (T, T, T) {
     let top = scale.max(other);
-    let nothing = top == T::neg_infinity();
-    let own = if nothing { T::zero() } else { scale - top };
-    (top, own, if nothing { T::neg_infinity() } else { other - top })
+    if top == T::neg_infinity() {
+        return (scale, T::zero(), top);
+    }
+    (top, scale - top, other - top)
 }
 
 #[inline(always)]
@@ -90,9 +91,10 @@ mod tests {
                 let near = |a: f64, b: f64| (a - b).abs() <= 4e-16 * b;
                 assert!(scales[i] == raised && near(keep[i], own) && near(add[i], their), "{isa:?} {i}");
             }
-            let (mut scales, mut keep, mut add) = ([0.0, f64::NAN], [0.0; 2], [f64::NAN, 0.0]);
+            let (mut scales, mut keep, mut add) =
+                ([0.0, f64::NAN, f64::NAN], [0.0; 3], [f64::NAN, 0.0, nothing]);
             raise_scales(isa, &mut scales, &mut keep, &mut add);
-            assert!(add[0].is_nan() && keep[1].is_nan(), "{isa:?}");
+            assert!(add[0].is_nan() && keep[1].is_nan() && scales[2].is_nan(), "{isa:?}");
         }
     }
 

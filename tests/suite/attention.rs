@@ -592,7 +592,12 @@ fn stored_attention_has_all_options() {
 /// Norms of 50 in single precision: one scale a row would be 0/0.
 #[test]
 fn norms_of_fifty_are_the_double_precision_loop() {
-    let (single, double) = (positive::<f32>(16, 48), positive::<f64>(16, 48));
+    // Rows by logarithms go 64 features at a time.
+    [48, 64, 65, 130].into_iter().for_each(norms_of_fifty);
+}
+
+fn norms_of_fifty(m: usize) {
+    let (single, double) = (positive::<f32>(16, m), positive::<f64>(16, m));
     // Norm 50 after the scale d^{−¼}.
     let size = 50.0 * 16f64.powf(0.25) / 4.0;
     let [q, mut k, v] = [(1, 16), (2, 16), (3, 4)].map(|(seed, d)| tokens::<f32>([1, 1, 130, d], size, seed));
@@ -609,6 +614,39 @@ fn norms_of_fifty_are_the_double_precision_loop() {
             (&widened(head(&out.output, 0, 0)) - &expected).iter().fold(0.0f64, |a, e| a.max(e.abs()));
         assert!(error < 1e-3 && out.non_positive.is_empty(), "{error}");
     }
+}
+
+/// However little its key weighs, be it added before or after others.
+#[test]
+fn values_that_are_not_finite_show_beside_larger_keys() {
+    fn check<T: Real>() {
+        let map = Hyperbolic.softmax::<T>(Frequencies::from_rows(array![[1.0]]).unwrap()).unwrap();
+        let attention = Attention::new(map).unwrap();
+        let rows = |x: [f64; 2]| Array4::from_shape_fn((1, 1, 2, 1), |(_, _, i, _)| T::narrow(x[i]));
+        for odd in [f64::NAN, f64::INFINITY] {
+            for (k, v) in
+                [([400.0, -400.0], [odd, 1.0]), ([400.0, -400.0], [1.0, odd]), ([400.0, 1.0], [1.0, odd])]
+            {
+                for q in [400.0, -400.0, 1.0] {
+                    let (q, k, v) = (rows([q; 2]), rows(k), rows(v));
+                    let heads = Heads::new(&q, &k, &v).unwrap();
+                    let all = attention.bidirectional(&heads).unwrap().output;
+                    let causal = attention.causal(&heads).unwrap().output;
+                    let shown = all.iter().chain(causal.iter().skip(1)).all(|out| !out.is_finite());
+                    assert!(shown, "{q}, {k}, {v}: {all}, {causal}");
+                    let ones = Array4::ones((1, 1, 2, 1));
+                    let gradients = attention.bidirectional_backward(&heads, &ones).unwrap();
+                    assert!(
+                        gradients.queries.iter().all(|v| !v.is_finite()),
+                        "{q}, {k}, {v}: {}",
+                        gradients.queries
+                    );
+                }
+            }
+        }
+    }
+    check::<f32>();
+    check::<f64>();
 }
 
 /// Large values, one token, no token.

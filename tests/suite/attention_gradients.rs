@@ -124,10 +124,11 @@ fn agrees<T: Real>(
     attention: &Attention<T>,
     map: &Map<f64>,
     [n, l]: [usize; 2],
+    size: f64,
     tolerances: [f64; 2],
 ) {
     let d = map.input_dim();
-    let (q, k) = (tokens::<T>([1, 1, n, d], 0.6, 1), tokens::<T>([1, 1, l, d], 0.6, 2));
+    let (q, k) = (tokens::<T>([1, 1, n, d], size, 1), tokens::<T>([1, 1, l, d], size, 2));
     let (v, g) = (tokens::<T>([1, 1, l, 5], 1.0, 3), tokens::<T>([1, 1, n, 5], 1.0, 4));
     let wide = [&q, &k, &v, &g].map(widened);
     let heads = Heads::new(&q, &k, &v).unwrap();
@@ -148,10 +149,14 @@ fn agrees<T: Real>(
 fn chunks_and_segments_are_the_quadratic_loop() {
     let (single, double) = (positive::<f32>(6, 24), positive::<f64>(6, 24));
     for lengths in [[1, 1], [63, 63], [64, 64], [65, 65], [1027, 1027], [3, 100], [130, 7], [0, 5], [5, 0]] {
-        agrees("f64", &Attention::new(double.clone()).unwrap(), &double, lengths, [1e-11; 2]);
-        agrees("f32", &Attention::new(single.clone()).unwrap(), &double, lengths, [1e-4; 2]);
+        agrees("f64", &Attention::new(double.clone()).unwrap(), &double, lengths, USUAL, [1e-11; 2]);
+        agrees("f32", &Attention::new(single.clone()).unwrap(), &double, lengths, USUAL, [1e-4; 2]);
     }
 }
+
+/// Norms of some 1.5, and of some 5, of six coordinates.
+const USUAL: f64 = 0.6;
+const LARGE: f64 = 2.0;
 
 /// In `f32` sums to 1e-4; outputs too where features are never negative.
 const NEVER_NEGATIVE: [f64; 2] = [1e-4; 2];
@@ -162,9 +167,12 @@ macro_rules! agree {
     ($name:literal, $tolerance:expr, $single:expr, $make:expr) => {{
         let (single, double): (Map<f32>, Map<f64>) = ($make.unwrap(), $make.unwrap());
         let attention = Attention::signed(vec![double.clone()]).unwrap();
-        agrees($name, &attention, &double, [80, 80], [$tolerance; 2]);
+        agrees($name, &attention, &double, [80, 80], USUAL, [$tolerance; 2]);
         let attention = Attention::signed(vec![single]).unwrap();
-        agrees($name, &attention, &double, [80, 80], $single);
+        agrees($name, &attention, &double, [80, 80], USUAL, $single);
+        if $single == NEVER_NEGATIVE {
+            agrees($name, &attention, &double, [80, 80], LARGE, $single);
+        }
     }};
 }
 
@@ -332,16 +340,21 @@ fn naive_by_logarithms(omega: &Array2<f64>, [q, k, v, g]: [&Array2<f64>; 4], cau
 }
 
 fn large_norms<T: Real>(size: f64, tolerance: f64) {
+    // Rows by logarithms go 64 features at a time.
+    [32, 130].into_iter().for_each(|m| large_norms_with::<T>(m, size, tolerance));
+}
+
+fn large_norms_with<T: Real>(m: usize, size: f64, tolerance: f64) {
     let (d, l) = (8, 150);
-    let omega = frequencies(d, 32, &Orthogonal, 7).rows().into_owned();
-    let attention = Attention::new(positive::<T>(d, 32)).unwrap();
+    let omega = frequencies(d, m, &Orthogonal, 7).rows().into_owned();
+    let attention = Attention::new(positive::<T>(d, m)).unwrap();
     let [q, k] = [1, 2].map(|seed| tokens::<T>([1, 1, l, d], size, seed));
     let [v, g] = [3, 4].map(|seed| tokens::<T>([1, 1, l, 3], 1.0, seed));
     let wide = [&q, &k, &v, &g].map(widened);
     for causal in [false, true] {
         let got = of_head(&backward(&attention, &Heads::new(&q, &k, &v).unwrap(), &g, causal), 0, 0);
         let expected = naive_by_logarithms(&omega, wide.each_ref(), causal);
-        assert_near(&format!("size {size}, causal {causal}"), &got, &expected, tolerance);
+        assert_near(&format!("{m} features, size {size}, causal {causal}"), &got, &expected, tolerance);
     }
 }
 
@@ -397,13 +410,16 @@ fn bits<T: Real>(x: &Array4<T>, rows: std::ops::Range<usize>) -> Vec<u64> {
     x.slice(s![.., .., rows, ..]).iter().map(|v| v.widen().to_bits()).collect()
 }
 
-/// A query's causal gradient knows nothing of later tokens, and those of a key and its value know nothing of earlier queries.
-pub fn sees_nothing_else<T: Real>(of: impl Fn(&Heads<'_, T>, &Array4<T>) -> Gradients<T>) {
-    let l = 200;
-    let [q, k, v, g] = [1, 2, 3, 4].map(|seed| uneven::<T>(l, 1, seed));
-    let of = |[q, k, v, g]: [&Array4<T>; 4]| of(&Heads::new(q, k, v).unwrap(), g);
+/// A query's causal gradient knows nothing of later tokens, and those of a key and its value know nothing of earlier queries: with two
+/// heads of queries for one of keys, some of which are masked, before and after some places.
+pub fn sees_nothing_else<T: Real>(places: &[usize], of: impl Fn(&Heads<'_, T>, &Array4<T>) -> Gradients<T>) {
+    let l = places[places.len() - 1] + 70;
+    let [q, g] = [1, 4].map(|seed| uneven::<T>(l, 2, seed));
+    let [k, v] = [2, 3].map(|seed| uneven::<T>(l, 1, seed));
+    let mask = Array2::from_shape_fn((1, l), |(_, j)| j % 5 != 1);
+    let of = |[q, k, v, g]: [&Array4<T>; 4]| of(&Heads::new(q, k, v).unwrap().mask(&mask).unwrap(), g);
     let whole = of([&q, &k, &v, &g]);
-    for at in [1, 63, 64, 100, 130, 199] {
+    for &at in places {
         for odd in [T::narrow(30.0), T::nan(), T::infinity(), T::max_value()] {
             let changed = |x: &Array4<T>, rows| {
                 let mut x = x.clone();
@@ -428,8 +444,24 @@ pub fn sees_nothing_else<T: Real>(of: impl Fn(&Heads<'_, T>, &Array4<T>) -> Grad
 #[test]
 fn nothing_comes_from_the_future() {
     fn check<T: Real>() {
-        let attention = Attention::new(positive::<T>(6, 16)).unwrap();
-        sees_nothing_else(|heads, g| backward(&attention, heads, g, true));
+        let omega = || frequencies(6, 16, &Orthogonal, 3);
+        let of = |map: Map<T>| Attention::signed(vec![map]).unwrap();
+        let positive = of(positive(6, 16));
+        // Over a segment.
+        sees_nothing_else(&[1, 63, 64, 100, 1000, 1024, 1130], |heads, g| {
+            backward(&positive, heads, g, true)
+        });
+        for attention in [
+            positive.clone().cosine(0.7).unwrap(),
+            positive.normalised(false),
+            of(Hyperbolic.softmax(omega()).unwrap()),
+            of(Trigonometric.softmax(omega()).unwrap()),
+            of(Nonlinear::new(Activation::Relu).map(omega(), 1.0).unwrap()),
+            of(EluPlusOne.map(6, 1.0).unwrap()),
+            of(Hybrid::angular(Bases::shared(omega()), frequencies(6, 4, &Independent, 6)).unwrap()),
+        ] {
+            sees_nothing_else(&[64, 100], |heads, g| backward(&attention, heads, g, true));
+        }
     }
     check::<f32>();
     check::<f64>();
@@ -556,19 +588,18 @@ fn nan_stays_in_its_sequence_and_head() {
 }
 
 /// With 16 times the features a quarter of the error; means over 24 draws, whose standard deviation is a few per cent of them.
-#[test]
-fn gradients_tend_to_those_of_exact_attention() {
+fn tend_to_exact(name: &str, causal: bool, map: impl Fn(Frequencies) -> Map<f64>) {
     // Norms at which estimates have no heavy tails.
     let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([1, 1, 40, 4], 0.35, seed));
-    let all = ExactAttention::new().bidirectional_backward(&Heads::new(&q, &k, &v).unwrap(), &g);
+    let (heads, exact) = (Heads::new(&q, &k, &v).unwrap(), ExactAttention::new());
+    let all =
+        if causal { exact.causal_backward(&heads, &g) } else { exact.bidirectional_backward(&heads, &g) };
     let exact = of_head(&all.unwrap(), 0, 0);
     let error = |m: usize| {
         let mut errors = [0.0; 3];
         for seed in 0..24 {
-            let map = Positive.softmax::<f64>(Independent.draw(4, m, seed).unwrap()).unwrap();
-            let all =
-                Attention::new(map).unwrap().bidirectional_backward(&Heads::new(&q, &k, &v).unwrap(), &g);
-            let own = of_head(&all.unwrap(), 0, 0);
+            let attention = Attention::signed(vec![map(Independent.draw(4, m, seed).unwrap())]).unwrap();
+            let own = of_head(&backward(&attention, &heads, &g, causal), 0, 0);
             for ((error, own), exact) in errors.iter_mut().zip(&own).zip(&exact) {
                 *error +=
                     (own - exact).mapv(|v| v * v).sum().sqrt() / exact.mapv(|v| v * v).sum().sqrt() / 24.0;
@@ -580,8 +611,17 @@ fn gradients_tend_to_those_of_exact_attention() {
         let ratio = few / many;
         assert!(
             (3.2..5.0).contains(&ratio) && many < 0.1,
-            "{what}: {few:.4} to {many:.4}, a ratio of {ratio:.2}"
+            "{name}, causal {causal}, {what}: {few:.4} to {many:.4}, a ratio of {ratio:.2}"
         );
+    }
+}
+
+#[test]
+fn gradients_tend_to_those_of_exact_attention() {
+    for causal in [false, true] {
+        tend_to_exact("positive", causal, |omega| Positive.softmax(omega).unwrap());
+        tend_to_exact("hyperbolic", causal, |omega| Hyperbolic.softmax(omega).unwrap());
+        tend_to_exact("trigonometric", causal, |omega| Trigonometric.softmax(omega).unwrap());
     }
 }
 

@@ -308,6 +308,20 @@ fn gradients_of_exponential_maps() {
             gradients_agree("full and symmetric", &map, &points(5, 3, 1.0));
         }
     }
+    // Points of 0 and of norms up to some 20.
+    let mut extreme = points(6, 3, 1.0);
+    extreme.row_mut(0).fill(0.0);
+    extreme.row_mut(1).mapv_inplace(|v: f64| 20.0 * v);
+    extreme[[2, 1]] = 0.0;
+    for name in MAPS.into_iter().chain(MORE_MAPS).chain(full) {
+        for target in targets() {
+            gradients_agree(
+                &format!("{name:?}, {target:?}, extreme"),
+                &name.make(omega(3, 5, 1), target),
+                &extreme,
+            );
+        }
+    }
     // One coordinate, one frequency.
     for name in MAPS.into_iter().chain(MORE_MAPS) {
         gradients_agree("small", &name.make(omega(1, 1, 1), gaussian()), &points(3, 1, 1.0));

@@ -6,13 +6,13 @@ use crate::attention_gradients::{
 };
 use crate::common::{frequencies, tokens};
 use ndarray::{Array2, Array4, s};
-use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads};
+use random_features::apply::attention::{Attention, Element, ExactAttention, Gradients, Heads};
 use random_features::frequency::Orthogonal;
 use random_features::{Map, Real, Trigonometric};
 
-fn exact_backward<T: Real>(
+fn exact_backward<T: Real, E: Element<T>>(
     attention: &ExactAttention,
-    heads: &Heads<'_, T>,
+    heads: &Heads<'_, E>,
     g: &Array4<T>,
     causal: bool,
 ) -> Gradients<T> {
@@ -251,8 +251,9 @@ fn nothing_comes_from_the_future() {
     fn check<T: Real>() {
         let attention = Attention::new(positive::<T>(6, 16)).unwrap().window(20, 0).unwrap();
         let attention = attention.with_keys_exact(&[0, 50, 120]).unwrap();
-        sees_nothing_else(|heads, g| backward(&attention, heads, g, true));
-        sees_nothing_else(|heads, g| exact_backward::<T>(&ExactAttention::new(), heads, g, true));
+        let places = [1, 63, 64, 100, 1000, 1024, 1130];
+        sees_nothing_else(&places, |heads, g| backward(&attention, heads, g, true));
+        sees_nothing_else(&places, |heads, g| exact_backward::<T, T>(&ExactAttention::new(), heads, g, true));
     }
     check::<f32>();
     check::<f64>();
@@ -352,4 +353,24 @@ fn queries_without_a_positive_normaliser_have_none() {
         assert!(rows.iter().all(|i| all.queries.slice(s![0, 0, *i, ..]).iter().all(|v| *v == 0.0)));
         assert_near(&format!("causal {causal}"), &of_head(&all, 0, 0), &of_head(&of_rest, 0, 0), 1e-13);
     }
+}
+
+#[cfg(feature = "half")]
+#[test]
+fn half_inputs_have_the_gradients_of_single_ones() {
+    fn check<E: Element<f32>>(narrow: fn(f32) -> E, wide: fn(E) -> f32) {
+        let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f32>([1, 1, 100, 4], 0.8, seed));
+        let half = [&q, &k, &v].map(|x| x.mapv(narrow));
+        let single = half.each_ref().map(|x| x.mapv(wide));
+        let ([q, k, v], [x, y, z]) = (&half, &single);
+        let (half, single) = (Heads::new(q, k, v).unwrap(), Heads::new(x, y, z).unwrap());
+        for attention in [ExactAttention::new(), ExactAttention::new().cosine(0.5).unwrap()] {
+            for causal in [false, true] {
+                let of_half = exact_backward(&attention, &half, &g, causal);
+                assert!(of_half == exact_backward(&attention, &single, &g, causal), "causal {causal}");
+            }
+        }
+    }
+    check(half::bf16::from_f32, f32::from);
+    check(half::f16::from_f32, f32::from);
 }

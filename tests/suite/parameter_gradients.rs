@@ -108,7 +108,7 @@ fn maps_without_coefficients() {
     agree("hyperbolic", rows(4, 2), &[], |w, l, _| Hyperbolic.map(omega(w), softmax(l)).unwrap());
     agree("trigonometric", rows(5, 3), &[], |w, l, _| Trigonometric.map(omega(w), gaussian(l)).unwrap());
     agree("waves", rows(5, 3), &[], |w, l, _| Trigonometric.map(omega(w), softmax(l)).unwrap());
-    for activation in [Activation::Sigmoid, Activation::Exp, Activation::Gelu, Activation::Tanh] {
+    for activation in Activation::ALL {
         let map = |w, l: Vec<f64>, _: &[f64]| Nonlinear::new(activation).map(omega(w), l).unwrap();
         agree(&format!("{activation:?}"), rows(4, 4), &[], map);
     }

@@ -3,13 +3,16 @@
 use crate::common::tokens;
 use crate::threads::on_threads;
 use ndarray::{Array2, Array4};
+use num_complex::Complex64;
 use random_features::apply::attention::{Attention, Gradients, Heads};
 use random_features::compose::{Bases, Hybrid};
 use random_features::frequency::{Coupling, Frequencies, Independent, Orthogonal};
 use random_features::kernel::{Activation, Softmax};
 use random_features::map::ParameterGradients;
 use random_features::theory::gerf::GerfSign;
-use random_features::{Error, Gerf, Hyperbolic, Map, Nonlinear, Positive, Real, Trigonometric};
+use random_features::{
+    DenseExponential, Error, Gerf, Hyperbolic, Map, Nonlinear, Positive, Real, Trigonometric,
+};
 
 /// What a map is made of: frequencies, lengthscales and coefficients.
 #[derive(Clone)]
@@ -42,6 +45,15 @@ fn hyperbolic(parts: &Parts) -> Map<f64> {
 
 fn oprf(parts: &Parts) -> Map<f64> {
     Gerf::new(parts.coefficients[0], GerfSign::Plus).unwrap().map(omega(parts), softmax(parts)).unwrap()
+}
+
+fn gerf(parts: &Parts) -> Map<f64> {
+    let a = Complex64::new(parts.coefficients[0], parts.coefficients[1]);
+    Gerf::new(a, GerfSign::Minus).unwrap().map(omega(parts), softmax(parts)).unwrap()
+}
+
+fn dense(parts: &Parts) -> Map<f64> {
+    DenseExponential::new(parts.coefficients.clone()).unwrap().map(omega(parts), softmax(parts)).unwrap()
 }
 
 fn gelu(parts: &Parts) -> Map<f64> {
@@ -162,6 +174,8 @@ fn gradients_of_parameters_are_slopes() {
     with_cases(|name, _, run| {
         agree(&format!("positive, {name}"), &[parts(1, &[])], positive, |a| a, run);
         agree(&format!("OPRF, {name}"), &[parts(1, &[-0.2])], oprf, |a| a.cosine(0.7).unwrap(), run);
+        agree(&format!("dense, {name}"), &[parts(1, &[-0.4, 0.05, -0.1])], dense, |a| a, run);
+        agree(&format!("GERF, {name}"), &[parts(2, &[-0.2, 0.15])], gerf, |a| a.normalised(false), run);
         agree(&format!("GELU, {name}"), &[parts(2, &[])], gelu, |a| a.normalised(false), run);
     });
     let [q, k, v, g] = inputs(2);
@@ -228,6 +242,30 @@ fn threads_chunks_and_precision_change_nothing() {
             let own = one.1[0].lengthscales.sum();
             assert!((own - slope).abs() <= 1e-7 * slope.abs().max(1.0), "{size}, {causal}: {own} is {slope}");
         }
+    }
+}
+
+/// In `f32` within its precision.
+#[test]
+fn single_precision_is_near_double() {
+    let [q, k, v, g] = [0, 1, 2, 3].map(|seed| tokens::<f64>([1, 2, 150, 3], 1.2, seed));
+    let omega = || Orthogonal.draw(3, 8, 3).unwrap();
+    let softmax = || Softmax::new(vec![0.9, 1.3, 1.1]).unwrap();
+    let double: Map<f64> = Gerf::new(-0.1, GerfSign::Plus).unwrap().map(omega(), softmax()).unwrap();
+    let single: Map<f32> = Gerf::new(-0.1, GerfSign::Plus).unwrap().map(omega(), softmax()).unwrap();
+    let of = |x: &Array4<f64>| x.mapv(|v| v as f32);
+    let [x, y, z, up] = [&q, &k, &v, &g].map(of);
+    for causal in [false, true] {
+        let (double, single) =
+            (Attention::new(double.clone()).unwrap(), Attention::new(single.clone()).unwrap());
+        let (_, wide) = backward(&double, &Heads::new(&q, &k, &v).unwrap(), &g, causal);
+        let (_, narrow) = backward(&single, &Heads::new(&x, &y, &z).unwrap(), &up, causal);
+        let all = |own: &ParameterGradients| -> Vec<f64> {
+            own.lengthscales.iter().chain(&own.frequencies).chain(&own.coefficients).copied().collect()
+        };
+        let (wide, narrow) = (all(&wide[0]), all(&narrow[0]));
+        let size = wide.iter().fold(0.0, |a: f64, v| a.max(v.abs()));
+        assert!(wide.iter().zip(&narrow).all(|(a, b)| (a - b).abs() <= 1e-4 * size), "{wide:?} {narrow:?}");
     }
 }
 

@@ -77,7 +77,7 @@ impl Text {
     }
 
     /// Windows that overlap by half, of which the second half counts: every character of the held-out text counts once,
-    /// after `length`/2 to `length` others, but for the first `length`/2 and those behind the last window.
+    /// after more than `length`/2 others and at most `length`, but for the first `length`/2 and those behind the last window.
     pub fn examination(&self, length: usize) -> Vec<Window> {
         let windows = self.held_out.windows(length + 1).step_by(length - length / 2);
         windows.map(|tokens| Window { tokens: tokens.to_vec(), counted: length / 2..length }).collect()

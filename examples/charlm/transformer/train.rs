@@ -57,8 +57,8 @@ pub const HEADS: usize = 4;
 const PARTS: usize = 4;
 /// Steps of a point of the curve.
 const SMOOTHED: usize = 20;
-/// Redraws of a run, for methods that redraw.
-const REDRAWS: usize = 20;
+/// Draws of a run, for methods that redraw.
+const DRAWS: usize = 20;
 
 /// A run at work.
 pub struct Run<'a> {
@@ -121,7 +121,7 @@ impl<'a> Run<'a> {
 
     /// The redraws before a step.
     fn redraws(&self, step: usize) -> usize {
-        if self.method.redrawn { step / (self.state.plan.steps / REDRAWS).max(1) } else { 0 }
+        if self.method.redrawn { step / (self.state.plan.steps / DRAWS).max(1) } else { 0 }
     }
 
     /// Makes the attention of a step.
