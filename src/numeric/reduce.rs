@@ -222,15 +222,13 @@ fn scale_and_add_rows_body<T: Real, const FMA: bool>(
     x: &[T],
 ) {
     let width = rows.len() / keep.len().max(1);
-    // A number that is not finite shows however little it weighs.
-    let finite = x.iter().all(|v| v.is_finite());
     // Some columns of all rows at a time, so that x is widened once.
     for (first, x) in (0..).step_by(LANES).zip(x.chunks(LANES)) {
         let mut values = [0.0; LANES];
         values.iter_mut().zip(x).for_each(|(value, x)| *value = x.widen());
         for ((row, keep), weight) in rows.chunks_exact_mut(width).zip(keep).zip(weights) {
             let row = &mut row[first..first + x.len()];
-            if *weight == 0.0 && finite {
+            if *weight == 0.0 {
                 row.iter_mut().for_each(|sum| *sum *= *keep);
                 continue;
             }
@@ -244,7 +242,7 @@ fn scale_and_add_rows_body<T: Real, const FMA: bool>(
 }
 
 multiversion! {
-    /// rowₖ ← keepₖ · rowₖ + weightₖ · x over the length of x, for rows one after the other.
+    /// rowₖ ← keepₖ · rowₖ + weightₖ · x over the length of x, for rows one after the other. A weight of 0 adds nothing, whatever x.
     pub fn scale_and_add_rows<T>(rows: &mut [f64], keep: &[f64], weights: &[f64], x: &[T]) = scale_and_add_rows_body;
 }
 

@@ -52,6 +52,20 @@ impl LogRow {
 /// Features whose factors are computed at a time.
 const RUN: usize = 64;
 
+/// Multiplies weights, which are e^(a size up to 0), by the factors of features. What is there but vanishes becomes the least number,
+/// so that it passes on what is not finite.
+fn times_factors(weights: &mut [f64], factors: &[f64], is_there: impl Fn(usize) -> bool) {
+    for (f, (weight, factor)) in weights.iter_mut().zip(factors).enumerate() {
+        *weight *= factor;
+        if *weight == 0.0 && is_there(f) {
+            *weight = LEAST.copysign(*factor);
+        }
+    }
+}
+
+/// The least number above 0.
+const LEAST: f64 = f64::from_bits(1);
+
 impl<T: Real> WeightedSums<T> {
     /// Adds one point from the logarithms of its features.
     pub fn push(&mut self, row: &LogRow, value: &[T]) {
@@ -66,9 +80,10 @@ impl<T: Real> WeightedSums<T> {
         for run in self.runs() {
             let (mut keep, mut add) = ([0.0; RUN], [0.0; RUN]);
             let (keep, add) = (&mut keep[..run.len()], &mut add[..run.len()]);
-            add.copy_from_slice(&row.logs[run.clone()]);
+            let logs = &row.logs[run.clone()];
+            add.copy_from_slice(logs);
             raise_scales(isa, &mut self.reference[run.clone()], keep, add);
-            add.iter_mut().zip(&row.factors[run.clone()]).for_each(|(add, factor)| *add *= factor);
+            times_factors(add, &row.factors[run.clone()], |f| logs[f] > f64::NEG_INFINITY);
             let weights = self.weights[run.clone()].iter_mut().zip(&*keep).zip(&*add);
             weights.for_each(|((weight, keep), add)| *weight = keep * *weight + add);
             for (at, values) in self.places(run).zip(value.chunks(self.lanes)) {
@@ -104,10 +119,13 @@ impl<T: Real> WeightedSums<T> {
         for run in self.runs() {
             let mut factors = [0.0; RUN];
             let factors = &mut factors[..run.len()];
-            let logs = row.logs[run.clone()].iter().zip(&self.reference[run.clone()]);
-            factors.iter_mut().zip(logs).for_each(|(factor, (log, reference))| *factor = log + reference);
+            let (logs, references) = (&row.logs[run.clone()], &self.reference[run.clone()]);
+            let sizes = logs.iter().zip(references).map(|(log, reference)| log + reference);
+            factors.iter_mut().zip(sizes).for_each(|(factor, size)| *factor = size);
             exp_minus(Isa::best(), factors, top);
-            factors.iter_mut().zip(&row.factors[run.clone()]).for_each(|(factor, own)| *factor *= own);
+            times_factors(factors, &row.factors[run.clone()], |f| {
+                logs[f] + references[f] > f64::NEG_INFINITY
+            });
             take(run, factors);
         }
         Some(top)
@@ -132,22 +150,22 @@ impl<T: Real> WeightedSums<T> {
     }
 
     /// Writes to `out` for each feature of a point e^(its logarithm + `log`) times its factor times the sum over targets of its
-    /// sums weighted by `coefficients`, with those of its weights by `weight`. One that is 0 is so whatever the sums.
+    /// sums weighted by `coefficients`, with those of its weights by `weight`. One that is not there is 0 whatever the sums.
     pub fn contract(&self, row: &LogRow, log: f64, coefficients: &[T], weight: f64, out: &mut [f64]) {
         let isa = Isa::best();
         for run in self.runs() {
             let mut products = [0.0; RUN];
             let (products, out) = (&mut products[..run.len()], &mut out[run.clone()]);
             self.products(run.clone(), coefficients, weight, products);
-            let sizes = row.logs[run.clone()].iter().zip(&self.reference[run.clone()]);
+            let (logs, references) = (&row.logs[run.clone()], &self.reference[run.clone()]);
+            let sizes = logs.iter().zip(references).map(|(own, reference)| own + reference + log);
             // By halves, so that the factor does not leave the range before the result does.
-            out.iter_mut()
-                .zip(sizes)
-                .for_each(|(half, (own, reference))| *half = 0.5 * (own + reference + log));
+            out.iter_mut().zip(sizes.clone()).for_each(|(half, size)| *half = 0.5 * size);
             exp_minus(isa, out, 0.0);
-            for ((out, product), factor) in out.iter_mut().zip(products).zip(&row.factors[run]) {
+            let each = out.iter_mut().zip(products).zip(&row.factors[run.clone()]).zip(sizes);
+            for (((out, product), factor), size) in each {
                 let half = *out;
-                let zero = half == 0.0 || *product == 0.0 && !half.is_nan();
+                let zero = size == f64::NEG_INFINITY || *product == 0.0 && !half.is_nan();
                 *out = if zero { 0.0 } else { factor * *product * half * half };
             }
         }
