@@ -253,7 +253,8 @@ fn gradients_of_attention_keep_nothing_of_chunks() {
                     true => attention.causal_backward(heads, g).unwrap(),
                     false => attention.bidirectional_backward(heads, g).unwrap(),
                 }) / stated as f64;
-                assert!((0.8..1.1).contains(&found), "{name}, causal {causal}: {found} of what is stated");
+                let most = if causal { 1.02 } else { 1.1 };
+                assert!((0.8..most).contains(&found), "{name}, causal {causal}: {found} of what is stated");
             }
         }
     }

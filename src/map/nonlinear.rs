@@ -30,8 +30,8 @@ use crate::theory::{self, Pair, Radius};
 /// Nowhere in general; for sgn where x = cy with c ≠ 0, for any draw.
 ///
 /// # Cost
-/// O(md) per point, plus f for each feature. erf is not vectorised and takes 20 to 30 ns, as much as a projection for d
-/// of several hundred; the others take 1 to 3 ns.
+/// O(md) per point, plus f for each feature. With AVX2 erf, which is not vectorised, takes some 15 ns, GELU 8,
+/// tanh 3 and the others about 1.
 ///
 /// # Example
 /// ```

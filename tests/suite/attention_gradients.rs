@@ -26,6 +26,16 @@ pub fn backward<T: Real, E: Element<T>>(
         .unwrap()
 }
 
+pub fn exact_backward<T: Real, E: Element<T>>(
+    attention: &ExactAttention,
+    heads: &Heads<'_, E>,
+    g: &Array4<T>,
+    causal: bool,
+) -> Gradients<T> {
+    if causal { attention.causal_backward(heads, g) } else { attention.bidirectional_backward(heads, g) }
+        .unwrap()
+}
+
 /// Gradients of one head.
 pub type Three = [Array2<f64>; 3];
 
@@ -594,10 +604,8 @@ fn nan_stays_in_its_sequence_and_head() {
 fn tend_to_exact(name: &str, causal: bool, map: impl Fn(Frequencies) -> Map<f64>) {
     // Norms at which estimates have no heavy tails.
     let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f64>([1, 1, 40, 4], 0.35, seed));
-    let (heads, exact) = (Heads::new(&q, &k, &v).unwrap(), ExactAttention::new());
-    let all =
-        if causal { exact.causal_backward(&heads, &g) } else { exact.bidirectional_backward(&heads, &g) };
-    let exact = of_head(&all.unwrap(), 0, 0);
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let exact = of_head(&exact_backward(&ExactAttention::new(), &heads, &g, causal), 0, 0);
     let error = |m: usize| {
         let mut errors = [0.0; 3];
         for seed in 0..24 {
@@ -703,13 +711,17 @@ fn half_inputs_have_gradients_in_single() {
         let half = [&q, &k, &v].map(|x| x.mapv(narrow));
         let single = half.each_ref().map(|x| x.mapv(wide));
         let near = plain.clone().window(9, 0).unwrap().with_keys_exact(&[0, 40]).unwrap();
-        for attention in [plain.clone(), plain.cosine(0.5).unwrap(), near] {
-            let ([q, k, v], [x, y, z]) = (&half, &single);
-            let (half, single) = (Heads::new(q, k, v).unwrap(), Heads::new(x, y, z).unwrap());
-            for causal in [false, true] {
+        let ([q, k, v], [x, y, z]) = (&half, &single);
+        let (half, single) = (Heads::new(q, k, v).unwrap(), Heads::new(x, y, z).unwrap());
+        for causal in [false, true] {
+            for attention in [plain.clone(), plain.clone().cosine(0.5).unwrap(), near.clone()] {
                 let [half, single] =
                     [backward(&attention, &half, &g, causal), backward(&attention, &single, &g, causal)];
                 assert!(half == single, "causal {causal}");
+            }
+            for attention in [ExactAttention::new(), ExactAttention::new().cosine(0.5).unwrap()] {
+                let of_half = exact_backward(&attention, &half, &g, causal);
+                assert!(of_half == exact_backward(&attention, &single, &g, causal), "exact, causal {causal}");
             }
         }
     }

@@ -1,24 +1,14 @@
 //! Gradients through pairs with exact weights: those of exact attention, and of linear attention with neighbours and exact keys.
 
 use crate::attention_gradients::{
-    Pair, Three, assert_near, backward, check_differences, naive, of_head, pool, positive, sees_nothing_else,
-    uneven, widened,
+    Pair, Three, assert_near, backward, check_differences, exact_backward, naive, of_head, pool, positive,
+    sees_nothing_else, uneven, widened,
 };
 use crate::common::{frequencies, tokens};
 use ndarray::{Array2, Array4, s};
-use random_features::apply::attention::{Attention, Element, ExactAttention, Gradients, Heads};
+use random_features::apply::attention::{Attention, ExactAttention, Gradients, Heads};
 use random_features::frequency::Orthogonal;
 use random_features::{Map, Real, Trigonometric};
-
-fn exact_backward<T: Real, E: Element<T>>(
-    attention: &ExactAttention,
-    heads: &Heads<'_, E>,
-    g: &Array4<T>,
-    causal: bool,
-) -> Gradients<T> {
-    if causal { attention.causal_backward(heads, g) } else { attention.bidirectional_backward(heads, g) }
-        .unwrap()
-}
 
 /// Masked, grouped and ragged heads: outputs and gradients of any attention.
 fn slopes(
@@ -353,24 +343,4 @@ fn queries_without_a_positive_normaliser_have_none() {
         assert!(rows.iter().all(|i| all.queries.slice(s![0, 0, *i, ..]).iter().all(|v| *v == 0.0)));
         assert_near(&format!("causal {causal}"), &of_head(&all, 0, 0), &of_head(&of_rest, 0, 0), 1e-13);
     }
-}
-
-#[cfg(feature = "half")]
-#[test]
-fn half_inputs_have_the_gradients_of_single_ones() {
-    fn check<E: Element<f32>>(narrow: fn(f32) -> E, wide: fn(E) -> f32) {
-        let [q, k, v, g] = [1, 2, 3, 4].map(|seed| tokens::<f32>([1, 1, 100, 4], 0.8, seed));
-        let half = [&q, &k, &v].map(|x| x.mapv(narrow));
-        let single = half.each_ref().map(|x| x.mapv(wide));
-        let ([q, k, v], [x, y, z]) = (&half, &single);
-        let (half, single) = (Heads::new(q, k, v).unwrap(), Heads::new(x, y, z).unwrap());
-        for attention in [ExactAttention::new(), ExactAttention::new().cosine(0.5).unwrap()] {
-            for causal in [false, true] {
-                let of_half = exact_backward(&attention, &half, &g, causal);
-                assert!(of_half == exact_backward(&attention, &single, &g, causal), "causal {causal}");
-            }
-        }
-    }
-    check(half::bf16::from_f32, f32::from);
-    check(half::f16::from_f32, f32::from);
 }

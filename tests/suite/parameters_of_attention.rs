@@ -249,17 +249,16 @@ fn threads_chunks_and_precision_change_nothing() {
 #[test]
 fn single_precision_is_near_double() {
     let [q, k, v, g] = [0, 1, 2, 3].map(|seed| tokens::<f64>([1, 2, 150, 3], 1.2, seed));
-    let omega = || Orthogonal.draw(3, 8, 3).unwrap();
-    let softmax = || Softmax::new(vec![0.9, 1.3, 1.1]).unwrap();
-    let double: Map<f64> = Gerf::new(-0.1, GerfSign::Plus).unwrap().map(omega(), softmax()).unwrap();
-    let single: Map<f32> = Gerf::new(-0.1, GerfSign::Plus).unwrap().map(omega(), softmax()).unwrap();
+    fn attention<T: Real>() -> Attention<T> {
+        let softmax = Softmax::new(vec![0.9, 1.3, 1.1]).unwrap();
+        let map = Gerf::new(-0.1, GerfSign::Plus).unwrap().map(Orthogonal.draw(3, 8, 3).unwrap(), softmax);
+        Attention::new(map.unwrap()).unwrap()
+    }
     let of = |x: &Array4<f64>| x.mapv(|v| v as f32);
     let [x, y, z, up] = [&q, &k, &v, &g].map(of);
     for causal in [false, true] {
-        let (double, single) =
-            (Attention::new(double.clone()).unwrap(), Attention::new(single.clone()).unwrap());
-        let (_, wide) = backward(&double, &Heads::new(&q, &k, &v).unwrap(), &g, causal);
-        let (_, narrow) = backward(&single, &Heads::new(&x, &y, &z).unwrap(), &up, causal);
+        let (_, wide) = backward(&attention(), &Heads::new(&q, &k, &v).unwrap(), &g, causal);
+        let (_, narrow) = backward(&attention(), &Heads::new(&x, &y, &z).unwrap(), &up, causal);
         let all = |own: &ParameterGradients| -> Vec<f64> {
             own.lengthscales.iter().chain(&own.frequencies).chain(&own.coefficients).copied().collect()
         };
