@@ -228,7 +228,8 @@ fn bytes_of_token<T: Real>(queries: usize, run: impl Fn(&Heads<'_, T>, &Array4<T
         let heads = Heads::new(&q, &x, &x).unwrap();
         peak(|| run(&heads, &q)).2
     };
-    (of(1 << 16) - of(1 << 14)) as f64 / (3 << 14) as f64 / queries as f64
+    let short = of(1 << 14);
+    (of(1 << 16) - short) as f64 / (3 << 14) as f64 / queries as f64
 }
 
 /// Nothing is kept of a chunk: from length to length memory grows by the gradients, by d_v + 1 numbers in `T` and three in `f64` for each

@@ -25,7 +25,8 @@ pub fn raise_scale(scale: &mut f64, other: f64) -> (f64, f64) {
 fn raised<T: Real>(scale: T, other: T) -> (T, T, T) {
     let top = scale.max(other);
     if top == T::neg_infinity() {
-        return (scale, T::zero(), top);
+        // The sum is NaN where one of both is.
+        return (scale + other, T::zero(), scale + other);
     }
     (top, scale - top, other - top)
 }
@@ -92,9 +93,10 @@ mod tests {
                 assert!(scales[i] == raised && near(keep[i], own) && near(add[i], their), "{isa:?} {i}");
             }
             let (mut scales, mut keep, mut add) =
-                ([0.0, f64::NAN, f64::NAN], [0.0; 3], [f64::NAN, 0.0, nothing]);
+                ([0.0, f64::NAN, f64::NAN, nothing], [0.0; 4], [f64::NAN, 0.0, nothing, f64::NAN]);
             raise_scales(isa, &mut scales, &mut keep, &mut add);
-            assert!(add[0].is_nan() && keep[1].is_nan() && scales[2].is_nan(), "{isa:?}");
+            assert!(add[0].is_nan() && keep[1].is_nan(), "{isa:?}");
+            assert!(scales[2].is_nan() && scales[3].is_nan() && add[3].is_nan(), "{isa:?}");
         }
     }
 

@@ -28,7 +28,7 @@ impl<U: Real> Undivided<'_, U> {
     /// The normaliser relative to e^top, and in `buffer` the sums: those of the [size](Undivided::ln_size) −∞ are 0.
     pub fn relative_to(&self, top: f64, size: f64, buffer: &mut Vec<f64>) -> f64 {
         let weight = if size == f64::NEG_INFINITY { 0.0 } else { (size - top).exp() };
-        let times = |v: f64| if weight == 0.0 { 0.0 } else { weight * v };
+        let times = |v: f64| if size == f64::NEG_INFINITY { 0.0 } else { weight * v };
         buffer.clear();
         buffer.extend(self.sums.iter().map(|sum| times(sum.widen())));
         times(self.normaliser)
@@ -49,11 +49,10 @@ impl<U: Real> Undivided<'_, U> {
         }
         let mut normaliser = self.relative_to(top, own, buffer);
         if their > f64::NEG_INFINITY {
+            // Also a weight that vanishes: what is not finite shows.
             let weight = (their - top).exp();
             normaliser += weight * other.normaliser;
-            if weight > 0.0 {
-                numeric::add_scaled(Isa::best(), buffer, weight, other.sums);
-            }
+            numeric::add_scaled(Isa::best(), buffer, weight, other.sums);
         }
         Undivided { scale: top, normaliser, sums: buffer, seen }
     }

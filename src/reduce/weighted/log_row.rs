@@ -52,12 +52,12 @@ impl LogRow {
 /// Features whose factors are computed at a time.
 const RUN: usize = 64;
 
-/// Multiplies weights, which are e^(a size up to 0), by the factors of features. What is there but vanishes becomes the least number,
-/// so that it passes on what is not finite.
-fn times_factors(weights: &mut [f64], factors: &[f64], is_there: impl Fn(usize) -> bool) {
+/// Multiplies weights, which are e^(a size up to 0), by the factors of features. One that vanishes becomes the least number where
+/// what it weighs is not finite, so that the result shows it.
+fn times_factors(weights: &mut [f64], factors: &[f64], shows: impl Fn(usize) -> bool) {
     for (f, (weight, factor)) in weights.iter_mut().zip(factors).enumerate() {
         *weight *= factor;
-        if *weight == 0.0 && is_there(f) {
+        if *weight == 0.0 && shows(f) {
             *weight = LEAST.copysign(*factor);
         }
     }
@@ -76,14 +76,14 @@ impl<T: Real> WeightedSums<T> {
         self.gaps |= row.factors.contains(&0.0);
         self.disperse();
         self.huge |= value.iter().any(|v| v.widen().abs() > limit::<T>());
-        let isa = Isa::best();
+        let (isa, finite) = (Isa::best(), value.iter().all(|v| v.is_finite()));
         for run in self.runs() {
             let (mut keep, mut add) = ([0.0; RUN], [0.0; RUN]);
             let (keep, add) = (&mut keep[..run.len()], &mut add[..run.len()]);
             let logs = &row.logs[run.clone()];
             add.copy_from_slice(logs);
             raise_scales(isa, &mut self.reference[run.clone()], keep, add);
-            times_factors(add, &row.factors[run.clone()], |f| logs[f] > f64::NEG_INFINITY);
+            times_factors(add, &row.factors[run.clone()], |f| !finite && logs[f] > f64::NEG_INFINITY);
             let weights = self.weights[run.clone()].iter_mut().zip(&*keep).zip(&*add);
             weights.for_each(|((weight, keep), add)| *weight = keep * *weight + add);
             for (at, values) in self.places(run).zip(value.chunks(self.lanes)) {
@@ -97,6 +97,12 @@ impl<T: Real> WeightedSums<T> {
         self.reference.iter_mut().for_each(|r| *r = r.max(0.0));
         self.weights.fill(f64::NAN);
         self.sums.fill(f64::NAN);
+    }
+
+    /// Whether a feature's sums are finite.
+    fn is_finite(&self, f: usize) -> bool {
+        self.weights[f].is_finite()
+            && self.places(f..f + 1).all(|at| self.sums[at].iter().all(|sum| sum.is_finite()))
     }
 
     /// The features in runs.
@@ -124,7 +130,7 @@ impl<T: Real> WeightedSums<T> {
             factors.iter_mut().zip(sizes).for_each(|(factor, size)| *factor = size);
             exp_minus(Isa::best(), factors, top);
             times_factors(factors, &row.factors[run.clone()], |f| {
-                logs[f] + references[f] > f64::NEG_INFINITY
+                logs[f] + references[f] > f64::NEG_INFINITY && !self.is_finite(run.start + f)
             });
             take(run, factors);
         }
