@@ -32,9 +32,11 @@ const BEGINNING: &str = "And Jesus said unto ";
 
 /// The bits of models of the last few characters.
 fn orders(request: &Request, text: &Text) -> Result<Vec<(String, f64)>, String> {
+    let mut windows = text.examination(request.size(text).context);
+    windows.truncate(request.judged());
     let level = |order: usize| {
         let model = WittenBell::new(&text.training, order, text.characters());
-        let bits = model.bits(&text.held_out, request.size(text).context / 2);
+        let bits = model.bits(&windows);
         let name = format!("Witten-Bell, {order} characters");
         command::print(&format!("  {name:<26} {bits:.3} bits\n"))?;
         Ok((name, bits))

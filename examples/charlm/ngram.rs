@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use crate::transformer::text::Window;
+
 /// What followed a context.
 #[derive(Default)]
 struct Seen {
@@ -44,10 +46,19 @@ impl WittenBell {
         })
     }
 
-    /// The mean of −log₂ P over these characters, of which the first `skipped` are only read.
-    pub fn bits(&self, text: &[u8], skipped: usize) -> f64 {
-        let bits = |i: usize| -self.probability(&text[i.saturating_sub(self.order)..i], text[i]).log2();
-        (skipped..text.len()).map(bits).sum::<f64>() / (text.len() - skipped) as f64
+    /// The mean of −log₂ P over what counts in the windows, each from the characters before it.
+    pub fn bits(&self, windows: &[Window]) -> f64 {
+        let of_window = |window: &'_ Window| {
+            let bits = |place: usize| {
+                let read = &window.tokens[..=place];
+                -self
+                    .probability(&read[read.len().saturating_sub(self.order)..], window.tokens[place + 1])
+                    .log2()
+            };
+            window.counted.clone().map(bits).sum::<f64>()
+        };
+        let counted: usize = windows.iter().map(|window| window.counted.len()).sum();
+        windows.iter().map(of_window).sum::<f64>() / counted as f64
     }
 }
 

@@ -17,9 +17,11 @@ where
     Q: Clone + PartialEq + Serialize + DeserializeOwned,
     A: Clone + Serialize + DeserializeOwned,
 {
-    /// Those that a file holds, if there is one.
+    /// Those that a file holds, if there is one. It is written at once: a folder where that fails is noticed before a run.
     pub fn read(path: PathBuf) -> Result<Self, String> {
-        Ok(Outcomes { all: checkpoint::read(&path)?.unwrap_or_default(), path })
+        let all = checkpoint::read(&path)?.unwrap_or_default();
+        checkpoint::write(&path, &all)?;
+        Ok(Outcomes { path, all })
     }
 
     /// What is known, or what comes out of `run`, which is written to the file.

@@ -7,10 +7,11 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::train::Plan;
 
-/// The file of a run: "text-exact-96x2-1200-0.run" of so wide and so many layers, so many steps and a seed.
+/// The file of a run: "text-exact-96x2-1200x8-0.005-0.run" of so wide and so many layers, so many steps of so many windows, a rate
+/// and a seed.
 pub fn path(directory: &Path, plan: &Plan) -> PathBuf {
-    let (Plan { task, steps, seed, size, .. }, method) = (plan, plan.method.replace('/', "+"));
-    let name = format!("{task:?}-{method}-{}x{}-{steps}-{seed}.run", size.width, size.layers);
+    let (Plan { task, steps, batch, rate, seed, size, .. }, method) = (plan, plan.method.replace('/', "+"));
+    let name = format!("{task:?}-{method}-{}x{}-{steps}x{batch}-{rate}-{seed}.run", size.width, size.layers);
     directory.join(name.to_lowercase())
 }
 
