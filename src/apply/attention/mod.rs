@@ -82,7 +82,7 @@ use crate::threads;
 /// feature so far: normalisers neither overflow nor underflow, whatever the norms, the error does not grow with the length, and
 /// no ε is added. Keys whose features differ too much for products in `T` (at norms of some 8 in `f32`), keys with features that
 /// are 0 whose scales lie far apart, and values beyond √MAX are added by logarithms in `f64`, and so are the keys after them in
-/// their chunk of 64 tokens: some five times slower. The same holds for queries whose features differ too much. Sums of values
+/// their chunk of 64 tokens: four to seven times slower. The same holds for queries whose features differ too much. Sums of values
 /// must fit `f64`. Results are bit-identical on any number of threads. A causal output depends on no later token, not even in its
 /// last bit.
 ///
