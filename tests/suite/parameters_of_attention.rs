@@ -245,6 +245,30 @@ fn threads_chunks_and_precision_change_nothing() {
     }
 }
 
+/// Also where features differ so much that keys and queries are read by logarithms.
+#[test]
+fn tokens_far_away_have_their_part() {
+    let [mut q, mut k, v, g] = inputs(2);
+    q.slice_mut(ndarray::s![.., .., 3, 1]).fill(-90.0);
+    k.slice_mut(ndarray::s![.., .., 1, 0]).fill(300.0);
+    let heads = Heads::new(&q, &k, &v).unwrap();
+    let parts = |coefficients: &[f64]| Parts {
+        omega: 1.5 * rows(1),
+        lengthscales: vec![0.9, 1.3, 1.1],
+        coefficients: coefficients.to_vec(),
+    };
+    for causal in [false, true] {
+        let run: &Run<'_> = &|attention| {
+            let (gradients, parameters) = backward(&attention, &heads, &g, causal);
+            ((output(&attention, &heads, causal) * &g).sum(), gradients, parameters)
+        };
+        let name = |what: &str| format!("{what}, causal {causal}");
+        agree(&name("positive"), &[parts(&[])], positive, |a| a, run);
+        agree(&name("hyperbolic"), &[parts(&[])], hyperbolic, |a| a, run);
+        agree(&name("dense"), &[parts(&[-0.4, 0.05, -0.1])], dense, |a| a, run);
+    }
+}
+
 /// In `f32` within its precision.
 #[test]
 fn single_precision_is_near_double() {
