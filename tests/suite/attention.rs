@@ -640,7 +640,7 @@ fn values_that_are_not_finite_show_beside_larger_keys() {
         };
         let positive = Attention::new(Positive.softmax::<T>(omega()).unwrap()).unwrap();
         let hyperbolic = Attention::new(Hyperbolic.softmax::<T>(omega()).unwrap()).unwrap();
-        // The far key is read by features, the near one exactly.
+        // The first key is read by features, the second one exactly.
         let near = positive.clone().window(1, 0).unwrap();
         let options = [f64::NAN, f64::INFINITY].into_iter().flat_map(|odd| [(odd, true), (odd, false)]);
         for (odd, normalised) in options {
@@ -654,6 +654,7 @@ fn values_that_are_not_finite_show_beside_larger_keys() {
             }
             shown(normalised, &near, &[40.0; 2], &[-40.0, 40.0], &[odd, 1.0]);
             shown(normalised, &near, &[-40.0; 2], &[40.0, -40.0], &[odd, 1.0]);
+            shown(normalised, &near, &[1.0; 2], &[1.0, -1000.0], &[1.0, odd]);
         }
     }
     check::<f32>();

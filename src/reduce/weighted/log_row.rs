@@ -207,3 +207,35 @@ impl<T: Real> WeightedSums<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A sum that is not finite shows in its target however little the query weighs it, and not where the query lacks its feature.
+    #[test]
+    fn what_is_not_finite_shows_where_there_is_a_feature() {
+        let (features, targets) = (70, 20);
+        let with = |own: &[(usize, f64)]| {
+            let mut row = LogRow::default();
+            for f in 0..features {
+                let log = own.iter().find(|(place, _)| *place == f).map(|(_, log)| *log);
+                row.push(log.unwrap_or_default(), if log.is_some() { 1.0 } else { 0.0 });
+            }
+            row
+        };
+        for odd in [f64::NAN, f64::INFINITY] {
+            let mut sums = WeightedSums::<f64>::new(features, targets);
+            let mut value = [1.0; 20];
+            sums.push(&with(&[(0, 0.0)]), &value);
+            value[19] = odd;
+            sums.push(&with(&[(68, 0.0)]), &value);
+            let mut out = [0.0; 20];
+            let (scale, normaliser) = sums.query(&with(&[(0, 0.0), (68, -2000.0)]), &mut out);
+            assert_eq!((scale, normaliser, &out[..19]), (0.0, 1.0, &[1.0; 19][..]));
+            assert!(!out[19].is_finite(), "{out:?}");
+            assert_eq!(sums.query(&with(&[(0, 0.0)]), &mut out), (0.0, 1.0));
+            assert_eq!(out, [1.0; 20]);
+        }
+    }
+}
