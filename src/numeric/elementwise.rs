@@ -41,6 +41,18 @@ multiversion! {
 }
 
 #[inline(always)]
+fn quotients_body<T: Lane, const FMA: bool>(out: &mut [T], x: &[f64], by: f64) {
+    for (out, x) in out.iter_mut().zip(x) {
+        *out = T::narrow(x / by);
+    }
+}
+
+multiversion! {
+    /// out ← x / by, rounded once more.
+    pub fn quotients<T>(out: &mut [T], x: &[f64], by: f64) = quotients_body;
+}
+
+#[inline(always)]
 fn magnitudes_body<T: Lane, const FMA: bool>(out: &mut [T], x: &[T], factors: &[T]) -> bool {
     let mut normal = true;
     for ((out, x), factor) in out.iter_mut().zip(x).zip(factors) {
@@ -201,6 +213,9 @@ mod tests {
                 let mut quotients = vec![f64::NAN; len];
                 divide(isa, &mut quotients, &v, &by);
                 assert!(quotients.iter().zip(v.iter().zip(&by)).all(|(q, (v, by))| *q == v / by));
+                let mut narrow = vec![f32::NAN; len];
+                super::quotients(isa, &mut narrow, &v, 3.0);
+                assert!(narrow.iter().zip(&v).all(|(q, v)| *q == (v / 3.0) as f32));
                 let mut sizes = vec![f64::NAN; len];
                 assert_eq!(magnitudes(isa, &mut sizes, &v, &by), !v.contains(&0.0));
                 assert!(sizes.iter().zip(v.iter().zip(&by)).all(|(size, (v, by))| *size == v.abs() * by));

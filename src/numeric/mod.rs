@@ -40,7 +40,8 @@ mod window;
 pub use arrays::{into_slice_of, matrix_of, matrix_times, matrix_view, slice_of, slice_of_mut};
 pub use buffer::{Buffer, Fence, LINE, Stream, spread};
 pub use elementwise::{
-    add_minus, affine, divide, magnitudes, move_multiples, multiply, raise, simplex, softmax, subtract, weigh,
+    add_minus, affine, divide, magnitudes, move_multiples, multiply, quotients, raise, simplex, softmax,
+    subtract, weigh,
 };
 pub use exp::{exp_minus, exp_pair_minus, small_exp_minus, small_exp_pair_minus};
 pub use exp_m1::{cosh_m1, exp_m1};

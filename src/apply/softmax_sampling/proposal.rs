@@ -1,6 +1,6 @@
 //! [`Proposal`]: the map and the options from which classes are drawn.
 
-use ndarray::{Array2, ArrayRef2, ArrayView2};
+use ndarray::{ArrayRef2, ArrayView2, CowArray, Ix2};
 
 use super::SoftmaxSampler;
 use super::classes::Classes;
@@ -219,17 +219,16 @@ impl<T: Real> Proposal<T> {
         self.leaf.unwrap_or_else(|| features.div_ceil(FEATURES.saturating_mul(d)).min(LARGEST_LEAF))
     }
 
-    /// The points whose features are used for draws, in standard layout.
-    pub(super) fn points(&self, x: ArrayView2<'_, T>) -> Array2<T> {
+    /// The points whose features are used for draws: those of `x`, or others in the layout of a tree.
+    pub(super) fn points<'a>(&self, x: ArrayView2<'a, T>) -> CowArray<'a, T, Ix2> {
+        let Some(temperature) = self.temperature else { return x.into() };
         let mut points = standard(x);
-        if let Some(temperature) = self.temperature {
-            points.rows_mut().into_iter().for_each(|mut row| {
-                let point: Vec<f64> = row.iter().map(|v| v.widen()).collect();
-                let scaled = with_length(point.iter().copied(), temperature.sqrt().recip());
-                row.iter_mut().zip(scaled).for_each(|(v, scaled)| *v = T::narrow(scaled));
-            });
-        }
-        points
+        points.rows_mut().into_iter().for_each(|mut row| {
+            let point: Vec<f64> = row.iter().map(|v| v.widen()).collect();
+            let scaled = with_length(point.iter().copied(), temperature.sqrt().recip());
+            row.iter_mut().zip(scaled).for_each(|(v, scaled)| *v = T::narrow(scaled));
+        });
+        points.into()
     }
 }
 

@@ -141,7 +141,7 @@ impl<T: Real> TryFrom<StoredSampler<T>> for SoftmaxSampler<T> {
         let reference = reference.into_iter().map(T::narrow).collect();
         let reference = Reference::from_logarithms(program, reference).ok_or(REFERENCE)?;
         let tree = if leaf > 1 {
-            Tree::new(program, reference, classes, rows, leaf).map_err(words)?
+            Tree::new(program, reference, classes, rows.into(), leaf).map_err(words)?
         } else {
             let scale =
                 |class: usize| log_scales.row(class).into_iter().copied().fold(f64::NEG_INFINITY, f64::max);

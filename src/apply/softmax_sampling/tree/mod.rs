@@ -11,7 +11,7 @@ mod walk;
 
 use std::ops::Range;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, CowArray, Ix2};
 
 pub(super) use features::Reference;
 pub(super) use mixture::Mixture;
@@ -49,7 +49,7 @@ fn not_finite(row: usize) -> Error {
 }
 
 impl<T: Real> Tree<T> {
-    /// Of points in rows, one for each number of a class, in parallel.
+    /// Of points in rows, one for each number of a class, in parallel; those that are owned are in the layout of a tree.
     ///
     /// # Errors
     /// [`NotFinite`](Error::NotFinite) if features are not finite.
@@ -57,13 +57,17 @@ impl<T: Real> Tree<T> {
         program: &Program<T>,
         reference: Reference<T>,
         classes: Classes,
-        points: Array2<T>,
+        points: CowArray<'_, T, Ix2>,
         leaf: usize,
     ) -> Result<Self> {
         let mut leaves = Nodes::new(program.width(), program.blocks().len());
         leaves.grow(classes.count().div_ceil(leaf));
         sum_leaves(program, &reference, &classes, points.view(), leaf, 0, &mut leaves).map_err(not_finite)?;
-        let points = if leaf > 1 { points } else { Array2::zeros((0, points.ncols())) };
+        let points = match leaf {
+            1 => Array2::zeros((0, points.ncols())),
+            _ if points.is_owned() => points.into_owned(),
+            _ => standard(points.view()),
+        };
         Ok(Self::of_leaves(program, reference, classes, leaves, points, leaf))
     }
 

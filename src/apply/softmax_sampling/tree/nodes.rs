@@ -8,7 +8,7 @@ use ndarray::{ArrayViewMut2, Axis};
 
 use super::table::Table;
 use crate::Real;
-use crate::numeric::{Isa, add_scaled, max_abs, slice_of_mut};
+use crate::numeric::{Isa, add_scaled, max_abs, quotients, slice_of_mut};
 use crate::reduce::{block_scales, largest};
 use crate::threads::Pool;
 
@@ -32,6 +32,16 @@ pub struct Nodes<T> {
 pub struct NodeRows<'a, T> {
     pub values: &'a [T],
     pub log_scales: &'a [f64],
+}
+
+impl<T: Real> NodeRows<'_, T> {
+    /// Whether it is one row, relative to its largest values already.
+    fn is_sum(&self, blocks: &[Range<usize>]) -> bool {
+        let is_relative = |(columns, scale): (&Range<usize>, &f64)| {
+            *scale > f64::NEG_INFINITY && max_abs(Isa::best(), &self.values[columns.clone()]) == T::one()
+        };
+        self.log_scales.len() == blocks.len() && blocks.iter().zip(self.log_scales).all(is_relative)
+    }
 }
 
 /// A row, to be written.
@@ -156,6 +166,10 @@ pub fn sum<T: Real>(
     out: NodeMut<'_, T>,
 ) {
     let (isa, width) = (Isa::best(), out.values.len());
+    if rows.is_sum(blocks) {
+        out.values.copy_from_slice(rows.values);
+        return out.log_scales.copy_from_slice(rows.log_scales);
+    }
     sums.clear();
     sums.resize(width, 0.0);
     for (b, columns) in blocks.iter().enumerate() {
@@ -169,6 +183,6 @@ pub fn sum<T: Real>(
         let largest = max_abs(isa, sums).max(0.0);
         out.log_scales[b] = top + largest.ln();
         let factor = if largest > 0.0 { largest } else { 1.0 };
-        values.iter_mut().zip(sums).for_each(|(v, sum)| *v = T::narrow(*sum / factor));
+        quotients(isa, values, sums, factor);
     }
 }
