@@ -49,6 +49,12 @@ impl Pairs {
     pub fn draw(data: &PlannedPoints, kernel: &dyn Kernel<f64>, seed: u64) -> Result<Self> {
         let groups = groups(data);
         let most = PAIRS.div_ceil(groups.len());
+        if groups.iter().all(|group| group.is_small(most)) {
+            let all = Self::joined(groups.iter().map(Self::all_of).collect()).with_kernel(kernel)?;
+            // Products of features may underflow where logarithms hold small values.
+            let is_held = all.ln_kernel.iter().all(|ln| *ln > -IN_RANGE);
+            return Ok(if is_held { all } else { Pairs { blocks: Vec::new(), ..all } });
+        }
         let parts = groups.iter().zip(0..).map(|(group, k)| {
             let pairs = group.pairs(most, &mut crate::rng(seed.wrapping_add(k)));
             Self::of_group(group, &pairs)
@@ -60,14 +66,16 @@ impl Pairs {
     pub fn block(data: &PlannedPoints, kernel: &dyn Kernel<f64>, seed: u64) -> Result<Self> {
         let groups = groups(data);
         let size = (SIDE as f64 / (groups.len() as f64).sqrt()).ceil() as usize;
-        let parts = groups.iter().zip(0..).map(|(group, k)| {
-            let few = group.some(size, &mut crate::rng(seed.wrapping_add(k)));
-            let pairs = few.all_pairs();
-            let blocks =
-                vec![Block { x: few.x.clone(), y: few.y.clone(), pairs: few.with_diagonal(&pairs).0 }];
-            Pairs { blocks, ..Self::of_group(&few, &pairs) }
-        });
+        let few = |(group, k): (&Group, u64)| group.some(size, &mut crate::rng(seed.wrapping_add(k)));
+        let parts = groups.iter().zip(0..).map(few).map(|few| Self::all_of(&few));
         Self::joined(parts.collect()).with_kernel(kernel)
+    }
+
+    /// All pairs of a group.
+    fn all_of(group: &Group) -> Self {
+        let pairs = group.all_pairs();
+        let block = Block { x: group.x.clone(), y: group.y.clone(), pairs: group.with_diagonal(&pairs).0 };
+        Pairs { blocks: vec![block], ..Self::of_group(group, &pairs) }
     }
 
     fn of_group(group: &Group, pairs: &[(usize, usize)]) -> Self {
@@ -310,6 +318,11 @@ fn groups(data: &PlannedPoints) -> Vec<Group> {
 }
 
 impl Group {
+    /// Whether all pairs are hardly more than so many.
+    fn is_small(&self, most: usize) -> bool {
+        self.x.nrows().saturating_mul(self.y.nrows()) <= 2 * most
+    }
+
     fn all_pairs(&self) -> Vec<(usize, usize)> {
         let (n, l) = (self.x.nrows(), self.y.nrows());
         (0..n).flat_map(|i| (0..l).map(move |j| (i, j))).filter(|(i, j)| !self.one_set || i != j).collect()
@@ -318,10 +331,10 @@ impl Group {
     /// All pairs if there are few; else each point with as many others as there are shifts of a random order. Of one set, none of
     /// a point with itself.
     fn pairs(&self, most: usize, rng: &mut impl Rng) -> Vec<(usize, usize)> {
-        let (n, l) = (self.x.nrows(), self.y.nrows());
-        if n.saturating_mul(l) <= 2 * most {
+        if self.is_small(most) {
             return self.all_pairs();
         }
+        let (n, l) = (self.x.nrows(), self.y.nrows());
         let [mut left, mut right] = [(0..n).collect::<Vec<_>>(), (0..l).collect()];
         left.shuffle(rng);
         if self.one_set {
