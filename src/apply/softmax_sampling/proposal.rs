@@ -205,15 +205,12 @@ impl<T: Real> Proposal<T> {
 
     /// Rejects so many classes if there is no memory for them.
     pub(super) fn check_memory(&self, classes: usize) -> Result<()> {
-        let (leaf, is_exact) = (self.classes_of_a_leaf(), self.is_exact(classes));
+        let d = self.map.input_dim().saturating_mul(size_of::<T>());
         let values = self.map.feature_dim().saturating_mul(size_of::<T>());
         let row = values.saturating_add(self.map.blocks().len().saturating_mul(size_of::<f64>()));
         // A leaf has a third of a node above it.
-        let sums = if is_exact { 0 } else { row.div_ceil(leaf).saturating_mul(4) / 3 };
-        // Where a leaf is a class, points are copied only to give them other lengths.
-        let is_copied = is_exact || leaf > 1 || self.temperature.is_some();
-        let point = if is_copied { self.map.input_dim().saturating_mul(size_of::<T>()) } else { 0 };
-        check_memory("classes", classes, sums.saturating_add(point))
+        let sums = row.div_ceil(self.classes_of_a_leaf()).saturating_mul(4) / 3;
+        check_memory("classes", classes, if self.is_exact(classes) { d } else { sums.saturating_add(d) })
     }
 
     /// L.
