@@ -297,8 +297,8 @@ impl<T: Lane> ProductRun<'_, T> {
                     let next = w.wrapping_add((k + AHEAD) * panel_width::<T>());
                     prefetch(next);
                     prefetch(next.wrapping_add(panel_width::<T>() / 2));
-                    // The hardware prefetches rows. Tiles of six would read no faster: in a first cache of eight ways, lines that are
-                    // fetched ahead take the place of those of this tile, where a step is a large power of two.
+                    // The hardware prefetches rows. Tiles of six or fewer would read no faster: in a first cache of eight ways, lines
+                    // that are fetched ahead take the place of those of this tile, where a step is a large power of two.
                     if self.step > 1 && M > 6 {
                         let next = x.wrapping_add((k + AHEAD) * self.step);
                         prefetch(next);

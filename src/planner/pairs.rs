@@ -19,6 +19,8 @@ const DIAGONAL: usize = 200;
 pub(super) const SIDE: usize = 80;
 /// ln |K| below which estimates are taken from products of features.
 const IN_RANGE: f64 = 300.0;
+/// Numbers of features that are held for products.
+const HELD: usize = 1 << 24;
 
 /// Pairs of points with weights, and the exact kernel of each.
 #[derive(Clone, Debug)]
@@ -32,7 +34,7 @@ pub(super) struct Pairs {
     weights: Vec<f64>,
     /// ln |K|.
     pub ln_kernel: Vec<f64>,
-    /// Whose pairs these are, in their order, if they are all pairs of few points.
+    /// Whose pairs these are, in their order, if they are all pairs of few points and products of features may be taken.
     blocks: Vec<Block>,
 }
 
@@ -124,7 +126,9 @@ impl Pairs {
     /// ((K̂ − K)/K)² of a map at each pair.
     pub fn relative_squares(&self, map: &Map<f64>) -> Result<Vec<f64>> {
         let square = |ratio: f64| (ratio - 1.0).powi(2);
-        if self.blocks.is_empty() || !self.is_in_range() {
+        let numbers = |block: &Block| map.feature_dim().saturating_mul(block.x.nrows() + block.y.nrows());
+        let is_held = self.blocks.iter().all(|block| numbers(block) <= HELD);
+        if self.blocks.is_empty() || !self.is_in_range() || !is_held {
             let estimates = map.log_estimate_rows(&self.x, &self.y)?;
             let relative = estimates.iter().zip(&self.ln_kernel).map(|(k, ln)| square(k.scaled(-ln).value()));
             return Ok(relative.collect());
