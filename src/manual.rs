@@ -2,14 +2,14 @@
 //!
 //! - [`first_hour`]: classify a table, store and reload the map, write a map of your own
 //! - [`regression`]: ridge regression from a table to a server: searches, streams, single rows, intervals, components
-//! - [`experiments`]: the output of the examples, each with its command
-//! - [`results`]: the papers' figures and tables beside what comes out here, and whether their claims hold
 //! - [`shaped`]: features shaped by the data
 //! - [`serving`]: linear attention in a server; [`training`]: in a model that learns
 //! - [`speed`]: times beside other libraries; [`structured`]: dense and structured projections; growth with n, d and m is
 //!   on the page of [`projection`](crate::projection)
 //! - [`scale`]: fits in memory, out of core and on many machines
 //! - errors in the papers: [`errata`](crate::theory::errata)
+//!
+//! The repository's folder `experiments` has more: what its programs print, and the papers' figures and tables beside what comes out here.
 
 // Its programs need these features.
 #[cfg_attr(all(feature = "faer", feature = "serde", feature = "testing"), doc = include_str!("doc/first_hour.md"))]
@@ -22,12 +22,6 @@ pub mod first_hour {}
 #[cfg_attr(all(feature = "faer", feature = "serde"), doc = include_str!("doc/regression.md"))]
 #[cfg_attr(not(all(feature = "faer", feature = "serde")), doc = "Made with the features `faer` and `serde`.")]
 pub mod regression {}
-
-#[doc = include_str!("doc/experiments.md")]
-pub mod experiments {}
-
-#[doc = include_str!("doc/results.md")]
-pub mod results {}
 
 #[doc = include_str!("doc/shaped.md")]
 pub mod shaped {}

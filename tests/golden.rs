@@ -1,12 +1,9 @@
 //! The golden table, as the example `verify` checks it, and that the check can fail.
 
-#[path = "../examples/verify/formulas/mod.rs"]
-mod formulas;
-#[path = "../examples/verify/golden.rs"]
-mod golden;
 mod sets;
 
-use formulas::Outcome;
+use experiments::golden;
+use experiments::golden::formulas::{self, Outcome};
 use serde_json::{Value, json};
 
 /// The distance of a case's computed value from the expected one in tolerances, or `None` if it needs a later

@@ -12,20 +12,15 @@ mod coupling;
 mod kernel;
 mod map;
 
-#[path = "../common/command.rs"]
-mod command;
-
+use std::error::Error;
 use std::process::ExitCode;
 
-use command::{Command, Request};
 use random_features::frequency::{Coupling, Independent};
 use random_features::kernel::{Gaussian, Kernel};
 use random_features::map::Target;
 use random_features::ndarray::{Array1, Array2, arr1};
 use random_features::testing::{check_unbiased, conform};
 use random_features::{Map, Positive, Result, Trigonometric};
-
-const COMMAND: Command = Command { options: &["--runs"], ..Command::new("own_map [--runs RUNS]") };
 
 /// Standard errors that a number may be off.
 const LIMIT: f64 = 4.5;
@@ -36,14 +31,13 @@ fn verify(
     exact: f64,
     runs: u64,
     draw: impl Fn(u64) -> Result<Map<f64>>,
-) -> std::result::Result<bool, String> {
+) -> std::result::Result<bool, Box<dyn Error>> {
     let (x, y) = pair();
     let points = Array2::from_shape_fn((40, 3), |(i, k)| ((i * 5 + k * 3) as f64).sin());
-    conform(&draw(0).map_err(|error| error.to_string())?, &points)
-        .map_err(|error| format!("{name}: {error}"))?;
-    let found = check_unbiased(draw, &x, &y, exact, runs).map_err(|error| error.to_string())?;
+    conform(&draw(0)?, &points).map_err(|error| format!("{name}: {error}"))?;
+    let found = check_unbiased(draw, &x, &y, exact, runs)?;
     let well = found.z.abs() < LIMIT && found.variance_z.is_none_or(|z| z.abs() < LIMIT);
-    command::print(&format!("{name}\n  {found}{}\n", if well { "" } else { "  WRONG" }))?;
+    println!("{name}\n  {found}{}", if well { "" } else { "  WRONG" });
     Ok(well)
 }
 
@@ -52,16 +46,25 @@ fn pair() -> (Array1<f64>, Array1<f64>) {
     (arr1(&[0.5, -0.3, 0.6]), arr1(&[-0.2, 0.4, 0.3]))
 }
 
-fn run(request: &Request) -> std::result::Result<bool, String> {
-    let runs = request.whole("--runs", 20_000, (1000, 10_000_000))?;
+/// The number of draws that the command line asks for.
+fn runs() -> std::result::Result<u64, Box<dyn Error>> {
+    let mut asked = pico_args::Arguments::from_env();
+    let runs = asked.opt_value_from_str("--runs")?.unwrap_or(20_000);
+    match asked.finish().first() {
+        Some(other) => Err(format!("'{}' is not an option: own_map [--runs RUNS]", other.display()).into()),
+        None if (1000..=10_000_000).contains(&runs) => Ok(runs),
+        None => Err(format!("--runs takes a whole number from 1000 to 10000000, not {runs}").into()),
+    }
+}
+
+fn run(runs: u64) -> std::result::Result<bool, Box<dyn Error>> {
     let (x, y) = pair();
-    let value = |kernel: &dyn Kernel<f64>| kernel.value(&x, &y).map_err(|error| error.to_string());
     let sinc = kernel::Sinc::default();
     let all = [
-        verify("map: random phases, Gaussian kernel", value(&Gaussian::default())?, runs, |seed| {
+        verify("map: random phases, Gaussian kernel", Gaussian::default().value(&x, &y)?, runs, |seed| {
             map::Phases::map(3, 8, seed)
         })?,
-        verify("kernel: sinc, by trigonometric features", value(&sinc)?, runs, |seed| {
+        verify("kernel: sinc, by trigonometric features", sinc.value(&x, &y)?, runs, |seed| {
             let omega = Independent.with_radii(sinc.clone()).draw(3, 8, seed)?;
             Trigonometric.map(omega, Target::own(sinc.clone()))
         })?,
@@ -73,5 +76,11 @@ fn run(request: &Request) -> std::result::Result<bool, String> {
 }
 
 fn main() -> ExitCode {
-    COMMAND.run(run)
+    match runs().and_then(run) {
+        Ok(well) => ExitCode::from(u8::from(!well)),
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
 }

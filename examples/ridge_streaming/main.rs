@@ -11,26 +11,18 @@
 //!
 //! Exit code 0 if all is well, 2 if the request cannot be understood or fulfilled.
 
-#[path = "../common/command.rs"]
-mod command;
-#[path = "../common/progress.rs"]
-mod progress;
-
 use std::error::Error;
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Instant;
 
-use command::{Command, Request};
 use ndarray::Array2;
 use rand_distr::{Distribution, StandardNormal};
 use random_features::apply::RidgeStatistics;
 use random_features::frequency::{Orthogonal, draw};
 use random_features::{Trigonometric, rng_of_step};
 
-const COMMAND: Command = Command {
-    options: &["--rows", "--features", "--batch", "--seed"],
-    ..Command::new("ridge_streaming [--rows N] [--features D] [--batch B] [--seed S]")
-};
+const USAGE: &str = "usage: ridge_streaming [--rows N] [--features D] [--batch B] [--seed S]";
 /// d.
 const DIM: usize = 8;
 /// Bumps of the function, and their width.
@@ -52,14 +44,31 @@ struct Stream {
 }
 
 impl Stream {
-    fn read(asked: &Request) -> Result<Self, String> {
-        let features = asked.count("--features", 2048, (2, 1 << 14))?;
-        if !features.is_multiple_of(2) {
-            return Err(format!("--features takes an even number, of cosines and sines, not {features}"));
+    /// Reads the command line; `None` if it asks for help.
+    fn requested() -> Result<Option<Self>, Box<dyn Error>> {
+        let mut asked = pico_args::Arguments::from_env();
+        if asked.contains(["-h", "--help"]) {
+            return Ok(None);
         }
-        let rows = asked.whole("--rows", 10_000_000, (1, 1 << 40))?;
-        let batch = asked.count("--batch", 65_536, (1, 1 << 22))?;
-        Ok(Stream { rows, features, batch, seed: asked.whole("--seed", 1, (0, u64::MAX))? })
+        let mut count = |option: &'static str, default, most| match asked.opt_value_from_str(option)? {
+            Some(count) if !(1..=most).contains(&count) => {
+                Err(format!("{option} takes a whole number from 1 to {most}, not {count}").into())
+            }
+            count => Ok::<u64, Box<dyn Error>>(count.unwrap_or(default)),
+        };
+        let rows = count("--rows", 10_000_000, 1 << 40)?;
+        let features = count("--features", 2048, 1 << 14)? as usize;
+        let batch = count("--batch", 65_536, 1 << 22)? as usize;
+        let seed = asked.opt_value_from_str("--seed")?.unwrap_or(1);
+        if !features.is_multiple_of(2) {
+            return Err(
+                format!("--features takes an even number, of cosines and sines, not {features}").into()
+            );
+        }
+        match asked.finish().first() {
+            Some(other) => Err(format!("'{}' is not an option; {USAGE}", other.display()).into()),
+            None => Ok(Some(Stream { rows, features, batch, seed })),
+        }
     }
 }
 
@@ -120,12 +129,12 @@ fn run(Stream { rows, features, batch, seed }: Stream) -> Result<(), Box<dyn Err
     let spread = root_mean_square(truth.iter().map(|y| f64::from(y - mean)));
     let omega = draw(DIM, features / 2, &Orthogonal, &mut rng_of_step(seed, 1))?;
     let mut statistics = RidgeStatistics::new(Trigonometric.gaussian(omega, WIDTH)?, 1)?;
-    command::print(&format!(
+    println!(
         "{rows} points in {DIM} dimensions, {features} features, batches of {batch}\n\
          a target is a function of deviation {spread:.3} and noise of deviation {NOISE}\n\n\
-         {:>12}{:>14}{:>12}{:>14}{:>14}\n",
+         {:>12}{:>14}{:>12}{:>14}{:>14}",
         "rows", "rows/s", "Gflop/s", "peak MB", "rms error"
-    ))?;
+    );
     let (mut seconds, mut done, mut report) = (0.0, 0, 1000.min(rows));
     while done < rows {
         let n = (batch as u64).min(report - done);
@@ -134,8 +143,7 @@ fn run(Stream { rows, features, batch, seed }: Stream) -> Result<(), Box<dyn Err
         statistics.update(&x_batch, &y)?;
         seconds += start.elapsed().as_secs_f64();
         done += n;
-        let left = seconds * (rows - done) as f64 / done as f64;
-        progress::show(&format!("rows, {left:.0} s left "), done as usize, rows as usize);
+        say(&format!("{done} rows, {:.0} s left", seconds * (rows - done) as f64 / done as f64));
         if done == report {
             let model = statistics.solve(LAMBDA * done as f64)?;
             let predicted = model.predict(&x)?;
@@ -144,16 +152,31 @@ fn run(Stream { rows, features, batch, seed }: Stream) -> Result<(), Box<dyn Err
             // Products of the lower triangle.
             let flops = rate * (features as f64) * (features as f64 + 1.0) / 1e9;
             let memory = peak_memory().map_or("–".into(), |memory| memory.to_string());
-            command::print(&format!("{done:>12}{rate:>14.0}{flops:>12.0}{memory:>14}{error:>14.5}\n"))?;
+            say("");
+            println!("{done:>12}{rate:>14.0}{flops:>12.0}{memory:>14}{error:>14.5}");
             report = (10 * report).min(rows);
         }
     }
     Ok(())
 }
 
+/// Says on a terminal what is being done, in place of what was said before.
+fn say(what: &str) {
+    if std::io::stderr().is_terminal() {
+        eprint!("\r\x1b[2K{what}");
+    }
+}
+
 fn main() -> ExitCode {
-    COMMAND.run(|asked| match run(Stream::read(asked)?) {
-        Ok(()) => Ok(true),
-        Err(error) => Err(error.to_string()),
-    })
+    let done = Stream::requested().and_then(|stream| match stream {
+        Some(stream) => run(stream),
+        None => Ok(println!("{USAGE}")),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(2)
+        }
+    }
 }

@@ -1,11 +1,8 @@
 //! Shift-invariant kernels and their spectral laws: maps on frequencies of the law estimate the kernel, with the variance
 //! ½(1 + k(2δ) − 2k(δ)²)/m.
 
-/// The kernel of the example.
-#[path = "../../examples/own_map/kernel.rs"]
-mod sinc;
-
 use crate::common::{Sample, point, points, unbiased};
+use crate::own_kernel::TwoShells;
 use ndarray::arr1;
 use rand::Rng;
 use random_features::frequency::{
@@ -20,8 +17,6 @@ use random_features::map::Target;
 use random_features::testing::{check_unbiased, conform};
 use random_features::theory::{self, Law};
 use random_features::{Error, Map, Positive, Sign, Trigonometric, rng};
-
-use sinc::Sinc;
 
 /// |z| beyond it has probability 7e-6; there are fewer than 40 of them: false alarms below 3e-4.
 const LIMIT: f64 = 4.5;
@@ -245,7 +240,7 @@ fn laws_that_do_not_fit_are_refused() {
         Trigonometric.map::<f32>(radii(), RationalQuadratic::new(3.0, 1.0).unwrap()).map(drop),
         Positive.map::<f32>(cauchy(), Laplace::default()).map(drop),
         Positive.map::<f32>(radii(), quadratic(2.0)).map(drop),
-        Trigonometric.map::<f32>(chi(), Target::own(Sinc::default())).map(drop),
+        Trigonometric.map::<f32>(chi(), Target::own(TwoShells::default())).map(drop),
     ];
     for found in refused {
         assert!(matches!(found, Err(Error::Target { .. })), "{found:?}");
@@ -264,10 +259,10 @@ fn laws_that_do_not_fit_are_refused() {
 fn a_kernel_of_ones_own_has_features_and_a_variance() {
     for norm in [0.5, 2.0, 4.0] {
         let (x, y) = (point::<f64>(3, 1, norm), point::<f64>(3, 5, 0.6));
-        let exact = Sinc::default().value(&x, &y).unwrap();
+        let exact = TwoShells::default().value(&x, &y).unwrap();
         let make = |seed| {
-            let omega = Independent.with_radii(Sinc::default()).draw(3, 5, seed).unwrap();
-            Trigonometric.map(omega, Target::own(Sinc::default())).unwrap()
+            let omega = Independent.with_radii(TwoShells::default()).draw(3, 5, seed).unwrap();
+            Trigonometric.map(omega, Target::own(TwoShells::default())).unwrap()
         };
         let map = make(0);
         assert_eq!(map.kernel().unwrap().value(&x, &y).unwrap(), exact);
@@ -299,8 +294,8 @@ fn kernels_and_draws_are_stored() {
         |scale: f64| Draw::new(2, 2, Independent).with_radii(RationalQuadratic::new(1.0, scale).unwrap());
     assert_eq!(draw(1.0), draw(2.0));
     // What no file can hold says so.
-    let omega = Independent.with_radii(Sinc::default()).draw(3, 5, 1).unwrap();
-    let own = Trigonometric.recipe(omega, Target::own(Sinc::default()));
+    let omega = Independent.with_radii(TwoShells::default()).draw(3, 5, 1).unwrap();
+    let own = Trigonometric.recipe(omega, Target::own(TwoShells::default()));
     assert!(
         serde_json::to_string(&own)
             .unwrap_err()

@@ -32,6 +32,7 @@ mod maps;
 mod metrics;
 mod moments;
 mod nonlinear;
+mod own_kernel;
 mod pair_gradients;
 mod pairs;
 mod parameter_gradients;

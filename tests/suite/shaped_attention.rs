@@ -1,15 +1,12 @@
-//! Features shaped by the data on two heads of a trained transformer, which come with an example.
+//! Features shaped by the data on two heads of a trained transformer, which come with the experiments.
 
+use experiments::tokens::Tokens;
 use ndarray::{Array2, Array4, Axis};
 use random_features::apply::attention::{Attention, ExactAttention, Heads};
 use random_features::data::shaping::Shaping;
 use random_features::frequency::{Coupling, Orthogonal, Sobol};
 use random_features::kernel::Softmax;
 use random_features::{Map, Positive};
-
-#[allow(dead_code, reason = "the example reads other files too")]
-#[path = "../../examples/attention/files.rs"]
-mod files;
 
 /// Draws that errors are averaged over.
 const DRAWS: u64 = 6;
@@ -46,7 +43,7 @@ fn error_near(
 /// around what the example `shaped_attention` prints.
 #[test]
 fn each_step_helps_on_trained_heads() {
-    let (tokens, m) = (files::Tokens::bundled().unwrap(), 256);
+    let (tokens, m) = (Tokens::bundled().unwrap(), 256);
     let mut sums = [0.0; 5];
     for head in 0..tokens.heads() {
         let tokens = tokens.head(head);
@@ -82,7 +79,7 @@ fn each_step_helps_on_trained_heads() {
 /// With 8 neighbours on either side and 4 heavy keys 64 features do more than 256 without, and the example's numbers hold within 12 %.
 #[test]
 fn neighbours_are_worth_more_than_features() {
-    let tokens = files::Tokens::bundled().unwrap();
+    let tokens = Tokens::bundled().unwrap();
     let mut sums = [0.0; 5];
     for head in 0..tokens.heads() {
         let tokens = tokens.head(head);

@@ -48,8 +48,7 @@ impl<T: Real> Attention<T> {
     }
 
     /// The length from which on linear attention is estimated to be faster than the exact one, for as many queries as keys:
-    /// from operations alone, whose weights are fitted to times; the manual has a
-    /// [table](crate::manual::experiments#attention).
+    /// from operations alone, whose weights are fitted to times by the experiment `attention`.
     /// For lengths and an error to reach there is [`choose`](Attention::choose).
     #[inline(never)]
     pub fn crossover(&self, d_v: usize, causal: bool) -> usize {

@@ -2,7 +2,7 @@
 
 use ndarray::{Array2, s};
 
-pub use super::kinds::{Kind, half, normal, standardised};
+pub use experiments::planning::kinds::{Kind, half, normal, standardised};
 
 /// The attributes of a table, without the class at the end of each line.
 fn table(text: &str, separator: char) -> Array2<f64> {
@@ -27,16 +27,16 @@ pub fn tokens(bytes: &[u8]) -> ndarray::Array3<f64> {
 }
 
 pub fn queries() -> ndarray::Array3<f64> {
-    tokens(include_bytes!("../../../examples/attention/data/q.npy"))
+    tokens(include_bytes!("../../../experiments/data/attention/q.npy"))
 }
 
 pub fn keys() -> ndarray::Array3<f64> {
-    tokens(include_bytes!("../../../examples/attention/data/k.npy"))
+    tokens(include_bytes!("../../../experiments/data/attention/k.npy"))
 }
 
 /// Six kinds of synthetic data and three sets that are bundled.
 pub fn kinds() -> Vec<Kind> {
-    let mut kinds = super::kinds::synthetic();
+    let mut kinds = experiments::planning::kinds::synthetic();
     kinds.push(Kind::of_table("banknote", &banknote()));
     kinds.push(Kind::of_table("wifi", &wifi()));
     // As attention scales them: logits q·k/√d.

@@ -6,21 +6,17 @@ mod constraints;
 mod data;
 mod edges;
 mod forecasts;
-#[path = "../../../examples/plan/kinds.rs"]
-mod kinds;
 mod plans;
 mod proposals;
 mod regret;
 mod reservoir;
 mod ridge;
-#[path = "../../../examples/plan/regret.rs"]
-mod study;
 mod targets;
 
 use random_features::frequency::{Antithetic, AnyCoupling, Independent, Orthogonal};
 use random_features::planner::{Calibration, Loss, Plan, Planner};
 
-use study::label;
+use experiments::planning::regret::{self as study, label};
 
 /// Couplings that keep plans quick: closed forms of others take long.
 fn couplings() -> [AnyCoupling; 3] {
