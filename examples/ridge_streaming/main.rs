@@ -170,7 +170,10 @@ fn say(what: &str) {
 fn main() -> ExitCode {
     let done = Stream::requested().and_then(|stream| match stream {
         Some(stream) => run(stream),
-        None => Ok(println!("{USAGE}")),
+        None => {
+            println!("{USAGE}");
+            Ok(())
+        }
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,

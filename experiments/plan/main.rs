@@ -30,7 +30,6 @@ use std::process::ExitCode;
 
 use data::Data;
 use experiments::command::{self, Command, Request};
-use experiments::plot;
 use random_features::planner::{Plan, Planner};
 use verification::Verified;
 
