@@ -92,6 +92,9 @@
 //! - Stored data (feature `serde`) is read back bit-identically from every format; text formats store numbers as
 //!   strings.
 
+// Every layer has items that one application alone uses. Features only add code, so that what is dead with all applications is
+// dead without some: the compiler looks for it there, instead of items having a list of applications each.
+#![cfg_attr(not(all(feature = "planner", feature = "sampling")), allow(dead_code, unused_imports))]
 #![cfg_attr(not(test), warn(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod digest;
@@ -127,10 +130,12 @@ pub mod projection;
 pub mod map;
 pub use map::compose;
 
+#[cfg(any(feature = "attention", feature = "ridge", feature = "sampling"))]
 pub mod reduce;
 
 pub mod apply;
 
+#[cfg(feature = "planner")]
 pub mod planner;
 
 pub mod manual;
