@@ -89,6 +89,9 @@
 //!   thread without that feature. Results are bit-identical for any number of threads; between instruction sets they agree
 //!   to rounding. In a program that enables ndarray's feature `blas`, orthogonal draws and second moments of data come from
 //!   that BLAS, and their bits are its own.
+//! - Applications are features of Cargo: `attention`, `ridge` (with smoothers and PCA), `sampling` and `planner` are in
+//!   `default` beside `faer` and `rayon`. Maps alone are `default-features = false, features = ["rayon"]`; no feature changes
+//!   a result of another.
 //! - Stored data (feature `serde`) is read back bit-identically from every format; text formats store numbers as
 //!   strings.
 
